@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Callouts: functions called later by the clock thread, with no lock held
+ * (Giant is, when debug.mpsafenet=0).
+ */
+#ifndef KERN_CALLOUT_H
+#define KERN_CALLOUT_H
+
+#include "kern/systm.h"
+
+typedef void callout_fn(void *);
+
+/* [c] callout lock */
+struct callout {
+	struct callout	*c_next, **c_prev;	/* [c] wheel slot list */
+	nsec_t		 c_when;		/* [c] date */
+	callout_fn	*c_fn;			/* [c] */
+	void		*c_arg;			/* [c] */
+	bool		 c_pending;		/* [c] */
+};
+
+void	 callout_init(struct callout *);
+/*
+ * (Re)arms to fire after delay.  Returns true if it was pending, so that
+ * an owner who holds one reference for each pending callout knows whether
+ * to take another.
+ */
+bool	 callout_reset(struct callout *, nsec_t delay, callout_fn *, void *arg);
+/* Returns true if it was pending and now will not run. */
+bool	 callout_stop(struct callout *);
+bool	 callout_pending(struct callout *);
+/* As callout_stop(), and waits for a running handler to return. */
+bool	 callout_drain(struct callout *);
+
+#endif /* KERN_CALLOUT_H */

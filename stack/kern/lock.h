@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Mutexes, reader-writer locks and Giant.  Every lock belongs to a class of
+ * the one table below; the table gives its name in profiles and reports
+ * and its place in the lock order (a thread may only acquire a class with a
+ * higher rank than those it holds; the same class twice only where the
+ * table says so).
+ */
+#ifndef KERN_LOCK_H
+#define KERN_LOCK_H
+
+#include "kern/annotate.h"
+#include "kern/systm.h"
+
+/*	 id		name		rank	same class twice */
+#define	LOCK_CLASSES(X)							\
+	X(GIANT,	"Giant",	10,	true)			\
+	X(FD,		"fdtable",	20,	false)			\
+	X(CTL,		"control",	25,	false)			\
+	X(SOCKET,	"socket",	30,	true) /* listener, child */ \
+	X(PCBTABLE,	"pcbtable",	40,	false)			\
+	X(EPOLL,	"epoll",	45,	false)			\
+	X(ROUTE,	"route",	50,	false)			\
+	X(ARP,		"arp",		55,	false)			\
+	X(IPREASS,	"ipq",		56,	false)			\
+	X(IFNET,	"ifnet",	60,	false)			\
+	X(NETISR,	"netisr",	70,	false)			\
+	X(DEVQ,		"devq",		75,	false)			\
+	X(CALLOUT,	"callout",	80,	false)			\
+	X(SLEEPQ,	"sleepq",	85,	false)			\
+	X(MBUF,		"mbuf",		90,	false)			\
+	X(SYSCTL,	"sysctl",	92,	false)			\
+	X(CONSOLE,	"console",	95,	false)			\
+	X(TEST,		"test",		15,	true)
+
+enum lock_class {
+#define	X(id, name, rank, dup)	LC_##id,
+	LOCK_CLASSES(X)
+#undef X
+	LC_COUNT
+};
+
+struct lock_class_info {
+	const char	*lc_name;
+	int		 lc_rank;
+	bool		 lc_dupok;
+};
+extern const struct lock_class_info lock_classes[LC_COUNT];
+
+/* Owner word: struct thread pointer, bit 0 set while somebody waits. */
+struct LOCKABLE("mutex") mtx {
+	atomic_uptr	 mtx_owner;	/* [a] */
+	atomic_u32	 mtx_seq;	/* [a] word that waiters park on */
+	uint8_t		 mtx_class;	/* [I] enum lock_class */
+};
+
+/* Writer preference: a reader waits while a writer holds or waits. */
+struct LOCKABLE("rwlock") rwlock {
+	atomic_uptr	 rw_owner;	/* [a] 0, readers << 1 | 1, or writer */
+	atomic_u32	 rw_writers;	/* [a] writers waiting */
+	atomic_u32	 rw_seq;	/* [a] word that waiters park on */
+	uint8_t		 rw_class;	/* [I] */
+};
+
+void	 mtx_init(struct mtx *, enum lock_class);
+void	 mtx_destroy(struct mtx *);
+void	 mtx_lock(struct mtx *m) ACQUIRES(*m);
+bool	 mtx_trylock(struct mtx *m) TRY_ACQUIRES(true, *m);
+void	 mtx_unlock(struct mtx *m) RELEASES(*m);
+bool	 mtx_owned(struct mtx *);
+void	 mtx_assert_owned(struct mtx *m) ASSERTS_LOCK(*m);
+
+void	 rw_init(struct rwlock *, enum lock_class);
+void	 rw_destroy(struct rwlock *);
+void	 rw_rlock(struct rwlock *l) ACQUIRES_SHARED(*l);
+void	 rw_runlock(struct rwlock *l) RELEASES_SHARED(*l);
+void	 rw_wlock(struct rwlock *l) ACQUIRES(*l);
+void	 rw_wunlock(struct rwlock *l) RELEASES(*l);
+
+/*
+ * Giant (Watson 2004): with debug.mpsafenet=0 it is taken around every
+ * socket call, protocol handler and callout; with 1 these do nothing.  It
+ * may be recursed, is taken before any other lock, and is dropped while
+ * the thread sleeps.
+ */
+extern bool	 mpsafenet;		/* [I] after boot */
+void	 giant_enter(void);
+void	 giant_exit(void);
+unsigned giant_drop(void);		/* before sleeping; depth */
+void	 giant_pickup(unsigned depth);	/* after it */
+
+#endif /* KERN_LOCK_H */

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Network buffers.  A packet is a chain of mbufs linked by m_next; packets
+ * are queued by m_nextpkt.  Every mbuf has a packet header (valid in the
+ * first of a chain only), room for headers inside, or a reference to
+ * shared, counted external storage (a cluster), which several mbufs may
+ * point into: m_copym() shares, it does not copy.  Shared storage is not
+ * written to.
+ */
+#ifndef KERN_MBUF_H
+#define KERN_MBUF_H
+
+#include "kern/systm.h"
+
+struct ifnet;
+
+#define	MSIZE		512	/* bytes of one mbuf, header included */
+#define	MCLBYTES	2048	/* a cluster: one Ethernet frame */
+#define	MJUMBYTES	16384	/* what socket writes are stored in */
+#define	MMAXBYTES	65536	/* the rest of a received 64 KB segment */
+
+/* Storage; freed when the last reference goes. */
+struct mext {
+	atomic_u32	 me_refs;	/* [a] */
+	uint32_t	 me_size;	/* [I] MCLBYTES, MJUMBYTES, MMAXBYTES */
+	char		 me_data[];
+};
+
+/* csum_flags of a received packet */
+#define	CSUM_VALID	0x01	/* transport checksum known to be right */
+#define	CSUM_PARTIAL	0x02	/* not computed yet (from a local sender),
+				   the packet is good all the same; must be
+				   completed if it is forwarded */
+/* csum_flags of a packet to send */
+#define	CSUM_TX		0x10	/* device computes: sum from csum_start, store
+				   at csum_start + csum_offset; the pseudo
+				   header sum is in the field already */
+#define	CSUM_TSO4	0x20	/* cut into segments of tso_segsz */
+
+struct pkthdr {
+	uint32_t	 len;		/* bytes in the chain */
+	uint32_t	 flowid;	/* hash of the flow, 0 unknown */
+	struct ifnet	*rcvif;
+	uint16_t	 csum_flags;
+	uint16_t	 csum_start;	/* from start of the IP header */
+	uint16_t	 csum_offset;
+	uint16_t	 tso_segsz;	/* of sent, or received (merged), data */
+};
+
+#define	M_BCAST		0x01	/* link-level broadcast */
+#define	M_MCAST		0x02
+
+struct mbuf {
+	struct mbuf	*m_next;
+	struct mbuf	*m_nextpkt;
+	char		*m_data;
+	uint32_t	 m_len;
+	uint32_t	 m_flags;
+	struct mext	*m_ext;		/* NULL: data is in m_dat */
+	struct pkthdr	 m_pkthdr;
+	char		 m_dat[MSIZE - 4 * sizeof(void *) -
+			    2 * sizeof(uint32_t) - sizeof(struct pkthdr)];
+};
+_Static_assert(sizeof(struct mbuf) == MSIZE, "mbuf size");
+
+#define	mtod(m, t)	((t)(void *)((m)->m_data))
+
+/* FIFO of packets */
+struct mbufq {
+	struct mbuf	*mq_head;
+	struct mbuf	**mq_tail;
+	unsigned	 mq_len;
+};
+
+/* Allocation never fails (memory is the host's); counters in mbuf.*. */
+struct mbuf *m_get(void);		/* empty, data at start of m_dat */
+struct mbuf *m_gethdr(size_t room);	/* empty, room bytes of headroom */
+struct mbuf *m_getcl(uint32_t size);	/* with a cluster of that size */
+struct mbuf *m_free(struct mbuf *);	/* one; returns m_next */
+void	 m_freem(struct mbuf *);	/* a chain; NULL is fine */
+
+uint32_t m_leadingspace(const struct mbuf *);	/* 0 if shared storage */
+uint32_t m_trailingspace(const struct mbuf *);	/* 0 if shared storage */
+/* len bytes in front of the packet, in a new mbuf if need be. */
+struct mbuf *m_prepend(struct mbuf *, uint32_t len);
+/* First len bytes contiguous and private (writable); NULL and the chain
+   freed if it is shorter. */
+struct mbuf *m_pullup(struct mbuf *, uint32_t len);
+/* Trims from head (len > 0) or tail (len < 0); fixes m_pkthdr.len. */
+void	 m_adj(struct mbuf *, int64_t len);
+/* Shares bytes [off, off + len) of a chain; header from m if off is 0. */
+struct mbuf *m_copym(const struct mbuf *m, uint32_t off, uint32_t len);
+void	 m_copydata(const struct mbuf *, uint32_t off, uint32_t len, void *);
+void	 m_cat(struct mbuf *, struct mbuf *);	/* appends; fixes no header */
+uint32_t m_length(const struct mbuf *);
+/* Bytes from an iovec into a new chain of MJUMBYTES clusters. */
+struct mbuf *m_uiotombuf(const struct iovec *, int iovcnt, size_t skip,
+	    size_t len);
+/* Chain to iovec; returns entries used, 0 if more than max are needed. */
+int	 m_toiov(const struct mbuf *, struct iovec *, int max);
+
+void	 mbufq_init(struct mbufq *);
+void	 mbufq_enqueue(struct mbufq *, struct mbuf *);
+struct mbuf *mbufq_dequeue(struct mbufq *);
+void	 mbufq_drain(struct mbufq *);		/* frees all */
+
+/* Internet checksum of len bytes from off (RFC 1071), not complemented. */
+uint32_t in_sum(const struct mbuf *, uint32_t off, uint32_t len,
+	    uint32_t initial);
+uint16_t in_fold(uint32_t sum);			/* complemented, folded */
+
+#endif /* KERN_MBUF_H */

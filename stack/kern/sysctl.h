@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sysctl: named values of a stack.  A tunable is one that loader.conf may
+ * set at boot; a subset may be set while running; counters are read-only.
+ * Each subsystem registers its table before loader.conf is read.
+ */
+#ifndef KERN_SYSCTL_H
+#define KERN_SYSCTL_H
+
+#include "kern/systm.h"
+
+enum ctl_type {
+	CTL_BOOL,	/* bool * */
+	CTL_U32,	/* atomic_u32 *, range [min, max] */
+	CTL_U64,	/* atomic_u64 *, a counter */
+	CTL_STRING,	/* char[oid_max] */
+	CTL_ENUM,	/* atomic_u32 *, index into oid_names */
+	CTL_PROC	/* function */
+};
+
+#define	CTL_RD		0x0	/* read only: counter or fact */
+#define	CTL_TUN		0x1	/* loader.conf may set it */
+#define	CTL_RUN		0x2	/* may be set while running */
+
+struct sysctl_oid {
+	const char	*oid_name;	/* "net.isr.dispatch" */
+	enum ctl_type	 oid_type;
+	unsigned	 oid_flags;
+	void		*oid_ptr;
+	uint64_t	 oid_min, oid_max;
+	const char *const *oid_names;	/* CTL_ENUM, NULL at the end */
+	const char	*oid_descr;	/* one line */
+	/*
+	 * CTL_PROC, or a hook after a set: called with the new value as text
+	 * (NULL: read), prints the value into buf.  Returns an errno value.
+	 */
+	int		(*oid_proc)(const struct sysctl_oid *, const char *newval,
+			    char *buf, size_t len);
+};
+
+void	 sysctl_register(const struct sysctl_oid *table, size_t n);
+/* Names with a variable part, if.<name>.inet: called for each match. */
+void	 sysctl_register_prefix(const char *prefix,
+	    int (*set)(const char *name, const char *value, char *err, size_t));
+/* ENOENT, EINVAL (reason in err), EPERM (not settable now). */
+int	 sysctl_set(const char *name, const char *value, char *err, size_t);
+int	 sysctl_get(const char *name, char *buf, size_t len);
+/* Calls fn for each, sorted by name. */
+void	 sysctl_foreach(void (*fn)(const struct sysctl_oid *, const char *value,
+	    void *arg), void *arg);
+
+#endif /* KERN_SYSCTL_H */

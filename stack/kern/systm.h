@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What every file of the stack may use: assertions, console, memory.
+ */
+#ifndef KERN_SYSTM_H
+#define KERN_SYSTM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kern/annotate.h"
+#include "machine/machine.h"
+
+#ifndef nitems
+#define	nitems(a)	(sizeof(a) / sizeof((a)[0]))
+#endif
+#define	container_of(p, type, field)					\
+	((type *)(void *)((char *)(p) - offsetof(type, field)))
+
+/*
+ * Prints to the console with the function's name and stops the process.
+ */
+NORETURN void panic(const char *fmt, ...) PRINTFLIKE(1, 2);
+
+/*
+ * KASSERT(cond, ("sbdrop: %u bytes of %u", len, sb->sb_cc)): compiled in
+ * by the build option invariants; the message names values.
+ */
+#ifdef INVARIANTS
+#define	KASSERT(cond, msg) do {						\
+	if (__builtin_expect(!(cond), 0))				\
+		panic msg;						\
+} while (0)
+#else
+#define	KASSERT(cond, msg)	((void)sizeof((cond)))
+#endif
+
+/* One line of the boot log or a later console message, no newline. */
+void	 console(const char *fmt, ...) PRINTFLIKE(1, 2);
+
+/* Memory.  Never returns NULL: exhaustion is a panic.  Zeroed. */
+void	*kmalloc(size_t size);
+void	 kfree(void *);
+
+/*
+ * Boots from a loader.conf (see docs/architecture.md): subsystems in the
+ * order of the table in kern/init.c, then interfaces, then "stack: up".
+ * path NULL boots with defaults.  Errors are printed to the console with
+ * file and line; returns an errno value.
+ */
+int	 stack_boot(const char *path);
+void	 stack_shutdown(void);
+
+#endif /* KERN_SYSTM_H */

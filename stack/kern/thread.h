@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * struct thread: what the stack knows of a thread, its own or one of the
+ * application's that came in through a socket call.
+ */
+#ifndef KERN_THREAD_H
+#define KERN_THREAD_H
+
+#include "kern/systm.h"
+
+struct mbuf_cache;
+
+/*
+ * Locks used to protect struct thread members:
+ *	[I] immutable after creation
+ *	[o] owner thread only
+ *	[a] atomic
+ */
+struct thread {
+	char		 td_name[24];		/* [I] */
+	bool		 td_kernel;		/* [I] made by kthread_create */
+	atomic_u32	 td_park;		/* [a] word it parks on */
+	const char	*_Atomic td_wmesg;	/* [a] why it sleeps, or NULL */
+	unsigned	 td_locks;		/* [o] locks held (INVARIANTS) */
+	unsigned	 td_giant;		/* [o] Giant recursion depth */
+	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
+	struct mach_thread *td_machine;		/* [I] */
+};
+
+/* Attaches an application's thread at first sight. */
+struct thread *thread_self(void);
+#define	curthread	(thread_self())
+
+/* Threads of the stack's own; cpu as in mach_thread_create(). */
+int	 kthread_create(const char *name, int cpu, void (*fn)(void *),
+	    void *arg, struct thread **);
+void	 kthread_join(struct thread *);
+
+#endif /* KERN_THREAD_H */

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Atomic operations of the machine layer.  The stack uses these names and
+ * no others, so that a machine that runs on virtual CPUs in virtual time
+ * can count and schedule every one of them.
+ *
+ * Names follow atomic(9): operation, memory order, type.
+ */
+#ifndef MACHINE_ATOMIC_H
+#define MACHINE_ATOMIC_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef _Atomic uint32_t atomic_u32;
+typedef _Atomic uint64_t atomic_u64;
+typedef _Atomic uintptr_t atomic_uptr;
+
+#define	MACH_ATOMIC(sfx, type, word)					\
+static inline type							\
+atomic_load_##sfx(word *p)						\
+{									\
+	return (atomic_load_explicit(p, memory_order_relaxed));		\
+}									\
+static inline type							\
+atomic_load_acq_##sfx(word *p)						\
+{									\
+	return (atomic_load_explicit(p, memory_order_acquire));		\
+}									\
+static inline void							\
+atomic_store_##sfx(word *p, type v)					\
+{									\
+	atomic_store_explicit(p, v, memory_order_relaxed);		\
+}									\
+static inline void							\
+atomic_store_rel_##sfx(word *p, type v)					\
+{									\
+	atomic_store_explicit(p, v, memory_order_release);		\
+}									\
+static inline type							\
+atomic_fetchadd_##sfx(word *p, type v)					\
+{									\
+	return (atomic_fetch_add_explicit(p, v, memory_order_acq_rel));	\
+}									\
+static inline type							\
+atomic_swap_##sfx(word *p, type v)					\
+{									\
+	return (atomic_exchange_explicit(p, v, memory_order_acq_rel));	\
+}									\
+/* Returns true, and stores v, if *p was *old; else loads *p into *old. */ \
+static inline bool							\
+atomic_cmpset_##sfx(word *p, type *old, type v)				\
+{									\
+	return (atomic_compare_exchange_strong_explicit(p, old, v,	\
+	    memory_order_acq_rel, memory_order_acquire));		\
+}									\
+/* A statistics counter: no ordering, never lost. */			\
+static inline void							\
+atomic_count_##sfx(word *p, type v)					\
+{									\
+	atomic_fetch_add_explicit(p, v, memory_order_relaxed);		\
+}
+
+MACH_ATOMIC(u32, uint32_t, atomic_u32)
+MACH_ATOMIC(u64, uint64_t, atomic_u64)
+MACH_ATOMIC(uptr, uintptr_t, atomic_uptr)
+
+#endif /* MACHINE_ATOMIC_H */

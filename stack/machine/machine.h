@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The machine: what hardware and host operating system give to the stack.
+ *
+ * Everything that blocks, reads a clock, touches an atomic or a device
+ * queue goes through this interface and machine/atomic.h; no other folder
+ * calls pthreads, futexes, clocks, poll or read.  machine/posix runs for
+ * real; a second implementation can run the same code on virtual CPUs in
+ * virtual time.  For the same reason there is no _Thread_local outside
+ * machine/: what a thread owns hangs off struct thread (kern/thread.h).
+ */
+#ifndef MACHINE_MACHINE_H
+#define MACHINE_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "machine/atomic.h"
+
+typedef uint64_t nsec_t;	/* nanoseconds; as a date: since boot */
+
+#define	NSEC_FOREVER	UINT64_MAX
+#define	NSEC_PER_USEC	1000ULL
+#define	NSEC_PER_MSEC	1000000ULL
+#define	NSEC_PER_SEC	1000000000ULL
+
+#define	MACH_CPU_ANY	(-1)
+
+struct thread;
+struct mach_thread;
+struct mach_devq;
+
+/* Clocks.  mach_uptime() is monotonic and starts near zero at boot. */
+nsec_t	 mach_uptime(void);
+void	 mach_walltime(struct timespec *);
+void	 mach_random(void *buf, size_t len);
+
+/*
+ * CPUs.  mach_cpus_set() names the host CPUs on which the stack's own
+ * threads may run ("0-1,3"; error EINVAL or ENODEV); the stack numbers
+ * them 0 .. mach_ncpus() - 1.
+ */
+int	 mach_cpus_set(const char *list);
+unsigned mach_ncpus(void);
+unsigned mach_curcpu(void);
+void	 mach_cpu_relax(void);		/* in a spin loop */
+
+/*
+ * Threads.  cpu is a stack CPU number or MACH_CPU_ANY.  Returns 0 or an
+ * errno value.  curthread is in kern/thread.h, built on these two hooks.
+ */
+int	 mach_thread_create(const char *name, int cpu, void (*fn)(void *),
+	    void *arg, struct mach_thread **);
+void	 mach_thread_join(struct mach_thread *);
+struct thread *mach_thread_self(void);	/* NULL: not attached yet */
+void	 mach_thread_attach(struct thread *, void (*on_exit)(struct thread *));
+
+/*
+ * Park and unpark on a word: sleep while *word == expected, until deadline
+ * (a date of mach_uptime, or NSEC_FOREVER).  Returns 0 (woken, maybe
+ * spuriously, or the word differed), ETIMEDOUT, or EINTR.
+ */
+int	 mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline);
+void	 mach_unpark(atomic_u32 *word, int nthreads);
+
+/*
+ * Device queues: one queue of a TAP device, with a virtio-net header in
+ * front of each frame.  Reads and writes never block; they return a byte
+ * count or a negative errno (-EAGAIN: empty or full).  A waiter returns
+ * when the queue can be read, at the deadline (ETIMEDOUT), or after
+ * mach_devq_wake() (EINTR).
+ */
+int	 mach_devq_open_tap(const char *ifname, bool multiqueue,
+	    unsigned offloads, struct mach_devq **);
+void	 mach_devq_close(struct mach_devq *);
+ssize_t	 mach_devq_readv(struct mach_devq *, const struct iovec *, int);
+ssize_t	 mach_devq_writev(struct mach_devq *, const struct iovec *, int);
+int	 mach_devq_wait(struct mach_devq *, nsec_t deadline);
+void	 mach_devq_wake(struct mach_devq *);
+
+/*
+ * Local stream server for the control socket.  Accept and read block;
+ * mach_ctl_wake() makes a blocked accept return -ECANCELED.
+ */
+struct mach_ctl;
+int	 mach_ctl_listen(const char *path, struct mach_ctl **);
+int	 mach_ctl_accept(struct mach_ctl *);	/* handle, or -errno */
+ssize_t	 mach_ctl_read(int handle, void *, size_t);
+ssize_t	 mach_ctl_write(int handle, const void *, size_t);
+void	 mach_ctl_hangup(int handle);
+void	 mach_ctl_wake(struct mach_ctl *);
+void	 mach_ctl_close(struct mach_ctl *);
+
+#endif /* MACHINE_MACHINE_H */

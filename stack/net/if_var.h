@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Network interfaces.  A device driver (dev/) makes one, hands received
+ * frames to if_input() and sends what if_output() gives it.
+ */
+#ifndef NET_IF_VAR_H
+#define NET_IF_VAR_H
+
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include "kern/lock.h"
+#include "kern/mbuf.h"
+
+#define	IFCAP_TXCSUM	0x1
+#define	IFCAP_TSO4	0x2
+#define	IFCAP_RXCSUM	0x4
+
+struct ifnet;
+
+struct if_counters {
+	atomic_u64	 ipackets, ibytes, iqdrops, ierrors;
+	atomic_u64	 opackets, obytes, odrops, oerrors;
+};
+
+/*
+ * Locks used to protect struct ifnet members:
+ *	[I] immutable after if_attach
+ *	[a] atomic
+ *	[n] if_lock
+ */
+struct ifnet {
+	struct ifnet	*if_next;		/* [I] list, set at boot */
+	char		 if_xname[IFNAMSIZ];	/* [I] */
+	unsigned	 if_index;		/* [I] from 1 */
+	unsigned	 if_queues;		/* [I] */
+	uint32_t	 if_mtu;		/* [I] of IP packets */
+	unsigned	 if_caps;		/* [I] IFCAP_* */
+	bool		 if_loopback;		/* [I] */
+	bool		 if_needsgiant;		/* [I] transmit under Giant */
+	uint8_t		 if_lladdr[6];		/* [I] */
+	struct in_addr	 if_addr;		/* [I] */
+	struct in_addr	 if_mask;		/* [I] */
+	struct if_counters if_count;		/* [a] */
+	void		*if_softc;		/* [I] of the driver */
+	/*
+	 * Link output: an IP packet to its next hop; resolves and frames
+	 * (ether_output, looutput).  Consumes m.
+	 */
+	int		(*if_output)(struct ifnet *, struct mbuf *,
+			    struct in_addr nexthop);
+	/* Transmit of a whole frame by the driver.  Consumes m. */
+	int		(*if_transmit)(struct ifnet *, struct mbuf *);
+	struct if_impair *if_impair;		/* [I] fault injector or NULL */
+};
+
+extern struct ifnet *ifnet_list;
+extern struct ifnet *loif;
+
+void	 if_attach(struct ifnet *);		/* assigns index, registers sysctls */
+struct ifnet *if_byname(const char *);
+struct ifnet *if_byaddr(struct in_addr);	/* whose own address it is */
+struct ifnet *if_onlink(struct in_addr);	/* whose subnet it is in */
+bool	 if_isbroadcast(const struct ifnet *, struct in_addr);
+
+/* A frame received on a queue; in the driver's receive thread. */
+void	 if_input(struct ifnet *, struct mbuf *, unsigned queue);
+void	 ether_input(struct ifnet *, struct mbuf *);
+int	 ether_output(struct ifnet *, struct mbuf *, struct in_addr nexthop);
+
+/*
+ * Fault injector, from tunables if.<name>.impair.{loss,dup,reorder,corrupt}
+ * in parts per million and .seed; applied on input and output.  Passes zero,
+ * one or two packets on to fn.
+ */
+struct if_impair;
+void	 if_impair_pass(struct if_impair *, struct mbuf *,
+	    void (*fn)(void *arg, struct mbuf *), void *arg);
+
+#endif /* NET_IF_VAR_H */

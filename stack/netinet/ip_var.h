@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * IPv4 (RFC 791, RFC 1122), ICMP (RFC 792) and their upper-layer interface.
+ */
+#ifndef NETINET_IP_VAR_H
+#define NETINET_IP_VAR_H
+
+#include <netinet/in.h>
+#include <netinet/ip.h>
+
+#include "net/if_var.h"
+
+/*
+ * Upper protocol input: m starts at the IP header, which is in the first
+ * mbuf, hlen bytes long; ip_len and ip_off are in network order; the
+ * packet is whole (reassembled) and for this host.  Consumes m.
+ */
+typedef void pr_input_t(struct mbuf *m, unsigned hlen);
+/*
+ * ICMP error about a packet of ours: error is an errno value, ip the
+ * quoted header with at least 8 bytes of payload behind it; mtu is set for
+ * EMSGSIZE.
+ */
+typedef void pr_ctlinput_t(int error, const struct ip *ip, uint32_t mtu);
+
+void	 ip_register(uint8_t proto, pr_input_t *, pr_ctlinput_t *);
+
+/*
+ * Sends: m holds the transport header and data, with csum_flags CSUM_TX (and
+ * csum_start 0 = transport header; ip_output adds the header's length) and,
+ * for TCP, CSUM_TSO4.  ip_output prepends the IP header, routes, completes
+ * what the device cannot do (checksum, segmentation, fragments).
+ * src may be INADDR_ANY: the outgoing interface's address.
+ * Returns 0, EHOSTUNREACH, EMSGSIZE (with don't-fragment), ENOBUFS.
+ */
+struct ip_opts {
+	uint8_t		 tos, ttl;	/* ttl 0: default */
+	bool		 dontfrag;
+	bool		 broadcast;	/* allowed (SO_BROADCAST) else EACCES */
+};
+int	 ip_output(struct mbuf *, struct in_addr src, struct in_addr dst,
+	    uint8_t proto, const struct ip_opts *);
+/* The source address that would be used; false: no route. */
+bool	 ip_source(struct in_addr dst, struct in_addr *src, struct ifnet **);
+void	 ip_input(struct mbuf *);
+/* Pseudo header sum (RFC 793 3.1), folded, not complemented. */
+uint16_t in_pseudo(struct in_addr, struct in_addr, uint8_t proto, uint32_t len);
+/* True if the transport checksum of a received packet is right. */
+bool	 in_cksum_ok(const struct mbuf *m, unsigned hlen, uint8_t proto);
+/* ICMP error about the packet m (starts at its IP header); consumes m. */
+void	 icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t mtu);
+
+#endif /* NETINET_IP_VAR_H */
