@@ -1,0 +1,199 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Installs what the project needs on Debian 12 and nothing else: packages that
+# are missing, and the locked wheels into .venv.  `./dev setup` and the image
+# in docker/ both run it, so there is one description of the environment.
+#
+#     runners/install.sh [lab] [test] [wheels]      default: lab wheels
+#
+# A second call finds everything in place and takes a fraction of a second.
+# No daemon is started by the packages, and those that come with a package
+# installed here are not enabled at boot either: the project runs its own.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly LAB_PACKAGES=(
+	build-essential ninja-build pkg-config git
+	python3 python3-venv
+	postgresql-15 redis-server
+	iproute2 iputils-ping ethtool procps
+	openssh-server openssh-client
+	netperf iperf3)
+readonly TEST_PACKAGES=(clang-14 libclang-rt-14-dev cppcheck ministat chromium)
+readonly WEB_PACKAGES=(python3 python3-venv)
+
+readonly POLICY=/usr/sbin/policy-rc.d
+readonly POLICY_KEPT=/usr/sbin/policy-rc.d.perfweb-kept
+readonly POLICY_MARK='# made by perfweb while it installs packages'
+
+die()
+{
+	printf 'install: %s\n' "$*" >&2
+	exit 1
+}
+
+as_root()
+{
+	if [[ $(id -u) == 0 ]]; then
+		"$@"
+	elif command -v sudo >/dev/null; then
+		sudo "$@"
+	else
+		die "packages are missing and you are not root: run this as root once, or install sudo"
+	fi
+}
+
+# Prints those of the packages that are not installed.
+missing_packages()
+{
+	# dpkg-query fails when it does not know one of them, which is an answer.
+	{ dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null || true; } |
+	    sed -n 's/^ii //p' | sort >"$scratch/installed"
+	printf '%s\n' "$@" | sort | comm -23 - "$scratch/installed"
+}
+
+has_candidate()
+{
+	apt-cache policy "$1" | grep -q '^  Candidate: [0-9]'
+}
+
+# Debian ships netperf in its non-free component.  The mirror, the suites and
+# the signing key are those of the machine's own entry for "main"; only the
+# component differs.  Copying the entry keeps apt from seeing two entries for
+# one suite that disagree about the key.
+add_non_free()
+{
+	local release entry file number new
+	release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	entry=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(SOURCESENTRY)' 'Created-By: Packages' |
+	    awk -v r="$release" '$1 == r && $2 == "main" { print $3; exit }')
+	[[ -n $entry ]] || die "apt has no entry for Debian $release main: add one to /etc/apt, then run this again"
+	file=${entry%:*}
+	number=${entry##*:}
+	case $file in
+	*.sources)
+		new=/etc/apt/sources.list.d/perfweb-non-free.sources
+		awk -v RS= -v n="$number" '/(^|\n)Types:/ && ++i == n' "$file" |
+		    sed 's/^Components:.*/Components: non-free/' >"$scratch/source"
+		;;
+	*)
+		new=/etc/apt/sources.list.d/perfweb-non-free.list
+		sed -nE "${number}s/^(deb[[:space:]]+(\[[^]]*\][[:space:]]+)?[^[:space:]]+[[:space:]]+[^[:space:]]+)[[:space:]].*/\1 non-free/p" \
+		    "$file" >"$scratch/source"
+		;;
+	esac
+	[[ -s $scratch/source ]] || die "could not read the entry for Debian main in $file: add the component non-free there by hand"
+	as_root install -m 644 "$scratch/source" "$new"
+	echo "added Debian's non-free component (netperf) in $new"
+	as_root apt-get update -q
+}
+
+# While packages are installed Debian asks policy-rc.d whether it may start
+# their daemons.  Ours says no; the machine's own, if any, comes back
+# afterwards, also after an earlier run that was killed.
+forbid_daemons()
+{
+	allow_daemons
+	[[ ! -e $POLICY ]] || as_root mv "$POLICY" "$POLICY_KEPT"
+	printf '#!/bin/sh\n%s\nexit 101\n' "$POLICY_MARK" >"$scratch/policy"
+	as_root install -m 755 "$scratch/policy" "$POLICY"
+}
+
+allow_daemons()
+{
+	if grep -qsF "$POLICY_MARK" "$POLICY"; then
+		as_root rm -f "$POLICY"
+	fi
+	if [[ -e $POLICY_KEPT ]]; then
+		as_root mv "$POLICY_KEPT" "$POLICY"
+	fi
+}
+
+# Newly installed daemons shall not start at the next boot either.
+disable_new_daemons()
+{
+	local package unit
+	command -v systemctl >/dev/null || return 0
+	for package in "$@"; do
+		case $package in
+		postgresql-15) unit=postgresql ;;
+		redis-server) unit=redis-server ;;
+		openssh-server) unit=ssh ;;
+		netperf | iperf3) unit=$package ;;
+		*) continue ;;
+		esac
+		as_root systemctl disable --quiet "$unit" 2>/dev/null || true
+	done
+}
+
+install_packages()
+{
+	local missing
+	mapfile -t missing < <(missing_packages "$@")
+	[[ ${#missing[@]} -gt 0 ]] || return 0
+	echo "installing: ${missing[*]}"
+	has_candidate "${missing[0]}" || as_root apt-get update -q
+	if [[ " ${missing[*]} " == *" netperf "* ]] && ! has_candidate netperf; then
+		add_non_free
+	fi
+	forbid_daemons
+	as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+	    apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends -o Dpkg::Use-Pty=0 \
+	    "${missing[@]}" >"$scratch/apt.log" 2>&1 ||
+	    { tail -20 "$scratch/apt.log" >&2; die "apt-get could not install: ${missing[*]} (its last lines are above)"; }
+	allow_daemons
+	disable_new_daemons "${missing[@]}"
+}
+
+# The stamp is named by what is installed and holds a hash of the lock files:
+# an edit of any rebuilds.  The wheels of the tests include those of the service.
+install_wheels()
+{
+	local set=$1 locks=(requirements-uv.txt requirements.txt) stamp
+	[[ $set == service ]] || locks+=(requirements-dev.txt)
+	stamp=$(cat requirements*.txt | sha256sum | cut -d' ' -f1)
+	if [[ -x .venv/bin/python ]] &&
+	    { grep -qsx "$stamp" ".venv/stamp-$set" || grep -qsx "$stamp" .venv/stamp-test; }; then
+		return 0
+	fi
+	echo "installing the locked wheels into .venv"
+	rm -f .venv/stamp-*
+	[[ -x .venv/bin/python ]] || /usr/bin/python3 -m venv .venv ||
+	    die "could not make .venv: remove it and run this again"
+	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes \
+	    --only-binary :all: -r requirements-uv.txt || die "pip could not install uv: is the package index reachable?"
+	.venv/bin/uv pip install -q --python .venv/bin/python --require-hashes --only-binary :all: \
+	    "${locks[@]/#/-r}" || die "uv could not install the wheels: is the package index reachable?"
+	echo "$stamp" >".venv/stamp-$set"
+}
+
+finish()
+{
+	allow_daemons
+	rm -rf "$scratch"
+}
+
+main()
+{
+	local want packages=() wheels=
+	[[ $# -gt 0 ]] || set -- lab wheels
+	for want in "$@"; do
+		case $want in
+		lab) packages+=("${LAB_PACKAGES[@]}") ;;
+		test) packages+=("${LAB_PACKAGES[@]}" "${TEST_PACKAGES[@]}"); wheels=test ;;
+		web) packages+=("${WEB_PACKAGES[@]}") ;;
+		wheels) wheels=${wheels:-service} ;;
+		*) die "unknown part '$want': use lab, test, web or wheels" ;;
+		esac
+	done
+	. /etc/os-release
+	[[ ${ID:-} == debian && ${VERSION_ID:-} == 12 ]] ||
+	    die "this is ${PRETTY_NAME:-an unknown system}; the project is set up on Debian 12"
+	[[ ${#packages[@]} == 0 ]] || install_packages "${packages[@]}"
+	[[ -z $wheels ]] || install_wheels "$wheels"
+}
+
+scratch=$(mktemp -d)
+trap finish EXIT
+main "$@"
