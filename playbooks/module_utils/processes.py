@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Processes that outlive their parent: who they are, and how they are stopped.
+
+A process id alone is a bad name, because the kernel gives it out again.  Here a
+process is its id together with its start time (field 22 of /proc/PID/stat,
+proc(5)), and a pid file holds both, so that a stale file never leads to
+somebody else's process.  It also holds the session, whose members are
+everything the process has started and not explicitly let go.
+
+The controller (runners/) and the modules that run on the hosts share this file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process that ran when it was looked at; `started` is in clock ticks since boot."""
+
+    pid: int
+    started: int
+    session: int
+
+    def alive(self) -> bool:
+        """Whether this very process still runs (a zombie does not)."""
+        return identify(self.pid) == self
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat from the third on; the second may contain anything."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text[text.rindex(")") + 2 :].split()
+
+
+def identify(pid: int) -> Process | None:
+    """The process with that id, or None when there is none or only its zombie."""
+    fields = _stat(pid)
+    if fields is None or fields[0] in "ZX":
+        return None
+    return Process(pid, started=int(fields[19]), session=int(fields[3]))
+
+
+def read_pid_file(path: Path) -> Process | None:
+    """The process named in a pid file, whether it runs or not; None without a usable file."""
+    try:
+        pid, started, session = (int(word) for word in path.read_text(encoding="ascii").split())
+    except (FileNotFoundError, ValueError):
+        return None
+    return Process(pid, started, session)
+
+
+def write_pid_file(path: Path, process: Process) -> None:
+    """Writes the file in one step, so that a reader never sees half of it."""
+    new = path.with_name(path.name + ".new")
+    new.write_text(f"{process.pid} {process.started} {process.session}\n", encoding="ascii")
+    new.replace(path)
+
+
+def running(path: Path) -> Process | None:
+    """The process of a pid file if it still runs."""
+    process = read_pid_file(path)
+    return process if process is not None and process.alive() else None
+
+
+def spawn(
+    argv: Sequence[str],
+    *,
+    pid_file: Path,
+    log: Path,
+    cwd: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Process:
+    """Starts a program in a session of its own, its output appended to `log`.
+
+    Raises OSError if the program cannot be executed and RuntimeError if it has
+    ended before it could be looked at.
+    """
+    with log.open("ab") as output:
+        child = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=cwd,
+            env=None if environment is None else dict(environment),
+            start_new_session=True,
+        )
+    process = identify(child.pid)
+    if process is None:
+        raise RuntimeError(f"{argv[0]} ended at once with status {child.wait()}; its output is in {log}")
+    write_pid_file(pid_file, process)
+    return process
+
+
+def session_members(session: int) -> list[Process]:
+    """All processes of a session."""
+    numbers = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    return [found for found in map(identify, numbers) if found is not None and found.session == session]
+
+
+def wait_until_gone(process: Process, seconds: float) -> bool:
+    """Waits for the end of a process, which need not be a child; False when the time is up."""
+    try:
+        descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return True
+    try:
+        if not process.alive():
+            return True
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(max(0.0, seconds) * 1000))
+    finally:
+        os.close(descriptor)
+
+
+def signal_process(process: Process, number: int) -> None:
+    """Sends a signal to exactly this process, to nobody if it has gone."""
+    with contextlib.suppress(ProcessLookupError):
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            # The descriptor pins the process: what is alive now is what gets the signal.
+            if process.alive():
+                signal.pidfd_send_signal(descriptor, number)
+        finally:
+            os.close(descriptor)
+
+
+def kill_session(process: Process) -> None:
+    """Kills what is left of the session of a process, also when its leader has gone.
+
+    A session's number is not given out again while it has members, so members
+    found while no stranger leads it belong to the process that was recorded.
+    """
+    leader = identify(process.session)
+    if leader is not None and leader.started > process.started:
+        return
+    deadline = time.monotonic() + 5
+    while (members := session_members(process.session)) and time.monotonic() < deadline:
+        for member in members:
+            signal_process(member, signal.SIGKILL)
+        for member in members:
+            wait_until_gone(member, 1)
+
+
+def stop(pid_file: Path, *, grace: float = 5.0, number: int = signal.SIGTERM) -> bool:
+    """Stops the process of a pid file and all it started; returns whether it ran.
+
+    The process gets `number` first and `grace` seconds to end by itself.  A file
+    that names a process which has gone is removed and nobody is signalled.
+    """
+    process = read_pid_file(pid_file)
+    if process is None:
+        pid_file.unlink(missing_ok=True)
+        return False
+    ran = process.alive()
+    if ran:
+        signal_process(process, number)
+        wait_until_gone(process, grace)
+    kill_session(process)
+    pid_file.unlink(missing_ok=True)
+    return ran

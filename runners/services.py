@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The private services of one installation: databases and the product's own processes.
+
+    python -m runners.services --var var start postgresql redis
+    python -m runners.services --var var start web worker beat
+    python -m runners.services --var var stop
+
+PostgreSQL and Redis are Debian's programs with data, sockets and pid files
+under `var/`; the machine's own clusters are never looked at.  They listen on
+UNIX sockets only.  Started as root they run as Debian's users for them.
+Everything is idempotent: starting what runs and stopping what does not are no
+errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pwd
+import secrets
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from playbooks.module_utils import processes
+from runners.paths import socket_directory
+
+ROOT = Path(__file__).resolve().parent.parent
+POSTGRESQL_BIN = Path("/usr/lib/postgresql/15/bin")
+DATABASE = "perfweb"
+ROLE = "perfweb"
+LONGEST_SOCKET_NAME = len("postgresql/.s.PGSQL.5432")
+START_SECONDS = 30.0
+DATABASES = ("postgresql", "redis")
+APPLICATION = ("web", "worker", "beat")
+
+
+class ServiceError(RuntimeError):
+    """A service could not be started; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things are for one value of `--var`."""
+
+    var: Path
+    run: Path
+
+    @classmethod
+    def of(cls, var: Path) -> Layout:
+        """Makes the directories of an installation."""
+        var = var.absolute()
+        var.mkdir(parents=True, exist_ok=True)
+        (var / "log").mkdir(exist_ok=True)
+        return cls(var=var, run=socket_directory(var / "run", LONGEST_SOCKET_NAME))
+
+    def pid_file(self, name: str) -> Path:
+        """The pid file of a service."""
+        return self.run / f"{name}.pid"
+
+    def log(self, name: str) -> Path:
+        """What a service prints."""
+        return self.var / "log" / f"{name}.log"
+
+    @property
+    def postgresql_data(self) -> Path:
+        """PGDATA of the private cluster."""
+        return self.var / "postgresql"
+
+    @property
+    def postgresql_sockets(self) -> Path:
+        """Value of PGHOST."""
+        return self.run / "postgresql"
+
+    @property
+    def redis_data(self) -> Path:
+        """Where Redis keeps its append-only file."""
+        return self.var / "redis"
+
+    @property
+    def redis_socket(self) -> Path:
+        """The socket of Redis."""
+        return self.run / "redis" / "redis.sock"
+
+    @property
+    def secret_key_file(self) -> Path:
+        """Django's SECRET_KEY."""
+        return self.var / "secret_key"
+
+    def environment(self) -> dict[str, str]:
+        """The variables through which perfweb's settings find these services."""
+        return {
+            "PERFWEB_VAR": str(self.var),
+            "PERFWEB_PGHOST": str(self.postgresql_sockets),
+            "PERFWEB_PGUSER": ROLE,
+            "PERFWEB_PGDATABASE": DATABASE,
+            "PERFWEB_REDIS_SOCKET": str(self.redis_socket),
+            "PERFWEB_SECRET_KEY_FILE": str(self.secret_key_file),
+            "PERFWEB_LAB_INVENTORY": str(self.var / "lab" / "inventory.yml"),
+        }
+
+
+def write_environment(layout: Layout) -> None:
+    """Writes `run/env` for shells and, the first time, the secret key."""
+    if not layout.secret_key_file.exists():
+        descriptor = os.open(layout.secret_key_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(50) + "\n")
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in layout.environment().items()]
+    (layout.run / "env").write_text("".join(lines), encoding="utf-8")
+
+
+def _searchable(path: Path) -> bool:
+    """Whether every user can reach a path through its parents."""
+    return all(parent.stat().st_mode & 0o001 for parent in path.parents)
+
+
+def _own(directory: Path, user: str) -> None:
+    """Makes a directory that only `user` can enter; as root it is given to that user."""
+    directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o700)
+    if os.geteuid() == 0:
+        entry = pwd.getpwnam(user)
+        os.chown(directory, entry.pw_uid, entry.pw_gid)
+
+
+def _as_user(user: str, directory: Path) -> list[str]:
+    """The words that make root's command run as `user`; nothing for an ordinary user.
+
+    PostgreSQL refuses to run as root.  Where the installation lies in a
+    directory that others cannot enter, the process keeps the one capability to
+    pass through it.
+    """
+    if os.geteuid() != 0:
+        return []
+    capabilities = [] if _searchable(directory) else ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+    return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", *capabilities, "--"]
+
+
+def _run(argv: Sequence[str], what: str) -> str:
+    """Runs a command to its end; its output becomes the error's text if it fails."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd="/")
+    if done.returncode != 0:
+        raise ServiceError(f"{what} failed:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _tail(log: Path, lines: int = 15) -> str:
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def _start(layout: Layout, name: str, argv: Sequence[str], ready: Callable[[], bool], cwd: Path | None = None) -> None:
+    """Starts a service unless it runs, and waits until it answers.
+
+    A database that was killed may find its old children still dying; so a
+    process that ends while we wait is started again until the time is up.
+    """
+    pid_file = layout.pid_file(name)
+    deadline = time.monotonic() + START_SECONDS
+    process = processes.running(pid_file)
+    while time.monotonic() < deadline:
+        if process is None or not process.alive():
+            processes.stop(pid_file)
+            try:
+                process = processes.spawn(
+                    argv,
+                    pid_file=pid_file,
+                    log=layout.log(name),
+                    cwd=cwd or Path("/"),
+                    environment={**os.environ, **layout.environment()},
+                )
+            except RuntimeError:
+                process = None
+        elif ready():
+            return
+        time.sleep(0.05)
+    processes.stop(pid_file)
+    raise ServiceError(
+        f"{name} did not start within {START_SECONDS:.0f} s; the end of {layout.log(name)}:\n{_tail(layout.log(name))}"
+    )
+
+
+def _postgresql_admin(layout: Layout, sql: str) -> str:
+    host = str(layout.postgresql_sockets)
+    psql = [str(POSTGRESQL_BIN / "psql"), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", host, "-U", "postgres"]
+    return _run([*psql, "-d", "postgres", "-c", sql], "psql").strip()
+
+
+def _initialise_postgresql(layout: Layout) -> None:
+    """Makes the cluster: only the operating-system user who made it may connect."""
+    data = layout.postgresql_data
+    if (data / "PG_VERSION").exists():
+        return
+    shutil.rmtree(data, ignore_errors=True)
+    _own(data, "postgres")
+    initdb = [str(POSTGRESQL_BIN / "initdb"), "--pgdata", str(data), "--username=postgres", "--auth=peer"]
+    options = ["--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions", "--no-sync"]
+    _run([*_as_user("postgres", data), *initdb, *options], "initdb")
+    me = pwd.getpwuid(os.geteuid()).pw_name
+    (data / "pg_hba.conf").write_text("local all all peer map=owner\n", encoding="utf-8")
+    (data / "pg_ident.conf").write_text(f"owner {me} postgres\nowner {me} {ROLE}\n", encoding="utf-8")
+
+
+def start_postgresql(layout: Layout) -> None:
+    """Starts the cluster, with the role and the database in it."""
+    if not (POSTGRESQL_BIN / "postgres").exists():
+        raise ServiceError(f"no PostgreSQL 15 in {POSTGRESQL_BIN}: run ./dev setup")
+    _initialise_postgresql(layout)
+    sockets = layout.postgresql_sockets
+    _own(sockets, "postgres")
+    settings = {"listen_addresses": "", "unix_socket_directories": str(sockets), "unix_socket_permissions": "0700"}
+    server = [str(POSTGRESQL_BIN / "postgres"), "-D", str(layout.postgresql_data)]
+    server += [f"--{name}={value}" for name, value in settings.items()]
+    isready = [str(POSTGRESQL_BIN / "pg_isready"), "-q", "-h", str(sockets)]
+    _start(
+        layout,
+        "postgresql",
+        [*_as_user("postgres", layout.postgresql_data), *server],
+        lambda: subprocess.run(isready, check=False).returncode == 0,
+    )
+    if not _postgresql_admin(layout, "SELECT 1 FROM pg_roles WHERE rolname = 'perfweb'"):
+        _postgresql_admin(layout, "CREATE ROLE perfweb LOGIN CREATEDB")
+    if not _postgresql_admin(layout, "SELECT 1 FROM pg_database WHERE datname = 'perfweb'"):
+        _postgresql_admin(layout, "CREATE DATABASE perfweb OWNER perfweb")
+
+
+def start_redis(layout: Layout) -> None:
+    """Starts Redis with an append-only file, so that queued runs survive a restart."""
+    _own(layout.redis_data, "redis")
+    _own(layout.redis_socket.parent, "redis")
+    options = {
+        "port": "0",
+        "unixsocket": str(layout.redis_socket),
+        "unixsocketperm": "700",
+        "dir": str(layout.redis_data),
+        "appendonly": "yes",
+        "save": "",
+        "daemonize": "no",
+    }
+    server = ["redis-server"]
+    for name, value in options.items():
+        server += [f"--{name}", value]
+    ping = ["redis-cli", "-s", str(layout.redis_socket), "ping"]
+
+    def ready() -> bool:
+        return subprocess.run(ping, capture_output=True, text=True, check=False).stdout.strip() == "PONG"
+
+    _start(layout, "redis", [*_as_user("redis", layout.redis_data), *server], ready)
+
+
+def free_port(first: int) -> int:
+    """The first port from `first` on that nobody listens on at 127.0.0.1."""
+    for port in range(first, first + 100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise ServiceError(f"the ports {first} to {first + 99} are all taken: give another one with PERFWEB_PORT")
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def start_web(layout: Layout) -> None:
+    """Starts the web server and writes its address into `run/url`."""
+    address = layout.run / "url"
+    if processes.running(layout.pid_file("web")) and address.exists():
+        port = int(address.read_text(encoding="ascii").strip().rstrip("/").rpartition(":")[2])
+    else:
+        wanted = int(os.environ.get("PERFWEB_PORT", "8000"))
+        port = free_port(wanted)
+        if port != wanted:
+            print(f"port {wanted} is taken, the web server listens on {port}")
+    argv = [sys.executable, "-m", "uvicorn", "perfweb.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
+    _start(layout, "web", [*argv, "--no-server-header"], lambda: _answers(port), cwd=ROOT)
+    address.write_text(f"http://127.0.0.1:{port}/\n", encoding="ascii")
+
+
+def start_worker(layout: Layout) -> None:
+    """Starts the Celery worker; one process, because the machine has one lab."""
+    argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--concurrency", "1", "--loglevel", "INFO"]
+    _start(layout, "worker", argv, lambda: True, cwd=ROOT)
+
+
+def start_beat(layout: Layout) -> None:
+    """Starts Celery's clock, which looks for runs whose worker has died."""
+    schedule = str(layout.var / "celerybeat-schedule")
+    argv = [sys.executable, "-m", "celery", "-A", "perfweb", "beat", "--schedule", schedule, "--pidfile=", "-l", "INFO"]
+    _start(layout, "beat", argv, lambda: True, cwd=ROOT)
+
+
+STARTERS: dict[str, Callable[[Layout], None]] = {
+    "postgresql": start_postgresql,
+    "redis": start_redis,
+    "web": start_web,
+    "worker": start_worker,
+    "beat": start_beat,
+}
+
+
+def stop(layout: Layout, names: Sequence[str]) -> None:
+    """Stops services in the order opposite to that of starting."""
+    for name in reversed([known for known in STARTERS if known in names]):
+        # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
+        number = signal.SIGINT if name == "postgresql" else signal.SIGTERM
+        processes.stop(layout.pid_file(name), grace=10 if name in DATABASES else 4, number=number)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line; see the top of this file."""
+    parser = argparse.ArgumentParser(prog="runners.services", description="Start and stop the private services.")
+    parser.add_argument("--var", type=Path, default=ROOT / "var", help="directory that holds everything")
+    parser.add_argument("verb", choices=("start", "stop", "status"))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(STARTERS)}; default: all")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in STARTERS]
+    if unknown:
+        parser.error(f"unknown service {unknown[0]!r}: choose from {', '.join(STARTERS)}")
+    names = options.names or list(STARTERS)
+    layout = Layout.of(options.var)
+    try:
+        if options.verb == "start":
+            write_environment(layout)
+            for name in (known for known in STARTERS if known in names):
+                STARTERS[name](layout)
+        elif options.verb == "stop":
+            stop(layout, names)
+        else:
+            for name in names:
+                print(f"{name}: {'running' if processes.running(layout.pid_file(name)) else 'stopped'}")
+    except (ServiceError, OSError) as error:
+        print(f"services: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Pid files name a process for good: a number that was given out again is not it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from playbooks.module_utils import processes
+
+
+def _sleeper(directory: Path, *argv: str) -> processes.Process:
+    return processes.spawn(argv or ("sleep", "60"), pid_file=directory / "x.pid", log=directory / "x.log")
+
+
+def test_a_started_process_is_found_by_its_pid_file_and_stopped(tmp_path: Path) -> None:
+    process = _sleeper(tmp_path)
+    assert processes.running(tmp_path / "x.pid") == process
+    assert process.session == process.pid != os.getsid(0)
+    assert processes.stop(tmp_path / "x.pid")
+    assert not process.alive()
+    assert not (tmp_path / "x.pid").exists()
+
+
+def test_stopping_twice_is_no_error(tmp_path: Path) -> None:
+    _sleeper(tmp_path)
+    assert processes.stop(tmp_path / "x.pid")
+    assert not processes.stop(tmp_path / "x.pid")
+
+
+def test_a_stale_pid_file_never_leads_to_a_stranger(tmp_path: Path) -> None:
+    stranger = _sleeper(tmp_path)
+    stale = processes.Process(stranger.pid, stranger.started - 1, stranger.session)
+    processes.write_pid_file(tmp_path / "stale.pid", stale)
+    assert not processes.stop(tmp_path / "stale.pid", grace=0.1)
+    assert stranger.alive()
+    assert processes.stop(tmp_path / "x.pid")
+
+
+@pytest.mark.parametrize("content", ["", "12", "a b c", "1 2 3 4"])
+def test_a_broken_pid_file_is_removed_and_nobody_is_signalled(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "broken.pid"
+    path.write_text(content)
+    assert not processes.stop(path)
+    assert not path.exists()
+
+
+def test_a_process_that_ignores_the_signal_is_killed_with_its_children(tmp_path: Path) -> None:
+    process = _sleeper(tmp_path, "sh", "-c", "trap '' TERM; sleep 60 & echo ready; while :; do wait; sleep 1; done")
+    while b"ready" not in (tmp_path / "x.log").read_bytes():
+        pass
+    assert len(processes.session_members(process.session)) == 2
+    assert processes.stop(tmp_path / "x.pid", grace=0.2)
+    assert processes.session_members(process.session) == []
+
+
+def test_children_are_killed_also_when_their_leader_has_died(tmp_path: Path) -> None:
+    process = _sleeper(tmp_path, "sh", "-c", "sleep 60 & echo ready; wait")
+    while b"ready" not in (tmp_path / "x.log").read_bytes():
+        pass
+    processes.signal_process(process, signal.SIGKILL)
+    assert processes.wait_until_gone(process, 5)
+    assert not processes.stop(tmp_path / "x.pid")
+    assert processes.session_members(process.session) == []
+
+
+def test_a_program_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        _sleeper(tmp_path, "/no/such/program")
