@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A build is made once for each content: the same sources and options have the same key."""
+
+from django.db import models
+
+
+class BuildState(models.TextChoices):
+    PENDING = "pending", "pending"
+    READY = "ready", "ready"
+    FAILED = "failed", "failed"
+
+
+class Build(models.Model):
+    key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the source archive and the options")
+    source_sha256 = models.CharField(max_length=64)
+    revision = models.CharField(max_length=80, blank=True, help_text="`git describe` of the sources, if known")
+    options = models.JSONField(default=list, help_text="meson options, in order")
+    state = models.CharField(max_length=8, choices=BuildState, default=BuildState.PENDING)
+    prefix = models.TextField(blank=True, help_text="where it is installed on the device under test")
+    log = models.TextField(blank=True)
+    seconds = models.FloatField(null=True, blank=True, help_text="how long building took; empty if not yet built")
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(key__regex=r"^[0-9a-f]{64}$"), name="build_key_is_sha256"),
+            models.CheckConstraint(condition=models.Q(state__in=BuildState.values), name="build_state_known"),
+            models.CheckConstraint(
+                condition=~models.Q(state=BuildState.READY) | ~models.Q(prefix=""), name="ready_build_has_prefix"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.key[:12]} {self.state}"

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Addresses of the pages."""
+
+from django.urls import URLPattern, URLResolver
+
+urlpatterns: list[URLPattern | URLResolver] = []

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`run`: what was asked for and how far it is.  `results`: what was measured."""
+
+from perfweb.runs.models.results import (
+    Artefact,
+    ArtefactKind,
+    Boot,
+    BootState,
+    Direction,
+    Measurement,
+    MeasurementState,
+    Sample,
+    Topology,
+)
+from perfweb.runs.models.run import HostFacts, Plan, Run, RunState, RunTransition, Target, Variant
+
+__all__ = [
+    "Artefact",
+    "ArtefactKind",
+    "Boot",
+    "BootState",
+    "Direction",
+    "HostFacts",
+    "Measurement",
+    "MeasurementState",
+    "Plan",
+    "Run",
+    "RunState",
+    "RunTransition",
+    "Sample",
+    "Target",
+    "Topology",
+    "Variant",
+]

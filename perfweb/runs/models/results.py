@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What was measured: a run has boots, a boot has measurements, a measurement has samples and artefacts."""
+
+from django.db import models
+from django.db.models import F, Q
+
+from perfweb.runs.models.run import Run, Variant
+
+
+class Topology(models.TextChoices):
+    HOST_HOST = "host-host", "host-(host)"
+    HOST_ROUTER_HOST = "host-router-host", "host-(router)-host"
+
+
+class BootState(models.TextChoices):
+    BOOTING = "booting", "booting"
+    UP = "up", "up"
+    STOPPED = "stopped", "stopped"
+    FAILED = "failed", "failed to boot"
+    CRASHED = "crashed", "crashed"
+    INTERRUPTED = "interrupted", "interrupted"
+
+
+class Boot(models.Model):
+    """One booted variant, the replicate of the experiment.  A boot that is done again is another attempt."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="boots")
+    variant = models.ForeignKey(Variant, models.CASCADE, related_name="boots")
+    topology = models.CharField(max_length=24, choices=Topology)
+    server = models.CharField(max_length=24, help_text="program that answers: netserver, iperf3, tcpconnect")
+    position = models.PositiveIntegerField(help_text="place in the order of the run, from 0")
+    attempt = models.PositiveSmallIntegerField(default=1)
+    state = models.CharField(max_length=16, choices=BootState, default=BootState.BOOTING)
+    effective_tunables = models.JSONField(default=dict, blank=True)
+    command = models.TextField(blank=True, help_text="the exact command line that booted it")
+    started = models.DateTimeField()
+    ended = models.DateTimeField(null=True, blank=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["run", "position", "attempt"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "position", "attempt"], name="boot_attempt_once"),
+            models.CheckConstraint(condition=Q(topology__in=Topology.values), name="boot_topology_known"),
+            models.CheckConstraint(condition=Q(state__in=BootState.values), name="boot_state_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"boot {self.position} of run {self.run_id}"
+
+
+class MeasurementState(models.TextChoices):
+    OK = "ok", "ok"
+    FAILED = "failed", "failed"
+    VOID = "void", "void"
+
+
+class Measurement(models.Model):
+    """One test on one boot: one command, repeated for each sample."""
+
+    boot = models.ForeignKey(Boot, models.CASCADE, related_name="measurements")
+    test = models.CharField(max_length=64, help_text="what is measured: tcp.rr/host-host/ipv4")
+    tool = models.CharField(max_length=24)
+    metric = models.CharField(max_length=32, help_text="the metric of its samples that comparisons are about")
+    command = models.TextField(help_text="the exact command line, as a shell would take it")
+    pinning = models.JSONField(default=dict, help_text="CPUs of both ends: {'client': '0', 'server': '1'}")
+    state = models.CharField(max_length=8, choices=MeasurementState)
+    reason = models.TextField(blank=True, help_text="why it failed or is void")
+    environment = models.JSONField(default=dict, blank=True, help_text="what may have disturbed it: load averages")
+    started = models.DateTimeField()
+    seconds = models.FloatField(help_text="wall-clock time of all samples together")
+
+    class Meta:
+        ordering = ["boot", "pk"]
+        indexes = [models.Index(fields=["test"], name="measurement_by_test")]
+        constraints = [
+            models.UniqueConstraint(fields=["boot", "test"], name="test_once_per_boot"),
+            models.CheckConstraint(condition=Q(state__in=MeasurementState.values), name="measurement_state_known"),
+            models.CheckConstraint(condition=Q(state="ok") | ~Q(reason=""), name="measurement_failure_has_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.test} on {self.boot}"
+
+
+class Direction(models.TextChoices):
+    HIGHER = "higher", "higher is better"
+    LOWER = "lower", "lower is better"
+
+
+class SampleQuerySet(models.QuerySet["Sample"]):
+    def primary(self) -> "SampleQuerySet":
+        """Only the metric that its measurement is about; the tools deliver others beside it, such as latencies."""
+        return self.filter(metric=F("measurement__metric"))
+
+    def counted(self) -> "SampleQuerySet":
+        """Primary samples that enter statistics: not discarded, and of a measurement that is ok."""
+        return self.primary().filter(discarded=False, measurement__state=MeasurementState.OK)
+
+
+class Sample(models.Model):
+    """One number that a tool delivered."""
+
+    measurement = models.ForeignKey(Measurement, models.CASCADE, related_name="samples")
+    index = models.PositiveIntegerField(help_text="place within the measurement, from 0, warm-up included")
+    metric = models.CharField(max_length=32)
+    value = models.FloatField()
+    unit = models.CharField(max_length=24)
+    direction = models.CharField(max_length=8, choices=Direction)
+    discarded = models.BooleanField(default=False, help_text="warm-up: kept and shown, but in no statistics")
+    seconds = models.FloatField(help_text="wall-clock time the tool ran")
+
+    objects = SampleQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["measurement", "index", "metric"]
+        constraints = [
+            models.UniqueConstraint(fields=["measurement", "index", "metric"], name="sample_once"),
+            models.CheckConstraint(condition=Q(direction__in=Direction.values), name="sample_direction_known"),
+            # A tool that reports nothing is a failed measurement, so NaN and infinity never get here.
+            models.CheckConstraint(
+                condition=Q(value__gt=float("-inf")) & Q(value__lt=float("inf")), name="sample_is_finite"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.value} {self.unit}"
+
+
+class ArtefactKind(models.TextChoices):
+    TOOL_OUTPUT = "tool-output", "tool output"
+    BOOT_LOG = "boot-log", "boot log"
+    STOP_LOG = "stop-log", "end of the boot's log"
+    TUNABLES = "tunables", "effective tunables"
+    COUNTERS = "counters", "counters"
+    BUILD_LOG = "build-log", "build log"
+    PLAY_LOG = "play-log", "Ansible log"
+
+
+class Artefact(models.Model):
+    """A text that a run left behind, byte for byte.
+
+    Stored in the database: it then appears in the same transaction as the row it belongs to, web server and worker
+    need no common file system, and one backup has everything.  Texts are small (PostgreSQL compresses them); queries
+    that do not show them should `defer("content")`.
+    """
+
+    CONTENT_TYPE = "text/plain; charset=utf-8"  # whatever a tool prints, a browser never interprets it
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="artefacts")
+    boot = models.ForeignKey(Boot, models.CASCADE, null=True, blank=True, related_name="artefacts")
+    measurement = models.ForeignKey(Measurement, models.CASCADE, null=True, blank=True, related_name="artefacts")
+    kind = models.CharField(max_length=16, choices=ArtefactKind)
+    name = models.CharField(max_length=120, help_text="unique within the run; its path in the archive of the run")
+    content = models.BinaryField()
+    size = models.PositiveIntegerField()
+    sha256 = models.CharField(max_length=64)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["run", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "name"], name="artefact_name_once_per_run"),
+            models.CheckConstraint(condition=Q(kind__in=ArtefactKind.values), name="artefact_kind_known"),
+            models.CheckConstraint(
+                condition=Q(name__regex=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$") & ~Q(name__contains=".."),
+                name="artefact_name_is_plain",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What was asked for: plans, their runs with variants, and how far a run is."""
+
+from django.db import models
+from django.db.models import F, Q
+
+from perfweb.builds.models import Build
+from perfweb.lab.models import Lease, Role, Testbed
+
+
+class Plan(models.Model):
+    """One text of a plan.  Plans are never changed: another text is another plan, so a run always shows what it ran."""
+
+    name = models.SlugField(max_length=64)
+    title = models.CharField(max_length=200)
+    text = models.TextField(help_text="the YAML as submitted")
+    sha256 = models.CharField(max_length=64, unique=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name", "created"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RunState(models.TextChoices):
+    QUEUED = "queued", "queued"
+    LEASED = "leased", "leased"
+    PREPARING = "preparing", "preparing"
+    BUILDING = "building", "building"
+    RUNNING = "running", "running"
+    RESTORING = "restoring", "restoring"
+    DONE = "done", "done"
+    FAILED = "failed", "failed"
+    CANCELLED = "cancelled", "cancelled"
+    INTERRUPTED = "interrupted", "interrupted"
+
+
+class Run(models.Model):
+    """A plan on a leased testbed.  Only perfweb.runs.states changes `state`."""
+
+    number = models.BigAutoField(primary_key=True)
+    plan = models.ForeignKey(Plan, models.PROTECT, related_name="runs")
+    testbed = models.ForeignKey(Testbed, models.PROTECT, related_name="runs")
+    lease = models.ForeignKey(Lease, models.SET_NULL, null=True, blank=True, related_name="+")
+    state = models.CharField(max_length=16, choices=RunState, default=RunState.QUEUED)
+    reason = models.TextField(blank=True, help_text="why the run is in this state, where that needs saying")
+    seed = models.PositiveIntegerField(default=0, help_text="of the random order, so that anybody can repeat it")
+    requested_by = models.CharField(max_length=150, blank=True)
+    cancel_requested = models.BooleanField(default=False)
+    created = models.DateTimeField(auto_now_add=True)
+    started = models.DateTimeField(null=True, blank=True)
+    ended = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-number"]
+        indexes = [models.Index(fields=["state"], name="run_by_state")]
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_known"),
+            models.CheckConstraint(
+                condition=Q(ended__isnull=True) | Q(started__isnull=True) | Q(ended__gte=F("started")),
+                name="run_ends_after_start",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"run {self.number}"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing works on the run any more."""
+        return self.state in {RunState.DONE, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED}
+
+
+class RunTransition(models.Model):
+    """One step of a run's state machine; together they are its history."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="transitions")
+    at = models.DateTimeField(auto_now_add=True)
+    from_state = models.CharField(max_length=16, choices=RunState, blank=True, help_text="empty when the run was made")
+    to_state = models.CharField(max_length=16, choices=RunState)
+    reason = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["run", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.from_state} → {self.to_state}"
+
+
+class Target(models.TextChoices):
+    STACK = "stack", "reference stack"
+    LINUX = "linux", "Linux kernel"
+
+
+class Variant(models.Model):
+    """One of the things a run compares: a target, how it is built, and the tunables it boots with."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="variants")
+    name = models.SlugField(max_length=64)
+    position = models.PositiveSmallIntegerField(help_text="place in the plan, from 0")
+    baseline = models.BooleanField(default=False)
+    target = models.CharField(max_length=8, choices=Target)
+    build_options = models.JSONField(default=list, blank=True)
+    tunables = models.JSONField(default=dict, blank=True)
+    build = models.ForeignKey(Build, models.PROTECT, null=True, blank=True, related_name="variants")
+
+    class Meta:
+        ordering = ["run", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "name"], name="variant_name_once_per_run"),
+            models.UniqueConstraint(fields=["run", "position"], name="variant_position_once_per_run"),
+            models.UniqueConstraint(fields=["run"], condition=Q(baseline=True), name="one_baseline_per_run"),
+            models.CheckConstraint(condition=Q(target__in=Target.values), name="variant_target_known"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class HostFacts(models.Model):
+    """What a host was like when the run used it: kernel, CPU, mitigations, congestion control, tool versions."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="host_facts")
+    role = models.CharField(max_length=8, choices=Role)
+    name = models.CharField(max_length=253)
+    facts = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["run", "role"]
+        verbose_name_plural = "host facts"
+        constraints = [models.UniqueConstraint(fields=["run", "role"], name="facts_once_per_host")]
+
+    def __str__(self) -> str:
+        return f"{self.name} in run {self.run_id}"

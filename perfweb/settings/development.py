@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One person on one machine: `./dev demo` and `./dev serve`."""
+
+import secrets
+
+from perfweb.settings.base import *
+
+DEBUG = False  # the pages have helpful errors of their own
+ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]"]
+SECRET_KEY = secret_key_from_file() or secrets.token_urlsafe(50)
+WHITENOISE_USE_FINDERS = True

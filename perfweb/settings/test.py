@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The test suite: the same engines as everywhere, a database of its own made by pytest-django."""
+
+from perfweb.settings.base import *
+
+ALLOWED_HOSTS = ["127.0.0.1", "localhost", "testserver"]
+SECRET_KEY = "only for tests"  # noqa: S105
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = True

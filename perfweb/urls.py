@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""All addresses of the site."""
+
+from django.urls import include, path
+
+urlpatterns = [path("", include("perfweb.reports.urls"))]

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every test there is, named by what it measures and never by a command line.
+
+A full name such as `tcp.rr/host-router-host/ipv4` is measure/topology/family.  Results are compared by
+name for years, so a name is never given another meaning.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is measured, by which tool, against which server program, and the metric that comparisons are about."""
+
+    name: str
+    title: str
+    tool: str
+    server: str
+    metric: str
+
+
+@dataclass(frozen=True)
+class Test:
+    """A measure in a topology."""
+
+    measure: Measure
+    topology: str
+    family: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.measure.name}/{self.topology}/{self.family}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.measure.title}, {self.topology}, {self.family}"
+
+
+TOPOLOGIES = ("host-host", "host-router-host")
+FAMILIES = ("ipv4",)
+
+MEASURES = (
+    Measure("tcp.rr", "TCP request/response", "netperf", "netserver", "transactions"),
+    Measure("udp.rr", "UDP request/response", "netperf", "netserver", "transactions"),
+    Measure("tcp.stream", "TCP bulk transfer", "netperf", "netserver", "throughput"),
+    Measure("udp.stream", "UDP bulk transfer", "netperf", "netserver", "throughput"),
+    Measure("tcp.crr", "TCP connect/request/response", "netperf", "netserver", "transactions"),
+    Measure("iperf3.1", "TCP bulk transfer, 1 stream", "iperf3", "iperf3", "throughput"),
+    Measure("iperf3.10", "TCP bulk transfer, 10 streams", "iperf3", "iperf3", "throughput"),
+    Measure("tcpconnect", "TCP connections per second", "tcpconnect", "tcpconnect", "connections"),
+)
+
+TESTS = {
+    test.name: test
+    for test in (
+        Test(measure, topology, family) for topology in TOPOLOGIES for measure in MEASURES for family in FAMILIES
+    )
+}

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes rows for tests.
+
+`create_run()` makes a whole finished run, as a worker leaves it; the same seed gives the same run.
+"""
+
+import hashlib
+import itertools
+import random
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from perfweb.builds.models import Build, BuildState
+from perfweb.lab.models import Host, Role, Testbed
+from perfweb.runs.models import (
+    Artefact,
+    ArtefactKind,
+    Boot,
+    BootState,
+    Direction,
+    HostFacts,
+    Measurement,
+    MeasurementState,
+    Plan,
+    Run,
+    RunState,
+    RunTransition,
+    Sample,
+    Variant,
+)
+from runners.catalogue import TESTS, Test
+
+START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+DEMO_TESTS = (
+    "tcp.rr/host-host/ipv4",
+    "udp.rr/host-host/ipv4",
+    "tcp.stream/host-host/ipv4",
+    "tcpconnect/host-host/ipv4",
+    "tcp.rr/host-router-host/ipv4",
+    "tcp.stream/host-router-host/ipv4",
+)
+PLAN_TEXT = """\
+name: direct-or-deferred
+title: Direct against deferred dispatch
+baseline: deferred
+variants:
+  - name: deferred
+    target: stack
+    tunables: {net.isr.dispatch: deferred}
+  - name: direct
+    target: stack
+    tunables: {net.isr.dispatch: direct}
+"""
+# Where the values of the made-up samples lie: (metric, mean, unit, direction).
+TYPICAL = {
+    "transactions": (42_000.0, "transactions/s", Direction.HIGHER),
+    "throughput": (14e9, "bits/s", Direction.HIGHER),
+    "connections": (9_000.0, "connections/s", Direction.HIGHER),
+}
+HISTORY = (
+    RunState.QUEUED,
+    RunState.LEASED,
+    RunState.PREPARING,
+    RunState.BUILDING,
+    RunState.RUNNING,
+    RunState.RESTORING,
+    RunState.DONE,
+)
+
+
+def create_testbed(name: str = "demo") -> Testbed:
+    testbed, made = Testbed.objects.get_or_create(
+        name=name, defaults={"inventory": "playbooks/inventories/example.yml"}
+    )
+    if made:
+        for number, role in enumerate(Role, start=11):
+            Host.objects.create(testbed=testbed, role=role, name=f"{name}-{role}", address=f"10.77.0.{number}")
+    return testbed
+
+
+def create_plan(
+    text: str = PLAN_TEXT, name: str = "direct-or-deferred", title: str = "Direct against deferred dispatch"
+) -> Plan:
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    plan, _ = Plan.objects.get_or_create(sha256=digest, defaults={"name": name, "title": title, "text": text})
+    return plan
+
+
+def create_build(source: str = "source") -> Build:
+    key = hashlib.sha256(source.encode()).hexdigest()
+    build, _ = Build.objects.get_or_create(
+        key=key,
+        defaults={
+            "source_sha256": key,
+            "revision": "v0.1-12-g0123abc",
+            "options": ["-Dbuildtype=release"],
+            "state": BuildState.READY,
+            "prefix": f"/var/tmp/perfweb/builds/{key}/prefix",  # noqa: S108
+            "log": "ninja: no work to do.\n",
+            "seconds": 12.5,
+        },
+    )
+    return build
+
+
+def create_artefact(
+    run: Run,
+    name: str,
+    text: str,
+    kind: ArtefactKind = ArtefactKind.TOOL_OUTPUT,
+    *,
+    boot: Boot | None = None,
+    measurement: Measurement | None = None,
+) -> Artefact:
+    content = text.encode()
+    return Artefact.objects.create(
+        run=run,
+        boot=boot,
+        measurement=measurement,
+        kind=kind,
+        name=name,
+        content=content,
+        size=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+    )
+
+
+def create_queued_run(testbed: Testbed | None = None, state: RunState = RunState.QUEUED) -> Run:
+    """A run without results, whose history is one row."""
+    run = Run.objects.create(plan=create_plan(), testbed=testbed or create_testbed(), state=state, seed=1)
+    RunTransition.objects.create(run=run, to_state=RunState.QUEUED)
+    return run
+
+
+def create_variants(run: Run) -> list[Variant]:
+    """The baseline `deferred` and `direct`."""
+    return [
+        Variant.objects.create(
+            run=run,
+            name=name,
+            position=position,
+            baseline=position == 0,
+            target="stack",
+            build_options=["-Dbuildtype=release"],
+            tunables={"net.isr.dispatch": name, "debug.mpsafenet": "1"},
+            build=create_build(),
+        )
+        for position, name in enumerate(("deferred", "direct"))
+    ]
+
+
+def create_run(
+    *,
+    tests: Sequence[str] = DEMO_TESTS,
+    boots: int = 2,
+    samples: int = 10,
+    discard: int = 2,
+    gain: float = 1.08,
+    noise: float = 0.01,
+    failed_test: str = "",
+    seed: int = 1,
+) -> Run:
+    """A finished run with the variants `deferred` (baseline) and `direct`, which is `gain` times as fast.
+
+    `samples` are per variant and test, spread over `boots` boots of each (variant, topology, server); each measurement
+    begins with `discard` discarded ones.  `noise` is the relative standard deviation.  The measurements of
+    `failed_test` on `direct` are failed ones without samples.
+    """
+    rng = random.Random(seed)
+    run = create_queued_run()
+    _walk_history(run)
+    variants = create_variants(run)
+    for role in Role:
+        facts = {"kernel": "6.1.0-28-amd64", "cpu": "Example CPU 3.0 GHz", "cpus": 2, "congestion_control": "cubic"}
+        HostFacts.objects.create(run=run, role=role, name=f"demo-{role}", facts=facts)
+    groups: dict[tuple[str, str], list[Test]] = {}
+    for name in tests:
+        test = TESTS[name]
+        groups.setdefault((test.topology, test.measure.server), []).append(test)
+    position = 0
+    for (topology, server), members in groups.items():
+        for round_number in range(boots):
+            for variant in variants if round_number % 2 == 0 else reversed(variants):
+                boot = create_boot(run, variant, topology, server, position)
+                position += 1
+                mean = gain if variant.name == "direct" else 1.0
+                for test in members:
+                    if test.name == failed_test and variant.name == "direct":
+                        create_failed_measurement(boot, test)
+                    else:
+                        create_measurement(boot, test, samples // boots, discard, mean, noise, rng)
+    return run
+
+
+def create_boot(run: Run, variant: Variant, topology: str, server: str, position: int) -> Boot:
+    started = START + timedelta(seconds=20 * position)
+    boot = Boot.objects.create(
+        run=run,
+        variant=variant,
+        topology=topology,
+        server=server,
+        position=position,
+        state=BootState.STOPPED,
+        effective_tunables={**variant.tunables, "machine.cpus": "1"},
+        command=f"bootstack -c loader.conf -- {server} -D -4 -f",
+        started=started,
+        ended=started + timedelta(seconds=15),
+    )
+    folder = f"boots/{position:03d}-{variant.name}"
+    create_artefact(run, f"{folder}/boot.log", "stack: 1 CPU\nstack: up\n", ArtefactKind.BOOT_LOG, boot=boot)
+    tunables = "".join(f"{name}: {value}\n" for name, value in boot.effective_tunables.items())
+    create_artefact(run, f"{folder}/tunables.txt", tunables, ArtefactKind.TUNABLES, boot=boot)
+    return boot
+
+
+def create_measurement(
+    boot: Boot, test: Test, samples: int, discard: int, mean: float, noise: float, rng: random.Random
+) -> Measurement:
+    """A good measurement whose samples scatter normally around `mean` times the typical value of its metric."""
+    measurement = _measurement(boot, test, MeasurementState.OK, "", float(samples + discard))
+    typical, unit, direction = TYPICAL[test.measure.metric]
+    drawn = [
+        Sample(
+            measurement=measurement,
+            index=index,
+            metric=test.measure.metric,
+            unit=unit,
+            direction=direction,
+            value=round(typical * mean * rng.gauss(1.0, noise), 2),
+            discarded=index < discard,
+            seconds=1.0,
+        )
+        for index in range(samples + discard)
+    ]
+    if test.measure.metric == "transactions":
+        drawn += [
+            Sample(
+                measurement=measurement,
+                index=sample.index,
+                metric="latency.p99",
+                unit="us",
+                seconds=1.0,
+                direction=Direction.LOWER,
+                value=round(2e6 / sample.value, 2),
+                discarded=sample.discarded,
+            )
+            for sample in drawn
+        ]
+    Sample.objects.bulk_create(drawn)
+    _tool_output(measurement, "".join(f"THROUGHPUT={sample.value}\n" for sample in drawn))
+    return measurement
+
+
+def create_failed_measurement(boot: Boot, test: Test) -> Measurement:
+    measurement = _measurement(boot, test, MeasurementState.FAILED, "sample 0: netperf ended with status 1", 0.1)
+    _tool_output(measurement, "establish control: are you sure there is a netserver listening?\n")
+    return measurement
+
+
+def _measurement(boot: Boot, test: Test, state: MeasurementState, reason: str, seconds: float) -> Measurement:
+    return Measurement.objects.create(
+        boot=boot,
+        test=test.name,
+        tool=test.measure.tool,
+        metric=test.measure.metric,
+        command=f"{test.measure.tool} -H 10.77.1.2 -l 1",
+        pinning={"client": "0", "server": "1"},
+        state=state,
+        reason=reason,
+        environment={"load": [0.5, 0.4, 0.3]},
+        started=boot.started,
+        seconds=seconds,
+    )
+
+
+def _tool_output(measurement: Measurement, text: str) -> None:
+    boot = measurement.boot
+    name = f"boots/{boot.position:03d}-{boot.variant.name}/{measurement.test.replace('/', '_')}.txt"
+    create_artefact(boot.run, name, text, boot=boot, measurement=measurement)
+
+
+def _walk_history(run: Run) -> None:
+    for before, after in itertools.pairwise(HISTORY):
+        RunTransition.objects.create(run=run, from_state=before, to_state=after)
+    run.state = RunState.DONE
+    run.started, run.ended = START, START + timedelta(minutes=4)
+    run.save()
