@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Student's t: the critical values that ministat uses, and the difference of two means.
+
+ministat looks its critical values up in a table printed with three decimals. A verdict here has to be the verdict that
+ministat gives on the same samples, so the table's rounding is part of the definition, and so are its oddities.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy import special
+
+from perfweb.stats.summary import Summary
+
+# Two-sided coverage, in percent, of each confidence level that ministat accepts. Its last column is labelled 99.5 but
+# holds the values for 99.8, which is seen at once in the limit for many degrees of freedom: 3.090 where 99.5 has 2.807.
+_COVERAGE = {80.0: 80.0, 90.0: 90.0, 95.0: 95.0, 98.0: 98.0, 99.0: 99.0, 99.5: 99.8}
+
+CONFIDENCE_LEVELS: tuple[float, ...] = tuple(_COVERAGE)
+DEFAULT_CONFIDENCE = 95.0
+
+# Cells of the last column in which ministat's table is off in the third decimal, by degrees of freedom (found by
+# comparing the program's output with the t distribution for all of them).
+_MISPRINTS = {7: 4.782, 8: 4.499, 9: 4.296, 10: 4.143, 11: 4.024, 12: 3.929}
+
+# The table has a row for each number of degrees of freedom up to this one, then the row of the normal distribution.
+_LAST_ROW = 100
+
+MINIMUM_SAMPLES = 3
+"""ministat refuses a set of fewer samples, and so do we: two samples say nothing about their spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The difference of two means with its confidence interval, `absolute` ± `error`, in the unit of the samples.
+
+    `pooled_deviation` estimates the standard deviation that both sets are assumed to share.
+    """
+
+    confidence: float
+    absolute: float
+    error: float
+    percent: float | None
+    percent_error: float | None
+    pooled_deviation: float
+    standard_error: float
+    degrees_of_freedom: int
+
+    @property
+    def proven(self) -> bool:
+        """Whether the confidence interval leaves out zero."""
+        return abs(self.absolute) > self.error
+
+
+def critical_value(degrees_of_freedom: int, confidence: float) -> float:
+    """Return the two-sided critical value of Student's t as ministat's table has it, to three decimals.
+
+    Source: the inverse of the t distribution (Student 1908, "The probable error of a mean"), rounded like the table.
+    Raises ValueError for a confidence level that ministat does not have.
+    """
+    if confidence not in _COVERAGE:
+        levels = ", ".join(f"{level:g}" for level in CONFIDENCE_LEVELS)
+        raise ValueError(f"confidence level {confidence:g} is not supported: choose one of {levels} (percent)")
+    if degrees_of_freedom < 1:
+        raise ValueError("Student's t needs at least one degree of freedom: take more samples")
+    if confidence == 99.5 and degrees_of_freedom in _MISPRINTS:
+        return _MISPRINTS[degrees_of_freedom]
+    quantile = 0.5 + _COVERAGE[confidence] / 200
+    if degrees_of_freedom > _LAST_ROW:
+        return round(float(special.ndtri(quantile)), 3)
+    return round(float(special.stdtrit(degrees_of_freedom, quantile)), 3)
+
+
+def difference(reference: Summary, other: Summary, confidence: float = DEFAULT_CONFIDENCE) -> Difference:
+    """Return the difference `other` - `reference` of two means with its error at `confidence` percent.
+
+    Student's two-sample t with pooled variance (Student 1908; ministat prints the same): assumes independent samples,
+    about normally distributed, with the same variance in both sets. The percentages are of the reference's mean, whose
+    own uncertainty ministat leaves out of them; they are None where that mean is zero.
+
+    Raises ValueError with fewer than three samples in a set or an unsupported confidence level.
+    """
+    for summary in (reference, other):
+        if summary.n < MINIMUM_SAMPLES:
+            raise ValueError(
+                f"{summary.n} samples are too few: a comparison needs at least {MINIMUM_SAMPLES} in each set"
+            )
+    degrees = reference.n + other.n - 2
+    squares = (reference.n - 1) * reference.deviation**2 + (other.n - 1) * other.deviation**2
+    pooled = math.sqrt(squares / degrees)
+    standard_error = pooled * math.sqrt(1 / reference.n + 1 / other.n)
+    error = critical_value(degrees, confidence) * standard_error
+    absolute = other.mean - reference.mean
+    return Difference(
+        confidence=confidence,
+        absolute=absolute,
+        error=error,
+        percent=percentage(absolute, reference.mean),
+        percent_error=percentage(error, abs(reference.mean)),
+        pooled_deviation=pooled,
+        standard_error=standard_error,
+        degrees_of_freedom=degrees,
+    )
+
+
+def percentage(part: float, whole: float) -> float | None:
+    """Return 100 * part / whole, or None where the whole is zero."""
+    return part * 100 / whole if whole != 0 else None
