@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A lab of three hosts on one machine, made of network namespaces.
+
+    python -m runners.netlab up|down|status --name demo --net 77 --state DIR
+
+                    controller, bridge NAME-br, 10.NET.0.1
+                 mgmt0 │ .11          │ .12           │ .13
+                    left ─data0── data0 dut data1 ──data0─ right
+                  10.NET.1.1    10.NET.1.2  10.NET.2.2   10.NET.2.3
+
+Every host has an SSH server of its own on its management address, with its own
+host key, and one key, made here, opens all three.  From then on nothing knows
+that these are namespaces: the inventory that is written to DIR/inventory.yml
+looks like one of real machines.  The device under test gets no addresses on its
+data links; whoever is tested there brings them.
+
+Raising a lab that is up changes nothing; a half-made one is taken down first.
+Taking down works from the names alone, also when DIR is lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from playbooks.module_utils import processes
+from runners.paths import socket_directory
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCK = Path("/run/perfweb-netlab.lock")
+MANAGEMENT_NUMBER = {"left": 11, "dut": 12, "right": 13}
+DATA_NUMBER = {"left": 1, "dut": 2, "right": 3}
+CONGESTION_CONTROL = "cubic"
+NOBODY = 65534
+"""Debian's user and group for those who shall own nothing; the stack runs as it."""
+CONTROL_NAME_LENGTH = 10 + 1 + 16
+"""Ansible names a control socket with 10 characters; ssh appends a dot and 16 while it makes it."""
+
+SSHD_CONFIG = """\
+ListenAddress {address}
+HostKey {keys}/{host}
+AuthorizedKeysFile {keys}/authorized
+PidFile none
+AllowUsers root
+PermitRootLogin prohibit-password
+AuthenticationMethods publickey
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+StrictModes no
+UseDNS no
+PrintMotd no
+LogLevel ERROR
+Subsystem sftp internal-sftp
+"""
+
+
+class LabError(RuntimeError):
+    """The lab could not be raised or taken down; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A host's end of a data link."""
+
+    interface: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Lab:
+    """Names and numbers of one lab; nothing here looks at the machine."""
+
+    name: str
+    net: int
+    state: Path
+
+    def __post_init__(self) -> None:
+        # An interface name has at most 15 characters and "-right" is added.
+        if not re.fullmatch(r"[a-z][a-z0-9]{0,8}", self.name):
+            raise LabError(f"{self.name!r} is no name for a lab: use 1 to 9 small letters and digits, a letter first")
+        if not 0 <= self.net <= 255:
+            raise LabError(f"{self.net} is no number for a lab: 10.NUMBER.0.0/16 needs one from 0 to 255")
+        if re.search(r"\s", str(self.state)):
+            raise LabError(f"ssh cannot use files in {str(self.state)!r}: choose a directory without blanks")
+
+    @property
+    def bridge(self) -> str:
+        """The management bridge on the controller."""
+        return f"{self.name}-br"
+
+    def namespace(self, host: str) -> str:
+        """Name of a host: of its namespace, and of the controller's end of its management link."""
+        return f"{self.name}-{host}"
+
+    def management(self, host: str) -> str:
+        """A host's address on the management network."""
+        return f"10.{self.net}.0.{MANAGEMENT_NUMBER[host]}"
+
+    def links(self, host: str) -> list[Link]:
+        """A host's data links; network 1 is left of the device under test, 2 right of it."""
+        networks = {"left": (1,), "dut": (1, 2), "right": (2,)}[host]
+        number = DATA_NUMBER[host]
+        return [Link(f"data{index}", f"10.{self.net}.{network}.{number}/24") for index, network in enumerate(networks)]
+
+    def routes(self, host: str) -> list[dict[str, str]]:
+        """How a host reaches the network on the other side of the device under test."""
+        if host == "dut":
+            return []
+        near, far = (1, 2) if host == "left" else (2, 1)
+        return [{"to": f"10.{self.net}.{far}.0/24", "via": f"10.{self.net}.{near}.{DATA_NUMBER['dut']}"}]
+
+    @property
+    def keys(self) -> Path:
+        """Private keys and the list of authorized ones."""
+        return self.state / "keys"
+
+    @property
+    def inventory(self) -> Path:
+        """The Ansible inventory; written last, so it also says that the lab is complete."""
+        return self.state / "inventory.yml"
+
+    def pid_file(self, host: str) -> Path:
+        """The pid file of a host's SSH server."""
+        return self.state / f"sshd-{host}.pid"
+
+
+def _command(*argv: str, check: bool = True) -> str:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if check and done.returncode != 0:
+        raise LabError(f"`{shlex.join(argv)}` failed: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def _in(lab: Lab, host: str, *argv: str) -> str:
+    return _command("ip", "netns", "exec", lab.namespace(host), *argv)
+
+
+def _ip_in(lab: Lab, host: str, words: str) -> None:
+    _command("ip", "-n", lab.namespace(host), *words.split())
+
+
+@contextlib.contextmanager
+def _exclusive() -> Iterator[None]:
+    """One lab at a time is changed: interfaces and one list of the kernel are shared."""
+    with LOCK.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _require_means(lab: Lab) -> None:
+    if os.geteuid() != 0:
+        raise LabError("network namespaces need root: run this with sudo")
+    missing = [tool for tool in ("ip", "ssh-keygen", "ssh", "sysctl") if shutil.which(tool) is None]
+    if missing or not Path("/usr/sbin/sshd").exists():
+        raise LabError(f"not installed: {', '.join(missing) or 'sshd'}; run ./dev setup")
+    for interface in json.loads(_command("ip", "-j", "-4", "address")):
+        if any(address["local"].startswith(f"10.{lab.net}.") for address in interface["addr_info"]):
+            raise LabError(
+                f"{interface['ifname']} has an address in 10.{lab.net}.0.0/16: choose another network with --net"
+            )
+
+
+def _make_network(lab: Lab) -> None:
+    _command("ip", "link", "add", lab.bridge, "type", "bridge")
+    _command("ip", "address", "add", f"10.{lab.net}.0.1/24", "dev", lab.bridge)
+    _command("ip", "link", "set", lab.bridge, "up")
+    for host in MANAGEMENT_NUMBER:
+        name = lab.namespace(host)
+        _command("ip", "netns", "add", name)
+        _command("ip", "link", "add", name, "type", "veth", "peer", "name", "mgmt0", "netns", name)
+        _command("ip", "link", "set", name, "master", lab.bridge, "up")
+        _ip_in(lab, host, "link set lo up")
+        _ip_in(lab, host, f"address add {lab.management(host)}/24 dev mgmt0")
+        _ip_in(lab, host, "link set mgmt0 up")
+    for near, far, interface in (("left", "dut", "data0"), ("right", "dut", "data1")):
+        peer = f"peer name {interface} netns {lab.namespace(far)}"
+        _ip_in(lab, near, f"link add data0 type veth {peer}")
+
+
+def _configure_hosts(lab: Lab) -> None:
+    """Addresses and routes of the outer hosts; on the device under test only the cables."""
+    for host in MANAGEMENT_NUMBER:
+        # Nothing but what a test sends shall be on the data links.
+        _in(lab, host, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.ip_forward=0")
+        for link in lab.links(host):
+            if host != "dut":
+                _ip_in(lab, host, f"address add {link.address} dev {link.interface}")
+            _ip_in(lab, host, f"link set {link.interface} up")
+        for route in lab.routes(host):
+            _ip_in(lab, host, f"route add {route['to']} via {route['via']}")
+    _set_congestion_control(lab)
+
+
+def _set_congestion_control(lab: Lab) -> None:
+    """Chooses the congestion control of all hosts, whatever the machine prefers.
+
+    A namespace may only take what the machine allows to everybody, so it is
+    allowed for that moment.
+    """
+    allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+    before = allowed.read_text(encoding="ascii")
+    if CONGESTION_CONTROL not in before.split():
+        allowed.write_text(f"{before.strip()} {CONGESTION_CONTROL}", encoding="ascii")
+    try:
+        for host in MANAGEMENT_NUMBER:
+            _in(lab, host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={CONGESTION_CONTROL}")
+    finally:
+        allowed.write_text(before, encoding="ascii")
+
+
+def _make_keys(lab: Lab) -> None:
+    lab.keys.mkdir(mode=0o700)
+    for name in ("client", *MANAGEMENT_NUMBER):
+        _command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", lab.namespace(name), "-f", str(lab.keys / name))
+    shutil.copy(lab.keys / "client.pub", lab.keys / "authorized")
+    known = [
+        f"{lab.management(host)} {(lab.keys / f'{host}.pub').read_text(encoding='ascii')}" for host in MANAGEMENT_NUMBER
+    ]
+    (lab.state / "known_hosts").write_text("".join(known), encoding="ascii")
+
+
+def _start_ssh_servers(lab: Lab) -> None:
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    for host in MANAGEMENT_NUMBER:
+        config = lab.state / f"sshd-{host}.conf"
+        config.write_text(SSHD_CONFIG.format(address=lab.management(host), keys=lab.keys, host=host), encoding="utf-8")
+        argv = ["ip", "netns", "exec", lab.namespace(host), "/usr/sbin/sshd", "-D", "-e", "-f", str(config)]
+        processes.spawn(argv, pid_file=lab.pid_file(host), log=lab.state / f"sshd-{host}.log", cwd=Path("/"))
+    for host in MANAGEMENT_NUMBER:
+        _wait_for_login(lab, host)
+
+
+def _ssh_options(lab: Lab) -> list[str]:
+    files = ["-o", f"UserKnownHostsFile={lab.state}/known_hosts", "-o", "GlobalKnownHostsFile=/dev/null"]
+    return ["-F", "/dev/null", *files, "-o", "StrictHostKeyChecking=yes", "-o", "IdentitiesOnly=yes"]
+
+
+def _wait_for_login(lab: Lab, host: str) -> None:
+    """Logs in once: what is asserted of a lab is that its hosts can be used."""
+    argv = ["ssh", *_ssh_options(lab), "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-i", str(lab.keys / "client")]
+    deadline = time.monotonic() + 10
+    while True:
+        done = subprocess.run(
+            [*argv, f"root@{lab.management(host)}", "true"], capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            return
+        if time.monotonic() > deadline:
+            log = (lab.state / f"sshd-{host}.log").read_text(encoding="utf-8", errors="replace")
+            raise LabError(f"cannot log in to {lab.namespace(host)}: {done.stderr.strip()}\n{log.strip()}")
+        time.sleep(0.05)
+
+
+def _host_variables(lab: Lab, host: str, cpus: Sequence[int]) -> dict[str, object]:
+    variables: dict[str, object] = {
+        "ansible_host": lab.management(host),
+        "cpus": [cpus[-1] if host == "dut" else cpus[0]],
+        "data_links": [{"interface": link.interface, "address": link.address} for link in lab.links(host)],
+        "routes": lab.routes(host),
+    }
+    if host == "dut":
+        meson = ROOT / ".venv" / "bin" / "meson"
+        variables |= {"stack_uid": NOBODY, "stack_gid": NOBODY, "meson": str(meson) if meson.exists() else "meson"}
+    return variables
+
+
+def _write_inventory(lab: Lab) -> None:
+    """The two ends get different CPUs where there are two, always the same ones."""
+    cpus = sorted(os.sched_getaffinity(0))
+    sockets = socket_directory(lab.state / "ssh", CONTROL_NAME_LENGTH)
+    groups = {host: {"hosts": {lab.namespace(host): _host_variables(lab, host, cpus)}} for host in MANAGEMENT_NUMBER}
+    common = {
+        "ansible_user": "root",
+        "ansible_python_interpreter": "/usr/bin/python3",
+        "ansible_ssh_private_key_file": str(lab.keys / "client"),
+        "ansible_ssh_common_args": shlex.join(_ssh_options(lab)),
+        "ansible_control_path_dir": str(sockets),
+    }
+    text = yaml.safe_dump({"all": {"vars": common, "children": groups}}, sort_keys=False)
+    lab.inventory.write_text(f"# Written by runners/netlab.py when it raised this lab.\n{text}", encoding="utf-8")
+
+
+def _give_to_caller(lab: Lab) -> None:
+    """Under sudo the one who asked for the lab must be able to read its key."""
+    uid, gid = int(os.environ.get("SUDO_UID", "0")), int(os.environ.get("SUDO_GID", "0"))
+    if uid:
+        for path in (lab.state, *lab.state.rglob("*")):
+            os.chown(path, uid, gid, follow_symlinks=False)
+
+
+def _namespaces() -> set[str]:
+    return {entry["name"] for entry in json.loads(_command("ip", "-j", "netns", "list") or "[]")}
+
+
+def status(lab: Lab) -> dict[str, bool]:
+    """Whether each host is there with its links and its SSH server."""
+    existing = _namespaces()
+    answer = {}
+    for host in MANAGEMENT_NUMBER:
+        links = ""
+        if lab.namespace(host) in existing:
+            links = _command("ip", "-n", lab.namespace(host), "-br", "link")
+        wanted = ["mgmt0@", *(f"{link.interface}@" for link in lab.links(host))]
+        answer[host] = all(word in links for word in wanted) and processes.running(lab.pid_file(host)) is not None
+    return answer
+
+
+def _is_up(lab: Lab) -> bool:
+    """An inventory for another network number belongs to an earlier lab of this name."""
+    if not lab.inventory.exists() or f"ansible_host: {lab.management('dut')}\n" not in lab.inventory.read_text():
+        return False
+    return all(status(lab).values())
+
+
+def up(lab: Lab) -> None:
+    """Raises the lab unless it is up; what fails on the way is taken down again."""
+    with _exclusive():
+        if _is_up(lab):
+            return
+        _take_down(lab)
+        _require_means(lab)
+        lab.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            _make_network(lab)
+            _configure_hosts(lab)
+            _make_keys(lab)
+            _start_ssh_servers(lab)
+            _write_inventory(lab)
+            _give_to_caller(lab)
+        except BaseException:
+            _take_down(lab)
+            raise
+
+
+def down(lab: Lab) -> None:
+    """Removes everything that `up` made and ends everything that runs on the hosts."""
+    with _exclusive():
+        _take_down(lab)
+
+
+def _take_down(lab: Lab) -> None:
+    existing = _namespaces()
+    _end_ssh_connections(lab)
+    for host in MANAGEMENT_NUMBER:
+        processes.stop(lab.pid_file(host), grace=0)
+        if lab.namespace(host) in existing:
+            _kill_everything_in(lab, host)
+            _command("ip", "netns", "delete", lab.namespace(host))
+    links = {entry["ifname"] for entry in json.loads(_command("ip", "-j", "link"))}
+    for name in (*map(lab.namespace, MANAGEMENT_NUMBER), lab.bridge):
+        if name in links:
+            # The kernel takes a namespace apart later, and its links with it.
+            _command("ip", "link", "delete", name, check=False)
+    _remove_state(lab)
+
+
+def _kill_everything_in(lab: Lab, host: str) -> None:
+    """The namespace is ours, so everything in it is."""
+    deadline = time.monotonic() + 5
+    while numbers := _command("ip", "netns", "pids", lab.namespace(host)).split():
+        if time.monotonic() > deadline:
+            raise LabError(f"processes on {lab.namespace(host)} do not end: {' '.join(numbers)}")
+        for found in filter(None, (processes.identify(int(number)) for number in numbers)):
+            processes.signal_process(found, signal.SIGKILL)
+            processes.wait_until_gone(found, 1)
+
+
+def _end_ssh_connections(lab: Lab) -> None:
+    """Ends the controller's shared connections, which would hang on a lab that has gone."""
+    directory = lab.state / "ssh"
+    if directory.is_dir():
+        for path in directory.iterdir():
+            _command("ssh", "-F", "/dev/null", "-O", "exit", "-o", f"ControlPath={path}", "lab", check=False)
+
+
+def _remove_state(lab: Lab) -> None:
+    lab.inventory.unlink(missing_ok=True)
+    sockets = lab.state / "ssh"
+    if sockets.is_symlink():
+        shutil.rmtree(sockets.resolve(), ignore_errors=True)
+        sockets.unlink()
+    for path in (lab.keys, sockets):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in (lab.state / "known_hosts", *lab.state.glob("sshd-*")):
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        lab.state.rmdir()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line; see the top of this file."""
+    parser = argparse.ArgumentParser(prog="runners.netlab", description="A lab of three network namespaces.")
+    parser.add_argument("verb", choices=("up", "down", "status"))
+    parser.add_argument("--name", default="demo", help="prefix of everything the lab is made of (%(default)s)")
+    parser.add_argument("--net", type=int, default=77, help="the lab uses 10.NET.0.0/16 (%(default)s)")
+    parser.add_argument("--state", type=Path, default=ROOT / "var" / "lab", help="directory for keys and inventory")
+    options = parser.parse_args(arguments)
+    try:
+        lab = Lab(options.name, options.net, options.state.absolute())
+        if options.verb == "status":
+            answer = status(lab)
+            for host, there in answer.items():
+                print(f"{lab.namespace(host)}: {'up' if there else 'down'}")
+            return 0 if all(answer.values()) else 1
+        (up if options.verb == "up" else down)(lab)
+    except (LabError, OSError, RuntimeError) as error:
+        print(f"netlab: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
