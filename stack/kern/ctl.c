@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Server of the control socket: one thread, one request a connection.  The
+ * socket's file belongs to the user who runs the stack and has mode 0600, so
+ * whoever may ask is whoever could have killed it.
+ */
+#include "kern/ctl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kern/lock.h"
+#include "kern/sysctl.h"
+#include "kern/thread.h"
+
+#define	CTL_VIEWS_MAX	32
+
+struct ctl_out {
+	char	*co_text;
+	size_t	 co_len, co_size;
+};
+
+/* Registered at boot, before the server's thread starts. */
+static struct {
+	const char	*command;
+	void		(*show)(struct ctl_out *);
+} ctl_views[CTL_VIEWS_MAX];
+static unsigned ctl_nviews;
+
+static char ctl_path[108];		/* as long as sun_path */
+static struct mach_ctl *ctl_socket;
+static struct thread *ctl_thread;
+
+static const struct sysctl_oid ctl_oids[] = {
+	{ .oid_name = "ctl.path", .oid_type = CTL_STRING, .oid_flags = CTL_TUN,
+	    .oid_ptr = ctl_path, .oid_max = sizeof(ctl_path),
+	    .oid_descr = "file name of the control socket; empty: none" },
+};
+
+static void
+ctl_grow(struct ctl_out *co, size_t more)
+{
+	char *text;
+
+	if (co->co_len + more <= co->co_size)
+		return;
+	co->co_size = 2 * (co->co_len + more);
+	text = kmalloc(co->co_size);
+	if (co->co_text != NULL)
+		memcpy(text, co->co_text, co->co_len);
+	kfree(co->co_text);
+	co->co_text = text;
+}
+
+void
+ctl_printf(struct ctl_out *co, const char *fmt, ...)
+{
+	va_list ap, again;
+	int len;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, fmt, ap);
+	KASSERT(len >= 0, ("ctl_printf: format %s", fmt));
+	ctl_grow(co, (size_t)len + 1);
+	vsnprintf(co->co_text + co->co_len, (size_t)len + 1, fmt, again);
+	co->co_len += (size_t)len;
+	va_end(again);
+	va_end(ap);
+}
+
+void
+ctl_view_register(const char *command, void (*show)(struct ctl_out *))
+{
+	KASSERT(ctl_socket == NULL, ("ctl_view_register: %s too late", command));
+	if (ctl_nviews == CTL_VIEWS_MAX)
+		panic("ctl_view_register: no room for %s", command);
+	ctl_views[ctl_nviews].command = command;
+	ctl_views[ctl_nviews++].show = show;
+}
+
+static void
+show_value(const struct sysctl_oid *oid, const char *value, void *arg)
+{
+	ctl_printf(arg, "%s: %s\n", oid->oid_name, value);
+}
+
+static void
+show_description(const struct sysctl_oid *oid, const char *value, void *arg)
+{
+	(void)value;
+	ctl_printf(arg, "%s%s: %s\n", oid->oid_name,
+	    (oid->oid_flags & CTL_RUN) != 0 ? " [run]" :
+	    (oid->oid_flags & CTL_TUN) != 0 ? " [boot]" : "", oid->oid_descr);
+}
+
+static void
+answer_get(struct ctl_out *co, const char *name)
+{
+	char value[512];
+
+	if (sysctl_get(name, value, sizeof(value)) != 0)
+		ctl_printf(co, "error: unknown name '%s'; 'sysctl -a' lists "
+		    "them\n", name);
+	else
+		ctl_printf(co, "ok\n%s: %s\n", name, value);
+}
+
+static void
+answer_set(struct ctl_out *co, const struct ctl_request *cr)
+{
+	char why[256] = "";
+
+	if (sysctl_set(cr->cr_name, cr->cr_value, why, sizeof(why)) != 0)
+		ctl_printf(co, "error: %s\n", why);
+	else
+		answer_get(co, cr->cr_name);
+}
+
+static void
+answer_view(struct ctl_out *co, const char *command)
+{
+	for (unsigned i = 0; i < ctl_nviews; i++) {
+		if (strcmp(ctl_views[i].command, command) != 0)
+			continue;
+		ctl_printf(co, "ok\n");
+		ctl_views[i].show(co);
+		return;
+	}
+	ctl_printf(co, "error: unknown request '%s'; known: sysctl", command);
+	for (unsigned i = 0; i < ctl_nviews; i++)
+		ctl_printf(co, ", %s", ctl_views[i].command);
+	ctl_printf(co, "\n");
+}
+
+static void
+ctl_answer(struct ctl_out *co, char *line)
+{
+	struct ctl_request cr;
+	const char *why;
+
+	why = ctl_parse(line, &cr);
+	if (why != NULL) {
+		ctl_printf(co, "error: %s\n", why);
+		return;
+	}
+	switch (cr.cr_verb) {
+	case CTL_ALL:
+	case CTL_DESCRIBE:
+		ctl_printf(co, "ok\n");
+		sysctl_foreach(cr.cr_verb == CTL_ALL ? show_value :
+		    show_description, co);
+		break;
+	case CTL_GET:
+		answer_get(co, cr.cr_name);
+		break;
+	case CTL_SET:
+		answer_set(co, &cr);
+		break;
+	case CTL_VIEW:
+		answer_view(co, cr.cr_name);
+		break;
+	}
+}
+
+/* Reads up to the newline; false if the client broke the rules. */
+static bool
+ctl_readline(int handle, char *line, size_t size)
+{
+	size_t have = 0;
+
+	while (have < size - 1) {
+		ssize_t n = mach_ctl_read(handle, line + have, size - 1 - have);
+
+		if (n <= 0)
+			return (false);
+		have += (size_t)n;
+		line[have] = '\0';
+		if (strchr(line, '\n') != NULL)
+			return (true);
+	}
+	return (false);
+}
+
+static void
+ctl_serve(int handle)
+{
+	struct ctl_out co = { 0 };
+	char line[CTL_LINEMAX + 1];
+	size_t sent = 0;
+
+	if (ctl_readline(handle, line, sizeof(line)))
+		ctl_answer(&co, line);
+	else
+		ctl_printf(&co, "error: a request is one line of at most %d "
+		    "bytes\n", CTL_LINEMAX);
+	while (sent < co.co_len) {
+		ssize_t n = mach_ctl_write(handle, co.co_text + sent,
+		    co.co_len - sent);
+
+		if (n <= 0)
+			break;
+		sent += (size_t)n;
+	}
+	kfree(co.co_text);
+	mach_ctl_hangup(handle);
+}
+
+static void
+ctl_main(void *arg)
+{
+	int handle;
+
+	(void)arg;
+	while ((handle = mach_ctl_accept(ctl_socket)) != -ECANCELED)
+		if (handle >= 0)
+			ctl_serve(handle);
+}
+
+void
+ctl_init(void)
+{
+	sysctl_register(ctl_oids, nitems(ctl_oids));
+}
+
+int
+ctl_start(void)
+{
+	int error;
+
+	if (ctl_path[0] == '\0')
+		return (0);
+	error = mach_ctl_listen(ctl_path, &ctl_socket);
+	if (error == 0)
+		error = kthread_create("ctl", MACH_CPU_ANY, ctl_main, NULL,
+		    &ctl_thread);
+	if (error != 0)
+		console("ctl: %s: %s", ctl_path, strerror(error));
+	return (error);
+}
+
+void
+ctl_stop(void)
+{
+	if (ctl_thread == NULL)
+		return;
+	mach_ctl_wake(ctl_socket);
+	kthread_join(ctl_thread);
+	mach_ctl_close(ctl_socket);
+	ctl_thread = NULL;
+	ctl_socket = NULL;
+}

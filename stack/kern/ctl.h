@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The control socket: how stackctl asks a booted stack.
+ *
+ * One request a connection: the client sends a line of at most CTL_LINEMAX
+ * bytes, the stack answers "ok\n" and text, or "error: reason\n", and hangs
+ * up.  Requests are "sysctl -a", "sysctl -d" (with descriptions),
+ * "sysctl name", "sysctl name=value", and the views that subsystems
+ * register ("ifconfig", "netstat -r").
+ */
+#ifndef KERN_CTL_H
+#define KERN_CTL_H
+
+#include "kern/systm.h"
+
+#define	CTL_LINEMAX	1024
+
+enum ctl_verb { CTL_ALL, CTL_DESCRIBE, CTL_GET, CTL_SET, CTL_VIEW };
+
+struct ctl_request {
+	enum ctl_verb	 cr_verb;
+	const char	*cr_name;	/* sysctl name, or the view's command */
+	const char	*cr_value;	/* CTL_SET */
+};
+
+/*
+ * Splits a request line in place.  Returns NULL, or the reason why it is
+ * not a request.
+ */
+const char *ctl_parse(char *line, struct ctl_request *);
+
+/* The growing answer to a request. */
+struct ctl_out;
+void	 ctl_printf(struct ctl_out *, const char *fmt, ...) PRINTFLIKE(2, 3);
+
+/* A view is shown for a command; both are constants of the subsystem. */
+void	 ctl_view_register(const char *command, void (*show)(struct ctl_out *));
+
+/* Starts serving on the tunable ctl.path, if it is set. */
+void	 ctl_init(void);	/* registers the tunable */
+int	 ctl_start(void);	/* 0 or an errno value, said on the console */
+void	 ctl_stop(void);
+
+#endif /* KERN_CTL_H */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * bootstack: boots the stack, alone as a router or under a program.
+ *
+ *	bootstack -c FILE			router until SIGTERM or SIGINT
+ *	bootstack -c FILE -- PROGRAM [ARG ...]	the program's sockets are the
+ *						stack's
+ */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kern/systm.h"
+
+/* sysexits(3) */
+#define	EX_USAGE	64
+#define	EX_UNAVAILABLE	69
+#define	EX_CONFIG	78
+
+static void
+usage(FILE *out)
+{
+	fprintf(out,
+	    "usage: bootstack -c FILE                      run as a router\n"
+	    "       bootstack -c FILE -- PROGRAM [ARG ...] run a program on "
+	    "the stack\n"
+	    "FILE has lines name=\"value\"; 'stackctl -s SOCKET sysctl -d' "
+	    "explains the names.\n");
+}
+
+/* The library beside this binary: installed, or in a build folder. */
+static const char *
+find_library(void)
+{
+	static const char *const places[] = {
+		"../lib/libstack.so", "libstack.so"
+	};
+	static char path[PATH_MAX];
+	char self[PATH_MAX], try[PATH_MAX + 32];
+	ssize_t n;
+
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n < 0)
+		return (NULL);
+	self[n] = '\0';
+	dirname(self);
+	for (size_t i = 0; i < nitems(places); i++) {
+		snprintf(try, sizeof(try), "%s/%s", self, places[i]);
+		if (realpath(try, path) != NULL)
+			return (path);
+	}
+	return (NULL);
+}
+
+static int
+run_program(const char *conf, char **argv)
+{
+	const char *library = find_library(), *others = getenv("LD_PRELOAD");
+	char preload[2 * PATH_MAX];
+
+	if (library == NULL) {
+		fprintf(stderr, "bootstack: libstack.so is not beside this "
+		    "program; install with 'meson install'\n");
+		return (EX_UNAVAILABLE);
+	}
+	/* Others first: a sanitizer's runtime must come before all. */
+	snprintf(preload, sizeof(preload), "%s%s%s",
+	    others != NULL ? others : "", others != NULL ? ":" : "", library);
+	setenv("LD_PRELOAD", preload, 1);
+	setenv("STACK_CONF", conf, 1);
+	execvp(argv[0], argv);
+	fprintf(stderr, "bootstack: %s: %s\n", argv[0], strerror(errno));
+	return (errno == ENOENT ? 127 : 126);
+}
+
+static int
+run_router(const char *conf)
+{
+	sigset_t stop;
+	int sig;
+
+	/* Blocked before the stack's threads exist, so that none gets them. */
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGINT);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	if (stack_boot(conf) != 0)
+		return (EX_CONFIG);
+	sigwait(&stop, &sig);
+	stack_shutdown();
+	return (0);
+}
+
+int
+main(int argc, char **argv)
+{
+	char conf[PATH_MAX];
+	const char *file = NULL;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "+c:h")) != -1) {
+		switch (opt) {
+		case 'c':
+			file = optarg;
+			break;
+		case 'h':
+			usage(stdout);
+			return (0);
+		default:
+			usage(stderr);
+			return (EX_USAGE);
+		}
+	}
+	if (file == NULL) {
+		fprintf(stderr, "bootstack: which configuration? -c is "
+		    "missing\n");
+		usage(stderr);
+		return (EX_USAGE);
+	}
+	if (realpath(file, conf) == NULL) {
+		fprintf(stderr, "bootstack: %s: %s\n", file, strerror(errno));
+		return (EX_CONFIG);
+	}
+	if (optind < argc)
+		return (run_program(conf, argv + optind));
+	return (run_router(conf));
+}
