@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from perfweb.builds.models import Build, BuildState
 from perfweb.lab.models import Host, Role, Testbed
+from perfweb.runs.catalogue import TESTS, Test
 from perfweb.runs.models import (
     Artefact,
     ArtefactKind,
@@ -28,7 +29,6 @@ from perfweb.runs.models import (
     Sample,
     Variant,
 )
-from runners.catalogue import TESTS, Test
 
 START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 DEMO_TESTS = (

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The order of an experiment: which variant boots when, and what is measured on that boot.
+
+One boot serves one (variant, topology, server program), because a booted stack is one process.  All boots of one
+(topology, server) follow each other, so that what is compared lies close together in time; within them the variants
+alternate A B B A, which cancels any drift that is linear in time, or are shuffled by the recorded seed.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfweb.runs.catalogue import Test
+from perfweb.runs.planfile import PlanSpec
+
+# Seconds that the parts of a boot take beside the samples, seen in the lab of namespaces; only for estimates.
+BOOT_SECONDS = 5.0
+MEASURE_SECONDS = 1.5
+SAMPLE_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class PlannedMeasurement:
+    """`discard` warm-up samples, then `samples` that count."""
+
+    test: Test
+    samples: int
+    discard: int
+
+
+@dataclass(frozen=True)
+class PlannedBoot:
+    """The boot at `position` in the run's order."""
+
+    position: int
+    variant: str
+    topology: str
+    server: str
+    measurements: tuple[PlannedMeasurement, ...]
+
+
+def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
+    """All boots of `plan` in order; the same seed gives the same order."""
+    rng = random.Random(seed)  # noqa: S311 - an order to repeat, not a secret
+    names = [variant.name for variant in plan.variants]
+    groups: dict[tuple[str, str], list[Test]] = {}
+    for test in plan.tests:
+        groups.setdefault((test.topology, test.measure.server), []).append(test)
+    boots: list[PlannedBoot] = []
+    for (topology, server), tests in groups.items():
+        for number in range(plan.boots):
+            counted = _share(plan.samples, plan.boots, number)
+            measurements = tuple(PlannedMeasurement(test, counted, plan.discard) for test in tests)
+            for variant in _order(names, plan.order, number, rng):
+                boots.append(PlannedBoot(len(boots), variant, topology, server, measurements))
+    return boots
+
+
+def estimate(boots: Sequence[PlannedBoot], seconds: int) -> float:
+    """Seconds that `boots` take with samples of `seconds` seconds each."""
+    measurements = [measurement for boot in boots for measurement in boot.measurements]
+    samples = sum(measurement.samples + measurement.discard for measurement in measurements)
+    return len(boots) * BOOT_SECONDS + len(measurements) * MEASURE_SECONDS + samples * (seconds + SAMPLE_SECONDS)
+
+
+def _share(total: int, parts: int, index: int) -> int:
+    """`total` dealt out over `parts`; the first ones get what does not divide evenly."""
+    return total // parts + (1 if index < total % parts else 0)
+
+
+def _order(names: list[str], order: str, number: int, rng: random.Random) -> list[str]:
+    if order == "random":
+        return rng.sample(names, len(names))
+    return names if number % 2 == 0 else names[::-1]

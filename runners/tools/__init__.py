@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The measuring tools: how each is called and how its output is read.
+
+A tool module has two functions.  `command(measure, address, seconds, prefix)` gives the argument list of one sample
+against the server at `address`; `prefix` is where the stack is installed, for tools that come with it.  `parse(output)`
+gives the values in what the tool printed, or raises ToolError: a missing, zero or nonsensical number is never a sample.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+from perfweb.runs.catalogue import Measure
+
+# Where each server program listens.
+SERVER_PORTS = {"netserver": 12865, "iperf3": 5201, "tcpconnect": 5301}
+
+
+class ToolError(Exception):
+    """The tool did not deliver; the message says what is wrong with its output."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number: `direction` is "higher" or "lower", whichever is better."""
+
+    metric: str
+    value: float
+    unit: str
+    direction: str
+
+
+def positive(text: object, what: str) -> float:
+    """`text` as a finite number above zero; raises ToolError that names `what`."""
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise ToolError(f"{what} is not a number")
+    try:
+        value = float(text)
+    except (ValueError, OverflowError):
+        raise ToolError(f"{what} is not a number: {str(text)[:40]!r}") from None
+    if not math.isfinite(value) or value <= 0:
+        raise ToolError(f"{what} is {value:g}, which cannot be measured")
+    return value
+
+
+def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:
+    """The argument list of one sample of `seconds` seconds against the server at `address`."""
+    build: Callable[[Measure, str, int, str], list[str]] = _module(measure.tool).command
+    return build(measure, address, seconds, prefix)
+
+
+def parse(measure: Measure, output: str) -> list[Value]:
+    """The values in the tool's standard output, the measure's own metric among them; ToolError if not."""
+    read: Callable[[str], list[Value]] = _module(measure.tool).parse
+    values = read(output)
+    if all(value.metric != measure.metric for value in values):
+        raise ToolError(f"{measure.tool} printed no {measure.metric}")
+    return values
+
+
+def _module(tool: str) -> ModuleType:
+    from runners.tools import iperf3, netperf, tcpconnect
+
+    return {"iperf3": iperf3, "netperf": netperf, "tcpconnect": tcpconnect}[tool]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""iperf3, reading the JSON that `-J` prints at the end."""
+
+import json
+
+from perfweb.runs.catalogue import Measure
+from runners.tools import SERVER_PORTS, ToolError, Value, positive
+
+_STREAMS = {"iperf3.1": 1, "iperf3.10": 10}
+
+
+def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
+    common = ["iperf3", "-4", "-J", "-c", address, "-p", str(SERVER_PORTS["iperf3"]), "-t", str(seconds)]
+    return [*common, "-P", str(_STREAMS[measure.name])]
+
+
+def parse(output: str) -> list[Value]:
+    """What the receiver got in bits/s.
+
+    iperf3 3.12 ends with status 0 even when it could not connect, so "error" is looked at first.
+    """
+    try:
+        document = json.loads(output)
+    except (ValueError, RecursionError):
+        raise ToolError("iperf3 printed no JSON") from None
+    if not isinstance(document, dict):
+        raise ToolError("iperf3 printed JSON that is no report")
+    if document.get("error"):
+        raise ToolError(f"iperf3 says: {str(document['error'])[:200]}")
+    end = document.get("end")
+    received = end.get("sum_received") if isinstance(end, dict) else None
+    if not isinstance(received, dict):
+        raise ToolError("iperf3 printed no sum_received")
+    rate = positive(received.get("bits_per_second"), "sum_received.bits_per_second")
+    return [Value("throughput", rate, "bits/s", "higher")]

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""netperf with chosen output (`-k`), as its manual describes in "Omni Output Selection"."""
+
+from perfweb.runs.catalogue import Measure
+from runners.tools import SERVER_PORTS, ToolError, Value, positive
+
+# Largest UDP payload that needs no IPv4 fragment on Ethernet: 1500 - 20 - 8.
+UDP_PAYLOAD = "1472"
+_TESTS = {
+    "tcp.rr": ("TCP_RR", []),
+    "udp.rr": ("UDP_RR", []),
+    "tcp.crr": ("TCP_CRR", []),
+    "tcp.stream": ("TCP_STREAM", []),
+    # -R 1: without it netperf sets SO_DONTROUTE and nothing passes a router.
+    "udp.stream": ("UDP_STREAM", ["-R", "1", "-m", UDP_PAYLOAD]),
+}
+_OUTPUT = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME"
+_LATENCIES = ("MEAN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY")
+
+
+def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
+    test, options = _TESTS[measure.name]
+    common = ["netperf", "-4", "-H", address, "-p", str(SERVER_PORTS["netserver"]), "-l", str(seconds), "-P", "0"]
+    if measure.metric == "throughput":
+        # Not -f b: netperf 2.7.0 then prints bytes and calls them "10^0bits/s".
+        return [*common, "-f", "k", "-t", test, "--", *options, "-k", _OUTPUT]
+    # -j keeps the time of every transaction for the percentiles.
+    return [*common, "-j", "-t", test, "--", *options, "-k", ",".join([_OUTPUT, *_LATENCIES])]
+
+
+def parse(output: str) -> list[Value]:
+    """Throughput in bits/s, or transactions/s with their latencies in microseconds."""
+    fields = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+    if "THROUGHPUT" not in fields:
+        raise ToolError("netperf printed no THROUGHPUT")
+    throughput = positive(fields["THROUGHPUT"], "THROUGHPUT")
+    match fields.get("THROUGHPUT_UNITS"):
+        case "10^3bits/s":
+            return [Value("throughput", throughput * 1000, "bits/s", "higher")]
+        case "Trans/s":
+            return [Value("transactions", throughput, "transactions/s", "higher"), *_latencies(fields)]
+        case unit:
+            raise ToolError(f"netperf printed THROUGHPUT in an unknown unit: {str(unit)[:40]!r}")
+
+
+def _latencies(fields: dict[str, str]) -> list[Value]:
+    """A percentile below the resolution of netperf's histogram is printed as 0: that one is left out."""
+    latencies = []
+    for name in _LATENCIES:
+        try:
+            value = positive(fields.get(name), name)
+        except ToolError:
+            continue
+        latencies.append(Value(f"latency.{name.split('_')[0].lower()}", value, "us", "lower"))
+    return latencies

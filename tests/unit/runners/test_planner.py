@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The order of boots and samples."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfweb.runs.planfile import PlanSpec, VariantSpec, read_plan
+from runners.planner import estimate, plan_boots
+
+DEMO = read_plan((Path(__file__).parents[3] / "perfweb/runs/plans/demo.yaml").read_text(encoding="utf-8"))
+
+
+def plans() -> st.SearchStrategy[PlanSpec]:
+    return st.builds(
+        lambda names, samples, boots, order: replace(
+            DEMO,
+            variants=tuple(VariantSpec(name, "stack", (), {}) for name in names),
+            baseline=names[0],
+            samples=samples + boots,
+            boots=boots,
+            order=order,
+        ),
+        st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True),
+        st.integers(0, 20),
+        st.integers(1, 5),
+        st.sampled_from(["abba", "random"]),
+    )
+
+
+def test_demo_has_twelve_boots_and_is_expected_to_end_in_time() -> None:
+    boots = plan_boots(DEMO, seed=1)
+    assert len(boots) == 12
+    assert estimate(boots, DEMO.seconds) < 300
+
+
+def test_variants_alternate_a_b_b_a() -> None:
+    boots = plan_boots(DEMO, seed=1)
+    assert [boot.variant for boot in boots[:4]] == ["deferred", "direct", "direct", "deferred"]
+
+
+def test_tests_are_grouped_by_what_one_process_can_serve() -> None:
+    for boot in plan_boots(DEMO, seed=1):
+        for planned in boot.measurements:
+            assert planned.test.measure.server == boot.server
+            assert planned.test.topology == boot.topology
+
+
+@given(plans(), st.integers(0, 2**31))
+def test_every_variant_gets_every_sample(plan: PlanSpec, seed: int) -> None:
+    boots = plan_boots(plan, seed)
+    counted: Counter[tuple[str, str]] = Counter()
+    for boot in boots:
+        for planned in boot.measurements:
+            assert planned.discard == plan.discard
+            assert planned.samples >= 1
+            counted[boot.variant, planned.test.name] += planned.samples
+    assert counted == {(variant.name, test.name): plan.samples for variant in plan.variants for test in plan.tests}
+    assert [boot.position for boot in boots] == list(range(len(boots)))
+
+
+@given(plans(), st.integers(0, 2**31))
+def test_same_seed_same_order(plan: PlanSpec, seed: int) -> None:
+    assert plan_boots(plan, seed) == plan_boots(plan, seed)
+
+
+@given(plans(), st.integers(0, 2**31))
+def test_rounds_are_balanced(plan: PlanSpec, seed: int) -> None:
+    """In every round each variant boots once, so that no variant gets all of the early or late boots."""
+    boots = plan_boots(plan, seed)
+    width = len(plan.variants)
+    for start in range(0, len(boots), width):
+        assert len({boot.variant for boot in boots[start : start + width]}) == width

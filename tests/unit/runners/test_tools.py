@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reading what the tools print.  The fixtures are outputs of netperf 2.7.0 and iperf3 3.12 between two namespaces."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfweb.runs.catalogue import MEASURES, Measure
+from runners import tools
+from runners.tools import ToolError
+
+FIXTURES = Path(__file__).parent / "fixtures"
+BY_NAME = {measure.name: measure for measure in MEASURES}
+TCPCONNECT = "connections: 9120 seconds: 1.000 rate: 9120.0 connections/s\n"
+
+
+def recorded(measure: Measure) -> str:
+    if measure.tool == "tcpconnect":
+        return TCPCONNECT
+    return (FIXTURES / f"{measure.name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
+def test_every_measure_reads_what_its_tool_printed(measure: Measure) -> None:
+    values = {value.metric: value for value in tools.parse(measure, recorded(measure))}
+    primary = values[measure.metric]
+    assert primary.direction == "higher"
+    assert primary.value > 0
+    assert all(value.direction == "lower" for name, value in values.items() if name.startswith("latency."))
+
+
+def test_netperf_values_and_units() -> None:
+    values = tools.parse(BY_NAME["tcp.rr"], "THROUGHPUT=15102.28\nTHROUGHPUT_UNITS=Trans/s\nP99_LATENCY=125\n")
+    assert [(value.metric, value.value, value.unit) for value in values] == [
+        ("transactions", 15102.28, "transactions/s"),
+        ("latency.p99", 125.0, "us"),
+    ]
+    (stream,) = tools.parse(BY_NAME["tcp.stream"], "THROUGHPUT=4231041.59\nTHROUGHPUT_UNITS=10^3bits/s\n")
+    assert (stream.value, stream.unit) == (4231041590.0, "bits/s")
+
+
+def test_netperf_throughput_agrees_with_its_own_byte_count() -> None:
+    """netperf 2.7.0 prints bytes for `-f b`; the unit that is asked for must be one it gets right."""
+    for name in ("tcp.stream", "udp.stream"):
+        argv = tools.command(BY_NAME[name], "10.0.0.2", 1, "")
+        assert argv[argv.index("-f") + 1] == "k"
+
+
+def test_percentile_below_the_resolution_is_left_out() -> None:
+    values = tools.parse(BY_NAME["tcp.rr"], "THROUGHPUT=5\nTHROUGHPUT_UNITS=Trans/s\nP50_LATENCY=0\n")
+    assert [value.metric for value in values] == ["transactions"]
+
+
+@pytest.mark.parametrize(
+    ("name", "output", "problem"),
+    [
+        ("tcp.rr", "", "no THROUGHPUT"),
+        ("tcp.rr", "THROUGHPUT=0.00\nTHROUGHPUT_UNITS=Trans/s\n", "THROUGHPUT is 0"),
+        ("tcp.rr", "THROUGHPUT=nan\nTHROUGHPUT_UNITS=Trans/s\n", "THROUGHPUT is nan"),
+        ("tcp.rr", "THROUGHPUT=fast\nTHROUGHPUT_UNITS=Trans/s\n", "not a number"),
+        ("tcp.rr", "THROUGHPUT=1\nTHROUGHPUT_UNITS=10^3bits/s\n", "no transactions"),
+        ("tcp.stream", "THROUGHPUT=1\nTHROUGHPUT_UNITS=10^6bits/s\n", "unknown unit"),
+        ("iperf3.1", "", "no JSON"),
+        ("iperf3.1", "[]", "no report"),
+        ("iperf3.1", '{"end": {}}', "no sum_received"),
+        ("iperf3.1", '{"end": {"sum_received": {"bits_per_second": 0}}}', "bits_per_second is 0"),
+        ("iperf3.1", '{"end": {"sum_received": {"bits_per_second": true}}}', "not a number"),
+        ("tcpconnect", "connections: 0 seconds: 1.0 rate: 0.0 connections/s\n", "rate is 0"),
+        ("tcpconnect", "connect: Connection refused\n", "no rate"),
+    ],
+)
+def test_what_a_tool_did_not_deliver_is_an_error(name: str, output: str, problem: str) -> None:
+    with pytest.raises(ToolError, match=problem.replace("^", r"\^")):
+        tools.parse(BY_NAME[name], output)
+
+
+@pytest.mark.parametrize(
+    ("name", "fixture"), [("tcp.rr", "netperf-no-server.txt"), ("iperf3.1", "iperf3-no-server.txt")]
+)
+def test_no_server(name: str, fixture: str) -> None:
+    with pytest.raises(ToolError):
+        tools.parse(BY_NAME[name], (FIXTURES / fixture).read_text(encoding="utf-8"))
+
+
+def test_iperf3_error_is_repeated() -> None:
+    with pytest.raises(ToolError, match="unable to connect to server"):
+        tools.parse(BY_NAME["iperf3.1"], (FIXTURES / "iperf3-no-server.txt").read_text(encoding="utf-8"))
+
+
+def test_router_is_passed_by_udp_stream() -> None:
+    argv = tools.command(BY_NAME["udp.stream"], "10.0.0.2", 1, "")
+    assert argv[argv.index("-R") + 1] == "1"
+
+
+def test_tcpconnect_comes_from_the_build() -> None:
+    assert tools.command(BY_NAME["tcpconnect"], "10.0.0.2", 3, "/prefix") == [
+        "/prefix/bin/tcpconnect", "-c", "10.0.0.2", "-p", "5301", "-t", "3",
+    ]  # fmt: skip
+
+
+def only_values_or_tool_errors(measure: Measure, output: str) -> None:
+    try:
+        values = tools.parse(measure, output)
+    except ToolError:
+        return
+    assert all(value.value > 0 for value in values)
+
+
+@given(st.sampled_from(MEASURES), st.binary(max_size=300))
+def test_any_bytes(measure: Measure, output: bytes) -> None:
+    only_values_or_tool_errors(measure, output.decode("utf-8", "replace"))
+
+
+@given(st.sampled_from(MEASURES), st.data())
+def test_damaged_output(measure: Measure, data: st.DataObject) -> None:
+    text = recorded(measure)
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    only_values_or_tool_errors(measure, text[:start] + data.draw(st.text(max_size=20)) + text[end:])
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["end", "sum_received", "bits_per_second", "error"]), inner)
+    ),
+)
+
+
+@given(JSON_VALUES)
+def test_any_json(document: object) -> None:
+    only_values_or_tool_errors(BY_NAME["iperf3.1"], json.dumps(document))

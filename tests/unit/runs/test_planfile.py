@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Plans are read, or rejected with the place and the cure."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfweb.runs.catalogue import TESTS
+from perfweb.runs.planfile import MAX_TEXT, PlanError, PlanSpec, read_plan
+
+PLANS = Path(__file__).parents[3] / "perfweb" / "runs" / "plans"
+GOOD = """\
+name: two
+baseline: old
+variants:
+  - name: old
+    target: stack
+    build: [-Dbuildtype=release]
+    tunables: {net.isr.dispatch: deferred, debug.mpsafenet: 1}
+  - {name: new, target: linux}
+tests: [tcp.rr/host-host/ipv4]
+"""
+
+
+def test_fields_and_defaults() -> None:
+    plan = read_plan(GOOD)
+    assert (plan.name, plan.title, plan.baseline, plan.order) == ("two", "two", "old", "abba")
+    assert (plan.samples, plan.boots, plan.discard, plan.seconds, plan.timeout) == (10, 2, 1, 1, 11)
+    assert plan.variants[0].tunables == {"net.isr.dispatch": "deferred", "debug.mpsafenet": "1"}
+    assert plan.variants[0].build_options == ("-Dbuildtype=release",)
+    assert plan.variants[1].target == "linux"
+    assert plan.tests == (TESTS["tcp.rr/host-host/ipv4"],)
+
+
+@pytest.mark.parametrize("path", sorted(PLANS.glob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_plans_are_good(path: Path) -> None:
+    assert read_plan(path.read_text(encoding="utf-8")).name == path.stem
+
+
+def test_scalars_are_the_text_that_was_written() -> None:
+    """YAML 1.1 would make `on` a boolean and 0x10 sixteen; a tunable gets what stands in the plan."""
+    plan = read_plan(GOOD.replace("debug.mpsafenet: 1", "a.b: on, a.c: 0x10"))
+    assert plan.variants[0].tunables == {"net.isr.dispatch": "deferred", "a.b": "on", "a.c": "0x10"}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "field", "advice"),
+    [
+        ("", 1, 1, "plan", "needs at least name"),
+        ("- 1\n", 1, 1, "plan", "must be a mapping"),
+        ("name: [\n", 2, 1, "plan", "not YAML"),
+        ("name: a\n\0", 2, 1, "plan", "forbids"),
+        ("x" * (MAX_TEXT + 1), 1, 1, "plan", "longer than"),
+        (GOOD + "colour: red\n", 10, 1, "plan", "unknown field 'colour'"),
+        (GOOD + "name: again\n", 10, 1, "plan", "second time"),
+        (GOOD + "sampels: 3\n", 10, 1, "plan", "did you mean 'samples'"),
+        (GOOD + "samples: 0\n", 10, 10, "samples", "from 1 to 1000"),
+        (GOOD + "samples: many\n", 10, 10, "samples", "whole number"),
+        (GOOD + "samples: [1]\n", 10, 10, "samples", "single value"),
+        (GOOD + "samples: 4\nboots: 5\n", 11, 8, "boots", "more than the 4 samples"),
+        (GOOD + "seconds: 5\ntimeout: 5\n", 11, 10, "timeout", "from 6 to 3600"),
+        (GOOD + "order: sorted\n", 10, 8, "order", "abba, random"),
+        (GOOD + "title: ''\n", 10, 8, "title", "1 to 200 characters"),
+        (GOOD.replace("name: two", "title: two"), 1, 1, "plan", "lacks the field 'name'"),
+        (GOOD.replace("baseline: old", "baseline: older"), 2, 11, "baseline", "did you mean 'old'"),
+        (GOOD.replace("tcp.rr", "tcp.rx"), 9, 9, "tests[0]", "did you mean 'tcp.rr/host-host/ipv4'"),
+        (GOOD.replace("ipv4]", "ipv4, tcp.rr/host-host/ipv4]"), 9, 32, "tests[1]", "appear once"),
+        (GOOD.replace("name: new", "name: old"), 8, 5, "variants[1]", "appear once"),
+        (GOOD.replace("target: linux", "target: bsd"), 8, 25, "variants[1].target", "stack, linux"),
+        (GOOD.replace("name: old\n", "name: Old!\n"), 4, 11, "variants[0].name", "lower-case"),
+        (GOOD.replace("deferred", "'a\"b'"), 7, 34, "variants[0].tunables.net.isr.dispatch", "letters, digits"),
+        (GOOD.replace("net.isr.dispatch", "rm -rf"), 7, 16, "variants[0].tunables", "name of a tunable"),
+        (GOOD.replace("-Dbuildtype", "--cross-file"), 6, 13, "variants[0].build[0]", "meson options"),
+        (GOOD.replace("linux}", "linux, tunables: {a.b: 1}}"), 8, 42, "variants[1].tunables", "for target stack"),
+    ],
+)  # fmt: skip
+def test_mistake_is_shown_with_its_place(text: str, line: int, column: int, field: str, advice: str) -> None:
+    with pytest.raises(PlanError) as caught:
+        read_plan(text)
+    assert advice in str(caught.value)
+    assert (caught.value.field, caught.value.line, caught.value.column) == (field, line, column)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 5000, "a: &a [*a]", "? {a: 1}\n: 2", "name: !!python/object:os.system x", "%YAML 9.9\n---\na"]
+)
+def test_hostile_yaml(text: str) -> None:
+    with pytest.raises(PlanError):
+        read_plan(text)
+
+
+def plan_or_error(text: str) -> PlanSpec | PlanError:
+    try:
+        return read_plan(text)
+    except PlanError as error:
+        return error
+
+
+def plan_or_error_with_line(text: str) -> None:
+    outcome = plan_or_error(text)
+    if isinstance(outcome, PlanError):
+        assert 1 <= outcome.line <= len(text.splitlines()) + 1
+        assert outcome.column >= 1
+
+
+@given(st.text(max_size=200))
+def test_any_text(text: str) -> None:
+    plan_or_error_with_line(text)
+
+
+@given(st.data())
+def test_any_change_of_a_good_plan(data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(GOOD)))
+    end = data.draw(st.integers(start, min(len(GOOD), start + 20)))
+    plan_or_error_with_line(GOOD[:start] + data.draw(st.text(max_size=10)) + GOOD[end:])
