@@ -33,13 +33,13 @@ void	 ip_register(uint8_t proto, pr_input_t *, pr_ctlinput_t *);
  * src may be INADDR_ANY: the outgoing interface's address.
  * Returns 0, EHOSTUNREACH, EMSGSIZE (with don't-fragment), ENOBUFS.
  */
-struct ip_opts {
+struct ip_sendopts {
 	uint8_t		 tos, ttl;	/* ttl 0: default */
 	bool		 dontfrag;
 	bool		 broadcast;	/* allowed (SO_BROADCAST) else EACCES */
 };
 int	 ip_output(struct mbuf *, struct in_addr src, struct in_addr dst,
-	    uint8_t proto, const struct ip_opts *);
+	    uint8_t proto, const struct ip_sendopts *);
 /* The source address that would be used; false: no route. */
 bool	 ip_source(struct in_addr dst, struct in_addr *src, struct ifnet **);
 void	 ip_input(struct mbuf *);

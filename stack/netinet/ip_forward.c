@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * IPv4 forwarding (RFC 1812 section 5.2): a packet that is not for this
+ * host goes on to the next, or an ICMP error goes back.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/ip_icmp.h>
+#include <netinet/tcp.h>
+
+#include "net/route.h"
+#include "netinet/ip_private.h"
+
+/* RFC 1812 5.3.7, 4.2.2.11: what is never forwarded. */
+static bool
+ip_mayforward(const struct mbuf *m, const struct ip *ip)
+{
+	uint32_t dst = ntohl(ip->ip_dst.s_addr);
+
+	return ((m->m_flags & (M_BCAST | M_MCAST)) == 0 &&
+	    !IN_MULTICAST(dst) && dst != INADDR_BROADCAST &&
+	    dst >> 24 != IN_LOOPBACKNET && dst >> 24 != 0 &&
+	    ip->ip_src.s_addr != INADDR_ANY);
+}
+
+/*
+ * A segment that the receiving device merged leaves as a segment that the
+ * sending one cuts; a checksum that was left to a device still is.
+ */
+static void
+ip_turnoffloads(struct mbuf *m)
+{
+	struct pkthdr *ph = &m->m_pkthdr;
+	uint16_t flags = 0;
+
+	if ((ph->csum_flags & CSUM_PARTIAL) != 0)
+		flags |= CSUM_TX;
+	if (ph->tso_segsz != 0)
+		flags |= CSUM_TSO4;
+	ph->csum_flags = flags;
+}
+
+/* Length of the longest packet that this one will be on the wire. */
+static uint32_t
+ip_wirelen(const struct mbuf *m, unsigned hlen)
+{
+	const struct pkthdr *ph = &m->m_pkthdr;
+	struct tcphdr th;
+
+	if (ph->tso_segsz == 0 || ph->len < hlen + sizeof(th))
+		return (ph->len);
+	m_copydata(m, hlen, sizeof(th), &th);
+	return (hlen + ((uint32_t)th.th_off << 2) + ph->tso_segsz);
+}
+
+/* RFC 1624, equation 3, for a TTL that went down by one. */
+static void
+ip_decrement_ttl(struct ip *ip)
+{
+	uint32_t sum = (uint16_t)~ip->ip_sum;
+
+	/* ~m + m' is -1 in the high byte of the word {ttl, protocol}. */
+	sum += (uint16_t)~htons(0x0100);
+	ip->ip_ttl--;
+	ip->ip_sum = in_fold(sum);
+}
+
+void
+ip_forward(struct mbuf *m, unsigned hlen)
+{
+	struct ip *ip = mtod(m, struct ip *);
+	struct nhop nh;
+
+	if (!ip_forwarding || !ip_mayforward(m, ip)) {
+		IPSTAT_INC(cantforward);
+		m_freem(m);
+		return;
+	}
+	if (ip->ip_ttl <= 1) {
+		icmp_error(m, ICMP_TIMXCEED, ICMP_TIMXCEED_INTRANS, 0);
+		return;
+	}
+	if (!route_lookup(ip->ip_dst, &nh)) {
+		IPSTAT_INC(noroute);
+		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_HOST, 0);
+		return;
+	}
+	if ((ip->ip_off & htons(IP_DF)) != 0 &&
+	    ip_wirelen(m, hlen) > nh.nh_ifp->if_mtu) {
+		IPSTAT_INC(cantfrag);
+		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_NEEDFRAG,
+		    nh.nh_ifp->if_mtu);
+		return;
+	}
+	/* The header is rewritten: nobody else may hold this memory. */
+	m = m_pullup(m, hlen);
+	KASSERT(m != NULL, ("ip_forward: header of %u bytes", hlen));
+	ip_decrement_ttl(mtod(m, struct ip *));
+	ip_turnoffloads(m);
+	IPSTAT_INC(forward);
+	ip_transmit(nh.nh_ifp, m, nh.nh_gw);
+}

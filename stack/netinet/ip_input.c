@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * IPv4 input (RFC 791, RFC 1122 section 3.2.1): checks, ours or not,
+ * reassembly, delivery.
+ */
+#include <arpa/inet.h>
+#include <netinet/ip_icmp.h>
+#include <string.h>
+
+#include "kern/sysctl.h"
+#include "net/netisr.h"
+#include "netinet/ip_private.h"
+
+struct ipstat ipstat;
+bool ip_forwarding;
+
+/* Filled at boot. */
+static struct {
+	pr_input_t	*input;
+	pr_ctlinput_t	*ctlinput;
+} ip_protos[256];
+
+static const struct sysctl_oid ip_oids[] = {
+	{ .oid_name = "net.inet.ip.forwarding", .oid_type = CTL_BOOL,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip_forwarding,
+	    .oid_descr = "forward packets that are not for this host" },
+#define	X(name, descr)							\
+	{ .oid_name = "net.inet.ip.stats." #name, .oid_type = CTL_U64,	\
+	    .oid_ptr = &ipstat.name, .oid_descr = descr },
+	IP_STATS(X)
+#undef X
+};
+
+void
+ip_register(uint8_t proto, pr_input_t *input, pr_ctlinput_t *ctlinput)
+{
+	KASSERT(ip_protos[proto].input == NULL,
+	    ("ip_register: protocol %u registered twice", proto));
+	ip_protos[proto].input = input;
+	ip_protos[proto].ctlinput = ctlinput;
+}
+
+uint16_t
+in_hdrsum(const struct ip *ip, unsigned hlen)
+{
+	const unsigned char *p = (const unsigned char *)ip;
+	uint32_t sum = 0;
+	uint16_t w;
+
+	for (unsigned i = 0; i < hlen; i += sizeof(w)) {
+		memcpy(&w, p + i, sizeof(w));
+		sum += w;
+	}
+	return (in_fold(sum));
+}
+
+uint16_t
+in_pseudo(struct in_addr src, struct in_addr dst, uint8_t proto, uint32_t len)
+{
+	uint32_t sum;
+
+	sum = (src.s_addr & 0xffff) + (src.s_addr >> 16) +
+	    (dst.s_addr & 0xffff) + (dst.s_addr >> 16) +
+	    htons(proto) + htons((uint16_t)len);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ((uint16_t)(sum + (sum >> 16)));
+}
+
+bool
+in_cksum_ok(const struct mbuf *m, unsigned hlen, uint8_t proto)
+{
+	const struct ip *ip = mtod(m, const struct ip *);
+	uint32_t len = m->m_pkthdr.len - hlen;
+
+	if ((m->m_pkthdr.csum_flags & (CSUM_VALID | CSUM_PARTIAL)) != 0)
+		return (true);
+	return (in_fold(in_sum(m, hlen, len,
+	    in_pseudo(ip->ip_src, ip->ip_dst, proto, len))) == 0);
+}
+
+/*
+ * RFC 1122 section 3.2.1.3: no loopback address from outside, no broadcast
+ * or multicast source.
+ */
+static bool
+ip_badsource(const struct ip *ip, const struct ifnet *ifp)
+{
+	uint32_t src = ntohl(ip->ip_src.s_addr), dst = ntohl(ip->ip_dst.s_addr);
+
+	if (IN_MULTICAST(src) || src == INADDR_BROADCAST)
+		return (true);
+	return ((src >> 24 == IN_LOOPBACKNET || dst >> 24 == IN_LOOPBACKNET) &&
+	    !ifp->if_loopback);
+}
+
+/*
+ * Validates the header and trims link padding.  Returns the packet with its
+ * header contiguous and *hlen set, or NULL with m freed and counted.
+ */
+static struct mbuf *
+ip_validate(struct mbuf *m, unsigned *hlen)
+{
+	struct ip *ip;
+	uint32_t len;
+
+	if (m->m_pkthdr.len < IP_HDRLEN) {
+		IPSTAT_INC(toosmall);
+		goto drop;
+	}
+	m = m_pullup(m, IP_HDRLEN);
+	KASSERT(m != NULL, ("ip_validate: pullup of a checked length"));
+	ip = mtod(m, struct ip *);
+	if (ip->ip_v != IPVERSION) {
+		IPSTAT_INC(badvers);
+		goto drop;
+	}
+	*hlen = (unsigned)ip->ip_hl << 2;
+	len = ntohs(ip->ip_len);
+	if (*hlen < IP_HDRLEN || *hlen > len) {
+		IPSTAT_INC(badhlen);
+		goto drop;
+	}
+	if (m->m_pkthdr.len < len) {
+		IPSTAT_INC(toosmall);
+		goto drop;
+	}
+	if (m->m_pkthdr.len > len)
+		m_adj(m, -(int64_t)(m->m_pkthdr.len - len));
+	if (*hlen > IP_HDRLEN)
+		m = m_pullup(m, *hlen);
+	KASSERT(m != NULL && m->m_len >= *hlen, ("ip_validate: header"));
+	ip = mtod(m, struct ip *);
+	if (in_hdrsum(ip, *hlen) != 0) {
+		IPSTAT_INC(badsum);
+		goto drop;
+	}
+	if (ip_badsource(ip, m->m_pkthdr.rcvif)) {
+		IPSTAT_INC(badaddr);
+		goto drop;
+	}
+	return (m);
+drop:
+	m_freem(m);
+	return (NULL);
+}
+
+static bool
+ip_isours(const struct mbuf *m, struct in_addr dst)
+{
+	const struct ifnet *rcvif = m->m_pkthdr.rcvif;
+
+	if (dst.s_addr == rcvif->if_addr.s_addr || if_byaddr(dst) != NULL)
+		return (true);
+	if (dst.s_addr == htonl(INADDR_BROADCAST) ||
+	    dst.s_addr == htonl(INADDR_ALLHOSTS_GROUP))
+		return (true);
+	/* All of 127/8 is this host; ip_badsource kept it to loopback. */
+	if (ntohl(dst.s_addr) >> 24 == IN_LOOPBACKNET)
+		return (true);
+	return (if_isbroadcast(rcvif, dst));
+}
+
+void
+ip_deliver(struct mbuf *m, unsigned hlen)
+{
+	uint8_t proto = mtod(m, struct ip *)->ip_p;
+
+	if (ip_protos[proto].input != NULL) {
+		IPSTAT_INC(delivered);
+		ip_protos[proto].input(m, hlen);
+		return;
+	}
+	IPSTAT_INC(noproto);
+	icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_PROTOCOL, 0);
+}
+
+void
+ip_input(struct mbuf *m)
+{
+	struct ip *ip;
+	unsigned hlen;
+
+	KASSERT(m->m_pkthdr.rcvif != NULL, ("ip_input: no interface"));
+	IPSTAT_INC(total);
+	m = ip_validate(m, &hlen);
+	if (m == NULL)
+		return;
+	ip = mtod(m, struct ip *);
+	if (!ip_isours(m, ip->ip_dst)) {
+		ip_forward(m, hlen);
+		return;
+	}
+	if ((ip->ip_off & htons(IP_MF | IP_OFFMASK)) != 0) {
+		m = ip_reass(m, hlen);
+		if (m == NULL)
+			return;
+		hlen = (unsigned)mtod(m, struct ip *)->ip_hl << 2;
+	}
+	ip_deliver(m, hlen);
+}
+
+void
+ip_ctlinput(int error, const struct ip *ip, uint32_t mtu)
+{
+	if (ip_protos[ip->ip_p].ctlinput != NULL)
+		ip_protos[ip->ip_p].ctlinput(error, ip, mtu);
+}
+
+void
+ip_init(void)
+{
+	static const struct netisr_handler ip_nh = {
+		.nh_name = "ip", .nh_proto = NETISR_IP,
+		.nh_handler = ip_input, .nh_mpsafe = true,
+	};
+
+	sysctl_register(ip_oids, nitems(ip_oids));
+	netisr_register(&ip_nh);
+	ip_reass_init();
+	icmp_init();
+}

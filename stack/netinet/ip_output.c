@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * IPv4 output: header, route, and what the device leaves to software: the
+ * transport checksum, TCP segmentation, fragmentation (RFC 791 section 3.2).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "net/route.h"
+#include "netinet/ip_private.h"
+
+/* RFC 6864: unique per datagram where it may be fragmented. */
+static atomic_u32 ip_id;
+
+/*
+ * Stores the transport checksum of a packet marked CSUM_TX: the field holds
+ * the pseudo-header sum already.  The header is private, since we or the
+ * driver made it; only data behind it is shared.
+ */
+static void
+csum_complete(struct mbuf *m)
+{
+	uint32_t start = m->m_pkthdr.csum_start;
+	uint32_t at = start + m->m_pkthdr.csum_offset;
+	uint16_t sum;
+
+	KASSERT(at + sizeof(sum) <= m->m_len,
+	    ("csum_complete: field at %u of %u bytes", at, m->m_len));
+	sum = in_fold(in_sum(m, start, m->m_pkthdr.len - start, 0));
+	/* RFC 768: zero means none; RFC 793 does not mind. */
+	if (sum == 0)
+		sum = 0xffff;
+	memcpy(m->m_data + at, &sum, sizeof(sum));
+	m->m_pkthdr.csum_flags &= (uint16_t)~CSUM_TX;
+	IPSTAT_INC(swcsum);
+}
+
+/* A copy of the first hdrlen bytes, with headroom for the link header. */
+static struct mbuf *
+copy_headers(const struct mbuf *m, uint32_t hdrlen)
+{
+	struct mbuf *h = m_gethdr(64);
+
+	m_copydata(m, 0, hdrlen, h->m_data);
+	h->m_len = hdrlen;
+	h->m_pkthdr = m->m_pkthdr;
+	h->m_flags = m->m_flags & (M_BCAST | M_MCAST);
+	return (h);
+}
+
+/*
+ * One segment of a large TCP packet: bytes [off, off + len) of its data.
+ * FIN and PSH belong to the last segment only, CWR to the first (RFC 3168).
+ */
+static struct mbuf *
+tso_segment(const struct mbuf *m, uint32_t hlen, uint32_t hdrlen, uint32_t off,
+    uint32_t len, bool last)
+{
+	struct mbuf *s = copy_headers(m, hdrlen);
+	struct ip *ip = mtod(s, struct ip *);
+	struct tcphdr *th = (struct tcphdr *)(void *)(s->m_data + hlen);
+
+	m_cat(s, m_copym(m, hdrlen + off, len));
+	s->m_pkthdr.len = hdrlen + len;
+	s->m_pkthdr.csum_flags = CSUM_TX;
+	s->m_pkthdr.tso_segsz = 0;
+	ip->ip_len = htons((uint16_t)(hdrlen + len));
+	ip->ip_id = htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
+	ip->ip_sum = 0;
+	ip->ip_sum = in_hdrsum(ip, hlen);
+	th->th_seq = htonl(ntohl(th->th_seq) + off);
+	if (!last)
+		th->th_flags &= (uint8_t)~(TH_FIN | TH_PUSH);
+	if (off > 0)
+		th->th_flags &= (uint8_t)~0x80;
+	th->th_sum = in_pseudo(ip->ip_src, ip->ip_dst, IPPROTO_TCP,
+	    hdrlen - hlen + len);
+	return (s);
+}
+
+/* TCP segmentation in software.  Consumes m. */
+static int
+tso_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
+{
+	uint32_t hlen = (uint32_t)mtod(m, struct ip *)->ip_hl << 2;
+	uint32_t hdrlen, off, len, total, segsz = m->m_pkthdr.tso_segsz;
+	struct tcphdr th;
+	int error = 0;
+
+	m_copydata(m, hlen, sizeof(th), &th);
+	hdrlen = hlen + ((uint32_t)th.th_off << 2);
+	if (hdrlen > m->m_pkthdr.len || segsz == 0) {
+		IPSTAT_INC(toosmall);
+		m_freem(m);
+		return (EINVAL);
+	}
+	total = m->m_pkthdr.len - hdrlen;
+	for (off = 0; off < total && error == 0; off += len) {
+		len = total - off < segsz ? total - off : segsz;
+		IPSTAT_INC(swtso);
+		error = ip_transmit(ifp, tso_segment(m, hlen, hdrlen, off, len,
+		    off + len == total), nexthop);
+	}
+	m_freem(m);
+	return (error);
+}
+
+/* Cuts into fragments of at most the device's MTU.  Consumes m. */
+static int
+fragment_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
+{
+	const struct ip *whole = mtod(m, struct ip *);
+	uint32_t hlen = (uint32_t)whole->ip_hl << 2;
+	uint32_t piece = (ifp->if_mtu - hlen) & ~7U;
+	uint32_t total = m->m_pkthdr.len - hlen, off, len;
+	uint16_t base = ntohs(whole->ip_off);
+	int error = 0;
+
+	KASSERT(ifp->if_mtu >= 68, ("fragment: mtu %u", ifp->if_mtu));
+	if ((m->m_pkthdr.csum_flags & CSUM_TX) != 0)
+		csum_complete(m);
+	IPSTAT_INC(fragmented);
+	for (off = 0; off < total && error == 0; off += len) {
+		struct mbuf *f = copy_headers(m, hlen);
+		struct ip *ip = mtod(f, struct ip *);
+		bool more;
+
+		len = total - off < piece ? total - off : piece;
+		more = off + len < total || (base & IP_MF) != 0;
+		m_cat(f, m_copym(m, hlen + off, len));
+		f->m_pkthdr.len = hlen + len;
+		f->m_pkthdr.csum_flags = 0;
+		ip->ip_len = htons((uint16_t)(hlen + len));
+		ip->ip_off = htons((uint16_t)((base & IP_OFFMASK) +
+		    (off >> 3)) | (more ? IP_MF : 0));
+		ip->ip_sum = 0;
+		ip->ip_sum = in_hdrsum(ip, hlen);
+		IPSTAT_INC(ofragments);
+		error = ifp->if_output(ifp, f, nexthop);
+	}
+	m_freem(m);
+	return (error);
+}
+
+int
+ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
+{
+	struct pkthdr *ph = &m->m_pkthdr;
+
+	if ((ph->csum_flags & CSUM_TSO4) != 0) {
+		if ((ifp->if_caps & IFCAP_TSO4) == 0)
+			return (tso_transmit(ifp, m, nexthop));
+		return (ifp->if_output(ifp, m, nexthop));
+	}
+	if (ph->len > ifp->if_mtu) {
+		if ((mtod(m, struct ip *)->ip_off & htons(IP_DF)) != 0) {
+			IPSTAT_INC(cantfrag);
+			m_freem(m);
+			return (EMSGSIZE);
+		}
+		return (fragment_transmit(ifp, m, nexthop));
+	}
+	if ((ph->csum_flags & CSUM_TX) != 0 &&
+	    (ifp->if_caps & IFCAP_TXCSUM) == 0)
+		csum_complete(m);
+	return (ifp->if_output(ifp, m, nexthop));
+}
+
+/* Where a packet to dst leaves, this host's own addresses included. */
+static bool
+ip_route(struct in_addr dst, struct nhop *nh)
+{
+	if (if_byaddr(dst) != NULL ||
+	    ntohl(dst.s_addr) >> 24 == IN_LOOPBACKNET) {
+		nh->nh_ifp = loif;
+		nh->nh_gw = dst;
+		return (loif != NULL);
+	}
+	return (route_lookup(dst, nh));
+}
+
+bool
+ip_source(struct in_addr dst, struct in_addr *src, struct ifnet **ifp)
+{
+	struct nhop nh;
+
+	if (!ip_route(dst, &nh))
+		return (false);
+	/* To ourselves: from the address that is spoken to (RFC 1122). */
+	*src = nh.nh_ifp->if_loopback ? dst : nh.nh_ifp->if_addr;
+	if (ifp != NULL)
+		*ifp = nh.nh_ifp;
+	return (true);
+}
+
+static void
+ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
+    uint8_t proto, const struct ip_sendopts *opts)
+{
+	struct ip *ip = mtod(m, struct ip *);
+
+	ip->ip_v = IPVERSION;
+	ip->ip_hl = IP_HDRLEN >> 2;
+	ip->ip_tos = opts->tos;
+	ip->ip_len = htons((uint16_t)m->m_pkthdr.len);
+	ip->ip_id = htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
+	ip->ip_off = opts->dontfrag ? htons(IP_DF) : 0;
+	ip->ip_ttl = opts->ttl != 0 ? opts->ttl : IP_TTL_DEFAULT;
+	ip->ip_p = proto;
+	ip->ip_sum = 0;
+	ip->ip_src = src;
+	ip->ip_dst = dst;
+	ip->ip_sum = in_hdrsum(ip, IP_HDRLEN);
+}
+
+int
+ip_output(struct mbuf *m, struct in_addr src, struct in_addr dst,
+    uint8_t proto, const struct ip_sendopts *opts)
+{
+	struct nhop nh;
+	int error;
+
+	if (m->m_pkthdr.len > IP_MAXPACKET - IP_HDRLEN)
+		error = EMSGSIZE;
+	else if (!ip_route(dst, &nh)) {
+		IPSTAT_INC(noroute);
+		error = EHOSTUNREACH;
+	} else if (!opts->broadcast && if_isbroadcast(nh.nh_ifp, dst))
+		error = EACCES;
+	else
+		error = 0;
+	if (error != 0) {
+		m_freem(m);
+		return (error);
+	}
+	if (src.s_addr == INADDR_ANY)
+		src = nh.nh_ifp->if_loopback ? dst : nh.nh_ifp->if_addr;
+	m = m_prepend(m, IP_HDRLEN);
+	if ((m->m_pkthdr.csum_flags & CSUM_TX) != 0)
+		m->m_pkthdr.csum_start += IP_HDRLEN;
+	ip_fillheader(m, src, dst, proto, opts);
+	IPSTAT_INC(localout);
+	return (ip_transmit(nh.nh_ifp, m, nh.nh_gw));
+}

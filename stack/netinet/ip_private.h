@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of IPv4 tell each other.
+ */
+#ifndef NETINET_IP_PRIVATE_H
+#define NETINET_IP_PRIVATE_H
+
+#include "netinet/ip_stat.h"
+#include "netinet/ip_var.h"
+
+#define	IP_HDRLEN	20
+#define	IP_TTL_DEFAULT	64
+
+extern bool	ip_forwarding;		/* net.inet.ip.forwarding */
+
+/* ip_input.c; called once at boot, register handlers and sysctls. */
+void	 ip_init(void);
+void	 icmp_init(void);
+void	 ip_reass_init(void);
+
+void	 ip_deliver(struct mbuf *, unsigned hlen);	/* whole, for us */
+void	 ip_forward(struct mbuf *, unsigned hlen);	/* not for us */
+/* A fragment; the whole datagram when this was the last piece, or NULL. */
+struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
+/* Checksum of a header in contiguous memory, to be stored in ip_sum. */
+uint16_t in_hdrsum(const struct ip *, unsigned hlen);
+/*
+ * Last stage of output and forwarding: segments, checksums and fragments
+ * as the device and its MTU ask, then to the link.  Consumes m.
+ */
+int	 ip_transmit(struct ifnet *, struct mbuf *, struct in_addr nexthop);
+/* Tells the transport protocol of a quoted packet; icmp_input(). */
+void	 ip_ctlinput(int error, const struct ip *, uint32_t mtu);
+
+#endif /* NETINET_IP_PRIVATE_H */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Counters of IPv4 and ICMP, one table each: the struct, the sysctl names
+ * net.inet.{ip,icmp}.stats.* and their text all come from it.
+ */
+#ifndef NETINET_IP_STAT_H
+#define NETINET_IP_STAT_H
+
+#include "kern/systm.h"
+
+#define	IP_STATS(X)							\
+	X(total, "packets received")					\
+	X(toosmall, "shorter than an IP header or than it says")	\
+	X(badvers, "version is not 4")					\
+	X(badhlen, "header length below 20 or beyond the packet")	\
+	X(badsum, "wrong header checksum")				\
+	X(badaddr, "source address that cannot be one")			\
+	X(delivered, "given to an upper protocol")			\
+	X(noproto, "upper protocol unknown")				\
+	X(cantforward, "not for this host, and forwarding is off")	\
+	X(forward, "forwarded")						\
+	X(noroute, "no route")						\
+	X(localout, "packets sent from here")				\
+	X(fragments, "fragments received")				\
+	X(fragdropped, "fragments dropped: limits or overlap")		\
+	X(fragtimeout, "datagrams given up: fragments missing")		\
+	X(reassembled, "datagrams reassembled")				\
+	X(fragmented, "datagrams cut into fragments")			\
+	X(ofragments, "fragments sent")					\
+	X(cantfrag, "too long and not to be fragmented")		\
+	X(swcsum, "checksums computed because the device cannot")	\
+	X(swtso, "segments cut because the device cannot")
+
+#define	ICMP_STATS(X)							\
+	X(received, "ICMP messages received")				\
+	X(tooshort, "shorter than an ICMP header")			\
+	X(checksum, "wrong ICMP checksum")				\
+	X(echo, "echo requests answered")				\
+	X(bcastecho, "echo requests to a broadcast address, ignored")	\
+	X(errors, "error messages received")				\
+	X(badquote, "error messages that quote too little")		\
+	X(sent, "error messages sent")					\
+	X(suppressed, "errors not sent: about an error, fragment, broadcast") \
+	X(ratelimited, "errors not sent: over net.inet.icmp.icmplim")
+
+#define	STAT_FIELD(name, descr)	atomic_u64 name;
+
+struct ipstat { IP_STATS(STAT_FIELD) };
+struct icmpstat { ICMP_STATS(STAT_FIELD) };
+
+extern struct ipstat ipstat;
+extern struct icmpstat icmpstat;
+
+#define	IPSTAT_INC(name)	atomic_count_u64(&ipstat.name, 1)
+#define	ICMPSTAT_INC(name)	atomic_count_u64(&icmpstat.name, 1)
+
+#endif /* NETINET_IP_STAT_H */
