@@ -275,8 +275,7 @@ def _host_variables(lab: Lab, host: str, cpus: Sequence[int]) -> dict[str, objec
         "routes": lab.routes(host),
     }
     if host == "dut":
-        meson = ROOT / ".venv" / "bin" / "meson"
-        variables |= {"stack_uid": NOBODY, "stack_gid": NOBODY, "meson": str(meson) if meson.exists() else "meson"}
+        variables |= {"stack_uid": NOBODY, "stack_gid": NOBODY}
     return variables
 
 
@@ -291,6 +290,7 @@ def _write_inventory(lab: Lab) -> None:
         "ansible_ssh_private_key_file": str(lab.keys / "client"),
         "ansible_ssh_common_args": shlex.join(_ssh_options(lab)),
         "ansible_control_path_dir": str(sockets),
+        "meson": str(ROOT / ".venv" / "bin" / "meson"),
     }
     text = yaml.safe_dump({"all": {"vars": common, "children": groups}}, sort_keys=False)
     lab.inventory.write_text(f"# Written by runners/netlab.py when it raised this lab.\n{text}", encoding="utf-8")

@@ -1,0 +1,246 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Starts a program that stays when the play is over, and stops it later.
+
+Everything about it lies in one directory: NAME.pid, NAME.log (what it prints)
+and, when it has ended, NAME.exit with its status.  systemd-run would do the
+same, but not in a network namespace or a container.  A program that runs as
+somebody else gets the subdirectory NAME.own to write to and nothing besides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.processes import (
+    Process,
+    identify,
+    kill_session,
+    read_pid_file,
+    running,
+    signal_process,
+    spawn,
+    stop,
+    wait_until_gone,
+    write_pid_file,
+)
+
+DOCUMENTATION = """
+module: daemon
+short_description: start a program that outlives the play, or stop it
+options:
+  name:
+    description: Its name in the directory.
+    type: str
+    required: true
+  directory:
+    description: Where its files are; made if missing.
+    type: path
+    required: true
+  state:
+    description: Whether it shall run.
+    choices: [started, stopped]
+    default: started
+  argv:
+    description: The command, a list of words.
+    type: list
+    elements: str
+  files:
+    description: Files to write into the directory first, name to text.
+    type: dict
+    default: {}
+  uid:
+    description: User id to run as, without any privilege; root if not given.
+    type: int
+  gid:
+    description: Group id to run as.
+    type: int
+  cpus:
+    description: CPUs that it may run on; all when empty.
+    type: list
+    elements: int
+    default: []
+  ready:
+    description: A regular expression; a line of the log that it matches says that the program is ready. Without one
+      it is ready when it runs.
+    type: str
+  timeout:
+    description: Seconds until it must be ready, or must have ended after SIGTERM.
+    type: float
+    default: 10
+"""
+
+RETURN = """
+pid:
+  description: Its process id.
+  type: int
+command:
+  description: The words that were executed.
+  type: list
+log:
+  description: What it has printed so far.
+  type: str
+seconds:
+  description: How long it took to get ready.
+  type: float
+ended:
+  description: How it went, when it was stopped; null if it had not been started. C(exit_status) is 128 plus the number
+    of the signal that ended it, or null if nobody could tell; C(crashed) says that it had ended before it was told to;
+    C(log) is everything it printed.
+  type: dict
+"""
+
+# The shell stays as the parent, for someone has to be told the exit status.
+KEEPER = """\
+"$@" >"$0.log" 2>&1 &
+echo $! >"$0.child"
+wait $!
+echo $? >"$0.exit.new" && mv "$0.exit.new" "$0.exit"
+"""
+
+
+def _file(base: Path, suffix: str) -> Path:
+    return base.with_name(base.name + suffix)
+
+
+def _log(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8", errors="backslashreplace")
+    except FileNotFoundError:
+        return ""
+
+
+def _read_number(path: Path) -> int | None:
+    try:
+        return int(path.read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _gid(params: dict[str, Any]) -> int:
+    return int(params["uid"] if params["gid"] is None else params["gid"])
+
+
+def _command(params: dict[str, Any]) -> list[str]:
+    """The command with what goes before it: CPUs first, privileges last."""
+    words: list[str] = []
+    if params["cpus"]:
+        words += ["taskset", "-c", ",".join(map(str, params["cpus"]))]
+    if params["uid"] is not None:
+        words += ["setpriv", f"--reuid={params['uid']}", f"--regid={_gid(params)}", "--clear-groups"]
+        words += ["--no-new-privs", "--"]
+    return words + list(params["argv"])
+
+
+def _prepare_directory(params: dict[str, Any], base: Path) -> None:
+    directory = Path(params["directory"])
+    directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+    for name, text in params["files"].items():
+        (directory / name).write_text(str(text), encoding="utf-8")
+    if params["uid"] is not None:
+        own = _file(base, ".own")
+        own.mkdir(mode=0o755, exist_ok=True)
+        os.chown(own, params["uid"], _gid(params))
+    for suffix in (".log", ".exit", ".child"):
+        _file(base, suffix).unlink(missing_ok=True)
+
+
+def _wait_ready(module: AnsibleModule, base: Path, deadline: float) -> str:
+    """Waits for the program's own word that it is ready; returns the log."""
+    log_file, exit_file = _file(base, ".log"), _file(base, ".exit")
+    pattern = re.compile(module.params["ready"] or "", re.MULTILINE)
+    while True:
+        ended = _read_number(exit_file)
+        log = _log(log_file)
+        last = "\n".join(log.splitlines()[-20:])
+        if ended is not None:
+            module.fail_json(msg=f"{base.name} ended with status {ended}:\n{last}", log=log, exit_status=ended)
+        if pattern.search(log):
+            return log
+        if time.monotonic() > deadline:
+            stop(_file(base, ".pid"), grace=1)
+            limit = module.params["timeout"]
+            module.fail_json(msg=f"{base.name} was not ready after {limit:g} s; its last lines:\n{last}", log=log)
+        time.sleep(0.01)
+
+
+def start(module: AnsibleModule, base: Path) -> dict[str, Any]:
+    """Starts the program and waits until it is ready."""
+    params, begin = module.params, time.monotonic()
+    deadline = begin + params["timeout"]
+    pid_file = _file(base, ".pid")
+    if running(pid_file):
+        module.fail_json(msg=f"{base.name} runs already in {base.parent}: stop it first")
+    _prepare_directory(params, base)
+    command = _command(params)
+    argv = ["sh", "-c", KEEPER, str(base), *command]
+    keeper = spawn(argv, pid_file=pid_file, log=_file(base, ".keeper"), cwd=base.parent)
+    child_file = _file(base, ".child")
+    while (pid := _read_number(child_file)) is None and keeper.alive():
+        time.sleep(0.002)
+    child = identify(pid) if pid is not None else None
+    if child is not None:
+        write_pid_file(pid_file, child)
+    log = _wait_ready(module, base, deadline)
+    return {"changed": True, "pid": pid, "command": command, "log": log, "seconds": time.monotonic() - begin}
+
+
+def end(module: AnsibleModule, base: Path) -> dict[str, Any]:
+    """Stops the program, and says how it went."""
+    pid_file, exit_file = _file(base, ".pid"), _file(base, ".exit")
+    recorded = read_pid_file(pid_file)
+    if recorded is None:
+        return {"changed": False, "ended": None}
+    crashed = not recorded.alive()
+    if not crashed:
+        _terminate(base, recorded, module.params["timeout"])
+    kill_session(recorded)
+    pid_file.unlink(missing_ok=True)
+    ended = {"exit_status": _read_number(exit_file), "crashed": crashed, "log": _log(_file(base, ".log"))}
+    return {"changed": True, "ended": ended}
+
+
+def _terminate(base: Path, process: Process, grace: float) -> None:
+    """SIGTERM, then SIGKILL to the program alone, so that its keeper can write the status."""
+    signal_process(process, signal.SIGTERM)
+    if not wait_until_gone(process, grace):
+        signal_process(process, signal.SIGKILL)
+        wait_until_gone(process, 5)
+    deadline = time.monotonic() + 1
+    while not _file(base, ".exit").exists() and time.monotonic() < deadline:
+        time.sleep(0.002)
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "name": {"type": "str", "required": True},
+            "directory": {"type": "path", "required": True},
+            "state": {"choices": ["started", "stopped"], "default": "started"},
+            "argv": {"type": "list", "elements": "str"},
+            "files": {"type": "dict", "default": {}},
+            "uid": {"type": "int"},
+            "gid": {"type": "int"},
+            "cpus": {"type": "list", "elements": "int", "default": []},
+            "ready": {"type": "str"},
+            "timeout": {"type": "float", "default": 10},
+        },
+        required_if=[("state", "started", ["argv"])],
+    )
+    base = Path(module.params["directory"]) / module.params["name"]
+    try:
+        result = start(module, base) if module.params["state"] == "started" else end(module, base)
+    except (OSError, RuntimeError) as error:
+        module.fail_json(msg=f"{base.name}: {error}")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

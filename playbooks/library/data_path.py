@@ -1,0 +1,181 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Hands the data links of the device under test to the stack, to the kernel, or to nobody.
+
+The stack gets a TAP device for each link, tap0 for the first: several queues,
+a virtio header in front of each frame, and owned by an ordinary user.  Two
+redirects (tc-mirred(8)) join it to the link in both directions.  They work on
+whole segments, so segmentation and checksum offload survive, and take every
+frame before the kernel's own protocols see it.
+
+The kernel gets the addresses and forwards between the links.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = """
+module: data_path
+short_description: say who owns the data links of the device under test
+options:
+  owner:
+    description: Who gets the links. C(nobody) undoes everything.
+    choices: [stack, kernel, nobody]
+    required: true
+  links:
+    description: For each link its C(interface) and the C(address) with prefix length that the device has there.
+    type: list
+    elements: dict
+    required: true
+  uid:
+    description: The user who may open the TAP devices.
+    type: int
+    required: true
+  memory:
+    description: A file that keeps what has to be restored.
+    type: path
+    required: true
+"""
+
+RETURN = """
+taps:
+  description: The TAP devices, in the order of the links; none for the kernel.
+  type: list
+"""
+
+FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+
+
+class DataPath:
+    """The links of one host; every method can be called in any state."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self.module = module
+        self.uid: int = module.params["uid"]
+        self.links: list[dict[str, str]] = module.params["links"]
+        self.memory = Path(module.params["memory"])
+
+    def run(self, *argv: str, check: bool = True) -> str:
+        """Runs a tool; its complaint becomes the module's."""
+        code, out, err = self.module.run_command(list(argv))
+        if check and code != 0:
+            self.module.fail_json(msg=f"`{' '.join(argv)}` failed: {err.strip() or out.strip()}")
+        return str(out)
+
+    def check_interfaces(self) -> None:
+        """Refuses a link that is used for something else: it would be cut off."""
+        for link in self.links:
+            name = link["interface"]
+            code, out, _ = self.module.run_command(["ip", "-j", "address", "show", "dev", name])
+            if code != 0:
+                self.module.fail_json(msg=f"no interface {name}: correct data_links of this host in the inventory")
+            for address in json.loads(out)[0]["addr_info"]:
+                there = f"{address['local']}/{address['prefixlen']}"
+                if address["family"] == "inet" and there != link["address"]:
+                    self.module.fail_json(
+                        msg=f"{name} has the address {there}; a data link of the device under test has none of "
+                        f"its own: remove the address, or correct data_links of this host in the inventory"
+                    )
+
+    def check_tap(self, tap: str) -> bool:
+        """Whether the TAP device is there; one that is not ours is an error."""
+        code, out, _ = self.module.run_command(["ip", "-d", "-j", "link", "show", "dev", tap])
+        if code != 0:
+            return False
+        info = json.loads(out)[0].get("linkinfo", {})
+        owner = info.get("info_data", {}).get("user")
+        if info.get("info_kind") != "tun" or str(owner) not in {str(self.uid), "nobody" if self.uid == 65534 else ""}:
+            self.module.fail_json(msg=f"{tap} exists and is not the stack's (user {self.uid}): remove or rename it")
+        return True
+
+    def release(self) -> None:
+        """Takes the links back from whoever has them."""
+        for index, link in enumerate(self.links):
+            name, tap = link["interface"], f"tap{index}"
+            self.run("tc", "qdisc", "del", "dev", name, "clsact", check=False)
+            if self.check_tap(tap):
+                self.run("ip", "link", "delete", tap)
+            self.run("ip", "address", "flush", "dev", name)
+            self.run("ip", "link", "set", name, "promisc", "off")
+
+    def remember(self) -> None:
+        """Keeps what a host had before the first change."""
+        if not self.memory.exists():
+            self.memory.write_text(json.dumps({"forwarding": FORWARDING.read_text().strip()}), encoding="ascii")
+
+    def restore(self) -> None:
+        """Puts back what `remember` kept."""
+        if self.memory.exists():
+            FORWARDING.write_text(json.loads(self.memory.read_text(encoding="ascii"))["forwarding"], encoding="ascii")
+            self.memory.unlink()
+
+    def give_to_stack(self) -> list[str]:
+        """Makes the TAP devices and joins them to the links."""
+        taps = []
+        for index, link in enumerate(self.links):
+            name, tap = link["interface"], f"tap{index}"
+            words = ["ip", "tuntap", "add", "dev", tap, "mode", "tap", "user", str(self.uid)]
+            self.run(*words, "multi_queue", "vnet_hdr")
+            # The kernel shall not send anything of its own to the stack.
+            self.run("ip", "link", "set", tap, "addrgenmode", "none")
+            self.run("ip", "link", "set", tap, "mtu", self.mtu(name), "up")
+            # A stack has a hardware address of its own, which a real card would filter.
+            self.run("ip", "link", "set", name, "up", "promisc", "on")
+            self.redirect(name, tap)
+            self.redirect(tap, name)
+            taps.append(tap)
+        return taps
+
+    def mtu(self, interface: str) -> str:
+        """The MTU of an interface, in bytes."""
+        return str(json.loads(self.run("ip", "-j", "link", "show", "dev", interface))[0]["mtu"])
+
+    def redirect(self, source: str, target: str) -> None:
+        """Every frame that comes in at `source` goes out at `target`."""
+        self.run("tc", "qdisc", "add", "dev", source, "clsact")
+        match = ["protocol", "all", "u32", "match", "u32", "0", "0"]
+        action = ["action", "mirred", "egress", "redirect", "dev", target]
+        self.run("tc", "filter", "add", "dev", source, "ingress", *match, *action)
+
+    def give_to_kernel(self) -> None:
+        """Gives the kernel the addresses and makes it a router."""
+        for link in self.links:
+            self.run("ip", "address", "add", link["address"], "dev", link["interface"])
+            self.run("ip", "link", "set", link["interface"], "up")
+        FORWARDING.write_text("1", encoding="ascii")
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "owner": {"choices": ["stack", "kernel", "nobody"], "required": True},
+            "links": {"type": "list", "elements": "dict", "required": True},
+            "uid": {"type": "int", "required": True},
+            "memory": {"type": "path", "required": True},
+        },
+    )
+    path = DataPath(module)
+    owner: str = module.params["owner"]
+    taps: list[str] = []
+    path.check_interfaces()
+    if owner != "nobody":
+        path.remember()
+    path.release()
+    if owner == "stack":
+        taps = path.give_to_stack()
+    elif owner == "kernel":
+        path.give_to_kernel()
+    else:
+        path.restore()
+    result: dict[str, Any] = {"changed": True, "taps": taps}
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

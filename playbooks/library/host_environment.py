@@ -1,0 +1,142 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a result depends on besides the code: kernel, CPU, frequency, mitigations, tools.
+
+Ansible's own facts take seconds to gather and hold hundreds of things that
+change nothing; these are the ones that explain a difference.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = """
+module: host_environment
+short_description: describe a host of the lab, and check that it can be used
+options:
+  tools:
+    description: Programs that must be there.
+    type: list
+    elements: str
+    required: true
+  links:
+    description: Data links that must be there; see the inventory.
+    type: list
+    elements: dict
+    required: true
+  addressed:
+    description: Whether the data links must have their addresses already, as on the outer hosts.
+    type: bool
+    required: true
+"""
+
+RETURN = """
+environment:
+  description: Names and values, all strings, numbers or lists of them.
+  type: dict
+"""
+
+VERSION_COMMANDS = {
+    "netperf": ["netperf", "-V"],
+    "iperf3": ["iperf3", "--version"],
+    "ethtool": ["ethtool", "--version"],
+    "iproute2": ["ip", "-V"],
+}
+OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload", "tx-checksumming")
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _output(argv: list[str]) -> str:
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=5)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout + done.stderr
+
+
+def versions() -> dict[str, str]:
+    """The first line that each tool says about itself."""
+    lines = {name: _output(argv).strip().splitlines() for name, argv in VERSION_COMMANDS.items()}
+    return {name: found[0] for name, found in lines.items() if found}
+
+
+def link_facts(interface: str) -> dict[str, str]:
+    """MTU, driver and offloads of an interface."""
+    settings = dict(re.findall(r"^\s*([\w-]+): (\w+)", _output(["ethtool", "-k", interface]), re.MULTILINE))
+    driver = re.search(r"^driver: (.*)$", _output(["ethtool", "-i", interface]), re.MULTILINE)
+    facts = {"mtu": _read(f"/sys/class/net/{interface}/mtu"), "driver": driver.group(1) if driver else ""}
+    return facts | {name: settings[name] for name in OFFLOADS if name in settings}
+
+
+def environment(links: list[dict[str, str]]) -> dict[str, Any]:
+    """Everything about this host."""
+    cpu_info = _read("/proc/cpuinfo")
+    model = re.search(r"^model name\s*: (.*)$", cpu_info, re.MULTILINE)
+    mitigations = sorted(Path("/sys/devices/system/cpu/vulnerabilities").glob("*"))
+    return {
+        "hostname": platform.node(),
+        "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
+        "architecture": platform.machine(),
+        "cpu_model": model.group(1) if model else platform.processor(),
+        "cpus": os.cpu_count(),
+        "memory_kib": int((re.search(r"^MemTotal:\s+(\d+)", _read("/proc/meminfo"), re.MULTILINE) or ["", "0"])[1]),
+        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "not controlled by this kernel",
+        "clocksource": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "mitigations": {entry.name: _read(str(entry)) for entry in mitigations},
+        "command_line": _read("/proc/cmdline"),
+        "load_average": _read("/proc/loadavg"),
+        "congestion_control": _read("/proc/sys/net/ipv4/tcp_congestion_control"),
+        "links": {link["interface"]: link_facts(link["interface"]) for link in links},
+        "versions": versions(),
+    }
+
+
+def problems(module: AnsibleModule) -> list[str]:
+    """What keeps this host from being used, each with what to do."""
+    found = [
+        f"{tool} is not installed: install it, or correct PATH"
+        for tool in module.params["tools"]
+        if not module.get_bin_path(tool)
+    ]
+    for link in module.params["links"]:
+        name, address = link["interface"], link["address"]
+        code, out, _ = module.run_command(["ip", "-br", "-4", "address", "show", "dev", name])
+        if code != 0:
+            found.append(f"no interface {name}: correct data_links of this host in the inventory")
+        elif module.params["addressed"] and address not in out.split():
+            found.append(f"{name} does not have the address {address}: give it that, or correct the inventory")
+    if os.geteuid() != 0:
+        found.append("this is not root: set ansible_user or ansible_become in the inventory")
+    return found
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "tools": {"type": "list", "elements": "str", "required": True},
+            "links": {"type": "list", "elements": "dict", "required": True},
+            "addressed": {"type": "bool", "required": True},
+        },
+    )
+    found = problems(module)
+    if found:
+        module.fail_json(msg="; ".join(found))
+    module.exit_json(changed=False, environment=environment(module.params["links"]))
+
+
+if __name__ == "__main__":
+    main()

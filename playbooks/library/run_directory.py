@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The directory of a run on a host: makes it, or ends all that came from it and removes it.
+
+Everything that a run starts leaves a pid file somewhere in the directory, so
+removing a run also works when the play that started something has crashed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.processes import stop
+
+DOCUMENTATION = """
+module: run_directory
+short_description: make or remove the directory of a run
+options:
+  root:
+    description: The directory of all runs on this host.
+    type: path
+    required: true
+  name:
+    description: The name of the run.
+    type: str
+    required: true
+  state:
+    description: Whether it shall be there.
+    choices: [present, absent]
+    default: present
+"""
+
+RETURN = """
+stopped:
+  description: Pid files of processes that still ran and were stopped.
+  type: list
+"""
+
+
+def require_own(root: Path) -> None:
+    """Refuses a directory into which another user could have put something."""
+    root.mkdir(mode=0o755, parents=True, exist_ok=True)
+    status = root.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        raise PermissionError(f"{root} is not a directory that only this user can write to: remove it")
+
+
+def remove(directory: Path) -> list[str]:
+    """Stops what runs and deletes the tree; returns the pid files of what was stopped."""
+    stopped = [str(path) for path in sorted(directory.rglob("*.pid")) if stop(path, grace=1)]
+    if directory.exists():
+        shutil.rmtree(directory)
+    return stopped
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "required": True},
+            "name": {"type": "str", "required": True},
+            "state": {"choices": ["present", "absent"], "default": "present"},
+        },
+    )
+    root, name = Path(module.params["root"]), module.params["name"]
+    if not name.replace("-", "").replace("_", "").isalnum():
+        module.fail_json(msg=f"{name!r} is no name of a run: use letters, digits, - and _")
+    try:
+        require_own(root)
+        if module.params["state"] == "absent":
+            stopped = remove(root / name)
+            module.exit_json(changed=bool(stopped), stopped=stopped)
+        (root / name).mkdir(mode=0o755, exist_ok=True)
+    except OSError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=True, stopped=[])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs commands one after the other and keeps everything they say.
+
+This is how samples are taken: one command after the other, each so many times,
+each pinned, under a time limit of its own, and killed with everything it
+started when the limit is over or when the controller has gone away.  It never
+fails because a command fails; what that means is the business of the caller,
+who gets status and output of every one.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.supervision import ControllerGoneError, run_once
+
+DOCUMENTATION = """
+module: supervised_command
+short_description: run commands under a time limit and keep their output
+options:
+  commands:
+    description: Commands, each a list of words; no shell is involved.
+    type: list
+    elements: list
+    required: true
+  samples:
+    description: How often each command runs, one after the other.
+    type: int
+    default: 1
+  timeout:
+    description: Seconds that one command may take.
+    type: float
+    required: true
+  cpus:
+    description: CPUs that the commands may run on; all when empty.
+    type: list
+    elements: int
+    default: []
+  directory:
+    description: Working directory; it must exist.
+    type: path
+    default: /
+  pid_directory:
+    description: Where a pid file lies as long as a command runs.
+    type: path
+"""
+
+RETURN = """
+results:
+  description: For every command its C(argv), C(cpus) and its C(samples); a sample has C(rc) (negative is the number of
+    the signal that ended it), C(stdout), C(stderr), C(started) (seconds since 1970), C(seconds) and C(timed_out).
+  type: list
+  returned: always
+"""
+
+
+def run_all(params: dict[str, Any]) -> list[dict[str, Any]]:
+    """Runs every command as often as asked and returns what RETURN describes."""
+    if params["cpus"]:
+        os.sched_setaffinity(0, params["cpus"])
+    settings = {
+        "timeout": params["timeout"],
+        "directory": params["directory"],
+        "pid_directory": params["pid_directory"] or tempfile.gettempdir(),
+    }
+    return [
+        {
+            "argv": argv,
+            "cpus": sorted(os.sched_getaffinity(0)),
+            "samples": [run_once(argv, **settings) for _ in range(params["samples"])],
+        }
+        for argv in params["commands"]
+    ]
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "commands": {"type": "list", "elements": "list", "required": True},
+            "samples": {"type": "int", "default": 1},
+            "timeout": {"type": "float", "required": True},
+            "cpus": {"type": "list", "elements": "int", "default": []},
+            "directory": {"type": "path", "default": "/"},
+            "pid_directory": {"type": "path"},
+        },
+    )
+    params = module.params
+    params["commands"] = [[str(word) for word in argv] for argv in params["commands"]]
+    if not all(params["commands"]):
+        module.fail_json(msg="an empty command: give at least the name of a program")
+    try:
+        results = run_all(params)
+    except (OSError, ValueError) as error:
+        module.fail_json(msg=f"the commands could not be run: {error}")
+    except ControllerGoneError:
+        raise SystemExit(1) from None
+    module.exit_json(changed=True, results=results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Plays a playbook against a testbed and says what came of it.
+
+The playbooks are the only way to the hosts.  What goes in are extra variables,
+what comes out is what the plays handed to `set_stats`; playbooks/README.md lists
+both for every playbook.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ansible_runner.interface
+
+from playbooks.module_utils import processes
+
+ROOT = Path(__file__).resolve().parent.parent
+PLAYBOOKS = ROOT / "playbooks"
+POLL_SECONDS = 0.5
+"""How often cancellation and the time limit are looked at."""
+GRACE_SECONDS = 10.0
+"""How long ansible-playbook may take to end its connections before it is killed."""
+
+# Dies with the process that plays, and leaves its number for cancellation.
+LEASH = ["setpriv", "--pdeathsig", "TERM", "--", "sh", "-c", 'echo $$ >"$0"; exec "$@"']
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened on a host: `what` is started, ok, skipped, failed or unreachable."""
+
+    what: str
+    host: str
+    task: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that failed, with what the host said."""
+
+    host: str
+    task: str
+    message: str
+    output: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.host}: {self.task}: {self.message}"
+
+
+@dataclass
+class PlayResult:
+    """What came of a play that ran to its end."""
+
+    name: str
+    ok: bool = False
+    data: dict[str, Any] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+    log: str = ""
+    seconds: float = 0.0
+
+    def require_ok(self) -> PlayResult:
+        """Returns itself, or raises PlayFailedError."""
+        if not self.ok:
+            raise PlayFailedError(self)
+        return self
+
+
+class PlayError(Exception):
+    """A play did not do its work."""
+
+    def __init__(self, result: PlayResult, message: str) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class PlayFailedError(PlayError):
+    """A task failed, or a host could not be reached."""
+
+    def __init__(self, result: PlayResult) -> None:
+        reasons = "; ".join(map(str, result.failures)) or result.log.strip()[-2000:] or "ansible-playbook said nothing"
+        super().__init__(result, f"play {result.name} failed: {reasons}")
+
+
+class PlayCancelledError(PlayError):
+    """The play was cancelled; nothing of it runs on the hosts any more."""
+
+
+class PlayTimeoutError(PlayError):
+    """The play took too long; nothing of it runs on the hosts any more."""
+
+
+class _Play:
+    """One play under way: gathers its events, and ends it when asked to."""
+
+    def __init__(
+        self,
+        result: PlayResult,
+        directory: Path,
+        *,
+        deadline: float,
+        on_event: Callable[[Event], None] | None,
+        cancelled: Callable[[], bool] | None,
+    ) -> None:
+        self.result = result
+        self.pid_file = directory / "pid"
+        self.deadline = deadline
+        self.on_event = on_event
+        self.cancelled = cancelled
+        self.error: type[PlayError] | None = None
+        self.killing_since = 0.0
+
+    def handle_event(self, event: dict[str, Any]) -> bool:
+        """Called by ansible-runner for each event; False because no event file shall be kept."""
+        kind, data = event.get("event", ""), event.get("event_data", {})
+        if kind == "playbook_on_stats":
+            self.result.data.update(data.get("artifact_data", {}))
+        what = {
+            "runner_on_start": "started",
+            "runner_on_ok": "ok",
+            "runner_on_skipped": "skipped",
+            "runner_on_failed": "failed",
+            "runner_on_unreachable": "unreachable",
+        }.get(kind)
+        if what in {"failed", "unreachable"}:
+            self.result.failures.append(_failure(data))
+        if what and self.on_event:
+            self.on_event(Event(what, data.get("host", ""), data.get("task", ""), float(data.get("duration", 0))))
+        return False
+
+    def must_be_killed(self) -> bool:
+        """Called by ansible-runner all the time: ends a play gently first.
+
+        At SIGTERM ansible-playbook ends its SSH connections, and the modules on
+        the hosts end what they run when they lose theirs.  SIGKILL, which is
+        what ansible-runner sends, would leave both behind.
+        """
+        if self.error is None:
+            if self.cancelled is not None and self.cancelled():
+                self.error = PlayCancelledError
+            elif time.monotonic() > self.deadline:
+                self.error = PlayTimeoutError
+            if self.error is not None:
+                self.killing_since = time.monotonic()
+                self.terminate()
+        return self.error is not None and time.monotonic() > self.killing_since + GRACE_SECONDS
+
+    def terminate(self) -> None:
+        """Sends SIGTERM to ansible-playbook."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            process = processes.identify(int(self.pid_file.read_text(encoding="ascii")))
+            if process is not None:
+                processes.signal_process(process, 15)
+
+
+def _failure(data: Mapping[str, Any]) -> Failure:
+    answer = data.get("res", {})
+    message = str(answer.get("msg", "")).strip() or "no message"
+    if "results" in answer and message == "One or more items failed":
+        message = "; ".join(str(item.get("msg")) for item in answer["results"] if item.get("failed"))
+    names = ("stdout", "stderr", "module_stdout", "module_stderr", "log", "build_log", "exception")
+    output = "\n".join(str(answer[name]) for name in names if answer.get(name))
+    return Failure(str(data.get("host", "")), str(data.get("task", "")), message, output)
+
+
+def _environment(directory: Path) -> dict[str, str]:
+    """What ansible-playbook sees: our configuration, our programs, nothing in the home directory."""
+    return {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
+        "ANSIBLE_HOME": str(directory / "home"),
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_DEPRECATION_WARNINGS": "0",
+    }
+
+
+@contextlib.contextmanager
+def _private_directory() -> Iterator[Path]:
+    """A directory for one play; those of processes that have died are removed first."""
+    plays = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "plays"
+    plays.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for old in plays.iterdir():
+        if (old / "owner").exists() and processes.running(old / "owner") is None:
+            shutil.rmtree(old, ignore_errors=True)
+    directory = plays / uuid.uuid4().hex
+    (directory / "env").mkdir(parents=True)
+    me = processes.identify(os.getpid())
+    if me is not None:
+        processes.write_pid_file(directory / "owner", me)
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def play(
+    name: str,
+    *,
+    inventory: Path,
+    extra_vars: Mapping[str, object],
+    timeout: float,
+    on_event: Callable[[Event], None] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> PlayResult:
+    """Plays `playbooks/NAME.yml` and waits for its end.
+
+    Returns the result also when tasks failed (`ok` is False and `failures` says
+    what); `require_ok()` turns that into an exception.  Raises PlayCancelledError
+    once `cancelled()` returned True, PlayTimeoutError after `timeout` seconds, and
+    FileNotFoundError for a playbook or an inventory that is not there.
+    """
+    playbook = PLAYBOOKS / f"{name}.yml"
+    for path, what in ((playbook, "playbook"), (inventory, "inventory: raise the lab first, or correct the path")):
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is not there ({what})")
+    result = PlayResult(name)
+    begin = time.monotonic()
+    with _private_directory() as directory:
+        (directory / "env" / "extravars").write_text(json.dumps(dict(extra_vars)), encoding="utf-8")
+        under_way = _Play(result, directory, deadline=begin + timeout, on_event=on_event, cancelled=cancelled)
+        runner = ansible_runner.interface.init_runner(
+            private_data_dir=str(directory),
+            project_dir=str(PLAYBOOKS),
+            playbook=playbook.name,
+            inventory=str(inventory.absolute()),
+            envvars=_environment(directory),
+            settings={"pexpect_timeout": POLL_SECONDS},
+            quiet=True,
+            event_handler=under_way.handle_event,
+            cancel_callback=under_way.must_be_killed,
+        )
+        runner.config.command = [*LEASH, str(under_way.pid_file), *runner.config.command]
+        runner.run()
+        result.log = runner.stdout.read()
+    result.seconds = time.monotonic() - begin
+    if under_way.error is not None:
+        verb = "was cancelled" if under_way.error is PlayCancelledError else f"took longer than {timeout:g} s"
+        raise under_way.error(result, f"play {name} {verb}")
+    result.ok = runner.rc == 0
+    return result
