@@ -86,6 +86,9 @@ void	 rw_wunlock(struct rwlock *l) RELEASES(*l);
 extern bool	 mpsafenet;		/* [I] after boot */
 void	 giant_enter(void);
 void	 giant_exit(void);
+/* Whatever mpsafenet says: for handlers and drivers that need Giant. */
+void	 giant_lock(void);
+void	 giant_unlock(void);
 unsigned giant_drop(void);		/* before sleeping; depth */
 void	 giant_pickup(unsigned depth);	/* after it */
 

@@ -32,7 +32,8 @@ struct sysctl_oid {
 	const char	*oid_descr;	/* one line */
 	/*
 	 * CTL_PROC, or a hook after a set: called with the new value as text
-	 * (NULL: read), prints the value into buf.  Returns an errno value.
+	 * (NULL: read), prints the value into buf.  Returns an errno value;
+	 * then buf holds the reason, or is empty.
 	 */
 	int		(*oid_proc)(const struct sysctl_oid *, const char *newval,
 			    char *buf, size_t len);

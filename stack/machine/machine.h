@@ -68,8 +68,8 @@ int	 mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline);
 void	 mach_unpark(atomic_u32 *word, int nthreads);
 
 /*
- * Device queues: one queue of a TAP device, with a virtio-net header in
- * front of each frame.  Reads and writes never block; they return a byte
+ * Device queues: one queue of a TAP device, with a struct virtio_net_hdr
+ * (10 bytes) in front of each frame; offloads are the TUN_F_* bits offered.  Reads and writes never block; they return a byte
  * count or a negative errno (-EAGAIN: empty or full).  A waiter returns
  * when the queue can be read, at the deadline (ETIMEDOUT), or after
  * mach_devq_wake() (EINTR).

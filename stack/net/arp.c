@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Address resolution (RFC 826, RFC 1122 section 2.3.2).
+ *
+ * An entry is incomplete (packets wait for the answer), or complete until it
+ * expires; a little before that it is asked for anew while still in use, so
+ * that traffic never stops for it.  Packets wait in a bounded queue.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/ethernet.h>
+#include <netinet/if_ether.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "kern/callout.h"
+#include "kern/ctl.h"
+#include "kern/lock.h"
+#include "kern/sysctl.h"
+#include "net/if_private.h"
+#include "net/netisr.h"
+
+#define	ARP_HASH	64
+#define	ARP_TRIES	5
+#define	ARP_RETRY	NSEC_PER_SEC
+#define	ARP_HOLD	64		/* packets waiting for one address */
+
+/*
+ * Locks used to protect struct arpent members:
+ *	[I] immutable
+ *	[l] arp_lock
+ */
+struct arpent {
+	LIST_ENTRY(arpent) ae_link;	/* [l] */
+	struct ifnet	*ae_ifp;	/* [I] */
+	struct in_addr	 ae_addr;	/* [I] */
+	uint8_t		 ae_lladdr[6];	/* [l] */
+	bool		 ae_complete;	/* [l] */
+	unsigned	 ae_tries;	/* [l] requests since the last answer */
+	nsec_t		 ae_expires;	/* [l] */
+	struct mbufq	 ae_hold;	/* [l] */
+};
+
+static struct mtx arp_lock;
+static LIST_HEAD(, arpent) arp_hash[ARP_HASH];	/* [l] */
+static unsigned arp_count;			/* [l] */
+static struct callout arp_callout;
+
+static atomic_u32 arp_maxage = 1200;
+static atomic_u32 arp_maxentries = 4096;
+
+#define	ARP_STATS(X)							\
+	X(requests, "requests sent")					\
+	X(replies, "requests answered")					\
+	X(received, "ARP packets received")				\
+	X(bad, "malformed ARP packets")					\
+	X(conflicts, "packets of others who use our address")		\
+	X(timeouts, "addresses that did not answer")			\
+	X(dropped, "packets dropped while waiting for an address")
+
+static struct {
+#define	X(name, descr) atomic_u64 name;
+	ARP_STATS(X)
+#undef X
+} arpstat;
+
+#define	ARPSTAT_INC(name)	atomic_count_u64(&arpstat.name, 1)
+
+static const struct sysctl_oid arp_oids[] = {
+	{ .oid_name = "net.link.ether.arp.max_age", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &arp_maxage,
+	    .oid_min = 2, .oid_max = 86400,
+	    .oid_descr = "seconds until an address is asked for anew" },
+	{ .oid_name = "net.link.ether.arp.maxentries", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &arp_maxentries,
+	    .oid_min = 1, .oid_max = 1000000,
+	    .oid_descr = "most addresses remembered" },
+#define	X(name, descr)							\
+	{ .oid_name = "net.link.ether.arp.stats." #name,		\
+	    .oid_type = CTL_U64, .oid_ptr = &arpstat.name,		\
+	    .oid_descr = descr },
+	ARP_STATS(X)
+#undef X
+};
+
+static unsigned
+arp_bucket(struct in_addr addr)
+{
+	return ((addr.s_addr * 0x9e3779b1u) >> 26);
+}
+_Static_assert(ARP_HASH == 1 << (32 - 26), "bucket is the top 6 bits");
+
+static struct arpent *
+arp_find(const struct ifnet *ifp, struct in_addr addr)
+{
+	struct arpent *ae;
+
+	LIST_FOREACH(ae, &arp_hash[arp_bucket(addr)], ae_link)
+		if (ae->ae_addr.s_addr == addr.s_addr && ae->ae_ifp == ifp)
+			break;
+	return (ae);
+}
+
+static void arp_timer(void *);
+
+static struct arpent *
+arp_create(struct ifnet *ifp, struct in_addr addr)
+{
+	struct arpent *ae;
+
+	if (arp_count >= atomic_load_u32(&arp_maxentries))
+		return (NULL);
+	ae = kmalloc(sizeof(*ae));
+	ae->ae_ifp = ifp;
+	ae->ae_addr = addr;
+	mbufq_init(&ae->ae_hold);
+	LIST_INSERT_HEAD(&arp_hash[arp_bucket(addr)], ae, ae_link);
+	if (arp_count++ == 0)
+		callout_reset(&arp_callout, ARP_RETRY, arp_timer, NULL);
+	return (ae);
+}
+
+static void
+arp_send(struct ifnet *ifp, uint16_t op, struct in_addr sender,
+    const uint8_t tha[6], struct in_addr target)
+{
+	static const uint8_t broadcast[6] = { 255, 255, 255, 255, 255, 255 };
+	struct ether_arp ea = {
+		.arp_hrd = htons(ARPHRD_ETHER), .arp_pro = htons(ETHERTYPE_IP),
+		.arp_hln = 6, .arp_pln = 4, .arp_op = htons(op),
+	};
+	struct mbuf *m = m_gethdr(64);
+
+	memcpy(ea.arp_sha, ifp->if_lladdr, 6);
+	memcpy(ea.arp_spa, &sender, 4);
+	memcpy(ea.arp_tpa, &target, 4);
+	if (tha != NULL)
+		memcpy(ea.arp_tha, tha, 6);
+	memcpy(m->m_data, &ea, sizeof(ea));
+	m->m_len = m->m_pkthdr.len = sizeof(ea);
+	ether_frame(ifp, m, tha != NULL ? tha : broadcast, ETHERTYPE_ARP);
+}
+
+static void
+arp_request(struct ifnet *ifp, struct in_addr target)
+{
+	ARPSTAT_INC(requests);
+	arp_send(ifp, ARPOP_REQUEST, ifp->if_addr, NULL, target);
+}
+
+void
+arp_announce(struct ifnet *ifp)
+{
+	if (ifp->if_addr.s_addr != INADDR_ANY)
+		arp_request(ifp, ifp->if_addr);
+}
+
+/* True if it is time to ask (again) for this address; counts the try. */
+static bool
+arp_shouldask(struct arpent *ae, nsec_t now)
+{
+	if (!ae->ae_complete ? ae->ae_tries > 0 :
+	    (ae->ae_tries > 0 || now + 30 * NSEC_PER_SEC < ae->ae_expires ||
+	    atomic_load_u32(&arp_maxage) < 60))
+		return (false);
+	ae->ae_tries++;
+	return (true);
+}
+
+int
+arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
+    uint8_t lladdr[6], bool *ready)
+{
+	bool ask = false;
+	struct arpent *ae;
+	int error = 0;
+
+	mtx_lock(&arp_lock);
+	ae = arp_find(ifp, nexthop);
+	if (ae == NULL)
+		ae = arp_create(ifp, nexthop);
+	*ready = ae != NULL && ae->ae_complete;
+	if (ae != NULL)
+		ask = arp_shouldask(ae, mach_uptime());
+	if (*ready)
+		memcpy(lladdr, ae->ae_lladdr, 6);
+	else if (ae != NULL && ae->ae_hold.mq_len < ARP_HOLD)
+		mbufq_enqueue(&ae->ae_hold, m);
+	else
+		error = ENOBUFS;
+	mtx_unlock(&arp_lock);
+	if (error != 0) {
+		ARPSTAT_INC(dropped);
+		m_freem(m);
+	}
+	if (ask)
+		arp_request(ifp, nexthop);
+	return (error);
+}
+
+/* The sender's addresses, if we know or should know it (RFC 826). */
+static void
+arp_learn(struct ifnet *ifp, struct in_addr addr, const uint8_t lladdr[6],
+    bool create)
+{
+	struct mbufq hold;
+	struct arpent *ae;
+	struct mbuf *m;
+
+	mbufq_init(&hold);
+	mtx_lock(&arp_lock);
+	ae = arp_find(ifp, addr);
+	if (ae == NULL && create)
+		ae = arp_create(ifp, addr);
+	if (ae != NULL) {
+		memcpy(ae->ae_lladdr, lladdr, 6);
+		ae->ae_complete = true;
+		ae->ae_tries = 0;
+		ae->ae_expires = mach_uptime() +
+		    atomic_load_u32(&arp_maxage) * NSEC_PER_SEC;
+		while ((m = mbufq_dequeue(&ae->ae_hold)) != NULL)
+			mbufq_enqueue(&hold, m);
+	}
+	mtx_unlock(&arp_lock);
+	while ((m = mbufq_dequeue(&hold)) != NULL)
+		ether_frame(ifp, m, lladdr, ETHERTYPE_IP);
+}
+
+static bool
+arp_valid(const struct ether_arp *ea)
+{
+	return (ea->arp_hrd == htons(ARPHRD_ETHER) &&
+	    ea->arp_pro == htons(ETHERTYPE_IP) && ea->arp_hln == 6 &&
+	    ea->arp_pln == 4 && (ea->arp_sha[0] & 1) == 0);
+}
+
+static void
+arp_process(struct ifnet *ifp, const struct ether_arp *ea)
+{
+	struct in_addr spa, tpa;
+	bool forus;
+
+	memcpy(&spa, ea->arp_spa, sizeof(spa));
+	memcpy(&tpa, ea->arp_tpa, sizeof(tpa));
+	if (memcmp(ea->arp_sha, ifp->if_lladdr, 6) == 0)
+		return;			/* our own, come back */
+	if (spa.s_addr == ifp->if_addr.s_addr && spa.s_addr != INADDR_ANY) {
+		ARPSTAT_INC(conflicts);
+		arp_announce(ifp);	/* RFC 5227 section 2.4, defend */
+		return;
+	}
+	forus = tpa.s_addr == ifp->if_addr.s_addr && tpa.s_addr != INADDR_ANY;
+	if (spa.s_addr != INADDR_ANY && if_onlink(spa) == ifp)
+		arp_learn(ifp, spa, ea->arp_sha, forus);
+	if (forus && ea->arp_op == htons(ARPOP_REQUEST)) {
+		ARPSTAT_INC(replies);
+		arp_send(ifp, ARPOP_REPLY, ifp->if_addr, ea->arp_sha, spa);
+	}
+}
+
+void
+arp_input(struct mbuf *m)
+{
+	struct ether_arp ea;
+
+	ARPSTAT_INC(received);
+	if (m->m_pkthdr.len >= sizeof(ea)) {
+		m_copydata(m, 0, sizeof(ea), &ea);
+		if (arp_valid(&ea))
+			arp_process(m->m_pkthdr.rcvif, &ea);
+		else
+			ARPSTAT_INC(bad);
+	} else
+		ARPSTAT_INC(bad);
+	m_freem(m);
+}
+
+/*
+ * One entry's second: ask again, or give up.  True if it must be asked for
+ * (without the lock, by the caller).
+ */
+static bool
+arp_tick(struct arpent *ae, nsec_t now, struct mbufq *dead, bool *gone)
+{
+	struct mbuf *m;
+
+	*gone = ae->ae_complete ? now >= ae->ae_expires :
+	    ae->ae_tries >= ARP_TRIES;
+	if (!*gone) {
+		if (ae->ae_tries == 0)
+			return (false);
+		ae->ae_tries++;
+		return (ae->ae_tries <= ARP_TRIES);
+	}
+	while ((m = mbufq_dequeue(&ae->ae_hold)) != NULL) {
+		ARPSTAT_INC(dropped);
+		mbufq_enqueue(dead, m);
+	}
+	if (!ae->ae_complete)
+		ARPSTAT_INC(timeouts);
+	LIST_REMOVE(ae, ae_link);
+	arp_count--;
+	kfree(ae);
+	return (false);
+}
+
+static void
+arp_timer(void *arg)
+{
+	struct { struct ifnet *ifp; struct in_addr addr; } ask[16];
+	nsec_t now = mach_uptime();
+	struct arpent *ae, *next;
+	struct mbufq dead;
+	unsigned n = 0;
+	bool gone;
+
+	(void)arg;
+	mbufq_init(&dead);
+	mtx_lock(&arp_lock);
+	for (unsigned i = 0; i < ARP_HASH; i++)
+		for (ae = LIST_FIRST(&arp_hash[i]); ae != NULL; ae = next) {
+			next = LIST_NEXT(ae, ae_link);
+			if (arp_tick(ae, now, &dead, &gone) && n < nitems(ask)) {
+				ask[n].ifp = ae->ae_ifp;
+				ask[n++].addr = ae->ae_addr;
+			}
+		}
+	if (arp_count > 0)
+		callout_reset(&arp_callout, ARP_RETRY, arp_timer, NULL);
+	mtx_unlock(&arp_lock);
+	while (n-- > 0)
+		arp_request(ask[n].ifp, ask[n].addr);
+	mbufq_drain(&dead);
+}
+
+static void
+arp_show(struct ctl_out *co)
+{
+	char addr[INET_ADDRSTRLEN];
+	struct arpent *ae;
+
+	mtx_lock(&arp_lock);
+	for (unsigned i = 0; i < ARP_HASH; i++)
+		LIST_FOREACH(ae, &arp_hash[i], ae_link) {
+			const uint8_t *ll = ae->ae_lladdr;
+
+			ctl_printf(co, "%s %02x:%02x:%02x:%02x:%02x:%02x %s%s\n",
+			    inet_ntop(AF_INET, &ae->ae_addr, addr, sizeof(addr)),
+			    ll[0], ll[1], ll[2], ll[3], ll[4], ll[5],
+			    ae->ae_ifp->if_xname,
+			    ae->ae_complete ? "" : " incomplete");
+		}
+	mtx_unlock(&arp_lock);
+}
+
+void
+arp_init(void)
+{
+	static const struct netisr_handler arp_nh = {
+		.nh_name = "arp", .nh_proto = NETISR_ARP,
+		.nh_handler = arp_input, .nh_mpsafe = true,
+	};
+
+	mtx_init(&arp_lock, LC_ARP);
+	callout_init(&arp_callout);
+	sysctl_register(arp_oids, nitems(arp_oids));
+	ctl_view_register("arp", arp_show);
+	netisr_register(&arp_nh);
+}

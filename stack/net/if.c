@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Interfaces: the list, its look-ups, counters, and the way of a received
+ * frame into the stack.  The list changes at boot only, so that it is read
+ * without a lock.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kern/ctl.h"
+#include "kern/sysctl.h"
+#include "net/if_private.h"
+#include "net/netisr.h"
+
+struct ifnet *ifnet_list;
+static unsigned if_count;
+
+static void
+if_register_counter(struct ifnet *ifp, const char *name, atomic_u64 *counter,
+    const char *descr)
+{
+	struct { struct sysctl_oid oid; char name[48]; } *o;
+
+	o = kmalloc(sizeof(*o));	/* lives as long as the interface */
+	snprintf(o->name, sizeof(o->name), "if.%s.%s", ifp->if_xname, name);
+	o->oid = (struct sysctl_oid){ .oid_name = o->name,
+	    .oid_type = CTL_U64, .oid_ptr = counter, .oid_descr = descr };
+	sysctl_register(&o->oid, 1);
+}
+
+static void
+if_register_counters(struct ifnet *ifp)
+{
+	struct if_counters *c = &ifp->if_count;
+
+	if_register_counter(ifp, "ipackets", &c->ipackets, "frames received");
+	if_register_counter(ifp, "ibytes", &c->ibytes, "bytes received");
+	if_register_counter(ifp, "iqdrops", &c->iqdrops,
+	    "received frames dropped by the stack");
+	if_register_counter(ifp, "ierrors", &c->ierrors,
+	    "received frames that are malformed");
+	if_register_counter(ifp, "opackets", &c->opackets, "frames sent");
+	if_register_counter(ifp, "obytes", &c->obytes, "bytes sent");
+	if_register_counter(ifp, "odrops", &c->odrops,
+	    "frames to send that the device did not take");
+	if_register_counter(ifp, "oerrors", &c->oerrors,
+	    "frames to send that failed");
+}
+
+void
+if_attach(struct ifnet *ifp)
+{
+	struct ifnet **p;
+
+	KASSERT(ifp->if_output != NULL, ("if_attach: %s", ifp->if_xname));
+	KASSERT(if_byname(ifp->if_xname) == NULL,
+	    ("if_attach: %s twice", ifp->if_xname));
+	ifp->if_index = ++if_count;
+	for (p = &ifnet_list; *p != NULL; p = &(*p)->if_next)
+		continue;
+	*p = ifp;
+	if_register_counters(ifp);
+}
+
+void
+if_initname(struct ifnet *ifp, const struct if_config *ic, uint32_t mtu)
+{
+	memcpy(ifp->if_xname, ic->name, sizeof(ifp->if_xname));
+	ifp->if_addr = ic->addr;
+	ifp->if_mask = ic->mask;
+	ifp->if_queues = ic->queues;
+	ifp->if_mtu = ic->mtu != 0 ? ic->mtu : mtu;
+	ifp->if_impair = if_impair_create(&ic->impair);
+}
+
+struct ifnet *
+if_byname(const char *name)
+{
+	struct ifnet *ifp;
+
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (strcmp(ifp->if_xname, name) == 0)
+			break;
+	return (ifp);
+}
+
+struct ifnet *
+if_byaddr(struct in_addr addr)
+{
+	struct ifnet *ifp;
+
+	if (addr.s_addr == INADDR_ANY)
+		return (NULL);
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (ifp->if_addr.s_addr == addr.s_addr)
+			break;
+	return (ifp);
+}
+
+struct ifnet *
+if_onlink(struct in_addr addr)
+{
+	struct ifnet *ifp;
+
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (ifp->if_addr.s_addr != INADDR_ANY &&
+		    ((ifp->if_addr.s_addr ^ addr.s_addr) &
+		    ifp->if_mask.s_addr) == 0)
+			break;
+	return (ifp);
+}
+
+/* The subnet's last address; RFC 3021: a /31 or /32 has none. */
+bool
+if_isbroadcast(const struct ifnet *ifp, struct in_addr addr)
+{
+	uint32_t host = ~ntohl(ifp->if_mask.s_addr);
+
+	if (addr.s_addr == htonl(INADDR_BROADCAST))
+		return (true);
+	if (ifp->if_addr.s_addr == INADDR_ANY || ifp->if_loopback || host <= 1)
+		return (false);
+	return (addr.s_addr == (ifp->if_addr.s_addr | ~ifp->if_mask.s_addr));
+}
+
+static void
+if_dispatch(void *arg, struct mbuf *m)
+{
+	m->m_pkthdr.rcvif = arg;
+	netisr_dispatch(NETISR_ETHER, m);
+}
+
+void
+if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
+{
+	KASSERT(queue < ifp->if_queues, ("if_input: %s queue %u of %u",
+	    ifp->if_xname, queue, ifp->if_queues));
+	(void)queue;
+	atomic_count_u64(&ifp->if_count.ipackets, 1);
+	atomic_count_u64(&ifp->if_count.ibytes, m->m_pkthdr.len);
+	if (ifp->if_impair != NULL)
+		if_impair_pass(ifp->if_impair, m, if_dispatch, ifp);
+	else
+		if_dispatch(ifp, m);
+}
+
+static void
+if_show(struct ctl_out *co)
+{
+	const struct ifnet *ifp;
+	char addr[INET_ADDRSTRLEN];
+	const uint8_t *ll;
+
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next) {
+		ll = ifp->if_lladdr;
+		ctl_printf(co, "%s: index %u mtu %u queues %u\n",
+		    ifp->if_xname, ifp->if_index, ifp->if_mtu, ifp->if_queues);
+		if (!ifp->if_loopback)
+			ctl_printf(co, "\tether %02x:%02x:%02x:%02x:%02x:%02x"
+			    "\n", ll[0], ll[1], ll[2], ll[3], ll[4], ll[5]);
+		if (ifp->if_addr.s_addr != INADDR_ANY)
+			ctl_printf(co, "\tinet %s/%u\n", inet_ntop(AF_INET,
+			    &ifp->if_addr, addr, sizeof(addr)),
+			    inet_masklen(ifp->if_mask));
+	}
+}
+
+void
+if_init(void)
+{
+	ctl_view_register("ifconfig", if_show);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Interfaces as loader.conf describes them: if.<name>.<what>="value" is
+ * collected while the file is read, and made when it has been read whole.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kern/sysctl.h"
+#include "net/if_private.h"
+
+#define	PREFIX		"if."
+#define	PPM_MAX		1000000
+#define	QUEUES_MAX	64
+#define	MTU_MIN		576	/* RFC 1122 3.3.3 asks for no less */
+#define	MTU_MAX		65521
+
+static struct if_config *if_configs;
+static struct if_driver *if_drivers;
+
+void
+if_driver_register(struct if_driver *drv)
+{
+	drv->next = if_drivers;
+	if_drivers = drv;
+}
+
+struct in_addr
+inet_mask(unsigned plen)
+{
+	KASSERT(plen <= 32, ("inet_mask: /%u", plen));
+	return ((struct in_addr){
+	    htonl(plen == 0 ? 0 : UINT32_MAX << (32 - plen)) });
+}
+
+unsigned
+inet_masklen(struct in_addr mask)
+{
+	return ((unsigned)__builtin_popcount(mask.s_addr));
+}
+
+static bool
+parse_u32(const char *s, uint32_t min, uint32_t max, uint32_t *value)
+{
+	char *end;
+	unsigned long v;
+
+	errno = 0;
+	v = strtoul(s, &end, 10);
+	if (*s < '0' || *s > '9' || *end != '\0' || errno != 0 || v < min ||
+	    v > max)
+		return (false);
+	*value = (uint32_t)v;
+	return (true);
+}
+
+bool
+inet_parse_prefix(const char *s, struct in_addr *addr, struct in_addr *mask)
+{
+	char text[INET_ADDRSTRLEN];
+	const char *slash = strchr(s, '/');
+	uint32_t plen;
+
+	if (slash == NULL || (size_t)(slash - s) >= sizeof(text))
+		return (false);
+	memcpy(text, s, (size_t)(slash - s));
+	text[slash - s] = '\0';
+	if (inet_pton(AF_INET, text, addr) != 1 ||
+	    !parse_u32(slash + 1, 0, 32, &plen))
+		return (false);
+	*mask = inet_mask(plen);
+	return (true);
+}
+
+static struct if_driver *
+driver_find(const char *name)
+{
+	struct if_driver *drv;
+
+	for (drv = if_drivers; drv != NULL; drv = drv->next)
+		if (strncmp(name, drv->prefix, strlen(drv->prefix)) == 0)
+			break;
+	return (drv);
+}
+
+static struct if_config *
+config_find(const char *name)
+{
+	struct if_config **p;
+
+	for (p = &if_configs; *p != NULL; p = &(*p)->next)
+		if (strcmp((*p)->name, name) == 0)
+			return (*p);
+	*p = kmalloc(sizeof(**p));
+	snprintf((*p)->name, sizeof((*p)->name), "%s", name);
+	(*p)->queues = 1;
+	(*p)->impair.seed = 1;
+	return (*p);
+}
+
+static int
+set_number(struct if_config *ic, const char *what, const char *value, char *why,
+    size_t len)
+{
+	const struct {
+		const char *what; uint32_t *to, min, max;
+	} numbers[] = {
+		{ "queues", &ic->queues, 1, QUEUES_MAX },
+		{ "mtu", &ic->mtu, MTU_MIN, MTU_MAX },
+		{ "impair.loss", &ic->impair.loss, 0, PPM_MAX },
+		{ "impair.dup", &ic->impair.dup, 0, PPM_MAX },
+		{ "impair.reorder", &ic->impair.reorder, 0, PPM_MAX },
+		{ "impair.corrupt", &ic->impair.corrupt, 0, PPM_MAX },
+		{ "impair.seed", &ic->impair.seed, 0, UINT32_MAX },
+	};
+
+	for (size_t i = 0; i < nitems(numbers); i++) {
+		if (strcmp(what, numbers[i].what) != 0)
+			continue;
+		if (parse_u32(value, numbers[i].min, numbers[i].max,
+		    numbers[i].to))
+			return (0);
+		snprintf(why, len, "'%s' is not a number from %u to %u", value,
+		    numbers[i].min, numbers[i].max);
+		return (EINVAL);
+	}
+	snprintf(why, len, "an interface has no '%s'; it has inet, queues, mtu, "
+	    "impair.{loss,dup,reorder,corrupt,seed}", what);
+	return (ENOENT);
+}
+
+/* Sets if.<name>.<what>; name is the full one. */
+static int
+if_config_set(const char *name, const char *value, char *why, size_t len)
+{
+	const char *what = strchr(name + strlen(PREFIX), '.');
+	char ifname[IFNAMSIZ];
+	struct if_config *ic;
+	size_t n;
+
+	name += strlen(PREFIX);
+	n = what != NULL ? (size_t)(what - name) : 0;
+	if (n == 0 || n >= sizeof(ifname)) {
+		snprintf(why, len, "an interface's name has 1 to %d characters",
+		    IFNAMSIZ - 1);
+		return (EINVAL);
+	}
+	memcpy(ifname, name, n);
+	ifname[n] = '\0';
+	if (driver_find(ifname) == NULL) {
+		snprintf(why, len, "no driver makes an interface '%s'", ifname);
+		return (EINVAL);
+	}
+	ic = config_find(ifname);
+	if (strcmp(what + 1, "inet") != 0)
+		return (set_number(ic, what + 1, value, why, len));
+	if (inet_parse_prefix(value, &ic->addr, &ic->mask))
+		return (0);
+	snprintf(why, len, "'%s' is not an address like 10.1.0.2/24", value);
+	return (EINVAL);
+}
+
+int
+if_config_attach(void)
+{
+	const struct if_config *ic;
+	char why[256];
+	int error;
+
+	for (ic = if_configs; ic != NULL; ic = ic->next) {
+		why[0] = '\0';
+		error = driver_find(ic->name)->attach(ic, why, sizeof(why));
+		if (error != 0) {
+			console("%s: %s", ic->name,
+			    why[0] != '\0' ? why : strerror(error));
+			return (error);
+		}
+	}
+	return (0);
+}
+
+void
+if_config_detach(void)
+{
+	struct ifnet *ifp;
+
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next) {
+		struct if_driver *drv = driver_find(ifp->if_xname);
+
+		if (drv != NULL && drv->detach != NULL)
+			drv->detach(ifp);
+	}
+}
+
+void
+if_config_init(void)
+{
+	sysctl_register_prefix(PREFIX, if_config_set);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ethernet framing (RFC 894).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/ethernet.h>
+#include <string.h>
+
+#include "net/if_private.h"
+#include "net/netisr.h"
+
+static const uint8_t ether_broadcast[6] = { 255, 255, 255, 255, 255, 255 };
+
+static void
+ether_drop(struct ifnet *ifp, struct mbuf *m)
+{
+	atomic_count_u64(&ifp->if_count.ierrors, 1);
+	m_freem(m);
+}
+
+void
+ether_input(struct ifnet *ifp, struct mbuf *m)
+{
+	const struct ether_header *eh;
+	enum netisr_proto proto;
+
+	if (m->m_pkthdr.len < ETHER_HDR_LEN) {
+		ether_drop(ifp, m);
+		return;
+	}
+	m = m_pullup(m, ETHER_HDR_LEN);
+	KASSERT(m != NULL, ("ether_input: pullup of a checked length"));
+	eh = mtod(m, const struct ether_header *);
+	if ((eh->ether_dhost[0] & 1) != 0)
+		m->m_flags |= memcmp(eh->ether_dhost, ether_broadcast, 6) == 0 ?
+		    M_BCAST : M_MCAST;
+	else if (memcmp(eh->ether_dhost, ifp->if_lladdr, 6) != 0) {
+		/* For another host: a hub, or a promiscuous port. */
+		m_freem(m);
+		return;
+	}
+	switch (ntohs(eh->ether_type)) {
+	case ETHERTYPE_IP:
+		proto = NETISR_IP;
+		break;
+	case ETHERTYPE_ARP:
+		proto = NETISR_ARP;
+		break;
+	default:
+		m_freem(m);
+		return;
+	}
+	m_adj(m, ETHER_HDR_LEN);
+	if (netisr_dispatch(proto, m) != 0)
+		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+}
+
+static void
+ether_nh_input(struct mbuf *m)
+{
+	ether_input(m->m_pkthdr.rcvif, m);
+}
+
+static void
+ether_pass(void *arg, struct mbuf *m)
+{
+	struct ifnet *ifp = arg;
+
+	ifp->if_transmit(ifp, m);
+}
+
+int
+ether_frame(struct ifnet *ifp, struct mbuf *m, const uint8_t dst[6],
+    uint16_t type)
+{
+	struct ether_header *eh;
+
+	m = m_prepend(m, ETHER_HDR_LEN);
+	eh = mtod(m, struct ether_header *);
+	memcpy(eh->ether_dhost, dst, 6);
+	memcpy(eh->ether_shost, ifp->if_lladdr, 6);
+	eh->ether_type = htons(type);
+	if (ifp->if_impair == NULL)
+		return (ifp->if_transmit(ifp, m));
+	if_impair_pass(ifp->if_impair, m, ether_pass, ifp);
+	return (0);
+}
+
+int
+ether_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
+{
+	uint8_t dst[6];
+	bool ready;
+	int error;
+
+	if (if_isbroadcast(ifp, nexthop))
+		return (ether_frame(ifp, m, ether_broadcast, ETHERTYPE_IP));
+	if (IN_MULTICAST(ntohl(nexthop.s_addr))) {
+		/* RFC 1112 section 6.4 */
+		uint32_t group = ntohl(nexthop.s_addr) & 0x7fffff;
+
+		memcpy(dst, (uint8_t[]){ 0x01, 0x00, 0x5e,
+		    (uint8_t)(group >> 16), (uint8_t)(group >> 8),
+		    (uint8_t)group }, sizeof(dst));
+		return (ether_frame(ifp, m, dst, ETHERTYPE_IP));
+	}
+	error = arp_resolve(ifp, m, nexthop, dst, &ready);
+	if (!ready)
+		return (error);
+	return (ether_frame(ifp, m, dst, ETHERTYPE_IP));
+}
+
+void
+ether_init(void)
+{
+	static const struct netisr_handler ether_nh = {
+		.nh_name = "ether", .nh_proto = NETISR_ETHER,
+		.nh_handler = ether_nh_input, .nh_mpsafe = true,
+	};
+
+	netisr_register(&ether_nh);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fault injector of an interface: loses, duplicates, reorders and corrupts
+ * packets with given probabilities, from a seeded generator, so that a test
+ * can say what the stack had to bear.
+ *
+ * A reordered packet is held back until two others have passed, or until
+ * HOLD_MAX has gone by (so that the last packet of a conversation arrives).
+ */
+#include <string.h>
+
+#include "kern/callout.h"
+#include "kern/lock.h"
+#include "net/if_private.h"
+
+#define	PPM		1000000
+#define	HOLD_PACKETS	2
+#define	HOLD_MAX	(5 * NSEC_PER_MSEC)
+
+typedef void impair_fn(void *, struct mbuf *);
+
+/*
+ * Locks used to protect struct if_impair members:
+ *	[I] immutable
+ *	[i] im_lock
+ */
+struct if_impair {
+	struct impair_config im_config;	/* [I] */
+	struct mtx	 im_lock;
+	uint64_t	 im_random;	/* [i] */
+	struct mbuf	*im_held;	/* [i] */
+	unsigned	 im_passed;	/* [i] packets since it was held */
+	impair_fn	*im_fn;		/* [i] where it was going */
+	void		*im_arg;	/* [i] */
+	struct callout	 im_callout;
+};
+
+struct if_impair *
+if_impair_create(const struct impair_config *ic)
+{
+	struct if_impair *im;
+
+	if (ic->loss + ic->dup + ic->reorder + ic->corrupt == 0)
+		return (NULL);
+	im = kmalloc(sizeof(*im));
+	im->im_config = *ic;
+	im->im_random = ic->seed * 2654435761ULL + 1;
+	mtx_init(&im->im_lock, LC_IFNET);
+	callout_init(&im->im_callout);
+	return (im);
+}
+
+/* xorshift64* (Vigna 2016), which needs a state other than zero. */
+static uint32_t
+impair_random(struct if_impair *im)
+{
+	uint64_t x = im->im_random;
+
+	KASSERT(x != 0, ("impair_random: state is zero"));
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	im->im_random = x;
+	return ((uint32_t)((x * 0x2545f4914f6cdd1dULL) >> 32));
+}
+
+static bool
+impair_happens(struct if_impair *im, uint32_t ppm)
+{
+	return (ppm != 0 && impair_random(im) % PPM < ppm);
+}
+
+static struct mbuf *
+packet_copy(const struct mbuf *m)
+{
+	struct mbuf *n = m_copym(m, 0, m->m_pkthdr.len);
+
+	n->m_pkthdr = m->m_pkthdr;
+	n->m_flags = m->m_flags;
+	return (n);
+}
+
+/*
+ * Flips one bit in the first part of the packet, in private memory.  A
+ * packet whose checksum a device has yet to compute is left alone: the
+ * device would sign the damage, which no wire does.
+ */
+static struct mbuf *
+packet_corrupt(struct mbuf *m, uint32_t random)
+{
+	uint32_t len = m->m_pkthdr.len < 64 ? m->m_pkthdr.len : 64;
+
+	if ((m->m_pkthdr.csum_flags & (CSUM_TX | CSUM_TSO4)) != 0)
+		return (m);
+	m = m_pullup(m, len);
+	if (m != NULL && len > 0)
+		m->m_data[random % len] ^= (char)(1U << ((random >> 16) & 7));
+	/* Nobody may vouch for its checksum now. */
+	if (m != NULL)
+		m->m_pkthdr.csum_flags &= (uint16_t)~(CSUM_VALID | CSUM_PARTIAL);
+	return (m);
+}
+
+static void
+impair_release(void *arg)
+{
+	struct if_impair *im = arg;
+	struct mbuf *m;
+	impair_fn *fn;
+	void *to;
+
+	mtx_lock(&im->im_lock);
+	m = im->im_held;
+	fn = im->im_fn;
+	to = im->im_arg;
+	im->im_held = NULL;
+	mtx_unlock(&im->im_lock);
+	if (m != NULL)
+		fn(to, m);
+}
+
+/* Decides the fate of m: up to three packets go on, in this order. */
+static unsigned
+impair_decide(struct if_impair *im, struct mbuf *m, struct mbuf *out[3],
+    impair_fn *fn, void *arg)
+{
+	const struct impair_config *ic = &im->im_config;
+	unsigned n = 0;
+
+	if (impair_happens(im, ic->loss)) {
+		m_freem(m);
+		m = NULL;
+	}
+	if (m != NULL && impair_happens(im, ic->corrupt))
+		m = packet_corrupt(m, impair_random(im));
+	if (m != NULL && im->im_held == NULL &&
+	    impair_happens(im, ic->reorder)) {
+		im->im_held = m;
+		im->im_fn = fn;
+		im->im_arg = arg;
+		im->im_passed = 0;
+		callout_reset(&im->im_callout, HOLD_MAX, impair_release, im);
+		return (0);
+	}
+	if (m != NULL) {
+		out[n++] = m;
+		if (impair_happens(im, ic->dup))
+			out[n++] = packet_copy(m);
+	}
+	if (im->im_held != NULL && im->im_fn == fn &&
+	    ++im->im_passed >= HOLD_PACKETS) {
+		out[n++] = im->im_held;
+		im->im_held = NULL;
+	}
+	return (n);
+}
+
+void
+if_impair_pass(struct if_impair *im, struct mbuf *m, impair_fn *fn, void *arg)
+{
+	struct mbuf *out[3];
+	unsigned n;
+
+	mtx_lock(&im->im_lock);
+	n = impair_decide(im, m, out, fn, arg);
+	mtx_unlock(&im->im_lock);
+	for (unsigned i = 0; i < n; i++)
+		fn(arg, out[i]);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of net/ and the device drivers tell each other: the
+ * configuration of interfaces and the order of their start.
+ */
+#ifndef NET_IF_PRIVATE_H
+#define NET_IF_PRIVATE_H
+
+#include "net/if_var.h"
+
+/* Fault injection, in parts per million of packets. */
+struct impair_config {
+	uint32_t	 loss, dup, reorder, corrupt;
+	uint32_t	 seed;
+};
+
+/* What loader.conf says of one interface: if.<name>.* */
+struct if_config {
+	struct if_config *next;
+	char		 name[IFNAMSIZ];
+	struct in_addr	 addr, mask;	/* addr INADDR_ANY: none given */
+	uint32_t	 queues;
+	uint32_t	 mtu;		/* 0: the driver's default */
+	struct impair_config impair;
+};
+
+/* A driver makes the interfaces whose names start with its prefix. */
+struct if_driver {
+	const char	*prefix;	/* "tap" */
+	/* Returns 0 or an errno value with the reason in why. */
+	int		(*attach)(const struct if_config *, char *why, size_t);
+	void		(*detach)(struct ifnet *);
+	struct if_driver *next;
+};
+void	 if_driver_register(struct if_driver *);
+
+/* Boot order: init (registers tunables), loader.conf, attach, stop. */
+void	 if_init(void);
+void	 if_config_init(void);
+int	 if_config_attach(void);	/* all configured; errno, said on console */
+void	 if_config_detach(void);
+void	 loop_init(void);		/* makes lo0 */
+void	 ether_init(void);
+void	 arp_init(void);
+void	 tap_init(void);
+void	 route_init(void);
+int	 route_config_attach(void);	/* routes of loader.conf */
+void	 netisr_init(void);
+int	 netisr_start(void);
+void	 netisr_stop(void);
+
+/* Fills what drivers have in common, from the configuration. */
+void	 if_initname(struct ifnet *, const struct if_config *, uint32_t mtu);
+struct if_impair *if_impair_create(const struct impair_config *);
+/* Announces an address (RFC 5227 section 2.3). */
+void	 arp_announce(struct ifnet *);
+void	 arp_input(struct mbuf *);
+/* Link address of nexthop into a frame that waits for it; consumes m. */
+int	 arp_resolve(struct ifnet *, struct mbuf *, struct in_addr nexthop,
+	    uint8_t lladdr[6], bool *ready);
+int	 ether_frame(struct ifnet *, struct mbuf *, const uint8_t dst[6],
+	    uint16_t type);
+
+/* "10.1.0.2/24"; false: not that. */
+bool	 inet_parse_prefix(const char *, struct in_addr *, struct in_addr *mask);
+struct in_addr inet_mask(unsigned plen);
+unsigned inet_masklen(struct in_addr mask);
+
+#endif /* NET_IF_PRIVATE_H */
