@@ -87,11 +87,12 @@ def create_plan(
 
 
 def create_build(source: str = "source") -> Build:
-    key = hashlib.sha256(source.encode()).hexdigest()
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    key = digest[:32]
     build, _ = Build.objects.get_or_create(
         key=key,
         defaults={
-            "source_sha256": key,
+            "source_sha256": digest,
             "revision": "v0.1-12-g0123abc",
             "options": ["-Dbuildtype=release"],
             "state": BuildState.READY,

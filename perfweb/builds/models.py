@@ -11,7 +11,7 @@ class BuildState(models.TextChoices):
 
 
 class Build(models.Model):
-    key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the source archive and the options")
+    key = models.CharField(max_length=32, unique=True, help_text="perfweb.builds.services.build_key")
     source_sha256 = models.CharField(max_length=64)
     revision = models.CharField(max_length=80, blank=True, help_text="`git describe` of the sources, if known")
     options = models.JSONField(default=list, help_text="meson options, in order")
@@ -24,7 +24,7 @@ class Build(models.Model):
     class Meta:
         ordering = ["-created"]
         constraints = [
-            models.CheckConstraint(condition=models.Q(key__regex=r"^[0-9a-f]{64}$"), name="build_key_is_sha256"),
+            models.CheckConstraint(condition=models.Q(key__regex=r"^[0-9a-f]{32}$"), name="build_key_is_hash"),
             models.CheckConstraint(condition=models.Q(state__in=BuildState.values), name="build_state_known"),
             models.CheckConstraint(
                 condition=~models.Q(state=BuildState.READY) | ~models.Q(prefix=""), name="ready_build_has_prefix"

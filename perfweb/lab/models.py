@@ -50,6 +50,8 @@ class Lease(models.Model):
     holder = models.CharField(max_length=64, help_text="who holds it, for people: 'run 12'")
     taken = models.DateTimeField(auto_now_add=True)
     expires = models.DateTimeField()
+    worker = models.CharField(max_length=255, blank=True, help_text="the Celery worker that works for the holder")
+    recalled = models.BooleanField(default=False, help_text="the holder shall clean up and give the testbed back")
     released = models.DateTimeField(null=True, blank=True)
 
     class Meta:

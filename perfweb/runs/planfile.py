@@ -18,8 +18,8 @@ __all__ = ["ORDERS", "PlanError", "PlanSpec", "VariantSpec", "read_plan"]
 MAX_TEXT = 64 * 1024
 ORDERS = ("abba", "random")
 TARGETS = ("stack", "linux")
-NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
-NAME_RULE = "lower-case letters, digits, '.', '_' and '-', at most 64, beginning and ending with a letter or digit"
+NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?", re.ASCII)
+NAME_RULE = "lower-case letters, digits, '_' and '-', at most 64, beginning and ending with a letter or digit"
 # What loader.conf and a meson command line can carry without quoting of any kind.
 TUNABLE = re.compile(r"[a-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_%]+)+", re.ASCII)
 TUNABLE_VALUE = re.compile(r"[A-Za-z0-9_.,:/+-]{1,128}", re.ASCII)

@@ -61,6 +61,17 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # find the run taken and return, so this is about noise and not about safety.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 24 * 3600}
 
+CELERY_BEAT_SCHEDULE = {
+    # A run that lost its worker is found a lease and a beat later at most.
+    "recover": {"task": "runners.tasks.recover", "schedule": 10.0, "options": {"expires": 10.0}},
+    # The queue of runs is the database; this finds what a lost message or a busy testbed left waiting.
+    "dispatch": {"task": "runners.tasks.dispatch", "schedule": 10.0, "options": {"expires": 10.0}},
+}
+# Seconds that a testbed stays taken after the last sign of life of the run that holds it.
+LEASE_SECONDS = float(os.environ.get("PERFWEB_LEASE_SECONDS", "30"))
+# Seconds for which a run waits for a database that does not answer before it gives up and cleans the lab.
+DATABASE_PATIENCE = float(os.environ.get("PERFWEB_DATABASE_PATIENCE", "60"))
+
 # The lab of namespaces that `./dev demo` raises; empty where testbeds are registered by hand.
 LAB_INVENTORY = os.environ.get("PERFWEB_LAB_INVENTORY", "")
 # Where people reach the pages, for the addresses that commands print.

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What an Ansible inventory says about a testbed: its hosts, data addresses and the CPUs to measure on.
+
+Ansible itself reads it, so that group variables, host variables and other formats count.
+"""
+
+import ipaddress
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfweb.lab.models import Role
+
+ANSIBLE_SECONDS = 60
+
+
+class InventoryError(ValueError):
+    """The inventory does not describe a testbed; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class InventoryHost:
+    """`data_addresses` in the order of the links, without prefix length; `cpus` as text for taskset(1)."""
+
+    role: str
+    name: str
+    address: str
+    data_addresses: tuple[str, ...]
+    cpus: str
+
+
+def read_inventory(path: Path) -> dict[str, InventoryHost]:
+    """The hosts of an inventory by role.  Raises InventoryError."""
+    if not path.is_file():
+        raise InventoryError(f"{path}: there is no such inventory; raise the lab or give another path")
+    program = Path(sys.executable).parent / "ansible-inventory"
+    try:
+        done = subprocess.run(
+            [program, "--inventory", path, "--list"],
+            capture_output=True,
+            text=True,
+            timeout=ANSIBLE_SECONDS,
+            check=True,
+        )
+        listing = json.loads(done.stdout)
+    except subprocess.CalledProcessError as error:
+        raise InventoryError(f"{path}: {error.stderr.strip()[-500:]}") from None
+    except (subprocess.TimeoutExpired, ValueError) as error:
+        raise InventoryError(f"{path}: ansible-inventory did not answer: {error}") from None
+    return {role: _read_host(path, role, listing) for role in Role.values}
+
+
+def _read_host(path: Path, role: str, listing: dict[str, Any]) -> InventoryHost:
+    names = listing.get(role, {}).get("hosts", [])
+    if len(names) != 1:
+        raise InventoryError(f"{path}: group {role!r} has {len(names)} hosts; it must have exactly one")
+    variables = listing["_meta"]["hostvars"].get(names[0], {})
+    links = variables.get("data_links", [])
+    wanted = 2 if role == Role.DUT else 1
+    if not isinstance(links, list) or len(links) != wanted:
+        raise InventoryError(f"{path}: host {names[0]} needs data_links with {wanted} entries of interface and address")
+    try:
+        addresses = tuple(str(ipaddress.ip_interface(link["address"]).ip) for link in links)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InventoryError(f"{path}: host {names[0]} has a bad address in data_links: {error}") from None
+    return InventoryHost(
+        role=role,
+        name=names[0],
+        address=str(variables.get("ansible_host", names[0])),
+        data_addresses=addresses,
+        cpus=",".join(str(cpu) for cpu in variables.get("cpus", [])),
+    )

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Registering testbeds, and leasing them to one holder at a time."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from perfweb.lab.inventory import read_inventory
+from perfweb.lab.models import Host, Lease, Testbed
+
+
+@transaction.atomic
+def register(name: str, inventory: Path) -> Testbed:
+    """Makes or updates the testbed `name` from an Ansible inventory.  Raises InventoryError."""
+    hosts = read_inventory(inventory)
+    testbed, _ = Testbed.objects.update_or_create(name=name, defaults={"inventory": str(inventory.resolve())})
+    for role, host in hosts.items():
+        Host.objects.update_or_create(testbed=testbed, role=role, defaults={"name": host.name, "address": host.address})
+    return testbed
+
+
+@transaction.atomic
+def acquire(testbed: Testbed, holder: str, worker: str = "") -> Lease | None:
+    """A lease of `testbed` for `holder`, or None while somebody has it.
+
+    An expired lease counts as held until perfweb.lab is told that its holder has been cleaned up after (`release`):
+    the testbed may still be full of what the holder left.
+    """
+    Testbed.objects.select_for_update().get(pk=testbed.pk)
+    if Lease.objects.filter(testbed=testbed, released__isnull=True).exists():
+        return None
+    return Lease.objects.create(testbed=testbed, holder=holder, worker=worker, expires=_deadline())
+
+
+def renew(lease_id: int) -> Lease | None:
+    """The holder's heartbeat: the renewed lease, or None if it is the holder's no longer."""
+    renewed = Lease.objects.filter(pk=lease_id, released__isnull=True).update(expires=_deadline())
+    return Lease.objects.get(pk=lease_id) if renewed else None
+
+
+def release(lease: Lease) -> None:
+    """Gives the testbed back; releasing twice is no error."""
+    Lease.objects.filter(pk=lease.pk, released__isnull=True).update(released=timezone.now())
+
+
+def recall(worker: str) -> int:
+    """Asks all holders that `worker` works for to give their testbeds back; returns how many were asked."""
+    return Lease.objects.filter(worker=worker, released__isnull=True).update(recalled=True)
+
+
+def _deadline() -> datetime:
+    return timezone.now() + timedelta(seconds=settings.LEASE_SECONDS)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`manage.py register_testbed NAME --inventory FILE`: makes a testbed known, or notes its changed inventory."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from perfweb.lab import services
+from perfweb.lab.inventory import InventoryError
+
+
+class Command(BaseCommand):
+    help = "Registers the three hosts of an Ansible inventory as a testbed."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="name of the testbed: letters, digits and -")
+        parser.add_argument("--inventory", type=Path, required=True, help="Ansible inventory with left, dut and right")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            testbed = services.register(options["name"], options["inventory"])
+        except InventoryError as error:
+            raise CommandError(str(error)) from None
+        hosts = ", ".join(str(host) for host in testbed.hosts.all())
+        self.stdout.write(f"testbed {testbed}: {hosts}")

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`manage.py submit PLAN --testbed NAME`: queues a run of a plan."""
+
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from perfweb.runs import services
+from perfweb.runs.planfile import PlanError
+
+PLANS = Path(services.__file__).parent / "plans"
+
+
+def plan_path(name: str) -> Path:
+    """A file, or the name of a plan that is shipped."""
+    path = Path(name)
+    return path if path.exists() else PLANS / f"{name}.yaml"
+
+
+class Command(BaseCommand):
+    help = "Queues a run of a plan: a YAML file, or the name of one of perfweb/runs/plans."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("plan", help="YAML file, or name of a shipped plan")
+        parser.add_argument("--testbed", default="demo", help="name of a registered testbed (default: demo)")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        path = plan_path(options["plan"])
+        try:
+            run = services.submit(path.read_text(encoding="utf-8"), options["testbed"])
+        except PlanError as error:
+            raise CommandError(f"{path}: {error}") from None
+        except (OSError, UnicodeDecodeError) as error:
+            shipped = ", ".join(sorted(plan.stem for plan in PLANS.glob("*.yaml")))
+            raise CommandError(f"cannot read {path}: {error}; shipped plans: {shipped}") from None
+        except services.RunError as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"run {run.number} is queued: {settings.SITE_URL}/runs/{run.number}/")

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What people do with runs: submit, cancel, resume."""
+
+import hashlib
+import logging
+import secrets
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError as BrokerError
+
+from perfweb.lab.models import Lease, Testbed
+from perfweb.runs import states
+from perfweb.runs.models import Plan, Run, RunState, Variant
+from perfweb.runs.planfile import PlanSpec, read_plan
+
+log = logging.getLogger(__name__)
+
+EXECUTE_TASK = "runners.tasks.execute"
+
+
+class RunError(ValueError):
+    """The run cannot do that now; the message says why and what can be done."""
+
+
+@transaction.atomic
+def submit(text: str, testbed_name: str, requested_by: str = "") -> Run:
+    """Queues a run of the plan `text` on a testbed.  Raises PlanError, or RunError for an unknown testbed."""
+    spec = read_plan(text)
+    testbed = Testbed.objects.filter(name=testbed_name).first()
+    if testbed is None:
+        known = ", ".join(Testbed.objects.values_list("name", flat=True)) or "none; use manage.py register_testbed"
+        raise RunError(f"there is no testbed {testbed_name!r}; registered: {known}")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    plan, _ = Plan.objects.get_or_create(sha256=digest, defaults={"name": spec.name, "title": spec.title, "text": text})
+    run = Run.objects.create(plan=plan, testbed=testbed, seed=secrets.randbelow(2**31), requested_by=requested_by)
+    _create_variants(run, spec)
+    states.created(run)
+    transaction.on_commit(lambda: enqueue(run.number))
+    return run
+
+
+def _create_variants(run: Run, spec: PlanSpec) -> None:
+    Variant.objects.bulk_create(
+        Variant(
+            run=run,
+            name=variant.name,
+            position=position,
+            baseline=variant.name == spec.baseline,
+            target=variant.target,
+            build_options=list(variant.build_options),
+            tunables=variant.tunables,
+        )
+        for position, variant in enumerate(spec.variants)
+    )
+
+
+def cancel(number: int, by: str = "") -> Run:
+    """Ends a waiting run at once and asks a running one to end.  Raises RunError if the run is over."""
+    reason = f"cancelled by {by}" if by else "cancelled"
+    with transaction.atomic():
+        run = get(number, lock=True)
+        if run.state in states.ACTIVE:
+            run.cancel_requested = True
+            run.save(update_fields=["cancel_requested"])
+            return run
+        if run.state not in {RunState.QUEUED, RunState.INTERRUPTED}:
+            raise RunError(f"run {number} is {run.state} already")
+        return states.cancel(number, reason)
+
+
+def resume(number: int) -> Run:
+    """Queues an interrupted or failed run again; what it has measured is kept.  Raises RunError otherwise."""
+    with transaction.atomic():
+        run = get(number, lock=True)
+        if run.state not in {RunState.INTERRUPTED, RunState.FAILED}:
+            raise RunError(f"run {number} is {run.state}; only an interrupted or failed run can be resumed")
+        run = states.requeue(number, "resumed")
+        transaction.on_commit(lambda: enqueue(number))
+        return run
+
+
+def get(number: int, *, lock: bool = False) -> Run:
+    """Run `number`.  Raises RunError if there is none."""
+    runs = Run.objects.select_for_update() if lock else Run.objects.all()
+    run = runs.filter(number=number).first()
+    if run is None:
+        raise RunError(f"there is no run {number}")
+    return run
+
+
+def enqueue(number: int) -> None:
+    """Tells a worker.  Without a broker nothing is lost: beat looks for queued runs."""
+    try:
+        current_app.send_task(EXECUTE_TASK, [number], retry=False)
+    except (BrokerError, OSError):
+        log.warning("run %d is queued, but Redis does not answer: it starts when Redis is back", number)
+
+
+def dispatch() -> None:
+    """Tells the workers of the oldest queued run of each free testbed."""
+    waiting = Run.objects.filter(state=RunState.QUEUED).exclude(testbed__leases__in=Lease.objects.filter(released=None))
+    for number in waiting.order_by("testbed", "number").distinct("testbed").values_list("number", flat=True):
+        enqueue(number)

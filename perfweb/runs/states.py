@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The life of a run: one function per transition, and nothing else changes a run's state.
+
+    queued → leased → preparing → building → running → restoring → done | failed | cancelled | interrupted
+
+A run that holds a testbed always passes `restoring` before it ends, so that no end leaves the lab half configured.
+The exception is a run whose worker died: it is interrupted by somebody else, and its lease stays until the lab has been
+restored (runners.recovery).  An end out of `restoring` releases the lease.  An interrupted or
+failed run can be queued again and keeps what it has measured.
+"""
+
+import logging
+from collections.abc import Callable
+
+from django.db import transaction
+from django.utils import timezone
+
+from perfweb.lab import services as lab
+from perfweb.runs import progress
+from perfweb.runs.models import Run, RunState, RunTransition
+from perfweb.runs.plaintext import plain
+
+log = logging.getLogger(__name__)
+
+S = RunState
+ACTIVE = frozenset({S.LEASED, S.PREPARING, S.BUILDING, S.RUNNING, S.RESTORING})
+"""States in which the run holds its testbed."""
+
+ALLOWED: dict[RunState, frozenset[RunState]] = {
+    S.QUEUED: frozenset({S.LEASED, S.CANCELLED}),
+    S.LEASED: frozenset({S.PREPARING, S.RESTORING, S.INTERRUPTED}),
+    S.PREPARING: frozenset({S.BUILDING, S.RESTORING, S.INTERRUPTED}),
+    S.BUILDING: frozenset({S.RUNNING, S.RESTORING, S.INTERRUPTED}),
+    S.RUNNING: frozenset({S.RESTORING, S.INTERRUPTED}),
+    S.RESTORING: frozenset({S.DONE, S.FAILED, S.CANCELLED, S.INTERRUPTED}),
+    S.DONE: frozenset(),
+    S.FAILED: frozenset({S.QUEUED}),
+    S.CANCELLED: frozenset(),
+    S.INTERRUPTED: frozenset({S.QUEUED, S.CANCELLED}),
+}
+
+
+class IllegalTransitionError(Exception):
+    """The run is in a state from which there is no such transition."""
+
+
+class TestbedBusyError(Exception):
+    """Somebody else holds the run's testbed; the run stays queued."""
+
+    __test__ = False  # the name begins like a test's
+
+
+def lease(number: int, worker: str = "") -> Run:
+    """queued → leased.  Raises TestbedBusyError while the testbed is held."""
+
+    def take(run: Run) -> None:
+        run.lease = lab.acquire(run.testbed, f"run {run.number}", worker)
+        if run.lease is None:
+            raise TestbedBusyError(f"testbed {run.testbed} is in use; run {run.number} stays queued")
+        run.started = run.started or timezone.now()
+
+    return _change(number, S.LEASED, "", take)
+
+
+def prepare(number: int) -> Run:
+    """leased → preparing."""
+    return _change(number, S.PREPARING)
+
+
+def build(number: int) -> Run:
+    """preparing → building."""
+    return _change(number, S.BUILDING)
+
+
+def start(number: int) -> Run:
+    """building → running."""
+    return _change(number, S.RUNNING)
+
+
+def restore(number: int, reason: str = "") -> Run:
+    """From every active state → restoring; `reason` says why it is left early."""
+    return _change(number, S.RESTORING, reason)
+
+
+def finish(number: int, reason: str = "") -> Run:
+    """restoring → done; `reason` may count failures."""
+    return _change(number, S.DONE, reason, _end)
+
+
+def fail(number: int, reason: str) -> Run:
+    """restoring → failed."""
+    return _change(number, S.FAILED, reason, _end)
+
+
+def cancel(number: int, reason: str) -> Run:
+    """queued, interrupted or restoring → cancelled."""
+    return _change(number, S.CANCELLED, reason, _end)
+
+
+def interrupt(number: int, reason: str) -> Run:
+    """From every active state → interrupted; unless it comes from `restoring`, the lab is still to be restored."""
+    return _change(number, S.INTERRUPTED, reason, _end)
+
+
+def requeue(number: int, reason: str) -> Run:
+    """interrupted or failed → queued, to do what is missing."""
+
+    def again(run: Run) -> None:
+        run.ended = None
+        run.cancel_requested = False
+
+    return _change(number, S.QUEUED, reason, again)
+
+
+def created(run: Run) -> None:
+    """The first row of the history of a run that was just made."""
+    RunTransition.objects.create(run=run, to_state=run.state)
+    transaction.on_commit(lambda: progress.publish(run.number, "state", state=run.state, reason=""))
+
+
+def _end(run: Run) -> None:
+    run.ended = timezone.now()
+    if run.state == S.RESTORING and run.lease is not None:
+        lab.release(run.lease)
+
+
+def _nothing(run: Run) -> None:
+    pass
+
+
+@transaction.atomic
+def _change(number: int, to: RunState, reason: str = "", effect: Callable[[Run], None] = _nothing) -> Run:
+    """Locks the run, checks the transition, applies `effect` to it and writes the history."""
+    run = Run.objects.select_for_update(of=("self",)).select_related("testbed", "lease", "plan").get(number=number)
+    before = RunState(run.state)
+    if to not in ALLOWED[before]:
+        raise IllegalTransitionError(f"run {number} is {before} and cannot become {to}")
+    effect(run)
+    run.state = to
+    run.reason = reason = plain(reason)
+    run.save()
+    RunTransition.objects.create(run=run, from_state=before, to_state=to, reason=reason)
+    transaction.on_commit(lambda: progress.publish(number, "state", state=to.value, reason=reason))
+    return run

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A whole run, from the lease to an end that is in the database, with the lab restored."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+from perfweb.builds import services as builds
+from perfweb.builds.models import Build
+from perfweb.lab.inventory import InventoryError, read_inventory
+from perfweb.runs import progress, states
+from perfweb.runs.models import Measurement, MeasurementState, Run, Target, Variant
+from perfweb.runs.planfile import PlanSpec, read_plan
+from runners import heartbeat, record, recovery
+from runners.boots import Bench, run_boot
+from runners.driver import PlayCancelledError, PlayError, PlayFailedError
+from runners.heartbeat import Heartbeat, StopRequestedError
+from runners.patience import DatabaseGoneError, patiently
+from runners.planner import PlannedBoot, PlannedMeasurement, estimate, plan_boots
+from runners.plays import Plays
+
+log = logging.getLogger(__name__)
+Transition = Callable[[int, str], Run]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run shall end once the lab is restored."""
+
+    transition: Transition
+    reason: str
+
+
+def execute(number: int, worker: str = "") -> None:
+    """Does run `number` if it is queued and its testbed is free; otherwise nothing.  `worker` may recall it."""
+    try:
+        run = patiently(lambda: states.lease(number, worker))
+    except (states.TestbedBusyError, states.IllegalTransitionError, Run.DoesNotExist) as reason:
+        log.info("run %d is not started: %s", number, reason)
+        return
+    with Heartbeat(run) as beat:
+        try:
+            ending = _work(run, beat)
+            if beat.stop_reason == heartbeat.LOST:
+                log.error("run %d was taken from this worker, which leaves it alone from now on", number)
+                return
+            _end(run, ending)
+        except states.IllegalTransitionError as error:
+            log.error("run %d was ended by somebody else: %s", number, error)
+        except DatabaseGoneError:
+            # The lab is cleaned; the state follows when the lease has expired and the database is back.
+            log.exception("run %d ends without a database; what it measured is in the spool", number)
+            _restore(run)
+
+
+def _work(run: Run, beat: Heartbeat) -> Ending:
+    """Everything between lease and restore.  Raises DatabaseGoneError only."""
+    try:
+        return _measure_everything(run, beat)
+    except (PlayCancelledError, StopRequestedError):
+        if beat.stop_reason == heartbeat.CANCELLED:
+            return Ending(states.cancel, "cancelled while it ran")
+        return Ending(states.interrupt, beat.stop_reason)
+    except (PlayError, InventoryError, builds.SourceError, FileNotFoundError) as error:
+        return Ending(states.fail, str(error))
+    except DatabaseGoneError:
+        raise
+    except states.IllegalTransitionError as error:
+        return Ending(states.interrupt, str(error))
+    except Exception as error:
+        log.exception("run %d met an error in this program", run.number)
+        return Ending(states.fail, f"error in this program, see the worker's log: {error!r}")
+
+
+def _end(run: Run, ending: Ending) -> None:
+    patiently(lambda: states.restore(run.number, ending.reason))
+    problem = _restore(run)
+    if problem:
+        reason = "; ".join(filter(None, [ending.reason, problem]))
+        patiently(lambda: states.fail(run.number, reason))
+    else:
+        patiently(lambda: ending.transition(run.number, ending.reason))
+
+
+def _restore(run: Run) -> str:
+    """Restores the lab; returns why it could not be."""
+    try:
+        Plays(run).restore()
+    except (PlayError, FileNotFoundError) as error:
+        log.exception("the lab of run %d is not restored", run.number)
+        return f"the lab could not be restored: {error}"
+    return ""
+
+
+def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
+    number = run.number
+    patiently(lambda: recovery.replay_spool(number))
+    plan = read_plan(run.plan.text)
+    plays = Plays(run, beat.must_stop)
+    patiently(lambda: states.prepare(number))
+    hosts = read_inventory(Path(run.testbed.inventory))
+    facts = plays.prepare()
+    patiently(lambda: record.host_facts(run, facts))
+    patiently(lambda: states.build(number))
+    variants = {variant.name: variant for variant in patiently(lambda: _variants(run))}
+    _build(plan, variants, plays)
+    patiently(lambda: states.start(number))
+    _measure(Bench(run, plan, plays, hosts), variants, beat)
+    return patiently(lambda: _verdict(run))
+
+
+def _variants(run: Run) -> list[Variant]:
+    return list(run.variants.select_related("build").order_by("position"))
+
+
+def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
+    """Builds what the variants need, each build once.  A run that goes on uses the builds it began with."""
+    client_needs_build = any(test.measure.tool == "tcpconnect" for test in plan.tests)
+    needing = [variant for variant in variants.values() if client_needs_build or variant.target == Target.STACK]
+    if not needing:
+        return
+    store = Path(settings.PERFWEB_VAR) / "sources"
+    if any(variant.build is None for variant in needing):
+        sources = builds.pack_sources(settings.BASE_DIR / "stack", store)
+        for variant in needing:
+            if variant.build is None:
+                patiently(lambda variant=variant: _assign(variant, sources))  # type: ignore[misc]
+    for build in {variant.build.key: variant.build for variant in needing if variant.build}.values():
+        _build_once(build, builds.archive_path(store, build.source_sha256), plays)
+    for variant in needing:
+        patiently(variant.build.refresh_from_db if variant.build else lambda: None)
+
+
+def _assign(variant: Variant, sources: builds.Sources) -> None:
+    variant.build = builds.named(sources, variant.build_options)
+    variant.save(update_fields=["build"])
+
+
+def _build_once(build: Build, archive: Path, plays: Plays) -> None:
+    try:
+        outcome = plays.build(build.key, archive, build.options)
+    except PlayFailedError as failure:
+        output = "\n".join(part.output for part in failure.result.failures) or failure.result.log
+        patiently(lambda: builds.failed(build, output))
+        raise
+    seconds = None if outcome["cached"] and build.seconds is not None else float(outcome["seconds"])
+    patiently(lambda: builds.succeeded(build, outcome["prefix"], outcome["build_log"], seconds))
+
+
+def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> None:
+    """All boots in order, without what was measured before."""
+    planned = plan_boots(bench.plan, bench.run.seed)
+    done = patiently(lambda: _measured(bench.run))
+    rest = [(boot, missing) for boot in planned if (missing := _missing(boot, done))]
+    clock = _Clock(bench, [boot for boot, _ in rest], len(planned))
+    for index, (boot, missing) in enumerate(rest):
+        beat.check()
+        clock.tell(index)
+        run_boot(bench, variants[boot.variant], boot, missing)
+    clock.tell(len(rest))
+
+
+def _measured(run: Run) -> set[tuple[int, str]]:
+    """Position and test of everything that has been measured well."""
+    good = Measurement.objects.filter(boot__run=run, state=MeasurementState.OK)
+    return set(good.values_list("boot__position", "test"))
+
+
+def _missing(boot: PlannedBoot, done: set[tuple[int, str]]) -> list[PlannedMeasurement]:
+    return [planned for planned in boot.measurements if (boot.position, planned.test.name) not in done]
+
+
+class _Clock:
+    """Says what comes next and how long everything will still take, at the pace seen so far."""
+
+    def __init__(self, bench: Bench, boots: list[PlannedBoot], total: int) -> None:
+        self.number = bench.run.number
+        self.boots = boots
+        self.total = total
+        self.seconds = bench.plan.seconds
+        self.began = time.monotonic()
+
+    def tell(self, index: int) -> None:
+        expected = estimate(self.boots[:index], self.seconds)
+        ahead = estimate(self.boots[index:], self.seconds)
+        pace = (time.monotonic() - self.began) / expected if expected else 1.0
+        before = self.total - len(self.boots)
+        fraction = (before + index) / self.total if self.total else 1.0
+        progress.publish(self.number, "eta", seconds=round(ahead * pace), fraction=fraction)
+        if index < len(self.boots):
+            boot = self.boots[index]
+            progress.publish(
+                self.number, "boot", position=boot.position, boots=self.total, variant=boot.variant,
+                topology=boot.topology, server=boot.server,
+            )  # fmt: skip
+
+
+def _verdict(run: Run) -> Ending:
+    """Done if anything was measured; each position and test counts once, by its last attempt."""
+    latest = {
+        (position, test): state
+        for position, test, state in Measurement.objects.filter(boot__run=run)
+        .order_by("boot__position", "boot__attempt")
+        .values_list("boot__position", "test", "state")
+    }
+    failed = sum(state != MeasurementState.OK for state in latest.values())
+    if failed == len(latest):
+        return Ending(states.fail, f"all {failed} measurements failed")
+    return Ending(states.finish, f"{failed} of {len(latest)} measurements failed" if failed else "")

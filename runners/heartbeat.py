@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The sign of life of a run: a thread that renews the lease and listens for reasons to stop."""
+
+import logging
+import threading
+from types import TracebackType
+
+from django.conf import settings
+from django.db import Error, connection
+
+from perfweb.lab import services as lab
+from perfweb.runs import states
+from perfweb.runs.models import Run
+
+log = logging.getLogger(__name__)
+
+CANCELLED = "cancelled"
+RECALLED = "the worker was stopped"
+LOST = "the lease was lost"
+
+
+class StopRequestedError(Exception):
+    """The run shall not go on; the heartbeat's `stop_reason` says why."""
+
+
+class Heartbeat:
+    """`with Heartbeat(run) as beat:` keeps the testbed; `beat.stop_reason` is empty while the run may go on."""
+
+    def __init__(self, run: Run) -> None:
+        if run.lease_id is None:
+            raise ValueError(f"{run} has no lease to keep")
+        self.number = run.number
+        self.lease_id = run.lease_id
+        self.stop_reason = ""
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name=f"heartbeat of {run}", daemon=True)
+
+    def must_stop(self) -> bool:
+        return bool(self.stop_reason)
+
+    def check(self) -> None:
+        """Raises StopRequestedError if the run must stop."""
+        if self.stop_reason:
+            raise StopRequestedError(self.stop_reason)
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _beat(self) -> None:
+        """Beats often, so that cancelling takes a second or two; a database that is away is tried again next time."""
+        try:
+            while not self._done.wait(min(1.0, settings.LEASE_SECONDS / 5)):
+                try:
+                    self.stop_reason = self.stop_reason or self._check()
+                except Error as error:
+                    connection.close()
+                    log.warning("no heartbeat of run %d: %s", self.number, str(error).strip())
+        finally:
+            connection.close()
+
+    def _check(self) -> str:
+        lease = lab.renew(self.lease_id)
+        state, cancel = Run.objects.values_list("state", "cancel_requested").get(number=self.number)
+        if lease is None or state not in states.ACTIVE:
+            return LOST
+        if cancel:
+            return CANCELLED
+        return RECALLED if lease.recalled else ""

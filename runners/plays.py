@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a run asks of its testbed, one method per playbook.  playbooks/README.md says what goes in and comes out."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perfweb.runs.models import Run
+from runners import driver
+
+
+@dataclass(frozen=True)
+class BootRequest:
+    """What to boot; `boot_id` names it on the hosts."""
+
+    boot_id: str
+    target: str
+    topology: str
+    server: str
+    tunables: Mapping[str, str]
+    prefix: str
+
+
+class Plays:
+    """The playbooks of one run on one testbed.
+
+    All but `stop` and `restore`, which clean up, end with PlayCancelledError soon after `cancelled()` turns true.
+    Except where noted they raise PlayFailedError when a host fails, and PlayTimeoutError.
+    """
+
+    def __init__(self, run: Run, cancelled: Callable[[], bool] | None = None) -> None:
+        self.run_id = f"{run.testbed.name[:16]}-{run.number}"
+        self.inventory = Path(run.testbed.inventory)
+        self.cancelled = cancelled
+
+    def prepare(self) -> dict[str, Any]:
+        """Facts of each host, by its name."""
+        facts: dict[str, Any] = self._play("prepare", 120, {}).require_ok().data["facts"]
+        return facts
+
+    def build(self, key: str, archive: Path, options: Sequence[str]) -> dict[str, Any]:
+        """`prefix`, `build_log`, `cached` and `seconds`."""
+        values: dict[str, object] = {
+            "build_key": key,
+            "source_archive": str(archive),
+            "meson_options": list(options),
+        }
+        return self._play("build", 900, values).require_ok().data
+
+    def boot(self, request: BootRequest) -> dict[str, Any]:
+        """`commands` and, of a stack, `boot_log` and `effective` tunables."""
+        return self._play("boot", 90, self._about(request) | {"server": request.server}).require_ok().data
+
+    def measure(self, request: BootRequest, argv: Sequence[str], samples: int, timeout: float) -> dict[str, Any]:
+        """One command's `argv`, `cpus` and `samples`."""
+        limit = samples * (timeout + 2) + 60
+        values = {"boot_id": request.boot_id, "commands": [list(argv)], "samples": samples, "timeout": timeout}
+        result: dict[str, Any] = self._play("measure", limit, values).require_ok().data["results"][0]
+        return result
+
+    def collect(self, request: BootRequest) -> dict[str, str]:
+        """The counters as text, by the view that shows them; empty texts of a stack that does not answer."""
+        counters: dict[str, str] = self._play("collect", 90, self._about(request)).require_ok().data["counters"]
+        return counters
+
+    def stop(self, request: BootRequest) -> dict[str, Any]:
+        """`exit_status`, `crashed` and `log`."""
+        return self._play("stop", 60, {"boot_id": request.boot_id}, cancellable=False).require_ok().data
+
+    def restore(self) -> None:
+        """Ends and removes all that the run left on the hosts; safe at any time."""
+        self._play("restore", 120, {}, cancellable=False).require_ok()
+
+    def _about(self, request: BootRequest) -> dict[str, object]:
+        about: dict[str, object] = {
+            "boot_id": request.boot_id,
+            "target": request.target,
+            "topology": request.topology,
+            "tunables": dict(request.tunables),
+        }
+        return about | {"prefix": request.prefix} if request.prefix else about
+
+    def _play(
+        self, name: str, timeout: float, values: dict[str, object], *, cancellable: bool = True
+    ) -> driver.PlayResult:
+        return driver.play(
+            name,
+            inventory=self.inventory,
+            extra_vars={"run_id": self.run_id, **values},
+            timeout=timeout,
+            cancelled=self.cancelled if cancellable else None,
+        )

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes what a run does into the database.  Each function is one transaction and safe to repeat."""
+
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from perfweb.lab.models import Role
+from perfweb.runs.catalogue import TESTS
+from perfweb.runs.models import (
+    Artefact,
+    ArtefactKind,
+    Boot,
+    BootState,
+    HostFacts,
+    Measurement,
+    MeasurementState,
+    Run,
+    Sample,
+    Variant,
+)
+from perfweb.runs.plaintext import plain
+from runners import tools
+from runners.planner import PlannedBoot
+
+LONGEST_ARTEFACT = 8 * 1024 * 1024
+
+
+def host_facts(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
+    """The facts by host name, as the play `prepare` gives them; those of an earlier try are replaced."""
+    for name, values in facts.items():
+        role = values.get("group")
+        if role in Role.values:
+            HostFacts.objects.update_or_create(run=run, role=role, defaults={"name": name, "facts": dict(values)})
+
+
+@transaction.atomic
+def boot_started(run: Run, variant: Variant, planned: PlannedBoot) -> Boot:
+    """A new attempt at the boot of a position."""
+    position = planned.position
+    earlier = Boot.objects.filter(run=run, position=position).count()
+    return Boot.objects.create(
+        run=run, variant=variant, topology=planned.topology, server=planned.server, position=position,
+        attempt=earlier + 1, started=timezone.now(),
+    )  # fmt: skip
+
+
+@transaction.atomic
+def boot_up(boot: Boot, outcome: Mapping[str, Any], effective: Mapping[str, str]) -> None:
+    commands = outcome.get("commands", {})
+    boot.command = "\n".join(shlex.join(map(str, words)) for words in commands.values())
+    boot.effective_tunables = dict(effective)
+    boot.state = BootState.UP
+    boot.save()
+    artefact(boot, ArtefactKind.BOOT_LOG, "boot.log", str(outcome.get("boot_log", "")))
+    artefact(boot, ArtefactKind.TUNABLES, "loader.conf", str(outcome.get("loader_conf", "")))
+    tunables = "".join(f"{name}: {value}\n" for name, value in effective.items())
+    artefact(boot, ArtefactKind.TUNABLES, "tunables.txt", tunables)
+
+
+@transaction.atomic
+def boot_ended(boot: Boot, state: BootState, error: str = "", log: str = "") -> None:
+    """The end of a boot; `log` is all it printed, and replaces what was kept when it came up."""
+    boot.state, boot.error, boot.ended = state, plain(error), timezone.now()
+    boot.save()
+    artefact(boot, ArtefactKind.BOOT_LOG, "boot.log", log)
+
+
+@transaction.atomic
+def counters(boot: Boot, views: Mapping[str, str]) -> None:
+    for name, text in views.items():
+        artefact(boot, ArtefactKind.COUNTERS, f"counters-{name}.txt", text)
+
+
+def artefact(boot: Boot, kind: ArtefactKind, name: str, text: str, measurement: Measurement | None = None) -> None:
+    """Keeps a text of a boot; an empty one is not kept, a huge one loses its middle and says so."""
+    content = _shortened(text.encode("utf-8", "replace"))
+    if not content:
+        return
+    Artefact.objects.update_or_create(
+        run_id=boot.run_id,
+        name=f"{boot_folder(boot)}/{name}",
+        defaults={
+            "boot": boot,
+            "measurement": measurement,
+            "kind": kind,
+            "content": content,
+            "size": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        },
+    )
+
+
+def boot_folder(boot: Boot) -> str:
+    """Where the artefacts of a boot lie in the archive of its run."""
+    again = f"-{boot.attempt}" if boot.attempt > 1 else ""
+    return f"boots/{boot.position:03d}-{boot.variant.name}{again}"
+
+
+def _shortened(content: bytes) -> bytes:
+    if len(content) <= LONGEST_ARTEFACT:
+        return content
+    half = LONGEST_ARTEFACT // 2
+    note = f"\n[{len(content) - 2 * half} bytes left out]\n".encode()
+    return content[:half] + note + content[-half:]
+
+
+def document(
+    boot: Boot, test: str, discard: int, result: Mapping[str, Any], pinning: Mapping[str, str], reason: str = ""
+) -> dict[str, Any]:
+    """What `measurement` needs, as JSON values for the spool; `reason` says why samples are missing."""
+    return {
+        "boot": boot.pk,
+        "test": test,
+        "discard": discard,
+        "argv": list(result.get("argv", [])),
+        "samples": list(result.get("samples", [])),
+        "pinning": dict(pinning),
+        "reason": reason,
+        "time": timezone.now().timestamp(),
+    }
+
+
+@transaction.atomic
+def measurement(document: Mapping[str, Any]) -> Measurement:
+    """Reads the tool's output and keeps it with the samples; does nothing if that was done before."""
+    boot = Boot.objects.select_related("variant").get(pk=document["boot"])
+    test = TESTS[document["test"]]
+    if done := Measurement.objects.filter(boot=boot, test=test.name).first():
+        return done
+    outputs: Sequence[Mapping[str, Any]] = document["samples"]
+    readings = [_read(test.name, output) for output in outputs]
+    reason = plain(document["reason"] or _reason([problem for _, problem in readings]))
+    made = Measurement.objects.create(
+        boot=boot,
+        test=test.name,
+        tool=test.measure.tool,
+        metric=test.measure.metric,
+        command=shlex.join(map(str, document["argv"])),
+        pinning=document["pinning"],
+        state=MeasurementState.FAILED if reason else MeasurementState.OK,
+        reason=reason,
+        started=datetime.fromtimestamp(outputs[0]["started"] if outputs else document["time"], UTC),
+        seconds=sum(output["seconds"] for output in outputs),
+    )
+    Sample.objects.bulk_create(
+        Sample(
+            measurement=made, index=index, metric=value.metric, value=value.value, unit=value.unit,
+            direction=value.direction, discarded=index < document["discard"], seconds=outputs[index]["seconds"],
+        )
+        for index, (values, _) in enumerate(readings)
+        for value in values
+    )  # fmt: skip
+    text = "".join(map(_shown, range(len(outputs)), outputs))
+    artefact(boot, ArtefactKind.TOOL_OUTPUT, f"{test.name.replace('/', '_')}.txt", text, made)
+    return made
+
+
+def _read(test: str, output: Mapping[str, Any]) -> tuple[list[tools.Value], str]:
+    """The values in one sample's output, or why there are none."""
+    measure = TESTS[test].measure
+    last = (output["stderr"].strip() or output["stdout"].strip()).rsplit("\n", 1)[-1][:200]
+    if output["timed_out"]:
+        return [], f"{measure.tool} did not end in time" + (f": {last}" if last else "")
+    if output["rc"] != 0:
+        return [], f"{measure.tool} ended with status {output['rc']}" + (f": {last}" if last else "")
+    try:
+        return tools.parse(measure, output["stdout"]), ""
+    except tools.ToolError as error:
+        return [], str(error)
+
+
+def _reason(problems: Sequence[str]) -> str:
+    failed = [(index, problem) for index, problem in enumerate(problems) if problem]
+    if not problems:
+        return "nothing was measured"
+    if not failed:
+        return ""
+    index, problem = failed[0]
+    return f"{len(failed)} of {len(problems)} samples failed; sample {index}: {problem}"
+
+
+def _shown(index: int, output: Mapping[str, Any]) -> str:
+    """A sample's whole output below a line that tells how it ended."""
+    ended = "killed after its time" if output["timed_out"] else f"status {output['rc']}"
+    started = datetime.fromtimestamp(output["started"], UTC).isoformat(timespec="milliseconds")
+    text = f"== sample {index}: {started}, {output['seconds']:.3f} s, {ended}\n"
+    for stream in ("stdout", "stderr"):
+        if output[stream]:
+            text += f"-- {stream}\n{output[stream].rstrip()}\n"
+    return text

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Celery's tasks.  Everything they do is done by services, and everything they know is in the database.
+
+A task is acknowledged when it ends.  If its worker dies, Redis hands it out again, and the run, not being queued any
+more, is left alone; beat's `recover` deals with it.
+"""
+
+from typing import Any
+
+from celery import Task, shared_task
+from celery.signals import worker_shutting_down
+
+from perfweb.lab import services as lab
+from perfweb.runs import services
+from runners import execute as execution
+from runners import recovery
+
+
+@shared_task(bind=True, acks_late=True)
+def execute(self: "Task[[int], None]", number: int) -> None:
+    """Does a run, then tells the workers of the runs that waited for its testbed."""
+    execution.execute(number, worker=self.request.hostname or "")
+    services.dispatch()
+
+
+@shared_task
+def recover() -> None:
+    """Ends the runs whose worker died."""
+    recovery.recover()
+
+
+@shared_task
+def dispatch() -> None:
+    """Tells the workers of all runs that could start."""
+    services.dispatch()
+
+
+@worker_shutting_down.connect
+def _recall(sender: str = "", **_: Any) -> None:
+    """A worker that is told to stop does not wait for the end of its run: it restores the lab and the run can go on."""
+    lab.recall(sender)
