@@ -51,7 +51,10 @@ NOBODY = 65534
 CONTROL_NAME_LENGTH = 10 + 1 + 16
 """Ansible names a control socket with 10 characters; ssh appends a dot and 16 while it makes it."""
 
+# A bash started by sshd reads root's .bashrc for every single command, except
+# below another shell; the hosts of the lab have nothing to do with that file.
 SSHD_CONFIG = """\
+SetEnv SHLVL=1
 ListenAddress {address}
 HostKey {keys}/{host}
 AuthorizedKeysFile {keys}/authorized

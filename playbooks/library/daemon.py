@@ -36,8 +36,9 @@ module: daemon
 short_description: start a program that outlives the play, or stop it
 options:
   name:
-    description: Its name in the directory.
-    type: str
+    description: Its name in the directory; several can be stopped at once, in this order.
+    type: list
+    elements: str
     required: true
   directory:
     description: Where its files are; made if missing.
@@ -90,8 +91,8 @@ seconds:
   description: How long it took to get ready.
   type: float
 ended:
-  description: How it went, when it was stopped; null if it had not been started. C(exit_status) is 128 plus the number
-    of the signal that ended it, or null if nobody could tell; C(crashed) says that it had ended before it was told to;
+  description: How it went, by name, for those that had been started. C(exit_status) is 128 plus the number of the
+    signal that ended it, or null if nobody could tell; C(crashed) says that it had ended before it was told to;
     C(log) is everything it printed.
   type: dict
 """
@@ -191,19 +192,18 @@ def start(module: AnsibleModule, base: Path) -> dict[str, Any]:
     return {"changed": True, "pid": pid, "command": command, "log": log, "seconds": time.monotonic() - begin}
 
 
-def end(module: AnsibleModule, base: Path) -> dict[str, Any]:
-    """Stops the program, and says how it went."""
-    pid_file, exit_file = _file(base, ".pid"), _file(base, ".exit")
+def end(base: Path, grace: float) -> dict[str, Any] | None:
+    """Stops a program and says how it went; None if there is none."""
+    pid_file = _file(base, ".pid")
     recorded = read_pid_file(pid_file)
     if recorded is None:
-        return {"changed": False, "ended": None}
+        return None
     crashed = not recorded.alive()
     if not crashed:
-        _terminate(base, recorded, module.params["timeout"])
+        _terminate(base, recorded, grace)
     kill_session(recorded)
     pid_file.unlink(missing_ok=True)
-    ended = {"exit_status": _read_number(exit_file), "crashed": crashed, "log": _log(_file(base, ".log"))}
-    return {"changed": True, "ended": ended}
+    return {"exit_status": _read_number(_file(base, ".exit")), "crashed": crashed, "log": _log(_file(base, ".log"))}
 
 
 def _terminate(base: Path, process: Process, grace: float) -> None:
@@ -221,7 +221,7 @@ def main() -> None:
     """Entry point of the module."""
     module = AnsibleModule(
         argument_spec={
-            "name": {"type": "str", "required": True},
+            "name": {"type": "list", "elements": "str", "required": True},
             "directory": {"type": "path", "required": True},
             "state": {"choices": ["started", "stopped"], "default": "started"},
             "argv": {"type": "list", "elements": "str"},
@@ -234,11 +234,16 @@ def main() -> None:
         },
         required_if=[("state", "started", ["argv"])],
     )
-    base = Path(module.params["directory"]) / module.params["name"]
+    directory, names = Path(module.params["directory"]), module.params["name"]
     try:
-        result = start(module, base) if module.params["state"] == "started" else end(module, base)
+        if module.params["state"] == "started":
+            result = start(module, directory / names[0])
+        else:
+            endings = {name: end(directory / name, module.params["timeout"]) for name in names}
+            ended = {name: ending for name, ending in endings.items() if ending is not None}
+            result = {"changed": bool(ended), "ended": ended}
     except (OSError, RuntimeError) as error:
-        module.fail_json(msg=f"{base.name}: {error}")
+        module.fail_json(msg=f"{names[0]} in {directory}: {error}")
     module.exit_json(**result)
 
 
