@@ -20,7 +20,7 @@ readonly LAB_PACKAGES=(
 	iproute2 iputils-ping ethtool procps
 	openssh-server openssh-client
 	netperf iperf3)
-readonly TEST_PACKAGES=(clang-14 libclang-rt-14-dev cppcheck ministat chromium)
+readonly TEST_PACKAGES=(clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium)
 readonly WEB_PACKAGES=(python3 python3-venv)
 
 readonly POLICY=/usr/sbin/policy-rc.d
@@ -181,7 +181,7 @@ main()
 	for want in "$@"; do
 		case $want in
 		lab) packages+=("${LAB_PACKAGES[@]}") ;;
-		test) packages+=("${LAB_PACKAGES[@]}" "${TEST_PACKAGES[@]}"); wheels=test ;;
+		test) packages+=("${LAB_PACKAGES[@]}" "${TEST_PACKAGES[@]}"); wheels='test' ;;
 		web) packages+=("${WEB_PACKAGES[@]}") ;;
 		wheels) wheels=${wheels:-service} ;;
 		*) die "unknown part '$want': use lab, test, web or wheels" ;;

@@ -3,6 +3,7 @@
 
     python -m runners.services --var var start postgresql redis
     python -m runners.services --var var start web worker beat
+    python -m runners.services --var var watch web worker beat
     python -m runners.services --var var stop
 
 PostgreSQL and Redis are Debian's programs with data, sockets and pid files
@@ -39,7 +40,6 @@ ROLE = "perfweb"
 LONGEST_SOCKET_NAME = len("postgresql/.s.PGSQL.5432")
 START_SECONDS = 30.0
 DATABASES = ("postgresql", "redis")
-APPLICATION = ("web", "worker", "beat")
 
 
 class ServiceError(RuntimeError):
@@ -320,31 +320,49 @@ def stop(layout: Layout, names: Sequence[str]) -> None:
         processes.stop(layout.pid_file(name), grace=10 if name in DATABASES else 4, number=number)
 
 
+def watch(layout: Layout, names: Sequence[str]) -> None:
+    """Waits until one of the services ends, which is an error; Ctrl-C is the way out."""
+    watched = {name: processes.running(layout.pid_file(name)) for name in names}
+    while True:
+        for name, process in watched.items():
+            if process is None or not process.alive():
+                log = layout.log(name)
+                raise ServiceError(f"{name} has ended; the end of {log}:\n{_tail(log)}")
+        time.sleep(1)
+
+
+def _perform(layout: Layout, verb: str, names: Sequence[str]) -> None:
+    """Carries out one verb of the command line."""
+    if verb == "start":
+        write_environment(layout)
+        for name in (known for known in STARTERS if known in names):
+            STARTERS[name](layout)
+    elif verb == "stop":
+        stop(layout, names)
+    elif verb == "watch":
+        watch(layout, names)
+    else:
+        for name in names:
+            print(f"{name}: {'running' if processes.running(layout.pid_file(name)) else 'stopped'}")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; see the top of this file."""
     parser = argparse.ArgumentParser(prog="runners.services", description="Start and stop the private services.")
     parser.add_argument("--var", type=Path, default=ROOT / "var", help="directory that holds everything")
-    parser.add_argument("verb", choices=("start", "stop", "status"))
+    parser.add_argument("verb", choices=("start", "stop", "status", "watch"))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(STARTERS)}; default: all")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in STARTERS]
     if unknown:
         parser.error(f"unknown service {unknown[0]!r}: choose from {', '.join(STARTERS)}")
-    names = options.names or list(STARTERS)
-    layout = Layout.of(options.var)
     try:
-        if options.verb == "start":
-            write_environment(layout)
-            for name in (known for known in STARTERS if known in names):
-                STARTERS[name](layout)
-        elif options.verb == "stop":
-            stop(layout, names)
-        else:
-            for name in names:
-                print(f"{name}: {'running' if processes.running(layout.pid_file(name)) else 'stopped'}")
+        _perform(Layout.of(options.var), options.verb, options.names or list(STARTERS))
     except (ServiceError, OSError) as error:
         print(f"services: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
