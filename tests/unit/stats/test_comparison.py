@@ -53,7 +53,7 @@ def test_exchanging_the_sides_turns_the_verdict_around(samples: list[float]) -> 
 
 
 def test_the_detectable_effect_is_found_with_the_promised_power() -> None:
-    """2000 experiments with a true difference of exactly the detectable effect (known deviation 1, 10 samples a side)."""
+    """2000 experiments whose true difference is the detectable effect: 10 samples a side, deviation 1."""
     random = np.random.default_rng(2005)
     detectable = (2.101 + 0.8620) * np.sqrt(2 / 10)
     found = [

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verdicts on the variants of runs, derived from the samples each time and never stored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from django.contrib.postgres.aggregates import ArrayAgg
+
+from perfweb.reports import names
+from perfweb.reports.numbers import Scale, scale_for
+from perfweb.runs.models import Measurement, Run, Sample, Variant
+from perfweb.stats.comparison import Comparison, Direction, Verdict, compare
+from perfweb.stats.ministat import ministat
+
+
+@dataclass(frozen=True)
+class SampleSet:
+    """The counted samples of one test on one variant, in the order in which they were taken."""
+
+    values: list[float]
+    unit: str
+    direction: str
+
+
+@dataclass
+class CountedSamples:
+    """What enters the statistics of one run: the tests it measured, and their samples by variant's key and test."""
+
+    tests: set[str] = field(default_factory=set)
+    sets: dict[tuple[int, str], SampleSet] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TestComparison:
+    """One test of a comparison: both sets of samples and what they say."""
+
+    test: str
+    a: str
+    b: str
+    a_samples: list[float]
+    b_samples: list[float]
+    unit: str
+    result: Comparison
+
+    @property
+    def scale(self) -> Scale:
+        means = [abs(summary.mean) for summary in (self.result.a, self.result.b) if summary]
+        return scale_for(self.unit, max(means, default=0.0))
+
+    @property
+    def files(self) -> tuple[str, str]:
+        """The names of both sets' files, as the archive of the run has them under ministat/."""
+        return names.ministat_file(self.a, self.test), names.ministat_file(self.b, self.test)
+
+    @property
+    def ministat(self) -> str:
+        """What `ministat` prints for the two files, or why it would not."""
+        try:
+            sets = dict(zip(self.files, (self.a_samples, self.b_samples), strict=True))
+            return ministat(sets, confidence=self.result.confidence)
+        except ValueError as error:
+            return f"{error}\n"
+
+
+def counted_samples(runs: Iterable[Run]) -> dict[int, CountedSamples]:
+    """Read what enters the statistics of runs, by run number: two queries, however many runs and samples."""
+    found = {run.pk: CountedSamples() for run in runs}
+    measured = Measurement.objects.filter(boot__run__in=found).order_by().values_list("boot__run_id", "test")
+    for run, test in measured.distinct():
+        found[run].tests.add(test)
+    boot = "measurement__boot"
+    rows = (
+        Sample.objects.counted()
+        .filter(measurement__boot__run__in=found)
+        .order_by()
+        .values_list(f"{boot}__run_id", f"{boot}__variant_id", "measurement__test", "unit", "direction")
+        .annotate(samples=ArrayAgg("value", order_by=(f"{boot}__position", f"{boot}__attempt", "index")))
+    )
+    for run, variant, test, unit, direction, values in rows:
+        found[run].sets[variant, test] = SampleSet(values, unit, direction)
+    return found
+
+
+def compare_variants(a: Variant, b: Variant, counted: CountedSamples, confidence: float) -> list[TestComparison]:
+    """Compare variant `b` with variant `a` of the same run in every test that the run measured."""
+    compared = []
+    for test in names.in_order(counted.tests):
+        ours, theirs = (counted.sets.get((variant.pk, test)) for variant in (a, b))
+        known = ours or theirs or SampleSet([], "", Direction.HIGHER)
+        a_samples, b_samples = (found.values if found else [] for found in (ours, theirs))
+        result = compare(a_samples, b_samples, known.direction, confidence)
+        compared.append(TestComparison(test, a.name, b.name, a_samples, b_samples, known.unit, result))
+    return compared
+
+
+def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
+    """Pair the baseline (the first variant where the plan marks none) with each of the others."""
+    ordered = sorted(variants, key=lambda variant: (not variant.baseline, variant.position))
+    return [(ordered[0], other) for other in ordered[1:]]
+
+
+def tally(comparisons: Iterable[TestComparison]) -> str:
+    """Return how many tests got which verdict, in words: "5 faster, 1 no difference proven"."""
+    counts = Counter(comparison.result.verdict for comparison in comparisons)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing measured"

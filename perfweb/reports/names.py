@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How tests and files of a run are called in pages, addresses and archives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from perfweb.runs.catalogue import TESTS
+
+_PLACES = {name: place for place, name in enumerate(TESTS)}
+
+
+def title(test: str) -> str:
+    """Return what a test measures, in words; its name if the catalogue does not have it (any more)."""
+    return TESTS[test].title if test in TESTS else test
+
+
+def anchor(test: str) -> str:
+    """Return a test's name in the form of a fragment of an address."""
+    return test.replace("/", "-").replace(".", "-")
+
+
+def in_order(tests: Iterable[str]) -> list[str]:
+    """Order tests as the catalogue lists them, which keeps related ones together; unknown names come last."""
+    return sorted(set(tests), key=lambda test: (_PLACES.get(test, len(_PLACES)), test))
+
+
+def ministat_file(variant: str, test: str) -> str:
+    """Return the name of the file with the samples of a test on a variant, one number on a line."""
+    return f"{variant}/{test}.txt"

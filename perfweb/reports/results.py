@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The results of one run, read with a constant number of queries and arranged the way its page shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from django.db.models import Prefetch
+
+from perfweb.reports import names
+from perfweb.reports.numbers import Scale, scale_for
+from perfweb.runs.models import Artefact, Boot, Direction, Measurement, MeasurementState, Run, Sample, Variant
+from perfweb.stats.summary import Summary, summarize
+
+NOISY_PERCENT = 2.5
+"""Relative deviation from which a set of samples is marked as noisy."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One sample of a graph; hollow ones (warm-up, or of a measurement that failed) enter no statistics."""
+
+    boot: int
+    index: int
+    value: float
+    hollow: bool
+
+
+@dataclass
+class Series:
+    """All samples of one metric of one test on one variant, in the order in which they were taken."""
+
+    variant: Variant
+    metric: str
+    unit: str
+    direction: str
+    points: list[Point] = field(default_factory=list)
+
+    @cached_property
+    def samples(self) -> list[float]:
+        return [point.value for point in self.points if not point.hollow]
+
+    @cached_property
+    def summary(self) -> Summary | None:
+        return summarize(self.samples) if self.samples else None
+
+    @property
+    def noisy(self) -> bool:
+        relative = self.summary.relative_deviation if self.summary else None
+        return relative is not None and relative >= NOISY_PERCENT
+
+
+@dataclass
+class TestResults:
+    """One test of a run: its series by metric, the metric of comparisons first, and its measurements."""
+
+    name: str
+    metric: str
+    measurements: list[Measurement] = field(default_factory=list)
+    series: dict[tuple[str, int], Series] = field(default_factory=dict)
+
+    @property
+    def figure_id(self) -> str:
+        return f"figure-{names.anchor(self.name)}"
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the primary metric; without samples there is no unit either."""
+        return self.metrics[0].scale if self.metrics else scale_for("", 0)
+
+    @property
+    def commands(self) -> list[str]:
+        """The exact command lines, each once."""
+        return list(dict.fromkeys(measurement.command for measurement in self.measurements))
+
+    @property
+    def pinnings(self) -> list[str]:
+        """Which CPUs each end was pinned to, each way of pinning once."""
+        written = (
+            ", ".join(f"{end} on CPU {cpus}" for end, cpus in measurement.pinning.items())
+            for measurement in self.measurements
+        )
+        return list(dict.fromkeys(text for text in written if text))
+
+    @property
+    def failures(self) -> list[Measurement]:
+        return [measurement for measurement in self.measurements if measurement.state != MeasurementState.OK]
+
+    @property
+    def primary(self) -> list[Series]:
+        """The series that comparisons are about, in the order of the plan's variants."""
+        return self._ordered(self.metric)
+
+    @property
+    def metrics(self) -> list[MetricResults]:
+        """The series of each metric, the primary metric first."""
+        others = sorted({metric for metric, _ in self.series} - {self.metric})
+        grouped = ((metric, self._ordered(metric)) for metric in (self.metric, *others))
+        return [MetricResults(metric, series) for metric, series in grouped if series]
+
+    def _ordered(self, metric: str) -> list[Series]:
+        found = (series for (name, _), series in self.series.items() if name == metric)
+        return sorted(found, key=lambda series: series.variant.position)
+
+
+@dataclass
+class MetricResults:
+    """The series of one metric of a test with the scale that they are all written in."""
+
+    metric: str
+    series: list[Series]
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.series[0].direction == Direction.LOWER
+
+    @cached_property
+    def scale(self) -> Scale:
+        means = [abs(series.summary.mean) for series in self.series if series.summary]
+        return scale_for(self.series[0].unit, max(means, default=0.0))
+
+
+@dataclass
+class RunResults:
+    """Everything that was measured in a run."""
+
+    variants: list[Variant]
+    boots: list[Boot]
+    tests: list[TestResults]
+
+    @property
+    def failures(self) -> list[Measurement]:
+        return [measurement for test in self.tests for measurement in test.failures]
+
+
+def run_results(run: Run) -> RunResults:
+    """Read a run's variants, boots, measurements, samples and the names of its artefacts: six queries."""
+    texts = Artefact.objects.defer("content")
+    boot_texts = Prefetch("artefacts", texts.filter(measurement__isnull=True))
+    boots = run.boots.select_related("variant").prefetch_related(boot_texts)
+    measurements = (
+        Measurement.objects.filter(boot__run=run)
+        .select_related("boot__variant")
+        .prefetch_related(Prefetch("artefacts", texts))
+        .order_by("boot__position", "boot__attempt", "pk")
+    )
+    tests: dict[str, TestResults] = {}
+    for measurement in measurements:
+        results = tests.setdefault(measurement.test, TestResults(measurement.test, measurement.metric))
+        results.measurements.append(measurement)
+    _add_samples(run, tests)
+    return RunResults(
+        list(run.variants.select_related("build")), list(boots), [tests[name] for name in names.in_order(tests)]
+    )
+
+
+def _add_samples(run: Run, tests: dict[str, TestResults]) -> None:
+    measurements = {measurement.pk: measurement for test in tests.values() for measurement in test.measurements}
+    rows = (
+        Sample.objects.filter(measurement__boot__run=run)
+        .order_by("measurement__boot__position", "measurement__boot__attempt", "index")
+        .values_list("measurement_id", "metric", "unit", "direction", "index", "value", "discarded")
+    )
+    for measurement_id, metric, unit, direction, index, value, discarded in rows.iterator():
+        measurement = measurements[measurement_id]
+        variant = measurement.boot.variant
+        series = tests[measurement.test].series.setdefault(
+            (metric, variant.pk), Series(variant, metric, unit, direction)
+        )
+        hollow = discarded or measurement.state != MeasurementState.OK
+        series.points.append(Point(measurement.boot.position, index, value, hollow))

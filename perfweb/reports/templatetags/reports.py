@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Filters with which the templates write names, numbers and verdicts."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django import template
+
+from perfweb.reports import names, numbers, wording
+from perfweb.runs.models import Run
+from perfweb.stats.comparison import Comparison, Verdict
+
+register = template.Library()
+
+register.filter("title_of", names.title)
+register.filter("anchor", names.anchor)
+register.filter("difference_words", wording.difference_words)
+register.filter("verdict_words", wording.verdict_words)
+register.filter("duration", numbers.duration)
+
+# A mark before the words, so that a verdict is told neither by colour nor by shape alone.
+_MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.NO_DIFFERENCE_PROVEN: "○", Verdict.NOT_ENOUGH_DATA: "?"}
+
+
+@register.filter
+def percent(value: object) -> str:
+    """Write a percentage without sign."""
+    return numbers.percent(_number(value))
+
+
+@register.filter
+def scaled(value: object, scale: numbers.Scale) -> str:
+    """Write a value on a scale."""
+    return scale.text(_number(value))
+
+
+def _number(value: object) -> float | None:
+    """Return a number as it is, and None for the empty text that Django makes of an attribute of None."""
+    return value if isinstance(value, float) else None
+
+
+@register.filter
+def mark(result: Comparison) -> str:
+    """Return the mark of a verdict."""
+    return _MARKS[result.verdict]
+
+
+@register.filter
+def css_class(result: Comparison) -> str:
+    """Return a verdict as the name of a class in the style sheet."""
+    return wording.css_name(result.verdict)
+
+
+@register.filter
+def run_time(run: Run) -> timedelta | None:
+    """Return how long a run took, None while it works or when it never began."""
+    return run.ended - run.started if run.started and run.ended else None
+
+
+@register.filter
+def utc(time: datetime | None) -> str:
+    """Write a time the way logs do, to the second."""
+    return time.strftime("%Y-%m-%d %H:%M:%S") if time else numbers.NOTHING

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A comparison as plain text, for terminals and mails."""
+
+from __future__ import annotations
+
+from perfweb.reports.comparisons import TestComparison, compare_variants, counted_samples, pairs, tally
+from perfweb.reports.numbers import THIN_SPACE
+from perfweb.reports.wording import difference_words, verdict_words
+from perfweb.runs.models import Run
+from perfweb.stats.student import DEFAULT_CONFIDENCE
+
+
+def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
+    """Return a run's comparisons of its baseline with every other variant: a sentence and a table for each.
+
+    Raises ValueError for a confidence level that ministat does not have.
+    """
+    counted = counted_samples([run])[run.pk]
+    parts = [f"Run {run.pk}: {run.plan.title} ({run.get_state_display()})"]
+    for a, b in pairs(run.variants.all()):
+        compared = compare_variants(a, b, counted, confidence)
+        parts.append(f"{b.name} against {a.name}, {confidence:g} % confidence: {tally(compared)}")
+        parts.append(_table(compared))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(compared: list[TestComparison]) -> str:
+    if not compared:
+        return "No test has been measured."
+    head = ("test", compared[0].a, compared[0].b, "unit", "difference", "verdict")
+    rows = [head, *(_row(comparison) for comparison in compared)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _row(comparison: TestComparison) -> tuple[str, ...]:
+    result, scale = comparison.result, comparison.scale
+    means = [scale.text(summary.mean if summary else None).replace(THIN_SPACE, "") for summary in (result.a, result.b)]
+    difference = difference_words(result).replace(THIN_SPACE, " ")
+    return comparison.test, *means, scale.unit, difference, verdict_words(result).replace(THIN_SPACE, " ")
+
+
+def _line(cells: tuple[str, ...], widths: list[int]) -> str:
+    """Join cells in columns; numbers, in the second and third column, are flush right."""
+    padded = [
+        cell.rjust(width) if place in {1, 2} else cell.ljust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join(padded).rstrip()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The list of runs and the page of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from perfweb.reports.comparisons import CountedSamples, TestComparison, compare_variants, counted_samples, pairs, tally
+from perfweb.reports.figures import samples_figure
+from perfweb.reports.numbers import NOTHING
+from perfweb.reports.results import RunResults, Series, TestResults, run_results
+from perfweb.runs.models import Run, Variant
+from perfweb.stats.student import DEFAULT_CONFIDENCE
+
+RUNS_PER_PAGE = 25
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two variants of a run and how they compare."""
+
+    a: Variant
+    b: Variant
+    compared: list[TestComparison]
+
+    @property
+    def tally(self) -> str:
+        return tally(self.compared)
+
+
+@dataclass(frozen=True)
+class OverviewRow:
+    """One test: its samples on each variant (None where nothing was delivered), and each comparison."""
+
+    test: TestResults
+    cells: list[Series | None]
+    comparisons: list[TestComparison]
+
+
+@dataclass(frozen=True)
+class TunableRow:
+    """One tunable on each variant: what was asked for, and whether the booted system said the same."""
+
+    name: str
+    values: list[str]
+    differs: bool
+
+
+@require_safe
+def run_list(request: HttpRequest) -> HttpResponse:
+    """Show the runs, newest first; `?page=` turns pages."""
+    runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants")
+    page = Paginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))
+    listed = list(page.object_list)
+    counted = counted_samples(listed)
+    rows = [(run, _pairs(run.variants.all(), counted[run.pk])) for run in listed]
+    return render(request, "reports/run_list.html", {"page": page, "rows": rows})
+
+
+@require_safe
+def run_detail(request: HttpRequest, number: int) -> HttpResponse:
+    """Show what ran where in a run, and every sample."""
+    run = find_run(number)
+    results = run_results(run)
+    counted = counted_samples([run])[run.pk]
+    compared = _pairs(results.variants, counted)
+    hosts, host_facts = _host_table(run)
+    context = {
+        "run": run,
+        "results": results,
+        "pairs": compared,
+        "overview": _overview(results, compared),
+        "tests": [(test, samples_figure(test.metrics[0]) if test.metrics else None) for test in results.tests],
+        "tunables": _tunable_rows(results),
+        "hosts": hosts,
+        "host_facts": host_facts,
+        "transitions": run.transitions.all(),
+    }
+    return render(request, "reports/run.html", context)
+
+
+def find_run(number: int) -> Run:
+    """Return the run with its plan and testbed, or answer 404 with a way on."""
+    try:
+        return Run.objects.select_related("plan", "testbed").get(pk=number)
+    except Run.DoesNotExist:
+        raise Http404(f"There is no run {number}. The list of runs shows those that there are.") from None
+
+
+def _pairs(variants: Iterable[Variant], counted: CountedSamples) -> list[Pair]:
+    return [Pair(a, b, compare_variants(a, b, counted, DEFAULT_CONFIDENCE)) for a, b in pairs(variants)]
+
+
+def _overview(results: RunResults, compared: list[Pair]) -> list[OverviewRow]:
+    by_test = [{comparison.test: comparison for comparison in pair.compared} for pair in compared]
+    rows = []
+    for test in results.tests:
+        of_variant = {series.variant.pk: series for series in test.primary}
+        cells = [of_variant.get(variant.pk) for variant in results.variants]
+        rows.append(OverviewRow(test, cells, [comparisons[test.name] for comparisons in by_test]))
+    return rows
+
+
+def _tunable_rows(results: RunResults) -> list[TunableRow]:
+    """List the tunables that the plan sets on any variant, with their effective values where a boot has told them."""
+    asked = sorted({name for variant in results.variants for name in variant.tunables})
+    effective = {boot.variant_id: boot.effective_tunables for boot in results.boots if boot.effective_tunables}
+    rows = []
+    for name in asked:
+        values = [
+            str(effective.get(variant.pk, {}).get(name, variant.tunables.get(name, NOTHING)))
+            for variant in results.variants
+        ]
+        rows.append(TunableRow(name, values, len(set(values)) > 1))
+    return sorted(rows, key=lambda row: not row.differs)
+
+
+def _host_table(run: Run) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Return the hosts of a run and their facts as a table: its head, and a row for each fact."""
+    hosts = list(run.host_facts.all())
+    facts = list(dict.fromkeys(name for host in hosts for name in host.facts))
+    return (
+        [f"{host.get_role_display()}: {host.name}" for host in hosts],
+        [(fact, [_plain(host.facts.get(fact, NOTHING)) for host in hosts]) for fact in facts],
+    )
+
+
+def _plain(fact: object) -> str:
+    if isinstance(fact, dict):
+        return ", ".join(f"{name} {_plain(value)}" for name, value in fact.items())
+    return ", ".join(map(_plain, fact)) if isinstance(fact, list) else str(fact)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Debian's Chromium, driven by Playwright against a real server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, Request
+from pytest_django.live_server_helper import LiveServer
+
+from perfweb.runs.models import Run
+from tests.factories import create_run
+
+CHROMIUM = "/usr/bin/chromium"
+# No sandbox because tests may run as root; the others keep Chromium from calling home.
+CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+# Playwright's synchronous interface runs an event loop in the test's thread, where Django refuses database queries
+# unless told that nothing else uses the connection meanwhile.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
+    return {**browser_type_launch_args, "executable_path": CHROMIUM, "args": CHROMIUM_FLAGS}
+
+
+@pytest.fixture
+def finished_run(live_server: LiveServer) -> Run:
+    """A run of the demonstration plan with a failed measurement in it."""
+    return create_run(failed_test="udp.rr/host-host/ipv4")
+
+
+@pytest.fixture
+def watched_page(context: BrowserContext, live_server: LiveServer) -> Iterator[Page]:
+    """A page that fails its test when it asks another site for anything or writes an error to its console."""
+    elsewhere: list[str] = []
+    errors: list[str] = []
+    here = urlsplit(live_server.url).netloc
+
+    def watch_request(request: Request) -> None:
+        if urlsplit(request.url).netloc not in {here, ""}:
+            elsewhere.append(request.url)
+
+    page = context.new_page()
+    page.on("request", watch_request)
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    assert elsewhere == []
+    assert errors == []

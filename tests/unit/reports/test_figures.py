@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from perfweb.reports.comparisons import compare_variants, counted_samples, pairs
+from perfweb.reports.figures import intervals_figure, samples_figure
+from perfweb.reports.results import run_results
+from perfweb.runs.models import Run, Sample
+from tests.factories import DEMO_TESTS, create_run
+
+pytestmark = pytest.mark.django_db
+
+
+def test_every_sample_is_a_point_and_discarded_ones_are_hollow(run: Run) -> None:
+    test = run_results(run).tests[0]
+    traces = samples_figure(test.metrics[0])["data"]
+    samples = Sample.objects.primary().filter(measurement__test=test.name)
+    assert sum(len(trace["y"]) for trace in traces) == samples.count()
+    hollow = sum(len(trace["y"]) for trace in traces if trace["marker"]["symbol"].endswith("-open"))
+    assert hollow == samples.filter(discarded=True).count()
+
+
+def test_boots_stand_in_the_order_of_the_run(run: Run) -> None:
+    figure = samples_figure(run_results(run).tests[0].metrics[0])
+    assert figure["layout"]["xaxis"]["ticktext"] == ["0", "1", "2", "3"]
+    for trace in figure["data"]:
+        assert all(0 <= x <= 4 for x in trace["x"])
+
+
+def test_intervals_are_sorted_and_skip_what_has_no_difference(run: Run) -> None:
+    ((a, b),) = pairs(run.variants.all())
+    compared = compare_variants(a, b, counted_samples([run])[run.pk], 95)
+    figure = intervals_figure(compared)
+    order = figure["layout"]["yaxis"]["categoryarray"]
+    percents = {comparison.test: comparison.result.difference for comparison in compared}
+    assert len(order) == len(DEMO_TESTS) - 1
+    drawn = [found.percent for name in order if (found := percents[name])]
+    assert drawn == sorted(drawn, key=lambda value: value or 0)
+
+
+def test_colours_are_left_to_the_style_sheet() -> None:
+    run = create_run(tests=DEMO_TESTS[:1])
+    figure = json.dumps(samples_figure(run_results(run).tests[0].metrics[0]))
+    assert "color" not in figure
+    assert "series-1" in figure

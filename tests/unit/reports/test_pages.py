@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the pages say, to a reader without JavaScript."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from perfweb.runs.models import Artefact, Run
+from tests.factories import DEMO_TESTS, create_queued_run, create_run
+from tests.unit.reports.conftest import BROKEN_TEST
+
+pytestmark = pytest.mark.django_db
+
+
+def page(client: Client, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def text_of(html: str) -> str:
+    """Return what a text browser shows, roughly: no scripts, no tags, white space collapsed."""
+    html = re.sub(r"<script.*?</script>", " ", html, flags=re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
+
+
+def comparison_address(run: Run, a: str = "deferred", b: str = "direct") -> str:
+    return reverse("reports:comparison", args=[run.pk, a, b])
+
+
+def test_an_empty_list_says_how_to_start_a_run(client: Client) -> None:
+    text = text_of(page(client, "/"))
+    assert "There are no runs yet." in text
+    assert "./dev demo" in text
+
+
+def test_the_list_shows_each_run_with_its_verdict(client: Client, run: Run) -> None:
+    queued = create_queued_run()
+    text = text_of(page(client, reverse("reports:run-list")))
+    assert "Direct against deferred dispatch" in text
+    assert "direct against deferred : 5 faster, 1 not enough data" in text
+    assert text.index(f" {queued.pk} ") < text.index(f" {run.pk} ")
+
+
+def test_the_list_has_pages(client: Client) -> None:
+    for _ in range(26):
+        create_queued_run()
+    assert "page 1 of 2" in text_of(page(client, "/"))
+    assert "page 2 of 2" in text_of(page(client, "/?page=2"))
+
+
+def test_the_page_of_a_run_has_every_test_with_its_numbers(client: Client, run: Run) -> None:
+    html = page(client, reverse("reports:run", args=[run.pk]))
+    text = text_of(html)
+    for test in DEMO_TESTS:
+        assert test in text
+    for heading in ("Mean", "Min", "Max", "Deviation", "Relative"):
+        assert heading in text
+    assert "netperf -H 10.77.1.2 -l 1" in text
+    assert "client on CPU 0, server on CPU 1" in text
+
+
+def test_the_page_of_a_run_says_what_ran_where(client: Client, run: Run) -> None:
+    text = text_of(page(client, reverse("reports:run", args=[run.pk])))
+    for words in ("Example CPU 3.0 GHz", "6.1.0-28-amd64", "v0.1-12-g0123abc", "restoring done"):
+        assert words in text
+    assert re.search(r"net\.isr\.dispatch\s+deferred\s+direct\s+differs", text)
+
+
+def test_a_failed_measurement_shows_its_reason_and_output(client: Client, run: Run) -> None:
+    html = page(client, reverse("reports:run", args=[run.pk]))
+    assert "2 failed measurements" in text_of(html)
+    assert "failed on direct, boot 1: sample 0: netperf ended with status 1" in text_of(html)
+    failed = Artefact.objects.filter(measurement__state="failed")
+    assert failed.count() == 2
+    for artefact in failed:
+        assert reverse("reports:artefact", args=[artefact.pk]) in html
+
+
+def test_a_noisy_set_of_samples_is_marked_in_words(client: Client) -> None:
+    noisy = create_run(tests=[DEMO_TESTS[0]], noise=0.2)
+    assert html_marks(client, noisy) > 0
+    calm = create_run(tests=[DEMO_TESTS[0]], noise=0.001)
+    assert html_marks(client, calm) == 0
+
+
+def html_marks(client: Client, run: Run) -> int:
+    return page(client, reverse("reports:run", args=[run.pk])).count('title="relative deviation of 2.5 % or more"')
+
+
+def test_a_run_that_is_not_over_reloads_without_javascript(client: Client) -> None:
+    queued = create_queued_run()
+    html = page(client, reverse("reports:run", args=[queued.pk]))
+    assert '<noscript><meta http-equiv="refresh" content="10"></noscript>' in html
+    assert "Nothing has been measured yet." in text_of(html)
+
+
+def test_the_comparison_says_its_verdict_in_words(client: Client, run: Run) -> None:
+    text = text_of(page(client, comparison_address(run)))
+    assert "At 95 % confidence direct is, against deferred : 5 faster, 1 not enough data." in text
+    assert "not enough data (10 and 0 samples; it takes 3 each)" in text
+    assert "Difference at 95.0% confidence" in text
+
+
+def test_no_difference_is_never_called_equality(client: Client) -> None:
+    same = create_run(gain=1.0, noise=0.05)
+    text = text_of(page(client, comparison_address(same)))
+    assert "no difference proven (one of" in text
+    for word in ("identical", "the same", " equal "):
+        assert word not in text
+
+
+def test_exchanging_the_sides_says_slower(client: Client, run: Run) -> None:
+    assert "5 slower" in text_of(page(client, comparison_address(run, "direct", "deferred")))
+
+
+def test_another_confidence_level(client: Client, run: Run) -> None:
+    assert "Difference at 99.5% confidence" in page(client, comparison_address(run) + "?confidence=99.5")
+
+
+@pytest.mark.parametrize(
+    ("address", "help_text"),
+    [
+        ("/runs/999999/", "There is no run 999999."),
+        ("/runs/{run}/compare/deferred..hybrid/", "Its variants are: deferred, direct."),
+        ("/runs/{run}/compare/deferred..direct/?confidence=97", "Choose one of 80, 90, 95, 98, 99, 99.5 percent."),
+        ("/runs/{run}/ministat/direct/no.such/test.txt", "its page lists what it has"),
+        ("/artefacts/999999/", "There is no artefact 999999."),
+        ("/no/such/page", "Nothing is at this address."),
+    ],
+)
+def test_what_is_not_there_is_answered_with_help(client: Client, run: Run, address: str, help_text: str) -> None:
+    response = client.get(address.format(run=run.pk))
+    assert response.status_code == 404
+    assert help_text in text_of(response.content.decode())
+    assert reverse("reports:run-list") in response.content.decode()
+
+
+def test_pages_only_answer_to_reading(client: Client, run: Run) -> None:
+    assert client.post(reverse("reports:run", args=[run.pk])).status_code == 405
+
+
+def test_what_tools_printed_cannot_become_markup(client: Client, run: Run) -> None:
+    measurement = run.boots.all()[0].measurements.all()[0]
+    measurement.command = "netperf </script><script>alert(1)</script>"
+    measurement.test = "x</script><script>alert(2)</script>"
+    measurement.save()
+    html = page(client, reverse("reports:run", args=[run.pk])) + page(client, comparison_address(run))
+    assert "<script>alert" not in html
+
+
+def test_the_policy_allows_no_inline_script(client: Client, run: Run) -> None:
+    response = client.get(reverse("reports:run", args=[run.pk]))
+    assert "'unsafe-inline'" not in response.headers["Content-Security-Policy"]
+    scripts = re.findall(r"<script([^>]*)>", response.content.decode())
+    assert scripts
+    assert all("src=" in attributes or 'type="application/json"' in attributes for attributes in scripts)
+    assert " style=" not in response.content.decode()
+
+
+@pytest.mark.parametrize(("samples", "boots"), [(10, 2), (40, 5)])
+def test_queries_do_not_depend_on_how_much_was_measured(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, samples: int, boots: int
+) -> None:
+    run = create_run(samples=samples, boots=boots)
+    with django_assert_num_queries(11):
+        client.get(reverse("reports:run", args=[run.pk]))
+    with django_assert_num_queries(4):
+        client.get(comparison_address(run))
+
+
+@pytest.mark.parametrize("runs", [1, 5])
+def test_queries_of_the_list_do_not_depend_on_the_number_of_runs(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
+) -> None:
+    for seed in range(runs):
+        create_run(tests=[DEMO_TESTS[0], BROKEN_TEST], seed=seed)
+    with django_assert_num_queries(5):
+        client.get("/")

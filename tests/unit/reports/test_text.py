@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from __future__ import annotations
+
+import pytest
+
+from perfweb.reports.text import run_text
+from perfweb.runs.models import Run
+from tests.factories import DEMO_TESTS, create_queued_run
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_text_has_a_sentence_and_a_line_for_each_test(run: Run) -> None:
+    text = run_text(run)
+    assert f"Run {run.pk}: Direct against deferred dispatch (done)" in text
+    assert "direct against deferred, 95 % confidence: 5 faster, 1 not enough data" in text
+    for test in DEMO_TESTS:
+        assert sum(line.startswith(test + " ") for line in text.splitlines()) == 1
+
+
+def test_a_run_without_results_says_so() -> None:
+    run = create_queued_run()
+    run.variants.create(name="a", position=0, target="linux")
+    run.variants.create(name="b", position=1, target="linux")
+    assert "No test has been measured." in run_text(run)
