@@ -59,6 +59,7 @@ struct LOCKABLE("rwlock") rwlock {
 	atomic_uptr	 rw_owner;	/* [a] 0, readers << 1 | 1, or writer */
 	atomic_u32	 rw_writers;	/* [a] writers waiting */
 	atomic_u32	 rw_seq;	/* [a] word that waiters park on */
+	atomic_u32	 rw_parked;	/* [a] threads that may be parked */
 	uint8_t		 rw_class;	/* [I] */
 };
 

@@ -39,6 +39,11 @@ nsec_t	 mach_uptime(void);
 void	 mach_walltime(struct timespec *);
 void	 mach_random(void *buf, size_t len);
 
+/* The console: standard error. */
+void	 mach_console(const char *text, size_t len);
+/* A whole small file; its length, at most size, or -errno. */
+ssize_t	 mach_readfile(const char *path, char *buf, size_t size);
+
 /*
  * CPUs.  mach_cpus_set() names the host CPUs on which the stack's own
  * threads may run ("0-1,3"; error EINVAL or ENODEV); the stack numbers

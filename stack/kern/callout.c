@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Callouts: a timing wheel and the clock thread.
+ *
+ * A callout hangs in the slot of the tick at which it is due; a callout of a
+ * later turn of the wheel stays in its slot until then (Varghese and Lauck
+ * 1987, scheme 6).  The clock thread runs handlers without the lock, one
+ * after the other, and sleeps while nothing is due.
+ */
+#include "kern/callout.h"
+
+#include <errno.h>
+
+#include "kern/kern_private.h"
+#include "kern/synch.h"
+#include "kern/thread.h"
+
+#define	WHEEL_SIZE	1024
+#define	TICK		NSEC_PER_MSEC
+
+static struct {
+	struct mtx	 lock;			/* [c] */
+	struct callout	*wheel[WHEEL_SIZE];	/* [c] */
+	uint64_t	 tick;			/* [c] next tick to look at */
+	unsigned	 pending;		/* [c] callouts in the wheel */
+	uint64_t	 wake_tick;		/* [c] thread sleeps until */
+	struct callout	*running;		/* [c] */
+	struct thread	*thread;		/* [I] */
+	bool		 stop;			/* [c] */
+} clk;
+
+static struct callout **
+slot_of(uint64_t tick)
+{
+	return (&clk.wheel[tick % WHEEL_SIZE]);
+}
+
+static uint64_t
+due_tick(const struct callout *c)
+{
+	return ((c->c_when + TICK - 1) / TICK);
+}
+
+static void
+wheel_insert(struct callout *c)
+{
+	uint64_t tick = due_tick(c);
+	struct callout **head;
+
+	/* The tick may have been looked at already: then the next one. */
+	head = slot_of(tick < clk.tick ? clk.tick : tick);
+	c->c_next = *head;
+	if (c->c_next != NULL)
+		c->c_next->c_prev = &c->c_next;
+	c->c_prev = head;
+	*head = c;
+	c->c_pending = true;
+	clk.pending++;
+}
+
+static void
+wheel_remove(struct callout *c)
+{
+	KASSERT(c->c_pending && clk.pending > 0,
+	    ("wheel_remove: %u pending", clk.pending));
+	*c->c_prev = c->c_next;
+	if (c->c_next != NULL)
+		c->c_next->c_prev = c->c_prev;
+	c->c_pending = false;
+	clk.pending--;
+}
+
+void
+callout_init(struct callout *c)
+{
+	*c = (struct callout){ 0 };
+}
+
+bool
+callout_reset(struct callout *c, nsec_t delay, callout_fn *fn, void *arg)
+{
+	bool was;
+
+	mtx_lock(&clk.lock);
+	was = c->c_pending;
+	if (was)
+		wheel_remove(c);
+	c->c_when = mach_uptime() + delay;
+	c->c_fn = fn;
+	c->c_arg = arg;
+	wheel_insert(c);
+	if (due_tick(c) < clk.wake_tick) {
+		clk.wake_tick = 0;	/* once is enough */
+		wakeup(&clk);
+	}
+	mtx_unlock(&clk.lock);
+	return (was);
+}
+
+bool
+callout_stop(struct callout *c)
+{
+	bool was;
+
+	mtx_lock(&clk.lock);
+	was = c->c_pending;
+	if (was)
+		wheel_remove(c);
+	mtx_unlock(&clk.lock);
+	return (was);
+}
+
+bool
+callout_pending(struct callout *c)
+{
+	bool is;
+
+	mtx_lock(&clk.lock);
+	is = c->c_pending;
+	mtx_unlock(&clk.lock);
+	return (is);
+}
+
+bool
+callout_drain(struct callout *c)
+{
+	bool was = callout_stop(c);
+
+	mtx_lock(&clk.lock);
+	KASSERT(clk.running != c || clk.thread != curthread,
+	    ("callout_drain: a handler drains itself"));
+	while (clk.running == c)
+		msleep(&clk.running, &clk.lock, 0, "codrain", NSEC_FOREVER);
+	mtx_unlock(&clk.lock);
+	return (was);
+}
+
+/* Runs one due callout of a slot; false if there is none. */
+static bool
+run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock)
+{
+	struct callout *c;
+	callout_fn *fn;
+	void *arg;
+
+	for (c = *slot_of(slot_tick); c != NULL; c = c->c_next)
+		if (c->c_when <= now)
+			break;
+	if (c == NULL)
+		return (false);
+	wheel_remove(c);
+	fn = c->c_fn;
+	arg = c->c_arg;
+	clk.running = c;
+	mtx_unlock(&clk.lock);
+	giant_enter();
+	fn(arg);
+	giant_exit();
+	mtx_lock(&clk.lock);
+	clk.running = NULL;
+	wakeup(&clk.running);
+	return (true);
+}
+
+/* The first tick from now on that has a callout in its slot. */
+static uint64_t
+next_tick(void) REQUIRES(clk.lock)
+{
+	uint64_t best = UINT64_MAX;
+
+	if (clk.pending == 0)
+		return (UINT64_MAX);
+	for (uint64_t t = clk.tick; t < clk.tick + WHEEL_SIZE; t++)
+		for (struct callout *c = *slot_of(t); c != NULL; c = c->c_next) {
+			uint64_t due = due_tick(c) > t ? due_tick(c) : t;
+
+			if (due == t)
+				return (t);
+			if (due < best)
+				best = due;
+		}
+	return (best);
+}
+
+static void
+clock_main(void *arg)
+{
+	(void)arg;
+	mtx_lock(&clk.lock);
+	while (!clk.stop) {
+		nsec_t now = mach_uptime();
+		uint64_t tick = now / TICK, next;
+
+		/* One turn shows every slot. */
+		if (tick >= clk.tick + WHEEL_SIZE)
+			clk.tick = tick - WHEEL_SIZE + 1;
+		for (; clk.tick <= tick && !clk.stop; clk.tick++)
+			while (run_one(clk.tick, now))
+				continue;
+		if (clk.stop)
+			break;
+		next = next_tick();
+		clk.wake_tick = next;
+		now = mach_uptime();
+		if (next == UINT64_MAX)
+			msleep(&clk, &clk.lock, 0, "clock", NSEC_FOREVER);
+		else if (next * TICK > now)
+			msleep(&clk, &clk.lock, 0, "clock", next * TICK - now);
+		clk.wake_tick = 0;
+	}
+	mtx_unlock(&clk.lock);
+}
+
+void
+callout_subsys_init(void)
+{
+	mtx_init(&clk.lock, LC_CALLOUT);
+}
+
+int
+callout_start(void)
+{
+	return (kthread_create("swi: clock", MACH_CPU_ANY, clock_main, NULL,
+	    &clk.thread));
+}
+
+void
+callout_shutdown(void)
+{
+	if (clk.thread == NULL)
+		return;
+	mtx_lock(&clk.lock);
+	clk.stop = true;
+	wakeup(&clk);
+	mtx_unlock(&clk.lock);
+	kthread_join(clk.thread);
+	clk.thread = NULL;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Boot and shutdown of the stack: the order in which subsystems start.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kern/ctl.h"
+#include "kern/kern_private.h"
+#include "kern/mbuf_private.h"
+#include "kern/socketvar.h"
+#include "kern/sysctl.h"
+#include "net/if_private.h"
+#include "netinet/ip_private.h"
+
+static char machine_cpus[128];
+
+/* Validated by the machine when the boot comes to it. */
+static const struct sysctl_oid machine_oids[] = {
+	{ .oid_name = "machine.cpus", .oid_type = CTL_STRING,
+	    .oid_flags = CTL_TUN, .oid_ptr = machine_cpus,
+	    .oid_max = sizeof(machine_cpus),
+	    .oid_descr = "CPUs the stack's threads may run on, as 0-1,3; "
+	    "empty: all" },
+};
+
+void
+machine_init(void)
+{
+	sysctl_register(machine_oids, nitems(machine_oids));
+}
+
+static int
+machine_start(void)
+{
+	int error;
+
+	if (machine_cpus[0] == '\0')
+		return (0);
+	error = mach_cpus_set(machine_cpus);
+	if (error != 0)
+		console("machine.cpus: '%s': %s", machine_cpus,
+		    error == ENODEV ? "this process may not run there" :
+		    "not a list of CPUs like 0-1,3");
+	return (error);
+}
+
+/* First half: registers tunables and handlers; cannot fail. */
+static void (*const subsystems[])(void) = {
+	sysctl_init, machine_init, giant_init, synch_init,
+	callout_subsys_init, mbuf_init, ctl_init, netisr_init, route_init,
+	if_init, if_config_init, loop_init, ether_init, arp_init, ip_init,
+	socket_init, tap_init,
+};
+
+/* Second half, when loader.conf has been read. */
+static const struct {
+	const char	*what;
+	int		(*start)(void);
+} starts[] = {
+	{ "machine", machine_start },
+	{ "clock", callout_start },
+	{ "netisr", netisr_start },
+	{ "interfaces", if_config_attach },
+	{ "routes", route_config_attach },
+	{ "control socket", ctl_start },
+};
+
+static void
+boot_value(const struct sysctl_oid *oid, const char *value, void *arg)
+{
+	(void)arg;
+	if ((oid->oid_flags & CTL_TUN) != 0)
+		console("%s=\"%s\"", oid->oid_name, value);
+}
+
+int
+stack_boot(const char *path)
+{
+	int error = 0;
+
+	if (booted)
+		return (EALREADY);
+	console("reference network stack, %u CPUs%s", mach_ncpus(),
+#ifdef INVARIANTS
+	    ", INVARIANTS");
+#else
+	    "");
+#endif
+	for (size_t i = 0; i < nitems(subsystems); i++)
+		subsystems[i]();
+	if (path != NULL)
+		error = loader_read(path);
+	for (size_t i = 0; i < nitems(starts) && error == 0; i++) {
+		error = starts[i].start();
+		if (error != 0)
+			console("boot stopped at: %s", starts[i].what);
+	}
+	if (error != 0)
+		return (error);
+	booted = true;
+	sysctl_foreach(boot_value, NULL);
+	console("up");
+	return (0);
+}
+
+void
+stack_shutdown(void)
+{
+	if (!booted)
+		return;
+	ctl_stop();
+	if_config_detach();
+	netisr_stop();
+	callout_shutdown();
+	console("down");
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of kern/ tell the boot (kern/init.c).
+ */
+#ifndef KERN_KERN_PRIVATE_H
+#define KERN_KERN_PRIVATE_H
+
+#include "kern/systm.h"
+
+void	 sysctl_init(void);
+void	 machine_init(void);	/* tunable machine.cpus */
+void	 giant_init(void);
+void	 synch_init(void);
+void	 callout_subsys_init(void);
+int	 callout_start(void);
+void	 callout_shutdown(void);
+/* Sets the tunables of a loader.conf; says what is wrong, with its line. */
+int	 loader_read(const char *path);
+/* The same from memory; name is for messages. */
+int	 loader_parse(const char *name, char *text);
+
+/* After the boot tunables cannot be set but those marked CTL_RUN. */
+extern bool	 booted;
+
+#endif /* KERN_KERN_PRIVATE_H */

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operations on chains of mbufs.
+ */
+#include "kern/mbuf.h"
+
+#include <string.h>
+
+/* Data in m may be written to: nobody else points into its storage. */
+static bool
+m_private(const struct mbuf *m)
+{
+	return (m->m_ext == NULL || atomic_load_acq_u32(&m->m_ext->me_refs) == 1);
+}
+
+static const char *
+m_start(const struct mbuf *m)
+{
+	return (m->m_ext != NULL ? m->m_ext->me_data : m->m_dat);
+}
+
+static uint32_t
+m_size(const struct mbuf *m)
+{
+	return (m->m_ext != NULL ? m->m_ext->me_size :
+	    (uint32_t)sizeof(m->m_dat));
+}
+
+uint32_t
+m_leadingspace(const struct mbuf *m)
+{
+	return (m_private(m) ? (uint32_t)(m->m_data - m_start(m)) : 0);
+}
+
+uint32_t
+m_trailingspace(const struct mbuf *m)
+{
+	return (m_private(m) ? m_size(m) -
+	    (uint32_t)(m->m_data - m_start(m)) - m->m_len : 0);
+}
+
+static void
+move_header(struct mbuf *to, struct mbuf *from)
+{
+	to->m_pkthdr = from->m_pkthdr;
+	to->m_flags = from->m_flags;
+	to->m_nextpkt = from->m_nextpkt;
+	from->m_nextpkt = NULL;
+}
+
+struct mbuf *
+m_prepend(struct mbuf *m, uint32_t len)
+{
+	struct mbuf *h;
+
+	if (m_leadingspace(m) >= len) {
+		m->m_data -= len;
+		m->m_len += len;
+	} else {
+		h = m_get();
+		KASSERT(len <= sizeof(h->m_dat), ("m_prepend: %u", len));
+		/* At the end, so that more headers fit in front. */
+		h->m_data += (sizeof(h->m_dat) - len) & ~7UL;
+		h->m_len = len;
+		move_header(h, m);
+		h->m_next = m;
+		m = h;
+	}
+	m->m_pkthdr.len += len;
+	return (m);
+}
+
+struct mbuf *
+m_pullup(struct mbuf *m, uint32_t len)
+{
+	struct mbuf *h;
+	uint32_t have = 0;
+
+	if (m->m_len >= len && m_private(m))
+		return (m);
+	if (m_length(m) < len) {
+		m_freem(m);
+		return (NULL);
+	}
+	h = m_gethdr(64);
+	KASSERT(len <= sizeof(h->m_dat) - 64, ("m_pullup: %u", len));
+	move_header(h, m);
+	while (have < len) {
+		uint32_t n = m->m_len < len - have ? m->m_len : len - have;
+
+		memcpy(h->m_data + have, m->m_data, n);
+		have += n;
+		m->m_data += n;
+		m->m_len -= n;
+		if (m->m_len == 0)
+			m = m_free(m);
+	}
+	h->m_len = len;
+	h->m_next = m;
+	return (h);
+}
+
+static void
+trim_head(struct mbuf *m, uint32_t len)
+{
+	for (; len > 0 && m != NULL; m = m->m_next) {
+		uint32_t n = m->m_len < len ? m->m_len : len;
+
+		m->m_data += n;
+		m->m_len -= n;
+		len -= n;
+	}
+}
+
+/* Keeps the first len bytes. */
+static void
+trim_tail(struct mbuf *m, uint32_t len)
+{
+	while (m->m_len < len) {
+		len -= m->m_len;
+		m = m->m_next;
+		KASSERT(m != NULL, ("trim_tail: chain shorter by %u", len));
+	}
+	m->m_len = len;
+	m_freem(m->m_next);
+	m->m_next = NULL;
+}
+
+void
+m_adj(struct mbuf *m, int64_t len)
+{
+	uint32_t total = m->m_pkthdr.len;
+	uint32_t n = (uint32_t)(len < 0 ? -len : len);
+
+	KASSERT(n <= total, ("m_adj: %lld of %u", (long long)len, total));
+	if (len >= 0)
+		trim_head(m, n);
+	else
+		trim_tail(m, total - n);
+	m->m_pkthdr.len = total - n;
+}
+
+/* A new mbuf for n bytes of m from off: shares storage, copies small data. */
+static struct mbuf *
+share(const struct mbuf *m, uint32_t off, uint32_t n)
+{
+	struct mbuf *s;
+
+	if (m->m_ext == NULL) {
+		s = m_gethdr(n + 64 <= sizeof(m->m_dat) ? 64 : 0);
+		memcpy(s->m_data, m->m_data + off, n);
+	} else {
+		s = m_get();
+		s->m_ext = m->m_ext;
+		atomic_fetchadd_u32(&s->m_ext->me_refs, 1);
+		s->m_data = m->m_data + off;
+	}
+	s->m_len = n;
+	return (s);
+}
+
+struct mbuf *
+m_copym(const struct mbuf *m, uint32_t off, uint32_t len)
+{
+	struct mbuf *head = NULL, **tail = &head;
+	const struct mbuf *first = m;
+	uint32_t left = len;
+
+	while (off > 0 && off >= m->m_len) {
+		off -= m->m_len;
+		m = m->m_next;
+		KASSERT(m != NULL, ("m_copym: offset beyond by %u", off));
+	}
+	for (; left > 0; m = m->m_next) {
+		uint32_t n;
+
+		KASSERT(m != NULL, ("m_copym: %u of %u missing", left, len));
+		n = m->m_len - off < left ? m->m_len - off : left;
+		if (n > 0) {
+			*tail = share(m, off, n);
+			tail = &(*tail)->m_next;
+		}
+		left -= n;
+		off = 0;
+	}
+	if (head == NULL)
+		head = m_get();
+	head->m_flags = first->m_flags;
+	head->m_pkthdr = first->m_pkthdr;
+	head->m_pkthdr.len = len;
+	return (head);
+}
+
+void
+m_copydata(const struct mbuf *m, uint32_t off, uint32_t len, void *buf)
+{
+	char *to = buf;
+
+	while (len > 0) {
+		uint32_t n;
+
+		KASSERT(m != NULL, ("m_copydata: %u bytes missing", len));
+		if (off >= m->m_len) {
+			off -= m->m_len;
+			m = m->m_next;
+			continue;
+		}
+		n = m->m_len - off < len ? m->m_len - off : len;
+		memcpy(to, m->m_data + off, n);
+		to += n;
+		len -= n;
+		off = 0;
+		m = m->m_next;
+	}
+}
+
+void
+m_cat(struct mbuf *m, struct mbuf *n)
+{
+	while (m->m_next != NULL)
+		m = m->m_next;
+	m->m_next = n;
+}
+
+uint32_t
+m_length(const struct mbuf *m)
+{
+	uint32_t len = 0;
+
+	for (; m != NULL; m = m->m_next)
+		len += m->m_len;
+	return (len);
+}
+
+struct mbuf *
+m_uiotombuf(const struct iovec *iov, int iovcnt, size_t skip, size_t len)
+{
+	struct mbuf *head = NULL, **tail = &head, *m = NULL;
+	size_t total = len;
+
+	while (len > 0) {
+		size_t n, room;
+
+		KASSERT(iovcnt > 0, ("m_uiotombuf: %zu bytes missing", len));
+		if (skip >= iov->iov_len) {
+			skip -= iov->iov_len;
+			iov++;
+			iovcnt--;
+			continue;
+		}
+		if (m == NULL || m_trailingspace(m) == 0) {
+			m = m_getcl(len > MCLBYTES ? MJUMBYTES : MCLBYTES);
+			*tail = m;
+			tail = &m->m_next;
+		}
+		n = iov->iov_len - skip < len ? iov->iov_len - skip : len;
+		room = m_trailingspace(m);
+		if (n > room)
+			n = room;
+		memcpy(m->m_data + m->m_len, (char *)iov->iov_base + skip, n);
+		m->m_len += (uint32_t)n;
+		skip += n;
+		len -= n;
+	}
+	if (head == NULL)
+		head = m_get();
+	head->m_pkthdr.len = (uint32_t)total;
+	return (head);
+}
+
+int
+m_toiov(const struct mbuf *m, struct iovec *iov, int max)
+{
+	int n = 0;
+
+	for (; m != NULL; m = m->m_next) {
+		if (m->m_len == 0)
+			continue;
+		if (n == max)
+			return (0);
+		iov[n].iov_base = m->m_data;
+		iov[n++].iov_len = m->m_len;
+	}
+	return (n);
+}
+
+void
+mbufq_init(struct mbufq *mq)
+{
+	mq->mq_head = NULL;
+	mq->mq_tail = &mq->mq_head;
+	mq->mq_len = 0;
+}
+
+void
+mbufq_enqueue(struct mbufq *mq, struct mbuf *m)
+{
+	KASSERT(m->m_nextpkt == NULL, ("mbufq_enqueue: packet is queued"));
+	*mq->mq_tail = m;
+	mq->mq_tail = &m->m_nextpkt;
+	mq->mq_len++;
+}
+
+struct mbuf *
+mbufq_dequeue(struct mbufq *mq)
+{
+	struct mbuf *m = mq->mq_head;
+
+	if (m == NULL)
+		return (NULL);
+	mq->mq_head = m->m_nextpkt;
+	if (mq->mq_head == NULL)
+		mq->mq_tail = &mq->mq_head;
+	mq->mq_len--;
+	m->m_nextpkt = NULL;
+	return (m);
+}
+
+void
+mbufq_drain(struct mbufq *mq)
+{
+	struct mbuf *m;
+
+	while ((m = mbufq_dequeue(mq)) != NULL)
+		m_freem(m);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Console, panic and memory.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kern/systm.h"
+
+#define	LINE_MAX_LEN	512
+
+/*
+ * One write a line, so that lines of several threads do not mix.  Straight to
+ * the descriptor: the program's stdio is not ours to buffer in.
+ */
+static void
+console_line(const char *prefix, const char *fmt, va_list ap)
+{
+	char line[LINE_MAX_LEN];
+	size_t len;
+	int n;
+
+	n = snprintf(line, sizeof(line), "%s", prefix);
+	len = (size_t)n;
+	n = vsnprintf(line + len, sizeof(line) - len - 1, fmt, ap);
+	if (n > 0)
+		len += (size_t)n;
+	if (len > sizeof(line) - 2)
+		len = sizeof(line) - 2;
+	line[len++] = '\n';
+	mach_console(line, len);
+}
+
+void
+console(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	console_line("stack: ", fmt, ap);
+	va_end(ap);
+}
+
+void
+panic(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	console_line("stack: panic: ", fmt, ap);
+	va_end(ap);
+	abort();
+}
+
+void *
+kmalloc(size_t size)
+{
+	void *p = calloc(1, size);
+
+	if (p == NULL)
+		panic("kmalloc: no memory for %zu bytes", size);
+	return (p);
+}
+
+void
+kfree(void *p)
+{
+	free(p);
+}

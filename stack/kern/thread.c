@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads of the stack, and application threads at first sight.
+ */
+#include "kern/thread.h"
+
+#include <stdio.h>
+
+#include "kern/mbuf_private.h"
+
+struct kthread_start {
+	struct thread	*ks_thread;
+	void		(*ks_fn)(void *);
+	void		*ks_arg;
+};
+
+static void
+thread_free(struct thread *td)
+{
+	KASSERT(td->td_locks == 0, ("thread_free: %s holds %u locks",
+	    td->td_name, td->td_locks));
+	mbuf_cache_free(td->td_mcache);
+	kfree(td);
+}
+
+/* A thread of the stack's own is freed by kthread_join(). */
+static void
+thread_exit(struct thread *td)
+{
+	mbuf_cache_free(td->td_mcache);
+	td->td_mcache = NULL;
+	if (!td->td_kernel)
+		thread_free(td);
+}
+
+static struct thread *
+thread_new(const char *name)
+{
+	struct thread *td = kmalloc(sizeof(*td));
+
+	snprintf(td->td_name, sizeof(td->td_name), "%s", name);
+	return (td);
+}
+
+struct thread *
+thread_self(void)
+{
+	struct thread *td = mach_thread_self();
+
+	if (__builtin_expect(td == NULL, 0)) {
+		td = thread_new("application");
+		mach_thread_attach(td, thread_exit);
+	}
+	return (td);
+}
+
+static void
+kthread_main(void *arg)
+{
+	struct kthread_start ks = *(struct kthread_start *)arg;
+
+	kfree(arg);
+	mach_thread_attach(ks.ks_thread, thread_exit);
+	ks.ks_fn(ks.ks_arg);
+}
+
+int
+kthread_create(const char *name, int cpu, void (*fn)(void *), void *arg,
+    struct thread **tdp)
+{
+	struct kthread_start *ks = kmalloc(sizeof(*ks));
+	struct thread *td = thread_new(name);
+	int error;
+
+	td->td_kernel = true;
+	*ks = (struct kthread_start){ td, fn, arg };
+	*tdp = td;
+	error = mach_thread_create(name, cpu, kthread_main, ks,
+	    &td->td_machine);
+	if (error != 0) {
+		kfree(ks);
+		kfree(td);
+		*tdp = NULL;
+	}
+	return (error);
+}
+
+void
+kthread_join(struct thread *td)
+{
+	mach_thread_join(td->td_machine);
+	thread_free(td);
+}

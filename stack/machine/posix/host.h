@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls that go to the host's kernel directly.  Under LD_PRELOAD the C
+ * library's names (read, poll, close, ...) are the stack's own.
+ */
+#ifndef MACHINE_POSIX_HOST_H
+#define MACHINE_POSIX_HOST_H
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define	KERNEL_SIGSET	8L	/* bytes of the kernel's sigset_t */
+
+static inline long
+host_close(int fd)
+{
+	return (syscall(SYS_close, fd));
+}
+
+static inline ssize_t
+host_readv(int fd, const struct iovec *iov, int n)
+{
+	long len = syscall(SYS_readv, fd, iov, n);
+
+	return (len >= 0 ? len : -errno);
+}
+
+static inline ssize_t
+host_writev(int fd, const struct iovec *iov, int n)
+{
+	long len = syscall(SYS_writev, fd, iov, n);
+
+	return (len >= 0 ? len : -errno);
+}
+
+/* A timeout of NULL waits for ever.  -1 with errno, as ppoll(2). */
+static inline int
+host_poll(struct pollfd *fds, unsigned n, const struct timespec *timeout)
+{
+	struct timespec ts = { 0 };
+
+	if (timeout != NULL)
+		ts = *timeout;	/* the system call writes the rest back */
+	return ((int)syscall(SYS_ppoll, fds, (long)n,
+	    timeout != NULL ? &ts : NULL, NULL, KERNEL_SIGSET));
+}
+
+#endif /* MACHINE_POSIX_HOST_H */
