@@ -1,20 +1,42 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Follows the events of a run that is not over: moves the progress bar, says what is being done, and loads the page anew
-// when the state changes. The browser's EventSource resumes by itself with Last-Event-ID after a broken connection.
+// Follows the events of a run that is not over (perfweb/runs/progress.py lists them): moves the bar, says what is being
+// done, lists what has been measured, and loads the page anew at the end. A page that is opened late gets all
+// events from the first; after a broken connection the browser's EventSource goes on where it stopped.
 "use strict";
 
 (() => {
+  const LONGEST_LIST = 8;
   const box = document.querySelector("[data-events]");
   const bar = box.querySelector("progress");
-  const text = box.querySelector("[data-progress-text]");
+  const [text, left, list] = ["doing", "left", "measured"].map((name) => box.querySelector(`[data-${name}]`));
+  const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
+
+  const handlers = {
+    state(event) {
+      text.textContent = event.reason ? `${event.state}: ${event.reason}` : event.state;
+    },
+    boot(event) {
+      text.textContent = `boot ${event.position + 1} of ${event.boots}: ${event.variant}, ${event.topology}, ${event.server}`;
+    },
+    measurement(event) {
+      const item = document.createElement("li");
+      const result = event.state === "ok" ? `${number.format(event.mean)} ${event.unit}` : `${event.state}: ${event.reason}`;
+      item.textContent = `${event.test} on ${event.variant}: ${result}`;
+      list.prepend(item);
+      while (list.children.length > LONGEST_LIST) list.lastChild.remove();
+    },
+    eta(event) {
+      bar.value = event.fraction;
+      left.textContent = event.seconds >= 60 ? `about ${Math.round(event.seconds / 60)} min left` : `about ${event.seconds} s left`;
+    },
+    over() {
+      events.close();
+      location.reload();
+    },
+  };
+
   const events = new EventSource(box.dataset.events);
-
-  function onEvent(message) {
-    const event = JSON.parse(message.data);
-    if (event.fraction !== undefined) bar.value = event.fraction;
-    if (event.text !== undefined) text.textContent = event.text;
+  for (const [name, handle] of Object.entries(handlers)) {
+    events.addEventListener(name, (message) => handle(JSON.parse(message.data)));
   }
-
-  events.addEventListener("message", onEvent);
-  events.addEventListener("state", () => location.reload());
 })();

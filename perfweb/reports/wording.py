@@ -20,7 +20,7 @@ def verdict_words(result: Comparison) -> str:
     """Return the verdict, and with one that decides nothing what it would have taken."""
     if result.verdict is Verdict.NO_DIFFERENCE_PROVEN:
         seen = percent(result.detectable_percent)
-        return f"{result.verdict} (one of {seen} would have been seen, 4 times in 5)"
+        return f"{result.verdict} ({seen} would show in 4 runs of 5)"
     if result.verdict is Verdict.NOT_ENOUGH_DATA:
         counts = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
         return f"{result.verdict} ({counts} samples; it takes {MINIMUM_SAMPLES} each)"

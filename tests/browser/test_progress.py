@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page of a run that is not over, served as in production: an ASGI server and real Redis Streams."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+import redis
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from perfweb.runs import progress
+from perfweb.runs.models import Run, RunState
+from tests.factories import create_queued_run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def asgi_server() -> Iterator[str]:
+    """The address of uvicorn with the test's database, on a free port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        command = [sys.executable, "-m", "uvicorn", "perfweb.asgi:application", "--log-level", "warning", "--fd"]
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
+            "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
+        }
+        server = subprocess.Popen(
+            [*command, str(listener.fileno())], cwd=settings.BASE_DIR, env=environment, pass_fds=[listener.fileno()]
+        )
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.terminate()
+            try:
+                server.wait(timeout=5)
+            except subprocess.TimeoutExpired:  # a browser still held a stream of events
+                server.kill()
+                server.wait()
+
+
+@pytest.fixture
+def running_run() -> Run:
+    run = create_queued_run(state=RunState.RUNNING)
+    redis.Redis.from_url(settings.REDIS_URL).delete(f"run:{run.pk}")  # of a run of an earlier database
+    return run
+
+
+def test_the_bar_moves_and_the_end_loads_the_results(page: Page, asgi_server: str, running_run: Run) -> None:
+    number = running_run.pk
+    progress.publish(number, "boot", position=2, boots=12, variant="direct", topology="host-host", server="netserver")
+    page.goto(f"{asgi_server}/runs/{number}/")
+    expect(page.get_by_role("status")).to_contain_text("boot 3 of 12: direct, host-host, netserver")
+
+    progress.publish(number, "eta", seconds=150, fraction=0.25)
+    expect(page.get_by_role("progressbar")).to_have_js_property("value", 0.25)
+    expect(page.get_by_role("status")).to_contain_text("about 3 min left")
+
+    progress.publish(
+        number, "measurement", test="tcp.rr/host-host/ipv4", variant="direct", state="ok", mean=41884.2,
+        unit="transactions/s", reason="",
+    )  # fmt: skip
+    expect(page.get_by_text("tcp.rr/host-host/ipv4 on direct: 41,884 transactions/s")).to_be_visible()
+
+    Run.objects.filter(pk=number).update(state=RunState.DONE, ended=timezone.now())
+    progress.publish(number, "state", state="done", reason="")
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+    expect(page.locator(".state")).to_have_text("done")
