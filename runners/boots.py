@@ -93,6 +93,7 @@ class _Booted:
             test.measure, self._server().data_addresses[0], self.bench.plan.seconds, self.request.prefix
         )
         count = planned.discard + planned.samples
+        progress.publish(self.boot.run_id, "measuring", test=test.name, variant=self.boot.variant.name)
         try:
             result, reason = self.bench.plays.measure(self.request, argv, count, self.bench.plan.timeout), ""
         except PlayCancelledError:

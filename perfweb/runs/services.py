@@ -99,6 +99,8 @@ def enqueue(number: int) -> None:
 
 def dispatch() -> None:
     """Tells the workers of the oldest queued run of each free testbed."""
-    waiting = Run.objects.filter(state=RunState.QUEUED).exclude(testbed__leases__in=Lease.objects.filter(released=None))
-    for number in waiting.order_by("testbed", "number").distinct("testbed").values_list("number", flat=True):
+    waiting = Run.objects.filter(state=RunState.QUEUED).exclude(
+        testbed__leases__in=Lease.objects.filter(released__isnull=True)
+    )
+    for number in waiting.order_by("testbed_id", "number").distinct("testbed_id").values_list("number", flat=True):
         enqueue(number)

@@ -13,12 +13,6 @@ from perfweb.runs.planfile import PlanError
 PLANS = Path(services.__file__).parent / "plans"
 
 
-def plan_path(name: str) -> Path:
-    """A file, or the name of a plan that is shipped."""
-    path = Path(name)
-    return path if path.exists() else PLANS / f"{name}.yaml"
-
-
 class Command(BaseCommand):
     help = "Queues a run of a plan: a YAML file, or the name of one of perfweb/runs/plans."
 
@@ -27,7 +21,9 @@ class Command(BaseCommand):
         parser.add_argument("--testbed", default="demo", help="name of a registered testbed (default: demo)")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        path = plan_path(options["plan"])
+        path = Path(options["plan"])
+        if not path.exists():
+            path = PLANS / f"{options['plan']}.yaml"
         try:
             run = services.submit(path.read_text(encoding="utf-8"), options["testbed"])
         except PlanError as error:
