@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Registering testbeds, and leasing them to one holder at a time."""
 
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -8,13 +9,15 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from perfweb.lab.inventory import read_inventory
+from perfweb.lab.inventory import InventoryError, read_inventory
 from perfweb.lab.models import Host, Lease, Testbed
 
 
 @transaction.atomic
 def register(name: str, inventory: Path) -> Testbed:
     """Makes or updates the testbed `name` from an Ansible inventory.  Raises InventoryError."""
+    if re.fullmatch(r"[A-Za-z0-9_-]{1,50}", name, re.ASCII) is None:
+        raise InventoryError(f"{name!r} is no name for a testbed: use 1 to 50 letters, digits, - and _")
     hosts = read_inventory(inventory)
     testbed, _ = Testbed.objects.update_or_create(name=name, defaults={"inventory": str(inventory.resolve())})
     for role, host in hosts.items():

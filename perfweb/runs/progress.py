@@ -4,8 +4,8 @@
 An event is a name and some values; its stream id is its identity, so that a reader who was away goes on where it
 stopped.  Progress is a convenience: what it tells is in the database, too, and a Redis that is away fails nothing.
 
-Events: `state` (state, reason); `eta` (seconds, fraction) when a boot begins; `boot` (position, boots, variant, topology,
-server); `measuring` (test, variant) before and `measurement` (test, variant, state, mean, unit, reason) after.
+Events: `state` (state, reason); `eta` (seconds, fraction) and `boot` (position, boots, variant, topology, server) when
+a boot begins; `measuring` (test, variant) before and `measurement` (test, variant, state, mean, unit, reason) after.
 """
 
 import json

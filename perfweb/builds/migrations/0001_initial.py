@@ -5,30 +5,58 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Build',
+            name="Build",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(help_text='perfweb.builds.services.build_key', max_length=32, unique=True)),
-                ('source_sha256', models.CharField(max_length=64)),
-                ('revision', models.CharField(blank=True, help_text='`git describe` of the sources, if known', max_length=80)),
-                ('options', models.JSONField(default=list, help_text='meson options, in order')),
-                ('state', models.CharField(choices=[('pending', 'pending'), ('ready', 'ready'), ('failed', 'failed')], default='pending', max_length=8)),
-                ('prefix', models.TextField(blank=True, help_text='where it is installed on the device under test')),
-                ('log', models.TextField(blank=True)),
-                ('seconds', models.FloatField(blank=True, help_text='how long building took; empty if not yet built', null=True)),
-                ('created', models.DateTimeField(auto_now_add=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.CharField(help_text="perfweb.builds.services.build_key", max_length=32, unique=True)),
+                ("source_sha256", models.CharField(max_length=64)),
+                (
+                    "revision",
+                    models.CharField(blank=True, help_text="`git describe` of the sources, if known", max_length=80),
+                ),
+                ("options", models.JSONField(default=list, help_text="meson options, in order")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("pending", "pending"), ("ready", "ready"), ("failed", "failed")],
+                        default="pending",
+                        max_length=8,
+                    ),
+                ),
+                ("prefix", models.TextField(blank=True, help_text="where it is installed on the device under test")),
+                ("log", models.TextField(blank=True)),
+                (
+                    "seconds",
+                    models.FloatField(
+                        blank=True, help_text="how long building took; empty if not yet built", null=True
+                    ),
+                ),
+                ("created", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ['-created'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('key__regex', '^[0-9a-f]{32}$')), name='build_key_is_hash'), models.CheckConstraint(condition=models.Q(('state__in', ['pending', 'ready', 'failed'])), name='build_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'ready'), _negated=True), models.Q(('prefix', ''), _negated=True), _connector='OR'), name='ready_build_has_prefix')],
+                "ordering": ["-created"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("key__regex", "^[0-9a-f]{32}$")), name="build_key_is_hash"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["pending", "ready", "failed"])), name="build_state_known"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "ready"), _negated=True),
+                            models.Q(("prefix", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="ready_build_has_prefix",
+                    ),
+                ],
             },
         ),
     ]

@@ -6,54 +6,94 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Testbed',
+            name="Testbed",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(unique=True)),
-                ('inventory', models.TextField(help_text='path of the Ansible inventory on the lab controller')),
-                ('created', models.DateTimeField(auto_now_add=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.SlugField(unique=True)),
+                ("inventory", models.TextField(help_text="path of the Ansible inventory on the lab controller")),
+                ("created", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='Lease',
+            name="Lease",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('holder', models.CharField(help_text="who holds it, for people: 'run 12'", max_length=64)),
-                ('taken', models.DateTimeField(auto_now_add=True)),
-                ('expires', models.DateTimeField()),
-                ('worker', models.CharField(blank=True, help_text='the Celery worker that works for the holder', max_length=255)),
-                ('recalled', models.BooleanField(default=False, help_text='the holder shall clean up and give the testbed back')),
-                ('released', models.DateTimeField(blank=True, null=True)),
-                ('testbed', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='leases', to='lab.testbed')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("holder", models.CharField(help_text="who holds it, for people: 'run 12'", max_length=64)),
+                ("taken", models.DateTimeField(auto_now_add=True)),
+                ("expires", models.DateTimeField()),
+                (
+                    "worker",
+                    models.CharField(
+                        blank=True, help_text="the Celery worker that works for the holder", max_length=255
+                    ),
+                ),
+                (
+                    "recalled",
+                    models.BooleanField(default=False, help_text="the holder shall clean up and give the testbed back"),
+                ),
+                ("released", models.DateTimeField(blank=True, null=True)),
+                (
+                    "testbed",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="leases", to="lab.testbed"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-taken'],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('released__isnull', True)), fields=('testbed',), name='one_lease_per_testbed')],
+                "ordering": ["-taken"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("released__isnull", True)),
+                        fields=("testbed",),
+                        name="one_lease_per_testbed",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Host',
+            name="Host",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('role', models.CharField(choices=[('left', 'left (runs the client)'), ('dut', 'device under test'), ('right', 'right (behind the router)')], max_length=8)),
-                ('name', models.CharField(max_length=253)),
-                ('address', models.CharField(help_text='management address, by which Ansible reaches it', max_length=253)),
-                ('testbed', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='hosts', to='lab.testbed')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[
+                            ("left", "left (runs the client)"),
+                            ("dut", "device under test"),
+                            ("right", "right (behind the router)"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("name", models.CharField(max_length=253)),
+                (
+                    "address",
+                    models.CharField(help_text="management address, by which Ansible reaches it", max_length=253),
+                ),
+                (
+                    "testbed",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="hosts", to="lab.testbed"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['testbed', 'role'],
-                'constraints': [models.UniqueConstraint(fields=('testbed', 'role'), name='one_host_per_role'), models.CheckConstraint(condition=models.Q(('role__in', ['left', 'dut', 'right'])), name='host_role_known')],
+                "ordering": ["testbed", "role"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("testbed", "role"), name="one_host_per_role"),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ["left", "dut", "right"])), name="host_role_known"
+                    ),
+                ],
             },
         ),
     ]

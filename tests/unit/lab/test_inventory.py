@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reading testbeds out of Ansible inventories, with Ansible."""
+
+from pathlib import Path
+
+import pytest
+
+from perfweb.lab import services
+from perfweb.lab.inventory import InventoryError, read_inventory
+from perfweb.lab.models import Host
+
+GOOD = """\
+all:
+  vars: {cpus: [0]}
+  children:
+    left: {hosts: {l: {ansible_host: 192.0.2.1, data_links: [{interface: a, address: 198.51.100.1/24}]}}}
+    dut:
+      hosts:
+        d:
+          cpus: [1, 2]
+          data_links: [{interface: a, address: 198.51.100.2/24}, {interface: b, address: 203.0.113.2/24}]
+    right: {hosts: {r: {data_links: [{interface: a, address: 203.0.113.3/24}]}}}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "inventory.yml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_hosts_with_their_own_and_common_variables(tmp_path: Path) -> None:
+    hosts = read_inventory(written(tmp_path, GOOD))
+    assert hosts["left"].address == "192.0.2.1"
+    assert hosts["left"].cpus == "0"
+    assert hosts["dut"].cpus == "1,2"
+    assert hosts["dut"].data_addresses == ("198.51.100.2", "203.0.113.2")
+    assert (hosts["right"].name, hosts["right"].address) == ("r", "r")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "group 'left' has 0 hosts"),
+        (GOOD.replace("left: {", "lft: {"), "group 'left' has 0 hosts"),
+        (GOOD.replace("l: {", "x: {}, l: {"), "group 'left' has 2 hosts"),
+        (GOOD.replace(", {interface: b, address: 203.0.113.2/24}", ""), "host d needs data_links with 2 entries"),
+        (GOOD.replace("198.51.100.1/24", "elsewhere"), "host l has a bad address"),
+        (GOOD.replace("address: 198.51.100.1/24", "adress: 1"), "host l has a bad address"),
+    ],
+)
+def test_what_is_missing_is_said(tmp_path: Path, text: str, problem: str) -> None:
+    with pytest.raises(InventoryError, match=problem):
+        read_inventory(written(tmp_path, text))
+
+
+def test_no_inventory(tmp_path: Path) -> None:
+    with pytest.raises(InventoryError, match="no such inventory"):
+        read_inventory(tmp_path / "missing.yml")
+
+
+@pytest.mark.django_db
+def test_registering_again_updates(tmp_path: Path) -> None:
+    services.register("bench", written(tmp_path, GOOD))
+    services.register("bench", written(tmp_path, GOOD.replace("192.0.2.1", "192.0.2.9")))
+    assert Host.objects.count() == 3
+    assert Host.objects.get(role="left").address == "192.0.2.9"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", ["", "two words", "../up", "a" * 51])
+def test_name_of_a_testbed_is_checked(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InventoryError, match="is no name for a testbed"):
+        services.register(name, written(tmp_path, GOOD))

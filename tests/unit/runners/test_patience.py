@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Waiting for a database: long enough, but not for ever, and not for errors of our own."""
+
+import pytest
+from django.db import IntegrityError, OperationalError
+from pytest_django import Settings
+
+from runners.patience import DatabaseGoneError, patiently
+
+
+def failing(times: int, error: Exception) -> list[Exception]:
+    return [error] * times
+
+
+def test_comes_back(settings: Settings) -> None:
+    settings.DATABASE_PATIENCE = 5
+    errors = failing(2, OperationalError("the server is starting up"))
+
+    def action() -> str:
+        if errors:
+            raise errors.pop()
+        return "done"
+
+    assert patiently(action) == "done"
+
+
+def test_gives_up_in_time(settings: Settings) -> None:
+    settings.DATABASE_PATIENCE = 0.5
+    calls = []
+
+    def action() -> None:
+        calls.append(1)
+        raise OperationalError("no such socket")
+
+    with pytest.raises(DatabaseGoneError, match="no such socket"):
+        patiently(action)
+    assert len(calls) >= 2
+
+
+def test_mistakes_are_not_repeated() -> None:
+    calls = []
+
+    def action() -> None:
+        calls.append(1)
+        raise IntegrityError("twice")
+
+    with pytest.raises(IntegrityError):
+        patiently(action)
+    assert len(calls) == 1

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a tool delivered, as rows; what it did not, as a failed measurement with the tool's output kept."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from perfweb.runs.models import Artefact, Boot, BootState, Measurement, MeasurementState, Sample
+from runners import record, recovery, spool
+from runners.planner import PlannedBoot
+from tests.factories import create_queued_run, create_variants
+
+pytestmark = pytest.mark.django_db
+
+TEST = "tcp.rr/host-host/ipv4"
+GOOD = "THROUGHPUT=5000\nTHROUGHPUT_UNITS=Trans/s\nP99_LATENCY=120\n"
+
+
+@pytest.fixture
+def boot() -> Boot:
+    run = create_queued_run()
+    return record.boot_started(run, create_variants(run)[0], PlannedBoot(0, "deferred", "host-host", "netserver", ()))
+
+
+def output(stdout: str = GOOD, **changes: object) -> dict[str, Any]:
+    usual = {"rc": 0, "stdout": stdout, "stderr": "", "started": 1.8e9, "seconds": 1.01, "timed_out": False}
+    return usual | changes
+
+
+def measured(boot: Boot, *outputs: dict[str, Any], reason: str = "") -> dict[str, Any]:
+    result = {"argv": ["netperf", "-H", "10.0.0.2"], "samples": list(outputs)}
+    return record.document(boot, TEST, 1, result, {"client": "0", "server": "1"}, reason)
+
+
+def test_samples_command_pinning_and_output(boot: Boot) -> None:
+    made = record.measurement(measured(boot, output(), output(GOOD.replace("5000", "5100"))))
+    assert (made.state, made.reason) == (MeasurementState.OK, "")
+    assert made.command == "netperf -H 10.0.0.2"
+    assert made.pinning == {"client": "0", "server": "1"}
+    primary = Sample.objects.filter(measurement=made).primary()
+    assert [(sample.value, sample.discarded) for sample in primary] == [(5000.0, True), (5100.0, False)]
+    assert made.samples.filter(metric="latency.p99").count() == 2
+    kept = bytes(made.artefacts.get().content).decode()
+    assert kept.startswith("== sample 0: 2027-01-15T08:00:00.000+00:00, 1.010 s, status 0\n")
+    assert "THROUGHPUT=5100" in kept
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (output("", rc=1, stderr="connect: refused\n"), "netperf ended with status 1: connect: refused"),
+        (output("", rc=-9, timed_out=True), "netperf did not end in time"),
+        (output("THROUGHPUT=0\nTHROUGHPUT_UNITS=Trans/s\n"), "THROUGHPUT is 0, which cannot be measured"),
+        (output(""), "netperf printed no THROUGHPUT"),
+        (output("\0\udcff", rc=2), "netperf ended with status 2: ??"),
+    ],
+)
+def test_one_bad_sample_fails_the_measurement_and_is_never_a_zero(boot: Boot, bad: dict[str, Any], reason: str) -> None:
+    made = record.measurement(measured(boot, output(), bad, output()))
+    assert made.state == MeasurementState.FAILED
+    assert made.reason == f"1 of 3 samples failed; sample 1: {reason}"
+    assert [sample.index for sample in Sample.objects.filter(measurement=made).primary()] == [0, 2]
+    assert not Sample.objects.filter(measurement=made).counted().exists()
+    assert "== sample 1" in bytes(made.artefacts.get().content).decode()
+
+
+def test_play_that_failed_is_a_failed_measurement(boot: Boot) -> None:
+    made = record.measurement(measured(boot, reason="play measure failed: left: unreachable"))
+    assert (made.state, made.reason) == (MeasurementState.FAILED, "play measure failed: left: unreachable")
+    made = record.measurement(measured(boot))
+    assert Measurement.objects.count() == 1
+
+
+def test_nothing_measured_without_a_reason_is_still_a_failure(boot: Boot) -> None:
+    assert record.measurement(measured(boot)).reason == "nothing was measured"
+
+
+def test_spool_is_replayed_once(boot: Boot, settings: Settings, tmp_path: Path) -> None:
+    settings.PERFWEB_VAR = tmp_path
+    document = measured(boot, output())
+    spool.put(boot.run_id, document)
+    recovery.replay_spool(boot.run_id)
+    spool.put(boot.run_id, document)  # the worker died after the transaction, before it took the file away
+    recovery.replay_spool(boot.run_id)
+    assert Measurement.objects.count() == 1
+    assert list(spool.waiting(boot.run_id)) == []
+
+
+def test_boot_that_is_done_again_is_another_attempt(boot: Boot) -> None:
+    again = record.boot_started(boot.run, boot.variant, PlannedBoot(0, "deferred", "host-host", "netserver", ()))
+    assert (boot.attempt, again.attempt) == (1, 2)
+    assert record.boot_folder(boot) == "boots/000-deferred"
+    assert record.boot_folder(again) == "boots/000-deferred-2"
+
+
+def test_log_of_the_whole_boot_replaces_the_one_from_its_start(boot: Boot) -> None:
+    outcome = {"commands": {"stack": ["bootstack", "-c", "a b"]}, "boot_log": "stack: up\n", "loader_conf": 'a="1"\n'}
+    record.boot_up(boot, outcome, {"a": "1"})
+    assert boot.command == "bootstack -c 'a b'"
+    record.boot_ended(boot, BootState.CRASHED, "it ended by itself", "stack: up\npanic\n")
+    logs = Artefact.objects.filter(boot=boot, kind="boot-log")
+    assert [bytes(log.content) for log in logs] == [b"stack: up\npanic\n"]
+    assert Artefact.objects.filter(boot=boot, kind="tunables").count() == 2
+
+
+def test_huge_output_loses_its_middle_and_says_so(boot: Boot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "LONGEST_ARTEFACT", 10)
+    record.counters(boot, {"all": "a" * 6 + "b" * 10 + "c" * 6})
+    assert bytes(Artefact.objects.get().content) == b"aaaaa\n[12 bytes left out]\nccccc"

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Live progress through a real Redis, and as server-sent events."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import cast
+
+import pytest
+import redis
+from django.http import StreamingHttpResponse
+from django.test import AsyncClient
+from pytest_django import Settings
+
+from perfweb.runs import progress
+from perfweb.runs.models import Run, RunState
+from tests.factories import create_queued_run
+
+NUMBER = 2_000_000_001
+
+
+@pytest.fixture(autouse=True)
+def _clean_stream(settings: Settings) -> Iterator[None]:
+    client = redis.Redis.from_url(settings.REDIS_URL)
+    client.delete(f"run:{NUMBER}")
+    yield
+    client.delete(f"run:{NUMBER}")
+
+
+def test_events_come_back_in_order_and_from_where_one_was() -> None:
+    for share in (0.0, 0.5, 1.0):
+        progress.publish(NUMBER, "eta", seconds=3, fraction=share)
+    events = progress.progress_since(NUMBER)
+    assert [event.values["fraction"] for event in events] == [0.0, 0.5, 1.0]
+    assert progress.progress_since(NUMBER, events[0].id) == events[1:]
+    assert progress.progress_since(NUMBER, events[-1].id) == []
+
+
+def test_without_redis_nothing_fails(settings: Settings) -> None:
+    settings.REDIS_URL = "unix:///nowhere/redis.sock"
+    progress._client.cache_clear()
+    try:
+        progress.publish(NUMBER, "eta", seconds=3)
+        assert progress.progress_since(NUMBER) == []
+    finally:
+        progress._client.cache_clear()
+
+
+async def read(client: AsyncClient, number: int, last_id: str = "") -> str:
+    headers = {"Last-Event-ID": last_id} if last_id else {}
+    response = await client.get(f"/runs/{number}/events", headers=headers)
+    assert response.status_code == 200
+    assert response.headers["Content-Type"] == "text/event-stream"
+    parts = cast("AsyncIterator[bytes]", cast("StreamingHttpResponse", response).streaming_content)
+    return b"".join([part async for part in parts]).decode()
+
+
+async def finished_run() -> Run:
+    run = await Run.objects.acreate(
+        number=NUMBER, plan=(await _template()).plan, testbed=(await _template()).testbed, state=RunState.DONE
+    )
+    progress.publish(NUMBER, "state", state="running", reason="")
+    progress.publish(NUMBER, "state", state="done", reason="")
+    return run
+
+
+async def _template() -> Run:
+    from asgiref.sync import sync_to_async
+
+    return await sync_to_async(create_queued_run)()
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_stream_of_a_finished_run_ends_by_itself(async_client: AsyncClient) -> None:
+    await finished_run()
+    text = await read(async_client, NUMBER)
+    assert text.startswith("retry: 3000\n\n")
+    assert text.count("event: state\n") == 2
+    assert text.endswith('event: over\ndata: {"state": "done"}\n\n')
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_last_event_id_is_honoured(async_client: AsyncClient) -> None:
+    await finished_run()
+    first, last = progress.progress_since(NUMBER)
+    text = await read(async_client, NUMBER, first.id)
+    assert first.id not in text
+    assert f"id: {last.id}\n" in text
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("number", "last_id", "status"), [(4711, "", 404), (4711, "x; y", 400)])
+async def test_bad_requests(async_client: AsyncClient, number: int, last_id: str, status: int) -> None:
+    headers = {"Last-Event-ID": last_id} if last_id else {}
+    assert (await async_client.get(f"/runs/{number}/events", headers=headers)).status_code == status
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_without_redis_the_stream_says_so_and_ends(async_client: AsyncClient, settings: Settings) -> None:
+    await finished_run()
+    settings.REDIS_URL = "unix:///nowhere/redis.sock"
+    assert "progress is not available now" in await read(async_client, NUMBER)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Submitting, cancelling, resuming."""
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from perfweb.runs import services, states
+from perfweb.runs.models import Plan, Run, RunState
+from perfweb.runs.planfile import PlanError
+from perfweb.runs.services import RunError
+from tests.factories import create_queued_run, create_testbed
+
+pytestmark = pytest.mark.django_db
+
+PLAN = """\
+name: two
+baseline: old
+variants:
+  - {name: old, target: stack, tunables: {net.isr.dispatch: deferred}}
+  - {name: new, target: stack, build: [-Dbuildtype=debug]}
+tests: [tcp.rr/host-host/ipv4]
+"""
+
+
+def test_submitted_run_has_its_variants_and_history() -> None:
+    create_testbed("bench")
+    run = services.submit(PLAN, "bench", requested_by="ann")
+    assert (run.state, run.requested_by, run.plan.text) == (RunState.QUEUED, "ann", PLAN)
+    old, new = run.variants.all()
+    assert (old.name, old.baseline, old.tunables) == ("old", True, {"net.isr.dispatch": "deferred"})
+    assert (new.name, new.baseline, new.build_options) == ("new", False, ["-Dbuildtype=debug"])
+    assert list(run.transitions.values_list("to_state", flat=True)) == ["queued"]
+
+
+def test_same_text_is_the_same_plan() -> None:
+    create_testbed("bench")
+    assert services.submit(PLAN, "bench").plan == services.submit(PLAN, "bench").plan
+    assert services.submit(PLAN + "# other\n", "bench").plan != Plan.objects.first()
+
+
+def test_bad_plan_or_testbed_makes_nothing() -> None:
+    create_testbed("bench")
+    with pytest.raises(PlanError, match="line 1"):
+        services.submit("name: [", "bench")
+    with pytest.raises(RunError, match="registered: bench"):
+        services.submit(PLAN, "bank")
+    assert not Plan.objects.exists()
+    assert not Run.objects.exists()
+
+
+def test_waiting_run_is_cancelled_at_once() -> None:
+    run = services.cancel(create_queued_run().number, by="ann")
+    assert (run.state, run.reason) == (RunState.CANCELLED, "cancelled by ann")
+
+
+def test_active_run_is_asked_to_end() -> None:
+    run = states.lease(create_queued_run().number)
+    run = services.cancel(run.number)
+    assert (run.state, run.cancel_requested) == (RunState.LEASED, True)
+
+
+@pytest.mark.parametrize("state", [RunState.DONE, RunState.FAILED, RunState.CANCELLED])
+def test_run_that_is_over_cannot_be_cancelled(state: RunState) -> None:
+    with pytest.raises(RunError, match=f"is {state} already"):
+        services.cancel(create_queued_run(state=state).number)
+
+
+@pytest.mark.parametrize("state", RunState)
+def test_only_interrupted_and_failed_runs_are_resumed(state: RunState) -> None:
+    run = create_queued_run(state=state)
+    if state in {RunState.INTERRUPTED, RunState.FAILED}:
+        assert services.resume(run.number).state == RunState.QUEUED
+    else:
+        with pytest.raises(RunError, match="only an interrupted or failed run"):
+            services.resume(run.number)
+
+
+def test_oldest_run_of_each_free_testbed_is_dispatched(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy, free = create_testbed("busy"), create_testbed("free")
+    states.lease(create_queued_run(busy).number)
+    create_queued_run(busy)
+    first = create_queued_run(free)
+    create_queued_run(free)
+    told: list[int] = []
+    monkeypatch.setattr(services, "enqueue", told.append)
+    services.dispatch()
+    assert told == [first.number]
+
+
+@pytest.mark.parametrize(
+    ("command", "problem"),
+    [
+        (["submit", "nothing-like-this"], "shipped plans: demo, linux-smoke"),
+        (["submit", "demo", "--testbed", "moon"], "there is no testbed 'moon'"),
+        (["cancel", "4711"], "there is no run 4711"),
+        (["resume", "4711"], "there is no run 4711"),
+        (["register_testbed", "moon", "--inventory", "/nowhere.yml"], "there is no such inventory"),
+    ],
+)
+def test_commands_say_what_to_do(command: list[str], problem: str) -> None:
+    with pytest.raises(CommandError, match=problem):
+        call_command(*command)
