@@ -5,5 +5,6 @@ from perfweb.settings.base import *
 
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "testserver"]
 SECRET_KEY = "only for tests"  # noqa: S105
+STATIC_ROOT = BASE_DIR / "static"  # served as it lies in the tree
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = True

@@ -6,6 +6,8 @@ from typing import cast
 
 import pytest
 import redis
+from asgiref.sync import sync_to_async
+from django.db import connections
 from django.http import StreamingHttpResponse
 from django.test import AsyncClient
 from pytest_django import Settings
@@ -44,6 +46,13 @@ def test_without_redis_nothing_fails(settings: Settings) -> None:
         progress._client.cache_clear()
 
 
+@pytest.fixture
+async def client() -> AsyncIterator[AsyncClient]:
+    """Closes the connections of the thread in which the views use the database, so that it can be removed."""
+    yield AsyncClient()
+    await sync_to_async(connections.close_all)()
+
+
 async def read(client: AsyncClient, number: int, last_id: str = "") -> str:
     headers = {"Last-Event-ID": last_id} if last_id else {}
     response = await client.get(f"/runs/{number}/events", headers=headers)
@@ -63,38 +72,36 @@ async def finished_run() -> Run:
 
 
 async def _template() -> Run:
-    from asgiref.sync import sync_to_async
-
     return await sync_to_async(create_queued_run)()
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_stream_of_a_finished_run_ends_by_itself(async_client: AsyncClient) -> None:
+async def test_stream_of_a_finished_run_ends_by_itself(client: AsyncClient) -> None:
     await finished_run()
-    text = await read(async_client, NUMBER)
+    text = await read(client, NUMBER)
     assert text.startswith("retry: 3000\n\n")
     assert text.count("event: state\n") == 2
     assert text.endswith('event: over\ndata: {"state": "done"}\n\n')
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_last_event_id_is_honoured(async_client: AsyncClient) -> None:
+async def test_last_event_id_is_honoured(client: AsyncClient) -> None:
     await finished_run()
     first, last = progress.progress_since(NUMBER)
-    text = await read(async_client, NUMBER, first.id)
+    text = await read(client, NUMBER, first.id)
     assert first.id not in text
     assert f"id: {last.id}\n" in text
 
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("number", "last_id", "status"), [(4711, "", 404), (4711, "x; y", 400)])
-async def test_bad_requests(async_client: AsyncClient, number: int, last_id: str, status: int) -> None:
+async def test_bad_requests(client: AsyncClient, number: int, last_id: str, status: int) -> None:
     headers = {"Last-Event-ID": last_id} if last_id else {}
-    assert (await async_client.get(f"/runs/{number}/events", headers=headers)).status_code == status
+    assert (await client.get(f"/runs/{number}/events", headers=headers)).status_code == status
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_without_redis_the_stream_says_so_and_ends(async_client: AsyncClient, settings: Settings) -> None:
+async def test_without_redis_the_stream_says_so_and_ends(client: AsyncClient, settings: Settings) -> None:
     await finished_run()
     settings.REDIS_URL = "unix:///nowhere/redis.sock"
-    assert "progress is not available now" in await read(async_client, NUMBER)
+    assert "progress is not available now" in await read(client, NUMBER)
