@@ -317,6 +317,16 @@ mbufq_dequeue(struct mbufq *mq)
 }
 
 void
+mbufq_take(struct mbufq *to, struct mbufq *from)
+{
+	mbufq_init(to);
+	if (from->mq_head != NULL) {
+		*to = *from;
+		mbufq_init(from);
+	}
+}
+
+void
 mbufq_drain(struct mbufq *mq)
 {
 	struct mbuf *m;

@@ -102,6 +102,7 @@ int	 m_toiov(const struct mbuf *, struct iovec *, int max);
 void	 mbufq_init(struct mbufq *);
 void	 mbufq_enqueue(struct mbufq *, struct mbuf *);
 struct mbuf *mbufq_dequeue(struct mbufq *);
+void	 mbufq_take(struct mbufq *to, struct mbufq *from);	/* moves all */
 void	 mbufq_drain(struct mbufq *);		/* frees all */
 
 /* Internet checksum of len bytes from off (RFC 1071), not complemented. */

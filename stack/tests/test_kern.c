@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks, Giant, sleep and wakeup, callouts: with several threads. */
+#include "tests/check.h"
+
+#include <errno.h>
+
+#include "kern/callout.h"
+#include "kern/kern_private.h"
+#include "kern/mbuf_private.h"
+#include "kern/synch.h"
+#include "kern/sysctl.h"
+#include "kern/thread.h"
+
+#define	NTHREADS	4
+#define	TURNS		20000
+
+static struct mtx lock;
+static struct rwlock rwl;
+static unsigned counter, other;
+
+static void
+run_threads(void (*fn)(void *))
+{
+	struct thread *td[NTHREADS];
+
+	for (int i = 0; i < NTHREADS; i++)
+		CHECK_EQ(kthread_create("test", MACH_CPU_ANY, fn,
+		    (void *)(uintptr_t)i, &td[i]), 0);
+	for (int i = 0; i < NTHREADS; i++)
+		kthread_join(td[i]);
+}
+
+static void
+count_locked(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < TURNS; i++) {
+		mtx_lock(&lock);
+		counter++;
+		mtx_unlock(&lock);
+	}
+}
+
+TEST(mutex_excludes)
+{
+	counter = 0;
+	run_threads(count_locked);
+	CHECK_EQ(counter, NTHREADS * TURNS);
+}
+
+TEST(trylock_does_not_wait)
+{
+	CHECK(mtx_trylock(&lock));
+	CHECK(mtx_owned(&lock));
+	mtx_unlock(&lock);
+	CHECK(!mtx_owned(&lock));
+}
+
+/* Writers keep two counters equal; readers must never see them differ. */
+static void
+read_and_write(void *arg)
+{
+	for (int i = 0; i < TURNS / 4; i++) {
+		if ((uintptr_t)arg == 0) {
+			rw_wlock(&rwl);
+			counter++;
+			other++;
+			rw_wunlock(&rwl);
+		} else {
+			rw_rlock(&rwl);
+			CHECK_EQ(counter, other);
+			rw_runlock(&rwl);
+		}
+	}
+}
+
+TEST(readers_see_no_half_write)
+{
+	counter = other = 0;
+	run_threads(read_and_write);
+	CHECK_EQ(counter, TURNS / 4);
+}
+
+static void
+count_giant(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < TURNS / 4; i++) {
+		giant_lock();
+		giant_lock();		/* recursion */
+		counter++;
+		giant_unlock();
+		giant_unlock();
+	}
+}
+
+TEST(giant_recurses_and_excludes)
+{
+	counter = 0;
+	run_threads(count_giant);
+	CHECK_EQ(counter, NTHREADS * (TURNS / 4));
+}
+
+static void
+take_giant_and_wake(void *arg)
+{
+	giant_lock();		/* only possible while the sleeper is asleep */
+	mtx_lock(&lock);
+	counter = 1;
+	wakeup(arg);
+	mtx_unlock(&lock);
+	giant_unlock();
+}
+
+TEST(giant_is_dropped_while_asleep_and_comes_back_as_deep)
+{
+	struct thread *td;
+
+	counter = 0;
+	giant_lock();
+	giant_lock();
+	CHECK_EQ(kthread_create("waker", MACH_CPU_ANY, take_giant_and_wake,
+	    &counter, &td), 0);
+	mtx_lock(&lock);
+	while (counter == 0)
+		CHECK_EQ(msleep(&counter, &lock, 0, "test", NSEC_FOREVER), 0);
+	mtx_unlock(&lock);
+	CHECK_EQ(curthread->td_giant, 2);
+	giant_unlock();
+	giant_unlock();
+	kthread_join(td);
+}
+
+TEST(sleep_times_out)
+{
+	mtx_lock(&lock);
+	CHECK_EQ(msleep(&counter, &lock, PCATCH, "test", NSEC_PER_MSEC),
+	    EWOULDBLOCK);
+	CHECK(mtx_owned(&lock));
+	mtx_unlock(&lock);
+}
+
+/* Two threads hand a token to and fro: a lost wake-up hangs the test. */
+static void
+ping_pong(void *arg)
+{
+	unsigned me = (unsigned)(uintptr_t)arg % 2;
+
+	mtx_lock(&lock);
+	for (int i = 0; i < TURNS / 10; i++) {
+		while (counter % 2 != me && other == 0)
+			msleep(&counter, &lock, 0, "pingpong", NSEC_FOREVER);
+		counter++;
+		wakeup(&counter);
+	}
+	other = 1;
+	wakeup(&counter);
+	mtx_unlock(&lock);
+}
+
+TEST(no_wakeup_is_lost)
+{
+	counter = other = 0;
+	run_threads(ping_pong);
+	CHECK_EQ(counter, NTHREADS * (TURNS / 10));
+}
+
+static struct callout co[64];
+static atomic_u32 fired;
+
+static void
+fire(void *arg)
+{
+	(void)arg;
+	atomic_fetchadd_u32(&fired, 1);
+}
+
+static void
+wait_fired(uint32_t n)
+{
+	mtx_lock(&lock);
+	while (atomic_load_acq_u32(&fired) < n)
+		msleep(&fired, &lock, 0, "test", NSEC_PER_MSEC);
+	mtx_unlock(&lock);
+}
+
+TEST(callouts_fire_once_each)
+{
+	atomic_store_u32(&fired, 0);
+	for (size_t i = 0; i < nitems(co); i++) {
+		callout_init(&co[i]);
+		CHECK(!callout_reset(&co[i], i * NSEC_PER_MSEC / 3, fire, NULL));
+	}
+	wait_fired(nitems(co));
+	for (size_t i = 0; i < nitems(co); i++)
+		CHECK(!callout_drain(&co[i]));
+	CHECK_EQ(atomic_load_u32(&fired), nitems(co));
+}
+
+TEST(stopped_callouts_do_not_fire)
+{
+	atomic_store_u32(&fired, 0);
+	callout_reset(&co[0], 3600 * NSEC_PER_SEC, fire, NULL);
+	CHECK(callout_pending(&co[0]));
+	CHECK(callout_reset(&co[0], 1800 * NSEC_PER_SEC, fire, NULL));
+	CHECK(callout_stop(&co[0]));
+	CHECK(!callout_stop(&co[0]));
+	CHECK_EQ(atomic_load_u32(&fired), 0);
+}
+
+/* Resets and stops race with the clock thread; the sums must agree. */
+static void
+hammer(void *arg)
+{
+	struct callout *c = &co[(uintptr_t)arg];
+
+	for (int i = 0; i < TURNS / 20; i++) {
+		bool was = callout_reset(c, (uint64_t)(i % 3) * NSEC_PER_MSEC,
+		    fire, NULL);
+
+		if (was)
+			atomic_fetchadd_u32(&fired, 1);
+		if (i % 7 == 0 && callout_stop(c))
+			atomic_fetchadd_u32(&fired, 1);
+	}
+	if (callout_drain(c))
+		atomic_fetchadd_u32(&fired, 1);
+}
+
+TEST(each_reset_fires_or_is_cancelled)
+{
+	atomic_store_u32(&fired, 0);
+	run_threads(hammer);
+	CHECK_EQ(atomic_load_u32(&fired), NTHREADS * (TURNS / 20));
+}
+
+TEST(loader_conf_errors_name_line_and_reason)
+{
+	char good[] = "# comment\n\ndebug.mpsafenet=\"1\" # text\r\n";
+	char unknown[] = "no.such.name=\"1\"\n";
+	char unquoted[] = "debug.mpsafenet=1\n";
+	char open[] = "debug.mpsafenet=\"1\n";
+	char range[] = "debug.mpsafenet=\"2\"\n";
+	char junk[] = "debug.mpsafenet=\"1\" x\n";
+
+	CHECK_EQ(loader_parse("t", good), 0);
+	CHECK_EQ(loader_parse("t", unknown), ENOENT);
+	CHECK_EQ(loader_parse("t", unquoted), EINVAL);
+	CHECK_EQ(loader_parse("t", open), EINVAL);
+	CHECK_EQ(loader_parse("t", range), EINVAL);
+	CHECK_EQ(loader_parse("t", junk), EINVAL);
+}
+
+int
+main(int argc, char **argv)
+{
+	int status;
+
+	sysctl_init();
+	giant_init();
+	synch_init();
+	callout_subsys_init();
+	mbuf_init();
+	mtx_init(&lock, LC_TEST);
+	rw_init(&rwl, LC_TEST);
+	CHECK_EQ(callout_start(), 0);
+	status = check_main(argc, argv);
+	callout_shutdown();
+	return (status);
+}

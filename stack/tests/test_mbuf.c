@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Chains of mbufs and the Internet checksum. */
+#include "tests/check.h"
+
+#include "kern/kern_private.h"
+#include "kern/mbuf_private.h"
+#include "kern/sysctl.h"
+
+static struct mbuf *
+chain_of(const char *text, uint32_t piece)
+{
+	struct mbuf *head = NULL, **tail = &head;
+	uint32_t len = (uint32_t)strlen(text), off, n;
+
+	for (off = 0; off < len; off += n) {
+		n = len - off < piece ? len - off : piece;
+		*tail = m_getcl(MCLBYTES);
+		(*tail)->m_data += 16;
+		memcpy((*tail)->m_data, text + off, n);
+		(*tail)->m_len = n;
+		tail = &(*tail)->m_next;
+	}
+	head->m_pkthdr.len = len;
+	return (head);
+}
+
+static const char *
+text_of(const struct mbuf *m)
+{
+	static char text[4096];
+
+	m_copydata(m, 0, m->m_pkthdr.len, text);
+	text[m->m_pkthdr.len] = '\0';
+	CHECK_EQ(m_length(m), m->m_pkthdr.len);
+	return (text);
+}
+
+TEST(copies_share_and_outlive_the_original)
+{
+	struct mbuf *m = chain_of("the quick brown fox", 4), *c;
+
+	c = m_copym(m, 3, 10);
+	CHECK_EQ(m_leadingspace(m), 0);	/* shared: nobody may write */
+	m_freem(m);
+	CHECK_STREQ(text_of(c), " quick bro");
+	m_freem(c);
+}
+
+TEST(pullup_makes_a_private_contiguous_head)
+{
+	struct mbuf *m = chain_of("abcdefghij", 3), *c;
+
+	c = m_copym(m, 0, 10);
+	c = m_pullup(c, 8);
+	CHECK(c->m_len >= 8);
+	c->m_data[0] = 'X';
+	CHECK_STREQ(text_of(m), "abcdefghij");
+	CHECK_STREQ(text_of(c), "Xbcdefghij");
+	CHECK(m_pullup(c, 11) == NULL);	/* frees */
+	m_freem(m);
+}
+
+TEST(adjust_and_prepend)
+{
+	struct mbuf *m = chain_of("0123456789", 4);
+
+	m_adj(m, 5);
+	CHECK_STREQ(text_of(m), "56789");
+	m_adj(m, -2);
+	CHECK_STREQ(text_of(m), "567");
+	m = m_prepend(m, 2);
+	memcpy(m->m_data, "ab", 2);
+	CHECK_STREQ(text_of(m), "ab567");
+	m_freem(m);
+}
+
+TEST(socket_writes_become_clusters)
+{
+	struct iovec iov[3] = { { "abc", 3 }, { "", 0 }, { "defgh", 5 } };
+	struct mbuf *m = m_uiotombuf(iov, 3, 2, 5);
+
+	CHECK_STREQ(text_of(m), "cdefg");
+	m_freem(m);
+}
+
+/* RFC 1071, by the letter: 16-bit words added one by one. */
+static uint16_t
+reference_sum(const unsigned char *p, size_t len)
+{
+	uint32_t sum = 0;
+	uint16_t w;
+
+	for (; len > 0; len -= len > 1 ? 2 : 1, p += 2) {
+		w = 0;
+		memcpy(&w, p, len > 1 ? 2 : 1);
+		sum += w;
+		sum = (sum & 0xffff) + (sum >> 16);
+	}
+	return ((uint16_t)~sum);
+}
+
+TEST(checksum_equals_the_reference_for_any_cut)
+{
+	char text[1200];
+	unsigned state = 1;
+
+	for (size_t i = 0; i < sizeof(text) - 1; i++) {
+		state = state * 1103515245 + 12345;
+		text[i] = (char)(1 + (state >> 16) % 255);
+	}
+	text[sizeof(text) - 1] = '\0';
+	for (uint32_t piece = 1; piece < 300; piece += 7)
+		for (uint32_t off = 0; off < 9; off++) {
+			struct mbuf *m = chain_of(text, piece);
+			uint32_t len = m->m_pkthdr.len - 2 * off;
+
+			CHECK_EQ(in_fold(in_sum(m, off, len, 0)),
+			    reference_sum((unsigned char *)text + off, len));
+			m_freem(m);
+		}
+}
+
+TEST(nothing_is_left)
+{
+	char n[32];
+
+	CHECK_EQ(sysctl_get("mbuf.mbuf.outstanding", n, sizeof(n)), 0);
+	CHECK_STREQ(n, "0");
+	CHECK_EQ(sysctl_get("mbuf.cluster.outstanding", n, sizeof(n)), 0);
+	CHECK_STREQ(n, "0");
+}
+
+int
+main(int argc, char **argv)
+{
+	sysctl_init();
+	mbuf_init();
+	return (check_main(argc, argv));
+}
