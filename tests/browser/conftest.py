@@ -12,18 +12,8 @@ from playwright.sync_api import BrowserContext, Page, Request
 from pytest_django.live_server_helper import LiveServer
 
 from perfweb.runs.models import Run
+from tests.browser.chromium import CHROMIUM, CHROMIUM_FLAGS
 from tests.factories import create_run
-
-CHROMIUM = "/usr/bin/chromium"
-# No sandbox because tests may run as root; the others keep Chromium from calling home.
-CHROMIUM_FLAGS = [
-    "--no-sandbox",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 # Playwright's synchronous interface runs an event loop in the test's thread, where Django refuses database queries
 # unless told that nothing else uses the connection meanwhile.
