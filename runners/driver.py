@@ -9,7 +9,6 @@ both for every playbook.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import ansible_runner.interface
+import yaml
 
 from playbooks.module_utils import processes
 
@@ -184,6 +184,32 @@ def _environment(directory: Path) -> dict[str, str]:
     }
 
 
+class _Verbatim(str):
+    """Text in which Ansible shall not look for templates, which could run anything on the controller."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes such text with the tag that Ansible has for it."""
+
+
+_Dumper.add_representer(_Verbatim, lambda dumper, text: dumper.represent_scalar("!unsafe", text, style='"'))
+
+
+def _verbatim(value: object) -> object:
+    """The same value with every text in it marked."""
+    if isinstance(value, str):
+        return _Verbatim(value)
+    if isinstance(value, Path):
+        return _Verbatim(str(value))
+    if isinstance(value, Mapping):
+        return {str(key): _verbatim(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_verbatim(item) for item in value]
+    return value
+
+
 @contextlib.contextmanager
 def _private_directory() -> Iterator[Path]:
     """A directory for one play; those of processes that have died are removed first."""
@@ -226,7 +252,8 @@ def play(
     result = PlayResult(name)
     begin = time.monotonic()
     with _private_directory() as directory:
-        (directory / "env" / "extravars").write_text(json.dumps(dict(extra_vars)), encoding="utf-8")
+        text = yaml.dump(_verbatim(extra_vars), Dumper=_Dumper, allow_unicode=True)
+        (directory / "env" / "extravars").write_text(text, encoding="utf-8")
         under_way = _Play(result, directory, deadline=begin + timeout, on_event=on_event, cancelled=cancelled)
         runner = ansible_runner.interface.init_runner(
             private_data_dir=str(directory),

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The playbooks against a real lab: what they hand back, and what they leave behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playbooks.module_utils import processes
+from runners import driver
+from runners.driver import PlayCancelledError, PlayResult, PlayTimeoutError
+from runners.netlab import Lab
+
+RUN = "testrun"
+LAB_ROOT = Path("/var/tmp/perfweb")  # noqa: S108  # the directory that the playbooks check for strangers' files
+Play = Callable[..., PlayResult]
+
+
+@pytest.fixture(autouse=True)
+def own_var(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's files go where the test can look at them."""
+    monkeypatch.setenv("PERFWEB_VAR", str(tmp_path / "var"))
+
+
+@pytest.fixture
+def run_id(lab: Lab) -> str:
+    """A name that no other run on this machine has."""
+    return f"{RUN}-{lab.name}"
+
+
+@pytest.fixture
+def play(lab: Lab, run_id: str) -> Play:
+    """Plays with the names of the run filled in."""
+
+    def _play(name: str, *, limit: float = 60, **values: Any) -> PlayResult:
+        about = {"run_id": run_id, "boot_id": "boot1", "target": "linux", "topology": "host-host", "server": "none"}
+        settings = {key: values.pop(key) for key in ("cancelled", "on_event") if key in values}
+        return driver.play(name, inventory=lab.inventory, extra_vars={**about, **values}, timeout=limit, **settings)
+
+    return _play
+
+
+@pytest.fixture
+def prepared(play: Play) -> Iterator[None]:
+    """A run that is prepared, and restored afterwards."""
+    play("prepare").require_ok()
+    yield
+    play("restore").require_ok()
+
+
+def commands_on(lab: Lab, host: str) -> list[str]:
+    """The programs that run on a host, without its SSH servers."""
+    numbers = subprocess.run(["ip", "netns", "pids", lab.namespace(host)], capture_output=True, text=True, check=True)
+    names = []
+    for number in numbers.stdout.split():
+        path = Path("/proc") / number / "comm"
+        names.append(path.read_text().strip() if path.exists() else "")
+    return [name for name in names if name and not name.startswith("sshd")]
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Waits until a condition holds; fails after 20 seconds."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.05)
+
+
+def netperf(address: str, test: str) -> list[str]:
+    return ["netperf", "-H", address, "-t", test, "-l", "1", "-P", "0"]
+
+
+def test_a_run_on_the_kernel_from_prepare_to_restore(play: Play, lab: Lab, run_id: str) -> None:
+    facts = play("prepare").require_ok().data["facts"]
+    assert set(facts) == {lab.namespace(host) for host in ("left", "dut", "right")}
+    dut = facts[lab.namespace("dut")]
+    assert dut["group"] == "dut"
+    assert dut["kernel"].startswith("Linux ")
+    assert dut["congestion_control"] == "cubic"
+    assert dut["links"]["data0"]["tcp-segmentation-offload"] == "on"
+
+    booted = play("boot", server="netserver").require_ok().data
+    assert booted["commands"]["server"][-6:] == ["netserver", "-D", "-4", "-f", "-p", "12865"]
+    assert commands_on(lab, "dut") == ["sh", "netserver"]
+
+    address = lab.links("dut")[0].address.split("/")[0]
+    measured = play("measure", commands=[netperf(address, "TCP_RR")], samples=2, timeout=10).require_ok()
+    result = measured.data["results"][0]
+    assert result["argv"] == netperf(address, "TCP_RR")
+    assert len(result["cpus"]) == 1
+    assert [sample["rc"] for sample in result["samples"]] == [0, 0]
+    assert all(float(sample["stdout"].split()[5]) > 0 for sample in result["samples"])
+
+    counters = play("collect").require_ok().data["counters"]
+    assert "TcpInSegs" in counters["nstat"]
+
+    stopped = play("stop").require_ok().data
+    assert stopped["crashed"] is False
+    assert stopped["exit_status"] == 128 + signal.SIGTERM
+    assert "Starting netserver" in stopped["log"]
+
+    play("restore").require_ok()
+    assert commands_on(lab, "dut") == []
+    assert not list(LAB_ROOT.glob(f"{run_id}-*"))
+    addresses = subprocess.run(
+        ["ip", "-n", lab.namespace("dut"), "-br", "-4", "address"], capture_output=True, text=True
+    )
+    assert "data0" not in addresses.stdout
+
+
+@pytest.mark.usefixtures("prepared")
+def test_the_kernel_as_a_router_with_the_server_behind_it(play: Play, lab: Lab) -> None:
+    play("boot", server="iperf3", topology="host-router-host").require_ok()
+    assert "iperf3" in commands_on(lab, "right")
+    assert "iperf3" not in commands_on(lab, "dut")
+    address = lab.links("right")[0].address.split("/")[0]
+    client = ["iperf3", "-c", address, "-t", "1", "-J"]
+    measured = play("measure", commands=[client, ["false"]], samples=1, timeout=10).require_ok().data["results"]
+    assert [result["samples"][0]["rc"] for result in measured] == [0, 1]
+    assert '"bits_per_second"' in measured[0]["samples"][0]["stdout"]
+    assert play("stop").require_ok().data["ended"]["server"]["crashed"] is False
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_command_that_takes_too_long_is_killed_and_what_it_said_is_kept(play: Play, lab: Lab) -> None:
+    slow = ["sh", "-c", "echo first; echo second >&2; sleep 60 & sleep 60"]
+    sample = play("measure", commands=[slow], samples=1, timeout=0.5).require_ok().data["results"][0]["samples"][0]
+    assert sample["timed_out"] is True
+    assert sample["rc"] == -signal.SIGKILL
+    assert (sample["stdout"], sample["stderr"]) == ("first\n", "second\n")
+    assert commands_on(lab, "left") == []
+
+
+@pytest.mark.usefixtures("prepared")
+def test_output_that_is_no_text_and_programs_that_do_not_exist_are_reported(play: Play) -> None:
+    commands = [["printf", r"\377{{ x }}\n"], ["/no/such/program"]]
+    results = play("measure", commands=commands, samples=1, timeout=5).require_ok().data["results"]
+    assert results[0]["samples"][0]["stdout"] == "\\xff{{ x }}\n"
+    assert results[1]["samples"][0]["rc"] == 127
+    assert "/no/such/program" in results[1]["samples"][0]["stderr"]
+
+
+@pytest.mark.usefixtures("prepared")
+def test_cancelling_a_play_leaves_no_process(play: Play, lab: Lab, tmp_path: Path) -> None:
+    with pytest.raises(PlayCancelledError, match="measure was cancelled"):
+        play(
+            "measure",
+            commands=[["sleep", "60"]],
+            samples=1,
+            timeout=70,
+            cancelled=lambda: "sleep" in commands_on(lab, "left"),
+        )
+    wait_for(lambda: commands_on(lab, "left") == [])
+    assert list((tmp_path / "var" / "plays").iterdir()) == []
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_play_that_takes_too_long_is_ended_and_leaves_no_process(lab: Lab, run_id: str) -> None:
+    values = {"run_id": run_id, "boot_id": "b", "commands": [["sleep", "60"]], "samples": 1, "timeout": 70}
+    with pytest.raises(PlayTimeoutError, match="longer than 4 s"):
+        driver.play("measure", inventory=lab.inventory, extra_vars=values, timeout=4)
+    wait_for(lambda: commands_on(lab, "left") == [])
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_controller_that_is_killed_leaves_no_process(lab: Lab, run_id: str, tmp_path: Path) -> None:
+    program = (
+        "from pathlib import Path; from runners import driver;"
+        f"driver.play('measure', inventory=Path({str(lab.inventory)!r}), timeout=80, extra_vars=dict("
+        f"run_id={run_id!r}, boot_id='b', commands=[['sleep', '60']], samples=1, timeout=70))"
+    )
+    controller = subprocess.Popen([sys.executable, "-c", program], cwd=driver.ROOT)
+    wait_for(lambda: "sleep" in commands_on(lab, "left"))
+    controller.kill()
+    controller.wait()
+    wait_for(lambda: commands_on(lab, "left") == [])
+    # The next play removes what the killed one could not.
+    assert len(list((tmp_path / "var" / "plays").iterdir())) == 1
+    driver.play("restore", inventory=lab.inventory, extra_vars={"run_id": run_id}, timeout=60).require_ok()
+    assert list((tmp_path / "var" / "plays").iterdir()) == []
+
+
+def test_restore_ends_what_a_crashed_run_has_left(play: Play, lab: Lab, run_id: str) -> None:
+    play("prepare").require_ok()
+    play("boot", server="netserver").require_ok()
+    restored = play("restore").require_ok().data
+    assert [Path(path).name for path in restored["stopped"]] == ["server.pid"]
+    assert commands_on(lab, "dut") == []
+    assert play("restore").require_ok().data["stopped"] == []
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_server_that_dies_is_reported_as_crashed(play: Play, lab: Lab, run_id: str) -> None:
+    play("boot", server="netserver").require_ok()
+    server = processes.running(LAB_ROOT / f"{run_id}-dut" / "boot1" / "server.pid")
+    assert server is not None
+    processes.signal_process(server, signal.SIGSEGV)
+    wait_for(lambda: not server.alive())
+    stopped = play("stop").require_ok().data
+    assert stopped["crashed"] is True
+    assert stopped["exit_status"] == 128 + signal.SIGSEGV
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reason"),
+    [
+        ("prepare", {"run_id": "../etc"}, "is none: use 1 to 32 letters"),
+        ("boot", {"target": "beos"}, "value of target must be one of: stack, linux"),
+        ("boot", {"tunables": {"net.isr.dispatch": "direct"}}, "target linux, which has no loader.conf"),
+        ("measure", {"commands": [[]], "samples": 1, "timeout": 1}, "an empty command"),
+        ("measure", {"commands": [["true"]], "timeout": 1}, "missing required arguments: samples"),
+    ],
+)
+def test_bad_values_are_refused_with_a_reason(play: Play, name: str, values: dict[str, Any], reason: str) -> None:
+    result = play(name, **values)
+    assert not result.ok
+    assert reason in "; ".join(map(str, result.failures))
+
+
+def test_a_host_that_does_not_answer_is_named(lab: Lab, tmp_path: Path, run_id: str) -> None:
+    inventory = tmp_path / "inventory.yml"
+    inventory.write_text(lab.inventory.read_text().replace(lab.management("dut"), f"10.{lab.net}.0.99"))
+    result = driver.play("restore", inventory=inventory, extra_vars={"run_id": run_id}, timeout=60)
+    assert not result.ok
+    assert [failure.host for failure in result.failures] == [lab.namespace("dut")]
+    assert "ssh" in result.failures[0].message.lower()
+
+
+def test_a_playbook_or_an_inventory_that_is_not_there_is_named(lab: Lab, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nonsense\.yml"):
+        driver.play("nonsense", inventory=lab.inventory, extra_vars={}, timeout=1)
+    with pytest.raises(FileNotFoundError, match="raise the lab first"):
+        driver.play("restore", inventory=tmp_path / "none.yml", extra_vars={}, timeout=1)
+
+
+def test_events_name_host_and_task(play: Play, lab: Lab) -> None:
+    events: list[driver.Event] = []
+    play("restore", on_event=events.append).require_ok()
+    seen = {(event.what, event.host, event.task) for event in events}
+    assert ("started", lab.namespace("dut"), "Take the data links back") in seen
+    assert ("ok", lab.namespace("dut"), "Take the data links back") in seen
+
+
+def archive(path: Path, meson_build: str) -> Path:
+    """A source archive with one description of a build and one program."""
+    source = path / "stack"
+    source.mkdir(parents=True)
+    (source / "meson.build").write_text(f"project('stack', 'c')\n{meson_build}\n")
+    (source / "hello.c").write_text("int main(void) { return (0); }\n")
+    with tarfile.open(path / "stack.tar.gz", "w:gz") as tar:
+        tar.add(source, "stack")
+    return path / "stack.tar.gz"
+
+
+@pytest.fixture
+def build_key(lab: Lab) -> Iterator[str]:
+    """The name of a build that does not exist, and that is removed afterwards."""
+    key = f"test-{lab.name}-{os.urandom(4).hex()}"
+    yield key
+    subprocess.run(["rm", "-rf", str(LAB_ROOT / "builds" / key)], check=True)
+
+
+def builds_of(key: str) -> list[str]:
+    return sorted(path.name for path in (LAB_ROOT / "builds").glob(f"{key}*"))
+
+
+def test_a_build_is_made_once(play: Play, tmp_path: Path, build_key: str) -> None:
+    source = archive(tmp_path, "executable('bootstack', 'hello.c', install: true)")
+    first = play(
+        "build", build_key=build_key, source_archive=str(source), meson_options=["-Db_ndebug=true"]
+    ).require_ok()
+    assert (Path(first.data["prefix"]) / "bin" / "bootstack").exists()
+    assert "-Db_ndebug=true" in first.data["build_log"]
+    second = play("build", build_key=build_key, source_archive=str(source), meson_options=[]).require_ok()
+    assert second.data["cached"] is True
+    assert second.data["build_log"] == first.data["build_log"]
+    assert builds_of(build_key) == [build_key]
+
+
+def test_a_build_that_fails_says_why_and_leaves_nothing(play: Play, tmp_path: Path, build_key: str) -> None:
+    source = archive(tmp_path, "executable('bootstack', 'missing.c', install: true)")
+    result = play("build", build_key=build_key, source_archive=str(source))
+    assert not result.ok
+    assert "missing.c" in result.failures[0].message
+    assert not (LAB_ROOT / "builds" / build_key).exists()
+
+
+def test_an_interrupted_build_leaves_nothing_that_looks_complete(
+    play: Play, lab: Lab, tmp_path: Path, build_key: str
+) -> None:
+    slow = "custom_target('slow', output: 'x', command: ['sleep', '60'], build_by_default: true)"
+    source = archive(tmp_path, slow)
+    with pytest.raises(PlayCancelledError):
+        play(
+            "build",
+            build_key=build_key,
+            source_archive=str(source),
+            cancelled=lambda: any("sleep" in commands_on(lab, host) for host in ("left", "dut", "right")),
+        )
+    wait_for(lambda: not any(commands_on(lab, host) for host in ("left", "dut", "right")))
+    assert not (LAB_ROOT / "builds" / build_key).exists()
+
+
+def test_a_stack_that_does_not_come_up_fails_the_boot_with_its_last_words(
+    play: Play, tmp_path: Path, build_key: str, prepared: None
+) -> None:
+    bootstack = tmp_path / "bin" / "bootstack"
+    bootstack.parent.mkdir()
+    bootstack.write_text('#!/bin/sh\necho "$2: line 1: unknown name net.isr.nonsense" >&2\nexit 2\n')
+    bootstack.chmod(0o755)
+    for directory in (tmp_path, *tmp_path.parents):
+        if directory.stat().st_uid == os.geteuid() and directory != Path("/"):
+            directory.chmod(directory.stat().st_mode | 0o011)
+    result = play("boot", target="stack", prefix=str(tmp_path), tunables={"net.isr.nonsense": "1"})
+    assert not result.ok
+    assert "ended with status 2" in result.failures[0].message
+    assert "unknown name net.isr.nonsense" in result.failures[0].message
