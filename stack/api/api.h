@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The api layer: libstack.so stands in front of the C library's socket calls
+ * and serves those on the stack's own descriptors itself.  What its files
+ * share.
+ *
+ * Like machine/, this folder faces the host: it may call the C library
+ * (through the table "real", never by name, since the names are its own) and
+ * keep thread-local variables.  It waits for the stack only with msleep().
+ */
+#ifndef API_API_H
+#define API_API_H
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "kern/lock.h"
+#include "kern/socketvar.h"
+#include "kern/systm.h"
+
+/* A function that the program calls instead of the C library's. */
+#define	EXPORT	__attribute__((visibility("default")))
+
+/* The C library's own functions. */
+#define	REAL_CALLS(X)							\
+	X(int, socket, (int, int, int))					\
+	X(int, bind, (int, const struct sockaddr *, socklen_t))		\
+	X(int, listen, (int, int))					\
+	X(int, accept4, (int, struct sockaddr *, socklen_t *, int))	\
+	X(int, connect, (int, const struct sockaddr *, socklen_t))	\
+	X(int, shutdown, (int, int))					\
+	X(int, getsockname, (int, struct sockaddr *, socklen_t *))	\
+	X(int, getpeername, (int, struct sockaddr *, socklen_t *))	\
+	X(int, getsockopt, (int, int, int, void *, socklen_t *))	\
+	X(int, setsockopt, (int, int, int, const void *, socklen_t))	\
+	X(ssize_t, read, (int, void *, size_t))				\
+	X(ssize_t, readv, (int, const struct iovec *, int))		\
+	X(ssize_t, recvfrom, (int, void *, size_t, int,			\
+	    struct sockaddr *, socklen_t *))				\
+	X(ssize_t, recvmsg, (int, struct msghdr *, int))		\
+	X(int, recvmmsg, (int, struct mmsghdr *, unsigned, int,		\
+	    struct timespec *))						\
+	X(ssize_t, write, (int, const void *, size_t))			\
+	X(ssize_t, writev, (int, const struct iovec *, int))		\
+	X(ssize_t, sendto, (int, const void *, size_t, int,		\
+	    const struct sockaddr *, socklen_t))			\
+	X(ssize_t, sendmsg, (int, const struct msghdr *, int))		\
+	X(int, sendmmsg, (int, struct mmsghdr *, unsigned, int))	\
+	X(ssize_t, sendfile, (int, int, off_t *, size_t))		\
+	X(int, close, (int))						\
+	X(int, close_range, (unsigned, unsigned, int))			\
+	X(int, dup, (int))						\
+	X(int, dup2, (int, int))					\
+	X(int, dup3, (int, int, int))					\
+	X(int, fcntl, (int, int, ...))					\
+	X(int, ioctl, (int, unsigned long, ...))			\
+	X(int, fstat, (int, struct stat *))				\
+	X(FILE *, fdopen, (int, const char *))				\
+	X(int, ppoll, (struct pollfd *, nfds_t, const struct timespec *, \
+	    const sigset_t *))						\
+	X(int, pselect, (int, fd_set *, fd_set *, fd_set *,		\
+	    const struct timespec *, const sigset_t *))			\
+	X(int, select, (int, fd_set *, fd_set *, fd_set *,		\
+	    struct timeval *))						\
+	X(int, epoll_create1, (int))					\
+	X(int, epoll_ctl, (int, int, int, struct epoll_event *))	\
+	X(int, epoll_pwait, (int, struct epoll_event *, int, int,	\
+	    const sigset_t *))						\
+	X(int, epoll_pwait2, (int, struct epoll_event *, int,		\
+	    const struct timespec *, const sigset_t *))			\
+	X(int, sigaction, (int, const struct sigaction *,		\
+	    struct sigaction *))
+
+#define	X(ret, name, args)	ret (*name) args;
+struct real_calls {
+	REAL_CALLS(X)
+};
+#undef X
+
+extern struct real_calls real_calls;	/* [I] after real_resolve() */
+void	 real_resolve(void);
+#define	real	(*real_table())
+
+/* The program may call us before our own constructor ran. */
+static inline struct real_calls *
+real_table(void)
+{
+	if (__builtin_expect(real_calls.socket == NULL, 0))
+		real_resolve();
+	return (&real_calls);
+}
+
+/*
+ * Open files.  A file is what descriptors refer to: several after dup().
+ * Its memory is never given back, only reused, so that fget() needs no lock.
+ *
+ * Locks used to protect struct file members:
+ *	[I] immutable while f_refs > 0
+ *	[a] atomic
+ *	[f] file_lock
+ *	[e] epoll_filelock
+ */
+enum file_type {
+	FT_SOCKET,	/* of the stack */
+	FT_EPOLL	/* a kernel epoll, with the stack's share of its set */
+};
+
+struct epset;
+struct epitem;
+
+struct file {
+	atomic_u32	 f_refs;	/* [a] descriptors and calls; 0 free */
+	atomic_u32	 f_fds;		/* [a] descriptors */
+	enum file_type	 f_type;	/* [I] */
+	struct socket	*f_so;		/* [I] FT_SOCKET */
+	struct epset	*f_ep;		/* [I] FT_EPOLL */
+	atomic_u32	 f_nonblock;	/* [a] O_NONBLOCK */
+	atomic_u32	 f_timeo;	/* [a] FTIMEO_*: no restart of calls */
+	LIST_HEAD(, epitem) f_items;	/* [e] its places in epoll sets */
+	struct file	*f_free;	/* [f] */
+};
+
+#define	FTIMEO_RCV	0x1
+#define	FTIMEO_SND	0x2
+
+#define	API_MAXFD	(1 << 20)	/* highest descriptor of ours + 1 */
+
+extern atomic_uptr fdtable[API_MAXFD];
+
+/* True if a call on this descriptor may be ours; cheap. */
+static inline bool
+fd_ours(int fd)
+{
+	return ((unsigned)fd < API_MAXFD && atomic_load_uptr(&fdtable[fd]) != 0);
+}
+
+struct file *fget(int fd);		/* with a reference, or NULL */
+struct file *fget_type(int fd, enum file_type);
+void	 frele(struct file *);
+struct file *file_new(enum file_type);	/* with the caller's reference */
+int	 fd_reserve(void);		/* a fresh number, or -1 and errno */
+void	 fd_install(int fd, struct file *);
+/* Takes a descriptor out of the table.  The caller closes or reuses its
+   number, then gives the file to file_close(), which may block. */
+struct file *fd_take(int fd);
+void	 file_close(struct file *);
+unsigned fd_limit(void);		/* no higher number is ours */
+/* The stack's own descriptors, which the program may not close. */
+void	 fd_hide(int fd);
+void	 fd_unhide(int fd);
+bool	 fd_hidden(int fd);
+int	 fd_hidden_copy(int fd);	/* hidden, out of the program's way */
+void	 fd_foreach(void (*fn)(int fd, struct file *));
+void	 file_init(void);		/* at boot */
+
+/* Boot state. */
+enum api_state {
+	API_PASSIVE,	/* no $STACK_CONF: every call is the kernel's */
+	API_UP,
+	API_FORKED	/* a child: the stack is in its parent */
+};
+enum api_state api_state(void);
+/* False in a vfork()ed child, which shares our memory but no descriptors. */
+bool	 api_own_process(void);
+extern atomic_u32 api_inet6_kernel;
+
+/*
+ * Entering and leaving the stack.  Signals that arrive in between are kept
+ * and delivered by api_leave(), as a kernel does at the return to user mode.
+ * api_leave() returns true when the call ended with EINTR only for signals
+ * whose handlers ask for SA_RESTART.
+ */
+void	 api_enter(void);
+bool	 api_leave(int error);
+bool	 api_signalled(void);		/* between the two: one is waiting */
+
+/*
+ * A thread that waits for sockets, and maybe kernel descriptors too.
+ *
+ *	[I] immutable while in use
+ *	[w] w_lock
+ */
+struct waiter {
+	struct mtx	 w_lock;
+	bool		 w_woken;	/* [w] */
+	int		 w_eventfd;	/* [I] -1: sleeps in the stack */
+};
+
+int	 waiter_init(struct waiter *, bool kernel);	/* errno value */
+void	 waiter_wake(struct waiter *);
+/* Sleeps in the stack.  0, EINTR or EWOULDBLOCK. */
+int	 waiter_sleep(struct waiter *, nsec_t deadline);
+/* Forgets a wake-up that is being acted on. */
+void	 waiter_reset(struct waiter *);
+/* Sleeps in the kernel; as ppoll(), but no signal is missed. */
+int	 kernel_poll(struct pollfd *, nfds_t, nsec_t deadline,
+	    const sigset_t *mask);
+
+/* Dates from relative times, which may be absent (for ever). */
+nsec_t	 deadline_ms(int ms);
+int	 deadline_ts(const struct timespec *, nsec_t *);	/* EINVAL */
+nsec_t	 time_left(nsec_t deadline);
+
+/* epoll */
+struct epset *epset_new(int epfd);
+void	 epset_free(struct epset *);
+void	 epoll_forget(struct file *);	/* closed: leave all sets */
+void	 epoll_expose(struct epset *);	/* the kernel polls the set itself */
+
+/* Sets errno and returns -1, or returns value. */
+static inline ssize_t
+api_return(int error, ssize_t value)
+{
+	if (error == 0)
+		return (value);
+	errno = error;
+	return (-1);
+}
+
+#endif /* API_API_H */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The life of the stack inside a program: it boots before main() from
+ * $STACK_CONF, stays in the parent when the program forks, and lets its
+ * connections finish when the program exits.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "api/api.h"
+#include "kern/sysctl.h"
+
+#define	EX_CONFIG	78	/* sysexits(3) */
+#define	DRAIN_STEP	(2 * NSEC_PER_MSEC)
+
+atomic_u32 api_inet6_kernel;
+static atomic_u32 api_drain = 500;	/* milliseconds */
+static atomic_u32 api_status = API_PASSIVE;
+static pid_t api_pid;			/* [I] after boot */
+
+static const struct sysctl_oid api_oids[] = {
+	{ .oid_name = "api.inet6_kernel", .oid_type = CTL_U32,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_inet6_kernel,
+	  .oid_max = 1,
+	  .oid_descr = "1: AF_INET6 sockets are the kernel's; "
+	      "0: there are none, so that programs use IPv4" },
+	{ .oid_name = "api.drain", .oid_type = CTL_U32,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_drain,
+	  .oid_max = 60000,
+	  .oid_descr = "milliseconds that an exiting program waits for its "
+	      "data to be acknowledged" },
+};
+
+enum api_state
+api_state(void)
+{
+	return ((enum api_state)atomic_load_acq_u32(&api_status));
+}
+
+bool
+api_own_process(void)
+{
+	return (api_state() == API_UP && getpid() == api_pid);
+}
+
+/*
+ * Programs that this one executes are ordinary ones: a second stack on the
+ * same device would fight with this one.  Other preloaded libraries stay.
+ */
+static void
+clear_environment(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+	char *copy, *rest, *name, *kept;
+
+	unsetenv("STACK_CONF");
+	if (preload == NULL)
+		return;
+	copy = strdup(preload);
+	kept = calloc(1, strlen(preload) + 1);
+	if (copy == NULL || kept == NULL)
+		panic("libstack: no memory for the environment");
+	for (name = strtok_r(copy, ": ", &rest); name != NULL;
+	    name = strtok_r(NULL, ": ", &rest)) {
+		if (strstr(name, "libstack.so") != NULL)
+			continue;
+		if (*kept != '\0')
+			strcat(kept, ":");
+		strcat(kept, name);
+	}
+	if (*kept != '\0')
+		setenv("LD_PRELOAD", kept, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	free(copy);
+	free(kept);
+}
+
+/* Calls fn for each open descriptor of the process. */
+static void
+each_descriptor(void (*fn)(int fd, void *), void *arg)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	if (dir == NULL)
+		return;		/* no /proc: then nothing is protected */
+	while ((entry = readdir(dir)) != NULL)
+		if (*entry->d_name != '.' && atoi(entry->d_name) != dirfd(dir))
+			fn(atoi(entry->d_name), arg);
+	closedir(dir);
+}
+
+static void
+note_descriptor(int fd, void *arg)
+{
+	if (fd < FD_SETSIZE)
+		FD_SET(fd, (fd_set *)arg);
+}
+
+/* What the boot opened is the stack's own. */
+static void
+hide_descriptor(int fd, void *arg)
+{
+	if (fd < FD_SETSIZE && !FD_ISSET(fd, (fd_set *)arg))
+		fd_hide(fd);
+}
+
+/*
+ * The child of a fork() has this thread only: no device, no clock, locks
+ * that nobody will release.  Its descriptors of ours become what they are to
+ * the kernel, placeholders on which everything fails with EBADF.
+ */
+static void
+leave_to_parent(int fd, struct file *f)
+{
+	if (f->f_type == FT_EPOLL)
+		return;		/* its kernel descriptors still work */
+	(void)fd_take(fd);
+}
+
+static void
+forked(void)
+{
+	atomic_store_rel_u32(&api_status, API_FORKED);
+	fd_foreach(leave_to_parent);
+	for (unsigned fd = 0; fd < fd_limit(); fd++)
+		if (fd_hidden((int)fd)) {
+			fd_unhide((int)fd);
+			real.close((int)fd);
+		}
+}
+
+__attribute__((constructor)) static void
+boot(void)
+{
+	const char *path = getenv("STACK_CONF");
+	fd_set before;
+
+	if (path == NULL)
+		return;
+	FD_ZERO(&before);
+	each_descriptor(note_descriptor, &before);
+	sysctl_register(api_oids, nitems(api_oids));
+	if (stack_boot(path) != 0)
+		_exit(EX_CONFIG);
+	file_init();
+	each_descriptor(hide_descriptor, &before);
+	clear_environment();
+	api_pid = getpid();
+	pthread_atfork(NULL, NULL, forked);
+	atomic_store_rel_u32(&api_status, API_UP);
+}
+
+static void
+close_socket(int fd, struct file *f)
+{
+	if (f->f_type == FT_SOCKET && (f = fd_take(fd)) != NULL)
+		file_close(f);
+}
+
+static void
+count_unsent(struct socket *so, void *arg)
+{
+	unsigned *n = arg;
+
+	if (so->so_snd.sb_cc > 0 || (so->so_state & SS_ISDISCONNECTING))
+		++*n;
+}
+
+/*
+ * A kernel goes on sending what a program wrote before it exited.  Here the
+ * stack ends with the program, so the program waits a little.
+ */
+__attribute__((destructor)) static void
+drain(void)
+{
+	nsec_t deadline;
+	unsigned unsent = 0;
+
+	if (!api_own_process())
+		return;
+	api_enter();	/* for good: no handler runs any more */
+	deadline = deadline_ms((int)atomic_load_u32(&api_drain));
+	fd_foreach(close_socket);
+	do {
+		struct waiter nap;
+
+		unsent = 0;
+		so_foreach(count_unsent, &unsent);
+		if (unsent > 0) {
+			(void)waiter_init(&nap, false);
+			(void)waiter_sleep(&nap, mach_uptime() + DRAIN_STEP);
+		}
+	} while (unsent > 0 && time_left(deadline) > 0);
+	stack_shutdown();
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sending and receiving: every call of the family becomes one struct msghdr
+ * and one soreceive() or sosend().
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "api/api.h"
+
+#define	SENDFILE_CHUNK	65536
+
+/* Data that moved counts more than an error that came after it. */
+static ssize_t
+io_return(int error, size_t done)
+{
+	return (api_return(done > 0 ? 0 : error, (ssize_t)done));
+}
+
+/* Releases f. */
+static ssize_t
+receive(struct file *f, struct msghdr *msg, int flags)
+{
+	struct msghdr copy;
+	size_t done;
+	int error;
+	bool restart;
+
+	if (atomic_load_u32(&f->f_nonblock))
+		flags |= MSG_DONTWAIT;
+	do {
+		copy = *msg;
+		done = 0;
+		api_enter();
+		error = soreceive(f->f_so, &copy, flags, &done);
+		restart = api_leave(error) && done == 0 &&
+		    !(atomic_load_u32(&f->f_timeo) & FTIMEO_RCV);
+	} while (restart);
+	frele(f);
+	*msg = copy;
+	return (io_return(error, done));
+}
+
+/* Releases f. */
+static ssize_t
+transmit(struct file *f, const struct msghdr *msg, int flags)
+{
+	size_t done;
+	int error;
+	bool restart;
+
+	if (atomic_load_u32(&f->f_nonblock))
+		flags |= MSG_DONTWAIT;
+	do {
+		done = 0;
+		api_enter();
+		error = sosend(f->f_so, msg, flags, &done);
+		restart = api_leave(error) && done == 0 &&
+		    !(atomic_load_u32(&f->f_timeo) & FTIMEO_SND);
+	} while (restart);
+	frele(f);
+	if (error == EPIPE && done == 0 && !(flags & MSG_NOSIGNAL))
+		pthread_kill(pthread_self(), SIGPIPE);
+	return (io_return(error, done));
+}
+
+EXPORT ssize_t
+read(int fd, void *buf, size_t len)
+{
+	struct file *f;
+	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (!fd_ours(fd) || (f = fget_type(fd, FT_SOCKET)) == NULL)
+		return (real.read(fd, buf, len));
+	if (len == 0) {
+		frele(f);
+		return (0);	/* read(2); recv() of 0 bytes may wait */
+	}
+	return (receive(f, &msg, 0));
+}
+
+EXPORT ssize_t
+readv(int fd, const struct iovec *iov, int count)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	struct msghdr msg = {
+		.msg_iov = (struct iovec *)(uintptr_t)iov,
+		.msg_iovlen = (size_t)count
+	};
+
+	if (f == NULL)
+		return (real.readv(fd, iov, count));
+	if (count < 0 || count > IOV_MAX) {
+		frele(f);
+		return (api_return(EINVAL, 0));
+	}
+	return (receive(f, &msg, 0));
+}
+
+EXPORT ssize_t
+recvfrom(int fd, void *restrict buf, size_t len, int flags,
+    struct sockaddr *restrict addr, socklen_t *restrict addrlen)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (f == NULL)
+		return (real.recvfrom(fd, buf, len, flags, addr, addrlen));
+	if (addr != NULL && addrlen != NULL) {
+		msg.msg_name = addr;
+		msg.msg_namelen = *addrlen;
+	}
+	n = receive(f, &msg, flags);
+	if (n >= 0 && addr != NULL && addrlen != NULL)
+		*addrlen = msg.msg_namelen;
+	return (n);
+}
+
+EXPORT ssize_t
+recv(int fd, void *buf, size_t len, int flags)
+{
+	return (recvfrom(fd, buf, len, flags, NULL, NULL));
+}
+
+EXPORT ssize_t
+recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+
+	if (f == NULL)
+		return (real.recvmsg(fd, msg, flags));
+	if (msg->msg_iovlen > IOV_MAX) {
+		frele(f);
+		return (api_return(EMSGSIZE, 0));
+	}
+	msg->msg_flags = 0;
+	msg->msg_controllen = 0;
+	return (receive(f, msg, flags));
+}
+
+/*
+ * As on Linux the timeout is looked at between messages only, and an error
+ * after the first message is the next call's.
+ */
+EXPORT int
+recvmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags,
+    struct timespec *timeout)
+{
+	nsec_t deadline;
+	unsigned i = 0;
+	ssize_t len = 0;
+
+	if (!fd_ours(fd))
+		return (real.recvmmsg(fd, vec, n, flags, timeout));
+	if (deadline_ts(timeout, &deadline) != 0)
+		return ((int)api_return(EINVAL, 0));
+	while (i < n && (i == 0 || time_left(deadline) > 0)) {
+		len = recvmsg(fd, &vec[i].msg_hdr, flags & ~MSG_WAITFORONE);
+		if (len < 0)
+			break;
+		vec[i++].msg_len = (unsigned)len;
+		if (flags & MSG_WAITFORONE)
+			flags |= MSG_DONTWAIT;
+	}
+	return (i == 0 && len < 0 ? -1 : (int)i);
+}
+
+EXPORT ssize_t
+write(int fd, const void *buf, size_t len)
+{
+	struct file *f;
+	struct iovec iov = {
+		.iov_base = (void *)(uintptr_t)buf, .iov_len = len
+	};
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (!fd_ours(fd) || (f = fget_type(fd, FT_SOCKET)) == NULL)
+		return (real.write(fd, buf, len));
+	return (transmit(f, &msg, 0));
+}
+
+EXPORT ssize_t
+writev(int fd, const struct iovec *iov, int count)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	struct msghdr msg = {
+		.msg_iov = (struct iovec *)(uintptr_t)iov,
+		.msg_iovlen = (size_t)count
+	};
+
+	if (f == NULL)
+		return (real.writev(fd, iov, count));
+	if (count < 0 || count > IOV_MAX) {
+		frele(f);
+		return (api_return(EINVAL, 0));
+	}
+	return (transmit(f, &msg, 0));
+}
+
+EXPORT ssize_t
+sendto(int fd, const void *buf, size_t len, int flags,
+    const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	struct iovec iov = {
+		.iov_base = (void *)(uintptr_t)buf, .iov_len = len
+	};
+	struct msghdr msg = {
+		.msg_name = (void *)(uintptr_t)addr,
+		.msg_namelen = addrlen,
+		.msg_iov = &iov,
+		.msg_iovlen = 1
+	};
+
+	if (f == NULL)
+		return (real.sendto(fd, buf, len, flags, addr, addrlen));
+	return (transmit(f, &msg, flags));
+}
+
+EXPORT ssize_t
+send(int fd, const void *buf, size_t len, int flags)
+{
+	return (sendto(fd, buf, len, flags, NULL, 0));
+}
+
+EXPORT ssize_t
+sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+
+	if (f == NULL)
+		return (real.sendmsg(fd, msg, flags));
+	if (msg->msg_iovlen > IOV_MAX) {
+		frele(f);
+		return (api_return(EMSGSIZE, 0));
+	}
+	return (transmit(f, msg, flags));
+}
+
+EXPORT int
+sendmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags)
+{
+	unsigned i;
+	ssize_t len = 0;
+
+	if (!fd_ours(fd))
+		return (real.sendmmsg(fd, vec, n, flags));
+	for (i = 0; i < n; i++) {
+		len = sendmsg(fd, &vec[i].msg_hdr, flags);
+		if (len < 0)
+			break;
+		vec[i].msg_len = (unsigned)len;
+	}
+	return (i == 0 && len < 0 ? -1 : (int)i);
+}
+
+/* Bytes of a kernel file read at *offset, or at the file's own position. */
+static ssize_t
+file_read(int fd, char *buf, size_t len, off_t *offset)
+{
+	ssize_t n;
+
+	if (offset == NULL)
+		return (real.read(fd, buf, len));
+	n = pread(fd, buf, len, *offset);
+	if (n > 0)
+		*offset += n;
+	return (n);
+}
+
+/* Undoes the part of file_read() that could not be sent. */
+static void
+file_unread(int fd, off_t *offset, ssize_t n)
+{
+	if (offset != NULL)
+		*offset -= n;
+	else
+		(void)lseek(fd, -(off_t)n, SEEK_CUR);
+}
+
+EXPORT ssize_t
+sendfile(int out, int in, off_t *offset, size_t len)
+{
+	char buf[SENDFILE_CHUNK];
+	size_t total = 0;
+	ssize_t n = 0, sent;
+
+	if (!fd_ours(out))
+		return (real.sendfile(out, in, offset, len));
+	while (total < len) {
+		size_t want = len - total;
+
+		n = file_read(in, buf, want < sizeof(buf) ? want : sizeof(buf),
+		    offset);
+		if (n <= 0)
+			break;
+		sent = write(out, buf, (size_t)n);
+		if (sent < n)
+			file_unread(in, offset, n - (sent > 0 ? sent : 0));
+		total += (size_t)(sent > 0 ? sent : 0);
+		if (sent < n) {
+			n = sent;
+			break;
+		}
+	}
+	return (total == 0 && n < 0 ? -1 : (ssize_t)total);
+}
+
+EXPORT ssize_t
+sendfile64(int out, int in, off64_t *offset, size_t len)
+{
+	return (sendfile(out, in, offset, len));
+}
+
+/* What programs compiled with _FORTIFY_SOURCE call. */
+NORETURN void __chk_fail(void);
+EXPORT ssize_t __read_chk(int, void *, size_t, size_t);
+EXPORT ssize_t __recv_chk(int, void *, size_t, size_t, int);
+EXPORT ssize_t __recvfrom_chk(int, void *, size_t, size_t, int,
+    struct sockaddr *, socklen_t *);
+
+EXPORT ssize_t
+__read_chk(int fd, void *buf, size_t len, size_t room)
+{
+	if (len > room)
+		__chk_fail();
+	return (read(fd, buf, len));
+}
+
+EXPORT ssize_t
+__recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
+{
+	if (len > room)
+		__chk_fail();
+	return (recv(fd, buf, len, flags));
+}
+
+EXPORT ssize_t
+__recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags,
+    struct sockaddr *addr, socklen_t *addrlen)
+{
+	if (len > room)
+		__chk_fail();
+	return (recvfrom(fd, buf, len, flags, addr, addrlen));
+}

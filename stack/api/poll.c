@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * poll, ppoll, select and pselect over any mixture of the stack's sockets
+ * and kernel descriptors.
+ *
+ * First everything is looked at once, without registering: a busy program
+ * finds something ready nearly always.  Only a thread that has to sleep
+ * registers a watcher with each socket; registering looks once more, in the
+ * same locked step, so no change is missed.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+
+#define	POLL_FEW	16	/* entries that fit on the stack */
+
+/* One socket of the stack in a set. */
+struct pollent {
+	struct sowatch	 pe_watch;
+	struct file	*pe_file;	/* referenced */
+	struct pollfd	*pe_fd;		/* in ps_user */
+	struct waiter	*pe_waiter;
+};
+
+struct pollset {
+	struct pollfd	*ps_user;	/* the caller's array */
+	nfds_t		 ps_n;
+	struct pollent	*ps_ent;	/* sockets of the stack */
+	unsigned	 ps_nent;
+	struct pollfd	*ps_kernel;	/* ps_n of the kernel's (fd -1: not),
+					   then the eventfd */
+	bool		 ps_mixed;	/* some are the kernel's */
+	int		 ps_kready;	/* ready ones of the kernel's */
+	struct waiter	 ps_waiter;
+};
+
+static void
+pollent_wake(struct sowatch *watch, int events)
+{
+	struct pollent *pe = container_of(watch, struct pollent, pe_watch);
+
+	if (events == 0 ||
+	    (events & (pe->pe_fd->events | POLLERR | POLLHUP)) != 0)
+		waiter_wake(pe->pe_waiter);
+}
+
+/* Sorts the caller's entries into the stack's and the kernel's. */
+static void
+pollset_gather(struct pollset *ps)
+{
+	for (nfds_t i = 0; i < ps->ps_n; i++) {
+		struct pollfd *user = &ps->ps_user[i];
+		struct file *f = fget(user->fd);
+
+		user->revents = 0;
+		ps->ps_kernel[i] = *user;
+		if (f != NULL && f->f_type == FT_SOCKET) {
+			struct pollent *pe = &ps->ps_ent[ps->ps_nent++];
+
+			pe->pe_file = f;
+			pe->pe_fd = user;
+			pe->pe_waiter = &ps->ps_waiter;
+			pe->pe_watch.sw_fn = pollent_wake;
+			ps->ps_kernel[i].fd = -1;
+			continue;
+		}
+		if (f != NULL && f->f_type == FT_EPOLL)
+			epoll_expose(f->f_ep);
+		if (f != NULL)
+			frele(f);
+		if (user->fd >= 0)
+			ps->ps_mixed = true;
+	}
+}
+
+static short
+pollent_ready(struct pollent *pe, int got)
+{
+	return ((short)(got & (pe->pe_fd->events | POLLERR | POLLHUP)));
+}
+
+/* Looks at the stack's sockets; returns how many are ready. */
+static int
+pollset_scan(struct pollset *ps)
+{
+	int ready = 0;
+
+	for (unsigned i = 0; i < ps->ps_nent; i++) {
+		struct pollent *pe = &ps->ps_ent[i];
+
+		pe->pe_fd->revents = pollent_ready(pe,
+		    sopoll(pe->pe_file->f_so, pe->pe_fd->events));
+		ready += pe->pe_fd->revents != 0;
+	}
+	return (ready);
+}
+
+static int
+pollset_watch(struct pollset *ps)
+{
+	int ready = 0;
+
+	for (unsigned i = 0; i < ps->ps_nent; i++) {
+		struct pollent *pe = &ps->ps_ent[i];
+
+		pe->pe_fd->revents = pollent_ready(pe, sowatch_add(
+		    pe->pe_file->f_so, &pe->pe_watch, pe->pe_fd->events));
+		ready += pe->pe_fd->revents != 0;
+	}
+	return (ready);
+}
+
+static void
+pollset_unwatch(struct pollset *ps)
+{
+	for (unsigned i = 0; i < ps->ps_nent; i++)
+		sowatch_remove(ps->ps_ent[i].pe_file->f_so,
+		    &ps->ps_ent[i].pe_watch);
+}
+
+/* Looks at the kernel's descriptors, and sleeps there until deadline. */
+static int
+pollset_kernel(struct pollset *ps, nsec_t deadline, const sigset_t *mask)
+{
+	struct pollfd *wake = &ps->ps_kernel[ps->ps_n];
+	int count;
+
+	wake->fd = ps->ps_waiter.w_eventfd;
+	wake->events = POLLIN;
+	wake->revents = 0;
+	count = kernel_poll(ps->ps_kernel, ps->ps_n + 1, deadline, mask);
+	if (count < 0)
+		return (errno);
+	ps->ps_kready = count - (wake->revents != 0);
+	return (0);
+}
+
+/*
+ * Returns 0 or an errno value, and counts in *ready.  The last look comes
+ * after the deadline or signal, as in the kernel: readiness wins.
+ */
+static int
+pollset_sleep(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
+    int *ready)
+{
+	const bool kernel = ps->ps_waiter.w_eventfd != -1;
+	int error = 0;
+
+	*ready = pollset_watch(ps);
+	while (*ready == 0 && ps->ps_kready == 0 && error == 0) {
+		if (kernel)
+			error = pollset_kernel(ps, deadline, mask);
+		else
+			error = waiter_sleep(&ps->ps_waiter, deadline);
+		waiter_reset(&ps->ps_waiter);
+		*ready = pollset_scan(ps);
+		if (error == 0 && time_left(deadline) == 0)
+			error = EWOULDBLOCK;
+	}
+	pollset_unwatch(ps);
+	waiter_reset(&ps->ps_waiter);
+	if (*ready > 0 || ps->ps_kready > 0 || error == EWOULDBLOCK)
+		return (0);
+	return (error);
+}
+
+static int
+pollset_poll(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
+    int *total)
+{
+	int error, ready;
+
+	error = waiter_init(&ps->ps_waiter, ps->ps_mixed || mask != NULL);
+	if (error != 0)
+		return (error);
+	ready = pollset_scan(ps);
+	if (ready == 0 && time_left(deadline) > 0)
+		error = pollset_sleep(ps, deadline, mask, &ready);
+	if (error == 0 && ready > 0 && ps->ps_mixed && ps->ps_kready == 0)
+		error = pollset_kernel(ps, 0, NULL);
+	else if (error == 0 && ready == 0 && ps->ps_mixed &&
+	    ps->ps_kready == 0)
+		error = pollset_kernel(ps, 0, NULL);
+	if (ps->ps_kready > 0)
+		for (nfds_t i = 0; i < ps->ps_n; i++)
+			if (ps->ps_kernel[i].fd >= 0)
+				ps->ps_user[i].revents =
+				    ps->ps_kernel[i].revents;
+	*total = ready + ps->ps_kready;
+	return (error);
+}
+
+static bool
+poll_ours(const struct pollfd *fds, nfds_t n)
+{
+	for (nfds_t i = 0; i < n; i++)
+		if (fd_ours(fds[i].fd))
+			return (true);
+	return (false);
+}
+
+/* poll() until deadline where some of the descriptors are ours. */
+static int
+poll_until(struct pollfd *fds, nfds_t n, nsec_t deadline,
+    const sigset_t *mask)
+{
+	struct pollent few_ents[POLL_FEW];
+	struct pollfd few_fds[POLL_FEW + 1];
+	struct pollset ps = {
+		.ps_user = fds, .ps_n = n,
+		.ps_ent = few_ents, .ps_kernel = few_fds
+	};
+	int error, total = 0;
+
+	api_enter();
+	if (n > POLL_FEW) {
+		ps.ps_ent = kmalloc(n * sizeof(*ps.ps_ent));
+		ps.ps_kernel = kmalloc((n + 1) * sizeof(*ps.ps_kernel));
+	}
+	pollset_gather(&ps);
+	error = pollset_poll(&ps, deadline, mask, &total);
+	for (unsigned i = 0; i < ps.ps_nent; i++)
+		frele(ps.ps_ent[i].pe_file);
+	if (n > POLL_FEW) {
+		kfree(ps.ps_ent);
+		kfree(ps.ps_kernel);
+	}
+	api_leave(error);
+	return ((int)api_return(error, total));
+}
+
+EXPORT int
+ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+    const sigset_t *mask)
+{
+	nsec_t deadline;
+
+	if (!poll_ours(fds, n))
+		return (real.ppoll(fds, n, timeout, mask));
+	if (deadline_ts(timeout, &deadline) != 0)
+		return ((int)api_return(EINVAL, 0));
+	return (poll_until(fds, n, deadline, mask));
+}
+
+EXPORT int
+poll(struct pollfd *fds, nfds_t n, int ms)
+{
+	const struct timespec ts = {
+		.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L
+	};
+
+	if (!poll_ours(fds, n))
+		return (real.ppoll(fds, n, ms < 0 ? NULL : &ts, NULL));
+	return (poll_until(fds, n, deadline_ms(ms), NULL));
+}
+
+EXPORT int __poll_chk(struct pollfd *, nfds_t, int, size_t);
+EXPORT int __ppoll_chk(struct pollfd *, nfds_t, const struct timespec *,
+    const sigset_t *, size_t);
+NORETURN void __chk_fail(void);
+
+EXPORT int
+__poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t room)
+{
+	if (room / sizeof(*fds) < n)
+		__chk_fail();
+	return (poll(fds, n, ms));
+}
+
+EXPORT int
+__ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+    const sigset_t *mask, size_t room)
+{
+	if (room / sizeof(*fds) < n)
+		__chk_fail();
+	return (ppoll(fds, n, timeout, mask));
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signals.  A handler of the program may do anything its author could do in
+ * a handler on a kernel's sockets: call send(), or leave by longjmp().  It
+ * must therefore never run while its thread is inside the stack, perhaps
+ * with locks held.  As a kernel delivers signals at the return to user mode,
+ * this file keeps a signal that arrives inside the stack, makes the call end
+ * with EINTR if it sleeps, and runs the handler when the call has left.
+ *
+ * So sigaction() and signal() install catcher() for the program's handlers
+ * and remember those in the table below.  Signals that report the program's
+ * own faults are left alone.
+ *
+ * A call that ended with EINTR is started again if every handler that ran
+ * was installed with SA_RESTART (signal(7)), and fails with EINTR otherwise.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "api/api.h"
+#include "kern/thread.h"
+
+#define	KERNEL_SIGSET	8	/* bytes of the mask in a ucontext */
+
+/*
+ * What a thread has waiting.  The catcher runs with all signals blocked, so
+ * it is never interrupted by itself.
+ */
+struct api_thread {
+	volatile unsigned depth;	/* calls entered */
+	volatile uint64_t pending;	/* signal numbers, bit sig - 1 */
+	siginfo_t	 info[NSIG];	/* of pending ones */
+};
+static _Thread_local struct api_thread self
+    __attribute__((tls_model("initial-exec")));
+
+/*
+ * The program's dispositions.  A spin lock with all signals blocked, since
+ * sigaction() may be called in a handler.
+ */
+static atomic_u32 sig_lock;
+static struct sigaction sig_actions[NSIG];	/* sig_lock */
+
+static void
+sig_lock_enter(sigset_t *old)
+{
+	sigset_t all;
+	uint32_t unlocked = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, old);
+	while (!atomic_cmpset_u32(&sig_lock, &unlocked, 1)) {
+		unlocked = 0;
+		mach_cpu_relax();
+	}
+}
+
+static void
+sig_lock_leave(const sigset_t *old)
+{
+	atomic_store_rel_u32(&sig_lock, 0);
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+/*
+ * Runs the program's handler, as if the signal had arrived with the mask
+ * base in force.  All signals are blocked on entry and on return.  Returns
+ * true if interrupted calls are to be started again.
+ */
+static bool
+run_handler(int sig, siginfo_t *info, void *context, const sigset_t *base)
+{
+	struct sigaction sa;
+	sigset_t mask, all;
+
+	sig_lock_enter(&all);
+	sa = sig_actions[sig];
+	sig_lock_leave(&all);
+	if (sa.sa_flags & SA_RESETHAND) {
+		struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+		real.sigaction(sig, &dfl, NULL);
+	}
+	sigorset(&mask, base, &sa.sa_mask);
+	if (!(sa.sa_flags & SA_NODEFER))
+		sigaddset(&mask, sig);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	if (sa.sa_flags & SA_SIGINFO)
+		sa.sa_sigaction(sig, info, context);
+	else if (sa.sa_handler != SIG_DFL && sa.sa_handler != SIG_IGN)
+		sa.sa_handler(sig);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	return ((sa.sa_flags & SA_RESTART) != 0);
+}
+
+static void
+catcher(int sig, siginfo_t *info, void *context)
+{
+	const ucontext_t *uc = context;
+	sigset_t base;
+	int saved = errno;
+
+	if (self.depth > 0) {
+		self.info[sig] = *info;
+		self.pending |= 1ULL << (sig - 1);
+		thread_interrupt();
+	} else {
+		/* The kernel stored its own, shorter, mask there. */
+		sigemptyset(&base);
+		memcpy(&base, &uc->uc_sigmask, KERNEL_SIGSET);
+		(void)run_handler(sig, info, context, &base);
+	}
+	errno = saved;
+}
+
+/* Delivers what is pending; true if all handlers have SA_RESTART. */
+static bool
+deliver(void)
+{
+	sigset_t all, base;
+	siginfo_t info;
+	bool restart = true;
+	int sig, saved = errno;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &base);
+	curthread->td_interrupt = 0;
+	while (self.pending != 0) {
+		sig = __builtin_ctzll(self.pending) + 1;
+		self.pending &= ~(1ULL << (sig - 1));
+		info = self.info[sig];
+		restart &= run_handler(sig, &info, NULL, &base);
+	}
+	pthread_sigmask(SIG_SETMASK, &base, NULL);
+	errno = saved;
+	return (restart);
+}
+
+void
+api_enter(void)
+{
+	self.depth++;
+	atomic_signal_fence(memory_order_seq_cst);
+	(void)curthread;	/* known to the stack from now on */
+	if (__builtin_expect(self.pending != 0, 0))
+		thread_interrupt();
+}
+
+bool
+api_leave(int error)
+{
+	bool restart;
+
+	KASSERT(self.depth > 0, ("api_leave: not in the stack"));
+	atomic_signal_fence(memory_order_seq_cst);
+	self.depth--;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (__builtin_expect(self.pending == 0, 1) || self.depth > 0)
+		return (false);
+	restart = deliver();
+	return (restart && error == EINTR);
+}
+
+bool
+api_signalled(void)
+{
+	return (self.pending != 0);
+}
+
+/* Signals whose handlers run at once, wherever the thread is. */
+static bool
+is_fault(int sig)
+{
+	switch (sig) {
+	case SIGSEGV:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGTRAP:
+	case SIGSYS:
+	case SIGABRT:
+		return (true);
+	default:
+		return (false);
+	}
+}
+
+/* What the kernel is to do for the program's sa. */
+static void
+caught_action(const struct sigaction *sa, struct sigaction *caught)
+{
+	*caught = *sa;
+	if (sa->sa_handler == SIG_DFL || sa->sa_handler == SIG_IGN)
+		return;
+	caught->sa_sigaction = catcher;
+	caught->sa_flags |= SA_SIGINFO;
+	caught->sa_flags &= ~(int)(SA_RESETHAND | SA_NODEFER);
+	sigfillset(&caught->sa_mask);
+}
+
+EXPORT int
+sigaction(int sig, const struct sigaction *sa, struct sigaction *old)
+{
+	struct sigaction caught, was;
+	sigset_t mask;
+	int error;
+
+	if (api_state() == API_PASSIVE || sig <= 0 || sig >= NSIG ||
+	    is_fault(sig))
+		return (real.sigaction(sig, sa, old));
+	if (sa != NULL)
+		caught_action(sa, &caught);
+	sig_lock_enter(&mask);
+	error = real.sigaction(sig, sa != NULL ? &caught : NULL, &was);
+	if (error == 0 && (was.sa_flags & SA_SIGINFO) &&
+	    was.sa_sigaction == catcher)
+		was = sig_actions[sig];
+	if (error == 0 && sa != NULL)
+		sig_actions[sig] = *sa;
+	sig_lock_leave(&mask);
+	if (error == 0 && old != NULL)
+		*old = was;
+	return (error);
+}
+
+static sighandler_t
+set_handler(int sig, sighandler_t handler, int flags)
+{
+	struct sigaction sa = { .sa_handler = handler, .sa_flags = flags }, old;
+
+	if (sigaction(sig, &sa, &old) != 0)
+		return (SIG_ERR);
+	return (old.sa_handler);
+}
+
+/* BSD semantics, as the C library's: the handler stays, calls restart. */
+EXPORT sighandler_t
+signal(int sig, sighandler_t handler)
+{
+	return (set_handler(sig, handler, SA_RESTART));
+}
+
+EXPORT sighandler_t
+sysv_signal(int sig, sighandler_t handler)
+{
+	return (set_handler(sig, handler, (int)SA_RESETHAND | SA_NODEFER));
+}
+
+EXPORT sighandler_t __sysv_signal(int, sighandler_t);
+
+EXPORT sighandler_t
+__sysv_signal(int sig, sighandler_t handler)
+{
+	return (sysv_signal(sig, handler));
+}

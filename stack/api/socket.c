@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The calls that make sockets, connect them, and get and set what they have:
+ * arguments checked, descriptor looked up, one so*() function called.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "api/api.h"
+
+/* Gives a new socket a descriptor number reserved for it. */
+static void
+socket_install(int fd, struct socket *so, int flags)
+{
+	struct file *f = file_new(FT_SOCKET);
+
+	soref(so);	/* the file's; soclose() drops the descriptor's */
+	f->f_so = so;
+	atomic_store_u32(&f->f_nonblock, (flags & SOCK_NONBLOCK) != 0);
+	fd_install(fd, f);
+	frele(f);
+}
+
+/*
+ * IPv4 is the stack's, raw sockets included (it refuses them): a program
+ * must not end up on the kernel's network without noticing.
+ */
+EXPORT int
+socket(int domain, int type, int protocol)
+{
+	const int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+	struct socket *so;
+	int fd, error;
+
+	if (api_state() == API_PASSIVE)
+		return (real.socket(domain, type, protocol));
+	if (domain == AF_INET6 && atomic_load_u32(&api_inet6_kernel) == 0)
+		return ((int)api_return(EAFNOSUPPORT, 0));
+	if (domain != AF_INET)
+		return (real.socket(domain, type, protocol));
+	if (api_state() == API_FORKED) {
+		fprintf(stderr, "libstack: process %d: the stack is in the "
+		    "parent of this process; sockets are to be used there\n",
+		    (int)getpid());
+		return ((int)api_return(ENETDOWN, 0));
+	}
+	if ((fd = fd_reserve()) == -1)
+		return (-1);
+	api_enter();
+	error = socreate(domain, type & ~flags, protocol, &so);
+	if (error == 0)
+		socket_install(fd, so, type);
+	else
+		real.close(fd);
+	api_leave(error);
+	return ((int)api_return(error, fd));
+}
+
+EXPORT int
+bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	int error;
+
+	if (f == NULL)
+		return (real.bind(fd, addr, len));
+	api_enter();
+	error = sobind(f->f_so, addr, len);
+	frele(f);
+	api_leave(error);
+	return ((int)api_return(error, 0));
+}
+
+EXPORT int
+listen(int fd, int backlog)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	int error;
+
+	if (f == NULL)
+		return (real.listen(fd, backlog));
+	api_enter();
+	error = solisten(f->f_so, backlog);
+	frele(f);
+	api_leave(error);
+	return ((int)api_return(error, 0));
+}
+
+static int
+accept_once(struct file *f, int fd, struct sockaddr *addr, socklen_t *len,
+    int flags)
+{
+	struct socket *so;
+	int error;
+
+	error = soaccept(f->f_so,
+	    atomic_load_u32(&f->f_nonblock) ? MSG_DONTWAIT : 0, addr, len, &so);
+	if (error == 0)
+		socket_install(fd, so, flags);
+	return (error);
+}
+
+/*
+ * The number is reserved first: a connection must not be lost because there
+ * is none left.
+ */
+EXPORT int
+accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	int newfd, error;
+	bool restart;
+
+	if (f == NULL)
+		return (real.accept4(fd, addr, len, flags));
+	if ((flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) != 0) {
+		frele(f);
+		return ((int)api_return(EINVAL, 0));
+	}
+	newfd = fd_reserve();
+	error = newfd == -1 ? errno : 0;
+	if (error == 0) do {
+		api_enter();
+		error = accept_once(f, newfd, addr, len, flags);
+		restart = api_leave(error) &&
+		    !(atomic_load_u32(&f->f_timeo) & FTIMEO_RCV);
+	} while (restart);
+	frele(f);
+	if (error != 0 && newfd != -1)
+		real.close(newfd);
+	return ((int)api_return(error, newfd));
+}
+
+EXPORT int
+accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return (accept4(fd, addr, len, 0));
+}
+
+/*
+ * An interrupted connect() goes on in the background (POSIX), so it is
+ * never started again: EINTR, then poll for writability and SO_ERROR.
+ */
+EXPORT int
+connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	int error;
+
+	if (f == NULL)
+		return (real.connect(fd, addr, len));
+	api_enter();
+	error = soconnect(f->f_so, addr, len,
+	    atomic_load_u32(&f->f_nonblock) ? MSG_DONTWAIT : 0);
+	frele(f);
+	api_leave(error);
+	return ((int)api_return(error, 0));
+}
+
+EXPORT int
+shutdown(int fd, int how)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	int error;
+
+	if (f == NULL)
+		return (real.shutdown(fd, how));
+	api_enter();
+	error = soshutdown(f->f_so, how);
+	frele(f);
+	api_leave(error);
+	return ((int)api_return(error, 0));
+}
+
+EXPORT int
+getsockname(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	int error;
+
+	if (f == NULL)
+		return (real.getsockname(fd, addr, len));
+	api_enter();
+	error = sogetsockname(f->f_so, addr, len);
+	frele(f);
+	api_leave(error);
+	return ((int)api_return(error, 0));
+}
+
+EXPORT int
+getpeername(int fd, struct sockaddr *restrict addr, socklen_t *restrict len)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	int error;
+
+	if (f == NULL)
+		return (real.getpeername(fd, addr, len));
+	api_enter();
+	error = sogetpeername(f->f_so, addr, len);
+	frele(f);
+	api_leave(error);
+	return ((int)api_return(error, 0));
+}
+
+EXPORT int
+getsockopt(int fd, int level, int name, void *restrict value,
+    socklen_t *restrict len)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	int error;
+
+	if (f == NULL)
+		return (real.getsockopt(fd, level, name, value, len));
+	api_enter();
+	error = sogetopt(f->f_so, level, name, value, len);
+	frele(f);
+	api_leave(error);
+	return ((int)api_return(error, 0));
+}
+
+/* Remembers whether calls have a timeout: those are not restarted. */
+static void
+note_timeout(struct file *f, int level, int name, const void *value,
+    socklen_t len)
+{
+	const struct timeval *tv = value;
+	uint32_t bit, old;
+
+	if (level != SOL_SOCKET || len < sizeof(*tv) ||
+	    (name != SO_RCVTIMEO && name != SO_SNDTIMEO))
+		return;
+	bit = name == SO_RCVTIMEO ? FTIMEO_RCV : FTIMEO_SND;
+	old = atomic_load_u32(&f->f_timeo) & ~bit;
+	atomic_store_u32(&f->f_timeo,
+	    tv->tv_sec != 0 || tv->tv_usec != 0 ? old | bit : old);
+}
+
+EXPORT int
+setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	struct file *f = fget_type(fd, FT_SOCKET);
+	int error;
+
+	if (f == NULL)
+		return (real.setsockopt(fd, level, name, value, len));
+	api_enter();
+	error = sosetopt(f->f_so, level, name, value, len);
+	if (error == 0)
+		note_timeout(f, level, name, value, len);
+	frele(f);
+	api_leave(error);
+	return ((int)api_return(error, 0));
+}
