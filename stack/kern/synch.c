@@ -49,7 +49,11 @@ synch_init(void)
 	}
 }
 
-/* Parks until woken; takes the sleeper off the queue if nobody has. */
+/*
+ * Parks until woken; takes the sleeper off the queue if nobody has.  The
+ * word changes when a waker has taken us off the queue, and when a signal
+ * came (thread_interrupt).
+ */
 static int
 sleep_wait(struct sleepq *sq, struct sleeper *s, uint32_t seq, int flags,
     nsec_t deadline)
@@ -63,8 +67,11 @@ sleep_wait(struct sleepq *sq, struct sleeper *s, uint32_t seq, int flags,
 		    (error == EINTR && (flags & PCATCH) != 0))
 			break;
 	}
-	if (atomic_load_acq_u32(&td->td_park) != seq)
-		return (0);	/* the waker took us off the queue */
+	if (atomic_load_acq_u32(&td->td_park) != seq) {
+		if (atomic_load_u32(&td->td_interrupt) == 0)
+			return (0);	/* the waker took us off the queue */
+		error = (flags & PCATCH) != 0 ? EINTR : 0;
+	}
 	mtx_lock(&sq->lock);
 	if (s->s_queued) {
 		TAILQ_REMOVE(&sq->sleepers, s, s_link);
@@ -98,6 +105,8 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	depth = giant_drop();
 	KASSERT(td->td_locks == 0, ("msleep: %s: %s sleeps with %u locks held",
 	    wmesg, td->td_name, td->td_locks));
+	if ((flags & PCATCH) != 0 && atomic_load_u32(&td->td_interrupt) != 0)
+		seq--;		/* a signal waits already: do not park */
 	error = sleep_wait(sq, &s, seq, flags, deadline);
 	td->td_wmesg = NULL;
 	giant_pickup(depth);

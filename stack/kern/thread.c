@@ -54,6 +54,21 @@ thread_self(void)
 	return (td);
 }
 
+/*
+ * The flag alone would be missed by a thread that has looked at it and is
+ * about to park; so the word changes too, and the park does not sleep.
+ */
+void
+thread_interrupt(void)
+{
+	struct thread *td = mach_thread_self();
+
+	if (td == NULL)
+		return;
+	atomic_store_u32(&td->td_interrupt, 1);
+	atomic_fetchadd_u32(&td->td_park, 1);
+}
+
 static void
 kthread_main(void *arg)
 {

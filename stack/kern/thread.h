@@ -20,6 +20,8 @@ struct thread {
 	char		 td_name[24];		/* [I] */
 	bool		 td_kernel;		/* [I] made by kthread_create */
 	atomic_u32	 td_park;		/* [a] word it parks on */
+	atomic_u32	 td_interrupt;		/* [a] a signal waits: no sleep
+						   with PCATCH */
 	const char	*_Atomic td_wmesg;	/* [a] why it sleeps, or NULL */
 	unsigned	 td_locks;		/* [o] locks held (INVARIANTS) */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
@@ -30,6 +32,12 @@ struct thread {
 /* Attaches an application's thread at first sight. */
 struct thread *thread_self(void);
 #define	curthread	(thread_self())
+
+/*
+ * A signal came for the calling thread: its sleeps with PCATCH end with
+ * EINTR until td_interrupt is cleared.  Called in signal handlers.
+ */
+void	 thread_interrupt(void);
 
 /* Threads of the stack's own; cpu as in mach_thread_create(). */
 int	 kthread_create(const char *name, int cpu, void (*fn)(void *),

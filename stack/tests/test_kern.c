@@ -140,6 +140,22 @@ TEST(sleep_times_out)
 	mtx_unlock(&lock);
 }
 
+/* A signal that came before the sleep, as during it, ends it; once told. */
+TEST(an_interrupt_ends_sleeps_until_it_is_cleared)
+{
+	mtx_lock(&lock);
+	thread_interrupt();
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(msleep(&counter, &lock, PCATCH, "test",
+		    NSEC_FOREVER), EINTR);
+	CHECK_EQ(msleep(&counter, &lock, 0, "test", NSEC_PER_MSEC),
+	    EWOULDBLOCK);
+	atomic_store_u32(&curthread->td_interrupt, 0);
+	CHECK_EQ(msleep(&counter, &lock, PCATCH, "test", NSEC_PER_MSEC),
+	    EWOULDBLOCK);
+	mtx_unlock(&lock);
+}
+
 /* Two threads hand a token to and fro: a lost wake-up hangs the test. */
 static void
 ping_pong(void *arg)
