@@ -18,6 +18,9 @@
     boot(event) {
       text.textContent = `boot ${event.position + 1} of ${event.boots}: ${event.variant}, ${event.topology}, ${event.server}`;
     },
+    measuring(event) {
+      text.textContent = `${event.test} on ${event.variant}`;
+    },
     measurement(event) {
       const item = document.createElement("li");
       const result = event.state === "ok" ? `${number.format(event.mean)} ${event.unit}` : `${event.state}: ${event.reason}`;

@@ -59,6 +59,12 @@ def run_time(run: Run) -> timedelta | None:
 
 
 @register.filter
+def basename(name: str) -> str:
+    """Return the last part of an artefact's name."""
+    return name.rpartition("/")[2]
+
+
+@register.filter
 def utc(time: datetime | None) -> str:
     """Write a time the way logs do, to the second."""
     return time.strftime("%Y-%m-%d %H:%M:%S") if time else numbers.NOTHING

@@ -12,8 +12,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from perfweb.reports.comparisons import CountedSamples, TestComparison, compare_variants, counted_samples, pairs, tally
+from perfweb.reports.environment import host_table, tunable_rows
 from perfweb.reports.figures import samples_figure
-from perfweb.reports.numbers import NOTHING
 from perfweb.reports.results import RunResults, Series, TestResults, run_results
 from perfweb.runs.models import Run, Variant
 from perfweb.stats.student import DEFAULT_CONFIDENCE
@@ -43,15 +43,6 @@ class OverviewRow:
     comparisons: list[TestComparison]
 
 
-@dataclass(frozen=True)
-class TunableRow:
-    """One tunable on each variant: what was asked for, and whether the booted system said the same."""
-
-    name: str
-    values: list[str]
-    differs: bool
-
-
 @require_safe
 def run_list(request: HttpRequest) -> HttpResponse:
     """Show the runs, newest first; `?page=` turns pages."""
@@ -70,14 +61,14 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
     results = run_results(run)
     counted = counted_samples([run])[run.pk]
     compared = _pairs(results.variants, counted)
-    hosts, host_facts = _host_table(run)
+    hosts, host_facts = host_table(run)
     context = {
         "run": run,
         "results": results,
         "pairs": compared,
         "overview": _overview(results, compared),
         "tests": [(test, samples_figure(test.metrics[0]) if test.metrics else None) for test in results.tests],
-        "tunables": _tunable_rows(results),
+        "tunables": tunable_rows(results),
         "hosts": hosts,
         "host_facts": host_facts,
         "transitions": run.transitions.all(),
@@ -105,33 +96,3 @@ def _overview(results: RunResults, compared: list[Pair]) -> list[OverviewRow]:
         cells = [of_variant.get(variant.pk) for variant in results.variants]
         rows.append(OverviewRow(test, cells, [comparisons[test.name] for comparisons in by_test]))
     return rows
-
-
-def _tunable_rows(results: RunResults) -> list[TunableRow]:
-    """List the tunables that the plan sets on any variant, with their effective values where a boot has told them."""
-    asked = sorted({name for variant in results.variants for name in variant.tunables})
-    effective = {boot.variant_id: boot.effective_tunables for boot in results.boots if boot.effective_tunables}
-    rows = []
-    for name in asked:
-        values = [
-            str(effective.get(variant.pk, {}).get(name, variant.tunables.get(name, NOTHING)))
-            for variant in results.variants
-        ]
-        rows.append(TunableRow(name, values, len(set(values)) > 1))
-    return sorted(rows, key=lambda row: not row.differs)
-
-
-def _host_table(run: Run) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Return the hosts of a run and their facts as a table: its head, and a row for each fact."""
-    hosts = list(run.host_facts.all())
-    facts = list(dict.fromkeys(name for host in hosts for name in host.facts))
-    return (
-        [f"{host.get_role_display()}: {host.name}" for host in hosts],
-        [(fact, [_plain(host.facts.get(fact, NOTHING)) for host in hosts]) for fact in facts],
-    )
-
-
-def _plain(fact: object) -> str:
-    if isinstance(fact, dict):
-        return ", ".join(f"{name} {_plain(value)}" for name, value in fact.items())
-    return ", ".join(map(_plain, fact)) if isinstance(fact, list) else str(fact)
