@@ -23,6 +23,7 @@ import ansible_runner.interface
 import yaml
 
 from playbooks.module_utils import processes
+from runners.paths import CONTROL_NAME_LENGTH, socket_directory
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAYBOOKS = ROOT / "playbooks"
@@ -173,12 +174,17 @@ def _failure(data: Mapping[str, Any]) -> Failure:
     return Failure(str(data.get("host", "")), str(data.get("task", "")), message, output)
 
 
+def _var() -> Path:
+    return Path(os.environ.get("PERFWEB_VAR", ROOT / "var"))
+
+
 def _environment(directory: Path) -> dict[str, str]:
     """What ansible-playbook sees: our configuration, our programs, nothing in the home directory."""
     return {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
         "ANSIBLE_HOME": str(directory / "home"),
+        "ANSIBLE_SSH_CONTROL_PATH_DIR": str(socket_directory(_var() / "ssh", CONTROL_NAME_LENGTH)),
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_DEPRECATION_WARNINGS": "0",
     }
@@ -213,7 +219,7 @@ def _verbatim(value: object) -> object:
 @contextlib.contextmanager
 def _private_directory() -> Iterator[Path]:
     """A directory for one play; those of processes that have died are removed first."""
-    plays = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "plays"
+    plays = _var() / "plays"
     plays.mkdir(mode=0o700, parents=True, exist_ok=True)
     for old in plays.iterdir():
         if (old / "owner").exists() and processes.running(old / "owner") is None:

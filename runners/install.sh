@@ -21,7 +21,7 @@ readonly LAB_PACKAGES=(
 	openssh-server openssh-client
 	netperf iperf3)
 readonly TEST_PACKAGES=(clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium)
-readonly WEB_PACKAGES=(python3 python3-venv)
+readonly WEB_PACKAGES=(python3 python3-venv openssh-client git)
 
 readonly POLICY=/usr/sbin/policy-rc.d
 readonly POLICY_KEPT=/usr/sbin/policy-rc.d.perfweb-kept

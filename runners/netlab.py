@@ -39,7 +39,7 @@ from pathlib import Path
 import yaml
 
 from playbooks.module_utils import processes
-from runners.paths import socket_directory
+from runners.paths import CONTROL_NAME_LENGTH, socket_directory
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = Path("/run/perfweb-netlab.lock")
@@ -48,8 +48,6 @@ DATA_NUMBER = {"left": 1, "dut": 2, "right": 3}
 CONGESTION_CONTROL = "cubic"
 NOBODY = 65534
 """Debian's user and group for those who shall own nothing; the stack runs as it."""
-CONTROL_NAME_LENGTH = 10 + 1 + 16
-"""Ansible names a control socket with 10 characters; ssh appends a dot and 16 while it makes it."""
 
 # A bash started by sshd reads root's .bashrc for every single command, except
 # below another shell; the hosts of the lab have nothing to do with that file.

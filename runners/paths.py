@@ -10,6 +10,8 @@ from pathlib import Path
 
 SOCKET_PATH_LIMIT = 107
 """Bytes that fit into sun_path besides its terminating zero."""
+CONTROL_NAME_LENGTH = 10 + 1 + 16
+"""Ansible names a control socket of ssh with 10 characters; ssh appends a dot and 16 while it makes it."""
 
 
 class UnsafeDirectoryError(RuntimeError):

@@ -157,8 +157,10 @@ def _tail(log: Path, lines: int = 15) -> str:
     return "\n".join(text.splitlines()[-lines:])
 
 
-def _start(layout: Layout, name: str, argv: Sequence[str], ready: Callable[[], bool], cwd: Path | None = None) -> None:
-    """Starts a service unless it runs, and waits until it answers.
+def _start(
+    layout: Layout, name: str, argv: Sequence[str], ready: Callable[[int], bool], cwd: Path | None = None
+) -> None:
+    """Starts a service unless it runs, and waits until `ready` says of its process id that this is who answers.
 
     A database that was killed may find its old children still dying; so a
     process that ends while we wait is started again until the time is up.
@@ -179,7 +181,7 @@ def _start(layout: Layout, name: str, argv: Sequence[str], ready: Callable[[], b
                 )
             except RuntimeError:
                 process = None
-        elif ready():
+        elif ready(process.pid):
             return
         time.sleep(0.05)
     processes.stop(pid_file)
@@ -219,13 +221,14 @@ def start_postgresql(layout: Layout) -> None:
     settings = {"listen_addresses": "", "unix_socket_directories": str(sockets), "unix_socket_permissions": "0700"}
     server = [str(POSTGRESQL_BIN / "postgres"), "-D", str(layout.postgresql_data)]
     server += [f"--{name}={value}" for name, value in settings.items()]
-    isready = [str(POSTGRESQL_BIN / "pg_isready"), "-q", "-h", str(sockets)]
-    _start(
-        layout,
-        "postgresql",
-        [*_as_user("postgres", layout.postgresql_data), *server],
-        lambda: subprocess.run(isready, check=False).returncode == 0,
-    )
+    lock_file = layout.postgresql_data / "postmaster.pid"
+
+    def ready(pid: int) -> bool:
+        # The server writes its pid into the first line and its status into the eighth.
+        lines = lock_file.read_text(encoding="utf-8").splitlines() if lock_file.exists() else []
+        return len(lines) >= 8 and lines[0] == str(pid) and lines[7].strip() == "ready"
+
+    _start(layout, "postgresql", [*_as_user("postgres", layout.postgresql_data), *server], ready)
     if not _postgresql_admin(layout, "SELECT 1 FROM pg_roles WHERE rolname = 'perfweb'"):
         _postgresql_admin(layout, "CREATE ROLE perfweb LOGIN CREATEDB")
     if not _postgresql_admin(layout, "SELECT 1 FROM pg_database WHERE datname = 'perfweb'"):
@@ -248,10 +251,10 @@ def start_redis(layout: Layout) -> None:
     server = ["redis-server"]
     for name, value in options.items():
         server += [f"--{name}", value]
-    ping = ["redis-cli", "-s", str(layout.redis_socket), "ping"]
+    ask = ["redis-cli", "-s", str(layout.redis_socket), "info", "server"]
 
-    def ready() -> bool:
-        return subprocess.run(ping, capture_output=True, text=True, check=False).stdout.strip() == "PONG"
+    def ready(pid: int) -> bool:
+        return f"process_id:{pid}\n" in subprocess.run(ask, capture_output=True, text=True, check=False).stdout
 
     _start(layout, "redis", [*_as_user("redis", layout.redis_data), *server], ready)
 
@@ -286,21 +289,21 @@ def start_web(layout: Layout) -> None:
         if port != wanted:
             print(f"port {wanted} is taken, the web server listens on {port}")
     argv = [sys.executable, "-m", "uvicorn", "perfweb.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
-    _start(layout, "web", [*argv, "--no-server-header"], lambda: _answers(port), cwd=ROOT)
+    _start(layout, "web", [*argv, "--no-server-header"], lambda _: _answers(port), cwd=ROOT)
     address.write_text(f"http://127.0.0.1:{port}/\n", encoding="ascii")
 
 
 def start_worker(layout: Layout) -> None:
     """Starts the Celery worker; one process, because the machine has one lab."""
     argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--concurrency", "1", "--loglevel", "INFO"]
-    _start(layout, "worker", argv, lambda: True, cwd=ROOT)
+    _start(layout, "worker", argv, lambda _: True, cwd=ROOT)
 
 
 def start_beat(layout: Layout) -> None:
     """Starts Celery's clock, which looks for runs whose worker has died."""
     schedule = str(layout.var / "celerybeat-schedule")
     argv = [sys.executable, "-m", "celery", "-A", "perfweb", "beat", "--schedule", schedule, "--pidfile=", "-l", "INFO"]
-    _start(layout, "beat", argv, lambda: True, cwd=ROOT)
+    _start(layout, "beat", argv, lambda _: True, cwd=ROOT)
 
 
 STARTERS: dict[str, Callable[[Layout], None]] = {

@@ -4,8 +4,9 @@
 A process id alone is a bad name, because the kernel gives it out again.  Here a
 process is its id together with its start time (field 22 of /proc/PID/stat,
 proc(5)), and a pid file holds both, so that a stale file never leads to
-somebody else's process.  It also holds the session, whose members are
-everything the process has started and not explicitly let go.
+somebody else's process.  It also holds the leader of its session in the same
+way; the members of that session are everything the process has started and not
+explicitly let go.
 
 The controller (runners/) and the modules that run on the hosts share this file.
 """
@@ -25,15 +26,21 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Process:
-    """A process that ran when it was looked at; `started` is in clock ticks since boot."""
+    """A process that ran when it was looked at.
+
+    Times are in clock ticks since boot.  `leader_started` is 0 if the leader of
+    the session had gone already.
+    """
 
     pid: int
     started: int
     session: int
+    leader_started: int
 
     def alive(self) -> bool:
         """Whether this very process still runs (a zombie does not)."""
-        return identify(self.pid) == self
+        found = identify(self.pid)
+        return found is not None and found.started == self.started
 
 
 def _stat(pid: int) -> list[str] | None:
@@ -50,22 +57,25 @@ def identify(pid: int) -> Process | None:
     fields = _stat(pid)
     if fields is None or fields[0] in "ZX":
         return None
-    return Process(pid, started=int(fields[19]), session=int(fields[3]))
+    session = int(fields[3])
+    leader = fields if session == pid else _stat(session)
+    return Process(pid, int(fields[19]), session, int(leader[19]) if leader else 0)
 
 
 def read_pid_file(path: Path) -> Process | None:
     """The process named in a pid file, whether it runs or not; None without a usable file."""
     try:
-        pid, started, session = (int(word) for word in path.read_text(encoding="ascii").split())
+        pid, started, session, leader_started = (int(word) for word in path.read_text(encoding="ascii").split())
     except (FileNotFoundError, ValueError):
         return None
-    return Process(pid, started, session)
+    return Process(pid, started, session, leader_started)
 
 
 def write_pid_file(path: Path, process: Process) -> None:
     """Writes the file in one step, so that a reader never sees half of it."""
     new = path.with_name(path.name + ".new")
-    new.write_text(f"{process.pid} {process.started} {process.session}\n", encoding="ascii")
+    words = (process.pid, process.started, process.session, process.leader_started)
+    new.write_text(" ".join(map(str, words)) + "\n", encoding="ascii")
     new.replace(path)
 
 
@@ -144,9 +154,11 @@ def kill_session(process: Process) -> None:
 
     A session's number is not given out again while it has members, so members
     found while no stranger leads it belong to the process that was recorded.
+    The caller's own session is never one that was made for a process.
     """
-    leader = identify(process.session)
-    if leader is not None and leader.started > process.started:
+    leader = _stat(process.session)
+    stranger = leader is not None and int(leader[19]) != process.leader_started
+    if stranger or process.leader_started == 0 or process.session == os.getsid(0):
         return
     deadline = time.monotonic() + 5
     while (members := session_members(process.session)) and time.monotonic() < deadline:

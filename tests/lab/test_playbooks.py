@@ -280,6 +280,7 @@ def test_a_build_is_made_once(play: Play, tmp_path: Path, build_key: str) -> Non
     ).require_ok()
     assert (Path(first.data["prefix"]) / "bin" / "bootstack").exists()
     assert "-Db_ndebug=true" in first.data["build_log"]
+    assert first.data["cached"] is False
     second = play("build", build_key=build_key, source_archive=str(source), meson_options=[]).require_ok()
     assert second.data["cached"] is True
     assert second.data["build_log"] == first.data["build_log"]

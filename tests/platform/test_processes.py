@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -33,14 +35,42 @@ def test_stopping_twice_is_no_error(tmp_path: Path) -> None:
 
 def test_a_stale_pid_file_never_leads_to_a_stranger(tmp_path: Path) -> None:
     stranger = _sleeper(tmp_path)
-    stale = processes.Process(stranger.pid, stranger.started - 1, stranger.session)
+    stale = dataclasses.replace(stranger, started=stranger.started - 1, leader_started=stranger.leader_started - 1)
     processes.write_pid_file(tmp_path / "stale.pid", stale)
     assert not processes.stop(tmp_path / "stale.pid", grace=0.1)
     assert stranger.alive()
     assert processes.stop(tmp_path / "x.pid")
 
 
-@pytest.mark.parametrize("content", ["", "12", "a b c", "1 2 3 4"])
+def test_the_session_of_a_stranger_survives_a_stale_pid_file(tmp_path: Path) -> None:
+    """The pid was given out again to a process in somebody's session, which is older than the record."""
+    shell = _sleeper(tmp_path, "sh", "-c", "sleep 60 & echo ready; wait")
+    while b"ready" not in (tmp_path / "x.log").read_bytes():
+        pass
+    child = next(found for found in processes.session_members(shell.session) if found != shell)
+    for forged in (
+        dataclasses.replace(child, started=child.started - 1, session=child.pid, leader_started=child.started - 1),
+        dataclasses.replace(child, started=child.started - 1, leader_started=shell.started - 1),
+    ):
+        processes.write_pid_file(tmp_path / "stale.pid", forged)
+        assert not processes.stop(tmp_path / "stale.pid", grace=0.1)
+    assert child.alive()
+    assert shell.alive()
+    processes.stop(tmp_path / "x.pid")
+
+
+def test_the_own_session_is_never_killed(tmp_path: Path) -> None:
+    child = subprocess.Popen(["sleep", "60"])
+    process = processes.identify(child.pid)
+    assert process is not None
+    processes.write_pid_file(tmp_path / "own.pid", dataclasses.replace(process, started=process.started - 1))
+    assert not processes.stop(tmp_path / "own.pid")
+    assert process.alive()
+    child.kill()
+    child.wait()
+
+
+@pytest.mark.parametrize("content", ["", "12", "a b c", "1 2 3 4 5"])
 def test_a_broken_pid_file_is_removed_and_nobody_is_signalled(tmp_path: Path, content: str) -> None:
     path = tmp_path / "broken.pid"
     path.write_text(content)

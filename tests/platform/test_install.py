@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The set-up: nothing to do the second time, no registry named, packages' daemons kept from starting."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTALL = ROOT / "runners" / "install.sh"
+LOCKS = ("requirements.txt", "requirements-dev.txt", "requirements-uv.txt")
+
+
+def bash(program: str) -> str:
+    """Runs a piece of shell with the functions of the script, but not its main program."""
+    functions = INSTALL.read_text(encoding="utf-8").rpartition("\nscratch=$(mktemp -d)")[0]
+    functions = re.sub(r"^readonly (POLICY)", r"\1", functions, flags=re.MULTILINE)
+    return subprocess.run(
+        ["bash", "-c", f"{functions}\n{program}"], capture_output=True, text=True, check=True, cwd=ROOT
+    ).stdout
+
+
+def test_a_machine_that_is_set_up_is_left_alone() -> None:
+    done = subprocess.run([INSTALL, "test"], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+
+
+def test_an_unknown_part_is_refused() -> None:
+    done = subprocess.run([INSTALL, "everything"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "unknown part 'everything': use lab, test, web or wheels" in done.stderr
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_the_locks_have_hashes_and_name_no_host(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert "://" not in text
+    assert "--index-url" not in text
+    pinned = re.findall(r"^[a-zA-Z0-9._-]+(?:\[[^\]]*\])?==\S+ \\$", text, re.MULTILINE)
+    entries = [line for line in text.splitlines() if line and not line.startswith((" ", "#"))]
+    assert len(pinned) == len(entries) > 0
+
+
+def test_both_lock_files_agree() -> None:
+    def versions(name: str) -> dict[str, str]:
+        found = re.findall(r"^([a-zA-Z0-9._-]+)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+        return dict(found)
+
+    service, tests = versions("requirements.txt"), versions("requirements-dev.txt")
+    assert {name: tests[name] for name in service.keys() & tests.keys()} == {
+        name: service[name] for name in service.keys() & tests.keys()
+    }
+
+
+DEB822 = """\
+Types: deb
+URIs: http://mirror.example/debian
+Suites: bookworm bookworm-updates
+Components: main contrib
+Signed-By: /usr/share/keyrings/k.gpg
+
+Types: deb
+URIs: http://mirror.example/security
+Suites: bookworm-security
+Components: main
+"""
+ONE_LINE = """\
+# comment
+deb [arch=amd64 signed-by=/k.gpg] http://mirror.example/debian bookworm main contrib
+deb http://mirror.example/security bookworm-security main
+"""
+
+
+@pytest.mark.parametrize(
+    ("suffix", "content", "number", "expected"),
+    [
+        ("sources", DEB822, 1, DEB822.partition("\n\n")[0].replace("main contrib", "non-free") + "\n"),
+        ("list", ONE_LINE, 2, "deb [arch=amd64 signed-by=/k.gpg] http://mirror.example/debian bookworm non-free\n"),
+    ],
+)
+def test_the_non_free_component_is_taken_from_the_machines_own_entry(
+    tmp_path: Path, suffix: str, content: str, number: int, expected: str
+) -> None:
+    source = tmp_path / f"debian.{suffix}"
+    source.write_text(content)
+    program = f"""
+        scratch={tmp_path}
+        apt-get() {{ [[ $1 == update ]] || echo "bookworm main {source}:{number}"; }}
+        as_root() {{ [[ $1 == apt-get ]] || cp "$4" "$scratch/installed"; }}
+        add_non_free
+    """
+    assert f"perfweb-non-free.{suffix}" in bash(program)
+    assert (tmp_path / "installed").read_text() == expected
+
+
+def test_the_machines_own_policy_comes_back_also_after_a_killed_run(tmp_path: Path) -> None:
+    policy = tmp_path / "policy-rc.d"
+    policy.write_text("the machine's own\n")
+    program = f"""
+        scratch={tmp_path}
+        as_root() {{ "$@"; }}
+        forbid_daemons; tail -1 "$POLICY"
+        forbid_daemons; allow_daemons; allow_daemons; cat "$POLICY"
+    """
+    functions = program.replace("scratch=", f"POLICY={policy}; POLICY_KEPT={policy}.kept; scratch=", 1)
+    assert bash(functions) == "exit 101\nthe machine's own\n"
+    assert not Path(f"{policy}.kept").exists()

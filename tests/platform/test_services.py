@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The private databases: twice, after a crash, in an odd place; nobody else's are touched."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from playbooks.module_utils import processes
+from runners import services
+from runners.paths import SOCKET_PATH_LIMIT, UnsafeDirectoryError, require_private, socket_directory
+from runners.services import Layout
+
+
+@pytest.fixture(scope="module")
+def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
+    """An installation of its own, with the databases running."""
+    made = Layout.of(tmp_path_factory.mktemp("installation") / "var")
+    services.write_environment(made)
+    services.start_postgresql(made)
+    services.start_redis(made)
+    yield made
+    services.stop(made, list(services.STARTERS))
+
+
+def connect(layout: Layout) -> psycopg.Connection[tuple[object, ...]]:
+    return psycopg.connect(host=str(layout.postgresql_sockets), user="perfweb", dbname="perfweb")
+
+
+def test_the_databases_answer_on_their_sockets_and_nowhere_else(layout: Layout) -> None:
+    with connect(layout) as connection:
+        row = connection.execute("SELECT current_user, current_setting('listen_addresses')").fetchone()
+    assert row == ("perfweb", "")
+    client = redis.Redis(unix_socket_path=str(layout.redis_socket))
+    assert client.ping()
+    assert client.config_get("port") == {"port": "0"}
+
+
+def test_the_service_is_no_superuser_of_its_database(layout: Layout) -> None:
+    with connect(layout) as connection:
+        assert connection.execute("SELECT usesuper FROM pg_user WHERE usename = 'perfweb'").fetchone() == (False,)
+
+
+def test_nobody_else_reaches_the_databases(layout: Layout) -> None:
+    for directory in (layout.postgresql_sockets, layout.redis_socket.parent, layout.postgresql_data):
+        assert directory.stat().st_mode & 0o077 == 0
+    assert layout.secret_key_file.stat().st_mode & 0o777 == 0o600
+    assert len(layout.secret_key_file.read_text().strip()) >= 50
+
+
+def test_starting_twice_changes_nothing(layout: Layout) -> None:
+    before = [processes.running(layout.pid_file(name)) for name in services.DATABASES]
+    key = layout.secret_key_file.read_text()
+    assert services.main(["--var", str(layout.var), "start", *services.DATABASES]) == 0
+    assert [processes.running(layout.pid_file(name)) for name in services.DATABASES] == before
+    assert layout.secret_key_file.read_text() == key
+
+
+def test_a_database_that_was_killed_comes_back_with_its_data(layout: Layout) -> None:
+    with connect(layout) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS kept (value int)")
+        connection.execute("INSERT INTO kept VALUES (2005)")
+    server = processes.running(layout.pid_file("postgresql"))
+    assert server is not None
+    processes.signal_process(server, signal.SIGKILL)
+    assert processes.wait_until_gone(server, 5)
+    services.start_postgresql(layout)
+    with connect(layout) as connection:
+        assert connection.execute("SELECT value FROM kept").fetchone() == (2005,)
+
+
+def test_stopping_twice_is_no_error_and_leaves_no_process(layout: Layout) -> None:
+    running = [processes.running(layout.pid_file(name)) for name in services.DATABASES]
+    assert all(running)
+    for _ in range(2):
+        assert services.main(["--var", str(layout.var), "stop"]) == 0
+    assert not any(process and process.alive() for process in running)
+    services.start_postgresql(layout)
+    services.start_redis(layout)
+
+
+def test_a_stale_pid_file_of_another_process_is_left_alone(tmp_path: Path) -> None:
+    layout = Layout.of(tmp_path / "var")
+    me = processes.identify(os.getpid())
+    assert me is not None
+    processes.write_pid_file(layout.pid_file("redis"), dataclasses.replace(me, started=me.started - 1))
+    services.start_redis(layout)
+    try:
+        assert redis.Redis(unix_socket_path=str(layout.redis_socket)).ping()
+    finally:
+        services.stop(layout, ["redis"])
+
+
+def test_a_service_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(services, "START_SECONDS", 1.0)
+    layout = Layout.of(tmp_path / "var")
+    layout.redis_socket.mkdir(parents=True)
+    with pytest.raises(services.ServiceError, match="redis did not start within 1 s") as caught:
+        services.start_redis(layout)
+    assert "Failed opening Unix socket" in str(caught.value)
+    assert processes.running(layout.pid_file("redis")) is None
+
+
+def test_a_server_that_nobody_knows_of_is_not_taken_for_our_own(
+    layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "START_SECONDS", 1.0)
+    kept = layout.pid_file("postgresql").rename(tmp_path / "kept")
+    try:
+        with pytest.raises(services.ServiceError, match=r"lock file .* already exists"):
+            services.start_postgresql(layout)
+    finally:
+        kept.rename(layout.pid_file("postgresql"))
+    services.start_postgresql(layout)
+
+
+def test_the_environment_can_be_read_by_a_shell(layout: Layout) -> None:
+    program = f'. {layout.run}/env && printf %s "$PERFWEB_PGHOST"'
+    shown = subprocess.run(["sh", "-c", program], capture_output=True, text=True, check=True).stdout
+    assert shown == str(layout.postgresql_sockets)
+
+
+def test_a_taken_port_leads_to_the_next_one() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port: int = taken.getsockname()[1]
+        assert port < services.free_port(port) < port + 100
+
+
+def test_an_unknown_service_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        services.main(["--var", str(tmp_path), "start", "mysql"])
+    assert "unknown service 'mysql'" in capsys.readouterr().err
+
+
+def test_a_long_path_gets_a_short_directory_that_is_always_the_same(tmp_path: Path) -> None:
+    wanted = tmp_path / ("x" * 120) / "run"
+    short = socket_directory(wanted, 30)
+    try:
+        assert len(str(short)) + 1 + 30 <= SOCKET_PATH_LIMIT
+        assert wanted.resolve() == short
+        assert socket_directory(wanted, 30) == short
+    finally:
+        short.rmdir()
+
+
+def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(UnsafeDirectoryError, match="remove it"):
+        require_private(tmp_path)
