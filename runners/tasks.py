@@ -25,13 +25,8 @@ def execute(self: "Task[[int], None]", number: int) -> None:
 
 @shared_task
 def recover() -> None:
-    """Ends the runs whose worker died."""
+    """Ends the runs whose worker died, then tells the workers of all runs that could start."""
     recovery.recover()
-
-
-@shared_task
-def dispatch() -> None:
-    """Tells the workers of all runs that could start."""
     services.dispatch()
 
 

@@ -62,10 +62,9 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 24 * 3600}
 
 CELERY_BEAT_SCHEDULE = {
-    # A run that lost its worker is found a lease and a beat later at most.
+    # A run that lost its worker is found a lease and a beat later at most.  The queue of runs is the database, so
+    # this also finds what a lost message left waiting.
     "recover": {"task": "runners.tasks.recover", "schedule": 10.0, "options": {"expires": 10.0}},
-    # The queue of runs is the database; this finds what a lost message or a busy testbed left waiting.
-    "dispatch": {"task": "runners.tasks.dispatch", "schedule": 10.0, "options": {"expires": 10.0}},
 }
 # Seconds that a testbed stays taken after the last sign of life of the run that holds it.
 LEASE_SECONDS = float(os.environ.get("PERFWEB_LEASE_SECONDS", "30"))

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The whole path for real: PostgreSQL, Redis, a Celery worker, Ansible over SSH and a lab of namespaces.
+
+The services are those of `./dev test`, which these tests stop and start again; nothing else uses them meanwhile.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from django.conf import settings
+from django.db import connection
+
+from perfweb.lab import services as lab_services
+from perfweb.lab.models import Testbed
+from perfweb.runs import services
+from perfweb.runs.models import Run, RunState
+from runners import netlab
+from runners.services import Layout
+
+ROOT = Path(__file__).resolve().parents[2]
+LEASE_SECONDS = 4.0
+DATABASE_PATIENCE = 6.0
+NUMBER = os.getpid()
+
+PLAN = """\
+name: tiny
+baseline: a
+variants: [{name: a, target: linux}]
+tests: [tcp.rr/host-host/ipv4]
+samples: 4
+discard: 1
+boots: 2
+seconds: 1
+"""
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    """Waits until `condition`, which fails the test if it takes too long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain for {what}"
+        time.sleep(0.1)
+
+
+def state_of(run: Run) -> str:
+    run.refresh_from_db()
+    return run.state
+
+
+def wait_for_state(run: Run, *wanted: RunState, seconds: float = 90) -> None:
+    wait_for(lambda: state_of(run) in wanted, f"{run} to be {' or '.join(wanted)}", seconds)
+
+
+def history(run: Run) -> list[str]:
+    return list(run.transitions.values_list("to_state", flat=True))
+
+
+class Worker:
+    """A Celery worker with short leases, as a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log = folder / "worker.log"
+
+    def start(self) -> None:
+        environment = os.environ | {
+            "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
+            "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
+            "PERFWEB_LEASE_SECONDS": str(LEASE_SECONDS),
+            "PERFWEB_DATABASE_PATIENCE": str(DATABASE_PATIENCE),
+        }
+        argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--concurrency", "1", "-l", "INFO"]
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [*argv, "-n", f"integration{time.monotonic_ns()}@test"],
+                cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True,
+            )  # fmt: skip
+        wait_for(lambda: b" ready." in self.log.read_bytes(), f"the worker; see {self.log}")
+
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        os.kill(self.process.pid, number)
+
+    def kill(self) -> None:
+        """As the kernel does when memory runs out: no goodbye, and all its processes."""
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+class LabHosts:
+    """The hosts of the lab, for looking at what runs there."""
+
+    def __init__(self, lab: netlab.Lab) -> None:
+        self.lab = lab
+
+    def processes(self, host: str) -> dict[int, str]:
+        """The programs on a host by process id, without its SSH server."""
+        found = {}
+        for pid in self._ip("netns", "pids", self.lab.namespace(host)).split():
+            try:
+                name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if not name.startswith("sshd"):
+                found[int(pid)] = name
+        return found
+
+    def runs(self, host: str, program: str) -> bool:
+        return program in self.processes(host).values()
+
+    def kill(self, host: str, program: str) -> None:
+        for pid, name in self.processes(host).items():
+            if name == program:
+                os.kill(pid, signal.SIGKILL)
+
+    def left_behind(self, run: Run) -> list[str]:
+        """What is left of `run` on the hosts: processes, an address or a device on the data links, directories."""
+        left = [f"{name} on {host}" for host in ("left", "dut", "right") for name in self.processes(host).values()]
+        dut = self.lab.namespace("dut")
+        if "inet " in self._ip("-n", dut, "address", "show", "data0"):
+            left.append("an address on data0")
+        if "tap" in self._ip("-n", dut, "-brief", "link"):
+            left.append("a TAP device")
+        directories = Path("/var/tmp/perfweb").glob(f"{run.testbed.name}-{run.number}-*")  # noqa: S108
+        return [*left, *map(str, directories)]
+
+    def assert_clean(self, run: Run) -> None:
+        assert self.left_behind(run) == []
+
+    @staticmethod
+    def _ip(*words: str) -> str:
+        return subprocess.run(["ip", *words], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="session")
+def layout() -> Layout:
+    """The services of the tests, to stop and to start."""
+    layout = Layout.of(Path(settings.PERFWEB_VAR))
+    if str(layout.postgresql_sockets) != settings.DATABASES["default"]["HOST"]:
+        pytest.fail("these tests stop PostgreSQL, so it must be their own: run them with ./dev test tests/integration")
+    return layout
+
+
+@pytest.fixture(scope="session")
+def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabHosts]:
+    """A lab of its own, whose name and network no other test run has."""
+    lab = netlab.Lab(f"it{NUMBER % 1_000_000}", 100 + NUMBER % 100, tmp_path_factory.mktemp("lab"))
+    netlab.up(lab)
+    yield LabHosts(lab)
+    netlab.down(lab)
+
+
+@pytest.fixture
+def testbed(transactional_db: None, layout: Layout, hosts: LabHosts) -> Testbed:
+    redis.Redis.from_url(settings.REDIS_URL).flushdb()
+    return lab_services.register(hosts.lab.name, hosts.lab.inventory)
+
+
+@pytest.fixture
+def worker(testbed: Testbed, tmp_path: Path) -> Iterator[Worker]:
+    worker = Worker(tmp_path)
+    worker.start()
+    yield worker
+    worker.kill()
+
+
+@pytest.fixture
+def run(testbed: Testbed, worker: Worker) -> Run:
+    """A tiny run that a worker has just been told of."""
+    return services.submit(PLAN, testbed.name)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whatever dies in the middle of a run: its end says so or it goes on, the lab is clean, nothing measured is lost."""
+
+import time
+
+import pytest
+from celery import current_app
+from django.db import connection
+
+from perfweb.runs import services
+from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
+from runners import spool
+from runners.services import Layout, start_postgresql, start_redis, stop
+from tests.integration.conftest import (
+    DATABASE_PATIENCE,
+    LEASE_SECONDS,
+    LabHosts,
+    Worker,
+    history,
+    wait_for,
+    wait_for_state,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def measured(run: Run) -> set[int]:
+    return set(Measurement.objects.filter(boot__run=run, state="ok").values_list("pk", flat=True))
+
+
+def wait_for_second_boot(run: Run, hosts: LabHosts) -> set[int]:
+    """Waits until one boot is measured and the next one is measuring; returns what is in the database."""
+    wait_for(lambda: Boot.objects.filter(run=run, position=1, state="up").exists(), "the second boot", 90)
+    wait_for(lambda: hosts.runs("left", "netperf"), "its first sample")
+    return measured(run)
+
+
+def recover(run: Run) -> None:
+    """What beat does every few seconds."""
+    current_app.send_task("runners.tasks.recover")
+    wait_for(lambda: not run.testbed.leases.filter(released__isnull=True).exists(), "the testbed to be given back", 30)
+    run.refresh_from_db()
+
+
+def resume(run: Run) -> None:
+    services.resume(run.number)
+    wait_for_state(run, RunState.DONE)
+    assert Sample.objects.filter(measurement__boot__run=run).counted().count() == 4
+
+
+def test_worker_is_killed(run: Run, worker: Worker, hosts: LabHosts) -> None:
+    before = wait_for_second_boot(run, hosts)
+    assert len(before) == 1
+    worker.kill()
+    time.sleep(LEASE_SECONDS)
+    worker.start()
+    recover(run)
+    assert run.state == RunState.INTERRUPTED
+    assert "gave no sign of life" in run.reason
+    assert [boot.state for boot in Boot.objects.filter(run=run)] == ["stopped", "interrupted"]
+    hosts.assert_clean(run)
+    resume(run)
+    assert before < measured(run)
+    assert [(boot.position, boot.attempt) for boot in Boot.objects.filter(run=run)] == [(0, 1), (1, 1), (1, 2)]
+    hosts.assert_clean(run)
+
+
+def test_redis_goes_away(run: Run, layout: Layout, hosts: LabHosts) -> None:
+    wait_for(lambda: hosts.runs("left", "netperf"), "the first sample")
+    stop(layout, ["redis"])
+    try:
+        wait_for_state(run, RunState.DONE)
+    finally:
+        start_redis(layout)
+    assert Sample.objects.filter(measurement__boot__run=run).counted().count() == 4
+    hosts.assert_clean(run)
+
+
+def test_database_is_restarted(run: Run, layout: Layout, hosts: LabHosts) -> None:
+    wait_for_second_boot(run, hosts)
+    connection.close()
+    stop(layout, ["postgresql"])
+    start_postgresql(layout)
+    wait_for_state(run, RunState.DONE)
+    assert "interrupted" not in history(run)
+    assert Sample.objects.filter(measurement__boot__run=run).counted().count() == 4
+    hosts.assert_clean(run)
+
+
+def test_database_stays_away(run: Run, layout: Layout, worker: Worker, hosts: LabHosts) -> None:
+    """The measurement that nobody could store waits in the spool and is there after the resumption."""
+    before = wait_for_second_boot(run, hosts)
+    connection.close()
+    stop(layout, ["postgresql"])
+    try:
+        wait_for(lambda: bool(list(spool.waiting(run.number))), "the measurement in the spool", 30)
+        wait_for(lambda: not hosts.left_behind(run), "the lab to be restored", DATABASE_PATIENCE + 30)
+    finally:
+        start_postgresql(layout)
+    time.sleep(LEASE_SECONDS)
+    recover(run)
+    assert run.state == RunState.INTERRUPTED
+    assert len(measured(run)) == len(before) + 1
+    assert list(spool.waiting(run.number)) == []
+    resume(run)
+    assert Boot.objects.filter(run=run).count() == 2
+
+
+def test_server_dies_under_a_measurement(run: Run, hosts: LabHosts) -> None:
+    wait_for(lambda: hosts.runs("left", "netperf"), "the first sample")
+    hosts.kill("dut", "netserver")
+    wait_for_state(run, RunState.DONE)
+    assert run.reason == "1 of 2 measurements failed"
+    first, second = Boot.objects.filter(run=run)
+    assert (first.state, second.state) == ("crashed", "stopped")
+    assert "ended by itself" in first.error
+    failed = Measurement.objects.get(boot=first)
+    assert failed.state == "failed"
+    assert "samples failed" in failed.reason
+    assert b"== sample 2" in bytes(failed.artefacts.get().content)
+    assert Sample.objects.filter(measurement__boot__run=run).counted().count() == 2
+    hosts.assert_clean(run)

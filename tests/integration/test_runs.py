@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A run from submission to its end, undisturbed, cancelled, and with its worker told to stop."""
+
+import signal
+
+import pytest
+
+from perfweb.runs import progress, services
+from perfweb.runs.models import Artefact, Boot, HostFacts, Measurement, Run, RunState, Sample
+from runners.tools import SERVER_PORTS
+from tests.integration.conftest import LabHosts, Worker, history, wait_for, wait_for_state
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LIFE = ["queued", "leased", "preparing", "building", "running", "restoring"]
+
+
+def test_undisturbed_run(run: Run, hosts: LabHosts) -> None:
+    wait_for_state(run, RunState.DONE, RunState.FAILED)
+    assert (run.state, run.reason) == (RunState.DONE, "")
+    assert history(run) == [*LIFE, "done"]
+    assert [boot.state for boot in Boot.objects.filter(run=run)] == ["stopped", "stopped"]
+    for measurement in Measurement.objects.filter(boot__run=run):
+        assert (measurement.state, measurement.tool) == ("ok", "netperf")
+        assert measurement.command.startswith(f"netperf -4 -H 10.{hosts.lab.net}.1.2 -p {SERVER_PORTS['netserver']} ")
+        assert set(measurement.pinning) == {"client", "server"}
+        assert "THROUGHPUT=" in bytes(measurement.artefacts.get().content).decode()
+    samples = Sample.objects.filter(measurement__boot__run=run)
+    assert samples.counted().count() == 4
+    assert samples.primary().filter(discarded=True).count() == 2
+    assert {facts.role for facts in HostFacts.objects.filter(run=run)} == {"left", "dut", "right"}
+    assert Artefact.objects.filter(run=run, kind="counters").exists()
+    assert not run.testbed.leases.filter(released__isnull=True).exists()
+    assert_progress_was_told(run)
+    hosts.assert_clean(run)
+
+
+def assert_progress_was_told(run: Run) -> None:
+    events = progress.progress_since(run.number)
+    assert [event.values["state"] for event in events if event.name == "state"] == [*LIFE, "done"]
+    assert [event.values["position"] for event in events if event.name == "boot"] == [0, 1]
+    assert [event.values["state"] for event in events if event.name == "measurement"] == ["ok", "ok"]
+    shares = [event.values["fraction"] for event in events if event.name == "eta"]
+    assert shares == [0.0, 0.5, 1.0]
+
+
+def test_cancelled_in_the_middle(run: Run, hosts: LabHosts) -> None:
+    wait_for(lambda: hosts.runs("left", "netperf"), "the first sample")
+    services.cancel(run.number)
+    wait_for_state(run, RunState.CANCELLED, seconds=30)
+    assert history(run) == [*LIFE, "cancelled"]
+    assert Boot.objects.get(run=run).state == "interrupted"
+    hosts.assert_clean(run)
+
+
+def test_worker_that_is_told_to_stop_leaves_a_clean_lab(run: Run, worker: Worker, hosts: LabHosts) -> None:
+    wait_for(lambda: hosts.runs("left", "netperf"), "the first sample")
+    worker.signal(signal.SIGTERM)
+    wait_for_state(run, RunState.INTERRUPTED, seconds=30)
+    assert run.reason == "the worker was stopped"
+    hosts.assert_clean(run)
+    services.resume(run.number)
+    worker.start()
+    wait_for_state(run, RunState.DONE)

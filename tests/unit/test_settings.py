@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Production refuses to start half configured, and every answer carries the security headers."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.test import Client
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def start(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Starts Django with the production settings and nothing but `environment`."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PERFWEB_")}
+    return subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=ROOT, env=clean | {"DJANGO_SETTINGS_MODULE": "perfweb.settings.production"} | environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> dict[str, str]:
+    key = tmp_path / "key"
+    key.write_text("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", encoding="ascii")
+    return {
+        "PERFWEB_SECRET_KEY_FILE": str(key),
+        "PERFWEB_ALLOWED_HOSTS": "perf.example.org",
+        "PERFWEB_PGHOST": "db.example.org",
+        "PERFWEB_PGPASSWORD": "secret",
+        "PERFWEB_VAR": str(tmp_path),
+    }
+
+
+def test_complete_configuration_passes_djangos_own_checks(good: dict[str, str]) -> None:
+    done = start(good)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "advice"),
+    [
+        ({"PERFWEB_SECRET_KEY_FILE": ""}, "give it the path of a file"),
+        ({"PERFWEB_SECRET_KEY_FILE": "/dev/null"}, "make a new key"),
+        ({"PERFWEB_ALLOWED_HOSTS": ""}, "give it the host names"),
+        ({"PERFWEB_ALLOWED_HOSTS": "*"}, "forged Host headers"),
+        ({"PERFWEB_PGHOST": ""}, "give it the host or socket directory"),
+        ({"PERFWEB_PGPASSWORD": ""}, "give it the password"),
+    ],
+)
+def test_each_missing_setting_is_named(good: dict[str, str], change: dict[str, str], advice: str) -> None:
+    done = start(good | change)
+    assert done.returncode != 0
+    (name,) = change
+    assert name in done.stderr
+    assert advice in done.stderr
+
+
+def test_password_is_not_needed_over_a_socket(good: dict[str, str]) -> None:
+    assert start(good | {"PERFWEB_PGHOST": "/run/postgresql", "PERFWEB_PGPASSWORD": ""}).returncode == 0
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/runs/4711/", "/nothing/here"])
+def test_every_answer_has_the_security_headers(client: Client, path: str) -> None:
+    headers = client.get(path).headers
+    assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert "script-src 'self'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Referrer-Policy"] == "same-origin"
