@@ -12,17 +12,26 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from perfweb.reports import names
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.runs.models import Measurement, Run, Sample, Variant
+from perfweb.stats.boots import boots_differ
 from perfweb.stats.comparison import Comparison, Direction, Verdict, compare
 from perfweb.stats.ministat import ministat
 
 
 @dataclass(frozen=True)
 class SampleSet:
-    """The counted samples of one test on one variant, in the order in which they were taken."""
+    """The counted samples of one test on one variant, in the order in which they were taken, and the boot of each."""
 
     values: list[float]
+    boots: list[int]
     unit: str
     direction: str
+
+    @property
+    def by_boot(self) -> list[list[float]]:
+        groups: dict[int, list[float]] = {}
+        for boot, value in zip(self.boots, self.values, strict=True):
+            groups.setdefault(boot, []).append(value)
+        return list(groups.values())
 
 
 @dataclass
@@ -44,6 +53,8 @@ class TestComparison:
     b_samples: list[float]
     unit: str
     result: Comparison
+    boots_differ: bool
+    """Whether boots of a variant differ by more than their samples scatter: then the interval is too narrow."""
 
     @property
     def scale(self) -> Scale:
@@ -72,15 +83,16 @@ def counted_samples(runs: Iterable[Run]) -> dict[int, CountedSamples]:
     for run, test in measured.distinct():
         found[run].tests.add(test)
     boot = "measurement__boot"
+    in_order = (f"{boot}__position", f"{boot}__attempt", "index")
     rows = (
         Sample.objects.counted()
         .filter(measurement__boot__run__in=found)
         .order_by()
         .values_list(f"{boot}__run_id", f"{boot}__variant_id", "measurement__test", "unit", "direction")
-        .annotate(samples=ArrayAgg("value", order_by=(f"{boot}__position", f"{boot}__attempt", "index")))
+        .annotate(values=ArrayAgg("value", order_by=in_order), boots=ArrayAgg(f"{boot}_id", order_by=in_order))
     )
-    for run, variant, test, unit, direction, values in rows:
-        found[run].sets[variant, test] = SampleSet(values, unit, direction)
+    for run, variant, test, unit, direction, values, boots in rows:
+        found[run].sets[variant, test] = SampleSet(values, boots, unit, direction)
     return found
 
 
@@ -88,11 +100,12 @@ def compare_variants(a: Variant, b: Variant, counted: CountedSamples, confidence
     """Compare variant `b` with variant `a` of the same run in every test that the run measured."""
     compared = []
     for test in names.in_order(counted.tests):
-        ours, theirs = (counted.sets.get((variant.pk, test)) for variant in (a, b))
-        known = ours or theirs or SampleSet([], "", Direction.HIGHER)
-        a_samples, b_samples = (found.values if found else [] for found in (ours, theirs))
-        result = compare(a_samples, b_samples, known.direction, confidence)
-        compared.append(TestComparison(test, a.name, b.name, a_samples, b_samples, known.unit, result))
+        nothing = SampleSet([], [], "", Direction.HIGHER)
+        ours, theirs = (counted.sets.get((variant.pk, test), nothing) for variant in (a, b))
+        known = ours if ours.values else theirs
+        result = compare(ours.values, theirs.values, known.direction, confidence)
+        differ = boots_differ(ours.by_boot) or boots_differ(theirs.by_boot)
+        compared.append(TestComparison(test, a.name, b.name, ours.values, theirs.values, known.unit, result, differ))
     return compared
 
 

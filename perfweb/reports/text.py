@@ -37,7 +37,8 @@ def _row(comparison: TestComparison) -> tuple[str, ...]:
     result, scale = comparison.result, comparison.scale
     means = [scale.text(summary.mean if summary else None).replace(THIN_SPACE, "") for summary in (result.a, result.b)]
     difference = difference_words(result).replace(THIN_SPACE, " ")
-    return comparison.test, *means, scale.unit, difference, verdict_words(result).replace(THIN_SPACE, " ")
+    verdict = verdict_words(result).replace(THIN_SPACE, " ") + ("; boots differ" if comparison.boots_differ else "")
+    return comparison.test, *means, scale.unit, difference, verdict
 
 
 def _line(cells: tuple[str, ...], widths: list[int]) -> str:

@@ -29,6 +29,7 @@ def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpRespons
         "confidence_levels": CONFIDENCE_LEVELS,
         "compared": compared,
         "tally": tally(compared),
+        "any_boots_differ": any(comparison.boots_differ for comparison in compared),
         "figure": intervals_figure(compared),
     }
     return render(request, "reports/comparison.html", context)

@@ -67,6 +67,7 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
         "results": results,
         "pairs": compared,
         "overview": _overview(results, compared),
+        "any_boots_differ": any(comparison.boots_differ for pair in compared for comparison in pair.compared),
         "tests": [(test, samples_figure(test.metrics[0]) if test.metrics else None) for test in results.tests],
         "tunables": tunable_rows(results),
         "hosts": hosts,

@@ -6,11 +6,13 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.db.models import F
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.runs.models import Artefact, Run
+from perfweb.reports.text import run_text
+from perfweb.runs.models import Artefact, Run, Sample
 from tests.factories import DEMO_TESTS, create_queued_run, create_run
 from tests.unit.reports.conftest import BROKEN_TEST
 
@@ -182,3 +184,13 @@ def test_queries_of_the_list_do_not_depend_on_the_number_of_runs(
         create_run(tests=[DEMO_TESTS[0], BROKEN_TEST], seed=seed)
     with django_assert_num_queries(5):
         client.get("/")
+
+
+def test_boots_that_differ_are_marked(client: Client) -> None:
+    run = create_run(tests=[DEMO_TESTS[0]], noise=0.001)
+    assert "boots differ" not in text_of(page(client, comparison_address(run)))
+    apart = run.boots.filter(variant__name="direct").first()
+    Sample.objects.filter(measurement__boot=apart).update(value=F("value") * 1.1)
+    assert "⚠ boots differ" in text_of(page(client, comparison_address(run)))
+    assert "⚠ boots differ" in text_of(page(client, reverse("reports:run", args=[run.pk])))
+    assert "faster; boots differ" in run_text(run)
