@@ -18,6 +18,8 @@
 	X(FD,		"fdtable",	20,	false)			\
 	X(CTL,		"control",	25,	false)			\
 	X(SOCKET,	"socket",	30,	true) /* listener, child */ \
+	X(ACCEPT,	"accept",	35,	false)			\
+	X(SOLIST,	"solist",	36,	false)			\
 	X(PCBTABLE,	"pcbtable",	40,	false)			\
 	X(EPOLL,	"epoll",	45,	false)			\
 	X(ROUTE,	"route",	50,	false)			\

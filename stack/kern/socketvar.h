@@ -33,13 +33,27 @@ struct sowatch {
 struct sockbuf {
 	struct mbuf	*sb_head, *sb_tail;	/* [s] stream: one chain of bytes;
 						   datagrams: m_nextpkt list */
-	uint32_t	 sb_cc;			/* [s] bytes */
+	struct mbuf	*sb_sendm;		/* [s] where sbsendptr() found */
+	uint32_t	 sb_sendoff;		/* [s] ... and its offset */
+	uint32_t	 sb_cc;			/* [s] bytes; a datagram counts
+						   SB_DGRAM_OVERHEAD more */
 	uint32_t	 sb_hiwat;		/* [s] most bytes */
-	uint32_t	 sb_lowat;		/* [s] */
-	nsec_t		 sb_timeo;		/* [s] SO_RCVTIMEO, SO_SNDTIMEO */
+	uint32_t	 sb_lowat;		/* [s] least to wake up for */
+	nsec_t		 sb_timeo;		/* [s] SO_RCVTIMEO, SO_SNDTIMEO,
+						   NSEC_FOREVER: none */
+	bool		 sb_fixed;		/* [s] size set by the program */
 	bool		 sb_busy;		/* [s] sblock: one reader/writer */
-	unsigned	 sb_waiters;		/* [s] threads asleep */
+	unsigned	 sb_waiters;		/* [s] threads asleep for data
+						   or space */
+	unsigned	 sb_lockwaiters;	/* [s] ... for sb_busy */
 };
+
+/* So that empty datagrams cannot pile up without end. */
+#define	SB_DGRAM_OVERHEAD	256
+
+/* Where a socket that nobody has accepted yet is queued. */
+enum so_queue { SQ_NONE, SQ_INCOMPLETE, SQ_COMPLETE };
+TAILQ_HEAD(socketq, socket);
 
 struct protosw;
 
@@ -47,7 +61,15 @@ struct protosw;
  * Locks used to protect struct socket members:
  *	[I] immutable after creation
  *	[s] so_lock
+ *	[q] so_qlock of the listener (so_head of a child); taken after the
+ *	    so_lock of either, so that a child can leave the queue without
+ *	    its listener's lock
+ *	[l] the lock of the list of all sockets
  *	[a] atomic
+ *
+ * References: one for the descriptor (or the accept queue that stands in
+ * for it), one for the pcb, one for each pending callout, and one for
+ * everybody who looked the socket up and works on it.
  */
 struct socket {
 	struct mtx	 so_lock;
@@ -61,11 +83,17 @@ struct socket {
 	nsec_t		 so_linger;		/* [s] NSEC_FOREVER: off */
 	struct sockbuf	 so_rcv, so_snd;	/* [s] */
 	LIST_HEAD(, sowatch) so_watch;		/* [s] */
-	/* listener */
-	struct socket	*so_head;		/* [s] of child: its listener */
-	TAILQ_HEAD(, socket) so_comp;		/* [s] of listener: complete */
-	TAILQ_ENTRY(socket) so_link;		/* listener's lock */
-	unsigned	 so_qlen, so_qlimit;	/* [s] */
+	LIST_ENTRY(socket) so_all;		/* [l] */
+	/* of a child, until it is accepted */
+	struct socket	*so_head;		/* [s] its listener, referenced */
+	enum so_queue	 so_onqueue;		/* [q] */
+	TAILQ_ENTRY(socket) so_link;		/* [q] */
+	/* of a listener */
+	struct mtx	 so_qlock;
+	struct socketq	 so_incomp;		/* [q] handshake unfinished */
+	struct socketq	 so_comp;		/* [q] to be accepted */
+	unsigned	 so_incqlen, so_qlen;	/* [q] */
+	unsigned	 so_qlimit;		/* [s] */
 };
 
 #define	SS_ISCONNECTED	0x001
@@ -75,6 +103,7 @@ struct socket {
 #define	SS_CANTSENDMORE	0x010
 #define	SS_NOFDREF	0x020
 #define	SS_LISTENING	0x040
+#define	SS_WAKEHEAD	0x080	/* just queued: tell the listener */
 
 #define	SOO_REUSEADDR	0x01
 #define	SOO_KEEPALIVE	0x02
@@ -87,10 +116,16 @@ struct protosw {
 	int		 pr_domain, pr_type, pr_protocol;
 	bool		 pr_stream;
 	int		(*pr_attach)(struct socket *);
-	/* Last descriptor gone; the pcb may live on (TCP). */
+	/*
+	 * Last descriptor gone; the pcb may live on (TCP) and then frees
+	 * itself when the protocol is done.
+	 */
 	void		(*pr_detach)(struct socket *);
+	/* The same, dropping the connection with a reset. */
+	void		(*pr_abort)(struct socket *);
 	int		(*pr_bind)(struct socket *, const struct sockaddr_in *);
 	int		(*pr_listen)(struct socket *);
+	/* NULL address: dissolve the association (datagrams). */
 	int		(*pr_connect)(struct socket *, const struct sockaddr_in *);
 	int		(*pr_shutdown)(struct socket *);
 	void		(*pr_rcvd)(struct socket *);	/* buffer was drained */
@@ -116,7 +151,11 @@ int	 soconnect(struct socket *, const struct sockaddr *, socklen_t, int flags);
 int	 sosend(struct socket *, const struct msghdr *, int flags, size_t *done);
 int	 soreceive(struct socket *, struct msghdr *, int flags, size_t *done);
 int	 soshutdown(struct socket *, int how);
-int	 soclose(struct socket *);	/* drops the descriptor's reference */
+/*
+ * The descriptor is closed: threads blocked in the socket return EBADF.
+ * Drops the descriptor's reference.
+ */
+int	 soclose(struct socket *);
 int	 sosetopt(struct socket *, int level, int name, const void *, socklen_t);
 int	 sogetopt(struct socket *, int level, int name, void *, socklen_t *);
 int	 sogetsockname(struct socket *, struct sockaddr *, socklen_t *);
@@ -131,22 +170,68 @@ void	 sowatch_remove(struct socket *, struct sowatch *);
 void	 soref(struct socket *);
 void	 sorele(struct socket *);
 
-/* For protocols; socket locked. */
-struct socket *sonewconn(struct socket *head);	/* child, locked, unlinked */
-void	 soisconnecting(struct socket *);
-void	 soisconnected(struct socket *);
-void	 soisdisconnected(struct socket *);
-void	 socantrcvmore(struct socket *);
-void	 socantsendmore(struct socket *);
-void	 sorwakeup(struct socket *);
-void	 sowwakeup(struct socket *);
-void	 soseterror(struct socket *, int error);
+/* Lock and unlock with Giant around: entry and exit of a socket call. */
+void	 so_enter(struct socket *so) ACQUIRES(so->so_lock);
+void	 so_leave(struct socket *so) RELEASES(so->so_lock);
+
+/*
+ * For protocols; socket locked.
+ *
+ * sonewconn() makes the child of a locked listener: locked, referenced by
+ * the queue of unfinished handshakes and by the caller; NULL when the
+ * accept queue is full.  soisconnected() of a child moves it to the accept
+ * queue; sounlock_input() then wakes the listener, whose lock comes before
+ * the child's.  sounqueue() takes a child whose handshake failed off its
+ * listener's queue; true if it was there.
+ */
+struct socket *sonewconn(struct socket *head, unsigned synlimit)
+	    REQUIRES(head->so_lock);
+bool	 sounqueue(struct socket *so) REQUIRES(so->so_lock);
+void	 sounlock_input(struct socket *so) RELEASES(so->so_lock);
+void	 soisconnecting(struct socket *so) REQUIRES(so->so_lock);
+void	 soisconnected(struct socket *so) REQUIRES(so->so_lock);
+void	 soisdisconnected(struct socket *so) REQUIRES(so->so_lock);
+void	 socantrcvmore(struct socket *so) REQUIRES(so->so_lock);
+void	 socantsendmore(struct socket *so) REQUIRES(so->so_lock);
+void	 sorwakeup(struct socket *so) REQUIRES(so->so_lock);
+void	 sowwakeup(struct socket *so) REQUIRES(so->so_lock);
+void	 soseterror(struct socket *so, int error) REQUIRES(so->so_lock);
+int	 soready(struct socket *so) REQUIRES(so->so_lock); /* POLLIN ... */
+
+/* Between the files of sockets. */
+struct socket *sonewchild(const struct socket *head);
+void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
+
+/* Buffers; socket locked. */
+void	 soreserve(struct socket *so, uint32_t snd, uint32_t rcv)
+	    REQUIRES(so->so_lock);
+void	 sbreserve_snd(struct sockbuf *, uint32_t);
 void	 sbappendstream(struct sockbuf *, struct mbuf *);
 /* Datagram with its sender; false, m freed: no room. */
 bool	 sbappendaddr(struct sockbuf *, const struct sockaddr_in *,
 	    struct mbuf *);
+/* The first datagram, sender in front as a struct sockaddr_in; or NULL. */
+struct mbuf *sbdetachaddr(struct sockbuf *);
 void	 sbdrop(struct sockbuf *, uint32_t len);
+struct mbuf *sbcut(struct sockbuf *, uint32_t len);	/* drop, but return */
+/* The mbuf that holds byte off; *moff is where in it. */
+struct mbuf *sbsendptr(struct sockbuf *, uint32_t off, uint32_t *moff);
+void	 sbflush(struct socket *so, struct sockbuf *) REQUIRES(so->so_lock);
 uint32_t sbspace(const struct sockbuf *);
+/*
+ * One reader (or writer) at a time.  EWOULDBLOCK with MSG_DONTWAIT, EINTR,
+ * EBADF if the descriptor was closed meanwhile.
+ */
+int	 sblock(struct socket *so, struct sockbuf *, int flags)
+	    REQUIRES(so->so_lock);
+void	 sbunlock(struct sockbuf *);
+/* Sleeps until a wakeup of the buffer, at most until deadline. */
+int	 sbwait(struct socket *so, struct sockbuf *, const char *wmesg,
+	    nsec_t deadline) REQUIRES(so->so_lock);
+nsec_t	 sbdeadline(const struct sockbuf *);	/* from sb_timeo */
+
+void	 socket_init(void);			/* at boot */
+extern atomic_u32 sockets;			/* how many there are */
 
 /* Every socket, for stackctl netstat -a: fn with the socket locked. */
 void	 so_foreach(void (*fn)(struct socket *, void *), void *arg);

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Moving data: sosend() and soreceive().
+ *
+ * The bytes are copied between the program and mbufs with the socket
+ * unlocked: a writer builds its chain first and appends it by reference,
+ * a reader detaches its chain and copies afterwards.  sblock keeps the
+ * order among several readers (or writers) meanwhile.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <netinet/ip.h>
+#include <string.h>
+
+#include "kern/socketvar.h"
+#include "kern/synch.h"
+
+/* Writes up to this are copied without letting the lock go. */
+#define	SEND_INLINE	2048
+/* What one turn of the sender's loop copies while the wire is idle. */
+#define	SEND_TURN	(128 * 1024)
+/* Room for link, IP and transport headers in front of a datagram. */
+#define	SEND_HEADROOM	96
+
+static int
+iov_length(const struct msghdr *msg, size_t *len)
+{
+	*len = 0;
+	for (size_t i = 0; i < msg->msg_iovlen; i++) {
+		if (msg->msg_iov[i].iov_len > SSIZE_MAX - *len)
+			return (EINVAL);
+		*len += msg->msg_iov[i].iov_len;
+	}
+	return (0);
+}
+
+/* Copies len bytes, from byte skip of an iovec on, to a flat buffer. */
+static void
+iov_gather(const struct msghdr *msg, size_t skip, char *to, size_t len)
+{
+	for (size_t i = 0; len > 0; i++) {
+		const struct iovec *iov = &msg->msg_iov[i];
+		size_t n;
+
+		KASSERT(i < msg->msg_iovlen, ("iov_gather: %zu bytes left",
+		    len));
+		if (skip >= iov->iov_len) {
+			skip -= iov->iov_len;
+			continue;
+		}
+		n = iov->iov_len - skip < len ? iov->iov_len - skip : len;
+		memcpy(to, (const char *)iov->iov_base + skip, n);
+		to += n;
+		len -= n;
+		skip = 0;
+	}
+}
+
+/* Copies a chain to an iovec, from its byte skip on. */
+static void
+iov_scatter(const struct msghdr *msg, size_t skip, const struct mbuf *m)
+{
+	const struct iovec *iov = msg->msg_iov;
+	uint32_t off = 0;
+
+	while (m != NULL) {
+		size_t n = m->m_len - off;
+
+		if (n == 0) {
+			m = m->m_next;
+			off = 0;
+			continue;
+		}
+		if (skip >= iov->iov_len) {
+			skip -= iov->iov_len;
+			iov++;
+			continue;
+		}
+		if (n > iov->iov_len - skip)
+			n = iov->iov_len - skip;
+		memcpy((char *)iov->iov_base + skip, m->m_data + off, n);
+		skip += n;
+		off += (uint32_t)n;
+	}
+}
+
+/* A chain with len bytes of the message; small ones in one mbuf. */
+static struct mbuf *
+somakechain(const struct msghdr *msg, size_t skip, size_t len)
+{
+	struct mbuf *m;
+
+	m = m_gethdr(SEND_HEADROOM);
+	if (len <= m_trailingspace(m)) {
+		iov_gather(msg, skip, m->m_data, len);
+		m->m_len = m->m_pkthdr.len = (uint32_t)len;
+		return (m);
+	}
+	m_freem(m);
+	return (m_uiotombuf(msg->msg_iov, (int)msg->msg_iovlen, skip, len));
+}
+
+/* Why a stream socket cannot take data: an errno value, or 0. */
+static int
+sosenderror(struct socket *so)
+{
+	int error;
+
+	if (so->so_error != 0) {
+		error = so->so_error;
+		so->so_error = 0;
+		return (error);
+	}
+	if (so->so_state & SS_CANTSENDMORE)
+		return (EPIPE);
+	if ((so->so_state & (SS_ISCONNECTED | SS_ISCONNECTING)) == 0)
+		return (ENOTCONN);
+	return (0);
+}
+
+/* Waits until some bytes can be appended; how many of resid is in *n. */
+static int
+sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
+    size_t *n)
+{
+	struct sockbuf *sb = &so->so_snd;
+	int error;
+
+	for (;;) {
+		error = sosenderror(so);
+		if (error != 0)
+			return (error);
+		*n = sbspace(sb);
+		if ((so->so_state & SS_ISCONNECTED) && *n > 0 &&
+		    (*n >= sb->sb_lowat || *n >= resid))
+			break;
+		if (flags & MSG_DONTWAIT)
+			return (EWOULDBLOCK);
+		error = sbwait(so, sb, "sbwait", deadline);
+		if (error != 0)
+			return (error);
+	}
+	if (*n > resid)
+		*n = resid;
+	if (*n > SEND_TURN)
+		*n = SEND_TURN;
+	return (0);
+}
+
+static int
+sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
+    size_t resid, size_t *done)
+{
+	nsec_t deadline = sbdeadline(&so->so_snd);
+	struct mbuf *m;
+	size_t n;
+	int error, more;
+
+	do {
+		error = sosendwait(so, resid, flags, deadline, &n);
+		if (error != 0)
+			return (error);
+		if (n > SEND_INLINE)
+			mtx_unlock(&so->so_lock);
+		m = somakechain(msg, *done, n);
+		if (n > SEND_INLINE) {
+			mtx_lock(&so->so_lock);
+			error = sosenderror(so);
+			if (error != 0) {
+				m_freem(m);
+				return (error);
+			}
+		}
+		sbappendstream(&so->so_snd, m);
+		*done += n;
+		resid -= n;
+		more = resid > 0 ? MSG_MORE : flags & MSG_MORE;
+		error = so->so_proto->pr_send(so, NULL, NULL, more);
+	} while (error == 0 && resid > 0);
+	return (error);
+}
+
+static int
+sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
+    size_t len, size_t *done)
+{
+	struct sockaddr_in to;
+	struct mbuf *m;
+	int error;
+
+	if (msg->msg_name != NULL && msg->msg_namelen > 0) {
+		if (msg->msg_namelen < sizeof(to))
+			return (EINVAL);
+		memcpy(&to, msg->msg_name, sizeof(to));
+		if (to.sin_family != AF_INET && to.sin_family != AF_UNSPEC)
+			return (EAFNOSUPPORT);
+	}
+	if (len > so->so_snd.sb_hiwat || len > IP_MAXPACKET)
+		return (EMSGSIZE);
+	error = so->so_error;
+	so->so_error = 0;
+	if (error != 0)
+		return (error);
+	if (so->so_state & SS_CANTSENDMORE)
+		return (EPIPE);
+	if (len > SEND_INLINE)
+		mtx_unlock(&so->so_lock);
+	m = somakechain(msg, 0, len);
+	if (len > SEND_INLINE)
+		mtx_lock(&so->so_lock);
+	error = so->so_proto->pr_send(so, m, msg->msg_name != NULL &&
+	    msg->msg_namelen > 0 ? &to : NULL, flags);
+	if (error == 0)
+		*done = len;
+	return (error);
+}
+
+int
+sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
+{
+	size_t len;
+	int error;
+
+	*done = 0;
+	error = iov_length(msg, &len);
+	if (error != 0)
+		return (error);
+	if (flags & MSG_OOB)
+		return (EOPNOTSUPP);
+	so_enter(so);
+	if (!so->so_proto->pr_stream) {
+		error = sosend_dgram(so, msg, flags, len, done);
+	} else if (len == 0) {
+		error = sosenderror(so);
+	} else if ((error = sblock(so, &so->so_snd, flags)) == 0) {
+		error = sosend_stream(so, msg, flags, len, done);
+		sbunlock(&so->so_snd);
+	}
+	so_leave(so);
+	/* what was taken counts; the error comes with the next call */
+	return (*done > 0 && so->so_proto->pr_stream ? 0 : error);
+}
+
+/*
+ * Waits for want bytes or whatever ends the wait.  Returns 0 with data or
+ * at the end of the stream.
+ */
+static int
+soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
+    nsec_t deadline)
+{
+	struct sockbuf *sb = &so->so_rcv;
+	int error;
+
+	while (sb->sb_cc < want) {
+		if (so->so_error != 0) {
+			if (sb->sb_cc > 0 || partial)
+				return (0);
+			error = so->so_error;
+			if ((flags & MSG_PEEK) == 0)
+				so->so_error = 0;
+			return (error);
+		}
+		if (so->so_state & SS_CANTRCVMORE)
+			return (0);
+		if (so->so_proto->pr_stream && (so->so_state &
+		    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0)
+			return (ENOTCONN);
+		if (flags & MSG_DONTWAIT)
+			return (sb->sb_cc > 0 ? 0 : EWOULDBLOCK);
+		error = sbwait(so, sb, "sbwait", deadline);
+		if (error != 0)
+			return (sb->sb_cc > 0 && error != EBADF ? 0 : error);
+	}
+	return (0);
+}
+
+/* How many bytes a stream reader waits for (POSIX recv(), SO_RCVLOWAT). */
+static uint32_t
+sowant(const struct sockbuf *sb, size_t resid, int flags)
+{
+	uint32_t want = sb->sb_lowat;
+
+	if (flags & MSG_WAITALL)
+		want = sb->sb_hiwat / 2;
+	if (want > sb->sb_hiwat)
+		want = sb->sb_hiwat;
+	if (want > resid)
+		want = (uint32_t)resid;
+	return (want);
+}
+
+static int
+soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
+    size_t resid, size_t *done)
+{
+	struct sockbuf *sb = &so->so_rcv;
+	nsec_t deadline = sbdeadline(sb);
+	struct mbuf *m;
+	uint32_t n;
+	int error;
+
+	do {
+		error = soreceivewait(so, sowant(sb, resid, flags), *done > 0,
+		    flags, deadline);
+		if (error != 0 || sb->sb_cc == 0)
+			return (error);
+		n = sb->sb_cc < resid ? sb->sb_cc : (uint32_t)resid;
+		if (flags & MSG_PEEK) {
+			m = m_copym(sb->sb_head, 0, n);
+		} else {
+			m = sbcut(sb, n);
+			if (so->so_pcb != NULL)
+				so->so_proto->pr_rcvd(so);
+		}
+		mtx_unlock(&so->so_lock);
+		if ((flags & MSG_TRUNC) == 0)
+			iov_scatter(msg, *done, m);
+		m_freem(m);
+		mtx_lock(&so->so_lock);
+		*done += n;
+		resid -= n;
+	} while (resid > 0 && (flags & (MSG_WAITALL | MSG_PEEK)) ==
+	    MSG_WAITALL);
+	return (0);
+}
+
+/* Copies a datagram out; one that does not fit is cut (MSG_TRUNC). */
+static void
+sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
+    size_t *done)
+{
+	const socklen_t alen = sizeof(struct sockaddr_in);
+	size_t len;
+
+	if (msg->msg_name != NULL) {
+		m_copydata(m, 0, msg->msg_namelen < alen ? msg->msg_namelen :
+		    alen, msg->msg_name);
+		msg->msg_namelen = alen;
+	}
+	m_adj(m, (int64_t)alen);
+	len = m->m_pkthdr.len;
+	*done = len;
+	if (len > room) {
+		msg->msg_flags |= MSG_TRUNC;
+		m_adj(m, (int64_t)room - (int64_t)len);
+		if ((flags & MSG_TRUNC) == 0)
+			*done = room;
+	}
+	iov_scatter(msg, 0, m);
+	m_freem(m);
+}
+
+static int
+soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
+    size_t room, size_t *done)
+{
+	struct sockbuf *sb = &so->so_rcv;
+	struct mbuf *m;
+	int error;
+
+	error = soreceivewait(so, 1, false, flags, sbdeadline(sb));
+	if (error != 0 || sb->sb_head == NULL)
+		return (error);
+	if (flags & MSG_PEEK)
+		m = m_copym(sb->sb_head, 0, sb->sb_head->m_pkthdr.len);
+	else
+		m = sbdetachaddr(sb);
+	mtx_unlock(&so->so_lock);
+	sodeliver(m, msg, flags, room, done);
+	mtx_lock(&so->so_lock);
+	return (0);
+}
+
+int
+soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
+{
+	const bool stream = so->so_proto->pr_stream;
+	size_t len;
+	int error;
+
+	*done = 0;
+	msg->msg_flags = 0;
+	msg->msg_controllen = 0;
+	error = iov_length(msg, &len);
+	if (error != 0)
+		return (error);
+	if (flags & MSG_ERRQUEUE)
+		return (EWOULDBLOCK);	/* no error queue is kept */
+	if (flags & MSG_OOB)
+		return (EINVAL);	/* urgent data is read in line */
+	so_enter(so);
+	error = sblock(so, &so->so_rcv, flags);
+	if (error == 0) {
+		if (stream && len > 0)
+			error = soreceive_stream(so, msg, flags, len, done);
+		else if (!stream)
+			error = soreceive_dgram(so, msg, flags, len, done);
+		sbunlock(&so->so_rcv);
+	}
+	so_leave(so);
+	if (stream)
+		msg->msg_namelen = 0;
+	return (*done > 0 ? 0 : error);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Listening sockets.  A listener has two queues: handshakes that are not
+ * finished, bounded so that a flood of SYNs evicts the oldest rather than
+ * fill the memory, and connections that wait for accept, bounded by the
+ * backlog.  The queues have a lock of their own, so that a child can leave
+ * them while only the child is locked (its handshake timed out, say);
+ * whoever must wake the listener does so after having let the child go,
+ * because the order of socket locks is listener, then child.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "kern/socketvar.h"
+#include "kern/synch.h"
+
+int
+solisten(struct socket *so, int backlog)
+{
+	int error = 0;
+
+	so_enter(so);
+	if (!so->so_proto->pr_stream)
+		error = EOPNOTSUPP;
+	else if (so->so_pcb == NULL ||
+	    (so->so_state & (SS_ISCONNECTED | SS_ISCONNECTING)))
+		error = EINVAL;
+	else if ((so->so_state & SS_LISTENING) == 0)
+		error = so->so_proto->pr_listen(so);
+	if (error == 0) {
+		/* Linux: a backlog of 0 lets one connection wait */
+		if (backlog < 0 || backlog > SOMAXCONN)
+			backlog = SOMAXCONN;
+		so->so_qlimit = (unsigned)backlog + 1;
+		so->so_state |= SS_LISTENING;
+	}
+	so_leave(so);
+	return (error);
+}
+
+/* Takes a child off whichever queue it is on; the queue's reference stays. */
+static void
+queue_remove(struct socket *head, struct socket *so)
+{
+	if (so->so_onqueue == SQ_INCOMPLETE) {
+		TAILQ_REMOVE(&head->so_incomp, so, so_link);
+		head->so_incqlen--;
+	} else if (so->so_onqueue == SQ_COMPLETE) {
+		TAILQ_REMOVE(&head->so_comp, so, so_link);
+		head->so_qlen--;
+	}
+	so->so_onqueue = SQ_NONE;
+}
+
+/* Takes the first child of a queue with the queue's reference; or NULL. */
+static struct socket *
+queue_pop(struct socket *head, struct socketq *q)
+{
+	struct socket *so;
+
+	mtx_lock(&head->so_qlock);
+	so = TAILQ_FIRST(q);
+	if (so != NULL)
+		queue_remove(head, so);
+	mtx_unlock(&head->so_qlock);
+	return (so);
+}
+
+/* Aborts a child that queue_pop() returned; nobody will accept it. */
+static void
+soabort(struct socket *so)
+{
+	mtx_lock(&so->so_lock);
+	so->so_state |= SS_NOFDREF;
+	if (so->so_pcb != NULL)
+		so->so_proto->pr_abort(so);
+	mtx_unlock(&so->so_lock);
+	sorele(so);
+}
+
+struct socket *
+sonewconn(struct socket *head, unsigned synlimit)
+{
+	struct socket *so, *oldest = NULL;
+	bool full;
+
+	mtx_lock(&head->so_qlock);
+	full = head->so_qlen >= head->so_qlimit;
+	if (!full && head->so_incqlen >= synlimit) {
+		oldest = TAILQ_FIRST(&head->so_incomp);
+		queue_remove(head, oldest);
+	}
+	mtx_unlock(&head->so_qlock);
+	if (full)
+		return (NULL);
+	if (oldest != NULL)
+		soabort(oldest);
+
+	so = sonewchild(head);
+	mtx_lock(&so->so_lock);
+	soref(head);
+	so->so_head = head;
+	soref(so);
+	mtx_lock(&head->so_qlock);
+	TAILQ_INSERT_TAIL(&head->so_incomp, so, so_link);
+	so->so_onqueue = SQ_INCOMPLETE;
+	head->so_incqlen++;
+	mtx_unlock(&head->so_qlock);
+	return (so);
+}
+
+bool
+sounqueue(struct socket *so)
+{
+	struct socket *head = so->so_head;
+	bool found = false;
+
+	if (head == NULL)
+		return (false);
+	mtx_lock(&head->so_qlock);
+	if (so->so_onqueue == SQ_INCOMPLETE) {
+		queue_remove(head, so);
+		found = true;
+	}
+	mtx_unlock(&head->so_qlock);
+	if (found) {
+		so->so_state |= SS_NOFDREF;
+		sorele(so);
+	}
+	return (found);
+}
+
+void
+soisconnected(struct socket *so)
+{
+	struct socket *head = so->so_head;
+
+	so->so_state &= ~(unsigned)(SS_ISCONNECTING | SS_ISDISCONNECTING);
+	so->so_state |= SS_ISCONNECTED;
+	if (head == NULL) {
+		sorwakeup(so);
+		sowwakeup(so);
+		return;
+	}
+	mtx_lock(&head->so_qlock);
+	if (so->so_onqueue == SQ_INCOMPLETE) {
+		queue_remove(head, so);
+		TAILQ_INSERT_TAIL(&head->so_comp, so, so_link);
+		so->so_onqueue = SQ_COMPLETE;
+		head->so_qlen++;
+		so->so_state |= SS_WAKEHEAD;
+	}
+	mtx_unlock(&head->so_qlock);
+}
+
+void
+sounlock_input(struct socket *so)
+{
+	struct socket *head = NULL;
+
+	if (so->so_state & SS_WAKEHEAD) {
+		so->so_state &= ~(unsigned)SS_WAKEHEAD;
+		head = so->so_head;
+		if (head != NULL)
+			soref(head);
+	}
+	mtx_unlock(&so->so_lock);
+	if (head == NULL)
+		return;
+	mtx_lock(&head->so_lock);
+	sorwakeup(head);
+	mtx_unlock(&head->so_lock);
+	sorele(head);
+}
+
+/* The listener is closed: nobody will accept what waits. */
+void
+sodrainqueues(struct socket *head)
+{
+	struct socket *so;
+
+	while ((so = queue_pop(head, &head->so_incomp)) != NULL ||
+	    (so = queue_pop(head, &head->so_comp)) != NULL)
+		soabort(so);
+}
+
+/* Waits for a connection; the child comes with the queue's reference. */
+static int
+soacceptwait(struct socket *head, int flags, struct socket **sop)
+{
+	nsec_t deadline = sbdeadline(&head->so_rcv);
+	int error;
+
+	if ((head->so_state & SS_LISTENING) == 0)
+		return (EINVAL);
+	while ((*sop = queue_pop(head, &head->so_comp)) == NULL) {
+		if (head->so_error != 0) {
+			error = head->so_error;
+			head->so_error = 0;
+			return (error);
+		}
+		if (flags & MSG_DONTWAIT)
+			return (EWOULDBLOCK);
+		error = sbwait(head, &head->so_rcv, "accept", deadline);
+		if (error != 0)
+			return (error);
+	}
+	return (0);
+}
+
+int
+soaccept(struct socket *head, int flags, struct sockaddr *sa, socklen_t *len,
+    struct socket **sop)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	struct socket *so;
+	int error;
+
+	so_enter(head);
+	error = soacceptwait(head, flags, &so);
+	so_leave(head);
+	if (error != 0)
+		return (error);
+
+	so_enter(so);
+	KASSERT(so->so_head == head, ("soaccept: a stranger's child"));
+	so->so_head = NULL;
+	if (so->so_pcb != NULL)
+		(void)so->so_proto->pr_peeraddr(so, &sin);
+	so_leave(so);
+	sorele(head);
+	if (sa != NULL && len != NULL) {
+		memcpy(sa, &sin, *len < sizeof(sin) ? *len : sizeof(sin));
+		*len = sizeof(sin);
+	}
+	*sop = so;
+	return (0);
+}

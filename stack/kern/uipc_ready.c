@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Readiness: what poll(2) would say of a socket, and telling those who
+ * wait for it.  The rules are Linux's (tcp(7), poll(2)), since programs
+ * were written against them.
+ */
+#include <poll.h>
+
+#include "kern/socketvar.h"
+#include "kern/synch.h"
+
+#define	READ_EVENTS	(POLLIN | POLLRDNORM | POLLRDHUP | POLLHUP | POLLERR)
+#define	WRITE_EVENTS	(POLLOUT | POLLWRNORM | POLLHUP | POLLERR)
+
+static bool
+soreadable(struct socket *so)
+{
+	bool nonempty;
+
+	if (so->so_state & SS_LISTENING) {
+		mtx_lock(&so->so_qlock);
+		nonempty = !TAILQ_EMPTY(&so->so_comp);
+		mtx_unlock(&so->so_qlock);
+		return (nonempty);
+	}
+	if (so->so_proto->pr_stream && (so->so_state & SS_CANTRCVMORE))
+		return (true);
+	return (so->so_rcv.sb_cc >= so->so_rcv.sb_lowat);
+}
+
+static bool
+sowriteable(const struct socket *so)
+{
+	if (so->so_state & SS_LISTENING)
+		return (false);
+	if (so->so_state & SS_CANTSENDMORE)
+		return (true);
+	if (!so->so_proto->pr_stream)
+		return (true);
+	if (so->so_state & SS_ISCONNECTING)
+		return (false);
+	return (sbspace(&so->so_snd) >= so->so_snd.sb_lowat);
+}
+
+int
+soready(struct socket *so)
+{
+	const unsigned both = SS_CANTRCVMORE | SS_CANTSENDMORE;
+	int events = 0;
+
+	if (soreadable(so))
+		events |= POLLIN | POLLRDNORM;
+	if (sowriteable(so))
+		events |= POLLOUT | POLLWRNORM;
+	if (so->so_error != 0)
+		events |= POLLERR | POLLIN | POLLRDNORM | POLLOUT |
+		    POLLWRNORM;
+	if (so->so_proto->pr_stream && (so->so_state & SS_LISTENING) == 0) {
+		if (so->so_state & SS_CANTRCVMORE)
+			events |= POLLRDHUP;
+		/* closed both ways, or never connected */
+		if ((so->so_state & both) == both || (so->so_state &
+		    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0)
+			events |= POLLHUP;
+	}
+	return (events);
+}
+
+static void
+sonotify(struct socket *so, struct sockbuf *sb, int mask)
+{
+	struct sowatch *sw, *next;
+	int events;
+
+	if (sb->sb_waiters > 0)
+		wakeup(sb);
+	if (LIST_EMPTY(&so->so_watch))
+		return;
+	events = soready(so) & mask;
+	if (events == 0)
+		return;
+	for (sw = LIST_FIRST(&so->so_watch); sw != NULL; sw = next) {
+		next = LIST_NEXT(sw, sw_link);
+		sw->sw_fn(sw, events);
+	}
+}
+
+void
+sorwakeup(struct socket *so)
+{
+	sonotify(so, &so->so_rcv, READ_EVENTS);
+}
+
+void
+sowwakeup(struct socket *so)
+{
+	sonotify(so, &so->so_snd, WRITE_EVENTS);
+}
+
+/* What poll() always reports, and what was asked for. */
+static int
+soreadymask(struct socket *so, int events)
+{
+	return (soready(so) & (events | POLLERR | POLLHUP));
+}
+
+int
+sopoll(struct socket *so, int events)
+{
+	int ready;
+
+	so_enter(so);
+	ready = soreadymask(so, events);
+	so_leave(so);
+	return (ready);
+}
+
+int
+sowatch_add(struct socket *so, struct sowatch *sw, int events)
+{
+	int ready;
+
+	so_enter(so);
+	LIST_INSERT_HEAD(&so->so_watch, sw, sw_link);
+	ready = soreadymask(so, events);
+	so_leave(so);
+	return (ready);
+}
+
+void
+sowatch_remove(struct socket *so, struct sowatch *sw)
+{
+	so_enter(so);
+	LIST_REMOVE(sw, sw_link);
+	so_leave(so);
+}
+
+int
+soavail(struct socket *so)
+{
+	uint32_t n;
+
+	so_enter(so);
+	n = so->so_rcv.sb_cc;
+	if (!so->so_proto->pr_stream && so->so_rcv.sb_head != NULL)
+		n = so->so_rcv.sb_head->m_pkthdr.len -
+		    (uint32_t)sizeof(struct sockaddr_in);
+	so_leave(so);
+	return ((int)n);
+}

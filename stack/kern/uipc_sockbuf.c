@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Socket buffers.  A stream's buffer is one chain of mbufs: bytes are
+ * appended by reference and leave at the head, so that neither the sender
+ * (whose segments share the storage until they are acknowledged) nor the
+ * receiver copies anything while the socket is locked.  A datagram
+ * socket's buffer is a list of packets, each with its sender in front.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "kern/socketvar.h"
+#include "kern/synch.h"
+
+/* Data no longer than this is copied into the tail rather than chained. */
+#define	SB_COMPRESS	256
+
+uint32_t
+sbspace(const struct sockbuf *sb)
+{
+	return (sb->sb_cc < sb->sb_hiwat ? sb->sb_hiwat - sb->sb_cc : 0);
+}
+
+/*
+ * A writer is woken when a good piece is free, not for each byte that was
+ * acknowledged.
+ */
+void
+sbreserve_snd(struct sockbuf *sb, uint32_t size)
+{
+	sb->sb_hiwat = size;
+	sb->sb_lowat = size / 4 < 65536 ? size / 4 : 65536;
+	if (sb->sb_lowat == 0)
+		sb->sb_lowat = 1;
+}
+
+void
+soreserve(struct socket *so, uint32_t snd, uint32_t rcv)
+{
+	sbreserve_snd(&so->so_snd, snd);
+	so->so_rcv.sb_hiwat = rcv;
+}
+
+/*
+ * Copies a small piece behind the tail if its storage is private and has
+ * room: a stream of small segments must not hold a cluster for each.
+ */
+static bool
+sbcompress(struct sockbuf *sb, struct mbuf *m)
+{
+	struct mbuf *tail = sb->sb_tail;
+
+	if (tail == NULL || m->m_next != NULL || m->m_len > SB_COMPRESS ||
+	    m_trailingspace(tail) < m->m_len)
+		return (false);
+	memcpy(tail->m_data + tail->m_len, m->m_data, m->m_len);
+	tail->m_len += m->m_len;
+	sb->sb_cc += m->m_len;
+	m_freem(m);
+	return (true);
+}
+
+void
+sbappendstream(struct sockbuf *sb, struct mbuf *m)
+{
+	if (sbcompress(sb, m))
+		return;
+	while (m != NULL) {
+		struct mbuf *next = m->m_next;
+
+		m->m_next = NULL;
+		if (m->m_len == 0) {
+			m_free(m);
+		} else {
+			if (sb->sb_tail == NULL)
+				sb->sb_head = m;
+			else
+				sb->sb_tail->m_next = m;
+			sb->sb_tail = m;
+			sb->sb_cc += m->m_len;
+		}
+		m = next;
+	}
+}
+
+bool
+sbappendaddr(struct sockbuf *sb, const struct sockaddr_in *from,
+    struct mbuf *m)
+{
+	uint32_t len = m->m_pkthdr.len;
+
+	if (sb->sb_cc + len + SB_DGRAM_OVERHEAD > sb->sb_hiwat) {
+		m_freem(m);
+		return (false);
+	}
+	m = m_prepend(m, sizeof(*from));
+	memcpy(m->m_data, from, sizeof(*from));
+	m->m_nextpkt = NULL;
+	if (sb->sb_tail == NULL)
+		sb->sb_head = m;
+	else
+		sb->sb_tail->m_nextpkt = m;
+	sb->sb_tail = m;
+	sb->sb_cc += len + SB_DGRAM_OVERHEAD;
+	return (true);
+}
+
+struct mbuf *
+sbdetachaddr(struct sockbuf *sb)
+{
+	struct mbuf *m = sb->sb_head;
+	uint32_t size;
+
+	if (m == NULL)
+		return (NULL);
+	size = m->m_pkthdr.len - (uint32_t)sizeof(struct sockaddr_in) +
+	    SB_DGRAM_OVERHEAD;
+	KASSERT(sb->sb_cc >= size, ("sbdetachaddr: %u bytes, packet of %u",
+	    sb->sb_cc, size));
+	sb->sb_head = m->m_nextpkt;
+	if (sb->sb_head == NULL)
+		sb->sb_tail = NULL;
+	m->m_nextpkt = NULL;
+	sb->sb_cc -= size;
+	return (m);
+}
+
+/*
+ * Takes len bytes off the head and returns them; the storage of an mbuf
+ * that is cut in two is shared.
+ */
+struct mbuf *
+sbcut(struct sockbuf *sb, uint32_t len)
+{
+	struct mbuf *first = NULL, **last = &first, *m;
+	uint32_t left = len;
+
+	KASSERT(len <= sb->sb_cc, ("sbcut: %u bytes of %u", len, sb->sb_cc));
+	while (left > 0) {
+		m = sb->sb_head;
+		KASSERT(m != NULL, ("sbcut: %u bytes missing", left));
+		if (m->m_len > left) {
+			*last = m_copym(m, 0, left);
+			m->m_data += left;
+			m->m_len -= left;
+			break;
+		}
+		left -= m->m_len;
+		if (m == sb->sb_sendm)
+			sb->sb_sendm = NULL;
+		sb->sb_head = m->m_next;
+		m->m_next = NULL;
+		*last = m;
+		last = &m->m_next;
+	}
+	if (sb->sb_head == NULL)
+		sb->sb_tail = NULL;
+	sb->sb_cc -= len;
+	sb->sb_sendoff = sb->sb_sendoff > len ? sb->sb_sendoff - len : 0;
+	return (first);
+}
+
+void
+sbdrop(struct sockbuf *sb, uint32_t len)
+{
+	struct mbuf *m;
+	uint32_t left = len;
+
+	KASSERT(len <= sb->sb_cc, ("sbdrop: %u bytes of %u", len, sb->sb_cc));
+	while (left > 0) {
+		m = sb->sb_head;
+		KASSERT(m != NULL, ("sbdrop: %u bytes missing", left));
+		if (m->m_len > left) {
+			m->m_data += left;
+			m->m_len -= left;
+			break;
+		}
+		left -= m->m_len;
+		if (m == sb->sb_sendm)
+			sb->sb_sendm = NULL;
+		sb->sb_head = m_free(m);
+	}
+	if (sb->sb_head == NULL)
+		sb->sb_tail = NULL;
+	sb->sb_cc -= len;
+	sb->sb_sendoff = sb->sb_sendoff > len ? sb->sb_sendoff - len : 0;
+}
+
+/*
+ * Finds byte off of a stream's buffer.  Remembers where, since a sender
+ * mostly goes on behind what it sent last and the chain may be long.
+ * sb_sendoff is the offset of the first byte of sb_sendm, or 0 when that is
+ * the head, whose front may have been dropped.
+ */
+struct mbuf *
+sbsendptr(struct sockbuf *sb, uint32_t off, uint32_t *moff)
+{
+	struct mbuf *m = sb->sb_sendm;
+	uint32_t at = sb->sb_sendoff;
+
+	KASSERT(off < sb->sb_cc, ("sbsendptr: byte %u of %u", off, sb->sb_cc));
+	if (m == NULL || at > off) {
+		m = sb->sb_head;
+		at = 0;
+	}
+	while (off - at >= m->m_len) {
+		at += m->m_len;
+		m = m->m_next;
+		KASSERT(m != NULL, ("sbsendptr: chain ends at %u", at));
+	}
+	sb->sb_sendm = m;
+	sb->sb_sendoff = at;
+	*moff = off - at;
+	return (m);
+}
+
+void
+sbflush(struct socket *so, struct sockbuf *sb)
+{
+	struct mbuf *m;
+
+	if (so->so_proto->pr_stream) {
+		sbdrop(sb, sb->sb_cc);
+		return;
+	}
+	while ((m = sbdetachaddr(sb)) != NULL)
+		m_freem(m);
+	KASSERT(sb->sb_cc == 0, ("sbflush: %u bytes left", sb->sb_cc));
+}
+
+nsec_t
+sbdeadline(const struct sockbuf *sb)
+{
+	return (sb->sb_timeo == NSEC_FOREVER ? NSEC_FOREVER :
+	    mach_uptime() + sb->sb_timeo);
+}
+
+int
+sbwait(struct socket *so, struct sockbuf *sb, const char *wmesg,
+    nsec_t deadline)
+{
+	nsec_t left = NSEC_FOREVER, now;
+	int error;
+
+	if (deadline != NSEC_FOREVER) {
+		now = mach_uptime();
+		if (now >= deadline)
+			return (EWOULDBLOCK);
+		left = deadline - now;
+	}
+	sb->sb_waiters++;
+	error = msleep(sb, &so->so_lock, PCATCH, wmesg, left);
+	KASSERT(sb->sb_waiters > 0, ("sbwait: nobody waited"));
+	sb->sb_waiters--;
+	if (so->so_state & SS_NOFDREF)
+		return (EBADF);
+	return (error);
+}
+
+int
+sblock(struct socket *so, struct sockbuf *sb, int flags)
+{
+	int error = 0;
+
+	while (sb->sb_busy) {
+		if (flags & MSG_DONTWAIT)
+			return (EWOULDBLOCK);
+		sb->sb_lockwaiters++;
+		error = msleep(&sb->sb_busy, &so->so_lock, PCATCH, "sblock",
+		    NSEC_FOREVER);
+		sb->sb_lockwaiters--;
+		if (so->so_state & SS_NOFDREF)
+			return (EBADF);
+		if (error != 0)
+			return (error);
+	}
+	sb->sb_busy = true;
+	return (0);
+}
+
+void
+sbunlock(struct sockbuf *sb)
+{
+	KASSERT(sb->sb_busy, ("sbunlock: not locked"));
+	sb->sb_busy = false;
+	if (sb->sb_lockwaiters > 0)
+		wakeup_one(&sb->sb_busy);
+}

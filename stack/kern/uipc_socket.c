@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sockets: life and death, and the calls that change state.  Moving data
+ * is in uipc_io.c, listening in uipc_listen.c, options in uipc_sockopt.c,
+ * readiness in uipc_ready.c, buffers in uipc_sockbuf.c.
+ *
+ * One mutex covers a socket, its two buffers and its protocol control
+ * block.  Nobody frees a socket: it goes with its last reference, so a
+ * thread that looked one up may lock it at leisure and then sees from
+ * so_pcb and so_state whether it came too late.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "kern/socketvar.h"
+#include "kern/synch.h"
+
+#define	MAX_PROTOSW	8
+
+static const struct protosw *protocols[MAX_PROTOSW];	/* [I] after boot */
+static unsigned nprotocols;				/* [I] after boot */
+
+/* Every socket; also counts what boot and tests compare. */
+static struct mtx solist_lock;
+static LIST_HEAD(, socket) solist = LIST_HEAD_INITIALIZER(solist);
+atomic_u32 sockets;
+
+void
+socket_init(void)
+{
+	mtx_init(&solist_lock, LC_SOLIST);
+}
+
+void
+protosw_register(const struct protosw *pr)
+{
+	KASSERT(nprotocols < MAX_PROTOSW, ("protosw_register: %s is one too "
+	    "many", pr->pr_name));
+	protocols[nprotocols++] = pr;
+}
+
+static const struct protosw *
+protosw_find(int domain, int type, int protocol, int *error)
+{
+	*error = EAFNOSUPPORT;
+	for (unsigned i = 0; i < nprotocols; i++) {
+		const struct protosw *pr = protocols[i];
+
+		if (pr->pr_domain != domain)
+			continue;
+		if (*error == EAFNOSUPPORT)
+			*error = EPROTONOSUPPORT;
+		if (pr->pr_type == type && (protocol == 0 ||
+		    protocol == pr->pr_protocol))
+			return (pr);
+	}
+	return (NULL);
+}
+
+void
+so_enter(struct socket *so)
+{
+	giant_enter();
+	mtx_lock(&so->so_lock);
+}
+
+void
+so_leave(struct socket *so)
+{
+	mtx_unlock(&so->so_lock);
+	giant_exit();
+}
+
+/* A socket with one reference, the caller's. */
+static struct socket *
+soalloc(const struct protosw *pr)
+{
+	struct socket *so = kmalloc(sizeof(*so));
+
+	mtx_init(&so->so_lock, LC_SOCKET);
+	mtx_init(&so->so_qlock, LC_ACCEPT);
+	atomic_store_u32(&so->so_refs, 1);
+	so->so_proto = pr;
+	so->so_type = pr->pr_type;
+	so->so_linger = NSEC_FOREVER;
+	so->so_rcv.sb_timeo = so->so_snd.sb_timeo = NSEC_FOREVER;
+	so->so_rcv.sb_lowat = 1;
+	LIST_INIT(&so->so_watch);
+	TAILQ_INIT(&so->so_incomp);
+	TAILQ_INIT(&so->so_comp);
+	atomic_count_u32(&sockets, 1);
+	mtx_lock(&solist_lock);
+	LIST_INSERT_HEAD(&solist, so, so_all);
+	mtx_unlock(&solist_lock);
+	return (so);
+}
+
+void
+soref(struct socket *so)
+{
+	uint32_t old __attribute__((unused));
+
+	old = atomic_fetchadd_u32(&so->so_refs, 1);
+	KASSERT(old > 0, ("soref: socket %p is gone", (void *)so));
+}
+
+/*
+ * The list's reference is not counted: so_foreach() skips a socket that is
+ * on its way out.
+ */
+static bool
+soref_unless_dying(struct socket *so)
+{
+	uint32_t refs = atomic_load_u32(&so->so_refs);
+
+	while (refs != 0)
+		if (atomic_cmpset_u32(&so->so_refs, &refs, refs + 1))
+			return (true);
+	return (false);
+}
+
+void
+sorele(struct socket *so)
+{
+	uint32_t old = atomic_fetchadd_u32(&so->so_refs, UINT32_MAX);
+	struct socket *head;
+
+	KASSERT(old > 0, ("sorele: socket %p is gone", (void *)so));
+	if (old != 1)
+		return;
+	KASSERT(so->so_pcb == NULL, ("sorele: socket %p has a pcb",
+	    (void *)so));
+	KASSERT(LIST_EMPTY(&so->so_watch), ("sorele: socket %p is watched",
+	    (void *)so));
+	mtx_lock(&solist_lock);
+	LIST_REMOVE(so, so_all);
+	mtx_unlock(&solist_lock);
+	mtx_lock(&so->so_lock);
+	sbflush(so, &so->so_rcv);
+	sbflush(so, &so->so_snd);
+	mtx_unlock(&so->so_lock);
+	head = so->so_head;
+	mtx_destroy(&so->so_qlock);
+	mtx_destroy(&so->so_lock);
+	kfree(so);
+	atomic_count_u32(&sockets, UINT32_MAX);
+	if (head != NULL)
+		sorele(head);
+}
+
+void
+so_foreach(void (*fn)(struct socket *, void *), void *arg)
+{
+	struct socket **all, *so;
+	unsigned n = 0, room;
+
+	mtx_lock(&solist_lock);
+	room = atomic_load_u32(&sockets);
+	all = kmalloc((room + 1) * sizeof(*all));
+	LIST_FOREACH(so, &solist, so_all)
+		if (n < room && soref_unless_dying(so))
+			all[n++] = so;
+	mtx_unlock(&solist_lock);
+	for (unsigned i = 0; i < n; i++) {
+		mtx_lock(&all[i]->so_lock);
+		fn(all[i], arg);
+		mtx_unlock(&all[i]->so_lock);
+		sorele(all[i]);
+	}
+	kfree(all);
+}
+
+int
+socreate(int domain, int type, int protocol, struct socket **sop)
+{
+	const struct protosw *pr;
+	struct socket *so;
+	int error;
+
+	pr = protosw_find(domain, type, protocol, &error);
+	if (pr == NULL)
+		return (error);
+	so = soalloc(pr);
+	so_enter(so);
+	error = pr->pr_attach(so);
+	so_leave(so);
+	if (error != 0) {
+		sorele(so);
+		return (error);
+	}
+	*sop = so;
+	return (0);
+}
+
+struct socket *
+sonewchild(const struct socket *head)
+{
+	struct socket *so = soalloc(head->so_proto);
+
+	so->so_options = head->so_options;
+	so->so_linger = head->so_linger;
+	so->so_rcv.sb_timeo = head->so_rcv.sb_timeo;
+	so->so_snd.sb_timeo = head->so_snd.sb_timeo;
+	so->so_rcv.sb_lowat = head->so_rcv.sb_lowat;
+	so->so_rcv.sb_hiwat = head->so_rcv.sb_hiwat;
+	so->so_rcv.sb_fixed = head->so_rcv.sb_fixed;
+	so->so_snd.sb_fixed = head->so_snd.sb_fixed;
+	sbreserve_snd(&so->so_snd, head->so_snd.sb_hiwat);
+	return (so);
+}
+
+/* Checks a socket address from a program; AF_UNSPEC is the caller's. */
+static int
+sockaddr_check(const struct sockaddr *sa, socklen_t len,
+    struct sockaddr_in *sin)
+{
+	if (sa == NULL || len < sizeof(*sin))
+		return (EINVAL);
+	memcpy(sin, sa, sizeof(*sin));
+	return (sin->sin_family == AF_INET ? 0 : EAFNOSUPPORT);
+}
+
+int
+sobind(struct socket *so, const struct sockaddr *sa, socklen_t len)
+{
+	struct sockaddr_in sin;
+	int error;
+
+	error = sockaddr_check(sa, len, &sin);
+	if (error != 0)
+		return (error);
+	so_enter(so);
+	error = so->so_pcb == NULL ? EINVAL : so->so_proto->pr_bind(so, &sin);
+	so_leave(so);
+	return (error);
+}
+
+/*
+ * Waits for the outcome of a connect: POSIX lets the attempt go on in the
+ * background when a signal ends the wait, and so does a timeout, which
+ * Linux reports as EINPROGRESS.
+ */
+static int
+soconnectwait(struct socket *so)
+{
+	nsec_t deadline = sbdeadline(&so->so_snd);
+	int error = 0;
+
+	while ((so->so_state & SS_ISCONNECTING) && so->so_error == 0) {
+		error = sbwait(so, &so->so_snd, "connec", deadline);
+		if (error != 0)
+			return (error == EWOULDBLOCK ? EINPROGRESS : error);
+	}
+	error = so->so_error;
+	so->so_error = 0;
+	if (error == 0 && (so->so_state & SS_ISCONNECTED) == 0 &&
+	    so->so_proto->pr_stream)
+		error = ECONNABORTED;
+	return (error);
+}
+
+static int
+soconnect1(struct socket *so, const struct sockaddr_in *sin, int flags)
+{
+	const struct protosw *pr = so->so_proto;
+	int error;
+
+	if (so->so_state & SS_LISTENING)
+		return (EOPNOTSUPP);
+	if (pr->pr_stream && (so->so_state & SS_ISCONNECTING)) {
+		if (flags & MSG_DONTWAIT)
+			return (EALREADY);
+		return (soconnectwait(so));
+	}
+	if (pr->pr_stream && (so->so_state & SS_ISCONNECTED))
+		return (EISCONN);
+	if (pr->pr_stream && so->so_error != 0) {
+		/* the outcome of an earlier attempt, not fetched yet */
+		error = so->so_error;
+		so->so_error = 0;
+		return (error);
+	}
+	error = pr->pr_connect(so, sin);
+	if (error != 0 || (so->so_state & SS_ISCONNECTING) == 0)
+		return (error);
+	if (flags & MSG_DONTWAIT)
+		return (EINPROGRESS);
+	return (soconnectwait(so));
+}
+
+int
+soconnect(struct socket *so, const struct sockaddr *sa, socklen_t len,
+    int flags)
+{
+	struct sockaddr_in sin;
+	bool dissolve;
+	int error = 0;
+
+	dissolve = sa != NULL && len >= sizeof(sa->sa_family) &&
+	    sa->sa_family == AF_UNSPEC && !so->so_proto->pr_stream;
+	if (!dissolve)
+		error = sockaddr_check(sa, len, &sin);
+	if (error != 0)
+		return (error);
+	so_enter(so);
+	error = soconnect1(so, dissolve ? NULL : &sin, flags);
+	so_leave(so);
+	return (error);
+}
+
+int
+soshutdown(struct socket *so, int how)
+{
+	int error = 0;
+
+	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
+		return (EINVAL);
+	so_enter(so);
+	if ((so->so_state & SS_ISCONNECTED) == 0) {
+		error = ENOTCONN;
+	} else {
+		if (how != SHUT_WR) {
+			socantrcvmore(so);
+			sbflush(so, &so->so_rcv);
+		}
+		if (how != SHUT_RD)
+			error = so->so_proto->pr_shutdown(so);
+	}
+	so_leave(so);
+	return (error);
+}
+
+/* SO_LINGER with a time: until what was sent is acknowledged. */
+static void
+solinger(struct socket *so)
+{
+	nsec_t deadline = mach_uptime() + so->so_linger;
+
+	(void)so->so_proto->pr_shutdown(so);
+	while ((so->so_state & SS_ISCONNECTED) && so->so_snd.sb_cc > 0 &&
+	    so->so_error == 0)
+		if (sbwait(so, &so->so_snd, "soclos", deadline) != 0)
+			break;
+}
+
+int
+soclose(struct socket *so)
+{
+	so_enter(so);
+	KASSERT((so->so_state & SS_NOFDREF) == 0, ("soclose: closed twice"));
+	if (so->so_state & SS_LISTENING)
+		sodrainqueues(so);
+	else if (so->so_proto->pr_stream && so->so_linger != NSEC_FOREVER &&
+	    so->so_linger != 0 && (so->so_state & SS_ISCONNECTED))
+		solinger(so);
+	so->so_state |= SS_NOFDREF;
+	wakeup(&so->so_rcv);
+	wakeup(&so->so_snd);
+	wakeup(&so->so_rcv.sb_busy);
+	wakeup(&so->so_snd.sb_busy);
+	if (so->so_pcb != NULL) {
+		if (so->so_proto->pr_stream && so->so_linger == 0)
+			so->so_proto->pr_abort(so);
+		else
+			so->so_proto->pr_detach(so);
+	}
+	so_leave(so);
+	sorele(so);
+	return (0);
+}
+
+static int
+sogetaddr(struct socket *so, struct sockaddr *sa, socklen_t *len,
+    int (*get)(struct socket *, struct sockaddr_in *))
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	int error = 0;
+
+	if (len == NULL || (sa == NULL && *len > 0))
+		return (EINVAL);
+	so_enter(so);
+	if (so->so_pcb != NULL)
+		error = get(so, &sin);
+	so_leave(so);
+	if (error != 0)
+		return (error);
+	if (*len > 0)
+		memcpy(sa, &sin, *len < sizeof(sin) ? *len : sizeof(sin));
+	*len = sizeof(sin);
+	return (0);
+}
+
+int
+sogetsockname(struct socket *so, struct sockaddr *sa, socklen_t *len)
+{
+	return (sogetaddr(so, sa, len, so->so_proto->pr_sockaddr));
+}
+
+int
+sogetpeername(struct socket *so, struct sockaddr *sa, socklen_t *len)
+{
+	return (sogetaddr(so, sa, len, so->so_proto->pr_peeraddr));
+}
+
+void
+soisconnecting(struct socket *so)
+{
+	so->so_state &= ~(unsigned)(SS_ISCONNECTED | SS_ISDISCONNECTING |
+	    SS_CANTRCVMORE | SS_CANTSENDMORE);
+	so->so_state |= SS_ISCONNECTING;
+}
+
+void
+soisdisconnected(struct socket *so)
+{
+	so->so_state &= ~(unsigned)(SS_ISCONNECTED | SS_ISCONNECTING |
+	    SS_ISDISCONNECTING);
+	so->so_state |= SS_CANTRCVMORE | SS_CANTSENDMORE;
+	sbdrop(&so->so_snd, so->so_snd.sb_cc);
+	sorwakeup(so);
+	sowwakeup(so);
+}
+
+void
+socantrcvmore(struct socket *so)
+{
+	so->so_state |= SS_CANTRCVMORE;
+	sorwakeup(so);
+}
+
+void
+socantsendmore(struct socket *so)
+{
+	so->so_state |= SS_CANTSENDMORE;
+	sowwakeup(so);
+}
+
+void
+soseterror(struct socket *so, int error)
+{
+	so->so_error = error;
+	sorwakeup(so);
+	sowwakeup(so);
+}

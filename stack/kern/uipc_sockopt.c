@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Socket options of level SOL_SOCKET, with the names and meanings of
+ * Linux's socket(7); other levels are the protocol's.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "kern/socketvar.h"
+
+/* Smallest and largest buffer a program may ask for. */
+#define	SOCKBUF_MIN	2048
+#define	SOCKBUF_MAX	(16 * 1024 * 1024)
+
+/* Options that are a bit of so_options. */
+static const struct {
+	int		 name;
+	unsigned	 bit;
+} so_flags[] = {
+	{ SO_REUSEADDR,	SOO_REUSEADDR },
+	{ SO_REUSEPORT,	SOO_REUSEPORT },
+	{ SO_KEEPALIVE,	SOO_KEEPALIVE },
+	{ SO_BROADCAST,	SOO_BROADCAST },
+};
+
+/* Options that programs set and that change nothing here. */
+static const int so_accepted[] = {
+	SO_PRIORITY, SO_OOBINLINE, SO_DONTROUTE, SO_NO_CHECK, SO_BUSY_POLL,
+	SO_MARK, SO_TIMESTAMP, SO_ZEROCOPY, SO_INCOMING_CPU, SO_SNDLOWAT,
+};
+
+static bool
+so_isaccepted(int name)
+{
+	for (size_t i = 0; i < nitems(so_accepted); i++)
+		if (so_accepted[i] == name)
+			return (true);
+	return (false);
+}
+
+static unsigned
+so_flagbit(int name)
+{
+	for (size_t i = 0; i < nitems(so_flags); i++)
+		if (so_flags[i].name == name)
+			return (so_flags[i].bit);
+	return (0);
+}
+
+static int
+so_setbuffer(struct socket *so, int name, int size)
+{
+	uint32_t bytes = (uint32_t)size;
+
+	if (size < SOCKBUF_MIN)
+		bytes = SOCKBUF_MIN;
+	if (size > SOCKBUF_MAX)
+		bytes = SOCKBUF_MAX;
+	if (name == SO_SNDBUF || name == SO_SNDBUFFORCE) {
+		sbreserve_snd(&so->so_snd, bytes);
+		so->so_snd.sb_fixed = true;
+		sowwakeup(so);
+	} else {
+		so->so_rcv.sb_hiwat = bytes;
+		so->so_rcv.sb_fixed = true;
+	}
+	return (0);
+}
+
+static int
+so_settimeout(struct sockbuf *sb, const void *val, socklen_t len)
+{
+	struct timeval tv;
+
+	if (len < sizeof(tv))
+		return (EINVAL);
+	memcpy(&tv, val, sizeof(tv));
+	if (tv.tv_usec < 0 || tv.tv_usec >= 1000000)
+		return (EDOM);
+	if (tv.tv_sec < 0 || (tv.tv_sec == 0 && tv.tv_usec == 0) ||
+	    (uint64_t)tv.tv_sec > NSEC_FOREVER / NSEC_PER_SEC / 2)
+		sb->sb_timeo = NSEC_FOREVER;
+	else
+		sb->sb_timeo = (nsec_t)tv.tv_sec * NSEC_PER_SEC +
+		    (nsec_t)tv.tv_usec * NSEC_PER_USEC;
+	return (0);
+}
+
+static int
+so_setlinger(struct socket *so, const void *val, socklen_t len)
+{
+	struct linger l;
+
+	if (len < sizeof(l))
+		return (EINVAL);
+	memcpy(&l, val, sizeof(l));
+	so->so_linger = l.l_onoff == 0 || l.l_linger < 0 ? NSEC_FOREVER :
+	    (nsec_t)l.l_linger * NSEC_PER_SEC;
+	return (0);
+}
+
+static int
+so_setint(struct socket *so, int name, int val)
+{
+	unsigned bit = so_flagbit(name);
+
+	if (bit != 0) {
+		if (val != 0)
+			so->so_options |= bit;
+		else
+			so->so_options &= ~bit;
+		return (0);
+	}
+	switch (name) {
+	case SO_SNDBUF:
+	case SO_SNDBUFFORCE:
+	case SO_RCVBUF:
+	case SO_RCVBUFFORCE:
+		return (so_setbuffer(so, name, val));
+	case SO_RCVLOWAT:
+		if (val < 0)
+			return (EINVAL);
+		so->so_rcv.sb_lowat = val == 0 ? 1 : (uint32_t)val;
+		return (0);
+	default:
+		return (so_isaccepted(name) ? 0 : ENOPROTOOPT);
+	}
+}
+
+static int
+so_setopt(struct socket *so, int name, const void *val, socklen_t len)
+{
+	int num, error;
+
+	switch (name) {
+	case SO_LINGER:
+		return (so_setlinger(so, val, len));
+	case SO_RCVTIMEO:
+		return (so_settimeout(&so->so_rcv, val, len));
+	case SO_SNDTIMEO:
+		return (so_settimeout(&so->so_snd, val, len));
+	}
+	if (len < sizeof(num))
+		return (EINVAL);
+	memcpy(&num, val, sizeof(num));
+	error = so_setint(so, name, num);
+	/* keep-alive starts or ends a timer */
+	if (error == 0 && name == SO_KEEPALIVE && so->so_pcb != NULL)
+		(void)so->so_proto->pr_setopt(so, SOL_SOCKET, name, val, len);
+	return (error);
+}
+
+int
+sosetopt(struct socket *so, int level, int name, const void *val,
+    socklen_t len)
+{
+	int error;
+
+	if (val == NULL && len > 0)
+		return (EFAULT);
+	so_enter(so);
+	if (level == SOL_SOCKET)
+		error = so_setopt(so, name, val, len);
+	else if (so->so_pcb == NULL)
+		error = EINVAL;
+	else
+		error = so->so_proto->pr_setopt(so, level, name, val, len);
+	so_leave(so);
+	return (error);
+}
+
+/* An option's value may be cut to the room there is, as on Linux. */
+static int
+so_putopt(void *val, socklen_t *len, const void *from, size_t size)
+{
+	if (*len > size)
+		*len = (socklen_t)size;
+	memcpy(val, from, *len);
+	return (0);
+}
+
+static int
+so_gettimeout(const struct sockbuf *sb, void *val, socklen_t *len)
+{
+	struct timeval tv = { 0, 0 };
+
+	if (sb->sb_timeo != NSEC_FOREVER) {
+		tv.tv_sec = (time_t)(sb->sb_timeo / NSEC_PER_SEC);
+		tv.tv_usec = (suseconds_t)(sb->sb_timeo % NSEC_PER_SEC /
+		    NSEC_PER_USEC);
+	}
+	return (so_putopt(val, len, &tv, sizeof(tv)));
+}
+
+static int
+so_getlinger(const struct socket *so, void *val, socklen_t *len)
+{
+	struct linger l = { 0, 0 };
+
+	if (so->so_linger != NSEC_FOREVER) {
+		l.l_onoff = 1;
+		l.l_linger = (int)(so->so_linger / NSEC_PER_SEC);
+	}
+	return (so_putopt(val, len, &l, sizeof(l)));
+}
+
+static int
+so_getint(struct socket *so, int name, int *val)
+{
+	unsigned bit = so_flagbit(name);
+
+	if (bit != 0) {
+		*val = (so->so_options & bit) != 0;
+		return (0);
+	}
+	switch (name) {
+	case SO_ERROR:
+		*val = so->so_error;
+		so->so_error = 0;
+		break;
+	case SO_SNDBUF:
+		*val = (int)so->so_snd.sb_hiwat;
+		break;
+	case SO_RCVBUF:
+		*val = (int)so->so_rcv.sb_hiwat;
+		break;
+	case SO_RCVLOWAT:
+		*val = (int)so->so_rcv.sb_lowat;
+		break;
+	case SO_TYPE:
+		*val = so->so_type;
+		break;
+	case SO_DOMAIN:
+		*val = so->so_proto->pr_domain;
+		break;
+	case SO_PROTOCOL:
+		*val = so->so_proto->pr_protocol;
+		break;
+	case SO_ACCEPTCONN:
+		*val = (so->so_state & SS_LISTENING) != 0;
+		break;
+	default:
+		*val = name == SO_SNDLOWAT;
+		return (so_isaccepted(name) ? 0 : ENOPROTOOPT);
+	}
+	return (0);
+}
+
+static int
+so_getopt(struct socket *so, int name, void *val, socklen_t *len)
+{
+	int num, error;
+
+	switch (name) {
+	case SO_LINGER:
+		return (so_getlinger(so, val, len));
+	case SO_RCVTIMEO:
+		return (so_gettimeout(&so->so_rcv, val, len));
+	case SO_SNDTIMEO:
+		return (so_gettimeout(&so->so_snd, val, len));
+	}
+	error = so_getint(so, name, &num);
+	return (error != 0 ? error : so_putopt(val, len, &num, sizeof(num)));
+}
+
+int
+sogetopt(struct socket *so, int level, int name, void *val, socklen_t *len)
+{
+	int error;
+
+	if (val == NULL || len == NULL)
+		return (EFAULT);
+	so_enter(so);
+	if (level == SOL_SOCKET)
+		error = so_getopt(so, name, val, len);
+	else if (so->so_pcb == NULL)
+		error = EINVAL;
+	else
+		error = so->so_proto->pr_getopt(so, level, name, val, len);
+	so_leave(so);
+	return (error);
+}
