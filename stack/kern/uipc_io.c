@@ -15,8 +15,6 @@
 #include "kern/socketvar.h"
 #include "kern/synch.h"
 
-/* Writes up to this are copied without letting the lock go. */
-#define	SEND_INLINE	2048
 /* What one turn of the sender's loop copies while the wire is idle. */
 #define	SEND_TURN	(128 * 1024)
 /* Room for link, IP and transport headers in front of a datagram. */
@@ -160,16 +158,13 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 		error = sosendwait(so, resid, flags, deadline, &n);
 		if (error != 0)
 			return (error);
-		if (n > SEND_INLINE)
-			mtx_unlock(&so->so_lock);
+		mtx_unlock(&so->so_lock);
 		m = somakechain(msg, *done, n);
-		if (n > SEND_INLINE) {
-			mtx_lock(&so->so_lock);
-			error = sosenderror(so);
-			if (error != 0) {
-				m_freem(m);
-				return (error);
-			}
+		mtx_lock(&so->so_lock);
+		error = sosenderror(so);
+		if (error != 0) {
+			m_freem(m);
+			return (error);
 		}
 		sbappendstream(&so->so_snd, m);
 		*done += n;
@@ -203,11 +198,9 @@ sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
 		return (error);
 	if (so->so_state & SS_CANTSENDMORE)
 		return (EPIPE);
-	if (len > SEND_INLINE)
-		mtx_unlock(&so->so_lock);
+	mtx_unlock(&so->so_lock);
 	m = somakechain(msg, 0, len);
-	if (len > SEND_INLINE)
-		mtx_lock(&so->so_lock);
+	mtx_lock(&so->so_lock);
 	error = so->so_proto->pr_send(so, m, msg->msg_name != NULL &&
 	    msg->msg_namelen > 0 ? &to : NULL, flags);
 	if (error == 0)

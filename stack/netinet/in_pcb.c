@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Internet protocol control blocks: tables, lookup, bind and connect.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+
+#include "kern/sysctl.h"
+#include "netinet/in_pcb.h"
+
+/* RFC 6056 wants the range wide; privileged ports are left alone. */
+static atomic_u32 portrange_first = 10000;
+static atomic_u32 portrange_last = 65535;
+
+static const struct sysctl_oid in_pcb_oids[] = {
+	{ .oid_name = "net.inet.ip.portrange.first", .oid_type = CTL_U32,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &portrange_first,
+	  .oid_min = 1024, .oid_max = 65535,
+	  .oid_descr = "lowest ephemeral port" },
+	{ .oid_name = "net.inet.ip.portrange.last", .oid_type = CTL_U32,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &portrange_last,
+	  .oid_min = 1024, .oid_max = 65535,
+	  .oid_descr = "highest ephemeral port" },
+};
+
+void
+in_pcb_sysctl_init(void)
+{
+	sysctl_register(in_pcb_oids, nitems(in_pcb_oids));
+}
+
+void
+in_pcbtable_init(struct inpcbtable *it, const char *name, bool stream)
+{
+	rw_init(&it->it_lock, LC_PCBTABLE);
+	it->it_name = name;
+	it->it_stream = stream;
+	mach_random(&it->it_key, sizeof(it->it_key));
+}
+
+void
+in_pcbinit(struct inpcb *inp, struct socket *so, struct inpcbtable *it)
+{
+	inp->inp_socket = so;
+	inp->inp_table = it;
+	inp->inp_mtudiscover = IP_PMTUDISC_WANT;
+	inp->inp_opts.dontfrag = it->it_stream;
+}
+
+static uint64_t
+conn_hash(const struct inpcbtable *it, const struct in_conninfo *c)
+{
+	const uint64_t words[2] = {
+		(uint64_t)c->laddr.s_addr << 32 | c->faddr.s_addr,
+		(uint64_t)c->lport << 16 | c->fport,
+	};
+
+	return (siphash_words(&it->it_key, words, nitems(words)));
+}
+
+static bool
+conn_equal(const struct inpcb *inp, const struct in_conninfo *c)
+{
+	return (inp->inp_fport == c->fport && inp->inp_lport == c->lport &&
+	    inp->inp_faddr.s_addr == c->faddr.s_addr &&
+	    inp->inp_laddr.s_addr == c->laddr.s_addr);
+}
+
+static struct inpcb *
+conn_find(struct inpcbtable *it, const struct in_conninfo *c)
+    REQUIRES_SHARED(it->it_lock)
+{
+	struct inpcb *inp;
+
+	LIST_FOREACH(inp, &it->it_conns[conn_hash(it, c) % INPCB_BUCKETS],
+	    inp_link)
+		if (conn_equal(inp, c))
+			return (inp);
+	return (NULL);
+}
+
+static struct inport *
+port_find(struct inpcbtable *it, in_port_t port)
+    REQUIRES_SHARED(it->it_lock)
+{
+	struct inport *ip;
+
+	LIST_FOREACH(ip, &it->it_ports[ntohs(port) % INPORT_BUCKETS], ip_hash)
+		if (ip->ip_port == port)
+			return (ip);
+	return (NULL);
+}
+
+static struct inport *
+port_get(struct inpcbtable *it, in_port_t port) REQUIRES(it->it_lock)
+{
+	struct inport *ip = port_find(it, port);
+
+	if (ip != NULL)
+		return (ip);
+	ip = kmalloc(sizeof(*ip));
+	ip->ip_port = port;
+	LIST_INIT(&ip->ip_bound);
+	LIST_INSERT_HEAD(&it->it_ports[ntohs(port) % INPORT_BUCKETS], ip,
+	    ip_hash);
+	return (ip);
+}
+
+static void
+port_put(struct inport *ip)
+{
+	if (ip->ip_conns == 0 && LIST_EMPTY(&ip->ip_bound)) {
+		LIST_REMOVE(ip, ip_hash);
+		kfree(ip);
+	}
+}
+
+/* Enters a pcb that has a local port into the list or bucket it belongs to. */
+static void
+pcb_insert(struct inpcbtable *it, struct inpcb *inp, bool connected)
+    REQUIRES(it->it_lock)
+{
+	const struct in_conninfo c = { inp->inp_laddr, inp->inp_faddr,
+	    inp->inp_lport, inp->inp_fport };
+
+	KASSERT(inp->inp_lport != 0, ("pcb_insert: no port"));
+	KASSERT(inp->inp_port == NULL, ("pcb_insert: inserted already"));
+	inp->inp_port = port_get(it, inp->inp_lport);
+	inp->inp_connected = connected;
+	if (connected) {
+		inp->inp_port->ip_conns++;
+		LIST_INSERT_HEAD(&it->it_conns[conn_hash(it, &c) %
+		    INPCB_BUCKETS], inp, inp_link);
+	} else {
+		LIST_INSERT_HEAD(&inp->inp_port->ip_bound, inp, inp_link);
+	}
+}
+
+static void
+pcb_remove(struct inpcbtable *it, struct inpcb *inp) REQUIRES(it->it_lock)
+{
+	struct inport *ip = inp->inp_port;
+
+	KASSERT(inp->inp_table == it, ("pcb_remove: wrong table"));
+	if (ip == NULL)
+		return;
+	LIST_REMOVE(inp, inp_link);
+	if (inp->inp_connected) {
+		KASSERT(ip->ip_conns > 0, ("pcb_remove: port %u has no "
+		    "connection", ntohs(ip->ip_port)));
+		ip->ip_conns--;
+	}
+	inp->inp_connected = false;
+	inp->inp_port = NULL;
+	port_put(ip);
+}
+
+void
+in_pcbremove(struct inpcb *inp)
+{
+	struct inpcbtable *it = inp->inp_table;
+
+	rw_wlock(&it->it_lock);
+	pcb_remove(it, inp);
+	inp->inp_listening = false;
+	rw_wunlock(&it->it_lock);
+}
+
+static bool
+addr_overlap(struct in_addr a, struct in_addr b)
+{
+	return (a.s_addr == b.s_addr || a.s_addr == INADDR_ANY ||
+	    b.s_addr == INADDR_ANY);
+}
+
+/*
+ * Whether binding to a port in use is refused.  With SO_REUSEADDR on both
+ * sides a port may be shared unless somebody listens; connections of a
+ * server that has gone (TIME_WAIT and others) do not stop its successor,
+ * who says SO_REUSEADDR.
+ */
+static bool
+port_conflict(const struct inpcbtable *it, const struct inpcb *inp,
+    const struct inport *ip, struct in_addr laddr)
+{
+	const struct inpcb *other;
+
+	if (it->it_stream && ip->ip_conns > 0 && inp->inp_reuse == 0)
+		return (true);
+	LIST_FOREACH(other, &ip->ip_bound, inp_link) {
+		if (!addr_overlap(other->inp_laddr, laddr))
+			continue;
+		if ((other->inp_reuse & inp->inp_reuse) == 0)
+			return (true);
+		if (it->it_stream && other->inp_listening)
+			return (true);
+	}
+	return (false);
+}
+
+/* The n-th port from a start within the ephemeral range, wrapping. */
+static in_port_t
+ephemeral(uint32_t start, uint32_t n, uint32_t *count)
+{
+	uint32_t first = atomic_load_u32(&portrange_first);
+	uint32_t last = atomic_load_u32(&portrange_last);
+
+	if (first > last)
+		last = first;
+	*count = last - first + 1;
+	return (htons((uint16_t)(first + (start + n) % *count)));
+}
+
+static int
+bind_ephemeral(struct inpcbtable *it, struct inpcb *inp)
+    REQUIRES(it->it_lock)
+{
+	uint32_t start, count = 1;
+
+	mach_random(&start, sizeof(start));
+	start >>= 1;
+	for (uint32_t n = 0; n < count; n++) {
+		in_port_t port = ephemeral(start, n, &count);
+
+		if (port_find(it, port) == NULL) {
+			inp->inp_lport = port;
+			return (0);
+		}
+	}
+	return (EADDRINUSE);
+}
+
+int
+in_pcbbind(struct inpcb *inp, struct in_addr laddr, in_port_t port)
+{
+	struct inpcbtable *it = inp->inp_table;
+	struct inport *ip;
+	int error = 0;
+
+	if (inp->inp_port != NULL)
+		return (EINVAL);
+	if (laddr.s_addr != INADDR_ANY && if_byaddr(laddr) == NULL &&
+	    ntohl(laddr.s_addr) >> 24 != IN_LOOPBACKNET &&
+	    (it->it_stream || laddr.s_addr != INADDR_BROADCAST))
+		return (EADDRNOTAVAIL);
+	rw_wlock(&it->it_lock);
+	inp->inp_reuse = inp->inp_socket->so_options &
+	    (SOO_REUSEADDR | SOO_REUSEPORT);
+	if (port == 0) {
+		error = bind_ephemeral(it, inp);
+	} else {
+		ip = port_find(it, port);
+		if (ip != NULL && port_conflict(it, inp, ip, laddr))
+			error = EADDRINUSE;
+		else
+			inp->inp_lport = port;
+	}
+	if (error == 0) {
+		inp->inp_laddr = laddr;
+		pcb_insert(it, inp, false);
+	}
+	rw_wunlock(&it->it_lock);
+	return (error);
+}
+
+int
+in_pcblisten(struct inpcb *inp)
+{
+	struct inpcbtable *it = inp->inp_table;
+	const struct inpcb *other;
+	const struct in_addr any = { INADDR_ANY };
+	int error = 0;
+
+	if (inp->inp_port == NULL)
+		error = in_pcbbind(inp, any, 0);
+	if (error != 0)
+		return (error);
+	rw_wlock(&it->it_lock);
+	LIST_FOREACH(other, &inp->inp_port->ip_bound, inp_link)
+		if (other != inp && other->inp_listening &&
+		    addr_overlap(other->inp_laddr, inp->inp_laddr))
+			error = EADDRINUSE;
+	if (error == 0)
+		inp->inp_listening = true;
+	rw_wunlock(&it->it_lock);
+	return (error);
+}
+
+/*
+ * RFC 6056 section 3.3.3: where the search for a port starts depends on
+ * both addresses and a secret; the counter goes on with each connection.
+ * A port that others are bound to (servers) is never taken, one that only
+ * other connections use is.
+ */
+static int
+connect_ephemeral(struct inpcbtable *it, struct in_conninfo *c)
+    REQUIRES(it->it_lock)
+{
+	uint32_t start, count = 1;
+	struct inport *ip;
+
+	c->lport = 0;
+	start = (uint32_t)conn_hash(it, c) / 2 +
+	    atomic_fetchadd_u32(&it->it_portcounter, 1) % 65536;
+	for (uint32_t n = 0; n < count; n++) {
+		c->lport = ephemeral(start, n, &count);
+		ip = port_find(it, c->lport);
+		if (ip == NULL || (LIST_EMPTY(&ip->ip_bound) &&
+		    conn_find(it, c) == NULL))
+			return (0);
+	}
+	return (EADDRNOTAVAIL);
+}
+
+static int
+connect_insert(struct inpcb *inp, struct in_conninfo *c)
+{
+	struct inpcbtable *it = inp->inp_table;
+	int error = 0;
+
+	rw_wlock(&it->it_lock);
+	if (c->lport == 0)
+		error = connect_ephemeral(it, c);
+	else if (conn_find(it, c) != NULL)
+		error = EADDRINUSE;
+	if (error == 0) {
+		pcb_remove(it, inp);
+		inp->inp_laddr = c->laddr;
+		inp->inp_faddr = c->faddr;
+		inp->inp_lport = c->lport;
+		inp->inp_fport = c->fport;
+		pcb_insert(it, inp, true);
+	}
+	rw_wunlock(&it->it_lock);
+	return (error);
+}
+
+int
+in_pcbconnect(struct inpcb *inp, struct in_addr faddr, in_port_t fport)
+{
+	struct in_conninfo c = { .fport = fport, .lport = inp->inp_lport };
+
+	if (faddr.s_addr == INADDR_ANY)		/* BSD and Linux: this host */
+		faddr.s_addr = htonl(INADDR_LOOPBACK);
+	if (fport == 0)
+		return (EADDRNOTAVAIL);
+	c.faddr = faddr;
+	if (!ip_source(faddr, &c.laddr, NULL))
+		return (ENETUNREACH);
+	if (inp->inp_port != NULL && inp->inp_laddr.s_addr != INADDR_ANY)
+		c.laddr = inp->inp_laddr;
+	if (inp->inp_port == NULL)
+		c.lport = 0;
+	return (connect_insert(inp, &c));
+}
+
+int
+in_pcbadopt(struct inpcb *inp, const struct in_conninfo *conn)
+{
+	struct in_conninfo c = *conn;
+
+	KASSERT(c.lport != 0, ("in_pcbadopt: no port"));
+	return (connect_insert(inp, &c));
+}
+
+void
+in_pcbdisconnect(struct inpcb *inp)
+{
+	struct inpcbtable *it = inp->inp_table;
+
+	rw_wlock(&it->it_lock);
+	pcb_remove(it, inp);
+	inp->inp_faddr.s_addr = INADDR_ANY;
+	inp->inp_fport = 0;
+	pcb_insert(it, inp, false);
+	rw_wunlock(&it->it_lock);
+}
+
+struct socket *
+in_pcblookup_conn(struct inpcbtable *it, const struct in_conninfo *c)
+{
+	struct inpcb *inp;
+	struct socket *so = NULL;
+
+	rw_rlock(&it->it_lock);
+	inp = conn_find(it, c);
+	if (inp != NULL) {
+		so = inp->inp_socket;
+		soref(so);
+	}
+	rw_runlock(&it->it_lock);
+	return (so);
+}
+
+struct socket *
+in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
+{
+	struct inpcb *inp, *best;
+	struct inport *ip;
+	struct socket *so = NULL;
+
+	rw_rlock(&it->it_lock);
+	best = conn_find(it, c);
+	ip = best == NULL ? port_find(it, c->lport) : NULL;
+	if (ip != NULL) {
+		LIST_FOREACH(inp, &ip->ip_bound, inp_link) {
+			if (it->it_stream && !inp->inp_listening)
+				continue;
+			if (!addr_overlap(inp->inp_laddr, c->laddr))
+				continue;
+			/* one bound to this very address is best */
+			if (best == NULL || inp->inp_laddr.s_addr != INADDR_ANY)
+				best = inp;
+		}
+	}
+	if (best != NULL) {
+		so = best->inp_socket;
+		soref(so);
+	}
+	rw_runlock(&it->it_lock);
+	return (so);
+}
+
+int
+in_pcbsockaddr(const struct inpcb *inp, struct sockaddr_in *sin)
+{
+	sin->sin_addr = inp->inp_laddr;
+	sin->sin_port = inp->inp_lport;
+	return (0);
+}
+
+int
+in_pcbpeeraddr(const struct inpcb *inp, struct sockaddr_in *sin)
+{
+	if (inp->inp_fport == 0)
+		return (ENOTCONN);
+	sin->sin_addr = inp->inp_faddr;
+	sin->sin_port = inp->inp_fport;
+	return (0);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Internet protocol control blocks: addresses and ports of a socket, and
+ * the tables in which input finds it.
+ *
+ * A table has two hashes: connections by their four numbers, and ports.  A
+ * port lists the pcbs that are bound to it and not connected (listeners,
+ * datagram servers) and counts the connections that use it, so that a
+ * listener with a hundred thousand connections is still found at once.
+ */
+#ifndef NETINET_IN_PCB_H
+#define NETINET_IN_PCB_H
+
+#include <netinet/in.h>
+#include <sys/queue.h>
+
+#include "kern/socketvar.h"
+#include "kern/siphash.h"
+#include "netinet/ip_var.h"
+
+struct inpcbtable;
+
+/*
+ * A port in use.  [t] table lock
+ */
+struct inport {
+	LIST_ENTRY(inport) ip_hash;		/* [t] */
+	in_port_t	 ip_port;		/* [t] network order */
+	unsigned	 ip_conns;		/* [t] connected pcbs */
+	LIST_HEAD(, inpcb) ip_bound;		/* [t] others */
+};
+
+/*
+ * Locks used to protect struct inpcb members:
+ *	[I] immutable
+ *	[s] lock of the socket
+ *	[t] written with socket and table locked, read with either
+ */
+struct inpcb {
+	LIST_ENTRY(inpcb) inp_link;		/* [t] in a connection bucket,
+						   or ip_bound */
+	struct inport	*inp_port;		/* [t] NULL: not bound */
+	struct inpcbtable *inp_table;		/* [I] */
+	struct socket	*inp_socket;		/* [I] */
+	struct in_addr	 inp_laddr, inp_faddr;	/* [t] */
+	in_port_t	 inp_lport, inp_fport;	/* [t] */
+	bool		 inp_connected;		/* [t] */
+	bool		 inp_listening;		/* [t] */
+	unsigned	 inp_reuse;		/* [t] SOO_REUSE* when bound */
+	struct ip_sendopts inp_opts;		/* [s] IP_TOS, IP_TTL */
+	uint8_t		 inp_mtudiscover;	/* [s] IP_PMTUDISC_* */
+	bool		 inp_recverr;		/* [s] remembered only */
+};
+
+#define	INPCB_BUCKETS	16384
+#define	INPORT_BUCKETS	4096
+
+struct inpcbtable {
+	struct rwlock	 it_lock;
+	const char	*it_name;		/* [I] */
+	bool		 it_stream;		/* [I] TCP's rules of reuse */
+	struct siphash_key it_key;		/* [I] */
+	atomic_u32	 it_portcounter;	/* [a] */
+	LIST_HEAD(, inpcb) it_conns[INPCB_BUCKETS];	/* [t] */
+	LIST_HEAD(, inport) it_ports[INPORT_BUCKETS];	/* [t] */
+};
+
+/* The four numbers of a connection, as this host sees them. */
+struct in_conninfo {
+	struct in_addr	 laddr, faddr;
+	in_port_t	 lport, fport;		/* network order */
+};
+
+void	 in_pcbtable_init(struct inpcbtable *, const char *name, bool stream);
+void	 in_pcbinit(struct inpcb *, struct socket *, struct inpcbtable *);
+
+/*
+ * Socket locked.  in_pcbbind(): address and port may be 0; EADDRINUSE,
+ * EADDRNOTAVAIL, EINVAL (bound already).  in_pcbconnect() chooses what is
+ * not bound yet; EADDRINUSE (the connection exists), EADDRNOTAVAIL (no port
+ * left), ENETUNREACH.  in_pcbadopt() enters an accepted connection;
+ * EADDRINUSE.  in_pcblisten(): EADDRINUSE.
+ */
+int	 in_pcbbind(struct inpcb *, struct in_addr, in_port_t);
+int	 in_pcbconnect(struct inpcb *, struct in_addr, in_port_t);
+int	 in_pcbadopt(struct inpcb *, const struct in_conninfo *);
+int	 in_pcblisten(struct inpcb *);
+/* Datagram sockets: back to bound. */
+void	 in_pcbdisconnect(struct inpcb *);
+/* Out of all tables. */
+void	 in_pcbremove(struct inpcb *);
+
+/*
+ * The socket that a packet is for, referenced; NULL if there is none.  An
+ * exact match only, or else the best that is bound.
+ */
+struct socket *in_pcblookup_conn(struct inpcbtable *,
+	    const struct in_conninfo *);
+struct socket *in_pcblookup(struct inpcbtable *, const struct in_conninfo *);
+
+/* Addresses for getsockname and getpeername; ENOTCONN. */
+int	 in_pcbsockaddr(const struct inpcb *, struct sockaddr_in *);
+int	 in_pcbpeeraddr(const struct inpcb *, struct sockaddr_in *);
+
+/* Options of level IPPROTO_IP, as in ip(7). */
+int	 in_pcbsetopt(struct inpcb *, int name, const void *, socklen_t);
+int	 in_pcbgetopt(struct inpcb *, int name, void *, socklen_t *);
+
+/* Range of ephemeral ports, net.inet.ip.portrange.{first,last}. */
+void	 in_pcb_sysctl_init(void);
+
+#endif /* NETINET_IN_PCB_H */

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP options, from and to the wire.  Knows nothing but bytes, so that a
+ * fuzzer can call it.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "netinet/tcp_opt.h"
+
+enum {
+	OPT_EOL = 0, OPT_NOP = 1, OPT_MSS = 2, OPT_WSCALE = 3,
+	OPT_SACKOK = 4, OPT_SACK = 5, OPT_TS = 8
+};
+
+static uint32_t
+get32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return (ntohl(v));
+}
+
+static uint8_t *
+put32(uint8_t *p, uint32_t v)
+{
+	v = htonl(v);
+	memcpy(p, &v, sizeof(v));
+	return (p + sizeof(v));
+}
+
+static bool
+parse_sack(const uint8_t *p, unsigned len, struct tcpopts *to)
+{
+	if (len < 10 || (len - 2) % 8 != 0)
+		return (false);
+	to->nsack = 0;
+	for (p += 2, len -= 2; len > 0 && to->nsack < TCP_SACK_MAX;
+	    p += 8, len -= 8) {
+		to->sack[to->nsack].start = get32(p);
+		to->sack[to->nsack].end = get32(p + 4);
+		to->nsack++;
+	}
+	return (true);
+}
+
+/* One option of len bytes, kind and length included. */
+static bool
+parse_one(const uint8_t *p, unsigned len, bool syn, struct tcpopts *to)
+{
+	switch (p[0]) {
+	case OPT_MSS:
+		if (len != 4)
+			return (false);
+		if (syn) {
+			to->has_mss = true;
+			to->mss = (uint16_t)(p[2] << 8 | p[3]);
+		}
+		return (true);
+	case OPT_WSCALE:
+		if (len != 3)
+			return (false);
+		if (syn) {
+			to->has_wscale = true;
+			to->wscale = p[2] < TCP_WSCALE_MAX ? p[2] :
+			    TCP_WSCALE_MAX;
+		}
+		return (true);
+	case OPT_SACKOK:
+		if (len != 2)
+			return (false);
+		to->has_sackok = to->has_sackok || syn;
+		return (true);
+	case OPT_SACK:
+		return (parse_sack(p, len, to));
+	case OPT_TS:
+		if (len != 10)
+			return (false);
+		to->has_ts = true;
+		to->tsval = get32(p + 2);
+		to->tsecr = get32(p + 6);
+		return (true);
+	default:
+		return (true);		/* RFC 9293 MUST-6: ignore */
+	}
+}
+
+bool
+tcp_opt_parse(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
+{
+	unsigned len;
+
+	memset(to, 0, sizeof(*to));
+	while (left > 0 && p[0] != OPT_EOL) {
+		if (p[0] == OPT_NOP) {
+			p++;
+			left--;
+			continue;
+		}
+		if (left < 2)
+			return (false);
+		len = p[1];
+		if (len < 2 || len > left || !parse_one(p, len, syn, to))
+			return (false);
+		p += len;
+		left -= len;
+	}
+	return (true);
+}
+
+/* As many blocks as the room behind used bytes holds. */
+static uint8_t *
+build_sack(uint8_t *p, unsigned used, const struct tcpopts *to)
+{
+	unsigned n = (TCP_OPT_MAX - used - 4) / 8;
+
+	if (n > to->nsack)
+		n = to->nsack;
+	*p++ = OPT_NOP;
+	*p++ = OPT_NOP;
+	*p++ = OPT_SACK;
+	*p++ = (uint8_t)(2 + 8 * n);
+	for (unsigned i = 0; i < n; i++) {
+		p = put32(p, to->sack[i].start);
+		p = put32(p, to->sack[i].end);
+	}
+	return (p);
+}
+
+unsigned
+tcp_opt_build(uint8_t *buf, const struct tcpopts *to)
+{
+	uint8_t *p = buf;
+
+	if (to->has_mss) {
+		*p++ = OPT_MSS;
+		*p++ = 4;
+		*p++ = (uint8_t)(to->mss >> 8);
+		*p++ = (uint8_t)to->mss;
+	}
+	if (to->has_wscale) {
+		*p++ = OPT_NOP;
+		*p++ = OPT_WSCALE;
+		*p++ = 3;
+		*p++ = to->wscale;
+	}
+	if (to->has_sackok) {
+		*p++ = OPT_NOP;
+		*p++ = OPT_NOP;
+		*p++ = OPT_SACKOK;
+		*p++ = 2;
+	}
+	if (to->has_ts) {
+		*p++ = OPT_NOP;
+		*p++ = OPT_NOP;
+		*p++ = OPT_TS;
+		*p++ = 10;
+		p = put32(p, to->tsval);
+		p = put32(p, to->tsecr);
+	}
+	if (to->nsack > 0 && TCP_OPT_MAX - (p - buf) >= 12)
+		p = build_sack(p, (unsigned)(p - buf), to);
+	return ((unsigned)(p - buf));
+}

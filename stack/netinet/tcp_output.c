@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP output: deciding what may be sent (windows, Nagle, silly-window
+ * avoidance, segmentation offload) and sending it.
+ *
+ * Everything that changes what may be sent (a write, an ACK, a timer, a
+ * reader) calls tcp_output(), which sends all it can and sees to it that
+ * a timer runs whenever something is left: the retransmission timer if
+ * anything is in flight, else the persist timer if data waits.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "netinet/tcp_var.h"
+
+/* In front of the TCP header: link and IP headers. */
+#define	TCP_HEADROOM	64
+/* Data up to this is copied behind the header instead of shared. */
+#define	TCP_COPYMAX	160
+
+/* What to send next. */
+struct tcp_tx {
+	tcp_seq		 tx_seq;
+	uint32_t	 tx_len;
+	bool		 tx_fin;
+	bool		 tx_more;	/* look again afterwards */
+};
+
+uint32_t
+tcp_now_ts(const struct tcpcb *tp)
+{
+	return ((uint32_t)(mach_uptime() / NSEC_PER_MSEC) + tp->ts_offset);
+}
+
+/*
+ * The receive window to advertise: never takes back what was advertised,
+ * and stays shut until it is worth a segment (RFC 9293 section 3.8.6.2.2).
+ */
+uint32_t
+tcp_rcvwindow(struct tcpcb *tp)
+{
+	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
+	uint32_t most = 65535U << tp->rcv_scale, win = sbspace(sb);
+
+	if (win < tp->t_maxseg && win < sb->sb_hiwat / 4)
+		win = 0;
+	if (SEQ_GT(tp->rcv_adv, tp->rcv_nxt) &&
+	    win < tp->rcv_adv - tp->rcv_nxt)
+		win = tp->rcv_adv - tp->rcv_nxt;
+	return (win < most ? win : most);
+}
+
+bool
+tcp_challenge_ok(struct tcpcb *tp)
+{
+	nsec_t now = mach_uptime();
+
+	if (now - tp->t_challenge_date > NSEC_PER_SEC) {
+		tp->t_challenge_date = now;
+		tp->t_challenges = 0;
+	}
+	if (tp->t_challenges >= 10)
+		return (false);
+	tp->t_challenges++;
+	return (true);
+}
+
+static bool
+state_sends_fin(enum tcp_state state)
+{
+	return (state == TCPS_FIN_WAIT_1 || state == TCPS_CLOSING ||
+	    state == TCPS_LAST_ACK);
+}
+
+/*
+ * Whether a segment shorter than full may go although more could come:
+ * Nagle in Minshall's form (one short segment in flight at a time), so that
+ * the tail of a large write need not wait for the ACK of its body.
+ */
+static bool
+tail_ok(const struct tcpcb *tp)
+{
+	if ((tp->t_flags & TF_FORCE) || state_sends_fin(tp->t_state))
+		return (true);
+	if (tp->t_flags & (TF_CORK | TF_MORE))
+		return (false);
+	return ((tp->t_flags & TF_NODELAY) ||
+	    SEQ_LEQ(tp->snd_small, tp->snd_una));
+}
+
+/* Bytes the windows let out beyond those in flight. */
+static uint32_t
+usable_window(struct tcpcb *tp, uint32_t inflight, uint32_t queued)
+{
+	uint32_t cwnd = tp->snd_cwnd, wnd = tp->snd_wnd, pipe;
+
+	if ((tp->t_flags & (TF_RECOVERY | TF_SACK)) ==
+	    (TF_RECOVERY | TF_SACK)) {
+		pipe = tcp_pipe(tp);
+		cwnd = inflight + (cwnd > pipe ? cwnd - pipe : 0);
+	} else if ((tp->t_flags & TF_RECOVERY) == 0 && tp->t_dupacks < 3) {
+		cwnd += tp->t_dupacks * tp->t_maxseg;	/* RFC 3042 */
+	}
+	if (cwnd <= wnd && inflight + queued >= cwnd)
+		tp->t_flags |= TF_CWNDLIMITED;
+	if (cwnd < wnd)
+		wnd = cwnd;
+	return (wnd > inflight ? wnd - inflight : 0);
+}
+
+/*
+ * How much of len bytes, which the windows let out, of queued bytes, which
+ * wait, to send at once: whole segments, a tail only when it is due
+ * (RFC 9293 section 3.8.6.2.1).
+ */
+static uint32_t
+worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
+{
+	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256, tail;
+
+	if (len > most - most % tp->t_maxseg)
+		len = most - most % tp->t_maxseg;
+	if (len == 0 || SEQ_LT(tp->snd_nxt, tp->snd_max))
+		return (len);
+	tail = len % tp->t_maxseg;
+	if (tail == 0 || (len == queued && tail_ok(tp)))
+		return (len);
+	if (len > tail)
+		return (len - tail);
+	if ((tp->t_flags & TF_FORCE) || (len >= tp->max_sndwnd / 2 &&
+	    (tp->t_flags & (TF_CORK | TF_MORE)) == 0))
+		return (len);
+	return (0);
+}
+
+static bool
+plan(struct tcpcb *tp, struct tcp_tx *tx)
+{
+	const uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
+	uint32_t off = tp->snd_nxt - tp->snd_una, queued, usable;
+
+	tx->tx_fin = false;
+	tx->tx_more = true;
+	if ((tp->t_flags & (TF_RECOVERY | TF_SACK)) ==
+	    (TF_RECOVERY | TF_SACK) && tcp_pipe(tp) < tp->snd_cwnd &&
+	    tcp_sack_hole(tp, &tx->tx_seq, &tx->tx_len)) {
+		TCPSTAT_INC(sackrexmit);
+		return (true);
+	}
+	queued = cc > off ? cc - off : 0;
+	usable = usable_window(tp, off, queued);
+	tx->tx_seq = tp->snd_nxt;
+	tx->tx_len = worthwhile(tp, queued < usable ? queued : usable, queued);
+	tx->tx_fin = state_sends_fin(tp->t_state) && off + tx->tx_len == cc;
+	tx->tx_more = tx->tx_len > 0 && tx->tx_len < queued;
+	return (tx->tx_len > 0 || tx->tx_fin ||
+	    (tp->t_flags & TF_ACKNOW) != 0);
+}
+
+static unsigned
+build_options(struct tcpcb *tp, uint8_t *buf)
+{
+	struct tcpopts to = { .has_ts = false };
+
+	if (tp->t_flags & TF_TS) {
+		to.has_ts = true;
+		to.tsval = tcp_now_ts(tp);
+		to.tsecr = tp->ts_recent;
+	}
+	if ((tp->t_flags & TF_SACK) && !TAILQ_EMPTY(&tp->t_ooq))
+		to.nsack = tcp_reass_sack(tp, to.sack);
+	return (tcp_opt_build(buf, &to));
+}
+
+/* The TCP header in front of m's data, window and checksum included. */
+static void
+fill_header(struct tcpcb *tp, struct mbuf *m, unsigned optlen, tcp_seq seq,
+    uint8_t flags)
+{
+	const struct inpcb *inp = &tp->t_inp;
+	const uint32_t mask = (1U << tp->rcv_scale) - 1;
+	struct tcphdr *th = mtod(m, struct tcphdr *);
+	uint32_t win = (tcp_rcvwindow(tp) + mask) >> tp->rcv_scale;
+
+	if (win > 65535)
+		win = 65535;
+	memset(th, 0, TCP_HDRLEN);
+	th->th_sport = inp->inp_lport;
+	th->th_dport = inp->inp_fport;
+	th->th_seq = htonl(seq);
+	th->th_ack = htonl(tp->rcv_nxt);
+	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
+	th->th_flags = flags;
+	th->th_win = htons((uint16_t)win);
+	th->th_sum = in_pseudo(inp->inp_laddr, inp->inp_faddr, IPPROTO_TCP,
+	    m->m_pkthdr.len);
+	m->m_pkthdr.csum_flags |= CSUM_TX;
+	m->m_pkthdr.csum_start = 0;
+	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
+	tp->rcv_adv = seq_max(tp->rcv_adv,
+	    tp->rcv_nxt + (win << tp->rcv_scale));
+}
+
+/* Header mbuf with len bytes of the send buffer from seq on behind it. */
+static struct mbuf *
+build_segment(struct tcpcb *tp, tcp_seq seq, uint32_t *len, unsigned *optlen)
+{
+	struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
+	struct mbuf *m = m_gethdr(TCP_HEADROOM), *from;
+	uint32_t moff, segsz;
+
+	*optlen = build_options(tp, (uint8_t *)m->m_data + TCP_HDRLEN);
+	/* SACK blocks take their place from the data */
+	segsz = tp->t_maxseg - (*optlen - (tp->t_flags & TF_TS ?
+	    TCP_TS_LEN : 0));
+	if (*len > segsz) {
+		if (*len == tp->t_maxseg)
+			*len = segsz;
+		m->m_pkthdr.csum_flags = *len > segsz ? CSUM_TSO4 : 0;
+		m->m_pkthdr.tso_segsz = (uint16_t)segsz;
+	}
+	m->m_len = TCP_HDRLEN + *optlen;
+	m->m_pkthdr.len = m->m_len + *len;
+	if (*len == 0)
+		return (m);
+	from = sbsendptr(sb, seq - tp->snd_una, &moff);
+	if (*len <= TCP_COPYMAX) {
+		m_copydata(from, moff, *len, m->m_data + m->m_len);
+		m->m_len += *len;
+	} else {
+		m->m_next = m_copym(from, moff, *len);
+	}
+	return (m);
+}
+
+/* Bookkeeping of a segment that carries data or a FIN. */
+static void
+account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
+{
+	const tcp_seq end = seq + len + (fin ? 1 : 0);
+	const nsec_t now = mach_uptime();
+
+	tp->t_lastsend = now;
+	if (SEQ_LT(seq, tp->snd_max)) {
+		TCPSTAT_INC(sndrexmitpack);
+		TCPSTAT_ADD(sndrexmitbyte, len);
+		tp->t_total_retrans++;
+	} else {
+		TCPSTAT_INC(sndpack);
+		TCPSTAT_ADD(sndbyte, len);
+		if (tp->t_rttstart == 0) {
+			tp->t_rttstart = now;
+			tp->t_rttseq = end;
+		}
+	}
+	if (len % tp->t_maxseg != 0)
+		tp->snd_small = seq_max(tp->snd_small, seq + len);
+	if (seq == tp->snd_nxt)
+		tp->snd_nxt = end;
+	tp->snd_max = seq_max(tp->snd_max, end);
+	tcp_timer_clear(tp, TT_PERSIST);
+	if (!tcp_timer_running(tp, TT_REXMT)) {
+		tp->t_rxtshift = 0;
+		tcp_timer_set(tp, TT_REXMT, tp->t_rto);
+	}
+}
+
+/* Our acknowledgement has gone out with a segment. */
+static void
+account_ack(struct tcpcb *tp)
+{
+	tp->last_ack_sent = tp->rcv_nxt;
+	tp->t_flags &= ~(unsigned)TF_ACKNOW;
+	tp->t_unacked = 0;
+	tcp_timer_clear(tp, TT_DELACK);
+	tp->t_segs_out++;
+	TCPSTAT_INC(sndtotal);
+}
+
+static int
+send_error(struct tcpcb *tp, int error)
+{
+	TCPSTAT_INC(outerror);
+	switch (error) {
+	case EMSGSIZE:
+		tcp_setmss(tp);
+		return (0);
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+		tp->t_softerror = error;
+		break;
+	}
+	/* lost on the way out is lost: the timer sends it again */
+	return (error);
+}
+
+/* Sends one segment of an established connection. */
+static int
+transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
+{
+	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
+	struct mbuf *m;
+	unsigned optlen;
+	uint32_t asked = *len;
+	uint8_t flags = TH_ACK;
+	int error;
+
+	m = build_segment(tp, seq, len, &optlen);
+	if (*len < asked)
+		fin = false;
+	if (fin)
+		flags |= TH_FIN;
+	if (*len > 0 && seq + *len == tp->snd_una + sb->sb_cc)
+		flags |= TH_PUSH;
+	fill_header(tp, m, optlen, seq, flags);
+	if (*len > 0 || fin)
+		account_data(tp, seq, *len, fin);
+	else
+		TCPSTAT_INC(sndacks);
+	account_ack(tp);
+	error = ip_output(m, tp->t_inp.inp_laddr, tp->t_inp.inp_faddr,
+	    IPPROTO_TCP, &tp->t_inp.inp_opts);
+	return (error == 0 ? 0 : send_error(tp, error));
+}
+
+int
+tcp_output(struct tcpcb *tp)
+{
+	struct tcp_tx tx = { .tx_more = false };
+	int error = 0;
+
+	KASSERT(mtx_owned(&tp->t_inp.inp_socket->so_lock),
+	    ("tcp_output: socket not locked"));
+	if (tp->t_state < TCPS_ESTABLISHED)
+		return (0);		/* tcp_sendsyn() speaks for these */
+	tcp_cc_afteridle(tp);
+	do {
+		if (!plan(tp, &tx))
+			break;
+		error = transmit(tp, tx.tx_seq, &tx.tx_len, tx.tx_fin);
+	} while (error == 0 && tx.tx_more);
+	if (tp->snd_una == tp->snd_max &&
+	    tp->t_inp.inp_socket->so_snd.sb_cc > 0 &&
+	    !tcp_timer_running(tp, TT_REXMT))
+		tcp_timer_persist(tp);
+	return (error);
+}
+
+/* Retransmits up to len bytes from seq, and the FIN if it follows. */
+int
+tcp_sendat(struct tcpcb *tp, tcp_seq seq, uint32_t len)
+{
+	const uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
+	uint32_t off = seq - tp->snd_una;
+	bool fin;
+
+	KASSERT(off <= cc, ("tcp_sendat: byte %u of %u", off, cc));
+	if (len > cc - off)
+		len = cc - off;
+	fin = state_sends_fin(tp->t_state) && off + len == cc &&
+	    SEQ_GT(tp->snd_max, tp->snd_una + cc);
+	if (len == 0 && !fin)
+		return (0);
+	return (transmit(tp, seq, &len, fin));
+}
+
+/*
+ * A segment the peer must answer: below its window, without data, as Linux
+ * probes windows and idle connections.  It needs no state and takes no
+ * sequence number, so a lost one leaves no trace.
+ */
+void
+tcp_sendprobe(struct tcpcb *tp)
+{
+	uint32_t len = 0;
+
+	TCPSTAT_INC(sndprobe);
+	(void)transmit(tp, tp->snd_una - 1, &len, false);
+}
+
+/* A segment that belongs to no connection, in answer to sg. */
+void
+tcp_respond(const struct tcpseg *sg, tcp_seq seq, tcp_seq ack, uint8_t flags,
+    uint32_t tsval)
+{
+	const struct ip_sendopts opts = { .dontfrag = true };
+	const struct in_conninfo *c = &sg->sg_conn;
+	struct tcpopts to = { .has_ts = sg->sg_opt.has_ts && tsval != 0,
+	    .tsval = tsval, .tsecr = sg->sg_opt.tsval };
+	struct mbuf *m = m_gethdr(TCP_HEADROOM);
+	struct tcphdr *th = mtod(m, struct tcphdr *);
+	unsigned optlen;
+
+	memset(th, 0, TCP_HDRLEN);
+	optlen = tcp_opt_build((uint8_t *)m->m_data + TCP_HDRLEN, &to);
+	m->m_len = m->m_pkthdr.len = TCP_HDRLEN + optlen;
+	th->th_sport = c->lport;
+	th->th_dport = c->fport;
+	th->th_seq = htonl(seq);
+	th->th_ack = htonl(ack);
+	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
+	th->th_flags = flags;
+	th->th_sum = in_pseudo(c->laddr, c->faddr, IPPROTO_TCP,
+	    m->m_pkthdr.len);
+	m->m_pkthdr.csum_flags = CSUM_TX;
+	m->m_pkthdr.csum_start = 0;
+	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
+	TCPSTAT_INC(sndtotal);
+	(void)ip_output(m, c->laddr, c->faddr, IPPROTO_TCP, &opts);
+}
+
+/* RFC 9293 section 3.5.2: the reset that a segment deserves. */
+void
+tcp_reset(const struct tcpseg *sg)
+{
+	uint32_t len = sg->sg_len;
+
+	if (sg->sg_flags & TH_RST)
+		return;
+	if (sg->sg_flags & TH_SYN)
+		len++;
+	if (sg->sg_flags & TH_FIN)
+		len++;
+	TCPSTAT_INC(sndrst);
+	if (sg->sg_flags & TH_ACK)
+		tcp_respond(sg, sg->sg_ack, 0, TH_RST, 0);
+	else
+		tcp_respond(sg, 0, sg->sg_seq + len, TH_RST | TH_ACK, 0);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Counters of TCP, one table: the struct, the sysctl names
+ * net.inet.tcp.stats.* and their text all come from it.
+ */
+#ifndef NETINET_TCP_STAT_H
+#define NETINET_TCP_STAT_H
+
+#include "kern/systm.h"
+
+#define	TCP_STATS(X)							\
+	X(rcvtotal, "segments received (a merged one counts once)")	\
+	X(rcvshort, "shorter than a header or than they say")		\
+	X(rcvbadsum, "wrong checksum")					\
+	X(rcvbadopt, "malformed options")				\
+	X(rcvdata, "segments received in order with data")		\
+	X(rcvbyte, "bytes received in order")				\
+	X(rcvdup, "segments with nothing new")				\
+	X(rcvoo, "segments received out of order")			\
+	X(rcvoodrop, "out-of-order segments dropped: queue full")	\
+	X(rcvafterwin, "segments beyond the window")			\
+	X(rcvafterclose, "data for a closed socket")			\
+	X(rcvdupack, "duplicate acknowledgements")			\
+	X(rcvacktoomuch, "acknowledgements of what was not sent")	\
+	X(pawsdrop, "segments with an old timestamp")			\
+	X(badrst, "resets not exactly at the left edge")		\
+	X(badsyn, "SYNs in the middle of a connection")			\
+	X(challenge, "challenge acknowledgements sent")			\
+	X(noport, "segments to no connection and no listener")		\
+	X(listendrop, "SYNs dropped: accept queue full")		\
+	X(syntimeout, "connections given up in the handshake")		\
+	X(connattempt, "connections initiated")				\
+	X(accepts, "connections accepted from the wire")		\
+	X(connects, "connections established")				\
+	X(closed, "connections closed")					\
+	X(drops, "connections dropped")					\
+	X(timewait, "connections that entered TIME_WAIT")		\
+	X(timewaitover, "TIME_WAIT skipped: net.inet.tcp.maxtimewait")	\
+	X(timewaitreuse, "TIME_WAIT ended early by a new SYN")		\
+	X(sndtotal, "segments sent (a large one counts once)")		\
+	X(sndpack, "segments sent with data")				\
+	X(sndbyte, "bytes sent, retransmissions not counted")		\
+	X(sndrexmitpack, "segments retransmitted")			\
+	X(sndrexmitbyte, "bytes retransmitted")				\
+	X(sndacks, "acknowledgements sent without data")		\
+	X(sndwinup, "window updates sent")				\
+	X(sndprobe, "window probes sent")				\
+	X(sndrst, "resets sent")					\
+	X(delack, "delayed acknowledgements sent by the timer")		\
+	X(rexmttimeo, "retransmission timeouts")			\
+	X(timeoutdrop, "connections dropped by timeout")		\
+	X(persisttimeo, "persist timeouts")				\
+	X(keepprobe, "keep-alive probes sent")				\
+	X(keepdrops, "connections dropped by keep-alive")		\
+	X(fastrexmit, "fast retransmissions")				\
+	X(sackrexmit, "retransmissions of holes told by SACK")		\
+	X(mturesent, "segments resent for a smaller path MTU")		\
+	X(outerror, "segments that could not be sent")
+
+#define	TCP_STAT_FIELD(name, descr)	atomic_u64 name;
+struct tcpstat { TCP_STATS(TCP_STAT_FIELD) };
+
+extern struct tcpstat tcpstat;
+
+#define	TCPSTAT_INC(name)	atomic_count_u64(&tcpstat.name, 1)
+#define	TCPSTAT_ADD(name, n)	atomic_count_u64(&tcpstat.name, (n))
+
+#endif /* NETINET_TCP_STAT_H */

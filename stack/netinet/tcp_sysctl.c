@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tunables and counters of TCP, one table each.
+ */
+#include "kern/sysctl.h"
+#include "netinet/tcp_var.h"
+
+struct tcpstat tcpstat;
+
+bool tcp_do_sack = true, tcp_do_timestamps = true, tcp_do_wscale = true;
+
+/*	variable, name, default, lowest, highest, text */
+#define	TCP_TUNABLES(X)							\
+	X(tcp_sendspace, "sendspace", 1048576, 4096, 16777216,		\
+	    "send buffer of a new socket, bytes")			\
+	X(tcp_recvspace, "recvspace", 1048576, 4096, 16777216,		\
+	    "receive buffer of a new socket, bytes")			\
+	X(tcp_bufmax, "bufmax", 16777216, 65536, 16777216,		\
+	    "window that the scale option is chosen for, bytes")	\
+	X(tcp_msl, "msl", 30000, 1, 120000,				\
+	    "maximum segment lifetime, ms; TIME_WAIT lasts two")	\
+	X(tcp_rexmit_min, "rexmit_min", 200, 1, 60000,			\
+	    "least retransmission timeout beyond the RTT, ms")		\
+	X(tcp_rexmit_initial, "rexmit_initial", 1000, 1, 60000,		\
+	    "retransmission timeout before an RTT is known, ms")	\
+	X(tcp_delacktime, "delacktime", 40, 1, 500,			\
+	    "longest time an ACK is delayed, ms")			\
+	X(tcp_initcwnd, "initcwnd", 10, 1, 100,				\
+	    "initial congestion window, segments (RFC 6928)")		\
+	X(tcp_tsomax, "tsomax", 65536, 1460, 65536,			\
+	    "largest segment given to segmentation offload, bytes")	\
+	X(tcp_keepidle, "keepidle", 7200000, 1000, 4294967295,		\
+	    "idle time before the first keep-alive probe, ms")		\
+	X(tcp_keepintvl, "keepintvl", 75000, 1000, 4294967295,		\
+	    "time between keep-alive probes, ms")			\
+	X(tcp_keepcnt, "keepcnt", 9, 1, 127,				\
+	    "unanswered keep-alive probes before the connection drops")	\
+	X(tcp_keepinit, "keepinit", 75000, 1000, 600000,		\
+	    "longest time for a handshake, ms")				\
+	X(tcp_synqueue, "synqueue", 1024, 1, 1048576,			\
+	    "unfinished handshakes of a listener; then the oldest goes") \
+	X(tcp_maxtimewait, "maxtimewait", 32768, 0, 1048576,		\
+	    "connections in TIME_WAIT; more are closed at once")	\
+	X(tcp_finwait2_timeout, "finwait2_timeout", 60000, 1000, 600000, \
+	    "time in FIN_WAIT_2 of a socket that was closed, ms")	\
+	X(tcp_maxreass, "maxreass", 1024, 1, 65536,			\
+	    "out-of-order segments kept for a connection")
+
+#define	TCP_TUNABLE_VAR(var, name, def, min, max, descr)		\
+	atomic_u32 var = def;
+TCP_TUNABLES(TCP_TUNABLE_VAR)
+
+#define	TCP_TUNABLE_OID(var, name, def, min, max, descr)		\
+	{ .oid_name = "net.inet.tcp." name, .oid_type = CTL_U32,	\
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &var,		\
+	  .oid_min = min, .oid_max = max, .oid_descr = descr },
+#define	TCP_STAT_OID(name, descr)					\
+	{ .oid_name = "net.inet.tcp.stats." #name, .oid_type = CTL_U64,	\
+	  .oid_ptr = &tcpstat.name, .oid_descr = descr },
+#define	TCP_BOOL_OID(var, name, descr)					\
+	{ .oid_name = "net.inet.tcp." name, .oid_type = CTL_BOOL,	\
+	  .oid_flags = CTL_TUN, .oid_ptr = &var, .oid_descr = descr },
+
+static const struct sysctl_oid tcp_oids[] = {
+	TCP_TUNABLES(TCP_TUNABLE_OID)
+	TCP_BOOL_OID(tcp_do_sack, "sack",
+	    "offer selective acknowledgement (RFC 2018)")
+	TCP_BOOL_OID(tcp_do_timestamps, "timestamps",
+	    "offer timestamps (RFC 7323)")
+	TCP_BOOL_OID(tcp_do_wscale, "wscale",
+	    "offer window scaling (RFC 7323)")
+	TCP_STATS(TCP_STAT_OID)
+};
+
+void
+tcp_sysctl_init(void)
+{
+	sysctl_register(tcp_oids, nitems(tcp_oids));
+}

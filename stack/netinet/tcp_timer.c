@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP timers.  A connection keeps a deadline for each timer and one callout
+ * for the earliest: on the data path a timer is set by a store, and the
+ * callout is moved only if it would come too late.  When it fires it runs
+ * what is due and sleeps until the next deadline.
+ *
+ * A pending callout holds a reference to the socket, and its argument is
+ * the socket, so that one that fires after the control block has gone finds
+ * that out under the socket's lock.
+ */
+#include <errno.h>
+
+#include "netinet/tcp_var.h"
+
+#define	MAX_REXMT	15		/* as Linux's tcp_retries2 */
+#define	MAX_SYN_REXMT	6
+#define	RTO_MAX		(60 * NSEC_PER_SEC)	/* RFC 6298 (2.5) */
+
+static void	tcp_timer_fire(void *);
+
+static void
+timer_arm(struct tcpcb *tp, nsec_t when, nsec_t now)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	tp->t_armed = when;
+	if (!callout_reset(&tp->t_callout, when > now ? when - now : 0,
+	    tcp_timer_fire, so))
+		soref(so);
+}
+
+void
+tcp_timer_set(struct tcpcb *tp, enum tcp_timer which, nsec_t delay)
+{
+	nsec_t now = mach_uptime();
+
+	KASSERT(tp->t_state != TCPS_CLOSED, ("tcp_timer_set: %d on a closed "
+	    "connection", which));
+	tp->t_deadline[which] = now + delay;
+	if (tp->t_deadline[which] < tp->t_armed)
+		timer_arm(tp, tp->t_deadline[which], now);
+}
+
+void
+tcp_timer_clear(struct tcpcb *tp, enum tcp_timer which)
+{
+	tp->t_deadline[which] = NSEC_FOREVER;
+}
+
+bool
+tcp_timer_running(const struct tcpcb *tp, enum tcp_timer which)
+{
+	return (tp->t_deadline[which] != NSEC_FOREVER);
+}
+
+void
+tcp_timer_stopall(struct tcpcb *tp)
+{
+	for (int i = 0; i < TT_COUNT; i++)
+		tp->t_deadline[i] = NSEC_FOREVER;
+	tp->t_armed = NSEC_FOREVER;
+	if (callout_stop(&tp->t_callout))
+		sorele(tp->t_inp.inp_socket);
+}
+
+/* RFC 6298 (5.5), and the limit of RFC 9293 section 3.8.3. */
+static nsec_t
+backoff(const struct tcpcb *tp)
+{
+	nsec_t rto = tp->t_rto;
+
+	for (unsigned i = 0; i < tp->t_rxtshift && rto < RTO_MAX; i++)
+		rto *= 2;
+	return (rto < RTO_MAX ? rto : RTO_MAX);
+}
+
+static bool
+timer_gaveup(struct tcpcb *tp, nsec_t now)
+{
+	unsigned limit = tp->t_state < TCPS_ESTABLISHED ? MAX_SYN_REXMT :
+	    MAX_REXMT;
+
+	if (tp->t_rxtshift == 0)
+		tp->t_rxtsince = now;
+	if (tp->t_usertimeo != 0 &&
+	    now - tp->t_rxtsince + tp->t_rto >= tp->t_usertimeo)
+		return (true);
+	return (++tp->t_rxtshift > limit);
+}
+
+static struct tcpcb *
+timer_giveup(struct tcpcb *tp)
+{
+	TCPSTAT_INC(timeoutdrop);
+	if (tp->t_state < TCPS_ESTABLISHED)
+		TCPSTAT_INC(syntimeout);
+	tcp_drop(tp, tp->t_softerror != 0 ? tp->t_softerror : ETIMEDOUT);
+	return (NULL);
+}
+
+static struct tcpcb *
+timer_rexmt(struct tcpcb *tp, nsec_t now)
+{
+	if (timer_gaveup(tp, now))
+		return (timer_giveup(tp));
+	TCPSTAT_INC(rexmttimeo);
+	tp->t_rttstart = 0;		/* Karn: not timed any more */
+	tcp_timer_set(tp, TT_REXMT, backoff(tp));
+	if (tp->t_state < TCPS_ESTABLISHED) {
+		(void)tcp_sendsyn(tp);
+		return (tp);
+	}
+	tcp_recover_timeout(tp);
+	(void)tcp_output(tp);
+	return (tp);
+}
+
+/* RFC 9293 section 3.8.6.1: probe a closed window, without limit. */
+static struct tcpcb *
+timer_persist(struct tcpcb *tp, nsec_t now)
+{
+	TCPSTAT_INC(persisttimeo);
+	if (tp->t_rxtshift == 0)
+		tp->t_rxtsince = now;
+	/* a peer that answers may keep its window shut for ever */
+	if (tp->t_rxtshift >= MAX_REXMT ||
+	    (tp->t_usertimeo != 0 && tp->t_rxtshift > 0 &&
+	    now - tp->t_rxtsince >= tp->t_usertimeo))
+		return (timer_giveup(tp));
+	tp->t_flags |= TF_FORCE;
+	(void)tcp_output(tp);
+	tp->t_flags &= ~(unsigned)TF_FORCE;
+	if (tcp_timer_running(tp, TT_REXMT))
+		return (tp);		/* something fitted after all */
+	if (tp->t_inp.inp_socket->so_snd.sb_cc > 0)
+		tcp_sendprobe(tp);
+	tp->t_rxtshift++;
+	tcp_timer_set(tp, TT_PERSIST, backoff(tp));
+	return (tp);
+}
+
+void
+tcp_timer_persist(struct tcpcb *tp)
+{
+	if (!tcp_timer_running(tp, TT_PERSIST)) {
+		tp->t_rxtshift = 0;
+		tcp_timer_set(tp, TT_PERSIST, backoff(tp));
+	}
+}
+
+static nsec_t
+keepidle(const struct tcpcb *tp)
+{
+	return (tp->t_keepidle != 0 ? tp->t_keepidle :
+	    tcp_msec(&tcp_keepidle));
+}
+
+/* Starts or ends keep-alive, after the handshake or by SO_KEEPALIVE. */
+void
+tcp_timer_keep(struct tcpcb *tp)
+{
+	tp->t_keepprobes = 0;
+	if (tp->t_inp.inp_socket->so_options & SOO_KEEPALIVE)
+		tcp_timer_set(tp, TT_KEEP, keepidle(tp));
+	else
+		tcp_timer_clear(tp, TT_KEEP);
+}
+
+/* RFC 9293 section 3.8.4. */
+static struct tcpcb *
+timer_keep(struct tcpcb *tp, nsec_t now)
+{
+	unsigned limit = tp->t_keepcnt != 0 ? tp->t_keepcnt :
+	    atomic_load_u32(&tcp_keepcnt);
+	nsec_t idle = now - tp->t_lastrecv;
+
+	if (tp->t_state < TCPS_ESTABLISHED)
+		return (timer_giveup(tp));
+	if ((tp->t_inp.inp_socket->so_options & SOO_KEEPALIVE) == 0)
+		return (tp);
+	if (idle < keepidle(tp)) {
+		tp->t_keepprobes = 0;
+		tcp_timer_set(tp, TT_KEEP, keepidle(tp) - idle);
+		return (tp);
+	}
+	if (tp->t_keepprobes++ >= limit) {
+		TCPSTAT_INC(keepdrops);
+		return (timer_giveup(tp));
+	}
+	TCPSTAT_INC(keepprobe);
+	tcp_sendprobe(tp);
+	tcp_timer_set(tp, TT_KEEP, tp->t_keepintvl != 0 ? tp->t_keepintvl :
+	    tcp_msec(&tcp_keepintvl));
+	return (tp);
+}
+
+static struct tcpcb *
+timer_2msl(struct tcpcb *tp, nsec_t now)
+{
+	(void)now;
+	tcp_close(tp);
+	return (NULL);
+}
+
+static struct tcpcb *
+timer_delack(struct tcpcb *tp, nsec_t now)
+{
+	(void)now;
+	TCPSTAT_INC(delack);
+	tp->t_flags |= TF_ACKNOW;
+	(void)tcp_output(tp);
+	return (tp);
+}
+
+static struct tcpcb *(*const timer_fns[TT_COUNT])(struct tcpcb *, nsec_t) = {
+	[TT_REXMT] = timer_rexmt,
+	[TT_PERSIST] = timer_persist,
+	[TT_KEEP] = timer_keep,
+	[TT_2MSL] = timer_2msl,
+	[TT_DELACK] = timer_delack,
+};
+
+/* Runs what is due; NULL if that ended the connection. */
+static struct tcpcb *
+timer_run(struct tcpcb *tp, nsec_t now)
+{
+	for (int i = 0; i < TT_COUNT && tp != NULL; i++) {
+		if (tp->t_deadline[i] > now)
+			continue;
+		tp->t_deadline[i] = NSEC_FOREVER;
+		tp = timer_fns[i](tp, now);
+	}
+	return (tp);
+}
+
+static void
+tcp_timer_fire(void *arg)
+{
+	struct socket *so = arg;
+	struct tcpcb *tp;
+	nsec_t next = NSEC_FOREVER, now = mach_uptime();
+
+	mtx_lock(&so->so_lock);
+	tp = sototcpcb(so);
+	if (tp != NULL && tp->t_state != TCPS_CLOSED)
+		tp = timer_run(tp, now);
+	else
+		tp = NULL;
+	if (tp != NULL && !callout_pending(&tp->t_callout)) {
+		tp->t_armed = NSEC_FOREVER;
+		for (int i = 0; i < TT_COUNT; i++)
+			if (tp->t_deadline[i] < next)
+				next = tp->t_deadline[i];
+		if (next != NSEC_FOREVER)
+			timer_arm(tp, next, now);
+	}
+	sounlock_input(so);
+	sorele(so);
+}

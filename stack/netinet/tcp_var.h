@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP (RFC 9293): the control block, a segment as input sees it, and what
+ * the files of TCP offer each other.
+ *
+ *	tcp_input.c	from the wire: checks, lookup, the steps of RFC 9293
+ *			section 3.10.7.4, dispatch by state
+ *	tcp_syn.c	the handshake, either side
+ *	tcp_ack.c	acknowledgements, windows, round-trip times
+ *	tcp_recover.c	duplicate acknowledgements, fast recovery, SACK
+ *	tcp_cc.c	congestion control, a table of operations
+ *	tcp_reass.c	data in and out of order, FIN
+ *	tcp_output.c	what to send next, and sending it
+ *	tcp_timer.c	timeouts
+ *	tcp_subr.c	birth and death of control blocks, resets
+ *	tcp_usrreq.c	socket operations; tcp_sockopt.c and tcp_info.c options
+ *	tcp_opt.c	options on the wire
+ *	tcp_sysctl.c	tunables and counters
+ *
+ * The mutex of the socket covers its control block.  Functions that may
+ * free the block return it, or NULL when it is gone.
+ */
+#ifndef NETINET_TCP_VAR_H
+#define NETINET_TCP_VAR_H
+
+#include "kern/callout.h"
+#include "netinet/in_pcb.h"
+#include "netinet/tcp_opt.h"
+#include "netinet/tcp_seq.h"
+#include "netinet/tcp_stat.h"
+
+#define	TCP_HDRLEN	20
+#define	TCP_MSS_DEFAULT	536		/* RFC 9293 MUST-15 */
+#define	TCP_MSS_MIN	88		/* smaller ones are an attack */
+#define	TCP_TS_LEN	12		/* timestamps, padded */
+
+enum tcp_state {
+	TCPS_CLOSED, TCPS_LISTEN, TCPS_SYN_SENT, TCPS_SYN_RECEIVED,
+	TCPS_ESTABLISHED, TCPS_CLOSE_WAIT, TCPS_FIN_WAIT_1, TCPS_CLOSING,
+	TCPS_LAST_ACK, TCPS_FIN_WAIT_2, TCPS_TIME_WAIT, TCPS_COUNT
+};
+extern const char *const tcp_state_names[TCPS_COUNT];
+
+enum tcp_timer {
+	TT_REXMT,	/* retransmission */
+	TT_PERSIST,	/* window probe, or data held back too long */
+	TT_KEEP,	/* handshake limit, then keep-alive */
+	TT_2MSL,	/* TIME_WAIT, and FIN_WAIT_2 of a closed socket */
+	TT_DELACK,
+	TT_COUNT
+};
+
+#define	TF_ACKNOW	0x0001	/* an ACK must be sent at once */
+#define	TF_NODELAY	0x0002	/* no Nagle */
+#define	TF_CORK		0x0004	/* TCP_CORK: full segments only */
+#define	TF_MORE		0x0008	/* the writer says there is more */
+#define	TF_FORCE	0x0010	/* persist: send what fits */
+#define	TF_TS		0x0020	/* timestamps agreed (or asked for) */
+#define	TF_WSCALE	0x0040	/* window scaling agreed (or asked for) */
+#define	TF_SACK		0x0080	/* SACK agreed (or asked for) */
+#define	TF_RECOVERY	0x0100	/* in fast recovery */
+#define	TF_CWNDLIMITED	0x0200	/* the congestion window held us back */
+#define	TF_TIMEDWAIT	0x0400	/* counted in tcp_ntimewait */
+
+/* Ranges above snd_una that the peer has (RFC 2018), sorted, disjoint. */
+#define	TCP_SACKBOARD	32
+struct tcp_sackboard {
+	unsigned	 n;
+	struct tcp_sackblock range[TCP_SACKBOARD];
+	tcp_seq		 rxtnext;	/* holes below were retransmitted */
+};
+
+/* A segment received out of order. */
+struct tcp_ooseg {
+	TAILQ_ENTRY(tcp_ooseg) link;
+	tcp_seq		 seq;
+	uint32_t	 len;
+	bool		 fin;
+	struct mbuf	*m;
+};
+
+/* [s] everything: lock of the socket */
+struct tcpcb {
+	struct inpcb	 t_inp;		/* first: so_pcb points to both */
+	enum tcp_state	 t_state;
+	unsigned	 t_flags;	/* TF_* */
+
+	/* send sequence space (RFC 9293 figure 3) */
+	tcp_seq		 iss, snd_una, snd_nxt, snd_max;
+	tcp_seq		 snd_wl1, snd_wl2;
+	tcp_seq		 snd_small;	/* end of the last small segment */
+	uint32_t	 snd_wnd, max_sndwnd;
+	/* receive sequence space */
+	tcp_seq		 irs, rcv_nxt;
+	tcp_seq		 rcv_adv;	/* right edge advertised */
+	tcp_seq		 last_ack_sent;
+	uint8_t		 snd_scale, rcv_scale;
+
+	uint32_t	 t_maxseg;	/* data bytes of a full segment */
+	uint16_t	 t_usermss;	/* TCP_MAXSEG, 0: not set */
+	uint16_t	 t_peermss;	/* MSS option of the peer */
+	unsigned	 t_unacked;	/* segments received since our ACK */
+
+	/* timestamps (RFC 7323) */
+	uint32_t	 ts_recent, ts_offset;
+	nsec_t		 ts_recent_date;
+
+	/* timers; one callout serves the earliest deadline */
+	struct callout	 t_callout;
+	nsec_t		 t_armed;	/* when it will look, or forever */
+	nsec_t		 t_deadline[TT_COUNT];
+
+	/* round-trip time (RFC 6298) */
+	nsec_t		 t_srtt, t_rttvar, t_rto, t_rttmin;
+	nsec_t		 t_rttstart;	/* segment being timed, or 0 */
+	tcp_seq		 t_rttseq;
+	unsigned	 t_rxtshift;	/* back-off */
+	nsec_t		 t_rxtsince;	/* first of these timeouts */
+	nsec_t		 t_lastsend, t_lastrecv;
+
+	/* congestion */
+	const struct tcp_cc *t_cc;
+	uint32_t	 snd_cwnd, snd_ssthresh;
+	uint32_t	 t_cwndacked;	/* bytes towards the next increase */
+	unsigned	 t_dupacks;
+	tcp_seq		 snd_recover;
+	struct tcp_sackboard t_sack;
+
+	/* reassembly */
+	TAILQ_HEAD(, tcp_ooseg) t_ooq;
+	unsigned	 t_oolen;	/* entries */
+	tcp_seq		 t_oolast;	/* start of the most recent block */
+
+	/* keep-alive, limits */
+	nsec_t		 t_keepidle, t_keepintvl;
+	unsigned	 t_keepcnt, t_keepprobes;
+	nsec_t		 t_usertimeo;	/* TCP_USER_TIMEOUT, 0: none */
+	nsec_t		 t_challenge_date;
+	unsigned	 t_challenges;	/* in the second from that date */
+	int		 t_softerror;	/* ICMP said, not believed yet */
+
+	/* statistics of TCP_INFO */
+	uint64_t	 t_bytes_acked, t_bytes_received;
+	uint32_t	 t_segs_out, t_segs_in, t_total_retrans;
+};
+
+#define	sototcpcb(so)	((struct tcpcb *)(so)->so_pcb)
+
+/* A received segment in host order.  Steps of input take from it. */
+struct tcpseg {
+	struct in_conninfo sg_conn;
+	tcp_seq		 sg_seq, sg_ack;
+	uint32_t	 sg_len;	/* bytes of data */
+	uint32_t	 sg_win;	/* as on the wire until it is scaled */
+	uint8_t		 sg_flags;	/* TH_* */
+	unsigned	 sg_segs;	/* wire segments merged in this one */
+	struct tcpopts	 sg_opt;
+	struct mbuf	*sg_m;		/* the data; NULL once taken */
+};
+
+/* What becomes of a segment after a step of input. */
+enum tcp_step {
+	TS_NEXT,	/* go on to the next step */
+	TS_DROP,	/* done with it */
+	TS_ACK,		/* answer with an ACK and drop it */
+	TS_RESET,	/* answer with a reset and drop it */
+	TS_GONE		/* the control block has gone */
+};
+
+/* Congestion control. */
+struct tcp_cc {
+	const char	*cc_name;
+	void		(*cc_acked)(struct tcpcb *, uint32_t bytes);
+	uint32_t	(*cc_ssthresh)(const struct tcpcb *);
+};
+extern const struct tcp_cc tcp_cc_newreno;
+
+/* tcp_sysctl.c: tunables; times are in milliseconds */
+extern atomic_u32 tcp_sendspace, tcp_recvspace, tcp_bufmax;
+extern atomic_u32 tcp_msl, tcp_rexmit_min, tcp_rexmit_initial;
+extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_tsomax;
+extern atomic_u32 tcp_keepidle, tcp_keepintvl, tcp_keepcnt, tcp_keepinit;
+extern atomic_u32 tcp_synqueue, tcp_maxtimewait, tcp_finwait2_timeout;
+extern atomic_u32 tcp_maxreass;
+extern bool tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
+void	 tcp_sysctl_init(void);
+static inline nsec_t
+tcp_msec(atomic_u32 *tunable)
+{
+	return (atomic_load_u32(tunable) * NSEC_PER_MSEC);
+}
+
+/* tcp_subr.c */
+extern struct inpcbtable tcp_table;
+void	 tcp_init(void);
+struct tcpcb *tcp_newtcpcb(struct socket *);
+void	 tcp_setconninfo(const struct tcpcb *, struct in_conninfo *);
+/*
+ * The connection is over: out of the tables, the socket told.  Frees the
+ * block unless a descriptor still holds the socket; either way the caller
+ * must not touch it any more.
+ */
+void	 tcp_close(struct tcpcb *);
+/* The same, with a reset to the peer and so_error set. */
+void	 tcp_drop(struct tcpcb *, int error);
+void	 tcp_discard(struct tcpcb *);		/* closed, free the block */
+void	 tcp_timewait(struct tcpcb *);
+tcp_seq	 tcp_newiss(const struct in_conninfo *);
+void	 tcp_setmss(struct tcpcb *);
+void	 tcp_setstate(struct tcpcb *, enum tcp_state);
+void	 tcp_ctlinput(int error, const struct ip *, uint32_t mtu);
+
+/* tcp_input.c */
+void	 tcp_input(struct mbuf *, unsigned hlen);
+enum tcp_step tcp_checkseq(struct tcpcb *, struct tcpseg *);
+
+/* tcp_syn.c */
+enum tcp_step tcp_listen_input(struct socket *head, struct tcpseg *,
+	    struct socket **child) REQUIRES(head->so_lock);
+enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
+enum tcp_step tcp_synreceived_ack(struct tcpcb *, struct tcpseg *);
+int	 tcp_connect(struct tcpcb *, struct in_addr, in_port_t);
+int	 tcp_sendsyn(struct tcpcb *);
+
+/* tcp_ack.c */
+enum tcp_step tcp_ack_input(struct tcpcb *, struct tcpseg *);
+void	 tcp_updatewindow(struct tcpcb *, const struct tcpseg *);
+void	 tcp_rttsample(struct tcpcb *, nsec_t rtt);
+void	 tcp_setrto(struct tcpcb *);
+bool	 tcp_finacked(const struct tcpcb *);
+
+/* tcp_recover.c */
+void	 tcp_dupack(struct tcpcb *);
+void	 tcp_recover_ack(struct tcpcb *, tcp_seq ack, uint32_t acked);
+void	 tcp_recover_timeout(struct tcpcb *);
+bool	 tcp_sack_update(struct tcpcb *, const struct tcpseg *);
+bool	 tcp_sack_hole(struct tcpcb *, tcp_seq *seq, uint32_t *len);
+uint32_t tcp_pipe(const struct tcpcb *);
+
+/* tcp_cc.c */
+void	 tcp_cc_init(struct tcpcb *);
+void	 tcp_cc_afteridle(struct tcpcb *);
+const struct tcp_cc *tcp_cc_byname(const char *name, size_t len);
+
+/* tcp_reass.c */
+enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);
+void	 tcp_reass_flush(struct tcpcb *);
+unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
+
+/* tcp_output.c */
+int	 tcp_output(struct tcpcb *);
+int	 tcp_sendat(struct tcpcb *, tcp_seq, uint32_t len);
+void	 tcp_sendprobe(struct tcpcb *);
+void	 tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
+	    uint8_t flags, uint32_t tsval);
+void	 tcp_reset(const struct tcpseg *);
+uint32_t tcp_rcvwindow(struct tcpcb *);
+uint32_t tcp_now_ts(const struct tcpcb *);
+/* May a challenge ACK be sent now? (RFC 5961 section 7) */
+bool	 tcp_challenge_ok(struct tcpcb *);
+
+/* tcp_timer.c */
+void	 tcp_timer_set(struct tcpcb *, enum tcp_timer, nsec_t delay);
+void	 tcp_timer_clear(struct tcpcb *, enum tcp_timer);
+bool	 tcp_timer_running(const struct tcpcb *, enum tcp_timer);
+void	 tcp_timer_stopall(struct tcpcb *);
+void	 tcp_timer_persist(struct tcpcb *);
+void	 tcp_timer_keep(struct tcpcb *);
+
+/* tcp_usrreq.c, tcp_sockopt.c, tcp_info.c */
+extern const struct protosw tcp_protosw;
+void	 tcp_usrclosed(struct tcpcb *);
+void	 tcp_rcvd(struct socket *);
+int	 tcp_setopt(struct socket *, int level, int name, const void *,
+	    socklen_t);
+int	 tcp_getopt(struct socket *, int level, int name, void *, socklen_t *);
+int	 tcp_getinfo(const struct tcpcb *, void *, socklen_t *);
+
+#endif /* NETINET_TCP_VAR_H */

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * UDP (RFC 768, RFC 1122 section 4.1): input, output and the socket
+ * operations.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/ip_icmp.h>
+#include <netinet/udp.h>
+#include <string.h>
+
+#include "kern/sysctl.h"
+#include "netinet/in_pcb.h"
+#include "netinet/udp_var.h"
+
+#define	UDP_HDRLEN	sizeof(struct udphdr)
+
+struct udpstat udpstat;
+static struct inpcbtable udp_table;
+static atomic_u32 udp_recvspace = 1024 * 1024;
+static atomic_u32 udp_sendspace = 256 * 1024;
+
+#define	UDP_STAT_OID(name, descr)					\
+	{ .oid_name = "net.inet.udp.stats." #name, .oid_type = CTL_U64,	\
+	  .oid_ptr = &udpstat.name, .oid_descr = descr },
+
+static const struct sysctl_oid udp_oids[] = {
+	{ .oid_name = "net.inet.udp.recvspace", .oid_type = CTL_U32,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &udp_recvspace,
+	  .oid_min = 2048, .oid_max = 16777216,
+	  .oid_descr = "receive buffer of a new UDP socket, bytes" },
+	{ .oid_name = "net.inet.udp.sendspace", .oid_type = CTL_U32,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &udp_sendspace,
+	  .oid_min = 2048, .oid_max = 16777216,
+	  .oid_descr = "send buffer (largest datagram) of a new UDP socket" },
+	UDP_STATS(UDP_STAT_OID)
+};
+
+/* Whether the packet went to more hosts than this one: then no ICMP. */
+static bool
+udp_tomany(const struct mbuf *m, struct in_addr dst)
+{
+	return ((m->m_flags & (M_BCAST | M_MCAST)) != 0 ||
+	    IN_MULTICAST(ntohl(dst.s_addr)) ||
+	    (m->m_pkthdr.rcvif != NULL &&
+	    if_isbroadcast(m->m_pkthdr.rcvif, dst)));
+}
+
+/*
+ * Checks the header and cuts padding off.  Returns the header, or NULL with
+ * m freed.
+ */
+static struct mbuf *
+udp_check(struct mbuf *m, unsigned hlen, struct udphdr *uh)
+{
+	uint32_t len = m->m_pkthdr.len - hlen, ulen;
+
+	UDPSTAT_INC(received);
+	if (len < UDP_HDRLEN)
+		goto badlen;
+	m_copydata(m, hlen, UDP_HDRLEN, uh);
+	ulen = ntohs(uh->uh_ulen);
+	if (ulen < UDP_HDRLEN || ulen > len)
+		goto badlen;
+	if (ulen < len)
+		m_adj(m, (int64_t)ulen - (int64_t)len);
+	/* a sum of zero: the sender computed none */
+	if (uh->uh_sum != 0 && !in_cksum_ok(m, hlen, IPPROTO_UDP)) {
+		UDPSTAT_INC(badsum);
+		m_freem(m);
+		return (NULL);
+	}
+	return (m);
+badlen:
+	UDPSTAT_INC(badlen);
+	m_freem(m);
+	return (NULL);
+}
+
+static void
+udp_deliver(struct socket *so, struct mbuf *m, const struct sockaddr_in *from)
+{
+	mtx_lock(&so->so_lock);
+	if (so->so_pcb == NULL || (so->so_state & SS_CANTRCVMORE)) {
+		m_freem(m);
+	} else if (sbappendaddr(&so->so_rcv, from, m)) {
+		UDPSTAT_INC(delivered);
+		sorwakeup(so);
+	} else {
+		UDPSTAT_INC(fullsock);
+	}
+	mtx_unlock(&so->so_lock);
+}
+
+static void
+udp_input(struct mbuf *m, unsigned hlen)
+{
+	const struct ip *ip;
+	struct sockaddr_in from = { .sin_family = AF_INET };
+	struct in_conninfo c;
+	struct udphdr uh;
+	struct socket *so;
+
+	m = udp_check(m, hlen, &uh);
+	if (m == NULL)
+		return;
+	ip = mtod(m, const struct ip *);
+	c.laddr = ip->ip_dst;
+	c.faddr = from.sin_addr = ip->ip_src;
+	c.lport = uh.uh_dport;
+	c.fport = from.sin_port = uh.uh_sport;
+	so = in_pcblookup(&udp_table, &c);
+	if (so != NULL) {
+		m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
+		udp_deliver(so, m, &from);
+		sorele(so);
+	} else if (udp_tomany(m, ip->ip_dst)) {
+		UDPSTAT_INC(noportbcast);
+		m_freem(m);
+	} else {
+		UDPSTAT_INC(noport);
+		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_PORT, 0);
+	}
+}
+
+/* RFC 1122 section 4.1.3.3: an ICMP error goes to the connected socket. */
+static void
+udp_ctlinput(int error, const struct ip *ip, uint32_t mtu)
+{
+	struct in_conninfo c = { .laddr = ip->ip_src, .faddr = ip->ip_dst };
+	struct udphdr uh;
+	struct socket *so;
+
+	(void)mtu;
+	memcpy(&uh, (const char *)ip + (ip->ip_hl << 2), sizeof(uh));
+	c.lport = uh.uh_sport;
+	c.fport = uh.uh_dport;
+	so = in_pcblookup_conn(&udp_table, &c);
+	if (so == NULL)
+		return;
+	mtx_lock(&so->so_lock);
+	if (so->so_pcb != NULL)
+		soseterror(so, error);
+	mtx_unlock(&so->so_lock);
+	sorele(so);
+}
+
+static int
+udp_attach(struct socket *so)
+{
+	struct inpcb *inp = kmalloc(sizeof(*inp));
+
+	in_pcbinit(inp, so, &udp_table);
+	soref(so);
+	so->so_pcb = inp;
+	soreserve(so, atomic_load_u32(&udp_sendspace),
+	    atomic_load_u32(&udp_recvspace));
+	return (0);
+}
+
+static void
+udp_detach(struct socket *so)
+{
+	struct inpcb *inp = so->so_pcb;
+
+	in_pcbremove(inp);
+	so->so_pcb = NULL;
+	kfree(inp);
+	sorele(so);
+}
+
+static int
+udp_bind(struct socket *so, const struct sockaddr_in *sin)
+{
+	return (in_pcbbind(so->so_pcb, sin->sin_addr, sin->sin_port));
+}
+
+static int
+udp_connect(struct socket *so, const struct sockaddr_in *sin)
+{
+	struct inpcb *inp = so->so_pcb;
+	const struct in_addr any = { INADDR_ANY };
+	int error;
+
+	if (inp == NULL)
+		return (EINVAL);
+	if (inp->inp_connected)
+		in_pcbdisconnect(inp);
+	so->so_state &= ~(unsigned)SS_ISCONNECTED;
+	so->so_error = 0;
+	if (sin == NULL)
+		return (0);
+	if (inp->inp_port == NULL && (error = in_pcbbind(inp, any, 0)) != 0)
+		return (error);
+	error = in_pcbconnect(inp, sin->sin_addr, sin->sin_port);
+	if (error == 0)
+		so->so_state |= SS_ISCONNECTED;
+	return (error);
+}
+
+static int
+udp_shutdown(struct socket *so)
+{
+	socantsendmore(so);
+	return (0);
+}
+
+static void
+udp_rcvd(struct socket *so)
+{
+	(void)so;
+}
+
+/* Header in front of the data, checksum left to the device.  Consumes m. */
+static int
+udp_output(struct inpcb *inp, struct mbuf *m, struct in_addr src,
+    struct in_addr dst, in_port_t dport)
+{
+	struct ip_sendopts opts = inp->inp_opts;
+	struct udphdr *uh;
+	uint32_t len = m->m_pkthdr.len + (uint32_t)UDP_HDRLEN;
+
+	m = m_prepend(m, UDP_HDRLEN);
+	uh = mtod(m, struct udphdr *);
+	uh->uh_sport = inp->inp_lport;
+	uh->uh_dport = dport;
+	uh->uh_ulen = htons((uint16_t)len);
+	uh->uh_sum = in_pseudo(src, dst, IPPROTO_UDP, len);
+	m->m_pkthdr.csum_flags = CSUM_TX;
+	m->m_pkthdr.csum_start = 0;
+	m->m_pkthdr.csum_offset = offsetof(struct udphdr, uh_sum);
+	opts.broadcast = (inp->inp_socket->so_options & SOO_BROADCAST) != 0;
+	UDPSTAT_INC(sent);
+	return (ip_output(m, src, dst, IPPROTO_UDP, &opts));
+}
+
+/* Where a datagram goes and from which address. */
+static int
+udp_route(struct inpcb *inp, const struct sockaddr_in *to,
+    struct sockaddr_in *dst, struct in_addr *src)
+{
+	const struct in_addr any = { INADDR_ANY };
+
+	if (to != NULL) {
+		*dst = *to;
+		if (dst->sin_addr.s_addr == INADDR_ANY)
+			dst->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		if (dst->sin_port == 0)
+			return (EINVAL);
+	} else if (inp->inp_connected) {
+		dst->sin_addr = inp->inp_faddr;
+		dst->sin_port = inp->inp_fport;
+	} else {
+		return (EDESTADDRREQ);
+	}
+	if (inp->inp_laddr.s_addr != INADDR_ANY)
+		*src = inp->inp_laddr;
+	else if (!ip_source(dst->sin_addr, src, NULL))
+		return (ENETUNREACH);
+	/* the first datagram binds the socket */
+	return (inp->inp_port != NULL ? 0 : in_pcbbind(inp, any, 0));
+}
+
+static int
+udp_send(struct socket *so, struct mbuf *m, const struct sockaddr_in *to,
+    int flags)
+{
+	struct inpcb *inp = so->so_pcb;
+	struct sockaddr_in dst;
+	struct in_addr src;
+	int error;
+
+	(void)flags;
+	if (inp == NULL)
+		error = EBADF;
+	else if (m->m_pkthdr.len > IP_MAXPACKET - 20 - UDP_HDRLEN)
+		error = EMSGSIZE;
+	else
+		error = udp_route(inp, to, &dst, &src);
+	if (error != 0) {
+		m_freem(m);
+		return (error);
+	}
+	return (udp_output(inp, m, src, dst.sin_addr, dst.sin_port));
+}
+
+static int
+udp_setopt(struct socket *so, int level, int name, const void *val,
+    socklen_t len)
+{
+	if (level == IPPROTO_IP)
+		return (in_pcbsetopt(so->so_pcb, name, val, len));
+	return (level == SOL_SOCKET ? 0 : ENOPROTOOPT);
+}
+
+static int
+udp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
+{
+	if (level == IPPROTO_IP)
+		return (in_pcbgetopt(so->so_pcb, name, val, len));
+	return (ENOPROTOOPT);
+}
+
+static int
+udp_sockaddr(struct socket *so, struct sockaddr_in *sin)
+{
+	return (in_pcbsockaddr(so->so_pcb, sin));
+}
+
+static int
+udp_peeraddr(struct socket *so, struct sockaddr_in *sin)
+{
+	return (in_pcbpeeraddr(so->so_pcb, sin));
+}
+
+static const struct protosw udp_protosw = {
+	.pr_name = "udp",
+	.pr_domain = AF_INET,
+	.pr_type = SOCK_DGRAM,
+	.pr_protocol = IPPROTO_UDP,
+	.pr_attach = udp_attach,
+	.pr_detach = udp_detach,
+	.pr_abort = udp_detach,
+	.pr_bind = udp_bind,
+	.pr_connect = udp_connect,
+	.pr_shutdown = udp_shutdown,
+	.pr_rcvd = udp_rcvd,
+	.pr_send = udp_send,
+	.pr_setopt = udp_setopt,
+	.pr_getopt = udp_getopt,
+	.pr_sockaddr = udp_sockaddr,
+	.pr_peeraddr = udp_peeraddr,
+};
+
+void
+udp_init(void)
+{
+	in_pcbtable_init(&udp_table, "udp", false);
+	sysctl_register(udp_oids, nitems(udp_oids));
+	protosw_register(&udp_protosw);
+	ip_register(IPPROTO_UDP, udp_input, udp_ctlinput);
+}

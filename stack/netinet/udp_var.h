@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * UDP (RFC 768): counters net.inet.udp.stats.*.
+ */
+#ifndef NETINET_UDP_VAR_H
+#define NETINET_UDP_VAR_H
+
+#include "kern/systm.h"
+
+#define	UDP_STATS(X)							\
+	X(received, "datagrams received")				\
+	X(badlen, "shorter than a header or than they say")		\
+	X(badsum, "wrong checksum")					\
+	X(noport, "nobody at that port")				\
+	X(noportbcast, "nobody at that port, sent by broadcast")	\
+	X(fullsock, "dropped: receive buffer full")			\
+	X(delivered, "given to a socket")				\
+	X(sent, "datagrams sent")
+
+#define	UDP_STAT_FIELD(name, descr)	atomic_u64 name;
+struct udpstat { UDP_STATS(UDP_STAT_FIELD) };
+
+extern struct udpstat udpstat;
+
+#define	UDPSTAT_INC(name)	atomic_count_u64(&udpstat.name, 1)
+
+void	 udp_init(void);
+
+#endif /* NETINET_UDP_VAR_H */
