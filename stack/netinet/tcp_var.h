@@ -30,7 +30,7 @@
 #include "netinet/tcp_stat.h"
 
 #define	TCP_HDRLEN	20
-#define	TCP_MSS_DEFAULT	536		/* RFC 9293 MUST-15 */
+#define	TCP_DEFAULT_MSS	536		/* RFC 9293 MUST-15 */
 #define	TCP_MSS_MIN	88		/* smaller ones are an attack */
 #define	TCP_TS_LEN	12		/* timestamps, padded */
 
@@ -99,6 +99,8 @@ struct tcpcb {
 	uint32_t	 t_maxseg;	/* data bytes of a full segment */
 	uint16_t	 t_usermss;	/* TCP_MAXSEG, 0: not set */
 	uint16_t	 t_peermss;	/* MSS option of the peer */
+	uint32_t	 t_pathmtu;	/* told by ICMP, 0: not yet */
+	bool		 t_used;	/* has been connected before */
 	unsigned	 t_unacked;	/* segments received since our ACK */
 
 	/* timestamps (RFC 7323) */
@@ -203,20 +205,20 @@ void	 tcp_setconninfo(const struct tcpcb *, struct in_conninfo *);
 void	 tcp_close(struct tcpcb *);
 /* The same, with a reset to the peer and so_error set. */
 void	 tcp_drop(struct tcpcb *, int error);
-void	 tcp_discard(struct tcpcb *);		/* closed, free the block */
-void	 tcp_timewait(struct tcpcb *);
+void	 tcp_discard(struct tcpcb *);	/* frees a closed block */
+bool	 tcp_timewait(struct tcpcb *);	/* false: closed at once */
 tcp_seq	 tcp_newiss(const struct in_conninfo *);
 void	 tcp_setmss(struct tcpcb *);
+uint32_t tcp_mymss(const struct tcpcb *);	/* what we offer */
 void	 tcp_setstate(struct tcpcb *, enum tcp_state);
 void	 tcp_ctlinput(int error, const struct ip *, uint32_t mtu);
 
 /* tcp_input.c */
 void	 tcp_input(struct mbuf *, unsigned hlen);
-enum tcp_step tcp_checkseq(struct tcpcb *, struct tcpseg *);
 
 /* tcp_syn.c */
-enum tcp_step tcp_listen_input(struct socket *head, struct tcpseg *,
-	    struct socket **child) REQUIRES(head->so_lock);
+enum tcp_step tcp_listen_input(struct socket *head, struct tcpseg *)
+	    REQUIRES(head->so_lock);
 enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
 enum tcp_step tcp_synreceived_ack(struct tcpcb *, struct tcpseg *);
 int	 tcp_connect(struct tcpcb *, struct in_addr, in_port_t);
@@ -227,7 +229,6 @@ enum tcp_step tcp_ack_input(struct tcpcb *, struct tcpseg *);
 void	 tcp_updatewindow(struct tcpcb *, const struct tcpseg *);
 void	 tcp_rttsample(struct tcpcb *, nsec_t rtt);
 void	 tcp_setrto(struct tcpcb *);
-bool	 tcp_finacked(const struct tcpcb *);
 
 /* tcp_recover.c */
 void	 tcp_dupack(struct tcpcb *);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP acknowledgements: what the peer has, what it will take, and how long
+ * that took (RFC 9293 section 3.10.7.4, fifth step; RFC 6298).
+ */
+#include <errno.h>
+#include <netinet/tcp.h>
+
+#include "netinet/tcp_var.h"
+
+#define	RTO_MAX		(60 * NSEC_PER_SEC)
+/* A peer that keeps its window shut is probed no less often than this. */
+#define	PROBE_SHIFT	8
+
+/*
+ * RFC 6298 (2.4), with Linux's floor of 200 ms under the variance instead
+ * of 1 s under the sum, so that both ends of a measurement recover alike.
+ */
+void
+tcp_setrto(struct tcpcb *tp)
+{
+	nsec_t least = tcp_msec(&tcp_rexmit_min), var = 4 * tp->t_rttvar;
+
+	tp->t_rto = tp->t_srtt + (var > least ? var : least);
+	if (tp->t_rto > RTO_MAX)
+		tp->t_rto = RTO_MAX;
+}
+
+/* RFC 6298 (2.2) and (2.3). */
+void
+tcp_rttsample(struct tcpcb *tp, nsec_t rtt)
+{
+	nsec_t delta;
+
+	if (rtt < tp->t_rttmin)
+		tp->t_rttmin = rtt;
+	if (tp->t_srtt == 0) {
+		tp->t_srtt = rtt > 0 ? rtt : 1;
+		tp->t_rttvar = rtt / 2;
+	} else {
+		delta = rtt > tp->t_srtt ? rtt - tp->t_srtt :
+		    tp->t_srtt - rtt;
+		tp->t_rttvar = tp->t_rttvar - tp->t_rttvar / 4 + delta / 4;
+		tp->t_srtt = tp->t_srtt - tp->t_srtt / 8 + rtt / 8;
+	}
+	tcp_setrto(tp);
+}
+
+/*
+ * One segment is timed at a time; while retransmissions are out, only an
+ * echoed timestamp tells which transmission was acknowledged (RFC 7323).
+ */
+static void
+measure(struct tcpcb *tp, const struct tcpseg *sg)
+{
+	if (tp->t_rttstart != 0) {
+		if (SEQ_GEQ(sg->sg_ack, tp->t_rttseq)) {
+			tcp_rttsample(tp, mach_uptime() - tp->t_rttstart);
+			tp->t_rttstart = 0;
+		}
+	} else if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
+	    sg->sg_opt.tsecr != 0) {
+		uint32_t ms = tcp_now_ts(tp) - sg->sg_opt.tsecr;
+
+		if (ms < RTO_MAX / NSEC_PER_MSEC)
+			tcp_rttsample(tp, ms * NSEC_PER_MSEC);
+	}
+}
+
+/* RFC 9293 section 3.10.7.4: SND.WND from the newest segment. */
+void
+tcp_updatewindow(struct tcpcb *tp, const struct tcpseg *sg)
+{
+	if (SEQ_GT(tp->snd_wl1, sg->sg_seq) ||
+	    (tp->snd_wl1 == sg->sg_seq && (SEQ_GT(tp->snd_wl2, sg->sg_ack) ||
+	    (tp->snd_wl2 == sg->sg_ack && sg->sg_win <= tp->snd_wnd))))
+		return;
+	tp->snd_wnd = sg->sg_win;
+	tp->snd_wl1 = sg->sg_seq;
+	tp->snd_wl2 = sg->sg_ack;
+	if (tp->snd_wnd > tp->max_sndwnd)
+		tp->max_sndwnd = tp->snd_wnd;
+}
+
+static void
+restart_timer(struct tcpcb *tp)
+{
+	tp->t_rxtshift = 0;
+	tp->t_softerror = 0;
+	if (tp->snd_una == tp->snd_max)
+		tcp_timer_clear(tp, TT_REXMT);
+	else
+		tcp_timer_set(tp, TT_REXMT, tp->t_rto);
+}
+
+/* The ACK is new: takes what it covers off the buffer.  True: our FIN too. */
+static bool
+advance(struct tcpcb *tp, const struct tcpseg *sg)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+	struct sockbuf *sb = &so->so_snd;
+	uint32_t acked = sg->sg_ack - tp->snd_una;
+	bool fin = acked > sb->sb_cc;
+
+	measure(tp, sg);
+	if (fin)
+		acked = sb->sb_cc;
+	tp->t_bytes_acked += acked;
+	sbdrop(sb, acked);
+	tp->snd_una = sg->sg_ack;
+	tp->snd_nxt = seq_max(tp->snd_nxt, tp->snd_una);
+	tp->snd_small = seq_max(tp->snd_small, tp->snd_una);
+	tp->snd_recover = seq_max(tp->snd_recover, tp->snd_una - 1);
+	restart_timer(tp);
+	tcp_recover_ack(tp, sg->sg_ack, acked);
+	tp->t_flags &= ~(unsigned)TF_CWNDLIMITED;
+	if (sbspace(sb) >= sb->sb_lowat || sb->sb_cc == 0)
+		sowwakeup(so);
+	return (fin);
+}
+
+/* RFC 5681 section 2; with SACK, news in it counts (RFC 6675 section 2). */
+static bool
+is_duplicate(const struct tcpcb *tp, const struct tcpseg *sg, bool sacked)
+{
+	if (tp->snd_una == tp->snd_max)
+		return (false);
+	return (sacked || (sg->sg_len == 0 && sg->sg_win == tp->snd_wnd &&
+	    (sg->sg_flags & TH_FIN) == 0));
+}
+
+/* Our FIN is acknowledged. */
+static enum tcp_step
+fin_acked(struct tcpcb *tp)
+{
+	const struct socket *so = tp->t_inp.inp_socket;
+
+	switch (tp->t_state) {
+	case TCPS_FIN_WAIT_1:
+		tcp_setstate(tp, TCPS_FIN_WAIT_2);
+		/* nobody is left who could close a second time */
+		if (so->so_state & SS_NOFDREF)
+			tcp_timer_set(tp, TT_2MSL,
+			    tcp_msec(&tcp_finwait2_timeout));
+		return (TS_NEXT);
+	case TCPS_CLOSING:
+		return (tcp_timewait(tp) ? TS_NEXT : TS_GONE);
+	case TCPS_LAST_ACK:
+		tcp_close(tp);
+		return (TS_GONE);
+	default:
+		panic("fin_acked: state %s", tcp_state_names[tp->t_state]);
+	}
+}
+
+enum tcp_step
+tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
+{
+	bool sacked, fin = false;
+
+	if (SEQ_GT(sg->sg_ack, tp->snd_max)) {
+		TCPSTAT_INC(rcvacktoomuch);
+		return (TS_ACK);
+	}
+	/* RFC 5961 section 5: older than the peer can mean */
+	if (SEQ_LT(sg->sg_ack, tp->snd_una - tp->max_sndwnd - 1))
+		return (TS_ACK);
+	sacked = tcp_sack_update(tp, sg);
+	if (SEQ_GT(sg->sg_ack, tp->snd_una))
+		fin = advance(tp, sg);
+	else if (sg->sg_ack == tp->snd_una && is_duplicate(tp, sg, sacked))
+		tcp_dupack(tp);
+	tcp_updatewindow(tp, sg);
+	if (tp->snd_wnd == 0 && tp->t_rxtshift > PROBE_SHIFT)
+		tp->t_rxtshift = PROBE_SHIFT;	/* alive, only full */
+	return (fin ? fin_acked(tp) : TS_NEXT);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP_INFO: the state of a connection in the words of Linux's struct
+ * tcp_info, which iperf3 and others read.
+ */
+#include <linux/tcp.h>
+#include <string.h>
+
+#include "netinet/tcp_var.h"
+
+/* Linux's numbers of the states (include/net/tcp_states.h). */
+static const uint8_t linux_state[TCPS_COUNT] = {
+	[TCPS_CLOSED] = 7, [TCPS_LISTEN] = 10, [TCPS_SYN_SENT] = 2,
+	[TCPS_SYN_RECEIVED] = 3, [TCPS_ESTABLISHED] = 1,
+	[TCPS_CLOSE_WAIT] = 8, [TCPS_FIN_WAIT_1] = 4, [TCPS_CLOSING] = 11,
+	[TCPS_LAST_ACK] = 9, [TCPS_FIN_WAIT_2] = 5, [TCPS_TIME_WAIT] = 6,
+};
+
+static uint32_t
+usec(nsec_t t)
+{
+	nsec_t us = t / NSEC_PER_USEC;
+
+	return (us < UINT32_MAX ? (uint32_t)us : UINT32_MAX);
+}
+
+static uint32_t
+msec_since(nsec_t date)
+{
+	return ((uint32_t)((mach_uptime() - date) / NSEC_PER_MSEC));
+}
+
+static void
+fill_options(const struct tcpcb *tp, struct tcp_info *ti)
+{
+	if (tp->t_flags & TF_TS)
+		ti->tcpi_options |= TCPI_OPT_TIMESTAMPS;
+	if (tp->t_flags & TF_SACK)
+		ti->tcpi_options |= TCPI_OPT_SACK;
+	if (tp->t_flags & TF_WSCALE)
+		ti->tcpi_options |= TCPI_OPT_WSCALE;
+	ti->tcpi_snd_wscale = tp->snd_scale & 0xf;
+	ti->tcpi_rcv_wscale = tp->rcv_scale & 0xf;
+}
+
+int
+tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
+{
+	const struct socket *so = tp->t_inp.inp_socket;
+	struct tcp_info ti;
+	uint32_t mss = tp->t_maxseg;
+
+	memset(&ti, 0, sizeof(ti));
+	ti.tcpi_state = linux_state[tp->t_state];
+	ti.tcpi_ca_state = tp->t_flags & TF_RECOVERY ? 3 : 0;
+	ti.tcpi_retransmits = (uint8_t)tp->t_rxtshift;
+	ti.tcpi_backoff = (uint8_t)tp->t_rxtshift;
+	fill_options(tp, &ti);
+	ti.tcpi_rto = usec(tp->t_rto);
+	ti.tcpi_ato = atomic_load_u32(&tcp_delacktime) * 1000;
+	ti.tcpi_snd_mss = ti.tcpi_rcv_mss = ti.tcpi_advmss = mss;
+	/* Linux counts packets where TCP counts bytes */
+	ti.tcpi_unacked = (tp->snd_max - tp->snd_una + mss - 1) / mss;
+	ti.tcpi_last_data_sent = msec_since(tp->t_lastsend);
+	ti.tcpi_last_data_recv = msec_since(tp->t_lastrecv);
+	ti.tcpi_last_ack_recv = msec_since(tp->t_lastrecv);
+	ti.tcpi_pmtu = tp->t_pathmtu != 0 ? tp->t_pathmtu :
+	    tcp_mymss(tp) + 40;
+	ti.tcpi_rcv_ssthresh = so->so_rcv.sb_hiwat;
+	ti.tcpi_rtt = usec(tp->t_srtt);
+	ti.tcpi_rttvar = usec(tp->t_rttvar);
+	ti.tcpi_snd_ssthresh = tp->snd_ssthresh / mss;
+	ti.tcpi_snd_cwnd = tp->snd_cwnd / mss;
+	ti.tcpi_rcv_space = so->so_rcv.sb_hiwat;
+	ti.tcpi_total_retrans = tp->t_total_retrans;
+	ti.tcpi_bytes_acked = tp->t_bytes_acked;
+	ti.tcpi_bytes_received = tp->t_bytes_received;
+	ti.tcpi_segs_out = tp->t_segs_out;
+	ti.tcpi_segs_in = tp->t_segs_in;
+	ti.tcpi_notsent_bytes = so->so_snd.sb_cc > tp->snd_max - tp->snd_una ?
+	    so->so_snd.sb_cc - (tp->snd_max - tp->snd_una) : 0;
+	ti.tcpi_min_rtt = usec(tp->t_rttmin);
+	ti.tcpi_snd_wnd = tp->snd_wnd;
+	if (*len > sizeof(ti))
+		*len = sizeof(ti);
+	memcpy(val, &ti, *len);
+	return (0);
+}

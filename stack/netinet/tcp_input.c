@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP input.  A segment is parsed into host order, its socket is looked up
+ * and locked, and then it goes through the steps of RFC 9293 section
+ * 3.10.7.4, one function each, until one of them has dealt with it.  The
+ * states before a connection is synchronised have their own functions in
+ * tcp_syn.c.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "netinet/tcp_var.h"
+
+/* RFC 7323 section 5.5: a timestamp older than this says nothing. */
+#define	TS_STALE	(24ULL * 24 * 3600 * NSEC_PER_SEC)
+
+/* Counts a bad segment and frees it. */
+#define	BADSEG(stat) do {						\
+	TCPSTAT_INC(stat);						\
+	m_freem(m);							\
+	return (false);							\
+} while (0)
+
+/*
+ * Header and options into host order; m is left with the data alone.
+ * False: the segment was bad and is freed.
+ */
+static bool
+parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
+{
+	const struct ip *ip = mtod(m, const struct ip *);
+	uint8_t opts[TCP_OPT_MAX];
+	uint32_t len = m->m_pkthdr.len - hlen, off;
+	struct tcphdr th;
+
+	TCPSTAT_INC(rcvtotal);
+	if (len < TCP_HDRLEN)
+		BADSEG(rcvshort);
+	m_copydata(m, hlen, TCP_HDRLEN, &th);
+	off = (uint32_t)th.th_off << 2;
+	if (off < TCP_HDRLEN || off > len)
+		BADSEG(rcvshort);
+	if (!in_cksum_ok(m, hlen, IPPROTO_TCP))
+		BADSEG(rcvbadsum);
+	m_copydata(m, hlen + TCP_HDRLEN, off - TCP_HDRLEN, opts);
+	if (!tcp_opt_parse(opts, off - TCP_HDRLEN,
+	    (th.th_flags & TH_SYN) != 0, &sg->sg_opt))
+		TCPSTAT_INC(rcvbadopt);
+	sg->sg_conn = (struct in_conninfo){ .laddr = ip->ip_dst,
+	    .faddr = ip->ip_src, .lport = th.th_dport, .fport = th.th_sport };
+	sg->sg_seq = ntohl(th.th_seq);
+	sg->sg_ack = ntohl(th.th_ack);
+	sg->sg_len = len - off;
+	sg->sg_win = ntohs(th.th_win);
+	sg->sg_flags = th.th_flags;
+	sg->sg_segs = 1;
+	if (m->m_pkthdr.tso_segsz > 0 && sg->sg_len > m->m_pkthdr.tso_segsz)
+		sg->sg_segs = (sg->sg_len + m->m_pkthdr.tso_segsz - 1) /
+		    m->m_pkthdr.tso_segsz;
+	m_adj(m, (int64_t)(hlen + off));
+	sg->sg_m = m;
+	return (true);
+}
+
+/* Protection against wrapped sequence numbers (RFC 7323 section 5.3). */
+static enum tcp_step
+check_paws(struct tcpcb *tp, struct tcpseg *sg)
+{
+	if ((tp->t_flags & TF_TS) == 0 || (sg->sg_flags & TH_RST))
+		return (TS_NEXT);
+	if (!sg->sg_opt.has_ts)
+		return (TS_DROP);	/* RFC 7323 section 3.2 */
+	if ((int32_t)(sg->sg_opt.tsval - tp->ts_recent) >= 0 ||
+	    mach_uptime() - tp->ts_recent_date > TS_STALE)
+		return (TS_NEXT);
+	TCPSTAT_INC(pawsdrop);
+	return (TS_ACK);
+}
+
+/* RFC 7323 section 4.3: remembers the timestamp that will be echoed. */
+static void
+update_ts(struct tcpcb *tp, const struct tcpseg *sg)
+{
+	if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
+	    SEQ_LEQ(sg->sg_seq, tp->last_ack_sent)) {
+		tp->ts_recent = sg->sg_opt.tsval;
+		tp->ts_recent_date = mach_uptime();
+	}
+}
+
+/* Cuts off what is left and right of the window. */
+static void
+trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
+{
+	uint32_t n;
+
+	if (SEQ_LT(sg->sg_seq, tp->rcv_nxt)) {
+		n = tp->rcv_nxt - sg->sg_seq;
+		if (n > sg->sg_len)
+			n = sg->sg_len;
+		m_adj(sg->sg_m, n);
+		sg->sg_len -= n;
+		sg->sg_seq = tp->rcv_nxt;
+		tp->t_flags |= TF_ACKNOW;
+	}
+	if (SEQ_GT(sg->sg_seq + sg->sg_len, tp->rcv_nxt + wnd)) {
+		n = sg->sg_seq + sg->sg_len - (tp->rcv_nxt + wnd);
+		TCPSTAT_INC(rcvafterwin);
+		m_adj(sg->sg_m, -(int64_t)n);
+		sg->sg_len -= n;
+		sg->sg_flags &= (uint8_t)~TH_FIN;
+		tp->t_flags |= TF_ACKNOW;
+	}
+}
+
+/* First step: is any of it in the window? */
+static enum tcp_step
+check_seq(struct tcpcb *tp, struct tcpseg *sg)
+{
+	uint32_t wnd = SEQ_GT(tp->rcv_adv, tp->rcv_nxt) ?
+	    tp->rcv_adv - tp->rcv_nxt : 0;
+	uint32_t len = sg->sg_len + (sg->sg_flags & TH_FIN ? 1 : 0) +
+	    (sg->sg_flags & TH_SYN ? 1 : 0);
+	bool ok;
+
+	/* simultaneous open: the peer's SYN again, now with our ACK */
+	if (tp->t_state == TCPS_SYN_RECEIVED && sg->sg_seq == tp->irs &&
+	    (sg->sg_flags & (TH_SYN | TH_ACK)) == (TH_SYN | TH_ACK)) {
+		sg->sg_flags &= (uint8_t)~TH_SYN;
+		sg->sg_seq++;
+		len--;
+	}
+	if (len == 0)
+		ok = sg->sg_seq == tp->rcv_nxt ||
+		    (SEQ_GT(sg->sg_seq, tp->rcv_nxt) &&
+		    SEQ_LT(sg->sg_seq, tp->rcv_nxt + wnd));
+	else	/* at a shut window, ACK, URG and RST still count */
+		ok = SEQ_GT(sg->sg_seq + len, tp->rcv_nxt) &&
+		    (SEQ_LT(sg->sg_seq, tp->rcv_nxt + wnd) ||
+		    sg->sg_seq == tp->rcv_nxt);
+	if (!ok) {
+		TCPSTAT_INC(rcvdup);
+		return (sg->sg_flags & TH_RST ? TS_DROP : TS_ACK);
+	}
+	update_ts(tp, sg);
+	trim(tp, sg, wnd);
+	return (TS_NEXT);
+}
+
+/* Second step: RST, believed only at the left edge (RFC 5961 section 3). */
+static enum tcp_step
+check_rst(struct tcpcb *tp, struct tcpseg *sg)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	if ((sg->sg_flags & TH_RST) == 0)
+		return (TS_NEXT);
+	if (sg->sg_seq != tp->rcv_nxt) {
+		TCPSTAT_INC(badrst);
+		return (TS_ACK);
+	}
+	TCPSTAT_INC(drops);
+	switch (tp->t_state) {
+	case TCPS_SYN_RECEIVED:
+		so->so_error = ECONNREFUSED;
+		break;
+	case TCPS_CLOSING:
+	case TCPS_LAST_ACK:
+	case TCPS_TIME_WAIT:
+		break;
+	default:
+		so->so_error = ECONNRESET;
+	}
+	tcp_close(tp);
+	return (TS_GONE);
+}
+
+/* Fourth step: a SYN here is a mistake or an attack (RFC 5961 section 4). */
+static enum tcp_step
+check_syn(struct tcpcb *tp, struct tcpseg *sg)
+{
+	(void)tp;
+	if ((sg->sg_flags & TH_SYN) == 0)
+		return (TS_NEXT);
+	TCPSTAT_INC(badsyn);
+	return (TS_ACK);
+}
+
+/* Fifth step, first half: nothing counts without an ACK. */
+static enum tcp_step
+check_ack(struct tcpcb *tp, struct tcpseg *sg)
+{
+	(void)tp;
+	return (sg->sg_flags & TH_ACK ? TS_NEXT : TS_DROP);
+}
+
+typedef enum tcp_step tcp_step_fn(struct tcpcb *, struct tcpseg *);
+
+/* RFC 9293 section 3.10.7.4, in its order. */
+static tcp_step_fn *const steps[] = {
+	check_paws, check_seq, check_rst, check_syn, check_ack,
+	tcp_synreceived_ack, tcp_ack_input, tcp_data_input,
+};
+
+static enum tcp_step
+synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
+{
+	enum tcp_step step = TS_NEXT;
+
+	tp->t_lastrecv = mach_uptime();
+	tp->t_segs_in += sg->sg_segs;
+	if ((sg->sg_flags & TH_SYN) == 0)
+		sg->sg_win <<= tp->snd_scale;
+	for (size_t i = 0; i < nitems(steps) && step == TS_NEXT; i++)
+		step = steps[i](tp, sg);
+	if (step == TS_NEXT)
+		(void)tcp_output(tp);
+	return (step);
+}
+
+/*
+ * RFC 9293 section 3.10.7.4 (SYN in TIME-WAIT) with the conditions of
+ * RFC 6191: a newer connection between the same ports may begin at once.
+ */
+static bool
+timewait_reusable(const struct tcpcb *tp, const struct tcpseg *sg)
+{
+	if (tp->t_state != TCPS_TIME_WAIT ||
+	    (sg->sg_flags & (TH_SYN | TH_ACK | TH_RST)) != TH_SYN)
+		return (false);
+	if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
+	    (int32_t)(sg->sg_opt.tsval - tp->ts_recent) > 0)
+		return (true);
+	return (SEQ_GT(sg->sg_seq, tp->rcv_nxt));
+}
+
+/* The answer that a step asked for. */
+static void
+answer(struct tcpcb *tp, struct tcpseg *sg)
+{
+	if (tp->t_state == TCPS_TIME_WAIT)	/* our ACK was lost */
+		tcp_timer_set(tp, TT_2MSL, 2 * tcp_msec(&tcp_msl));
+	/* two hosts must not answer each other's ACKs for ever */
+	if (sg->sg_len == 0 && !tcp_challenge_ok(tp))
+		return;
+	if (tp->t_state < TCPS_ESTABLISHED) {
+		(void)tcp_sendsyn(tp);
+		return;
+	}
+	TCPSTAT_INC(challenge);
+	tp->t_flags |= TF_ACKNOW;
+	(void)tcp_output(tp);
+}
+
+/* Whether a socket that was looked up is still the one it was. */
+static bool
+still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
+{
+	const struct inpcb *inp;
+
+	if (tp == NULL || tp->t_state == TCPS_CLOSED)
+		return (false);
+	inp = &tp->t_inp;
+	return (tp->t_state == TCPS_LISTEN ||
+	    (inp->inp_faddr.s_addr == sg->sg_conn.faddr.s_addr &&
+	    inp->inp_fport == sg->sg_conn.fport &&
+	    inp->inp_lport == sg->sg_conn.lport));
+}
+
+/*
+ * The segment and the socket it was looked up for, locked.  False: the
+ * socket is not the right one any more, look again.
+ */
+static bool
+socket_input(struct socket *so, struct tcpseg *sg)
+{
+	struct tcpcb *tp = sototcpcb(so);
+	enum tcp_step step;
+
+	if (!still_matches(tp, sg))
+		return (false);
+	if (timewait_reusable(tp, sg)) {
+		TCPSTAT_INC(timewaitreuse);
+		tcp_close(tp);
+		return (false);
+	}
+	if (tp->t_state == TCPS_LISTEN)
+		step = tcp_listen_input(so, sg);
+	else if (tp->t_state == TCPS_SYN_SENT)
+		step = tcp_synsent_input(tp, sg);
+	else
+		step = synchronised_input(tp, sg);
+	if (step == TS_ACK)
+		answer(tp, sg);
+	else if (step == TS_RESET)
+		tcp_reset(sg);
+	return (true);
+}
+
+void
+tcp_input(struct mbuf *m, unsigned hlen)
+{
+	struct socket *so;
+	struct tcpseg sg;
+	bool done = false;
+
+	/* RFC 9293 section 3.9.2.3: TCP is between two hosts */
+	if ((m->m_flags & (M_BCAST | M_MCAST)) != 0 ||
+	    IN_MULTICAST(ntohl(mtod(m, const struct ip *)->ip_dst.s_addr))) {
+		m_freem(m);
+		return;
+	}
+	if (!parse(m, hlen, &sg))
+		return;
+	while (!done) {
+		so = in_pcblookup(&tcp_table, &sg.sg_conn);
+		if (so == NULL) {
+			TCPSTAT_INC(noport);
+			tcp_reset(&sg);
+			break;
+		}
+		mtx_lock(&so->so_lock);
+		done = socket_input(so, &sg);
+		sounlock_input(so);
+		sorele(so);
+	}
+	m_freem(sg.sg_m);
+}

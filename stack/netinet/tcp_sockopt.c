@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP socket options, with the names and meanings of Linux's tcp(7).
+ */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "netinet/tcp_var.h"
+
+/* Programs set these and can do without them. */
+static const int tcp_accepted[] = {
+	TCP_QUICKACK, TCP_DEFER_ACCEPT, TCP_WINDOW_CLAMP, TCP_LINGER2,
+	TCP_SYNCNT, TCP_NOTSENT_LOWAT, TCP_THIN_LINEAR_TIMEOUTS,
+	TCP_THIN_DUPACK,
+};
+
+static bool
+is_accepted(int name)
+{
+	for (size_t i = 0; i < nitems(tcp_accepted); i++)
+		if (tcp_accepted[i] == name)
+			return (true);
+	return (false);
+}
+
+/* Sets or clears a flag; what it held back goes out. */
+static int
+set_flag(struct tcpcb *tp, unsigned flag, bool on, bool pushes)
+{
+	if (on)
+		tp->t_flags |= flag;
+	else
+		tp->t_flags &= ~flag;
+	if (pushes && tp->t_state != TCPS_CLOSED)
+		(void)tcp_output(tp);
+	return (0);
+}
+
+static int
+set_keep(struct tcpcb *tp, nsec_t *field, int seconds)
+{
+	if (seconds < 1 || seconds > 32767)
+		return (EINVAL);
+	*field = (nsec_t)seconds * NSEC_PER_SEC;
+	if (tp->t_state >= TCPS_ESTABLISHED && tp->t_state != TCPS_TIME_WAIT)
+		tcp_timer_keep(tp);
+	return (0);
+}
+
+static int
+set_number(struct tcpcb *tp, int name, int num)
+{
+	switch (name) {
+	case TCP_NODELAY:
+		return (set_flag(tp, TF_NODELAY, num != 0, num != 0));
+	case TCP_CORK:
+		return (set_flag(tp, TF_CORK, num != 0, num == 0));
+	case TCP_MAXSEG:
+		if (num != 0 && (num < TCP_MSS_MIN || num > 32767))
+			return (EINVAL);
+		tp->t_usermss = (uint16_t)num;
+		if (tp->t_state >= TCPS_ESTABLISHED)
+			tcp_setmss(tp);
+		return (0);
+	case TCP_KEEPIDLE:
+		return (set_keep(tp, &tp->t_keepidle, num));
+	case TCP_KEEPINTVL:
+		return (set_keep(tp, &tp->t_keepintvl, num));
+	case TCP_KEEPCNT:
+		if (num < 1 || num > 127)
+			return (EINVAL);
+		tp->t_keepcnt = (unsigned)num;
+		return (0);
+	case TCP_USER_TIMEOUT:
+		if (num < 0)
+			return (EINVAL);
+		tp->t_usertimeo = (nsec_t)num * NSEC_PER_MSEC;
+		return (0);
+	default:
+		return (is_accepted(name) ? 0 : ENOPROTOOPT);
+	}
+}
+
+int
+tcp_setopt(struct socket *so, int level, int name, const void *val,
+    socklen_t len)
+{
+	struct tcpcb *tp = sototcpcb(so);
+	const struct tcp_cc *cc;
+	int num;
+
+	if (level == IPPROTO_IP)
+		return (in_pcbsetopt(&tp->t_inp, name, val, len));
+	if (level == SOL_SOCKET) {	/* SO_KEEPALIVE was changed */
+		if (tp->t_state >= TCPS_ESTABLISHED &&
+		    tp->t_state != TCPS_TIME_WAIT)
+			tcp_timer_keep(tp);
+		return (0);
+	}
+	if (level != IPPROTO_TCP)
+		return (ENOPROTOOPT);
+	if (name == TCP_CONGESTION) {
+		cc = tcp_cc_byname(val, len);
+		if (cc == NULL)
+			return (ENOENT);
+		tp->t_cc = cc;
+		return (0);
+	}
+	if (len < sizeof(num))
+		return (EINVAL);
+	memcpy(&num, val, sizeof(num));
+	return (set_number(tp, name, num));
+}
+
+static int
+keep_seconds(nsec_t own, atomic_u32 *common)
+{
+	return ((int)((own != 0 ? own : tcp_msec(common)) / NSEC_PER_SEC));
+}
+
+static int
+get_number(const struct tcpcb *tp, int name, int *num)
+{
+	switch (name) {
+	case TCP_NODELAY:
+		*num = (tp->t_flags & TF_NODELAY) != 0;
+		break;
+	case TCP_CORK:
+		*num = (tp->t_flags & TF_CORK) != 0;
+		break;
+	case TCP_MAXSEG:
+		*num = tp->t_state < TCPS_ESTABLISHED && tp->t_usermss != 0 ?
+		    tp->t_usermss : (int)tp->t_maxseg;
+		break;
+	case TCP_KEEPIDLE:
+		*num = keep_seconds(tp->t_keepidle, &tcp_keepidle);
+		break;
+	case TCP_KEEPINTVL:
+		*num = keep_seconds(tp->t_keepintvl, &tcp_keepintvl);
+		break;
+	case TCP_KEEPCNT:
+		*num = (int)(tp->t_keepcnt != 0 ? tp->t_keepcnt :
+		    atomic_load_u32(&tcp_keepcnt));
+		break;
+	case TCP_USER_TIMEOUT:
+		*num = (int)(tp->t_usertimeo / NSEC_PER_MSEC);
+		break;
+	default:
+		*num = 0;
+		return (is_accepted(name) ? 0 : ENOPROTOOPT);
+	}
+	return (0);
+}
+
+static int
+put(void *val, socklen_t *len, const void *from, size_t size)
+{
+	if (*len > size)
+		*len = (socklen_t)size;
+	memcpy(val, from, *len);
+	return (0);
+}
+
+int
+tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
+{
+	struct tcpcb *tp = sototcpcb(so);
+	int error, num;
+
+	if (level == IPPROTO_IP)
+		return (in_pcbgetopt(&tp->t_inp, name, val, len));
+	if (level != IPPROTO_TCP)
+		return (ENOPROTOOPT);
+	if (name == TCP_INFO)
+		return (tcp_getinfo(tp, val, len));
+	if (name == TCP_CONGESTION)
+		return (put(val, len, tp->t_cc->cc_name,
+		    strlen(tp->t_cc->cc_name) + 1));
+	error = get_number(tp, name, &num);
+	return (error != 0 ? error : put(val, len, &num, sizeof(num)));
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP control blocks from birth to death, and what ICMP says about them.
+ *
+ * A block lives as long as its connection or the descriptor, whichever is
+ * longer: after the connection has ended a program may still ask for
+ * options, statistics and the error, so tcp_close() leaves the block, in
+ * state CLOSED and out of the tables, until the descriptor goes too.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "netinet/tcp_var.h"
+
+const char *const tcp_state_names[TCPS_COUNT] = {
+	"CLOSED", "LISTEN", "SYN_SENT", "SYN_RECEIVED", "ESTABLISHED",
+	"CLOSE_WAIT", "FIN_WAIT_1", "CLOSING", "LAST_ACK", "FIN_WAIT_2",
+	"TIME_WAIT"
+};
+
+struct inpcbtable tcp_table;
+static struct siphash_key tcp_isskey;	/* [I] after boot */
+static atomic_u32 tcp_ntimewait;	/* [a] connections in TIME_WAIT */
+
+void
+tcp_init(void)
+{
+	in_pcbtable_init(&tcp_table, "tcp", true);
+	mach_random(&tcp_isskey, sizeof(tcp_isskey));
+	tcp_sysctl_init();
+	protosw_register(&tcp_protosw);
+	ip_register(IPPROTO_TCP, tcp_input, tcp_ctlinput);
+}
+
+/* A block for a socket without one. */
+struct tcpcb *
+tcp_newtcpcb(struct socket *so)
+{
+	struct tcpcb *tp = kmalloc(sizeof(*tp));
+
+	KASSERT(so->so_pcb == NULL, ("tcp_newtcpcb: socket has a pcb"));
+	in_pcbinit(&tp->t_inp, so, &tcp_table);
+	tp->t_state = TCPS_CLOSED;
+	tp->t_maxseg = TCP_DEFAULT_MSS;
+	tp->t_rto = tcp_msec(&tcp_rexmit_initial);
+	tp->t_rttmin = NSEC_FOREVER;
+	tp->t_cc = &tcp_cc_newreno;
+	tp->t_armed = NSEC_FOREVER;
+	for (int i = 0; i < TT_COUNT; i++)
+		tp->t_deadline[i] = NSEC_FOREVER;
+	tp->t_flags = (tcp_do_timestamps ? TF_TS : 0) |
+	    (tcp_do_wscale ? TF_WSCALE : 0) | (tcp_do_sack ? TF_SACK : 0);
+	TAILQ_INIT(&tp->t_ooq);
+	callout_init(&tp->t_callout);
+	soref(so);
+	so->so_pcb = tp;
+	return (tp);
+}
+
+void
+tcp_setconninfo(const struct tcpcb *tp, struct in_conninfo *c)
+{
+	c->laddr = tp->t_inp.inp_laddr;
+	c->faddr = tp->t_inp.inp_faddr;
+	c->lport = tp->t_inp.inp_lport;
+	c->fport = tp->t_inp.inp_fport;
+}
+
+void
+tcp_setstate(struct tcpcb *tp, enum tcp_state state)
+{
+	KASSERT(mtx_owned(&tp->t_inp.inp_socket->so_lock),
+	    ("tcp_setstate: socket not locked"));
+	if (tp->t_flags & TF_TIMEDWAIT) {
+		tp->t_flags &= ~(unsigned)TF_TIMEDWAIT;
+		atomic_fetchadd_u32(&tcp_ntimewait, UINT32_MAX);
+	}
+	if (state == TCPS_TIME_WAIT) {
+		tp->t_flags |= TF_TIMEDWAIT;
+		atomic_fetchadd_u32(&tcp_ntimewait, 1);
+	}
+	tp->t_state = state;
+}
+
+/*
+ * RFC 6528: a clock of 4 microseconds plus a keyed hash of the connection,
+ * so that numbers of one connection grow and those of another tell nothing.
+ */
+tcp_seq
+tcp_newiss(const struct in_conninfo *c)
+{
+	const uint64_t words[2] = {
+		(uint64_t)c->laddr.s_addr << 32 | c->faddr.s_addr,
+		(uint64_t)c->lport << 16 | c->fport,
+	};
+
+	return ((tcp_seq)siphash_words(&tcp_isskey, words, nitems(words)) +
+	    (tcp_seq)(mach_uptime() / (4 * NSEC_PER_USEC)));
+}
+
+/* RFC 9293 section 3.7.1: the interface's MTU less fixed headers. */
+uint32_t
+tcp_mymss(const struct tcpcb *tp)
+{
+	const struct inpcb *inp = &tp->t_inp;
+	struct in_addr src;
+	struct ifnet *ifp;
+	uint32_t mss = TCP_DEFAULT_MSS;
+
+	if (ip_source(inp->inp_faddr, &src, &ifp) && ifp->if_mtu > 40)
+		mss = ifp->if_mtu - 40;
+	if (tp->t_usermss != 0 && tp->t_usermss < mss)
+		mss = tp->t_usermss;
+	return (mss < 65495 ? mss : 65495);
+}
+
+/* Data bytes of a full segment, from all that limits it. */
+void
+tcp_setmss(struct tcpcb *tp)
+{
+	uint32_t mss = tcp_mymss(tp);
+
+	if (tp->t_peermss != 0 && tp->t_peermss < mss)
+		mss = tp->t_peermss;
+	if (tp->t_pathmtu != 0 && tp->t_pathmtu - 40 < mss)
+		mss = tp->t_pathmtu - 40;
+	if (mss < TCP_MSS_MIN)
+		mss = TCP_MSS_MIN;
+	tp->t_maxseg = mss - (tp->t_flags & TF_TS ? TCP_TS_LEN : 0);
+}
+
+void
+tcp_discard(struct tcpcb *tp)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	KASSERT(tp->t_state == TCPS_CLOSED, ("tcp_discard: state %s",
+	    tcp_state_names[tp->t_state]));
+	KASSERT(TAILQ_EMPTY(&tp->t_ooq), ("tcp_discard: segments queued"));
+	in_pcbremove(&tp->t_inp);
+	tcp_timer_stopall(tp);
+	so->so_pcb = NULL;
+	kfree(tp);
+	sorele(so);
+}
+
+void
+tcp_close(struct tcpcb *tp)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	KASSERT(tp->t_state != TCPS_CLOSED, ("tcp_close: closed already"));
+	tcp_setstate(tp, TCPS_CLOSED);
+	tcp_timer_stopall(tp);
+	tcp_reass_flush(tp);
+	in_pcbremove(&tp->t_inp);
+	TCPSTAT_INC(closed);
+	(void)sounqueue(so);
+	soisdisconnected(so);
+	if (so->so_state & SS_NOFDREF)
+		tcp_discard(tp);
+}
+
+/* The reset of a connection that we give up. */
+static void
+send_reset(struct tcpcb *tp)
+{
+	struct tcpseg sg = { .sg_flags = 0 };
+
+	tcp_setconninfo(tp, &sg.sg_conn);
+	TCPSTAT_INC(sndrst);
+	tcp_respond(&sg, tp->snd_nxt, tp->rcv_nxt, TH_RST | TH_ACK, 0);
+}
+
+void
+tcp_drop(struct tcpcb *tp, int error)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	TCPSTAT_INC(drops);
+	if (tp->t_state >= TCPS_SYN_RECEIVED && tp->t_state != TCPS_TIME_WAIT)
+		send_reset(tp);
+	so->so_error = error;
+	tcp_close(tp);
+}
+
+bool
+tcp_timewait(struct tcpcb *tp)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	TCPSTAT_INC(timewait);
+	tcp_setstate(tp, TCPS_TIME_WAIT);
+	tcp_reass_flush(tp);
+	for (int i = 0; i < TT_COUNT; i++)
+		tcp_timer_clear(tp, i);
+	soisdisconnected(so);
+	tp->t_flags |= TF_ACKNOW;
+	(void)tcp_output(tp);
+	if (atomic_load_u32(&tcp_ntimewait) >
+	    atomic_load_u32(&tcp_maxtimewait)) {
+		TCPSTAT_INC(timewaitover);
+		tcp_close(tp);
+		return (false);
+	}
+	tcp_timer_set(tp, TT_2MSL, 2 * tcp_msec(&tcp_msl));
+	return (true);
+}
+
+/*
+ * RFC 1191: segments shrink to the path.  A router that tells no size
+ * (mtu 0) gets the smallest that IPv6 would allow, which nearly all carry.
+ */
+static void
+mtu_changed(struct tcpcb *tp, uint32_t mtu)
+{
+	uint32_t before = tp->t_maxseg;
+
+	if (mtu == 0)
+		mtu = 1280;
+	if (mtu < TCP_MSS_MIN + 40 + TCP_TS_LEN)
+		mtu = TCP_MSS_MIN + 40 + TCP_TS_LEN;
+	if (tp->t_pathmtu != 0 && mtu >= tp->t_pathmtu)
+		return;
+	tp->t_pathmtu = mtu;
+	tcp_setmss(tp);
+	if (tp->t_maxseg >= before || tp->t_state < TCPS_ESTABLISHED)
+		return;
+	TCPSTAT_INC(mturesent);
+	tp->t_rttstart = 0;
+	tp->snd_nxt = tp->snd_una;
+	(void)tcp_output(tp);
+}
+
+/*
+ * RFC 5927: an ICMP error counts only if it quotes data in flight; RFC 9293
+ * section 3.9.2.2: once a connection stands, unreachability is a hint.
+ */
+static void
+icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
+{
+	if (tp->t_state == TCPS_LISTEN || SEQ_LT(seq, tp->snd_una) ||
+	    SEQ_GEQ(seq, tp->snd_max))
+		return;
+	if (error == EMSGSIZE)
+		mtu_changed(tp, mtu);
+	else if (tp->t_state < TCPS_ESTABLISHED)
+		tcp_drop(tp, error);
+	else
+		tp->t_softerror = error;
+}
+
+void
+tcp_ctlinput(int error, const struct ip *ip, uint32_t mtu)
+{
+	struct in_conninfo c = { .laddr = ip->ip_src, .faddr = ip->ip_dst };
+	struct { in_port_t sport, dport; tcp_seq seq; } th;
+	struct socket *so;
+
+	memcpy(&th, (const char *)ip + (ip->ip_hl << 2), sizeof(th));
+	c.lport = th.sport;
+	c.fport = th.dport;
+	so = in_pcblookup_conn(&tcp_table, &c);
+	if (so == NULL)
+		return;
+	mtx_lock(&so->so_lock);
+	if (so->so_pcb != NULL && sototcpcb(so)->t_state != TCPS_CLOSED)
+		icmp_error_for(sototcpcb(so), error, ntohl(th.seq), mtu);
+	sounlock_input(so);
+	sorele(so);
+}

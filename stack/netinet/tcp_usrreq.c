@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP's socket operations.
+ */
+#include <errno.h>
+
+#include "netinet/tcp_var.h"
+
+static int
+tcp_usr_attach(struct socket *so)
+{
+	(void)tcp_newtcpcb(so);
+	soreserve(so, atomic_load_u32(&tcp_sendspace),
+	    atomic_load_u32(&tcp_recvspace));
+	return (0);
+}
+
+/* The program sends no more: FIN, as soon as the state allows. */
+void
+tcp_usrclosed(struct tcpcb *tp)
+{
+	switch (tp->t_state) {
+	case TCPS_ESTABLISHED:
+		tcp_setstate(tp, TCPS_FIN_WAIT_1);
+		break;
+	case TCPS_CLOSE_WAIT:
+		tcp_setstate(tp, TCPS_LAST_ACK);
+		break;
+	default:
+		/* SYN-RECEIVED: established() comes back here */
+		break;
+	}
+}
+
+/*
+ * The descriptor is gone.  With unread data the peer must learn that it is
+ * lost, by a reset (RFC 9293 section 3.6.1).
+ */
+static void
+tcp_usr_detach(struct socket *so)
+{
+	struct tcpcb *tp = sototcpcb(so);
+
+	KASSERT(so->so_state & SS_NOFDREF, ("tcp_usr_detach: still open"));
+	switch (tp->t_state) {
+	case TCPS_CLOSED:
+		tcp_discard(tp);
+		return;
+	case TCPS_LISTEN:
+	case TCPS_SYN_SENT:
+		tcp_close(tp);
+		return;
+	case TCPS_TIME_WAIT:
+		sbflush(so, &so->so_rcv);
+		return;
+	default:
+		break;
+	}
+	if (so->so_rcv.sb_cc > 0) {
+		tcp_drop(tp, ECONNRESET);
+		return;
+	}
+	so->so_state |= SS_CANTSENDMORE;
+	tcp_usrclosed(tp);
+	if (tp->t_state == TCPS_FIN_WAIT_2)
+		tcp_timer_set(tp, TT_2MSL, tcp_msec(&tcp_finwait2_timeout));
+	(void)tcp_output(tp);
+}
+
+static void
+tcp_usr_abort(struct socket *so)
+{
+	struct tcpcb *tp = sototcpcb(so);
+
+	if (tp->t_state == TCPS_CLOSED)
+		tcp_discard(tp);
+	else
+		tcp_drop(tp, ECONNABORTED);
+}
+
+static int
+tcp_usr_bind(struct socket *so, const struct sockaddr_in *sin)
+{
+	struct tcpcb *tp = sototcpcb(so);
+
+	if (tp->t_state != TCPS_CLOSED || tp->t_used)
+		return (EINVAL);
+	if (IN_MULTICAST(ntohl(sin->sin_addr.s_addr)))
+		return (EADDRNOTAVAIL);
+	return (in_pcbbind(&tp->t_inp, sin->sin_addr, sin->sin_port));
+}
+
+static int
+tcp_usr_listen(struct socket *so)
+{
+	struct tcpcb *tp = sototcpcb(so);
+	int error;
+
+	if (tp->t_state != TCPS_CLOSED || tp->t_used)
+		return (EINVAL);
+	error = in_pcblisten(&tp->t_inp);
+	if (error == 0)
+		tcp_setstate(tp, TCPS_LISTEN);
+	return (error);
+}
+
+static int
+tcp_usr_connect(struct socket *so, const struct sockaddr_in *sin)
+{
+	struct tcpcb *tp = sototcpcb(so);
+
+	if (tp->t_state != TCPS_CLOSED)
+		return (EISCONN);
+	if (tp->t_used) {		/* a second life, as on Linux */
+		tcp_discard(tp);
+		tp = tcp_newtcpcb(so);
+	}
+	return (tcp_connect(tp, sin->sin_addr, sin->sin_port));
+}
+
+static int
+tcp_usr_shutdown(struct socket *so)
+{
+	struct tcpcb *tp = sototcpcb(so);
+
+	socantsendmore(so);
+	if (tp != NULL && tp->t_state != TCPS_CLOSED) {
+		tcp_usrclosed(tp);
+		(void)tcp_output(tp);
+	}
+	return (0);
+}
+
+/*
+ * The reader took data.  The window is opened again when that is worth a
+ * segment to the peer: two full segments and a quarter of the buffer, or
+ * half the buffer if that is less than two segments.
+ */
+void
+tcp_rcvd(struct socket *so)
+{
+	struct tcpcb *tp = sototcpcb(so);
+	uint32_t size = so->so_rcv.sb_hiwat, open, more;
+
+	if (tp->t_state != TCPS_ESTABLISHED &&
+	    tp->t_state != TCPS_FIN_WAIT_1 && tp->t_state != TCPS_FIN_WAIT_2)
+		return;
+	open = SEQ_GT(tp->rcv_adv, tp->rcv_nxt) ? tp->rcv_adv - tp->rcv_nxt :
+	    0;
+	more = tcp_rcvwindow(tp) - open;
+	if ((more >= 2 * tp->t_maxseg && (more >= size / 4 ||
+	    open < size / 8)) || more >= size / 2) {
+		TCPSTAT_INC(sndwinup);
+		tp->t_flags |= TF_ACKNOW;
+		(void)tcp_output(tp);
+	}
+}
+
+static int
+tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockaddr_in *to,
+    int flags)
+{
+	struct tcpcb *tp = sototcpcb(so);
+
+	(void)to;
+	KASSERT(m == NULL, ("tcp_usr_send: data comes by the buffer"));
+	if (flags & MSG_MORE)
+		tp->t_flags |= TF_MORE;
+	else
+		tp->t_flags &= ~(unsigned)TF_MORE;
+	/* what could not be sent now is sent again by a timer */
+	(void)tcp_output(tp);
+	return (0);
+}
+
+static int
+tcp_usr_sockaddr(struct socket *so, struct sockaddr_in *sin)
+{
+	return (in_pcbsockaddr(&sototcpcb(so)->t_inp, sin));
+}
+
+static int
+tcp_usr_peeraddr(struct socket *so, struct sockaddr_in *sin)
+{
+	const struct tcpcb *tp = sototcpcb(so);
+
+	/* a child in the accept queue may have been reset: still its peer */
+	if (so->so_state & (SS_ISCONNECTED | SS_ISDISCONNECTING))
+		return (in_pcbpeeraddr(&tp->t_inp, sin));
+	if (so->so_head != NULL || tp->t_state == TCPS_SYN_SENT)
+		(void)in_pcbpeeraddr(&tp->t_inp, sin);
+	return (ENOTCONN);
+}
+
+const struct protosw tcp_protosw = {
+	.pr_name = "tcp",
+	.pr_domain = AF_INET,
+	.pr_type = SOCK_STREAM,
+	.pr_protocol = IPPROTO_TCP,
+	.pr_stream = true,
+	.pr_attach = tcp_usr_attach,
+	.pr_detach = tcp_usr_detach,
+	.pr_abort = tcp_usr_abort,
+	.pr_bind = tcp_usr_bind,
+	.pr_listen = tcp_usr_listen,
+	.pr_connect = tcp_usr_connect,
+	.pr_shutdown = tcp_usr_shutdown,
+	.pr_rcvd = tcp_rcvd,
+	.pr_send = tcp_usr_send,
+	.pr_setopt = tcp_setopt,
+	.pr_getopt = tcp_getopt,
+	.pr_sockaddr = tcp_usr_sockaddr,
+	.pr_peeraddr = tcp_usr_peeraddr,
+};
