@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The raw data of a run: samples as CSV, everything that is known about it as JSON, and both with all texts as a tar
-archive.
+"""The raw data of a run: samples as CSV, what is known about it as JSON, and all of it with all texts as a tar archive.
 
-Anybody can recompute every verdict from them. All are produced piece by piece: a run may be larger than memory.
+Anybody can recompute every verdict from them. The table goes out line by line and the archive file by file, because a
+run may have more than memory should hold.
 """
 
 from __future__ import annotations

@@ -117,4 +117,4 @@ def test_a_run_that_is_not_over_says_so(browser: Browser, live_server: LiveServe
         page = context.new_page()
         page.goto(f"{live_server.url}/runs/{queued.pk}/")
         expect(page.get_by_role("status")).to_be_visible()
-        expect(page.get_by_role("link", name="Reload now")).to_be_visible()
+        expect(page.get_by_role("link", name="Reload")).to_be_visible()

@@ -7,8 +7,9 @@ import re
 
 import pytest
 from django.db.models import F
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.views.defaults import server_error
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.text import run_text
@@ -95,10 +96,10 @@ def html_marks(client: Client, run: Run) -> int:
     return page(client, reverse("reports:run", args=[run.pk])).count('title="relative deviation of 2.5 % or more"')
 
 
-def test_a_run_that_is_not_over_reloads_without_javascript(client: Client) -> None:
+def test_a_run_that_is_not_over_can_be_reloaded_without_javascript(client: Client) -> None:
     queued = create_queued_run()
     html = page(client, reverse("reports:run", args=[queued.pk]))
-    assert '<noscript><meta http-equiv="refresh" content="10"></noscript>' in html
+    assert "Reload the page to see how far the run is." in text_of(html)
     assert "Nothing has been measured yet." in text_of(html)
 
 
@@ -141,6 +142,12 @@ def test_what_is_not_there_is_answered_with_help(client: Client, run: Run, addre
     assert response.status_code == 404
     assert help_text in text_of(response.content.decode())
     assert reverse("reports:run-list") in response.content.decode()
+
+
+def test_a_page_that_fails_says_where_the_reason_is() -> None:
+    response = server_error(RequestFactory().get("/"))
+    assert response.status_code == 500
+    assert "The reason is in the log of the web server." in response.content.decode()
 
 
 def test_pages_only_answer_to_reading(client: Client, run: Run) -> None:
