@@ -10,7 +10,17 @@ from django.db.models import Prefetch
 
 from perfweb.reports import names
 from perfweb.reports.numbers import Scale, scale_for
-from perfweb.runs.models import Artefact, Boot, Direction, Measurement, MeasurementState, Run, Sample, Variant
+from perfweb.runs.models import (
+    Artefact,
+    Boot,
+    BootState,
+    Direction,
+    Measurement,
+    MeasurementState,
+    Run,
+    Sample,
+    Variant,
+)
 from perfweb.stats.summary import Summary, summarize
 
 NOISY_PERCENT = 2.5
@@ -132,6 +142,10 @@ class RunResults:
     @property
     def failures(self) -> list[Measurement]:
         return [measurement for test in self.tests for measurement in test.failures]
+
+    @property
+    def failed_boots(self) -> list[Boot]:
+        return [boot for boot in self.boots if boot.state in {BootState.FAILED, BootState.CRASHED}]
 
 
 def run_results(run: Run) -> RunResults:

@@ -106,5 +106,6 @@ def difference(reference: Summary, other: Summary, confidence: float = DEFAULT_C
 
 
 def percentage(part: float, whole: float) -> float | None:
-    """Return 100 * part / whole, or None where the whole is zero."""
-    return part * 100 / whole if whole != 0 else None
+    """Return 100 * part / whole, or None where that is no finite number: the whole is zero or too small."""
+    result = part * 100 / whole if whole != 0 else math.nan
+    return result if math.isfinite(result) else None

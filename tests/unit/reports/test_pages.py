@@ -13,7 +13,7 @@ from django.views.defaults import server_error
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.text import run_text
-from perfweb.runs.models import Artefact, Run, Sample
+from perfweb.runs.models import Artefact, BootState, Run, Sample
 from tests.factories import DEMO_TESTS, create_queued_run, create_run
 from tests.unit.reports.conftest import BROKEN_TEST
 
@@ -201,3 +201,27 @@ def test_boots_that_differ_are_marked(client: Client) -> None:
     assert "⚠ boots differ" in text_of(page(client, comparison_address(run)))
     assert "⚠ boots differ" in text_of(page(client, reverse("reports:run", args=[run.pk])))
     assert "faster; boots differ" in run_text(run)
+
+
+def test_a_boot_that_crashed_is_told_at_the_top(client: Client, run: Run) -> None:
+    boot = run.boots.all()[3]
+    boot.state, boot.error = BootState.CRASHED, "panic: mutex tcbinfo not owned"
+    boot.save()
+    text = text_of(page(client, reverse("reports:run", args=[run.pk])))
+    assert "1 boot failed or crashed" in text
+    assert "crashed ⚠ panic: mutex tcbinfo not owned" in text
+
+
+def test_each_variant_is_compared_with_the_baseline(client: Client, run: Run) -> None:
+    run.variants.create(name="hybrid", position=2, target="stack", tunables={"net.isr.dispatch": "hybrid"})
+    for address in ("/", reverse("reports:run", args=[run.pk])):
+        text = text_of(page(client, address))
+        assert "direct against deferred : 5 faster, 1 not enough data" in text
+        assert "hybrid against deferred : 6 not enough data" in text
+
+
+def test_a_plan_of_one_variant_has_nothing_to_compare(client: Client) -> None:
+    run = create_run(tests=[DEMO_TESTS[0]])
+    run.variants.get(name="direct").delete()
+    assert "a single variant" in text_of(page(client, "/"))
+    assert DEMO_TESTS[0] in text_of(page(client, reverse("reports:run", args=[run.pk])))

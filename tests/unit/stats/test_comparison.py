@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from perfweb.stats.comparison import POWER, Direction, Verdict, compare
 
 QUEUE = [5425.0, 5440, 5460, 5475, 5503]
+finite = st.floats(min_value=-1e100, max_value=1e100)
 DIRECT = [6074.0, 6100, 6126, 6140, 6169]
 
 
@@ -61,3 +62,11 @@ def test_the_detectable_effect_is_found_with_the_promised_power() -> None:
         for _ in range(2000)
     ]
     assert found.count(Verdict.FASTER) / len(found) == pytest.approx(POWER, abs=0.04)
+
+
+@given(st.lists(finite, min_size=3, max_size=10), st.lists(finite, min_size=3, max_size=10))
+def test_no_percentage_is_ever_infinite(a: list[float], b: list[float]) -> None:
+    found = compare(a, b, "higher")
+    assert found.difference is not None
+    for number in (found.difference.percent, found.difference.percent_error, found.detectable_percent):
+        assert number is None or np.isfinite(number)
