@@ -9,6 +9,7 @@ both for every playbook.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sys
@@ -190,30 +191,13 @@ def _environment(directory: Path) -> dict[str, str]:
     }
 
 
-class _Verbatim(str):
-    """Text in which Ansible shall not look for templates, which could run anything on the controller."""
+def _verbatim(values: Mapping[str, object]) -> str:
+    """A file of variables in which Ansible looks for no templates: they could run anything on the controller.
 
-    __slots__ = ()
-
-
-class _Dumper(yaml.SafeDumper):
-    """Writes such text with the tag that Ansible has for it."""
-
-
-_Dumper.add_representer(_Verbatim, lambda dumper, text: dumper.represent_scalar("!unsafe", text, style='"'))
-
-
-def _verbatim(value: object) -> object:
-    """The same value with every text in it marked."""
-    if isinstance(value, str):
-        return _Verbatim(value)
-    if isinstance(value, Path):
-        return _Verbatim(str(value))
-    if isinstance(value, Mapping):
-        return {str(key): _verbatim(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_verbatim(item) for item in value]
-    return value
+    The tag has to be on the whole; on a single text it would make a number of "1" and a truth value of "false".
+    """
+    plain = json.loads(json.dumps(dict(values), default=str))
+    return "--- !unsafe\n" + yaml.safe_dump(plain)
 
 
 @contextlib.contextmanager
@@ -258,8 +242,7 @@ def play(
     result = PlayResult(name)
     begin = time.monotonic()
     with _private_directory() as directory:
-        text = yaml.dump(_verbatim(extra_vars), Dumper=_Dumper, allow_unicode=True)
-        (directory / "env" / "extravars").write_text(text, encoding="utf-8")
+        (directory / "env" / "extravars").write_text(_verbatim(extra_vars), encoding="utf-8")
         under_way = _Play(result, directory, deadline=begin + timeout, on_event=on_event, cancelled=cancelled)
         runner = ansible_runner.interface.init_runner(
             private_data_dir=str(directory),

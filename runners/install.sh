@@ -86,7 +86,7 @@ add_non_free()
 	[[ -s $scratch/source ]] || die "could not read the entry for Debian main in $file: add the component non-free there by hand"
 	as_root install -m 644 "$scratch/source" "$new"
 	echo "added Debian's non-free component (netperf) in $new"
-	as_root apt-get update -q
+	as_root apt-get update -qq
 }
 
 # While packages are installed Debian asks policy-rc.d whether it may start
@@ -133,7 +133,7 @@ install_packages()
 	mapfile -t missing < <(missing_packages "$@")
 	[[ ${#missing[@]} -gt 0 ]] || return 0
 	echo "installing: ${missing[*]}"
-	has_candidate "${missing[0]}" || as_root apt-get update -q
+	has_candidate "${missing[0]}" || as_root apt-get update -qq
 	if [[ " ${missing[*]} " == *" netperf "* ]] && ! has_candidate netperf; then
 		add_non_free
 	fi

@@ -142,11 +142,16 @@ def test_a_command_that_takes_too_long_is_killed_and_what_it_said_is_kept(play: 
 
 @pytest.mark.usefixtures("prepared")
 def test_output_that_is_no_text_and_programs_that_do_not_exist_are_reported(play: Play) -> None:
-    commands = [["printf", r"\377{{ x }}\n"], ["/no/such/program"]]
+    commands = [
+        ["printf", r"\377{{ x }}\n"],
+        ["/no/such/program"],
+        ["printf", "%s ", "1", "false", "1e3", "", "\u0394\U0001f600"],
+    ]
     results = play("measure", commands=commands, samples=1, timeout=5).require_ok().data["results"]
     assert results[0]["samples"][0]["stdout"] == "\\xff{{ x }}\n"
     assert results[1]["samples"][0]["rc"] == 127
     assert "/no/such/program" in results[1]["samples"][0]["stderr"]
+    assert results[2]["samples"][0]["stdout"] == "1 false 1e3  \u0394\U0001f600 "
 
 
 @pytest.mark.usefixtures("prepared")
