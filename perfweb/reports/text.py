@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from perfweb.reports.comparisons import TestComparison, compare_variants, counted_samples, pairs, tally
-from perfweb.reports.numbers import THIN_SPACE
-from perfweb.reports.wording import difference_words, verdict_words
+from perfweb.reports.numbers import THIN_SPACE, percent
+from perfweb.reports.wording import difference_words
 from perfweb.runs.models import Run
 from perfweb.stats.student import DEFAULT_CONFIDENCE
+
+DETECTABLE_NOTE = "detectable: a true difference of that size would be proven in 4 runs of 5"
 
 
 def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
@@ -27,24 +29,27 @@ def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
 def _table(compared: list[TestComparison]) -> str:
     if not compared:
         return "No test has been measured."
-    head = ("test", compared[0].a, compared[0].b, "unit", "difference", "verdict")
+    head = ("test", compared[0].a, compared[0].b, "unit", "difference", "detectable", "verdict")
     rows = [head, *(_row(comparison) for comparison in compared)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    return "\n".join(_line(row, widths) for row in rows)
+    return "\n".join(_line(row, widths) for row in rows) + f"\n\n{DETECTABLE_NOTE}"
 
 
 def _row(comparison: TestComparison) -> tuple[str, ...]:
     result, scale = comparison.result, comparison.scale
-    means = [scale.text(summary.mean if summary else None).replace(THIN_SPACE, "") for summary in (result.a, result.b)]
-    difference = difference_words(result).replace(THIN_SPACE, " ")
-    verdict = verdict_words(result).replace(THIN_SPACE, " ") + ("; boots differ" if comparison.boots_differ else "")
-    return comparison.test, *means, scale.unit, difference, verdict
+    cells = (
+        comparison.test,
+        *(scale.text(summary.mean if summary else None) for summary in (result.a, result.b)),
+        scale.unit,
+        difference_words(result),
+        percent(result.detectable_percent),
+        str(result.verdict) + ("; boots differ" if comparison.boots_differ else ""),
+    )
+    return tuple(cell.replace(THIN_SPACE, " ") for cell in cells)
 
 
 def _line(cells: tuple[str, ...], widths: list[int]) -> str:
-    """Join cells in columns; numbers, in the second and third column, are flush right."""
-    padded = [
-        cell.rjust(width) if place in {1, 2} else cell.ljust(width)
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]
+    """Join cells in columns; the means, in the second and third, are flush right."""
+    places = enumerate(zip(cells, widths, strict=True))
+    padded = [cell.rjust(width) if place in {1, 2} else cell.ljust(width) for place, (cell, width) in places]
     return "  ".join(padded).rstrip()

@@ -18,6 +18,10 @@ def test_the_text_has_a_sentence_and_a_line_for_each_test(run: Run) -> None:
         assert sum(line.startswith(test + " ") for line in text.splitlines()) == 1
 
 
+def test_lines_fit_into_a_wide_terminal(run: Run) -> None:
+    assert max(map(len, run_text(run).splitlines())) <= 132
+
+
 def test_a_run_without_results_says_so() -> None:
     run = create_queued_run()
     run.variants.create(name="a", position=0, target="linux")
