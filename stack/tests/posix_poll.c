@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Waiting with poll, select and epoll, for sockets and kernel descriptors
+ * together.
+ */
+#include <sys/eventfd.h>
+
+#include "posix.h"
+
+#define	HOPS	3000
+
+static void
+write_pipe(int fd)
+{
+	CHECK_EQ(write(fd, "p", 1), 1);
+}
+
+static void
+drain(int fd)
+{
+	char buf[16];
+
+	CHECK(read(fd, buf, sizeof(buf)) > 0);
+}
+
+TEST(poll_sees_sockets_and_pipes)
+{
+	struct pollfd p[3];
+	struct later l;
+	int s[2], pipes[2];
+
+	tcp_pair(s);
+	OK(pipe(pipes));
+	p[0] = (struct pollfd){ .fd = s[1], .events = POLLIN };
+	p[1] = (struct pollfd){ .fd = pipes[0], .events = POLLIN };
+	p[2] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	CHECK_EQ(poll(p, 3, 0), 0);
+	CHECK_EQ(poll(p, 3, 20), 0);
+	CHECK_EQ(poll(p, 1, 20), 0);
+	later(&l, 30, send_byte, s[0]);
+	CHECK_EQ(poll(p, 3, 5000), 1);
+	CHECK_EQ(p[0].revents, POLLIN);
+	later_join(&l);
+	CHECK_EQ(poll(p, 1, -1), 1);
+	drain(s[1]);
+	later(&l, 30, write_pipe, pipes[1]);
+	CHECK_EQ(poll(p, 3, -1), 1);
+	CHECK_EQ(p[1].revents, POLLIN);
+	CHECK_EQ(p[0].revents, 0);
+	later_join(&l);
+	send_byte(s[0]);
+	CHECK(ready(s[1], POLLIN, 1000));
+	CHECK_EQ(poll(p, 3, -1), 2);
+	later(&l, 30, send_byte, s[0]);
+	drain(s[1]);
+	CHECK_EQ(poll(p, 1, -1), 1);	/* one socket alone */
+	later_join(&l);
+	OK(close(s[1]));
+	CHECK_EQ(poll(p, 2, -1), 2);
+	CHECK_EQ(p[0].revents, POLLNVAL);
+	OK(close(s[0]));
+	OK(close(pipes[0]));
+	OK(close(pipes[1]));
+}
+
+TEST(poll_tells_of_ends)
+{
+	int s[2], l = listener();
+
+	tcp_pair(s);
+	CHECK_EQ(ready(s[0], POLLOUT | POLLIN, 0), POLLOUT);
+	OK(shutdown(s[1], SHUT_WR));
+	CHECK(ready(s[0], POLLIN | POLLRDHUP, 1000) == (POLLIN | POLLRDHUP));
+	OK(shutdown(s[0], SHUT_WR));
+	while (!(ready(s[0], POLLIN, 1000) & POLLHUP))
+		nap(1);
+	close_pair(s);
+	CHECK_EQ(ready(l, POLLIN, 0), 0);
+	s[0] = connected_to(l);
+	CHECK_EQ(ready(l, POLLIN, 1000), POLLIN);
+	OK(close(s[0]));
+	OK(close(l));
+}
+
+TEST(select_sees_sockets_and_pipes)
+{
+	struct timeval tv = { .tv_usec = 20000 };
+	struct later l;
+	int s[2], pipes[2], n;
+	fd_set rd, wr;
+
+	tcp_pair(s);
+	OK(pipe(pipes));
+	n = (s[1] > pipes[0] ? s[1] : pipes[0]) + 1;
+	FD_ZERO(&rd);
+	FD_SET(s[1], &rd);
+	FD_SET(pipes[0], &rd);
+	CHECK_EQ(select(n, &rd, NULL, NULL, &tv), 0);
+	CHECK(!FD_ISSET(s[1], &rd));
+	CHECK_EQ(tv.tv_sec + tv.tv_usec, 0);
+	FD_SET(s[1], &rd);
+	FD_SET(pipes[0], &rd);
+	FD_ZERO(&wr);
+	FD_SET(s[1], &wr);
+	later(&l, 20, send_byte, s[0]);
+	CHECK_EQ(select(n, &rd, NULL, NULL, NULL), 1);
+	CHECK(FD_ISSET(s[1], &rd) && !FD_ISSET(pipes[0], &rd));
+	later_join(&l);
+	tv.tv_sec = 5;
+	CHECK_EQ(select(n, &rd, &wr, NULL, &tv), 2);
+	CHECK(FD_ISSET(s[1], &rd) && FD_ISSET(s[1], &wr));
+	OK(close(pipes[0]));
+	FD_SET(pipes[0], &rd);
+	FAILS(select(n, &rd, NULL, NULL, NULL), EBADF);
+	OK(close(pipes[1]));
+	close_pair(s);
+}
+
+/* epoll: a set, and shorthands. */
+static int
+epoll_of(int fd, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.fd = fd };
+	int ep = OK(epoll_create1(EPOLL_CLOEXEC));
+
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev));
+	return (ep);
+}
+
+static uint32_t
+epoll_next(int ep, int ms, int *fd)
+{
+	struct epoll_event ev;
+
+	if (OK(epoll_wait(ep, &ev, 1, ms)) == 0)
+		return (0);
+	*fd = ev.data.fd;
+	return (ev.events);
+}
+
+TEST(epoll_level_edge_and_one_shot)
+{
+	struct epoll_event ev;
+	int s[2], ep, fd = -1;
+
+	tcp_pair(s);
+	ep = epoll_of(s[1], EPOLLIN);
+	CHECK_EQ(epoll_next(ep, 20, &fd), 0);
+	send_byte(s[0]);
+	CHECK_EQ(epoll_next(ep, 1000, &fd), EPOLLIN);
+	CHECK_EQ(fd, s[1]);
+	CHECK_EQ(epoll_next(ep, 0, &fd), EPOLLIN);	/* level: again */
+	ev = (struct epoll_event){ .events = EPOLLIN | EPOLLET,
+	    .data.fd = s[1] };
+	OK(epoll_ctl(ep, EPOLL_CTL_MOD, s[1], &ev));
+	CHECK_EQ(epoll_next(ep, 0, &fd), EPOLLIN);
+	CHECK_EQ(epoll_next(ep, 20, &fd), 0);		/* edge: once */
+	send_byte(s[0]);
+	CHECK_EQ(epoll_next(ep, 1000, &fd), EPOLLIN);	/* a new edge */
+	ev.events = EPOLLIN | EPOLLONESHOT;
+	OK(epoll_ctl(ep, EPOLL_CTL_MOD, s[1], &ev));
+	CHECK_EQ(epoll_next(ep, 0, &fd), EPOLLIN);
+	send_byte(s[0]);
+	CHECK_EQ(epoll_next(ep, 20, &fd), 0);		/* fired */
+	OK(epoll_ctl(ep, EPOLL_CTL_MOD, s[1], &ev));
+	CHECK_EQ(epoll_next(ep, 0, &fd), EPOLLIN);
+	ev.events = EPOLLOUT;
+	OK(epoll_ctl(ep, EPOLL_CTL_MOD, s[1], &ev));
+	CHECK_EQ(epoll_next(ep, 0, &fd), EPOLLOUT);
+	close_pair(s);
+	OK(close(ep));
+}
+
+TEST(epoll_ctl_errors_and_closing)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	int s[2], ep, fd = -1, copy;
+
+	tcp_pair(s);
+	ep = epoll_of(s[1], EPOLLIN);
+	FAILS(epoll_ctl(ep, EPOLL_CTL_ADD, s[1], &ev), EEXIST);
+	FAILS(epoll_ctl(ep, EPOLL_CTL_MOD, s[0], &ev), ENOENT);
+	FAILS(epoll_ctl(ep, EPOLL_CTL_DEL, s[0], NULL), ENOENT);
+	FAILS(epoll_ctl(ep, 77, s[1], &ev), EINVAL);
+	FAILS(epoll_ctl(ep, EPOLL_CTL_ADD, 9999, &ev), EBADF);
+	FAILS(epoll_wait(ep, &ev, 0, 0), EINVAL);
+	FAILS(epoll_wait(s[0], &ev, 1, 0), EINVAL);
+	OK(epoll_ctl(ep, EPOLL_CTL_DEL, s[1], NULL));
+	send_byte(s[0]);
+	CHECK_EQ(epoll_next(ep, 20, &fd), 0);
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, s[1], &ev));
+	CHECK(epoll_next(ep, 1000, &fd) & EPOLLIN);
+	copy = OK(dup(s[1]));
+	OK(close(s[1]));	/* the file lives on, and so does its place */
+	CHECK(epoll_next(ep, 0, &fd) & EPOLLIN);
+	OK(close(copy));
+	CHECK_EQ(epoll_next(ep, 20, &fd), 0);
+	OK(close(s[0]));
+	OK(close(ep));
+}
+
+TEST(epoll_mixes_kinds_and_nests)
+{
+	struct epoll_event ev[4], one = { .events = EPOLLIN };
+	struct later l;
+	int s[2], pipes[2], ep, outer, fd = -1;
+
+	tcp_pair(s);
+	OK(pipe(pipes));
+	ep = epoll_of(s[1], EPOLLIN);
+	one.data.fd = pipes[0];
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, pipes[0], &one));
+	outer = epoll_of(ep, EPOLLIN);
+	CHECK_EQ(epoll_next(outer, 20, &fd), 0);
+	later(&l, 20, send_byte, s[0]);
+	CHECK_EQ(epoll_next(outer, 5000, &fd), EPOLLIN);
+	CHECK_EQ(fd, ep);
+	later_join(&l);
+	CHECK_EQ(ready(ep, POLLIN, 1000), POLLIN);
+	CHECK_EQ(OK(epoll_wait(ep, ev, 4, 0)), 1);
+	CHECK_EQ(ev[0].data.fd, s[1]);
+	later(&l, 20, write_pipe, pipes[1]);
+	drain(s[1]);
+	CHECK_EQ(OK(epoll_wait(ep, ev, 4, -1)), 1);
+	CHECK_EQ(ev[0].data.fd, pipes[0]);
+	later_join(&l);
+	send_byte(s[0]);
+	CHECK(ready(s[1], POLLIN, 1000));
+	CHECK_EQ(OK(epoll_wait(ep, ev, 4, -1)), 2);
+	for (int i = 0, seen = 0; seen != 3; i++) {	/* neither starves */
+		CHECK(i < 100);
+		CHECK_EQ(epoll_next(ep, 0, &fd), EPOLLIN);
+		seen |= fd == s[1] ? 1 : 2;
+	}
+	drain(s[1]);
+	drain(pipes[0]);
+	CHECK_EQ(OK(epoll_wait(ep, ev, 4, 20)), 0);
+	CHECK_EQ(epoll_next(outer, 20, &fd), 0);
+	close_pair(s);
+	OK(close(pipes[0]));
+	OK(close(pipes[1]));
+	OK(close(ep));
+	OK(close(outer));
+}
+
+/*
+ * A token goes round through every way of waiting, as fast as it can.  A
+ * wake-up that is lost anywhere stops it, and the alarm ends the test.
+ */
+struct hop {
+	int	in, out, idle;	/* idle: a pipe that nobody writes to */
+	bool	(*wait)(const struct hop *);
+};
+
+static bool
+wait_poll(const struct hop *h)
+{
+	return (ready(h->in, POLLIN, -1) & POLLIN);
+}
+
+static bool
+wait_poll_mixed(const struct hop *h)
+{
+	struct pollfd p[2] = {
+		{ .fd = h->idle, .events = POLLIN },
+		{ .fd = h->in, .events = POLLIN }
+	};
+
+	return (OK(poll(p, 2, -1)) == 1);
+}
+
+static bool
+wait_select(const struct hop *h)
+{
+	fd_set rd;
+
+	FD_ZERO(&rd);
+	FD_SET(h->in, &rd);
+	return (OK(select(h->in + 1, &rd, NULL, NULL, NULL)) == 1);
+}
+
+static bool
+wait_epoll(const struct hop *h)
+{
+	static _Thread_local int ep = -1;
+	struct epoll_event ev;
+
+	if (ep == -1)
+		ep = epoll_of(h->in, EPOLLIN);
+	return (OK(epoll_wait(ep, &ev, 1, -1)) == 1);
+}
+
+static bool
+wait_epoll_edge(const struct hop *h)
+{
+	static _Thread_local int ep = -1;
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (ep == -1) {
+		ep = epoll_of(h->in, EPOLLIN | EPOLLET);
+		OK(epoll_ctl(ep, EPOLL_CTL_ADD, h->idle, &ev));
+	}
+	return (OK(epoll_wait(ep, &ev, 1, -1)) == 1);
+}
+
+static void *
+hop_main(void *arg)
+{
+	struct hop *h = arg;
+	char c;
+
+	for (int i = 0; i < HOPS; i++) {
+		while (recv(h->in, &c, 1, MSG_DONTWAIT) != 1) {
+			CHECK_EQ(errno, EAGAIN);
+			CHECK(h->wait(h));
+		}
+		send_byte(h->out);
+	}
+	return (NULL);
+}
+
+TEST(no_wake_up_is_lost)
+{
+	bool (*const ways[])(const struct hop *) = {
+		wait_poll, wait_poll_mixed, wait_select, wait_epoll,
+		wait_epoll_edge
+	};
+	enum { N = sizeof(ways) / sizeof(ways[0]) };
+	struct hop hops[N];
+	pthread_t t[N];
+	int s[N][2], idle[2];
+
+	alarm(100);
+	OK(pipe(idle));
+	for (int i = 0; i < N; i++)
+		tcp_pair(s[i]);
+	for (int i = 0; i < N; i++) {
+		hops[i] = (struct hop){ .in = s[i][1], .wait = ways[i],
+		    .out = s[(i + 1) % N][0], .idle = idle[0] };
+		CHECK_EQ(pthread_create(&t[i], NULL, hop_main, &hops[i]), 0);
+	}
+	send_byte(s[0][0]);
+	for (int i = 0; i < N; i++)
+		pthread_join(t[i], NULL);
+	for (int i = 0; i < N; i++)
+		close_pair(s[i]);
+	OK(close(idle[0]));
+	OK(close(idle[1]));
+	alarm(0);
+}
+
+/* One set, several threads, one-shot: each event is one thread's. */
+struct pool {
+	int	ep;
+	atomic_int left;
+};
+
+static void *
+pool_main(void *arg)
+{
+	struct pool *p = arg;
+	struct epoll_event ev;
+	char c;
+
+	while (p->left > 0) {
+		if (OK(epoll_wait(p->ep, &ev, 1, 50)) == 0)
+			continue;
+		CHECK_EQ(recv(ev.data.fd, &c, 1, MSG_DONTWAIT), 1);
+		p->left--;
+		ev.events = EPOLLIN | EPOLLONESHOT;
+		OK(epoll_ctl(p->ep, EPOLL_CTL_MOD, ev.data.fd, &ev));
+	}
+	return (NULL);
+}
+
+TEST(threads_share_a_set)
+{
+	struct pool p = { .left = HOPS };
+	struct epoll_event ev;
+	pthread_t t[3];
+	int s[4][2];
+
+	p.ep = OK(epoll_create1(0));
+	for (int i = 0; i < 4; i++) {
+		tcp_pair(s[i]);
+		ev.events = EPOLLIN | EPOLLONESHOT;
+		ev.data.fd = s[i][1];
+		OK(epoll_ctl(p.ep, EPOLL_CTL_ADD, s[i][1], &ev));
+	}
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(pthread_create(&t[i], NULL, pool_main, &p), 0);
+	for (int i = 0; i < HOPS; i++)
+		send_byte(s[i % 4][0]);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	CHECK_EQ(p.left, 0);
+	for (int i = 0; i < 4; i++)
+		close_pair(s[i]);
+	OK(close(p.ep));
+}
+
+int
+main(int argc, char **argv)
+{
+	return (check_main(argc, argv));
+}

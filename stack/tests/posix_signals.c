@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signals and calls that wait: EINTR, SA_RESTART, masks, and handlers that
+ * use sockets or do not return.
+ */
+#include <setjmp.h>
+
+#include "posix.h"
+
+#define	ROUNDS	300
+
+static volatile sig_atomic_t caught;
+static int handler_fd = -1;
+static sigjmp_buf away;
+
+static void
+count(int sig)
+{
+	(void)sig;
+	caught++;
+}
+
+static void
+count_and_send(int sig)
+{
+	(void)sig;
+	caught++;
+	send_byte(handler_fd);
+}
+
+static void
+leave(int sig)
+{
+	(void)sig;
+	siglongjmp(away, 1);
+}
+
+static void
+catch(int sig, void (*fn)(int), int flags)
+{
+	struct sigaction sa = { .sa_handler = fn, .sa_flags = flags };
+
+	caught = 0;
+	OK(sigaction(sig, &sa, NULL));
+}
+
+static pthread_t victim;
+
+static void
+kill_victim(int sig)
+{
+	pthread_kill(victim, sig);
+}
+
+static void
+signal_me_later(struct later *l, int ms, int sig)
+{
+	victim = pthread_self();
+	later(l, ms, kill_victim, sig);
+}
+
+TEST(sigaction_remembers)
+{
+	struct sigaction sa = { .sa_handler = count }, old;
+
+	sigaddset(&sa.sa_mask, SIGUSR2);
+	OK(sigaction(SIGUSR1, &sa, NULL));
+	OK(sigaction(SIGUSR1, NULL, &old));
+	CHECK(old.sa_handler == count);
+	CHECK(sigismember(&old.sa_mask, SIGUSR2));
+	CHECK(!sigismember(&old.sa_mask, SIGTERM));
+	CHECK(signal(SIGUSR1, SIG_DFL) == count);
+	CHECK(signal(SIGUSR1, SIG_IGN) == SIG_DFL);
+	CHECK(signal(SIGUSR1, SIG_DFL) == SIG_IGN);
+	FAILS(sigaction(SIGKILL, &sa, NULL), EINVAL);
+	FAILS(sigaction(1000, &sa, NULL), EINVAL);
+	catch(SIGUSR1, count, (int)SA_RESETHAND);
+	raise(SIGUSR1);
+	CHECK_EQ(caught, 1);
+	CHECK(signal(SIGUSR1, SIG_DFL) == SIG_DFL);
+}
+
+TEST(calls_are_interrupted)
+{
+	struct sockaddr_in sin;
+	struct later l;
+	struct pollfd p;
+	struct epoll_event ev = { .events = EPOLLIN };
+	int s[2], lis = listener(), ep = OK(epoll_create1(0)), u;
+	char c;
+
+	catch(SIGUSR1, count, 0);
+	tcp_pair(s);
+	u = bound(SOCK_DGRAM);
+	sin = own_address(u);
+	(void)sin;
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, s[0], &ev));
+	p = (struct pollfd){ .fd = s[0], .events = POLLIN };
+#define	INTERRUPTED(call) do {						\
+	signal_me_later(&l, 20, SIGUSR1);				\
+	FAILS(call, EINTR);						\
+	later_join(&l);							\
+} while (0)
+	INTERRUPTED(read(s[0], &c, 1));
+	INTERRUPTED(recv(u, &c, 1, 0));
+	INTERRUPTED(accept(lis, NULL, NULL));
+	INTERRUPTED(poll(&p, 1, -1));
+	INTERRUPTED(ppoll(&p, 1, NULL, NULL));
+	INTERRUPTED(epoll_wait(ep, &ev, 1, -1));
+	CHECK_EQ(caught, 6);
+	catch(SIGUSR1, count, SA_RESTART);
+	INTERRUPTED(poll(&p, 1, -1));		/* never restarted */
+	INTERRUPTED(epoll_wait(ep, &ev, 1, 10000));
+	set_timeout(s[0], SO_RCVTIMEO, 10000);
+	INTERRUPTED(read(s[0], &c, 1));		/* nor this, with timeout */
+	close_pair(s);
+	OK(close(lis));
+	OK(close(u));
+	OK(close(ep));
+}
+
+/* Fills the buffers until the writer has to wait. */
+TEST(a_write_is_interrupted)
+{
+	static char buf[1 << 16];
+	struct later l;
+	ssize_t n;
+	int s[2];
+
+	catch(SIGUSR1, count, 0);
+	tcp_pair(s);
+	while ((n = send(s[0], buf, sizeof(buf), MSG_DONTWAIT)) > 0)
+		nap(1);
+	signal_me_later(&l, 20, SIGUSR1);
+	n = write(s[0], buf, sizeof(buf));
+	CHECK((n == -1 && errno == EINTR) || n > 0);
+	later_join(&l);
+	CHECK_EQ(caught, 1);
+	close_pair(s);
+}
+
+TEST(restarted_calls_go_on)
+{
+	struct later sig, data;
+	int s[2];
+	char c;
+
+	catch(SIGUSR1, count, SA_RESTART);
+	tcp_pair(s);
+	signal_me_later(&sig, 10, SIGUSR1);
+	later(&data, 50, send_byte, s[1]);
+	CHECK_EQ(read(s[0], &c, 1), 1);
+	CHECK_EQ(caught, 1);
+	later_join(&sig);
+	later_join(&data);
+	close_pair(s);
+}
+
+TEST(ppoll_swaps_masks_in_one_step)
+{
+	struct timespec forever = { .tv_sec = 100 };
+	struct pollfd p;
+	sigset_t usr, none;
+	int s[2];
+
+	catch(SIGUSR1, count, 0);
+	tcp_pair(s);
+	p = (struct pollfd){ .fd = s[0], .events = POLLIN };
+	sigemptyset(&none);
+	sigemptyset(&usr);
+	sigaddset(&usr, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &usr, NULL);
+	pthread_kill(pthread_self(), SIGUSR1);
+	CHECK_EQ(caught, 0);
+	FAILS(ppoll(&p, 1, &forever, &none), EINTR);
+	CHECK_EQ(caught, 1);
+	pthread_sigmask(SIG_UNBLOCK, &usr, NULL);
+	close_pair(s);
+}
+
+/* A handler may use the very socket that its thread waits on. */
+TEST(handlers_may_use_sockets)
+{
+	struct later l;
+	int s[2];
+	char c;
+
+	catch(SIGUSR1, count_and_send, SA_RESTART);
+	tcp_pair(s);
+	handler_fd = s[1];
+	signal_me_later(&l, 20, SIGUSR1);
+	CHECK_EQ(read(s[0], &c, 1), 1);
+	later_join(&l);
+	close_pair(s);
+}
+
+TEST(handlers_may_jump_away)
+{
+	struct later l;
+	volatile int round = 0;
+	int s[2], pipes[2];
+	char c;
+
+	catch(SIGUSR1, leave, 0);
+	tcp_pair(s);
+	OK(pipe(pipes));
+	if (sigsetjmp(away, 1) == 0 || ++round < 3) {
+		struct pollfd p[2] = {
+			{ .fd = s[0], .events = POLLIN },
+			{ .fd = pipes[0], .events = POLLIN }
+		};
+
+		signal_me_later(&l, 20, SIGUSR1);
+		if (round == 0)
+			(void)!read(s[0], &c, 1);
+		else
+			(void)poll(p, (nfds_t)round, -1);
+		CHECK(0);
+	}
+	send_byte(s[1]);	/* nothing is locked, nobody is woken in vain */
+	CHECK_EQ(read(s[0], &c, 1), 1);
+	close_pair(s);
+}
+
+/*
+ * Signals at every moment of a call: each ends the call that is under way,
+ * and none is lost, or this test hangs until its alarm.
+ */
+static atomic_int rounds_done;
+
+static void *
+signal_often(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < ROUNDS; i++) {
+		while (rounds_done < i)
+			;
+		for (int spin = 0; spin < i * 37 % 5000; spin++)
+			__asm__ volatile("");
+		pthread_kill(victim, SIGUSR1);
+	}
+	return (NULL);
+}
+
+TEST(no_signal_is_lost)
+{
+	pthread_t t;
+	int s[2];
+	char c;
+
+	alarm(100);
+	catch(SIGUSR1, count, 0);
+	tcp_pair(s);
+	victim = pthread_self();
+	/*
+	 * A signal may come before the call begins, on any system; a short
+	 * timeout covers that.
+	 */
+	set_timeout(s[0], SO_RCVTIMEO, 10);
+	CHECK_EQ(pthread_create(&t, NULL, signal_often, NULL), 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		while (caught <= i) {
+			CHECK_EQ(read(s[0], &c, 1), -1);
+			CHECK(errno == EINTR || errno == EAGAIN);
+		}
+		rounds_done = i + 1;
+	}
+	pthread_join(t, NULL);
+	CHECK_EQ(caught, ROUNDS);
+	close_pair(s);
+	alarm(0);
+}
+
+int
+main(int argc, char **argv)
+{
+	return (check_main(argc, argv));
+}

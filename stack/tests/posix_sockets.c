@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sockets as programs use them: streams, datagrams, options, errors.
+ */
+#include "posix.h"
+
+#define	BULK	(3 << 20)
+
+static volatile sig_atomic_t sigpipes;
+
+static void
+on_sigpipe(int sig)
+{
+	(void)sig;
+	sigpipes++;
+}
+
+static void
+check_stream(int from, int to)
+{
+	char buf[64] = "";
+	struct iovec out[2] = { { "ab", 2 }, { "cde", 3 } };
+	struct iovec in[2] = { { buf, 1 }, { buf + 1, 10 } };
+	struct msghdr msg = { .msg_iov = out, .msg_iovlen = 2 };
+
+	CHECK_EQ(write(from, "hello", 5), 5);
+	CHECK_EQ(recv(to, buf, sizeof(buf), MSG_PEEK), 5);
+	CHECK_EQ(read(to, buf, sizeof(buf)), 5);
+	CHECK(memcmp(buf, "hello", 5) == 0);
+	CHECK_EQ(writev(from, out, 2), 5);
+	CHECK_EQ(readv(to, in, 2), 5);
+	CHECK(memcmp(buf, "abcde", 5) == 0);
+	CHECK_EQ(sendmsg(from, &msg, 0), 5);
+	msg.msg_iov = in;
+	CHECK_EQ(recvmsg(to, &msg, MSG_WAITALL | MSG_DONTWAIT), 5);
+	CHECK_EQ(send(from, "1234567890", 10, 0), 10);
+	CHECK_EQ(recvfrom(to, buf, 10, MSG_WAITALL, NULL, NULL), 10);
+	CHECK_EQ(read(to, buf, 0), 0);
+}
+
+TEST(streams_carry_bytes_both_ways)
+{
+	int s[2];
+
+	tcp_pair(s);
+	check_stream(s[0], s[1]);
+	check_stream(s[1], s[0]);
+	close_pair(s);
+}
+
+static void *
+send_bulk(void *arg)
+{
+	const int fd = *(int *)arg;
+	static unsigned char buf[BULK];
+	size_t done = 0;
+
+	for (size_t i = 0; i < BULK; i++)
+		buf[i] = (unsigned char)(i * 31 >> 3);
+	while (done < BULK)
+		done += (size_t)OK(write(fd, buf + done, BULK - done));
+	OK(shutdown(fd, SHUT_WR));
+	return (NULL);
+}
+
+TEST(bulk_arrives_in_order_and_ends_with_eof)
+{
+	unsigned char buf[70000];
+	pthread_t t;
+	size_t at = 0;
+	ssize_t n;
+	int s[2];
+
+	tcp_pair(s);
+	CHECK_EQ(pthread_create(&t, NULL, send_bulk, &s[0]), 0);
+	while ((n = OK(read(s[1], buf, sizeof(buf)))) > 0)
+		for (ssize_t i = 0; i < n; i++, at++)
+			CHECK_EQ(buf[i], (unsigned char)(at * 31 >> 3));
+	CHECK_EQ(at, BULK);
+	pthread_join(t, NULL);
+	CHECK_EQ(write(s[1], "still", 5), 5);	/* the other half is open */
+	CHECK_EQ(read(s[0], buf, 16), 5);
+	close_pair(s);
+}
+
+TEST(names_and_types)
+{
+	struct sockaddr_in a, b;
+	socklen_t len = sizeof(b);
+	struct stat st;
+	int s[2], value;
+
+	tcp_pair(s);
+	a = own_address(s[0]);
+	OK(getpeername(s[1], (struct sockaddr *)&b, &len));
+	CHECK_EQ(a.sin_port, b.sin_port);
+	CHECK_EQ(b.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	len = sizeof(value);
+	OK(getsockopt(s[0], SOL_SOCKET, SO_TYPE, &value, &len));
+	CHECK_EQ(value, SOCK_STREAM);
+	OK(getsockopt(s[0], SOL_SOCKET, SO_ERROR, &value, &len));
+	CHECK_EQ(value, 0);
+	OK(fstat(s[0], &st));
+	CHECK(S_ISSOCK(st.st_mode));
+	value = 1;
+	OK(setsockopt(s[0], IPPROTO_TCP, TCP_NODELAY, &value, sizeof(value)));
+	FAILS(setsockopt(s[0], SOL_SOCKET, 12345, &value, sizeof(value)),
+	    ENOPROTOOPT);
+	close_pair(s);
+}
+
+TEST(non_blocking_calls_do_not_wait)
+{
+	int l = listener(), s[2], one = 1, avail = -1;
+	char c;
+
+	OK(fcntl(l, F_SETFL, fcntl(l, F_GETFL) | O_NONBLOCK));
+	FAILS(accept(l, NULL, NULL), EAGAIN);
+	s[0] = connected_to(l);
+	CHECK(ready(l, POLLIN, 1000) & POLLIN);
+	s[1] = OK(accept4(l, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
+	CHECK(fcntl(s[1], F_GETFL) & O_NONBLOCK);
+	CHECK_EQ(fcntl(s[1], F_GETFD), FD_CLOEXEC);
+	FAILS(read(s[1], &c, 1), EAGAIN);
+	OK(ioctl(s[0], FIONBIO, &one));
+	FAILS(read(s[0], &c, 1), EAGAIN);
+	send_byte(s[0]);
+	CHECK(ready(s[1], POLLIN, 1000) & POLLIN);
+	OK(ioctl(s[1], FIONREAD, &avail));
+	CHECK_EQ(avail, 1);
+	FAILS(accept4(l, NULL, NULL, 12345), EINVAL);
+	close_pair(s);
+	OK(close(l));
+}
+
+TEST(a_non_blocking_connect_reports_its_end)
+{
+	int l = listener(), s, error = -1;
+	struct sockaddr_in to = own_address(l);
+	socklen_t len = sizeof(error);
+
+	s = OK(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+	if (connect(s, (struct sockaddr *)&to, sizeof(to)) == -1)
+		CHECK_EQ(errno, EINPROGRESS);
+	CHECK(ready(s, POLLOUT, 1000) & POLLOUT);
+	OK(getsockopt(s, SOL_SOCKET, SO_ERROR, &error, &len));
+	CHECK_EQ(error, 0);
+	OK(close(s));
+	OK(close(l));
+	s = OK(socket(AF_INET, SOCK_STREAM, 0));
+	FAILS(connect(s, (struct sockaddr *)&to, sizeof(to)), ECONNREFUSED);
+	OK(close(s));
+}
+
+TEST(writing_to_a_closed_stream_is_a_broken_pipe)
+{
+	struct sigaction sa = { .sa_handler = on_sigpipe }, old;
+	int s[2];
+
+	OK(sigaction(SIGPIPE, &sa, &old));
+	tcp_pair(s);
+	OK(shutdown(s[0], SHUT_WR));
+	FAILS(send(s[0], "x", 1, MSG_NOSIGNAL), EPIPE);
+	CHECK_EQ(sigpipes, 0);
+	FAILS(write(s[0], "x", 1), EPIPE);
+	CHECK_EQ(sigpipes, 1);
+	close_pair(s);
+	OK(sigaction(SIGPIPE, &old, NULL));
+}
+
+TEST(timeouts_end_calls)
+{
+	int s[2], l = listener();
+	char c;
+
+	tcp_pair(s);
+	set_timeout(s[0], SO_RCVTIMEO, 20);
+	FAILS(read(s[0], &c, 1), EAGAIN);
+	set_timeout(l, SO_RCVTIMEO, 20);
+	FAILS(accept(l, NULL, NULL), EAGAIN);
+	close_pair(s);
+	OK(close(l));
+}
+
+TEST(datagrams_keep_their_bounds_and_senders)
+{
+	int a = bound(SOCK_DGRAM), b = bound(SOCK_DGRAM);
+	struct sockaddr_in to = own_address(b), from;
+	socklen_t len = sizeof(from);
+	char buf[100];
+
+	CHECK_EQ(sendto(a, "one", 3, 0, (struct sockaddr *)&to, sizeof(to)), 3);
+	CHECK_EQ(sendto(a, "second", 6, 0, (struct sockaddr *)&to,
+	    sizeof(to)), 6);
+	CHECK_EQ(recvfrom(b, buf, sizeof(buf), 0, (struct sockaddr *)&from,
+	    &len), 3);
+	CHECK_EQ(from.sin_port, own_address(a).sin_port);
+	CHECK_EQ(len, sizeof(from));
+	CHECK_EQ(recv(b, buf, 2, MSG_TRUNC), 6);
+	FAILS(recv(b, buf, 2, MSG_DONTWAIT), EAGAIN);
+	OK(connect(a, (struct sockaddr *)&to, sizeof(to)));
+	CHECK_EQ(send(a, "", 0, 0), 0);
+	CHECK_EQ(recv(b, buf, sizeof(buf), 0), 0);
+	OK(close(b));
+	CHECK_EQ(send(a, "x", 1, 0), 1);
+	CHECK(ready(a, POLLIN, 1000) & POLLERR);
+	FAILS(recv(a, buf, 1, 0), ECONNREFUSED);
+	OK(close(a));
+}
+
+TEST(several_messages_in_one_call)
+{
+	int a = bound(SOCK_DGRAM), b = bound(SOCK_DGRAM);
+	struct sockaddr_in to = own_address(b);
+	char buf[4][8];
+	struct iovec iov[4] = {
+		{ "a", 1 }, { "bb", 2 }, { "ccc", 3 }, { "dddd", 4 }
+	};
+	struct mmsghdr vec[4] = { 0 };
+
+	OK(connect(a, (struct sockaddr *)&to, sizeof(to)));
+	for (int i = 0; i < 4; i++)
+		vec[i].msg_hdr = (struct msghdr){
+			.msg_iov = &iov[i], .msg_iovlen = 1
+		};
+	CHECK_EQ(sendmmsg(a, vec, 4, 0), 4);
+	CHECK_EQ(vec[3].msg_len, 4);
+	for (int i = 0; i < 4; i++) {
+		CHECK(ready(b, POLLIN, 1000) & POLLIN);
+		iov[i] = (struct iovec){ buf[i], sizeof(buf[i]) };
+	}
+	CHECK_EQ(recvmmsg(b, vec, 3, 0, NULL), 3);
+	CHECK_EQ(vec[2].msg_len, 3);
+	CHECK(memcmp(buf[2], "ccc", 3) == 0);
+	CHECK_EQ(recvmmsg(b, vec, 4, MSG_WAITFORONE, NULL), 1);
+	OK(close(a));
+	OK(close(b));
+}
+
+TEST(sendfile_sends_a_file)
+{
+	char path[] = "/tmp/stack-test-XXXXXX", buf[64];
+	int fd = OK(mkstemp(path)), s[2];
+	off_t at = 2;
+
+	OK(unlink(path));
+	CHECK_EQ(write(fd, "0123456789", 10), 10);
+	tcp_pair(s);
+	CHECK_EQ(sendfile(s[0], fd, &at, 5), 5);
+	CHECK_EQ(at, 7);
+	CHECK_EQ(recv(s[1], buf, 5, MSG_WAITALL), 5);
+	CHECK(memcmp(buf, "23456", 5) == 0);
+	CHECK_EQ(lseek(fd, 8, SEEK_SET), 8);
+	CHECK_EQ(sendfile(s[0], fd, NULL, 100), 2);
+	CHECK_EQ(recv(s[1], buf, 2, MSG_WAITALL), 2);
+	CHECK(memcmp(buf, "89", 2) == 0);
+	close_pair(s);
+	OK(close(fd));
+}
+
+TEST(standard_io_works_on_a_socket)
+{
+	char line[32];
+	FILE *in, *out;
+	int s[2];
+
+	tcp_pair(s);
+	out = fdopen(s[0], "w");
+	in = fdopen(s[1], "r");
+	CHECK(out != NULL && in != NULL);
+	CHECK(fprintf(out, "line %d\n", 1) == 7);
+	CHECK(fclose(out) == 0);
+	CHECK(fgets(line, sizeof(line), in) != NULL);
+	CHECK_STREQ(line, "line 1\n");
+	CHECK(fgets(line, sizeof(line), in) == NULL);
+	CHECK(fclose(in) == 0);
+	FAILS(close(s[0]), EBADF);
+}
+
+TEST(bad_calls_give_their_errors)
+{
+	struct sockaddr_in sin = loopback(0);
+	int s = OK(socket(AF_INET, SOCK_STREAM, 0)), u = bound(SOCK_DGRAM);
+	char c;
+
+	FAILS(read(s, &c, 1), ENOTCONN);
+	FAILS(listen(u, 1), EOPNOTSUPP);
+	FAILS(accept(s, NULL, NULL), EINVAL);
+	FAILS(bind(s, (struct sockaddr *)&sin, 4), EINVAL);
+	sin.sin_addr.s_addr = htonl(0x01020304);
+	FAILS(bind(s, (struct sockaddr *)&sin, sizeof(sin)), EADDRNOTAVAIL);
+	FAILS(shutdown(s, SHUT_RD), ENOTCONN);
+	FAILS(send(u, "x", 1, 0), EDESTADDRREQ);
+	FAILS(read(9999, &c, 1), EBADF);
+	FAILS(socket(AF_INET, SOCK_SEQPACKET, 0), ESOCKTNOSUPPORT);
+	OK(close(s));
+	FAILS(send(s, &c, 1, 0), EBADF);
+	OK(close(u));
+}
+
+int
+main(int argc, char **argv)
+{
+	return (check_main(argc, argv));
+}

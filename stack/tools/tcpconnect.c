@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tcpconnect: how many TCP connections a second.
+ *
+ *	tcpconnect -s [-a ADDR] -p PORT
+ *	tcpconnect -c ADDR -p PORT -t SECONDS [-n PARALLEL]
+ *
+ * The server accepts and closes, for ever.  The client connects, reads until
+ * the server's end of file, and closes, as fast as it can.
+ *
+ * Who closes first waits in TIME_WAIT for a minute or more (RFC 9293 3.6),
+ * and a client has some 28000 ephemeral ports to one server: at 10000
+ * connections a second it would run out within three seconds.  So the server
+ * closes first.  Then the server would gather TIME_WAITs on the same pairs
+ * of ports, and the client's next round would depend on how well the server
+ * recognises that a SYN is newer.  So the client, having seen the server's
+ * FIN, resets the connection (SO_LINGER of zero): that ends it on both sides
+ * at once, and every round is like the first.
+ */
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define	BACKLOG		1024
+#define	PARALLEL_MAX	256
+#define	STALL		5	/* seconds; no connection takes that long */
+
+struct client {
+	pthread_t	 thread;
+	const struct sockaddr_in *server;
+	double		 end;		/* date */
+	uint64_t	 connections;
+	const char	*failed;	/* call that failed, or NULL */
+	int		 error;
+};
+
+static void
+usage(const char *problem)
+{
+	if (problem != NULL)
+		fprintf(stderr, "tcpconnect: %s\n", problem);
+	fprintf(problem != NULL ? stderr : stdout,
+	    "usage: tcpconnect -s [-a ADDR] -p PORT\n"
+	    "       tcpconnect -c ADDR -p PORT -t SECONDS [-n PARALLEL]\n");
+	exit(problem != NULL ? 64 : 0);
+}
+
+static void
+fail(const char *what, int error)
+{
+	if (error == EAGAIN || error == EINPROGRESS)
+		fprintf(stderr, "tcpconnect: %s: nothing came for %d seconds\n",
+		    what, STALL);
+	else
+		fprintf(stderr, "tcpconnect: %s: %s\n", what, strerror(error));
+	exit(1);
+}
+
+static double
+now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
+}
+
+static void
+serve(const struct sockaddr_in *addr)
+{
+	const int on = 1;
+	int s, c;
+
+	if ((s = socket(AF_INET, SOCK_STREAM, 0)) == -1)
+		fail("socket", errno);
+	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(s, (const struct sockaddr *)addr, sizeof(*addr)) == -1)
+		fail("bind", errno);
+	if (listen(s, BACKLOG) == -1)
+		fail("listen", errno);
+	printf("tcpconnect: listening on port %u\n", ntohs(addr->sin_port));
+	fflush(stdout);
+	for (;;) {
+		if ((c = accept(s, NULL, NULL)) != -1)
+			close(c);
+		/* A connection that its client has reset already is fine. */
+		else if (errno != ECONNABORTED && errno != EINTR)
+			fail("accept", errno);
+	}
+}
+
+/* One connection; NULL, or the call that failed, with errno. */
+static const char *
+connect_once(const struct sockaddr_in *server)
+{
+	const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+	const struct timeval stall = { .tv_sec = STALL };
+	const char *failed = NULL;
+	int s, error = 0;
+	char c;
+
+	if ((s = socket(AF_INET, SOCK_STREAM, 0)) == -1)
+		return ("socket");
+	setsockopt(s, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &stall, sizeof(stall));
+	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &stall, sizeof(stall));
+	if (connect(s, (const struct sockaddr *)server, sizeof(*server)) == -1)
+		failed = "connect";
+	else if (read(s, &c, 1) != 0)
+		failed = "read";
+	if (failed != NULL)
+		error = errno;
+	close(s);
+	errno = error;
+	return (failed);
+}
+
+static void *
+client_main(void *arg)
+{
+	struct client *c = arg;
+
+	while (c->failed == NULL && now() < c->end) {
+		c->failed = connect_once(c->server);
+		if (c->failed == NULL)
+			c->connections++;
+		else
+			c->error = errno;
+	}
+	return (NULL);
+}
+
+static void
+measure(const struct sockaddr_in *server, double seconds, unsigned n)
+{
+	struct client clients[PARALLEL_MAX];
+	const double start = now();
+	uint64_t total = 0;
+	double took;
+	int error;
+
+	for (unsigned i = 0; i < n; i++) {
+		clients[i] = (struct client){
+			.server = server, .end = start + seconds
+		};
+		error = pthread_create(&clients[i].thread, NULL, client_main,
+		    &clients[i]);
+		if (error != 0)
+			fail("thread", error);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		pthread_join(clients[i].thread, NULL);
+		if (clients[i].failed != NULL)
+			fail(clients[i].failed, clients[i].error);
+		total += clients[i].connections;
+	}
+	took = now() - start;
+	printf("connections: %llu seconds: %.3f rate: %.1f connections/s\n",
+	    (unsigned long long)total, took, (double)total / took);
+}
+
+static double
+number(const char *text, double min, double max, const char *what)
+{
+	char *end, problem[128];
+	double value = strtod(text, &end);
+
+	if (end != text && *end == '\0' && value >= min && value <= max)
+		return (value);
+	snprintf(problem, sizeof(problem), "%s: '%.20s' is not in %g to %g",
+	    what, text, min, max);
+	usage(problem);
+	return (0);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	const char *where = NULL;
+	bool server = false, client = false;
+	double port = 0, seconds = 0, parallel = 1;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "a:c:hn:p:st:")) != -1) {
+		switch (opt) {
+		case 's':
+			server = true;
+			break;
+		case 'c':
+			client = true;
+			/* FALLTHROUGH */
+		case 'a':
+			where = optarg;
+			break;
+		case 'n':
+			parallel = (unsigned)number(optarg, 1, PARALLEL_MAX,
+			    "-n");
+			break;
+		case 'p':
+			port = number(optarg, 1, 65535, "-p");
+			break;
+		case 't':
+			seconds = number(optarg, 0.01, 86400, "-t");
+			break;
+		case 'h':
+			usage(NULL);
+			break;
+		default:
+			usage("unknown option");
+		}
+	}
+	if (optind < argc || server == client)
+		usage("either -s or -c ADDR");
+	if (port == 0 || (client && seconds == 0))
+		usage(client ? "-c needs -p and -t" : "-s needs -p");
+	addr.sin_port = htons((uint16_t)port);
+	if (where != NULL && inet_pton(AF_INET, where, &addr.sin_addr) != 1)
+		usage("ADDR is to be an IPv4 address like 10.77.1.2");
+	if (server)
+		serve(&addr);
+	measure(&addr, seconds, (unsigned)parallel);
+	return (0);
+}
