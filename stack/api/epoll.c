@@ -466,6 +466,8 @@ epoll_pwait(int epfd, struct epoll_event *out, int max, int ms,
 {
 	struct file *f = fget_type(epfd, FT_EPOLL);
 
+	if (f == NULL && fd_ours(epfd))
+		return ((int)api_return(EINVAL, 0));
 	if (f == NULL)
 		return (real.epoll_pwait(epfd, out, max, ms, mask));
 	return (epoll_until(epfd, f, out, max, deadline_ms(ms), mask));
@@ -484,6 +486,8 @@ epoll_pwait2(int epfd, struct epoll_event *out, int max,
 	struct file *f = fget_type(epfd, FT_EPOLL);
 	nsec_t deadline;
 
+	if (f == NULL && fd_ours(epfd))
+		return ((int)api_return(EINVAL, 0));
 	if (f == NULL)
 		return (real.epoll_pwait2(epfd, out, max, timeout, mask));
 	if (deadline_ts(timeout, &deadline) != 0) {
@@ -546,6 +550,8 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	struct file *set = fget_type(epfd, FT_EPOLL), *f;
 	int r;
 
+	if (set == NULL && fd_ours(epfd))
+		return ((int)api_return(EINVAL, 0));
 	if (set == NULL || !api_own_process()) {
 		if (set != NULL)
 			frele(set);

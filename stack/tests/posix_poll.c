@@ -328,12 +328,15 @@ TEST(no_wake_up_is_lost)
 	enum { N = sizeof(ways) / sizeof(ways[0]) };
 	struct hop hops[N];
 	pthread_t t[N];
-	int s[N][2], idle[2];
+	int s[N][2], idle[2], one = 1;
 
 	alarm(100);
 	OK(pipe(idle));
-	for (int i = 0; i < N; i++)
+	for (int i = 0; i < N; i++) {
 		tcp_pair(s[i]);
+		OK(setsockopt(s[i][0], IPPROTO_TCP, TCP_NODELAY, &one,
+		    sizeof(one)));
+	}
 	for (int i = 0; i < N; i++) {
 		hops[i] = (struct hop){ .in = s[i][1], .wait = ways[i],
 		    .out = s[(i + 1) % N][0], .idle = idle[0] };

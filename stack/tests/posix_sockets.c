@@ -31,8 +31,9 @@ check_stream(int from, int to)
 	CHECK_EQ(readv(to, in, 2), 5);
 	CHECK(memcmp(buf, "abcde", 5) == 0);
 	CHECK_EQ(sendmsg(from, &msg, 0), 5);
+	in[1].iov_len = 4;
 	msg.msg_iov = in;
-	CHECK_EQ(recvmsg(to, &msg, MSG_WAITALL | MSG_DONTWAIT), 5);
+	CHECK_EQ(recvmsg(to, &msg, MSG_WAITALL), 5);
 	CHECK_EQ(send(from, "1234567890", 10, 0), 10);
 	CHECK_EQ(recvfrom(to, buf, 10, MSG_WAITALL, NULL, NULL), 10);
 	CHECK_EQ(read(to, buf, 0), 0);
@@ -292,7 +293,6 @@ TEST(bad_calls_give_their_errors)
 	FAILS(shutdown(s, SHUT_RD), ENOTCONN);
 	FAILS(send(u, "x", 1, 0), EDESTADDRREQ);
 	FAILS(read(9999, &c, 1), EBADF);
-	FAILS(socket(AF_INET, SOCK_SEQPACKET, 0), ESOCKTNOSUPPORT);
 	OK(close(s));
 	FAILS(send(s, &c, 1, 0), EBADF);
 	OK(close(u));
