@@ -20,7 +20,7 @@
 
 #define	TAP_MTU		1500
 #define	RX_HEADROOM	34	/* room for tunnels; aligns the IP header */
-#define	IOV_MAX_TX	96
+#define	IOV_MAX_TX	128
 
 struct tap_queue {
 	struct tap_softc *tq_sc;	/* [I] */
@@ -154,6 +154,32 @@ tx_offloads(const struct mbuf *m, struct virtio_net_hdr *vh)
 	}
 }
 
+/*
+ * A chain of more pieces than one call takes (a socket written to in tiny
+ * pieces, then sent at once) is copied together.
+ */
+static struct mbuf *
+tx_collapse(struct mbuf *m)
+{
+	struct mbuf *n, *head = NULL, **tail = &head;
+	uint32_t off, len;
+
+	for (off = 0; off < m->m_pkthdr.len; off += len) {
+		len = m->m_pkthdr.len - off;
+		if (len > MMAXBYTES)
+			len = MMAXBYTES;
+		n = m_getcl(MMAXBYTES);
+		m_copydata(m, off, len, n->m_data);
+		n->m_len = len;
+		*tail = n;
+		tail = &n->m_next;
+	}
+	KASSERT(head != NULL, ("tx_collapse: empty frame"));
+	head->m_pkthdr = m->m_pkthdr;
+	m_freem(m);
+	return (head);
+}
+
 /* Any thread; the host's device takes frames of several at a time. */
 static int
 tap_transmit(struct ifnet *ifp, struct mbuf *m)
@@ -169,9 +195,8 @@ tap_transmit(struct ifnet *ifp, struct mbuf *m)
 	iov[0] = (struct iovec){ &vh, sizeof(vh) };
 	n = m_toiov(m, iov + 1, IOV_MAX_TX);
 	if (n == 0) {
-		atomic_count_u64(&ifp->if_count.oerrors, 1);
-		m_freem(m);
-		return (EMSGSIZE);
+		m = tx_collapse(m);
+		n = m_toiov(m, iov + 1, IOV_MAX_TX);
 	}
 	tq = &sc->sc_queues[mach_curcpu() % sc->sc_nqueues];
 	len = mach_devq_writev(tq->tq_devq, iov, n + 1);

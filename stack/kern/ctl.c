@@ -16,6 +16,8 @@
 #include "kern/thread.h"
 
 #define	CTL_VIEWS_MAX	32
+/* A slow client holds up others, and the stack's end, no longer. */
+#define	CTL_TIMEOUT	(500 * NSEC_PER_MSEC)
 
 struct ctl_out {
 	char	*co_text;
@@ -96,6 +98,38 @@ show_description(const struct sysctl_oid *oid, const char *value, void *arg)
 	    (oid->oid_flags & CTL_TUN) != 0 ? " [boot]" : "", oid->oid_descr);
 }
 
+struct counters {
+	struct ctl_out	*co;
+	const char	*last;		/* name of the last one, */
+	size_t		 len;		/* and how much of it is the protocol */
+};
+
+/* Counters are named <protocol>.stats.<counter>; one heading a protocol. */
+static void
+show_counter(const struct sysctl_oid *oid, const char *value, void *arg)
+{
+	struct counters *s = arg;
+	const char *stats = strstr(oid->oid_name, ".stats.");
+	size_t len;
+
+	if (stats == NULL)
+		return;
+	len = (size_t)(stats - oid->oid_name);
+	if (len != s->len || strncmp(s->last, oid->oid_name, len) != 0)
+		ctl_printf(s->co, "%.*s:\n", (int)len, oid->oid_name);
+	s->last = oid->oid_name;
+	s->len = len;
+	ctl_printf(s->co, "\t%s %s\n", value, oid->oid_descr);
+}
+
+static void
+show_counters(struct ctl_out *co)
+{
+	struct counters s = { .co = co };
+
+	sysctl_foreach(show_counter, &s);
+}
+
 static void
 answer_get(struct ctl_out *co, const char *name)
 {
@@ -167,12 +201,13 @@ ctl_answer(struct ctl_out *co, char *line)
 
 /* Reads up to the newline; false if the client broke the rules. */
 static bool
-ctl_readline(int handle, char *line, size_t size)
+ctl_readline(int handle, char *line, size_t size, nsec_t deadline)
 {
 	size_t have = 0;
 
 	while (have < size - 1) {
-		ssize_t n = mach_ctl_read(handle, line + have, size - 1 - have);
+		ssize_t n = mach_ctl_read(handle, line + have,
+		    size - 1 - have, deadline);
 
 		if (n <= 0)
 			return (false);
@@ -187,18 +222,19 @@ ctl_readline(int handle, char *line, size_t size)
 static void
 ctl_serve(int handle)
 {
+	nsec_t deadline = mach_uptime() + CTL_TIMEOUT;
 	struct ctl_out co = { 0 };
 	char line[CTL_LINEMAX + 1];
 	size_t sent = 0;
 
-	if (ctl_readline(handle, line, sizeof(line)))
+	if (ctl_readline(handle, line, sizeof(line), deadline))
 		ctl_answer(&co, line);
 	else
 		ctl_printf(&co, "error: a request is one line of at most %d "
 		    "bytes\n", CTL_LINEMAX);
 	while (sent < co.co_len) {
 		ssize_t n = mach_ctl_write(handle, co.co_text + sent,
-		    co.co_len - sent);
+		    co.co_len - sent, deadline);
 
 		if (n <= 0)
 			break;
@@ -223,6 +259,7 @@ void
 ctl_init(void)
 {
 	sysctl_register(ctl_oids, nitems(ctl_oids));
+	ctl_view_register("netstat -s", show_counters);
 }
 
 int

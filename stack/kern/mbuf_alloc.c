@@ -9,6 +9,7 @@
  */
 #include <stdio.h>
 
+#include "kern/ctl.h"
 #include "kern/lock.h"
 #include "kern/mbuf_private.h"
 #include "kern/sysctl.h"
@@ -61,20 +62,31 @@ show_outstanding(const struct sysctl_oid *oid, const char *newval, char *buf,
 	return (0);
 }
 
-#define	OUTSTANDING(name, zone, descr)					\
-	{ .oid_name = "mbuf." name ".outstanding", .oid_type = CTL_PROC, \
+#define	ZONE_OIDS(name, zone, what)					\
+	{ .oid_name = "mbuf." name "outstanding", .oid_type = CTL_PROC,	\
 	    .oid_proc = show_outstanding, .oid_max = zone,		\
-	    .oid_descr = descr },					\
-	{ .oid_name = "mbuf." name ".allocs", .oid_type = CTL_U64,	\
+	    .oid_descr = what " in use" },				\
+	{ .oid_name = "mbuf." name "allocs", .oid_type = CTL_U64,	\
 	    .oid_ptr = &mbstat.allocs[zone],				\
-	    .oid_descr = "allocated since boot" }
+	    .oid_descr = what " allocated since boot" }
 
 static const struct sysctl_oid mbuf_oids[] = {
-	OUTSTANDING("mbuf", Z_MBUF, "mbufs in use"),
-	OUTSTANDING("cluster", Z_CLUSTER, "2 KB clusters in use"),
-	OUTSTANDING("jumbo", Z_JUMBO, "16 KB clusters in use"),
-	OUTSTANDING("max", Z_MAX, "64 KB clusters in use"),
+	ZONE_OIDS("", Z_MBUF, "mbufs"),
+	ZONE_OIDS("cluster.", Z_CLUSTER, "2 KB clusters"),
+	ZONE_OIDS("jumbo.", Z_JUMBO, "16 KB clusters"),
+	ZONE_OIDS("max.", Z_MAX, "64 KB clusters"),
 };
+
+static void
+mbuf_show(struct ctl_out *co)
+{
+	char value[32];
+
+	for (size_t i = 0; i < nitems(mbuf_oids); i++) {
+		sysctl_get(mbuf_oids[i].oid_name, value, sizeof(value));
+		ctl_printf(co, "%s %s\n", value, mbuf_oids[i].oid_descr);
+	}
+}
 
 static struct mbuf_cache *
 cache_self(void)
@@ -252,4 +264,5 @@ mbuf_init(void)
 {
 	mtx_init(&depot_lock, LC_MBUF);
 	sysctl_register(mbuf_oids, nitems(mbuf_oids));
+	ctl_view_register("netstat -m", mbuf_show);
 }

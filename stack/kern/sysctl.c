@@ -8,6 +8,7 @@
 #include "kern/sysctl.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #define	OIDS_MAX	2048
 #define	PREFIXES_MAX	16
 #define	VALUE_MAX	512
+#define	NAME_LEN	64
 
 bool booted;
 
@@ -77,6 +79,10 @@ sysctl_register(const struct sysctl_oid *table, size_t n)
 		bool found;
 		unsigned i = oid_search(table[k].oid_name, &found);
 
+		KASSERT(table[k].oid_type != CTL_BOOL ||
+		    (table[k].oid_flags & CTL_RUN) == 0,
+		    ("sysctl_register: %s changes while it is read",
+		    table[k].oid_name));
 		if (found || noids == OIDS_MAX)
 			panic("sysctl_register: %s: %s", table[k].oid_name,
 			    found ? "registered twice" : "no room");
@@ -85,6 +91,24 @@ sysctl_register(const struct sysctl_oid *table, size_t n)
 		noids++;
 	}
 	rw_wunlock(&sysctl_lock);
+}
+
+void
+sysctl_add(const struct sysctl_oid *template, const char *fmt, ...)
+{
+	struct { struct sysctl_oid oid; char name[NAME_LEN]; } *o;
+	va_list ap;
+	int len;
+
+	o = kmalloc(sizeof(*o));
+	o->oid = *template;
+	o->oid.oid_name = o->name;
+	va_start(ap, fmt);
+	len = vsnprintf(o->name, sizeof(o->name), fmt, ap);
+	va_end(ap);
+	KASSERT(len > 0 && len < NAME_LEN, ("sysctl_add: %s", o->name));
+	(void)len;
+	sysctl_register(&o->oid, 1);
 }
 
 void

@@ -10,7 +10,7 @@
 #include "kern/systm.h"
 
 enum ctl_type {
-	CTL_BOOL,	/* bool * */
+	CTL_BOOL,	/* bool *, boot only: it is read without order */
 	CTL_U32,	/* atomic_u32 *, range [min, max] */
 	CTL_U64,	/* atomic_u64 *, a counter */
 	CTL_STRING,	/* char[oid_max] */
@@ -40,6 +40,9 @@ struct sysctl_oid {
 };
 
 void	 sysctl_register(const struct sysctl_oid *table, size_t n);
+/* One with a name made at run time; kept for good.  oid_name is ignored. */
+void	 sysctl_add(const struct sysctl_oid *, const char *fmt, ...)
+	    PRINTFLIKE(2, 3);
 /* Names with a variable part, if.<name>.inet: called for each match. */
 void	 sysctl_register_prefix(const char *prefix,
 	    int (*set)(const char *name, const char *value, char *err, size_t));

@@ -74,10 +74,10 @@ void	 mach_unpark(atomic_u32 *word, int nthreads);
 
 /*
  * Device queues: one queue of a TAP device, with a struct virtio_net_hdr
- * (10 bytes) in front of each frame; offloads are the TUN_F_* bits offered.  Reads and writes never block; they return a byte
- * count or a negative errno (-EAGAIN: empty or full).  A waiter returns
- * when the queue can be read, at the deadline (ETIMEDOUT), or after
- * mach_devq_wake() (EINTR).
+ * (10 bytes) in front of each frame; offloads are the TUN_F_* bits offered.
+ * Reads and writes never block; they return a byte count or a negative
+ * errno (-EAGAIN: empty or full).  A waiter returns when the queue can be
+ * read, at the deadline (ETIMEDOUT), or after mach_devq_wake() (EINTR).
  */
 int	 mach_devq_open_tap(const char *ifname, bool multiqueue,
 	    unsigned offloads, struct mach_devq **);
@@ -88,14 +88,15 @@ int	 mach_devq_wait(struct mach_devq *, nsec_t deadline);
 void	 mach_devq_wake(struct mach_devq *);
 
 /*
- * Local stream server for the control socket.  Accept and read block;
- * mach_ctl_wake() makes a blocked accept return -ECANCELED.
+ * Local stream server for the control socket.  Accept blocks until
+ * mach_ctl_wake() makes it return -ECANCELED; read and write until their
+ * deadline, then -ETIMEDOUT.
  */
 struct mach_ctl;
 int	 mach_ctl_listen(const char *path, struct mach_ctl **);
 int	 mach_ctl_accept(struct mach_ctl *);	/* handle, or -errno */
-ssize_t	 mach_ctl_read(int handle, void *, size_t);
-ssize_t	 mach_ctl_write(int handle, const void *, size_t);
+ssize_t	 mach_ctl_read(int handle, void *, size_t, nsec_t deadline);
+ssize_t	 mach_ctl_write(int handle, const void *, size_t, nsec_t deadline);
 void	 mach_ctl_hangup(int handle);
 void	 mach_ctl_wake(struct mach_ctl *);
 void	 mach_ctl_close(struct mach_ctl *);

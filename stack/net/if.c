@@ -5,7 +5,6 @@
  * without a lock.
  */
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "kern/ctl.h"
@@ -20,13 +19,9 @@ static void
 if_register_counter(struct ifnet *ifp, const char *name, atomic_u64 *counter,
     const char *descr)
 {
-	struct { struct sysctl_oid oid; char name[48]; } *o;
-
-	o = kmalloc(sizeof(*o));	/* lives as long as the interface */
-	snprintf(o->name, sizeof(o->name), "if.%s.%s", ifp->if_xname, name);
-	o->oid = (struct sysctl_oid){ .oid_name = o->name,
-	    .oid_type = CTL_U64, .oid_ptr = counter, .oid_descr = descr };
-	sysctl_register(&o->oid, 1);
+	sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_U64,
+	    .oid_ptr = counter, .oid_descr = descr }, "if.%s.stats.%s",
+	    ifp->if_xname, name);
 }
 
 static void

@@ -101,27 +101,45 @@ config_find(const char *name)
 	return (*p);
 }
 
+/* The numbers of an interface, and where if_config has them. */
+static const struct {
+	const char	*what;
+	size_t		 offset;
+	uint32_t	 min, max;
+	const char	*descr;
+} numbers[] = {
+#define	NUMBER(what, field, min, max, descr)				\
+	{ what, offsetof(struct if_config, field), min, max, descr }
+	NUMBER("queues", queues, 1, QUEUES_MAX, "queues, each with a thread"),
+	NUMBER("mtu", mtu, MTU_MIN, MTU_MAX, "longest IP packet"),
+	NUMBER("impair.loss", impair.loss, 0, PPM_MAX,
+	    "packets lost on purpose, of a million"),
+	NUMBER("impair.dup", impair.dup, 0, PPM_MAX,
+	    "packets doubled on purpose, of a million"),
+	NUMBER("impair.reorder", impair.reorder, 0, PPM_MAX,
+	    "packets held back on purpose, of a million"),
+	NUMBER("impair.corrupt", impair.corrupt, 0, PPM_MAX,
+	    "packets damaged on purpose, of a million"),
+	NUMBER("impair.seed", impair.seed, 0, UINT32_MAX,
+	    "start of the impairments' random numbers"),
+#undef NUMBER
+};
+
+static uint32_t *
+number_of(struct if_config *ic, size_t i)
+{
+	return ((uint32_t *)(void *)((char *)ic + numbers[i].offset));
+}
+
 static int
 set_number(struct if_config *ic, const char *what, const char *value, char *why,
     size_t len)
 {
-	const struct {
-		const char *what; uint32_t *to, min, max;
-	} numbers[] = {
-		{ "queues", &ic->queues, 1, QUEUES_MAX },
-		{ "mtu", &ic->mtu, MTU_MIN, MTU_MAX },
-		{ "impair.loss", &ic->impair.loss, 0, PPM_MAX },
-		{ "impair.dup", &ic->impair.dup, 0, PPM_MAX },
-		{ "impair.reorder", &ic->impair.reorder, 0, PPM_MAX },
-		{ "impair.corrupt", &ic->impair.corrupt, 0, PPM_MAX },
-		{ "impair.seed", &ic->impair.seed, 0, UINT32_MAX },
-	};
-
 	for (size_t i = 0; i < nitems(numbers); i++) {
 		if (strcmp(what, numbers[i].what) != 0)
 			continue;
 		if (parse_u32(value, numbers[i].min, numbers[i].max,
-		    numbers[i].to))
+		    number_of(ic, i)))
 			return (0);
 		snprintf(why, len, "'%s' is not a number from %u to %u", value,
 		    numbers[i].min, numbers[i].max);
@@ -163,10 +181,50 @@ if_config_set(const char *name, const char *value, char *why, size_t len)
 	return (EINVAL);
 }
 
+static int
+show_number(const struct sysctl_oid *oid, const char *value, char *buf,
+    size_t len)
+{
+	(void)value;
+	snprintf(buf, len, "%u", *(const uint32_t *)oid->oid_ptr);
+	return (0);
+}
+
+static int
+show_inet(const struct sysctl_oid *oid, const char *value, char *buf,
+    size_t len)
+{
+	const struct if_config *ic = oid->oid_ptr;
+	char addr[INET_ADDRSTRLEN];
+
+	(void)value;
+	snprintf(buf, len, "%s/%u", inet_ntop(AF_INET, &ic->addr, addr,
+	    sizeof(addr)), inet_masklen(ic->mask));
+	return (0);
+}
+
+/* What holds now, for those who check that they got what they asked for. */
+static void
+config_publish(struct if_config *ic)
+{
+	ic->mtu = if_byname(ic->name)->if_mtu;
+	if (ic->addr.s_addr != INADDR_ANY)
+		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
+		    .oid_flags = CTL_TUN, .oid_ptr = ic,
+		    .oid_proc = show_inet, .oid_descr = "address" },
+		    PREFIX "%s.inet", ic->name);
+	for (size_t i = 0; i < nitems(numbers); i++)
+		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
+		    .oid_flags = CTL_TUN, .oid_ptr = number_of(ic, i),
+		    .oid_proc = show_number,
+		    .oid_descr = numbers[i].descr }, PREFIX "%s.%s", ic->name,
+		    numbers[i].what);
+}
+
 int
 if_config_attach(void)
 {
-	const struct if_config *ic;
+	struct if_config *ic;
 	char why[256];
 	int error;
 
@@ -178,6 +236,7 @@ if_config_attach(void)
 			    why[0] != '\0' ? why : strerror(error));
 			return (error);
 		}
+		config_publish(ic);
 	}
 	return (0);
 }

@@ -34,7 +34,9 @@ static struct rtentry routes[ROUTES_MAX];	/* [r] */
 static unsigned nroutes;			/* [r] */
 
 /* Routes of loader.conf, until the interfaces are there. */
-static struct { struct in_addr dst, mask, gw; } route_configs[ROUTES_MAX];
+static struct route_config {
+	struct in_addr dst, mask, gw;
+} route_configs[ROUTES_MAX];
 static unsigned nroute_configs;
 
 int
@@ -139,11 +141,42 @@ route_config_set(const char *name, const char *value, char *why, size_t len)
 	return (0);
 }
 
+static int
+show_gateway(const struct sysctl_oid *oid, const char *value, char *buf,
+    size_t len)
+{
+	(void)value;
+	return (inet_ntop(AF_INET, oid->oid_ptr, buf, (socklen_t)len) != NULL ?
+	    0 : EINVAL);
+}
+
+/* Adds a route of loader.conf, and a sysctl that tells it. */
+static int
+route_config_add(struct route_config *rc)
+{
+	char text[INET_ADDRSTRLEN];
+	unsigned plen = inet_masklen(rc->mask);
+	struct sysctl_oid oid = { .oid_type = CTL_PROC, .oid_flags = CTL_TUN,
+	    .oid_ptr = &rc->gw, .oid_proc = show_gateway,
+	    .oid_descr = "gateway of this route" };
+	int error = route_add(rc->dst, plen, rc->gw, NULL);
+
+	if (error != 0)
+		console("route: gateway %s: %s", inet_ntop(AF_INET, &rc->gw,
+		    text, sizeof(text)), error == ENETUNREACH ?
+		    "on no interface's subnet" : strerror(error));
+	else if (plen == 0)
+		sysctl_add(&oid, PREFIX "default");
+	else
+		sysctl_add(&oid, PREFIX "%s/%u", inet_ntop(AF_INET, &rc->dst,
+		    text, sizeof(text)), plen);
+	return (error);
+}
+
 int
 route_config_attach(void)
 {
 	static const struct in_addr onlink = { INADDR_ANY };
-	char text[INET_ADDRSTRLEN];
 	struct ifnet *ifp;
 	int error = 0;
 
@@ -153,16 +186,8 @@ route_config_attach(void)
 			    inet_masklen(ifp->if_mask), onlink, ifp);
 	if (error != 0)
 		console("route: two interfaces on one subnet");
-	for (unsigned i = 0; i < nroute_configs && error == 0; i++) {
-		error = route_add(route_configs[i].dst,
-		    inet_masklen(route_configs[i].mask), route_configs[i].gw,
-		    NULL);
-		if (error != 0)
-			console("route: gateway %s: %s", inet_ntop(AF_INET,
-			    &route_configs[i].gw, text, sizeof(text)),
-			    error == ENETUNREACH ?
-			    "on no interface's subnet" : strerror(error));
-	}
+	for (unsigned i = 0; i < nroute_configs && error == 0; i++)
+		error = route_config_add(&route_configs[i]);
 	return (error);
 }
 

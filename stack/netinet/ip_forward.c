@@ -6,7 +6,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/ip_icmp.h>
-#include <netinet/tcp.h>
 
 #include "net/route.h"
 #include "netinet/ip_private.h"
@@ -40,19 +39,6 @@ ip_turnoffloads(struct mbuf *m)
 	ph->csum_flags = flags;
 }
 
-/* Length of the longest packet that this one will be on the wire. */
-static uint32_t
-ip_wirelen(const struct mbuf *m, unsigned hlen)
-{
-	const struct pkthdr *ph = &m->m_pkthdr;
-	struct tcphdr th;
-
-	if (ph->tso_segsz == 0 || ph->len < hlen + sizeof(th))
-		return (ph->len);
-	m_copydata(m, hlen, sizeof(th), &th);
-	return (hlen + ((uint32_t)th.th_off << 2) + ph->tso_segsz);
-}
-
 /* RFC 1624, equation 3, for a TTL that went down by one. */
 static void
 ip_decrement_ttl(struct ip *ip)
@@ -71,7 +57,7 @@ ip_forward(struct mbuf *m, unsigned hlen)
 	struct ip *ip = mtod(m, struct ip *);
 	struct nhop nh;
 
-	if (!ip_forwarding || !ip_mayforward(m, ip)) {
+	if (atomic_load_u32(&ip_forwarding) == 0 || !ip_mayforward(m, ip)) {
 		IPSTAT_INC(cantforward);
 		m_freem(m);
 		return;
@@ -86,7 +72,7 @@ ip_forward(struct mbuf *m, unsigned hlen)
 		return;
 	}
 	if ((ip->ip_off & htons(IP_DF)) != 0 &&
-	    ip_wirelen(m, hlen) > nh.nh_ifp->if_mtu) {
+	    ip_wirelen(m) > nh.nh_ifp->if_mtu) {
 		IPSTAT_INC(cantfrag);
 		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_NEEDFRAG,
 		    nh.nh_ifp->if_mtu);

@@ -12,7 +12,7 @@
 #include "netinet/ip_private.h"
 
 struct ipstat ipstat;
-bool ip_forwarding;
+atomic_u32 ip_forwarding;
 
 /* Filled at boot. */
 static struct {
@@ -21,8 +21,9 @@ static struct {
 } ip_protos[256];
 
 static const struct sysctl_oid ip_oids[] = {
-	{ .oid_name = "net.inet.ip.forwarding", .oid_type = CTL_BOOL,
+	{ .oid_name = "net.inet.ip.forwarding", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip_forwarding,
+	    .oid_max = 1,
 	    .oid_descr = "forward packets that are not for this host" },
 #define	X(name, descr)							\
 	{ .oid_name = "net.inet.ip.stats." #name, .oid_type = CTL_U64,	\
@@ -206,12 +207,36 @@ ip_ctlinput(int error, const struct ip *ip, uint32_t mtu)
 		ip_protos[ip->ip_p].ctlinput(error, ip, mtu);
 }
 
+/*
+ * Flow of a packet, for netisr to choose a workstream: addresses, protocol
+ * and ports, or without ports for fragments, which must stay together.
+ */
+static uint32_t
+ip_m2flow(struct mbuf *m)
+{
+	uint32_t hash, ports = 0;
+	struct ip ip;
+
+	if (m->m_pkthdr.len < sizeof(ip))
+		return (0);
+	m_copydata(m, 0, sizeof(ip), &ip);
+	if ((ip.ip_off & htons(IP_MF | IP_OFFMASK)) == 0 &&
+	    (ip.ip_p == IPPROTO_TCP || ip.ip_p == IPPROTO_UDP) &&
+	    m->m_pkthdr.len >= ((uint32_t)ip.ip_hl << 2) + sizeof(ports))
+		m_copydata(m, (uint32_t)ip.ip_hl << 2, sizeof(ports), &ports);
+	hash = ip.ip_src.s_addr * 0x9e3779b1u ^ ip.ip_dst.s_addr;
+	hash = (hash ^ ports) * 0x85ebca6bu ^ ip.ip_p;
+	hash ^= hash >> 15;
+	return (hash != 0 ? hash : 1);	/* 0 says unknown */
+}
+
 void
 ip_init(void)
 {
 	static const struct netisr_handler ip_nh = {
 		.nh_name = "ip", .nh_proto = NETISR_IP,
-		.nh_handler = ip_input, .nh_mpsafe = true,
+		.nh_handler = ip_input, .nh_m2flow = ip_m2flow,
+		.nh_mpsafe = true,
 	};
 
 	sysctl_register(ip_oids, nitems(ip_oids));

@@ -144,13 +144,28 @@ fragment_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	return (error);
 }
 
+uint32_t
+ip_wirelen(const struct mbuf *m)
+{
+	const struct pkthdr *ph = &m->m_pkthdr;
+	uint32_t hlen = (uint32_t)mtod(m, const struct ip *)->ip_hl << 2;
+	struct tcphdr th;
+
+	if (ph->tso_segsz == 0 || ph->len < hlen + sizeof(th))
+		return (ph->len);
+	m_copydata(m, hlen, sizeof(th), &th);
+	return (hlen + ((uint32_t)th.th_off << 2) + ph->tso_segsz);
+}
+
 int
 ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	struct pkthdr *ph = &m->m_pkthdr;
 
 	if ((ph->csum_flags & CSUM_TSO4) != 0) {
-		if ((ifp->if_caps & IFCAP_TSO4) == 0)
+		/* A segment that is too long itself needs fragments, too. */
+		if ((ifp->if_caps & IFCAP_TSO4) == 0 ||
+		    ip_wirelen(m) > ifp->if_mtu)
 			return (tso_transmit(ifp, m, nexthop));
 		return (ifp->if_output(ifp, m, nexthop));
 	}

@@ -11,7 +11,7 @@
 #define	IP_HDRLEN	20
 #define	IP_TTL_DEFAULT	64
 
-extern bool	ip_forwarding;		/* net.inet.ip.forwarding */
+extern atomic_u32 ip_forwarding;	/* [a] net.inet.ip.forwarding */
 
 /* ip_input.c; called once at boot, register handlers and sysctls. */
 void	 ip_init(void);
@@ -22,6 +22,8 @@ void	 ip_deliver(struct mbuf *, unsigned hlen);	/* whole, for us */
 void	 ip_forward(struct mbuf *, unsigned hlen);	/* not for us */
 /* A fragment; the whole datagram when this was the last piece, or NULL. */
 struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
+/* Length of the longest packet that this one will be on the wire. */
+uint32_t ip_wirelen(const struct mbuf *);
 /* Checksum of a header in contiguous memory, to be stored in ip_sum. */
 uint16_t in_hdrsum(const struct ip *, unsigned hlen);
 /*

@@ -124,7 +124,7 @@ TEST(nothing_is_left)
 {
 	char n[32];
 
-	CHECK_EQ(sysctl_get("mbuf.mbuf.outstanding", n, sizeof(n)), 0);
+	CHECK_EQ(sysctl_get("mbuf.outstanding", n, sizeof(n)), 0);
 	CHECK_STREQ(n, "0");
 	CHECK_EQ(sysctl_get("mbuf.cluster.outstanding", n, sizeof(n)), 0);
 	CHECK_STREQ(n, "0");

@@ -14,8 +14,6 @@
 #include "machine/machine.h"
 #include "machine/posix/host.h"
 
-#define	CLIENT_TIMEOUT_MS	2000	/* a silent client blocks nobody long */
-
 struct mach_ctl {
 	int	 fd;
 	int	 wakefd;
@@ -36,6 +34,19 @@ in_use(const struct sockaddr_un *sun)
 	return (used);
 }
 
+/* Removes the socket of a stack that died, and nothing else. */
+static int
+remove_leftover(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0)
+		return (errno == ENOENT ? 0 : errno);
+	if (!S_ISSOCK(st.st_mode))
+		return (ENOTSOCK);
+	return (unlink(path) == 0 ? 0 : errno);
+}
+
 int
 mach_ctl_listen(const char *path, struct mach_ctl **cp)
 {
@@ -49,7 +60,9 @@ mach_ctl_listen(const char *path, struct mach_ctl **cp)
 	strcpy(sun.sun_path, path);
 	if (in_use(&sun))
 		return (EADDRINUSE);
-	unlink(path);
+	error = remove_leftover(path);
+	if (error != 0)
+		return (error);
 	c = calloc(1, sizeof(*c));
 	if (c == NULL)
 		return (ENOMEM);
@@ -69,53 +82,67 @@ mach_ctl_listen(const char *path, struct mach_ctl **cp)
 	return (error);
 }
 
+/* 0 when the client can be read or written, ETIMEDOUT at the deadline. */
 static int
-wait_readable(int fd, int other, int timeout_ms)
+wait_until(int fd, short events, nsec_t deadline)
 {
-	struct pollfd fds[2] = {
-		{ .fd = fd, .events = POLLIN }, { .fd = other, .events = POLLIN },
-	};
-	struct timespec ts = { .tv_sec = timeout_ms / 1000,
-	    .tv_nsec = timeout_ms % 1000 * 1000000L };
+	struct pollfd pfd = { .fd = fd, .events = events };
+	nsec_t now;
 	int n;
 
-	do
-		n = host_poll(fds, other >= 0 ? 2 : 1,
-		    timeout_ms < 0 ? NULL : &ts);
-	while (n < 0 && errno == EINTR);
-	if (n == 0)
-		return (ETIMEDOUT);
-	return (fds[1].revents != 0 ? ECANCELED : 0);
+	do {
+		struct timespec ts;
+
+		now = mach_uptime();
+		if (now >= deadline)
+			return (ETIMEDOUT);
+		ts.tv_sec = (time_t)((deadline - now) / NSEC_PER_SEC);
+		ts.tv_nsec = (long)((deadline - now) % NSEC_PER_SEC);
+		n = host_poll(&pfd, 1, &ts);
+	} while (n < 0 && errno == EINTR);
+	return (n > 0 ? 0 : ETIMEDOUT);
 }
 
 int
 mach_ctl_accept(struct mach_ctl *c)
 {
+	struct pollfd fds[2] = {
+		{ .fd = c->fd, .events = POLLIN },
+		{ .fd = c->wakefd, .events = POLLIN },
+	};
 	long fd;
 
-	if (wait_readable(c->fd, c->wakefd, -1) == ECANCELED)
+	while (host_poll(fds, 2, NULL) < 0 && errno == EINTR)
+		continue;
+	if (fds[1].revents != 0)
 		return (-ECANCELED);
 	fd = syscall(SYS_accept4, c->fd, NULL, NULL, SOCK_CLOEXEC);
 	return (fd >= 0 ? (int)fd : -errno);
 }
 
 ssize_t
-mach_ctl_read(int handle, void *buf, size_t len)
+mach_ctl_read(int handle, void *buf, size_t len, nsec_t deadline)
 {
+	int error = wait_until(handle, POLLIN, deadline);
 	long n;
 
-	if (wait_readable(handle, -1, CLIENT_TIMEOUT_MS) != 0)
-		return (-ETIMEDOUT);
+	if (error != 0)
+		return (-error);
 	n = syscall(SYS_read, handle, buf, len);
 	return (n >= 0 ? n : -errno);
 }
 
 /* MSG_NOSIGNAL: a client that left must not kill the program. */
 ssize_t
-mach_ctl_write(int handle, const void *buf, size_t len)
+mach_ctl_write(int handle, const void *buf, size_t len, nsec_t deadline)
 {
-	long n = syscall(SYS_sendto, handle, buf, len, MSG_NOSIGNAL, NULL, 0L);
+	int error = wait_until(handle, POLLOUT, deadline);
+	long n;
 
+	if (error != 0)
+		return (-error);
+	n = syscall(SYS_sendto, handle, buf, len,
+	    MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0L);
 	return (n >= 0 ? n : -errno);
 }
 

@@ -37,9 +37,9 @@ tap_setup(int fd, const char *ifname, bool multiqueue, unsigned offloads)
 	ifr.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
 	if (multiqueue)
 		ifr.ifr_flags |= IFF_MULTI_QUEUE;
-	if (ioctl(fd, TUNSETIFF, &ifr) != 0 ||
-	    ioctl(fd, TUNSETVNETHDRSZ, &hdrlen) != 0 ||
-	    ioctl(fd, TUNSETOFFLOAD, (unsigned long)offloads) != 0)
+	if (syscall(SYS_ioctl, fd, TUNSETIFF, &ifr) != 0 ||
+	    syscall(SYS_ioctl, fd, TUNSETVNETHDRSZ, &hdrlen) != 0 ||
+	    syscall(SYS_ioctl, fd, TUNSETOFFLOAD, (unsigned long)offloads) != 0)
 		return (errno);
 	return (0);
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <net/ethernet.h>
 #include <netinet/if_ether.h>
+#include <netinet/ip_icmp.h>
 #include <string.h>
 #include <sys/queue.h>
 
@@ -19,9 +20,10 @@
 #include "kern/sysctl.h"
 #include "net/if_private.h"
 #include "net/netisr.h"
+#include "netinet/ip_var.h"
 
 #define	ARP_HASH	64
-#define	ARP_TRIES	5
+#define	ARP_TRIES	3		/* a second apart, as Linux */
 #define	ARP_RETRY	NSEC_PER_SEC
 #define	ARP_HOLD	64		/* packets waiting for one address */
 
@@ -311,6 +313,7 @@ arp_timer(void *arg)
 	nsec_t now = mach_uptime();
 	struct arpent *ae, *next;
 	struct mbufq dead;
+	struct mbuf *m;
 	unsigned n = 0;
 	bool gone;
 
@@ -330,7 +333,9 @@ arp_timer(void *arg)
 	mtx_unlock(&arp_lock);
 	while (n-- > 0)
 		arp_request(ask[n].ifp, ask[n].addr);
-	mbufq_drain(&dead);
+	/* RFC 1812 5.2.7.1; what we sent ourselves comes back to its socket. */
+	while ((m = mbufq_dequeue(&dead)) != NULL)
+		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_HOST, 0);
 }
 
 static void
