@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The stack alone as a router between two Linux hosts, as an unprivileged user."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+
+import pytest
+
+from tests.stack.topology import Topology, run
+
+ROUTER = {"if.tap1.inet": "10.99.1.2/24", "net.inet.ip.forwarding": "1"}
+RIGHT = "10.99.1.1"
+
+# A seeded stream from host to host; both ends print its digest.
+SEND = """
+import hashlib, random, socket, sys
+data = random.Random(1).randbytes(3_000_000)
+with socket.create_connection((sys.argv[1], 5000)) as sock:
+    sock.sendall(data)
+print(hashlib.sha256(data).hexdigest())
+"""
+RECEIVE = """
+import hashlib, socket
+with socket.create_server(("", 5000)) as server:
+    print("ready", flush=True)
+    sock, _ = server.accept()
+    digest = hashlib.sha256()
+    while data := sock.recv(65536):
+        digest.update(data)
+print(digest.hexdigest())
+"""
+
+
+def _ping(topology: Topology, *options: str, to: str = RIGHT, count: int = 3) -> str:
+    return topology.on("left", "ping", "-n", "-c", str(count), "-i", "0.002", "-W", "2", *options, to, check=False)
+
+
+@pytest.fixture
+def router(topology: Topology) -> Topology:
+    """A topology with the router booted."""
+    topology.boot(ROUTER)
+    return topology
+
+
+def test_hosts_reach_each_other_and_the_router(router: Topology) -> None:
+    assert "3 received" in _ping(router)
+    assert "ttl=63" in _ping(router)
+    assert "3 received" in _ping(router, to="10.99.0.2")
+    assert "3 received" in _ping(router, to="10.99.1.2")
+
+
+def test_fragments_are_forwarded_and_reassembled(router: Topology) -> None:
+    assert "3 received" in _ping(router, "-s", "4000")
+    assert router.value("net.inet.ip.stats.reassembled") == "0"
+    assert "3 received" in _ping(router, "-s", "60000", to="10.99.0.2")
+    assert router.value("net.inet.ip.stats.reassembled") == "3"
+
+
+def test_a_hop_too_far_is_reported_by_the_router(router: Topology) -> None:
+    assert "From 10.99.0.2 icmp_seq=1 Time to live exceeded" in _ping(router, "-t", "1", count=1)
+
+
+def test_a_network_nobody_knows_is_unreachable(router: Topology) -> None:
+    assert "From 10.99.0.2 icmp_seq=1 Destination Host Unreachable" in _ping(router, to="10.99.7.1", count=1)
+
+
+def test_a_host_that_does_not_answer_is_unreachable(router: Topology) -> None:
+    said = router.on("left", "ping", "-n", "-c", "1", "-W", "10", "10.99.1.77", check=False)
+    assert "From 10.99.0.2 icmp_seq=1 Destination Host Unreachable" in said
+
+
+def test_a_narrow_link_tells_its_mtu(topology: Topology) -> None:
+    topology.boot({**ROUTER, "if.tap1.mtu": "1000"})
+    said = _ping(topology, "-M", "do", "-s", "1200", count=2)
+    assert "mtu = 1000" in said or "mtu=1000" in said
+    assert "3 received" in _ping(topology, "-M", "dont", "-s", "1200")
+    receiver = topology.start("right", sys.executable, "-c", RECEIVE, log="received.log")
+    _await_line(topology, "received.log", "ready")
+    sent = topology.on("left", sys.executable, "-c", SEND, RIGHT)
+    assert receiver.wait(timeout=20) == 0
+    assert topology.said("received.log") == "ready\n" + sent
+
+
+def _await_line(topology: Topology, log: str, text: str) -> None:
+    for _ in range(200):
+        if text in topology.said(log):
+            return
+        topology.on("left", "sleep", "0.05")
+    raise AssertionError(topology.said(log))
+
+
+@pytest.mark.parametrize("dispatch", ["direct", "hybrid", "deferred"])
+def test_bulk_data_passes_with_each_dispatch(router: Topology, dispatch: str) -> None:
+    assert router.ask("sysctl", f"net.isr.dispatch={dispatch}") == f"net.isr.dispatch: {dispatch}\n"
+    server = router.start("right", "iperf3", "-s", "-1", "--forceflush", log="iperf3.log")
+    _await_line(router, "iperf3.log", "listening")
+    report = json.loads(router.on("left", "iperf3", "-J", "-c", RIGHT, "-n", "200M", "-P", "2"))
+    assert report["end"]["sum_received"]["bytes"] >= 200_000_000
+    assert server.wait(timeout=10) == 0
+
+
+@pytest.mark.parametrize("giant", ["0", "1"])
+def test_requests_pass_with_and_without_giant(topology: Topology, giant: str) -> None:
+    topology.boot({**ROUTER, "debug.mpsafenet": giant, "net.isr.maxthreads": "2"})
+    topology.start("right", "netserver", "-D", "-4", log="netserver.log")
+    _await_line(topology, "netserver.log", "Starting netserver")
+    for dispatch in ("direct", "deferred"):
+        topology.ask("sysctl", f"net.isr.dispatch={dispatch}")
+        for test in ("TCP_RR", "UDP_RR"):
+            said = topology.on("left", "netperf", "-H", RIGHT, "-t", test, "-l", "1", "-P", "0", "--", "-v", "0")
+            assert re.search(r"\d+\.\d+\s*$", said.splitlines()[0]), said
+
+
+def test_no_buffer_is_lost(router: Topology) -> None:
+    def outstanding() -> str:
+        return router.value("mbuf.outstanding")
+
+    _ping(router)
+    before = outstanding()
+    _ping(router, "-s", "4000", count=500)
+    _ping(router, "-s", "4000", to="10.99.0.2", count=500)
+    assert outstanding() == before
+
+
+def test_it_says_what_is_wrong_and_stops(topology: Topology) -> None:
+    with pytest.raises(AssertionError, match=r"loader\.conf:3: unknown name 'net\.isr\.dipsatch'"):
+        topology.boot({"net.isr.dipsatch": "direct"})
+    with pytest.raises(AssertionError, match=r"loader\.conf:3: net\.isr\.dispatch: 'sideways' is none of"):
+        topology.boot({"net.isr.dispatch": "sideways"})
+    with pytest.raises(AssertionError, match=r"tap9: .*was it made for this user"):
+        topology.boot({"if.tap9.inet": "10.99.9.2/24"})
+
+
+def test_the_control_socket_is_private_and_answers(router: Topology) -> None:
+    assert (router.directory / "ctl").stat().st_mode & 0o777 == 0o600
+    assert re.search(r"^tap0: index \d+ mtu 1500 queues 1$", router.ask("ifconfig"), re.MULTILINE)
+    assert re.search(r"^10\.99\.1\.0/24 +link +tap1$", router.ask("netstat", "-r"), re.MULTILINE)
+    assert re.search(r"^0 +ip ", router.ask("netstat", "-Q"), re.MULTILINE)
+    assert "forwarded" in router.ask("netstat", "-s")
+    assert "mbufs in use" in router.ask("netstat", "-m")
+    with pytest.raises(AssertionError, match="unknown request 'netstat -x'; known: sysctl, "):
+        router.ask("netstat", "-x")
+    with pytest.raises(AssertionError, match="can only be set at boot"):
+        router.ask("sysctl", "debug.mpsafenet=0")
+
+
+def test_it_ends_at_once_when_told_to(topology: Topology) -> None:
+    child = topology.boot(ROUTER)
+    assert topology.stop(child) == 0
+    assert topology.said("boot.log").endswith("stack: down\n")
+    assert not (topology.directory / "ctl").exists()
+
+
+def test_tools_explain_themselves(router: Topology) -> None:
+    assert "usage: bootstack" in run(f"{router.installed.prefix}/bin/bootstack", "-h")
+    assert "usage: stackctl" in run(f"{router.installed.prefix}/bin/stackctl", "-h")

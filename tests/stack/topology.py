@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Network namespaces with a booted stack between them, for tests of programs and of the router.
+
+`left` and `right` are Linux hosts; `dut` has for each of them a data link that two `tc` redirects join to a TAP device,
+as docs/architecture.md says of a device under test.  The stack runs as an unprivileged user.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+UID = 65534  # nobody
+ROOT = Path(__file__).parents[2]
+
+
+def run(*argv: str, check: bool = True, timeout: float = 60) -> str:
+    """Runs a command; its standard output.  A failure is an assertion with all it said."""
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout)
+    assert not check or done.returncode == 0, f"`{' '.join(argv)}` gave {done.returncode}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+class Installed:
+    """A build of the stack, installed in a directory that every user may read."""
+
+    def __init__(self) -> None:
+        self.directory = Path(tempfile.mkdtemp(prefix="stack-test-"))
+        self.directory.chmod(0o755)
+        build = ROOT / "build" / "release"
+        meson = str(ROOT / ".venv" / "bin" / "meson")
+        if not (build / "build.ninja").exists():
+            run(meson, "setup", str(build), str(ROOT / "stack"), "--libdir", "lib", timeout=120)
+        run(meson, "compile", "-C", str(build), "-j2", timeout=300)
+        run(meson, "install", "-C", str(build), "--no-rebuild", "--destdir", str(self.directory))
+        self.prefix = next(path.parent.parent for path in self.directory.rglob("bin/bootstack"))
+
+    def remove(self) -> None:
+        """Deletes it."""
+        shutil.rmtree(self.directory)
+
+
+class Topology:
+    """left ──data0── dut ──data1── right; as a context it is taken down again."""
+
+    def __init__(self, installed: Installed) -> None:
+        self.installed = installed
+        self.name = f"st{os.getpid()}"
+        self.directory = Path(tempfile.mkdtemp(prefix="stack-test-"))
+        os.chown(self.directory, UID, UID)
+        self.children: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> Self:
+        for host in ("left", "dut", "right"):
+            run("ip", "netns", "add", f"{self.name}-{host}")
+        for index, host in enumerate(("left", "right")):
+            self._link(index, host)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for child in reversed(self.children):
+            self.stop(child)
+        for host in ("left", "dut", "right"):
+            run("ip", "netns", "delete", f"{self.name}-{host}")
+        shutil.rmtree(self.directory)
+
+    def _link(self, index: int, host: str) -> None:
+        """A veth from host (10.99.INDEX.1) to dut's dataINDEX, joined to tapINDEX there."""
+        peer, dut = f"{self.name}-{host}", f"{self.name}-dut"
+        data, tap = f"data{index}", f"tap{index}"
+        run("ip", "-n", dut, "link", "add", data, "type", "veth", "peer", "name", "data0", "netns", peer)
+        run("ip", "-n", peer, "address", "add", f"10.99.{index}.1/24", "dev", "data0")
+        run("ip", "-n", peer, "link", "set", "data0", "up")
+        run("ip", "-n", peer, "link", "set", "lo", "up")
+        run("ip", "-n", peer, "route", "add", "10.99.0.0/16", "via", f"10.99.{index}.2")
+        run("ip", "-n", dut, "tuntap", "add", tap, "mode", "tap", "user", str(UID), "multi_queue", "vnet_hdr")
+        for source, target in ((data, tap), (tap, data)):
+            run("ip", "-n", dut, "link", "set", source, "addrgenmode", "none")
+            run("ip", "-n", dut, "link", "set", source, "up", "promisc", "on")
+            run("tc", "-n", dut, "qdisc", "add", "dev", source, "clsact")
+            match = ("protocol", "all", "u32", "match", "u32", "0", "0")
+            run("tc", "-n", dut, "filter", "add", "dev", source, "ingress", *match,
+                "action", "mirred", "egress", "redirect", "dev", target)  # fmt: skip
+
+    def on(self, host: str, *argv: str, check: bool = True, timeout: float = 60) -> str:
+        """Runs a command on a host; its standard output."""
+        return run("ip", "netns", "exec", f"{self.name}-{host}", *argv, check=check, timeout=timeout)
+
+    def start(self, host: str, *argv: str, log: str, uid: int | None = None) -> subprocess.Popen[str]:
+        """Starts a command on a host; what it says goes to the file `log` of the directory."""
+        user = [] if uid is None else ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+        with (self.directory / log).open("w", encoding="utf-8") as out:
+            words = ["ip", "netns", "exec", f"{self.name}-{host}", *user, *argv]
+            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, text=True)
+        self.children.append(child)
+        return child
+
+    def stop(self, child: subprocess.Popen[str]) -> int:
+        """Ends a child in the polite way and gives its exit status; it must go within seconds."""
+        if child.poll() is None:
+            child.send_signal(signal.SIGTERM)
+        try:
+            return child.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+            raise
+
+    def boot(self, tunables: Mapping[str, str], program: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """Boots the stack on dut, with tap0 as 10.99.0.2, alone or under a program, and waits until it is up."""
+        conf = {"ctl.path": f"{self.directory}/ctl", "if.tap0.inet": "10.99.0.2/24", **tunables}
+        text = "".join(f'{name}="{value}"\n' for name, value in conf.items())
+        (self.directory / "loader.conf").write_text(text, encoding="ascii")
+        words = [f"{self.installed.prefix}/bin/bootstack", "-c", f"{self.directory}/loader.conf"]
+        child = self.start("dut", *words, *(["--", *program] if program else []), log="boot.log", uid=UID)
+        until = time.monotonic() + 20
+        while "stack: up\n" not in (said := self.said("boot.log")):
+            assert child.poll() is None, said
+            assert time.monotonic() < until, said
+            time.sleep(0.02)
+        return child
+
+    def said(self, log: str) -> str:
+        """What a child has said so far."""
+        return (self.directory / log).read_text(encoding="utf-8", errors="replace")
+
+    def ask(self, *request: str, check: bool = True) -> str:
+        """The answer of the booted stack to stackctl."""
+        return run(f"{self.installed.prefix}/bin/stackctl", "-s", f"{self.directory}/ctl", *request, check=check)
+
+    def value(self, name: str) -> str:
+        """The value of a sysctl of the booted stack."""
+        return self.ask("sysctl", name).partition(": ")[2].strip()
