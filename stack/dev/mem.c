@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dev/mem.h"
+#include "net/route.h"
 
 #define	MEM_MTU		1500
 
@@ -34,6 +35,7 @@ mem_attach(const char *name, const char *prefix, unsigned caps,
 	struct mem_softc *sc = kmalloc(sizeof(*sc));
 	struct if_config ic = { .queues = 1 };
 	struct ifnet *ifp = &sc->sc_if;
+	const struct in_addr onlink = { INADDR_ANY };
 
 	snprintf(ic.name, sizeof(ic.name), "%s", name);
 	if (!inet_parse_prefix(prefix, &ic.addr, &ic.mask))
@@ -50,6 +52,9 @@ mem_attach(const char *name, const char *prefix, unsigned caps,
 	ifp->if_transmit = mem_transmit;
 	memcpy(ifp->if_lladdr, "\x02mem\0\1", sizeof(ifp->if_lladdr));
 	if_attach(ifp);
+	if (route_add(ifp->if_addr, inet_masklen(ifp->if_mask), onlink,
+	    ifp) != 0)
+		panic("mem_attach: %s is the second with %s", name, prefix);
 	return (ifp);
 }
 

@@ -247,6 +247,7 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 		TCPSTAT_INC(sndrexmitpack);
 		TCPSTAT_ADD(sndrexmitbyte, len);
 		tp->t_total_retrans++;
+		tp->t_sack.rxtnext = seq_max(tp->t_sack.rxtnext, seq + len);
 	} else {
 		TCPSTAT_INC(sndpack);
 		TCPSTAT_ADD(sndbyte, len);
