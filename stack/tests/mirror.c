@@ -15,6 +15,7 @@
 #include "tests/net.h"
 
 #define	QUEUE_MAX	4096	/* frames; more are lost */
+#define	HEADROOM	34	/* aligns the IP header, as a driver does */
 
 struct mirror {
 	struct mtx	 lock;
@@ -26,10 +27,11 @@ struct mirror {
 static struct mbuf *
 copy_frame(struct mbuf *m)
 {
-	struct mbuf *n = m_getcl(m->m_pkthdr.len > MCLBYTES ? MMAXBYTES :
-	    MCLBYTES);
 	const struct pkthdr *ph = &m->m_pkthdr;
+	struct mbuf *n = m_getcl(ph->len > MCLBYTES - HEADROOM ? MMAXBYTES :
+	    MCLBYTES);
 
+	n->m_data += HEADROOM;
 	m_copydata(m, 0, ph->len, n->m_data);
 	n->m_len = n->m_pkthdr.len = ph->len;
 	if (ph->csum_flags & CSUM_TX) {
