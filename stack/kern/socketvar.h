@@ -175,7 +175,8 @@ void	 so_enter(struct socket *so) ACQUIRES(so->so_lock);
 void	 so_leave(struct socket *so) RELEASES(so->so_lock);
 
 /*
- * For protocols; socket locked.
+ * For protocols; socket locked, which they assert at run time: the checker
+ * cannot see that a pcb's socket is the one that was locked.
  *
  * sonewconn() makes the child of a locked listener: locked, referenced by
  * the queue of unfinished handshakes and by the caller; NULL when the
@@ -184,27 +185,25 @@ void	 so_leave(struct socket *so) RELEASES(so->so_lock);
  * the child's.  sounqueue() takes a child whose handshake failed off its
  * listener's queue; true if it was there.
  */
-struct socket *sonewconn(struct socket *head, unsigned synlimit)
-	    REQUIRES(head->so_lock);
-bool	 sounqueue(struct socket *so) REQUIRES(so->so_lock);
+struct socket *sonewconn(struct socket *head, unsigned synlimit);
+bool	 sounqueue(struct socket *);
 void	 sounlock_input(struct socket *so) RELEASES(so->so_lock);
-void	 soisconnecting(struct socket *so) REQUIRES(so->so_lock);
-void	 soisconnected(struct socket *so) REQUIRES(so->so_lock);
-void	 soisdisconnected(struct socket *so) REQUIRES(so->so_lock);
-void	 socantrcvmore(struct socket *so) REQUIRES(so->so_lock);
-void	 socantsendmore(struct socket *so) REQUIRES(so->so_lock);
-void	 sorwakeup(struct socket *so) REQUIRES(so->so_lock);
-void	 sowwakeup(struct socket *so) REQUIRES(so->so_lock);
-void	 soseterror(struct socket *so, int error) REQUIRES(so->so_lock);
-int	 soready(struct socket *so) REQUIRES(so->so_lock); /* POLLIN ... */
+void	 soisconnecting(struct socket *);
+void	 soisconnected(struct socket *);
+void	 soisdisconnected(struct socket *);
+void	 socantrcvmore(struct socket *);
+void	 socantsendmore(struct socket *);
+void	 sorwakeup(struct socket *);
+void	 sowwakeup(struct socket *);
+void	 soseterror(struct socket *, int error);
+int	 soready(struct socket *);		/* POLLIN ... */
 
 /* Between the files of sockets. */
 struct socket *sonewchild(const struct socket *head);
 void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
 
 /* Buffers; socket locked. */
-void	 soreserve(struct socket *so, uint32_t snd, uint32_t rcv)
-	    REQUIRES(so->so_lock);
+void	 soreserve(struct socket *, uint32_t snd, uint32_t rcv);
 void	 sbreserve_snd(struct sockbuf *, uint32_t);
 void	 sbappendstream(struct sockbuf *, struct mbuf *);
 /* Datagram with its sender; false, m freed: no room. */
@@ -216,7 +215,7 @@ void	 sbdrop(struct sockbuf *, uint32_t len);
 struct mbuf *sbcut(struct sockbuf *, uint32_t len);	/* drop, but return */
 /* The mbuf that holds byte off; *moff is where in it. */
 struct mbuf *sbsendptr(struct sockbuf *, uint32_t off, uint32_t *moff);
-void	 sbflush(struct socket *so, struct sockbuf *) REQUIRES(so->so_lock);
+void	 sbflush(struct socket *, struct sockbuf *);
 uint32_t sbspace(const struct sockbuf *);
 /*
  * One reader (or writer) at a time.  EWOULDBLOCK with MSG_DONTWAIT, EINTR,

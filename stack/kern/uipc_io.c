@@ -100,7 +100,7 @@ somakechain(const struct msghdr *msg, size_t skip, size_t len)
 
 /* Why a stream socket cannot take data: an errno value, or 0. */
 static int
-sosenderror(struct socket *so)
+sosenderror(struct socket *so) REQUIRES(so->so_lock)
 {
 	int error;
 
@@ -119,7 +119,7 @@ sosenderror(struct socket *so)
 /* Waits until some bytes can be appended; how many of resid is in *n. */
 static int
 sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
-    size_t *n)
+    size_t *n) REQUIRES(so->so_lock)
 {
 	struct sockbuf *sb = &so->so_snd;
 	int error;
@@ -147,7 +147,7 @@ sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
 
 static int
 sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
-    size_t resid, size_t *done)
+    size_t resid, size_t *done) REQUIRES(so->so_lock)
 {
 	nsec_t deadline = sbdeadline(&so->so_snd);
 	struct mbuf *m;
@@ -177,7 +177,7 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 
 static int
 sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
-    size_t len, size_t *done)
+    size_t len, size_t *done) REQUIRES(so->so_lock)
 {
 	struct sockaddr_in to;
 	struct mbuf *m;
@@ -240,7 +240,7 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
  */
 static int
 soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
-    nsec_t deadline)
+    nsec_t deadline) REQUIRES(so->so_lock)
 {
 	struct sockbuf *sb = &so->so_rcv;
 	int error;
@@ -285,7 +285,7 @@ sowant(const struct sockbuf *sb, size_t resid, int flags)
 
 static int
 soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
-    size_t resid, size_t *done)
+    size_t resid, size_t *done) REQUIRES(so->so_lock)
 {
 	struct sockbuf *sb = &so->so_rcv;
 	nsec_t deadline = sbdeadline(sb);
@@ -346,7 +346,7 @@ sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
 
 static int
 soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
-    size_t room, size_t *done)
+    size_t room, size_t *done) REQUIRES(so->so_lock)
 {
 	struct sockbuf *sb = &so->so_rcv;
 	struct mbuf *m;

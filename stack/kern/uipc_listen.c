@@ -42,6 +42,7 @@ solisten(struct socket *so, int backlog)
 /* Takes a child off whichever queue it is on; the queue's reference stays. */
 static void
 queue_remove(struct socket *head, struct socket *so)
+    REQUIRES(head->so_qlock)
 {
 	if (so->so_onqueue == SQ_INCOMPLETE) {
 		TAILQ_REMOVE(&head->so_incomp, so, so_link);
@@ -79,12 +80,14 @@ soabort(struct socket *so)
 	sorele(so);
 }
 
+/* Returns with the child locked, which the checker takes for a mistake. */
 struct socket *
-sonewconn(struct socket *head, unsigned synlimit)
+sonewconn(struct socket *head, unsigned synlimit) NO_LOCK_ANALYSIS
 {
 	struct socket *so, *oldest = NULL;
 	bool full;
 
+	mtx_assert_owned(&head->so_lock);
 	mtx_lock(&head->so_qlock);
 	full = head->so_qlen >= head->so_qlimit;
 	if (!full && head->so_incqlen >= synlimit) {
@@ -116,6 +119,7 @@ sounqueue(struct socket *so)
 	struct socket *head = so->so_head;
 	bool found = false;
 
+	mtx_assert_owned(&so->so_lock);
 	if (head == NULL)
 		return (false);
 	mtx_lock(&head->so_qlock);
@@ -136,6 +140,7 @@ soisconnected(struct socket *so)
 {
 	struct socket *head = so->so_head;
 
+	mtx_assert_owned(&so->so_lock);
 	so->so_state &= ~(unsigned)(SS_ISCONNECTING | SS_ISDISCONNECTING);
 	so->so_state |= SS_ISCONNECTED;
 	if (head == NULL) {
@@ -188,6 +193,7 @@ sodrainqueues(struct socket *head)
 /* Waits for a connection; the child comes with the queue's reference. */
 static int
 soacceptwait(struct socket *head, int flags, struct socket **sop)
+    REQUIRES(head->so_lock)
 {
 	nsec_t deadline = sbdeadline(&head->so_rcv);
 	int error;

@@ -241,7 +241,7 @@ sobind(struct socket *so, const struct sockaddr *sa, socklen_t len)
  * Linux reports as EINPROGRESS.
  */
 static int
-soconnectwait(struct socket *so)
+soconnectwait(struct socket *so) REQUIRES(so->so_lock)
 {
 	nsec_t deadline = sbdeadline(&so->so_snd);
 	int error = 0;
@@ -261,6 +261,7 @@ soconnectwait(struct socket *so)
 
 static int
 soconnect1(struct socket *so, const struct sockaddr_in *sin, int flags)
+    REQUIRES(so->so_lock)
 {
 	const struct protosw *pr = so->so_proto;
 	int error;
@@ -332,7 +333,7 @@ soshutdown(struct socket *so, int how)
 
 /* SO_LINGER with a time: until what was sent is acknowledged. */
 static void
-solinger(struct socket *so)
+solinger(struct socket *so) REQUIRES(so->so_lock)
 {
 	nsec_t deadline = mach_uptime() + so->so_linger;
 
@@ -405,6 +406,7 @@ sogetpeername(struct socket *so, struct sockaddr *sa, socklen_t *len)
 void
 soisconnecting(struct socket *so)
 {
+	mtx_assert_owned(&so->so_lock);
 	so->so_state &= ~(unsigned)(SS_ISCONNECTED | SS_ISDISCONNECTING |
 	    SS_CANTRCVMORE | SS_CANTSENDMORE);
 	so->so_state |= SS_ISCONNECTING;
@@ -413,6 +415,7 @@ soisconnecting(struct socket *so)
 void
 soisdisconnected(struct socket *so)
 {
+	mtx_assert_owned(&so->so_lock);
 	so->so_state &= ~(unsigned)(SS_ISCONNECTED | SS_ISCONNECTING |
 	    SS_ISDISCONNECTING);
 	so->so_state |= SS_CANTRCVMORE | SS_CANTSENDMORE;
@@ -424,6 +427,7 @@ soisdisconnected(struct socket *so)
 void
 socantrcvmore(struct socket *so)
 {
+	mtx_assert_owned(&so->so_lock);
 	so->so_state |= SS_CANTRCVMORE;
 	sorwakeup(so);
 }
@@ -431,6 +435,7 @@ socantrcvmore(struct socket *so)
 void
 socantsendmore(struct socket *so)
 {
+	mtx_assert_owned(&so->so_lock);
 	so->so_state |= SS_CANTSENDMORE;
 	sowwakeup(so);
 }
@@ -438,6 +443,7 @@ socantsendmore(struct socket *so)
 void
 soseterror(struct socket *so, int error)
 {
+	mtx_assert_owned(&so->so_lock);
 	so->so_error = error;
 	sorwakeup(so);
 	sowwakeup(so);

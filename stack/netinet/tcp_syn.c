@@ -198,9 +198,12 @@ inherit(struct tcpcb *tp, const struct tcpcb *from)
 	tp->t_inp.inp_mtudiscover = from->t_inp.inp_mtudiscover;
 }
 
-/* RFC 9293 section 3.10.7.2, state LISTEN. */
+/*
+ * RFC 9293 section 3.10.7.2, state LISTEN.  The child comes locked from
+ * sonewconn(), which the checker cannot see.
+ */
 enum tcp_step
-tcp_listen_input(struct socket *head, struct tcpseg *sg)
+tcp_listen_input(struct socket *head, struct tcpseg *sg) NO_LOCK_ANALYSIS
 {
 	struct socket *so;
 	struct tcpcb *tp;

@@ -217,8 +217,7 @@ void	 tcp_ctlinput(int error, const struct ip *, uint32_t mtu);
 void	 tcp_input(struct mbuf *, unsigned hlen);
 
 /* tcp_syn.c */
-enum tcp_step tcp_listen_input(struct socket *head, struct tcpseg *)
-	    REQUIRES(head->so_lock);
+enum tcp_step tcp_listen_input(struct socket *head, struct tcpseg *);
 enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
 enum tcp_step tcp_synreceived_ack(struct tcpcb *, struct tcpseg *);
 int	 tcp_connect(struct tcpcb *, struct in_addr, in_port_t);
