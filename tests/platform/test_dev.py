@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`./dev` from outside: what it starts answers, and nothing of it is left when it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from playbooks.module_utils import processes
+from runners import netlab, services
+from runners.netlab import Lab
+
+ROOT = Path(__file__).resolve().parents[2]
+NET = 201
+
+
+class Dev:
+    """Runs `./dev` with a directory and a lab of its own."""
+
+    def __init__(self, var: Path) -> None:
+        self.var = var
+        self.lab = Lab(f"d{os.getpid()}"[:9], NET, var / "lab")
+        self.output = var.parent / "output"
+        settings = {"PERFWEB_VAR": str(var), "PERFWEB_LAB_NAME": self.lab.name, "PERFWEB_LAB_NET": str(NET)}
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWEB_", "DJANGO_"))}
+        self.environment = inherited | settings
+
+    def start(self, *arguments: str, **settings: str) -> subprocess.Popen[bytes]:
+        """Starts it the way a terminal does: as the leader of a process group."""
+        with self.output.open("wb") as output:
+            return subprocess.Popen(
+                [ROOT / "dev", *arguments],
+                env=self.environment | settings,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            )
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([ROOT / "dev", *arguments], env=self.environment, capture_output=True, text=True)
+
+    def wait_until_served(self, running: subprocess.Popen[bytes]) -> str:
+        """The address it serves, once it says so."""
+        deadline = time.monotonic() + 90
+        while "serving http" not in self.output.read_text():
+            assert running.poll() is None, self.output.read_text()
+            assert time.monotonic() < deadline, self.output.read_text()
+            time.sleep(0.1)
+        return (self.var / "run" / "url").read_text().strip()
+
+    def left_over(self) -> list[str]:
+        """What still runs or exists of it."""
+        running = [path.name for path in (self.var / "run").glob("*.pid") if processes.running(path)]
+        links = subprocess.run(["ip", "-br", "link"], capture_output=True, text=True, check=True).stdout
+        return running + [line for line in links.splitlines() if line.startswith(f"{self.lab.name}-")]
+
+
+@pytest.fixture
+def dev(tmp_path: Path) -> Iterator[Dev]:
+    made = Dev(tmp_path / "var")
+    yield made
+    services.stop(services.Layout.of(made.var), list(services.STARTERS))
+    netlab.down(made.lab)
+
+
+def test_without_a_command_it_lists_what_it_can_do(dev: Dev) -> None:
+    done = dev.run()
+    assert done.returncode == 0
+    for command in ("demo", "serve", "test", "lint", "stop", "setup"):
+        assert f"./dev {command}" in done.stdout
+
+
+def test_an_unknown_command_or_option_is_refused(dev: Dev) -> None:
+    assert "unknown command 'bench'" in dev.run("bench").stderr
+    assert "unknown option '--quick': ./dev demo [--exit]" in dev.run("demo", "--quick").stderr
+
+
+def test_what_is_served_answers_and_ctrl_c_leaves_nothing(dev: Dev) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        running = dev.start("serve", PERFWEB_PORT=str(port))
+        address = dev.wait_until_served(running)
+        assert f"port {port} is taken, the web server listens on" in dev.output.read_text()
+    with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310  # our own server
+        assert answer.status == 200
+    assert all(netlab.status(dev.lab).values())
+    assert "another ./dev works in" in dev.run("serve").stderr
+
+    os.killpg(running.pid, signal.SIGINT)
+    assert running.wait(60) == 130
+    assert dev.left_over() == []
+
+
+def test_stop_removes_what_a_killed_one_has_left(dev: Dev) -> None:
+    running = dev.start("serve")
+    dev.wait_until_served(running)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait(10)
+    assert {"postgresql.pid", "redis.pid", "web.pid", "worker.pid", "beat.pid"} <= set(dev.left_over())
+    done = dev.run("stop")
+    assert done.returncode == 0, done.stderr
+    assert dev.left_over() == []
+
+
+def test_a_service_that_dies_is_reported_with_its_last_words(dev: Dev) -> None:
+    running = dev.start("serve")
+    dev.wait_until_served(running)
+    web = processes.running(dev.var / "run" / "web.pid")
+    assert web is not None
+    processes.signal_process(web, signal.SIGKILL)
+    assert running.wait(60) == 1
+    assert "web has ended; the end of" in dev.output.read_text()
+    assert dev.left_over() == []
