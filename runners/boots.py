@@ -74,7 +74,7 @@ class _Booted:
             return f"it did not boot: {failure}"
         effective: dict[str, str] = outcome.get("effective", {})
         patiently(lambda: record.boot_up(self.boot, outcome, effective))
-        return _mismatch(self.request.tunables, effective)
+        return tunables_problem(self.request.tunables, effective)
 
     def _measure_all(self, missing: Sequence[PlannedMeasurement]) -> None:
         """Measures until the target is found dead; then the rest is failed without waiting for it."""
@@ -146,7 +146,8 @@ class _Booted:
         return pinning
 
 
-def _mismatch(asked: Mapping[str, str], effective: Mapping[str, str]) -> str:
+def tunables_problem(asked: Mapping[str, str], effective: Mapping[str, str]) -> str:
+    """Which tunables are not what was asked for, or an empty text."""
     wrong = [
         f"{name} is {effective.get(name, 'unknown')} instead of {value}"
         for name, value in asked.items()

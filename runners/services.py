@@ -39,7 +39,8 @@ DATABASE = "perfweb"
 ROLE = "perfweb"
 LONGEST_SOCKET_NAME = len("postgresql/.s.PGSQL.5432")
 START_SECONDS = 30.0
-DATABASES = ("postgresql", "redis")
+GRACE_SECONDS = {"postgresql": 10, "redis": 10, "web": 4, "worker": 30, "beat": 4}
+"""How long each may take to stop; a worker in the middle of a run restores the lab first."""
 
 
 class ServiceError(RuntimeError):
@@ -320,7 +321,7 @@ def stop(layout: Layout, names: Sequence[str]) -> None:
     for name in reversed([known for known in STARTERS if known in names]):
         # SIGINT is PostgreSQL's fast shutdown: it does not wait for clients.
         number = signal.SIGINT if name == "postgresql" else signal.SIGTERM
-        processes.stop(layout.pid_file(name), grace=10 if name in DATABASES else 4, number=number)
+        processes.stop(layout.pid_file(name), grace=GRACE_SECONDS[name], number=number)
 
 
 def watch(layout: Layout, names: Sequence[str]) -> None:

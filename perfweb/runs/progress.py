@@ -60,6 +60,14 @@ def publish(number: int, name: str, **values: object) -> None:
         log.warning("no progress for run %d: Redis does not answer (%s)", number, error)
 
 
+def begin(number: int) -> None:
+    """Forgets what an earlier run `number` left in Redis, as when the database was made anew."""
+    try:
+        _client().delete(_key(number))
+    except (redis.RedisError, OSError) as error:
+        log.warning("no progress for run %d: Redis does not answer (%s)", number, error)
+
+
 def progress_since(number: int, last_id: str = FIRST) -> list[Event]:
     """The events of run `number` after `last_id`, oldest first; none without Redis."""
     try:

@@ -115,6 +115,7 @@ def requeue(number: int, reason: str) -> Run:
 def created(run: Run) -> None:
     """The first row of the history of a run that was just made."""
     RunTransition.objects.create(run=run, to_state=run.state)
+    transaction.on_commit(lambda: progress.begin(run.number))
     transaction.on_commit(lambda: progress.publish(run.number, "state", state=run.state, reason=""))
 
 

@@ -72,7 +72,10 @@ class Command(BaseCommand):
         call_command("register_testbed", TESTBED, inventory=Path(settings.LAB_INVENTORY), stdout=self.stdout)
         call_command("submit", options["plan"], testbed=TESTBED, stdout=self.stdout)
         number = Run.objects.filter(testbed__name=TESTBED).latest("number").number
-        run = self._follow(number)
+        try:
+            run = self._follow(number)
+        except KeyboardInterrupt:
+            raise CommandError("stopped", returncode=130) from None
         if run.state != RunState.DONE:
             raise CommandError(f"run {number} is {run.state}: {run.reason}\n{self._address(run)}")
         self.stdout.write("\n" + run_text(run))

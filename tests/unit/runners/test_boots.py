@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A boot must have the tunables that were asked for."""
+
+import pytest
+
+from runners.boots import tunables_problem
+
+EFFECTIVE = {"net.isr.dispatch": "direct", "debug.mpsafenet": "1", "kern.ident": "x"}
+
+
+@pytest.mark.parametrize("asked", [{}, {"net.isr.dispatch": "direct"}, {"debug.mpsafenet": "1", "kern.ident": "x"}])
+def test_what_was_asked_for(asked: dict[str, str]) -> None:
+    assert tunables_problem(asked, EFFECTIVE) == ""
+
+
+def test_every_difference_is_named() -> None:
+    asked = {"net.isr.dispatch": "deferred", "debug.mpsafenet": "1", "net.isr.depth": "3"}
+    assert tunables_problem(asked, EFFECTIVE) == (
+        "booted with other tunables than asked for: "
+        "net.isr.dispatch is direct instead of deferred, net.isr.depth is unknown instead of 3"
+    )
