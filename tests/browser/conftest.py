@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -15,9 +15,23 @@ from perfweb.runs.models import Run
 from tests.browser.chromium import CHROMIUM, CHROMIUM_FLAGS
 from tests.factories import create_run
 
-# Playwright's synchronous interface runs an event loop in the test's thread, where Django refuses database queries
-# unless told that nothing else uses the connection meanwhile.
-os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests of this directory last: from the first browser on an event loop runs until the end of the session,
+    and asynchronous tests could not start theirs.
+    """
+    here = Path(__file__).parent
+    items.sort(key=lambda item: here in item.path.parents)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def queries_beside_the_event_loop() -> Iterator[None]:
+    """Allow database queries although the loop of Playwright's synchronous interface runs in the same thread: while a
+    test is in a query, the loop does nothing.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -118,3 +118,16 @@ def test_a_run_that_is_not_over_says_so(browser: Browser, live_server: LiveServe
         page.goto(f"{live_server.url}/runs/{queued.pk}/")
         expect(page.get_by_role("status")).to_be_visible()
         expect(page.get_by_role("link", name="Reload")).to_be_visible()
+
+
+def test_a_telephone_shows_verdicts_without_scrolling(
+    browser: Browser, live_server: LiveServer, finished_run: Run
+) -> None:
+    with browser.new_context(viewport={"width": 360, "height": 740}) as context:
+        page = context.new_page()
+        page.goto(address(live_server, finished_run, "comparison"))
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        for verdict in page.locator("td.verdict").all():
+            box = verdict.bounding_box()
+            assert box is not None
+            assert box["x"] + box["width"] <= 360

@@ -39,7 +39,7 @@ class OverviewRow:
     """One test: its samples on each variant (None where nothing was delivered), and each comparison."""
 
     test: TestResults
-    cells: list[Series | None]
+    cells: list[tuple[Variant, Series | None]]
     comparisons: list[TestComparison]
 
 
@@ -94,6 +94,6 @@ def _overview(results: RunResults, compared: list[Pair]) -> list[OverviewRow]:
     rows = []
     for test in results.tests:
         of_variant = {series.variant.pk: series for series in test.primary}
-        cells = [of_variant.get(variant.pk) for variant in results.variants]
+        cells = [(variant, of_variant.get(variant.pk)) for variant in results.variants]
         rows.append(OverviewRow(test, cells, [comparisons[test.name] for comparisons in by_test]))
     return rows
