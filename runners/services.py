@@ -39,6 +39,7 @@ DATABASE = "perfweb"
 ROLE = "perfweb"
 LONGEST_SOCKET_NAME = len("postgresql/.s.PGSQL.5432")
 START_SECONDS = 30.0
+DATABASES = ("postgresql", "redis")
 GRACE_SECONDS = {"postgresql": 10, "redis": 10, "web": 4, "worker": 30, "beat": 4}
 """How long each may take to stop; a worker in the middle of a run restores the lab first."""
 
