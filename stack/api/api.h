@@ -27,6 +27,8 @@
 /* A function that the program calls instead of the C library's. */
 #define	EXPORT	__attribute__((visibility("default")))
 
+struct addrinfo;
+
 /* The C library's own functions. */
 #define	REAL_CALLS(X)							\
 	X(int, socket, (int, int, int))					\
@@ -74,6 +76,8 @@
 	    const sigset_t *))						\
 	X(int, epoll_pwait2, (int, struct epoll_event *, int,		\
 	    const struct timespec *, const sigset_t *))			\
+	X(int, getaddrinfo, (const char *, const char *,		\
+	    const struct addrinfo *, struct addrinfo **))		\
 	X(int, sigaction, (int, const struct sigaction *,		\
 	    struct sigaction *))
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Name look-up.  AI_ADDRCONFIG asks for addresses of the kinds that this
+ * host has itself; the C library looks at the kernel's interfaces for that,
+ * while the program's are the stack's: IPv4, and the kernel's IPv6 only where
+ * the stack lets it through.  A DNS server is asked over the kernel's network.
+ */
+#include <netdb.h>
+
+#include "api/api.h"
+
+EXPORT int
+getaddrinfo(const char *restrict node, const char *restrict service,
+    const struct addrinfo *restrict hints, struct addrinfo **restrict result)
+{
+	/* What no hints means, getaddrinfo(3). */
+	struct addrinfo ours = {
+		.ai_family = AF_UNSPEC,
+		.ai_flags = AI_V4MAPPED | AI_ADDRCONFIG
+	};
+
+	if (api_state() != API_UP)
+		return (real.getaddrinfo(node, service, hints, result));
+	if (hints != NULL)
+		ours = *hints;
+	if ((ours.ai_flags & AI_ADDRCONFIG) && ours.ai_family == AF_UNSPEC &&
+	    atomic_load_u32(&api_inet6_kernel) == 0)
+		ours.ai_family = AF_INET;
+	ours.ai_flags &= ~AI_ADDRCONFIG;
+	return (real.getaddrinfo(node, service, &ours, result));
+}
