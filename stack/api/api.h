@@ -29,6 +29,12 @@
 
 struct addrinfo;
 
+/*
+ * Functions that a thread sanitizer's runtime calls while it starts, when
+ * code that it watches cannot run yet.
+ */
+#define	EARLY	__attribute__((no_sanitize_thread))
+
 /* The C library's own functions. */
 #define	REAL_CALLS(X)							\
 	X(int, socket, (int, int, int))					\
@@ -92,7 +98,7 @@ void	 real_resolve(void);
 #define	real	(*real_table())
 
 /* The program may call us before our own constructor ran. */
-static inline struct real_calls *
+EARLY static inline struct real_calls *
 real_table(void)
 {
 	if (__builtin_expect(real_calls.socket == NULL, 0))

@@ -22,7 +22,7 @@ static const struct {
  * Runs in the first call of ours, which comes before main(), when there is
  * one thread only.
  */
-void
+EARLY void
 real_resolve(void)
 {
 	for (size_t i = 0; i < nitems(names); i++) {

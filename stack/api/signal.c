@@ -169,7 +169,7 @@ api_signalled(void)
 }
 
 /* Signals whose handlers run at once, wherever the thread is. */
-static bool
+EARLY static bool
 is_fault(int sig)
 {
 	switch (sig) {
@@ -199,16 +199,13 @@ caught_action(const struct sigaction *sa, struct sigaction *caught)
 	sigfillset(&caught->sa_mask);
 }
 
-EXPORT int
-sigaction(int sig, const struct sigaction *sa, struct sigaction *old)
+static int
+catch_signal(int sig, const struct sigaction *sa, struct sigaction *old)
 {
 	struct sigaction caught, was;
 	sigset_t mask;
 	int error;
 
-	if (api_state() == API_PASSIVE || sig <= 0 || sig >= NSIG ||
-	    is_fault(sig))
-		return (real.sigaction(sig, sa, old));
 	if (sa != NULL)
 		caught_action(sa, &caught);
 	sig_lock_enter(&mask);
@@ -222,6 +219,15 @@ sigaction(int sig, const struct sigaction *sa, struct sigaction *old)
 	if (error == 0 && old != NULL)
 		*old = was;
 	return (error);
+}
+
+EXPORT EARLY int
+sigaction(int sig, const struct sigaction *sa, struct sigaction *old)
+{
+	if (is_fault(sig) || sig <= 0 || sig >= NSIG ||
+	    api_state() == API_PASSIVE)
+		return (real.sigaction(sig, sa, old));
+	return (catch_signal(sig, sa, old));
 }
 
 static sighandler_t
