@@ -67,9 +67,9 @@ class Heartbeat:
 
     def _check(self) -> str:
         lease = lab.renew(self.lease_id)
-        state, cancel = Run.objects.values_list("state", "cancel_requested").get(number=self.number)
-        if lease is None or state not in states.ACTIVE:
+        run = Run.objects.filter(number=self.number).only("state", "cancel_requested").first()
+        if lease is None or run is None or run.state not in states.ACTIVE:
             return LOST
-        if cancel:
+        if run.cancel_requested:
             return CANCELLED
         return RECALLED if lease.recalled else ""

@@ -2,6 +2,7 @@
 """Writes what a run does into the database.  Each function is one transaction and safe to repeat."""
 
 import hashlib
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -122,6 +123,7 @@ def document(
         "samples": list(result.get("samples", [])),
         "pinning": dict(pinning),
         "reason": reason,
+        "environment": {"controller_load": os.getloadavg()},
         "time": timezone.now().timestamp(),
     }
 
@@ -145,6 +147,7 @@ def measurement(document: Mapping[str, Any]) -> Measurement:
         pinning=document["pinning"],
         state=MeasurementState.FAILED if reason else MeasurementState.OK,
         reason=reason,
+        environment=document["environment"],
         started=datetime.fromtimestamp(outputs[0]["started"] if outputs else document["time"], UTC),
         seconds=sum(output["seconds"] for output in outputs),
     )

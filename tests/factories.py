@@ -268,7 +268,7 @@ def _measurement(boot: Boot, test: Test, state: MeasurementState, reason: str, s
         pinning={"client": "0", "server": "1"},
         state=state,
         reason=reason,
-        environment={"load": [0.5, 0.4, 0.3]},
+        environment={"controller_load": [0.5, 0.4, 0.3]},
         started=boot.started,
         seconds=seconds,
     )

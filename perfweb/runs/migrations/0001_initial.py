@@ -92,7 +92,7 @@ class Migration(migrations.Migration):
                 ("reason", models.TextField(blank=True, help_text="why it failed or is void")),
                 (
                     "environment",
-                    models.JSONField(blank=True, default=dict, help_text="what may have disturbed it: load averages"),
+                    models.JSONField(blank=True, default=dict, help_text="what may have disturbed it: controller_load"),
                 ),
                 ("started", models.DateTimeField()),
                 ("seconds", models.FloatField(help_text="wall-clock time of all samples together")),

@@ -12,9 +12,10 @@ from perfweb.runs.models.results import (
     Sample,
     Topology,
 )
-from perfweb.runs.models.run import HostFacts, Plan, Run, RunState, RunTransition, Target, Variant
+from perfweb.runs.models.run import FINAL_STATES, HostFacts, Plan, Run, RunState, RunTransition, Target, Variant
 
 __all__ = [
+    "FINAL_STATES",
     "Artefact",
     "ArtefactKind",
     "Boot",

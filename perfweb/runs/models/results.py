@@ -66,7 +66,7 @@ class Measurement(models.Model):
     pinning = models.JSONField(default=dict, help_text="CPUs of both ends: {'client': '0', 'server': '1'}")
     state = models.CharField(max_length=8, choices=MeasurementState)
     reason = models.TextField(blank=True, help_text="why it failed or is void")
-    environment = models.JSONField(default=dict, blank=True, help_text="what may have disturbed it: load averages")
+    environment = models.JSONField(default=dict, blank=True, help_text="what may have disturbed it: controller_load")
     started = models.DateTimeField()
     seconds = models.FloatField(help_text="wall-clock time of all samples together")
 

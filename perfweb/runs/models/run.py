@@ -37,6 +37,10 @@ class RunState(models.TextChoices):
     INTERRUPTED = "interrupted", "interrupted"
 
 
+FINAL_STATES = frozenset({RunState.DONE, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED})
+"""States in which nothing works on a run; an interrupted or failed one can be queued again."""
+
+
 class Run(models.Model):
     """A plan on a leased testbed.  Only perfweb.runs.states changes `state`."""
 
@@ -70,7 +74,7 @@ class Run(models.Model):
     @property
     def is_over(self) -> bool:
         """Whether nothing works on the run any more."""
-        return self.state in {RunState.DONE, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED}
+        return self.state in FINAL_STATES
 
 
 class RunTransition(models.Model):
