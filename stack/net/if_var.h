@@ -63,7 +63,10 @@ struct ifnet *if_byaddr(struct in_addr);	/* whose own address it is */
 struct ifnet *if_onlink(struct in_addr);	/* whose subnet it is in */
 bool	 if_isbroadcast(const struct ifnet *, struct in_addr);
 
-/* A frame received on a queue; in the driver's receive thread. */
+/*
+ * A frame received on a queue; in the driver's receive thread.  The driver
+ * places it so that what follows the 14 bytes of Ethernet is 4-byte aligned.
+ */
 void	 if_input(struct ifnet *, struct mbuf *, unsigned queue);
 void	 ether_input(struct ifnet *, struct mbuf *);
 int	 ether_output(struct ifnet *, struct mbuf *, struct in_addr nexthop);

@@ -64,7 +64,10 @@ icmp_mayanswer(const struct mbuf *m)
 	uint8_t type;
 
 	if ((m->m_flags & (M_BCAST | M_MCAST)) != 0 || IN_MULTICAST(dst) ||
-	    dst == INADDR_BROADCAST || ip->ip_src.s_addr == INADDR_ANY)
+	    ip->ip_src.s_addr == INADDR_ANY)
+		return (false);
+	if (m->m_pkthdr.rcvif != NULL &&
+	    if_isbroadcast(m->m_pkthdr.rcvif, ip->ip_dst))
 		return (false);
 	if ((ip->ip_off & htons(IP_OFFMASK)) != 0)
 		return (false);

@@ -21,6 +21,7 @@ struct check_test {
 	struct check_test *next;
 };
 static struct check_test *check_tests;
+static void (*check_after)(void);	/* cleans up behind each test */
 
 #define	TEST(tname)							\
 static void test_##tname(void);						\
@@ -81,6 +82,8 @@ check_main(int argc, char **argv)
 		printf("%s\n", t->name);
 		fflush(stdout);
 		t->fn();
+		if (check_after != NULL)
+			check_after();
 		run++;
 	}
 	printf("%d tests\n", run);
