@@ -177,7 +177,6 @@ static inline void
 boot_router(void)
 {
 	static const char *const nets[] = { "10.9.0.1/24", "10.9.1.1/24" };
-	static const char *const nets0[] = { "10.9.0.0", "10.9.1.0" };
 	static const char *const hosts[] = { "10.9.0.2", "10.9.1.2" };
 	char name[] = "mem0";
 
@@ -186,8 +185,6 @@ boot_router(void)
 		mbufq_init(&sent[i]);
 		name[3] = (char)('0' + i);
 		mem[i] = mem_attach(name, nets[i], 0, NULL, keep, &sent[i]);
-		CHECK_EQ(route_add(addr(nets0[i]), 24,
-		    (struct in_addr){ INADDR_ANY }, mem[i]), 0);
 		learn_host(i, hosts[i]);
 	}
 	set("net.inet.ip.forwarding", "1");
