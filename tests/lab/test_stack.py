@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The reference stack on the device under test: booted, asked, measured, crashed, restored."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playbooks.module_utils import processes
+from runners import driver
+from runners.driver import PlayResult
+from runners.netlab import NOBODY, Lab
+
+LAB_ROOT = Path("/var/tmp/perfweb")  # noqa: S108  # the directory that the playbooks check for strangers' files
+
+
+class Run:
+    """A run of one build on a lab."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.about: dict[str, Any] = {"run_id": f"stack-{lab.name}", "target": "stack"}
+
+    def play(self, name: str, **values: Any) -> PlayResult:
+        extra = {**self.about, **values}
+        return driver.play(name, inventory=self.lab.inventory, extra_vars=extra, timeout=600).require_ok()
+
+    def on_dut(self, *argv: str) -> str:
+        command = ["ip", "netns", "exec", self.lab.namespace("dut"), *argv]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def run(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Builds this tree's stack under a name of its own."""
+    made, key = Run(lab), f"stack-{lab.name}-{os.urandom(4).hex()}"
+    archive = tmp_path_factory.mktemp("source") / "stack.tar.gz"
+    with tarfile.open(archive, "w:gz") as tar:
+        tar.add(driver.ROOT / "stack", "stack")
+    made.play("prepare")
+    made.about["prefix"] = made.play("build", build_key=key, source_archive=archive).data["prefix"]
+    yield made
+    made.play("restore")
+    subprocess.run(["rm", "-rf", str(LAB_ROOT / "builds" / key)], check=True)
+
+
+def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None:
+    boot = {"boot_id": "inside", "topology": "host-host", "server": "netserver"}
+    booted = run.play("boot", **boot, tunables={"net.isr.dispatch": "deferred"}).data
+    assert "stack: up" in booted["boot_log"].splitlines()
+    assert 'net.isr.dispatch="deferred"' in booted["loader_conf"]
+    assert booted["effective"]["net.isr.dispatch"] == "deferred"
+    assert booted["commands"]["stack"][-6:] == ["netserver", "-D", "-4", "-f", "-p", "12865"]
+
+    process = processes.running(LAB_ROOT / f"{run.about['run_id']}-dut" / "inside" / "stack.pid")
+    assert process is not None
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    assert f"Uid:\t{NOBODY}\t{NOBODY}" in status
+    assert "NoNewPrivs:\t1" in status
+    assert "CapEff:\t0000000000000000" in status
+    assert "inet" not in run.on_dut("ip", "address", "show", "dev", "data0")
+
+    address = run.lab.links("dut")[0].address.split("/")[0]
+    client = ["netperf", "-H", address, "-t", "TCP_RR", "-l", "1", "-P", "0"]
+    measured = run.play("measure", **boot, commands=[client], samples=1, timeout=10).data["results"][0]["samples"][0]
+    assert measured["rc"] == 0, measured
+    assert float(measured["stdout"].split()[5]) > 0
+    counters = run.play("collect", **boot)
+    assert counters.data["problems"] == []
+    assert "tap0" in counters.data["counters"]["ifconfig"]
+
+    processes.signal_process(process, signal.SIGSEGV)
+    assert processes.wait_until_gone(process, 10)
+    stopped = run.play("stop", **boot).data
+    assert stopped["crashed"] is True
+    assert stopped["exit_status"] == 128 + signal.SIGSEGV
+    assert "stack: up" in stopped["log"]
+
+
+def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run) -> None:
+    boot = {"boot_id": "router", "topology": "host-router-host", "server": "iperf3"}
+    booted = run.play("boot", **boot).data
+    assert booted["effective"]["net.inet.ip.forwarding"] == "1"
+    address = run.lab.links("right")[0].address.split("/")[0]
+    client = ["iperf3", "-c", address, "-t", "1", "-J"]
+    measured = run.play("measure", **boot, commands=[client], samples=1, timeout=10).data["results"][0]["samples"][0]
+    assert measured["rc"] == 0, measured
+    stopped = run.play("stop", **boot).data
+    assert stopped["crashed"] is False
+    assert set(stopped["ended"]) == {"stack", "server"}
+
+    run.play("restore")
+    links = run.on_dut("ip", "-br", "link")
+    assert "tap" not in links
+    assert "ingress" not in run.on_dut("tc", "qdisc", "show", "dev", "data0")
+    run.play("prepare")
