@@ -18,7 +18,7 @@ static struct mtx giant;
 static const struct sysctl_oid giant_oids[] = {
 	{ .oid_name = "debug.mpsafenet", .oid_type = CTL_BOOL,
 	    .oid_flags = CTL_TUN, .oid_ptr = &mpsafenet,
-	    .oid_descr = "0: Giant over the whole stack (boot only)" },
+	    .oid_descr = "0: Giant over the whole stack" },
 };
 
 void

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""docs/tunables.md lists the tunables that a booted stack has, with their defaults."""
+
+from __future__ import annotations
+
+from tests.stack.topology import ROOT, Topology
+
+DOCUMENT = ROOT / "docs" / "tunables.md"
+# What the test itself sets is shown as what it stands for.
+SHOWN = {"ctl.path": "", "if.<name>.inet": "", "net.inet.ip.forwarding": "0"}
+
+
+def test_the_document_lists_every_tunable(topology: Topology) -> None:
+    topology.boot({"net.inet.ip.forwarding": "1"})
+    values = dict(line.split(": ", 1) for line in topology.ask("sysctl", "-a").splitlines())
+    rows = []
+    for line in topology.ask("sysctl", "-d").splitlines():
+        label, _, description = line.partition(": ")
+        name, bracket, when = label.partition(" [")
+        shown = name.replace("if.tap0.", "if.<name>.")
+        if bracket:
+            default = SHOWN.get(shown, values[name])
+            rows.append(f"| `{shown}` | {default and f'`{default}`'} | {when.rstrip(']')} | {description} |")
+    table = "\n".join(rows) + "\n"
+    assert table in DOCUMENT.read_text(encoding="utf-8"), f"the table of {DOCUMENT.name} should be:\n{table}"
