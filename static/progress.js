@@ -11,6 +11,10 @@
   const [text, left, list] = ["doing", "left", "measured"].map((name) => box.querySelector(`[data-${name}]`));
   const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
 
+  function quantity(value, unit) {
+    return unit === "bits/s" ? `${number.format(value / 1e9)} Gbit/s` : `${number.format(value)} ${unit}`;
+  }
+
   const handlers = {
     state(event) {
       text.textContent = event.reason ? `${event.state}: ${event.reason}` : event.state;
@@ -23,7 +27,7 @@
     },
     measurement(event) {
       const item = document.createElement("li");
-      const result = event.state === "ok" ? `${number.format(event.mean)} ${event.unit}` : `${event.state}: ${event.reason}`;
+      const result = event.state === "ok" ? quantity(event.mean, event.unit) : `${event.state}: ${event.reason}`;
       item.textContent = `${event.test} on ${event.variant}: ${result}`;
       list.prepend(item);
       while (list.children.length > LONGEST_LIST) list.lastChild.remove();

@@ -69,6 +69,11 @@ def test_the_bar_moves_and_the_end_loads_the_results(page: Page, asgi_server: st
         unit="transactions/s", reason="",
     )  # fmt: skip
     expect(page.get_by_text("tcp.rr/host-host/ipv4 on direct: 41,884 transactions/s")).to_be_visible()
+    progress.publish(
+        number, "measurement", test="udp.rr/host-host/ipv4", variant="direct", state="failed", mean=None,
+        unit="", reason="sample 0: netperf ended with status 1",
+    )  # fmt: skip
+    expect(page.get_by_text("udp.rr/host-host/ipv4 on direct: failed: sample 0")).to_be_visible()
 
     Run.objects.filter(pk=number).update(state=RunState.DONE, ended=timezone.now())
     progress.publish(number, "state", state="done", reason="")
