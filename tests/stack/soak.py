@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Bulk transfer between Linux and the stack for a long time: no stall, no leak.
+
+`./dev bench soak [--seconds 600] [LEG ...]` prints one line a leg and exits 1 if one failed.  A leg stalls when an
+interval of a second moved nothing; it leaks when the process has grown between a tenth of the time and the end, or when
+buffers are left after the connection has gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.stack.topology import Installed, Topology
+
+STACK = "10.99.0.2"
+GROWTH_MAX = 32 << 20  # bytes: buffers of the largest windows, and the allocator's slack
+BUFFERS_MAX = 32  # mbufs: what receive queues hold ready
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A server on the stack, a client on Linux, and how to read the rates of the client's intervals."""
+
+    server: tuple[str, ...]
+    client: tuple[str, ...]
+    rates: Callable[[str], list[float]]
+
+
+def netperf_rates(report: str) -> list[float]:
+    """Mbit/s of each interim result of netperf -D."""
+    return [float(rate) for rate in re.findall(r"^Interim result:\s+([\d.]+)", report, re.MULTILINE)]
+
+
+def iperf3_rates(report: str) -> list[float]:
+    """Mbit/s of each interval of iperf3 -J."""
+    document = json.loads(report)
+    if "error" in document:
+        raise ValueError(document["error"])
+    return [interval["sum"]["bits_per_second"] / 1e6 for interval in document["intervals"]]
+
+
+NETSERVER = ("netserver", "-D", "-4", "-f", "-p", "12865")
+IPERF3 = ("iperf3", "-s", "-4", "-p", "5201")
+LEGS = {
+    "netperf-in": Leg(
+        NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "1", "-t", "TCP_STREAM", "-l"), netperf_rates
+    ),
+    "netperf-out": Leg(
+        NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "1", "-t", "TCP_MAERTS", "-l"), netperf_rates
+    ),
+    "iperf3-in": Leg(IPERF3, ("iperf3", "-4", "-J", "-c", STACK, "-t"), iperf3_rates),
+    "iperf3-out": Leg(IPERF3, ("iperf3", "-4", "-J", "-R", "-c", STACK, "-t"), iperf3_rates),
+}
+
+
+def resident(pid: int) -> int:
+    """Bytes of memory that a process has."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(status.split("VmRSS:")[1].split()[0]) << 10
+
+
+def buffers(topology: Topology) -> int:
+    """mbufs in use once everything has come to rest."""
+    for _ in range(100):
+        count = int(topology.value("mbuf.outstanding"))
+        if count <= BUFFERS_MAX:
+            break
+        time.sleep(0.1)
+    return count
+
+
+def soak(topology: Topology, leg: Leg, seconds: int) -> list[str]:
+    """Runs one leg and prints what it saw; what is wrong with it."""
+    server = topology.boot({}, leg.server)
+    topology.on("left", "sysctl", "-qw", "net.ipv4.tcp_congestion_control=cubic", check=False)
+    client = topology.start("left", *leg.client, str(seconds), log="client.log")
+    time.sleep(max(2, seconds / 10))
+    before = resident(server.pid)
+    try:
+        status = client.wait(timeout=seconds + 60)
+    except subprocess.TimeoutExpired:
+        return [f"the client still runs a minute after its {seconds} s: {topology.said('client.log')[-500:]}"]
+    grown = resident(server.pid) - before
+    if status != 0:
+        return [f"the client ended with {status}: {topology.said('client.log')[-500:]}"]
+    rates, left = leg.rates(topology.said("client.log")), buffers(topology)
+    stalls = sum(rate <= 0 for rate in rates)
+    ordered = sorted(rates)
+    print(f"{len(rates)} intervals, Mbit/s min {ordered[0]:.0f} median {ordered[len(rates) // 2]:.0f} "
+          f"max {ordered[-1]:.0f}, grown by {grown >> 10} KB, {left} mbufs left", end="")  # fmt: skip
+    bad = []
+    if stalls or len(rates) < 0.9 * seconds - 1:
+        bad.append(f"{stalls} intervals without data, {len(rates)} intervals in {seconds} s")
+    if grown > GROWTH_MAX:
+        bad.append(f"the process grew by {grown >> 20} MB")
+    if left > BUFFERS_MAX:
+        bad.append(f"{left} mbufs are left")
+    return bad
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command line; its exit status."""
+    parser = argparse.ArgumentParser(prog="./dev bench soak", description=__doc__)
+    parser.add_argument("--seconds", type=int, default=600, help="of each leg")
+    parser.add_argument("legs", nargs="*", metavar="LEG", help=f"{', '.join(LEGS)}; all unless named")
+    options = parser.parse_args(argv)
+    unknown = set(options.legs) - set(LEGS)
+    if unknown:
+        parser.error(f"no leg {', '.join(sorted(unknown))}; there are {', '.join(LEGS)}")
+    installed, failed = Installed(), 0
+    try:
+        for name in options.legs or LEGS:
+            print(f"{name:<12} ", end="", flush=True)
+            with Topology(installed) as topology:
+                bad = soak(topology, LEGS[name], options.seconds)
+            print(f": {'; '.join(bad) or 'ok'}", flush=True)
+            failed += bool(bad)
+    finally:
+        installed.remove()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
