@@ -12,15 +12,15 @@ from perfweb.stats.ministat import table
 from perfweb.stats.student import CONFIDENCE_LEVELS, critical_value, difference
 from perfweb.stats.summary import Summary
 
-# tcpconnect, connections/s, netisr queueing and direct dispatch on FreeBSD 7 SMP: R. Watson, "Call for performance
-# evaluation: net.isr.direct", freebsd-performance mailing list, 5 October 2005.
+# tcpconnect, connections/s, queued and direct dispatch on FreeBSD 7 SMP: R. Watson, "Call for performance evaluation",
+# freebsd-performance mailing list, 5 October 2005.
 WATSON_2005 = [
     Summary(10, 5425, 5503, 5460, 5456.3, 26.284977),
     Summary(10, 6074, 6169, 6126, 6124.1, 31.606785),
 ]
-# supersmack with 8 clients, queries/s, without and with fine-grained UNIX domain socket locking: R. Watson, FreeBSD
-# mailing lists, May 2006.
-WATSON_2006 = [
+# supersmack with 8 clients, queries/s, without and with finer locks: K. Kennaway, "Fine-grained locking for POSIX local
+# sockets (UNIX domain sockets)", freebsd-current mailing list, 7 May 2006.
+KENNAWAY_2006 = [
     Summary(10, 2601.46, 2700.26, 2650.52, 2653.441, 30.758034),
     Summary(10, 2240.86, 2516.87, 2496.085, 2468.468, 81.868576),
 ]
@@ -38,8 +38,8 @@ def test_watson_2005_direct_dispatch() -> None:
     ]
 
 
-def test_watson_2006_fine_grained_unix_sockets() -> None:
-    assert table(WATSON_2006)[3:] == [
+def test_kennaway_2006_fine_grained_unix_sockets() -> None:
+    assert table(KENNAWAY_2006)[3:] == [
         "Difference at 95.0% confidence",
         "\t-184.973 +/- 58.1052",
         "\t-6.97106% +/- 2.1898%",
