@@ -9,6 +9,10 @@ from typing import Any
 from perfweb.runs.models import Run
 from runners import driver
 
+# A play takes a second or two; these limits are for hosts that hang, not for hosts that are busy.
+PLAY_SECONDS = 180.0
+BUILD_SECONDS = 900.0
+
 
 @dataclass(frozen=True)
 class BootRequest:
@@ -36,7 +40,7 @@ class Plays:
 
     def prepare(self) -> dict[str, Any]:
         """Facts of each host, by its name."""
-        facts: dict[str, Any] = self._play("prepare", 120, {}).require_ok().data["facts"]
+        facts: dict[str, Any] = self._play("prepare", {}).require_ok().data["facts"]
         return facts
 
     def build(self, key: str, archive: Path, options: Sequence[str]) -> dict[str, Any]:
@@ -46,31 +50,31 @@ class Plays:
             "source_archive": str(archive),
             "meson_options": list(options),
         }
-        return self._play("build", 900, values).require_ok().data
+        return self._play("build", values, timeout=BUILD_SECONDS).require_ok().data
 
     def boot(self, request: BootRequest) -> dict[str, Any]:
         """`commands` and, of a stack, `boot_log` and `effective` tunables."""
-        return self._play("boot", 90, self._about(request) | {"server": request.server}).require_ok().data
+        return self._play("boot", self._about(request) | {"server": request.server}).require_ok().data
 
     def measure(self, request: BootRequest, argv: Sequence[str], samples: int, timeout: float) -> dict[str, Any]:
         """One command's `argv`, `cpus` and `samples`."""
-        limit = samples * (timeout + 2) + 60
+        limit = samples * (timeout + 2) + PLAY_SECONDS
         values = {"boot_id": request.boot_id, "commands": [list(argv)], "samples": samples, "timeout": timeout}
-        result: dict[str, Any] = self._play("measure", limit, values).require_ok().data["results"][0]
+        result: dict[str, Any] = self._play("measure", values, timeout=limit).require_ok().data["results"][0]
         return result
 
     def collect(self, request: BootRequest) -> dict[str, str]:
         """The counters as text, by the view that shows them; empty texts of a stack that does not answer."""
-        counters: dict[str, str] = self._play("collect", 90, self._about(request)).require_ok().data["counters"]
+        counters: dict[str, str] = self._play("collect", self._about(request)).require_ok().data["counters"]
         return counters
 
     def stop(self, request: BootRequest) -> dict[str, Any]:
         """`exit_status`, `crashed` and `log`."""
-        return self._play("stop", 60, {"boot_id": request.boot_id}, cancellable=False).require_ok().data
+        return self._play("stop", {"boot_id": request.boot_id}, cancellable=False).require_ok().data
 
     def restore(self) -> None:
         """Ends and removes all that the run left on the hosts; safe at any time."""
-        self._play("restore", 120, {}, cancellable=False).require_ok()
+        self._play("restore", {}, cancellable=False).require_ok()
 
     def _about(self, request: BootRequest) -> dict[str, object]:
         about: dict[str, object] = {
@@ -82,7 +86,7 @@ class Plays:
         return about | {"prefix": request.prefix} if request.prefix else about
 
     def _play(
-        self, name: str, timeout: float, values: dict[str, object], *, cancellable: bool = True
+        self, name: str, values: dict[str, object], *, timeout: float = PLAY_SECONDS, cancellable: bool = True
     ) -> driver.PlayResult:
         return driver.play(
             name,

@@ -47,8 +47,6 @@ class IllegalTransitionError(Exception):
 class TestbedBusyError(Exception):
     """Somebody else holds the run's testbed; the run stays queued."""
 
-    __test__ = False  # the name begins like a test's
-
 
 def lease(number: int, worker: str = "") -> Run:
     """queued → leased.  Raises TestbedBusyError while the testbed is held."""
