@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Name look-up.  AI_ADDRCONFIG asks for addresses of the kinds that this
- * host has itself; the C library looks at the kernel's interfaces for that,
- * while the program's are the stack's: IPv4, and the kernel's IPv6 only where
- * the stack lets it through.  A DNS server is asked over the kernel's network.
+ * Name look-up.  Where the stack has no IPv6, a program that asks for
+ * addresses of any kind gets those of IPv4: many take the first that they are
+ * given.  AI_ADDRCONFIG, which means the kinds of addresses that this host
+ * has, would make the C library look at the kernel's interfaces, so it is
+ * taken care of here.  A DNS server is asked over the kernel's network.
  */
 #include <netdb.h>
 
@@ -23,7 +24,7 @@ getaddrinfo(const char *restrict node, const char *restrict service,
 		return (real.getaddrinfo(node, service, hints, result));
 	if (hints != NULL)
 		ours = *hints;
-	if ((ours.ai_flags & AI_ADDRCONFIG) && ours.ai_family == AF_UNSPEC &&
+	if (ours.ai_family == AF_UNSPEC &&
 	    atomic_load_u32(&api_inet6_kernel) == 0)
 		ours.ai_family = AF_INET;
 	ours.ai_flags &= ~AI_ADDRCONFIG;

@@ -78,25 +78,17 @@ def test_a_narrow_link_tells_its_mtu(topology: Topology) -> None:
     assert "mtu = 1000" in said or "mtu=1000" in said
     assert "3 received" in _ping(topology, "-M", "dont", "-s", "1200")
     receiver = topology.start("right", sys.executable, "-c", RECEIVE, log="received.log")
-    _await_line(topology, "received.log", "ready")
+    topology.await_line("received.log", "ready")
     sent = topology.on("left", sys.executable, "-c", SEND, RIGHT)
     assert receiver.wait(timeout=20) == 0
     assert topology.said("received.log") == "ready\n" + sent
-
-
-def _await_line(topology: Topology, log: str, text: str) -> None:
-    for _ in range(200):
-        if text in topology.said(log):
-            return
-        topology.on("left", "sleep", "0.05")
-    raise AssertionError(topology.said(log))
 
 
 @pytest.mark.parametrize("dispatch", ["direct", "hybrid", "deferred"])
 def test_bulk_data_passes_with_each_dispatch(router: Topology, dispatch: str) -> None:
     assert router.ask("sysctl", f"net.isr.dispatch={dispatch}") == f"net.isr.dispatch: {dispatch}\n"
     server = router.start("right", "iperf3", "-s", "-1", "--forceflush", log="iperf3.log")
-    _await_line(router, "iperf3.log", "listening")
+    router.await_line("iperf3.log", "listening")
     report = json.loads(router.on("left", "iperf3", "-J", "-c", RIGHT, "-n", "200M", "-P", "2"))
     assert report["end"]["sum_received"]["bytes"] >= 200_000_000
     assert server.wait(timeout=10) == 0
@@ -106,7 +98,7 @@ def test_bulk_data_passes_with_each_dispatch(router: Topology, dispatch: str) ->
 def test_requests_pass_with_and_without_giant(topology: Topology, giant: str) -> None:
     topology.boot({**ROUTER, "debug.mpsafenet": giant, "net.isr.maxthreads": "2"})
     topology.start("right", "netserver", "-D", "-4", log="netserver.log")
-    _await_line(topology, "netserver.log", "Starting netserver")
+    topology.await_line("netserver.log", "Starting netserver")
     for dispatch in ("direct", "deferred"):
         topology.ask("sysctl", f"net.isr.dispatch={dispatch}")
         for test in ("TCP_RR", "UDP_RR"):

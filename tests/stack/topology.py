@@ -131,6 +131,13 @@ class Topology:
         """What a child has said so far."""
         return (self.directory / log).read_text(encoding="utf-8", errors="replace")
 
+    def await_line(self, log: str, text: str) -> None:
+        """Waits until a child has said something, ten seconds at most."""
+        until = time.monotonic() + 10
+        while text not in self.said(log):
+            assert time.monotonic() < until, f"no {text!r} in: {self.said(log)}"
+            time.sleep(0.02)
+
     def ask(self, *request: str, check: bool = True) -> str:
         """The answer of the booted stack to stackctl."""
         return run(f"{self.installed.prefix}/bin/stackctl", "-s", f"{self.directory}/ctl", *request, check=check)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Unmodified programs on the stack, against Linux, as an unprivileged user."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.stack.topology import Topology, run
+
+HERE = Path(__file__).parent
+PYTHON = "/usr/bin/python3"  # which every user may run
+STACK, LINUX = "10.99.0.2", "10.99.0.1"
+NETPERF = ["TCP_RR", "TCP_CRR", "TCP_STREAM", "TCP_MAERTS", "UDP_RR", "UDP_STREAM"]
+IPERF3 = [(), ("-R",), ("-P", "10"), ("-P", "10", "-R"), ("--bidir",), ("-u", "-b", "100M")]
+IMPAIRED = {"loss": "10000", "reorder": "10000", "dup": "10000"}
+STREAM = 3_000_000
+COUNT = """
+import socket
+server = socket.create_server(("", 5003))
+print("listening", flush=True)
+sock, _ = server.accept()
+count = 0
+while data := sock.recv(65536):
+    count += len(data)
+print(count)
+"""
+
+
+def impair(*what: str) -> dict[str, str]:
+    """Tunables that harm packets on tap0, in both directions: parts per million."""
+    return {f"if.tap0.impair.{name}": IMPAIRED[name] for name in what}
+
+
+def finish(topology: Topology, child: subprocess.Popen[str], log: str, timeout: float = 30) -> str:
+    """Waits for a program to end well; what it said."""
+    status = child.wait(timeout=timeout)
+    said = topology.said(log)
+    assert status == 0, said
+    return said
+
+
+def script(topology: Topology, name: str) -> str:
+    """A copy of a script of ours where the unprivileged user can read it."""
+    copy = topology.directory / name
+    shutil.copy(HERE / name, copy)
+    copy.chmod(0o644)
+    return str(copy)
+
+
+def rate(report: str) -> float:
+    """The number that netperf printed last with -P 0 -v 0."""
+    numbers = [float(line) for line in report.splitlines() if re.fullmatch(r"\s*[\d.]+\s*", line)]
+    assert numbers, report
+    return numbers[-1]
+
+
+def check_iperf3(report: str) -> None:
+    """A JSON report without error in which data moved in every interval."""
+    document, _ = json.JSONDecoder().raw_decode(report[report.index("{") :])
+    assert "error" not in document, document["error"]
+    for interval in document["intervals"]:
+        assert interval["sum"]["bytes"] > 0, interval
+    assert document["end"].get("sum_received", document["end"].get("sum"))["bytes"] > 0
+
+
+@pytest.mark.parametrize(
+    "tunables",
+    [
+        {},
+        {"net.isr.dispatch": "deferred"},
+        {"net.isr.dispatch": "hybrid", "net.isr.maxthreads": "2"},
+        {"debug.mpsafenet": "0"},
+    ],
+    ids=["direct", "deferred", "hybrid", "giant"],
+)
+def test_netserver_on_the_stack(topology: Topology, tunables: dict[str, str]) -> None:
+    topology.boot(tunables, ["netserver", "-D", "-f", "-4"])
+    topology.await_line("boot.log", "Starting netserver")
+    for test in NETPERF:
+        report = topology.on("left", "netperf", "-H", STACK, "-t", test, "-l", "1", "-P", "0", "-v", "0", timeout=20)
+        assert rate(report) > 0, (test, report)
+
+
+def test_netperf_on_the_stack(topology: Topology) -> None:
+    topology.start("left", "netserver", "-D", "-4", log="netserver.log")
+    topology.await_line("netserver.log", "Starting netserver")
+    for test in NETPERF:
+        child = topology.boot({}, ["netperf", "-H", LINUX, "-t", test, "-l", "1", "-P", "0", "-v", "0"])
+        assert rate(finish(topology, child, "boot.log")) > 0
+
+
+def test_iperf3_server_on_the_stack(topology: Topology) -> None:
+    server = topology.boot({}, ["iperf3", "-s", "--forceflush"])
+    topology.await_line("boot.log", "listening")
+    for options in IPERF3:
+        check_iperf3(topology.on("left", "iperf3", "-J", "-c", STACK, "-t", "2", *options, timeout=20))
+    assert topology.stop(server) == 1, "iperf3's handler leaves by longjmp() and exits with 1"
+
+
+def test_iperf3_client_on_the_stack(topology: Topology) -> None:
+    topology.start("left", "iperf3", "-s", "--forceflush", log="iperf3.log")
+    topology.await_line("iperf3.log", "listening")
+    for options in IPERF3:
+        child = topology.boot({}, ["iperf3", "-J", "-c", LINUX, "-t", "2", *options])
+        check_iperf3(finish(topology, child, "boot.log"))
+
+
+@pytest.mark.parametrize("harm", ["loss", "reorder", "dup"])
+def test_iperf3_through_a_bad_network(topology: Topology, harm: str) -> None:
+    topology.boot(impair(harm), ["iperf3", "-s", "--forceflush"])
+    topology.await_line("boot.log", "listening")
+    for options in ((), ("-R",)):
+        check_iperf3(topology.on("left", "iperf3", "-J", "-c", STACK, "-t", "3", *options))
+
+
+@pytest.mark.parametrize("harm", [(), ("loss",), ("reorder",), ("dup",), ("loss", "reorder", "dup")])
+def test_every_byte_arrives_in_order(topology: Topology, harm: tuple[str, ...]) -> None:
+    program = script(topology, "bytestream.py")
+    topology.boot(impair(*harm), [PYTHON, program, "listen", "5000", str(STREAM)])
+    topology.await_line("boot.log", "listening")
+    for _ in range(2):
+        said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=90)
+        assert said.startswith("verified ")
+        topology.await_line("boot.log", said)
+
+
+def test_every_byte_arrives_in_order_from_the_stack(topology: Topology) -> None:
+    program = script(topology, "bytestream.py")
+    topology.start("left", PYTHON, program, "listen", "5000", str(STREAM), log="peer.log")
+    topology.await_line("peer.log", "listening")
+    words = [PYTHON, program, "connect", LINUX, "5000", str(STREAM)]
+    assert "verified " in finish(topology, topology.boot(impair("loss", "dup"), words), "boot.log", 90)
+    topology.await_line("peer.log", "verified ")
+
+
+def test_tcpconnect_both_ways(topology: Topology) -> None:
+    tcpconnect = f"{topology.installed.prefix}/bin/tcpconnect"
+    line = re.compile(r"^connections: (\d+) seconds: \d+\.\d+ rate: \d+\.\d connections/s$", re.MULTILINE)
+    server = topology.boot({}, [tcpconnect, "-s", "-p", "5001"])
+    topology.await_line("boot.log", "listening")
+    before = topology.value("mbuf.outstanding")
+    for parallel in ("1", "4"):
+        words = [tcpconnect, "-c", STACK, "-p", "5001", "-t", "2", "-n", parallel]
+        found = line.search(topology.on("left", *words))
+        assert found is not None
+        assert int(found[1]) > 100
+    assert abs(int(topology.value("mbuf.outstanding")) - int(before)) < 20
+    assert topology.stop(server) == -15
+    topology.start("left", tcpconnect, "-s", "-a", LINUX, "-p", "5001", log="server.log")
+    topology.await_line("server.log", "listening")
+    child = topology.boot({}, [tcpconnect, "-c", LINUX, "-p", "5001", "-t", "2"])
+    found = line.search(finish(topology, child, "boot.log"))
+    assert found is not None
+    assert int(found[1]) > 100
+
+
+def test_tcpconnect_says_what_is_wrong(topology: Topology) -> None:
+    tcpconnect = f"{topology.installed.prefix}/bin/tcpconnect"
+    with pytest.raises(AssertionError, match="tcpconnect: connect: Connection refused"):
+        topology.on("left", tcpconnect, "-c", LINUX, "-p", "5001", "-t", "1")
+    with pytest.raises(AssertionError, match="-p: '0' is not in 1 to 65535"):
+        run(tcpconnect, "-s", "-p", "0")
+    with pytest.raises(AssertionError, match="either -s or -c ADDR"):
+        run(tcpconnect, "-p", "1")
+    with pytest.raises(AssertionError, match=r"an IPv4 address like 10\.77\.1\.2"):
+        run(tcpconnect, "-c", "localhost", "-p", "1", "-t", "1")
+
+
+def test_a_threaded_web_server(topology: Topology) -> None:
+    page = topology.directory / "page"
+    page.write_bytes(bytes(range(256)) * 20_000)
+    words = [PYTHON, "-u", "-m", "http.server", "-d", str(topology.directory), "8000"]
+    topology.boot({}, words)
+    topology.await_line("boot.log", "Serving HTTP")
+    fetch = f"import urllib.request as u; print(len(u.urlopen('http://{STACK}:8000/page').read()))"
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(lambda _: topology.on("left", PYTHON, "-c", fetch), range(4)))
+    assert said == [f"{page.stat().st_size}\n"] * 4
+
+
+def test_one_event_loop_for_both_networks(topology: Topology) -> None:
+    path = str(topology.directory / "echo.sock")
+    server = topology.boot({}, [PYTHON, script(topology, "echo.py"), "5002", path])
+    topology.await_line("boot.log", "listening")
+    client = f"""
+import socket
+socks = [socket.create_connection(("{STACK}", 5002)) for _ in range(50)]
+for round in range(20):
+    for sock in socks: sock.sendall(b"%05d" % round * 100)
+    for sock in socks: assert sock.recv(500, socket.MSG_WAITALL) == b"%05d" % round * 100
+print("echoed")
+"""
+    with socket.socket(socket.AF_UNIX) as local:
+        local.connect(path)
+        local.sendall(b"before")
+        assert local.recv(100) == b"before"
+        assert topology.on("left", PYTHON, "-c", client) == "echoed\n"
+        local.sendall(b"after")
+        assert local.recv(100) == b"after"
+    assert topology.stop(server) == 0
+    assert "stopped\n" in topology.said("boot.log")
+
+
+def test_what_a_program_wrote_before_it_exited_arrives(topology: Topology) -> None:
+    receiver = topology.start("left", PYTHON, "-c", COUNT, log="receiver.log")
+    topology.await_line("receiver.log", "listening")
+    send = f"import socket; s = socket.create_connection(('{LINUX}', 5003)); s.sendall(bytes(500_000))"
+    assert finish(topology, topology.boot({}, [PYTHON, "-c", send]), "boot.log")
+    assert finish(topology, receiver, "receiver.log").endswith("500000\n")
+
+
+def test_a_configuration_that_is_wrong_stops_the_program_before_it_begins(topology: Topology) -> None:
+    with pytest.raises(AssertionError, match="'sideways' is none of"):
+        topology.boot({"net.isr.dispatch": "sideways"}, ["echo", "the program ran"])
+    assert topology.children[-1].wait(timeout=10) == 78
+    assert "the program ran" not in topology.said("boot.log")
