@@ -2,8 +2,8 @@
 """Bulk transfer between Linux and the stack for a long time: no stall, no leak.
 
 `./dev bench soak [--seconds 600] [LEG ...]` prints one line a leg and exits 1 if one failed.  A leg stalls when an
-interval moved nothing, or took seconds to move anything; it leaks when the process has grown between a tenth of the time and the end, or when
-buffers are left after the connection has gone.
+interval moved nothing, or took seconds to move anything; it leaks when the process has grown between a tenth of the
+time and the end, or when buffers are left after the connection has gone.
 """
 
 from __future__ import annotations
