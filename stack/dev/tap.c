@@ -6,7 +6,7 @@
  *
  * One receive thread per queue reads until the queue is empty.  Each frame is
  * read into a cluster and, behind it, 64 KB of storage: a small frame costs
- * one cluster, a large one is not copied either.
+ * one cluster, a large one is not copied.
  */
 #include <errno.h>
 #include <linux/if_tun.h>
@@ -20,6 +20,7 @@
 
 #define	TAP_MTU		1500
 #define	RX_HEADROOM	34	/* room for tunnels; aligns the IP header */
+#define	RX_COPY		8192	/* bytes of a frame's rest to copy, at most */
 #define	IOV_MAX_TX	128
 
 struct tap_queue {
@@ -68,6 +69,26 @@ rx_refill(struct tap_queue *tq)
 		tq->tq_large = m_getcl(MMAXBYTES);
 }
 
+/*
+ * The last len bytes of a frame.  Few are copied, so that a full receive
+ * buffer does not hold 64 KB of storage for every few of its bytes.
+ */
+static struct mbuf *
+rx_rest(struct tap_queue *tq, uint32_t len)
+{
+	struct mbuf *m;
+
+	if (len > RX_COPY) {
+		m = tq->tq_large;
+		tq->tq_large = NULL;
+	} else {
+		m = m_getcl(len <= MCLBYTES ? MCLBYTES : MJUMBYTES);
+		memcpy(m->m_data, tq->tq_large->m_data, len);
+	}
+	m->m_len = len;
+	return (m);
+}
+
 /* The frame of len bytes that was read into the queue's buffers. */
 static struct mbuf *
 rx_take(struct tap_queue *tq, uint32_t len)
@@ -78,11 +99,8 @@ rx_take(struct tap_queue *tq, uint32_t len)
 	tq->tq_small = NULL;
 	m->m_pkthdr.len = len;
 	m->m_len = len < room ? len : room;
-	if (len > room) {
-		m->m_next = tq->tq_large;
-		m->m_next->m_len = len - room;
-		tq->tq_large = NULL;
-	}
+	if (len > room)
+		m->m_next = rx_rest(tq, len - room);
 	return (m);
 }
 

@@ -95,9 +95,12 @@ packet_corrupt(struct mbuf *m, uint32_t random)
 	m = m_pullup(m, len);
 	if (m != NULL && len > 0)
 		m->m_data[random % len] ^= (char)(1U << ((random >> 16) & 7));
-	/* Nobody may vouch for its checksum now. */
-	if (m != NULL)
-		m->m_pkthdr.csum_flags &= (uint16_t)~(CSUM_VALID | CSUM_PARTIAL);
+	if (m != NULL) {
+		/* Nobody may vouch for its checksum now, nor cut it. */
+		m->m_pkthdr.csum_flags &=
+		    (uint16_t)~(CSUM_VALID | CSUM_PARTIAL);
+		m->m_pkthdr.tso_segsz = 0;
+	}
 	return (m);
 }
 

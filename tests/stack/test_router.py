@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 
@@ -77,6 +78,10 @@ def test_a_narrow_link_tells_its_mtu(topology: Topology) -> None:
     said = _ping(topology, "-M", "do", "-s", "1200", count=2)
     assert "mtu = 1000" in said or "mtu=1000" in said
     assert "3 received" in _ping(topology, "-M", "dont", "-s", "1200")
+    _send_a_stream(topology)
+
+
+def _send_a_stream(topology: Topology) -> None:
     receiver = topology.start("right", sys.executable, "-c", RECEIVE, log="received.log")
     topology.await_line("received.log", "ready")
     sent = topology.on("left", sys.executable, "-c", SEND, RIGHT)
@@ -104,6 +109,36 @@ def test_requests_pass_with_and_without_giant(topology: Topology, giant: str) ->
         for test in ("TCP_RR", "UDP_RR"):
             said = topology.on("left", "netperf", "-H", RIGHT, "-t", test, "-l", "1", "-P", "0", "--", "-v", "0")
             assert re.search(r"\d+\.\d+\s*$", said.splitlines()[0]), said
+
+
+@pytest.mark.parametrize("dispatch", ["direct", "hybrid", "deferred"])
+def test_a_stream_arrives_whole_whatever_the_injector_does(topology: Topology, dispatch: str) -> None:
+    names = [f"if.tap{i}.impair.{what}" for i in range(2) for what in ("loss", "dup", "reorder", "corrupt")]
+    topology.boot({**ROUTER, **dict.fromkeys(names, "10000"), "net.isr.dispatch": dispatch})
+    _send_a_stream(topology)
+
+
+def test_several_queues_and_workers_pass_many_flows(topology: Topology) -> None:
+    tunables = {"if.tap0.queues": "2", "if.tap1.queues": "2", "net.isr.maxthreads": "-1", "net.isr.bindthreads": "1"}
+    topology.boot({**ROUTER, **tunables, "net.isr.dispatch": "deferred"})
+    server = topology.start("right", "iperf3", "-s", "-1", "--forceflush", log="iperf3.log")
+    _await_line(topology, "iperf3.log", "listening")
+    report = json.loads(topology.on("left", "iperf3", "-J", "-c", RIGHT, "-n", "200M", "-P", "8"))
+    assert report["end"]["sum_received"]["bytes"] >= 200_000_000
+    assert server.wait(timeout=10) == 0
+    assert topology.value("if.tap0.queues") == "2"
+    handled = re.findall(r"^\d+ +ip +(?:\d+ +){5}(\d+) ", topology.ask("netstat", "-Q"), re.MULTILINE)
+    assert len(handled) == len(os.sched_getaffinity(0))
+    assert all(int(count) > 0 for count in handled)
+
+
+def test_a_protocol_that_needs_giant_is_queued(topology: Topology) -> None:
+    topology.boot({**ROUTER, "net.isr.proto.ip.mpsafe": "0"})
+    _send_a_stream(topology)
+    handled = re.search(r"^0 +ip +\d+ +\d+ +(\d+) +(\d+) +(\d+) ", topology.ask("netstat", "-Q"), re.MULTILINE)
+    assert handled is not None
+    assert handled[1] == handled[2] == "0"
+    assert int(handled[3]) > 0
 
 
 def test_no_buffer_is_lost(router: Topology) -> None:

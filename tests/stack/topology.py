@@ -21,7 +21,7 @@ UID = 65534  # nobody
 ROOT = Path(__file__).parents[2]
 
 
-def run(*argv: str, check: bool = True, timeout: float = 60) -> str:
+def run(*argv: str, check: bool = True, timeout: float = 180) -> str:
     """Runs a command; its standard output.  A failure is an assertion with all it said."""
     done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout)
     assert not check or done.returncode == 0, f"`{' '.join(argv)}` gave {done.returncode}: {done.stdout}{done.stderr}"
@@ -89,7 +89,7 @@ class Topology:
             run("tc", "-n", dut, "filter", "add", "dev", source, "ingress", *match,
                 "action", "mirred", "egress", "redirect", "dev", target)  # fmt: skip
 
-    def on(self, host: str, *argv: str, check: bool = True, timeout: float = 60) -> str:
+    def on(self, host: str, *argv: str, check: bool = True, timeout: float = 180) -> str:
         """Runs a command on a host; its standard output."""
         return run("ip", "netns", "exec", f"{self.name}-{host}", *argv, check=check, timeout=timeout)
 
