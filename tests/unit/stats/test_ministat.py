@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from perfweb.stats.ministat import LARGEST, MAXIMUM_SETS, ministat
@@ -51,7 +51,7 @@ def test_the_example_of_the_manual_page(confidence: float) -> None:
     assert ours == real_ministat(sets, "-s", "-w", "60", "-c", f"{confidence:g}")
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=200)
 @given(
     samples=sets_of_samples,
     confidence=st.sampled_from(CONFIDENCE_LEVELS),
@@ -68,7 +68,7 @@ def test_any_samples_give_the_text_of_the_real_program(
     assert ours == real_ministat(sets, *options)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(samples=sets_of_samples, confidence=st.sampled_from(CONFIDENCE_LEVELS))
 def test_without_plot_and_without_comparison(samples: list[list[float]], confidence: float) -> None:
     sets = {f"set{index}": values for index, values in enumerate(samples)}
