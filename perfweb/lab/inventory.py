@@ -14,7 +14,7 @@ from typing import Any
 
 from perfweb.lab.models import Role
 
-ANSIBLE_SECONDS = 60
+ANSIBLE_SECONDS = 180
 
 
 class InventoryError(ValueError):

@@ -41,7 +41,7 @@ seconds: 1
 """
 
 
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 120) -> None:
     """Waits until `condition`, which fails the test if it takes too long."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -54,7 +54,7 @@ def state_of(run: Run) -> str:
     return run.state
 
 
-def wait_for_state(run: Run, *wanted: RunState, seconds: float = 90) -> None:
+def wait_for_state(run: Run, *wanted: RunState, seconds: float = 180) -> None:
     wait_for(lambda: state_of(run) in wanted, f"{run} to be {' or '.join(wanted)}", seconds)
 
 
@@ -130,7 +130,7 @@ class LabHosts:
             left.append("an address on data0")
         if "tap" in self._ip("-n", dut, "-brief", "link"):
             left.append("a TAP device")
-        directories = Path("/var/tmp/perfweb").glob(f"{run.testbed.name}-{run.number}-*")  # noqa: S108
+        directories = Path("/var/tmp/perfweb").glob(f"*-{run.number}-{self.lab.name}-*")  # noqa: S108
         return [*left, *map(str, directories)]
 
     def assert_clean(self, run: Run) -> None:

@@ -65,13 +65,15 @@ def test_worker_is_killed(run: Run, worker: Worker, hosts: LabHosts) -> None:
     hosts.assert_clean(run)
 
 
-def test_redis_goes_away(run: Run, layout: Layout, hosts: LabHosts) -> None:
+def test_redis_goes_away(run: Run, layout: Layout, worker: Worker, hosts: LabHosts) -> None:
     wait_for(lambda: hosts.runs("left", "netperf"), "the first sample")
     stop(layout, ["redis"])
     try:
         wait_for_state(run, RunState.DONE)
     finally:
         start_redis(layout)
+    current_app.send_task("runners.tasks.recover")
+    wait_for(lambda: b"Task runners.tasks.recover" in worker.log.read_bytes(), "the worker to hear from Redis again")
     assert Sample.objects.filter(measurement__boot__run=run).counted().count() == 4
     hosts.assert_clean(run)
 

@@ -2,36 +2,58 @@
 """A run from submission to its end, undisturbed, cancelled, and with its worker told to stop."""
 
 import signal
+from io import StringIO
+from pathlib import Path
 
 import pytest
+from django.core.management import call_command
+from pytest_django import Settings
 
+from perfweb.lab.models import Testbed
 from perfweb.runs import progress, services
 from perfweb.runs.models import Artefact, Boot, HostFacts, Measurement, Run, RunState, Sample
 from runners.tools import SERVER_PORTS
 from tests.integration.conftest import LabHosts, Worker, history, wait_for, wait_for_state
 
 pytestmark = pytest.mark.django_db(transaction=True)
+TWO_VARIANTS = """\
+name: tiny
+baseline: a
+variants: [{name: a, target: linux}, {name: b, target: linux}]
+tests: [tcp.rr/host-host/ipv4]
+samples: 3
+discard: 1
+boots: 1
+"""
 LIFE = ["queued", "leased", "preparing", "building", "running", "restoring"]
 
 
-def test_undisturbed_run(run: Run, hosts: LabHosts) -> None:
-    wait_for_state(run, RunState.DONE, RunState.FAILED)
+def test_demo_command_runs_a_plan_to_its_verdict(
+    testbed: Testbed, worker: Worker, hosts: LabHosts, settings: Settings, tmp_path: Path
+) -> None:
+    settings.LAB_INVENTORY = str(hosts.lab.inventory)
+    (tmp_path / "tiny.yaml").write_text(TWO_VARIANTS, encoding="utf-8")
+    output = StringIO()
+    call_command("demo", plan=str(tmp_path / "tiny.yaml"), stdout=output)
+    run = Run.objects.get()
     assert (run.state, run.reason) == (RunState.DONE, "")
     assert history(run) == [*LIFE, "done"]
-    assert [boot.state for boot in Boot.objects.filter(run=run)] == ["stopped", "stopped"]
     for measurement in Measurement.objects.filter(boot__run=run):
         assert (measurement.state, measurement.tool) == ("ok", "netperf")
         assert measurement.command.startswith(f"netperf -4 -H 10.{hosts.lab.net}.1.2 -p {SERVER_PORTS['netserver']} ")
         assert set(measurement.pinning) == {"client", "server"}
         assert "THROUGHPUT=" in bytes(measurement.artefacts.get().content).decode()
     samples = Sample.objects.filter(measurement__boot__run=run)
-    assert samples.counted().count() == 4
+    assert samples.counted().count() == 6
     assert samples.primary().filter(discarded=True).count() == 2
     assert {facts.role for facts in HostFacts.objects.filter(run=run)} == {"left", "dut", "right"}
     assert Artefact.objects.filter(run=run, kind="counters").exists()
     assert not run.testbed.leases.filter(released__isnull=True).exists()
     assert_progress_was_told(run)
     hosts.assert_clean(run)
+    assert "tcp.rr/host-host/ipv4 on b" in output.getvalue()
+    assert "b against a, 95 % confidence: " in output.getvalue()
+    assert f"/runs/{run.number}/compare/a..b/" in output.getvalue()
 
 
 def assert_progress_was_told(run: Run) -> None:

@@ -33,9 +33,9 @@ class Watch:
     def listen(self, number: int) -> None:
         for event in progress.progress_since(number, self.last_id):
             self.last_id = event.id
-            self._take(event.name, event.values)
+            self.take(event.name, event.values)
 
-    def _take(self, name: str, values: dict[str, Any]) -> None:
+    def take(self, name: str, values: dict[str, Any]) -> None:
         match name:
             case "state":
                 self.state, self.doing = values["state"], ""
