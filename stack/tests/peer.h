@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A TCP peer made of single segments, at the end of an interface in memory:
+ * a test says which segment arrives and looks at what the stack answers.
+ * Packets are dispatched directly, so that an answer is there when the call
+ * that provoked it returns.
+ */
+#ifndef TESTS_PEER_H
+#define TESTS_PEER_H
+
+#include <netinet/tcp.h>
+
+#include "netinet/tcp_seq.h"
+#include "tests/net.h"
+
+#define	PEER_IP		"10.8.0.2"
+#define	PEER_STACK_IP	"10.8.0.1"
+
+/* One connection from the peer's point of view. */
+struct peer {
+	uint16_t	 port, stack_port;
+	tcp_seq		 snd_nxt;	/* next byte we send */
+	tcp_seq		 rcv_nxt;	/* next byte we expect */
+	uint16_t	 window;
+	const uint8_t	*options;	/* of the segments we send */
+	unsigned	 optlen;
+};
+
+/* A segment that the stack sent. */
+struct peer_seg {
+	uint16_t	 sport, dport, window;
+	tcp_seq		 seq, ack;
+	uint8_t		 flags;
+	uint32_t	 len;
+	uint8_t		 options[40];
+	unsigned	 optlen;
+	uint8_t		 data[2048];	/* its first bytes */
+	/* or an ICMP message, protocol 1 */
+	uint8_t		 proto, icmp_type, icmp_code;
+};
+
+void	 peer_attach(void);		/* after the boot */
+/* A segment arrives at the stack. */
+void	 peer_send(struct peer *, uint8_t flags, tcp_seq seq, tcp_seq ack,
+	    const void *data, uint32_t len);
+/* An ICMP error about a segment of the stack that began at seq. */
+void	 peer_icmp(struct peer *, uint8_t type, uint8_t code, uint16_t mtu,
+	    tcp_seq seq);
+/* A UDP datagram arrives. */
+void	 peer_udp(uint16_t sport, uint16_t dport, const void *, uint32_t len);
+/* The next packet of the stack; false: it has sent none. */
+bool	 peer_next(struct peer_seg *);
+/* The same, waiting for a timer to send it. */
+void	 peer_await(struct peer_seg *, unsigned ms);
+void	 peer_forget(void);		/* all packets so far */
+
+/* Opens connections; the peer is the client, or the server. */
+void	 peer_open(struct peer *, uint16_t stack_port);
+void	 peer_answer(struct peer *, struct socket *);
+
+#endif /* TESTS_PEER_H */
