@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What TCP sends by itself and what holds it back: retransmission, fast
+ * retransmit, SACK, delayed ACKs, Nagle, shut windows, path MTU, keep-alive.
+ */
+#include "tests/check.h"
+
+#include <errno.h>
+#include <netinet/ip_icmp.h>
+
+#include "netinet/tcp_var.h"
+#include "tests/peer.h"
+
+#define	PORT	8081
+#define	MSS	1000		/* what the peer offers */
+
+static uint8_t bytes[20 * MSS];
+
+struct fixture {
+	struct socket	*head, *so;
+	struct peer	 p;
+};
+
+static void
+set_up(struct fixture *f)
+{
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 7 + i / 256);
+	f->head = t_listen(PEER_STACK_IP, PORT, 5);
+	peer_open(&f->p, PORT);
+	f->so = t_accept(f->head);
+	peer_forget();
+}
+
+static void
+take_down(struct fixture *f)
+{
+	peer_send(&f->p, TH_RST | TH_ACK, f->p.snd_nxt, 0, NULL, 0);
+	soclose(f->so);
+	soclose(f->head);
+	peer_forget();
+}
+
+/* The next segment carries bytes [from, from + len). */
+static void
+expect_data(struct fixture *f, uint32_t from, uint32_t len, unsigned ms)
+{
+	struct peer_seg s;
+
+	peer_await(&s, ms);
+	CHECK_EQ(s.seq - f->p.rcv_nxt, from);
+	CHECK_EQ(s.len, len);
+	CHECK(memcmp(s.data, bytes + from, len < sizeof(s.data) ? len :
+	    sizeof(s.data)) == 0);
+}
+
+static void
+expect_nothing(unsigned ms)
+{
+	struct peer_seg s;
+
+	t_sleep(ms);
+	CHECK(!peer_next(&s));
+}
+
+static void
+ack(struct fixture *f, uint32_t upto)
+{
+	peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt + upto, NULL, 0);
+}
+
+TEST(lost_data_is_sent_again_with_backoff)
+{
+	struct fixture f;
+	nsec_t first, second;
+
+	set_up(&f);
+	t_send(f.so, bytes, 100);
+	expect_data(&f, 0, 100, 1000);
+	first = mach_uptime();
+	expect_data(&f, 0, 100, 2000);
+	second = mach_uptime();
+	CHECK(second - first >= 190 * NSEC_PER_MSEC);
+	expect_data(&f, 0, 100, 4000);
+	/* RFC 6298 (5.5): twice as long the second time */
+	CHECK(mach_uptime() - second >= 380 * NSEC_PER_MSEC);
+	ack(&f, 100);
+	expect_nothing(300);
+	take_down(&f);
+}
+
+TEST(three_duplicates_retransmit_at_once)
+{
+	struct fixture f;
+	uint64_t before = t_sysctl("net.inet.tcp.stats.fastrexmit");
+	struct peer_seg s;
+
+	set_up(&f);
+	t_send(f.so, bytes, 6 * MSS);
+	peer_await(&s, 1000);
+	peer_forget();
+	ack(&f, MSS);		/* the second segment is lost */
+	for (int i = 0; i < 3; i++)
+		ack(&f, MSS);
+	expect_data(&f, MSS, MSS, 100);
+	CHECK_EQ(t_sysctl("net.inet.tcp.stats.fastrexmit"), before + 1);
+	ack(&f, 6 * MSS);
+	expect_nothing(300);
+	take_down(&f);
+}
+
+TEST(acks_are_delayed_but_not_for_two_segments)
+{
+	struct fixture f;
+	struct peer_seg s;
+	nsec_t start;
+
+	set_up(&f);
+	start = mach_uptime();
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 10);
+	CHECK(!peer_next(&s));
+	peer_await(&s, 1000);
+	CHECK(mach_uptime() - start >= 35 * NSEC_PER_MSEC);
+	CHECK_EQ(s.ack, f.p.snd_nxt + 10);
+	for (uint32_t i = 0; i < 2; i++)
+		peer_send(&f.p, TH_ACK, f.p.snd_nxt + 10 + i * MSS,
+		    f.p.rcv_nxt, bytes, MSS);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.ack, f.p.snd_nxt + 10 + 2 * MSS);
+	take_down(&f);
+}
+
+TEST(nagle_keeps_one_small_segment_in_flight)
+{
+	struct fixture f;
+
+	set_up(&f);
+	t_send(f.so, bytes, 10);
+	expect_data(&f, 0, 10, 1000);
+	t_send(f.so, bytes + 10, 10);
+	t_send(f.so, bytes + 20, 10);
+	expect_nothing(20);
+	ack(&f, 10);
+	expect_data(&f, 10, 20, 100);
+	t_setint(f.so, IPPROTO_TCP, TCP_NODELAY, 1);
+	t_send(f.so, bytes + 30, 5);
+	expect_data(&f, 30, 5, 100);
+	take_down(&f);
+}
+
+TEST(cork_holds_small_segments)
+{
+	struct fixture f;
+
+	set_up(&f);
+	t_setint(f.so, IPPROTO_TCP, TCP_CORK, 1);
+	t_send(f.so, bytes, 10);
+	expect_nothing(20);
+	t_setint(f.so, IPPROTO_TCP, TCP_CORK, 0);
+	expect_data(&f, 0, 10, 100);
+	take_down(&f);
+}
+
+TEST(shut_window_is_probed_and_reopened)
+{
+	struct fixture f;
+	struct peer_seg s;
+
+	set_up(&f);
+	f.p.window = 0;
+	ack(&f, 0);		/* an update may not shrink the window ... */
+	t_send(f.so, bytes, 100);
+	peer_await(&s, 1000);
+	if (s.len > 0) {	/* ... but data then fills it */
+		ack(&f, 100);
+		t_send(f.so, bytes + 100, 100);
+		peer_await(&s, 2000);
+	}
+	CHECK_EQ(s.len, 0);	/* a probe: below the window, no data */
+	CHECK(SEQ_LT(s.seq, f.p.rcv_nxt + 100));
+	peer_forget();
+	f.p.window = 60000;
+	ack(&f, 100);
+	expect_data(&f, 100, 100, 100);
+	ack(&f, 200);
+	take_down(&f);
+}
+
+TEST(our_window_shuts_and_opens_when_it_is_worth_it)
+{
+	struct fixture f;
+	struct peer_seg s = { .window = 1 };
+	uint8_t sink[8 * MSS];
+	uint32_t sent = 0;
+
+	set_up(&f);
+	t_setint(f.so, SOL_SOCKET, SO_RCVBUF, 16 * MSS);
+	do {
+		peer_send(&f.p, TH_ACK, f.p.snd_nxt + sent, f.p.rcv_nxt,
+		    bytes, MSS);
+		sent += MSS;
+		while (peer_next(&s))
+			continue;
+	} while (s.window > 0 && sent < 200 * MSS);
+	CHECK_EQ(s.window, 0);
+	/* what was advertised before the buffer shrank still counts */
+	CHECK(sent <= 80 * MSS);
+	t_recv(f.so, sink, 10);
+	expect_nothing(0);	/* silly: not worth an update */
+	while (!peer_next(&s)) {
+		CHECK(sent > 0);
+		t_recv(f.so, sink, MSS);
+		sent -= MSS;
+	}
+	CHECK(s.window >= 2 * MSS);
+	take_down(&f);
+}
+
+TEST(sack_blocks_name_what_arrived)
+{
+	static const uint8_t syn[] = { 2, 4, 3, 232, 4, 2, 1, 1 };
+	struct fixture f = { .p = { .port = 31000, .stack_port = PORT,
+	    .snd_nxt = 1, .window = 60000, .options = syn,
+	    .optlen = sizeof(syn) } };
+	struct peer_seg s;
+	uint32_t edge[2];
+
+	f.head = t_listen(PEER_STACK_IP, PORT, 5);
+	peer_forget();
+	peer_send(&f.p, TH_SYN, f.p.snd_nxt++, 0, NULL, 0);
+	peer_await(&s, 1000);
+	f.p.rcv_nxt = s.seq + 1;
+	f.p.optlen = 0;
+	ack(&f, 0);
+	f.so = t_accept(f.head);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt + 500, f.p.rcv_nxt, bytes, 100);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.ack, f.p.snd_nxt);
+	CHECK_EQ(s.optlen, 12);
+	CHECK_EQ(s.options[2], 5);
+	memcpy(edge, s.options + 4, sizeof(edge));
+	CHECK_EQ(ntohl(edge[0]), f.p.snd_nxt + 500);
+	CHECK_EQ(ntohl(edge[1]), f.p.snd_nxt + 600);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 500);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.ack, f.p.snd_nxt + 600);
+	CHECK_EQ(s.optlen, 0);
+	take_down(&f);
+}
+
+TEST(segments_shrink_to_the_path)
+{
+	struct fixture f;
+	struct peer_seg s;
+
+	set_up(&f);
+	t_send(f.so, bytes, MSS);
+	expect_data(&f, 0, MSS, 1000);
+	/* about data that is not in flight: ignored (RFC 5927) */
+	peer_icmp(&f.p, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, 600,
+	    f.p.rcv_nxt + 100000);
+	CHECK(!peer_next(&s));
+	peer_icmp(&f.p, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, 600,
+	    f.p.rcv_nxt);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.seq, f.p.rcv_nxt);
+	CHECK_EQ(t_getint(f.so, IPPROTO_TCP, TCP_MAXSEG), 560);
+	take_down(&f);
+}
+
+TEST(unreachable_ends_a_connect)
+{
+	struct sockaddr_in sin = t_addr(PEER_IP, 9001);
+	struct socket *so = t_socket(SOCK_STREAM);
+	struct peer p = { .port = 9001 };
+	struct peer_seg s;
+
+	peer_forget();
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin),
+	    MSG_DONTWAIT), EINPROGRESS);
+	peer_await(&s, 1000);
+	p.stack_port = s.sport;
+	peer_icmp(&p, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, 0, s.seq);
+	CHECK_EQ(t_getint(so, SOL_SOCKET, SO_ERROR), EHOSTUNREACH);
+	soclose(so);
+}
+
+TEST(keepalive_drops_a_dead_peer)
+{
+	struct fixture f;
+	struct peer_seg s;
+	char c;
+	size_t n;
+
+	set_up(&f);
+	t_setint(f.so, IPPROTO_TCP, TCP_KEEPIDLE, 1);
+	t_setint(f.so, IPPROTO_TCP, TCP_KEEPINTVL, 1);
+	t_setint(f.so, IPPROTO_TCP, TCP_KEEPCNT, 1);
+	t_setint(f.so, SOL_SOCKET, SO_KEEPALIVE, 1);
+	peer_await(&s, 3000);
+	CHECK_EQ(s.seq, f.p.rcv_nxt - 1);
+	CHECK_EQ(t_tryrecv(f.so, &c, 1, 0, &n), ETIMEDOUT);
+	take_down(&f);
+}
+
+TEST(user_timeout_gives_up_early)
+{
+	struct fixture f;
+	char c;
+	size_t n;
+
+	set_up(&f);
+	t_setint(f.so, IPPROTO_TCP, TCP_USER_TIMEOUT, 300);
+	t_send(f.so, bytes, 10);
+	CHECK_EQ(t_tryrecv(f.so, &c, 1, 0, &n), ETIMEDOUT);
+	take_down(&f);
+}
+
+TEST(data_after_close_is_refused)
+{
+	struct fixture f;
+	struct peer_seg s;
+
+	set_up(&f);
+	soclose(f.so);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.flags, TH_FIN | TH_ACK);
+	ack(&f, 1);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt + 1, bytes, 10);
+	CHECK(peer_next(&s));
+	CHECK(s.flags & TH_RST);
+	soclose(f.head);
+}
+
+TEST(unread_data_at_close_resets)
+{
+	struct fixture f;
+	struct peer_seg s;
+
+	set_up(&f);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 10);
+	soclose(f.so);
+	CHECK(peer_next(&s));
+	CHECK(s.flags & TH_RST);
+	soclose(f.head);
+}
+
+int
+main(int argc, char **argv)
+{
+	CHECK_EQ(stack_boot(NULL), 0);
+	peer_attach();
+	return (check_main(argc, argv));
+}
