@@ -104,6 +104,8 @@ sosenderror(struct socket *so) REQUIRES(so->so_lock)
 {
 	int error;
 
+	if (so->so_state & SS_NOFDREF)
+		return (EBADF);
 	if (so->so_error != 0) {
 		error = so->so_error;
 		so->so_error = 0;

@@ -269,11 +269,13 @@ sblock(struct socket *so, struct sockbuf *sb, int flags)
 		error = msleep(&sb->sb_busy, &so->so_lock, PCATCH, "sblock",
 		    NSEC_FOREVER);
 		sb->sb_lockwaiters--;
-		if (so->so_state & SS_NOFDREF)
-			return (EBADF);
 		if (error != 0)
-			return (error);
+			break;
 	}
+	if (so->so_state & SS_NOFDREF)
+		return (EBADF);
+	if (error != 0)
+		return (error);
 	sb->sb_busy = true;
 	return (0);
 }

@@ -155,8 +155,15 @@ plan(struct tcpcb *tp, struct tcp_tx *tx)
 	tx->tx_len = worthwhile(tp, queued < usable ? queued : usable, queued);
 	tx->tx_fin = state_sends_fin(tp->t_state) && off + tx->tx_len == cc;
 	tx->tx_more = tx->tx_len > 0 && tx->tx_len < queued;
-	return (tx->tx_len > 0 || tx->tx_fin ||
-	    (tp->t_flags & TF_ACKNOW) != 0);
+	if (tx->tx_len > 0 || tx->tx_fin)
+		return (true);
+	/*
+	 * While a timeout has snd_nxt go over old ground, a segment without
+	 * data that began there would be left of the peer's window, and its
+	 * ACK ignored: when both sides do that, neither ever learns.
+	 */
+	tx->tx_seq = tp->snd_max;
+	return ((tp->t_flags & TF_ACKNOW) != 0);
 }
 
 static unsigned

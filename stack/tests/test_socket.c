@@ -1,77 +1,465 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets over loopback: what a program sees of them. */
+/* TCP sockets over loopback: what a program sees of them. */
 #include "tests/check.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/time.h>
 
-#include "kern/socketvar.h"
-#include "kern/thread.h"
+#include "tests/net.h"
 
-static struct sockaddr_in
-loopback(uint16_t port)
+#define	LO	"127.0.0.1"
+
+static uint16_t next_port = 7000;
+
+struct pair {
+	struct socket	*head, *a, *b;	/* a called, b was accepted */
+};
+
+static void
+set_up(struct pair *p)
 {
-	return ((struct sockaddr_in){ .sin_family = AF_INET,
-	    .sin_port = htons(port),
-	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) });
+	uint16_t port = next_port++;
+
+	p->head = t_listen(LO, port, 5);
+	p->a = t_connect(LO, port);
+	p->b = t_accept(p->head);
 }
 
-static struct socket *
-listener(uint16_t port)
+static void
+take_down(struct pair *p)
 {
-	struct sockaddr_in sin = loopback(port);
-	struct socket *so;
-
-	CHECK_EQ(socreate(AF_INET, SOCK_STREAM, 0, &so), 0);
-	CHECK_EQ(sobind(so, (struct sockaddr *)&sin, sizeof(sin)), 0);
-	CHECK_EQ(solisten(so, 5), 0);
-	return (so);
+	if (p->a != NULL)
+		soclose(p->a);
+	if (p->b != NULL)
+		soclose(p->b);
+	soclose(p->head);
 }
 
-static size_t
-put(struct socket *so, const void *buf, size_t len)
+static bool
+is_readable(void *so)
 {
-	struct iovec iov = { (void *)(uintptr_t)buf, len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-	size_t done;
-
-	CHECK_EQ(sosend(so, &msg, 0, &done), 0);
-	return (done);
+	return ((sopoll(so, POLLIN) & POLLIN) != 0);
 }
 
-static int
-get(struct socket *so, void *buf, size_t len, int flags, size_t *done)
+static bool
+is_hungup(void *so)
 {
-	struct iovec iov = { buf, len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	return (soreceive(so, &msg, flags, done));
+	return ((sopoll(so, POLLIN) & POLLHUP) != 0);
 }
 
 TEST(bytes_go_both_ways_and_end)
 {
-	struct sockaddr_in sin = loopback(7001);
-	struct socket *head = listener(7001), *a, *b;
+	struct pair p;
 	char buf[100];
 	size_t n;
 
-	CHECK_EQ(socreate(AF_INET, SOCK_STREAM, 0, &a), 0);
-	CHECK_EQ(soconnect(a, (struct sockaddr *)&sin, sizeof(sin), 0), 0);
-	CHECK_EQ(soaccept(head, 0, NULL, NULL, &b), 0);
-	CHECK_EQ(put(a, "hello", 5), 5);
-	CHECK_EQ(get(b, buf, sizeof(buf), 0, &n), 0);
+	set_up(&p);
+	t_send(p.a, "hello", 5);
+	CHECK_EQ(t_tryrecv(p.b, buf, sizeof(buf), 0, &n), 0);
 	CHECK_EQ(n, 5);
 	CHECK_EQ(memcmp(buf, "hello", 5), 0);
-	CHECK_EQ(put(b, "world!", 6), 6);
-	CHECK_EQ(soshutdown(b, SHUT_WR), 0);
-	CHECK_EQ(get(a, buf, sizeof(buf), MSG_WAITALL, &n), 0);
+	t_send(p.b, "world!", 6);
+	CHECK_EQ(soshutdown(p.b, SHUT_WR), 0);
+	CHECK_EQ(t_tryrecv(p.a, buf, sizeof(buf), MSG_WAITALL, &n), 0);
 	CHECK_EQ(n, 6);
-	CHECK_EQ(get(a, buf, sizeof(buf), 0, &n), 0);
-	CHECK_EQ(n, 0);
+	t_expect_eof(p.a);
+	/* half closed: the other way still works */
+	t_send(p.a, "still here", 10);
+	t_recv(p.b, buf, 10);
+	CHECK_EQ(t_trysend(p.b, "x", 1, 0, &n), EPIPE);
+	take_down(&p);
+}
+
+TEST(peek_leaves_and_dontwait_returns)
+{
+	struct pair p;
+	char buf[10];
+	size_t n;
+
+	set_up(&p);
+	CHECK_EQ(t_tryrecv(p.b, buf, 10, MSG_DONTWAIT, &n), EWOULDBLOCK);
+	t_send(p.a, "abc", 3);
+	CHECK_EQ(t_tryrecv(p.b, buf, 10, MSG_PEEK, &n), 0);
+	CHECK_EQ(n, 3);
+	CHECK_EQ(soavail(p.b), 3);
+	CHECK_EQ(t_tryrecv(p.b, buf, 2, 0, &n), 0);
+	CHECK_EQ(n, 2);
+	CHECK_EQ(soavail(p.b), 1);
+	take_down(&p);
+}
+
+TEST(receive_timeout)
+{
+	struct pair p;
+	struct timeval tv = { 0, 30000 };
+	char c;
+	size_t n;
+
+	set_up(&p);
+	CHECK_EQ(sosetopt(p.b, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)), 0);
+	CHECK_EQ(t_tryrecv(p.b, &c, 1, 0, &n), EWOULDBLOCK);
+	t_send(p.a, "ab", 2);
+	CHECK_EQ(t_tryrecv(p.b, &c, 1, 0, &n), 0);
+	take_down(&p);
+}
+
+TEST(nobody_listens)
+{
+	struct sockaddr_in sin = t_addr(LO, 9);
+	struct socket *so = t_socket(SOCK_STREAM);
+
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin), 0),
+	    ECONNREFUSED);
+	/* and again, on the same socket */
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin), 0),
+	    ECONNREFUSED);
+	soclose(so);
+}
+
+TEST(no_route)
+{
+	struct sockaddr_in sin = t_addr("192.0.2.7", 9);
+	struct socket *so = t_socket(SOCK_STREAM);
+
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin), 0),
+	    ENETUNREACH);
+	soclose(so);
+}
+
+TEST(connect_without_waiting)
+{
+	uint16_t port = next_port++;
+	struct socket *head = t_listen(LO, port, 5), *b;
+	struct socket *a = t_socket(SOCK_STREAM);
+	struct sockaddr_in sin = t_addr(LO, port);
+	int error;
+
+	error = soconnect(a, (struct sockaddr *)&sin, sizeof(sin),
+	    MSG_DONTWAIT);
+	CHECK_EQ(error, EINPROGRESS);
+	b = t_accept(head);
+	while ((sopoll(a, POLLOUT) & POLLOUT) == 0)
+		t_sleep(1);
+	CHECK_EQ(t_getint(a, SOL_SOCKET, SO_ERROR), 0);
+	CHECK_EQ(soconnect(a, (struct sockaddr *)&sin, sizeof(sin), 0),
+	    EISCONN);
 	soclose(a);
 	soclose(b);
 	soclose(head);
+}
+
+TEST(refused_without_waiting)
+{
+	struct sockaddr_in sin = t_addr(LO, 9);
+	struct socket *so = t_socket(SOCK_STREAM);
+
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin),
+	    MSG_DONTWAIT), EINPROGRESS);
+	while ((sopoll(so, POLLOUT) & POLLERR) == 0)
+		t_sleep(1);
+	CHECK_EQ(t_getint(so, SOL_SOCKET, SO_ERROR), ECONNREFUSED);
+	CHECK_EQ(t_getint(so, SOL_SOCKET, SO_ERROR), 0);
+	soclose(so);
+}
+
+TEST(bind_conflicts)
+{
+	struct sockaddr_in sin = t_addr(LO, next_port++), other;
+	struct socket *a = t_socket(SOCK_STREAM), *b = t_socket(SOCK_STREAM);
+	socklen_t len = sizeof(other);
+
+	CHECK_EQ(sobind(a, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	CHECK_EQ(sobind(a, (struct sockaddr *)&sin, sizeof(sin)), EINVAL);
+	CHECK_EQ(sobind(b, (struct sockaddr *)&sin, sizeof(sin)), EADDRINUSE);
+	other = t_addr("203.0.113.1", 80);
+	CHECK_EQ(sobind(b, (struct sockaddr *)&other, sizeof(other)),
+	    EADDRNOTAVAIL);
+	other.sin_family = AF_UNIX;
+	CHECK_EQ(sobind(b, (struct sockaddr *)&other, sizeof(other)),
+	    EAFNOSUPPORT);
+	CHECK_EQ(sobind(b, (struct sockaddr *)&other, 4), EINVAL);
+	other = t_addr("0.0.0.0", 0);
+	CHECK_EQ(sobind(b, (struct sockaddr *)&other, sizeof(other)), 0);
+	CHECK_EQ(sogetsockname(b, (struct sockaddr *)&other, &len), 0);
+	CHECK(ntohs(other.sin_port) >= 10000);
+	CHECK_EQ(sogetpeername(b, (struct sockaddr *)&other, &len), ENOTCONN);
+	soclose(a);
+	soclose(b);
+}
+
+TEST(two_listeners_on_a_port)
+{
+	uint16_t port = next_port++;
+	struct sockaddr_in sin = t_addr("0.0.0.0", port);
+	struct socket *a = t_listen(LO, port, 5), *b = t_socket(SOCK_STREAM);
+
+	t_setint(b, SOL_SOCKET, SO_REUSEADDR, 1);
+	CHECK_EQ(sobind(b, (struct sockaddr *)&sin, sizeof(sin)), EADDRINUSE);
+	soclose(a);
+	CHECK_EQ(sobind(b, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	CHECK_EQ(solisten(b, 1), 0);
+	soclose(b);
+}
+
+TEST(names_of_both_ends)
+{
+	struct pair p;
+	struct sockaddr_in one, two;
+	socklen_t len = sizeof(one);
+
+	set_up(&p);
+	CHECK_EQ(sogetsockname(p.a, (struct sockaddr *)&one, &len), 0);
+	CHECK_EQ(sogetpeername(p.b, (struct sockaddr *)&two, &len), 0);
+	CHECK_EQ(one.sin_port, two.sin_port);
+	CHECK_EQ(one.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+	take_down(&p);
+}
+
+TEST(linger_zero_resets)
+{
+	struct pair p;
+	struct linger l = { 1, 0 };
+	char c;
+	size_t n;
+
+	set_up(&p);
+	CHECK_EQ(sosetopt(p.a, SOL_SOCKET, SO_LINGER, &l, sizeof(l)), 0);
+	soclose(p.a);
+	p.a = NULL;
+	CHECK_EQ(t_tryrecv(p.b, &c, 1, 0, &n), ECONNRESET);
+	CHECK_EQ(t_tryrecv(p.b, &c, 1, 0, &n), 0);
+	CHECK_EQ(t_trysend(p.b, "x", 1, 0, &n), EPIPE);
+	CHECK(sopoll(p.b, POLLIN) & POLLHUP);
+	take_down(&p);
+}
+
+TEST(send_before_connect)
+{
+	struct socket *so = t_socket(SOCK_STREAM);
+	char c;
+	size_t n;
+
+	CHECK_EQ(t_trysend(so, "x", 1, 0, &n), ENOTCONN);
+	CHECK_EQ(t_tryrecv(so, &c, 1, 0, &n), ENOTCONN);
+	CHECK_EQ(soshutdown(so, SHUT_WR), ENOTCONN);
+	soclose(so);
+}
+
+TEST(a_full_buffer_takes_what_fits)
+{
+	struct pair p;
+	char *buf = calloc(1, 400000);
+	size_t n, total = 0;
+
+	set_up(&p);
+	t_setint(p.a, SOL_SOCKET, SO_SNDBUF, 50000);
+	t_setint(p.b, SOL_SOCKET, SO_RCVBUF, 50000);
+	while (t_trysend(p.a, buf, 400000, MSG_DONTWAIT, &n) == 0) {
+		CHECK(n > 0);
+		total += n;
+		t_sleep(1);
+	}
+	CHECK((sopoll(p.a, POLLOUT) & POLLOUT) == 0);
+	CHECK(total < 3000000);
+	while (total > 0) {
+		CHECK_EQ(t_tryrecv(p.b, buf, 400000, 0, &n), 0);
+		total -= n;
+	}
+	while ((sopoll(p.a, POLLOUT) & POLLOUT) == 0)
+		t_sleep(1);
+	free(buf);
+	take_down(&p);
+}
+
+TEST(options_read_back)
+{
+	struct pair p;
+	char name[16];
+	socklen_t len = sizeof(name);
+
+	set_up(&p);
+	CHECK_EQ(t_getint(p.a, SOL_SOCKET, SO_TYPE), SOCK_STREAM);
+	CHECK_EQ(t_getint(p.a, SOL_SOCKET, SO_DOMAIN), AF_INET);
+	CHECK_EQ(t_getint(p.a, SOL_SOCKET, SO_PROTOCOL), IPPROTO_TCP);
+	CHECK_EQ(t_getint(p.a, SOL_SOCKET, SO_ACCEPTCONN), 0);
+	CHECK_EQ(t_getint(p.head, SOL_SOCKET, SO_ACCEPTCONN), 1);
+	t_setint(p.a, SOL_SOCKET, SO_SNDBUF, 100000);
+	CHECK_EQ(t_getint(p.a, SOL_SOCKET, SO_SNDBUF), 100000);
+	CHECK_EQ(t_getint(p.a, IPPROTO_TCP, TCP_NODELAY), 0);
+	t_setint(p.a, IPPROTO_TCP, TCP_NODELAY, 1);
+	CHECK_EQ(t_getint(p.a, IPPROTO_TCP, TCP_NODELAY), 1);
+	CHECK(t_getint(p.a, IPPROTO_TCP, TCP_MAXSEG) > 1000);
+	CHECK_EQ(sosetopt(p.a, IPPROTO_TCP, TCP_CONGESTION, "cubic", 5),
+	    ENOENT);
+	CHECK_EQ(sogetopt(p.a, IPPROTO_TCP, TCP_CONGESTION, name, &len), 0);
+	CHECK_STREQ(name, "newreno");
+	CHECK_EQ(sosetopt(p.a, SOL_SOCKET, 9999, &len, sizeof(len)),
+	    ENOPROTOOPT);
+	CHECK_EQ(sosetopt(p.a, SOL_SOCKET, SO_SNDBUF, &len, 1), EINVAL);
+	take_down(&p);
+}
+
+TEST(tcp_info_tells_the_state)
+{
+	struct pair p;
+	struct tcp_info ti;
+	socklen_t len = sizeof(ti);
+
+	set_up(&p);
+	t_send(p.a, "x", 1);
+	CHECK_EQ(sogetopt(p.a, IPPROTO_TCP, TCP_INFO, &ti, &len), 0);
+	CHECK_EQ(ti.tcpi_state, TCP_ESTABLISHED);
+	CHECK(ti.tcpi_snd_cwnd >= 10);
+	CHECK(ti.tcpi_rtt > 0);
+	soclose(p.b);
+	p.b = NULL;
+	CHECK(t_until(is_readable, p.a));
+	/* the connection is over, the descriptor is not */
+	CHECK_EQ(sogetopt(p.a, IPPROTO_TCP, TCP_INFO, &ti, &len), 0);
+	take_down(&p);
+}
+
+TEST(the_accept_queue_is_bounded)
+{
+	uint16_t port = next_port++;
+	struct socket *head = t_listen(LO, port, 2), *so[8];
+	struct sockaddr_in sin = t_addr(LO, port);
+	uint64_t before = t_sysctl("net.inet.tcp.stats.listendrop");
+	int connected = 0;
+
+	for (size_t i = 0; i < nitems(so); i++) {
+		so[i] = t_socket(SOCK_STREAM);
+		CHECK_EQ(soconnect(so[i], (struct sockaddr *)&sin,
+		    sizeof(sin), MSG_DONTWAIT), EINPROGRESS);
+		t_sleep(2);
+		connected += (sopoll(so[i], POLLOUT) & POLLOUT) != 0;
+	}
+	CHECK_EQ(connected, 3);
+	CHECK(t_sysctl("net.inet.tcp.stats.listendrop") > before);
+	for (size_t i = 0; i < nitems(so); i++)
+		soclose(so[i]);
+	soclose(head);
+}
+
+TEST(closing_a_listener_resets_those_who_wait)
+{
+	uint16_t port = next_port++;
+	struct socket *head = t_listen(LO, port, 5), *a = t_connect(LO, port);
+	char c;
+	size_t n;
+
+	t_sleep(5);
+	soclose(head);
+	CHECK(t_until(is_hungup, a));
+	CHECK_EQ(t_tryrecv(a, &c, 1, 0, &n), ECONNRESET);
+	soclose(a);
+}
+
+/* A thread that blocks; what its call returned. */
+struct blocked {
+	struct socket	*so;
+	int		 error;
+};
+
+static void
+block_in_receive(void *arg)
+{
+	struct blocked *b = arg;
+	char c;
+	size_t n;
+
+	b->error = t_tryrecv(b->so, &c, 1, 0, &n);
+	sorele(b->so);
+}
+
+static void
+block_in_send(void *arg)
+{
+	static char buf[100000];
+	struct blocked *b = arg;
+	size_t n;
+
+	do
+		b->error = t_trysend(b->so, buf, sizeof(buf), 0, &n);
+	while (b->error == 0);
+	sorele(b->so);
+}
+
+static void
+block_in_accept(void *arg)
+{
+	struct blocked *b = arg;
+	struct socket *so;
+
+	b->error = soaccept(b->so, 0, NULL, NULL, &so);
+	sorele(b->so);
+}
+
+static int
+close_under(void (*fn)(void *), struct socket *so)
+{
+	struct blocked b = { so, 0 };
+	struct thread *td;
+
+	soref(so);		/* as a descriptor table would */
+	td = t_thread(fn, &b);
+	t_sleep(30);
+	soclose(so);
+	t_join(td);
+	return (b.error);
+}
+
+TEST(close_wakes_threads_that_block)
+{
+	struct pair p;
+
+	set_up(&p);
+	CHECK_EQ(close_under(block_in_receive, p.a), EBADF);
+	p.a = NULL;
+	take_down(&p);
+	set_up(&p);
+	CHECK_EQ(close_under(block_in_send, p.a), EBADF);
+	soclose(p.b);
+	CHECK_EQ(close_under(block_in_accept, p.head), EBADF);
+}
+
+struct watcher {
+	struct sowatch	 sw;
+	atomic_u32	 calls;
+	atomic_u32	 events;
+};
+
+static void
+watched(struct sowatch *sw, int events)
+{
+	struct watcher *w = container_of(sw, struct watcher, sw);
+
+	atomic_count_u32(&w->calls, 1);
+	atomic_store_u32(&w->events, (uint32_t)events);
+}
+
+TEST(watchers_are_told_of_each_arrival)
+{
+	struct pair p;
+	struct watcher w = { .sw = { .sw_fn = watched } };
+
+	set_up(&p);
+	CHECK_EQ(sowatch_add(p.b, &w.sw, POLLIN), 0);
+	t_send(p.a, "x", 1);
+	while (atomic_load_u32(&w.calls) < 1)
+		t_sleep(1);
+	CHECK(atomic_load_u32(&w.events) & POLLIN);
+	t_send(p.a, "x", 1);
+	while (atomic_load_u32(&w.calls) < 2)
+		t_sleep(1);
+	soclose(p.a);
+	p.a = NULL;
+	while ((atomic_load_u32(&w.events) & POLLRDHUP) == 0)
+		t_sleep(1);
+	sowatch_remove(p.b, &w.sw);
+	take_down(&p);
 }
 
 int

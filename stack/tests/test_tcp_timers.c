@@ -89,6 +89,25 @@ TEST(lost_data_is_sent_again_with_backoff)
 	take_down(&f);
 }
 
+TEST(acks_after_a_timeout_are_in_the_peers_window)
+{
+	struct fixture f;
+	struct peer_seg s;
+
+	set_up(&f);
+	t_send(f.so, bytes, 3 * MSS);
+	t_sleep(20);
+	peer_forget();
+	expect_data(&f, 0, MSS, 1000);		/* the timeout's */
+	for (uint32_t i = 0; i < 2; i++)
+		peer_send(&f.p, TH_ACK, f.p.snd_nxt + i * 10, f.p.rcv_nxt,
+		    bytes, 10);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.len, 0);
+	CHECK_EQ(s.seq, f.p.rcv_nxt + 3 * MSS);
+	take_down(&f);
+}
+
 TEST(three_duplicates_retransmit_at_once)
 {
 	struct fixture f;

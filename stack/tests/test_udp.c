@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* UDP sockets: over loopback, over a wire, and against single packets. */
+#include "tests/check.h"
+
+#include <errno.h>
+#include <netinet/ip_icmp.h>
+#include <poll.h>
+
+#include "tests/peer.h"
+
+#define	LO	"127.0.0.1"
+
+static uint16_t next_port = 7100;
+
+static struct socket *
+bound(const char *ip, uint16_t port)
+{
+	struct sockaddr_in sin = t_addr(ip, port);
+	struct socket *so = t_socket(SOCK_DGRAM);
+
+	CHECK_EQ(sobind(so, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	return (so);
+}
+
+static int
+send_to(struct socket *so, const char *ip, uint16_t port, const void *buf,
+    size_t len)
+{
+	struct sockaddr_in sin = t_addr(ip, port);
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	struct msghdr msg = { .msg_name = &sin, .msg_namelen = sizeof(sin),
+	    .msg_iov = &iov, .msg_iovlen = 1 };
+	size_t done;
+
+	return (sosend(so, &msg, 0, &done));
+}
+
+static size_t
+receive(struct socket *so, void *buf, size_t room, int flags, int *msgflags,
+    struct sockaddr_in *from)
+{
+	struct iovec iov = { buf, room };
+	struct msghdr msg = { .msg_name = from, .msg_iov = &iov,
+	    .msg_namelen = from != NULL ? sizeof(*from) : 0,
+	    .msg_iovlen = 1 };
+	size_t done;
+
+	CHECK_EQ(soreceive(so, &msg, flags, &done), 0);
+	if (msgflags != NULL)
+		*msgflags = msg.msg_flags;
+	return (done);
+}
+
+TEST(datagrams_keep_their_borders_and_sender)
+{
+	uint16_t port = next_port++;
+	struct socket *a = bound(LO, port), *b = bound(LO, next_port++);
+	struct sockaddr_in from;
+	char buf[100];
+
+	CHECK_EQ(send_to(b, LO, port, "one", 3), 0);
+	CHECK_EQ(send_to(b, LO, port, "", 0), 0);
+	CHECK_EQ(send_to(b, LO, port, "three", 5), 0);
+	CHECK_EQ(receive(a, buf, sizeof(buf), 0, NULL, &from), 3);
+	CHECK_EQ(ntohs(from.sin_port), next_port - 1);
+	CHECK_EQ(receive(a, buf, sizeof(buf), 0, NULL, NULL), 0);
+	CHECK_EQ(receive(a, buf, sizeof(buf), 0, NULL, NULL), 5);
+	CHECK_EQ(memcmp(buf, "three", 5), 0);
+	soclose(a);
+	soclose(b);
+}
+
+TEST(what_does_not_fit_is_cut)
+{
+	uint16_t port = next_port++;
+	struct socket *a = bound(LO, port), *b = t_socket(SOCK_DGRAM);
+	char buf[4];
+	int flags;
+
+	CHECK_EQ(send_to(b, LO, port, "0123456789", 10), 0);
+	CHECK_EQ(receive(a, buf, 4, MSG_PEEK, &flags, NULL), 4);
+	CHECK(flags & MSG_TRUNC);
+	CHECK_EQ(soavail(a), 10);
+	CHECK_EQ(receive(a, buf, 4, MSG_TRUNC, &flags, NULL), 10);
+	CHECK(flags & MSG_TRUNC);
+	CHECK_EQ(soavail(a), 0);
+	soclose(a);
+	soclose(b);
+}
+
+TEST(large_datagrams_pass_in_fragments)
+{
+	struct socket *a = bound("0.0.0.0", 7300), *b = t_socket(SOCK_DGRAM);
+	static uint8_t out[65508], in[60000];
+	size_t done;
+
+	t_stream_fill(5, 0, out, sizeof(in));
+	CHECK_EQ(send_to(b, "10.9.0.2", 7300, out, sizeof(in)), 0);
+	CHECK_EQ(receive(a, in, sizeof(in), 0, NULL, NULL), sizeof(in));
+	CHECK(memcmp(in, out, sizeof(in)) == 0);
+	CHECK_EQ(t_trysend(b, out, sizeof(in), 0, &done), EDESTADDRREQ);
+	CHECK_EQ(send_to(b, "10.9.0.2", 7300, out, 65508), EMSGSIZE);
+	soclose(a);
+	soclose(b);
+}
+
+TEST(dont_fragment_says_emsgsize)
+{
+	struct socket *so = t_socket(SOCK_DGRAM);
+	static uint8_t out[3000];
+
+	t_setint(so, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	CHECK_EQ(send_to(so, "10.9.0.2", 7300, out, sizeof(out)), EMSGSIZE);
+	soclose(so);
+}
+
+TEST(connected_sockets_hear_one_peer_and_errors)
+{
+	uint16_t port = next_port++;
+	struct socket *a = bound(LO, port), *b = bound(LO, next_port++);
+	struct socket *c = bound(LO, next_port++);
+	struct sockaddr_in sin = t_addr(LO, port);
+	char buf[10];
+	size_t n;
+
+	CHECK_EQ(soconnect(b, (struct sockaddr *)&sin, sizeof(sin), 0), 0);
+	CHECK_EQ(send_to(c, LO, (uint16_t)(next_port - 2), "x", 1), 0);
+	t_sleep(10);
+	CHECK_EQ(t_tryrecv(b, buf, 1, MSG_DONTWAIT, &n), EWOULDBLOCK);
+	t_send(b, "hi", 2);
+	CHECK_EQ(receive(a, buf, sizeof(buf), 0, NULL, &sin), 2);
+	soclose(a);
+	/* nobody is there any more: an ICMP error comes back */
+	t_send(b, "hi", 2);
+	while ((sopoll(b, POLLIN) & POLLERR) == 0)
+		t_sleep(1);
+	CHECK_EQ(t_tryrecv(b, buf, 1, 0, &n), ECONNREFUSED);
+	/* dissolved, it hears everybody */
+	sin.sin_family = AF_UNSPEC;
+	CHECK_EQ(soconnect(b, (struct sockaddr *)&sin, sizeof(sin), 0), 0);
+	CHECK_EQ(send_to(c, LO, (uint16_t)(next_port - 2), "x", 1), 0);
+	CHECK_EQ(receive(b, buf, sizeof(buf), 0, NULL, NULL), 1);
+	soclose(b);
+	soclose(c);
+}
+
+TEST(closed_ports_answer_by_icmp)
+{
+	struct peer_seg s;
+
+	peer_forget();
+	peer_udp(1234, 4, "abc", 3);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.proto, IPPROTO_ICMP);
+	CHECK_EQ(s.icmp_type, ICMP_DEST_UNREACH);
+	CHECK_EQ(s.icmp_code, ICMP_PORT_UNREACH);
+}
+
+TEST(broadcast_needs_permission)
+{
+	struct socket *so = t_socket(SOCK_DGRAM);
+	struct peer_seg s;
+
+	peer_forget();
+	CHECK_EQ(send_to(so, "10.8.0.255", 99, "x", 1), EACCES);
+	t_setint(so, SOL_SOCKET, SO_BROADCAST, 1);
+	CHECK_EQ(send_to(so, "10.8.0.255", 99, "x", 1), 0);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.proto, IPPROTO_UDP);
+	soclose(so);
+}
+
+TEST(a_full_buffer_drops)
+{
+	uint16_t port = next_port++;
+	struct socket *a = bound(LO, port), *b = t_socket(SOCK_DGRAM);
+	uint64_t before = t_sysctl("net.inet.udp.stats.fullsock");
+	char buf[1000] = "";
+	size_t n, got = 0;
+
+	t_setint(a, SOL_SOCKET, SO_RCVBUF, 20000);
+	for (int i = 0; i < 100; i++) {
+		CHECK_EQ(send_to(b, LO, port, buf, sizeof(buf)), 0);
+		t_sleep(1);
+	}
+	while (t_tryrecv(a, buf, sizeof(buf), MSG_DONTWAIT, &n) == 0)
+		got++;
+	CHECK(got >= 10 && got <= 20);
+	CHECK_EQ(t_sysctl("net.inet.udp.stats.fullsock"), before + 100 - got);
+	soclose(a);
+	soclose(b);
+}
+
+int
+main(int argc, char **argv)
+{
+	CHECK_EQ(stack_boot(NULL), 0);
+	peer_attach();
+	t_mirror_attach("mem0", "10.9.0.1/24", 0, NULL);
+	return (check_main(argc, argv));
+}
