@@ -8,12 +8,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, Request
+from playwright.sync_api import BrowserContext, Page, Request, expect
 from pytest_django.live_server_helper import LiveServer
 
 from perfweb.runs.models import Run
 from tests.browser.chromium import CHROMIUM, CHROMIUM_FLAGS
 from tests.factories import create_run
+
+# Waiting ends as soon as what is expected is there; a busy machine may need long.
+expect.set_options(timeout=30_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
