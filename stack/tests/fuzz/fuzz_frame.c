@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ethernet frames into a booted stack with sockets: ARP, IPv4, ICMP, UDP and
+ * TCP.  An input is a sequence of frames, each behind two bytes of length
+ * (network order) and one of flags, which help the fuzzer past what it
+ * cannot guess: checksums, and the sequence numbers that the stack chose.
+ */
+#include <net/ethernet.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "dev/mem.h"
+#include "fuzz.h"
+#include "kern/socketvar.h"
+
+#define	FIX_CHECKSUMS	0x1	/* the IP header's; the others count as valid */
+#define	FIX_ACK		0x2	/* acknowledge all that the stack sent */
+#define	PORT		80
+#define	FRAME_MAX	4000
+#define	ETHER_ALIGN	2	/* then the IP header is aligned */
+
+static struct ifnet *mem;
+static struct socket *tcp_listener, *udp;
+static uint32_t sent_end;	/* sequence number behind what was sent last */
+
+/* The TCP header in a frame, if there is a whole one. */
+static struct tcphdr *
+find_tcp(uint8_t *frame, size_t len)
+{
+	struct ip *ip = (struct ip *)(void *)(frame + ETHER_HDR_LEN);
+	size_t off;
+
+	if (len < ETHER_HDR_LEN + sizeof(*ip) || ip->ip_p != IPPROTO_TCP)
+		return (NULL);
+	off = ETHER_HDR_LEN + (size_t)ip->ip_hl * 4;
+	if (len < off + sizeof(struct tcphdr))
+		return (NULL);
+	return ((struct tcphdr *)(void *)(frame + off));
+}
+
+static void
+sent(void *arg, struct mbuf *m)
+{
+	_Alignas(8) uint8_t buf[128 + ETHER_ALIGN];
+	uint8_t *frame = buf + ETHER_ALIGN;
+	uint32_t len = m_length(m);
+	struct tcphdr *th;
+
+	(void)arg;
+	if (len > 128)
+		len = 128;
+	m_copydata(m, 0, len, frame);
+	if ((th = find_tcp(frame, len)) != NULL)
+		sent_end = ntohl(th->th_seq) +
+		    ((th->th_flags & (TH_SYN | TH_FIN)) != 0);
+	m_freem(m);
+}
+
+static struct socket *
+bound(int type)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_port = htons(PORT)
+	};
+	struct socket *so;
+
+	if (socreate(AF_INET, type, 0, &so) != 0 ||
+	    sobind(so, (struct sockaddr *)&sin, sizeof(sin)) != 0)
+		panic("no socket");
+	return (so);
+}
+
+static void
+setup(void)
+{
+	if (mem != NULL)
+		return;
+	if (stack_boot(NULL) != 0)
+		panic("the stack does not boot");
+	mem = mem_attach("mem0", "10.9.0.1/24", 0, NULL, sent, NULL);
+	tcp_listener = bound(SOCK_STREAM);
+	udp = bound(SOCK_DGRAM);
+	if (solisten(tcp_listener, 8) != 0)
+		panic("no listener");
+}
+
+/* Repairs what the flags ask for. */
+static void
+repair(uint8_t *frame, size_t len, unsigned flags)
+{
+	struct ip *ip = (struct ip *)(void *)(frame + ETHER_HDR_LEN);
+	struct tcphdr *th = find_tcp(frame, len);
+	size_t hlen;
+	uint32_t sum = 0;
+
+	if ((flags & FIX_ACK) && th != NULL)
+		th->th_ack = htonl(sent_end);
+	if (!(flags & FIX_CHECKSUMS) || len < ETHER_HDR_LEN + sizeof(*ip))
+		return;
+	hlen = (size_t)ip->ip_hl * 4;
+	if (len < ETHER_HDR_LEN + hlen)
+		return;
+	ip->ip_sum = 0;
+	for (size_t i = 0; i + 1 < hlen; i += 2)
+		sum += (uint32_t)frame[ETHER_HDR_LEN + i] << 8 |
+		    frame[ETHER_HDR_LEN + i + 1];
+	ip->ip_sum = htons((uint16_t)~((sum & 0xffff) + (sum >> 16)));
+}
+
+static void
+receive(const uint8_t *data, size_t len, unsigned flags)
+{
+	struct mbuf *m = m_getcl(len + ETHER_ALIGN <= MCLBYTES ? MCLBYTES : MJUMBYTES);
+	uint8_t *frame;
+
+	m->m_data += ETHER_ALIGN;
+	frame = mtod(m, uint8_t *);
+	memcpy(frame, data, len);
+	repair(frame, len, flags);
+	m->m_len = m->m_pkthdr.len = (uint32_t)len;
+	if (flags & FIX_CHECKSUMS)
+		m->m_pkthdr.csum_flags = CSUM_VALID;
+	mem_input(mem, m);
+}
+
+/* Reads what came and lets everybody go, so that inputs start alike. */
+static void
+clean_up(void)
+{
+	char buf[2048];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	struct linger reset = { .l_onoff = 1 };
+	struct socket *so;
+	size_t n;
+
+	while (soreceive(udp, &msg, MSG_DONTWAIT, &n) == 0)
+		;
+	while (soaccept(tcp_listener, MSG_DONTWAIT, NULL, NULL, &so) == 0) {
+		(void)soreceive(so, &msg, MSG_DONTWAIT, &n);
+		(void)sosend(so, &msg, MSG_DONTWAIT, &n);
+		(void)sosetopt(so, SOL_SOCKET, SO_LINGER, &reset,
+		    sizeof(reset));
+		(void)soclose(so);
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	setup();
+	while (size > 3) {
+		size_t len = (size_t)data[0] << 8 | data[1];
+		const unsigned flags = data[2];
+
+		data += 3;
+		size -= 3;
+		if (len > size)
+			len = size;
+		if (len > FRAME_MAX || len == 0)
+			break;
+		receive(data, len, flags);
+		data += len;
+		size -= len;
+	}
+	clean_up();
+	return (0);
+}
