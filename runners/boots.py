@@ -105,7 +105,7 @@ class _Booted:
     def _keep(self, planned: PlannedMeasurement, result: Mapping[str, object], reason: str) -> Measurement:
         """Into the spool first, so that a database that is away loses nothing."""
         document = record.document(self.boot, planned.test.name, planned.discard, result, self._pinning(), reason)
-        path = spool.put(self.boot.run_id, document)
+        path = spool.put(self.bench.run, document)
         measurement = patiently(lambda: record.measurement(document))
         spool.remove(path)
         _publish(measurement, self.boot.variant.name)

@@ -98,7 +98,7 @@ def _restore(run: Run) -> str:
 
 def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     number = run.number
-    patiently(lambda: recovery.replay_spool(number))
+    patiently(lambda: recovery.replay_spool(run))
     plan = read_plan(run.plan.text)
     plays = Plays(run, beat.must_stop)
     patiently(lambda: states.prepare(number))

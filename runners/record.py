@@ -131,7 +131,8 @@ def document(
 @transaction.atomic
 def measurement(document: Mapping[str, Any]) -> Measurement:
     """Reads the tool's output and keeps it with the samples; does nothing if that was done before."""
-    boot = Boot.objects.select_related("variant").get(pk=document["boot"])
+    # Locked, so that two who empty the spool at the same time do not both find it missing.
+    boot = Boot.objects.select_for_update(of=("self",)).select_related("variant").get(pk=document["boot"])
     test = TESTS[document["test"]]
     if done := Measurement.objects.filter(boot=boot, test=test.name).first():
         return done

@@ -43,7 +43,7 @@ def _interrupt(number: int, lease: Lease) -> bool:
 
 
 def _clean_up(run: Run, lease: Lease) -> None:
-    replay_spool(run.number)
+    replay_spool(run)
     try:
         Plays(run).restore()
     except (PlayError, FileNotFoundError) as error:
@@ -52,9 +52,9 @@ def _clean_up(run: Run, lease: Lease) -> None:
     lab.release(lease)
 
 
-def replay_spool(number: int) -> None:
-    """Brings into the database what run `number` had measured when its worker or the database died."""
-    for path, document in spool.waiting(number):
+def replay_spool(run: Run) -> None:
+    """Brings into the database what `run` had measured when its worker or the database died."""
+    for path, document in spool.waiting(run):
         record.measurement(document)
         spool.remove(path)
-        log.info("run %d: saved %s from the spool", number, document["test"])
+        log.info("%s: saved %s from the spool", run, document["test"])

@@ -9,14 +9,17 @@ from typing import Any
 
 from django.conf import settings
 
-
-def _folder(number: int) -> Path:
-    return Path(settings.PERFWEB_VAR) / "spool" / str(number)
+from perfweb.runs.models import Run
 
 
-def put(number: int, document: dict[str, Any]) -> Path:
-    """Writes a result of run `number` so that it survives a crash of this machine; returns its file."""
-    folder = _folder(number)
+def _folder(run: Run) -> Path:
+    """Named by number and birth, for a database that was made anew counts from 1 again."""
+    return Path(settings.PERFWEB_VAR) / "spool" / f"{run.number}-{run.created.timestamp():.6f}"
+
+
+def put(run: Run, document: dict[str, Any]) -> Path:
+    """Writes a result of `run` so that it survives a crash of this machine; returns its file."""
+    folder = _folder(run)
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{document['boot']}-{document['test'].replace('/', '_')}.json"
     unfinished = folder / f"{name}.tmp"
@@ -27,9 +30,9 @@ def put(number: int, document: dict[str, Any]) -> Path:
     return unfinished.rename(folder / name)
 
 
-def waiting(number: int) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The results of run `number` that nobody has taken out yet."""
-    for path in sorted(_folder(number).glob("*.json")):
+def waiting(run: Run) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The results of `run` that nobody has taken out yet."""
+    for path in sorted(_folder(run).glob("*.json")):
         yield path, json.loads(path.read_text(encoding="utf-8"))
 
 

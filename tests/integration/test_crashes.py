@@ -95,7 +95,7 @@ def test_database_stays_away(run: Run, layout: Layout, worker: Worker, hosts: La
     connection.close()
     stop(layout, ["postgresql"])
     try:
-        wait_for(lambda: bool(list(spool.waiting(run.number))), "the measurement in the spool", 30)
+        wait_for(lambda: bool(list(spool.waiting(run))), "the measurement in the spool", 30)
         wait_for(lambda: not hosts.left_behind(run), "the lab to be restored", DATABASE_PATIENCE + 30)
     finally:
         start_postgresql(layout)
@@ -103,7 +103,7 @@ def test_database_stays_away(run: Run, layout: Layout, worker: Worker, hosts: La
     recover(run)
     assert run.state == RunState.INTERRUPTED
     assert len(measured(run)) == len(before) + 1
-    assert list(spool.waiting(run.number)) == []
+    assert list(spool.waiting(run)) == []
     resume(run)
     assert Boot.objects.filter(run=run).count() == 2
 

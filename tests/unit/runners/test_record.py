@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a tool delivered, as rows; what it did not, as a failed measurement with the tool's output kept."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
-from perfweb.runs.models import Artefact, Boot, BootState, Measurement, MeasurementState, Sample
+from perfweb.runs.models import Artefact, Boot, BootState, Measurement, MeasurementState, Run, Sample
 from runners import record, recovery, spool
 from runners.planner import PlannedBoot
 from tests.factories import create_queued_run, create_variants
@@ -80,12 +81,20 @@ def test_nothing_measured_without_a_reason_is_still_a_failure(boot: Boot) -> Non
 def test_spool_is_replayed_once(boot: Boot, settings: Settings, tmp_path: Path) -> None:
     settings.PERFWEB_VAR = tmp_path
     document = measured(boot, output())
-    spool.put(boot.run_id, document)
-    recovery.replay_spool(boot.run_id)
-    spool.put(boot.run_id, document)  # the worker died after the transaction, before it took the file away
-    recovery.replay_spool(boot.run_id)
+    spool.put(boot.run, document)
+    recovery.replay_spool(boot.run)
+    spool.put(boot.run, document)  # the worker died after the transaction, before it took the file away
+    recovery.replay_spool(boot.run)
     assert Measurement.objects.count() == 1
-    assert list(spool.waiting(boot.run_id)) == []
+    assert list(spool.waiting(boot.run)) == []
+
+
+def test_spool_of_an_earlier_database_is_not_taken_for_ours(boot: Boot, settings: Settings, tmp_path: Path) -> None:
+    settings.PERFWEB_VAR = tmp_path
+    spool.put(boot.run, measured(boot, output()))
+    Run.objects.filter(pk=boot.run_id).update(created=boot.run.created + timedelta(seconds=1))
+    recovery.replay_spool(Run.objects.get(pk=boot.run_id))
+    assert not Measurement.objects.exists()
 
 
 def test_boot_that_is_done_again_is_another_attempt(boot: Boot) -> None:
