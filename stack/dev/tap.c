@@ -265,8 +265,9 @@ open_queues(struct tap_softc *sc, char *why, size_t len)
 }
 
 static int
-start_queues(struct tap_softc *sc)
+tap_start(struct ifnet *ifp)
 {
+	struct tap_softc *sc = ifp->if_softc;
 	char name[24];
 	int error = 0;
 
@@ -276,6 +277,8 @@ start_queues(struct tap_softc *sc)
 		error = kthread_create(name, MACH_CPU_ANY, rx_main,
 		    &sc->sc_queues[i], &sc->sc_queues[i].tq_thread);
 	}
+	if (error == 0)
+		arp_announce(ifp);
 	return (error);
 }
 
@@ -296,13 +299,9 @@ tap_attach(const struct if_config *ic, char *why, size_t len)
 	ifp->if_caps = IFCAP_TXCSUM | IFCAP_RXCSUM | IFCAP_TSO4;
 	make_lladdr(ifp);
 	error = open_queues(sc, why, len);
-	if (error != 0)
-		return (error);	/* the boot stops: the host closes them */
-	if_attach(ifp);
-	error = start_queues(sc);
 	if (error == 0)
-		arp_announce(ifp);
-	return (error);
+		if_attach(ifp);
+	return (error);	/* on error the boot stops: the host closes them */
 }
 
 static void
@@ -322,7 +321,8 @@ void
 tap_init(void)
 {
 	static struct if_driver driver = { .prefix = "tap",
-	    .attach = tap_attach, .detach = tap_detach };
+	    .attach = tap_attach, .start = tap_start,
+	    .detach = tap_detach };
 
 	if_driver_register(&driver);
 }

@@ -66,6 +66,7 @@ static const struct {
 	{ "netisr", netisr_start },
 	{ "interfaces", if_config_attach },
 	{ "routes", route_config_attach },
+	{ "receive threads", if_config_start },
 	{ "control socket", ctl_start },
 };
 
@@ -94,6 +95,8 @@ stack_boot(const char *path)
 		subsystems[i]();
 	if (path != NULL)
 		error = loader_read(path);
+	/* Before the control socket is there: nobody may set late ones. */
+	booted = true;
 	for (size_t i = 0; i < nitems(starts) && error == 0; i++) {
 		error = starts[i].start();
 		if (error != 0)
@@ -101,7 +104,6 @@ stack_boot(const char *path)
 	}
 	if (error != 0)
 		return (error);
-	booted = true;
 	sysctl_foreach(boot_value, NULL);
 	console("up");
 	return (0);

@@ -19,7 +19,7 @@ int	 loader_read(const char *path);
 /* The same from memory; name is for messages. */
 int	 loader_parse(const char *name, char *text);
 
-/* After the boot tunables cannot be set but those marked CTL_RUN. */
+/* loader.conf was read: tunables cannot be set but those marked CTL_RUN. */
 extern bool	 booted;
 
 #endif /* KERN_KERN_PRIVATE_H */

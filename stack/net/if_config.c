@@ -241,6 +241,23 @@ if_config_attach(void)
 	return (0);
 }
 
+int
+if_config_start(void)
+{
+	struct ifnet *ifp;
+	int error = 0;
+
+	for (ifp = ifnet_list; ifp != NULL && error == 0; ifp = ifp->if_next) {
+		struct if_driver *drv = driver_find(ifp->if_xname);
+
+		if (drv != NULL && drv->start != NULL)
+			error = drv->start(ifp);
+		if (error != 0)
+			console("%s: %s", ifp->if_xname, strerror(error));
+	}
+	return (error);
+}
+
 void
 if_config_detach(void)
 {

@@ -29,6 +29,8 @@ struct if_driver {
 	const char	*prefix;	/* "tap" */
 	/* Returns 0 or an errno value with the reason in why. */
 	int		(*attach)(const struct if_config *, char *why, size_t);
+	/* Receives from now on, or NULL; returns 0 or an errno value. */
+	int		(*start)(struct ifnet *);
 	void		(*detach)(struct ifnet *);
 	struct if_driver *next;
 };
@@ -38,6 +40,7 @@ void	 if_driver_register(struct if_driver *);
 void	 if_init(void);
 void	 if_config_init(void);
 int	 if_config_attach(void);	/* all configured; errno, said on console */
+int	 if_config_start(void);		/* when the list and routes are final */
 void	 if_config_detach(void);
 void	 loop_init(void);		/* makes lo0 */
 void	 ether_init(void);
