@@ -53,7 +53,8 @@ static void (*const subsystems[])(void) = {
 	sysctl_init, machine_init, giant_init, synch_init,
 	callout_subsys_init, mbuf_init, ctl_init, netisr_init, route_init,
 	if_init, if_config_init, loop_init, ether_init, arp_init, ip_init,
-	socket_init, in_pcb_sysctl_init, udp_init, tcp_init, tap_init,
+	socket_init, in_pcb_sysctl_init, udp_init, tcp_init,
+	in_netstat_init, tap_init,
 };
 
 /* Second half, when loader.conf has been read. */

@@ -14,6 +14,7 @@
 
 #include "kern/socketvar.h"
 #include "kern/synch.h"
+#include "kern/sysctl.h"
 
 #define	MAX_PROTOSW	8
 
@@ -25,10 +26,18 @@ static struct mtx solist_lock;
 static LIST_HEAD(, socket) solist = LIST_HEAD_INITIALIZER(solist);
 atomic_u32 sockets;
 
+static const struct sysctl_oid socket_oids[] = {
+	{ .oid_name = "kern.ipc.sockets", .oid_type = CTL_U32,
+	  .oid_flags = CTL_RD, .oid_ptr = &sockets, .oid_max = UINT32_MAX,
+	  .oid_descr = "sockets, those of connections that outlive their "
+	  "descriptor included" },
+};
+
 void
 socket_init(void)
 {
 	mtx_init(&solist_lock, LC_SOLIST);
+	sysctl_register(socket_oids, nitems(socket_oids));
 }
 
 void

@@ -108,5 +108,7 @@ int	 in_pcbgetopt(struct inpcb *, int name, void *, socklen_t *);
 
 /* Range of ephemeral ports, net.inet.ip.portrange.{first,last}. */
 void	 in_pcb_sysctl_init(void);
+/* The view of all sockets, stackctl netstat -a. */
+void	 in_netstat_init(void);
 
 #endif /* NETINET_IN_PCB_H */

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The view "netstat -a": every socket with its queues, names and state.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+
+#include "kern/ctl.h"
+#include "netinet/tcp_var.h"
+
+#define	NAMELEN	(INET_ADDRSTRLEN + 6)
+
+static const char *
+endpoint(struct in_addr addr, in_port_t port, char buf[NAMELEN])
+{
+	char ip[INET_ADDRSTRLEN] = "*", number[6] = "*";
+
+	if (addr.s_addr != INADDR_ANY)
+		inet_ntop(AF_INET, &addr, ip, sizeof(ip));
+	if (port != 0)
+		snprintf(number, sizeof(number), "%hu", ntohs(port));
+	snprintf(buf, NAMELEN, "%s:%s", ip, number);
+	return (buf);
+}
+
+static void
+show_socket(struct socket *so, void *arg)
+{
+	const struct inpcb *inp = so->so_pcb;
+	const char *state = "";
+	char local[NAMELEN], foreign[NAMELEN];
+
+	if (inp == NULL)
+		return;
+	if (so->so_proto->pr_stream)
+		state = tcp_state_names[sototcpcb(so)->t_state];
+	ctl_printf(arg, "%-5s %8u %8u %-21s %-21s %s\n",
+	    so->so_proto->pr_name, so->so_rcv.sb_cc, so->so_snd.sb_cc,
+	    endpoint(inp->inp_laddr, inp->inp_lport, local),
+	    endpoint(inp->inp_faddr, inp->inp_fport, foreign), state);
+}
+
+static void
+netstat_show(struct ctl_out *co)
+{
+	ctl_printf(co, "%-5s %8s %8s %-21s %-21s %s\n", "Proto", "Recv-Q",
+	    "Send-Q", "Local address", "Foreign address", "State");
+	so_foreach(show_socket, co);
+}
+
+void
+in_netstat_init(void)
+{
+	ctl_view_register("netstat -a", netstat_show);
+}
