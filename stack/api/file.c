@@ -155,6 +155,7 @@ fd_install(int fd, struct file *f)
 	uintptr_t was;
 
 	KASSERT((unsigned)fd < API_MAXFD, ("fd_install: descriptor %d", fd));
+	KASSERT(!fd_hidden(fd), ("fd_install: %d is the stack's own", fd));
 	atomic_fetchadd_u32(&f->f_refs, 1);
 	atomic_fetchadd_u32(&f->f_fds, 1);
 	fd_raise_top(fd);

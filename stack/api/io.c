@@ -30,6 +30,7 @@ receive(struct file *f, struct msghdr *msg, int flags)
 	int error;
 	bool restart;
 
+	KASSERT(f->f_type == FT_SOCKET, ("receive: type %d", (int)f->f_type));
 	if (atomic_load_u32(&f->f_nonblock))
 		flags |= MSG_DONTWAIT;
 	do {
@@ -53,6 +54,7 @@ transmit(struct file *f, const struct msghdr *msg, int flags)
 	int error;
 	bool restart;
 
+	KASSERT(f->f_type == FT_SOCKET, ("transmit: type %d", (int)f->f_type));
 	if (atomic_load_u32(&f->f_nonblock))
 		flags |= MSG_DONTWAIT;
 	do {

@@ -58,6 +58,9 @@ pollset_gather(struct pollset *ps)
 		if (f != NULL && f->f_type == FT_SOCKET) {
 			struct pollent *pe = &ps->ps_ent[ps->ps_nent++];
 
+			KASSERT(ps->ps_nent <= ps->ps_n,
+			    ("pollset_gather: %u sockets of %lu", ps->ps_nent,
+			    (unsigned long)ps->ps_n));
 			pe->pe_file = f;
 			pe->pe_fd = user;
 			pe->pe_waiter = &ps->ps_waiter;
@@ -126,6 +129,8 @@ pollset_kernel(struct pollset *ps, nsec_t deadline, const sigset_t *mask)
 	struct pollfd *wake = &ps->ps_kernel[ps->ps_n];
 	int count;
 
+	KASSERT(ps->ps_waiter.w_eventfd != -1 || !ps->ps_mixed,
+	    ("pollset_kernel: nothing would wake it"));
 	wake->fd = ps->ps_waiter.w_eventfd;
 	wake->events = POLLIN;
 	wake->revents = 0;
@@ -177,10 +182,7 @@ pollset_poll(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
 	ready = pollset_scan(ps);
 	if (ready == 0 && time_left(deadline) > 0)
 		error = pollset_sleep(ps, deadline, mask, &ready);
-	if (error == 0 && ready > 0 && ps->ps_mixed && ps->ps_kready == 0)
-		error = pollset_kernel(ps, 0, NULL);
-	else if (error == 0 && ready == 0 && ps->ps_mixed &&
-	    ps->ps_kready == 0)
+	if (error == 0 && ps->ps_mixed && ps->ps_kready == 0)
 		error = pollset_kernel(ps, 0, NULL);
 	if (ps->ps_kready > 0)
 		for (nfds_t i = 0; i < ps->ps_n; i++)

@@ -73,7 +73,8 @@ store_result(int n, const struct pollfd *fds, int nfds, fd_set *rd,
 		const int fd = fds[i].fd, got = fds[i].revents;
 		const bool r = isset(rd, fd) &&
 		    (got & (READ_EVENTS | POLLHUP | POLLERR));
-		const bool w = isset(wr, fd) && (got & (WRITE_EVENTS | POLLERR));
+		const bool w = isset(wr, fd) &&
+		    (got & (WRITE_EVENTS | POLLERR));
 		const bool e = isset(ex, fd) && (got & EXCEPT_EVENTS);
 
 		assign(rd, fd, r);
@@ -101,6 +102,7 @@ select_poll(int n, int members, fd_set *rd, fd_set *wr, fd_set *ex,
 		fds[i].fd = fd;
 		fds[i++].events = events;
 	}
+	KASSERT(i == members, ("select_poll: %d of %d members", i, members));
 	r = ppoll(fds, (nfds_t)i, timeout, mask);
 	if (r >= 0)
 		r = store_result(n, fds, i, rd, wr, ex);

@@ -74,6 +74,7 @@ run_handler(int sig, siginfo_t *info, void *context, const sigset_t *base)
 	struct sigaction sa;
 	sigset_t mask, all;
 
+	KASSERT(self.depth == 0, ("run_handler: signal %d in the stack", sig));
 	sig_lock_enter(&all);
 	sa = sig_actions[sig];
 	sig_lock_leave(&all);

@@ -14,6 +14,8 @@ socket_install(int fd, struct socket *so, int flags)
 {
 	struct file *f = file_new(FT_SOCKET);
 
+	KASSERT(fd >= 0 && !fd_ours(fd),
+	    ("socket_install: descriptor %d is in use", fd));
 	soref(so);	/* the file's; soclose() drops the descriptor's */
 	f->f_so = so;
 	atomic_store_u32(&f->f_nonblock, (flags & SOCK_NONBLOCK) != 0);

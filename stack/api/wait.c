@@ -87,6 +87,7 @@ waiter_reset(struct waiter *w)
 {
 	uint64_t count;
 
+	KASSERT(w->w_lock.mtx_class == LC_EPOLL, ("waiter_reset: no waiter"));
 	mtx_lock(&w->w_lock);
 	if (w->w_woken && w->w_eventfd != -1)
 		(void)!real.read(w->w_eventfd, &count, sizeof(count));

@@ -111,7 +111,8 @@ repair(uint8_t *frame, size_t len, unsigned flags)
 static void
 receive(const uint8_t *data, size_t len, unsigned flags)
 {
-	struct mbuf *m = m_getcl(len + ETHER_ALIGN <= MCLBYTES ? MCLBYTES : MJUMBYTES);
+	struct mbuf *m = m_getcl(len + ETHER_ALIGN <= MCLBYTES ?
+	    MCLBYTES : MJUMBYTES);
 	uint8_t *frame;
 
 	m->m_data += ETHER_ALIGN;

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An epoll set's part in the stack: what its sockets (epoll_set.c) and its
+ * calls (epoll.c) share.
+ */
+#ifndef API_EPOLL_H
+#define API_EPOLL_H
+
+#include "api/api.h"
+
+/*
+ * Locks used to protect the members below:
+ *	[I] immutable after creation
+ *	[a] atomic
+ *	[e] epoll_filelock
+ *	[s] es_lock
+ */
+struct epitem {
+	struct sowatch	 ei_watch;
+	atomic_u32	 ei_refs;	/* [a] the set, threads collecting */
+	struct epset	*ei_set;	/* [I] */
+	struct file	*ei_file;	/* [I] identity; the file knows us */
+	struct socket	*ei_so;		/* [I] referenced */
+	int		 ei_fd;		/* [I] */
+	struct epoll_event ei_event;	/* [s] events 0: one-shot has fired */
+	bool		 ei_queued;	/* [s] on es_ready */
+	bool		 ei_dead;	/* [s] removed */
+	TAILQ_ENTRY(epitem) ei_ready;	/* [s] */
+	LIST_ENTRY(epitem) ei_setlink;	/* [e] */
+	LIST_ENTRY(epitem) ei_filelink;	/* [e] */
+};
+
+struct epset {
+	struct mtx	 es_lock;
+	int		 es_eventfd;	/* [I] registered in the kernel's set */
+	LIST_HEAD(, epitem) es_items;	/* [e] */
+	TAILQ_HEAD(, epitem) es_ready;	/* [s] */
+	unsigned	 es_nready;	/* [s] */
+	unsigned	 es_sleepers;	/* [s] threads in the kernel */
+	bool		 es_signalled;	/* [s] eventfd is readable */
+	bool		 es_exposed;	/* [s] the kernel polls the set */
+	atomic_u32	 es_kernel;	/* [a] kernel descriptors were added */
+	atomic_u32	 es_turn;	/* [a] whose turn when one event fits */
+};
+
+/* epoll_ctl(2) for a socket of the stack: errno value. */
+int	 epset_ctl(struct epset *, int op, struct file *, int fd,
+	    const struct epoll_event *);
+/* Up to max events of the stack's sockets; returns how many. */
+int	 epset_collect(struct epset *, struct epoll_event *, int max);
+/* Makes the eventfd readable if somebody looks at it and there is cause. */
+void	 epset_kick(struct epset *es) REQUIRES(es->es_lock);
+
+#endif /* API_EPOLL_H */

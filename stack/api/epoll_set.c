@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sockets of the stack in an epoll set.
+ *
+ * The program's epoll descriptor is a real one.  Kernel descriptors are
+ * registered with it as usual; the stack's sockets are kept here, as items
+ * with a watcher each.  A watcher puts its item on the ready list; a thread
+ * that sleeps does so in the kernel's epoll_pwait(), and an eventfd that is
+ * registered there too wakes it.  The same eventfd makes the descriptor
+ * readable for the kernel when it is itself polled or part of another set.
+ *
+ * An item on the ready list may be ready: whoever takes it off asks the
+ * socket.  It comes off before the question, so that a change after the
+ * answer puts it on again; level-triggered ones go back to the end when the
+ * answer was yes.  This gives all of level, edge and one-shot.
+ *
+ * Locks: epoll_filelock is held while sets change and is taken before a
+ * socket's lock; a watcher runs under the socket's lock and takes es_lock.
+ */
+#include <pthread.h>
+#include <sys/eventfd.h>
+
+#include "api/epoll.h"
+
+#define	EPOLL_FLAGS	(EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)
+#define	EPOLL_ALWAYS	(EPOLLERR | EPOLLHUP)
+
+static struct mtx epoll_filelock;
+static pthread_once_t epoll_once = PTHREAD_ONCE_INIT;
+
+static void
+epoll_init(void)
+{
+	mtx_init(&epoll_filelock, LC_FD);
+}
+
+struct epset *
+epset_new(int epfd)
+{
+	struct epset *es = kmalloc(sizeof(*es));
+	struct epoll_event wake = { .events = EPOLLIN, .data.ptr = es };
+
+	pthread_once(&epoll_once, epoll_init);
+	mtx_init(&es->es_lock, LC_EPOLL);
+	LIST_INIT(&es->es_items);
+	TAILQ_INIT(&es->es_ready);
+	es->es_eventfd =
+	    fd_hidden_copy(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	if (es->es_eventfd == -1 || real.epoll_ctl(epfd, EPOLL_CTL_ADD,
+	    es->es_eventfd, &wake) != 0) {
+		if (es->es_eventfd != -1) {
+			fd_unhide(es->es_eventfd);
+			real.close(es->es_eventfd);
+		}
+		kfree(es);
+		return (NULL);
+	}
+	return (es);
+}
+
+void
+epset_kick(struct epset *es) REQUIRES(es->es_lock)
+{
+	const uint64_t one = 1;
+
+	if (es->es_signalled || es->es_nready == 0 ||
+	    (es->es_sleepers == 0 && !es->es_exposed))
+		return;
+	es->es_signalled = true;
+	(void)!real.write(es->es_eventfd, &one, sizeof(one));
+}
+
+static void
+epset_unkick(struct epset *es) REQUIRES(es->es_lock)
+{
+	uint64_t count;
+
+	if (!es->es_signalled || es->es_nready > 0)
+		return;
+	es->es_signalled = false;
+	(void)!real.read(es->es_eventfd, &count, sizeof(count));
+}
+
+static void
+epitem_queue(struct epset *es, struct epitem *ei) REQUIRES(es->es_lock)
+{
+	if (ei->ei_queued || ei->ei_dead || ei->ei_event.events == 0)
+		return;
+	TAILQ_INSERT_TAIL(&es->es_ready, ei, ei_ready);
+	ei->ei_queued = true;
+	es->es_nready++;
+}
+
+static void
+epitem_unqueue(struct epset *es, struct epitem *ei) REQUIRES(es->es_lock)
+{
+	if (!ei->ei_queued)
+		return;
+	KASSERT(es->es_nready > 0, ("epitem_unqueue: none ready"));
+	TAILQ_REMOVE(&es->es_ready, ei, ei_ready);
+	ei->ei_queued = false;
+	es->es_nready--;
+}
+
+static void
+epitem_wake(struct sowatch *watch, int events)
+{
+	struct epitem *ei = container_of(watch, struct epitem, ei_watch);
+	struct epset *es = ei->ei_set;
+
+	mtx_lock(&es->es_lock);
+	if (events == 0 ||
+	    ((uint32_t)events & (ei->ei_event.events | EPOLL_ALWAYS)) != 0) {
+		epitem_queue(es, ei);
+		epset_kick(es);
+	}
+	mtx_unlock(&es->es_lock);
+}
+
+static void
+epitem_rele(struct epitem *ei)
+{
+	if (atomic_fetchadd_u32(&ei->ei_refs, (uint32_t)-1) != 1)
+		return;
+	KASSERT(ei->ei_dead, ("epitem_rele: still registered"));
+	sorele(ei->ei_so);
+	kfree(ei);
+}
+
+static struct epitem *
+epitem_find(struct epset *es, struct file *f, int fd)
+    REQUIRES(epoll_filelock)
+{
+	struct epitem *ei;
+
+	LIST_FOREACH(ei, &f->f_items, ei_filelink)
+		if (ei->ei_set == es && ei->ei_fd == fd)
+			return (ei);
+	return (NULL);
+}
+
+static void
+epitem_remove(struct epitem *ei) REQUIRES(epoll_filelock)
+{
+	struct epset *es = ei->ei_set;
+
+	KASSERT(!ei->ei_dead, ("epitem_remove: %d twice", ei->ei_fd));
+	sowatch_remove(ei->ei_so, &ei->ei_watch);
+	LIST_REMOVE(ei, ei_setlink);
+	LIST_REMOVE(ei, ei_filelink);
+	mtx_lock(&es->es_lock);
+	ei->ei_dead = true;
+	epitem_unqueue(es, ei);
+	epset_unkick(es);
+	mtx_unlock(&es->es_lock);
+	epitem_rele(ei);
+}
+
+static void
+epitem_add(struct epset *es, struct file *f, int fd,
+    const struct epoll_event *event) REQUIRES(epoll_filelock)
+{
+	struct epitem *ei = kmalloc(sizeof(*ei));
+	int ready;
+
+	atomic_store_u32(&ei->ei_refs, 1);
+	KASSERT(f->f_type == FT_SOCKET && f->f_so != NULL,
+	    ("epitem_add: descriptor %d is no socket", fd));
+	ei->ei_set = es;
+	ei->ei_file = f;
+	ei->ei_so = f->f_so;
+	ei->ei_fd = fd;
+	ei->ei_event = *event;
+	ei->ei_event.events |= EPOLL_ALWAYS;
+	ei->ei_watch.sw_fn = epitem_wake;
+	soref(ei->ei_so);
+	LIST_INSERT_HEAD(&es->es_items, ei, ei_setlink);
+	LIST_INSERT_HEAD(&f->f_items, ei, ei_filelink);
+	ready = sowatch_add(ei->ei_so, &ei->ei_watch,
+	    (int)(event->events & ~EPOLL_FLAGS) | EPOLL_ALWAYS);
+	if (ready != 0)
+		epitem_wake(&ei->ei_watch, 0);
+}
+
+static void
+epitem_modify(struct epitem *ei, const struct epoll_event *event)
+    REQUIRES(epoll_filelock)
+{
+	struct epset *es = ei->ei_set;
+
+	mtx_lock(&es->es_lock);
+	ei->ei_event = *event;
+	ei->ei_event.events |= EPOLL_ALWAYS;
+	epitem_queue(es, ei);	/* it may be ready: whoever waits will ask */
+	epset_kick(es);
+	mtx_unlock(&es->es_lock);
+}
+
+int
+epset_ctl(struct epset *es, int op, struct file *f, int fd,
+    const struct epoll_event *event)
+{
+	struct epitem *ei;
+	int error = 0;
+
+	if (event == NULL && op != EPOLL_CTL_DEL)
+		return (EFAULT);
+	mtx_lock(&epoll_filelock);
+	ei = epitem_find(es, f, fd);
+	if (atomic_load_acq_u32(&f->f_fds) == 0)
+		error = EBADF;		/* closed just now */
+	else if (op == EPOLL_CTL_ADD && ei != NULL)
+		error = EEXIST;
+	else if (op != EPOLL_CTL_ADD && ei == NULL)
+		error = ENOENT;
+	else if (op == EPOLL_CTL_ADD)
+		epitem_add(es, f, fd, event);
+	else if (op == EPOLL_CTL_MOD)
+		epitem_modify(ei, event);
+	else if (op == EPOLL_CTL_DEL)
+		epitem_remove(ei);
+	else
+		error = EINVAL;
+	mtx_unlock(&epoll_filelock);
+	return (error);
+}
+
+void
+epoll_forget(struct file *f)
+{
+	struct epitem *ei;
+
+	pthread_once(&epoll_once, epoll_init);
+	mtx_lock(&epoll_filelock);
+	while ((ei = LIST_FIRST(&f->f_items)) != NULL)
+		epitem_remove(ei);
+	mtx_unlock(&epoll_filelock);
+}
+
+void
+epset_free(struct epset *es)
+{
+	struct epitem *ei;
+
+	mtx_lock(&epoll_filelock);
+	while ((ei = LIST_FIRST(&es->es_items)) != NULL)
+		epitem_remove(ei);
+	mtx_unlock(&epoll_filelock);
+	fd_unhide(es->es_eventfd);
+	real.close(es->es_eventfd);
+	mtx_destroy(&es->es_lock);
+	kfree(es);
+}
+
+void
+epoll_expose(struct epset *es)
+{
+	mtx_lock(&es->es_lock);
+	es->es_exposed = true;
+	epset_kick(es);
+	mtx_unlock(&es->es_lock);
+}
+
+/*
+ * Takes the first item off the ready list, asks its socket, and stores what
+ * is ready in *out.  Returns false if it was not ready after all.
+ */
+static bool
+epset_take(struct epset *es, struct epoll_event *out) REQUIRES(es->es_lock)
+{
+	struct epitem *ei = TAILQ_FIRST(&es->es_ready);
+	uint32_t wanted = ei->ei_event.events & ~EPOLL_FLAGS, got;
+	bool ready;
+
+	KASSERT(ei->ei_queued && ei->ei_set == es,
+	    ("epset_take: descriptor %d is not queued here", ei->ei_fd));
+	epitem_unqueue(es, ei);
+	atomic_fetchadd_u32(&ei->ei_refs, 1);
+	mtx_unlock(&es->es_lock);
+	got = (uint32_t)sopoll(ei->ei_so, (int)wanted) & wanted;
+	mtx_lock(&es->es_lock);
+	ready = got != 0 && !ei->ei_dead && ei->ei_event.events != 0;
+	if (ready) {
+		out->events = got;
+		out->data = ei->ei_event.data;
+		if (ei->ei_event.events & EPOLLONESHOT)
+			ei->ei_event.events = 0;
+		else if (!(ei->ei_event.events & EPOLLET))
+			epitem_queue(es, ei);
+	}
+	mtx_unlock(&es->es_lock);
+	epitem_rele(ei);
+	mtx_lock(&es->es_lock);
+	return (ready);
+}
+
+int
+epset_collect(struct epset *es, struct epoll_event *out, int max)
+{
+	unsigned look;
+	int n = 0;
+
+	mtx_lock(&es->es_lock);
+	look = es->es_nready;
+	while (n < max && look-- > 0 && es->es_nready > 0)
+		n += epset_take(es, &out[n]);
+	epset_unkick(es);
+	epset_kick(es);		/* others may sleep though some is left */
+	mtx_unlock(&es->es_lock);
+	return (n);
+}
