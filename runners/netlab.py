@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -42,7 +43,9 @@ from playbooks.module_utils import processes
 from runners.paths import CONTROL_NAME_LENGTH, socket_directory
 
 ROOT = Path(__file__).resolve().parent.parent
-LOCK = Path("/run/perfweb-netlab.lock")
+RUN = Path("/run/perfweb")
+"""Holds a lock and, for each lab that is up, a file with the directory it belongs to."""
+HOSTS_ROOT = Path("/var/tmp/perfweb")  # noqa: S108  # the playbooks refuse it if a stranger made it
 MANAGEMENT_NUMBER = {"left": 11, "dut": 12, "right": 13}
 DATA_NUMBER = {"left": 1, "dut": 2, "right": 3}
 CONGESTION_CONTROL = "cubic"
@@ -136,6 +139,16 @@ class Lab:
         """The Ansible inventory; written last, so it also says that the lab is complete."""
         return self.state / "inventory.yml"
 
+    @property
+    def root(self) -> Path:
+        """Where the runs on these hosts have their files; the hosts share the file system."""
+        return HOSTS_ROOT / self.name
+
+    @property
+    def owner_file(self) -> Path:
+        """Says whose lab this is, as the names are the machine's and not those of a directory."""
+        return RUN / f"lab-{self.name}"
+
     def pid_file(self, host: str) -> Path:
         """The pid file of a host's SSH server."""
         return self.state / f"sshd-{host}.pid"
@@ -159,14 +172,13 @@ def _ip_in(lab: Lab, host: str, words: str) -> None:
 @contextlib.contextmanager
 def _exclusive() -> Iterator[None]:
     """One lab at a time is changed: interfaces and one list of the kernel are shared."""
-    with LOCK.open("w") as file:
+    RUN.mkdir(mode=0o755, exist_ok=True)
+    with (RUN / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _require_means(lab: Lab) -> None:
-    if os.geteuid() != 0:
-        raise LabError("network namespaces need root: run this with sudo")
     missing = [tool for tool in ("ip", "ssh-keygen", "ssh", "sysctl") if shutil.which(tool) is None]
     if missing or not Path("/usr/sbin/sshd").exists():
         raise LabError(f"not installed: {', '.join(missing) or 'sshd'}; run ./dev setup")
@@ -292,6 +304,7 @@ def _write_inventory(lab: Lab) -> None:
         "ansible_ssh_common_args": shlex.join(_ssh_options(lab)),
         "ansible_control_path_dir": str(sockets),
         "meson": str(ROOT / ".venv" / "bin" / "meson"),
+        "lab_root": str(lab.root),
     }
     text = yaml.safe_dump({"all": {"vars": common, "children": groups}}, sort_keys=False)
     lab.inventory.write_text(f"# Written by runners/netlab.py when it raised this lab.\n{text}", encoding="utf-8")
@@ -329,13 +342,31 @@ def _is_up(lab: Lab) -> bool:
     return all(status(lab).values())
 
 
+def _other_owner(lab: Lab) -> Path | None:
+    """The directory of a lab of this name that somebody else uses."""
+    if not lab.owner_file.exists():
+        return None
+    other = Path(lab.owner_file.read_text(encoding="utf-8"))
+    if other == lab.state or not any(status(dataclasses.replace(lab, state=other)).values()):
+        return None
+    return other
+
+
 def up(lab: Lab) -> None:
     """Raises the lab unless it is up; what fails on the way is taken down again."""
+    if os.geteuid() != 0:
+        raise LabError("network namespaces need root: run this with sudo")
     with _exclusive():
         if _is_up(lab):
             return
+        if other := _other_owner(lab):
+            raise LabError(
+                f"a lab named {lab.name} is in use, with its files in {other}: choose another name with --name "
+                f"(./dev: PERFWEB_LAB_NAME), or take that one down with `./dev stop` there"
+            )
         _take_down(lab)
         _require_means(lab)
+        lab.owner_file.write_text(str(lab.state), encoding="utf-8")
         lab.state.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             _make_network(lab)
@@ -350,9 +381,13 @@ def up(lab: Lab) -> None:
 
 
 def down(lab: Lab) -> None:
-    """Removes everything that `up` made and ends everything that runs on the hosts."""
+    """Removes everything that `up` made and ends everything that runs on the hosts.
+
+    A lab of this name that is up for another directory is not ours and stays.
+    """
     with _exclusive():
-        _take_down(lab)
+        if _other_owner(lab) is None:
+            _take_down(lab)
 
 
 def _take_down(lab: Lab) -> None:
@@ -392,6 +427,8 @@ def _end_ssh_connections(lab: Lab) -> None:
 
 def _remove_state(lab: Lab) -> None:
     lab.inventory.unlink(missing_ok=True)
+    lab.owner_file.unlink(missing_ok=True)
+    shutil.rmtree(lab.root, ignore_errors=True)
     sockets = lab.state / "ssh"
     if sockets.is_symlink():
         shutil.rmtree(sockets.resolve(), ignore_errors=True)

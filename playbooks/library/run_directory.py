@@ -42,11 +42,15 @@ stopped:
 
 
 def require_own(root: Path) -> None:
-    """Refuses a directory into which another user could have put something."""
+    """Refuses a directory into which, or into one above which, another user could have put something."""
     root.mkdir(mode=0o755, parents=True, exist_ok=True)
-    status = root.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise PermissionError(f"{root} is not a directory that only this user can write to: remove it")
+    for directory in (root, *root.parents):
+        status = directory.lstat()
+        sticky = directory != root and status.st_mode & stat.S_ISVTX
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid not in {0, os.geteuid()}:
+            raise PermissionError(f"{directory} belongs to somebody else: remove it")
+        if status.st_mode & 0o022 and not sticky:
+            raise PermissionError(f"{directory} can be changed by others: correct its mode, or remove it")
 
 
 def remove(directory: Path) -> list[str]:

@@ -130,7 +130,7 @@ class LabHosts:
             left.append("an address on data0")
         if "tap" in self._ip("-n", dut, "-brief", "link"):
             left.append("a TAP device")
-        directories = Path("/var/tmp/perfweb").glob(f"*-{run.number}-{self.lab.name}-*")  # noqa: S108
+        directories = self.lab.root.glob(f"{run.testbed.name[:16]}-{run.number}-*")
         return [*left, *map(str, directories)]
 
     def assert_clean(self, run: Run) -> None:

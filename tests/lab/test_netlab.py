@@ -150,6 +150,14 @@ def test_two_labs_live_side_by_side(lab: Lab, own_lab: Lab) -> None:
     assert all(netlab.status(lab).values())
 
 
+def test_a_lab_of_the_same_name_that_another_directory_uses_is_left_alone(lab: Lab, tmp_path: Path) -> None:
+    twin = dataclasses.replace(lab, state=tmp_path / "state")
+    with pytest.raises(LabError, match=f"a lab named {lab.name} is in use, with its files in {lab.state}"):
+        netlab.up(twin)
+    netlab.down(twin)
+    assert all(netlab.status(lab).values())
+
+
 def test_a_network_that_is_in_use_is_refused(lab: Lab, tmp_path: Path) -> None:
     with pytest.raises(LabError, match="choose another network with --net"):
         netlab.up(Lab(f"z{lab.name[1:]}"[:9], lab.net, tmp_path / "state"))

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from playbooks.module_utils import processes
-from runners import driver
+from runners import driver, netlab
 from runners.driver import PlayResult
 from runners.netlab import NOBODY, Lab
 
-LAB_ROOT = Path("/var/tmp/perfweb")  # noqa: S108  # the directory that the playbooks check for strangers' files
+BUILDS = netlab.HOSTS_ROOT / "builds"
 
 
 class Run:
@@ -48,7 +48,7 @@ def run(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     made.about["prefix"] = made.play("build", build_key=key, source_archive=archive).data["prefix"]
     yield made
     made.play("restore")
-    subprocess.run(["rm", "-rf", str(LAB_ROOT / "builds" / key)], check=True)
+    subprocess.run(["rm", "-rf", str(BUILDS / key)], check=True)
 
 
 def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None:
@@ -59,7 +59,7 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
     assert booted["effective"]["net.isr.dispatch"] == "deferred"
     assert booted["commands"]["stack"][-6:] == ["netserver", "-D", "-4", "-f", "-p", "12865"]
 
-    process = processes.running(LAB_ROOT / f"{run.about['run_id']}-dut" / "inside" / "stack.pid")
+    process = processes.running(run.lab.root / f"{run.about['run_id']}-dut" / "inside" / "stack.pid")
     assert process is not None
     status = Path(f"/proc/{process.pid}/status").read_text()
     assert f"Uid:\t{NOBODY}\t{NOBODY}" in status
