@@ -96,6 +96,8 @@ rx_take(struct tap_queue *tq, uint32_t len)
 	const uint32_t room = MCLBYTES - RX_HEADROOM;
 	struct mbuf *m = tq->tq_small;
 
+	KASSERT(len >= ETHER_HDR_LEN && len <= room + MMAXBYTES,
+	    ("rx_take: frame of %u bytes", len));
 	tq->tq_small = NULL;
 	m->m_pkthdr.len = len;
 	m->m_len = len < room ? len : room;
@@ -164,6 +166,9 @@ tx_offloads(const struct mbuf *m, struct virtio_net_hdr *vh)
 	if ((ph->csum_flags & CSUM_TSO4) != 0) {
 		uint8_t tcpoff;
 
+		KASSERT((ph->csum_flags & CSUM_TX) != 0 && ph->tso_segsz != 0,
+		    ("tx_offloads: segments of %u without checksum",
+		    ph->tso_segsz));
 		vh->gso_type = VIRTIO_NET_HDR_GSO_TCPV4;
 		vh->gso_size = ph->tso_segsz;
 		/* th_off: how much of the frame is headers. */

@@ -76,7 +76,7 @@ ctl_printf(struct ctl_out *co, const char *fmt, ...)
 void
 ctl_view_register(const char *command, void (*show)(struct ctl_out *))
 {
-	KASSERT(ctl_socket == NULL, ("ctl_view_register: %s too late", command));
+	KASSERT(ctl_socket == NULL, ("ctl_view_register: %s is late", command));
 	if (ctl_nviews == CTL_VIEWS_MAX)
 		panic("ctl_view_register: no room for %s", command);
 	ctl_views[ctl_nviews].command = command;

@@ -10,7 +10,8 @@
 static bool
 m_private(const struct mbuf *m)
 {
-	return (m->m_ext == NULL || atomic_load_acq_u32(&m->m_ext->me_refs) == 1);
+	return (m->m_ext == NULL ||
+	    atomic_load_acq_u32(&m->m_ext->me_refs) == 1);
 }
 
 static const char *

@@ -49,6 +49,8 @@ if_attach(struct ifnet *ifp)
 	struct ifnet **p;
 
 	KASSERT(ifp->if_output != NULL, ("if_attach: %s", ifp->if_xname));
+	KASSERT(ifp->if_mtu >= 68, ("if_attach: %s: mtu %u (RFC 791 has 68)",
+	    ifp->if_xname, ifp->if_mtu));
 	KASSERT(if_byname(ifp->if_xname) == NULL,
 	    ("if_attach: %s twice", ifp->if_xname));
 	ifp->if_index = ++if_count;

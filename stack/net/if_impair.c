@@ -130,6 +130,7 @@ impair_decide(struct if_impair *im, struct mbuf *m, struct mbuf *out[3],
 	const struct impair_config *ic = &im->im_config;
 	unsigned n = 0;
 
+	KASSERT(m->m_nextpkt == NULL, ("impair_decide: packet is queued"));
 	if (impair_happens(im, ic->loss)) {
 		m_freem(m);
 		m = NULL;

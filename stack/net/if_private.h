@@ -39,7 +39,7 @@ void	 if_driver_register(struct if_driver *);
 /* Boot order: init (registers tunables), loader.conf, attach, stop. */
 void	 if_init(void);
 void	 if_config_init(void);
-int	 if_config_attach(void);	/* all configured; errno, said on console */
+int	 if_config_attach(void);	/* all configured; errno, on console */
 int	 if_config_start(void);		/* when the list and routes are final */
 void	 if_config_detach(void);
 void	 loop_init(void);		/* makes lo0 */

@@ -57,7 +57,7 @@ struct ifnet {
 extern struct ifnet *ifnet_list;
 extern struct ifnet *loif;
 
-void	 if_attach(struct ifnet *);		/* assigns index, registers sysctls */
+void	 if_attach(struct ifnet *);	/* assigns index, registers sysctls */
 struct ifnet *if_byname(const char *);
 struct ifnet *if_byaddr(struct in_addr);	/* whose own address it is */
 struct ifnet *if_onlink(struct in_addr);	/* whose subnet it is in */

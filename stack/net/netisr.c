@@ -111,6 +111,7 @@ select_stream(enum netisr_proto proto, struct mbuf *m)
 	const struct netisr_proto_state *ps = &protos[proto];
 	uint32_t key;
 
+	KASSERT(m->m_pkthdr.rcvif != NULL, ("select_stream: no interface"));
 	if (nstreams == 1)
 		return (&streams[0]);
 	if (m->m_pkthdr.flowid == 0 && ps->np.nh_m2flow != NULL)
@@ -223,6 +224,8 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	atomic_count_u64(&nc->handled, 1);
 	handle(proto, m);
 	mtx_lock(&ws->ws_lock);
+	KASSERT(ws->ws_dispatching && !ws->ws_running,
+	    ("dispatch_hybrid: the worker ran meanwhile"));
 	ws->ws_dispatching = false;
 	if (ws->ws_pending != 0)
 		schedule(ws);
@@ -238,6 +241,7 @@ netisr_dispatch(enum netisr_proto proto, struct mbuf *m)
 
 	KASSERT(ps->np.nh_handler != NULL,
 	    ("netisr_dispatch: protocol %d", proto));
+	KASSERT(m->m_nextpkt == NULL, ("netisr_dispatch: packet is queued"));
 	if (!ps->mpsafe)
 		return (netisr_queue(proto, m));
 	if (how == DISPATCH_DEFAULT)
@@ -258,6 +262,9 @@ work_proto(struct workstream *ws, enum netisr_proto proto)
 	struct mbufq work;
 	struct mbuf *m;
 
+	KASSERT(ws->ws_running && !ws->ws_dispatching,
+	    ("work_proto: running %d, dispatching %d", ws->ws_running,
+	    ws->ws_dispatching));
 	mbufq_take(&work, &ws->ws_queue[proto]);
 	ws->ws_pending &= ~(1U << proto);
 	mtx_unlock(&ws->ws_lock);

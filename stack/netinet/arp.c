@@ -286,6 +286,7 @@ arp_tick(struct arpent *ae, nsec_t now, struct mbufq *dead, bool *gone)
 {
 	struct mbuf *m;
 
+	KASSERT(arp_count > 0, ("arp_tick: count %u", arp_count));
 	*gone = ae->ae_complete ? now >= ae->ae_expires :
 	    ae->ae_tries >= ARP_TRIES;
 	if (!*gone) {

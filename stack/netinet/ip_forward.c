@@ -81,6 +81,7 @@ ip_forward(struct mbuf *m, unsigned hlen)
 	/* The header is rewritten: nobody else may hold this memory. */
 	m = m_pullup(m, hlen);
 	KASSERT(m != NULL, ("ip_forward: header of %u bytes", hlen));
+	KASSERT(mtod(m, struct ip *)->ip_ttl > 1, ("ip_forward: last hop"));
 	ip_decrement_ttl(mtod(m, struct ip *));
 	ip_turnoffloads(m);
 	IPSTAT_INC(forward);

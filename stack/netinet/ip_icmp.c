@@ -43,7 +43,8 @@ icmp_ratelimit(void)
 		atomic_store_u64(&icmp_second, now);
 		atomic_store_u32(&icmp_sent, 0);
 	}
-	return (atomic_fetchadd_u32(&icmp_sent, 1) >= atomic_load_u32(&icmplim));
+	return (atomic_fetchadd_u32(&icmp_sent, 1) >=
+	    atomic_load_u32(&icmplim));
 }
 
 static bool
@@ -86,6 +87,7 @@ icmp_send(struct mbuf *m, struct in_addr src, struct in_addr dst)
 	static const struct ip_sendopts opts = { .ttl = 0 };
 	struct icmp *icp = mtod(m, struct icmp *);
 
+	KASSERT(m->m_len >= ICMP_HDRLEN, ("icmp_send: %u bytes", m->m_len));
 	icp->icmp_cksum = 0;
 	icp->icmp_cksum = in_fold(in_sum(m, 0, m->m_pkthdr.len, 0));
 	ip_output(m, src, dst, IPPROTO_ICMP, &opts);
@@ -99,6 +101,7 @@ icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t mtu)
 	struct in_addr to;
 	uint32_t quote;
 
+	KASSERT(m->m_len >= IP_HDRLEN, ("icmp_error: %u bytes", m->m_len));
 	if (!icmp_mayanswer(m)) {
 		ICMPSTAT_INC(suppressed);
 		m_freem(m);

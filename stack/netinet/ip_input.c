@@ -166,6 +166,8 @@ ip_deliver(struct mbuf *m, unsigned hlen)
 {
 	uint8_t proto = mtod(m, struct ip *)->ip_p;
 
+	KASSERT(hlen >= IP_HDRLEN && m->m_len >= hlen,
+	    ("ip_deliver: header of %u in %u bytes", hlen, m->m_len));
 	if (ip_protos[proto].input != NULL) {
 		IPSTAT_INC(delivered);
 		ip_protos[proto].input(m, hlen);

@@ -162,6 +162,9 @@ ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	struct pkthdr *ph = &m->m_pkthdr;
 
+	KASSERT(m->m_len >= IP_HDRLEN, ("ip_transmit: %u bytes", m->m_len));
+	KASSERT(ph->len == m_length(m), ("ip_transmit: header says %u bytes, "
+	    "there are %u", ph->len, m_length(m)));
 	if ((ph->csum_flags & CSUM_TSO4) != 0) {
 		/* A segment that is too long itself needs fragments, too. */
 		if ((ifp->if_caps & IFCAP_TSO4) == 0 ||
@@ -237,6 +240,7 @@ ip_output(struct mbuf *m, struct in_addr src, struct in_addr dst,
 	struct nhop nh;
 	int error;
 
+	KASSERT(m->m_nextpkt == NULL, ("ip_output: packet is queued"));
 	if (m->m_pkthdr.len > IP_MAXPACKET - IP_HDRLEN)
 		error = EMSGSIZE;
 	else if (!ip_route(dst, &nh)) {

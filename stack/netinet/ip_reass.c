@@ -156,6 +156,8 @@ ipq_insert(struct ipq *q, struct mbuf *m)
 	uint32_t off = frag_offset(m), end = frag_end(m);
 	struct mbuf **p, *next;
 
+	KASSERT(end > off && end <= IP_MAXPACKET,
+	    ("ipq_insert: bytes %u to %u", off, end));
 	for (p = &q->q_frags; *p != NULL; p = &(*p)->m_nextpkt) {
 		if (frag_end(*p) <= off) {
 			/* Nothing may follow the last fragment. */
@@ -200,6 +202,8 @@ frags_join(struct mbuf *first)
 	uint32_t len = first->m_pkthdr.len;
 	struct ip *ip;
 
+	KASSERT(frag_offset(first) == 0, ("frags_join: from byte %u",
+	    frag_offset(first)));
 	next = first->m_nextpkt;
 	first->m_nextpkt = NULL;
 	while ((m = next) != NULL) {
