@@ -58,7 +58,7 @@ packet(const void *data, uint32_t len)
 {
 	struct mbuf *m = m_getcl(MCLBYTES);
 
-	m->m_data += HEADROOM + 60 + 2;
+	m->m_data += HEADROOM + 60;	/* keeps all headers aligned */
 	KASSERT(len < 1600, ("packet of %u", len));
 	if (len > 0)
 		memcpy(m->m_data, data, len);
