@@ -73,6 +73,7 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
     assert measured["rc"] == 0, measured
     assert float(measured["stdout"].split()[5]) > 0
     counters = run.play("collect", **boot)
+    assert counters.data["problems"] == []
     assert "tap0" in counters.data["counters"]["ifconfig"]
 
     processes.signal_process(process, signal.SIGSEGV)

@@ -80,7 +80,7 @@ def test_without_a_command_it_lists_what_it_can_do(dev: Dev) -> None:
 
 
 def test_an_unknown_command_or_option_is_refused(dev: Dev) -> None:
-    assert "unknown command 'bench'" in dev.run("bench").stderr
+    assert "unknown command 'nonsense'" in dev.run("nonsense").stderr
     assert "unknown option '--quick': ./dev demo [--exit]" in dev.run("demo", "--quick").stderr
 
 
