@@ -89,13 +89,20 @@ timer_gaveup(struct tcpcb *tp, nsec_t now)
 	return (++tp->t_rxtshift > limit);
 }
 
+/* A handshake ends in silence: whoever forged its SYN gets no echo. */
 static struct tcpcb *
 timer_giveup(struct tcpcb *tp)
 {
+	int error = tp->t_softerror != 0 ? tp->t_softerror : ETIMEDOUT;
+
 	TCPSTAT_INC(timeoutdrop);
-	if (tp->t_state < TCPS_ESTABLISHED)
+	if (tp->t_state >= TCPS_ESTABLISHED) {
+		tcp_drop(tp, error);
+	} else {
 		TCPSTAT_INC(syntimeout);
-	tcp_drop(tp, tp->t_softerror != 0 ? tp->t_softerror : ETIMEDOUT);
+		tp->t_inp.inp_socket->so_error = error;
+		tcp_close(tp);
+	}
 	return (NULL);
 }
 
