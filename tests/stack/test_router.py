@@ -122,7 +122,7 @@ def test_several_queues_and_workers_pass_many_flows(topology: Topology) -> None:
     tunables = {"if.tap0.queues": "2", "if.tap1.queues": "2", "net.isr.maxthreads": "-1", "net.isr.bindthreads": "1"}
     topology.boot({**ROUTER, **tunables, "net.isr.dispatch": "deferred"})
     server = topology.start("right", "iperf3", "-s", "-1", "--forceflush", log="iperf3.log")
-    _await_line(topology, "iperf3.log", "listening")
+    topology.await_line("iperf3.log", "listening")
     report = json.loads(topology.on("left", "iperf3", "-J", "-c", RIGHT, "-n", "200M", "-P", "8"))
     assert report["end"]["sum_received"]["bytes"] >= 200_000_000
     assert server.wait(timeout=10) == 0
