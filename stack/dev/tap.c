@@ -184,21 +184,18 @@ tx_offloads(const struct mbuf *m, struct virtio_net_hdr *vh)
 static struct mbuf *
 tx_collapse(struct mbuf *m)
 {
-	struct mbuf *n, *head = NULL, **tail = &head;
-	uint32_t off, len;
+	struct mbuf *head = m_getcl(MMAXBYTES), *n = head;
+	uint32_t off;
 
-	for (off = 0; off < m->m_pkthdr.len; off += len) {
-		len = m->m_pkthdr.len - off;
-		if (len > MMAXBYTES)
-			len = MMAXBYTES;
-		n = m_getcl(MMAXBYTES);
-		m_copydata(m, off, len, n->m_data);
-		n->m_len = len;
-		*tail = n;
-		tail = &n->m_next;
-	}
-	KASSERT(head != NULL, ("tx_collapse: empty frame"));
 	head->m_pkthdr = m->m_pkthdr;
+	for (off = 0; off < m->m_pkthdr.len; off += n->m_len) {
+		if (off > 0)
+			n = n->m_next = m_getcl(MMAXBYTES);
+		n->m_len = m->m_pkthdr.len - off;
+		if (n->m_len > MMAXBYTES)
+			n->m_len = MMAXBYTES;
+		m_copydata(m, off, n->m_len, n->m_data);
+	}
 	m_freem(m);
 	return (head);
 }

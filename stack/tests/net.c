@@ -102,7 +102,7 @@ t_recv(struct socket *so, void *buf, size_t len)
 void
 t_expect_eof(struct socket *so)
 {
-	char c;
+	char c = 0;
 	size_t done;
 
 	CHECK_EQ(t_tryrecv(so, &c, 1, 0, &done), 0);

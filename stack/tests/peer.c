@@ -273,7 +273,8 @@ peer_open(struct peer *p, uint16_t stack_port)
 	static uint16_t port = 20000;
 	struct peer_seg s;
 
-	*p = (struct peer){ .port = port++, .stack_port = stack_port,
+	port++;
+	*p = (struct peer){ .port = port, .stack_port = stack_port,
 	    .snd_nxt = 1000, .window = 60000, .options = syn_options,
 	    .optlen = sizeof(syn_options) };
 	peer_forget();

@@ -213,7 +213,7 @@ TEST(several_messages_in_one_call)
 {
 	int a = bound(SOCK_DGRAM), b = bound(SOCK_DGRAM);
 	struct sockaddr_in to = own_address(b);
-	char buf[4][8] = { "" };
+	char buf[4][8] = { "", "", "", "" };
 	struct iovec iov[4] = {
 		{ "a", 1 }, { "bb", 2 }, { "ccc", 3 }, { "dddd", 4 }
 	};

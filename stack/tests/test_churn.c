@@ -31,7 +31,7 @@ static void
 accept_and_close(void *arg)
 {
 	struct socket *head = arg;
-	char c;
+	char c = 0;
 	size_t n;
 
 	for (int i = 0; i < CONNECTIONS; i++) {

@@ -9,18 +9,17 @@
 static struct mbuf *
 chain_of(const char *text, uint32_t piece)
 {
-	struct mbuf *head = NULL, **tail = &head;
-	uint32_t len = (uint32_t)strlen(text), off, n;
+	struct mbuf *head = m_getcl(MCLBYTES), *m = head;
+	uint32_t len = (uint32_t)strlen(text), off;
 
-	for (off = 0; off < len; off += n) {
-		n = len - off < piece ? len - off : piece;
-		*tail = m_getcl(MCLBYTES);
-		(*tail)->m_data += 16;
-		memcpy((*tail)->m_data, text + off, n);
-		(*tail)->m_len = n;
-		tail = &(*tail)->m_next;
-	}
 	head->m_pkthdr.len = len;
+	for (off = 0; off < len; off += m->m_len) {
+		if (off > 0)
+			m = m->m_next = m_getcl(MCLBYTES);
+		m->m_data += 16;
+		m->m_len = len - off < piece ? len - off : piece;
+		memcpy(m->m_data, text + off, m->m_len);
+	}
 	return (head);
 }
 

@@ -57,7 +57,8 @@ peer_syn(struct fixture *f)
 	static uint16_t port = 40000;
 	struct peer_seg s;
 
-	f->p = (struct peer){ .port = port++, .stack_port = PORT,
+	port++;
+	f->p = (struct peer){ .port = port, .stack_port = PORT,
 	    .snd_nxt = 1000, .window = 60000 };
 	peer_send(&f->p, TH_SYN, f->p.snd_nxt++, 0, NULL, 0);
 	peer_await(&s, 1000);
