@@ -13,11 +13,23 @@
 #include <netinet/in.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "kern/lock.h"
 #include "kern/mbuf.h"
 
 struct socket;
+
+/* A socket address of any family, and how long it is. */
+struct sockname {
+	socklen_t	 sn_len;
+	union {
+		struct sockaddr		 sn_sa;
+		struct sockaddr_in	 sn_sin;
+		struct sockaddr_in6	 sn_sin6;
+		struct sockaddr_un	 sn_un;
+	};
+};
 
 /*
  * Somebody who wants to know when a socket's readiness may have changed
@@ -114,6 +126,7 @@ struct socket {
 struct protosw {
 	const char	*pr_name;
 	int		 pr_domain, pr_type, pr_protocol;
+	socklen_t	 pr_namelen;	/* of the name of a nameless socket */
 	bool		 pr_stream;
 	int		(*pr_attach)(struct socket *);
 	/*
@@ -123,21 +136,22 @@ struct protosw {
 	void		(*pr_detach)(struct socket *);
 	/* The same, dropping the connection with a reset. */
 	void		(*pr_abort)(struct socket *);
-	int		(*pr_bind)(struct socket *, const struct sockaddr_in *);
+	/* Names are checked for family and length by the protocol. */
+	int		(*pr_bind)(struct socket *, const struct sockname *);
 	int		(*pr_listen)(struct socket *);
 	/* NULL address: dissolve the association (datagrams). */
-	int		(*pr_connect)(struct socket *, const struct sockaddr_in *);
+	int		(*pr_connect)(struct socket *, const struct sockname *);
 	int		(*pr_shutdown)(struct socket *);
 	void		(*pr_rcvd)(struct socket *);	/* buffer was drained */
 	/* Stream: m NULL = data was appended to so_snd, push it out. */
 	int		(*pr_send)(struct socket *, struct mbuf *,
-			    const struct sockaddr_in *to, int flags);
+			    const struct sockname *to, int flags);
 	int		(*pr_setopt)(struct socket *, int level, int name,
 			    const void *, socklen_t);
 	int		(*pr_getopt)(struct socket *, int level, int name,
 			    void *, socklen_t *);
-	int		(*pr_sockaddr)(struct socket *, struct sockaddr_in *);
-	int		(*pr_peeraddr)(struct socket *, struct sockaddr_in *);
+	int		(*pr_sockaddr)(struct socket *, struct sockname *);
+	int		(*pr_peeraddr)(struct socket *, struct sockname *);
 };
 void	 protosw_register(const struct protosw *);
 
@@ -198,7 +212,15 @@ void	 sowwakeup(struct socket *);
 void	 soseterror(struct socket *, int error);
 int	 soready(struct socket *);		/* POLLIN ... */
 
-/* Between the files of sockets. */
+/*
+ * Between the files of sockets.  sockname_get() takes a program's address:
+ * EINVAL if it cannot be one.  sockname_put() stores as much as there is room
+ * for, and the full length.  sockname_none() is the name of a socket that
+ * has none.
+ */
+int	 sockname_get(struct sockname *, const struct sockaddr *, socklen_t);
+void	 sockname_put(const struct sockname *, struct sockaddr *, socklen_t *);
+struct sockname sockname_none(const struct socket *);
 struct socket *sonewchild(const struct socket *head);
 void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
 
@@ -207,10 +229,12 @@ void	 soreserve(struct socket *, uint32_t snd, uint32_t rcv);
 void	 sbreserve_snd(struct sockbuf *, uint32_t);
 void	 sbappendstream(struct sockbuf *, struct mbuf *);
 /* Datagram with its sender; false, m freed: no room. */
-bool	 sbappendaddr(struct sockbuf *, const struct sockaddr_in *,
+bool	 sbappendaddr(struct sockbuf *, const struct sockname *,
 	    struct mbuf *);
-/* The first datagram, sender in front as a struct sockaddr_in; or NULL. */
+/* The first datagram, sender in front as sbname() takes it off; or NULL. */
 struct mbuf *sbdetachaddr(struct sockbuf *);
+void	 sbname(struct mbuf *, struct sockname *);
+uint32_t sbdatalen(const struct mbuf *);	/* bytes behind the sender */
 void	 sbdrop(struct sockbuf *, uint32_t len);
 struct mbuf *sbcut(struct sockbuf *, uint32_t len);	/* drop, but return */
 /* The mbuf that holds byte off; *moff is where in it. */

@@ -181,17 +181,15 @@ static int
 sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
     size_t len, size_t *done) REQUIRES(so->so_lock)
 {
-	struct sockaddr_in to;
+	const bool named = msg->msg_name != NULL && msg->msg_namelen > 0;
+	struct sockname to;
 	struct mbuf *m;
-	int error;
+	int error = 0;
 
-	if (msg->msg_name != NULL && msg->msg_namelen > 0) {
-		if (msg->msg_namelen < sizeof(to))
-			return (EINVAL);
-		memcpy(&to, msg->msg_name, sizeof(to));
-		if (to.sin_family != AF_INET && to.sin_family != AF_UNSPEC)
-			return (EAFNOSUPPORT);
-	}
+	if (named)
+		error = sockname_get(&to, msg->msg_name, msg->msg_namelen);
+	if (error != 0)
+		return (error);
 	if (len > so->so_snd.sb_hiwat || len > IP_MAXPACKET)
 		return (EMSGSIZE);
 	error = so->so_error;
@@ -203,8 +201,7 @@ sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
 	mtx_unlock(&so->so_lock);
 	m = somakechain(msg, 0, len);
 	mtx_lock(&so->so_lock);
-	error = so->so_proto->pr_send(so, m, msg->msg_name != NULL &&
-	    msg->msg_namelen > 0 ? &to : NULL, flags);
+	error = so->so_proto->pr_send(so, m, named ? &to : NULL, flags);
 	if (error == 0)
 		*done = len;
 	return (error);
@@ -325,15 +322,12 @@ static void
 sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
     size_t *done)
 {
-	const socklen_t alen = sizeof(struct sockaddr_in);
+	struct sockname from;
 	size_t len;
 
-	if (msg->msg_name != NULL) {
-		m_copydata(m, 0, msg->msg_namelen < alen ? msg->msg_namelen :
-		    alen, msg->msg_name);
-		msg->msg_namelen = alen;
-	}
-	m_adj(m, (int64_t)alen);
+	sbname(m, &from);
+	if (msg->msg_name != NULL)
+		sockname_put(&from, msg->msg_name, &msg->msg_namelen);
 	len = m->m_pkthdr.len;
 	*done = len;
 	if (len > room) {

@@ -219,7 +219,7 @@ int
 soaccept(struct socket *head, int flags, struct sockaddr *sa, socklen_t *len,
     struct socket **sop)
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET };
+	struct sockname name = sockname_none(head);
 	struct socket *so;
 	int error;
 
@@ -233,13 +233,11 @@ soaccept(struct socket *head, int flags, struct sockaddr *sa, socklen_t *len,
 	KASSERT(so->so_head == head, ("soaccept: a stranger's child"));
 	so->so_head = NULL;
 	if (so->so_pcb != NULL)
-		(void)so->so_proto->pr_peeraddr(so, &sin);
+		(void)so->so_proto->pr_peeraddr(so, &name);
 	so_leave(so);
 	sorele(head);
-	if (sa != NULL && len != NULL) {
-		memcpy(sa, &sin, *len < sizeof(sin) ? *len : sizeof(sin));
-		*len = sizeof(sin);
-	}
+	if (sa != NULL && len != NULL)
+		sockname_put(&name, sa, len);
 	*sop = so;
 	return (0);
 }

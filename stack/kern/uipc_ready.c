@@ -144,8 +144,7 @@ soavail(struct socket *so)
 	so_enter(so);
 	n = so->so_rcv.sb_cc;
 	if (!so->so_proto->pr_stream && so->so_rcv.sb_head != NULL)
-		n = so->so_rcv.sb_head->m_pkthdr.len -
-		    (uint32_t)sizeof(struct sockaddr_in);
+		n = sbdatalen(so->so_rcv.sb_head);
 	so_leave(so);
 	return ((int)n);
 }

@@ -83,18 +83,47 @@ sbappendstream(struct sockbuf *sb, struct mbuf *m)
 	}
 }
 
-bool
-sbappendaddr(struct sockbuf *sb, const struct sockaddr_in *from,
-    struct mbuf *m)
+/* The length of a datagram's sender comes first, then the sender. */
+static uint32_t
+sbnamelen(const struct mbuf *m)
 {
+	socklen_t len;
+
+	m_copydata(m, 0, sizeof(len), &len);
+	return ((uint32_t)sizeof(len) + len);
+}
+
+uint32_t
+sbdatalen(const struct mbuf *m)
+{
+	return (m->m_pkthdr.len - sbnamelen(m));
+}
+
+void
+sbname(struct mbuf *m, struct sockname *name)
+{
+	const uint32_t len = sbnamelen(m);
+
+	KASSERT(len <= sizeof(*name), ("sbname: %u bytes", len));
+	m_copydata(m, 0, len, name);
+	m_adj(m, (int64_t)len);
+}
+
+bool
+sbappendaddr(struct sockbuf *sb, const struct sockname *from, struct mbuf *m)
+{
+	const uint32_t nlen = (uint32_t)sizeof(from->sn_len) + from->sn_len;
 	uint32_t len = m->m_pkthdr.len;
+
+	_Static_assert(offsetof(struct sockname, sn_sa) ==
+	    sizeof(from->sn_len), "the name follows its length");
 
 	if (sb->sb_cc + len + SB_DGRAM_OVERHEAD > sb->sb_hiwat) {
 		m_freem(m);
 		return (false);
 	}
-	m = m_prepend(m, sizeof(*from));
-	memcpy(m->m_data, from, sizeof(*from));
+	m = m_prepend(m, nlen);
+	memcpy(m->m_data, from, nlen);
 	m->m_nextpkt = NULL;
 	if (sb->sb_tail == NULL)
 		sb->sb_head = m;
@@ -113,8 +142,7 @@ sbdetachaddr(struct sockbuf *sb)
 
 	if (m == NULL)
 		return (NULL);
-	size = m->m_pkthdr.len - (uint32_t)sizeof(struct sockaddr_in) +
-	    SB_DGRAM_OVERHEAD;
+	size = sbdatalen(m) + SB_DGRAM_OVERHEAD;
 	KASSERT(sb->sb_cc >= size, ("sbdetachaddr: %u bytes, packet of %u",
 	    sb->sb_cc, size));
 	sb->sb_head = m->m_nextpkt;

@@ -218,28 +218,48 @@ sonewchild(const struct socket *head)
 	return (so);
 }
 
-/* Checks a socket address from a program; AF_UNSPEC is the caller's. */
-static int
-sockaddr_check(const struct sockaddr *sa, socklen_t len,
-    struct sockaddr_in *sin)
+int
+sockname_get(struct sockname *name, const struct sockaddr *sa, socklen_t len)
 {
-	if (sa == NULL || len < sizeof(*sin))
+	const socklen_t room = sizeof(*name) - offsetof(struct sockname, sn_sa);
+
+	if (sa == NULL || len < sizeof(sa->sa_family) ||
+	    len > sizeof(struct sockaddr_storage))
 		return (EINVAL);
-	memcpy(sin, sa, sizeof(*sin));
-	return (sin->sin_family == AF_INET ? 0 : EAFNOSUPPORT);
+	name->sn_len = len < room ? len : room;
+	memcpy(&name->sn_sa, sa, name->sn_len);
+	return (0);
+}
+
+void
+sockname_put(const struct sockname *name, struct sockaddr *sa, socklen_t *len)
+{
+	if (*len > 0)
+		memcpy(sa, &name->sn_sa,
+		    *len < name->sn_len ? *len : name->sn_len);
+	*len = name->sn_len;
+}
+
+struct sockname
+sockname_none(const struct socket *so)
+{
+	struct sockname name = { .sn_len = so->so_proto->pr_namelen };
+
+	name.sn_sa.sa_family = (sa_family_t)so->so_proto->pr_domain;
+	return (name);
 }
 
 int
 sobind(struct socket *so, const struct sockaddr *sa, socklen_t len)
 {
-	struct sockaddr_in sin;
+	struct sockname name;
 	int error;
 
-	error = sockaddr_check(sa, len, &sin);
+	error = sockname_get(&name, sa, len);
 	if (error != 0)
 		return (error);
 	so_enter(so);
-	error = so->so_pcb == NULL ? EINVAL : so->so_proto->pr_bind(so, &sin);
+	error = so->so_pcb == NULL ? EINVAL : so->so_proto->pr_bind(so, &name);
 	so_leave(so);
 	return (error);
 }
@@ -269,7 +289,7 @@ soconnectwait(struct socket *so) REQUIRES(so->so_lock)
 }
 
 static int
-soconnect1(struct socket *so, const struct sockaddr_in *sin, int flags)
+soconnect1(struct socket *so, const struct sockname *name, int flags)
     REQUIRES(so->so_lock)
 {
 	const struct protosw *pr = so->so_proto;
@@ -290,7 +310,7 @@ soconnect1(struct socket *so, const struct sockaddr_in *sin, int flags)
 		so->so_error = 0;
 		return (error);
 	}
-	error = pr->pr_connect(so, sin);
+	error = pr->pr_connect(so, name);
 	if (error != 0 || (so->so_state & SS_ISCONNECTING) == 0)
 		return (error);
 	if (flags & MSG_DONTWAIT)
@@ -302,18 +322,17 @@ int
 soconnect(struct socket *so, const struct sockaddr *sa, socklen_t len,
     int flags)
 {
-	struct sockaddr_in sin;
+	struct sockname name;
 	bool dissolve;
-	int error = 0;
+	int error;
 
-	dissolve = sa != NULL && len >= sizeof(sa->sa_family) &&
-	    sa->sa_family == AF_UNSPEC && !so->so_proto->pr_stream;
-	if (!dissolve)
-		error = sockaddr_check(sa, len, &sin);
+	error = sockname_get(&name, sa, len);
 	if (error != 0)
 		return (error);
+	dissolve = name.sn_sa.sa_family == AF_UNSPEC &&
+	    !so->so_proto->pr_stream;
 	so_enter(so);
-	error = soconnect1(so, dissolve ? NULL : &sin, flags);
+	error = soconnect1(so, dissolve ? NULL : &name, flags);
 	so_leave(so);
 	return (error);
 }
@@ -381,23 +400,20 @@ soclose(struct socket *so)
 
 static int
 sogetaddr(struct socket *so, struct sockaddr *sa, socklen_t *len,
-    int (*get)(struct socket *, struct sockaddr_in *))
+    int (*get)(struct socket *, struct sockname *))
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET };
+	struct sockname name = sockname_none(so);
 	int error = 0;
 
 	if (len == NULL || (sa == NULL && *len > 0))
 		return (EINVAL);
 	so_enter(so);
 	if (so->so_pcb != NULL)
-		error = get(so, &sin);
+		error = get(so, &name);
 	so_leave(so);
-	if (error != 0)
-		return (error);
-	if (*len > 0)
-		memcpy(sa, &sin, *len < sizeof(sin) ? *len : sizeof(sin));
-	*len = sizeof(sin);
-	return (0);
+	if (error == 0)
+		sockname_put(&name, sa, len);
+	return (error);
 }
 
 int

@@ -422,19 +422,27 @@ in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
 }
 
 int
-in_pcbsockaddr(const struct inpcb *inp, struct sockaddr_in *sin)
+in_namecheck(const struct sockname *name)
 {
-	sin->sin_addr = inp->inp_laddr;
-	sin->sin_port = inp->inp_lport;
+	if (name->sn_len < sizeof(name->sn_sin))
+		return (EINVAL);
+	return (name->sn_sa.sa_family == AF_INET ? 0 : EAFNOSUPPORT);
+}
+
+int
+in_pcbsockaddr(const struct inpcb *inp, struct sockname *name)
+{
+	name->sn_sin.sin_addr = inp->inp_laddr;
+	name->sn_sin.sin_port = inp->inp_lport;
 	return (0);
 }
 
 int
-in_pcbpeeraddr(const struct inpcb *inp, struct sockaddr_in *sin)
+in_pcbpeeraddr(const struct inpcb *inp, struct sockname *name)
 {
 	if (inp->inp_fport == 0)
 		return (ENOTCONN);
-	sin->sin_addr = inp->inp_faddr;
-	sin->sin_port = inp->inp_fport;
+	name->sn_sin.sin_addr = inp->inp_faddr;
+	name->sn_sin.sin_port = inp->inp_fport;
 	return (0);
 }

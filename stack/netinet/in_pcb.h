@@ -99,8 +99,10 @@ struct socket *in_pcblookup_conn(struct inpcbtable *,
 struct socket *in_pcblookup(struct inpcbtable *, const struct in_conninfo *);
 
 /* Addresses for getsockname and getpeername; ENOTCONN. */
-int	 in_pcbsockaddr(const struct inpcb *, struct sockaddr_in *);
-int	 in_pcbpeeraddr(const struct inpcb *, struct sockaddr_in *);
+int	 in_pcbsockaddr(const struct inpcb *, struct sockname *);
+int	 in_pcbpeeraddr(const struct inpcb *, struct sockname *);
+/* Whether a name is one of IPv4: EINVAL (too short), EAFNOSUPPORT. */
+int	 in_namecheck(const struct sockname *);
 
 /* Options of level IPPROTO_IP, as in ip(7). */
 int	 in_pcbsetopt(struct inpcb *, int name, const void *, socklen_t);

@@ -79,10 +79,14 @@ tcp_usr_abort(struct socket *so)
 }
 
 static int
-tcp_usr_bind(struct socket *so, const struct sockaddr_in *sin)
+tcp_usr_bind(struct socket *so, const struct sockname *name)
 {
+	const struct sockaddr_in *sin = &name->sn_sin;
 	struct tcpcb *tp = sototcpcb(so);
+	int error;
 
+	if ((error = in_namecheck(name)) != 0)
+		return (error);
 	if (tp->t_state != TCPS_CLOSED || tp->t_used)
 		return (EINVAL);
 	if (IN_MULTICAST(ntohl(sin->sin_addr.s_addr)))
@@ -105,10 +109,14 @@ tcp_usr_listen(struct socket *so)
 }
 
 static int
-tcp_usr_connect(struct socket *so, const struct sockaddr_in *sin)
+tcp_usr_connect(struct socket *so, const struct sockname *name)
 {
+	const struct sockaddr_in *sin = &name->sn_sin;
 	struct tcpcb *tp = sototcpcb(so);
+	int error;
 
+	if ((error = in_namecheck(name)) != 0)
+		return (error);
 	if (tp->t_state != TCPS_CLOSED)
 		return (EISCONN);
 	if (tp->t_used) {		/* a second life, as on Linux */
@@ -157,7 +165,7 @@ tcp_rcvd(struct socket *so)
 }
 
 static int
-tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockaddr_in *to,
+tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     int flags)
 {
 	struct tcpcb *tp = sototcpcb(so);
@@ -174,21 +182,21 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockaddr_in *to,
 }
 
 static int
-tcp_usr_sockaddr(struct socket *so, struct sockaddr_in *sin)
+tcp_usr_sockaddr(struct socket *so, struct sockname *name)
 {
-	return (in_pcbsockaddr(&sototcpcb(so)->t_inp, sin));
+	return (in_pcbsockaddr(&sototcpcb(so)->t_inp, name));
 }
 
 static int
-tcp_usr_peeraddr(struct socket *so, struct sockaddr_in *sin)
+tcp_usr_peeraddr(struct socket *so, struct sockname *name)
 {
 	const struct tcpcb *tp = sototcpcb(so);
 
 	/* a child in the accept queue may have been reset: still its peer */
 	if (so->so_state & (SS_ISCONNECTED | SS_ISDISCONNECTING))
-		return (in_pcbpeeraddr(&tp->t_inp, sin));
+		return (in_pcbpeeraddr(&tp->t_inp, name));
 	if (so->so_head != NULL || tp->t_state == TCPS_SYN_SENT)
-		(void)in_pcbpeeraddr(&tp->t_inp, sin);
+		(void)in_pcbpeeraddr(&tp->t_inp, name);
 	return (ENOTCONN);
 }
 
@@ -197,6 +205,7 @@ const struct protosw tcp_protosw = {
 	.pr_domain = AF_INET,
 	.pr_type = SOCK_STREAM,
 	.pr_protocol = IPPROTO_TCP,
+	.pr_namelen = sizeof(struct sockaddr_in),
 	.pr_stream = true,
 	.pr_attach = tcp_usr_attach,
 	.pr_detach = tcp_usr_detach,

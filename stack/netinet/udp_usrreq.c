@@ -78,7 +78,7 @@ badlen:
 }
 
 static void
-udp_deliver(struct socket *so, struct mbuf *m, const struct sockaddr_in *from)
+udp_deliver(struct socket *so, struct mbuf *m, const struct sockname *from)
 {
 	mtx_lock(&so->so_lock);
 	if (so->so_pcb == NULL || (so->so_state & SS_CANTRCVMORE)) {
@@ -96,7 +96,7 @@ static void
 udp_input(struct mbuf *m, unsigned hlen)
 {
 	const struct ip *ip;
-	struct sockaddr_in from = { .sin_family = AF_INET };
+	struct sockname from = { .sn_len = sizeof(from.sn_sin) };
 	struct in_conninfo c;
 	struct udphdr uh;
 	struct socket *so;
@@ -106,9 +106,10 @@ udp_input(struct mbuf *m, unsigned hlen)
 		return;
 	ip = mtod(m, const struct ip *);
 	c.laddr = ip->ip_dst;
-	c.faddr = from.sin_addr = ip->ip_src;
+	from.sn_sin.sin_family = AF_INET;
+	c.faddr = from.sn_sin.sin_addr = ip->ip_src;
 	c.lport = uh.uh_dport;
-	c.fport = from.sin_port = uh.uh_sport;
+	c.fport = from.sn_sin.sin_port = uh.uh_sport;
 	so = in_pcblookup(&udp_table, &c);
 	if (so != NULL) {
 		m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
@@ -170,29 +171,36 @@ udp_detach(struct socket *so)
 }
 
 static int
-udp_bind(struct socket *so, const struct sockaddr_in *sin)
+udp_bind(struct socket *so, const struct sockname *name)
 {
-	return (in_pcbbind(so->so_pcb, sin->sin_addr, sin->sin_port));
+	const struct sockaddr_in *sin = &name->sn_sin;
+	int error = in_namecheck(name);
+
+	return (error != 0 ? error :
+	    in_pcbbind(so->so_pcb, sin->sin_addr, sin->sin_port));
 }
 
 static int
-udp_connect(struct socket *so, const struct sockaddr_in *sin)
+udp_connect(struct socket *so, const struct sockname *name)
 {
 	struct inpcb *inp = so->so_pcb;
 	const struct in_addr any = { INADDR_ANY };
-	int error;
+	int error = 0;
 
 	if (inp == NULL)
 		return (EINVAL);
+	if (name != NULL && (error = in_namecheck(name)) != 0)
+		return (error);
 	if (inp->inp_connected)
 		in_pcbdisconnect(inp);
 	so->so_state &= ~(unsigned)SS_ISCONNECTED;
 	so->so_error = 0;
-	if (sin == NULL)
+	if (name == NULL)
 		return (0);
 	if (inp->inp_port == NULL && (error = in_pcbbind(inp, any, 0)) != 0)
 		return (error);
-	error = in_pcbconnect(inp, sin->sin_addr, sin->sin_port);
+	error = in_pcbconnect(inp, name->sn_sin.sin_addr,
+	    name->sn_sin.sin_port);
 	if (error == 0)
 		so->so_state |= SS_ISCONNECTED;
 	return (error);
@@ -236,13 +244,20 @@ udp_output(struct inpcb *inp, struct mbuf *m, struct in_addr src,
 
 /* Where a datagram goes and from which address. */
 static int
-udp_route(struct inpcb *inp, const struct sockaddr_in *to,
+udp_route(struct inpcb *inp, const struct sockname *to,
     struct sockaddr_in *dst, struct in_addr *src)
 {
 	const struct in_addr any = { INADDR_ANY };
+	int error;
 
 	if (to != NULL) {
-		*dst = *to;
+		/* Linux takes AF_UNSPEC for AF_INET here. */
+		if (to->sn_sa.sa_family != AF_UNSPEC &&
+		    (error = in_namecheck(to)) != 0)
+			return (error);
+		if (to->sn_len < sizeof(*dst))
+			return (EINVAL);
+		*dst = to->sn_sin;
 		if (dst->sin_addr.s_addr == INADDR_ANY)
 			dst->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 		if (dst->sin_port == 0)
@@ -262,7 +277,7 @@ udp_route(struct inpcb *inp, const struct sockaddr_in *to,
 }
 
 static int
-udp_send(struct socket *so, struct mbuf *m, const struct sockaddr_in *to,
+udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     int flags)
 {
 	struct inpcb *inp = so->so_pcb;
@@ -302,15 +317,15 @@ udp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 }
 
 static int
-udp_sockaddr(struct socket *so, struct sockaddr_in *sin)
+udp_sockaddr(struct socket *so, struct sockname *name)
 {
-	return (in_pcbsockaddr(so->so_pcb, sin));
+	return (in_pcbsockaddr(so->so_pcb, name));
 }
 
 static int
-udp_peeraddr(struct socket *so, struct sockaddr_in *sin)
+udp_peeraddr(struct socket *so, struct sockname *name)
 {
-	return (in_pcbpeeraddr(so->so_pcb, sin));
+	return (in_pcbpeeraddr(so->so_pcb, name));
 }
 
 static const struct protosw udp_protosw = {
@@ -318,6 +333,7 @@ static const struct protosw udp_protosw = {
 	.pr_domain = AF_INET,
 	.pr_type = SOCK_DGRAM,
 	.pr_protocol = IPPROTO_UDP,
+	.pr_namelen = sizeof(struct sockaddr_in),
 	.pr_attach = udp_attach,
 	.pr_detach = udp_detach,
 	.pr_abort = udp_detach,
