@@ -14,6 +14,7 @@ class Build(models.Model):
     key = models.CharField(max_length=32, unique=True, help_text="perfweb.builds.services.build_key")
     source_sha256 = models.CharField(max_length=64)
     revision = models.CharField(max_length=80, blank=True, help_text="`git describe` of the sources, if known")
+    committed = models.DateTimeField(null=True, blank=True, help_text="time of the revision's commit, if known")
     options = models.JSONField(default=list, help_text="meson options, in order")
     state = models.CharField(max_length=8, choices=BuildState, default=BuildState.PENDING)
     prefix = models.TextField(blank=True, help_text="where it is installed on the device under test")

@@ -10,6 +10,7 @@ import subprocess
 import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from perfweb.builds.models import Build, BuildState
@@ -23,11 +24,15 @@ class SourceError(ValueError):
 
 @dataclass(frozen=True)
 class Sources:
-    """A packed source tree; `revision` is `git describe` of it, or empty outside a repository."""
+    """A packed source tree; `revision` is `git describe` of it, or empty outside a repository.
+
+    `committed` is the time of that commit, None outside a repository.
+    """
 
     archive: Path
     sha256: str
     revision: str
+    committed: datetime | None = None
 
 
 def pack_sources(tree: Path, store: Path) -> Sources:
@@ -55,7 +60,9 @@ def pack_sources(tree: Path, store: Path) -> Sources:
         unfinished = store / f"{sha256}.{os.getpid()}"
         unfinished.write_bytes(packed.getvalue())
         unfinished.replace(target)
-    return Sources(target, sha256, _revision(tree))
+    committed = _git(tree, "log", "-1", "--format=%cI")
+    revision = _git(tree, "describe", "--always", "--dirty", "--tags")
+    return Sources(target, sha256, revision[:80], datetime.fromisoformat(committed) if committed else None)
 
 
 def archive_path(store: Path, sha256: str) -> Path:
@@ -71,10 +78,10 @@ def _source_files(tree: Path) -> Iterator[Path]:
                 yield path
 
 
-def _revision(tree: Path) -> str:
-    command = ["git", "-C", str(tree), "describe", "--always", "--dirty", "--tags"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip()[:80] if done.returncode == 0 else ""
+def _git(tree: Path, *words: str) -> str:
+    """What git answers about a tree, empty outside a repository."""
+    done = subprocess.run(["git", "-C", str(tree), *words], capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def build_key(source_sha256: str, options: Sequence[str]) -> str:
@@ -87,7 +94,12 @@ def named(sources: Sources, options: Sequence[str]) -> Build:
     """The build of `sources` with `options`, made before or not."""
     build, _ = Build.objects.get_or_create(
         key=build_key(sources.sha256, options),
-        defaults={"source_sha256": sources.sha256, "revision": sources.revision, "options": list(options)},
+        defaults={
+            "source_sha256": sources.sha256,
+            "revision": sources.revision,
+            "committed": sources.committed,
+            "options": list(options),
+        },
     )
     return build
 

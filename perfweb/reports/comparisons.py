@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Q
 
 from perfweb.reports import names
 from perfweb.reports.numbers import Scale, scale_for
@@ -82,31 +83,50 @@ def counted_samples(runs: Iterable[Run]) -> dict[int, CountedSamples]:
     measured = Measurement.objects.filter(boot__run__in=found).order_by().values_list("boot__run_id", "test")
     for run, test in measured.distinct():
         found[run].tests.add(test)
+    for run, variant, test, samples in _sample_sets(Q(measurement__boot__run__in=found)):
+        found[run].sets[variant, test] = samples
+    return found
+
+
+def samples_of(variants: Iterable[Variant]) -> dict[tuple[int, str], SampleSet]:
+    """Read the counted samples of variants, of whatever runs, by variant's key and test: one query."""
+    rows = _sample_sets(Q(measurement__boot__variant__in=[variant.pk for variant in variants]))
+    return {(variant, test): samples for _, variant, test, samples in rows}
+
+
+def _sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
     boot = "measurement__boot"
     in_order = (f"{boot}__position", f"{boot}__attempt", "index")
     rows = (
         Sample.objects.counted()
-        .filter(measurement__boot__run__in=found)
+        .filter(which)
         .order_by()
         .values_list(f"{boot}__run_id", f"{boot}__variant_id", "measurement__test", "unit", "direction")
         .annotate(values=ArrayAgg("value", order_by=in_order), boots=ArrayAgg(f"{boot}_id", order_by=in_order))
     )
     for run, variant, test, unit, direction, values, boots in rows:
-        found[run].sets[variant, test] = SampleSet(values, boots, unit, direction)
-    return found
+        yield run, variant, test, SampleSet(values, boots, unit, direction)
 
 
 def compare_variants(a: Variant, b: Variant, counted: CountedSamples, confidence: float) -> list[TestComparison]:
     """Compare variant `b` with variant `a` of the same run in every test that the run measured."""
-    compared = []
-    for test in names.in_order(counted.tests):
-        nothing = SampleSet([], [], "", Direction.HIGHER)
-        ours, theirs = (counted.sets.get((variant.pk, test), nothing) for variant in (a, b))
-        known = ours if ours.values else theirs
-        result = compare(ours.values, theirs.values, known.direction, confidence)
-        differ = boots_differ(ours.by_boot) or boots_differ(theirs.by_boot)
-        compared.append(TestComparison(test, a.name, b.name, ours.values, theirs.values, known.unit, result, differ))
-    return compared
+    return [
+        compare_sets(
+            test, (a.name, counted.sets.get((a.pk, test))), (b.name, counted.sets.get((b.pk, test))), confidence
+        )
+        for test in names.in_order(counted.tests)
+    ]
+
+
+def compare_sets(
+    test: str, a: tuple[str, SampleSet | None], b: tuple[str, SampleSet | None], confidence: float
+) -> TestComparison:
+    """Compare the samples of `b` with those of `a` in one test, each with its name; None stands for no samples."""
+    ours, theirs = (samples or SampleSet([], [], "", Direction.HIGHER) for _, samples in (a, b))
+    known = ours if ours.values else theirs
+    result = compare(ours.values, theirs.values, known.direction, confidence)
+    differ = boots_differ(ours.by_boot) or boots_differ(theirs.by_boot)
+    return TestComparison(test, a[0], b[0], ours.values, theirs.values, known.unit, result, differ)
 
 
 def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from perfweb.lab import services as lab
-from perfweb.runs import progress
+from perfweb.runs import progress, summaries
 from perfweb.runs.models import Run, RunState, RunTransition
 from perfweb.runs.plaintext import plain
 
@@ -119,6 +119,7 @@ def created(run: Run) -> None:
 
 def _end(run: Run) -> None:
     run.ended = timezone.now()
+    summaries.summarise([run.number])
     if run.state == S.RESTORING and run.lease is not None:
         lab.release(run.lease)
 

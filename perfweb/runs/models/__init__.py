@@ -10,6 +10,7 @@ from perfweb.runs.models.results import (
     Measurement,
     MeasurementState,
     Sample,
+    Summary,
     Topology,
 )
 from perfweb.runs.models.run import FINAL_STATES, HostFacts, Plan, Run, RunState, RunTransition, Target, Variant
@@ -29,6 +30,7 @@ __all__ = [
     "RunState",
     "RunTransition",
     "Sample",
+    "Summary",
     "Target",
     "Topology",
     "Variant",

@@ -127,6 +127,38 @@ class Sample(models.Model):
         return f"{self.metric} {self.value} {self.unit}"
 
 
+class Summary(models.Model):
+    """The counted samples of one test on one variant of a run as a few numbers, for lists and timelines.
+
+    Derived from the samples (perfweb.runs.summaries) when a run ends, and to be made anew at any time.  What a timeline
+    filters and sorts by is repeated here, so that its cost does not grow with the number of samples or of other tests.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="summaries")
+    variant = models.ForeignKey(Variant, models.CASCADE, related_name="summaries")
+    test = models.CharField(max_length=64)
+    series = models.CharField(max_length=180, help_text="testbed/plan/variant: what may be drawn as one line")
+    at = models.DateTimeField(help_text="time of the commit that was built, or of the run where there is none")
+    revision = models.CharField(max_length=80, blank=True, help_text="of the build")
+    environment = models.CharField(max_length=32, blank=True, help_text="digest of the facts about the run's hosts")
+    unit = models.CharField(max_length=24)
+    direction = models.CharField(max_length=8, choices=Direction)
+    n = models.PositiveIntegerField()
+    mean = models.FloatField()
+    deviation = models.FloatField(null=True, help_text="sample standard deviation; empty for a single sample")
+    minimum = models.FloatField()
+    maximum = models.FloatField()
+
+    class Meta:
+        ordering = ["run", "variant", "test"]
+        verbose_name_plural = "summaries"
+        indexes = [models.Index(fields=["test", "at"], name="summary_by_test_and_time")]
+        constraints = [models.UniqueConstraint(fields=["variant", "test"], name="summary_once_per_variant_and_test")]
+
+    def __str__(self) -> str:
+        return f"{self.test} of {self.series}: {self.mean} {self.unit}"
+
+
 class ArtefactKind(models.TextChoices):
     TOOL_OUTPUT = "tool-output", "tool output"
     BOOT_LOG = "boot-log", "boot log"
