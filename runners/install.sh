@@ -20,7 +20,9 @@ readonly LAB_PACKAGES=(
 	iproute2 iputils-ping ethtool procps
 	openssh-server openssh-client
 	netperf iperf3)
-readonly TEST_PACKAGES=(clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium)
+readonly TEST_PACKAGES=(
+	clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium
+	curl nginx-light redis-tools)
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git)
 
 readonly POLICY=/usr/sbin/policy-rc.d
@@ -121,6 +123,7 @@ disable_new_daemons()
 		redis-server) unit=redis-server ;;
 		openssh-server) unit=ssh ;;
 		netperf | iperf3) unit=$package ;;
+		nginx-light) unit=nginx ;;
 		*) continue ;;
 		esac
 		as_root systemctl disable --quiet "$unit" 2>/dev/null || true

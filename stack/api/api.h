@@ -118,7 +118,8 @@ real_table(void)
  */
 enum file_type {
 	FT_SOCKET,	/* of the stack */
-	FT_EPOLL	/* a kernel epoll, with the stack's share of its set */
+	FT_EPOLL,	/* a kernel epoll, with the stack's share of its set */
+	FT_LEFT		/* in a child: a socket that stayed with its parent */
 };
 
 struct epset;
@@ -151,6 +152,7 @@ fd_ours(int fd)
 }
 
 struct file *fget(int fd);		/* with a reference, or NULL */
+/* The same, NULL for other types; says why if it is FT_LEFT. */
 struct file *fget_type(int fd, enum file_type);
 void	 frele(struct file *);
 struct file *file_new(enum file_type);	/* with the caller's reference */
@@ -160,6 +162,11 @@ void	 fd_install(int fd, struct file *);
    number, then gives the file to file_close(), which may block. */
 struct file *fd_take(int fd);
 void	 file_close(struct file *);
+/* fork() has made this process: the parent keeps the sockets. */
+void	 fd_leave(int fd, struct file *);
+/* A child closes or replaces what may be FT_LEFT. */
+void	 fd_forget(int fd);
+void	 api_explain(void);		/* on standard error, once */
 unsigned fd_limit(void);		/* no higher number is ours */
 /* The stack's own descriptors, which the program may not close. */
 void	 fd_hide(int fd);

@@ -110,23 +110,31 @@ hide_descriptor(int fd, void *arg)
 }
 
 /*
- * The child of a fork() has this thread only: no device, no clock, locks
- * that nobody will release.  Its descriptors of ours become what they are to
- * the kernel, placeholders on which everything fails with EBADF.
+ * Many children execute something at once and use no socket, so this waits
+ * for the first use.
  */
-static void
-leave_to_parent(int fd, struct file *f)
+void
+api_explain(void)
 {
-	if (f->f_type == FT_EPOLL)
-		return;		/* its kernel descriptors still work */
-	(void)fd_take(fd);
+	static atomic_u32 said;
+
+	if (atomic_fetchadd_u32(&said, 1) == 0)
+		fprintf(stderr, "libstack: process %d: the stack is in the "
+		    "parent of this process; sockets are to be used there\n",
+		    (int)getpid());
 }
 
+/*
+ * The child of a fork() has this thread only: no device, no clock, locks
+ * that nobody will release.  Its sockets become what they are to the kernel,
+ * placeholders on which everything fails with EBADF; the kernel descriptors
+ * in its epoll sets still work.
+ */
 static void
 forked(void)
 {
 	atomic_store_rel_u32(&api_status, API_FORKED);
-	fd_foreach(leave_to_parent);
+	fd_foreach(fd_leave);
 	for (unsigned fd = 0; fd < fd_limit(); fd++)
 		if (fd_hidden((int)fd)) {
 			fd_unhide((int)fd);

@@ -27,8 +27,7 @@ close(int fd)
 	if (!fd_ours(fd) && !fd_hidden(fd))
 		return (real.close(fd));
 	if (!api_own_process()) {
-		if (api_state() == API_FORKED && fd_ours(fd))
-			(void)fd_take(fd);
+		fd_forget(fd);
 		return (real.close(fd));
 	}
 	if (fd_hidden(fd) || (f = fd_take(fd)) == NULL)
@@ -49,9 +48,11 @@ close_range(unsigned first, unsigned last, int flags)
 {
 	unsigned from = first, top;
 
+	top = fd_limit();
+	for (unsigned fd = first; flags == 0 && fd <= last && fd < top; fd++)
+		fd_forget((int)fd);
 	if (!api_own_process() || flags != 0 || first > last)
 		return (real.close_range(first, last, flags));
-	top = fd_limit();
 	for (unsigned fd = first; fd <= last && fd < top; fd++) {
 		if (fd_ours((int)fd))
 			(void)close((int)fd);
@@ -125,11 +126,20 @@ replace(int fd, int newfd, int flags)
 	return (r);
 }
 
+static bool
+replaces_ours(int fd, int newfd)
+{
+	if (fd == newfd || (!fd_ours(fd) && !fd_ours(newfd) &&
+	    !fd_hidden(newfd)))
+		return (false);
+	fd_forget(newfd);
+	return (api_own_process());
+}
+
 EXPORT int
 dup3(int fd, int newfd, int flags)
 {
-	if ((!fd_ours(fd) && !fd_ours(newfd) && !fd_hidden(newfd)) ||
-	    !api_own_process() || fd == newfd || (flags & ~O_CLOEXEC) != 0)
+	if ((flags & ~O_CLOEXEC) != 0 || !replaces_ours(fd, newfd))
 		return (real.dup3(fd, newfd, flags));
 	return (replace(fd, newfd, flags));
 }
@@ -137,8 +147,7 @@ dup3(int fd, int newfd, int flags)
 EXPORT int
 dup2(int fd, int newfd)
 {
-	if ((!fd_ours(fd) && !fd_ours(newfd) && !fd_hidden(newfd)) ||
-	    !api_own_process() || fd == newfd)
+	if (!replaces_ours(fd, newfd))
 		return (real.dup2(fd, newfd));
 	return (replace(fd, newfd, 0));
 }

@@ -215,12 +215,14 @@ epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 
 	if (set == NULL && fd_ours(epfd))
 		return ((int)api_return(EINVAL, 0));
+	f = fget_type(fd, FT_SOCKET);
 	if (set == NULL || !api_own_process()) {
 		if (set != NULL)
 			frele(set);
+		if (f != NULL)
+			frele(f);
 		return (real.epoll_ctl(epfd, op, fd, event));
 	}
-	f = fget_type(fd, FT_SOCKET);
 	api_enter();
 	if (f == NULL)
 		r = kernel_ctl(set->f_ep, epfd, op, fd, event);

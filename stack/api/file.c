@@ -120,6 +120,8 @@ fget_type(int fd, enum file_type type)
 	struct file *f = fget(fd);
 
 	if (f != NULL && f->f_type != type) {
+		if (f->f_type == FT_LEFT)
+			api_explain();
 		frele(f);
 		return (NULL);
 	}
@@ -183,6 +185,22 @@ file_close(struct file *f)
 		(void)soclose(f->f_so);
 	}
 	frele(f);
+}
+
+void
+fd_leave(int fd, struct file *f)
+{
+	static struct file left = { .f_refs = 1, .f_type = FT_LEFT };
+
+	if (f->f_type == FT_SOCKET)
+		atomic_swap_uptr(&fdtable[fd], (uintptr_t)&left);
+}
+
+void
+fd_forget(int fd)
+{
+	if (api_state() == API_FORKED && fd_ours(fd))
+		(void)fd_take(fd);
 }
 
 /*

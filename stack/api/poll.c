@@ -193,9 +193,12 @@ pollset_poll(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
 	return (error);
 }
 
+/* In a child the kernel knows best: it says POLLNVAL of a socket of ours. */
 static bool
 poll_ours(const struct pollfd *fds, nfds_t n)
 {
+	if (api_state() != API_UP)
+		return (false);
 	for (nfds_t i = 0; i < n; i++)
 		if (fd_ours(fds[i].fd))
 			return (true);

@@ -3,7 +3,6 @@
  * The calls that make sockets, connect them, and get and set what they have:
  * arguments checked, descriptor looked up, one so*() function called.
  */
-#include <stdio.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -41,9 +40,7 @@ socket(int domain, int type, int protocol)
 	if (domain != AF_INET)
 		return (real.socket(domain, type, protocol));
 	if (api_state() == API_FORKED) {
-		fprintf(stderr, "libstack: process %d: the stack is in the "
-		    "parent of this process; sockets are to be used there\n",
-		    (int)getpid());
+		api_explain();
 		return ((int)api_return(ENETDOWN, 0));
 	}
 	if ((fd = fd_reserve()) == -1)

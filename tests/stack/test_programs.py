@@ -8,7 +8,6 @@ import re
 import shutil
 import socket
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -172,18 +171,6 @@ def test_tcpconnect_says_what_is_wrong(topology: Topology) -> None:
         run(tcpconnect, "-p", "1")
     with pytest.raises(AssertionError, match=r"an IPv4 address like 10\.77\.1\.2"):
         run(tcpconnect, "-c", "localhost", "-p", "1", "-t", "1")
-
-
-def test_a_threaded_web_server(topology: Topology) -> None:
-    page = topology.directory / "page"
-    page.write_bytes(bytes(range(256)) * 20_000)
-    words = [PYTHON, "-u", "-m", "http.server", "-d", str(topology.directory), "8000"]
-    topology.boot({}, words)
-    topology.await_line("boot.log", "Serving HTTP")
-    fetch = f"import urllib.request as u; print(len(u.urlopen('http://{STACK}:8000/page').read()))"
-    with ThreadPoolExecutor(4) as pool:
-        said = list(pool.map(lambda _: topology.on("left", PYTHON, "-c", fetch), range(4)))
-    assert said == [f"{page.stat().st_size}\n"] * 4
 
 
 def test_one_event_loop_for_both_networks(topology: Topology) -> None:
