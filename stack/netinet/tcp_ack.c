@@ -32,6 +32,7 @@ tcp_rttsample(struct tcpcb *tp, nsec_t rtt)
 {
 	nsec_t delta;
 
+	tp->t_rttlast = rtt;
 	if (rtt < tp->t_rttmin)
 		tp->t_rttmin = rtt;
 	if (tp->t_srtt == 0) {

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Congestion control: a table of operations, with NewReno in it (RFC 5681;
- * loss recovery itself is common and lives in tcp_recover.c).
+ * Congestion control: what all algorithms share, the choice among them, and
+ * NewReno (RFC 5681).
  */
 #include <string.h>
 
+#include "kern/sysctl.h"
 #include "netinet/tcp_var.h"
+
+/* The order is that of the names below. */
+static const struct cc_algo *const cc_algos[] = {
+	&tcp_cc_cubic, &tcp_cc_newreno,
+};
+static const char *const cc_names[] = { "cubic", "newreno", NULL };
+static char cc_available[] = "cubic newreno";
+static atomic_u32 cc_algorithm;		/* [a] index of the default */
 
 /* RFC 6928; net.inet.tcp.initcwnd segments. */
 static uint32_t
@@ -22,6 +31,17 @@ tcp_cc_init(struct tcpcb *tp)
 	/* RFC 5681 section 3.1: arbitrarily high */
 	tp->snd_ssthresh = UINT32_MAX / 2;
 	tp->t_cwndacked = 0;
+	tp->t_cubic = (struct cubic){ .w_max = 0 };
+	hystart_init(&tp->t_hystart);
+}
+
+/* New data was acknowledged outside recovery. */
+void
+tcp_cc_acked(struct tcpcb *tp, uint32_t bytes)
+{
+	tp->t_cc->cc_ack_received(tp, bytes);
+	if (tp->snd_cwnd > UINT32_MAX / 4)
+		tp->snd_cwnd = UINT32_MAX / 4;
 }
 
 /*
@@ -31,59 +51,115 @@ tcp_cc_init(struct tcpcb *tp)
 void
 tcp_cc_afteridle(struct tcpcb *tp)
 {
-	if (tp->snd_una == tp->snd_max && tp->t_lastsend != 0 &&
-	    tp->snd_cwnd > initial_window(tp) &&
+	if (tp->snd_una != tp->snd_max || tp->t_lastsend == 0)
+		return;
+	if (tp->t_cc->cc_after_idle != NULL)
+		tp->t_cc->cc_after_idle(tp);
+	if (tp->snd_cwnd > initial_window(tp) &&
 	    mach_uptime() - tp->t_lastsend > tp->t_rto)
 		tp->snd_cwnd = initial_window(tp);
 }
 
 /*
- * RFC 5681 section 3.1, counting bytes (RFC 3465) without its limit of two
- * segments in slow start: receivers that merge segments acknowledge many at
- * once, and Linux does the same.  A window that did not hold the sender
- * back does not grow (RFC 7661).
+ * RFC 5681 section 3.1, counting bytes (RFC 3465).  Its limit for one ACK is
+ * net.inet.tcp.abc_l_var, off by default: receivers that merge segments
+ * acknowledge many at once, and Linux has none either.
+ */
+uint32_t
+tcp_cc_slowstart(struct tcpcb *tp, uint32_t bytes)
+{
+	uint32_t limit = atomic_load_u32(&tcp_abc_l_var) * tp->t_maxseg;
+	uint32_t room, grown;
+
+	if (tp->snd_cwnd >= tp->snd_ssthresh)
+		return (bytes);
+	room = tp->snd_ssthresh - tp->snd_cwnd;
+	grown = hystart_increase(tp,
+	    limit != 0 && bytes > limit ? limit : bytes);
+	if (grown > room)
+		grown = room;
+	tp->snd_cwnd += grown;
+	return (bytes - (grown < bytes ? grown : bytes));
+}
+
+uint32_t
+tcp_cc_reduced(const struct tcpcb *tp, unsigned num, unsigned den)
+{
+	uint32_t least = 2 * tp->t_maxseg;
+	uint64_t part = (uint64_t)(tp->snd_max - tp->snd_una) * num / den;
+
+	return (part > least ? (uint32_t)part : least);
+}
+
+/*
+ * RFC 5681 section 3.1.  A window that did not hold the sender back does not
+ * grow (RFC 7661).
  */
 static void
-newreno_acked(struct tcpcb *tp, uint32_t bytes)
+newreno_ack_received(struct tcpcb *tp, uint32_t bytes)
 {
 	if ((tp->t_flags & TF_CWNDLIMITED) == 0)
 		return;
 	if (tp->snd_cwnd < tp->snd_ssthresh) {
-		tp->snd_cwnd += bytes;
-	} else {
-		tp->t_cwndacked += bytes;
-		if (tp->t_cwndacked >= tp->snd_cwnd) {
-			tp->t_cwndacked -= tp->snd_cwnd;
-			tp->snd_cwnd += tp->t_maxseg;
-		}
+		(void)tcp_cc_slowstart(tp, bytes);
+		return;
 	}
-	if (tp->snd_cwnd > UINT32_MAX / 4)
-		tp->snd_cwnd = UINT32_MAX / 4;
+	tp->t_cwndacked += bytes;
+	if (tp->t_cwndacked >= tp->snd_cwnd) {
+		tp->t_cwndacked -= tp->snd_cwnd;
+		tp->snd_cwnd += tp->t_maxseg;
+	}
 }
 
 /* RFC 5681 equation 4. */
-static uint32_t
-newreno_ssthresh(const struct tcpcb *tp)
+static void
+newreno_cong_signal(struct tcpcb *tp, enum cc_signal signal)
 {
-	uint32_t half = (tp->snd_max - tp->snd_una) / 2;
-
-	return (half > 2 * tp->t_maxseg ? half : 2 * tp->t_maxseg);
+	(void)signal;
+	tp->snd_ssthresh = tcp_cc_reduced(tp, 1, 2);
+	tp->t_cwndacked = 0;
 }
 
-const struct tcp_cc tcp_cc_newreno = {
+const struct cc_algo tcp_cc_newreno = {
 	.cc_name = "newreno",
-	.cc_acked = newreno_acked,
-	.cc_ssthresh = newreno_ssthresh,
+	.cc_ack_received = newreno_ack_received,
+	.cc_cong_signal = newreno_cong_signal,
 };
 
-/* "reno" is what Linux calls it, and what programs ask for. */
-const struct tcp_cc *
+/* "reno" is what Linux calls NewReno, and what programs ask for. */
+const struct cc_algo *
 tcp_cc_byname(const char *name, size_t len)
 {
 	size_t n = strnlen(name, len);
 
-	if ((n == 7 && memcmp(name, "newreno", n) == 0) ||
-	    (n == 4 && memcmp(name, "reno", n) == 0))
+	if (n == 4 && memcmp(name, "reno", n) == 0)
 		return (&tcp_cc_newreno);
+	for (size_t i = 0; i < nitems(cc_algos); i++)
+		if (n == strlen(cc_algos[i]->cc_name) &&
+		    memcmp(name, cc_algos[i]->cc_name, n) == 0)
+			return (cc_algos[i]);
 	return (NULL);
+}
+
+const struct cc_algo *
+tcp_cc_default(void)
+{
+	return (cc_algos[atomic_load_u32(&cc_algorithm)]);
+}
+
+static const struct sysctl_oid cc_oids[] = {
+	{ .oid_name = "net.inet.tcp.cc.algorithm", .oid_type = CTL_ENUM,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &cc_algorithm,
+	  .oid_names = cc_names,
+	  .oid_descr = "congestion control of new connections: "
+	  "cubic (RFC 9438), newreno" },
+	{ .oid_name = "net.inet.tcp.cc.available", .oid_type = CTL_STRING,
+	  .oid_ptr = cc_available, .oid_max = sizeof(cc_available),
+	  .oid_descr = "congestion control algorithms there are" },
+};
+
+void
+tcp_cc_sysctl_init(void)
+{
+	sysctl_register(cc_oids, nitems(cc_oids));
 }

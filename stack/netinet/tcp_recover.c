@@ -134,7 +134,7 @@ enter_recovery(struct tcpcb *tp)
 	uint32_t len;
 
 	TCPSTAT_INC(fastrexmit);
-	tp->snd_ssthresh = tp->t_cc->cc_ssthresh(tp);
+	tp->t_cc->cc_cong_signal(tp, CC_LOSS);
 	tp->snd_cwnd = tp->snd_ssthresh;
 	tp->snd_recover = tp->snd_max;
 	tp->t_flags |= TF_RECOVERY;
@@ -183,7 +183,6 @@ recovery_ack(struct tcpcb *tp, tcp_seq ack, uint32_t acked)
 		    flight + tp->t_maxseg : tp->snd_ssthresh;
 		tp->t_flags &= ~(unsigned)TF_RECOVERY;
 		tp->t_dupacks = 0;
-		tp->t_cwndacked = 0;
 		return;
 	}
 	if (tp->t_sack.n > 0)
@@ -206,7 +205,7 @@ tcp_recover_ack(struct tcpcb *tp, tcp_seq ack, uint32_t acked)
 		return;
 	}
 	tp->t_dupacks = 0;
-	tp->t_cc->cc_acked(tp, acked);
+	tcp_cc_acked(tp, acked);
 }
 
 /*
@@ -218,9 +217,8 @@ void
 tcp_recover_timeout(struct tcpcb *tp)
 {
 	if (tp->t_rxtshift == 1)
-		tp->snd_ssthresh = tp->t_cc->cc_ssthresh(tp);
+		tp->t_cc->cc_cong_signal(tp, CC_TIMEOUT);
 	tp->snd_cwnd = tp->t_maxseg;
-	tp->t_cwndacked = 0;
 	tp->snd_recover = tp->snd_max;
 	tp->snd_nxt = tp->snd_una;
 	tp->t_flags &= ~(unsigned)TF_RECOVERY;

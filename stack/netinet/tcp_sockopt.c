@@ -87,7 +87,7 @@ tcp_setopt(struct socket *so, int level, int name, const void *val,
     socklen_t len)
 {
 	struct tcpcb *tp = sototcpcb(so);
-	const struct tcp_cc *cc;
+	const struct cc_algo *cc;
 	int num;
 
 	if (level == IPPROTO_IP)

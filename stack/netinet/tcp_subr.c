@@ -46,7 +46,7 @@ tcp_newtcpcb(struct socket *so)
 	tp->t_maxseg = TCP_DEFAULT_MSS;
 	tp->t_rto = tcp_msec(&tcp_rexmit_initial);
 	tp->t_rttmin = NSEC_FOREVER;
-	tp->t_cc = &tcp_cc_newreno;
+	tp->t_cc = tcp_cc_default();
 	tp->t_armed = NSEC_FOREVER;
 	for (int i = 0; i < TT_COUNT; i++)
 		tp->t_deadline[i] = NSEC_FOREVER;

@@ -44,7 +44,9 @@ bool tcp_do_sack = true, tcp_do_timestamps = true, tcp_do_wscale = true;
 	X(tcp_finwait2_timeout, "finwait2_timeout", 60000, 1000, 600000, \
 	    "time in FIN_WAIT_2 of a socket that was closed, ms")	\
 	X(tcp_maxreass, "maxreass", 1024, 1, 65536,			\
-	    "out-of-order segments kept for a connection")
+	    "out-of-order segments kept for a connection")		\
+	X(tcp_abc_l_var, "abc_l_var", 0, 0, 65535,			\
+	    "segments an ACK counts for in slow start; 0: no limit")
 
 #define	TCP_TUNABLE_VAR(var, name, def, min, max, descr)		\
 	atomic_u32 var = def;
@@ -76,4 +78,5 @@ void
 tcp_sysctl_init(void)
 {
 	sysctl_register(tcp_oids, nitems(tcp_oids));
+	tcp_cc_sysctl_init();
 }

@@ -8,7 +8,8 @@
  *	tcp_syn.c	the handshake, either side
  *	tcp_ack.c	acknowledgements, windows, round-trip times
  *	tcp_recover.c	duplicate acknowledgements, fast recovery, SACK
- *	tcp_cc.c	congestion control, a table of operations
+ *	tcp_cc.c	congestion control, a table of operations, and NewReno;
+ *			tcp_cc_cubic.c and tcp_cc_hystart.c
  *	tcp_reass.c	data in and out of order, FIN
  *	tcp_output.c	what to send next, and sending it
  *	tcp_timer.c	timeouts
@@ -25,6 +26,7 @@
 
 #include "kern/callout.h"
 #include "netinet/in_pcb.h"
+#include "netinet/tcp_cc.h"
 #include "netinet/tcp_opt.h"
 #include "netinet/tcp_seq.h"
 #include "netinet/tcp_stat.h"
@@ -114,6 +116,7 @@ struct tcpcb {
 
 	/* round-trip time (RFC 6298) */
 	nsec_t		 t_srtt, t_rttvar, t_rto, t_rttmin;
+	nsec_t		 t_rttlast;	/* the newest sample */
 	nsec_t		 t_rttstart;	/* segment being timed, or 0 */
 	tcp_seq		 t_rttseq;
 	unsigned	 t_rxtshift;	/* back-off */
@@ -121,9 +124,11 @@ struct tcpcb {
 	nsec_t		 t_lastsend, t_lastrecv;
 
 	/* congestion */
-	const struct tcp_cc *t_cc;
+	const struct cc_algo *t_cc;
 	uint32_t	 snd_cwnd, snd_ssthresh;
-	uint32_t	 t_cwndacked;	/* bytes towards the next increase */
+	uint32_t	 t_cwndacked;	/* bytes towards Reno's next increase */
+	struct cubic	 t_cubic;
+	struct hystart	 t_hystart;
 	unsigned	 t_dupacks;
 	tcp_seq		 snd_recover;
 	struct tcp_sackboard t_sack;
@@ -169,21 +174,13 @@ enum tcp_step {
 	TS_GONE		/* the control block has gone */
 };
 
-/* Congestion control. */
-struct tcp_cc {
-	const char	*cc_name;
-	void		(*cc_acked)(struct tcpcb *, uint32_t bytes);
-	uint32_t	(*cc_ssthresh)(const struct tcpcb *);
-};
-extern const struct tcp_cc tcp_cc_newreno;
-
 /* tcp_sysctl.c: tunables; times are in milliseconds */
 extern atomic_u32 tcp_sendspace, tcp_recvspace, tcp_bufmax;
 extern atomic_u32 tcp_msl, tcp_rexmit_min, tcp_rexmit_initial;
 extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_tsomax;
 extern atomic_u32 tcp_keepidle, tcp_keepintvl, tcp_keepcnt, tcp_keepinit;
 extern atomic_u32 tcp_synqueue, tcp_maxtimewait, tcp_finwait2_timeout;
-extern atomic_u32 tcp_maxreass;
+extern atomic_u32 tcp_maxreass, tcp_abc_l_var;
 extern bool tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
 void	 tcp_sysctl_init(void);
 static inline nsec_t
@@ -236,11 +233,6 @@ void	 tcp_recover_timeout(struct tcpcb *);
 bool	 tcp_sack_update(struct tcpcb *, const struct tcpseg *);
 bool	 tcp_sack_hole(struct tcpcb *, tcp_seq *seq, uint32_t *len);
 uint32_t tcp_pipe(const struct tcpcb *);
-
-/* tcp_cc.c */
-void	 tcp_cc_init(struct tcpcb *);
-void	 tcp_cc_afteridle(struct tcpcb *);
-const struct tcp_cc *tcp_cc_byname(const char *name, size_t len);
 
 /* tcp_reass.c */
 enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);
