@@ -154,64 +154,47 @@ sbdetachaddr(struct sockbuf *sb)
 }
 
 /*
- * Takes len bytes off the head and returns them; the storage of an mbuf
- * that is cut in two is shared.
+ * Takes len bytes off the head and returns the mbufs that held them.  Of an
+ * mbuf that is cut in two the storage is shared if the bytes are wanted.
  */
-struct mbuf *
-sbcut(struct sockbuf *sb, uint32_t len)
+static struct mbuf *
+sbtake(struct sockbuf *sb, uint32_t len, bool wanted)
 {
-	struct mbuf *first = NULL, **last = &first, *m;
+	struct mbuf *first = sb->sb_head, *m = first, **last = &first;
 	uint32_t left = len;
 
-	KASSERT(len <= sb->sb_cc, ("sbcut: %u bytes of %u", len, sb->sb_cc));
-	while (left > 0) {
-		m = sb->sb_head;
-		KASSERT(m != NULL, ("sbcut: %u bytes missing", left));
-		if (m->m_len > left) {
-			*last = m_copym(m, 0, left);
-			m->m_data += left;
-			m->m_len -= left;
-			break;
-		}
+	KASSERT(len <= sb->sb_cc, ("sbtake: %u bytes of %u", len, sb->sb_cc));
+	for (; left > 0 && m->m_len <= left; m = m->m_next) {
 		left -= m->m_len;
 		if (m == sb->sb_sendm)
 			sb->sb_sendm = NULL;
-		sb->sb_head = m->m_next;
-		m->m_next = NULL;
-		*last = m;
 		last = &m->m_next;
+		KASSERT(left == 0 || m->m_next != NULL,
+		    ("sbtake: %u bytes missing", left));
 	}
-	if (sb->sb_head == NULL)
+	sb->sb_head = m;
+	if (m == NULL)
 		sb->sb_tail = NULL;
+	*last = wanted && left > 0 ? m_copym(m, 0, left) : NULL;
+	if (left > 0) {
+		m->m_data += left;
+		m->m_len -= left;
+	}
 	sb->sb_cc -= len;
 	sb->sb_sendoff = sb->sb_sendoff > len ? sb->sb_sendoff - len : 0;
 	return (first);
 }
 
+struct mbuf *
+sbcut(struct sockbuf *sb, uint32_t len)
+{
+	return (sbtake(sb, len, true));
+}
+
 void
 sbdrop(struct sockbuf *sb, uint32_t len)
 {
-	struct mbuf *m;
-	uint32_t left = len;
-
-	KASSERT(len <= sb->sb_cc, ("sbdrop: %u bytes of %u", len, sb->sb_cc));
-	while (left > 0) {
-		m = sb->sb_head;
-		KASSERT(m != NULL, ("sbdrop: %u bytes missing", left));
-		if (m->m_len > left) {
-			m->m_data += left;
-			m->m_len -= left;
-			break;
-		}
-		left -= m->m_len;
-		if (m == sb->sb_sendm)
-			sb->sb_sendm = NULL;
-		sb->sb_head = m_free(m);
-	}
-	if (sb->sb_head == NULL)
-		sb->sb_tail = NULL;
-	sb->sb_cc -= len;
-	sb->sb_sendoff = sb->sb_sendoff > len ? sb->sb_sendoff - len : 0;
+	m_freem(sbtake(sb, len, false));
 }
 
 /*
