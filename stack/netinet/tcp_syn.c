@@ -17,7 +17,7 @@ static void
 init_sequence(struct tcpcb *tp)
 {
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
-	uint32_t most = atomic_load_u32(&tcp_bufmax);
+	uint32_t most = atomic_load_u32(&tcp_recvbuf_max);
 	struct in_conninfo c;
 
 	tcp_setconninfo(tp, &c);

@@ -15,8 +15,19 @@ bool tcp_do_sack = true, tcp_do_timestamps = true, tcp_do_wscale = true;
 	    "send buffer of a new socket, bytes")			\
 	X(tcp_recvspace, "recvspace", 1048576, 4096, 16777216,		\
 	    "receive buffer of a new socket, bytes")			\
-	X(tcp_bufmax, "bufmax", 16777216, 65536, 16777216,		\
-	    "window that the scale option is chosen for, bytes")	\
+	X(tcp_sendbuf_max, "sendbuf_max", 4194304, 4096, 16777216,	\
+	    "largest send buffer that tuning makes, bytes")		\
+	X(tcp_sendbuf_inc, "sendbuf_inc", 131072, 4096, 16777216,	\
+	    "least step by which a send buffer grows, bytes")		\
+	X(tcp_recvbuf_max, "recvbuf_max", 6291456, 4096, 16777216,	\
+	    "largest receive buffer that tuning makes; the window "	\
+	    "scale is chosen for it, bytes")				\
+	X(tcp_recvbuf_inc, "recvbuf_inc", 131072, 4096, 16777216,	\
+	    "least step by which a receive buffer grows, bytes")	\
+	X(tcp_sendbuf_auto, "sendbuf_auto", 1, 0, 1,			\
+	    "send buffers grow until the network is the limit")		\
+	X(tcp_recvbuf_auto, "recvbuf_auto", 1, 0, 1,			\
+	    "receive buffers grow to what is read in two round trips")	\
 	X(tcp_msl, "msl", 30000, 1, 120000,				\
 	    "maximum segment lifetime, ms; TIME_WAIT lasts two")	\
 	X(tcp_rexmit_min, "rexmit_min", 200, 1, 60000,			\

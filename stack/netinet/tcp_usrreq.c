@@ -148,11 +148,13 @@ void
 tcp_rcvd(struct socket *so)
 {
 	struct tcpcb *tp = sototcpcb(so);
-	uint32_t size = so->so_rcv.sb_hiwat, open, more;
+	uint32_t size, open, more;
 
 	if (tp->t_state != TCPS_ESTABLISHED &&
 	    tp->t_state != TCPS_FIN_WAIT_1 && tp->t_state != TCPS_FIN_WAIT_2)
 		return;
+	tcp_recvbuf_tune(tp);
+	size = so->so_rcv.sb_hiwat;
 	open = SEQ_GT(tp->rcv_adv, tp->rcv_nxt) ? tp->rcv_adv - tp->rcv_nxt :
 	    0;
 	more = tcp_rcvwindow(tp) - open;
@@ -178,6 +180,7 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		tp->t_flags &= ~(unsigned)TF_MORE;
 	/* what could not be sent now is sent again by a timer */
 	(void)tcp_output(tp);
+	tcp_sendbuf_tune(tp);
 	return (0);
 }
 

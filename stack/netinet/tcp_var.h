@@ -15,6 +15,7 @@
  *	tcp_timer.c	timeouts
  *	tcp_subr.c	birth and death of control blocks, resets
  *	tcp_usrreq.c	socket operations; tcp_sockopt.c and tcp_info.c options
+ *	tcp_buf.c	buffers that grow with the path
  *	tcp_opt.c	options on the wire
  *	tcp_sysctl.c	tunables and counters
  *
@@ -146,6 +147,10 @@ struct tcpcb {
 	unsigned	 t_challenges;	/* in the second from that date */
 	int		 t_softerror;	/* ICMP said, not believed yet */
 
+	/* what the program has read since a date (tcp_buf.c) */
+	nsec_t		 t_readdate;
+	uint64_t	 t_readmark;	/* bytes read until then */
+
 	/* statistics of TCP_INFO */
 	uint64_t	 t_bytes_acked, t_bytes_received;
 	uint32_t	 t_segs_out, t_segs_in, t_total_retrans;
@@ -175,7 +180,9 @@ enum tcp_step {
 };
 
 /* tcp_sysctl.c: tunables; times are in milliseconds */
-extern atomic_u32 tcp_sendspace, tcp_recvspace, tcp_bufmax;
+extern atomic_u32 tcp_sendspace, tcp_recvspace;
+extern atomic_u32 tcp_sendbuf_auto, tcp_sendbuf_max, tcp_sendbuf_inc;
+extern atomic_u32 tcp_recvbuf_auto, tcp_recvbuf_max, tcp_recvbuf_inc;
 extern atomic_u32 tcp_msl, tcp_rexmit_min, tcp_rexmit_initial;
 extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_tsomax;
 extern atomic_u32 tcp_keepidle, tcp_keepintvl, tcp_keepcnt, tcp_keepinit;
@@ -238,6 +245,10 @@ uint32_t tcp_pipe(const struct tcpcb *);
 enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);
 void	 tcp_reass_flush(struct tcpcb *);
 unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
+
+/* tcp_buf.c: after a read and after a write; may make the buffer larger */
+void	 tcp_recvbuf_tune(struct tcpcb *);
+void	 tcp_sendbuf_tune(struct tcpcb *);
 
 /* tcp_output.c */
 int	 tcp_output(struct tcpcb *);

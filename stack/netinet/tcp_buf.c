@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP buffers that grow with the path.  A connection is never faster than
+ * its smaller buffer a round trip, and the right size is not known before:
+ * so a buffer starts at what does for a local network and grows while it is
+ * what holds the connection back, unless the program set a size itself
+ * (SO_SNDBUF, SO_RCVBUF).
+ *
+ * The receive buffer follows the program, not the sender: twice what is
+ * read in a round trip lets a window that doubles each round trip grow
+ * (Fisk and Feng, "Dynamic Right-Sizing in TCP", 2001).
+ */
+#include "netinet/tcp_var.h"
+
+static uint32_t
+grown(uint32_t size, uint32_t step, uint32_t most)
+{
+	if (size >= most)
+		return (size);
+	return (step < most - size ? size + step : most);
+}
+
+/*
+ * A reader that took half the buffer within a round trip gets room for as
+ * much again.  The round trip is that of the handshake, and of our own data
+ * if we send any: a queue that built up on the path since then needs no
+ * larger buffer.
+ */
+void
+tcp_recvbuf_tune(struct tcpcb *tp)
+{
+	struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
+	uint64_t read = tp->t_bytes_received - sb->sb_cc, fresh;
+	uint32_t inc = atomic_load_u32(&tcp_recvbuf_inc);
+	nsec_t now;
+
+	fresh = read - tp->t_readmark;
+	if (sb->sb_fixed || fresh < sb->sb_hiwat / 2)
+		return;
+	now = mach_uptime();
+	if (atomic_load_u32(&tcp_recvbuf_auto) != 0 && tp->t_readdate != 0 &&
+	    now - tp->t_readdate <= tp->t_srtt)
+		sb->sb_hiwat = grown(sb->sb_hiwat, fresh > inc ?
+		    (uint32_t)fresh : inc, atomic_load_u32(&tcp_recvbuf_max));
+	tp->t_readmark = read;
+	tp->t_readdate = now;
+}
+
+/*
+ * A writer that filled the buffer although both windows would let all of it
+ * out gets more.
+ */
+void
+tcp_sendbuf_tune(struct tcpcb *tp)
+{
+	struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
+	uint32_t inc = atomic_load_u32(&tcp_sendbuf_inc), size = sb->sb_hiwat;
+
+	if (sb->sb_fixed || sb->sb_cc < size / 8 * 7 ||
+	    atomic_load_u32(&tcp_sendbuf_auto) == 0 ||
+	    tp->snd_cwnd < size || tp->snd_wnd < size)
+		return;
+	sbreserve_snd(sb, grown(size, inc,
+	    atomic_load_u32(&tcp_sendbuf_max)));
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Buffers that grow with the path: when they do, how far, and that a size
+ * which the program chose stays.
+ */
+#include "tests/check.h"
+
+#include "netinet/tcp_var.h"
+#include "tests/peer.h"
+
+#define	PORT	8085
+#define	SMALL	"8192"
+#define	PIECE	1000
+
+static uint8_t bytes[1 << 20];
+
+struct fixture {
+	struct socket	*head, *so;
+	struct peer	 p;
+};
+
+/* A connection over a path whose round trip is at least rtt milliseconds. */
+static void
+set_up(struct fixture *f, unsigned rtt, uint16_t window)
+{
+	static uint16_t port = 50000;
+	struct peer_seg s;
+
+	t_sysctl_set("net.inet.tcp.recvspace", SMALL);
+	t_sysctl_set("net.inet.tcp.sendspace", SMALL);
+	f->head = t_listen(PEER_STACK_IP, PORT, 5);
+	port++;
+	f->p = (struct peer){ .port = port, .stack_port = PORT,
+	    .snd_nxt = 1000, .window = window };
+	peer_forget();
+	peer_send(&f->p, TH_SYN, f->p.snd_nxt++, 0, NULL, 0);
+	peer_await(&s, 1000);
+	f->p.rcv_nxt = s.seq + 1;
+	t_sleep(rtt);
+	peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, NULL, 0);
+	f->so = t_accept(f->head);
+	peer_forget();
+}
+
+static void
+take_down(struct fixture *f)
+{
+	peer_send(&f->p, TH_RST | TH_ACK, f->p.snd_nxt, 0, NULL, 0);
+	soclose(f->so);
+	soclose(f->head);
+	peer_forget();
+}
+
+/* The peer sends and the program reads; whether the buffer is now larger. */
+static bool
+read_grows(struct fixture *f, unsigned pieces)
+{
+	int before = t_getint(f->so, SOL_SOCKET, SO_RCVBUF);
+
+	for (unsigned i = 0; i < pieces; i++) {
+		peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, bytes,
+		    PIECE);
+		f->p.snd_nxt += PIECE;
+		t_recv(f->so, bytes, PIECE);
+	}
+	peer_forget();
+	return (t_getint(f->so, SOL_SOCKET, SO_RCVBUF) > before);
+}
+
+/* Fills the send buffer; how much went in. */
+static size_t
+fill(struct fixture *f)
+{
+	size_t total = 0, done;
+
+	while (total < sizeof(bytes) && t_trysend(f->so, bytes, 1024,
+	    MSG_DONTWAIT, &done) == 0)
+		total += done;
+	return (total);
+}
+
+TEST(a_fast_reader_gets_a_larger_buffer)
+{
+	struct fixture f;
+	bool grew = false;
+
+	set_up(&f, 500, 60000);
+	for (int i = 0; i < 20 && !grew; i++)
+		grew = read_grows(&f, 20);
+	CHECK(grew);
+	take_down(&f);
+}
+
+TEST(receive_buffers_end_at_their_maximum)
+{
+	struct fixture f;
+
+	set_up(&f, 500, 60000);
+	t_sysctl_set("net.inet.tcp.recvbuf_max", "16384");
+	for (int i = 0; i < 20; i++)
+		(void)read_grows(&f, 20);
+	CHECK(t_getint(f.so, SOL_SOCKET, SO_RCVBUF) <= 16384);
+	t_sysctl_set("net.inet.tcp.recvbuf_max", "6291456");
+	take_down(&f);
+}
+
+TEST(what_was_set_stays)
+{
+	struct fixture f;
+
+	set_up(&f, 500, 60000);
+	t_setint(f.so, SOL_SOCKET, SO_RCVBUF, 12000);
+	t_setint(f.so, SOL_SOCKET, SO_SNDBUF, 12000);
+	for (int i = 0; i < 5; i++)
+		CHECK(!read_grows(&f, 20));
+	CHECK(fill(&f) <= 12000);
+	take_down(&f);
+}
+
+TEST(tuning_can_be_switched_off)
+{
+	struct fixture f;
+
+	t_sysctl_set("net.inet.tcp.recvbuf_auto", "0");
+	t_sysctl_set("net.inet.tcp.sendbuf_auto", "0");
+	set_up(&f, 500, 60000);
+	for (int i = 0; i < 5; i++)
+		CHECK(!read_grows(&f, 20));
+	CHECK(fill(&f) <= 8192);
+	t_sysctl_set("net.inet.tcp.recvbuf_auto", "1");
+	t_sysctl_set("net.inet.tcp.sendbuf_auto", "1");
+	take_down(&f);
+}
+
+static void
+ack_all(struct fixture *f)
+{
+	struct peer_seg s;
+
+	while (peer_next(&s))
+		peer_send(&f->p, TH_ACK, f->p.snd_nxt, s.seq + s.len, NULL,
+		    0);
+}
+
+TEST(a_writer_gets_more_when_the_windows_allow)
+{
+	struct fixture f;
+	bool grew = false;
+
+	set_up(&f, 1, 60000);
+	/* ten segments of 536 bytes: the congestion window is smaller */
+	CHECK(fill(&f) <= 8192);
+	for (int i = 0; i < 20 && !grew; i++) {
+		ack_all(&f);
+		grew = fill(&f) > 8192;
+	}
+	CHECK(grew);
+	take_down(&f);
+}
+
+TEST(a_writer_gets_no_more_than_the_peer_takes)
+{
+	struct fixture f;
+
+	set_up(&f, 1, 5000);
+	for (int i = 0; i < 5; i++) {
+		CHECK(fill(&f) <= 8192);
+		ack_all(&f);
+	}
+	CHECK_EQ(t_getint(f.so, SOL_SOCKET, SO_SNDBUF), 8192);
+	take_down(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	CHECK_EQ(stack_boot(NULL), 0);
+	peer_attach();
+	return (check_main(argc, argv));
+}
