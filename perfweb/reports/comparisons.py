@@ -6,26 +6,32 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Q
+from django.db.models import Avg, DurationField, F, Q
 
 from perfweb.reports import names
 from perfweb.reports.numbers import Scale, scale_for
+from perfweb.reports.wording import verdict_words
 from perfweb.runs.models import Measurement, Run, Sample, Variant
 from perfweb.stats.boots import boots_differ
-from perfweb.stats.comparison import Comparison, Direction, Verdict, compare
+from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Direction, Lack, Verdict, compare_boots
 from perfweb.stats.ministat import ministat
 
 
 @dataclass(frozen=True)
 class SampleSet:
-    """The counted samples of one test on one variant, in the order in which they were taken, and the boot of each."""
+    """The counted samples of one test on one variant, in the order in which they were taken, and the boot of each.
+
+    `boot_time` is the mean time that a boot took with everything that was measured on it, None when not known.
+    """
 
     values: list[float]
     boots: list[int]
     unit: str
     direction: str
+    boot_time: timedelta | None = None
 
     @property
     def by_boot(self) -> list[list[float]]:
@@ -55,7 +61,14 @@ class TestComparison:
     unit: str
     result: Comparison
     boots_differ: bool
-    """Whether boots of a variant differ by more than their samples scatter: then the interval is too narrow."""
+    """Whether boots of a variant differ by more than their samples scatter."""
+    boot_seconds: float
+    """How long a boot of each of the two variants takes, one after the other; 0 when not known."""
+
+    @property
+    def words(self) -> str:
+        """The verdict, and with one that decides nothing what it would take."""
+        return verdict_words(self.result, self.boot_seconds)
 
     @property
     def scale(self) -> Scale:
@@ -66,6 +79,11 @@ class TestComparison:
     def files(self) -> tuple[str, str]:
         """The names of both sets' files, as the archive of the run has them under ministat/."""
         return names.ministat_file(self.a, self.test), names.ministat_file(self.b, self.test)
+
+    @property
+    def has_ministat(self) -> bool:
+        """Whether both sides have as many samples as ministat wants."""
+        return self.result.lack is not Lack.SAMPLES
 
     @property
     def ministat(self) -> str:
@@ -102,31 +120,43 @@ def _sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
         .filter(which)
         .order_by()
         .values_list(f"{boot}__run_id", f"{boot}__variant_id", "measurement__test", "unit", "direction")
-        .annotate(values=ArrayAgg("value", order_by=in_order), boots=ArrayAgg(f"{boot}_id", order_by=in_order))
+        .annotate(
+            values=ArrayAgg("value", order_by=in_order),
+            boots=ArrayAgg(f"{boot}_id", order_by=in_order),
+            boot_time=Avg(F(f"{boot}__ended") - F(f"{boot}__started"), output_field=DurationField()),
+        )
     )
-    for run, variant, test, unit, direction, values, boots in rows:
-        yield run, variant, test, SampleSet(values, boots, unit, direction)
+    for run, variant, test, *known in rows:
+        unit, direction, values, boots, boot_time = known
+        yield run, variant, test, SampleSet(values, boots, unit, direction, boot_time)
 
 
-def compare_variants(a: Variant, b: Variant, counted: CountedSamples, confidence: float) -> list[TestComparison]:
+def compare_variants(
+    a: Variant, b: Variant, counted: CountedSamples, confidence: float, margin: float = DEFAULT_MARGIN
+) -> list[TestComparison]:
     """Compare variant `b` with variant `a` of the same run in every test that the run measured."""
     return [
         compare_sets(
-            test, (a.name, counted.sets.get((a.pk, test))), (b.name, counted.sets.get((b.pk, test))), confidence
+            test, (a.name, counted.sets.get((a.pk, test))), (b.name, counted.sets.get((b.pk, test))), confidence, margin
         )
         for test in names.in_order(counted.tests)
     ]
 
 
 def compare_sets(
-    test: str, a: tuple[str, SampleSet | None], b: tuple[str, SampleSet | None], confidence: float
+    test: str,
+    a: tuple[str, SampleSet | None],
+    b: tuple[str, SampleSet | None],
+    confidence: float,
+    margin: float = DEFAULT_MARGIN,
 ) -> TestComparison:
     """Compare the samples of `b` with those of `a` in one test, each with its name; None stands for no samples."""
     ours, theirs = (samples or SampleSet([], [], "", Direction.HIGHER) for _, samples in (a, b))
     known = ours if ours.values else theirs
-    result = compare(ours.values, theirs.values, known.direction, confidence)
+    result = compare_boots(ours.by_boot, theirs.by_boot, known.direction, confidence, margin)
     differ = boots_differ(ours.by_boot) or boots_differ(theirs.by_boot)
-    return TestComparison(test, a[0], b[0], ours.values, theirs.values, known.unit, result, differ)
+    seconds = sum(side.boot_time.total_seconds() for side in (ours, theirs) if side.boot_time)
+    return TestComparison(test, a[0], b[0], ours.values, theirs.values, known.unit, result, differ, seconds)
 
 
 def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
@@ -136,6 +166,6 @@ def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
 
 
 def tally(comparisons: Iterable[TestComparison]) -> str:
-    """Return how many tests got which verdict, in words: "5 faster, 1 no difference proven"."""
+    """Return how many tests got which verdict, in words: "5 faster, 1 equivalent"."""
     counts = Counter(comparison.result.verdict for comparison in comparisons)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing measured"

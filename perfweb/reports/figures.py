@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import Any
 
 from perfweb.reports.comparisons import TestComparison
-from perfweb.reports.numbers import Scale, percent
+from perfweb.reports.numbers import Scale
 from perfweb.reports.results import MetricResults, Series
-from perfweb.reports.wording import css_name
+from perfweb.reports.wording import css_name, difference_words
 from perfweb.stats.comparison import Verdict
+from perfweb.stats.ratio import Change
 
 Figure = dict[str, Any]
 
@@ -22,7 +23,8 @@ _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 _VERDICT_SYMBOLS = {
     Verdict.FASTER: "triangle-right",
     Verdict.SLOWER: "triangle-left",
-    Verdict.NO_DIFFERENCE_PROVEN: "circle-open",
+    Verdict.EQUIVALENT: "circle",
+    Verdict.NOT_ENOUGH_DATA: "circle-open",
 }
 _ROW_PIXELS = 30
 
@@ -95,15 +97,11 @@ def _boot_edge(slot: int) -> Figure:
 
 def intervals_figure(comparisons: list[TestComparison]) -> Figure:
     """Draw the confidence interval of each difference in percent, the largest on top, with a line at zero."""
-    drawn = [
-        (found.percent, found.percent_error, comparison)
-        for comparison in comparisons
-        if (found := comparison.result.difference) and found.percent is not None and found.percent_error is not None
-    ]
-    drawn.sort(key=lambda row: row[0])
-    order = [comparison.test for _, _, comparison in drawn]
+    drawn = [(effect.interval, comparison) for comparison in comparisons if (effect := comparison.result.effect)]
+    drawn.sort(key=lambda row: row[0].percent)
+    order = [comparison.test for _, comparison in drawn]
     traces = [
-        _intervals_trace(verdict, [row for row in drawn if row[2].result.verdict is verdict])
+        _intervals_trace(verdict, [row for row in drawn if row[1].result.verdict is verdict])
         for verdict in _VERDICT_SYMBOLS
     ]
     return {
@@ -117,18 +115,22 @@ def intervals_figure(comparisons: list[TestComparison]) -> Figure:
     }
 
 
-def _intervals_trace(verdict: Verdict, rows: list[tuple[float, float, TestComparison]]) -> Figure:
+def _intervals_trace(verdict: Verdict, rows: list[tuple[Change, TestComparison]]) -> Figure:
     return {
         "type": "scatter",
         "mode": "markers",
         "name": str(verdict),
-        "x": [difference for difference, _, _ in rows],
-        "y": [comparison.test for _, _, comparison in rows],
-        "error_x": {"type": "data", "array": [error for _, error, _ in rows], "thickness": 1.5, "width": 5},
-        "text": [
-            f"{comparison.test}: {percent(difference, signed=True)} ± {percent(error)}"
-            for difference, error, comparison in rows
-        ],
+        "x": [change.percent for change, _ in rows],
+        "y": [comparison.test for _, comparison in rows],
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [change.high - change.percent for change, _ in rows],
+            "arrayminus": [change.percent - change.low for change, _ in rows],
+            "thickness": 1.5,
+            "width": 5,
+        },
+        "text": [f"{comparison.test}: {difference_words(comparison.result)}" for _, comparison in rows],
         "hovertemplate": "%{text}",
         "marker": {"symbol": _VERDICT_SYMBOLS[verdict], "size": 10},
         "meta": {"role": css_name(verdict)},

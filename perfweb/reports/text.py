@@ -4,12 +4,10 @@
 from __future__ import annotations
 
 from perfweb.reports.comparisons import TestComparison, compare_variants, counted_samples, pairs, tally
-from perfweb.reports.numbers import THIN_SPACE, percent
+from perfweb.reports.numbers import THIN_SPACE
 from perfweb.reports.wording import difference_words
 from perfweb.runs.models import Run
 from perfweb.stats.student import DEFAULT_CONFIDENCE
-
-DETECTABLE_NOTE = "detectable: a true difference of that size would be proven in 4 runs of 5"
 
 
 def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
@@ -29,10 +27,15 @@ def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
 def _table(compared: list[TestComparison]) -> str:
     if not compared:
         return "No test has been measured."
-    head = ("test", compared[0].a, compared[0].b, "unit", "difference", "detectable", "verdict")
+    head = ("test", compared[0].a, compared[0].b, "unit", "difference", "verdict")
     rows = [head, *(_row(comparison) for comparison in compared)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    return "\n".join(_line(row, widths) for row in rows) + f"\n\n{DETECTABLE_NOTE}"
+    notes = [
+        f"{comparison.test}: {comparison.words}".replace(THIN_SPACE, " ")
+        for comparison in compared
+        if comparison.result.lack
+    ]
+    return "\n".join([_line(row, widths) for row in rows] + [""] * bool(notes) + notes)
 
 
 def _row(comparison: TestComparison) -> tuple[str, ...]:
@@ -42,7 +45,6 @@ def _row(comparison: TestComparison) -> tuple[str, ...]:
         *(scale.text(summary.mean if summary else None) for summary in (result.a, result.b)),
         scale.unit,
         difference_words(result),
-        percent(result.detectable_percent),
         str(result.verdict) + ("; boots differ" if comparison.boots_differ else ""),
     )
     return tuple(cell.replace(THIN_SPACE, " ") for cell in cells)

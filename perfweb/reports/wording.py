@@ -3,30 +3,55 @@
 
 from __future__ import annotations
 
-from perfweb.reports.numbers import NOTHING, percent
-from perfweb.stats.comparison import Comparison, Verdict
+from perfweb.reports.numbers import NOTHING, duration, percent
+from perfweb.stats.comparison import MINIMUM_BOOTS, Comparison, Lack, Verdict
 from perfweb.stats.student import MINIMUM_SAMPLES
 
 
 def difference_words(result: Comparison) -> str:
-    """Return the difference with its confidence interval in percent of the baseline, NOTHING where there is none."""
-    found = result.difference
-    if found is None or found.percent is None:
+    """Return the change in percent of the baseline with its interval, NOTHING where there is none."""
+    if result.effect is None:
         return NOTHING
-    return f"{percent(found.percent, signed=True)} ± {percent(found.percent_error)}"
+    seen = result.effect.interval
+    return f"{percent(seen.percent, signed=True)} ({_bound(seen.low)} to {_bound(seen.high)})"
 
 
-def verdict_words(result: Comparison) -> str:
-    """Return the verdict, and with one that decides nothing what it would have taken."""
-    if result.verdict is Verdict.NO_DIFFERENCE_PROVEN:
-        seen = percent(result.detectable_percent)
-        return f"{result.verdict} ({seen} would show in 4 runs of 5)"
-    if result.verdict is Verdict.NOT_ENOUGH_DATA:
-        counts = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
-        return f"{result.verdict} ({counts} samples; it takes {MINIMUM_SAMPLES} each)"
+def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
+    """Return the verdict, and with one that decides nothing what it would take.
+
+    `boot_seconds` is how long a boot of each variant takes together with its measurements, None when not known.
+    """
+    if result.verdict is Verdict.EQUIVALENT:
+        certain = ", but not the same" if result.effect and result.effect.proven else ""
+        return f"{result.verdict} within ±{result.margin:g} %{certain}"
+    if result.lack is not None:
+        return f"{result.verdict} ({_lack_words(result, boot_seconds)})"
     return str(result.verdict)
+
+
+def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
+    """Say what would decide: how many samples or boots, and how long they take."""
+    samples = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
+    if result.lack is Lack.SAMPLES:
+        return f"{samples} samples; it takes {MINIMUM_SAMPLES} each"
+    if result.lack is Lack.BOOTS:
+        return f"{result.boots[0]} and {result.boots[1]} boots; it takes {MINIMUM_BOOTS} each"
+    if result.lack is Lack.BASELINE:
+        return "the baseline is not above zero"
+    if result.more_boots is None:
+        return f"too noisy to decide about ±{result.margin:g} %"
+    if result.more_boots == 0:
+        return "it could have been, with luck: repeat the run"
+    time = f", {duration(result.more_boots * boot_seconds)}" if boot_seconds else ""
+    boots = "boot" if result.more_boots == 1 else "boots"
+    return f"it takes about {result.more_boots} more {boots} of each{time}"
 
 
 def css_name(verdict: Verdict) -> str:
     """Return a verdict as the name that style sheet and graphs know it by."""
     return verdict.name.lower().replace("_", "-")
+
+
+def _bound(value: float) -> str:
+    """Write a bound of an interval like percent(), without the sign of the unit, which the change itself has."""
+    return percent(value, signed=True).removesuffix("%").rstrip()

@@ -1,33 +1,102 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether boots of one variant differ from each other, in which case Student's t over all samples is too sure of
-itself.
+"""Boots as the unit of replication: do they differ, and at which level may a comparison count its samples?
+
+Samples of one boot have its memory layout and its scheduling in common. A booted variant is therefore one observation
+of the variant, however many samples it gave, unless boots are seen not to matter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from scipy import special
 
+Boots = Sequence[Sequence[float]]
+"""The samples of one variant in one test, one sequence for each boot."""
+
 SIGNIFICANCE = 0.01
 """Chance to report a difference of boots where there is none: rare enough that a mark is worth a look."""
 
+POOLING = 0.5
+"""p-value of the analysis of variance above which boots are taken not to matter.
 
-def boots_differ(boots: Sequence[Sequence[float]]) -> bool:
-    """Tell whether the means of boots differ by more than the scatter of the samples within them explains.
+Bancroft and Han (1983, "A note on pooling variances", JASA 78) recommend 0.25; we are more careful, because with two
+boots of a variant the analysis sees little. docs/statistics.md has the coverage that this gives.
+"""
 
-    One-way analysis of variance (Fisher 1925, "Statistical Methods for Research Workers"): samples of each boot, in any
-    one unit, are assumed to be independent and about normal. False with fewer than two boots or no sample to spare.
+
+class Level(StrEnum):
+    """What counts as one independent observation of a variant."""
+
+    SAMPLES = "samples"
+    BOOTS = "boots"
+
+
+@dataclass(frozen=True, slots=True)
+class Replicates:
+    """The independent observations of two variants: all samples, or the mean of each boot."""
+
+    level: Level
+    a: list[float]
+    b: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Anova:
+    """One-way analysis of variance: mean squares between boots of a variant and within boots, degrees of freedom."""
+
+    between: float
+    within: float
+    between_freedom: int
+    within_freedom: int
+
+    @property
+    def p(self) -> float:
+        """Chance of such a difference of boots, or a larger one, if boots do not matter; 1 when it cannot be told."""
+        if self.between_freedom < 1 or self.within_freedom < 1 or self.between == 0:
+            return 1.0
+        if self.within == 0:
+            return 0.0
+        return float(special.fdtrc(self.between_freedom, self.within_freedom, self.between / self.within))
+
+
+def anova(*variants: Boots) -> Anova:
+    """Analyse the variance of boots nested in variants, whose means may differ.
+
+    Fisher 1925, "Statistical Methods for Research Workers"; nested as in Searle, Casella and McCulloch 1992, "Variance
+    Components", chapter 3. Assumes independent, about normal samples in any one unit; boots may have unequal numbers.
     """
-    groups = [np.asarray(samples, dtype=np.float64) for samples in boots if len(samples)]
-    between = len(groups) - 1
-    within = sum(len(group) for group in groups) - len(groups)
-    if between < 1 or within < 1:
-        return False
-    total_mean = np.concatenate(groups).mean()
-    spread_between = sum(len(group) * (group.mean() - total_mean) ** 2 for group in groups) / between
-    spread_within = sum(((group - group.mean()) ** 2).sum() for group in groups) / within
-    if spread_within == 0:
-        return bool(spread_between > 0)
-    return bool(special.fdtrc(between, within, spread_between / spread_within) < SIGNIFICANCE)
+    between = within = 0.0
+    boots = samples = used = 0
+    for variant in variants:
+        groups = [np.asarray(group, dtype=np.float64) for group in variant if len(group)]
+        if not groups:
+            continue
+        mean = np.concatenate(groups).mean()
+        between += sum(len(group) * (group.mean() - mean) ** 2 for group in groups)
+        within += sum(((group - group.mean()) ** 2).sum() for group in groups)
+        boots, samples, used = boots + len(groups), samples + sum(map(len, groups)), used + 1
+    freedom = boots - used, samples - boots
+    return Anova(float(between / max(freedom[0], 1)), float(within / max(freedom[1], 1)), *freedom)
+
+
+def boots_differ(boots: Boots) -> bool:
+    """Tell whether the means of a variant's boots differ by more than the scatter of the samples within them explains.
+
+    False with fewer than two boots or no sample to spare.
+    """
+    return anova(boots).p < SIGNIFICANCE
+
+
+def replicates(a: Boots, b: Boots) -> Replicates:
+    """Return what may be counted as independent: the means of boots, or all samples where boots are alike.
+
+    Boots are alike when the analysis of variance of both variants together gives a p-value above POOLING, and then the
+    comparison is Student's t over all samples, as ministat has it.
+    """
+    if anova(a, b).p > POOLING:
+        return Replicates(Level.SAMPLES, *([value for boot in boots for value in boot] for boots in (a, b)))
+    return Replicates(Level.BOOTS, *([float(np.mean(boot)) for boot in boots if len(boot)] for boots in (a, b)))

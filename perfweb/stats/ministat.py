@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from perfweb.stats.student import DEFAULT_CONFIDENCE, MINIMUM_SAMPLES, Difference, critical_value, difference
+from perfweb.stats.student import DEFAULT_CONFIDENCE, MINIMUM_SAMPLES, Difference, checked_confidence, difference
 from perfweb.stats.summary import Summary, checked
 
 DEFAULT_WIDTH = 74
@@ -81,7 +81,7 @@ def difference_lines(found: Difference, reference_mean: float) -> list[str]:
 
 
 def _check(sets: Mapping[str, Sequence[float]], confidence: float, width: int) -> None:
-    critical_value(1, confidence)  # raises for an unsupported level
+    checked_confidence(confidence)
     if not 1 <= len(sets) <= MAXIMUM_SETS:
         raise ValueError(f"{len(sets)} sets of samples: ministat takes from 1 to {MAXIMUM_SETS}")
     if width < MINIMUM_WIDTH:

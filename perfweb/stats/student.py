@@ -42,8 +42,6 @@ class Difference:
     confidence: float
     absolute: float
     error: float
-    percent: float | None
-    percent_error: float | None
     pooled_deviation: float
     standard_error: float
     degrees_of_freedom: int
@@ -54,15 +52,21 @@ class Difference:
         return abs(self.absolute) > self.error
 
 
+def checked_confidence(confidence: float) -> float:
+    """Return a confidence level in percent, or raise ValueError naming the levels that ministat has."""
+    if confidence not in _COVERAGE:
+        levels = ", ".join(f"{level:g}" for level in CONFIDENCE_LEVELS)
+        raise ValueError(f"confidence level {confidence:g} is not supported: choose one of {levels} (percent)")
+    return confidence
+
+
 def critical_value(degrees_of_freedom: int, confidence: float) -> float:
     """Return the two-sided critical value of Student's t as ministat's table has it, to three decimals.
 
     Source: the inverse of the t distribution (Student 1908, "The probable error of a mean"), rounded like the table.
     Raises ValueError for a confidence level that ministat does not have.
     """
-    if confidence not in _COVERAGE:
-        levels = ", ".join(f"{level:g}" for level in CONFIDENCE_LEVELS)
-        raise ValueError(f"confidence level {confidence:g} is not supported: choose one of {levels} (percent)")
+    checked_confidence(confidence)
     if degrees_of_freedom < 1:
         raise ValueError("Student's t needs at least one degree of freedom: take more samples")
     if confidence == 99.5 and degrees_of_freedom in _MISPRINTS:
@@ -77,8 +81,7 @@ def difference(reference: Summary, other: Summary, confidence: float = DEFAULT_C
     """Return the difference `other` - `reference` of two means with its error at `confidence` percent.
 
     Student's two-sample t with pooled variance (Student 1908; ministat prints the same): assumes independent samples,
-    about normally distributed, with the same variance in both sets. The percentages are of the reference's mean, whose
-    own uncertainty ministat leaves out of them; they are None where that mean is zero.
+    about normally distributed, with the same variance in both sets.
 
     Raises ValueError with fewer than three samples in a set or an unsupported confidence level.
     """
@@ -97,15 +100,7 @@ def difference(reference: Summary, other: Summary, confidence: float = DEFAULT_C
         confidence=confidence,
         absolute=absolute,
         error=error,
-        percent=percentage(absolute, reference.mean),
-        percent_error=percentage(error, abs(reference.mean)),
         pooled_deviation=pooled,
         standard_error=standard_error,
         degrees_of_freedom=degrees,
     )
-
-
-def percentage(part: float, whole: float) -> float | None:
-    """Return 100 * part / whole, or None where that is no finite number: the whole is zero or too small."""
-    result = part * 100 / whole if whole != 0 else math.nan
-    return result if math.isfinite(result) else None

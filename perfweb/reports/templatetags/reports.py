@@ -16,11 +16,10 @@ register = template.Library()
 register.filter("title_of", names.title)
 register.filter("anchor", names.anchor)
 register.filter("difference_words", wording.difference_words)
-register.filter("verdict_words", wording.verdict_words)
 register.filter("duration", numbers.duration)
 
 # A mark before the words, so that a verdict is told neither by colour nor by shape alone.
-_MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.NO_DIFFERENCE_PROVEN: "○", Verdict.NOT_ENOUGH_DATA: "?"}
+_MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "=", Verdict.NOT_ENOUGH_DATA: "?"}
 
 
 @register.filter

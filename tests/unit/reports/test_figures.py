@@ -35,9 +35,9 @@ def test_intervals_are_sorted_and_skip_what_has_no_difference(run: Run) -> None:
     compared = compare_variants(a, b, counted_samples([run])[run.pk], 95)
     figure = intervals_figure(compared)
     order = figure["layout"]["yaxis"]["categoryarray"]
-    percents = {comparison.test: comparison.result.difference for comparison in compared}
+    percents = {comparison.test: comparison.result.effect for comparison in compared}
     assert len(order) == len(DEMO_TESTS) - 1
-    drawn = [found.percent for name in order if (found := percents[name])]
+    drawn = [found.interval.percent for name in order if (found := percents[name])]
     assert drawn == sorted(drawn, key=lambda value: value or 0)
 
 

@@ -110,12 +110,18 @@ def test_the_comparison_says_its_verdict_in_words(client: Client, run: Run) -> N
     assert "Difference at 95.0% confidence" in text
 
 
-def test_no_difference_is_never_called_equality(client: Client) -> None:
+def test_what_cannot_be_told_is_never_called_equality(client: Client) -> None:
     same = create_run(gain=1.0, noise=0.05)
     text = text_of(page(client, comparison_address(same)))
-    assert re.search(r"no difference proven \([0-9.]+ % would show in 4 runs of 5\)", text)
+    assert re.search(r"not enough data \(it takes about \d+ more boots of each, [0-9a-z ]+\)", text)
     for word in ("identical", "the same", " equal "):
         assert word not in text
+
+
+def test_variants_without_a_difference_are_equivalent_within_the_margin(client: Client) -> None:
+    text = text_of(page(client, comparison_address(create_run(gain=1.0, noise=0.002))))
+    assert "deferred : 6 equivalent." in text
+    assert "= equivalent within ±2 %" in text
 
 
 def test_exchanging_the_sides_says_slower(client: Client, run: Run) -> None:
@@ -200,7 +206,7 @@ def test_boots_that_differ_are_marked(client: Client) -> None:
     Sample.objects.filter(measurement__boot=apart).update(value=F("value") * 1.1)
     assert "⚠ boots differ" in text_of(page(client, comparison_address(run)))
     assert "⚠ boots differ" in text_of(page(client, reverse("reports:run", args=[run.pk])))
-    assert "faster; boots differ" in run_text(run)
+    assert "not enough data; boots differ" in run_text(run)
 
 
 def test_a_boot_that_crashed_is_told_at_the_top(client: Client, run: Run) -> None:

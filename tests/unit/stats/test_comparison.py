@@ -6,11 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfweb.stats.comparison import POWER, Direction, Verdict, compare
+from perfweb.stats.boots import Level
+from perfweb.stats.comparison import Comparison, Direction, Lack, Verdict, compare, compare_boots
 
 QUEUE = [5425.0, 5440, 5460, 5475, 5503]
-finite = st.floats(min_value=-1e100, max_value=1e100)
 DIRECT = [6074.0, 6100, 6126, 6140, 6169]
+finite = st.floats(min_value=-1e100, max_value=1e100)
+rates = st.lists(st.floats(min_value=90, max_value=110), min_size=1, max_size=6)
+boots = st.lists(rates, min_size=1, max_size=5)
 
 
 def test_more_of_what_should_be_high_is_faster() -> None:
@@ -23,50 +26,123 @@ def test_more_of_what_should_be_low_is_slower() -> None:
     assert compare(DIRECT, QUEUE, Direction.LOWER).verdict is Verdict.FASTER
 
 
-def test_the_same_samples_prove_no_difference_and_say_what_would_have_been_seen() -> None:
+def test_the_same_samples_are_equivalent() -> None:
     found = compare(QUEUE, QUEUE, "higher")
-    assert found.verdict is Verdict.NO_DIFFERENCE_PROVEN
-    assert found.difference is not None
-    assert found.detectable is not None
-    assert found.detectable > found.difference.error
-    assert found.detectable_percent == pytest.approx(100 * found.detectable / np.mean(QUEUE))
+    assert found.verdict is Verdict.EQUIVALENT
+    assert found.effect is not None
+    assert not found.effect.proven
+
+
+def test_a_difference_that_is_certain_but_smaller_than_the_margin_is_equivalent() -> None:
+    samples = [1.005 * sample for sample in range(9990, 10010)]
+    found = compare(range(9990, 10010), samples, "higher")
+    assert found.effect is not None
+    assert found.effect.proven
+    assert found.verdict is Verdict.EQUIVALENT
+    assert compare(range(9990, 10010), samples, "higher", margin=0.4).verdict is Verdict.FASTER
+
+
+def test_what_scatters_too_much_says_how_much_more_it_takes() -> None:
+    a, b = [[95.0, 105.0], [96.0, 104.0], [97.0, 103.0]], [[96.0, 105.0], [95.0, 104.0], [97.0, 103.0]]
+    found = compare_boots(a, b, "higher")
+    assert (found.verdict, found.lack) == (Verdict.NOT_ENOUGH_DATA, Lack.PRECISION)
+    assert found.more_boots is not None
+    more = found.more_boots // 3 + 2
+    assert compare_boots(a * more, b * more, "higher").verdict is Verdict.EQUIVALENT
 
 
 @pytest.mark.parametrize(("a", "b"), [([], QUEUE), (QUEUE, []), ([1.0, 2.0], QUEUE), (QUEUE, [1.0])])
 def test_fewer_than_three_samples_are_not_enough(a: list[float], b: list[float]) -> None:
     found = compare(a, b, "higher")
+    assert (found.verdict, found.lack) == (Verdict.NOT_ENOUGH_DATA, Lack.SAMPLES)
+    assert found.effect is None
+    assert found.more_boots is None
+
+
+def test_one_boot_of_a_variant_says_nothing_about_its_boots() -> None:
+    found = compare_boots([QUEUE], [DIRECT, DIRECT], "higher")
+    assert (found.verdict, found.lack, found.boots) == (Verdict.NOT_ENOUGH_DATA, Lack.BOOTS, (1, 2))
+
+
+def test_boots_that_differ_are_what_is_counted() -> None:
+    """Student's t over all samples proves a difference here; it comes from a single boot."""
+    usual, odd = [100.0, 101, 99, 100], [110.0, 111, 109, 110]
+    assert compare(usual * 2, usual + odd, "higher").verdict is Verdict.FASTER
+    found = compare_boots([usual, usual], [usual, odd], "higher")
+    assert found.effect is not None
+    assert found.effect.level is Level.BOOTS
+    assert found.effect.observations == (2, 2)
     assert found.verdict is Verdict.NOT_ENOUGH_DATA
-    assert found.difference is None
-    assert found.detectable_percent is None
 
 
-def test_an_unknown_direction_is_an_error() -> None:
-    with pytest.raises(ValueError, match="sideways"):
-        compare(QUEUE, DIRECT, "sideways")
+def test_boots_that_are_alike_let_all_samples_count() -> None:
+    found = compare_boots([[99.0, 101], [98, 102]], [[89, 91], [88, 92]], "lower")
+    assert found.effect is not None
+    assert (found.effect.level, found.effect.observations) == (Level.SAMPLES, (4, 4))
+    assert found.verdict is Verdict.FASTER
 
 
-@given(st.lists(st.floats(min_value=1, max_value=1e6), min_size=3, max_size=20))
-def test_exchanging_the_sides_turns_the_verdict_around(samples: list[float]) -> None:
+def test_no_percentage_of_a_baseline_that_may_be_zero() -> None:
+    found = compare([-1.0, 0, 1, 2], QUEUE, "higher")
+    assert (found.verdict, found.lack) == (Verdict.NOT_ENOUGH_DATA, Lack.BASELINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"direction": "sideways"}, "sideways"),
+        ({"direction": "higher", "confidence": 97}, "choose one of 80"),
+        ({"direction": "higher", "margin": 0}, "between 0 and 100"),
+    ],
+)
+def test_bad_arguments_are_errors(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare(QUEUE, DIRECT, **arguments)  # type: ignore[arg-type]
+
+
+@given(boots, boots)
+def test_exchanging_the_sides_turns_the_verdict_around(a: list[list[float]], b: list[list[float]]) -> None:
     opposite = {Verdict.FASTER: Verdict.SLOWER, Verdict.SLOWER: Verdict.FASTER}
-    there = compare(QUEUE, samples, "higher").verdict
-    back = compare(samples, QUEUE, "higher").verdict
+    there, back = compare_boots(a, b, "higher").verdict, compare_boots(b, a, "higher").verdict
     assert back is opposite.get(there, there)
 
 
-def test_the_detectable_effect_is_found_with_the_promised_power() -> None:
-    """2000 experiments whose true difference is the detectable effect: 10 samples a side, deviation 1."""
-    random = np.random.default_rng(2005)
-    detectable = (2.101 + 0.8620) * np.sqrt(2 / 10)
-    found = [
-        compare(random.normal(100, 1, 10).tolist(), random.normal(100 + detectable, 1, 10).tolist(), "higher").verdict
-        for _ in range(2000)
-    ]
-    assert found.count(Verdict.FASTER) / len(found) == pytest.approx(POWER, abs=0.04)
+@given(boots, boots, st.sampled_from([1e-9, 1e9]))
+def test_the_unit_does_not_matter(a: list[list[float]], b: list[list[float]], factor: float) -> None:
+    def scaled(boots: list[list[float]]) -> list[list[float]]:
+        return [[factor * value for value in boot] for boot in boots]
+
+    assert compare_boots(a, b, "higher").verdict is compare_boots(scaled(a), scaled(b), "higher").verdict
 
 
 @given(st.lists(finite, min_size=3, max_size=10), st.lists(finite, min_size=3, max_size=10))
 def test_no_percentage_is_ever_infinite(a: list[float], b: list[float]) -> None:
-    found = compare(a, b, "higher")
-    assert found.difference is not None
-    for number in (found.difference.percent, found.difference.percent_error, found.detectable_percent):
-        assert number is None or np.isfinite(number)
+    effect = compare(a, b, "higher").effect
+    if effect is not None:
+        bounds = [effect.interval, effect.equivalence]
+        assert all(np.isfinite([bound.percent, bound.low, bound.high]).all() for bound in bounds)
+        assert all(bound.low <= bound.percent <= bound.high for bound in bounds)
+
+
+def simulate(random: np.random.Generator, gain: float, boot_noise: float, boots: int, samples: int) -> Comparison:
+    """Compare two variants whose boots and samples scatter by so many percent of the mean, b `gain` times a."""
+    sides = [
+        mean * (1 + boot_noise / 100 * random.normal(size=(boots, 1)) + random.normal(size=(boots, samples)) / 100)
+        for mean in (1000, 1000 * gain)
+    ]
+    return compare_boots(sides[0].tolist(), sides[1].tolist(), "higher")
+
+
+@pytest.mark.parametrize(("boots", "samples"), [(2, 5), (5, 2)])
+@pytest.mark.parametrize("boot_noise", [0.0, 0.5, 1.0, 3.0])
+def test_variants_without_a_difference_are_seldom_told_apart(boots: int, samples: int, boot_noise: float) -> None:
+    random = np.random.default_rng(1937)
+    found = [simulate(random, 1.0, boot_noise, boots, samples).verdict for _ in range(1000)]
+    assert sum(verdict in {Verdict.FASTER, Verdict.SLOWER} for verdict in found) < 75
+
+
+@pytest.mark.parametrize("boot_noise", [0.0, 0.5, 1.0])
+def test_a_difference_of_the_margin_is_seldom_called_equivalent(boot_noise: float) -> None:
+    random = np.random.default_rng(1987)
+    found = [simulate(random, 1.02, boot_noise, 3, 4).verdict for _ in range(1000)]
+    assert found.count(Verdict.EQUIVALENT) < 75
