@@ -15,7 +15,7 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
-#define	CTL_VIEWS_MAX	32
+#define	CTL_COMMANDS_MAX 48
 /* A slow client holds up others, and the stack's end, no longer. */
 #define	CTL_TIMEOUT	(500 * NSEC_PER_MSEC)
 
@@ -25,11 +25,12 @@ struct ctl_out {
 };
 
 /* Registered at boot, before the server's thread starts. */
-static struct {
+static struct ctl_command {
 	const char	*command;
-	void		(*show)(struct ctl_out *);
-} ctl_views[CTL_VIEWS_MAX];
-static unsigned ctl_nviews;
+	void		(*show)(struct ctl_out *);	/* a view's, or NULL */
+	int		(*run)(struct ctl_out *, int, char *[], char *, size_t);
+} ctl_commands[CTL_COMMANDS_MAX];
+static unsigned ctl_ncommands;
 
 static char ctl_path[108];		/* as long as sun_path */
 static struct mach_ctl *ctl_socket;
@@ -73,14 +74,26 @@ ctl_printf(struct ctl_out *co, const char *fmt, ...)
 	va_end(ap);
 }
 
+static void
+command_register(const struct ctl_command *cc)
+{
+	KASSERT(ctl_socket == NULL, ("ctl: %s is late", cc->command));
+	if (ctl_ncommands == CTL_COMMANDS_MAX)
+		panic("ctl: no room for %s", cc->command);
+	ctl_commands[ctl_ncommands++] = *cc;
+}
+
 void
 ctl_view_register(const char *command, void (*show)(struct ctl_out *))
 {
-	KASSERT(ctl_socket == NULL, ("ctl_view_register: %s is late", command));
-	if (ctl_nviews == CTL_VIEWS_MAX)
-		panic("ctl_view_register: no room for %s", command);
-	ctl_views[ctl_nviews].command = command;
-	ctl_views[ctl_nviews++].show = show;
+	command_register(&(struct ctl_command){ command, show, NULL });
+}
+
+void
+ctl_command_register(const char *command, int (*run)(struct ctl_out *, int,
+    char *[], char *, size_t))
+{
+	command_register(&(struct ctl_command){ command, NULL, run });
 }
 
 static void
@@ -153,19 +166,58 @@ answer_set(struct ctl_out *co, const struct ctl_request *cr)
 		answer_get(co, cr->cr_name);
 }
 
-static void
-answer_view(struct ctl_out *co, const char *command)
+/* The arguments in a line that starts with the command; or NULL. */
+static const char *
+command_args(const struct ctl_command *cc, const char *line)
 {
-	for (unsigned i = 0; i < ctl_nviews; i++) {
-		if (strcmp(ctl_views[i].command, command) != 0)
+	size_t len = strlen(cc->command);
+
+	if (strncmp(line, cc->command, len) != 0 ||
+	    (line[len] != '\0' && line[len] != ' '))
+		return (NULL);
+	return (cc->show != NULL && line[len] != '\0' ? NULL : line + len);
+}
+
+static void
+command_run(struct ctl_out *co, const struct ctl_command *cc, const char *args)
+{
+	char copy[CTL_LINEMAX + 1], *argv[CTL_ARGS_MAX], *save = NULL, *arg;
+	char why[256] = "";
+	size_t before = co->co_len;
+	int argc = 0, error;
+
+	snprintf(copy, sizeof(copy), "%s", args);
+	for (arg = strtok_r(copy, " \t", &save); arg != NULL && argc <
+	    CTL_ARGS_MAX; arg = strtok_r(NULL, " \t", &save))
+		argv[argc++] = arg;
+	ctl_printf(co, "ok\n");
+	error = cc->run(co, argc, argv, why, sizeof(why));
+	if (error == 0)
+		return;
+	co->co_len = before;
+	ctl_printf(co, "error: %s\n", why[0] != '\0' ? why : strerror(error));
+}
+
+static void
+answer_command(struct ctl_out *co, const char *line)
+{
+	for (unsigned i = 0; i < ctl_ncommands; i++) {
+		const struct ctl_command *cc = &ctl_commands[i];
+		const char *args = command_args(cc, line);
+
+		if (args == NULL)
 			continue;
+		if (cc->show == NULL) {
+			command_run(co, cc, args);
+			return;
+		}
 		ctl_printf(co, "ok\n");
-		ctl_views[i].show(co);
+		cc->show(co);
 		return;
 	}
-	ctl_printf(co, "error: unknown request '%s'; known: sysctl", command);
-	for (unsigned i = 0; i < ctl_nviews; i++)
-		ctl_printf(co, ", %s", ctl_views[i].command);
+	ctl_printf(co, "error: unknown request '%s'; known: sysctl", line);
+	for (unsigned i = 0; i < ctl_ncommands; i++)
+		ctl_printf(co, ", %s", ctl_commands[i].command);
 	ctl_printf(co, "\n");
 }
 
@@ -193,8 +245,8 @@ ctl_answer(struct ctl_out *co, char *line)
 	case CTL_SET:
 		answer_set(co, &cr);
 		break;
-	case CTL_VIEW:
-		answer_view(co, cr.cr_name);
+	case CTL_COMMAND:
+		answer_command(co, cr.cr_name);
 		break;
 	}
 }

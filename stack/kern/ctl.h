@@ -5,8 +5,8 @@
  * One request a connection: the client sends a line of at most CTL_LINEMAX
  * bytes, the stack answers "ok\n" and text, or "error: reason\n", and hangs
  * up.  Requests are "sysctl -a", "sysctl -d" (with descriptions),
- * "sysctl name", "sysctl name=value", and the views that subsystems
- * register ("ifconfig", "netstat -r").
+ * "sysctl name", "sysctl name=value", and what subsystems register: views
+ * ("ifconfig", "netstat -r") and commands with arguments ("route add").
  */
 #ifndef KERN_CTL_H
 #define KERN_CTL_H
@@ -15,11 +15,11 @@
 
 #define	CTL_LINEMAX	1024
 
-enum ctl_verb { CTL_ALL, CTL_DESCRIBE, CTL_GET, CTL_SET, CTL_VIEW };
+enum ctl_verb { CTL_ALL, CTL_DESCRIBE, CTL_GET, CTL_SET, CTL_COMMAND };
 
 struct ctl_request {
 	enum ctl_verb	 cr_verb;
-	const char	*cr_name;	/* sysctl name, or the view's command */
+	const char	*cr_name;	/* sysctl name, or the whole command */
 	const char	*cr_value;	/* CTL_SET */
 };
 
@@ -35,6 +35,13 @@ void	 ctl_printf(struct ctl_out *, const char *fmt, ...) PRINTFLIKE(2, 3);
 
 /* A view is shown for a command; both are constants of the subsystem. */
 void	 ctl_view_register(const char *command, void (*show)(struct ctl_out *));
+/*
+ * A command has up to CTL_ARGS_MAX arguments, argv[0] being the first.  On
+ * an error, an errno value, the answer is the reason in why alone.
+ */
+#define	CTL_ARGS_MAX	8
+void	 ctl_command_register(const char *command, int (*run)(struct ctl_out *,
+	    int argc, char *argv[], char *why, size_t len));
 
 /* Starts serving on the tunable ctl.path, if it is set. */
 void	 ctl_init(void);	/* registers the tunable */

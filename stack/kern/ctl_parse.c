@@ -65,7 +65,7 @@ ctl_parse(char *line, struct ctl_request *cr)
 {
 	static const char verb[] = "sysctl";
 
-	*cr = (struct ctl_request){ .cr_verb = CTL_VIEW };
+	*cr = (struct ctl_request){ .cr_verb = CTL_COMMAND };
 	line = skip_spaces(line);
 	trim(line);
 	if (*line == '\0')

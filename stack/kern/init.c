@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kern/ctl.h"
+#include "kern/epoch.h"
 #include "kern/kern_private.h"
 #include "kern/mbuf_private.h"
 #include "kern/socketvar.h"
@@ -50,7 +51,7 @@ machine_start(void)
 
 /* First half: registers tunables and handlers; cannot fail. */
 static void (*const subsystems[])(void) = {
-	sysctl_init, machine_init, giant_init, synch_init,
+	sysctl_init, machine_init, giant_init, synch_init, epoch_init,
 	callout_subsys_init, mbuf_init, ctl_init, netisr_init, route_init,
 	if_init, if_config_init, loop_init, ether_init, arp_init, ip_init,
 	socket_init, in_pcb_sysctl_init, udp_init, tcp_init,

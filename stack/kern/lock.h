@@ -23,6 +23,7 @@
 	X(PCBTABLE,	"pcbtable",	40,	false)			\
 	X(EPOLL,	"epoll",	45,	false)			\
 	X(ROUTE,	"route",	50,	false)			\
+	X(RTABLE,	"rtable",	52,	false)			\
 	X(ARP,		"arp",		55,	false)			\
 	X(IPREASS,	"ipq",		56,	false)			\
 	X(IFNET,	"ifnet",	60,	false)			\
@@ -31,6 +32,7 @@
 	X(CALLOUT,	"callout",	80,	false)			\
 	X(SLEEPQ,	"sleepq",	85,	false)			\
 	X(MBUF,		"mbuf",		90,	false)			\
+	X(EPOCH,	"epoch",	91,	false)			\
 	X(SYSCTL,	"sysctl",	92,	false)			\
 	X(CONSOLE,	"console",	95,	false)			\
 	X(TEST,		"test",		15,	true)

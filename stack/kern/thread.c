@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "kern/epoch.h"
 #include "kern/mbuf_private.h"
 
 struct kthread_start {
@@ -27,6 +28,7 @@ thread_free(struct thread *td)
 static void
 thread_exit(struct thread *td)
 {
+	epoch_thread_exit(td);
 	mbuf_cache_free(td->td_mcache);
 	td->td_mcache = NULL;
 	if (!td->td_kernel)

@@ -8,6 +8,7 @@
 
 #include "kern/systm.h"
 
+struct epoch_reader;
 struct mbuf_cache;
 
 /*
@@ -26,6 +27,7 @@ struct thread {
 	unsigned	 td_locks;		/* [o] locks held (INVARIANTS) */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
+	struct epoch_reader *td_epoch;		/* [o] its record, or NULL */
 	struct mach_thread *td_machine;		/* [I] */
 };
 

@@ -47,6 +47,7 @@ void	 ether_init(void);
 void	 arp_init(void);
 void	 tap_init(void);
 void	 route_init(void);
+void	 route_config_init(void);
 int	 route_config_attach(void);	/* routes of loader.conf */
 void	 netisr_init(void);
 int	 netisr_start(void);

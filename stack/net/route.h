@@ -12,10 +12,17 @@ struct nhop {
 	struct in_addr	 nh_gw;		/* where to send: gateway or dst */
 };
 
+/*
+ * Routes come and go at any time.  route_add: ifp NULL is found from gw, and
+ * gw INADDR_ANY is on link; EEXIST, ENETUNREACH (gw is on no interface's
+ * subnet).  route_delete: ESRCH.
+ */
 int	 route_add(struct in_addr dst, unsigned plen, struct in_addr gw,
-	    struct ifnet *);	/* ifp NULL: found from gw */
+	    struct ifnet *);
 int	 route_delete(struct in_addr dst, unsigned plen);
-/* Longest match; false: no route. */
+/* Longest match, without a lock; false: no route. */
 bool	 route_lookup(struct in_addr dst, struct nhop *);
+/* Gateway of the route to just this prefix; false: there is none. */
+bool	 route_gateway(struct in_addr dst, unsigned plen, struct in_addr *gw);
 
 #endif /* NET_ROUTE_H */

@@ -27,7 +27,7 @@ TEST(requests_are_split)
 	CHECK_STREQ(cr.cr_name, "a.b");
 	CHECK_STREQ(cr.cr_value, "1 2");
 	CHECK(parse("netstat -r", &cr) == NULL);
-	CHECK_EQ(cr.cr_verb, CTL_VIEW);
+	CHECK_EQ(cr.cr_verb, CTL_COMMAND);
 	CHECK_STREQ(cr.cr_name, "netstat -r");
 }
 

@@ -5,6 +5,8 @@
  *	stackctl -s SOCKET sysctl [-a | -d | name | name=value]
  *	stackctl -s SOCKET ifconfig
  *	stackctl -s SOCKET netstat -a | -r | -s | -Q | -m
+ *	stackctl -s SOCKET route show | get ADDRESS |
+ *	    add DESTINATION GATEWAY | delete DESTINATION
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +27,8 @@ usage(FILE *out)
 	    "usage: stackctl -s SOCKET sysctl [-a | -d | name | name=value]\n"
 	    "       stackctl -s SOCKET ifconfig\n"
 	    "       stackctl -s SOCKET netstat -a | -r | -s | -Q | -m\n"
+	    "       stackctl -s SOCKET route show | get ADDRESS |\n"
+	    "           add DESTINATION GATEWAY | delete DESTINATION\n"
 	    "SOCKET is the stack's ctl.path; $STACK_CTL if -s is not given.\n");
 }
 

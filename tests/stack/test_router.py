@@ -69,6 +69,37 @@ def test_a_network_nobody_knows_is_unreachable(router: Topology) -> None:
     assert "From 10.99.0.2 icmp_seq=1 Destination Host Unreachable" in _ping(router, to="10.99.7.1", count=1)
 
 
+def test_routes_come_and_go_while_packets_pass(router: Topology) -> None:
+    assert router.ask("route", "show") == router.ask("netstat", "-r")
+    router.on("right", "ip", "address", "add", "10.99.7.1/32", "dev", "lo")
+    assert router.ask("route", "add", "10.99.7.0/24", RIGHT) == ""
+    assert router.ask("route", "get", "10.99.7.1") == f"10.99.7.1 by {RIGHT} on tap1\n"
+    assert re.search(rf"^10\.99\.7\.0/24 +{RIGHT} +tap1$", router.ask("route", "show"), re.MULTILINE)
+    assert "3 received" in _ping(router, to="10.99.7.1")
+    assert router.ask("route", "delete", "10.99.7.0/24") == ""
+    assert "Destination Host Unreachable" in _ping(router, to="10.99.7.1", count=1)
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        ("route", "unknown request"),
+        ("route add", "usage: route add DESTINATION GATEWAY"),
+        ("route add 10.5.0.0 10.99.1.1", "neither default nor a subnet"),
+        ("route add 10.5.0.0/33 10.99.1.1", "neither default nor a subnet"),
+        ("route add 10.5.0.1/16 10.99.1.1", "has bits beyond its first 16"),
+        ("route add 10.5.0.0/16 nobody", "is not the address of a gateway"),
+        ("route add 10.5.0.0/16 10.5.0.1", "the gateway is on no interface's subnet"),
+        ("route add 10.99.1.0/24 10.99.1.1", "there is a route to this destination"),
+        ("route delete 10.5.0.0/16", "no route to just this destination"),
+        ("route get 8.8.8.8", "no route to 8.8.8.8"),
+    ],
+)
+def test_a_wrong_route_is_explained(router: Topology, request_: str, reason: str) -> None:
+    with pytest.raises(AssertionError, match=reason):
+        router.ask(*request_.split())
+
+
 def test_a_host_that_does_not_answer_is_unreachable(router: Topology) -> None:
     said = router.on("left", "ping", "-n", "-c", "1", "-W", "10", "10.99.1.77", check=False)
     assert "From 10.99.0.2 icmp_seq=1 Destination Host Unreachable" in said

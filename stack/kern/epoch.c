@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Epochs: memory that readers without locks may still look at.
+ *
+ * A global number grows with every call of epoch_call(), which marks what
+ * it retires with the number before.  Each thread has a record with the
+ * number it saw when it entered.  What was retired in epoch e can have been
+ * found only by visits that began in e or before; so it is freed when every
+ * record says more than e, or nothing.
+ */
+#include "kern/epoch.h"
+
+#include "kern/lock.h"
+#include "kern/sysctl.h"
+#include "kern/thread.h"
+
+#define	RECLAIM_EVERY	64	/* calls between looks at all records */
+
+/*
+ * Locks used to protect struct epoch_reader members:
+ *	[I] immutable
+ *	[o] owner thread
+ *	[a] atomic
+ * Its size keeps two threads' records off one cache line.
+ */
+struct epoch_reader {
+	atomic_u64	 er_epoch;	/* [a] when it entered; 0: outside */
+	atomic_u32	 er_taken;	/* [a] belongs to a thread */
+	unsigned	 er_depth;	/* [o] of nested visits */
+	struct epoch_reader *er_next;	/* [I] */
+	char		 er_pad[104];
+};
+
+struct retired {
+	struct retired	*next;
+	uint64_t	 epoch;
+	void		(*fn)(void *);
+	void		*arg;
+};
+
+static atomic_u64 epoch_now = 1;
+static atomic_uptr epoch_readers;	/* [a] all records; only grows */
+
+static struct mtx epoch_lock;
+static struct retired *retired, **retired_tail GUARDED_BY(epoch_lock);
+static unsigned nretired GUARDED_BY(epoch_lock);
+
+/* A record that a thread has left behind, or a new one. */
+static struct epoch_reader *
+reader_take(void)
+{
+	struct epoch_reader *er;
+	uintptr_t head = atomic_load_acq_uptr(&epoch_readers);
+	uint32_t free;
+
+	for (er = (void *)head; er != NULL; er = er->er_next) {
+		free = 0;
+		if (atomic_cmpset_u32(&er->er_taken, &free, 1))
+			return (er);
+	}
+	er = kmalloc(sizeof(*er));
+	atomic_store_u32(&er->er_taken, 1);
+	do
+		er->er_next = (void *)head;
+	while (!atomic_cmpset_uptr(&epoch_readers, &head, (uintptr_t)er));
+	return (er);
+}
+
+void
+epoch_enter(void)
+{
+	struct thread *td = curthread;
+	struct epoch_reader *er = td->td_epoch;
+
+	if (__builtin_expect(er == NULL, 0))
+		er = td->td_epoch = reader_take();
+	if (er->er_depth++ > 0)
+		return;
+	atomic_store_rel_u64(&er->er_epoch, atomic_load_u64(&epoch_now));
+	/* Either a writer sees the record, or we see what it unlinked. */
+	atomic_fence();
+}
+
+void
+epoch_exit(void)
+{
+	struct epoch_reader *er = curthread->td_epoch;
+
+	KASSERT(er != NULL && er->er_depth > 0, ("epoch_exit: not inside"));
+	if (--er->er_depth == 0)
+		atomic_store_rel_u64(&er->er_epoch, 0);
+}
+
+bool
+epoch_inside(void)
+{
+	const struct epoch_reader *er = curthread->td_epoch;
+
+	return (er != NULL && er->er_depth > 0);
+}
+
+/* The number of the visit that began first, or UINT64_MAX. */
+static uint64_t
+oldest_visit(void)
+{
+	struct epoch_reader *er;
+	uint64_t oldest = UINT64_MAX, epoch;
+
+	atomic_fence();
+	for (er = (void *)atomic_load_acq_uptr(&epoch_readers); er != NULL;
+	    er = er->er_next) {
+		epoch = atomic_load_acq_u64(&er->er_epoch);
+		if (epoch != 0 && epoch < oldest)
+			oldest = epoch;
+	}
+	return (oldest);
+}
+
+unsigned
+epoch_reclaim(void)
+{
+	struct retired *list, *r;
+	uint64_t oldest;
+	unsigned left;
+
+	mtx_lock(&epoch_lock);
+	oldest = oldest_visit();
+	list = retired;
+	while ((r = retired) != NULL && r->epoch < oldest) {
+		retired = r->next;
+		nretired--;
+	}
+	if (retired == NULL)
+		retired_tail = &retired;
+	left = nretired;
+	r = retired;
+	mtx_unlock(&epoch_lock);
+	while (list != r) {
+		struct retired *next = list->next;
+
+		list->fn(list->arg);
+		kfree(list);
+		list = next;
+	}
+	return (left);
+}
+
+void
+epoch_call(void (*fn)(void *), void *arg)
+{
+	struct retired *r = kmalloc(sizeof(*r));
+	bool reclaim;
+
+	r->fn = fn;
+	r->arg = arg;
+	mtx_lock(&epoch_lock);
+	r->epoch = atomic_fetchadd_u64(&epoch_now, 1);
+	*retired_tail = r;
+	retired_tail = &r->next;
+	reclaim = ++nretired % RECLAIM_EVERY == 0;
+	mtx_unlock(&epoch_lock);
+	if (reclaim)
+		epoch_reclaim();
+}
+
+void
+epoch_thread_exit(struct thread *td)
+{
+	struct epoch_reader *er = td->td_epoch;
+
+	if (er == NULL)
+		return;
+	KASSERT(er->er_depth == 0, ("epoch_thread_exit: %s is inside",
+	    td->td_name));
+	td->td_epoch = NULL;
+	atomic_store_rel_u32(&er->er_taken, 0);
+}
+
+void
+epoch_init(void)
+{
+	mtx_init(&epoch_lock, LC_EPOCH);
+	mtx_lock(&epoch_lock);
+	retired_tail = &retired;
+	mtx_unlock(&epoch_lock);
+}
