@@ -163,7 +163,7 @@ tx_offloads(const struct mbuf *m, struct virtio_net_hdr *vh)
 		vh->csum_start = (uint16_t)(ph->csum_start + ETHER_HDR_LEN);
 		vh->csum_offset = ph->csum_offset;
 	}
-	if ((ph->csum_flags & CSUM_TSO4) != 0) {
+	if ((ph->csum_flags & CSUM_TSO) != 0) {
 		uint8_t tcpoff;
 
 		KASSERT((ph->csum_flags & CSUM_TX) != 0 && ph->tso_segsz != 0,

@@ -35,7 +35,7 @@ struct mext {
 #define	CSUM_TX		0x10	/* device computes: sum from csum_start, store
 				   at csum_start + csum_offset; the pseudo
 				   header sum is in the field already */
-#define	CSUM_TSO4	0x20	/* cut into segments of tso_segsz */
+#define	CSUM_TSO	0x20	/* cut into segments of tso_segsz */
 
 struct pkthdr {
 	uint32_t	 len;		/* bytes in the chain */

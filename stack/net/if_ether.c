@@ -78,7 +78,7 @@ ether_frame(struct ifnet *ifp, struct mbuf *m, const uint8_t dst[6],
 
 	KASSERT(m->m_nextpkt == NULL, ("ether_frame: packet is queued"));
 	KASSERT(m->m_pkthdr.len <= ifp->if_mtu ||
-	    (m->m_pkthdr.csum_flags & CSUM_TSO4) != 0,
+	    (m->m_pkthdr.csum_flags & CSUM_TSO) != 0,
 	    ("ether_frame: %u bytes, mtu of %s is %u", m->m_pkthdr.len,
 	    ifp->if_xname, ifp->if_mtu));
 	m = m_prepend(m, ETHER_HDR_LEN);

@@ -90,7 +90,7 @@ packet_corrupt(struct mbuf *m, uint32_t random)
 {
 	uint32_t len = m->m_pkthdr.len < 64 ? m->m_pkthdr.len : 64;
 
-	if ((m->m_pkthdr.csum_flags & (CSUM_TX | CSUM_TSO4)) != 0)
+	if ((m->m_pkthdr.csum_flags & (CSUM_TX | CSUM_TSO)) != 0)
 		return (m);
 	m = m_pullup(m, len);
 	if (m != NULL && len > 0)

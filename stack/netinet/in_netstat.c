@@ -8,15 +8,17 @@
 #include "kern/ctl.h"
 #include "netinet/tcp_var.h"
 
-#define	NAMELEN	(INET_ADDRSTRLEN + 6)
+#define	NAMELEN	(INET6_ADDRSTRLEN + 6)
 
 static const char *
-endpoint(struct in_addr addr, in_port_t port, char buf[NAMELEN])
+endpoint(const struct in6_addr *addr, in_port_t port, char buf[NAMELEN])
 {
-	char ip[INET_ADDRSTRLEN] = "*", number[6] = "*";
+	char ip[INET6_ADDRSTRLEN] = "*", number[6] = "*";
 
-	if (addr.s_addr != INADDR_ANY)
-		inet_ntop(AF_INET, &addr, ip, sizeof(ip));
+	if (!in_isany(addr) && IN6_IS_ADDR_V4MAPPED(addr))
+		inet_ntop(AF_INET, &addr->s6_addr32[3], ip, sizeof(ip));
+	else if (!in_isany(addr))
+		inet_ntop(AF_INET6, addr, ip, sizeof(ip));
 	if (port != 0)
 		snprintf(number, sizeof(number), "%hu", ntohs(port));
 	snprintf(buf, NAMELEN, "%s:%s", ip, number);
@@ -36,8 +38,9 @@ show_socket(struct socket *so, void *arg)
 		state = tcp_state_names[sototcpcb(so)->t_state];
 	ctl_printf(arg, "%-5s %8u %8u %-21s %-21s %s\n",
 	    so->so_proto->pr_name, so->so_rcv.sb_cc, so->so_snd.sb_cc,
-	    endpoint(inp->inp_laddr, inp->inp_lport, local),
-	    endpoint(inp->inp_faddr, inp->inp_fport, foreign), state);
+	    endpoint(&inp->inp_conn.laddr, inp->inp_conn.lport, local),
+	    endpoint(&inp->inp_conn.faddr, inp->inp_conn.fport, foreign),
+	    state);
 }
 
 static void

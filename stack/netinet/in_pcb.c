@@ -38,11 +38,20 @@ in_pcbtable_init(struct inpcbtable *it, const char *name, bool stream)
 	mach_random(&it->it_key, sizeof(it->it_key));
 }
 
+static const struct in6_addr *
+pcb_any(const struct inpcb *inp)
+{
+	return (inp->inp_family == AF_INET ? &in4_family.af_any :
+	    &in6addr_any);
+}
+
 void
 in_pcbinit(struct inpcb *inp, struct socket *so, struct inpcbtable *it)
 {
 	inp->inp_socket = so;
 	inp->inp_table = it;
+	inp->inp_family = so->so_proto->pr_domain;
+	inp->inp_conn.laddr = inp->inp_conn.faddr = *pcb_any(inp);
 	inp->inp_mtudiscover = IP_PMTUDISC_WANT;
 	inp->inp_opts.dontfrag = it->it_stream;
 }
@@ -50,20 +59,18 @@ in_pcbinit(struct inpcb *inp, struct socket *so, struct inpcbtable *it)
 static uint64_t
 conn_hash(const struct inpcbtable *it, const struct in_conninfo *c)
 {
-	const uint64_t words[2] = {
-		(uint64_t)c->laddr.s_addr << 32 | c->faddr.s_addr,
-		(uint64_t)c->lport << 16 | c->fport,
-	};
+	uint64_t words[IN_CONNWORDS];
+	size_t n = in_connwords(c, words);
 
-	return (siphash_words(&it->it_key, words, nitems(words)));
+	return (siphash_words(&it->it_key, words, n));
 }
 
 static bool
-conn_equal(const struct inpcb *inp, const struct in_conninfo *c)
+conn_equal(const struct in_conninfo *a, const struct in_conninfo *b)
 {
-	return (inp->inp_fport == c->fport && inp->inp_lport == c->lport &&
-	    inp->inp_faddr.s_addr == c->faddr.s_addr &&
-	    inp->inp_laddr.s_addr == c->laddr.s_addr);
+	return (a->fport == b->fport && a->lport == b->lport &&
+	    IN6_ARE_ADDR_EQUAL(&a->faddr, &b->faddr) &&
+	    IN6_ARE_ADDR_EQUAL(&a->laddr, &b->laddr) && a->zone == b->zone);
 }
 
 static struct inpcb *
@@ -74,7 +81,7 @@ conn_find(struct inpcbtable *it, const struct in_conninfo *c)
 
 	LIST_FOREACH(inp, &it->it_conns[conn_hash(it, c) % INPCB_BUCKETS],
 	    inp_link)
-		if (conn_equal(inp, c))
+		if (conn_equal(&inp->inp_conn, c))
 			return (inp);
 	return (NULL);
 }
@@ -120,16 +127,15 @@ static void
 pcb_insert(struct inpcbtable *it, struct inpcb *inp, bool connected)
     REQUIRES(it->it_lock)
 {
-	const struct in_conninfo c = { inp->inp_laddr, inp->inp_faddr,
-	    inp->inp_lport, inp->inp_fport };
+	const struct in_conninfo *c = &inp->inp_conn;
 
-	KASSERT(inp->inp_lport != 0, ("pcb_insert: no port"));
+	KASSERT(c->lport != 0, ("pcb_insert: no port"));
 	KASSERT(inp->inp_port == NULL, ("pcb_insert: inserted already"));
-	inp->inp_port = port_get(it, inp->inp_lport);
+	inp->inp_port = port_get(it, c->lport);
 	inp->inp_connected = connected;
 	if (connected) {
 		inp->inp_port->ip_conns++;
-		LIST_INSERT_HEAD(&it->it_conns[conn_hash(it, &c) %
+		LIST_INSERT_HEAD(&it->it_conns[conn_hash(it, c) %
 		    INPCB_BUCKETS], inp, inp_link);
 	} else {
 		LIST_INSERT_HEAD(&inp->inp_port->ip_bound, inp, inp_link);
@@ -166,11 +172,31 @@ in_pcbremove(struct inpcb *inp)
 	rw_wunlock(&it->it_lock);
 }
 
+/*
+ * Whether packets to an address may be for a pcb that is bound to laddr: "any"
+ * of IPv4 is for all of IPv4, :: is for both unless IPV6_V6ONLY says no.
+ */
 static bool
-addr_overlap(struct in_addr a, struct in_addr b)
+pcb_covers(const struct inpcb *inp, const struct in6_addr *laddr,
+    const struct in6_addr *addr)
 {
-	return (a.s_addr == b.s_addr || a.s_addr == INADDR_ANY ||
-	    b.s_addr == INADDR_ANY);
+	if (IN6_ARE_ADDR_EQUAL(laddr, addr))
+		return (true);
+	if (!in_isany(laddr))
+		return (false);
+	if (IN6_IS_ADDR_V4MAPPED(addr))
+		return (IN6_IS_ADDR_V4MAPPED(laddr) || !inp->inp_v6only);
+	return (IN6_IS_ADDR_UNSPECIFIED(laddr));
+}
+
+/* Whether there are packets for a pcb that also another, if on laddr, gets. */
+static bool
+pcb_overlap(const struct inpcb *inp, const struct inpcb *other,
+    const struct in6_addr *laddr)
+{
+	const struct in6_addr *mine = &inp->inp_conn.laddr;
+
+	return (pcb_covers(inp, mine, laddr) || pcb_covers(other, laddr, mine));
 }
 
 /*
@@ -181,14 +207,14 @@ addr_overlap(struct in_addr a, struct in_addr b)
  */
 static bool
 port_conflict(const struct inpcbtable *it, const struct inpcb *inp,
-    const struct inport *ip, struct in_addr laddr)
+    const struct inport *ip, const struct in_endpoint *ep)
 {
 	const struct inpcb *other;
 
 	if (it->it_stream && ip->ip_conns > 0 && inp->inp_reuse == 0)
 		return (true);
 	LIST_FOREACH(other, &ip->ip_bound, inp_link) {
-		if (!addr_overlap(other->inp_laddr, laddr))
+		if (!pcb_overlap(other, inp, &ep->addr))
 			continue;
 		if ((other->inp_reuse & inp->inp_reuse) == 0)
 			return (true);
@@ -223,7 +249,7 @@ bind_ephemeral(struct inpcbtable *it, struct inpcb *inp)
 		in_port_t port = ephemeral(start, n, &count);
 
 		if (port_find(it, port) == NULL) {
-			inp->inp_lport = port;
+			inp->inp_conn.lport = port;
 			return (0);
 		}
 	}
@@ -231,32 +257,35 @@ bind_ephemeral(struct inpcbtable *it, struct inpcb *inp)
 }
 
 int
-in_pcbbind(struct inpcb *inp, struct in_addr laddr, in_port_t port)
+in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 {
 	struct inpcbtable *it = inp->inp_table;
+	const struct in_endpoint any = { .addr = *pcb_any(inp) };
 	struct inport *ip;
 	int error = 0;
 
 	if (inp->inp_port != NULL)
 		return (EINVAL);
-	if (laddr.s_addr != INADDR_ANY && if_byaddr(laddr) == NULL &&
-	    ntohl(laddr.s_addr) >> 24 != IN_LOOPBACKNET &&
-	    (it->it_stream || laddr.s_addr != INADDR_BROADCAST))
+	if (ep == NULL)
+		ep = &any;
+	if (!in_isany(&ep->addr) &&
+	    !in_family(&ep->addr)->af_isours(ep, it->it_stream))
 		return (EADDRNOTAVAIL);
 	rw_wlock(&it->it_lock);
 	inp->inp_reuse = inp->inp_socket->so_options &
 	    (SOO_REUSEADDR | SOO_REUSEPORT);
-	if (port == 0) {
+	if (ep->port == 0) {
 		error = bind_ephemeral(it, inp);
 	} else {
-		ip = port_find(it, port);
-		if (ip != NULL && port_conflict(it, inp, ip, laddr))
+		ip = port_find(it, ep->port);
+		if (ip != NULL && port_conflict(it, inp, ip, ep))
 			error = EADDRINUSE;
 		else
-			inp->inp_lport = port;
+			inp->inp_conn.lport = ep->port;
 	}
 	if (error == 0) {
-		inp->inp_laddr = laddr;
+		inp->inp_conn.laddr = ep->addr;
+		inp->inp_conn.zone = ep->zone;
 		pcb_insert(it, inp, false);
 	}
 	rw_wunlock(&it->it_lock);
@@ -268,17 +297,16 @@ in_pcblisten(struct inpcb *inp)
 {
 	struct inpcbtable *it = inp->inp_table;
 	const struct inpcb *other;
-	const struct in_addr any = { INADDR_ANY };
 	int error = 0;
 
 	if (inp->inp_port == NULL)
-		error = in_pcbbind(inp, any, 0);
+		error = in_pcbbind(inp, NULL);
 	if (error != 0)
 		return (error);
 	rw_wlock(&it->it_lock);
 	LIST_FOREACH(other, &inp->inp_port->ip_bound, inp_link)
 		if (other != inp && other->inp_listening &&
-		    addr_overlap(other->inp_laddr, inp->inp_laddr))
+		    pcb_overlap(other, inp, &inp->inp_conn.laddr))
 			error = EADDRINUSE;
 	if (error == 0)
 		inp->inp_listening = true;
@@ -325,10 +353,7 @@ connect_insert(struct inpcb *inp, struct in_conninfo *c)
 		error = EADDRINUSE;
 	if (error == 0) {
 		pcb_remove(it, inp);
-		inp->inp_laddr = c->laddr;
-		inp->inp_faddr = c->faddr;
-		inp->inp_lport = c->lport;
-		inp->inp_fport = c->fport;
+		inp->inp_conn = *c;
 		pcb_insert(it, inp, true);
 	}
 	rw_wunlock(&it->it_lock);
@@ -336,21 +361,20 @@ connect_insert(struct inpcb *inp, struct in_conninfo *c)
 }
 
 int
-in_pcbconnect(struct inpcb *inp, struct in_addr faddr, in_port_t fport)
+in_pcbconnect(struct inpcb *inp, const struct in_endpoint *ep)
 {
-	struct in_conninfo c = { .fport = fport, .lport = inp->inp_lport };
+	struct in_conninfo c = { .laddr = inp->inp_conn.laddr,
+	    .faddr = ep->addr, .fport = ep->port,
+	    .lport = inp->inp_port != NULL ? inp->inp_conn.lport : 0,
+	    .zone = ep->zone };
+	uint32_t mtu;
 
-	if (faddr.s_addr == INADDR_ANY)		/* BSD and Linux: this host */
-		faddr.s_addr = htonl(INADDR_LOOPBACK);
-	if (fport == 0)
+	if (c.fport == 0)
 		return (EADDRNOTAVAIL);
-	c.faddr = faddr;
-	if (!ip_source(faddr, &c.laddr, NULL))
+	if (in_isany(&c.faddr))		/* BSD and Linux: this host */
+		c.faddr = in_family(&c.faddr)->af_loopback;
+	if (!in_family(&c.faddr)->af_route(&c, &c.laddr, &mtu))
 		return (ENETUNREACH);
-	if (inp->inp_port != NULL && inp->inp_laddr.s_addr != INADDR_ANY)
-		c.laddr = inp->inp_laddr;
-	if (inp->inp_port == NULL)
-		c.lport = 0;
 	return (connect_insert(inp, &c));
 }
 
@@ -370,8 +394,8 @@ in_pcbdisconnect(struct inpcb *inp)
 
 	rw_wlock(&it->it_lock);
 	pcb_remove(it, inp);
-	inp->inp_faddr.s_addr = INADDR_ANY;
-	inp->inp_fport = 0;
+	inp->inp_conn.faddr = *pcb_any(inp);
+	inp->inp_conn.fport = 0;
 	pcb_insert(it, inp, false);
 	rw_wunlock(&it->it_lock);
 }
@@ -406,10 +430,11 @@ in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
 		LIST_FOREACH(inp, &ip->ip_bound, inp_link) {
 			if (it->it_stream && !inp->inp_listening)
 				continue;
-			if (!addr_overlap(inp->inp_laddr, c->laddr))
+			if (!pcb_covers(inp, &inp->inp_conn.laddr,
+			    &c->laddr))
 				continue;
 			/* one bound to this very address is best */
-			if (best == NULL || inp->inp_laddr.s_addr != INADDR_ANY)
+			if (best == NULL || !in_isany(&inp->inp_conn.laddr))
 				best = inp;
 		}
 	}
@@ -422,27 +447,23 @@ in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
 }
 
 int
-in_namecheck(const struct sockname *name)
-{
-	if (name->sn_len < sizeof(name->sn_sin))
-		return (EINVAL);
-	return (name->sn_sa.sa_family == AF_INET ? 0 : EAFNOSUPPORT);
-}
-
-int
 in_pcbsockaddr(const struct inpcb *inp, struct sockname *name)
 {
-	name->sn_sin.sin_addr = inp->inp_laddr;
-	name->sn_sin.sin_port = inp->inp_lport;
+	const struct in_conninfo *c = &inp->inp_conn;
+	const struct in_endpoint ep = { c->laddr, c->lport, c->zone };
+
+	in_toname(inp->inp_family, &ep, name);
 	return (0);
 }
 
 int
 in_pcbpeeraddr(const struct inpcb *inp, struct sockname *name)
 {
-	if (inp->inp_fport == 0)
+	const struct in_conninfo *c = &inp->inp_conn;
+	const struct in_endpoint ep = { c->faddr, c->fport, c->zone };
+
+	if (c->fport == 0)
 		return (ENOTCONN);
-	name->sn_sin.sin_addr = inp->inp_faddr;
-	name->sn_sin.sin_port = inp->inp_fport;
+	in_toname(inp->inp_family, &ep, name);
 	return (0);
 }

@@ -16,7 +16,7 @@
 
 #include "kern/socketvar.h"
 #include "kern/siphash.h"
-#include "netinet/ip_var.h"
+#include "netinet/in_family.h"
 
 struct inpcbtable;
 
@@ -42,8 +42,9 @@ struct inpcb {
 	struct inport	*inp_port;		/* [t] NULL: not bound */
 	struct inpcbtable *inp_table;		/* [I] */
 	struct socket	*inp_socket;		/* [I] */
-	struct in_addr	 inp_laddr, inp_faddr;	/* [t] */
-	in_port_t	 inp_lport, inp_fport;	/* [t] */
+	struct in_conninfo inp_conn;		/* [t] faddr: when connected */
+	int		 inp_family;		/* [I] AF_* of the socket */
+	bool		 inp_v6only;		/* [t] IPV6_V6ONLY */
 	bool		 inp_connected;		/* [t] */
 	bool		 inp_listening;		/* [t] */
 	unsigned	 inp_reuse;		/* [t] SOO_REUSE* when bound */
@@ -65,28 +66,30 @@ struct inpcbtable {
 	LIST_HEAD(, inport) it_ports[INPORT_BUCKETS];	/* [t] */
 };
 
-/* The four numbers of a connection, as this host sees them. */
-struct in_conninfo {
-	struct in_addr	 laddr, faddr;
-	in_port_t	 lport, fport;		/* network order */
-};
-
 void	 in_pcbtable_init(struct inpcbtable *, const char *name, bool stream);
 void	 in_pcbinit(struct inpcb *, struct socket *, struct inpcbtable *);
 
 /*
- * Socket locked.  in_pcbbind(): address and port may be 0; EADDRINUSE,
- * EADDRNOTAVAIL, EINVAL (bound already).  in_pcbconnect() chooses what is
+ * Socket locked.  in_pcbbind(): address and port may be 0, NULL says both;
+ * EADDRINUSE, EADDRNOTAVAIL, EINVAL (bound already).  in_pcbconnect() chooses what is
  * not bound yet; EADDRINUSE (the connection exists), EADDRNOTAVAIL (no port
  * left), ENETUNREACH.  in_pcbadopt() enters an accepted connection;
  * EADDRINUSE.  in_pcblisten(): EADDRINUSE.
  */
-int	 in_pcbbind(struct inpcb *, struct in_addr, in_port_t);
-int	 in_pcbconnect(struct inpcb *, struct in_addr, in_port_t);
+int	 in_pcbbind(struct inpcb *, const struct in_endpoint *);
+int	 in_pcbconnect(struct inpcb *, const struct in_endpoint *);
 int	 in_pcbadopt(struct inpcb *, const struct in_conninfo *);
 int	 in_pcblisten(struct inpcb *);
 /* Datagram sockets: back to bound. */
 void	 in_pcbdisconnect(struct inpcb *);
+/* Sends a packet of a connected pcb: as ip_output(). */
+static inline int
+in_pcboutput(const struct inpcb *inp, struct mbuf *m, uint8_t proto)
+{
+	const struct in_conninfo *c = &inp->inp_conn;
+
+	return (in_family(&c->faddr)->af_output(m, c, proto, &inp->inp_opts));
+}
 /* Out of all tables. */
 void	 in_pcbremove(struct inpcb *);
 
@@ -101,8 +104,6 @@ struct socket *in_pcblookup(struct inpcbtable *, const struct in_conninfo *);
 /* Addresses for getsockname and getpeername; ENOTCONN. */
 int	 in_pcbsockaddr(const struct inpcb *, struct sockname *);
 int	 in_pcbpeeraddr(const struct inpcb *, struct sockname *);
-/* Whether a name is one of IPv4: EINVAL (too short), EAFNOSUPPORT. */
-int	 in_namecheck(const struct sockname *);
 
 /* Options of level IPPROTO_IP, as in ip(7). */
 int	 in_pcbsetopt(struct inpcb *, int name, const void *, socklen_t);

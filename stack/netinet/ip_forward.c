@@ -35,7 +35,7 @@ ip_turnoffloads(struct mbuf *m)
 	if ((ph->csum_flags & CSUM_PARTIAL) != 0)
 		flags |= CSUM_TX;
 	if (ph->tso_segsz != 0)
-		flags |= CSUM_TSO4;
+		flags |= CSUM_TSO;
 	ph->csum_flags = flags;
 }
 

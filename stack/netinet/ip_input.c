@@ -9,6 +9,7 @@
 
 #include "kern/sysctl.h"
 #include "net/netisr.h"
+#include "netinet/in_family.h"
 #include "netinet/ip_private.h"
 
 struct ipstat ipstat;
@@ -70,13 +71,15 @@ in_pseudo(struct in_addr src, struct in_addr dst, uint8_t proto, uint32_t len)
 bool
 in_cksum_ok(const struct mbuf *m, unsigned hlen, uint8_t proto)
 {
-	const struct ip *ip = mtod(m, const struct ip *);
+	const struct in_family *af = in_packetfamily(m);
 	uint32_t len = m->m_pkthdr.len - hlen;
+	struct in_conninfo c;
 
 	if ((m->m_pkthdr.csum_flags & (CSUM_VALID | CSUM_PARTIAL)) != 0)
 		return (true);
+	af->af_endpoints(m, &c);
 	return (in_fold(in_sum(m, hlen, len,
-	    in_pseudo(ip->ip_src, ip->ip_dst, proto, len))) == 0);
+	    af->af_pseudo(&c, proto, len))) == 0);
 }
 
 /*
@@ -205,8 +208,14 @@ ip_input(struct mbuf *m)
 void
 ip_ctlinput(int error, const struct ip *ip, uint32_t mtu)
 {
+	const uint8_t *header = (const uint8_t *)ip + (ip->ip_hl << 2);
+	struct in_conninfo c = { .laddr = in_map(ip->ip_src),
+	    .faddr = in_map(ip->ip_dst) };
+
+	memcpy(&c.lport, header, sizeof(c.lport));
+	memcpy(&c.fport, header + sizeof(c.lport), sizeof(c.fport));
 	if (ip_protos[ip->ip_p].ctlinput != NULL)
-		ip_protos[ip->ip_p].ctlinput(error, ip, mtu);
+		ip_protos[ip->ip_p].ctlinput(error, &c, header, mtu);
 }
 
 /*

@@ -165,7 +165,7 @@ ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	KASSERT(m->m_len >= IP_HDRLEN, ("ip_transmit: %u bytes", m->m_len));
 	KASSERT(ph->len == m_length(m), ("ip_transmit: header says %u bytes, "
 	    "there are %u", ph->len, m_length(m)));
-	if ((ph->csum_flags & CSUM_TSO4) != 0) {
+	if ((ph->csum_flags & CSUM_TSO) != 0) {
 		/* A segment that is too long itself needs fragments, too. */
 		if ((ifp->if_caps & IFCAP_TSO4) == 0 ||
 		    ip_wirelen(m) > ifp->if_mtu)

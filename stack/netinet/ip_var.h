@@ -17,18 +17,20 @@
  */
 typedef void pr_input_t(struct mbuf *m, unsigned hlen);
 /*
- * ICMP error about a packet of ours: error is an errno value, ip the
- * quoted header with at least 8 bytes of payload behind it; mtu is set for
- * EMSGSIZE.
+ * ICMP error about a packet of ours: error is an errno value; header the
+ * first 8 bytes of the transport header, whose first 4 are the ports of the
+ * connection; mtu is set for EMSGSIZE.
  */
-typedef void pr_ctlinput_t(int error, const struct ip *ip, uint32_t mtu);
+struct in_conninfo;
+typedef void pr_ctlinput_t(int error, const struct in_conninfo *,
+	    const uint8_t *header, uint32_t mtu);
 
 void	 ip_register(uint8_t proto, pr_input_t *, pr_ctlinput_t *);
 
 /*
  * Sends: m holds the transport header and data, with csum_flags CSUM_TX (and
  * csum_start 0 = transport header; ip_output adds the header's length) and,
- * for TCP, CSUM_TSO4.  ip_output prepends the IP header, routes, completes
+ * for TCP, CSUM_TSO.  ip_output prepends the IP header, routes, completes
  * what the device cannot do (checksum, segmentation, fragments).
  * src may be INADDR_ANY: the outgoing interface's address.
  * Returns 0, EHOSTUNREACH, EMSGSIZE (with don't-fragment), ENOBUFS.

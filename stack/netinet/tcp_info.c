@@ -65,7 +65,7 @@ tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
 	ti.tcpi_last_data_recv = msec_since(tp->t_lastrecv);
 	ti.tcpi_last_ack_recv = msec_since(tp->t_lastrecv);
 	ti.tcpi_pmtu = tp->t_pathmtu != 0 ? tp->t_pathmtu :
-	    tcp_mymss(tp) + 40;
+	    tcp_mymss(tp) + tcp_hdrlen(&tp->t_inp.inp_conn);
 	ti.tcpi_rcv_ssthresh = so->so_rcv.sb_hiwat;
 	ti.tcpi_rtt = usec(tp->t_srtt);
 	ti.tcpi_rttvar = usec(tp->t_rttvar);

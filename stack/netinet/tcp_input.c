@@ -30,7 +30,6 @@
 static bool
 parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 {
-	const struct ip *ip = mtod(m, const struct ip *);
 	uint8_t opts[TCP_OPT_MAX];
 	uint32_t len = m->m_pkthdr.len - hlen, off;
 	struct tcphdr th;
@@ -48,8 +47,8 @@ parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 	if (!tcp_opt_parse(opts, off - TCP_HDRLEN,
 	    (th.th_flags & TH_SYN) != 0, &sg->sg_opt))
 		TCPSTAT_INC(rcvbadopt);
-	sg->sg_conn = (struct in_conninfo){ .laddr = ip->ip_dst,
-	    .faddr = ip->ip_src, .lport = th.th_dport, .fport = th.th_sport };
+	sg->sg_conn.lport = th.th_dport;
+	sg->sg_conn.fport = th.th_sport;
 	sg->sg_seq = ntohl(th.th_seq);
 	sg->sg_ack = ntohl(th.th_ack);
 	sg->sg_len = len - off;
@@ -258,15 +257,14 @@ answer(struct tcpcb *tp, struct tcpseg *sg)
 static bool
 still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
 {
-	const struct inpcb *inp;
+	const struct in_conninfo *c;
 
 	if (tp == NULL || tp->t_state == TCPS_CLOSED)
 		return (false);
-	inp = &tp->t_inp;
+	c = &tp->t_inp.inp_conn;
 	return (tp->t_state == TCPS_LISTEN ||
-	    (inp->inp_faddr.s_addr == sg->sg_conn.faddr.s_addr &&
-	    inp->inp_fport == sg->sg_conn.fport &&
-	    inp->inp_lport == sg->sg_conn.lport));
+	    (c->fport == sg->sg_conn.fport && c->lport == sg->sg_conn.lport &&
+	    IN6_ARE_ADDR_EQUAL(&c->faddr, &sg->sg_conn.faddr)));
 }
 
 /*
@@ -302,13 +300,14 @@ socket_input(struct socket *so, struct tcpseg *sg)
 void
 tcp_input(struct mbuf *m, unsigned hlen)
 {
+	const struct in_family *af = in_packetfamily(m);
 	struct socket *so;
 	struct tcpseg sg;
 	bool done = false;
 
+	af->af_endpoints(m, &sg.sg_conn);
 	/* RFC 9293 section 3.9.2.3: TCP is between two hosts */
-	if ((m->m_flags & (M_BCAST | M_MCAST)) != 0 ||
-	    IN_MULTICAST(ntohl(mtod(m, const struct ip *)->ip_dst.s_addr))) {
+	if (af->af_ismany(m, &sg.sg_conn.laddr)) {
 		m_freem(m);
 		return;
 	}

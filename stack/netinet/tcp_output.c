@@ -186,7 +186,7 @@ static void
 fill_header(struct tcpcb *tp, struct mbuf *m, unsigned optlen, tcp_seq seq,
     uint8_t flags)
 {
-	const struct inpcb *inp = &tp->t_inp;
+	const struct in_conninfo *c = &tp->t_inp.inp_conn;
 	const uint32_t mask = (1U << tp->rcv_scale) - 1;
 	struct tcphdr *th = mtod(m, struct tcphdr *);
 	uint32_t win = (tcp_rcvwindow(tp) + mask) >> tp->rcv_scale;
@@ -194,14 +194,14 @@ fill_header(struct tcpcb *tp, struct mbuf *m, unsigned optlen, tcp_seq seq,
 	if (win > 65535)
 		win = 65535;
 	memset(th, 0, TCP_HDRLEN);
-	th->th_sport = inp->inp_lport;
-	th->th_dport = inp->inp_fport;
+	th->th_sport = c->lport;
+	th->th_dport = c->fport;
 	th->th_seq = htonl(seq);
 	th->th_ack = htonl(tp->rcv_nxt);
 	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
 	th->th_flags = flags;
 	th->th_win = htons((uint16_t)win);
-	th->th_sum = in_pseudo(inp->inp_laddr, inp->inp_faddr, IPPROTO_TCP,
+	th->th_sum = in_family(&c->faddr)->af_pseudo(c, IPPROTO_TCP,
 	    m->m_pkthdr.len);
 	m->m_pkthdr.csum_flags |= CSUM_TX;
 	m->m_pkthdr.csum_start = 0;
@@ -225,7 +225,7 @@ build_segment(struct tcpcb *tp, tcp_seq seq, uint32_t *len, unsigned *optlen)
 	if (*len > segsz) {
 		if (*len == tp->t_maxseg)
 			*len = segsz;
-		m->m_pkthdr.csum_flags = *len > segsz ? CSUM_TSO4 : 0;
+		m->m_pkthdr.csum_flags = *len > segsz ? CSUM_TSO : 0;
 		m->m_pkthdr.tso_segsz = (uint16_t)segsz;
 	}
 	m->m_len = TCP_HDRLEN + *optlen;
@@ -329,8 +329,7 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 	else
 		TCPSTAT_INC(sndacks);
 	account_ack(tp);
-	error = ip_output(m, tp->t_inp.inp_laddr, tp->t_inp.inp_faddr,
-	    IPPROTO_TCP, &tp->t_inp.inp_opts);
+	error = in_pcboutput(&tp->t_inp, m, IPPROTO_TCP);
 	return (error == 0 ? 0 : send_error(tp, error));
 }
 
@@ -396,6 +395,7 @@ tcp_respond(const struct tcpseg *sg, tcp_seq seq, tcp_seq ack, uint8_t flags,
 {
 	const struct ip_sendopts opts = { .dontfrag = true };
 	const struct in_conninfo *c = &sg->sg_conn;
+	const struct in_family *af = in_family(&c->faddr);
 	struct tcpopts to = { .has_ts = sg->sg_opt.has_ts && tsval != 0,
 	    .tsval = tsval, .tsecr = sg->sg_opt.tsval };
 	struct mbuf *m = m_gethdr(TCP_HEADROOM);
@@ -411,13 +411,12 @@ tcp_respond(const struct tcpseg *sg, tcp_seq seq, tcp_seq ack, uint8_t flags,
 	th->th_ack = htonl(ack);
 	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
 	th->th_flags = flags;
-	th->th_sum = in_pseudo(c->laddr, c->faddr, IPPROTO_TCP,
-	    m->m_pkthdr.len);
+	th->th_sum = af->af_pseudo(c, IPPROTO_TCP, m->m_pkthdr.len);
 	m->m_pkthdr.csum_flags = CSUM_TX;
 	m->m_pkthdr.csum_start = 0;
 	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
 	TCPSTAT_INC(sndtotal);
-	(void)ip_output(m, c->laddr, c->faddr, IPPROTO_TCP, &opts);
+	(void)af->af_output(m, c, IPPROTO_TCP, &opts);
 }
 
 /* RFC 9293 section 3.5.2: the reset that a segment deserves. */

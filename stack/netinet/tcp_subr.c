@@ -60,15 +60,6 @@ tcp_newtcpcb(struct socket *so)
 }
 
 void
-tcp_setconninfo(const struct tcpcb *tp, struct in_conninfo *c)
-{
-	c->laddr = tp->t_inp.inp_laddr;
-	c->faddr = tp->t_inp.inp_faddr;
-	c->lport = tp->t_inp.inp_lport;
-	c->fport = tp->t_inp.inp_fport;
-}
-
-void
 tcp_setstate(struct tcpcb *tp, enum tcp_state state)
 {
 	KASSERT(mtx_owned(&tp->t_inp.inp_socket->so_lock),
@@ -91,12 +82,10 @@ tcp_setstate(struct tcpcb *tp, enum tcp_state state)
 tcp_seq
 tcp_newiss(const struct in_conninfo *c)
 {
-	const uint64_t words[2] = {
-		(uint64_t)c->laddr.s_addr << 32 | c->faddr.s_addr,
-		(uint64_t)c->lport << 16 | c->fport,
-	};
+	uint64_t words[IN_CONNWORDS];
+	size_t n = in_connwords(c, words);
 
-	return ((tcp_seq)siphash_words(&tcp_isskey, words, nitems(words)) +
+	return ((tcp_seq)siphash_words(&tcp_isskey, words, n) +
 	    (tcp_seq)(mach_uptime() / (4 * NSEC_PER_USEC)));
 }
 
@@ -104,13 +93,13 @@ tcp_newiss(const struct in_conninfo *c)
 uint32_t
 tcp_mymss(const struct tcpcb *tp)
 {
-	const struct inpcb *inp = &tp->t_inp;
-	struct in_addr src;
-	struct ifnet *ifp;
-	uint32_t mss = TCP_DEFAULT_MSS;
+	const struct in_conninfo *c = &tp->t_inp.inp_conn;
+	uint32_t mss = tcp_defaultmss(c), mtu;
+	struct in6_addr src;
 
-	if (ip_source(inp->inp_faddr, &src, &ifp) && ifp->if_mtu > 40)
-		mss = ifp->if_mtu - 40;
+	if (in_family(&c->faddr)->af_route(c, &src, &mtu) &&
+	    mtu > tcp_hdrlen(c))
+		mss = mtu - tcp_hdrlen(c);
 	if (tp->t_usermss != 0 && tp->t_usermss < mss)
 		mss = tp->t_usermss;
 	return (mss < 65495 ? mss : 65495);
@@ -120,12 +109,13 @@ tcp_mymss(const struct tcpcb *tp)
 void
 tcp_setmss(struct tcpcb *tp)
 {
+	const uint32_t headers = tcp_hdrlen(&tp->t_inp.inp_conn);
 	uint32_t mss = tcp_mymss(tp);
 
 	if (tp->t_peermss != 0 && tp->t_peermss < mss)
 		mss = tp->t_peermss;
-	if (tp->t_pathmtu != 0 && tp->t_pathmtu - 40 < mss)
-		mss = tp->t_pathmtu - 40;
+	if (tp->t_pathmtu != 0 && tp->t_pathmtu - headers < mss)
+		mss = tp->t_pathmtu - headers;
 	if (mss < TCP_MSS_MIN)
 		mss = TCP_MSS_MIN;
 	tp->t_maxseg = mss - (tp->t_flags & TF_TS ? TCP_TS_LEN : 0);
@@ -167,9 +157,8 @@ tcp_close(struct tcpcb *tp)
 static void
 send_reset(struct tcpcb *tp)
 {
-	struct tcpseg sg = { .sg_flags = 0 };
+	const struct tcpseg sg = { .sg_conn = tp->t_inp.inp_conn };
 
-	tcp_setconninfo(tp, &sg.sg_conn);
 	TCPSTAT_INC(sndrst);
 	tcp_respond(&sg, tp->snd_nxt, tp->rcv_nxt, TH_RST | TH_ACK, 0);
 }
@@ -216,12 +205,14 @@ tcp_timewait(struct tcpcb *tp)
 static void
 mtu_changed(struct tcpcb *tp, uint32_t mtu)
 {
+	const uint32_t least = TCP_MSS_MIN + TCP_TS_LEN +
+	    tcp_hdrlen(&tp->t_inp.inp_conn);
 	uint32_t before = tp->t_maxseg;
 
 	if (mtu == 0)
 		mtu = 1280;
-	if (mtu < TCP_MSS_MIN + 40 + TCP_TS_LEN)
-		mtu = TCP_MSS_MIN + 40 + TCP_TS_LEN;
+	if (mtu < least)
+		mtu = least;
 	if (tp->t_pathmtu != 0 && mtu >= tp->t_pathmtu)
 		return;
 	tp->t_pathmtu = mtu;
@@ -253,21 +244,18 @@ icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
 }
 
 void
-tcp_ctlinput(int error, const struct ip *ip, uint32_t mtu)
+tcp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
+    uint32_t mtu)
 {
-	struct in_conninfo c = { .laddr = ip->ip_src, .faddr = ip->ip_dst };
-	struct { in_port_t sport, dport; tcp_seq seq; } th;
-	struct socket *so;
+	struct socket *so = in_pcblookup_conn(&tcp_table, c);
+	tcp_seq seq;
 
-	memcpy(&th, (const char *)ip + (ip->ip_hl << 2), sizeof(th));
-	c.lport = th.sport;
-	c.fport = th.dport;
-	so = in_pcblookup_conn(&tcp_table, &c);
+	memcpy(&seq, header + offsetof(struct tcphdr, th_seq), sizeof(seq));
 	if (so == NULL)
 		return;
 	mtx_lock(&so->so_lock);
 	if (so->so_pcb != NULL && sototcpcb(so)->t_state != TCPS_CLOSED)
-		icmp_error_for(sototcpcb(so), error, ntohl(th.seq), mtu);
+		icmp_error_for(sototcpcb(so), error, ntohl(seq), mtu);
 	sounlock_input(so);
 	sorele(so);
 }

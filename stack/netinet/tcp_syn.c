@@ -18,11 +18,9 @@ init_sequence(struct tcpcb *tp)
 {
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
 	uint32_t most = atomic_load_u32(&tcp_recvbuf_max);
-	struct in_conninfo c;
 
-	tcp_setconninfo(tp, &c);
 	tp->t_used = true;
-	tp->iss = tcp_newiss(&c);
+	tp->iss = tcp_newiss(&tp->t_inp.inp_conn);
 	tp->snd_una = tp->snd_nxt = tp->snd_max = tp->iss;
 	tp->snd_small = tp->snd_recover = tp->iss;
 	mach_random(&tp->ts_offset, sizeof(tp->ts_offset));
@@ -46,7 +44,8 @@ receive_sequence(struct tcpcb *tp, tcp_seq irs)
 static void
 learn_options(struct tcpcb *tp, const struct tcpopts *to)
 {
-	tp->t_peermss = to->has_mss ? to->mss : TCP_DEFAULT_MSS;
+	tp->t_peermss = to->has_mss ? to->mss :
+	    tcp_defaultmss(&tp->t_inp.inp_conn);
 	if (to->has_wscale && (tp->t_flags & TF_WSCALE)) {
 		tp->snd_scale = to->wscale;
 	} else {
@@ -67,7 +66,7 @@ learn_options(struct tcpcb *tp, const struct tcpopts *to)
 static void
 fill_syn(struct tcpcb *tp, struct mbuf *m, uint8_t flags)
 {
-	const struct inpcb *inp = &tp->t_inp;
+	const struct in_conninfo *c = &tp->t_inp.inp_conn;
 	const struct tcpopts to = {
 		.has_mss = true,
 		.mss = (uint16_t)tcp_mymss(tp),
@@ -79,7 +78,7 @@ fill_syn(struct tcpcb *tp, struct mbuf *m, uint8_t flags)
 		.tsecr = flags & TH_ACK ? tp->ts_recent : 0,
 	};
 	struct tcphdr *th = mtod(m, struct tcphdr *);
-	uint32_t win = sbspace(&inp->inp_socket->so_rcv);
+	uint32_t win = sbspace(&tp->t_inp.inp_socket->so_rcv);
 	unsigned optlen;
 
 	/* RFC 7323 section 2.2: the window of a SYN is not scaled */
@@ -88,14 +87,14 @@ fill_syn(struct tcpcb *tp, struct mbuf *m, uint8_t flags)
 	memset(th, 0, TCP_HDRLEN);
 	optlen = tcp_opt_build((uint8_t *)m->m_data + TCP_HDRLEN, &to);
 	m->m_len = m->m_pkthdr.len = TCP_HDRLEN + optlen;
-	th->th_sport = inp->inp_lport;
-	th->th_dport = inp->inp_fport;
+	th->th_sport = c->lport;
+	th->th_dport = c->fport;
 	th->th_seq = htonl(tp->iss);
 	th->th_ack = flags & TH_ACK ? htonl(tp->rcv_nxt) : 0;
 	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
 	th->th_flags = flags;
 	th->th_win = htons((uint16_t)win);
-	th->th_sum = in_pseudo(inp->inp_laddr, inp->inp_faddr, IPPROTO_TCP,
+	th->th_sum = in_family(&c->faddr)->af_pseudo(c, IPPROTO_TCP,
 	    m->m_pkthdr.len);
 	m->m_pkthdr.csum_flags = CSUM_TX;
 	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
@@ -128,19 +127,17 @@ tcp_sendsyn(struct tcpcb *tp)
 		tcp_timer_set(tp, TT_REXMT, tp->t_rto);
 	tp->t_segs_out++;
 	TCPSTAT_INC(sndtotal);
-	return (ip_output(m, inp->inp_laddr, inp->inp_faddr, IPPROTO_TCP,
-	    &inp->inp_opts));
+	return (in_pcboutput(inp, m, IPPROTO_TCP));
 }
 
 int
-tcp_connect(struct tcpcb *tp, struct in_addr faddr, in_port_t fport)
+tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 {
 	int error;
 
-	if (IN_MULTICAST(ntohl(faddr.s_addr)) ||
-	    faddr.s_addr == INADDR_BROADCAST)
+	if (in_family(&ep->addr)->af_ismany(NULL, &ep->addr))
 		return (ENETUNREACH);
-	error = in_pcbconnect(&tp->t_inp, faddr, fport);
+	error = in_pcbconnect(&tp->t_inp, ep);
 	if (error != 0)
 		return (error);
 	TCPSTAT_INC(connattempt);

@@ -81,17 +81,14 @@ tcp_usr_abort(struct socket *so)
 static int
 tcp_usr_bind(struct socket *so, const struct sockname *name)
 {
-	const struct sockaddr_in *sin = &name->sn_sin;
 	struct tcpcb *tp = sototcpcb(so);
+	struct in_endpoint ep;
 	int error;
 
-	if ((error = in_namecheck(name)) != 0)
-		return (error);
 	if (tp->t_state != TCPS_CLOSED || tp->t_used)
 		return (EINVAL);
-	if (IN_MULTICAST(ntohl(sin->sin_addr.s_addr)))
-		return (EADDRNOTAVAIL);
-	return (in_pcbbind(&tp->t_inp, sin->sin_addr, sin->sin_port));
+	error = in_fromname(tp->t_inp.inp_family, name, &ep);
+	return (error != 0 ? error : in_pcbbind(&tp->t_inp, &ep));
 }
 
 static int
@@ -111,11 +108,12 @@ tcp_usr_listen(struct socket *so)
 static int
 tcp_usr_connect(struct socket *so, const struct sockname *name)
 {
-	const struct sockaddr_in *sin = &name->sn_sin;
 	struct tcpcb *tp = sototcpcb(so);
+	struct in_endpoint ep;
 	int error;
 
-	if ((error = in_namecheck(name)) != 0)
+	error = in_fromname(tp->t_inp.inp_family, name, &ep);
+	if (error != 0)
 		return (error);
 	if (tp->t_state != TCPS_CLOSED)
 		return (EISCONN);
@@ -123,7 +121,7 @@ tcp_usr_connect(struct socket *so, const struct sockname *name)
 		tcp_discard(tp);
 		tp = tcp_newtcpcb(so);
 	}
-	return (tcp_connect(tp, sin->sin_addr, sin->sin_port));
+	return (tcp_connect(tp, &ep));
 }
 
 static int

@@ -33,7 +33,7 @@
 #include "netinet/tcp_stat.h"
 
 #define	TCP_HDRLEN	20
-#define	TCP_DEFAULT_MSS	536		/* RFC 9293 MUST-15 */
+#define	TCP_DEFAULT_MSS	536		/* before there is a connection */
 #define	TCP_MSS_MIN	88		/* smaller ones are an attack */
 #define	TCP_TS_LEN	12		/* timestamps, padded */
 
@@ -190,6 +190,18 @@ extern atomic_u32 tcp_synqueue, tcp_maxtimewait, tcp_finwait2_timeout;
 extern atomic_u32 tcp_maxreass, tcp_abc_l_var;
 extern bool tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
 void	 tcp_sysctl_init(void);
+/* Bytes of IP and TCP header without options. */
+static inline uint32_t
+tcp_hdrlen(const struct in_conninfo *c)
+{
+	return (in_family(&c->faddr)->af_hdrlen + TCP_HDRLEN);
+}
+/* The peer's MSS if its SYN has none (RFC 9293 MUST-15). */
+static inline uint16_t
+tcp_defaultmss(const struct in_conninfo *c)
+{
+	return ((uint16_t)(in_family(&c->faddr)->af_minmtu - tcp_hdrlen(c)));
+}
 static inline nsec_t
 tcp_msec(atomic_u32 *tunable)
 {
@@ -200,7 +212,6 @@ tcp_msec(atomic_u32 *tunable)
 extern struct inpcbtable tcp_table;
 void	 tcp_init(void);
 struct tcpcb *tcp_newtcpcb(struct socket *);
-void	 tcp_setconninfo(const struct tcpcb *, struct in_conninfo *);
 /*
  * The connection is over: out of the tables, the socket told.  Frees the
  * block unless a descriptor still holds the socket; either way the caller
@@ -215,7 +226,8 @@ tcp_seq	 tcp_newiss(const struct in_conninfo *);
 void	 tcp_setmss(struct tcpcb *);
 uint32_t tcp_mymss(const struct tcpcb *);	/* what we offer */
 void	 tcp_setstate(struct tcpcb *, enum tcp_state);
-void	 tcp_ctlinput(int error, const struct ip *, uint32_t mtu);
+void	 tcp_ctlinput(int error, const struct in_conninfo *,
+	    const uint8_t *header, uint32_t mtu);
 
 /* tcp_input.c */
 void	 tcp_input(struct mbuf *, unsigned hlen);
@@ -224,7 +236,7 @@ void	 tcp_input(struct mbuf *, unsigned hlen);
 enum tcp_step tcp_listen_input(struct socket *head, struct tcpseg *);
 enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
 enum tcp_step tcp_synreceived_ack(struct tcpcb *, struct tcpseg *);
-int	 tcp_connect(struct tcpcb *, struct in_addr, in_port_t);
+int	 tcp_connect(struct tcpcb *, const struct in_endpoint *);
 int	 tcp_sendsyn(struct tcpcb *);
 
 /* tcp_ack.c */

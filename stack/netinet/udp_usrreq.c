@@ -5,7 +5,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/ip_icmp.h>
 #include <netinet/udp.h>
 #include <string.h>
 
@@ -35,16 +34,6 @@ static const struct sysctl_oid udp_oids[] = {
 	  .oid_descr = "send buffer (largest datagram) of a new UDP socket" },
 	UDP_STATS(UDP_STAT_OID)
 };
-
-/* Whether the packet went to more hosts than this one: then no ICMP. */
-static bool
-udp_tomany(const struct mbuf *m, struct in_addr dst)
-{
-	return ((m->m_flags & (M_BCAST | M_MCAST)) != 0 ||
-	    IN_MULTICAST(ntohl(dst.s_addr)) ||
-	    (m->m_pkthdr.rcvif != NULL &&
-	    if_isbroadcast(m->m_pkthdr.rcvif, dst)));
-}
 
 /*
  * Checks the header and cuts padding off.  Returns the header, or NULL with
@@ -78,12 +67,16 @@ badlen:
 }
 
 static void
-udp_deliver(struct socket *so, struct mbuf *m, const struct sockname *from)
+udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c)
 {
+	const struct in_endpoint from = { c->faddr, c->fport, c->zone };
+	struct sockname name;
+
+	in_toname(so->so_proto->pr_domain, &from, &name);
 	mtx_lock(&so->so_lock);
 	if (so->so_pcb == NULL || (so->so_state & SS_CANTRCVMORE)) {
 		m_freem(m);
-	} else if (sbappendaddr(&so->so_rcv, from, m)) {
+	} else if (sbappendaddr(&so->so_rcv, &name, m)) {
 		UDPSTAT_INC(delivered);
 		sorwakeup(so);
 	} else {
@@ -95,8 +88,7 @@ udp_deliver(struct socket *so, struct mbuf *m, const struct sockname *from)
 static void
 udp_input(struct mbuf *m, unsigned hlen)
 {
-	const struct ip *ip;
-	struct sockname from = { .sn_len = sizeof(from.sn_sin) };
+	const struct in_family *af;
 	struct in_conninfo c;
 	struct udphdr uh;
 	struct socket *so;
@@ -104,39 +96,33 @@ udp_input(struct mbuf *m, unsigned hlen)
 	m = udp_check(m, hlen, &uh);
 	if (m == NULL)
 		return;
-	ip = mtod(m, const struct ip *);
-	c.laddr = ip->ip_dst;
-	from.sn_sin.sin_family = AF_INET;
-	c.faddr = from.sn_sin.sin_addr = ip->ip_src;
+	af = in_packetfamily(m);
+	af->af_endpoints(m, &c);
 	c.lport = uh.uh_dport;
-	c.fport = from.sn_sin.sin_port = uh.uh_sport;
+	c.fport = uh.uh_sport;
 	so = in_pcblookup(&udp_table, &c);
 	if (so != NULL) {
 		m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
-		udp_deliver(so, m, &from);
+		udp_deliver(so, m, &c);
 		sorele(so);
-	} else if (udp_tomany(m, ip->ip_dst)) {
+	} else if (af->af_ismany(m, &c.laddr)) {
 		UDPSTAT_INC(noportbcast);
 		m_freem(m);
 	} else {
 		UDPSTAT_INC(noport);
-		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_PORT, 0);
+		af->af_portunreach(m);
 	}
 }
 
 /* RFC 1122 section 4.1.3.3: an ICMP error goes to the connected socket. */
 static void
-udp_ctlinput(int error, const struct ip *ip, uint32_t mtu)
+udp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
+    uint32_t mtu)
 {
-	struct in_conninfo c = { .laddr = ip->ip_src, .faddr = ip->ip_dst };
-	struct udphdr uh;
-	struct socket *so;
+	struct socket *so = in_pcblookup_conn(&udp_table, c);
 
+	(void)header;
 	(void)mtu;
-	memcpy(&uh, (const char *)ip + (ip->ip_hl << 2), sizeof(uh));
-	c.lport = uh.uh_sport;
-	c.fport = uh.uh_dport;
-	so = in_pcblookup_conn(&udp_table, &c);
 	if (so == NULL)
 		return;
 	mtx_lock(&so->so_lock);
@@ -173,23 +159,24 @@ udp_detach(struct socket *so)
 static int
 udp_bind(struct socket *so, const struct sockname *name)
 {
-	const struct sockaddr_in *sin = &name->sn_sin;
-	int error = in_namecheck(name);
+	struct inpcb *inp = so->so_pcb;
+	struct in_endpoint ep;
+	int error = in_fromname(inp->inp_family, name, &ep);
 
-	return (error != 0 ? error :
-	    in_pcbbind(so->so_pcb, sin->sin_addr, sin->sin_port));
+	return (error != 0 ? error : in_pcbbind(inp, &ep));
 }
 
 static int
 udp_connect(struct socket *so, const struct sockname *name)
 {
 	struct inpcb *inp = so->so_pcb;
-	const struct in_addr any = { INADDR_ANY };
-	int error = 0;
+	struct in_endpoint ep;
+	int error;
 
 	if (inp == NULL)
 		return (EINVAL);
-	if (name != NULL && (error = in_namecheck(name)) != 0)
+	if (name != NULL &&
+	    (error = in_fromname(inp->inp_family, name, &ep)) != 0)
 		return (error);
 	if (inp->inp_connected)
 		in_pcbdisconnect(inp);
@@ -197,10 +184,9 @@ udp_connect(struct socket *so, const struct sockname *name)
 	so->so_error = 0;
 	if (name == NULL)
 		return (0);
-	if (inp->inp_port == NULL && (error = in_pcbbind(inp, any, 0)) != 0)
+	if (inp->inp_port == NULL && (error = in_pcbbind(inp, NULL)) != 0)
 		return (error);
-	error = in_pcbconnect(inp, name->sn_sin.sin_addr,
-	    name->sn_sin.sin_port);
+	error = in_pcbconnect(inp, &ep);
 	if (error == 0)
 		so->so_state |= SS_ISCONNECTED;
 	return (error);
@@ -221,59 +207,62 @@ udp_rcvd(struct socket *so)
 
 /* Header in front of the data, checksum left to the device.  Consumes m. */
 static int
-udp_output(struct inpcb *inp, struct mbuf *m, struct in_addr src,
-    struct in_addr dst, in_port_t dport)
+udp_output(struct inpcb *inp, struct mbuf *m, const struct in_conninfo *c)
 {
+	const struct in_family *af = in_family(&c->faddr);
 	struct ip_sendopts opts = inp->inp_opts;
 	struct udphdr *uh;
 	uint32_t len = m->m_pkthdr.len + (uint32_t)UDP_HDRLEN;
 
 	m = m_prepend(m, UDP_HDRLEN);
 	uh = mtod(m, struct udphdr *);
-	uh->uh_sport = inp->inp_lport;
-	uh->uh_dport = dport;
+	uh->uh_sport = c->lport;
+	uh->uh_dport = c->fport;
 	uh->uh_ulen = htons((uint16_t)len);
-	uh->uh_sum = in_pseudo(src, dst, IPPROTO_UDP, len);
+	uh->uh_sum = af->af_pseudo(c, IPPROTO_UDP, len);
 	m->m_pkthdr.csum_flags = CSUM_TX;
 	m->m_pkthdr.csum_start = 0;
 	m->m_pkthdr.csum_offset = offsetof(struct udphdr, uh_sum);
 	opts.broadcast = (inp->inp_socket->so_options & SOO_BROADCAST) != 0;
 	UDPSTAT_INC(sent);
-	return (ip_output(m, src, dst, IPPROTO_UDP, &opts));
+	return (af->af_output(m, c, IPPROTO_UDP, &opts));
 }
 
 /* Where a datagram goes and from which address. */
 static int
-udp_route(struct inpcb *inp, const struct sockname *to,
-    struct sockaddr_in *dst, struct in_addr *src)
+udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 {
-	const struct in_addr any = { INADDR_ANY };
+	struct sockname inet;
+	struct in_endpoint ep;
+	uint32_t mtu;
 	int error;
 
+	*c = inp->inp_conn;
 	if (to != NULL) {
-		/* Linux takes AF_UNSPEC for AF_INET here. */
-		if (to->sn_sa.sa_family != AF_UNSPEC &&
-		    (error = in_namecheck(to)) != 0)
+		/* Linux takes AF_UNSPEC for AF_INET here */
+		if (to->sn_sa.sa_family == AF_UNSPEC) {
+			inet = *to;
+			inet.sn_sa.sa_family = AF_INET;
+			to = &inet;
+		}
+		error = in_fromname(inp->inp_family, to, &ep);
+		if (error != 0)
 			return (error);
-		if (to->sn_len < sizeof(*dst))
+		if (ep.port == 0)
 			return (EINVAL);
-		*dst = to->sn_sin;
-		if (dst->sin_addr.s_addr == INADDR_ANY)
-			dst->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		if (dst->sin_port == 0)
-			return (EINVAL);
-	} else if (inp->inp_connected) {
-		dst->sin_addr = inp->inp_faddr;
-		dst->sin_port = inp->inp_fport;
-	} else {
+		c->faddr = in_isany(&ep.addr) ?
+		    in_family(&ep.addr)->af_loopback : ep.addr;
+		c->fport = ep.port;
+		c->zone = ep.zone;
+	} else if (!inp->inp_connected) {
 		return (EDESTADDRREQ);
 	}
-	if (inp->inp_laddr.s_addr != INADDR_ANY)
-		*src = inp->inp_laddr;
-	else if (!ip_source(dst->sin_addr, src, NULL))
+	if (!in_family(&c->faddr)->af_route(c, &c->laddr, &mtu))
 		return (ENETUNREACH);
 	/* the first datagram binds the socket */
-	return (inp->inp_port != NULL ? 0 : in_pcbbind(inp, any, 0));
+	error = inp->inp_port != NULL ? 0 : in_pcbbind(inp, NULL);
+	c->lport = inp->inp_conn.lport;
+	return (error);
 }
 
 static int
@@ -281,8 +270,7 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     int flags)
 {
 	struct inpcb *inp = so->so_pcb;
-	struct sockaddr_in dst;
-	struct in_addr src;
+	struct in_conninfo c;
 	int error;
 
 	(void)flags;
@@ -291,12 +279,12 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 	else if (m->m_pkthdr.len > IP_MAXPACKET - 20 - UDP_HDRLEN)
 		error = EMSGSIZE;
 	else
-		error = udp_route(inp, to, &dst, &src);
+		error = udp_route(inp, to, &c);
 	if (error != 0) {
 		m_freem(m);
 		return (error);
 	}
-	return (udp_output(inp, m, src, dst.sin_addr, dst.sin_port));
+	return (udp_output(inp, m, &c));
 }
 
 static int

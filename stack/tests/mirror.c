@@ -39,7 +39,7 @@ copy_frame(struct mbuf *m)
 		n->m_pkthdr.csum_start = ph->csum_start;
 		n->m_pkthdr.csum_offset = ph->csum_offset;
 	}
-	if (ph->csum_flags & CSUM_TSO4)
+	if (ph->csum_flags & CSUM_TSO)
 		n->m_pkthdr.tso_segsz = ph->tso_segsz;
 	m_freem(m);
 	return (n);

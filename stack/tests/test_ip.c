@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 
+#include "netinet/in_family.h"
 #include "tests/packet.h"
 
 #define	LEFT	"10.9.0.2"
@@ -30,9 +31,11 @@ test_input(struct mbuf *m, unsigned hlen)
 }
 
 static void
-test_ctlinput(int error, const struct ip *ip, uint32_t mtu)
+test_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
+    uint32_t mtu)
 {
-	CHECK_EQ(ip->ip_p, PROTO_TEST);
+	(void)header;
+	CHECK_EQ(in_unmap(&c->faddr).s_addr, addr(LEFT).s_addr);
 	ctl_error = error;
 	ctl_mtu = mtu;
 }
@@ -323,7 +326,7 @@ TEST(large_segments_are_cut_in_software)
 	    .th_sum = in_pseudo(addr(ROUTER), addr(LEFT), IPPROTO_TCP,
 	    sizeof(*th) + total) };
 	m->m_len = m->m_pkthdr.len = sizeof(*th) + total;
-	m->m_pkthdr.csum_flags = CSUM_TX | CSUM_TSO4;
+	m->m_pkthdr.csum_flags = CSUM_TX | CSUM_TSO;
 	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
 	m->m_pkthdr.tso_segsz = (uint16_t)mss;
 	CHECK_EQ(ip_output(m, addr(ROUTER), addr(LEFT), IPPROTO_TCP, &opts), 0);

@@ -21,9 +21,9 @@ struct fixture {
 static enum tcp_state
 state_of(const struct peer *p)
 {
-	struct in_conninfo c = { t_addr(PEER_STACK_IP, 0).sin_addr,
-	    t_addr(PEER_IP, 0).sin_addr, htons(p->stack_port),
-	    htons(p->port) };
+	struct in_conninfo c = { in_map(t_addr(PEER_STACK_IP, 0).sin_addr),
+	    in_map(t_addr(PEER_IP, 0).sin_addr), htons(p->stack_port),
+	    htons(p->port), 0 };
 	struct socket *so = in_pcblookup_conn(&tcp_table, &c);
 	enum tcp_state state;
 

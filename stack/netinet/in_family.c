@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoints of either family, and IPv4 as transport protocols see it.
+ */
+#include "netinet/in_family.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/ip_icmp.h>
+#include <string.h>
+
+#include "kern/socketvar.h"
+#include "netinet/ip_private.h"
+
+const struct in_family *
+in_packetfamily(const struct mbuf *m)
+{
+	KASSERT(mtod(m, const struct ip *)->ip_v == IPVERSION,
+	    ("in_packetfamily: not IPv4"));
+	(void)m;
+	return (&in4_family);
+}
+
+size_t
+in_connwords(const struct in_conninfo *c, uint64_t *words)
+{
+	const uint64_t ports = (uint64_t)c->lport << 16 | c->fport;
+
+	if (IN6_IS_ADDR_V4MAPPED(&c->faddr)) {
+		words[0] = (uint64_t)c->laddr.s6_addr32[3] << 32 |
+		    c->faddr.s6_addr32[3];
+		words[1] = ports;
+		return (2);
+	}
+	memcpy(words, &c->laddr, sizeof(c->laddr));
+	memcpy(words + 2, &c->faddr, sizeof(c->faddr));
+	words[4] = ports;
+	return (IN_CONNWORDS);
+}
+
+int
+in_fromname(int family, const struct sockname *name, struct in_endpoint *ep)
+{
+	const struct sockaddr_in *sin = &name->sn_sin;
+	const struct sockaddr_in6 *sin6 = &name->sn_sin6;
+	/* RFC 2133 had no scope; Linux still takes such addresses */
+	const socklen_t old = offsetof(struct sockaddr_in6, sin6_scope_id);
+
+	if (name->sn_len < (family == AF_INET ? sizeof(*sin) : old))
+		return (EINVAL);
+	if (name->sn_sa.sa_family != family)
+		return (EAFNOSUPPORT);
+	if (family == AF_INET)
+		*ep = (struct in_endpoint){ in_map(sin->sin_addr),
+		    sin->sin_port, 0 };
+	else
+		*ep = (struct in_endpoint){ sin6->sin6_addr, sin6->sin6_port,
+		    name->sn_len > old ? sin6->sin6_scope_id : 0 };
+	return (0);
+}
+
+void
+in_toname(int family, const struct in_endpoint *ep, struct sockname *name)
+{
+	if (family == AF_INET) {
+		name->sn_len = sizeof(name->sn_sin);
+		name->sn_sin = (struct sockaddr_in){ .sin_family = AF_INET,
+		    .sin_port = ep->port, .sin_addr = in_unmap(&ep->addr) };
+	} else {
+		name->sn_len = sizeof(name->sn_sin6);
+		name->sn_sin6 = (struct sockaddr_in6){
+		    .sin6_family = AF_INET6, .sin6_port = ep->port,
+		    .sin6_addr = ep->addr, .sin6_scope_id = ep->zone };
+	}
+}
+
+static bool
+in4_route(const struct in_conninfo *c, struct in6_addr *src, uint32_t *mtu)
+{
+	struct in_addr from;
+	struct ifnet *ifp;
+
+	if (!ip_source(in_unmap(&c->faddr), &from, &ifp))
+		return (false);
+	*src = in_isany(&c->laddr) ? in_map(from) : c->laddr;
+	*mtu = ifp->if_mtu;
+	return (true);
+}
+
+static int
+in4_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
+    const struct ip_sendopts *opts)
+{
+	return (ip_output(m, in_unmap(&c->laddr), in_unmap(&c->faddr), proto,
+	    opts));
+}
+
+static uint16_t
+in4_pseudo(const struct in_conninfo *c, uint8_t proto, uint32_t len)
+{
+	return (in_pseudo(in_unmap(&c->laddr), in_unmap(&c->faddr), proto,
+	    len));
+}
+
+static void
+in4_endpoints(const struct mbuf *m, struct in_conninfo *c)
+{
+	const struct ip *ip = mtod(m, const struct ip *);
+
+	c->laddr = in_map(ip->ip_dst);
+	c->faddr = in_map(ip->ip_src);
+	c->zone = 0;
+}
+
+static bool
+in4_isours(const struct in_endpoint *ep, bool stream)
+{
+	const struct in_addr a = in_unmap(&ep->addr);
+
+	return (if_byaddr(a) != NULL ||
+	    ntohl(a.s_addr) >> 24 == IN_LOOPBACKNET ||
+	    (!stream && a.s_addr == INADDR_BROADCAST));
+}
+
+static bool
+in4_ismany(const struct mbuf *m, const struct in6_addr *addr)
+{
+	const struct in_addr a = in_unmap(addr);
+
+	if (IN_MULTICAST(ntohl(a.s_addr)) || a.s_addr == INADDR_BROADCAST)
+		return (true);
+	return (m != NULL && ((m->m_flags & (M_BCAST | M_MCAST)) != 0 ||
+	    (m->m_pkthdr.rcvif != NULL &&
+	    if_isbroadcast(m->m_pkthdr.rcvif, a))));
+}
+
+static void
+in4_portunreach(struct mbuf *m)
+{
+	icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_PORT, 0);
+}
+
+const struct in_family in4_family = {
+	.af_family = AF_INET,
+	.af_hdrlen = IP_HDRLEN,
+	.af_minmtu = 576,		/* RFC 1122 section 3.3.3 */
+	.af_any = { .s6_addr = { [10] = 0xff, 0xff } },
+	.af_loopback = { .s6_addr = { [10] = 0xff, 0xff, 127, 0, 0, 1 } },
+	.af_route = in4_route,
+	.af_output = in4_output,
+	.af_pseudo = in4_pseudo,
+	.af_endpoints = in4_endpoints,
+	.af_isours = in4_isours,
+	.af_ismany = in4_ismany,
+	.af_portunreach = in4_portunreach,
+};

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Endpoints of either family, and what a transport protocol asks of the one
+ * below it: a table of operations for IPv4, one for IPv6.
+ *
+ * An address has 16 bytes; one of IPv4 is mapped, ::ffff:a.b.c.d (RFC 4291
+ * section 2.5.5.2).  A socket of IPv6 that is bound to :: so speaks both, and
+ * tables of connections need not know of families.
+ */
+#ifndef NETINET_IN_FAMILY_H
+#define NETINET_IN_FAMILY_H
+
+#include <netinet/in.h>
+
+#include "kern/mbuf.h"
+#include "netinet/ip_var.h"
+
+/* An address and a port (network order). */
+struct in_endpoint {
+	struct in6_addr	 addr;
+	in_port_t	 port;
+	uint32_t	 zone;	/* interface of a link-local address, or 0 */
+};
+
+/* The four numbers of a connection, as this host sees them. */
+struct in_conninfo {
+	struct in6_addr	 laddr, faddr;
+	in_port_t	 lport, fport;		/* network order */
+	uint32_t	 zone;			/* as above, of either address */
+};
+
+struct in_family {
+	int		 af_family;		/* AF_INET, AF_INET6 */
+	uint32_t	 af_hdrlen;		/* of the IP header */
+	uint32_t	 af_minmtu;		/* what every path carries */
+	struct in6_addr	 af_any, af_loopback;
+	/*
+	 * Source address and MTU of the way to c->faddr, c->laddr being the
+	 * source if it is set.  False: no route.
+	 */
+	bool		(*af_route)(const struct in_conninfo *c,
+			    struct in6_addr *src, uint32_t *mtu);
+	/* As ip_output(). */
+	int		(*af_output)(struct mbuf *, const struct in_conninfo *,
+			    uint8_t proto, const struct ip_sendopts *);
+	/* As in_pseudo(). */
+	uint16_t	(*af_pseudo)(const struct in_conninfo *, uint8_t proto,
+			    uint32_t len);
+	/* Of a received packet: its addresses; ports are left alone. */
+	void		(*af_endpoints)(const struct mbuf *,
+			    struct in_conninfo *);
+	/* A socket may be bound to this address, which is not "any". */
+	bool		(*af_isours)(const struct in_endpoint *, bool stream);
+	/*
+	 * An address that is, or a received packet (may be NULL) that was
+	 * sent to, more hosts than one.
+	 */
+	bool		(*af_ismany)(const struct mbuf *,
+			    const struct in6_addr *);
+	/* Nobody is at the port of a received packet; consumes m. */
+	void		(*af_portunreach)(struct mbuf *);
+};
+
+extern const struct in_family in4_family;
+
+static inline struct in6_addr
+in_map(struct in_addr a)
+{
+	return ((struct in6_addr){ .s6_addr32 = { 0, 0, htonl(0xffff),
+	    a.s_addr } });
+}
+
+static inline struct in_addr
+in_unmap(const struct in6_addr *a)
+{
+	return ((struct in_addr){ a->s6_addr32[3] });
+}
+
+/* "Any" of either family. */
+static inline bool
+in_isany(const struct in6_addr *a)
+{
+	return (a->s6_addr32[3] == 0 && a->s6_addr32[1] == 0 &&
+	    a->s6_addr32[0] == 0 && (a->s6_addr32[2] == 0 ||
+	    a->s6_addr32[2] == htonl(0xffff)));
+}
+
+static inline const struct in_family *
+in_family(const struct in6_addr *a)
+{
+	KASSERT(IN6_IS_ADDR_V4MAPPED(a), ("in_family: not IPv4"));
+	(void)a;
+	return (&in4_family);
+}
+
+/* The family of a packet that starts at its IP header. */
+const struct in_family *in_packetfamily(const struct mbuf *);
+
+/*
+ * The connection as words for a keyed hash, into room for IN_CONNWORDS;
+ * returns how many.
+ */
+#define	IN_CONNWORDS	5
+size_t	 in_connwords(const struct in_conninfo *, uint64_t *words);
+
+/*
+ * To and from a program's socket address.  family is the socket's: one of
+ * AF_INET6 has addresses of both.  EINVAL (too short), EAFNOSUPPORT.
+ */
+struct sockname;
+int	 in_fromname(int family, const struct sockname *,
+	    struct in_endpoint *);
+void	 in_toname(int family, const struct in_endpoint *,
+	    struct sockname *);
+
+#endif /* NETINET_IN_FAMILY_H */
