@@ -202,12 +202,15 @@ class _Clock:
 def _verdict(run: Run) -> Ending:
     """Done if anything was measured; each position and test counts once, by its last attempt."""
     latest = {
-        (position, test): state
-        for position, test, state in Measurement.objects.filter(boot__run=run)
+        (position, test): (state, reason)
+        for position, test, state, reason in Measurement.objects.filter(boot__run=run)
         .order_by("boot__position", "boot__attempt")
-        .values_list("boot__position", "test", "state")
+        .values_list("boot__position", "test", "state", "reason")
     }
-    failed = sum(state != MeasurementState.OK for state in latest.values())
-    if failed == len(latest):
-        return Ending(states.fail, f"all {failed} measurements failed")
-    return Ending(states.finish, f"{failed} of {len(latest)} measurements failed" if failed else "")
+    failures = [reason for state, reason in latest.values() if state != MeasurementState.OK]
+    if not failures:
+        return Ending(states.finish, "")
+    first = f"the first: {failures[0]}"
+    if len(failures) == len(latest):
+        return Ending(states.fail, f"all {len(latest)} measurements failed; {first}")
+    return Ending(states.finish, f"{len(failures)} of {len(latest)} measurements failed; {first}")

@@ -49,6 +49,7 @@ taps:
 """
 
 FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+TUN = Path("/dev/net/tun")
 
 
 class DataPath:
@@ -114,8 +115,22 @@ class DataPath:
             FORWARDING.write_text(json.loads(self.memory.read_text(encoding="ascii"))["forwarding"], encoding="ascii")
             self.memory.unlink()
 
+    def open_to_users(self) -> None:
+        """Lets ordinary users open the TUN device, as udev does; a machine without udev has it for root alone.
+
+        It gives nobody more than the TAP devices that root made for him: making one takes a capability.
+        It stays so, since another testbed's stack on this machine may be about to open it.
+        """
+        try:
+            mode = TUN.stat().st_mode
+            if mode & 0o006 != 0o006:
+                TUN.chmod(mode | 0o006)
+        except OSError as error:
+            self.module.fail_json(msg=f"{TUN}: {error.strerror}; load the kernel module tun, or pass the device in")
+
     def give_to_stack(self) -> list[str]:
         """Makes the TAP devices and joins them to the links."""
+        self.open_to_users()
         taps = []
         for index, link in enumerate(self.links):
             name, tap = link["interface"], f"tap{index}"

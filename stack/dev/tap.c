@@ -260,9 +260,10 @@ open_queues(struct tap_softc *sc, char *why, size_t len)
 		    TUN_F_CSUM | TUN_F_TSO4, &sc->sc_queues[i].tq_devq);
 	}
 	if (error != 0)
-		snprintf(why, len, "%s; was it made for this user, as 'ip "
-		    "tuntap add %s mode tap user UID multi_queue vnet_hdr', and "
-		    "is nobody else using it?", strerror(error), name);
+		snprintf(why, len, "%s; may this user open /dev/net/tun, was "
+		    "the device made for it, as 'ip tuntap add %s mode tap user "
+		    "UID multi_queue vnet_hdr', and is nobody else using it?",
+		    strerror(error), name);
 	return (error);
 }
 

@@ -58,6 +58,7 @@ class Topology:
         self.children: list[subprocess.Popen[str]] = []
 
     def __enter__(self) -> Self:
+        run("chmod", "o+rw", "/dev/net/tun")  # What udev does, where there is one.
         for host in ("left", "dut", "right"):
             run("ip", "netns", "add", f"{self.name}-{host}")
         for index, host in enumerate(("left", "right")):
