@@ -12,7 +12,6 @@ from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
 from runners import spool
 from runners.services import Layout, start_postgresql, start_redis, stop
 from tests.integration.conftest import (
-    DATABASE_PATIENCE,
     LEASE_SECONDS,
     LabHosts,
     Worker,
@@ -30,7 +29,7 @@ def measured(run: Run) -> set[int]:
 
 def wait_for_second_boot(run: Run, hosts: LabHosts) -> set[int]:
     """Waits until one boot is measured and the next one is measuring; returns what is in the database."""
-    wait_for(lambda: Boot.objects.filter(run=run, position=1, state="up").exists(), "the second boot", 90)
+    wait_for(lambda: Boot.objects.filter(run=run, position=1, state="up").exists(), "the second boot")
     wait_for(lambda: hosts.runs("left", "netperf"), "its first sample")
     return measured(run)
 
@@ -38,7 +37,7 @@ def wait_for_second_boot(run: Run, hosts: LabHosts) -> set[int]:
 def recover(run: Run) -> None:
     """What beat does every few seconds."""
     current_app.send_task("runners.tasks.recover")
-    wait_for(lambda: not run.testbed.leases.filter(released__isnull=True).exists(), "the testbed to be given back", 30)
+    wait_for(lambda: not run.testbed.leases.filter(released__isnull=True).exists(), "the testbed to be given back")
     run.refresh_from_db()
 
 
@@ -95,8 +94,8 @@ def test_database_stays_away(run: Run, layout: Layout, worker: Worker, hosts: La
     connection.close()
     stop(layout, ["postgresql"])
     try:
-        wait_for(lambda: bool(list(spool.waiting(run))), "the measurement in the spool", 30)
-        wait_for(lambda: not hosts.left_behind(run), "the lab to be restored", DATABASE_PATIENCE + 30)
+        wait_for(lambda: bool(list(spool.waiting(run))), "the measurement in the spool")
+        wait_for(lambda: not hosts.left_behind(run), "the lab to be restored")
     finally:
         start_postgresql(layout)
     time.sleep(LEASE_SECONDS)
