@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kern/synch.h"
 #include "kern/thread.h"
 #include "net/if_private.h"
 
@@ -30,6 +31,7 @@ struct tap_queue {
 	struct thread	*tq_thread;	/* [I] */
 	struct mbuf	*tq_small;	/* receive thread: next frame's start */
 	struct mbuf	*tq_large;	/* and its rest */
+	int		 tq_error;	/* of the last read, negative */
 };
 
 /* [I] immutable after attach, [a] atomic */
@@ -132,22 +134,33 @@ rx_one(struct tap_queue *tq)
 	return (0);
 }
 
+/* Frames until there are none.  True: there were some, or it failed. */
+static bool
+rx_burst(void *arg)
+{
+	struct tap_queue *tq = arg;
+	bool some = false;
+
+	while ((tq->tq_error = rx_one(tq)) == 0 &&
+	    atomic_load_u32(&tq->tq_sc->sc_stop) == 0)
+		some = true;
+	return (some || tq->tq_error != -EAGAIN);
+}
+
 static void
 rx_main(void *arg)
 {
 	struct tap_queue *tq = arg;
-	int error = 0;
 
 	while (atomic_load_acq_u32(&tq->tq_sc->sc_stop) == 0) {
-		while ((error = rx_one(tq)) == 0 &&
-		    atomic_load_u32(&tq->tq_sc->sc_stop) == 0)
-			continue;
-		if (error != 0 && error != -EAGAIN && error != -EINTR) {
+		if (!spin_until(rx_burst, tq)) {
+			mach_devq_wait(tq->tq_devq, NSEC_FOREVER);
+		} else if (tq->tq_error != 0 && tq->tq_error != -EAGAIN &&
+		    tq->tq_error != -EINTR) {
 			console("%s: receive: %s", tq->tq_sc->sc_if.if_xname,
-			    strerror(-error));
+			    strerror(-tq->tq_error));
 			break;
 		}
-		mach_devq_wait(tq->tq_devq, NSEC_FOREVER);
 	}
 	m_freem(tq->tq_small);
 	m_freem(tq->tq_large);

@@ -21,4 +21,19 @@ int	 msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 void	 wakeup(const void *chan);
 void	 wakeup_one(const void *chan);
 
+/*
+ * Between the two the calling thread's wake-ups are gathered, and go out
+ * together at the end: whoever is woken finds the locks free, and does not
+ * take the CPU from a thread with more to hand out.  May nest; a thread
+ * that sleeps lets them go before.
+ */
+void	 wakeup_hold(void);
+void	 wakeup_release(void);
+
+/*
+ * Calls done(arg), again and again for machine.spin_us with others on this
+ * CPU going first.  True as soon as done() is; false: sleep now.
+ */
+bool	 spin_until(bool (*done)(void *), void *arg);
+
 #endif /* KERN_SYNCH_H */

@@ -68,7 +68,7 @@ thread_interrupt(void)
 	if (td == NULL)
 		return;
 	atomic_store_u32(&td->td_interrupt, 1);
-	atomic_fetchadd_u32(&td->td_park, 1);
+	atomic_fetchadd_u32(&td->td_park, 2);
 }
 
 static void

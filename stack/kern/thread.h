@@ -11,6 +11,8 @@
 struct epoch_reader;
 struct mbuf_cache;
 
+#define	TD_WOKEN_MAX	16
+
 /*
  * Locks used to protect struct thread members:
  *	[I] immutable after creation
@@ -20,10 +22,15 @@ struct mbuf_cache;
 struct thread {
 	char		 td_name[24];		/* [I] */
 	bool		 td_kernel;		/* [I] made by kthread_create */
-	atomic_u32	 td_park;		/* [a] word it parks on */
+	atomic_u32	 td_park;		/* [a] word it parks on: twice the
+						   wake-ups, odd while parked */
 	atomic_u32	 td_interrupt;		/* [a] a signal waits: no sleep
 						   with PCATCH */
 	const char	*_Atomic td_wmesg;	/* [a] why it sleeps, or NULL */
+	unsigned	 td_nospin;		/* [o] sleeps without spinning */
+	unsigned	 td_wakehold;		/* [o] depth of wakeup_hold() */
+	unsigned	 td_nwoken;		/* [o] wake-ups held back */
+	atomic_u32	*td_woken[TD_WOKEN_MAX]; /* [o] */
 	unsigned	 td_locks;		/* [o] locks held (INVARIANTS) */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */

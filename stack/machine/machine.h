@@ -53,6 +53,7 @@ int	 mach_cpus_set(const char *list);
 unsigned mach_ncpus(void);
 unsigned mach_curcpu(void);
 void	 mach_cpu_relax(void);		/* in a spin loop */
+void	 mach_yield(void);		/* another thread goes first, if any */
 
 /*
  * Threads.  cpu is a stack CPU number or MACH_CPU_ANY.  Returns 0 or an

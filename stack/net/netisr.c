@@ -89,11 +89,13 @@ struct workstream {
 static struct workstream streams[STREAMS_MAX];
 static unsigned nstreams = 1;			/* [I] */
 
+/* Whoever the packet wakes is let go when its locks have been. */
 static void
 handle(enum netisr_proto proto, struct mbuf *m)
 {
 	struct netisr_proto_state *ps = &protos[proto];
 
+	wakeup_hold();
 	if (ps->mpsafe) {
 		giant_enter();
 		ps->np.nh_handler(m);
@@ -103,6 +105,7 @@ handle(enum netisr_proto proto, struct mbuf *m)
 		ps->np.nh_handler(m);
 		giant_unlock();
 	}
+	wakeup_release();
 }
 
 static struct workstream *

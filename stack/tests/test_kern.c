@@ -181,6 +181,74 @@ TEST(no_wakeup_is_lost)
 	CHECK_EQ(counter, NTHREADS * (TURNS / 10));
 }
 
+static void
+set_spin(const char *us)
+{
+	char why[64];
+
+	CHECK_EQ(sysctl_set("machine.spin_us", us, why, sizeof(why)), 0);
+}
+
+TEST(no_wakeup_is_lost_without_spinning)
+{
+	set_spin("0");
+	test_no_wakeup_is_lost();
+	set_spin("20");
+}
+
+/* What is held back goes out before a sleep, or nobody would answer. */
+static void
+ping_pong_holding(void *arg)
+{
+	wakeup_hold();
+	ping_pong(arg);
+	wakeup_release();
+}
+
+TEST(a_thread_that_sleeps_lets_held_wakeups_go)
+{
+	counter = other = 0;
+	set_spin("0");
+	run_threads(ping_pong_holding);
+	set_spin("20");
+	CHECK_EQ(counter, NTHREADS * (TURNS / 10));
+}
+
+#define	CROWD	(3 * TD_WOKEN_MAX)
+
+static void
+await_other(void *arg)
+{
+	(void)arg;
+	mtx_lock(&lock);
+	counter++;
+	while (other == 0)
+		msleep(&other, &lock, 0, "crowd", NSEC_FOREVER);
+	mtx_unlock(&lock);
+}
+
+TEST(any_number_of_wakeups_can_be_held)
+{
+	struct thread *td[CROWD];
+
+	counter = other = 0;
+	set_spin("0");
+	for (int i = 0; i < CROWD; i++)
+		CHECK_EQ(kthread_create("crowd", MACH_CPU_ANY, await_other,
+		    NULL, &td[i]), 0);
+	mtx_lock(&lock);
+	while (counter < CROWD)
+		msleep(&counter, &lock, 0, "test", NSEC_PER_MSEC);
+	wakeup_hold();
+	other = 1;
+	wakeup(&other);
+	mtx_unlock(&lock);
+	wakeup_release();
+	for (int i = 0; i < CROWD; i++)
+		kthread_join(td[i]);
+	set_spin("20");
+}
+
 static struct callout co[64];
 static atomic_u32 fired;
 

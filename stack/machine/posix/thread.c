@@ -119,6 +119,12 @@ mach_cpu_relax(void)
 #endif
 }
 
+void
+mach_yield(void)
+{
+	sched_yield();
+}
+
 static void
 thread_exited(void *arg)
 {
