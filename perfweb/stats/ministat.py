@@ -50,19 +50,25 @@ def ministat(
     lines = [f"{symbol} {name}" for symbol, name in zip(_SYMBOLS[1:], sets, strict=False)]
     if plot and not summary_only:
         lines += _plot(values, summaries, width, separate_bars)
-    lines += table(summaries, None if summary_only else confidence)
+    variances = [_variance(samples) for samples in values]
+    lines += table(summaries, None if summary_only else confidence, variances)
     return "\n".join(lines) + "\n"
 
 
-def table(summaries: Sequence[Summary], confidence: float | None = DEFAULT_CONFIDENCE) -> list[str]:
+def table(
+    summaries: Sequence[Summary],
+    confidence: float | None = DEFAULT_CONFIDENCE,
+    variances: Sequence[float] | None = None,
+) -> list[str]:
     """Return the lines of ministat's table: a row for each set, and its comparison with the first unless `confidence`
-    is None.
+    is None. `variances` are those of difference().
     """
     lines = [_HEADER]
     for number, summary in enumerate(summaries, start=1):
         lines.append(_row(_SYMBOLS[number], summary))
         if number > 1 and confidence is not None:
-            lines += difference_lines(difference(summaries[0], summary, confidence), summaries[0].mean)
+            both = (variances[0], variances[number - 1]) if variances else None
+            lines += difference_lines(difference(summaries[0], summary, confidence, both), summaries[0].mean)
     return lines
 
 
@@ -97,13 +103,21 @@ def _summary(samples: Sequence[float]) -> Summary:
     """Summarize samples the way Debian's ministat does; the deviation is NaN where its formula fails."""
     n = len(samples)
     ordered = sorted(samples)
+    total = 0.0
+    for value in samples:
+        total += value
+    variance = _variance(samples)
+    deviation = math.sqrt(variance) if variance >= 0 else math.nan
+    return Summary(n, ordered[0], ordered[-1], ordered[n // 2], total / n, deviation)
+
+
+def _variance(samples: Sequence[float]) -> float:
+    """Return the variance in one pass, which rounding may leave below zero or far too large."""
     total = squares = 0.0
     for value in samples:
         total += value
         squares += value * value
-    variance = (squares - total * total / n) / (n - 1.0)
-    deviation = math.sqrt(variance) if variance >= 0 else math.nan
-    return Summary(n, ordered[0], ordered[-1], ordered[n // 2], total / n, deviation)
+    return (squares - total * total / len(samples)) / (len(samples) - 1.0)
 
 
 def _row(symbol: str, summary: Summary) -> str:

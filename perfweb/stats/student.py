@@ -77,11 +77,18 @@ def critical_value(degrees_of_freedom: int, confidence: float) -> float:
     return round(float(special.stdtrit(degrees_of_freedom, quantile)), 3)
 
 
-def difference(reference: Summary, other: Summary, confidence: float = DEFAULT_CONFIDENCE) -> Difference:
+def difference(
+    reference: Summary,
+    other: Summary,
+    confidence: float = DEFAULT_CONFIDENCE,
+    variances: tuple[float, float] | None = None,
+) -> Difference:
     """Return the difference `other` - `reference` of two means with its error at `confidence` percent.
 
     Student's two-sample t with pooled variance (Student 1908; ministat prints the same): assumes independent samples,
     about normally distributed, with the same variance in both sets.
+
+    `variances` replaces the squares of the summaries' deviations: ministat's formula can make one of them negative.
 
     Raises ValueError with fewer than three samples in a set or an unsupported confidence level.
     """
@@ -91,8 +98,9 @@ def difference(reference: Summary, other: Summary, confidence: float = DEFAULT_C
                 f"{summary.n} samples are too few: a comparison needs at least {MINIMUM_SAMPLES} in each set"
             )
     degrees = reference.n + other.n - 2
-    squares = (reference.n - 1) * reference.deviation**2 + (other.n - 1) * other.deviation**2
-    pooled = math.sqrt(squares / degrees)
+    ours, theirs = variances or (reference.deviation**2, other.deviation**2)
+    squares = (reference.n - 1) * ours + (other.n - 1) * theirs
+    pooled = math.sqrt(squares / degrees) if squares >= 0 else math.nan
     standard_error = pooled * math.sqrt(1 / reference.n + 1 / other.n)
     error = critical_value(degrees, confidence) * standard_error
     absolute = other.mean - reference.mean

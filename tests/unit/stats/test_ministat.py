@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -22,7 +23,21 @@ ties = st.integers(min_value=-3, max_value=3).map(float)
 rates = st.floats(min_value=9e9, max_value=1.1e10)
 huge = st.floats(min_value=-LARGEST, max_value=LARGEST, allow_subnormal=False)
 tiny = st.floats(min_value=-1e-200, max_value=1e-200, allow_subnormal=False)
-one_set = st.sampled_from([tame, ties, rates, huge, tiny]).flatmap(lambda kind: st.lists(kind, min_size=3, max_size=40))
+drawn = st.sampled_from([tame, ties, rates, huge, tiny]).flatmap(lambda kind: st.lists(kind, min_size=3, max_size=40))
+equal = st.builds(lambda value, n: [value] * n, tame | huge, st.integers(3, 300))
+
+
+@st.composite
+def many(draw: st.DrawFn) -> list[float]:
+    """Up to a thousand samples around a mean, with a spread from far larger than the mean to almost nothing."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    mean, spread = draw(st.sampled_from([-1e6, 0.0, 1e-30, 1.0, 42e3, 1e10])), draw(st.sampled_from([1e-6, 0.01, 1.0]))
+    digits = draw(st.sampled_from([1, 3, 17]))
+    samples = (mean or 1) * random.normal(float(mean != 0), spread, draw(st.integers(3, 1000)))
+    return [float(f"{sample:.{digits}g}") for sample in samples]
+
+
+one_set = drawn | equal | many()
 sets_of_samples = st.lists(one_set, min_size=1, max_size=MAXIMUM_SETS)
 
 
@@ -88,6 +103,12 @@ def test_every_kind_of_row_of_the_table_of_critical_values(confidence: float, de
 def test_identical_samples_have_no_plot() -> None:
     sets = {"a": [5.0] * 3, "b": [5.0] * 4}
     assert "span is zero width" in ministat(sets)
+    assert ministat(sets) == real_ministat(sets)
+
+
+def test_a_variance_that_rounding_made_negative_still_counts() -> None:
+    sets = {"a": [1e-05] * 28, "b": [1336020692988183.0] * 54}
+    assert "Difference at" in ministat(sets)
     assert ministat(sets) == real_ministat(sets)
 
 
