@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -16,7 +16,7 @@ from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.wording import verdict_words
 from perfweb.runs.models import Measurement, Run, Sample, Variant
 from perfweb.stats.boots import boots_differ
-from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Direction, Lack, Verdict, compare_boots
+from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Direction, Lack, Verdict, among, compare_boots
 from perfweb.stats.ministat import ministat
 
 
@@ -135,12 +135,24 @@ def compare_variants(
     a: Variant, b: Variant, counted: CountedSamples, confidence: float, margin: float = DEFAULT_MARGIN
 ) -> list[TestComparison]:
     """Compare variant `b` with variant `a` of the same run in every test that the run measured."""
-    return [
-        compare_sets(
-            test, (a.name, counted.sets.get((a.pk, test))), (b.name, counted.sets.get((b.pk, test))), confidence, margin
-        )
-        for test in names.in_order(counted.tests)
-    ]
+    return together(
+        [
+            compare_sets(
+                test,
+                (a.name, counted.sets.get((a.pk, test))),
+                (b.name, counted.sets.get((b.pk, test))),
+                confidence,
+                margin,
+            )
+            for test in names.in_order(counted.tests)
+        ]
+    )
+
+
+def together(compared: list[TestComparison]) -> list[TestComparison]:
+    """Judge tests that are read together: a change that is small may be chance when there are many of them."""
+    results = among([comparison.result for comparison in compared])
+    return [replace(comparison, result=result) for comparison, result in zip(compared, results, strict=True)]
 
 
 def compare_sets(

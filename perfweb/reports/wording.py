@@ -30,14 +30,21 @@ def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
 
 
 def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
-    """Say what would decide: how many samples or boots, and how long they take."""
-    samples = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
-    if result.lack is Lack.SAMPLES:
-        return f"{samples} samples; it takes {MINIMUM_SAMPLES} each"
-    if result.lack is Lack.BOOTS:
-        return f"{result.boots[0]} and {result.boots[1]} boots; it takes {MINIMUM_BOOTS} each"
-    if result.lack is Lack.BASELINE:
-        return "the baseline is not above zero"
+    """Say what is missing and, where that is known, how much of it."""
+    samples = [summary.n if summary else 0 for summary in (result.a, result.b)]
+    apart = max((modes.apart for modes in result.modes if modes), default=None)
+    return {
+        Lack.SAMPLES: f"{samples[0]} and {samples[1]} samples; it takes {MINIMUM_SAMPLES} each",
+        Lack.BOOTS: f"{result.boots[0]} and {result.boots[1]} boots; it takes {MINIMUM_BOOTS} each",
+        Lack.BASELINE: "the baseline is not above zero",
+        Lack.MODES: f"two modes, {percent(apart)} apart: no mean describes both",
+        Lack.CERTAINTY: "among so many tests this change may be chance: repeat the run",
+        Lack.PRECISION: _precision_words(result, boot_seconds),
+    }[result.lack or Lack.PRECISION]
+
+
+def _precision_words(result: Comparison, boot_seconds: float | None) -> str:
+    """Say how many more boots would decide, and how long they take."""
     if result.more_boots is None:
         return f"too noisy to decide about ±{result.margin:g} %"
     if result.more_boots == 0:

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from perfweb.stats.boots import Boots, Level, replicates
+import numpy as np
+
+from perfweb.stats.boots import Boots, Level, boots_differ, replicates
 from perfweb.stats.power import detectable, needed_to_decide
 from perfweb.stats.ratio import Change, change, means
+from perfweb.stats.shape import Modes, modes
 from perfweb.stats.student import DEFAULT_CONFIDENCE, MINIMUM_SAMPLES, checked_confidence
 from perfweb.stats.summary import Summary, summarize
 
@@ -43,14 +46,17 @@ class Lack(StrEnum):
     SAMPLES = "samples"
     BOOTS = "boots"
     BASELINE = "a baseline above zero"
+    MODES = "a single mode"
     PRECISION = "precision"
+    CERTAINTY = "certainty among many tests"
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """The change from a to b in percent of a, as it was estimated at a level.
 
-    `interval` has the comparison's confidence; it decides about faster and slower. `equivalence` is the narrower
+    `interval` has the comparison's confidence; it decides about faster and slower, and `p` is the p-value that belongs
+    to it. `equivalence` is the narrower
     interval of two one-sided tests at that confidence, which decides about equivalence. `observations` is the number
     on each side at `level`. `detectable` is the change in percent that this many, with this noise, show four times out
     of five. `needed` is the number on each side that would decide four times out of five about the margin, or prove a
@@ -60,6 +66,7 @@ class Effect:
     level: Level
     observations: tuple[int, int]
     interval: Change
+    p: float
     equivalence: Change
     detectable: float
     needed: int | None
@@ -75,8 +82,9 @@ class Comparison:
     """The verdict on variant `b` against the baseline `a`, with everything that it rests on.
 
     `confidence` and `margin` are in percent. The summaries, of all samples, are None for an empty set. `boots` is how
-    often each side was booted. `effect` is None when not even an interval can be given; `lack` says what is missing
-    where there is not enough data, and is None otherwise.
+    often each side was booted, and `modes` are the two values around which its samples gather, None for one or where
+    they are no farther apart than the margin. `effect` is None when not even an interval can be given; `lack` says what
+    is missing where there is not enough data, and is None otherwise.
     """
 
     verdict: Verdict
@@ -86,6 +94,7 @@ class Comparison:
     a: Summary | None
     b: Summary | None
     boots: tuple[int, int]
+    modes: tuple[Modes | None, Modes | None]
     effect: Effect | None
     lack: Lack | None
 
@@ -123,7 +132,8 @@ def compare_boots(
 
     The change is proven (faster, slower) when its confidence interval leaves out zero; it is equivalent when the
     interval of two one-sided tests (Schuirmann 1987) lies within ± `margin` percent, and that comes first: a change
-    that is certain but too small to matter is equivalent. Everything else is not enough data, which is no error.
+    that is certain but too small to matter is equivalent. Samples with two modes are not averaged: there only sets that
+    do not overlap can differ. Everything else is not enough data, which is no error.
 
     Raises ValueError for an unknown direction, an unsupported confidence level, a margin that is not between 0 and
     100 %, or a sample that is not finite.
@@ -132,20 +142,67 @@ def compare_boots(
     if not 0 < margin < 100:
         raise ValueError(f"a margin of {margin:g} % makes no sense: choose one between 0 and 100")
     sides = [[boot for boot in boots if len(boot)] for boots in (a, b)]
-    summaries = [summarize([value for boot in boots for value in boot]) if boots else None for boots in sides]
-    lack, effect = _lack(summaries, sides), None
-    if lack is None:
+    first, second = (summarize([value for boot in boots for value in boot]) if boots else None for boots in sides)
+    gathered = _modes(sides[0], margin), _modes(sides[1], margin)
+    effect, verdict = None, Verdict.NOT_ENOUGH_DATA
+    if (lack := _lack(sides)) is None:
         effect = _effect(sides[0], sides[1], level, margin)
-        lack = Lack.BASELINE if effect is None else None
-    verdict = _verdict(effect, better, margin)
-    if lack is None and verdict is Verdict.NOT_ENOUGH_DATA:
-        lack = Lack.PRECISION
+        if effect is None:
+            lack = Lack.BASELINE
+        elif any(gathered) and _overlap(first, second):
+            lack = Lack.MODES
+        else:
+            verdict = judge(effect.interval, effect.equivalence, better, margin)
+            lack = Lack.PRECISION if verdict is Verdict.NOT_ENOUGH_DATA else None
     counts = len(sides[0]), len(sides[1])
-    return Comparison(verdict, better, level, margin, summaries[0], summaries[1], counts, effect, lack)
+    return Comparison(verdict, better, level, margin, first, second, counts, gathered, effect, lack)
 
 
-def _lack(summaries: Sequence[Summary | None], sides: Sequence[Boots]) -> Lack | None:
-    if any(summary is None or summary.n < MINIMUM_SAMPLES for summary in summaries):
+def among(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Take back those of many changes that may be chance: with twenty tests one is proven at 95 % without any.
+
+    The false discovery rate of what stays faster or slower is at most 1 - confidence (Benjamini and Hochberg 1995,
+    "Controlling the false discovery rate", JRSS B 57). All comparisons have the same confidence.
+    """
+    adjusted = iter(benjamini_hochberg([found.effect.p for found in comparisons if found.effect]))
+    judged = []
+    for found in comparisons:
+        chance = next(adjusted) if found.effect else 0.0
+        if found.verdict in {Verdict.FASTER, Verdict.SLOWER} and chance > 1 - found.confidence / 100:
+            judged.append(replace(found, verdict=Verdict.NOT_ENOUGH_DATA, lack=Lack.CERTAINTY))
+        else:
+            judged.append(found)
+    return judged
+
+
+def benjamini_hochberg(p: Sequence[float]) -> list[float]:
+    """Return p-values adjusted so that those up to q have a false discovery rate of q (R's p.adjust, method "BH")."""
+    order = sorted(range(len(p)), key=lambda index: p[index], reverse=True)
+    adjusted, smallest = [1.0] * len(p), 1.0
+    for rank, index in zip(range(len(p), 0, -1), order, strict=True):
+        smallest = min(smallest, p[index] * len(p) / rank)
+        adjusted[index] = smallest
+    return adjusted
+
+
+def _modes(boots: Boots, margin: float) -> Modes | None:
+    """Return the two modes of samples, None for one or where they are no farther apart than the margin in percent.
+
+    Boots that differ may each have a value of its own; then it is their means that have two modes or one.
+    """
+    if not boots:
+        return None
+    differ = boots_differ(boots)
+    found = modes([float(np.mean(boot)) for boot in boots] if differ else [value for boot in boots for value in boot])
+    return found if found and found.apart > margin else None
+
+
+def _overlap(a: Summary | None, b: Summary | None) -> bool:
+    return a is not None and b is not None and a.minimum <= b.maximum and b.minimum <= a.maximum
+
+
+def _lack(sides: Sequence[Boots]) -> Lack | None:
+    if any(sum(map(len, boots)) < MINIMUM_SAMPLES for boots in sides):
         return Lack.SAMPLES
     if any(len(boots) < MINIMUM_BOOTS for boots in sides):
         return Lack.BOOTS
@@ -165,18 +222,18 @@ def _effect(a: Boots, b: Boots, confidence: float, margin: float) -> Effect | No
         level=counted.level,
         observations=sizes,
         interval=interval,
+        p=found.p,
         equivalence=equivalence,
         detectable=detectable(found.relative_deviation, *sizes, confidence),
         needed=needed_to_decide(max(margin, abs(interval.percent)), found.relative_deviation, confidence),
     )
 
 
-def _verdict(effect: Effect | None, direction: Direction, margin: float) -> Verdict:
-    if effect is None:
-        return Verdict.NOT_ENOUGH_DATA
-    if effect.equivalence.lies_within(margin):
+def judge(interval: Change, equivalence: Change, direction: Direction, margin: float) -> Verdict:
+    """Decide: equivalent when `equivalence` lies within the margin, else different when `interval` leaves out zero."""
+    if equivalence.lies_within(margin):
         return Verdict.EQUIVALENT
-    if not effect.proven:
+    if not interval.leaves_out_zero:
         return Verdict.NOT_ENOUGH_DATA
-    better = (effect.interval.percent > 0) == (direction is Direction.HIGHER)
+    better = (interval.percent > 0) == (direction is Direction.HIGHER)
     return Verdict.FASTER if better else Verdict.SLOWER

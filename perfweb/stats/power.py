@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from scipy import special
 
@@ -64,6 +65,11 @@ def needed_to_decide(margin: float, deviation: float, confidence: float) -> int 
             and detectable(deviation, n, n, confidence) <= margin
         )
 
+    return fewest(enough)
+
+
+def fewest(enough: Callable[[int], bool]) -> int | None:
+    """Return the smallest number from 2 that is enough, None when it is beyond MOST; more is enough as well."""
     high = 2
     while not enough(high):
         if high > MOST:
@@ -73,4 +79,4 @@ def needed_to_decide(margin: float, deviation: float, confidence: float) -> int 
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
-    return max(high, 2)
+    return high

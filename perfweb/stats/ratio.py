@@ -45,6 +45,15 @@ class Means:
         return self.a.n + self.b.n - 2
 
     @property
+    def p(self) -> float:
+        """Two-sided p-value of Student's t: how often chance makes such a difference of means, or a larger one."""
+        error = self.pooled_deviation * math.sqrt(1 / self.a.n + 1 / self.b.n)
+        distance = abs(self.b.mean - self.a.mean)
+        if error == 0:
+            return 0.0 if distance else 1.0
+        return float(2 * special.stdtr(self.degrees_of_freedom, -distance / error))
+
+    @property
     def relative_deviation(self) -> float:
         """Pooled deviation in percent of the baseline's mean, which is not zero."""
         return 100 * self.pooled_deviation / abs(self.a.mean)

@@ -5,9 +5,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from perfweb.stats.boots import Level
-from perfweb.stats.comparison import Comparison, Direction, Lack, Verdict, compare, compare_boots
+from perfweb.stats.comparison import (
+    Comparison,
+    Direction,
+    Lack,
+    Verdict,
+    among,
+    benjamini_hochberg,
+    compare,
+    compare_boots,
+)
+from perfweb.stats.student import difference
+from perfweb.stats.summary import summarize
 
 QUEUE = [5425.0, 5440, 5460, 5475, 5503]
 DIRECT = [6074.0, 6100, 6126, 6140, 6169]
@@ -43,12 +55,12 @@ def test_a_difference_that_is_certain_but_smaller_than_the_margin_is_equivalent(
 
 
 def test_what_scatters_too_much_says_how_much_more_it_takes() -> None:
-    a, b = [[95.0, 105.0], [96.0, 104.0], [97.0, 103.0]], [[96.0, 105.0], [95.0, 104.0], [97.0, 103.0]]
-    found = compare_boots(a, b, "higher")
+    a, b = np.random.default_rng(4).normal(100, 3, (2, 100, 2)).tolist()
+    found = compare_boots(a[:3], b[:3], "higher")
     assert (found.verdict, found.lack) == (Verdict.NOT_ENOUGH_DATA, Lack.PRECISION)
     assert found.more_boots is not None
-    more = found.more_boots // 3 + 2
-    assert compare_boots(a * more, b * more, "higher").verdict is Verdict.EQUIVALENT
+    assert 0 < found.more_boots < 90
+    assert compare_boots(a, b, "higher").verdict is Verdict.EQUIVALENT
 
 
 @pytest.mark.parametrize(("a", "b"), [([], QUEUE), (QUEUE, []), ([1.0, 2.0], QUEUE), (QUEUE, [1.0])])
@@ -67,7 +79,7 @@ def test_one_boot_of_a_variant_says_nothing_about_its_boots() -> None:
 def test_boots_that_differ_are_what_is_counted() -> None:
     """Student's t over all samples proves a difference here; it comes from a single boot."""
     usual, odd = [100.0, 101, 99, 100], [110.0, 111, 109, 110]
-    assert compare(usual * 2, usual + odd, "higher").verdict is Verdict.FASTER
+    assert difference(summarize(usual * 2), summarize(usual + odd)).proven
     found = compare_boots([usual, usual], [usual, odd], "higher")
     assert found.effect is not None
     assert found.effect.level is Level.BOOTS
@@ -80,6 +92,42 @@ def test_boots_that_are_alike_let_all_samples_count() -> None:
     assert found.effect is not None
     assert (found.effect.level, found.effect.observations) == (Level.SAMPLES, (4, 4))
     assert found.verdict is Verdict.FASTER
+
+
+def test_two_modes_are_not_averaged() -> None:
+    slow, fast = [100.0, 101, 99, 100, 102], [130.0, 131, 129, 130, 132]
+    found = compare_boots([slow + fast, fast + slow], [slow + fast, fast + fast], "higher")
+    assert (found.verdict, found.lack) == (Verdict.NOT_ENOUGH_DATA, Lack.MODES)
+    assert found.modes[0] is not None
+    assert found.modes[0].apart == pytest.approx(29.9, abs=0.1)
+
+
+def test_two_modes_that_overlap_with_nothing_still_differ() -> None:
+    slow, fast = [100.0, 101, 99, 100, 102], [130.0, 131, 129, 130, 132]
+    far = [value + 100 for value in slow + fast]
+    assert compare_boots([slow + fast, fast + slow], [far, far], "higher").verdict is Verdict.FASTER
+
+
+def test_two_modes_closer_than_the_margin_do_not_matter() -> None:
+    samples = [100.0, 100.01, 99.99, 100.0, 100.02, 100.5, 100.51, 100.49, 100.5, 100.52]
+    assert compare(samples, samples, "higher").verdict is Verdict.EQUIVALENT
+
+
+def test_a_change_that_stands_alone_among_many_tests_may_be_chance() -> None:
+    random = np.random.default_rng(1995)
+    alone = compare([97, 100, 103.0, 98, 102], [103, 100.5, 108, 110, 104.0], "higher")
+    certain = compare([97, 100, 103.0, 98, 102], [203, 200.5, 208, 210, 204.0], "higher")
+    others = [compare(a, b, "higher") for a, b in random.normal(100, 10, (19, 2, 5)).tolist()]
+    assert alone.verdict is Verdict.FASTER
+    assert among([alone])[0].verdict is Verdict.FASTER
+    judged = among([alone, certain, *others])
+    assert (judged[0].verdict, judged[0].lack) == (Verdict.NOT_ENOUGH_DATA, Lack.CERTAINTY)
+    assert judged[1].verdict is Verdict.FASTER
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_adjusted_p_values_are_those_of_scipy(p: list[float]) -> None:
+    assert benjamini_hochberg(p) == pytest.approx(list(stats.false_discovery_control(p)))
 
 
 def test_no_percentage_of_a_baseline_that_may_be_zero() -> None:
