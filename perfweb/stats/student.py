@@ -99,8 +99,8 @@ def difference(
             )
     degrees = reference.n + other.n - 2
     ours, theirs = variances or (reference.deviation**2, other.deviation**2)
-    squares = (reference.n - 1) * ours + (other.n - 1) * theirs
-    pooled = math.sqrt(squares / degrees) if squares >= 0 else math.nan
+    variance = ((reference.n - 1) * ours + (other.n - 1) * theirs) / degrees
+    pooled = math.sqrt(variance) if variance >= 0 else math.nan
     standard_error = pooled * math.sqrt(1 / reference.n + 1 / other.n)
     error = critical_value(degrees, confidence) * standard_error
     absolute = other.mean - reference.mean
