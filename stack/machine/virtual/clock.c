@@ -45,6 +45,7 @@ static struct {
 	struct cpu_turns queue;		/* [c] for the CPU, first come first */
 	struct cpu_turns parked;	/* [c] */
 	bool		 taken;		/* [c] somebody runs */
+	bool		 draining;	/* [c] a thread leaves last */
 	unsigned	 drivers;	/* [c] threads the clock moves for */
 	unsigned	 holders;	/* [c] threads that stop it */
 } cpu = {
@@ -58,11 +59,11 @@ static atomic_u64 random_state;
 
 static _Thread_local bool has_cpu, drives_clock, holds_clock;
 
-/* A look at the clock takes a nanosecond, so that no duration is zero. */
+/* A look at the clock takes a microsecond, so that no duration is zero. */
 nsec_t
 mach_uptime(void)
 {
-	return (atomic_fetchadd_u64(&now, 1));
+	return (atomic_fetchadd_u64(&now, NSEC_PER_USEC));
 }
 
 void
@@ -260,9 +261,14 @@ mach_virtual_leave(bool hold)
 	drives_clock = false;
 	cpu.holders += hold;
 	holds_clock = hold;
-	while (!hold && !TAILQ_EMPTY(&cpu.queue)) {
-		cpu.taken = false;
-		acquire();	/* behind all who queue already */
+	if (!hold && !cpu.draining) {
+		/* One thread only: two would wait for each other. */
+		cpu.draining = true;
+		while (!TAILQ_EMPTY(&cpu.queue)) {
+			cpu.taken = false;
+			acquire();	/* behind all who queue already */
+		}
+		cpu.draining = false;
 	}
 	release();
 	pthread_mutex_unlock(&cpu.lock);
