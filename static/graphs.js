@@ -1,24 +1,43 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Draws the figures of a page with Plotly. Figures come without colours; these are taken from the style sheet, so that
-// graphs follow the browser's light or dark scheme like everything else. Without this script the tables say the same.
+// Makes the graphs of a page interactive with Plotly once they come into view: values under the pointer, zoom, export.
+// Figures come without colours; these are taken from the style sheet, so that graphs follow the browser's light or dark
+// scheme like everything else. Without this script the pictures in the page and the tables say the same.
 "use strict";
 
 (() => {
-  const config = { displaylogo: false, showSendToCloud: false, responsive: true, modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+  const config = {
+    displaylogo: false,
+    showSendToCloud: false,
+    responsive: true,
+    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+    toImageButtonOptions: { format: "svg" },
+  };
+  const drawn = new Map();
 
   function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   }
 
-  function coloured(figure) {
-    const line = colour("line");
-    const data = figure.data.map((trace) => ({
-      ...trace,
-      marker: { ...trace.marker, color: colour(trace.meta.role) },
-      hoverlabel: { namelength: 0 },
-      ...(trace.error_x && { error_x: { ...trace.error_x, color: colour(trace.meta.role) } }),
-    }));
-    const axis = { gridcolor: line, linecolor: line, zerolinecolor: colour("muted"), automargin: true };
+  function shown(element, number) {
+    const box = element.querySelector(`input[data-toggle="${number}"]`);
+    return !box || box.checked;
+  }
+
+  function coloured(element, figure) {
+    const [line, muted, text] = ["line", "muted", "text"].map(colour);
+    const data = figure.data.map((trace) => {
+      const own = colour(trace.meta.role);
+      return {
+        ...trace,
+        visible: shown(element, trace.meta.toggle),
+        marker: { ...trace.marker, color: own },
+        line: { width: 1.5, ...trace.line, color: own },
+        hoverlabel: { namelength: 0 },
+        ...(trace.type === "box" && { fillcolor: "rgba(0,0,0,0)" }),
+        ...(trace.error_x && { error_x: { ...trace.error_x, color: own } }),
+      };
+    });
+    const axis = { gridcolor: line, linecolor: line, zeroline: false, zerolinecolor: muted, automargin: true };
     const { layout } = figure;
     return {
       data,
@@ -26,23 +45,70 @@
         ...layout,
         xaxis: { ...axis, ...layout.xaxis },
         yaxis: { ...axis, ...layout.yaxis },
-        shapes: (layout.shapes || []).map((shape) => ({ ...shape, line: { ...shape.line, color: line } })),
-        font: { family: "system-ui, sans-serif", size: 12, color: colour("text") },
+        shapes: (layout.shapes || []).map((shape) => ({ ...shape, line: { ...shape.line, color: muted } })),
+        annotations: (layout.annotations || []).map((note) => ({ ...note, showarrow: false })),
+        font: { family: "system-ui, sans-serif", size: 12, color: text },
         paper_bgcolor: "rgba(0,0,0,0)",
         plot_bgcolor: "rgba(0,0,0,0)",
-        legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom" },
+        showlegend: false,
         margin: { l: 60, r: 10, t: 30, b: 40 },
       },
     };
   }
 
-  function draw() {
-    for (const element of document.querySelectorAll("[data-figure]")) {
-      const figure = coloured(JSON.parse(document.getElementById(element.dataset.figure).textContent));
-      Plotly.react(element, figure.data, figure.layout, config);
-    }
+  function draw(element) {
+    const plot = element.querySelector(".plot");
+    const figure = coloured(element, drawn.get(element));
+    if (!plot.classList.contains("js-plotly-plot")) plot.replaceChildren();
+    Plotly.react(plot, figure.data, figure.layout, config);
+    return plot;
   }
 
-  draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  function open(event) {
+    const address = event.points[0].customdata;
+    if (address) location.assign(address);
+  }
+
+  async function zoom(element, event) {
+    // A figure that was thinned on the server is fetched anew for the part that is looked at.
+    const by = drawn.get(element).layout.meta?.zoom;
+    const [from, to] = [event["xaxis.range[0]"], event["xaxis.range[1]"]];
+    if (!by || (from === undefined && !event["xaxis.autorange"])) return;
+    // On an axis of times the bounds are texts, on one of runs they are numbers between two runs.
+    const bounds = by === "run" ? { from: Math.floor(from), to: Math.ceil(to) } : { from, to };
+    const figures = await figuresOf(from === undefined ? { by } : { by, ...bounds });
+    if (!figures[element.dataset.graph]) return;
+    drawn.set(element, figures[element.dataset.graph]);
+    draw(element);
+  }
+
+  async function figuresOf(more) {
+    const query = new URLSearchParams(location.search);
+    for (const [name, value] of Object.entries({ ...more, graphs: "json" })) query.set(name, value);
+    const answer = await fetch(`?${query}`);
+    if (!answer.ok) throw new Error(`graphs: ${answer.status}`);
+    return answer.json();
+  }
+
+  async function start() {
+    const elements = [...document.querySelectorAll("[data-graph]")];
+    const figures = await figuresOf({});
+    const seen = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        seen.unobserve(target);
+        drawn.set(target, figures[target.dataset.graph]);
+        const plot = draw(target);
+        plot.on("plotly_click", open);
+        plot.on("plotly_relayout", (event) => zoom(target, event));
+      }
+    }, { rootMargin: "300px" });
+    for (const element of elements) {
+      seen.observe(element);
+      element.addEventListener("change", () => drawn.has(element) && draw(element));
+    }
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => [...drawn.keys()].forEach(draw));
+  }
+
+  start();
 })();

@@ -6,44 +6,48 @@
 
 (() => {
   const LONGEST_LIST = 8;
-  const box = document.querySelector("[data-events]");
-  const bar = box.querySelector("progress");
-  const [text, left, list] = ["doing", "left", "measured"].map((name) => box.querySelector(`[data-${name}]`));
+  const MOST_STREAMS = 4; // of the six connections that a browser opens to a server, two are left for everything else
   const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
 
   function quantity(value, unit) {
     return unit === "bits/s" ? `${number.format(value / 1e9)} Gbit/s` : `${number.format(value)} ${unit}`;
   }
 
-  const handlers = {
-    state(event) {
-      text.textContent = event.reason ? `${event.state}: ${event.reason}` : event.state;
-    },
-    boot(event) {
-      text.textContent = `boot ${event.position + 1} of ${event.boots}: ${event.variant}, ${event.topology}, ${event.server}`;
-    },
-    measuring(event) {
-      text.textContent = `${event.test} on ${event.variant}`;
-    },
-    measurement(event) {
-      const item = document.createElement("li");
-      const result = event.state === "ok" ? quantity(event.mean, event.unit) : `${event.state}: ${event.reason}`;
-      item.textContent = `${event.test} on ${event.variant}: ${result}`;
-      list.prepend(item);
-      while (list.children.length > LONGEST_LIST) list.lastChild.remove();
-    },
-    eta(event) {
-      bar.value = event.fraction;
-      left.textContent = event.seconds >= 60 ? `about ${Math.round(event.seconds / 60)} min left` : `about ${event.seconds} s left`;
-    },
-    over() {
-      events.close();
-      location.reload();
-    },
-  };
+  function follow(box) {
+    const bar = box.querySelector("progress");
+    const [text, left, list] = ["doing", "left", "measured"].map((name) => box.querySelector(`[data-${name}]`));
+    const handlers = {
+      state(event) {
+        text.textContent = event.reason ? `${event.state}: ${event.reason}` : event.state;
+      },
+      boot(event) {
+        text.textContent = `boot ${event.position + 1} of ${event.boots}: ${event.variant}, ${event.topology}, ${event.server}`;
+      },
+      measuring(event) {
+        text.textContent = `${event.test} on ${event.variant}`;
+      },
+      measurement(event) {
+        const item = document.createElement("li");
+        const result = event.state === "ok" ? quantity(event.mean, event.unit) : `${event.state}: ${event.reason}`;
+        item.textContent = `${event.test} on ${event.variant}: ${result}`;
+        list.prepend(item);
+        while (list.children.length > LONGEST_LIST) list.lastChild.remove();
+      },
+      eta(event) {
+        bar.value = event.fraction;
+        left.textContent = event.seconds >= 60 ? `about ${Math.round(event.seconds / 60)} min left` : `about ${event.seconds} s left`;
+      },
+      over() {
+        events.close();
+        location.reload();
+      },
+    };
 
-  const events = new EventSource(box.dataset.events);
-  for (const [name, handle] of Object.entries(handlers)) {
-    events.addEventListener(name, (message) => handle(JSON.parse(message.data)));
+    const events = new EventSource(box.dataset.events);
+    for (const [name, handle] of Object.entries(handlers)) {
+      events.addEventListener(name, (message) => handle(JSON.parse(message.data)));
+    }
   }
+
+  [...document.querySelectorAll("[data-events]")].slice(0, MOST_STREAMS).forEach(follow);
 })();

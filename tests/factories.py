@@ -29,6 +29,7 @@ from perfweb.runs.models import (
     Sample,
     Variant,
 )
+from perfweb.runs.summaries import summarise
 
 START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 DEMO_TESTS = (
@@ -86,14 +87,17 @@ def create_plan(
     return plan
 
 
-def create_build(source: str = "source") -> Build:
+def create_build(
+    source: str = "source", revision: str = "v0.1-12-g0123abc", committed: datetime | None = None
+) -> Build:
     digest = hashlib.sha256(source.encode()).hexdigest()
     key = digest[:32]
     build, _ = Build.objects.get_or_create(
         key=key,
         defaults={
             "source_sha256": digest,
-            "revision": "v0.1-12-g0123abc",
+            "revision": revision,
+            "committed": committed,
             "options": ["-Dbuildtype=release"],
             "state": BuildState.READY,
             "prefix": f"/var/tmp/perfweb/builds/{key}/prefix",  # noqa: S108
@@ -133,7 +137,7 @@ def create_queued_run(testbed: Testbed | None = None, state: RunState = RunState
     return run
 
 
-def create_variants(run: Run) -> list[Variant]:
+def create_variants(run: Run, build: Build | None = None) -> list[Variant]:
     """The baseline `deferred` and `direct`."""
     return [
         Variant.objects.create(
@@ -144,7 +148,7 @@ def create_variants(run: Run) -> list[Variant]:
             target="stack",
             build_options=["-Dbuildtype=release"],
             tunables={"net.isr.dispatch": name, "debug.mpsafenet": "1"},
-            build=create_build(),
+            build=build or create_build(),
         )
         for position, name in enumerate(("deferred", "direct"))
     ]
@@ -160,6 +164,8 @@ def create_run(
     noise: float = 0.01,
     failed_test: str = "",
     seed: int = 1,
+    build: Build | None = None,
+    kernel: str = "6.1.0-28-amd64",
 ) -> Run:
     """A finished run with the variants `deferred` (baseline) and `direct`, which is `gain` times as fast.
 
@@ -170,9 +176,9 @@ def create_run(
     rng = random.Random(seed)
     run = create_queued_run()
     _walk_history(run)
-    variants = create_variants(run)
+    variants = create_variants(run, build)
     for role in Role:
-        facts = {"kernel": "6.1.0-28-amd64", "cpu": "Example CPU 3.0 GHz", "cpus": 2, "congestion_control": "cubic"}
+        facts = {"kernel": kernel, "cpu": "Example CPU 3.0 GHz", "cpus": 2, "congestion_control": "cubic"}
         HostFacts.objects.create(run=run, role=role, name=f"demo-{role}", facts=facts)
     groups: dict[tuple[str, str], list[Test]] = {}
     for name in tests:
@@ -190,6 +196,42 @@ def create_run(
                         create_failed_measurement(boot, test)
                     else:
                         create_measurement(boot, test, samples // boots, discard, mean, noise, rng)
+    return run
+
+
+def create_history(commits: int, tests: Sequence[str] = DEMO_TESTS[:1], *, seed: int = 1) -> list[Run]:
+    """Runs of as many commits, a day apart; from the middle on `direct` is slower and the hosts have another kernel."""
+    runs = []
+    for number in range(commits):
+        late = number >= commits // 2
+        committed = START - timedelta(days=commits - number)
+        build = create_build(f"commit {number}", f"v0.1-{number}-g{number:07x}", committed)
+        kernel = "6.1.0-29-amd64" if late else "6.1.0-28-amd64"
+        gain = 1.02 if late else 1.08
+        runs.append(create_run(tests=tests, gain=gain, seed=seed + number, build=build, kernel=kernel))
+    summarise([run.pk for run in runs])
+    return runs
+
+
+def create_knob_run(tests: Sequence[str] = DEMO_TESTS[:2], *, boots: int = 2, seed: int = 1) -> Run:
+    """A run of four variants, all combinations of two knobs: direct dispatch gains 8 %, two CPUs gain 30 %, and both
+    together another 5 %.
+    """
+    rng = random.Random(seed)
+    run = create_queued_run()
+    _walk_history(run)
+    position = 0
+    for place, (dispatch, cpus) in enumerate(itertools.product(("deferred", "direct"), ("1", "2"))):
+        variant = Variant.objects.create(
+            run=run, name=f"{dispatch}-{cpus}", position=place, baseline=place == 0, target="stack",
+            tunables={"net.isr.dispatch": dispatch, "machine.cpus": cpus}, build=create_build(),
+        )  # fmt: skip
+        mean = 1.08 ** (dispatch == "direct") * 1.3 ** (cpus == "2") * 1.05 ** (place == 3)
+        for _ in range(boots):
+            boot = create_boot(run, variant, "host-host", "netserver", position)
+            position += 1
+            for name in tests:
+                create_measurement(boot, TESTS[name], 10, 0, mean, 0.005, rng)
     return run
 
 
@@ -211,6 +253,9 @@ def create_boot(run: Run, variant: Variant, topology: str, server: str, position
     create_artefact(run, f"{folder}/boot.log", "stack: 1 CPU\nstack: up\n", ArtefactKind.BOOT_LOG, boot=boot)
     tunables = "".join(f"{name}: {value}\n" for name, value in boot.effective_tunables.items())
     create_artefact(run, f"{folder}/tunables.txt", tunables, ArtefactKind.TUNABLES, boot=boot)
+    queued = 90_000 + position if variant.name == "deferred" else 12
+    counters = f"net.isr.dispatched: {100_000 + position}\nnet.isr.queued: {queued}\nnet.isr.dispatch: {variant.name}\n"
+    create_artefact(run, f"{folder}/counters-sysctl.txt", counters, ArtefactKind.COUNTERS, boot=boot)
     return boot
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A build is made once for each content: the same sources and options have the same key."""
 
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
+from django.db.models.functions import Upper
 
 
 class BuildState(models.TextChoices):
@@ -24,6 +26,7 @@ class Build(models.Model):
 
     class Meta:
         ordering = ["-created"]
+        indexes = [GinIndex(OpClass(Upper("revision"), name="gin_trgm_ops"), name="build_by_revision")]
         constraints = [
             models.CheckConstraint(condition=models.Q(key__regex=r"^[0-9a-f]{32}$"), name="build_key_is_hash"),
             models.CheckConstraint(condition=models.Q(state__in=BuildState.values), name="build_state_known"),

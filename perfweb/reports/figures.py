@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Graphs as Plotly figures, without colours: static/graphs.js adds them from the style sheet, for light and dark.
+"""Graphs of samples and of differences as Plotly figures, without colours: those are in the style sheet.
 
 A figure is {"data": [...], "layout": {...}} as plotly.js takes it. `meta.role` of a trace says which colour of the
-style sheet it gets: "series-0" to "series-5" for variants, or the name of a verdict.
+style sheet it gets: "series-0" to "series-5", or the name of a verdict. `meta.toggle` is the number of the check box
+that shows and hides it. perfweb.reports.svg draws the same figures without JavaScript.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
+
+import numpy as np
 
 from perfweb.reports.comparisons import TestComparison
 from perfweb.reports.numbers import Scale
-from perfweb.reports.results import MetricResults, Series
+from perfweb.reports.results import MetricResults, Series, TestResults
 from perfweb.reports.wording import css_name, difference_words
 from perfweb.stats.comparison import Verdict
 from perfweb.stats.ratio import Change
@@ -19,14 +24,27 @@ from perfweb.stats.ratio import Change
 Figure = dict[str, Any]
 
 SERIES_COLOURS = 6
-_SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
+MOST_POINTS = 5000
+"""Points of a figure: a browser draws so many at once, and a plot of some 700 pixels cannot show more."""
+
+SYMBOLS = (
+    "circle", "diamond", "square", "triangle-up", "cross", "star",
+    "triangle-down", "hexagon", "hourglass", "bowtie", "triangle-left", "triangle-right",
+)  # fmt: skip
 _VERDICT_SYMBOLS = {
     Verdict.FASTER: "triangle-right",
     Verdict.SLOWER: "triangle-left",
     Verdict.EQUIVALENT: "circle",
     Verdict.NOT_ENOUGH_DATA: "circle-open",
 }
-_ROW_PIXELS = 30
+_ROW_PIXELS = 24
+_MOST_TICKS = 16
+
+
+def series_style(number: int) -> tuple[dict[str, Any], str]:
+    """Return the meta data and the marker of the series with a number; twelve can be told apart."""
+    meta = {"role": f"series-{number % SERIES_COLOURS}", "toggle": number}
+    return meta, SYMBOLS[number % len(SYMBOLS)]
 
 
 def samples_figure(results: MetricResults) -> Figure:
@@ -41,36 +59,33 @@ def samples_figure(results: MetricResults) -> Figure:
     traces = [
         _samples_trace(series, hollow, results.scale, slots) for series in results.series for hollow in (False, True)
     ]
+    every = -(-len(boots) // _MOST_TICKS)
     return {
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 240,
             "xaxis": {
                 "title": {"text": "boot, in the order of the run"},
-                "tickvals": [slot + 0.5 for slot in slots.values()],
-                "ticktext": [str(boot) for boot in boots],
+                "tickvals": [slots[boot] + 0.5 for boot in boots[::every]],
+                "ticktext": [str(boot) for boot in boots[::every]],
                 "range": [-0.05, len(boots) + 0.05],
-                "zeroline": False,
                 "showgrid": False,
             },
             "yaxis": {"title": {"text": results.scale.unit}},
-            "shapes": [_boot_edge(slot) for slot in range(1, len(boots))],
-            "showlegend": True,
+            "shapes": [upright(slot) for slot in range(1, len(boots))],
         },
     }
 
 
-def _samples_trace(series: Series, hollow: bool, scale: Scale, slots: dict[int, int]) -> Figure:
+def _samples_trace(series: Series, hollow: bool, scale: Scale, slots: Mapping[int, int]) -> Figure:
     points = [point for point in series.points if point.hollow is hollow]
     longest = max(point.index for point in series.points) + 1
-    number = series.variant.position % SERIES_COLOURS
+    meta, symbol = series_style(series.variant.position)
     note = " (not counted)" if hollow else ""
     return {
         "type": "scatter",
         "mode": "markers",
         "name": series.variant.name,
-        "legendgroup": series.variant.name,
-        "showlegend": not hollow,
         "x": [slots[point.boot] + (point.index + 0.5) / longest for point in points],
         "y": [point.value / scale.factor for point in points],
         "text": [
@@ -78,60 +93,196 @@ def _samples_trace(series: Series, hollow: bool, scale: Scale, slots: dict[int, 
             for point in points
         ],
         "hovertemplate": "%{text}",
-        "marker": {"symbol": _SYMBOLS[number] + ("-open" if hollow else ""), "size": 8},
-        "meta": {"role": f"series-{number}"},
+        "marker": {"symbol": symbol + ("-open" if hollow else ""), "size": 8},
+        "meta": meta,
     }
 
 
-def _boot_edge(slot: int) -> Figure:
+def topic_figure(tests: Sequence[TestResults], baseline: int) -> Figure:
+    """Draw every counted sample of related tests in one graph, as percent of the mean of variant `baseline` (its key).
+
+    Tests lie side by side, samples of a test in the order of the run.
+    """
+    variants = sorted({series.variant.position for test in tests for series in test.primary})
+    traces = [_topic_trace(tests, position, baseline) for position in variants]
     return {
-        "type": "line",
-        "x0": slot,
-        "x1": slot,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "line": {"width": 1, "dash": "dot"},
+        "data": [trace for trace in traces if trace["y"]],
+        "layout": {
+            "height": 280,
+            "xaxis": {
+                "title": {"text": "test, samples in the order of the run"},
+                "tickvals": [slot + 0.5 for slot in range(len(tests))],
+                "ticktext": [test.name.partition("/")[0] for test in tests],
+                "range": [0, len(tests)],
+                "showgrid": False,
+            },
+            "yaxis": {"title": {"text": "% of the baseline's mean"}},
+            "shapes": [upright(slot) for slot in range(1, len(tests))] + [level(100.0)],
+        },
     }
 
 
-def intervals_figure(comparisons: list[TestComparison]) -> Figure:
+def _topic_trace(tests: Sequence[TestResults], position: int, baseline: int) -> Figure:
+    x: list[float] = []
+    y: list[float] = []
+    text: list[str] = []
+    name = ""
+    for slot, test in enumerate(tests):
+        of_variant = {series.variant.pk: series for series in test.primary}
+        reference = of_variant[baseline].summary if baseline in of_variant else None
+        for series in test.primary:
+            if series.variant.position != position or reference is None or not reference.mean:
+                continue
+            name = series.variant.name
+            count = len(series.samples)
+            x += [slot + 0.06 + 0.88 * (index + 0.5) / count for index in range(count)]
+            y += [100 * value / reference.mean for value in series.samples]
+            text += [f"{test.name}: {test.scale.text(value)} {test.scale.unit}" for value in series.samples]
+    meta, symbol = series_style(position)
+    kept = thinned(y, MOST_POINTS // SERIES_COLOURS)
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "x": [round(x[index], 4) for index in kept],
+        "y": [round(y[index], 4) for index in kept],
+        "text": [text[index] for index in kept],
+        "hovertemplate": "%{text}",
+        "marker": {"symbol": symbol, "size": 7},
+        "meta": meta,
+    }
+
+
+def thinned(values: Sequence[float], most: int) -> list[int]:
+    """Return the places of at most `most` of the values, in order, so that a plot looks as with all of them.
+
+    Of each of equally long pieces the least and the greatest stay, as M4 does (Jugel and others 2014, "M4: a
+    visualization-oriented time series data aggregation", VLDB): what sticks out is never lost.
+    """
+    if len(values) <= most:
+        return list(range(len(values)))
+    edges = np.linspace(0, len(values), most // 2 + 1).astype(int)
+    ordinates = np.asarray(values, dtype=float)
+    kept: set[int] = set()
+    for first, last in pairwise(edges):
+        piece = ordinates[first:last]
+        kept.update((int(first + piece.argmin()), int(first + piece.argmax())))
+    return sorted(kept)
+
+
+def upright(x: float) -> Figure:
+    """Return a thin line from the bottom to the top of the plot."""
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": {"width": 1, "dash": "dot"}}
+
+
+def level(y: float) -> Figure:
+    """Return a thin line from the left to the right of the plot."""
+    return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": y, "y1": y, "line": {"width": 1, "dash": "dot"}}
+
+
+def intervals_figure(comparisons: Sequence[TestComparison]) -> Figure:
     """Draw the confidence interval of each difference in percent, the largest on top, with a line at zero."""
-    drawn = [(effect.interval, comparison) for comparison in comparisons if (effect := comparison.result.effect)]
-    drawn.sort(key=lambda row: row[0].percent)
-    order = [comparison.test for _, comparison in drawn]
+    found = [(effect.interval, comparison) for comparison in comparisons if (effect := comparison.result.effect)]
+    found.sort(key=lambda row: row[0].percent)
+    several = len({comparison.b for comparison in comparisons}) > 1
+    rows = [(change, comparison, _row_name(comparison, several)) for change, comparison in found]
     traces = [
-        _intervals_trace(verdict, [row for row in drawn if row[1].result.verdict is verdict])
-        for verdict in _VERDICT_SYMBOLS
+        _intervals_trace(number, verdict, [row for row in rows if row[1].result.verdict is verdict])
+        for number, verdict in enumerate(_VERDICT_SYMBOLS)
     ]
     return {
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
-            "height": 110 + _ROW_PIXELS * len(drawn),
+            "height": 70 + _ROW_PIXELS * len(rows),
+            "meta": {"width": 800},
             "xaxis": {"title": {"text": "difference, %"}, "zeroline": True, "zerolinewidth": 2, "rangemode": "tozero"},
-            "yaxis": {"type": "category", "categoryorder": "array", "categoryarray": order, "automargin": True},
-            "showlegend": True,
+            "yaxis": {
+                "type": "category",
+                "categoryorder": "array",
+                "categoryarray": [name for *_, name in rows],
+                "automargin": True,
+                "range": [-0.5, len(rows) - 0.5],
+            },
         },
     }
 
 
-def _intervals_trace(verdict: Verdict, rows: list[tuple[Change, TestComparison]]) -> Figure:
+def _row_name(comparison: TestComparison, several: bool) -> str:
+    return f"{comparison.test} {comparison.b}" if several else comparison.test
+
+
+def _intervals_trace(number: int, verdict: Verdict, rows: Sequence[tuple[Change, TestComparison, str]]) -> Figure:
     return {
         "type": "scatter",
         "mode": "markers",
         "name": str(verdict),
-        "x": [change.percent for change, _ in rows],
-        "y": [comparison.test for _, comparison in rows],
+        "x": [change.percent for change, *_ in rows],
+        "y": [name for *_, name in rows],
         "error_x": {
             "type": "data",
             "symmetric": False,
-            "array": [change.high - change.percent for change, _ in rows],
-            "arrayminus": [change.percent - change.low for change, _ in rows],
+            "array": [change.high - change.percent for change, *_ in rows],
+            "arrayminus": [change.percent - change.low for change, *_ in rows],
             "thickness": 1.5,
             "width": 5,
         },
-        "text": [f"{comparison.test}: {difference_words(comparison.result)}" for _, comparison in rows],
+        "text": [f"{name}: {difference_words(comparison.result)}" for _, comparison, name in rows],
         "hovertemplate": "%{text}",
         "marker": {"symbol": _VERDICT_SYMBOLS[verdict], "size": 10},
-        "meta": {"role": css_name(verdict)},
+        "meta": {"role": css_name(verdict), "toggle": number},
+    }
+
+
+def boxes_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
+    """Draw each named set of samples as a box (quartiles, median, extremes) with every sample beside it."""
+    traces = []
+    for number, (name, samples) in enumerate(sets.items()):
+        meta, symbol = series_style(number)
+        kept = thinned(samples, MOST_POINTS // len(sets))
+        traces.append(
+            {
+                "type": "box",
+                "name": name,
+                "y": [samples[index] / scale.factor for index in kept],
+                "boxpoints": "all",
+                "jitter": 0.4,
+                "pointpos": -1.6,
+                "marker": {"symbol": symbol, "size": 6},
+                "meta": meta,
+            }
+        )
+    return {
+        "data": traces,
+        "layout": {"height": 260, "xaxis": {"type": "category"}, "yaxis": {"title": {"text": scale.unit}}},
+    }
+
+
+def distributions_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
+    """Draw the empirical distribution function of each named set: the share of its samples up to each value."""
+    traces = []
+    for number, (name, samples) in enumerate(sets.items()):
+        meta, symbol = series_style(number)
+        ordered = sorted(samples)
+        kept = thinned(ordered, MOST_POINTS // (2 * len(sets)))
+        share = [(place + 1) / len(ordered) for place in kept]
+        # Each step has two corners: the curve rises at a sample, not between two.
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": name,
+                "x": [ordered[place] / scale.factor for place in kept for _ in (0, 1)],
+                "y": [value for before, here in zip([0.0, *share], share, strict=False) for value in (before, here)],
+                "line": {"dash": "dash"} if number % 2 else {},
+                "marker": {"symbol": symbol},
+                "meta": meta,
+            }
+        )
+    return {
+        "data": traces,
+        "layout": {
+            "height": 260,
+            "xaxis": {"title": {"text": scale.unit}},
+            "yaxis": {"title": {"text": "share of samples"}, "range": [0, 1.02]},
+        },
     }

@@ -20,6 +20,17 @@ def anchor(test: str) -> str:
     return test.replace("/", "-").replace(".", "-")
 
 
+def topic(test: str) -> str:
+    """Return the group that a test is shown with: tcp, udp, connect or forward, with a 6 for IPv6."""
+    measure, _, rest = test.partition("/")
+    family = "6" if rest.endswith("ipv6") else ""
+    if "router" in rest:
+        return f"forward{family}"
+    if measure in {"tcpconnect", "tcp.crr"}:
+        return f"connect{family}"
+    return f"{'tcp' if measure.startswith('iperf3') else measure.partition('.')[0]}{family}"
+
+
 def in_order(tests: Iterable[str]) -> list[str]:
     """Order tests as the catalogue lists them, which keeps related ones together; unknown names come last."""
     return sorted(set(tests), key=lambda test: (_PLACES.get(test, len(_PLACES)), test))

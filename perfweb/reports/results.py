@@ -71,10 +71,6 @@ class TestResults:
     series: dict[tuple[str, int], Series] = field(default_factory=dict)
 
     @property
-    def figure_id(self) -> str:
-        return f"figure-{names.anchor(self.name)}"
-
-    @property
     def scale(self) -> Scale:
         """The scale of the primary metric; without samples there is no unit either."""
         return self.metrics[0].scale if self.metrics else scale_for("", 0)

@@ -3,14 +3,21 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from perfweb.reports.views import comparison, rawdata, runs
+from perfweb.reports.views import comparison, home, matrix, rawdata, runs, search, testbeds, tests
 
 app_name = "reports"
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("", runs.run_list, name="home"),
+    path("", home.home, name="home"),
     path("runs/", runs.run_list, name="run-list"),
     path("runs/<int:number>/", runs.run_detail, name="run"),
     path("runs/<int:number>/compare/<slug:a>..<slug:b>/", comparison.comparison, name="comparison"),
+    path("runs/<int:number>/matrix/", matrix.matrix, name="matrix"),
+    path("compare/", comparison.compare, name="compare"),
+    path("tests/", tests.test_list, name="test-list"),
+    path("tests/<path:test>/", tests.timeline, name="test"),
+    path("testbeds/", testbeds.testbed_list, name="testbed-list"),
+    path("testbeds/<slug:name>/", testbeds.testbed, name="testbed"),
+    path("search/", search.results, name="search"),
     path("runs/<int:number>/samples.csv", rawdata.samples_csv, name="samples-csv"),
     path("runs/<int:number>/run.json", rawdata.run_json, name="run-json"),
     path("runs/<int:number>/plan.yaml", rawdata.plan_yaml, name="plan-yaml"),

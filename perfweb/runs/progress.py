@@ -26,6 +26,7 @@ LONGEST_STREAM = 5000
 STREAM_SECONDS = 7 * 24 * 3600
 FIRST = "0-0"
 TIMEOUT = 2.0
+NEWEST = 100
 Entries = list[tuple[str, dict[str, str]]]
 
 
@@ -76,6 +77,17 @@ def progress_since(number: int, last_id: str = FIRST) -> list[Event]:
         log.warning("no progress of run %d: Redis does not answer (%s)", number, error)
         return []
     return [_event(entry_id, fields) for entry_id, fields in entries]
+
+
+def latest(number: int) -> dict[str, dict[str, object]]:
+    """The values of the last event of each name among the newest events of run `number`; empty without Redis."""
+    try:
+        entries = cast("Entries", _client().xrevrange(_key(number), count=NEWEST))
+    except (redis.RedisError, OSError) as error:
+        log.warning("no progress of run %d: Redis does not answer (%s)", number, error)
+        return {}
+    events = (_event(entry_id, fields) for entry_id, fields in reversed(entries))
+    return {event.name: event.values for event in events}
 
 
 async def follow(number: int, last_id: str, wait_seconds: float) -> AsyncIterator[Event | None]:

@@ -9,6 +9,7 @@ BASE_DIR = Path(__file__).resolve().parents[2]
 PERFWEB_VAR = Path(os.environ.get("PERFWEB_VAR", BASE_DIR / "var"))
 
 INSTALLED_APPS = [
+    "django.contrib.postgres",
     "django.contrib.staticfiles",
     "perfweb.lab",
     "perfweb.builds",

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -306,7 +305,6 @@ TEST(challenge_acks_are_limited)
 int
 main(int argc, char **argv)
 {
-	mach_virtual_enter(true);
 	CHECK_EQ(stack_boot(NULL), 0);
 	peer_attach();
 	return (check_main(argc, argv));

@@ -6,8 +6,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django import template
+from django.utils.safestring import SafeString, mark_safe
 
-from perfweb.reports import names, numbers, wording
+from perfweb.reports import figures, names, numbers, svg, wording
 from perfweb.runs.models import Run
 from perfweb.stats.comparison import Comparison, Verdict
 
@@ -23,9 +24,30 @@ _MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "=",
 
 
 @register.filter
+def series_key(number: int) -> SafeString:
+    """Return the marker of a series in its colour."""
+    meta, symbol = figures.series_style(number)
+    return mark_safe(f'<span class="{meta["role"]}">{svg.key(symbol)}</span>')  # noqa: S308 (holds no foreign text)
+
+
+@register.filter
 def percent(value: object) -> str:
     """Write a percentage without sign."""
     return numbers.percent(_number(value))
+
+
+@register.filter
+def signed_percent(value: object) -> str:
+    """Write a percentage with its sign."""
+    return numbers.percent(_number(value), signed=True)
+
+
+@register.filter
+def count(value: float | None) -> str:
+    """Write the mean of counts, with a decimal only where it has one."""
+    if value is None:
+        return numbers.NOTHING
+    return numbers.grouped(value, 0 if value == int(value) else 1)
 
 
 @register.filter

@@ -1,42 +1,173 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The comparison of two variants of a run."""
+"""The comparison of two to seven sides: variants of one run, of several, or of commits."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from perfweb.reports.comparisons import compare_variants, counted_samples, tally
-from perfweb.reports.figures import intervals_figure
+from perfweb.reports import names
+from perfweb.reports.comparisons import TestComparison, tally
+from perfweb.reports.counters import counter_rows
+from perfweb.reports.environment import side_rows
+from perfweb.reports.figures import boxes_figure, distributions_figure, intervals_figure
+from perfweb.reports.graphs import Graph, respond
+from perfweb.reports.numbers import Scale, scale_for
+from perfweb.reports.sides import MOST_SIDES, Side, SideError, compare_sides, read_sides, sides
 from perfweb.reports.views.runs import find_run
-from perfweb.runs.models import Run, Variant
-from perfweb.stats.student import CONFIDENCE_LEVELS, DEFAULT_CONFIDENCE
+from perfweb.runs.models import FINAL_STATES, Run, Variant
+from perfweb.stats.comparison import Verdict
+from perfweb.stats.ministat import ministat
+from perfweb.stats.student import CONFIDENCE_LEVELS, DEFAULT_CONFIDENCE, MINIMUM_SAMPLES
+from perfweb.stats.summary import Summary, summarize
+
+OFFERED_RUNS = 10
+MOST_DRAWN = 12
+"""Tests whose samples are drawn on the page of a comparison; of more, only the numbers."""
+
+
+@dataclass(frozen=True)
+class TestSection:
+    """One test of a comparison: its comparisons with the base, and its graphs."""
+
+    test: str
+    comparisons: list[TestComparison]
+    scale: Scale
+    summaries: list[tuple[str, Summary | None]]
+    sets: dict[str, list[float]]
+    graphs: list[Graph]
+    confidence: float
+
+    @property
+    def has_ministat(self) -> bool:
+        """Whether all sides have as many samples as ministat wants."""
+        return len(self.sets) > 1 and min(map(len, self.sets.values())) >= MINIMUM_SAMPLES
+
+    @property
+    def ministat(self) -> str:
+        """What `ministat` prints for the files of all sides, or why it would not."""
+        try:
+            return ministat(self.sets, confidence=self.confidence)
+        except ValueError as error:
+            return f"{error}\n"
 
 
 @require_safe
 def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpResponse:
-    """Compare variant `b` with variant `a`; `?confidence=` takes one of ministat's levels in percent."""
+    """Compare variant `b` with variant `a` of a run; `?confidence=` takes one of ministat's levels in percent."""
     run = find_run(number)
-    first, second = _variants(run, a, b)
-    confidence = _confidence(request.GET.get("confidence", f"{DEFAULT_CONFIDENCE:g}"))
-    compared = compare_variants(first, second, counted_samples([run])[run.pk], confidence)
+    compared = sides([(f"{number}/{variant.name}", variant.name, [variant]) for variant in _variants(run, a, b)])
+    return _page(request, compared, run)
+
+
+@require_safe
+def compare(request: HttpRequest) -> HttpResponse:
+    """Compare `?base=12/deferred` with up to six `&with=13/direct`; without a base, offer what there is."""
+    base, others = request.GET.get("base"), [other for other in request.GET.getlist("with") if other]
+    if base is None and not others:
+        return _choice(request, "")
+    try:
+        return _page(request, read_sides([base or "", *others]), None)
+    except SideError as error:
+        return _choice(request, str(error), status=404)
+
+
+def _choice(request: HttpRequest, problem: str, status: int = 200) -> HttpResponse:
+    """A form with the variants of the latest runs."""
+    runs = Run.objects.filter(state__in=FINAL_STATES).select_related("plan").prefetch_related("variants")
     context = {
+        "problem": problem,
+        "runs": [run for run in runs[:OFFERED_RUNS] if run.variants.all()],
+        "most": MOST_SIDES,
+        "base": request.GET.get("base", ""),
+        "others": [other for other in request.GET.getlist("with") if other],
+    }
+    return render(request, "reports/compare_choice.html", context, status=status)
+
+
+def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpResponse:
+    confidence = _confidence(request.GET.get("confidence", f"{DEFAULT_CONFIDENCE:g}"))
+    base, others = compared[0], compared[1:]
+    results = [compare_sides(base, other, confidence) for other in others]
+    sections = _sections(compared, results, confidence)
+    everything = [comparison for result in results for comparison in result]
+    intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
+    context: dict[str, Any] = {
         "run": run,
-        "a": first,
-        "b": second,
+        "base": base,
+        "others": others,
+        "sides": compared,
+        "tallies": [(other, tally(result), *_extremes(result)) for other, result in zip(others, results, strict=True)],
         "confidence": confidence,
         "confidence_levels": CONFIDENCE_LEVELS,
-        "compared": compared,
-        "tally": tally(compared),
-        "any_boots_differ": any(comparison.boots_differ for comparison in compared),
-        "figure": intervals_figure(compared),
+        "sections": sections,
+        "environment": side_rows([side.variants[0] for side in compared]),
+        "counters": counter_rows(compared),
+        "any_boots_differ": any(comparison.boots_differ for comparison in everything),
+        "intervals": intervals if intervals.figure["data"] else None,
+        "exchanged": _exchanged(compared, run),
     }
-    return render(request, "reports/comparison.html", context)
+    graphs = [graph for section in sections for graph in section.graphs]
+    return respond(request, "reports/comparison.html", context, [context["intervals"], *graphs])
+
+
+def _sections(compared: list[Side], results: list[list[TestComparison]], confidence: float) -> list[TestSection]:
+    by_test: dict[str, list[TestComparison]] = {}
+    for result in results:
+        for found in result:
+            by_test.setdefault(found.test, []).append(found)
+    ordered = names.in_order(by_test)
+    return [_section(test, by_test[test], compared, confidence, len(ordered) <= MOST_DRAWN) for test in ordered]
+
+
+def _section(
+    test: str, found: list[TestComparison], compared: list[Side], confidence: float, drawn: bool
+) -> TestSection:
+    sets = {side.label: side.sets[test].values for side in compared if test in side.sets}
+    unit = next(side.sets[test].unit for side in compared if test in side.sets)
+    means = [abs(sum(values) / len(values)) for values in sets.values()]
+    scale = scale_for(unit, max(means))
+    files = {names.ministat_file(label, test): values for label, values in sets.items()}
+    anchor = names.anchor(test)
+    graphs = [
+        Graph(f"samples-{anchor}", f"Samples of {test}", boxes_figure(sets, scale)),
+        Graph(f"distribution-{anchor}", f"Distribution of {test}", distributions_figure(sets, scale)),
+    ]
+    summaries = [(side.label, summarize(sets[side.label]) if side.label in sets else None) for side in compared]
+    return TestSection(test, found, scale, summaries, files, graphs if drawn else [], confidence)
+
+
+def _extremes(compared: list[TestComparison]) -> tuple[TestComparison | None, TestComparison | None]:
+    """The tests with the largest proven gain and loss."""
+    judged = [(comparison.result.verdict, comparison) for comparison in compared]
+    gains = [comparison for verdict, comparison in judged if verdict is Verdict.FASTER]
+    losses = [comparison for verdict, comparison in judged if verdict is Verdict.SLOWER]
+    return max(gains, key=_size, default=None), max(losses, key=_size, default=None)
+
+
+def _size(comparison: TestComparison) -> float:
+    effect = comparison.result.effect
+    return abs(effect.interval.percent) if effect else 0.0
+
+
+def _exchanged(compared: list[Side], run: Run | None) -> str:
+    """The address of the same comparison of two sides the other way round."""
+    if len(compared) != 2:
+        return ""
+    a, b = compared
+    if run:
+        return reverse("reports:comparison", args=[run.pk, b.label, a.label])
+    return f"?{urlencode({'base': b.address, 'with': a.address})}"
 
 
 def _variants(run: Run, *wanted: str) -> list[Variant]:
-    variants = {variant.name: variant for variant in run.variants.all()}
+    variants = {variant.name: variant for variant in run.variants.select_related("run__plan", "run__testbed", "build")}
     if missing := [name for name in wanted if name not in variants]:
         raise Http404(f"Run {run.pk} has no variant “{missing[0]}”. Its variants are: {', '.join(variants)}.")
     return [variants[name] for name in wanted]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.core.paginator import Paginator
@@ -11,35 +10,37 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from perfweb.reports.comparisons import CountedSamples, TestComparison, compare_variants, counted_samples, pairs, tally
-from perfweb.reports.environment import host_table, tunable_rows
-from perfweb.reports.figures import samples_figure
+from perfweb.reports import names
+from perfweb.reports.comparisons import TestComparison, counted_samples, pairs
+from perfweb.reports.environment import changed_facts, host_table, tunable_rows
+from perfweb.reports.figures import samples_figure, topic_figure
+from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.results import RunResults, Series, TestResults, run_results
-from perfweb.runs.models import Run, Variant
-from perfweb.stats.student import DEFAULT_CONFIDENCE
+from perfweb.reports.verdicts import Pair, run_pairs, verdicts
+from perfweb.runs.models import Measurement, MeasurementState, Run, Variant
 
 RUNS_PER_PAGE = 25
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two variants of a run and how they compare."""
+class Cell:
+    """One test on one variant: its samples (None where nothing was delivered), and its measurements boot by boot."""
 
-    a: Variant
-    b: Variant
-    compared: list[TestComparison]
+    variant: Variant
+    series: Series | None
+    measurements: list[Measurement]
 
     @property
-    def tally(self) -> str:
-        return tally(self.compared)
+    def failures(self) -> int:
+        return sum(measurement.state != MeasurementState.OK for measurement in self.measurements)
 
 
 @dataclass(frozen=True)
 class OverviewRow:
-    """One test: its samples on each variant (None where nothing was delivered), and each comparison."""
+    """One test: what it gave on each variant, and each comparison."""
 
     test: TestResults
-    cells: list[tuple[Variant, Series | None]]
+    cells: list[Cell]
     comparisons: list[TestComparison]
 
 
@@ -48,10 +49,7 @@ def run_list(request: HttpRequest) -> HttpResponse:
     """Show the runs, newest first; `?page=` turns pages."""
     runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants")
     page = Paginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))
-    listed = list(page.object_list)
-    counted = counted_samples(listed)
-    rows = [(run, _pairs(run.variants.all(), counted[run.pk])) for run in listed]
-    return render(request, "reports/run_list.html", {"page": page, "rows": rows})
+    return render(request, "reports/run_list.html", {"page": page, "rows": verdicts(list(page.object_list))})
 
 
 @require_safe
@@ -59,22 +57,27 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
     """Show what ran where in a run, and every sample."""
     run = find_run(number)
     results = run_results(run)
-    counted = counted_samples([run])[run.pk]
-    compared = _pairs(results.variants, counted)
+    compared = run_pairs(results.variants, counted_samples([run])[run.pk])
     hosts, host_facts = host_table(run)
+    earlier, changes = changed_facts(run)
+    topics = _topics(results)
+    tests = [(test, _test_graph(test)) for test in results.tests]
     context = {
         "run": run,
         "results": results,
         "pairs": compared,
         "overview": _overview(results, compared),
         "any_boots_differ": any(comparison.boots_differ for pair in compared for comparison in pair.compared),
-        "tests": [(test, samples_figure(test.metrics[0]) if test.metrics else None) for test in results.tests],
+        "topics": topics,
+        "tests": tests,
         "tunables": tunable_rows(results),
         "hosts": hosts,
         "host_facts": host_facts,
+        "earlier": earlier,
+        "changes": changes,
         "transitions": run.transitions.all(),
     }
-    return render(request, "reports/run.html", context)
+    return respond(request, "reports/run.html", context, [*topics, *(graph for _, graph in tests)])
 
 
 def find_run(number: int) -> Run:
@@ -85,8 +88,30 @@ def find_run(number: int) -> Run:
         raise Http404(f"There is no run {number}. The list of runs shows those that there are.") from None
 
 
-def _pairs(variants: Iterable[Variant], counted: CountedSamples) -> list[Pair]:
-    return [Pair(a, b, compare_variants(a, b, counted, DEFAULT_CONFIDENCE)) for a, b in pairs(variants)]
+def _topics(results: RunResults) -> list[Graph]:
+    """A graph for each topic; of a run with one variant the samples of each test say the same."""
+    compared = pairs(results.variants)
+    if not compared:
+        return []
+    topics: dict[str, list[TestResults]] = {}
+    for test in results.tests:
+        topics.setdefault(names.topic(test.name), []).append(test)
+    drawn = [
+        (topic, tests, topic_figure(tests, compared[0][0].pk)) for topic, tests in topics.items() if len(tests) > 1
+    ]
+    return [
+        Graph(f"topic-{topic}", f"{topic}: every sample of {len(tests)} tests", figure)
+        for topic, tests, figure in drawn
+        if figure["data"]
+    ]
+
+
+def _test_graph(test: TestResults) -> Graph | None:
+    if not test.metrics:
+        return None
+    return Graph(
+        f"test-{names.anchor(test.name)}", f"Every sample of {test.name}, boot by boot", samples_figure(test.metrics[0])
+    )
 
 
 def _overview(results: RunResults, compared: list[Pair]) -> list[OverviewRow]:
@@ -94,6 +119,13 @@ def _overview(results: RunResults, compared: list[Pair]) -> list[OverviewRow]:
     rows = []
     for test in results.tests:
         of_variant = {series.variant.pk: series for series in test.primary}
-        cells = [(variant, of_variant.get(variant.pk)) for variant in results.variants]
+        cells = [
+            Cell(
+                variant,
+                of_variant.get(variant.pk),
+                [measurement for measurement in test.measurements if measurement.boot.variant_id == variant.pk],
+            )
+            for variant in results.variants
+        ]
         rows.append(OverviewRow(test, cells, [comparisons[test.name] for comparisons in by_test]))
     return rows

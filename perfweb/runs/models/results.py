@@ -4,7 +4,7 @@
 from django.db import models
 from django.db.models import F, Q
 
-from perfweb.runs.models.run import Run, Variant
+from perfweb.runs.models.run import Run, Variant, trigrams
 
 
 class Topology(models.TextChoices):
@@ -39,6 +39,7 @@ class Boot(models.Model):
 
     class Meta:
         ordering = ["run", "position", "attempt"]
+        indexes = [trigrams("error", "boot_by_error")]
         constraints = [
             models.UniqueConstraint(fields=["run", "position", "attempt"], name="boot_attempt_once"),
             models.CheckConstraint(condition=Q(topology__in=Topology.values), name="boot_topology_known"),
@@ -72,7 +73,10 @@ class Measurement(models.Model):
 
     class Meta:
         ordering = ["boot", "pk"]
-        indexes = [models.Index(fields=["test"], name="measurement_by_test")]
+        indexes = [
+            models.Index(fields=["test"], name="measurement_by_test"),
+            trigrams("reason", "measurement_by_reason"),
+        ]
         constraints = [
             models.UniqueConstraint(fields=["boot", "test"], name="test_once_per_boot"),
             models.CheckConstraint(condition=Q(state__in=MeasurementState.values), name="measurement_state_known"),
@@ -152,7 +156,10 @@ class Summary(models.Model):
     class Meta:
         ordering = ["run", "variant", "test"]
         verbose_name_plural = "summaries"
-        indexes = [models.Index(fields=["test", "at"], name="summary_by_test_and_time")]
+        indexes = [
+            models.Index(fields=["test", "at"], name="summary_by_test_and_time"),
+            models.Index(fields=["test", "run"], name="summary_by_test_and_run"),
+        ]
         constraints = [models.UniqueConstraint(fields=["variant", "test"], name="summary_once_per_variant_and_test")]
 
     def __str__(self) -> str:

@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What was asked for: plans, their runs with variants, and how far a run is."""
 
+from typing import Any
+
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import Cast, Upper
 
 from perfweb.builds.models import Build
 from perfweb.lab.models import Lease, Role, Testbed
+
+
+def trigrams(field: str, name: str, **options: Any) -> GinIndex:
+    """An index with which `icontains` finds parts of a text."""
+    return GinIndex(OpClass(Upper(field), name="gin_trgm_ops"), name=name, **options)
 
 
 class Plan(models.Model):
@@ -19,6 +28,7 @@ class Plan(models.Model):
 
     class Meta:
         ordering = ["name", "created"]
+        indexes = [trigrams("title", "plan_by_title"), trigrams("text", "plan_by_text")]
 
     def __str__(self) -> str:
         return self.name
@@ -59,7 +69,10 @@ class Run(models.Model):
 
     class Meta:
         ordering = ["-number"]
-        indexes = [models.Index(fields=["state"], name="run_by_state")]
+        indexes = [
+            models.Index(fields=["state"], name="run_by_state"),
+            trigrams("reason", "run_by_reason"),
+        ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_known"),
             models.CheckConstraint(
@@ -108,10 +121,17 @@ class Variant(models.Model):
     target = models.CharField(max_length=8, choices=Target)
     build_options = models.JSONField(default=list, blank=True)
     tunables = models.JSONField(default=dict, blank=True)
+    knobs = models.GeneratedField(
+        expression=Cast("tunables", models.TextField()),
+        output_field=models.TextField(),
+        db_persist=True,
+        help_text="the tunables as text, for the search",
+    )
     build = models.ForeignKey(Build, models.PROTECT, null=True, blank=True, related_name="variants")
 
     class Meta:
         ordering = ["run", "position"]
+        indexes = [trigrams("name", "variant_by_name"), trigrams("knobs", "variant_by_knobs")]
         constraints = [
             models.UniqueConstraint(fields=["run", "name"], name="variant_name_once_per_run"),
             models.UniqueConstraint(fields=["run", "position"], name="variant_position_once_per_run"),
@@ -133,6 +153,7 @@ class HostFacts(models.Model):
 
     class Meta:
         ordering = ["run", "role"]
+        indexes = [trigrams("name", "host_facts_by_name")]
         verbose_name_plural = "host facts"
         constraints = [models.UniqueConstraint(fields=["run", "role"], name="facts_once_per_host")]
 

@@ -53,8 +53,8 @@ def test_the_list_shows_each_run_with_its_verdict(client: Client, run: Run) -> N
 def test_the_list_has_pages(client: Client) -> None:
     for _ in range(26):
         create_queued_run()
-    assert "page 1 of 2" in text_of(page(client, "/"))
-    assert "page 2 of 2" in text_of(page(client, "/?page=2"))
+    assert "page 1 of 2" in text_of(page(client, "/runs/"))
+    assert "page 2 of 2" in text_of(page(client, "/runs/?page=2"))
 
 
 def test_the_page_of_a_run_has_every_test_with_its_numbers(client: Client, run: Run) -> None:
@@ -183,9 +183,9 @@ def test_queries_do_not_depend_on_how_much_was_measured(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, samples: int, boots: int
 ) -> None:
     run = create_run(samples=samples, boots=boots)
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         client.get(reverse("reports:run", args=[run.pk]))
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         client.get(comparison_address(run))
 
 
@@ -196,6 +196,8 @@ def test_queries_of_the_list_do_not_depend_on_the_number_of_runs(
     for seed in range(runs):
         create_run(tests=[DEMO_TESTS[0], BROKEN_TEST], seed=seed)
     with django_assert_num_queries(5):
+        client.get("/runs/")
+    with django_assert_num_queries(7):
         client.get("/")
 
 

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The graphs of a page: drawn as SVG in the page itself, and handed to Plotly on request.
+
+Every page with graphs answers `?graphs=json` with all its figures, which static/graphs.js fetches, and `?graph=ID` with
+one of them as an SVG file. Other parameters of the address keep their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.safestring import SafeString, mark_safe
+
+from perfweb.reports import svg
+
+Figure = dict[str, Any]
+
+
+# An SVG file has its own style inside, and nothing else may load or run.
+_SVG_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+
+@dataclass(frozen=True)
+class Toggle:
+    """A check box that shows or hides the traces with its number."""
+
+    number: int
+    name: str
+    role: str
+    symbol: str
+
+    @property
+    def key(self) -> SafeString:
+        """The marker of the series as a small picture."""
+        return mark_safe(svg.key(self.symbol))  # noqa: S308 (made of our own markers only)
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A figure with its name in the page and what a screen reader says of it."""
+
+    id: str
+    label: str
+    figure: Figure
+
+    @property
+    def svg(self) -> SafeString:
+        """The figure for the page; svg.render() escapes all text."""
+        return mark_safe(svg.render(self.figure, self.label))  # noqa: S308
+
+    @property
+    def toggles(self) -> list[Toggle]:
+        """One check box for each series; none where there is only one."""
+        found: dict[int, Toggle] = {}
+        for trace in self.figure["data"]:
+            meta = trace["meta"]
+            if "toggle" in meta:
+                toggle = Toggle(meta["toggle"], trace["name"], meta["role"], trace["marker"]["symbol"])
+                found.setdefault(toggle.number, toggle)
+        return [found[number] for number in sorted(found)] if len(found) > 1 else []
+
+
+def respond(
+    request: HttpRequest, template: str, context: Mapping[str, Any], graphs: Sequence[Graph | None]
+) -> HttpResponse:
+    """Answer with the page, or with its graphs where the address asks for those."""
+    drawn = {graph.id: graph for graph in graphs if graph}
+    if request.GET.get("graphs") == "json":
+        return JsonResponse({name: graph.figure for name, graph in drawn.items()})
+    if wanted := request.GET.get("graph"):
+        return _svg_file(drawn, wanted)
+    return render(request, template, {**context, "has_graphs": bool(drawn)})
+
+
+def _svg_file(drawn: Mapping[str, Graph], wanted: str) -> HttpResponse:
+    if wanted not in drawn:
+        raise Http404(f"This page has no graph “{wanted}”. It has: {', '.join(drawn) or 'none'}.")
+    graph = drawn[wanted]
+    return HttpResponse(
+        svg.render(graph.figure, graph.label, standalone=True),
+        content_type="image/svg+xml",
+        headers={
+            "Content-Disposition": f'inline; filename="{graph.id}.svg"',
+            "Content-Security-Policy": _SVG_POLICY,
+        },
+    )

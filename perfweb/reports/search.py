@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Search over everything that has a page: each kind of thing with the newest that hold all words.
+
+Every text that is searched has a trigram index (https://www.postgresql.org/docs/15/pgtrgm.html), so that a part of a
+word is found, in whatever case, without reading the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.urls import reverse
+
+from perfweb.builds.models import Build
+from perfweb.lab.models import Testbed
+from perfweb.reports import names
+from perfweb.runs.catalogue import TESTS
+from perfweb.runs.models import Boot, HostFacts, Measurement, Plan, Run, Variant
+
+MOST_HITS = 10
+SHORTEST_WORD = 3
+"""Letters of a word that a trigram index can find."""
+
+MOST_WORDS = 8
+_LOOKED_AT = 200  # matches that are read before the newest are chosen
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something found: its name, its address, and where the words stand."""
+
+    name: str
+    address: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was found of one kind; `more` says that there is more than is shown."""
+
+    title: str
+    hits: list[Hit]
+    more: bool
+
+
+def search(query: str) -> list[Group]:
+    """Find everything that holds all words of the query; a number finds its run. At most nine queries."""
+    words = [word for word in query.split() if len(word) >= SHORTEST_WORD][:MOST_WORDS]
+    groups = [_group("Runs", _run_by_number(query))]
+    if words:
+        groups += [
+            _group("Tests", _tests(words)),
+            _group("Testbeds", _testbeds(words)),
+            _group("Plans", _plans(words)),
+            _group("Commits", _commits(words)),
+            _group("Variants", _variants(words)),
+            _group("Hosts", _hosts(words)),
+            _group("Failures", _failures(words)),
+        ]
+    return [group for group in groups if group.hits]
+
+
+def _group(title: str, hits: Iterable[Hit]) -> Group:
+    found = list(hits)
+    return Group(title, found[:MOST_HITS], len(found) > MOST_HITS)
+
+
+def _all_words(words: list[str], *fields: str) -> Q:
+    """Each word in one of the fields."""
+    condition = Q()
+    for word in words:
+        condition &= Q.create([(f"{field}__icontains", word) for field in fields], connector=Q.OR)
+    return condition
+
+
+def _newest(rows: QuerySet[Any], order: str) -> list[Any]:
+    """The newest of the first matches. Sorting them here keeps PostgreSQL from walking through a whole table in that
+    order when hardly anything matches.
+    """
+    return sorted(rows.order_by()[:_LOOKED_AT], key=lambda row: getattr(row, order), reverse=True)
+
+
+def _run_by_number(query: str) -> Iterable[Hit]:
+    digits = query.strip().lower().removeprefix("run").strip().removeprefix("#")
+    if digits.isascii() and digits.isdigit() and len(digits) < 18:
+        for run in Run.objects.filter(pk=int(digits)).select_related("plan"):
+            yield _run_hit(run, run.plan.title)
+
+
+def _run_hit(run: Run, text: str) -> Hit:
+    return Hit(f"run {run.pk}", reverse("reports:run", args=[run.pk]), text)
+
+
+def _tests(words: list[str]) -> Iterable[Hit]:
+    for name, test in TESTS.items():
+        if all(word.lower() in f"{name} {test.title}".lower() for word in words):
+            yield Hit(name, reverse("reports:test", args=[name]), names.title(name))
+
+
+def _testbeds(words: list[str]) -> Iterable[Hit]:
+    for testbed in Testbed.objects.filter(_all_words(words, "name", "hosts__name")).distinct()[: MOST_HITS + 1]:
+        yield Hit(testbed.name, reverse("reports:testbed", args=[testbed.name]))
+
+
+def _plans(words: list[str]) -> Iterable[Hit]:
+    plans = {plan.pk: plan for plan in _newest(Plan.objects.filter(_all_words(words, "title", "text")), "created")}
+    for run in Run.objects.filter(plan__in=list(plans)[: MOST_HITS + 1])[: MOST_HITS + 1] if plans else ():
+        yield _run_hit(run, plans[run.plan_id].title)
+
+
+def _commits(words: list[str]) -> Iterable[Hit]:
+    builds = Build.objects.filter(_all_words(words, "revision"))
+    for build in _newest(builds, "created")[: MOST_HITS + 1]:
+        if variant := Variant.objects.filter(build=build).order_by("-run").first():
+            address = reverse("reports:run", args=[variant.run_id])
+            yield Hit(build.revision, address, f"run {variant.run_id}, variant {variant.name}")
+
+
+def _variants(words: list[str]) -> Iterable[Hit]:
+    for variant in _newest(Variant.objects.filter(_all_words(words, "name", "knobs")), "run_id"):
+        knobs = ", ".join(f"{name} {value}" for name, value in variant.tunables.items())
+        yield Hit(f"{variant.name}, run {variant.run_id}", reverse("reports:run", args=[variant.run_id]), knobs)
+
+
+def _hosts(words: list[str]) -> Iterable[Hit]:
+    for host in _newest(HostFacts.objects.filter(_all_words(words, "name")), "run_id"):
+        yield Hit(f"{host.name}, run {host.run_id}", reverse("reports:run", args=[host.run_id]))
+
+
+def _failures(words: list[str]) -> Iterable[Hit]:
+    runs = Run.objects.filter(_all_words(words, "reason"))
+    boots = Boot.objects.filter(_all_words(words, "error"))
+    measurements = Measurement.objects.filter(_all_words(words, "reason")).select_related("boot")
+    found = [
+        *((run.pk, run.reason) for run in _newest(runs, "pk")),
+        *((boot.run_id, boot.error) for boot in _newest(boots, "run_id")),
+        *((row.boot.run_id, f"{row.test}: {row.reason}") for row in _newest(measurements, "pk")),
+    ]
+    for number, text in sorted(dict.fromkeys(found), reverse=True):
+        yield Hit(f"run {number}", reverse("reports:run", args=[number]), text)

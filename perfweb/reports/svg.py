@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Draws a figure as SVG, for readers without JavaScript and for documents.
+
+It knows the part of Plotly's figures (https://plotly.com/javascript/reference/) that perfweb.reports.figures uses:
+points and lines with error bars, boxes with their points, lines across the plot and letters on top of it. Colours are
+classes of the style sheet, so a figure inside a page follows light and dark like everything else; a standalone one
+brings them along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from perfweb.reports.axes import Axis
+
+Figure = dict[str, Any]
+
+_WIDTH = 580
+_TOP, _RIGHT, _BOTTOM = 14, 12, 44
+_CHARACTER = 6.6  # a generous width of one character of the tick labels, in pixels
+_SHORTEST_LEFT, _LONGEST_LEFT = 48, 260
+_RADIUS = 3.6
+
+# Each marker as a path relative to its centre, for a radius of one.
+_MARKERS = {
+    "circle": "m-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0",
+    "square": "m-.9-.9h1.8v1.8h-1.8z",
+    "diamond": "m0-1.25 1.25 1.25-1.25 1.25-1.25-1.25z",
+    "triangle-up": "m0-1.2 1.15 2h-2.3z",
+    "triangle-down": "m0 1.2 1.15-2h-2.3z",
+    "triangle-left": "m-1.2 0 2-1.15v2.3z",
+    "triangle-right": "m1.2 0-2-1.15v2.3z",
+    "cross": "m-.4-1.1h.8v.7h.7v.8h-.7v.7h-.8v-.7h-.7v-.8h.7z",
+    "star": "m0-1.4.4.9 1 .1-.8.7.3 1-.9-.6-.9.6.3-1-.8-.7 1-.1z",
+    "hexagon": "m-1.1 0 .55-1h1.1l.55 1-.55 1h-1.1z",
+    "hourglass": "m-1-1.1h2l-2 2.2h2z",
+    "bowtie": "m-1.1-1v2l2.2-2v2z",
+}
+
+# What the style sheet says in a page; here for a file that is opened alone.
+_STANDALONE = """<style>
+svg{color-scheme:light dark;background:#fff;color:#1b1f24}
+.series-0{color:#2a78b8}.series-1{color:#c2570c}.series-2{color:#2e7d5b}.series-3{color:#8a4fa8}
+.series-4{color:#8c6d00}.series-5{color:#b03a6b}.faster{color:#116329}.slower{color:#b3261e}
+.muted,.equivalent{color:#59636e}.not-enough-data{color:#7a4d00}
+text{font:12px system-ui,sans-serif;fill:#1b1f24}.grid{stroke:#dde1e6}.zero{stroke:#59636e}
+.across{stroke:#59636e;stroke-dasharray:3 3}
+@media(prefers-color-scheme:dark){svg{background:#14171a;color:#e3e6ea}text{fill:#e3e6ea}.grid{stroke:#343a41}
+.series-0{color:#63b0ee}.series-1{color:#f59152}.series-2{color:#63c39a}.series-3{color:#c792e3}.series-4{color:#d8b74a}
+.series-5{color:#ee84ae}.faster{color:#6fd08c}.slower{color:#ff8f85}}
+</style>"""
+
+
+def key(symbol: str) -> str:
+    """Return the marker alone, as the picture in front of a series' name."""
+    shape, hollow = _MARKERS[symbol.removesuffix("-open")], symbol.endswith("-open")
+    paint = ' fill="none" stroke="currentColor" stroke-width=".4"' if hollow else ""
+    return f'<svg class="key" viewBox="-1.6 -1.6 3.2 3.2" aria-hidden="true"><path d="M0 0{shape}"{paint}/></svg>'
+
+
+def render(figure: Figure, title: str, *, standalone: bool = False) -> str:
+    """Return the figure as an SVG element (https://www.w3.org/TR/SVG2/); `title` is what a screen reader says of it."""
+    layout, traces = figure["layout"], figure["data"]
+    width, height = int(layout.get("meta", {}).get("width", _WIDTH)), int(layout.get("height", 300))
+    right = width - _RIGHT
+    y_axis = Axis.of(layout.get("yaxis", {}), _values(traces, "y"), height - _BOTTOM, _TOP)
+    labels = max((len(text) for _, text in y_axis.ticks), default=0)
+    left = min(max(labels * _CHARACTER + 26, _SHORTEST_LEFT), _LONGEST_LEFT)
+    x_axis = Axis.of(layout.get("xaxis", {}), _values(traces, "x"), left, right)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" role="img">',
+        f"<title>{escape(title)}</title>",
+        _STANDALONE if standalone else "",
+        *_frame(x_axis, y_axis, height),
+        *(_across(shape, x_axis, y_axis, height) for shape in layout.get("shapes", [])),
+        *(_letter(note, x_axis) for note in layout.get("annotations", [])),
+        *(_trace(trace, x_axis, y_axis) for trace in traces),
+        "</svg>",
+    ]
+    return "".join(parts)
+
+
+def _values(traces: Iterable[Figure], name: str) -> list[Any]:
+    """All positions of a figure on one axis, ends of error bars included."""
+    found: list[Any] = []
+    for trace in traces:
+        values: list[Any] = trace.get(name, [])
+        found += values
+        if error := trace.get(f"error_{name}"):
+            found += [end for pair in _error_ends(values, error) for end in pair]
+        if name == "x" and trace["type"] == "box":
+            found.append(trace["name"])
+    return found
+
+
+def _error_ends(values: Iterable[float], error: Figure) -> list[tuple[float, float]]:
+    """Return the lower and the upper end of each error bar."""
+    below = error["arrayminus"] if "arrayminus" in error else error["array"]
+    widths = zip(values, below, error["array"], strict=True)
+    return [(value - minus, value + plus) for value, minus, plus in widths]
+
+
+def _frame(x_axis: Axis, y_axis: Axis, height: int) -> list[str]:
+    """Grid, tick labels and titles of both axes."""
+    left, right, bottom = x_axis.start, x_axis.end, height - _BOTTOM
+    parts = []
+    for place, text in y_axis.ticks:
+        parts.append(f'<path class="grid" d="M{left:.0f} {place:.1f}H{right}"/>')
+        parts.append(f'<text x="{left - 6:.0f}" y="{place + 4:.1f}" text-anchor="end">{escape(text)}</text>')
+    for place, text in x_axis.ticks:
+        parts.append(f'<path class="grid" d="M{place:.1f} {bottom}v5"/>')
+        parts.append(f'<text x="{place:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(text)}</text>')
+    if (zero := x_axis.zero) is not None:
+        parts.append(f'<path class="zero" d="M{zero:.1f} {_TOP}V{bottom}"/>')
+    parts.append(f'<path class="grid" d="M{left:.0f} {bottom}H{right}"/>')
+    parts.append(
+        f'<text x="{(left + right) / 2:.0f}" y="{height - 8}" text-anchor="middle">{escape(x_axis.title)}</text>'
+    )
+    middle = (_TOP + bottom) / 2
+    if y_axis.title:
+        turned = f'transform="rotate(-90 12 {middle:.0f})"'
+        parts.append(f'<text x="12" y="{middle:.0f}" text-anchor="middle" {turned}>{escape(y_axis.title)}</text>')
+    return parts
+
+
+def _across(shape: Figure, x_axis: Axis, y_axis: Axis, height: int) -> str:
+    """A line across the whole plot, upright or level."""
+    if shape.get("yref") == "paper":
+        return f'<path class="across" d="M{x_axis.place(shape["x0"]):.1f} {_TOP}V{height - _BOTTOM}"/>'
+    return f'<path class="across" d="M{x_axis.start:.0f} {y_axis.place(shape["y0"]):.1f}H{x_axis.end:.0f}"/>'
+
+
+def _letter(note: Figure, x_axis: Axis) -> str:
+    return f'<text x="{x_axis.place(note["x"]):.1f}" y="11" text-anchor="middle">{escape(note["text"])}</text>'
+
+
+def _trace(trace: Figure, x_axis: Axis, y_axis: Axis) -> str:
+    """One series; `meta.toggle` is the number of the check box that hides it."""
+    meta = trace["meta"]
+    toggle = f" trace-{meta['toggle']}" if "toggle" in meta else ""
+    parts = _box(trace, x_axis, y_axis) if trace["type"] == "box" else _scatter(trace, x_axis, y_axis)
+    return f'<g class="{meta["role"]}{toggle}">{"".join(parts)}</g>'
+
+
+def _scatter(trace: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
+    places = list(zip(x_axis.places(trace["x"]), y_axis.places(trace["y"]), strict=True))
+    parts = []
+    if "lines" in trace["mode"] and places:
+        dashes = ' stroke-dasharray="5 3"' if trace.get("line", {}).get("dash") else ""
+        steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+        parts.append(f'<path d="M{steps}" fill="none" stroke="currentColor" stroke-width="1.5"{dashes}/>')
+    if error := trace.get("error_x"):
+        ends = _error_ends(trace["x"], error)
+        bars = "".join(
+            f"M{low:.1f} {y - 4:.1f}v8m0-4H{high:.1f}m0-4v8"
+            for (low, high), (_, y) in zip((x_axis.places(pair) for pair in ends), places, strict=True)
+        )
+        parts.append(f'<path d="{bars}" fill="none" stroke="currentColor" stroke-width="1.5"/>')
+    if "markers" in trace["mode"]:
+        parts.append(_points(places, trace["marker"]["symbol"]))
+    return parts
+
+
+def _points(places: Sequence[tuple[float, float]], symbol: str) -> str:
+    shape, hollow = _MARKERS[symbol.removesuffix("-open")], symbol.endswith("-open")
+    # A path per series and not an element per point: a page has thousands of them.
+    drawn = "".join(f"M{x / _RADIUS:.2f} {y / _RADIUS:.2f}{shape}" for x, y in places)
+    paint = 'fill="none" stroke="currentColor" stroke-width=".35"' if hollow else 'fill="currentColor"'
+    return f'<path transform="scale({_RADIUS})" d="{drawn}" {paint}/>'
+
+
+def _box(trace: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
+    """Quartiles with the median, whiskers to the extremes, and every sample beside them."""
+    values = np.asarray(trace["y"], dtype=float)
+    low, first, middle, third, high = y_axis.places(np.quantile(values, [0, 0.25, 0.5, 0.75, 1.0]).tolist())
+    x = x_axis.place(trace["name"])
+    box = f"M{x:.1f} {low:.1f}V{first:.1f}M{x:.1f} {third:.1f}V{high:.1f}"
+    box += f"M{x - 14:.1f} {first:.1f}h28V{third:.1f}h-28zM{x - 14:.1f} {middle:.1f}h28"
+    # The points spread over a strip in a fixed pattern (the golden ratio), so that a page looks the same each time.
+    strip = [(x - 34 + 14 * ((index * 0.618034) % 1), y) for index, y in enumerate(y_axis.places(trace["y"]))]
+    line = f'<path d="{box}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
+    return [line, _points(strip, trace["marker"]["symbol"])]

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The first page: what is measured now, what waits, and what came out last."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from perfweb.reports.verdicts import verdicts
+from perfweb.runs import progress, states
+from perfweb.runs.models import FINAL_STATES, Run, RunState
+
+LATEST = 10
+LONGEST_QUEUE = 25
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Show the runs that hold a testbed with their live progress, the queue, and the latest verdicts."""
+    runs = Run.objects.select_related("plan", "testbed")
+    waiting = runs.filter(state=RunState.QUEUED)
+    over = runs.filter(state__in=FINAL_STATES).prefetch_related("variants")
+    context = {
+        "running": [(run, progress.latest(run.pk)) for run in runs.filter(state__in=states.ACTIVE)],
+        "queue": waiting.order_by("number")[:LONGEST_QUEUE],
+        "waiting": waiting.count(),
+        "latest": verdicts(list(over[:LATEST])),
+    }
+    return render(request, "reports/home.html", context)

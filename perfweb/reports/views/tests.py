@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The list of tests, and a test over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from perfweb.reports import names
+from perfweb.reports.graphs import Graph, respond
+from perfweb.reports.timelines import (
+    COMMIT,
+    RUN,
+    RangeError,
+    Spot,
+    Timeline,
+    read_timeline,
+    read_window,
+    short_names,
+    timeline_figure,
+)
+from perfweb.runs.catalogue import TESTS
+from perfweb.runs.models import Summary
+
+NEWEST = (50, 200, 1000)
+LISTED = 25
+
+
+@dataclass(frozen=True)
+class SpotRow:
+    """A commit or a run with the point of each series there, None where it was not measured."""
+
+    revision: str
+    run: int
+    spots: list[Spot | None]
+
+
+@require_safe
+def test_list(request: HttpRequest) -> HttpResponse:
+    """Show all tests of the catalogue, by topic, with the newest summary of each: one query."""
+    newest = [Summary.objects.filter(test=test).order_by("-run")[:1] for test in TESTS]
+    found = {summary.test: summary for summary in newest[0].union(*newest[1:], all=True)}
+    topics: dict[str, list[tuple[str, Summary | None]]] = {}
+    for test in TESTS:
+        topics.setdefault(names.topic(test), []).append((test, found.get(test)))
+    return render(request, "reports/test_list.html", {"topics": topics.items()})
+
+
+@require_safe
+def timeline(request: HttpRequest, test: str) -> HttpResponse:
+    """Show a test over commits (`?by=run`: over runs); `from`, `to`, `newest` and `series` choose a part."""
+    given = request.GET
+    by = given.get("by", "")
+    try:
+        window = read_window(by or COMMIT, given.get("from", ""), given.get("to", ""), given.get("newest", ""))
+        found = read_timeline(test, window, given.getlist("series"))
+        if found and not by and not _moves(found):
+            # Everything was built from one commit: then the runs are what can be followed.
+            found = read_timeline(test, read_window(RUN, "", "", given.get("newest", "")), given.getlist("series"))
+    except RangeError as error:
+        raise Http404(f"{error}.") from None
+    if found is None and test not in TESTS:
+        raise Http404(f"There is no test “{test}”. The list of tests has all names.")
+    graph = Graph("timeline", f"{test} over time", timeline_figure(found)) if found else None
+    context = {
+        "test": test,
+        "title": names.title(test),
+        "timeline": found,
+        "graph": graph,
+        "by": found.window.by if found else window.by,
+        "labels": short_names(list(found.series)).values() if found else [],
+        "rows": _rows(found) if found else [],
+        "newest": NEWEST,
+        "narrowed": any(given.get(name) for name in ("from", "to", "newest", "series")),
+    }
+    return respond(request, "reports/timeline.html", context, [graph])
+
+
+def _moves(found: Timeline) -> bool:
+    return len({spot.x for spots in found.series.values() for spot in spots}) > 1
+
+
+def _rows(found: Timeline) -> list[SpotRow]:
+    """The newest places of the axis, newest first, as a table."""
+    at: dict[float, dict[str, Spot]] = {}
+    for name, spots in found.series.items():
+        for spot in spots[-LISTED:]:
+            at.setdefault(spot.x, {})[name] = spot
+    rows = []
+    for _, members in sorted(at.items(), reverse=True)[:LISTED]:
+        newest = max(members.values(), key=lambda spot: spot.run)
+        rows.append(SpotRow(newest.revision, newest.run, [members.get(name) for name in found.series]))
+    return rows

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What holds for every page: axe-core finds no violation, light and dark, and a telephone does not scroll sideways."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from perfweb.runs.models import RunState
+from perfweb.runs.summaries import summarise
+from tests.factories import DEMO_TESTS, create_history, create_knob_run, create_queued_run, create_run
+
+AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
+TEST = DEMO_TESTS[0]
+PAGES = {
+    "home": "/",
+    "runs": "/runs/",
+    "run": "/runs/{run}/",
+    "running": "/runs/{running}/",
+    "knobs": "/runs/{knobs}/matrix/",
+    "choice": "/compare/?base=999/none&with=1/x",
+    "pair": "/runs/{run}/compare/deferred..direct/",
+    "several": "/compare/?base={run}/deferred&with={run}/direct&with={other}/direct",
+    "tests": "/tests/",
+    "timeline": f"/tests/{TEST}/",
+    "testbeds": "/testbeds/",
+    "testbed": "/testbeds/demo/",
+    "search": "/search/?q=deferred",
+    "missing": "/runs/999999/",
+}
+
+
+@pytest.fixture
+def keys(live_server: LiveServer) -> dict[str, int]:
+    """Runs of all kinds, by the names with which the addresses of the pages speak of them."""
+    history = create_history(4, [TEST])
+    run, knobs = create_run(failed_test="udp.rr/host-host/ipv4"), create_knob_run()
+    summarise([run.pk, knobs.pk])
+    create_queued_run()
+    running = create_queued_run(state=RunState.RUNNING)
+    return {"run": run.pk, "other": history[-1].pk, "knobs": knobs.pk, "running": running.pk}
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core (https://github.com/dequelabs/axe-core) finds wrong with the page as it is shown now."""
+    result: dict[str, Any] = page.evaluate("axe.run({resultTypes: ['violations']})")
+    return [f"{rule['id']}: {node['html'][:200]}" for rule in result["violations"] for node in rule["nodes"]]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", PAGES)
+def test_page_is_accessible_and_fits_a_telephone(
+    page: Page, live_server: LiveServer, keys: dict[str, int], name: str
+) -> None:
+    page.goto(live_server.url + PAGES[name].format(**keys))
+    if page.locator("[data-graph]").count():
+        page.locator("[data-graph]").first.scroll_into_view_if_needed()
+        expect(page.locator(".main-svg").first).to_be_attached()
+    page.evaluate(AXE)
+    assert violations(page) == []
+    page.emulate_media(color_scheme="dark")
+    assert violations(page) == []
+    page.set_viewport_size({"width": 360, "height": 740})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert violations(page) == []
