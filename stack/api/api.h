@@ -183,6 +183,8 @@ enum api_state {
 	API_FORKED	/* a child: the stack is in its parent */
 };
 enum api_state api_state(void);
+/* As stack_boot_config(), and the program's calls are the stack's from now. */
+int	 api_boot(int (*configure)(const char *), const char *arg);
 /* False in a vfork()ed child, which shares our memory but no descriptors. */
 bool	 api_own_process(void);
 extern atomic_u32 api_inet6_kernel;

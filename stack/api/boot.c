@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "kern/kern_private.h"
 #include "kern/sysctl.h"
 
 #define	EX_CONFIG	78	/* sysexits(3) */
@@ -65,7 +66,7 @@ clear_environment(void)
 		panic("libstack: no memory for the environment");
 	for (name = strtok_r(copy, ": ", &rest); name != NULL;
 	    name = strtok_r(NULL, ": ", &rest)) {
-		if (strstr(name, "libstack.so") != NULL)
+		if (strstr(name, "libstack") != NULL)
 			continue;
 		if (*kept != '\0')
 			strcat(kept, ":");
@@ -142,25 +143,34 @@ forked(void)
 		}
 }
 
-__attribute__((constructor)) static void
-boot(void)
+int
+api_boot(int (*configure)(const char *), const char *arg)
 {
-	const char *path = getenv("STACK_CONF");
 	fd_set before;
+	int error;
 
-	if (path == NULL)
-		return;
 	FD_ZERO(&before);
 	each_descriptor(note_descriptor, &before);
 	sysctl_register(api_oids, nitems(api_oids));
-	if (stack_boot(path) != 0)
-		_exit(EX_CONFIG);
+	error = stack_boot_config(configure, arg);
+	if (error != 0)
+		return (error);
 	file_init();
 	each_descriptor(hide_descriptor, &before);
 	clear_environment();
 	api_pid = getpid();
 	pthread_atfork(NULL, NULL, forked);
 	atomic_store_rel_u32(&api_status, API_UP);
+	return (0);
+}
+
+__attribute__((constructor)) static void
+boot(void)
+{
+	const char *path = getenv("STACK_CONF");
+
+	if (path != NULL && api_boot(loader_read, path) != 0)
+		_exit(EX_CONFIG);
 }
 
 static void

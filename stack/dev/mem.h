@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An Ethernet interface in memory, for tests and fuzzers: what the stack
- * sends goes to a function, what it receives comes from a call.  Not in
- * the product.
+ * Interfaces in memory, for tests, fuzzers and packetdrill: what the stack
+ * sends goes to a function, what it receives comes from a call.
  */
 #ifndef DEV_MEM_H
 #define DEV_MEM_H
@@ -20,5 +19,10 @@ struct ifnet *mem_attach(const char *name, const char *prefix, unsigned caps,
 	    const struct impair_config *impair, mem_output_fn *, void *arg);
 /* A frame is received, in the calling thread.  Consumes m. */
 void	 mem_input(struct ifnet *, struct mbuf *m);
+
+/* The same without Ethernet: packets of IP, neither offload nor ARP. */
+struct ifnet *mem_attach_ip(const struct if_config *, mem_output_fn *,
+	    void *arg);
+void	 mem_input_ip(struct ifnet *, struct mbuf *m);
 
 #endif /* DEV_MEM_H */

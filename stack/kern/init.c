@@ -18,6 +18,7 @@
 #include "netinet/udp_var.h"
 
 static char machine_cpus[128];
+static bool boot_mute;
 
 /* Validated by the machine when the boot comes to it. */
 static const struct sysctl_oid machine_oids[] = {
@@ -26,6 +27,9 @@ static const struct sysctl_oid machine_oids[] = {
 	    .oid_max = sizeof(machine_cpus),
 	    .oid_descr = "CPUs the stack's threads may run on, as 0-1,3; "
 	    "empty: all" },
+	{ .oid_name = "boot_mute", .oid_type = CTL_BOOL,
+	    .oid_flags = CTL_TUN, .oid_ptr = &boot_mute,
+	    .oid_descr = "1: the boot says nothing unless it fails" },
 };
 
 void
@@ -80,23 +84,30 @@ boot_value(const struct sysctl_oid *oid, const char *value, void *arg)
 		console("%s=\"%s\"", oid->oid_name, value);
 }
 
-int
-stack_boot(const char *path)
+static void
+boot_banner(void)
 {
-	int error = 0;
-
-	if (booted)
-		return (EALREADY);
 	console("reference network stack, %u CPUs%s", mach_ncpus(),
 #ifdef INVARIANTS
 	    ", INVARIANTS");
 #else
 	    "");
 #endif
+}
+
+int
+stack_boot_config(int (*configure)(const char *), const char *arg)
+{
+	int error = 0;
+
+	if (booted)
+		return (EALREADY);
 	for (size_t i = 0; i < nitems(subsystems); i++)
 		subsystems[i]();
-	if (path != NULL)
-		error = loader_read(path);
+	if (configure != NULL)
+		error = configure(arg);
+	if (!boot_mute)
+		boot_banner();
 	/* Before the control socket is there: nobody may set late ones. */
 	booted = true;
 	for (size_t i = 0; i < nitems(starts) && error == 0; i++) {
@@ -104,11 +115,17 @@ stack_boot(const char *path)
 		if (error != 0)
 			console("boot stopped at: %s", starts[i].what);
 	}
-	if (error != 0)
+	if (error != 0 || boot_mute)
 		return (error);
 	sysctl_foreach(boot_value, NULL);
 	console("up");
 	return (0);
+}
+
+int
+stack_boot(const char *path)
+{
+	return (stack_boot_config(path != NULL ? loader_read : NULL, path));
 }
 
 void
@@ -120,5 +137,6 @@ stack_shutdown(void)
 	if_config_detach();
 	netisr_stop();
 	callout_shutdown();
-	console("down");
+	if (!boot_mute)
+		console("down");
 }

@@ -50,6 +50,8 @@ void	 kfree(void *);
  * file and line; returns an errno value.
  */
 int	 stack_boot(const char *path);
+/* The same; configure(arg) sets the tunables: 0 or an errno value. */
+int	 stack_boot_config(int (*configure)(const char *), const char *arg);
 void	 stack_shutdown(void);
 
 #endif /* KERN_SYSTM_H */

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/time.h>
 
+#include "machine/virtual/virtual.h"
 #include "tests/net.h"
 
 #define	LO	"127.0.0.1"
@@ -465,6 +466,7 @@ TEST(watchers_are_told_of_each_arrival)
 int
 main(int argc, char **argv)
 {
+	mach_virtual_enter(true);
 	CHECK_EQ(stack_boot(NULL), 0);
 	return (check_main(argc, argv));
 }

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -305,6 +306,7 @@ TEST(challenge_acks_are_limited)
 int
 main(int argc, char **argv)
 {
+	mach_virtual_enter(true);
 	CHECK_EQ(stack_boot(NULL), 0);
 	peer_attach();
 	return (check_main(argc, argv));

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/ip_icmp.h>
 
+#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -367,6 +368,7 @@ TEST(unread_data_at_close_resets)
 int
 main(int argc, char **argv)
 {
+	mach_virtual_enter(true);
 	CHECK_EQ(stack_boot(NULL), 0);
 	peer_attach();
 	return (check_main(argc, argv));

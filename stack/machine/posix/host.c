@@ -1,71 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clocks, randomness, the console, and park/unpark on futexes (futex(2)).
+ * The console and files.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
-#include <stdlib.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "machine/machine.h"
 #include "machine/posix/host.h"
-
-/* The first caller's date is boot; one word, so that no lock is needed. */
-static atomic_u64 boot_date;
-
-static uint64_t
-monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ((uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec);
-}
-
-static uint64_t
-boot(void)
-{
-	uint64_t date = atomic_load_u64(&boot_date), zero = 0;
-
-	if (date != 0)
-		return (date);
-	date = monotonic();
-	return (atomic_cmpset_u64(&boot_date, &zero, date) ? date : zero);
-}
-
-nsec_t
-mach_uptime(void)
-{
-	uint64_t start = boot();
-
-	return (monotonic() - start);
-}
-
-void
-mach_walltime(struct timespec *ts)
-{
-	clock_gettime(CLOCK_REALTIME, ts);
-}
-
-void
-mach_random(void *buf, size_t len)
-{
-	char *p = buf;
-
-	while (len > 0) {
-		ssize_t n = getrandom(p, len, 0);
-
-		if (n < 0 && errno != EINTR)
-			abort();	/* no kernel without it runs this */
-		if (n > 0) {
-			p += n;
-			len -= (size_t)n;
-		}
-	}
-}
 
 void
 mach_console(const char *text, size_t len)
@@ -91,30 +33,4 @@ mach_readfile(const char *path, char *buf, size_t size)
 	} while (n > 0 && (size_t)have < size);
 	host_close(fd);
 	return (n < 0 ? n : have);
-}
-
-int
-mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline)
-{
-	struct timespec ts, *tsp = NULL;
-
-	if (deadline != NSEC_FOREVER) {
-		uint64_t date = deadline + boot();
-
-		ts.tv_sec = (time_t)(date / NSEC_PER_SEC);
-		ts.tv_nsec = (long)(date % NSEC_PER_SEC);
-		tsp = &ts;
-	}
-	/* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC date. */
-	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
-	    expected, tsp, NULL, FUTEX_BITSET_MATCH_ANY) == 0)
-		return (0);
-	return (errno == ETIMEDOUT || errno == EINTR ? errno : 0);
-}
-
-void
-mach_unpark(atomic_u32 *word, int nthreads)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nthreads,
-	    NULL, NULL, 0);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Calls that go to the host's kernel directly.  Under LD_PRELOAD the C
- * library's names (read, poll, close, ...) are the stack's own.
+ * library's names (read, poll, close, ...) are the stack's own.  And who may
+ * run: in real time that is the host's affair.
  */
 #ifndef MACHINE_POSIX_HOST_H
 #define MACHINE_POSIX_HOST_H
@@ -11,6 +12,19 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+/*
+ * The CPU of virtual time (machine/virtual/clock.c); in real time these do
+ * nothing.  A thread queues for one that it is about to make, which then
+ * starts when its turn comes; a thread that waits for the host leaves the
+ * CPU meanwhile, and one that ends leaves it for good.
+ */
+struct cpu_turn;
+struct cpu_turn *cpu_queue(void);
+void	 cpu_cancel(struct cpu_turn *);	/* the thread could not be made */
+void	 cpu_start(struct cpu_turn *);
+void	 cpu_enter(void);
+void	 cpu_leave(void);
 
 #define	KERNEL_SIGSET	8L	/* bytes of the kernel's sigset_t */
 
@@ -41,11 +55,15 @@ static inline int
 host_poll(struct pollfd *fds, unsigned n, const struct timespec *timeout)
 {
 	struct timespec ts = { 0 };
+	int count;
 
 	if (timeout != NULL)
 		ts = *timeout;	/* the system call writes the rest back */
-	return ((int)syscall(SYS_ppoll, fds, (long)n,
-	    timeout != NULL ? &ts : NULL, NULL, KERNEL_SIGSET));
+	cpu_leave();
+	count = (int)syscall(SYS_ppoll, fds, (long)n,
+	    timeout != NULL ? &ts : NULL, NULL, KERNEL_SIGSET);
+	cpu_enter();
+	return (count);
 }
 
 #endif /* MACHINE_POSIX_HOST_H */

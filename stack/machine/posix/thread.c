@@ -11,9 +11,12 @@
 #include <string.h>
 
 #include "machine/machine.h"
+#include "machine/posix/host.h"
 
 struct mach_thread {
 	pthread_t	 pthread;
+	struct cpu_turn	*turn;
+	atomic_u32	 done;		/* fn returned; who joins parks on it */
 	char		 name[16];
 	void		(*fn)(void *);
 	void		*arg;
@@ -162,7 +165,11 @@ thread_start(void *arg)
 	struct mach_thread *mt = arg;
 
 	pthread_setname_np(pthread_self(), mt->name);
+	cpu_start(mt->turn);
 	mt->fn(mt->arg);
+	atomic_store_rel_u32(&mt->done, 1);
+	mach_unpark(&mt->done, 1);
+	cpu_leave();
 	return (NULL);
 }
 
@@ -198,14 +205,16 @@ mach_thread_create(const char *name, int cpu, void (*fn)(void *), void *arg,
 	mt->arg = arg;
 	pthread_attr_init(&attr);
 	set_affinity(&attr, cpu);
+	mt->turn = cpu_queue();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&mt->pthread, &attr, thread_start, mt);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	pthread_attr_destroy(&attr);
-	if (error != 0)
+	if (error != 0) {
+		cpu_cancel(mt->turn);
 		free(mt);
-	else
+	} else
 		*mtp = mt;
 	return (error);
 }
@@ -213,6 +222,8 @@ mach_thread_create(const char *name, int cpu, void (*fn)(void *), void *arg,
 void
 mach_thread_join(struct mach_thread *mt)
 {
+	while (atomic_load_acq_u32(&mt->done) == 0)
+		(void)mach_park(&mt->done, 0, NSEC_FOREVER);
 	pthread_join(mt->pthread, NULL);
 	free(mt);
 }

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Real time: the host's clocks and randomness, and park and unpark on
+ * futexes (futex(2)).  machine/virtual has the same functions for virtual
+ * time.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "machine/machine.h"
+#include "machine/posix/host.h"
+
+/* The first caller's date is boot; one word, so that no lock is needed. */
+static atomic_u64 boot_date;
+
+static uint64_t
+monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ((uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec);
+}
+
+static uint64_t
+boot(void)
+{
+	uint64_t date = atomic_load_u64(&boot_date), zero = 0;
+
+	if (date != 0)
+		return (date);
+	date = monotonic();
+	return (atomic_cmpset_u64(&boot_date, &zero, date) ? date : zero);
+}
+
+nsec_t
+mach_uptime(void)
+{
+	uint64_t start = boot();
+
+	return (monotonic() - start);
+}
+
+void
+mach_walltime(struct timespec *ts)
+{
+	clock_gettime(CLOCK_REALTIME, ts);
+}
+
+void
+mach_random(void *buf, size_t len)
+{
+	char *p = buf;
+
+	while (len > 0) {
+		ssize_t n = getrandom(p, len, 0);
+
+		if (n < 0 && errno != EINTR)
+			abort();	/* no kernel without it runs this */
+		if (n > 0) {
+			p += n;
+			len -= (size_t)n;
+		}
+	}
+}
+
+int
+mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline)
+{
+	struct timespec ts, *tsp = NULL;
+
+	if (deadline != NSEC_FOREVER) {
+		uint64_t date = deadline + boot();
+
+		ts.tv_sec = (time_t)(date / NSEC_PER_SEC);
+		ts.tv_nsec = (long)(date % NSEC_PER_SEC);
+		tsp = &ts;
+	}
+	/* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC date. */
+	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
+	    expected, tsp, NULL, FUTEX_BITSET_MATCH_ANY) == 0)
+		return (0);
+	return (errno == ETIMEDOUT || errno == EINTR ? errno : 0);
+}
+
+void
+mach_unpark(atomic_u32 *word, int nthreads)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nthreads,
+	    NULL, NULL, 0);
+}
+
+/* The host shares its CPUs out itself. */
+struct cpu_turn *
+cpu_queue(void)
+{
+	return (NULL);
+}
+
+void
+cpu_cancel(struct cpu_turn *turn)
+{
+	(void)turn;
+}
+
+void
+cpu_start(struct cpu_turn *turn)
+{
+	(void)turn;
+}
+
+void
+cpu_enter(void)
+{
+}
+
+void
+cpu_leave(void)
+{
+}
