@@ -136,21 +136,16 @@ def compare_variants(
 ) -> list[TestComparison]:
     """Compare variant `b` with variant `a` of the same run in every test that the run measured."""
     return together(
-        [
-            compare_sets(
-                test,
-                (a.name, counted.sets.get((a.pk, test))),
-                (b.name, counted.sets.get((b.pk, test))),
-                confidence,
-                margin,
-            )
-            for test in names.in_order(counted.tests)
-        ]
+        compare_sets(
+            test, (a.name, counted.sets.get((a.pk, test))), (b.name, counted.sets.get((b.pk, test))), confidence, margin
+        )
+        for test in names.in_order(counted.tests)
     )
 
 
-def together(compared: list[TestComparison]) -> list[TestComparison]:
+def together(tests: Iterable[TestComparison]) -> list[TestComparison]:
     """Judge tests that are read together: a change that is small may be chance when there are many of them."""
+    compared = list(tests)
     results = among([comparison.result for comparison in compared])
     return [replace(comparison, result=result) for comparison, result in zip(compared, results, strict=True)]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from django.db.models import Q, QuerySet
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import SampleSet, TestComparison, compare_sets, samples_of
+from perfweb.reports.comparisons import SampleSet, TestComparison, compare_sets, samples_of, together
 from perfweb.runs.models import Variant
 
 MOST_SIDES = 7
@@ -70,10 +70,10 @@ def sides(named: Sequence[tuple[str, str, list[Variant]]]) -> list[Side]:
 
 def compare_sides(base: Side, other: Side, confidence: float) -> list[TestComparison]:
     """Compare `other` with `base` in every test that one of them has."""
-    return [
+    return together(
         compare_sets(test, (base.label, base.sets.get(test)), (other.label, other.sets.get(test)), confidence)
         for test in names.in_order([*base.sets, *other.sets])
-    ]
+    )
 
 
 def _joined(first: SampleSet, second: SampleSet) -> SampleSet:
