@@ -32,7 +32,6 @@ tcp_rttsample(struct tcpcb *tp, nsec_t rtt)
 {
 	nsec_t delta;
 
-	tp->t_rttlast = rtt;
 	if (rtt < tp->t_rttmin)
 		tp->t_rttmin = rtt;
 	if (tp->t_srtt == 0) {
@@ -61,7 +60,8 @@ measure(struct tcpcb *tp, const struct tcpseg *sg)
 		}
 	} else if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
 	    sg->sg_opt.tsecr != 0) {
-		uint32_t ms = tcp_now_ts(tp) - sg->sg_opt.tsecr;
+		/* the clock ticks once a millisecond */
+		uint32_t ms = tcp_now_ts(tp) - sg->sg_opt.tsecr + 1;
 
 		if (ms < RTO_MAX / NSEC_PER_MSEC)
 			tcp_rttsample(tp, ms * NSEC_PER_MSEC);
@@ -96,27 +96,23 @@ restart_timer(struct tcpcb *tp)
 
 /* The ACK is new: takes what it covers off the buffer.  True: our FIN too. */
 static bool
-advance(struct tcpcb *tp, const struct tcpseg *sg)
+advance(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 {
-	struct socket *so = tp->t_inp.inp_socket;
-	struct sockbuf *sb = &so->so_snd;
+	struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
 	uint32_t acked = sg->sg_ack - tp->snd_una;
 	bool fin = acked > sb->sb_cc;
 
 	measure(tp, sg);
+	a->acked = acked;
 	if (fin)
 		acked = sb->sb_cc;
 	tp->t_bytes_acked += acked;
 	sbdrop(sb, acked);
+	tcp_sent_ack(tp, sg->sg_ack, a);
 	tp->snd_una = sg->sg_ack;
-	tp->snd_nxt = seq_max(tp->snd_nxt, tp->snd_una);
 	tp->snd_small = seq_max(tp->snd_small, tp->snd_una);
 	tp->snd_recover = seq_max(tp->snd_recover, tp->snd_una - 1);
 	restart_timer(tp);
-	tcp_recover_ack(tp, sg->sg_ack, acked);
-	tp->t_flags &= ~(unsigned)TF_CWNDLIMITED;
-	if (sbspace(sb) >= sb->sb_lowat || sb->sb_cc == 0)
-		sowwakeup(so);
 	return (fin);
 }
 
@@ -124,10 +120,29 @@ advance(struct tcpcb *tp, const struct tcpseg *sg)
 static bool
 is_duplicate(const struct tcpcb *tp, const struct tcpseg *sg, bool sacked)
 {
-	if (tp->snd_una == tp->snd_max)
+	if (tp->snd_una == tp->snd_max || sg->sg_ack != tp->snd_una)
 		return (false);
 	return (sacked || (sg->sg_len == 0 && sg->sg_win == tp->snd_wnd &&
 	    (sg->sg_flags & TH_FIN) == 0));
+}
+
+/* Tells recovery, and the writer if there is room now. */
+static void
+digest(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	if (a->acked == 0)
+		a->duplicate = is_duplicate(tp, sg, a->delivered > 0);
+	if (a->duplicate)
+		TCPSTAT_INC(rcvdupack);
+	tcp_recover(tp, sg->sg_ack, a);
+	if (a->acked == 0)
+		return;
+	tp->t_flags &= ~(unsigned)TF_CWNDLIMITED;
+	if (sbspace(&so->so_snd) >= so->so_snd.sb_lowat ||
+	    so->so_snd.sb_cc == 0)
+		sowwakeup(so);
 }
 
 /* Our FIN is acknowledged. */
@@ -157,7 +172,10 @@ fin_acked(struct tcpcb *tp)
 enum tcp_step
 tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 {
-	bool sacked, fin = false;
+	struct tcp_acked a = { .now = mach_uptime(),
+	    .has_ts = (tp->t_flags & TF_TS) != 0 && sg->sg_opt.has_ts &&
+	    sg->sg_opt.tsecr != 0, .tsecr = sg->sg_opt.tsecr };
+	bool fin = false;
 
 	if (SEQ_GT(sg->sg_ack, tp->snd_max)) {
 		TCPSTAT_INC(rcvacktoomuch);
@@ -166,11 +184,10 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 	/* RFC 5961 section 5: older than the peer can mean */
 	if (SEQ_LT(sg->sg_ack, tp->snd_una - tp->max_sndwnd - 1))
 		return (TS_ACK);
-	sacked = tcp_sack_update(tp, sg);
+	tcp_sack_input(tp, sg, &a);
 	if (SEQ_GT(sg->sg_ack, tp->snd_una))
-		fin = advance(tp, sg);
-	else if (sg->sg_ack == tp->snd_una && is_duplicate(tp, sg, sacked))
-		tcp_dupack(tp);
+		fin = advance(tp, sg, &a);
+	digest(tp, sg, &a);
 	tcp_updatewindow(tp, sg);
 	if (tp->snd_wnd == 0 && tp->t_rxtshift > PROBE_SHIFT)
 		tp->t_rxtshift = PROBE_SHIFT;	/* alive, only full */

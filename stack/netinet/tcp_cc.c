@@ -86,7 +86,7 @@ uint32_t
 tcp_cc_reduced(const struct tcpcb *tp, unsigned num, unsigned den)
 {
 	uint32_t least = 2 * tp->t_maxseg;
-	uint64_t part = (uint64_t)(tp->snd_max - tp->snd_una) * num / den;
+	uint64_t part = (uint64_t)tp->t_prr.flight * num / den;
 
 	return (part > least ? (uint32_t)part : least);
 }

@@ -16,6 +16,11 @@ static const uint8_t linux_state[TCPS_COUNT] = {
 	[TCPS_LAST_ACK] = 9, [TCPS_FIN_WAIT_2] = 5, [TCPS_TIME_WAIT] = 6,
 };
 
+/* Linux's enum tcp_ca_state. */
+static const uint8_t linux_ca_state[] = {
+	[TR_OPEN] = 0, [TR_CWR] = 2, [TR_FAST] = 3, [TR_TIMEOUT] = 4,
+};
+
 static uint32_t
 usec(nsec_t t)
 {
@@ -52,7 +57,7 @@ tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
 
 	memset(&ti, 0, sizeof(ti));
 	ti.tcpi_state = linux_state[tp->t_state];
-	ti.tcpi_ca_state = tp->t_flags & TF_RECOVERY ? 3 : 0;
+	ti.tcpi_ca_state = linux_ca_state[tp->t_recovery];
 	ti.tcpi_retransmits = (uint8_t)tp->t_rxtshift;
 	ti.tcpi_backoff = (uint8_t)tp->t_rxtshift;
 	fill_options(tp, &ti);
@@ -61,6 +66,8 @@ tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
 	ti.tcpi_snd_mss = ti.tcpi_rcv_mss = ti.tcpi_advmss = mss;
 	/* Linux counts packets where TCP counts bytes */
 	ti.tcpi_unacked = (tp->snd_max - tp->snd_una + mss - 1) / mss;
+	ti.tcpi_sacked = tp->t_sackedbytes / mss;
+	ti.tcpi_lost = tp->t_lostbytes / mss;
 	ti.tcpi_last_data_sent = msec_since(tp->t_lastsend);
 	ti.tcpi_last_data_recv = msec_since(tp->t_lastrecv);
 	ti.tcpi_last_ack_recv = msec_since(tp->t_lastrecv);

@@ -28,10 +28,17 @@ struct tcp_tx {
 	bool		 tx_more;	/* look again afterwards */
 };
 
+/* The clock of our timestamps (RFC 7323 section 5.4). */
+uint32_t
+tcp_ts_at(const struct tcpcb *tp, nsec_t when)
+{
+	return ((uint32_t)(when / NSEC_PER_MSEC) + tp->ts_offset);
+}
+
 uint32_t
 tcp_now_ts(const struct tcpcb *tp)
 {
-	return ((uint32_t)(mach_uptime() / NSEC_PER_MSEC) + tp->ts_offset);
+	return (tcp_ts_at(tp, mach_uptime()));
 }
 
 /*
@@ -90,24 +97,27 @@ tail_ok(const struct tcpcb *tp)
 	    SEQ_LEQ(tp->snd_small, tp->snd_una));
 }
 
-/* Bytes the windows let out beyond those in flight. */
+/* Bytes the congestion window lets out. */
+static uint32_t
+congestion_room(const struct tcpcb *tp)
+{
+	uint32_t pipe = tcp_pipe(tp);
+
+	return (tp->snd_cwnd > pipe ? tp->snd_cwnd - pipe : 0);
+}
+
+/* Of queued bytes, those that both windows let out. */
 static uint32_t
 usable_window(struct tcpcb *tp, uint32_t inflight, uint32_t queued)
 {
-	uint32_t cwnd = tp->snd_cwnd, wnd = tp->snd_wnd, pipe;
+	uint32_t wnd = tp->snd_wnd > inflight ? tp->snd_wnd - inflight : 0;
+	uint32_t room = congestion_room(tp);
 
-	if ((tp->t_flags & (TF_RECOVERY | TF_SACK)) ==
-	    (TF_RECOVERY | TF_SACK)) {
-		pipe = tcp_pipe(tp);
-		cwnd = inflight + (cwnd > pipe ? cwnd - pipe : 0);
-	} else if ((tp->t_flags & TF_RECOVERY) == 0 && tp->t_dupacks < 3) {
-		cwnd += tp->t_dupacks * tp->t_maxseg;	/* RFC 3042 */
-	}
-	if (cwnd <= wnd && inflight + queued >= cwnd)
+	if (room <= wnd && queued >= room)
 		tp->t_flags |= TF_CWNDLIMITED;
-	if (cwnd < wnd)
-		wnd = cwnd;
-	return (wnd > inflight ? wnd - inflight : 0);
+	if (wnd > room)
+		wnd = room;
+	return (queued < wnd ? queued : wnd);
 }
 
 /*
@@ -122,8 +132,8 @@ worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
 
 	if (len > most - most % tp->t_maxseg)
 		len = most - most % tp->t_maxseg;
-	if (len == 0 || SEQ_LT(tp->snd_nxt, tp->snd_max))
-		return (len);
+	if (len == 0)
+		return (0);
 	tail = len % tp->t_maxseg;
 	if (tail == 0 || (len == queued && tail_ok(tp)))
 		return (len);
@@ -135,35 +145,65 @@ worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
 	return (0);
 }
 
+/* len bytes from seq, which are in flight, and the FIN if end is behind it. */
+static void
+plan_again(const struct tcpcb *tp, struct tcp_tx *tx, tcp_seq seq,
+    tcp_seq end)
+{
+	const tcp_seq data = tp->snd_una + tp->t_inp.inp_socket->so_snd.sb_cc;
+
+	tx->tx_seq = seq;
+	tx->tx_fin = SEQ_GT(end, data);
+	tx->tx_len = (tx->tx_fin ? data : end) - seq;
+}
+
+/*
+ * What is lost goes first (RFC 6675 section 4), as far as the pipe takes it;
+ * F-RTO has new data tried in between.  A window that shrank holds back all
+ * but the first segment, which probes it.
+ */
+static bool
+plan_lost(struct tcpcb *tp, struct tcp_tx *tx)
+{
+	const struct tcp_sent *r = TAILQ_FIRST(&tp->t_lost);
+	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256, len, room;
+
+	if (r == NULL || tp->t_frto == FRTO_NEW || (r->seq != tp->snd_una &&
+	    SEQ_GEQ(r->seq, tp->snd_una + tp->snd_wnd)))
+		return (false);
+	len = r->end - r->seq;
+	room = congestion_room(tp);
+	if (room > most)
+		room = most;
+	if (len > room) {
+		tp->t_flags |= TF_CWNDLIMITED;
+		len = room - room % tp->t_maxseg;
+	}
+	if (len == 0)
+		return (false);
+	plan_again(tp, tx, r->seq, r->seq + len);
+	if (tp->t_flags & TF_SACK)
+		TCPSTAT_INC(sackrexmit);
+	return (true);
+}
+
 static bool
 plan(struct tcpcb *tp, struct tcp_tx *tx)
 {
 	const uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
-	uint32_t off = tp->snd_nxt - tp->snd_una, queued, usable;
+	const uint32_t off = tp->snd_max - tp->snd_una;
+	uint32_t queued;
 
-	tx->tx_fin = false;
 	tx->tx_more = true;
-	if ((tp->t_flags & (TF_RECOVERY | TF_SACK)) ==
-	    (TF_RECOVERY | TF_SACK) && tcp_pipe(tp) < tp->snd_cwnd &&
-	    tcp_sack_hole(tp, &tx->tx_seq, &tx->tx_len)) {
-		TCPSTAT_INC(sackrexmit);
+	if (plan_lost(tp, tx))
 		return (true);
-	}
 	queued = cc > off ? cc - off : 0;
-	usable = usable_window(tp, off, queued);
-	tx->tx_seq = tp->snd_nxt;
-	tx->tx_len = worthwhile(tp, queued < usable ? queued : usable, queued);
+	tx->tx_seq = tp->snd_max;
+	tx->tx_len = worthwhile(tp, usable_window(tp, off, queued), queued);
 	tx->tx_fin = state_sends_fin(tp->t_state) && off + tx->tx_len == cc;
 	tx->tx_more = tx->tx_len > 0 && tx->tx_len < queued;
-	if (tx->tx_len > 0 || tx->tx_fin)
-		return (true);
-	/*
-	 * While a timeout has snd_nxt go over old ground, a segment without
-	 * data that began there would be left of the peer's window, and its
-	 * ACK ignored: when both sides do that, neither ever learns.
-	 */
-	tx->tx_seq = tp->snd_max;
-	return ((tp->t_flags & TF_ACKNOW) != 0);
+	return (tx->tx_len > 0 || tx->tx_fin ||
+	    (tp->t_flags & TF_ACKNOW) != 0);
 }
 
 static unsigned
@@ -250,11 +290,12 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 	const nsec_t now = mach_uptime();
 
 	tp->t_lastsend = now;
+	tcp_sent_add(tp, seq, end, now);
 	if (SEQ_LT(seq, tp->snd_max)) {
 		TCPSTAT_INC(sndrexmitpack);
 		TCPSTAT_ADD(sndrexmitbyte, len);
 		tp->t_total_retrans++;
-		tp->t_sack.rxtnext = seq_max(tp->t_sack.rxtnext, seq + len);
+		tcp_recover_rexmit(tp, len, now);
 	} else {
 		TCPSTAT_INC(sndpack);
 		TCPSTAT_ADD(sndbyte, len);
@@ -262,12 +303,11 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 			tp->t_rttstart = now;
 			tp->t_rttseq = end;
 		}
+		tp->snd_max = end;
 	}
+	tp->t_prr.out += len;
 	if (len % tp->t_maxseg != 0)
 		tp->snd_small = seq_max(tp->snd_small, seq + len);
-	if (seq == tp->snd_nxt)
-		tp->snd_nxt = end;
-	tp->snd_max = seq_max(tp->snd_max, end);
 	tcp_timer_clear(tp, TT_PERSIST);
 	if (!tcp_timer_running(tp, TT_REXMT)) {
 		tp->t_rxtshift = 0;
@@ -337,6 +377,7 @@ int
 tcp_output(struct tcpcb *tp)
 {
 	struct tcp_tx tx = { .tx_more = false };
+	const tcp_seq before = tp->snd_max;
 	int error = 0;
 
 	KASSERT(mtx_owned(&tp->t_inp.inp_socket->so_lock),
@@ -349,6 +390,8 @@ tcp_output(struct tcpcb *tp)
 			break;
 		error = transmit(tp, tx.tx_seq, &tx.tx_len, tx.tx_fin);
 	} while (error == 0 && tx.tx_more);
+	if (tp->snd_max != before)
+		tcp_tlp_schedule(tp);
 	if (tp->snd_una == tp->snd_max &&
 	    tp->t_inp.inp_socket->so_snd.sb_cc > 0 &&
 	    !tcp_timer_running(tp, TT_REXMT))
@@ -356,22 +399,29 @@ tcp_output(struct tcpcb *tp)
 	return (error);
 }
 
-/* Retransmits up to len bytes from seq, and the FIN if it follows. */
-int
-tcp_sendat(struct tcpcb *tp, tcp_seq seq, uint32_t len)
+bool
+tcp_sendtail(struct tcpcb *tp)
 {
 	const uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
-	uint32_t off = seq - tp->snd_una;
-	bool fin;
+	const uint32_t off = tp->snd_max - tp->snd_una;
+	const struct tcp_sent *last = TAILQ_LAST(&tp->t_sent, tcp_sentlist);
+	uint32_t len = tp->t_maxseg;
+	struct tcp_tx tx;
 
-	KASSERT(off <= cc, ("tcp_sendat: byte %u of %u", off, cc));
-	if (len > cc - off)
-		len = cc - off;
-	fin = state_sends_fin(tp->t_state) && off + len == cc &&
-	    SEQ_GT(tp->snd_max, tp->snd_una + cc);
-	if (len == 0 && !fin)
-		return (0);
-	return (transmit(tp, seq, &len, fin));
+	if (cc > off && tp->snd_wnd > off &&
+	    (tp->t_flags & (TF_CORK | TF_MORE)) == 0) {
+		if (len > cc - off)
+			len = cc - off;
+		if (len > tp->snd_wnd - off)
+			len = tp->snd_wnd - off;
+		(void)transmit(tp, tp->snd_max, &len, false);
+		return (true);
+	}
+	if (last->end - last->seq < len)
+		len = last->end - last->seq;
+	plan_again(tp, &tx, last->end - len, last->end);
+	(void)transmit(tp, tx.tx_seq, &tx.tx_len, tx.tx_fin);
+	return (false);
 }
 
 /*

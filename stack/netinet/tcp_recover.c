@@ -1,227 +1,387 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP loss recovery: duplicate acknowledgements, fast retransmit and fast
- * recovery, with SACK (RFC 2018, RFC 6675) or without (RFC 5681, RFC 6582).
+ * TCP loss recovery: what an acknowledgement, or its absence, says about the
+ * segments in flight, and what becomes of the congestion window meanwhile.
  *
- * With SACK everything between snd_una and the highest byte the peer
- * reported that it did not report is taken for lost, and is retransmitted
- * once, as fast as the congestion window lets packets into the pipe; what
- * is lost again is left to the timer.
+ *	TR_OPEN		all is well; the window belongs to t_cc
+ *	TR_CWR		nothing to send again, but the window comes down
+ *	TR_FAST		fast recovery (RFC 6675, RFC 6582)
+ *	TR_TIMEOUT	slow start after a retransmission timeout (RFC 5681)
+ *
+ * each but the first until snd_recover is acknowledged.  With SACK it is RACK
+ * that finds losses (tcp_rack.c), without it three duplicate ACKs.  In CWR
+ * and FAST the window follows proportional rate reduction (RFC 6937).  A
+ * reduction that turns out to have been a mistake is undone.
  */
 #include <netinet/tcp.h>
-#include <string.h>
 
 #include "netinet/tcp_var.h"
 
 #define	DUPTHRESH	3
 
-/* The end of the highest range reported. */
-static tcp_seq
-sack_highest(const struct tcpcb *tp)
-{
-	const struct tcp_sackboard *sb = &tp->t_sack;
-
-	return (sb->n > 0 ? sb->range[sb->n - 1].end : tp->snd_una);
-}
-
-/* Forgets what lies below snd_una. */
-static void
-sack_trim(struct tcp_sackboard *sb, tcp_seq una)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < sb->n; i++) {
-		if (SEQ_LEQ(sb->range[i].end, una))
-			continue;
-		sb->range[n] = sb->range[i];
-		if (SEQ_LT(sb->range[n].start, una))
-			sb->range[n].start = una;
-		n++;
-	}
-	sb->n = n;
-}
-
-/* Adds a range, merged with those it touches.  True if it told news. */
+/*
+ * RFC 2883 section 4: is the first block about data received twice?  No more
+ * of it is believed than was sent twice.
+ */
 static bool
-sack_add(struct tcp_sackboard *sb, struct tcp_sackblock b)
+is_dsack(struct tcpcb *tp, const struct tcpseg *sg)
 {
-	unsigned first = 0, last;
+	const struct tcp_sackblock *b = sg->sg_opt.sack;
+	uint32_t len = b[0].end - b[0].start;
 
-	while (first < sb->n && SEQ_LT(sb->range[first].end, b.start))
-		first++;
-	last = first;
-	while (last < sb->n && SEQ_LEQ(sb->range[last].start, b.end)) {
-		if (SEQ_LEQ(sb->range[last].start, b.start) &&
-		    SEQ_GEQ(sb->range[last].end, b.end))
-			return (false);
-		b.start = seq_min(b.start, sb->range[last].start);
-		b.end = seq_max(b.end, sb->range[last].end);
-		last++;
-	}
-	if (first == last && sb->n == TCP_SACKBOARD)
-		return (false);		/* full: the peer will repeat it */
-	memmove(&sb->range[first + 1], &sb->range[last],
-	    (sb->n - last) * sizeof(b));
-	sb->range[first] = b;
-	sb->n = sb->n - (last - first) + 1;
-	KASSERT(sb->n <= TCP_SACKBOARD, ("sack_add: %u ranges", sb->n));
+	if (sg->sg_opt.nsack == 0 || SEQ_GEQ(b[0].start, b[0].end) ||
+	    SEQ_GT(b[0].end, tp->snd_max))
+		return (false);
+	if (SEQ_GT(b[0].end, sg->sg_ack) && (sg->sg_opt.nsack < 2 ||
+	    SEQ_LT(b[0].start, b[1].start) || SEQ_GT(b[0].end, b[1].end)))
+		return (false);
+	if (tp->t_dsackbytes + len > tp->t_rexmitbytes)
+		return (false);
+	tp->t_dsackbytes += len;
+	tp->t_undo.dsacked += len;
+	TCPSTAT_INC(rcvdsack);
 	return (true);
 }
 
 /* The blocks of a segment; those that cannot be true are ignored. */
-bool
-tcp_sack_update(struct tcpcb *tp, const struct tcpseg *sg)
+void
+tcp_sack_input(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 {
 	tcp_seq low = seq_max(tp->snd_una, sg->sg_ack);
-	bool news = false;
 
 	if ((tp->t_flags & TF_SACK) == 0)
-		return (false);
+		return;
+	a->dsack = is_dsack(tp, sg);
 	for (unsigned i = 0; i < sg->sg_opt.nsack; i++) {
-		struct tcp_sackblock b = sg->sg_opt.sack[i];
+		const struct tcp_sackblock *b = &sg->sg_opt.sack[i];
 
-		if (SEQ_GEQ(b.start, b.end) || SEQ_LT(b.start, low) ||
-		    SEQ_GT(b.end, tp->snd_max))
-			continue;
-		if (sack_add(&tp->t_sack, b))
-			news = true;
+		if (SEQ_LT(b->start, b->end) && SEQ_GEQ(b->start, low) &&
+		    SEQ_LEQ(b->end, tp->snd_max))
+			tcp_sent_sack(tp, b->start, b->end, a);
 	}
-	return (news);
-}
-
-/* The first hole not retransmitted yet; at most one segment of it. */
-bool
-tcp_sack_hole(struct tcpcb *tp, tcp_seq *seqp, uint32_t *len)
-{
-	const struct tcp_sackboard *sb = &tp->t_sack;
-	tcp_seq seq = seq_max(sb->rxtnext, tp->snd_una);
-
-	for (unsigned i = 0; i < sb->n; i++) {
-		if (SEQ_LT(seq, sb->range[i].start)) {
-			*seqp = seq;
-			*len = sb->range[i].start - seq;
-			if (*len > tp->t_maxseg)
-				*len = tp->t_maxseg;
-			return (true);
-		}
-		seq = seq_max(seq, sb->range[i].end);
-	}
-	return (false);
-}
-
-/* Bytes thought to be on their way: RFC 6675's pipe. */
-uint32_t
-tcp_pipe(const struct tcpcb *tp)
-{
-	const struct tcp_sackboard *sb = &tp->t_sack;
-	tcp_seq seq = tp->snd_una, end;
-	uint32_t again = 0;
-
-	/* what was retransmitted of the holes */
-	for (unsigned i = 0; i < sb->n && SEQ_LT(seq, sb->rxtnext); i++) {
-		end = seq_min(sb->range[i].start, sb->rxtnext);
-		if (SEQ_GT(end, seq))
-			again += end - seq;
-		seq = sb->range[i].end;
-	}
-	return (tp->snd_max - sack_highest(tp) + again);
-}
-
-static void
-enter_recovery(struct tcpcb *tp)
-{
-	tcp_seq seq;
-	uint32_t len;
-
-	TCPSTAT_INC(fastrexmit);
-	tp->t_cc->cc_cong_signal(tp, CC_LOSS);
-	tp->snd_cwnd = tp->snd_ssthresh;
-	tp->snd_recover = tp->snd_max;
-	tp->t_flags |= TF_RECOVERY;
-	tp->t_rttstart = 0;
-	tp->t_sack.rxtnext = tp->snd_una;
-	if ((tp->t_flags & TF_SACK) == 0)
-		tp->snd_cwnd += DUPTHRESH * tp->t_maxseg;
-	/* the first retransmission goes whatever is in the pipe */
-	if (!tcp_sack_hole(tp, &seq, &len) || seq != tp->snd_una)
-		len = tp->t_maxseg;
-	(void)tcp_sendat(tp, tp->snd_una, len);
-}
-
-void
-tcp_dupack(struct tcpcb *tp)
-{
-	bool sack = (tp->t_flags & TF_SACK) != 0;
-
-	TCPSTAT_INC(rcvdupack);
-	tp->t_dupacks++;
-	if (tp->t_flags & TF_RECOVERY) {
-		if (!sack)
-			tp->snd_cwnd += tp->t_maxseg;
-		return;
-	}
-	if (tp->t_dupacks < DUPTHRESH)
-		return;			/* limited transmit, RFC 3042 */
-	/*
-	 * RFC 6582 section 3.2 step 2: duplicates of what a timeout sent
-	 * twice are no loss; SACK tells those apart.
-	 */
-	if (sack ? tp->t_sack.n > 0 : SEQ_GT(tp->snd_una, tp->snd_recover))
-		enter_recovery(tp);
-}
-
-/* RFC 6582 section 3.2 step 3; the ACK has been taken off the buffer. */
-static void
-recovery_ack(struct tcpcb *tp, tcp_seq ack, uint32_t acked)
-{
-	uint32_t flight = tp->snd_max - ack;
-
-	if (SEQ_GEQ(ack, tp->snd_recover)) {
-		if (flight < tp->t_maxseg)
-			flight = tp->t_maxseg;
-		tp->snd_cwnd = flight + tp->t_maxseg < tp->snd_ssthresh ?
-		    flight + tp->t_maxseg : tp->snd_ssthresh;
-		tp->t_flags &= ~(unsigned)TF_RECOVERY;
-		tp->t_dupacks = 0;
-		return;
-	}
-	if (tp->t_sack.n > 0)
-		return;			/* holes are sent by tcp_output() */
-	if ((tp->t_flags & TF_SACK) == 0) {
-		tp->snd_cwnd = tp->snd_cwnd > acked ? tp->snd_cwnd - acked : 0;
-		tp->snd_cwnd += tp->t_maxseg;
-	}
-	(void)tcp_sendat(tp, tp->snd_una, tp->t_maxseg);
-}
-
-void
-tcp_recover_ack(struct tcpcb *tp, tcp_seq ack, uint32_t acked)
-{
-	KASSERT(tp->snd_una == ack, ("tcp_recover_ack: una %u, ack %u",
-	    tp->snd_una, ack));
-	sack_trim(&tp->t_sack, ack);
-	if (tp->t_flags & TF_RECOVERY) {
-		recovery_ack(tp, ack, acked);
-		return;
-	}
-	tp->t_dupacks = 0;
-	tcp_cc_acked(tp, acked);
 }
 
 /*
- * RFC 5681 section 3.1: back to one segment, and everything again from
- * snd_una on.  What SACK told is forgotten, since the peer may have
- * discarded it (RFC 2018 section 8).
+ * Bytes thought to be on their way (RFC 6675's pipe); without SACK each
+ * duplicate ACK stands for a segment that has arrived.
+ */
+uint32_t
+tcp_pipe(const struct tcpcb *tp)
+{
+	uint32_t flight = tp->snd_max - tp->snd_una;
+	uint32_t gone = tp->t_sackedbytes + tp->t_lostbytes;
+
+	if ((tp->t_flags & TF_SACK) == 0)
+		gone += tp->t_dupacks * tp->t_maxseg;
+	return (gone < flight ? flight - gone : 0);
+}
+
+void
+tcp_recover_init(struct tcpcb *tp)
+{
+	tp->t_recovery = TR_OPEN;
+	tp->t_undo.armed = false;
+	tcp_rack_init(tp);
+}
+
+/* Remembers what a reduction that begins now would have to undo. */
+static void
+arm_undo(struct tcpcb *tp)
+{
+	tp->t_undo = (struct tcp_undo){ .armed = true, .cwnd = tp->snd_cwnd,
+	    .ssthresh = tp->snd_ssthresh, .cubic = tp->t_cubic };
+}
+
+/* The window comes down from that of flight bytes. */
+static void
+reduce(struct tcpcb *tp, enum tcp_recovery state, enum cc_signal signal,
+    uint32_t flight)
+{
+	tp->t_prr = (struct tcp_prr){ .flight = flight };
+	tp->t_cc->cc_cong_signal(tp, signal);
+	tp->snd_recover = tp->snd_max;
+	tp->t_recovery = state;
+	tp->t_tlp.pending = false;
+	tcp_timer_clear(tp, TT_PROBE);
+}
+
+/* A window that is coming down already is not reduced again. */
+static void
+enter_fast(struct tcpcb *tp)
+{
+	TCPSTAT_INC(fastrexmit);
+	if (tp->t_recovery == TR_CWR) {
+		tp->t_recovery = TR_FAST;
+		tp->snd_recover = tp->snd_max;
+		return;
+	}
+	arm_undo(tp);
+	reduce(tp, TR_FAST, CC_LOSS, tp->snd_max - tp->snd_una);
+}
+
+/* A segment is being sent again; called for each. */
+void
+tcp_recover_rexmit(struct tcpcb *tp, uint32_t len, nsec_t now)
+{
+	struct tcp_undo *u = &tp->t_undo;
+
+	tp->t_rttstart = 0;		/* Karn: not timed any more */
+	tp->t_rexmitbytes += len;
+	if (tp->t_recovery == TR_OPEN)
+		return;			/* a probe */
+	if (u->rexmitted == 0)
+		u->stamp = tcp_ts_at(tp, now);
+	u->rexmitted += len;
+}
+
+/*
+ * Whether the last reduction was a mistake: an ACK of what was sent again
+ * echoes an older timestamp (Eifel, RFC 3522), or all that was sent again
+ * had arrived before (RFC 2883, RFC 3708), or after a timeout there comes
+ * news of something that was not sent again (F-RTO, RFC 5682).
+ */
+static bool
+was_spurious(const struct tcpcb *tp, const struct tcp_acked *a)
+{
+	const struct tcp_undo *u = &tp->t_undo;
+
+	if (!u->armed)
+		return (false);
+	if (a->has_ts && a->again && u->rexmitted > 0 &&
+	    tp->t_recovery != TR_OPEN && (int32_t)(a->tsecr - u->stamp) < 0)
+		return (true);
+	if (a->dsack && u->rexmitted > 0 && u->dsacked >= u->rexmitted)
+		return (true);
+	return (tp->t_frto == FRTO_NEW && a->original);
+}
+
+/* RFC 4015, and RFC 9438 section 4.9: all as it was. */
+static void
+undo(struct tcpcb *tp)
+{
+	const struct tcp_undo *u = &tp->t_undo;
+
+	TCPSTAT_INC(undone);
+	tp->t_undo.armed = false;
+	tp->t_recovery = TR_OPEN;
+	tp->t_frto = FRTO_OFF;
+	tp->t_dupacks = 0;
+	tcp_sent_unlose(tp);
+	if (tp->snd_cwnd < u->cwnd)
+		tp->snd_cwnd = u->cwnd;
+	tp->snd_ssthresh = u->ssthresh;
+	tp->t_cubic = u->cubic;
+	tp->t_cubic.last = mach_uptime();
+}
+
+/* All that was in flight when it began is acknowledged. */
+static void
+leave(struct tcpcb *tp)
+{
+	if (tp->t_recovery != TR_TIMEOUT)
+		tp->snd_cwnd = tp->snd_ssthresh;
+	if (tp->t_recovery != TR_CWR)
+		tcp_rack_recovered(tp);
+	tp->t_recovery = TR_OPEN;
+	tp->t_frto = FRTO_OFF;
+	tp->t_dupacks = 0;
+}
+
+/* RFC 6582: losses without SACK.  True: something was lost. */
+static bool
+count_duplicates(struct tcpcb *tp, const struct tcp_acked *a)
+{
+	const struct tcp_sent *first = TAILQ_FIRST(&tp->t_sent);
+	uint32_t segs;
+
+	if (tp->t_recovery == TR_TIMEOUT)
+		return (false);
+	if (a->acked > 0) {
+		if (tp->t_recovery != TR_FAST) {
+			tp->t_dupacks = 0;
+			return (false);
+		}
+		/* one segment filled the hole, the others were counted */
+		segs = a->acked > tp->t_maxseg ? a->acked / tp->t_maxseg - 1 :
+		    0;
+		tp->t_dupacks -= segs < tp->t_dupacks ? segs : tp->t_dupacks;
+		if (first == NULL || first->again)
+			return (false);
+		tcp_sent_lose(tp, tp->t_maxseg);
+		return (true);
+	}
+	if (!a->duplicate)
+		return (false);
+	tp->t_dupacks++;
+	/* section 3.2 step 2: not what a timeout sent twice */
+	if (tp->t_recovery == TR_FAST || tp->t_dupacks < DUPTHRESH ||
+	    SEQ_LEQ(tp->snd_una, tp->snd_recover))
+		return (false);
+	tcp_sent_lose(tp, tp->t_maxseg);
+	return (true);
+}
+
+/* Bytes that have left the network; RFC 6937 says how without SACK. */
+static uint32_t
+delivered(const struct tcpcb *tp, const struct tcp_acked *a)
+{
+	if (tp->t_flags & TF_SACK)
+		return (a->delivered);
+	if (a->acked == 0)
+		return (a->duplicate ? tp->t_maxseg : 0);
+	return (a->acked < tp->t_maxseg ? a->acked : tp->t_maxseg);
+}
+
+/*
+ * RFC 6937 with the conservative bound, and slow start when an ACK advances
+ * without news of another loss, as its revision has it.
+ */
+static void
+reduce_rate(struct tcpcb *tp, const struct tcp_acked *a, bool lost)
+{
+	struct tcp_prr *prr = &tp->t_prr;
+	const uint32_t pipe = tcp_pipe(tp), news = delivered(tp, a);
+	int64_t send;
+
+	prr->delivered += news;
+	if (pipe > tp->snd_ssthresh) {
+		send = (int64_t)(((uint64_t)prr->delivered *
+		    tp->snd_ssthresh + prr->flight - 1) / prr->flight) -
+		    prr->out;
+	} else {
+		send = (int64_t)prr->delivered - prr->out;
+		if (send < news)
+			send = news;
+		if (a->acked > 0 && !lost)
+			send += tp->t_maxseg;
+		if (send > tp->snd_ssthresh - pipe)
+			send = tp->snd_ssthresh - pipe;
+	}
+	/* the first retransmission goes at once */
+	if (prr->out == 0 && send < tp->t_maxseg)
+		send = tp->t_maxseg;
+	tp->snd_cwnd = pipe + (send > 0 ? (uint32_t)send : 0);
+}
+
+/*
+ * RFC 5682 section 3.1: the first ACK after a timeout lets out new data
+ * instead of what is taken for lost; the next one decides.
+ */
+static void
+judge_timeout(struct tcpcb *tp, const struct tcp_acked *a)
+{
+	uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
+	uint32_t flight = tp->snd_max - tp->snd_una;
+
+	if (tp->t_frto == FRTO_OFF || (a->acked == 0 && a->delivered == 0 &&
+	    !a->duplicate))
+		return;
+	if (tp->t_frto == FRTO_SENT && a->acked > 0 &&
+	    cc >= flight + tp->t_maxseg &&
+	    tp->snd_wnd >= flight + tp->t_maxseg) {
+		tp->t_frto = FRTO_NEW;
+		tp->snd_cwnd = tcp_pipe(tp) + 2 * tp->t_maxseg;
+	} else {
+		tp->t_frto = FRTO_OFF;
+	}
+}
+
+/* Slow start again; an ACK counts for one segment (RFC 3465 section 2.3). */
+static void
+grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
+{
+	judge_timeout(tp, a);
+	if (tp->t_frto == FRTO_OFF && a->acked > 0)
+		tcp_cc_acked(tp, a->acked < tp->t_maxseg ? a->acked :
+		    tp->t_maxseg);
+}
+
+/*
+ * An ACK was taken off the send buffer and off the send map.  ack is what it
+ * acknowledged, which may be less than snd_una.
+ */
+void
+tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
+{
+	const bool calm = tp->t_recovery == TR_OPEN;
+	bool lost;
+
+	if (tcp_tlp_acked(tp, ack, a) && calm)
+		reduce(tp, TR_CWR, CC_LOSS, tp->snd_max - tp->snd_una +
+		    a->acked);
+	if (a->dsack)
+		tcp_rack_dsack(tp);
+	if (was_spurious(tp, a))
+		undo(tp);
+	if (tp->t_recovery != TR_OPEN &&
+	    SEQ_GEQ(tp->snd_una, tp->snd_recover))
+		leave(tp);
+	lost = tp->t_flags & TF_SACK ? tcp_rack_detect(tp, a->now) :
+	    count_duplicates(tp, a);
+	if (lost && (tp->t_recovery == TR_OPEN || tp->t_recovery == TR_CWR))
+		enter_fast(tp);
+	if (tp->t_recovery == TR_TIMEOUT)
+		grow_after_timeout(tp, a);
+	else if (tp->t_recovery != TR_OPEN)
+		reduce_rate(tp, a, lost);
+	else if (calm && a->acked > 0)
+		tcp_cc_acked(tp, a->acked);
+	if (a->acked > 0 || a->delivered > 0)
+		tcp_tlp_schedule(tp);
+}
+
+/* What was late enough to be only reordered has not come. */
+void
+tcp_recover_reorder(struct tcpcb *tp)
+{
+	const struct tcp_acked none = { .now = mach_uptime() };
+
+	if (!tcp_rack_detect(tp, none.now))
+		return;
+	if (tp->t_recovery == TR_OPEN || tp->t_recovery == TR_CWR)
+		enter_fast(tp);
+	if (tp->t_recovery == TR_FAST)
+		reduce_rate(tp, &none, true);
+	(void)tcp_output(tp);
+}
+
+/*
+ * The retransmission timer has fired: back to one segment (RFC 5681 section
+ * 3.1).  A peer that does not have what it reported first has discarded it.
  */
 void
 tcp_recover_timeout(struct tcpcb *tp)
 {
-	if (tp->t_rxtshift == 1)
-		tp->t_cc->cc_cong_signal(tp, CC_TIMEOUT);
-	tp->snd_cwnd = tp->t_maxseg;
-	tp->snd_recover = tp->snd_max;
-	tp->snd_nxt = tp->snd_una;
-	tp->t_flags &= ~(unsigned)TF_RECOVERY;
+	const struct tcp_sent *first = TAILQ_FIRST(&tp->t_sent);
+	bool calm = tp->t_recovery == TR_OPEN;
+
+	if (tp->t_rxtshift == 1) {
+		arm_undo(tp);
+		reduce(tp, TR_TIMEOUT, CC_TIMEOUT,
+		    tp->snd_max - tp->snd_una);
+		tp->t_frto = calm ? FRTO_SENT : FRTO_OFF;
+	} else {
+		tp->t_recovery = TR_TIMEOUT;
+		tp->snd_recover = tp->snd_max;
+		tp->t_frto = FRTO_OFF;
+	}
+	tp->t_tlp.pending = false;
 	tp->t_dupacks = 0;
-	tp->t_sack.n = 0;
+	tcp_timer_clear(tp, TT_PROBE);
+	tcp_timer_clear(tp, TT_REORDER);
+	if (first != NULL && first->state == SENT_SACKED)
+		tcp_sent_renege(tp);
+	if (tp->t_flags & TF_SACK)
+		tcp_rack_timeout(tp, mach_uptime());
+	else
+		tcp_sent_lose(tp, tp->snd_max - tp->snd_una);
+	tp->snd_cwnd = tcp_pipe(tp) + tp->t_maxseg;
+}
+
+/* Segments became shorter (RFC 1191): what is in flight goes again. */
+void
+tcp_recover_resend(struct tcpcb *tp)
+{
+	tcp_sent_lose(tp, tp->snd_max - tp->snd_una);
+	(void)tcp_output(tp);
 }

@@ -53,6 +53,9 @@
 	X(keepprobe, "keep-alive probes sent")				\
 	X(keepdrops, "connections dropped by keep-alive")		\
 	X(fastrexmit, "fast retransmissions")				\
+	X(rcvdsack, "reports of data received twice (DSACK)")		\
+	X(tlpprobe, "tail loss probes sent")				\
+	X(undone, "reductions of the window undone as spurious")	\
 	X(sackrexmit, "retransmissions of holes told by SACK")		\
 	X(mturesent, "segments resent for a smaller path MTU")		\
 	X(outerror, "segments that could not be sent")

@@ -53,6 +53,7 @@ tcp_newtcpcb(struct socket *so)
 	tp->t_flags = (tcp_do_timestamps ? TF_TS : 0) |
 	    (tcp_do_wscale ? TF_WSCALE : 0) | (tcp_do_sack ? TF_SACK : 0);
 	TAILQ_INIT(&tp->t_ooq);
+	tcp_sent_init(tp);
 	callout_init(&tp->t_callout);
 	soref(so);
 	so->so_pcb = tp;
@@ -145,6 +146,7 @@ tcp_close(struct tcpcb *tp)
 	tcp_setstate(tp, TCPS_CLOSED);
 	tcp_timer_stopall(tp);
 	tcp_reass_flush(tp);
+	tcp_sent_flush(tp);
 	in_pcbremove(&tp->t_inp);
 	TCPSTAT_INC(closed);
 	(void)sounqueue(so);
@@ -160,7 +162,7 @@ send_reset(struct tcpcb *tp)
 	const struct tcpseg sg = { .sg_conn = tp->t_inp.inp_conn };
 
 	TCPSTAT_INC(sndrst);
-	tcp_respond(&sg, tp->snd_nxt, tp->rcv_nxt, TH_RST | TH_ACK, 0);
+	tcp_respond(&sg, tp->snd_max, tp->rcv_nxt, TH_RST | TH_ACK, 0);
 }
 
 void
@@ -220,9 +222,7 @@ mtu_changed(struct tcpcb *tp, uint32_t mtu)
 	if (tp->t_maxseg >= before || tp->t_state < TCPS_ESTABLISHED)
 		return;
 	TCPSTAT_INC(mturesent);
-	tp->t_rttstart = 0;
-	tp->snd_nxt = tp->snd_una;
-	(void)tcp_output(tp);
+	tcp_recover_resend(tp);
 }
 
 /*

@@ -21,7 +21,7 @@ init_sequence(struct tcpcb *tp)
 
 	tp->t_used = true;
 	tp->iss = tcp_newiss(&tp->t_inp.inp_conn);
-	tp->snd_una = tp->snd_nxt = tp->snd_max = tp->iss;
+	tp->snd_una = tp->snd_max = tp->iss;
 	tp->snd_small = tp->snd_recover = tp->iss;
 	mach_random(&tp->ts_offset, sizeof(tp->ts_offset));
 	/* RFC 7323 section 2.3: for the largest buffer there may be */
@@ -121,7 +121,7 @@ tcp_sendsyn(struct tcpcb *tp)
 		tp->t_rttstart = 0;
 		tp->t_total_retrans++;
 	}
-	tp->snd_nxt = tp->snd_max = tp->iss + 1;
+	tp->snd_max = tp->iss + 1;
 	tp->t_flags &= ~(unsigned)TF_ACKNOW;
 	if (!tcp_timer_running(tp, TT_REXMT))
 		tcp_timer_set(tp, TT_REXMT, tp->t_rto);
@@ -166,6 +166,7 @@ established(struct tcpcb *tp)
 	tcp_timer_clear(tp, TT_REXMT);
 	tcp_setstate(tp, TCPS_ESTABLISHED);
 	tcp_cc_init(tp);
+	tcp_recover_init(tp);
 	tcp_timer_keep(tp);
 	soisconnected(so);
 	if (so->so_state & SS_CANTSENDMORE)

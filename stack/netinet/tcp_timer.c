@@ -112,7 +112,6 @@ timer_rexmt(struct tcpcb *tp, nsec_t now)
 	if (timer_gaveup(tp, now))
 		return (timer_giveup(tp));
 	TCPSTAT_INC(rexmttimeo);
-	tp->t_rttstart = 0;		/* Karn: not timed any more */
 	tcp_timer_set(tp, TT_REXMT, backoff(tp));
 	if (tp->t_state < TCPS_ESTABLISHED) {
 		(void)tcp_sendsyn(tp);
@@ -220,12 +219,30 @@ timer_delack(struct tcpcb *tp, nsec_t now)
 	return (tp);
 }
 
+static struct tcpcb *
+timer_reorder(struct tcpcb *tp, nsec_t now)
+{
+	(void)now;
+	tcp_recover_reorder(tp);
+	return (tp);
+}
+
+static struct tcpcb *
+timer_probe(struct tcpcb *tp, nsec_t now)
+{
+	(void)now;
+	tcp_tlp_probe(tp);
+	return (tp);
+}
+
 static struct tcpcb *(*const timer_fns[TT_COUNT])(struct tcpcb *, nsec_t) = {
 	[TT_REXMT] = timer_rexmt,
 	[TT_PERSIST] = timer_persist,
 	[TT_KEEP] = timer_keep,
 	[TT_2MSL] = timer_2msl,
 	[TT_DELACK] = timer_delack,
+	[TT_REORDER] = timer_reorder,
+	[TT_PROBE] = timer_probe,
 };
 
 /* Runs what is due; NULL if that ended the connection. */

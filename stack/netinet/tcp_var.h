@@ -7,7 +7,9 @@
  *			section 3.10.7.4, dispatch by state
  *	tcp_syn.c	the handshake, either side
  *	tcp_ack.c	acknowledgements, windows, round-trip times
- *	tcp_recover.c	duplicate acknowledgements, fast recovery, SACK
+ *	tcp_sendmap.c	what was sent when, and what became of it (SACK)
+ *	tcp_rack.c	which of it is lost (RACK), probes of the tail (TLP)
+ *	tcp_recover.c	recovery from losses and timeouts, and undoing it
  *	tcp_cc.c	congestion control, a table of operations, and NewReno;
  *			tcp_cc_cubic.c and tcp_cc_hystart.c
  *	tcp_reass.c	data in and out of order, FIN
@@ -44,7 +46,10 @@ enum tcp_state {
 };
 extern const char *const tcp_state_names[TCPS_COUNT];
 
+/* In the order in which they run when a busy host lets several fall due. */
 enum tcp_timer {
+	TT_REORDER,	/* what may have been reordered is lost */
+	TT_PROBE,	/* tail loss probe */
 	TT_REXMT,	/* retransmission */
 	TT_PERSIST,	/* window probe, or data held back too long */
 	TT_KEEP,	/* handshake limit, then keep-alive */
@@ -61,16 +66,53 @@ enum tcp_timer {
 #define	TF_TS		0x0020	/* timestamps agreed (or asked for) */
 #define	TF_WSCALE	0x0040	/* window scaling agreed (or asked for) */
 #define	TF_SACK		0x0080	/* SACK agreed (or asked for) */
-#define	TF_RECOVERY	0x0100	/* in fast recovery */
 #define	TF_CWNDLIMITED	0x0200	/* the congestion window held us back */
 #define	TF_TIMEDWAIT	0x0400	/* counted in tcp_ntimewait */
 
-/* Ranges above snd_una that the peer has (RFC 2018), sorted, disjoint. */
-#define	TCP_SACKBOARD	32
-struct tcp_sackboard {
-	unsigned	 n;
-	struct tcp_sackblock range[TCP_SACKBOARD];
-	tcp_seq		 rxtnext;	/* holes below were retransmitted */
+/* What was sent at one time and is not acknowledged (tcp_sendmap.c). */
+enum tcp_sentstate { SENT_INFLIGHT, SENT_SACKED, SENT_LOST };
+struct tcp_sent {
+	TAILQ_ENTRY(tcp_sent) link;
+	TAILQ_ENTRY(tcp_sent) tlink;	/* in t_inflight or t_lost */
+	tcp_seq		 seq, end;	/* [seq, end), FIN included */
+	nsec_t		 time;		/* of the last transmission */
+	enum tcp_sentstate state;
+	bool		 again;		/* it was not the first */
+};
+
+/* RACK and TLP, in the words of RFC 8985 sections 5.3 and 7.1. */
+struct tcp_rack {
+	nsec_t		 time;		/* xmit_ts of the newest delivered */
+	tcp_seq		 end;		/* and its end_seq */
+	nsec_t		 rtt, min_rtt;
+	tcp_seq		 fack;		/* highest delivered */
+	tcp_seq		 dsack_end;	/* the round with a DSACK ends here */
+	bool		 reordered, dsack_round;
+	unsigned	 mult, persist;	/* of the reordering window */
+};
+struct tcp_tlp {
+	bool		 pending;	/* a probe is out */
+	bool		 again;		/* it was a retransmission */
+	tcp_seq		 end;
+};
+
+/* The states of recovery; see tcp_recover.c. */
+enum tcp_recovery { TR_OPEN, TR_CWR, TR_FAST, TR_TIMEOUT };
+/* F-RTO: off, first segment sent again, new data sent. */
+enum tcp_frto { FRTO_OFF, FRTO_SENT, FRTO_NEW };
+
+/* Proportional rate reduction, in bytes (RFC 6937 section 3). */
+struct tcp_prr {
+	uint32_t	 delivered, out, flight;
+};
+
+/* What the last reduction of the window was, should it be a mistake. */
+struct tcp_undo {
+	bool		 armed;
+	uint32_t	 cwnd, ssthresh;
+	struct cubic	 cubic;
+	uint32_t	 stamp;		/* timestamp of the first sent again */
+	uint32_t	 rexmitted, dsacked;	/* bytes since then */
 };
 
 /* A segment received out of order. */
@@ -89,7 +131,8 @@ struct tcpcb {
 	unsigned	 t_flags;	/* TF_* */
 
 	/* send sequence space (RFC 9293 figure 3) */
-	tcp_seq		 iss, snd_una, snd_nxt, snd_max;
+	tcp_seq		 iss, snd_una;
+	tcp_seq		 snd_max;	/* SND.NXT: never goes back */
 	tcp_seq		 snd_wl1, snd_wl2;
 	tcp_seq		 snd_small;	/* end of the last small segment */
 	uint32_t	 snd_wnd, max_sndwnd;
@@ -130,9 +173,23 @@ struct tcpcb {
 	uint32_t	 t_cwndacked;	/* bytes towards Reno's next increase */
 	struct cubic	 t_cubic;
 	struct hystart	 t_hystart;
-	unsigned	 t_dupacks;
-	tcp_seq		 snd_recover;
-	struct tcp_sackboard t_sack;
+	unsigned	 t_dupacks;	/* without SACK only */
+
+	/* in flight, and recovery */
+	TAILQ_HEAD(tcp_sentlist, tcp_sent) t_sent;
+	TAILQ_HEAD(tcp_senttime, tcp_sent) t_inflight;
+	struct tcp_senttime t_lost;
+	struct tcp_sent	*t_senthint;	/* where the last search ended */
+	unsigned	 t_nsent;	/* records */
+	uint32_t	 t_sackedbytes, t_lostbytes;
+	enum tcp_recovery t_recovery;
+	enum tcp_frto	 t_frto;
+	tcp_seq		 snd_recover;	/* recovery ends when it is acked */
+	struct tcp_rack	 t_rack;
+	struct tcp_tlp	 t_tlp;
+	struct tcp_prr	 t_prr;
+	struct tcp_undo	 t_undo;
+	uint64_t	 t_rexmitbytes, t_dsackbytes;
 
 	/* reassembly */
 	TAILQ_HEAD(, tcp_ooseg) t_ooq;
@@ -245,12 +302,53 @@ void	 tcp_updatewindow(struct tcpcb *, const struct tcpseg *);
 void	 tcp_rttsample(struct tcpcb *, nsec_t rtt);
 void	 tcp_setrto(struct tcpcb *);
 
+/* What an ACK has brought. */
+struct tcp_acked {
+	nsec_t		 now;
+	uint32_t	 acked;		/* bytes that snd_una advanced */
+	uint32_t	 delivered;	/* bytes first heard of */
+	bool		 duplicate;	/* RFC 5681 section 2 */
+	bool		 again;		/* acked what was sent again */
+	bool		 original;	/* news of what was sent once only */
+	bool		 dsack;
+	bool		 has_ts;
+	uint32_t	 tsecr;
+};
+
+/* tcp_sendmap.c */
+void	 tcp_sent_init(struct tcpcb *);
+void	 tcp_sent_flush(struct tcpcb *);
+void	 tcp_sent_add(struct tcpcb *, tcp_seq seq, tcp_seq end, nsec_t now);
+void	 tcp_sent_ack(struct tcpcb *, tcp_seq ack, struct tcp_acked *);
+void	 tcp_sent_sack(struct tcpcb *, tcp_seq start, tcp_seq end,
+	    struct tcp_acked *);
+void	 tcp_sent_set(struct tcpcb *, struct tcp_sent *, enum tcp_sentstate);
+void	 tcp_sent_lose(struct tcpcb *, uint32_t len);
+void	 tcp_sent_unlose(struct tcpcb *);
+void	 tcp_sent_renege(struct tcpcb *);
+bool	 tcp_sent_after(const struct tcp_sent *, nsec_t time, tcp_seq end);
+
+/* tcp_rack.c */
+void	 tcp_rack_init(struct tcpcb *);
+void	 tcp_rack_delivered(struct tcpcb *, const struct tcp_sent *,
+	    struct tcp_acked *);
+void	 tcp_rack_dsack(struct tcpcb *);
+void	 tcp_rack_recovered(struct tcpcb *);
+bool	 tcp_rack_detect(struct tcpcb *, nsec_t now);
+void	 tcp_rack_timeout(struct tcpcb *, nsec_t now);
+void	 tcp_tlp_schedule(struct tcpcb *);
+void	 tcp_tlp_probe(struct tcpcb *);
+bool	 tcp_tlp_acked(struct tcpcb *, tcp_seq ack, const struct tcp_acked *);
+
 /* tcp_recover.c */
-void	 tcp_dupack(struct tcpcb *);
-void	 tcp_recover_ack(struct tcpcb *, tcp_seq ack, uint32_t acked);
+void	 tcp_recover_init(struct tcpcb *);
+void	 tcp_sack_input(struct tcpcb *, const struct tcpseg *,
+	    struct tcp_acked *);
+void	 tcp_recover(struct tcpcb *, tcp_seq ack, const struct tcp_acked *);
+void	 tcp_recover_rexmit(struct tcpcb *, uint32_t len, nsec_t now);
+void	 tcp_recover_reorder(struct tcpcb *);
 void	 tcp_recover_timeout(struct tcpcb *);
-bool	 tcp_sack_update(struct tcpcb *, const struct tcpseg *);
-bool	 tcp_sack_hole(struct tcpcb *, tcp_seq *seq, uint32_t *len);
+void	 tcp_recover_resend(struct tcpcb *);
 uint32_t tcp_pipe(const struct tcpcb *);
 
 /* tcp_reass.c */
@@ -264,13 +362,15 @@ void	 tcp_sendbuf_tune(struct tcpcb *);
 
 /* tcp_output.c */
 int	 tcp_output(struct tcpcb *);
-int	 tcp_sendat(struct tcpcb *, tcp_seq, uint32_t len);
+/* New data if there is some, or the last segment again: then false. */
+bool	 tcp_sendtail(struct tcpcb *);
 void	 tcp_sendprobe(struct tcpcb *);
 void	 tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
 	    uint8_t flags, uint32_t tsval);
 void	 tcp_reset(const struct tcpseg *);
 uint32_t tcp_rcvwindow(struct tcpcb *);
 uint32_t tcp_now_ts(const struct tcpcb *);
+uint32_t tcp_ts_at(const struct tcpcb *, nsec_t);
 /* May a challenge ACK be sent now? (RFC 5961 section 7) */
 bool	 tcp_challenge_ok(struct tcpcb *);
 

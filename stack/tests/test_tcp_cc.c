@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 
 #include "kern/sysctl.h"
+#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/net.h"
 
@@ -25,6 +26,7 @@ new_block(const struct cc_algo *cc, uint32_t segments)
 	tp->t_maxseg = MSS;
 	tp->t_cc = cc;
 	tcp_cc_init(tp);
+	tcp_recover_init(tp);
 	tp->t_srtt = tp->t_rttlast = RTT;
 	tp->t_flags = TF_CWNDLIMITED;
 	tp->snd_cwnd = segments * MSS;
@@ -50,6 +52,7 @@ ack_window(struct tcpcb *tp)
 static void
 lose(struct tcpcb *tp, enum cc_signal signal)
 {
+	tp->t_prr.flight = tp->snd_cwnd;
 	tp->t_cc->cc_cong_signal(tp, signal);
 	tp->snd_cwnd = signal == CC_TIMEOUT ? MSS : tp->snd_ssthresh;
 	tp->snd_max = tp->snd_una + tp->snd_cwnd;
@@ -273,6 +276,7 @@ TEST(unknown_algorithm_is_refused)
 int
 main(int argc, char **argv)
 {
+	mach_virtual_enter(true);
 	CHECK_EQ(stack_boot(NULL), 0);
 	return (check_main(argc, argv));
 }

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TCP's send map: a record for what was sent at one time and is not
+ * acknowledged, in the order of sequence numbers.  A record is in flight, or
+ * reported by SACK (RFC 2018), or lost and waiting to be sent again:
+ *
+ *	in flight	also in t_inflight, in the order of transmission,
+ *			which is what RACK looks at
+ *	lost		also in t_lost, in the order of sequence numbers
+ *	reported	in neither; neighbours are merged
+ *
+ * The records cover [snd_una, snd_max) without gaps, FIN included.
+ */
+#include "netinet/tcp_var.h"
+
+#define	LENGTH(r)	((r)->end - (r)->seq)
+/* More records than this and than two a segment are a peer's attack. */
+#define	RECORDS_MIN	128
+
+/* Out of the list that its state puts it in, and out of its sum. */
+static void
+leave_state(struct tcpcb *tp, struct tcp_sent *r)
+{
+	if (r->state == SENT_SACKED) {
+		tp->t_sackedbytes -= LENGTH(r);
+	} else if (r->state == SENT_LOST) {
+		TAILQ_REMOVE(&tp->t_lost, r, tlink);
+		tp->t_lostbytes -= LENGTH(r);
+	} else {
+		TAILQ_REMOVE(&tp->t_inflight, r, tlink);
+	}
+}
+
+/* RFC 8985 section 5.2: sent after, by time and then by sequence number. */
+bool
+tcp_sent_after(const struct tcp_sent *r, nsec_t time, tcp_seq end)
+{
+	return (r->time > time || (r->time == time && SEQ_GT(r->end, end)));
+}
+
+static void
+enter_inflight(struct tcpcb *tp, struct tcp_sent *r)
+{
+	struct tcp_sent *p = TAILQ_LAST(&tp->t_inflight, tcp_senttime);
+
+	while (p != NULL && tcp_sent_after(p, r->time, r->end))
+		p = TAILQ_PREV(p, tcp_senttime, tlink);
+	if (p != NULL)
+		TAILQ_INSERT_AFTER(&tp->t_inflight, p, r, tlink);
+	else
+		TAILQ_INSERT_HEAD(&tp->t_inflight, r, tlink);
+}
+
+static void
+enter_lost(struct tcpcb *tp, struct tcp_sent *r)
+{
+	struct tcp_sent *p = TAILQ_LAST(&tp->t_lost, tcp_senttime);
+
+	while (p != NULL && SEQ_GT(p->seq, r->seq))
+		p = TAILQ_PREV(p, tcp_senttime, tlink);
+	if (p != NULL)
+		TAILQ_INSERT_AFTER(&tp->t_lost, p, r, tlink);
+	else
+		TAILQ_INSERT_HEAD(&tp->t_lost, r, tlink);
+	tp->t_lostbytes += LENGTH(r);
+}
+
+void
+tcp_sent_set(struct tcpcb *tp, struct tcp_sent *r, enum tcp_sentstate state)
+{
+	leave_state(tp, r);
+	r->state = state;
+	if (state == SENT_SACKED)
+		tp->t_sackedbytes += LENGTH(r);
+	else if (state == SENT_LOST)
+		enter_lost(tp, r);
+	else
+		enter_inflight(tp, r);
+}
+
+/* Cuts a record in two; the right half is behind it in all lists. */
+static struct tcp_sent *
+split(struct tcpcb *tp, struct tcp_sent *r, tcp_seq at)
+{
+	struct tcp_sent *right = kmalloc(sizeof(*right));
+
+	KASSERT(SEQ_LT(r->seq, at) && SEQ_LT(at, r->end),
+	    ("split: [%u, %u) at %u", r->seq, r->end, at));
+	*right = *r;
+	r->end = right->seq = at;
+	TAILQ_INSERT_AFTER(&tp->t_sent, r, right, link);
+	tp->t_nsent++;
+	if (r->state == SENT_INFLIGHT)
+		TAILQ_INSERT_AFTER(&tp->t_inflight, r, right, tlink);
+	else if (r->state == SENT_LOST)
+		TAILQ_INSERT_AFTER(&tp->t_lost, r, right, tlink);
+	return (right);
+}
+
+static void
+discard(struct tcpcb *tp, struct tcp_sent *r)
+{
+	leave_state(tp, r);
+	if (tp->t_senthint == r)
+		tp->t_senthint = TAILQ_NEXT(r, link);
+	TAILQ_REMOVE(&tp->t_sent, r, link);
+	tp->t_nsent--;
+	kfree(r);
+}
+
+void
+tcp_sent_init(struct tcpcb *tp)
+{
+	TAILQ_INIT(&tp->t_sent);
+	TAILQ_INIT(&tp->t_inflight);
+	TAILQ_INIT(&tp->t_lost);
+}
+
+void
+tcp_sent_flush(struct tcpcb *tp)
+{
+	struct tcp_sent *r;
+
+	while ((r = TAILQ_FIRST(&tp->t_sent)) != NULL)
+		discard(tp, r);
+	KASSERT(tp->t_nsent == 0 && tp->t_lostbytes == 0 &&
+	    tp->t_sackedbytes == 0, ("tcp_sent_flush: %u left", tp->t_nsent));
+}
+
+/* The record that holds seq, sought from where the last search ended. */
+static struct tcp_sent *
+find(struct tcpcb *tp, tcp_seq seq)
+{
+	struct tcp_sent *r = tp->t_senthint;
+
+	if (r == NULL)
+		r = TAILQ_FIRST(&tp->t_sent);
+	while (r != NULL && SEQ_GT(r->seq, seq))
+		r = TAILQ_PREV(r, tcp_sentlist, link);
+	while (r != NULL && SEQ_LEQ(r->end, seq))
+		r = TAILQ_NEXT(r, link);
+	if (r != NULL)
+		tp->t_senthint = r;
+	return (r);
+}
+
+/* [seq, end) has just been sent, for the first time or again. */
+void
+tcp_sent_add(struct tcpcb *tp, tcp_seq seq, tcp_seq end, nsec_t now)
+{
+	struct tcp_sent *r;
+
+	if (SEQ_LT(seq, tp->snd_max)) {
+		r = find(tp, seq);
+		KASSERT(r != NULL && r->state != SENT_SACKED,
+		    ("tcp_sent_add: %u is not missing", seq));
+		if (SEQ_LT(r->seq, seq))
+			r = split(tp, r, seq);
+		if (SEQ_LT(end, r->end))
+			(void)split(tp, r, end);
+		r->again = true;
+		leave_state(tp, r);
+	} else {
+		r = kmalloc(sizeof(*r));
+		*r = (struct tcp_sent){ .seq = seq, .end = end };
+		TAILQ_INSERT_TAIL(&tp->t_sent, r, link);
+		tp->t_nsent++;
+	}
+	r->time = now;
+	r->state = SENT_INFLIGHT;
+	enter_inflight(tp, r);
+}
+
+/* The peer has told of a record for the first time. */
+static void
+deliver(struct tcpcb *tp, const struct tcp_sent *r, struct tcp_acked *a)
+{
+	a->delivered += LENGTH(r);
+	if (!r->again && SEQ_LEQ(r->end, tp->snd_recover))
+		a->original = true;
+	tcp_rack_delivered(tp, r, a);
+}
+
+/* The cumulative acknowledgement has reached ack. */
+void
+tcp_sent_ack(struct tcpcb *tp, tcp_seq ack, struct tcp_acked *a)
+{
+	struct tcp_sent *r;
+
+	while ((r = TAILQ_FIRST(&tp->t_sent)) != NULL &&
+	    SEQ_LT(r->seq, ack)) {
+		if (SEQ_LT(ack, r->end))
+			(void)split(tp, r, ack);
+		if (r->again)
+			a->again = true;
+		if (r->state != SENT_SACKED)
+			deliver(tp, r, a);
+		discard(tp, r);
+	}
+}
+
+/* Joins a reported record with the one in front of it if that is too. */
+static struct tcp_sent *
+merge(struct tcpcb *tp, struct tcp_sent *r)
+{
+	struct tcp_sent *left = TAILQ_PREV(r, tcp_sentlist, link);
+
+	if (left == NULL || left->state != SENT_SACKED ||
+	    r->state != SENT_SACKED)
+		return (r);
+	tp->t_sackedbytes += LENGTH(r);		/* discard() takes it off */
+	left->end = r->end;
+	discard(tp, r);
+	return (left);
+}
+
+/* The peer reports [start, end), which is between snd_una and snd_max. */
+void
+tcp_sent_sack(struct tcpcb *tp, tcp_seq start, tcp_seq end,
+    struct tcp_acked *a)
+{
+	const unsigned most = RECORDS_MIN +
+	    2 * ((tp->snd_max - tp->snd_una) / tp->t_maxseg);
+	struct tcp_sent *r = find(tp, start);
+
+	if (r != NULL && r->state != SENT_SACKED && SEQ_LT(r->seq, start)) {
+		if (tp->t_nsent >= most)
+			return;
+		r = split(tp, r, start);
+	}
+	while (r != NULL && SEQ_LT(r->seq, end)) {
+		if (r->state != SENT_SACKED) {
+			if (SEQ_LT(end, r->end) && tp->t_nsent >= most)
+				break;
+			if (SEQ_LT(end, r->end))
+				(void)split(tp, r, end);
+			deliver(tp, r, a);
+			tcp_sent_set(tp, r, SENT_SACKED);
+		}
+		r = TAILQ_NEXT(merge(tp, r), link);
+	}
+	if (r != NULL)
+		(void)merge(tp, r);
+}
+
+/* Takes len bytes from snd_una for lost, or all there are. */
+void
+tcp_sent_lose(struct tcpcb *tp, uint32_t len)
+{
+	struct tcp_sent *r;
+	tcp_seq end = tp->snd_una + len;
+
+	TAILQ_FOREACH(r, &tp->t_sent, link) {
+		if (SEQ_GEQ(r->seq, end))
+			break;
+		if (SEQ_GT(r->end, end))
+			(void)split(tp, r, end);
+		if (r->state == SENT_INFLIGHT)
+			tcp_sent_set(tp, r, SENT_LOST);
+	}
+}
+
+/* Nothing is lost after all, but on its way. */
+void
+tcp_sent_unlose(struct tcpcb *tp)
+{
+	struct tcp_sent *r;
+
+	while ((r = TAILQ_FIRST(&tp->t_lost)) != NULL)
+		tcp_sent_set(tp, r, SENT_INFLIGHT);
+}
+
+/* The peer has dropped what it reported (RFC 2018 section 8). */
+void
+tcp_sent_renege(struct tcpcb *tp)
+{
+	struct tcp_sent *r;
+
+	TAILQ_FOREACH(r, &tp->t_sent, link)
+		if (r->state == SENT_SACKED)
+			tcp_sent_set(tp, r, SENT_LOST);
+}
