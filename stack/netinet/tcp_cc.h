@@ -65,7 +65,7 @@ void	 tcp_cc_acked(struct tcpcb *, uint32_t bytes);
 void	 tcp_cc_afteridle(struct tcpcb *);
 /* Slow start's share of bytes: grows the window, returns what is left. */
 uint32_t tcp_cc_slowstart(struct tcpcb *, uint32_t bytes);
-/* That part of t_prr.flight (RFC 5681 equation 4), two segments at least. */
+/* num/den of t_prr.flight (RFC 5681 equation 4), at least two segments. */
 uint32_t tcp_cc_reduced(const struct tcpcb *, unsigned num, unsigned den);
 /* The one of that name, which need not end in NUL; NULL: none. */
 const struct cc_algo *tcp_cc_byname(const char *name, size_t len);

@@ -20,7 +20,6 @@
 
 #define	NO_SACK	0x1
 #define	WITH_TS	0x2
-#define	SOON	0x4		/* a timeout is wanted */
 
 static uint8_t bytes[SEGS * MSS];
 
@@ -150,7 +149,6 @@ set_up(struct fixture *f, unsigned how)
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 7 + i / 256);
 	memset(f, 0, sizeof(*f));
-	t_sysctl_set("net.inet.tcp.rexmit_min", how & SOON ? "200" : "10000");
 	f->head = t_listen(PEER_STACK_IP, PORT, 5);
 	handshake(f, how);
 	f->so = t_accept(f->head);
@@ -408,7 +406,7 @@ TEST(echoed_timestamp_undoes_a_fast_retransmission)
 	struct peer_seg s;
 	uint32_t first, before;
 
-	set_up(&f, WITH_TS | SOON);
+	set_up(&f, WITH_TS);
 	t_send(f.so, bytes, 8 * f.seg);
 	CHECK(peer_next(&s));
 	first = tsval(&s);
@@ -440,7 +438,7 @@ TEST(echoed_timestamp_undoes_a_timeout)
 	struct peer_seg s;
 	uint32_t first, before;
 
-	set_up(&f, WITH_TS | SOON);
+	set_up(&f, WITH_TS);
 	t_send(f.so, bytes, 8 * f.seg);
 	CHECK(peer_next(&s));
 	first = tsval(&s);
@@ -451,7 +449,7 @@ TEST(echoed_timestamp_undoes_a_timeout)
 	ack_ts(&f, 2 * f.seg, first);
 	CHECK_EQ(t_sysctl("net.inet.tcp.stats.undone"), f.undone + 1);
 	CHECK(cwnd(&f) >= before);
-	EXPECT(&f, NEVER);		/* nothing but waiting for the other ACKs */
+	EXPECT(&f, NEVER);	/* the other ACKs will come */
 	take_down(&f);
 }
 
@@ -460,7 +458,7 @@ TEST(timestamp_of_the_retransmission_does_not)
 	struct fixture f;
 	struct peer_seg s;
 
-	set_up(&f, WITH_TS | SOON);
+	set_up(&f, WITH_TS);
 	send_segments(&f, 8);
 	await_timeout(&f, &s);
 	ack_ts(&f, f.seg, tsval(&s));
@@ -478,7 +476,7 @@ TEST(timeout_is_undone_without_timestamps)
 	struct peer_seg s;
 	uint32_t before, top;
 
-	set_up(&f, SOON);
+	set_up(&f, 0);
 	send_segments(&f, SEGS);
 	before = cwnd(&f);
 	await_timeout(&f, &s);
@@ -500,7 +498,7 @@ TEST(timeout_of_a_real_loss_stays)
 	struct peer_seg s;
 	uint32_t top;
 
-	set_up(&f, SOON);
+	set_up(&f, 0);
 	send_segments(&f, SEGS);
 	await_timeout(&f, &s);
 	peer_forget();
@@ -543,7 +541,7 @@ TEST(peer_that_reneges_gets_everything_again)
 	struct fixture f;
 	struct peer_seg s;
 
-	set_up(&f, SOON);
+	set_up(&f, 0);
 	send_segments(&f, 3);
 	SACK(&f, 0, 0, 2 * MSS);	/* it reports its own left edge */
 	await_timeout(&f, &s);
