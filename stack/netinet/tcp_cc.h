@@ -38,7 +38,7 @@ struct cubic {
 	uint32_t	 w_est_acked;	/* bytes towards its next segment */
 	uint32_t	 k;		/* ms from the epoch to the plateau */
 	bool		 epoch;		/* congestion avoidance has begun */
-	bool		 timeout;	/* the next epoch starts at its plateau */
+	bool		 timeout;	/* next epoch starts at its plateau */
 	nsec_t		 t;		/* since then, window in full use */
 	nsec_t		 last;		/* when t was brought up to date */
 };
@@ -65,7 +65,7 @@ void	 tcp_cc_acked(struct tcpcb *, uint32_t bytes);
 void	 tcp_cc_afteridle(struct tcpcb *);
 /* Slow start's share of bytes: grows the window, returns what is left. */
 uint32_t tcp_cc_slowstart(struct tcpcb *, uint32_t bytes);
-/* num/den of t_prr.flight (RFC 5681 equation 4), at least two segments. */
+/* num/den of t_prr.flight, at least two segments (RFC 5681 equation 4). */
 uint32_t tcp_cc_reduced(const struct tcpcb *, unsigned num, unsigned den);
 /* The one of that name, which need not end in NUL; NULL: none. */
 const struct cc_algo *tcp_cc_byname(const char *name, size_t len);
