@@ -139,25 +139,25 @@ tcp_opt_build(uint8_t *buf, const struct tcpopts *to)
 		*p++ = (uint8_t)(to->mss >> 8);
 		*p++ = (uint8_t)to->mss;
 	}
+	/* SACK-permitted and the two bytes before timestamps fit together. */
+	if (to->has_sackok || to->has_ts) {
+		*p++ = to->has_sackok && to->has_ts ? OPT_SACKOK : OPT_NOP;
+		*p++ = to->has_sackok && to->has_ts ? 2 : OPT_NOP;
+	}
+	if (to->has_ts) {
+		*p++ = OPT_TS;
+		*p++ = 10;
+		p = put32(p, to->tsval);
+		p = put32(p, to->tsecr);
+	} else if (to->has_sackok) {
+		*p++ = OPT_SACKOK;
+		*p++ = 2;
+	}
 	if (to->has_wscale) {
 		*p++ = OPT_NOP;
 		*p++ = OPT_WSCALE;
 		*p++ = 3;
 		*p++ = to->wscale;
-	}
-	if (to->has_sackok) {
-		*p++ = OPT_NOP;
-		*p++ = OPT_NOP;
-		*p++ = OPT_SACKOK;
-		*p++ = 2;
-	}
-	if (to->has_ts) {
-		*p++ = OPT_NOP;
-		*p++ = OPT_NOP;
-		*p++ = OPT_TS;
-		*p++ = 10;
-		p = put32(p, to->tsval);
-		p = put32(p, to->tsecr);
 	}
 	if (to->nsack > 0 && TCP_OPT_MAX - (p - buf) >= 12)
 		p = build_sack(p, (unsigned)(p - buf), to);

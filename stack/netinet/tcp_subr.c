@@ -50,8 +50,9 @@ tcp_newtcpcb(struct socket *so)
 	tp->t_armed = NSEC_FOREVER;
 	for (int i = 0; i < TT_COUNT; i++)
 		tp->t_deadline[i] = NSEC_FOREVER;
-	tp->t_flags = (tcp_do_timestamps ? TF_TS : 0) |
-	    (tcp_do_wscale ? TF_WSCALE : 0) | (tcp_do_sack ? TF_SACK : 0);
+	tp->t_flags = (atomic_load_u32(&tcp_do_timestamps) ? TF_TS : 0) |
+	    (atomic_load_u32(&tcp_do_wscale) ? TF_WSCALE : 0) |
+	    (atomic_load_u32(&tcp_do_sack) ? TF_SACK : 0);
 	TAILQ_INIT(&tp->t_ooq);
 	tcp_sent_init(tp);
 	callout_init(&tp->t_callout);

@@ -7,10 +7,14 @@
 
 struct tcpstat tcpstat;
 
-bool tcp_do_sack = true, tcp_do_timestamps = true, tcp_do_wscale = true;
-
 /*	variable, name, default, lowest, highest, text */
 #define	TCP_TUNABLES(X)							\
+	X(tcp_do_sack, "sack", 1, 0, 1,					\
+	    "offer selective acknowledgement (RFC 2018)")		\
+	X(tcp_do_timestamps, "timestamps", 1, 0, 1,			\
+	    "offer timestamps (RFC 7323)")				\
+	X(tcp_do_wscale, "wscale", 1, 0, 1,				\
+	    "offer window scaling (RFC 7323)")				\
 	X(tcp_sendspace, "sendspace", 1048576, 4096, 16777216,		\
 	    "send buffer of a new socket, bytes")			\
 	X(tcp_recvspace, "recvspace", 1048576, 4096, 16777216,		\
@@ -70,18 +74,9 @@ TCP_TUNABLES(TCP_TUNABLE_VAR)
 #define	TCP_STAT_OID(name, descr)					\
 	{ .oid_name = "net.inet.tcp.stats." #name, .oid_type = CTL_U64,	\
 	  .oid_ptr = &tcpstat.name, .oid_descr = descr },
-#define	TCP_BOOL_OID(var, name, descr)					\
-	{ .oid_name = "net.inet.tcp." name, .oid_type = CTL_BOOL,	\
-	  .oid_flags = CTL_TUN, .oid_ptr = &var, .oid_descr = descr },
 
 static const struct sysctl_oid tcp_oids[] = {
 	TCP_TUNABLES(TCP_TUNABLE_OID)
-	TCP_BOOL_OID(tcp_do_sack, "sack",
-	    "offer selective acknowledgement (RFC 2018)")
-	TCP_BOOL_OID(tcp_do_timestamps, "timestamps",
-	    "offer timestamps (RFC 7323)")
-	TCP_BOOL_OID(tcp_do_wscale, "wscale",
-	    "offer window scaling (RFC 7323)")
 	TCP_STATS(TCP_STAT_OID)
 };
 

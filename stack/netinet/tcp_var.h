@@ -245,7 +245,7 @@ extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_tsomax;
 extern atomic_u32 tcp_keepidle, tcp_keepintvl, tcp_keepcnt, tcp_keepinit;
 extern atomic_u32 tcp_synqueue, tcp_maxtimewait, tcp_finwait2_timeout;
 extern atomic_u32 tcp_maxreass, tcp_abc_l_var;
-extern bool tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
+extern atomic_u32 tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
 void	 tcp_sysctl_init(void);
 /* Bytes of IP and TCP header without options. */
 static inline uint32_t

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * sysctl: stands in for the host's program, so that scripts written for it
+ * set the stack's knobs instead.
+ *
+ *	sysctl [-neqw] name | name=value ...
+ *	sysctl -a
+ *
+ * Names are the stack's own, or those of Linux (docs/tunables.md has the
+ * table), with dots or with slashes.  The stack is the one at $STACK_CTL.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/ctl_client.h"
+
+#define	PROGRAM		"sysctl"
+#define	FIELDS_MAX	3
+#define	VALUE_MAX	512
+
+/* How a number of Linux becomes one of ours. */
+enum convert {
+	SAME,
+	SECONDS,	/* to milliseconds */
+	USECS,		/* to milliseconds */
+	TRUTH,		/* any but 0 is 1 */
+	ALGORITHM,	/* reno is newreno */
+};
+
+/*
+ * A name of Linux, the values it has, and our name for each.  One that is
+ * in parentheses is a constant, which can be set to anything.
+ */
+static const struct alias {
+	const char	*name;
+	const char	*ours[FIELDS_MAX];
+	enum convert	 convert;
+} aliases[] = {
+#define	IPV4	"net.ipv4."
+#define	TCP	"net.inet.tcp."
+#define	IP	"net.inet.ip."
+	{ IPV4 "ip_forward", { IP "forwarding" }, TRUTH },
+	{ IPV4 "ip_local_port_range", { IP "portrange.first",
+	    IP "portrange.last" }, SAME },
+	{ IPV4 "tcp_congestion_control", { TCP "cc.algorithm" }, ALGORITHM },
+	{ IPV4 "tcp_fin_timeout", { TCP "finwait2_timeout" }, SECONDS },
+	{ IPV4 "tcp_keepalive_intvl", { TCP "keepintvl" }, SECONDS },
+	{ IPV4 "tcp_keepalive_probes", { TCP "keepcnt" }, SAME },
+	{ IPV4 "tcp_keepalive_time", { TCP "keepidle" }, SECONDS },
+	{ IPV4 "tcp_max_syn_backlog", { TCP "synqueue" }, SAME },
+	{ IPV4 "tcp_max_tw_buckets", { TCP "maxtimewait" }, SAME },
+	{ IPV4 "tcp_moderate_rcvbuf", { TCP "recvbuf_auto" }, TRUTH },
+	{ IPV4 "tcp_rmem", { "(4096)", TCP "recvspace", TCP "recvbuf_max" },
+	    SAME },
+	{ IPV4 "tcp_rto_min_us", { TCP "rexmit_min" }, USECS },
+	{ IPV4 "tcp_sack", { TCP "sack" }, TRUTH },
+	{ IPV4 "tcp_timestamps", { TCP "timestamps" }, TRUTH },
+	{ IPV4 "tcp_window_scaling", { TCP "wscale" }, TRUTH },
+	{ IPV4 "tcp_wmem", { "(4096)", TCP "sendspace", TCP "sendbuf_max" },
+	    SAME },
+#undef IPV4
+#undef TCP
+#undef IP
+};
+
+static const char *stack;	/* its control socket */
+static bool names_off, quiet, ignore;
+
+static void
+usage(FILE *out)
+{
+	fprintf(out,
+	    "usage: " PROGRAM " [-neqw] name | name=value ...\n"
+	    "       " PROGRAM " -a\n"
+	    "-n: values only; -e: no word about unknown names; -q: what is "
+	    "set is not printed.\n"
+	    "$STACK_CTL is the stack's ctl.path.\n");
+}
+
+static const struct alias *
+alias_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (strcmp(aliases[i].name, name) == 0)
+			return (&aliases[i]);
+	return (NULL);
+}
+
+/* Asks with a line; the answer's text in buf.  An exit status. */
+static int
+ask(const char *line, char *buf, size_t size)
+{
+	FILE *in = ctl_ask(PROGRAM, stack, line);
+	FILE *out = fmemopen(buf, size, "w");
+	int status = EX_UNAVAILABLE;
+
+	memset(buf, 0, size);
+	if (in != NULL && out != NULL)
+		status = ctl_answer(PROGRAM, in, out);
+	if (out != NULL)
+		fclose(out);
+	buf[strcspn(buf, "\n")] = '\0';
+	return (status);
+}
+
+/* Ours from Linux's, or back; in place. */
+static void
+convert(enum convert how, bool back, char *value, size_t size)
+{
+	unsigned long long v = strtoull(value, NULL, 10);
+
+	switch (how) {
+	case SAME:
+		return;
+	case SECONDS:
+		snprintf(value, size, "%llu", back ? v / 1000 : v * 1000);
+		return;
+	case USECS:
+		snprintf(value, size, "%llu", back ? v * 1000 : v / 1000);
+		return;
+	case TRUTH:
+		snprintf(value, size, "%d", v != 0);
+		return;
+	case ALGORITHM:
+		if (strcmp(value, back ? "newreno" : "reno") == 0)
+			snprintf(value, size, "%s", back ? "reno" : "newreno");
+		return;
+	}
+}
+
+static int
+get_ours(const char *name, char *value, size_t size)
+{
+	char line[CTL_REQUEST_MAX], answer[VALUE_MAX], *text;
+	int status;
+
+	if (name[0] == '(') {
+		snprintf(value, size, "%.*s", (int)strcspn(name + 1, ")"),
+		    name + 1);
+		return (0);
+	}
+	snprintf(line, sizeof(line), "sysctl %s\n", name);
+	status = ask(line, answer, sizeof(answer));
+	text = strstr(answer, ": ");	/* "name: value" */
+	snprintf(value, size, "%s", text != NULL ? text + 2 : "");
+	return (status);
+}
+
+static int
+set_ours(const char *name, const char *value)
+{
+	char line[CTL_REQUEST_MAX], answer[VALUE_MAX];
+
+	if (name[0] == '(')
+		return (0);
+	if ((size_t)snprintf(line, sizeof(line), "sysctl %s=%s\n", name,
+	    value) >= sizeof(line)) {
+		fprintf(stderr, PROGRAM ": %s: value too long\n", name);
+		return (EX_USAGE);
+	}
+	return (ask(line, answer, sizeof(answer)));
+}
+
+static int
+get_alias(const struct alias *a, char *value, size_t size)
+{
+	char part[VALUE_MAX];
+	size_t len = 0;
+	int status = 0;
+
+	for (int i = 0; i < FIELDS_MAX && a->ours[i] != NULL && status == 0;
+	    i++) {
+		status = get_ours(a->ours[i], part, sizeof(part));
+		convert(a->convert, true, part, sizeof(part));
+		if (len < size)
+			len += (size_t)snprintf(value + len, size - len,
+			    "%s%s", i > 0 ? "\t" : "", part);
+	}
+	return (status);
+}
+
+/* Fewer values than there are leave the others, as on Linux. */
+static int
+set_alias(const struct alias *a, char *value)
+{
+	char *rest, *word, part[VALUE_MAX];
+	int i = 0, status = 0;
+
+	for (word = strtok_r(value, " \t", &rest); word != NULL &&
+	    status == 0; word = strtok_r(NULL, " \t", &rest)) {
+		if (i == FIELDS_MAX || a->ours[i] == NULL) {
+			fprintf(stderr, PROGRAM ": %s has %d values\n",
+			    a->name, i);
+			return (EX_USAGE);
+		}
+		snprintf(part, sizeof(part), "%s", word);
+		convert(a->convert, false, part, sizeof(part));
+		status = set_ours(a->ours[i++], part);
+	}
+	return (status);
+}
+
+static void
+print(const char *name, const char *value)
+{
+	if (names_off)
+		printf("%s\n", value);
+	else
+		printf("%s = %s\n", name, value);
+}
+
+/* One argument; an exit status. */
+static int
+do_name(char *name)
+{
+	char *value = strchr(name, '='), answer[VALUE_MAX];
+	const struct alias *a;
+	int status;
+
+	if (value != NULL)
+		*value++ = '\0';
+	for (char *s = name; *s != '\0'; s++)
+		if (*s == '/')
+			*s = '.';
+	a = alias_find(name);
+	if (a == NULL && strncmp(name, "net.ipv", 7) == 0) {
+		if (!ignore)
+			fprintf(stderr, PROGRAM ": %s: the stack has no such "
+			    "knob\n", name);
+		return (ignore ? 0 : 1);
+	}
+	if (value != NULL) {
+		snprintf(answer, sizeof(answer), "%s", value);
+		status = a != NULL ? set_alias(a, value) :
+		    set_ours(name, value);
+	} else
+		status = a != NULL ? get_alias(a, answer, sizeof(answer)) :
+		    get_ours(name, answer, sizeof(answer));
+	if (status == 0 && (value == NULL || !quiet))
+		print(name, answer);
+	return (status);
+}
+
+/* Our own names, as the stack lists them. */
+static int
+do_all(void)
+{
+	FILE *in = ctl_ask(PROGRAM, stack, "sysctl -a\n");
+
+	return (in != NULL ? ctl_answer(PROGRAM, in, stdout) :
+	    EX_UNAVAILABLE);
+}
+
+int
+main(int argc, char **argv)
+{
+	bool all = false;
+	int opt, status = 0;
+
+	while ((opt = getopt(argc, argv, "aneqwh")) != -1) {
+		switch (opt) {
+		case 'a':
+			all = true;
+			break;
+		case 'n':
+			names_off = true;
+			break;
+		case 'e':
+			ignore = true;
+			break;
+		case 'q':
+			quiet = true;
+			break;
+		case 'w':
+			break;	/* it goes without saying */
+		default:
+			usage(opt == 'h' ? stdout : stderr);
+			return (opt == 'h' ? 0 : EX_USAGE);
+		}
+	}
+	stack = getenv("STACK_CTL");
+	if (stack == NULL || (optind == argc) != all) {
+		usage(stderr);
+		return (EX_USAGE);
+	}
+	if (all)
+		return (do_all());
+	for (int i = optind; i < argc; i++) {
+		int error = do_name(argv[i]);
+
+		status = error != 0 ? error : status;
+	}
+	return (status);
+}
