@@ -63,6 +63,14 @@ parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 	return (true);
 }
 
+/* What lies left of the window was received before. */
+static void
+report_twice(struct tcpcb *tp, const struct tcpseg *sg)
+{
+	tcp_reass_twice(tp, sg->sg_seq, seq_min(sg->sg_seq + sg->sg_len,
+	    tp->rcv_nxt));
+}
+
 /* Protection against wrapped sequence numbers (RFC 7323 section 5.3). */
 static enum tcp_step
 check_paws(struct tcpcb *tp, struct tcpseg *sg)
@@ -75,6 +83,7 @@ check_paws(struct tcpcb *tp, struct tcpseg *sg)
 	    mach_uptime() - tp->ts_recent_date > TS_STALE)
 		return (TS_NEXT);
 	TCPSTAT_INC(pawsdrop);
+	report_twice(tp, sg);
 	return (TS_ACK);
 }
 
@@ -99,6 +108,7 @@ trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
 		n = tp->rcv_nxt - sg->sg_seq;
 		if (n > sg->sg_len)
 			n = sg->sg_len;
+		report_twice(tp, sg);
 		m_adj(sg->sg_m, n);
 		sg->sg_len -= n;
 		sg->sg_seq = tp->rcv_nxt;
@@ -141,6 +151,7 @@ check_seq(struct tcpcb *tp, struct tcpseg *sg)
 		    sg->sg_seq == tp->rcv_nxt);
 	if (!ok) {
 		TCPSTAT_INC(rcvdup);
+		report_twice(tp, sg);
 		return (sg->sg_flags & TH_RST ? TS_DROP : TS_ACK);
 	}
 	update_ts(tp, sg);

@@ -216,7 +216,7 @@ build_options(struct tcpcb *tp, uint8_t *buf)
 		to.tsval = tcp_now_ts(tp);
 		to.tsecr = tp->ts_recent;
 	}
-	if ((tp->t_flags & TF_SACK) && !TAILQ_EMPTY(&tp->t_ooq))
+	if (tp->t_flags & TF_SACK)
 		to.nsack = tcp_reass_sack(tp, to.sack);
 	return (tcp_opt_build(buf, &to));
 }
@@ -320,6 +320,7 @@ static void
 account_ack(struct tcpcb *tp)
 {
 	tp->last_ack_sent = tp->rcv_nxt;
+	tp->t_dsack.end = tp->t_dsack.start;
 	tp->t_flags &= ~(unsigned)TF_ACKNOW;
 	tp->t_unacked = 0;
 	tcp_timer_clear(tp, TT_DELACK);

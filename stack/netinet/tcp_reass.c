@@ -29,6 +29,15 @@ tcp_reass_flush(struct tcpcb *tp)
 	KASSERT(tp->t_oolen == 0, ("tcp_reass_flush: %u left", tp->t_oolen));
 }
 
+/* The first report before the next ACK stands. */
+void
+tcp_reass_twice(struct tcpcb *tp, tcp_seq start, tcp_seq end)
+{
+	if ((tp->t_flags & TF_SACK) != 0 && SEQ_LT(start, end) &&
+	    tp->t_dsack.start == tp->t_dsack.end)
+		tp->t_dsack = (struct tcp_sackblock){ start, end };
+}
+
 /* Appends data that is next to the receive buffer.  Takes m. */
 static void
 deliver(struct tcpcb *tp, struct mbuf *m, uint32_t len)
@@ -64,6 +73,7 @@ cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
 		n = before->seq + before->len - sg->sg_seq;
 		if (n > sg->sg_len)
 			n = sg->sg_len;
+		tcp_reass_twice(tp, sg->sg_seq, sg->sg_seq + n);
 		m_adj(sg->sg_m, n);
 		sg->sg_seq += n;
 		sg->sg_len -= n;
@@ -73,6 +83,8 @@ cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
 		next = TAILQ_NEXT(q, link);
 		if (SEQ_LEQ(sg->sg_seq + sg->sg_len, q->seq))
 			break;
+		tcp_reass_twice(tp, q->seq, seq_min(q->seq + q->len,
+		    sg->sg_seq + sg->sg_len));
 		if (SEQ_GEQ(sg->sg_seq + sg->sg_len, q->seq + q->len) &&
 		    !q->fin) {
 			ooseg_free(tp, q);
@@ -139,17 +151,21 @@ drain(struct tcpcb *tp)
 }
 
 /*
- * Blocks for the SACK option: first the one that holds the most recent
- * segment, then from the left edge up (RFC 2018 section 4).
+ * Blocks for the SACK option: what was received twice (RFC 2883 section 4),
+ * then the one that holds the most recent segment, then from the left edge
+ * up (RFC 2018 section 4).
  */
 unsigned
 tcp_reass_sack(const struct tcpcb *tp, struct tcp_sackblock *blocks)
 {
 	struct tcp_sackblock b, tmp;
 	const struct tcp_ooseg *q = TAILQ_FIRST(&tp->t_ooq);
-	unsigned n = 0;
+	unsigned n = 0, first;
 	bool recent;
 
+	if (tp->t_dsack.start != tp->t_dsack.end)
+		blocks[n++] = tp->t_dsack;
+	first = n;
 	while (q != NULL) {
 		b.start = q->seq;
 		b.end = q->seq + q->len;
@@ -159,9 +175,9 @@ tcp_reass_sack(const struct tcpcb *tp, struct tcp_sackblock *blocks)
 			continue;	/* only a FIN */
 		recent = SEQ_LEQ(b.start, tp->t_oolast) &&
 		    SEQ_LT(tp->t_oolast, b.end);
-		if (recent && n > 0) {
-			tmp = blocks[0];
-			blocks[0] = b;
+		if (recent && n > first) {
+			tmp = blocks[first];
+			blocks[first] = b;
 			b = tmp;
 		}
 		if (n < TCP_SACK_MAX)

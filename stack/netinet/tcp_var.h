@@ -195,6 +195,7 @@ struct tcpcb {
 	TAILQ_HEAD(, tcp_ooseg) t_ooq;
 	unsigned	 t_oolen;	/* entries */
 	tcp_seq		 t_oolast;	/* start of the most recent block */
+	struct tcp_sackblock t_dsack;	/* received twice; empty: none */
 
 	/* keep-alive, limits */
 	nsec_t		 t_keepidle, t_keepintvl;
@@ -355,6 +356,8 @@ uint32_t tcp_pipe(const struct tcpcb *);
 enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);
 void	 tcp_reass_flush(struct tcpcb *);
 unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
+/* [start, end) was received before: our next ACK says so (RFC 2883). */
+void	 tcp_reass_twice(struct tcpcb *, tcp_seq start, tcp_seq end);
 
 /* tcp_buf.c: after a read and after a write; may make the buffer larger */
 void	 tcp_recvbuf_tune(struct tcpcb *);

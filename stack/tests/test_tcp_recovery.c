@@ -603,6 +603,73 @@ TEST(partial_ack_without_sack_fills_the_next_hole)
 	take_down(&f);
 }
 
+/* The next segment has these blocks, in bytes of our stream. */
+static void
+expect_blocks(struct fixture *f, const uint32_t *wanted, unsigned n)
+{
+	struct tcpopts to;
+	struct peer_seg s;
+
+	CHECK(peer_next(&s));
+	CHECK(tcp_opt_parse(s.options, s.optlen, false, &to));
+	CHECK_EQ(to.nsack, n / 2);
+	for (unsigned i = 0; i < n / 2; i++) {
+		CHECK_EQ(to.sack[i].start - f->p.snd_nxt, wanted[2 * i]);
+		CHECK_EQ(to.sack[i].end - f->p.snd_nxt, wanted[2 * i + 1]);
+	}
+}
+
+#define	EXPECT_BLOCKS(f, ...) do {					\
+	const uint32_t wanted[] = { __VA_ARGS__ };			\
+	expect_blocks(f, wanted, nitems(wanted));			\
+} while (0)
+
+static void
+send_piece(struct fixture *f, uint32_t from, uint32_t len)
+{
+	options(f, 0, NULL, 0);
+	peer_send(&f->p, TH_ACK, f->p.snd_nxt + from, f->p.rcv_nxt, bytes,
+	    len);
+}
+
+/* RFC 2883 section 4, its three kinds of examples. */
+TEST(data_received_twice_is_reported_once)
+{
+	struct fixture f;
+
+	set_up(&f, 0);
+	send_piece(&f, 0, 100);
+	peer_forget();
+	send_piece(&f, 0, 100);
+	EXPECT_BLOCKS(&f, 0, 100);
+	send_piece(&f, 50, 100);	/* half of it is news */
+	EXPECT_BLOCKS(&f, 50, 100);
+	send_piece(&f, 300, 100);
+	EXPECT_BLOCKS(&f, 300, 400);
+	send_piece(&f, 400, 100);
+	EXPECT_BLOCKS(&f, 300, 500);
+	send_piece(&f, 350, 50);	/* twice, and out of order */
+	EXPECT_BLOCKS(&f, 350, 400, 300, 500);
+	send_piece(&f, 250, 100);
+	EXPECT_BLOCKS(&f, 300, 350, 250, 500);
+	send_piece(&f, 600, 100);
+	EXPECT_BLOCKS(&f, 600, 700, 250, 500);
+	take_down(&f);
+}
+
+TEST(old_timestamp_does_not_hide_what_came_twice)
+{
+	struct fixture f;
+
+	set_up(&f, WITH_TS);
+	send_piece(&f, 0, 100);
+	peer_forget();
+	f.options[7] = 0;		/* TSval goes back */
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 100);
+	EXPECT_BLOCKS(&f, 0, 100);
+	take_down(&f);
+}
+
 /* The send map against a byte for each byte in flight. */
 enum { MODEL_FLIGHT, MODEL_SACKED, MODEL_LOST };
 
