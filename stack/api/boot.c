@@ -27,7 +27,7 @@ static const struct sysctl_oid api_oids[] = {
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_inet6_kernel,
 	  .oid_max = 1,
 	  .oid_descr = "1: AF_INET6 sockets are the kernel's; "
-	      "0: there are none, so that programs use IPv4" },
+	      "0: the stack's" },
 	{ .oid_name = "api.drain", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_drain,
 	  .oid_max = 60000,

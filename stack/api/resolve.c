@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Name look-up.  Where the stack has no IPv6, a program that asks for
+ * Name look-up.  Where the stack has no IPv6 address, a program that asks for
  * addresses of any kind gets those of IPv4: many take the first that they are
  * given.  AI_ADDRCONFIG, which means the kinds of addresses that this host
  * has, would make the C library look at the kernel's interfaces, so it is
@@ -9,6 +9,7 @@
 #include <netdb.h>
 
 #include "api/api.h"
+#include "netinet6/ip6_var.h"
 
 EXPORT int
 getaddrinfo(const char *restrict node, const char *restrict service,
@@ -25,7 +26,7 @@ getaddrinfo(const char *restrict node, const char *restrict service,
 	if (hints != NULL)
 		ours = *hints;
 	if (ours.ai_family == AF_UNSPEC &&
-	    atomic_load_u32(&api_inet6_kernel) == 0)
+	    atomic_load_u32(&api_inet6_kernel) == 0 && !in6_global())
 		ours.ai_family = AF_INET;
 	ours.ai_flags &= ~AI_ADDRCONFIG;
 	return (real.getaddrinfo(node, service, &ours, result));

@@ -23,8 +23,8 @@ socket_install(int fd, struct socket *so, int flags)
 }
 
 /*
- * IPv4 is the stack's, raw sockets included (it refuses them): a program
- * must not end up on the kernel's network without noticing.
+ * IPv4 and IPv6 are the stack's, raw sockets included (it refuses them): a
+ * program must not end up on the kernel's network without noticing.
  */
 EXPORT int
 socket(int domain, int type, int protocol)
@@ -35,9 +35,8 @@ socket(int domain, int type, int protocol)
 
 	if (api_state() == API_PASSIVE)
 		return (real.socket(domain, type, protocol));
-	if (domain == AF_INET6 && atomic_load_u32(&api_inet6_kernel) == 0)
-		return ((int)api_return(EAFNOSUPPORT, 0));
-	if (domain != AF_INET)
+	if (domain == AF_INET6 ? atomic_load_u32(&api_inet6_kernel) != 0 :
+	    domain != AF_INET)
 		return (real.socket(domain, type, protocol));
 	if (api_state() == API_FORKED) {
 		api_explain();

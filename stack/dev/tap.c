@@ -55,9 +55,12 @@ rx_offloads(struct mbuf *m, const struct virtio_net_hdr *vh)
 		ph->csum_offset = vh->csum_offset;
 	} else if ((vh->flags & VIRTIO_NET_HDR_F_DATA_VALID) != 0)
 		ph->csum_flags = CSUM_VALID;
-	if ((vh->gso_type & ~VIRTIO_NET_HDR_GSO_ECN) ==
-	    VIRTIO_NET_HDR_GSO_TCPV4)
+	switch (vh->gso_type & ~VIRTIO_NET_HDR_GSO_ECN) {
+	case VIRTIO_NET_HDR_GSO_TCPV4:
+	case VIRTIO_NET_HDR_GSO_TCPV6:
 		ph->tso_segsz = vh->gso_size;
+		break;
+	}
 }
 
 static void
@@ -177,12 +180,14 @@ tx_offloads(const struct mbuf *m, struct virtio_net_hdr *vh)
 		vh->csum_offset = ph->csum_offset;
 	}
 	if ((ph->csum_flags & CSUM_TSO) != 0) {
-		uint8_t tcpoff;
+		uint8_t tcpoff, version;
 
 		KASSERT((ph->csum_flags & CSUM_TX) != 0 && ph->tso_segsz != 0,
 		    ("tx_offloads: segments of %u without checksum",
 		    ph->tso_segsz));
-		vh->gso_type = VIRTIO_NET_HDR_GSO_TCPV4;
+		m_copydata(m, ETHER_HDR_LEN, 1, &version);
+		vh->gso_type = version >> 4 == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 :
+		    VIRTIO_NET_HDR_GSO_TCPV6;
 		vh->gso_size = ph->tso_segsz;
 		/* th_off: how much of the frame is headers. */
 		m_copydata(m, (uint32_t)vh->csum_start + 12, 1, &tcpoff);
@@ -270,7 +275,8 @@ open_queues(struct tap_softc *sc, char *why, size_t len)
 		sc->sc_queues[i].tq_sc = sc;
 		sc->sc_queues[i].tq_index = i;
 		error = mach_devq_open_tap(name, sc->sc_nqueues > 1,
-		    TUN_F_CSUM | TUN_F_TSO4, &sc->sc_queues[i].tq_devq);
+		    TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6,
+		    &sc->sc_queues[i].tq_devq);
 	}
 	if (error != 0)
 		snprintf(why, len, "%s; may this user open /dev/net/tun, was "
@@ -312,7 +318,8 @@ tap_attach(const struct if_config *ic, char *why, size_t len)
 	ifp->if_softc = sc;
 	ifp->if_output = ether_output;
 	ifp->if_transmit = tap_transmit;
-	ifp->if_caps = IFCAP_TXCSUM | IFCAP_RXCSUM | IFCAP_TSO4;
+	ifp->if_caps = IFCAP_TXCSUM | IFCAP_RXCSUM | IFCAP_TSO4 |
+	    IFCAP_TSO6;
 	make_lladdr(ifp);
 	error = open_queues(sc, why, len);
 	if (error == 0)

@@ -16,6 +16,7 @@
 #include "netinet/ip_private.h"
 #include "netinet/tcp_var.h"
 #include "netinet/udp_var.h"
+#include "netinet6/ip6_private.h"
 
 static char machine_cpus[128];
 static bool boot_mute;
@@ -58,6 +59,7 @@ static void (*const subsystems[])(void) = {
 	sysctl_init, machine_init, giant_init, synch_init, epoch_init,
 	callout_subsys_init, mbuf_init, ctl_init, netisr_init, route_init,
 	if_init, if_config_init, loop_init, ether_init, arp_init, ip_init,
+	ip6_init,
 	socket_init, in_pcb_sysctl_init, udp_init, tcp_init,
 	in_netstat_init, tap_init,
 };
@@ -72,7 +74,9 @@ static const struct {
 	{ "netisr", netisr_start },
 	{ "interfaces", if_config_attach },
 	{ "routes", route_config_attach },
+	{ "IPv6 routes", route6_config_attach },
 	{ "receive threads", if_config_start },
+	{ "IPv6 addresses", in6_start },
 	{ "control socket", ctl_start },
 };
 

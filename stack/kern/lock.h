@@ -24,7 +24,9 @@
 	X(EPOLL,	"epoll",	45,	false)			\
 	X(ROUTE,	"route",	50,	false)			\
 	X(RTABLE,	"rtable",	52,	false)			\
+	X(IN6,		"in6",		54,	false)			\
 	X(ARP,		"arp",		55,	false)			\
+	X(ND6,		"nd6",		55,	false)			\
 	X(IPREASS,	"ipq",		56,	false)			\
 	X(IFNET,	"ifnet",	60,	false)			\
 	X(NETISR,	"netisr",	70,	false)			\

@@ -70,3 +70,15 @@ kfree(void *p)
 {
 	free(p);
 }
+
+bool
+pps_limited(struct pps_limit *p, uint32_t limit)
+{
+	uint64_t now = mach_uptime() / NSEC_PER_SEC;
+
+	if (atomic_load_u64(&p->second) != now) {
+		atomic_store_u64(&p->second, now);
+		atomic_store_u32(&p->count, 0);
+	}
+	return (atomic_fetchadd_u32(&p->count, 1) >= limit);
+}

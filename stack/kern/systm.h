@@ -39,6 +39,16 @@ NORETURN void panic(const char *fmt, ...) PRINTFLIKE(1, 2);
 /* One line of the boot log or a later console message, no newline. */
 void	 console(const char *fmt, ...) PRINTFLIKE(1, 2);
 
+/*
+ * Whether something has happened more than limit times in this second; counts
+ * it.  Two threads may meet in a new second: a few more.
+ */
+struct pps_limit {
+	atomic_u64	 second;	/* that count is of */
+	atomic_u32	 count;
+};
+bool	 pps_limited(struct pps_limit *, uint32_t limit);
+
 /* Memory.  Never returns NULL: exhaustion is a panic.  Zeroed. */
 void	*kmalloc(size_t size);
 void	 kfree(void *);

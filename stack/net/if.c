@@ -53,6 +53,8 @@ if_attach(struct ifnet *ifp)
 	    ifp->if_xname, ifp->if_mtu));
 	KASSERT(if_byname(ifp->if_xname) == NULL,
 	    ("if_attach: %s twice", ifp->if_xname));
+	if (ifp->if_output6 == NULL)
+		ifp->if_output6 = ether_output6;
 	ifp->if_index = ++if_count;
 	for (p = &ifnet_list; *p != NULL; p = &(*p)->if_next)
 		continue;
@@ -160,6 +162,7 @@ if_show(struct ctl_out *co)
 			ctl_printf(co, "\tinet %s/%u\n", inet_ntop(AF_INET,
 			    &ifp->if_addr, addr, sizeof(addr)),
 			    inet_masklen(ifp->if_mask));
+		in6_addr_show(ifp, co);
 	}
 }
 

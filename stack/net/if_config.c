@@ -145,7 +145,7 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 		    numbers[i].min, numbers[i].max);
 		return (EINVAL);
 	}
-	snprintf(why, len, "an interface has no '%s'; it has inet, queues, mtu, "
+	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, queues, mtu, "
 	    "impair.{loss,dup,reorder,corrupt,seed}", what);
 	return (ENOENT);
 }
@@ -173,6 +173,8 @@ if_config_set(const char *name, const char *value, char *why, size_t len)
 		return (EINVAL);
 	}
 	ic = config_find(ifname);
+	if (strcmp(what + 1, "inet6") == 0)
+		return (in6_config_set(ic, value, why, len));
 	if (strcmp(what + 1, "inet") != 0)
 		return (set_number(ic, what + 1, value, why, len));
 	if (inet_parse_prefix(value, &ic->addr, &ic->mask))
@@ -237,6 +239,9 @@ if_config_attach(void)
 			return (error);
 		}
 		config_publish(ic);
+		error = in6_config_attach(ic);
+		if (error != 0)
+			return (error);
 	}
 	return (0);
 }

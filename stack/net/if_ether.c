@@ -44,6 +44,9 @@ ether_input(struct ifnet *ifp, struct mbuf *m)
 	case ETHERTYPE_IP:
 		proto = NETISR_IP;
 		break;
+	case ETHERTYPE_IPV6:
+		proto = NETISR_IPV6;
+		break;
 	case ETHERTYPE_ARP:
 		proto = NETISR_ARP;
 		break;
@@ -114,6 +117,21 @@ ether_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	if (!ready)
 		return (error);
 	return (ether_frame(ifp, m, dst, ETHERTYPE_IP));
+}
+
+int
+ether_output6(struct ifnet *ifp, struct mbuf *m,
+    const struct in6_addr *nexthop)
+{
+	uint8_t dst[6] = { 0x33, 0x33 };
+	bool ready = true;
+	int error = 0;
+
+	if (IN6_IS_ADDR_MULTICAST(nexthop))	/* RFC 2464 section 7 */
+		memcpy(dst + 2, nexthop->s6_addr + 12, 4);
+	else
+		error = nd6_resolve(ifp, m, nexthop, dst, &ready);
+	return (ready ? ether_frame(ifp, m, dst, ETHERTYPE_IPV6) : error);
 }
 
 void

@@ -18,20 +18,22 @@ lo_pass(void *arg, struct mbuf *m)
 {
 	struct ifnet *ifp = arg;
 	struct pkthdr *ph = &m->m_pkthdr;
+	const bool ip6 = (*m->m_data & 0xf0) == 0x60;
 
 	atomic_count_u64(&ifp->if_count.ipackets, 1);
 	atomic_count_u64(&ifp->if_count.ibytes, ph->len);
-	ph->rcvif = ifp;
-	if (netisr_queue(NETISR_IP, m) != 0)
+	/* IPv6 has said whose address it is: link-local ones need that */
+	if (!ip6 || ph->rcvif == NULL)
+		ph->rcvif = ifp;
+	if (netisr_queue(ip6 ? NETISR_IPV6 : NETISR_IP, m) != 0)
 		atomic_count_u64(&ifp->if_count.iqdrops, 1);
 }
 
 static int
-lo_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
+lo_loop(struct ifnet *ifp, struct mbuf *m)
 {
 	struct pkthdr *ph = &m->m_pkthdr;
 
-	(void)nexthop;
 	atomic_count_u64(&ifp->if_count.opackets, 1);
 	atomic_count_u64(&ifp->if_count.obytes, ph->len);
 	/* The data never leaves memory: what was to be summed is good. */
@@ -42,6 +44,20 @@ lo_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	else
 		lo_pass(ifp, m);
 	return (0);
+}
+
+static int
+lo_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
+{
+	(void)nexthop;
+	return (lo_loop(ifp, m));
+}
+
+static int
+lo_output6(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop)
+{
+	(void)nexthop;
+	return (lo_loop(ifp, m));
 }
 
 static int
@@ -64,8 +80,9 @@ loop_init(void)
 	static struct if_driver driver = { .prefix = "lo",
 	    .attach = lo_attach };
 	static struct ifnet lo = { .if_output = lo_output,
-	    .if_loopback = true,
-	    .if_caps = IFCAP_TXCSUM | IFCAP_RXCSUM | IFCAP_TSO4 };
+	    .if_output6 = lo_output6, .if_loopback = true,
+	    .if_caps = IFCAP_TXCSUM | IFCAP_RXCSUM | IFCAP_TSO4 |
+	    IFCAP_TSO6 };
 
 	loif = &lo;
 	lo_attach(&defaults, NULL, 0);

@@ -19,6 +19,12 @@ struct if_config {
 	struct if_config *next;
 	char		 name[IFNAMSIZ];
 	struct in_addr	 addr, mask;	/* addr INADDR_ANY: none given */
+	struct if_inet6 {
+		struct in6_addr	 addr;
+		unsigned	 plen;
+	}		 inet6[8];
+	unsigned	 ninet6;	/* of them are given */
+	bool		 autoconf6;	/* routers are asked for others */
 	uint32_t	 queues;
 	uint32_t	 mtu;		/* 0: the driver's default */
 	struct impair_config impair;
@@ -62,8 +68,18 @@ void	 arp_input(struct mbuf *);
 /* Link address of nexthop into a frame that waits for it; consumes m. */
 int	 arp_resolve(struct ifnet *, struct mbuf *, struct in_addr nexthop,
 	    uint8_t lladdr[6], bool *ready);
+int	 nd6_resolve(struct ifnet *, struct mbuf *,
+	    const struct in6_addr *nexthop, uint8_t lladdr[6], bool *ready);
 int	 ether_frame(struct ifnet *, struct mbuf *, const uint8_t dst[6],
 	    uint16_t type);
+
+/* The value of if.<name>.inet6, and what it makes of the interface. */
+int	 in6_config_set(struct if_config *, const char *value, char *why,
+	    size_t);
+int	 in6_config_attach(struct if_config *);
+struct ctl_out;
+void	 in6_addr_show(const struct ifnet *, struct ctl_out *);
+void	 route6_show(struct ctl_out *);
 
 /* "10.1.0.2/24"; false: not that. */
 bool	 inet_parse_prefix(const char *, struct in_addr *, struct in_addr *mask);

@@ -15,8 +15,10 @@
 #define	IFCAP_TXCSUM	0x1
 #define	IFCAP_TSO4	0x2
 #define	IFCAP_RXCSUM	0x4
+#define	IFCAP_TSO6	0x8
 
 struct ifnet;
+struct in6_ifdata;
 
 struct if_counters {
 	atomic_u64	 ipackets, ibytes, iqdrops, ierrors;
@@ -41,6 +43,7 @@ struct ifnet {
 	uint8_t		 if_lladdr[6];		/* [I] */
 	struct in_addr	 if_addr;		/* [I] */
 	struct in_addr	 if_mask;		/* [I] */
+	struct in6_ifdata *if_in6;		/* [I] NULL: no IPv6 */
 	struct if_counters if_count;		/* [a] */
 	void		*if_softc;		/* [I] of the driver */
 	/*
@@ -49,6 +52,9 @@ struct ifnet {
 	 */
 	int		(*if_output)(struct ifnet *, struct mbuf *,
 			    struct in_addr nexthop);
+	/* The same for IPv6; if_attach() sets Ethernet's. */
+	int		(*if_output6)(struct ifnet *, struct mbuf *,
+			    const struct in6_addr *nexthop);
 	/* Transmit of a whole frame by the driver.  Consumes m. */
 	int		(*if_transmit)(struct ifnet *, struct mbuf *);
 	struct if_impair *if_impair;		/* [I] fault injector or NULL */
@@ -70,6 +76,8 @@ bool	 if_isbroadcast(const struct ifnet *, struct in_addr);
 void	 if_input(struct ifnet *, struct mbuf *, unsigned queue);
 void	 ether_input(struct ifnet *, struct mbuf *);
 int	 ether_output(struct ifnet *, struct mbuf *, struct in_addr nexthop);
+int	 ether_output6(struct ifnet *, struct mbuf *,
+	    const struct in6_addr *nexthop);
 
 /*
  * Fault injector, from tunables if.<name>.impair.{loss,dup,reorder,corrupt}

@@ -8,7 +8,8 @@
 
 #include "kern/mbuf.h"
 
-enum netisr_proto { NETISR_ETHER, NETISR_IP, NETISR_ARP, NETISR_NPROTO };
+enum netisr_proto { NETISR_ETHER, NETISR_IP, NETISR_ARP, NETISR_IPV6,
+    NETISR_NPROTO };
 
 struct netisr_handler {
 	const char	*nh_name;

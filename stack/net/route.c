@@ -112,6 +112,8 @@ route_show(struct ctl_out *co)
 	ctl_printf(co, "%-20s %-16s %s\n", "Destination", "Gateway",
 	    "Interface");
 	rtable_walk(route_table, show_entry, co);
+	ctl_printf(co, "\n");
+	route6_show(co);
 }
 
 void

@@ -15,10 +15,8 @@
 const struct in_family *
 in_packetfamily(const struct mbuf *m)
 {
-	KASSERT(mtod(m, const struct ip *)->ip_v == IPVERSION,
-	    ("in_packetfamily: not IPv4"));
-	(void)m;
-	return (&in4_family);
+	return (mtod(m, const struct ip *)->ip_v == IPVERSION ? &in4_family :
+	    &in6_family);
 }
 
 size_t
@@ -55,7 +53,8 @@ in_fromname(int family, const struct sockname *name, struct in_endpoint *ep)
 		    sin->sin_port, 0 };
 	else
 		*ep = (struct in_endpoint){ sin6->sin6_addr, sin6->sin6_port,
-		    name->sn_len > old ? sin6->sin6_scope_id : 0 };
+		    name->sn_len > old && in_islinklocal(&sin6->sin6_addr) ?
+		    sin6->sin6_scope_id : 0 };
 	return (0);
 }
 

@@ -61,7 +61,7 @@ struct in_family {
 	void		(*af_portunreach)(struct mbuf *);
 };
 
-extern const struct in_family in4_family;
+extern const struct in_family in4_family, in6_family;
 
 static inline struct in6_addr
 in_map(struct in_addr a)
@@ -85,12 +85,17 @@ in_isany(const struct in6_addr *a)
 	    a->s6_addr32[2] == htonl(0xffff)));
 }
 
+/* Addresses that mean nothing without a zone; none of IPv4 does. */
+static inline bool
+in_islinklocal(const struct in6_addr *a)
+{
+	return (IN6_IS_ADDR_LINKLOCAL(a) || IN6_IS_ADDR_MC_LINKLOCAL(a));
+}
+
 static inline const struct in_family *
 in_family(const struct in6_addr *a)
 {
-	KASSERT(IN6_IS_ADDR_V4MAPPED(a), ("in_family: not IPv4"));
-	(void)a;
-	return (&in4_family);
+	return (IN6_IS_ADDR_V4MAPPED(a) ? &in4_family : &in6_family);
 }
 
 /* The family of a packet that starts at its IP header. */

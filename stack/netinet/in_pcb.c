@@ -361,21 +361,43 @@ connect_insert(struct inpcb *inp, struct in_conninfo *c)
 }
 
 int
-in_pcbconnect(struct inpcb *inp, const struct in_endpoint *ep)
+in_pcbroute(const struct inpcb *inp, const struct in_endpoint *ep,
+    struct in_conninfo *c)
 {
-	struct in_conninfo c = { .laddr = inp->inp_conn.laddr,
-	    .faddr = ep->addr, .fport = ep->port,
-	    .lport = inp->inp_port != NULL ? inp->inp_conn.lport : 0,
-	    .zone = ep->zone };
+	const struct in_family *af = in_family(&ep->addr);
+	const bool ipv4 = af->af_family == AF_INET;
 	uint32_t mtu;
 
-	if (c.fport == 0)
-		return (EADDRNOTAVAIL);
-	if (in_isany(&c.faddr))		/* BSD and Linux: this host */
-		c.faddr = in_family(&c.faddr)->af_loopback;
-	if (!in_family(&c.faddr)->af_route(&c, &c.laddr, &mtu))
+	*c = inp->inp_conn;
+	c->faddr = in_isany(&ep->addr) ? af->af_loopback : ep->addr;
+	c->fport = ep->port;
+	if (in_islinklocal(&c->faddr)) {
+		if (ep->zone != 0)
+			c->zone = ep->zone;
+		if (c->zone == 0)
+			return (EINVAL);
+	} else if (!in_islinklocal(&c->laddr)) {
+		c->zone = 0;
+	}
+	if (ipv4 ? inp->inp_v6only || !(in_isany(&c->laddr) ||
+	    IN6_IS_ADDR_V4MAPPED(&c->laddr)) :
+	    IN6_IS_ADDR_V4MAPPED(&c->laddr))
 		return (ENETUNREACH);
-	return (connect_insert(inp, &c));
+	return (af->af_route(c, &c->laddr, &mtu) ? 0 : ENETUNREACH);
+}
+
+int
+in_pcbconnect(struct inpcb *inp, const struct in_endpoint *ep)
+{
+	struct in_conninfo c;
+	int error;
+
+	if (ep->port == 0)
+		return (EADDRNOTAVAIL);
+	error = in_pcbroute(inp, ep, &c);
+	if (inp->inp_port == NULL)
+		c.lport = 0;
+	return (error != 0 ? error : connect_insert(inp, &c));
 }
 
 int
@@ -396,6 +418,8 @@ in_pcbdisconnect(struct inpcb *inp)
 	pcb_remove(it, inp);
 	inp->inp_conn.faddr = *pcb_any(inp);
 	inp->inp_conn.fport = 0;
+	if (!in_islinklocal(&inp->inp_conn.laddr))
+		inp->inp_conn.zone = 0;
 	pcb_insert(it, inp, false);
 	rw_wunlock(&it->it_lock);
 }
@@ -431,7 +455,8 @@ in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
 			if (it->it_stream && !inp->inp_listening)
 				continue;
 			if (!pcb_covers(inp, &inp->inp_conn.laddr,
-			    &c->laddr))
+			    &c->laddr) || (inp->inp_conn.zone != 0 &&
+			    inp->inp_conn.zone != c->zone))
 				continue;
 			/* one bound to this very address is best */
 			if (best == NULL || !in_isany(&inp->inp_conn.laddr))

@@ -80,6 +80,13 @@ int	 in_pcbbind(struct inpcb *, const struct in_endpoint *);
 int	 in_pcbconnect(struct inpcb *, const struct in_endpoint *);
 int	 in_pcbadopt(struct inpcb *, const struct in_conninfo *);
 int	 in_pcblisten(struct inpcb *);
+/*
+ * Addresses and ports of a packet from this pcb to an endpoint, which may be
+ * "any": this host.  ENETUNREACH, EINVAL (a link-local address without its
+ * zone).
+ */
+int	 in_pcbroute(const struct inpcb *, const struct in_endpoint *,
+	    struct in_conninfo *);
 /* Datagram sockets: back to bound. */
 void	 in_pcbdisconnect(struct inpcb *);
 /* Sends a packet of a connected pcb: as ip_output(). */
@@ -105,9 +112,11 @@ struct socket *in_pcblookup(struct inpcbtable *, const struct in_conninfo *);
 int	 in_pcbsockaddr(const struct inpcb *, struct sockname *);
 int	 in_pcbpeeraddr(const struct inpcb *, struct sockname *);
 
-/* Options of level IPPROTO_IP, as in ip(7). */
-int	 in_pcbsetopt(struct inpcb *, int name, const void *, socklen_t);
-int	 in_pcbgetopt(struct inpcb *, int name, void *, socklen_t *);
+/* Options of levels IPPROTO_IP and IPPROTO_IPV6, as in ip(7) and ipv6(7). */
+int	 in_pcbsetopt(struct inpcb *, int level, int name, const void *,
+	    socklen_t);
+int	 in_pcbgetopt(struct inpcb *, int level, int name, void *,
+	    socklen_t *);
 
 /* Range of ephemeral ports, net.inet.ip.portrange.{first,last}. */
 void	 in_pcb_sysctl_init(void);

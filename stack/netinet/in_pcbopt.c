@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Options of level IPPROTO_IP, which are the same for every protocol above
- * IP; names and meanings are Linux's ip(7).
+ * Options of levels IPPROTO_IP and IPPROTO_IPV6, which are the same for every
+ * protocol above IP; names and meanings are Linux's ip(7) and ipv6(7).
  */
 #include <errno.h>
 #include <string.h>
@@ -22,14 +22,9 @@ getnumber(const void *val, socklen_t len, int *num)
 	return (0);
 }
 
-int
-in_pcbsetopt(struct inpcb *inp, int name, const void *val, socklen_t len)
+static int
+setopt4(struct inpcb *inp, int name, int num)
 {
-	int num, error;
-
-	error = getnumber(val, len, &num);
-	if (error != 0)
-		return (error);
 	switch (name) {
 	case IP_TOS:
 		inp->inp_opts.tos = (uint8_t)num;
@@ -64,30 +59,135 @@ in_pcbsetopt(struct inpcb *inp, int name, const void *val, socklen_t len)
 	}
 }
 
-int
-in_pcbgetopt(struct inpcb *inp, int name, void *val, socklen_t *len)
+/*
+ * A socket has one traffic class and one hop limit, which packets of either
+ * family get.
+ */
+static int
+setopt6(struct inpcb *inp, int name, int num)
 {
-	int num;
-
 	switch (name) {
-	case IP_TOS:
-		num = inp->inp_opts.tos;
-		break;
-	case IP_TTL:
-		num = inp->inp_opts.ttl != 0 ? inp->inp_opts.ttl : 64;
-		break;
-	case IP_MTU_DISCOVER:
-		num = inp->inp_mtudiscover;
-		break;
-	case IP_RECVERR:
-		num = inp->inp_recverr;
-		break;
-	case IP_OPTIONS:
-		*len = 0;		/* none are ever set */
+	case IPV6_V6ONLY:
+		if (inp->inp_port != NULL)
+			return (EINVAL);
+		inp->inp_v6only = num != 0;
+		return (0);
+	case IPV6_UNICAST_HOPS:
+		if (num < -1 || num > 255)
+			return (EINVAL);
+		inp->inp_opts.ttl = num == -1 ? 0 : (uint8_t)num;
+		return (0);
+	case IPV6_TCLASS:
+		if (num < -1 || num > 255)
+			return (EINVAL);
+		inp->inp_opts.tos = num == -1 ? 0 : (uint8_t)num;
+		return (0);
+	case IPV6_DONTFRAG:
+		if (!inp->inp_table->it_stream)
+			inp->inp_opts.dontfrag = num != 0;
+		return (0);
+	case IPV6_MTU_DISCOVER:
+		return (setopt4(inp, IP_MTU_DISCOVER, num));
+	case IPV6_RECVERR:
+		return (setopt4(inp, IP_RECVERR, num));
+	case IPV6_RECVPKTINFO:
+	case IPV6_RECVTCLASS:
+	case IPV6_RECVHOPLIMIT:
+	case IPV6_MULTICAST_HOPS:
+	case IPV6_MULTICAST_LOOP:
 		return (0);
 	default:
 		return (ENOPROTOOPT);
 	}
+}
+
+int
+in_pcbsetopt(struct inpcb *inp, int level, int name, const void *val,
+    socklen_t len)
+{
+	int num, error;
+
+	error = getnumber(val, len, &num);
+	if (error != 0)
+		return (error);
+	if (level == IPPROTO_IP)
+		return (setopt4(inp, name, num));
+	return (inp->inp_family == AF_INET6 ? setopt6(inp, name, num) :
+	    ENOPROTOOPT);
+}
+
+static int
+getopt4(const struct inpcb *inp, int name, int *num)
+{
+	switch (name) {
+	case IP_TOS:
+		*num = inp->inp_opts.tos;
+		return (0);
+	case IP_TTL:
+		*num = inp->inp_opts.ttl != 0 ? inp->inp_opts.ttl : 64;
+		return (0);
+	case IP_MTU_DISCOVER:
+		*num = inp->inp_mtudiscover;
+		return (0);
+	case IP_RECVERR:
+		*num = inp->inp_recverr;
+		return (0);
+	default:
+		return (ENOPROTOOPT);
+	}
+}
+
+static int
+getopt6(const struct inpcb *inp, int name, int *num)
+{
+	struct in6_addr src;
+	uint32_t mtu;
+
+	switch (name) {
+	case IPV6_V6ONLY:
+		*num = inp->inp_v6only;
+		return (0);
+	case IPV6_UNICAST_HOPS:
+		return (getopt4(inp, IP_TTL, num));
+	case IPV6_TCLASS:
+		return (getopt4(inp, IP_TOS, num));
+	case IPV6_DONTFRAG:
+		*num = inp->inp_opts.dontfrag;
+		return (0);
+	case IPV6_MTU_DISCOVER:
+		return (getopt4(inp, IP_MTU_DISCOVER, num));
+	case IPV6_RECVERR:
+		return (getopt4(inp, IP_RECVERR, num));
+	case IPV6_MTU:
+		if (!inp->inp_connected ||
+		    !in_family(&inp->inp_conn.faddr)->af_route(&inp->inp_conn,
+		    &src, &mtu))
+			return (ENOTCONN);
+		*num = (int)mtu;
+		return (0);
+	default:
+		return (ENOPROTOOPT);
+	}
+}
+
+int
+in_pcbgetopt(struct inpcb *inp, int level, int name, void *val,
+    socklen_t *len)
+{
+	int num, error;
+
+	if (level == IPPROTO_IP && name == IP_OPTIONS) {
+		*len = 0;		/* none are ever set */
+		return (0);
+	}
+	if (level == IPPROTO_IP)
+		error = getopt4(inp, name, &num);
+	else if (inp->inp_family == AF_INET6)
+		error = getopt6(inp, name, &num);
+	else
+		error = ENOPROTOOPT;
+	if (error != 0)
+		return (error);
 	if (*len > sizeof(num))
 		*len = sizeof(num);
 	memcpy(val, &num, *len);

@@ -8,6 +8,7 @@
 #include <netinet/ip_icmp.h>
 
 #include "net/route.h"
+#include "netinet/ip_offload.h"
 #include "netinet/ip_private.h"
 
 /* RFC 1812 5.3.7, 4.2.2.11: what is never forwarded. */
@@ -20,23 +21,6 @@ ip_mayforward(const struct mbuf *m, const struct ip *ip)
 	    !IN_MULTICAST(dst) && dst != INADDR_BROADCAST &&
 	    dst >> 24 != IN_LOOPBACKNET && dst >> 24 != 0 &&
 	    ip->ip_src.s_addr != INADDR_ANY);
-}
-
-/*
- * A segment that the receiving device merged leaves as a segment that the
- * sending one cuts; a checksum that was left to a device still is.
- */
-static void
-ip_turnoffloads(struct mbuf *m)
-{
-	struct pkthdr *ph = &m->m_pkthdr;
-	uint16_t flags = 0;
-
-	if ((ph->csum_flags & CSUM_PARTIAL) != 0)
-		flags |= CSUM_TX;
-	if (ph->tso_segsz != 0)
-		flags |= CSUM_TSO;
-	ph->csum_flags = flags;
 }
 
 /* RFC 1624, equation 3, for a TTL that went down by one. */

@@ -18,8 +18,7 @@
 struct icmpstat icmpstat;
 
 static atomic_u32 icmplim = 200;
-static atomic_u64 icmp_second;		/* second that icmp_sent counts */
-static atomic_u32 icmp_sent;
+static struct pps_limit icmp_pps;	/* RFC 1812 section 4.3.2.8 */
 
 static const struct sysctl_oid icmp_oids[] = {
 	{ .oid_name = "net.inet.icmp.icmplim", .oid_type = CTL_U32,
@@ -32,20 +31,6 @@ static const struct sysctl_oid icmp_oids[] = {
 	ICMP_STATS(X)
 #undef X
 };
-
-/* RFC 1812 4.3.2.8.  Two threads may meet in a new second: a few more. */
-static bool
-icmp_ratelimit(void)
-{
-	uint64_t now = mach_uptime() / NSEC_PER_SEC;
-
-	if (atomic_load_u64(&icmp_second) != now) {
-		atomic_store_u64(&icmp_second, now);
-		atomic_store_u32(&icmp_sent, 0);
-	}
-	return (atomic_fetchadd_u32(&icmp_sent, 1) >=
-	    atomic_load_u32(&icmplim));
-}
 
 static bool
 icmp_iserror(uint8_t type)
@@ -107,7 +92,7 @@ icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t mtu)
 		m_freem(m);
 		return;
 	}
-	if (icmp_ratelimit()) {
+	if (pps_limited(&icmp_pps, atomic_load_u32(&icmplim))) {
 		ICMPSTAT_INC(ratelimited);
 		m_freem(m);
 		return;

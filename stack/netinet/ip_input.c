@@ -10,6 +10,7 @@
 #include "kern/sysctl.h"
 #include "net/netisr.h"
 #include "netinet/in_family.h"
+#include "netinet/ip_fragq.h"
 #include "netinet/ip_private.h"
 
 struct ipstat ipstat;
@@ -252,6 +253,6 @@ ip_init(void)
 
 	sysctl_register(ip_oids, nitems(ip_oids));
 	netisr_register(&ip_nh);
-	ip_reass_init();
+	fragq_init();
 	icmp_init();
 }

@@ -5,106 +5,29 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
-#include <string.h>
 
 #include "net/route.h"
+#include "netinet/ip_offload.h"
 #include "netinet/ip_private.h"
 
 /* RFC 6864: unique per datagram where it may be fragmented. */
 static atomic_u32 ip_id;
 
-/*
- * Stores the transport checksum of a packet marked CSUM_TX: the field holds
- * the pseudo-header sum already.  The header is private, since we or the
- * driver made it; only data behind it is shared.
- */
 static void
-csum_complete(struct mbuf *m)
+segment_header(struct mbuf *s, uint32_t hlen)
 {
-	uint32_t start = m->m_pkthdr.csum_start;
-	uint32_t at = start + m->m_pkthdr.csum_offset;
-	uint16_t sum;
-
-	KASSERT(at + sizeof(sum) <= m->m_len,
-	    ("csum_complete: field at %u of %u bytes", at, m->m_len));
-	sum = in_fold(in_sum(m, start, m->m_pkthdr.len - start, 0));
-	/* RFC 768: zero means none; RFC 793 does not mind. */
-	if (sum == 0)
-		sum = 0xffff;
-	memcpy(m->m_data + at, &sum, sizeof(sum));
-	m->m_pkthdr.csum_flags &= (uint16_t)~CSUM_TX;
-	IPSTAT_INC(swcsum);
-}
-
-/* A copy of the first hdrlen bytes, with headroom for the link header. */
-static struct mbuf *
-copy_headers(const struct mbuf *m, uint32_t hdrlen)
-{
-	struct mbuf *h = m_gethdr(64);
-
-	m_copydata(m, 0, hdrlen, h->m_data);
-	h->m_len = hdrlen;
-	h->m_pkthdr = m->m_pkthdr;
-	h->m_flags = m->m_flags & (M_BCAST | M_MCAST);
-	return (h);
-}
-
-/*
- * One segment of a large TCP packet: bytes [off, off + len) of its data.
- * FIN and PSH belong to the last segment only, CWR to the first (RFC 3168).
- */
-static struct mbuf *
-tso_segment(const struct mbuf *m, uint32_t hlen, uint32_t hdrlen, uint32_t off,
-    uint32_t len, bool last)
-{
-	struct mbuf *s = copy_headers(m, hdrlen);
 	struct ip *ip = mtod(s, struct ip *);
-	struct tcphdr *th = (struct tcphdr *)(void *)(s->m_data + hlen);
 
-	m_cat(s, m_copym(m, hdrlen + off, len));
-	s->m_pkthdr.len = hdrlen + len;
-	s->m_pkthdr.csum_flags = CSUM_TX;
-	s->m_pkthdr.tso_segsz = 0;
-	ip->ip_len = htons((uint16_t)(hdrlen + len));
+	ip->ip_len = htons((uint16_t)s->m_pkthdr.len);
 	ip->ip_id = htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
 	ip->ip_sum = 0;
 	ip->ip_sum = in_hdrsum(ip, hlen);
-	th->th_seq = htonl(ntohl(th->th_seq) + off);
-	if (!last)
-		th->th_flags &= (uint8_t)~(TH_FIN | TH_PUSH);
-	if (off > 0)
-		th->th_flags &= (uint8_t)~0x80;
-	th->th_sum = in_pseudo(ip->ip_src, ip->ip_dst, IPPROTO_TCP,
-	    hdrlen - hlen + len);
-	return (s);
 }
 
-/* TCP segmentation in software.  Consumes m. */
 static int
-tso_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
+send_segment(struct ifnet *ifp, struct mbuf *m, const void *nexthop)
 {
-	uint32_t hlen = (uint32_t)mtod(m, struct ip *)->ip_hl << 2;
-	uint32_t hdrlen, off, len, total, segsz = m->m_pkthdr.tso_segsz;
-	struct tcphdr th;
-	int error = 0;
-
-	m_copydata(m, hlen, sizeof(th), &th);
-	hdrlen = hlen + ((uint32_t)th.th_off << 2);
-	if (hdrlen > m->m_pkthdr.len || segsz == 0) {
-		IPSTAT_INC(toosmall);
-		m_freem(m);
-		return (EINVAL);
-	}
-	total = m->m_pkthdr.len - hdrlen;
-	for (off = 0; off < total && error == 0; off += len) {
-		len = total - off < segsz ? total - off : segsz;
-		IPSTAT_INC(swtso);
-		error = ip_transmit(ifp, tso_segment(m, hlen, hdrlen, off, len,
-		    off + len == total), nexthop);
-	}
-	m_freem(m);
-	return (error);
+	return (ip_transmit(ifp, m, *(const struct in_addr *)nexthop));
 }
 
 /* Cuts into fragments of at most the device's MTU.  Consumes m. */
@@ -123,7 +46,7 @@ fragment_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 		csum_complete(m);
 	IPSTAT_INC(fragmented);
 	for (off = 0; off < total && error == 0; off += len) {
-		struct mbuf *f = copy_headers(m, hlen);
+		struct mbuf *f = m_copyheaders(m, hlen);
 		struct ip *ip = mtod(f, struct ip *);
 		bool more;
 
@@ -147,14 +70,8 @@ fragment_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 uint32_t
 ip_wirelen(const struct mbuf *m)
 {
-	const struct pkthdr *ph = &m->m_pkthdr;
-	uint32_t hlen = (uint32_t)mtod(m, const struct ip *)->ip_hl << 2;
-	struct tcphdr th;
-
-	if (ph->tso_segsz == 0 || ph->len < hlen + sizeof(th))
-		return (ph->len);
-	m_copydata(m, hlen, sizeof(th), &th);
-	return (hlen + ((uint32_t)th.th_off << 2) + ph->tso_segsz);
+	return (tso_wirelen(m,
+	    (uint32_t)mtod(m, const struct ip *)->ip_hl << 2));
 }
 
 int
@@ -169,7 +86,9 @@ ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 		/* A segment that is too long itself needs fragments, too. */
 		if ((ifp->if_caps & IFCAP_TSO4) == 0 ||
 		    ip_wirelen(m) > ifp->if_mtu)
-			return (tso_transmit(ifp, m, nexthop));
+			return (tso_transmit(ifp, m, (uint32_t)mtod(m,
+			    struct ip *)->ip_hl << 2, segment_header,
+			    send_segment, &nexthop));
 		return (ifp->if_output(ifp, m, nexthop));
 	}
 	if (ph->len > ifp->if_mtu) {

@@ -16,7 +16,6 @@ extern atomic_u32 ip_forwarding;	/* [a] net.inet.ip.forwarding */
 /* ip_input.c; called once at boot, register handlers and sysctls. */
 void	 ip_init(void);
 void	 icmp_init(void);
-void	 ip_reass_init(void);
 
 void	 ip_deliver(struct mbuf *, unsigned hlen);	/* whole, for us */
 void	 ip_forward(struct mbuf *, unsigned hlen);	/* not for us */

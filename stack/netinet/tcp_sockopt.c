@@ -90,8 +90,8 @@ tcp_setopt(struct socket *so, int level, int name, const void *val,
 	const struct cc_algo *cc;
 	int num;
 
-	if (level == IPPROTO_IP)
-		return (in_pcbsetopt(&tp->t_inp, name, val, len));
+	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
+		return (in_pcbsetopt(&tp->t_inp, level, name, val, len));
 	if (level == SOL_SOCKET) {	/* SO_KEEPALIVE was changed */
 		if (tp->t_state >= TCPS_ESTABLISHED &&
 		    tp->t_state != TCPS_TIME_WAIT)
@@ -168,8 +168,8 @@ tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 	struct tcpcb *tp = sototcpcb(so);
 	int error, num;
 
-	if (level == IPPROTO_IP)
-		return (in_pcbgetopt(&tp->t_inp, name, val, len));
+	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
+		return (in_pcbgetopt(&tp->t_inp, level, name, val, len));
 	if (level != IPPROTO_TCP)
 		return (ENOPROTOOPT);
 	if (name == TCP_INFO)

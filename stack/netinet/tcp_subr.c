@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "netinet/tcp_var.h"
+#include "netinet6/ip6_var.h"
 
 const char *const tcp_state_names[TCPS_COUNT] = {
 	"CLOSED", "LISTEN", "SYN_SENT", "SYN_RECEIVED", "ESTABLISHED",
@@ -21,6 +22,7 @@ const char *const tcp_state_names[TCPS_COUNT] = {
 };
 
 struct inpcbtable tcp_table;
+static struct protosw tcp6_protosw;	/* [I] after boot */
 static struct siphash_key tcp_isskey;	/* [I] after boot */
 static atomic_u32 tcp_ntimewait;	/* [a] connections in TIME_WAIT */
 
@@ -30,8 +32,14 @@ tcp_init(void)
 	in_pcbtable_init(&tcp_table, "tcp", true);
 	mach_random(&tcp_isskey, sizeof(tcp_isskey));
 	tcp_sysctl_init();
+	tcp6_protosw = tcp_protosw;
+	tcp6_protosw.pr_name = "tcp6";
+	tcp6_protosw.pr_domain = AF_INET6;
+	tcp6_protosw.pr_namelen = sizeof(struct sockaddr_in6);
 	protosw_register(&tcp_protosw);
+	protosw_register(&tcp6_protosw);
 	ip_register(IPPROTO_TCP, tcp_input, tcp_ctlinput);
+	ip6_register(IPPROTO_TCP, tcp_input, tcp_ctlinput);
 }
 
 /* A block for a socket without one. */

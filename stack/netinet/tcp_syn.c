@@ -194,6 +194,7 @@ inherit(struct tcpcb *tp, const struct tcpcb *from)
 	tp->t_usertimeo = from->t_usertimeo;
 	tp->t_inp.inp_opts = from->t_inp.inp_opts;
 	tp->t_inp.inp_mtudiscover = from->t_inp.inp_mtudiscover;
+	tp->t_inp.inp_v6only = from->t_inp.inp_v6only;
 }
 
 /*

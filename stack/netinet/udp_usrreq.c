@@ -11,6 +11,7 @@
 #include "kern/sysctl.h"
 #include "netinet/in_pcb.h"
 #include "netinet/udp_var.h"
+#include "netinet6/ip6_var.h"
 
 #define	UDP_HDRLEN	sizeof(struct udphdr)
 
@@ -53,8 +54,9 @@ udp_check(struct mbuf *m, unsigned hlen, struct udphdr *uh)
 		goto badlen;
 	if (ulen < len)
 		m_adj(m, (int64_t)ulen - (int64_t)len);
-	/* a sum of zero: the sender computed none */
-	if (uh->uh_sum != 0 && !in_cksum_ok(m, hlen, IPPROTO_UDP)) {
+	/* zero: the sender computed none, as IPv6 forbids (RFC 8200 8.1) */
+	if (uh->uh_sum == 0 ? in_packetfamily(m) != &in4_family :
+	    !in_cksum_ok(m, hlen, IPPROTO_UDP)) {
 		UDPSTAT_INC(badsum);
 		m_freem(m);
 		return (NULL);
@@ -232,12 +234,11 @@ udp_output(struct inpcb *inp, struct mbuf *m, const struct in_conninfo *c)
 static int
 udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 {
+	struct in_endpoint ep = { inp->inp_conn.faddr, inp->inp_conn.fport,
+	    inp->inp_conn.zone };
 	struct sockname inet;
-	struct in_endpoint ep;
-	uint32_t mtu;
 	int error;
 
-	*c = inp->inp_conn;
 	if (to != NULL) {
 		/* Linux takes AF_UNSPEC for AF_INET here */
 		if (to->sn_sa.sa_family == AF_UNSPEC) {
@@ -250,17 +251,13 @@ udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 			return (error);
 		if (ep.port == 0)
 			return (EINVAL);
-		c->faddr = in_isany(&ep.addr) ?
-		    in_family(&ep.addr)->af_loopback : ep.addr;
-		c->fport = ep.port;
-		c->zone = ep.zone;
 	} else if (!inp->inp_connected) {
 		return (EDESTADDRREQ);
 	}
-	if (!in_family(&c->faddr)->af_route(c, &c->laddr, &mtu))
-		return (ENETUNREACH);
+	error = in_pcbroute(inp, &ep, c);
 	/* the first datagram binds the socket */
-	error = inp->inp_port != NULL ? 0 : in_pcbbind(inp, NULL);
+	if (error == 0 && inp->inp_port == NULL)
+		error = in_pcbbind(inp, NULL);
 	c->lport = inp->inp_conn.lport;
 	return (error);
 }
@@ -291,16 +288,16 @@ static int
 udp_setopt(struct socket *so, int level, int name, const void *val,
     socklen_t len)
 {
-	if (level == IPPROTO_IP)
-		return (in_pcbsetopt(so->so_pcb, name, val, len));
+	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
+		return (in_pcbsetopt(so->so_pcb, level, name, val, len));
 	return (level == SOL_SOCKET ? 0 : ENOPROTOOPT);
 }
 
 static int
 udp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 {
-	if (level == IPPROTO_IP)
-		return (in_pcbgetopt(so->so_pcb, name, val, len));
+	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
+		return (in_pcbgetopt(so->so_pcb, level, name, val, len));
 	return (ENOPROTOOPT);
 }
 
@@ -336,11 +333,19 @@ static const struct protosw udp_protosw = {
 	.pr_peeraddr = udp_peeraddr,
 };
 
+static struct protosw udp6_protosw;	/* [I] after boot */
+
 void
 udp_init(void)
 {
 	in_pcbtable_init(&udp_table, "udp", false);
 	sysctl_register(udp_oids, nitems(udp_oids));
+	udp6_protosw = udp_protosw;
+	udp6_protosw.pr_name = "udp6";
+	udp6_protosw.pr_domain = AF_INET6;
+	udp6_protosw.pr_namelen = sizeof(struct sockaddr_in6);
 	protosw_register(&udp_protosw);
+	protosw_register(&udp6_protosw);
 	ip_register(IPPROTO_UDP, udp_input, udp_ctlinput);
+	ip6_register(IPPROTO_UDP, udp_input, udp_ctlinput);
 }

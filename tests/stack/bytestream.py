@@ -63,7 +63,7 @@ def main(role: str, *arguments: str) -> None:
     """Runs one end."""
     if role == "listen":
         port, size = map(int, arguments)
-        with socket.create_server(("", port)) as server:
+        with socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True) as server:
             print("listening", flush=True)
             while True:
                 sock, _ = server.accept()

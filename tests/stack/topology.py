@@ -73,14 +73,17 @@ class Topology:
         shutil.rmtree(self.directory)
 
     def _link(self, index: int, host: str) -> None:
-        """A veth from host (10.99.INDEX.1) to dut's dataINDEX, joined to tapINDEX there."""
+        """A veth from host (10.99.INDEX.1, 2001:db8:INDEX::1) to dut's dataINDEX, joined to tapINDEX there."""
         peer, dut = f"{self.name}-{host}", f"{self.name}-dut"
         data, tap = f"data{index}", f"tap{index}"
         run("ip", "-n", dut, "link", "add", data, "type", "veth", "peer", "name", "data0", "netns", peer)
         run("ip", "-n", peer, "address", "add", f"10.99.{index}.1/24", "dev", "data0")
+        # nodad: a test does not wait for Linux to be sure of its address
+        run("ip", "-n", peer, "address", "add", f"2001:db8:{index}::1/64", "dev", "data0", "nodad")
         run("ip", "-n", peer, "link", "set", "data0", "up")
         run("ip", "-n", peer, "link", "set", "lo", "up")
         run("ip", "-n", peer, "route", "add", "10.99.0.0/16", "via", f"10.99.{index}.2")
+        run("ip", "-n", peer, "route", "add", "2001:db8::/32", "via", f"2001:db8:{index}::2")
         run("ip", "-n", dut, "tuntap", "add", tap, "mode", "tap", "user", str(UID), "multi_queue", "vnet_hdr")
         for source, target in ((data, tap), (tap, data)):
             run("ip", "-n", dut, "link", "set", source, "addrgenmode", "none")

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * IPv6 addresses of interfaces: link-local and others, duplicate address
+ * detection and stateless autoconfiguration (RFC 4862), and which of them is
+ * the source of a packet (RFC 6724).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "kern/ctl.h"
+#include "kern/lock.h"
+#include "kern/synch.h"
+#include "kern/sysctl.h"
+#include "net/if_private.h"
+#include "netinet6/ip6_private.h"
+
+/*
+ * Locks used to protect struct in6_ifaddr members:
+ *	[I] immutable
+ *	[l] in6_lock
+ */
+struct in6_ifaddr {
+	LIST_ENTRY(in6_ifaddr) ia_link;	/* [l] */
+	struct ifnet	*ia_ifp;	/* [I] */
+	struct in6_addr	 ia_addr;	/* [I] */
+	unsigned	 ia_plen;	/* [I] */
+	unsigned	 ia_flags;	/* [l] IA6_* */
+	unsigned	 ia_probes;	/* [l] still to be sent */
+	nsec_t		 ia_preferred, ia_valid;	/* [l] until when */
+};
+
+static struct rwlock in6_lock;
+static struct mtx start_lock;		/* to sleep with */
+static LIST_HEAD(, in6_ifaddr) in6_addrs;	/* [l] */
+
+static atomic_u32 ip6_dad_count = 1;
+
+static const struct sysctl_oid in6_oids[] = {
+	{ .oid_name = "net.inet6.ip6.dad_count", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip6_dad_count,
+	    .oid_max = 16,
+	    .oid_descr = "probes, a second apart, before an address is used; "
+	    "0: none" },
+};
+
+struct in6_addr
+in6_solicited_node(const struct in6_addr *a)
+{
+	return ((struct in6_addr){ .s6_addr = { 0xff, 2, [11] = 1, 0xff,
+	    a->s6_addr[13], a->s6_addr[14], a->s6_addr[15] } });
+}
+
+static struct in6_ifaddr *
+addr_find(const struct ifnet *ifp, const struct in6_addr *addr)
+    REQUIRES_SHARED(in6_lock)
+{
+	struct in6_ifaddr *ia;
+
+	LIST_FOREACH(ia, &in6_addrs, ia_link)
+		if (ia->ia_ifp == ifp &&
+		    IN6_ARE_ADDR_EQUAL(&ia->ia_addr, addr))
+			break;
+	return (ia);
+}
+
+unsigned
+in6_addr_flags(const struct ifnet *ifp, const struct in6_addr *addr)
+{
+	const struct in6_ifaddr *ia;
+	unsigned flags;
+
+	rw_rlock(&in6_lock);
+	ia = addr_find(ifp, addr);
+	flags = ia != NULL ? ia->ia_flags : 0;
+	rw_runlock(&in6_lock);
+	return (flags);
+}
+
+int
+in6_addr_add(struct ifnet *ifp, const struct in6_addr *addr, unsigned plen,
+    unsigned flags, nsec_t preferred, nsec_t valid)
+{
+	const struct in6_addr group = in6_solicited_node(addr);
+	struct in6_ifaddr *ia;
+	int error;
+
+	if (IN6_IS_ADDR_MULTICAST(addr) || IN6_IS_ADDR_UNSPECIFIED(addr) ||
+	    IN6_IS_ADDR_V4MAPPED(addr))
+		return (EINVAL);
+	error = route6_add(addr, 128, NULL, ifp, RT6_LOCAL);
+	if (error != 0)
+		return (error);
+	/* the subnet may be there already: several addresses share it */
+	if (plen < 128)
+		(void)route6_add(addr, plen, NULL, ifp, 0);
+	ia = kmalloc(sizeof(*ia));
+	ia->ia_ifp = ifp;
+	ia->ia_addr = *addr;
+	ia->ia_plen = plen;
+	ia->ia_preferred = preferred;
+	ia->ia_valid = valid;
+	ia->ia_flags = flags | IA6_PRESENT;
+	ia->ia_probes = ifp->if_loopback ? 0 : atomic_load_u32(&ip6_dad_count);
+	if (ia->ia_probes > 0)
+		ia->ia_flags |= IA6_TENTATIVE;
+	rw_wlock(&in6_lock);
+	LIST_INSERT_HEAD(&in6_addrs, ia, ia_link);
+	rw_wunlock(&in6_lock);
+	return (ifp->if_loopback ? 0 : mld6_join(ifp, &group));
+}
+
+/* Modified EUI-64 (RFC 4291 appendix A) behind a prefix of 64 bits. */
+static struct in6_addr
+eui64(const struct ifnet *ifp, const struct in6_addr *prefix)
+{
+	const uint8_t *ll = ifp->if_lladdr;
+	struct in6_addr a = *prefix;
+
+	memcpy(a.s6_addr + 8, (uint8_t[]){ ll[0] ^ 2, ll[1], ll[2], 0xff, 0xfe,
+	    ll[3], ll[4], ll[5] }, 8);
+	return (a);
+}
+
+void
+in6_ifattach(struct ifnet *ifp, bool autoconf)
+{
+	static const struct in6_addr linklocal = { .s6_addr = { 0xfe, 0x80 } };
+	static const struct in6_addr allnodes =
+	    { .s6_addr = { 0xff, 2, [15] = 1 } };
+	struct in6_addr a = eui64(ifp, &linklocal);
+
+	KASSERT(ifp->if_in6 == NULL, ("in6_ifattach: %s", ifp->if_xname));
+	ifp->if_in6 = kmalloc(sizeof(*ifp->if_in6));
+	ifp->if_in6->autoconf = autoconf;
+	atomic_store_u32(&ifp->if_in6->retrans, 1000);
+	atomic_store_u32(&ifp->if_in6->reachable, 30000);
+	atomic_store_u32(&ifp->if_in6->solicits, autoconf ? 3 : 0);
+	(void)mld6_join(ifp, &allnodes);
+	if (ifp->if_loopback)
+		(void)in6_addr_add(ifp, &in6addr_loopback, 128, 0,
+		    NSEC_FOREVER, NSEC_FOREVER);
+	else
+		(void)in6_addr_add(ifp, &a, 64, 0, NSEC_FOREVER, NSEC_FOREVER);
+	if (!ifp->if_loopback)
+		nd6_start();
+}
+
+/* RFC 4862 section 5.4.5; said once. */
+void
+in6_dad_conflict(struct ifnet *ifp, const struct in6_addr *addr)
+{
+	char text[INET6_ADDRSTRLEN];
+	struct in6_ifaddr *ia;
+	bool duplicate = false;
+
+	rw_wlock(&in6_lock);
+	ia = addr_find(ifp, addr);
+	if (ia != NULL && (ia->ia_flags & IA6_TENTATIVE)) {
+		ia->ia_flags &= ~(unsigned)IA6_TENTATIVE;
+		ia->ia_flags |= IA6_DUPLICATED;
+		duplicate = true;
+	}
+	rw_wunlock(&in6_lock);
+	if (!duplicate)
+		return;
+	/* it is a neighbour's from now on */
+	(void)route6_delete(addr, 128, ifp->if_index);
+	ND6STAT_INC(dadduplicates);
+	console("%s: %s is another host's address already; it is not used",
+	    ifp->if_xname, inet_ntop(AF_INET6, addr, text, sizeof(text)));
+}
+
+/*
+ * One address a second older.  True: it must be probed for (once more);
+ * *expired: it is unlinked.
+ */
+static bool
+addr_tick(struct in6_ifaddr *ia, nsec_t now, bool *expired)
+    REQUIRES(in6_lock)
+{
+	*expired = ia->ia_valid <= now;
+	if (*expired) {
+		LIST_REMOVE(ia, ia_link);
+		return (false);
+	}
+	if ((ia->ia_flags & IA6_TENTATIVE) == 0)
+		return (false);
+	if (ia->ia_probes-- > 0)
+		return (true);
+	ia->ia_flags &= ~(unsigned)IA6_TENTATIVE;
+	return (false);
+}
+
+static void
+addr_expire(struct in6_ifaddr *ia)
+{
+	const struct in6_addr group = in6_solicited_node(&ia->ia_addr);
+
+	(void)route6_delete(&ia->ia_addr, 128, ia->ia_ifp->if_index);
+	mld6_leave(ia->ia_ifp, &group);
+	kfree(ia);
+}
+
+void
+in6_addr_tick(void)
+{
+	struct { struct ifnet *ifp; struct in6_addr addr; } probe[16];
+	LIST_HEAD(, in6_ifaddr) dead = LIST_HEAD_INITIALIZER(dead);
+	const nsec_t now = mach_uptime();
+	struct in6_ifaddr *ia, *next;
+	unsigned n = 0;
+	bool expired;
+
+	rw_wlock(&in6_lock);
+	for (ia = LIST_FIRST(&in6_addrs); ia != NULL; ia = next) {
+		next = LIST_NEXT(ia, ia_link);
+		if (n < nitems(probe) && addr_tick(ia, now, &expired)) {
+			probe[n].ifp = ia->ia_ifp;
+			probe[n++].addr = ia->ia_addr;
+		} else if (expired)
+			LIST_INSERT_HEAD(&dead, ia, ia_link);
+	}
+	rw_wunlock(&in6_lock);
+	while (n-- > 0)
+		nd6_solicit(probe[n].ifp, &in6addr_any, &probe[n].addr, false);
+	while ((ia = LIST_FIRST(&dead)) != NULL) {
+		LIST_REMOVE(ia, ia_link);
+		addr_expire(ia);
+	}
+}
+
+/* A date so many seconds from now, or none. */
+static nsec_t
+lifetime(uint32_t seconds)
+{
+	return (seconds == UINT32_MAX ? NSEC_FOREVER :
+	    mach_uptime() + seconds * NSEC_PER_SEC);
+}
+
+void
+in6_autoconf(struct ifnet *ifp, const struct in6_addr *prefix,
+    uint32_t preferred, uint32_t valid)
+{
+	const nsec_t twohours = lifetime(7200), until = lifetime(valid);
+	const struct in6_addr a = eui64(ifp, prefix);
+	struct in6_ifaddr *ia;
+	bool known;
+
+	rw_wlock(&in6_lock);
+	ia = addr_find(ifp, &a);
+	known = ia != NULL;
+	if (known && (ia->ia_flags & IA6_AUTO)) {
+		ia->ia_preferred = lifetime(preferred);
+		/* (e): nobody may cut it to less than two hours */
+		if (until >= twohours || until > ia->ia_valid)
+			ia->ia_valid = until;
+		else if (ia->ia_valid > twohours)
+			ia->ia_valid = twohours;
+	}
+	rw_wunlock(&in6_lock);
+	/* its subnet is on link only if the advertisement says so */
+	if (!known && valid > 0)
+		(void)in6_addr_add(ifp, &a, 128, IA6_AUTO, lifetime(preferred),
+		    until);
+}
+
+/* How many leading bits two addresses share. */
+static unsigned
+common_bits(const struct in6_addr *a, const struct in6_addr *b)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		uint32_t x = ntohl(a->s6_addr32[i] ^ b->s6_addr32[i]);
+
+		if (x != 0)
+			return (i * 32 + (unsigned)__builtin_clz(x));
+	}
+	return (128);
+}
+
+/*
+ * How good a source is, RFC 6724 section 5: the right scope (rule 2), not
+ * deprecated (3), of the outgoing interface (5), the longest common prefix
+ * (8).  0: it cannot be one.
+ */
+static unsigned
+source_rank(const struct in6_ifaddr *ia, const struct ifnet *ifp,
+    const struct in6_addr *dst)
+{
+	const bool local = in_islinklocal(dst);
+	unsigned rank = 1 + common_bits(&ia->ia_addr, dst);
+
+	if (ia->ia_flags & (IA6_TENTATIVE | IA6_DUPLICATED))
+		return (0);
+	if (IN6_IS_ADDR_LINKLOCAL(&ia->ia_addr)) {
+		if (ia->ia_ifp != ifp)
+			return (0);
+		rank += local ? 4096 : 0;
+	} else {
+		rank += local ? 0 : 4096;
+	}
+	if (IN6_IS_ADDR_LOOPBACK(&ia->ia_addr) && !ifp->if_loopback)
+		return (0);
+	if (ia->ia_preferred > mach_uptime())
+		rank += 1024;
+	if (ia->ia_ifp == ifp)
+		rank += 512;
+	return (rank);
+}
+
+bool
+in6_selectsrc(const struct ifnet *ifp, const struct in6_addr *dst,
+    struct in6_addr *src)
+{
+	const struct in6_ifaddr *ia;
+	unsigned best = 0;
+
+	rw_rlock(&in6_lock);
+	LIST_FOREACH(ia, &in6_addrs, ia_link) {
+		unsigned rank = source_rank(ia, ifp, dst);
+
+		if (rank > best) {
+			best = rank;
+			*src = ia->ia_addr;
+		}
+	}
+	rw_runlock(&in6_lock);
+	return (best > 0);
+}
+
+bool
+in6_global(void)
+{
+	const struct in6_ifaddr *ia;
+	bool found = false;
+
+	rw_rlock(&in6_lock);
+	LIST_FOREACH(ia, &in6_addrs, ia_link)
+		found |= !ia->ia_ifp->if_loopback &&
+		    !IN6_IS_ADDR_LINKLOCAL(&ia->ia_addr) &&
+		    (ia->ia_flags & IA6_DUPLICATED) == 0;
+	rw_runlock(&in6_lock);
+	return (found);
+}
+
+struct ifnet *
+in6_zoneif(const struct in6_addr *addr, uint32_t zone)
+{
+	struct ifnet *ifp;
+
+	(void)addr;
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (ifp->if_in6 != NULL && (zone == 0 ? !ifp->if_loopback :
+		    ifp->if_index == zone))
+			break;
+	return (ifp);
+}
+
+void
+in6_addr_show(const struct ifnet *ifp, struct ctl_out *co)
+{
+	char text[INET6_ADDRSTRLEN];
+	const struct in6_ifaddr *ia;
+
+	rw_rlock(&in6_lock);
+	LIST_FOREACH(ia, &in6_addrs, ia_link)
+		if (ia->ia_ifp == ifp)
+			ctl_printf(co, "\tinet6 %s/%u%s%s%s%s\n",
+			    inet_ntop(AF_INET6, &ia->ia_addr, text,
+			    sizeof(text)), ia->ia_plen,
+			    ia->ia_flags & IA6_TENTATIVE ? " tentative" : "",
+			    ia->ia_flags & IA6_DUPLICATED ? " duplicated" : "",
+			    ia->ia_flags & IA6_AUTO ? " autoconf" : "",
+			    ia->ia_preferred <= mach_uptime() ? " deprecated" :
+			    "");
+	rw_runlock(&in6_lock);
+}
+
+static bool
+any_tentative(void)
+{
+	const struct in6_ifaddr *ia;
+	bool found = false;
+
+	rw_rlock(&in6_lock);
+	LIST_FOREACH(ia, &in6_addrs, ia_link)
+		found |= (ia->ia_flags & IA6_TENTATIVE) != 0;
+	rw_runlock(&in6_lock);
+	return (found);
+}
+
+/*
+ * A program finds its addresses usable: the boot waits for the end of
+ * duplicate detection.
+ */
+int
+in6_start(void)
+{
+	const nsec_t limit = mach_uptime() + 20 * NSEC_PER_SEC;
+
+	while (any_tentative() && mach_uptime() < limit) {
+		mtx_lock(&start_lock);
+		(void)msleep(&in6_addrs, &start_lock, 0, "dad",
+		    20 * NSEC_PER_MSEC);
+		mtx_unlock(&start_lock);
+	}
+	return (0);
+}
+
+void
+in6_addr_init(void)
+{
+	rw_init(&in6_lock, LC_IN6);
+	mtx_init(&start_lock, LC_IN6);
+	sysctl_register(in6_oids, nitems(in6_oids));
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * IPv6 of interfaces as loader.conf says it: if.<name>.inet6 is a list of
+ * addresses like 2001:db8:1::2/64; the word "auto" among them asks routers
+ * for more (RFC 4862).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kern/sysctl.h"
+#include "net/if_private.h"
+#include "netinet6/ip6_private.h"
+
+/* One word of the list; false: it is neither an address nor auto. */
+static bool
+parse_word(struct if_config *ic, const char *word)
+{
+	struct if_inet6 *in6 = &ic->inet6[ic->ninet6];
+
+	if (strcmp(word, "auto") == 0) {
+		ic->autoconf6 = true;
+		return (true);
+	}
+	if (!in6_parse_prefix(word, &in6->addr, &in6->plen) ||
+	    IN6_IS_ADDR_MULTICAST(&in6->addr) ||
+	    IN6_IS_ADDR_UNSPECIFIED(&in6->addr) ||
+	    IN6_IS_ADDR_V4MAPPED(&in6->addr) ||
+	    IN6_IS_ADDR_LOOPBACK(&in6->addr))
+		return (false);
+	ic->ninet6++;
+	return (true);
+}
+
+int
+in6_config_set(struct if_config *ic, const char *value, char *why, size_t len)
+{
+	char text[512], *word, *rest;
+
+	ic->ninet6 = 0;
+	ic->autoconf6 = false;
+	if (snprintf(text, sizeof(text), "%s", value) >= (int)sizeof(text)) {
+		snprintf(why, len, "longer than %zu characters",
+		    sizeof(text) - 1);
+		return (EINVAL);
+	}
+	for (word = strtok_r(text, " ,", &rest); word != NULL;
+	    word = strtok_r(NULL, " ,", &rest)) {
+		if (ic->ninet6 == nitems(ic->inet6)) {
+			snprintf(why, len, "more than %zu addresses",
+			    nitems(ic->inet6));
+			return (EINVAL);
+		}
+		if (!parse_word(ic, word)) {
+			snprintf(why, len, "'%s' is neither an address like "
+			    "2001:db8:1::2/64 nor auto", word);
+			return (EINVAL);
+		}
+	}
+	if (ic->ninet6 > 0 || ic->autoconf6)
+		return (0);
+	snprintf(why, len, "no address; as 2001:db8:1::2/64, or auto");
+	return (EINVAL);
+}
+
+static int
+config_show(const struct sysctl_oid *oid, const char *value, char *buf,
+    size_t len)
+{
+	const struct if_config *ic = oid->oid_ptr;
+	char addr[INET6_ADDRSTRLEN];
+	size_t used = 0;
+
+	(void)value;
+	snprintf(buf, len, "%s", ic->autoconf6 ? "auto" : "");
+	used = strlen(buf);
+	for (unsigned i = 0; i < ic->ninet6 && used < len; i++) {
+		snprintf(buf + used, len - used, "%s%s/%u", used > 0 ? " " :
+		    "", inet_ntop(AF_INET6, &ic->inet6[i].addr, addr,
+		    sizeof(addr)), ic->inet6[i].plen);
+		used += strlen(buf + used);
+	}
+	return (0);
+}
+
+int
+in6_config_attach(struct if_config *ic)
+{
+	struct ifnet *ifp = if_byname(ic->name);
+	char text[INET6_ADDRSTRLEN];
+	int error = 0;
+
+	if (ic->ninet6 == 0 && !ic->autoconf6)
+		return (0);
+	if (ifp->if_mtu < IP6_MINMTU) {
+		console("%s: mtu %u: IPv6 needs at least %u", ic->name,
+		    ifp->if_mtu, IP6_MINMTU);
+		return (EINVAL);
+	}
+	if (ifp->if_in6 == NULL)
+		in6_ifattach(ifp, ic->autoconf6);
+	for (unsigned i = 0; i < ic->ninet6 && error == 0; i++) {
+		const struct if_inet6 *in6 = &ic->inet6[i];
+
+		error = in6_addr_add(ifp, &in6->addr, in6->plen, 0,
+		    NSEC_FOREVER, NSEC_FOREVER);
+		if (error != 0)
+			console("%s: %s: %s", ic->name, inet_ntop(AF_INET6,
+			    &in6->addr, text, sizeof(text)), error == EEXIST ?
+			    "it is an address of this host already" :
+			    strerror(error));
+	}
+	if (error == 0)
+		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
+		    .oid_flags = CTL_TUN, .oid_ptr = ic,
+		    .oid_proc = config_show,
+		    .oid_descr = "IPv6 addresses; auto: routers are asked" },
+		    "if.%s.inet6", ic->name);
+	return (error);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What paths have told of their MTU (RFC 8201): a small table of those that
+ * take less than their first link.  An entry is forgotten after ten
+ * minutes (section 4), so that a path that has grown is used again.
+ */
+#include "kern/lock.h"
+#include "netinet6/ip6_private.h"
+
+#define	PMTU_SLOTS	1024
+#define	PMTU_LIFETIME	(600 * NSEC_PER_SEC)
+
+/*
+ * One destination to a slot, the latest.  [p] pmtu_lock
+ */
+struct pmtu {
+	struct in6_addr	 p_dst;		/* [p] */
+	uint32_t	 p_zone;	/* [p] */
+	uint32_t	 p_mtu;		/* [p] 0: empty */
+	nsec_t		 p_expires;	/* [p] */
+};
+
+static struct mtx pmtu_lock;
+static struct pmtu pmtu_table[PMTU_SLOTS];	/* [p] */
+static atomic_u32 pmtu_used;	/* [a] entries were ever made: else no lock */
+
+static struct pmtu *
+pmtu_slot(const struct in6_addr *dst)
+{
+	uint32_t h = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		h = (h ^ dst->s6_addr32[i]) * 0x9e3779b1u;
+	return (&pmtu_table[h >> 22]);
+}
+_Static_assert(PMTU_SLOTS == 1 << (32 - 22), "a slot is the top 10 bits");
+
+uint32_t
+ip6_pmtu(const struct in6_addr *dst, uint32_t zone, uint32_t linkmtu)
+{
+	struct pmtu *p;
+
+	if (atomic_load_u32(&pmtu_used) == 0)
+		return (linkmtu);
+	p = pmtu_slot(dst);
+	mtx_lock(&pmtu_lock);
+	if (p->p_mtu != 0 && p->p_mtu < linkmtu && p->p_zone == zone &&
+	    IN6_ARE_ADDR_EQUAL(&p->p_dst, dst) &&
+	    mach_uptime() < p->p_expires)
+		linkmtu = p->p_mtu;
+	mtx_unlock(&pmtu_lock);
+	return (linkmtu);
+}
+
+void
+ip6_pmtu_update(const struct in6_addr *dst, uint32_t zone, uint32_t mtu)
+{
+	struct pmtu *p = pmtu_slot(dst);
+
+	KASSERT(mtu >= IP6_MINMTU, ("ip6_pmtu_update: %u", mtu));
+	ICMP6STAT_INC(pathmtu);
+	mtx_lock(&pmtu_lock);
+	*p = (struct pmtu){ *dst, zone, mtu, mach_uptime() + PMTU_LIFETIME };
+	mtx_unlock(&pmtu_lock);
+	atomic_store_u32(&pmtu_used, 1);
+}
+
+void
+ip6_pmtu_init(void)
+{
+	mtx_init(&pmtu_lock, LC_IN6);
+}

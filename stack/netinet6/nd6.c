@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The neighbour cache (RFC 4861 section 7): link addresses of neighbours and
+ * whether they still answer.
+ *
+ *   INCOMPLETE	solicited, packets wait for the answer
+ *   REACHABLE	answered a short time ago
+ *   STALE	that was longer ago; used without asking
+ *   DELAY	used since it was stale: asked in five seconds
+ *   PROBE	is being asked, and used meanwhile
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/ethernet.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "kern/callout.h"
+#include "kern/ctl.h"
+#include "kern/lock.h"
+#include "kern/sysctl.h"
+#include "net/if_private.h"
+#include "netinet6/ip6_private.h"
+
+#define	ND6_HASH	256
+#define	ND6_TICK	NSEC_PER_SEC
+#define	ND6_TRIES	3		/* RFC 4861 section 10 */
+#define	ND6_DELAY	(5 * NSEC_PER_SEC)
+#define	ND6_HOLD	64		/* packets waiting for one address */
+
+enum nd6_state { INCOMPLETE, REACHABLE, STALE, DELAY, PROBE };
+
+/*
+ * Locks used to protect struct nd6_entry members:
+ *	[I] immutable
+ *	[l] nd6_lock
+ */
+struct nd6_entry {
+	LIST_ENTRY(nd6_entry) ne_link;	/* [l] */
+	struct ifnet	*ne_ifp;	/* [I] */
+	struct in6_addr	 ne_addr;	/* [I] */
+	uint8_t		 ne_lladdr[6];	/* [l] unless INCOMPLETE */
+	enum nd6_state	 ne_state;	/* [l] */
+	bool		 ne_router;	/* [l] */
+	unsigned	 ne_tries;	/* [l] solicitations in this state */
+	nsec_t		 ne_when;	/* [l] this state's next step */
+	struct mbufq	 ne_hold;	/* [l] */
+};
+
+static struct mtx nd6_lock;
+static LIST_HEAD(, nd6_entry) nd6_hash[ND6_HASH];	/* [l] */
+static unsigned nd6_count;				/* [l] */
+static struct callout nd6_callout;
+static atomic_u32 nd6_started;
+
+static atomic_u32 nd6_maxentries = 4096;
+static atomic_u32 nd6_gctimer = 3600;
+struct nd6stat nd6stat;
+
+static const struct sysctl_oid nd6_oids[] = {
+	{ .oid_name = "net.inet6.nd6.maxentries", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &nd6_maxentries,
+	    .oid_min = 1, .oid_max = 1000000,
+	    .oid_descr = "most neighbours remembered" },
+	{ .oid_name = "net.inet6.nd6.gctimer", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &nd6_gctimer,
+	    .oid_min = 1, .oid_max = 864000,
+	    .oid_descr = "seconds until an unused neighbour is forgotten" },
+#define	X(name, descr)							\
+	{ .oid_name = "net.inet6.nd6.stats." #name,			\
+	    .oid_type = CTL_U64, .oid_ptr = &nd6stat.name,		\
+	    .oid_descr = descr },
+	ND6_STATS(X)
+#undef X
+};
+
+static unsigned
+nd6_bucket(const struct in6_addr *a)
+{
+	uint32_t h = 0;
+
+	for (unsigned i = 0; i < 4; i++)
+		h = (h ^ a->s6_addr32[i]) * 0x9e3779b1u;
+	return (h >> 24);
+}
+_Static_assert(ND6_HASH == 1 << (32 - 24), "bucket is the top 8 bits");
+
+static struct nd6_entry *
+nd6_find(const struct ifnet *ifp, const struct in6_addr *addr)
+    REQUIRES(nd6_lock)
+{
+	struct nd6_entry *ne;
+
+	LIST_FOREACH(ne, &nd6_hash[nd6_bucket(addr)], ne_link)
+		if (ne->ne_ifp == ifp &&
+		    IN6_ARE_ADDR_EQUAL(&ne->ne_addr, addr))
+			break;
+	return (ne);
+}
+
+/* Moves to a state whose next step is due after a time. */
+static void
+nd6_become(struct nd6_entry *ne, enum nd6_state state, nsec_t delay)
+{
+	ne->ne_state = state;
+	ne->ne_tries = 0;
+	ne->ne_when = mach_uptime() + delay;
+}
+
+static void
+nd6_become_stale(struct nd6_entry *ne)
+{
+	nd6_become(ne, STALE, atomic_load_u32(&nd6_gctimer) * NSEC_PER_SEC);
+}
+
+static nsec_t
+nd6_retrans(const struct ifnet *ifp)
+{
+	return (atomic_load_u32(&ifp->if_in6->retrans) * NSEC_PER_MSEC);
+}
+
+/* Out of the cache; what waited goes to dead. */
+static void
+nd6_forget(struct nd6_entry *ne, struct mbufq *dead) REQUIRES(nd6_lock)
+{
+	struct mbuf *m;
+
+	KASSERT(nd6_count > 0, ("nd6_forget: count %u", nd6_count));
+	while ((m = mbufq_dequeue(&ne->ne_hold)) != NULL) {
+		ND6STAT_INC(dropped);
+		mbufq_enqueue(dead, m);
+	}
+	LIST_REMOVE(ne, ne_link);
+	nd6_count--;
+	kfree(ne);
+}
+
+/*
+ * RFC 6583: a scan of a subnet must not push out those who answer: of one
+ * bucket after the other, an entry that is not in use goes.
+ */
+static bool
+nd6_make_room(struct mbufq *dead) REQUIRES(nd6_lock)
+{
+	static unsigned hand;
+	struct nd6_entry *ne;
+
+	for (unsigned i = 0; i < ND6_HASH; i++, hand++)
+		LIST_FOREACH(ne, &nd6_hash[hand % ND6_HASH], ne_link)
+			if (ne->ne_state == INCOMPLETE ||
+			    ne->ne_state == STALE) {
+				ND6STAT_INC(full);
+				nd6_forget(ne, dead);
+				return (true);
+			}
+	return (false);
+}
+
+static struct nd6_entry *
+nd6_create(struct ifnet *ifp, const struct in6_addr *addr, struct mbufq *dead)
+    REQUIRES(nd6_lock)
+{
+	struct nd6_entry *ne;
+
+	if (nd6_count >= atomic_load_u32(&nd6_maxentries) &&
+	    !nd6_make_room(dead))
+		return (NULL);
+	ne = kmalloc(sizeof(*ne));
+	ne->ne_ifp = ifp;
+	ne->ne_addr = *addr;
+	mbufq_init(&ne->ne_hold);
+	LIST_INSERT_HEAD(&nd6_hash[nd6_bucket(addr)], ne, ne_link);
+	nd6_count++;
+	return (ne);
+}
+
+/* RFC 4861 section 7.2.2: the sender learns that nobody answers. */
+static void
+nd6_bury(struct mbufq *dead)
+{
+	struct mbuf *m;
+
+	while ((m = mbufq_dequeue(dead)) != NULL)
+		icmp6_error(m, ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_ADDR, 0);
+}
+
+/* Waits for an answer, in place of the oldest if many do. */
+static void
+nd6_hold(struct nd6_entry *ne, struct mbuf *m)
+{
+	if (ne->ne_hold.mq_len >= ND6_HOLD) {
+		ND6STAT_INC(dropped);
+		m_freem(mbufq_dequeue(&ne->ne_hold));
+	}
+	mbufq_enqueue(&ne->ne_hold, m);
+}
+
+int
+nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
+    uint8_t lladdr[6], bool *ready)
+{
+	struct mbufq dead;
+	struct nd6_entry *ne;
+	bool ask = false;
+
+	mbufq_init(&dead);
+	mtx_lock(&nd6_lock);
+	ne = nd6_find(ifp, nexthop);
+	if (ne == NULL && (ne = nd6_create(ifp, nexthop, &dead)) != NULL) {
+		nd6_become(ne, INCOMPLETE, nd6_retrans(ifp));
+		ne->ne_tries = 1;
+		ask = true;
+	}
+	*ready = ne != NULL && ne->ne_state != INCOMPLETE;
+	if (*ready) {
+		memcpy(lladdr, ne->ne_lladdr, 6);
+		if (ne->ne_state == STALE)
+			nd6_become(ne, DELAY, ND6_DELAY);
+	} else if (ne != NULL)
+		nd6_hold(ne, m);
+	mtx_unlock(&nd6_lock);
+	if (ne == NULL) {
+		ND6STAT_INC(dropped);
+		m_freem(m);
+	}
+	if (ask)
+		nd6_solicit(ifp, NULL, nexthop, false);
+	nd6_bury(&dead);
+	return (ne == NULL ? ENOBUFS : 0);
+}
+
+/* A link address: stored; what waited for it is moved to ready. */
+static void
+nd6_setlladdr(struct nd6_entry *ne, const uint8_t lladdr[6],
+    struct mbufq *ready)
+{
+	memcpy(ne->ne_lladdr, lladdr, 6);
+	mbufq_take(ready, &ne->ne_hold);
+}
+
+static void
+nd6_sendheld(struct ifnet *ifp, const uint8_t lladdr[6], struct mbufq *ready)
+{
+	struct mbuf *m;
+
+	while ((m = mbufq_dequeue(ready)) != NULL)
+		ether_frame(ifp, m, lladdr, ETHERTYPE_IPV6);
+}
+
+/* RFC 4861 sections 7.2.3, 6.2.6 and 6.3.4: told, but not in answer to us. */
+void
+nd6_learn(struct ifnet *ifp, const struct in6_addr *addr,
+    const uint8_t lladdr[6], bool router)
+{
+	struct mbufq ready, dead;
+	struct nd6_entry *ne;
+
+	mbufq_init(&ready);
+	mbufq_init(&dead);
+	mtx_lock(&nd6_lock);
+	ne = nd6_find(ifp, addr);
+	if (ne == NULL)
+		ne = nd6_create(ifp, addr, &dead);
+	else if (ne->ne_state != INCOMPLETE &&
+	    memcmp(ne->ne_lladdr, lladdr, 6) == 0) {
+		ne->ne_router |= router;
+		ne = NULL;		/* nothing new */
+	}
+	if (ne != NULL) {
+		nd6_setlladdr(ne, lladdr, &ready);
+		ne->ne_router |= router;
+		if (ready.mq_len > 0)
+			nd6_become(ne, DELAY, ND6_DELAY);
+		else
+			nd6_become_stale(ne);
+	}
+	mtx_unlock(&nd6_lock);
+	nd6_sendheld(ifp, lladdr, &ready);
+	nd6_bury(&dead);
+}
+
+/* RFC 4861 section 7.2.5, for an entry that has a link address. */
+static void
+nd6_update(struct nd6_entry *ne, const uint8_t *lladdr, uint32_t flags)
+{
+	const bool changed = lladdr != NULL &&
+	    memcmp(lladdr, ne->ne_lladdr, 6) != 0;
+
+	if (changed && (flags & ND_NA_FLAG_OVERRIDE) == 0) {
+		if (ne->ne_state == REACHABLE)
+			nd6_become_stale(ne);
+		return;
+	}
+	if (changed)
+		memcpy(ne->ne_lladdr, lladdr, 6);
+	if (flags & ND_NA_FLAG_SOLICITED)
+		nd6_become(ne, REACHABLE, atomic_load_u32(
+		    &ne->ne_ifp->if_in6->reachable) * NSEC_PER_MSEC);
+	else if (changed)
+		nd6_become_stale(ne);
+	ne->ne_router = (flags & ND_NA_FLAG_ROUTER) != 0;
+}
+
+void
+nd6_advertised(struct ifnet *ifp, const struct in6_addr *addr,
+    const uint8_t *lladdr, uint32_t flags)
+{
+	struct mbufq ready;
+	struct nd6_entry *ne;
+
+	mbufq_init(&ready);
+	mtx_lock(&nd6_lock);
+	ne = nd6_find(ifp, addr);
+	if (ne != NULL && ne->ne_state == INCOMPLETE) {
+		if (lladdr != NULL) {
+			nd6_setlladdr(ne, lladdr, &ready);
+			nd6_become_stale(ne);
+			nd6_update(ne, lladdr, flags);
+		}
+	} else if (ne != NULL) {
+		nd6_update(ne, lladdr, flags);
+	}
+	mtx_unlock(&nd6_lock);
+	if (lladdr != NULL)
+		nd6_sendheld(ifp, lladdr, &ready);
+}
+
+/* What a second made of an entry: whom to ask. */
+struct nd6_ask {
+	struct ifnet	*ifp;
+	struct in6_addr	 addr;
+	bool		 unicast;
+};
+
+/* One entry's step, if it is due.  True: it is to be solicited, see ask. */
+static bool
+nd6_step(struct nd6_entry *ne, nsec_t now, struct mbufq *dead,
+    struct nd6_ask *ask) REQUIRES(nd6_lock)
+{
+	if (ne->ne_when > now)
+		return (false);
+	switch (ne->ne_state) {
+	case REACHABLE:
+		nd6_become_stale(ne);
+		return (false);
+	case STALE:
+		nd6_forget(ne, dead);
+		return (false);
+	case DELAY:
+		nd6_become(ne, PROBE, 0);
+		break;
+	case INCOMPLETE:
+	case PROBE:
+		break;
+	}
+	if (ne->ne_tries >= ND6_TRIES) {
+		ND6STAT_INC(timeouts);
+		nd6_forget(ne, dead);
+		return (false);
+	}
+	ne->ne_tries++;
+	ne->ne_when = now + nd6_retrans(ne->ne_ifp);
+	*ask = (struct nd6_ask){ ne->ne_ifp, ne->ne_addr,
+	    ne->ne_state == PROBE };
+	return (true);
+}
+
+static void
+nd6_cache_tick(void)
+{
+	const nsec_t now = mach_uptime();
+	struct nd6_entry *ne, *next;
+	struct nd6_ask ask[32];
+	struct mbufq dead;
+	unsigned n = 0;
+
+	mbufq_init(&dead);
+	mtx_lock(&nd6_lock);
+	for (unsigned i = 0; i < ND6_HASH; i++)
+		for (ne = LIST_FIRST(&nd6_hash[i]); ne != NULL; ne = next) {
+			next = LIST_NEXT(ne, ne_link);
+			/* those that find no room wait for the next second */
+			if (n < nitems(ask) &&
+			    nd6_step(ne, now, &dead, &ask[n]))
+				n++;
+		}
+	mtx_unlock(&nd6_lock);
+	while (n-- > 0)
+		nd6_solicit(ask[n].ifp, NULL, &ask[n].addr, ask[n].unicast);
+	nd6_bury(&dead);
+}
+
+static void
+nd6_timer(void *arg)
+{
+	(void)arg;
+	in6_addr_tick();
+	nd6_cache_tick();
+	nd6_router_tick();
+	mld6_tick();
+	callout_reset(&nd6_callout, ND6_TICK, nd6_timer, NULL);
+}
+
+void
+nd6_start(void)
+{
+	uint32_t no = 0;
+
+	if (atomic_cmpset_u32(&nd6_started, &no, 1))
+		callout_reset(&nd6_callout, 0, nd6_timer, NULL);
+}
+
+static void
+nd6_show(struct ctl_out *co)
+{
+	static const char *const names[] = { "incomplete", "reachable",
+	    "stale", "delay", "probe" };
+	char addr[INET6_ADDRSTRLEN];
+	const struct nd6_entry *ne;
+
+	mtx_lock(&nd6_lock);
+	for (unsigned i = 0; i < ND6_HASH; i++)
+		LIST_FOREACH(ne, &nd6_hash[i], ne_link) {
+			const uint8_t *ll = ne->ne_lladdr;
+
+			ctl_printf(co, "%s %02x:%02x:%02x:%02x:%02x:%02x "
+			    "%s %s%s\n", inet_ntop(AF_INET6, &ne->ne_addr,
+			    addr, sizeof(addr)), ll[0], ll[1], ll[2], ll[3],
+			    ll[4], ll[5], ne->ne_ifp->if_xname,
+			    names[ne->ne_state],
+			    ne->ne_router ? " router" : "");
+		}
+	mtx_unlock(&nd6_lock);
+}
+
+void
+nd6_init(void)
+{
+	mtx_init(&nd6_lock, LC_ND6);
+	nd6_router_init();
+	callout_init(&nd6_callout);
+	sysctl_register(nd6_oids, nitems(nd6_oids));
+	ctl_view_register("ndp", nd6_show);
+}

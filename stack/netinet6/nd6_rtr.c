@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Routers, as a host sees them (RFC 4861 section 6.3): solicits them, heeds
+ * what they advertise on interfaces that ask for it.  One default router is
+ * kept, the first; another takes its place when its lifetime has ended.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "kern/lock.h"
+#include "netinet6/ip6_private.h"
+
+#define	SOLICIT_INTERVAL	(4 * NSEC_PER_SEC)
+#define	ONLINK_MAX		16	/* advertised subnets on link */
+
+/* What a router advertised and until when.  [r] router_lock */
+struct advertised {
+	struct in6_addr	 prefix;	/* [r] */
+	unsigned	 plen;		/* [r] */
+	struct ifnet	*ifp;		/* [r] NULL: this place is free */
+	nsec_t		 expires;	/* [r] */
+};
+
+static struct mtx router_lock;
+static struct advertised default_router;	/* [r] prefix: its address */
+static struct advertised onlink[ONLINK_MAX];	/* [r] */
+static nsec_t next_solicit;			/* of the clock thread */
+
+void
+nd6_router_init(void)
+{
+	mtx_init(&router_lock, LC_ROUTE);
+}
+
+static nsec_t
+expiry(uint32_t seconds)
+{
+	return (seconds == UINT32_MAX ? NSEC_FOREVER :
+	    mach_uptime() + seconds * NSEC_PER_SEC);
+}
+
+/* A static default route goes before an advertised one. */
+static void
+default_update(struct ifnet *ifp, const struct in6_addr *router,
+    uint16_t seconds)
+{
+	bool same;
+
+	mtx_lock(&router_lock);
+	same = default_router.ifp == ifp &&
+	    IN6_ARE_ADDR_EQUAL(&default_router.prefix, router);
+	if (same && seconds == 0) {
+		(void)route6_delete(&in6addr_any, 0, 0);
+		default_router.ifp = NULL;
+	} else if (default_router.ifp == NULL && seconds > 0) {
+		if (route6_add(&in6addr_any, 0, router, ifp, RT6_AUTO) == 0) {
+			default_router.ifp = ifp;
+			default_router.prefix = *router;
+			same = true;
+		}
+	}
+	if (same && seconds > 0)
+		default_router.expires = expiry(seconds);
+	mtx_unlock(&router_lock);
+}
+
+/* An advertised subnet is on link for so long. */
+static void
+onlink_update(struct ifnet *ifp, const struct in6_addr *prefix, unsigned plen,
+    uint32_t seconds)
+{
+	struct advertised *place = NULL;
+
+	mtx_lock(&router_lock);
+	for (unsigned i = 0; i < ONLINK_MAX; i++) {
+		struct advertised *a = &onlink[i];
+
+		if (a->ifp == ifp && a->plen == plen &&
+		    IN6_ARE_ADDR_EQUAL(&a->prefix, prefix)) {
+			place = a;
+			break;
+		}
+		if (a->ifp == NULL && place == NULL)
+			place = a;
+	}
+	if (place != NULL && place->ifp == NULL && seconds > 0 &&
+	    route6_add(prefix, plen, NULL, ifp, RT6_AUTO) == 0)
+		*place = (struct advertised){ *prefix, plen, ifp, 0 };
+	if (place != NULL && place->ifp != NULL)
+		place->expires = expiry(seconds);
+	mtx_unlock(&router_lock);
+}
+
+/* RFC 4861 section 6.3.4, RFC 4862 section 5.5.3. */
+static void
+prefix_option(struct ifnet *ifp, const struct nd_opt_prefix_info *pi)
+{
+	const unsigned plen = pi->nd_opt_pi_prefix_len;
+	const uint8_t flags = pi->nd_opt_pi_flags_reserved;
+	const uint32_t valid = ntohl(pi->nd_opt_pi_valid_time);
+	const uint32_t preferred = ntohl(pi->nd_opt_pi_preferred_time);
+	struct in6_addr prefix;
+
+	if (plen > 128 || preferred > valid)
+		return;
+	prefix = in6_prefix(&pi->nd_opt_pi_prefix, plen);
+	if (IN6_IS_ADDR_LINKLOCAL(&prefix) || IN6_IS_ADDR_MULTICAST(&prefix) ||
+	    IN6_IS_ADDR_V4MAPPED(&prefix) || plen == 0)
+		return;
+	if (flags & ND_OPT_PI_FLAG_ONLINK)
+		onlink_update(ifp, &prefix, plen, valid);
+	if ((flags & ND_OPT_PI_FLAG_AUTO) && plen == 64)
+		in6_autoconf(ifp, &prefix, preferred, valid);
+}
+
+static void
+advert_option(const struct mbuf *m, const struct nd6_option *opt, void *arg)
+{
+	struct ifnet *ifp = arg;
+	struct nd_opt_prefix_info pi;
+	struct nd_opt_mtu mtu;
+
+	if (opt->type == ND_OPT_PREFIX_INFORMATION && opt->len == sizeof(pi)) {
+		m_copydata(m, opt->off, sizeof(pi), &pi);
+		prefix_option(ifp, &pi);
+	} else if (opt->type == ND_OPT_MTU && opt->len == sizeof(mtu)) {
+		m_copydata(m, opt->off, sizeof(mtu), &mtu);
+		atomic_store_u32(&ifp->if_in6->mtu,
+		    ntohl(mtu.nd_opt_mtu_mtu));
+	}
+}
+
+bool
+nd6_router_advert(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
+{
+	const struct in6_addr src = mtod(m, const struct ip6_hdr *)->ip6_src;
+	struct nd6_lladdr ll = { .type = ND_OPT_SOURCE_LINKADDR };
+	struct nd_router_advert ra;
+	struct in6_ifdata *in6 = ifp->if_in6;
+
+	if (!IN6_IS_ADDR_LINKLOCAL(&src) ||
+	    m->m_pkthdr.len < hlen + sizeof(ra) ||
+	    !nd6_options(m, hlen + (uint32_t)sizeof(ra), nd6_find_lladdr, &ll))
+		return (false);
+	if (!in6->autoconf || atomic_load_u32(&ip6_forwarding) != 0)
+		return (true);
+	m_copydata(m, hlen, sizeof(ra), &ra);
+	ND6STAT_INC(routeradverts);
+	atomic_store_u32(&in6->solicits, 0);
+	if (ra.nd_ra_curhoplimit != 0)
+		atomic_store_u32(&in6->hoplimit, ra.nd_ra_curhoplimit);
+	/* limits: an hour, and no storm of solicitations */
+	if (ra.nd_ra_reachable != 0 && ntohl(ra.nd_ra_reachable) <= 3600000)
+		atomic_store_u32(&in6->reachable, ntohl(ra.nd_ra_reachable));
+	if (ntohl(ra.nd_ra_retransmit) >= 1000 &&
+	    ntohl(ra.nd_ra_retransmit) <= 60000)
+		atomic_store_u32(&in6->retrans, ntohl(ra.nd_ra_retransmit));
+	if (ll.found)
+		nd6_learn(ifp, &src, ll.addr, true);
+	default_update(ifp, &src, ntohs(ra.nd_ra_router_lifetime));
+	(void)nd6_options(m, hlen + (uint32_t)sizeof(ra), advert_option, ifp);
+	return (true);
+}
+
+static void
+expire_routes(nsec_t now)
+{
+	mtx_lock(&router_lock);
+	if (default_router.ifp != NULL && default_router.expires <= now) {
+		(void)route6_delete(&in6addr_any, 0, 0);
+		default_router.ifp = NULL;
+	}
+	for (unsigned i = 0; i < ONLINK_MAX; i++) {
+		struct advertised *a = &onlink[i];
+
+		if (a->ifp == NULL || a->expires > now)
+			continue;
+		(void)route6_delete(&a->prefix, a->plen, a->ifp->if_index);
+		a->ifp = NULL;
+	}
+	mtx_unlock(&router_lock);
+}
+
+/* RFC 4861 section 6.3.7: three times, until one advertises. */
+static bool
+solicit_routers(struct ifnet *ifp)
+{
+	static const struct in6_addr allrouters =
+	    { .s6_addr = { 0xff, 2, [15] = 2 } };
+	struct in6_addr src;
+	struct mbuf *m;
+
+	if (atomic_load_u32(&ifp->if_in6->solicits) == 0 ||
+	    !in6_selectsrc(ifp, &allrouters, &src))
+		return (false);
+	atomic_store_u32(&ifp->if_in6->solicits,
+	    atomic_load_u32(&ifp->if_in6->solicits) - 1);
+	ND6STAT_INC(routersolicits);
+	m = nd6_message(ifp, ND_ROUTER_SOLICIT,
+	    sizeof(struct nd_router_solicit), ND_OPT_SOURCE_LINKADDR);
+	icmp6_send(ifp, m, &src, &allrouters, 255);
+	return (true);
+}
+
+void
+nd6_router_tick(void)
+{
+	const nsec_t now = mach_uptime();
+	struct ifnet *ifp;
+
+	expire_routes(now);
+	if (now < next_solicit)
+		return;
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (ifp->if_in6 != NULL && solicit_routers(ifp))
+			next_solicit = now + SOLICIT_INTERVAL;
+}

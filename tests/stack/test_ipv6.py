@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""IPv6 against Linux: programs on the stack, and the stack as a router; as an unprivileged user."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.stack.test_programs import (
+    NETPERF,
+    PYTHON,
+    STREAM,
+    check_iperf3,
+    finish,
+    impair,
+    rate,
+    script,
+)
+from tests.stack.topology import Topology
+
+STACK, LINUX, RIGHT = "2001:db8::2", "2001:db8::1", "2001:db8:1::1"
+HOST = {"if.tap0.inet6": f"{STACK}/64", "net.inet6.ip6.dad_count": "0"}
+ROUTER = {**HOST, "if.tap1.inet": "10.99.1.2/24", "if.tap1.inet6": "2001:db8:1::2/64", "net.inet6.ip6.forwarding": "1"}
+
+# What a server hears of its clients, one of each family, on one socket.
+DUAL_STACK = """
+import socket
+with socket.create_server(("::", 5000), family=socket.AF_INET6, dualstack_ipv6=True) as server:
+    print("listening", flush=True)
+    for _ in range(2):
+        sock, address = server.accept()
+        with sock:
+            sock.sendall(address[0].encode())
+"""
+CLIENT = """
+import socket, sys
+with socket.create_connection((sys.argv[1], 5000), timeout=10) as sock:
+    print(sock.recv(100).decode())
+"""
+
+
+def _ping(topology: Topology, *options: str, to: str = STACK, count: int = 3) -> str:
+    words = ["ping", "-6", "-n", "-c", str(count), "-i", "0.01", "-W", "5", *options, to]
+    return topology.on("left", *words, check=False)
+
+
+def _link_local(topology: Topology) -> str:
+    found = re.search(r"inet6 (fe80::\S+)/64", topology.ask("ifconfig"))
+    assert found is not None
+    return found[1]
+
+
+def test_netserver_on_the_stack(topology: Topology) -> None:
+    topology.boot(HOST, ["netserver", "-D", "-f", "-6"])
+    topology.await_line("boot.log", "Starting netserver")
+    for test in NETPERF:
+        report = topology.on("left", "netperf", "-6", "-H", STACK, "-t", test, "-l", "1", "-P", "0", "-v", "0")
+        assert rate(report) > 0, (test, report)
+
+
+def test_netperf_on_the_stack(topology: Topology) -> None:
+    topology.start("left", "netserver", "-D", "-6", log="netserver.log")
+    topology.await_line("netserver.log", "Starting netserver")
+    for test in ("TCP_RR", "TCP_MAERTS", "UDP_RR"):
+        child = topology.boot(HOST, ["netperf", "-6", "-H", LINUX, "-t", test, "-l", "1", "-P", "0", "-v", "0"])
+        assert rate(finish(topology, child, "boot.log")) > 0
+
+
+def test_iperf3_both_ways(topology: Topology) -> None:
+    topology.boot(HOST, ["iperf3", "-s", "--forceflush"])
+    topology.await_line("boot.log", "listening")
+    for options in ((), ("-R",), ("-u", "-b", "100M")):
+        check_iperf3(topology.on("left", "iperf3", "-6", "-J", "-c", STACK, "-t", "1", *options))
+
+
+def test_offloads_survive(topology: Topology) -> None:
+    topology.boot(HOST, ["iperf3", "-s", "--forceflush"])
+    topology.await_line("boot.log", "listening")
+    check_iperf3(topology.on("left", "iperf3", "-6", "-J", "-c", STACK, "-t", "1", "-R"))
+    sent = int(topology.value("if.tap0.stats.obytes")) / int(topology.value("if.tap0.stats.opackets"))
+    assert sent > 4000, "frames that the host's side cuts into segments"
+
+
+@pytest.mark.parametrize("harm", [(), ("loss", "reorder", "dup")])
+def test_every_byte_arrives_in_order(topology: Topology, harm: tuple[str, ...]) -> None:
+    program = script(topology, "bytestream.py")
+    topology.boot({**HOST, **impair(*harm)}, [PYTHON, program, "listen", "5000", str(STREAM)])
+    topology.await_line("boot.log", "listening")
+    said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=90)
+    assert said.startswith("verified ")
+    topology.await_line("boot.log", said)
+
+
+def test_a_socket_of_ipv6_serves_both_families(topology: Topology) -> None:
+    topology.boot(HOST, [PYTHON, "-c", DUAL_STACK])
+    topology.await_line("boot.log", "listening")
+    assert re.search(r"^tcp6 .*\*:5000 ", topology.ask("netstat", "-a"), re.MULTILINE)
+    assert topology.on("left", PYTHON, "-c", CLIENT, STACK) == f"{LINUX}\n"
+    assert topology.on("left", PYTHON, "-c", CLIENT, "10.99.0.2") == "::ffff:10.99.0.1\n"
+
+
+def test_addresses_are_detected_as_unique_before_a_program_starts(topology: Topology) -> None:
+    topology.boot({"if.tap0.inet6": f"{STACK}/64"})
+    assert f"inet6 {STACK}/64\n" in topology.ask("ifconfig"), "not tentative any more"
+    assert "3 received" in _ping(topology)
+
+
+def test_an_address_that_linux_has_is_not_used(topology: Topology) -> None:
+    topology.boot({"if.tap0.inet6": f"{LINUX}/64 {STACK}/64"})
+    assert f"inet6 {LINUX}/64 duplicated" in topology.ask("ifconfig")
+    assert "is another host's address already" in topology.said("boot.log")
+    assert "3 received" in _ping(topology)
+
+
+def test_link_local_addresses_of_two_links(topology: Topology) -> None:
+    topology.boot(ROUTER, [PYTHON, "-c", DUAL_STACK])
+    topology.await_line("boot.log", "listening")
+    address = f"{_link_local(topology)}%data0"
+    # Linux's own link-local address is tentative for a second or two
+    for _ in range(20):
+        if "3 received" in (said := _ping(topology, to=address)):
+            break
+    assert "3 received" in said
+    assert topology.on("left", PYTHON, "-c", CLIENT, address).startswith("fe80::")
+    assert re.search(r"^fe80::\S+ .* tap0 (reachable|stale|delay)$", topology.ask("ndp"), re.MULTILINE)
+
+
+def test_ping_of_all_sizes(topology: Topology) -> None:
+    topology.boot(HOST)
+    for size in ("0", "1452", "1453", "4000", "60000"):
+        assert "3 received" in _ping(topology, "-s", size), size
+    assert topology.value("net.inet6.ip6.stats.reassembled") == "9"
+
+
+def test_the_router(topology: Topology) -> None:
+    topology.boot(ROUTER)
+    assert "3 received" in _ping(topology, to=RIGHT)
+    assert "ttl=63" in _ping(topology, to=RIGHT)
+    assert "3 received" in _ping(topology, "-s", "4000", to=RIGHT)
+    assert topology.value("net.inet6.ip6.stats.reassembled") == "0"
+    assert f"From {STACK} icmp_seq=1 Time exceeded: Hop limit" in _ping(topology, "-t", "1", to=RIGHT, count=1)
+    assert f"From {STACK} icmp_seq=1 Destination unreachable" in _ping(topology, to="2001:db8:7::1", count=1)
+    assert re.search(r"^2001:db8:1::/64 +link +tap1$", topology.ask("netstat", "-r"), re.MULTILINE)
+
+
+def test_bulk_data_through_the_router(topology: Topology) -> None:
+    topology.boot(ROUTER)
+    topology.start("right", "iperf3", "-s", "--forceflush", log="iperf3.log")
+    topology.await_line("iperf3.log", "listening")
+    for options in ((), ("-R",)):
+        check_iperf3(topology.on("left", "iperf3", "-6", "-J", "-c", RIGHT, "-t", "1", *options))
+
+
+def test_a_narrow_link_tells_its_mtu(topology: Topology) -> None:
+    topology.boot({**ROUTER, "if.tap1.mtu": "1280"})
+    assert "Packet too big: mtu=1280" in _ping(topology, "-M", "do", "-s", "1400", to=RIGHT, count=1)
+    assert "3 received" in _ping(topology, "-s", "1400", to=RIGHT)
+
+
+def test_a_neighbour_that_does_not_answer_is_unreachable(topology: Topology) -> None:
+    topology.boot(ROUTER)
+    said = topology.on("left", "ping", "-6", "-n", "-c", "1", "-W", "10", "2001:db8:1::77", check=False)
+    assert f"From {STACK} icmp_seq=1 Destination unreachable: Address unreachable" in said
