@@ -7,11 +7,11 @@ from tests.stack.topology import ROOT, Topology
 
 DOCUMENT = ROOT / "docs" / "tunables.md"
 # What the test itself sets is shown as what it stands for.
-SHOWN = {"ctl.path": "", "if.<name>.inet": "", "net.inet.ip.forwarding": "0"}
+SHOWN = {"ctl.path": "", "if.<name>.inet": "", "if.<name>.inet6": "", "net.inet.ip.forwarding": "0"}
 
 
 def test_the_document_lists_every_tunable(topology: Topology) -> None:
-    topology.boot({"net.inet.ip.forwarding": "1"})
+    topology.boot({"net.inet.ip.forwarding": "1", "if.tap0.inet6": "2001:db8::2/64", "net.inet6.ip6.dad_count": "1"})
     values = dict(line.split(": ", 1) for line in topology.ask("sysctl", "-a").splitlines())
     rows = []
     for line in topology.ask("sysctl", "-d").splitlines():
