@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Fills an empty database with years of made-up results, through COPY: the same seed gives the same rows.
+
+Every commit is measured by five plans on two testbeds. A plan has six variants and four tests, a variant two boots, and
+a measurement ten samples after one of warm-up: 528 samples for each run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from django.db import connection, models, transaction
+
+from perfweb.builds.models import Build
+from perfweb.lab.models import Host, Role, Testbed
+from perfweb.runs.catalogue import TESTS
+from perfweb.runs.models import Boot, HostFacts, Measurement, Plan, Run, Sample, Variant
+from perfweb.runs.summaries import summarise
+from tests.factories import TYPICAL
+
+FIRST_COMMIT = datetime(2021, 1, 1, tzinfo=UTC)
+TESTBEDS, PLANS, VARIANTS, BOOTS, TESTS_OF_PLAN, SAMPLES = 2, 5, 6, 2, 4, 11
+SAMPLES_OF_RUN = VARIANTS * BOOTS * TESTS_OF_PLAN * SAMPLES
+WIDE_TESTS = 100
+"""Tests of the one run that has many, for the comparison of a hundred tests."""
+
+_COMMITS_AT_ONCE = 20
+
+
+@dataclass
+class Keys:
+    """The next free key of each table that is filled with explicit keys."""
+
+    run: int = 1
+    variant: int = 1
+    boot: int = 1
+    measurement: int = 1
+    sample: int = 1
+
+
+def generate(commits: int, seed: int = 1) -> int:
+    """Make the results of `commits` commits; returns the number of samples."""
+    rng = np.random.default_rng(seed)
+    keys = Keys()
+    plans = _plans()
+    for number in range(TESTBEDS):
+        testbed = Testbed.objects.create(pk=number + 1, name=f"lab{number + 1}", inventory="inventory.yml")
+        for role in Role:
+            Host.objects.create(testbed=testbed, role=role, name=f"lab{number + 1}-{role}", address="10.0.0.1")
+    for first in range(0, commits, _COMMITS_AT_ONCE):
+        _commits(range(first, min(first + _COMMITS_AT_ONCE, commits)), plans, keys, rng)
+    _wide_run(keys, rng)
+    _set_sequences()
+    summarise(list(Run.objects.order_by("pk").values_list("pk", flat=True)))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    return keys.sample - 1
+
+
+def _plans() -> list[list[str]]:
+    """The tests of each plan; the catalogue is cut into pieces, from the start again when it is used up."""
+    names = itertools.cycle(TESTS)
+    plans = []
+    for number in range(PLANS + 1):
+        text = f"name: plan{number + 1}\ntitle: Dispatch and queues, part {number + 1}\n"
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        title = f"Dispatch and queues, part {number + 1}"
+        Plan.objects.create(pk=number + 1, name=f"plan{number + 1}", title=title, text=text, sha256=digest)
+        plans.append(list(itertools.islice(names, TESTS_OF_PLAN)))
+    return plans[:PLANS]
+
+
+@transaction.atomic
+def _commits(numbers: Sequence[int], plans: list[list[str]], keys: Keys, rng: np.random.Generator) -> None:
+    builds, runs, variants, boots, facts = [], [], [], [], []
+    for number in numbers:
+        at = FIRST_COMMIT + timedelta(hours=20 * number)
+        builds.append(_build(number, at))
+        for testbed, plan in itertools.product(range(TESTBEDS), range(PLANS)):
+            run = Run(
+                pk=keys.run, plan_id=plan + 1, testbed_id=testbed + 1, state="done", created=at, started=at,
+                ended=at + timedelta(minutes=20),
+            )  # fmt: skip
+            runs.append(run)
+            kernel = f"6.1.0-{number // 400}-amd64"
+            facts += [
+                HostFacts(run=run, role=role, name=f"lab{testbed + 1}-{role}", facts={"kernel": kernel, "cpus": 4})
+                for role in Role
+            ]
+            for position in range(VARIANTS):
+                variants.append(_variant(keys.variant, run, position, number + 1))
+                boots += [_boot(keys.boot + again, run, keys.variant, position, again, at) for again in range(BOOTS)]
+                keys.variant += 1
+                keys.boot += BOOTS
+            keys.run += 1
+    for rows in (builds, runs, variants, boots, facts):
+        _copy(rows)
+    of_run = {run.pk: plans[run.plan_id - 1] for run in runs}
+    first = keys.measurement
+    _copy(_measurements(boots, of_run, keys))
+    _copy_samples(boots, of_run, first, keys, rng)
+
+
+def _build(number: int, at: datetime) -> Build:
+    key = hashlib.sha256(str(number).encode()).hexdigest()
+    return Build(
+        pk=number + 1, key=key[:32], source_sha256=key, revision=f"v1.0-{number}-g{key[:7]}", committed=at,
+        state="ready", prefix="/opt/stack", created=at,
+    )  # fmt: skip
+
+
+def _variant(key: int, run: Run, position: int, build: int | None) -> Variant:
+    dispatch, cpus = ("deferred", "direct")[position % 2], str(2 ** (position // 2))
+    return Variant(
+        pk=key, run=run, name=f"{dispatch}-{cpus}", position=position, baseline=position == 0, target="stack",
+        tunables={"net.isr.dispatch": dispatch, "machine.cpus": cpus}, build_id=build,
+    )  # fmt: skip
+
+
+def _boot(key: int, run: Run, variant: int, position: int, again: int, at: datetime) -> Boot:
+    return Boot(
+        pk=key, run=run, variant_id=variant, topology="host-host", server="netserver", state="stopped",
+        position=again * VARIANTS + position, command="bootstack -c loader.conf -- netserver -D", started=at,
+        ended=at + timedelta(seconds=60),
+    )  # fmt: skip
+
+
+def _measurements(boots: Iterable[Boot], tests: dict[int, list[str]], keys: Keys) -> Iterator[Measurement]:
+    for boot in boots:
+        for name in tests[boot.run_id]:
+            measure = TESTS[name.partition("#")[0]].measure
+            yield Measurement(
+                pk=keys.measurement, boot=boot, test=name, tool=measure.tool, metric=measure.metric,
+                command=f"{measure.tool} -H 10.77.1.2 -l 1", pinning={"client": "0"}, state="ok",
+                started=boot.started, seconds=float(SAMPLES),
+            )  # fmt: skip
+            keys.measurement += 1
+
+
+def _copy_samples(
+    boots: Sequence[Boot], tests: dict[int, list[str]], first: int, keys: Keys, rng: np.random.Generator
+) -> None:
+    """One block of lines for each measurement; rows as objects would take most of the time."""
+    columns = "id, measurement_id, index, metric, value, unit, direction, discarded, seconds"
+    measurement = first
+    with connection.cursor() as cursor, cursor.copy(f"COPY {Sample._meta.db_table} ({columns}) FROM STDIN") as copy:
+        for boot in boots:
+            gain = 1 + 0.04 * ((boot.position % VARIANTS) % 2) + 0.00001 * boot.run_id
+            for name in tests[boot.run_id]:
+                metric = TESTS[name.partition("#")[0]].measure.metric
+                typical, unit, direction = TYPICAL[metric]
+                values = typical * gain * (1 + 0.003 * rng.standard_normal() + 0.01 * rng.standard_normal(SAMPLES))
+                copy.write(
+                    "".join(
+                        f"{keys.sample + index}\t{measurement}\t{index}\t{metric}\t{value:.1f}\t{unit}\t{direction}"
+                        f"\t{'t' if index == 0 else 'f'}\t1\n"
+                        for index, value in enumerate(values.tolist())
+                    )
+                )
+                keys.sample += SAMPLES
+                measurement += 1
+
+
+@transaction.atomic
+def _wide_run(keys: Keys, rng: np.random.Generator) -> None:
+    """A run of two variants with a hundred tests; a test of the catalogue with a number makes another one."""
+    at = FIRST_COMMIT - timedelta(days=1)
+    run = Run(pk=keys.run, plan_id=PLANS + 1, testbed_id=1, state="done", created=at, started=at, ended=at)
+    variants = [_variant(keys.variant + position, run, position, None) for position in range(2)]
+    boots = [
+        _boot(keys.boot + 2 * position + again, run, variant.pk, position, again, at)
+        for position, variant in enumerate(variants)
+        for again in range(BOOTS)
+    ]
+    names = [f"{name}#{number}" for number in range(1 + WIDE_TESTS // len(TESTS)) for name in TESTS][:WIDE_TESTS]
+    for rows in ([run], variants, boots):
+        _copy(rows)
+    first = keys.measurement
+    _copy(_measurements(boots, {run.pk: names}, keys))
+    _copy_samples(boots, {run.pk: names}, first, keys, rng)
+
+
+def _copy(rows: Iterable[models.Model]) -> None:
+    """Write unsaved objects of one model into its table, with their keys where they have some."""
+    rows = iter(rows)
+    first = next(rows)
+    left_out = {first._meta.pk} if first.pk is None else set()
+    concrete = [field for field in first._meta.concrete_fields if field not in left_out]
+    fields = [field for field in concrete if not getattr(field, "generated", False)]
+    columns = ", ".join(field.column for field in fields)
+    with connection.cursor() as cursor, cursor.copy(f"COPY {first._meta.db_table} ({columns}) FROM STDIN") as copy:
+        for row in itertools.chain([first], rows):
+            copy.write_row([_plain(field, getattr(row, field.attname)) for field in fields])
+
+
+def _plain(field: Any, value: object) -> object:
+    return json.dumps(value) if isinstance(field, models.JSONField) else value
+
+
+def _set_sequences() -> None:
+    """Let the next rows that are made in the ordinary way have keys after those that were written here."""
+    with connection.cursor() as cursor:
+        for model in (Testbed, Plan, Build, Run, Variant, Boot, Measurement, Sample):
+            key, table = model._meta.pk.column, model._meta.db_table
+            last = model._default_manager.order_by("-pk").values_list("pk", flat=True)[0]
+            cursor.execute("SELECT setval(pg_get_serial_sequence(%s, %s), %s)", [table, key, last])

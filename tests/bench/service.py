@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How fast pages are when years of results are in the database: `./dev bench service`.
+
+It wants an empty, migrated database and the address of a web server on it. For each page it prints median and 95th
+percentile of the time to the last byte with one client and with twenty, the size of the page and of the figures it
+fetches, the number of queries, and the plan of any query that reads a large table from end to end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import os
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import django
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+CLIENTS = 20
+LARGE_TABLE = 10_000
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page to be asked for, and the target for its 95th percentile with one client, in milliseconds."""
+
+    name: str
+    address: str
+    target: float = 150.0
+
+
+def pages(runs: int, revision: str, test: str) -> list[Page]:
+    """The pages of a database with so many runs, the last of which has a hundred tests."""
+    last = runs - 1
+    return [
+        Page("home", "/"),
+        Page("runs", "/runs/"),
+        Page("runs, last page", f"/runs/?page={runs // 25}"),
+        Page("run", f"/runs/{last}/"),
+        Page("run, its figures", f"/runs/{last}/?graphs=json"),
+        Page("knobs", f"/runs/{last}/matrix/"),
+        Page("comparison", f"/runs/{last}/compare/deferred-1..direct-1/"),
+        Page("comparison of 7", _seven(last)),
+        Page("comparison of commits", f"/compare/?base={revision}/deferred-1&with={revision}/direct-1"),
+        Page("comparison, 100 tests", f"/runs/{runs}/compare/deferred-1..direct-1/", 300.0),
+        Page("tests", "/tests/"),
+        Page("timeline, all commits", f"/tests/{test}/", 200.0),
+        Page("timeline, its figure", f"/tests/{test}/?graphs=json", 200.0),
+        Page("timeline by run", f"/tests/{test}/?by=run", 200.0),
+        Page("timeline, newest 50", f"/tests/{test}/?newest=50", 200.0),
+        Page("testbeds", "/testbeds/"),
+        Page("testbed", "/testbeds/lab1/"),
+        Page("search, rare", f"/search/?q={revision[-7:]}"),
+        Page("search, common", "/search/?q=direct"),
+        Page("search, nothing", "/search/?q=zzzzzz"),
+    ]
+
+
+def _seven(run: int) -> str:
+    names = [f"{dispatch}-{cpus}" for cpus in (1, 2, 4) for dispatch in ("deferred", "direct")]
+    others = "&".join(f"with={run}/{name}" for name in names[1:])
+    return f"/compare/?base={run}/{names[0]}&{others}&with={run - PLANS}/{names[0]}"
+
+
+PLANS = 5  # runs between two of the same plan on neighbouring testbeds
+
+
+class Site:
+    """A web server that is asked over connections that stay open."""
+
+    def __init__(self, address: str) -> None:
+        self.host = urlsplit(address).netloc
+
+    def times(self, address: str, requests: int) -> list[float]:
+        """Ask so many times in a row; the seconds that each answer took."""
+        asked = http.client.HTTPConnection(self.host, timeout=120)
+        taken = []
+        for _ in range(requests):
+            began = time.perf_counter()
+            asked.request("GET", address)
+            answer = asked.getresponse()
+            answer.read()
+            taken.append(time.perf_counter() - began)
+            if answer.status != 200:
+                raise SystemExit(f"bench: {address} answered {answer.status}")
+        asked.close()
+        return taken
+
+    def times_of_many(self, address: str, requests: int) -> list[float]:
+        """The same with CLIENTS clients at once, each asking so many times."""
+        with ThreadPoolExecutor(CLIENTS) as clients:
+            parts = clients.map(lambda _: self.times(address, requests), range(CLIENTS))
+            return [time for part in parts for time in part]
+
+
+def measure(site: Site, page: Page, requests: int) -> tuple[str, bool]:
+    """A line of the table, and whether the target was met."""
+    site.times(page.address, 2)  # the first answers fill caches, as those of a server that has run for a while
+    alone, many = site.times(page.address, requests), site.times_of_many(page.address, max(2, requests // 10))
+    queries, size = _queries(page)
+    numbers = [1000 * value for value in (*_quantiles(alone), *_quantiles(many))]
+    cells = "".join(f"{number:9.1f}" for number in numbers)
+    met = numbers[1] < page.target
+    mark = "" if met else f"  over its target of {page.target:.0f} ms"
+    return f"{page.name:24}{cells}{size / 1000:9.1f}{queries:8}{mark}", met
+
+
+def _quantiles(times: Sequence[float]) -> tuple[float, float]:
+    return statistics.median(times), sorted(times)[min(len(times) - 1, int(0.95 * len(times)))]
+
+
+def _queries(page: Page) -> tuple[int, int]:
+    """How many queries the page makes, and how many bytes it has."""
+    with CaptureQueriesContext(connection) as captured:
+        answer = Client(headers={"host": "127.0.0.1"}).get(page.address)
+    return len(captured), len(answer.content)
+
+
+def whole_tables(page: Page) -> list[str]:
+    """The plans of the page's queries that read a large table from end to end."""
+    with CaptureQueriesContext(connection) as captured:
+        Client(headers={"host": "127.0.0.1"}).get(page.address)
+    found = []
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relname FROM pg_class WHERE reltuples > %s AND relkind = 'r'", [LARGE_TABLE])
+        large = [name for (name,) in cursor.fetchall()]
+        for query in captured.captured_queries:
+            sql = query["sql"]
+            if not sql.startswith("SELECT") and not sql.startswith("("):
+                continue
+            cursor.execute("EXPLAIN " + sql.replace("%", "%%"), [])
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+            if any(f"Seq Scan on {name}" in plan for name in large):
+                found.append(f"{sql[:300]}\n{plan}")
+    return found
+
+
+def memory_of(pid: int) -> float:
+    """Resident memory of a process in megabytes."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(status.split("VmRSS:")[1].split()[0]) / 1000
+
+
+def main() -> int:
+    """Generate, measure, print; returns 1 when a target was missed or a query reads a large table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--site", required=True, help="address of the web server")
+    parser.add_argument("--web-pid", type=int, required=True, help="its process, for its memory")
+    parser.add_argument("--commits", type=int, default=2000, help="of ten runs with 528 samples each (2000)")
+    parser.add_argument("--requests", type=int, default=40, help="for each page (40)")
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
+    django.setup()
+    from perfweb.builds.models import Build
+    from perfweb.runs.models import Run
+    from tests.bench.generate import generate
+
+    if not Run.objects.exists():
+        began = time.monotonic()
+        samples = generate(options.commits)
+        print(f"{samples} samples of {Run.objects.count()} runs made in {time.monotonic() - began:.0f} s")
+    revision = Build.objects.order_by("-pk").values_list("revision", flat=True)[0]
+    wanted = pages(Run.objects.count(), revision, "tcp.rr/host-host/ipv4")
+    head = ("median", "p95", "20: med", "20: p95", "kB", "queries")
+    print(f"{'times in ms':24}" + "".join(f"{name:>9}" for name in head[:5]) + f"{head[5]:>8}")
+    site, good = Site(options.site), True
+    for page in wanted:
+        line, met = measure(site, page, options.requests)
+        good &= met
+        print(line, flush=True)
+    print(f"web server: {memory_of(options.web_pid):.0f} MB resident")
+    for page in wanted:
+        for plan in whole_tables(page):
+            good = False
+            print(f"\n{page.name}: a query reads a large table from end to end\n{plan}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
