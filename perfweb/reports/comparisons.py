@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import lru_cache
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Avg, DurationField, F, Q
@@ -18,6 +19,12 @@ from perfweb.runs.models import Measurement, Run, Sample, Variant
 from perfweb.stats.boots import boots_differ
 from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Direction, Lack, Verdict, among, compare_boots
 from perfweb.stats.ministat import ministat
+
+Boots = tuple[tuple[float, ...], ...]
+"""Samples boot by boot."""
+
+REMEMBERED = 10_000
+"""Comparisons whose verdict is remembered: those of the runs in some lists, some ten megabytes."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +41,11 @@ class SampleSet:
     boot_time: timedelta | None = None
 
     @property
-    def by_boot(self) -> list[list[float]]:
+    def by_boot(self) -> Boots:
         groups: dict[int, list[float]] = {}
         for boot, value in zip(self.boots, self.values, strict=True):
             groups.setdefault(boot, []).append(value)
-        return list(groups.values())
+        return tuple(map(tuple, groups.values()))
 
 
 @dataclass
@@ -160,10 +167,15 @@ def compare_sets(
     """Compare the samples of `b` with those of `a` in one test, each with its name; None stands for no samples."""
     ours, theirs = (samples or SampleSet([], [], "", Direction.HIGHER) for _, samples in (a, b))
     known = ours if ours.values else theirs
-    result = compare_boots(ours.by_boot, theirs.by_boot, known.direction, confidence, margin)
-    differ = boots_differ(ours.by_boot) or boots_differ(theirs.by_boot)
+    result, differ = _judged(ours.by_boot, theirs.by_boot, known.direction, confidence, margin)
     seconds = sum(side.boot_time.total_seconds() for side in (ours, theirs) if side.boot_time)
     return TestComparison(test, a[0], b[0], ours.values, theirs.values, known.unit, result, differ, seconds)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _judged(a: Boots, b: Boots, direction: str, confidence: float, margin: float) -> tuple[Comparison, bool]:
+    """The verdict, and whether boots differ. It depends on nothing but the samples, so that it may be remembered."""
+    return compare_boots(a, b, direction, confidence, margin), boots_differ(a) or boots_differ(b)
 
 
 def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:

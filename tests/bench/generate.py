@@ -194,10 +194,10 @@ def _copy(rows: Iterable[models.Model]) -> None:
     left_out = {first._meta.pk} if first.pk is None else set()
     concrete = [field for field in first._meta.concrete_fields if field not in left_out]
     fields = [field for field in concrete if not getattr(field, "generated", False)]
-    columns = ", ".join(field.column for field in fields)
+    columns = ", ".join(str(field.column) for field in fields)
     with connection.cursor() as cursor, cursor.copy(f"COPY {first._meta.db_table} ({columns}) FROM STDIN") as copy:
         for row in itertools.chain([first], rows):
-            copy.write_row([_plain(field, getattr(row, field.attname)) for field in fields])
+            copy.write_row([_plain(field, getattr(row, str(field.attname))) for field in fields])
 
 
 def _plain(field: Any, value: object) -> object:

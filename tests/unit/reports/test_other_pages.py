@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Home, knobs, testbeds, search, and graphs as files."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from perfweb.lab.models import Lease
+from perfweb.runs import progress
+from perfweb.runs.models import Run, RunState
+from perfweb.runs.summaries import summarise
+from tests.factories import create_history, create_knob_run, create_queued_run, create_run, create_testbed
+from tests.unit.reports.test_pages import page, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+def test_home_shows_what_runs_waits_and_came_out(client: Client, run: Run) -> None:
+    running = create_queued_run(state=RunState.RUNNING)
+    progress.begin(running.pk)
+    progress.publish(running.pk, "eta", seconds=30, fraction=0.5)
+    progress.publish(running.pk, "measuring", test="tcp.rr/host-host/ipv4", variant="direct")
+    queued = create_queued_run()
+    html = page(client, "/")
+    text = text_of(html)
+    assert f"Run {running.pk}: Direct against deferred dispatch" in text
+    assert "tcp.rr/host-host/ipv4 on direct" in text
+    assert 'value="0.5"' in html
+    assert "direct against deferred : 5 faster" in text
+    assert re.search(rf"Queue 1 waiting .* {queued.pk} ", text)
+
+
+def test_home_without_activity_says_so(client: Client, run: Run) -> None:
+    text = text_of(page(client, "/"))
+    assert "Nothing is running." in text
+    assert "Nothing waits" in text
+
+
+def test_effects_of_knobs_and_their_interaction(client: Client) -> None:
+    run = create_knob_run()
+    html = page(client, f"/runs/{run.pk}/matrix/")
+    text = text_of(html)
+    assert re.search(r"machine\.cpus 1 → 2 ▲ \+3[23]\.\d\d", text)
+    assert re.search(r"net\.isr\.dispatch deferred → direct ▲ \+1[01]\.\d\d", text)
+    assert re.search(r"machine\.cpus 1 → 2 . net\.isr\.dispatch deferred → direct ▲ \+[456]\.\d\d", text)
+    assert "good-4" in html
+
+
+def test_knobs_that_do_not_differ_or_were_not_measured(client: Client) -> None:
+    queued = create_queued_run()
+    assert "do not differ in any knob" in text_of(page(client, f"/runs/{queued.pk}/matrix/"))
+    run = create_knob_run([])
+    assert "Nothing has been measured in this run." in text_of(page(client, f"/runs/{run.pk}/matrix/"))
+
+
+def test_a_testbed_shows_its_holder_its_failures_and_its_noise(client: Client, run: Run) -> None:
+    summarise([run.pk])
+    assert "free" in text_of(page(client, "/testbeds/"))
+    testbed = create_testbed()
+    Lease.objects.create(testbed=testbed, holder="run 12", expires=timezone.now() - timedelta(minutes=1))
+    Run.objects.filter(pk=create_run(tests=[]).pk).update(state=RunState.FAILED, reason="no dut")
+    for address in ("/testbeds/", "/testbeds/demo/"):
+        assert "⚠ held by run 12, which is silent; 1 of the last 2 runs failed" in text_of(page(client, address))
+    text = text_of(page(client, "/testbeds/demo/"))
+    assert re.search(r"tcp\.rr/host-host/ipv4 \d\.\d\d", text)
+    assert "6.1.0-28-amd64" in text
+
+
+def test_there_may_be_no_testbed(client: Client) -> None:
+    assert "No testbed is registered yet." in text_of(page(client, "/testbeds/"))
+    answer = client.get("/testbeds/none/")
+    assert answer.status_code == 404
+    assert "Registered: none yet." in answer.content.decode()
+
+
+@pytest.mark.parametrize("runs", [1, 4])
+def test_queries_of_testbeds_do_not_depend_on_the_number_of_runs(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
+) -> None:
+    create_history(runs)
+    with django_assert_num_queries(10):
+        client.get("/testbeds/demo/")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("{run}", "Direct against deferred dispatch"),
+        ("run {run}", "Direct against deferred dispatch"),
+        ("TCP bulk", "tcp.stream/host-host/ipv4"),
+        ("demo", "Testbeds demo"),
+        ("against deferred", "Plans run"),
+        ("g0123abc", "Commits v0.1-12-g0123abc"),
+        ("isr.dispatch direct", "Variants direct, run"),
+        ("demo-dut", "Hosts demo-dut, run"),
+        ("netperf ended", "Failures run {run} udp.rr/host-host/ipv4: sample 0: netperf ended with status 1"),
+    ],
+)
+def test_search_finds(client: Client, run: Run, query: str, found: str) -> None:
+    text = text_of(page(client, "/search/?q=" + query.format(run=run.pk)))
+    assert found.format(run=run.pk) in text
+
+
+@pytest.mark.parametrize("query", ["", "zzzzzz", "a b", "%_%", "'; DROP TABLE", "\0", "x" * 5000, "9" * 100])
+def test_search_for_what_is_not_there(client: Client, run: Run, query: str) -> None:
+    assert "Search for the number of a run" in text_of(client.get("/search/", {"q": query}).content.decode())
+
+
+def test_graphs_come_as_json_and_as_files(client: Client, run: Run) -> None:
+    figures = json.loads(page(client, f"/runs/{run.pk}/?graphs=json"))
+    assert {"topic-tcp", "topic-forward", "test-tcp-rr-host-host-ipv4"} <= figures.keys()
+    answer = client.get(f"/runs/{run.pk}/?graph=topic-tcp")
+    assert answer.headers["Content-Type"] == "image/svg+xml"
+    assert "script-src" not in answer.headers["Content-Security-Policy"]
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+    missing = client.get(f"/runs/{run.pk}/?graph=none")
+    assert missing.status_code == 404
+    assert "It has: topic-tcp" in missing.content.decode()
+
+
+def test_what_changed_on_the_hosts_since_the_run_before(client: Client) -> None:
+    first, second = create_history(2)
+    assert "Since run" not in text_of(page(client, f"/runs/{first.pk}/"))
+    text = text_of(page(client, f"/runs/{second.pk}/"))
+    assert f"Since run {first.pk} on this testbed changed: kernel of dut, left, right 6.1.0-28-amd64" in text

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Comparisons of whatever sides, and the counters beside them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
+
+from perfweb.reports.counters import counter_rows, read_counters
+from perfweb.reports.sides import SideError, read_sides
+from perfweb.runs.models import Run
+from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run
+from tests.unit.reports.test_pages import page, text_of
+
+pytestmark = pytest.mark.django_db
+
+
+def test_sides_of_several_runs_are_compared_with_the_base(client: Client, run: Run) -> None:
+    slow = create_run(gain=0.9)
+    html = page(client, f"/compare/?base={run.pk}/deferred&with={run.pk}/direct&with={slow.pk}/direct")
+    text = text_of(html)
+    assert f"{run.pk}/direct is, against {run.pk}/deferred : 5 faster, 1 not enough data." in text
+    assert f"{slow.pk}/direct is, against {run.pk}/deferred : 6 slower." in text
+    assert re.search(r"Largest loss: \S+ .1\d\.\d\d", text)
+    assert "net.isr.queued" in text
+
+
+def test_a_commit_is_the_runs_of_its_builds() -> None:
+    runs = create_history(2, DEMO_TESTS[:1])
+    build = runs[0].variants.all()[0].build
+    assert build is not None
+    again = create_run(tests=DEMO_TESTS[:1], build=build)
+    base, other = read_sides([f"{build.revision}/deferred", f"{runs[1].pk}/direct"])
+    assert base.runs == [runs[0].pk, again.pk]
+    assert len(base.sets[DEMO_TESTS[0]].values) == 20
+    assert len(other.sets[DEMO_TESTS[0]].values) == 10
+
+
+@pytest.mark.parametrize(
+    ("addresses", "help_text"),
+    [
+        (["1/a"], "from 2 to 7 sides, and these are 1"),
+        (["1/a"] * 2, "the same side is named twice"),
+        ([f"1/{letter}" for letter in "abcdefgh"], "these are 8"),
+        (["1", "2/x"], "“1” is no side: write RUN/VARIANT"),
+        (["/x", "2/x"], "“/x” is no side"),
+        (["{run}/none", "{run}/direct"], "has no variant “none”; its variants are: deferred, direct"),
+        (["999999/a", "{run}/direct"], "there is no run 999999"),
+        (["v9/a", "{run}/direct"], "there is no commit v9"),
+        (["9" * 40 + "/a", "{run}/direct"], "there is no commit 999"),
+    ],
+)
+def test_what_cannot_be_compared_is_answered_with_help(
+    client: Client, run: Run, addresses: list[str], help_text: str
+) -> None:
+    addresses = [address.format(run=run.pk) for address in addresses]
+    with pytest.raises(SideError, match=re.escape(help_text)):
+        read_sides(addresses)
+    answer = client.get("/compare/", {"base": addresses[0], "with": addresses[1:]})
+    assert answer.status_code == 404
+    assert help_text in text_of(answer.content.decode())
+
+
+def test_without_sides_the_latest_runs_are_offered(client: Client, run: Run) -> None:
+    assert f'value="{run.pk}/direct"' in page(client, "/compare/")
+    create_queued_run()
+    assert "Choose a base" in text_of(page(client, "/compare/"))
+
+
+@pytest.mark.parametrize("boots", [2, 5])
+def test_queries_do_not_depend_on_how_much_was_measured(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, boots: int
+) -> None:
+    run = create_run(boots=boots)
+    with django_assert_num_queries(5):
+        client.get(f"/compare/?base={run.pk}/deferred&with={run.pk}/direct")
+
+
+def test_counters_that_differ_most_come_first(run: Run) -> None:
+    sides = read_sides([f"{run.pk}/deferred", f"{run.pk}/direct"])
+    rows = counter_rows(sides)
+    assert rows[0].name == "net.isr.queued"
+    assert rows[0].means[1] == 12
+    assert "net.isr.dispatch" not in {row.name for row in rows}  # a word is no counter
+
+
+@given(st.text())
+def test_any_text_can_be_read_for_counters(text: str) -> None:
+    for name, value in read_counters(text).items():
+        assert f"{name}: " in text
+        assert isinstance(value, int)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z_][a-z0-9_.]{0,20}", fullmatch=True), st.integers(-(10**17), 10**17)))
+def test_counters_are_read_as_they_were_written(counters: dict[str, int]) -> None:
+    assert read_counters("".join(f"{name}: {value}\n" for name, value in counters.items())) == counters

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Pictures of figures: well-formed, complete, and inert."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perfweb.reports.axes import date_ticks, nice_ticks
+from perfweb.reports.figures import boxes_figure, distributions_figure, series_style, thinned
+from perfweb.reports.numbers import scale_for
+from perfweb.reports.svg import key, render
+
+SETS = {"deferred": [1.0, 2.0, 2.5, 9.0], "direct <&>": [3.0, 3.0, 3.5]}
+numbers = st.floats(-1e12, 1e12)
+
+
+def parsed(text: str) -> ElementTree.Element:
+    """The picture as a tree; a parser error fails the test."""
+    return ElementTree.fromstring(text)  # noqa: S314 (our own output)
+
+
+def test_every_sample_of_a_box_is_a_point() -> None:
+    picture = parsed(render(boxes_figure(SETS, scale_for("bits/s", 9)), "boxes"))
+    paths = [path for path in picture.iter("{http://www.w3.org/2000/svg}path") if "scale" in path.get("transform", "")]
+    assert [path.get("d", "").count("M") for path in paths] == [4, 3]
+
+
+def test_texts_cannot_become_markup() -> None:
+    text = render(boxes_figure({"</svg><script>": [1.0, 2.0]}, scale_for("</text>", 1)), "</title><script>")
+    assert "<script" not in text
+    parsed(text)
+
+
+def test_only_a_standalone_picture_brings_its_colours() -> None:
+    figure = distributions_figure(SETS, scale_for("bits/s", 9))
+    assert "<style>" not in render(figure, "x")
+    assert "prefers-color-scheme:dark" in render(figure, "x", standalone=True)
+
+
+def test_series_have_markers_of_their_own() -> None:
+    styles = [series_style(number) for number in range(12)]
+    assert len({symbol for _, symbol in styles}) == 12
+    for _, symbol in styles:
+        parsed(key(symbol))
+
+
+@given(st.dictionaries(st.text(max_size=20), st.lists(numbers, min_size=1, max_size=30), min_size=1, max_size=7))
+def test_any_samples_can_be_drawn(sets: dict[str, list[float]]) -> None:
+    sets = {re.sub(r"[^\x20-\ud7ff]", "?", name): values for name, values in sets.items()}
+    for figure in (boxes_figure(sets, scale_for("us", 1)), distributions_figure(sets, scale_for("us", 1))):
+        text = render(figure, "any")
+        parsed(text)
+        assert "nan" not in text
+        assert "inf" not in re.sub(r"<title>.*?</title>|<text[^>]*>.*?</text>", "", text)
+
+
+@given(numbers, st.floats(1e-6, 1e12))
+def test_ticks_are_few_and_inside(low: float, span: float) -> None:
+    high = low + span
+    ticks = nice_ticks(low, high) if high > low + 1e-9 * abs(low) else []
+    assert len(ticks) <= 13
+    assert all(low - 1e-6 * span <= place <= high + 1e-6 * span for place, _ in ticks)
+
+
+@pytest.mark.parametrize(
+    ("days", "form"), [(0.01, r"\d\d-\d\d \d\d:\d\d"), (40, r"\d{4}-\d\d-\d\d"), (4000, r"\d{4}-\d\d-\d\d")]
+)
+def test_ticks_of_time_are_dates_or_hours(days: float, form: str) -> None:
+    ticks = date_ticks(1.7e12, 1.7e12 + days * 86400e3)
+    assert 1 <= len(ticks) <= 7
+    assert all(re.fullmatch(form, text) for _, text in ticks)
+
+
+@given(st.lists(numbers, max_size=400), st.integers(2, 100))
+def test_what_is_thinned_keeps_the_extremes(values: list[float], most: int) -> None:
+    kept = thinned(values, most)
+    assert kept == sorted(set(kept))
+    assert len(kept) <= max(most, 2)
+    if values:
+        assert max(values) in {values[place] for place in kept}
+        assert min(values) in {values[place] for place in kept}

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A test over commits and over runs."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+import pytest
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
+
+from perfweb.reports.timelines import RangeError, Window, read_timeline, read_window, short_names
+from perfweb.runs.summaries import summarise
+from tests.factories import DEMO_TESTS, create_history, create_run
+from tests.unit.reports.test_pages import page, text_of
+
+TEST = DEMO_TESTS[0]
+ADDRESS = f"/tests/{TEST}/"
+
+
+@pytest.mark.django_db
+def test_a_point_is_the_mean_of_the_runs_of_a_commit() -> None:
+    runs = create_history(3, [TEST])
+    again = create_run(tests=[TEST], build=runs[1].variants.all()[0].build, seed=99)
+    summarise([again.pk])
+    timeline = read_timeline(TEST, Window("commit"))
+    assert timeline is not None
+    spots = timeline.series["demo/direct-or-deferred/direct"]
+    assert [spot.run for spot in spots] == [runs[0].pk, again.pk, runs[2].pk]
+    means = [run.summaries.get(variant__name="direct").mean for run in (runs[1], again)]
+    assert spots[1].mean == pytest.approx(sum(means) / 2)
+
+
+@pytest.mark.django_db
+def test_lettered_lines_mark_where_the_hosts_changed(client: Client) -> None:
+    runs = create_history(4, [TEST])
+    text = text_of(page(client, ADDRESS))
+    assert f"A demo, run {runs[2].pk} : kernel of dut, left, right 6.1.0-28-amd64 → 6.1.0-29-amd64" in text
+    figure = json.loads(page(client, ADDRESS + "?graphs=json"))["timeline"]
+    assert [note["text"] for note in figure["layout"]["annotations"]] == ["A"]
+    assert figure["data"][0]["customdata"][0] == f"/runs/{runs[0].pk}/"
+
+
+@pytest.mark.django_db
+def test_a_part_can_be_chosen(client: Client) -> None:
+    runs = create_history(6, [TEST])
+
+    def drawn(query: str) -> int:
+        return len(json.loads(page(client, f"{ADDRESS}?graphs=json&{query}"))["timeline"]["data"][0]["x"])
+
+    assert drawn("") == 6
+    assert drawn("newest=2") == 2
+    assert drawn("from=2026-11-19") == 2
+    assert drawn("from=2026-11-16 10:00&to=2026-11-18 10:00") == 2
+    assert drawn(f"by=run&from={runs[1].pk}&to={runs[3].pk}") == 3
+    assert "has not been measured in this part" in text_of(page(client, f"{ADDRESS}?from=2030-01-01"))
+
+
+@pytest.mark.django_db
+def test_runs_of_one_commit_are_followed_by_run(client: Client) -> None:
+    runs = create_history(1, [TEST])
+    build = runs[0].variants.all()[0].build
+    summarise([create_run(tests=[TEST], build=build, seed=seed).pk for seed in (5, 6)])
+    assert len(json.loads(page(client, ADDRESS + "?graphs=json"))["timeline"]["data"][0]["x"]) == 3
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "query", ["by=moon", "from=yesterday", "by=run&to=x", "newest=0", "newest=many", "from=2026-13-01"]
+)
+def test_what_is_no_part_is_answered_with_help(client: Client, query: str) -> None:
+    answer = client.get(f"{ADDRESS}?{query}")
+    assert answer.status_code == 404
+    assert "“" in text_of(answer.content.decode())
+
+
+@pytest.mark.django_db
+def test_an_unknown_test_and_one_without_results(client: Client) -> None:
+    assert client.get("/tests/no.such/test/").status_code == 404
+    assert "has not been measured yet" in text_of(page(client, ADDRESS))
+    assert "never" in text_of(page(client, "/tests/"))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("commits", [2, 5])
+def test_queries_do_not_depend_on_the_number_of_commits(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, commits: int
+) -> None:
+    create_history(commits, [TEST])
+    with django_assert_num_queries(2):
+        client.get(ADDRESS)
+    with django_assert_num_queries(1):
+        client.get("/tests/")
+
+
+@given(st.sampled_from(["commit", "run"]), st.text(max_size=30), st.text(max_size=30), st.text(max_size=12))
+def test_any_words_of_an_address_are_a_window_or_a_clear_error(by: str, first: str, last: str, newest: str) -> None:
+    try:
+        window = read_window(by, first, last, newest)
+    except RangeError as error:
+        window, problem = Window(by), str(error)
+    else:
+        problem = "“"
+    assert "“" in problem
+    for bound in (window.first, window.last):
+        assert bound is None or isinstance(bound, int if by == "run" else datetime)
+
+
+def test_names_of_series_leave_out_what_they_share() -> None:
+    assert short_names(["lab/demo/a", "lab/demo/b"]) == {"lab/demo/a": "a", "lab/demo/b": "b"}
+    assert short_names(["x/demo/a", "y/demo/a"]) == {"x/demo/a": "x", "y/demo/a": "y"}
+    assert short_names(["lab/demo/a"]) == {"lab/demo/a": "a"}
