@@ -68,10 +68,10 @@ def sides(named: Sequence[tuple[str, str, list[Variant]]]) -> list[Side]:
     return made
 
 
-def compare_sides(base: Side, other: Side, confidence: float) -> list[TestComparison]:
+def compare_sides(base: Side, other: Side, confidence: float, margin: float) -> list[TestComparison]:
     """Compare `other` with `base` in every test that one of them has."""
     return together(
-        compare_sets(test, (base.label, base.sets.get(test)), (other.label, other.sets.get(test)), confidence)
+        compare_sets(test, (base.label, base.sets.get(test)), (other.label, other.sets.get(test)), confidence, margin)
         for test in names.in_order([*base.sets, *other.sets])
     )
 

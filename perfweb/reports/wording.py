@@ -29,6 +29,14 @@ def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
     return str(result.verdict)
 
 
+def evidence_words(result: Comparison) -> str:
+    """Return what a verdict rests on: how much was seen, what counted as one observation, and what was asked."""
+    samples = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
+    counted = f", compared by {result.effect.level}" if result.effect else ""
+    boots = f"{result.boots[0]} and {result.boots[1]} boots"
+    return f"{samples} samples of {boots}{counted}; margin ±{result.margin:g} %, confidence {result.confidence:g} %"
+
+
 def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
     """Say what is missing and, where that is known, how much of it."""
     samples = [summary.n if summary else 0 for summary in (result.a, result.b)]

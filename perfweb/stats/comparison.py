@@ -139,8 +139,7 @@ def compare_boots(
     100 %, or a sample that is not finite.
     """
     better, level = Direction(direction), checked_confidence(confidence)
-    if not 0 < margin < 100:
-        raise ValueError(f"a margin of {margin:g} % makes no sense: choose one between 0 and 100")
+    checked_margin(margin)
     sides = [[boot for boot in boots if len(boot)] for boots in (a, b)]
     first, second = (summarize([value for boot in boots for value in boot]) if boots else None for boots in sides)
     gathered = _modes(sides[0], margin), _modes(sides[1], margin)
@@ -227,6 +226,13 @@ def _effect(a: Boots, b: Boots, confidence: float, margin: float) -> Effect | No
         detectable=detectable(found.relative_deviation, *sizes, confidence),
         needed=needed_to_decide(max(margin, abs(interval.percent)), found.relative_deviation, confidence),
     )
+
+
+def checked_margin(margin: float) -> float:
+    """Return a margin in percent, or raise ValueError when it is not between 0 and 100."""
+    if not 0 < margin < 100:
+        raise ValueError(f"a margin of {margin:g} % makes no sense: choose one between 0 and 100")
+    return margin
 
 
 def judge(interval: Change, equivalence: Change, direction: Direction, margin: float) -> Verdict:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfweb.stats.boots import Boots
-from perfweb.stats.comparison import DEFAULT_MARGIN, Direction, Verdict, judge
+from perfweb.stats.comparison import DEFAULT_MARGIN, Direction, Verdict, checked_margin, judge
 from perfweb.stats.power import fewest
 from perfweb.stats.ratio import Change, means
 
@@ -74,8 +74,7 @@ def decide(
     """
     if not 0 < alpha < 1:
         raise ValueError(f"alpha is {alpha:g}: it is a probability, choose one between 0 and 1, such as 0.05")
-    if not 0 < margin < 100:
-        raise ValueError(f"a margin of {margin:g} % makes no sense: choose one between 0 and 100")
+    checked_margin(margin)
     a, b = (_logarithms([boot for block in blocks for boot in block[side]]) for side in (0, 1))
     counts = len(a), len(b)
     if min(counts) < 2:

@@ -17,6 +17,7 @@ register = template.Library()
 register.filter("title_of", names.title)
 register.filter("anchor", names.anchor)
 register.filter("difference_words", wording.difference_words)
+register.filter("evidence_words", wording.evidence_words)
 register.filter("duration", numbers.duration)
 
 # A mark before the words, so that a verdict is told neither by colour nor by shape alone.

@@ -22,12 +22,13 @@ from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.sides import MOST_SIDES, Side, SideError, compare_sides, read_sides, sides
 from perfweb.reports.views.runs import find_run
 from perfweb.runs.models import FINAL_STATES, Run, Variant
-from perfweb.stats.comparison import Verdict
+from perfweb.stats.comparison import DEFAULT_MARGIN, Verdict, checked_margin
 from perfweb.stats.ministat import ministat
 from perfweb.stats.student import CONFIDENCE_LEVELS, DEFAULT_CONFIDENCE, MINIMUM_SAMPLES
 from perfweb.stats.summary import Summary, summarize
 
 OFFERED_RUNS = 10
+OFFERED_MARGINS = (0.5, 1.0, DEFAULT_MARGIN, 5.0)
 MOST_DRAWN = 12
 """Tests whose samples are drawn on the page of a comparison; of more, only the numbers."""
 
@@ -60,7 +61,10 @@ class TestSection:
 
 @require_safe
 def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpResponse:
-    """Compare variant `b` with variant `a` of a run; `?confidence=` takes one of ministat's levels in percent."""
+    """Compare variant `b` with variant `a` of a run.
+
+    `?confidence=` takes one of ministat's levels in percent, `?margin=` what counts as equivalent, in percent.
+    """
     run = find_run(number)
     compared = sides([(f"{number}/{variant.name}", variant.name, [variant]) for variant in _variants(run, a, b)])
     return _page(request, compared, run)
@@ -93,8 +97,9 @@ def _choice(request: HttpRequest, problem: str, status: int = 200) -> HttpRespon
 
 def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpResponse:
     confidence = _confidence(request.GET.get("confidence", f"{DEFAULT_CONFIDENCE:g}"))
+    margin = _margin(request.GET.get("margin", f"{DEFAULT_MARGIN:g}"))
     base, others = compared[0], compared[1:]
-    results = [compare_sides(base, other, confidence) for other in others]
+    results = [compare_sides(base, other, confidence, margin) for other in others]
     sections = _sections(compared, results, confidence)
     everything = [comparison for result in results for comparison in result]
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
@@ -106,6 +111,8 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "tallies": [(other, tally(result), *_extremes(result)) for other, result in zip(others, results, strict=True)],
         "confidence": confidence,
         "confidence_levels": CONFIDENCE_LEVELS,
+        "margin": margin,
+        "margins": OFFERED_MARGINS,
         "sections": sections,
         "environment": side_rows([side.variants[0] for side in compared]),
         "counters": counter_rows(compared),
@@ -178,3 +185,10 @@ def _confidence(text: str) -> float:
     if text not in levels:
         raise Http404(f"There is no confidence level “{text}”. Choose one of {', '.join(levels)} percent.")
     return levels[text]
+
+
+def _margin(text: str) -> float:
+    try:
+        return checked_margin(float(text))
+    except ValueError:
+        raise Http404(f"There is no margin “{text}”. Choose a number of percent above 0 and below 100.") from None

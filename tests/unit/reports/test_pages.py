@@ -128,6 +128,14 @@ def test_exchanging_the_sides_says_slower(client: Client, run: Run) -> None:
     assert "5 slower" in text_of(page(client, comparison_address(run, "direct", "deferred")))
 
 
+def test_another_margin(client: Client) -> None:
+    run = create_run(gain=1.01, noise=0.002)
+    assert "equivalent within ±2 %, but not the same" in text_of(page(client, comparison_address(run)))
+    text = text_of(page(client, comparison_address(run) + "?margin=0.5"))
+    assert "6 faster" in text
+    assert "10 and 10 samples of 2 and 2 boots, compared by" in text
+
+
 def test_another_confidence_level(client: Client, run: Run) -> None:
     assert "Difference at 99.5% confidence" in page(client, comparison_address(run) + "?confidence=99.5")
 
@@ -138,6 +146,8 @@ def test_another_confidence_level(client: Client, run: Run) -> None:
         ("/runs/999999/", "There is no run 999999."),
         ("/runs/{run}/compare/deferred..hybrid/", "Its variants are: deferred, direct."),
         ("/runs/{run}/compare/deferred..direct/?confidence=97", "Choose one of 80, 90, 95, 98, 99, 99.5 percent."),
+        ("/runs/{run}/compare/deferred..direct/?margin=much", "Choose a number of percent above 0 and below 100."),
+        ("/runs/{run}/compare/deferred..direct/?margin=nan", "Choose a number of percent above 0 and below 100."),
         ("/runs/{run}/ministat/direct/no.such/test.txt", "its page lists what it has"),
         ("/artefacts/999999/", "There is no artefact 999999."),
         ("/no/such/page", "Nothing is at this address."),
