@@ -38,6 +38,7 @@ struct addrinfo;
 /* The C library's own functions. */
 #define	REAL_CALLS(X)							\
 	X(int, socket, (int, int, int))					\
+	X(int, socketpair, (int, int, int, int [2]))			\
 	X(int, bind, (int, const struct sockaddr *, socklen_t))		\
 	X(int, listen, (int, int))					\
 	X(int, accept4, (int, struct sockaddr *, socklen_t *, int))	\
@@ -119,6 +120,7 @@ real_table(void)
 enum file_type {
 	FT_SOCKET,	/* of the stack */
 	FT_EPOLL,	/* a kernel epoll, with the stack's share of its set */
+	FT_KERNEL,	/* a kernel descriptor in a message, see passed.c */
 	FT_LEFT		/* in a child: a socket that stayed with its parent */
 };
 
@@ -131,6 +133,7 @@ struct file {
 	enum file_type	 f_type;	/* [I] */
 	struct socket	*f_so;		/* [I] FT_SOCKET */
 	struct epset	*f_ep;		/* [I] FT_EPOLL */
+	int		 f_kernel;	/* [I] FT_KERNEL: hidden, or -1 */
 	atomic_u32	 f_nonblock;	/* [a] O_NONBLOCK */
 	atomic_u32	 f_timeo;	/* [a] FTIMEO_*: no restart of calls */
 	LIST_HEAD(, epitem) f_items;	/* [e] its places in epoll sets */
@@ -188,6 +191,9 @@ int	 api_boot(int (*configure)(const char *), const char *arg);
 /* False in a vfork()ed child, which shares our memory but no descriptors. */
 bool	 api_own_process(void);
 extern atomic_u32 api_inet6_kernel;
+extern atomic_u32 api_unix_sockets;	/* UNIX_KERNEL, UNIX_STACK */
+enum { UNIX_KERNEL, UNIX_STACK };
+extern const struct fileops api_fileops;
 
 /*
  * Entering and leaving the stack.  Signals that arrive in between are kept

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "kern/file.h"
 #include "kern/kern_private.h"
 #include "kern/sysctl.h"
 
@@ -18,9 +19,12 @@
 #define	DRAIN_STEP	(2 * NSEC_PER_MSEC)
 
 atomic_u32 api_inet6_kernel;
+atomic_u32 api_unix_sockets = UNIX_KERNEL;
 static atomic_u32 api_drain = 500;	/* milliseconds */
 static atomic_u32 api_status = API_PASSIVE;
 static pid_t api_pid;			/* [I] after boot */
+
+static const char *const unix_names[] = { "kernel", "stack", NULL };
 
 static const struct sysctl_oid api_oids[] = {
 	{ .oid_name = "api.inet6_kernel", .oid_type = CTL_U32,
@@ -28,6 +32,11 @@ static const struct sysctl_oid api_oids[] = {
 	  .oid_max = 1,
 	  .oid_descr = "1: AF_INET6 sockets are the kernel's; "
 	      "0: the stack's" },
+	{ .oid_name = "unix.sockets", .oid_type = CTL_ENUM,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_unix_sockets,
+	  .oid_names = unix_names,
+	  .oid_descr = "whose a program's UNIX-domain sockets are: kernel, "
+	      "stack" },
 	{ .oid_name = "api.drain", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_drain,
 	  .oid_max = 60000,
@@ -156,6 +165,7 @@ api_boot(int (*configure)(const char *), const char *arg)
 	if (error != 0)
 		return (error);
 	file_init();
+	fileops = &api_fileops;
 	each_descriptor(hide_descriptor, &before);
 	clear_environment();
 	api_pid = getpid();
@@ -185,7 +195,7 @@ count_unsent(struct socket *so, void *arg)
 {
 	unsigned *n = arg;
 
-	if (so->so_snd.sb_cc > 0 || (so->so_state & SS_ISDISCONNECTING))
+	if ((so->so_snd.sb_cc > 0 && !so->so_proto->pr_local) || (so->so_state & SS_ISDISCONNECTING))
 		++*n;
 }
 

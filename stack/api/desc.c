@@ -302,6 +302,11 @@ socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 		*(int *)arg = soavail(f->f_so);
 		api_leave(0);
 		break;
+	case TIOCOUTQ:		/* SIOCOUTQ, tcp(7), udp(7), unix(7) */
+		api_enter();
+		*(int *)arg = sounsent(f->f_so);
+		api_leave(0);
+		break;
 	case FIONBIO:
 		atomic_store_u32(&f->f_nonblock, *(int *)arg != 0);
 		break;

@@ -58,6 +58,7 @@ file_new(enum file_type type)
 	f->f_type = type;
 	f->f_so = NULL;
 	f->f_ep = NULL;
+	f->f_kernel = -1;
 	atomic_store_u32(&f->f_fds, 0);
 	atomic_store_u32(&f->f_nonblock, 0);
 	atomic_store_u32(&f->f_timeo, 0);
@@ -75,6 +76,10 @@ file_free(struct file *f)
 		sorele(f->f_so);
 	if (f->f_ep != NULL)
 		epset_free(f->f_ep);
+	if (f->f_kernel != -1) {
+		fd_unhide(f->f_kernel);
+		real.close(f->f_kernel);
+	}
 	mtx_lock(&file_lock);
 	f->f_free = file_freelist;
 	file_freelist = f;

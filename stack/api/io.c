@@ -143,7 +143,6 @@ recvmsg(int fd, struct msghdr *msg, int flags)
 		return (api_return(EMSGSIZE, 0));
 	}
 	msg->msg_flags = 0;
-	msg->msg_controllen = 0;
 	return (receive(f, msg, flags));
 }
 

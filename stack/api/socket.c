@@ -22,6 +22,21 @@ socket_install(int fd, struct socket *so, int flags)
 	frele(f);
 }
 
+static bool
+domain_ours(int domain)
+{
+	switch (domain) {
+	case AF_INET:
+		return (true);
+	case AF_INET6:
+		return (atomic_load_u32(&api_inet6_kernel) == 0);
+	case AF_UNIX:
+		return (atomic_load_u32(&api_unix_sockets) == UNIX_STACK);
+	default:
+		return (false);
+	}
+}
+
 /*
  * IPv4 and IPv6 are the stack's, raw sockets included (it refuses them): a
  * program must not end up on the kernel's network without noticing.
@@ -35,8 +50,7 @@ socket(int domain, int type, int protocol)
 
 	if (api_state() == API_PASSIVE)
 		return (real.socket(domain, type, protocol));
-	if (domain == AF_INET6 ? atomic_load_u32(&api_inet6_kernel) != 0 :
-	    domain != AF_INET)
+	if (!domain_ours(domain))
 		return (real.socket(domain, type, protocol));
 	if (api_state() == API_FORKED) {
 		api_explain();
@@ -52,6 +66,45 @@ socket(int domain, int type, int protocol)
 		real.close(fd);
 	api_leave(error);
 	return ((int)api_return(error, fd));
+}
+
+/* Two numbers for a pair of sockets; errno value. */
+static int
+reserve_two(int fds[2])
+{
+	fds[0] = fd_reserve();
+	if (fds[0] == -1)
+		return (errno);
+	fds[1] = fd_reserve();
+	if (fds[1] != -1)
+		return (0);
+	real.close(fds[0]);
+	return (EMFILE);
+}
+
+EXPORT int
+socketpair(int domain, int type, int protocol, int out[2])
+{
+	const int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+	struct socket *pair[2];
+	int fds[2], error;
+
+	if (api_state() != API_UP || !domain_ours(domain))
+		return (real.socketpair(domain, type, protocol, out));
+	error = reserve_two(fds);
+	if (error != 0)
+		return ((int)api_return(error, 0));
+	api_enter();
+	error = sosocketpair(domain, type & ~flags, protocol, pair);
+	for (unsigned i = 0; i < 2; i++) {
+		if (error == 0)
+			socket_install(fds[i], pair[i], type);
+		else
+			real.close(fds[i]);
+		out[i] = error == 0 ? fds[i] : out[i];
+	}
+	api_leave(error);
+	return ((int)api_return(error, 0));
 }
 
 EXPORT int

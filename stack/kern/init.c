@@ -12,6 +12,7 @@
 #include "kern/mbuf_private.h"
 #include "kern/socketvar.h"
 #include "kern/sysctl.h"
+#include "kern/unpcb.h"
 #include "net/if_private.h"
 #include "netinet/ip_private.h"
 #include "netinet/tcp_var.h"
@@ -59,9 +60,8 @@ static void (*const subsystems[])(void) = {
 	sysctl_init, machine_init, giant_init, synch_init, epoch_init,
 	callout_subsys_init, mbuf_init, ctl_init, netisr_init, route_init,
 	if_init, if_config_init, loop_init, ether_init, arp_init, ip_init,
-	ip6_init,
-	socket_init, in_pcb_sysctl_init, udp_init, tcp_init,
-	in_netstat_init, tap_init,
+	ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
+	tcp_init, in_netstat_init, tap_init,
 };
 
 /* Second half, when loader.conf has been read. */
@@ -70,6 +70,7 @@ static const struct {
 	int		(*start)(void);
 } starts[] = {
 	{ "machine", machine_start },
+	{ "UNIX-domain sockets", unp_lock_start },
 	{ "clock", callout_start },
 	{ "netisr", netisr_start },
 	{ "interfaces", if_config_attach },

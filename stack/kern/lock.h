@@ -17,7 +17,10 @@
 	X(GIANT,	"Giant",	10,	true)			\
 	X(FD,		"fdtable",	20,	false)			\
 	X(CTL,		"control",	25,	false)			\
+	X(UNP,		"unp",		27,	false)			\
 	X(SOCKET,	"socket",	30,	true) /* listener, child */ \
+	X(UNPRIGHTS,	"unprights",	33,	false)			\
+	X(UNPNAME,	"unpname",	34,	false)			\
 	X(ACCEPT,	"accept",	35,	false)			\
 	X(SOLIST,	"solist",	36,	false)			\
 	X(PCBTABLE,	"pcbtable",	40,	false)			\

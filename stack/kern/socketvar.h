@@ -121,13 +121,15 @@ struct socket {
 #define	SOO_KEEPALIVE	0x02
 #define	SOO_BROADCAST	0x04
 #define	SOO_REUSEPORT	0x08
+#define	SOO_PASSCRED	0x10
 
 /* Entered and left with the socket locked, where the name has no other. */
 struct protosw {
 	const char	*pr_name;
 	int		 pr_domain, pr_type, pr_protocol;
 	socklen_t	 pr_namelen;	/* of the name of a nameless socket */
-	bool		 pr_stream;
+	bool		 pr_stream;	/* connections, not single datagrams */
+	bool		 pr_local;	/* sent is delivered: no lingering */
 	int		(*pr_attach)(struct socket *);
 	/*
 	 * Last descriptor gone; the pcb may live on (TCP) and then frees
@@ -140,7 +142,8 @@ struct protosw {
 	int		(*pr_bind)(struct socket *, const struct sockname *);
 	int		(*pr_listen)(struct socket *);
 	/* NULL address: dissolve the association (datagrams). */
-	int		(*pr_connect)(struct socket *, const struct sockname *);
+	int		(*pr_connect)(struct socket *, const struct sockname *,
+			    int flags);
 	int		(*pr_shutdown)(struct socket *);
 	void		(*pr_rcvd)(struct socket *);	/* buffer was drained */
 	/* Stream: m NULL = data was appended to so_snd, push it out. */
@@ -152,11 +155,27 @@ struct protosw {
 			    void *, socklen_t *);
 	int		(*pr_sockaddr)(struct socket *, struct sockname *);
 	int		(*pr_peeraddr)(struct socket *, struct sockname *);
+	/*
+	 * Of protocols that keep messages in so_rcv themselves (the UNIX
+	 * domain), NULL for others.  The first two are entered and left with
+	 * the socket unlocked.
+	 */
+	int		(*pr_sosend)(struct socket *, const struct msghdr *,
+			    int flags, size_t len, size_t *done);
+	int		(*pr_soreceive)(struct socket *, struct msghdr *,
+			    int flags, size_t len, size_t *done);
+	uint32_t	(*pr_avail)(struct socket *);	/* FIONREAD */
+	void		(*pr_shutrd)(struct socket *);	/* SHUT_RD */
+	/* A child of head has been accepted; head locked. */
+	void		(*pr_accepted)(struct socket *head, struct socket *);
+	int		(*pr_connect2)(struct socket *, struct socket *);
 };
 void	 protosw_register(const struct protosw *);
 
 /* Socket calls. */
 int	 socreate(int domain, int type, int protocol, struct socket **);
+/* Two connected sockets; EOPNOTSUPP. */
+int	 sosocketpair(int domain, int type, int protocol, struct socket *[2]);
 int	 sobind(struct socket *, const struct sockaddr *, socklen_t);
 int	 solisten(struct socket *, int backlog);
 int	 soaccept(struct socket *, int flags, struct sockaddr *, socklen_t *,
@@ -176,6 +195,7 @@ int	 sogetsockname(struct socket *, struct sockaddr *, socklen_t *);
 int	 sogetpeername(struct socket *, struct sockaddr *, socklen_t *);
 int	 sopoll(struct socket *, int events);	/* POLLIN ...: ready now */
 int	 soavail(struct socket *);		/* FIONREAD */
+int	 sounsent(struct socket *);		/* SIOCOUTQ */
 /* Registers, and returns what is ready of events, in one locked step. */
 int	 sowatch_add(struct socket *, struct sowatch *, int events);
 void	 sowatch_remove(struct socket *, struct sowatch *);
@@ -222,6 +242,19 @@ int	 sockname_get(struct sockname *, const struct sockaddr *, socklen_t);
 void	 sockname_put(const struct sockname *, struct sockaddr *, socklen_t *);
 struct sockname sockname_none(const struct socket *);
 struct socket *sonewchild(const struct socket *head);
+/*
+ * Waiting for room in so_snd (how much of resid is in *n) and for data in
+ * so_rcv (so many bytes as sowant() says); EWOULDBLOCK, EINTR, EBADF, EPIPE,
+ * ENOTCONN or the socket's error.
+ */
+int	 sosendwait(struct socket *so, size_t resid, int flags,
+	    nsec_t deadline, size_t *n) REQUIRES(so->so_lock);
+int	 soreceivewait(struct socket *so, uint32_t want, bool partial,
+	    int flags, nsec_t deadline) REQUIRES(so->so_lock);
+uint32_t sowant(const struct sockbuf *, size_t resid, int flags);
+/* Copies between a message, from its byte skip on, and a chain. */
+struct mbuf *somakechain(const struct msghdr *, size_t skip, size_t len);
+void	 soscatter(const struct msghdr *, size_t skip, const struct mbuf *);
 void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
 
 /* Buffers; socket locked. */

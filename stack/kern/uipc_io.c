@@ -55,8 +55,8 @@ iov_gather(const struct msghdr *msg, size_t skip, char *to, size_t len)
 }
 
 /* Copies a chain to an iovec, from its byte skip on. */
-static void
-iov_scatter(const struct msghdr *msg, size_t skip, const struct mbuf *m)
+void
+soscatter(const struct msghdr *msg, size_t skip, const struct mbuf *m)
 {
 	const struct iovec *iov = msg->msg_iov;
 	uint32_t off = 0;
@@ -83,7 +83,7 @@ iov_scatter(const struct msghdr *msg, size_t skip, const struct mbuf *m)
 }
 
 /* A chain with len bytes of the message; small ones in one mbuf. */
-static struct mbuf *
+struct mbuf *
 somakechain(const struct msghdr *msg, size_t skip, size_t len)
 {
 	struct mbuf *m;
@@ -119,7 +119,7 @@ sosenderror(struct socket *so) REQUIRES(so->so_lock)
 }
 
 /* Waits until some bytes can be appended; how many of resid is in *n. */
-static int
+int
 sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
     size_t *n) REQUIRES(so->so_lock)
 {
@@ -219,6 +219,8 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 		return (error);
 	if (flags & MSG_OOB)
 		return (EOPNOTSUPP);
+	if (so->so_proto->pr_sosend != NULL)
+		return (so->so_proto->pr_sosend(so, msg, flags, len, done));
 	so_enter(so);
 	if (!so->so_proto->pr_stream) {
 		error = sosend_dgram(so, msg, flags, len, done);
@@ -237,7 +239,7 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
  * Waits for want bytes or whatever ends the wait.  Returns 0 with data or
  * at the end of the stream.
  */
-static int
+int
 soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
     nsec_t deadline) REQUIRES(so->so_lock)
 {
@@ -268,7 +270,7 @@ soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
 }
 
 /* How many bytes a stream reader waits for (POSIX recv(), SO_RCVLOWAT). */
-static uint32_t
+uint32_t
 sowant(const struct sockbuf *sb, size_t resid, int flags)
 {
 	uint32_t want = sb->sb_lowat;
@@ -307,7 +309,7 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 		}
 		mtx_unlock(&so->so_lock);
 		if ((flags & MSG_TRUNC) == 0)
-			iov_scatter(msg, *done, m);
+			soscatter(msg, *done, m);
 		m_freem(m);
 		mtx_lock(&so->so_lock);
 		*done += n;
@@ -336,7 +338,7 @@ sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
 		if ((flags & MSG_TRUNC) == 0)
 			*done = room;
 	}
-	iov_scatter(msg, 0, m);
+	soscatter(msg, 0, m);
 	m_freem(m);
 }
 
@@ -370,7 +372,6 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 
 	*done = 0;
 	msg->msg_flags = 0;
-	msg->msg_controllen = 0;
 	error = iov_length(msg, &len);
 	if (error != 0)
 		return (error);
@@ -378,6 +379,9 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 		return (EWOULDBLOCK);	/* no error queue is kept */
 	if (flags & MSG_OOB)
 		return (EINVAL);	/* urgent data is read in line */
+	if (so->so_proto->pr_soreceive != NULL)
+		return (so->so_proto->pr_soreceive(so, msg, flags, len, done));
+	msg->msg_controllen = 0;
 	so_enter(so);
 	error = sblock(so, &so->so_rcv, flags);
 	if (error == 0) {

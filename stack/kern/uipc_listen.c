@@ -186,8 +186,12 @@ sodrainqueues(struct socket *head)
 	struct socket *so;
 
 	while ((so = queue_pop(head, &head->so_incomp)) != NULL ||
-	    (so = queue_pop(head, &head->so_comp)) != NULL)
+	    (so = queue_pop(head, &head->so_comp)) != NULL) {
+		/* A protocol may have locks that come before a socket's. */
+		mtx_unlock(&head->so_lock);
 		soabort(so);
+		mtx_lock(&head->so_lock);
+	}
 }
 
 /* Waits for a connection; the child comes with the queue's reference. */
@@ -225,6 +229,8 @@ soaccept(struct socket *head, int flags, struct sockaddr *sa, socklen_t *len,
 
 	so_enter(head);
 	error = soacceptwait(head, flags, &so);
+	if (error == 0 && head->so_proto->pr_accepted != NULL)
+		head->so_proto->pr_accepted(head, so);
 	so_leave(head);
 	if (error != 0)
 		return (error);

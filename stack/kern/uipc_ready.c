@@ -35,8 +35,6 @@ sowriteable(const struct socket *so)
 		return (false);
 	if (so->so_state & SS_CANTSENDMORE)
 		return (true);
-	if (!so->so_proto->pr_stream)
-		return (true);
 	if (so->so_state & SS_ISCONNECTING)
 		return (false);
 	return (sbspace(&so->so_snd) >= so->so_snd.sb_lowat);
@@ -143,8 +141,21 @@ soavail(struct socket *so)
 
 	so_enter(so);
 	n = so->so_rcv.sb_cc;
-	if (!so->so_proto->pr_stream && so->so_rcv.sb_head != NULL)
+	if (so->so_proto->pr_avail != NULL)
+		n = so->so_proto->pr_avail(so);
+	else if (!so->so_proto->pr_stream && so->so_rcv.sb_head != NULL)
 		n = sbdatalen(so->so_rcv.sb_head);
+	so_leave(so);
+	return ((int)n);
+}
+
+int
+sounsent(struct socket *so)
+{
+	uint32_t n;
+
+	so_enter(so);
+	n = so->so_snd.sb_cc;
 	so_leave(so);
 	return ((int)n);
 }

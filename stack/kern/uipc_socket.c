@@ -16,7 +16,7 @@
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 
-#define	MAX_PROTOSW	8
+#define	MAX_PROTOSW	16
 
 static const struct protosw *protocols[MAX_PROTOSW];	/* [I] after boot */
 static unsigned nprotocols;				/* [I] after boot */
@@ -201,6 +201,28 @@ socreate(int domain, int type, int protocol, struct socket **sop)
 	return (0);
 }
 
+int
+sosocketpair(int domain, int type, int protocol, struct socket *pair[2])
+{
+	int error;
+
+	error = socreate(domain, type, protocol, &pair[0]);
+	if (error != 0)
+		return (error);
+	error = socreate(domain, type, protocol, &pair[1]);
+	if (error != 0) {
+		(void)soclose(pair[0]);
+		return (error);
+	}
+	error = pair[0]->so_proto->pr_connect2 == NULL ? EOPNOTSUPP :
+	    pair[0]->so_proto->pr_connect2(pair[0], pair[1]);
+	if (error != 0) {
+		(void)soclose(pair[0]);
+		(void)soclose(pair[1]);
+	}
+	return (error);
+}
+
 struct socket *
 sonewchild(const struct socket *head)
 {
@@ -310,7 +332,7 @@ soconnect1(struct socket *so, const struct sockname *name, int flags)
 		so->so_error = 0;
 		return (error);
 	}
-	error = pr->pr_connect(so, name);
+	error = pr->pr_connect(so, name, flags);
 	if (error != 0 || (so->so_state & SS_ISCONNECTING) == 0)
 		return (error);
 	if (flags & MSG_DONTWAIT)
@@ -348,7 +370,9 @@ soshutdown(struct socket *so, int how)
 	if ((so->so_state & SS_ISCONNECTED) == 0) {
 		error = ENOTCONN;
 	} else {
-		if (how != SHUT_WR) {
+		if (how != SHUT_WR && so->so_proto->pr_shutrd != NULL) {
+			so->so_proto->pr_shutrd(so);
+		} else if (how != SHUT_WR) {
 			socantrcvmore(so);
 			sbflush(so, &so->so_rcv);
 		}
@@ -379,7 +403,8 @@ soclose(struct socket *so)
 	KASSERT((so->so_state & SS_NOFDREF) == 0, ("soclose: closed twice"));
 	if (so->so_state & SS_LISTENING)
 		sodrainqueues(so);
-	else if (so->so_proto->pr_stream && so->so_linger != NSEC_FOREVER &&
+	else if (so->so_proto->pr_stream && !so->so_proto->pr_local &&
+	    so->so_linger != NSEC_FOREVER &&
 	    so->so_linger != 0 && (so->so_state & SS_ISCONNECTED))
 		solinger(so);
 	so->so_state |= SS_NOFDREF;

@@ -22,6 +22,7 @@ static const struct {
 	{ SO_REUSEPORT,	SOO_REUSEPORT },
 	{ SO_KEEPALIVE,	SOO_KEEPALIVE },
 	{ SO_BROADCAST,	SOO_BROADCAST },
+	{ SO_PASSCRED,	SOO_PASSCRED },
 };
 
 /* Options that programs set and that change nothing here. */
@@ -261,6 +262,9 @@ so_getopt(struct socket *so, int name, void *val, socklen_t *len)
 		return (so_gettimeout(&so->so_snd, val, len));
 	}
 	error = so_getint(so, name, &num);
+	if (error == ENOPROTOOPT && so->so_pcb != NULL)
+		return (so->so_proto->pr_getopt(so, SOL_SOCKET, name, val,
+		    len));
 	return (error != 0 ? error : so_putopt(val, len, &num, sizeof(num)));
 }
 

@@ -45,6 +45,19 @@ void	 mach_console(const char *text, size_t len);
 ssize_t	 mach_readfile(const char *path, char *buf, size_t size);
 
 /*
+ * A file that stands for a socket: what tells it from all others, made and
+ * found by path as the host's permissions allow.  Errno values: those of
+ * mknod(2); of stat(2) and access(2), ECONNREFUSED if it is no socket.
+ */
+struct mach_node {
+	uint64_t	 mn_dev, mn_ino, mn_born;
+};
+int	 mach_node_make(const char *path, struct mach_node *);
+int	 mach_node_find(const char *path, struct mach_node *);
+/* Who this process is. */
+void	 mach_credentials(pid_t *, uid_t *, gid_t *);
+
+/*
  * CPUs.  mach_cpus_set() names the host CPUs on which the stack's own
  * threads may run ("0-1,3"; error EINVAL or ENODEV); the stack numbers
  * them 0 .. mach_ncpus() - 1.

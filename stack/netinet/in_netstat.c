@@ -32,7 +32,7 @@ show_socket(struct socket *so, void *arg)
 	const char *state = "";
 	char local[NAMELEN], foreign[NAMELEN];
 
-	if (inp == NULL)
+	if (inp == NULL || so->so_proto->pr_domain == AF_UNIX)
 		return;
 	if (so->so_proto->pr_stream)
 		state = tcp_state_names[sototcpcb(so)->t_state];

@@ -106,12 +106,13 @@ tcp_usr_listen(struct socket *so)
 }
 
 static int
-tcp_usr_connect(struct socket *so, const struct sockname *name)
+tcp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 {
 	struct tcpcb *tp = sototcpcb(so);
 	struct in_endpoint ep;
 	int error;
 
+	(void)flags;
 	error = in_fromname(tp->t_inp.inp_family, name, &ep);
 	if (error != 0)
 		return (error);

@@ -169,12 +169,13 @@ udp_bind(struct socket *so, const struct sockname *name)
 }
 
 static int
-udp_connect(struct socket *so, const struct sockname *name)
+udp_connect(struct socket *so, const struct sockname *name, int flags)
 {
 	struct inpcb *inp = so->so_pcb;
 	struct in_endpoint ep;
 	int error;
 
+	(void)flags;
 	if (inp == NULL)
 		return (EINVAL);
 	if (name != NULL &&

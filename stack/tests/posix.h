@@ -188,4 +188,50 @@ send_byte(int fd)
 	CHECK_EQ(send(fd, "x", 1, MSG_NOSIGNAL), 1);
 }
 
+#define	BULK	(3 << 20)
+
+static inline unsigned char
+bulk_byte(size_t at)
+{
+	return ((unsigned char)(at * 31 >> 3));
+}
+
+/* Sends BULK bytes in pieces of many sizes, and ends this direction. */
+static inline void *
+send_bulk(void *arg)
+{
+	const int fd = *(int *)arg;
+	static unsigned char buf[BULK];
+	size_t done = 0, piece = 1;
+
+	for (size_t i = 0; i < BULK; i++)
+		buf[i] = bulk_byte(i);
+	for (; done < BULK; piece = piece * 7 % 100003) {
+		size_t n = piece < BULK - done ? piece : BULK - done;
+
+		done += (size_t)OK(write(fd, buf + done, n));
+	}
+	OK(shutdown(fd, SHUT_WR));
+	return (NULL);
+}
+
+/* Bulk arrives in order, ends with EOF, and leaves the other way open. */
+static inline void
+check_bulk(int from, int to)
+{
+	unsigned char buf[70000];
+	pthread_t t;
+	size_t at = 0;
+	ssize_t n;
+
+	CHECK_EQ(pthread_create(&t, NULL, send_bulk, &from), 0);
+	while ((n = OK(read(to, buf, at % sizeof(buf) + 1))) > 0)
+		for (ssize_t i = 0; i < n; i++, at++)
+			CHECK_EQ(buf[i], bulk_byte(at));
+	CHECK_EQ(at, BULK);
+	CHECK_EQ(pthread_join(t, NULL), 0);
+	CHECK_EQ(write(to, "still", 5), 5);
+	CHECK_EQ(read(from, buf, 16), 5);
+}
+
 #endif /* TESTS_POSIX_H */

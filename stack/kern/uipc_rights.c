@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ancillary data of UNIX-domain sockets: credentials, and descriptors on
+ * their way (SCM_RIGHTS), with the collector of those that nobody can ever
+ * receive.
+ *
+ * A descriptor in a message keeps its file open.  Sockets can thus keep each
+ * other open, or one itself, with nobody left to read the messages.  When a
+ * socket is closed while others are in messages, unp_gc() looks for them: a
+ * socket can be reached if something besides messages refers to it, or if a
+ * message to, or a connection waiting at, one that can be reached does.  The
+ * messages of the rest lose their descriptors, which closes those sockets.
+ *
+ * The descriptors in a socket's buffer are also on its list unp_passed, so
+ * that the collector needs unp_rights_lock only.  It is taken with a socket
+ * locked, and before none.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "kern/file.h"
+#include "kern/unpcb.h"
+
+#define	RIGHTS_MAX	253	/* in a message, as on Linux */
+#define	RIGHTS_INFLIGHT	65536	/* in all messages */
+
+struct unp_rights {
+	TAILQ_ENTRY(unp_rights) ur_link;	/* [r] unp_passed, or discarded */
+	struct unpcb	*ur_to;			/* [r] whose unp_passed; NULL */
+	unsigned	 ur_n;			/* [r] once it is passed */
+	void		*ur_files[RIGHTS_MAX];
+};
+
+const struct fileops *fileops;		/* [I] after boot */
+
+static struct mtx unp_rights_lock;
+static LIST_HEAD(, unpcb) unp_list GUARDED_BY(unp_rights_lock);
+static unsigned unp_inflight GUARDED_BY(unp_rights_lock);
+static TAILQ_HEAD(, unp_rights) discarded GUARDED_BY(unp_rights_lock) =
+    TAILQ_HEAD_INITIALIZER(discarded);
+static bool discarding GUARDED_BY(unp_rights_lock);
+
+void
+unp_rights_init(void)
+{
+	mtx_init(&unp_rights_lock, LC_UNPRIGHTS);
+}
+
+void
+unp_rights_attach(struct unpcb *unp)
+{
+	TAILQ_INIT(&unp->unp_passed);
+	mtx_lock(&unp_rights_lock);
+	LIST_INSERT_HEAD(&unp_list, unp, unp_all);
+	mtx_unlock(&unp_rights_lock);
+}
+
+void
+unp_rights_detach(struct unpcb *unp)
+{
+	mtx_lock(&unp_rights_lock);
+	KASSERT(TAILQ_EMPTY(&unp->unp_passed),
+	    ("unp_rights_detach: descriptors are left"));
+	LIST_REMOVE(unp, unp_all);
+	unp->unp_head = NULL;
+	mtx_unlock(&unp_rights_lock);
+}
+
+void
+unp_rights_head(struct unpcb *unp, struct unpcb *head)
+{
+	mtx_lock(&unp_rights_lock);
+	unp->unp_head = head;
+	mtx_unlock(&unp_rights_lock);
+}
+
+/* The pcb of a file that is a socket of this domain, or NULL. */
+static struct unpcb *
+file_unpcb(void *file)
+{
+	struct socket *so = fileops->fo_socket(file);
+
+	if (so == NULL || so->so_proto->pr_domain != AF_UNIX)
+		return (NULL);
+	return (sotounpcb(so));
+}
+
+static void
+rights_count(const struct unp_rights *ur, int sign)
+    REQUIRES(unp_rights_lock)
+{
+	for (unsigned i = 0; i < ur->ur_n; i++) {
+		struct unpcb *unp = file_unpcb(ur->ur_files[i]);
+
+		if (unp == NULL)
+			continue;
+		unp->unp_inflight += (unsigned)sign;
+		unp->unp_file = ur->ur_files[i];
+	}
+	unp_inflight += (unsigned)sign * ur->ur_n;
+}
+
+void
+unp_rights_pass(struct unpcb *to, struct unp_rights *ur)
+{
+	mtx_lock(&unp_rights_lock);
+	rights_count(ur, 1);
+	ur->ur_to = to;
+	TAILQ_INSERT_TAIL(&to->unp_passed, ur, ur_link);
+	mtx_unlock(&unp_rights_lock);
+}
+
+void
+unp_rights_take(struct unp_rights *ur)
+{
+	mtx_lock(&unp_rights_lock);
+	rights_count(ur, -1);
+	TAILQ_REMOVE(&ur->ur_to->unp_passed, ur, ur_link);
+	ur->ur_to = NULL;
+	mtx_unlock(&unp_rights_lock);
+}
+
+struct unp_rights *
+unp_rights_copy(struct unp_rights *ur)
+{
+	struct unp_rights *copy = kmalloc(sizeof(*copy));
+
+	mtx_lock(&unp_rights_lock);
+	copy->ur_n = ur->ur_n;
+	memcpy(copy->ur_files, ur->ur_files, sizeof(copy->ur_files));
+	for (unsigned i = 0; i < copy->ur_n; i++)
+		fileops->fo_hold(copy->ur_files[i]);
+	mtx_unlock(&unp_rights_lock);
+	return (copy);
+}
+
+/*
+ * Closing a file may close a socket whose messages hold files, and so on:
+ * only the outermost call closes, in a loop, so that a long chain does not
+ * take a long stack.
+ */
+void
+unp_rights_discard(struct unp_rights *ur)
+{
+	if (ur == NULL)
+		return;
+	mtx_lock(&unp_rights_lock);
+	KASSERT(ur->ur_to == NULL, ("unp_rights_discard: still passed"));
+	TAILQ_INSERT_TAIL(&discarded, ur, ur_link);
+	if (discarding) {
+		mtx_unlock(&unp_rights_lock);
+		return;
+	}
+	discarding = true;
+	while ((ur = TAILQ_FIRST(&discarded)) != NULL) {
+		TAILQ_REMOVE(&discarded, ur, ur_link);
+		mtx_unlock(&unp_rights_lock);
+		for (unsigned i = 0; i < ur->ur_n; i++)
+			fileops->fo_close(ur->ur_files[i]);
+		kfree(ur);
+		mtx_lock(&unp_rights_lock);
+	}
+	discarding = false;
+	mtx_unlock(&unp_rights_lock);
+}
+
+/* Adds the descriptors of one control message; errno value. */
+static int
+rights_add(struct unp_rights *ur, const struct cmsghdr *cm)
+{
+	const size_t n = (cm->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	int fd, error = 0;
+
+	if (fileops == NULL || n > RIGHTS_MAX - ur->ur_n)
+		return (EINVAL);
+	for (size_t i = 0; i < n && error == 0; i++) {
+		memcpy(&fd, CMSG_DATA(cm) + i * sizeof(fd), sizeof(fd));
+		error = fileops->fo_get(fd, &ur->ur_files[ur->ur_n]);
+		if (error == 0)
+			ur->ur_n++;
+	}
+	return (error);
+}
+
+/* The superuser may say that he is somebody else. */
+static int
+cred_check(const struct cmsghdr *cm, struct ucred *cred)
+{
+	struct ucred said;
+
+	if (cm->cmsg_len != CMSG_LEN(sizeof(said)))
+		return (EINVAL);
+	memcpy(&said, CMSG_DATA(cm), sizeof(said));
+	if (cred->uid != 0 && memcmp(&said, cred, sizeof(said)) != 0)
+		return (EPERM);
+	*cred = said;
+	return (0);
+}
+
+static int
+control_add(const struct cmsghdr *cm, struct unp_control *uc)
+{
+	if (cm->cmsg_level != SOL_SOCKET)
+		return (0);
+	switch (cm->cmsg_type) {
+	case SCM_RIGHTS:
+		if (uc->uc_rights == NULL)
+			uc->uc_rights = kmalloc(sizeof(*uc->uc_rights));
+		return (rights_add(uc->uc_rights, cm));
+	case SCM_CREDENTIALS:
+		return (cred_check(cm, &uc->uc_cred));
+	default:
+		return (EINVAL);
+	}
+}
+
+/* The whole control message lies inside the program's buffer. */
+static bool
+control_inside(const struct msghdr *msg, const struct cmsghdr *cm)
+{
+	const size_t at = (size_t)((const char *)cm -
+	    (const char *)msg->msg_control);
+
+	return (cm->cmsg_len >= CMSG_LEN(0) &&
+	    cm->cmsg_len <= msg->msg_controllen - at);
+}
+
+int
+unp_internalize(const struct msghdr *msg, struct unp_control *uc)
+{
+	struct msghdr *head = (struct msghdr *)(uintptr_t)msg;
+	struct cmsghdr *cm;
+	int error = 0;
+
+	uc->uc_rights = NULL;
+	mach_credentials(&uc->uc_cred.pid, &uc->uc_cred.uid,
+	    &uc->uc_cred.gid);
+	if (msg->msg_control == NULL || msg->msg_controllen == 0)
+		return (0);
+	for (cm = CMSG_FIRSTHDR(head); cm != NULL && error == 0;
+	    cm = CMSG_NXTHDR(head, cm))
+		error = control_inside(msg, cm) ? control_add(cm, uc) : EINVAL;
+	if (error == 0 && uc->uc_rights != NULL) {
+		mtx_lock(&unp_rights_lock);
+		if (unp_inflight + uc->uc_rights->ur_n > RIGHTS_INFLIGHT)
+			error = ETOOMANYREFS;
+		mtx_unlock(&unp_rights_lock);
+	}
+	if (error != 0 || (uc->uc_rights != NULL &&
+	    uc->uc_rights->ur_n == 0)) {
+		unp_rights_discard(uc->uc_rights);
+		uc->uc_rights = NULL;
+	}
+	return (error);
+}
+
+/*
+ * Stores a control message at *used, cut if there is no room (recvmsg(2),
+ * MSG_CTRUNC).
+ */
+static void
+control_put(struct msghdr *msg, size_t room, size_t *used, int type,
+    const void *data, size_t len)
+{
+	struct cmsghdr cm = {
+		.cmsg_len = CMSG_LEN(len), .cmsg_level = SOL_SOCKET,
+		.cmsg_type = type
+	};
+	char *at = (char *)msg->msg_control + *used;
+
+	if (room - *used < sizeof(cm)) {
+		msg->msg_flags |= MSG_CTRUNC;
+		return;
+	}
+	if (cm.cmsg_len > room - *used) {
+		msg->msg_flags |= MSG_CTRUNC;
+		cm.cmsg_len = room - *used;
+	}
+	memcpy(at, &cm, sizeof(cm));
+	memcpy(at + CMSG_LEN(0), data, cm.cmsg_len - CMSG_LEN(0));
+	*used += room - *used < CMSG_SPACE(len) ? room - *used :
+	    CMSG_SPACE(len);
+}
+
+/* Gives the reader as many descriptors as fit; the others are closed. */
+static void
+rights_put(struct msghdr *msg, size_t room, size_t *used,
+    struct unp_rights *ur, bool cloexec)
+{
+	int fds[RIGHTS_MAX];
+	unsigned n = 0, fit = 0;
+
+	if (room - *used >= CMSG_LEN(sizeof(int)))
+		fit = (unsigned)((room - *used - CMSG_LEN(0)) / sizeof(int));
+	while (n < ur->ur_n && n < fit) {
+		fds[n] = fileops->fo_install(ur->ur_files[n], cloexec);
+		if (fds[n] == -1)
+			break;
+		n++;
+	}
+	if (n < ur->ur_n)
+		msg->msg_flags |= MSG_CTRUNC;
+	if (n > 0)
+		control_put(msg, room, used, SCM_RIGHTS, fds,
+		    n * sizeof(fds[0]));
+}
+
+void
+unp_externalize(struct socket *so, struct msghdr *msg, size_t room,
+    struct unp_control *uc, int flags)
+{
+	size_t used = 0;
+
+	if (msg->msg_control == NULL)
+		room = 0;
+	if (so->so_options & SOO_PASSCRED)
+		control_put(msg, room, &used, SCM_CREDENTIALS, &uc->uc_cred,
+		    sizeof(uc->uc_cred));
+	if (uc->uc_rights != NULL) {
+		rights_put(msg, room, &used, uc->uc_rights,
+		    (flags & MSG_CMSG_CLOEXEC) != 0);
+		unp_rights_discard(uc->uc_rights);
+	}
+	msg->msg_controllen = used;
+}
+
+/* Whether something besides messages and its own listener refers to it. */
+static bool
+gc_isroot(struct unpcb *unp) REQUIRES(unp_rights_lock)
+{
+	if (unp->unp_head != NULL)
+		return (false);
+	return (unp->unp_inflight == 0 ||
+	    fileops->fo_refs(unp->unp_file) > unp->unp_inflight);
+}
+
+/* One round: marks what newly is in reach; false if nothing was. */
+static bool
+gc_spread(void) REQUIRES(unp_rights_lock)
+{
+	struct unpcb *unp, *other;
+	struct unp_rights *ur;
+	bool found = false;
+
+	LIST_FOREACH(unp, &unp_list, unp_all) {
+		if (!unp->unp_reached && unp->unp_head != NULL &&
+		    unp->unp_head->unp_reached)
+			found = unp->unp_reached = true;
+		if (!unp->unp_reached)
+			continue;
+		TAILQ_FOREACH(ur, &unp->unp_passed, ur_link)
+			for (unsigned i = 0; i < ur->ur_n; i++) {
+				other = file_unpcb(ur->ur_files[i]);
+				if (other != NULL && !other->unp_reached)
+					found = other->unp_reached = true;
+			}
+	}
+	return (found);
+}
+
+/* Takes the descriptors out of all messages that nobody will receive. */
+static struct unp_rights *
+gc_steal(void) REQUIRES(unp_rights_lock)
+{
+	struct unp_rights *ur, *stolen = NULL, *copy;
+	struct unpcb *unp;
+
+	LIST_FOREACH(unp, &unp_list, unp_all) {
+		if (unp->unp_reached)
+			continue;
+		TAILQ_FOREACH(ur, &unp->unp_passed, ur_link) {
+			rights_count(ur, -1);
+			copy = kmalloc(sizeof(*copy));
+			copy->ur_n = ur->ur_n;
+			memcpy(copy->ur_files, ur->ur_files,
+			    sizeof(ur->ur_files));
+			copy->ur_link.tqe_next = stolen;
+			stolen = copy;
+			ur->ur_n = 0;
+		}
+	}
+	return (stolen);
+}
+
+void
+unp_gc(void)
+{
+	struct unp_rights *stolen, *next;
+	struct unpcb *unp;
+
+	mtx_lock(&unp_rights_lock);
+	if (unp_inflight == 0) {
+		mtx_unlock(&unp_rights_lock);
+		return;
+	}
+	LIST_FOREACH(unp, &unp_list, unp_all)
+		unp->unp_reached = gc_isroot(unp);
+	while (gc_spread())
+		;
+	stolen = gc_steal();
+	mtx_unlock(&unp_rights_lock);
+	for (; stolen != NULL; stolen = next) {
+		next = stolen->ur_link.tqe_next;
+		unp_rights_discard(stolen);
+	}
+}

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Moving data between UNIX-domain sockets.
+ *
+ * A record in so_rcv is a chain of mbufs: the first holds struct unp_record,
+ * the others the bytes.  Records are linked by m_nextpkt.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "kern/unpcb.h"
+
+struct unp_record {
+	struct socket	*rec_from;	/* datagrams: charged, referenced */
+	struct sockname	 rec_name;	/* ... its name, or sn_len 0 */
+	struct unp_control rec_control;
+	uint32_t	 rec_len;	/* bytes left */
+	uint32_t	 rec_charge;	/* left of what the sender was charged */
+};
+
+#define	mtorec(m)	mtod(m, struct unp_record *)
+
+static bool
+unp_isstream(const struct socket *so)
+{
+	return (so->so_type == SOCK_STREAM);
+}
+
+static struct mbuf *
+record_make(struct socket *from, const struct unp_control *uc,
+    struct mbuf *data, uint32_t len, uint32_t charge)
+{
+	struct mbuf *h = m_get();
+	struct unp_record *rec = mtorec(h);
+
+	_Static_assert(sizeof(*rec) <= sizeof(h->m_dat), "fits in an mbuf");
+	memset(rec, 0, sizeof(*rec));
+	rec->rec_control = *uc;
+	rec->rec_len = len;
+	rec->rec_charge = charge;
+	if (from != NULL) {
+		soref(from);
+		rec->rec_from = from;
+	}
+	h->m_len = sizeof(*rec);
+	h->m_next = data;
+	return (h);
+}
+
+/* Puts a record into the buffer of a locked socket. */
+static void
+record_append(struct socket *so, struct mbuf *h)
+{
+	struct sockbuf *sb = &so->so_rcv;
+	struct unp_record *rec = mtorec(h);
+
+	mtx_assert_owned(&so->so_lock);
+	if (rec->rec_control.uc_rights != NULL)
+		unp_rights_pass(sotounpcb(so), rec->rec_control.uc_rights);
+	if (sb->sb_tail == NULL)
+		sb->sb_head = h;
+	else
+		sb->sb_tail->m_nextpkt = h;
+	sb->sb_tail = h;
+	sb->sb_cc += rec->rec_charge;
+	sorwakeup(so);
+}
+
+/* Takes the first record off the buffer of a locked socket. */
+static struct mbuf *
+record_remove(struct socket *so)
+{
+	struct sockbuf *sb = &so->so_rcv;
+	struct mbuf *h = sb->sb_head;
+	struct unp_record *rec = mtorec(h);
+
+	mtx_assert_owned(&so->so_lock);
+	KASSERT(sb->sb_cc >= rec->rec_charge, ("record_remove: %u of %u bytes",
+	    rec->rec_charge, sb->sb_cc));
+	if (rec->rec_control.uc_rights != NULL)
+		unp_rights_take(rec->rec_control.uc_rights);
+	sb->sb_head = h->m_nextpkt;
+	if (sb->sb_head == NULL)
+		sb->sb_tail = NULL;
+	h->m_nextpkt = NULL;
+	sb->sb_cc -= rec->rec_charge;
+	return (h);
+}
+
+/* The first n bytes of a record; the rest stays. */
+static struct mbuf *
+record_cut(struct mbuf *h, uint32_t n)
+{
+	struct unp_record *rec = mtorec(h);
+	struct sockbuf sb = { .sb_head = h->m_next, .sb_cc = rec->rec_len };
+	struct mbuf *m = sbcut(&sb, n);
+
+	h->m_next = sb.sb_head;
+	rec->rec_len -= n;
+	return (m);
+}
+
+/* What a sender was charged for n bytes is his again. */
+static void
+uncharge(struct socket *so, uint32_t n)
+{
+	mtx_lock(&so->so_lock);
+	so->so_snd.sb_cc -= n < so->so_snd.sb_cc ? n : so->so_snd.sb_cc;
+	sowwakeup(so);
+	mtx_unlock(&so->so_lock);
+}
+
+/* ... by the reader of what was sent, so unlocked. */
+static void
+rcvd(struct unpcb *unp, struct socket *from, uint32_t n)
+{
+	struct unpcb *peer;
+
+	if (from != NULL) {
+		uncharge(from, n);
+		return;
+	}
+	peer = unp_lockops->ulo_rcvd(unp);
+	if (peer != NULL)
+		uncharge(peer->unp_socket, n);
+	unp_lockops->ulo_rcvd_done(unp, peer);
+}
+
+/* Ends a record that was removed. */
+static void
+record_free(struct mbuf *h)
+{
+	struct unp_record *rec = mtorec(h);
+
+	if (rec->rec_from != NULL)
+		sorele(rec->rec_from);
+	m_freem(h);
+}
+
+void
+unp_flush(struct socket *so)
+{
+	struct unp_record *rec;
+	struct mbuf *h;
+
+	mtx_lock(&so->so_lock);
+	while (so->so_rcv.sb_head != NULL) {
+		h = record_remove(so);
+		mtx_unlock(&so->so_lock);
+		rec = mtorec(h);
+		if (rec->rec_from != NULL)
+			uncharge(rec->rec_from, rec->rec_charge);
+		unp_rights_discard(rec->rec_control.uc_rights);
+		record_free(h);
+		mtx_lock(&so->so_lock);
+	}
+	mtx_unlock(&so->so_lock);
+}
+
+uint32_t
+unp_avail(struct socket *so)
+{
+	const struct sockbuf *sb = &so->so_rcv;
+
+	mtx_assert_owned(&so->so_lock);
+	if (unp_isstream(so) || sb->sb_head == NULL)
+		return (sb->sb_cc);
+	return (mtorec(sb->sb_head)->rec_len);
+}
+
+/*
+ * Gives a record to the peer, or, of a datagram with an address, to whoever
+ * has it.  Errno value; then the record is the caller's again.
+ */
+static int
+deliver(struct socket *so, struct mbuf *h)
+{
+	int error = 0;
+
+	mtx_lock(&so->so_lock);
+	if (so->so_pcb == NULL)
+		error = ECONNREFUSED;	/* closed just now */
+	else if (so->so_state & SS_CANTRCVMORE)
+		error = EPIPE;
+	else
+		record_append(so, h);
+	mtx_unlock(&so->so_lock);
+	return (error);
+}
+
+static int
+deliver_peer(struct unpcb *unp, struct mbuf *h)
+{
+	struct unpcb *peer = unp_lockops->ulo_send(unp);
+	int error;
+
+	if (peer != NULL) {
+		error = deliver(peer->unp_socket, h);
+	} else if (unp->unp_socket->so_proto->pr_stream) {
+		error = EPIPE;
+	} else {
+		error = unp->unp_lost ? ECONNREFUSED : ENOTCONN;
+		unp->unp_lost = false;
+	}
+	unp_lockops->ulo_sent(unp, peer);
+	return (error);
+}
+
+/* unix(7): a datagram socket that is connected hears only its peer. */
+static int
+deliver_named(struct unpcb *unp, const struct sockname *to, struct mbuf *h)
+{
+	struct socket *so;
+	struct unpcb *other;
+	int error = unp_lookup(to, &so);
+
+	if (error != 0)
+		return (error);
+	mtx_lock(&so->so_lock);
+	other = unp_hold(so);
+	mtx_unlock(&so->so_lock);
+	if (other == NULL) {
+		error = ECONNREFUSED;
+	} else {
+		unp_lockops->ulo_link(unp, other);
+		if (so->so_type != unp->unp_socket->so_type)
+			error = EPROTOTYPE;
+		else if (other->unp_conn != NULL && other->unp_conn != unp)
+			error = EPERM;
+		else
+			error = deliver(so, h);
+		unp_lockops->ulo_linked(unp, other);
+		unp_rele(other);
+	}
+	sorele(so);
+	return (error);
+}
+
+static int
+send_stream(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
+    struct unp_control *uc, int flags, size_t resid, size_t *done)
+    REQUIRES(so->so_lock)
+{
+	nsec_t deadline = sbdeadline(&so->so_snd);
+	struct mbuf *h;
+	size_t n;
+	int error = 0;
+
+	while (resid > 0 && error == 0) {
+		error = sosendwait(so, resid, flags, deadline, &n);
+		if (error != 0)
+			break;
+		so->so_snd.sb_cc += (uint32_t)n;
+		mtx_unlock(&so->so_lock);
+		h = record_make(NULL, uc, somakechain(msg, *done, n),
+		    (uint32_t)n, (uint32_t)n);
+		error = deliver_peer(unp, h);
+		if (error == 0) {
+			uc->uc_rights = NULL;	/* with the first piece */
+			*done += n;
+			resid -= n;
+		} else {
+			m_freem(h);
+			uncharge(so, (uint32_t)n);
+		}
+		mtx_lock(&so->so_lock);
+	}
+	return (error);
+}
+
+/* Waits until a whole message can be charged, and charges it. */
+static int
+charge_message(struct socket *so, uint32_t charge, int flags)
+    REQUIRES(so->so_lock)
+{
+	nsec_t deadline = sbdeadline(&so->so_snd);
+	struct sockbuf *sb = &so->so_snd;
+	int error;
+
+	for (;;) {
+		if (so->so_state & SS_NOFDREF)
+			return (EBADF);
+		if (so->so_state & SS_CANTSENDMORE)
+			return (EPIPE);
+		if (so->so_proto->pr_stream &&
+		    (so->so_state & SS_ISCONNECTED) == 0)
+			return (ENOTCONN);
+		if (sbspace(sb) >= charge || sb->sb_cc == 0)
+			break;
+		if (flags & MSG_DONTWAIT)
+			return (EWOULDBLOCK);
+		error = sbwait(so, sb, "sbwait", deadline);
+		if (error != 0)
+			return (error);
+	}
+	sb->sb_cc += charge;
+	return (0);
+}
+
+static int
+send_message(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
+    struct unp_control *uc, int flags, size_t len, size_t *done)
+    REQUIRES(so->so_lock)
+{
+	const uint32_t charge = (uint32_t)len + SB_DGRAM_OVERHEAD;
+	const bool dgram = so->so_type == SOCK_DGRAM;
+	struct sockname to = { .sn_len = 0 };
+	struct mbuf *h;
+	int error = 0;
+
+	if (len > so->so_snd.sb_hiwat)
+		return (EMSGSIZE);
+	if (dgram && msg->msg_name != NULL && msg->msg_namelen > 0)
+		error = sockname_get(&to, msg->msg_name, msg->msg_namelen);
+	if (error == 0)
+		error = charge_message(so, charge, flags);
+	if (error != 0)
+		return (error);
+	mtx_unlock(&so->so_lock);
+	h = record_make(dgram ? so : NULL, uc, somakechain(msg, 0, len),
+	    (uint32_t)len, charge);
+	unp_getname(unp, &mtorec(h)->rec_name);
+	error = to.sn_len > 0 ? deliver_named(unp, &to, h) :
+	    deliver_peer(unp, h);
+	if (error == 0) {
+		uc->uc_rights = NULL;
+		*done = len;
+	} else {
+		record_free(h);
+		uncharge(so, charge);
+	}
+	mtx_lock(&so->so_lock);
+	return (error);
+}
+
+/* What keeps a stream from sending, even nothing. */
+static int
+stream_error(const struct socket *so, const struct msghdr *msg)
+{
+	if (msg->msg_name != NULL && msg->msg_namelen > 0)
+		return (so->so_state & SS_ISCONNECTED ? EISCONN : EOPNOTSUPP);
+	if (so->so_state & SS_CANTSENDMORE)
+		return (EPIPE);
+	return (so->so_state & SS_ISCONNECTED ? 0 : ENOTCONN);
+}
+
+int
+unp_sosend(struct socket *so, const struct msghdr *msg, int flags, size_t len,
+    size_t *done)
+{
+	struct unp_control uc;
+	struct unpcb *unp;
+	int error;
+
+	error = unp_internalize(msg, &uc);
+	if (error != 0)
+		return (error);
+	so_enter(so);
+	unp = unp_hold(so);
+	error = unp == NULL ? EBADF : sblock(so, &so->so_snd, flags);
+	if (error == 0) {
+		if (!unp_isstream(so))
+			error = send_message(so, unp, msg, &uc, flags, len,
+			    done);
+		else if ((error = stream_error(so, msg)) == 0)
+			error = send_stream(so, unp, msg, &uc, flags, len,
+			    done);
+		sbunlock(&so->so_snd);
+	}
+	so_leave(so);
+	if (unp != NULL)
+		unp_rele(unp);
+	unp_rights_discard(uc.uc_rights);
+	return (*done > 0 ? 0 : error);
+}
+
+/* One record's part of a read: what was taken, and from whom. */
+struct taken {
+	struct mbuf	*data;
+	struct unp_control control;
+	struct socket	*from;		/* referenced, or NULL */
+	uint32_t	 charge;
+};
+
+/* Looks at n bytes of a record, from off on, without taking them. */
+static void
+record_peek(struct mbuf *h, uint32_t off, uint32_t n, struct taken *t)
+{
+	struct unp_record *rec = mtorec(h);
+
+	memset(t, 0, sizeof(*t));
+	t->control = rec->rec_control;
+	t->control.uc_rights = NULL;
+	if (n > 0)
+		t->data = m_copym(h->m_next, off, n);
+	if (rec->rec_control.uc_rights != NULL && off == 0)
+		t->control.uc_rights =
+		    unp_rights_copy(rec->rec_control.uc_rights);
+}
+
+/* Takes n bytes of the first record, which ends if whole. */
+static void
+record_take(struct socket *so, uint32_t n, bool whole, struct taken *t)
+{
+	struct mbuf *h = so->so_rcv.sb_head;
+	struct unp_record *rec = mtorec(h);
+
+	mtx_assert_owned(&so->so_lock);
+	t->control = rec->rec_control;
+	t->from = rec->rec_from;
+	t->charge = n;
+	if (whole) {
+		(void)record_remove(so);
+		t->charge = rec->rec_charge;
+		t->data = h->m_next;
+		m_free(h);
+		return;
+	}
+	t->data = record_cut(h, n);
+	rec->rec_charge -= n;
+	so->so_rcv.sb_cc -= n;
+	if (rec->rec_control.uc_rights != NULL)
+		unp_rights_take(rec->rec_control.uc_rights);
+	rec->rec_control.uc_rights = NULL;	/* with the first bytes */
+}
+
+/* Copies what was taken to the reader, and gives the sender his room back. */
+static void
+taken_finish(struct unpcb *unp, struct taken *t, const struct msghdr *msg,
+    size_t skip, struct unp_control *uc)
+{
+	if (t->data != NULL)
+		soscatter(msg, skip, t->data);
+	m_freem(t->data);
+	if (t->charge > 0)
+		rcvd(unp, t->from, t->charge);
+	if (t->from != NULL)
+		sorele(t->from);
+	*uc = t->control;
+	uc->uc_came = true;
+}
+
+/* The record that byte off of a stream's buffer is in; *in its offset. */
+static struct mbuf *
+record_at(struct socket *so, size_t off, uint32_t *in)
+{
+	struct mbuf *h = so->so_rcv.sb_head;
+
+	while (h != NULL && off >= mtorec(h)->rec_len) {
+		off -= mtorec(h)->rec_len;
+		h = h->m_nextpkt;
+	}
+	*in = (uint32_t)off;
+	return (h);
+}
+
+/*
+ * Descriptors end a read, so that a program knows which bytes they came
+ * with (unix(7)); so does the end of what is there, unless MSG_WAITALL.
+ */
+static int
+receive_stream(struct socket *so, struct unpcb *unp, struct msghdr *msg,
+    int flags, size_t resid, size_t *done, struct unp_control *uc)
+    REQUIRES(so->so_lock)
+{
+	const bool peek = (flags & MSG_PEEK) != 0;
+	const bool all = (flags & MSG_WAITALL) != 0 && !peek;
+	nsec_t deadline = sbdeadline(&so->so_rcv);
+	struct taken t;
+	uint32_t n, in = 0;
+	struct mbuf *h;
+	int error;
+
+	while (resid > 0 && uc->uc_rights == NULL) {
+		if (*done == 0 || all) {
+			error = soreceivewait(so, all ? 1 :
+			    sowant(&so->so_rcv, resid, flags), *done > 0,
+			    flags, deadline);
+			if (error != 0)
+				return (error);
+		}
+		h = record_at(so, peek ? *done : 0, &in);
+		if (h == NULL)
+			break;
+		n = mtorec(h)->rec_len - in < resid ?
+		    mtorec(h)->rec_len - in : (uint32_t)resid;
+		if (peek)
+			record_peek(h, in, n, &t);
+		else
+			record_take(so, n, n == mtorec(h)->rec_len, &t);
+		mtx_unlock(&so->so_lock);
+		taken_finish(unp, &t, msg, *done, uc);
+		mtx_lock(&so->so_lock);
+		*done += n;
+		resid -= n;
+	}
+	return (0);
+}
+
+static int
+receive_message(struct socket *so, struct unpcb *unp, struct msghdr *msg,
+    int flags, size_t room, size_t *done, struct unp_control *uc)
+    REQUIRES(so->so_lock)
+{
+	struct unp_record *rec;
+	struct sockname from;
+	struct taken t;
+	uint32_t len;
+	int error;
+
+	error = soreceivewait(so, 1, false, flags, sbdeadline(&so->so_rcv));
+	if (error != 0 || so->so_rcv.sb_head == NULL)
+		return (error);
+	rec = mtorec(so->so_rcv.sb_head);
+	len = rec->rec_len;
+	from = rec->rec_name;
+	if (flags & MSG_PEEK)
+		record_peek(so->so_rcv.sb_head, 0, len, &t);
+	else
+		record_take(so, len, true, &t);
+	mtx_unlock(&so->so_lock);
+	*done = len;
+	if (len > room) {
+		msg->msg_flags |= MSG_TRUNC;
+		t.data->m_pkthdr.len = len;
+		m_adj(t.data, (int64_t)room - (int64_t)len);
+		if ((flags & MSG_TRUNC) == 0)
+			*done = room;
+	}
+	taken_finish(unp, &t, msg, 0, uc);
+	if (msg->msg_name != NULL)
+		sockname_put(&from, msg->msg_name, &msg->msg_namelen);
+	mtx_lock(&so->so_lock);
+	return (0);
+}
+
+int
+unp_soreceive(struct socket *so, struct msghdr *msg, int flags, size_t len,
+    size_t *done)
+{
+	const size_t room = msg->msg_controllen;
+	struct unp_control uc = { .uc_came = false };
+	struct unpcb *unp;
+	int error;
+
+	so_enter(so);
+	unp = unp_hold(so);
+	error = unp == NULL ? EBADF : sblock(so, &so->so_rcv, flags);
+	if (error == 0) {
+		if (unp_isstream(so))
+			error = receive_stream(so, unp, msg, flags, len, done,
+			    &uc);
+		else
+			error = receive_message(so, unp, msg, flags, len,
+			    done, &uc);
+		sbunlock(&so->so_rcv);
+	}
+	so_leave(so);
+	if (unp != NULL)
+		unp_rele(unp);
+	if (unp_isstream(so))
+		msg->msg_namelen = 0;
+	msg->msg_controllen = 0;
+	if (uc.uc_came)
+		unp_externalize(so, msg, room, &uc, flags);
+	return (*done > 0 ? 0 : error);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * UNIX-domain sockets among many threads, for the thread sanitizer: they
+ * connect, send, pass descriptors and close under each other's hands, and in
+ * the end nothing is left.  What single calls do is in posix_unix.c and
+ * posix_passing.c, which ask the same of the kernel.
+ */
+#include "tests/check.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#include "kern/file.h"
+#include "tests/net.h"
+
+#define	THREADS		4
+#define	TURNS		300
+#define	BULK		200000
+
+/* The least of a descriptor table: file n is a socket with a count. */
+struct tfile {
+	atomic_u32	 refs;
+	struct socket	*so;
+};
+static struct tfile files[THREADS * 2];
+
+static int
+tfile_get(int fd, void **file)
+{
+	uint32_t n = atomic_load_acq_u32(&files[fd].refs);
+
+	while (n != 0)
+		if (atomic_cmpset_u32(&files[fd].refs, &n, n + 1)) {
+			*file = &files[fd];
+			return (0);
+		}
+	return (EBADF);
+}
+
+static void
+tfile_hold(void *file)
+{
+	atomic_fetchadd_u32(&((struct tfile *)file)->refs, 1);
+}
+
+static void
+tfile_close(void *file)
+{
+	struct tfile *f = file;
+	struct socket *so = f->so;
+
+	if (atomic_fetchadd_u32(&f->refs, UINT32_MAX) == 1)
+		soclose(so);
+}
+
+static int
+tfile_install(void *file, bool cloexec)
+{
+	(void)cloexec;
+	tfile_hold(file);
+	return ((int)((struct tfile *)file - files));
+}
+
+static unsigned
+tfile_refs(void *file)
+{
+	return (atomic_load_acq_u32(&((struct tfile *)file)->refs));
+}
+
+static struct socket *
+tfile_socket(void *file)
+{
+	return (((struct tfile *)file)->so);
+}
+
+static const struct fileops tfile_ops = {
+	tfile_get, tfile_install, tfile_hold, tfile_close, tfile_refs,
+	tfile_socket
+};
+
+static struct socket *
+unix_socket(int type)
+{
+	struct socket *so;
+
+	CHECK_EQ(socreate(AF_UNIX, type, 0, &so), 0);
+	return (so);
+}
+
+/* The abstract name with a number. */
+static socklen_t
+unix_name(struct sockaddr_un *sun, unsigned n)
+{
+	memset(sun, 0, sizeof(*sun));
+	sun->sun_family = AF_UNIX;
+	memcpy(sun->sun_path + 1, &n, sizeof(n));
+	return ((socklen_t)(sizeof(sa_family_t) + 1 + sizeof(n)));
+}
+
+static int
+unix_bind(struct socket *so, unsigned n)
+{
+	struct sockaddr_un sun;
+	socklen_t len = unix_name(&sun, n);
+
+	return (sobind(so, (struct sockaddr *)&sun, len));
+}
+
+static int
+unix_connect(struct socket *so, unsigned n)
+{
+	struct sockaddr_un sun;
+	socklen_t len = unix_name(&sun, n);
+
+	return (soconnect(so, (struct sockaddr *)&sun, len, 0));
+}
+
+static bool
+none_left(void *start)
+{
+	return (atomic_load_u32(&sockets) <= *(uint32_t *)start);
+}
+
+static void
+run_threads(void (*fn)(void *), void *arg[THREADS])
+{
+	struct thread *td[THREADS];
+
+	for (unsigned i = 0; i < THREADS; i++)
+		td[i] = t_thread(fn, arg[i]);
+	for (unsigned i = 0; i < THREADS; i++)
+		t_join(td[i]);
+}
+
+static void
+echo_main(void *arg)
+{
+	struct socket *head = arg, *so;
+	char buf[5000];
+	size_t n;
+
+	for (unsigned i = 0; i < THREADS * TURNS / 4; i++) {
+		so = t_accept(head);
+		while (t_tryrecv(so, buf, sizeof(buf), 0, &n) == 0 && n > 0)
+			(void)t_trysend(so, buf, n, 0, &n);
+		soclose(so);
+	}
+}
+
+static void
+client_main(void *arg)
+{
+	char out[1500], in[1500];
+
+	memset(out, 'u', sizeof(out));
+	for (unsigned i = 0; i < TURNS / 4; i++) {
+		struct socket *so = unix_socket(SOCK_STREAM);
+		const size_t len = i * 37 % sizeof(out) + 1;
+
+		CHECK_EQ(unix_connect(so, *(unsigned *)arg), 0);
+		t_send(so, out, len);
+		t_recv(so, in, len);
+		CHECK(memcmp(out, in, len) == 0);
+		if (i % 2)
+			CHECK_EQ(soshutdown(so, SHUT_WR), 0);
+		soclose(so);
+	}
+}
+
+TEST(many_connections_to_one_listener)
+{
+	uint32_t start = atomic_load_u32(&sockets);
+	struct socket *head = unix_socket(SOCK_STREAM);
+	unsigned name = 1;
+	void *names[THREADS] = { &name, &name, &name, &name };
+	struct thread *server;
+
+	CHECK_EQ(unix_bind(head, name), 0);
+	CHECK_EQ(solisten(head, 2), 0);
+	server = t_thread(echo_main, head);
+	run_threads(client_main, names);
+	t_join(server);
+	soclose(head);
+	CHECK(t_until(none_left, &start));
+}
+
+static void
+bulk_main(void *arg)
+{
+	t_stream_send(arg, 5, BULK);
+}
+
+TEST(a_stream_arrives_while_the_buffer_is_full)
+{
+	struct socket *pair[2];
+	struct thread *td;
+
+	CHECK_EQ(sosocketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	t_setint(pair[0], SOL_SOCKET, SO_SNDBUF, 4096);
+	td = t_thread(bulk_main, pair[0]);
+	t_stream_recv(pair[1], 5, BULK);
+	t_join(td);
+	soclose(pair[0]);
+	soclose(pair[1]);
+}
+
+/* Several threads use one pair until it is closed. */
+static void
+use_main(void *arg)
+{
+	struct socket *so = arg;
+	struct sockaddr_un sun;
+	socklen_t len = sizeof(sun);
+	char buf[300];
+	size_t n;
+	int error;
+
+	do {
+		error = t_trysend(so, buf, sizeof(buf), MSG_DONTWAIT, &n);
+		if (error == 0 || error == EWOULDBLOCK)
+			error = t_tryrecv(so, buf, sizeof(buf), MSG_DONTWAIT,
+			    &n);
+		(void)sopoll(so, POLLIN | POLLOUT);
+		(void)sogetpeername(so, (struct sockaddr *)&sun, &len);
+	} while (error == 0 || error == EWOULDBLOCK);
+	sorele(so);
+}
+
+TEST(closing_what_others_use)
+{
+	const int types[] = { SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM };
+	uint32_t start = atomic_load_u32(&sockets);
+	struct thread *td[THREADS];
+	struct socket *pair[2];
+
+	for (unsigned turn = 0; turn < 30; turn++) {
+		CHECK_EQ(sosocketpair(AF_UNIX, types[turn % 3], 0, pair), 0);
+		for (unsigned i = 0; i < THREADS; i++) {
+			soref(pair[i % 2]);
+			td[i] = t_thread(use_main, pair[i % 2]);
+		}
+		t_sleep(2);
+		soclose(pair[turn % 2]);
+		soclose(pair[(turn + 1) % 2]);
+		for (unsigned i = 0; i < THREADS; i++)
+			t_join(td[i]);
+	}
+	CHECK(t_until(none_left, &start));
+}
+
+/* One byte to a name, maybe with the file of a number. */
+static void
+pass(struct socket *so, unsigned to, int file)
+{
+	struct sockaddr_un sun;
+	socklen_t len = unix_name(&sun, to);
+	union {
+		char		 buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr	 align;
+	} control = { .align = {
+		.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS
+	} };
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = {
+		.msg_name = &sun, .msg_namelen = len, .msg_iov = &iov,
+		.msg_iovlen = 1, .msg_control = &control,
+		.msg_controllen = sizeof(control)
+	};
+	size_t n;
+
+	memcpy(CMSG_DATA(&control.align), &file, sizeof(file));
+	(void)sosend(so, &msg, MSG_DONTWAIT, &n);
+}
+
+static void
+take(struct socket *so)
+{
+	char c, control[CMSG_SPACE(sizeof(int))];
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
+		.msg_controllen = sizeof(control)
+	};
+	struct cmsghdr *cm;
+	size_t n;
+	int file;
+
+	if (soreceive(so, &msg, MSG_DONTWAIT, &n) != 0)
+		return;
+	cm = CMSG_FIRSTHDR(&msg);
+	if (cm == NULL)
+		return;
+	memcpy(&file, CMSG_DATA(cm), sizeof(file));
+	tfile_close(&files[file]);
+}
+
+static void
+pass_main(void *arg)
+{
+	const unsigned me = *(unsigned *)arg;
+	struct tfile *mine = &files[me];
+
+	for (unsigned i = 0; i < TURNS; i++) {
+		struct socket *so = mine->so;
+
+		(void)unix_connect(so, (me + 1) % THREADS);
+		for (unsigned to = 0; to < THREADS; to++)
+			pass(so, to, (int)((me + i) % THREADS));
+		take(so);
+	}
+}
+
+TEST(descriptors_in_rings_are_collected)
+{
+	uint32_t start = atomic_load_u32(&sockets);
+	unsigned me[THREADS];
+	void *arg[THREADS];
+
+	fileops = &tfile_ops;
+	for (unsigned i = 0; i < THREADS; i++) {
+		me[i] = i;
+		arg[i] = &me[i];
+		files[i].so = unix_socket(SOCK_DGRAM);
+		CHECK_EQ(unix_bind(files[i].so, i), 0);
+		atomic_store_rel_u32(&files[i].refs, 1);
+	}
+	run_threads(pass_main, arg);
+	for (unsigned i = 0; i < THREADS; i++)
+		tfile_close(&files[i]);
+	/* a socket that is closed looks for others that nobody can reach */
+	soclose(unix_socket(SOCK_DGRAM));
+	CHECK(t_until(none_left, &start));
+	fileops = NULL;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (stack_boot(NULL) != 0)
+		return (1);
+	return (check_main(argc, argv));
+}
