@@ -2,10 +2,12 @@
 /*
  * Interfaces in memory.
  */
+#include "dev/mem.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "dev/mem.h"
 #include "net/netisr.h"
 #include "net/route.h"
 
@@ -16,6 +18,8 @@ struct mem_softc {
 	struct ifnet	 sc_if;
 	mem_output_fn	*sc_output;	/* [I] */
 	void		*sc_arg;	/* [I] */
+	struct mem_wire	*sc_wire;	/* [I] or NULL: a test's own */
+	struct mem_source *sc_source;	/* [I] or NULL */
 };
 
 static int
@@ -37,51 +41,6 @@ mem_ip_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	return (mem_transmit(ifp, m));
 }
 
-static struct ifnet *
-attach(const struct if_config *ic, unsigned caps, bool ether,
-    mem_output_fn *output, void *arg)
-{
-	struct mem_softc *sc = kmalloc(sizeof(*sc));
-	struct ifnet *ifp = &sc->sc_if;
-	const struct in_addr onlink = { INADDR_ANY };
-
-	sc->sc_output = output;
-	sc->sc_arg = arg;
-	if_initname(ifp, ic, MEM_MTU);
-	ifp->if_softc = sc;
-	ifp->if_caps = caps;
-	ifp->if_output = ether ? ether_output : mem_ip_output;
-	ifp->if_transmit = mem_transmit;
-	memcpy(ifp->if_lladdr, "\x02mem\0\1", sizeof(ifp->if_lladdr));
-	if_attach(ifp);
-	if (route_add(ifp->if_addr, inet_masklen(ifp->if_mask), onlink,
-	    ifp) != 0)
-		panic("mem_attach: %s: another interface has this subnet",
-		    ifp->if_xname);
-	return (ifp);
-}
-
-struct ifnet *
-mem_attach(const char *name, const char *prefix, unsigned caps,
-    const struct impair_config *impair, mem_output_fn *output, void *arg)
-{
-	struct if_config ic = { .queues = 1 };
-
-	snprintf(ic.name, sizeof(ic.name), "%s", name);
-	if (!inet_parse_prefix(prefix, &ic.addr, &ic.mask))
-		panic("mem_attach: '%s' is not an address like 10.9.0.1/24",
-		    prefix);
-	if (impair != NULL)
-		ic.impair = *impair;
-	return (attach(&ic, caps, true, output, arg));
-}
-
-struct ifnet *
-mem_attach_ip(const struct if_config *ic, mem_output_fn *output, void *arg)
-{
-	return (attach(ic, 0, false, output, arg));
-}
-
 void
 mem_input(struct ifnet *ifp, struct mbuf *m)
 {
@@ -98,4 +57,117 @@ mem_input_ip(struct ifnet *ifp, struct mbuf *m)
 	m->m_pkthdr.rcvif = ifp;
 	if (netisr_dispatch(NETISR_IP, m) != 0)
 		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+}
+
+static void
+attach(struct mem_softc *sc, const struct if_config *ic, unsigned caps,
+    bool ether, mem_output_fn *output, void *arg)
+{
+	struct ifnet *ifp = &sc->sc_if;
+
+	sc->sc_output = output;
+	sc->sc_arg = arg;
+	if_initname(ifp, ic, MEM_MTU);
+	ifp->if_softc = sc;
+	ifp->if_caps = caps;
+	ifp->if_output = ether ? ether_output : mem_ip_output;
+	ifp->if_transmit = mem_transmit;
+	memcpy(ifp->if_lladdr, "\x02mem\0\1", sizeof(ifp->if_lladdr));
+	if_attach(ifp);
+}
+
+/* To a stack that runs already: its subnet's route comes with it. */
+static struct ifnet *
+attach_late(const struct if_config *ic, unsigned caps, bool ether,
+    mem_output_fn *output, void *arg)
+{
+	struct mem_softc *sc = kmalloc(sizeof(*sc));
+	const struct in_addr onlink = { INADDR_ANY };
+
+	attach(sc, ic, caps, ether, output, arg);
+	if (route_add(ic->addr, inet_masklen(ic->mask), onlink,
+	    &sc->sc_if) != 0)
+		panic("mem_attach: %s: another interface has this subnet",
+		    ic->name);
+	return (&sc->sc_if);
+}
+
+struct ifnet *
+mem_attach(const char *name, const char *prefix, unsigned caps,
+    const struct impair_config *impair, mem_output_fn *output, void *arg)
+{
+	struct if_config ic = { .queues = 1 };
+
+	snprintf(ic.name, sizeof(ic.name), "%s", name);
+	if (!inet_parse_prefix(prefix, &ic.addr, &ic.mask))
+		panic("mem_attach: '%s' is not an address like 10.9.0.1/24",
+		    prefix);
+	if (impair != NULL)
+		ic.impair = *impair;
+	return (attach_late(&ic, caps, true, output, arg));
+}
+
+struct ifnet *
+mem_attach_ip(const struct if_config *ic, mem_output_fn *output, void *arg)
+{
+	return (attach_late(ic, 0, false, output, arg));
+}
+
+static int
+driver_attach(const struct if_config *ic, char *why, size_t len)
+{
+	bool mirror = strcmp(ic->wire, "mirror") == 0;
+	struct mem_softc *sc;
+
+	if (!mirror && strcmp(ic->wire, "sink") != 0 && ic->wire[0] != '\0') {
+		snprintf(why, len, "the wire leads to a sink or a mirror, not "
+		    "to '%s'", ic->wire);
+		return (EINVAL);
+	}
+	if (ic->queues != 1) {
+		snprintf(why, len, "an interface in memory has one queue");
+		return (EINVAL);
+	}
+	sc = kmalloc(sizeof(*sc));
+	if (ic->source[0] != '\0') {
+		sc->sc_source = mem_source_create(ic->source, why, len);
+		if (sc->sc_source == NULL)
+			return (EINVAL);
+	}
+	sc->sc_wire = mem_wire_create(mirror);
+	attach(sc, ic, if_offload_caps(ic), true, mem_wire_output,
+	    sc->sc_wire);
+	return (0);
+}
+
+static int
+driver_start(struct ifnet *ifp)
+{
+	struct mem_softc *sc = ifp->if_softc;
+	int error = mem_wire_start(sc->sc_wire, ifp);
+
+	if (error == 0 && sc->sc_source != NULL)
+		error = mem_source_start(sc->sc_source, ifp);
+	return (error);
+}
+
+static void
+driver_detach(struct ifnet *ifp)
+{
+	struct mem_softc *sc = ifp->if_softc;
+
+	if (sc->sc_source != NULL)
+		mem_source_stop(sc->sc_source);
+	if (sc->sc_wire != NULL)
+		mem_wire_stop(sc->sc_wire);
+}
+
+void
+mem_init(void)
+{
+	static struct if_driver driver = { .name = "mem", .in_memory = true,
+	    .attach = driver_attach, .start = driver_start,
+	    .detach = driver_detach };
+
+	if_driver_register(&driver);
 }

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Interfaces in memory, for tests, fuzzers and packetdrill: what the stack
- * sends goes to a function, what it receives comes from a call.
+ * Interfaces in memory: what the stack sends goes to a function, what it
+ * receives comes from a call.  As a driver its far end is a sink or a mirror
+ * (dev/mem_wire.c) and it may have a source (dev/mem_source.c), so that the
+ * stack can be measured at the speed of memory; tests, fuzzers and
+ * packetdrill attach ends of their own.
  */
 #ifndef DEV_MEM_H
 #define DEV_MEM_H
 
 #include "net/if_private.h"
+
+#define	MEM_HEADROOM	34	/* room for tunnels; aligns the IP header */
 
 /* A frame that was sent; csum_flags as for a driver.  Consumes m. */
 typedef void mem_output_fn(void *arg, struct mbuf *m);
@@ -24,5 +29,29 @@ void	 mem_input(struct ifnet *, struct mbuf *m);
 struct ifnet *mem_attach_ip(const struct if_config *, mem_output_fn *,
 	    void *arg);
 void	 mem_input_ip(struct ifnet *, struct mbuf *m);
+
+/*
+ * Far ends.  Both answer ARP for every address.  A mirror sends each packet
+ * back with its addresses swapped, so that whoever is called beyond the
+ * interface is this stack again; a sink drops it.  What comes back passes a
+ * queue and a thread like a device's.
+ */
+struct mem_wire;
+struct mem_wire *mem_wire_create(bool mirror);
+mem_output_fn mem_wire_output;		/* arg: the wire */
+int	 mem_wire_start(struct mem_wire *, struct ifnet *);
+void	 mem_wire_stop(struct mem_wire *);
+
+/*
+ * A source of UDP packets, received as fast as the stack takes them in the
+ * source's own thread.  spec: "from=10.9.0.2 to=10.9.1.2" and any of
+ * len=46 (of the IP packet), flows=1 (source ports), hosts=1 (addresses from
+ * to on) and count=0 (0: without end).  NULL with the reason in why if it
+ * is none.
+ */
+struct mem_source;
+struct mem_source *mem_source_create(const char *spec, char *why, size_t);
+int	 mem_source_start(struct mem_source *, struct ifnet *);
+void	 mem_source_stop(struct mem_source *);
 
 #endif /* DEV_MEM_H */

@@ -269,13 +269,15 @@ static int
 open_queues(struct tap_softc *sc, char *why, size_t len)
 {
 	const char *name = sc->sc_if.if_xname;
+	unsigned caps = sc->sc_if.if_caps;
 	int error = 0;
 
 	for (unsigned i = 0; i < sc->sc_nqueues && error == 0; i++) {
 		sc->sc_queues[i].tq_sc = sc;
 		sc->sc_queues[i].tq_index = i;
 		error = mach_devq_open_tap(name, sc->sc_nqueues > 1,
-		    TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6,
+		    ((caps & IFCAP_RXCSUM) != 0 ? TUN_F_CSUM : 0) |
+		    ((caps & IFCAP_TSO4) != 0 ? TUN_F_TSO4 | TUN_F_TSO6 : 0),
 		    &sc->sc_queues[i].tq_devq);
 	}
 	if (error != 0)
@@ -318,8 +320,7 @@ tap_attach(const struct if_config *ic, char *why, size_t len)
 	ifp->if_softc = sc;
 	ifp->if_output = ether_output;
 	ifp->if_transmit = tap_transmit;
-	ifp->if_caps = IFCAP_TXCSUM | IFCAP_RXCSUM | IFCAP_TSO4 |
-	    IFCAP_TSO6;
+	ifp->if_caps = if_offload_caps(ic);
 	make_lladdr(ifp);
 	error = open_queues(sc, why, len);
 	if (error == 0)
@@ -343,7 +344,7 @@ tap_detach(struct ifnet *ifp)
 void
 tap_init(void)
 {
-	static struct if_driver driver = { .prefix = "tap",
+	static struct if_driver driver = { .name = "tap",
 	    .attach = tap_attach, .start = tap_start,
 	    .detach = tap_detach };
 

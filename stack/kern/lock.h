@@ -36,9 +36,9 @@
 	X(DEVQ,		"devq",		75,	false)			\
 	X(CALLOUT,	"callout",	80,	false)			\
 	X(SLEEPQ,	"sleepq",	85,	false)			\
-	X(MBUF,		"mbuf",		90,	false)			\
 	X(EPOCH,	"epoch",	91,	false)			\
 	X(SYSCTL,	"sysctl",	92,	false)			\
+	X(MBUF,		"mbuf",		93,	false)			\
 	X(CONSOLE,	"console",	95,	false)			\
 	X(TEST,		"test",		15,	true)
 

@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-/* Data in m may be written to: nobody else points into its storage. */
-static bool
-m_private(const struct mbuf *m)
+bool
+m_writable(const struct mbuf *m)
 {
 	return (m->m_ext == NULL ||
 	    atomic_load_acq_u32(&m->m_ext->me_refs) == 1);
@@ -30,13 +29,13 @@ m_size(const struct mbuf *m)
 uint32_t
 m_leadingspace(const struct mbuf *m)
 {
-	return (m_private(m) ? (uint32_t)(m->m_data - m_start(m)) : 0);
+	return (m_writable(m) ? (uint32_t)(m->m_data - m_start(m)) : 0);
 }
 
 uint32_t
 m_trailingspace(const struct mbuf *m)
 {
-	return (m_private(m) ? m_size(m) -
+	return (m_writable(m) ? m_size(m) -
 	    (uint32_t)(m->m_data - m_start(m)) - m->m_len : 0);
 }
 
@@ -77,7 +76,7 @@ m_pullup(struct mbuf *m, uint32_t len)
 	struct mbuf *h;
 	uint32_t have = 0;
 
-	if (m->m_len >= len && m_private(m))
+	if (m->m_len >= len && m_writable(m))
 		return (m);
 	if (m_length(m) < len) {
 		m_freem(m);

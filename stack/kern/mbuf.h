@@ -79,6 +79,8 @@ struct mbuf *m_getcl(uint32_t size);	/* with a cluster of that size */
 struct mbuf *m_free(struct mbuf *);	/* one; returns m_next */
 void	 m_freem(struct mbuf *);	/* a chain; NULL is fine */
 
+/* Nobody else points into this one's storage. */
+bool	 m_writable(const struct mbuf *);
 uint32_t m_leadingspace(const struct mbuf *);	/* 0 if shared storage */
 uint32_t m_trailingspace(const struct mbuf *);	/* 0 if shared storage */
 /* len bytes in front of the packet, in a new mbuf if need be. */

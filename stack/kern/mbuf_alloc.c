@@ -8,6 +8,7 @@
  * takes as much back: one lock operation for CACHE_MAX / 2 buffers.
  */
 #include <stdio.h>
+#include <sys/queue.h>
 
 #include "kern/ctl.h"
 #include "kern/lock.h"
@@ -34,9 +35,18 @@ struct item {
 	struct item	*next;
 };
 
+/*
+ * Locks used to protect struct mbuf_cache members:
+ *	[o] owner thread
+ *	[a] atomic, written to by the owner alone
+ *	[d] depot_lock
+ */
 struct mbuf_cache {
-	struct item	*mc_free[Z_COUNT];	/* [o] owner thread */
+	struct item	*mc_free[Z_COUNT];	/* [o] */
 	unsigned	 mc_count[Z_COUNT];	/* [o] */
+	atomic_u64	 mc_allocs[Z_COUNT];	/* [a] */
+	atomic_u64	 mc_frees[Z_COUNT];	/* [a] */
+	LIST_ENTRY(mbuf_cache) mc_link;		/* [d] */
 };
 
 static struct mtx depot_lock;
@@ -45,9 +55,25 @@ static struct {
 	unsigned	 count;			/* [d] */
 } depot[Z_COUNT];
 
-static struct {
-	atomic_u64	 allocs[Z_COUNT], frees[Z_COUNT];
-} mbstat;
+static LIST_HEAD(, mbuf_cache) caches;		/* [d] */
+/* Of threads that have gone. */
+static uint64_t allocs_gone[Z_COUNT], frees_gone[Z_COUNT];	/* [d] */
+
+/* All threads' counts; those at work meanwhile may be off by a few. */
+static void
+count_zone(enum zone z, uint64_t *allocs, uint64_t *frees)
+{
+	struct mbuf_cache *mc;
+
+	mtx_lock(&depot_lock);
+	*allocs = allocs_gone[z];
+	*frees = frees_gone[z];
+	LIST_FOREACH(mc, &caches, mc_link) {
+		*frees += atomic_load_u64(&mc->mc_frees[z]);
+		*allocs += atomic_load_u64(&mc->mc_allocs[z]);
+	}
+	mtx_unlock(&depot_lock);
+}
 
 static int
 show_outstanding(const struct sysctl_oid *oid, const char *newval, char *buf,
@@ -55,10 +81,23 @@ show_outstanding(const struct sysctl_oid *oid, const char *newval, char *buf,
 {
 	enum zone z = (enum zone)oid->oid_max;
 
+	uint64_t allocs, frees;
+
 	(void)newval;
-	snprintf(buf, len, "%lld", (long long)
-	    (atomic_load_u64(&mbstat.allocs[z]) -
-	    atomic_load_u64(&mbstat.frees[z])));
+	count_zone(z, &allocs, &frees);
+	snprintf(buf, len, "%lld", (long long)(allocs - frees));
+	return (0);
+}
+
+static int
+show_allocs(const struct sysctl_oid *oid, const char *newval, char *buf,
+    size_t len)
+{
+	uint64_t allocs, frees;
+
+	(void)newval;
+	count_zone((enum zone)oid->oid_max, &allocs, &frees);
+	snprintf(buf, len, "%llu", (unsigned long long)allocs);
 	return (0);
 }
 
@@ -66,8 +105,8 @@ show_outstanding(const struct sysctl_oid *oid, const char *newval, char *buf,
 	{ .oid_name = "mbuf." name "outstanding", .oid_type = CTL_PROC,	\
 	    .oid_proc = show_outstanding, .oid_max = zone,		\
 	    .oid_descr = what " in use" },				\
-	{ .oid_name = "mbuf." name "allocs", .oid_type = CTL_U64,	\
-	    .oid_ptr = &mbstat.allocs[zone],				\
+	{ .oid_name = "mbuf." name "allocs", .oid_type = CTL_PROC,	\
+	    .oid_proc = show_allocs, .oid_max = zone,			\
 	    .oid_descr = what " allocated since boot" }
 
 static const struct sysctl_oid mbuf_oids[] = {
@@ -93,9 +132,20 @@ cache_self(void)
 {
 	struct thread *td = curthread;
 
-	if (td->td_mcache == NULL)
+	if (__builtin_expect(td->td_mcache == NULL, 0)) {
 		td->td_mcache = kmalloc(sizeof(*td->td_mcache));
+		mtx_lock(&depot_lock);
+		LIST_INSERT_HEAD(&caches, td->td_mcache, mc_link);
+		mtx_unlock(&depot_lock);
+	}
 	return (td->td_mcache);
+}
+
+/* One more, by the only thread that writes to this word. */
+static void
+count_own(atomic_u64 *word)
+{
+	atomic_store_u64(word, atomic_load_u64(word) + 1);
 }
 
 /* Half a cache from the depot, as far as it has. */
@@ -150,6 +200,13 @@ mbuf_cache_free(struct mbuf_cache *mc)
 		return;
 	for (enum zone z = 0; z < Z_COUNT; z++)
 		cache_drain(mc, z, 0);
+	mtx_lock(&depot_lock);
+	LIST_REMOVE(mc, mc_link);
+	for (enum zone z = 0; z < Z_COUNT; z++) {
+		allocs_gone[z] += atomic_load_u64(&mc->mc_allocs[z]);
+		frees_gone[z] += atomic_load_u64(&mc->mc_frees[z]);
+	}
+	mtx_unlock(&depot_lock);
 	kfree(mc);
 }
 
@@ -159,7 +216,7 @@ zone_alloc(enum zone z)
 	struct mbuf_cache *mc = cache_self();
 	struct item *it;
 
-	atomic_count_u64(&mbstat.allocs[z], 1);
+	count_own(&mc->mc_allocs[z]);
 	if (mc->mc_free[z] == NULL)
 		cache_refill(mc, z);
 	it = mc->mc_free[z];
@@ -176,7 +233,7 @@ zone_free(enum zone z, void *p)
 	struct mbuf_cache *mc = cache_self();
 	struct item *it = p;
 
-	atomic_count_u64(&mbstat.frees[z], 1);
+	count_own(&mc->mc_frees[z]);
 	it->next = mc->mc_free[z];
 	mc->mc_free[z] = it;
 	if (++mc->mc_count[z] > zones[z].cache_max)

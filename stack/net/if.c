@@ -73,6 +73,21 @@ if_initname(struct ifnet *ifp, const struct if_config *ic, uint32_t mtu)
 	ifp->if_impair = if_impair_create(&ic->impair);
 }
 
+unsigned
+if_offload_caps(const struct if_config *ic)
+{
+	switch ((enum if_offload)ic->offload) {
+	case OFFLOAD_NONE:
+		return (0);
+	case OFFLOAD_CSUM:
+		return (IFCAP_TXCSUM | IFCAP_RXCSUM);
+	case OFFLOAD_TSO:
+	default:
+		return (IFCAP_TXCSUM | IFCAP_RXCSUM | IFCAP_TSO4 |
+		    IFCAP_TSO6);
+	}
+}
+
 struct ifnet *
 if_byname(const char *name)
 {

@@ -81,7 +81,7 @@ driver_find(const char *name)
 	struct if_driver *drv;
 
 	for (drv = if_drivers; drv != NULL; drv = drv->next)
-		if (strncmp(name, drv->prefix, strlen(drv->prefix)) == 0)
+		if (strncmp(name, drv->name, strlen(drv->name)) == 0)
 			break;
 	return (drv);
 }
@@ -97,6 +97,7 @@ config_find(const char *name)
 	*p = kmalloc(sizeof(**p));
 	snprintf((*p)->name, sizeof((*p)->name), "%s", name);
 	(*p)->queues = 1;
+	(*p)->offload = OFFLOAD_TSO;
 	(*p)->impair.seed = 1;
 	return (*p);
 }
@@ -112,6 +113,8 @@ static const struct {
 	{ what, offsetof(struct if_config, field), min, max, descr }
 	NUMBER("queues", queues, 1, QUEUES_MAX, "queues, each with a thread"),
 	NUMBER("mtu", mtu, MTU_MIN, MTU_MAX, "longest IP packet"),
+	NUMBER("offload", offload, OFFLOAD_NONE, OFFLOAD_TSO,
+	    "left to the device: 0 nothing, 1 checksums, 2 segments, too"),
 	NUMBER("impair.loss", impair.loss, 0, PPM_MAX,
 	    "packets lost on purpose, of a million"),
 	NUMBER("impair.dup", impair.dup, 0, PPM_MAX,
@@ -124,6 +127,45 @@ static const struct {
 	    "start of the impairments' random numbers"),
 #undef NUMBER
 };
+
+/* Its texts. */
+static const struct {
+	const char	*what;
+	size_t		 offset, size;
+	bool		 in_memory;	/* for such interfaces only */
+	const char	*descr;
+} texts[] = {
+#define	TEXT(what, field, in_memory, descr)				\
+	{ what, offsetof(struct if_config, field),			\
+	    sizeof(((struct if_config *)NULL)->field), in_memory, descr }
+	TEXT("wire", wire, true, "far end: sink or mirror"),
+	TEXT("source", source, true, "packets that are received"),
+#undef TEXT
+};
+
+static char *
+text_of(struct if_config *ic, size_t i)
+{
+	return ((char *)ic + texts[i].offset);
+}
+
+static int
+set_text(struct if_config *ic, size_t i, const char *value, char *why,
+    size_t len)
+{
+	if (texts[i].in_memory && !driver_find(ic->name)->in_memory) {
+		snprintf(why, len, "only interfaces in memory (mem0) have a %s",
+		    texts[i].what);
+		return (EINVAL);
+	}
+	if (strlen(value) >= texts[i].size) {
+		snprintf(why, len, "longer than %zu characters",
+		    texts[i].size - 1);
+		return (ENAMETOOLONG);
+	}
+	strcpy(text_of(ic, i), value);
+	return (0);
+}
 
 static uint32_t *
 number_of(struct if_config *ic, size_t i)
@@ -145,8 +187,9 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 		    numbers[i].min, numbers[i].max);
 		return (EINVAL);
 	}
-	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, queues, mtu, "
-	    "impair.{loss,dup,reorder,corrupt,seed}", what);
+	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, "
+	    "queues, mtu, offload, impair.{loss,dup,reorder,corrupt,seed}",
+	    what);
 	return (ENOENT);
 }
 
@@ -175,6 +218,9 @@ if_config_set(const char *name, const char *value, char *why, size_t len)
 	ic = config_find(ifname);
 	if (strcmp(what + 1, "inet6") == 0)
 		return (in6_config_set(ic, value, why, len));
+	for (size_t i = 0; i < nitems(texts); i++)
+		if (strcmp(what + 1, texts[i].what) == 0)
+			return (set_text(ic, i, value, why, len));
 	if (strcmp(what + 1, "inet") != 0)
 		return (set_number(ic, what + 1, value, why, len));
 	if (inet_parse_prefix(value, &ic->addr, &ic->mask))
@@ -221,6 +267,14 @@ config_publish(struct if_config *ic)
 		    .oid_proc = show_number,
 		    .oid_descr = numbers[i].descr }, PREFIX "%s.%s", ic->name,
 		    numbers[i].what);
+	for (size_t i = 0; i < nitems(texts); i++)
+		if (!texts[i].in_memory || driver_find(ic->name)->in_memory)
+			sysctl_add(&(struct sysctl_oid){
+			    .oid_type = CTL_STRING, .oid_flags = CTL_TUN,
+			    .oid_ptr = text_of(ic, i),
+			    .oid_max = texts[i].size,
+			    .oid_descr = texts[i].descr }, PREFIX "%s.%s",
+			    ic->name, texts[i].what);
 }
 
 int

@@ -77,7 +77,7 @@ void
 loop_init(void)
 {
 	static const struct if_config defaults = { .name = "lo0", .queues = 1 };
-	static struct if_driver driver = { .prefix = "lo",
+	static struct if_driver driver = { .name = "lo",
 	    .attach = lo_attach };
 	static struct ifnet lo = { .if_output = lo_output,
 	    .if_output6 = lo_output6, .if_loopback = true,

@@ -8,6 +8,9 @@
 
 #include "net/if_var.h"
 
+/* What a device does for the stack, at most. */
+enum if_offload { OFFLOAD_NONE, OFFLOAD_CSUM, OFFLOAD_TSO };
+
 /* Fault injection, in parts per million of packets. */
 struct impair_config {
 	uint32_t	 loss, dup, reorder, corrupt;
@@ -27,12 +30,17 @@ struct if_config {
 	bool		 autoconf6;	/* routers are asked for others */
 	uint32_t	 queues;
 	uint32_t	 mtu;		/* 0: the driver's default */
+	uint32_t	 offload;	/* enum if_offload */
 	struct impair_config impair;
+	/* Of an interface in memory. */
+	char		 wire[16];
+	char		 source[256];
 };
 
-/* A driver makes the interfaces whose names start with its prefix. */
+/* A driver makes the interfaces whose names start with its own. */
 struct if_driver {
-	const char	*prefix;	/* "tap" */
+	const char	*name;		/* "tap" */
+	bool		 in_memory;	/* has a wire and a source */
 	/* Returns 0 or an errno value with the reason in why. */
 	int		(*attach)(const struct if_config *, char *why, size_t);
 	/* Receives from now on, or NULL; returns 0 or an errno value. */
@@ -52,6 +60,7 @@ void	 loop_init(void);		/* makes lo0 */
 void	 ether_init(void);
 void	 arp_init(void);
 void	 tap_init(void);
+void	 mem_init(void);
 void	 route_init(void);
 void	 route_config_init(void);
 int	 route_config_attach(void);	/* routes of loader.conf */
@@ -61,6 +70,7 @@ void	 netisr_stop(void);
 
 /* Fills what drivers have in common, from the configuration. */
 void	 if_initname(struct ifnet *, const struct if_config *, uint32_t mtu);
+unsigned if_offload_caps(const struct if_config *);	/* IFCAP_* */
 struct if_impair *if_impair_create(const struct impair_config *);
 /* Announces an address (RFC 5227 section 2.3). */
 void	 arp_announce(struct ifnet *);

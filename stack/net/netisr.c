@@ -63,7 +63,7 @@ struct netisr_count {
 	atomic_u64	 dispatched;	/* handled by direct dispatch */
 	atomic_u64	 hybrid;	/* by hybrid, without a queue */
 	atomic_u64	 queued;
-	atomic_u64	 handled;	/* by any way */
+	atomic_u64	 worked;	/* handled from the queue */
 	atomic_u64	 qdrops;
 	atomic_u32	 watermark;	/* longest queue seen */
 };
@@ -194,7 +194,6 @@ dispatch_direct(enum netisr_proto proto, struct mbuf *m)
 	    &streams[mach_curcpu() % nstreams].ws_count[proto];
 
 	atomic_count_u64(&nc->dispatched, 1);
-	atomic_count_u64(&nc->handled, 1);
 	handle(proto, m);
 	return (0);
 }
@@ -224,7 +223,6 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	if (busy)
 		return (fits ? 0 : ENOBUFS);
 	atomic_count_u64(&nc->hybrid, 1);
-	atomic_count_u64(&nc->handled, 1);
 	handle(proto, m);
 	mtx_lock(&ws->ws_lock);
 	KASSERT(ws->ws_dispatching && !ws->ws_running,
@@ -234,6 +232,19 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 		schedule(ws);
 	mtx_unlock(&ws->ws_lock);
 	return (0);
+}
+
+static bool
+dispatch_fast(const struct netisr_proto_state *ps, struct mbuf *m)
+{
+	bool handled;
+
+	if (ps->np.nh_fast == NULL)
+		return (false);
+	giant_enter();
+	handled = ps->np.nh_fast(m);
+	giant_exit();
+	return (handled);
 }
 
 int
@@ -247,6 +258,8 @@ netisr_dispatch(enum netisr_proto proto, struct mbuf *m)
 	KASSERT(m->m_nextpkt == NULL, ("netisr_dispatch: packet is queued"));
 	if (!ps->mpsafe)
 		return (netisr_queue(proto, m));
+	if (dispatch_fast(ps, m))
+		return (0);
 	if (how == DISPATCH_DEFAULT)
 		how = atomic_load_u32(&isr_dispatch);
 	if (how == DISPATCH_DIRECT)
@@ -271,7 +284,7 @@ work_proto(struct workstream *ws, enum netisr_proto proto)
 	mbufq_take(&work, &ws->ws_queue[proto]);
 	ws->ws_pending &= ~(1U << proto);
 	mtx_unlock(&ws->ws_lock);
-	atomic_count_u64(&nc->handled, work.mq_len);
+	atomic_count_u64(&nc->worked, work.mq_len);
 	while ((m = mbufq_dequeue(&work)) != NULL)
 		handle(proto, m);
 	mtx_lock(&ws->ws_lock);
@@ -425,6 +438,14 @@ static const struct sysctl_oid netisr_oids[] = {
 	PROTO_OIDS(NETISR_ARP, "arp"),
 };
 
+/* By any way. */
+static uint64_t
+handled(struct netisr_count *nc)
+{
+	return (atomic_load_u64(&nc->dispatched) +
+	    atomic_load_u64(&nc->hybrid) + atomic_load_u64(&nc->worked));
+}
+
 static void
 netisr_show(struct ctl_out *co)
 {
@@ -441,7 +462,7 @@ netisr_show(struct ctl_out *co)
 			    (unsigned long long)atomic_load_u64(&nc->dispatched),
 			    (unsigned long long)atomic_load_u64(&nc->hybrid),
 			    (unsigned long long)atomic_load_u64(&nc->queued),
-			    (unsigned long long)atomic_load_u64(&nc->handled),
+			    (unsigned long long)handled(nc),
 			    (unsigned long long)atomic_load_u64(&nc->qdrops));
 		}
 }

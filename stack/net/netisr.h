@@ -16,6 +16,11 @@ struct netisr_handler {
 	enum netisr_proto nh_proto;
 	void		(*nh_handler)(struct mbuf *);
 	uint32_t	(*nh_m2flow)(struct mbuf *);	/* or NULL */
+	/*
+	 * Tried first, in the thread that received the packet and whatever
+	 * the dispatch is; true: it was handled to its end.  Or NULL.
+	 */
+	bool		(*nh_fast)(struct mbuf *);
 	bool		 nh_mpsafe;	/* else always queued, under Giant */
 };
 

@@ -38,6 +38,7 @@ struct arpent {
 	struct in_addr	 ae_addr;	/* [I] */
 	uint8_t		 ae_lladdr[6];	/* [l] */
 	bool		 ae_complete;	/* [l] */
+	bool		 ae_expiring;	/* [l] soon: ask again when it is used */
 	unsigned	 ae_tries;	/* [l] requests since the last answer */
 	nsec_t		 ae_expires;	/* [l] */
 	struct mbufq	 ae_hold;	/* [l] */
@@ -159,11 +160,9 @@ arp_announce(struct ifnet *ifp)
 
 /* True if it is time to ask (again) for this address; counts the try. */
 static bool
-arp_shouldask(struct arpent *ae, nsec_t now)
+arp_shouldask(struct arpent *ae)
 {
-	if (!ae->ae_complete ? ae->ae_tries > 0 :
-	    (ae->ae_tries > 0 || now + 30 * NSEC_PER_SEC < ae->ae_expires ||
-	    atomic_load_u32(&arp_maxage) < 60))
+	if (ae->ae_tries > 0 || (ae->ae_complete && !ae->ae_expiring))
 		return (false);
 	ae->ae_tries++;
 	return (true);
@@ -183,7 +182,7 @@ arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
 		ae = arp_create(ifp, nexthop);
 	*ready = ae != NULL && ae->ae_complete;
 	if (ae != NULL)
-		ask = arp_shouldask(ae, mach_uptime());
+		ask = arp_shouldask(ae);
 	if (*ready)
 		memcpy(lladdr, ae->ae_lladdr, 6);
 	else if (ae != NULL && ae->ae_hold.mq_len < ARP_HOLD)
@@ -217,6 +216,7 @@ arp_learn(struct ifnet *ifp, struct in_addr addr, const uint8_t lladdr[6],
 	if (ae != NULL) {
 		memcpy(ae->ae_lladdr, lladdr, 6);
 		ae->ae_complete = true;
+		ae->ae_expiring = false;
 		ae->ae_tries = 0;
 		ae->ae_expires = mach_uptime() +
 		    atomic_load_u32(&arp_maxage) * NSEC_PER_SEC;
@@ -290,6 +290,8 @@ arp_tick(struct arpent *ae, nsec_t now, struct mbufq *dead, bool *gone)
 	*gone = ae->ae_complete ? now >= ae->ae_expires :
 	    ae->ae_tries >= ARP_TRIES;
 	if (!*gone) {
+		ae->ae_expiring = now + 30 * NSEC_PER_SEC >= ae->ae_expires &&
+		    atomic_load_u32(&arp_maxage) >= 60;
 		if (ae->ae_tries == 0)
 			return (false);
 		ae->ae_tries++;

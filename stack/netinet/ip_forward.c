@@ -35,6 +35,17 @@ ip_decrement_ttl(struct ip *ip)
 	ip->ip_sum = in_fold(sum);
 }
 
+/* To the next hop; the header is ours to write to. */
+static void
+ip_pass(struct mbuf *m, const struct nhop *nh)
+{
+	KASSERT(mtod(m, struct ip *)->ip_ttl > 1, ("ip_pass: last hop"));
+	ip_decrement_ttl(mtod(m, struct ip *));
+	ip_turnoffloads(m);
+	IPSTAT_INC(forward);
+	ip_transmit(nh->nh_ifp, m, nh->nh_gw);
+}
+
 void
 ip_forward(struct mbuf *m, unsigned hlen)
 {
@@ -65,9 +76,57 @@ ip_forward(struct mbuf *m, unsigned hlen)
 	/* The header is rewritten: nobody else may hold this memory. */
 	m = m_pullup(m, hlen);
 	KASSERT(m != NULL, ("ip_forward: header of %u bytes", hlen));
-	KASSERT(mtod(m, struct ip *)->ip_ttl > 1, ("ip_forward: last hop"));
-	ip_decrement_ttl(mtod(m, struct ip *));
-	ip_turnoffloads(m);
-	IPSTAT_INC(forward);
-	ip_transmit(nh.nh_ifp, m, nh.nh_gw);
+	ip_pass(m, &nh);
+}
+
+/*
+ * Checks of the header, the cheapest first.  False is no verdict: ip_input()
+ * looks again, knows all the rules, and counts the errors.
+ */
+static bool
+ip_isplain(const struct mbuf *m)
+{
+	const struct ip *ip = mtod(m, const struct ip *);
+	uint32_t len;
+
+	if (m->m_len < IP_HDRLEN || !m_writable(m) ||
+	    (m->m_flags & (M_BCAST | M_MCAST)) != 0)
+		return (false);
+	if (ip->ip_v != IPVERSION || ip->ip_hl != IP_HDRLEN >> 2 ||
+	    ip->ip_ttl <= 1)
+		return (false);
+	len = ntohs(ip->ip_len);
+	if (len < IP_HDRLEN || len > m->m_pkthdr.len ||
+	    in_hdrsum(ip, IP_HDRLEN) != 0)
+		return (false);
+	return (!ip_badsource(ip, m->m_pkthdr.rcvif) &&
+	    ip_mayforward(m, ip) && !ip_isours(m, ip->ip_dst));
+}
+
+/*
+ * Fast forwarding, as 4.4BSD's descendants have it (inet(4)): what is plain
+ * and only passes goes from device to device in one go, whatever the
+ * dispatch is.  Options, local destinations, fragments to be made and errors
+ * to be sent are left to ip_input().
+ */
+bool
+ip_fastforward(struct mbuf *m)
+{
+	const struct ip *ip = mtod(m, const struct ip *);
+	struct nhop nh;
+	uint32_t len;
+
+	if (atomic_load_u32(&ip_fastforwarding) == 0 ||
+	    atomic_load_u32(&ip_forwarding) == 0 || !ip_isplain(m) ||
+	    !route_lookup(ip->ip_dst, &nh))
+		return (false);
+	len = ntohs(ip->ip_len);
+	if (m->m_pkthdr.len > len)
+		m_adj(m, -(int64_t)(m->m_pkthdr.len - len));
+	if (ip_wirelen(m) > nh.nh_ifp->if_mtu)
+		return (false);
+	IPSTAT_INC(total);
+	IPSTAT_INC(fastforward);
+	ip_pass(m, &nh);
+	return (true);
 }

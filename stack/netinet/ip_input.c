@@ -15,6 +15,7 @@
 
 struct ipstat ipstat;
 atomic_u32 ip_forwarding;
+atomic_u32 ip_fastforwarding;
 
 /* Filled at boot. */
 static struct {
@@ -27,6 +28,10 @@ static const struct sysctl_oid ip_oids[] = {
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip_forwarding,
 	    .oid_max = 1,
 	    .oid_descr = "forward packets that are not for this host" },
+	{ .oid_name = "net.inet.ip.fastforwarding", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip_fastforwarding,
+	    .oid_max = 1,
+	    .oid_descr = "forward in the receiving thread, before any queue" },
 #define	X(name, descr)							\
 	{ .oid_name = "net.inet.ip.stats." #name, .oid_type = CTL_U64,	\
 	    .oid_ptr = &ipstat.name, .oid_descr = descr },
@@ -87,7 +92,7 @@ in_cksum_ok(const struct mbuf *m, unsigned hlen, uint8_t proto)
  * RFC 1122 section 3.2.1.3: no loopback address from outside, no broadcast
  * or multicast source.
  */
-static bool
+bool
 ip_badsource(const struct ip *ip, const struct ifnet *ifp)
 {
 	uint32_t src = ntohl(ip->ip_src.s_addr), dst = ntohl(ip->ip_dst.s_addr);
@@ -149,7 +154,7 @@ drop:
 	return (NULL);
 }
 
-static bool
+bool
 ip_isours(const struct mbuf *m, struct in_addr dst)
 {
 	const struct ifnet *rcvif = m->m_pkthdr.rcvif;
@@ -248,7 +253,7 @@ ip_init(void)
 	static const struct netisr_handler ip_nh = {
 		.nh_name = "ip", .nh_proto = NETISR_IP,
 		.nh_handler = ip_input, .nh_m2flow = ip_m2flow,
-		.nh_mpsafe = true,
+		.nh_fast = ip_fastforward, .nh_mpsafe = true,
 	};
 
 	sysctl_register(ip_oids, nitems(ip_oids));

@@ -12,6 +12,7 @@
 #define	IP_TTL_DEFAULT	64
 
 extern atomic_u32 ip_forwarding;	/* [a] net.inet.ip.forwarding */
+extern atomic_u32 ip_fastforwarding;	/* [a] net.inet.ip.fastforwarding */
 
 /* ip_input.c; called once at boot, register handlers and sysctls. */
 void	 ip_init(void);
@@ -19,6 +20,10 @@ void	 icmp_init(void);
 
 void	 ip_deliver(struct mbuf *, unsigned hlen);	/* whole, for us */
 void	 ip_forward(struct mbuf *, unsigned hlen);	/* not for us */
+/* A packet before any check: true if it was forwarded, and is gone. */
+bool	 ip_fastforward(struct mbuf *);
+bool	 ip_badsource(const struct ip *, const struct ifnet *rcvif);
+bool	 ip_isours(const struct mbuf *, struct in_addr dst);
 /* A fragment; the whole datagram when this was the last piece, or NULL. */
 struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
 /* Length of the longest packet that this one will be on the wire. */

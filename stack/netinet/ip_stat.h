@@ -19,6 +19,7 @@
 	X(noproto, "upper protocol unknown")				\
 	X(cantforward, "not for this host, and forwarding is off")	\
 	X(forward, "forwarded")						\
+	X(fastforward, "of these, by the fast path")			\
 	X(noroute, "no route")						\
 	X(localout, "packets sent from here")				\
 	X(fragments, "fragments received")				\

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "dev/mem.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "tests/check.h"
@@ -178,6 +179,16 @@ t_stream_recv(struct socket *so, uint64_t seed, uint64_t len)
 	CHECK_EQ(off, len);
 	free(buf);
 	free(want);
+}
+
+void
+t_mirror_attach(const char *name, const char *prefix, unsigned caps,
+    const struct impair_config *impair)
+{
+	struct mem_wire *mw = mem_wire_create(true);
+
+	CHECK_EQ(mem_wire_start(mw, mem_attach(name, prefix, caps, impair,
+	    mem_wire_output, mw)), 0);
 }
 
 struct thread *

@@ -39,9 +39,8 @@ void	 t_stream_send(struct socket *, uint64_t seed, uint64_t len);
 void	 t_stream_recv(struct socket *, uint64_t seed, uint64_t len);
 
 /*
- * A wire with a mirror at its end: whoever is called beyond "10.9.N.1/24"
- * is this stack again, since the mirror swaps the addresses of a packet
- * and sends it back.  Frames pass a queue and a thread like a device's.
+ * A wire with a mirror at its end (dev/mem.h): whoever is called beyond
+ * "10.9.N.1/24" is this stack again.
  */
 void	 t_mirror_attach(const char *name, const char *prefix, unsigned caps,
 	    const struct impair_config *);

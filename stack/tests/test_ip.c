@@ -372,6 +372,72 @@ TEST(a_datagram_is_cut_and_put_together)
 	CHECK_EQ(delivered, 5003);
 }
 
+/* Somewhere between a packet that passes and one that nobody wants. */
+static struct mbuf *
+odd_packet(unsigned n)
+{
+	static const char *const dsts[] = { RIGHT, RIGHT, RIGHT, ROUTER,
+	    "10.200.0.1", "10.9.1.255", "255.255.255.255", "224.0.0.9",
+	    "127.0.0.1", "0.1.2.3" };
+	static const char *const srcs[] = { LEFT, LEFT, LEFT, "224.0.0.1",
+	    "0.0.0.0", "127.0.0.1" };
+	uint32_t r = n * 2654435761u >> 8;
+	struct mbuf *m = packet(0, srcs[r % nitems(srcs)],
+	    dsts[r / 8 % nitems(dsts)], PROTO_TEST + 1, r % 3 == 0 ? 2000 : 30);
+	struct ip *ip = (struct ip *)(void *)(m->m_data + ETHER_HDR_LEN);
+
+	ip->ip_ttl = (uint8_t)(n % 4);
+	if (n % 11 == 0)
+		ip->ip_hl = (unsigned)(n / 11 % 16);
+	if (n % 7 == 0)
+		ip->ip_off = htons((uint16_t)(r >> 4));
+	if (n % 13 == 0)
+		ip->ip_len = htons((uint16_t)(r % 300));
+	if (ip->ip_hl >= 5)
+		seal(ip);
+	if (n % 17 == 0)
+		ip->ip_sum ^= 1;
+	if (n % 5 == 0)		/* Ethernet's padding */
+		m->m_len = m->m_pkthdr.len += 9;
+	return (m);
+}
+
+TEST(the_fast_path_does_what_the_slow_one_does)
+{
+	const unsigned total = 3000;
+	uint64_t fast = counter("net.inet.ip.stats.fastforward");
+
+	set("net.inet.ip.maxfragpackets", "0");
+	for (unsigned n = 0; n < total; n++) {
+		struct mbuf *slow, *m;
+		unsigned errors;
+
+		set("net.inet.ip.fastforwarding", "0");
+		mem_input(mem[0], odd_packet(n));
+		slow = mbufq_dequeue(&sent[1]);
+		errors = sent[0].mq_len;
+		mbufq_drain(&sent[0]);
+		mbufq_drain(&sent[1]);
+		set("net.inet.ip.fastforwarding", "1");
+		mem_input(mem[0], odd_packet(n));
+		m = mbufq_dequeue(&sent[1]);
+		CHECK_EQ(m != NULL, slow != NULL);
+		CHECK_EQ(sent[0].mq_len, errors);
+		if (m != NULL) {
+			CHECK_EQ(m->m_len, slow->m_len);
+			CHECK(memcmp(m->m_data, slow->m_data, m->m_len) == 0);
+		}
+		m_freem(m);
+		m_freem(slow);
+		mbufq_drain(&sent[0]);
+		mbufq_drain(&sent[1]);
+	}
+	set("net.inet.ip.fastforwarding", "0");
+	set("net.inet.ip.maxfragpackets", "256");
+	fast = counter("net.inet.ip.stats.fastforward") - fast;
+	CHECK(fast > total / 50 && fast < total / 2);
+}
+
 TEST(no_route_and_no_broadcast_without_leave)
 {
 	static const struct ip_sendopts no = { .ttl = 1 };

@@ -26,7 +26,9 @@ struct mach_thread {
 static int cpus[CPU_SETSIZE];
 static unsigned ncpus;
 
-static _Thread_local struct thread *self;
+/* The library is there when the program starts, so its offset is known. */
+static _Thread_local struct thread *self
+    __attribute__((tls_model("initial-exec")));
 static _Thread_local void (*self_exit)(struct thread *);
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Interfaces in memory: the stack with a traffic generator, a sink and a mirror, and no host network at all."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import pytest
+
+from tests.stack.topology import Topology
+
+FORWARD = {
+    "net.inet.ip.forwarding": "1",
+    "if.mem0.inet": "10.9.0.1/24",
+    "if.mem1.inet": "10.9.1.1/24",
+}
+# A server and a client in one process, which find each other behind the mirror.
+MIRRORED = """
+import socket, threading
+server = socket.create_server(("10.9.0.1", 5000))
+def echo():
+    sock, _ = server.accept()
+    while data := sock.recv(65536):
+        sock.sendall(data)
+    sock.close()
+thread = threading.Thread(target=echo)
+thread.start()
+sent = bytes(range(256)) * 4000
+with socket.create_connection(("10.9.0.7", 5000)) as sock:
+    sender = threading.Thread(target=lambda: (sock.sendall(sent), sock.shutdown(socket.SHUT_WR)))
+    sender.start()
+    received = b"".join(iter(lambda: sock.recv(65536), b""))
+    sender.join()
+thread.join()
+print("whole" if received == sent else "damaged", flush=True)
+"""
+
+
+def _wait_for(topology: Topology, name: str, value: int) -> None:
+    until = time.monotonic() + 20
+    while int(topology.value(name)) < value:
+        assert time.monotonic() < until, f"{name} is {topology.value(name)}, not {value}"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("fast", ["0", "1"])
+def test_what_a_source_sends_arrives_at_the_sink(topology: Topology, fast: str) -> None:
+    topology.boot({
+        **FORWARD,
+        "net.inet.ip.fastforwarding": fast,
+        "if.mem0.source": "from=10.9.0.2 to=10.9.1.2 len=100 flows=10 hosts=3 count=2000",
+    })  # fmt: skip
+    _wait_for(topology, "if.mem0.stats.ipackets", 2000)
+    # Three requests for link addresses, and an announcement of none.
+    _wait_for(topology, "if.mem1.stats.opackets", 2003)
+    assert topology.value("net.inet.ip.stats.fastforward") == ("2000" if fast == "1" else "0")
+    assert topology.value("if.mem0.source").startswith("from=10.9.0.2 ")
+
+
+@pytest.mark.parametrize("offload", ["0", "1", "2"])
+def test_tcp_passes_a_mirror(topology: Topology, offload: str) -> None:
+    mirror = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", "if.mem0.offload": offload}
+    topology.boot(mirror, (sys.executable, "-c", MIRRORED))
+    topology.await_line("boot.log", "whole")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("if.mem0.wire", "tunnel", "the wire leads to a sink or a mirror, not to 'tunnel'"),
+        ("if.mem0.source", "from=10.9.0.2", "is not a source like"),
+        ("if.mem0.source", "from=10.9.0.2 to=10.9.1.2 len=9", "is not a source like"),
+        ("if.mem0.queues", "2", "has one queue"),
+        ("if.tap0.source", "from=10.9.0.2 to=10.9.1.2", "only interfaces in memory"),
+        ("if.mem0.offload", "3", "is not a number from 0 to 2"),
+    ],
+)
+def test_what_cannot_be_is_explained(topology: Topology, name: str, value: str, reason: str) -> None:
+    with pytest.raises(AssertionError, match=reason):
+        topology.boot({**FORWARD, name: value})
