@@ -89,8 +89,9 @@ mem_wire_output(void *arg, struct mbuf *m)
 	struct mem_wire *mw = arg;
 	const struct ether_header *eh = mtod(m, const struct ether_header *);
 	bool arp = eh->ether_type == htons(ETHERTYPE_ARP), first;
+	bool ip = eh->ether_type == htons(ETHERTYPE_IP);
 
-	if (!arp && !mw->mw_mirror) {
+	if (!arp && !(ip && mw->mw_mirror)) {
 		m_freem(m);
 		return;
 	}

@@ -195,7 +195,7 @@ def test_it_says_what_is_wrong_and_stops(topology: Topology) -> None:
         topology.boot({"net.isr.dipsatch": "direct"})
     with pytest.raises(AssertionError, match=r"loader\.conf:3: net\.isr\.dispatch: 'sideways' is none of"):
         topology.boot({"net.isr.dispatch": "sideways"})
-    with pytest.raises(AssertionError, match=r"tap9: .*was it made for this user"):
+    with pytest.raises(AssertionError, match=r"tap9: .*was the device made for it"):
         topology.boot({"if.tap9.inet": "10.99.9.2/24"})
 
 
