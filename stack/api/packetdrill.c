@@ -222,7 +222,9 @@ pd_splice(void *arg, int in, off_t *in_off, int out, off_t *out_off,
 	(void)arg;
 	if (!fd_ours(in) && !fd_ours(out))
 		return ((int)splice(in, in_off, out, out_off, len, flags));
-	if (in_off != NULL || out_off != NULL)
+	/* packetdrill passes the address of a zero for NULL. */
+	if ((in_off != NULL && *in_off != 0) ||
+	    (out_off != NULL && *out_off != 0))
 		return ((int)api_return(ESPIPE, 0));
 	if (len > sizeof(buf))
 		len = sizeof(buf);

@@ -4,6 +4,7 @@
  * Linux's socket(7); other levels are the protocol's.
  */
 #include <errno.h>
+#include <linux/sock_diag.h>
 #include <string.h>
 #include <sys/time.h>
 
@@ -206,6 +207,21 @@ so_getlinger(const struct socket *so, void *val, socklen_t *len)
 	return (so_putopt(val, len, &l, sizeof(l)));
 }
 
+/* Linux's socket(7); what there is no such thing of here is zero. */
+static int
+so_getmeminfo(const struct socket *so, void *val, socklen_t *len)
+{
+	uint32_t info[SK_MEMINFO_VARS] = {
+		[SK_MEMINFO_RMEM_ALLOC] = so->so_rcv.sb_cc,
+		[SK_MEMINFO_RCVBUF] = so->so_rcv.sb_hiwat,
+		[SK_MEMINFO_WMEM_ALLOC] = so->so_snd.sb_cc,
+		[SK_MEMINFO_SNDBUF] = so->so_snd.sb_hiwat,
+		[SK_MEMINFO_WMEM_QUEUED] = so->so_snd.sb_cc,
+	};
+
+	return (so_putopt(val, len, info, sizeof(info)));
+}
+
 static int
 so_getint(struct socket *so, int name, int *val)
 {
@@ -260,6 +276,8 @@ so_getopt(struct socket *so, int name, void *val, socklen_t *len)
 		return (so_gettimeout(&so->so_rcv, val, len));
 	case SO_SNDTIMEO:
 		return (so_gettimeout(&so->so_snd, val, len));
+	case SO_MEMINFO:
+		return (so_getmeminfo(so, val, len));
 	}
 	error = so_getint(so, name, &num);
 	if (error == ENOPROTOOPT && so->so_pcb != NULL)

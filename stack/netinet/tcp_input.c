@@ -87,10 +87,16 @@ check_paws(struct tcpcb *tp, struct tcpseg *sg)
 	return (TS_ACK);
 }
 
-/* RFC 7323 section 4.3: remembers the timestamp that will be echoed. */
+/*
+ * RFC 7323 section 4.3: remembers the timestamp that will be echoed.  Not
+ * one of a segment that acknowledges what was never sent: PAWS would then
+ * drop the true ones (RFC 5961 section 5).
+ */
 static void
 update_ts(struct tcpcb *tp, const struct tcpseg *sg)
 {
+	if ((sg->sg_flags & TH_ACK) && SEQ_GT(sg->sg_ack, tp->snd_max))
+		return;
 	if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
 	    SEQ_LEQ(sg->sg_seq, tp->last_ack_sent)) {
 		tp->ts_recent = sg->sg_opt.tsval;

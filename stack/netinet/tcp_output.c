@@ -362,7 +362,13 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 		fin = false;
 	if (fin)
 		flags |= TH_FIN;
-	if (*len > 0 && seq + *len == tp->snd_una + sb->sb_cc)
+	/*
+	 * RFC 9293 section 3.9.1.2 wants it on the last bytes there are; on
+	 * several segments in one it makes receivers that merge them pass
+	 * them on.
+	 */
+	if (*len > 0 && (seq + *len == tp->snd_una + sb->sb_cc ||
+	    *len > tp->t_maxseg))
 		flags |= TH_PUSH;
 	fill_header(tp, m, optlen, seq, flags);
 	if (*len > 0 || fin)

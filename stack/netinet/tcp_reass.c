@@ -210,12 +210,15 @@ fin_received(struct tcpcb *tp)
 
 /*
  * RFC 9293 section 3.8.6.3: at least every second segment is acknowledged
- * at once, the others within the delay.
+ * at once, the others within the delay.  A very long one counts as what it
+ * was merged from.
  */
 static void
-schedule_ack(struct tcpcb *tp, unsigned segs)
+schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
 {
-	tp->t_unacked += segs;
+	uint32_t full = sg->sg_len / tp->t_maxseg;
+
+	tp->t_unacked += full > sg->sg_segs ? full : sg->sg_segs;
 	if (tp->t_unacked >= 2)
 		tp->t_flags |= TF_ACKNOW;
 	else if (!tcp_timer_running(tp, TT_DELACK))
@@ -256,7 +259,7 @@ tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
 		TCPSTAT_INC(rcvdata);
 		deliver(tp, sg->sg_m, sg->sg_len);
 		sg->sg_m = NULL;
-		schedule_ack(tp, sg->sg_segs);
+		schedule_ack(tp, sg);
 	}
 	if (!TAILQ_EMPTY(&tp->t_ooq)) {
 		tp->t_flags |= TF_ACKNOW;	/* a gap was filled */

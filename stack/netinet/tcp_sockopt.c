@@ -37,6 +37,19 @@ set_flag(struct tcpcb *tp, unsigned flag, bool on, bool pushes)
 	return (0);
 }
 
+/* tcp(7): setting it flushes what is held back, even by TCP_CORK. */
+static int
+set_nodelay(struct tcpcb *tp, bool on)
+{
+	unsigned cork = tp->t_flags & TF_CORK;
+
+	if (on)
+		tp->t_flags &= ~(unsigned)(TF_CORK | TF_MORE);
+	(void)set_flag(tp, TF_NODELAY, on, on);
+	tp->t_flags |= cork;
+	return (0);
+}
+
 static int
 set_keep(struct tcpcb *tp, nsec_t *field, int seconds)
 {
@@ -53,7 +66,7 @@ set_number(struct tcpcb *tp, int name, int num)
 {
 	switch (name) {
 	case TCP_NODELAY:
-		return (set_flag(tp, TF_NODELAY, num != 0, num != 0));
+		return (set_nodelay(tp, num != 0));
 	case TCP_CORK:
 		return (set_flag(tp, TF_CORK, num != 0, num == 0));
 	case TCP_MAXSEG:
@@ -174,6 +187,10 @@ tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 		return (ENOPROTOOPT);
 	if (name == TCP_INFO)
 		return (tcp_getinfo(tp, val, len));
+	if (name == TCP_CC_INFO) {	/* they have no more to tell */
+		*len = 0;
+		return (0);
+	}
 	if (name == TCP_CONGESTION)
 		return (put(val, len, tp->t_cc->cc_name,
 		    strlen(tp->t_cc->cc_name) + 1));

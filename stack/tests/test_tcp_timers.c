@@ -181,6 +181,21 @@ TEST(cork_holds_small_segments)
 	take_down(&f);
 }
 
+TEST(nodelay_flushes_what_a_cork_holds)
+{
+	struct fixture f;
+
+	set_up(&f);
+	t_setint(f.so, IPPROTO_TCP, TCP_CORK, 1);
+	t_send(f.so, bytes, 10);
+	expect_nothing(20);
+	t_setint(f.so, IPPROTO_TCP, TCP_NODELAY, 1);
+	expect_data(&f, 0, 10, 1);
+	t_send(f.so, bytes + 10, 10);	/* the cork is still in */
+	expect_nothing(20);
+	take_down(&f);
+}
+
 TEST(shut_window_is_probed_and_reopened)
 {
 	struct fixture f;
@@ -236,21 +251,81 @@ TEST(our_window_shuts_and_opens_when_it_is_worth_it)
 	take_down(&f);
 }
 
+/* A connection from a peer whose SYN has these options. */
+static void
+set_up_with(struct fixture *f, const uint8_t *syn, unsigned optlen)
+{
+	struct peer_seg s;
+
+	*f = (struct fixture){ .p = { .port = 31000, .stack_port = PORT,
+	    .snd_nxt = 1, .window = 60000, .options = syn,
+	    .optlen = optlen } };
+	f->head = t_listen(PEER_STACK_IP, PORT, 5);
+	peer_forget();
+	peer_send(&f->p, TH_SYN, f->p.snd_nxt++, 0, NULL, 0);
+	peer_await(&s, 1000);
+	f->p.rcv_nxt = s.seq + 1;
+	f->p.optlen = 0;
+}
+
+TEST(merged_segments_are_acknowledged_at_once)
+{
+	static const uint8_t syn[] = { 2, 4, 500 >> 8, 500 & 0xff };
+	struct fixture f;
+	struct peer_seg s;
+
+	set_up_with(&f, syn, sizeof(syn));
+	ack(&f, 0);
+	f.so = t_accept(f.head);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 1000);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.ack, f.p.snd_nxt + 1000);
+	/* and what we send as one, they may merge */
+	t_send(f.so, bytes, 3000);
+	CHECK(peer_next(&s));
+	CHECK(s.len > 500);
+	CHECK(s.flags & TH_PUSH);
+	take_down(&f);
+}
+
+/* NOP NOP timestamps: value, and an echo of zero. */
+#define	TIMESTAMP(v)							\
+	1, 1, 8, 10, (v) >> 24, (v) >> 16 & 0xff, (v) >> 8 & 0xff,	\
+	(v) & 0xff, 0, 0, 0, 0
+
+TEST(timestamps_of_impossible_acks_are_not_remembered)
+{
+	static const uint8_t syn[] = { 2, 4, 3, 232, TIMESTAMP(100) };
+	static const uint8_t first[] = { TIMESTAMP(101) };
+	static const uint8_t forged[] = { TIMESTAMP(200000) };
+	static const uint8_t next[] = { TIMESTAMP(102) };
+	struct fixture f;
+	struct peer_seg s;
+
+	set_up_with(&f, syn, sizeof(syn));
+	f.p.optlen = sizeof(first);
+	f.p.options = first;
+	ack(&f, 0);
+	f.so = t_accept(f.head);
+	f.p.options = forged;
+	ack(&f, 9999);
+	peer_forget();
+	f.p.options = next;
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 10);
+	peer_await(&s, 1000);
+	CHECK_EQ(s.ack, f.p.snd_nxt + 10);
+	CHECK_EQ(s.options[11], 102);
+	take_down(&f);
+}
+
 TEST(sack_blocks_name_what_arrived)
 {
 	static const uint8_t syn[] = { 2, 4, 3, 232, 4, 2, 1, 1 };
-	struct fixture f = { .p = { .port = 31000, .stack_port = PORT,
-	    .snd_nxt = 1, .window = 60000, .options = syn,
-	    .optlen = sizeof(syn) } };
+	struct fixture f;
 	struct peer_seg s;
 	uint32_t edge[2];
 
-	f.head = t_listen(PEER_STACK_IP, PORT, 5);
-	peer_forget();
-	peer_send(&f.p, TH_SYN, f.p.snd_nxt++, 0, NULL, 0);
-	peer_await(&s, 1000);
-	f.p.rcv_nxt = s.seq + 1;
-	f.p.optlen = 0;
+	set_up_with(&f, syn, sizeof(syn));
 	ack(&f, 0);
 	f.so = t_accept(f.head);
 	peer_send(&f.p, TH_ACK, f.p.snd_nxt + 500, f.p.rcv_nxt, bytes, 100);
