@@ -24,6 +24,7 @@
 	X(ACCEPT,	"accept",	35,	false)			\
 	X(SOLIST,	"solist",	36,	false)			\
 	X(PCBTABLE,	"pcbtable",	40,	false)			\
+	X(SYNCACHE,	"syncache",	42,	false)			\
 	X(EPOLL,	"epoll",	45,	false)			\
 	X(ROUTE,	"route",	50,	false)			\
 	X(RTABLE,	"rtable",	52,	false)			\

@@ -104,7 +104,7 @@ struct socket {
 	struct mtx	 so_qlock;
 	struct socketq	 so_incomp;		/* [q] handshake unfinished */
 	struct socketq	 so_comp;		/* [q] to be accepted */
-	unsigned	 so_incqlen, so_qlen;	/* [q] */
+	unsigned	 so_qlen;		/* [q] */
 	unsigned	 so_qlimit;		/* [s] */
 };
 
@@ -219,8 +219,9 @@ void	 so_leave(struct socket *so) RELEASES(so->so_lock);
  * the child's.  sounqueue() takes a child whose handshake failed off its
  * listener's queue; true if it was there.
  */
-struct socket *sonewconn(struct socket *head, unsigned synlimit);
+struct socket *sonewconn(struct socket *head);
 bool	 sounqueue(struct socket *);
+bool	 soacceptfull(struct socket *head);	/* sonewconn() would fail */
 void	 sounlock_input(struct socket *so) RELEASES(so->so_lock);
 void	 soisconnecting(struct socket *);
 void	 soisconnected(struct socket *);

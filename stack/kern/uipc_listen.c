@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listening sockets.  A listener has two queues: handshakes that are not
- * finished, bounded so that a flood of SYNs evicts the oldest rather than
- * fill the memory, and connections that wait for accept, bounded by the
- * backlog.  The queues have a lock of their own, so that a child can leave
- * them while only the child is locked (its handshake timed out, say);
- * whoever must wake the listener does so after having let the child go,
- * because the order of socket locks is listener, then child.
+ * Listening sockets.  A listener has two queues: children whose protocol
+ * has not finished with them, and connections that wait for accept, bounded
+ * by the backlog.  The queues have a lock of their own, so that a child can
+ * leave them while only the child is locked (it was reset, say); whoever
+ * must wake the listener does so after having let the child go, because the
+ * order of socket locks is listener, then child.
  */
 #include <errno.h>
 #include <poll.h>
@@ -46,7 +45,6 @@ queue_remove(struct socket *head, struct socket *so)
 {
 	if (so->so_onqueue == SQ_INCOMPLETE) {
 		TAILQ_REMOVE(&head->so_incomp, so, so_link);
-		head->so_incqlen--;
 	} else if (so->so_onqueue == SQ_COMPLETE) {
 		TAILQ_REMOVE(&head->so_comp, so, so_link);
 		head->so_qlen--;
@@ -80,26 +78,26 @@ soabort(struct socket *so)
 	sorele(so);
 }
 
-/* Returns with the child locked, which the checker takes for a mistake. */
-struct socket *
-sonewconn(struct socket *head, unsigned synlimit) NO_LOCK_ANALYSIS
+bool
+soacceptfull(struct socket *head)
 {
-	struct socket *so, *oldest = NULL;
 	bool full;
 
 	mtx_assert_owned(&head->so_lock);
 	mtx_lock(&head->so_qlock);
 	full = head->so_qlen >= head->so_qlimit;
-	if (!full && head->so_incqlen >= synlimit) {
-		oldest = TAILQ_FIRST(&head->so_incomp);
-		queue_remove(head, oldest);
-	}
 	mtx_unlock(&head->so_qlock);
-	if (full)
-		return (NULL);
-	if (oldest != NULL)
-		soabort(oldest);
+	return (full);
+}
 
+/* Returns with the child locked, which the checker takes for a mistake. */
+struct socket *
+sonewconn(struct socket *head) NO_LOCK_ANALYSIS
+{
+	struct socket *so;
+
+	if (soacceptfull(head))
+		return (NULL);
 	so = sonewchild(head);
 	mtx_lock(&so->so_lock);
 	soref(head);
@@ -108,7 +106,6 @@ sonewconn(struct socket *head, unsigned synlimit) NO_LOCK_ANALYSIS
 	mtx_lock(&head->so_qlock);
 	TAILQ_INSERT_TAIL(&head->so_incomp, so, so_link);
 	so->so_onqueue = SQ_INCOMPLETE;
-	head->so_incqlen++;
 	mtx_unlock(&head->so_qlock);
 	return (so);
 }

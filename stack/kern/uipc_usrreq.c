@@ -243,7 +243,7 @@ unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
 		mtx_unlock(&head->so_lock);
 		return (ECONNREFUSED);
 	}
-	so = sonewconn(head, UINT32_MAX);
+	so = sonewconn(head);
 	if (so != NULL) {
 		(void)unp_attach(so);
 		unp_getname(sotounpcb(head), &sotounpcb(so)->unp_name);

@@ -285,13 +285,37 @@ still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
 }
 
 /*
+ * A listener, locked.  If the segment finishes a handshake its child takes
+ * the listener's place, which the checker cannot see.
+ */
+static enum tcp_step
+listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
+{
+	struct socket *child;
+	struct tcpcb *tp;
+	enum tcp_step step = tcp_listen_input(*sop, sg, &child);
+
+	if (child == NULL)
+		return (step);
+	sounlock_input(*sop);
+	sorele(*sop);
+	*sop = child;
+	step = synchronised_input(sototcpcb(child), sg);
+	tp = sototcpcb(child);
+	/* the segment was not good enough; a better one may come */
+	if (tp != NULL && tp->t_state == TCPS_SYN_RECEIVED)
+		tcp_timer_set(tp, TT_KEEP, tcp_msec(&tcp_keepinit));
+	return (step);
+}
+
+/*
  * The segment and the socket it was looked up for, locked.  False: the
  * socket is not the right one any more, look again.
  */
 static bool
-socket_input(struct socket *so, struct tcpseg *sg)
+socket_input(struct socket **sop, struct tcpseg *sg)
 {
-	struct tcpcb *tp = sototcpcb(so);
+	struct tcpcb *tp = sototcpcb(*sop);
 	enum tcp_step step;
 
 	if (!still_matches(tp, sg))
@@ -302,20 +326,20 @@ socket_input(struct socket *so, struct tcpseg *sg)
 		return (false);
 	}
 	if (tp->t_state == TCPS_LISTEN)
-		step = tcp_listen_input(so, sg);
+		step = listener_input(sop, sg);
 	else if (tp->t_state == TCPS_SYN_SENT)
 		step = tcp_synsent_input(tp, sg);
 	else
 		step = synchronised_input(tp, sg);
 	if (step == TS_ACK)
-		answer(tp, sg);
+		answer(sototcpcb(*sop), sg);
 	else if (step == TS_RESET)
 		tcp_reset(sg);
 	return (true);
 }
 
 void
-tcp_input(struct mbuf *m, unsigned hlen)
+tcp_input(struct mbuf *m, unsigned hlen) NO_LOCK_ANALYSIS
 {
 	const struct in_family *af = in_packetfamily(m);
 	struct socket *so;
@@ -338,7 +362,7 @@ tcp_input(struct mbuf *m, unsigned hlen)
 			break;
 		}
 		mtx_lock(&so->so_lock);
-		done = socket_input(so, &sg);
+		done = socket_input(&so, &sg);
 		sounlock_input(so);
 		sorele(so);
 	}

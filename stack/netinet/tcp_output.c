@@ -32,7 +32,7 @@ struct tcp_tx {
 uint32_t
 tcp_ts_at(const struct tcpcb *tp, nsec_t when)
 {
-	return ((uint32_t)(when / NSEC_PER_MSEC) + tp->ts_offset);
+	return (tcp_clock_ts(tp->ts_offset, when));
 }
 
 uint32_t

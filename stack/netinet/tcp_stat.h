@@ -28,6 +28,10 @@
 	X(challenge, "challenge acknowledgements sent")			\
 	X(noport, "segments to no connection and no listener")		\
 	X(listendrop, "SYNs dropped: accept queue full")		\
+	X(synadded, "SYNs entered in the SYN cache")			\
+	X(synoverflow, "SYNs that found the SYN cache full")		\
+	X(syncookiesent, "SYN cookies sent")				\
+	X(syncookierecv, "SYN cookies that came back")			\
 	X(syntimeout, "connections given up in the handshake")		\
 	X(connattempt, "connections initiated")				\
 	X(accepts, "connections accepted from the wire")		\

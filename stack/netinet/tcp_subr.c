@@ -12,7 +12,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
-#include "netinet/tcp_var.h"
+#include "netinet/tcp_syncache.h"
 #include "netinet6/ip6_var.h"
 
 const char *const tcp_state_names[TCPS_COUNT] = {
@@ -23,7 +23,7 @@ const char *const tcp_state_names[TCPS_COUNT] = {
 
 struct inpcbtable tcp_table;
 static struct protosw tcp6_protosw;	/* [I] after boot */
-static struct siphash_key tcp_isskey;	/* [I] after boot */
+static struct siphash_key tcp_isskey, tcp_tskey;	/* [I] after boot */
 static atomic_u32 tcp_ntimewait;	/* [a] connections in TIME_WAIT */
 
 void
@@ -31,6 +31,8 @@ tcp_init(void)
 {
 	in_pcbtable_init(&tcp_table, "tcp", true);
 	mach_random(&tcp_isskey, sizeof(tcp_isskey));
+	mach_random(&tcp_tskey, sizeof(tcp_tskey));
+	tcp_syncache_init();
 	tcp_sysctl_init();
 	tcp6_protosw = tcp_protosw;
 	tcp6_protosw.pr_name = "tcp6";
@@ -40,6 +42,14 @@ tcp_init(void)
 	protosw_register(&tcp6_protosw);
 	ip_register(IPPROTO_TCP, tcp_input, tcp_ctlinput);
 	ip6_register(IPPROTO_TCP, tcp_input, tcp_ctlinput);
+}
+
+unsigned
+tcp_offers(void)
+{
+	return ((atomic_load_u32(&tcp_do_timestamps) ? TF_TS : 0) |
+	    (atomic_load_u32(&tcp_do_wscale) ? TF_WSCALE : 0) |
+	    (atomic_load_u32(&tcp_do_sack) ? TF_SACK : 0));
 }
 
 /* A block for a socket without one. */
@@ -58,9 +68,7 @@ tcp_newtcpcb(struct socket *so)
 	tp->t_armed = NSEC_FOREVER;
 	for (int i = 0; i < TT_COUNT; i++)
 		tp->t_deadline[i] = NSEC_FOREVER;
-	tp->t_flags = (atomic_load_u32(&tcp_do_timestamps) ? TF_TS : 0) |
-	    (atomic_load_u32(&tcp_do_wscale) ? TF_WSCALE : 0) |
-	    (atomic_load_u32(&tcp_do_sack) ? TF_SACK : 0);
+	tp->t_flags = tcp_offers();
 	TAILQ_INIT(&tp->t_ooq);
 	tcp_sent_init(tp);
 	callout_init(&tp->t_callout);
@@ -99,20 +107,41 @@ tcp_newiss(const struct in_conninfo *c)
 	    (tcp_seq)(mach_uptime() / (4 * NSEC_PER_USEC)));
 }
 
-/* RFC 9293 section 3.7.1: the interface's MTU less fixed headers. */
+/*
+ * RFC 7323 section 5.4: where a connection's timestamps begin; a hash, so
+ * that a SYN cookie need not remember it.
+ */
 uint32_t
-tcp_mymss(const struct tcpcb *tp)
+tcp_tsoffset(const struct in_conninfo *c)
 {
-	const struct in_conninfo *c = &tp->t_inp.inp_conn;
+	uint64_t words[IN_CONNWORDS];
+	size_t n = in_connwords(c, words);
+
+	return ((uint32_t)siphash_words(&tcp_tskey, words, n));
+}
+
+/*
+ * RFC 9293 section 3.7.1: the interface's MTU less fixed headers, or what
+ * the program asked for (0: did not).
+ */
+uint16_t
+tcp_offermss(const struct in_conninfo *c, uint16_t usermss)
+{
 	uint32_t mss = tcp_defaultmss(c), mtu;
 	struct in6_addr src;
 
 	if (in_family(&c->faddr)->af_route(c, &src, &mtu) &&
 	    mtu > tcp_hdrlen(c))
 		mss = mtu - tcp_hdrlen(c);
-	if (tp->t_usermss != 0 && tp->t_usermss < mss)
-		mss = tp->t_usermss;
-	return (mss < 65495 ? mss : 65495);
+	if (usermss != 0 && usermss < mss)
+		mss = usermss;
+	return ((uint16_t)(mss < 65495 ? mss : 65495));
+}
+
+uint32_t
+tcp_mymss(const struct tcpcb *tp)
+{
+	return (tcp_offermss(&tp->t_inp.inp_conn, tp->t_usermss));
 }
 
 /* Data bytes of a full segment, from all that limits it. */

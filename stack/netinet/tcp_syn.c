@@ -8,29 +8,41 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
-#include "netinet/tcp_var.h"
+#include "netinet/tcp_syncache.h"
 
 #define	SYN_HEADROOM	64
 
-/* Numbers of a new connection, when its addresses are known. */
-static void
-init_sequence(struct tcpcb *tp)
+/* RFC 7323 section 2.3: for the largest buffer there may be. */
+static uint8_t
+window_scale(const struct sockbuf *sb)
 {
-	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
 	uint32_t most = atomic_load_u32(&tcp_recvbuf_max);
+	uint8_t scale = 0;
 
-	tp->t_used = true;
-	tp->iss = tcp_newiss(&tp->t_inp.inp_conn);
-	tp->snd_una = tp->snd_max = tp->iss;
-	tp->snd_small = tp->snd_recover = tp->iss;
-	mach_random(&tp->ts_offset, sizeof(tp->ts_offset));
-	/* RFC 7323 section 2.3: for the largest buffer there may be */
 	if (most < sb->sb_hiwat)
 		most = sb->sb_hiwat;
-	tp->rcv_scale = 0;
-	while ((tp->t_flags & TF_WSCALE) && tp->rcv_scale < TCP_WSCALE_MAX &&
-	    (65535U << tp->rcv_scale) < most)
-		tp->rcv_scale++;
+	while (scale < TCP_WSCALE_MAX && (65535U << scale) < most)
+		scale++;
+	return (scale);
+}
+
+/* RFC 7323 section 2.2: the window of a SYN is not scaled. */
+static uint16_t
+syn_window(const struct socket *so)
+{
+	uint32_t win = sbspace(&so->so_rcv);
+
+	return ((uint16_t)(win < 65535 ? win : 65535));
+}
+
+static void
+send_sequence(struct tcpcb *tp, tcp_seq iss)
+{
+	tp->t_used = true;
+	tp->iss = iss;
+	tp->snd_una = tp->snd_max = iss;
+	tp->snd_small = tp->snd_recover = iss;
+	tp->ts_offset = tcp_tsoffset(&tp->t_inp.inp_conn);
 }
 
 static void
@@ -63,57 +75,59 @@ learn_options(struct tcpcb *tp, const struct tcpopts *to)
 	tcp_setmss(tp);
 }
 
-static void
-fill_syn(struct tcpcb *tp, struct mbuf *m, uint8_t flags)
+int
+tcp_half_send(const struct tcp_half *h, uint8_t flags)
 {
-	const struct in_conninfo *c = &tp->t_inp.inp_conn;
+	const struct in_conninfo *c = &h->hf_conn;
+	const struct in_family *af = in_family(&c->faddr);
 	const struct tcpopts to = {
 		.has_mss = true,
-		.mss = (uint16_t)tcp_mymss(tp),
-		.has_wscale = (tp->t_flags & TF_WSCALE) != 0,
-		.wscale = tp->rcv_scale,
-		.has_sackok = (tp->t_flags & TF_SACK) != 0,
-		.has_ts = (tp->t_flags & TF_TS) != 0,
-		.tsval = tcp_now_ts(tp),
-		.tsecr = flags & TH_ACK ? tp->ts_recent : 0,
+		.mss = h->hf_mss,
+		.has_wscale = (h->hf_flags & TF_WSCALE) != 0,
+		.wscale = h->hf_scale,
+		.has_sackok = (h->hf_flags & TF_SACK) != 0,
+		.has_ts = (h->hf_flags & TF_TS) != 0,
+		.tsval = tcp_clock_ts(h->hf_tsoffset, mach_uptime()),
+		.tsecr = flags & TH_ACK ? h->hf_tsval : 0,
 	};
+	struct mbuf *m = m_gethdr(SYN_HEADROOM);
 	struct tcphdr *th = mtod(m, struct tcphdr *);
-	uint32_t win = sbspace(&tp->t_inp.inp_socket->so_rcv);
 	unsigned optlen;
 
-	/* RFC 7323 section 2.2: the window of a SYN is not scaled */
-	if (win > 65535)
-		win = 65535;
 	memset(th, 0, TCP_HDRLEN);
 	optlen = tcp_opt_build((uint8_t *)m->m_data + TCP_HDRLEN, &to);
 	m->m_len = m->m_pkthdr.len = TCP_HDRLEN + optlen;
 	th->th_sport = c->lport;
 	th->th_dport = c->fport;
-	th->th_seq = htonl(tp->iss);
-	th->th_ack = flags & TH_ACK ? htonl(tp->rcv_nxt) : 0;
+	th->th_seq = htonl(h->hf_iss);
+	th->th_ack = flags & TH_ACK ? htonl(h->hf_irs + 1) : 0;
 	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
 	th->th_flags = flags;
-	th->th_win = htons((uint16_t)win);
-	th->th_sum = in_family(&c->faddr)->af_pseudo(c, IPPROTO_TCP,
-	    m->m_pkthdr.len);
+	th->th_win = htons(h->hf_win);
+	th->th_sum = af->af_pseudo(c, IPPROTO_TCP, m->m_pkthdr.len);
 	m->m_pkthdr.csum_flags = CSUM_TX;
 	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
-	if (flags & TH_ACK)
-		tp->rcv_adv = seq_max(tp->rcv_adv, tp->rcv_nxt + win);
+	TCPSTAT_INC(sndtotal);
+	return (af->af_output(m, c, IPPROTO_TCP, &h->hf_opts));
 }
 
 /* Sends, or sends again, the SYN or SYN-ACK that the state asks for. */
 int
 tcp_sendsyn(struct tcpcb *tp)
 {
-	struct inpcb *inp = &tp->t_inp;
-	struct mbuf *m = m_gethdr(SYN_HEADROOM);
+	const struct inpcb *inp = &tp->t_inp;
+	const struct tcp_half h = {
+		.hf_conn = inp->inp_conn, .hf_iss = tp->iss,
+		.hf_irs = tp->irs, .hf_flags = tp->t_flags,
+		.hf_tsoffset = tp->ts_offset, .hf_tsval = tp->ts_recent,
+		.hf_mss = (uint16_t)tcp_mymss(tp),
+		.hf_win = syn_window(inp->inp_socket),
+		.hf_scale = tp->rcv_scale, .hf_opts = inp->inp_opts,
+	};
 
 	KASSERT(tp->t_state == TCPS_SYN_SENT ||
 	    tp->t_state == TCPS_SYN_RECEIVED, ("tcp_sendsyn: state %s",
 	    tcp_state_names[tp->t_state]));
-	fill_syn(tp, m, tp->t_state == TCPS_SYN_SENT ? TH_SYN :
-	    TH_SYN | TH_ACK);
 	if (tp->snd_max == tp->iss) {
 		tp->t_rttstart = mach_uptime();
 		tp->t_rttseq = tp->iss + 1;
@@ -126,8 +140,10 @@ tcp_sendsyn(struct tcpcb *tp)
 	if (!tcp_timer_running(tp, TT_REXMT))
 		tcp_timer_set(tp, TT_REXMT, tp->t_rto);
 	tp->t_segs_out++;
-	TCPSTAT_INC(sndtotal);
-	return (in_pcboutput(inp, m, IPPROTO_TCP));
+	if (tp->t_state == TCPS_SYN_SENT)
+		return (tcp_half_send(&h, TH_SYN));
+	tp->rcv_adv = seq_max(tp->rcv_adv, tp->rcv_nxt + h.hf_win);
+	return (tcp_half_send(&h, TH_SYN | TH_ACK));
 }
 
 int
@@ -141,7 +157,9 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 	if (error != 0)
 		return (error);
 	TCPSTAT_INC(connattempt);
-	init_sequence(tp);
+	send_sequence(tp, tcp_newiss(&tp->t_inp.inp_conn));
+	if (tp->t_flags & TF_WSCALE)
+		tp->rcv_scale = window_scale(&tp->t_inp.inp_socket->so_rcv);
 	tcp_setmss(tp);
 	tcp_setstate(tp, TCPS_SYN_SENT);
 	soisconnecting(tp->t_inp.inp_socket);
@@ -197,44 +215,130 @@ inherit(struct tcpcb *tp, const struct tcpcb *from)
 	tp->t_inp.inp_v6only = from->t_inp.inp_v6only;
 }
 
-/*
- * RFC 9293 section 3.10.7.2, state LISTEN.  The child comes locked from
- * sonewconn(), which the checker cannot see.
- */
-enum tcp_step
-tcp_listen_input(struct socket *head, struct tcpseg *sg) NO_LOCK_ANALYSIS
+void
+tcp_half_init(struct tcp_half *h, struct socket *head,
+    const struct in_conninfo *c, tcp_seq irs, const struct tcpopts *to)
 {
-	struct socket *so;
+	const struct tcpcb *tp = sototcpcb(head);
+	const unsigned offered = (to->has_ts ? TF_TS : 0) |
+	    (to->has_wscale ? TF_WSCALE : 0) | (to->has_sackok ? TF_SACK : 0);
+
+	*h = (struct tcp_half){
+		.hf_conn = *c, .hf_irs = irs,
+		.hf_flags = tcp_offers() & offered,
+		.hf_tsoffset = tcp_tsoffset(c), .hf_tsval = to->tsval,
+		.hf_mss = tcp_offermss(c, tp->t_usermss),
+		.hf_peermss = to->has_mss ? to->mss :
+		    (uint16_t)tcp_defaultmss(c),
+		.hf_win = syn_window(head), .hf_peerscale = to->wscale,
+		.hf_opts = tp->t_inp.inp_opts,
+	};
+	if (h->hf_flags & TF_WSCALE)
+		h->hf_scale = window_scale(&head->so_rcv);
+}
+
+/* Where a child stands when both SYNs are out. */
+static void
+adopt_half(struct tcpcb *tp, const struct tcp_half *h)
+{
+	const unsigned negotiated = TF_TS | TF_WSCALE | TF_SACK;
+
+	send_sequence(tp, h->hf_iss);
+	tp->snd_max = h->hf_iss + 1;
+	receive_sequence(tp, h->hf_irs);
+	tp->rcv_adv = tp->rcv_nxt + h->hf_win;
+	tp->t_flags = (tp->t_flags & ~negotiated) | h->hf_flags;
+	tp->t_peermss = h->hf_peermss;
+	tp->rcv_scale = h->hf_scale;
+	tp->snd_scale = h->hf_flags & TF_WSCALE ? h->hf_peerscale : 0;
+	tp->ts_recent = h->hf_tsval;
+	tp->ts_recent_date = mach_uptime();
+	tp->t_rttstart = h->hf_sent;
+	tp->t_rttseq = h->hf_iss + 1;
+	tcp_setmss(tp);
+}
+
+/*
+ * The child of a finished handshake, locked and referenced, which the
+ * checker cannot see; NULL: there is no room to wait for accept, or another
+ * thread was first.
+ */
+static struct socket *
+newchild(struct socket *head, const struct tcp_half *h) NO_LOCK_ANALYSIS
+{
+	struct socket *so = sonewconn(head);
 	struct tcpcb *tp;
 
-	if (sg->sg_flags & TH_RST)
-		return (TS_DROP);
-	if (sg->sg_flags & TH_ACK)
-		return (TS_RESET);
-	if ((sg->sg_flags & TH_SYN) == 0)
-		return (TS_DROP);
-	so = sonewconn(head, atomic_load_u32(&tcp_synqueue));
 	if (so == NULL) {
 		TCPSTAT_INC(listendrop);
-		return (TS_DROP);
+		return (NULL);
 	}
 	tp = tcp_newtcpcb(so);
 	inherit(tp, sototcpcb(head));
 	tp->t_state = TCPS_SYN_RECEIVED;
-	if (in_pcbadopt(&tp->t_inp, &sg->sg_conn) != 0) {
-		tcp_close(tp);		/* another queue's thread was first */
-	} else {
-		TCPSTAT_INC(accepts);
-		init_sequence(tp);
-		receive_sequence(tp, sg->sg_seq);
-		learn_options(tp, &sg->sg_opt);
-		first_window(tp, sg);
-		soisconnecting(so);
-		tcp_timer_set(tp, TT_KEEP, tcp_msec(&tcp_keepinit));
-		(void)tcp_sendsyn(tp);
+	if (in_pcbadopt(&tp->t_inp, &h->hf_conn) != 0) {
+		tcp_close(tp);
+		mtx_unlock(&so->so_lock);
+		sorele(so);
+		return (NULL);
 	}
-	mtx_unlock(&so->so_lock);
-	sorele(so);
+	TCPSTAT_INC(accepts);
+	adopt_half(tp, h);
+	soisconnecting(so);
+	return (so);
+}
+
+/* An ACK for a listener: does it finish a handshake? */
+static enum tcp_step
+listen_ack(struct socket *head, const struct tcpseg *sg,
+    struct socket **child)
+{
+	struct tcp_half h;
+	nsec_t since = 0;
+	tcp_seq seq = sg->sg_seq + (sg->sg_flags & TH_SYN ? 1 : 0);
+
+	if (tcp_syncache_find(&sg->sg_conn, &h, &since)) {
+		if (sg->sg_ack != h.hf_iss + 1)
+			return (TS_RESET);
+		if (seq - h.hf_irs - 1 > h.hf_win)
+			return (TS_DROP);
+	} else if ((sg->sg_flags & TH_SYN) ||
+	    !tcp_syncookie_check(head, sg, &h)) {
+		return (TS_RESET);
+	}
+	*child = newchild(head, &h);
+	if (*child != NULL)
+		tcp_syncache_remove(&h.hf_conn);
+	return (TS_DROP);
+}
+
+/*
+ * RFC 9293 section 3.10.7.2, state LISTEN.  If the segment finishes a
+ * handshake it is for *child, locked and referenced.
+ */
+enum tcp_step
+tcp_listen_input(struct socket *head, const struct tcpseg *sg,
+    struct socket **child)
+{
+	struct tcp_half h;
+
+	*child = NULL;
+	if (sg->sg_flags & TH_RST) {
+		tcp_syncache_reset(sg);
+		return (TS_DROP);
+	}
+	if (sg->sg_flags & TH_ACK)
+		return (listen_ack(head, sg, child));
+	if ((sg->sg_flags & TH_SYN) == 0)
+		return (TS_DROP);
+	if (soacceptfull(head)) {
+		TCPSTAT_INC(listendrop);
+		return (TS_DROP);
+	}
+	tcp_half_init(&h, head, &sg->sg_conn, sg->sg_seq, &sg->sg_opt);
+	if (atomic_load_u32(&tcp_syncookies) == SYNCOOKIES_ALWAYS ||
+	    (!tcp_syncache_add(&h) && atomic_load_u32(&tcp_syncookies) != 0))
+		tcp_syncookie_send(&h);
 	return (TS_DROP);
 }
 
@@ -270,8 +374,7 @@ tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 	established(tp);
 	tp->t_flags |= TF_ACKNOW;
 	/* our SYN promised the buffer, unscaled, from here on */
-	tp->rcv_adv = tp->rcv_nxt + (sbspace(&tp->t_inp.inp_socket->so_rcv) <
-	    65535 ? sbspace(&tp->t_inp.inp_socket->so_rcv) : 65535);
+	tp->rcv_adv = tp->rcv_nxt + syn_window(tp->t_inp.inp_socket);
 	step = tcp_data_input(tp, sg);
 	if (step == TS_NEXT)
 		(void)tcp_output(tp);

@@ -52,8 +52,15 @@ struct tcpstat tcpstat;
 	    "unanswered keep-alive probes before the connection drops")	\
 	X(tcp_keepinit, "keepinit", 75000, 1000, 600000,		\
 	    "longest time for a handshake, ms")				\
-	X(tcp_synqueue, "synqueue", 1024, 1, 1048576,			\
-	    "unfinished handshakes of a listener; then the oldest goes") \
+	X(tcp_syncachelimit, "syncache.cachelimit", 15360, 1, 1048576,	\
+	    "unfinished handshakes of all listeners together")		\
+	X(tcp_synbucketlimit, "syncache.bucketlimit", 30, 1, 65536,	\
+	    "unfinished handshakes in one of 512 hash buckets")		\
+	X(tcp_synrexmtlimit, "syncache.rexmtlimit", 3, 0, 10,		\
+	    "how often a SYN-ACK is sent again")			\
+	X(tcp_syncookies, "syncookies", 1, 0, 2,			\
+	    "SYN cookies: 0 never, 1 when the SYN cache is full, 2 "	\
+	    "always")							\
 	X(tcp_maxtimewait, "maxtimewait", 32768, 0, 1048576,		\
 	    "connections in TIME_WAIT; more are closed at once")	\
 	X(tcp_finwait2_timeout, "finwait2_timeout", 60000, 1000, 600000, \
@@ -75,7 +82,12 @@ TCP_TUNABLES(TCP_TUNABLE_VAR)
 	{ .oid_name = "net.inet.tcp.stats." #name, .oid_type = CTL_U64,	\
 	  .oid_ptr = &tcpstat.name, .oid_descr = descr },
 
+atomic_u32 tcp_syncount;
+
 static const struct sysctl_oid tcp_oids[] = {
+	{ .oid_name = "net.inet.tcp.syncache.count", .oid_type = CTL_U32,
+	  .oid_ptr = &tcp_syncount, .oid_max = UINT32_MAX,
+	  .oid_descr = "unfinished handshakes" },
 	TCP_TUNABLES(TCP_TUNABLE_OID)
 	TCP_STATS(TCP_STAT_OID)
 };

@@ -6,6 +6,7 @@
  *	tcp_input.c	from the wire: checks, lookup, the steps of RFC 9293
  *			section 3.10.7.4, dispatch by state
  *	tcp_syn.c	the handshake, either side
+ *	tcp_syncache.c	handshakes a listener has answered; tcp_syncookie.c
  *	tcp_ack.c	acknowledgements, windows, round-trip times
  *	tcp_sendmap.c	what was sent when, and what became of it (SACK)
  *	tcp_rack.c	which of it is lost (RACK), probes of the tail (TLP)
@@ -244,7 +245,11 @@ extern atomic_u32 tcp_recvbuf_auto, tcp_recvbuf_max, tcp_recvbuf_inc;
 extern atomic_u32 tcp_msl, tcp_rexmit_min, tcp_rexmit_initial;
 extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_tsomax;
 extern atomic_u32 tcp_keepidle, tcp_keepintvl, tcp_keepcnt, tcp_keepinit;
-extern atomic_u32 tcp_synqueue, tcp_maxtimewait, tcp_finwait2_timeout;
+extern atomic_u32 tcp_maxtimewait, tcp_finwait2_timeout;
+extern atomic_u32 tcp_syncachelimit, tcp_synbucketlimit, tcp_synrexmtlimit;
+extern atomic_u32 tcp_syncookies;
+#define	SYNCOOKIES_ALWAYS	2
+extern atomic_u32 tcp_syncount;		/* entries of the SYN cache */
 extern atomic_u32 tcp_maxreass, tcp_abc_l_var;
 extern atomic_u32 tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
 void	 tcp_sysctl_init(void);
@@ -270,6 +275,7 @@ tcp_msec(atomic_u32 *tunable)
 extern struct inpcbtable tcp_table;
 void	 tcp_init(void);
 struct tcpcb *tcp_newtcpcb(struct socket *);
+unsigned tcp_offers(void);	/* TF_TS, TF_WSCALE, TF_SACK */
 /*
  * The connection is over: out of the tables, the socket told.  Frees the
  * block unless a descriptor still holds the socket; either way the caller
@@ -281,6 +287,8 @@ void	 tcp_drop(struct tcpcb *, int error);
 void	 tcp_discard(struct tcpcb *);	/* frees a closed block */
 bool	 tcp_timewait(struct tcpcb *);	/* false: closed at once */
 tcp_seq	 tcp_newiss(const struct in_conninfo *);
+uint32_t tcp_tsoffset(const struct in_conninfo *);
+uint16_t tcp_offermss(const struct in_conninfo *, uint16_t usermss);
 void	 tcp_setmss(struct tcpcb *);
 uint32_t tcp_mymss(const struct tcpcb *);	/* what we offer */
 void	 tcp_setstate(struct tcpcb *, enum tcp_state);
@@ -291,7 +299,8 @@ void	 tcp_ctlinput(int error, const struct in_conninfo *,
 void	 tcp_input(struct mbuf *, unsigned hlen);
 
 /* tcp_syn.c */
-enum tcp_step tcp_listen_input(struct socket *head, struct tcpseg *);
+enum tcp_step tcp_listen_input(struct socket *head, const struct tcpseg *,
+	    struct socket **child);
 enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
 enum tcp_step tcp_synreceived_ack(struct tcpcb *, struct tcpseg *);
 int	 tcp_connect(struct tcpcb *, const struct in_endpoint *);
@@ -372,6 +381,12 @@ void	 tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
 	    uint8_t flags, uint32_t tsval);
 void	 tcp_reset(const struct tcpseg *);
 uint32_t tcp_rcvwindow(struct tcpcb *);
+/* Our timestamp clock: milliseconds (RFC 7323 section 5.4). */
+static inline uint32_t
+tcp_clock_ts(uint32_t offset, nsec_t when)
+{
+	return ((uint32_t)(when / NSEC_PER_MSEC) + offset);
+}
 uint32_t tcp_now_ts(const struct tcpcb *);
 uint32_t tcp_ts_at(const struct tcpcb *, nsec_t);
 /* May a challenge ACK be sent now? (RFC 5961 section 7) */

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "machine/virtual/virtual.h"
-#include "netinet/tcp_var.h"
+#include "netinet/tcp_syncache.h"
 #include "tests/peer.h"
 
 #define	PORT	8080
@@ -26,10 +26,13 @@ state_of(const struct peer *p)
 	    in_map(t_addr(PEER_IP, 0).sin_addr), htons(p->stack_port),
 	    htons(p->port), 0 };
 	struct socket *so = in_pcblookup_conn(&tcp_table, &c);
+	struct tcp_half half;
 	enum tcp_state state;
+	nsec_t since;
 
 	if (so == NULL)
-		return (TCPS_CLOSED);
+		return (tcp_syncache_find(&c, &half, &since) ?
+		    TCPS_SYN_RECEIVED : TCPS_CLOSED);
 	mtx_lock(&so->so_lock);
 	state = so->so_pcb == NULL ? TCPS_CLOSED : sototcpcb(so)->t_state;
 	mtx_unlock(&so->so_lock);

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The SYN cache.  A SYN costs whoever sends it nothing, so it must cost a
+ * listener little: an entry here, not a socket, in a hash bucket of bounded
+ * length, so that a flood neither fills the memory nor makes the search
+ * long.  The hash is keyed, or a flood could aim at one bucket.
+ */
+#include <netinet/tcp.h>
+
+#include "netinet/tcp_syncache.h"
+
+#define	SYNCACHE_BUCKETS 512
+#define	TICK		(100 * NSEC_PER_MSEC)
+#define	BATCH		16		/* SYN-ACKs sent again at a time */
+#define	CHALLENGES	10		/* for one handshake (RFC 5961) */
+
+struct syncache {
+	TAILQ_ENTRY(syncache) sc_link;	/* [b] */
+	struct tcp_half	 sc_half;	/* [b] */
+	nsec_t		 sc_since;	/* [b] the SYN came */
+	nsec_t		 sc_due;	/* [b] sent again, or given up */
+	unsigned	 sc_rexmits;	/* [b] */
+	unsigned	 sc_challenges;	/* [b] */
+};
+
+static struct bucket {
+	struct mtx	 lock;
+	TAILQ_HEAD(, syncache) entries;	/* [b] lock; oldest first */
+	unsigned	 len;		/* [b] */
+} buckets[SYNCACHE_BUCKETS];
+static struct siphash_key bucket_key;	/* [I] after boot */
+static struct callout ticker;
+static atomic_u32 ticking;		/* [a] the timer is armed */
+
+static void	syncache_tick(void *);
+
+void
+tcp_syncache_init(void)
+{
+	for (size_t i = 0; i < nitems(buckets); i++) {
+		mtx_init(&buckets[i].lock, LC_SYNCACHE);
+		TAILQ_INIT(&buckets[i].entries);
+	}
+	mach_random(&bucket_key, sizeof(bucket_key));
+	callout_init(&ticker);
+	tcp_syncookie_init();
+}
+
+static struct bucket *
+bucket_of(const struct in_conninfo *c)
+{
+	uint64_t words[IN_CONNWORDS];
+	size_t n = in_connwords(c, words);
+
+	return (&buckets[siphash_words(&bucket_key, words, n) %
+	    SYNCACHE_BUCKETS]);
+}
+
+static struct syncache *
+entry_find(struct bucket *b, const struct in_conninfo *c) REQUIRES(b->lock)
+{
+	struct syncache *sc;
+
+	TAILQ_FOREACH(sc, &b->entries, sc_link) {
+		const struct in_conninfo *h = &sc->sc_half.hf_conn;
+
+		if (h->fport == c->fport && h->lport == c->lport &&
+		    h->zone == c->zone &&
+		    IN6_ARE_ADDR_EQUAL(&h->faddr, &c->faddr) &&
+		    IN6_ARE_ADDR_EQUAL(&h->laddr, &c->laddr))
+			break;
+	}
+	return (sc);
+}
+
+static void
+entry_free(struct bucket *b, struct syncache *sc) REQUIRES(b->lock)
+{
+	TAILQ_REMOVE(&b->entries, sc, sc_link);
+	KASSERT(b->len > 0, ("entry_free: none counted"));
+	b->len--;
+	atomic_fetchadd_u32(&tcp_syncount, UINT32_MAX);
+	kfree(sc);
+}
+
+static void
+tick_arm(void)
+{
+	uint32_t idle = 0;
+
+	if (atomic_cmpset_u32(&ticking, &idle, 1))
+		callout_reset(&ticker, TICK, syncache_tick, NULL);
+}
+
+/* Whether there is room for one more, made by dropping one if need be. */
+static bool
+make_room(struct bucket *b) REQUIRES(b->lock)
+{
+	if (b->len < atomic_load_u32(&tcp_synbucketlimit) &&
+	    atomic_load_u32(&tcp_syncount) <
+	    atomic_load_u32(&tcp_syncachelimit))
+		return (true);
+	TCPSTAT_INC(synoverflow);
+	if (atomic_load_u32(&tcp_syncookies) != 0 || b->len == 0)
+		return (false);
+	entry_free(b, TAILQ_FIRST(&b->entries));
+	return (true);
+}
+
+static nsec_t
+backoff(const struct syncache *sc)
+{
+	return (tcp_msec(&tcp_rexmit_initial) << sc->sc_rexmits);
+}
+
+bool
+tcp_syncache_add(struct tcp_half *h)
+{
+	struct bucket *b = bucket_of(&h->hf_conn);
+	struct syncache *sc;
+
+	mtx_lock(&b->lock);
+	sc = entry_find(b, &h->hf_conn);
+	if (sc == NULL && make_room(b)) {
+		h->hf_iss = tcp_newiss(&h->hf_conn);
+		h->hf_sent = mach_uptime();
+		sc = kmalloc(sizeof(*sc));
+		*sc = (struct syncache){ .sc_half = *h,
+		    .sc_since = h->hf_sent };
+		sc->sc_due = h->hf_sent + backoff(sc);
+		TAILQ_INSERT_TAIL(&b->entries, sc, sc_link);
+		b->len++;
+		atomic_fetchadd_u32(&tcp_syncount, 1);
+		TCPSTAT_INC(synadded);
+	} else if (sc != NULL) {
+		sc->sc_half.hf_sent = 0;
+		*h = sc->sc_half;
+	}
+	mtx_unlock(&b->lock);
+	if (sc == NULL)
+		return (false);
+	tick_arm();
+	(void)tcp_half_send(h, TH_SYN | TH_ACK);
+	return (true);
+}
+
+bool
+tcp_syncache_find(const struct in_conninfo *c, struct tcp_half *h,
+    nsec_t *since)
+{
+	struct bucket *b = bucket_of(c);
+	struct syncache *sc;
+
+	mtx_lock(&b->lock);
+	sc = entry_find(b, c);
+	if (sc != NULL) {
+		*h = sc->sc_half;
+		*since = sc->sc_since;
+	}
+	mtx_unlock(&b->lock);
+	return (sc != NULL);
+}
+
+void
+tcp_syncache_remove(const struct in_conninfo *c)
+{
+	struct bucket *b = bucket_of(c);
+	struct syncache *sc;
+
+	mtx_lock(&b->lock);
+	sc = entry_find(b, c);
+	if (sc != NULL)
+		entry_free(b, sc);
+	mtx_unlock(&b->lock);
+}
+
+/* Believed at the left edge only, else challenged (RFC 5961 section 3). */
+void
+tcp_syncache_reset(const struct tcpseg *sg)
+{
+	struct bucket *b = bucket_of(&sg->sg_conn);
+	struct tcp_half h;
+	struct syncache *sc;
+	bool challenge = false;
+
+	mtx_lock(&b->lock);
+	sc = entry_find(b, &sg->sg_conn);
+	if (sc != NULL && sg->sg_seq == sc->sc_half.hf_irs + 1) {
+		TCPSTAT_INC(drops);
+		entry_free(b, sc);
+	} else if (sc != NULL && sg->sg_seq - sc->sc_half.hf_irs - 1 <
+	    sc->sc_half.hf_win) {
+		TCPSTAT_INC(badrst);
+		challenge = sc->sc_challenges++ < CHALLENGES;
+		h = sc->sc_half;
+	}
+	mtx_unlock(&b->lock);
+	if (challenge)
+		(void)tcp_half_send(&h, TH_SYN | TH_ACK);
+}
+
+/* Collects what is to be sent again, and gives up what has been often. */
+static unsigned
+bucket_due(struct bucket *b, nsec_t now, struct tcp_half *due)
+{
+	struct syncache *sc, *next;
+	unsigned n = 0;
+
+	mtx_lock(&b->lock);
+	for (sc = TAILQ_FIRST(&b->entries); sc != NULL && n < BATCH;
+	    sc = next) {
+		next = TAILQ_NEXT(sc, sc_link);
+		if (sc->sc_due > now)
+			continue;
+		if (sc->sc_rexmits >= atomic_load_u32(&tcp_synrexmtlimit)) {
+			TCPSTAT_INC(syntimeout);
+			entry_free(b, sc);
+			continue;
+		}
+		sc->sc_rexmits++;
+		sc->sc_half.hf_sent = 0;
+		sc->sc_due = now + backoff(sc);
+		due[n++] = sc->sc_half;
+	}
+	mtx_unlock(&b->lock);
+	return (n);
+}
+
+static void
+syncache_tick(void *arg)
+{
+	struct tcp_half due[BATCH];
+	const nsec_t now = mach_uptime();
+	unsigned n;
+
+	(void)arg;
+	for (size_t i = 0; i < nitems(buckets); i++)
+		do {
+			n = bucket_due(&buckets[i], now, due);
+			for (unsigned k = 0; k < n; k++)
+				(void)tcp_half_send(&due[k], TH_SYN | TH_ACK);
+		} while (n == BATCH);
+	atomic_store_rel_u32(&ticking, 0);
+	if (atomic_load_u32(&tcp_syncount) > 0)
+		tick_arm();
+}
