@@ -41,6 +41,14 @@ mem_ip_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	return (mem_transmit(ifp, m));
 }
 
+static int
+mem_ip6_output(struct ifnet *ifp, struct mbuf *m,
+    const struct in6_addr *nexthop)
+{
+	(void)nexthop;
+	return (mem_transmit(ifp, m));
+}
+
 void
 mem_input(struct ifnet *ifp, struct mbuf *m)
 {
@@ -55,7 +63,8 @@ mem_input_ip(struct ifnet *ifp, struct mbuf *m)
 	atomic_count_u64(&ifp->if_count.ipackets, 1);
 	atomic_count_u64(&ifp->if_count.ibytes, m->m_pkthdr.len);
 	m->m_pkthdr.rcvif = ifp;
-	if (netisr_dispatch(NETISR_IP, m) != 0)
+	if (netisr_dispatch((*m->m_data & 0xf0) == 0x60 ? NETISR_IPV6 :
+	    NETISR_IP, m) != 0)
 		atomic_count_u64(&ifp->if_count.iqdrops, 1);
 }
 
@@ -71,6 +80,7 @@ attach(struct mem_softc *sc, const struct if_config *ic, unsigned caps,
 	ifp->if_softc = sc;
 	ifp->if_caps = caps;
 	ifp->if_output = ether ? ether_output : mem_ip_output;
+	ifp->if_output6 = ether ? ether_output6 : mem_ip6_output;
 	ifp->if_transmit = mem_transmit;
 	memcpy(ifp->if_lladdr, "\x02mem\0\1", sizeof(ifp->if_lladdr));
 	if_attach(ifp);

@@ -436,6 +436,7 @@ static const struct sysctl_oid netisr_oids[] = {
 	PROTO_OIDS(NETISR_ETHER, "ether"),
 	PROTO_OIDS(NETISR_IP, "ip"),
 	PROTO_OIDS(NETISR_ARP, "arp"),
+	PROTO_OIDS(NETISR_IPV6, "ip6"),
 };
 
 /* By any way. */
