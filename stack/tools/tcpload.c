@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * tcpload: the smallest load that shows what TCP costs; the same program on
+ * the stack and on the host.
+ *
+ *	tcpload serve [-6] PORT
+ *	tcpload MODE [-n CONNECTIONS] [-t SECONDS] [-s BYTES] ADDRESS PORT
+ *	tcpload self MODE ...		client and server in one process
+ *
+ * MODE is in (bytes to the server), out (from it), rr (request and response
+ * of BYTES each on a standing connection) or crr (one on a new connection
+ * each time).  What happens in SECONDS after a warm-up is counted at the
+ * client and printed as "number bytes/s" or "number transactions/s".
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define	EX_USAGE	64
+#define	BLOCK		(128 << 10)	/* bytes of one call of a transfer */
+#define	WARM_UP		0.3		/* seconds */
+#define	CONNECTIONS_MAX	1024
+#define	SIZE_MAX_RR	65536
+
+enum mode { IN, OUT, RR, CRR, NMODES };
+
+static const char *const modes[NMODES] = { "in", "out", "rr", "crr" };
+
+/* What a client says first. */
+struct hello {
+	uint32_t	 mode, size;
+};
+
+static struct options {
+	enum mode	 mode;
+	int		 connections;
+	double		 seconds;
+	uint32_t	 size;
+	struct sockaddr_storage sa;
+	socklen_t	 salen;
+} options = { .connections = 1, .seconds = 2, .size = 1 };
+
+static atomic_ullong done;	/* bytes or transactions */
+
+static _Noreturn void
+die(const char *what)
+{
+	fprintf(stderr, "tcpload: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static _Noreturn void
+usage(void)
+{
+	fprintf(stderr, "usage: tcpload serve [-6] PORT\n"
+	    "       tcpload [self] in|out|rr|crr [-n CONNECTIONS] "
+	    "[-t SECONDS] [-s BYTES] ADDRESS PORT\n");
+	exit(EX_USAGE);
+}
+
+static bool
+read_all(int fd, void *buf, size_t len)
+{
+	return (recv(fd, buf, len, MSG_WAITALL) == (ssize_t)len);
+}
+
+static bool
+write_all(int fd, const void *buf, size_t len)
+{
+	return (send(fd, buf, len, MSG_NOSIGNAL) == (ssize_t)len);
+}
+
+/* Until the other end has gone. */
+static void
+serve_hello(int fd, const struct hello *h, char *buf)
+{
+	switch (h->mode) {
+	case IN:
+		while (recv(fd, buf, BLOCK, 0) > 0)
+			continue;
+		break;
+	case OUT:
+		while (write_all(fd, buf, BLOCK))
+			continue;
+		break;
+	default:
+		while (read_all(fd, buf, h->size) &&
+		    write_all(fd, buf, h->size))
+			continue;
+	}
+}
+
+static void
+no_delay(int fd)
+{
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+static void *
+serve_one(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	struct hello h;
+	char *buf = calloc(1, BLOCK);
+
+	no_delay(fd);
+	if (buf != NULL && read_all(fd, &h, sizeof(h)) &&
+	    h.size <= SIZE_MAX_RR)
+		serve_hello(fd, &h, buf);
+	close(fd);
+	free(buf);
+	return (NULL);
+}
+
+static void
+start_thread(void *(*fn)(void *), void *arg)
+{
+	pthread_t thread;
+
+	errno = pthread_create(&thread, NULL, fn, arg);
+	if (errno != 0)
+		die("thread");
+	pthread_detach(thread);
+}
+
+static void *
+serve(void *arg)
+{
+	int listener = (int)(intptr_t)arg, fd;
+
+	for (;;) {
+		fd = accept(listener, NULL, NULL);
+		if (fd >= 0)
+			start_thread(serve_one, (void *)(intptr_t)fd);
+		else if (errno != EINTR && errno != ECONNABORTED)
+			die("accept");
+	}
+	return (NULL);
+}
+
+/* A socket that listens on a port of all addresses of a family. */
+static int
+listen_on(int family, in_port_t port)
+{
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6,
+	    .sin6_port = port };
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = port };
+	int fd = socket(family, SOCK_STREAM, 0), on = 1;
+
+	if (fd < 0)
+		die("socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if ((family == AF_INET6 ?
+	    bind(fd, (struct sockaddr *)&sin6, sizeof(sin6)) :
+	    bind(fd, (struct sockaddr *)&sin, sizeof(sin))) != 0)
+		die("bind");
+	if (listen(fd, CONNECTIONS_MAX) != 0)
+		die("listen");
+	return (fd);
+}
+
+static int
+say_hello(void)
+{
+	struct hello h = { options.mode, options.size };
+	int fd = socket(options.sa.ss_family, SOCK_STREAM, 0);
+
+	if (fd < 0 || connect(fd, (struct sockaddr *)&options.sa,
+	    options.salen) != 0)
+		die("connect");
+	no_delay(fd);
+	if (!write_all(fd, &h, sizeof(h)))
+		die("send");
+	return (fd);
+}
+
+static void
+count(unsigned long long n)
+{
+	atomic_fetch_add_explicit(&done, n, memory_order_relaxed);
+}
+
+static void *
+client(void *arg)
+{
+	char *buf = calloc(1, BLOCK);
+	ssize_t n;
+	int fd;
+
+	(void)arg;
+	if (buf == NULL)
+		die("memory");
+	fd = say_hello();
+	for (;;) {
+		switch (options.mode) {
+		case IN:
+			n = send(fd, buf, BLOCK, MSG_NOSIGNAL);
+			break;
+		case OUT:
+			n = recv(fd, buf, BLOCK, 0);
+			break;
+		default:
+			n = write_all(fd, buf, options.size) &&
+			    read_all(fd, buf, options.size) ? 1 : -1;
+		}
+		if (n <= 0)
+			die("transfer");
+		count((unsigned long long)n);
+		if (options.mode == CRR) {
+			close(fd);
+			fd = say_hello();
+		}
+	}
+	return (NULL);
+}
+
+static double
+now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
+}
+
+static void
+pause_for(double seconds)
+{
+	double end = now() + seconds, left;
+
+	while ((left = end - now()) > 0)
+		nanosleep(&(struct timespec){ (time_t)left,
+		    (long)((left - (double)(time_t)left) * 1e9) }, NULL);
+}
+
+static void
+measure(void)
+{
+	unsigned long long before;
+	double start;
+
+	for (int i = 0; i < options.connections; i++)
+		start_thread(client, NULL);
+	pause_for(WARM_UP);
+	before = atomic_load(&done);
+	start = now();
+	pause_for(options.seconds);
+	printf("%.0f %s\n", (double)(atomic_load(&done) - before) /
+	    (now() - start), options.mode == IN || options.mode == OUT ?
+	    "bytes/s" : "transactions/s");
+	fflush(stdout);
+	_exit(0);
+}
+
+static void
+resolve(const char *address, const char *port)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+	    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV }, *ai;
+
+	if (getaddrinfo(address, port, &hints, &ai) != 0) {
+		fprintf(stderr, "tcpload: '%s' port '%s' is not an address\n",
+		    address, port);
+		exit(EX_USAGE);
+	}
+	memcpy(&options.sa, ai->ai_addr, ai->ai_addrlen);
+	options.salen = ai->ai_addrlen;
+	freeaddrinfo(ai);
+}
+
+/* MODE [-n ...] ADDRESS PORT; argv[0] is the mode. */
+static void
+parse_client(int argc, char **argv)
+{
+	int opt, mode;
+
+	for (mode = 0; mode < NMODES; mode++)
+		if (argc > 0 && strcmp(argv[0], modes[mode]) == 0)
+			break;
+	if (mode == NMODES)
+		usage();
+	options.mode = (enum mode)mode;
+	while ((opt = getopt(argc, argv, "n:t:s:")) != -1)
+		if (opt == 'n')
+			options.connections = atoi(optarg);
+		else if (opt == 't')
+			options.seconds = atof(optarg);
+		else if (opt == 's')
+			options.size = (uint32_t)atoi(optarg);
+		else
+			usage();
+	if (argc - optind != 2 || options.connections < 1 ||
+	    options.connections > CONNECTIONS_MAX || options.seconds <= 0 ||
+	    options.size < 1 || options.size > SIZE_MAX_RR)
+		usage();
+	resolve(argv[optind], argv[optind + 1]);
+}
+
+int
+main(int argc, char **argv)
+{
+	bool self = argc > 1 && strcmp(argv[1], "self") == 0;
+	bool six = argc > 2 && strcmp(argv[2], "-6") == 0;
+
+	signal(SIGPIPE, SIG_IGN);
+	if (argc == (six ? 4 : 3) && strcmp(argv[1], "serve") == 0)
+		serve((void *)(intptr_t)listen_on(six ? AF_INET6 : AF_INET,
+		    htons((uint16_t)atoi(argv[argc - 1]))));
+	parse_client(argc - 1 - self, argv + 1 + self);
+	/* The port is at the same place for both families. */
+	if (self)
+		start_thread(serve, (void *)(intptr_t)listen_on(
+		    options.sa.ss_family,
+		    ((struct sockaddr_in *)&options.sa)->sin_port));
+	measure();
+}
