@@ -268,6 +268,10 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 		return (EINVAL);
 	if (ep == NULL)
 		ep = &any;
+	/* as Linux: no zone; TCP is between two hosts */
+	if ((in_islinklocal(&ep->addr) && ep->zone == 0) ||
+	    (it->it_stream && IN6_IS_ADDR_MULTICAST(&ep->addr)))
+		return (EINVAL);
 	if (!in_isany(&ep->addr) &&
 	    !in_family(&ep->addr)->af_isours(ep, it->it_stream))
 		return (EADDRNOTAVAIL);

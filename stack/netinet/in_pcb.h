@@ -71,7 +71,8 @@ void	 in_pcbinit(struct inpcb *, struct socket *, struct inpcbtable *);
 
 /*
  * Socket locked.  in_pcbbind(): address and port may be 0, NULL says both;
- * EADDRINUSE, EADDRNOTAVAIL, EINVAL (bound already).  in_pcbconnect() chooses what is
+ * EADDRINUSE, EADDRNOTAVAIL, EINVAL (bound already; no zone; TCP to a
+ * group of IPv6).  in_pcbconnect() chooses what is
  * not bound yet; EADDRINUSE (the connection exists), EADDRNOTAVAIL (no port
  * left), ENETUNREACH.  in_pcbadopt() enters an accepted connection;
  * EADDRINUSE.  in_pcblisten(): EADDRINUSE.

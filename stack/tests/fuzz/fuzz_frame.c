@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ethernet frames into a booted stack with sockets: ARP, IPv4, ICMP, UDP and
- * TCP.  An input is a sequence of frames, each behind two bytes of length
+ * Ethernet frames into a booted stack with sockets: ARP, IPv4 and ICMP, IPv6
+ * with its extension headers, fragments, ICMPv6 and neighbour discovery, UDP and
+ * TCP over both.  An input is a sequence of frames, each behind two bytes of length
  * (network order) and one of flags, which help the fuzzer past what it
  * cannot guess: checksums, and the sequence numbers that the stack chose.
  */
@@ -13,6 +14,8 @@
 #include "dev/mem.h"
 #include "fuzz.h"
 #include "kern/socketvar.h"
+#include "kern/sysctl.h"
+#include "netinet6/ip6_var.h"
 
 #define	FIX_CHECKSUMS	0x1	/* the IP header's; the others count as valid */
 #define	FIX_ACK		0x2	/* acknowledge all that the stack sent */
@@ -31,9 +34,14 @@ find_tcp(uint8_t *frame, size_t len)
 	struct ip *ip = (struct ip *)(void *)(frame + ETHER_HDR_LEN);
 	size_t off;
 
-	if (len < ETHER_HDR_LEN + sizeof(*ip) || ip->ip_p != IPPROTO_TCP)
+	if (len < ETHER_HDR_LEN + sizeof(*ip))
 		return (NULL);
-	off = ETHER_HDR_LEN + (size_t)ip->ip_hl * 4;
+	if (ip->ip_v == 6 && frame[ETHER_HDR_LEN + 6] == IPPROTO_TCP)
+		off = ETHER_HDR_LEN + IP6_HDRLEN;
+	else if (ip->ip_v != 6 && ip->ip_p == IPPROTO_TCP)
+		off = ETHER_HDR_LEN + (size_t)ip->ip_hl * 4;
+	else
+		return (NULL);
 	if (len < off + sizeof(struct tcphdr))
 		return (NULL);
 	return ((struct tcphdr *)(void *)(frame + off));
@@ -57,16 +65,17 @@ sent(void *arg, struct mbuf *m)
 	m_freem(m);
 }
 
+/* For both families. */
 static struct socket *
 bound(int type)
 {
-	struct sockaddr_in sin = {
-		.sin_family = AF_INET, .sin_port = htons(PORT)
+	struct sockaddr_in6 sin6 = {
+		.sin6_family = AF_INET6, .sin6_port = htons(PORT)
 	};
 	struct socket *so;
 
-	if (socreate(AF_INET, type, 0, &so) != 0 ||
-	    sobind(so, (struct sockaddr *)&sin, sizeof(sin)) != 0)
+	if (socreate(AF_INET6, type, 0, &so) != 0 ||
+	    sobind(so, (struct sockaddr *)&sin6, sizeof(sin6)) != 0)
 		panic("no socket");
 	return (so);
 }
@@ -74,11 +83,20 @@ bound(int type)
 static void
 setup(void)
 {
+	static const struct in6_addr addr6 =
+	    { .s6_addr = { 0x20, 1, 0xd, 0xb8, [15] = 1 } };
+	char why[128];
+
 	if (mem != NULL)
 		return;
 	if (stack_boot(NULL) != 0)
 		panic("the stack does not boot");
 	mem = mem_attach("mem0", "10.9.0.1/24", 0, NULL, sent, NULL);
+	if (sysctl_set("net.inet6.ip6.dad_count", "0", why, sizeof(why)) != 0)
+		panic("%s", why);
+	in6_ifattach(mem, true);
+	if (in6_addr_add(mem, &addr6, 64, 0, NSEC_FOREVER, NSEC_FOREVER) != 0)
+		panic("no address");
 	tcp_listener = bound(SOCK_STREAM);
 	udp = bound(SOCK_DGRAM);
 	if (solisten(tcp_listener, 8) != 0)
@@ -96,7 +114,8 @@ repair(uint8_t *frame, size_t len, unsigned flags)
 
 	if ((flags & FIX_ACK) && th != NULL)
 		th->th_ack = htonl(sent_end);
-	if (!(flags & FIX_CHECKSUMS) || len < ETHER_HDR_LEN + sizeof(*ip))
+	if (!(flags & FIX_CHECKSUMS) ||
+	    len < ETHER_HDR_LEN + sizeof(*ip) || ip->ip_v == 6)
 		return;
 	hlen = (size_t)ip->ip_hl * 4;
 	if (len < ETHER_HDR_LEN + hlen)
