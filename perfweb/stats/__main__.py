@@ -91,7 +91,8 @@ def _opinions(a: Boots, b: Boots, result: Comparison) -> Iterator[tuple[str, str
 
 def _sequential(a: Boots, b: Boots, result: Comparison) -> str:
     """Say what a run that may stop at any time would have known by now."""
-    decision = decide([(a, b)], result.margin, 1 - result.confidence / 100, result.direction)
+    blocks = [(a[place : place + 1], b[place : place + 1]) for place in range(max(len(a), len(b)))]
+    decision = decide(blocks, result.margin, 1 - result.confidence / 100, result.direction)
     interval = f", {_percent(decision.change)}" if decision.change else ""
     return (str(decision.verdict) if decision.decided else "go on") + interval
 

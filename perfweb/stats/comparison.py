@@ -191,8 +191,10 @@ def _modes(boots: Boots, margin: float) -> Modes | None:
     """
     if not boots:
         return None
-    differ = boots_differ(boots)
-    found = modes([float(np.mean(boot)) for boot in boots] if differ else [value for boot in boots for value in boot])
+    samples = [value for boot in boots for value in boot]
+    if 100 * (max(samples) - min(samples)) <= margin * min(samples):
+        return None  # at once: no modes are farther apart than all samples
+    found = modes([float(np.mean(boot)) for boot in boots] if boots_differ(boots) else samples)
     return found if found and found.apart > margin else None
 
 

@@ -12,12 +12,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from perfweb.stats.boots import Boots
 from perfweb.stats.comparison import DEFAULT_MARGIN, Direction, Verdict, checked_margin, judge
 from perfweb.stats.power import fewest
 from perfweb.stats.ratio import Change, means
+from perfweb.stats.summary import summarize
 
 Block = tuple[Boots, Boots]
 """The samples of boots of the baseline and of the other variant, measured close together in time (A B, or A B B A)."""
@@ -27,12 +26,12 @@ DEFAULT_ALPHA = 0.05
 PRIOR = 0.05
 """Inverse variance of the mixture over the size of the change, in standard deviations of a boot.
 
-Any value is honest. A small one suits large changes and few boots: with this one the interval at three boots of each
-variant is as narrow as it can be, and at ten within a tenth of that.
+Any value is honest. A small one suits large changes and few boots: with this one the interval of two groups is as
+narrow as it can be at three boots of each variant, and at ten within a tenth of that.
 """
 
 MOST = 100.0
-"""Half width of an interval of logarithms that says nothing any more."""
+"""Change of logarithms that means nothing any more."""
 
 SMALLEST = 1e-12
 """Relative deviation that boots have at least: that of rounding."""
@@ -56,6 +55,22 @@ class Decision:
         return self.verdict is not Verdict.NOT_ENOUGH_DATA
 
 
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    """An estimate of the change of logarithms: its deviation comes with degrees of freedom, its variance is a
+    `size`-th of the deviation's square.
+    """
+
+    change: float
+    deviation: float
+    freedom: int
+    size: float
+
+    def error(self, alpha: float, growth: float = 1.0) -> float:
+        """Return half the width of the interval, also when there will be `growth` times as much data."""
+        return self.deviation * half_width(round((self.freedom + 1) * growth) - 1, self.size * growth, alpha)
+
+
 def decide(
     blocks: Sequence[Block],
     margin: float = DEFAULT_MARGIN,
@@ -65,9 +80,12 @@ def decide(
     """Judge the blocks so far: faster, slower or equivalent within `margin` percent, or go on.
 
     One observation is the logarithm of the mean of a boot, so that samples of one boot may depend on each other as they
-    like. The boots of a variant are assumed to be independent, about normal, and of the same scatter in both. However
-    often this is asked, the chance that any verdict of a run is wrong is at most `alpha`: that of telling apart what is
-    the same, and of calling equivalent what differs by more than the margin.
+    like. There are two intervals, each for half of `alpha`: that of the variants' boots as two groups, and that of the
+    differences within blocks, which knows no drift from block to block. What lies in both counts.
+
+    However often this is asked, the chance that any verdict of a run is wrong is at most `alpha`: that of telling apart
+    what is the same, and of calling equivalent what differs by more than the margin. Assumed are logarithms that are
+    about normal, independent from block to block, and of the same scatter in both variants.
 
     Raises ValueError for an alpha that is not between 0 and 1, a bad margin or direction, or a boot whose mean is not
     above zero.
@@ -75,45 +93,66 @@ def decide(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha is {alpha:g}: it is a probability, choose one between 0 and 1, such as 0.05")
     checked_margin(margin)
-    a, b = (_logarithms([boot for block in blocks for boot in block[side]]) for side in (0, 1))
-    counts = len(a), len(b)
+    better = Direction(direction)
+    pairs = [(_logarithms(a), _logarithms(b)) for a, b in blocks]
+    counts = sum(len(a) for a, _ in pairs), sum(len(b) for _, b in pairs)
     if min(counts) < 2:
         return Decision(Verdict.NOT_ENOUGH_DATA, None, counts, None)
-    found = means(a, b)
-    seen, deviation = found.b.mean - found.a.mean, max(found.pooled_deviation, SMALLEST)
-    error = deviation * half_width(*counts, alpha)
-    change, verdict = None, Verdict.NOT_ENOUGH_DATA
-    if error < MOST:
-        change = Change(*(100 * math.expm1(bound) for bound in (seen, seen - error, seen + error)))
-        verdict = judge(change, change, Direction(direction), margin)
-    goal = max(math.log1p(margin / 100), abs(seen)) / deviation
-    return Decision(verdict, change, counts, fewest(lambda n: half_width(n, n, alpha) <= goal))
+    estimates = _estimates(pairs)
+    needed = _needed(estimates, min(counts), margin, alpha / 2)
+    low = max(found.change - found.error(alpha / 2) for found in estimates)
+    high = min(found.change + found.error(alpha / 2) for found in estimates)
+    if not -MOST < low <= high < MOST:
+        return Decision(Verdict.NOT_ENOUGH_DATA, None, counts, needed)
+    seen = min(max(estimates[0].change, low), high)
+    change = Change(*(100 * math.expm1(bound) for bound in (seen, low, high)))
+    return Decision(judge(change, change, better, margin), change, counts, needed)
 
 
-def half_width(n_a: int, n_b: int, alpha: float) -> float:
-    """Return half the width of the interval after n_a and n_b observations, in pooled standard deviations.
+def half_width(freedom: int, size: float, alpha: float) -> float:
+    """Return half the width of an interval in deviations of one observation, which is known with so many degrees of
+    freedom.
 
-    The likelihood ratio of t, with the size of the change mixed over a normal distribution, to t without a change is a
+    `size` is the number of observations that a mean rests on, n_a n_b / (n_a + n_b) for a difference of two means. The
+    likelihood ratio of t, with the size of the change mixed over a normal distribution, to t without a change is a
     martingale while there is no change, whatever mean and scatter are (Lai 1976, "On confidence sequences", Annals of
     Statistics 4; Perez-Ortiz, Lardy, de Heide and Gruenwald 2024, "E-statistics, group invariance and anytime-valid
     testing", Annals of Statistics 52). So it ever exceeds 1/alpha with a chance of at most alpha (Ville 1939). With f
-    degrees of freedom, m = n_a n_b / (n_a + n_b) and c the inverse variance of the mixture it is
+    degrees of freedom, size m, and c the inverse variance of the mixture it is
 
         sqrt(c / (m + c)) * ((1 + t^2/f) / (1 + t^2/f * c/(m + c))) ^ ((f + 1)/2)
 
     and the interval holds all differences for which it does not. Infinite while no difference would exceed it.
     """
-    freedom, size = n_a + n_b - 2, n_a * n_b / (n_a + n_b)
-    shrink = PRIOR / (size + PRIOR)
     if freedom < 1:
         return math.inf
+    shrink = PRIOR / (size + PRIOR)
     limit = (shrink * alpha * alpha) ** (-1 / (freedom + 1))
     rest = 1 - limit * shrink
     return math.sqrt((limit - 1) * freedom / (size * rest)) if rest > 0 else math.inf
 
 
-def _logarithms(boots: Sequence[Sequence[float]]) -> list[float]:
-    averages = [float(np.mean(boot)) for boot in boots if len(boot)]
+def _estimates(pairs: Sequence[tuple[list[float], list[float]]]) -> list[_Estimate]:
+    """Estimate the change from the boots as two groups, and from the differences within blocks that have both."""
+    groups = means([value for a, _ in pairs for value in a], [value for _, b in pairs for value in b])
+    a, b = groups.a, groups.b
+    deviation = max(groups.pooled_deviation, SMALLEST)
+    found = [_Estimate(b.mean - a.mean, deviation, groups.degrees_of_freedom, a.n * b.n / (a.n + b.n))]
+    differences = [sum(b) / len(b) - sum(a) / len(a) for a, b in pairs if a and b]
+    if len(differences) > 1:
+        within = summarize(differences)
+        found.append(_Estimate(within.mean, max(within.deviation, SMALLEST), within.n - 1, within.n))
+    return found
+
+
+def _needed(estimates: Sequence[_Estimate], boots: int, margin: float, alpha: float) -> int | None:
+    """Return how many boots of each variant make an interval no wider, to each side, than the margin or the change."""
+    goal = max(math.log1p(margin / 100), abs(estimates[0].change))
+    return fewest(lambda n: any(found.error(alpha, n / boots) <= goal for found in estimates))
+
+
+def _logarithms(boots: Boots) -> list[float]:
+    averages = [sum(boot) / len(boot) for boot in boots if len(boot)]
     if any(not average > 0 for average in averages):
         raise ValueError("the mean of a boot is not above zero, so there is no ratio: compare something else")
     return [math.log(average) for average in averages]

@@ -36,7 +36,7 @@ def run_until_decided(random: np.random.Generator, gain: float, scatter: float, 
 def test_the_bound_is_where_the_mixed_likelihood_ratio_exceeds_one_in_alpha(n_a: int, n_b: int) -> None:
     """The ratio by numerical integration of the noncentral t density, which the closed form does not use."""
     freedom, size = n_a + n_b - 2, n_a * n_b / (n_a + n_b)
-    t = half_width(n_a, n_b, 0.2) * math.sqrt(size)
+    t = half_width(freedom, size, 0.2) * math.sqrt(size)
 
     def weighted(effect: float) -> float:
         density = stats.nct.pdf(t, freedom, effect * math.sqrt(size))
@@ -54,7 +54,7 @@ def test_the_truth_lies_in_all_intervals_as_often_as_promised() -> None:
     for n in range(2, 41):
         deviation = np.sqrt((a[:, :n].var(axis=1, ddof=1) + b[:, :n].var(axis=1, ddof=1)) / 2)
         distance = np.abs(a[:, :n].mean(axis=1) - b[:, :n].mean(axis=1))
-        ever["sequence"] |= distance > deviation * half_width(n, n, 0.05)
+        ever["sequence"] |= distance > deviation * half_width(2 * n - 2, n / 2, 0.05)
         ever["fixed"] |= distance > deviation * stats.t.ppf(0.975, 2 * n - 2) * math.sqrt(2 / n)
     assert ever["sequence"].mean() <= 0.05
     assert ever["fixed"].mean() > 0.2
@@ -76,6 +76,17 @@ def test_a_change_of_the_margin_is_seldom_called_equivalent() -> None:
     random = np.random.default_rng(2026)
     verdicts = [run_until_decided(random, 1.02, 0.7) for _ in range(60)]
     assert verdicts.count(Verdict.EQUIVALENT) <= 6
+
+
+def test_drift_from_block_to_block_hides_nothing() -> None:
+    """Within each block the second variant is a tenth faster; from block to block everything doubles."""
+    steps = [1.10, 1.11, 1.09, 1.10, 1.12, 1.10]
+    seen: list[Block] = [([[100.0 * 2**k]], [[100.0 * 2**k * step]]) for k, step in enumerate(steps)]
+    decision = decide(seen)
+    assert decision.verdict is Verdict.FASTER
+    assert decision.change is not None
+    assert decision.change.low < 10 < decision.change.high
+    assert not decide([(a, b) for (a, _), (_, b) in zip(seen, seen[1:] + seen[:1], strict=True)]).decided
 
 
 def test_one_boot_of_each_means_go_on() -> None:
