@@ -31,6 +31,13 @@ struct sockname {
 	};
 };
 
+/* Control messages (cmsg(3)) that came with a datagram, one behind another. */
+#define	SOCONTROL_MAX	160
+struct socontrol {
+	size_t		 sc_len;
+	char		 sc_buf[SOCONTROL_MAX];
+};
+
 /*
  * Somebody who wants to know when a socket's readiness may have changed
  * (poll, select, epoll).  fn is called with the socket's lock held, must not
@@ -122,6 +129,8 @@ struct socket {
 #define	SOO_BROADCAST	0x04
 #define	SOO_REUSEPORT	0x08
 #define	SOO_PASSCRED	0x10
+#define	SOO_TIMESTAMP	0x20
+#define	SOO_TIMESTAMPNS	0x40
 
 /* Entered and left with the socket locked, where the name has no other. */
 struct protosw {
@@ -146,9 +155,13 @@ struct protosw {
 			    int flags);
 	int		(*pr_shutdown)(struct socket *);
 	void		(*pr_rcvd)(struct socket *);	/* buffer was drained */
-	/* Stream: m NULL = data was appended to so_snd, push it out. */
+	/*
+	 * Stream: m NULL = data was appended to so_snd, push it out.  msg is
+	 * for the control messages of a datagram.
+	 */
 	int		(*pr_send)(struct socket *, struct mbuf *,
-			    const struct sockname *to, int flags);
+			    const struct sockname *to, const struct msghdr *msg,
+			    int flags);
 	int		(*pr_setopt)(struct socket *, int level, int name,
 			    const void *, socklen_t);
 	int		(*pr_getopt)(struct socket *, int level, int name,
@@ -253,6 +266,19 @@ int	 sosendwait(struct socket *so, size_t resid, int flags,
 int	 soreceivewait(struct socket *so, uint32_t want, bool partial,
 	    int flags, nsec_t deadline) REQUIRES(so->so_lock);
 uint32_t sowant(const struct sockbuf *, size_t resid, int flags);
+/*
+ * Control messages.  socontrol_add() appends to what a datagram brings,
+ * which must have room.  socontrol_put() stores one in a program's buffer of
+ * room bytes, *used of them taken, cut if need be (MSG_CTRUNC);
+ * socontrol_next() walks over a program's: NULL at the end, *error EINVAL if
+ * one does not lie inside.
+ */
+void	 socontrol_add(struct socontrol *, int level, int type, const void *,
+	    size_t len);
+void	 socontrol_put(struct msghdr *, size_t room, size_t *used, int level,
+	    int type, const void *, size_t len);
+const struct cmsghdr *socontrol_next(const struct msghdr *,
+	    const struct cmsghdr *, int *error);
 /* Copies between a message, from its byte skip on, and a chain. */
 struct mbuf *somakechain(const struct msghdr *, size_t skip, size_t len);
 void	 soscatter(const struct msghdr *, size_t skip, const struct mbuf *);
@@ -262,13 +288,13 @@ void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
 void	 soreserve(struct socket *, uint32_t snd, uint32_t rcv);
 void	 sbreserve_snd(struct sockbuf *, uint32_t);
 void	 sbappendstream(struct sockbuf *, struct mbuf *);
-/* Datagram with its sender; false, m freed: no room. */
+/* Datagram with its sender and more; false, m freed: no room. */
 bool	 sbappendaddr(struct sockbuf *, const struct sockname *,
-	    struct mbuf *);
-/* The first datagram, sender in front as sbname() takes it off; or NULL. */
+	    const struct socontrol *, struct mbuf *);
+/* The first datagram, with what sbheader() takes off in front; or NULL. */
 struct mbuf *sbdetachaddr(struct sockbuf *);
-void	 sbname(struct mbuf *, struct sockname *);
-uint32_t sbdatalen(const struct mbuf *);	/* bytes behind the sender */
+void	 sbheader(struct mbuf *, struct sockname *, struct socontrol *);
+uint32_t sbdatalen(const struct mbuf *);	/* bytes behind the header */
 void	 sbdrop(struct sockbuf *, uint32_t len);
 struct mbuf *sbcut(struct sockbuf *, uint32_t len);	/* drop, but return */
 /* The mbuf that holds byte off; *moff is where in it. */

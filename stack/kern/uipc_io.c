@@ -172,7 +172,7 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 		*done += n;
 		resid -= n;
 		more = resid > 0 ? MSG_MORE : flags & MSG_MORE;
-		error = so->so_proto->pr_send(so, NULL, NULL, more);
+		error = so->so_proto->pr_send(so, NULL, NULL, msg, more);
 	} while (error == 0 && resid > 0);
 	return (error);
 }
@@ -201,7 +201,7 @@ sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
 	mtx_unlock(&so->so_lock);
 	m = somakechain(msg, 0, len);
 	mtx_lock(&so->so_lock);
-	error = so->so_proto->pr_send(so, m, named ? &to : NULL, flags);
+	error = so->so_proto->pr_send(so, m, named ? &to : NULL, msg, flags);
 	if (error == 0)
 		*done = len;
 	return (error);
@@ -319,17 +319,38 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 	return (0);
 }
 
+/* Copies control messages out, as far as there is room for them. */
+static void
+sodeliver_control(struct msghdr *msg, struct socontrol *control)
+{
+	const size_t room = msg->msg_control != NULL ? msg->msg_controllen : 0;
+	struct msghdr all = {
+		.msg_control = control->sc_buf,
+		.msg_controllen = control->sc_len
+	};
+	const struct cmsghdr *cm = NULL;
+	size_t used = 0;
+	int error;
+
+	while ((cm = socontrol_next(&all, cm, &error)) != NULL)
+		socontrol_put(msg, room, &used, cm->cmsg_level, cm->cmsg_type,
+		    CMSG_DATA(cm), cm->cmsg_len - CMSG_LEN(0));
+	msg->msg_controllen = used;
+}
+
 /* Copies a datagram out; one that does not fit is cut (MSG_TRUNC). */
 static void
 sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
     size_t *done)
 {
+	struct socontrol control;
 	struct sockname from;
 	size_t len;
 
-	sbname(m, &from);
+	sbheader(m, &from, &control);
 	if (msg->msg_name != NULL)
 		sockname_put(&from, msg->msg_name, &msg->msg_namelen);
+	sodeliver_control(msg, &control);
 	len = m->m_pkthdr.len;
 	*done = len;
 	if (len > room) {
@@ -381,7 +402,6 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 		return (EINVAL);	/* urgent data is read in line */
 	if (so->so_proto->pr_soreceive != NULL)
 		return (so->so_proto->pr_soreceive(so, msg, flags, len, done));
-	msg->msg_controllen = 0;
 	so_enter(so);
 	error = sblock(so, &so->so_rcv, flags);
 	if (error == 0) {
@@ -394,5 +414,7 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 	so_leave(so);
 	if (stream)
 		msg->msg_namelen = 0;
+	if (stream || error != 0)
+		msg->msg_controllen = 0;
 	return (*done > 0 ? 0 : error);
 }

@@ -214,32 +214,18 @@ control_add(const struct cmsghdr *cm, struct unp_control *uc)
 	}
 }
 
-/* The whole control message lies inside the program's buffer. */
-static bool
-control_inside(const struct msghdr *msg, const struct cmsghdr *cm)
-{
-	const size_t at = (size_t)((const char *)cm -
-	    (const char *)msg->msg_control);
-
-	return (cm->cmsg_len >= CMSG_LEN(0) &&
-	    cm->cmsg_len <= msg->msg_controllen - at);
-}
-
 int
 unp_internalize(const struct msghdr *msg, struct unp_control *uc)
 {
-	struct msghdr *head = (struct msghdr *)(uintptr_t)msg;
-	struct cmsghdr *cm;
-	int error = 0;
+	const struct cmsghdr *cm = NULL;
+	int error;
 
 	uc->uc_rights = NULL;
 	mach_credentials(&uc->uc_cred.pid, &uc->uc_cred.uid,
 	    &uc->uc_cred.gid);
-	if (msg->msg_control == NULL || msg->msg_controllen == 0)
-		return (0);
-	for (cm = CMSG_FIRSTHDR(head); cm != NULL && error == 0;
-	    cm = CMSG_NXTHDR(head, cm))
-		error = control_inside(msg, cm) ? control_add(cm, uc) : EINVAL;
+	while ((cm = socontrol_next(msg, cm, &error)) != NULL)
+		if ((error = control_add(cm, uc)) != 0)
+			break;
 	if (error == 0 && uc->uc_rights != NULL) {
 		mtx_lock(&unp_rights_lock);
 		if (unp_inflight + uc->uc_rights->ur_n > RIGHTS_INFLIGHT)
@@ -252,34 +238,6 @@ unp_internalize(const struct msghdr *msg, struct unp_control *uc)
 		uc->uc_rights = NULL;
 	}
 	return (error);
-}
-
-/*
- * Stores a control message at *used, cut if there is no room (recvmsg(2),
- * MSG_CTRUNC).
- */
-static void
-control_put(struct msghdr *msg, size_t room, size_t *used, int type,
-    const void *data, size_t len)
-{
-	struct cmsghdr cm = {
-		.cmsg_len = CMSG_LEN(len), .cmsg_level = SOL_SOCKET,
-		.cmsg_type = type
-	};
-	char *at = (char *)msg->msg_control + *used;
-
-	if (room - *used < sizeof(cm)) {
-		msg->msg_flags |= MSG_CTRUNC;
-		return;
-	}
-	if (cm.cmsg_len > room - *used) {
-		msg->msg_flags |= MSG_CTRUNC;
-		cm.cmsg_len = room - *used;
-	}
-	memcpy(at, &cm, sizeof(cm));
-	memcpy(at + CMSG_LEN(0), data, cm.cmsg_len - CMSG_LEN(0));
-	*used += room - *used < CMSG_SPACE(len) ? room - *used :
-	    CMSG_SPACE(len);
 }
 
 /* Gives the reader as many descriptors as fit; the others are closed. */
@@ -301,7 +259,7 @@ rights_put(struct msghdr *msg, size_t room, size_t *used,
 	if (n < ur->ur_n)
 		msg->msg_flags |= MSG_CTRUNC;
 	if (n > 0)
-		control_put(msg, room, used, SCM_RIGHTS, fds,
+		socontrol_put(msg, room, used, SOL_SOCKET, SCM_RIGHTS, fds,
 		    n * sizeof(fds[0]));
 }
 
@@ -314,8 +272,8 @@ unp_externalize(struct socket *so, struct msghdr *msg, size_t room,
 	if (msg->msg_control == NULL)
 		room = 0;
 	if (so->so_options & SOO_PASSCRED)
-		control_put(msg, room, &used, SCM_CREDENTIALS, &uc->uc_cred,
-		    sizeof(uc->uc_cred));
+		socontrol_put(msg, room, &used, SOL_SOCKET, SCM_CREDENTIALS,
+		    &uc->uc_cred, sizeof(uc->uc_cred));
 	if (uc->uc_rights != NULL) {
 		rights_put(msg, room, &used, uc->uc_rights,
 		    (flags & MSG_CMSG_CLOEXEC) != 0);

@@ -83,47 +83,69 @@ sbappendstream(struct sockbuf *sb, struct mbuf *m)
 	}
 }
 
-/* The length of a datagram's sender comes first, then the sender. */
+/*
+ * In front of a datagram stand its control messages and its sender, each
+ * behind its length.
+ */
 static uint32_t
-sbnamelen(const struct mbuf *m)
+sbcontrollen(const struct mbuf *m)
+{
+	size_t len;
+
+	m_copydata(m, 0, sizeof(len), &len);
+	return ((uint32_t)(sizeof(len) + len));
+}
+
+static uint32_t
+sbnamelen(const struct mbuf *m, uint32_t at)
 {
 	socklen_t len;
 
-	m_copydata(m, 0, sizeof(len), &len);
+	m_copydata(m, at, sizeof(len), &len);
 	return ((uint32_t)sizeof(len) + len);
 }
 
 uint32_t
 sbdatalen(const struct mbuf *m)
 {
-	return (m->m_pkthdr.len - sbnamelen(m));
+	const uint32_t clen = sbcontrollen(m);
+
+	return (m->m_pkthdr.len - clen - sbnamelen(m, clen));
 }
 
 void
-sbname(struct mbuf *m, struct sockname *name)
+sbheader(struct mbuf *m, struct sockname *name, struct socontrol *control)
 {
-	const uint32_t len = sbnamelen(m);
+	const uint32_t clen = sbcontrollen(m), nlen = sbnamelen(m, clen);
 
-	KASSERT(len <= sizeof(*name), ("sbname: %u bytes", len));
-	m_copydata(m, 0, len, name);
-	m_adj(m, (int64_t)len);
+	KASSERT(clen <= sizeof(*control) && nlen <= sizeof(*name),
+	    ("sbheader: %u and %u bytes", clen, nlen));
+	m_copydata(m, 0, clen, control);
+	m_copydata(m, clen, nlen, name);
+	m_adj(m, (int64_t)clen + nlen);
 }
 
 bool
-sbappendaddr(struct sockbuf *sb, const struct sockname *from, struct mbuf *m)
+sbappendaddr(struct sockbuf *sb, const struct sockname *from,
+    const struct socontrol *control, struct mbuf *m)
 {
 	const uint32_t nlen = (uint32_t)sizeof(from->sn_len) + from->sn_len;
+	const uint32_t clen = (uint32_t)(sizeof(control->sc_len) +
+	    control->sc_len);
 	uint32_t len = m->m_pkthdr.len;
 
 	_Static_assert(offsetof(struct sockname, sn_sa) ==
 	    sizeof(from->sn_len), "the name follows its length");
+	_Static_assert(offsetof(struct socontrol, sc_buf) ==
+	    sizeof(control->sc_len), "the messages follow their length");
 
 	if (sb->sb_cc + len + SB_DGRAM_OVERHEAD > sb->sb_hiwat) {
 		m_freem(m);
 		return (false);
 	}
-	m = m_prepend(m, nlen);
-	memcpy(m->m_data, from, nlen);
+	m = m_prepend(m, clen + nlen);
+	memcpy(m->m_data, control, clen);
+	memcpy(m->m_data + clen, from, nlen);
 	m->m_nextpkt = NULL;
 	if (sb->sb_tail == NULL)
 		sb->sb_head = m;

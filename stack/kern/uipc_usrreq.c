@@ -461,10 +461,10 @@ unp_rcvd(struct socket *so)
 /* Never called: unp_sosend() is. */
 static int
 unp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
-    int flags)
+    const struct msghdr *msg, int flags)
 {
-	panic("unp_send: %p %p %p %x", (void *)so, (void *)m,
-	    (const void *)to, flags);
+	panic("unp_send: %p %p %p %p %x", (void *)so, (void *)m,
+	    (const void *)to, (const void *)msg, flags);
 }
 
 static int

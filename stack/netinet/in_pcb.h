@@ -51,7 +51,16 @@ struct inpcb {
 	struct ip_sendopts inp_opts;		/* [s] IP_TOS, IP_TTL */
 	uint8_t		 inp_mtudiscover;	/* [s] IP_PMTUDISC_* */
 	bool		 inp_recverr;		/* [s] remembered only */
+	unsigned	 inp_recvopts;		/* [s] INP_RECV* */
 };
+
+/* What recvmsg() tells of a datagram besides its sender. */
+#define	INP_RECVPKTINFO	0x01	/* IP_PKTINFO */
+#define	INP_RECVTTL	0x02
+#define	INP_RECVTOS	0x04
+#define	INP_RECVPKTINFO6 0x08	/* IPV6_RECVPKTINFO */
+#define	INP_RECVHOPLIMIT 0x10
+#define	INP_RECVTCLASS	0x20
 
 #define	INPCB_BUCKETS	16384
 #define	INPORT_BUCKETS	4096
@@ -118,6 +127,22 @@ int	 in_pcbsetopt(struct inpcb *, int level, int name, const void *,
 	    socklen_t);
 int	 in_pcbgetopt(struct inpcb *, int level, int name, void *,
 	    socklen_t *);
+
+/*
+ * Control messages of datagrams, ip(7), ipv6(7) and RFC 3542.  A packet that
+ * starts at its IP header tells what is not in its addresses; that becomes
+ * what the program asked for; and what a program says of one datagram (EINVAL)
+ * overrides what it said of all.
+ */
+struct in_arrival {
+	unsigned	 ia_ifindex;
+	uint8_t		 ia_ttl, ia_tos;
+};
+void	 in_arrival(const struct mbuf *, struct in_arrival *);
+void	 in_control_received(const struct inpcb *, const struct in_conninfo *,
+	    const struct in_arrival *, struct socontrol *);
+int	 in_control_send(const struct inpcb *, const struct msghdr *,
+	    struct in_conninfo *, struct ip_sendopts *);
 
 /* Range of ephemeral ports, net.inet.ip.portrange.{first,last}. */
 void	 in_pcb_sysctl_init(void);

@@ -23,6 +23,23 @@ getnumber(const void *val, socklen_t len, int *num)
 }
 
 static int
+setrecv(struct inpcb *inp, unsigned what, int on)
+{
+	if (on != 0)
+		inp->inp_recvopts |= what;
+	else
+		inp->inp_recvopts &= ~what;
+	return (0);
+}
+
+static int
+getrecv(const struct inpcb *inp, unsigned what, int *num)
+{
+	*num = (inp->inp_recvopts & what) != 0;
+	return (0);
+}
+
+static int
 setopt4(struct inpcb *inp, int name, int num)
 {
 	switch (name) {
@@ -47,8 +64,11 @@ setopt4(struct inpcb *inp, int name, int num)
 		inp->inp_recverr = num != 0;
 		return (0);
 	case IP_RECVTOS:
+		return (setrecv(inp, INP_RECVTOS, num));
 	case IP_RECVTTL:
+		return (setrecv(inp, INP_RECVTTL, num));
 	case IP_PKTINFO:
+		return (setrecv(inp, INP_RECVPKTINFO, num));
 	case IP_BIND_ADDRESS_NO_PORT:
 	case IP_FREEBIND:
 	case IP_MULTICAST_LOOP:
@@ -91,8 +111,11 @@ setopt6(struct inpcb *inp, int name, int num)
 	case IPV6_RECVERR:
 		return (setopt4(inp, IP_RECVERR, num));
 	case IPV6_RECVPKTINFO:
+		return (setrecv(inp, INP_RECVPKTINFO6, num));
 	case IPV6_RECVTCLASS:
+		return (setrecv(inp, INP_RECVTCLASS, num));
 	case IPV6_RECVHOPLIMIT:
+		return (setrecv(inp, INP_RECVHOPLIMIT, num));
 	case IPV6_MULTICAST_HOPS:
 	case IPV6_MULTICAST_LOOP:
 		return (0);
@@ -132,6 +155,12 @@ getopt4(const struct inpcb *inp, int name, int *num)
 	case IP_RECVERR:
 		*num = inp->inp_recverr;
 		return (0);
+	case IP_RECVTOS:
+		return (getrecv(inp, INP_RECVTOS, num));
+	case IP_RECVTTL:
+		return (getrecv(inp, INP_RECVTTL, num));
+	case IP_PKTINFO:
+		return (getrecv(inp, INP_RECVPKTINFO, num));
 	default:
 		return (ENOPROTOOPT);
 	}
@@ -158,6 +187,12 @@ getopt6(const struct inpcb *inp, int name, int *num)
 		return (getopt4(inp, IP_MTU_DISCOVER, num));
 	case IPV6_RECVERR:
 		return (getopt4(inp, IP_RECVERR, num));
+	case IPV6_RECVPKTINFO:
+		return (getrecv(inp, INP_RECVPKTINFO6, num));
+	case IPV6_RECVTCLASS:
+		return (getrecv(inp, INP_RECVTCLASS, num));
+	case IPV6_RECVHOPLIMIT:
+		return (getrecv(inp, INP_RECVHOPLIMIT, num));
 	case IPV6_MTU:
 		if (!inp->inp_connected ||
 		    !in_family(&inp->inp_conn.faddr)->af_route(&inp->inp_conn,

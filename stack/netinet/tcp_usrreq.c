@@ -167,11 +167,12 @@ tcp_rcvd(struct socket *so)
 
 static int
 tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
-    int flags)
+    const struct msghdr *msg, int flags)
 {
 	struct tcpcb *tp = sototcpcb(so);
 
 	(void)to;
+	(void)msg;
 	KASSERT(m == NULL, ("tcp_usr_send: data comes by the buffer"));
 	if (flags & MSG_MORE)
 		tp->t_flags |= TF_MORE;

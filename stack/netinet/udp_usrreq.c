@@ -69,16 +69,21 @@ badlen:
 }
 
 static void
-udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c)
+udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
+    const struct in_arrival *arrival)
 {
 	const struct in_endpoint from = { c->faddr, c->fport, c->zone };
+	struct socontrol control;
 	struct sockname name;
 
 	in_toname(so->so_proto->pr_domain, &from, &name);
+	control.sc_len = 0;
 	mtx_lock(&so->so_lock);
+	if (so->so_pcb != NULL)
+		in_control_received(so->so_pcb, c, arrival, &control);
 	if (so->so_pcb == NULL || (so->so_state & SS_CANTRCVMORE)) {
 		m_freem(m);
-	} else if (sbappendaddr(&so->so_rcv, &name, m)) {
+	} else if (sbappendaddr(&so->so_rcv, &name, &control, m)) {
 		UDPSTAT_INC(delivered);
 		sorwakeup(so);
 	} else {
@@ -91,6 +96,7 @@ static void
 udp_input(struct mbuf *m, unsigned hlen)
 {
 	const struct in_family *af;
+	struct in_arrival arrival;
 	struct in_conninfo c;
 	struct udphdr uh;
 	struct socket *so;
@@ -104,8 +110,9 @@ udp_input(struct mbuf *m, unsigned hlen)
 	c.fport = uh.uh_sport;
 	so = in_pcblookup(&udp_table, &c);
 	if (so != NULL) {
+		in_arrival(m, &arrival);
 		m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
-		udp_deliver(so, m, &c);
+		udp_deliver(so, m, &c, &arrival);
 		sorele(so);
 	} else if (af->af_ismany(m, &c.laddr)) {
 		UDPSTAT_INC(noportbcast);
@@ -210,10 +217,10 @@ udp_rcvd(struct socket *so)
 
 /* Header in front of the data, checksum left to the device.  Consumes m. */
 static int
-udp_output(struct inpcb *inp, struct mbuf *m, const struct in_conninfo *c)
+udp_output(struct mbuf *m, const struct in_conninfo *c,
+    const struct ip_sendopts *opts)
 {
 	const struct in_family *af = in_family(&c->faddr);
-	struct ip_sendopts opts = inp->inp_opts;
 	struct udphdr *uh;
 	uint32_t len = m->m_pkthdr.len + (uint32_t)UDP_HDRLEN;
 
@@ -226,9 +233,8 @@ udp_output(struct inpcb *inp, struct mbuf *m, const struct in_conninfo *c)
 	m->m_pkthdr.csum_flags = CSUM_TX;
 	m->m_pkthdr.csum_start = 0;
 	m->m_pkthdr.csum_offset = offsetof(struct udphdr, uh_sum);
-	opts.broadcast = (inp->inp_socket->so_options & SOO_BROADCAST) != 0;
 	UDPSTAT_INC(sent);
-	return (af->af_output(m, c, IPPROTO_UDP, &opts));
+	return (af->af_output(m, c, IPPROTO_UDP, opts));
 }
 
 /* Where a datagram goes and from which address. */
@@ -265,9 +271,10 @@ udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 
 static int
 udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
-    int flags)
+    const struct msghdr *msg, int flags)
 {
 	struct inpcb *inp = so->so_pcb;
+	struct ip_sendopts opts;
 	struct in_conninfo c;
 	int error;
 
@@ -278,11 +285,16 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		error = EMSGSIZE;
 	else
 		error = udp_route(inp, to, &c);
+	if (error == 0) {
+		opts = inp->inp_opts;
+		opts.broadcast = (so->so_options & SOO_BROADCAST) != 0;
+		error = in_control_send(inp, msg, &c, &opts);
+	}
 	if (error != 0) {
 		m_freem(m);
 		return (error);
 	}
-	return (udp_output(inp, m, &c));
+	return (udp_output(m, &c, &opts));
 }
 
 static int

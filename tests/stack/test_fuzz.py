@@ -34,7 +34,7 @@ def fuzzers() -> Path:
     return BUILD / "tests"
 
 
-@pytest.mark.parametrize("target", ["frame", "tcp_opt", "ctl", "loader"])
+@pytest.mark.parametrize("target", ["frame", "tcp_opt", "control", "ctl", "loader"])
 def test_nothing_breaks_it(fuzzers: Path, tmp_path: Path, target: str) -> None:
     corpus = ROOT / "stack" / "tests" / "fuzz" / "corpus" / target
     limits = ["-max_total_time=4", "-seed=1", "-close_fd_mask=2", f"-artifact_prefix={tmp_path}/"]

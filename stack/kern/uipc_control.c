@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Control messages of sendmsg() and recvmsg(): building, cutting and walking
+ * over them (cmsg(3)).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "kern/socketvar.h"
+
+void
+socontrol_add(struct socontrol *sc, int level, int type, const void *data,
+    size_t len)
+{
+	struct msghdr msg = { .msg_control = sc->sc_buf };
+
+	KASSERT(sc->sc_len + CMSG_SPACE(len) <= sizeof(sc->sc_buf),
+	    ("socontrol_add: %zu bytes behind %zu", len, sc->sc_len));
+	socontrol_put(&msg, sizeof(sc->sc_buf), &sc->sc_len, level, type,
+	    data, len);
+}
+
+void
+socontrol_put(struct msghdr *msg, size_t room, size_t *used, int level,
+    int type, const void *data, size_t len)
+{
+	struct cmsghdr cm = {
+		.cmsg_len = CMSG_LEN(len), .cmsg_level = level,
+		.cmsg_type = type
+	};
+	char *at = (char *)msg->msg_control + *used;
+	size_t left = room - *used;
+
+	if (left < sizeof(cm)) {
+		msg->msg_flags |= MSG_CTRUNC;
+		return;
+	}
+	if (cm.cmsg_len > left) {
+		msg->msg_flags |= MSG_CTRUNC;
+		cm.cmsg_len = left;
+	}
+	memcpy(at, &cm, sizeof(cm));
+	memcpy(at + sizeof(cm), data, cm.cmsg_len - sizeof(cm));
+	*used += left < CMSG_SPACE(len) ? left : CMSG_SPACE(len);
+}
+
+const struct cmsghdr *
+socontrol_next(const struct msghdr *msg, const struct cmsghdr *cm, int *error)
+{
+	const char *start = msg->msg_control;
+	size_t at = 0;
+
+	*error = 0;
+	if (start == NULL)
+		return (NULL);
+	if (cm != NULL)		/* checked when it was returned */
+		at = (size_t)((const char *)cm - start) +
+		    CMSG_ALIGN(cm->cmsg_len);
+	if (at > msg->msg_controllen ||
+	    msg->msg_controllen - at < sizeof(*cm))
+		return (NULL);
+	cm = (const struct cmsghdr *)(const void *)(start + at);
+	if (cm->cmsg_len < sizeof(*cm) ||
+	    cm->cmsg_len > msg->msg_controllen - at) {
+		*error = EINVAL;
+		return (NULL);
+	}
+	return (cm);
+}

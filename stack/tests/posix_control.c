@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Control messages of datagrams: what recvmsg() tells besides the data, and
+ * what sendmsg() is told for one datagram (ip(7), ipv6(7), socket(7)).
+ */
+#include "posix.h"
+
+union control {
+	char		 buf[256];
+	struct cmsghdr	 align;
+};
+
+/* A receiver, and a socket that is connected to it. */
+static void
+udp_pair(int s[2])
+{
+	struct sockaddr_in sin;
+
+	s[1] = bound(SOCK_DGRAM);
+	s[0] = bound(SOCK_DGRAM);
+	sin = own_address(s[1]);
+	OK(connect(s[0], (struct sockaddr *)&sin, sizeof(sin)));
+}
+
+static void
+set_int(int fd, int level, int name, int value)
+{
+	int got = -1;
+	socklen_t len = sizeof(got);
+
+	OK(setsockopt(fd, level, name, &value, sizeof(value)));
+	OK(getsockopt(fd, level, name, &got, &len));
+	CHECK_EQ(got, value);
+}
+
+/* Sends one byte, with one control message if len > 0. */
+static ssize_t
+send_with(int fd, int level, int type, const void *data, size_t len)
+{
+	struct iovec iov = { "x", 1 };
+	union control control = { .buf = "" };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (len > 0) {
+		control.align.cmsg_level = level;
+		control.align.cmsg_type = type;
+		control.align.cmsg_len = CMSG_LEN(len);
+		memcpy(CMSG_DATA(&control.align), data, len);
+		msg.msg_control = control.buf;
+		msg.msg_controllen = CMSG_SPACE(len);
+	}
+	return (sendmsg(fd, &msg, 0));
+}
+
+/* Receives one byte; the sender's address in *from. */
+static struct msghdr
+receive(int fd, union control *control, size_t room, struct sockaddr_in *from)
+{
+	static char c;
+	static struct iovec iov = { &c, 1 };
+	struct msghdr msg = {
+		.msg_name = from, .msg_namelen = sizeof(*from),
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control->buf, .msg_controllen = room
+	};
+
+	CHECK(ready(fd, POLLIN, 5000) & POLLIN);
+	CHECK_EQ(recvmsg(fd, &msg, 0), 1);
+	return (msg);
+}
+
+/* The data of the control message of a kind, len bytes long. */
+static const void *
+find(struct msghdr *msg, int level, int type, size_t len)
+{
+	struct cmsghdr *cm;
+
+	for (cm = CMSG_FIRSTHDR(msg); cm != NULL; cm = CMSG_NXTHDR(msg, cm))
+		if (cm->cmsg_level == level && cm->cmsg_type == type) {
+			CHECK_EQ(cm->cmsg_len, CMSG_LEN(len));
+			return (CMSG_DATA(cm));
+		}
+	return (NULL);
+}
+
+TEST(nothing_comes_unasked)
+{
+	union control control;
+	struct sockaddr_in from;
+	struct msghdr msg;
+	int s[2];
+
+	udp_pair(s);
+	send_byte(s[0]);
+	msg = receive(s[1], &control, sizeof(control), &from);
+	CHECK_EQ(msg.msg_controllen, 0);
+	CHECK_EQ(msg.msg_flags, 0);
+	CHECK_EQ(from.sin_port, own_address(s[0]).sin_port);
+	close_pair(s);
+}
+
+TEST(the_address_it_was_sent_to)
+{
+	union control control;
+	struct sockaddr_in from;
+	struct in_pktinfo info;
+	struct msghdr msg;
+	const void *data;
+	int s[2];
+
+	udp_pair(s);
+	set_int(s[1], IPPROTO_IP, IP_PKTINFO, 1);
+	send_byte(s[0]);
+	msg = receive(s[1], &control, sizeof(control), &from);
+	data = find(&msg, IPPROTO_IP, IP_PKTINFO, sizeof(info));
+	CHECK(data != NULL);
+	memcpy(&info, data, sizeof(info));
+	CHECK_EQ(info.ipi_addr.s_addr, htonl(INADDR_LOOPBACK));
+	CHECK(info.ipi_ifindex > 0);
+	close_pair(s);
+}
+
+static int
+number(struct msghdr *msg, int level, int type, size_t len)
+{
+	const void *data = find(msg, level, type, len);
+	int value = 0;
+
+	CHECK(data != NULL);
+	memcpy(&value, data, len);
+	return (value);
+}
+
+TEST(time_to_live_and_type_of_service)
+{
+	union control control;
+	struct sockaddr_in from;
+	struct msghdr msg;
+	int s[2], ttl = 9, tos = 0x20;
+
+	udp_pair(s);
+	set_int(s[0], IPPROTO_IP, IP_TTL, 7);
+	set_int(s[0], IPPROTO_IP, IP_TOS, 0x10);
+	set_int(s[1], IPPROTO_IP, IP_RECVTTL, 1);
+	set_int(s[1], IPPROTO_IP, IP_RECVTOS, 1);
+	send_byte(s[0]);
+	msg = receive(s[1], &control, sizeof(control), &from);
+	CHECK_EQ(number(&msg, IPPROTO_IP, IP_TTL, sizeof(int)), 7);
+	CHECK_EQ(number(&msg, IPPROTO_IP, IP_TOS, 1), 0x10);
+	/* of one datagram only */
+	CHECK_EQ(send_with(s[0], IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl)), 1);
+	msg = receive(s[1], &control, sizeof(control), &from);
+	CHECK_EQ(number(&msg, IPPROTO_IP, IP_TTL, sizeof(int)), 9);
+	CHECK_EQ(send_with(s[0], IPPROTO_IP, IP_TOS, &tos, sizeof(tos)), 1);
+	msg = receive(s[1], &control, sizeof(control), &from);
+	CHECK_EQ(number(&msg, IPPROTO_IP, IP_TOS, 1), 0x20);
+	CHECK_EQ(number(&msg, IPPROTO_IP, IP_TTL, sizeof(int)), 7);
+	set_int(s[1], IPPROTO_IP, IP_RECVTTL, 0);
+	send_byte(s[0]);
+	msg = receive(s[1], &control, sizeof(control), &from);
+	CHECK(find(&msg, IPPROTO_IP, IP_TTL, sizeof(int)) == NULL);
+	close_pair(s);
+}
+
+TEST(the_source_of_one_datagram)
+{
+	struct in_pktinfo info = {
+		.ipi_spec_dst.s_addr = htonl(INADDR_LOOPBACK + 1)
+	};
+	union control control;
+	struct sockaddr_in from, to;
+	struct iovec iov = { "x", 1 };
+	struct msghdr msg = {
+		.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov,
+		.msg_iovlen = 1, .msg_control = control.buf,
+		.msg_controllen = CMSG_SPACE(sizeof(info))
+	};
+	int r = bound(SOCK_DGRAM), s = OK(socket(AF_INET, SOCK_DGRAM, 0));
+
+	to = own_address(r);
+	memset(&control, 0, sizeof(control));
+	control.align = (struct cmsghdr){
+		.cmsg_level = IPPROTO_IP, .cmsg_type = IP_PKTINFO,
+		.cmsg_len = CMSG_LEN(sizeof(info))
+	};
+	memcpy(CMSG_DATA(&control.align), &info, sizeof(info));
+	CHECK_EQ(sendmsg(s, &msg, 0), 1);
+	(void)receive(r, &control, sizeof(control), &from);
+	CHECK_EQ(from.sin_addr.s_addr, htonl(INADDR_LOOPBACK + 1));
+	OK(close(r));
+	OK(close(s));
+}
+
+TEST(when_it_came)
+{
+	union control control;
+	struct sockaddr_in from;
+	struct msghdr msg;
+	struct timespec ts;
+	struct timeval tv;
+	const void *data;
+	int s[2];
+
+	udp_pair(s);
+	set_int(s[1], SOL_SOCKET, SO_TIMESTAMP, 1);
+	send_byte(s[0]);
+	msg = receive(s[1], &control, sizeof(control), &from);
+	data = find(&msg, SOL_SOCKET, SCM_TIMESTAMP, sizeof(tv));
+	CHECK(data != NULL);
+	memcpy(&tv, data, sizeof(tv));
+	CHECK(tv.tv_sec > time(NULL) - 600 && tv.tv_sec <= time(NULL) + 1);
+	OK(setsockopt(s[1], SOL_SOCKET, SO_TIMESTAMPNS, &(int){ 1 },
+	    sizeof(int)));
+	send_byte(s[0]);
+	msg = receive(s[1], &control, sizeof(control), &from);
+	data = find(&msg, SOL_SOCKET, SCM_TIMESTAMPNS, sizeof(ts));
+	CHECK(data != NULL);
+	memcpy(&ts, data, sizeof(ts));
+	CHECK(ts.tv_sec >= tv.tv_sec && ts.tv_sec <= time(NULL) + 1);
+	close_pair(s);
+}
+
+TEST(what_has_no_room_is_cut)
+{
+	union control control;
+	struct sockaddr_in from;
+	struct msghdr msg;
+	int s[2];
+
+	udp_pair(s);
+	set_int(s[1], IPPROTO_IP, IP_RECVTTL, 1);
+	set_int(s[1], IPPROTO_IP, IP_PKTINFO, 1);
+	for (size_t room = 0; room <= sizeof(control); room++) {
+		send_byte(s[0]);
+		memset(&control, 'c', sizeof(control));
+		msg = receive(s[1], &control, room, &from);
+		CHECK(msg.msg_controllen <= room);
+		for (size_t i = room; i < sizeof(control); i++)
+			CHECK_EQ(control.buf[i], 'c');
+		CHECK_EQ((msg.msg_flags & MSG_CTRUNC) != 0, room <
+		    CMSG_SPACE(sizeof(struct in_pktinfo)) +
+		    CMSG_LEN(sizeof(int)));
+	}
+	close_pair(s);
+}
+
+TEST(bad_messages_are_refused)
+{
+	struct iovec iov = { "x", 1 };
+	union control control = { .align = {
+		.cmsg_level = IPPROTO_IP, .cmsg_type = IP_TTL,
+		.cmsg_len = 1000
+	} };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf,
+		.msg_controllen = CMSG_SPACE(sizeof(int))
+	};
+	int s[2], bad = 300;
+
+	udp_pair(s);
+	FAILS(sendmsg(s[0], &msg, 0), EINVAL);
+	control.align.cmsg_len = 3;
+	FAILS(sendmsg(s[0], &msg, 0), EINVAL);
+	FAILS(send_with(s[0], IPPROTO_IP, IP_TTL, &bad, sizeof(bad)), EINVAL);
+	FAILS(send_with(s[0], IPPROTO_IP, IP_TTL, &bad, 1), EINVAL);
+	FAILS(send_with(s[0], IPPROTO_IP, 99, &bad, sizeof(bad)), EINVAL);
+	FAILS(send_with(s[0], SOL_SOCKET, 99, &bad, sizeof(bad)), EINVAL);
+	CHECK_EQ(send_with(s[0], 77, 99, &bad, sizeof(bad)), 1);
+	close_pair(s);
+}
+
+TEST(several_messages_each_with_its_own)
+{
+	union control control[3];
+	char c[3];
+	struct iovec iov[3] = { { &c[0], 1 }, { &c[1], 1 }, { &c[2], 1 } };
+	struct mmsghdr vec[3] = { 0 };
+	int s[2], ttl;
+
+	udp_pair(s);
+	set_int(s[1], IPPROTO_IP, IP_RECVTTL, 1);
+	for (ttl = 1; ttl <= 3; ttl++) {
+		CHECK_EQ(send_with(s[0], IPPROTO_IP, IP_TTL, &ttl,
+		    sizeof(ttl)), 1);
+		vec[ttl - 1].msg_hdr = (struct msghdr){
+			.msg_iov = &iov[ttl - 1], .msg_iovlen = 1,
+			.msg_control = control[ttl - 1].buf,
+			.msg_controllen = sizeof(control[0])
+		};
+	}
+	CHECK_EQ(recvmmsg(s[1], vec, 3, 0, NULL), 3);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(number(&vec[i].msg_hdr, IPPROTO_IP, IP_TTL,
+		    sizeof(int)), i + 1);
+	close_pair(s);
+}
+
+int
+main(int argc, char **argv)
+{
+	return (check_main(argc, argv));
+}
