@@ -28,6 +28,7 @@
 #define	EXPORT	__attribute__((visibility("default")))
 
 struct addrinfo;
+struct ifaddrs;
 
 /*
  * Functions that a thread sanitizer's runtime calls while it starts, when
@@ -62,6 +63,14 @@ struct addrinfo;
 	X(ssize_t, sendmsg, (int, const struct msghdr *, int))		\
 	X(int, sendmmsg, (int, struct mmsghdr *, unsigned, int))	\
 	X(ssize_t, sendfile, (int, int, off_t *, size_t))		\
+	X(ssize_t, splice, (int, off64_t *, int, off64_t *, size_t,	\
+	    unsigned))							\
+	X(ssize_t, tee, (int, int, size_t, unsigned))			\
+	X(off_t, lseek, (int, off_t, int))				\
+	X(ssize_t, pread, (int, void *, size_t, off_t))			\
+	X(ssize_t, pwrite, (int, const void *, size_t, off_t))		\
+	X(ssize_t, preadv, (int, const struct iovec *, int, off_t))	\
+	X(ssize_t, pwritev, (int, const struct iovec *, int, off_t))	\
 	X(int, close, (int))						\
 	X(int, close_range, (unsigned, unsigned, int))			\
 	X(int, dup, (int))						\
@@ -85,6 +94,9 @@ struct addrinfo;
 	    const struct timespec *, const sigset_t *))			\
 	X(int, getaddrinfo, (const char *, const char *,		\
 	    const struct addrinfo *, struct addrinfo **))		\
+	X(int, getifaddrs, (struct ifaddrs **))				\
+	X(unsigned, if_nametoindex, (const char *))			\
+	X(char *, if_indextoname, (unsigned, char [16]))			\
 	X(int, sigaction, (int, const struct sigaction *,		\
 	    struct sigaction *))
 
@@ -136,6 +148,7 @@ struct file {
 	int		 f_kernel;	/* [I] FT_KERNEL: hidden, or -1 */
 	atomic_u32	 f_nonblock;	/* [a] O_NONBLOCK */
 	atomic_u32	 f_timeo;	/* [a] FTIMEO_*: no restart of calls */
+	atomic_u32	 f_owner;	/* [a] F_SETOWN; remembered only */
 	LIST_HEAD(, epitem) f_items;	/* [e] its places in epoll sets */
 	struct file	*f_free;	/* [f] */
 };
@@ -160,7 +173,10 @@ struct file *fget_type(int fd, enum file_type);
 void	 frele(struct file *);
 struct file *file_new(enum file_type);	/* with the caller's reference */
 int	 fd_reserve(void);		/* a fresh number, or -1 and errno */
-void	 fd_install(int fd, struct file *);
+/* cloexec is what F_GETFD shows; a socket never survives exec. */
+void	 fd_install(int fd, struct file *, bool cloexec);
+bool	 fd_cloexec(int fd);
+void	 fd_set_cloexec(int fd, bool);
 /* Takes a descriptor out of the table.  The caller closes or reuses its
    number, then gives the file to file_close(), which may block. */
 struct file *fd_take(int fd);
@@ -178,6 +194,9 @@ bool	 fd_hidden(int fd);
 int	 fd_hidden_copy(int fd);	/* hidden, out of the program's way */
 void	 fd_foreach(void (*fn)(int fd, struct file *));
 void	 file_init(void);		/* at boot */
+
+/* ioctl(2) that asks for interfaces, netdevice(7): errno value. */
+int	 interface_ioctl(unsigned long cmd, void *arg);
 
 /* Boot state. */
 enum api_state {

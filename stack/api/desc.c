@@ -7,7 +7,6 @@
  * number were not in use.
  */
 #include <fcntl.h>
-#include <net/if.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include <unistd.h>
 
 #include "api/api.h"
-#include "net/if_var.h"
 
 /* The slot is emptied first: the number may be somebody else's at once. */
 EXPORT int
@@ -86,7 +84,7 @@ duplicate(int fd, int low, bool cloexec)
 		newfd = (int)api_return(EMFILE, 0);
 	}
 	if (newfd != -1)
-		fd_install(newfd, f);
+		fd_install(newfd, f, cloexec);
 	frele(f);
 	return (newfd);
 }
@@ -111,12 +109,11 @@ replace(int fd, int newfd, int flags)
 	f = fget(fd);
 	if (f == NULL && real.fcntl(fd, F_GETFD) == -1)
 		return (-1);
-	if (f != NULL && f->f_type == FT_SOCKET)
-		flags |= O_CLOEXEC;
 	victim = fd_take(newfd);
-	r = real.dup3(fd, newfd, flags);
+	r = real.dup3(fd, newfd, f != NULL && f->f_type == FT_SOCKET ?
+	    O_CLOEXEC : flags);
 	if (r != -1 && f != NULL)
-		fd_install(newfd, f);
+		fd_install(newfd, f, (flags & O_CLOEXEC) != 0);
 	api_enter();
 	if (f != NULL)
 		frele(f);
@@ -154,7 +151,8 @@ dup2(int fd, int newfd)
 
 /*
  * O_NONBLOCK is the file's, not the placeholder's.  A socket is always
- * closed on exec, since the stack does not survive that.
+ * closed on exec, since the stack does not survive that, whatever F_GETFD
+ * shows.
  */
 static int
 socket_fcntl(int fd, struct file *f, int cmd, long arg)
@@ -167,12 +165,18 @@ socket_fcntl(int fd, struct file *f, int cmd, long arg)
 		atomic_store_u32(&f->f_nonblock, (arg & O_NONBLOCK) != 0);
 		return (0);
 	case F_GETFD:
-		return (FD_CLOEXEC);
+		return (fd_cloexec(fd) ? FD_CLOEXEC : 0);
 	case F_SETFD:
+		fd_set_cloexec(fd, (arg & FD_CLOEXEC) != 0);
 		return (0);
+	case F_SETOWN:
+		atomic_store_u32(&f->f_owner, (uint32_t)arg);
+		return (0);
+	case F_GETOWN:
+		return ((int)atomic_load_u32(&f->f_owner));
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
-		return (duplicate(fd, (int)arg, true));
+		return (duplicate(fd, (int)arg, cmd == F_DUPFD_CLOEXEC));
 	default:
 		return ((int)api_return(EINVAL, 0));
 	}
@@ -220,75 +224,6 @@ fcntl64(int fd, int cmd, ...)
 	return (fcntl_arg(fd, cmd, arg));
 }
 
-static void
-set_sin(struct sockaddr *sa, struct in_addr addr)
-{
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_addr = addr };
-
-	memcpy(sa, &sin, sizeof(sin));
-}
-
-static short
-interface_flags(const struct ifnet *ifp)
-{
-	if (ifp->if_loopback)
-		return (IFF_UP | IFF_RUNNING | IFF_LOOPBACK);
-	return (IFF_UP | IFF_RUNNING | IFF_BROADCAST);
-}
-
-/* SIOCGIF*, see netdevice(7): errno value. */
-static int
-interface_ioctl(unsigned long cmd, struct ifreq *req)
-{
-	const struct ifnet *ifp;
-
-	req->ifr_name[IFNAMSIZ - 1] = '\0';
-	if ((ifp = if_byname(req->ifr_name)) == NULL)
-		return (ENODEV);
-	switch (cmd) {
-	case SIOCGIFADDR:
-		set_sin(&req->ifr_addr, ifp->if_addr);
-		return (0);
-	case SIOCGIFNETMASK:
-		set_sin(&req->ifr_netmask, ifp->if_mask);
-		return (0);
-	case SIOCGIFFLAGS:
-		req->ifr_flags = interface_flags(ifp);
-		return (0);
-	case SIOCGIFMTU:
-		req->ifr_mtu = (int)ifp->if_mtu;
-		return (0);
-	case SIOCGIFINDEX:
-		req->ifr_ifindex = (int)ifp->if_index;
-		return (0);
-	default:
-		return (EINVAL);
-	}
-}
-
-/* SIOCGIFCONF: as many as there is room for; without a buffer, the size. */
-static int
-interface_list(struct ifconf *conf)
-{
-	struct ifnet *ifp;
-	int used = 0;
-
-	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next) {
-		struct ifreq req = { 0 };
-
-		if (conf->ifc_buf != NULL) {
-			if (conf->ifc_len - used < (int)sizeof(req))
-				break;
-			memcpy(req.ifr_name, ifp->if_xname, IFNAMSIZ);
-			set_sin(&req.ifr_addr, ifp->if_addr);
-			memcpy(conf->ifc_buf + used, &req, sizeof(req));
-		}
-		used += (int)sizeof(req);
-	}
-	conf->ifc_len = used;
-	return (0);
-}
-
 static int
 socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 {
@@ -312,9 +247,6 @@ socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 		break;
 	case SIOCATMARK:
 		*(int *)arg = 0;	/* there is no urgent data */
-		break;
-	case SIOCGIFCONF:
-		error = interface_list(arg);
 		break;
 	default:
 		error = interface_ioctl(cmd, arg);

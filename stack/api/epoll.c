@@ -171,7 +171,7 @@ epoll_create1(int flags)
 	api_enter();
 	f = file_new(FT_EPOLL);
 	if ((f->f_ep = epset_new(fd)) != NULL)
-		fd_install(fd, f);
+		fd_install(fd, f, (flags & EPOLL_CLOEXEC) != 0);
 	frele(f);
 	api_leave(0);
 	if (!fd_ours(fd)) {

@@ -25,6 +25,7 @@ static struct mtx file_lock;
 static struct file *file_freelist GUARDED_BY(file_lock);
 static atomic_u32 fd_top;	/* highest slot ever used + 1 */
 static atomic_u64 fd_hidden_bits[API_MAXFD / 64];
+static atomic_u64 fd_cloexec_bits[API_MAXFD / 64];
 static int placeholder = -1;	/* what descriptors are duplicates of */
 
 void
@@ -62,6 +63,7 @@ file_new(enum file_type type)
 	atomic_store_u32(&f->f_fds, 0);
 	atomic_store_u32(&f->f_nonblock, 0);
 	atomic_store_u32(&f->f_timeo, 0);
+	atomic_store_u32(&f->f_owner, 0);
 	LIST_INIT(&f->f_items);
 	atomic_store_rel_u32(&f->f_refs, 1);
 	return (f);
@@ -147,6 +149,23 @@ fd_reserve(void)
 }
 
 static void
+fd_set_bit(atomic_u64 *bits, int fd, bool on)
+{
+	const uint64_t mask = 1ULL << (fd % 64);
+
+	if (on)
+		atomic_fetch_or(&bits[fd / 64], mask);
+	else
+		atomic_fetch_and(&bits[fd / 64], ~mask);
+}
+
+static bool
+fd_bit(atomic_u64 *bits, int fd)
+{
+	return ((atomic_load_u64(&bits[fd / 64]) >> (fd % 64) & 1) != 0);
+}
+
+static void
 fd_raise_top(int fd)
 {
 	uint32_t top = atomic_load_u32(&fd_top);
@@ -157,7 +176,7 @@ fd_raise_top(int fd)
 }
 
 void
-fd_install(int fd, struct file *f)
+fd_install(int fd, struct file *f, bool cloexec)
 {
 	uintptr_t was;
 
@@ -166,6 +185,7 @@ fd_install(int fd, struct file *f)
 	atomic_fetchadd_u32(&f->f_refs, 1);
 	atomic_fetchadd_u32(&f->f_fds, 1);
 	fd_raise_top(fd);
+	fd_set_cloexec(fd, cloexec);
 	was = atomic_swap_uptr(&fdtable[fd], (uintptr_t)f);
 	KASSERT(was == 0, ("fd_install: descriptor %d is in use", fd));
 	(void)was;
@@ -217,7 +237,7 @@ fd_hide(int fd)
 {
 	if ((unsigned)fd >= API_MAXFD)
 		return;
-	atomic_fetch_or(&fd_hidden_bits[fd / 64], 1ULL << (fd % 64));
+	fd_set_bit(fd_hidden_bits, fd, true);
 	fd_raise_top(fd);
 }
 
@@ -225,15 +245,25 @@ void
 fd_unhide(int fd)
 {
 	if ((unsigned)fd < API_MAXFD)
-		atomic_fetch_and(&fd_hidden_bits[fd / 64],
-		    ~(1ULL << (fd % 64)));
+		fd_set_bit(fd_hidden_bits, fd, false);
 }
 
 bool
 fd_hidden(int fd)
 {
-	return ((unsigned)fd < API_MAXFD &&
-	    (atomic_load_u64(&fd_hidden_bits[fd / 64]) >> (fd % 64) & 1) != 0);
+	return ((unsigned)fd < API_MAXFD && fd_bit(fd_hidden_bits, fd));
+}
+
+bool
+fd_cloexec(int fd)
+{
+	return (fd_bit(fd_cloexec_bits, fd));
+}
+
+void
+fd_set_cloexec(int fd, bool on)
+{
+	fd_set_bit(fd_cloexec_bits, fd, on);
 }
 
 /* Moves a descriptor to a high number: programs expect low ones. */

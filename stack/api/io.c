@@ -6,13 +6,10 @@
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "api/api.h"
-
-#define	SENDFILE_CHUNK	65536
 
 /* Data that moved counts more than an error that came after it. */
 static ssize_t
@@ -260,64 +257,6 @@ sendmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags)
 		vec[i].msg_len = (unsigned)len;
 	}
 	return (i == 0 && len < 0 ? -1 : (int)i);
-}
-
-/* Bytes of a kernel file read at *offset, or at the file's own position. */
-static ssize_t
-file_read(int fd, char *buf, size_t len, off_t *offset)
-{
-	ssize_t n;
-
-	if (offset == NULL)
-		return (real.read(fd, buf, len));
-	n = pread(fd, buf, len, *offset);
-	if (n > 0)
-		*offset += n;
-	return (n);
-}
-
-/* Undoes the part of file_read() that could not be sent. */
-static void
-file_unread(int fd, off_t *offset, ssize_t n)
-{
-	if (offset != NULL)
-		*offset -= n;
-	else
-		(void)lseek(fd, -(off_t)n, SEEK_CUR);
-}
-
-EXPORT ssize_t
-sendfile(int out, int in, off_t *offset, size_t len)
-{
-	char buf[SENDFILE_CHUNK];
-	size_t total = 0;
-	ssize_t n = 0, sent;
-
-	if (!fd_ours(out))
-		return (real.sendfile(out, in, offset, len));
-	while (total < len) {
-		size_t want = len - total;
-
-		n = file_read(in, buf, want < sizeof(buf) ? want : sizeof(buf),
-		    offset);
-		if (n <= 0)
-			break;
-		sent = write(out, buf, (size_t)n);
-		if (sent < n)
-			file_unread(in, offset, n - (sent > 0 ? sent : 0));
-		total += (size_t)(sent > 0 ? sent : 0);
-		if (sent < n) {
-			n = sent;
-			break;
-		}
-	}
-	return (total == 0 && n < 0 ? -1 : (ssize_t)total);
-}
-
-EXPORT ssize_t
-sendfile64(int out, int in, off64_t *offset, size_t len)
-{
-	return (sendfile(out, in, offset, len));
 }
 
 /* What programs compiled with _FORTIFY_SOURCE call. */

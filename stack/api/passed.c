@@ -56,7 +56,7 @@ passed_install(void *file, bool cloexec)
 		    F_DUPFD, 0));
 	fd = fd_reserve();
 	if (fd != -1)
-		fd_install(fd, f);
+		fd_install(fd, f, cloexec);
 	return (fd);
 }
 

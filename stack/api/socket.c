@@ -18,7 +18,7 @@ socket_install(int fd, struct socket *so, int flags)
 	soref(so);	/* the file's; soclose() drops the descriptor's */
 	f->f_so = so;
 	atomic_store_u32(&f->f_nonblock, (flags & SOCK_NONBLOCK) != 0);
-	fd_install(fd, f);
+	fd_install(fd, f, (flags & SOCK_CLOEXEC) != 0);
 	frele(f);
 }
 

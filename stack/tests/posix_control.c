@@ -271,7 +271,7 @@ TEST(bad_messages_are_refused)
 
 TEST(several_messages_each_with_its_own)
 {
-	union control control[3];
+	union control control[3] = { { .buf = "" } };
 	char c[3];
 	struct iovec iov[3] = { { &c[0], 1 }, { &c[1], 1 }, { &c[2], 1 } };
 	struct mmsghdr vec[3] = { 0 };

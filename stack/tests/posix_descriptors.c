@@ -49,6 +49,32 @@ TEST(duplicates_are_one_file)
 	OK(close(s[1]));
 }
 
+TEST(flags_of_descriptors_and_of_files)
+{
+	int s = OK(socket(AF_INET, SOCK_STREAM, 0)), d;
+
+	CHECK_EQ(fcntl(s, F_GETFD), 0);
+	OK(fcntl(s, F_SETFD, FD_CLOEXEC));
+	CHECK_EQ(fcntl(s, F_GETFD), FD_CLOEXEC);
+	d = OK(dup(s));
+	CHECK_EQ(fcntl(d, F_GETFD), 0);		/* a duplicate has its own */
+	CHECK_EQ(OK(dup3(s, d, O_CLOEXEC)), d);
+	CHECK_EQ(fcntl(d, F_GETFD), FD_CLOEXEC);
+	OK(close(d));
+	d = OK(fcntl(s, F_DUPFD, 0));
+	CHECK_EQ(fcntl(d, F_GETFD), 0);
+	CHECK_EQ(fcntl(s, F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_RDWR);
+	OK(fcntl(s, F_SETFL, O_NONBLOCK));
+	CHECK(fcntl(d, F_GETFL) & O_NONBLOCK);	/* but not of the file's */
+	OK(fcntl(s, F_SETOWN, getpid()));
+	CHECK_EQ(fcntl(d, F_GETOWN), getpid());
+	FAILS(fcntl(s, F_DUPFD, -1), EINVAL);
+	FAILS(fcntl(s, 12345), EINVAL);
+	OK(close(s));
+	OK(close(d));
+	FAILS(fcntl(s, F_GETFD), EBADF);
+}
+
 TEST(dup2_replaces_in_every_direction)
 {
 	int s[2], p[2], null = OK(open("/dev/null", O_RDWR));
