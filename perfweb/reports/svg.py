@@ -105,25 +105,25 @@ def _error_ends(values: Iterable[float], error: Figure) -> list[tuple[float, flo
 
 
 def _frame(x_axis: Axis, y_axis: Axis, height: int) -> list[str]:
-    """Grid, tick labels and titles of both axes."""
+    """Grid, tick labels and titles of both axes; blanks keep the texts apart in a browser that shows nothing else."""
     left, right, bottom = x_axis.start, x_axis.end, height - _BOTTOM
     parts = []
     for place, text in y_axis.ticks:
         parts.append(f'<path class="grid" d="M{left:.0f} {place:.1f}H{right}"/>')
-        parts.append(f'<text x="{left - 6:.0f}" y="{place + 4:.1f}" text-anchor="end">{escape(text)}</text>')
+        parts.append(f'<text x="{left - 6:.0f}" y="{place + 4:.1f}" text-anchor="end">{escape(text)}</text> ')
     for place, text in x_axis.ticks:
         parts.append(f'<path class="grid" d="M{place:.1f} {bottom}v5"/>')
-        parts.append(f'<text x="{place:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(text)}</text>')
+        parts.append(f'<text x="{place:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(text)}</text> ')
     if (zero := x_axis.zero) is not None:
         parts.append(f'<path class="zero" d="M{zero:.1f} {_TOP}V{bottom}"/>')
     parts.append(f'<path class="grid" d="M{left:.0f} {bottom}H{right}"/>')
     parts.append(
-        f'<text x="{(left + right) / 2:.0f}" y="{height - 8}" text-anchor="middle">{escape(x_axis.title)}</text>'
+        f'<text x="{(left + right) / 2:.0f}" y="{height - 8}" text-anchor="middle">{escape(x_axis.title)}</text> '
     )
     middle = (_TOP + bottom) / 2
     if y_axis.title:
         turned = f'transform="rotate(-90 12 {middle:.0f})"'
-        parts.append(f'<text x="12" y="{middle:.0f}" text-anchor="middle" {turned}>{escape(y_axis.title)}</text>')
+        parts.append(f'<text x="12" y="{middle:.0f}" text-anchor="middle" {turned}>{escape(y_axis.title)}</text> ')
     return parts
 
 
@@ -135,7 +135,7 @@ def _across(shape: Figure, x_axis: Axis, y_axis: Axis, height: int) -> str:
 
 
 def _letter(note: Figure, x_axis: Axis) -> str:
-    return f'<text x="{x_axis.place(note["x"]):.1f}" y="11" text-anchor="middle">{escape(note["text"])}</text>'
+    return f'<text x="{x_axis.place(note["x"]):.1f}" y="11" text-anchor="middle">{escape(note["text"])}</text> '
 
 
 def _trace(trace: Figure, x_axis: Axis, y_axis: Axis) -> str:
