@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import FloatField
+from django.db.models.functions import Extract
 from django.urls import reverse
 from django.utils.dateparse import parse_date, parse_datetime
 
@@ -25,8 +31,7 @@ MOST_ROWS = 30_000
 
 COMMIT, RUN = "commit", "run"
 _LETTERS = string.ascii_uppercase
-_FIELDS = ("series", "at", "revision", "run_id", "environment", "unit", "direction", "mean")
-Row = tuple[str, datetime, str, int, str, str, str, float]
+Numbers = npt.NDArray[np.float64]
 
 
 class RangeError(ValueError):
@@ -44,14 +49,24 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Spot:
-    """A point of a timeline: the mean of a series over the runs of one commit, or of one run."""
+class Line:
+    """The points of one series from left to right, column by column: there are tens of thousands.
 
-    x: float
-    mean: float
-    run: int
-    revision: str
-    environment: str
+    `x` is a time in milliseconds since 1970 or the number of a run, `mean` that of the runs of one commit, or of one
+    run; the newest of these is `run`, with its revision and the digest of its environment.
+    """
+
+    x: Numbers
+    mean: Numbers
+    run: npt.NDArray[np.int64]
+    revision: list[str]
+    environment: list[str]
+
+    def picked(self, places: Sequence[int]) -> Line:
+        """Return a line of some of the points."""
+        chosen = np.asarray(places, dtype=np.int64)
+        words = ([column[place] for place in places] for column in (self.revision, self.environment))
+        return Line(self.x[chosen], self.mean[chosen], self.run[chosen], *words)
 
 
 @dataclass(frozen=True)
@@ -73,14 +88,18 @@ class Timeline:
     window: Window
     unit: str
     direction: str
-    series: dict[str, list[Spot]]
+    series: dict[str, Line]
     left_out: list[str]
     changes: list[Change]
 
     @property
     def scale(self) -> Scale:
-        means = [abs(spot.mean) for spots in self.series.values() for spot in spots]
-        return scale_for(self.unit, max(means, default=0.0))
+        return scale_for(self.unit, max(float(abs(line.mean).max()) for line in self.series.values()))
+
+    @property
+    def places(self) -> list[float]:
+        """Every place of the axis that has a point, in order."""
+        return sorted(set(np.concatenate([line.x for line in self.series.values()]).tolist()))
 
 
 def read_window(by: str, first: str, last: str, newest: str) -> Window:
@@ -111,23 +130,27 @@ def _bound(by: str, text: str) -> datetime | int:
 
 
 def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Timeline | None:
-    """Read the newest summaries of a test in a window, of the wanted series or of any: one query, and one for the
-    environments that changed. None if the test was never measured there.
+    """Read the newest summaries of a test in a window, of the wanted series or of any: two queries, and one more where
+    environments changed. None if the test was never measured there.
     """
     rows = _rows(test, window, wanted)
     if not rows:
         return None
-    names = list(dict.fromkeys(row[0] for row in rows))  # the rows are newest first, and so are the names
-    drawn = sorted(names[:MOST_SERIES])
-    series = {name: _spots([row for row in rows if row[0] == name], window.by) for name in drawn}
+    newest_first = sorted(rows, key=lambda row: (-max(row["run"]), row["series"]))
+    drawn = sorted(newest_first[:MOST_SERIES], key=lambda row: row["series"])
+    series = {row["series"]: _line(row) for row in drawn}
+    left_out = sorted(row["series"] for row in newest_first[MOST_SERIES:])
+    found = Timeline(test, window, rows[0]["unit"], rows[0]["direction"], series, left_out, [])
     if window.newest:
-        places = sorted({spot.x for spots in series.values() for spot in spots})
-        earliest = places[-window.newest :][0]
-        series = {name: [spot for spot in spots if spot.x >= earliest] for name, spots in series.items()}
-    return Timeline(test, window, rows[0][5], rows[0][6], series, sorted(names[MOST_SERIES:]), _changes(series))
+        earliest = found.places[-window.newest :][0]
+        late = ((name, line, np.flatnonzero(line.x >= earliest)) for name, line in series.items())
+        found.series = {name: line.picked(places.tolist()) for name, line, places in late if len(places)}
+    found.changes = _changes(found.series)
+    return found
 
 
-def _rows(test: str, window: Window, wanted: Sequence[str]) -> list[Row]:
+def _rows(test: str, window: Window, wanted: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each series, whose columns are lists in no order."""
     axis = "at" if window.by == COMMIT else "run"
     rows = Summary.objects.filter(test=test).order_by(f"-{axis}")
     if window.first is not None:
@@ -136,39 +159,44 @@ def _rows(test: str, window: Window, wanted: Sequence[str]) -> list[Row]:
         rows = rows.filter(**{f"{axis}__lte": window.last})
     if wanted:
         rows = rows.filter(series__in=wanted)
-    return list(rows.values_list(*_FIELDS)[:MOST_ROWS])
+    if too_old := rows.values_list(axis, flat=True)[MOST_ROWS : MOST_ROWS + 1]:
+        rows = rows.filter(**{f"{axis}__gt": too_old[0]})
+    epoch = Extract("at", "epoch", output_field=FloatField())
+    columns = {
+        "x": ArrayAgg(epoch * 1000 if window.by == COMMIT else "run_id"),
+        **{name: ArrayAgg(name) for name in ("mean", "revision", "environment")},
+        "run": ArrayAgg("run_id"),
+    }
+    return [dict(row) for row in rows.order_by().values("series", "unit", "direction").annotate(**columns)]
 
 
-def _spots(rows: Iterable[Row], by: str) -> list[Spot]:
+def _line(row: dict[str, Any]) -> Line:
     """The points of one series in the order of the axis; runs of one commit make one point, their mean."""
-    if by == RUN:
-        spots = [Spot(run, mean, run, revision, environment) for _, _, revision, run, environment, _, _, mean in rows]
-        return spots[::-1]
-    groups: dict[datetime, list[tuple[int, float, str, str]]] = {}
-    for _, at, revision, run, environment, _, _, mean in rows:
-        groups.setdefault(at, []).append((run, mean, revision, environment))
-    spots = []
-    for at, members in reversed(groups.items()):
-        run, _, revision, environment = max(members)
-        spots.append(Spot(at.timestamp() * 1000, sum(m[1] for m in members) / len(members), run, revision, environment))
-    return spots
+    x, mean = np.asarray(row["x"], dtype=np.float64), np.asarray(row["mean"], dtype=np.float64)
+    run = np.asarray(row["run"], dtype=np.int64)
+    order = np.lexsort((run, x))
+    places, first, count = np.unique(x[order], return_index=True, return_counts=True)
+    means = np.add.reduceat(mean[order], first) / count
+    newest = order[first + count - 1]
+    words = ([row[name][place] for place in newest.tolist()] for name in ("revision", "environment"))
+    return Line(places, means, run[newest], *words)
 
 
-def _changes(series: dict[str, list[Spot]]) -> list[Change]:
+def _changes(series: dict[str, Line]) -> list[Change]:
     """Where the digest of a testbed's hosts changes, the newest as far as there are letters."""
-    found: dict[tuple[str, float], tuple[Spot, Spot]] = {}
-    for name, spots in series.items():
-        for before, after in pairwise(spots):
-            if before.environment and after.environment and before.environment != after.environment:
-                found.setdefault((name.partition("/")[0], after.x), (before, after))
+    found: dict[tuple[str, float], tuple[int, int]] = {}
+    for name, line in series.items():
+        for place, (before, after) in enumerate(pairwise(line.environment)):
+            if before != after and before and after:
+                runs = int(line.run[place]), int(line.run[place + 1])
+                found.setdefault((name.partition("/")[0], float(line.x[place + 1])), runs)
     newest = sorted(found.items(), key=lambda item: item[0][1])[-len(_LETTERS) :]
-    runs = {spot.run for _, spots in newest for spot in spots}
-    facts: dict[int, dict[str, object]] = {run: {} for run in runs}
-    known = HostFacts.objects.filter(run__in=runs) if runs else HostFacts.objects.none()
+    facts: dict[int, dict[str, object]] = {run: {} for _, runs in newest for run in runs}
+    known = HostFacts.objects.filter(run__in=facts) if facts else HostFacts.objects.none()
     for run, role, told in known.values_list("run_id", "role", "facts"):
         facts[run][role] = told
     return [
-        Change(letter, x, testbed, after.run, fact_changes(facts[before.run], facts[after.run]))
+        Change(letter, x, testbed, after, fact_changes(facts[before], facts[after]))
         for letter, ((testbed, x), (before, after)) in zip(_LETTERS, newest, strict=False)
     ]
 
@@ -176,21 +204,23 @@ def _changes(series: dict[str, list[Spot]]) -> list[Change]:
 def timeline_figure(timeline: Timeline) -> Figure:
     """Draw every series as a line of points; more points than a graph can show are thinned, and fetched on zoom."""
     scale, dated = timeline.scale, timeline.window.by == COMMIT
+    pages = reverse("reports:run-list")
     labels = short_names(list(timeline.series))
     most = MOST_POINTS // max(1, len(timeline.series))
     traces = []
-    for number, (name, spots) in enumerate(timeline.series.items()):
+    for number, (name, line) in enumerate(timeline.series.items()):
         meta, symbol = series_style(number)
-        kept = [spots[place] for place in thinned([spot.mean for spot in spots], most)]
+        kept = line.picked(thinned(line.mean.tolist(), most))
+        runs = kept.run.tolist()
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines+markers",
                 "name": labels[name],
-                "x": [spot.x for spot in kept],
-                "y": [round(spot.mean / scale.factor, 6) for spot in kept],
-                "text": [spot.revision or f"run {spot.run}" for spot in kept],
-                "customdata": [reverse("reports:run", args=[spot.run]) for spot in kept],
+                "x": kept.x.tolist(),
+                "y": (kept.mean / scale.factor).round(6).tolist(),
+                "text": [revision or f"run {run}" for revision, run in zip(kept.revision, runs, strict=True)],
+                "customdata": [f"{pages}{run}/" for run in runs],
                 "hovertemplate": f"%{{text}}: %{{y}} {scale.unit}",
                 "line": {"dash": "dash"} if number >= MOST_SERIES // 2 else {},
                 "marker": {"symbol": symbol, "size": 6},

@@ -21,7 +21,7 @@ from django.db import connection, models, transaction
 from perfweb.builds.models import Build
 from perfweb.lab.models import Host, Role, Testbed
 from perfweb.runs.catalogue import TESTS
-from perfweb.runs.models import Boot, HostFacts, Measurement, Plan, Run, Sample, Variant
+from perfweb.runs.models import Boot, HostFacts, Measurement, Plan, Run, RunTransition, Sample, Variant
 from perfweb.runs.summaries import summarise
 from tests.factories import TYPICAL
 
@@ -79,7 +79,7 @@ def _plans() -> list[list[str]]:
 
 @transaction.atomic
 def _commits(numbers: Sequence[int], plans: list[list[str]], keys: Keys, rng: np.random.Generator) -> None:
-    builds, runs, variants, boots, facts = [], [], [], [], []
+    builds, runs, variants, boots, facts, history = [], [], [], [], [], []
     for number in numbers:
         at = FIRST_COMMIT + timedelta(hours=20 * number)
         builds.append(_build(number, at))
@@ -89,6 +89,7 @@ def _commits(numbers: Sequence[int], plans: list[list[str]], keys: Keys, rng: np
                 ended=at + timedelta(minutes=20),
             )  # fmt: skip
             runs.append(run)
+            history += [RunTransition(run=run, at=at, to_state=state) for state in ("queued", "running", "done")]
             kernel = f"6.1.0-{number // 400}-amd64"
             facts += [
                 HostFacts(run=run, role=role, name=f"lab{testbed + 1}-{role}", facts={"kernel": kernel, "cpus": 4})
@@ -100,7 +101,7 @@ def _commits(numbers: Sequence[int], plans: list[list[str]], keys: Keys, rng: np
                 keys.variant += 1
                 keys.boot += BOOTS
             keys.run += 1
-    for rows in (builds, runs, variants, boots, facts):
+    for rows in (builds, runs, variants, boots, facts, history):
         _copy(rows)
     of_run = {run.pk: plans[run.plan_id - 1] for run in runs}
     first = keys.measurement

@@ -49,10 +49,9 @@ def finished_run(live_server: LiveServer) -> Run:
 
 
 @pytest.fixture
-def watched_page(context: BrowserContext, live_server: LiveServer) -> Iterator[Page]:
-    """A page that fails its test when it asks another site for anything or writes an error to its console."""
+def own_page(context: BrowserContext, live_server: LiveServer) -> Iterator[Page]:
+    """A page that fails its test when it asks another site for anything."""
     elsewhere: list[str] = []
-    errors: list[str] = []
     here = urlsplit(live_server.url).netloc
 
     def watch_request(request: Request) -> None:
@@ -61,8 +60,15 @@ def watched_page(context: BrowserContext, live_server: LiveServer) -> Iterator[P
 
     page = context.new_page()
     page.on("request", watch_request)
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
     yield page
     assert elsewhere == []
+
+
+@pytest.fixture
+def watched_page(own_page: Page) -> Iterator[Page]:
+    """One that fails its test when it writes an error to its console, too."""
+    errors: list[str] = []
+    own_page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    own_page.on("pageerror", lambda error: errors.append(str(error)))
+    yield own_page
     assert errors == []

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -20,6 +19,7 @@ from perfweb.reports.verdicts import Pair, run_pairs, verdicts
 from perfweb.runs.models import Measurement, MeasurementState, Run, Variant
 
 RUNS_PER_PAGE = 25
+MOST_DIGITS = 18  # of a number that PostgreSQL's bigint holds
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,23 @@ class OverviewRow:
 
 @require_safe
 def run_list(request: HttpRequest) -> HttpResponse:
-    """Show the runs, newest first; `?page=` turns pages."""
+    """Show the runs, newest first; `?before=` shows those with a lower number.
+
+    Pages go by number and not by count: counting would read the whole table.
+    """
     runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants")
-    page = Paginator(runs, RUNS_PER_PAGE).get_page(request.GET.get("page"))
-    return render(request, "reports/run_list.html", {"page": page, "rows": verdicts(list(page.object_list))})
+    before = request.GET.get("before", "")
+    known = before.isascii() and before.isdigit() and len(before) < MOST_DIGITS
+    found = list((runs.filter(number__lt=int(before)) if known else runs)[: RUNS_PER_PAGE + 1])
+    newer = Run.objects.filter(number__gte=int(before)).order_by("number") if known else Run.objects.none()
+    above = list(newer.values_list("number", flat=True)[: RUNS_PER_PAGE + 1])
+    context = {
+        "rows": verdicts(found[:RUNS_PER_PAGE]),
+        "older": found[RUNS_PER_PAGE - 1].pk if len(found) > RUNS_PER_PAGE else None,
+        "newest": bool(above) and len(above) <= RUNS_PER_PAGE,
+        "newer": above[-1] if len(above) > RUNS_PER_PAGE else None,
+    }
+    return render(request, "reports/run_list.html", context)
 
 
 @require_safe

@@ -15,7 +15,6 @@ from perfweb.reports.timelines import (
     COMMIT,
     RUN,
     RangeError,
-    Spot,
     Timeline,
     read_timeline,
     read_window,
@@ -31,11 +30,11 @@ LISTED = 25
 
 @dataclass(frozen=True)
 class SpotRow:
-    """A commit or a run with the point of each series there, None where it was not measured."""
+    """A commit or a run with the mean of each series there, None where it was not measured."""
 
     revision: str
     run: int
-    spots: list[Spot | None]
+    means: list[float | None]
 
 
 @require_safe
@@ -57,7 +56,7 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
     try:
         window = read_window(by or COMMIT, given.get("from", ""), given.get("to", ""), given.get("newest", ""))
         found = read_timeline(test, window, given.getlist("series"))
-        if found and not by and not _moves(found):
+        if found and not by and len(found.places) == 1:
             # Everything was built from one commit: then the runs are what can be followed.
             found = read_timeline(test, read_window(RUN, "", "", given.get("newest", "")), given.getlist("series"))
     except RangeError as error:
@@ -79,18 +78,17 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
     return respond(request, "reports/timeline.html", context, [graph])
 
 
-def _moves(found: Timeline) -> bool:
-    return len({spot.x for spots in found.series.values() for spot in spots}) > 1
-
-
 def _rows(found: Timeline) -> list[SpotRow]:
     """The newest places of the axis, newest first, as a table."""
-    at: dict[float, dict[str, Spot]] = {}
-    for name, spots in found.series.items():
-        for spot in spots[-LISTED:]:
-            at.setdefault(spot.x, {})[name] = spot
+    at: dict[float, dict[str, tuple[int, str, float]]] = {}
+    for name, line in found.series.items():
+        newest = line.picked(range(max(0, len(line.x) - LISTED), len(line.x)))
+        columns = (newest.x.tolist(), newest.run.tolist(), newest.revision, newest.mean.tolist())
+        for x, *point in zip(*columns, strict=True):
+            at.setdefault(x, {})[name] = (point[0], point[1], point[2])
     rows = []
     for _, members in sorted(at.items(), reverse=True)[:LISTED]:
-        newest = max(members.values(), key=lambda spot: spot.run)
-        rows.append(SpotRow(newest.revision, newest.run, [members.get(name) for name in found.series]))
+        run, revision, _ = max(members.values())
+        means = [members[name][2] if name in members else None for name in found.series]
+        rows.append(SpotRow(revision, run, means))
     return rows
