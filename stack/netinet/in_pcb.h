@@ -99,14 +99,6 @@ int	 in_pcbroute(const struct inpcb *, const struct in_endpoint *,
 	    struct in_conninfo *);
 /* Datagram sockets: back to bound. */
 void	 in_pcbdisconnect(struct inpcb *);
-/* Sends a packet of a connected pcb: as ip_output(). */
-static inline int
-in_pcboutput(const struct inpcb *inp, struct mbuf *m, uint8_t proto)
-{
-	const struct in_conninfo *c = &inp->inp_conn;
-
-	return (in_family(&c->faddr)->af_output(m, c, proto, &inp->inp_opts));
-}
 /* Out of all tables. */
 void	 in_pcbremove(struct inpcb *);
 

@@ -173,6 +173,8 @@ enum tcp_step
 tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 {
 	struct tcp_acked a = { .now = mach_uptime(),
+	    .marked = (tp->t_flags & TF_ECN) != 0 &&
+	    (sg->sg_flags & TH_ECE) != 0,
 	    .has_ts = (tp->t_flags & TF_TS) != 0 && sg->sg_opt.has_ts &&
 	    sg->sg_opt.tsecr != 0, .tsecr = sg->sg_opt.tsecr };
 	bool fin = false;

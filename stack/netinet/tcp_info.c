@@ -40,6 +40,8 @@ fill_options(const struct tcpcb *tp, struct tcp_info *ti)
 {
 	if (tp->t_flags & TF_TS)
 		ti->tcpi_options |= TCPI_OPT_TIMESTAMPS;
+	if (tp->t_flags & TF_ECN)
+		ti->tcpi_options |= TCPI_OPT_ECN;
 	if (tp->t_flags & TF_SACK)
 		ti->tcpi_options |= TCPI_OPT_SACK;
 	if (tp->t_flags & TF_WSCALE)

@@ -200,6 +200,10 @@ plan(struct tcpcb *tp, struct tcp_tx *tx)
 	queued = cc > off ? cc - off : 0;
 	tx->tx_seq = tp->snd_max;
 	tx->tx_len = worthwhile(tp, usable_window(tp, off, queued), queued);
+	/* segmentation by a device would repeat CWR */
+	if ((tp->t_flags & (TF_ECN | TF_ECNCWR)) == (TF_ECN | TF_ECNCWR) &&
+	    tx->tx_len > tp->t_maxseg)
+		tx->tx_len = tp->t_maxseg;
 	tx->tx_fin = state_sends_fin(tp->t_state) && off + tx->tx_len == cc;
 	tx->tx_more = tx->tx_len > 0 && tx->tx_len < queued;
 	return (tx->tx_len > 0 || tx->tx_fin ||
@@ -351,10 +355,12 @@ static int
 transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 {
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
+	const struct in_conninfo *c = &tp->t_inp.inp_conn;
+	struct ip_sendopts opts = tp->t_inp.inp_opts;
 	struct mbuf *m;
 	unsigned optlen;
 	uint32_t asked = *len;
-	uint8_t flags = TH_ACK;
+	uint8_t flags = TH_ACK, ecn;
 	int error;
 
 	m = build_segment(tp, seq, len, &optlen);
@@ -370,13 +376,16 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 	if (*len > 0 && (seq + *len == tp->snd_una + sb->sb_cc ||
 	    *len > tp->t_maxseg))
 		flags |= TH_PUSH;
+	flags |= tcp_ecn_output(tp, *len > 0 && seq == tp->snd_max, &ecn);
+	if (tp->t_flags & TF_ECN)
+		opts.tos = (opts.tos & IPTOS_DSCP_MASK) | ecn;
 	fill_header(tp, m, optlen, seq, flags);
 	if (*len > 0 || fin)
 		account_data(tp, seq, *len, fin);
 	else
 		TCPSTAT_INC(sndacks);
 	account_ack(tp);
-	error = in_pcboutput(&tp->t_inp, m, IPPROTO_TCP);
+	error = in_family(&c->faddr)->af_output(m, c, IPPROTO_TCP, &opts);
 	return (error == 0 ? 0 : send_error(tp, error));
 }
 

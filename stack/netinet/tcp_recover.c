@@ -102,6 +102,7 @@ reduce(struct tcpcb *tp, enum tcp_recovery state, enum cc_signal signal,
 	tp->snd_recover = tp->snd_max;
 	tp->t_recovery = state;
 	tp->t_tlp.pending = false;
+	tp->t_flags |= TF_ECNCWR;
 	tcp_timer_clear(tp, TT_PROBE);
 }
 
@@ -309,6 +310,13 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 	if (tcp_tlp_acked(tp, ack, a) && calm)
 		reduce(tp, TR_CWR, CC_LOSS, tp->snd_max - tp->snd_una +
 		    a->acked);
+	/* RFC 3168 section 6.1.2: once for what was in flight */
+	if (a->marked && tp->t_recovery == TR_OPEN &&
+	    SEQ_GT(ack, tp->snd_recover)) {
+		TCPSTAT_INC(ecnreductions);
+		reduce(tp, TR_CWR, CC_ECN, tp->snd_max - tp->snd_una +
+		    a->acked);
+	}
 	if (a->dsack)
 		tcp_rack_dsack(tp);
 	if (was_spurious(tp, a))

@@ -60,6 +60,8 @@
 	X(rcvdsack, "reports of data received twice (DSACK)")		\
 	X(tlpprobe, "tail loss probes sent")				\
 	X(undone, "reductions of the window undone as spurious")	\
+	X(ecnmarks, "segments received with a congestion mark")		\
+	X(ecnreductions, "reductions of the window for an ECN echo")	\
 	X(sackrexmit, "retransmissions of holes told by SACK")		\
 	X(mturesent, "segments resent for a smaller path MTU")		\
 	X(outerror, "segments that could not be sent")

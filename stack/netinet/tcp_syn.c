@@ -102,7 +102,7 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 	th->th_seq = htonl(h->hf_iss);
 	th->th_ack = flags & TH_ACK ? htonl(h->hf_irs + 1) : 0;
 	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
-	th->th_flags = flags;
+	th->th_flags = flags | tcp_ecn_synflags(h->hf_flags, flags);
 	th->th_win = htons(h->hf_win);
 	th->th_sum = af->af_pseudo(c, IPPROTO_TCP, m->m_pkthdr.len);
 	m->m_pkthdr.csum_flags = CSUM_TX;
@@ -158,6 +158,7 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 		return (error);
 	TCPSTAT_INC(connattempt);
 	send_sequence(tp, tcp_newiss(&tp->t_inp.inp_conn));
+	tp->t_flags |= tcp_ecn_ask();
 	if (tp->t_flags & TF_WSCALE)
 		tp->rcv_scale = window_scale(&tp->t_inp.inp_socket->so_rcv);
 	tcp_setmss(tp);
@@ -241,7 +242,8 @@ tcp_half_init(struct tcp_half *h, struct socket *head,
 static void
 adopt_half(struct tcpcb *tp, const struct tcp_half *h)
 {
-	const unsigned negotiated = TF_TS | TF_WSCALE | TF_SACK;
+	const unsigned negotiated = TF_TS | TF_WSCALE | TF_SACK |
+	    TF_ECN;
 
 	send_sequence(tp, h->hf_iss);
 	tp->snd_max = h->hf_iss + 1;
@@ -336,6 +338,7 @@ tcp_listen_input(struct socket *head, const struct tcpseg *sg,
 		return (TS_DROP);
 	}
 	tcp_half_init(&h, head, &sg->sg_conn, sg->sg_seq, &sg->sg_opt);
+	h.hf_flags |= tcp_ecn_asked(sg);
 	if (atomic_load_u32(&tcp_syncookies) == SYNCOOKIES_ALWAYS ||
 	    (!tcp_syncache_add(&h) && atomic_load_u32(&tcp_syncookies) != 0))
 		tcp_syncookie_send(&h);
@@ -364,6 +367,7 @@ tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 		return (TS_DROP);
 	receive_sequence(tp, sg->sg_seq);
 	learn_options(tp, &sg->sg_opt);
+	tcp_ecn_answered(tp, sg);
 	first_window(tp, sg);
 	sg->sg_seq++;
 	if (!acked) {			/* simultaneous open */

@@ -13,7 +13,7 @@
 struct tcp_half {
 	struct in_conninfo hf_conn;
 	tcp_seq		 hf_iss, hf_irs;
-	unsigned	 hf_flags;	/* TF_TS, TF_WSCALE, TF_SACK: agreed */
+	unsigned	 hf_flags;	/* agreed: TF_TS, _WSCALE ... */
 	uint32_t	 hf_tsoffset;	/* of our timestamps */
 	uint32_t	 hf_tsval;	/* the peer's */
 	uint16_t	 hf_mss, hf_peermss;

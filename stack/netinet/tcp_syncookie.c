@@ -64,6 +64,7 @@ tcp_syncookie_send(struct tcp_half *h)
 		scale = 0;
 	bits = (uint8_t)((epoch & 1) << 7 |
 	    (h->hf_flags & TF_SACK ? 1U << 6 : 0) | mss << 3 | scale);
+	h->hf_flags &= ~(unsigned)TF_ECN;	/* the cookie has no bit left */
 	h->hf_iss = cookie(&h->hf_conn, h->hf_irs, bits, epoch);
 	atomic_store_u64(&last_sent, mach_uptime());
 	TCPSTAT_INC(syncookiesent);

@@ -97,4 +97,5 @@ tcp_sysctl_init(void)
 {
 	sysctl_register(tcp_oids, nitems(tcp_oids));
 	tcp_cc_sysctl_init();
+	tcp_ecn_sysctl_init();
 }

@@ -114,6 +114,8 @@ timer_rexmt(struct tcpcb *tp, nsec_t now)
 	TCPSTAT_INC(rexmttimeo);
 	tcp_timer_set(tp, TT_REXMT, backoff(tp));
 	if (tp->t_state < TCPS_ESTABLISHED) {
+		/* perhaps that is why (RFC 3168 section 6.1.1.1) */
+		tp->t_flags &= ~(unsigned)TF_ECN;
 		(void)tcp_sendsyn(tp);
 		return (tp);
 	}

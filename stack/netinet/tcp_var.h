@@ -10,6 +10,7 @@
  *	tcp_ack.c	acknowledgements, windows, round-trip times
  *	tcp_sendmap.c	what was sent when, and what became of it (SACK)
  *	tcp_rack.c	which of it is lost (RACK), probes of the tail (TLP)
+ *	tcp_ecn.c	congestion marks
  *	tcp_recover.c	recovery from losses and timeouts, and undoing it
  *	tcp_cc.c	congestion control, a table of operations, and NewReno;
  *			tcp_cc_cubic.c and tcp_cc_hystart.c
@@ -69,6 +70,13 @@ enum tcp_timer {
 #define	TF_SACK		0x0080	/* SACK agreed (or asked for) */
 #define	TF_CWNDLIMITED	0x0200	/* the congestion window held us back */
 #define	TF_TIMEDWAIT	0x0400	/* counted in tcp_ntimewait */
+#define	TF_ECN		0x0800	/* ECN agreed (or asked for) */
+#define	TF_ECNECHO	0x1000	/* a mark came: our ACKs say so */
+#define	TF_ECNCWR	0x2000	/* new data will say that we slowed down */
+
+/* Flags of the header that the C library does not name (RFC 3168). */
+#define	TH_ECE		0x40
+#define	TH_CWR		0x80
 
 /* What was sent at one time and is not acknowledged (tcp_sendmap.c). */
 enum tcp_sentstate { SENT_INFLIGHT, SENT_SACKED, SENT_LOST };
@@ -224,6 +232,7 @@ struct tcpseg {
 	uint32_t	 sg_len;	/* bytes of data */
 	uint32_t	 sg_win;	/* as on the wire until it is scaled */
 	uint8_t		 sg_flags;	/* TH_* */
+	uint8_t		 sg_ecn;	/* of the IP header */
 	unsigned	 sg_segs;	/* wire segments merged in this one */
 	struct tcpopts	 sg_opt;
 	struct mbuf	*sg_m;		/* the data; NULL once taken */
@@ -321,6 +330,7 @@ struct tcp_acked {
 	bool		 again;		/* acked what was sent again */
 	bool		 original;	/* news of what was sent once only */
 	bool		 dsack;
+	bool		 marked;	/* the peer saw a congestion mark */
 	bool		 has_ts;
 	uint32_t	 tsecr;
 };
@@ -360,6 +370,16 @@ void	 tcp_recover_reorder(struct tcpcb *);
 void	 tcp_recover_timeout(struct tcpcb *);
 void	 tcp_recover_resend(struct tcpcb *);
 uint32_t tcp_pipe(const struct tcpcb *);
+
+/* tcp_ecn.c */
+void	 tcp_ecn_sysctl_init(void);
+uint8_t	 tcp_ecn_field(const struct mbuf *);
+unsigned tcp_ecn_ask(void);
+unsigned tcp_ecn_asked(const struct tcpseg *);
+void	 tcp_ecn_answered(struct tcpcb *, const struct tcpseg *);
+uint8_t	 tcp_ecn_synflags(unsigned wants, uint8_t flags);
+enum tcp_step tcp_ecn_input(struct tcpcb *, struct tcpseg *);
+uint8_t	 tcp_ecn_output(struct tcpcb *, bool fresh, uint8_t *ecn);
 
 /* tcp_reass.c */
 enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);

@@ -29,7 +29,7 @@ addr(const char *ip)
 
 /* Frames an IP packet (m) and gives it to the stack. */
 static void
-deliver(struct mbuf *m, uint8_t proto)
+deliver(struct mbuf *m, uint8_t proto, uint8_t tos)
 {
 	struct ether_header *eh;
 	struct ip *ip;
@@ -39,6 +39,7 @@ deliver(struct mbuf *m, uint8_t proto)
 	memset(ip, 0, sizeof(*ip));
 	ip->ip_v = 4;
 	ip->ip_hl = 5;
+	ip->ip_tos = tos;
 	ip->ip_len = htons((uint16_t)m->m_pkthdr.len);
 	ip->ip_ttl = 64;
 	ip->ip_p = proto;
@@ -90,7 +91,7 @@ peer_send(struct peer *p, uint8_t flags, tcp_seq seq, tcp_seq ack,
 	sum = in_fold(in_sum(m, 0, m->m_pkthdr.len, in_pseudo(addr(PEER_IP),
 	    addr(PEER_STACK_IP), IPPROTO_TCP, m->m_pkthdr.len)));
 	th->th_sum = sum;
-	deliver(m, IPPROTO_TCP);
+	deliver(m, IPPROTO_TCP, p->tos);
 }
 
 void
@@ -103,7 +104,7 @@ peer_udp(uint16_t sport, uint16_t dport, const void *data, uint32_t len)
 	uh->uh_dport = htons(dport);
 	uh->uh_ulen = htons((uint16_t)m->m_pkthdr.len);
 	uh->uh_sum = 0;
-	deliver(m, IPPROTO_UDP);
+	deliver(m, IPPROTO_UDP, 0);
 }
 
 void
@@ -134,7 +135,7 @@ peer_icmp(struct peer *p, uint8_t type, uint8_t code, uint16_t mtu,
 	m = packet(&q, sizeof(q));
 	mtod(m, struct icmphdr *)->checksum = in_fold(in_sum(m, 0,
 	    m->m_pkthdr.len, 0));
-	deliver(m, IPPROTO_ICMP);
+	deliver(m, IPPROTO_ICMP, 0);
 }
 
 /* The stack asks where the peer is. */
@@ -196,6 +197,7 @@ parse(struct mbuf *m, struct peer_seg *s)
 	m_copydata(m, at, sizeof(ip), &ip);
 	at += (uint32_t)ip.ip_hl << 2;
 	s->proto = ip.ip_p;
+	s->tos = ip.ip_tos;
 	if (ip.ip_p == IPPROTO_ICMP) {
 		m_copydata(m, at, 1, &s->icmp_type);
 		m_copydata(m, at + 1, 1, &s->icmp_code);

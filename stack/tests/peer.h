@@ -22,6 +22,7 @@ struct peer {
 	tcp_seq		 snd_nxt;	/* next byte we send */
 	tcp_seq		 rcv_nxt;	/* next byte we expect */
 	uint16_t	 window;
+	uint8_t		 tos;		/* of the packets we send */
 	const uint8_t	*options;	/* of the segments we send */
 	unsigned	 optlen;
 };
@@ -30,7 +31,7 @@ struct peer {
 struct peer_seg {
 	uint16_t	 sport, dport, window;
 	tcp_seq		 seq, ack;
-	uint8_t		 flags;
+	uint8_t		 flags, tos;
 	uint32_t	 len;
 	uint8_t		 options[40];
 	unsigned	 optlen;

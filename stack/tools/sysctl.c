@@ -45,6 +45,7 @@ static const struct alias {
 	{ IPV4 "ip_local_port_range", { IP "portrange.first",
 	    IP "portrange.last" }, SAME },
 	{ IPV4 "tcp_congestion_control", { TCP "cc.algorithm" }, ALGORITHM },
+	{ IPV4 "tcp_ecn", { TCP "ecn.enable" }, SAME },
 	{ IPV4 "tcp_fin_timeout", { TCP "finwait2_timeout" }, SECONDS },
 	{ IPV4 "tcp_keepalive_intvl", { TCP "keepintvl" }, SECONDS },
 	{ IPV4 "tcp_keepalive_probes", { TCP "keepcnt" }, SAME },

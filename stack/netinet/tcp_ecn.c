@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Explicit congestion notification (RFC 3168 section 6.1): a router that is
+ * about to drop marks instead, the receiver echoes the mark until the sender
+ * says that it has reduced its window.
+ *
+ * net.inet.tcp.ecn.enable: 0 never, 1 we ask for it, 2 when the peer asks.
+ */
+#include <netinet/tcp.h>
+
+#include "kern/sysctl.h"
+#include "netinet/tcp_var.h"
+
+enum { ECN_NEVER, ECN_ASK, ECN_ASKED };
+
+static atomic_u32 ecn_enable = ECN_ASKED;
+
+static const struct sysctl_oid ecn_oids[] = {
+	{ .oid_name = "net.inet.tcp.ecn.enable", .oid_type = CTL_U32,
+	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ecn_enable,
+	  .oid_min = ECN_NEVER, .oid_max = ECN_ASKED, .oid_descr =
+	  "congestion marks (RFC 3168): 0 off, 1 on, 2 when the peer asks" },
+};
+
+void
+tcp_ecn_sysctl_init(void)
+{
+	sysctl_register(ecn_oids, nitems(ecn_oids));
+}
+
+/* The ECN field of a received packet that starts at its IP header. */
+uint8_t
+tcp_ecn_field(const struct mbuf *m)
+{
+	const uint8_t *ip = mtod(m, const uint8_t *);
+
+	return (ip[0] >> 4 == 4 ? ip[1] & IPTOS_ECN_MASK :
+	    ip[1] >> 4 & IPTOS_ECN_MASK);
+}
+
+/* TF_ECN if a connection of ours shall ask. */
+unsigned
+tcp_ecn_ask(void)
+{
+	return (atomic_load_u32(&ecn_enable) == ECN_ASK ? TF_ECN : 0);
+}
+
+/* TF_ECN if the SYN of a peer asks and may. */
+unsigned
+tcp_ecn_asked(const struct tcpseg *sg)
+{
+	return (atomic_load_u32(&ecn_enable) != ECN_NEVER &&
+	    (sg->sg_flags & (TH_ECE | TH_CWR)) == (TH_ECE | TH_CWR) ?
+	    TF_ECN : 0);
+}
+
+/* The peer's SYN came in answer to ours (section 6.1.1). */
+void
+tcp_ecn_answered(struct tcpcb *tp, const struct tcpseg *sg)
+{
+	if ((sg->sg_flags & (TH_ACK | TH_ECE | TH_CWR)) != (TH_ACK | TH_ECE))
+		tp->t_flags &= ~(unsigned)TF_ECN;
+}
+
+/* What a SYN or SYN-ACK (flags) says, given what the connection wants. */
+uint8_t
+tcp_ecn_synflags(unsigned wants, uint8_t flags)
+{
+	if ((wants & TF_ECN) == 0)
+		return (0);
+	return (flags & TH_ACK ? TH_ECE : TH_ECE | TH_CWR);
+}
+
+/* A step of input: marks, and the end of their echo (section 6.1.3). */
+enum tcp_step
+tcp_ecn_input(struct tcpcb *tp, struct tcpseg *sg)
+{
+	if ((tp->t_flags & TF_ECN) == 0)
+		return (TS_NEXT);
+	if (sg->sg_flags & TH_CWR)
+		tp->t_flags &= ~(unsigned)TF_ECNECHO;
+	if (sg->sg_ecn == IPTOS_ECN_CE) {
+		TCPSTAT_INC(ecnmarks);
+		tp->t_flags |= TF_ECNECHO | TF_ACKNOW;
+	}
+	return (TS_NEXT);
+}
+
+/*
+ * The TCP flags of a segment, and in *ecn its ECN field.  Only data that is
+ * sent for the first time may be marked, or carry the news of a reduction
+ * (sections 6.1.2 and 6.1.5).
+ */
+uint8_t
+tcp_ecn_output(struct tcpcb *tp, bool fresh, uint8_t *ecn)
+{
+	uint8_t flags = 0;
+
+	*ecn = 0;
+	if ((tp->t_flags & TF_ECN) == 0)
+		return (0);
+	if (tp->t_flags & TF_ECNECHO)
+		flags |= TH_ECE;
+	if (fresh) {
+		*ecn = IPTOS_ECN_ECT0;
+		if (tp->t_flags & TF_ECNCWR)
+			flags |= TH_CWR;
+		tp->t_flags &= ~(unsigned)TF_ECNCWR;
+	}
+	return (flags);
+}
