@@ -32,9 +32,12 @@ def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
 def evidence_words(result: Comparison) -> str:
     """Return what a verdict rests on: how much was seen, what counted as one observation, and what was asked."""
     samples = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
-    counted = f", compared by {result.effect.level}" if result.effect else ""
-    boots = f"{result.boots[0]} and {result.boots[1]} boots"
-    return f"{samples} samples of {boots}{counted}; margin ±{result.margin:g} %, confidence {result.confidence:g} %"
+    seen = f"{samples} samples of {result.boots[0]} and {result.boots[1]} boots"
+    asked = f"margin ±{result.margin:g} %, confidence {result.confidence:g} %"
+    if result.effect is None:
+        return f"{seen}; {asked}"
+    shown = f"changes from {percent(result.effect.detectable)} on would show in 4 runs of 5"
+    return f"{seen}, compared by {result.effect.level}; {shown}; {asked}"
 
 
 def _lack_words(result: Comparison, boot_seconds: float | None) -> str:

@@ -147,6 +147,7 @@ def test_another_margin(client: Client) -> None:
     text = text_of(page(client, comparison_address(run) + "?margin=0.5"))
     assert "6 faster" in text
     assert "10 and 10 samples of 2 and 2 boots, compared by" in text
+    assert re.search(r"changes from \d\.\d+ % on would show in 4 runs of 5; margin ±0.5 %, confidence 95 %", text)
 
 
 def test_another_confidence_level(client: Client, run: Run) -> None:

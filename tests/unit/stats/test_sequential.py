@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -58,6 +59,24 @@ def test_the_truth_lies_in_all_intervals_as_often_as_promised() -> None:
         ever["fixed"] |= distance > deviation * stats.t.ppf(0.975, 2 * n - 2) * math.sqrt(2 / n)
     assert ever["sequence"].mean() <= 0.05
     assert ever["fixed"].mean() > 0.2
+
+
+SCATTERS: dict[str, Callable[[np.random.Generator], float]] = {
+    "normal": lambda random: random.normal(),
+    "heavy tail": lambda random: random.exponential(),
+    "two values": lambda random: float(random.integers(2)) + 0.05 * random.normal(),
+}
+
+
+@pytest.mark.parametrize("scatter", SCATTERS.values(), ids=SCATTERS)
+def test_boots_of_one_variant_are_seldom_told_apart(scatter: Callable[[np.random.Generator], float]) -> None:
+    """200 experiments of 20 pairs, looked at after each pair; the margin is too small for equivalence."""
+    random = np.random.default_rng(2027)
+    wrong = 0
+    for _ in range(200):
+        seen: list[Block] = [([[100 + scatter(random)]], [[100 + scatter(random)]]) for _ in range(20)]
+        wrong += any(decide(seen[:count], margin=0.001).decided for count in range(2, 21))
+    assert wrong <= 14
 
 
 def test_what_is_seen_to_differ_is_decided_soon() -> None:
