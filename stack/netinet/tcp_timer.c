@@ -136,15 +136,16 @@ timer_persist(struct tcpcb *tp, nsec_t now)
 	    (tp->t_usertimeo != 0 && tp->t_rxtshift > 0 &&
 	    now - tp->t_rxtsince >= tp->t_usertimeo))
 		return (timer_giveup(tp));
+	/* Set before output, which would begin with the first interval. */
+	tp->t_rxtshift++;
+	tcp_timer_set(tp, TT_PERSIST, backoff(tp));
 	tp->t_flags |= TF_FORCE;
 	(void)tcp_output(tp);
 	tp->t_flags &= ~(unsigned)TF_FORCE;
 	if (tcp_timer_running(tp, TT_REXMT))
-		return (tp);		/* something fitted after all */
-	if (tp->t_inp.inp_socket->so_snd.sb_cc > 0)
+		tcp_timer_clear(tp, TT_PERSIST);	/* something fitted */
+	else if (tp->t_inp.inp_socket->so_snd.sb_cc > 0)
 		tcp_sendprobe(tp);
-	tp->t_rxtshift++;
-	tcp_timer_set(tp, TT_PERSIST, backoff(tp));
 	return (tp);
 }
 

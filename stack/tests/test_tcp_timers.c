@@ -268,6 +268,38 @@ set_up_with(struct fixture *f, const uint8_t *syn, unsigned optlen)
 	f->p.optlen = 0;
 }
 
+/* RFC 9293 section 3.8.6.1: probes back off, and silence ends them. */
+TEST(a_window_that_never_opened_does_not_keep_a_socket)
+{
+	static const uint8_t syn[] = { 2, 4, 3, 232 };
+	struct fixture f;
+	struct peer_seg s;
+	nsec_t last, gap, shortest = 0;
+	uint32_t before;
+
+	before = atomic_load_u32(&sockets);
+	set_up_with(&f, syn, sizeof(syn));
+	f.p.window = 0;
+	ack(&f, 0);
+	f.so = t_accept(f.head);
+	t_send(f.so, bytes, 100);
+	soclose(f.so);
+	peer_forget();
+	peer_await(&s, 5000);
+	last = mach_uptime();
+	for (int i = 0; i < 4; i++) {
+		peer_await(&s, 120000);
+		gap = mach_uptime() - last;
+		CHECK(gap >= shortest);
+		shortest = gap * 3 / 2;
+		last = mach_uptime();
+	}
+	soclose(f.head);
+	t_sleep(30 * 60 * 1000);
+	CHECK_EQ(atomic_load_u32(&sockets), before);
+	peer_forget();
+}
+
 TEST(merged_segments_are_acknowledged_at_once)
 {
 	static const uint8_t syn[] = { 2, 4, 500 >> 8, 500 & 0xff };
