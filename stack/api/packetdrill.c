@@ -27,6 +27,7 @@
 #include "kern/thread.h"
 #include "machine/virtual/virtual.h"
 #include "net/route.h"
+#include "netinet6/ip6_var.h"
 
 #define	EX_CONFIG	78	/* sysexits(3) */
 #define	IFNAME		"pkt0"
@@ -326,7 +327,7 @@ set_inet(const char *value)
 	return (EINVAL);
 }
 
-/* One word of the flags: inet=, conf=, or a tunable. */
+/* One word of the flags: inet=, inet6=, conf=, or a tunable. */
 static int
 set_flag(char *word)
 {
@@ -340,7 +341,9 @@ set_flag(char *word)
 		return (set_inet(value));
 	if (strcmp(word, "conf") == 0)
 		return (loader_read(value));
-	error = sysctl_set(word, value, why, sizeof(why));
+	error = strcmp(word, "inet6") == 0 ?
+	    in6_config_set(&config, value, why, sizeof(why)) :
+	    sysctl_set(word, value, why, sizeof(why));
 	if (error != 0)
 		console("so_flags: %s", why);
 	return (error);
@@ -355,6 +358,8 @@ configure(const char *flags)
 	if (copy == NULL)
 		return (ENOMEM);
 	(void)sysctl_set("boot_mute", "1", (char[1]){ 0 }, 1);
+	/* The script has no part in asking who else has our addresses. */
+	(void)sysctl_set("net.inet6.ip6.dad_count", "0", (char[1]){ 0 }, 1);
 	for (word = strtok_r(copy, " ,", &rest); word != NULL && error == 0;
 	    word = strtok_r(NULL, " ,", &rest))
 		error = set_flag(word);
@@ -374,20 +379,32 @@ static const struct packetdrill_interface interface = {
 #undef X
 };
 
+/* The interface, with its addresses, is the way to everybody. */
+static void
+attach_interface(void)
+{
+	const struct in_addr any = { INADDR_ANY };
+
+	ifp = mem_attach_ip(&config, packet_sent, NULL);
+	if (in6_config_attach(&config) != 0)
+		_exit(EX_CONFIG);
+	if (route_add(any, 0, any, ifp) != 0)
+		console("so_flags: keeping the default route of conf");
+	if (config.ninet6 > 0 && route6_add(&in6addr_any, 0, NULL, ifp,
+	    0) != 0)
+		console("so_flags: keeping the default IPv6 route of conf");
+}
+
 EXPORT void
 packetdrill_interface_init(const char *flags,
     struct packetdrill_interface *table)
 {
-	const struct in_addr any = { INADDR_ANY };
-
 	is_script = true;
 	api_enter();
 	if (api_boot(configure, flags != NULL ? flags : "") != 0)
 		_exit(EX_CONFIG);
 	mtx_init(&sent_lock, LC_NETISR);
-	ifp = mem_attach_ip(&config, packet_sent, NULL);
-	if (route_add(any, 0, any, ifp) != 0)
-		console("so_flags: keeping the default route of conf");
+	attach_interface();
 	api_leave(0);
 	*table = interface;
 }

@@ -7,7 +7,9 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/icmp6.h>
 #include <netinet/ip.h>
+#include <netinet/ip6.h>
 #include <netinet/ip_icmp.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -19,7 +21,8 @@
 #define	ECHO	"ping"
 
 static struct packetdrill_interface pd;
-static const char stack_ip[] = "192.168.0.1", peer_ip[] = "192.0.2.1";
+static const char stack_ip[] = "192.168.0.1", peer_ip[] = "192.0.2.1",
+    stack_ip6[] = "fd3d:fa7b:d17d::1";
 
 struct packet {
 	struct iphdr	 ip;
@@ -88,16 +91,22 @@ segment(uint8_t flags, uint32_t seq, uint32_t ack, const char *data)
 	inject(&p, IPPROTO_TCP, sizeof(p.tcp) + strlen(data));
 }
 
-/* The next packet; returns when it was sent. */
+/*
+ * The next packet of IPv4, between those in which IPv6 speaks of itself;
+ * returns when it was sent.
+ */
 static long long
 receive(struct packet *p)
 {
-	size_t len = sizeof(*p);
+	size_t len;
 	long long usecs;
 
-	memset(p, 0, sizeof(*p));
-	CHECK_EQ(pd.netdev_receive(pd.userdata, p, &len, &usecs), 0);
-	CHECK(len >= sizeof(p->ip));
+	do {
+		len = sizeof(*p);
+		memset(p, 0, sizeof(*p));
+		CHECK_EQ(pd.netdev_receive(pd.userdata, p, &len, &usecs), 0);
+		CHECK(len >= sizeof(p->ip));
+	} while (p->ip.version != 4);
 	CHECK_EQ(ntohs(p->ip.tot_len), len);
 	return (usecs);
 }
@@ -151,6 +160,37 @@ TEST(a_ping_is_answered_at_once)
 	CHECK(usecs - sent < 1000);
 	CHECK_EQ(p.icmp.type, ICMP_ECHOREPLY);
 	CHECK_STREQ(p.echo, ECHO);
+}
+
+TEST(a_ping_over_ipv6_is_answered)
+{
+	struct {
+		struct ip6_hdr ip;
+		struct icmp6_hdr icmp;
+	} p = { .icmp.icmp6_type = ICMP6_ECHO_REQUEST };
+	struct in6_addr peer, stack;
+	size_t len;
+	long long usecs;
+
+	inet_pton(AF_INET6, "2001:db8::1", &peer);
+	inet_pton(AF_INET6, stack_ip6, &stack);
+	p.ip.ip6_vfc = 6 << 4;
+	p.ip.ip6_plen = htons(sizeof(p.icmp));
+	p.ip.ip6_hlim = 64;
+	p.ip.ip6_src = peer;
+	p.ip.ip6_dst = stack;
+	/* RFC 8200 section 8.1: both addresses, length, next header */
+	p.ip.ip6_nxt = IPPROTO_ICMPV6;
+	p.icmp.icmp6_cksum = sum(&p.ip.ip6_src, 32 + sizeof(p.icmp),
+	    sizeof(p.icmp) + IPPROTO_ICMPV6);
+	CHECK_EQ(pd.netdev_send(pd.userdata, &p, sizeof(p)), 0);
+	do {	/* behind what the stack says of itself */
+		len = sizeof(p);
+		CHECK_EQ(pd.netdev_receive(pd.userdata, &p, &len, &usecs), 0);
+		CHECK(len > 0);
+	} while (p.ip.ip6_nxt != IPPROTO_ICMPV6 ||
+	    p.icmp.icmp6_type != ICMP6_ECHO_REPLY);
+	CHECK(memcmp(&p.ip.ip6_dst, &peer, sizeof(peer)) == 0);
 }
 
 TEST(retransmission_has_its_exact_date)
@@ -225,7 +265,8 @@ TEST(a_bad_packet_is_refused)
 int
 main(int argc, char **argv)
 {
-	packetdrill_interface_init("192.168.0.1/16 net.inet.tcp.initcwnd=3",
+	packetdrill_interface_init("192.168.0.1/16 "
+	    "inet6=fd3d:fa7b:d17d::1/48 net.inet.tcp.initcwnd=3",
 	    &pd);
 	return (check_main(argc, argv));
 }
