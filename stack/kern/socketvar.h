@@ -155,6 +155,8 @@ struct protosw {
 			    int flags);
 	int		(*pr_shutdown)(struct socket *);
 	void		(*pr_rcvd)(struct socket *);	/* buffer was drained */
+	/* False: enough waits in so_snd unsent.  NULL: space alone counts. */
+	bool		(*pr_mayqueue)(struct socket *);
 	/*
 	 * Stream: m NULL = data was appended to so_snd, push it out.  msg is
 	 * for the control messages of a datagram.
@@ -301,6 +303,8 @@ struct mbuf *sbcut(struct sockbuf *, uint32_t len);	/* drop, but return */
 struct mbuf *sbsendptr(struct sockbuf *, uint32_t off, uint32_t *moff);
 void	 sbflush(struct socket *, struct sockbuf *);
 uint32_t sbspace(const struct sockbuf *);
+/* What a writer of a stream may append. */
+uint32_t sosendspace(struct socket *);
 /*
  * One reader (or writer) at a time.  EWOULDBLOCK with MSG_DONTWAIT, EINTR,
  * EBADF if the descriptor was closed meanwhile.

@@ -130,7 +130,7 @@ sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
 		error = sosenderror(so);
 		if (error != 0)
 			return (error);
-		*n = sbspace(sb);
+		*n = sosendspace(so);
 		if ((so->so_state & SS_ISCONNECTED) && *n > 0 &&
 		    (*n >= sb->sb_lowat || *n >= resid))
 			break;

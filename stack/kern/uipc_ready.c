@@ -29,7 +29,7 @@ soreadable(struct socket *so)
 }
 
 static bool
-sowriteable(const struct socket *so)
+sowriteable(struct socket *so)
 {
 	if (so->so_state & SS_LISTENING)
 		return (false);
@@ -37,7 +37,7 @@ sowriteable(const struct socket *so)
 		return (true);
 	if (so->so_state & SS_ISCONNECTING)
 		return (false);
-	return (sbspace(&so->so_snd) >= so->so_snd.sb_lowat);
+	return (sosendspace(so) >= so->so_snd.sb_lowat);
 }
 
 int

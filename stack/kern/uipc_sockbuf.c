@@ -21,6 +21,16 @@ sbspace(const struct sockbuf *sb)
 	return (sb->sb_cc < sb->sb_hiwat ? sb->sb_hiwat - sb->sb_cc : 0);
 }
 
+uint32_t
+sosendspace(struct socket *so)
+{
+	const struct protosw *pr = so->so_proto;
+
+	if (pr->pr_mayqueue != NULL && !pr->pr_mayqueue(so))
+		return (0);
+	return (sbspace(&so->so_snd));
+}
+
 /*
  * A writer is woken when a good piece is free, not for each byte that was
  * acknowledged.

@@ -50,46 +50,77 @@ fill_options(const struct tcpcb *tp, struct tcp_info *ti)
 	ti->tcpi_rcv_wscale = tp->rcv_scale & 0xf;
 }
 
+static void
+fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
+{
+	const uint32_t mss = tp->t_maxseg;
+	const bool probing = tcp_timer_running(tp, TT_PERSIST);
+
+	ti->tcpi_ca_state = linux_ca_state[tp->t_recovery];
+	ti->tcpi_retransmits = (uint8_t)(probing ? 0 : tp->t_rxtshift);
+	ti->tcpi_probes = (uint8_t)(probing ? tp->t_rxtshift :
+	    tp->t_keepprobes);
+	ti->tcpi_backoff = (uint8_t)tp->t_rxtshift;
+	/* Linux counts packets where TCP counts bytes */
+	ti->tcpi_unacked = (tp->snd_max - tp->snd_una + mss - 1) / mss;
+	ti->tcpi_sacked = tp->t_sackedbytes / mss;
+	ti->tcpi_lost = tp->t_lostbytes / mss;
+	ti->tcpi_snd_ssthresh = tp->snd_ssthresh / mss;
+	ti->tcpi_snd_cwnd = tp->snd_cwnd / mss;
+	ti->tcpi_snd_wnd = tp->snd_wnd;
+	ti->tcpi_total_retrans = tp->t_total_retrans;
+	ti->tcpi_bytes_sent = tp->t_bytes_sent;
+	ti->tcpi_bytes_acked = tp->t_bytes_acked;
+	ti->tcpi_bytes_retrans = tp->t_rexmitbytes;
+	ti->tcpi_dsack_dups = (uint32_t)(tp->t_dsackbytes / mss);
+	ti->tcpi_reord_seen = tp->t_rack.reordered;
+	ti->tcpi_delivered = (uint32_t)((tp->t_bytes_acked +
+	    tp->t_sackedbytes + mss - 1) / mss);
+	ti->tcpi_segs_out = tp->t_segs_out;
+	ti->tcpi_data_segs_out = tp->t_data_segs_out;
+	ti->tcpi_notsent_bytes = tcp_notsent(tp);
+	/* nothing is paced */
+	ti->tcpi_pacing_rate = ti->tcpi_max_pacing_rate = UINT64_MAX;
+}
+
+static void
+fill_receiver(const struct tcpcb *tp, struct tcp_info *ti)
+{
+	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
+
+	ti->tcpi_rcv_mss = tp->t_maxseg;
+	ti->tcpi_advmss = tcp_mymss(tp) - (tp->t_flags & TF_TS ? TCP_TS_LEN :
+	    0);
+	ti->tcpi_ato = atomic_load_u32(&tcp_delacktime) * 1000;
+	ti->tcpi_rcv_ssthresh = ti->tcpi_rcv_space = sb->sb_hiwat;
+	ti->tcpi_rcv_rtt = usec(tp->t_srtt);
+	ti->tcpi_bytes_received = tp->t_bytes_received;
+	ti->tcpi_segs_in = tp->t_segs_in;
+	ti->tcpi_data_segs_in = tp->t_data_segs_in;
+	ti->tcpi_rcv_ooopack = tp->t_ooopack;
+}
+
 int
 tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
 {
-	const struct socket *so = tp->t_inp.inp_socket;
 	struct tcp_info ti;
-	uint32_t mss = tp->t_maxseg;
 
 	memset(&ti, 0, sizeof(ti));
 	ti.tcpi_state = linux_state[tp->t_state];
-	ti.tcpi_ca_state = linux_ca_state[tp->t_recovery];
-	ti.tcpi_retransmits = (uint8_t)tp->t_rxtshift;
-	ti.tcpi_backoff = (uint8_t)tp->t_rxtshift;
 	fill_options(tp, &ti);
+	fill_sender(tp, &ti);
+	fill_receiver(tp, &ti);
 	ti.tcpi_rto = usec(tp->t_rto);
-	ti.tcpi_ato = atomic_load_u32(&tcp_delacktime) * 1000;
-	ti.tcpi_snd_mss = ti.tcpi_rcv_mss = ti.tcpi_advmss = mss;
-	/* Linux counts packets where TCP counts bytes */
-	ti.tcpi_unacked = (tp->snd_max - tp->snd_una + mss - 1) / mss;
-	ti.tcpi_sacked = tp->t_sackedbytes / mss;
-	ti.tcpi_lost = tp->t_lostbytes / mss;
+	ti.tcpi_snd_mss = tp->t_maxseg;
 	ti.tcpi_last_data_sent = msec_since(tp->t_lastsend);
-	ti.tcpi_last_data_recv = msec_since(tp->t_lastrecv);
+	ti.tcpi_last_data_recv = msec_since(tp->t_lastdata);
 	ti.tcpi_last_ack_recv = msec_since(tp->t_lastrecv);
 	ti.tcpi_pmtu = tp->t_pathmtu != 0 ? tp->t_pathmtu :
 	    tcp_mymss(tp) + tcp_hdrlen(&tp->t_inp.inp_conn);
-	ti.tcpi_rcv_ssthresh = so->so_rcv.sb_hiwat;
 	ti.tcpi_rtt = usec(tp->t_srtt);
 	ti.tcpi_rttvar = usec(tp->t_rttvar);
-	ti.tcpi_snd_ssthresh = tp->snd_ssthresh / mss;
-	ti.tcpi_snd_cwnd = tp->snd_cwnd / mss;
-	ti.tcpi_rcv_space = so->so_rcv.sb_hiwat;
-	ti.tcpi_total_retrans = tp->t_total_retrans;
-	ti.tcpi_bytes_acked = tp->t_bytes_acked;
-	ti.tcpi_bytes_received = tp->t_bytes_received;
-	ti.tcpi_segs_out = tp->t_segs_out;
-	ti.tcpi_segs_in = tp->t_segs_in;
-	ti.tcpi_notsent_bytes = so->so_snd.sb_cc > tp->snd_max - tp->snd_una ?
-	    so->so_snd.sb_cc - (tp->snd_max - tp->snd_una) : 0;
 	ti.tcpi_min_rtt = usec(tp->t_rttmin);
-	ti.tcpi_snd_wnd = tp->snd_wnd;
+	ti.tcpi_reordering = 3;		/* RFC 5681's threshold */
 	if (*len > sizeof(ti))
 		*len = sizeof(ti);
 	memcpy(val, &ti, *len);

@@ -228,6 +228,10 @@ synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 
 	tp->t_lastrecv = mach_uptime();
 	tp->t_segs_in += sg->sg_segs;
+	if (sg->sg_len > 0) {
+		tp->t_lastdata = tp->t_lastrecv;
+		tp->t_data_segs_in += sg->sg_segs;
+	}
 	if ((sg->sg_flags & TH_SYN) == 0)
 		sg->sg_win <<= tp->snd_scale;
 	for (size_t i = 0; i < nitems(steps) && step == TS_NEXT; i++)

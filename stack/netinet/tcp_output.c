@@ -294,6 +294,8 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 	const nsec_t now = mach_uptime();
 
 	tp->t_lastsend = now;
+	tp->t_bytes_sent += len;
+	tp->t_data_segs_out += (len + tp->t_maxseg - 1) / tp->t_maxseg;
 	tcp_sent_add(tp, seq, end, now);
 	if (SEQ_LT(seq, tp->snd_max)) {
 		TCPSTAT_INC(sndrexmitpack);
@@ -319,16 +321,17 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 	}
 }
 
-/* Our acknowledgement has gone out with a segment. */
+/* Our acknowledgement has gone out, with len bytes of data. */
 static void
-account_ack(struct tcpcb *tp)
+account_ack(struct tcpcb *tp, uint32_t len)
 {
 	tp->last_ack_sent = tp->rcv_nxt;
 	tp->t_dsack.end = tp->t_dsack.start;
 	tp->t_flags &= ~(unsigned)TF_ACKNOW;
 	tp->t_unacked = 0;
 	tcp_timer_clear(tp, TT_DELACK);
-	tp->t_segs_out++;
+	tp->t_segs_out += len == 0 ? 1 :
+	    (len + tp->t_maxseg - 1) / tp->t_maxseg;
 	TCPSTAT_INC(sndtotal);
 }
 
@@ -384,9 +387,18 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 		account_data(tp, seq, *len, fin);
 	else
 		TCPSTAT_INC(sndacks);
-	account_ack(tp);
+	account_ack(tp, *len);
 	error = in_family(&c->faddr)->af_output(m, c, IPPROTO_TCP, &opts);
 	return (error == 0 ? 0 : send_error(tp, error));
+}
+
+uint32_t
+tcp_notsent(const struct tcpcb *tp)
+{
+	const uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
+	const uint32_t sent = tp->snd_max - tp->snd_una;
+
+	return (cc > sent ? cc - sent : 0);
 }
 
 int
@@ -406,8 +418,11 @@ tcp_output(struct tcpcb *tp)
 			break;
 		error = transmit(tp, tx.tx_seq, &tx.tx_len, tx.tx_fin);
 	} while (error == 0 && tx.tx_more);
-	if (tp->snd_max != before)
+	if (tp->snd_max != before) {
 		tcp_tlp_schedule(tp);
+		if (tp->t_notsentmax != 0)
+			sowwakeup(tp->t_inp.inp_socket);
+	}
 	if (tp->snd_una == tp->snd_max &&
 	    tp->t_inp.inp_socket->so_snd.sb_cc > 0 &&
 	    !tcp_timer_running(tp, TT_REXMT))

@@ -106,6 +106,7 @@ queue(struct tcpcb *tp, struct tcpseg *sg)
 	bool fin;
 
 	TCPSTAT_INC(rcvoo);
+	tp->t_ooopack++;
 	if (tp->t_oolen >= atomic_load_u32(&tcp_maxreass)) {
 		TCPSTAT_INC(rcvoodrop);
 		return;
@@ -219,7 +220,7 @@ schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
 	uint32_t full = sg->sg_len / tp->t_maxseg;
 
 	tp->t_unacked += full > sg->sg_segs ? full : sg->sg_segs;
-	if (tp->t_unacked >= 2)
+	if (tp->t_unacked >= 2 || (tp->t_flags & TF_QUICKACK))
 		tp->t_flags |= TF_ACKNOW;
 	else if (!tcp_timer_running(tp, TT_DELACK))
 		tcp_timer_set(tp, TT_DELACK, tcp_msec(&tcp_delacktime));

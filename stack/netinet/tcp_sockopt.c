@@ -10,8 +10,7 @@
 
 /* Programs set these and can do without them. */
 static const int tcp_accepted[] = {
-	TCP_QUICKACK, TCP_DEFER_ACCEPT, TCP_WINDOW_CLAMP, TCP_LINGER2,
-	TCP_SYNCNT, TCP_NOTSENT_LOWAT, TCP_THIN_LINEAR_TIMEOUTS,
+	TCP_WINDOW_CLAMP, TCP_LINGER2, TCP_SYNCNT, TCP_THIN_LINEAR_TIMEOUTS,
 	TCP_THIN_DUPACK,
 };
 
@@ -48,6 +47,15 @@ set_nodelay(struct tcpcb *tp, bool on)
 	(void)set_flag(tp, TF_NODELAY, on, on);
 	tp->t_flags |= cork;
 	return (0);
+}
+
+/* What has been held back goes out, too. */
+static int
+set_quickack(struct tcpcb *tp, bool on)
+{
+	if (on && tcp_timer_running(tp, TT_DELACK))
+		tp->t_flags |= TF_ACKNOW;
+	return (set_flag(tp, TF_QUICKACK, on, on));
 }
 
 static int
@@ -89,6 +97,15 @@ set_number(struct tcpcb *tp, int name, int num)
 		if (num < 0)
 			return (EINVAL);
 		tp->t_usertimeo = (nsec_t)num * NSEC_PER_MSEC;
+		return (0);
+	case TCP_QUICKACK:
+		return (set_quickack(tp, num != 0));
+	case TCP_DEFER_ACCEPT:
+		tp->t_deferaccept = num > 0 ? (nsec_t)num * NSEC_PER_SEC : 0;
+		return (0);
+	case TCP_NOTSENT_LOWAT:
+		tp->t_notsentmax = (uint32_t)num;
+		sowwakeup(tp->t_inp.inp_socket);
 		return (0);
 	default:
 		return (is_accepted(name) ? 0 : ENOPROTOOPT);
@@ -158,6 +175,15 @@ get_number(const struct tcpcb *tp, int name, int *num)
 		break;
 	case TCP_USER_TIMEOUT:
 		*num = (int)(tp->t_usertimeo / NSEC_PER_MSEC);
+		break;
+	case TCP_QUICKACK:
+		*num = (tp->t_flags & TF_QUICKACK) != 0;
+		break;
+	case TCP_DEFER_ACCEPT:
+		*num = (int)(tp->t_deferaccept / NSEC_PER_SEC);
+		break;
+	case TCP_NOTSENT_LOWAT:
+		*num = (int)tp->t_notsentmax;
 		break;
 	default:
 		*num = 0;

@@ -204,7 +204,8 @@ first_window(struct tcpcb *tp, const struct tcpseg *sg)
 static void
 inherit(struct tcpcb *tp, const struct tcpcb *from)
 {
-	tp->t_flags |= from->t_flags & (TF_NODELAY | TF_CORK);
+	tp->t_flags |= from->t_flags & (TF_NODELAY | TF_CORK | TF_QUICKACK);
+	tp->t_notsentmax = from->t_notsentmax;
 	tp->t_usermss = from->t_usermss;
 	tp->t_cc = from->t_cc;
 	tp->t_keepidle = from->t_keepidle;
@@ -303,6 +304,10 @@ listen_ack(struct socket *head, const struct tcpseg *sg,
 		if (sg->sg_ack != h.hf_iss + 1)
 			return (TS_RESET);
 		if (seq - h.hf_irs - 1 > h.hf_win)
+			return (TS_DROP);
+		/* the program wants no connection without a request */
+		if (sg->sg_len == 0 && (sg->sg_flags & TH_FIN) == 0 &&
+		    mach_uptime() - since < sototcpcb(head)->t_deferaccept)
 			return (TS_DROP);
 	} else if ((sg->sg_flags & TH_SYN) ||
 	    !tcp_syncookie_check(head, sg, &h)) {

@@ -75,6 +75,16 @@ backoff(const struct tcpcb *tp)
 	return (rto < RTO_MAX ? rto : RTO_MAX);
 }
 
+/* Until TCP_USER_TIMEOUT ends the connection (RFC 5482); 0: now. */
+static nsec_t
+user_timeout_left(const struct tcpcb *tp, nsec_t since, nsec_t now)
+{
+	if (tp->t_usertimeo == 0)
+		return (NSEC_FOREVER);
+	return (now - since < tp->t_usertimeo ?
+	    tp->t_usertimeo - (now - since) : 0);
+}
+
 static bool
 timer_gaveup(struct tcpcb *tp, nsec_t now)
 {
@@ -82,9 +92,8 @@ timer_gaveup(struct tcpcb *tp, nsec_t now)
 	    MAX_REXMT;
 
 	if (tp->t_rxtshift == 0)
-		tp->t_rxtsince = now;
-	if (tp->t_usertimeo != 0 &&
-	    now - tp->t_rxtsince + tp->t_rto >= tp->t_usertimeo)
+		tp->t_rxtsince = now - tp->t_rto;
+	if (user_timeout_left(tp, tp->t_rxtsince, now) == 0)
 		return (true);
 	return (++tp->t_rxtshift > limit);
 }
@@ -109,10 +118,14 @@ timer_giveup(struct tcpcb *tp)
 static struct tcpcb *
 timer_rexmt(struct tcpcb *tp, nsec_t now)
 {
+	nsec_t delay, left;
+
 	if (timer_gaveup(tp, now))
 		return (timer_giveup(tp));
 	TCPSTAT_INC(rexmttimeo);
-	tcp_timer_set(tp, TT_REXMT, backoff(tp));
+	delay = backoff(tp);
+	left = user_timeout_left(tp, tp->t_rxtsince, now);
+	tcp_timer_set(tp, TT_REXMT, delay < left ? delay : left);
 	if (tp->t_state < TCPS_ESTABLISHED) {
 		/* perhaps that is why (RFC 3168 section 6.1.1.1) */
 		tp->t_flags &= ~(unsigned)TF_ECN;
@@ -133,8 +146,8 @@ timer_persist(struct tcpcb *tp, nsec_t now)
 		tp->t_rxtsince = now;
 	/* a peer that answers may keep its window shut for ever */
 	if (tp->t_rxtshift >= MAX_REXMT ||
-	    (tp->t_usertimeo != 0 && tp->t_rxtshift > 0 &&
-	    now - tp->t_rxtsince >= tp->t_usertimeo))
+	    (tp->t_rxtshift > 0 &&
+	    user_timeout_left(tp, tp->t_rxtsince, now) == 0))
 		return (timer_giveup(tp));
 	/* Set before output, which would begin with the first interval. */
 	tp->t_rxtshift++;
@@ -193,11 +206,15 @@ timer_keep(struct tcpcb *tp, nsec_t now)
 		tcp_timer_set(tp, TT_KEEP, keepidle(tp) - idle);
 		return (tp);
 	}
-	if (tp->t_keepprobes++ >= limit) {
+	/* as on Linux the user's timeout counts instead of the probes */
+	if (tp->t_usertimeo == 0 ? tp->t_keepprobes >= limit :
+	    tp->t_keepprobes > 0 &&
+	    user_timeout_left(tp, tp->t_lastrecv, now) == 0) {
 		TCPSTAT_INC(keepdrops);
 		return (timer_giveup(tp));
 	}
 	TCPSTAT_INC(keepprobe);
+	tp->t_keepprobes++;
 	tcp_sendprobe(tp);
 	tcp_timer_set(tp, TT_KEEP, tp->t_keepintvl != 0 ? tp->t_keepintvl :
 	    tcp_msec(&tcp_keepintvl));

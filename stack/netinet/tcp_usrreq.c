@@ -165,6 +165,16 @@ tcp_rcvd(struct socket *so)
 	}
 }
 
+/* TCP_NOTSENT_LOWAT, as Linux's tcp(7) has it. */
+static bool
+tcp_usr_mayqueue(struct socket *so)
+{
+	const struct tcpcb *tp = sototcpcb(so);
+
+	return (tp == NULL || tp->t_notsentmax == 0 ||
+	    tcp_notsent(tp) < tp->t_notsentmax);
+}
+
 static int
 tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     const struct msghdr *msg, int flags)
@@ -218,6 +228,7 @@ const struct protosw tcp_protosw = {
 	.pr_connect = tcp_usr_connect,
 	.pr_shutdown = tcp_usr_shutdown,
 	.pr_rcvd = tcp_rcvd,
+	.pr_mayqueue = tcp_usr_mayqueue,
 	.pr_send = tcp_usr_send,
 	.pr_setopt = tcp_setopt,
 	.pr_getopt = tcp_getopt,

@@ -68,6 +68,7 @@ enum tcp_timer {
 #define	TF_TS		0x0020	/* timestamps agreed (or asked for) */
 #define	TF_WSCALE	0x0040	/* window scaling agreed (or asked for) */
 #define	TF_SACK		0x0080	/* SACK agreed (or asked for) */
+#define	TF_QUICKACK	0x0100	/* TCP_QUICKACK: no ACK is delayed */
 #define	TF_CWNDLIMITED	0x0200	/* the congestion window held us back */
 #define	TF_TIMEDWAIT	0x0400	/* counted in tcp_ntimewait */
 #define	TF_ECN		0x0800	/* ECN agreed (or asked for) */
@@ -173,7 +174,7 @@ struct tcpcb {
 	nsec_t		 t_rttstart;	/* segment being timed, or 0 */
 	tcp_seq		 t_rttseq;
 	unsigned	 t_rxtshift;	/* back-off */
-	nsec_t		 t_rxtsince;	/* first of these timeouts */
+	nsec_t		 t_rxtsince;	/* when what timed out was sent */
 	nsec_t		 t_lastsend, t_lastrecv;
 
 	/* congestion */
@@ -210,6 +211,8 @@ struct tcpcb {
 	nsec_t		 t_keepidle, t_keepintvl;
 	unsigned	 t_keepcnt, t_keepprobes;
 	nsec_t		 t_usertimeo;	/* TCP_USER_TIMEOUT, 0: none */
+	nsec_t		 t_deferaccept;	/* TCP_DEFER_ACCEPT, 0: none */
+	uint32_t	 t_notsentmax;	/* TCP_NOTSENT_LOWAT, 0: none */
 	nsec_t		 t_challenge_date;
 	unsigned	 t_challenges;	/* in the second from that date */
 	int		 t_softerror;	/* ICMP said, not believed yet */
@@ -220,7 +223,10 @@ struct tcpcb {
 
 	/* statistics of TCP_INFO */
 	uint64_t	 t_bytes_acked, t_bytes_received;
+	uint64_t	 t_bytes_sent;
 	uint32_t	 t_segs_out, t_segs_in, t_total_retrans;
+	uint32_t	 t_data_segs_out, t_data_segs_in, t_ooopack;
+	nsec_t		 t_lastdata;	/* received */
 };
 
 #define	sototcpcb(so)	((struct tcpcb *)(so)->so_pcb)
@@ -394,6 +400,8 @@ void	 tcp_sendbuf_tune(struct tcpcb *);
 
 /* tcp_output.c */
 int	 tcp_output(struct tcpcb *);
+/* Bytes in the send buffer that have never been sent. */
+uint32_t tcp_notsent(const struct tcpcb *);
 /* New data if there is some, or the last segment again: then false. */
 bool	 tcp_sendtail(struct tcpcb *);
 void	 tcp_sendprobe(struct tcpcb *);

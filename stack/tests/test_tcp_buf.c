@@ -5,6 +5,7 @@
  */
 #include "tests/check.h"
 
+#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -174,6 +175,7 @@ TEST(a_writer_gets_no_more_than_the_peer_takes)
 int
 main(int argc, char **argv)
 {
+	mach_virtual_enter(true);
 	CHECK_EQ(stack_boot(NULL), 0);
 	peer_attach();
 	return (check_main(argc, argv));

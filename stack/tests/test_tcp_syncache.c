@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "machine/virtual/virtual.h"
 #include "netinet/tcp_syncache.h"
 #include "tests/peer.h"
 
@@ -224,6 +225,7 @@ TEST(data_finish_a_handshake)
 int
 main(int argc, char **argv)
 {
+	mach_virtual_enter(true);
 	CHECK_EQ(stack_boot(NULL), 0);
 	peer_attach();
 	return (check_main(argc, argv));
