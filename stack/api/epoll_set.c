@@ -172,6 +172,7 @@ epitem_add(struct epset *es, struct file *f, int fd,
 	ei->ei_fd = fd;
 	ei->ei_event = *event;
 	ei->ei_event.events |= EPOLL_ALWAYS;
+	ei->ei_exclusive = (event->events & EPOLLEXCLUSIVE) != 0;
 	ei->ei_watch.sw_fn = epitem_wake;
 	soref(ei->ei_so);
 	LIST_INSERT_HEAD(&es->es_items, ei, ei_setlink);
@@ -196,6 +197,24 @@ epitem_modify(struct epitem *ei, const struct epoll_event *event)
 	mtx_unlock(&es->es_lock);
 }
 
+/*
+ * epoll_ctl(2): EPOLLEXCLUSIVE is for EPOLL_CTL_ADD, for good, and with few
+ * others.  All who wait are woken nevertheless, "one or more" being allowed.
+ */
+static bool
+exclusive_ok(int op, const struct epoll_event *event, const struct epitem *ei)
+{
+	const uint32_t with = EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP |
+	    EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE;
+
+	if (op == EPOLL_CTL_DEL)
+		return (true);
+	if (op == EPOLL_CTL_MOD && ei != NULL && ei->ei_exclusive)
+		return (false);
+	return ((event->events & EPOLLEXCLUSIVE) == 0 ||
+	    (op == EPOLL_CTL_ADD && (event->events & ~with) == 0));
+}
+
 int
 epset_ctl(struct epset *es, int op, struct file *f, int fd,
     const struct epoll_event *event)
@@ -209,6 +228,8 @@ epset_ctl(struct epset *es, int op, struct file *f, int fd,
 	ei = epitem_find(es, f, fd);
 	if (atomic_load_acq_u32(&f->f_fds) == 0)
 		error = EBADF;		/* closed just now */
+	else if (!exclusive_ok(op, event, ei))
+		error = EINVAL;
 	else if (op == EPOLL_CTL_ADD && ei != NULL)
 		error = EEXIST;
 	else if (op != EPOLL_CTL_ADD && ei == NULL)

@@ -207,6 +207,8 @@ soacceptwait(struct socket *head, int flags, struct socket **sop)
 			head->so_error = 0;
 			return (error);
 		}
+		if (head->so_state & SS_CANTRCVMORE)
+			return (EINVAL);	/* shut down */
 		if (flags & MSG_DONTWAIT)
 			return (EWOULDBLOCK);
 		error = sbwait(head, &head->so_rcv, "accept", deadline);

@@ -21,7 +21,7 @@ soreadable(struct socket *so)
 		mtx_lock(&so->so_qlock);
 		nonempty = !TAILQ_EMPTY(&so->so_comp);
 		mtx_unlock(&so->so_qlock);
-		return (nonempty);
+		return (nonempty || (so->so_state & SS_CANTRCVMORE) != 0);
 	}
 	if (so->so_proto->pr_stream && (so->so_state & SS_CANTRCVMORE))
 		return (true);

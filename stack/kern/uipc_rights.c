@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "kern/file.h"
+#include "kern/sysctl.h"
 #include "kern/unpcb.h"
 
 #define	RIGHTS_MAX	253	/* in a message, as on Linux */
@@ -35,14 +36,31 @@ const struct fileops *fileops;		/* [I] after boot */
 
 static struct mtx unp_rights_lock;
 static LIST_HEAD(, unpcb) unp_list GUARDED_BY(unp_rights_lock);
-static unsigned unp_inflight GUARDED_BY(unp_rights_lock);
+static atomic_u32 unp_inflight;		/* written with unp_rights_lock */
+static atomic_u64 gc_runs, gc_closed, gc_deferred;
 static TAILQ_HEAD(, unp_rights) discarded GUARDED_BY(unp_rights_lock) =
     TAILQ_HEAD_INITIALIZER(discarded);
 static bool discarding GUARDED_BY(unp_rights_lock);
 
+static const struct sysctl_oid rights_oids[] = {
+	{ .oid_name = "unix.stats.inflight", .oid_type = CTL_U32,
+	  .oid_ptr = &unp_inflight, .oid_max = UINT32_MAX,
+	  .oid_descr = "descriptors in messages" },
+	{ .oid_name = "unix.stats.gc_runs", .oid_type = CTL_U64,
+	  .oid_ptr = &gc_runs, .oid_descr = "searches for sockets that only "
+	  "messages refer to" },
+	{ .oid_name = "unix.stats.gc_closed", .oid_type = CTL_U64,
+	  .oid_ptr = &gc_closed, .oid_descr = "descriptors that such a search "
+	  "took out of messages" },
+	{ .oid_name = "unix.stats.deferred", .oid_type = CTL_U64,
+	  .oid_ptr = &gc_deferred, .oid_descr = "closings that waited for "
+	  "another one to end" },
+};
+
 void
 unp_rights_init(void)
 {
+	sysctl_register(rights_oids, nitems(rights_oids));
 	mtx_init(&unp_rights_lock, LC_UNPRIGHTS);
 }
 
@@ -97,7 +115,7 @@ rights_count(const struct unp_rights *ur, int sign)
 		unp->unp_inflight += (unsigned)sign;
 		unp->unp_file = ur->ur_files[i];
 	}
-	unp_inflight += (unsigned)sign * ur->ur_n;
+	atomic_fetchadd_u32(&unp_inflight, (uint32_t)sign * ur->ur_n);
 }
 
 void
@@ -148,6 +166,7 @@ unp_rights_discard(struct unp_rights *ur)
 	KASSERT(ur->ur_to == NULL, ("unp_rights_discard: still passed"));
 	TAILQ_INSERT_TAIL(&discarded, ur, ur_link);
 	if (discarding) {
+		atomic_count_u64(&gc_deferred, 1);
 		mtx_unlock(&unp_rights_lock);
 		return;
 	}
@@ -226,12 +245,10 @@ unp_internalize(const struct msghdr *msg, struct unp_control *uc)
 	while ((cm = socontrol_next(msg, cm, &error)) != NULL)
 		if ((error = control_add(cm, uc)) != 0)
 			break;
-	if (error == 0 && uc->uc_rights != NULL) {
-		mtx_lock(&unp_rights_lock);
-		if (unp_inflight + uc->uc_rights->ur_n > RIGHTS_INFLIGHT)
-			error = ETOOMANYREFS;
-		mtx_unlock(&unp_rights_lock);
-	}
+	if (error == 0 && uc->uc_rights != NULL &&
+	    atomic_load_u32(&unp_inflight) + uc->uc_rights->ur_n >
+	    RIGHTS_INFLIGHT)
+		error = ETOOMANYREFS;
 	if (error != 0 || (uc->uc_rights != NULL &&
 	    uc->uc_rights->ur_n == 0)) {
 		unp_rights_discard(uc->uc_rights);
@@ -334,6 +351,7 @@ gc_steal(void) REQUIRES(unp_rights_lock)
 			    sizeof(ur->ur_files));
 			copy->ur_link.tqe_next = stolen;
 			stolen = copy;
+			atomic_count_u64(&gc_closed, ur->ur_n);
 			ur->ur_n = 0;
 		}
 	}
@@ -347,10 +365,11 @@ unp_gc(void)
 	struct unpcb *unp;
 
 	mtx_lock(&unp_rights_lock);
-	if (unp_inflight == 0) {
+	if (atomic_load_u32(&unp_inflight) == 0) {
 		mtx_unlock(&unp_rights_lock);
 		return;
 	}
+	atomic_count_u64(&gc_runs, 1);
 	LIST_FOREACH(unp, &unp_list, unp_all)
 		unp->unp_reached = gc_isroot(unp);
 	while (gc_spread())

@@ -359,6 +359,21 @@ soconnect(struct socket *so, const struct sockaddr *sa, socklen_t len,
 	return (error);
 }
 
+/*
+ * As on Linux, which servers use to end a thread that waits in accept():
+ * whoever waits or comes is refused.  A listener does not write.
+ */
+static void
+soshutlisten(struct socket *so, int how) REQUIRES(so->so_lock)
+{
+	if (how == SHUT_WR)
+		return;
+	so->so_qlimit = 0;
+	sodrainqueues(so);
+	socantrcvmore(so);
+	sowwakeup(so);
+}
+
 int
 soshutdown(struct socket *so, int how)
 {
@@ -367,7 +382,9 @@ soshutdown(struct socket *so, int how)
 	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
 		return (EINVAL);
 	so_enter(so);
-	if ((so->so_state & SS_ISCONNECTED) == 0) {
+	if (so->so_state & SS_LISTENING) {
+		soshutlisten(so, how);
+	} else if ((so->so_state & SS_ISCONNECTED) == 0) {
 		error = ENOTCONN;
 	} else {
 		if (how != SHUT_WR && so->so_proto->pr_shutrd != NULL) {

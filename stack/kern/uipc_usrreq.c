@@ -239,7 +239,8 @@ unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
 	struct socket *so;
 
 	mtx_lock(&head->so_lock);
-	if (head->so_pcb == NULL || (head->so_state & SS_LISTENING) == 0) {
+	if (head->so_pcb == NULL || (head->so_state & SS_LISTENING) == 0 ||
+	    (head->so_state & SS_CANTRCVMORE)) {
 		mtx_unlock(&head->so_lock);
 		return (ECONNREFUSED);
 	}
@@ -307,8 +308,8 @@ wait_for_room(struct socket *head, nsec_t deadline)
 	int error = 0;
 
 	mtx_lock(&head->so_lock);
-	while (error == 0 && (head->so_state & SS_NOFDREF) == 0 &&
-	    queue_full(head))
+	while (error == 0 && (head->so_state &
+	    (SS_NOFDREF | SS_CANTRCVMORE)) == 0 && queue_full(head))
 		error = sbwait(head, &head->so_snd, "connec", deadline);
 	mtx_unlock(&head->so_lock);
 	return (error == EBADF ? ECONNREFUSED : error);

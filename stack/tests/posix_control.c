@@ -191,6 +191,41 @@ TEST(the_source_of_one_datagram)
 	OK(close(s));
 }
 
+TEST(the_same_of_version_six)
+{
+	struct sockaddr_in6 sin6 = {
+		.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT
+	};
+	int r = OK(socket(AF_INET6, SOCK_DGRAM, 0)), hops = 5;
+	int s = OK(socket(AF_INET6, SOCK_DGRAM, 0));
+	socklen_t len = sizeof(sin6);
+	struct in6_pktinfo info;
+	union control control;
+	struct sockaddr_in from;
+	struct msghdr msg;
+	const void *data;
+
+	OK(bind(r, (struct sockaddr *)&sin6, sizeof(sin6)));
+	OK(getsockname(r, (struct sockaddr *)&sin6, &len));
+	OK(connect(s, (struct sockaddr *)&sin6, sizeof(sin6)));
+	set_int(r, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	set_int(r, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1);
+	set_int(r, IPPROTO_IPV6, IPV6_RECVTCLASS, 1);
+	set_int(s, IPPROTO_IPV6, IPV6_TCLASS, 0x20);
+	CHECK_EQ(send_with(s, IPPROTO_IPV6, IPV6_HOPLIMIT, &hops,
+	    sizeof(hops)), 1);
+	msg = receive(r, &control, sizeof(control), &from);
+	CHECK_EQ(number(&msg, IPPROTO_IPV6, IPV6_HOPLIMIT, sizeof(int)), 5);
+	CHECK_EQ(number(&msg, IPPROTO_IPV6, IPV6_TCLASS, sizeof(int)), 0x20);
+	data = find(&msg, IPPROTO_IPV6, IPV6_PKTINFO, sizeof(info));
+	CHECK(data != NULL);
+	memcpy(&info, data, sizeof(info));
+	CHECK(IN6_IS_ADDR_LOOPBACK(&info.ipi6_addr));
+	CHECK(info.ipi6_ifindex > 0);
+	OK(close(r));
+	OK(close(s));
+}
+
 TEST(when_it_came)
 {
 	union control control;

@@ -171,6 +171,36 @@ TEST(epoll_level_edge_and_one_shot)
 	OK(close(ep));
 }
 
+TEST(epoll_exclusive_and_half_closed)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLEXCLUSIVE };
+	int a = OK(epoll_create1(0)), b = OK(epoll_create1(0)), s[2];
+
+	tcp_pair(s);
+	OK(epoll_ctl(a, EPOLL_CTL_ADD, s[1], &ev));
+	OK(epoll_ctl(b, EPOLL_CTL_ADD, s[1], &ev));
+	FAILS(epoll_ctl(a, EPOLL_CTL_MOD, s[1], &ev), EINVAL);
+	ev.events = EPOLLIN;
+	FAILS(epoll_ctl(a, EPOLL_CTL_MOD, s[1], &ev), EINVAL);
+	send_byte(s[0]);
+	CHECK_EQ(epoll_wait(a, &ev, 1, 5000), 1);	/* it is level */
+	CHECK_EQ(epoll_wait(b, &ev, 1, 5000), 1);
+	drain(s[1]);
+	OK(epoll_ctl(a, EPOLL_CTL_DEL, s[1], NULL));
+	ev.events = EPOLLIN | EPOLLEXCLUSIVE | EPOLLONESHOT;
+	FAILS(epoll_ctl(a, EPOLL_CTL_ADD, s[1], &ev), EINVAL);
+	ev.events = EPOLLRDHUP;
+	OK(epoll_ctl(a, EPOLL_CTL_ADD, s[1], &ev));
+	send_byte(s[0]);
+	CHECK_EQ(epoll_wait(a, &ev, 1, 20), 0);
+	OK(shutdown(s[0], SHUT_WR));
+	CHECK_EQ(epoll_wait(a, &ev, 1, 5000), 1);
+	CHECK_EQ(ev.events, EPOLLRDHUP);
+	OK(close(a));
+	OK(close(b));
+	close_pair(s);
+}
+
 TEST(epoll_ctl_errors_and_closing)
 {
 	struct epoll_event ev = { .events = EPOLLIN };

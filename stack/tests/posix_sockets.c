@@ -155,6 +155,30 @@ TEST(timeouts_end_calls)
 	OK(close(l));
 }
 
+static void
+shut_reading(int fd)
+{
+	OK(shutdown(fd, SHUT_RD));
+}
+
+TEST(shutting_a_listener_ends_accept)
+{
+	int l = listener(), c = connected_to(l), s;
+	struct later t;
+
+	s = OK(accept(l, NULL, NULL));
+	later(&t, 30, shut_reading, l);
+	FAILS(accept(l, NULL, NULL), EINVAL);
+	later_join(&t);
+	CHECK(ready(l, POLLIN, 0) != 0);
+	FAILS(accept(l, NULL, NULL), EINVAL);
+	send_byte(c);		/* what was accepted goes on */
+	CHECK(ready(s, POLLIN, 1000) & POLLIN);
+	OK(close(l));
+	OK(close(c));
+	OK(close(s));
+}
+
 TEST(datagrams_keep_their_bounds_and_senders)
 {
 	int a = bound(SOCK_DGRAM), b = bound(SOCK_DGRAM);

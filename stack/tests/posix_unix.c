@@ -251,6 +251,28 @@ TEST(who_is_never_accepted_is_reset)
 
 static char big[200000];
 
+static void
+shut_reading(int fd)
+{
+	OK(shutdown(fd, SHUT_RD));
+}
+
+TEST(shutting_a_listener_ends_accept)
+{
+	int l = unix_bound(SOCK_STREAM, "l");
+	int c = OK(socket(AF_UNIX, SOCK_STREAM, 0));
+	struct later t;
+
+	OK(listen(l, 1));
+	later(&t, 30, shut_reading, l);
+	FAILS(accept(l, NULL, NULL), EINVAL);
+	later_join(&t);
+	FAILS(unix_connect(c, "l"), ECONNREFUSED);
+	OK(close(l));
+	OK(close(c));
+	unix_unlink("l");
+}
+
 /* Writes until it would block; how many bytes went. */
 static size_t
 fill(int fd, size_t piece)
