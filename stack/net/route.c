@@ -112,6 +112,12 @@ route_show(struct ctl_out *co)
 	ctl_printf(co, "%-20s %-16s %s\n", "Destination", "Gateway",
 	    "Interface");
 	rtable_walk(route_table, show_entry, co);
+}
+
+static void
+netstat_show(struct ctl_out *co)
+{
+	route_show(co);
 	ctl_printf(co, "\n");
 	route6_show(co);
 }
@@ -120,7 +126,7 @@ void
 route_init(void)
 {
 	route_table = rtable_create(32);
-	ctl_view_register("netstat -r", route_show);
+	ctl_view_register("netstat -r", netstat_show);
 	ctl_view_register("route show", route_show);
 	route_config_init();
 }

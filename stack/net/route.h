@@ -20,6 +20,7 @@ struct nhop {
 int	 route_add(struct in_addr dst, unsigned plen, struct in_addr gw,
 	    struct ifnet *);
 int	 route_delete(struct in_addr dst, unsigned plen);
+const char *route_why_not(int error);	/* in words, of either */
 /* Longest match, without a lock; false: no route. */
 bool	 route_lookup(struct in_addr dst, struct nhop *);
 /* Gateway of the route to just this prefix; false: there is none. */

@@ -94,8 +94,8 @@ show_gateway(const struct sysctl_oid *oid, const char *value, char *buf,
 	    EINVAL);
 }
 
-static const char *
-why_not(int error)
+const char *
+route_why_not(int error)
 {
 	switch (error) {
 	case ENETUNREACH:
@@ -125,7 +125,7 @@ route_config_add(struct route_config *rc)
 	if (error != 0)
 		console("route: %s/%u by %s: %s", text, rc->dst.plen,
 		    inet_ntop(AF_INET, &rc->gw, via, sizeof(via)),
-		    why_not(error));
+		    route_why_not(error));
 	else if (rc->dst.plen == 0)
 		sysctl_add(&oid, PREFIX "default");
 	else
@@ -179,7 +179,7 @@ cmd_add(struct ctl_out *co, int argc, char *argv[], char *why, size_t len)
 	error = route_add(d.net, d.plen, gw, NULL);
 	if (error != 0)
 		snprintf(why, len, "%s by %s: %s", argv[0], argv[1],
-		    why_not(error));
+		    route_why_not(error));
 	return (error);
 }
 
@@ -198,7 +198,7 @@ cmd_delete(struct ctl_out *co, int argc, char *argv[], char *why, size_t len)
 		return (error);
 	error = route_delete(d.net, d.plen);
 	if (error != 0)
-		snprintf(why, len, "%s: %s", argv[0], why_not(error));
+		snprintf(why, len, "%s: %s", argv[0], route_why_not(error));
 	return (error);
 }
 

@@ -78,6 +78,9 @@ int	 route6_add(const struct in6_addr *dst, unsigned plen,
 	    const struct in6_addr *gw, struct ifnet *, unsigned flags);
 int	 route6_delete(const struct in6_addr *dst, unsigned plen,
 	    uint32_t zone);
+/* Gateway of the route to just this prefix, unspecified if it is on link. */
+bool	 route6_gateway(const struct in6_addr *dst, unsigned plen,
+	    struct in6_addr *gw);
 bool	 route6_lookup(const struct in6_addr *dst, uint32_t zone,
 	    struct nhop6 *);
 

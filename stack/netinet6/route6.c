@@ -9,17 +9,13 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "kern/ctl.h"
 #include "kern/epoch.h"
-#include "kern/sysctl.h"
 #include "net/if_private.h"
 #include "net/rtable.h"
 #include "netinet6/ip6_private.h"
-
-#define	PREFIX		"route6."
 
 /* [I] immutable */
 struct rt6entry {
@@ -31,13 +27,6 @@ struct rt6entry {
 #define	RT6_ONLINK	0x80
 
 static struct rtable *route6_table;	/* [I] */
-
-/* Routes of loader.conf, until the interfaces are there. */
-static struct route6_config {
-	struct route6_config *next;
-	struct in6_addr	 dst, gw;
-	unsigned	 plen;
-} *configs, **configs_tail = &configs;
 
 static struct rtprefix
 route6_prefix(const struct in6_addr *dst, unsigned plen, uint32_t zone)
@@ -62,25 +51,6 @@ in6_prefix(const struct in6_addr *addr, unsigned plen)
 			a.s6_addr[i] &= (uint8_t)(0xff00 >> bits);
 	}
 	return (a);
-}
-
-bool
-in6_parse_prefix(const char *s, struct in6_addr *addr, unsigned *plen)
-{
-	char text[INET6_ADDRSTRLEN], *end;
-	const char *slash = strchr(s, '/');
-	unsigned long n;
-
-	if (slash == NULL || (size_t)(slash - s) >= sizeof(text))
-		return (false);
-	memcpy(text, s, (size_t)(slash - s));
-	text[slash - s] = '\0';
-	n = strtoul(slash + 1, &end, 10);
-	if (inet_pton(AF_INET6, text, addr) != 1 || slash[1] < '0' ||
-	    slash[1] > '9' || *end != '\0' || n > 128)
-		return (false);
-	*plen = (unsigned)n;
-	return (true);
 }
 
 int
@@ -142,74 +112,17 @@ route6_lookup(const struct in6_addr *dst, uint32_t zone, struct nhop6 *nh)
 	return (found != NULL);
 }
 
-/* route6.default="2001:db8:1::1", route6.2001:db8::/32="2001:db8:1::1" */
-static int
-route6_config_set(const char *name, const char *value, char *why, size_t len)
+bool
+route6_gateway(const struct in6_addr *dst, unsigned plen, struct in6_addr *gw)
 {
-	struct route6_config rc = { .plen = 0 };
+	struct rtprefix prefix = route6_prefix(dst, plen, 0), *found;
 
-	name += strlen(PREFIX);
-	if (strcmp(name, "default") != 0 &&
-	    !in6_parse_prefix(name, &rc.dst, &rc.plen)) {
-		snprintf(why, len, "'%s' is neither default nor a subnet like "
-		    "2001:db8:2::/48", name);
-		return (EINVAL);
-	}
-	if (inet_pton(AF_INET6, value, &rc.gw) != 1 ||
-	    IN6_IS_ADDR_MULTICAST(&rc.gw)) {
-		snprintf(why, len, "'%s' is not the IPv6 address of a gateway",
-		    value);
-		return (EINVAL);
-	}
-	*configs_tail = kmalloc(sizeof(rc));
-	**configs_tail = rc;
-	configs_tail = &(*configs_tail)->next;
-	return (0);
-}
-
-static int
-show_gateway(const struct sysctl_oid *oid, const char *value, char *buf,
-    size_t len)
-{
-	const struct route6_config *rc = oid->oid_ptr;
-
-	(void)value;
-	return (inet_ntop(AF_INET6, &rc->gw, buf, (socklen_t)len) != NULL ?
-	    0 : EINVAL);
-}
-
-static int
-route6_config_add(struct route6_config *rc)
-{
-	char text[INET6_ADDRSTRLEN], via[INET6_ADDRSTRLEN];
-	struct sysctl_oid oid = { .oid_type = CTL_PROC, .oid_flags = CTL_TUN,
-	    .oid_ptr = rc, .oid_proc = show_gateway,
-	    .oid_descr = "gateway of this route" };
-	int error;
-
-	error = route6_add(&rc->dst, rc->plen, &rc->gw, NULL, 0);
-	inet_ntop(AF_INET6, &rc->dst, text, sizeof(text));
-	inet_ntop(AF_INET6, &rc->gw, via, sizeof(via));
-	if (error != 0)
-		console("route6: %s/%u by %s: %s", text, rc->plen, via,
-		    error == ENETUNREACH ? "the gateway is on no interface's "
-		    "subnet" : "there is a route to this destination");
-	else if (rc->plen == 0)
-		sysctl_add(&oid, PREFIX "default");
-	else
-		sysctl_add(&oid, PREFIX "%s/%u", text, rc->plen);
-	return (error);
-}
-
-int
-route6_config_attach(void)
-{
-	struct route6_config *rc;
-	int error = 0;
-
-	for (rc = configs; rc != NULL && error == 0; rc = rc->next)
-		error = route6_config_add(rc);
-	return (error);
+	epoch_enter();
+	found = rtable_exact(route6_table, &prefix);
+	if (found != NULL)
+		*gw = container_of(found, struct rt6entry, rt_prefix)->rt_gw;
+	epoch_exit();
+	return (found != NULL);
 }
 
 static void
@@ -243,5 +156,6 @@ void
 route6_init(void)
 {
 	route6_table = rtable_create(128);
-	sysctl_register_prefix(PREFIX, route6_config_set);
+	ctl_view_register("route6 show", route6_show);
+	route6_config_init();
 }

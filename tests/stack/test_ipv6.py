@@ -23,6 +23,19 @@ STACK, LINUX, RIGHT = "2001:db8::2", "2001:db8::1", "2001:db8:1::1"
 HOST = {"if.tap0.inet6": f"{STACK}/64", "net.inet6.ip6.dad_count": "0"}
 ROUTER = {**HOST, "if.tap1.inet": "10.99.1.2/24", "if.tap1.inet6": "2001:db8:1::2/64", "net.inet6.ip6.forwarding": "1"}
 
+WRONG_ROUTES = {
+    "route6 add": "usage: route6 add DESTINATION GATEWAY",
+    "route6 add 2001:db8:7:: 2001:db8:1::1": "neither default nor a subnet",
+    "route6 add 2001:db8:7::/129 2001:db8:1::1": "neither default nor a subnet",
+    "route6 add 2001:db8:7::/32 2001:db8:1::1": "has bits beyond its first 32",
+    "route6 add 2001:db8:7::/48 10.99.1.1": "is not the IPv6 address of a gateway",
+    "route6 add 2001:db8:7::/48 2001:db8:7::1": "the gateway is on no interface's subnet",
+    "route6 add 2001:db8:1::/64 2001:db8:1::1": "there is a route to this destination",
+    "route6 delete 2001:db8:7::/48": "no route to just this destination",
+    "route6 delete 2001:db8:1::/64": "no route to just this destination",
+    "route6 get 2a00::1": "no route to 2a00::1",
+}
+
 # What a server hears of its clients, one of each family, on one socket.
 DUAL_STACK = """
 import socket
@@ -162,3 +175,16 @@ def test_a_neighbour_that_does_not_answer_is_unreachable(topology: Topology) -> 
     topology.boot(ROUTER)
     said = topology.on("left", "ping", "-6", "-n", "-c", "1", "-W", "10", "2001:db8:1::77", check=False)
     assert f"From {STACK} icmp_seq=1 Destination unreachable: Address unreachable" in said
+
+
+def test_routes_come_and_go(topology: Topology) -> None:
+    topology.boot(ROUTER)
+    topology.on("right", "ip", "address", "add", "2001:db8:7::1/128", "dev", "lo", "nodad")
+    assert topology.ask("route6", "add", "2001:db8:7::/48", RIGHT) == ""
+    assert topology.ask("route6", "get", "2001:db8:7::1") == f"2001:db8:7::1 by {RIGHT} on tap1\n"
+    assert "3 received" in _ping(topology, to="2001:db8:7::1")
+    assert topology.ask("route6", "delete", "2001:db8:7::/48") == ""
+    assert "2001:db8:7::" not in topology.ask("netstat", "-r")
+    for request, reason in WRONG_ROUTES.items():
+        with pytest.raises(AssertionError, match=reason):
+            topology.ask(*request.split())
