@@ -28,7 +28,7 @@ def read_samples(path: Path) -> list[Metric]:
     Raises ValueError for a file that is not such a table, naming the line.
     """
     found: dict[tuple[str, str], Metric] = {}
-    boots: dict[tuple[str, str, str, str], list[float]] = {}
+    boots: dict[tuple[str, ...], list[float]] = {}
     with path.open(encoding="utf-8", newline="") as lines:
         table = csv.DictReader(lines)
         if missing := set(COLUMNS) - set(table.fieldnames or ()):
@@ -38,7 +38,7 @@ def read_samples(path: Path) -> list[Metric]:
                 continue
             key = row["test"], row["metric"]
             metric = found.setdefault(key, Metric(*key, row["unit"], row["direction"]))
-            place = (*key, row["variant"], row["boot"])
+            place = (*key, row["variant"], row["boot"], row.get("attempt", ""))
             if place not in boots:
                 boots[place] = []
                 metric.variants.setdefault(row["variant"], []).append(boots[place])

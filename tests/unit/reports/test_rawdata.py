@@ -19,7 +19,10 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from perfweb.reports.verdicts import verdicts
 from perfweb.runs.models import Artefact, Run, Sample
+from perfweb.stats.comparison import among, compare_boots
+from perfweb.stats.samples import read_samples
 from tests.factories import create_artefact, create_run
 
 pytestmark = pytest.mark.django_db
@@ -119,6 +122,21 @@ def test_the_page_agrees_with_ministat_on_the_downloaded_files(client: Client, t
         command = ["ministat", "-c", confidence, *files]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=60)
         assert text == done.stdout
+
+
+def test_the_verdicts_of_the_page_come_out_of_the_downloaded_samples(client: Client, tmp_path: Path) -> None:
+    """A gain between equivalent and faster; a place in the order with two boots; all numbers to the last digit."""
+    run = create_run(boots=4, samples=20, gain=1.012, noise=0.01, seed=3)
+    run.boots.filter(position=2).update(attempt=2, position=1)
+    table = tmp_path / "samples.csv"
+    table.write_bytes(download(client, "samples-csv", run.pk))
+    rates = [metric for metric in read_samples(table) if metric.direction == "higher"]
+    ours = among(
+        [compare_boots(metric.variants["deferred"], metric.variants["direct"], metric.direction) for metric in rates]
+    )
+    ((_, (pair,)),) = verdicts([run])
+    theirs = {comparison.test: comparison.result for comparison in pair.compared}
+    assert {metric.test: result for metric, result in zip(rates, ours, strict=True)} == theirs
 
 
 def test_an_artefact_is_inert(client: Client, run: Run) -> None:
