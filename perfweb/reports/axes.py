@@ -81,8 +81,10 @@ def _range(layout: dict[str, Any], values: Sequence[float]) -> tuple[float, floa
         return low, high
     ends = [*values, 0.0] if layout.get("rangemode") == "tozero" else list(values)
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
-    margin = (high - low) * _MARGIN or abs(high) * _MARGIN or 1.0
-    return low - margin, high + margin
+    largest = max(abs(low), abs(high))
+    # Values that double precision hardly tells apart are drawn as one, and so are those next to its smallest numbers.
+    margin = _MARGIN * (high - low if high - low > 1e-9 * largest else largest)
+    return (low - margin, high + margin) if margin > 1e-290 else (low - 1.0, high + 1.0)
 
 
 def nice_ticks(low: float, high: float) -> list[tuple[float, str]]:

@@ -181,10 +181,13 @@ def level(y: float) -> Figure:
 
 
 def intervals_figure(comparisons: Sequence[TestComparison]) -> Figure:
-    """Draw the confidence interval of each difference in percent, the largest on top, with a line at zero."""
+    """Draw the confidence interval of each difference in percent, the largest on top, with a line at zero and dotted
+    ones at the margin of equivalence.
+    """
     found = [(effect.interval, comparison) for comparison in comparisons if (effect := comparison.result.effect)]
     found.sort(key=lambda row: row[0].percent)
     several = len({comparison.b for comparison in comparisons}) > 1
+    margins = {comparison.result.margin for comparison in comparisons}
     rows = [(change, comparison, _row_name(comparison, several)) for change, comparison in found]
     traces = [
         _intervals_trace(number, verdict, [row for row in rows if row[1].result.verdict is verdict])
@@ -195,6 +198,7 @@ def intervals_figure(comparisons: Sequence[TestComparison]) -> Figure:
         "layout": {
             "height": 70 + _ROW_PIXELS * len(rows),
             "meta": {"width": 800},
+            "shapes": [upright(sign * margin) for margin in sorted(margins) for sign in (-1, 1)],
             "xaxis": {"title": {"text": "difference, %"}, "zeroline": True, "zerolinewidth": 2, "rangemode": "tozero"},
             "yaxis": {
                 "type": "category",

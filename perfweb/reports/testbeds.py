@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils import timezone
@@ -55,11 +56,19 @@ class Health:
         return f"{held}; {self.failed} of the last {len(self.runs)} runs failed" if self.failed else held
 
 
-def health(testbed: Testbed) -> Health:
-    """Read the lease and the latest runs of a testbed: two queries."""
-    lease = testbed.leases.filter(released__isnull=True).first()
-    runs = Run.objects.filter(testbed=testbed, state__in=FINAL_STATES).select_related("plan", "testbed")
-    return Health(testbed, lease, list(runs.prefetch_related("variants")[:LOOKED_AT]))
+def health(testbeds: Sequence[Testbed]) -> list[Health]:
+    """Read the leases and the latest runs of testbeds: two queries, however many testbeds."""
+    if not testbeds:
+        return []
+    leases = {lease.testbed_id: lease for lease in Lease.objects.filter(released__isnull=True, testbed__in=testbeds)}
+    newest = [
+        Run.objects.filter(testbed=testbed, state__in=FINAL_STATES).order_by("-number")[:LOOKED_AT]
+        for testbed in testbeds
+    ]
+    runs: dict[int, list[Run]] = {testbed.pk: [] for testbed in testbeds}
+    for run in newest[0].union(*newest[1:], all=True):
+        runs[run.testbed_id].append(run)
+    return [Health(testbed, leases.get(testbed.pk), runs[testbed.pk]) for testbed in testbeds]
 
 
 def noise(runs: list[Run]) -> list[TestNoise]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from django.db.models import prefetch_related_objects
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -18,8 +19,8 @@ from perfweb.runs.models import Run
 @require_safe
 def testbed_list(request: HttpRequest) -> HttpResponse:
     """Show all testbeds with their health."""
-    testbeds = Testbed.objects.prefetch_related("hosts")
-    return render(request, "reports/testbed_list.html", {"testbeds": [health(testbed) for testbed in testbeds]})
+    testbeds = list(Testbed.objects.prefetch_related("hosts"))
+    return render(request, "reports/testbed_list.html", {"testbeds": health(testbeds)})
 
 
 @require_safe
@@ -30,7 +31,8 @@ def testbed(request: HttpRequest, name: str) -> HttpResponse:
     except Testbed.DoesNotExist:
         known = ", ".join(Testbed.objects.values_list("name", flat=True)[:50]) or "none yet"
         raise Http404(f"There is no testbed “{name}”. Registered: {known}.") from None
-    state = health(found)
+    (state,) = health([found])
+    prefetch_related_objects(state.runs, "plan", "testbed", "variants")
     described = Run.objects.filter(testbed=found, host_facts__isnull=False).first()
     hosts, facts = host_table(described) if described else ([], [])
     context = {

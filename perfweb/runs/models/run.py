@@ -71,6 +71,7 @@ class Run(models.Model):
         ordering = ["-number"]
         indexes = [
             models.Index(fields=["state"], name="run_by_state"),
+            models.Index(fields=["testbed", "number"], name="run_by_testbed"),
             trigrams("reason", "run_by_reason"),
         ]
         constraints = [

@@ -85,8 +85,29 @@ def test_queries_of_testbeds_do_not_depend_on_the_number_of_runs(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
 ) -> None:
     create_history(runs)
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(12):
         client.get("/testbeds/demo/")
+
+
+@pytest.mark.parametrize("testbeds", [1, 4])
+def test_queries_of_the_list_do_not_depend_on_the_number_of_testbeds(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, testbeds: int
+) -> None:
+    for number in range(testbeds):
+        create_queued_run(create_testbed(f"lab{number}"), RunState.DONE)
+    with django_assert_num_queries(4):
+        client.get("/testbeds/")
+
+
+@pytest.mark.parametrize("boots", [2, 4])
+def test_queries_of_knobs_and_search_do_not_depend_on_how_much_there_is(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, boots: int
+) -> None:
+    runs = [create_knob_run(boots=boots) for _ in range(boots)]
+    with django_assert_num_queries(4):
+        client.get(f"/runs/{runs[0].pk}/matrix/")
+    with django_assert_num_queries(9):
+        client.get("/search/?q=direct")
 
 
 @pytest.mark.parametrize(

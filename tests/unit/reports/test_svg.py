@@ -7,7 +7,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perfweb.reports.axes import date_ticks, nice_ticks
@@ -49,6 +49,8 @@ def test_series_have_markers_of_their_own() -> None:
         parsed(key(symbol))
 
 
+@example({"": [1.1125369292536007e-308]})
+@example({"": [1e12, 1e12 + 1e-4]})
 @given(st.dictionaries(st.text(max_size=20), st.lists(numbers, min_size=1, max_size=30), min_size=1, max_size=7))
 def test_any_samples_can_be_drawn(sets: dict[str, list[float]]) -> None:
     sets = {re.sub(r"[^\x20-\ud7ff]", "?", name): values for name, values in sets.items()}
