@@ -184,10 +184,15 @@ nd6_bury(struct mbufq *dead)
 		icmp6_error(m, ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_ADDR, 0);
 }
 
-/* Waits for an answer, in place of the oldest if many do. */
+/*
+ * Waits for an answer, in place of the oldest if many do.  An error about a
+ * packet of our own comes back by the interface that it was to leave by.
+ */
 static void
 nd6_hold(struct nd6_entry *ne, struct mbuf *m)
 {
+	if (m->m_pkthdr.rcvif == NULL)
+		m->m_pkthdr.rcvif = ne->ne_ifp;
 	if (ne->ne_hold.mq_len >= ND6_HOLD) {
 		ND6STAT_INC(dropped);
 		m_freem(mbufq_dequeue(&ne->ne_hold));

@@ -160,6 +160,23 @@ TEST(a_neighbour_that_does_not_answer_is_told_of)
 	m_freem(m);
 }
 
+/* A program, too, in place of waiting for its protocol to give up. */
+TEST(a_program_hears_that_its_neighbour_does_not_answer)
+{
+	static const char *const away[] = { "2001:db8::7a", "fe80::7a" };
+	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6,
+	    .sin6_port = htons(9), .sin6_scope_id = mem[0]->if_index };
+	struct socket *so;
+
+	for (size_t i = 0; i < nitems(away); i++) {
+		sin6.sin6_addr = addr6(away[i]);
+		CHECK_EQ(socreate(AF_INET6, SOCK_STREAM, 0, &so), 0);
+		CHECK_EQ(soconnect(so, (struct sockaddr *)&sin6, sizeof(sin6),
+		    0), EHOSTUNREACH);
+		CHECK_EQ(soclose(so), 0);
+	}
+}
+
 /* Section 7.3.2: reachable, stale, delay, probe, and gone. */
 TEST(reachability_is_watched)
 {

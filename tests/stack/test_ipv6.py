@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -35,6 +36,16 @@ WRONG_ROUTES = {
     "route6 delete 2001:db8:1::/64": "no route to just this destination",
     "route6 get 2a00::1": "no route to 2a00::1",
 }
+
+# A router advertisement: addresses of 2001:db8:5::/64 for half an hour, and this host as the default router.
+ADVERTISE = """
+import socket, struct
+option = struct.pack("!BBBBIII16s", 3, 4, 64, 0xC0, 3600, 1800, 0, socket.inet_pton(socket.AF_INET6, "2001:db8:5::"))
+message = struct.pack("!BBHBBHII", 134, 0, 0, 64, 0, 1800, 0, 0) + option
+with socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6) as sock:
+    sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+    sock.sendto(message, ("ff02::1", 0, 0, socket.if_nametoindex("data0")))
+"""
 
 # What a server hears of its clients, one of each family, on one socket.
 DUAL_STACK = """
@@ -188,3 +199,17 @@ def test_routes_come_and_go(topology: Topology) -> None:
     for request, reason in WRONG_ROUTES.items():
         with pytest.raises(AssertionError, match=reason):
             topology.ask(*request.split())
+
+
+def test_a_router_gives_it_an_address(topology: Topology) -> None:
+    topology.boot({"if.tap0.inet6": "auto", "net.inet6.ip6.dad_count": "0"})
+    topology.on("left", "ip", "address", "add", "2001:db8:5::1/64", "dev", "data0", "nodad")
+    # Linux's own link-local address, which it must come from, is tentative for a second or two
+    for _ in range(40):
+        topology.on("left", PYTHON, "-c", ADVERTISE, check=False)
+        if (found := re.search(r"inet6 (2001:db8:5:\S+)/128 autoconf", topology.ask("ifconfig"))) is not None:
+            break
+        time.sleep(0.25)
+    assert found is not None, topology.ask("netstat", "-s")
+    assert "3 received" in _ping(topology, to=found[1])
+    assert re.search(r"^default +fe80::\S+ +tap0 advertised$", topology.ask("netstat", "-r"), re.MULTILINE)
