@@ -35,6 +35,8 @@ static struct rwlock in6_lock;
 static struct mtx start_lock;		/* to sleep with */
 static LIST_HEAD(, in6_ifaddr) in6_addrs;	/* [l] */
 
+static atomic_u32 in6_ntentative;		/* [a] of them are: mostly none */
+
 static atomic_u32 ip6_dad_count = 1;
 
 static const struct sysctl_oid in6_oids[] = {
@@ -78,6 +80,23 @@ in6_addr_flags(const struct ifnet *ifp, const struct in6_addr *addr)
 	return (flags);
 }
 
+bool
+in6_addr_tentative(const struct ifnet *ifp, const struct in6_addr *addr)
+{
+	/* asked for each packet: no lock when there is nothing to look for */
+	return (atomic_load_acq_u32(&in6_ntentative) != 0 &&
+	    (in6_addr_flags(ifp, addr) & IA6_TENTATIVE) != 0);
+}
+
+/* Duplicate detection has ended, one way or the other. */
+static void
+addr_decided(struct in6_ifaddr *ia)
+{
+	KASSERT(ia->ia_flags & IA6_TENTATIVE, ("addr_decided: twice"));
+	ia->ia_flags &= ~(unsigned)IA6_TENTATIVE;
+	atomic_fetchadd_u32(&in6_ntentative, UINT32_MAX);
+}
+
 int
 in6_addr_add(struct ifnet *ifp, const struct in6_addr *addr, unsigned plen,
     unsigned flags, nsec_t preferred, nsec_t valid)
@@ -103,8 +122,10 @@ in6_addr_add(struct ifnet *ifp, const struct in6_addr *addr, unsigned plen,
 	ia->ia_valid = valid;
 	ia->ia_flags = flags | IA6_PRESENT;
 	ia->ia_probes = ifp->if_loopback ? 0 : atomic_load_u32(&ip6_dad_count);
-	if (ia->ia_probes > 0)
+	if (ia->ia_probes > 0) {
 		ia->ia_flags |= IA6_TENTATIVE;
+		atomic_fetchadd_u32(&in6_ntentative, 1);
+	}
 	rw_wlock(&in6_lock);
 	LIST_INSERT_HEAD(&in6_addrs, ia, ia_link);
 	rw_wunlock(&in6_lock);
@@ -158,7 +179,7 @@ in6_dad_conflict(struct ifnet *ifp, const struct in6_addr *addr)
 	rw_wlock(&in6_lock);
 	ia = addr_find(ifp, addr);
 	if (ia != NULL && (ia->ia_flags & IA6_TENTATIVE)) {
-		ia->ia_flags &= ~(unsigned)IA6_TENTATIVE;
+		addr_decided(ia);
 		ia->ia_flags |= IA6_DUPLICATED;
 		duplicate = true;
 	}
@@ -183,13 +204,15 @@ addr_tick(struct in6_ifaddr *ia, nsec_t now, bool *expired)
 	*expired = ia->ia_valid <= now;
 	if (*expired) {
 		LIST_REMOVE(ia, ia_link);
+		if (ia->ia_flags & IA6_TENTATIVE)
+			addr_decided(ia);
 		return (false);
 	}
 	if ((ia->ia_flags & IA6_TENTATIVE) == 0)
 		return (false);
 	if (ia->ia_probes-- > 0)
 		return (true);
-	ia->ia_flags &= ~(unsigned)IA6_TENTATIVE;
+	addr_decided(ia);
 	return (false);
 }
 
@@ -216,6 +239,8 @@ in6_addr_tick(void)
 	rw_wlock(&in6_lock);
 	for (ia = LIST_FIRST(&in6_addrs); ia != NULL; ia = next) {
 		next = LIST_NEXT(ia, ia_link);
+		expired = false;
+		/* those beyond wait for the next second */
 		if (n < nitems(probe) && addr_tick(ia, now, &expired)) {
 			probe[n].ifp = ia->ia_ifp;
 			probe[n++].addr = ia->ia_addr;

@@ -175,8 +175,7 @@ ip6_isours(struct mbuf *m, bool *ours)
 	}
 	*ours = route6_lookup(&ip6->ip6_dst, ifp->if_index, &nh) &&
 	    nh.nh_local;
-	if (!*ours || (in6_addr_flags(nh.nh_ifp, &ip6->ip6_dst) &
-	    (IA6_TENTATIVE | IA6_DUPLICATED)) == 0)
+	if (!*ours || !in6_addr_tentative(nh.nh_ifp, &ip6->ip6_dst))
 		return (true);
 	IP6STAT_INC(tentative);
 	m_freem(m);

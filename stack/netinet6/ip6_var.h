@@ -104,6 +104,7 @@ void	 in6_ifattach(struct ifnet *, bool autoconf);
 int	 in6_addr_add(struct ifnet *, const struct in6_addr *, unsigned plen,
 	    unsigned flags, nsec_t preferred, nsec_t valid);
 unsigned in6_addr_flags(const struct ifnet *, const struct in6_addr *);
+bool	 in6_addr_tentative(const struct ifnet *, const struct in6_addr *);
 /* The best source towards dst by way of ifp (RFC 6724); false: none. */
 bool	 in6_selectsrc(const struct ifnet *, const struct in6_addr *dst,
 	    struct in6_addr *src);
