@@ -10,6 +10,11 @@ union control {
 	struct cmsghdr	 align;
 };
 
+union address {
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
 /* A receiver, and a socket that is connected to it. */
 static void
 udp_pair(int s[2])
@@ -54,7 +59,7 @@ send_with(int fd, int level, int type, const void *data, size_t len)
 
 /* Receives one byte; the sender's address in *from. */
 static struct msghdr
-receive(int fd, union control *control, size_t room, struct sockaddr_in *from)
+receive(int fd, union control *control, size_t room, union address *from)
 {
 	static char c;
 	static struct iovec iov = { &c, 1 };
@@ -86,7 +91,7 @@ find(struct msghdr *msg, int level, int type, size_t len)
 TEST(nothing_comes_unasked)
 {
 	union control control;
-	struct sockaddr_in from;
+	union address from;
 	struct msghdr msg;
 	int s[2];
 
@@ -95,14 +100,14 @@ TEST(nothing_comes_unasked)
 	msg = receive(s[1], &control, sizeof(control), &from);
 	CHECK_EQ(msg.msg_controllen, 0);
 	CHECK_EQ(msg.msg_flags, 0);
-	CHECK_EQ(from.sin_port, own_address(s[0]).sin_port);
+	CHECK_EQ(from.in.sin_port, own_address(s[0]).sin_port);
 	close_pair(s);
 }
 
 TEST(the_address_it_was_sent_to)
 {
 	union control control;
-	struct sockaddr_in from;
+	union address from;
 	struct in_pktinfo info;
 	struct msghdr msg;
 	const void *data;
@@ -134,7 +139,7 @@ number(struct msghdr *msg, int level, int type, size_t len)
 TEST(time_to_live_and_type_of_service)
 {
 	union control control;
-	struct sockaddr_in from;
+	union address from;
 	struct msghdr msg;
 	int s[2], ttl = 9, tos = 0x20;
 
@@ -168,7 +173,8 @@ TEST(the_source_of_one_datagram)
 		.ipi_spec_dst.s_addr = htonl(INADDR_LOOPBACK + 1)
 	};
 	union control control;
-	struct sockaddr_in from, to;
+	union address from;
+	struct sockaddr_in to;
 	struct iovec iov = { "x", 1 };
 	struct msghdr msg = {
 		.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = &iov,
@@ -186,7 +192,7 @@ TEST(the_source_of_one_datagram)
 	memcpy(CMSG_DATA(&control.align), &info, sizeof(info));
 	CHECK_EQ(sendmsg(s, &msg, 0), 1);
 	(void)receive(r, &control, sizeof(control), &from);
-	CHECK_EQ(from.sin_addr.s_addr, htonl(INADDR_LOOPBACK + 1));
+	CHECK_EQ(from.in.sin_addr.s_addr, htonl(INADDR_LOOPBACK + 1));
 	OK(close(r));
 	OK(close(s));
 }
@@ -201,7 +207,7 @@ TEST(the_same_of_version_six)
 	socklen_t len = sizeof(sin6);
 	struct in6_pktinfo info;
 	union control control;
-	struct sockaddr_in from;
+	union address from;
 	struct msghdr msg;
 	const void *data;
 
@@ -229,7 +235,7 @@ TEST(the_same_of_version_six)
 TEST(when_it_came)
 {
 	union control control;
-	struct sockaddr_in from;
+	union address from;
 	struct msghdr msg;
 	struct timespec ts;
 	struct timeval tv;
@@ -258,7 +264,7 @@ TEST(when_it_came)
 TEST(what_has_no_room_is_cut)
 {
 	union control control;
-	struct sockaddr_in from;
+	union address from;
 	struct msghdr msg;
 	int s[2];
 
