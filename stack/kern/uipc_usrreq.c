@@ -559,6 +559,7 @@ unp_init(void)
 	unp_lock_init();
 	unp_name_init();
 	unp_rights_init();
+	unp_netstat_init();
 	sysctl_register(unp_oids, nitems(unp_oids));
 	for (size_t i = 0; i < nitems(unp_protosw); i++)
 		protosw_register(&unp_protosw[i]);

@@ -125,5 +125,6 @@ uint32_t unp_avail(struct socket *);
 void	 unp_flush(struct socket *);	/* so_rcv; socket unlocked */
 
 void	 unp_init(void);		/* at boot */
+void	 unp_netstat_init(void);
 
 #endif /* KERN_UNPCB_H */

@@ -5,7 +5,7 @@
  *	stackctl -s SOCKET sysctl [-a | -d | name | name=value]
  *	stackctl -s SOCKET ifconfig
  *	stackctl -s SOCKET arp | ndp
- *	stackctl -s SOCKET netstat -a | -r | -s | -Q | -m
+ *	stackctl -s SOCKET netstat -a | -r | -s | -Q | -m | -f unix
  *	stackctl -s SOCKET route | route6 show | get ADDRESS |
  *	    add DESTINATION GATEWAY | delete DESTINATION
  */
@@ -22,7 +22,7 @@ usage(FILE *out)
 	    "usage: stackctl -s SOCKET sysctl [-a | -d | name | name=value]\n"
 	    "       stackctl -s SOCKET ifconfig\n"
 	    "       stackctl -s SOCKET arp | ndp\n"
-	    "       stackctl -s SOCKET netstat -a | -r | -s | -Q | -m\n"
+	    "       stackctl -s SOCKET netstat -a | -r | -s | -Q | -m | -f unix\n"
 	    "       stackctl -s SOCKET route | route6 show | get ADDRESS |\n"
 	    "           add DESTINATION GATEWAY | delete DESTINATION\n"
 	    "SOCKET is the stack's ctl.path; $STACK_CTL if -s is not given.\n");

@@ -33,6 +33,26 @@ print(count)
 """
 
 
+UNIX = """
+import socket, sys, threading
+path = sys.argv[1]
+server = socket.create_server(path, family=socket.AF_UNIX)
+def serve():
+    sock, _ = server.accept()
+    while data := sock.recv(65536):
+        sock.sendall(data)
+threading.Thread(target=serve).start()
+with socket.socket(socket.AF_UNIX) as sock, socket.socket() as inet:
+    sock.connect(path)
+    for n in range(100):
+        sock.sendall(b"%06d" % n * 1000)
+        assert sock.recv(6000, socket.MSG_WAITALL) == b"%06d" % n * 1000
+    socket.send_fds(sock, [b"x"], [inet.fileno()])
+    print("echoed", flush=True)
+    threading.Event().wait()
+"""
+
+
 def impair(*what: str) -> dict[str, str]:
     """Tunables that harm packets on tap0, in both directions: parts per million."""
     return {f"if.tap0.impair.{name}": IMPAIRED[name] for name in what}
@@ -194,6 +214,17 @@ print("echoed")
         assert local.recv(100) == b"after"
     assert topology.stop(server) == 0
     assert "stopped\n" in topology.said("boot.log")
+
+
+def test_unix_domain_sockets_of_the_stack(topology: Topology) -> None:
+    path = str(topology.directory / "s")
+    program = topology.boot({"unix.sockets": "stack"}, [PYTHON, "-c", UNIX, path])
+    topology.await_line("boot.log", "echoed")
+    shown = topology.ask("netstat", "-f", "unix")
+    assert re.search(rf"^ustrm +0 +0 LISTEN +{path}$", shown, re.MULTILINE), shown
+    assert re.search(r"^ustrm +0 +\d+ CONNECTED", shown, re.MULTILINE), shown
+    assert path not in topology.ask("netstat", "-a")
+    assert topology.stop(program) == -15
 
 
 def test_what_a_program_wrote_before_it_exited_arrives(topology: Topology) -> None:
