@@ -120,6 +120,7 @@ def cpu_over_veth(bench: Bench, row: Row, side: str) -> float:
     try:
         before, start = busy(SERVER_CPU), time.monotonic()
         rate = bench.client(row, LINUX if side == "linux" else STACK)
+        assert rate > 0, "nothing was moved"
         return (busy(SERVER_CPU) - before) / (rate * (time.monotonic() - start))
     finally:
         bench.topology.stop(server)
