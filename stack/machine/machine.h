@@ -43,6 +43,9 @@ void	 mach_random(void *buf, size_t len);
 void	 mach_console(const char *text, size_t len);
 /* A whole small file; its length, at most size, or -errno. */
 ssize_t	 mach_readfile(const char *path, char *buf, size_t size);
+/* Appends; with create to a new or emptied file of this user's alone, that
+   is not a symbolic link.  An errno value. */
+int	 mach_appendfile(const char *path, const void *, size_t, bool create);
 
 /*
  * A file that stands for a socket: what tells it from all others, made and

@@ -153,6 +153,7 @@ if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 	(void)queue;
 	atomic_count_u64(&ifp->if_count.ipackets, 1);
 	atomic_count_u64(&ifp->if_count.ibytes, m->m_pkthdr.len);
+	if_pcap_tap(ifp, m);
 	if (ifp->if_impair != NULL)
 		if_impair_pass(ifp->if_impair, m, if_dispatch, ifp);
 	else
@@ -185,4 +186,5 @@ void
 if_init(void)
 {
 	ctl_view_register("ifconfig", if_show);
+	if_pcap_init();
 }

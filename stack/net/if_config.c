@@ -14,6 +14,7 @@
 
 #define	PREFIX		"if."
 #define	PPM_MAX		1000000
+#define	DELAY_MAX	10000000
 #define	QUEUES_MAX	64
 #define	MTU_MIN		576	/* RFC 1122 3.3.3 asks for no less */
 #define	MTU_MAX		65521
@@ -123,6 +124,8 @@ static const struct {
 	    "packets held back on purpose, of a million"),
 	NUMBER("impair.corrupt", impair.corrupt, 0, PPM_MAX,
 	    "packets damaged on purpose, of a million"),
+	NUMBER("impair.delay", impair.delay, 0, DELAY_MAX,
+	    "time that every packet is late on purpose, us"),
 	NUMBER("impair.seed", impair.seed, 0, UINT32_MAX,
 	    "start of the impairments' random numbers"),
 #undef NUMBER
@@ -138,6 +141,7 @@ static const struct {
 #define	TEXT(what, field, in_memory, descr)				\
 	{ what, offsetof(struct if_config, field),			\
 	    sizeof(((struct if_config *)NULL)->field), in_memory, descr }
+	TEXT("pcap", pcap, false, "file that its packets are kept in"),
 	TEXT("wire", wire, true, "far end: sink or mirror"),
 	TEXT("source", source, true, "packets that are received"),
 #undef TEXT
@@ -188,7 +192,7 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 		return (EINVAL);
 	}
 	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, "
-	    "queues, mtu, offload, impair.{loss,dup,reorder,corrupt,seed}",
+	    "queues, mtu, offload, pcap, impair.{loss,dup,reorder,corrupt,delay,seed}",
 	    what);
 	return (ENOENT);
 }
@@ -287,6 +291,8 @@ if_config_attach(void)
 	for (ic = if_configs; ic != NULL; ic = ic->next) {
 		why[0] = '\0';
 		error = driver_find(ic->name)->attach(ic, why, sizeof(why));
+		if (error == 0)
+			error = if_pcap_config(ic, why, sizeof(why));
 		if (error != 0) {
 			console("%s: %s", ic->name,
 			    why[0] != '\0' ? why : strerror(error));
@@ -327,6 +333,7 @@ if_config_detach(void)
 
 		if (drv != NULL && drv->detach != NULL)
 			drv->detach(ifp);
+		if_pcap_stop(ifp);
 	}
 }
 

@@ -65,12 +65,17 @@ ether_nh_input(struct mbuf *m)
 	ether_input(m->m_pkthdr.rcvif, m);
 }
 
+static int
+ether_transmit(struct ifnet *ifp, struct mbuf *m)
+{
+	if_pcap_tap(ifp, m);
+	return (ifp->if_transmit(ifp, m));
+}
+
 static void
 ether_pass(void *arg, struct mbuf *m)
 {
-	struct ifnet *ifp = arg;
-
-	ifp->if_transmit(ifp, m);
+	ether_transmit(arg, m);
 }
 
 int
@@ -90,7 +95,7 @@ ether_frame(struct ifnet *ifp, struct mbuf *m, const uint8_t dst[6],
 	memcpy(eh->ether_shost, ifp->if_lladdr, 6);
 	eh->ether_type = htons(type);
 	if (ifp->if_impair == NULL)
-		return (ifp->if_transmit(ifp, m));
+		return (ether_transmit(ifp, m));
 	if_impair_pass(ifp->if_impair, m, ether_pass, ifp);
 	return (0);
 }

@@ -6,8 +6,10 @@
  *
  * A reordered packet is held back until two others have passed, or until
  * HOLD_MAX has gone by (so that the last packet of a conversation arrives).
+ * A delay makes all packets late by the same time, as a long wire does.
  */
 #include <string.h>
+#include <sys/queue.h>
 
 #include "kern/callout.h"
 #include "kern/lock.h"
@@ -15,6 +17,7 @@
 
 #define	PPM		1000000
 #define	HOLD_PACKETS	2
+#define	LATE_MAX	16384	/* packets on a long wire; more are lost */
 #define	HOLD_MAX	(5 * NSEC_PER_MSEC)
 
 typedef void impair_fn(void *, struct mbuf *);
@@ -33,6 +36,19 @@ struct if_impair {
 	impair_fn	*im_fn;		/* [i] where it was going */
 	void		*im_arg;	/* [i] */
 	struct callout	 im_callout;
+	/* Packets that are late on purpose, in order. */
+	STAILQ_HEAD(, late) im_late;	/* [i] */
+	unsigned	 im_nlate;	/* [i] */
+	struct callout	 im_late_callout;
+};
+
+/* [i] im_lock */
+struct late {
+	STAILQ_ENTRY(late) la_link;	/* [i] */
+	nsec_t		 la_when;	/* [i] */
+	struct mbuf	*la_packet;	/* [i] */
+	impair_fn	*la_fn;		/* [i] */
+	void		*la_arg;	/* [i] */
 };
 
 struct if_impair *
@@ -40,13 +56,15 @@ if_impair_create(const struct impair_config *ic)
 {
 	struct if_impair *im;
 
-	if (ic->loss + ic->dup + ic->reorder + ic->corrupt == 0)
+	if (ic->loss + ic->dup + ic->reorder + ic->corrupt + ic->delay == 0)
 		return (NULL);
 	im = kmalloc(sizeof(*im));
 	im->im_config = *ic;
 	im->im_random = ic->seed * 2654435761ULL + 1;
 	mtx_init(&im->im_lock, LC_IFNET);
 	callout_init(&im->im_callout);
+	STAILQ_INIT(&im->im_late);
+	callout_init(&im->im_late_callout);
 	return (im);
 }
 
@@ -104,6 +122,65 @@ packet_corrupt(struct mbuf *m, uint32_t random)
 	return (m);
 }
 
+/* Delivers what is due; re-arms for the next. */
+static void
+late_release(void *arg)
+{
+	STAILQ_HEAD(, late) due = STAILQ_HEAD_INITIALIZER(due);
+	struct if_impair *im = arg;
+	nsec_t now = mach_uptime();
+	struct late *la;
+
+	mtx_lock(&im->im_lock);
+	while ((la = STAILQ_FIRST(&im->im_late)) != NULL &&
+	    la->la_when <= now) {
+		STAILQ_REMOVE_HEAD(&im->im_late, la_link);
+		STAILQ_INSERT_TAIL(&due, la, la_link);
+		im->im_nlate--;
+	}
+	if (la != NULL)
+		callout_reset(&im->im_late_callout, la->la_when - now,
+		    late_release, im);
+	mtx_unlock(&im->im_lock);
+	while ((la = STAILQ_FIRST(&due)) != NULL) {
+		STAILQ_REMOVE_HEAD(&due, la_link);
+		la->la_fn(la->la_arg, la->la_packet);
+		kfree(la);
+	}
+}
+
+static void
+late_enqueue(struct if_impair *im, struct mbuf *m, impair_fn *fn, void *arg)
+{
+	nsec_t delay = im->im_config.delay * NSEC_PER_USEC;
+	struct late *la = kmalloc(sizeof(*la));
+
+	*la = (struct late){ .la_when = mach_uptime() + delay,
+	    .la_packet = m, .la_fn = fn, .la_arg = arg };
+	mtx_lock(&im->im_lock);
+	if (im->im_nlate < LATE_MAX) {
+		STAILQ_INSERT_TAIL(&im->im_late, la, la_link);
+		if (im->im_nlate++ == 0)
+			callout_reset(&im->im_late_callout, delay,
+			    late_release, im);
+		la = NULL;
+	}
+	mtx_unlock(&im->im_lock);
+	if (la != NULL)
+		m_freem(m);
+	kfree(la);
+}
+
+/* To where it goes, now or later. */
+static void
+impair_deliver(struct if_impair *im, struct mbuf *m, impair_fn *fn, void *arg)
+{
+	if (im->im_config.delay != 0)
+		late_enqueue(im, m, fn, arg);
+	else
+		fn(arg, m);
+}
+
 static void
 impair_release(void *arg)
 {
@@ -119,7 +196,7 @@ impair_release(void *arg)
 	im->im_held = NULL;
 	mtx_unlock(&im->im_lock);
 	if (m != NULL)
-		fn(to, m);
+		impair_deliver(im, m, fn, to);
 }
 
 /* Decides the fate of m: up to three packets go on, in this order. */
@@ -169,5 +246,5 @@ if_impair_pass(struct if_impair *im, struct mbuf *m, impair_fn *fn, void *arg)
 	n = impair_decide(im, m, out, fn, arg);
 	mtx_unlock(&im->im_lock);
 	for (unsigned i = 0; i < n; i++)
-		fn(arg, out[i]);
+		impair_deliver(im, out[i], fn, arg);
 }

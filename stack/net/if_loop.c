@@ -22,6 +22,7 @@ lo_pass(void *arg, struct mbuf *m)
 
 	atomic_count_u64(&ifp->if_count.ipackets, 1);
 	atomic_count_u64(&ifp->if_count.ibytes, ph->len);
+	if_pcap_tap(ifp, m);
 	/* IPv6 has said whose address it is: link-local ones need that */
 	if (!ip6 || ph->rcvif == NULL)
 		ph->rcvif = ifp;

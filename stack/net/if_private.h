@@ -14,8 +14,11 @@ enum if_offload { OFFLOAD_NONE, OFFLOAD_CSUM, OFFLOAD_TSO };
 /* Fault injection, in parts per million of packets. */
 struct impair_config {
 	uint32_t	 loss, dup, reorder, corrupt;
+	uint32_t	 delay;		/* us, of every packet */
 	uint32_t	 seed;
 };
+
+#define	PCAP_PATH_MAX	256
 
 /* What loader.conf says of one interface: if.<name>.* */
 struct if_config {
@@ -32,6 +35,7 @@ struct if_config {
 	uint32_t	 mtu;		/* 0: the driver's default */
 	uint32_t	 offload;	/* enum if_offload */
 	struct impair_config impair;
+	char		 pcap[PCAP_PATH_MAX];	/* file for packets */
 	/* Of an interface in memory. */
 	char		 wire[16];
 	char		 source[256];
@@ -71,6 +75,13 @@ void	 netisr_stop(void);
 /* Fills what drivers have in common, from the configuration. */
 void	 if_initname(struct ifnet *, const struct if_config *, uint32_t mtu);
 unsigned if_offload_caps(const struct if_config *);	/* IFCAP_* */
+/* Packets kept in a file; see if_pcap.c.  errno, with the reason in why. */
+void	 if_pcap_init(void);
+int	 if_pcap_start(struct ifnet *, const char *path, uint64_t bytes,
+	    char *why, size_t);
+int	 if_pcap_config(const struct if_config *, char *why, size_t);
+void	 if_pcap_stop(struct ifnet *);
+void	 if_pcap_tap(struct ifnet *, const struct mbuf *);
 struct if_impair *if_impair_create(const struct impair_config *);
 /* Announces an address (RFC 5227 section 2.3). */
 void	 arp_announce(struct ifnet *);

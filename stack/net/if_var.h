@@ -57,6 +57,7 @@ struct ifnet {
 			    const struct in6_addr *nexthop);
 	/* Transmit of a whole frame by the driver.  Consumes m. */
 	int		(*if_transmit)(struct ifnet *, struct mbuf *);
+	atomic_uptr	 if_pcap;	/* [a] where packets are kept, or 0 */
 	struct if_impair *if_impair;		/* [I] fault injector or NULL */
 };
 

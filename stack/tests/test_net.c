@@ -216,6 +216,18 @@ TEST(impairments_happen_as_often_as_asked)
 	CHECK(t.late > 1000 && t.late < 2500);
 }
 
+TEST(a_long_wire_is_late_and_keeps_order)
+{
+	nsec_t before = mach_uptime();
+	struct trace t = impair((struct impair_config){ .delay = 100000,
+	    .seed = 1 });
+
+	CHECK(mach_uptime() - before >= 100 * NSEC_PER_MSEC);
+	/* As many as the wire holds, and those for which it had room again. */
+	CHECK(t.passed >= 16384);
+	CHECK_EQ(t.late + t.damaged, 0);
+}
+
 TEST(a_seed_repeats_itself)
 {
 	struct impair_config ic = { .loss = 50000, .dup = 50000, .seed = 42 };

@@ -6,6 +6,8 @@
  *	stackctl -s SOCKET ifconfig
  *	stackctl -s SOCKET arp | ndp
  *	stackctl -s SOCKET netstat -a | -r | -s | -Q | -m | -f unix
+ *	stackctl -s SOCKET pcap start INTERFACE FILE [MEGABYTES] |
+ *	    stop INTERFACE
  *	stackctl -s SOCKET route | route6 show | get ADDRESS |
  *	    add DESTINATION GATEWAY | delete DESTINATION
  */
@@ -23,6 +25,9 @@ usage(FILE *out)
 	    "       stackctl -s SOCKET ifconfig\n"
 	    "       stackctl -s SOCKET arp | ndp\n"
 	    "       stackctl -s SOCKET netstat -a | -r | -s | -Q | -m | -f unix\n"
+	    "       stackctl -s SOCKET pcap start INTERFACE FILE "
+	    "[MEGABYTES] |\n"
+	    "           stop INTERFACE\n"
 	    "       stackctl -s SOCKET route | route6 show | get ADDRESS |\n"
 	    "           add DESTINATION GATEWAY | delete DESTINATION\n"
 	    "SOCKET is the stack's ctl.path; $STACK_CTL if -s is not given.\n");

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
 
@@ -37,13 +36,6 @@ print("whole" if received == sent else "damaged", flush=True)
 """
 
 
-def _wait_for(topology: Topology, name: str, value: int) -> None:
-    until = time.monotonic() + 20
-    while int(topology.value(name)) < value:
-        assert time.monotonic() < until, f"{name} is {topology.value(name)}, not {value}"
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("fast", ["0", "1"])
 def test_what_a_source_sends_arrives_at_the_sink(topology: Topology, fast: str) -> None:
     topology.boot({
@@ -51,9 +43,9 @@ def test_what_a_source_sends_arrives_at_the_sink(topology: Topology, fast: str) 
         "net.inet.ip.fastforwarding": fast,
         "if.mem0.source": "from=10.9.0.2 to=10.9.1.2 len=100 flows=10 hosts=3 count=2000",
     })  # fmt: skip
-    _wait_for(topology, "if.mem0.stats.ipackets", 2000)
+    topology.await_value("if.mem0.stats.ipackets", 2000)
     # Three requests for link addresses, and an announcement of none.
-    _wait_for(topology, "if.mem1.stats.opackets", 2003)
+    topology.await_value("if.mem1.stats.opackets", 2003)
     assert topology.value("net.inet.ip.stats.fastforward") == ("2000" if fast == "1" else "0")
     assert topology.value("if.mem0.source").startswith("from=10.9.0.2 ")
 

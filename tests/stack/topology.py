@@ -146,6 +146,13 @@ class Topology:
         """The answer of the booted stack to stackctl."""
         return run(f"{self.installed.prefix}/bin/stackctl", "-s", f"{self.directory}/ctl", *request, check=check)
 
+    def await_value(self, name: str, value: int) -> None:
+        """Waits until a counter has come to a value, twenty seconds at most."""
+        until = time.monotonic() + 20
+        while int(self.value(name)) < value:
+            assert time.monotonic() < until, f"{name} is {self.value(name)}, not {value}"
+            time.sleep(0.05)
+
     def value(self, name: str) -> str:
         """The value of a sysctl of the booted stack."""
         return self.ask("sysctl", name).partition(": ")[2].strip()

@@ -34,3 +34,23 @@ mach_readfile(const char *path, char *buf, size_t size)
 	host_close(fd);
 	return (n < 0 ? n : have);
 }
+
+int
+mach_appendfile(const char *path, const void *buf, size_t len, bool create)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND |
+	    O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_TRUNC : 0), 0600);
+	const char *p = buf;
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return (errno);
+	for (; len > 0; p += n, len -= (size_t)n) {
+		n = host_writev(fd, &(struct iovec){ (void *)(uintptr_t)p,
+		    len }, 1);
+		if (n < 0)
+			break;
+	}
+	host_close(fd);
+	return (n < 0 ? (int)-n : 0);
+}
