@@ -258,8 +258,8 @@ reduce_rate(struct tcpcb *tp, const struct tcp_acked *a, bool lost)
 		if (send > tp->snd_ssthresh - pipe)
 			send = tp->snd_ssthresh - pipe;
 	}
-	/* the first retransmission goes at once */
-	if (prr->out == 0 && send < tp->t_maxseg)
+	/* the first retransmission goes at once; an empty pipe is no clock */
+	if ((prr->out == 0 || pipe == 0) && send < tp->t_maxseg)
 		send = tp->t_maxseg;
 	tp->snd_cwnd = pipe + (send > 0 ? (uint32_t)send : 0);
 }

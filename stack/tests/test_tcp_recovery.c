@@ -743,6 +743,81 @@ TEST(send_map_agrees_with_a_model)
 	free(tp);
 }
 
+/* The sums of the send map are those of its records. */
+static void
+check_books(const struct fixture *f)
+{
+	const struct tcpcb *tp = block(f);
+	uint32_t sacked = 0, lost = 0, records = 0;
+	tcp_seq at = tp->snd_una;
+	const struct tcp_sent *r;
+
+	TAILQ_FOREACH(r, &tp->t_sent, link) {
+		CHECK_EQ(r->seq, at);
+		at = r->end;
+		sacked += r->state == SENT_SACKED ? r->end - r->seq : 0;
+		lost += r->state == SENT_LOST ? r->end - r->seq : 0;
+		records++;
+	}
+	CHECK_EQ(at, tp->snd_max);
+	CHECK_EQ(tp->t_sackedbytes, sacked);
+	CHECK_EQ(tp->t_lostbytes, lost);
+	CHECK_EQ(tp->t_nsent, records);
+	CHECK(tp->snd_cwnd > 0);
+}
+
+/* A peer that says whatever comes to its mind, within the protocol or not. */
+static void
+babble(struct fixture *f, uint64_t seed, unsigned times)
+{
+	uint32_t sack[8], flight, n, r[12];
+	size_t done;
+
+	for (unsigned i = 0; i < times; i++) {
+		t_stream_fill(seed, i * sizeof(r), (uint8_t *)r, sizeof(r));
+		f->p.rcv_nxt = block(f)->snd_una;
+		flight = block(f)->snd_max - block(f)->snd_una;
+		n = r[0] % 4 == 0 ? 0 : 2 * (1 + r[1] % 4);
+		for (unsigned k = 0; k < n; k += 2) {
+			sack[k] = r[2 + k / 2] % (flight + MSS) - 100;
+			sack[k + 1] = sack[k] + r[6] % (3 * MSS) * (k + 1) -
+			    (r[7] % 10 == 0 ? MSS : 0);
+		}
+		options(f, r[8] % 2 ? 0 : tcp_now_ts(block(f)), sack, n);
+		peer_send(&f->p, TH_ACK | (r[9] & (TH_ECE | TH_CWR)),
+		    f->p.snd_nxt, f->p.rcv_nxt + (r[10] % 3 == 0 ?
+		    r[11] % (flight + 10) : 0), NULL, 0);
+		check_books(f);
+		peer_forget();
+		(void)t_trysend(f->so, bytes, r[0] % (4 * MSS), MSG_DONTWAIT,
+		    &done);
+		if (r[1] % 16 == 0)
+			t_sleep(r[2] % 600);
+	}
+}
+
+TEST(books_balance_whatever_the_peer_says)
+{
+	static const unsigned hows[] = { 0, WITH_TS, NO_SACK };
+	struct fixture f;
+
+	for (unsigned i = 0; i < 9; i++) {
+		set_up(&f, hows[i % 3]);
+		babble(&f, i, 2000);
+		/* and when it comes to its senses all data flows */
+		for (unsigned k = 0; f.so->so_snd.sb_cc > 0; k++) {
+			CHECK(k < 10000);
+			f.p.rcv_nxt = block(&f)->snd_max;
+			ack(&f, 0);
+			t_sleep(1);
+		}
+		check_books(&f);
+		CHECK_EQ(block(&f)->t_nsent, 0);
+		CHECK_EQ(block(&f)->t_state, TCPS_ESTABLISHED);
+		take_down(&f);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
