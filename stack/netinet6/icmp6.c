@@ -271,6 +271,7 @@ icmp6_input(struct mbuf *m, unsigned hlen)
 	case ND_ROUTER_ADVERT:
 	case ND_NEIGHBOR_SOLICIT:
 	case ND_NEIGHBOR_ADVERT:
+	case ND_REDIRECT:
 		nd6_input(m, hlen, type);
 		break;
 	case MLD_LISTENER_QUERY:

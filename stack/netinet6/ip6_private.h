@@ -87,6 +87,7 @@ void	 nd6_solicit(struct ifnet *, const struct in6_addr *src,
 	    const struct in6_addr *target, bool unicast);
 /* Does not consume m; false: the message is bad. */
 bool	 nd6_router_advert(struct ifnet *, struct mbuf *, unsigned hlen);
+bool	 nd6_redirect(struct ifnet *, struct mbuf *, unsigned hlen);
 void	 nd6_router_init(void);
 /*
  * A message of len bytes, zero but for the type; option not 0: with our link

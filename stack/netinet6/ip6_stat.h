@@ -57,7 +57,8 @@
 	X(dropped, "packets dropped while waiting for a neighbour")	\
 	X(full, "neighbours forgotten to make room for others")		\
 	X(routersolicits, "router solicitations sent")			\
-	X(routeradverts, "router advertisements heeded")
+	X(routeradverts, "router advertisements heeded")		\
+	X(redirects, "redirects heeded")
 
 #define	MLD_STATS(X)							\
 	X(queries, "queries received")					\

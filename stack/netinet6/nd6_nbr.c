@@ -191,8 +191,10 @@ nd6_input(struct mbuf *m, unsigned hlen, uint8_t type)
 			good = solicit_input(ifp, m, hlen);
 		else if (type == ND_NEIGHBOR_ADVERT)
 			good = advert_input(ifp, m, hlen);
-		else
+		else if (type == ND_ROUTER_ADVERT)
 			good = nd6_router_advert(ifp, m, hlen);
+		else
+			good = nd6_redirect(ifp, m, hlen);
 	}
 	if (!good)
 		ND6STAT_INC(bad);

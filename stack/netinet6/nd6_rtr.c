@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routers, as a host sees them (RFC 4861 section 6.3): solicits them, heeds
- * what they advertise on interfaces that ask for it.  One default router is
- * kept, the first; another takes its place when its lifetime has ended.
+ * Routers, as a host sees them (RFC 4861 sections 6.3 and 8.3): solicits them,
+ * heeds what they advertise on interfaces that ask for it, and redirects.  One
+ * default router is kept, the first; another takes its place when its lifetime
+ * has ended.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "netinet6/ip6_private.h"
 
 #define	SOLICIT_INTERVAL	(4 * NSEC_PER_SEC)
-#define	ONLINK_MAX		16	/* advertised subnets on link */
+#define	ADVERTISED_MAX		64	/* subnets on link, and redirects */
+#define	REDIRECT_LIFETIME	600	/* seconds */
 
 /* What a router advertised and until when.  [r] router_lock */
 struct advertised {
@@ -23,7 +25,7 @@ struct advertised {
 
 static struct mtx router_lock;
 static struct advertised default_router;	/* [r] prefix: its address */
-static struct advertised onlink[ONLINK_MAX];	/* [r] */
+static struct advertised advertised[ADVERTISED_MAX];	/* [r] */
 static nsec_t next_solicit;			/* of the clock thread */
 
 void
@@ -64,16 +66,19 @@ default_update(struct ifnet *ifp, const struct in6_addr *router,
 	mtx_unlock(&router_lock);
 }
 
-/* An advertised subnet is on link for so long. */
+/*
+ * A prefix is reached by gw, or is on link if that is NULL, for so long.  A
+ * route of another origin stays.
+ */
 static void
-onlink_update(struct ifnet *ifp, const struct in6_addr *prefix, unsigned plen,
-    uint32_t seconds)
+route_update(struct ifnet *ifp, const struct in6_addr *prefix, unsigned plen,
+    const struct in6_addr *gw, uint32_t seconds)
 {
 	struct advertised *place = NULL;
 
 	mtx_lock(&router_lock);
-	for (unsigned i = 0; i < ONLINK_MAX; i++) {
-		struct advertised *a = &onlink[i];
+	for (unsigned i = 0; i < ADVERTISED_MAX; i++) {
+		struct advertised *a = &advertised[i];
 
 		if (a->ifp == ifp && a->plen == plen &&
 		    IN6_ARE_ADDR_EQUAL(&a->prefix, prefix)) {
@@ -83,8 +88,13 @@ onlink_update(struct ifnet *ifp, const struct in6_addr *prefix, unsigned plen,
 		if (a->ifp == NULL && place == NULL)
 			place = a;
 	}
+	if (place != NULL && place->ifp != NULL && plen == 128) {
+		/* a redirect, perhaps to another than before */
+		(void)route6_delete(prefix, plen, ifp->if_index);
+		place->ifp = NULL;
+	}
 	if (place != NULL && place->ifp == NULL && seconds > 0 &&
-	    route6_add(prefix, plen, NULL, ifp, RT6_AUTO) == 0)
+	    route6_add(prefix, plen, gw, ifp, RT6_AUTO) == 0)
 		*place = (struct advertised){ *prefix, plen, ifp, 0 };
 	if (place != NULL && place->ifp != NULL)
 		place->expires = expiry(seconds);
@@ -108,7 +118,7 @@ prefix_option(struct ifnet *ifp, const struct nd_opt_prefix_info *pi)
 	    IN6_IS_ADDR_V4MAPPED(&prefix) || plen == 0)
 		return;
 	if (flags & ND_OPT_PI_FLAG_ONLINK)
-		onlink_update(ifp, &prefix, plen, valid);
+		route_update(ifp, &prefix, plen, NULL, valid);
 	if ((flags & ND_OPT_PI_FLAG_AUTO) && plen == 64)
 		in6_autoconf(ifp, &prefix, preferred, valid);
 }
@@ -162,6 +172,48 @@ nd6_router_advert(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
 	return (true);
 }
 
+/* Section 8.1: from the router that we send these packets to, and no other. */
+static bool
+redirect_valid(const struct ifnet *ifp, const struct in6_addr *src,
+    const struct nd_redirect *rd)
+{
+	struct nhop6 nh;
+
+	if (!IN6_IS_ADDR_LINKLOCAL(src) ||
+	    IN6_IS_ADDR_MULTICAST(&rd->nd_rd_dst) ||
+	    in_islinklocal(&rd->nd_rd_dst) ||
+	    (!IN6_IS_ADDR_LINKLOCAL(&rd->nd_rd_target) &&
+	    !IN6_ARE_ADDR_EQUAL(&rd->nd_rd_target, &rd->nd_rd_dst)))
+		return (false);
+	return (route6_lookup(&rd->nd_rd_dst, 0, &nh) && !nh.nh_local &&
+	    nh.nh_ifp == ifp && IN6_ARE_ADDR_EQUAL(&nh.nh_gw, src));
+}
+
+bool
+nd6_redirect(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
+{
+	const struct in6_addr src = mtod(m, const struct ip6_hdr *)->ip6_src;
+	struct nd6_lladdr ll = { .type = ND_OPT_TARGET_LINKADDR };
+	struct nd_redirect rd;
+	bool onlink;
+
+	if (m->m_pkthdr.len < hlen + sizeof(rd) ||
+	    !nd6_options(m, hlen + (uint32_t)sizeof(rd), nd6_find_lladdr, &ll))
+		return (false);
+	m_copydata(m, hlen, sizeof(rd), &rd);
+	if (!redirect_valid(ifp, &src, &rd))
+		return (false);
+	if (atomic_load_u32(&ip6_forwarding) != 0)
+		return (true);
+	ND6STAT_INC(redirects);
+	onlink = IN6_ARE_ADDR_EQUAL(&rd.nd_rd_target, &rd.nd_rd_dst);
+	if (ll.found)
+		nd6_learn(ifp, &rd.nd_rd_target, ll.addr, !onlink);
+	route_update(ifp, &rd.nd_rd_dst, 128,
+	    onlink ? NULL : &rd.nd_rd_target, REDIRECT_LIFETIME);
+	return (true);
+}
+
 static void
 expire_routes(nsec_t now)
 {
@@ -170,8 +222,8 @@ expire_routes(nsec_t now)
 		(void)route6_delete(&in6addr_any, 0, 0);
 		default_router.ifp = NULL;
 	}
-	for (unsigned i = 0; i < ONLINK_MAX; i++) {
-		struct advertised *a = &onlink[i];
+	for (unsigned i = 0; i < ADVERTISED_MAX; i++) {
+		struct advertised *a = &advertised[i];
 
 		if (a->ifp == NULL || a->expires > now)
 			continue;

@@ -357,6 +357,50 @@ TEST(a_router_that_leaves_says_so)
 	set("net.inet6.ip6.forwarding", "1");
 }
 
+/* From src: far is better reached by way of target. */
+static void
+redirect(const char *src, const char *target, const char *far)
+{
+	struct nd_redirect rd = { .nd_rd_target = addr6(target),
+	    .nd_rd_dst = addr6(far) };
+	struct mbuf *m = packet6(0, src, ROUTER, IPPROTO_ICMPV6, sizeof(rd));
+
+	rd.nd_rd_type = ND_REDIRECT;
+	ip6_of(m)->ip6_hlim = 255;
+	memcpy(payload_of(m), &rd, sizeof(rd));
+	seal6(m, 0);
+	mem_input(mem[0], m);
+}
+
+/* RFC 4861 section 8 */
+TEST(a_router_knows_a_better_way)
+{
+	static const char host[] = "2001:4860::1";
+	const struct in6_addr far = addr6(host), better = addr6("fe80::3");
+	const uint64_t before = nd_stat("redirects");
+	struct nhop6 nh;
+
+	set("net.inet6.ip6.forwarding", "0");
+	redirect("fe80::2", "fe80::3", host);	/* no way goes by it */
+	router_advert(1800, "2001:db8:6::", 0, 0, 0);
+	redirect("fe80::9", "fe80::3", host);	/* nor by this one */
+	redirect("fe80::2", "2001:db8::9", host);	/* no router's address */
+	CHECK_EQ(nd_stat("redirects"), before);
+	redirect("fe80::2", "fe80::3", host);
+	CHECK_EQ(nd_stat("redirects"), before + 1);
+	CHECK(route6_lookup(&far, 0, &nh));
+	CHECK(IN6_ARE_ADDR_EQUAL(&nh.nh_gw, &better));
+	redirect("fe80::3", host, host);	/* it is a neighbour */
+	CHECK(route6_lookup(&far, 0, &nh));
+	CHECK(IN6_ARE_ADDR_EQUAL(&nh.nh_gw, &far));
+	t_sleep(700 * 1000);
+	CHECK(route6_lookup(&far, 0, &nh));
+	CHECK(!IN6_ARE_ADDR_EQUAL(&nh.nh_gw, &far));
+	router_advert(0, "2001:db8:6::", 0, 0, 0);
+	CHECK(!route6_lookup(&far, 0, &nh));
+	set("net.inet6.ip6.forwarding", "1");
+}
+
 TEST(what_a_router_may_not_say_is_ignored)
 {
 	static const char *const prefixes[] = { "fe80::", "ff05::",

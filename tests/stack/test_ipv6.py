@@ -168,8 +168,9 @@ def test_the_router(topology: Topology) -> None:
     assert re.search(r"^2001:db8:1::/64 +link +tap1$", topology.ask("netstat", "-r"), re.MULTILINE)
 
 
-def test_bulk_data_through_the_router(topology: Topology) -> None:
-    topology.boot(ROUTER)
+@pytest.mark.parametrize("how", [{}, {"net.isr.dispatch": "deferred"}, {"debug.mpsafenet": "0"}])
+def test_bulk_data_through_the_router(topology: Topology, how: dict[str, str]) -> None:
+    topology.boot({**ROUTER, **how})
     topology.start("right", "iperf3", "-s", "--forceflush", log="iperf3.log")
     topology.await_line("iperf3.log", "listening")
     for options in ((), ("-R",)):
