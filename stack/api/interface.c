@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "net/if_var.h"
+#include "netinet6/ip6_var.h"
 
 static struct ifnet *
 if_byindex(unsigned index)
@@ -66,6 +67,8 @@ interface_get(unsigned long cmd, struct ifreq *req)
 		return (ENODEV);
 	switch (cmd) {
 	case SIOCGIFADDR:
+		if (ifp->if_addr.s_addr == INADDR_ANY)
+			return (EADDRNOTAVAIL);
 		set_sin(&req->ifr_addr, ifp->if_addr);
 		return (0);
 	case SIOCGIFNETMASK:
@@ -107,6 +110,8 @@ interface_list(struct ifconf *conf)
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next) {
 		struct ifreq req = { 0 };
 
+		if (ifp->if_addr.s_addr == INADDR_ANY)
+			continue;	/* it has none of IPv4 */
 		if (conf->ifc_buf != NULL) {
 			if (conf->ifc_len - used < (int)sizeof(req))
 				break;
@@ -133,23 +138,62 @@ interface_ioctl(unsigned long cmd, void *arg)
  */
 struct entry {
 	struct ifaddrs	 ifa;
-	struct sockaddr_in addr, mask, brd;
+	struct sockaddr_in6 addr, mask, brd;	/* or sockaddr_in */
 	char		 name[IFNAMSIZ];
 };
 
+#define	ADDRS6_MAX	16	/* shown of an interface */
+
+/* What both families have in common. */
 static void
-entry_fill(struct entry *e, const struct ifnet *ifp)
+entry_init(struct entry *e, const struct ifnet *ifp)
 {
 	memcpy(e->name, ifp->if_xname, IFNAMSIZ);
-	set_sin((struct sockaddr *)&e->addr, ifp->if_addr);
-	set_sin((struct sockaddr *)&e->mask, ifp->if_mask);
-	set_sin((struct sockaddr *)&e->brd, broadcast_of(ifp));
 	e->ifa.ifa_name = e->name;
 	e->ifa.ifa_flags = (unsigned)interface_flags(ifp);
 	e->ifa.ifa_addr = (struct sockaddr *)&e->addr;
 	e->ifa.ifa_netmask = (struct sockaddr *)&e->mask;
-	if (!ifp->if_loopback)
-		e->ifa.ifa_broadaddr = (struct sockaddr *)&e->brd;
+}
+
+static void
+entry_inet(struct entry *e, const struct ifnet *ifp)
+{
+	entry_init(e, ifp);
+	set_sin(e->ifa.ifa_addr, ifp->if_addr);
+	set_sin(e->ifa.ifa_netmask, ifp->if_mask);
+	if (ifp->if_loopback)
+		return;
+	e->ifa.ifa_broadaddr = (struct sockaddr *)&e->brd;
+	set_sin(e->ifa.ifa_broadaddr, broadcast_of(ifp));
+}
+
+static void
+entry_inet6(struct entry *e, const struct ifnet *ifp,
+    const struct in6_addr *addr, unsigned plen)
+{
+	entry_init(e, ifp);
+	e->addr.sin6_family = e->mask.sin6_family = AF_INET6;
+	e->addr.sin6_addr = *addr;
+	if (IN6_IS_ADDR_LINKLOCAL(addr))
+		e->addr.sin6_scope_id = ifp->if_index;
+	for (unsigned bit = 0; bit < plen; bit++)
+		e->mask.sin6_addr.s6_addr[bit / 8] |=
+		    (uint8_t)(0x80 >> bit % 8);
+}
+
+/* Fills the entries of an interface; how many. */
+static unsigned
+entries_of(const struct ifnet *ifp, struct entry *e)
+{
+	struct in6_addr addr[ADDRS6_MAX];
+	unsigned plen[ADDRS6_MAX], n6, n = 0;
+
+	if (ifp->if_addr.s_addr != INADDR_ANY)
+		entry_inet(&e[n++], ifp);
+	n6 = in6_addr_list(ifp, addr, plen, ADDRS6_MAX);
+	for (unsigned i = 0; i < n6; i++)
+		entry_inet6(&e[n++], ifp, &addr[i], plen[i]);
+	return (n);
 }
 
 EXPORT int
@@ -157,21 +201,26 @@ getifaddrs(struct ifaddrs **list)
 {
 	const struct ifnet *ifp;
 	struct entry *entries;
-	size_t n = 0;
+	size_t room = 1, n = 0;
 
 	if (api_state() != API_UP)
 		return (real.getifaddrs(list));
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
-		n++;
-	entries = calloc(n, sizeof(*entries));
+		room += 1 + ADDRS6_MAX;
+	entries = calloc(room, sizeof(*entries));
 	if (entries == NULL)
 		return ((int)api_return(ENOMEM, 0));
-	for (ifp = ifnet_list, n = 0; ifp != NULL; ifp = ifp->if_next, n++) {
-		entry_fill(&entries[n], ifp);
-		if (ifp->if_next != NULL)
-			entries[n].ifa.ifa_next = &entries[n + 1].ifa;
-	}
+	api_enter();
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		n += entries_of(ifp, &entries[n]);
+	api_leave(0);
+	for (size_t i = 1; i < n; i++)
+		entries[i - 1].ifa.ifa_next = &entries[i].ifa;
 	*list = &entries->ifa;
+	if (n == 0) {
+		free(entries);
+		*list = NULL;
+	}
 	return (0);
 }
 

@@ -369,6 +369,24 @@ in6_global(void)
 	return (found);
 }
 
+unsigned
+in6_addr_list(const struct ifnet *ifp, struct in6_addr *addr, unsigned *plen,
+    unsigned max)
+{
+	const struct in6_ifaddr *ia;
+	unsigned n = 0;
+
+	rw_rlock(&in6_lock);
+	LIST_FOREACH(ia, &in6_addrs, ia_link)
+		if (ia->ia_ifp == ifp && n < max && (ia->ia_flags &
+		    (IA6_TENTATIVE | IA6_DUPLICATED)) == 0) {
+			addr[n] = ia->ia_addr;
+			plen[n++] = ia->ia_plen;
+		}
+	rw_runlock(&in6_lock);
+	return (n);
+}
+
 struct ifnet *
 in6_zoneif(const struct in6_addr *addr, uint32_t zone)
 {

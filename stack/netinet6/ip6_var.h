@@ -108,6 +108,9 @@ bool	 in6_addr_tentative(const struct ifnet *, const struct in6_addr *);
 /* The best source towards dst by way of ifp (RFC 6724); false: none. */
 bool	 in6_selectsrc(const struct ifnet *, const struct in6_addr *dst,
 	    struct in6_addr *src);
+/* Addresses in use and their prefix lengths, max at most; how many. */
+unsigned in6_addr_list(const struct ifnet *, struct in6_addr *,
+	    unsigned *plen, unsigned max);
 /* Whether any interface but loopback has an address beyond its link. */
 bool	 in6_global(void);
 

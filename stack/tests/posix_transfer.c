@@ -114,13 +114,13 @@ TEST(a_socket_has_no_position)
 	close_pair(s);
 }
 
-/* The entry of the loopback interface with an address of IPv4. */
+/* The entry of the loopback interface with an address of a family. */
 static struct ifaddrs *
-find_loopback(struct ifaddrs *all)
+find_loopback(struct ifaddrs *all, int family)
 {
 	for (; all != NULL; all = all->ifa_next)
 		if ((all->ifa_flags & IFF_LOOPBACK) && all->ifa_addr != NULL &&
-		    all->ifa_addr->sa_family == AF_INET)
+		    all->ifa_addr->sa_family == family)
 			break;
 	CHECK(all != NULL);
 	return (all);
@@ -141,13 +141,21 @@ TEST(the_loopback_interface_is_described)
 {
 	int fd = OK(socket(AF_INET, SOCK_DGRAM, 0));
 	struct ifreq req = { 0 };
+	struct in6_addr ones;
 	struct ifaddrs *all, *lo;
+	struct sockaddr_in6 sin6;
 	struct sockaddr_in sin;
 	char name[IF_NAMESIZE];
 	unsigned index;
 
+	memset(&ones, 0xff, sizeof(ones));
 	OK(getifaddrs(&all));
-	lo = find_loopback(all);
+	lo = find_loopback(all, AF_INET6);
+	memcpy(&sin6, lo->ifa_addr, sizeof(sin6));
+	CHECK(IN6_IS_ADDR_LOOPBACK(&sin6.sin6_addr));
+	memcpy(&sin6, lo->ifa_netmask, sizeof(sin6));
+	CHECK(IN6_ARE_ADDR_EQUAL(&sin6.sin6_addr, &ones));
+	lo = find_loopback(all, AF_INET);
 	memcpy(&sin, lo->ifa_addr, sizeof(sin));
 	CHECK_EQ(sin.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
 	snprintf(req.ifr_name, sizeof(req.ifr_name), "%s", lo->ifa_name);
