@@ -2,8 +2,9 @@
 """How fast pages are when years of results are in the database: `./dev bench service`.
 
 It wants an empty, migrated database and the address of a web server on it. For each page it prints median and 95th
-percentile of the time to the last byte with one client and with twenty, the size of the page and of the figures it
-fetches, the number of queries, and the plan of any query that reads a large table from end to end.
+percentile of the time to the last byte with one client and with twenty, the processor time of the web server (which
+hardly depends on what else the machine does), the size, the number of queries, and the plan of any query that reads a
+large table from end to end.
 """
 
 from __future__ import annotations
@@ -103,12 +104,15 @@ class Site:
             return [time for part in parts for time in part]
 
 
-def measure(site: Site, page: Page, requests: int) -> tuple[str, bool]:
+def measure(site: Site, page: Page, requests: int, web_pid: int) -> tuple[str, bool]:
     """A line of the table, and whether the target was met."""
     site.times(page.address, 2)  # the first answers fill caches, as those of a server that has run for a while
-    alone, many = site.times(page.address, requests), site.times_of_many(page.address, max(2, requests // 10))
+    before = processor_seconds(web_pid)
+    alone = site.times(page.address, requests)
+    busy = (processor_seconds(web_pid) - before) / requests
+    many = site.times_of_many(page.address, max(2, requests // 10))
     queries, size = _queries(page)
-    numbers = [1000 * value for value in (*_quantiles(alone), *_quantiles(many))]
+    numbers = [1000 * value for value in (*_quantiles(alone), *_quantiles(many), busy)]
     cells = "".join(f"{number:9.1f}" for number in numbers)
     met = numbers[1] < page.target
     mark = "" if met else f"  over its target of {page.target:.0f} ms"
@@ -155,6 +159,12 @@ def _reads_all(plan: dict[str, Any], table: str) -> bool:
     return any(plan["Total Cost"] > 0.1 * node["Total Cost"] for node in scans)
 
 
+def processor_seconds(pid: int) -> float:
+    """What a process has used of the processors so far (proc(5), utime and stime)."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def memory_of(pid: int) -> float:
     """Resident memory of a process in megabytes."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
@@ -183,11 +193,11 @@ def main() -> int:
     revision = Build.objects.order_by("-pk").values_list("revision", flat=True)[0]
     # The tests of the second plan are in no other one: twelve series.
     wanted = pages(Run.objects.count(), revision, list(TESTS)[TESTS_OF_PLAN])
-    head = ("median", "p95", "20: med", "20: p95", "kB", "queries")
-    print(f"{'times in ms':24}" + "".join(f"{name:>9}" for name in head[:5]) + f"{head[5]:>8}")
+    head = ("median", "p95", "20: med", "20: p95", "CPU", "kB")
+    print(f"{'times in ms':24}" + "".join(f"{name:>9}" for name in head) + f"{'queries':>8}")
     site, good = Site(options.site), True
     for page in wanted:
-        line, met = measure(site, page, options.requests)
+        line, met = measure(site, page, options.requests, options.web_pid)
         good &= met
         print(line, flush=True)
     print(f"web server: {memory_of(options.web_pid):.0f} MB resident")
