@@ -176,7 +176,8 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 	    .marked = (tp->t_flags & TF_ECN) != 0 &&
 	    (sg->sg_flags & TH_ECE) != 0,
 	    .has_ts = (tp->t_flags & TF_TS) != 0 && sg->sg_opt.has_ts &&
-	    sg->sg_opt.tsecr != 0, .tsecr = sg->sg_opt.tsecr };
+	    sg->sg_opt.tsecr != 0, .tsecr = sg->sg_opt.tsecr,
+	    .fack = tp->t_rack.fack };
 	bool fin = false;
 
 	if (SEQ_GT(sg->sg_ack, tp->snd_max)) {

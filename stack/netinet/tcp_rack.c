@@ -24,10 +24,10 @@ tcp_rack_delivered(struct tcpcb *tp, const struct tcp_sent *r,
 	struct tcp_rack *rk = &tp->t_rack;
 	nsec_t rtt = a->now - r->time;
 
-	if (SEQ_GT(r->end, rk->fack))
-		rk->fack = r->end;
-	else if (!r->again && SEQ_LT(r->end, rk->fack))
+	/* one ACK may tell of several, in any order */
+	if (!r->again && SEQ_LT(r->end, a->fack))
 		rk->reordered = true;
+	rk->fack = seq_max(rk->fack, r->end);
 	if (r->again) {
 		/* the ACK may be for the first transmission */
 		if (rtt < rk->min_rtt || (a->has_ts &&

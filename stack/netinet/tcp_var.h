@@ -339,6 +339,7 @@ struct tcp_acked {
 	bool		 marked;	/* the peer saw a congestion mark */
 	bool		 has_ts;
 	uint32_t	 tsecr;
+	tcp_seq		 fack;		/* highest delivered before it */
 };
 
 /* tcp_sendmap.c */

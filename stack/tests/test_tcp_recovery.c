@@ -344,6 +344,19 @@ TEST(reordering_is_not_loss)
 	take_down(&f);
 }
 
+TEST(ack_that_tells_of_much_is_not_reordering)
+{
+	struct fixture f;
+
+	set_up(&f, 0);
+	send_segments(&f, 10);
+	SACK(&f, 2 * MSS, 7 * MSS, 9 * MSS, 4 * MSS, 6 * MSS);
+	CHECK(!block(&f)->t_rack.reordered);
+	EXPECT(&f, 2, 3, 6);	/* at once */
+	ack(&f, 10 * MSS);
+	take_down(&f);
+}
+
 /* RFC 8985 section 6.2 step 4: it takes time now, not three segments. */
 TEST(after_reordering_a_window_is_waited)
 {
