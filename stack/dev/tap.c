@@ -2,7 +2,9 @@
 /*
  * TAP device with virtio-net headers: the host's side merges segments and
  * leaves checksums to us, and does the same for what we send, so that one
- * system call moves up to 64 KB.
+ * system call moves up to 64 KB.  A packet socket on an interface of the
+ * host (if.<name>.driver="packet") has the same headers, and differs in
+ * nothing but how it is opened.
  *
  * One receive thread per queue reads until the queue is empty.  Each frame is
  * read into a cluster and, behind it, 64 KB of storage: a small frame costs
@@ -39,6 +41,7 @@ struct tap_softc {
 	struct ifnet	 sc_if;
 	atomic_u32	 sc_stop;	/* [a] */
 	unsigned	 sc_nqueues;	/* [I] */
+	uint16_t	 sc_group;	/* [I] that packet sockets share in */
 	struct tap_queue sc_queues[];
 };
 
@@ -266,25 +269,33 @@ make_lladdr(struct ifnet *ifp)
 }
 
 static int
-open_queues(struct tap_softc *sc, char *why, size_t len)
+open_tap(const struct tap_softc *sc, struct mach_devq **q)
 {
-	const char *name = sc->sc_if.if_xname;
 	unsigned caps = sc->sc_if.if_caps;
+
+	return (mach_devq_open_tap(sc->sc_if.if_xname, sc->sc_nqueues > 1,
+	    ((caps & IFCAP_RXCSUM) != 0 ? TUN_F_CSUM : 0) |
+	    ((caps & IFCAP_TSO4) != 0 ? TUN_F_TSO4 | TUN_F_TSO6 : 0), q));
+}
+
+static int
+open_packet(const struct tap_softc *sc, struct mach_devq **q)
+{
+	return (mach_devq_open_packet(sc->sc_if.if_xname,
+	    sc->sc_nqueues > 1 ? sc->sc_group : 0, q));
+}
+
+static int
+open_queues(struct tap_softc *sc, int (*open)(const struct tap_softc *,
+    struct mach_devq **))
+{
 	int error = 0;
 
 	for (unsigned i = 0; i < sc->sc_nqueues && error == 0; i++) {
 		sc->sc_queues[i].tq_sc = sc;
 		sc->sc_queues[i].tq_index = i;
-		error = mach_devq_open_tap(name, sc->sc_nqueues > 1,
-		    ((caps & IFCAP_RXCSUM) != 0 ? TUN_F_CSUM : 0) |
-		    ((caps & IFCAP_TSO4) != 0 ? TUN_F_TSO4 | TUN_F_TSO6 : 0),
-		    &sc->sc_queues[i].tq_devq);
+		error = open(sc, &sc->sc_queues[i].tq_devq);
 	}
-	if (error != 0)
-		snprintf(why, len, "%s; may this user open /dev/net/tun, was "
-		    "the device made for it, as 'ip tuntap add %s mode tap user "
-		    "UID multi_queue vnet_hdr', and is nobody else using it?",
-		    strerror(error), name);
 	return (error);
 }
 
@@ -307,7 +318,8 @@ tap_start(struct ifnet *ifp)
 }
 
 static int
-tap_attach(const struct if_config *ic, char *why, size_t len)
+attach(const struct if_config *ic, int (*open)(const struct tap_softc *,
+    struct mach_devq **))
 {
 	struct tap_softc *sc;
 	struct ifnet *ifp;
@@ -315,6 +327,8 @@ tap_attach(const struct if_config *ic, char *why, size_t len)
 
 	sc = kmalloc(sizeof(*sc) + ic->queues * sizeof(sc->sc_queues[0]));
 	sc->sc_nqueues = ic->queues;
+	mach_random(&sc->sc_group, sizeof(sc->sc_group));
+	sc->sc_group |= 1;	/* 0 would be none */
 	ifp = &sc->sc_if;
 	if_initname(ifp, ic, TAP_MTU);
 	ifp->if_softc = sc;
@@ -322,10 +336,35 @@ tap_attach(const struct if_config *ic, char *why, size_t len)
 	ifp->if_transmit = tap_transmit;
 	ifp->if_caps = if_offload_caps(ic);
 	make_lladdr(ifp);
-	error = open_queues(sc, why, len);
+	error = open_queues(sc, open);
 	if (error == 0)
 		if_attach(ifp);
 	return (error);	/* on error the boot stops: the host closes them */
+}
+
+static int
+tap_attach(const struct if_config *ic, char *why, size_t len)
+{
+	int error = attach(ic, open_tap);
+
+	if (error != 0)
+		snprintf(why, len, "%s; may this user open /dev/net/tun, was "
+		    "the device made for it, as 'ip tuntap add %s mode tap user "
+		    "UID multi_queue vnet_hdr', and is nobody else using it?",
+		    strerror(error), ic->name);
+	return (error);
+}
+
+static int
+packet_attach(const struct if_config *ic, char *why, size_t len)
+{
+	int error = attach(ic, open_packet);
+
+	if (error != 0)
+		snprintf(why, len, "%s; is it an interface of the host, is it "
+		    "up, and has this user the capability CAP_NET_RAW?",
+		    strerror(error));
+	return (error);
 }
 
 static void
@@ -348,5 +387,10 @@ tap_init(void)
 	    .attach = tap_attach, .start = tap_start,
 	    .detach = tap_detach };
 
+	static struct if_driver packet = { .name = "packet",
+	    .attach = packet_attach, .start = tap_start,
+	    .detach = tap_detach };
+
 	if_driver_register(&driver);
+	if_driver_register(&packet);
 }

@@ -98,6 +98,13 @@ void	 mach_unpark(atomic_u32 *word, int nthreads);
  */
 int	 mach_devq_open_tap(const char *ifname, bool multiqueue,
 	    unsigned offloads, struct mach_devq **);
+/*
+ * A packet socket on a network interface of the host, with the same headers
+ * in front of frames.  Queues of one group (not 0) share what is received, by
+ * flow.
+ */
+int	 mach_devq_open_packet(const char *ifname, unsigned group,
+	    struct mach_devq **);
 void	 mach_devq_close(struct mach_devq *);
 ssize_t	 mach_devq_readv(struct mach_devq *, const struct iovec *, int);
 ssize_t	 mach_devq_writev(struct mach_devq *, const struct iovec *, int);

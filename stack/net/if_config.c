@@ -77,10 +77,26 @@ inet_parse_prefix(const char *s, struct in_addr *addr, struct in_addr *mask)
 }
 
 static struct if_driver *
-driver_find(const char *name)
+driver_named(const char *name)
 {
 	struct if_driver *drv;
 
+	for (drv = if_drivers; drv != NULL; drv = drv->next)
+		if (strcmp(name, drv->name) == 0)
+			break;
+	return (drv);
+}
+
+/* What if.<name>.driver says, or else what the interface's name begins with. */
+static struct if_driver *
+driver_find(const char *name)
+{
+	const struct if_config *ic;
+	struct if_driver *drv;
+
+	for (ic = if_configs; ic != NULL; ic = ic->next)
+		if (strcmp(ic->name, name) == 0 && ic->driver[0] != '\0')
+			return (driver_named(ic->driver));
 	for (drv = if_drivers; drv != NULL; drv = drv->next)
 		if (strncmp(name, drv->name, strlen(drv->name)) == 0)
 			break;
@@ -141,6 +157,7 @@ static const struct {
 #define	TEXT(what, field, in_memory, descr)				\
 	{ what, offsetof(struct if_config, field),			\
 	    sizeof(((struct if_config *)NULL)->field), in_memory, descr }
+	TEXT("driver", driver, false, "tap, packet or mem; empty: by its name"),
 	TEXT("pcap", pcap, false, "file that its packets are kept in"),
 	TEXT("wire", wire, true, "far end: sink or mirror"),
 	TEXT("source", source, true, "packets that are received"),
@@ -161,6 +178,12 @@ set_text(struct if_config *ic, size_t i, const char *value, char *why,
 		snprintf(why, len, "only interfaces in memory (mem0) have a %s",
 		    texts[i].what);
 		return (EINVAL);
+	}
+	if (strcmp(texts[i].what, "driver") == 0 &&
+	    driver_named(value) == NULL) {
+		snprintf(why, len, "there is no driver '%s'; there are tap, "
+		    "packet and mem", value);
+		return (ENOENT);
 	}
 	if (strlen(value) >= texts[i].size) {
 		snprintf(why, len, "longer than %zu characters",
@@ -191,9 +214,9 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 		    numbers[i].min, numbers[i].max);
 		return (EINVAL);
 	}
-	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, "
-	    "queues, mtu, offload, pcap, impair.{loss,dup,reorder,corrupt,delay,seed}",
-	    what);
+	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, driver, "
+	    "queues, mtu, offload, pcap, "
+	    "impair.{loss,dup,reorder,corrupt,delay,seed}", what);
 	return (ENOENT);
 }
 
@@ -215,8 +238,10 @@ if_config_set(const char *name, const char *value, char *why, size_t len)
 	}
 	memcpy(ifname, name, n);
 	ifname[n] = '\0';
-	if (driver_find(ifname) == NULL) {
-		snprintf(why, len, "no driver makes an interface '%s'", ifname);
+	if (strcmp(what + 1, "driver") != 0 && driver_find(ifname) == NULL) {
+		snprintf(why, len, "no driver makes an interface '%s'; a line "
+		    "if.%s.driver=\"packet\" before this one makes it of the "
+		    "host's", ifname, ifname);
 		return (EINVAL);
 	}
 	ic = config_find(ifname);

@@ -35,6 +35,7 @@ struct if_config {
 	uint32_t	 mtu;		/* 0: the driver's default */
 	uint32_t	 offload;	/* enum if_offload */
 	struct impair_config impair;
+	char		 driver[16];	/* name; empty: as the interface's */
 	char		 pcap[PCAP_PATH_MAX];	/* file for packets */
 	/* Of an interface in memory. */
 	char		 wire[16];

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Device queues: queues of a Linux TAP device (Documentation/networking/
- * tuntap.rst).  The device was made for this user beforehand, or the caller
- * may make it.
+ * tuntap.rst), which was made for this user beforehand, or which the caller
+ * may make; and packet sockets (packet(7)).
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/virtio_net.h>
 #include <net/if.h>
@@ -14,6 +17,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "machine/machine.h"
@@ -67,6 +71,59 @@ mach_devq_open_tap(const char *ifname, bool multiqueue, unsigned offloads,
 		q->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (error == 0 && (q->fd < 0 || q->wakefd < 0))
 		error = errno;
+	if (error != 0) {
+		mach_devq_close(q);
+		return (error);
+	}
+	*qp = q;
+	return (0);
+}
+
+/* packet(7); the interface receives whatever address frames are for. */
+static int
+packet_setup(int fd, const char *ifname, unsigned group)
+{
+	int on = 1, fanout = (int)(group | PACKET_FANOUT_HASH << 16);
+	struct packet_mreq mreq = { .mr_type = PACKET_MR_PROMISC };
+	struct sockaddr_ll sll = { .sll_family = AF_PACKET,
+	    .sll_protocol = htons(ETH_P_ALL) };
+	struct ifreq ifr;
+
+	memset(&ifr, 0, sizeof(ifr));
+	strcpy(ifr.ifr_name, ifname);
+	if (syscall(SYS_ioctl, fd, SIOCGIFINDEX, &ifr) != 0)
+		return (errno);
+	sll.sll_ifindex = mreq.mr_ifindex = ifr.ifr_ifindex;
+	if (syscall(SYS_setsockopt, fd, SOL_PACKET, PACKET_VNET_HDR, &on,
+	    sizeof(on)) != 0 ||
+	    syscall(SYS_setsockopt, fd, SOL_PACKET, PACKET_IGNORE_OUTGOING,
+	    &on, sizeof(on)) != 0 ||
+	    syscall(SYS_bind, fd, &sll, sizeof(sll)) != 0 ||
+	    syscall(SYS_setsockopt, fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP,
+	    &mreq, sizeof(mreq)) != 0)
+		return (errno);
+	if (group != 0 && syscall(SYS_setsockopt, fd, SOL_PACKET,
+	    PACKET_FANOUT, &fanout, sizeof(fanout)) != 0)
+		return (errno);
+	return (0);
+}
+
+int
+mach_devq_open_packet(const char *ifname, unsigned group,
+    struct mach_devq **qp)
+{
+	struct mach_devq *q = calloc(1, sizeof(*q));
+	int error = 0;
+
+	if (q == NULL)
+		return (ENOMEM);
+	q->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	q->fd = (int)syscall(SYS_socket, AF_PACKET,
+	    SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (q->fd < 0 || q->wakefd < 0)
+		error = errno;
+	else
+		error = packet_setup(q->fd, ifname, group);
 	if (error != 0) {
 		mach_devq_close(q);
 		return (error);
