@@ -26,7 +26,7 @@ struct in_endpoint {
 struct in_conninfo {
 	struct in6_addr	 laddr, faddr;
 	in_port_t	 lport, fport;		/* network order */
-	uint32_t	 zone;			/* as above, of either address */
+	uint32_t	 zone;		/* as above, of either address */
 };
 
 struct in_family {

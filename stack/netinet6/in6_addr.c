@@ -35,7 +35,7 @@ static struct rwlock in6_lock;
 static struct mtx start_lock;		/* to sleep with */
 static LIST_HEAD(, in6_ifaddr) in6_addrs;	/* [l] */
 
-static atomic_u32 in6_ntentative;		/* [a] of them are: mostly none */
+static atomic_u32 in6_ntentative;	/* [a] of them: mostly none */
 
 static atomic_u32 ip6_dad_count = 1;
 
@@ -388,11 +388,10 @@ in6_addr_list(const struct ifnet *ifp, struct in6_addr *addr, unsigned *plen,
 }
 
 struct ifnet *
-in6_zoneif(const struct in6_addr *addr, uint32_t zone)
+in6_zoneif(uint32_t zone)
 {
 	struct ifnet *ifp;
 
-	(void)addr;
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
 		if (ifp->if_in6 != NULL && (zone == 0 ? !ifp->if_loopback :
 		    ifp->if_index == zone))

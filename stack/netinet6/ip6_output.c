@@ -120,7 +120,7 @@ route_out(const struct in6_addr *dst, uint32_t zone, struct nhop6 *nh)
 {
 	if (!IN6_IS_ADDR_MULTICAST(dst))
 		return (route6_lookup(dst, zone, nh));
-	nh->nh_ifp = in6_zoneif(dst, zone);
+	nh->nh_ifp = in6_zoneif(zone);
 	nh->nh_gw = *dst;
 	nh->nh_local = false;
 	return (nh->nh_ifp != NULL);

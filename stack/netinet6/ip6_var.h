@@ -28,7 +28,7 @@
  */
 struct in6_ifdata {
 	bool		 autoconf;	/* [I] heeds router advertisements */
-	atomic_u32	 mtu;		/* [a] as a router says, 0: the link's */
+	atomic_u32	 mtu;		/* [a] a router's word, 0: the link's */
 	atomic_u32	 hoplimit;	/* [a] as a router says, 0: default */
 	atomic_u32	 retrans;	/* [a] ms between solicitations */
 	atomic_u32	 reachable;	/* [a] ms a neighbour is believed */
@@ -119,7 +119,7 @@ int	 mld6_join(struct ifnet *, const struct in6_addr *);
 void	 mld6_leave(struct ifnet *, const struct in6_addr *);
 bool	 mld6_ismember(const struct ifnet *, const struct in6_addr *);
 
-/* The interface that an address without a route goes by: of its zone. */
-struct ifnet *in6_zoneif(const struct in6_addr *, uint32_t zone);
+/* The interface that multicast goes out by; zone 0: the first. */
+struct ifnet *in6_zoneif(uint32_t zone);
 
 #endif /* NETINET6_IP6_VAR_H */

@@ -99,8 +99,8 @@ nd6_advertise(struct ifnet *ifp, const struct in6_addr *target,
 	if (atomic_load_u32(&ip6_forwarding) != 0)
 		flags |= ND_NA_FLAG_ROUTER;
 	ND6STAT_INC(adverts);
-	m = nd6_message(ifp, ND_NEIGHBOR_ADVERT, sizeof(struct nd_neighbor_advert),
-	    ND_OPT_TARGET_LINKADDR);
+	m = nd6_message(ifp, ND_NEIGHBOR_ADVERT,
+	    sizeof(struct nd_neighbor_advert), ND_OPT_TARGET_LINKADDR);
 	mtod(m, struct nd_neighbor_advert *)->nd_na_target = *target;
 	mtod(m, struct nd_neighbor_advert *)->nd_na_flags_reserved = flags;
 	icmp6_send(ifp, m, target, anonymous ? &allnodes : to, ND6_HOPLIMIT);

@@ -384,7 +384,7 @@ TEST(a_router_knows_a_better_way)
 	redirect("fe80::2", "fe80::3", host);	/* no way goes by it */
 	router_advert(1800, "2001:db8:6::", 0, 0, 0);
 	redirect("fe80::9", "fe80::3", host);	/* nor by this one */
-	redirect("fe80::2", "2001:db8::9", host);	/* no router's address */
+	redirect("fe80::2", "2001:db8::9", host);	/* no router's */
 	CHECK_EQ(nd_stat("redirects"), before);
 	redirect("fe80::2", "fe80::3", host);
 	CHECK_EQ(nd_stat("redirects"), before + 1);
