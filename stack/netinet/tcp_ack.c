@@ -112,6 +112,7 @@ advance(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 	tp->snd_una = sg->sg_ack;
 	tp->snd_small = seq_max(tp->snd_small, tp->snd_una);
 	tp->snd_recover = seq_max(tp->snd_recover, tp->snd_una - 1);
+	tcp_mtu_acked(tp);
 	restart_timer(tp);
 	return (fin);
 }

@@ -301,6 +301,7 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 		TCPSTAT_INC(sndrexmitpack);
 		TCPSTAT_ADD(sndrexmitbyte, len);
 		tp->t_total_retrans++;
+		tcp_mtu_resent(tp, seq, len);
 		tcp_recover_rexmit(tp, len, now);
 	} else {
 		TCPSTAT_INC(sndpack);
@@ -401,6 +402,20 @@ tcp_notsent(const struct tcpcb *tp)
 	return (cc > sent ? cc - sent : 0);
 }
 
+/* One segment that is larger than those before, if it is time for that. */
+static void
+try_larger(struct tcpcb *tp)
+{
+	const uint32_t maxseg = tp->t_maxseg;
+	uint32_t len = tcp_mtu_probe(tp);
+
+	if (len == 0)
+		return;
+	tp->t_maxseg = len;
+	(void)transmit(tp, tp->snd_max, &len, false);
+	tp->t_maxseg = maxseg;
+}
+
 int
 tcp_output(struct tcpcb *tp)
 {
@@ -413,6 +428,7 @@ tcp_output(struct tcpcb *tp)
 	if (tp->t_state < TCPS_ESTABLISHED)
 		return (0);		/* tcp_sendsyn() speaks for these */
 	tcp_cc_afteridle(tp);
+	try_larger(tp);
 	do {
 		if (!plan(tp, &tx))
 			break;

@@ -63,6 +63,9 @@
 	X(ecnmarks, "segments received with a congestion mark")		\
 	X(ecnreductions, "reductions of the window for an ECN echo")	\
 	X(sackrexmit, "retransmissions of holes told by SACK")		\
+	X(mtublackhole, "segments made smaller after timeouts")		\
+	X(mtuprobe, "larger segments tried (RFC 4821)")			\
+	X(mtuprobeok, "larger segments that arrived")			\
 	X(mturesent, "segments resent for a smaller path MTU")		\
 	X(outerror, "segments that could not be sent")
 

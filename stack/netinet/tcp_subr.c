@@ -239,31 +239,6 @@ tcp_timewait(struct tcpcb *tp)
 }
 
 /*
- * RFC 1191: segments shrink to the path.  A router that tells no size
- * (mtu 0) gets the smallest that IPv6 would allow, which nearly all carry.
- */
-static void
-mtu_changed(struct tcpcb *tp, uint32_t mtu)
-{
-	const uint32_t least = TCP_MSS_MIN + TCP_TS_LEN +
-	    tcp_hdrlen(&tp->t_inp.inp_conn);
-	uint32_t before = tp->t_maxseg;
-
-	if (mtu == 0)
-		mtu = 1280;
-	if (mtu < least)
-		mtu = least;
-	if (tp->t_pathmtu != 0 && mtu >= tp->t_pathmtu)
-		return;
-	tp->t_pathmtu = mtu;
-	tcp_setmss(tp);
-	if (tp->t_maxseg >= before || tp->t_state < TCPS_ESTABLISHED)
-		return;
-	TCPSTAT_INC(mturesent);
-	tcp_recover_resend(tp);
-}
-
-/*
  * RFC 5927: an ICMP error counts only if it quotes data in flight; RFC 9293
  * section 3.9.2.2: once a connection stands, unreachability is a hint.
  */
@@ -274,7 +249,7 @@ icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
 	    SEQ_GEQ(seq, tp->snd_max))
 		return;
 	if (error == EMSGSIZE)
-		mtu_changed(tp, mtu);
+		tcp_mtu_told(tp, mtu);
 	else if (tp->t_state < TCPS_ESTABLISHED)
 		tcp_drop(tp, error);
 	else

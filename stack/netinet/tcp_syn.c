@@ -184,6 +184,7 @@ established(struct tcpcb *tp)
 	tp->t_lastrecv = mach_uptime();
 	tcp_timer_clear(tp, TT_REXMT);
 	tcp_setstate(tp, TCPS_ESTABLISHED);
+	tcp_mtu_init(tp);
 	tcp_cc_init(tp);
 	tcp_recover_init(tp);
 	tcp_timer_keep(tp);

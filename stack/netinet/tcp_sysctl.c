@@ -58,6 +58,9 @@ struct tcpstat tcpstat;
 	    "unfinished handshakes in one of 512 hash buckets")		\
 	X(tcp_synrexmtlimit, "syncache.rexmtlimit", 3, 0, 10,		\
 	    "how often a SYN-ACK is sent again")			\
+	X(tcp_mtu_probing, "mtu_probing", 0, 0, 2,			\
+	    "search for the path's MTU: 0 never, 1 when segments vanish, " \
+	    "2 always (RFC 4821)")					\
 	X(tcp_syncookies, "syncookies", 1, 0, 2,			\
 	    "SYN cookies: 0 never, 1 when the SYN cache is full, 2 "	\
 	    "always")							\

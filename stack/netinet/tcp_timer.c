@@ -132,6 +132,7 @@ timer_rexmt(struct tcpcb *tp, nsec_t now)
 		(void)tcp_sendsyn(tp);
 		return (tp);
 	}
+	tcp_mtu_timeout(tp);
 	tcp_recover_timeout(tp);
 	(void)tcp_output(tp);
 	return (tp);

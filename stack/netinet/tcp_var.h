@@ -20,6 +20,7 @@
  *	tcp_subr.c	birth and death of control blocks, resets
  *	tcp_usrreq.c	socket operations; tcp_sockopt.c and tcp_info.c options
  *	tcp_buf.c	buffers that grow with the path
+ *	tcp_mtu.c	the MTU of the path, told and found out
  *	tcp_opt.c	options on the wire
  *	tcp_sysctl.c	tunables and counters
  *
@@ -125,6 +126,14 @@ struct tcp_undo {
 	uint32_t	 rexmitted, dsacked;	/* bytes since then */
 };
 
+/* The search for the path's MTU (RFC 4821). */
+struct tcp_mtu {
+	uint32_t	 high;		/* no more than this is tried */
+	uint32_t	 probe;		/* size of the one that is out, or 0 */
+	tcp_seq		 seq, end;	/* its data */
+	nsec_t		 next;		/* no probe before */
+};
+
 /* A segment received out of order. */
 struct tcp_ooseg {
 	TAILQ_ENTRY(tcp_ooseg) link;
@@ -155,7 +164,8 @@ struct tcpcb {
 	uint32_t	 t_maxseg;	/* data bytes of a full segment */
 	uint16_t	 t_usermss;	/* TCP_MAXSEG, 0: not set */
 	uint16_t	 t_peermss;	/* MSS option of the peer */
-	uint32_t	 t_pathmtu;	/* told by ICMP, 0: not yet */
+	uint32_t	 t_pathmtu;	/* told or found out, 0: not yet */
+	struct tcp_mtu	 t_mtu;
 	bool		 t_used;	/* has been connected before */
 	unsigned	 t_unacked;	/* segments received since our ACK */
 
@@ -262,7 +272,8 @@ extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_tsomax;
 extern atomic_u32 tcp_keepidle, tcp_keepintvl, tcp_keepcnt, tcp_keepinit;
 extern atomic_u32 tcp_maxtimewait, tcp_finwait2_timeout;
 extern atomic_u32 tcp_syncachelimit, tcp_synbucketlimit, tcp_synrexmtlimit;
-extern atomic_u32 tcp_syncookies;
+extern atomic_u32 tcp_syncookies, tcp_mtu_probing;
+#define	MTU_PROBING_ALWAYS	2
 #define	SYNCOOKIES_ALWAYS	2
 extern atomic_u32 tcp_syncount;		/* entries of the SYN cache */
 extern atomic_u32 tcp_maxreass, tcp_abc_l_var;
@@ -394,6 +405,15 @@ void	 tcp_reass_flush(struct tcpcb *);
 unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
 /* [start, end) was received before: our next ACK says so (RFC 2883). */
 void	 tcp_reass_twice(struct tcpcb *, tcp_seq start, tcp_seq end);
+
+/* tcp_mtu.c */
+void	 tcp_mtu_init(struct tcpcb *);		/* the handshake is over */
+void	 tcp_mtu_told(struct tcpcb *, uint32_t mtu);	/* by ICMP */
+void	 tcp_mtu_timeout(struct tcpcb *);
+/* Bytes to send as one probe from snd_max on; 0: no probe now. */
+uint32_t tcp_mtu_probe(struct tcpcb *);
+void	 tcp_mtu_acked(struct tcpcb *);		/* snd_una has moved */
+void	 tcp_mtu_resent(struct tcpcb *, tcp_seq, uint32_t len);
 
 /* tcp_buf.c: after a read and after a write; may make the buffer larger */
 void	 tcp_recvbuf_tune(struct tcpcb *);

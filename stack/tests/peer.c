@@ -214,6 +214,8 @@ parse(struct mbuf *m, struct peer_seg *s)
 		m_copydata(m, at + (uint32_t)sizeof(th), s->optlen,
 		    s->options);
 		s->len = m->m_pkthdr.len - at - hlen;
+		s->segsz = m->m_pkthdr.csum_flags & CSUM_TSO ?
+		    m->m_pkthdr.tso_segsz : s->len;
 		m_copydata(m, at + hlen, s->len < sizeof(s->data) ? s->len :
 		    (uint32_t)sizeof(s->data), s->data);
 	}

@@ -33,6 +33,7 @@ struct peer_seg {
 	tcp_seq		 seq, ack;
 	uint8_t		 flags, tos;
 	uint32_t	 len;
+	uint32_t	 segsz;		/* it is to be cut into; or len */
 	uint8_t		 options[40];
 	unsigned	 optlen;
 	uint8_t		 data[2048];	/* its first bytes */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The path's MTU where routers drop what is too large and do not tell, in
+ * virtual time.
+ */
+#include "tests/check.h"
+
+#include <errno.h>
+
+#include "machine/virtual/virtual.h"
+#include "netinet/tcp_var.h"
+#include "tests/peer.h"
+
+#define	PORT	8089
+#define	AMOUNT	4000000
+
+/* MSS 1460. */
+static const uint8_t options[] = { 2, 4, 1460 >> 8, 1460 & 0xff };
+static uint8_t bytes[65536];
+static uint8_t arrived[AMOUNT + 1];	/* which bytes; the last never */
+
+struct fixture {
+	struct socket	*head, *so;
+	struct peer	 p;
+	tcp_seq		 start;
+	size_t		 sent;
+};
+
+static void
+set_up(struct fixture *f, const char *probing)
+{
+	static uint16_t port = 32000;
+	struct peer_seg s;
+
+	memset(arrived, 0, sizeof(arrived));
+	f->sent = 0;
+	t_sysctl_set("net.inet.tcp.mtu_probing", probing);
+	f->head = t_listen(PEER_STACK_IP, PORT, 5);
+	port++;
+	f->p = (struct peer){ .port = port, .stack_port = PORT,
+	    .snd_nxt = 1000, .window = 65535, .options = options,
+	    .optlen = sizeof(options) };
+	peer_forget();
+	peer_send(&f->p, TH_SYN, f->p.snd_nxt++, 0, NULL, 0);
+	CHECK(peer_next(&s));
+	f->p.optlen = 0;
+	f->start = f->p.rcv_nxt = s.seq + 1;
+	peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, NULL, 0);
+	f->so = t_accept(f->head);
+}
+
+static void
+take_down(struct fixture *f)
+{
+	peer_send(&f->p, TH_RST | TH_ACK, f->p.snd_nxt, 0, NULL, 0);
+	soclose(f->so);
+	soclose(f->head);
+	peer_forget();
+}
+
+/*
+ * Sends AMOUNT bytes, of which segments with more than most bytes vanish;
+ * at most for so many seconds.  True: all arrived.
+ */
+static bool
+transfer(struct fixture *f, uint32_t most, unsigned seconds)
+{
+	nsec_t end = mach_uptime() + seconds * NSEC_PER_SEC;
+	struct peer_seg s;
+	size_t n;
+
+	while (f->p.rcv_nxt - f->start < AMOUNT && mach_uptime() < end) {
+		n = AMOUNT - f->sent;
+		if (n > sizeof(bytes))
+			n = sizeof(bytes);
+		if (n > 0 && t_trysend(f->so, bytes, n, MSG_DONTWAIT,
+		    &n) == 0)
+			f->sent += n;
+		if (!peer_next(&s)) {
+			t_sleep(10);
+			continue;
+		}
+		if (s.segsz > most)
+			continue;
+		memset(arrived + (s.seq - f->start), 1, s.len);
+		while (arrived[f->p.rcv_nxt - f->start] != 0)
+			f->p.rcv_nxt++;
+		peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, NULL, 0);
+	}
+	return (f->p.rcv_nxt - f->start == AMOUNT);
+}
+
+static int
+segment_size(struct fixture *f)
+{
+	return (t_getint(f->so, IPPROTO_TCP, TCP_MAXSEG));
+}
+
+TEST(a_black_hole_is_escaped_and_the_size_found)
+{
+	struct fixture f;
+
+	set_up(&f, "1");
+	CHECK_EQ(segment_size(&f), 1460);
+	CHECK(transfer(&f, 1200, 300));
+	CHECK(segment_size(&f) > 1200 - 16 && segment_size(&f) <= 1200);
+	take_down(&f);
+}
+
+TEST(a_narrow_hole_is_escaped)
+{
+	struct fixture f;
+
+	set_up(&f, "1");
+	CHECK(transfer(&f, 600, 300));
+	CHECK(segment_size(&f) <= 600);
+	take_down(&f);
+}
+
+TEST(without_probing_a_black_hole_is_for_ever)
+{
+	struct fixture f;
+
+	set_up(&f, "0");
+	CHECK(!transfer(&f, 1200, 100));
+	CHECK_EQ(segment_size(&f), 1460);
+	take_down(&f);
+}
+
+TEST(probing_always_begins_low_and_ends_high)
+{
+	struct fixture f;
+
+	set_up(&f, "2");
+	CHECK_EQ(segment_size(&f), 1024);
+	CHECK(transfer(&f, 1460, 100));
+	CHECK_EQ(segment_size(&f), 1460);
+	take_down(&f);
+}
+
+/* Two timeouts may be an outage: the old size comes back at once. */
+TEST(an_outage_is_not_taken_for_a_hole_for_long)
+{
+	struct fixture f;
+
+	set_up(&f, "1");
+	CHECK(!transfer(&f, 0, 5));
+	CHECK(segment_size(&f) < 1460);
+	CHECK(transfer(&f, 1460, 300));
+	CHECK_EQ(segment_size(&f), 1460);
+	take_down(&f);
+}
+
+int
+main(int argc, char **argv)
+{
+	mach_virtual_enter(true);
+	CHECK_EQ(stack_boot(NULL), 0);
+	peer_attach();
+	return (check_main(argc, argv));
+}
