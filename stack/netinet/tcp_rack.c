@@ -141,7 +141,8 @@ tcp_rack_timeout(struct tcpcb *tp, nsec_t now)
 
 /*
  * Section 7.2: after new data, or an ACK of some, while all is well.  A peer
- * is thought to delay the ACK of a single segment as long as we would.
+ * is thought to delay the ACK of a single segment as long as we would.  A
+ * timeout that would come before the probe gives way to it.
  */
 void
 tcp_tlp_schedule(struct tcpcb *tp)
@@ -160,8 +161,9 @@ tcp_tlp_schedule(struct tcpcb *tp)
 		if (pto < PTO_MIN)
 			pto = PTO_MIN;
 	}
-	if (pto < tp->t_rto)
-		tcp_timer_set(tp, TT_PROBE, pto);
+	tcp_timer_set(tp, TT_PROBE, pto);
+	if (tp->t_deadline[TT_PROBE] > tp->t_deadline[TT_REXMT])
+		tp->t_deadline[TT_PROBE] = tp->t_deadline[TT_REXMT];
 }
 
 /* Section 7.3: the timer has fired. */

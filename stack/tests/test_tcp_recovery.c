@@ -277,6 +277,28 @@ TEST(lost_tail_is_probed)
 	take_down(&f);
 }
 
+TEST(probe_takes_the_place_of_an_early_timeout)
+{
+	struct fixture f;
+	struct peer_seg s;
+	nsec_t start;
+
+	set_up(&f, 0);
+	mtx_lock(&f.so->so_lock);
+	block(&f)->t_srtt = 2 * RTT * NSEC_PER_MSEC;
+	block(&f)->t_rttvar = 0;
+	tcp_setrto(block(&f));		/* 600 ms, the probe's is 800 */
+	mtx_unlock(&f.so->so_lock);
+	send_segments(&f, 4);
+	start = mach_uptime();
+	expect_later(&f, 3, &s);
+	CHECK(mach_uptime() - start < 700 * NSEC_PER_MSEC);
+	check_no_timeout(&f);
+	expect_later(&f, 0, &s);	/* then the timeout */
+	CHECK_EQ(t_sysctl("net.inet.tcp.stats.rexmttimeo"), f.timeouts + 1);
+	take_down(&f);
+}
+
 TEST(probe_that_repairs_the_loss_reduces_the_window)
 {
 	struct fixture f;
