@@ -189,7 +189,7 @@ unp_lookup(const struct sockname *to, struct socket **sop)
 	mtx_lock(&name_lock);
 	unp = name_find(&name);
 	if (unp != NULL) {
-		/* attached, since unp_unbind() comes first */
+		/* there, since its reference goes after unp_unbind() */
 		*sop = unp->unp_socket;
 		soref(*sop);
 	}

@@ -121,13 +121,14 @@ unp_close(struct socket *so, bool refused) NO_LOCK_ANALYSIS
 
 	error = refused || so->so_rcv.sb_cc > 0 ? ECONNRESET : 0;
 	mtx_unlock(&so->so_lock);
-	unp_unbind(unp);
 	unp_lockops->ulo_link(unp, NULL);
 	unp_disconnect(unp, error);
 	mtx_lock(&so->so_lock);
-	so->so_pcb = NULL;	/* nothing is put into so_rcv any more */
+	/* nobody binds, connects or sends to it any more */
+	so->so_pcb = NULL;
 	mtx_unlock(&so->so_lock);
 	unp_lockops->ulo_linked(unp, NULL);
+	unp_unbind(unp);
 	unp_flush(so);
 	unp_rights_detach(unp);
 	unp_rele(unp);
@@ -239,8 +240,8 @@ unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
 	struct socket *so;
 
 	mtx_lock(&head->so_lock);
-	if (head->so_pcb == NULL || (head->so_state & SS_LISTENING) == 0 ||
-	    (head->so_state & SS_CANTRCVMORE)) {
+	if (head->so_pcb == NULL || (head->so_state & (SS_LISTENING |
+	    SS_CANTRCVMORE | SS_NOFDREF)) != SS_LISTENING) {
 		mtx_unlock(&head->so_lock);
 		return (ECONNREFUSED);
 	}
@@ -258,6 +259,13 @@ unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
 	return (so != NULL ? 0 : EWOULDBLOCK);
 }
 
+/* Another thread closed it meanwhile; linkage locked, socket referenced. */
+static bool
+unp_isclosed(const struct unpcb *unp)
+{
+	return (unp->unp_socket->so_pcb == NULL);
+}
+
 static int
 stream_connect(struct unpcb *unp, struct socket *head)
 {
@@ -267,7 +275,9 @@ stream_connect(struct unpcb *unp, struct socket *head)
 	int error = 0;
 
 	unp_lockops->ulo_link(unp, NULL);
-	if (unp->unp_conn != NULL)
+	if (unp_isclosed(unp))
+		error = EBADF;
+	else if (unp->unp_conn != NULL)
 		error = EISCONN;	/* by another thread */
 	else
 		error = unp_newchild(head, &so, &cred);
@@ -336,10 +346,12 @@ connect_to(struct unpcb *unp, struct socket *to, int flags, nsec_t deadline)
 	if (peer == NULL)
 		return (ECONNREFUSED);
 	unp_lockops->ulo_link(unp, peer);
-	if (peer->unp_conn != NULL && peer->unp_conn != unp)
+	if (unp_isclosed(unp))
+		error = EBADF;
+	else if (unp_isclosed(peer))
+		error = ECONNREFUSED;
+	else if (peer->unp_conn != NULL && peer->unp_conn != unp)
 		error = EPERM;
-	else if (to->so_pcb == NULL)
-		error = ECONNREFUSED;	/* closed just now */
 	else
 		error = 0;
 	if (error == 0)
@@ -367,7 +379,8 @@ unp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 	mtx_unlock(&so->so_lock);
 	if (name == NULL) {
 		unp_lockops->ulo_link(unp, NULL);
-		datagram_connect(unp, NULL);
+		if (!unp_isclosed(unp))
+			datagram_connect(unp, NULL);
 		unp_lockops->ulo_linked(unp, NULL);
 		error = 0;
 	} else if ((error = unp_lookup(name, &to)) == 0) {

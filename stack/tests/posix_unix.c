@@ -233,6 +233,37 @@ TEST(a_full_queue_holds_clients_back)
 	unix_unlink("q");
 }
 
+static void
+connect_late(int fd)
+{
+	(void)unix_connect(fd, "x");
+}
+
+/* Whatever comes of the connect, nothing may be left that breaks. */
+TEST(a_socket_is_closed_while_it_connects)
+{
+	int l = unix_bound(SOCK_STREAM, "x"), c, d, a;
+	struct later t;
+
+	OK(listen(l, 0));
+	c = OK(socket(AF_UNIX, SOCK_STREAM, 0));
+	OK(unix_connect(c, "x"));		/* the queue is full */
+	d = OK(socket(AF_UNIX, SOCK_STREAM, 0));
+	later(&t, 0, connect_late, d);
+	nap(30);
+	OK(close(d));
+	a = OK(accept(l, NULL, NULL));
+	later_join(&t);
+	OK(fcntl(l, F_SETFL, O_NONBLOCK));
+	while ((d = accept(l, NULL, NULL)) != -1)
+		OK(close(d));
+	CHECK_EQ(errno, EAGAIN);
+	OK(close(a));
+	OK(close(c));
+	OK(close(l));
+	unix_unlink("x");
+}
+
 TEST(who_is_never_accepted_is_reset)
 {
 	int l = unix_bound(SOCK_STREAM, "n");
