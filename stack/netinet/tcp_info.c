@@ -8,6 +8,12 @@
 
 #include "netinet/tcp_var.h"
 
+/*
+ * Linux 6.18's structure is longer than the one in older headers, and
+ * programs built with it want all of it.  What is behind ours is zero.
+ */
+#define	TCP_INFO_LEN	280
+
 /* Linux's numbers of the states (include/net/tcp_states.h). */
 static const uint8_t linux_state[TCPS_COUNT] = {
 	[TCPS_CLOSED] = 7, [TCPS_LISTEN] = 10, [TCPS_SYN_SENT] = 2,
@@ -65,7 +71,8 @@ fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 	ti->tcpi_unacked = (tp->snd_max - tp->snd_una + mss - 1) / mss;
 	ti->tcpi_sacked = tp->t_sackedbytes / mss;
 	ti->tcpi_lost = tp->t_lostbytes / mss;
-	ti->tcpi_snd_ssthresh = tp->snd_ssthresh / mss;
+	ti->tcpi_snd_ssthresh = tp->snd_ssthresh >= INT32_MAX ?
+	    INT32_MAX : tp->snd_ssthresh / mss;	/* not known yet */
 	ti->tcpi_snd_cwnd = tp->snd_cwnd / mss;
 	ti->tcpi_snd_wnd = tp->snd_wnd;
 	ti->tcpi_total_retrans = tp->t_total_retrans;
@@ -121,8 +128,9 @@ tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
 	ti.tcpi_rttvar = usec(tp->t_rttvar);
 	ti.tcpi_min_rtt = usec(tp->t_rttmin);
 	ti.tcpi_reordering = 3;		/* RFC 5681's threshold */
-	if (*len > sizeof(ti))
-		*len = sizeof(ti);
-	memcpy(val, &ti, *len);
+	if (*len > TCP_INFO_LEN)
+		*len = TCP_INFO_LEN;
+	memset(val, 0, *len);
+	memcpy(val, &ti, *len < sizeof(ti) ? *len : sizeof(ti));
 	return (0);
 }

@@ -306,6 +306,7 @@ TEST(tcp_info_tells_the_state)
 {
 	struct pair p;
 	struct tcp_info ti;
+	char room[512];
 	socklen_t len = sizeof(ti);
 
 	set_up(&p);
@@ -314,6 +315,12 @@ TEST(tcp_info_tells_the_state)
 	CHECK_EQ(ti.tcpi_state, TCP_ESTABLISHED);
 	CHECK(ti.tcpi_snd_cwnd >= 10);
 	CHECK(ti.tcpi_rtt > 0);
+	CHECK_EQ(ti.tcpi_snd_ssthresh, INT32_MAX);
+	/* as much as the newest programs want */
+	len = sizeof(room);
+	CHECK_EQ(sogetopt(p.a, IPPROTO_TCP, TCP_INFO, room, &len), 0);
+	CHECK_EQ(len, 280);
+	len = sizeof(ti);
 	soclose(p.b);
 	p.b = NULL;
 	CHECK(t_until(is_readable, p.a));

@@ -69,6 +69,12 @@ static const struct alias {
 #undef IP
 };
 
+/* Linux's, of what the stack does not do: setting them changes nothing. */
+static const char *const idle[] = {
+	"net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_pacing_ca_ratio",
+	"net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_tso_win_divisor",
+};
+
 static const char *stack;	/* its control socket */
 static bool names_off, quiet, ignore;
 
@@ -215,6 +221,28 @@ print(const char *name, const char *value)
 		printf("%s = %s\n", name, value);
 }
 
+static bool
+is_idle(const char *name)
+{
+	for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
+		if (strcmp(idle[i], name) == 0)
+			return (true);
+	return (false);
+}
+
+/* A name of Linux that we do not know; an exit status. */
+static int
+do_unknown(const char *name, bool set)
+{
+	bool harmless = ignore || (set && is_idle(name));
+
+	if (!ignore)
+		fprintf(stderr, PROGRAM ": %s: the stack has no such knob%s\n",
+		    name, harmless ? ", nor anything that it would change" :
+		    "");
+	return (harmless ? 0 : 1);
+}
+
 /* One argument; an exit status. */
 static int
 do_name(char *name)
@@ -229,12 +257,8 @@ do_name(char *name)
 		if (*s == '/')
 			*s = '.';
 	a = alias_find(name);
-	if (a == NULL && strncmp(name, "net.ipv", 7) == 0) {
-		if (!ignore)
-			fprintf(stderr, PROGRAM ": %s: the stack has no such "
-			    "knob\n", name);
-		return (ignore ? 0 : 1);
-	}
+	if (a == NULL && strncmp(name, "net.ipv", 7) == 0)
+		return (do_unknown(name, value != NULL));
 	if (value != NULL) {
 		snprintf(answer, sizeof(answer), "%s", value);
 		status = a != NULL ? set_alias(a, value) :

@@ -87,6 +87,13 @@ def test_unknown_names_may_be_passed_over(stack: Stack) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "net.ipv4.tcp_sack = 1\n", "")
 
 
+def test_knobs_of_what_the_stack_does_not_do_change_nothing(stack: Stack) -> None:
+    done = stack.sysctl("net.ipv4.tcp_min_tso_segs=4")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "nor anything that it would change" in done.stderr
+    assert stack.sysctl("net.ipv4.tcp_min_tso_segs").returncode != 0
+
+
 def test_nobody_there(stack: Stack) -> None:
     stack.control = stack.control.with_name("nowhere")
     done = stack.sysctl("net.ipv4.tcp_sack")
