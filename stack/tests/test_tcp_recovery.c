@@ -435,17 +435,25 @@ TEST(dsack_of_all_that_was_sent_again_undoes)
 	take_down(&f);
 }
 
+/* As send_segments(); the timestamp of the first. */
+static uint32_t
+send_stamped(struct fixture *f, uint32_t n)
+{
+	struct peer_seg s;
+
+	t_send(f->so, bytes, n * f->seg);
+	CHECK(peer_next(&s));
+	peer_forget();
+	return (tsval(&s));
+}
+
 TEST(echoed_timestamp_undoes_a_fast_retransmission)
 {
 	struct fixture f;
-	struct peer_seg s;
 	uint32_t first, before;
 
 	set_up(&f, WITH_TS);
-	t_send(f.so, bytes, 8 * f.seg);
-	CHECK(peer_next(&s));
-	first = tsval(&s);
-	peer_forget();
+	first = send_stamped(&f, 8);
 	before = cwnd(&f);
 	t_sleep(5);		/* the timestamps' clock ticks */
 	SACK(&f, 0, 1 * f.seg, 5 * f.seg);
@@ -474,10 +482,7 @@ TEST(echoed_timestamp_undoes_a_timeout)
 	uint32_t first, before;
 
 	set_up(&f, WITH_TS);
-	t_send(f.so, bytes, 8 * f.seg);
-	CHECK(peer_next(&s));
-	first = tsval(&s);
-	peer_forget();
+	first = send_stamped(&f, 8);
 	before = cwnd(&f);
 	await_timeout(&f, &s);
 	CHECK(cwnd(&f) <= 2 * f.seg);
@@ -703,79 +708,6 @@ TEST(old_timestamp_does_not_hide_what_came_twice)
 	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 100);
 	EXPECT_BLOCKS(&f, 0, 100);
 	take_down(&f);
-}
-
-/* The send map against a byte for each byte in flight. */
-enum { MODEL_FLIGHT, MODEL_SACKED, MODEL_LOST };
-
-static void
-check_model(struct tcpcb *tp, const uint8_t *model, uint32_t una,
-    uint32_t max)
-{
-	uint32_t sacked = 0, lost = 0, at = una, records = 0;
-	const struct tcp_sent *r;
-
-	TAILQ_FOREACH(r, &tp->t_sent, link) {
-		CHECK_EQ(r->seq, at);
-		CHECK(SEQ_LT(r->seq, r->end));
-		for (; at != r->end; at++)
-			CHECK_EQ(model[at], r->state);
-		records++;
-	}
-	CHECK_EQ(at, max);
-	for (at = una; at != max; at++) {
-		sacked += model[at] == MODEL_SACKED;
-		lost += model[at] == MODEL_LOST;
-	}
-	CHECK_EQ(tp->t_sackedbytes, sacked);
-	CHECK_EQ(tp->t_lostbytes, lost);
-	CHECK_EQ(tp->t_nsent, records);
-}
-
-TEST(send_map_agrees_with_a_model)
-{
-	static uint8_t model[200000];
-	struct tcpcb *tp = calloc(1, sizeof(*tp));
-	struct tcp_acked a = { .now = 0 };
-	uint32_t una = 0, max = 0, x = 12345, from, to;
-
-	tp->t_maxseg = 10;
-	tcp_sent_init(tp);
-	while (max < sizeof(model) - 400) {
-		x = x * 1664525 + 1013904223;
-		a.now++;
-		if (x >> 30 == 0 && max - una < 2000) {
-			to = max + 1 + (x >> 8) % 300;
-			tcp_sent_add(tp, max, to, a.now);
-			max = tp->snd_max = to;
-		} else if (x >> 30 == 1 && max != una) {
-			from = una + (x >> 4) % (max - una);
-			to = from + 1 + (x >> 14) % (max - from);
-			tp->t_maxseg = 1;	/* all splits allowed */
-			tcp_sent_sack(tp, from, to, &a);
-			memset(model + from, MODEL_SACKED, to - from);
-		} else if (x >> 30 == 2) {
-			from = (x >> 8) % 500;
-			tcp_sent_lose(tp, from);
-			for (to = una; to != max && to < una + from; to++)
-				if (model[to] == MODEL_FLIGHT)
-					model[to] = MODEL_LOST;
-		} else if ((x >> 8) % 2 == 0 && !TAILQ_EMPTY(&tp->t_lost)) {
-			from = TAILQ_FIRST(&tp->t_lost)->seq;
-			to = TAILQ_FIRST(&tp->t_lost)->end;
-			to = from + 1 + (x >> 9) % (to - from);
-			tcp_sent_add(tp, from, to, a.now);
-			memset(model + from, MODEL_FLIGHT, to - from);
-		} else if (max != una) {
-			una += (x >> 9) % (max - una + 1) / 3;
-			tcp_sent_ack(tp, una, &a);
-			tp->snd_una = una;
-		}
-		check_model(tp, model, una, max);
-	}
-	tcp_sent_flush(tp);
-	CHECK_EQ(tp->t_nsent, 0);
-	free(tp);
 }
 
 /* The sums of the send map are those of its records. */
