@@ -4,6 +4,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from perfweb.lab.inventory import InventoryHost
 from perfweb.runs import progress
@@ -55,14 +56,13 @@ class _Booted:
         """One state at the end, whatever happened: stopped, failed, crashed, or interrupted."""
         try:
             error = self._come_up()
-            if not error:
-                self._measure_all(missing)
+            alive = not error and self._measure_all(missing)
         except PlayCancelledError:
             patiently(lambda: record.boot_ended(self.boot, BootState.INTERRUPTED, "stopped before it was done"))
             raise
         for planned in missing if error else []:
             self._keep(planned, {}, f"not measured: {error}")
-        self._stop(error)
+        self._stop(error, alive=alive)
 
     def _come_up(self) -> str:
         """Boots and checks the tunables; returns what went wrong."""
@@ -76,16 +76,18 @@ class _Booted:
         patiently(lambda: record.boot_up(self.boot, outcome, effective))
         return tunables_problem(self.request.tunables, effective)
 
-    def _measure_all(self, missing: Sequence[PlannedMeasurement]) -> None:
-        """Measures until the target is found dead; then the rest is failed without waiting for it."""
+    def _measure_all(self, missing: Sequence[PlannedMeasurement]) -> bool:
+        """Measures until the target is found dead; then the rest is failed without waiting for it.
+
+        Returns whether it lives.
+        """
         dead = False
         for planned in missing:
             if dead:
                 self._keep(planned, {}, "not measured: the stack had crashed before")
             elif self._measure(planned).state == MeasurementState.FAILED:
                 dead = not self._collect()
-        if not dead:
-            self._collect()
+        return not dead
 
     def _measure(self, planned: PlannedMeasurement) -> Measurement:
         test = planned.test
@@ -123,9 +125,9 @@ class _Booted:
         patiently(lambda: record.counters(self.boot, views))
         return self.request.target != Target.STACK or bool(views.get("sysctl"))
 
-    def _stop(self, error: str) -> None:
+    def _stop(self, error: str, *, alive: bool) -> None:
         try:
-            ending = self.bench.plays.stop(self.request)
+            ending = self._ending(alive=alive)
         except PlayError as failure:
             error = "; ".join(filter(None, [error, f"it could not be stopped: {failure}"]))
             patiently(lambda: record.boot_ended(self.boot, BootState.FAILED, error))
@@ -134,6 +136,18 @@ class _Booted:
         if ending.get("crashed") and not error:
             state, error = BootState.CRASHED, f"it ended by itself with status {ending.get('exit_status')}"
         patiently(lambda: record.boot_ended(self.boot, state, error, str(ending.get("log") or "")))
+
+    def _ending(self, *, alive: bool) -> dict[str, Any]:
+        """Stops the boot and says how it ended; one that lives is asked for its counters first."""
+        if alive:
+            try:
+                ending = self.bench.plays.finish(self.request)
+            except PlayError as failure:
+                log.warning("no counters of %s: %s", self.boot, failure)
+            else:
+                patiently(lambda: record.counters(self.boot, ending["counters"]))
+                return ending
+        return self.bench.plays.stop(self.request)
 
     def _server(self) -> InventoryHost:
         return self.bench.hosts["dut" if self.boot.topology == Topology.HOST_HOST else "right"]

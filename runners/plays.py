@@ -29,8 +29,8 @@ class BootRequest:
 class Plays:
     """The playbooks of one run on one testbed.
 
-    All but `stop` and `restore`, which clean up, end with PlayCancelledError soon after `cancelled()` turns true.
-    Except where noted they raise PlayFailedError when a host fails, and PlayTimeoutError.
+    All but `finish`, `stop` and `restore`, which clean up, end with PlayCancelledError soon after `cancelled()` turns
+    true.  Except where noted they raise PlayFailedError when a host fails, and PlayTimeoutError.
     """
 
     def __init__(self, run: Run, cancelled: Callable[[], bool] | None = None) -> None:
@@ -71,6 +71,10 @@ class Plays:
     def stop(self, request: BootRequest) -> dict[str, Any]:
         """`exit_status`, `crashed` and `log`."""
         return self._play("stop", {"boot_id": request.boot_id}, cancellable=False).require_ok().data
+
+    def finish(self, request: BootRequest) -> dict[str, Any]:
+        """What `stop` gives, and before that `counters`; one play, since starting another costs a second."""
+        return self._play("finish", self._about(request), cancellable=False).require_ok().data
 
     def restore(self) -> None:
         """Ends and removes all that the run left on the hosts; safe at any time."""

@@ -34,10 +34,13 @@ class Dev:
         self.environment = inherited | settings
 
     def start(self, *arguments: str, **settings: str) -> subprocess.Popen[bytes]:
-        """Starts it the way a terminal does: as the leader of a process group."""
+        """Starts it the way a terminal does: as the leader of a process group, and listening to Ctrl-C.
+
+        A test run in the background ignores that signal, and so would all that it starts.
+        """
         with self.output.open("wb") as output:
             return subprocess.Popen(
-                [ROOT / "dev", *arguments],
+                ["env", "--default-signal=INT", ROOT / "dev", *arguments],
                 env=self.environment | settings,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -31,9 +31,9 @@ def plans() -> st.SearchStrategy[PlanSpec]:
     )
 
 
-def test_demo_has_twelve_boots_and_is_expected_to_end_in_time() -> None:
+def test_demo_has_three_boots_of_each_and_is_expected_to_end_in_time() -> None:
     boots = plan_boots(DEMO, seed=1)
-    assert len(boots) == 12
+    assert len(boots) == 18
     assert estimate(boots, DEMO.seconds) < 300
 
 
