@@ -105,6 +105,14 @@ def test_what_is_served_answers_and_ctrl_c_leaves_nothing(dev: Dev) -> None:
     assert dev.left_over() == []
 
 
+def test_a_supervisor_that_ends_only_the_command_itself_leaves_nothing(dev: Dev) -> None:
+    running = dev.start("serve")
+    dev.wait_until_served(running)
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(60) == 143
+    assert dev.left_over() == []
+
+
 def test_stop_removes_what_a_killed_one_has_left(dev: Dev) -> None:
     running = dev.start("serve")
     dev.wait_until_served(running)

@@ -99,9 +99,9 @@ class Command(BaseCommand):
             news = f"{watch.state} {watch.doing}"
             if terminal:
                 self.stdout.write(f"\r\x1b[K{watch.line()}", ending="")
-                self.stdout.flush()
             elif news != shown:
                 self.stdout.write(watch.line())
+            self.stdout.flush()
             shown = news
             if run.state == RunState.QUEUED and time.monotonic() - began > IMPATIENT_SECONDS:
                 began = float("inf")
