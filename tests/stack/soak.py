@@ -36,7 +36,10 @@ class Leg:
 
 
 def netperf_intervals(report: str) -> list[tuple[float, float]]:
-    """The interim results of netperf -D, which come when a second has passed and some data with it."""
+    """The interim results of netperf -D -1, which looks at the clock after every call.
+
+    With -D 1 it looks when as much has come as in the last second: a host that turns busy makes that many seconds.
+    """
     found = re.findall(r"^Interim result:\s+([\d.]+) \S+ over ([\d.]+) seconds", report, re.MULTILINE)
     return [(float(rate), float(seconds)) for rate, seconds in found]
 
@@ -54,10 +57,10 @@ NETSERVER = ("netserver", "-D", "-4", "-f", "-p", "12865")
 IPERF3 = ("iperf3", "-s", "-4", "-p", "5201")
 LEGS = {
     "netperf-in": Leg(
-        NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "1", "-t", "TCP_STREAM", "-l"), netperf_intervals
+        NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "-1", "-t", "TCP_STREAM", "-l"), netperf_intervals
     ),
     "netperf-out": Leg(
-        NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "1", "-t", "TCP_MAERTS", "-l"), netperf_intervals
+        NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "-1", "-t", "TCP_MAERTS", "-l"), netperf_intervals
     ),
     "iperf3-in": Leg(IPERF3, ("iperf3", "-4", "-J", "-c", STACK, "-t"), iperf3_intervals),
     "iperf3-out": Leg(IPERF3, ("iperf3", "-4", "-J", "-R", "-c", STACK, "-t"), iperf3_intervals),
