@@ -272,22 +272,32 @@ peer_attach(void)
 static const uint8_t syn_options[] = { 2, 4, 1000 >> 8, 1000 & 0xff };
 
 void
-peer_open(struct peer *p, uint16_t stack_port)
+peer_syn(struct peer *p, uint16_t stack_port, uint8_t flags,
+    struct peer_seg *answer)
 {
 	static uint16_t port = 20000;
+
+	p->port = ++port;
+	p->stack_port = stack_port;
+	p->snd_nxt = 1000;
+	peer_forget();
+	peer_send(p, TH_SYN | flags, p->snd_nxt++, 0, NULL, 0);
+	peer_await(answer, 1000);
+	CHECK_EQ(answer->flags & (TH_SYN | TH_ACK), TH_SYN | TH_ACK);
+	CHECK_EQ(answer->ack, p->snd_nxt);
+	p->optlen = 0;
+	p->rcv_nxt = answer->seq + 1;
+}
+
+void
+peer_open(struct peer *p, uint16_t stack_port)
+{
 	struct peer_seg s;
 
-	port++;
-	*p = (struct peer){ .port = port, .stack_port = stack_port,
-	    .snd_nxt = 1000, .window = 60000, .options = syn_options,
+	*p = (struct peer){ .window = 60000, .options = syn_options,
 	    .optlen = sizeof(syn_options) };
-	peer_forget();
-	peer_send(p, TH_SYN, p->snd_nxt++, 0, NULL, 0);
-	peer_await(&s, 1000);
+	peer_syn(p, stack_port, 0, &s);
 	CHECK_EQ(s.flags, TH_SYN | TH_ACK);
-	CHECK_EQ(s.ack, p->snd_nxt);
-	p->optlen = 0;
-	p->rcv_nxt = s.seq + 1;
 	peer_send(p, TH_ACK, p->snd_nxt, p->rcv_nxt, NULL, 0);
 }
 
@@ -308,4 +318,15 @@ peer_answer(struct peer *p, struct socket *so)
 	peer_await(&s, 1000);
 	CHECK_EQ(s.flags, TH_ACK);
 	CHECK_EQ(s.ack, p->snd_nxt);
+}
+
+void
+peer_reset(struct peer *p, struct socket *so, struct socket *head)
+{
+	p->optlen = 0;
+	p->tos = 0;
+	peer_send(p, TH_RST | TH_ACK, p->snd_nxt, 0, NULL, 0);
+	soclose(so);
+	soclose(head);
+	peer_forget();
 }

@@ -56,8 +56,21 @@ bool	 peer_next(struct peer_seg *);
 void	 peer_await(struct peer_seg *, unsigned ms);
 void	 peer_forget(void);		/* all packets so far */
 
+/*
+ * The peer's SYN to this port, with the flags and the peer's window and
+ * options, and the answer to it.  All else of the peer is set; the ACK that
+ * would open the connection is the caller's, and is without options.
+ */
+void	 peer_syn(struct peer *, uint16_t stack_port, uint8_t flags,
+	    struct peer_seg *answer);
 /* Opens connections; the peer is the client, or the server. */
 void	 peer_open(struct peer *, uint16_t stack_port);
 void	 peer_answer(struct peer *, struct socket *);
+
+/* The peer resets its connection to so, which is closed, and head too. */
+void	 peer_reset(struct peer *, struct socket *so, struct socket *head);
+
+/* Boots the stack with a peer, in virtual time (peer_boot.c). */
+void	 peer_boot(void);
 
 #endif /* TESTS_PEER_H */

@@ -5,7 +5,6 @@
  */
 #include "tests/check.h"
 
-#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -24,19 +23,13 @@ struct fixture {
 static void
 set_up(struct fixture *f, unsigned rtt, uint16_t window)
 {
-	static uint16_t port = 50000;
 	struct peer_seg s;
 
 	t_sysctl_set("net.inet.tcp.recvspace", SMALL);
 	t_sysctl_set("net.inet.tcp.sendspace", SMALL);
 	f->head = t_listen(PEER_STACK_IP, PORT, 5);
-	port++;
-	f->p = (struct peer){ .port = port, .stack_port = PORT,
-	    .snd_nxt = 1000, .window = window };
-	peer_forget();
-	peer_send(&f->p, TH_SYN, f->p.snd_nxt++, 0, NULL, 0);
-	peer_await(&s, 1000);
-	f->p.rcv_nxt = s.seq + 1;
+	f->p = (struct peer){ .window = window };
+	peer_syn(&f->p, PORT, 0, &s);
 	t_sleep(rtt);
 	peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, NULL, 0);
 	f->so = t_accept(f->head);
@@ -46,10 +39,7 @@ set_up(struct fixture *f, unsigned rtt, uint16_t window)
 static void
 take_down(struct fixture *f)
 {
-	peer_send(&f->p, TH_RST | TH_ACK, f->p.snd_nxt, 0, NULL, 0);
-	soclose(f->so);
-	soclose(f->head);
-	peer_forget();
+	peer_reset(&f->p, f->so, f->head);
 }
 
 /* The peer sends and the program reads; whether the buffer is now larger. */
@@ -175,8 +165,6 @@ TEST(a_writer_gets_no_more_than_the_peer_takes)
 int
 main(int argc, char **argv)
 {
-	mach_virtual_enter(true);
-	CHECK_EQ(stack_boot(NULL), 0);
-	peer_attach();
+	peer_boot();
 	return (check_main(argc, argv));
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -27,21 +26,14 @@ static uint8_t
 handshake(struct fixture *f, uint8_t flags)
 {
 	static const uint8_t offers[] = { 2, 4, MSS >> 8, MSS & 0xff };
-	static uint16_t port = 47000;
 	struct peer_seg s;
 
-	port++;
 	memset(f, 0, sizeof(*f));
 	f->head = t_listen(PEER_STACK_IP, PORT, 5);
-	f->p = (struct peer){ .port = port, .stack_port = PORT,
-	    .snd_nxt = 7000, .window = 60000, .options = offers,
+	f->p = (struct peer){ .window = 60000, .options = offers,
 	    .optlen = sizeof(offers) };
-	peer_forget();
-	peer_send(&f->p, TH_SYN | flags, f->p.snd_nxt++, 0, NULL, 0);
-	peer_await(&s, 1000);
+	peer_syn(&f->p, PORT, flags, &s);
 	CHECK_EQ(s.tos, 0);		/* never marked itself */
-	f->p.rcv_nxt = s.seq + 1;
-	f->p.optlen = 0;
 	peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, NULL, 0);
 	f->so = t_accept(f->head);
 	return (s.flags);
@@ -50,11 +42,7 @@ handshake(struct fixture *f, uint8_t flags)
 static void
 take_down(struct fixture *f)
 {
-	f->p.tos = 0;
-	peer_send(&f->p, TH_RST | TH_ACK, f->p.snd_nxt, 0, NULL, 0);
-	soclose(f->so);
-	soclose(f->head);
-	peer_forget();
+	peer_reset(&f->p, f->so, f->head);
 }
 
 static void
@@ -264,8 +252,6 @@ TEST(echo_without_agreement_means_nothing)
 int
 main(int argc, char **argv)
 {
-	mach_virtual_enter(true);
-	CHECK_EQ(stack_boot(NULL), 0);
-	peer_attach();
+	peer_boot();
 	return (check_main(argc, argv));
 }

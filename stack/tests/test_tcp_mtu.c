@@ -7,7 +7,6 @@
 
 #include <errno.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -29,22 +28,16 @@ struct fixture {
 static void
 set_up(struct fixture *f, const char *probing)
 {
-	static uint16_t port = 32000;
 	struct peer_seg s;
 
 	memset(arrived, 0, sizeof(arrived));
 	f->sent = 0;
 	t_sysctl_set("net.inet.tcp.mtu_probing", probing);
 	f->head = t_listen(PEER_STACK_IP, PORT, 5);
-	port++;
-	f->p = (struct peer){ .port = port, .stack_port = PORT,
-	    .snd_nxt = 1000, .window = 65535, .options = options,
+	f->p = (struct peer){ .window = 65535, .options = options,
 	    .optlen = sizeof(options) };
-	peer_forget();
-	peer_send(&f->p, TH_SYN, f->p.snd_nxt++, 0, NULL, 0);
-	CHECK(peer_next(&s));
-	f->p.optlen = 0;
-	f->start = f->p.rcv_nxt = s.seq + 1;
+	peer_syn(&f->p, PORT, 0, &s);
+	f->start = f->p.rcv_nxt;
 	peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, NULL, 0);
 	f->so = t_accept(f->head);
 }
@@ -52,10 +45,7 @@ set_up(struct fixture *f, const char *probing)
 static void
 take_down(struct fixture *f)
 {
-	peer_send(&f->p, TH_RST | TH_ACK, f->p.snd_nxt, 0, NULL, 0);
-	soclose(f->so);
-	soclose(f->head);
-	peer_forget();
+	peer_reset(&f->p, f->so, f->head);
 }
 
 /*
@@ -154,8 +144,6 @@ TEST(an_outage_is_not_taken_for_a_hole_for_long)
 int
 main(int argc, char **argv)
 {
-	mach_virtual_enter(true);
-	CHECK_EQ(stack_boot(NULL), 0);
-	peer_attach();
+	peer_boot();
 	return (check_main(argc, argv));
 }

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <poll.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -34,10 +33,7 @@ open_pair(struct fixture *f)
 static void
 close_pair(struct fixture *f)
 {
-	peer_send(&f->p, TH_RST | TH_ACK, f->p.snd_nxt, 0, NULL, 0);
-	soclose(f->so);
-	soclose(f->head);
-	peer_forget();
+	peer_reset(&f->p, f->so, f->head);
 }
 
 TEST(quickack_delays_nothing)
@@ -85,15 +81,10 @@ TEST(notsent_lowat_bounds_what_waits)
 static void
 handshake(struct peer *p)
 {
-	static uint16_t port = 31000;
 	struct peer_seg s;
 
-	port++;
-	*p = (struct peer){ .port = port, .stack_port = PORT,
-	    .snd_nxt = 4000, .window = 1000 };
-	peer_send(p, TH_SYN, p->snd_nxt++, 0, NULL, 0);
-	CHECK(peer_next(&s));
-	p->rcv_nxt = s.seq + 1;
+	*p = (struct peer){ .window = 1000 };
+	peer_syn(p, PORT, 0, &s);
 	peer_send(p, TH_ACK, p->snd_nxt, p->rcv_nxt, NULL, 0);
 }
 
@@ -167,8 +158,6 @@ TEST(user_timeout_counts_instead_of_keepalive_probes)
 int
 main(int argc, char **argv)
 {
-	mach_virtual_enter(true);
-	CHECK_EQ(stack_boot(NULL), 0);
-	peer_attach();
+	peer_boot();
 	return (check_main(argc, argv));
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/tcp_syncache.h"
 #include "tests/peer.h"
 
@@ -56,18 +55,12 @@ connect_nonblocking(struct fixture *f)
 }
 
 static void
-peer_syn(struct fixture *f)
+half_open(struct fixture *f)
 {
-	static uint16_t port = 40000;
 	struct peer_seg s;
 
-	port++;
-	f->p = (struct peer){ .port = port, .stack_port = PORT,
-	    .snd_nxt = 1000, .window = 60000 };
-	peer_send(&f->p, TH_SYN, f->p.snd_nxt++, 0, NULL, 0);
-	peer_await(&s, 1000);
-	CHECK_EQ(s.flags, TH_SYN | TH_ACK);
-	f->p.rcv_nxt = s.seq + 1;
+	f->p = (struct peer){ .window = 60000 };
+	peer_syn(&f->p, PORT, 0, &s);
 }
 
 static void
@@ -95,7 +88,7 @@ reach(struct fixture *f, enum tcp_state state)
 	}
 	f->head = t_listen(PEER_STACK_IP, PORT, 5);
 	if (state == TCPS_SYN_RECEIVED) {
-		peer_syn(f);
+		half_open(f);
 		return;
 	}
 	peer_open(&f->p, PORT);
@@ -309,8 +302,6 @@ TEST(challenge_acks_are_limited)
 int
 main(int argc, char **argv)
 {
-	mach_virtual_enter(true);
-	CHECK_EQ(stack_boot(NULL), 0);
-	peer_attach();
+	peer_boot();
 	return (check_main(argc, argv));
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/tcp_syncache.h"
 #include "tests/peer.h"
 
@@ -75,18 +74,9 @@ static void
 syn(struct peer *p, struct peer_seg *s, const uint8_t *options,
     unsigned optlen)
 {
-	static uint16_t port = 30000;
-
-	port++;
-	*p = (struct peer){ .port = port, .stack_port = PORT,
-	    .snd_nxt = 4000, .window = 1000, .options = options,
+	*p = (struct peer){ .window = 1000, .options = options,
 	    .optlen = optlen };
-	peer_send(p, TH_SYN, p->snd_nxt++, 0, NULL, 0);
-	peer_await(s, 1000);
-	CHECK_EQ(s->flags, TH_SYN | TH_ACK);
-	p->rcv_nxt = s->seq + 1;
-	p->options = NULL;
-	p->optlen = 0;
+	peer_syn(p, PORT, 0, s);
 }
 
 /* A client gets in, and its data arrive. */
@@ -225,8 +215,6 @@ TEST(data_finish_a_handshake)
 int
 main(int argc, char **argv)
 {
-	mach_virtual_enter(true);
-	CHECK_EQ(stack_boot(NULL), 0);
-	peer_attach();
+	peer_boot();
 	return (check_main(argc, argv));
 }

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <netinet/ip_icmp.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -36,10 +35,7 @@ set_up(struct fixture *f)
 static void
 take_down(struct fixture *f)
 {
-	peer_send(&f->p, TH_RST | TH_ACK, f->p.snd_nxt, 0, NULL, 0);
-	soclose(f->so);
-	soclose(f->head);
-	peer_forget();
+	peer_reset(&f->p, f->so, f->head);
 }
 
 /* The next segment carries bytes [from, from + len). */
@@ -257,15 +253,10 @@ set_up_with(struct fixture *f, const uint8_t *syn, unsigned optlen)
 {
 	struct peer_seg s;
 
-	*f = (struct fixture){ .p = { .port = 31000, .stack_port = PORT,
-	    .snd_nxt = 1, .window = 60000, .options = syn,
+	*f = (struct fixture){ .p = { .window = 60000, .options = syn,
 	    .optlen = optlen } };
 	f->head = t_listen(PEER_STACK_IP, PORT, 5);
-	peer_forget();
-	peer_send(&f->p, TH_SYN, f->p.snd_nxt++, 0, NULL, 0);
-	peer_await(&s, 1000);
-	f->p.rcv_nxt = s.seq + 1;
-	f->p.optlen = 0;
+	peer_syn(&f->p, PORT, 0, &s);
 }
 
 /* RFC 9293 section 3.8.6.1: probes back off, and silence ends them. */
@@ -475,8 +466,6 @@ TEST(unread_data_at_close_resets)
 int
 main(int argc, char **argv)
 {
-	mach_virtual_enter(true);
-	CHECK_EQ(stack_boot(NULL), 0);
-	peer_attach();
+	peer_boot();
 	return (check_main(argc, argv));
 }
