@@ -148,7 +148,6 @@ struct file {
 	int		 f_kernel;	/* [I] FT_KERNEL: hidden, or -1 */
 	atomic_u32	 f_nonblock;	/* [a] O_NONBLOCK */
 	atomic_u32	 f_timeo;	/* [a] FTIMEO_*: no restart of calls */
-	atomic_u32	 f_owner;	/* [a] F_SETOWN; remembered only */
 	LIST_HEAD(, epitem) f_items;	/* [e] its places in epoll sets */
 	struct file	*f_free;	/* [f] */
 };

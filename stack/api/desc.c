@@ -149,6 +149,17 @@ dup2(int fd, int newfd)
 	return (replace(fd, newfd, 0));
 }
 
+static pid_t
+get_owner(struct file *f)
+{
+	pid_t owner;
+
+	api_enter();
+	owner = sogetowner(f->f_so);
+	api_leave(0);
+	return (owner);
+}
+
 /*
  * O_NONBLOCK is the file's, not the placeholder's.  A socket is always
  * closed on exec, since the stack does not survive that, whatever F_GETFD
@@ -170,10 +181,12 @@ socket_fcntl(int fd, struct file *f, int cmd, long arg)
 		fd_set_cloexec(fd, (arg & FD_CLOEXEC) != 0);
 		return (0);
 	case F_SETOWN:
-		atomic_store_u32(&f->f_owner, (uint32_t)arg);
+		api_enter();
+		sosetowner(f->f_so, (pid_t)arg);
+		api_leave(0);
 		return (0);
 	case F_GETOWN:
-		return ((int)atomic_load_u32(&f->f_owner));
+		return ((int)get_owner(f));
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		return (duplicate(fd, (int)arg, cmd == F_DUPFD_CLOEXEC));
@@ -246,7 +259,16 @@ socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 		atomic_store_u32(&f->f_nonblock, *(int *)arg != 0);
 		break;
 	case SIOCATMARK:
-		*(int *)arg = 0;	/* there is no urgent data */
+		api_enter();
+		*(int *)arg = soatmark(f->f_so);
+		api_leave(0);
+		break;
+	case FIOSETOWN:
+	case SIOCSPGRP:
+		return (socket_fcntl(-1, f, F_SETOWN, *(int *)arg));
+	case FIOGETOWN:
+	case SIOCGPGRP:
+		*(int *)arg = get_owner(f);
 		break;
 	default:
 		error = interface_ioctl(cmd, arg);
@@ -271,6 +293,15 @@ ioctl(int fd, unsigned long cmd, ...)
 	error = socket_ioctl(f, cmd, arg);
 	frele(f);
 	return ((int)api_return(error, 0));
+}
+
+/* The C library's would ask the kernel. */
+EXPORT int
+sockatmark(int fd)
+{
+	int at;
+
+	return (ioctl(fd, SIOCATMARK, &at) == 0 ? at : -1);
 }
 
 /* Programs ask S_ISSOCK(); the placeholder would say character device. */

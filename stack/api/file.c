@@ -63,7 +63,6 @@ file_new(enum file_type type)
 	atomic_store_u32(&f->f_fds, 0);
 	atomic_store_u32(&f->f_nonblock, 0);
 	atomic_store_u32(&f->f_timeo, 0);
-	atomic_store_u32(&f->f_owner, 0);
 	LIST_INIT(&f->f_items);
 	atomic_store_rel_u32(&f->f_refs, 1);
 	return (f);

@@ -74,6 +74,9 @@ struct sockbuf {
 enum so_queue { SQ_NONE, SQ_INCOMPLETE, SQ_COMPLETE };
 TAILQ_HEAD(socketq, socket);
 
+/* Out-of-band data: none, announced, to be fetched, fetched or skipped. */
+enum so_oob { OOB_NONE, OOB_AWAITED, OOB_HERE, OOB_READ };
+
 struct protosw;
 
 /*
@@ -100,6 +103,11 @@ struct socket {
 	unsigned	 so_options;		/* [s] SOO_* */
 	int		 so_error;		/* [s] */
 	nsec_t		 so_linger;		/* [s] NSEC_FOREVER: off */
+	/* out-of-band data, see uipc_oob.c */
+	enum so_oob	 so_oob;		/* [s] */
+	uint32_t	 so_oobmark;		/* [s] bytes of so_rcv before it */
+	char		 so_oobbyte;		/* [s] when it is OOB_HERE */
+	pid_t		 so_owner;		/* [s] F_SETOWN: gets SIGURG */
 	struct sockbuf	 so_rcv, so_snd;	/* [s] */
 	LIST_HEAD(, sowatch) so_watch;		/* [s] */
 	LIST_ENTRY(socket) so_all;		/* [l] */
@@ -131,6 +139,7 @@ struct socket {
 #define	SOO_PASSCRED	0x10
 #define	SOO_TIMESTAMP	0x20
 #define	SOO_TIMESTAMPNS	0x40
+#define	SOO_OOBINLINE	0x80
 
 /* Entered and left with the socket locked, where the name has no other. */
 struct protosw {
@@ -210,6 +219,9 @@ int	 sogetsockname(struct socket *, struct sockaddr *, socklen_t *);
 int	 sogetpeername(struct socket *, struct sockaddr *, socklen_t *);
 int	 sopoll(struct socket *, int events);	/* POLLIN ...: ready now */
 int	 soavail(struct socket *);		/* FIONREAD */
+int	 soatmark(struct socket *);		/* SIOCATMARK: 0 or 1 */
+void	 sosetowner(struct socket *, pid_t);	/* F_SETOWN */
+pid_t	 sogetowner(struct socket *);
 int	 sounsent(struct socket *);		/* SIOCOUTQ */
 /* Registers, and returns what is ready of events, in one locked step. */
 int	 sowatch_add(struct socket *, struct sowatch *, int events);
@@ -285,6 +297,23 @@ const struct cmsghdr *socontrol_next(const struct msghdr *,
 struct mbuf *somakechain(const struct msghdr *, size_t skip, size_t len);
 void	 soscatter(const struct msghdr *, size_t skip, const struct mbuf *);
 void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
+
+/*
+ * Out-of-band data (uipc_oob.c), socket locked.  sooobmark(): the byte that
+ * will stand behind off bytes of so_rcv is out-of-band.  sooobtake() is given
+ * len bytes that are about to be appended to so_rcv, and returns those that
+ * still are.  sooobbound() cuts n bytes to be read to those before the mark,
+ * sooobpassed() is told how many were.  sooobnext(): the mark has been
+ * reached.
+ */
+void	 sooobmark(struct socket *, uint32_t off);
+struct mbuf *sooobtake(struct socket *, struct mbuf *, uint32_t len);
+uint32_t sooobbound(const struct socket *, uint32_t n);
+void	 sooobpassed(struct socket *, uint32_t n);
+bool	 sooobnext(const struct socket *);
+/* recv(MSG_OOB), socket not locked. */
+int	 soreceiveoob(struct socket *, struct msghdr *, int flags, size_t len,
+	    size_t *done);
 
 /* Buffers; socket locked. */
 void	 soreserve(struct socket *, uint32_t snd, uint32_t rcv);

@@ -171,7 +171,7 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 		sbappendstream(&so->so_snd, m);
 		*done += n;
 		resid -= n;
-		more = resid > 0 ? MSG_MORE : flags & MSG_MORE;
+		more = resid > 0 ? MSG_MORE : flags & (MSG_MORE | MSG_OOB);
 		error = so->so_proto->pr_send(so, NULL, NULL, msg, more);
 	} while (error == 0 && resid > 0);
 	return (error);
@@ -217,7 +217,8 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 	error = iov_length(msg, &len);
 	if (error != 0)
 		return (error);
-	if (flags & MSG_OOB)
+	if ((flags & MSG_OOB) && (!so->so_proto->pr_stream ||
+	    so->so_proto->pr_local))
 		return (EOPNOTSUPP);
 	if (so->so_proto->pr_sosend != NULL)
 		return (so->so_proto->pr_sosend(so, msg, flags, len, done));
@@ -246,7 +247,7 @@ soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
 	struct sockbuf *sb = &so->so_rcv;
 	int error;
 
-	while (sb->sb_cc < want) {
+	while (sb->sb_cc < sooobbound(so, want)) {
 		if (so->so_error != 0) {
 			if (sb->sb_cc > 0 || partial)
 				return (0);
@@ -299,11 +300,13 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 		    flags, deadline);
 		if (error != 0 || sb->sb_cc == 0)
 			return (error);
-		n = sb->sb_cc < resid ? sb->sb_cc : (uint32_t)resid;
+		n = sooobbound(so, sb->sb_cc < resid ? sb->sb_cc :
+		    (uint32_t)resid);
 		if (flags & MSG_PEEK) {
 			m = m_copym(sb->sb_head, 0, n);
 		} else {
 			m = sbcut(sb, n);
+			sooobpassed(so, n);
 			if (so->so_pcb != NULL)
 				so->so_proto->pr_rcvd(so);
 		}
@@ -315,7 +318,7 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 		*done += n;
 		resid -= n;
 	} while (resid > 0 && (flags & (MSG_WAITALL | MSG_PEEK)) ==
-	    MSG_WAITALL);
+	    MSG_WAITALL && !sooobnext(so));
 	return (0);
 }
 
@@ -399,7 +402,7 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 	if (flags & MSG_ERRQUEUE)
 		return (EWOULDBLOCK);	/* no error queue is kept */
 	if (flags & MSG_OOB)
-		return (EINVAL);	/* urgent data is read in line */
+		return (soreceiveoob(so, msg, flags, len, done));
 	if (so->so_proto->pr_soreceive != NULL)
 		return (so->so_proto->pr_soreceive(so, msg, flags, len, done));
 	so_enter(so);

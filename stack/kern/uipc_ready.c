@@ -9,7 +9,8 @@
 #include "kern/socketvar.h"
 #include "kern/synch.h"
 
-#define	READ_EVENTS	(POLLIN | POLLRDNORM | POLLRDHUP | POLLHUP | POLLERR)
+#define	READ_EVENTS	(POLLIN | POLLPRI | POLLRDNORM | POLLRDHUP | \
+			    POLLHUP | POLLERR)
 #define	WRITE_EVENTS	(POLLOUT | POLLWRNORM | POLLHUP | POLLERR)
 
 static bool
@@ -50,6 +51,8 @@ soready(struct socket *so)
 		events |= POLLIN | POLLRDNORM;
 	if (sowriteable(so))
 		events |= POLLOUT | POLLWRNORM;
+	if (so->so_oob == OOB_HERE)
+		events |= POLLPRI;
 	if (so->so_error != 0)
 		events |= POLLERR | POLLIN | POLLRDNORM | POLLOUT |
 		    POLLWRNORM;
@@ -140,7 +143,7 @@ soavail(struct socket *so)
 	uint32_t n;
 
 	so_enter(so);
-	n = so->so_rcv.sb_cc;
+	n = sooobbound(so, so->so_rcv.sb_cc);
 	if (so->so_proto->pr_avail != NULL)
 		n = so->so_proto->pr_avail(so);
 	else if (!so->so_proto->pr_stream && so->so_rcv.sb_head != NULL)

@@ -392,6 +392,7 @@ soshutdown(struct socket *so, int how)
 		} else if (how != SHUT_WR) {
 			socantrcvmore(so);
 			sbflush(so, &so->so_rcv);
+			so->so_oob = OOB_NONE;
 		}
 		if (how != SHUT_RD)
 			error = so->so_proto->pr_shutdown(so);

@@ -23,6 +23,7 @@ static const struct {
 	{ SO_REUSEPORT,	SOO_REUSEPORT },
 	{ SO_KEEPALIVE,	SOO_KEEPALIVE },
 	{ SO_BROADCAST,	SOO_BROADCAST },
+	{ SO_OOBINLINE,	SOO_OOBINLINE },
 	{ SO_PASSCRED,	SOO_PASSCRED },
 	{ SO_TIMESTAMP,	SOO_TIMESTAMP },
 	{ SO_TIMESTAMPNS, SOO_TIMESTAMPNS },
@@ -30,7 +31,7 @@ static const struct {
 
 /* Options that programs set and that change nothing here. */
 static const int so_accepted[] = {
-	SO_PRIORITY, SO_OOBINLINE, SO_DONTROUTE, SO_NO_CHECK, SO_BUSY_POLL,
+	SO_PRIORITY, SO_DONTROUTE, SO_NO_CHECK, SO_BUSY_POLL,
 	SO_MARK, SO_ZEROCOPY, SO_INCOMING_CPU, SO_SNDLOWAT,
 };
 

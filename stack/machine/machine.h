@@ -57,6 +57,8 @@ struct mach_node {
 };
 int	 mach_node_make(const char *path, struct mach_node *);
 int	 mach_node_find(const char *path, struct mach_node *);
+/* kill(2) whose failure does not matter. */
+void	 mach_kill(pid_t, int sig);
 /* Who this process is. */
 void	 mach_credentials(pid_t *, uid_t *, gid_t *);
 

@@ -111,6 +111,7 @@ advance(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 	tcp_sent_ack(tp, sg->sg_ack, a);
 	tp->snd_una = sg->sg_ack;
 	tp->snd_small = seq_max(tp->snd_small, tp->snd_una);
+	tp->snd_up = seq_max(tp->snd_up, tp->snd_una);
 	tp->snd_recover = seq_max(tp->snd_recover, tp->snd_una - 1);
 	tcp_mtu_acked(tp);
 	restart_timer(tp);

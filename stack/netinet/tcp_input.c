@@ -54,6 +54,7 @@ parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 	sg->sg_len = len - off;
 	sg->sg_win = ntohs(th.th_win);
 	sg->sg_flags = th.th_flags;
+	sg->sg_urgent = tcp_urgent_byte(&th);
 	sg->sg_ecn = tcp_ecn_field(m);
 	sg->sg_segs = 1;
 	if (m->m_pkthdr.tso_segsz > 0 && sg->sg_len > m->m_pkthdr.tso_segsz)
@@ -218,7 +219,8 @@ typedef enum tcp_step tcp_step_fn(struct tcpcb *, struct tcpseg *);
 /* RFC 9293 section 3.10.7.4, in its order. */
 static tcp_step_fn *const steps[] = {
 	check_paws, check_seq, check_rst, check_syn, check_ack,
-	tcp_synreceived_ack, tcp_ecn_input, tcp_ack_input, tcp_data_input,
+	tcp_synreceived_ack, tcp_ecn_input, tcp_ack_input, tcp_urgent_input,
+	tcp_data_input,
 };
 
 static enum tcp_step

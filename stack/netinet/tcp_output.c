@@ -89,7 +89,8 @@ state_sends_fin(enum tcp_state state)
 static bool
 tail_ok(const struct tcpcb *tp)
 {
-	if ((tp->t_flags & TF_FORCE) || state_sends_fin(tp->t_state))
+	if ((tp->t_flags & TF_FORCE) || state_sends_fin(tp->t_state) ||
+	    tcp_is_urgent(tp, tp->snd_max))
 		return (true);
 	if (tp->t_flags & (TF_CORK | TF_MORE))
 		return (false);
@@ -181,10 +182,20 @@ plan_lost(struct tcpcb *tp, struct tcp_tx *tx)
 	}
 	if (len == 0)
 		return (false);
+	if (len > tp->t_maxseg && tcp_is_urgent(tp, r->seq))
+		len = tp->t_maxseg;
 	plan_again(tp, tx, r->seq, r->seq + len);
 	if (tp->t_flags & TF_SACK)
 		TCPSTAT_INC(sackrexmit);
 	return (true);
+}
+
+/* Segmentation by a device would repeat CWR and a pointer to urgent data. */
+static bool
+must_be_single(const struct tcpcb *tp, tcp_seq seq)
+{
+	return ((tp->t_flags & (TF_ECN | TF_ECNCWR)) ==
+	    (TF_ECN | TF_ECNCWR) || tcp_is_urgent(tp, seq));
 }
 
 static bool
@@ -200,9 +211,7 @@ plan(struct tcpcb *tp, struct tcp_tx *tx)
 	queued = cc > off ? cc - off : 0;
 	tx->tx_seq = tp->snd_max;
 	tx->tx_len = worthwhile(tp, usable_window(tp, off, queued), queued);
-	/* segmentation by a device would repeat CWR */
-	if ((tp->t_flags & (TF_ECN | TF_ECNCWR)) == (TF_ECN | TF_ECNCWR) &&
-	    tx->tx_len > tp->t_maxseg)
+	if (tx->tx_len > tp->t_maxseg && must_be_single(tp, tx->tx_seq))
 		tx->tx_len = tp->t_maxseg;
 	tx->tx_fin = state_sends_fin(tp->t_state) && off + tx->tx_len == cc;
 	tx->tx_more = tx->tx_len > 0 && tx->tx_len < queued;
@@ -245,6 +254,7 @@ fill_header(struct tcpcb *tp, struct mbuf *m, unsigned optlen, tcp_seq seq,
 	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
 	th->th_flags = flags;
 	th->th_win = htons((uint16_t)win);
+	tcp_urgent_output(tp, seq, th);
 	th->th_sum = in_family(&c->faddr)->af_pseudo(c, IPPROTO_TCP,
 	    m->m_pkthdr.len);
 	m->m_pkthdr.csum_flags |= CSUM_TX;

@@ -47,10 +47,13 @@ deliver(struct tcpcb *tp, struct mbuf *m, uint32_t len)
 	tp->rcv_nxt += len;
 	tp->t_bytes_received += len;
 	TCPSTAT_ADD(rcvbyte, len);
-	if (so->so_state & SS_CANTRCVMORE)	/* shut down for reading */
+	if (so->so_state & SS_CANTRCVMORE) {	/* shut down for reading */
 		m_freem(m);
-	else
-		sbappendstream(&so->so_rcv, m);
+		return;
+	}
+	if (so->so_oob == OOB_AWAITED)
+		m = sooobtake(so, m, len);
+	sbappendstream(&so->so_rcv, m);
 }
 
 /*
@@ -243,9 +246,8 @@ tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
 
 	if (sg->sg_len == 0 && !fin)
 		return (TS_NEXT);
-	if (tp->t_state != TCPS_ESTABLISHED &&
-	    tp->t_state != TCPS_FIN_WAIT_1 && tp->t_state != TCPS_FIN_WAIT_2)
-		return (TS_NEXT);	/* after the peer's FIN */
+	if (tcp_has_fin(tp))
+		return (TS_NEXT);
 	if (is_orphaned(tp, sg)) {
 		TCPSTAT_INC(rcvafterclose);
 		tcp_drop(tp, ECONNRESET);

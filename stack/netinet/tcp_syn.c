@@ -41,7 +41,7 @@ send_sequence(struct tcpcb *tp, tcp_seq iss)
 	tp->t_used = true;
 	tp->iss = iss;
 	tp->snd_una = tp->snd_max = iss;
-	tp->snd_small = tp->snd_recover = iss;
+	tp->snd_small = tp->snd_up = tp->snd_recover = iss;
 	tp->ts_offset = tcp_tsoffset(&tp->t_inp.inp_conn);
 }
 

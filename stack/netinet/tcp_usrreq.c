@@ -149,8 +149,7 @@ tcp_rcvd(struct socket *so)
 	struct tcpcb *tp = sototcpcb(so);
 	uint32_t size, open, more;
 
-	if (tp->t_state != TCPS_ESTABLISHED &&
-	    tp->t_state != TCPS_FIN_WAIT_1 && tp->t_state != TCPS_FIN_WAIT_2)
+	if (tcp_has_fin(tp))
 		return;
 	tcp_recvbuf_tune(tp);
 	size = so->so_rcv.sb_hiwat;
@@ -188,6 +187,8 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		tp->t_flags |= TF_MORE;
 	else
 		tp->t_flags &= ~(unsigned)TF_MORE;
+	if (flags & MSG_OOB)
+		tcp_urgent_send(tp);
 	/* what could not be sent now is sent again by a timer */
 	(void)tcp_output(tp);
 	tcp_sendbuf_tune(tp);

@@ -15,6 +15,7 @@
  *	tcp_cc.c	congestion control, a table of operations, and NewReno;
  *			tcp_cc_cubic.c and tcp_cc_hystart.c
  *	tcp_reass.c	data in and out of order, FIN
+ *	tcp_urgent.c	urgent data, either way
  *	tcp_output.c	what to send next, and sending it
  *	tcp_timer.c	timeouts
  *	tcp_subr.c	birth and death of control blocks, resets
@@ -154,6 +155,7 @@ struct tcpcb {
 	tcp_seq		 snd_max;	/* SND.NXT: never goes back */
 	tcp_seq		 snd_wl1, snd_wl2;
 	tcp_seq		 snd_small;	/* end of the last small segment */
+	tcp_seq		 snd_up;	/* end of urgent data, or snd_una */
 	uint32_t	 snd_wnd, max_sndwnd;
 	/* receive sequence space */
 	tcp_seq		 irs, rcv_nxt;
@@ -241,12 +243,21 @@ struct tcpcb {
 
 #define	sototcpcb(so)	((struct tcpcb *)(so)->so_pcb)
 
+/* The peer sends no more (RFC 9293 section 3.10.7.4). */
+static inline bool
+tcp_has_fin(const struct tcpcb *tp)
+{
+	return (tp->t_state != TCPS_ESTABLISHED &&
+	    tp->t_state != TCPS_FIN_WAIT_1 && tp->t_state != TCPS_FIN_WAIT_2);
+}
+
 /* A received segment in host order.  Steps of input take from it. */
 struct tcpseg {
 	struct in_conninfo sg_conn;
 	tcp_seq		 sg_seq, sg_ack;
 	uint32_t	 sg_len;	/* bytes of data */
 	uint32_t	 sg_win;	/* as on the wire until it is scaled */
+	tcp_seq		 sg_urgent;	/* the urgent byte, if TH_URG */
 	uint8_t		 sg_flags;	/* TH_* */
 	uint8_t		 sg_ecn;	/* of the IP header */
 	unsigned	 sg_segs;	/* wire segments merged in this one */
@@ -405,6 +416,20 @@ void	 tcp_reass_flush(struct tcpcb *);
 unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
 /* [start, end) was received before: our next ACK says so (RFC 2883). */
 void	 tcp_reass_twice(struct tcpcb *, tcp_seq start, tcp_seq end);
+
+/* tcp_urgent.c */
+struct tcphdr;
+tcp_seq	 tcp_urgent_byte(const struct tcphdr *);
+enum tcp_step tcp_urgent_input(struct tcpcb *, struct tcpseg *);
+void	 tcp_urgent_send(struct tcpcb *);
+/* The pointer of a segment that begins at seq. */
+void	 tcp_urgent_output(const struct tcpcb *, tcp_seq seq, struct tcphdr *);
+/* Whether such a segment has one. */
+static inline bool
+tcp_is_urgent(const struct tcpcb *tp, tcp_seq seq)
+{
+	return (SEQ_GT(tp->snd_up, seq));
+}
 
 /* tcp_mtu.c */
 void	 tcp_mtu_init(struct tcpcb *);		/* the handshake is over */

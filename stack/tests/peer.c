@@ -86,6 +86,7 @@ peer_send(struct peer *p, uint8_t flags, tcp_seq seq, tcp_seq ack,
 	th->th_off = (5 + p->optlen / 4) & 0xf;
 	th->th_flags = flags;
 	th->th_win = htons(p->window);
+	th->th_urp = htons(p->urgent);
 	if (p->optlen > 0)
 		memcpy(th + 1, p->options, p->optlen);
 	sum = in_fold(in_sum(m, 0, m->m_pkthdr.len, in_pseudo(addr(PEER_IP),
@@ -209,6 +210,7 @@ parse(struct mbuf *m, struct peer_seg *s)
 		s->seq = ntohl(th.th_seq);
 		s->ack = ntohl(th.th_ack);
 		s->window = ntohs(th.th_win);
+		s->urgent = ntohs(th.th_urp);
 		s->flags = th.th_flags;
 		s->optlen = hlen - (uint32_t)sizeof(th);
 		m_copydata(m, at + (uint32_t)sizeof(th), s->optlen,

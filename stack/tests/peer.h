@@ -23,13 +23,14 @@ struct peer {
 	tcp_seq		 rcv_nxt;	/* next byte we expect */
 	uint16_t	 window;
 	uint8_t		 tos;		/* of the packets we send */
+	uint16_t	 urgent;	/* the pointer, if we send TH_URG */
 	const uint8_t	*options;	/* of the segments we send */
 	unsigned	 optlen;
 };
 
 /* A segment that the stack sent. */
 struct peer_seg {
-	uint16_t	 sport, dport, window;
+	uint16_t	 sport, dport, window, urgent;
 	tcp_seq		 seq, ack;
 	uint8_t		 flags, tos;
 	uint32_t	 len;

@@ -235,6 +235,18 @@ def test_what_a_program_wrote_before_it_exited_arrives(topology: Topology) -> No
     assert finish(topology, receiver, "receiver.log").endswith("500000\n")
 
 
+def test_urgent_data_with_linux(topology: Topology) -> None:
+    program = [PYTHON, script(topology, "urgent.py")]
+    server = topology.boot({}, [*program, "listen", "5004"])
+    topology.await_line("boot.log", "listening")
+    assert topology.on("left", *program, "connect", STACK, "5004") == "all came\n"
+    finish(topology, server, "boot.log")
+    server = topology.start("left", *program, "listen", "5005", log="server.log")
+    topology.await_line("server.log", "listening")
+    finish(topology, topology.boot({}, [*program, "connect", LINUX, "5005"]), "boot.log")
+    finish(topology, server, "server.log")
+
+
 def test_a_configuration_that_is_wrong_stops_the_program_before_it_begins(topology: Topology) -> None:
     with pytest.raises(AssertionError, match="'sideways' is none of"):
         topology.boot({"net.isr.dispatch": "sideways"}, ["echo", "the program ran"])

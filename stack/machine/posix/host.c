@@ -54,3 +54,9 @@ mach_appendfile(const char *path, const void *buf, size_t len, bool create)
 	host_close(fd);
 	return (n < 0 ? (int)-n : 0);
 }
+
+void
+mach_kill(pid_t who, int sig)
+{
+	(void)syscall(SYS_kill, who, sig);
+}
