@@ -322,6 +322,18 @@ peer_answer(struct peer *p, struct socket *so)
 	CHECK_EQ(s.ack, p->snd_nxt);
 }
 
+struct socket *
+peer_accept(struct peer *p, uint16_t port, struct socket **head)
+{
+	struct socket *so;
+
+	*head = t_listen(PEER_STACK_IP, port, 5);
+	peer_open(p, port);
+	so = t_accept(*head);
+	peer_forget();
+	return (so);
+}
+
 void
 peer_reset(struct peer *p, struct socket *so, struct socket *head)
 {

@@ -68,6 +68,10 @@ void	 peer_syn(struct peer *, uint16_t stack_port, uint8_t flags,
 void	 peer_open(struct peer *, uint16_t stack_port);
 void	 peer_answer(struct peer *, struct socket *);
 
+/* A connection of a peer that is the client to a new listener, accepted. */
+struct socket *peer_accept(struct peer *, uint16_t port,
+	    struct socket **head);
+
 /* The peer resets its connection to so, which is closed, and head too. */
 void	 peer_reset(struct peer *, struct socket *so, struct socket *head);
 

@@ -24,10 +24,7 @@ struct fixture {
 static void
 open_pair(struct fixture *f)
 {
-	f->head = t_listen(PEER_STACK_IP, PORT, 5);
-	peer_open(&f->p, PORT);
-	f->so = t_accept(f->head);
-	peer_forget();
+	f->so = peer_accept(&f->p, PORT, &f->head);
 }
 
 static void

@@ -26,10 +26,7 @@ set_up(struct fixture *f)
 {
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 7 + i / 256);
-	f->head = t_listen(PEER_STACK_IP, PORT, 5);
-	peer_open(&f->p, PORT);
-	f->so = t_accept(f->head);
-	peer_forget();
+	f->so = peer_accept(&f->p, PORT, &f->head);
 }
 
 static void

@@ -26,10 +26,7 @@ set_up(struct fixture *f)
 {
 	memset(f, 0, sizeof(*f));
 	memset(bytes, 'b', sizeof(bytes));
-	f->head = t_listen(PEER_STACK_IP, PORT, 5);
-	peer_open(&f->p, PORT);
-	f->so = t_accept(f->head);
-	peer_forget();
+	f->so = peer_accept(&f->p, PORT, &f->head);
 }
 
 static void
