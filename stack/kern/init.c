@@ -61,7 +61,8 @@ static void (*const subsystems[])(void) = {
 	callout_subsys_init, mbuf_init, ctl_init, netisr_init, route_init,
 	if_init, if_config_init, loop_init, ether_init, arp_init, ip_init,
 	ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
-	tcp_init, in_netstat_init, tap_init, mem_init,
+	tcp_init, in_netstat_init, tap_init, packet_init, xdp_init,
+	mem_init,
 };
 
 /* Second half, when loader.conf has been read. */

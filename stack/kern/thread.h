@@ -9,6 +9,7 @@
 #include "kern/systm.h"
 
 struct epoch_reader;
+struct if_batch;
 struct mbuf_cache;
 
 #define	TD_WOKEN_MAX	16
@@ -34,6 +35,7 @@ struct thread {
 	unsigned	 td_locks;		/* [o] locks held (INVARIANTS) */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
+	struct if_batch	*td_batch;		/* [o] frames to send, or NULL */
 	struct epoch_reader *td_epoch;		/* [o] its record, or NULL */
 	struct mach_thread *td_machine;		/* [I] */
 };

@@ -92,26 +92,69 @@ int	 mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline);
 void	 mach_unpark(atomic_u32 *word, int nthreads);
 
 /*
- * Device queues: one queue of a TAP device, with a struct virtio_net_hdr
- * (10 bytes) in front of each frame; offloads are the TUN_F_* bits offered.
- * Reads and writes never block; they return a byte count or a negative
- * errno (-EAGAIN: empty or full).  A waiter returns when the queue can be
- * read, at the deadline (ETIMEDOUT), or after mach_devq_wake() (EINTR).
+ * Device queues.  Nothing here blocks but a wait, which returns when there
+ * is something to receive, at the deadline (ETIMEDOUT), or after
+ * mach_devq_wake() (EINTR).  Frames begin with a struct virtio_net_hdr
+ * (10 bytes) where the kind of queue says so.
+ *
+ * Queues that are read give a byte count or a negative errno (-EAGAIN:
+ * empty).  Queues with a ring show the next frame in place: 0, -EAGAIN: none
+ * yet, -EMSGSIZE: too large for a slot, to be read after the release, or
+ * -EIO: damaged.  All but -EAGAIN must be released before the next.
+ *
+ * Up to MACH_SEND_MAX frames are sent with one call: how many were, or a
+ * negative errno (-EAGAIN: full) that the first one met.
+ */
+#define	MACH_SEND_MAX	32
+
+struct virtio_net_hdr;
+
+struct mach_slot {		/* a received frame in a ring */
+	const char	*ms_data;
+	uint32_t	 ms_len;
+	const struct virtio_net_hdr *ms_vnet;	/* or NULL */
+};
+
+struct mach_frame {		/* a frame to send */
+	const struct iovec *mf_iov;
+	unsigned	 mf_niov;
+};
+
+ssize_t	 mach_devq_readv(struct mach_devq *, const struct iovec *, int);
+int	 mach_devq_peek(struct mach_devq *, struct mach_slot *);
+void	 mach_devq_release(struct mach_devq *);
+int	 mach_devq_send(struct mach_devq *, const struct mach_frame *,
+	    unsigned n);
+int	 mach_devq_wait(struct mach_devq *, nsec_t deadline);
+void	 mach_devq_wake(struct mach_devq *);
+void	 mach_devq_close(struct mach_devq *);
+
+/*
+ * A queue of a TAP device: it is read, with headers; offloads are the TUN_F_*
+ * bits offered.
  */
 int	 mach_devq_open_tap(const char *ifname, bool multiqueue,
 	    unsigned offloads, struct mach_devq **);
 /*
- * A packet socket on a network interface of the host, with the same headers
- * in front of frames.  Queues of one group (not 0) share what is received, by
- * flow.
+ * A packet socket on a network interface of the host, with headers and a
+ * ring.  Queues of one group (not 0) share what is received, by flow.
  */
 int	 mach_devq_open_packet(const char *ifname, unsigned group,
 	    struct mach_devq **);
-void	 mach_devq_close(struct mach_devq *);
-ssize_t	 mach_devq_readv(struct mach_devq *, const struct iovec *, int);
-ssize_t	 mach_devq_writev(struct mach_devq *, const struct iovec *, int);
-int	 mach_devq_wait(struct mach_devq *, nsec_t deadline);
-void	 mach_devq_wake(struct mach_devq *);
+/*
+ * AF_XDP sockets on the first n queues of a network interface of the host:
+ * with a ring, without headers; one thread at a time may send on each.  An
+ * errno value, with what failed in *step.
+ */
+#define	MACH_XDP_MTU	1778	/* 2048, less the host's headroom, Ethernet */
+int	 mach_devq_open_xdp(const char *ifname, unsigned n,
+	    struct mach_devq *queues[], const char **step);
+/* How many frames are where: all that are received into, and all others. */
+struct mach_xdp_frames {
+	uint32_t	 fill, receive;
+	uint32_t	 free, send;
+};
+void	 mach_devq_xdp_frames(struct mach_devq *, struct mach_xdp_frames *);
 
 /*
  * Local stream server for the control socket.  Accept blocks until

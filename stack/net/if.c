@@ -9,8 +9,11 @@
 
 #include "kern/ctl.h"
 #include "kern/sysctl.h"
+#include "kern/thread.h"
 #include "net/if_private.h"
 #include "net/netisr.h"
+
+#define	BATCH_MAX	32	/* frames that are sent with one call */
 
 struct ifnet *ifnet_list;
 static unsigned if_count;
@@ -158,6 +161,47 @@ if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 		if_impair_pass(ifp->if_impair, m, if_dispatch, ifp);
 	else
 		if_dispatch(ifp, m);
+}
+
+static void
+batch_flush(struct if_batch *ib)
+{
+	struct mbuf *frames = ib->ib_frames.mq_head;
+
+	mbufq_init(&ib->ib_frames);
+	if (frames != NULL)
+		(void)ib->ib_ifp->if_transmit(ib->ib_ifp, frames);
+}
+
+void
+if_batch_begin(struct if_batch *ib)
+{
+	KASSERT(curthread->td_batch == NULL, ("if_batch_begin: begun"));
+	mbufq_init(&ib->ib_frames);
+	curthread->td_batch = ib;
+}
+
+void
+if_batch_end(struct if_batch *ib)
+{
+	KASSERT(curthread->td_batch == ib, ("if_batch_end: not begun"));
+	curthread->td_batch = NULL;
+	batch_flush(ib);
+}
+
+int
+if_send(struct ifnet *ifp, struct mbuf *m)
+{
+	struct if_batch *ib = curthread->td_batch;
+
+	if (ib == NULL || (ifp->if_caps & IFCAP_BATCH) == 0)
+		return (ifp->if_transmit(ifp, m));
+	if (ib->ib_ifp != ifp || ib->ib_frames.mq_len == BATCH_MAX) {
+		batch_flush(ib);
+		ib->ib_ifp = ifp;
+	}
+	mbufq_enqueue(&ib->ib_frames, m);
+	return (0);
 }
 
 static void

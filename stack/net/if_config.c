@@ -15,7 +15,6 @@
 #define	PREFIX		"if."
 #define	PPM_MAX		1000000
 #define	DELAY_MAX	10000000
-#define	QUEUES_MAX	64
 #define	MTU_MIN		576	/* RFC 1122 3.3.3 asks for no less */
 #define	MTU_MAX		65521
 
@@ -128,7 +127,7 @@ static const struct {
 } numbers[] = {
 #define	NUMBER(what, field, min, max, descr)				\
 	{ what, offsetof(struct if_config, field), min, max, descr }
-	NUMBER("queues", queues, 1, QUEUES_MAX, "queues, each with a thread"),
+	NUMBER("queues", queues, 1, IF_QUEUES_MAX, "queues, each with a thread"),
 	NUMBER("mtu", mtu, MTU_MIN, MTU_MAX, "longest IP packet"),
 	NUMBER("offload", offload, OFFLOAD_NONE, OFFLOAD_TSO,
 	    "left to the device: 0 nothing, 1 checksums, 2 segments, too"),
@@ -157,7 +156,8 @@ static const struct {
 #define	TEXT(what, field, in_memory, descr)				\
 	{ what, offsetof(struct if_config, field),			\
 	    sizeof(((struct if_config *)NULL)->field), in_memory, descr }
-	TEXT("driver", driver, false, "tap, packet or mem; empty: by its name"),
+	TEXT("driver", driver, false,
+	    "tap, packet, xdp or mem; empty: by its name"),
 	TEXT("pcap", pcap, false, "file that its packets are kept in"),
 	TEXT("wire", wire, true, "far end: sink or mirror"),
 	TEXT("source", source, true, "packets that are received"),
@@ -182,7 +182,7 @@ set_text(struct if_config *ic, size_t i, const char *value, char *why,
 	if (strcmp(texts[i].what, "driver") == 0 &&
 	    driver_named(value) == NULL) {
 		snprintf(why, len, "there is no driver '%s'; there are tap, "
-		    "packet and mem", value);
+		    "packet, xdp and mem", value);
 		return (ENOENT);
 	}
 	if (strlen(value) >= texts[i].size) {
@@ -284,7 +284,11 @@ show_inet(const struct sysctl_oid *oid, const char *value, char *buf,
 static void
 config_publish(struct if_config *ic)
 {
-	ic->mtu = if_byname(ic->name)->if_mtu;
+	const struct ifnet *ifp = if_byname(ic->name);
+
+	ic->mtu = ifp->if_mtu;
+	ic->offload = (ifp->if_caps & IFCAP_TSO4) != 0 ? OFFLOAD_TSO :
+	    (ifp->if_caps & IFCAP_TXCSUM) != 0 ? OFFLOAD_CSUM : OFFLOAD_NONE;
 	if (ic->addr.s_addr != INADDR_ANY)
 		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
 		    .oid_flags = CTL_TUN, .oid_ptr = ic,

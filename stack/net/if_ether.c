@@ -69,7 +69,7 @@ static int
 ether_transmit(struct ifnet *ifp, struct mbuf *m)
 {
 	if_pcap_tap(ifp, m);
-	return (ifp->if_transmit(ifp, m));
+	return (if_send(ifp, m));
 }
 
 static void

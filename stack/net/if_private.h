@@ -19,6 +19,7 @@ struct impair_config {
 };
 
 #define	PCAP_PATH_MAX	256
+#define	IF_QUEUES_MAX	64
 
 /* What loader.conf says of one interface: if.<name>.* */
 struct if_config {
@@ -65,6 +66,8 @@ void	 loop_init(void);		/* makes lo0 */
 void	 ether_init(void);
 void	 arp_init(void);
 void	 tap_init(void);
+void	 packet_init(void);
+void	 xdp_init(void);
 void	 mem_init(void);
 void	 route_init(void);
 void	 route_config_init(void);

@@ -16,6 +16,8 @@
 #define	IFCAP_TSO4	0x2
 #define	IFCAP_RXCSUM	0x4
 #define	IFCAP_TSO6	0x8
+#define	IFCAP_OFFLOADS	0xf	/* all of the above */
+#define	IFCAP_BATCH	0x10	/* if_transmit takes a list of frames */
 
 struct ifnet;
 struct in6_ifdata;
@@ -55,7 +57,10 @@ struct ifnet {
 	/* The same for IPv6; if_attach() sets Ethernet's. */
 	int		(*if_output6)(struct ifnet *, struct mbuf *,
 			    const struct in6_addr *nexthop);
-	/* Transmit of a whole frame by the driver.  Consumes m. */
+	/*
+	 * Transmit of a whole frame, or of several that are linked by
+	 * m_nextpkt, by the driver.  Consumes them.
+	 */
 	int		(*if_transmit)(struct ifnet *, struct mbuf *);
 	atomic_uptr	 if_pcap;	/* [a] where packets are kept, or 0 */
 	struct if_impair *if_impair;		/* [I] fault injector or NULL */
@@ -79,6 +84,19 @@ void	 ether_input(struct ifnet *, struct mbuf *);
 int	 ether_output(struct ifnet *, struct mbuf *, struct in_addr nexthop);
 int	 ether_output6(struct ifnet *, struct mbuf *,
 	    const struct in6_addr *nexthop);
+
+/*
+ * A whole frame to the driver.  Between begin and end the calling thread's
+ * frames are gathered, interface by interface, and sent together; a thread
+ * must not sleep in between.
+ */
+struct if_batch {
+	struct ifnet	*ib_ifp;
+	struct mbufq	 ib_frames;
+};
+void	 if_batch_begin(struct if_batch *);
+void	 if_batch_end(struct if_batch *);
+int	 if_send(struct ifnet *, struct mbuf *);
 
 /*
  * Fault injector, from tunables if.<name>.impair.{loss,dup,reorder,corrupt}

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -26,6 +27,26 @@ def run(*argv: str, check: bool = True, timeout: float = 180) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=timeout)
     assert not check or done.returncode == 0, f"`{' '.join(argv)}` gave {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What joins the stack to the links of dut: its name in loader.conf, the interfaces, the capabilities it needs."""
+
+    name: str
+    interface: str = "data"
+    capabilities: tuple[str, ...] = ()
+
+    def address(self, index: int) -> dict[str, str]:
+        """Tunables that give the stack the address of a link."""
+        name = f"{self.interface}{index}"
+        return {f"if.{name}.driver": self.name, f"if.{name}.inet": f"10.99.{index}.2/24"}
+
+
+TAP = Driver("tap", "tap")
+PACKET = Driver("packet", capabilities=("net_raw",))
+XDP = Driver("xdp", capabilities=("net_raw", "net_admin", "bpf", "ipc_lock"))
+DRIVERS = (TAP, PACKET, XDP)
 
 
 class Installed:
@@ -97,9 +118,26 @@ class Topology:
         """Runs a command on a host; its standard output."""
         return run("ip", "netns", "exec", f"{self.name}-{host}", *argv, check=check, timeout=timeout)
 
-    def start(self, host: str, *argv: str, log: str, uid: int | None = None) -> subprocess.Popen[str]:
-        """Starts a command on a host; what it says goes to the file `log` of the directory."""
+    def prepare(self, driver: Driver, queues: int = 1) -> None:
+        """Makes the links as a driver needs them."""
+        if driver is not XDP:
+            return
+        for index, host in enumerate(("left", "right")):
+            # The receiving end first: no queue may send to one that is not there.
+            for end in ("rx", "tx"):
+                self.on("dut", "ethtool", "-L", f"data{index}", end, str(queues))
+                self.on(host, "ethtool", "-L", "data0", end, str(queues))
+            # A veth leaves the checksum to whoever receives, and a frame says nothing of that.
+            self.on(host, "ethtool", "-K", "data0", "tx", "off")
+
+    def start(
+        self, host: str, *argv: str, log: str, uid: int | None = None, capabilities: Sequence[str] = ()
+    ) -> subprocess.Popen[str]:
+        """Starts a command on a host, perhaps as a user; what it says goes to the file `log` of the directory."""
         user = [] if uid is None else ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"]
+        if uid is not None and capabilities:
+            caps = ",".join(f"+{name}" for name in capabilities)
+            user += [f"--inh-caps={caps}", f"--ambient-caps={caps}"]
         with (self.directory / log).open("w", encoding="utf-8") as out:
             words = ["ip", "netns", "exec", f"{self.name}-{host}", *user, *argv]
             child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, text=True)
@@ -117,13 +155,16 @@ class Topology:
             child.wait()
             raise
 
-    def boot(self, tunables: Mapping[str, str], program: Sequence[str] = ()) -> subprocess.Popen[str]:
-        """Boots the stack on dut, with tap0 as 10.99.0.2, alone or under a program, and waits until it is up."""
-        conf = {"ctl.path": f"{self.directory}/ctl", "if.tap0.inet": "10.99.0.2/24", **tunables}
+    def boot(
+        self, tunables: Mapping[str, str], program: Sequence[str] = (), driver: Driver = TAP
+    ) -> subprocess.Popen[str]:
+        """Boots the stack on dut, with link 0 as 10.99.0.2, alone or under a program, and waits until it is up."""
+        conf = {"ctl.path": f"{self.directory}/ctl", **driver.address(0), **tunables}
         text = "".join(f'{name}="{value}"\n' for name, value in conf.items())
         (self.directory / "loader.conf").write_text(text, encoding="ascii")
         words = [f"{self.installed.prefix}/bin/bootstack", "-c", f"{self.directory}/loader.conf"]
-        child = self.start("dut", *words, *(["--", *program] if program else []), log="boot.log", uid=UID)
+        child = self.start("dut", *words, *(["--", *program] if program else []), log="boot.log", uid=UID,
+                           capabilities=driver.capabilities)  # fmt: skip
         until = time.monotonic() + 20
         while "stack: up\n" not in (said := self.said("boot.log")):
             assert child.poll() is None, said

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device queues: queues of a Linux TAP device (Documentation/networking/
- * tuntap.rst), which was made for this user beforehand, or which the caller
- * may make; and packet sockets (packet(7)).
+ * Device queues: what all have in common, and those of a Linux TAP device
+ * (Documentation/networking/tuntap.rst), which was made for this user
+ * beforehand, or which the caller may make.
  */
-#include <arpa/inet.h>
+#include "machine/posix/devq.h"
+
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
 #include <linux/if_tun.h>
 #include <linux/virtio_net.h>
 #include <net/if.h>
@@ -17,16 +16,75 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "machine/machine.h"
 #include "machine/posix/host.h"
 
-struct mach_devq {
-	int	 fd;
-	int	 wakefd;	/* eventfd that interrupts a waiter */
-};
+int
+devq_create(size_t size, const struct devq_ops *ops, int fd,
+    struct mach_devq **qp)
+{
+	struct mach_devq *q = NULL;
+
+	if (fd < 0)
+		return (errno);
+	q = calloc(1, size);
+	if (q == NULL) {
+		host_close(fd);
+		return (ENOMEM);
+	}
+	q->fd = fd;
+	q->ops = ops;
+	q->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (q->wakefd < 0) {
+		int error = errno;
+
+		mach_devq_close(q);
+		return (error);
+	}
+	*qp = q;
+	return (0);
+}
+
+int
+devq_option(const struct mach_devq *q, int level, int name, const void *value,
+    size_t len)
+{
+	return (syscall(SYS_setsockopt, q->fd, level, name, value, len) != 0 ?
+	    errno : 0);
+}
+
+int
+devq_ifindex(const char *ifname, int *index)
+{
+	struct ifreq ifr;
+	int fd, error = 0;
+
+	memset(&ifr, 0, sizeof(ifr));
+	if (strlen(ifname) >= sizeof(ifr.ifr_name))
+		return (ENAMETOOLONG);
+	strcpy(ifr.ifr_name, ifname);
+	/* Not every socket knows this request; these do. */
+	fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || syscall(SYS_ioctl, fd, SIOCGIFINDEX, &ifr) != 0)
+		error = errno;
+	if (fd >= 0)
+		host_close(fd);
+	*index = ifr.ifr_ifindex;
+	return (error);
+}
+
+void *
+devq_map(size_t len, int fd, uint64_t offset)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_POPULATE |
+	    (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED), fd,
+	    (off_t)offset);
+
+	return (p == MAP_FAILED ? NULL : p);
+}
 
 static int
 tap_setup(int fd, const char *ifname, bool multiqueue, unsigned offloads)
@@ -48,6 +106,24 @@ tap_setup(int fd, const char *ifname, bool multiqueue, unsigned offloads)
 	return (0);
 }
 
+/* A TAP device takes one frame with each call. */
+static int
+tap_send(struct mach_devq *q, const struct mach_frame *frames, unsigned n)
+{
+	ssize_t len = 0;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		len = host_writev(q->fd, frames[i].mf_iov,
+		    (int)frames[i].mf_niov);
+		if (len < 0)
+			break;
+	}
+	return (i > 0 ? (int)i : (int)len);
+}
+
+static const struct devq_ops tap_ops = { .send = tap_send };
+
 /*
  * A device made with several queues must be opened so, and one made
  * without must not: the kernel says EINVAL, so both are tried for one queue.
@@ -56,87 +132,28 @@ int
 mach_devq_open_tap(const char *ifname, bool multiqueue, unsigned offloads,
     struct mach_devq **qp)
 {
-	struct mach_devq *q = calloc(1, sizeof(*q));
-	int error = 0;
+	struct mach_devq *q = NULL;
+	int error = devq_create(sizeof(*q), &tap_ops, open("/dev/net/tun",
+	    O_RDWR | O_NONBLOCK | O_CLOEXEC), &q);
 
-	if (q == NULL)
-		return (ENOMEM);
-	q->wakefd = -1;
-	q->fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (q->fd >= 0)
-		error = tap_setup(q->fd, ifname, true, offloads);
-	if (q->fd >= 0 && error == EINVAL && !multiqueue)
+	if (error != 0)
+		return (error);
+	error = tap_setup(q->fd, ifname, true, offloads);
+	if (error == EINVAL && !multiqueue)
 		error = tap_setup(q->fd, ifname, false, offloads);
-	if (q->fd >= 0 && error == 0)
-		q->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (error == 0 && (q->fd < 0 || q->wakefd < 0))
-		error = errno;
-	if (error != 0) {
+	if (error != 0)
 		mach_devq_close(q);
-		return (error);
-	}
-	*qp = q;
-	return (0);
-}
-
-/* packet(7); the interface receives whatever address frames are for. */
-static int
-packet_setup(int fd, const char *ifname, unsigned group)
-{
-	int on = 1, fanout = (int)(group | PACKET_FANOUT_HASH << 16);
-	struct packet_mreq mreq = { .mr_type = PACKET_MR_PROMISC };
-	struct sockaddr_ll sll = { .sll_family = AF_PACKET,
-	    .sll_protocol = htons(ETH_P_ALL) };
-	struct ifreq ifr;
-
-	memset(&ifr, 0, sizeof(ifr));
-	strcpy(ifr.ifr_name, ifname);
-	if (syscall(SYS_ioctl, fd, SIOCGIFINDEX, &ifr) != 0)
-		return (errno);
-	sll.sll_ifindex = mreq.mr_ifindex = ifr.ifr_ifindex;
-	if (syscall(SYS_setsockopt, fd, SOL_PACKET, PACKET_VNET_HDR, &on,
-	    sizeof(on)) != 0 ||
-	    syscall(SYS_setsockopt, fd, SOL_PACKET, PACKET_IGNORE_OUTGOING,
-	    &on, sizeof(on)) != 0 ||
-	    syscall(SYS_bind, fd, &sll, sizeof(sll)) != 0 ||
-	    syscall(SYS_setsockopt, fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP,
-	    &mreq, sizeof(mreq)) != 0)
-		return (errno);
-	if (group != 0 && syscall(SYS_setsockopt, fd, SOL_PACKET,
-	    PACKET_FANOUT, &fanout, sizeof(fanout)) != 0)
-		return (errno);
-	return (0);
-}
-
-int
-mach_devq_open_packet(const char *ifname, unsigned group,
-    struct mach_devq **qp)
-{
-	struct mach_devq *q = calloc(1, sizeof(*q));
-	int error = 0;
-
-	if (q == NULL)
-		return (ENOMEM);
-	q->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	q->fd = (int)syscall(SYS_socket, AF_PACKET,
-	    SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (q->fd < 0 || q->wakefd < 0)
-		error = errno;
 	else
-		error = packet_setup(q->fd, ifname, group);
-	if (error != 0) {
-		mach_devq_close(q);
-		return (error);
-	}
-	*qp = q;
-	return (0);
+		*qp = q;
+	return (error);
 }
 
 void
 mach_devq_close(struct mach_devq *q)
 {
-	if (q->fd >= 0)
-		host_close(q->fd);
+	if (q->ops->close != NULL)
+		q->ops->close(q);
+	host_close(q->fd);
 	if (q->wakefd >= 0)
 		host_close(q->wakefd);
 	free(q);
@@ -148,10 +165,23 @@ mach_devq_readv(struct mach_devq *q, const struct iovec *iov, int n)
 	return (host_readv(q->fd, iov, n));
 }
 
-ssize_t
-mach_devq_writev(struct mach_devq *q, const struct iovec *iov, int n)
+int
+mach_devq_send(struct mach_devq *q, const struct mach_frame *frames,
+    unsigned n)
 {
-	return (host_writev(q->fd, iov, n));
+	return (q->ops->send(q, frames, n));
+}
+
+int
+mach_devq_peek(struct mach_devq *q, struct mach_slot *slot)
+{
+	return (q->ops->peek(q, slot));
+}
+
+void
+mach_devq_release(struct mach_devq *q)
+{
+	q->ops->release(q);
 }
 
 int
@@ -163,6 +193,8 @@ mach_devq_wait(struct mach_devq *q, nsec_t deadline)
 	};
 	struct timespec ts, *tsp = NULL;
 
+	if (q->ops->before_wait != NULL)
+		q->ops->before_wait(q);
 	if (deadline != NSEC_FOREVER) {
 		nsec_t now = mach_uptime();
 		nsec_t left = deadline > now ? deadline - now : 0;

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Frames from the host.
+ *
+ * A device that is read: each frame is read into a cluster and, behind it,
+ * 64 KB of storage: a small frame costs one cluster, a large one is not
+ * copied.  A device that shares a ring: its frames are small and are copied
+ * out at once, so that the host never waits for a slot.
+ */
+#include <errno.h>
+#include <linux/virtio_net.h>
+#include <net/ethernet.h>
+#include <string.h>
+
+#include "dev/hostif.h"
+
+#define	RX_HEADROOM	34	/* room for tunnels; aligns the IP header */
+#define	RX_COPY		8192	/* bytes of a frame's rest to copy, at most */
+#define	RX_TINY		256	/* bytes of a frame that needs no cluster */
+
+/* What the host says of a frame, in our words. */
+static void
+rx_offloads(struct mbuf *m, const struct virtio_net_hdr *vh)
+{
+	struct pkthdr *ph = &m->m_pkthdr;
+
+	if ((vh->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) != 0 &&
+	    vh->csum_start >= ETHER_HDR_LEN) {
+		ph->csum_flags = CSUM_PARTIAL;
+		ph->csum_start = (uint16_t)(vh->csum_start - ETHER_HDR_LEN);
+		ph->csum_offset = vh->csum_offset;
+	} else if ((vh->flags & VIRTIO_NET_HDR_F_DATA_VALID) != 0)
+		ph->csum_flags = CSUM_VALID;
+	switch (vh->gso_type & ~VIRTIO_NET_HDR_GSO_ECN) {
+	case VIRTIO_NET_HDR_GSO_TCPV4:
+	case VIRTIO_NET_HDR_GSO_TCPV6:
+		ph->tso_segsz = vh->gso_size;
+		break;
+	}
+}
+
+static void
+rx_refill(struct hostif_queue *hq)
+{
+	if (hq->hq_small == NULL) {
+		hq->hq_small = m_getcl(MCLBYTES);
+		hq->hq_small->m_data += RX_HEADROOM;
+	}
+	if (hq->hq_large == NULL)
+		hq->hq_large = m_getcl(MMAXBYTES);
+}
+
+void
+hostif_free(struct hostif_queue *hq)
+{
+	m_freem(hq->hq_small);
+	m_freem(hq->hq_large);
+}
+
+/*
+ * The last len bytes of a frame.  Few are copied, so that a full receive
+ * buffer does not hold 64 KB of storage for every few of its bytes.
+ */
+static struct mbuf *
+rx_rest(struct hostif_queue *hq, uint32_t len)
+{
+	struct mbuf *m;
+
+	if (len > RX_COPY) {
+		m = hq->hq_large;
+		hq->hq_large = NULL;
+	} else {
+		m = m_getcl(len <= MCLBYTES ? MCLBYTES : MJUMBYTES);
+		memcpy(m->m_data, hq->hq_large->m_data, len);
+	}
+	m->m_len = len;
+	return (m);
+}
+
+/* The frame of len bytes that was read into the queue's buffers. */
+static struct mbuf *
+rx_frame(struct hostif_queue *hq, uint32_t len)
+{
+	const uint32_t room = MCLBYTES - RX_HEADROOM;
+	struct mbuf *m = hq->hq_small;
+
+	KASSERT(len >= ETHER_HDR_LEN && len <= room + MMAXBYTES,
+	    ("rx_frame: frame of %u bytes", len));
+	hq->hq_small = NULL;
+	m->m_pkthdr.len = len;
+	m->m_len = len < room ? len : room;
+	if (len > room)
+		m->m_next = rx_rest(hq, len - room);
+	return (m);
+}
+
+int
+hostif_read(struct hostif_queue *hq)
+{
+	struct virtio_net_hdr vh;
+	struct iovec iov[3] = { { &vh, sizeof(vh) } };
+	struct ifnet *ifp = &hq->hq_if->hi_if;
+	struct mbuf *m;
+	ssize_t n;
+
+	rx_refill(hq);
+	iov[1] = (struct iovec){ hq->hq_small->m_data, MCLBYTES - RX_HEADROOM };
+	iov[2] = (struct iovec){ hq->hq_large->m_data, MMAXBYTES };
+	n = mach_devq_readv(hq->hq_devq, iov, 3);
+	if (n < 0)
+		return ((int)n);
+	if ((size_t)n < sizeof(vh) + ETHER_HDR_LEN) {
+		atomic_count_u64(&ifp->if_count.ierrors, 1);
+		return (0);
+	}
+	m = rx_frame(hq, (uint32_t)((size_t)n - sizeof(vh)));
+	rx_offloads(m, &vh);
+	if_input(ifp, m, hq->hq_index);
+	return (0);
+}
+
+static struct mbuf *
+rx_copy(const struct mach_slot *slot)
+{
+	struct mbuf *m = slot->ms_len <= RX_TINY ? m_get() : m_getcl(MCLBYTES);
+
+	KASSERT(slot->ms_len <= MCLBYTES - RX_HEADROOM,
+	    ("rx_copy: slot of %u bytes", slot->ms_len));
+	m->m_data += RX_HEADROOM;
+	m->m_len = m->m_pkthdr.len = slot->ms_len;
+	memcpy(m->m_data, slot->ms_data, slot->ms_len);
+	if (slot->ms_vnet != NULL)
+		rx_offloads(m, slot->ms_vnet);
+	return (m);
+}
+
+int
+hostif_take(struct hostif_queue *hq)
+{
+	struct ifnet *ifp = &hq->hq_if->hi_if;
+	struct mach_slot slot;
+	struct mbuf *m = NULL;
+	int error = mach_devq_peek(hq->hq_devq, &slot);
+
+	if (error != 0 && error != -EMSGSIZE && error != -EIO)
+		return (error);
+	if (error == 0 && slot.ms_len >= ETHER_HDR_LEN)
+		m = rx_copy(&slot);
+	mach_devq_release(hq->hq_devq);
+	if (error == -EMSGSIZE)
+		return (hostif_read(hq));
+	if (m != NULL)
+		if_input(ifp, m, hq->hq_index);
+	else
+		atomic_count_u64(&ifp->if_count.ierrors, 1);
+	return (0);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Packet sockets on an interface of the host, with the same headers as a TAP
+ * device's.  Those of several queues share what is received by flow
+ * (PACKET_FANOUT).
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "dev/hostif.h"
+
+static int
+packet_open(struct hostif *hi, char *why, size_t len)
+{
+	uint16_t group;
+	int error = 0;
+
+	mach_random(&group, sizeof(group));
+	group |= 1;	/* 0 would be none */
+	for (unsigned i = 0; i < hi->hi_nqueues && error == 0; i++)
+		error = mach_devq_open_packet(hi->hi_if.if_xname,
+		    hi->hi_nqueues > 1 ? group : 0,
+		    &hi->hi_queues[i].hq_devq);
+	if (error != 0)
+		snprintf(why, len, "%s; is it an interface of the host, is it "
+		    "up, and has this user the capability CAP_NET_RAW?",
+		    strerror(error));
+	return (error);
+}
+
+static const struct hostif_ops packet_ops = {
+	.open = packet_open, .receive = hostif_take, .vnet = true,
+	.caps = IFCAP_OFFLOADS, .mtu_max = UINT32_MAX,
+};
+
+static int
+packet_attach(const struct if_config *ic, char *why, size_t len)
+{
+	return (hostif_attach(&packet_ops, ic, why, len));
+}
+
+void
+packet_init(void)
+{
+	static struct if_driver driver = { .name = "packet",
+	    .attach = packet_attach, .start = hostif_start,
+	    .detach = hostif_detach };
+
+	if_driver_register(&driver);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * AF_XDP sockets: the queues of an interface of the host, whose frames reach
+ * us before the host's own stack sees them.  A frame is just a frame: the
+ * host neither merges segments nor leaves checksums to anybody, so both are
+ * our own work.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dev/hostif.h"
+#include "kern/sysctl.h"
+
+/* What may be done about an error. */
+static const char *
+remedy(int error)
+{
+	switch (error) {
+	case EPERM:
+	case EACCES:
+		return ("this user needs the capabilities CAP_NET_RAW, "
+		    "CAP_NET_ADMIN and CAP_BPF");
+	case ENODEV:
+		return ("is it an interface of the host?");
+	case EINVAL:
+		return ("has it as many queues? 'ethtool -L' sets them, on a "
+		    "veth first the receiving end's");
+	case EBUSY:
+	case EEXIST:
+		return ("another program has its queues: 'ip link show' and "
+		    "'ss -f xdp' tell which");
+	case ENOBUFS:
+		return ("each queue locks 6 MB of memory: raise the limit "
+		    "('ulimit -l') or give CAP_IPC_LOCK");
+	case ERANGE:
+	case EOPNOTSUPP:
+		return ("with a program on it, this interface's frames must "
+		    "fit a page: lower its mtu and its peer's");
+	default:
+		return ("was the host's kernel built with XDP_SOCKETS?");
+	}
+}
+
+/* Where a queue's frames are; their number never changes. */
+static int
+show_frames(const struct sysctl_oid *oid, const char *value, char *buf,
+    size_t len)
+{
+	const struct hostif_queue *hq = oid->oid_ptr;
+	struct mach_xdp_frames f;
+
+	(void)value;
+	mach_devq_xdp_frames(hq->hq_devq, &f);
+	snprintf(buf, len, "fill %u receive %u free %u send %u", f.fill,
+	    f.receive, f.free, f.send);
+	return (0);
+}
+
+static int
+xdp_open(struct hostif *hi, char *why, size_t len)
+{
+	struct mach_devq *queues[IF_QUEUES_MAX];
+	const char *step;
+	int error = mach_devq_open_xdp(hi->hi_if.if_xname, hi->hi_nqueues,
+	    queues, &step);
+
+	if (error != 0) {
+		snprintf(why, len, "%s: %s; %s", step, strerror(error),
+		    remedy(error));
+		return (error);
+	}
+	for (unsigned i = 0; i < hi->hi_nqueues; i++) {
+		hi->hi_queues[i].hq_devq = queues[i];
+		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
+		    .oid_ptr = &hi->hi_queues[i], .oid_proc = show_frames,
+		    .oid_descr = "where the frames of a queue are" },
+		    "if.%s.frames.%u", hi->hi_if.if_xname, i);
+	}
+	return (0);
+}
+
+static const struct hostif_ops xdp_ops = {
+	.open = xdp_open, .receive = hostif_take, .serial = true,
+	.mtu_max = MACH_XDP_MTU,
+};
+
+static int
+xdp_attach(const struct if_config *ic, char *why, size_t len)
+{
+	return (hostif_attach(&xdp_ops, ic, why, len));
+}
+
+void
+xdp_init(void)
+{
+	static struct if_driver driver = { .name = "xdp",
+	    .attach = xdp_attach, .start = hostif_start,
+	    .detach = hostif_detach };
+
+	if_driver_register(&driver);
+}

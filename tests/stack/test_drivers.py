@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The drivers of the host's interfaces: TAP devices, packet sockets and AF_XDP sockets."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.stack.test_programs import LINUX, PYTHON, STACK, STREAM, script
+from tests.stack.topology import DRIVERS, PACKET, TAP, XDP, Driver, Topology, run
+
+EACH = pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
+HARMS = {"loss": "10000", "dup": "10000", "reorder": "10000", "corrupt": "10000", "delay": "500"}
+
+
+def _impair(driver: Driver, *what: str) -> dict[str, str]:
+    return {f"if.{driver.interface}0.impair.{name}": HARMS[name] for name in what}
+
+
+def _frames(topology: Topology, queue: int) -> dict[str, int]:
+    words = topology.value(f"if.data0.frames.{queue}").split()
+    return {name: int(number) for name, number in zip(words[::2], words[1::2], strict=True)}
+
+
+def _check_frames(topology: Topology, queues: int) -> None:
+    """Each frame of an AF_XDP socket is where one that is not in use belongs."""
+    for queue in range(queues):
+        assert _frames(topology, queue) == {"fill": 2048, "receive": 0, "free": 1024, "send": 0}
+
+
+def _exchange(topology: Topology, driver: Driver, tunables: dict[str, str]) -> None:
+    """A stream each way through the stack, checked byte for byte."""
+    program = script(topology, "bytestream.py")
+    topology.boot(tunables, [PYTHON, program, "listen", "5000", str(STREAM)], driver)
+    topology.await_line("boot.log", "listening")
+    said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=90)
+    assert said.startswith("verified ")
+    topology.await_line("boot.log", said)
+
+
+@EACH
+def test_it_answers(topology: Topology, driver: Driver) -> None:
+    topology.prepare(driver)
+    topology.boot({}, driver=driver)
+    for size in ("0", "1000", "1472", "4000", "60000"):
+        said = topology.on("left", "ping", "-n", "-c", "3", "-i", "0.01", "-s", size, STACK, check=False)
+        assert "3 received" in said, said
+    assert topology.value(f"if.{driver.interface}0.driver") == driver.name
+    assert topology.value(f"if.{driver.interface}0.stats.ierrors") == "0"
+    assert topology.value(f"if.{driver.interface}0.offload") == ("0" if driver is XDP else "2")
+
+
+@EACH
+@pytest.mark.parametrize("harm", [*((name,) for name in HARMS), tuple(HARMS)])
+def test_a_stream_arrives_whole_whatever_the_injector_does(
+    topology: Topology, driver: Driver, harm: tuple[str, ...]
+) -> None:
+    topology.prepare(driver)
+    _exchange(topology, driver, _impair(driver, *harm))
+    if driver is XDP:
+        _check_frames(topology, 1)
+
+
+@EACH
+def test_many_streams_share_two_queues(topology: Topology, driver: Driver) -> None:
+    topology.prepare(driver, queues=2)
+    tunables = {f"if.{driver.interface}0.queues": "2", **_impair(driver, "loss")}
+    topology.boot(tunables, ["iperf3", "-s", "--forceflush"], driver)
+    topology.await_line("boot.log", "listening")
+    for reverse in ((), ("-R",)):
+        said = topology.on("left", "iperf3", "-J", "-c", STACK, "-n", "50M", "-P", "8", *reverse)
+        assert json.loads(said)["end"]["sum_sent"]["bytes"] >= 50_000_000
+    if driver is XDP:
+        _check_frames(topology, 2)
+
+
+@EACH
+def test_a_router_between_two_hosts(topology: Topology, driver: Driver) -> None:
+    topology.prepare(driver)
+    topology.boot({**driver.address(1), "net.inet.ip.forwarding": "1"}, driver=driver)
+    program = script(topology, "bytestream.py")
+    topology.start("right", PYTHON, program, "listen", "5000", str(STREAM), log="right.log")
+    topology.await_line("right.log", "listening")
+    before = topology.value("mbuf.outstanding")
+    said = topology.on("left", PYTHON, program, "connect", "10.99.1.1", "5000", str(STREAM), timeout=90)
+    assert said.startswith("verified ")
+    assert int(topology.value("net.inet.ip.stats.forward")) > 100
+    assert abs(int(topology.value("mbuf.outstanding")) - int(before)) < 20
+
+
+def test_the_host_has_its_frames_back_afterwards(topology: Topology) -> None:
+    topology.prepare(XDP)
+    child = topology.boot({}, driver=XDP)
+    assert "prog/xdp" in run("ip", "-n", f"{topology.name}-dut", "link", "show", "data0")
+    assert topology.stop(child) == 0
+    assert "prog/xdp" not in run("ip", "-n", f"{topology.name}-dut", "link", "show", "data0")
+    topology.boot({})
+    assert "3 received" in topology.on("left", "ping", "-n", "-c", "3", "-i", "0.01", STACK, check=False)
+
+
+NOT_ROOT = Driver("xdp", capabilities=("net_raw",))
+
+
+@pytest.mark.parametrize(
+    ("driver", "tunables", "reason"),
+    [
+        (PACKET, {"if.data9.driver": "packet"}, r"data9: No such device; is it an interface of the host"),
+        (XDP, {"if.data9.driver": "xdp"}, r"data9: interface: No such device; is it an interface of the host"),
+        (TAP, {"if.data0.driver": "pocket"}, r"there is no driver 'pocket'; there are tap, packet, xdp and mem"),
+        (TAP, {"if.data0.inet": "10.99.0.2/24"}, r"no driver makes an interface 'data0'; a line if.data0.driver="),
+        (TAP, {"if.data0.driver": "packet"}, r"data0: Operation not permitted; .* the capability CAP_NET_RAW"),
+        (NOT_ROOT, {}, r"data0: .* not permitted; this user needs the capabilities CAP_NET_RAW, CAP_NET_ADMIN and"),
+        (XDP, {"if.data0.queues": "2"}, r"data0: socket: Invalid argument; has it as many queues\?"),
+        (XDP, {"if.data0.mtu": "9000"}, r"data0: mtu 9000: this driver's frames carry 1778 bytes at most"),
+    ],
+)
+def test_what_cannot_be_is_explained(topology: Topology, driver: Driver, tunables: dict[str, str], reason: str) -> None:
+    with pytest.raises(AssertionError, match=reason):
+        topology.boot(tunables, driver=driver)
+
+
+def test_an_interface_belongs_to_one_program(topology: Topology) -> None:
+    topology.boot({}, driver=XDP)
+    with pytest.raises(AssertionError, match=r"data0: socket: Device or resource busy; another program has its queues"):
+        topology.boot({}, driver=XDP)
+
+
+@EACH
+def test_a_program_calls_out(topology: Topology, driver: Driver) -> None:
+    topology.prepare(driver)
+    program = script(topology, "bytestream.py")
+    topology.start("left", PYTHON, program, "listen", "5000", str(STREAM), log="peer.log")
+    topology.await_line("peer.log", "listening")
+    child = topology.boot({}, [PYTHON, program, "connect", LINUX, "5000", str(STREAM)], driver)
+    assert child.wait(timeout=60) == 0, topology.said("boot.log")
+    assert re.search(r"^verified ", topology.said("boot.log"), re.MULTILINE)
