@@ -40,7 +40,8 @@ class Driver:
     def address(self, index: int) -> dict[str, str]:
         """Tunables that give the stack the address of a link."""
         name = f"{self.interface}{index}"
-        return {f"if.{name}.driver": self.name, f"if.{name}.inet": f"10.99.{index}.2/24"}
+        driver = {} if self.interface == self.name else {f"if.{name}.driver": self.name}
+        return {**driver, f"if.{name}.inet": f"10.99.{index}.2/24"}
 
 
 TAP = Driver("tap", "tap")
