@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The one security header that Django 5.2 does not send by itself."""
+"""The one security header that Django 5.2 does not send by itself, and how answers are changed on their way out."""
 
 from collections.abc import Awaitable, Callable
 
@@ -11,8 +11,8 @@ from django.http.request import HttpRequest
 Answer = HttpResponseBase | Awaitable[HttpResponseBase]
 
 
-class ContentSecurityPolicy:
-    """Adds `Content-Security-Policy` to every answer that has none (https://www.w3.org/TR/CSP3/).
+class AnswerMiddleware:
+    """Middleware that changes answers and nothing else: a subclass says how in `changed`, which must not block.
 
     It serves synchronous and asynchronous chains so that a stream of events is not pulled through a thread.
     """
@@ -28,13 +28,20 @@ class ContentSecurityPolicy:
     def __call__(self, request: HttpRequest) -> Answer:
         answer = self.get_response(request)
         if isinstance(answer, HttpResponseBase):
-            return _protected(answer)
-        return self._later(answer)
+            return self.changed(request, answer)
+        return self._later(request, answer)
 
-    async def _later(self, answer: Awaitable[HttpResponseBase]) -> HttpResponseBase:
-        return _protected(await answer)
+    async def _later(self, request: HttpRequest, answer: Awaitable[HttpResponseBase]) -> HttpResponseBase:
+        return self.changed(request, await answer)
+
+    def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Return the answer to send."""
+        raise NotImplementedError
 
 
-def _protected(response: HttpResponseBase) -> HttpResponseBase:
-    response.headers.setdefault("Content-Security-Policy", settings.CONTENT_SECURITY_POLICY)
-    return response
+class ContentSecurityPolicy(AnswerMiddleware):
+    """Adds `Content-Security-Policy` to every answer that has none (https://www.w3.org/TR/CSP3/)."""
+
+    def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:  # noqa: ARG002
+        response.headers.setdefault("Content-Security-Policy", settings.CONTENT_SECURITY_POLICY)
+        return response

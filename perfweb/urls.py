@@ -3,4 +3,8 @@
 
 from django.urls import include, path
 
-urlpatterns = [path("", include("perfweb.runs.urls")), path("", include("perfweb.reports.urls"))]
+urlpatterns = [
+    path("", include("perfweb.runs.urls")),
+    path("", include("perfweb.reports.urls")),
+    path("", include("perfweb.api.urls")),
+]

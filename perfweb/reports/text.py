@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from perfweb.reports.comparisons import TestComparison, compare_variants, counted_samples, pairs, tally
 from perfweb.reports.numbers import THIN_SPACE
 from perfweb.reports.wording import difference_words
@@ -19,12 +21,16 @@ def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
     parts = [f"Run {run.pk}: {run.plan.title} ({run.get_state_display()})"]
     for a, b in pairs(run.variants.all()):
         compared = compare_variants(a, b, counted, confidence)
-        parts.append(f"{b.name} against {a.name}, {confidence:g} % confidence: {tally(compared)}")
-        parts.append(_table(compared))
+        parts.append(comparison_text(a.name, b.name, confidence, compared))
     return "\n\n".join(parts) + "\n"
 
 
-def _table(compared: list[TestComparison]) -> str:
+def comparison_text(a: str, b: str, confidence: float, compared: Sequence[TestComparison]) -> str:
+    """Return a sentence and a table about side `b` against side `a`."""
+    return f"{b} against {a}, {confidence:g} % confidence: {tally(compared)}\n\n{_table(compared)}"
+
+
+def _table(compared: Sequence[TestComparison]) -> str:
     if not compared:
         return "No test has been measured."
     head = ("test", compared[0].a, compared[0].b, "unit", "difference", "verdict")

@@ -113,10 +113,15 @@ def read_window(by: str, first: str, last: str, newest: str) -> Window:
 
 
 def _bound(by: str, text: str) -> datetime | int:
-    if by == RUN:
-        if not text.removeprefix("-").isdigit() or not text.isascii() or len(text) > 18:
-            raise RangeError(f"“{text}” is no number of a run")
-        return int(text)
+    if by == COMMIT:
+        return moment(text)
+    if not text.removeprefix("-").isdigit() or not text.isascii() or len(text) > 18:
+        raise RangeError(f"“{text}” is no number of a run")
+    return int(text)
+
+
+def moment(text: str) -> datetime:
+    """Read a date, which means its first moment, or a time; without a zone it is UTC. Raises RangeError."""
     try:
         # A browser's graph writes a blank between date and time, and maybe no seconds.
         day = parse_date(text[:10])
@@ -125,8 +130,8 @@ def _bound(by: str, text: str) -> datetime | int:
         day = time = None
     if day is None or (len(text) > 10 and time is None):
         raise RangeError(f"“{text}” is no date: write 2026-11-21 or 2026-11-21 09:30")
-    moment = time or datetime(day.year, day.month, day.day, tzinfo=UTC)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    found = time or datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Timeline | None:

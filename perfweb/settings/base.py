@@ -15,10 +15,12 @@ INSTALLED_APPS = [
     "perfweb.builds",
     "perfweb.runs",
     "perfweb.reports",
+    "perfweb.api",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "perfweb.headers.ContentSecurityPolicy",
+    "perfweb.api.problems.ApiAnswers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

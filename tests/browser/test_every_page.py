@@ -30,6 +30,7 @@ PAGES = {
     "testbeds": "/testbeds/",
     "testbed": "/testbeds/demo/",
     "search": "/search/?q=deferred",
+    "api": "/api/v1/",
     "missing": "/runs/999999/",
 }
 

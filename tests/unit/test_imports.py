@@ -13,6 +13,7 @@ MAY_IMPORT = {
     "perfweb.lab": {"perfweb.stats"},
     "perfweb.builds": {"perfweb.lab", "perfweb.stats"},
     "perfweb.runs": {"perfweb.builds", "perfweb.lab", "perfweb.stats"},
+    "perfweb.api": {"perfweb.reports", "perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats"},
     "perfweb.reports": {"perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats"},
     "runners": {"perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats", "playbooks"},
     "playbooks": set(),

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What runs refer to: plans, tests and testbeds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Annotated
+
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Query, Router
+from pydantic import BaseModel, Field
+
+from perfweb.api.operations import Name, Number, Page, Window, chosen, cut, read
+from perfweb.api.problems import RefusedError
+from perfweb.api.runs import PlanName, plan_name
+from perfweb.lab.models import Role, Testbed
+from perfweb.reports import names
+from perfweb.reports.testbeds import Health, health, noise
+from perfweb.runs.catalogue import TESTS
+from perfweb.runs.models import Plan
+
+router = Router(tags=["catalogue"])
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class PlanDetail(PlanName):
+    """A plan with its text."""
+
+    created: datetime
+    text: str = Field(description="the YAML as submitted")
+
+
+class PlanPage(Page[PlanName]):
+    """Plans, newest first."""
+
+
+class TestRow(BaseModel):
+    """A test that can be run."""
+
+    name: str
+    title: str
+    topic: str = Field(description="the group that it is shown with")
+    tool: str
+    metric: str = Field(description="the metric that comparisons are about")
+    topology: str
+    family: str
+    page: str = Field(description="where people read it over time")
+
+
+class TestList(BaseModel):
+    """All tests, those that belong together in a row."""
+
+    items: list[TestRow]
+
+
+class Machine(BaseModel):
+    """A host of a testbed."""
+
+    role: Role
+    name: str
+
+
+class TestNoise(BaseModel):
+    """How much the samples of a test scatter within a variant, as relative deviation in percent."""
+
+    test: str
+    median: float
+    greatest: float
+    runs: int
+
+
+class TestbedRow(BaseModel):
+    """A testbed and how it is."""
+
+    name: str
+    good: bool = Field(description="false when somebody should look at it")
+    words: str = Field(description="its health in words")
+    holder: str | None = Field(description="who holds it; null when it is free")
+    hosts: list[Machine]
+    newest_runs: list[int] = Field(description="numbers of the newest runs that are over")
+    url: str
+    page: str = Field(description="where people read it")
+
+
+class TestbedDetail(TestbedRow):
+    """A testbed with its noise."""
+
+    noise: list[TestNoise] = Field(description="in its newest runs, by test")
+
+
+class TestbedPage(Page[TestbedRow]):
+    """Testbeds by name."""
+
+
+class PlanFilters(BaseModel):
+    """Which plans are wanted."""
+
+    name: Name | None = Field(None, description="of this name; each text that a name had is a plan")
+    cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
+
+
+class TestbedFilters(BaseModel):
+    """Where the list of testbeds goes on."""
+
+    cursor: Name | None = Field(None, description="where the page begins; take it from `next`")
+
+
+@read(router, "plans", PlanPage)
+def list_plans(request: HttpRequest, wanted: Query[PlanFilters], window: Query[Window]) -> PlanPage:
+    """List plans, newest first."""
+    rows = Plan.objects.filter(**chosen(name=wanted.name, pk__lt=wanted.cursor)).order_by("-pk").defer("text")
+    plans, following = cut(request, list(rows[: window.limit + 1]), window.limit, lambda plan: plan.pk)
+    return PlanPage(items=[plan_name(plan) for plan in plans], next=following)
+
+
+@read(router, "plans/{sha256}", PlanDetail, may_lack=True)
+def get_plan(request: HttpRequest, sha256: Digest) -> PlanDetail:  # noqa: ARG001
+    """Show one plan with its text."""
+    plan = Plan.objects.filter(sha256=sha256).first()
+    if plan is None:
+        raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no plan with the SHA-256 {sha256}")
+    return PlanDetail(**plan_name(plan).model_dump(), created=plan.created, text=plan.text)
+
+
+@read(router, "tests", TestList)
+def list_tests(request: HttpRequest) -> TestList:  # noqa: ARG001
+    """List the tests that plans may name."""
+    items = [
+        TestRow(
+            name=name,
+            title=test.title,
+            topic=names.topic(name),
+            tool=test.measure.tool,
+            metric=test.measure.metric,
+            topology=test.topology,
+            family=test.family,
+            page=reverse("reports:test", args=[name]),
+        )
+        for name, test in TESTS.items()
+    ]
+    return TestList(items=items)
+
+
+@read(router, "testbeds", TestbedPage)
+def list_testbeds(request: HttpRequest, wanted: Query[TestbedFilters], window: Query[Window]) -> TestbedPage:
+    """List testbeds by name."""
+    rows = Testbed.objects.filter(**chosen(name__gt=wanted.cursor)).order_by("name").prefetch_related("hosts")
+    shown, following = cut(request, list(rows[: window.limit + 1]), window.limit, lambda testbed: testbed.name)
+    return TestbedPage(items=[_row(found) for found in health(shown)], next=following)
+
+
+@read(router, "testbeds/{name}", TestbedDetail, may_lack=True)
+def get_testbed(request: HttpRequest, name: Name) -> TestbedDetail:  # noqa: ARG001
+    """Tell about one testbed."""
+    found = Testbed.objects.filter(name=name).prefetch_related("hosts").first()
+    if found is None:
+        known = ", ".join(Testbed.objects.values_list("name", flat=True)[:50]) or "none yet"
+        raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no testbed “{name}”; registered: {known}")
+    (state,) = health([found])
+    heard = [
+        TestNoise(test=row.test, median=row.median, greatest=row.greatest, runs=row.runs) for row in noise(state.runs)
+    ]
+    return TestbedDetail(**_row(state).model_dump(), noise=heard)
+
+
+def _row(state: Health) -> TestbedRow:
+    name = state.testbed.name
+    return TestbedRow(
+        name=name,
+        good=state.good,
+        words=state.words,
+        holder=state.lease.holder if state.lease else None,
+        hosts=[Machine(role=Role(host.role), name=host.name) for host in state.testbed.hosts.all()],
+        newest_runs=[run.pk for run in state.runs],
+        url=reverse("api-v1:get_testbed", args=[name]),
+        page=reverse("reports:testbed", args=[name]),
+    )

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verdicts: what the pages of comparisons say, from the same code."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Annotated
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Query, Router
+from pydantic import AfterValidator, BaseModel, Field
+
+from perfweb.api.operations import Number, finite, read
+from perfweb.api.problems import RefusedError
+from perfweb.api.runs import find_run
+from perfweb.reports import names
+from perfweb.reports.comparisons import TestComparison, compare_variants, counted_samples, pairs, tally
+from perfweb.reports.sides import MOST_SIDES, SideError, compare_sides, read_sides
+from perfweb.reports.text import comparison_text
+from perfweb.reports.wording import difference_words, evidence_words
+from perfweb.runs.models import Direction
+from perfweb.stats import comparison as judging
+from perfweb.stats.boots import Level
+from perfweb.stats.comparison import DEFAULT_MARGIN, Lack, Verdict
+from perfweb.stats.student import CONFIDENCE_LEVELS, DEFAULT_CONFIDENCE, checked_confidence
+from perfweb.stats.summary import Summary as SampleSummary
+
+router = Router(tags=["comparisons"])
+
+Confidence = Annotated[
+    float, AfterValidator(checked_confidence), Field(json_schema_extra={"enum": list(CONFIDENCE_LEVELS)})
+]
+Address = Annotated[str, Field(pattern=r"^[^\u0000/]{1,80}/[-A-Za-z0-9_]{1,64}$")]
+"""RUN/VARIANT or REVISION/VARIANT."""
+
+
+class Summary(BaseModel):
+    """The counted samples of one side, in the unit of the test."""
+
+    n: int
+    mean: float
+    median: float
+    deviation: float | None = Field(description="sample standard deviation; null for a single sample")
+    minimum: float
+    maximum: float
+
+
+class Effect(BaseModel):
+    """The change from the base, in percent of the base, with its confidence interval."""
+
+    percent: float
+    low: float
+    high: float
+    level: Level = Field(description="what counts as one observation")
+    observations: list[int] = Field(description="how many of these each side has, the base first")
+    p: float = Field(description="how often chance makes such a difference or a larger one")
+    equivalence_low: float = Field(description="lower end of the interval that decides about equivalence")
+    equivalence_high: float
+    detectable: float | None = Field(description="the change in percent that would show in 4 runs of 5")
+
+
+class TestVerdict(BaseModel):
+    """What a comparison says about one test."""
+
+    test: str
+    title: str
+    unit: str
+    direction: Direction = Field(description="which way is better")
+    verdict: Verdict
+    lack: Lack | None = Field(description="what is missing where there is not enough data")
+    words: str = Field(description="the verdict, and with one that decides nothing what it would take")
+    difference: str = Field(description="the change with its interval as people read it")
+    evidence: str = Field(description="what the verdict rests on")
+    effect: Effect | None = Field(description="null where not even an interval can be given")
+    a: Summary | None = Field(description="the samples of the base")
+    b: Summary | None = Field(description="the samples of the other side")
+    boots: list[int] = Field(description="how often each side was booted, the base first")
+    boots_differ: bool = Field(description="whether boots of one side are not alike, so that boots are counted")
+    more_boots: int | None = Field(description="how many more boots of each side would decide, where that is known")
+
+
+class Comparison(BaseModel):
+    """One side against another in every test."""
+
+    base: str = Field(
+        description="address of the side that the other is compared with: RUN/VARIANT or REVISION/VARIANT"
+    )
+    other: str
+    confidence: float = Field(description="in percent")
+    margin: float = Field(description="what counts as equivalent, in percent")
+    verdicts: dict[Verdict, int] = Field(description="how many tests got each of the four verdicts")
+    words: str = Field(description="the same in words")
+    tests: list[TestVerdict]
+    text: str = Field(description="all of it as a table for a terminal")
+    page: str = Field(description="where people read it")
+
+
+class Comparisons(BaseModel):
+    """Every other side against the base."""
+
+    items: list[Comparison]
+
+
+class Terms(BaseModel):
+    """How strictly to judge."""
+
+    confidence: Confidence = Field(DEFAULT_CONFIDENCE, description="confidence level in percent")
+    margin: float = Field(DEFAULT_MARGIN, gt=0, lt=100, description="what counts as equivalent, in percent")
+
+
+class Sides(BaseModel):
+    """What is compared."""
+
+    base: Address = Field(description="RUN/VARIANT or REVISION/VARIANT, such as 12/deferred", examples=["12/deferred"])
+    others: list[Address] = Field(
+        alias="with", min_length=1, max_length=MOST_SIDES - 1, description="the sides that are compared with it"
+    )
+
+
+@read(router, "runs/{number}/comparisons", Comparisons, may_lack=True)
+def compare_run(request: HttpRequest, number: Number, terms: Query[Terms]) -> Comparisons:  # noqa: ARG001
+    """Compare the baseline of a run with each of its other variants."""
+    run = find_run(number)
+    counted = counted_samples([run])[run.pk]
+    return Comparisons(
+        items=[
+            _comparison(
+                (f"{number}/{a.name}", f"{number}/{b.name}"),
+                terms,
+                compare_variants(a, b, counted, terms.confidence, terms.margin),
+                reverse("reports:comparison", args=[number, a.name, b.name]),
+            )
+            for a, b in pairs(run.variants.all())
+        ]
+    )
+
+
+@read(router, "comparisons", Comparisons, may_lack=True)
+def compare_any(request: HttpRequest, wanted: Query[Sides], terms: Query[Terms]) -> Comparisons:  # noqa: ARG001
+    """Compare variants of whatever runs or commits.
+
+    A side that is named by a revision is all runs of that commit, the newest twenty.
+    """
+    try:
+        base, *others = read_sides([wanted.base, *wanted.others])
+    except SideError as error:
+        raise RefusedError(HTTPStatus.NOT_FOUND, str(error)) from None
+    page = reverse("reports:compare")
+    return Comparisons(
+        items=[
+            _comparison(
+                (base.address, other.address),
+                terms,
+                compare_sides(base, other, terms.confidence, terms.margin),
+                f"{page}?{urlencode({'base': base.address, 'with': other.address})}",
+            )
+            for other in others
+        ]
+    )
+
+
+def _comparison(sides: tuple[str, str], terms: Terms, compared: Sequence[TestComparison], page: str) -> Comparison:
+    counts = Counter(found.result.verdict for found in compared)
+    asked = {"confidence": f"{terms.confidence:g}", "margin": f"{terms.margin:g}"}
+    return Comparison(
+        base=sides[0],
+        other=sides[1],
+        confidence=terms.confidence,
+        margin=terms.margin,
+        verdicts={verdict: counts[verdict] for verdict in Verdict},
+        words=tally(compared),
+        tests=[_verdict(found) for found in compared],
+        text=comparison_text(*sides, terms.confidence, compared),
+        page=f"{page}{'&' if '?' in page else '?'}{urlencode(asked)}",
+    )
+
+
+def _verdict(found: TestComparison) -> TestVerdict:
+    result = found.result
+    return TestVerdict(
+        test=found.test,
+        title=names.title(found.test),
+        unit=found.unit,
+        direction=Direction(result.direction),
+        verdict=result.verdict,
+        lack=result.lack,
+        words=found.words,
+        difference=difference_words(result),
+        evidence=evidence_words(result),
+        effect=_effect(result.effect) if result.effect else None,
+        a=_summary(result.a),
+        b=_summary(result.b),
+        boots=list(result.boots),
+        boots_differ=found.boots_differ,
+        more_boots=result.more_boots,
+    )
+
+
+def _effect(effect: judging.Effect) -> Effect:
+    return Effect(
+        percent=effect.interval.percent,
+        low=effect.interval.low,
+        high=effect.interval.high,
+        level=effect.level,
+        observations=list(effect.observations),
+        p=effect.p,
+        equivalence_low=effect.equivalence.low,
+        equivalence_high=effect.equivalence.high,
+        detectable=finite(effect.detectable),
+    )
+
+
+def _summary(summary: SampleSummary | None) -> Summary | None:
+    if summary is None:
+        return None
+    return Summary(
+        n=summary.n,
+        mean=summary.mean,
+        median=summary.median,
+        deviation=finite(summary.deviation),
+        minimum=summary.minimum,
+        maximum=summary.maximum,
+    )

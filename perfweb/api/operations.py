@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What all operations of the API share: how they are registered, the types of their parameters, and paging."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import wraps
+from http import HTTPStatus
+from typing import Annotated, Any, Generic, TypeVar
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.http import http_date
+from ninja import Router
+from pydantic import BaseModel, BeforeValidator, Field
+
+from perfweb.api.problems import BadInput, Problem, bad_input
+from perfweb.reports.timelines import RangeError, moment
+from perfweb.runs.models import Run
+
+USUAL, MOST = 50, 200
+"""Items of a page: without `limit`, and at most."""
+
+_LARGEST = 2**63 - 1  # that PostgreSQL's bigint holds
+_DATE = r"^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?$"
+
+Item = TypeVar("Item")
+Row = TypeVar("Row")
+View = TypeVar("View", bound=Callable[..., Any])
+
+Number = Annotated[int, Field(ge=1, le=_LARGEST)]
+Name = Annotated[str, Field(pattern=r"^[-A-Za-z0-9_]{1,64}$")]
+Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\u0000]*$")]
+
+
+def _moment(text: Any) -> Any:
+    """Read a date or a time for pydantic, which would also take numbers for times."""
+    if not isinstance(text, str):
+        return text
+    try:
+        return moment(text)
+    except RangeError as error:
+        raise ValueError(str(error)) from None
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment, json_schema_input_type=Annotated[str, Field(pattern=_DATE)])]
+"""A date such as 2026-11-21, which means its first moment, or a time such as 2026-11-21T09:30Z. Without a zone: UTC."""
+
+
+class Window(BaseModel):
+    """Which part of a list is wanted."""
+
+    limit: int = Field(USUAL, ge=1, le=MOST, description=f"items of a page, {MOST} at most")
+
+
+class Page(BaseModel, Generic[Item]):
+    """A part of a list; the parts do not shift when something is added."""
+
+    items: list[Item]
+    next: str | None = Field(description="the address of the next part; null at the end")
+
+
+def read(router: Router, path: str, response: Any, *, may_lack: bool = False) -> Callable[[View], View]:
+    """Register a function for GET and HEAD. A parameter that it does not know is refused, for ignoring a misspelt
+    filter would answer another question. `may_lack` says that what is asked for may not exist.
+    """
+    responses: dict[int, Any] = {HTTPStatus.OK: response, HTTPStatus.NOT_MODIFIED: None}
+    if may_lack:
+        responses[HTTPStatus.NOT_FOUND] = Problem
+    responses[HTTPStatus.UNPROCESSABLE_ENTITY] = Problem
+
+    def register(function: View) -> View:
+        known: list[str] = []
+        summary, _, description = (inspect.getdoc(function) or "").partition("\n")
+
+        @wraps(function)
+        def strict(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            _refuse_unknown(request, known)
+            return function(request, *args, **kwargs)
+
+        strict.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+        router.api_operation(
+            ["GET", "HEAD"],
+            path,
+            response=responses,
+            operation_id=function.__name__,
+            summary=summary.rstrip("."),
+            description=" ".join(description.split()),
+        )(strict)
+        (operation,) = router.path_operations[path].operations
+        query: list[Any] = [model for model in operation.models if model.__ninja_param_source__ == "query"]
+        known += sorted(name for model in query for name in model.__ninja_flatten_map__)
+        return function
+
+    return register
+
+
+def _refuse_unknown(request: HttpRequest, known: Sequence[str]) -> None:
+    there_are = f"there are: {', '.join(known)}" if known else "this address takes none"
+    if unknown := sorted(set(request.GET) - set(known)):
+        raise bad_input(*(BadInput(parameter=name, reason=f"no such parameter; {there_are}") for name in unknown))
+
+
+def cut(
+    request: HttpRequest, rows: list[Row], limit: int, cursor: Callable[[Row], object]
+) -> tuple[list[Row], str | None]:
+    """Return the rows of a page, and the address of the next one. There must be one row more than `limit` if there is
+    a next page; `cursor` gives of the last row shown the key after which the next page begins.
+    """
+    if len(rows) <= limit:
+        return rows, None
+    query = request.GET.copy()
+    query["cursor"] = str(cursor(rows[limit - 1]))
+    return rows[:limit], f"{request.path}?{query.urlencode()}"
+
+
+def chosen(**conditions: Any) -> dict[str, Any]:
+    """Return those conditions of a query that were given: a filter that is not used is None or an empty list."""
+    return {name: value for name, value in conditions.items() if value not in (None, [])}
+
+
+def dated(response: HttpResponse, run: Run) -> None:
+    """Tell since when an answer about a run is as it is; nothing changes after the end of a run but by resuming it."""
+    if run.is_over and run.ended:
+        response.headers["Last-Modified"] = http_date(math.ceil(run.ended.astimezone(UTC).timestamp()))
+
+
+def finite(value: float | None) -> float | None:
+    """Return the number, or None for one that JSON cannot write (RFC 8259 section 6)."""
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every refusal is a problem in JSON (RFC 9457), whoever refuses: the API, the routing of addresses, or the server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.cache import get_conditional_response, set_response_etag
+from django.utils.http import parse_http_date_safe
+from pydantic import BaseModel, Field
+
+from perfweb.headers import AnswerMiddleware
+
+CONTENT_TYPE = "application/problem+json"
+
+
+class BadInput(BaseModel):
+    """One parameter that was refused."""
+
+    parameter: str = Field(description="its name")
+    reason: str = Field(description="what is wrong with it, and what would be right")
+
+
+class Problem(BaseModel):
+    """Why a request was refused (RFC 9457)."""
+
+    type: str = Field(description="always about:blank: the status says what kind of problem it is")
+    title: str = Field(description="the status in words")
+    status: int = Field(description="the status code of HTTP")
+    detail: str = Field(description="what is wrong, and what to do, for people")
+    errors: list[BadInput] = Field(description="the parameters that were refused; empty for other problems")
+
+
+class RefusedError(Exception):
+    """A request that is refused with a status code, with a sentence for people and the parameters that are wrong."""
+
+    def __init__(self, status: int, detail: str, errors: Sequence[BadInput] = ()) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.errors = status, detail, list(errors)
+
+
+def bad_input(*errors: BadInput) -> RefusedError:
+    """Return the refusal of parameters, to be raised."""
+    detail = "; ".join(f"{error.parameter}: {error.reason}" for error in errors)
+    return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors)
+
+
+def problem(status: int, detail: str, errors: Sequence[BadInput] = ()) -> HttpResponse:
+    """Return a problem as an answer."""
+    told = Problem(
+        type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(errors)
+    )
+    return HttpResponse(json.dumps(told.model_dump(), indent=1) + "\n", status=status, content_type=CONTENT_TYPE)
+
+
+class ApiAnswers(AnswerMiddleware):
+    """Makes answers below /api/ alike: problems instead of pages, and validators with which a client may ask again.
+
+    An entity tag is a digest of the answer, so that it changes exactly when the answer does (RFC 9110 section 8.8.3).
+    """
+
+    PREFIX = "/api/"
+
+    def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if not request.path_info.startswith(self.PREFIX) or not isinstance(response, HttpResponse):
+            return response
+        if response.status_code >= HTTPStatus.BAD_REQUEST:
+            return response if response.headers["Content-Type"] == CONTENT_TYPE else _as_problem(request, response)
+        if response.status_code == HTTPStatus.OK:
+            return _validated(request, response)
+        return response
+
+
+def _as_problem(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Turn an error page into a problem; `Allow` and other headers that belong to the status stay."""
+    detail = {
+        HTTPStatus.NOT_FOUND: f"Nothing is at {request.path}. The API is described at /api/v1/.",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here: the API is for reading.",
+        HTTPStatus.INTERNAL_SERVER_ERROR: "The server failed; the reason is in its log.",
+    }.get(HTTPStatus(response.status_code), "The request was not understood.")
+    told = problem(response.status_code, detail)
+    for name in ("Allow", "Retry-After"):
+        if name in response.headers:
+            told.headers[name] = response.headers[name]
+    return told
+
+
+def _validated(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Add an entity tag, and answer 304 to a client that has the same answer already (RFC 9110 section 13.1)."""
+    response.headers.setdefault("Cache-Control", "no-cache")  # keep it, but ask before using it again
+    set_response_etag(response)
+    modified = response.headers.get("Last-Modified")
+    answer = get_conditional_response(
+        request,
+        etag=response.headers["ETag"],
+        last_modified=parse_http_date_safe(modified) if modified else None,
+        response=response,
+    )
+    if answer is None or answer.status_code == HTTPStatus.PRECONDITION_FAILED:
+        failed = "What is here now does not satisfy the condition of the request."
+        return problem(HTTPStatus.PRECONDITION_FAILED, failed)
+    return answer

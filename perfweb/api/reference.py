@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The OpenAPI document as tables for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+_PLAIN = {"integer": "whole number", "boolean": "true or false", "object": "object", "null": "null"}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A parameter or a field of an answer."""
+
+    name: str
+    type: str
+    required: bool
+    text: str
+    refers: str = ""
+    """Name of the schema that it is described by, if any."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """An address that can be read."""
+
+    address: str
+    summary: str
+    description: str
+    parameters: list[Field]
+    answer: str
+
+
+@dataclass(frozen=True)
+class Schema:
+    """An object that answers have."""
+
+    name: str
+    description: str
+    fields: list[Field]
+
+
+def calls(document: dict[str, Any]) -> list[Call]:
+    """List the operations of a document."""
+    return [
+        Call(
+            address,
+            operation["summary"],
+            operation.get("description", ""),
+            [_parameter(parameter) for parameter in operation["parameters"]],
+            _refers(operation["responses"]["200"]["content"]["application/json"]["schema"], {}),
+        )
+        for address, operations in document["paths"].items()
+        for operation in operations.values()
+    ]
+
+
+def schemas(document: dict[str, Any]) -> list[Schema]:
+    """List the objects of a document by name; those that are only a choice of words are told where they are used."""
+    known = document["components"]["schemas"]
+    return [
+        Schema(name, known[name].get("description", ""), _fields(known[name], known))
+        for name in sorted(known)
+        if "properties" in known[name]
+    ]
+
+
+def _parameter(parameter: dict[str, Any]) -> Field:
+    text = parameter.get("description", "")
+    return Field(parameter["name"], type_words(parameter["schema"], {}), parameter["required"], text)
+
+
+def _fields(schema: dict[str, Any], known: dict[str, Any]) -> list[Field]:
+    needed = schema.get("required", [])
+    return [
+        Field(name, type_words(field, known), name in needed, field.get("description", ""), _refers(field, known))
+        for name, field in schema["properties"].items()
+    ]
+
+
+def type_words(schema: dict[str, Any], known: dict[str, Any]) -> str:
+    """Return the type of a value in words. `known` are the schemas that it may refer to."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return type_words(known[name], known) if "enum" in known.get(name, {}) else name
+    if choices := schema.get("anyOf", schema.get("allOf")):
+        return " or ".join(type_words(choice, known) for choice in choices)
+    if words := schema.get("enum", [schema["const"]] if "const" in schema else []):
+        return ", ".join(map(str, words))
+    if schema.get("type") == "array":
+        return f"list of {type_words(schema['items'], known)}"
+    kind = schema.get("type", "any")
+    return "time" if schema.get("format") == "date-time" else _PLAIN.get(kind, kind)
+
+
+def _refers(schema: dict[str, Any], known: dict[str, Any]) -> str:
+    """The name of the object that a schema leads to, the first if there are several."""
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        return "" if "enum" in known.get(name, {}) else name
+    inner = [*schema.get("anyOf", []), *schema.get("allOf", []), schema.get("items", {})]
+    return next((name for part in inner if part and (name := _refers(part, known))), "")

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a run measured: its boots, measurements, samples and texts."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Query, Router
+from pydantic import BaseModel, Field
+
+from perfweb.api.operations import Name, Number, Page, Text, Window, chosen, cut, dated, read
+from perfweb.api.runs import find_run
+from perfweb.reports.rawdata import CSV_COLUMNS
+from perfweb.runs.models import ArtefactKind, BootState, Direction, Measurement, MeasurementState, Run, Sample
+
+router = Router(tags=["results"])
+
+MOST_SAMPLES = 1000
+
+
+def _same(*names: str) -> dict[str, str]:
+    """Columns that are called as the fields they come from."""
+    return dict(zip(names, names, strict=True))
+
+
+class Boot(BaseModel):
+    """One booted variant."""
+
+    run: int
+    variant: str
+    position: int = Field(description="place in the order of the run, from 0")
+    attempt: int = Field(description="above 1 when the boot was done again")
+    topology: str
+    server: str = Field(description="program that answers")
+    state: BootState
+    error: str
+    command: str = Field(description="the exact command line that booted it")
+    effective_tunables: dict[str, Any] = Field(description="as the booted system told them")
+    started: datetime
+    ended: datetime | None
+
+
+class MeasurementRow(BaseModel):
+    """One test on one boot."""
+
+    run: int
+    variant: str
+    boot: int = Field(description="position of the boot in the order of the run, from 0")
+    attempt: int = Field(description="of the boot")
+    test: str
+    tool: str
+    metric: str = Field(description="the metric of its samples that comparisons are about")
+    state: MeasurementState = Field(description="only ok enters statistics")
+    reason: str = Field(description="why it failed or is void")
+    command: str = Field(description="the exact command line, as a shell would take it")
+    pinning: dict[str, Any] = Field(description="CPUs of both ends")
+    environment: dict[str, Any] = Field(description="what may have disturbed it")
+    started: datetime
+    seconds: float = Field(description="wall-clock time of all samples together")
+
+
+class SampleRow(BaseModel):
+    """One number that a tool delivered: the columns of samples.csv."""
+
+    run: int
+    variant: str
+    boot: int = Field(description="position of the boot in the order of the run, from 0")
+    attempt: int = Field(description="of the boot")
+    test: str
+    sample: int = Field(description="place within the measurement, from 0, warm-up included")
+    metric: str
+    value: float
+    unit: str
+    direction: Direction = Field(description="which way is better")
+    discarded: bool = Field(description="warm-up, which enters no statistics")
+    measurement_state: MeasurementState = Field(description="only ok enters statistics")
+    seconds: float
+
+
+class ArtefactRow(BaseModel):
+    """A text that a run left behind: the output of a tool, a log, counters."""
+
+    run: int
+    name: str = Field(description="unique within the run; its path in raw.tar below artefacts/")
+    kind: ArtefactKind
+    boot: int | None = Field(description="position of the boot it belongs to")
+    test: str | None = Field(description="of the measurement it belongs to")
+    size: int = Field(description="in bytes")
+    sha256: str
+    url: str = Field(description="where the text is, byte for byte")
+
+
+class BootPage(Page[Boot]):
+    """Boots in the order in which they were done."""
+
+
+class MeasurementPage(Page[MeasurementRow]):
+    """Measurements in the order in which they were done."""
+
+
+class SamplePage(Page[SampleRow]):
+    """Samples, measurement by measurement in the order in which these were done."""
+
+
+class ArtefactPage(Page[ArtefactRow]):
+    """Texts by name."""
+
+
+class BootFilters(BaseModel):
+    """Which boots are wanted."""
+
+    variant: Name | None = Field(None, description="of this variant")
+    state: list[BootState] = Field([], description="in any of these states")
+    cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
+
+
+class MeasurementFilters(BaseModel):
+    """Which measurements are wanted."""
+
+    test: Text | None = Field(None, description="of this test")
+    variant: Name | None = Field(None, description="on this variant")
+    state: list[MeasurementState] = Field([], description="in any of these states")
+    cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
+
+
+Place = Annotated[str, Field(pattern=r"^[0-9]{1,18}:[0-9]{1,9}:[^\u0000:]{1,32}$")]
+"""Key of a measurement, and index and metric of a sample within it."""
+
+
+class SampleFilters(BaseModel):
+    """Which samples are wanted, and how many at once."""
+
+    test: Text | None = Field(None, description="of this test")
+    variant: Name | None = Field(None, description="of this variant")
+    metric: Text | None = Field(None, description="of this metric; a tool delivers several, such as latencies")
+    counted: bool = Field(False, description="only those that enter statistics")
+    limit: int = Field(MOST_SAMPLES, ge=1, le=MOST_SAMPLES, description=f"items of a page, {MOST_SAMPLES} at most")
+    cursor: Place | None = Field(None, description="where the page begins; take it from `next`")
+
+
+class ArtefactFilters(BaseModel):
+    """Which texts are wanted."""
+
+    kind: list[ArtefactKind] = Field([], description="of any of these kinds")
+    cursor: Text | None = Field(None, description="where the page begins; take it from `next`")
+
+
+BOOT = {
+    "run": "run_id",
+    "variant": "variant__name",
+    **_same("position", "attempt", "topology", "server", "state", "error", "command", "effective_tunables"),
+    **_same("started", "ended"),
+}
+MEASUREMENT = {
+    "run": "boot__run_id",
+    "variant": "boot__variant__name",
+    "boot": "boot__position",
+    "attempt": "boot__attempt",
+    **_same("test", "tool", "metric", "state", "reason", "command", "pinning", "environment", "started", "seconds"),
+}
+ARTEFACT = {
+    "run": "run_id",
+    "boot": "boot__position",
+    "test": "measurement__test",
+    **_same("name", "kind", "size", "sha256"),
+}
+
+
+@read(router, "runs/{number}/boots", BootPage, may_lack=True)
+def list_boots(
+    request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[BootFilters], window: Query[Window]
+) -> BootPage:
+    """List the boots of a run."""
+    run = find_run(number)
+    dated(response, run)
+    conditions = chosen(variant__name=wanted.variant, state__in=wanted.state, pk__gt=wanted.cursor)
+    rows = _rows(run.boots.filter(**conditions).order_by("pk"), BOOT, window.limit)
+    rows, following = cut(request, rows, window.limit, _key)
+    return BootPage(items=[Boot(**row) for row in rows], next=following)
+
+
+@read(router, "runs/{number}/measurements", MeasurementPage, may_lack=True)
+def list_measurements(
+    request: HttpRequest,
+    response: HttpResponse,
+    number: Number,
+    wanted: Query[MeasurementFilters],
+    window: Query[Window],
+) -> MeasurementPage:
+    """List the measurements of a run."""
+    run = find_run(number)
+    dated(response, run)
+    conditions = chosen(state__in=wanted.state, pk__gt=wanted.cursor)
+    found = _measurements(run, wanted.test, wanted.variant).filter(**conditions)
+    rows, following = cut(request, _rows(found, MEASUREMENT, window.limit), window.limit, _key)
+    return MeasurementPage(items=[MeasurementRow(**row) for row in rows], next=following)
+
+
+@read(router, "runs/{number}/samples", SamplePage, may_lack=True)
+def list_samples(
+    request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[SampleFilters]
+) -> SamplePage:
+    """List the samples of a run, discarded ones included."""
+    run = find_run(number)
+    dated(response, run)
+    # The keys of the measurements are read first: with them PostgreSQL takes the index of the samples that has their
+    # order, however many samples other runs have.
+    measurements = list(_measurements(run, wanted.test, wanted.variant).values_list("pk", flat=True))
+    samples = Sample.objects.counted() if wanted.counted else Sample.objects.all()
+    found = samples.filter(_after(wanted.cursor), measurement__in=measurements, **chosen(metric=wanted.metric))
+    ordered = found.order_by("measurement_id", "index", "metric")
+    rows = _rows(ordered, {**CSV_COLUMNS, "measurement": "measurement_id"}, wanted.limit)
+    rows, following = cut(
+        request, rows, wanted.limit, lambda row: f"{row['measurement']}:{row['sample']}:{row['metric']}"
+    )
+    return SamplePage(items=[SampleRow(**row) for row in rows], next=following)
+
+
+@read(router, "runs/{number}/artefacts", ArtefactPage, may_lack=True)
+def list_artefacts(
+    request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[ArtefactFilters], window: Query[Window]
+) -> ArtefactPage:
+    """List the texts that a run left behind."""
+    run = find_run(number)
+    dated(response, run)
+    conditions = chosen(kind__in=wanted.kind, name__gt=wanted.cursor)
+    rows = _rows(run.artefacts.filter(**conditions).order_by("name"), ARTEFACT, window.limit)
+    rows, following = cut(request, rows, window.limit, lambda row: row["name"])
+    items = [ArtefactRow(**row, url=reverse("reports:artefact", args=[row["key"]])) for row in rows]
+    return ArtefactPage(items=items, next=following)
+
+
+def _measurements(run: Run, test: str | None, variant: str | None) -> QuerySet[Measurement]:
+    conditions = chosen(test=test, boot__variant__name=variant)
+    return Measurement.objects.filter(boot__run=run, **conditions).order_by("pk")
+
+
+def _after(cursor: str | None) -> Q:
+    """The samples after the one that a cursor names, in the order of their unique key."""
+    if cursor is None:
+        return Q()
+    measurement, index, metric = cursor.split(":")
+    later_index = Q(index__gt=int(index)) | Q(index=int(index), metric__gt=metric)
+    return Q(measurement__gt=int(measurement)) | Q(measurement=int(measurement)) & later_index
+
+
+def _rows(found: QuerySet[Any], columns: dict[str, str], limit: int) -> list[dict[str, Any]]:
+    """Read the rows of a page and one more as dictionaries, with their primary key as `key`."""
+    names = [*columns, "key"]
+    return [dict(zip(names, row, strict=True)) for row in found.values_list(*columns.values(), "pk")[: limit + 1]]
+
+
+def _key(row: dict[str, Any]) -> object:
+    return row["key"]

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs: the list with its filters, one run, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from ninja import Query, Router
+from pydantic import BaseModel, Field
+
+from perfweb.api.operations import Moment, Name, Number, Page, Text, Window, chosen, cut, dated, read
+from perfweb.api.problems import RefusedError
+from perfweb.reports.verdicts import verdicts
+from perfweb.runs import progress
+from perfweb.runs.models import Measurement, MeasurementState, Plan, Run, RunState, Variant
+
+router = Router(tags=["runs"])
+
+
+class PlanName(BaseModel):
+    """Which plan a run follows."""
+
+    name: str
+    title: str
+    sha256: str = Field(description="of its text; plans are known by it, for a name may have several texts")
+    url: str
+
+
+class VariantOfRun(BaseModel):
+    """One of the things that a run compares."""
+
+    name: str
+    baseline: bool = Field(description="whether the others are compared with it")
+    target: str
+    build_options: list[str]
+    tunables: dict[str, Any]
+    revision: str | None = Field(description="`git describe` of the sources; null where that is not known")
+    build: str | None = Field(description="key of the build, a hash of sources and options")
+
+
+class PairVerdict(BaseModel):
+    """What a run says about one of its variants."""
+
+    base: str
+    variant: str
+    words: str = Field(description="how many tests got which verdict", examples=["5 faster, 1 equivalent"])
+
+
+class RunRow(BaseModel):
+    """A run in a list."""
+
+    number: int
+    state: RunState
+    over: bool = Field(description="whether nothing works on it any more")
+    reason: str = Field(description="why it is in this state, where that needs saying")
+    plan: PlanName
+    testbed: str
+    variants: list[VariantOfRun]
+    requested_by: str
+    seed: int = Field(description="of the random order of its boots")
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    verdicts: list[PairVerdict] | None = Field(description="null in a list without verdicts=true")
+    url: str
+    page: str = Field(description="where people read it")
+
+
+class HostOfRun(BaseModel):
+    """What a host was like when the run used it."""
+
+    role: str
+    name: str
+    facts: dict[str, Any]
+
+
+class Transition(BaseModel):
+    """A step in the life of a run."""
+
+    at: datetime
+    from_state: str = Field(description="empty when the run was made")
+    to_state: RunState
+    reason: str
+
+
+class File(BaseModel):
+    """Something to download."""
+
+    name: str
+    url: str
+
+
+class RunDetail(RunRow):
+    """A run with all there is about it but its results, which have lists of their own."""
+
+    hosts: list[HostOfRun]
+    history: list[Transition]
+    boots: int = Field(description="how many there are so far")
+    measurements: dict[MeasurementState, int] = Field(description="how many there are so far, by their state")
+    files: list[File] = Field(description="raw data")
+    events: str = Field(description="address of the live progress, a stream of server-sent events")
+
+
+class RunPage(Page[RunRow]):
+    """Runs, newest first."""
+
+
+class Booting(BaseModel):
+    """The boot that is being measured."""
+
+    position: int = Field(description="place in the order of the run, from 0")
+    boots: int = Field(description="how many the run has")
+    variant: str
+    topology: str
+    server: str
+
+
+class Measuring(BaseModel):
+    """What is being measured."""
+
+    test: str
+    variant: str
+
+
+class Progress(BaseModel):
+    """How far a run is. All but the state is null where it is not known, or over."""
+
+    number: int
+    state: RunState
+    over: bool
+    reason: str
+    fraction: float | None = Field(description="of the work that is done, from 0 to 1")
+    seconds_left: float | None
+    boot: Booting | None
+    measuring: Measuring | None
+    events: str = Field(description="address of the live progress, a stream of server-sent events")
+
+
+class RunFilters(BaseModel):
+    """Which runs are wanted. All conditions hold together."""
+
+    state: list[RunState] = Field([], description="any of these states")
+    plan: Name | None = Field(None, description="name of the plan")
+    test: Text | None = Field(None, description="runs that measured this test")
+    variant: Name | None = Field(None, description="runs that have a variant of this name")
+    testbed: Name | None = Field(None, description="name of the testbed")
+    commit: Text | None = Field(None, description="runs that built this revision, as `git describe` names it")
+    since: Moment | None = Field(None, description="runs made then or later: a date or a time")
+    until: Moment | None = Field(None, description="runs made earlier")
+    verdicts: bool = Field(False, description="whether to tell the verdicts of each run")
+    cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
+
+
+@read(router, "runs", RunPage)
+def list_runs(request: HttpRequest, wanted: Query[RunFilters], window: Query[Window]) -> RunPage:
+    """List runs, newest first."""
+    rows = _filtered(wanted).select_related("plan", "testbed").prefetch_related("variants__build")
+    runs, following = cut(request, list(rows[: window.limit + 1]), window.limit, lambda run: run.pk)
+    said = _said(runs) if wanted.verdicts else {}
+    return RunPage(items=[RunRow(**_row(run, said.get(run.pk))) for run in runs], next=following)
+
+
+@read(router, "runs/{number}", RunDetail, may_lack=True)
+def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> RunDetail:  # noqa: ARG001
+    """Tell about one run."""
+    run = find_run(number)
+    dated(response, run)
+    counts = Measurement.objects.filter(boot__run=run).order_by().values_list("state").annotate(Count("pk"))
+    return RunDetail(
+        **_row(run, _said([run])[run.pk]),
+        hosts=[HostOfRun(role=host.role, name=host.name, facts=host.facts) for host in run.host_facts.all()],
+        history=[
+            Transition(at=step.at, from_state=step.from_state, to_state=RunState(step.to_state), reason=step.reason)
+            for step in run.transitions.all()
+        ],
+        boots=run.boots.count(),
+        measurements={MeasurementState(state): count for state, count in counts},
+        files=[File(name=name, url=reverse(f"reports:{view}", args=[number])) for name, view in FILES.items()],
+        events=_events(run),
+    )
+
+
+@read(router, "runs/{number}/progress", Progress, may_lack=True)
+def get_progress(request: HttpRequest, number: Number) -> Progress:  # noqa: ARG001
+    """Tell how far a run is.
+
+    Ask again after a second or more, or follow the events.
+    """
+    run = find_run(number)
+    told: dict[str, dict[str, Any]] = {} if run.is_over else progress.latest(number)
+    eta = told.get("eta", {})
+    return Progress(
+        number=number,
+        state=RunState(run.state),
+        over=run.is_over,
+        reason=run.reason,
+        fraction=eta.get("fraction"),
+        seconds_left=eta.get("seconds"),
+        boot=Booting(**told["boot"]) if "boot" in told else None,
+        measuring=Measuring(**told["measuring"]) if "measuring" in told else None,
+        events=_events(run),
+    )
+
+
+FILES = {
+    "samples.csv": "samples-csv",
+    "run.json": "run-json",
+    "plan.yaml": "plan-yaml",
+    "raw.tar": "raw-tar",
+}
+"""What can be downloaded of a run, and the views that send it."""
+
+
+def find_run(number: int) -> Run:
+    """Return a run with its plan, testbed and variants. Raises RefusedError."""
+    runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants__build")
+    if run := runs.filter(pk=number).first():
+        return run
+    newest = Run.objects.values_list("number", flat=True).first()
+    there_is = f"the newest is {newest}" if newest else "none has been submitted yet"
+    raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no run {number}; {there_is}")
+
+
+def plan_name(plan: Plan) -> PlanName:
+    """Return what names a plan."""
+    return PlanName(
+        name=plan.name, title=plan.title, sha256=plan.sha256, url=reverse("api-v1:get_plan", args=[plan.sha256])
+    )
+
+
+def _filtered(wanted: RunFilters) -> QuerySet[Run]:
+    runs = Run.objects.filter(
+        **chosen(
+            state__in=wanted.state,
+            plan__name=wanted.plan,
+            testbed__name=wanted.testbed,
+            created__gte=wanted.since,
+            created__lt=wanted.until,
+            pk__lt=wanted.cursor,
+        )
+    )
+    if wanted.test:
+        runs = runs.filter(Exists(Measurement.objects.filter(boot__run=OuterRef("pk"), test=wanted.test)))
+    if of_variant := chosen(name=wanted.variant, build__revision=wanted.commit):
+        runs = runs.filter(Exists(Variant.objects.filter(run=OuterRef("pk"), **of_variant)))
+    return runs
+
+
+def _said(runs: Sequence[Run]) -> dict[int, list[PairVerdict]]:
+    return {
+        run.pk: [PairVerdict(base=pair.a.name, variant=pair.b.name, words=pair.tally) for pair in pairs]
+        for run, pairs in verdicts(runs)
+    }
+
+
+def _row(run: Run, said: list[PairVerdict] | None) -> dict[str, Any]:
+    return {
+        "number": run.pk,
+        "state": run.state,
+        "over": run.is_over,
+        "reason": run.reason,
+        "plan": plan_name(run.plan),
+        "testbed": run.testbed.name,
+        "variants": [_variant(variant) for variant in run.variants.all()],
+        "requested_by": run.requested_by,
+        "seed": run.seed,
+        "created": run.created,
+        "started": run.started,
+        "ended": run.ended,
+        "verdicts": said,
+        "url": reverse("api-v1:get_run", args=[run.pk]),
+        "page": reverse("reports:run", args=[run.pk]),
+    }
+
+
+def _variant(variant: Variant) -> VariantOfRun:
+    return VariantOfRun(
+        name=variant.name,
+        baseline=variant.baseline,
+        target=variant.target,
+        build_options=variant.build_options,
+        tunables=variant.tunables,
+        revision=(variant.build.revision or None) if variant.build else None,
+        build=variant.build.key if variant.build else None,
+    )
+
+
+def _events(run: Run) -> str:
+    return reverse("run-events", args=[run.pk])

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A test over commits or runs: what a timeline draws, and the summaries that it is drawn from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+from urllib.parse import urlencode
+
+from django.db.models import Q
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Query, Router
+from pydantic import BaseModel, Field
+
+from perfweb.api.operations import Page, Text, Window, chosen, cut, read
+from perfweb.api.problems import BadInput, bad_input
+from perfweb.reports.timelines import MOST_SERIES, RUN, Line, RangeError, read_timeline, read_window
+from perfweb.runs.models import Direction, Summary
+
+router = Router(tags=["series"])
+
+USUAL_POINTS, MOST_POINTS = 200, 2000
+Bound = Annotated[str, Field(max_length=40, pattern=r"^[^\u0000]*$")]
+Place = Annotated[str, Field(pattern=r"^[0-9]{1,18}:[0-9]{1,18}$")]
+"""Number of a run, and key of a summary."""
+
+
+class Point(BaseModel):
+    """A commit or a run."""
+
+    at: datetime | None = Field(description="time of the commit; null where the series goes by run")
+    run: int = Field(description="the newest run of the commit, or the run")
+    revision: str = Field(description="`git describe` of what was built; empty where that is not known")
+    mean: float = Field(description="of the runs of the commit, or of the run")
+    environment: str = Field(description="digest of the facts about the hosts; empty where there are none")
+
+
+class Series(BaseModel):
+    """What may be drawn as one line: the same variant of the same plan on the same testbed."""
+
+    name: str = Field(description="testbed/plan/variant")
+    points: list[Point] = Field(description="in the order of the axis")
+
+
+class Fact(BaseModel):
+    """Something about a host that changed."""
+
+    name: str
+    before: str
+    after: str
+
+
+class HostChange(BaseModel):
+    """Hosts that are not as they were before."""
+
+    testbed: str
+    run: int = Field(description="the first run that found them so")
+    facts: list[Fact]
+
+
+class TimelineOut(BaseModel):
+    """The newest part of a test's series. Without any measurement there is no series, and no unit."""
+
+    test: str
+    by: Literal["commit", "run"]
+    unit: str
+    direction: Direction | None = Field(description="which way is better")
+    series: list[Series]
+    left_out: list[str] = Field(description=f"names of further series: at most {MOST_SERIES} are told at once")
+    changes: list[HostChange]
+    page: str = Field(description="where people read it")
+
+
+class SummaryRow(BaseModel):
+    """The counted samples of one test on one variant of a run as a few numbers."""
+
+    run: int
+    variant: str
+    test: str
+    series: str = Field(description="testbed/plan/variant")
+    at: datetime = Field(description="time of the commit that was built, or of the run where there is none")
+    revision: str
+    environment: str = Field(description="digest of the facts about the hosts")
+    unit: str
+    direction: Direction
+    n: int
+    mean: float
+    deviation: float | None
+    minimum: float
+    maximum: float
+
+
+class SummaryPage(Page[SummaryRow]):
+    """Summaries, newest run first."""
+
+
+class Range(BaseModel):
+    """Which part of which test."""
+
+    test: Text = Field(description="name of the test", examples=["tcp.rr/host-host/ipv4"])
+    by: Literal["commit", "run"] = Field("commit", description="what the points are")
+    first: Bound = Field("", alias="from", description="a date or time, or the number of a run")
+    last: Bound = Field("", alias="to", description="a date or time, or the number of a run")
+    newest: int = Field(USUAL_POINTS, ge=1, le=MOST_POINTS, description=f"points of the axis, {MOST_POINTS} at most")
+    series: list[Text] = Field([], description="only these series, as testbed/plan/variant")
+
+
+class SummaryFilters(BaseModel):
+    """Which summaries."""
+
+    test: Text = Field(description="name of the test", examples=["tcp.rr/host-host/ipv4"])
+    series: list[Text] = Field([], description="only of these series, as testbed/plan/variant")
+    cursor: Place | None = Field(None, description="where the page begins; take it from `next`")
+
+
+@read(router, "series", TimelineOut)
+def get_series(request: HttpRequest, wanted: Query[Range]) -> TimelineOut:  # noqa: ARG001
+    """Show a test over commits or runs.
+
+    The newest points come; go back with `to`. `summaries` has everything, in parts.
+    """
+    try:
+        window = read_window(wanted.by, wanted.first, wanted.last, str(wanted.newest))
+    except RangeError as error:
+        raise bad_input(BadInput(parameter="from, to", reason=str(error))) from None
+    found = read_timeline(wanted.test, window, wanted.series)
+    lines = found.series if found else {}
+    return TimelineOut(
+        test=wanted.test,
+        by=wanted.by,
+        unit=found.unit if found else "",
+        direction=Direction(found.direction) if found else None,
+        series=[Series(name=name, points=_points(line, wanted.by)) for name, line in lines.items()],
+        left_out=found.left_out if found else [],
+        changes=[
+            HostChange(
+                testbed=change.testbed,
+                run=change.run,
+                facts=[Fact(name=fact.name, before=fact.values[0], after=fact.values[1]) for fact in change.facts],
+            )
+            for change in (found.changes if found else [])
+        ],
+        page=f"{reverse('reports:test', args=[wanted.test])}?{urlencode({'by': wanted.by})}",
+    )
+
+
+@read(router, "summaries", SummaryPage)
+def list_summaries(request: HttpRequest, wanted: Query[SummaryFilters], window: Query[Window]) -> SummaryPage:
+    """List the summaries of a test, newest run first."""
+    rows = Summary.objects.filter(_before(wanted.cursor), test=wanted.test, **chosen(series__in=wanted.series))
+    ordered = rows.select_related("variant").order_by("-run_id", "-pk")[: window.limit + 1]
+    shown, following = cut(request, list(ordered), window.limit, lambda row: f"{row.run_id}:{row.pk}")
+    items = [
+        SummaryRow(
+            run=row.run_id,
+            variant=row.variant.name,
+            test=row.test,
+            series=row.series,
+            at=row.at,
+            revision=row.revision,
+            environment=row.environment,
+            unit=row.unit,
+            direction=Direction(row.direction),
+            n=row.n,
+            mean=row.mean,
+            deviation=row.deviation,
+            minimum=row.minimum,
+            maximum=row.maximum,
+        )
+        for row in shown
+    ]
+    return SummaryPage(items=items, next=following)
+
+
+def _before(cursor: str | None) -> Q:
+    if cursor is None:
+        return Q()
+    run, key = map(int, cursor.split(":"))
+    # The first condition follows from the second, and is the one that the index of test and run can use.
+    return Q(run__lte=run) & (Q(run__lt=run) | Q(pk__lt=key))
+
+
+def _points(line: Line, by: str) -> list[Point]:
+    columns = (line.x.tolist(), line.run.tolist(), line.revision, line.mean.tolist(), line.environment)
+    return [
+        Point(
+            at=None if by == RUN else datetime.fromtimestamp(x / 1000, UTC),
+            run=run,
+            revision=revision,
+            mean=mean,
+            environment=environment,
+        )
+        for x, run, revision, mean, environment in zip(*columns, strict=True)
+    ]

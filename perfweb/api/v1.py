@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Version 1 of the API: its resources, its schema, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+from ninja import NinjaAPI
+from ninja.errors import ValidationError
+
+from perfweb.api import catalogue, comparisons, problems, reference, results, runs, series
+from perfweb.api.problems import BadInput, RefusedError, bad_input, problem
+
+ROOT = "/api/v1/"
+DESCRIPTION = """\
+Everything that the pages show. All of it may be read by anybody, and nothing can be changed. Answers are JSON; a
+refusal is a problem (RFC 9457). A list comes in parts: follow `next` to the end. Every answer has an entity tag: send
+it back as If-None-Match, and 304 says that nothing has changed. Times are UTC. Runs have numbers, plans the SHA-256 of
+their text, and everything else a name; these are kept."""
+
+api = NinjaAPI(
+    title="perfweb",
+    version="1",
+    description=DESCRIPTION,
+    openapi_url=None,
+    docs_url=None,
+    urls_namespace="api-v1",
+)
+for resource in (runs, results, comparisons, series, catalogue):
+    api.add_router("", resource.router)
+
+
+@api.exception_handler(RefusedError)
+def refused(request: HttpRequest, error: RefusedError) -> HttpResponse:  # noqa: ARG001
+    return problem(error.status, error.detail, error.errors)
+
+
+@api.exception_handler(Http404)
+def missing(request: HttpRequest, error: Http404) -> HttpResponse:  # noqa: ARG001
+    return problem(HTTPStatus.NOT_FOUND, str(error))
+
+
+@api.exception_handler(ValidationError)
+def misunderstood(request: HttpRequest, error: ValidationError) -> HttpResponse:  # noqa: ARG001
+    found = [BadInput(parameter=_parameter(wrong["loc"]), reason=_reason(wrong)) for wrong in error.errors]
+    refusal = bad_input(*found)
+    return problem(refusal.status, refusal.detail, refusal.errors)
+
+
+def _parameter(place: tuple[str | int, ...]) -> str:
+    """The name of a parameter from where pydantic found it: the last name, without the place in a list."""
+    return [str(part) for part in place if not isinstance(part, int)][-1]
+
+
+def _reason(wrong: dict[str, Any]) -> str:
+    return str(wrong["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+
+
+@cache
+def document() -> dict[str, Any]:
+    """Return the OpenAPI document. HEAD is left out: by definition it is GET without the content."""
+    made: dict[str, Any] = json.loads(json.dumps(api.get_openapi_schema(path_prefix=ROOT)))
+    for operations in made["paths"].values():
+        operations.pop("head", None)
+        for operation in operations.values():
+            for parameter in operation["parameters"]:
+                _without_null(parameter["schema"])
+            for status, response in operation["responses"].items():
+                if int(status) >= HTTPStatus.BAD_REQUEST:
+                    response["content"] = {problems.CONTENT_TYPE: response["content"].pop("application/json")}
+    return made
+
+
+def _without_null(schema: dict[str, Any]) -> None:
+    """A parameter of an address may be left out, but there is no way to write null."""
+    if "anyOf" in schema:
+        (only,) = (choice for choice in schema.pop("anyOf") if choice != {"type": "null"})
+        schema.update(only)
+
+
+@require_safe
+def schema(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
+    """Send the OpenAPI document."""
+    return HttpResponse(json.dumps(document(), indent=1) + "\n", content_type="application/json")
+
+
+@require_safe
+def guide(request: HttpRequest) -> HttpResponse:
+    """Show the OpenAPI document to people."""
+    known = document()
+    context = {
+        "document": known,
+        "calls": reference.calls(known),
+        "schemas": reference.schemas(known),
+        "site": settings.SITE_URL,
+    }
+    return render(request, "api/reference.html", context)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What holds for all answers: refusals are problems, and an answer that has not changed is not sent again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from perfweb.api.problems import CONTENT_TYPE, Problem
+from perfweb.runs.models import Run
+from tests.factories import create_queued_run
+from tests.unit.api.contract import Api
+
+pytestmark = pytest.mark.django_db
+ADDRESSES = ["runs", "runs/{run}", "runs/{run}/samples", "runs/{run}/comparisons", "tests", "testbeds", "openapi.json"]
+
+
+def problem(response: Any, status: int) -> Problem:
+    assert response.status_code == status
+    assert response.headers["Content-Type"] == CONTENT_TYPE
+    told = Problem.model_validate_json(response.content)
+    assert told.status == status
+    return told
+
+
+@pytest.mark.parametrize("address", ["/api/v1/nothing", "/api/v2/runs", "/api/v1/runs/x/y/z", "/api/nothing"])
+def test_what_is_not_there_is_a_problem(client: Client, address: str) -> None:
+    assert address in problem(client.get(address), 404).detail
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "trace", "options"])
+@pytest.mark.parametrize("address", ["/api/v1/runs", "/api/v1/openapi.json", "/api/v1/"])
+def test_nothing_can_be_changed(client: Client, method: str, address: str) -> None:
+    response = getattr(client, method)(address)
+    told = problem(response, 405)
+    assert method.upper() in told.detail
+    assert {name.strip() for name in response.headers["Allow"].split(",")} == {"GET", "HEAD"}
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter", "reason"),
+    [
+        ("limit=201", "limit", "less than or equal to 200"),
+        ("limit=0", "limit", "greater than or equal to 1"),
+        ("limit=many", "limit", "integer"),
+        ("state=finished", "state", "'queued'"),
+        ("sate=done", "sate", "no such parameter; there are: commit, cursor, limit"),
+        ("since=yesterday", "since", "write 2026-11-21"),
+        ("since=2026-02-30", "since", "write 2026-11-21"),
+        ("cursor=9223372036854775808", "cursor", "less than or equal"),
+        ("test=a%00b", "test", "pattern"),
+    ],
+)
+def test_bad_input_is_named_with_what_would_be_right(api: Api, query: str, parameter: str, reason: str) -> None:
+    response = api.client.get(f"/api/v1/runs?{query}")
+    told = problem(response, 422)
+    assert [error.parameter for error in told.errors] == [parameter]
+    assert reason in told.errors[0].reason
+    assert parameter in told.detail
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "9223372036854775808"])
+def test_a_number_that_no_run_can_have(api: Api, number: str) -> None:
+    assert api.read(f"runs/{number}", status=422)["errors"][0]["parameter"] == "number"
+
+
+def test_a_failure_of_the_server_is_a_problem_that_tells_nothing_of_its_insides(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr("perfweb.api.catalogue.health", broken)
+    response = Client(raise_request_exception=False).get("/api/v1/testbeds")
+    assert "secret" not in problem(response, 500).detail
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_answer_that_has_not_changed_is_not_sent_again(client: Client, run: Run, address: str) -> None:
+    path = f"/api/v1/{address.format(run=run.pk)}"
+    first = client.get(path)
+    again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["ETag"] == first.headers["ETag"]
+    assert client.get(path, headers={"If-None-Match": '"another"'}).content == first.content
+    problem(client.get(path, headers={"If-Match": '"another"'}), 412)
+
+
+def test_an_answer_that_has_changed_has_another_tag(client: Client) -> None:
+    first = client.get("/api/v1/runs").headers["ETag"]
+    create_queued_run()
+    assert client.get("/api/v1/runs", headers={"If-None-Match": first}).status_code == 200
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_head_has_the_headers_of_get(client: Client, run: Run, address: str) -> None:
+    path = f"/api/v1/{address.format(run=run.pk)}"
+    got, head = client.get(path), client.head(path)
+    assert head.content == b""
+    for name in ("ETag", "Content-Type", "Content-Length"):
+        assert head.headers[name] == got.headers[name]
+
+
+def test_the_policy_of_the_site_holds(client: Client) -> None:
+    for address in ("/api/v1/", "/api/v1/runs", "/api/v1/openapi.json", "/api/v1/nothing"):
+        assert "default-src 'none'" in client.get(address).headers["Content-Security-Policy"]
+
+
+def test_people_find_every_address_and_object_described(client: Client) -> None:
+    document = json.loads(client.get("/api/v1/openapi.json").content)
+    assert client.get("/api/").headers["Location"] == "/api/v1/"
+    page = client.get("/api/v1/").content.decode()
+    assert document["openapi"].startswith("3.")
+    for address in document["paths"]:
+        assert address in page
+    for name, schema in document["components"]["schemas"].items():
+        assert f'id="{name}"' in page or "enum" in schema
+        assert f'href="#{name}"' not in page or f'id="{name}"' in page
+
+
+def test_pages_are_no_problems(client: Client) -> None:
+    response = client.get("/runs/4711/")
+    assert (response.status_code, response.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    assert "ETag" not in client.get("/runs/").headers
