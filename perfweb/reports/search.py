@@ -114,7 +114,7 @@ def _plans(words: list[str]) -> Iterable[Hit]:
 def _commits(words: list[str]) -> Iterable[Hit]:
     builds = Build.objects.filter(_all_words(words, "revision"))
     for build in _newest(builds, "created")[: MOST_HITS + 1]:
-        if variant := Variant.objects.filter(build=build).order_by("-run").first():
+        if variant := Variant.objects.filter(build=build).order_by("-run_id").first():
             address = reverse("reports:run", args=[variant.run_id])
             yield Hit(build.revision, address, f"run {variant.run_id}, variant {variant.name}")
 

@@ -85,7 +85,7 @@ def _variants(address: str) -> list[Variant]:
     where, slash, name = address.rpartition("/")
     if not slash or not where or not name:
         raise SideError(f"“{address}” is no side: write RUN/VARIANT or REVISION/VARIANT, like 12/direct")
-    known = Variant.objects.select_related("run__plan", "run__testbed", "build").order_by("-run")
+    known = Variant.objects.select_related("run__plan", "run__testbed", "build").order_by("-run_id")
     if where.isascii() and where.isdigit() and len(where) < 18:
         in_run = known.filter(run=int(where))
         return _named(in_run, name) or _missing(in_run, f"run {where}", name)

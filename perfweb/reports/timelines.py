@@ -156,7 +156,7 @@ def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Time
 
 def _rows(test: str, window: Window, wanted: Sequence[str]) -> list[dict[str, Any]]:
     """A row for each series, whose columns are lists in no order."""
-    axis = "at" if window.by == COMMIT else "run"
+    axis = "at" if window.by == COMMIT else "run_id"
     rows = Summary.objects.filter(test=test).order_by(f"-{axis}")
     if window.first is not None:
         rows = rows.filter(**{f"{axis}__gte": window.first})

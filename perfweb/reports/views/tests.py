@@ -40,7 +40,7 @@ class SpotRow:
 @require_safe
 def test_list(request: HttpRequest) -> HttpResponse:
     """Show all tests of the catalogue, by topic, with the newest summary of each: one query."""
-    newest = [Summary.objects.filter(test=test).order_by("-run")[:1] for test in TESTS]
+    newest = [Summary.objects.filter(test=test).order_by("-run_id")[:1] for test in TESTS]
     found = {summary.test: summary for summary in newest[0].union(*newest[1:], all=True)}
     topics: dict[str, list[tuple[str, Summary | None]]] = {}
     for test in TESTS:

@@ -41,6 +41,14 @@ def test_a_commit_is_the_runs_of_its_builds() -> None:
     assert len(other.sets[DEMO_TESTS[0]].values) == 10
 
 
+def test_of_a_commit_with_many_runs_the_newest_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfweb.reports.sides.MOST_RUNS", 2)
+    runs = [create_run(tests=DEMO_TESTS[:1], seed=seed) for seed in range(3)]
+    base, other = read_sides(["v0.1-12-g0123abc/deferred", "v0.1-12-g0123abc/direct"])
+    assert base.runs == other.runs == [run.pk for run in runs[1:]]
+    assert base.variants[0].run_id == runs[2].pk
+
+
 @pytest.mark.parametrize(
     ("addresses", "help_text"),
     [

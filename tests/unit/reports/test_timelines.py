@@ -78,6 +78,22 @@ def test_what_is_no_part_is_answered_with_help(client: Client, query: str) -> No
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("by", ["commit", "run"])
+def test_of_too_many_summaries_the_newest_are_drawn(monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    monkeypatch.setattr("perfweb.reports.timelines.MOST_ROWS", 4)
+    runs = create_history(4, [TEST])
+    timeline = read_timeline(TEST, Window(by))
+    assert timeline is not None
+    assert [line.run.tolist() for line in timeline.series.values()] == 2 * [[run.pk for run in runs[2:]]]
+
+
+@pytest.mark.django_db
+def test_the_list_of_tests_leads_to_the_newest_run(client: Client) -> None:
+    runs = create_history(2, [TEST])
+    assert f"ipv4 {runs[1].pk} " in text_of(page(client, "/tests/"))
+
+
+@pytest.mark.django_db
 def test_an_unknown_test_and_one_without_results(client: Client) -> None:
     assert client.get("/tests/no.such/test/").status_code == 404
     assert "has not been measured yet" in text_of(page(client, ADDRESS))
