@@ -24,7 +24,7 @@ EXCLUDED = [positive_data_acceptance]
 
 @pytest.fixture
 def one_connection(db: None) -> Iterator[None]:
-    """Keep the connection, and with it the transaction of the test, from request to request, as Django's client does."""
+    """Keep the connection from request to request, as Django's client does, and with it the transaction of the test."""
     signals = (request_started, request_finished)
     for signal in signals:
         signal.disconnect(close_old_connections)
