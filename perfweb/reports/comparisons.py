@@ -108,18 +108,19 @@ def counted_samples(runs: Iterable[Run]) -> dict[int, CountedSamples]:
     measured = Measurement.objects.filter(boot__run__in=found).order_by().values_list("boot__run_id", "test")
     for run, test in measured.distinct():
         found[run].tests.add(test)
-    for run, variant, test, samples in _sample_sets(Q(measurement__boot__run__in=found)):
+    for run, variant, test, samples in sample_sets(Q(measurement__boot__run__in=found)):
         found[run].sets[variant, test] = samples
     return found
 
 
 def samples_of(variants: Iterable[Variant]) -> dict[tuple[int, str], SampleSet]:
     """Read the counted samples of variants, of whatever runs, by variant's key and test: one query."""
-    rows = _sample_sets(Q(measurement__boot__variant__in=[variant.pk for variant in variants]))
+    rows = sample_sets(Q(measurement__boot__variant__in=[variant.pk for variant in variants]))
     return {(variant, test): samples for _, variant, test, samples in rows}
 
 
-def _sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
+def sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
+    """Read the counted samples that a condition on samples chooses, as run, variant, test and set: one query."""
     boot = "measurement__boot"
     in_order = (f"{boot}__position", f"{boot}__attempt", "index")
     rows = (

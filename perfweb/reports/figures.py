@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from django.urls import reverse
 
 from perfweb.reports.comparisons import TestComparison
 from perfweb.reports.numbers import Scale
@@ -59,18 +60,11 @@ def samples_figure(results: MetricResults) -> Figure:
     traces = [
         _samples_trace(series, hollow, results.scale, slots) for series in results.series for hollow in (False, True)
     ]
-    every = -(-len(boots) // _MOST_TICKS)
     return {
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 240,
-            "xaxis": {
-                "title": {"text": "boot, in the order of the run"},
-                "tickvals": [slots[boot] + 0.5 for boot in boots[::every]],
-                "ticktext": [str(boot) for boot in boots[::every]],
-                "range": [-0.05, len(boots) + 0.05],
-                "showgrid": False,
-            },
+            "xaxis": _slots([str(boot) for boot in boots], "boot, in the order of the run"),
             "yaxis": {"title": {"text": results.scale.unit}},
             "shapes": [upright(slot) for slot in range(1, len(boots))],
         },
@@ -109,13 +103,7 @@ def topic_figure(tests: Sequence[TestResults], baseline: int) -> Figure:
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 280,
-            "xaxis": {
-                "title": {"text": "test, samples in the order of the run"},
-                "tickvals": [slot + 0.5 for slot in range(len(tests))],
-                "ticktext": [test.name.partition("/")[0] for test in tests],
-                "range": [0, len(tests)],
-                "showgrid": False,
-            },
+            "xaxis": _slots([test.name.partition("/")[0] for test in tests], "test, samples in the order of the run"),
             "yaxis": {"title": {"text": "% of the baseline's mean"}},
             "shapes": [upright(slot) for slot in range(1, len(tests))] + [level(100.0)],
         },
@@ -151,6 +139,97 @@ def _topic_trace(tests: Sequence[TestResults], position: int, baseline: int) -> 
         "marker": {"symbol": symbol, "size": 7},
         "meta": meta,
     }
+
+
+def history_figure(
+    lines: Mapping[str, Sequence[Sequence[float]]], runs: Sequence[int], scale: Scale, changes: Mapping[int, str]
+) -> Figure:
+    """Draw every sample of each line over `runs`, from left to right; a line has its samples run by run.
+
+    Lettered lines stand before the runs that `changes` names.
+    """
+    traces = []
+    for number, (name, samples) in enumerate(lines.items()):
+        meta, symbol = series_style(number)
+        points = [
+            (slot + 0.06 + 0.88 * (index + 0.5) / len(values), value, runs[slot])
+            for slot, values in enumerate(samples)
+            for index, value in enumerate(values)
+        ]
+        kept = [points[place] for place in thinned([value for _, value, _ in points], MOST_POINTS // len(lines))]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "name": name,
+                "x": [round(x, 3) for x, *_ in kept],
+                "y": [value / scale.factor for _, value, _ in kept],
+                "text": [f"run {run}: {scale.text(value)} {scale.unit}" for _, value, run in kept],
+                "customdata": [reverse("reports:run", args=[run]) for *_, run in kept],
+                "hovertemplate": "%{text}",
+                "marker": {"symbol": symbol, "size": 7},
+                "meta": meta,
+            }
+        )
+    slots = _slots([str(run) for run in runs], "run, samples in their order")
+    letters = lettered({float(slot): changes[run] for slot, run in enumerate(runs) if run in changes})
+    return {
+        "data": [trace for trace in traces if trace["y"]],
+        "layout": {"height": 260, "xaxis": slots, "yaxis": {"title": {"text": scale.unit}}, **letters},
+    }
+
+
+def runs_figure(
+    lines: Mapping[str, Mapping[int, float]], runs: Sequence[int], unit: str, changes: Mapping[int, str]
+) -> Figure:
+    """Draw a number of each line over `runs`, where it has one, with lettered lines before the runs in `changes`."""
+    traces = []
+    for number, (name, values) in enumerate(lines.items()):
+        meta, symbol = series_style(number)
+        known = [(slot + 0.5, run) for slot, run in enumerate(runs) if run in values]
+        traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": name,
+                "x": [x for x, _ in known],
+                "y": [round(values[run], 4) for _, run in known],
+                "text": [f"run {run}" for _, run in known],
+                "customdata": [reverse("reports:run", args=[run]) for _, run in known],
+                "hovertemplate": f"%{{text}}: %{{y}} {unit}",
+                "line": {"dash": "dash"} if number >= SERIES_COLOURS else {},
+                "marker": {"symbol": symbol, "size": 6},
+                "meta": meta,
+            }
+        )
+    letters = lettered({float(slot): changes[run] for slot, run in enumerate(runs) if run in changes})
+    return {
+        "data": [trace for trace in traces if trace["y"]],
+        "layout": {
+            "height": 280,
+            "xaxis": _slots([str(run) for run in runs], "run"),
+            "yaxis": {"title": {"text": unit}},
+            **letters,
+        },
+    }
+
+
+def _slots(labels: Sequence[str], title: str) -> Figure:
+    """An axis of equally wide slots, each with its label in the middle; of many not every one is labelled."""
+    every = -(-len(labels) // _MOST_TICKS) or 1
+    return {
+        "title": {"text": title},
+        "tickvals": [slot + 0.5 for slot in range(0, len(labels), every)],
+        "ticktext": list(labels[::every]),
+        "range": [0, len(labels)],
+        "showgrid": False,
+    }
+
+
+def lettered(letters: Mapping[float, str]) -> Figure:
+    """Return what a layout needs for lines across the plot with a letter on top, given by their places."""
+    notes = ({"x": x, "y": 1, "yref": "paper", "yanchor": "bottom", "text": text} for x, text in letters.items())
+    return {"shapes": [upright(x) for x in letters], "annotations": list(notes)}
 
 
 def thinned(values: Sequence[float], most: int) -> list[int]:
@@ -234,6 +313,30 @@ def _intervals_trace(number: int, verdict: Verdict, rows: Sequence[tuple[Change,
         "hovertemplate": "%{text}",
         "marker": {"symbol": _VERDICT_SYMBOLS[verdict], "size": 10},
         "meta": {"role": css_name(verdict), "toggle": number},
+    }
+
+
+def scaling_figure(lines: Mapping[str, Mapping[int, Sequence[float]]], scale: Scale) -> Figure:
+    """Draw values, of boots, over the number of CPUs that they were measured with; a line leads through their means."""
+    traces = []
+    for number, (name, values) in enumerate(lines.items()):
+        meta, symbol = series_style(number)
+        cpus = sorted(values)
+        look = {"type": "scatter", "name": name, "meta": meta, "hovertemplate": f"%{{x}} CPUs: %{{y}} {scale.unit}"}
+        means = [sum(values[count]) / len(values[count]) / scale.factor for count in cpus]
+        line = {"dash": "dash"} if number % 2 else {}
+        traces.append({**look, "mode": "lines", "x": cpus, "y": means, "line": line, "marker": {"symbol": symbol}})
+        x = [count for count in cpus for _ in values[count]]
+        y = [value / scale.factor for count in cpus for value in values[count]]
+        traces.append({**look, "mode": "markers", "x": x, "y": y, "marker": {"symbol": symbol, "size": 7}})
+    counts = sorted({count for values in lines.values() for count in values})
+    return {
+        "data": traces,
+        "layout": {
+            "height": 280,
+            "xaxis": {"title": {"text": "CPUs"}, "tickvals": counts, "ticktext": [str(count) for count in counts]},
+            "yaxis": {"title": {"text": scale.unit}, "rangemode": "tozero"},
+        },
     }
 
 

@@ -50,7 +50,7 @@ class Graph:
     @property
     def svg(self) -> SafeString:
         """The figure for the page; svg.render() escapes all text."""
-        return mark_safe(svg.render(self.figure, self.label))  # noqa: S308
+        return mark_safe(svg.render(self.figure, self.label, name=self.id))  # noqa: S308
 
     @property
     def toggles(self) -> list[Toggle]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -62,8 +63,11 @@ def key(symbol: str) -> str:
     return f'<svg class="key" viewBox="-1.6 -1.6 3.2 3.2" aria-hidden="true"><path d="M0 0{shape}"{paint}/></svg>'
 
 
-def render(figure: Figure, title: str, *, standalone: bool = False) -> str:
-    """Return the figure as an SVG element (https://www.w3.org/TR/SVG2/); `title` is what a screen reader says of it."""
+def render(figure: Figure, title: str, *, name: str = "", standalone: bool = False) -> str:
+    """Return the figure as an SVG element (https://www.w3.org/TR/SVG2/); `title` is what a screen reader says of it.
+
+    Figures of one page have different names: markers are known by them.
+    """
     layout, traces = figure["layout"], figure["data"]
     width, height = int(layout.get("meta", {}).get("width", _WIDTH)), int(layout.get("height", 300))
     right = width - _RIGHT
@@ -78,7 +82,7 @@ def render(figure: Figure, title: str, *, standalone: bool = False) -> str:
         *_frame(x_axis, y_axis, height),
         *(_across(shape, x_axis, y_axis, height) for shape in layout.get("shapes", [])),
         *(_letter(note, x_axis) for note in layout.get("annotations", [])),
-        *(_trace(trace, x_axis, y_axis) for trace in traces),
+        *(_trace(trace, f"m{crc32(name.encode()):x}-{number}", x_axis, y_axis) for number, trace in enumerate(traces)),
         "</svg>",
     ]
     return "".join(parts)
@@ -138,15 +142,16 @@ def _letter(note: Figure, x_axis: Axis) -> str:
     return f'<text x="{x_axis.place(note["x"]):.1f}" y="11" text-anchor="middle">{escape(note["text"])}</text> '
 
 
-def _trace(trace: Figure, x_axis: Axis, y_axis: Axis) -> str:
-    """One series; `meta.toggle` is the number of the check box that hides it."""
+def _trace(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> str:
+    """One series; `meta.toggle` is the number of the check box that hides it, `marker` what its marker is known by."""
     meta = trace["meta"]
     toggle = f" trace-{meta['toggle']}" if "toggle" in meta else ""
-    parts = _box(trace, x_axis, y_axis) if trace["type"] == "box" else _scatter(trace, x_axis, y_axis)
+    draw = _box if trace["type"] == "box" else _scatter
+    parts = draw(trace, marker, x_axis, y_axis)
     return f'<g class="{meta["role"]}{toggle}">{"".join(parts)}</g>'
 
 
-def _scatter(trace: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
+def _scatter(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str]:
     places = list(zip(x_axis.places(trace["x"]), y_axis.places(trace["y"]), strict=True))
     parts = []
     if "lines" in trace["mode"] and places:
@@ -161,19 +166,25 @@ def _scatter(trace: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
         )
         parts.append(f'<path d="{bars}" fill="none" stroke="currentColor" stroke-width="1.5"/>')
     if "markers" in trace["mode"]:
-        parts.append(_points(places, trace["marker"]["symbol"]))
+        parts.append(_points(places, trace["marker"]["symbol"], marker))
     return parts
 
 
-def _points(places: Sequence[tuple[float, float]], symbol: str) -> str:
+def _points(places: Sequence[tuple[float, float]], symbol: str, marker: str) -> str:
+    """The marker once, and a path that the browser sets with it: a page has thousands of points."""
+    if not places:
+        return ""
     shape, hollow = _MARKERS[symbol.removesuffix("-open")], symbol.endswith("-open")
-    # A path per series and not an element per point: a page has thousands of them.
-    drawn = "".join(f"M{x / _RADIUS:.2f} {y / _RADIUS:.2f}{shape}" for x, y in places)
     paint = 'fill="none" stroke="currentColor" stroke-width=".35"' if hollow else 'fill="currentColor"'
-    return f'<path transform="scale({_RADIUS})" d="{drawn}" {paint}/>'
+    steps = " ".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    ends = " ".join(f'marker-{end}="url(#{marker})"' for end in ("start", "mid", "end"))
+    return (
+        f'<marker id="{marker}" viewBox="-2 -2 4 4" markerWidth="{4 * _RADIUS}" markerHeight="{4 * _RADIUS}">'
+        f'<path d="M0 0{shape}" {paint}/></marker><path d="M{steps}" fill="none" {ends}/>'
+    )
 
 
-def _box(trace: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
+def _box(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str]:
     """Quartiles with the median, whiskers to the extremes, and every sample beside them."""
     values = np.asarray(trace["y"], dtype=float)
     low, first, middle, third, high = y_axis.places(np.quantile(values, [0, 0.25, 0.5, 0.75, 1.0]).tolist())
@@ -183,4 +194,4 @@ def _box(trace: Figure, x_axis: Axis, y_axis: Axis) -> list[str]:
     # The points spread over a strip in a fixed pattern (the golden ratio), so that a page looks the same each time.
     strip = [(x - 34 + 14 * ((index * 0.618034) % 1), y) for index, y in enumerate(y_axis.places(trace["y"]))]
     line = f'<path d="{box}" fill="none" stroke="currentColor" stroke-width="1.5"/>'
-    return [line, _points(strip, trace["marker"]["symbol"])]
+    return [line, _points(strip, trace["marker"]["symbol"], marker)]

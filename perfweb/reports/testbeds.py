@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How testbeds are: who holds them, whether their runs end well, and how noisy they are."""
+"""How testbeds are: who holds them, whether their runs end well, how noisy they are, and how steady."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from django.utils import timezone
 
 from perfweb.lab.models import Lease, Testbed
 from perfweb.reports import names
-from perfweb.runs.models import FINAL_STATES, Run, RunState, Summary
+from perfweb.reports.timelines import MOST_SERIES, Change, changes_over_runs
+from perfweb.reports.verdicts import Pair
+from perfweb.runs.models import FINAL_STATES, Run, RunState, Summary, Variant
+from perfweb.stats.comparison import Verdict
 
 LOOKED_AT = 10
 """Runs that health and noise are taken from, the newest that are over."""
+
+CALIBRATED = 50
+"""Runs over which noise and the baseline are followed."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +32,32 @@ class TestNoise:
     median: float
     greatest: float
     runs: int
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How noise and the baseline went over the latest runs, by test and run, and where the hosts changed.
+
+    `noise` is the median relative deviation of the variants' samples, in percent. `drift` is the baseline's mean in
+    percent of its median over these runs, of each plan and test.
+    """
+
+    runs: list[int]
+    noise: dict[str, dict[int, float]]
+    drift: dict[str, dict[int, float]]
+    changes: list[Change]
+
+    @property
+    def letters(self) -> dict[int, str]:
+        return {change.run: change.letter for change in self.changes}
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Comparisons of variants that are the same: how many there were, and how many told a difference all the same."""
+
+    comparisons: int
+    differing: int
 
 
 @dataclass(frozen=True)
@@ -87,3 +120,43 @@ def noise(runs: list[Run]) -> list[TestNoise]:
         )
         for test in names.in_order(deviations)
     ]
+
+
+def calibration(testbed: Testbed) -> Calibration:
+    """Read how noise and the baseline went over the latest runs: three queries at most."""
+    over = Run.objects.filter(testbed=testbed, state__in=FINAL_STATES).order_by("-number")
+    numbers = list(over.values_list("pk", flat=True)[:CALIBRATED])
+    found = list(Summary.objects.filter(run__in=numbers).exclude(mean=0).select_related("variant"))
+    noises: dict[str, dict[int, list[float]]] = {}
+    levels: dict[str, dict[int, float]] = {}
+    for summary in found:
+        if (relative := summary.relative_deviation) is not None:
+            noises.setdefault(summary.test, {}).setdefault(summary.run_id, []).append(relative)
+        if summary.variant.baseline:
+            plan = summary.series.split("/")[1]
+            levels.setdefault(f"{summary.test}, {plan}", {})[summary.run_id] = summary.mean
+    noise = {
+        test: {run: statistics.median(values) for run, values in noises[test].items()}
+        for test in names.in_order(noises)[:MOST_SERIES]
+    }
+    often = sorted(levels, key=lambda name: (-len(levels[name]), name))[:MOST_SERIES]
+    medians = {name: statistics.median(levels[name].values()) for name in often}
+    drift = {name: {run: 100 * mean / medians[name] for run, mean in levels[name].items()} for name in sorted(often)}
+    return Calibration(sorted(numbers), noise, drift, changes_over_runs(found))
+
+
+def alike(compared: Iterable[tuple[Run, Sequence[Pair]]]) -> Alike:
+    """Count the comparisons of variants of one run that are built and boot in the same way (A/A)."""
+    verdicts = [
+        comparison.result.verdict
+        for _, pairs in compared
+        for pair in pairs
+        if _same(pair.a, pair.b)
+        for comparison in pair.compared
+    ]
+    return Alike(len(verdicts), sum(verdict in {Verdict.FASTER, Verdict.SLOWER} for verdict in verdicts))
+
+
+def _same(a: Variant, b: Variant) -> bool:
+    of = attrgetter("target", "build_id", "build_options", "tunables")
+    return bool(of(a) == of(b))

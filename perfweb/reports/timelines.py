@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -150,7 +150,7 @@ def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Time
         earliest = found.places[-window.newest :][0]
         late = ((name, line, np.flatnonzero(line.x >= earliest)) for name, line in series.items())
         found.series = {name: line.picked(places.tolist()) for name, line, places in late if len(places)}
-    found.changes = _changes(found.series)
+    found.changes = changes_of(found.series)
     return found
 
 
@@ -187,8 +187,8 @@ def _line(row: dict[str, Any]) -> Line:
     return Line(places, means, run[newest], *words)
 
 
-def _changes(series: dict[str, Line]) -> list[Change]:
-    """Where the digest of a testbed's hosts changes, the newest as far as there are letters."""
+def changes_of(series: Mapping[str, Line]) -> list[Change]:
+    """Find where the digest of a testbed's hosts changes, the newest as far as there are letters: one query at most."""
     found: dict[tuple[str, float], tuple[int, int]] = {}
     for name, line in series.items():
         for place, (before, after) in enumerate(pairwise(line.environment)):
@@ -204,6 +204,20 @@ def _changes(series: dict[str, Line]) -> list[Change]:
         Change(letter, x, testbed, after, fact_changes(facts[before], facts[after]))
         for letter, ((testbed, x), (before, after)) in zip(_LETTERS, newest, strict=False)
     ]
+
+
+def changes_over_runs(summaries: Iterable[Summary]) -> list[Change]:
+    """Find what changed on the hosts between the runs of summaries; places are numbers of runs."""
+    testbeds: dict[str, dict[int, Summary]] = {}
+    for summary in summaries:
+        testbeds.setdefault(summary.series.partition("/")[0], {})[summary.run_id] = summary
+    lines = {}
+    for testbed, of_run in testbeds.items():
+        runs = np.array(sorted(of_run), dtype=np.int64)
+        rows = [of_run[run] for run in runs.tolist()]
+        words = [row.revision for row in rows], [row.environment for row in rows]
+        lines[testbed] = Line(runs.astype(np.float64), np.zeros(len(rows)), runs, *words)
+    return changes_of(lines)
 
 
 def timeline_figure(timeline: Timeline) -> Figure:

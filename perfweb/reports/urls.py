@@ -3,7 +3,7 @@
 
 from django.urls import URLPattern, URLResolver, path
 
-from perfweb.reports.views import comparison, home, matrix, rawdata, runs, search, testbeds, tests
+from perfweb.reports.views import comparison, home, matrix, rawdata, runs, search, testbeds, tests, topics
 
 app_name = "reports"
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("compare/", comparison.compare, name="compare"),
     path("tests/", tests.test_list, name="test-list"),
     path("tests/<path:test>/", tests.timeline, name="test"),
+    path("topics/<slug:name>/", topics.topic, name="topic"),
     path("testbeds/", testbeds.testbed_list, name="testbed-list"),
     path("testbeds/<slug:name>/", testbeds.testbed, name="testbed"),
     path("search/", search.results, name="search"),

@@ -56,11 +56,10 @@ class Effect:
     """The change from a to b in percent of a, as it was estimated at a level.
 
     `interval` has the comparison's confidence; it decides about faster and slower, and `p` is the p-value that belongs
-    to it. `equivalence` is the narrower
-    interval of two one-sided tests at that confidence, which decides about equivalence. `observations` is the number
-    on each side at `level`. `detectable` is the change in percent that this many, with this noise, show four times out
-    of five. `needed` is the number on each side that would decide four times out of five about the margin, or prove a
-    change such as was seen where that is larger; None where no number would.
+    to it. `equivalence` is the narrower interval of two one-sided tests at that confidence, which decides about
+    equivalence. `observations` is the number on each side at `level`. `detectable` is the change in percent that this
+    many, with this noise, show four times out of five. `needed` is the number on each side that would decide four times
+    out of five about the margin, or prove a change such as was seen where that is larger; None where no number would.
     """
 
     level: Level

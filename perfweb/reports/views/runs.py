@@ -51,10 +51,9 @@ def run_list(request: HttpRequest) -> HttpResponse:
     Pages go by number and not by count: counting would read the whole table.
     """
     runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants")
-    before = request.GET.get("before", "")
-    known = before.isascii() and before.isdigit() and len(before) < MOST_DIGITS
-    found = list((runs.filter(number__lt=int(before)) if known else runs)[: RUNS_PER_PAGE + 1])
-    newer = Run.objects.filter(number__gte=int(before)).order_by("number") if known else Run.objects.none()
+    before = number_in(request, "before")
+    found = list((runs if before is None else runs.filter(number__lt=before))[: RUNS_PER_PAGE + 1])
+    newer = Run.objects.none() if before is None else Run.objects.filter(number__gte=before).order_by("number")
     above = list(newer.values_list("number", flat=True)[: RUNS_PER_PAGE + 1])
     context = {
         "rows": verdicts(found[:RUNS_PER_PAGE]),
@@ -91,6 +90,12 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
         "transitions": run.transitions.all(),
     }
     return respond(request, "reports/run.html", context, [*topics, *(graph for _, graph in tests)])
+
+
+def number_in(request: HttpRequest, name: str) -> int | None:
+    """Return the number of a run that an address gives, None where it gives none or one that cannot be."""
+    text = request.GET.get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else None
 
 
 def find_run(number: int) -> Run:

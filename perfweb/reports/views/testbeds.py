@@ -10,8 +10,10 @@ from django.views.decorators.http import require_safe
 
 from perfweb.lab.models import Testbed
 from perfweb.reports.environment import host_table
+from perfweb.reports.figures import runs_figure
+from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.results import NOISY_PERCENT
-from perfweb.reports.testbeds import health, noise
+from perfweb.reports.testbeds import alike, calibration, health, noise
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs.models import Run
 
@@ -35,6 +37,15 @@ def testbed(request: HttpRequest, name: str) -> HttpResponse:
     prefetch_related_objects(state.runs, "plan", "testbed", "variants")
     described = Run.objects.filter(testbed=found, host_facts__isnull=False).first()
     hosts, facts = host_table(described) if described else ([], [])
+    rows, history = verdicts(state.runs), calibration(found)
+    letters = history.letters
+    noise_graph, drift_graph = (
+        Graph(name, label, runs_figure(lines, history.runs, unit, letters)) if lines else None
+        for name, label, lines, unit in (
+            ("noise", "Noise of each test over runs", history.noise, "relative deviation, %"),
+            ("drift", "The baseline over runs", history.drift, "% of its median"),
+        )
+    )
     context = {
         "health": state,
         "machines": found.hosts.all(),
@@ -43,6 +54,10 @@ def testbed(request: HttpRequest, name: str) -> HttpResponse:
         "host_facts": facts,
         "noise": noise(state.runs),
         "noisy": NOISY_PERCENT,
-        "rows": verdicts(state.runs),
+        "noise_graph": noise_graph,
+        "drift_graph": drift_graph,
+        "changes": history.changes,
+        "alike": alike(rows),
+        "rows": rows,
     }
-    return render(request, "reports/testbed.html", context)
+    return respond(request, "reports/testbed.html", context, [noise_graph, drift_graph])

@@ -21,6 +21,7 @@ from perfweb.reports.timelines import (
     short_names,
     timeline_figure,
 )
+from perfweb.reports.topics import topics
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Summary
 
@@ -42,10 +43,8 @@ def test_list(request: HttpRequest) -> HttpResponse:
     """Show all tests of the catalogue, by topic, with the newest summary of each: one query."""
     newest = [Summary.objects.filter(test=test).order_by("-run_id")[:1] for test in TESTS]
     found = {summary.test: summary for summary in newest[0].union(*newest[1:], all=True)}
-    topics: dict[str, list[tuple[str, Summary | None]]] = {}
-    for test in TESTS:
-        topics.setdefault(names.topic(test), []).append((test, found.get(test)))
-    return render(request, "reports/test_list.html", {"topics": topics.items()})
+    listed = [(topic, [(test, found.get(test)) for test in tests]) for topic, tests in topics().items()]
+    return render(request, "reports/test_list.html", {"topics": listed})
 
 
 @require_safe

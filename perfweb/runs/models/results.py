@@ -165,6 +165,11 @@ class Summary(models.Model):
     def __str__(self) -> str:
         return f"{self.test} of {self.series}: {self.mean} {self.unit}"
 
+    @property
+    def relative_deviation(self) -> float | None:
+        """The deviation in percent of the mean, None for a single sample or a mean of zero."""
+        return 100 * self.deviation / abs(self.mean) if self.deviation is not None and self.mean else None
+
 
 class ArtefactKind(models.TextChoices):
     TOOL_OUTPUT = "tool-output", "tool output"

@@ -26,8 +26,14 @@ def parsed(text: str) -> ElementTree.Element:
 
 def test_every_sample_of_a_box_is_a_point() -> None:
     picture = parsed(render(boxes_figure(SETS, scale_for("bits/s", 9)), "boxes"))
-    paths = [path for path in picture.iter("{http://www.w3.org/2000/svg}path") if "scale" in path.get("transform", "")]
-    assert [path.get("d", "").count("M") for path in paths] == [4, 3]
+    paths = [path for path in picture.iter("{http://www.w3.org/2000/svg}path") if path.get("marker-mid")]
+    assert [len(path.get("d", "").split()) // 2 for path in paths] == [4, 3]
+
+
+def test_markers_of_two_pictures_of_a_page_have_different_names() -> None:
+    figure = boxes_figure(SETS, scale_for("bits/s", 9))
+    names = re.findall(r'<marker id="([^"]+)"', render(figure, "x", name="one") + render(figure, "x", name="two"))
+    assert len(names) == len(set(names)) == 4
 
 
 def test_texts_cannot_become_markup() -> None:

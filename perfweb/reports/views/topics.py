@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tests of a topic over the newest runs."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from perfweb.reports import names
+from perfweb.reports.graphs import Graph, respond
+from perfweb.reports.topics import read_topic, topics
+from perfweb.reports.views.runs import number_in
+
+
+@require_safe
+def topic(request: HttpRequest, name: str) -> HttpResponse:
+    """Show all tests of a topic over the newest runs; `?before=` takes those with a lower number."""
+    known = topics()
+    if name not in known:
+        raise Http404(f"There is no topic “{name}”. There are: {', '.join(known)}.")
+    found = read_topic(known[name], number_in(request, "before"))
+    tests = [
+        (history, Graph(f"test-{names.anchor(history.test)}", f"Every sample of {history.test}", history.figure))
+        for history in found.tests
+    ]
+    context = {
+        "name": name,
+        "others": [other for other in known if other != name],
+        "topic": found,
+        "tests": tests,
+        "older": found.columns[-1].run.pk if found.older else None,
+        "narrowed": "before" in request.GET,
+    }
+    return respond(request, "reports/topic.html", context, [graph for _, graph in tests])
