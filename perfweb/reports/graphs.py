@@ -14,6 +14,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.gzip import gzip_page
 
 from perfweb.reports import svg
 
@@ -64,6 +65,7 @@ class Graph:
         return [found[number] for number in sorted(found)] if len(found) > 1 else []
 
 
+@gzip_page
 def respond(
     request: HttpRequest, template: str, context: Mapping[str, Any], graphs: Sequence[Graph | None]
 ) -> HttpResponse:

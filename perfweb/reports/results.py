@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from django.db.models import Prefetch
 
@@ -27,8 +28,7 @@ NOISY_PERCENT = 2.5
 """Relative deviation from which a set of samples is marked as noisy."""
 
 
-@dataclass(frozen=True)
-class Point:
+class Point(NamedTuple):
     """One sample of a graph; hollow ones (warm-up, or of a measurement that failed) enter no statistics."""
 
     boot: int
@@ -70,7 +70,7 @@ class TestResults:
     measurements: list[Measurement] = field(default_factory=list)
     series: dict[tuple[str, int], Series] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def scale(self) -> Scale:
         """The scale of the primary metric; without samples there is no unit either."""
         return self.metrics[0].scale if self.metrics else scale_for("", 0)
@@ -93,12 +93,12 @@ class TestResults:
     def failures(self) -> list[Measurement]:
         return [measurement for measurement in self.measurements if measurement.state != MeasurementState.OK]
 
-    @property
+    @cached_property
     def primary(self) -> list[Series]:
         """The series that comparisons are about, in the order of the plan's variants."""
         return self._ordered(self.metric)
 
-    @property
+    @cached_property
     def metrics(self) -> list[MetricResults]:
         """The series of each metric, the primary metric first."""
         others = sorted({metric for metric, _ in self.series} - {self.metric})
@@ -144,31 +144,36 @@ class RunResults:
         return [boot for boot in self.boots if boot.state in {BootState.FAILED, BootState.CRASHED}]
 
 
-def run_results(run: Run) -> RunResults:
-    """Read a run's variants, boots, measurements, samples and the names of its artefacts: six queries."""
+def run_results(run: Run, topic: str = "") -> RunResults:
+    """Read a run's variants, boots, measurements, samples and the names of its artefacts: six queries.
+
+    Where a topic is given, only its tests.
+    """
     texts = Artefact.objects.defer("content")
-    boot_texts = Prefetch("artefacts", texts.filter(measurement__isnull=True))
-    boots = run.boots.select_related("variant").prefetch_related(boot_texts)
-    measurements = (
-        Measurement.objects.filter(boot__run=run)
-        .select_related("boot__variant")
-        .prefetch_related(Prefetch("artefacts", texts))
-        .order_by("boot__position", "boot__attempt", "pk")
-    )
+    variants = list(run.variants.select_related("build"))
+    boots = {
+        boot.pk: boot for boot in run.boots.prefetch_related(Prefetch("artefacts", texts.filter(measurement=None)))
+    }
+    by_key = {variant.pk: variant for variant in variants}
+    for boot in boots.values():
+        boot.variant = by_key[boot.variant_id]
+    found = Measurement.objects.filter(boot__run=run).prefetch_related(Prefetch("artefacts", texts))
+    places = {key: place for place, key in enumerate(boots)}
     tests: dict[str, TestResults] = {}
-    for measurement in measurements:
+    for measurement in sorted(found.order_by("pk"), key=lambda row: places[row.boot_id]):
+        if topic and names.topic(measurement.test) != topic:
+            continue
+        measurement.boot = boots[measurement.boot_id]
         results = tests.setdefault(measurement.test, TestResults(measurement.test, measurement.metric))
         results.measurements.append(measurement)
     _add_samples(run, tests)
-    return RunResults(
-        list(run.variants.select_related("build")), list(boots), [tests[name] for name in names.in_order(tests)]
-    )
+    return RunResults(variants, list(boots.values()), [tests[name] for name in names.in_order(tests)])
 
 
 def _add_samples(run: Run, tests: dict[str, TestResults]) -> None:
     measurements = {measurement.pk: measurement for test in tests.values() for measurement in test.measurements}
     rows = (
-        Sample.objects.filter(measurement__boot__run=run)
+        Sample.objects.filter(measurement__boot__run=run, measurement__test__in=tests)
         .order_by("measurement__boot__position", "measurement__boot__attempt", "index")
         .values_list("measurement_id", "metric", "unit", "direction", "index", "value", "discarded")
     )

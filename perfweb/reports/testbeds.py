@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from django.db.models import F
 from django.utils import timezone
 
 from perfweb.lab.models import Lease, Testbed
@@ -18,10 +19,10 @@ from perfweb.runs.models import FINAL_STATES, Run, RunState, Summary, Variant
 from perfweb.stats.comparison import Verdict
 
 LOOKED_AT = 10
-"""Runs that health and noise are taken from, the newest that are over."""
+"""Runs that health is taken from, the newest that are over."""
 
 CALIBRATED = 50
-"""Runs over which noise and the baseline are followed."""
+"""Runs over which noise and the baseline are followed, the newest that are over."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,27 @@ class TestNoise:
 class Calibration:
     """How noise and the baseline went over the latest runs, by test and run, and where the hosts changed.
 
-    `noise` is the median relative deviation of the variants' samples, in percent. `drift` is the baseline's mean in
-    percent of its median over these runs, of each plan and test.
+    `deviations` are the relative deviations of the variants' samples, in percent. `drift` is the baseline's mean in
+    percent of its median over these runs, of each test and plan.
     """
 
     runs: list[int]
-    noise: dict[str, dict[int, float]]
+    deviations: dict[str, dict[int, list[float]]]
     drift: dict[str, dict[int, float]]
     changes: list[Change]
+
+    @property
+    def noise(self) -> list[TestNoise]:
+        found = ((test, [one for of_run in runs.values() for one in of_run]) for test, runs in self.deviations.items())
+        return [
+            TestNoise(test, statistics.median(every), max(every), len(self.deviations[test])) for test, every in found
+        ]
+
+    @property
+    def noise_by_run(self) -> dict[str, dict[int, float]]:
+        """The median over the variants, of as many tests as can be told apart."""
+        shown = list(self.deviations.items())[:MOST_SERIES]
+        return {test: {run: statistics.median(values) for run, values in runs.items()} for test, runs in shown}
 
     @property
     def letters(self) -> dict[int, str]:
@@ -104,45 +118,25 @@ def health(testbeds: Sequence[Testbed]) -> list[Health]:
     return [Health(testbed, leases.get(testbed.pk), runs[testbed.pk]) for testbed in testbeds]
 
 
-def noise(runs: list[Run]) -> list[TestNoise]:
-    """Tell how noisy each test was in some runs: one query."""
-    deviations: dict[str, list[tuple[float, int]]] = {}
-    found = Summary.objects.filter(run__in=[run.pk for run in runs]).exclude(mean=0)
-    for test, run, mean, deviation in found.values_list("test", "run_id", "mean", "deviation"):
-        if deviation is not None:
-            deviations.setdefault(test, []).append((100 * deviation / abs(mean), run))
-    return [
-        TestNoise(
-            test,
-            statistics.median(percent for percent, _ in deviations[test]),
-            max(percent for percent, _ in deviations[test]),
-            len({run for _, run in deviations[test]}),
-        )
-        for test in names.in_order(deviations)
-    ]
-
-
 def calibration(testbed: Testbed) -> Calibration:
     """Read how noise and the baseline went over the latest runs: three queries at most."""
     over = Run.objects.filter(testbed=testbed, state__in=FINAL_STATES).order_by("-number")
     numbers = list(over.values_list("pk", flat=True)[:CALIBRATED])
-    found = list(Summary.objects.filter(run__in=numbers).exclude(mean=0).select_related("variant"))
-    noises: dict[str, dict[int, list[float]]] = {}
+    summaries = Summary.objects.filter(run__in=numbers).exclude(mean=0).order_by()
+    found = list(summaries.annotate(baseline=F("variant__baseline")))
+    deviations: dict[str, dict[int, list[float]]] = {}
     levels: dict[str, dict[int, float]] = {}
     for summary in found:
         if (relative := summary.relative_deviation) is not None:
-            noises.setdefault(summary.test, {}).setdefault(summary.run_id, []).append(relative)
-        if summary.variant.baseline:
+            deviations.setdefault(summary.test, {}).setdefault(summary.run_id, []).append(relative)
+        if summary.baseline:
             plan = summary.series.split("/")[1]
             levels.setdefault(f"{summary.test}, {plan}", {})[summary.run_id] = summary.mean
-    noise = {
-        test: {run: statistics.median(values) for run, values in noises[test].items()}
-        for test in names.in_order(noises)[:MOST_SERIES]
-    }
     often = sorted(levels, key=lambda name: (-len(levels[name]), name))[:MOST_SERIES]
     medians = {name: statistics.median(levels[name].values()) for name in often}
     drift = {name: {run: 100 * mean / medians[name] for run, mean in levels[name].items()} for name in sorted(often)}
-    return Calibration(sorted(numbers), noise, drift, changes_over_runs(found))
+    ordered = {test: deviations[test] for test in names.in_order(deviations)}
+    return Calibration(sorted(numbers), ordered, drift, changes_over_runs(found))
 
 
 def alike(compared: Iterable[tuple[Run, Sequence[Pair]]]) -> Alike:

@@ -28,8 +28,8 @@ from tests.factories import TYPICAL
 FIRST_COMMIT = datetime(2021, 1, 1, tzinfo=UTC)
 TESTBEDS, PLANS, VARIANTS, BOOTS, TESTS_OF_PLAN, SAMPLES = 2, 5, 6, 2, 4, 11
 SAMPLES_OF_RUN = VARIANTS * BOOTS * TESTS_OF_PLAN * SAMPLES
-WIDE_TESTS = 100
-"""Tests of the one run that has many, for the comparison of a hundred tests."""
+WIDE_TESTS, WIDE_VARIANTS = 100, 7
+"""Of the one run that has many, for its page and the comparison of a hundred tests."""
 
 _COMMITS_AT_ONCE = 20
 
@@ -97,7 +97,8 @@ def _commits(numbers: Sequence[int], plans: list[list[str]], keys: Keys, rng: np
             ]
             for position in range(VARIANTS):
                 variants.append(_variant(keys.variant, run, position, number + 1))
-                boots += [_boot(keys.boot + again, run, keys.variant, position, again, at) for again in range(BOOTS)]
+                places = (again * VARIANTS + position for again in range(BOOTS))
+                boots += [_boot(keys.boot + again, run, keys.variant, place, at) for again, place in enumerate(places)]
                 keys.variant += 1
                 keys.boot += BOOTS
             keys.run += 1
@@ -106,7 +107,7 @@ def _commits(numbers: Sequence[int], plans: list[list[str]], keys: Keys, rng: np
     of_run = {run.pk: plans[run.plan_id - 1] for run in runs}
     first = keys.measurement
     _copy(_measurements(boots, of_run, keys))
-    _copy_samples(boots, of_run, first, keys, rng)
+    _copy_samples(boots, of_run, first, keys, _fast(variants), rng)
 
 
 def _build(number: int, at: datetime) -> Build:
@@ -125,10 +126,15 @@ def _variant(key: int, run: Run, position: int, build: int | None) -> Variant:
     )  # fmt: skip
 
 
-def _boot(key: int, run: Run, variant: int, position: int, again: int, at: datetime) -> Boot:
+def _fast(variants: Iterable[Variant]) -> set[int]:
+    """The keys of the variants with direct dispatch, which is made four percent faster."""
+    return {variant.pk for variant in variants if variant.tunables["net.isr.dispatch"] == "direct"}
+
+
+def _boot(key: int, run: Run, variant: int, position: int, at: datetime) -> Boot:
     return Boot(
         pk=key, run=run, variant_id=variant, topology="host-host", server="netserver", state="stopped",
-        position=again * VARIANTS + position, command="bootstack -c loader.conf -- netserver -D", started=at,
+        position=position, command="bootstack -c loader.conf -- netserver -D", started=at,
         ended=at + timedelta(seconds=60),
     )  # fmt: skip
 
@@ -146,14 +152,19 @@ def _measurements(boots: Iterable[Boot], tests: dict[int, list[str]], keys: Keys
 
 
 def _copy_samples(
-    boots: Sequence[Boot], tests: dict[int, list[str]], first: int, keys: Keys, rng: np.random.Generator
+    boots: Sequence[Boot],
+    tests: dict[int, list[str]],
+    first: int,
+    keys: Keys,
+    fast: set[int],
+    rng: np.random.Generator,
 ) -> None:
     """One block of lines for each measurement; rows as objects would take most of the time."""
     columns = "id, measurement_id, index, metric, value, unit, direction, discarded, seconds"
     measurement = first
     with connection.cursor() as cursor, cursor.copy(f"COPY {Sample._meta.db_table} ({columns}) FROM STDIN") as copy:
         for boot in boots:
-            gain = 1 + 0.04 * ((boot.position % VARIANTS) % 2) + 0.00001 * boot.run_id
+            gain = 1 + 0.04 * (boot.variant_id in fast) + 0.00001 * boot.run_id
             for name in tests[boot.run_id]:
                 metric = TESTS[name.partition("#")[0]].measure.metric
                 typical, unit, direction = TYPICAL[metric]
@@ -171,21 +182,20 @@ def _copy_samples(
 
 @transaction.atomic
 def _wide_run(keys: Keys, rng: np.random.Generator) -> None:
-    """A run of two variants with a hundred tests; a test of the catalogue with a number makes another one."""
+    """A run of seven variants with a hundred tests; a test of the catalogue with a number makes another one."""
     at = FIRST_COMMIT - timedelta(days=1)
     run = Run(pk=keys.run, plan_id=PLANS + 1, testbed_id=1, state="done", created=at, started=at, ended=at)
-    variants = [_variant(keys.variant + position, run, position, None) for position in range(2)]
+    variants = [_variant(keys.variant + position, run, position, None) for position in range(WIDE_VARIANTS)]
     boots = [
-        _boot(keys.boot + 2 * position + again, run, variant.pk, position, again, at)
-        for position, variant in enumerate(variants)
-        for again in range(BOOTS)
+        _boot(keys.boot + place, run, variants[place % WIDE_VARIANTS].pk, place, at)
+        for place in range(BOOTS * WIDE_VARIANTS)
     ]
     names = [f"{name}#{number}" for number in range(1 + WIDE_TESTS // len(TESTS)) for name in TESTS][:WIDE_TESTS]
     for rows in ([run], variants, boots):
         _copy(rows)
     first = keys.measurement
     _copy(_measurements(boots, {run.pk: names}, keys))
-    _copy_samples(boots, {run.pk: names}, first, keys, rng)
+    _copy_samples(boots, {run.pk: names}, first, keys, _fast(variants), rng)
 
 
 def _copy(rows: Iterable[models.Model]) -> None:

@@ -16,6 +16,7 @@ register = template.Library()
 
 register.filter("title_of", names.title)
 register.filter("anchor", names.anchor)
+register.filter("topic_of", names.topic)
 register.filter("difference_words", wording.difference_words)
 register.filter("evidence_words", wording.evidence_words)
 register.filter("duration", numbers.duration)

@@ -16,9 +16,12 @@ from perfweb.reports.figures import samples_figure, topic_figure
 from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.results import RunResults, Series, TestResults, run_results
 from perfweb.reports.verdicts import Pair, run_pairs, verdicts
-from perfweb.runs.models import Measurement, MeasurementState, Run, Variant
+from perfweb.runs.models import Artefact, Measurement, MeasurementState, Run, Variant
 
 RUNS_PER_PAGE = 25
+MOST_DETAILED = 24
+"""Tests that the page of a run shows with graph, numbers and outputs; of more, those of one topic at a time."""
+
 MOST_DIGITS = 18  # of a number that PostgreSQL's bigint holds
 
 
@@ -33,6 +36,12 @@ class Cell:
     @property
     def failures(self) -> int:
         return sum(measurement.state != MeasurementState.OK for measurement in self.measurements)
+
+    @property
+    def logs(self) -> list[tuple[int, Artefact]]:
+        """The tool's output of each boot, by the boot's place in the run."""
+        found = ((measurement.boot.position, list(measurement.artefacts.all())) for measurement in self.measurements)
+        return [(position, texts[0]) for position, texts in found if texts]
 
 
 @dataclass(frozen=True)
@@ -66,20 +75,30 @@ def run_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def run_detail(request: HttpRequest, number: int) -> HttpResponse:
-    """Show what ran where in a run, and every sample."""
+    """Show what ran where in a run, and every sample; `?topic=` has only the tests of a topic.
+
+    With very many tests each is shown in detail only where a topic was chosen.
+    """
     run = find_run(number)
-    results = run_results(run)
-    compared = run_pairs(results.variants, counted_samples([run])[run.pk])
+    topic = request.GET.get("topic", "")
+    results = run_results(run, topic)
+    if topic and not results.tests:
+        raise Http404(f"Run {number} has no test of the topic “{topic}”.")
+    counted = counted_samples([run])[run.pk]
+    compared = run_pairs(results.variants, counted)
     hosts, host_facts = host_table(run)
     earlier, changes = changed_facts(run)
-    topics = _topics(results)
-    tests = [(test, _test_graph(test)) for test in results.tests]
+    detailed = results.tests if topic or len(results.tests) <= MOST_DETAILED else []
+    topics = _topics(results, alone=not detailed)
+    tests = [(test, _test_graph(test)) for test in detailed]
     context = {
         "run": run,
         "results": results,
         "pairs": compared,
         "overview": _overview(results, compared),
         "any_boots_differ": any(comparison.boots_differ for pair in compared for comparison in pair.compared),
+        "topic": topic,
+        "known_topics": list(dict.fromkeys(map(names.topic, names.in_order(counted.tests)))),
         "topics": topics,
         "tests": tests,
         "tunables": tunable_rows(results),
@@ -106,8 +125,10 @@ def find_run(number: int) -> Run:
         raise Http404(f"There is no run {number}. The list of runs shows those that there are.") from None
 
 
-def _topics(results: RunResults) -> list[Graph]:
-    """A graph for each topic; of a run with one variant the samples of each test say the same."""
+def _topics(results: RunResults, *, alone: bool) -> list[Graph]:
+    """A graph for each topic; of a run with one variant the samples of each test say the same, and so they do of a
+    topic with one test, unless these graphs stand `alone`.
+    """
     compared = pairs(results.variants)
     if not compared:
         return []
@@ -115,7 +136,9 @@ def _topics(results: RunResults) -> list[Graph]:
     for test in results.tests:
         topics.setdefault(names.topic(test.name), []).append(test)
     drawn = [
-        (topic, tests, topic_figure(tests, compared[0][0].pk)) for topic, tests in topics.items() if len(tests) > 1
+        (topic, tests, topic_figure(tests, compared[0][0].pk))
+        for topic, tests in topics.items()
+        if alone or len(tests) > 1
     ]
     return [
         Graph(f"topic-{topic}", f"{topic}: every sample of {len(tests)} tests", figure)

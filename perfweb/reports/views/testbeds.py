@@ -13,7 +13,7 @@ from perfweb.reports.environment import host_table
 from perfweb.reports.figures import runs_figure
 from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.results import NOISY_PERCENT
-from perfweb.reports.testbeds import alike, calibration, health, noise
+from perfweb.reports.testbeds import alike, calibration, health
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs.models import Run
 
@@ -42,7 +42,7 @@ def testbed(request: HttpRequest, name: str) -> HttpResponse:
     noise_graph, drift_graph = (
         Graph(name, label, runs_figure(lines, history.runs, unit, letters)) if lines else None
         for name, label, lines, unit in (
-            ("noise", "Noise of each test over runs", history.noise, "relative deviation, %"),
+            ("noise", "Noise of each test over runs", history.noise_by_run, "relative deviation, %"),
             ("drift", "The baseline over runs", history.drift, "% of its median"),
         )
     )
@@ -52,7 +52,8 @@ def testbed(request: HttpRequest, name: str) -> HttpResponse:
         "described": described,
         "hosts": hosts,
         "host_facts": facts,
-        "noise": noise(state.runs),
+        "noise": history.noise,
+        "calibrated": len(history.runs),
         "noisy": NOISY_PERCENT,
         "noise_graph": noise_graph,
         "drift_graph": drift_graph,
