@@ -73,17 +73,17 @@ def samples_figure(results: MetricResults) -> Figure:
 
 def _samples_trace(series: Series, hollow: bool, scale: Scale, slots: Mapping[int, int]) -> Figure:
     points = [point for point in series.points if point.hollow is hollow]
-    longest = max(point.index for point in series.points) + 1
+    longest = max(point.number for point in series.points) + 1
     meta, symbol = series_style(series.variant.position)
     note = " (not counted)" if hollow else ""
     return {
         "type": "scatter",
         "mode": "markers",
         "name": series.variant.name,
-        "x": [slots[point.boot] + (point.index + 0.5) / longest for point in points],
+        "x": [slots[point.boot] + (point.number + 0.5) / longest for point in points],
         "y": [point.value / scale.factor for point in points],
         "text": [
-            f"boot {point.boot}, sample {point.index + 1}: {scale.text(point.value)} {scale.unit}{note}"
+            f"boot {point.boot}, sample {point.number + 1}: {scale.text(point.value)} {scale.unit}{note}"
             for point in points
         ],
         "hovertemplate": "%{text}",

@@ -32,7 +32,7 @@ class Point(NamedTuple):
     """One sample of a graph; hollow ones (warm-up, or of a measurement that failed) enter no statistics."""
 
     boot: int
-    index: int
+    number: int
     value: float
     hollow: bool
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import numpy as np
-from django.db import connection, models, transaction
+from django.db import connection, transaction
 
 from perfweb.builds.models import Build
 from perfweb.lab.models import Host, Role, Testbed
+from perfweb.runs.bulk import copy_rows
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Boot, HostFacts, Measurement, Plan, Run, RunTransition, Sample, Variant
 from perfweb.runs.summaries import summarise
@@ -103,10 +102,10 @@ def _commits(numbers: Sequence[int], plans: list[list[str]], keys: Keys, rng: np
                 keys.boot += BOOTS
             keys.run += 1
     for rows in (builds, runs, variants, boots, facts, history):
-        _copy(rows)
+        copy_rows(rows)
     of_run = {run.pk: plans[run.plan_id - 1] for run in runs}
     first = keys.measurement
-    _copy(_measurements(boots, of_run, keys))
+    copy_rows(_measurements(boots, of_run, keys))
     _copy_samples(boots, of_run, first, keys, _fast(variants), rng)
 
 
@@ -192,27 +191,10 @@ def _wide_run(keys: Keys, rng: np.random.Generator) -> None:
     ]
     names = [f"{name}#{number}" for number in range(1 + WIDE_TESTS // len(TESTS)) for name in TESTS][:WIDE_TESTS]
     for rows in ([run], variants, boots):
-        _copy(rows)
+        copy_rows(rows)
     first = keys.measurement
-    _copy(_measurements(boots, {run.pk: names}, keys))
+    copy_rows(_measurements(boots, {run.pk: names}, keys))
     _copy_samples(boots, {run.pk: names}, first, keys, _fast(variants), rng)
-
-
-def _copy(rows: Iterable[models.Model]) -> None:
-    """Write unsaved objects of one model into its table, with their keys where they have some."""
-    rows = iter(rows)
-    first = next(rows)
-    left_out = {first._meta.pk} if first.pk is None else set()
-    concrete = [field for field in first._meta.concrete_fields if field not in left_out]
-    fields = [field for field in concrete if not getattr(field, "generated", False)]
-    columns = ", ".join(str(field.column) for field in fields)
-    with connection.cursor() as cursor, cursor.copy(f"COPY {first._meta.db_table} ({columns}) FROM STDIN") as copy:
-        for row in itertools.chain([first], rows):
-            copy.write_row([_plain(field, getattr(row, str(field.attname))) for field in fields])
-
-
-def _plain(field: Any, value: object) -> object:
-    return json.dumps(value) if isinstance(field, models.JSONField) else value
 
 
 def _set_sequences() -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How fast pages are when years of results are in the database: `./dev bench service`.
 
+Then how many samples a second go into the database, and how long a browser takes to show something.
+
 It wants an empty, migrated database and the address of a web server on it. For each page it prints median and 95th
 percentile of the time to the last byte with one client and with twenty, the processor time of the web server (which
 hardly depends on what else the machine does), the size, the number of queries, and the plan of any query that reads a
@@ -10,6 +12,7 @@ large table from end to end.
 from __future__ import annotations
 
 import argparse
+import gzip
 import http.client
 import os
 import statistics
@@ -23,11 +26,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import django
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.chromium import CHROMIUM, CHROMIUM_FLAGS
 
 CLIENTS = 20
+INGESTED, INGEST_TARGET = 200_000, 50_000
+PAINTS, PAINT_TARGET = 3, 500.0
 LARGE_TABLE = 10_000
 
 
@@ -115,23 +123,23 @@ def measure(site: Site, page: Page, requests: int, web_pid: int) -> tuple[str, b
     alone = site.times(page.address, requests)
     busy = (processor_seconds(web_pid) - before) / requests
     many = site.times_of_many(page.address, max(2, requests // 10))
-    queries, size = _queries(page)
+    queries, size, packed = _queries(page)
     numbers = [1000 * value for value in (*_quantiles(alone), *_quantiles(many), busy)]
     cells = "".join(f"{number:9.1f}" for number in numbers)
     met = numbers[1] < page.target
     mark = "" if met else f"  over its target of {page.target:.0f} ms"
-    return f"{page.name:24}{cells}{size / 1000:9.1f}{queries:8}{mark}", met
+    return f"{page.name:24}{cells}{size / 1000:9.1f}{packed / 1000:9.1f}{queries:8}{mark}", met
 
 
 def _quantiles(times: Sequence[float]) -> tuple[float, float]:
     return statistics.median(times), sorted(times)[min(len(times) - 1, int(0.95 * len(times)))]
 
 
-def _queries(page: Page) -> tuple[int, int]:
-    """How many queries the page makes, and how many bytes it has."""
+def _queries(page: Page) -> tuple[int, int, int]:
+    """How many queries the page makes, and how many bytes it has, as it is and compressed."""
     with CaptureQueriesContext(connection) as captured:
         answer = Client(headers={"host": "127.0.0.1"}).get(page.address)
-    return len(captured), len(answer.content)
+    return len(captured), len(answer.content), len(gzip.compress(answer.content, 6))
 
 
 def whole_tables(page: Page) -> list[str]:
@@ -161,6 +169,55 @@ def _reads_all(plan: dict[str, Any], table: str) -> bool:
         nodes += node.get("Plans", [])
     scans = [node for node in nodes if node["Node Type"] == "Seq Scan" and node["Relation Name"] == table]
     return any(plan["Total Cost"] > 0.1 * node["Total Cost"] for node in scans)
+
+
+def ingest() -> bool:
+    """Print how many samples a second are made and written, and take them back; whether the target was met."""
+    from perfweb.runs.bulk import copy_rows
+    from perfweb.runs.models import Measurement, Sample
+
+    measurement = Measurement.objects.all()[:1].get()
+    samples = (
+        Sample(
+            measurement=measurement, index=index, metric="bench", value=float(index), unit="us", direction="lower",
+            seconds=1.0,
+        )
+        for index in range(INGESTED)
+    )  # fmt: skip
+    with transaction.atomic():
+        began = time.perf_counter()
+        rate = copy_rows(samples) / (time.perf_counter() - began)
+        transaction.set_rollback(True)
+    met = rate >= INGEST_TARGET
+    print(f"ingest: {rate:.0f} samples/s" + ("" if met else f", under its target of {INGEST_TARGET}"))
+    return met
+
+
+def paints(site: str, wanted: Sequence[Page]) -> bool:
+    """Print when Chromium has something to show of each page (https://www.w3.org/TR/paint-timing/); whether all met
+    the target.
+    """
+    good = True
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
+        for page in wanted:
+            times = [_first_paint(browser, site.rstrip("/") + page.address) for _ in range(PAINTS)]
+            met = statistics.median(times) < PAINT_TARGET
+            good &= met
+            mark = "" if met else f"  over its target of {PAINT_TARGET:.0f} ms"
+            print(f"first contentful paint of {page.name:24}{statistics.median(times):9.0f} ms{mark}")
+        browser.close()
+    return good
+
+
+def _first_paint(browser: Browser, address: str) -> float:
+    """Milliseconds until the first contentful paint in a browser that has nothing of the site yet."""
+    with browser.new_context() as context:
+        shown = context.new_page()
+        shown.goto(address)
+        entries = "performance.getEntriesByName('first-contentful-paint')"
+        shown.wait_for_function(f"{entries}.length > 0")
+        return float(shown.evaluate(f"{entries}[0].startTime"))
 
 
 def processor_seconds(pid: int) -> float:
@@ -197,7 +254,7 @@ def main() -> int:
     revision = Build.objects.order_by("-pk").values_list("revision", flat=True)[0]
     # The tests of the second plan are in no other one: twelve series.
     wanted = pages(Run.objects.count(), revision, list(TESTS)[TESTS_OF_PLAN])
-    head = ("median", "p95", "20: med", "20: p95", "CPU", "kB")
+    head = ("median", "p95", "20: med", "20: p95", "CPU", "kB", "kB gzip")
     print(f"{'times in ms':24}" + "".join(f"{name:>9}" for name in head) + f"{'queries':>8}")
     site, good = Site(options.site), True
     for page in wanted:
@@ -205,6 +262,8 @@ def main() -> int:
         good &= met
         print(line, flush=True)
     print(f"web server: {memory_of(options.web_pid):.0f} MB resident")
+    good &= ingest()
+    good &= paints(options.site, [page for page in wanted if "figure" not in page.name])
     for page in wanted:
         for plan in whole_tables(page):
             good = False

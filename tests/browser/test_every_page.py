@@ -26,6 +26,7 @@ PAGES = {
     "pair": "/runs/{run}/compare/deferred..direct/",
     "several": "/compare/?base={run}/deferred&with={run}/direct&with={other}/direct",
     "tests": "/tests/",
+    "topic": "/topics/tcp/",
     "timeline": f"/tests/{TEST}/",
     "testbeds": "/testbeds/",
     "testbed": "/testbeds/demo/",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 
 import pytest
@@ -13,6 +14,7 @@ from django.views.defaults import server_error
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.text import run_text
+from perfweb.reports.views import runs
 from perfweb.runs.models import Artefact, BootState, Run, Sample
 from tests.factories import DEMO_TESTS, create_queued_run, create_run
 from tests.unit.reports.conftest import BROKEN_TEST
@@ -250,6 +252,33 @@ def test_each_variant_is_compared_with_the_baseline(client: Client, run: Run) ->
         text = text_of(page(client, address))
         assert "direct against deferred : 5 faster, 1 not enough data" in text
         assert "hybrid against deferred : 6 not enough data" in text
+
+
+def test_of_very_many_tests_those_of_a_topic_are_shown_in_detail(
+    client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = reverse("reports:run", args=[run.pk])
+    monkeypatch.setattr(runs, "MOST_DETAILED", 3)
+    html = page(client, address)
+    assert "choose a topic" in html
+    assert 'data-graph="topic-udp"' in html
+    assert 'data-graph="test-' not in html
+    assert all(test in html for test in DEMO_TESTS)
+    part = page(client, address + "?topic=forward")
+    assert set(re.findall(r'data-graph="test-([^"]+)"', part)) == {
+        "tcp-rr-host-router-host-ipv4", "tcp-stream-host-router-host-ipv4",
+    }  # fmt: skip
+    assert DEMO_TESTS[0] not in text_of(part)
+    assert "5 faster, 1 not enough data" in text_of(part)  # the verdicts are still those among all tests
+    assert client.get(address + "?topic=none").status_code == 404
+
+
+def test_pages_are_compressed_for_browsers_that_take_that(client: Client, run: Run) -> None:
+    address = reverse("reports:run", args=[run.pk])
+    answer = client.get(address, headers={"Accept-Encoding": "gzip"})
+    assert answer.headers["Content-Encoding"] == "gzip"
+    assert DEMO_TESTS[0] in gzip.decompress(answer.content).decode()
+    assert "Content-Encoding" not in client.get(address).headers
 
 
 def test_a_plan_of_one_variant_has_nothing_to_compare(client: Client) -> None:
