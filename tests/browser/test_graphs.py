@@ -41,7 +41,7 @@ def test_a_picture_can_be_kept(browser: Browser, live_server: LiveServer, finish
         page = context.new_page()
         page.goto(f"{live_server.url}/runs/{finished_run.pk}/")
         page.locator(GRAPH).get_by_role("link", name="SVG").click()
-        expect(page.locator("svg g path").first).to_be_visible()
+        expect(page.locator("svg g > path").first).to_be_visible()
         expect(page.locator("svg > title")).to_contain_text("Every sample of tcp.rr/host-host/ipv4")
 
 
