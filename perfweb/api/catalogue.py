@@ -17,7 +17,7 @@ from perfweb.api.problems import RefusedError
 from perfweb.api.runs import PlanName, plan_name
 from perfweb.lab.models import Role, Testbed
 from perfweb.reports import names
-from perfweb.reports.testbeds import Health, health, noise
+from perfweb.reports.testbeds import Health, calibration, health
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Plan
 
@@ -161,7 +161,8 @@ def get_testbed(request: HttpRequest, name: Name) -> TestbedDetail:  # noqa: ARG
         raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no testbed “{name}”; registered: {known}")
     (state,) = health([found])
     heard = [
-        TestNoise(test=row.test, median=row.median, greatest=row.greatest, runs=row.runs) for row in noise(state.runs)
+        TestNoise(test=row.test, median=row.median, greatest=row.greatest, runs=row.runs)
+        for row in calibration(state.testbed).noise
     ]
     return TestbedDetail(**_row(state).model_dump(), noise=heard)
 
