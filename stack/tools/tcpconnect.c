@@ -29,8 +29,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tools/clock.h"
 
 #define	BACKLOG		1024
 #define	PARALLEL_MAX	256
@@ -65,15 +66,6 @@ fail(const char *what, int error)
 	else
 		fprintf(stderr, "tcpconnect: %s: %s\n", what, strerror(error));
 	exit(1);
-}
-
-static double
-now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
 }
 
 static void

@@ -7,6 +7,9 @@
  *	tcpload MODE [-n CONNECTIONS] [-t SECONDS] [-s BYTES] ADDRESS PORT
  *	tcpload self MODE ...		client and server in one process
  *
+ * An ADDRESS that begins with a slash is the path of a UNIX-domain socket,
+ * and its PORT is ignored.
+ *
  * MODE is in (bytes to the server), out (from it), rr (request and response
  * of BYTES each on a standing connection) or crr (one on a new connection
  * each time).  What happens in SECONDS after a warm-up is counted at the
@@ -25,8 +28,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
+#include <sys/un.h>
 #include <unistd.h>
+
+#include "tools/clock.h"
 
 #define	EX_USAGE	64
 #define	BLOCK		(128 << 10)	/* bytes of one call of a transfer */
@@ -152,21 +157,20 @@ serve(void *arg)
 	return (NULL);
 }
 
-/* A socket that listens on a port of all addresses of a family. */
+/* Listens on the port of all addresses of its family, or at its path. */
 static int
-listen_on(int family, in_port_t port)
+listen_everywhere(struct sockaddr_storage sa, socklen_t len)
 {
-	struct sockaddr_in6 sin6 = { .sin6_family = AF_INET6,
-	    .sin6_port = port };
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = port };
-	int fd = socket(family, SOCK_STREAM, 0), on = 1;
+	int fd = socket(sa.ss_family, SOCK_STREAM, 0), on = 1;
 
 	if (fd < 0)
 		die("socket");
+	if (sa.ss_family == AF_INET)
+		((struct sockaddr_in *)&sa)->sin_addr.s_addr = INADDR_ANY;
+	else if (sa.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&sa)->sin6_addr = in6addr_any;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if ((family == AF_INET6 ?
-	    bind(fd, (struct sockaddr *)&sin6, sizeof(sin6)) :
-	    bind(fd, (struct sockaddr *)&sin, sizeof(sin))) != 0)
+	if (bind(fd, (struct sockaddr *)&sa, len) != 0)
 		die("bind");
 	if (listen(fd, CONNECTIONS_MAX) != 0)
 		die("listen");
@@ -228,15 +232,6 @@ client(void *arg)
 	return (NULL);
 }
 
-static double
-now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
-}
-
 static void
 pause_for(double seconds)
 {
@@ -271,7 +266,16 @@ resolve(const char *address, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 	    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV }, *ai;
+	struct sockaddr_un *un = (struct sockaddr_un *)&options.sa;
 
+	if (address[0] == '/') {
+		un->sun_family = AF_UNIX;
+		if (snprintf(un->sun_path, sizeof(un->sun_path), "%s",
+		    address) >= (int)sizeof(un->sun_path))
+			usage();
+		options.salen = sizeof(*un);
+		return;
+	}
 	if (getaddrinfo(address, port, &hints, &ai) != 0) {
 		fprintf(stderr, "tcpload: '%s' port '%s' is not an address\n",
 		    address, port);
@@ -317,14 +321,14 @@ main(int argc, char **argv)
 	bool six = argc > 2 && strcmp(argv[2], "-6") == 0;
 
 	signal(SIGPIPE, SIG_IGN);
-	if (argc == (six ? 4 : 3) && strcmp(argv[1], "serve") == 0)
-		serve((void *)(intptr_t)listen_on(six ? AF_INET6 : AF_INET,
-		    htons((uint16_t)atoi(argv[argc - 1]))));
+	if (argc == (six ? 4 : 3) && strcmp(argv[1], "serve") == 0) {
+		resolve(six ? "::" : "0.0.0.0", argv[argc - 1]);
+		serve((void *)(intptr_t)listen_everywhere(options.sa,
+		    options.salen));
+	}
 	parse_client(argc - 1 - self, argv + 1 + self);
-	/* The port is at the same place for both families. */
 	if (self)
-		start_thread(serve, (void *)(intptr_t)listen_on(
-		    options.sa.ss_family,
-		    ((struct sockaddr_in *)&options.sa)->sin_port));
+		start_thread(serve, (void *)(intptr_t)listen_everywhere(
+		    options.sa, options.salen));
 	measure();
 }

@@ -10,7 +10,16 @@ import pytest
 
 from tests.stack import bench
 
-KINDS = ("request/response, 1", "CPU, bulk in", "memory: bulk, 64 K", "memory: forward, fast")
+KINDS = (
+    "request/response, 1",
+    "request/response, 1, IPv6",
+    "bulk in, 1 stream",
+    "forward, tap",
+    "forward, xdp",
+    "memory: bulk, 64 K",
+    "memory: UNIX request/response, 1",
+    "memory: forward, fast",
+)
 
 
 def test_each_kind_of_row_is_measured(
@@ -19,13 +28,18 @@ def test_each_kind_of_row_is_measured(
     monkeypatch.setattr(bench, "VAR", tmp_path)
     monkeypatch.setattr(bench, "ROWS", {name: bench.ROWS[name] for name in KINDS})
     assert bench.main(["--quick"]) == 0
-    rows = json.loads((tmp_path / "bench" / "stack.json").read_text(encoding="utf-8"))["rows"]
-    assert list(rows) == list(KINDS)
-    for name, row in rows.items():
+    document = json.loads((tmp_path / "bench" / "stack.json").read_text(encoding="utf-8"))
+    assert list(document["rows"]) == list(KINDS)
+    for name, row in document["rows"].items():
         assert set(row["samples"]) == set(bench.ROWS[name].sides)
-        assert all(samples and min(samples) >= 0 for samples in row["samples"].values())
+        assert set(row["cpu"]) == (set(bench.ROWS[name].sides) if row["cpu_unit"] else set())
+        assert all(samples and min(samples) >= 0 for samples in (*row["samples"].values(), *row["cpu"].values()))
+    for settings in document["machine"]["linux"].values():
+        assert settings["tcp_congestion_control"]
+        assert settings["tcp-segmentation-offload"] in ("on", "off")
     table = capsys.readouterr().out
     assert all(name in table for name in KINDS)
+    assert "request/response, 1, IPv6: " in table
 
 
 def test_a_row_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

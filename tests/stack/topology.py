@@ -78,11 +78,12 @@ class Topology:
         self.directory = Path(tempfile.mkdtemp(prefix="stack-test-"))
         os.chown(self.directory, UID, UID)
         self.children: list[subprocess.Popen[str]] = []
+        self.hosts: list[str] = []
 
     def __enter__(self) -> Self:
         run("chmod", "o+rw", "/dev/net/tun")  # What udev does, where there is one.
         for host in ("left", "dut", "right"):
-            run("ip", "netns", "add", f"{self.name}-{host}")
+            self.add_host(host)
         for index, host in enumerate(("left", "right")):
             self._link(index, host)
         return self
@@ -90,13 +91,22 @@ class Topology:
     def __exit__(self, *exc: object) -> None:
         for child in reversed(self.children):
             self.stop(child)
-        for host in ("left", "dut", "right"):
-            run("ip", "netns", "delete", f"{self.name}-{host}")
+        for host in self.hosts:
+            run("ip", "netns", "delete", self.host(host))
         shutil.rmtree(self.directory)
+
+    def host(self, name: str) -> str:
+        """The namespace of a host."""
+        return f"{self.name}-{name}"
+
+    def add_host(self, name: str) -> None:
+        """Makes another host, without a link."""
+        run("ip", "netns", "add", self.host(name))
+        self.hosts.append(name)
 
     def _link(self, index: int, host: str) -> None:
         """A veth from host (10.99.INDEX.1, 2001:db8:INDEX::1) to dut's dataINDEX, joined to tapINDEX there."""
-        peer, dut = f"{self.name}-{host}", f"{self.name}-dut"
+        peer, dut = self.host(host), self.host("dut")
         data, tap = f"data{index}", f"tap{index}"
         run("ip", "-n", dut, "link", "add", data, "type", "veth", "peer", "name", "data0", "netns", peer)
         run("ip", "-n", peer, "address", "add", f"10.99.{index}.1/24", "dev", "data0")
@@ -117,7 +127,7 @@ class Topology:
 
     def on(self, host: str, *argv: str, check: bool = True, timeout: float = 180) -> str:
         """Runs a command on a host; its standard output."""
-        return run("ip", "netns", "exec", f"{self.name}-{host}", *argv, check=check, timeout=timeout)
+        return run("ip", "netns", "exec", self.host(host), *argv, check=check, timeout=timeout)
 
     def prepare(self, driver: Driver, queues: int = 1) -> None:
         """Makes the links as a driver needs them."""
@@ -140,7 +150,7 @@ class Topology:
             caps = ",".join(f"+{name}" for name in capabilities)
             user += [f"--inh-caps={caps}", f"--ambient-caps={caps}"]
         with (self.directory / log).open("w", encoding="utf-8") as out:
-            words = ["ip", "netns", "exec", f"{self.name}-{host}", *user, *argv]
+            words = ["ip", "netns", "exec", self.host(host), *user, *argv]
             child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, text=True)
         self.children.append(child)
         return child
@@ -168,7 +178,7 @@ class Topology:
                            capabilities=driver.capabilities)  # fmt: skip
         until = time.monotonic() + 20
         while "stack: up\n" not in (said := self.said("boot.log")):
-            assert child.poll() is None, said
+            assert child.poll() is None, self.said("boot.log")
             assert time.monotonic() < until, said
             time.sleep(0.02)
         return child
