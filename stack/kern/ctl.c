@@ -28,7 +28,7 @@ struct ctl_out {
 static struct ctl_command {
 	const char	*command;
 	void		(*show)(struct ctl_out *);	/* a view's, or NULL */
-	int		(*run)(struct ctl_out *, int, char *[], char *, size_t);
+	ctl_run_t	*run;
 } ctl_commands[CTL_COMMANDS_MAX];
 static unsigned ctl_ncommands;
 
@@ -90,8 +90,7 @@ ctl_view_register(const char *command, void (*show)(struct ctl_out *))
 }
 
 void
-ctl_command_register(const char *command, int (*run)(struct ctl_out *, int,
-    char *[], char *, size_t))
+ctl_command_register(const char *command, ctl_run_t *run)
 {
 	command_register(&(struct ctl_command){ command, NULL, run });
 }
@@ -191,7 +190,7 @@ command_run(struct ctl_out *co, const struct ctl_command *cc, const char *args)
 	    CTL_ARGS_MAX; arg = strtok_r(NULL, " \t", &save))
 		argv[argc++] = arg;
 	ctl_printf(co, "ok\n");
-	error = cc->run(co, argc, argv, why, sizeof(why));
+	error = cc->run(cc->command, co, argc, argv, why, sizeof(why));
 	if (error == 0)
 		return;
 	co->co_len = before;

@@ -36,12 +36,14 @@ void	 ctl_printf(struct ctl_out *, const char *fmt, ...) PRINTFLIKE(2, 3);
 /* A view is shown for a command; both are constants of the subsystem. */
 void	 ctl_view_register(const char *command, void (*show)(struct ctl_out *));
 /*
- * A command has up to CTL_ARGS_MAX arguments, argv[0] being the first.  On
- * an error, an errno value, the answer is the reason in why alone.
+ * A command has up to CTL_ARGS_MAX arguments, argv[0] being the first; run is
+ * told which command it is, as several may share it.  On an error, an errno
+ * value, the answer is the reason in why alone.
  */
 #define	CTL_ARGS_MAX	8
-void	 ctl_command_register(const char *command, int (*run)(struct ctl_out *,
-	    int argc, char *argv[], char *why, size_t len));
+typedef int ctl_run_t(const char *command, struct ctl_out *, int argc,
+	    char *argv[], char *why, size_t len);
+void	 ctl_command_register(const char *command, ctl_run_t *);
 
 /* Starts serving on the tunable ctl.path, if it is set. */
 void	 ctl_init(void);	/* registers the tunable */

@@ -58,18 +58,25 @@ parse_u32(const char *s, uint32_t min, uint32_t max, uint32_t *value)
 }
 
 bool
-inet_parse_prefix(const char *s, struct in_addr *addr, struct in_addr *mask)
+in_parse_prefix(int domain, const char *s, void *addr, unsigned *plen)
 {
-	char text[INET_ADDRSTRLEN];
+	char text[INET6_ADDRSTRLEN];
 	const char *slash = strchr(s, '/');
-	uint32_t plen;
 
 	if (slash == NULL || (size_t)(slash - s) >= sizeof(text))
 		return (false);
 	memcpy(text, s, (size_t)(slash - s));
 	text[slash - s] = '\0';
-	if (inet_pton(AF_INET, text, addr) != 1 ||
-	    !parse_u32(slash + 1, 0, 32, &plen))
+	return (inet_pton(domain, text, addr) == 1 &&
+	    parse_u32(slash + 1, 0, domain == AF_INET ? 32 : 128, plen));
+}
+
+bool
+inet_parse_prefix(const char *s, struct in_addr *addr, struct in_addr *mask)
+{
+	unsigned plen;
+
+	if (!in_parse_prefix(AF_INET, s, addr, &plen))
 		return (false);
 	*mask = inet_mask(plen);
 	return (true);

@@ -203,12 +203,14 @@ find_interface(const char *name, char *why, size_t len)
 }
 
 static int
-cmd_start(struct ctl_out *co, int argc, char *argv[], char *why, size_t len)
+cmd_start(const char *command, struct ctl_out *co, int argc, char *argv[],
+    char *why, size_t len)
 {
 	unsigned long megabytes = MEGABYTES;
 	struct ifnet *ifp;
 	char *end;
 
+	(void)command;
 	(void)co;
 	if (argc != 2 && argc != 3) {
 		snprintf(why, len, "usage: pcap start INTERFACE FILE "
@@ -232,11 +234,13 @@ cmd_start(struct ctl_out *co, int argc, char *argv[], char *why, size_t len)
 }
 
 static int
-cmd_stop(struct ctl_out *co, int argc, char *argv[], char *why, size_t len)
+cmd_stop(const char *command, struct ctl_out *co, int argc, char *argv[],
+    char *why, size_t len)
 {
 	uint64_t packets, dropped;
 	struct ifnet *ifp;
 
+	(void)command;
 	if (argc != 1) {
 		snprintf(why, len, "usage: pcap stop INTERFACE");
 		return (EINVAL);

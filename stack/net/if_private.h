@@ -70,7 +70,7 @@ void	 packet_init(void);
 void	 xdp_init(void);
 void	 mem_init(void);
 void	 route_init(void);
-void	 route_config_init(void);
+int	 route_attach(void);		/* interfaces' subnets */
 int	 route_config_attach(void);	/* routes of loader.conf */
 void	 netisr_init(void);
 int	 netisr_start(void);
@@ -106,7 +106,11 @@ struct ctl_out;
 void	 in6_addr_show(const struct ifnet *, struct ctl_out *);
 void	 route6_show(struct ctl_out *);
 
-/* "10.1.0.2/24"; false: not that. */
+/*
+ * "10.1.0.2/24" of AF_INET or "2001:db8::1/64" of AF_INET6, into a struct
+ * in_addr or in6_addr; false: not that.
+ */
+bool	 in_parse_prefix(int domain, const char *, void *addr, unsigned *plen);
 bool	 inet_parse_prefix(const char *, struct in_addr *, struct in_addr *mask);
 struct in_addr inet_mask(unsigned plen);
 unsigned inet_masklen(struct in_addr mask);

@@ -122,11 +122,83 @@ netstat_show(struct ctl_out *co)
 	route6_show(co);
 }
 
+int
+route_attach(void)
+{
+	static const struct in_addr onlink = { INADDR_ANY };
+	struct ifnet *ifp;
+	int error = 0;
+
+	for (ifp = ifnet_list; ifp != NULL && error == 0; ifp = ifp->if_next)
+		if (ifp->if_addr.s_addr != INADDR_ANY)
+			error = route_add(ifp->if_addr,
+			    inet_masklen(ifp->if_mask), onlink, ifp);
+	if (error != 0)
+		console("route: two interfaces on one subnet");
+	return (error);
+}
+
+/* The last four bytes of a mapped address. */
+static struct in_addr
+unmap(const struct in6_addr *a)
+{
+	return ((struct in_addr){ a->s6_addr32[3] });
+}
+
+static int
+family_add(const struct in6_addr *dst, unsigned plen,
+    const struct in6_addr *gw)
+{
+	return (route_add(unmap(dst), plen, unmap(gw), NULL));
+}
+
+static int
+family_delete(const struct in6_addr *dst, unsigned plen)
+{
+	return (route_delete(unmap(dst), plen));
+}
+
+static bool
+family_gateway(const struct in6_addr *dst, unsigned plen, struct in6_addr *gw)
+{
+	struct in_addr a;
+
+	if (!route_gateway(unmap(dst), plen, &a))
+		return (false);
+	gw->s6_addr32[3] = a.s_addr;
+	return (true);
+}
+
+static bool
+family_lookup(const struct in6_addr *dst, struct in6_addr *gw,
+    struct ifnet **ifp)
+{
+	struct nhop nh;
+
+	if (!route_lookup(unmap(dst), &nh))
+		return (false);
+	gw->s6_addr32[3] = nh.nh_gw.s_addr;
+	*ifp = nh.nh_ifp;
+	return (true);
+}
+
+static const struct route_family route_family = {
+	.rf_command = "route",
+	.rf_domain = AF_INET,
+	.rf_any = { .s6_addr = { [10] = 0xff, 0xff } },
+	.rf_subnet = "10.2.0.0/16",
+	.rf_gwname = "10.1.0.1",
+	.rf_add = family_add,
+	.rf_delete = family_delete,
+	.rf_gateway = family_gateway,
+	.rf_lookup = family_lookup,
+};
+
 void
 route_init(void)
 {
 	route_table = rtable_create(32);
 	ctl_view_register("netstat -r", netstat_show);
 	ctl_view_register("route show", route_show);
-	route_config_init();
+	route_family_register(&route_family);
 }

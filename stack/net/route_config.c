@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes as people write them: in loader.conf (route.<destination>), and
- * while running as "route add", "route delete" and "route get".
+ * Routes as people write them, of every family: in loader.conf
+ * (route.<destination>, route6.<destination>), and while running as "route
+ * add", "route delete" and "route get".
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,62 +14,117 @@
 #include "net/if_private.h"
 #include "net/route.h"
 
-#define	PREFIX		"route."
+#define	FAMILIES_MAX	2
 
-struct destination {
-	struct in_addr	 net;
-	unsigned	 plen;
-};
+static const struct route_family *families[FAMILIES_MAX];	/* [I] at boot */
+static unsigned nfamilies;					/* [I] at boot */
 
 /* Routes of loader.conf, until the interfaces are there; kept to be told. */
 static struct route_config {
 	struct route_config *next;
-	struct destination dst;
-	struct in_addr	 gw;
+	const struct route_family *family;
+	struct in6_addr	 dst, gw;
+	unsigned	 plen;
 } *route_configs, **route_configs_tail = &route_configs;
 
-/* "default" or "10.2.0.0/16" */
-static int
-parse_destination(const char *s, struct destination *d, char *why, size_t len)
+/* The family that a command ("route add") or tunable ("route.x") is of. */
+static const struct route_family *
+family_of(const char *name)
 {
-	struct in_addr mask;
+	const size_t len = strcspn(name, " .");
+	unsigned i = 0;
 
-	*d = (struct destination){ { INADDR_ANY }, 0 };
+	while (strlen(families[i]->rf_command) != len ||
+	    strncmp(families[i]->rf_command, name, len) != 0)
+		if (++i == nfamilies)
+			panic("family_of: '%s'", name);
+	return (families[i]);
+}
+
+/* Where a family's own address is in one of 16 bytes. */
+static void *
+own_part(const struct route_family *rf, struct in6_addr *a)
+{
+	return (rf->rf_domain == AF_INET ? a->s6_addr + 12 : a->s6_addr);
+}
+
+static const char *
+print_address(const struct route_family *rf, const struct in6_addr *a,
+    char *buf, size_t len)
+{
+	struct in6_addr copy = *a;
+
+	return (inet_ntop(rf->rf_domain, own_part(rf, &copy), buf,
+	    (socklen_t)len));
+}
+
+/* Whether any of the last n bits is set. */
+static bool
+has_tail(const struct in6_addr *a, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (a->s6_addr[15 - i / 8] >> (i % 8) & 1)
+			return (true);
+	return (false);
+}
+
+/* "default", or a subnet as the family writes it. */
+static int
+parse_destination(struct route_config *rc, const char *s, char *why,
+    size_t len)
+{
+	const struct route_family *rf = rc->family;
+	const unsigned bits = rf->rf_domain == AF_INET ? 32 : 128;
+
+	rc->dst = rf->rf_any;
+	rc->plen = 0;
 	if (strcmp(s, "default") == 0)
 		return (0);
-	if (!inet_parse_prefix(s, &d->net, &mask)) {
+	if (!in_parse_prefix(rf->rf_domain, s, own_part(rf, &rc->dst),
+	    &rc->plen) || IN6_IS_ADDR_MULTICAST(&rc->dst)) {
 		snprintf(why, len, "'%s' is neither default nor a subnet like "
-		    "10.2.0.0/16", s);
+		    "%s", s, rf->rf_subnet);
 		return (EINVAL);
 	}
-	d->plen = inet_masklen(mask);
-	if ((d->net.s_addr & ~mask.s_addr) != 0) {
+	if (has_tail(&rc->dst, bits - rc->plen)) {
 		snprintf(why, len, "'%s' has bits beyond its first %u", s,
-		    d->plen);
+		    rc->plen);
 		return (EINVAL);
 	}
 	return (0);
 }
 
 static int
-parse_address(const char *s, struct in_addr *a, const char *what, char *why,
-    size_t len)
+parse_address(const struct route_family *rf, const char *s,
+    struct in6_addr *a, const char *what, char *why, size_t len)
 {
-	if (inet_pton(AF_INET, s, a) == 1)
+	*a = rf->rf_any;
+	if (inet_pton(rf->rf_domain, s, own_part(rf, a)) == 1 &&
+	    !IN6_IS_ADDR_MULTICAST(a))
 		return (0);
-	snprintf(why, len, "'%s' is not the address of a %s", s, what);
+	snprintf(why, len, "'%s' is not the %saddress of a %s", s,
+	    rf->rf_domain == AF_INET ? "" : "IPv6 ", what);
 	return (EINVAL);
 }
 
 static int
-route_config_set(const char *name, const char *value, char *why, size_t len)
+parse_route(struct route_config *rc, const char *dst, const char *gw,
+    char *why, size_t len)
 {
-	struct route_config rc = { 0 };
+	int error = parse_destination(rc, dst, why, len);
+
+	return (error != 0 ? error : parse_address(rc->family, gw, &rc->gw,
+	    "gateway", why, len));
+}
+
+/* route.default="10.1.0.1", route6.2001:db8:2::/48="2001:db8:1::1" */
+static int
+config_set(const char *name, const char *value, char *why, size_t len)
+{
+	struct route_config rc = { .family = family_of(name) };
 	int error;
 
-	error = parse_destination(name + strlen(PREFIX), &rc.dst, why, len);
-	if (error == 0)
-		error = parse_address(value, &rc.gw, "gateway", why, len);
+	error = parse_route(&rc, strchr(name, '.') + 1, value, why, len);
 	if (error != 0)
 		return (error);
 	*route_configs_tail = kmalloc(sizeof(rc));
@@ -83,15 +139,14 @@ show_gateway(const struct sysctl_oid *oid, const char *value, char *buf,
     size_t len)
 {
 	const struct route_config *rc = oid->oid_ptr;
-	struct in_addr gw;
+	struct in6_addr gw;
 
 	(void)value;
-	if (!route_gateway(rc->dst.net, rc->dst.plen, &gw)) {
+	if (!rc->family->rf_gateway(&rc->dst, rc->plen, &gw)) {
 		snprintf(buf, len, "deleted");
 		return (0);
 	}
-	return (inet_ntop(AF_INET, &gw, buf, (socklen_t)len) != NULL ? 0 :
-	    EINVAL);
+	return (print_address(rc->family, &gw, buf, len) != NULL ? 0 : EINVAL);
 }
 
 const char *
@@ -105,7 +160,7 @@ route_why_not(int error)
 		    "first");
 	case ESRCH:
 		return ("there is no route to just this destination; "
-		    "'route show' lists them");
+		    "'route show' and 'route6 show' list them");
 	default:
 		return (strerror(error));
 	}
@@ -113,70 +168,57 @@ route_why_not(int error)
 
 /* Adds a route of loader.conf, and a sysctl that tells it. */
 static int
-route_config_add(struct route_config *rc)
+config_add(struct route_config *rc)
 {
-	char text[INET_ADDRSTRLEN], via[INET_ADDRSTRLEN];
+	const struct route_family *rf = rc->family;
+	char text[INET6_ADDRSTRLEN], via[INET6_ADDRSTRLEN];
 	struct sysctl_oid oid = { .oid_type = CTL_PROC, .oid_flags = CTL_TUN,
 	    .oid_ptr = rc, .oid_proc = show_gateway,
 	    .oid_descr = "gateway of this route" };
-	int error = route_add(rc->dst.net, rc->dst.plen, rc->gw, NULL);
+	int error = rf->rf_add(&rc->dst, rc->plen, &rc->gw);
 
-	inet_ntop(AF_INET, &rc->dst.net, text, sizeof(text));
+	print_address(rf, &rc->dst, text, sizeof(text));
+	print_address(rf, &rc->gw, via, sizeof(via));
 	if (error != 0)
-		console("route: %s/%u by %s: %s", text, rc->dst.plen,
-		    inet_ntop(AF_INET, &rc->gw, via, sizeof(via)),
-		    route_why_not(error));
-	else if (rc->dst.plen == 0)
-		sysctl_add(&oid, PREFIX "default");
+		console("%s: %s/%u by %s: %s", rf->rf_command, text, rc->plen,
+		    via, route_why_not(error));
+	else if (rc->plen == 0)
+		sysctl_add(&oid, "%s.default", rf->rf_command);
 	else
-		sysctl_add(&oid, PREFIX "%s/%u", text, rc->dst.plen);
+		sysctl_add(&oid, "%s.%s/%u", rf->rf_command, text, rc->plen);
 	return (error);
 }
 
 int
 route_config_attach(void)
 {
-	static const struct in_addr onlink = { INADDR_ANY };
 	struct route_config *rc;
-	struct ifnet *ifp;
 	int error = 0;
 
-	for (ifp = ifnet_list; ifp != NULL && error == 0; ifp = ifp->if_next)
-		if (ifp->if_addr.s_addr != INADDR_ANY)
-			error = route_add(ifp->if_addr,
-			    inet_masklen(ifp->if_mask), onlink, ifp);
-	if (error != 0)
-		console("route: two interfaces on one subnet");
 	for (rc = route_configs; rc != NULL && error == 0; rc = rc->next)
-		error = route_config_add(rc);
+		error = config_add(rc);
 	return (error);
 }
 
 static int
-usage(const char *text, char *why, size_t len)
+cmd_add(const char *command, struct ctl_out *co, int argc, char *argv[],
+    char *why, size_t len)
 {
-	snprintf(why, len, "usage: %s", text);
-	return (EINVAL);
-}
-
-static int
-cmd_add(struct ctl_out *co, int argc, char *argv[], char *why, size_t len)
-{
-	struct destination d;
-	struct in_addr gw;
+	struct route_config rc = { .family = family_of(command) };
 	int error;
 
 	(void)co;
-	if (argc != 2)
-		return (usage("route add DESTINATION GATEWAY, as 'route add "
-		    "10.2.0.0/16 10.1.0.1' or 'route add default 10.1.0.1'",
-		    why, len));
-	error = parse_destination(argv[0], &d, why, len);
-	if (error == 0)
-		error = parse_address(argv[1], &gw, "gateway", why, len);
+	if (argc != 2) {
+		snprintf(why, len, "usage: %s DESTINATION GATEWAY, as '%s %s "
+		    "%s' or '%s default %s'", command, command,
+		    rc.family->rf_subnet, rc.family->rf_gwname, command,
+		    rc.family->rf_gwname);
+		return (EINVAL);
+	}
+	error = parse_route(&rc, argv[0], argv[1], why, len);
 	if (error != 0)
 		return (error);
-	error = route_add(d.net, d.plen, gw, NULL);
+	error = rc.family->rf_add(&rc.dst, rc.plen, &rc.gw);
 	if (error != 0)
 		snprintf(why, len, "%s by %s: %s", argv[0], argv[1],
 		    route_why_not(error));
@@ -184,51 +226,73 @@ cmd_add(struct ctl_out *co, int argc, char *argv[], char *why, size_t len)
 }
 
 static int
-cmd_delete(struct ctl_out *co, int argc, char *argv[], char *why, size_t len)
+cmd_delete(const char *command, struct ctl_out *co, int argc, char *argv[],
+    char *why, size_t len)
 {
-	struct destination d;
+	struct route_config rc = { .family = family_of(command) };
 	int error;
 
 	(void)co;
-	if (argc != 1)
-		return (usage("route delete DESTINATION, as 'route delete "
-		    "10.2.0.0/16' or 'route delete default'", why, len));
-	error = parse_destination(argv[0], &d, why, len);
+	if (argc != 1) {
+		snprintf(why, len, "usage: %s DESTINATION, as '%s %s' or '%s "
+		    "default'", command, command, rc.family->rf_subnet,
+		    command);
+		return (EINVAL);
+	}
+	error = parse_destination(&rc, argv[0], why, len);
 	if (error != 0)
 		return (error);
-	error = route_delete(d.net, d.plen);
+	error = rc.family->rf_delete(&rc.dst, rc.plen);
 	if (error != 0)
 		snprintf(why, len, "%s: %s", argv[0], route_why_not(error));
 	return (error);
 }
 
 static int
-cmd_get(struct ctl_out *co, int argc, char *argv[], char *why, size_t len)
+cmd_get(const char *command, struct ctl_out *co, int argc, char *argv[],
+    char *why, size_t len)
 {
-	char text[INET_ADDRSTRLEN];
-	struct in_addr dst;
-	struct nhop nh;
+	const struct route_family *rf = family_of(command);
+	struct in6_addr dst, gw = rf->rf_any;
+	char text[INET6_ADDRSTRLEN];
+	struct ifnet *ifp;
 	int error;
 
-	if (argc != 1)
-		return (usage("route get ADDRESS", why, len));
-	error = parse_address(argv[0], &dst, "host", why, len);
+	if (argc != 1) {
+		snprintf(why, len, "usage: %s ADDRESS", command);
+		return (EINVAL);
+	}
+	error = parse_address(rf, argv[0], &dst, "host", why, len);
 	if (error != 0)
 		return (error);
-	if (!route_lookup(dst, &nh)) {
+	if (!rf->rf_lookup(&dst, &gw, &ifp)) {
 		snprintf(why, len, "no route to %s", argv[0]);
 		return (ESRCH);
 	}
-	inet_ntop(AF_INET, &nh.nh_gw, text, sizeof(text));
-	ctl_printf(co, "%s by %s on %s\n", argv[0], text, nh.nh_ifp->if_xname);
+	ctl_printf(co, "%s by %s on %s\n", argv[0], print_address(rf, &gw,
+	    text, sizeof(text)), ifp->if_xname);
 	return (0);
 }
 
-void
-route_config_init(void)
+/* A name that is kept for good. */
+static const char *
+name_of(const struct route_family *rf, const char *rest)
 {
-	sysctl_register_prefix(PREFIX, route_config_set);
-	ctl_command_register("route add", cmd_add);
-	ctl_command_register("route delete", cmd_delete);
-	ctl_command_register("route get", cmd_get);
+	const size_t len = strlen(rf->rf_command) + strlen(rest) + 1;
+	char *name = kmalloc(len);
+
+	snprintf(name, len, "%s%s", rf->rf_command, rest);
+	return (name);
+}
+
+void
+route_family_register(const struct route_family *rf)
+{
+	KASSERT(nfamilies < FAMILIES_MAX, ("route_family_register: %s",
+	    rf->rf_command));
+	families[nfamilies++] = rf;
+	sysctl_register_prefix(name_of(rf, "."), config_set);
+	ctl_command_register(name_of(rf, " add"), cmd_add);
+	ctl_command_register(name_of(rf, " delete"), cmd_delete);
+	ctl_command_register(name_of(rf, " get"), cmd_get);
 }

@@ -23,7 +23,7 @@ parse_word(struct if_config *ic, const char *word)
 		ic->autoconf6 = true;
 		return (true);
 	}
-	if (!in6_parse_prefix(word, &in6->addr, &in6->plen) ||
+	if (!in_parse_prefix(AF_INET6, word, &in6->addr, &in6->plen) ||
 	    IN6_IS_ADDR_MULTICAST(&in6->addr) ||
 	    IN6_IS_ADDR_UNSPECIFIED(&in6->addr) ||
 	    IN6_IS_ADDR_V4MAPPED(&in6->addr) ||

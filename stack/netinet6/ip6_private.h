@@ -17,8 +17,6 @@ void	 nd6_init(void);
 void	 mld6_init(void);
 void	 in6_addr_init(void);
 void	 route6_init(void);
-int	 route6_config_attach(void);
-void	 route6_config_init(void);
 int	 in6_start(void);
 
 /* ip6_exthdr.c.  What became of a packet's extension headers: */

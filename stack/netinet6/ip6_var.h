@@ -84,8 +84,6 @@ bool	 route6_gateway(const struct in6_addr *dst, unsigned plen,
 bool	 route6_lookup(const struct in6_addr *dst, uint32_t zone,
 	    struct nhop6 *);
 
-/* "2001:db8::1/64"; false: not that. */
-bool	 in6_parse_prefix(const char *, struct in6_addr *, unsigned *plen);
 struct in6_addr in6_prefix(const struct in6_addr *, unsigned plen);
 
 /*

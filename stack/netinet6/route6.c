@@ -14,6 +14,7 @@
 #include "kern/ctl.h"
 #include "kern/epoch.h"
 #include "net/if_private.h"
+#include "net/route.h"
 #include "net/rtable.h"
 #include "netinet6/ip6_private.h"
 
@@ -152,10 +153,53 @@ route6_show(struct ctl_out *co)
 	rtable_walk(route6_table, show_entry, co);
 }
 
+static int
+family_add(const struct in6_addr *dst, unsigned plen,
+    const struct in6_addr *gw)
+{
+	return (route6_add(dst, plen, gw, NULL, 0));
+}
+
+/* Addresses of this host and its subnets go with their interfaces only. */
+static int
+family_delete(const struct in6_addr *dst, unsigned plen)
+{
+	struct in6_addr gw;
+
+	if (!route6_gateway(dst, plen, &gw) || IN6_IS_ADDR_UNSPECIFIED(&gw))
+		return (ESRCH);
+	return (route6_delete(dst, plen, 0));
+}
+
+static bool
+family_lookup(const struct in6_addr *dst, struct in6_addr *gw,
+    struct ifnet **ifp)
+{
+	struct nhop6 nh;
+
+	if (!route6_lookup(dst, 0, &nh))
+		return (false);
+	*gw = nh.nh_gw;
+	*ifp = nh.nh_ifp;
+	return (true);
+}
+
+static const struct route_family route6_family = {
+	.rf_command = "route6",
+	.rf_domain = AF_INET6,
+	.rf_any = IN6ADDR_ANY_INIT,
+	.rf_subnet = "2001:db8:2::/48",
+	.rf_gwname = "2001:db8:1::1",
+	.rf_add = family_add,
+	.rf_delete = family_delete,
+	.rf_gateway = route6_gateway,
+	.rf_lookup = family_lookup,
+};
+
 void
 route6_init(void)
 {
 	route6_table = rtable_create(128);
 	ctl_view_register("route6 show", route6_show);
-	route6_config_init();
+	route_family_register(&route6_family);
 }
