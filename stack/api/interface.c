@@ -14,17 +14,6 @@
 #include "net/if_var.h"
 #include "netinet6/ip6_var.h"
 
-static struct ifnet *
-if_byindex(unsigned index)
-{
-	struct ifnet *ifp;
-
-	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
-		if (ifp->if_index == index)
-			break;
-	return (ifp);
-}
-
 static void
 set_sin(struct sockaddr *sa, struct in_addr addr)
 {

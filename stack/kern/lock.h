@@ -29,6 +29,7 @@
 	X(ROUTE,	"route",	50,	false)			\
 	X(RTABLE,	"rtable",	52,	false)			\
 	X(IN6,		"in6",		54,	false)			\
+	X(GROUP,	"group",	54,	false)			\
 	X(ARP,		"arp",		55,	false)			\
 	X(ND6,		"nd6",		55,	false)			\
 	X(IPREASS,	"ipq",		56,	false)			\

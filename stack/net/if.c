@@ -38,6 +38,8 @@ if_register_counters(struct ifnet *ifp)
 	    "received frames dropped by the stack");
 	if_register_counter(ifp, "ierrors", &c->ierrors,
 	    "received frames that are malformed");
+	if_register_counter(ifp, "ifiltered", &c->ifiltered,
+	    "frames received to multicast groups nobody here is in");
 	if_register_counter(ifp, "opackets", &c->opackets, "frames sent");
 	if_register_counter(ifp, "obytes", &c->obytes, "bytes sent");
 	if_register_counter(ifp, "odrops", &c->odrops,
@@ -103,6 +105,17 @@ if_byname(const char *name)
 }
 
 struct ifnet *
+if_byindex(unsigned index)
+{
+	struct ifnet *ifp;
+
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (ifp->if_index == index)
+			break;
+	return (ifp);
+}
+
+struct ifnet *
 if_byaddr(struct in_addr addr)
 {
 	struct ifnet *ifp;
@@ -139,6 +152,17 @@ if_isbroadcast(const struct ifnet *ifp, struct in_addr addr)
 	if (ifp->if_addr.s_addr == INADDR_ANY || ifp->if_loopback || host <= 1)
 		return (false);
 	return (addr.s_addr == (ifp->if_addr.s_addr | ~ifp->if_mask.s_addr));
+}
+
+bool
+if_hasbroadcast(struct in_addr addr)
+{
+	const struct ifnet *ifp;
+
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (if_isbroadcast(ifp, addr))
+			break;
+	return (ifp != NULL);
 }
 
 static void

@@ -12,6 +12,17 @@
 
 static const uint8_t ether_broadcast[6] = { 255, 255, 255, 255, 255, 255 };
 
+/* To everybody, to all hosts of IPv4, or to a group that somebody is in. */
+static bool
+ether_wanted(struct ifnet *ifp, const uint8_t dst[6])
+{
+	static const uint8_t allhosts[6] = { 1, 0, 0x5e, 0, 0, 1 };
+
+	return (memcmp(dst, ether_broadcast, 6) == 0 ||
+	    (atomic_load_u64(&ifp->if_filter) & if_filterbit(dst)) != 0 ||
+	    memcmp(dst, allhosts, 6) == 0);
+}
+
 static void
 ether_drop(struct ifnet *ifp, struct mbuf *m)
 {
@@ -32,6 +43,12 @@ ether_input(struct ifnet *ifp, struct mbuf *m)
 	m = m_pullup(m, ETHER_HDR_LEN);
 	KASSERT(m != NULL, ("ether_input: pullup of a checked length"));
 	eh = mtod(m, const struct ether_header *);
+	if ((eh->ether_dhost[0] & 1) != 0 &&
+	    !ether_wanted(ifp, eh->ether_dhost)) {
+		atomic_count_u64(&ifp->if_count.ifiltered, 1);
+		m_freem(m);
+		return;
+	}
 	if ((eh->ether_dhost[0] & 1) != 0)
 		m->m_flags |= memcmp(eh->ether_dhost, ether_broadcast, 6) == 0 ?
 		    M_BCAST : M_MCAST;
@@ -100,6 +117,22 @@ ether_frame(struct ifnet *ifp, struct mbuf *m, const uint8_t dst[6],
 	return (0);
 }
 
+void
+ether_group(struct in_addr addr, uint8_t ll[6])
+{
+	const uint32_t group = ntohl(addr.s_addr) & 0x7fffff;
+
+	memcpy(ll, (uint8_t[]){ 0x01, 0x00, 0x5e, (uint8_t)(group >> 16),
+	    (uint8_t)(group >> 8), (uint8_t)group }, 6);
+}
+
+void
+ether_group6(const struct in6_addr *addr, uint8_t ll[6])
+{
+	memcpy(ll, "\x33\x33", 2);
+	memcpy(ll + 2, addr->s6_addr + 12, 4);
+}
+
 int
 ether_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
@@ -110,12 +143,7 @@ ether_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	if (if_isbroadcast(ifp, nexthop))
 		return (ether_frame(ifp, m, ether_broadcast, ETHERTYPE_IP));
 	if (IN_MULTICAST(ntohl(nexthop.s_addr))) {
-		/* RFC 1112 section 6.4 */
-		uint32_t group = ntohl(nexthop.s_addr) & 0x7fffff;
-
-		memcpy(dst, (uint8_t[]){ 0x01, 0x00, 0x5e,
-		    (uint8_t)(group >> 16), (uint8_t)(group >> 8),
-		    (uint8_t)group }, sizeof(dst));
+		ether_group(nexthop, dst);
 		return (ether_frame(ifp, m, dst, ETHERTYPE_IP));
 	}
 	error = arp_resolve(ifp, m, nexthop, dst, &ready);
@@ -128,12 +156,12 @@ int
 ether_output6(struct ifnet *ifp, struct mbuf *m,
     const struct in6_addr *nexthop)
 {
-	uint8_t dst[6] = { 0x33, 0x33 };
+	uint8_t dst[6];
 	bool ready = true;
 	int error = 0;
 
-	if (IN6_IS_ADDR_MULTICAST(nexthop))	/* RFC 2464 section 7 */
-		memcpy(dst + 2, nexthop->s6_addr + 12, 4);
+	if (IN6_IS_ADDR_MULTICAST(nexthop))
+		ether_group6(nexthop, dst);
 	else
 		error = nd6_resolve(ifp, m, nexthop, dst, &ready);
 	return (ready ? ether_frame(ifp, m, dst, ETHERTYPE_IPV6) : error);

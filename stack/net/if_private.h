@@ -95,6 +95,9 @@ int	 arp_resolve(struct ifnet *, struct mbuf *, struct in_addr nexthop,
 	    uint8_t lladdr[6], bool *ready);
 int	 nd6_resolve(struct ifnet *, struct mbuf *,
 	    const struct in6_addr *nexthop, uint8_t lladdr[6], bool *ready);
+/* Link addresses of groups: RFC 1112 section 6.4, RFC 2464 section 7. */
+void	 ether_group(struct in_addr, uint8_t ll[6]);
+void	 ether_group6(const struct in6_addr *, uint8_t ll[6]);
 int	 ether_frame(struct ifnet *, struct mbuf *, const uint8_t dst[6],
 	    uint16_t type);
 

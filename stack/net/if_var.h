@@ -23,7 +23,7 @@ struct ifnet;
 struct in6_ifdata;
 
 struct if_counters {
-	atomic_u64	 ipackets, ibytes, iqdrops, ierrors;
+	atomic_u64	 ipackets, ibytes, iqdrops, ierrors, ifiltered;
 	atomic_u64	 opackets, obytes, odrops, oerrors;
 };
 
@@ -47,6 +47,10 @@ struct ifnet {
 	struct in_addr	 if_mask;		/* [I] */
 	struct in6_ifdata *if_in6;		/* [I] NULL: no IPv6 */
 	struct if_counters if_count;		/* [a] */
+	atomic_u64	 if_filter;		/* [a] groups passed on: bits of
+						   their if_filterbit() */
+	atomic_u64	 if_oldquerier[2];	/* [a] dates until which IGMPv1,
+						   IGMPv2 routers are on it */
 	void		*if_softc;		/* [I] of the driver */
 	/*
 	 * Link output: an IP packet to its next hop; resolves and frames
@@ -71,9 +75,21 @@ extern struct ifnet *loif;
 
 void	 if_attach(struct ifnet *);	/* assigns index, registers sysctls */
 struct ifnet *if_byname(const char *);
+struct ifnet *if_byindex(unsigned);
 struct ifnet *if_byaddr(struct in_addr);	/* whose own address it is */
 struct ifnet *if_onlink(struct in_addr);	/* whose subnet it is in */
 bool	 if_isbroadcast(const struct ifnet *, struct in_addr);
+bool	 if_hasbroadcast(struct in_addr);	/* is it one of any's */
+
+/*
+ * The filter of multicast frames, as devices have one: a hash of the link
+ * address (which ends in what differs) chooses one of 64 bits.
+ */
+static inline uint64_t
+if_filterbit(const uint8_t ll[6])
+{
+	return (1ULL << ((ll[3] * 31U + ll[4]) * 31U + ll[5]) % 64);
+}
 
 /*
  * A frame received on a queue; in the driver's receive thread.  The driver

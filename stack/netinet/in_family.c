@@ -79,7 +79,7 @@ in4_route(const struct in_conninfo *c, struct in6_addr *src, uint32_t *mtu)
 	struct in_addr from;
 	struct ifnet *ifp;
 
-	if (!ip_source(in_unmap(&c->faddr), &from, &ifp))
+	if (!ip_source(in_unmap(&c->faddr), c->zone, &from, &ifp))
 		return (false);
 	*src = in_isany(&c->laddr) ? in_map(from) : c->laddr;
 	*mtu = ifp->if_mtu;
@@ -90,8 +90,12 @@ static int
 in4_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
     const struct ip_sendopts *opts)
 {
+	struct ip_sendopts by = *opts;
+
+	if (c->zone != 0)
+		by.ifindex = c->zone;
 	return (ip_output(m, in_unmap(&c->laddr), in_unmap(&c->faddr), proto,
-	    opts));
+	    &by));
 }
 
 static uint16_t
@@ -118,7 +122,8 @@ in4_isours(const struct in_endpoint *ep, bool stream)
 
 	return (if_byaddr(a) != NULL ||
 	    ntohl(a.s_addr) >> 24 == IN_LOOPBACKNET ||
-	    (!stream && a.s_addr == INADDR_BROADCAST));
+	    (!stream && (a.s_addr == INADDR_BROADCAST ||
+	    IN_MULTICAST(ntohl(a.s_addr)) || if_hasbroadcast(a))));
 }
 
 static bool

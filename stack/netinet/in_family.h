@@ -26,7 +26,8 @@ struct in_endpoint {
 struct in_conninfo {
 	struct in6_addr	 laddr, faddr;
 	in_port_t	 lport, fport;		/* network order */
-	uint32_t	 zone;		/* as above, of either address */
+	uint32_t	 zone;		/* as above, of either address; also
+					   the one to a group by, or 0 */
 };
 
 struct in_family {
@@ -83,6 +84,14 @@ in_isany(const struct in6_addr *a)
 	return (a->s6_addr32[3] == 0 && a->s6_addr32[1] == 0 &&
 	    a->s6_addr32[0] == 0 && (a->s6_addr32[2] == 0 ||
 	    a->s6_addr32[2] == htonl(0xffff)));
+}
+
+/* A multicast group of either family. */
+static inline bool
+in_isgroup(const struct in6_addr *a)
+{
+	return (IN6_IS_ADDR_MULTICAST(a) || (IN6_IS_ADDR_V4MAPPED(a) &&
+	    IN_MULTICAST(ntohl(a->s6_addr32[3]))));
 }
 
 /* Addresses that mean nothing without a zone; none of IPv4 does. */

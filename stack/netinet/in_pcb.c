@@ -27,6 +27,7 @@ void
 in_pcb_sysctl_init(void)
 {
 	sysctl_register(in_pcb_oids, nitems(in_pcb_oids));
+	in_mcast_init();
 }
 
 void
@@ -54,6 +55,8 @@ in_pcbinit(struct inpcb *inp, struct socket *so, struct inpcbtable *it)
 	inp->inp_conn.laddr = inp->inp_conn.faddr = *pcb_any(inp);
 	inp->inp_mtudiscover = IP_PMTUDISC_WANT;
 	inp->inp_opts.dontfrag = it->it_stream;
+	inp->inp_mopts.mo_ttl = 1;
+	LIST_INIT(&inp->inp_mopts.mo_members);
 }
 
 static uint64_t
@@ -375,10 +378,12 @@ in_pcbroute(const struct inpcb *inp, const struct in_endpoint *ep,
 	*c = inp->inp_conn;
 	c->faddr = in_isany(&ep->addr) ? af->af_loopback : ep->addr;
 	c->fport = ep->port;
-	if (in_islinklocal(&c->faddr)) {
+	if (in_islinklocal(&c->faddr) || in_isgroup(&c->faddr)) {
 		if (ep->zone != 0)
 			c->zone = ep->zone;
-		if (c->zone == 0)
+		else if (in_isgroup(&c->faddr) && inp->inp_mopts.mo_ifindex != 0)
+			c->zone = inp->inp_mopts.mo_ifindex;
+		if (c->zone == 0 && in_islinklocal(&c->faddr))
 			return (EINVAL);
 	} else if (!in_islinklocal(&c->laddr)) {
 		c->zone = 0;
@@ -473,6 +478,31 @@ in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
 	}
 	rw_runlock(&it->it_lock);
 	return (so);
+}
+
+unsigned
+in_pcblookup_all(struct inpcbtable *it, const struct in_conninfo *c,
+    struct socket **sos, unsigned max)
+{
+	struct inport *ip;
+	struct inpcb *inp;
+	unsigned n = 0;
+
+	rw_rlock(&it->it_lock);
+	inp = conn_find(it, c);
+	if (inp != NULL)
+		sos[n++] = inp->inp_socket;
+	ip = port_find(it, c->lport);
+	if (ip != NULL)
+		LIST_FOREACH(inp, &ip->ip_bound, inp_link)
+			if (pcb_covers(inp, &inp->inp_conn.laddr, &c->laddr) &&
+			    (inp->inp_conn.zone == 0 ||
+			    inp->inp_conn.zone == c->zone) && n++ < max)
+				sos[n - 1] = inp->inp_socket;
+	for (unsigned i = 0; i < n && i < max; i++)
+		soref(sos[i]);
+	rw_runlock(&it->it_lock);
+	return (n);
 }
 
 int

@@ -19,6 +19,17 @@
 #include "netinet/in_family.h"
 
 struct inpcbtable;
+struct in_member;
+
+/* What a socket says of multicast; one for both families.  [s] socket lock */
+struct in_moptions {
+	uint8_t		 mo_ttl;	/* [s] 1 unless set; 0: this host */
+	bool		 mo_noloop;	/* [s] IP_MULTICAST_LOOP is 0 */
+	bool		 mo_onlymine;	/* [s] IP_MULTICAST_ALL is 0 */
+	uint32_t	 mo_ifindex;	/* [s] IP_MULTICAST_IF; 0: as routed */
+	unsigned	 mo_nmembers;	/* [s] */
+	LIST_HEAD(, in_member) mo_members;	/* [s] */
+};
 
 /*
  * A port in use.  [t] table lock
@@ -52,6 +63,7 @@ struct inpcb {
 	uint8_t		 inp_mtudiscover;	/* [s] IP_PMTUDISC_* */
 	bool		 inp_recverr;		/* [s] remembered only */
 	unsigned	 inp_recvopts;		/* [s] INP_RECV* */
+	struct in_moptions inp_mopts;		/* [s] */
 };
 
 /* What recvmsg() tells of a datagram besides its sender. */
@@ -109,6 +121,12 @@ void	 in_pcbremove(struct inpcb *);
 struct socket *in_pcblookup_conn(struct inpcbtable *,
 	    const struct in_conninfo *);
 struct socket *in_pcblookup(struct inpcbtable *, const struct in_conninfo *);
+/*
+ * All sockets that a packet to many is for, each referenced, into room for
+ * max; how many there are.
+ */
+unsigned in_pcblookup_all(struct inpcbtable *, const struct in_conninfo *,
+	    struct socket **, unsigned max);
 
 /* Addresses for getsockname and getpeername; ENOTCONN. */
 int	 in_pcbsockaddr(const struct inpcb *, struct sockname *);
@@ -119,6 +137,22 @@ int	 in_pcbsetopt(struct inpcb *, int level, int name, const void *,
 	    socklen_t);
 int	 in_pcbgetopt(struct inpcb *, int level, int name, void *,
 	    socklen_t *);
+
+/*
+ * Multicast: IP_MULTICAST_IF, memberships and source filters; ENOPROTOOPT if
+ * it is another option, EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENODEV, ENOBUFS,
+ * EPROTO (TCP).  in_mcast_hears(): whether a packet from c->faddr to the group
+ * c->laddr, received by an interface, is for the socket; true if that is no
+ * group.  Socket locked.
+ */
+int	 in_mcast_setopt(struct inpcb *, int level, int name, const void *,
+	    socklen_t);
+int	 in_mcast_getif(const struct inpcb *, int level);
+bool	 in_mcast_hears(const struct inpcb *, const struct in_conninfo *,
+	    unsigned ifindex);
+void	 in_mcast_sendopts(const struct inpcb *, struct ip_sendopts *);
+void	 in_mcast_free(struct inpcb *);		/* leaves all */
+void	 in_mcast_init(void);			/* at boot */
 
 /*
  * Control messages of datagrams, ip(7), ipv6(7) and RFC 3542.  A packet that

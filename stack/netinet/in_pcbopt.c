@@ -71,8 +71,17 @@ setopt4(struct inpcb *inp, int name, int num)
 		return (setrecv(inp, INP_RECVPKTINFO, num));
 	case IP_BIND_ADDRESS_NO_PORT:
 	case IP_FREEBIND:
+		return (0);
 	case IP_MULTICAST_LOOP:
+		inp->inp_mopts.mo_noloop = num == 0;
+		return (0);
+	case IP_MULTICAST_ALL:
+		inp->inp_mopts.mo_onlymine = num == 0;
+		return (0);
 	case IP_MULTICAST_TTL:
+		if (num < -1 || num > 255)
+			return (EINVAL);
+		inp->inp_mopts.mo_ttl = num == -1 ? 1 : (uint8_t)num;
 		return (0);
 	default:
 		return (ENOPROTOOPT);
@@ -117,8 +126,11 @@ setopt6(struct inpcb *inp, int name, int num)
 	case IPV6_RECVHOPLIMIT:
 		return (setrecv(inp, INP_RECVHOPLIMIT, num));
 	case IPV6_MULTICAST_HOPS:
+		return (setopt4(inp, IP_MULTICAST_TTL, num));
 	case IPV6_MULTICAST_LOOP:
-		return (0);
+		return (setopt4(inp, IP_MULTICAST_LOOP, num));
+	case IPV6_MULTICAST_ALL:
+		return (setopt4(inp, IP_MULTICAST_ALL, num));
 	default:
 		return (ENOPROTOOPT);
 	}
@@ -130,13 +142,16 @@ in_pcbsetopt(struct inpcb *inp, int level, int name, const void *val,
 {
 	int num, error;
 
+	if (level == IPPROTO_IPV6 && inp->inp_family != AF_INET6)
+		return (ENOPROTOOPT);
+	error = in_mcast_setopt(inp, level, name, val, len);
+	if (error != ENOPROTOOPT)
+		return (error);
 	error = getnumber(val, len, &num);
 	if (error != 0)
 		return (error);
-	if (level == IPPROTO_IP)
-		return (setopt4(inp, name, num));
-	return (inp->inp_family == AF_INET6 ? setopt6(inp, name, num) :
-	    ENOPROTOOPT);
+	return (level == IPPROTO_IP ? setopt4(inp, name, num) :
+	    setopt6(inp, name, num));
 }
 
 static int
@@ -161,6 +176,18 @@ getopt4(const struct inpcb *inp, int name, int *num)
 		return (getrecv(inp, INP_RECVTTL, num));
 	case IP_PKTINFO:
 		return (getrecv(inp, INP_RECVPKTINFO, num));
+	case IP_MULTICAST_IF:
+		*num = in_mcast_getif(inp, IPPROTO_IP);
+		return (0);
+	case IP_MULTICAST_LOOP:
+		*num = !inp->inp_mopts.mo_noloop;
+		return (0);
+	case IP_MULTICAST_ALL:
+		*num = !inp->inp_mopts.mo_onlymine;
+		return (0);
+	case IP_MULTICAST_TTL:
+		*num = inp->inp_mopts.mo_ttl;
+		return (0);
 	default:
 		return (ENOPROTOOPT);
 	}
@@ -193,6 +220,15 @@ getopt6(const struct inpcb *inp, int name, int *num)
 		return (getrecv(inp, INP_RECVTCLASS, num));
 	case IPV6_RECVHOPLIMIT:
 		return (getrecv(inp, INP_RECVHOPLIMIT, num));
+	case IPV6_MULTICAST_IF:
+		*num = in_mcast_getif(inp, IPPROTO_IPV6);
+		return (0);
+	case IPV6_MULTICAST_LOOP:
+		return (getopt4(inp, IP_MULTICAST_LOOP, num));
+	case IPV6_MULTICAST_ALL:
+		return (getopt4(inp, IP_MULTICAST_ALL, num));
+	case IPV6_MULTICAST_HOPS:
+		return (getopt4(inp, IP_MULTICAST_TTL, num));
 	case IPV6_MTU:
 		if (!inp->inp_connected ||
 		    !in_family(&inp->inp_conn.faddr)->af_route(&inp->inp_conn,

@@ -10,6 +10,8 @@
 #include "kern/sysctl.h"
 #include "net/netisr.h"
 #include "netinet/in_family.h"
+#include "netinet/igmp.h"
+#include "netinet/in_group.h"
 #include "netinet/ip_fragq.h"
 #include "netinet/ip_private.h"
 
@@ -164,6 +166,11 @@ ip_isours(const struct mbuf *m, struct in_addr dst)
 	if (dst.s_addr == htonl(INADDR_BROADCAST) ||
 	    dst.s_addr == htonl(INADDR_ALLHOSTS_GROUP))
 		return (true);
+	if (IN_MULTICAST(ntohl(dst.s_addr))) {
+		const struct in6_addr group = in_map(dst);
+
+		return (in_group_ismember(rcvif, &group));
+	}
 	/* All of 127/8 is this host; ip_badsource kept it to loopback. */
 	if (ntohl(dst.s_addr) >> 24 == IN_LOOPBACKNET)
 		return (true);
@@ -199,7 +206,12 @@ ip_input(struct mbuf *m)
 		return;
 	ip = mtod(m, struct ip *);
 	if (!ip_isours(m, ip->ip_dst)) {
-		ip_forward(m, hlen);
+		if (IN_MULTICAST(ntohl(ip->ip_dst.s_addr))) {
+			IPSTAT_INC(notmember);
+			m_freem(m);
+		} else {
+			ip_forward(m, hlen);
+		}
 		return;
 	}
 	if ((ip->ip_off & htons(IP_MF | IP_OFFMASK)) != 0) {
@@ -259,5 +271,7 @@ ip_init(void)
 	sysctl_register(ip_oids, nitems(ip_oids));
 	netisr_register(&ip_nh);
 	fragq_init();
+	in_group_init();
 	icmp_init();
+	igmp_init();
 }

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4 output: header, route, and what the device leaves to software: the
- * transport checksum, TCP segmentation, fragmentation (RFC 791 section 3.2).
+ * IPv4 output: header, route, copies to this host of what goes to many, and
+ * what the device leaves to software: the transport checksum, TCP
+ * segmentation, fragmentation (RFC 791 section 3.2).
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <string.h>
 
+#include "net/netisr.h"
 #include "net/route.h"
+#include "netinet/in_family.h"
+#include "netinet/in_group.h"
 #include "netinet/ip_offload.h"
 #include "netinet/ip_private.h"
 
@@ -105,28 +110,58 @@ ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	return (ifp->if_output(ifp, m, nexthop));
 }
 
+struct ifnet *
+ip_groupif(struct in_addr group, uint32_t ifindex)
+{
+	struct ifnet *ifp;
+	struct nhop nh;
+
+	if (ifindex != 0)
+		return (if_byindex(ifindex));
+	if (route_lookup(group, &nh))
+		return (nh.nh_ifp);
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (!ifp->if_loopback && ifp->if_addr.s_addr != INADDR_ANY)
+			break;
+	return (ifp);
+}
+
 /* Where a packet to dst leaves, this host's own addresses included. */
 static bool
-ip_route(struct in_addr dst, struct nhop *nh)
+ip_route(struct in_addr dst, uint32_t ifindex, struct nhop *nh)
 {
+	nh->nh_gw = dst;
+	if (IN_MULTICAST(ntohl(dst.s_addr)) ||
+	    dst.s_addr == htonl(INADDR_BROADCAST)) {
+		nh->nh_ifp = ip_groupif(dst, ifindex);
+		return (nh->nh_ifp != NULL);
+	}
 	if (if_byaddr(dst) != NULL ||
 	    ntohl(dst.s_addr) >> 24 == IN_LOOPBACKNET) {
 		nh->nh_ifp = loif;
-		nh->nh_gw = dst;
 		return (loif != NULL);
 	}
 	return (route_lookup(dst, nh));
 }
 
+/* From which address packets go that say nothing else. */
+static struct in_addr
+default_source(const struct ifnet *ifp, struct in_addr dst)
+{
+	/* To ourselves: from the address that is spoken to (RFC 1122). */
+	return (ifp->if_loopback && !IN_MULTICAST(ntohl(dst.s_addr)) ? dst :
+	    ifp->if_addr);
+}
+
 bool
-ip_source(struct in_addr dst, struct in_addr *src, struct ifnet **ifp)
+ip_source(struct in_addr dst, uint32_t ifindex, struct in_addr *src,
+    struct ifnet **ifp)
 {
 	struct nhop nh;
 
-	if (!ip_route(dst, &nh))
+	if (!ip_route(dst, ifindex, &nh))
 		return (false);
-	/* To ourselves: from the address that is spoken to (RFC 1122). */
-	*src = nh.nh_ifp->if_loopback ? dst : nh.nh_ifp->if_addr;
+	*src = default_source(nh.nh_ifp, dst);
 	if (ifp != NULL)
 		*ifp = nh.nh_ifp;
 	return (true);
@@ -134,51 +169,99 @@ ip_source(struct in_addr dst, struct in_addr *src, struct ifnet **ifp)
 
 static void
 ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
-    uint8_t proto, const struct ip_sendopts *opts)
+    uint8_t proto, const struct ip_sendopts *opts, uint32_t hlen)
 {
+	static const uint8_t alert[] = { IPOPT_RA, 4, 0, 0 };
+	const bool group = IN_MULTICAST(ntohl(dst.s_addr));
 	struct ip *ip = mtod(m, struct ip *);
 
 	ip->ip_v = IPVERSION;
-	ip->ip_hl = IP_HDRLEN >> 2;
+	ip->ip_hl = (hlen >> 2) & 0xf;
 	ip->ip_tos = opts->tos;
 	ip->ip_len = htons((uint16_t)m->m_pkthdr.len);
 	ip->ip_id = htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
 	ip->ip_off = opts->dontfrag ? htons(IP_DF) : 0;
-	ip->ip_ttl = opts->ttl != 0 ? opts->ttl : IP_TTL_DEFAULT;
+	/* RFC 1112 section 6.1: groups are near unless somebody says more */
+	ip->ip_ttl = opts->ttl != 0 ? opts->ttl : group ? 1 : IP_TTL_DEFAULT;
 	ip->ip_p = proto;
 	ip->ip_sum = 0;
 	ip->ip_src = src;
 	ip->ip_dst = dst;
-	ip->ip_sum = in_hdrsum(ip, IP_HDRLEN);
+	if (opts->alert)
+		memcpy(ip + 1, alert, sizeof(alert));
+	ip->ip_sum = in_hdrsum(ip, hlen);
+}
+
+/*
+ * What goes to many goes to this host, too, if it is one of them: a copy
+ * comes back as if received (RFC 1112 section 6.1).  The data never leaves
+ * memory: what was to be summed is good.
+ */
+static void
+loop_back(struct ifnet *ifp, const struct mbuf *m, uint32_t flag)
+{
+	struct mbuf *copy = m_copym(m, 0, m->m_pkthdr.len);
+	struct pkthdr *ph = &copy->m_pkthdr;
+
+	ph->rcvif = ifp;
+	ph->csum_flags = (ph->csum_flags & CSUM_TX) != 0 ? CSUM_PARTIAL :
+	    CSUM_VALID;
+	copy->m_flags |= flag;
+	if (netisr_queue(NETISR_IP, copy) != 0)
+		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+}
+
+/* To a group or a broadcast address.  Consumes m. */
+static int
+send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
+    const struct ip_sendopts *opts)
+{
+	const bool group = IN_MULTICAST(ntohl(dst.s_addr));
+	const struct in6_addr mapped = in_map(dst);
+	struct ifnet *ifp = nh->nh_ifp;
+
+	bool leaves = !group || !opts->local;
+
+	if (ifp->if_loopback)
+		leaves = !group || !opts->noloop;
+	else if (!group || (!opts->noloop && in_group_ismember(ifp, &mapped)))
+		loop_back(ifp, m, group ? M_MCAST : M_BCAST);
+	if (leaves)
+		return (ip_transmit(ifp, m, nh->nh_gw));
+	m_freem(m);
+	return (0);
 }
 
 int
 ip_output(struct mbuf *m, struct in_addr src, struct in_addr dst,
     uint8_t proto, const struct ip_sendopts *opts)
 {
+	const uint32_t hlen = IP_HDRLEN + (opts->alert ? 4 : 0);
+	bool many = IN_MULTICAST(ntohl(dst.s_addr));
 	struct nhop nh;
-	int error;
+	int error = 0;
 
 	KASSERT(m->m_nextpkt == NULL, ("ip_output: packet is queued"));
-	if (m->m_pkthdr.len > IP_MAXPACKET - IP_HDRLEN)
+	if (m->m_pkthdr.len > IP_MAXPACKET - hlen) {
 		error = EMSGSIZE;
-	else if (!ip_route(dst, &nh)) {
+	} else if (!ip_route(dst, opts->ifindex, &nh)) {
 		IPSTAT_INC(noroute);
 		error = EHOSTUNREACH;
-	} else if (!opts->broadcast && if_isbroadcast(nh.nh_ifp, dst))
-		error = EACCES;
-	else
-		error = 0;
+	} else if (if_isbroadcast(nh.nh_ifp, dst)) {
+		many = true;
+		error = opts->broadcast ? 0 : EACCES;
+	}
 	if (error != 0) {
 		m_freem(m);
 		return (error);
 	}
 	if (src.s_addr == INADDR_ANY)
-		src = nh.nh_ifp->if_loopback ? dst : nh.nh_ifp->if_addr;
-	m = m_prepend(m, IP_HDRLEN);
+		src = default_source(nh.nh_ifp, dst);
+	m = m_prepend(m, hlen);
 	if ((m->m_pkthdr.csum_flags & CSUM_TX) != 0)
-		m->m_pkthdr.csum_start += IP_HDRLEN;
-	ip_fillheader(m, src, dst, proto, opts);
+		m->m_pkthdr.csum_start += (uint16_t)hlen;
+	ip_fillheader(m, src, dst, proto, opts, hlen);
 	IPSTAT_INC(localout);
-	return (ip_transmit(nh.nh_ifp, m, nh.nh_gw));
+	return (many ? send_to_many(&nh, m, dst, opts) :
+	    ip_transmit(nh.nh_ifp, m, nh.nh_gw));
 }

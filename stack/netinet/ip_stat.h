@@ -17,6 +17,7 @@
 	X(badaddr, "source address that cannot be one")			\
 	X(delivered, "given to an upper protocol")			\
 	X(noproto, "upper protocol unknown")				\
+	X(notmember, "to a multicast group nobody here is in")		\
 	X(cantforward, "not for this host, and forwarding is off")	\
 	X(forward, "forwarded")						\
 	X(fastforward, "of these, by the fast path")			\

@@ -39,11 +39,19 @@ struct ip_sendopts {
 	uint8_t		 tos, ttl;	/* ttl 0: default */
 	bool		 dontfrag;
 	bool		 broadcast;	/* allowed (SO_BROADCAST) else EACCES */
+	bool		 alert;		/* with router alert (RFC 2113) */
+	/* of packets to groups and, the last, 255.255.255.255 */
+	bool		 noloop;	/* members on this host get none */
+	bool		 local;		/* only they do: its TTL is 0 */
+	uint32_t	 ifindex;	/* leaves by; 0: as routed */
 };
 int	 ip_output(struct mbuf *, struct in_addr src, struct in_addr dst,
 	    uint8_t proto, const struct ip_sendopts *);
-/* The source address that would be used; false: no route. */
-bool	 ip_source(struct in_addr dst, struct in_addr *src, struct ifnet **);
+/* The source address that would be used; false: no route.  ifindex as above. */
+bool	 ip_source(struct in_addr dst, uint32_t ifindex, struct in_addr *src,
+	    struct ifnet **);
+/* The interface by which packets to a group leave, or NULL. */
+struct ifnet *ip_groupif(struct in_addr group, uint32_t ifindex);
 void	 ip_input(struct mbuf *);
 /* Pseudo header sum (RFC 793 3.1), folded, not complemented. */
 uint16_t in_pseudo(struct in_addr, struct in_addr, uint8_t proto, uint32_t len);

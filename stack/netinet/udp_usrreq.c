@@ -14,6 +14,7 @@
 #include "netinet6/ip6_var.h"
 
 #define	UDP_HDRLEN	sizeof(struct udphdr)
+#define	UDP_MANY	64	/* sockets that hear one datagram */
 
 struct udpstat udpstat;
 static struct inpcbtable udp_table;
@@ -81,7 +82,8 @@ udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
 	mtx_lock(&so->so_lock);
 	if (so->so_pcb != NULL)
 		in_control_received(so->so_pcb, c, arrival, &control);
-	if (so->so_pcb == NULL || (so->so_state & SS_CANTRCVMORE)) {
+	if (so->so_pcb == NULL || (so->so_state & SS_CANTRCVMORE) ||
+	    !in_mcast_hears(so->so_pcb, c, arrival->ia_ifindex)) {
 		m_freem(m);
 	} else if (sbappendaddr(&so->so_rcv, &name, &control, m)) {
 		UDPSTAT_INC(delivered);
@@ -90,6 +92,26 @@ udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
 		UDPSTAT_INC(fullsock);
 	}
 	mtx_unlock(&so->so_lock);
+}
+
+/* RFC 1122 section 4.1.3.1 and common sense: everybody at the port. */
+static void
+udp_input_many(struct mbuf *m, const struct in_conninfo *c,
+    const struct in_arrival *arrival)
+{
+	struct socket *sos[UDP_MANY];
+	unsigned n = in_pcblookup_all(&udp_table, c, sos, UDP_MANY);
+
+	if (n == 0)
+		UDPSTAT_INC(noportbcast);
+	for (; n > UDP_MANY; n--)
+		UDPSTAT_INC(toomany);
+	for (unsigned i = 0; i < n; i++) {
+		udp_deliver(sos[i], m_copym(m, 0, m->m_pkthdr.len), c,
+		    arrival);
+		sorele(sos[i]);
+	}
+	m_freem(m);
 }
 
 static void
@@ -108,15 +130,17 @@ udp_input(struct mbuf *m, unsigned hlen)
 	af->af_endpoints(m, &c);
 	c.lport = uh.uh_dport;
 	c.fport = uh.uh_sport;
+	in_arrival(m, &arrival);
+	if (af->af_ismany(m, &c.laddr)) {
+		m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
+		udp_input_many(m, &c, &arrival);
+		return;
+	}
 	so = in_pcblookup(&udp_table, &c);
 	if (so != NULL) {
-		in_arrival(m, &arrival);
 		m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
 		udp_deliver(so, m, &c, &arrival);
 		sorele(so);
-	} else if (af->af_ismany(m, &c.laddr)) {
-		UDPSTAT_INC(noportbcast);
-		m_freem(m);
 	} else {
 		UDPSTAT_INC(noport);
 		af->af_portunreach(m);
@@ -159,6 +183,7 @@ udp_detach(struct socket *so)
 {
 	struct inpcb *inp = so->so_pcb;
 
+	in_mcast_free(inp);
 	in_pcbremove(inp);
 	so->so_pcb = NULL;
 	kfree(inp);
@@ -288,6 +313,8 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 	if (error == 0) {
 		opts = inp->inp_opts;
 		opts.broadcast = (so->so_options & SOO_BROADCAST) != 0;
+		if (in_isgroup(&c.faddr))
+			in_mcast_sendopts(inp, &opts);
 		error = in_control_send(inp, msg, &c, &opts);
 	}
 	if (error != 0) {

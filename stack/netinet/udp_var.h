@@ -13,6 +13,7 @@
 	X(badsum, "wrong checksum")					\
 	X(noport, "nobody at that port")				\
 	X(noportbcast, "nobody at that port, sent by broadcast")	\
+	X(toomany, "not heard by a socket: too many are at its port")	\
 	X(fullsock, "dropped: receive buffer full")			\
 	X(delivered, "given to a socket")				\
 	X(sent, "datagrams sent")

@@ -275,6 +275,7 @@ icmp6_input(struct mbuf *m, unsigned hlen)
 		nd6_input(m, hlen, type);
 		break;
 	case MLD_LISTENER_QUERY:
+	case MLD_LISTENER_REPORT:
 		mld6_input(m, hlen);
 		break;
 	default:

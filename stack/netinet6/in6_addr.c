@@ -14,6 +14,7 @@
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "net/if_private.h"
+#include "netinet/in_group.h"
 #include "netinet6/ip6_private.h"
 
 /*
@@ -129,7 +130,7 @@ in6_addr_add(struct ifnet *ifp, const struct in6_addr *addr, unsigned plen,
 	rw_wlock(&in6_lock);
 	LIST_INSERT_HEAD(&in6_addrs, ia, ia_link);
 	rw_wunlock(&in6_lock);
-	return (ifp->if_loopback ? 0 : mld6_join(ifp, &group));
+	return (ifp->if_loopback ? 0 : in_group_join(ifp, &group, NULL));
 }
 
 /* Modified EUI-64 (RFC 4291 appendix A) behind a prefix of 64 bits. */
@@ -158,7 +159,7 @@ in6_ifattach(struct ifnet *ifp, bool autoconf)
 	atomic_store_u32(&ifp->if_in6->retrans, 1000);
 	atomic_store_u32(&ifp->if_in6->reachable, 30000);
 	atomic_store_u32(&ifp->if_in6->solicits, autoconf ? 3 : 0);
-	(void)mld6_join(ifp, &allnodes);
+	(void)in_group_join(ifp, &allnodes, NULL);
 	if (ifp->if_loopback)
 		(void)in6_addr_add(ifp, &in6addr_loopback, 128, 0,
 		    NSEC_FOREVER, NSEC_FOREVER);
@@ -222,7 +223,7 @@ addr_expire(struct in6_ifaddr *ia)
 	const struct in6_addr group = in6_solicited_node(&ia->ia_addr);
 
 	(void)route6_delete(&ia->ia_addr, 128, ia->ia_ifp->if_index);
-	mld6_leave(ia->ia_ifp, &group);
+	in_group_leave(ia->ia_ifp, &group, NULL);
 	kfree(ia);
 }
 

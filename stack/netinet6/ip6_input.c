@@ -8,6 +8,7 @@
 #include "kern/sysctl.h"
 #include "net/netisr.h"
 #include "net/if_private.h"
+#include "netinet/in_group.h"
 #include "netinet6/ip6_private.h"
 
 struct ip6stat ip6stat;
@@ -167,7 +168,7 @@ ip6_isours(struct mbuf *m, bool *ours)
 
 	*ours = true;
 	if (IN6_IS_ADDR_MULTICAST(&ip6->ip6_dst)) {
-		if (ifp->if_loopback || mld6_ismember(ifp, &ip6->ip6_dst))
+		if (in_group_ismember(ifp, &ip6->ip6_dst))
 			return (true);
 		IP6STAT_INC(notmember);
 		m_freem(m);

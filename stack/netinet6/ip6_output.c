@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "net/netisr.h"
+#include "netinet/in_group.h"
 #include "netinet/ip_offload.h"
 #include "netinet6/ip6_private.h"
 
@@ -194,6 +196,37 @@ ip6_sendlink(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *src,
 	ip6_transmit(ifp, m, dst);
 }
 
+/*
+ * A copy of what goes to a group comes back to this host, if it is in it.  The
+ * data never leaves memory: what was to be summed is good.
+ */
+static void
+loop_back(struct ifnet *ifp, const struct mbuf *m)
+{
+	struct mbuf *copy = m_copym(m, 0, m->m_pkthdr.len);
+	struct pkthdr *ph = &copy->m_pkthdr;
+
+	ph->rcvif = ifp;
+	ph->csum_flags = (ph->csum_flags & CSUM_TX) != 0 ? CSUM_PARTIAL :
+	    CSUM_VALID;
+	copy->m_flags |= M_MCAST;
+	if (netisr_queue(NETISR_IPV6, copy) != 0)
+		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+}
+
+/* Whether a packet leaves for the link; a group's copy is made. */
+static bool
+group_leaves(struct ifnet *ifp, const struct mbuf *m,
+    const struct in6_addr *group, const struct ip_sendopts *opts)
+{
+	if (ifp->if_loopback)
+		return (!opts->noloop);
+	if (!opts->noloop && in_group_ismember(ifp, group))
+		loop_back(ifp, m);
+	/* RFC 4291 section 2.7: interface-local stays here */
+	return (!opts->local && (group->s6_addr[1] & 0xf) > 1);
+}
+
 int
 ip6_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
     const struct ip_sendopts *opts)
@@ -219,6 +252,11 @@ ip6_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
 		m->m_pkthdr.csum_start += IP6_HDRLEN;
 	fill_header(m, &src, c, proto, opts, nh.nh_ifp);
 	IP6STAT_INC(localout);
+	if (IN6_IS_ADDR_MULTICAST(&c->faddr) &&
+	    !group_leaves(nh.nh_ifp, m, &c->faddr, opts)) {
+		m_freem(m);
+		return (0);
+	}
 	if (nh.nh_local) {
 		/* it comes back by the interface that has the address */
 		m->m_pkthdr.rcvif = nh.nh_ifp;

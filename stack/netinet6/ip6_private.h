@@ -94,7 +94,6 @@ void	 nd6_router_init(void);
 struct mbuf *nd6_message(const struct ifnet *, uint8_t type, uint32_t len,
 	    uint8_t option);
 void	 nd6_router_tick(void);
-void	 mld6_tick(void);
 /*
  * The options of a message from off on: fn is called for each.  False: they
  * are malformed, and the message must be dropped (RFC 4861 section 4.6).

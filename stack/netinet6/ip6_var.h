@@ -33,6 +33,8 @@ struct in6_ifdata {
 	atomic_u32	 retrans;	/* [a] ms between solicitations */
 	atomic_u32	 reachable;	/* [a] ms a neighbour is believed */
 	atomic_u32	 solicits;	/* [a] of routers, still to be sent */
+	atomic_u64	 oldquerier;	/* [a] date until which a router that
+						   knows MLDv1 only is here */
 };
 
 /*
@@ -111,11 +113,6 @@ unsigned in6_addr_list(const struct ifnet *, struct in6_addr *,
 	    unsigned *plen, unsigned max);
 /* Whether any interface but loopback has an address beyond its link. */
 bool	 in6_global(void);
-
-/* Groups. EINVAL: not a multicast address. */
-int	 mld6_join(struct ifnet *, const struct in6_addr *);
-void	 mld6_leave(struct ifnet *, const struct in6_addr *);
-bool	 mld6_ismember(const struct ifnet *, const struct in6_addr *);
 
 /* The interface that multicast goes out by; zone 0: the first. */
 struct ifnet *in6_zoneif(uint32_t zone);

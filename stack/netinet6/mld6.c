@@ -1,40 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast listener discovery, version 2 (RFC 3810): tells switches and
- * routers which groups this host is in.  Sources are never filtered, so a
- * group is either "exclude none" or left.
+ * Multicast listener discovery, version 2 (RFC 3810): the messages by which
+ * switches and routers learn which groups this host is in (in_group.c), and
+ * those of version 1 (RFC 2710) where an older router asks.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <string.h>
-#include <sys/queue.h>
 
-#include "kern/lock.h"
 #include "kern/sysctl.h"
+#include "net/if_private.h"
+#include "netinet/in_group.h"
 #include "netinet6/ip6_private.h"
 
-#define	MLD_ROBUSTNESS	2	/* reports of a change (RFC 3810 9.1) */
 #define	MLD_V2_REPORT	143
 #define	MLD_V2_QUERYLEN	28
+#define	MLD_V1_TIMEOUT	(260 * NSEC_PER_SEC)	/* RFC 3810 section 9.12 */
 
-enum mld_record { MODE_IS_EXCLUDE = 2, TO_INCLUDE = 3, TO_EXCLUDE = 4 };
-
-/*
- * Locks used to protect struct in6_multi members:
- *	[I] immutable
- *	[l] mld_lock
- */
-struct in6_multi {
-	LIST_ENTRY(in6_multi) im_link;	/* [l] */
-	struct ifnet	*im_ifp;	/* [I] */
-	struct in6_addr	 im_addr;	/* [I] */
-	unsigned	 im_refs;	/* [l] */
-	unsigned	 im_changes;	/* [l] of a join, still to be sent */
-	nsec_t		 im_answer;	/* [l] date of an answer, or never */
-};
-
-static struct rwlock mld_lock;
-static LIST_HEAD(, in6_multi) in6_multis;	/* [l] */
 struct mldstat mldstat;
 
 static const struct sysctl_oid mld_oids[] = {
@@ -46,15 +27,47 @@ static const struct sysctl_oid mld_oids[] = {
 #undef X
 };
 
-/* A report of one record (section 5.2), with the router alert of RFC 2711. */
+/* A message with the router alert of RFC 2711 in front. */
 static void
-send_report(struct ifnet *ifp, const struct in6_addr *group,
-    enum mld_record type)
+send_message(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *dst)
+{
+	static const uint8_t alert[8] = { IPPROTO_ICMPV6, 0,
+	    IP6OPT_ROUTER_ALERT, 2, 0, 0, IP6OPT_PADN, 0 };
+	struct in6_addr src;
+
+	/* RFC 3590: from nowhere, before there is an address */
+	if (!in6_selectsrc(ifp, dst, &src) || !IN6_IS_ADDR_LINKLOCAL(&src))
+		src = in6addr_any;
+	icmp6_seal(m, &src, dst);
+	m = m_prepend(m, sizeof(alert));
+	memcpy(m->m_data, alert, sizeof(alert));
+	MLDSTAT_INC(reports);
+	ip6_sendlink(ifp, m, &src, dst, IPPROTO_HOPOPTS, 1);
+}
+
+/* RFC 2710 section 4: a report to the group, a leave to all routers. */
+static void
+send_v1(const struct group_report *gr)
+{
+	static const struct in6_addr routers =
+	    { .s6_addr = { 0xff, 2, [15] = 2 } };
+	const bool left = gr->gr_type == GROUP_TO_INCLUDE &&
+	    gr->gr_nsources == 0;
+	struct mld_hdr mld = { .mld_type = left ? MLD_LISTENER_REDUCTION :
+	    MLD_LISTENER_REPORT, .mld_addr = gr->gr_group };
+	struct mbuf *m = m_gethdr(128);
+
+	memcpy(m->m_data, &mld, sizeof(mld));
+	m->m_len = m->m_pkthdr.len = sizeof(mld);
+	send_message(gr->gr_ifp, m, left ? &routers : &gr->gr_group);
+}
+
+/* A report of one record (section 5.2). */
+static void
+send_report(const struct group_report *gr)
 {
 	static const struct in6_addr routers =
 	    { .s6_addr = { 0xff, 2, [15] = 0x16 } };
-	static const uint8_t alert[8] = { IPPROTO_ICMPV6, 0,
-	    IP6OPT_ROUTER_ALERT, 2, 0, 0, IP6OPT_PADN, 0 };
 	struct {
 		struct icmp6_hdr icmp6;
 		uint8_t		 type, auxlen;
@@ -62,23 +75,25 @@ send_report(struct ifnet *ifp, const struct in6_addr *group,
 		struct in6_addr	 group;
 	} report = {
 		.icmp6 = { .icmp6_type = MLD_V2_REPORT },
-		.type = (uint8_t)type, .group = *group
+		.type = (uint8_t)gr->gr_type,
+		.nsources = htons((uint16_t)gr->gr_nsources),
+		.group = gr->gr_group
 	};
-	struct in6_addr src;
-	struct mbuf *m = m_gethdr(128);
+	const uint32_t sources = gr->gr_nsources *
+	    (uint32_t)sizeof(gr->gr_sources[0]);
+	struct mbuf *m;
 
-	/* RFC 3590: from nowhere, before there is an address */
-	if (!in6_selectsrc(ifp, &routers, &src) ||
-	    !IN6_IS_ADDR_LINKLOCAL(&src))
-		src = in6addr_any;
+	if (mach_uptime() < atomic_load_u64(&gr->gr_ifp->if_in6->oldquerier)) {
+		send_v1(gr);
+		return;
+	}
+	m = m_getcl(MCLBYTES);
+	m->m_data += 128;	/* room for IP and link headers */
 	report.icmp6.icmp6_data16[1] = htons(1);
 	memcpy(m->m_data, &report, sizeof(report));
-	m->m_len = m->m_pkthdr.len = sizeof(report);
-	icmp6_seal(m, &src, &routers);
-	m = m_prepend(m, sizeof(alert));
-	memcpy(m->m_data, alert, sizeof(alert));
-	MLDSTAT_INC(reports);
-	ip6_sendlink(ifp, m, &src, &routers, IPPROTO_HOPOPTS, 1);
+	memcpy(m->m_data + sizeof(report), gr->gr_sources, sources);
+	m->m_len = m->m_pkthdr.len = (uint32_t)sizeof(report) + sources;
+	send_message(gr->gr_ifp, m, &routers);
 }
 
 /* Section 6: all nodes, and what stays within the host, is never reported. */
@@ -92,165 +107,54 @@ is_reported(const struct in6_addr *group)
 	    !IN6_ARE_ADDR_EQUAL(group, &allnodes));
 }
 
-static struct in6_multi *
-multi_find(const struct ifnet *ifp, const struct in6_addr *group)
-    REQUIRES_SHARED(mld_lock)
+/* Section 6.2: from the link only, and long enough. */
+static bool
+mld_valid(const struct mbuf *m, unsigned hlen)
 {
-	struct in6_multi *im;
+	const struct ip6_hdr *ip6 = mtod(m, const struct ip6_hdr *);
 
-	LIST_FOREACH(im, &in6_multis, im_link)
-		if (im->im_ifp == ifp &&
-		    IN6_ARE_ADDR_EQUAL(&im->im_addr, group))
-			break;
-	return (im);
-}
-
-int
-mld6_join(struct ifnet *ifp, const struct in6_addr *group)
-{
-	struct in6_multi *im;
-	bool first = false;
-
-	if (!IN6_IS_ADDR_MULTICAST(group))
-		return (EINVAL);
-	rw_wlock(&mld_lock);
-	im = multi_find(ifp, group);
-	if (im == NULL) {
-		first = true;
-		im = kmalloc(sizeof(*im));
-		im->im_ifp = ifp;
-		im->im_addr = *group;
-		im->im_answer = NSEC_FOREVER;
-		im->im_changes = is_reported(group) ? MLD_ROBUSTNESS - 1 : 0;
-		LIST_INSERT_HEAD(&in6_multis, im, im_link);
-	}
-	im->im_refs++;
-	rw_wunlock(&mld_lock);
-	if (first && is_reported(group) && !ifp->if_loopback)
-		send_report(ifp, group, TO_EXCLUDE);
-	return (0);
-}
-
-void
-mld6_leave(struct ifnet *ifp, const struct in6_addr *group)
-{
-	struct in6_multi *im;
-	bool last = false;
-
-	rw_wlock(&mld_lock);
-	im = multi_find(ifp, group);
-	if (im != NULL && --im->im_refs == 0) {
-		last = true;
-		LIST_REMOVE(im, im_link);
-		kfree(im);
-	}
-	rw_wunlock(&mld_lock);
-	if (last && is_reported(group))
-		send_report(ifp, group, TO_INCLUDE);
-}
-
-bool
-mld6_ismember(const struct ifnet *ifp, const struct in6_addr *group)
-{
-	bool member;
-
-	rw_rlock(&mld_lock);
-	member = multi_find(ifp, group) != NULL;
-	rw_runlock(&mld_lock);
-	return (member);
-}
-
-/* Section 5.1.3: the time to answer in, ms, of a version 2 query. */
-static uint32_t
-response_delay(uint16_t code)
-{
-	if (code < 32768)
-		return (code);
-	return (((code & 0xfffU) | 0x1000) << (((code >> 12) & 7) + 3));
-}
-
-/* Section 6.2: answers are spread over the time that the querier gives. */
-static void
-schedule_answers(struct ifnet *ifp, const struct in6_addr *group,
-    uint32_t most)
-{
-	const bool general = IN6_IS_ADDR_UNSPECIFIED(group);
-	const nsec_t now = mach_uptime();
-	struct in6_multi *im;
-	uint32_t delay;
-
-	rw_wlock(&mld_lock);
-	LIST_FOREACH(im, &in6_multis, im_link) {
-		if (im->im_ifp != ifp || !is_reported(&im->im_addr) ||
-		    (!general && !IN6_ARE_ADDR_EQUAL(&im->im_addr, group)))
-			continue;
-		mach_random(&delay, sizeof(delay));
-		delay %= most + 1;
-		if (now + delay * NSEC_PER_MSEC < im->im_answer)
-			im->im_answer = now + delay * NSEC_PER_MSEC;
-	}
-	rw_wunlock(&mld_lock);
+	return (IN6_IS_ADDR_LINKLOCAL(&ip6->ip6_src) && ip6->ip6_hlim == 1 &&
+	    m->m_pkthdr.len >= hlen + sizeof(struct mld_hdr));
 }
 
 void
 mld6_input(struct mbuf *m, unsigned hlen)
 {
-	const struct ip6_hdr *ip6 = mtod(m, const struct ip6_hdr *);
-	struct mld_hdr query;
-	uint16_t code;
+	struct ifnet *ifp = m->m_pkthdr.rcvif;
+	const bool v1 = m->m_pkthdr.len - hlen < MLD_V2_QUERYLEN;
+	struct mld_hdr mld;
+	uint32_t delay;
 
-	MLDSTAT_INC(queries);
-	/* section 6.2: from the link only, and long enough */
-	if (!IN6_IS_ADDR_LINKLOCAL(&ip6->ip6_src) || ip6->ip6_hlim != 1 ||
-	    m->m_pkthdr.len < hlen + sizeof(query)) {
+	if (!mld_valid(m, hlen)) {
 		MLDSTAT_INC(bad);
 		m_freem(m);
 		return;
 	}
-	m_copydata(m, hlen, sizeof(query), &query);
-	code = ntohs(query.mld_maxdelay);
-	schedule_answers(m->m_pkthdr.rcvif, &query.mld_addr,
-	    m->m_pkthdr.len - hlen < MLD_V2_QUERYLEN ? code :
-	    response_delay(code));
+	m_copydata(m, hlen, sizeof(mld), &mld);
 	m_freem(m);
-}
-
-/* Reports that are due; those that find no room are due next time. */
-void
-mld6_tick(void)
-{
-	struct {
-		struct ifnet	*ifp;
-		struct in6_addr	 group;
-		enum mld_record	 type;
-	} due[32];
-	const nsec_t now = mach_uptime();
-	struct in6_multi *im;
-	unsigned n = 0;
-
-	rw_wlock(&mld_lock);
-	LIST_FOREACH(im, &in6_multis, im_link) {
-		const bool changed = im->im_changes > 0;
-
-		if (im->im_ifp->if_loopback || n == nitems(due) ||
-		    (!changed && im->im_answer > now))
-			continue;
-		due[n].ifp = im->im_ifp;
-		due[n].group = im->im_addr;
-		due[n++].type = changed ? TO_EXCLUDE : MODE_IS_EXCLUDE;
-		if (changed)
-			im->im_changes--;
-		else
-			im->im_answer = NSEC_FOREVER;
+	if (IN6_IS_ADDR_V4MAPPED(&mld.mld_addr)) {
+		MLDSTAT_INC(bad);
+	} else if (mld.mld_type == MLD_LISTENER_QUERY) {
+		MLDSTAT_INC(queries);
+		delay = ntohs(mld.mld_maxdelay);
+		if (v1)
+			atomic_store_u64(&ifp->if_in6->oldquerier,
+			    mach_uptime() + MLD_V1_TIMEOUT);
+		in_group_queried(ifp, &mld.mld_addr, v1 ? delay :
+		    in_group_time(delay, 16));
+	} else if (mach_uptime() < atomic_load_u64(&ifp->if_in6->oldquerier)) {
+		in_group_heard(ifp, &mld.mld_addr);
 	}
-	rw_wunlock(&mld_lock);
-	while (n-- > 0)
-		send_report(due[n].ifp, &due[n].group, due[n].type);
 }
 
 void
 mld6_init(void)
 {
-	rw_init(&mld_lock, LC_IN6);
+	static const struct group_family family = {
+		.gf_isreported = is_reported, .gf_report = send_report,
+		.gf_lladdr = ether_group6,
+	};
+
+	in_group_register(AF_INET6, &family);
 	sysctl_register(mld_oids, nitems(mld_oids));
 }

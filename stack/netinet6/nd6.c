@@ -402,7 +402,6 @@ nd6_timer(void *arg)
 	in6_addr_tick();
 	nd6_cache_tick();
 	nd6_router_tick();
-	mld6_tick();
 	callout_reset(&nd6_callout, ND6_TICK, nd6_timer, NULL);
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "machine/virtual/virtual.h"
+#include "netinet/in_group.h"
 #include "tests/net.h"
 #include "tests/packet6.h"
 
@@ -444,21 +445,21 @@ TEST(groups_are_joined_and_left_aloud)
 {
 	const struct in6_addr group = addr6("ff02::1234");
 
-	CHECK_EQ(mld6_join(mem[0], &group), 0);
+	CHECK_EQ(in_group_join(mem[0], &group, NULL), 0);
 	expect_report("ff02::1234", 4);
-	CHECK_EQ(mld6_join(mem[0], &group), 0);
+	CHECK_EQ(in_group_join(mem[0], &group, NULL), 0);
 	CHECK_EQ(sent[0].mq_len, 0);
 	t_sleep(1500);
 	expect_report("ff02::1234", 4);	/* once more, as one may be lost */
 	t_sleep(3000);
 	CHECK_EQ(sent[0].mq_len, 0);
-	mld6_leave(mem[0], &group);
-	CHECK(mld6_ismember(mem[0], &group));
-	mld6_leave(mem[0], &group);
-	CHECK(!mld6_ismember(mem[0], &group));
+	in_group_leave(mem[0], &group, NULL);
+	CHECK(in_group_ismember(mem[0], &group));
+	in_group_leave(mem[0], &group, NULL);
+	CHECK(!in_group_ismember(mem[0], &group));
 	expect_report("ff02::1234", 3);
-	CHECK_EQ(mld6_join(mem[0], &(struct in6_addr){ { { 0x20 } } }),
-	    EINVAL);
+	CHECK_EQ(in_group_join(mem[0], &(struct in6_addr){ { { 0x20 } } },
+	    NULL), EINVAL);
 }
 
 /* A query of a group for an answer within a second. */
@@ -483,7 +484,7 @@ TEST(queries_are_answered)
 	const uint64_t bad = counter("net.inet6.mld.stats.bad");
 	unsigned general;
 
-	CHECK_EQ(mld6_join(mem[0], &group), 0);
+	CHECK_EQ(in_group_join(mem[0], &group, NULL), 0);
 	t_sleep(5000);
 	start_over();
 	query("fe80::2", "ff02::1234", 1);
@@ -500,7 +501,7 @@ TEST(queries_are_answered)
 	t_sleep(3000);
 	CHECK_EQ(counter("net.inet6.mld.stats.bad"), bad + 2);
 	CHECK_EQ(sent[0].mq_len, 0);
-	mld6_leave(mem[0], &group);
+	in_group_leave(mem[0], &group, NULL);
 }
 
 static void
