@@ -30,6 +30,27 @@ lo_pass(void *arg, struct mbuf *m)
 		atomic_count_u64(&ifp->if_count.iqdrops, 1);
 }
 
+/* The data never leaves memory: what was to be summed is good. */
+static void
+lo_checksums(struct pkthdr *ph)
+{
+	ph->csum_flags = (ph->csum_flags & CSUM_TX) != 0 ? CSUM_PARTIAL :
+	    CSUM_VALID;
+}
+
+void
+lo_copy(struct ifnet *ifp, const struct mbuf *m, uint32_t flag)
+{
+	struct mbuf *copy = m_copym(m, 0, m->m_pkthdr.len);
+
+	copy->m_pkthdr.rcvif = ifp;
+	copy->m_flags |= flag;
+	lo_checksums(&copy->m_pkthdr);
+	if (netisr_queue((*m->m_data & 0xf0) == 0x60 ? NETISR_IPV6 :
+	    NETISR_IP, copy) != 0)
+		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+}
+
 static int
 lo_loop(struct ifnet *ifp, struct mbuf *m)
 {
@@ -37,9 +58,7 @@ lo_loop(struct ifnet *ifp, struct mbuf *m)
 
 	atomic_count_u64(&ifp->if_count.opackets, 1);
 	atomic_count_u64(&ifp->if_count.obytes, ph->len);
-	/* The data never leaves memory: what was to be summed is good. */
-	ph->csum_flags = (ph->csum_flags & CSUM_TX) != 0 ? CSUM_PARTIAL :
-	    CSUM_VALID;
+	lo_checksums(ph);
 	if (ifp->if_impair != NULL)
 		if_impair_pass(ifp->if_impair, m, lo_pass, ifp);
 	else

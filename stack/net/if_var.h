@@ -115,6 +115,12 @@ void	 if_batch_end(struct if_batch *);
 int	 if_send(struct ifnet *, struct mbuf *);
 
 /*
+ * A copy of a packet that is sent by an interface to many, this host included,
+ * comes back as if received by it; flag is M_BCAST or M_MCAST.
+ */
+void	 lo_copy(struct ifnet *, const struct mbuf *, uint32_t flag);
+
+/*
  * Fault injector, from tunables if.<name>.impair.{loss,dup,reorder,corrupt}
  * in parts per million and .seed; applied on input and output.  Passes zero,
  * one or two packets on to fn.

@@ -79,6 +79,7 @@ send_old(const struct group_report *gr, unsigned version)
 	    gr->gr_nsources == 0;
 	struct igmp_message im = { .type = left ? IGMP_V2_LEAVE :
 	    version == 2 ? IGMP_V2_REPORT : IGMP_V1_REPORT, .group = group };
+	const struct in_addr routers = { htonl(INADDR_ALLRTRS_GROUP) };
 	struct mbuf *m;
 
 	if (left && version == 1)
@@ -86,8 +87,7 @@ send_old(const struct group_report *gr, unsigned version)
 	m = m_gethdr(96);
 	memcpy(m->m_data, &im, sizeof(im));
 	m->m_len = m->m_pkthdr.len = sizeof(im);
-	send_message(gr->gr_ifp, m, left ?
-	    (struct in_addr){ htonl(INADDR_ALLRTRS_GROUP) } : group);
+	send_message(gr->gr_ifp, m, left ? routers : group);
 }
 
 /* A report of one record (RFC 3376 section 4.2). */

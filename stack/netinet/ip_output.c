@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "net/netisr.h"
 #include "net/route.h"
 #include "netinet/in_family.h"
 #include "netinet/in_group.h"
@@ -193,25 +192,9 @@ ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
 }
 
 /*
- * What goes to many goes to this host, too, if it is one of them: a copy
- * comes back as if received (RFC 1112 section 6.1).  The data never leaves
- * memory: what was to be summed is good.
+ * To a group or a broadcast address, and to this host if it is one of the
+ * many (RFC 1112 section 6.1).  Consumes m.
  */
-static void
-loop_back(struct ifnet *ifp, const struct mbuf *m, uint32_t flag)
-{
-	struct mbuf *copy = m_copym(m, 0, m->m_pkthdr.len);
-	struct pkthdr *ph = &copy->m_pkthdr;
-
-	ph->rcvif = ifp;
-	ph->csum_flags = (ph->csum_flags & CSUM_TX) != 0 ? CSUM_PARTIAL :
-	    CSUM_VALID;
-	copy->m_flags |= flag;
-	if (netisr_queue(NETISR_IP, copy) != 0)
-		atomic_count_u64(&ifp->if_count.iqdrops, 1);
-}
-
-/* To a group or a broadcast address.  Consumes m. */
 static int
 send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
     const struct ip_sendopts *opts)
@@ -225,7 +208,7 @@ send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
 	if (ifp->if_loopback)
 		leaves = !group || !opts->noloop;
 	else if (!group || (!opts->noloop && in_group_ismember(ifp, &mapped)))
-		loop_back(ifp, m, group ? M_MCAST : M_BCAST);
+		lo_copy(ifp, m, group ? M_MCAST : M_BCAST);
 	if (leaves)
 		return (ip_transmit(ifp, m, nh->nh_gw));
 	m_freem(m);

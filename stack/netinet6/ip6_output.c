@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "net/netisr.h"
 #include "netinet/in_group.h"
 #include "netinet/ip_offload.h"
 #include "netinet6/ip6_private.h"
@@ -196,24 +195,6 @@ ip6_sendlink(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *src,
 	ip6_transmit(ifp, m, dst);
 }
 
-/*
- * A copy of what goes to a group comes back to this host, if it is in it.  The
- * data never leaves memory: what was to be summed is good.
- */
-static void
-loop_back(struct ifnet *ifp, const struct mbuf *m)
-{
-	struct mbuf *copy = m_copym(m, 0, m->m_pkthdr.len);
-	struct pkthdr *ph = &copy->m_pkthdr;
-
-	ph->rcvif = ifp;
-	ph->csum_flags = (ph->csum_flags & CSUM_TX) != 0 ? CSUM_PARTIAL :
-	    CSUM_VALID;
-	copy->m_flags |= M_MCAST;
-	if (netisr_queue(NETISR_IPV6, copy) != 0)
-		atomic_count_u64(&ifp->if_count.iqdrops, 1);
-}
-
 /* Whether a packet leaves for the link; a group's copy is made. */
 static bool
 group_leaves(struct ifnet *ifp, const struct mbuf *m,
@@ -222,7 +203,7 @@ group_leaves(struct ifnet *ifp, const struct mbuf *m,
 	if (ifp->if_loopback)
 		return (!opts->noloop);
 	if (!opts->noloop && in_group_ismember(ifp, group))
-		loop_back(ifp, m);
+		lo_copy(ifp, m, M_MCAST);
 	/* RFC 4291 section 2.7: interface-local stays here */
 	return (!opts->local && (group->s6_addr[1] & 0xf) > 1);
 }
