@@ -3,8 +3,42 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A busy machine must not fail a test: Hypothesis by default allows 200 ms for an example, and so much for finding some.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("untimed")
+
+
+@pytest.fixture
+def asgi_server(transactional_db: None) -> Iterator[str]:
+    """The address of uvicorn with the test's database, on a free port."""
+    from django.conf import settings as site
+    from django.db import connection
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        command = [sys.executable, "-m", "uvicorn", "perfweb.asgi:application", "--log-level", "warning", "--fd"]
+        environment = {
+            **os.environ,
+            "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
+            "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
+        }
+        server = subprocess.Popen(
+            [*command, str(listener.fileno())], cwd=site.BASE_DIR, env=environment, pass_fds=[listener.fileno()]
+        )
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.terminate()
+            try:
+                server.wait(timeout=5)
+            except subprocess.TimeoutExpired:  # a client still held a stream of events
+                server.kill()
+                server.wait()

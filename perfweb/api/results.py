@@ -14,7 +14,6 @@ from pydantic import BaseModel, Field
 
 from perfweb.api.operations import Name, Number, Page, Text, Window, chosen, cut, dated, read
 from perfweb.api.runs import find_run
-from perfweb.reports.rawdata import CSV_COLUMNS
 from perfweb.runs.models import ArtefactKind, BootState, Direction, Measurement, MeasurementState, Run, Sample
 
 router = Router(tags=["results"])
@@ -162,6 +161,18 @@ MEASUREMENT = {
     "attempt": "boot__attempt",
     **_same("test", "tool", "metric", "state", "reason", "command", "pinning", "environment", "started", "seconds"),
 }
+SAMPLE = {
+    "run": "measurement__boot__run_id",
+    "variant": "measurement__boot__variant__name",
+    "boot": "measurement__boot__position",
+    "attempt": "measurement__boot__attempt",
+    "test": "measurement__test",
+    "sample": "index",
+    **_same("metric", "value", "unit", "direction", "discarded"),
+    "measurement_state": "measurement__state",
+    "seconds": "seconds",
+    "measurement": "measurement_id",
+}
 ARTEFACT = {
     "run": "run_id",
     "boot": "boot__position",
@@ -213,7 +224,7 @@ def list_samples(
     samples = Sample.objects.counted() if wanted.counted else Sample.objects.all()
     found = samples.filter(_after(wanted.cursor), measurement__in=measurements, **chosen(metric=wanted.metric))
     ordered = found.order_by("measurement_id", "index", "metric")
-    rows = _rows(ordered, {**CSV_COLUMNS, "measurement": "measurement_id"}, wanted.limit)
+    rows = _rows(ordered, SAMPLE, wanted.limit)
     rows, following = cut(
         request, rows, wanted.limit, lambda row: f"{row['measurement']}:{row['sample']}:{row['metric']}"
     )

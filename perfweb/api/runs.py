@@ -181,7 +181,7 @@ def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> Run
         ],
         boots=run.boots.count(),
         measurements={MeasurementState(state): count for state, count in counts},
-        files=[File(name=name, url=reverse(f"reports:{view}", args=[number])) for name, view in FILES.items()],
+        files=[File(name=name, url=f"{reverse('reports:run', args=[number])}{name}") for name in FILES],
         events=_events(run),
     )
 
@@ -208,13 +208,8 @@ def get_progress(request: HttpRequest, number: Number) -> Progress:  # noqa: ARG
     )
 
 
-FILES = {
-    "samples.csv": "samples-csv",
-    "run.json": "run-json",
-    "plan.yaml": "plan-yaml",
-    "raw.tar": "raw-tar",
-}
-"""What can be downloaded of a run, and the views that send it."""
+FILES = ("samples.csv", "run.json", "plan.yaml", "raw.tar")
+"""What can be downloaded of a run; it lies beside the page."""
 
 
 def find_run(number: int) -> Run:

@@ -3,16 +3,9 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
-from collections.abc import Iterator
-
 import pytest
 import redis
 from django.conf import settings
-from django.db import connection
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
@@ -21,30 +14,6 @@ from perfweb.runs.models import Run, RunState
 from tests.factories import create_queued_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def asgi_server() -> Iterator[str]:
-    """The address of uvicorn with the test's database, on a free port."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        command = [sys.executable, "-m", "uvicorn", "perfweb.asgi:application", "--log-level", "warning", "--fd"]
-        environment = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
-            "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
-        }
-        server = subprocess.Popen(
-            [*command, str(listener.fileno())], cwd=settings.BASE_DIR, env=environment, pass_fds=[listener.fileno()]
-        )
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.terminate()
-            try:
-                server.wait(timeout=5)
-            except subprocess.TimeoutExpired:  # a browser still held a stream of events
-                server.kill()
-                server.wait()
 
 
 @pytest.fixture

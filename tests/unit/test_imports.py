@@ -15,6 +15,7 @@ MAY_IMPORT = {
     "perfweb.runs": {"perfweb.builds", "perfweb.lab", "perfweb.stats"},
     "perfweb.api": {"perfweb.reports", "perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats"},
     "perfweb.reports": {"perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats"},
+    "perfweb.client": set(),
     "runners": {"perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats", "playbooks"},
     "playbooks": set(),
 }

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The answers of the API that this client reads, field by field as its OpenAPI document names and types them."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+
+class PlanName(TypedDict):
+    """Which plan a run follows."""
+
+    name: str
+    title: str
+    sha256: str
+    url: str
+
+
+class VariantOfRun(TypedDict):
+    """One of the things that a run compares."""
+
+    name: str
+    baseline: bool
+    target: str
+    build_options: list[str]
+    tunables: dict[str, Any]
+    revision: str | None
+    build: str | None
+
+
+class PairVerdict(TypedDict):
+    """What a run says about one of its variants."""
+
+    base: str
+    variant: str
+    words: str
+
+
+class RunRow(TypedDict):
+    """A run in a list."""
+
+    number: int
+    state: str
+    over: bool
+    reason: str
+    plan: PlanName
+    testbed: str
+    variants: list[VariantOfRun]
+    requested_by: str
+    seed: int
+    created: str
+    started: str | None
+    ended: str | None
+    verdicts: list[PairVerdict] | None
+    url: str
+    page: str
+
+
+class HostOfRun(TypedDict):
+    """What a host was like when the run used it."""
+
+    role: str
+    name: str
+    facts: dict[str, Any]
+
+
+class Transition(TypedDict):
+    """A step in the life of a run."""
+
+    at: str
+    from_state: str
+    to_state: str
+    reason: str
+
+
+class File(TypedDict):
+    """Something to download."""
+
+    name: str
+    url: str
+
+
+class RunDetail(RunRow):
+    """A run with all there is about it but its results."""
+
+    hosts: list[HostOfRun]
+    history: list[Transition]
+    boots: int
+    measurements: dict[str, int]
+    files: list[File]
+    events: str
+
+
+class Summary(TypedDict):
+    """The counted samples of one side."""
+
+    n: int
+    mean: float
+    median: float
+    deviation: float | None
+    minimum: float
+    maximum: float
+
+
+class Effect(TypedDict):
+    """The change in percent of the base, with its confidence interval."""
+
+    percent: float
+    low: float
+    high: float
+    level: str
+    observations: list[int]
+    p: float
+    equivalence_low: float
+    equivalence_high: float
+    detectable: float | None
+
+
+class TestVerdict(TypedDict):
+    """What a comparison says about one test."""
+
+    test: str
+    title: str
+    unit: str
+    direction: str
+    verdict: str
+    lack: str | None
+    words: str
+    difference: str
+    evidence: str
+    effect: Effect | None
+    a: Summary | None
+    b: Summary | None
+    boots: list[int]
+    boots_differ: bool
+    more_boots: int | None
+
+
+class Comparison(TypedDict):
+    """One side against another in every test."""
+
+    base: str
+    other: str
+    confidence: float
+    margin: float
+    verdicts: dict[str, int]
+    words: str
+    tests: list[TestVerdict]
+    text: str
+    page: str
+
+
+class Point(TypedDict):
+    """A commit or a run."""
+
+    at: str | None
+    run: int
+    revision: str
+    mean: float
+    environment: str
+
+
+class Series(TypedDict):
+    """What may be drawn as one line."""
+
+    name: str
+    points: list[Point]
+
+
+class Fact(TypedDict):
+    """Something about a host that changed."""
+
+    name: str
+    before: str
+    after: str
+
+
+class HostChange(TypedDict):
+    """Hosts that are not as they were before."""
+
+    testbed: str
+    run: int
+    facts: list[Fact]
+
+
+class TimelineOut(TypedDict):
+    """A test over commits or runs."""
+
+    test: str
+    by: str
+    unit: str
+    direction: str | None
+    series: list[Series]
+    left_out: list[str]
+    changes: list[HostChange]
+    page: str
+
+
+class Machine(TypedDict):
+    """A host of a testbed."""
+
+    role: str
+    name: str
+
+
+class TestbedRow(TypedDict):
+    """A testbed and how it is."""
+
+    name: str
+    good: bool
+    words: str
+    holder: str | None
+    hosts: list[Machine]
+    newest_runs: list[int]
+    url: str
+    page: str

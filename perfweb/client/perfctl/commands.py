@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The commands: what they ask for, what they print, and with which status they end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from http import HTTPStatus
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from perfctl.answers import Comparison, RunDetail, Series
+from perfctl.download import DamagedError, check_archive, download
+from perfctl.events import Event, follow
+from perfctl.server import Refused, Server, ServerError
+from perfctl.tables import moment, plain, quantity, table
+
+DEFAULT_SERVER = "http://127.0.0.1:8000"
+ARCHIVE = "raw.tar"
+
+
+class Status(IntEnum):
+    """With what a command ends, for scripts."""
+
+    FINE = 0
+    SLOWER = 1
+    WRONG_USAGE = 2
+    NOT_ENOUGH_DATA = 3
+    NO_ANSWER = 4
+    RUN_NOT_DONE = 5
+    INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """The command asks for what cannot be; the message says what can."""
+
+
+EPILOG = """\
+exit status: 0 fine, and for compare and watch no test is slower; 1 a test is slower; 2 wrong usage, or there is no such
+thing on the server; 3 (with --decided) a test has not enough data; 4 the server gives no usable answer; 5 the run
+failed, was cancelled or was interrupted. Submitting a plan needs an account, and is not possible yet."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the description of the command line."""
+    top = argparse.ArgumentParser(prog="perfctl", description="Reads a perfweb server.", epilog=EPILOG)
+    top.add_argument(
+        "--server",
+        default=os.environ.get("PERFCTL_SERVER") or DEFAULT_SERVER,
+        help=f"address of the server (PERFCTL_SERVER, or {DEFAULT_SERVER})",
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, function: Callable[[Server, argparse.Namespace], Status], text: str) -> Any:
+        added = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=EPILOG)
+        added.add_argument("--json", action="store_true", help="print what the server answers, for scripts")
+        added.set_defaults(function=function)
+        return added
+
+    runs = command("runs", show_runs, "list runs, newest first, with what they say")
+    for name, text in FILTERS.items():
+        runs.add_argument(f"--{name}", metavar="X", action="append" if name == "state" else "store", help=text)
+    runs.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (20)")
+    command("run", show_run, "tell about one run").add_argument("number", type=int)
+    compare = command("compare", show_comparison, "compare the variants of a run, or of several")
+    compare.add_argument(
+        "sides", nargs="+", metavar="RUN | SIDE", help="12, or two to seven of 12/direct, COMMIT/direct"
+    )
+    _verdict_options(compare)
+    load = command("download", fetch, "download raw data of a run; goes on where it broke off")
+    load.add_argument("number", type=int)
+    load.add_argument("file", nargs="?", default=ARCHIVE, help=f"which file ({ARCHIVE}, which is checked)")
+    load.add_argument("-o", "--output", type=Path, help="where to (run-NUMBER-FILE)")
+    watch = command("watch", watch_run, "follow a run until it is over, then tell what it says")
+    watch.add_argument("number", type=int)
+    _verdict_options(watch)
+    series = command("series", show_series, "show a test over commits or runs")
+    series.add_argument("test", help="such as tcp.rr/host-host/ipv4")
+    series.add_argument("--by", choices=["commit", "run"], default="commit")
+    series.add_argument("--from", dest="first", metavar="X", help="a date, or the number of a run")
+    series.add_argument("--to", dest="last", metavar="X", help="a date, or the number of a run")
+    series.add_argument("--newest", type=int, default=20, metavar="N", help="so many points (20)")
+    series.add_argument("--series", action="append", metavar="TESTBED/PLAN/VARIANT", help="only these")
+    command("testbeds", show_testbeds, "list testbeds and how they are")
+    return top
+
+
+FILTERS = {
+    "state": "in this state (repeatable)",
+    "plan": "of the plan of this name",
+    "test": "that measured this test",
+    "variant": "with a variant of this name",
+    "testbed": "on this testbed",
+    "commit": "that built this revision",
+    "since": "made at this date or time or later",
+    "until": "made before this date or time",
+}
+
+
+def _verdict_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--confidence", type=float, help="in percent: 80, 90, 95, 98, 99 or 99.5 (95)")
+    command.add_argument("--margin", type=float, help="what counts as equivalent, in percent (2)")
+    command.add_argument("--decided", action="store_true", help="end with 3 where a test has not enough data")
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Run a command line; returns the exit status. argparse itself exits on what it cannot parse."""
+    options = parser().parse_args(arguments)
+    status = Status.FINE
+    try:
+        status = options.function(Server(options.server), options)
+        sys.stdout.flush()
+    except Refused as error:
+        mistaken = error.status < HTTPStatus.INTERNAL_SERVER_ERROR
+        status = _failed(f"{options.server}: {error}", Status.WRONG_USAGE if mistaken else Status.NO_ANSWER)
+    except (ServerError, DamagedError) as error:
+        status = _failed(str(error), Status.NO_ANSWER)
+    except BrokenPipeError:
+        # Who reads has enough; what is still buffered goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (UsageError, ValueError, OSError) as error:
+        status = _failed(str(error), Status.WRONG_USAGE)
+    except KeyboardInterrupt:
+        status = Status.INTERRUPTED
+    return status
+
+
+def _failed(message: str, status: Status) -> Status:
+    print(f"perfctl: {plain(message)}", file=sys.stderr)
+    return status
+
+
+def _print_json(answer: object) -> None:
+    print(json.dumps(answer, indent=1, ensure_ascii=False))
+
+
+def show_runs(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl runs`."""
+    if options.limit < 1:
+        raise UsageError("--limit takes a number from 1 on")
+    filters = {name: getattr(options, name) for name in FILTERS}
+    wanted = server.runs(verdicts="true", limit=min(options.limit, 50), **filters)
+    runs = list(islice(wanted, options.limit))
+    if options.json:
+        _print_json(runs)
+        return Status.FINE
+    rows = [
+        (
+            str(run["number"]),
+            run["state"],
+            run["plan"]["name"],
+            run["testbed"],
+            moment(run["ended"] or run["created"]),
+            "; ".join(f"{said['variant']}: {said['words']}" for said in run["verdicts"] or []),
+        )
+        for run in runs
+    ]
+    print(table(("run", "state", "plan", "testbed", "time", "says"), rows))
+    return Status.FINE
+
+
+def show_run(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl run`."""
+    run = server.run(options.number)
+    if options.json:
+        _print_json(run)
+        return Status.FINE
+    counts = ", ".join(f"{count} {state}" for state, count in run["measurements"].items())
+    facts = [
+        ("run", f"{run['number']}: {run['plan']['title']} ({run['plan']['name']})"),
+        ("state", f"{run['state']}{': ' if run['reason'] else ''}{run['reason']}"),
+        ("testbed", run["testbed"]),
+        ("started", moment(run["started"])),
+        ("ended", moment(run["ended"])),
+        ("measured", f"{run['boots']} boots; measurements: {counts or 'none'}"),
+        *(("says", f"{said['variant']} against {said['base']}: {said['words']}") for said in run["verdicts"] or []),
+        ("page", f"{server.address}{run['page']}"),
+        ("files", " ".join(file["name"] for file in run["files"])),
+    ]
+    width = max(len(name) for name, _ in facts)
+    print("\n".join(f"{name:{width}}  {plain(text)}" for name, text in facts))
+    variants = [
+        (
+            f"{variant['name']}{' (baseline)' if variant['baseline'] else ''}",
+            variant["revision"] or "-",
+            " ".join([*(f"{name}={value}" for name, value in variant["tunables"].items()), *variant["build_options"]]),
+        )
+        for variant in run["variants"]
+    ]
+    print(f"\n{table(('variant', 'revision', 'tunables and build options'), variants)}")
+    return Status.FINE
+
+
+def show_comparison(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl compare`."""
+    terms = {"confidence": options.confidence, "margin": options.margin}
+    if len(options.sides) == 1:
+        if not options.sides[0].isdecimal():
+            raise UsageError(f"“{options.sides[0]}” is no number of a run; sides such as 12/direct need a second one")
+        number = int(options.sides[0])
+        compared = server.compare_run(number, **terms)
+        if not (run := server.run(number))["over"]:
+            _warn_unfinished(run)
+    else:
+        compared = server.compare(options.sides[0], *options.sides[1:], **terms)
+    return _tell(server, compared, options)
+
+
+def _warn_unfinished(run: RunDetail) -> None:
+    print(f"perfctl: run {run['number']} is {run['state']}: these are its results so far", file=sys.stderr)
+
+
+def _tell(server: Server, compared: list[Comparison], options: argparse.Namespace) -> Status:
+    """Print comparisons; the status says the worst of them."""
+    if options.json:
+        _print_json(compared)
+    elif not compared:
+        print("There is nothing to compare: the run has one variant.")
+    else:
+        print("\n\n".join(f"{plain(found['text'])}\n\n{server.address}{found['page']}" for found in compared))
+    return verdict_status(compared, decided=options.decided)
+
+
+def verdict_status(compared: list[Comparison], *, decided: bool) -> Status:
+    """Return what comparisons mean for a script; `decided` is whether every test must have enough data."""
+    found = {verdict for comparison in compared for verdict, count in comparison["verdicts"].items() if count}
+    if "slower" in found:
+        return Status.SLOWER
+    measured = all(comparison["tests"] for comparison in compared) and compared
+    if decided and ("not enough data" in found or not measured):
+        return Status.NOT_ENOUGH_DATA
+    return Status.FINE
+
+
+def fetch(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl download`."""
+    run = server.run(options.number)
+    paths = {file["name"]: file["url"] for file in run["files"]}
+    if options.file not in paths:
+        raise UsageError(f"run {options.number} has no file {options.file}; it has {', '.join(paths)}")
+    target: Path = options.output or Path(f"run-{options.number}-{options.file}")
+    download(server, paths[options.file], target)
+    told: dict[str, Any] = {"file": str(target), "bytes": target.stat().st_size}
+    if options.file == ARCHIVE:
+        try:
+            told["checked"] = check_archive(target)
+        except DamagedError:
+            target.unlink()
+            raise
+    if options.json:
+        _print_json(told)
+    else:
+        checked = f"; {told['checked']} files agree with SHA256SUMS" if "checked" in told else ""
+        print(f"{target}: {told['bytes']} bytes{checked}")
+    return Status.FINE
+
+
+def watch_run(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl watch`."""
+    path = server.run(options.number)["events"]
+    for event in follow(server, path):
+        line = json.dumps({"event": event.name, **event.values}) if options.json else event_line(event)
+        if line:
+            print(line, flush=True)
+    run = server.run(options.number)
+    if run["state"] != "done":
+        reason = f": {run['reason']}" if run["reason"] else ""
+        return _failed(f"run {options.number} is {run['state']}{reason}", Status.RUN_NOT_DONE)
+    compared = server.compare_run(options.number, confidence=options.confidence, margin=options.margin)
+    if options.json:
+        print(json.dumps({"event": "comparisons", "items": compared}))
+        return verdict_status(compared, decided=options.decided)
+    return _tell(server, compared, options)
+
+
+def event_line(event: Event) -> str:
+    """Return an event as a line; an empty one for an event that is not for people, or is not known yet."""
+    told = event.values
+    try:
+        return plain(_LINES[event.name](told)) if event.name in _LINES else ""
+    except (KeyError, TypeError, ValueError):
+        return ""
+
+
+def _measured(told: dict[str, Any]) -> str:
+    result = quantity(told["mean"], told["unit"]) if told["state"] == "ok" else f"{told['state']}: {told['reason']}"
+    return f"  {told['test']} on {told['variant']}: {result}"
+
+
+_LINES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "state": lambda told: f"{told['state']}{': ' if told['reason'] else ''}{told['reason']}",
+    "eta": lambda told: f"{100 * told['fraction']:.0f} %, about {told['seconds']} s left",
+    "boot": lambda told: f"boot {told['position'] + 1} of {told['boots']}: {told['variant']}, {told['topology']}",
+    "measurement": _measured,
+}
+
+
+def show_series(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl series`."""
+    part = {"by": options.by, "from": options.first, "to": options.last, "newest": options.newest}
+    told = server.series(options.test, **part, series=options.series)
+    if options.json:
+        _print_json(told)
+        return Status.FINE
+    if not told["series"]:
+        print(f"{plain(options.test)} was not measured there.")
+        return Status.FINE
+    print(f"{plain(told['test'])}, {told['direction']} is better\n")
+    print(_points(told["series"], told["unit"], options.by))
+    for change in told["changes"]:
+        facts = "; ".join(f"{fact['name']}: {fact['before']} → {fact['after']}" for fact in change["facts"])
+        print(plain(f"\nrun {change['run']}, hosts of {change['testbed']} changed: {facts}"))
+    if told["left_out"]:
+        print(plain(f"\nnot shown: {', '.join(told['left_out'])}"))
+    return Status.FINE
+
+
+def _points(series: list[Series], unit: str, by: str) -> str:
+    """A line for each commit or run, a column for each series."""
+    spots: dict[tuple[str, int], dict[str, str]] = {}
+    runs: dict[tuple[str, int], tuple[int, str]] = {}
+    for line in series:
+        for point in line["points"]:
+            spot = (point["at"] or "", 0) if by == "commit" else ("", point["run"])
+            spots.setdefault(spot, {})[line["name"]] = quantity(point["mean"], unit)
+            runs[spot] = max(runs.get(spot, (0, "")), (point["run"], point["revision"]))
+    names = [line["name"] for line in series]
+    rows = [
+        (
+            *((moment(spot[0]),) if by == "commit" else ()),
+            runs[spot][1] or "-",
+            str(runs[spot][0]),
+            *(spots[spot].get(name, "-") for name in names),
+        )
+        for spot in sorted(spots)
+    ]
+    return table((*(("commit of",) if by == "commit" else ()), "revision", "run", *names), rows)
+
+
+def show_testbeds(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl testbeds`."""
+    testbeds = list(server.testbeds())
+    if options.json:
+        _print_json(testbeds)
+        return Status.FINE
+    rows = [
+        (
+            testbed["name"],
+            testbed["words"],
+            " ".join(str(run) for run in testbed["newest_runs"][:1]) or "-",
+            ", ".join(f"{host['name']} ({host['role']})" for host in testbed["hosts"]),
+        )
+        for testbed in testbeds
+    ]
+    print(table(("testbed", "is", "last run", "hosts"), rows))
+    return Status.FINE

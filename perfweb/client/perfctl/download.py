@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Downloads files so that a broken download goes on where it stopped, and checks what an archive says of itself."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tarfile
+from http import HTTPStatus
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import IO
+
+from perfctl.server import Refused, Server, ServerError
+
+CHUNK = 1 << 16
+ATTEMPTS = 5
+
+
+class DamagedError(Exception):
+    """What was downloaded is not what it says it is."""
+
+
+def download(server: Server, path: str, target: Path) -> None:
+    """Write the file at a path of the server to `target`.
+
+    It grows beside it in `TARGET.part`, with the server's entity tag in `TARGET.part.etag`; where both are left from
+    before, only the rest is asked for (RFC 9110 sections 13.1.5 and 14), and the server sends everything if the file is
+    another one now. Raises ServerError when it breaks off again and again, and OSError.
+    """
+    part, tag = Path(f"{target}.part"), Path(f"{target}.part.etag")
+    for attempt in range(1, ATTEMPTS + 1):
+        before = part.stat().st_size if part.exists() else 0
+        try:
+            _fetch(server, path, part, tag)
+            break
+        except Refused:
+            raise
+        except ServerError:
+            grown = part.exists() and part.stat().st_size > before
+            if attempt == ATTEMPTS or not grown or not tag.exists():
+                raise
+    part.replace(target)
+    tag.unlink(missing_ok=True)
+
+
+def _fetch(server: Server, path: str, part: Path, tag: Path) -> None:
+    have = part.stat().st_size if part.exists() and tag.exists() else 0
+    headers = {"Range": f"bytes={have}-", "If-Range": tag.read_text(encoding="ascii")} if have else {}
+    try:
+        with server.open(path, headers) as answer:
+            begin = _begin(answer, have)
+            _remember(answer, tag)
+            _append(answer, part, begin)
+    except Refused as error:
+        # All bytes were there already, and only the last step was missing, or the file is shorter now.
+        if error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not have:
+            raise
+        tag.unlink()
+        _fetch(server, path, part, tag)
+
+
+def _begin(answer: HTTPResponse, have: int) -> int:
+    """The byte at which the answer begins."""
+    if answer.status != HTTPStatus.PARTIAL_CONTENT:
+        return 0
+    found = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
+    if not found or int(found[1]) != have:
+        raise ServerError(f"asked for the bytes from {have} on, the server sent others")
+    return have
+
+
+def _remember(answer: HTTPResponse, tag: Path) -> None:
+    """Keep a strong entity tag: only with one can a download go on."""
+    etag = answer.headers.get("ETag", "")
+    if etag.startswith('"') and etag.isascii():
+        tag.write_text(etag, encoding="ascii")
+    else:
+        tag.unlink(missing_ok=True)
+
+
+def _append(answer: HTTPResponse, part: Path, begin: int) -> None:
+    announced = answer.headers.get("Content-Length")
+    with part.open("r+b" if begin else "wb") as file:
+        file.seek(begin)
+        while chunk := answer.read(CHUNK):
+            file.write(chunk)
+        file.truncate()
+        got = file.tell() - begin
+    if announced is not None and got != int(announced):
+        raise ServerError(f"the connection broke after {got} of {announced} bytes")
+
+
+def check_archive(archive: Path) -> int:
+    """Compare the files of an archive with its SHA256SUMS, and return how many there are. Raises DamagedError."""
+    sums: dict[str, str] = {}
+    promised: dict[str, str] = {}
+    try:
+        with tarfile.open(archive, "r:") as tar:
+            for member in tar:
+                content = tar.extractfile(member)
+                if content is None:
+                    continue
+                name = member.name.partition("/")[2]
+                if name == "SHA256SUMS":
+                    lines = (line.partition("  ") for line in content.read().decode().splitlines())
+                    promised = {path: digest for digest, _, path in lines}
+                else:
+                    sums[name] = _sha256(content)
+    except (tarfile.TarError, UnicodeDecodeError, EOFError) as error:
+        raise DamagedError(f"{archive} is damaged: {error}") from None
+    if wrong := sorted(name for name in promised.keys() | sums.keys() if promised.get(name) != sums.get(name)):
+        raise DamagedError(f"{archive} is damaged: {', '.join(wrong[:5])} is not what SHA256SUMS says")
+    return len(sums)
+
+
+def _sha256(content: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while chunk := content.read(CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
