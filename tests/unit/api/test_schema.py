@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import schemathesis
@@ -35,7 +36,7 @@ def one_connection(db: None) -> Iterator[None]:
 
 @SCHEMA.parametrize()
 @settings(max_examples=10, suppress_health_check=list(HealthCheck))
-def test_answers_are_those_of_the_document(case: Case, run: Run, one_connection: None) -> None:
+def test_answers_are_those_of_the_document(case: Case[Any], run: Run, one_connection: None) -> None:
     """What the document allows is asked of a run that exists, so that there is something to find."""
     if "number" in case.path_parameters and case.meta and case.meta.generation.mode.is_positive:
         case.path_parameters["number"] = run.pk
