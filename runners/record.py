@@ -79,22 +79,20 @@ def counters(boot: Boot, views: Mapping[str, str]) -> None:
 
 
 def artefact(boot: Boot, kind: ArtefactKind, name: str, text: str, measurement: Measurement | None = None) -> None:
-    """Keeps a text of a boot; an empty one is not kept, a huge one loses its middle and says so."""
-    content = _shortened(text.encode("utf-8", "replace"))
-    if not content:
+    """Keeps a text of a boot; an empty one is not kept."""
+    if not text:
         return
     Artefact.objects.update_or_create(
         run_id=boot.run_id,
         name=f"{boot_folder(boot)}/{name}",
-        defaults={
-            "boot": boot,
-            "measurement": measurement,
-            "kind": kind,
-            "content": content,
-            "size": len(content),
-            "sha256": hashlib.sha256(content).hexdigest(),
-        },
+        defaults={"boot": boot, "measurement": measurement, "kind": kind, **kept(text)},
     )
+
+
+def kept(text: str) -> dict[str, Any]:
+    """The fields of an artefact that keeps a text; a huge one loses its middle and says so."""
+    content = _shortened(text.encode("utf-8", "replace"))
+    return {"content": content, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def boot_folder(boot: Boot) -> str:

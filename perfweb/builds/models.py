@@ -10,6 +10,7 @@ class BuildState(models.TextChoices):
     PENDING = "pending", "pending"
     READY = "ready", "ready"
     FAILED = "failed", "failed"
+    FOREIGN = "foreign", "made elsewhere"
 
 
 class Build(models.Model):

@@ -104,6 +104,22 @@ def named(sources: Sources, options: Sequence[str]) -> Build:
     return build
 
 
+def foreign(revision: str, committed: datetime | None) -> Build:
+    """The build of a revision that was made elsewhere, of which nothing else is known."""
+    content = json.dumps(["foreign", revision, committed.isoformat() if committed else None])
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    build, _ = Build.objects.get_or_create(
+        key=digest[:32],
+        defaults={
+            "source_sha256": digest,
+            "revision": revision,
+            "committed": committed,
+            "state": BuildState.FOREIGN,
+        },
+    )
+    return build
+
+
 def succeeded(build: Build, prefix: str, log: str, seconds: float | None) -> None:
     """Notes where the build is installed; log and time of a build that was there already are kept."""
     build.state = BuildState.READY

@@ -5,7 +5,10 @@ from django.db import models
 
 
 class Testbed(models.Model):
-    """Three hosts wired left, dut, right in a row; the Ansible inventory says how to reach them."""
+    """Three hosts wired left, dut, right in a row; the Ansible inventory says how to reach them.
+
+    Without an inventory it is somewhere else, and only results from there are known.
+    """
 
     name = models.SlugField(unique=True)
     inventory = models.TextField(help_text="path of the Ansible inventory on the lab controller")

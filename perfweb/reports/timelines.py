@@ -82,7 +82,9 @@ class Change:
 
 @dataclass
 class Timeline:
-    """All series of a test in a window; `left_out` are names of series that are not drawn for want of room."""
+    """All series of a test in a window; `left_out` are names of series that are not drawn for want of room, `revisions`
+    is how many revisions were measured.
+    """
 
     test: str
     window: Window
@@ -90,6 +92,7 @@ class Timeline:
     direction: str
     series: dict[str, Line]
     left_out: list[str]
+    revisions: int
     changes: list[Change]
 
     @property
@@ -145,7 +148,8 @@ def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Time
     drawn = sorted(newest_first[:MOST_SERIES], key=lambda row: row["series"])
     series = {row["series"]: _line(row) for row in drawn}
     left_out = sorted(row["series"] for row in newest_first[MOST_SERIES:])
-    found = Timeline(test, window, rows[0]["unit"], rows[0]["direction"], series, left_out, [])
+    revisions = len({revision for row in rows for revision in row["revision"]})
+    found = Timeline(test, window, rows[0]["unit"], rows[0]["direction"], series, left_out, revisions, [])
     if window.newest:
         earliest = found.places[-window.newest :][0]
         late = ((name, line, np.flatnonzero(line.x >= earliest)) for name, line in series.items())

@@ -31,13 +31,25 @@ def submit(text: str, testbed_name: str, requested_by: str = "") -> Run:
     if testbed is None:
         known = ", ".join(Testbed.objects.values_list("name", flat=True)) or "none; use manage.py register_testbed"
         raise RunError(f"there is no testbed {testbed_name!r}; registered: {known}")
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    plan, _ = Plan.objects.get_or_create(sha256=digest, defaults={"name": spec.name, "title": spec.title, "text": text})
-    run = Run.objects.create(plan=plan, testbed=testbed, seed=secrets.randbelow(2**31), requested_by=requested_by)
+    if not testbed.inventory:
+        raise RunError(f"testbed {testbed_name!r} has imported results only: manage.py register_testbed makes it real")
+    run = Run.objects.create(
+        plan=keep_plan(text, spec.name, spec.title),
+        testbed=testbed,
+        seed=secrets.randbelow(2**31),
+        requested_by=requested_by,
+    )
     _create_variants(run, spec)
     states.created(run)
     transaction.on_commit(lambda: enqueue(run.number))
     return run
+
+
+def keep_plan(text: str, name: str, title: str) -> Plan:
+    """The plan with this text, kept before or now."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    plan, _ = Plan.objects.get_or_create(sha256=digest, defaults={"name": name, "title": title, "text": text})
+    return plan
 
 
 def _create_variants(run: Run, spec: PlanSpec) -> None:

@@ -14,6 +14,7 @@ INSTALLED_APPS = [
     "perfweb.lab",
     "perfweb.builds",
     "perfweb.runs",
+    "perfweb.imports",
     "perfweb.reports",
     "perfweb.api",
 ]

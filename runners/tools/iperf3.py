@@ -2,6 +2,8 @@
 """iperf3, reading the JSON that `-J` prints at the end."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from perfweb.runs.catalogue import Measure
 from runners.tools import SERVER_PORTS, ToolError, Value, positive
@@ -15,16 +17,21 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 
 def parse(output: str) -> list[Value]:
-    """What the receiver got in bits/s.
-
-    iperf3 3.12 ends with status 0 even when it could not connect, so "error" is looked at first.
-    """
+    """What the receiver got in bits/s."""
     try:
         document = json.loads(output)
     except (ValueError, RecursionError):
         raise ToolError("iperf3 printed no JSON") from None
     if not isinstance(document, dict):
         raise ToolError("iperf3 printed JSON that is no report")
+    return values(document)
+
+
+def values(document: Mapping[str, Any]) -> list[Value]:
+    """What a report says the receiver got in bits/s.
+
+    iperf3 3.12 ends with status 0 even when it could not connect, so "error" is looked at first.
+    """
     if document.get("error"):
         raise ToolError(f"iperf3 says: {str(document['error'])[:200]}")
     end = document.get("end")

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """netperf with chosen output (`-k`), as its manual describes in "Omni Output Selection"."""
 
+import re
+from collections.abc import Mapping
+
 from perfweb.runs.catalogue import Measure
 from runners.tools import SERVER_PORTS, ToolError, Value, positive
 
@@ -14,6 +17,7 @@ _TESTS = {
     # -R 1: without it netperf sets SO_DONTROUTE and nothing passes a router.
     "udp.stream": ("UDP_STREAM", ["-R", "1", "-m", UDP_PAYLOAD]),
 }
+_UNIT = re.compile(r"10\^(3|6|9|12)bits/s(?:ec)?|([KMG])Bytes/s(?:ec)?")
 _OUTPUT = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME"
 _LATENCIES = ("MEAN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY")
 
@@ -30,20 +34,33 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 def parse(output: str) -> list[Value]:
     """Throughput in bits/s, or transactions/s with their latencies in microseconds."""
-    fields = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
+    return values(dict(line.split("=", 1) for line in output.splitlines() if "=" in line))
+
+
+def values(fields: Mapping[str, str]) -> list[Value]:
+    """What `parse` gives, from the values of the output selectors."""
     if "THROUGHPUT" not in fields:
         raise ToolError("netperf printed no THROUGHPUT")
     throughput = positive(fields["THROUGHPUT"], "THROUGHPUT")
-    match fields.get("THROUGHPUT_UNITS"):
-        case "10^3bits/s":
-            return [Value("throughput", throughput * 1000, "bits/s", "higher")]
-        case "Trans/s":
-            return [Value("transactions", throughput, "transactions/s", "higher"), *_latencies(fields)]
-        case unit:
-            raise ToolError(f"netperf printed THROUGHPUT in an unknown unit: {str(unit)[:40]!r}")
+    unit = fields.get("THROUGHPUT_UNITS", "")
+    if unit == "Trans/s":
+        return [Value("transactions", throughput, "transactions/s", "higher"), *_latencies(fields)]
+    return [Value("throughput", throughput * bits(unit), "bits/s", "higher")]
 
 
-def _latencies(fields: dict[str, str]) -> list[Value]:
+def bits(unit: str) -> float:
+    """How many bits/s a unit of throughput is; netperf's kilobytes have 1024 bytes.
+
+    10^0bits/s is refused: see `command`.
+    """
+    found = _UNIT.fullmatch(unit)
+    if found is None:
+        raise ToolError(f"netperf printed THROUGHPUT in an unknown unit: {unit[:40]!r}")
+    power, prefix = found.groups()
+    return 10.0 ** int(power) if power else 8.0 * 1024 ** (1 + "KMG".index(prefix))
+
+
+def _latencies(fields: Mapping[str, str]) -> list[Value]:
     """A percentile below the resolution of netperf's histogram is printed as 0: that one is left out."""
     latencies = []
     for name in _LATENCIES:

@@ -14,6 +14,7 @@ MAY_IMPORT = {
     "perfweb.builds": {"perfweb.lab", "perfweb.stats"},
     "perfweb.runs": {"perfweb.builds", "perfweb.lab", "perfweb.stats"},
     "perfweb.api": {"perfweb.reports", "perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats"},
+    "perfweb.imports": {"runners", "perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats"},
     "perfweb.reports": {"perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats"},
     "perfweb.client": set(),
     "runners": {"perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats", "playbooks"},

@@ -120,7 +120,7 @@ def number_in(request: HttpRequest, name: str) -> int | None:
 def find_run(number: int) -> Run:
     """Return the run with its plan and testbed, or answer 404 with a way on."""
     try:
-        return Run.objects.select_related("plan", "testbed").get(pk=number)
+        return Run.objects.select_related("plan", "testbed", "imported").get(pk=number)
     except Run.DoesNotExist:
         raise Http404(f"There is no run {number}. The list of runs shows those that there are.") from None
 

@@ -40,11 +40,14 @@ class SpotRow:
 
 @require_safe
 def test_list(request: HttpRequest) -> HttpResponse:
-    """Show all tests of the catalogue, by topic, with the newest summary of each: one query."""
+    """Show all tests of the catalogue by topic, then imported ones, with the newest summary of each: one query."""
     newest = [Summary.objects.filter(test=test).order_by("-run_id")[:1] for test in TESTS]
-    found = {summary.test: summary for summary in newest[0].union(*newest[1:], all=True)}
-    listed = [(topic, [(test, found.get(test)) for test in tests]) for topic, tests in topics().items()]
-    return render(request, "reports/test_list.html", {"topics": listed})
+    imported = Summary.objects.filter(run__imported__isnull=False).order_by("test", "-run_id").distinct("test")
+    listed = sorted(imported.union(*newest, all=True), key=lambda summary: summary.run_id)
+    found = {summary.test: summary for summary in listed}
+    grouped = {**topics(), "": [test for test in names.in_order(found) if test not in TESTS]}
+    rows = [(topic, [(test, found.get(test)) for test in tests]) for topic, tests in grouped.items() if tests]
+    return render(request, "reports/test_list.html", {"topics": rows})
 
 
 @require_safe
@@ -55,8 +58,8 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
     try:
         window = read_window(by or COMMIT, given.get("from", ""), given.get("to", ""), given.get("newest", ""))
         found = read_timeline(test, window, given.getlist("series"))
-        if found and not by and len(found.places) == 1:
-            # Everything was built from one commit: then the runs are what can be followed.
+        if found and not by and (len(found.places) == 1 or 2 * len(found.places) <= found.revisions):
+            # Everything was built from one commit, or nobody knows when most commits were made: follow the runs.
             found = read_timeline(test, read_window(RUN, "", "", given.get("newest", "")), given.getlist("series"))
     except RangeError as error:
         raise Http404(f"{error}.") from None

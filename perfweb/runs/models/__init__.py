@@ -13,7 +13,7 @@ from perfweb.runs.models.results import (
     Summary,
     Topology,
 )
-from perfweb.runs.models.run import FINAL_STATES, HostFacts, Plan, Run, RunState, RunTransition, Target, Variant
+from perfweb.runs.models.run import FINAL_STATES, HostFacts, Import, Plan, Run, RunState, RunTransition, Target, Variant
 
 __all__ = [
     "FINAL_STATES",
@@ -23,6 +23,7 @@ __all__ = [
     "BootState",
     "Direction",
     "HostFacts",
+    "Import",
     "Measurement",
     "MeasurementState",
     "Plan",

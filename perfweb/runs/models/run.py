@@ -51,8 +51,27 @@ FINAL_STATES = frozenset({RunState.DONE, RunState.FAILED, RunState.CANCELLED, Ru
 """States in which nothing works on a run; an interrupted or failed one can be queued again."""
 
 
+class Import(models.Model):
+    """Files with results from elsewhere, read once; the runs made of them say where they come from."""
+
+    format = models.CharField(max_length=24, help_text="what read them: csv, netperf …")
+    origin = models.TextField(help_text="where the results come from and who made them, for people")
+    options = models.JSONField(default=dict, help_text="how the files were read: another reading is another import")
+    sha256 = models.CharField(max_length=64, help_text="of the file, or of the sums and names of several")
+    reading = models.CharField(max_length=64, help_text="SHA-256 of the options")
+    imported_by = models.CharField(max_length=150, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created"]
+        constraints = [models.UniqueConstraint(fields=["sha256", "format", "reading"], name="read_once_in_one_way")]
+
+    def __str__(self) -> str:
+        return f"{self.format} from {self.origin}"
+
+
 class Run(models.Model):
-    """A plan on a leased testbed.  Only perfweb.runs.states changes `state`."""
+    """A plan on a leased testbed, or results from elsewhere.  Only perfweb.runs.states changes `state`."""
 
     number = models.BigAutoField(primary_key=True)
     plan = models.ForeignKey(Plan, models.PROTECT, related_name="runs")
@@ -62,6 +81,7 @@ class Run(models.Model):
     reason = models.TextField(blank=True, help_text="why the run is in this state, where that needs saying")
     seed = models.PositiveIntegerField(default=0, help_text="of the random order, so that anybody can repeat it")
     requested_by = models.CharField(max_length=150, blank=True)
+    imported = models.ForeignKey(Import, models.PROTECT, null=True, blank=True, related_name="runs")
     cancel_requested = models.BooleanField(default=False)
     created = models.DateTimeField(auto_now_add=True)
     started = models.DateTimeField(null=True, blank=True)
@@ -110,6 +130,7 @@ class RunTransition(models.Model):
 class Target(models.TextChoices):
     STACK = "stack", "reference stack"
     LINUX = "linux", "Linux kernel"
+    OTHER = "other", "another system"
 
 
 class Variant(models.Model):

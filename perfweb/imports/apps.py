@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: BSD-2-Clause
+from django.apps import AppConfig
+
+
+class ImportsConfig(AppConfig):
+    name = "perfweb.imports"

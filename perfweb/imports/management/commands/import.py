@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# ruff: noqa: N999 (the file is called what the command is called)
+"""`manage.py import FORMAT PATH…`: makes runs of results from elsewhere."""
+
+import getpass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from perfweb.imports.records import ImportProblemsError, Options, moment, slug
+from perfweb.imports.write import FORMATS, import_files, read_files
+from perfweb.runs.models import Topology
+
+SHOWN = 200
+
+
+class Command(BaseCommand):
+    help = "Makes runs of results from elsewhere. Everything that is wrong is told, and then nothing is imported."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("format", choices=sorted(FORMATS))
+        parser.add_argument(
+            "path",
+            nargs="+",
+            help="netperf, iperf3, ministat: [NAME=]PATH is a variant, a file one boot of it, a folder a file for each "
+            "boot; test-result: folders to look for test.result in; csv: tables",
+        )
+        parser.add_argument("--plan", default="", help="groups what may be drawn as one line (name of the first path)")
+        parser.add_argument("--title", default="", help="of the plan, for people")
+        parser.add_argument("--origin", default="", help="where the results come from: who, when, licence")
+        parser.add_argument("--testbed", default="imported", help="what they were measured on (imported)")
+        parser.add_argument("--revision", default="", help="what was measured, where the files do not say")
+        parser.add_argument("--date", default="", help="when that was committed: 2015-01-04T09:30:00Z")
+        parser.add_argument("--test", default="", help="what was tested: tcp.rr/host-host/ipv4")
+        parser.add_argument(
+            "--topology", default="host-host", choices=Topology.values, help="where the files tell the test"
+        )
+        parser.add_argument("--baseline", default="", help="the variant to compare with (the first)")
+        parser.add_argument("--metric", default="", help="what is counted, for csv and ministat")
+        parser.add_argument("--unit", default="", help="of the numbers in csv and ministat")
+        parser.add_argument("--lower", action="store_true", help="lower is better (usual for units of time)")
+        parser.add_argument(
+            "--column",
+            action="append",
+            default=[],
+            metavar="FIELD=NAME",
+            help="csv: which column is the value, test, variant, boot, revision, date, testbed or unit; ministat: "
+            "value=NUMBER, counted from 1",
+        )
+        parser.add_argument(
+            "--boot-per-sample", action="store_true", help="every sample was taken on a boot of its own"
+        )
+        parser.add_argument("--check", action="store_true", help="only read, and tell what would be imported")
+
+    def handle(self, *_: Any, **given: Any) -> None:
+        try:
+            options = _options(given)
+            if given["check"]:
+                records, sha256 = read_files(given["format"], given["path"], options)
+                runs = len({(record.testbed, record.revision, record.committed) for record in records})
+                self.stdout.write(f"{len(records)} samples of {runs} runs can be imported; SHA-256 {sha256}")
+                return
+            made, records = import_files(given["format"], given["path"], options, getpass.getuser())
+        except ImportProblemsError as error:
+            shown = "\n".join(map(str, error.problems[:SHOWN]))
+            more = f"\nand {len(error.problems) - SHOWN} more" if len(error.problems) > SHOWN else ""
+            raise CommandError(f"nothing was imported:\n{shown}{more}") from None
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        numbers = sorted(made.runs.values_list("pk", flat=True))
+        named = f"run {numbers[0]}" if len(numbers) == 1 else f"runs {numbers[0]} to {numbers[-1]}"
+        what = f"{len(records)} samples are {named}" if records else f"imported before, as {named}"
+        self.stdout.write(f"{what}: {settings.SITE_URL}/runs/{numbers[-1]}/")
+
+
+def _options(given: dict[str, Any]) -> Options:
+    """Raises ValueError for what cannot be meant."""
+    columns = dict(entry.partition("=")[::2] for entry in given["column"])
+    if wrong := next((entry for entry in given["column"] if "=" not in entry), None):
+        raise ValueError(f"--column {wrong} does not say which field it is: write FIELD={wrong}")
+    if len(columns) < len(given["column"]):
+        raise ValueError("--column maps a field twice")
+    plan = slug(given["plan"] or Path(given["path"][0].rpartition("=")[2]).resolve().stem)
+    if not plan:
+        raise ValueError(f"--plan {given['plan']!r} is no name: it takes a letter or a digit")
+    return Options(
+        plan=plan,
+        title=given["title"][:200],
+        origin=given["origin"],
+        testbed=given["testbed"],
+        revision=given["revision"],
+        committed=moment(given["date"]) if given["date"] else None,
+        test=given["test"],
+        topology=given["topology"],
+        metric=given["metric"],
+        unit=given["unit"],
+        direction="lower" if given["lower"] else "",
+        baseline=given["baseline"],
+        columns=columns,
+        boot_per_sample=given["boot_per_sample"],
+    )

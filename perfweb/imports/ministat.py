@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files as ministat(1) takes them: numbers, one sample on a line, each file a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
+from runners.tools import ToolError
+
+
+def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
+    """Yield a record for each line. Text from `#` on and blank lines are left out; `column` counts from 1."""
+    column = options.columns.get("value", "1")
+    place = int(column) if column.isascii() and column.isdigit() else 0
+    for variant, boot, path, text in data_sets(paths, files):
+        if not place:
+            files.report.add(path, 0, f"--column {column} is no number of a column: they count from 1")
+            continue
+        before = 0
+        for line, content in lines(text):
+            words = content.partition("#")[0].split()
+            if not words:
+                continue
+            before += 1
+            sample_boot = f"{boot}.{before}" if options.boot_per_sample else boot
+            if len(words) < place:
+                files.report.add(path, line, f"has {len(words)} columns, and column {place} is asked for")
+                continue
+            try:
+                value = options.value(number(words[place - 1], f"column {place}"))
+            except ToolError as error:
+                files.report.add(path, line, str(error))
+                continue
+            yield Record(path, line, variant, sample_boot, options.test, (value,), output=f"{content}\n")
+        if not before:
+            files.report.add(path, 0, "has no numbers")

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What an import reads, before it becomes runs: one record for each sample, and everything that is wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from runners.tools import ToolError, Value, positive
+
+MOST_BYTES = 64 * 2**20
+"""Of all files of an import together, which are held in memory."""
+
+MOST_FILES = 20_000
+MOST_RECORDS = 500_000
+MOST_PROBLEMS = 1000
+
+SMALLEST, LARGEST = 1e-12, 1e18
+"""Values that statistics take without losing all digits, in whatever unit."""
+
+LONGEST_TEST = 64
+_TEST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_METRIC = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", re.ASCII)
+# Times are units in which less is better; of everything else that is counted, more is.
+_TIMES = frozenset({"s", "sec", "secs", "second", "seconds", "ms", "us", "µs", "ns"})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a line of a file, or with the whole file where `line` is 0."""
+
+    path: Path
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"{self.path}, line {self.line}" if self.line else str(self.path)
+        return f"{where}: {self.reason}"
+
+
+class ImportProblemsError(ValueError):
+    """The files cannot be imported; `problems` are all that were found."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = list(problems)
+
+
+@dataclass
+class Report:
+    """Collects what is wrong, so that all of it is told at once."""
+
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, path: Path, line: int, reason: str) -> None:
+        """Note a problem. Raises ImportProblemsError when there are so many that nobody reads on."""
+        self.problems.append(Problem(path, line, reason))
+        if len(self.problems) >= MOST_PROBLEMS:
+            raise ImportProblemsError([*self.problems, Problem(path, 0, "and maybe more: reading stopped here")])
+
+    def settle(self) -> None:
+        """Raise ImportProblemsError if anything is wrong."""
+        if self.problems:
+            raise ImportProblemsError(self.problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One sample of a test on a boot of a variant: what one call of a tool gave, with the place it was read from.
+
+    The first of `values` is what comparisons are about. `problem` says why the measurement failed, and then its values
+    enter no statistics. `revision`, `committed` (time of that revision) and `testbed` tell runs apart; empty ones are
+    those of the whole import. `output` is kept as the output of the tool. `seconds` is how long the tool ran, 0 when
+    not known.
+    """
+
+    path: Path
+    line: int
+    variant: str
+    boot: str
+    test: str
+    values: tuple[Value, ...]
+    problem: str = ""
+    seconds: float = 0.0
+    tool: str = ""
+    command: str = ""
+    output: str = ""
+    revision: str = ""
+    committed: datetime | None = None
+    started: datetime | None = None
+    testbed: str = ""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How files are read, and what they do not say themselves.
+
+    `columns` maps a field of a table to its column; `boot_per_sample` says that each sample was taken on a boot of its
+    own. `test` is a full name, or empty where the files tell; then `topology` completes it.
+    """
+
+    plan: str
+    title: str = ""
+    origin: str = ""
+    testbed: str = "imported"
+    revision: str = ""
+    committed: datetime | None = None
+    test: str = ""
+    topology: str = "host-host"
+    metric: str = ""
+    unit: str = ""
+    direction: str = ""
+    baseline: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    boot_per_sample: bool = False
+
+    def value(self, number: float, metric: str = "", unit: str = "") -> Value:
+        """Return a value with the metric, unit and direction that were asked for, else with those given or usual."""
+        unit = self.unit or unit
+        return Value(self.metric or metric or "value", number, unit, self.direction or direction_of(unit))
+
+    def test_name(self, measure: str, family: str) -> str:
+        """Return the name that was asked for, else that of a measure."""
+        return self.test or f"{measure}/{self.topology}/{family}"
+
+
+class Files:
+    """Reads texts, and knows the SHA-256 of all that were read."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.bytes = 0
+        self._sums: list[str] = []
+
+    @property
+    def sha256(self) -> str:
+        """Return the sum of a single file as sha256sum(1) gives it, or the sum of the sums and names of several."""
+        if len(self._sums) == 1:
+            return self._sums[0].partition(" ")[0]
+        return hashlib.sha256("".join(self._sums).encode()).hexdigest()
+
+    def text(self, path: Path, *, exact: bool = True) -> str | None:
+        """Return the text of a file (UTF-8, with or without byte order mark), None after reporting why there is none.
+
+        With `exact` a byte that is not UTF-8 is a problem, else it is replaced.
+        """
+        try:
+            if not path.is_file():
+                self.report.add(path, 0, "is no file" if path.exists() else "does not exist")
+                return None
+            if len(self._sums) >= MOST_FILES or self.bytes + path.stat().st_size > MOST_BYTES:
+                most = f"{MOST_FILES} files or {MOST_BYTES // 2**20} MiB"
+                raise ImportProblemsError([*self.report.problems, Problem(path, 0, f"is beyond {most}: import less")])
+            content = path.read_bytes()
+        except OSError as error:
+            self.report.add(path, 0, f"cannot be read: {error.strerror}")
+            return None
+        self.bytes += len(content)
+        self._sums.append(f"{hashlib.sha256(content).hexdigest()}  {path.name!r}\n")
+        return self._decoded(path, content) if exact else content.decode("utf-8", "replace")
+
+    def _decoded(self, path: Path, content: bytes) -> str | None:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            self.report.add(path, line, f"is not UTF-8: it has the byte 0x{content[error.start]:02x}")
+            return None
+        if "\0" in text:
+            self.report.add(path, text.count("\n", 0, text.index("\0")) + 1, "has a NUL character: this is no text")
+            return None
+        return text
+
+
+def data_sets(paths: Sequence[str], files: Files) -> Iterator[tuple[str, str, Path, str]]:
+    """Yield variant, boot, path and text of each file that `[NAME=]PATH` arguments mean.
+
+    An argument is a variant, named after its file or folder unless it has a NAME: a file is one boot of it, a folder
+    has a file for each boot. The same NAME several times has more boots.
+    """
+    seen: dict[str, bool] = {}
+    boots: dict[str, int] = {}
+    for argument in paths:
+        name, equals, rest = argument.partition("=")
+        named = bool(equals) and not Path(argument).exists()
+        path = Path(rest if named else argument)
+        variant = slug(name if named else path.stem if path.is_file() else path.resolve().name)
+        if not (seen.setdefault(variant, named) and named) and variant in boots:
+            files.report.add(path, 0, f"would be named {variant!r} like one before: write NAME={path}")
+            continue
+        members = (
+            sorted(entry for entry in path.iterdir() if not entry.name.startswith(".")) if path.is_dir() else [path]
+        )
+        if not members:
+            files.report.add(path, 0, "is an empty folder")
+        for member in members:
+            number = boots[variant] = boots.get(variant, 0) + 1
+            if (text := files.text(member)) is not None:
+                yield variant, str(number), member, text
+
+
+def lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield number and content of each line; only a line feed, maybe after a carriage return, ends one."""
+    for place, content in enumerate(text.split("\n"), start=1):
+        yield place, content.removesuffix("\r")
+
+
+def number(text: str, what: str = "it") -> float:
+    """Return the positive number that is written in plain digits; raises ToolError that names `what`."""
+    text = text.strip()
+    if text.lower().lstrip("+-") not in {"nan", "inf", "infinity"} and not _NUMBER.fullmatch(text):
+        raise ToolError(f"{what} is not a number: {text[:40]!r}")
+    return positive(text, what)
+
+
+def slug(text: str) -> str:
+    """Return a text as a name for a variant, plan or testbed; empty where it has no letter or digit."""
+    return re.sub(r"[^a-z0-9_-]+", "-", text.lower())[:64].strip("-_")
+
+
+def direction_of(unit: str) -> str:
+    """Return which way of a number with this unit is better."""
+    return "lower" if unit.lower() in _TIMES else "higher"
+
+
+def faults(record: Record) -> Iterator[str]:
+    """Say what keeps a record out of the database, whatever it was read from."""
+    for name, what in ((record.variant, "variant"), (record.testbed or "given", "testbed")):
+        if not slug(name):
+            yield f"{name[:40]!r} cannot name a {what}: it takes a letter or a digit"
+    if not record.test:
+        yield "does not say what was tested: name it with --test, such as tcp.rr/host-host/ipv4"
+    elif len(record.test) > LONGEST_TEST or not _TEST.fullmatch(record.test) or ".." in record.test:
+        yield f"{record.test[:80]!r} cannot name a test: use letters, digits and . _ - between slashes, at most 64"
+    if len(record.revision) > 80:
+        yield f"the revision is {len(record.revision)} characters long; the longest has 80"
+    if not record.values and not record.problem:
+        yield "gives no value"
+    yield from _value_faults(record.values)
+
+
+def _value_faults(values: Sequence[Value]) -> Iterator[str]:
+    for value in values:
+        if not _METRIC.fullmatch(value.metric):
+            yield f"{value.metric[:40]!r} cannot name a metric: use at most 32 letters, digits, . _ and -"
+        if len(value.unit) > 24:
+            yield f"the unit {value.unit[:40]!r} is longer than 24 characters"
+        if not SMALLEST <= value.value <= LARGEST:
+            yield f"{value.metric} is {value.value:g}; numbers from {SMALLEST:g} to {LARGEST:g} can be imported"
+    if len({value.metric for value in values}) < len(values):
+        yield "gives the same metric twice"
+
+
+def moment(text: str) -> datetime:
+    """Return the time that is written as ISO 8601 says, in UTC where it names no zone; raises ValueError."""
+    hint = f"{text[:40]!r} is no time: write 2015-01-04 or 2015-01-04T09:30:00Z, from 1970 to 2100"
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(hint) from None
+    if not 1970 <= found.year <= 2100:
+        raise ValueError(hint)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tables: CSV with a heading, one sample on a line; a mapping says which column is what."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+from perfweb.imports.records import Files, Options, Record, moment, number
+from runners.tools import ToolError
+
+FIELDS = ("value", "test", "variant", "boot", "revision", "date", "testbed", "unit")
+"""What a column may be. Only `value` is needed. A column with such a name is that, unless it is mapped otherwise."""
+
+
+def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
+    """Yield a record for each line of each table."""
+    for argument in paths:
+        path = Path(argument)
+        if (text := files.text(path)) is not None:
+            yield from _table(path, text, options, files)
+
+
+def _table(path: Path, text: str, options: Options, files: Files) -> Iterator[Record]:
+    rows = csv.reader(StringIO(text, newline=""), strict=True)
+    try:
+        heading = [name.strip() for name in next(rows, [])]
+        columns = _columns(heading, options, path, files)
+        if columns is None:
+            return
+        counts: dict[tuple[str, ...], int] = {}
+        for row in rows:
+            if not any(cell.strip() for cell in row):
+                continue
+            if len(row) != len(heading):
+                files.report.add(path, rows.line_num, f"has {len(row)} cells; the heading has {len(heading)}")
+            elif record := _record(path, rows.line_num, row, columns, options, files):
+                key = record.testbed, record.revision, record.variant, record.test, record.boot
+                counts[key] = count = counts.get(key, 0) + 1
+                yield _finished(record, heading, row, count, options)
+        if not counts and not files.report.problems:
+            files.report.add(path, 0, "has no line below the heading")
+    except csv.Error as error:
+        files.report.add(path, rows.line_num, f"is not CSV: {error}")
+
+
+def _columns(heading: Sequence[str], options: Options, path: Path, files: Files) -> dict[str, int] | None:
+    """The place of each field that the table has; None after reporting what is wrong with the heading."""
+    asked = options.columns
+    before = len(files.report.problems)
+    there = f"its columns are: {', '.join(heading) or 'none'}"[:300]
+    if len(set(heading)) < len(heading):
+        twice = next(name for name in heading if heading.count(name) > 1)
+        files.report.add(path, 1, f"has the column {twice!r} twice")
+    for name, column in asked.items():
+        if name not in FIELDS:
+            files.report.add(path, 1, f"{name!r} is no field of a sample: map {', '.join(FIELDS)}")
+        elif column not in heading:
+            files.report.add(path, 1, f"has no column {column!r}; {there}")
+    own = {name: name for name in FIELDS if name not in asked.values() and not (name == "test" and options.test)}
+    columns = {**own, **asked}
+    if columns.get("value") not in heading and "value" not in asked:
+        files.report.add(path, 1, f"has no column value: map one with --column value=NAME; {there}")
+    if len(files.report.problems) > before:
+        return None
+    return {name: heading.index(column) for name, column in columns.items() if column in heading}
+
+
+def _record(
+    path: Path, line: int, row: Sequence[str], columns: Mapping[str, int], options: Options, files: Files
+) -> Record | None:
+    cells = {name: row[place].strip() for name, place in columns.items()}
+    try:
+        value = options.value(number(cells["value"]), options.columns.get("value", "value"), cells.get("unit", ""))
+        committed = moment(cells["date"]) if cells.get("date") else None
+    except (ToolError, ValueError) as error:
+        files.report.add(path, line, str(error))
+        return None
+    revision = cells.get("revision", "")
+    # A bare number names a run everywhere; Subversion writes its revisions like this, too.
+    revision = f"r{revision}" if revision.isdigit() else revision
+    return Record(
+        path, line, cells.get("variant", "base"), cells.get("boot", ""),
+        cells.get("test") or options.test, (value,), revision=revision,
+        committed=committed, testbed=cells.get("testbed", ""),
+    )  # fmt: skip
+
+
+def _finished(record: Record, heading: Sequence[str], row: Sequence[str], count: int, options: Options) -> Record:
+    """The record with its boot and its text: the first of a measurement has the heading, too."""
+
+    kept = StringIO()
+    csv.writer(kept, lineterminator="\n").writerows([heading, row] if count == 1 else [row])
+    boot = f"{record.boot}.{count}" if options.boot_per_sample else record.boot
+    return replace(record, boot=boot, output=kept.getvalue())
