@@ -157,7 +157,8 @@ def _scatter(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str
     if "lines" in trace["mode"] and places:
         dashes = ' stroke-dasharray="5 3"' if trace.get("line", {}).get("dash") else ""
         steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-        parts.append(f'<path d="M{steps}" fill="none" stroke="currentColor" stroke-width="1.5"{dashes}/>')
+        width = trace.get("line", {}).get("width", 1.5)
+        parts.append(f'<path d="M{steps}" fill="none" stroke="currentColor" stroke-width="{width}"{dashes}/>')
     if error := trace.get("error_x"):
         ends = _error_ends(trace["x"], error)
         bars = "".join(

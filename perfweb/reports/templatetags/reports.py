@@ -9,6 +9,7 @@ from django import template
 from django.utils.safestring import SafeString, mark_safe
 
 from perfweb.reports import figures, names, numbers, svg, wording
+from perfweb.reports.levels import Shift
 from perfweb.runs.models import Run
 from perfweb.stats.comparison import Comparison, Verdict
 
@@ -64,13 +65,13 @@ def _number(value: object) -> float | None:
 
 
 @register.filter
-def mark(result: Comparison) -> str:
+def mark(result: Comparison | Shift) -> str:
     """Return the mark of a verdict."""
     return _MARKS[result.verdict]
 
 
 @register.filter
-def css_class(result: Comparison) -> str:
+def css_class(result: Comparison | Shift) -> str:
     """Return a verdict as the name of a class in the style sheet."""
     return wording.css_name(result.verdict)
 

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from perfweb.reports import names
 from perfweb.reports.graphs import Graph, respond
+from perfweb.reports.levels import draw_levels, shifts
 from perfweb.reports.timelines import (
     COMMIT,
     RUN,
@@ -24,6 +25,7 @@ from perfweb.reports.timelines import (
 from perfweb.reports.topics import topics
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Summary
+from perfweb.stats.changepoint import SHORTEST
 
 NEWEST = (50, 200, 1000)
 LISTED = 25
@@ -65,14 +67,18 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
         raise Http404(f"{error}.") from None
     if found is None and test not in TESTS:
         raise Http404(f"There is no test “{test}”. The list of tests has all names.")
-    graph = Graph("timeline", f"{test} over time", timeline_figure(found)) if found else None
+    moved = shifts(found) if found else []
+    graph = Graph("timeline", f"{test} over time", draw_levels(timeline_figure(found), found, moved)) if found else None
+    labels = short_names(list(found.series)) if found else {}
     context = {
         "test": test,
         "title": names.title(test),
         "timeline": found,
         "graph": graph,
         "by": found.window.by if found else window.by,
-        "labels": short_names(list(found.series)).values() if found else [],
+        "labels": labels.values(),
+        "shifts": [(shift, labels[shift.series]) for shift in moved],
+        "shortest": 2 * SHORTEST,
         "rows": _rows(found) if found else [],
         "newest": NEWEST,
         "narrowed": any(given.get(name) for name in ("from", "to", "newest", "series")),

@@ -51,7 +51,7 @@ def test_a_year_of_freebsd_is_a_run_for_each_revision(client: Client) -> None:
     assert made.sha256 in seen
     assert "imported" in text_of(page(client, "/runs/"))
     figure = json.loads(page(client, f"/tests/{TEST}/?graphs=json"))["timeline"]
-    assert [len(trace["x"]) for trace in figure["data"]] == [51, 51, 51]
+    assert [len(trace["x"]) for trace in figure["data"]] == [51, 51, 51, 6, 6, 6]
     assert figure["data"][0]["x"] == [run.pk for run in runs]
     assert "r276669" in figure["data"][0]["text"]
     assert TEST in text_of(page(client, "/tests/"))

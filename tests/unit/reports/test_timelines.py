@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 
 import pytest
@@ -42,6 +43,20 @@ def test_lettered_lines_mark_where_the_hosts_changed(client: Client) -> None:
     figure = json.loads(page(client, ADDRESS + "?graphs=json"))["timeline"]
     assert [note["text"] for note in figure["layout"]["annotations"]] == ["A"]
     assert figure["data"][0]["customdata"][0] == f"/runs/{runs[0].pk}/"
+
+
+@pytest.mark.django_db
+def test_changes_of_level_are_marked_and_listed(client: Client) -> None:
+    runs = create_history(12, [TEST])
+    text = text_of(page(client, ADDRESS))
+    found = f"1 direct v0.1-5-g0000005, run {runs[5].pk} v0.1-6-g0000006, run {runs[6].pk}"
+    assert re.search(rf"{found} 45 \d\d\d 4[23] \d\d\d ▼ slower .[4-7]\.\d\d % \(.\d", text.replace("\u202f", " "))
+    figure = json.loads(page(client, ADDRESS + "?graphs=json"))["timeline"]
+    assert [note["text"] for note in figure["layout"]["annotations"]] == ["A", "1"]
+    *_, levels = figure["data"]
+    assert (levels["mode"], len(levels["x"]), levels["meta"]["toggle"]) == ("lines", 4, 1)
+    assert levels["x"][1] == figure["data"][1]["x"][6]
+    assert "None is proven" in text_of(page(client, ADDRESS + "?newest=5"))
 
 
 @pytest.mark.django_db

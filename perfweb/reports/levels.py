@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where the levels of a timeline's series change, as marks of its graph and as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from perfweb.reports.figures import Figure, series_style, upright
+from perfweb.reports.numbers import NOTHING, percent
+from perfweb.reports.timelines import Line, Timeline
+from perfweb.stats.changepoint import ChangePoint, change_points
+from perfweb.stats.comparison import Direction, Verdict
+
+MOST_PLACES = 20
+"""Places with a change that are marked, the newest."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A point of a series: its revision, maybe empty, and its newest run."""
+
+    revision: str
+    run: int
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A change of the level of a series, found at `x` of the axis, where a line has the label.
+
+    The series with that name is the one with the number in its graph. It came after `since`, with `until` or before.
+    """
+
+    label: str
+    x: float
+    number: int
+    series: str
+    since: Spot
+    until: Spot
+    found: ChangePoint
+    direction: str
+
+    @property
+    def verdict(self) -> Verdict:
+        rises = self.found.after > self.found.before
+        return Verdict.FASTER if rises == (self.direction == Direction.HIGHER) else Verdict.SLOWER
+
+    @property
+    def size(self) -> str:
+        """The change in percent with its interval."""
+        if (size := self.found.change) is None:
+            return NOTHING
+        low, high = (percent(bound, signed=True).removesuffix("%").rstrip() for bound in (size.low, size.high))
+        return f"{percent(size.percent, signed=True)} ({low} to {high})"
+
+
+def shifts(timeline: Timeline) -> list[Shift]:
+    """Find the changes of the levels of all series in the order of the axis; those at one place share a label."""
+    found = [
+        (float(line.x[change.place]), number, name, change)
+        for number, (name, line) in enumerate(timeline.series.items())
+        for change in change_points(line.mean)
+    ]
+    labels = {x: str(label) for label, x in enumerate(sorted({x for x, *_ in found})[-MOST_PLACES:], start=1)}
+    made = []
+    for x, number, name, change in sorted(found, key=lambda entry: entry[:2]):
+        if x in labels:
+            since, until = (_spot(timeline.series[name], place) for place in (change.first - 1, change.last))
+            made.append(Shift(labels[x], x, number, name, since, until, change, timeline.direction))
+    return made
+
+
+def _spot(line: Line, place: int) -> Spot:
+    return Spot(line.revision[place], int(line.run[place]))
+
+
+def draw_levels(figure: Figure, timeline: Timeline, found: Sequence[Shift]) -> Figure:
+    """Return the figure of a timeline with the levels of series that change, and a line with a label at each place."""
+    names = list(timeline.series)
+    by_series: dict[str, list[Shift]] = {}
+    for shift in found:
+        by_series.setdefault(shift.series, []).append(shift)
+    labels = {shift.x: shift.label for shift in found}
+    layout = figure["layout"]
+    notes = [{"x": x, "y": 1, "yref": "paper", "yanchor": "bottom", "text": label} for x, label in labels.items()]
+    return {
+        "data": [
+            *figure["data"],
+            *(_levels(names.index(name), timeline, members) for name, members in by_series.items()),
+        ],
+        "layout": {
+            **layout,
+            "shapes": [*layout["shapes"], *map(upright, labels)],
+            "annotations": [*layout["annotations"], *notes],
+        },
+    }
+
+
+def _levels(number: int, timeline: Timeline, members: Sequence[Shift]) -> Figure:
+    """The levels of a series as steps."""
+    line = timeline.series[members[0].series]
+    x, y = [float(line.x[0])], [members[0].found.before]
+    for shift in members:
+        x += [shift.x, shift.x]
+        y += [shift.found.before, shift.found.after]
+    x.append(float(line.x[-1]))
+    y.append(members[-1].found.after)
+    meta, symbol = series_style(number)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": members[0].series,
+        "x": x,
+        "y": [value / timeline.scale.factor for value in y],
+        "hoverinfo": "skip",
+        "line": {"width": 3},
+        "marker": {"symbol": symbol},
+        "meta": meta,
+    }
