@@ -140,6 +140,7 @@ struct socket {
 #define	SOO_TIMESTAMP	0x20
 #define	SOO_TIMESTAMPNS	0x40
 #define	SOO_OOBINLINE	0x80
+#define	SOO_INQ		0x100
 
 /* Entered and left with the socket locked, where the name has no other. */
 struct protosw {
@@ -291,6 +292,9 @@ void	 socontrol_add(struct socontrol *, int level, int type, const void *,
 	    size_t len);
 void	 socontrol_put(struct msghdr *, size_t room, size_t *used, int level,
 	    int type, const void *, size_t len);
+/* TCP_INQ: what a read left in so_rcv, in a buffer of room bytes. */
+void	 socontrol_inq(struct socket *so, struct msghdr *, size_t room)
+	    REQUIRES(so->so_lock);
 const struct cmsghdr *socontrol_next(const struct msghdr *,
 	    const struct cmsghdr *, int *error);
 /* Copies between a message, from its byte skip on, and a chain. */

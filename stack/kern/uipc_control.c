@@ -4,6 +4,7 @@
  * over them (cmsg(3)).
  */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
 
 #include "kern/socketvar.h"
@@ -66,4 +67,18 @@ socontrol_next(const struct msghdr *msg, const struct cmsghdr *cm, int *error)
 		return (NULL);
 	}
 	return (cm);
+}
+
+/* After a FIN there is always something to read, its end (as on Linux). */
+void
+socontrol_inq(struct socket *so, struct msghdr *msg, size_t room)
+{
+	int inq = (int)so->so_rcv.sb_cc;
+	size_t used = 0;
+
+	if (inq == 0 && (so->so_state & SS_CANTRCVMORE))
+		inq = 1;
+	socontrol_put(msg, room, &used, IPPROTO_TCP, TCP_CM_INQ, &inq,
+	    sizeof(inq));
+	msg->msg_controllen = used;
 }

@@ -391,6 +391,7 @@ int
 soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 {
 	const bool stream = so->so_proto->pr_stream;
+	const size_t room = msg->msg_control != NULL ? msg->msg_controllen : 0;
 	size_t len;
 	int error;
 
@@ -414,10 +415,12 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 			error = soreceive_dgram(so, msg, flags, len, done);
 		sbunlock(&so->so_rcv);
 	}
-	so_leave(so);
 	if (stream)
 		msg->msg_namelen = 0;
 	if (stream || error != 0)
 		msg->msg_controllen = 0;
+	if (stream && error == 0 && (so->so_options & SOO_INQ))
+		socontrol_inq(so, msg, room);
+	so_leave(so);
 	return (*done > 0 ? 0 : error);
 }

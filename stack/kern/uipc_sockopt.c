@@ -225,6 +225,11 @@ so_getmeminfo(const struct socket *so, void *val, socklen_t *len)
 	return (so_putopt(val, len, info, sizeof(info)));
 }
 
+/*
+ * socket(7): the size of a buffer reads back doubled, with what it costs to
+ * keep the data.  Programs written for Linux halve it, or compare it with
+ * what they asked for and complain if it is less.
+ */
 static int
 so_getint(struct socket *so, int name, int *val)
 {
@@ -240,10 +245,10 @@ so_getint(struct socket *so, int name, int *val)
 		so->so_error = 0;
 		break;
 	case SO_SNDBUF:
-		*val = (int)so->so_snd.sb_hiwat;
+		*val = (int)(2 * so->so_snd.sb_hiwat);
 		break;
 	case SO_RCVBUF:
-		*val = (int)so->so_rcv.sb_hiwat;
+		*val = (int)(2 * so->so_rcv.sb_hiwat);
 		break;
 	case SO_RCVLOWAT:
 		*val = (int)so->so_rcv.sb_lowat;

@@ -156,11 +156,8 @@ fin_acked(struct tcpcb *tp)
 	switch (tp->t_state) {
 	case TCPS_FIN_WAIT_1:
 		tcp_setstate(tp, TCPS_FIN_WAIT_2);
-		/* nobody is left who could close a second time */
-		if (so->so_state & SS_NOFDREF)
-			tcp_timer_set(tp, TT_2MSL,
-			    tcp_msec(&tcp_finwait2_timeout));
-		return (TS_NEXT);
+		return ((so->so_state & SS_NOFDREF) == 0 ||
+		    tcp_timer_finwait2(tp) ? TS_NEXT : TS_GONE);
 	case TCPS_CLOSING:
 		return (tcp_timewait(tp) ? TS_NEXT : TS_GONE);
 	case TCPS_LAST_ACK:

@@ -31,6 +31,8 @@ tcp_cc_init(struct tcpcb *tp)
 	/* RFC 5681 section 3.1: arbitrarily high */
 	tp->snd_ssthresh = UINT32_MAX / 2;
 	tp->t_cwndacked = 0;
+	tp->t_usage = 0;
+	tp->t_usageend = tp->snd_una;
 	tp->t_cubic = (struct cubic){ .w_max = 0 };
 	hystart_init(&tp->t_hystart);
 }
@@ -42,6 +44,30 @@ tcp_cc_acked(struct tcpcb *tp, uint32_t bytes)
 	tp->t_cc->cc_ack_received(tp, bytes);
 	if (tp->snd_cwnd > UINT32_MAX / 4)
 		tp->snd_cwnd = UINT32_MAX / 4;
+}
+
+/* Data has been sent; the most in flight in a round trip is remembered. */
+void
+tcp_cc_sent(struct tcpcb *tp)
+{
+	const uint32_t flight = tp->snd_max - tp->snd_una;
+
+	if (SEQ_LT(tp->snd_una, tp->t_usageend) && flight <= tp->t_usage)
+		return;
+	tp->t_usage = flight;
+	tp->t_usageend = tp->snd_max;
+}
+
+/*
+ * A window grows only while it is used: it held the sender back, or, in slow
+ * start, more than half of it was in flight (RFC 7661 section 4.2).
+ */
+bool
+tcp_cc_validated(const struct tcpcb *tp)
+{
+	return ((tp->t_flags & TF_CWNDLIMITED) != 0 ||
+	    (tp->snd_cwnd < tp->snd_ssthresh &&
+	    tp->snd_cwnd / 2 < tp->t_usage));
 }
 
 /*
@@ -91,14 +117,11 @@ tcp_cc_reduced(const struct tcpcb *tp, unsigned num, unsigned den)
 	return (part > least ? (uint32_t)part : least);
 }
 
-/*
- * RFC 5681 section 3.1.  A window that did not hold the sender back does not
- * grow (RFC 7661).
- */
+/* RFC 5681 section 3.1. */
 static void
 newreno_ack_received(struct tcpcb *tp, uint32_t bytes)
 {
-	if ((tp->t_flags & TF_CWNDLIMITED) == 0)
+	if (!tcp_cc_validated(tp))
 		return;
 	if (tp->snd_cwnd < tp->snd_ssthresh) {
 		(void)tcp_cc_slowstart(tp, bytes);

@@ -63,6 +63,8 @@ uint32_t hystart_increase(struct tcpcb *, uint32_t bytes);
 void	 tcp_cc_init(struct tcpcb *);
 void	 tcp_cc_acked(struct tcpcb *, uint32_t bytes);
 void	 tcp_cc_afteridle(struct tcpcb *);
+void	 tcp_cc_sent(struct tcpcb *);
+bool	 tcp_cc_validated(const struct tcpcb *);
 /* Slow start's share of bytes: grows the window, returns what is left. */
 uint32_t tcp_cc_slowstart(struct tcpcb *, uint32_t bytes);
 /* num/den of t_prr.flight, at least two segments (RFC 5681 equation 4). */

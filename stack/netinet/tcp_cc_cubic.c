@@ -98,7 +98,7 @@ cubic_ack_received(struct tcpcb *tp, uint32_t bytes)
 	nsec_t now = mach_uptime();
 	uint32_t target, most;
 
-	if ((tp->t_flags & TF_CWNDLIMITED) == 0) {
+	if (!tcp_cc_validated(tp)) {
 		cu->last = now;
 		return;
 	}

@@ -23,6 +23,7 @@ static const uint8_t linux_state[TCPS_COUNT] = {
 };
 
 /* Linux's enum tcp_ca_state. */
+#define	CA_DISORDER	1
 static const uint8_t linux_ca_state[] = {
 	[TR_OPEN] = 0, [TR_CWR] = 2, [TR_FAST] = 3, [TR_TIMEOUT] = 4,
 };
@@ -63,6 +64,9 @@ fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 	const bool probing = tcp_timer_running(tp, TT_PERSIST);
 
 	ti->tcpi_ca_state = linux_ca_state[tp->t_recovery];
+	if (tp->t_recovery == TR_OPEN && (tp->t_sackedbytes > 0 ||
+	    tp->t_dupacks > 0))
+		ti->tcpi_ca_state = CA_DISORDER;
 	ti->tcpi_retransmits = (uint8_t)(probing ? 0 : tp->t_rxtshift);
 	ti->tcpi_probes = (uint8_t)(probing ? tp->t_rxtshift :
 	    tp->t_keepprobes);
@@ -95,7 +99,8 @@ fill_receiver(const struct tcpcb *tp, struct tcp_info *ti)
 {
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
 
-	ti->tcpi_rcv_mss = tp->t_maxseg;
+	ti->tcpi_rcv_mss = tp->t_rcvmss != 0 ? tp->t_rcvmss :
+	    TCP_DEFAULT_MSS;
 	ti->tcpi_advmss = tcp_mymss(tp) - (tp->t_flags & TF_TS ? TCP_TS_LEN :
 	    0);
 	ti->tcpi_ato = atomic_load_u32(&tcp_delacktime) * 1000;
@@ -105,6 +110,62 @@ fill_receiver(const struct tcpcb *tp, struct tcp_info *ti)
 	ti->tcpi_segs_in = tp->t_segs_in;
 	ti->tcpi_data_segs_in = tp->t_data_segs_in;
 	ti->tcpi_rcv_ooopack = tp->t_ooopack;
+}
+
+/*
+ * The program, as long as nothing waits.  The peer's window, if the
+ * congestion window would let out more; the buffer, if a writer waits for
+ * room although all has been sent.
+ */
+static enum tcp_limit
+what_limits(const struct tcpcb *tp)
+{
+	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
+	const uint32_t flight = tp->snd_max - tp->snd_una;
+	const uint32_t left = tcp_notsent(tp);
+
+	if (sb->sb_cc == 0)
+		return (TL_PROGRAM);
+	if (left == 0)
+		return (sb->sb_waiters > 0 ? TL_BUFFER : TL_BUSY);
+	if (tcp_pipe(tp) < tp->snd_cwnd && tp->snd_wnd < flight +
+	    (left < tp->t_maxseg ? left : tp->t_maxseg))
+		return (TL_WINDOW);
+	return (TL_BUSY);
+}
+
+void
+tcp_info_limit(struct tcpcb *tp)
+{
+	const enum tcp_limit limit = what_limits(tp);
+	nsec_t now;
+
+	if (limit == tp->t_limit)
+		return;
+	now = mach_uptime();
+	tp->t_limited[tp->t_limit] += now - tp->t_limitsince;
+	tp->t_limit = limit;
+	tp->t_limitsince = now;
+}
+
+/* Microseconds, those since the last change included. */
+static uint64_t
+limited(const struct tcpcb *tp, enum tcp_limit limit)
+{
+	nsec_t t = tp->t_limited[limit];
+
+	if (tp->t_limit == limit)
+		t += mach_uptime() - tp->t_limitsince;
+	return (t / NSEC_PER_USEC);
+}
+
+static void
+fill_limits(const struct tcpcb *tp, struct tcp_info *ti)
+{
+	ti->tcpi_rwnd_limited = limited(tp, TL_WINDOW);
+	ti->tcpi_sndbuf_limited = limited(tp, TL_BUFFER);
+	ti->tcpi_busy_time = limited(tp, TL_BUSY) + ti->tcpi_rwnd_limited +
+	    ti->tcpi_sndbuf_limited;
 }
 
 int
@@ -117,6 +178,7 @@ tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
 	fill_options(tp, &ti);
 	fill_sender(tp, &ti);
 	fill_receiver(tp, &ti);
+	fill_limits(tp, &ti);
 	ti.tcpi_rto = usec(tp->t_rto);
 	ti.tcpi_snd_mss = tp->t_maxseg;
 	ti.tcpi_last_data_sent = msec_since(tp->t_lastsend);

@@ -233,6 +233,8 @@ synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 	if (sg->sg_len > 0) {
 		tp->t_lastdata = tp->t_lastrecv;
 		tp->t_data_segs_in += sg->sg_segs;
+		if (sg->sg_len / sg->sg_segs > tp->t_rcvmss)
+			tp->t_rcvmss = sg->sg_len / sg->sg_segs;
 	}
 	if ((sg->sg_flags & TH_SYN) == 0)
 		sg->sg_win <<= tp->snd_scale;
@@ -254,8 +256,8 @@ timewait_reusable(const struct tcpcb *tp, const struct tcpseg *sg)
 	    (sg->sg_flags & (TH_SYN | TH_ACK | TH_RST)) != TH_SYN)
 		return (false);
 	if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
-	    (int32_t)(sg->sg_opt.tsval - tp->ts_recent) > 0)
-		return (true);
+	    sg->sg_opt.tsval != tp->ts_recent)
+		return ((int32_t)(sg->sg_opt.tsval - tp->ts_recent) > 0);
 	return (SEQ_GT(sg->sg_seq, tp->rcv_nxt));
 }
 

@@ -51,6 +51,8 @@ tcp_rcvwindow(struct tcpcb *tp)
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
 	uint32_t most = 65535U << tp->rcv_scale, win = sbspace(sb);
 
+	if (tp->t_windowclamp != 0 && win > tp->t_windowclamp)
+		win = tp->t_windowclamp;
 	if (win < tp->t_maxseg && win < sb->sb_hiwat / 4)
 		win = 0;
 	if (SEQ_GT(tp->rcv_adv, tp->rcv_nxt) &&
@@ -340,6 +342,9 @@ account_ack(struct tcpcb *tp, uint32_t len)
 	tp->t_dsack.end = tp->t_dsack.start;
 	tp->t_flags &= ~(unsigned)TF_ACKNOW;
 	tp->t_unacked = 0;
+	/* who answers with data needs no others */
+	if (tp->t_quickacks > 0)
+		tp->t_quickacks = len > 0 ? 0 : tp->t_quickacks - 1;
 	tcp_timer_clear(tp, TT_DELACK);
 	tp->t_segs_out += len == 0 ? 1 :
 	    (len + tp->t_maxseg - 1) / tp->t_maxseg;
@@ -444,7 +449,9 @@ tcp_output(struct tcpcb *tp)
 			break;
 		error = transmit(tp, tx.tx_seq, &tx.tx_len, tx.tx_fin);
 	} while (error == 0 && tx.tx_more);
+	tcp_info_limit(tp);
 	if (tp->snd_max != before) {
+		tcp_cc_sent(tp);
 		tcp_tlp_schedule(tp);
 		if (tp->t_notsentmax != 0)
 			sowwakeup(tp->t_inp.inp_socket);

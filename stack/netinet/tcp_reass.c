@@ -223,7 +223,8 @@ schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
 	uint32_t full = sg->sg_len / tp->t_maxseg;
 
 	tp->t_unacked += full > sg->sg_segs ? full : sg->sg_segs;
-	if (tp->t_unacked >= 2 || (tp->t_flags & TF_QUICKACK))
+	if (tp->t_unacked >= 2 || (tp->t_flags & TF_QUICKACK) ||
+	    tp->t_quickacks > 0)
 		tp->t_flags |= TF_ACKNOW;
 	else if (!tcp_timer_running(tp, TT_DELACK))
 		tcp_timer_set(tp, TT_DELACK, tcp_msec(&tcp_delacktime));

@@ -333,7 +333,8 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 	else if (tp->t_recovery != TR_OPEN)
 		reduce_rate(tp, a, lost);
 	else if (calm && a->acked > 0)
-		tcp_cc_acked(tp, a->acked);
+		tcp_cc_acked(tp, tp->t_flags & TF_SACK ? a->delivered :
+		    a->acked);
 	if (a->acked > 0 || a->delivered > 0)
 		tcp_tlp_schedule(tp);
 }

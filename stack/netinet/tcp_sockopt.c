@@ -10,8 +10,7 @@
 
 /* Programs set these and can do without them. */
 static const int tcp_accepted[] = {
-	TCP_WINDOW_CLAMP, TCP_LINGER2, TCP_SYNCNT, TCP_THIN_LINEAR_TIMEOUTS,
-	TCP_THIN_DUPACK,
+	TCP_THIN_LINEAR_TIMEOUTS, TCP_THIN_DUPACK,
 };
 
 static bool
@@ -21,6 +20,17 @@ is_accepted(int name)
 		if (tcp_accepted[i] == name)
 			return (true);
 	return (false);
+}
+
+/* Linux's limits: the least half of a buffer, tcp_fin_timeout, counts. */
+#define	WINDOW_CLAMP_MIN	1152
+#define	LINGER2_MAX		120	/* s */
+#define	COUNT_MAX		127
+
+static int
+keep_seconds(nsec_t own, atomic_u32 *common)
+{
+	return ((int)((own != 0 ? own : tcp_msec(common)) / NSEC_PER_SEC));
 }
 
 /* Sets or clears a flag; what it held back goes out. */
@@ -69,6 +79,58 @@ set_keep(struct tcpcb *tp, nsec_t *field, int seconds)
 	return (0);
 }
 
+/* TCP_INQ: reads say how much is left behind them. */
+static int
+set_inq(struct tcpcb *tp, int num)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	if (num < 0 || num > 1)
+		return (EINVAL);
+	so->so_options = (so->so_options & ~(unsigned)SOO_INQ) |
+	    (num != 0 ? SOO_INQ : 0);
+	return (0);
+}
+
+static int
+set_windowclamp(struct tcpcb *tp, int num)
+{
+	if (num == 0 && tp->t_state != TCPS_CLOSED)
+		return (EINVAL);
+	tp->t_windowclamp = num == 0 ? 0 : num < WINDOW_CLAMP_MIN ?
+	    WINDOW_CLAMP_MIN : (uint32_t)num;
+	return (0);
+}
+
+/* Negative: no FIN_WAIT_2 after close(). */
+static int
+set_linger2(struct tcpcb *tp, int num)
+{
+	if (num > LINGER2_MAX)
+		num = LINGER2_MAX;
+	tp->t_linger2 = num < 0 ? TCP_LINGER2_NONE :
+	    (nsec_t)num * NSEC_PER_SEC;
+	return (0);
+}
+
+static int
+get_linger2(const struct tcpcb *tp)
+{
+	if (tp->t_linger2 == TCP_LINGER2_NONE)
+		return (-1);
+	return (keep_seconds(tp->t_linger2, &tcp_finwait2_timeout));
+}
+
+/* Counts, each with its largest value; the smallest is 1. */
+static int
+set_count(unsigned *field, int num)
+{
+	if (num < 1 || num > COUNT_MAX)
+		return (EINVAL);
+	*field = (unsigned)num;
+	return (0);
+}
+
 static int
 set_number(struct tcpcb *tp, int name, int num)
 {
@@ -89,10 +151,15 @@ set_number(struct tcpcb *tp, int name, int num)
 	case TCP_KEEPINTVL:
 		return (set_keep(tp, &tp->t_keepintvl, num));
 	case TCP_KEEPCNT:
-		if (num < 1 || num > 127)
-			return (EINVAL);
-		tp->t_keepcnt = (unsigned)num;
-		return (0);
+		return (set_count(&tp->t_keepcnt, num));
+	case TCP_SYNCNT:
+		return (set_count(&tp->t_syncnt, num));
+	case TCP_WINDOW_CLAMP:
+		return (set_windowclamp(tp, num));
+	case TCP_LINGER2:
+		return (set_linger2(tp, num));
+	case TCP_INQ:
+		return (set_inq(tp, num));
 	case TCP_USER_TIMEOUT:
 		if (num < 0)
 			return (EINVAL);
@@ -131,6 +198,8 @@ tcp_setopt(struct socket *so, int level, int name, const void *val,
 	if (level != IPPROTO_TCP)
 		return (ENOPROTOOPT);
 	if (name == TCP_CONGESTION) {
+		if (len < 1)
+			return (EINVAL);
 		cc = tcp_cc_byname(val, len);
 		if (cc == NULL)
 			return (ENOENT);
@@ -141,12 +210,6 @@ tcp_setopt(struct socket *so, int level, int name, const void *val,
 		return (EINVAL);
 	memcpy(&num, val, sizeof(num));
 	return (set_number(tp, name, num));
-}
-
-static int
-keep_seconds(nsec_t own, atomic_u32 *common)
-{
-	return ((int)((own != 0 ? own : tcp_msec(common)) / NSEC_PER_SEC));
 }
 
 static int
@@ -172,6 +235,18 @@ get_number(const struct tcpcb *tp, int name, int *num)
 	case TCP_KEEPCNT:
 		*num = (int)(tp->t_keepcnt != 0 ? tp->t_keepcnt :
 		    atomic_load_u32(&tcp_keepcnt));
+		break;
+	case TCP_SYNCNT:
+		*num = (int)tcp_synlimit(tp);
+		break;
+	case TCP_WINDOW_CLAMP:
+		*num = (int)tp->t_windowclamp;
+		break;
+	case TCP_LINGER2:
+		*num = get_linger2(tp);
+		break;
+	case TCP_INQ:
+		*num = (tp->t_inp.inp_socket->so_options & SOO_INQ) != 0;
 		break;
 	case TCP_USER_TIMEOUT:
 		*num = (int)(tp->t_usertimeo / NSEC_PER_MSEC);

@@ -193,14 +193,20 @@ tcp_close(struct tcpcb *tp)
 		tcp_discard(tp);
 }
 
-/* The reset of a connection that we give up. */
+/*
+ * The reset of a connection that we give up, with a timestamp if the others
+ * have one (RFC 7323 section 3.2).
+ */
 static void
 send_reset(struct tcpcb *tp)
 {
-	const struct tcpseg sg = { .sg_conn = tp->t_inp.inp_conn };
+	const struct tcpseg sg = { .sg_conn = tp->t_inp.inp_conn,
+	    .sg_opt = { .has_ts = (tp->t_flags & TF_TS) != 0,
+	    .tsval = tp->ts_recent } };
 
 	TCPSTAT_INC(sndrst);
-	tcp_respond(&sg, tp->snd_max, tp->rcv_nxt, TH_RST | TH_ACK, 0);
+	tcp_respond(&sg, tp->snd_max, tp->rcv_nxt, TH_RST | TH_ACK,
+	    tcp_now_ts(tp));
 }
 
 void

@@ -181,7 +181,8 @@ established(struct tcpcb *tp)
 		tcp_rttsample(tp, mach_uptime() - tp->t_rttstart);
 	tp->t_rttstart = 0;
 	tp->t_rxtshift = 0;
-	tp->t_lastrecv = mach_uptime();
+	tp->t_lastrecv = tp->t_lastdata = mach_uptime();
+	tp->t_quickacks = atomic_load_u32(&tcp_quickacks);
 	tcp_timer_clear(tp, TT_REXMT);
 	tcp_setstate(tp, TCPS_ESTABLISHED);
 	tcp_mtu_init(tp);
@@ -213,6 +214,8 @@ inherit(struct tcpcb *tp, const struct tcpcb *from)
 	tp->t_keepintvl = from->t_keepintvl;
 	tp->t_keepcnt = from->t_keepcnt;
 	tp->t_usertimeo = from->t_usertimeo;
+	tp->t_linger2 = from->t_linger2;
+	tp->t_windowclamp = from->t_windowclamp;
 	tp->t_inp.inp_opts = from->t_inp.inp_opts;
 	tp->t_inp.inp_mtudiscover = from->t_inp.inp_mtudiscover;
 	tp->t_inp.inp_v6only = from->t_inp.inp_v6only;

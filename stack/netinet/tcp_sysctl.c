@@ -40,6 +40,9 @@ struct tcpstat tcpstat;
 	    "retransmission timeout before an RTT is known, ms")	\
 	X(tcp_delacktime, "delacktime", 40, 1, 500,			\
 	    "longest time an ACK is delayed, ms")			\
+	X(tcp_quickacks, "quickacks", 0, 0, 1000,			\
+	    "ACKs not delayed at the start of a connection that only "	\
+	    "receives; Linux has 16")					\
 	X(tcp_initcwnd, "initcwnd", 10, 1, 100,				\
 	    "initial congestion window, segments (RFC 6928)")		\
 	X(tcp_tsomax, "tsomax", 65536, 1460, 65536,			\

@@ -14,7 +14,7 @@
 #include "netinet/tcp_var.h"
 
 #define	MAX_REXMT	15		/* as Linux's tcp_retries2 */
-#define	MAX_SYN_REXMT	6
+#define	MAX_SYN_REXMT	6		/* as its tcp_syn_retries */
 #define	RTO_MAX		(60 * NSEC_PER_SEC)	/* RFC 6298 (2.5) */
 
 static void	tcp_timer_fire(void *);
@@ -85,10 +85,16 @@ user_timeout_left(const struct tcpcb *tp, nsec_t since, nsec_t now)
 	    tp->t_usertimeo - (now - since) : 0);
 }
 
+unsigned
+tcp_synlimit(const struct tcpcb *tp)
+{
+	return (tp->t_syncnt != 0 ? tp->t_syncnt : MAX_SYN_REXMT);
+}
+
 static bool
 timer_gaveup(struct tcpcb *tp, nsec_t now)
 {
-	unsigned limit = tp->t_state < TCPS_ESTABLISHED ? MAX_SYN_REXMT :
+	unsigned limit = tp->t_state < TCPS_ESTABLISHED ? tcp_synlimit(tp) :
 	    MAX_REXMT;
 
 	if (tp->t_rxtshift == 0)
@@ -220,6 +226,19 @@ timer_keep(struct tcpcb *tp, nsec_t now)
 	tcp_timer_set(tp, TT_KEEP, tp->t_keepintvl != 0 ? tp->t_keepintvl :
 	    tcp_msec(&tcp_keepintvl));
 	return (tp);
+}
+
+/* Nobody is left who could close a second time. */
+bool
+tcp_timer_finwait2(struct tcpcb *tp)
+{
+	if (tp->t_linger2 == TCP_LINGER2_NONE) {
+		tcp_close(tp);
+		return (false);
+	}
+	tcp_timer_set(tp, TT_2MSL, tp->t_linger2 != 0 ? tp->t_linger2 :
+	    tcp_msec(&tcp_finwait2_timeout));
+	return (true);
 }
 
 static struct tcpcb *

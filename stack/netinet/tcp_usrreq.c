@@ -62,9 +62,8 @@ tcp_usr_detach(struct socket *so)
 	}
 	so->so_state |= SS_CANTSENDMORE;
 	tcp_usrclosed(tp);
-	if (tp->t_state == TCPS_FIN_WAIT_2)
-		tcp_timer_set(tp, TT_2MSL, tcp_msec(&tcp_finwait2_timeout));
-	(void)tcp_output(tp);
+	if (tp->t_state != TCPS_FIN_WAIT_2 || tcp_timer_finwait2(tp))
+		(void)tcp_output(tp);
 }
 
 static void

@@ -42,6 +42,7 @@
 #define	TCP_DEFAULT_MSS	536		/* before there is a connection */
 #define	TCP_MSS_MIN	88		/* smaller ones are an attack */
 #define	TCP_TS_LEN	12		/* timestamps, padded */
+#define	TCP_LINGER2_NONE	NSEC_FOREVER	/* no FIN_WAIT_2 */
 
 enum tcp_state {
 	TCPS_CLOSED, TCPS_LISTEN, TCPS_SYN_SENT, TCPS_SYN_RECEIVED,
@@ -144,6 +145,9 @@ struct tcp_ooseg {
 	struct mbuf	*m;
 };
 
+/* What keeps the sender from sending more: the program, the network ... */
+enum tcp_limit { TL_PROGRAM, TL_BUSY, TL_WINDOW, TL_BUFFER, TL_COUNT };
+
 /* [s] everything: lock of the socket */
 struct tcpcb {
 	struct inpcb	 t_inp;		/* first: so_pcb points to both */
@@ -170,6 +174,9 @@ struct tcpcb {
 	struct tcp_mtu	 t_mtu;
 	bool		 t_used;	/* has been connected before */
 	unsigned	 t_unacked;	/* segments received since our ACK */
+	unsigned	 t_quickacks;	/* ACKs still not to be delayed */
+	uint32_t	 t_rcvmss;	/* longest segment received */
+	uint32_t	 t_windowclamp;	/* TCP_WINDOW_CLAMP, 0: none */
 
 	/* timestamps (RFC 7323) */
 	uint32_t	 ts_recent, ts_offset;
@@ -193,6 +200,8 @@ struct tcpcb {
 	const struct cc_algo *t_cc;
 	uint32_t	 snd_cwnd, snd_ssthresh;
 	uint32_t	 t_cwndacked;	/* bytes towards Reno's next increase */
+	uint32_t	 t_usage;	/* most bytes in flight ... */
+	tcp_seq		 t_usageend;	/* ... until this is acknowledged */
 	struct cubic	 t_cubic;
 	struct hystart	 t_hystart;
 	unsigned	 t_dupacks;	/* without SACK only */
@@ -224,6 +233,8 @@ struct tcpcb {
 	unsigned	 t_keepcnt, t_keepprobes;
 	nsec_t		 t_usertimeo;	/* TCP_USER_TIMEOUT, 0: none */
 	nsec_t		 t_deferaccept;	/* TCP_DEFER_ACCEPT, 0: none */
+	nsec_t		 t_linger2;	/* TCP_LINGER2, 0: as others */
+	unsigned	 t_syncnt;	/* TCP_SYNCNT, 0: as others */
 	uint32_t	 t_notsentmax;	/* TCP_NOTSENT_LOWAT, 0: none */
 	nsec_t		 t_challenge_date;
 	unsigned	 t_challenges;	/* in the second from that date */
@@ -239,6 +250,9 @@ struct tcpcb {
 	uint32_t	 t_segs_out, t_segs_in, t_total_retrans;
 	uint32_t	 t_data_segs_out, t_data_segs_in, t_ooopack;
 	nsec_t		 t_lastdata;	/* received */
+	enum tcp_limit	 t_limit;
+	nsec_t		 t_limitsince;
+	nsec_t		 t_limited[TL_COUNT];	/* before that */
 };
 
 #define	sototcpcb(so)	((struct tcpcb *)(so)->so_pcb)
@@ -283,7 +297,7 @@ extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_tsomax;
 extern atomic_u32 tcp_keepidle, tcp_keepintvl, tcp_keepcnt, tcp_keepinit;
 extern atomic_u32 tcp_maxtimewait, tcp_finwait2_timeout;
 extern atomic_u32 tcp_syncachelimit, tcp_synbucketlimit, tcp_synrexmtlimit;
-extern atomic_u32 tcp_syncookies, tcp_mtu_probing;
+extern atomic_u32 tcp_syncookies, tcp_mtu_probing, tcp_quickacks;
 #define	MTU_PROBING_ALWAYS	2
 #define	SYNCOOKIES_ALWAYS	2
 extern atomic_u32 tcp_syncount;		/* entries of the SYN cache */
@@ -473,6 +487,9 @@ bool	 tcp_timer_running(const struct tcpcb *, enum tcp_timer);
 void	 tcp_timer_stopall(struct tcpcb *);
 void	 tcp_timer_persist(struct tcpcb *);
 void	 tcp_timer_keep(struct tcpcb *);
+/* In FIN_WAIT_2, and the socket is closed; false: the connection is, too. */
+bool	 tcp_timer_finwait2(struct tcpcb *);
+unsigned tcp_synlimit(const struct tcpcb *);	/* SYNs sent again */
 
 /* tcp_usrreq.c, tcp_sockopt.c, tcp_info.c */
 extern const struct protosw tcp_protosw;
@@ -482,5 +499,7 @@ int	 tcp_setopt(struct socket *, int level, int name, const void *,
 	    socklen_t);
 int	 tcp_getopt(struct socket *, int level, int name, void *, socklen_t *);
 int	 tcp_getinfo(const struct tcpcb *, void *, socklen_t *);
+/* All has been sent that may be sent now. */
+void	 tcp_info_limit(struct tcpcb *);
 
 #endif /* NETINET_TCP_VAR_H */

@@ -310,6 +310,35 @@ TEST(bad_messages_are_refused)
 	close_pair(s);
 }
 
+/* tcp(7) TCP_INQ; after a FIN there is always its end to read. */
+TEST(reads_of_a_stream_say_what_is_left)
+{
+	char c[2];
+	struct iovec iov = { c, sizeof(c) };
+	union control control;
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = control.buf, .msg_controllen = sizeof(control) };
+	int s[2];
+
+	tcp_pair(s);
+	set_int(s[1], IPPROTO_TCP, TCP_INQ, 1);
+	CHECK_EQ(send(s[0], "abcde", 5, 0), 5);
+	CHECK(ready(s[1], POLLIN, 5000) & POLLIN);
+	CHECK_EQ(recvmsg(s[1], &msg, 0), 2);
+	CHECK_EQ(*(const int *)find(&msg, IPPROTO_TCP, TCP_CM_INQ,
+	    sizeof(int)), 3);
+	OK(shutdown(s[0], SHUT_WR));
+	CHECK(ready(s[1], POLLRDHUP, 5000) & POLLRDHUP);
+	iov.iov_len = 1;
+	for (int i = 0; i < 3; i++) {
+		msg.msg_controllen = sizeof(control);
+		CHECK_EQ(recvmsg(s[1], &msg, 0), 1);
+	}
+	CHECK_EQ(*(const int *)find(&msg, IPPROTO_TCP, TCP_CM_INQ,
+	    sizeof(int)), 1);
+	close_pair(s);
+}
+
 TEST(several_messages_each_with_its_own)
 {
 	union control control[3] = { { .buf = "" } };

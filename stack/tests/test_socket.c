@@ -287,7 +287,7 @@ TEST(options_read_back)
 	CHECK_EQ(t_getint(p.a, SOL_SOCKET, SO_ACCEPTCONN), 0);
 	CHECK_EQ(t_getint(p.head, SOL_SOCKET, SO_ACCEPTCONN), 1);
 	t_setint(p.a, SOL_SOCKET, SO_SNDBUF, 100000);
-	CHECK_EQ(t_getint(p.a, SOL_SOCKET, SO_SNDBUF), 100000);
+	CHECK_EQ(t_getint(p.a, SOL_SOCKET, SO_SNDBUF), 200000);
 	CHECK_EQ(t_getint(p.a, IPPROTO_TCP, TCP_NODELAY), 0);
 	t_setint(p.a, IPPROTO_TCP, TCP_NODELAY, 1);
 	CHECK_EQ(t_getint(p.a, IPPROTO_TCP, TCP_NODELAY), 1);

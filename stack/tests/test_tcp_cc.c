@@ -255,7 +255,7 @@ TEST(algorithm_is_chosen_for_all_or_for_a_socket)
 	check_congestion(so, "cubic");
 	CHECK_EQ(sosetopt(so, IPPROTO_TCP, TCP_CONGESTION, "vegas", 5),
 	    ENOENT);
-	CHECK_EQ(sosetopt(so, IPPROTO_TCP, TCP_CONGESTION, "", 0), ENOENT);
+	CHECK_EQ(sosetopt(so, IPPROTO_TCP, TCP_CONGESTION, "", 0), EINVAL);
 	soclose(so);
 	t_sysctl_set("net.inet.tcp.cc.algorithm", "newreno");
 	so = t_socket(SOCK_STREAM);
@@ -271,6 +271,32 @@ TEST(unknown_algorithm_is_refused)
 	CHECK_EQ(sysctl_set("net.inet.tcp.cc.algorithm", "vegas", why,
 	    sizeof(why)), EINVAL);
 	CHECK(strstr(why, "vegas") != NULL);
+}
+
+/* RFC 7661 section 4.2: half of the window, but in slow start only. */
+TEST(window_that_is_half_used_grows_in_slow_start)
+{
+	const struct cc_algo *const algos[] = { &tcp_cc_newreno,
+	    &tcp_cc_cubic };
+
+	for (size_t i = 0; i < nitems(algos); i++) {
+		struct tcpcb *tp = new_block(algos[i], 10);
+
+		tp->t_flags = 0;
+		tp->snd_max = tp->snd_una + 5 * MSS;
+		tcp_cc_sent(tp);
+		tcp_cc_acked(tp, MSS);
+		CHECK_EQ(tp->snd_cwnd, 10 * MSS);
+		tp->snd_max = tp->snd_una + 6 * MSS;
+		tcp_cc_sent(tp);
+		tcp_cc_acked(tp, MSS);
+		CHECK_EQ(tp->snd_cwnd, 11 * MSS);
+		tp->snd_ssthresh = tp->snd_cwnd;
+		for (int n = 0; n < 50; n++)
+			tcp_cc_acked(tp, MSS);
+		CHECK_EQ(tp->snd_cwnd, 11 * MSS);
+		free(tp);
+	}
 }
 
 int

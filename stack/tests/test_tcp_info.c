@@ -104,6 +104,29 @@ TEST(what_waits_is_told)
 	take_down(&p);
 }
 
+/* Time is virtual: it passes only here. */
+TEST(time_is_told_by_what_it_was_spent_on)
+{
+	struct pair p;
+	struct tcp_info ti;
+	size_t done;
+
+	set_up(&p);
+	t_sleep(1000);
+	ti = info(p.a);
+	CHECK_EQ(ti.tcpi_busy_time, 0);
+	t_setint(p.b, SOL_SOCKET, SO_RCVBUF, 4096);
+	while (t_trysend(p.a, bytes, sizeof(bytes), MSG_DONTWAIT, &done) == 0)
+		continue;
+	t_sleep(1000);
+	ti = info(p.a);
+	CHECK(ti.tcpi_rwnd_limited >= 900000);
+	CHECK(ti.tcpi_rwnd_limited <= 1100000);
+	CHECK(ti.tcpi_busy_time >= ti.tcpi_rwnd_limited);
+	CHECK_EQ(ti.tcpi_sndbuf_limited, 0);
+	take_down(&p);
+}
+
 TEST(a_listener_has_a_state_too)
 {
 	struct pair p;

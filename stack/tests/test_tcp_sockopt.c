@@ -152,6 +152,157 @@ TEST(user_timeout_counts_instead_of_keepalive_probes)
 	close_pair(&f);
 }
 
+/* The peer's segments of MSS bytes, all read; the window after the last. */
+static uint16_t
+stream(struct fixture *f, unsigned segments)
+{
+	struct peer_seg s = { .window = 0 };
+	uint8_t got[MSS];
+
+	for (unsigned i = 0; i < segments; i++) {
+		peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, bytes,
+		    MSS);
+		f->p.snd_nxt += MSS;
+		t_recv(f->so, got, MSS);
+		while (peer_next(&s))
+			;
+	}
+	return (s.window);
+}
+
+TEST(window_is_clamped)
+{
+	struct fixture f;
+
+	open_pair(&f);
+	CHECK(stream(&f, 80) > 60000);
+	t_setint(f.so, IPPROTO_TCP, TCP_WINDOW_CLAMP, 3000);
+	CHECK(stream(&f, 80) <= 3000);	/* what was promised is kept */
+	close_pair(&f);
+}
+
+TEST(as_many_syns_as_asked_for)
+{
+	struct sockaddr_in sin = t_addr(PEER_IP, 9000);
+	struct socket *so = t_socket(SOCK_STREAM);
+	struct peer_seg s;
+	unsigned syns = 0;
+
+	t_setint(so, IPPROTO_TCP, TCP_SYNCNT, 2);
+	peer_forget();
+	CHECK_EQ(soconnect(so, (struct sockaddr *)&sin, sizeof(sin), 0),
+	    ETIMEDOUT);
+	while (peer_next(&s))
+		syns += (s.flags & TH_SYN) != 0;
+	CHECK_EQ(syns, 3);
+	soclose(so);
+}
+
+/* Whether a FIN_WAIT_2 that began so many milliseconds ago is there. */
+static bool
+lingers(int linger2, unsigned ms)
+{
+	struct fixture f;
+	struct peer_seg s;
+
+	open_pair(&f);
+	t_setint(f.so, IPPROTO_TCP, TCP_LINGER2, linger2);
+	soclose(f.so);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt + 1, NULL, 0);
+	t_sleep(ms);
+	peer_forget();
+	peer_send(&f.p, TH_FIN | TH_ACK, f.p.snd_nxt, f.p.rcv_nxt + 1, NULL,
+	    0);
+	CHECK(peer_next(&s));
+	soclose(f.head);
+	peer_send(&f.p, TH_RST, f.p.snd_nxt + 1, 0, NULL, 0);
+	return ((s.flags & TH_RST) == 0);
+}
+
+TEST(time_in_fin_wait_2_is_as_asked_for)
+{
+	CHECK(lingers(0, 50000));
+	CHECK(!lingers(0, 70000));
+	CHECK(lingers(3, 2000));
+	CHECK(!lingers(3, 4000));
+	CHECK(!lingers(-1, 0));
+}
+
+/* tcp(7), and what Linux says of values that are not there. */
+TEST(values_and_errors_are_those_of_linux)
+{
+	static const struct { int name, set, error, get; } cases[] = {
+		{ TCP_SYNCNT, 0, EINVAL, 6 }, { TCP_SYNCNT, 128, EINVAL, 6 },
+		{ TCP_SYNCNT, 127, 0, 127 },
+		{ TCP_LINGER2, 121, 0, 120 }, { TCP_LINGER2, -5, 0, -1 },
+		{ TCP_LINGER2, 0, 0, 60 },
+		{ TCP_WINDOW_CLAMP, 1, 0, 1152 }, { TCP_WINDOW_CLAMP, 0, 0, 0 },
+		{ TCP_MAXSEG, 87, EINVAL, 536 }, { TCP_MAXSEG, 88, 0, 88 },
+		{ TCP_MAXSEG, 32768, EINVAL, 88 }, { TCP_MAXSEG, 0, 0, 536 },
+		{ TCP_KEEPIDLE, 0, EINVAL, 7200 },
+		{ TCP_KEEPIDLE, 32768, EINVAL, 7200 },
+		{ TCP_KEEPIDLE, 5, 0, 5 }, { TCP_KEEPINTVL, 32767, 0, 32767 },
+		{ TCP_KEEPINTVL, 0, EINVAL, 32767 },
+		{ TCP_KEEPCNT, 0, EINVAL, 9 }, { TCP_KEEPCNT, 128, EINVAL, 9 },
+		{ TCP_KEEPCNT, 1, 0, 1 },
+		{ TCP_USER_TIMEOUT, -1, EINVAL, 0 },
+		{ TCP_USER_TIMEOUT, 4000, 0, 4000 },
+		{ TCP_DEFER_ACCEPT, -1, 0, 0 },
+		{ TCP_CORK, 7, 0, 1 }, { TCP_CORK, 0, 0, 0 },
+		{ TCP_NODELAY, -1, 0, 1 }, { TCP_QUICKACK, 1, 0, 1 },
+		{ TCP_INQ, 2, EINVAL, 0 }, { TCP_INQ, 1, 0, 1 },
+		{ TCP_NOTSENT_LOWAT, 1, 0, 1 },
+	};
+	struct socket *so = t_socket(SOCK_STREAM);
+
+	for (size_t i = 0; i < nitems(cases); i++) {
+		const int error = sosetopt(so, IPPROTO_TCP, cases[i].name,
+		    &cases[i].set, sizeof(cases[i].set));
+		const int got = t_getint(so, IPPROTO_TCP, cases[i].name);
+
+		if (error != cases[i].error || got != cases[i].get) {
+			fprintf(stderr, "option %d set to %d: error %d, then "
+			    "it is %d\n", cases[i].name, cases[i].set, error,
+			    got);
+			abort();
+		}
+	}
+	soclose(so);
+}
+
+TEST(clamp_of_a_connection_stays)
+{
+	struct fixture f;
+	const int none = 0;
+
+	open_pair(&f);
+	CHECK_EQ(sosetopt(f.so, IPPROTO_TCP, TCP_WINDOW_CLAMP, &none,
+	    sizeof(none)), EINVAL);
+	close_pair(&f);
+}
+
+/* The first segments of who only receives, if that is asked for. */
+TEST(first_acks_are_quick)
+{
+	struct fixture f;
+	struct peer_seg s;
+
+	t_sysctl_set("net.inet.tcp.quickacks", "2");
+	open_pair(&f);
+	for (unsigned i = 0; i < 3; i++) {
+		peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
+		CHECK_EQ(peer_next(&s), i < 2);
+	}
+	close_pair(&f);
+	open_pair(&f);
+	t_send(f.so, bytes, 1);		/* it answers: nobody waits */
+	peer_forget();
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt + 1, bytes, 1);
+	CHECK(!peer_next(&s));
+	t_sysctl_set("net.inet.tcp.quickacks", "0");
+	close_pair(&f);
+}
+
 int
 main(int argc, char **argv)
 {

@@ -18,6 +18,7 @@ from tests.stack.topology import Installed
 
 WAIT = 60  # Virtual hours pass in no time; who takes longer hangs.
 LOCAL = "192.168.0.1"
+QUICKACKS = 16  # As Linux acknowledges the first segments of a connection.
 NOISE = ("stack: ", "sysctl: ")  # Knobs of Linux that the stack has not.
 
 # The scripts' own program writes to /proc/sys, which is the host's, and writes a script that undoes it.
@@ -56,7 +57,7 @@ def run(program: str, script: Path, installed: Installed, room: Path) -> str | N
         "STACK_CTL": str(control),
         "LD_PRELOAD": str(library),  # For TCP_INFO in Python blocks, and sendfile.
     }
-    flags = f"inet={LOCAL}/16 ctl.path={control}"
+    flags = f"inet={LOCAL}/16 ctl.path={control} net.inet.tcp.quickacks={QUICKACKS}"
     command = [program, f"--local_ip={LOCAL}", f"--so_filename={library}", f"--so_flags={flags}", script.name]
     try:
         done = subprocess.run(

@@ -140,6 +140,8 @@ segment(struct peer *p)
 	th->th_seq = htonl(p->seq + (uint32_t)distance());
 	th->th_ack = htonl(p->ack + (uint32_t)distance());
 	th->th_win = htons((uint16_t)(byte() << 8 | byte()));
+	if (th->th_flags & TH_URG)
+		th->th_urp = htons((uint16_t)(byte() * byte()));
 	th->th_sport = htons(p->port);
 	th->th_dport = htons(p->stack_port);
 	optlen = byte() % 11 * 4;
@@ -181,7 +183,9 @@ set_option(struct socket *so)
 		{ IPPROTO_TCP, TCP_KEEPINTVL }, { IPPROTO_TCP, TCP_KEEPCNT },
 		{ IPPROTO_TCP, TCP_USER_TIMEOUT }, { SOL_SOCKET, SO_RCVBUF },
 		{ SOL_SOCKET, SO_SNDBUF }, { SOL_SOCKET, SO_KEEPALIVE },
-		{ SOL_SOCKET, SO_RCVLOWAT },
+		{ SOL_SOCKET, SO_RCVLOWAT }, { SOL_SOCKET, SO_OOBINLINE },
+		{ IPPROTO_TCP, TCP_QUICKACK },
+		{ IPPROTO_TCP, TCP_NOTSENT_LOWAT },
 	};
 	unsigned which = byte() % nitems(options);
 	int value = (int)(byte() * byte());
@@ -197,18 +201,20 @@ act(struct socket *so)
 	static char buf[65536];
 	struct iovec iov = { buf, 0 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	unsigned how;
 	size_t n;
 
-	switch (byte() % 5) {
+	switch (byte() % 6) {
 	case 0:
 		iov.iov_len = 1 + byte() * 256;
-		(void)soreceive(so, &msg, MSG_DONTWAIT | (int)(byte() & MSG_PEEK),
-		    &n);
+		(void)soreceive(so, &msg, MSG_DONTWAIT |
+		    (int)(byte() & (MSG_PEEK | MSG_OOB)), &n);
 		break;
 	case 1:
 		iov.iov_len = 1 + byte() * 256;
+		how = byte();
 		(void)sosend(so, &msg, MSG_DONTWAIT | MSG_NOSIGNAL |
-		    (byte() & 1 ? MSG_MORE : 0), &n);
+		    (how & 1 ? MSG_MORE : 0) | (how & 2 ? MSG_OOB : 0), &n);
 		break;
 	case 2:
 		(void)soshutdown(so, (int)(byte() % 3));
@@ -218,6 +224,10 @@ act(struct socket *so)
 		break;
 	case 4:
 		(void)sopoll(so, POLLIN | POLLOUT);
+		break;
+	case 5:
+		(void)soatmark(so);
+		(void)soavail(so);
 		break;
 	}
 }
