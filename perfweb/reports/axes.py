@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,33 +34,41 @@ class Axis:
     ticks: tuple[tuple[float, str], ...]
     zero: float | None
     """Place of the line at zero, where the figure wants one."""
+    logarithmic: bool = False
+    """Whether `low` and `high` are the decimal logarithms of values."""
 
     @classmethod
     def of(cls, layout: dict[str, Any], values: Sequence[Any], start: float, end: float) -> Axis:
         """Return the axis that Plotly's `layout` describes for these values."""
         categories = _categories(layout, values)
-        low, high = (-0.5, len(categories) - 0.5) if categories else _range(layout, values)
+        logarithmic = layout.get("type") == "log"
+        plain = [math.log10(value) for value in values] if logarithmic else values
+        low, high = (-0.5, len(categories) - 0.5) if categories else _range(layout, plain)
         title = layout.get("title", {}).get("text", "")
-        bare = cls(title, low, high, start, end, categories, (), None)
+        bare = cls(title, low, high, start, end, categories, (), None, logarithmic)
         if categories:
             marks = [(float(place), name) for place, name in enumerate(categories)]
         elif "tickvals" in layout:
             marks = list(zip(layout["tickvals"], layout.get("ticktext", map(str, layout["tickvals"])), strict=True))
+        elif logarithmic:
+            marks = log_ticks(low, high)
         elif layout.get("type") == "date":
             marks = date_ticks(low, high)
         else:
             marks = nice_ticks(low, high)
         ticks = tuple((bare.place(value) if not categories else bare._pixel(value), text) for value, text in marks)
         zero = bare.place(0.0) if layout.get("zeroline") and low <= 0 <= high and not categories else None
-        return cls(title, low, high, start, end, categories, ticks, zero)
+        return replace(bare, ticks=ticks, zero=zero)
 
     def place(self, value: Any) -> float:
         """Return the pixel of a value."""
+        if self.logarithmic:
+            return self._pixel(math.log10(value))
         return self._pixel(float(self.categories.index(value)) if self.categories else value)
 
     def places(self, values: Sequence[Any]) -> list[float]:
         """Return the pixels of many values."""
-        if not self.categories:
+        if not self.categories and not self.logarithmic:
             scale = (self.end - self.start) / (self.high - self.low)
             return [self.start + (value - self.low) * scale for value in values]
         return [self.place(value) for value in values]
@@ -97,6 +105,20 @@ def nice_ticks(low: float, high: float) -> list[tuple[float, str]]:
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [(index * step, grouped(index * step, decimals)) for index in range(first, last + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Return round numbers whose decimal logarithms lie between `low` and `high`, with their texts: powers of ten, and
+    two and five times these where there are few.
+    """
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    for factors in ((1,), (1, 2, 5)):
+        values = [factor * 10.0**power for power in powers for factor in factors]
+        found = [value for value in values if low <= math.log10(value) <= high]
+        if len(found) > 2:
+            break
+    every = -(-len(found) // _TICKS) or 1
+    return [(value, grouped(value, max(0, -math.floor(math.log10(value))))) for value in found[::every]]
 
 
 def date_ticks(low: float, high: float) -> list[tuple[float, str]]:

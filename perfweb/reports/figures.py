@@ -64,7 +64,7 @@ def samples_figure(results: MetricResults) -> Figure:
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 240,
-            "xaxis": _slots([str(boot) for boot in boots], "boot, in the order of the run"),
+            "xaxis": slots_axis([str(boot) for boot in boots], "boot, in the order of the run"),
             "yaxis": {"title": {"text": results.scale.unit}},
             "shapes": [upright(slot) for slot in range(1, len(boots))],
         },
@@ -103,7 +103,9 @@ def topic_figure(tests: Sequence[TestResults], baseline: int) -> Figure:
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 280,
-            "xaxis": _slots([test.name.partition("/")[0] for test in tests], "test, samples in the order of the run"),
+            "xaxis": slots_axis(
+                [test.name.partition("/")[0] for test in tests], "test, samples in the order of the run"
+            ),
             "yaxis": {"title": {"text": "% of the baseline's mean"}},
             "shapes": [upright(slot) for slot in range(1, len(tests))] + [level(100.0)],
         },
@@ -171,7 +173,7 @@ def history_figure(
                 "meta": meta,
             }
         )
-    slots = _slots([str(run) for run in runs], "run, samples in their order")
+    slots = slots_axis([str(run) for run in runs], "run, samples in their order")
     letters = lettered({float(slot): changes[run] for slot, run in enumerate(runs) if run in changes})
     return {
         "data": [trace for trace in traces if trace["y"]],
@@ -207,15 +209,15 @@ def runs_figure(
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 280,
-            "xaxis": _slots([str(run) for run in runs], "run"),
+            "xaxis": slots_axis([str(run) for run in runs], "run"),
             "yaxis": {"title": {"text": unit}},
             **letters,
         },
     }
 
 
-def _slots(labels: Sequence[str], title: str) -> Figure:
-    """An axis of equally wide slots, each with its label in the middle; of many not every one is labelled."""
+def slots_axis(labels: Sequence[str], title: str) -> Figure:
+    """Return an axis of equally wide slots, each with its label in the middle; of many not every one is labelled."""
     every = -(-len(labels) // _MOST_TICKS) or 1
     return {
         "title": {"text": title},

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -17,8 +17,8 @@ from perfweb.reports.timelines import MOST_SERIES, Change, changes_over_runs, sh
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Direction, Run, Summary
 
-MOST_RUNS = 10
-"""Runs that stand side by side."""
+MOST_RUNS = 7
+"""Runs of a test that stand side by side: as many as fit a screen."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,6 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class History:
-    """One test: a row for each series (testbed/plan/variant, in short) with a cell for each run, None where it has
-    none.
-    """
-
-    test: str
-    scale: Scale
-    lower_is_better: bool
-    rows: list[tuple[str, list[Cell | None]]]
-    left_out: int
-    figure: Figure
-
-
-@dataclass(frozen=True)
 class Column:
     """A run, what it built, and the letter of what had changed on its hosts."""
 
@@ -57,13 +43,27 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Topic:
-    """All tests of a topic over some runs, the newest run first; `older` tells whether there are more."""
+class History:
+    """One test: its newest runs, the newest first, and a row for each series (testbed/plan/variant, in short) with a
+    cell for each run, None where it has none.
+    """
 
+    test: str
+    scale: Scale
+    lower_is_better: bool
     columns: list[Column]
+    rows: list[tuple[str, list[Cell | None]]]
+    left_out: int
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class Topic:
+    """All tests of a topic; `older` is the run before which there is more, None where there is not."""
+
     tests: list[History]
     changes: list[Change]
-    older: bool
+    older: int | None
 
 
 def topics() -> dict[str, list[str]]:
@@ -75,45 +75,45 @@ def topics() -> dict[str, list[str]]:
 
 
 def read_topic(tests: Sequence[str], before: int | None = None) -> Topic:
-    """Read the newest runs of some tests, of those with a lower number than `before`: five queries at most."""
-    numbers = _newest_runs(tests, before)
-    chosen = sorted(numbers[:MOST_RUNS])
-    runs = Run.objects.select_related("plan", "testbed").in_bulk(chosen)
-    summaries = list(Summary.objects.filter(run__in=chosen, test__in=tests))
-    samples = {
-        (variant, test): found
-        for _, variant, test, found in sample_sets(Q(measurement__boot__run__in=chosen, measurement__test__in=tests))
-    }
+    """Read the newest runs of each of some tests, of those with a lower number than `before`: five queries at most."""
+    newest = _newest_runs(tests, before)
+    chosen = {test: sorted(runs)[-MOST_RUNS:] for test, runs in newest.items()}
+    every = sorted({run for runs in chosen.values() for run in runs})
+    runs = Run.objects.select_related("plan", "testbed").in_bulk(every)
+    summaries = list(Summary.objects.filter(run__in=every, test__in=tests))
+    where = Q(measurement__boot__run__in=every, measurement__test__in=tests)
+    samples = {(variant, test): found for _, variant, test, found in sample_sets(where)}
     changes = changes_over_runs(summaries)
     letters = {change.run: change.letter for change in changes}
     revisions = {summary.run_id: summary.revision for summary in summaries}
-    measured = names.in_order(summary.test for summary in summaries)
-    return Topic(
-        [Column(runs[run], revisions.get(run, ""), letters.get(run, "")) for run in reversed(chosen)],
-        [_history([row for row in summaries if row.test == test], samples, chosen, letters) for test in measured],
-        changes,
-        len(numbers) > MOST_RUNS,
-    )
+    columns = {key: Column(run, revisions.get(key, ""), letters.get(key, "")) for key, run in runs.items()}
+    measured = [
+        [row for row in summaries if row.test == test and row.run_id in chosen[test]] for test in names.in_order(chosen)
+    ]
+    histories = [_history(rows, samples, [columns[run] for run in chosen[rows[0].test]]) for rows in measured]
+    more = [chosen[test][0] for test, found in newest.items() if len(found) > MOST_RUNS]
+    return Topic(histories, changes, max(more, default=None))
 
 
-def _newest_runs(tests: Sequence[str], before: int | None) -> list[int]:
-    """The newest runs with any of the tests, newest first, and one more than can be shown. Each test's are read from
-    the end of its index.
+def _newest_runs(tests: Sequence[str], before: int | None) -> dict[str, list[int]]:
+    """The newest runs of each test that was measured, and one more than can be shown. Each test's are read from the end
+    of its index.
     """
     summaries = Summary.objects.filter(run__lt=before) if before else Summary.objects.all()
     newest = [
-        summaries.filter(test=test).order_by("-run_id").values_list("run_id").distinct()[: MOST_RUNS + 1]
+        summaries.filter(test=test).order_by("-run_id").values_list("test", "run_id").distinct()[: MOST_RUNS + 1]
         for test in tests
     ]
-    return sorted({run for (run,) in newest[0].union(*newest[1:])}, reverse=True)[: MOST_RUNS + 1]
+    found: dict[str, list[int]] = {}
+    for test, run in newest[0].union(*newest[1:]):
+        found.setdefault(test, []).append(run)
+    return found
 
 
 def _history(
-    summaries: Sequence[Summary],
-    samples: dict[tuple[int, str], SampleSet],
-    runs: Sequence[int],
-    letters: dict[int, str],
+    summaries: Sequence[Summary], samples: Mapping[tuple[int, str], SampleSet], columns: Sequence[Column]
 ) -> History:
+    """The history of one test; `columns` are its runs, the oldest first."""
     by_series: dict[str, dict[int, Summary]] = {}
     for summary in summaries:
         by_series.setdefault(summary.series, {})[summary.run_id] = summary
@@ -122,6 +122,7 @@ def _history(
     shown = sorted(newest[:MOST_SERIES])
     scale = scale_for(summaries[0].unit, max(abs(summary.mean) for summary in summaries))
     labels = short_names(shown)
+    runs = [column.run.pk for column in columns]
     lines = {}
     for name in shown:
         found = (by_series[name].get(run) for run in runs)
@@ -131,10 +132,12 @@ def _history(
         (labels[name], [Cell(row) if (row := by_series[name].get(run)) else None for run in reversed(runs)])
         for name in shown
     ]
+    letters = {column.run.pk: column.letter for column in columns if column.letter}
     return History(
         summaries[0].test,
         scale,
         summaries[0].direction == Direction.LOWER,
+        list(reversed(columns)),
         rows,
         len(by_series) - len(shown),
         history_figure(lines, runs, scale, letters),

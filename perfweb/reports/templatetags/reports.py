@@ -6,6 +6,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django import template
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from perfweb.reports import figures, names, numbers, svg, wording
@@ -24,6 +25,12 @@ register.filter("duration", numbers.duration)
 
 # A mark before the words, so that a verdict is told neither by colour nor by shape alone.
 _MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "=", Verdict.NOT_ENOUGH_DATA: "?"}
+
+
+@register.filter
+def breakable(name: str) -> SafeString:
+    """Return the name of a test with places where a narrow column may break it."""
+    return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in name.split("/")))
 
 
 @register.filter

@@ -18,6 +18,7 @@ from perfweb.reports.counters import counter_rows
 from perfweb.reports.environment import side_rows
 from perfweb.reports.figures import boxes_figure, distributions_figure, intervals_figure
 from perfweb.reports.graphs import Graph, respond
+from perfweb.reports.latencies import Latencies, latency_figure, read_latencies
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.sides import MOST_SIDES, Side, SideError, compare_sides, read_sides, sides
 from perfweb.reports.views.runs import find_run
@@ -43,6 +44,7 @@ class TestSection:
     summaries: list[tuple[str, Summary | None]]
     sets: dict[str, list[float]]
     graphs: list[Graph]
+    latencies: Latencies | None
     confidence: float
 
     @property
@@ -130,11 +132,18 @@ def _sections(compared: list[Side], results: list[list[TestComparison]], confide
         for found in result:
             by_test.setdefault(found.test, []).append(found)
     ordered = names.in_order(by_test)
-    return [_section(test, by_test[test], compared, confidence, len(ordered) <= MOST_DRAWN) for test in ordered]
+    drawn = len(ordered) <= MOST_DRAWN
+    latencies = read_latencies(compared, ordered) if drawn else {}
+    return [_section(test, by_test[test], compared, confidence, latencies.get(test), drawn) for test in ordered]
 
 
 def _section(
-    test: str, found: list[TestComparison], compared: list[Side], confidence: float, drawn: bool
+    test: str,
+    found: list[TestComparison],
+    compared: list[Side],
+    confidence: float,
+    latencies: Latencies | None,
+    drawn: bool,
 ) -> TestSection:
     sets = {side.label: side.sets[test].values for side in compared if test in side.sets}
     unit = next(side.sets[test].unit for side in compared if test in side.sets)
@@ -146,8 +155,11 @@ def _section(
         Graph(f"samples-{anchor}", f"Samples of {test}", boxes_figure(sets, scale)),
         Graph(f"distribution-{anchor}", f"Distribution of {test}", distributions_figure(sets, scale)),
     ]
+    if latencies:
+        figure = latency_figure(latencies, [side.label for side in compared])
+        graphs.append(Graph(f"latency-{anchor}", f"Latency of transactions of {test}", figure))
     summaries = [(side.label, summarize(sets[side.label]) if side.label in sets else None) for side in compared]
-    return TestSection(test, found, scale, summaries, files, graphs if drawn else [], confidence)
+    return TestSection(test, found, scale, summaries, files, graphs if drawn else [], latencies, confidence)
 
 
 def _extremes(compared: list[TestComparison]) -> tuple[TestComparison | None, TestComparison | None]:

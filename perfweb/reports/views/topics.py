@@ -28,7 +28,7 @@ def topic(request: HttpRequest, name: str) -> HttpResponse:
         "others": [other for other in known if other != name],
         "topic": found,
         "tests": tests,
-        "older": found.columns[-1].run.pk if found.older else None,
+        "older": found.older,
         "narrowed": "before" in request.GET,
     }
     return respond(request, "reports/topic.html", context, [graph for _, graph in tests])

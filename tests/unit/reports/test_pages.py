@@ -211,7 +211,7 @@ def test_queries_do_not_depend_on_how_much_was_measured(
     run = create_run(samples=samples, boots=boots)
     with django_assert_num_queries(12):
         client.get(reverse("reports:run", args=[run.pk]))
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         client.get(comparison_address(run))
 
 

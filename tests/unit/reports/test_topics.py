@@ -41,7 +41,7 @@ def test_a_change_of_the_hosts_has_a_letter(client: Client) -> None:
 
 
 def test_older_runs_have_pages_of_their_own(client: Client) -> None:
-    runs = create_history(11, TESTS[:1])
+    runs = create_history(8, TESTS[:1])
     first = page(client, "/topics/tcp/")
     (older,) = re.findall(r'rel="next" href="([^"]+)"', first)
     second = text_of(page(client, "/topics/tcp/" + older))

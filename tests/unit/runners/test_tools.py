@@ -33,10 +33,13 @@ def test_every_measure_reads_what_its_tool_printed(measure: Measure) -> None:
 
 
 def test_netperf_values_and_units() -> None:
-    values = tools.parse(BY_NAME["tcp.rr"], "THROUGHPUT=15102.28\nTHROUGHPUT_UNITS=Trans/s\nP99_LATENCY=125\n")
+    values = tools.parse(
+        BY_NAME["tcp.rr"], "THROUGHPUT=15102.28\nTHROUGHPUT_UNITS=Trans/s\nP99_LATENCY=125\nMAX_LATENCY=4711\n"
+    )
     assert [(value.metric, value.value, value.unit) for value in values] == [
         ("transactions", 15102.28, "transactions/s"),
         ("latency.p99", 125.0, "us"),
+        ("latency.max", 4711.0, "us"),
     ]
     (stream,) = tools.parse(BY_NAME["tcp.stream"], "THROUGHPUT=4231041.59\nTHROUGHPUT_UNITS=10^3bits/s\n")
     assert (stream.value, stream.unit) == (4231041590.0, "bits/s")

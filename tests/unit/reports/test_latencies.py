@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Latencies of transactions on the page of a comparison."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from perfweb.reports.axes import Axis, log_ticks
+from perfweb.runs.models import Sample
+from tests.factories import create_run
+from tests.unit.reports.test_pages import comparison_address, page, text_of
+
+TEST = "tcp.rr/host-host/ipv4"
+
+
+@pytest.mark.django_db
+def test_percentiles_stand_in_a_table_and_every_sample_is_drawn(client: Client) -> None:
+    run = create_run(tests=[TEST, "tcp.stream/host-host/ipv4"])
+    slowest = list(Sample.objects.filter(metric="latency.p99"))
+    for sample in slowest:
+        sample.pk, sample.metric, sample.value = None, "latency.p50", sample.value / 2
+    Sample.objects.bulk_create(slowest)
+    text = text_of(page(client, comparison_address(run)))
+    assert re.search(
+        r"Latency, µs medians over the samples 50 % 99 % deferred 2\d\.\d 4\d\.\d direct 2\d.\d 4\d\.\d", text
+    )
+    figures = json.loads(page(client, comparison_address(run) + "?graphs=json"))
+    (name,) = (name for name in figures if name.startswith("latency"))
+    points = [trace for trace in figures[name]["data"] if trace["mode"] == "markers"]
+    counted = Sample.objects.filter(metric__startswith="latency", discarded=False)
+    assert sum(len(trace["y"]) for trace in points) == counted.count() > 0
+    assert "<marker" in page(client, comparison_address(run) + f"?graph={name}")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (0.0, 4.0, ["1", "10", "100", "1 000", "10 000"]),
+        (1.1, 2.2, ["20", "50", "100"]),
+        (-2.0, 0.0, ["0.01", "0.1", "1"]),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis(low: float, high: float, texts: list[str]) -> None:
+    assert [text.replace("\N{NARROW NO-BREAK SPACE}", " ") for _, text in log_ticks(low, high)] == texts
+
+
+def test_decades_are_equally_wide() -> None:
+    axis = Axis.of({"type": "log"}, [1.0, 10_000.0], 0, 100)
+    places = axis.places([1.0, 10.0, 100.0])
+    assert places[1] - places[0] == pytest.approx(places[2] - places[1])
