@@ -31,6 +31,14 @@ def topic(test: str) -> str:
     return f"{'tcp' if measure.startswith('iperf3') else measure.partition('.')[0]}{family}"
 
 
+def by_topic(tests: Iterable[str] = TESTS) -> dict[str, list[str]]:
+    """Group tests, those of the catalogue unless others are given, by topic."""
+    found: dict[str, list[str]] = {}
+    for test in tests:
+        found.setdefault(topic(test), []).append(test)
+    return found
+
+
 def in_order(tests: Iterable[str]) -> list[str]:
     """Order tests as the catalogue lists them, which keeps related ones together; unknown names come last."""
     return sorted(set(tests), key=lambda test: (_PLACES.get(test, len(_PLACES)), test))

@@ -60,7 +60,8 @@ def key(symbol: str) -> str:
     """Return the marker alone, as the picture in front of a series' name."""
     shape, hollow = _MARKERS[symbol.removesuffix("-open")], symbol.endswith("-open")
     paint = ' fill="none" stroke="currentColor" stroke-width=".4"' if hollow else ""
-    return f'<svg class="key" viewBox="-1.6 -1.6 3.2 3.2" aria-hidden="true"><path d="M0 0{shape}"{paint}/></svg>'
+    size = 'width="11" height="11" viewBox="-1.6 -1.6 3.2 3.2"'
+    return f'<svg class="key" {size} aria-hidden="true"><path d="M0 0{shape}"{paint}/></svg>'
 
 
 def render(figure: Figure, title: str, *, name: str = "", standalone: bool = False) -> str:

@@ -14,7 +14,6 @@ from perfweb.reports.figures import Figure, history_figure
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.results import NOISY_PERCENT
 from perfweb.reports.timelines import MOST_SERIES, Change, changes_over_runs, short_names
-from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Direction, Run, Summary
 
 MOST_RUNS = 7
@@ -64,14 +63,6 @@ class Topic:
     tests: list[History]
     changes: list[Change]
     older: int | None
-
-
-def topics() -> dict[str, list[str]]:
-    """Return the tests of the catalogue by topic."""
-    found: dict[str, list[str]] = {}
-    for test in TESTS:
-        found.setdefault(names.topic(test), []).append(test)
-    return found
 
 
 def read_topic(tests: Sequence[str], before: int | None = None) -> Topic:

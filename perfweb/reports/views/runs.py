@@ -98,8 +98,9 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
         "overview": _overview(results, compared),
         "any_boots_differ": any(comparison.boots_differ for pair in compared for comparison in pair.compared),
         "topic": topic,
-        "known_topics": list(dict.fromkeys(map(names.topic, names.in_order(counted.tests)))),
+        "known_topics": list(names.by_topic(names.in_order(counted.tests))),
         "topics": topics,
+        "all_topics": names.by_topic(),
         "tests": tests,
         "tunables": tunable_rows(results),
         "hosts": hosts,
@@ -108,7 +109,8 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
         "changes": changes,
         "transitions": run.transitions.all(),
     }
-    return respond(request, "reports/run.html", context, [*topics, *(graph for _, graph in tests)])
+    graphs = (graph for _, graph in [*topics, *tests])
+    return respond(request, "reports/run.html", context, list(graphs))
 
 
 def number_in(request: HttpRequest, name: str) -> int | None:
@@ -125,25 +127,21 @@ def find_run(number: int) -> Run:
         raise Http404(f"There is no run {number}. The list of runs shows those that there are.") from None
 
 
-def _topics(results: RunResults, *, alone: bool) -> list[Graph]:
-    """A graph for each topic; of a run with one variant the samples of each test say the same, and so they do of a
+def _topics(results: RunResults, *, alone: bool) -> list[tuple[str, Graph]]:
+    """Each topic with its graph; of a run with one variant the samples of each test say the same, and so they do of a
     topic with one test, unless these graphs stand `alone`.
     """
     compared = pairs(results.variants)
     if not compared:
         return []
-    topics: dict[str, list[TestResults]] = {}
-    for test in results.tests:
-        topics.setdefault(names.topic(test.name), []).append(test)
+    by_name = {test.name: test for test in results.tests}
     drawn = [
-        (topic, tests, topic_figure(tests, compared[0][0].pk))
-        for topic, tests in topics.items()
+        (topic, topic_figure([by_name[test] for test in tests], compared[0][0].pk))
+        for topic, tests in names.by_topic(by_name).items()
         if alone or len(tests) > 1
     ]
     return [
-        Graph(f"topic-{topic}", f"{topic}: every sample of {len(tests)} tests", figure)
-        for topic, tests, figure in drawn
-        if figure["data"]
+        (topic, Graph(f"topic-{topic}", f"{topic}: every sample", figure)) for topic, figure in drawn if figure["data"]
     ]
 
 

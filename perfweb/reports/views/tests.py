@@ -22,7 +22,6 @@ from perfweb.reports.timelines import (
     short_names,
     timeline_figure,
 )
-from perfweb.reports.topics import topics
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Summary
 from perfweb.stats.changepoint import SHORTEST
@@ -47,7 +46,7 @@ def test_list(request: HttpRequest) -> HttpResponse:
     imported = Summary.objects.filter(run__imported__isnull=False).order_by("test", "-run_id").distinct("test")
     listed = sorted(imported.union(*newest, all=True), key=lambda summary: summary.run_id)
     found = {summary.test: summary for summary in listed}
-    grouped = {**topics(), "": [test for test in names.in_order(found) if test not in TESTS]}
+    grouped = {**names.by_topic(), "": [test for test in names.in_order(found) if test not in TESTS]}
     rows = [(topic, [(test, found.get(test)) for test in tests]) for topic, tests in grouped.items() if tests]
     return render(request, "reports/test_list.html", {"topics": rows})
 

@@ -8,14 +8,14 @@ from django.views.decorators.http import require_safe
 
 from perfweb.reports import names
 from perfweb.reports.graphs import Graph, respond
-from perfweb.reports.topics import read_topic, topics
+from perfweb.reports.topics import read_topic
 from perfweb.reports.views.runs import number_in
 
 
 @require_safe
 def topic(request: HttpRequest, name: str) -> HttpResponse:
     """Show all tests of a topic over the newest runs; `?before=` takes those with a lower number."""
-    known = topics()
+    known = names.by_topic()
     if name not in known:
         raise Http404(f"There is no topic “{name}”. There are: {', '.join(known)}.")
     found = read_topic(known[name], number_in(request, "before"))
