@@ -209,13 +209,22 @@ send_reset(struct tcpcb *tp)
 	    tcp_now_ts(tp));
 }
 
+/* RFC 9293 section 3.10.5: not a peer that has closed, and that we told. */
+static bool
+wants_reset(enum tcp_state state)
+{
+	return (state == TCPS_SYN_RECEIVED || state == TCPS_ESTABLISHED ||
+	    state == TCPS_CLOSE_WAIT || state == TCPS_FIN_WAIT_1 ||
+	    state == TCPS_FIN_WAIT_2);
+}
+
 void
 tcp_drop(struct tcpcb *tp, int error)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
 	TCPSTAT_INC(drops);
-	if (tp->t_state >= TCPS_SYN_RECEIVED && tp->t_state != TCPS_TIME_WAIT)
+	if (wants_reset(tp->t_state))
 		send_reset(tp);
 	so->so_error = error;
 	tcp_close(tp);
@@ -232,8 +241,7 @@ tcp_timewait(struct tcpcb *tp)
 	for (int i = 0; i < TT_COUNT; i++)
 		tcp_timer_clear(tp, i);
 	soisdisconnected(so);
-	tp->t_flags |= TF_ACKNOW;
-	(void)tcp_output(tp);
+	(void)tcp_output(tp);		/* the ACK of a FIN */
 	if (atomic_load_u32(&tcp_ntimewait) >
 	    atomic_load_u32(&tcp_maxtimewait)) {
 		TCPSTAT_INC(timewaitover);
