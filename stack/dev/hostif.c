@@ -18,21 +18,37 @@
 
 #define	HOSTIF_MTU	1500
 #define	RX_BURST	64	/* frames; what they cause to be sent waits */
+#define	RX_WAKE		16	/* wake-ups wait for so many frames ... */
+#define	RX_WAKEBYTES	65536	/* ... or bytes of them, at most */
 
-/* Frames until there are none.  True: there were some, or it failed. */
+/*
+ * Frames until there are none.  True: there were some, or it failed.  Whom the
+ * first wakes is let go at once, whom others wake a few frames together: each
+ * would take the CPU from us, only to give it back for the next frame.
+ */
 static bool
 rx_burst(void *arg)
 {
 	struct hostif_queue *hq = arg;
 	const struct hostif *hi = hq->hq_if;
+	atomic_u64 *ibytes = &hq->hq_if->hi_if.if_count.ibytes;
 	struct if_batch batch;
+	uint64_t woken = atomic_load_u64(ibytes);
 	unsigned n = 0;
 
+	wakeup_hold();
 	if_batch_begin(&batch);
-	do
+	do {
 		hq->hq_error = hi->hi_ops->receive(hq);
-	while (hq->hq_error == 0 && ++n < RX_BURST);
+		if (n % RX_WAKE == 0 ||
+		    atomic_load_u64(ibytes) - woken >= RX_WAKEBYTES) {
+			wakeup_release();
+			wakeup_hold();
+			woken = atomic_load_u64(ibytes);
+		}
+	} while (hq->hq_error == 0 && ++n < RX_BURST);
 	if_batch_end(&batch);
+	wakeup_release();
 	return (n > 0 || hq->hq_error != -EAGAIN);
 }
 
