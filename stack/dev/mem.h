@@ -34,7 +34,8 @@ void	 mem_input_ip(struct ifnet *, struct mbuf *m);
  * Far ends.  Both answer ARP for every address.  A mirror sends each packet
  * back with its addresses swapped, so that whoever is called beyond the
  * interface is this stack again; a sink drops it.  What comes back passes a
- * queue and a thread like a device's.
+ * queue, and is received by the sender's thread when it has let its locks go,
+ * or by one of the mirror's own.
  */
 struct mem_wire;
 struct mem_wire *mem_wire_create(bool mirror);

@@ -11,10 +11,13 @@
 #include <string.h>
 
 #include "dev/mem.h"
+#include "kern/ast.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
 
 #define	QUEUE_MAX	4096	/* frames; more are lost */
+#define	SENDER_MAX	16	/* frames that a sender passes on itself */
+#define	THREAD_MAX	1024	/* ... and the wire's thread in one go */
 #define	FAR_LLADDR	"\x02" "wire\1"
 
 /*
@@ -25,32 +28,34 @@
 struct mem_wire {
 	struct mtx	 mw_lock;
 	struct mbufq	 mw_queue;	/* [q] on the way back */
+	bool		 mw_emptied;	/* [q] somebody is passing frames on */
+	bool		 mw_called;	/* [q] the thread will */
+	bool		 mw_taken;	/* [q] a sender will; has mw_ast */
 	bool		 mw_stop;	/* [q] */
+	struct ast	 mw_ast;	/* of the sender that took it */
 	bool		 mw_mirror;	/* [I] */
 	struct ifnet	*mw_ifp;	/* [I] */
 	struct thread	*mw_thread;	/* [I] */
 };
 
-/* Everything in one private, contiguous piece, as a device would write it. */
+/*
+ * What was sent as it will be received: headers that are private, behind them
+ * the sender's storage, which nobody writes to while it is shared.
+ */
 static struct mbuf *
-copy_frame(struct mbuf *m)
+turn_frame(struct mbuf *m, uint32_t headers)
 {
-	const struct pkthdr *ph = &m->m_pkthdr;
-	struct mbuf *n = m_getcl(ph->len > MCLBYTES - MEM_HEADROOM ?
-	    MMAXBYTES : MCLBYTES);
+	struct pkthdr *ph;
 
-	n->m_data += MEM_HEADROOM;
-	m_copydata(m, 0, ph->len, n->m_data);
-	n->m_len = n->m_pkthdr.len = ph->len;
-	if (ph->csum_flags & CSUM_TX) {
-		n->m_pkthdr.csum_flags = CSUM_PARTIAL;
-		n->m_pkthdr.csum_start = ph->csum_start;
-		n->m_pkthdr.csum_offset = ph->csum_offset;
-	}
-	if (ph->csum_flags & CSUM_TSO)
-		n->m_pkthdr.tso_segsz = ph->tso_segsz;
-	m_freem(m);
-	return (n);
+	m = m_pullup(m, headers);
+	KASSERT(m != NULL, ("turn_frame: less than %u bytes", headers));
+	ph = &m->m_pkthdr;
+	if ((ph->csum_flags & CSUM_TSO) == 0)
+		ph->tso_segsz = 0;
+	ph->csum_flags = ph->csum_flags & CSUM_TX ? CSUM_PARTIAL : 0;
+	ph->flowid = 0;
+	m->m_flags = 0;
+	return (m);
 }
 
 static void
@@ -83,19 +88,79 @@ reflect_ip(struct mbuf *m)
 	memcpy(eh->ether_shost, FAR_LLADDR, 6);
 }
 
+static void
+call_thread(struct mem_wire *mw) REQUIRES(mw->mw_lock)
+{
+	if (mw->mw_called)
+		return;
+	mw->mw_called = true;
+	wakeup(&mw->mw_called);
+}
+
+/* Passes frames on until there are none, or about so many. */
+static void
+empty_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
+{
+	struct mbufq back;
+	struct mbuf *m;
+
+	if (mw->mw_emptied)
+		return;		/* whoever does sees what has come since */
+	mw->mw_emptied = true;
+	for (unsigned n = 0; mw->mw_queue.mq_len > 0 && n < most; ) {
+		mbufq_take(&back, &mw->mw_queue);
+		n += back.mq_len;
+		mtx_unlock(&mw->mw_lock);
+		while ((m = mbufq_dequeue(&back)) != NULL)
+			mem_input(mw->mw_ifp, m);
+		mtx_lock(&mw->mw_lock);
+	}
+	mw->mw_emptied = false;
+	if (mw->mw_queue.mq_len > 0)
+		call_thread(mw);
+}
+
+static void
+sender_empties(struct ast *a)
+{
+	struct mem_wire *mw = container_of(a, struct mem_wire, mw_ast);
+
+	mtx_lock(&mw->mw_lock);
+	mw->mw_taken = false;
+	empty_queue(mw, SENDER_MAX);
+	mtx_unlock(&mw->mw_lock);
+}
+
+/*
+ * Sees to it that somebody passes the queue on: the sender itself when it
+ * holds no locks, if it is a program's thread, or the wire's thread, which
+ * also helps a sender that has many.
+ */
+static void
+pass_later(struct mem_wire *mw) REQUIRES(mw->mw_lock)
+{
+	if (mw->mw_emptied)
+		return;
+	if (!mw->mw_taken)
+		mw->mw_taken = ast_take(&mw->mw_ast);
+	if (!mw->mw_taken || mw->mw_queue.mq_len > SENDER_MAX)
+		call_thread(mw);
+}
+
 void
 mem_wire_output(void *arg, struct mbuf *m)
 {
 	struct mem_wire *mw = arg;
 	const struct ether_header *eh = mtod(m, const struct ether_header *);
-	bool arp = eh->ether_type == htons(ETHERTYPE_ARP), first;
+	bool arp = eh->ether_type == htons(ETHERTYPE_ARP);
 	bool ip = eh->ether_type == htons(ETHERTYPE_IP);
 
 	if (!arp && !(ip && mw->mw_mirror)) {
 		m_freem(m);
 		return;
 	}
-	m = copy_frame(m);
+	m = turn_frame(m, ETHER_HDR_LEN + (uint32_t)(arp ?
+	    sizeof(struct ether_arp) : sizeof(struct ip)));
 	if (arp) {
 		/* At once: who asks holds no lock. */
 		answer_arp(m);
@@ -104,13 +169,11 @@ mem_wire_output(void *arg, struct mbuf *m)
 	}
 	reflect_ip(m);
 	mtx_lock(&mw->mw_lock);
-	first = mw->mw_queue.mq_len == 0;
 	if (mw->mw_queue.mq_len < QUEUE_MAX) {
 		mbufq_enqueue(&mw->mw_queue, m);
 		m = NULL;
 	}
-	if (first)
-		wakeup(&mw->mw_queue);
+	pass_later(mw);
 	mtx_unlock(&mw->mw_lock);
 	m_freem(m);
 }
@@ -119,21 +182,16 @@ static void
 wire_main(void *arg)
 {
 	struct mem_wire *mw = arg;
-	struct mbufq back;
-	struct mbuf *m;
 
 	mtx_lock(&mw->mw_lock);
 	while (!mw->mw_stop) {
-		if (mw->mw_queue.mq_len == 0) {
-			msleep(&mw->mw_queue, &mw->mw_lock, 0, "wire",
+		if (!mw->mw_called) {
+			msleep(&mw->mw_called, &mw->mw_lock, 0, "wire",
 			    NSEC_FOREVER);
 			continue;
 		}
-		mbufq_take(&back, &mw->mw_queue);
-		mtx_unlock(&mw->mw_lock);
-		while ((m = mbufq_dequeue(&back)) != NULL)
-			mem_input(mw->mw_ifp, m);
-		mtx_lock(&mw->mw_lock);
+		mw->mw_called = false;
+		empty_queue(mw, THREAD_MAX);
 	}
 	mtx_unlock(&mw->mw_lock);
 }
@@ -146,6 +204,7 @@ mem_wire_create(bool mirror)
 	mtx_init(&mw->mw_lock, LC_DEVQ);
 	mbufq_init(&mw->mw_queue);
 	mw->mw_mirror = mirror;
+	mw->mw_ast.ast_fn = sender_empties;
 	return (mw);
 }
 
@@ -166,7 +225,7 @@ mem_wire_stop(struct mem_wire *mw)
 		return;
 	mtx_lock(&mw->mw_lock);
 	mw->mw_stop = true;
-	wakeup(&mw->mw_queue);
+	wakeup(&mw->mw_called);
 	mtx_unlock(&mw->mw_lock);
 	kthread_join(mw->mw_thread);
 	mbufq_drain(&mw->mw_queue);

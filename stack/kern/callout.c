@@ -154,6 +154,7 @@ run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock)
 	clk.running = c;
 	mtx_unlock(&clk.lock);
 	giant_enter();
+	forget_uptime();
 	fn(arg);
 	giant_exit();
 	mtx_lock(&clk.lock);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kern/counter.h"
 #include "kern/ctl.h"
 #include "kern/epoch.h"
 #include "kern/kern_private.h"
@@ -57,10 +58,10 @@ machine_start(void)
 
 /* First half: registers tunables and handlers; cannot fail. */
 static void (*const subsystems[])(void) = {
-	sysctl_init, machine_init, giant_init, synch_init, epoch_init,
-	callout_subsys_init, mbuf_init, ctl_init, netisr_init, route_init,
-	if_init, if_config_init, loop_init, ether_init, arp_init, ip_init,
-	ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
+	counter_init, sysctl_init, machine_init, giant_init, synch_init,
+	epoch_init, callout_subsys_init, mbuf_init, ctl_init, netisr_init,
+	route_init, if_init, if_config_init, loop_init, ether_init, arp_init,
+	ip_init, ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
 	tcp_init, in_netstat_init, tap_init, packet_init, xdp_init,
 	mem_init,
 };

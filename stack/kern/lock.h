@@ -41,6 +41,7 @@
 	X(EPOCH,	"epoch",	91,	false)			\
 	X(SYSCTL,	"sysctl",	92,	false)			\
 	X(MBUF,		"mbuf",		93,	false)			\
+	X(COUNTER,	"counter",	94,	false)			\
 	X(CONSOLE,	"console",	95,	false)			\
 	X(TEST,		"test",		15,	true)
 

@@ -70,6 +70,13 @@ m_prepend(struct mbuf *m, uint32_t len)
 	return (m);
 }
 
+/* Headroom for a copy of what is at off, which leaves it as aligned. */
+static size_t
+aligned_room(const struct mbuf *m, uint32_t off)
+{
+	return (64 + (uintptr_t)(m->m_data + off) % 8);
+}
+
 struct mbuf *
 m_pullup(struct mbuf *m, uint32_t len)
 {
@@ -82,8 +89,8 @@ m_pullup(struct mbuf *m, uint32_t len)
 		m_freem(m);
 		return (NULL);
 	}
-	h = m_gethdr(64);
-	KASSERT(len <= sizeof(h->m_dat) - 64, ("m_pullup: %u", len));
+	h = m_gethdr(aligned_room(m, 0));
+	KASSERT(len <= sizeof(h->m_dat) - 64 - 8, ("m_pullup: %u", len));
 	move_header(h, m);
 	while (have < len) {
 		uint32_t n = m->m_len < len - have ? m->m_len : len - have;
@@ -147,7 +154,8 @@ share(const struct mbuf *m, uint32_t off, uint32_t n)
 	struct mbuf *s;
 
 	if (m->m_ext == NULL) {
-		s = m_gethdr(n + 64 <= sizeof(m->m_dat) ? 64 : 0);
+		s = m_gethdr(n + 64 + 8 <= sizeof(m->m_dat) ?
+		    aligned_room(m, off) : 0);
 		memcpy(s->m_data, m->m_data + off, n);
 	} else {
 		s = m_get();

@@ -93,6 +93,15 @@ void	 m_adj(struct mbuf *, int64_t len);
 /* Shares bytes [off, off + len) of a chain; header from m if off is 0. */
 struct mbuf *m_copym(const struct mbuf *m, uint32_t off, uint32_t len);
 void	 m_copydata(const struct mbuf *, uint32_t off, uint32_t len, void *);
+/* len bytes from off: where they are, or a copy in buf if they are apart. */
+static inline const void *
+m_peek(const struct mbuf *m, uint32_t off, uint32_t len, void *buf)
+{
+	if (__builtin_expect(off + len <= m->m_len, 1))
+		return (m->m_data + off);
+	m_copydata(m, off, len, buf);
+	return (buf);
+}
 void	 m_cat(struct mbuf *, struct mbuf *);	/* appends; fixes no header */
 uint32_t m_length(const struct mbuf *);
 /* Bytes from an iovec into a new chain of MJUMBYTES clusters. */

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <sys/queue.h>
 
+#include "kern/ast.h"
 #include "kern/kern_private.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
@@ -209,9 +210,12 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	    wmesg, td->td_name, td->td_locks));
 	if ((flags & PCATCH) != 0 && atomic_load_u32(&td->td_interrupt) != 0)
 		s.s_seq -= ONE_WAKEUP;	/* a signal waits: do not park */
+	if (td->td_asts != NULL)
+		ast_run(td);	/* may be what we wait for */
 	wakeup_flush(td);
 	error = sleep_wait(sq, &s, flags, deadline);
 	td->td_wmesg = NULL;
+	forget_uptime();
 	giant_pickup(depth);
 	mtx_lock(m);
 	return (error == EINTR && (flags & PCATCH) == 0 ? 0 : error);

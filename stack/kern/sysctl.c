@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kern/counter.h"
 #include "kern/kern_private.h"
 #include "kern/lock.h"
 
@@ -256,7 +257,7 @@ oid_print(const struct sysctl_oid *oid, char *buf, size_t len)
 		break;
 	case CTL_U64:
 		snprintf(buf, len, "%llu",
-		    (unsigned long long)atomic_load_u64(oid->oid_ptr));
+		    (unsigned long long)counter_read(oid->oid_ptr));
 		break;
 	case CTL_STRING:
 		snprintf(buf, len, "%s", (const char *)oid->oid_ptr);

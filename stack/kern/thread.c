@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "kern/counter.h"
 #include "kern/epoch.h"
 #include "kern/mbuf_private.h"
 
@@ -15,12 +16,25 @@ struct kthread_start {
 	void		*ks_arg;
 };
 
+/* What it kept for itself. */
+static void
+thread_strip(struct thread *td)
+{
+	mbuf_cache_free(td->td_mcache);
+	td->td_mcache = NULL;
+	counters_detach(td);
+	for (int i = 0; i < TD_HINTS; i++) {
+		kfree(td->td_hints[i]);
+		td->td_hints[i] = NULL;
+	}
+}
+
 static void
 thread_free(struct thread *td)
 {
 	KASSERT(td->td_locks == 0, ("thread_free: %s holds %u locks",
 	    td->td_name, td->td_locks));
-	mbuf_cache_free(td->td_mcache);
+	thread_strip(td);
 	kfree(td);
 }
 
@@ -29,8 +43,7 @@ static void
 thread_exit(struct thread *td)
 {
 	epoch_thread_exit(td);
-	mbuf_cache_free(td->td_mcache);
-	td->td_mcache = NULL;
+	thread_strip(td);
 	if (!td->td_kernel)
 		thread_free(td);
 }
@@ -45,14 +58,11 @@ thread_new(const char *name)
 }
 
 struct thread *
-thread_self(void)
+thread_attach(void)
 {
-	struct thread *td = mach_thread_self();
+	struct thread *td = thread_new("application");
 
-	if (__builtin_expect(td == NULL, 0)) {
-		td = thread_new("application");
-		mach_thread_attach(td, thread_exit);
-	}
+	mach_thread_attach(td, thread_exit);
 	return (td);
 }
 

@@ -8,11 +8,15 @@
 
 #include "kern/systm.h"
 
+struct ast;
 struct epoch_reader;
 struct if_batch;
 struct mbuf_cache;
 
 #define	TD_WOKEN_MAX	16
+
+/* What layers above remember for a thread; freed with it. */
+enum td_hint { TD_ROUTES, TD_LINKS, TD_PCBS, TD_HINTS };
 
 /*
  * Locks used to protect struct thread members:
@@ -32,23 +36,67 @@ struct thread {
 	unsigned	 td_wakehold;		/* [o] depth of wakeup_hold() */
 	unsigned	 td_nwoken;		/* [o] wake-ups held back */
 	atomic_u32	*td_woken[TD_WOKEN_MAX]; /* [o] */
+	nsec_t		 td_now;		/* [o] getuptime(), 0: not yet */
+	unsigned	 td_astdepth;		/* [o] depth of ast_enter() */
+	struct ast	*td_asts;		/* [o] work put off */
 	unsigned	 td_locks;		/* [o] locks held (INVARIANTS) */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
 	struct if_batch	*td_batch;		/* [o] frames to send, or NULL */
+	char		*td_counters;		/* [o] its copy, or NULL */
 	struct epoch_reader *td_epoch;		/* [o] its record, or NULL */
+	void		*td_hints[TD_HINTS];	/* [o] from kmalloc(), or NULL */
 	struct mach_thread *td_machine;		/* [I] */
 };
 
 /* Attaches an application's thread at first sight. */
-struct thread *thread_self(void);
+struct thread *thread_attach(void);
+static inline struct thread *
+thread_self(void)
+{
+	struct thread *td = mach_thread_self();
+
+	return (__builtin_expect(td != NULL, 1) ? td : thread_attach());
+}
 #define	curthread	(thread_self())
+
+/*
+ * When the packet or call that this thread is at work on began: one look at
+ * the clock for all that is done with it.  Whoever locks a socket forgets it,
+ * since no date that others left there may be in the future.
+ */
+static inline nsec_t
+getuptime(void)
+{
+	struct thread *td = curthread;
+
+	if (td->td_now == 0)
+		td->td_now = mach_uptime();
+	return (td->td_now);
+}
+/* Another one begins. */
+static inline void
+forget_uptime(void)
+{
+	curthread->td_now = 0;
+}
 
 /*
  * A signal came for the calling thread: its sleeps with PCATCH end with
  * EINTR until td_interrupt is cleared.  Called in signal handlers.
  */
 void	 thread_interrupt(void);
+
+/* What this thread remembers of a kind: size bytes, zero at first. */
+static inline void *
+thread_hints(enum td_hint kind, size_t size)
+{
+	struct thread *td = curthread;
+
+	if (__builtin_expect(td->td_hints[kind] == NULL, 0))
+		td->td_hints[kind] = kmalloc(size);
+	return (td->td_hints[kind]);
+}
 
 /* Threads of the stack's own; cpu as in mach_thread_create(). */
 int	 kthread_create(const char *name, int cpu, void (*fn)(void *),

@@ -14,9 +14,12 @@
 
 #include "kern/socketvar.h"
 #include "kern/synch.h"
+#include "kern/thread.h"
 
 /* What one turn of the sender's loop copies while the wire is idle. */
 #define	SEND_TURN	(128 * 1024)
+/* So little is copied before the socket is locked, to lock it only once. */
+#define	SEND_SMALL	256
 /* Room for link, IP and transport headers in front of a datagram. */
 #define	SEND_HEADROOM	96
 
@@ -147,9 +150,37 @@ sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
 	return (0);
 }
 
+/*
+ * Waits for room and copies what fits, with the socket unlocked.  small, if
+ * it is not NULL, is a copy of all there is, which is taken if all fits.
+ */
+static int
+sosend_copy(struct socket *so, const struct msghdr *msg, int flags,
+    nsec_t deadline, size_t done, size_t resid, struct mbuf **small,
+    struct mbuf **m, size_t *n) REQUIRES(so->so_lock)
+{
+	int error = sosendwait(so, resid, flags, deadline, n);
+
+	if (error != 0)
+		return (error);
+	*m = *small;
+	if (*m != NULL && *n == (*m)->m_pkthdr.len) {
+		*small = NULL;
+		return (0);
+	}
+	mtx_unlock(&so->so_lock);
+	*m = somakechain(msg, done, *n);
+	mtx_lock(&so->so_lock);
+	forget_uptime();
+	error = sosenderror(so);
+	if (error != 0)
+		m_freem(*m);
+	return (error);
+}
+
 static int
 sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
-    size_t resid, size_t *done) REQUIRES(so->so_lock)
+    struct mbuf **small, size_t resid, size_t *done) REQUIRES(so->so_lock)
 {
 	nsec_t deadline = sbdeadline(&so->so_snd);
 	struct mbuf *m;
@@ -157,17 +188,10 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 	int error, more;
 
 	do {
-		error = sosendwait(so, resid, flags, deadline, &n);
+		error = sosend_copy(so, msg, flags, deadline, *done, resid,
+		    small, &m, &n);
 		if (error != 0)
 			return (error);
-		mtx_unlock(&so->so_lock);
-		m = somakechain(msg, *done, n);
-		mtx_lock(&so->so_lock);
-		error = sosenderror(so);
-		if (error != 0) {
-			m_freem(m);
-			return (error);
-		}
 		sbappendstream(&so->so_snd, m);
 		*done += n;
 		resid -= n;
@@ -210,6 +234,7 @@ sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
 int
 sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 {
+	struct mbuf *small = NULL;
 	size_t len;
 	int error;
 
@@ -222,16 +247,19 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 		return (EOPNOTSUPP);
 	if (so->so_proto->pr_sosend != NULL)
 		return (so->so_proto->pr_sosend(so, msg, flags, len, done));
+	if (so->so_proto->pr_stream && len > 0 && len <= SEND_SMALL)
+		small = somakechain(msg, 0, len);
 	so_enter(so);
 	if (!so->so_proto->pr_stream) {
 		error = sosend_dgram(so, msg, flags, len, done);
 	} else if (len == 0) {
 		error = sosenderror(so);
 	} else if ((error = sblock(so, &so->so_snd, flags)) == 0) {
-		error = sosend_stream(so, msg, flags, len, done);
+		error = sosend_stream(so, msg, flags, &small, len, done);
 		sbunlock(&so->so_snd);
 	}
 	so_leave(so);
+	m_freem(small);
 	/* what was taken counts; the error comes with the next call */
 	return (*done > 0 && so->so_proto->pr_stream ? 0 : error);
 }
@@ -270,6 +298,18 @@ soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
 	return (0);
 }
 
+/* Gives a detached piece of a stream to the reader. */
+static void
+sogive(const struct msghdr *msg, int flags, struct mbuf *m, size_t *done)
+{
+	size_t n = m_length(m);
+
+	if ((flags & MSG_TRUNC) == 0)
+		soscatter(msg, *done, m);
+	m_freem(m);
+	*done += n;
+}
+
 /* How many bytes a stream reader waits for (POSIX recv(), SO_RCVLOWAT). */
 uint32_t
 sowant(const struct sockbuf *sb, size_t resid, int flags)
@@ -285,17 +325,22 @@ sowant(const struct sockbuf *sb, size_t resid, int flags)
 	return (want);
 }
 
+/*
+ * Detaches what there is.  The last piece is left in *rest, for the caller to
+ * copy when it has let the socket go.
+ */
 static int
 soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
-    size_t resid, size_t *done) REQUIRES(so->so_lock)
+    size_t resid, size_t *done, struct mbuf **rest) REQUIRES(so->so_lock)
 {
+	const bool all = (flags & (MSG_WAITALL | MSG_PEEK)) == MSG_WAITALL;
 	struct sockbuf *sb = &so->so_rcv;
 	nsec_t deadline = sbdeadline(sb);
 	struct mbuf *m;
 	uint32_t n;
 	int error;
 
-	do {
+	for (;;) {
 		error = soreceivewait(so, sowant(sb, resid, flags), *done > 0,
 		    flags, deadline);
 		if (error != 0 || sb->sb_cc == 0)
@@ -310,16 +355,18 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 			if (so->so_pcb != NULL)
 				so->so_proto->pr_rcvd(so);
 		}
-		mtx_unlock(&so->so_lock);
-		if ((flags & MSG_TRUNC) == 0)
-			soscatter(msg, *done, m);
-		m_freem(m);
-		mtx_lock(&so->so_lock);
-		*done += n;
 		resid -= n;
-	} while (resid > 0 && (flags & (MSG_WAITALL | MSG_PEEK)) ==
-	    MSG_WAITALL && !sooobnext(so));
-	return (0);
+		if (resid == 0 || !all || sooobnext(so)) {
+			*rest = m;
+			return (0);
+		}
+		mtx_unlock(&so->so_lock);
+		sogive(msg, flags, m, done);
+		mtx_lock(&so->so_lock);
+		forget_uptime();
+		if (sooobnext(so))	/* it came meanwhile */
+			return (0);
+	}
 }
 
 /* Copies control messages out, as far as there is room for them. */
@@ -392,6 +439,7 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 {
 	const bool stream = so->so_proto->pr_stream;
 	const size_t room = msg->msg_control != NULL ? msg->msg_controllen : 0;
+	struct mbuf *rest = NULL;
 	size_t len;
 	int error;
 
@@ -410,7 +458,8 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 	error = sblock(so, &so->so_rcv, flags);
 	if (error == 0) {
 		if (stream && len > 0)
-			error = soreceive_stream(so, msg, flags, len, done);
+			error = soreceive_stream(so, msg, flags, len, done,
+			    &rest);
 		else if (!stream)
 			error = soreceive_dgram(so, msg, flags, len, done);
 		sbunlock(&so->so_rcv);
@@ -422,5 +471,7 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 	if (stream && error == 0 && (so->so_options & SOO_INQ))
 		socontrol_inq(so, msg, room);
 	so_leave(so);
+	if (rest != NULL)
+		sogive(msg, flags, rest, done);
 	return (*done > 0 ? 0 : error);
 }

@@ -13,6 +13,7 @@
 
 #include "kern/socketvar.h"
 #include "kern/synch.h"
+#include "kern/thread.h"
 
 int
 solisten(struct socket *so, int backlog)
@@ -71,6 +72,7 @@ static void
 soabort(struct socket *so)
 {
 	mtx_lock(&so->so_lock);
+	forget_uptime();
 	so->so_state |= SS_NOFDREF;
 	if (so->so_pcb != NULL)
 		so->so_proto->pr_abort(so);

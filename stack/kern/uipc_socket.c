@@ -12,9 +12,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "kern/ast.h"
 #include "kern/socketvar.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
+#include "kern/thread.h"
 
 #define	MAX_PROTOSW	16
 
@@ -70,7 +72,9 @@ void
 so_enter(struct socket *so)
 {
 	giant_enter();
+	ast_enter();
 	mtx_lock(&so->so_lock);
+	forget_uptime();
 }
 
 void
@@ -78,6 +82,7 @@ so_leave(struct socket *so)
 {
 	mtx_unlock(&so->so_lock);
 	giant_exit();
+	ast_leave();
 }
 
 /* A socket with one reference, the caller's. */

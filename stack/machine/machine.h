@@ -80,7 +80,13 @@ void	 mach_yield(void);		/* another thread goes first, if any */
 int	 mach_thread_create(const char *name, int cpu, void (*fn)(void *),
 	    void *arg, struct mach_thread **);
 void	 mach_thread_join(struct mach_thread *);
-struct thread *mach_thread_self(void);	/* NULL: not attached yet */
+extern _Thread_local struct thread *mach_self	/* of machine/ alone */
+    __attribute__((tls_model("initial-exec")));
+static inline struct thread *
+mach_thread_self(void)		/* NULL: not attached yet */
+{
+	return (mach_self);
+}
 void	 mach_thread_attach(struct thread *, void (*on_exit)(struct thread *));
 
 /*

@@ -96,6 +96,7 @@ handle(enum netisr_proto proto, struct mbuf *m)
 	struct netisr_proto_state *ps = &protos[proto];
 
 	wakeup_hold();
+	forget_uptime();
 	if (ps->mpsafe) {
 		giant_enter();
 		ps->np.nh_handler(m);
@@ -122,6 +123,13 @@ select_stream(enum netisr_proto proto, struct mbuf *m)
 	key = m->m_pkthdr.flowid != 0 ? m->m_pkthdr.flowid :
 	    m->m_pkthdr.rcvif->if_index;
 	return (&streams[key % nstreams]);
+}
+
+/* That of this CPU. */
+static struct workstream *
+stream_here(void)
+{
+	return (&streams[nstreams == 1 ? 0 : mach_curcpu() % nstreams]);
 }
 
 static unsigned
@@ -190,8 +198,7 @@ netisr_queue(enum netisr_proto proto, struct mbuf *m)
 static int
 dispatch_direct(enum netisr_proto proto, struct mbuf *m)
 {
-	struct netisr_count *nc =
-	    &streams[mach_curcpu() % nstreams].ws_count[proto];
+	struct netisr_count *nc = &stream_here()->ws_count[proto];
 
 	atomic_count_u64(&nc->dispatched, 1);
 	handle(proto, m);
@@ -209,7 +216,7 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	struct netisr_count *nc = &ws->ws_count[proto];
 	bool busy, fits = true;
 
-	if (ws != &streams[mach_curcpu() % nstreams])
+	if (ws != stream_here())
 		return (queue_to(ws, proto, m));
 	mtx_lock(&ws->ws_lock);
 	busy = ws->ws_running || ws->ws_dispatching || ws->ws_scheduled;

@@ -12,6 +12,7 @@
 
 #include "kern/ctl.h"
 #include "kern/epoch.h"
+#include "kern/thread.h"
 #include "net/if_private.h"
 #include "net/rtable.h"
 
@@ -23,6 +24,19 @@ struct rtentry {
 };
 
 static struct rtable *route_table;	/* [I] */
+/* Grows with every change, when the table shows it. */
+static atomic_u64 route_changes = 1;
+
+/*
+ * Where a thread found that its last packets go: most that it sends or
+ * forwards go there, too.  Of no worth once the table has changed.
+ */
+#define	ROUTE_HINTS	16
+struct route_hint {
+	struct in_addr	 dst;
+	uint64_t	 changes;	/* 0: empty */
+	struct nhop	 nh;
+};
 
 static struct rtprefix
 route_prefix(struct in_addr dst, unsigned plen)
@@ -42,8 +56,10 @@ route_add(struct in_addr dst, unsigned plen, struct in_addr gw,
 		return (ENETUNREACH);
 	rt = kmalloc(sizeof(*rt));
 	*rt = (struct rtentry){ route_prefix(dst, plen), gw, ifp };
-	if (rtable_insert(route_table, &rt->rt_prefix) == NULL)
+	if (rtable_insert(route_table, &rt->rt_prefix) == NULL) {
+		atomic_fetchadd_u64(&route_changes, 1);
 		return (0);
+	}
 	kfree(rt);
 	return (EEXIST);
 }
@@ -56,12 +72,23 @@ route_delete(struct in_addr dst, unsigned plen)
 	found = rtable_remove(route_table, &prefix);
 	if (found == NULL)
 		return (ESRCH);
+	atomic_fetchadd_u64(&route_changes, 1);
 	epoch_call(kfree, container_of(found, struct rtentry, rt_prefix));
 	return (0);
 }
 
-bool
-route_lookup(struct in_addr dst, struct nhop *nh)
+static struct route_hint *
+route_hint(struct in_addr dst)
+{
+	struct route_hint *hints = thread_hints(TD_ROUTES,
+	    ROUTE_HINTS * sizeof(*hints));
+
+	return (&hints[(dst.s_addr * 0x9e3779b1u) >> 28]);
+}
+_Static_assert(ROUTE_HINTS == 1 << (32 - 28), "a hint by the top 4 bits");
+
+static bool
+lookup(struct in_addr dst, struct nhop *nh)
 {
 	const struct rtkey key = rtkey_inet(dst);
 	const struct rtentry *rt;
@@ -76,6 +103,24 @@ route_lookup(struct in_addr dst, struct nhop *nh)
 	}
 	epoch_exit();
 	return (found != NULL);
+}
+
+bool
+route_lookup(struct in_addr dst, struct nhop *nh)
+{
+	struct route_hint *rh = route_hint(dst);
+	uint64_t changes = atomic_load_acq_u64(&route_changes);
+
+	if (rh->changes != changes || rh->dst.s_addr != dst.s_addr) {
+		if (!lookup(dst, &rh->nh)) {
+			rh->changes = 0;
+			return (false);
+		}
+		rh->dst = dst;
+		rh->changes = changes;
+	}
+	*nh = rh->nh;
+	return (true);
 }
 
 bool

@@ -15,9 +15,11 @@
 #include <sys/queue.h>
 
 #include "kern/callout.h"
+#include "kern/counter.h"
 #include "kern/ctl.h"
 #include "kern/lock.h"
 #include "kern/sysctl.h"
+#include "kern/thread.h"
 #include "net/if_private.h"
 #include "net/netisr.h"
 #include "netinet/ip_var.h"
@@ -49,6 +51,18 @@ static LIST_HEAD(, arpent) arp_hash[ARP_HASH];	/* [l] */
 static unsigned arp_count;			/* [l] */
 static struct callout arp_callout;
 
+/* Grows when an address that was good is so no more, or not for long. */
+static atomic_u64 arp_changes = 1;
+
+/* Addresses that a thread has found good: no need to take the lock. */
+#define	LINK_HINTS	4
+struct link_hint {
+	const struct ifnet *ifp;
+	struct in_addr	 addr;
+	uint64_t	 changes;	/* 0: empty */
+	uint8_t		 lladdr[6];
+};
+
 static atomic_u32 arp_maxage = 1200;
 static atomic_u32 arp_maxentries = 4096;
 
@@ -65,9 +79,9 @@ static struct {
 #define	X(name, descr) atomic_u64 name;
 	ARP_STATS(X)
 #undef X
-} arpstat;
+} arpstat COUNTERS;
 
-#define	ARPSTAT_INC(name)	atomic_count_u64(&arpstat.name, 1)
+#define	ARPSTAT_INC(name)	counter_add(&arpstat.name, 1)
 
 static const struct sysctl_oid arp_oids[] = {
 	{ .oid_name = "net.link.ether.arp.max_age", .oid_type = CTL_U32,
@@ -168,28 +182,59 @@ arp_shouldask(struct arpent *ae)
 	return (true);
 }
 
+static struct link_hint *
+link_hint(struct in_addr addr)
+{
+	struct link_hint *hints = thread_hints(TD_LINKS,
+	    LINK_HINTS * sizeof(*hints));
+
+	return (&hints[(addr.s_addr * 0x9e3779b1u) >> 30]);
+}
+_Static_assert(LINK_HINTS == 1 << (32 - 30), "a hint by the top 2 bits");
+
+/* What arp_resolve() finds in the table; *ask: a request is to be sent. */
+static int
+resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
+    struct link_hint *lh, bool *ready, bool *ask) REQUIRES(arp_lock)
+{
+	struct arpent *ae = arp_find(ifp, nexthop);
+
+	if (ae == NULL)
+		ae = arp_create(ifp, nexthop);
+	if (ae == NULL)
+		return (ENOBUFS);
+	*ask = arp_shouldask(ae);
+	*ready = ae->ae_complete;
+	if (*ready) {
+		*lh = (struct link_hint){ .ifp = ifp, .addr = nexthop };
+		if (!ae->ae_expiring)
+			lh->changes = atomic_load_u64(&arp_changes);
+		memcpy(lh->lladdr, ae->ae_lladdr, 6);
+		return (0);
+	}
+	if (ae->ae_hold.mq_len == ARP_HOLD)
+		return (ENOBUFS);
+	mbufq_enqueue(&ae->ae_hold, m);
+	return (0);
+}
+
 int
 arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     uint8_t lladdr[6], bool *ready)
 {
+	struct link_hint *lh = link_hint(nexthop);
 	bool ask = false;
-	struct arpent *ae;
 	int error = 0;
 
-	mtx_lock(&arp_lock);
-	ae = arp_find(ifp, nexthop);
-	if (ae == NULL)
-		ae = arp_create(ifp, nexthop);
-	*ready = ae != NULL && ae->ae_complete;
-	if (ae != NULL)
-		ask = arp_shouldask(ae);
+	*ready = lh->changes == atomic_load_acq_u64(&arp_changes) &&
+	    lh->addr.s_addr == nexthop.s_addr && lh->ifp == ifp;
+	if (!*ready) {
+		mtx_lock(&arp_lock);
+		error = resolve(ifp, m, nexthop, lh, ready, &ask);
+		mtx_unlock(&arp_lock);
+	}
 	if (*ready)
-		memcpy(lladdr, ae->ae_lladdr, 6);
-	else if (ae != NULL && ae->ae_hold.mq_len < ARP_HOLD)
-		mbufq_enqueue(&ae->ae_hold, m);
-	else
-		error = ENOBUFS;
-	mtx_unlock(&arp_lock);
+		memcpy(lladdr, lh->lladdr, 6);
 	if (error != 0) {
 		ARPSTAT_INC(dropped);
 		m_freem(m);
@@ -214,6 +259,7 @@ arp_learn(struct ifnet *ifp, struct in_addr addr, const uint8_t lladdr[6],
 	if (ae == NULL && create)
 		ae = arp_create(ifp, addr);
 	if (ae != NULL) {
+		atomic_fetchadd_u64(&arp_changes, 1);
 		memcpy(ae->ae_lladdr, lladdr, 6);
 		ae->ae_complete = true;
 		ae->ae_expiring = false;
@@ -292,6 +338,8 @@ arp_tick(struct arpent *ae, nsec_t now, struct mbufq *dead, bool *gone)
 	if (!*gone) {
 		ae->ae_expiring = now + 30 * NSEC_PER_SEC >= ae->ae_expires &&
 		    atomic_load_u32(&arp_maxage) >= 60;
+		if (ae->ae_expiring)
+			atomic_fetchadd_u64(&arp_changes, 1);
 		if (ae->ae_tries == 0)
 			return (false);
 		ae->ae_tries++;
@@ -303,6 +351,7 @@ arp_tick(struct arpent *ae, nsec_t now, struct mbufq *dead, bool *gone)
 	}
 	if (!ae->ae_complete)
 		ARPSTAT_INC(timeouts);
+	atomic_fetchadd_u64(&arp_changes, 1);
 	LIST_REMOVE(ae, ae_link);
 	arp_count--;
 	kfree(ae);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "kern/sysctl.h"
+#include "kern/thread.h"
 #include "netinet/in_pcb.h"
 
 /* RFC 6056 wants the range wide; privileged ports are left alone. */
@@ -36,6 +37,7 @@ in_pcbtable_init(struct inpcbtable *it, const char *name, bool stream)
 	rw_init(&it->it_lock, LC_PCBTABLE);
 	it->it_name = name;
 	it->it_stream = stream;
+	it->it_changes = 1;
 	mach_random(&it->it_key, sizeof(it->it_key));
 }
 
@@ -76,9 +78,49 @@ conn_equal(const struct in_conninfo *a, const struct in_conninfo *b)
 	    IN6_ARE_ADDR_EQUAL(&a->laddr, &b->laddr) && a->zone == b->zone);
 }
 
+/*
+ * The connections that a thread had packets for last, good as long as the
+ * table has not changed: a packet mostly follows another of its connection.
+ */
+#define	PCB_HINTS	64
+struct pcb_hint {
+	const struct inpcbtable *it;
+	uint64_t	 changes;	/* 0: empty */
+	struct inpcb	*inp;
+};
+
+static struct pcb_hint *
+pcb_hint(const struct in_conninfo *c)
+{
+	struct pcb_hint *hints = thread_hints(TD_PCBS,
+	    PCB_HINTS * sizeof(*hints));
+	uint32_t key = c->faddr.s6_addr32[3] ^
+	    ((uint32_t)c->fport << 16 | c->lport);
+
+	return (&hints[(key * 0x9e3779b1u) >> 26]);
+}
+_Static_assert(PCB_HINTS == 1 << (32 - 26), "a hint by the top 6 bits");
+
+static struct inpcb *conn_search(struct inpcbtable *it,
+    const struct in_conninfo *c) REQUIRES_SHARED(it->it_lock);
+
 static struct inpcb *
 conn_find(struct inpcbtable *it, const struct in_conninfo *c)
     REQUIRES_SHARED(it->it_lock)
+{
+	struct pcb_hint *ph = pcb_hint(c);
+
+	if (ph->changes == it->it_changes && ph->it == it &&
+	    conn_equal(&ph->inp->inp_conn, c))
+		return (ph->inp);
+	ph->inp = conn_search(it, c);
+	ph->it = it;
+	ph->changes = ph->inp != NULL ? it->it_changes : 0;
+	return (ph->inp);
+}
+
+static struct inpcb *
+conn_search(struct inpcbtable *it, const struct in_conninfo *c)
 {
 	struct inpcb *inp;
 
@@ -134,6 +176,7 @@ pcb_insert(struct inpcbtable *it, struct inpcb *inp, bool connected)
 
 	KASSERT(c->lport != 0, ("pcb_insert: no port"));
 	KASSERT(inp->inp_port == NULL, ("pcb_insert: inserted already"));
+	it->it_changes++;
 	inp->inp_port = port_get(it, c->lport);
 	inp->inp_connected = connected;
 	if (connected) {
@@ -153,6 +196,7 @@ pcb_remove(struct inpcbtable *it, struct inpcb *inp) REQUIRES(it->it_lock)
 	KASSERT(inp->inp_table == it, ("pcb_remove: wrong table"));
 	if (ip == NULL)
 		return;
+	it->it_changes++;
 	LIST_REMOVE(inp, inp_link);
 	if (inp->inp_connected) {
 		KASSERT(ip->ip_conns > 0, ("pcb_remove: port %u has no "

@@ -83,6 +83,7 @@ struct inpcbtable {
 	bool		 it_stream;		/* [I] TCP's rules of reuse */
 	struct siphash_key it_key;		/* [I] */
 	atomic_u32	 it_portcounter;	/* [a] */
+	uint64_t	 it_changes;		/* [t] of the two lists; not 0 */
 	LIST_HEAD(, inpcb) it_conns[INPCB_BUCKETS];	/* [t] */
 	LIST_HEAD(, inport) it_ports[INPORT_BUCKETS];	/* [t] */
 };

@@ -15,7 +15,7 @@
 #define	ICMP_HDRLEN	8
 #define	ICMP_MAXERROR	576	/* RFC 1812 4.3.2.3: whole datagram */
 
-struct icmpstat icmpstat;
+struct icmpstat icmpstat COUNTERS;
 
 static atomic_u32 icmplim = 200;
 static struct pps_limit icmp_pps;	/* RFC 1812 section 4.3.2.8 */

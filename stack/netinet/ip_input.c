@@ -15,7 +15,7 @@
 #include "netinet/ip_fragq.h"
 #include "netinet/ip_private.h"
 
-struct ipstat ipstat;
+struct ipstat ipstat COUNTERS;
 atomic_u32 ip_forwarding;
 atomic_u32 ip_fastforwarding;
 
@@ -54,14 +54,15 @@ uint16_t
 in_hdrsum(const struct ip *ip, unsigned hlen)
 {
 	const unsigned char *p = (const unsigned char *)ip;
-	uint32_t sum = 0;
-	uint16_t w;
+	uint64_t sum = 0;
+	uint32_t w;
 
 	for (unsigned i = 0; i < hlen; i += sizeof(w)) {
 		memcpy(&w, p + i, sizeof(w));
 		sum += w;
 	}
-	return (in_fold(sum));
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+	return (in_fold((uint32_t)sum));
 }
 
 uint16_t

@@ -178,7 +178,9 @@ ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
 	ip->ip_hl = (hlen >> 2) & 0xf;
 	ip->ip_tos = opts->tos;
 	ip->ip_len = htons((uint16_t)m->m_pkthdr.len);
-	ip->ip_id = htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
+	/* what will not be fragmented needs none (RFC 6864 section 4.1) */
+	ip->ip_id = opts->dontfrag ? 0 :
+	    htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
 	ip->ip_off = opts->dontfrag ? htons(IP_DF) : 0;
 	/* RFC 1112 section 6.1: groups are near unless somebody says more */
 	ip->ip_ttl = opts->ttl != 0 ? opts->ttl : group ? 1 : IP_TTL_DEFAULT;

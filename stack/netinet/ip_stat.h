@@ -6,7 +6,7 @@
 #ifndef NETINET_IP_STAT_H
 #define NETINET_IP_STAT_H
 
-#include "kern/systm.h"
+#include "kern/counter.h"
 
 #define	IP_STATS(X)							\
 	X(total, "packets received")					\
@@ -53,7 +53,7 @@ struct icmpstat { ICMP_STATS(STAT_FIELD) };
 extern struct ipstat ipstat;
 extern struct icmpstat icmpstat;
 
-#define	IPSTAT_INC(name)	atomic_count_u64(&ipstat.name, 1)
-#define	ICMPSTAT_INC(name)	atomic_count_u64(&icmpstat.name, 1)
+#define	IPSTAT_INC(name)	counter_add(&ipstat.name, 1)
+#define	ICMPSTAT_INC(name)	counter_add(&icmpstat.name, 1)
 
 #endif /* NETINET_IP_STAT_H */

@@ -55,7 +55,7 @@ measure(struct tcpcb *tp, const struct tcpseg *sg)
 {
 	if (tp->t_rttstart != 0) {
 		if (SEQ_GEQ(sg->sg_ack, tp->t_rttseq)) {
-			tcp_rttsample(tp, mach_uptime() - tp->t_rttstart);
+			tcp_rttsample(tp, getuptime() - tp->t_rttstart);
 			tp->t_rttstart = 0;
 		}
 	} else if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
@@ -171,7 +171,7 @@ fin_acked(struct tcpcb *tp)
 enum tcp_step
 tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 {
-	struct tcp_acked a = { .now = mach_uptime(),
+	struct tcp_acked a = { .now = getuptime(),
 	    .marked = (tp->t_flags & TF_ECN) != 0 &&
 	    (sg->sg_flags & TH_ECE) != 0,
 	    .has_ts = (tp->t_flags & TF_TS) != 0 && sg->sg_opt.has_ts &&

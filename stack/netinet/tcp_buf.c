@@ -37,7 +37,7 @@ tcp_recvbuf_tune(struct tcpcb *tp)
 	fresh = read - tp->t_readmark;
 	if (sb->sb_fixed || fresh < sb->sb_hiwat / 2)
 		return;
-	now = mach_uptime();
+	now = getuptime();
 	if (atomic_load_u32(&tcp_recvbuf_auto) != 0 && tp->t_readdate != 0 &&
 	    now - tp->t_readdate <= tp->t_srtt)
 		sb->sb_hiwat = grown(sb->sb_hiwat, fresh > inc ?

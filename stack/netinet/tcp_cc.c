@@ -82,7 +82,7 @@ tcp_cc_afteridle(struct tcpcb *tp)
 	if (tp->t_cc->cc_after_idle != NULL)
 		tp->t_cc->cc_after_idle(tp);
 	if (tp->snd_cwnd > initial_window(tp) &&
-	    mach_uptime() - tp->t_lastsend > tp->t_rto)
+	    getuptime() - tp->t_lastsend > tp->t_rto)
 		tp->snd_cwnd = initial_window(tp);
 }
 

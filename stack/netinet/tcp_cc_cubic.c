@@ -95,7 +95,7 @@ static void
 cubic_ack_received(struct tcpcb *tp, uint32_t bytes)
 {
 	struct cubic *cu = &tp->t_cubic;
-	nsec_t now = mach_uptime();
+	nsec_t now = getuptime();
 	uint32_t target, most;
 
 	if (!tcp_cc_validated(tp)) {
@@ -147,7 +147,7 @@ cubic_cong_signal(struct tcpcb *tp, enum cc_signal signal)
 static void
 cubic_after_idle(struct tcpcb *tp)
 {
-	tp->t_cubic.last = mach_uptime();
+	tp->t_cubic.last = getuptime();
 }
 
 const struct cc_algo tcp_cc_cubic = {

@@ -142,7 +142,7 @@ tcp_info_limit(struct tcpcb *tp)
 
 	if (limit == tp->t_limit)
 		return;
-	now = mach_uptime();
+	now = getuptime();
 	tp->t_limited[tp->t_limit] += now - tp->t_limitsince;
 	tp->t_limit = limit;
 	tp->t_limitsince = now;

@@ -30,31 +30,31 @@
 static bool
 parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 {
-	uint8_t opts[TCP_OPT_MAX];
+	uint8_t buf[TCP_HDRLEN + TCP_OPT_MAX];
 	uint32_t len = m->m_pkthdr.len - hlen, off;
-	struct tcphdr th;
+	const struct tcphdr *th;
 
 	TCPSTAT_INC(rcvtotal);
 	if (len < TCP_HDRLEN)
 		BADSEG(rcvshort);
-	m_copydata(m, hlen, TCP_HDRLEN, &th);
-	off = (uint32_t)th.th_off << 2;
+	th = m_peek(m, hlen, TCP_HDRLEN, buf);
+	off = (uint32_t)th->th_off << 2;
 	if (off < TCP_HDRLEN || off > len)
 		BADSEG(rcvshort);
 	if (!in_cksum_ok(m, hlen, IPPROTO_TCP))
 		BADSEG(rcvbadsum);
-	m_copydata(m, hlen + TCP_HDRLEN, off - TCP_HDRLEN, opts);
-	if (!tcp_opt_parse(opts, off - TCP_HDRLEN,
-	    (th.th_flags & TH_SYN) != 0, &sg->sg_opt))
+	th = m_peek(m, hlen, off, buf);
+	if (!tcp_opt_parse((const uint8_t *)th + TCP_HDRLEN, off - TCP_HDRLEN,
+	    (th->th_flags & TH_SYN) != 0, &sg->sg_opt))
 		TCPSTAT_INC(rcvbadopt);
-	sg->sg_conn.lport = th.th_dport;
-	sg->sg_conn.fport = th.th_sport;
-	sg->sg_seq = ntohl(th.th_seq);
-	sg->sg_ack = ntohl(th.th_ack);
+	sg->sg_conn.lport = th->th_dport;
+	sg->sg_conn.fport = th->th_sport;
+	sg->sg_seq = ntohl(th->th_seq);
+	sg->sg_ack = ntohl(th->th_ack);
 	sg->sg_len = len - off;
-	sg->sg_win = ntohs(th.th_win);
-	sg->sg_flags = th.th_flags;
-	sg->sg_urgent = tcp_urgent_byte(&th);
+	sg->sg_win = ntohs(th->th_win);
+	sg->sg_flags = th->th_flags;
+	sg->sg_urgent = tcp_urgent_byte(th);
 	sg->sg_ecn = tcp_ecn_field(m);
 	sg->sg_segs = 1;
 	if (m->m_pkthdr.tso_segsz > 0 && sg->sg_len > m->m_pkthdr.tso_segsz)
@@ -82,7 +82,7 @@ check_paws(struct tcpcb *tp, struct tcpseg *sg)
 	if (!sg->sg_opt.has_ts)
 		return (TS_DROP);	/* RFC 7323 section 3.2 */
 	if ((int32_t)(sg->sg_opt.tsval - tp->ts_recent) >= 0 ||
-	    mach_uptime() - tp->ts_recent_date > TS_STALE)
+	    getuptime() - tp->ts_recent_date > TS_STALE)
 		return (TS_NEXT);
 	TCPSTAT_INC(pawsdrop);
 	report_twice(tp, sg);
@@ -102,7 +102,7 @@ update_ts(struct tcpcb *tp, const struct tcpseg *sg)
 	if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
 	    SEQ_LEQ(sg->sg_seq, tp->last_ack_sent)) {
 		tp->ts_recent = sg->sg_opt.tsval;
-		tp->ts_recent_date = mach_uptime();
+		tp->ts_recent_date = getuptime();
 	}
 }
 
@@ -228,7 +228,7 @@ synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 {
 	enum tcp_step step = TS_NEXT;
 
-	tp->t_lastrecv = mach_uptime();
+	tp->t_lastrecv = getuptime();
 	tp->t_segs_in += sg->sg_segs;
 	if (sg->sg_len > 0) {
 		tp->t_lastdata = tp->t_lastrecv;
@@ -309,6 +309,7 @@ listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
 	sounlock_input(*sop);
 	sorele(*sop);
 	*sop = child;
+	forget_uptime();
 	step = synchronised_input(sototcpcb(child), sg);
 	tp = sototcpcb(child);
 	/* the segment was not good enough; a better one may come */
@@ -371,6 +372,7 @@ tcp_input(struct mbuf *m, unsigned hlen) NO_LOCK_ANALYSIS
 			break;
 		}
 		mtx_lock(&so->so_lock);
+		forget_uptime();
 		done = socket_input(&so, &sg);
 		sounlock_input(so);
 		sorele(so);

@@ -76,7 +76,7 @@ tcp_mtu_told(struct tcpcb *tp, uint32_t mtu)
 	if (tp->t_pathmtu != 0 && mtu >= tp->t_pathmtu &&
 	    tp->t_mtu.probe == 0)
 		return;
-	set_search(tp, mtu, mach_uptime() + SEARCH_AGAIN);
+	set_search(tp, mtu, getuptime() + SEARCH_AGAIN);
 	if (tp->t_pathmtu == 0 || mtu < tp->t_pathmtu)
 		set_pathmtu(tp, mtu);
 	if (tp->t_state < TCPS_ESTABLISHED || tp->t_maxseg >= before)
@@ -110,11 +110,11 @@ next_size(struct tcpcb *tp)
 
 	if (tp->t_pathmtu == 0 || tp->t_pathmtu >= largest(tp) ||
 	    atomic_load_u32(&tcp_mtu_probing) == 0 || mt->probe != 0 ||
-	    mach_uptime() < mt->next)
+	    getuptime() < mt->next)
 		return (0);
 	if (mt->high < tp->t_pathmtu + CLOSE_ENOUGH) {
 		/* found; the path may change */
-		set_search(tp, largest(tp), mach_uptime() + SEARCH_AGAIN);
+		set_search(tp, largest(tp), getuptime() + SEARCH_AGAIN);
 		return (0);
 	}
 	/* most paths carry all that their ends do */

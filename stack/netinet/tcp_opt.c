@@ -13,6 +13,9 @@ enum {
 	OPT_SACKOK = 4, OPT_SACK = 5, OPT_TS = 8
 };
 
+/* NOP, NOP, and a timestamps option's kind and length. */
+#define	TS_ALONE	(OPT_NOP << 24 | OPT_NOP << 16 | OPT_TS << 8 | 10)
+
 static uint32_t
 get32(const uint8_t *p)
 {
@@ -92,6 +95,13 @@ tcp_opt_parse(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
 	unsigned len;
 
 	memset(to, 0, sizeof(*to));
+	/* RFC 7323 appendix A: nearly all segments have this and no more */
+	if (left == 12 && get32(p) == TS_ALONE) {
+		to->has_ts = true;
+		to->tsval = get32(p + 4);
+		to->tsecr = get32(p + 8);
+		return (true);
+	}
 	while (left > 0 && p[0] != OPT_EOL) {
 		if (p[0] == OPT_NOP) {
 			p++;

@@ -38,7 +38,7 @@ tcp_ts_at(const struct tcpcb *tp, nsec_t when)
 uint32_t
 tcp_now_ts(const struct tcpcb *tp)
 {
-	return (tcp_ts_at(tp, mach_uptime()));
+	return (tcp_ts_at(tp, getuptime()));
 }
 
 /*
@@ -64,7 +64,7 @@ tcp_rcvwindow(struct tcpcb *tp)
 bool
 tcp_challenge_ok(struct tcpcb *tp)
 {
-	nsec_t now = mach_uptime();
+	nsec_t now = getuptime();
 
 	if (now - tp->t_challenge_date > NSEC_PER_SEC) {
 		tp->t_challenge_date = now;
@@ -303,7 +303,7 @@ static void
 account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 {
 	const tcp_seq end = seq + len + (fin ? 1 : 0);
-	const nsec_t now = mach_uptime();
+	const nsec_t now = getuptime();
 
 	tp->t_lastsend = now;
 	tp->t_bytes_sent += len;
@@ -431,6 +431,15 @@ try_larger(struct tcpcb *tp)
 	tp->t_maxseg = maxseg;
 }
 
+/* Most segments that come in ask for nothing to be sent. */
+static bool
+is_silent(const struct tcpcb *tp)
+{
+	return ((tp->t_flags & TF_ACKNOW) == 0 && TAILQ_EMPTY(&tp->t_lost) &&
+	    tp->t_inp.inp_socket->so_snd.sb_cc == tp->snd_max - tp->snd_una &&
+	    !state_sends_fin(tp->t_state));
+}
+
 int
 tcp_output(struct tcpcb *tp)
 {
@@ -442,6 +451,10 @@ tcp_output(struct tcpcb *tp)
 	    ("tcp_output: socket not locked"));
 	if (tp->t_state < TCPS_ESTABLISHED)
 		return (0);		/* tcp_sendsyn() speaks for these */
+	if (is_silent(tp)) {
+		tcp_info_limit(tp);
+		return (0);
+	}
 	tcp_cc_afteridle(tp);
 	try_larger(tp);
 	do {

@@ -172,7 +172,7 @@ undo(struct tcpcb *tp)
 		tp->snd_cwnd = u->cwnd;
 	tp->snd_ssthresh = u->ssthresh;
 	tp->t_cubic = u->cubic;
-	tp->t_cubic.last = mach_uptime();
+	tp->t_cubic.last = getuptime();
 }
 
 /* All that was in flight when it began is acknowledged. */
@@ -343,7 +343,7 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 void
 tcp_recover_reorder(struct tcpcb *tp)
 {
-	const struct tcp_acked none = { .now = mach_uptime() };
+	const struct tcp_acked none = { .now = getuptime() };
 
 	if (!tcp_rack_detect(tp, none.now))
 		return;
@@ -381,7 +381,7 @@ tcp_recover_timeout(struct tcpcb *tp)
 	if (first != NULL && first->state == SENT_SACKED)
 		tcp_sent_renege(tp);
 	if (tp->t_flags & TF_SACK)
-		tcp_rack_timeout(tp, mach_uptime());
+		tcp_rack_timeout(tp, getuptime());
 	else
 		tcp_sent_lose(tp, tp->snd_max - tp->snd_una);
 	tp->snd_cwnd = tcp_pipe(tp) + tp->t_maxseg;

@@ -17,6 +17,25 @@
 /* More records than this and than two a segment are a peer's attack. */
 #define	RECORDS_MIN	128
 
+/* One record is kept: a program that asks and waits has one at a time. */
+static struct tcp_sent *
+record_new(struct tcpcb *tp)
+{
+	struct tcp_sent *r = tp->t_sentspare;
+
+	tp->t_sentspare = NULL;
+	return (r != NULL ? r : kmalloc(sizeof(*r)));
+}
+
+static void
+record_free(struct tcpcb *tp, struct tcp_sent *r)
+{
+	if (tp->t_sentspare == NULL)
+		tp->t_sentspare = r;
+	else
+		kfree(r);
+}
+
 /* Out of the list that its state puts it in, and out of its sum. */
 static void
 leave_state(struct tcpcb *tp, struct tcp_sent *r)
@@ -82,7 +101,7 @@ tcp_sent_set(struct tcpcb *tp, struct tcp_sent *r, enum tcp_sentstate state)
 static struct tcp_sent *
 split(struct tcpcb *tp, struct tcp_sent *r, tcp_seq at)
 {
-	struct tcp_sent *right = kmalloc(sizeof(*right));
+	struct tcp_sent *right = record_new(tp);
 
 	KASSERT(SEQ_LT(r->seq, at) && SEQ_LT(at, r->end),
 	    ("split: [%u, %u) at %u", r->seq, r->end, at));
@@ -105,7 +124,7 @@ discard(struct tcpcb *tp, struct tcp_sent *r)
 		tp->t_senthint = TAILQ_NEXT(r, link);
 	TAILQ_REMOVE(&tp->t_sent, r, link);
 	tp->t_nsent--;
-	kfree(r);
+	record_free(tp, r);
 }
 
 void
@@ -123,6 +142,8 @@ tcp_sent_flush(struct tcpcb *tp)
 
 	while ((r = TAILQ_FIRST(&tp->t_sent)) != NULL)
 		discard(tp, r);
+	kfree(tp->t_sentspare);
+	tp->t_sentspare = NULL;
 	KASSERT(tp->t_nsent == 0 && tp->t_lostbytes == 0 &&
 	    tp->t_sackedbytes == 0, ("tcp_sent_flush: %u left", tp->t_nsent));
 }
@@ -161,7 +182,7 @@ tcp_sent_add(struct tcpcb *tp, tcp_seq seq, tcp_seq end, nsec_t now)
 		r->again = true;
 		leave_state(tp, r);
 	} else {
-		r = kmalloc(sizeof(*r));
+		r = record_new(tp);
 		*r = (struct tcp_sent){ .seq = seq, .end = end };
 		TAILQ_INSERT_TAIL(&tp->t_sent, r, link);
 		tp->t_nsent++;

@@ -6,7 +6,7 @@
 #ifndef NETINET_TCP_STAT_H
 #define NETINET_TCP_STAT_H
 
-#include "kern/systm.h"
+#include "kern/counter.h"
 
 #define	TCP_STATS(X)							\
 	X(rcvtotal, "segments received (a merged one counts once)")	\
@@ -74,7 +74,7 @@ struct tcpstat { TCP_STATS(TCP_STAT_FIELD) };
 
 extern struct tcpstat tcpstat;
 
-#define	TCPSTAT_INC(name)	atomic_count_u64(&tcpstat.name, 1)
-#define	TCPSTAT_ADD(name, n)	atomic_count_u64(&tcpstat.name, (n))
+#define	TCPSTAT_INC(name)	counter_add(&tcpstat.name, 1)
+#define	TCPSTAT_ADD(name, n)	counter_add(&tcpstat.name, (n))
 
 #endif /* NETINET_TCP_STAT_H */

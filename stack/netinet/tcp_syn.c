@@ -68,7 +68,7 @@ learn_options(struct tcpcb *tp, const struct tcpopts *to)
 		tp->t_flags &= ~(unsigned)TF_SACK;
 	if (to->has_ts) {
 		tp->ts_recent = to->tsval;
-		tp->ts_recent_date = mach_uptime();
+		tp->ts_recent_date = getuptime();
 	} else {
 		tp->t_flags &= ~(unsigned)TF_TS;
 	}
@@ -87,7 +87,7 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 		.wscale = h->hf_scale,
 		.has_sackok = (h->hf_flags & TF_SACK) != 0,
 		.has_ts = (h->hf_flags & TF_TS) != 0,
-		.tsval = tcp_clock_ts(h->hf_tsoffset, mach_uptime()),
+		.tsval = tcp_clock_ts(h->hf_tsoffset, getuptime()),
 		.tsecr = flags & TH_ACK ? h->hf_tsval : 0,
 	};
 	struct mbuf *m = m_gethdr(SYN_HEADROOM);
@@ -129,7 +129,7 @@ tcp_sendsyn(struct tcpcb *tp)
 	    tp->t_state == TCPS_SYN_RECEIVED, ("tcp_sendsyn: state %s",
 	    tcp_state_names[tp->t_state]));
 	if (tp->snd_max == tp->iss) {
-		tp->t_rttstart = mach_uptime();
+		tp->t_rttstart = getuptime();
 		tp->t_rttseq = tp->iss + 1;
 	} else {
 		tp->t_rttstart = 0;
@@ -178,10 +178,10 @@ established(struct tcpcb *tp)
 	TCPSTAT_INC(connects);
 	tp->snd_una = tp->iss + 1;
 	if (tp->t_rttstart != 0)
-		tcp_rttsample(tp, mach_uptime() - tp->t_rttstart);
+		tcp_rttsample(tp, getuptime() - tp->t_rttstart);
 	tp->t_rttstart = 0;
 	tp->t_rxtshift = 0;
-	tp->t_lastrecv = tp->t_lastdata = mach_uptime();
+	tp->t_lastrecv = tp->t_lastdata = getuptime();
 	tp->t_quickacks = atomic_load_u32(&tcp_quickacks);
 	tcp_timer_clear(tp, TT_REXMT);
 	tcp_setstate(tp, TCPS_ESTABLISHED);
@@ -259,7 +259,7 @@ adopt_half(struct tcpcb *tp, const struct tcp_half *h)
 	tp->rcv_scale = h->hf_scale;
 	tp->snd_scale = h->hf_flags & TF_WSCALE ? h->hf_peerscale : 0;
 	tp->ts_recent = h->hf_tsval;
-	tp->ts_recent_date = mach_uptime();
+	tp->ts_recent_date = getuptime();
 	tp->t_rttstart = h->hf_sent;
 	tp->t_rttseq = h->hf_iss + 1;
 	tcp_setmss(tp);
@@ -311,7 +311,7 @@ listen_ack(struct socket *head, const struct tcpseg *sg,
 			return (TS_DROP);
 		/* the program wants no connection without a request */
 		if (sg->sg_len == 0 && (sg->sg_flags & TH_FIN) == 0 &&
-		    mach_uptime() - since < sototcpcb(head)->t_deferaccept)
+		    getuptime() - since < sototcpcb(head)->t_deferaccept)
 			return (TS_DROP);
 	} else if ((sg->sg_flags & TH_SYN) ||
 	    !tcp_syncookie_check(head, sg, &h)) {

@@ -5,7 +5,7 @@
 #include "kern/sysctl.h"
 #include "netinet/tcp_var.h"
 
-struct tcpstat tcpstat;
+struct tcpstat tcpstat COUNTERS;
 
 /*	variable, name, default, lowest, highest, text */
 #define	TCP_TUNABLES(X)							\

@@ -33,7 +33,7 @@ timer_arm(struct tcpcb *tp, nsec_t when, nsec_t now)
 void
 tcp_timer_set(struct tcpcb *tp, enum tcp_timer which, nsec_t delay)
 {
-	nsec_t now = mach_uptime();
+	nsec_t now = getuptime();
 
 	KASSERT(tp->t_state != TCPS_CLOSED, ("tcp_timer_set: %d on a closed "
 	    "connection", which));
@@ -303,9 +303,11 @@ tcp_timer_fire(void *arg)
 {
 	struct socket *so = arg;
 	struct tcpcb *tp;
-	nsec_t next = NSEC_FOREVER, now = mach_uptime();
+	nsec_t next = NSEC_FOREVER, now;
 
 	mtx_lock(&so->so_lock);
+	forget_uptime();
+	now = getuptime();
 	tp = sototcpcb(so);
 	if (tp != NULL && tp->t_state != TCPS_CLOSED)
 		tp = timer_run(tp, now);

@@ -32,6 +32,7 @@
 #define NETINET_TCP_VAR_H
 
 #include "kern/callout.h"
+#include "kern/thread.h"
 #include "netinet/in_pcb.h"
 #include "netinet/tcp_cc.h"
 #include "netinet/tcp_opt.h"
@@ -212,6 +213,7 @@ struct tcpcb {
 	struct tcp_senttime t_lost;
 	struct tcp_sent	*t_senthint;	/* where the last search ended */
 	unsigned	 t_nsent;	/* records */
+	struct tcp_sent	*t_sentspare;	/* a free one, or NULL */
 	uint32_t	 t_sackedbytes, t_lostbytes;
 	enum tcp_recovery t_recovery;
 	enum tcp_frto	 t_frto;

@@ -16,7 +16,7 @@
 #define	UDP_HDRLEN	sizeof(struct udphdr)
 #define	UDP_MANY	64	/* sockets that hear one datagram */
 
-struct udpstat udpstat;
+struct udpstat udpstat COUNTERS;
 static struct inpcbtable udp_table;
 static atomic_u32 udp_recvspace = 1024 * 1024;
 static atomic_u32 udp_sendspace = 256 * 1024;

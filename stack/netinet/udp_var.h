@@ -5,7 +5,7 @@
 #ifndef NETINET_UDP_VAR_H
 #define NETINET_UDP_VAR_H
 
-#include "kern/systm.h"
+#include "kern/counter.h"
 
 #define	UDP_STATS(X)							\
 	X(received, "datagrams received")				\
@@ -23,7 +23,7 @@ struct udpstat { UDP_STATS(UDP_STAT_FIELD) };
 
 extern struct udpstat udpstat;
 
-#define	UDPSTAT_INC(name)	atomic_count_u64(&udpstat.name, 1)
+#define	UDPSTAT_INC(name)	counter_add(&udpstat.name, 1)
 
 void	 udp_init(void);
 

@@ -12,7 +12,7 @@
 
 #define	ICMP6_HDRLEN	8
 
-struct icmp6stat icmp6stat;
+struct icmp6stat icmp6stat COUNTERS;
 
 static atomic_u32 icmp6_limit = 200;
 static struct pps_limit icmp6_pps;

@@ -11,7 +11,7 @@
 #include "netinet/in_group.h"
 #include "netinet6/ip6_private.h"
 
-struct ip6stat ip6stat;
+struct ip6stat ip6stat COUNTERS;
 atomic_u32 ip6_forwarding;
 
 /* Filled at boot. */

@@ -6,7 +6,7 @@
 #ifndef NETINET6_IP6_STAT_H
 #define NETINET6_IP6_STAT_H
 
-#include "kern/systm.h"
+#include "kern/counter.h"
 
 #define	IP6_STATS(X)							\
 	X(total, "packets received")					\
@@ -77,9 +77,9 @@ extern struct icmp6stat icmp6stat;
 extern struct nd6stat nd6stat;
 extern struct mldstat mldstat;
 
-#define	IP6STAT_INC(name)	atomic_count_u64(&ip6stat.name, 1)
-#define	ICMP6STAT_INC(name)	atomic_count_u64(&icmp6stat.name, 1)
-#define	ND6STAT_INC(name)	atomic_count_u64(&nd6stat.name, 1)
-#define	MLDSTAT_INC(name)	atomic_count_u64(&mldstat.name, 1)
+#define	IP6STAT_INC(name)	counter_add(&ip6stat.name, 1)
+#define	ICMP6STAT_INC(name)	counter_add(&icmp6stat.name, 1)
+#define	ND6STAT_INC(name)	counter_add(&nd6stat.name, 1)
+#define	MLDSTAT_INC(name)	counter_add(&mldstat.name, 1)
 
 #endif /* NETINET6_IP6_STAT_H */

@@ -16,7 +16,7 @@
 #define	MLD_V2_QUERYLEN	28
 #define	MLD_V1_TIMEOUT	(260 * NSEC_PER_SEC)	/* RFC 3810 section 9.12 */
 
-struct mldstat mldstat;
+struct mldstat mldstat COUNTERS;
 
 static const struct sysctl_oid mld_oids[] = {
 #define	X(name, descr)							\

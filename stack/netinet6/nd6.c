@@ -55,7 +55,7 @@ static atomic_u32 nd6_started;
 
 static atomic_u32 nd6_maxentries = 4096;
 static atomic_u32 nd6_gctimer = 3600;
-struct nd6stat nd6stat;
+struct nd6stat nd6stat COUNTERS;
 
 static const struct sysctl_oid nd6_oids[] = {
 	{ .oid_name = "net.inet6.nd6.maxentries", .oid_type = CTL_U32,

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locks, Giant, sleep and wakeup, callouts: with several threads. */
+/*
+ * Locks, Giant, sleep and wakeup, callouts, counters, work put off: with
+ * several threads.
+ */
 #include "tests/check.h"
 
 #include <errno.h>
 
+#include "kern/ast.h"
 #include "kern/callout.h"
+#include "kern/counter.h"
 #include "kern/kern_private.h"
 #include "kern/mbuf_private.h"
 #include "kern/synch.h"
@@ -318,6 +323,81 @@ TEST(each_reset_fires_or_is_cancelled)
 	CHECK_EQ(atomic_load_u32(&fired), NTHREADS * (TURNS / 20));
 }
 
+static struct {
+	atomic_u64 turns, bytes;
+} counted COUNTERS;
+
+static void
+count_own(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < TURNS; i++) {
+		counter_add(&counted.turns, 1);
+		counter_add(&counted.bytes, 3);
+	}
+	CHECK(counter_read(&counted.turns) >= TURNS);
+}
+
+TEST(counters_of_all_threads_add_up)
+{
+	static atomic_u64 plain = 5;
+
+	count_own(NULL);	/* this thread lives on, the others do not */
+	run_threads(count_own);
+	CHECK_EQ(counter_read(&counted.turns), (NTHREADS + 1) * TURNS);
+	CHECK_EQ(counter_read(&counted.bytes), 3 * (NTHREADS + 1) * TURNS);
+	CHECK_EQ(counter_read(&plain), 5);
+}
+
+static void
+wake_counter(struct ast *a)
+{
+	(void)a;
+	mtx_lock(&lock);
+	counter++;
+	wakeup(&counter);
+	mtx_unlock(&lock);
+}
+
+static struct ast work = { .ast_fn = wake_counter };
+
+static void
+take_more(struct ast *a)
+{
+	(void)a;
+	CHECK(ast_take(&work));
+	CHECK_EQ(counter, 0);
+}
+
+TEST(work_put_off_is_done_at_the_end_of_the_outermost_call)
+{
+	struct ast first = { .ast_fn = take_more };
+
+	CHECK(!ast_take(&work));	/* nobody would do it */
+	counter = 0;
+	ast_enter();
+	ast_enter();
+	CHECK(ast_take(&first));
+	ast_leave();
+	CHECK_EQ(counter, 0);
+	ast_leave();			/* and what it brings about */
+	CHECK_EQ(counter, 1);
+	CHECK(!ast_take(&work));
+}
+
+TEST(work_put_off_is_done_before_a_sleep)
+{
+	counter = 0;
+	ast_enter();
+	CHECK(ast_take(&work));
+	mtx_lock(&lock);
+	while (counter == 0)
+		msleep(&counter, &lock, 0, "test", NSEC_FOREVER);
+	mtx_unlock(&lock);
+	ast_leave();
+	CHECK_EQ(counter, 1);
+}
+
 TEST(loader_conf_errors_name_line_and_reason)
 {
 	char good[] = "# comment\n\ndebug.mpsafenet=\"1\" # text\r\n";
@@ -340,6 +420,7 @@ main(int argc, char **argv)
 {
 	int status;
 
+	counter_init();
 	sysctl_init();
 	giant_init();
 	synch_init();

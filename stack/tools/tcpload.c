@@ -6,6 +6,7 @@
  *	tcpload serve [-6] PORT
  *	tcpload MODE [-n CONNECTIONS] [-t SECONDS] [-s BYTES] ADDRESS PORT
  *	tcpload self MODE ...		client and server in one process
+ *	tcpload alone rr ...		... and in one thread, turn by turn
  *
  * An ADDRESS that begins with a slash is the path of a UNIX-domain socket,
  * and its PORT is ignored.
@@ -71,7 +72,8 @@ usage(void)
 {
 	fprintf(stderr, "usage: tcpload serve [-6] PORT\n"
 	    "       tcpload [self] in|out|rr|crr [-n CONNECTIONS] "
-	    "[-t SECONDS] [-s BYTES] ADDRESS PORT\n");
+	    "[-t SECONDS] [-s BYTES] ADDRESS PORT\n"
+	    "       tcpload alone rr ...\n");
 	exit(EX_USAGE);
 }
 
@@ -242,14 +244,44 @@ pause_for(double seconds)
 		    (long)((left - (double)(time_t)left) * 1e9) }, NULL);
 }
 
+/* Both ends of every connection, one round trip after the other. */
+static void *
+both_ends(void *arg)
+{
+	int listener = (int)(intptr_t)arg, (*ends)[2];
+	char *buf = calloc(1, SIZE_MAX_RR);
+	struct hello h;
+	bool ok = true;
+
+	ends = calloc((size_t)options.connections, sizeof(*ends));
+	if (buf == NULL || ends == NULL)
+		die("memory");
+	for (int i = 0; i < options.connections; i++) {
+		ends[i][0] = say_hello();
+		ends[i][1] = accept(listener, NULL, NULL);
+		if (ends[i][1] < 0 || !read_all(ends[i][1], &h, sizeof(h)))
+			die("accept");
+		no_delay(ends[i][1]);
+	}
+	for (int i = 0; ok; i = (i + 1) % options.connections) {
+		ok = write_all(ends[i][0], buf, options.size) &&
+		    read_all(ends[i][1], buf, options.size) &&
+		    write_all(ends[i][1], buf, options.size) &&
+		    read_all(ends[i][0], buf, options.size);
+		count(ok);
+	}
+	die("transfer");
+}
+
+/* How often fn, in n threads, gets through. */
 static void
-measure(void)
+measure(void *(*fn)(void *), void *arg, int n)
 {
 	unsigned long long before;
 	double start;
 
-	for (int i = 0; i < options.connections; i++)
-		start_thread(client, NULL);
+	for (int i = 0; i < n; i++)
+		start_thread(fn, arg);
 	pause_for(WARM_UP);
 	before = atomic_load(&done);
 	start = now();
@@ -317,7 +349,9 @@ parse_client(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	bool self = argc > 1 && strcmp(argv[1], "self") == 0;
+	bool alone = argc > 1 && strcmp(argv[1], "alone") == 0;
+	bool self = alone || (argc > 1 && strcmp(argv[1], "self") == 0);
+	void *listener = NULL;
 	bool six = argc > 2 && strcmp(argv[2], "-6") == 0;
 
 	signal(SIGPIPE, SIG_IGN);
@@ -327,8 +361,14 @@ main(int argc, char **argv)
 		    options.salen));
 	}
 	parse_client(argc - 1 - self, argv + 1 + self);
+	if (alone && options.mode != RR)
+		usage();
 	if (self)
-		start_thread(serve, (void *)(intptr_t)listen_everywhere(
-		    options.sa, options.salen));
-	measure();
+		listener = (void *)(intptr_t)listen_everywhere(options.sa,
+		    options.salen);
+	if (alone)
+		measure(both_ends, listener, 1);
+	if (self)
+		start_thread(serve, listener);
+	measure(client, NULL, options.connections);
 }

@@ -72,12 +72,13 @@ ROWS = {
         )
         for driver in DRIVERS
     },
-    "memory: bulk, MTU 1500": Row(in_memory, "Gbit/s", ("in",), CHECKSUMS, LO_1500, GBIT),
-    "memory: bulk, 64 K": Row(in_memory, "Gbit/s", ("in",), SEGMENTS, LO_64K, GBIT),
-    "memory: request/response, 1": Row(in_memory, "1000/s", ("rr",), SEGMENTS, LO_64K, 1e-3),
-    "memory: request/response, 64": Row(in_memory, "1000/s", ("rr", "-n", "64"), SEGMENTS, LO_64K, 1e-3),
-    "memory: UNIX request/response, 1": Row(by_path, "1000/s", ("rr",), scale=1e-3),
-    "memory: UNIX request/response, 64": Row(by_path, "1000/s", ("rr", "-n", "64"), scale=1e-3),
+    "memory: bulk, MTU 1500": Row(in_memory, "Gbit/s", ("self", "in"), CHECKSUMS, LO_1500, GBIT),
+    "memory: bulk, 64 K": Row(in_memory, "Gbit/s", ("self", "in"), SEGMENTS, LO_64K, GBIT),
+    "memory: request/response, 1": Row(in_memory, "1000/s", ("self", "rr"), SEGMENTS, LO_64K, 1e-3),
+    "memory: request/response, 64": Row(in_memory, "1000/s", ("self", "rr", "-n", "64"), SEGMENTS, LO_64K, 1e-3),
+    "memory: round trips, one thread": Row(in_memory, "1000/s", ("alone", "rr"), SEGMENTS, LO_64K, 1e-3),
+    "memory: UNIX request/response, 1": Row(by_path, "1000/s", ("self", "rr"), scale=1e-3),
+    "memory: UNIX request/response, 64": Row(by_path, "1000/s", ("self", "rr", "-n", "64"), scale=1e-3),
     "memory: forward": FORWARD_MEMORY,
     "memory: forward, fast": FORWARD_FAST,
 }

@@ -158,7 +158,7 @@ def over_veth(bench: Bench, row: Row, side: str) -> Sample:
 
 def in_memory(bench: Bench, row: Row, side: str) -> Sample:
     """A rate between two sockets of one process, by the mirror of an interface in memory or by Linux's loopback."""
-    load = [f"{bench.bin}/tcpload", "self", *row.load, "-t", str(bench.seconds)]
+    load = [f"{bench.bin}/tcpload", *row.load, "-t", str(bench.seconds)]
     if side == "linux":
         for words in row.link:
             bench.topology.on("right", *words.split())
@@ -171,7 +171,7 @@ def by_path(bench: Bench, row: Row, side: str) -> Sample:
     """A rate between two UNIX-domain sockets of one process."""
     path = bench.topology.directory / "tcpload.sock"
     path.unlink(missing_ok=True)
-    load = (f"{bench.bin}/tcpload", "self", *row.load, "-t", str(bench.seconds), str(path), "0")
+    load = (f"{bench.bin}/tcpload", *row.load, "-t", str(bench.seconds), str(path), "0")
     return Sample(bench.rate(run(*load) if side == "linux" else _in_stack(bench, row.tunables, *load)))
 
 

@@ -35,6 +35,23 @@ thread.join()
 print("whole" if received == sent else "damaged", flush=True)
 """
 
+# One thread is both ends, and so passes its own packets on.
+ALONE = """
+import os, socket
+server = socket.create_server(("10.9.0.1", 5000))
+client = socket.create_connection(("10.9.0.7", 5000))
+peer, _ = server.accept()
+whole = True
+for size in [1, 100, 1448, 5000, 60000, 300000] * 20:
+    sent = os.urandom(size)
+    for here, there in ((client, peer), (peer, client)):
+        here.sendall(sent)
+        whole = whole and there.recv(size, socket.MSG_WAITALL) == sent
+client.close()
+whole = whole and peer.recv(1) == b""
+print("whole" if whole else "damaged", flush=True)
+"""
+
 
 @pytest.mark.parametrize("fast", ["0", "1"])
 def test_what_a_source_sends_arrives_at_the_sink(topology: Topology, fast: str) -> None:
@@ -54,6 +71,22 @@ def test_what_a_source_sends_arrives_at_the_sink(topology: Topology, fast: str) 
 def test_tcp_passes_a_mirror(topology: Topology, offload: str) -> None:
     mirror = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", "if.mem0.offload": offload}
     topology.boot(mirror, (sys.executable, "-c", MIRRORED))
+    topology.await_line("boot.log", "whole")
+
+
+@pytest.mark.parametrize(
+    "tunables",
+    [
+        {},
+        {"debug.mpsafenet": "0"},
+        {"net.isr.dispatch": "deferred"},
+        {"net.isr.dispatch": "hybrid", "net.isr.maxthreads": "2"},
+        {"if.mem0.impair.delay": "100", "if.mem0.impair.reorder": "10000"},
+    ],
+)
+def test_one_thread_is_both_ends(topology: Topology, tunables: dict[str, str]) -> None:
+    mirror = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", **tunables}
+    topology.boot(mirror, (sys.executable, "-c", ALONE))
     topology.await_line("boot.log", "whole")
 
 

@@ -27,8 +27,7 @@ static int cpus[CPU_SETSIZE];
 static unsigned ncpus;
 
 /* The library is there when the program starts, so its offset is known. */
-static _Thread_local struct thread *self
-    __attribute__((tls_model("initial-exec")));
+_Thread_local struct thread *mach_self;
 static _Thread_local void (*self_exit)(struct thread *);
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
@@ -137,7 +136,7 @@ thread_exited(void *arg)
 
 	if (self_exit != NULL)
 		self_exit(td);
-	self = NULL;
+	mach_self = NULL;
 }
 
 static void
@@ -146,17 +145,11 @@ exit_key_make(void)
 	pthread_key_create(&exit_key, thread_exited);
 }
 
-struct thread *
-mach_thread_self(void)
-{
-	return (self);
-}
-
 void
 mach_thread_attach(struct thread *td, void (*on_exit)(struct thread *))
 {
 	pthread_once(&exit_once, exit_key_make);
-	self = td;
+	mach_self = td;
 	self_exit = on_exit;
 	pthread_setspecific(exit_key, td);
 }

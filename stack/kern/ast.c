@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Work put off until a thread holds no locks.
+ */
+#include "kern/ast.h"
+
+#include "kern/thread.h"
+
+void
+ast_enter(void)
+{
+	curthread->td_astdepth++;
+}
+
+bool
+ast_take(struct ast *a)
+{
+	struct thread *td = curthread;
+	struct ast **p;
+
+	if (td->td_astdepth == 0)
+		return (false);
+	for (p = &td->td_asts; *p != NULL; p = &(*p)->ast_next)
+		KASSERT(*p != a, ("ast_take: taken already"));
+	a->ast_next = NULL;
+	*p = a;
+	return (true);
+}
+
+void
+ast_run(struct thread *td)
+{
+	struct ast *a;
+
+	KASSERT(td->td_asts == NULL || td->td_locks == 0,
+	    ("ast_run: %s holds %u locks", td->td_name, td->td_locks));
+	td->td_astdepth++;	/* what the work brings about is ours, too */
+	while ((a = td->td_asts) != NULL) {
+		td->td_asts = a->ast_next;
+		a->ast_fn(a);
+	}
+	td->td_astdepth--;
+}
+
+void
+ast_leave(void)
+{
+	struct thread *td = curthread;
+
+	KASSERT(td->td_astdepth > 0, ("ast_leave: not entered"));
+	if (--td->td_astdepth == 0 && td->td_asts != NULL)
+		ast_run(td);
+}

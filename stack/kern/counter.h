@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Statistics that every packet counts in (counter(9)).  Each thread adds to
+ * a copy of all such counters that is its own, so that no cache line goes
+ * from CPU to CPU, and no atomic addition is needed; who reads one adds up.
+ */
+#ifndef KERN_COUNTER_H
+#define KERN_COUNTER_H
+
+#include "kern/thread.h"
+
+/* Of structures of atomic_u64, and of nothing else. */
+#define	COUNTERS	__attribute__((section("counters")))
+
+/* The linker's names for the ends of that section. */
+extern char __start_counters[] __attribute__((visibility("hidden")));
+extern char __stop_counters[] __attribute__((visibility("hidden")));
+
+void	 counters_attach(struct thread *);
+void	 counters_detach(struct thread *);	/* NULL ones are fine */
+/* Of any counter, whether it is one of COUNTERS or not. */
+uint64_t counter_read(atomic_u64 *);
+void	 counter_init(void);
+
+static inline void
+counter_add(atomic_u64 *c, uint64_t n)
+{
+	struct thread *td = curthread;
+	atomic_u64 *own;
+
+	if (__builtin_expect(td->td_counters == NULL, 0))
+		counters_attach(td);
+	own = (atomic_u64 *)(void *)(td->td_counters +
+	    ((char *)c - __start_counters));
+	atomic_store_u64(own, atomic_load_u64(own) + n);
+}
+
+#endif /* KERN_COUNTER_H */
