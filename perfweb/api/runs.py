@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 
 from perfweb.api.operations import Moment, Name, Number, Page, Text, Window, chosen, cut, dated, read
 from perfweb.api.problems import RefusedError
+from perfweb.reports.rawdata.tables import FORMATS
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs import progress
 from perfweb.runs.models import Measurement, MeasurementState, Plan, Run, RunState, Variant
@@ -208,7 +209,12 @@ def get_progress(request: HttpRequest, number: Number) -> Progress:  # noqa: ARG
     )
 
 
-FILES = ("samples.csv", "run.json", "plan.yaml", "raw.tar")
+FILES = (
+    *(f"{table}.{form}" for table in ("samples", "verdicts") for form in FORMATS),
+    "run.json",
+    "plan.yaml",
+    "raw.tar",
+)
 """What can be downloaded of a run; it lies beside the page."""
 
 

@@ -83,7 +83,7 @@ def _svg_file(drawn: Mapping[str, Graph], wanted: str) -> HttpResponse:
         raise Http404(f"This page has no graph “{wanted}”. It has: {', '.join(drawn) or 'none'}.")
     graph = drawn[wanted]
     return HttpResponse(
-        svg.render(graph.figure, graph.label, standalone=True),
+        svg.render_file(graph.figure, graph.label),
         content_type="image/svg+xml",
         headers={
             "Content-Disposition": f'inline; filename="{graph.id}.svg"',

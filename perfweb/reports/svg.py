@@ -3,14 +3,15 @@
 
 It knows the part of Plotly's figures (https://plotly.com/javascript/reference/) that perfweb.reports.figures uses:
 points and lines with error bars, boxes with their points, lines across the plot and letters on top of it. Colours are
-classes of the style sheet, so a figure inside a page follows light and dark like everything else; a standalone one
+classes of the style sheet, so a figure inside a page follows light and dark like everything else; a file
 brings them along.
 """
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any
 from zlib import crc32
 
@@ -25,6 +26,7 @@ _TOP, _RIGHT, _BOTTOM = 14, 12, 44
 _CHARACTER = 6.6  # a generous width of one character of the tick labels, in pixels
 _SHORTEST_LEFT, _LONGEST_LEFT = 48, 260
 _RADIUS = 3.6
+_HEAD, _LEGEND_ROW = 24, 18
 
 # Each marker as a path relative to its centre, for a radius of one.
 _MARKERS = {
@@ -64,7 +66,49 @@ def key(symbol: str) -> str:
     return f'<svg class="key" {size} aria-hidden="true"><path d="M0 0{shape}"{paint}/></svg>'
 
 
-def render(figure: Figure, title: str, *, name: str = "", standalone: bool = False) -> str:
+def escape(text: str) -> str:
+    """Return a text as it stands in XML, without the characters that XML 1.0 forbids even as references."""
+    return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text))
+
+
+_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render_file(figure: Figure, title: str) -> str:
+    """Return the figure as a file that needs nothing else: with its title, its colours and the names of its series."""
+    picture = render(figure, title)
+    width, height = (int(float(size)) for size in re.findall(r'viewBox="0 0 (\d+) (\d+)"', picture)[0])
+    legend, below = _legend(figure["data"], width)
+    inside = picture.replace("<svg ", f'<svg y="{_HEAD}" height="{height}" ', 1)
+    whole = _HEAD + height + below
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{whole}" viewBox="0 0 {width} {whole}" '
+        f'role="img"><title>{escape(title)}</title>{_STANDALONE}<text x="{_HEAD / 2:.0f}" y="{_HEAD - 8}">'
+        f'{escape(title)}</text>{inside}<g transform="translate(0 {_HEAD + height})">{legend}</g></svg>'
+    )
+
+
+def _legend(traces: Iterable[Figure], width: int) -> tuple[str, int]:
+    """The markers of several series with their names, in as many rows as it takes, and the height of these."""
+    series = {trace["meta"]["toggle"]: trace for trace in reversed(list(traces)) if "toggle" in trace["meta"]}
+    if len(series) < 2:
+        return "", 0
+    parts, x, row = [], float(_HEAD), 0
+    for _, trace in sorted(series.items()):
+        space = len(trace["name"]) * _CHARACTER + 34
+        if x + space > width and x > _HEAD:
+            x, row = float(_HEAD), row + 1
+        y = _LEGEND_ROW * row + 10
+        shape = _MARKERS[trace["marker"]["symbol"].removesuffix("-open")]
+        parts.append(
+            f'<g class="{trace["meta"]["role"]}"><path transform="translate({x:.0f} {y - 4}) scale({_RADIUS})" '
+            f'd="M0 0{shape}" fill="currentColor"/></g><text x="{x + 9:.0f}" y="{y}">{escape(trace["name"])}</text> '
+        )
+        x += space
+    return "".join(parts), _LEGEND_ROW * (row + 1) + 6
+
+
+def render(figure: Figure, title: str, *, name: str = "") -> str:
     """Return the figure as an SVG element (https://www.w3.org/TR/SVG2/); `title` is what a screen reader says of it.
 
     Figures of one page have different names: markers are known by them.
@@ -79,7 +123,6 @@ def render(figure: Figure, title: str, *, name: str = "", standalone: bool = Fal
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" role="img">',
         f"<title>{escape(title)}</title>",
-        _STANDALONE if standalone else "",
         *_frame(x_axis, y_axis, height),
         *(_across(shape, x_axis, y_axis, height) for shape in layout.get("shapes", [])),
         *(_letter(note, x_axis) for note in layout.get("annotations", [])),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import FloatField
+from django.db.models import FloatField, QuerySet
 from django.db.models.functions import Extract
 from django.urls import reverse
 from django.utils.dateparse import parse_date, parse_datetime
@@ -158,8 +158,8 @@ def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Time
     return found
 
 
-def _rows(test: str, window: Window, wanted: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each series, whose columns are lists in no order."""
+def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> QuerySet[Summary]:
+    """Return the summaries of a test in a window, of the wanted series or of any: the newest MOST_ROWS."""
     axis = "at" if window.by == COMMIT else "run_id"
     rows = Summary.objects.filter(test=test).order_by(f"-{axis}")
     if window.first is not None:
@@ -170,13 +170,19 @@ def _rows(test: str, window: Window, wanted: Sequence[str]) -> list[dict[str, An
         rows = rows.filter(series__in=wanted)
     if too_old := rows.values_list(axis, flat=True)[MOST_ROWS : MOST_ROWS + 1]:
         rows = rows.filter(**{f"{axis}__gt": too_old[0]})
+    return rows.order_by()
+
+
+def _rows(test: str, window: Window, wanted: Sequence[str]) -> list[dict[str, Any]]:
+    """A row for each series, whose columns are lists in no order."""
     epoch = Extract("at", "epoch", output_field=FloatField())
     columns = {
         "x": ArrayAgg(epoch * 1000 if window.by == COMMIT else "run_id"),
         **{name: ArrayAgg(name) for name in ("mean", "revision", "environment")},
         "run": ArrayAgg("run_id"),
     }
-    return [dict(row) for row in rows.order_by().values("series", "unit", "direction").annotate(**columns)]
+    rows = summaries_in(test, window, wanted).values("series", "unit", "direction")
+    return [dict(row) for row in rows.annotate(**columns)]
 
 
 def _line(row: dict[str, Any]) -> Line:

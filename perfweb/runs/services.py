@@ -24,8 +24,11 @@ class RunError(ValueError):
 
 
 @transaction.atomic
-def submit(text: str, testbed_name: str, requested_by: str = "") -> Run:
-    """Queues a run of the plan `text` on a testbed.  Raises PlanError, or RunError for an unknown testbed."""
+def submit(text: str, testbed_name: str, requested_by: str = "", seed: int | None = None) -> Run:
+    """Queues a run of the plan `text` on a testbed; another run's `seed` repeats its random order.
+
+    Raises PlanError, or RunError for an unknown testbed or a seed that is out of range.
+    """
     spec = read_plan(text)
     testbed = Testbed.objects.filter(name=testbed_name).first()
     if testbed is None:
@@ -33,11 +36,12 @@ def submit(text: str, testbed_name: str, requested_by: str = "") -> Run:
         raise RunError(f"there is no testbed {testbed_name!r}; registered: {known}")
     if not testbed.inventory:
         raise RunError(f"testbed {testbed_name!r} has imported results only: manage.py register_testbed makes it real")
+    if seed is None:
+        seed = secrets.randbelow(2**31)
+    if not 0 <= seed < 2**31:
+        raise RunError(f"{seed} is no seed: it lies between 0 and {2**31 - 1}")
     run = Run.objects.create(
-        plan=keep_plan(text, spec.name, spec.title),
-        testbed=testbed,
-        seed=secrets.randbelow(2**31),
-        requested_by=requested_by,
+        plan=keep_plan(text, spec.name, spec.title), testbed=testbed, seed=seed, requested_by=requested_by
     )
     _create_variants(run, spec)
     states.created(run)

@@ -4,20 +4,31 @@
 from __future__ import annotations
 
 import csv
+import math
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 COLUMNS = ("variant", "boot", "test", "metric", "value", "unit", "direction", "discarded", "measurement_state")
+MOST_SAMPLES = 5_000_000
+LONGEST_NAME = 200
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass
 class Metric:
-    """The counted samples of one metric of one test: by variant, in the order of the file, one list for each boot."""
+    """The counted samples of one metric of one test: by variant, in the order of the file, one list for each boot.
+
+    `primary` says whether comparisons are about it; it is not known of older files, and then True.
+    """
 
     test: str
     metric: str
     unit: str
     direction: str
+    primary: bool
     variants: dict[str, list[list[float]]] = field(default_factory=dict)
 
 
@@ -27,23 +38,65 @@ def read_samples(path: Path) -> list[Metric]:
     Samples that were discarded or belong to a measurement that failed are left out, as everywhere in statistics.
     Raises ValueError for a file that is not such a table, naming the line.
     """
+    with path.open(encoding="utf-8", newline="") as lines:
+        return parse_samples(lines, str(path))
+
+
+def parse_samples(lines: Iterable[str], name: str) -> list[Metric]:
+    """Do the same with the lines of a table that is called `name`."""
     found: dict[tuple[str, str], Metric] = {}
     boots: dict[tuple[str, ...], list[float]] = {}
-    with path.open(encoding="utf-8", newline="") as lines:
-        table = csv.DictReader(lines)
+    table = csv.DictReader(lines)
+    try:
         if missing := set(COLUMNS) - set(table.fieldnames or ()):
-            raise ValueError(f"{path} has no column {min(missing)}: it should be the samples.csv of a run")
-        for row in table:
-            if row["discarded"] != "false" or row["measurement_state"] != "ok":
-                continue
-            key = row["test"], row["metric"]
-            metric = found.setdefault(key, Metric(*key, row["unit"], row["direction"]))
-            place = (*key, row["variant"], row["boot"], row.get("attempt", ""))
+            raise ValueError(f"{name} has no column {min(missing)}: it should be the samples.csv of a run")
+        for row in _counted(table):
+            test, known, variant, unit = (_plain(row[column]) for column in ("test", "metric", "variant", "unit"))
+            primary = row.get("primary", "true") == "true"
+            metric = found.setdefault((test, known), Metric(test, known, unit, _direction(row), primary))
+            place = (test, known, variant, row["boot"], row.get("attempt", ""))
             if place not in boots:
                 boots[place] = []
-                metric.variants.setdefault(row["variant"], []).append(boots[place])
-            try:
-                boots[place].append(float(row["value"]))
-            except (TypeError, ValueError):
-                raise ValueError(f"{path}, line {table.line_num}: {row['value']!r} is no number") from None
+                metric.variants.setdefault(variant, []).append(boots[place])
+            boots[place].append(_value(row["value"]))
+    except (_CellError, csv.Error) as error:
+        raise ValueError(f"{name}, line {table.line_num}: {error}") from None
     return list(found.values())
+
+
+class _CellError(ValueError):
+    """A cell that cannot be right."""
+
+
+def _counted(table: csv.DictReader[str]) -> Iterator[dict[str, str]]:
+    """The rows that enter statistics."""
+    for number, row in enumerate(table):
+        if number == MOST_SAMPLES:
+            raise _CellError(f"there are more than {MOST_SAMPLES} samples")
+        if None in row or None in row.values():
+            raise _CellError("this row has not as many cells as there are columns")
+        if row["discarded"] == "false" and row["measurement_state"] == "ok":
+            yield row
+
+
+def _plain(text: str) -> str:
+    """Take off the apostrophe that keeps spreadsheets from taking a text for a formula."""
+    if len(text) > LONGEST_NAME or _CONTROL.search(text):
+        raise _CellError(f"{text[:40]!r} is too long for a name, or has control characters")
+    return text.removeprefix("'")
+
+
+def _direction(row: dict[str, str]) -> str:
+    if row["direction"] not in {"higher", "lower"}:
+        raise _CellError(f"{row['direction'][:40]!r} is no direction: better is higher or lower")
+    return row["direction"]
+
+
+def _value(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise _CellError(f"{text[:40]!r} is no number") from None
+    if not math.isfinite(value):
+        raise _CellError(f"{text[:40]!r} is not finite")
+    return value

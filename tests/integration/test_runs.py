@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
 from pytest_django import Settings
 
 from perfweb.lab.models import Testbed
@@ -54,6 +55,18 @@ def test_demo_command_runs_a_plan_to_its_verdict(
     assert "tcp.rr/host-host/ipv4 on b" in output.getvalue()
     assert "b against a, 95 % confidence: " in output.getvalue()
     assert f"/runs/{run.number}/compare/a..b/" in output.getvalue()
+    assert_a_replay_measures_the_same_plan(run, tmp_path)
+
+
+def assert_a_replay_measures_the_same_plan(run: Run, folder: Path) -> None:
+    bundle = folder / "raw.tar"
+    bundle.write_bytes(Client().get(f"/runs/{run.number}/raw.tar").getvalue())
+    output = StringIO()
+    call_command("replay", str(bundle), run=True, stdout=output)
+    again = Run.objects.exclude(pk=run.pk).get()
+    assert (again.state, again.plan, again.seed) == (RunState.DONE, run.plan, run.seed)
+    assert "1 verdicts: each of them" in output.getvalue()
+    assert f"/runs/{again.number}/compare/a..b/" in output.getvalue()
 
 
 def assert_progress_was_told(run: Run) -> None:

@@ -6,11 +6,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from perfweb.reports import figures, names, numbers, svg, wording
 from perfweb.reports.levels import Shift
+from perfweb.reports.rawdata.tables import FORMATS
 from perfweb.runs.models import Run
 from perfweb.stats.comparison import Comparison, Verdict
 
@@ -99,3 +101,10 @@ def basename(name: str) -> str:
 def utc(time: datetime | None) -> str:
     """Write a time the way logs do, to the second."""
     return time.strftime("%Y-%m-%d %H:%M:%S") if time else numbers.NOTHING
+
+
+@register.inclusion_tag("reports/includes/downloads.html", takes_context=True)
+def downloads(context: Context, *tables: str) -> dict[str, object]:
+    """Link to tables that lie beside a page, and to its archive."""
+    query = context["request"].GET.urlencode()
+    return {"tables": tables, "forms": FORMATS, "query": f"?{query}" if query else ""}

@@ -68,8 +68,7 @@ def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpRespons
     `?confidence=` takes one of ministat's levels in percent, `?margin=` what counts as equivalent, in percent.
     """
     run = find_run(number)
-    compared = sides([(f"{number}/{variant.name}", variant.name, [variant]) for variant in _variants(run, a, b)])
-    return _page(request, compared, run)
+    return _page(request, sides_of_run(run, a, b), run)
 
 
 @require_safe
@@ -98,8 +97,7 @@ def _choice(request: HttpRequest, problem: str, status: int = 200) -> HttpRespon
 
 
 def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpResponse:
-    confidence = _confidence(request.GET.get("confidence", f"{DEFAULT_CONFIDENCE:g}"))
-    margin = _margin(request.GET.get("margin", f"{DEFAULT_MARGIN:g}"))
+    confidence, margin = asked_limits(request)
     base, others = compared[0], compared[1:]
     results = [compare_sides(base, other, confidence, margin) for other in others]
     sections = _sections(compared, results, confidence)
@@ -183,6 +181,17 @@ def _exchanged(compared: list[Side], run: Run | None) -> str:
     if run:
         return reverse("reports:comparison", args=[run.pk, b.label, a.label])
     return f"?{urlencode({'base': b.address, 'with': a.address})}"
+
+
+def sides_of_run(run: Run, a: str, b: str) -> list[Side]:
+    """Return two variants of a run as sides; Http404 says which ones it has."""
+    return sides([(f"{run.pk}/{variant.name}", variant.name, [variant]) for variant in _variants(run, a, b)])
+
+
+def asked_limits(request: HttpRequest) -> tuple[float, float]:
+    """Return confidence and margin of an address, in percent; Http404 says what there is to choose."""
+    confidence = _confidence(request.GET.get("confidence", f"{DEFAULT_CONFIDENCE:g}"))
+    return confidence, _margin(request.GET.get("margin", f"{DEFAULT_MARGIN:g}"))
 
 
 def _variants(run: Run, *wanted: str) -> list[Variant]:

@@ -5,7 +5,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from perfweb.reports.management.commands.demo import BAR_WIDTH, Watch
+from perfweb.reports.following import BAR_WIDTH, Watch
 
 
 def watch_after(*events: tuple[str, dict[str, object]]) -> Watch:

@@ -8,22 +8,25 @@ import hashlib
 import io
 import json
 import subprocess
+from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.db import connections
+from django.db import connection, connections
 from django.test import AsyncClient, Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from perfweb.reports.rawdata import selections
+from perfweb.reports.rawdata.judgements import VERDICT_COLUMNS
 from perfweb.reports.verdicts import verdicts
-from perfweb.runs.models import Artefact, Run, Sample
+from perfweb.runs.models import Artefact, Measurement, Run, Sample
 from perfweb.stats.comparison import among, compare_boots
 from perfweb.stats.samples import read_samples
-from tests.factories import create_artefact, create_run
+from tests.factories import DEMO_TESTS, START, create_artefact, create_history, create_run
 
 pytestmark = pytest.mark.django_db
 
@@ -35,7 +38,7 @@ def download(client: Client, name: str, *arguments: object) -> bytes:
 
 
 def test_csv_has_every_sample(client: Client, run: Run) -> None:
-    rows = list(csv.DictReader(io.StringIO(download(client, "samples-csv", run.pk).decode())))
+    rows = list(csv.DictReader(io.StringIO(download(client, "run-samples", run.pk, "csv").decode())))
     assert len(rows) == Sample.objects.count()
     assert {row["discarded"] for row in rows} == {"true", "false"}
     counted = [
@@ -65,7 +68,7 @@ def test_queries_of_the_json_do_not_depend_on_how_much_was_measured(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, boots: int
 ) -> None:
     run = create_run(boots=boots)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(14):
         download(client, "run-json", run.pk)
 
 
@@ -76,8 +79,8 @@ def unpack(archive: bytes, directory: Path) -> Path:
 
 
 def test_the_archive_holds_everything_and_its_sums_are_right(client: Client, run: Run, tmp_path: Path) -> None:
-    archive = download(client, "raw-tar", run.pk)
-    assert archive == download(client, "raw-tar", run.pk)
+    archive = download(client, "run-archive", run.pk)
+    assert archive == download(client, "run-archive", run.pk)
     folder = unpack(archive, tmp_path)
     assert folder.name == f"run-{run.pk}"
     subprocess.run(["sha256sum", "--check", "--quiet", "--strict", "SHA256SUMS"], cwd=folder, check=True, timeout=60)
@@ -85,7 +88,7 @@ def test_the_archive_holds_everything_and_its_sums_are_right(client: Client, run
         content = (folder / "artefacts" / artefact.name).read_bytes()
         assert hashlib.sha256(content).hexdigest() == artefact.sha256
     assert (folder / "plan.yaml").read_text() == run.plan.text
-    assert (folder / "samples.csv").read_bytes() == download(client, "samples-csv", run.pk)
+    assert (folder / "samples.csv").read_bytes() == download(client, "run-samples", run.pk, "csv")
 
 
 class MinistatTexts(HTMLParser):
@@ -112,7 +115,7 @@ class MinistatTexts(HTMLParser):
 @pytest.mark.parametrize("confidence", ["80", "95", "99.5"])
 def test_the_page_agrees_with_ministat_on_the_downloaded_files(client: Client, tmp_path: Path, confidence: str) -> None:
     run = create_run()
-    folder = unpack(download(client, "raw-tar", run.pk), tmp_path) / "ministat"
+    folder = unpack(download(client, "run-archive", run.pk), tmp_path) / "ministat"
     address = reverse("reports:comparison", args=[run.pk, "deferred", "direct"])
     page = MinistatTexts()
     page.feed(client.get(address, {"confidence": confidence}).content.decode())
@@ -129,7 +132,7 @@ def test_the_verdicts_of_the_page_come_out_of_the_downloaded_samples(client: Cli
     run = create_run(boots=4, samples=20, gain=1.012, noise=0.01, seed=3)
     run.boots.filter(position=2).update(attempt=2, position=1)
     table = tmp_path / "samples.csv"
-    table.write_bytes(download(client, "samples-csv", run.pk))
+    table.write_bytes(download(client, "run-samples", run.pk, "csv"))
     rates = [metric for metric in read_samples(table) if metric.direction == "higher"]
     ours = among(
         [compare_boots(metric.variants["deferred"], metric.variants["direct"], metric.direction) for metric in rates]
@@ -142,7 +145,7 @@ def test_the_verdicts_of_the_page_come_out_of_the_downloaded_samples(client: Cli
 def test_an_artefact_is_inert(client: Client, run: Run) -> None:
     artefact = create_artefact(run, "evil.html", "<script>alert(1)</script>")
     response = client.get(reverse("reports:artefact", args=[artefact.pk]))
-    assert response.content == b"<script>alert(1)</script>"
+    assert response.getvalue() == b"<script>alert(1)</script>"
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert response.headers["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in response.headers["Content-Security-Policy"]
@@ -162,3 +165,99 @@ async def test_downloads_stream_on_an_event_loop(async_client: AsyncClient) -> N
     lines = b"".join([piece async for piece in response]).splitlines()
     assert len(lines) == 1 + await Sample.objects.acount()
     await sync_to_async(connections.close_all)()  # that of the thread in which the queries ran
+
+
+def rows_of(text: bytes) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text.decode(), newline="")))
+
+
+def test_samples_are_read_through_a_cursor_on_the_server(run: Run) -> None:
+    rows = selections.samples_table(selections.of_run(run)).rows()
+    next(rows)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_cursors WHERE statement LIKE %s", ["%runs_sample%"])
+        assert cursor.fetchone() == (1,)
+    assert sum(1 for _ in rows) == Sample.objects.count() - 1
+
+
+def test_verdicts_are_those_of_the_page(client: Client, run: Run) -> None:
+    ((_, (pair,)),) = verdicts([run])
+    table = rows_of(download(client, "run-verdicts", run.pk, "csv"))
+    assert [row["test"] for row in table] == [comparison.test for comparison in pair.compared]
+    for row, comparison in zip(table, pair.compared, strict=True):
+        result = comparison.result
+        assert row["verdict"] == str(result.verdict)
+        assert float(row["base_mean"]) == (result.a.mean if result.a else None)
+        assert (row["change"], row["change_low"], row["change_high"]) == (
+            tuple(map(str, (found.percent, found.low, found.high)))
+            if (found := result.effect and result.effect.interval)
+            else ("", "", "")
+        )
+    same = download(client, "comparison-verdicts", run.pk, "deferred", "direct", "csv")
+    assert rows_of(same) == table
+
+
+def test_a_comparison_has_the_limits_of_its_address(client: Client, run: Run) -> None:
+    address = reverse("reports:comparison-verdicts", args=[run.pk, "direct", "deferred", "json"])
+    narrow = client.get(address, {"margin": "0.5", "confidence": "99"})
+    table = json.loads(narrow.getvalue())
+    assert {(row["base"], row["margin"], row["confidence"]) for row in table} == {("direct", 0.5, 99.0)}
+    assert narrow["ETag"] != client.get(address)["ETag"]
+    assert client.get(address, {"margin": "all"}).status_code == 404
+
+
+def test_a_comparison_of_two_runs_has_the_samples_of_its_sides(client: Client, tmp_path: Path) -> None:
+    runs = [create_run(tests=DEMO_TESTS[:1], seed=seed) for seed in (1, 2, 3)]
+    wanted = {"base": f"{runs[0].pk}/deferred", "with": f"{runs[1].pk}/direct"}
+    samples = client.get(reverse("reports:compare-samples", args=["csv"]), wanted)
+    sides = {(row["run"], row["variant"]) for row in rows_of(samples.getvalue())}
+    assert sides == {(str(runs[0].pk), "deferred"), (str(runs[1].pk), "direct")}
+    folder = unpack(client.get(reverse("reports:compare-archive"), wanted).getvalue(), tmp_path)
+    subprocess.run(["sha256sum", "--check", "--quiet", "--strict", "SHA256SUMS"], cwd=folder, check=True, timeout=60)
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*.txt")}
+    assert f"ministat/{runs[0].pk}/deferred/{DEMO_TESTS[0]}.txt" in files
+    assert f"artefacts/run-{runs[1].pk}/boots/001-direct/tunables.txt" in files
+    assert not any("run-" + str(runs[2].pk) in name for name in files)
+    unknown = client.get(reverse("reports:compare-archive"), {"base": "1/x", "with": "0/y"})
+    assert unknown.status_code == 404
+
+
+def test_a_series_has_every_run_of_its_window(client: Client, tmp_path: Path) -> None:
+    runs = create_history(4)
+    test = DEMO_TESTS[0]
+    whole = rows_of(download(client, "series-table", test, "csv"))
+    assert [(row["run"], row["variant"]) for row in whole] == [
+        (str(run.pk), name) for run in runs for name in ("deferred", "direct")
+    ]
+    assert datetime.fromisoformat(whole[0]["at"]) == START - timedelta(days=4)
+    late = {"by": "run", "from": str(runs[2].pk), "series": "demo/direct-or-deferred/direct"}
+    part = rows_of(client.get(reverse("reports:series-table", args=[test, "csv"]), late).getvalue())
+    assert part == [row for row in whole if row["variant"] == "direct" and int(row["run"]) >= runs[2].pk]
+    samples = rows_of(client.get(reverse("reports:series-samples", args=[test, "csv"]), late).getvalue())
+    assert {(row["run"], row["test"]) for row in samples} == {(str(run.pk), test) for run in runs[2:]}
+    folder = unpack(client.get(reverse("reports:series-archive", args=[test]), late).getvalue(), tmp_path)
+    subprocess.run(["sha256sum", "--check", "--quiet", "--strict", "SHA256SUMS"], cwd=folder, check=True, timeout=60)
+    for run in runs[2:]:
+        text = (folder / f"ministat/run-{run.pk}/direct/{test}.txt").read_text()
+        mean = next(float(row["mean"]) for row in part if row["run"] == str(run.pk))
+        assert sum(map(float, text.split())) / len(text.split()) == pytest.approx(mean)
+    assert client.get(reverse("reports:series-table", args=["no/such", "csv"])).status_code == 404
+    assert client.get(reverse("reports:series-table", args=[test, "csv"]), {"from": "soon"}).status_code == 404
+
+
+def test_names_of_strangers_are_safe_paths(client: Client, run: Run, tmp_path: Path) -> None:
+    """A revision and a test may have any name; in an archive they lead nowhere else and stay apart."""
+    Measurement.objects.filter(test=DEMO_TESTS[0]).update(test="../../etc/passwd")
+    Measurement.objects.filter(test=DEMO_TESTS[2]).update(test="-rf /etc/passwd")
+    Measurement.objects.filter(test=DEMO_TESTS[3]).update(test="rf+/etc/passwd")
+    Measurement.objects.filter(test=DEMO_TESTS[4]).update(test="rf_/etc/passwd")
+    folder = unpack(download(client, "run-archive", run.pk), tmp_path)
+    subprocess.run(["sha256sum", "--check", "--quiet", "--strict", "SHA256SUMS"], cwd=folder, check=True, timeout=60)
+    found = sorted(str(path.relative_to(folder / "ministat/direct")) for path in folder.rglob("direct/**/passwd*"))
+    assert found == ["etc/passwd.txt", "rf+/etc/passwd.txt", "rf_/etc/passwd.txt", "rf_/etc/passwd.txt.2"]
+
+
+def test_the_columns_are_documented() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
+    for column in (*selections.SAMPLE_COLUMNS, *selections.SERIES_COLUMNS, *VERDICT_COLUMNS):
+        assert f"| `{column.name}` | {column.kind} | {column.meaning} |" in text, column.name

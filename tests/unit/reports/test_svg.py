@@ -11,9 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perfweb.reports.axes import date_ticks, nice_ticks
+from perfweb.reports.badges import badge
 from perfweb.reports.figures import boxes_figure, distributions_figure, series_style, thinned
 from perfweb.reports.numbers import scale_for
-from perfweb.reports.svg import key, render
+from perfweb.reports.svg import key, render, render_file
 
 SETS = {"deferred": [1.0, 2.0, 2.5, 9.0], "direct <&>": [3.0, 3.0, 3.5]}
 numbers = st.floats(-1e12, 1e12)
@@ -45,7 +46,7 @@ def test_texts_cannot_become_markup() -> None:
 def test_only_a_standalone_picture_brings_its_colours() -> None:
     figure = distributions_figure(SETS, scale_for("bits/s", 9))
     assert "<style>" not in render(figure, "x")
-    assert "prefers-color-scheme:dark" in render(figure, "x", standalone=True)
+    assert "prefers-color-scheme:dark" in render_file(figure, "x")
 
 
 def test_series_have_markers_of_their_own() -> None:
@@ -92,3 +93,21 @@ def test_what_is_thinned_keeps_the_extremes(values: list[float], most: int) -> N
     if values:
         assert max(values) in {values[place] for place in kept}
         assert min(values) in {values[place] for place in kept}
+
+
+def test_a_file_names_its_series_and_needs_nothing_else() -> None:
+    text = render_file(
+        boxes_figure({f"variant {number}": [1.0, 2.0] for number in range(9)}, scale_for("us", 1)), "x y"
+    )
+    texts = [element.text for element in parsed(text).iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[0] == "x y"
+    assert texts[-9:] == [f"variant {number}" for number in range(9)]
+    assert "<script" not in text
+    assert re.findall(r"https?://[^\s\"<]+", text) == ["http://www.w3.org/2000/svg"] * text.count("xmlns=")
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_any_name_gives_a_picture_that_can_be_read(name: str, title: str) -> None:
+    name, title = (text.encode("utf-8", "replace").decode() for text in (name, title))
+    parsed(render_file(boxes_figure({name: [1.0, 2.0], "other": [3.0]}, scale_for("us", 1)), title))
+    parsed(badge("\0" + name, title, "faster"))

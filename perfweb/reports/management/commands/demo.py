@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`manage.py demo`: runs the demo plan, shows how far it is, and prints what came out."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -9,55 +8,10 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from perfweb.reports.text import run_text
-from perfweb.runs import progress, services
-from perfweb.runs.models import Run, RunState
+from perfweb.reports.following import follow_to_its_verdict
+from perfweb.runs.models import Run
 
 TESTBED = "demo"
-POLL_SECONDS = 0.5
-BAR_WIDTH = 30
-IMPATIENT_SECONDS = 20
-
-
-class Watch:
-    """What is known about a run from its events, and the line that says so."""
-
-    def __init__(self) -> None:
-        self.last_id = progress.FIRST
-        self.state = RunState.QUEUED.value
-        self.doing = ""
-        self.fraction = 0.0
-        self.seconds = 0.0
-        self.told = time.monotonic()
-
-    def listen(self, number: int) -> None:
-        for event in progress.progress_since(number, self.last_id):
-            self.last_id = event.id
-            self.take(event.name, event.values)
-
-    def take(self, name: str, values: dict[str, Any]) -> None:
-        match name:
-            case "state":
-                self.state, self.doing = values["state"], ""
-            case "boot":
-                place = f"boot {values['position'] + 1} of {values['boots']}"
-                self.doing = f"{place}: {values['variant']}, {values['server']}, {values['topology']}"
-            case "measuring":
-                self.doing = f"{values['test']} on {values['variant']}"
-            case "eta":
-                self.fraction, self.seconds = values["fraction"], values["seconds"]
-                self.told = time.monotonic()
-
-    def line(self) -> str:
-        """Between two events the bar moves at the pace that was foreseen."""
-        since = min(time.monotonic() - self.told, self.seconds)
-        share = since / self.seconds if self.seconds else 0.0
-        fraction = self.fraction + (1 - self.fraction) * share
-        done = round(BAR_WIDTH * fraction)
-        left = round(self.seconds - since)
-        bar = "#" * done + "." * (BAR_WIDTH - done)
-        clock = f"{left // 60}:{left % 60:02d} left" if self.state == RunState.RUNNING else "         "
-        return f"[{bar}] {fraction:4.0%} {clock}  {self.doing or self.state}"
 
 
 class Command(BaseCommand):
@@ -71,42 +25,4 @@ class Command(BaseCommand):
             raise CommandError("PERFWEB_LAB_INVENTORY is not set: start the demo with ./dev demo")
         call_command("register_testbed", TESTBED, inventory=Path(settings.LAB_INVENTORY), stdout=self.stdout)
         call_command("submit", options["plan"], testbed=TESTBED, stdout=self.stdout)
-        number = Run.objects.filter(testbed__name=TESTBED).latest("number").number
-        try:
-            run = self._follow(number)
-        except KeyboardInterrupt:
-            raise CommandError("stopped", returncode=130) from None
-        if run.state != RunState.DONE:
-            raise CommandError(f"run {number} is {run.state}: {run.reason}\n{self._address(run)}")
-        self.stdout.write("\n" + run_text(run))
-        if run.reason:
-            self.stdout.write(f"{run.reason}; the page says why.\n")
-        self.stdout.write(f"The comparison: {self._address(run)}")
-
-    def _address(self, run: Run) -> str:
-        names = list(run.variants.values_list("name", flat=True).order_by("-baseline", "position"))
-        page = f"compare/{names[0]}..{names[1]}/" if run.state == RunState.DONE and len(names) > 1 else ""
-        return f"{settings.SITE_URL}/runs/{run.number}/{page}"
-
-    def _follow(self, number: int) -> Run:
-        """Shows the progress until the run is over; on a terminal in one line, otherwise a line for each news."""
-        terminal = self.stdout.isatty()
-        watch = Watch()
-        shown, began = "", time.monotonic()
-        while not (run := services.get(number)).is_over:
-            watch.listen(number)
-            watch.state = run.state
-            news = f"{watch.state} {watch.doing}"
-            if terminal:
-                self.stdout.write(f"\r\x1b[K{watch.line()}", ending="")
-            elif news != shown:
-                self.stdout.write(watch.line())
-            self.stdout.flush()
-            shown = news
-            if run.state == RunState.QUEUED and time.monotonic() - began > IMPATIENT_SECONDS:
-                began = float("inf")
-                self.stdout.write("\nStill queued: another run holds the testbed, or no worker is running.")
-            time.sleep(POLL_SECONDS)
-        if terminal:
-            self.stdout.write("")
-        return run
+        follow_to_its_verdict(Run.objects.filter(testbed__name=TESTBED).latest("number").number, self.stdout)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tar archives whose every byte follows from what is in them, so that a download can begin in the middle.
+
+The format is that of POSIX (pax, IEEE Std 1003.1-2017); a member is a header of 512 bytes and its content, filled up
+to a multiple of 512. Times are those of the data, owners are root, and the order is fixed. The length is the sum of the
+members', each of which is known before it is written: texts have theirs in the database, and tables are written once
+to be measured, which is remembered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tarfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache, partial
+
+from perfweb.runs.models import Artefact
+
+MANIFEST = "SHA256SUMS"
+_BLOCK = tarfile.BLOCKSIZE
+_PIECE = 1 << 20
+
+
+class ChangedError(RuntimeError):
+    """The content of a member is not what it was when the archive was begun; the download has to be started again."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How long something is, and its hash."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of an archive; `pieces` reads it from its beginning."""
+
+    name: str
+    measure: Measure
+    pieces: Callable[[], Iterator[bytes]]
+
+
+def text_member(name: str, content: bytes) -> Member:
+    """A member that is in memory."""
+    return Member(name, Measure(len(content), hashlib.sha256(content).hexdigest()), lambda: iter([content]))
+
+
+def artefact_member(key: int, name: str, size: int, sha256: str) -> Member:
+    """The member of an artefact, which is read when it is its turn."""
+    return Member(name, Measure(size, sha256), partial(_artefact, key))
+
+
+def _artefact(key: int) -> Iterator[bytes]:
+    yield bytes(Artefact.objects.values_list("content", flat=True).get(pk=key))
+
+
+@dataclass(frozen=True)
+class Written:
+    """Something that is written anew each time, with a name that is another one when it is something else."""
+
+    identity: str
+    pieces: Callable[[], Iterator[bytes]] = field(compare=False)
+
+
+@lru_cache(maxsize=4096)
+def measured(written: Written) -> Measure:
+    """Write it once to learn its size and its hash."""
+    size, digest = 0, hashlib.sha256()
+    for piece in written.pieces():
+        size += len(piece)
+        digest.update(piece)
+    return Measure(size, digest.hexdigest())
+
+
+@dataclass(frozen=True)
+class Archive:
+    """A folder of members, which ends with a list of their hashes: `sha256sum -c SHA256SUMS` there checks them."""
+
+    folder: str
+    time: datetime
+    members: list[Member]
+
+    @property
+    def length(self) -> int:
+        """How many bytes it has."""
+        return sum(len(self._header(member)) + _padded(member.measure.size) for member in self._all()) + 2 * _BLOCK
+
+    def pieces(self, start: int = 0) -> Iterator[bytes]:
+        """Write it from a byte on; what lies before is not read, but for the member in which the byte is."""
+        for member in self._all():
+            header = self._header(member)
+            length = len(header) + _padded(member.measure.size)
+            if start < length:
+                yield from skipped(_checked(header, member), start)
+            start = max(0, start - length)
+        yield bytes(2 * _BLOCK)[start:]
+
+    def _all(self) -> list[Member]:
+        sums = "".join(f"{member.measure.sha256}  {member.name}\n" for member in self.members)
+        return [*self.members, text_member(MANIFEST, sums.encode())]
+
+    def _header(self, member: Member) -> bytes:
+        entry = tarfile.TarInfo(f"{self.folder}/{member.name}")
+        entry.size, entry.mtime, entry.mode = member.measure.size, int(self.time.timestamp()), 0o644
+        entry.uname = entry.gname = "root"
+        return entry.tobuf(tarfile.PAX_FORMAT)
+
+
+def _checked(header: bytes, member: Member) -> Iterator[bytes]:
+    """The member with its padding. Raises ChangedError instead of writing what does not fit the header."""
+    yield header
+    left = member.measure.size
+    for piece in member.pieces():
+        left -= len(piece)
+        if left < 0:
+            break
+        yield piece
+    if left:
+        raise ChangedError(f"{member.name} changed while it was downloaded")
+    yield bytes(-member.measure.size % _BLOCK)
+
+
+def skipped(pieces: Iterable[bytes], count: int) -> Iterator[bytes]:
+    """Leave out the first `count` bytes."""
+    for piece in pieces:
+        if count < len(piece):
+            yield piece[count:]
+        count = max(0, count - len(piece))
+
+
+def unique_names(names: Iterable[str]) -> list[str]:
+    """Turn names into paths that are safe to unpack, each another one.
+
+    Revisions and imported tests may have any name; a path has letters, digits and . _ + - only, begins with a letter or
+    digit in each part, and never leads up.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        parts = (re.sub(r"[^A-Za-z0-9._+-]", "_", part).lstrip(".-") for part in name.split("/"))
+        path = "/".join(part for part in parts if part) or "_"
+        number = 1
+        while (unique := path if number == 1 else f"{path}.{number}") in found:
+            number += 1
+        found[unique] = None
+    return list(found)
+
+
+def _padded(size: int) -> int:
+    return size + -size % _BLOCK
