@@ -90,6 +90,28 @@
     return answer.json();
   }
 
+  async function save(address, name) {
+    // The picture of the server, twice as fine: nothing leaves the site, and a browser without a network can do it.
+    const picture = new Image();
+    picture.src = address;
+    await picture.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [2 * picture.naturalWidth, 2 * picture.naturalHeight];
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const link = document.createElement("a");
+    link.href = canvas.toDataURL("image/png");
+    link.download = `${name}.png`;
+    link.click();
+  }
+
+  function offerPng(element) {
+    const picture = element.querySelector("figcaption a");
+    const button = document.createElement("button");
+    button.textContent = "PNG";
+    button.addEventListener("click", () => save(picture.href, element.dataset.graph));
+    picture.after(" ", button);
+  }
+
   async function start() {
     const elements = [...document.querySelectorAll("[data-graph]")];
     const figures = await figuresOf({});
@@ -104,6 +126,7 @@
       }
     }, { rootMargin: "300px" });
     for (const element of elements) {
+      offerPng(element);
       seen.observe(element);
       element.addEventListener("change", () => drawn.has(element) && draw(element));
     }

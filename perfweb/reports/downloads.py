@@ -95,7 +95,7 @@ def _answer(
 ) -> HttpResponseBase:
     response: HttpResponseBase
     if request.method == "HEAD":
-        response = HttpResponse(content_type=body.content_type)
+        response = stream(request, iter(()), body.content_type)  # else Django would say that it has no bytes
     elif part:
         first, last = part
         response = stream(request, _limited(body.pieces(first), last + 1 - first), body.content_type)

@@ -80,6 +80,7 @@ def render_file(figure: Figure, title: str) -> str:
     width, height = (int(float(size)) for size in re.findall(r'viewBox="0 0 (\d+) (\d+)"', picture)[0])
     legend, below = _legend(figure["data"], width)
     inside = picture.replace("<svg ", f'<svg y="{_HEAD}" height="{height}" ', 1)
+    inside = inside.replace(f' role="img"><title>{escape(title)}</title>', ">", 1)  # the file as a whole has them
     whole = _HEAD + height + below
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{whole}" viewBox="0 0 {width} {whole}" '

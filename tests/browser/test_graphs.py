@@ -45,6 +45,16 @@ def test_a_picture_can_be_kept(browser: Browser, live_server: LiveServer, finish
         expect(page.locator("svg > title")).to_contain_text("Every sample of tcp.rr/host-host/ipv4")
 
 
+def test_a_picture_can_be_kept_as_png(watched_page: Page, live_server: LiveServer, finished_run: Run) -> None:
+    watched_page.goto(f"{live_server.url}/runs/{finished_run.pk}/")
+    with watched_page.expect_download() as download:
+        watched_page.locator(GRAPH).get_by_role("button", name="PNG").click()
+    assert download.value.suggested_filename == "test-tcp-rr-host-host-ipv4.png"
+    content = download.value.path().read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert int.from_bytes(content[16:20]) == 2 * 580
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_point_of_the_timeline_opens_its_run_and_a_frame_zooms(watched_page: Page, live_server: LiveServer) -> None:
     runs = create_history(6, DEMO_TESTS[:1])

@@ -108,3 +108,13 @@ def downloads(context: Context, *tables: str) -> dict[str, object]:
     """Link to tables that lie beside a page, and to its archive."""
     query = context["request"].GET.urlencode()
     return {"tables": tables, "forms": FORMATS, "query": f"?{query}" if query else ""}
+
+
+@register.inclusion_tag("reports/includes/embed.html", takes_context=True)
+def pictures(context: Context, label: str, *files: str) -> dict[str, object]:
+    """Say how a README shows pictures that lie beside a page, which the picture then links to."""
+    page, _, query = context["request"].build_absolute_uri().partition("?")
+    query = f"?{query}" if query else ""
+    # https://spec.commonmark.org/0.31.2/#backslash-escapes
+    text = "".join(f"\\{letter}" if letter in "[]\\" else letter for letter in label)
+    return {"lines": [f"[![{text}]({page}{name}{query})]({page}{query})" for name in files]}
