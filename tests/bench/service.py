@@ -76,6 +76,38 @@ def pages(runs: int, revision: str, test: str) -> list[Page]:
         Page("search, rare", f"/search/?q={revision[-7:]}"),
         Page("search, common", "/search/?q=direct"),
         Page("search, nothing", "/search/?q=zzzzzz"),
+        *_calls(runs, revision, test),
+    ]
+
+
+def _calls(runs: int, revision: str, test: str) -> list[Page]:
+    """The API: each kind of call, and each filter where a list has some."""
+    last, root = runs - 1, "/api/v1"
+    pair = f"base={revision}/deferred-1&with={revision}/direct-1"
+    return [
+        Page("API runs", f"{root}/runs"),
+        Page("API runs, verdicts", f"{root}/runs?verdicts=true"),
+        Page("API runs, oldest", f"{root}/runs?cursor=51"),
+        Page("API runs of a test", f"{root}/runs?test={test}"),
+        Page("API runs, no such test", f"{root}/runs?test=nothing"),
+        Page("API runs of a commit", f"{root}/runs?commit={revision}"),
+        Page("API runs of a variant", f"{root}/runs?variant=direct-1"),
+        Page("API runs of a testbed", f"{root}/runs?testbed=lab2&state=done&plan=plan3"),
+        Page("API runs of a time", f"{root}/runs?since=2021-02-01&until=2021-02-08"),
+        Page("API run", f"{root}/runs/{last}"),
+        Page("API progress", f"{root}/runs/{last}/progress"),
+        Page("API boots", f"{root}/runs/{last}/boots"),
+        Page("API measurements", f"{root}/runs/{last}/measurements"),
+        Page("API samples, 1000", f"{root}/runs/{runs}/samples"),
+        Page("API comparison", f"{root}/runs/{last}/comparisons"),
+        Page("API comparison of commits", f"{root}/comparisons?{pair}"),
+        Page("API comparison, 100 tests", f"{root}/runs/{runs}/comparisons", 300.0),
+        Page("API series, 2000 points", f"{root}/series?test={test}&newest=2000", 300.0),
+        Page("API series, 200 points", f"{root}/series?test={test}", 200.0),
+        Page("API summaries", f"{root}/summaries?test={test}"),
+        Page("API plans", f"{root}/plans"),
+        Page("API testbed", f"{root}/testbeds/lab1"),
+        Page("API schema", f"{root}/openapi.json"),
     ]
 
 
@@ -128,7 +160,7 @@ def measure(site: Site, page: Page, requests: int, web_pid: int) -> tuple[str, b
     cells = "".join(f"{number:9.1f}" for number in numbers)
     met = numbers[1] < page.target
     mark = "" if met else f"  over its target of {page.target:.0f} ms"
-    return f"{page.name:24}{cells}{size / 1000:9.1f}{packed / 1000:9.1f}{queries:8}{mark}", met
+    return f"{page.name:26}{cells}{size / 1000:9.1f}{packed / 1000:9.1f}{queries:8}{mark}", met
 
 
 def _quantiles(times: Sequence[float]) -> tuple[float, float]:
@@ -255,7 +287,7 @@ def main() -> int:
     # The tests of the second plan are in no other one: twelve series.
     wanted = pages(Run.objects.count(), revision, list(TESTS)[TESTS_OF_PLAN])
     head = ("median", "p95", "20: med", "20: p95", "CPU", "kB", "kB gzip")
-    print(f"{'times in ms':24}" + "".join(f"{name:>9}" for name in head) + f"{'queries':>8}")
+    print(f"{'times in ms':26}" + "".join(f"{name:>9}" for name in head) + f"{'queries':>8}")
     site, good = Site(options.site), True
     for page in wanted:
         line, met = measure(site, page, options.requests, options.web_pid)
