@@ -19,7 +19,7 @@ from perfweb.api.problems import RefusedError
 from perfweb.reports.rawdata.tables import FORMATS
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs import progress
-from perfweb.runs.models import Measurement, MeasurementState, Plan, Run, RunState, Variant
+from perfweb.runs.models import Import, Measurement, MeasurementState, Plan, Run, RunState, Variant
 
 router = Router(tags=["runs"])
 
@@ -53,6 +53,16 @@ class PairVerdict(BaseModel):
     words: str = Field(description="how many tests got which verdict", examples=["5 faster, 1 equivalent"])
 
 
+class Imported(BaseModel):
+    """Where results come from that were not measured here."""
+
+    format: str = Field(description="what read them")
+    origin: str = Field(description="where they come from and who made them")
+    sha256: str = Field(description="of the file, or of the sums and names of several")
+    imported_by: str
+    at: datetime
+
+
 class RunRow(BaseModel):
     """A run in a list."""
 
@@ -63,6 +73,7 @@ class RunRow(BaseModel):
     plan: PlanName
     testbed: str
     variants: list[VariantOfRun]
+    imported: Imported | None = Field(description="null for results that were measured here")
     requested_by: str
     seed: int = Field(description="of the random order of its boots")
     created: datetime
@@ -161,7 +172,7 @@ class RunFilters(BaseModel):
 @read(router, "runs", RunPage)
 def list_runs(request: HttpRequest, wanted: Query[RunFilters], window: Query[Window]) -> RunPage:
     """List runs, newest first."""
-    rows = _filtered(wanted).select_related("plan", "testbed").prefetch_related("variants__build")
+    rows = _filtered(wanted).select_related("plan", "testbed", "imported").prefetch_related("variants__build")
     runs, following = cut(request, list(rows[: window.limit + 1]), window.limit, lambda run: run.pk)
     said = _said(runs) if wanted.verdicts else {}
     return RunPage(items=[RunRow(**_row(run, said.get(run.pk))) for run in runs], next=following)
@@ -220,7 +231,7 @@ FILES = (
 
 def find_run(number: int) -> Run:
     """Return a run with its plan, testbed and variants. Raises RefusedError."""
-    runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants__build")
+    runs = Run.objects.select_related("plan", "testbed", "imported").prefetch_related("variants__build")
     if run := runs.filter(pk=number).first():
         return run
     newest = Run.objects.values_list("number", flat=True).first()
@@ -269,6 +280,7 @@ def _row(run: Run, said: list[PairVerdict] | None) -> dict[str, Any]:
         "plan": plan_name(run.plan),
         "testbed": run.testbed.name,
         "variants": [_variant(variant) for variant in run.variants.all()],
+        "imported": _imported(run.imported) if run.imported else None,
         "requested_by": run.requested_by,
         "seed": run.seed,
         "created": run.created,
@@ -289,6 +301,16 @@ def _variant(variant: Variant) -> VariantOfRun:
         tunables=variant.tunables,
         revision=(variant.build.revision or None) if variant.build else None,
         build=variant.build.key if variant.build else None,
+    )
+
+
+def _imported(source: Import) -> Imported:
+    return Imported(
+        format=source.format,
+        origin=source.origin,
+        sha256=source.sha256,
+        imported_by=source.imported_by,
+        at=source.created,
     )
 
 

@@ -15,8 +15,10 @@ from pydantic import BaseModel, Field
 
 from perfweb.api.operations import Page, Text, Window, chosen, cut, read
 from perfweb.api.problems import BadInput, bad_input
+from perfweb.reports.levels import Shift, shifts
 from perfweb.reports.timelines import MOST_SERIES, RUN, Line, RangeError, read_timeline, read_window
 from perfweb.runs.models import Direction, Summary
+from perfweb.stats.comparison import Verdict
 
 router = Router(tags=["series"])
 
@@ -59,6 +61,31 @@ class HostChange(BaseModel):
     facts: list[Fact]
 
 
+class Spot(BaseModel):
+    """A point of a series."""
+
+    revision: str
+    run: int
+
+
+class LevelChange(BaseModel):
+    """A place where the level of a series changes. With 95 % confidence it came after `since`, with `until` or before,
+    and its size is between `low` and `high`.
+    """
+
+    series: str
+    verdict: Verdict
+    since: Spot
+    until: Spot
+    before: float = Field(description="the level before, in the unit of the test")
+    after: float
+    percent: float | None = Field(
+        description="the change in percent of the level before; null where that is not above 0"
+    )
+    low: float | None
+    high: float | None
+
+
 class TimelineOut(BaseModel):
     """The newest part of a test's series. Without any measurement there is no series, and no unit."""
 
@@ -69,6 +96,7 @@ class TimelineOut(BaseModel):
     series: list[Series]
     left_out: list[str] = Field(description=f"names of further series: at most {MOST_SERIES} are told at once")
     changes: list[HostChange]
+    levels: list[LevelChange] = Field(description="changes of level, in the order of the axis")
     page: str = Field(description="where people read it")
 
 
@@ -141,6 +169,7 @@ def get_series(request: HttpRequest, wanted: Query[Range]) -> TimelineOut:  # no
             )
             for change in (found.changes if found else [])
         ],
+        levels=[_level(shift) for shift in shifts(found)] if found else [],
         page=f"{reverse('reports:test', args=[wanted.test])}?{urlencode({'by': wanted.by})}",
     )
 
@@ -179,6 +208,21 @@ def _before(cursor: str | None) -> Q:
     run, key = map(int, cursor.split(":"))
     # The first condition follows from the second, and is the one that the index of test and run can use.
     return Q(run__lte=run) & (Q(run__lt=run) | Q(pk__lt=key))
+
+
+def _level(shift: Shift) -> LevelChange:
+    size = shift.found.change
+    return LevelChange(
+        series=shift.series,
+        verdict=shift.verdict,
+        since=Spot(revision=shift.since.revision, run=shift.since.run),
+        until=Spot(revision=shift.until.revision, run=shift.until.run),
+        before=shift.found.before,
+        after=shift.found.after,
+        percent=size.percent if size else None,
+        low=size.low if size else None,
+        high=size.high if size else None,
+    )
 
 
 def _points(line: Line, by: str) -> list[Point]:

@@ -35,6 +35,16 @@ class PairVerdict(TypedDict):
     words: str
 
 
+class Imported(TypedDict):
+    """Where results come from that were not measured here."""
+
+    format: str
+    origin: str
+    sha256: str
+    imported_by: str
+    at: str
+
+
 class RunRow(TypedDict):
     """A run in a list."""
 
@@ -45,6 +55,7 @@ class RunRow(TypedDict):
     plan: PlanName
     testbed: str
     variants: list[VariantOfRun]
+    imported: Imported | None
     requested_by: str
     seed: int
     created: str
@@ -182,6 +193,27 @@ class HostChange(TypedDict):
     facts: list[Fact]
 
 
+class Spot(TypedDict):
+    """A point of a series."""
+
+    revision: str
+    run: int
+
+
+class LevelChange(TypedDict):
+    """A place where the level of a series changes."""
+
+    series: str
+    verdict: str
+    since: Spot
+    until: Spot
+    before: float
+    after: float
+    percent: float | None
+    low: float | None
+    high: float | None
+
+
 class TimelineOut(TypedDict):
     """A test over commits or runs."""
 
@@ -192,6 +224,7 @@ class TimelineOut(TypedDict):
     series: list[Series]
     left_out: list[str]
     changes: list[HostChange]
+    levels: list[LevelChange]
     page: str
 
 

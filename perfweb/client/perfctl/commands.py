@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from perfctl.answers import Comparison, RunDetail, Series
+from perfctl.answers import Comparison, LevelChange, RunDetail, Series
 from perfctl.download import DamagedError, check_archive, download
 from perfctl.events import Event, follow
 from perfctl.server import Refused, Server, ServerError
@@ -174,6 +174,7 @@ def show_run(server: Server, options: argparse.Namespace) -> Status:
     facts = [
         ("run", f"{run['number']}: {run['plan']['title']} ({run['plan']['name']})"),
         ("state", f"{run['state']}{': ' if run['reason'] else ''}{run['reason']}"),
+        *([("imported", f"from {run['imported']['origin']}, not measured here")] if run["imported"] else []),
         ("testbed", run["testbed"]),
         ("started", moment(run["started"])),
         ("ended", moment(run["ended"])),
@@ -312,12 +313,22 @@ def show_series(server: Server, options: argparse.Namespace) -> Status:
         return Status.FINE
     print(f"{plain(told['test'])}, {told['direction']} is better\n")
     print(_points(told["series"], told["unit"], options.by))
+    for level in told["levels"]:
+        print(plain(f"\n{_level_line(level)}"))
     for change in told["changes"]:
         facts = "; ".join(f"{fact['name']}: {fact['before']} → {fact['after']}" for fact in change["facts"])
         print(plain(f"\nrun {change['run']}, hosts of {change['testbed']} changed: {facts}"))
     if told["left_out"]:
         print(plain(f"\nnot shown: {', '.join(told['left_out'])}"))
     return Status.FINE
+
+
+def _level_line(level: LevelChange) -> str:
+    since, until = (level[end]["revision"] or f"run {level[end]['run']}" for end in ("since", "until"))
+    size = (
+        "" if level["percent"] is None else f", {level['percent']:+.2f} % ({level['low']:+.2f} to {level['high']:+.2f})"
+    )
+    return f"{level['verdict']} after {since}, with {until} or before: {level['series']}{size}"
 
 
 def _points(series: list[Series], unit: str, by: str) -> str:

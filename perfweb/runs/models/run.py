@@ -92,6 +92,7 @@ class Run(models.Model):
         indexes = [
             models.Index(fields=["state"], name="run_by_state"),
             models.Index(fields=["testbed", "number"], name="run_by_testbed"),
+            models.Index(fields=["created"], name="run_by_time"),
             trigrams("reason", "run_by_reason"),
         ]
         constraints = [

@@ -11,7 +11,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs import progress
-from perfweb.runs.models import Run, RunState
+from perfweb.runs.models import Import, Run, RunState
 from tests.factories import (
     DEMO_TESTS,
     START,
@@ -92,6 +92,14 @@ def test_a_run_tells_what_its_page_tells(api: Api, run: Run) -> None:
     assert told["history"][-1]["to_state"] == "done"
     for address in (told["page"], told["plan"]["url"], *(file["url"] for file in told["files"])):
         assert api.client.get(address).status_code == 200
+
+
+def test_results_from_elsewhere_say_where_they_come_from(api: Api, run: Run) -> None:
+    assert api.read("runs")["items"][0]["imported"] is None
+    run.imported = Import.objects.create(format="csv", origin="netbenches", sha256=64 * "0", imported_by="anna")
+    run.save()
+    told = api.read("runs")["items"][0]["imported"]
+    assert (told["format"], told["origin"], told["imported_by"]) == ("csv", "netbenches", "anna")
 
 
 def test_the_list_tells_verdicts_when_asked(api: Api, run: Run) -> None:

@@ -35,6 +35,16 @@ def test_a_series_has_a_point_for_each_commit(api: Api) -> None:
     assert api.client.get(told["page"]).status_code == 200
 
 
+def test_changes_of_level_are_those_of_the_page(api: Api) -> None:
+    runs = create_history(12)
+    (level,) = api.read("series", test=TEST)["levels"]
+    assert (level["series"], level["verdict"]) == ("demo/direct-or-deferred/direct", "slower")
+    assert level["since"]["run"] < runs[6].pk <= level["until"]["run"]
+    assert level["low"] < level["percent"] < level["high"] < 0
+    page = api.client.get(f"/tests/{TEST}/").content.decode()
+    assert level["until"]["revision"] in page[page.index("Changes of level") :]
+
+
 def test_a_part_of_a_series(api: Api) -> None:
     runs = create_history(4)
     name = "demo/direct-or-deferred/direct"
