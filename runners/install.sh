@@ -22,7 +22,7 @@ readonly LAB_PACKAGES=(
 	netperf iperf3)
 readonly TEST_PACKAGES=(
 	clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium
-	curl nginx-light redis-tools)
+	curl nginx-light redis-tools traceroute)
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git)
 
 readonly POLICY=/usr/sbin/policy-rc.d

@@ -38,7 +38,7 @@ domain_ours(int domain)
 }
 
 /*
- * IPv4 and IPv6 are the stack's, raw sockets included (it refuses them): a
+ * IPv4 and IPv6 are the stack's, raw sockets included: a
  * program must not end up on the kernel's network without noticing.
  */
 EXPORT int

@@ -95,7 +95,7 @@ attach_late(const struct if_config *ic, unsigned caps, bool ether,
 	const struct in_addr onlink = { INADDR_ANY };
 
 	attach(sc, ic, caps, ether, output, arg);
-	if (route_add(ic->addr, inet_masklen(ic->mask), onlink,
+	if (ic->addr.s_addr != INADDR_ANY && route_add(ic->addr, inet_masklen(ic->mask), onlink,
 	    &sc->sc_if) != 0)
 		panic("mem_attach: %s: another interface has this subnet",
 		    ic->name);
@@ -109,7 +109,8 @@ mem_attach(const char *name, const char *prefix, unsigned caps,
 	struct if_config ic = { .queues = 1 };
 
 	snprintf(ic.name, sizeof(ic.name), "%s", name);
-	if (!inet_parse_prefix(prefix, &ic.addr, &ic.mask))
+	if (prefix != NULL &&
+	    !inet_parse_prefix(prefix, &ic.addr, &ic.mask))
 		panic("mem_attach: '%s' is not an address like 10.9.0.1/24",
 		    prefix);
 	if (impair != NULL)
@@ -176,7 +177,7 @@ driver_detach(struct ifnet *ifp)
 void
 mem_init(void)
 {
-	static struct if_driver driver = { .name = "mem", .in_memory = true,
+	static struct if_driver driver = { .name = "mem", .has = IFHAS_WIRE,
 	    .attach = driver_attach, .start = driver_start,
 	    .detach = driver_detach };
 

@@ -17,7 +17,8 @@
 typedef void mem_output_fn(void *arg, struct mbuf *m);
 
 /*
- * Attaches "mem0" with an address like "10.9.0.1/24" to a booted stack.
+ * Attaches "mem0" with an address like "10.9.0.1/24", or NULL for none, to a
+ * booted stack.
  * caps are IFCAP_*; impair (or NULL) is applied to what it receives.
  */
 struct ifnet *mem_attach(const char *name, const char *prefix, unsigned caps,

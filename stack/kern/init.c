@@ -16,6 +16,8 @@
 #include "kern/unpcb.h"
 #include "net/if_private.h"
 #include "netinet/ip_private.h"
+#include "netinet/ip_tunnel.h"
+#include "netinet/raw_ip.h"
 #include "netinet/tcp_var.h"
 #include "netinet/udp_var.h"
 #include "netinet6/ip6_private.h"
@@ -62,8 +64,8 @@ static void (*const subsystems[])(void) = {
 	epoch_init, callout_subsys_init, mbuf_init, ctl_init, netisr_init,
 	route_init, if_init, if_config_init, loop_init, ether_init, arp_init,
 	ip_init, ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
-	tcp_init, in_netstat_init, tap_init, packet_init, xdp_init,
-	mem_init,
+	tcp_init, raw_init, tunnel_init, bridge_init, in_netstat_init,
+	tap_init, packet_init, xdp_init, mem_init,
 };
 
 /* Second half, when loader.conf has been read. */

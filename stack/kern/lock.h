@@ -23,6 +23,7 @@
 	X(UNPNAME,	"unpname",	34,	false)			\
 	X(ACCEPT,	"accept",	35,	false)			\
 	X(SOLIST,	"solist",	36,	false)			\
+	X(RAW,		"raw",		39,	false)			\
 	X(PCBTABLE,	"pcbtable",	40,	false)			\
 	X(SYNCACHE,	"syncache",	42,	false)			\
 	X(EPOLL,	"epoll",	45,	false)			\
@@ -33,6 +34,7 @@
 	X(ARP,		"arp",		55,	false)			\
 	X(ND6,		"nd6",		55,	false)			\
 	X(IPREASS,	"ipq",		56,	false)			\
+	X(BRIDGE,	"bridge",	58,	false)			\
 	X(IFNET,	"ifnet",	60,	false)			\
 	X(NETISR,	"netisr",	70,	false)			\
 	X(DEVQ,		"devq",		75,	false)			\

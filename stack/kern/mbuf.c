@@ -342,3 +342,16 @@ mbufq_drain(struct mbufq *mq)
 	while ((m = mbufq_dequeue(mq)) != NULL)
 		m_freem(m);
 }
+
+void
+m_turnoffloads(struct mbuf *m)
+{
+	struct pkthdr *ph = &m->m_pkthdr;
+	uint16_t flags = 0;
+
+	if ((ph->csum_flags & CSUM_PARTIAL) != 0)
+		flags |= CSUM_TX;
+	if (ph->tso_segsz != 0)
+		flags |= CSUM_TSO;
+	ph->csum_flags = flags;
+}

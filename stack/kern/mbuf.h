@@ -104,6 +104,11 @@ m_peek(const struct mbuf *m, uint32_t off, uint32_t len, void *buf)
 }
 void	 m_cat(struct mbuf *, struct mbuf *);	/* appends; fixes no header */
 uint32_t m_length(const struct mbuf *);
+/*
+ * A segment that the receiving device merged leaves as a segment that the
+ * sending one cuts; a checksum that was left to a device still is.
+ */
+void	 m_turnoffloads(struct mbuf *);
 /* Bytes from an iovec into a new chain of MJUMBYTES clusters. */
 struct mbuf *m_uiotombuf(const struct iovec *, int iovcnt, size_t skip,
 	    size_t len);

@@ -98,6 +98,7 @@ struct socket {
 	atomic_u32	 so_refs;		/* [a] */
 	const struct protosw *so_proto;		/* [I] */
 	int		 so_type;		/* [I] */
+	int		 so_protocol;		/* [I] */
 	void		*so_pcb;		/* [s] NULL when detached */
 	unsigned	 so_state;		/* [s] SS_* */
 	unsigned	 so_options;		/* [s] SOO_* */
@@ -109,6 +110,8 @@ struct socket {
 	char		 so_oobbyte;		/* [s] when it is OOB_HERE */
 	pid_t		 so_owner;		/* [s] F_SETOWN: gets SIGURG */
 	struct sockbuf	 so_rcv, so_snd;	/* [s] */
+	struct sockbuf	 so_errors;		/* [s] of datagrams sent, for
+						   MSG_ERRQUEUE */
 	LIST_HEAD(, sowatch) so_watch;		/* [s] */
 	LIST_ENTRY(socket) so_all;		/* [l] */
 	/* of a child, until it is accepted */
@@ -147,6 +150,9 @@ struct protosw {
 	const char	*pr_name;
 	int		 pr_domain, pr_type, pr_protocol;
 	socklen_t	 pr_namelen;	/* of the name of a nameless socket */
+	bool		 pr_anyproto;	/* of any number but 0: raw sockets */
+	bool		 pr_sendanyway;	/* errors are told to readers alone:
+					   raw and ping sockets */
 	bool		 pr_stream;	/* connections, not single datagrams */
 	bool		 pr_local;	/* sent is delivered: no lingering */
 	int		(*pr_attach)(struct socket *);

@@ -41,6 +41,7 @@ struct thread {
 	struct ast	*td_asts;		/* [o] work put off */
 	unsigned	 td_locks;		/* [o] locks held (INVARIANTS) */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
+	unsigned	 td_tunnels;		/* [o] that what it sends is in */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
 	struct if_batch	*td_batch;		/* [o] frames to send, or NULL */
 	char		*td_counters;		/* [o] its copy, or NULL */

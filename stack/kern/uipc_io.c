@@ -216,8 +216,10 @@ sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
 		return (error);
 	if (len > so->so_snd.sb_hiwat || len > IP_MAXPACKET)
 		return (EMSGSIZE);
-	error = so->so_error;
-	so->so_error = 0;
+	if (!so->so_proto->pr_sendanyway) {
+		error = so->so_error;
+		so->so_error = 0;
+	}
 	if (error != 0)
 		return (error);
 	if (so->so_state & SS_CANTSENDMORE)
@@ -434,6 +436,25 @@ soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
 	return (0);
 }
 
+/* What went wrong with a datagram, and the datagram (ip(7)); never waits. */
+static int
+soreceive_error(struct socket *so, struct msghdr *msg, size_t room,
+    size_t *done)
+{
+	struct mbuf *m;
+
+	so_enter(so);
+	m = sbdetachaddr(&so->so_errors);
+	if (m != NULL && so->so_errors.sb_head == NULL)
+		so->so_error = 0;
+	so_leave(so);
+	if (m == NULL)
+		return (EWOULDBLOCK);
+	sodeliver(m, msg, 0, room, done);
+	msg->msg_flags |= MSG_ERRQUEUE;
+	return (0);
+}
+
 int
 soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 {
@@ -449,7 +470,7 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 	if (error != 0)
 		return (error);
 	if (flags & MSG_ERRQUEUE)
-		return (EWOULDBLOCK);	/* no error queue is kept */
+		return (soreceive_error(so, msg, len, done));
 	if (flags & MSG_OOB)
 		return (soreceiveoob(so, msg, flags, len, done));
 	if (so->so_proto->pr_soreceive != NULL)

@@ -53,7 +53,7 @@ soready(struct socket *so)
 		events |= POLLOUT | POLLWRNORM;
 	if (so->so_oob == OOB_HERE)
 		events |= POLLPRI;
-	if (so->so_error != 0)
+	if (so->so_error != 0 || so->so_errors.sb_head != NULL)
 		events |= POLLERR | POLLIN | POLLRDNORM | POLLOUT |
 		    POLLWRNORM;
 	if (so->so_proto->pr_stream && (so->so_state & SS_LISTENING) == 0) {

@@ -19,6 +19,7 @@
 #include "kern/thread.h"
 
 #define	MAX_PROTOSW	16
+#define	ERRORS_MAX	65536	/* bytes of errors kept for a socket */
 
 static const struct protosw *protocols[MAX_PROTOSW];	/* [I] after boot */
 static unsigned nprotocols;				/* [I] after boot */
@@ -61,8 +62,8 @@ protosw_find(int domain, int type, int protocol, int *error)
 			continue;
 		if (*error == EAFNOSUPPORT)
 			*error = EPROTONOSUPPORT;
-		if (pr->pr_type == type && (protocol == 0 ||
-		    protocol == pr->pr_protocol))
+		if (pr->pr_type == type && (pr->pr_anyproto ? protocol != 0 :
+		    protocol == 0 || protocol == pr->pr_protocol))
 			return (pr);
 	}
 	return (NULL);
@@ -87,7 +88,7 @@ so_leave(struct socket *so)
 
 /* A socket with one reference, the caller's. */
 static struct socket *
-soalloc(const struct protosw *pr)
+soalloc(const struct protosw *pr, int protocol)
 {
 	struct socket *so = kmalloc(sizeof(*so));
 
@@ -96,6 +97,8 @@ soalloc(const struct protosw *pr)
 	atomic_store_u32(&so->so_refs, 1);
 	so->so_proto = pr;
 	so->so_type = pr->pr_type;
+	so->so_protocol = protocol;
+	so->so_errors.sb_hiwat = ERRORS_MAX;
 	so->so_linger = NSEC_FOREVER;
 	so->so_rcv.sb_timeo = so->so_snd.sb_timeo = NSEC_FOREVER;
 	so->so_rcv.sb_lowat = 1;
@@ -152,6 +155,7 @@ sorele(struct socket *so)
 	mtx_lock(&so->so_lock);
 	sbflush(so, &so->so_rcv);
 	sbflush(so, &so->so_snd);
+	sbflush(so, &so->so_errors);
 	mtx_unlock(&so->so_lock);
 	head = so->so_head;
 	mtx_destroy(&so->so_qlock);
@@ -194,7 +198,7 @@ socreate(int domain, int type, int protocol, struct socket **sop)
 	pr = protosw_find(domain, type, protocol, &error);
 	if (pr == NULL)
 		return (error);
-	so = soalloc(pr);
+	so = soalloc(pr, protocol != 0 ? protocol : pr->pr_protocol);
 	so_enter(so);
 	error = pr->pr_attach(so);
 	so_leave(so);
@@ -231,7 +235,7 @@ sosocketpair(int domain, int type, int protocol, struct socket *pair[2])
 struct socket *
 sonewchild(const struct socket *head)
 {
-	struct socket *so = soalloc(head->so_proto);
+	struct socket *so = soalloc(head->so_proto, head->so_protocol);
 
 	so->so_options = head->so_options;
 	so->so_linger = head->so_linger;

@@ -260,7 +260,7 @@ so_getint(struct socket *so, int name, int *val)
 		*val = so->so_proto->pr_domain;
 		break;
 	case SO_PROTOCOL:
-		*val = so->so_proto->pr_protocol;
+		*val = so->so_protocol;
 		break;
 	case SO_ACCEPTCONN:
 		*val = (so->so_state & SS_LISTENING) != 0;

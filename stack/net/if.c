@@ -239,7 +239,7 @@ if_show(struct ctl_out *co)
 		ll = ifp->if_lladdr;
 		ctl_printf(co, "%s: index %u mtu %u queues %u\n",
 		    ifp->if_xname, ifp->if_index, ifp->if_mtu, ifp->if_queues);
-		if (!ifp->if_loopback)
+		if (ifp->if_output == ether_output)
 			ctl_printf(co, "\tether %02x:%02x:%02x:%02x:%02x:%02x"
 			    "\n", ll[0], ll[1], ll[2], ll[3], ll[4], ll[5]);
 		if (ifp->if_addr.s_addr != INADDR_ANY)
@@ -247,6 +247,7 @@ if_show(struct ctl_out *co)
 			    &ifp->if_addr, addr, sizeof(addr)),
 			    inet_masklen(ifp->if_mask));
 		in6_addr_show(ifp, co);
+		if_config_show(ifp, co);
 	}
 }
 

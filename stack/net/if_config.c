@@ -15,6 +15,7 @@
 #define	PREFIX		"if."
 #define	PPM_MAX		1000000
 #define	DELAY_MAX	10000000
+#define	TUNNEL_TTL	64
 #define	MTU_MIN		576	/* RFC 1122 3.3.3 asks for no less */
 #define	MTU_MAX		65521
 
@@ -122,6 +123,7 @@ config_find(const char *name)
 	(*p)->queues = 1;
 	(*p)->offload = OFFLOAD_TSO;
 	(*p)->impair.seed = 1;
+	(*p)->ttl = TUNNEL_TTL;
 	return (*p);
 }
 
@@ -130,10 +132,13 @@ static const struct {
 	const char	*what;
 	size_t		 offset;
 	uint32_t	 min, max;
+	unsigned	 has;		/* of such interfaces only, or 0 */
 	const char	*descr;
 } numbers[] = {
+#define	NUMBER_OF(what, field, min, max, has, descr)			\
+	{ what, offsetof(struct if_config, field), min, max, has, descr }
 #define	NUMBER(what, field, min, max, descr)				\
-	{ what, offsetof(struct if_config, field), min, max, descr }
+	NUMBER_OF(what, field, min, max, 0, descr)
 	NUMBER("queues", queues, 1, IF_QUEUES_MAX, "queues, each with a thread"),
 	NUMBER("mtu", mtu, MTU_MIN, MTU_MAX, "longest IP packet"),
 	NUMBER("offload", offload, OFFLOAD_NONE, OFFLOAD_TSO,
@@ -150,26 +155,50 @@ static const struct {
 	    "time that every packet is late on purpose, us"),
 	NUMBER("impair.seed", impair.seed, 0, UINT32_MAX,
 	    "start of the impairments' random numbers"),
+	NUMBER_OF("ttl", ttl, 1, 255, IFHAS_TUNNEL,
+	    "TTL of outer packets"),
 #undef NUMBER
+#undef NUMBER_OF
 };
 
 /* Its texts. */
 static const struct {
 	const char	*what;
 	size_t		 offset, size;
-	bool		 in_memory;	/* for such interfaces only */
+	unsigned	 has;		/* of such interfaces only, or 0 */
 	const char	*descr;
 } texts[] = {
-#define	TEXT(what, field, in_memory, descr)				\
+#define	TEXT(what, field, has, descr)					\
 	{ what, offsetof(struct if_config, field),			\
-	    sizeof(((struct if_config *)NULL)->field), in_memory, descr }
-	TEXT("driver", driver, false,
+	    sizeof(((struct if_config *)NULL)->field), has, descr }
+	TEXT("driver", driver, 0,
 	    "tap, packet, xdp or mem; empty: by its name"),
-	TEXT("pcap", pcap, false, "file that its packets are kept in"),
-	TEXT("wire", wire, true, "far end: sink or mirror"),
-	TEXT("source", source, true, "packets that are received"),
+	TEXT("pcap", pcap, 0, "file that its packets are kept in"),
+	TEXT("wire", wire, IFHAS_WIRE, "far end: sink or mirror"),
+	TEXT("source", source, IFHAS_WIRE, "packets that are received"),
+	TEXT("tunnel", tunnel, IFHAS_TUNNEL, "outer addresses, ours and theirs"),
+	TEXT("key", key, IFHAS_TUNNEL, "number in gre's header; empty: none"),
+	TEXT("members", members, IFHAS_MEMBERS, "interfaces that are joined"),
 #undef TEXT
 };
+
+/* Whether an interface has what only some have. */
+static bool
+config_has(const struct if_config *ic, unsigned has)
+{
+	return (has == 0 || (driver_find(ic->name)->has & has) != 0);
+}
+
+static int
+refuse(const char *what, unsigned has, char *why, size_t len)
+{
+	static const char *const kinds[] = { [IFHAS_WIRE] =
+	    "interfaces in memory (mem0)", [IFHAS_TUNNEL] =
+	    "tunnels (gif0, gre0)", [IFHAS_MEMBERS] = "bridges (bridge0)" };
+
+	snprintf(why, len, "only %s have a %s", kinds[has], what);
+	return (EINVAL);
+}
 
 static char *
 text_of(struct if_config *ic, size_t i)
@@ -181,11 +210,8 @@ static int
 set_text(struct if_config *ic, size_t i, const char *value, char *why,
     size_t len)
 {
-	if (texts[i].in_memory && !driver_find(ic->name)->in_memory) {
-		snprintf(why, len, "only interfaces in memory (mem0) have a %s",
-		    texts[i].what);
-		return (EINVAL);
-	}
+	if (!config_has(ic, texts[i].has))
+		return (refuse(texts[i].what, texts[i].has, why, len));
 	if (strcmp(texts[i].what, "driver") == 0 &&
 	    driver_named(value) == NULL) {
 		snprintf(why, len, "there is no driver '%s'; there are tap, "
@@ -214,6 +240,8 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 	for (size_t i = 0; i < nitems(numbers); i++) {
 		if (strcmp(what, numbers[i].what) != 0)
 			continue;
+		if (!config_has(ic, numbers[i].has))
+			return (refuse(what, numbers[i].has, why, len));
 		if (parse_u32(value, numbers[i].min, numbers[i].max,
 		    number_of(ic, i)))
 			return (0);
@@ -222,7 +250,7 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 		return (EINVAL);
 	}
 	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, driver, "
-	    "queues, mtu, offload, pcap, "
+	    "queues, mtu, offload, pcap, tunnel, key, ttl, members, "
 	    "impair.{loss,dup,reorder,corrupt,delay,seed}", what);
 	return (ENOENT);
 }
@@ -302,19 +330,30 @@ config_publish(struct if_config *ic)
 		    .oid_proc = show_inet, .oid_descr = "address" },
 		    PREFIX "%s.inet", ic->name);
 	for (size_t i = 0; i < nitems(numbers); i++)
-		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
-		    .oid_flags = CTL_TUN, .oid_ptr = number_of(ic, i),
-		    .oid_proc = show_number,
-		    .oid_descr = numbers[i].descr }, PREFIX "%s.%s", ic->name,
-		    numbers[i].what);
+		if (config_has(ic, numbers[i].has))
+			sysctl_add(&(struct sysctl_oid){
+			    .oid_type = CTL_PROC, .oid_flags = CTL_TUN,
+			    .oid_ptr = number_of(ic, i),
+			    .oid_proc = show_number,
+			    .oid_descr = numbers[i].descr }, PREFIX "%s.%s",
+			    ic->name, numbers[i].what);
 	for (size_t i = 0; i < nitems(texts); i++)
-		if (!texts[i].in_memory || driver_find(ic->name)->in_memory)
+		if (config_has(ic, texts[i].has))
 			sysctl_add(&(struct sysctl_oid){
 			    .oid_type = CTL_STRING, .oid_flags = CTL_TUN,
 			    .oid_ptr = text_of(ic, i),
 			    .oid_max = texts[i].size,
 			    .oid_descr = texts[i].descr }, PREFIX "%s.%s",
 			    ic->name, texts[i].what);
+}
+
+void
+if_config_show(const struct ifnet *ifp, struct ctl_out *co)
+{
+	const struct if_driver *drv = driver_find(ifp->if_xname);
+
+	if (drv != NULL && drv->show != NULL)
+		drv->show(ifp, co);
 }
 
 int

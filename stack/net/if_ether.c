@@ -42,6 +42,10 @@ ether_input(struct ifnet *ifp, struct mbuf *m)
 	}
 	m = m_pullup(m, ETHER_HDR_LEN);
 	KASSERT(m != NULL, ("ether_input: pullup of a checked length"));
+	if (ifp->if_bridge != NULL) {
+		bridge_input(ifp, m);
+		return;
+	}
 	eh = mtod(m, const struct ether_header *);
 	if ((eh->ether_dhost[0] & 1) != 0 &&
 	    !ether_wanted(ifp, eh->ether_dhost)) {
@@ -96,6 +100,15 @@ ether_pass(void *arg, struct mbuf *m)
 }
 
 int
+ether_send(struct ifnet *ifp, struct mbuf *m)
+{
+	if (ifp->if_impair == NULL)
+		return (ether_transmit(ifp, m));
+	if_impair_pass(ifp->if_impair, m, ether_pass, ifp);
+	return (0);
+}
+
+int
 ether_frame(struct ifnet *ifp, struct mbuf *m, const uint8_t dst[6],
     uint16_t type)
 {
@@ -111,10 +124,7 @@ ether_frame(struct ifnet *ifp, struct mbuf *m, const uint8_t dst[6],
 	memcpy(eh->ether_dhost, dst, 6);
 	memcpy(eh->ether_shost, ifp->if_lladdr, 6);
 	eh->ether_type = htons(type);
-	if (ifp->if_impair == NULL)
-		return (ether_transmit(ifp, m));
-	if_impair_pass(ifp->if_impair, m, ether_pass, ifp);
-	return (0);
+	return (ether_send(ifp, m));
 }
 
 void

@@ -8,6 +8,8 @@
 
 #include "net/if_var.h"
 
+struct ctl_out;
+
 /* What a device does for the stack, at most. */
 enum if_offload { OFFLOAD_NONE, OFFLOAD_CSUM, OFFLOAD_TSO };
 
@@ -41,17 +43,30 @@ struct if_config {
 	/* Of an interface in memory. */
 	char		 wire[16];
 	char		 source[256];
+	/* Of a tunnel. */
+	char		 tunnel[128];	/* outer addresses, ours and theirs */
+	char		 key[16];
+	uint32_t	 ttl;		/* of outer packets */
+	/* Of a bridge. */
+	char		 members[256];	/* names of interfaces */
 };
+
+/* What only some interfaces have. */
+#define	IFHAS_WIRE	0x1		/* in memory: a wire and a source */
+#define	IFHAS_TUNNEL	0x2
+#define	IFHAS_MEMBERS	0x4		/* a bridge */
 
 /* A driver makes the interfaces whose names start with its own. */
 struct if_driver {
 	const char	*name;		/* "tap" */
-	bool		 in_memory;	/* has a wire and a source */
+	unsigned	 has;		/* IFHAS_* */
 	/* Returns 0 or an errno value with the reason in why. */
 	int		(*attach)(const struct if_config *, char *why, size_t);
 	/* Receives from now on, or NULL; returns 0 or an errno value. */
 	int		(*start)(struct ifnet *);
 	void		(*detach)(struct ifnet *);
+	/* What else "ifconfig" says of one, or NULL. */
+	void		(*show)(const struct ifnet *, struct ctl_out *);
 	struct if_driver *next;
 };
 void	 if_driver_register(struct if_driver *);
@@ -59,6 +74,7 @@ void	 if_driver_register(struct if_driver *);
 /* Boot order: init (registers tunables), loader.conf, attach, stop. */
 void	 if_init(void);
 void	 if_config_init(void);
+void	 if_config_show(const struct ifnet *, struct ctl_out *);
 int	 if_config_attach(void);	/* all configured; errno, on console */
 int	 if_config_start(void);		/* when the list and routes are final */
 void	 if_config_detach(void);
@@ -69,6 +85,11 @@ void	 tap_init(void);
 void	 packet_init(void);
 void	 xdp_init(void);
 void	 mem_init(void);
+void	 bridge_init(void);
+/* Makes a bridge of interfaces that are there; errno, reason in why. */
+int	 bridge_create(const struct if_config *, char *why, size_t);
+/* A frame, its header contiguous, that a member received; consumes m. */
+void	 bridge_input(struct ifnet *member, struct mbuf *m);
 void	 route_init(void);
 int	 route_attach(void);		/* interfaces' subnets */
 int	 route_config_attach(void);	/* routes of loader.conf */
@@ -98,6 +119,8 @@ int	 nd6_resolve(struct ifnet *, struct mbuf *,
 /* Link addresses of groups: RFC 1112 section 6.4, RFC 2464 section 7. */
 void	 ether_group(struct in_addr, uint8_t ll[6]);
 void	 ether_group6(const struct in6_addr *, uint8_t ll[6]);
+/* A whole frame to the driver, by way of what keeps and harms packets. */
+int	 ether_send(struct ifnet *, struct mbuf *);
 int	 ether_frame(struct ifnet *, struct mbuf *, const uint8_t dst[6],
 	    uint16_t type);
 
@@ -105,7 +128,6 @@ int	 ether_frame(struct ifnet *, struct mbuf *, const uint8_t dst[6],
 int	 in6_config_set(struct if_config *, const char *value, char *why,
 	    size_t);
 int	 in6_config_attach(struct if_config *);
-struct ctl_out;
 void	 in6_addr_show(const struct ifnet *, struct ctl_out *);
 void	 route6_show(struct ctl_out *);
 

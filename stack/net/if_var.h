@@ -67,6 +67,7 @@ struct ifnet {
 	 */
 	int		(*if_transmit)(struct ifnet *, struct mbuf *);
 	atomic_uptr	 if_pcap;	/* [a] where packets are kept, or 0 */
+	struct ifnet	*if_bridge;	/* [I] that it is a member of, or NULL */
 	struct if_impair *if_impair;		/* [I] fault injector or NULL */
 };
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include <linux/errqueue.h>	/* wants the time's structures */
+
 #include "netinet/in_pcb.h"
 
 void
@@ -97,6 +99,62 @@ in_control_received(const struct inpcb *inp, const struct in_conninfo *c,
 	if (want & INP_RECVTCLASS)
 		socontrol_add(sc, IPPROTO_IPV6, IPV6_TCLASS, &tclass,
 		    sizeof(tclass));
+}
+
+/* The error as recvmsg() tells it, and who sent it. */
+static void
+add_error(const struct inpcb *inp, const struct sock_extended_err *ee,
+    const struct in_icmperr *ie, struct socontrol *sc)
+{
+	const struct in_endpoint ep = { .addr = ie->offender };
+	struct {
+		struct sock_extended_err ee;
+		union {
+			struct sockaddr_in	 sin;
+			struct sockaddr_in6	 sin6;
+		} offender;
+	} e = { .ee = *ee };
+	struct sockname name;
+
+	in_toname(inp->inp_family, &ep, &name);
+	memcpy(&e.offender, &name.sn_sa, name.sn_len);
+	if (inp->inp_family == AF_INET)
+		socontrol_add(sc, IPPROTO_IP, IP_RECVERR, &e, sizeof(e.ee) +
+		    name.sn_len);
+	else
+		socontrol_add(sc, IPPROTO_IPV6, IPV6_RECVERR, &e,
+		    sizeof(e.ee) + name.sn_len);
+}
+
+void
+in_pcberror(struct inpcb *inp, int error, const struct in_conninfo *c,
+    uint32_t mtu, const struct in_icmperr *ie, uint32_t skip)
+{
+	const struct in_endpoint to = { c->faddr, c->fport, c->zone };
+	const struct sock_extended_err ee = {
+		.ee_errno = (uint32_t)error, .ee_type = ie->type,
+		.ee_code = ie->code, .ee_info = error == EMSGSIZE ? mtu : 0,
+		.ee_origin = IN6_IS_ADDR_V4MAPPED(&ie->offender) ?
+		    SO_EE_ORIGIN_ICMP : SO_EE_ORIGIN_ICMP6
+	};
+	struct socket *so = inp->inp_socket;
+	struct socontrol control = { .sc_len = 0 };
+	const uint32_t quoted = ie->quote->m_pkthdr.len;
+	uint32_t from = ie->off + skip;
+	struct sockname name;
+
+	if (inp->inp_recverr) {
+		if (from > quoted)
+			from = quoted;
+		in_toname(inp->inp_family, &to, &name);
+		add_time(so->so_options, &control);
+		add_error(inp, &ee, ie, &control);
+		/* one that finds no room is lost, as on Linux */
+		(void)sbappendaddr(&so->so_errors, &name, &control,
+		    m_copym(ie->quote, from, quoted - from));
+	}
+	if (inp->inp_recverr || (so->so_state & SS_ISCONNECTED))
+		soseterror(so, error);
 }
 
 /* A number in a control message, of a byte only where that is allowed. */

@@ -90,12 +90,15 @@ static int
 in4_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
     const struct ip_sendopts *opts)
 {
-	struct ip_sendopts by = *opts;
+	const struct in_addr src = in_unmap(&c->laddr);
+	const struct in_addr dst = in_unmap(&c->faddr);
+	struct ip_sendopts by;
 
-	if (c->zone != 0)
-		by.ifindex = c->zone;
-	return (ip_output(m, in_unmap(&c->laddr), in_unmap(&c->faddr), proto,
-	    &by));
+	if (c->zone == 0)
+		return (ip_output(m, src, dst, proto, opts));
+	by = *opts;
+	by.ifindex = c->zone;
+	return (ip_output(m, src, dst, proto, &by));
 }
 
 static uint16_t

@@ -61,9 +61,11 @@ struct inpcb {
 	unsigned	 inp_reuse;		/* [t] SOO_REUSE* when bound */
 	struct ip_sendopts inp_opts;		/* [s] IP_TOS, IP_TTL */
 	uint8_t		 inp_mtudiscover;	/* [s] IP_PMTUDISC_* */
-	bool		 inp_recverr;		/* [s] remembered only */
+	bool		 inp_recverr;		/* [s] IP_RECVERR */
 	unsigned	 inp_recvopts;		/* [s] INP_RECV* */
 	struct in_moptions inp_mopts;		/* [s] */
+	uint16_t	 inp_segment;		/* [s] UDP_SEGMENT, 0: whole */
+	bool		 inp_gro;		/* [s] UDP_GRO, remembered only */
 };
 
 /* What recvmsg() tells of a datagram besides its sender. */
@@ -170,6 +172,15 @@ void	 in_control_received(const struct inpcb *, const struct in_conninfo *,
 	    const struct in_arrival *, struct socontrol *);
 int	 in_control_send(const struct inpcb *, const struct msghdr *,
 	    struct in_conninfo *, struct ip_sendopts *);
+
+/*
+ * An ICMP error about a datagram of a socket, skip bytes of header in front of
+ * what the program sent: the socket's error if it is connected or asked for
+ * errors (IP_RECVERR), and then also kept for recvmsg(MSG_ERRQUEUE), as ip(7)
+ * says.  Socket locked.
+ */
+void	 in_pcberror(struct inpcb *, int error, const struct in_conninfo *,
+	    uint32_t mtu, const struct in_icmperr *, uint32_t skip);
 
 /* Range of ephemeral ports, net.inet.ip.portrange.{first,last}. */
 void	 in_pcb_sysctl_init(void);

@@ -71,6 +71,8 @@ setopt4(struct inpcb *inp, int name, int num)
 		return (setrecv(inp, INP_RECVPKTINFO, num));
 	case IP_BIND_ADDRESS_NO_PORT:
 	case IP_FREEBIND:
+	case IP_RECVOPTS:
+	case IP_RETOPTS:
 		return (0);
 	case IP_MULTICAST_LOOP:
 		inp->inp_mopts.mo_noloop = num == 0;

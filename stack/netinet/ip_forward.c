@@ -8,7 +8,6 @@
 #include <netinet/ip_icmp.h>
 
 #include "net/route.h"
-#include "netinet/ip_offload.h"
 #include "netinet/ip_private.h"
 
 /* RFC 1812 5.3.7, 4.2.2.11: what is never forwarded. */
@@ -41,7 +40,7 @@ ip_pass(struct mbuf *m, const struct nhop *nh)
 {
 	KASSERT(mtod(m, struct ip *)->ip_ttl > 1, ("ip_pass: last hop"));
 	ip_decrement_ttl(mtod(m, struct ip *));
-	ip_turnoffloads(m);
+	m_turnoffloads(m);
 	IPSTAT_INC(forward);
 	ip_transmit(nh->nh_ifp, m, nh->nh_gw);
 }
@@ -73,6 +72,8 @@ ip_forward(struct mbuf *m, unsigned hlen)
 		    nh.nh_ifp->if_mtu);
 		return;
 	}
+	if (ip_redirects(m, &nh))
+		ip_redirect_send(m, &nh);
 	/* The header is rewritten: nobody else may hold this memory. */
 	m = m_pullup(m, hlen);
 	KASSERT(m != NULL, ("ip_forward: header of %u bytes", hlen));
@@ -123,7 +124,7 @@ ip_fastforward(struct mbuf *m)
 	len = ntohs(ip->ip_len);
 	if (m->m_pkthdr.len > len)
 		m_adj(m, -(int64_t)(m->m_pkthdr.len - len));
-	if (ip_wirelen(m) > nh.nh_ifp->if_mtu)
+	if (ip_wirelen(m) > nh.nh_ifp->if_mtu || ip_redirects(m, &nh))
 		return (false);
 	IPSTAT_INC(total);
 	IPSTAT_INC(fastforward);

@@ -11,6 +11,7 @@
 
 #include "kern/sysctl.h"
 #include "netinet/ip_private.h"
+#include "netinet/raw_ip.h"
 
 #define	ICMP_HDRLEN	8
 #define	ICMP_MAXERROR	576	/* RFC 1812 4.3.2.3: whole datagram */
@@ -79,7 +80,7 @@ icmp_send(struct mbuf *m, struct in_addr src, struct in_addr dst)
 }
 
 void
-icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t mtu)
+icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t word)
 {
 	struct mbuf *n;
 	struct icmp *icp;
@@ -107,7 +108,7 @@ icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t mtu)
 	memset(icp, 0, ICMP_HDRLEN);
 	icp->icmp_type = type;
 	icp->icmp_code = code;
-	icp->icmp_nextmtu = htons((uint16_t)mtu);
+	icp->icmp_gwaddr.s_addr = htonl(word);
 	m_copydata(m, 0, quote, n->m_data + ICMP_HDRLEN);
 	to = mtod(m, struct ip *)->ip_src;
 	m_freem(m);
@@ -166,6 +167,7 @@ static void
 icmp_errinput(struct mbuf *m, unsigned hlen)
 {
 	uint32_t quoted = m->m_pkthdr.len - hlen - ICMP_HDRLEN;
+	struct in_icmperr ie = { .quote = m };
 	struct icmp icmp;
 	/* A whole quoted header and the 8 bytes that name the ports. */
 	union { struct ip ip; unsigned char bytes[60 + 8]; } q;
@@ -180,8 +182,12 @@ icmp_errinput(struct mbuf *m, unsigned hlen)
 	if (q.ip.ip_v != IPVERSION || q.ip.ip_hl < 5 ||
 	    quoted < ((uint32_t)q.ip.ip_hl << 2) + 8)
 		goto bad;
+	ie.type = icmp.icmp_type;
+	ie.code = icmp.icmp_code;
+	ie.offender = in_map(mtod(m, struct ip *)->ip_src);
+	ie.off = hlen + ICMP_HDRLEN + ((uint32_t)q.ip.ip_hl << 2);
 	ip_ctlinput(icmp_errno(icmp.icmp_type, icmp.icmp_code), &q.ip,
-	    ntohs(icmp.icmp_nextmtu));
+	    ntohs(icmp.icmp_nextmtu), &ie);
 	m_freem(m);
 	return;
 bad:
@@ -213,13 +219,19 @@ icmp_input(struct mbuf *m, unsigned hlen)
 	else if (type == ICMP_UNREACH || type == ICMP_TIMXCEED ||
 	    type == ICMP_PARAMPROB)
 		icmp_errinput(m, hlen);
-	else
+	else {
+		if (type == ICMP_ECHOREPLY)
+			raw_ping_input(m, hlen, IPPROTO_ICMP);
+		else if (type == ICMP_REDIRECT)
+			ip_redirect_input(m, hlen);
 		m_freem(m);
+	}
 }
 
 void
 icmp_init(void)
 {
 	sysctl_register(icmp_oids, nitems(icmp_oids));
+	ip_redirect_init();
 	ip_register(IPPROTO_ICMP, icmp_input, NULL);
 }

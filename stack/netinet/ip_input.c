@@ -14,6 +14,7 @@
 #include "netinet/in_group.h"
 #include "netinet/ip_fragq.h"
 #include "netinet/ip_private.h"
+#include "netinet/raw_ip.h"
 
 struct ipstat ipstat COUNTERS;
 atomic_u32 ip_forwarding;
@@ -182,12 +183,20 @@ void
 ip_deliver(struct mbuf *m, unsigned hlen)
 {
 	uint8_t proto = mtod(m, struct ip *)->ip_p;
+	bool heard;
 
 	KASSERT(hlen >= IP_HDRLEN && m->m_len >= hlen,
 	    ("ip_deliver: header of %u in %u bytes", hlen, m->m_len));
-	if (ip_protos[proto].input != NULL) {
+	heard = raw_input(m, hlen, proto);
+
+	if (heard || ip_protos[proto].input != NULL)
 		IPSTAT_INC(delivered);
+	if (ip_protos[proto].input != NULL) {
 		ip_protos[proto].input(m, hlen);
+		return;
+	}
+	if (heard) {
+		m_freem(m);
 		return;
 	}
 	IPSTAT_INC(noproto);
@@ -204,6 +213,8 @@ ip_input(struct mbuf *m)
 	IPSTAT_INC(total);
 	m = ip_validate(m, &hlen);
 	if (m == NULL)
+		return;
+	if (hlen > IP_HDRLEN && !ip_options(m, hlen))
 		return;
 	ip = mtod(m, struct ip *);
 	if (!ip_isours(m, ip->ip_dst)) {
@@ -225,7 +236,8 @@ ip_input(struct mbuf *m)
 }
 
 void
-ip_ctlinput(int error, const struct ip *ip, uint32_t mtu)
+ip_ctlinput(int error, const struct ip *ip, uint32_t mtu,
+    const struct in_icmperr *ie)
 {
 	const uint8_t *header = (const uint8_t *)ip + (ip->ip_hl << 2);
 	struct in_conninfo c = { .laddr = in_map(ip->ip_src),
@@ -234,7 +246,8 @@ ip_ctlinput(int error, const struct ip *ip, uint32_t mtu)
 	memcpy(&c.lport, header, sizeof(c.lport));
 	memcpy(&c.fport, header + sizeof(c.lport), sizeof(c.fport));
 	if (ip_protos[ip->ip_p].ctlinput != NULL)
-		ip_protos[ip->ip_p].ctlinput(error, &c, header, mtu);
+		ip_protos[ip->ip_p].ctlinput(error, &c, header, mtu, ie);
+	raw_ctlinput(error, ip->ip_p, &c, header, mtu, ie);
 }
 
 /*

@@ -115,16 +115,3 @@ tso_wirelen(const struct mbuf *m, uint32_t hlen)
 	m_copydata(m, hlen, sizeof(th), &th);
 	return (hlen + ((uint32_t)th.th_off << 2) + ph->tso_segsz);
 }
-
-void
-ip_turnoffloads(struct mbuf *m)
-{
-	struct pkthdr *ph = &m->m_pkthdr;
-	uint16_t flags = 0;
-
-	if ((ph->csum_flags & CSUM_PARTIAL) != 0)
-		flags |= CSUM_TX;
-	if (ph->tso_segsz != 0)
-		flags |= CSUM_TSO;
-	ph->csum_flags = flags;
-}

@@ -23,10 +23,4 @@ int	 tso_transmit(struct ifnet *, struct mbuf *, uint32_t hlen,
 	    const void *nexthop);
 /* Length of its longest segment, or of the packet if it is not to be cut. */
 uint32_t tso_wirelen(const struct mbuf *, uint32_t hlen);
-/*
- * A segment that the receiving device merged leaves as a segment that the
- * sending one cuts; a checksum that was left to a device still is.
- */
-void	 ip_turnoffloads(struct mbuf *);
-
 #endif /* NETINET_IP_OFFLOAD_H */

@@ -217,25 +217,33 @@ send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
 	return (0);
 }
 
+/* Where a packet goes, and whether that is to many; 0 or an errno value. */
+static int
+find_way(struct in_addr dst, const struct ip_sendopts *opts, struct nhop *nh,
+    bool *many)
+{
+	*many = IN_MULTICAST(ntohl(dst.s_addr));
+	if (!ip_route(dst, opts->ifindex, nh)) {
+		IPSTAT_INC(noroute);
+		return (EHOSTUNREACH);
+	}
+	if (!if_isbroadcast(nh->nh_ifp, dst))
+		return (0);
+	*many = true;
+	return (opts->broadcast ? 0 : EACCES);
+}
+
 int
 ip_output(struct mbuf *m, struct in_addr src, struct in_addr dst,
     uint8_t proto, const struct ip_sendopts *opts)
 {
 	const uint32_t hlen = IP_HDRLEN + (opts->alert ? 4 : 0);
-	bool many = IN_MULTICAST(ntohl(dst.s_addr));
 	struct nhop nh;
-	int error = 0;
+	bool many;
+	int error = m->m_pkthdr.len > IP_MAXPACKET - hlen ? EMSGSIZE :
+	    find_way(dst, opts, &nh, &many);
 
 	KASSERT(m->m_nextpkt == NULL, ("ip_output: packet is queued"));
-	if (m->m_pkthdr.len > IP_MAXPACKET - hlen) {
-		error = EMSGSIZE;
-	} else if (!ip_route(dst, opts->ifindex, &nh)) {
-		IPSTAT_INC(noroute);
-		error = EHOSTUNREACH;
-	} else if (if_isbroadcast(nh.nh_ifp, dst)) {
-		many = true;
-		error = opts->broadcast ? 0 : EACCES;
-	}
 	if (error != 0) {
 		m_freem(m);
 		return (error);
@@ -246,6 +254,45 @@ ip_output(struct mbuf *m, struct in_addr src, struct in_addr dst,
 	if ((m->m_pkthdr.csum_flags & CSUM_TX) != 0)
 		m->m_pkthdr.csum_start += (uint16_t)hlen;
 	ip_fillheader(m, src, dst, proto, opts, hlen);
+	IPSTAT_INC(localout);
+	return (many ? send_to_many(&nh, m, dst, opts) :
+	    ip_transmit(nh.nh_ifp, m, nh.nh_gw));
+}
+
+int
+ip_outputheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
+    const struct ip_sendopts *opts)
+{
+	struct nhop nh;
+	struct ip *ip;
+	uint32_t hlen;
+	bool many;
+	int error = find_way(dst, opts, &nh, &many);
+
+	if (error == 0 && m->m_pkthdr.len > nh.nh_ifp->if_mtu)
+		error = EMSGSIZE;
+	if (error == 0 && m->m_pkthdr.len < IP_HDRLEN)
+		error = EINVAL;
+	if (error == 0) {
+		m = m_pullup(m, IP_HDRLEN);
+		hlen = (uint32_t)mtod(m, struct ip *)->ip_hl << 2;
+		if (hlen < IP_HDRLEN || hlen > m->m_pkthdr.len)
+			error = EINVAL;
+	}
+	if (error != 0) {
+		m_freem(m);
+		return (error);
+	}
+	m = m_pullup(m, hlen);
+	ip = mtod(m, struct ip *);
+	ip->ip_v = IPVERSION;
+	ip->ip_len = htons((uint16_t)m->m_pkthdr.len);
+	if (ip->ip_id == 0)
+		ip->ip_id = htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
+	if (ip->ip_src.s_addr == INADDR_ANY)
+		ip->ip_src = src;
+	ip->ip_sum = 0;
+	ip->ip_sum = in_hdrsum(ip, hlen);
 	IPSTAT_INC(localout);
 	return (many ? send_to_many(&nh, m, dst, opts) :
 	    ip_transmit(nh.nh_ifp, m, nh.nh_gw));

@@ -26,6 +26,20 @@ bool	 ip_badsource(const struct ip *, const struct ifnet *rcvif);
 bool	 ip_isours(const struct mbuf *, struct in_addr dst);
 /* A fragment; the whole datagram when this was the last piece, or NULL. */
 struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
+/*
+ * The options of a packet (RFC 791 section 3.1): false, m consumed, if they
+ * are malformed or ask for a route of the source's own.
+ */
+bool	 ip_options(struct mbuf *, unsigned hlen);
+/*
+ * Redirects.  ip_redirects(): the packet goes back to the link it came from,
+ * whose host should send it there itself; it is then told.
+ */
+struct nhop;
+void	 ip_redirect_init(void);
+void	 ip_redirect_input(const struct mbuf *, unsigned hlen);
+bool	 ip_redirects(const struct mbuf *, const struct nhop *);
+void	 ip_redirect_send(const struct mbuf *, const struct nhop *);
 /* Length of the longest packet that this one will be on the wire. */
 uint32_t ip_wirelen(const struct mbuf *);
 /* Checksum of a header in contiguous memory, to be stored in ip_sum. */
@@ -36,6 +50,7 @@ uint16_t in_hdrsum(const struct ip *, unsigned hlen);
  */
 int	 ip_transmit(struct ifnet *, struct mbuf *, struct in_addr nexthop);
 /* Tells the transport protocol of a quoted packet; icmp_input(). */
-void	 ip_ctlinput(int error, const struct ip *, uint32_t mtu);
+void	 ip_ctlinput(int error, const struct ip *, uint32_t mtu,
+	    const struct in_icmperr *);
 
 #endif /* NETINET_IP_PRIVATE_H */

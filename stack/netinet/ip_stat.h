@@ -15,6 +15,8 @@
 	X(badhlen, "header length below 20 or beyond the packet")	\
 	X(badsum, "wrong header checksum")				\
 	X(badaddr, "source address that cannot be one")			\
+	X(badoptions, "options that are malformed")			\
+	X(sourceroute, "with a route of the source's own, never followed") \
 	X(delivered, "given to an upper protocol")			\
 	X(noproto, "upper protocol unknown")				\
 	X(notmember, "to a multicast group nobody here is in")		\
@@ -41,6 +43,9 @@
 	X(bcastecho, "echo requests to a broadcast address, ignored")	\
 	X(errors, "error messages received")				\
 	X(badquote, "error messages that quote too little")		\
+	X(redirects, "redirects heeded")				\
+	X(badredirects, "redirects not heeded: not from the hop in use, " \
+	    "or to where it may not lead")				\
 	X(sent, "error messages sent")					\
 	X(suppressed, "errors not sent: about an error, fragment, broadcast") \
 	X(ratelimited, "errors not sent: over net.inet.icmp.icmplim")

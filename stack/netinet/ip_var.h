@@ -19,11 +19,18 @@ typedef void pr_input_t(struct mbuf *m, unsigned hlen);
 /*
  * ICMP error about a packet of ours: error is an errno value; header the
  * first 8 bytes of the transport header, whose first 4 are the ports of the
- * connection; mtu is set for EMSGSIZE.
+ * connection; mtu is set for EMSGSIZE.  The message itself is for those who
+ * want to know all of it (IP_RECVERR).
  */
+struct in_icmperr {
+	uint8_t		 type, code;
+	struct in6_addr	 offender;	/* who says so, mapped if of IPv4 */
+	const struct mbuf *quote;	/* where the quoted packet is, */
+	uint32_t	 off;		/* its transport header at off */
+};
 struct in_conninfo;
 typedef void pr_ctlinput_t(int error, const struct in_conninfo *,
-	    const uint8_t *header, uint32_t mtu);
+	    const uint8_t *header, uint32_t mtu, const struct in_icmperr *);
 
 void	 ip_register(uint8_t proto, pr_input_t *, pr_ctlinput_t *);
 
@@ -47,6 +54,14 @@ struct ip_sendopts {
 };
 int	 ip_output(struct mbuf *, struct in_addr src, struct in_addr dst,
 	    uint8_t proto, const struct ip_sendopts *);
+/*
+ * The same for a packet that brings its header (IP_HDRINCL, ip(7)): its
+ * length and checksum are filled in, its identification and source if they
+ * are 0.  dst is where it is sent, whatever the header says.  EINVAL: that is
+ * no header; EMSGSIZE: longer than the link takes.
+ */
+int	 ip_outputheader(struct mbuf *, struct in_addr src, struct in_addr dst,
+	    const struct ip_sendopts *);
 /* The source address that would be used; false: no route.  ifindex as above. */
 bool	 ip_source(struct in_addr dst, uint32_t ifindex, struct in_addr *src,
 	    struct ifnet **);
@@ -57,7 +72,11 @@ void	 ip_input(struct mbuf *);
 uint16_t in_pseudo(struct in_addr, struct in_addr, uint8_t proto, uint32_t len);
 /* True if the transport checksum of a received packet is right. */
 bool	 in_cksum_ok(const struct mbuf *m, unsigned hlen, uint8_t proto);
-/* ICMP error about the packet m (starts at its IP header); consumes m. */
-void	 icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t mtu);
+/*
+ * ICMP error about the packet m (starts at its IP header); consumes m.  word
+ * is the message's second one, host order: the MTU, the gateway of a redirect,
+ * or the pointer of a parameter problem in the highest byte.
+ */
+void	 icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t word);
 
 #endif /* NETINET_IP_VAR_H */

@@ -272,11 +272,12 @@ icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
 
 void
 tcp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
-    uint32_t mtu)
+    uint32_t mtu, const struct in_icmperr *ie)
 {
 	struct socket *so = in_pcblookup_conn(&tcp_table, c);
 	tcp_seq seq;
 
+	(void)ie;
 	memcpy(&seq, header + offsetof(struct tcphdr, th_seq), sizeof(seq));
 	if (so == NULL)
 		return;

@@ -347,7 +347,7 @@ void	 tcp_setmss(struct tcpcb *);
 uint32_t tcp_mymss(const struct tcpcb *);	/* what we offer */
 void	 tcp_setstate(struct tcpcb *, enum tcp_state);
 void	 tcp_ctlinput(int error, const struct in_conninfo *,
-	    const uint8_t *header, uint32_t mtu);
+	    const uint8_t *header, uint32_t mtu, const struct in_icmperr *);
 
 /* tcp_input.c */
 void	 tcp_input(struct mbuf *, unsigned hlen);

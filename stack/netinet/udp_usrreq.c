@@ -14,6 +14,7 @@
 #include "netinet6/ip6_var.h"
 
 #define	UDP_HDRLEN	sizeof(struct udphdr)
+#define	UDP_SEGMENTS_MAX 128	/* of one write, as Linux */
 #define	UDP_MANY	64	/* sockets that hear one datagram */
 
 struct udpstat udpstat COUNTERS;
@@ -147,20 +148,22 @@ udp_input(struct mbuf *m, unsigned hlen)
 	}
 }
 
-/* RFC 1122 section 4.1.3.3: an ICMP error goes to the connected socket. */
+/*
+ * RFC 1122 section 4.1.3.3: an ICMP error goes to the socket: one that is
+ * connected, or asked for such errors.
+ */
 static void
 udp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
-    uint32_t mtu)
+    uint32_t mtu, const struct in_icmperr *ie)
 {
-	struct socket *so = in_pcblookup_conn(&udp_table, c);
+	struct socket *so = in_pcblookup(&udp_table, c);
 
 	(void)header;
-	(void)mtu;
 	if (so == NULL)
 		return;
 	mtx_lock(&so->so_lock);
 	if (so->so_pcb != NULL)
-		soseterror(so, error);
+		in_pcberror(so->so_pcb, error, c, mtu, ie, UDP_HDRLEN);
 	mtx_unlock(&so->so_lock);
 	sorele(so);
 }
@@ -294,6 +297,52 @@ udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 	return (error);
 }
 
+/* The size of datagrams that a write is cut into, as udp(7); 0: it is one. */
+static int
+udp_segment(const struct inpcb *inp, const struct msghdr *msg,
+    const struct in_conninfo *c, uint32_t len, uint16_t *size)
+{
+	const struct in_family *af = in_family(&c->faddr);
+	const struct cmsghdr *cm = NULL;
+	struct in6_addr src;
+	uint32_t mtu;
+	int error;
+
+	*size = inp->inp_segment;
+	while ((cm = socontrol_next(msg, cm, &error)) != NULL) {
+		if (cm->cmsg_level != IPPROTO_UDP ||
+		    cm->cmsg_type != UDP_SEGMENT)
+			continue;
+		if (cm->cmsg_len != CMSG_LEN(sizeof(*size)))
+			return (EINVAL);
+		memcpy(size, CMSG_DATA(cm), sizeof(*size));
+	}
+	if (*size >= len)
+		*size = 0;
+	if (*size != 0 && (len > (uint32_t)*size * UDP_SEGMENTS_MAX ||
+	    !af->af_route(c, &src, &mtu) ||
+	    *size + UDP_HDRLEN + af->af_hdrlen > mtu))
+		return (EINVAL);
+	return (error);
+}
+
+/* Datagrams of so many bytes each, the last perhaps of fewer.  Consumes m. */
+static int
+udp_output_segments(struct mbuf *m, const struct in_conninfo *c,
+    const struct ip_sendopts *opts, uint16_t size)
+{
+	const uint32_t len = m->m_pkthdr.len;
+	uint32_t off, n;
+	int error = 0;
+
+	for (off = 0; off < len && error == 0; off += n) {
+		n = len - off < size ? len - off : size;
+		error = udp_output(m_copym(m, off, n), c, opts);
+	}
+	m_freem(m);
+	return (error);
+}
+
 static int
 udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     const struct msghdr *msg, int flags)
@@ -301,6 +350,7 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 	struct inpcb *inp = so->so_pcb;
 	struct ip_sendopts opts;
 	struct in_conninfo c;
+	uint16_t size = 0;
 	int error;
 
 	(void)flags;
@@ -317,11 +367,34 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 			in_mcast_sendopts(inp, &opts);
 		error = in_control_send(inp, msg, &c, &opts);
 	}
+	if (error == 0)
+		error = udp_segment(inp, msg, &c, m->m_pkthdr.len, &size);
 	if (error != 0) {
 		m_freem(m);
 		return (error);
 	}
-	return (udp_output(m, &c, &opts));
+	return (size != 0 ? udp_output_segments(m, &c, &opts, size) :
+	    udp_output(m, &c, &opts));
+}
+
+static int
+udp_setown(struct inpcb *inp, int name, const void *val, socklen_t len)
+{
+	int num;
+
+	if (len < sizeof(num))
+		return (EINVAL);
+	memcpy(&num, val, sizeof(num));
+	if (name == UDP_GRO) {
+		inp->inp_gro = num != 0;
+		return (0);
+	}
+	if (name != UDP_SEGMENT)
+		return (ENOPROTOOPT);
+	if (num < 0 || num > UINT16_MAX)
+		return (EINVAL);
+	inp->inp_segment = (uint16_t)num;
+	return (0);
 }
 
 static int
@@ -330,15 +403,26 @@ udp_setopt(struct socket *so, int level, int name, const void *val,
 {
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
 		return (in_pcbsetopt(so->so_pcb, level, name, val, len));
+	if (level == IPPROTO_UDP)
+		return (udp_setown(so->so_pcb, name, val, len));
 	return (level == SOL_SOCKET ? 0 : ENOPROTOOPT);
 }
 
 static int
 udp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 {
+	const struct inpcb *inp = so->so_pcb;
+	int num;
+
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
 		return (in_pcbgetopt(so->so_pcb, level, name, val, len));
-	return (ENOPROTOOPT);
+	if (level != IPPROTO_UDP || (name != UDP_SEGMENT && name != UDP_GRO))
+		return (ENOPROTOOPT);
+	num = name == UDP_SEGMENT ? inp->inp_segment : inp->inp_gro;
+	if (*len > sizeof(num))
+		*len = sizeof(num);
+	memcpy(val, &num, *len);
+	return (0);
 }
 
 static int

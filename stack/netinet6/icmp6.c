@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kern/sysctl.h"
+#include "netinet/raw_ip.h"
 #include "netinet6/ip6_private.h"
 
 #define	ICMP6_HDRLEN	8
@@ -189,7 +190,7 @@ icmp6_errno(uint8_t type, uint8_t code)
 /* The quoted packet of ours: whose it was.  False: it cannot be ours. */
 static bool
 quoted_packet(struct mbuf *m, uint32_t zone, struct in_conninfo *c,
-    uint8_t *proto, uint8_t header[8])
+    uint8_t *proto, uint8_t header[8], uint32_t *upper)
 {
 	struct ip6_hdr ip6;
 	struct nhop6 nh;
@@ -210,6 +211,7 @@ quoted_packet(struct mbuf *m, uint32_t zone, struct in_conninfo *c,
 	if (off == 0 || m->m_pkthdr.len < off + 8)
 		return (false);
 	m_copydata(m, off, 8, header);
+	*upper = off;
 	return (route6_lookup(&c->laddr, zone, &nh) && nh.nh_local);
 }
 
@@ -217,14 +219,18 @@ static void
 icmp6_errinput(struct mbuf *m, unsigned hlen, uint8_t type)
 {
 	uint32_t zone = m->m_pkthdr.rcvif->if_index, mtu;
+	struct in_icmperr ie = { .quote = m,
+	    .offender = mtod(m, const struct ip6_hdr *)->ip6_src };
 	struct in_conninfo c;
 	struct icmp6_hdr icmp6;
 	uint8_t header[8], proto;
 
 	ICMP6STAT_INC(errors);
 	m_copydata(m, hlen, sizeof(icmp6), &icmp6);
+	ie.type = type;
+	ie.code = icmp6.icmp6_code;
 	m_adj(m, (int64_t)(hlen + sizeof(icmp6)));
-	if (!quoted_packet(m, zone, &c, &proto, header)) {
+	if (!quoted_packet(m, zone, &c, &proto, header, &ie.off)) {
 		ICMP6STAT_INC(badquote);
 		m_freem(m);
 		return;
@@ -236,7 +242,7 @@ icmp6_errinput(struct mbuf *m, unsigned hlen, uint8_t type)
 	if (type == ICMP6_PACKET_TOO_BIG)
 		ip6_pmtu_update(&c.faddr, c.zone, mtu);
 	ip6_ctlinput(proto, icmp6_errno(type, icmp6.icmp6_code), &c, header,
-	    mtu);
+	    mtu, &ie);
 	m_freem(m);
 }
 
@@ -277,6 +283,10 @@ icmp6_input(struct mbuf *m, unsigned hlen)
 	case MLD_LISTENER_QUERY:
 	case MLD_LISTENER_REPORT:
 		mld6_input(m, hlen);
+		break;
+	case ICMP6_ECHO_REPLY:
+		raw_ping_input(m, hlen, IPPROTO_ICMPV6);
+		m_freem(m);
 		break;
 	default:
 		m_freem(m);

@@ -4,7 +4,6 @@
  * that is not for this host goes on, or an error goes back.  Redirects are
  * not sent.
  */
-#include "netinet/ip_offload.h"
 #include "netinet6/ip6_private.h"
 
 /* RFC 4291 section 2.5.6, RFC 4007 section 9: what stays on its link. */
@@ -61,7 +60,7 @@ ip6_forward(struct mbuf *m)
 	m = m_pullup(m, IP6_HDRLEN);
 	KASSERT(m != NULL, ("ip6_forward: header"));
 	mtod(m, struct ip6_hdr *)->ip6_hlim--;
-	ip_turnoffloads(m);
+	m_turnoffloads(m);
 	IP6STAT_INC(forward);
 	ip6_transmit(nh.nh_ifp, m, &nh.nh_gw);
 }

@@ -9,6 +9,7 @@
 #include "net/netisr.h"
 #include "net/if_private.h"
 #include "netinet/in_group.h"
+#include "netinet/raw_ip.h"
 #include "netinet6/ip6_private.h"
 
 struct ip6stat ip6stat COUNTERS;
@@ -112,9 +113,16 @@ drop:
 static void
 deliver_upper(struct mbuf *m, uint32_t off, uint8_t nxt, uint32_t nxtat)
 {
-	if (ip6_protos[nxt].input != NULL) {
+	const bool heard = raw_input(m, off, nxt);
+
+	if (heard || ip6_protos[nxt].input != NULL)
 		IP6STAT_INC(delivered);
+	if (ip6_protos[nxt].input != NULL) {
 		ip6_protos[nxt].input(m, off);
+		return;
+	}
+	if (heard) {
+		m_freem(m);
 		return;
 	}
 	IP6STAT_INC(unknownheader);
@@ -211,12 +219,13 @@ ip6_input(struct mbuf *m)
 
 void
 ip6_ctlinput(uint8_t proto, int error, struct in_conninfo *c,
-    const uint8_t header[8], uint32_t mtu)
+    const uint8_t header[8], uint32_t mtu, const struct in_icmperr *ie)
 {
 	memcpy(&c->lport, header, sizeof(c->lport));
 	memcpy(&c->fport, header + sizeof(c->lport), sizeof(c->fport));
 	if (ip6_protos[proto].ctlinput != NULL)
-		ip6_protos[proto].ctlinput(error, c, header, mtu);
+		ip6_protos[proto].ctlinput(error, c, header, mtu, ie);
+	raw_ctlinput(error, proto, c, header, mtu, ie);
 }
 
 /* As ip_m2flow(): addresses, protocol, and ports where they come first. */

@@ -41,7 +41,7 @@ struct mbuf *frag6_input(struct mbuf *m, uint32_t off);
 
 void	 ip6_forward(struct mbuf *);
 void	 ip6_ctlinput(uint8_t proto, int error, struct in_conninfo *,
-	    const uint8_t header[8], uint32_t mtu);
+	    const uint8_t header[8], uint32_t mtu, const struct in_icmperr *);
 /*
  * Last stage of output and forwarding, as ip_transmit(): segments and
  * checksums as the device asks.  The packet fits the link.  Consumes m.

@@ -29,8 +29,9 @@ test_input(struct mbuf *m, unsigned hlen)
 
 static void
 test_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
-    uint32_t mtu)
+    uint32_t mtu, const struct in_icmperr *ie)
 {
+	(void)ie;
 	(void)c;
 	(void)header;
 	ctl_error = error;

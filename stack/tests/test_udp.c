@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netinet/ip_icmp.h>
+#include <netinet/udp.h>
 #include <poll.h>
 
 #include "tests/peer.h"
@@ -142,6 +143,52 @@ TEST(connected_sockets_hear_one_peer_and_errors)
 	CHECK_EQ(receive(b, buf, sizeof(buf), 0, NULL, NULL), 1);
 	soclose(b);
 	soclose(c);
+}
+
+static int
+send_segments(struct socket *so, const void *buf, size_t len, uint16_t size)
+{
+	struct sockaddr_in sin = t_addr(PEER_IP, 99);
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+	union { struct cmsghdr cm; char buf[CMSG_SPACE(2)]; } control = {
+		.cm = { CMSG_LEN(sizeof(size)), IPPROTO_UDP, UDP_SEGMENT } };
+	struct msghdr msg = { .msg_name = &sin, .msg_namelen = sizeof(sin),
+	    .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+	    .msg_controllen = sizeof(control) };
+	size_t done;
+
+	memcpy(CMSG_DATA(&control.cm), &size, sizeof(size));
+	return (sosend(so, &msg, 0, &done));
+}
+
+TEST(one_write_is_many_datagrams_if_asked)
+{
+	struct socket *so = t_socket(SOCK_DGRAM);
+	static uint8_t out[3000];
+	struct peer_seg s;
+	unsigned n;
+
+	CHECK_EQ(send_to(so, PEER_IP, 99, "x", 1), 0);	/* ARP */
+	peer_forget();
+	CHECK_EQ(send_segments(so, out, sizeof(out), 1000), 0);
+	for (n = 0; peer_next(&s); n++)
+		CHECK_EQ(s.proto, IPPROTO_UDP);
+	CHECK_EQ(n, 3);
+	CHECK_EQ(send_segments(so, out, sizeof(out), 700), 0);
+	for (n = 0; peer_next(&s); n++)
+		continue;
+	CHECK_EQ(n, 5);
+	CHECK_EQ(send_segments(so, out, sizeof(out), 1473), EINVAL);
+	CHECK_EQ(send_segments(so, out, sizeof(out), 23), EINVAL);
+	t_setint(so, IPPROTO_UDP, UDP_SEGMENT, 1500);
+	CHECK_EQ(t_getint(so, IPPROTO_UDP, UDP_SEGMENT), 1500);
+	CHECK_EQ(send_to(so, PEER_IP, 99, out, 900), 0);
+	for (n = 0; peer_next(&s); n++)
+		continue;
+	CHECK_EQ(n, 1);
+	t_setint(so, IPPROTO_UDP, UDP_GRO, 1);
+	CHECK_EQ(t_getint(so, IPPROTO_UDP, UDP_GRO), 1);
+	soclose(so);
 }
 
 TEST(closed_ports_answer_by_icmp)

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A bridge joins Ethernet interfaces to one network (IEEE 802.1D section 7,
+ * without the spanning tree: who wires a loop gets one).  It learns behind
+ * which member an address is, and is an interface itself, with the addresses
+ * of this host in that network; its members have none.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/ethernet.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "kern/callout.h"
+#include "kern/ctl.h"
+#include "kern/lock.h"
+#include "kern/sysctl.h"
+#include "net/if_private.h"
+
+#define	MEMBERS_MAX	16
+#define	BUCKETS		256
+#define	AGE_INTERVAL	(10 * NSEC_PER_SEC)
+
+/*
+ * Where a host is.  [b] lock of the bridge
+ */
+struct bridge_host {
+	LIST_ENTRY(bridge_host) bh_link;	/* [b] */
+	uint8_t		 bh_lladdr[6];		/* [b] */
+	struct ifnet	*bh_member;		/* [b] */
+	nsec_t		 bh_expires;		/* [b] */
+};
+
+#define	BRIDGE_STATS(X)							\
+	X(forwarded, "frames passed to one member")			\
+	X(flooded, "frames passed to all others")			\
+	X(moved, "addresses that were seen at another member")		\
+	X(expired, "addresses forgotten")				\
+	X(full, "addresses not learnt: the table is full")		\
+	X(dropped, "frames that must not be passed on, or are too long")
+
+/*
+ * Locks used to protect struct bridge members:
+ *	[I] immutable after attach
+ *	[a] atomic
+ *	[b] b_lock
+ */
+struct bridge {
+	struct ifnet	 b_if;
+	struct ifnet	*b_members[MEMBERS_MAX];	/* [I] */
+	unsigned	 b_nmembers;			/* [I] */
+	struct mtx	 b_lock;
+	LIST_HEAD(, bridge_host) b_hosts[BUCKETS];	/* [b] */
+	unsigned	 b_nhosts;			/* [b] */
+	struct callout	 b_callout;
+	struct bridge	*b_next;			/* [I] */
+	struct {
+#define	X(name, descr)	atomic_u64 name;
+		BRIDGE_STATS(X)
+#undef X
+	}		 b_stats;			/* [a] */
+};
+
+#define	BRIDGESTAT_INC(b, name)	atomic_count_u64(&(b)->b_stats.name, 1)
+
+static struct bridge *bridges;		/* [I] after boot */
+static atomic_u32 bridge_maxage = 300;
+static atomic_u32 bridge_maxhosts = 4096;
+
+static const struct sysctl_oid bridge_oids[] = {
+	{ .oid_name = "net.link.bridge.max_age", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &bridge_maxage,
+	    .oid_min = 10, .oid_max = 1000000,
+	    .oid_descr = "seconds until an address that is silent is "
+	    "forgotten" },
+	{ .oid_name = "net.link.bridge.maxentries", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &bridge_maxhosts,
+	    .oid_min = 1, .oid_max = 1000000,
+	    .oid_descr = "most addresses that a bridge remembers" },
+};
+
+static unsigned
+bucket(const uint8_t ll[6])
+{
+	return ((((ll[2] * 31U + ll[3]) * 31U + ll[4]) * 31U + ll[5]) %
+	    BUCKETS);
+}
+
+static struct bridge_host *
+host_find(struct bridge *b, const uint8_t ll[6]) REQUIRES(b->b_lock)
+{
+	struct bridge_host *bh;
+
+	LIST_FOREACH(bh, &b->b_hosts[bucket(ll)], bh_link)
+		if (memcmp(bh->bh_lladdr, ll, 6) == 0)
+			break;
+	return (bh);
+}
+
+static void
+bridge_timer(void *arg)
+{
+	const nsec_t now = mach_uptime();
+	struct bridge_host *bh, *next;
+	struct bridge *b = arg;
+
+	mtx_lock(&b->b_lock);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (bh = LIST_FIRST(&b->b_hosts[i]); bh != NULL; bh = next) {
+			next = LIST_NEXT(bh, bh_link);
+			if (bh->bh_expires > now)
+				continue;
+			LIST_REMOVE(bh, bh_link);
+			b->b_nhosts--;
+			kfree(bh);
+			BRIDGESTAT_INC(b, expired);
+		}
+	if (b->b_nhosts > 0)
+		callout_reset(&b->b_callout, AGE_INTERVAL, bridge_timer, b);
+	mtx_unlock(&b->b_lock);
+}
+
+/* 802.1D section 7.8: the sender is behind this member. */
+static void
+bridge_learn(struct bridge *b, struct ifnet *member, const uint8_t ll[6])
+{
+	struct bridge_host *bh;
+
+	if ((ll[0] & 1) != 0)
+		return;
+	mtx_lock(&b->b_lock);
+	bh = host_find(b, ll);
+	if (bh == NULL && b->b_nhosts >= atomic_load_u32(&bridge_maxhosts)) {
+		BRIDGESTAT_INC(b, full);
+	} else if (bh == NULL) {
+		bh = kmalloc(sizeof(*bh));
+		memcpy(bh->bh_lladdr, ll, 6);
+		bh->bh_member = member;
+		LIST_INSERT_HEAD(&b->b_hosts[bucket(ll)], bh, bh_link);
+		if (b->b_nhosts++ == 0)
+			callout_reset(&b->b_callout, AGE_INTERVAL,
+			    bridge_timer, b);
+	} else if (bh->bh_member != member) {
+		BRIDGESTAT_INC(b, moved);
+		bh->bh_member = member;
+	}
+	if (bh != NULL)
+		bh->bh_expires = mach_uptime() +
+		    atomic_load_u32(&bridge_maxage) * NSEC_PER_SEC;
+	mtx_unlock(&b->b_lock);
+}
+
+/* The member behind which a host is, or NULL. */
+static struct ifnet *
+bridge_lookup(struct bridge *b, const uint8_t ll[6])
+{
+	const struct bridge_host *bh;
+	struct ifnet *member;
+
+	mtx_lock(&b->b_lock);
+	bh = host_find(b, ll);
+	member = bh != NULL && bh->bh_expires > mach_uptime() ? bh->bh_member :
+	    NULL;
+	mtx_unlock(&b->b_lock);
+	return (member);
+}
+
+/* A frame that was received, or is ours, leaves by a member.  Consumes m. */
+static int
+bridge_pass(struct ifnet *member, struct mbuf *m)
+{
+	m_turnoffloads(m);
+	return (ether_send(member, m));
+}
+
+/* To all members but the one that it came by, if it did.  Consumes m. */
+static void
+bridge_flood(struct bridge *b, const struct ifnet *from, struct mbuf *m)
+{
+	BRIDGESTAT_INC(b, flooded);
+	for (unsigned i = 0; i < b->b_nmembers; i++)
+		if (b->b_members[i] != from)
+			(void)bridge_pass(b->b_members[i], m_copym(m, 0,
+			    m->m_pkthdr.len));
+	m_freem(m);
+}
+
+/*
+ * 802.1D section 7.12.6: what is addressed to bridges stays on its link; and
+ * nothing leaves that is longer than a link takes, unless it will be cut.
+ */
+static bool
+bridge_mayforward(const struct bridge *b, const struct mbuf *m)
+{
+	static const uint8_t reserved[5] = { 1, 0x80, 0xc2, 0, 0 };
+	const uint8_t *dst = mtod(m, const uint8_t *);
+
+	if (memcmp(dst, reserved, sizeof(reserved)) == 0 && dst[5] < 16)
+		return (false);
+	return (m->m_pkthdr.tso_segsz != 0 ||
+	    m->m_pkthdr.len <= b->b_if.if_mtu + ETHER_HDR_LEN);
+}
+
+/* To this host: as if the bridge had received it.  Consumes m. */
+static void
+bridge_local(struct bridge *b, struct mbuf *m)
+{
+	struct ifnet *ifp = &b->b_if;
+
+	atomic_count_u64(&ifp->if_count.ipackets, 1);
+	atomic_count_u64(&ifp->if_count.ibytes, m->m_pkthdr.len);
+	if_pcap_tap(ifp, m);
+	m->m_pkthdr.rcvif = ifp;
+	ether_input(ifp, m);
+}
+
+void
+bridge_input(struct ifnet *member, struct mbuf *m)
+{
+	struct bridge *b = member->if_bridge->if_softc;
+	const struct ether_header *eh = mtod(m, const struct ether_header *);
+	struct ifnet *to;
+
+	if (!bridge_mayforward(b, m)) {
+		BRIDGESTAT_INC(b, dropped);
+		m_freem(m);
+		return;
+	}
+	bridge_learn(b, member, eh->ether_shost);
+	if (memcmp(eh->ether_dhost, b->b_if.if_lladdr, 6) == 0) {
+		bridge_local(b, m);
+		return;
+	}
+	if ((eh->ether_dhost[0] & 1) != 0) {
+		bridge_local(b, m_copym(m, 0, m->m_pkthdr.len));
+		bridge_flood(b, member, m);
+		return;
+	}
+	to = bridge_lookup(b, eh->ether_dhost);
+	if (to == NULL) {
+		bridge_flood(b, member, m);
+	} else if (to != member) {
+		BRIDGESTAT_INC(b, forwarded);
+		(void)bridge_pass(to, m);
+	} else {
+		m_freem(m);	/* they hear each other */
+	}
+}
+
+/* A frame of this host's, from ether_frame(). */
+static int
+bridge_transmit(struct ifnet *ifp, struct mbuf *m)
+{
+	const struct ether_header *eh = mtod(m, const struct ether_header *);
+	struct bridge *b = ifp->if_softc;
+	struct ifnet *to = (eh->ether_dhost[0] & 1) != 0 ? NULL :
+	    bridge_lookup(b, eh->ether_dhost);
+
+	atomic_count_u64(&ifp->if_count.opackets, 1);
+	atomic_count_u64(&ifp->if_count.obytes, m->m_pkthdr.len);
+	if (to != NULL) {
+		BRIDGESTAT_INC(b, forwarded);
+		return (ether_send(to, m));
+	}
+	BRIDGESTAT_INC(b, flooded);
+	for (unsigned i = 0; i < b->b_nmembers; i++)
+		(void)ether_send(b->b_members[i], m_copym(m, 0,
+		    m->m_pkthdr.len));
+	m_freem(m);
+	return (0);
+}
+
+/* One that may be a member: all members are alike. */
+static int
+member_add(struct bridge *b, const char *name, char *why, size_t len)
+{
+	struct ifnet *ifp = if_byname(name);
+	const struct ifnet *first = b->b_members[0];
+
+	if (ifp == NULL || ifp->if_output != ether_output ||
+	    ifp->if_transmit == bridge_transmit) {
+		snprintf(why, len, "member '%s' is no Ethernet interface whose "
+		    "lines come before the bridge's", name);
+		return (ENOENT);
+	}
+	if (ifp->if_addr.s_addr != INADDR_ANY || ifp->if_in6 != NULL) {
+		snprintf(why, len, "member '%s' has an address; in its place "
+		    "the bridge may have one", name);
+		return (EINVAL);
+	}
+	if (ifp->if_bridge != NULL) {
+		snprintf(why, len, "'%s' is a member already", name);
+		return (EBUSY);
+	}
+	if (b->b_nmembers == MEMBERS_MAX) {
+		snprintf(why, len, "more than %u members", MEMBERS_MAX);
+		return (EINVAL);
+	}
+	if (first != NULL && (ifp->if_mtu != first->if_mtu ||
+	    ifp->if_caps != first->if_caps)) {
+		snprintf(why, len, "members '%s' and '%s' differ in mtu or "
+		    "offload", first->if_xname, name);
+		return (EINVAL);
+	}
+	b->b_members[b->b_nmembers++] = ifp;
+	ifp->if_bridge = &b->b_if;
+	return (0);
+}
+
+static void
+register_counters(struct bridge *b)
+{
+	const struct {
+		const char	*name, *descr;
+		atomic_u64	*counter;
+	} counters[] = {
+#define	X(name, descr)	{ #name, descr, &b->b_stats.name },
+		BRIDGE_STATS(X)
+#undef X
+	};
+
+	for (size_t i = 0; i < nitems(counters); i++)
+		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_U64,
+		    .oid_ptr = counters[i].counter,
+		    .oid_descr = counters[i].descr }, "if.%s.stats.%s",
+		    b->b_if.if_xname, counters[i].name);
+}
+
+int
+bridge_create(const struct if_config *ic, char *why, size_t len)
+{
+	struct bridge *b = kmalloc(sizeof(*b));
+	char text[sizeof(ic->members)], *rest, *name;
+	int error = 0;
+
+	mtx_init(&b->b_lock, LC_BRIDGE);
+	callout_init(&b->b_callout);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		LIST_INIT(&b->b_hosts[i]);
+	snprintf(text, sizeof(text), "%s", ic->members);
+	for (name = strtok_r(text, " ,", &rest); name != NULL && error == 0;
+	    name = strtok_r(NULL, " ,", &rest))
+		error = member_add(b, name, why, len);
+	if (error == 0 && b->b_nmembers == 0) {
+		snprintf(why, len, "a bridge has members, as \"tap0 tap1\"");
+		error = EINVAL;
+	}
+	if (error != 0)
+		return (error);		/* the boot stops */
+	if_initname(&b->b_if, ic, b->b_members[0]->if_mtu);
+	if (b->b_if.if_mtu > b->b_members[0]->if_mtu)
+		b->b_if.if_mtu = b->b_members[0]->if_mtu;
+	/* batches are the members' */
+	b->b_if.if_caps = b->b_members[0]->if_caps & ~(unsigned)IFCAP_BATCH;
+	memcpy(b->b_if.if_lladdr, b->b_members[0]->if_lladdr, 6);
+	b->b_if.if_softc = b;
+	b->b_if.if_output = ether_output;
+	b->b_if.if_output6 = ether_output6;
+	b->b_if.if_transmit = bridge_transmit;
+	if_attach(&b->b_if);
+	register_counters(b);
+	b->b_next = bridges;
+	bridges = b;
+	return (0);
+}
+
+static void
+bridge_detach(struct ifnet *ifp)
+{
+	struct bridge *b = ifp->if_softc;
+
+	(void)callout_drain(&b->b_callout);
+}
+
+static void
+bridge_ifconfig(const struct ifnet *ifp, struct ctl_out *co)
+{
+	const struct bridge *b = ifp->if_softc;
+
+	ctl_printf(co, "\tmembers");
+	for (unsigned i = 0; i < b->b_nmembers; i++)
+		ctl_printf(co, " %s", b->b_members[i]->if_xname);
+	ctl_printf(co, "\n");
+}
+
+static void
+bridge_show(struct ctl_out *co)
+{
+	const struct bridge_host *bh;
+	const nsec_t now = mach_uptime();
+	struct bridge *b;
+
+	ctl_printf(co, "%-10s %-18s %-10s %s\n", "Bridge", "Address", "Member",
+	    "Seconds left");
+	for (b = bridges; b != NULL; b = b->b_next) {
+		mtx_lock(&b->b_lock);
+		for (unsigned i = 0; i < BUCKETS; i++)
+			LIST_FOREACH(bh, &b->b_hosts[i], bh_link) {
+				const uint8_t *ll = bh->bh_lladdr;
+
+				if (bh->bh_expires <= now)
+					continue;
+				ctl_printf(co, "%-10s %02x:%02x:%02x:%02x:%02x:"
+				    "%02x  %-10s %llu\n", b->b_if.if_xname,
+				    ll[0], ll[1], ll[2], ll[3], ll[4], ll[5],
+				    bh->bh_member->if_xname,
+				    (unsigned long long)((bh->bh_expires -
+				    now) / NSEC_PER_SEC));
+			}
+		mtx_unlock(&b->b_lock);
+	}
+}
+
+void
+bridge_init(void)
+{
+	static struct if_driver driver = { .name = "bridge",
+	    .has = IFHAS_MEMBERS, .attach = bridge_create,
+	    .detach = bridge_detach, .show = bridge_ifconfig };
+
+	sysctl_register(bridge_oids, nitems(bridge_oids));
+	ctl_view_register("bridge", bridge_show);
+	if_driver_register(&driver);
+}

@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Raw sockets of both families: raw(7), RFC 3542 section 3, and ping sockets
+ * (SOCK_DGRAM with IPPROTO_ICMP or IPPROTO_ICMPV6), which send echo requests
+ * and hear their own replies.
+ */
+#include "netinet/raw_ip.h"
+
+#include <errno.h>
+#include <netinet/icmp6.h>
+#include <netinet/ip_icmp.h>
+#include <string.h>
+
+#include "kern/sysctl.h"
+#include "netinet/in_pcb.h"
+#include "netinet/ip_private.h"
+#include "netinet6/ip6_var.h"
+
+#define	RAW_MANY	64	/* sockets that hear one packet */
+#define	SOL_RAW		255	/* raw(7): level of */
+#define	ICMP_FILTER	1	/* ... this option, a set of types */
+#define	ECHO_HDRLEN	8
+#define	NO_CHECKSUM	(-1)
+
+/*
+ * Locks used to protect struct rawcb members:
+ *	[I] immutable
+ *	[s] lock of the socket
+ *	[r] raw_lock; addresses of the inpcb are written with both
+ */
+struct rawcb {
+	struct inpcb	 rc_inp;	/* must be first */
+	LIST_ENTRY(rawcb) rc_link;	/* [r] */
+	uint8_t		 rc_proto;	/* [I] */
+	bool		 rc_ping;	/* [I] */
+	bool		 rc_hdrincl;	/* [s] IP_HDRINCL */
+	int		 rc_checksum;	/* [s] IPV6_CHECKSUM, or NO_CHECKSUM */
+	uint32_t	 rc_filter4;	/* [s] types of ICMP not heard */
+	struct icmp6_filter rc_filter6;	/* [s] types of ICMPv6 heard */
+};
+
+static struct inpcbtable raw_table;	/* of ping sockets: identifiers */
+static struct rwlock raw_lock;
+static LIST_HEAD(, rawcb) raw_list;	/* [r] */
+static atomic_u32 raw_count;		/* [a] of them: mostly none */
+static atomic_u32 raw_allowed;
+static atomic_u32 ping_allowed = 1;
+static atomic_u32 raw_recvspace = 256 * 1024;
+static atomic_u32 raw_sendspace = 128 * 1024;
+
+#define	RAW_STATS(X)							\
+	X(delivered, "packets given to a raw or ping socket")		\
+	X(fullsock, "dropped: receive buffer full")			\
+	X(checksum, "dropped: wrong checksum (IPV6_CHECKSUM)")		\
+	X(toomany, "not heard by a socket: too many ask for the protocol") \
+	X(sent, "packets sent by raw and ping sockets")
+
+static struct {
+#define	X(name, descr) atomic_u64 name;
+	RAW_STATS(X)
+#undef X
+} rawstat;
+
+#define	RAWSTAT_INC(name)	atomic_count_u64(&rawstat.name, 1)
+
+static const struct sysctl_oid raw_oids[] = {
+	{ .oid_name = "net.inet.raw.sockets", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &raw_allowed,
+	    .oid_max = 1,
+	    .oid_descr = "1: programs may open raw sockets; 0: EPERM" },
+	{ .oid_name = "net.inet.raw.ping", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ping_allowed,
+	    .oid_max = 1,
+	    .oid_descr = "1: programs may open ping sockets; 0: EACCES" },
+	{ .oid_name = "net.inet.raw.recvspace", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &raw_recvspace,
+	    .oid_min = 2048, .oid_max = 16777216,
+	    .oid_descr = "receive buffer of a new raw socket, bytes" },
+	{ .oid_name = "net.inet.raw.sendspace", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &raw_sendspace,
+	    .oid_min = 2048, .oid_max = 16777216,
+	    .oid_descr = "longest packet of a new raw socket, bytes" },
+#define	X(name, descr)							\
+	{ .oid_name = "net.inet.raw.stats." #name, .oid_type = CTL_U64,	\
+	    .oid_ptr = &rawstat.name, .oid_descr = descr },
+	RAW_STATS(X)
+#undef X
+};
+
+static struct rawcb *
+sotorawcb(const struct socket *so)
+{
+	return (so->so_pcb);
+}
+
+/* Whether the socket's addresses and protocol are those of a packet. */
+static bool
+raw_matches(const struct rawcb *rc, const struct in_conninfo *c, uint8_t proto)
+    REQUIRES_SHARED(raw_lock)
+{
+	const struct in_conninfo *mine = &rc->rc_inp.inp_conn;
+
+	return (rc->rc_proto == proto &&
+	    rc->rc_inp.inp_family == in_family(&c->faddr)->af_family &&
+	    (in_isany(&mine->laddr) ||
+	    IN6_ARE_ADDR_EQUAL(&mine->laddr, &c->laddr)) &&
+	    (in_isany(&mine->faddr) ||
+	    IN6_ARE_ADDR_EQUAL(&mine->faddr, &c->faddr)) &&
+	    (mine->zone == 0 || c->zone == 0 || mine->zone == c->zone));
+}
+
+/* Sockets for a packet, referenced; ident 0: raw ones, else a ping's. */
+static unsigned
+raw_lookup(const struct in_conninfo *c, uint8_t proto, in_port_t ident,
+    struct socket *sos[RAW_MANY])
+{
+	struct rawcb *rc;
+	unsigned n = 0;
+
+	rw_rlock(&raw_lock);
+	LIST_FOREACH(rc, &raw_list, rc_link) {
+		if (rc->rc_ping != (ident != 0) || (rc->rc_ping &&
+		    rc->rc_inp.inp_conn.lport != ident) ||
+		    !raw_matches(rc, c, proto))
+			continue;
+		if (n == RAW_MANY) {
+			RAWSTAT_INC(toomany);
+			continue;
+		}
+		sos[n] = rc->rc_inp.inp_socket;
+		soref(sos[n++]);
+	}
+	rw_runlock(&raw_lock);
+	return (n);
+}
+
+/* Whether a socket asked not to hear this type of ICMP or ICMPv6. */
+static bool
+filtered(const struct rawcb *rc, const struct mbuf *m, unsigned hlen)
+{
+	uint8_t type;
+
+	if (rc->rc_ping || m->m_pkthdr.len <= hlen)
+		return (false);
+	m_copydata(m, hlen, 1, &type);
+	if (rc->rc_inp.inp_family == AF_INET)
+		return (rc->rc_proto == IPPROTO_ICMP && type < 32 &&
+		    (rc->rc_filter4 & 1U << type) != 0);
+	return (rc->rc_proto == IPPROTO_ICMPV6 &&
+	    !ICMP6_FILTER_WILLPASS(type, &rc->rc_filter6));
+}
+
+/* RFC 3542 section 3.1: of a socket that said where the checksum is. */
+static bool
+checksum_wrong(const struct rawcb *rc, const struct mbuf *m, unsigned hlen)
+{
+	if (rc->rc_inp.inp_family == AF_INET || rc->rc_ping ||
+	    rc->rc_checksum == NO_CHECKSUM)
+		return (false);
+	if (m->m_pkthdr.len < hlen + (unsigned)rc->rc_checksum + 2 ||
+	    !in_cksum_ok(m, hlen, rc->rc_proto)) {
+		RAWSTAT_INC(checksum);
+		return (true);
+	}
+	return (false);
+}
+
+static void
+raw_append(struct socket *so, const struct mbuf *m, unsigned hlen,
+    const struct in_conninfo *c, const struct in_arrival *arrival)
+{
+	const struct rawcb *rc = sotorawcb(so);
+	const struct in_endpoint from = { c->faddr, 0, c->zone };
+	/* raw sockets of IPv4 hear the header, too: raw(7) */
+	const uint32_t skip = rc->rc_ping || rc->rc_inp.inp_family != AF_INET ?
+	    hlen : 0;
+	struct socontrol control = { .sc_len = 0 };
+	struct sockname name;
+
+	if ((so->so_state & SS_CANTRCVMORE) || filtered(rc, m, hlen) ||
+	    checksum_wrong(rc, m, hlen) ||
+	    !in_mcast_hears(&rc->rc_inp, c, arrival->ia_ifindex))
+		return;
+	in_toname(rc->rc_inp.inp_family, &from, &name);
+	in_control_received(&rc->rc_inp, c, arrival, &control);
+	if (sbappendaddr(&so->so_rcv, &name, &control, m_copym(m, skip,
+	    m->m_pkthdr.len - skip))) {
+		RAWSTAT_INC(delivered);
+		sorwakeup(so);
+	} else {
+		RAWSTAT_INC(fullsock);
+	}
+}
+
+static bool
+raw_deliver(const struct mbuf *m, unsigned hlen, uint8_t proto,
+    in_port_t ident)
+{
+	struct socket *sos[RAW_MANY];
+	struct in_arrival arrival;
+	struct in_conninfo c;
+	unsigned n;
+
+	in_packetfamily(m)->af_endpoints(m, &c);
+	n = raw_lookup(&c, proto, ident, sos);
+	if (n > 0)
+		in_arrival(m, &arrival);
+	for (unsigned i = 0; i < n; i++) {
+		mtx_lock(&sos[i]->so_lock);
+		if (sos[i]->so_pcb != NULL)
+			raw_append(sos[i], m, hlen, &c, &arrival);
+		mtx_unlock(&sos[i]->so_lock);
+		sorele(sos[i]);
+	}
+	return (n > 0);
+}
+
+bool
+raw_input(const struct mbuf *m, unsigned hlen, uint8_t proto)
+{
+	return (atomic_load_u32(&raw_count) != 0 &&
+	    raw_deliver(m, hlen, proto, 0));
+}
+
+void
+raw_ping_input(const struct mbuf *m, unsigned hlen, uint8_t proto)
+{
+	in_port_t ident;
+
+	if (atomic_load_u32(&raw_count) == 0)
+		return;
+	m_copydata(m, hlen + 4, sizeof(ident), &ident);
+	if (ident != 0)
+		(void)raw_deliver(m, hlen, proto, ident);
+}
+
+void
+raw_ctlinput(int error, uint8_t proto, const struct in_conninfo *c,
+    const uint8_t header[8], uint32_t mtu, const struct in_icmperr *ie)
+{
+	struct socket *sos[RAW_MANY];
+	struct in_conninfo ports = *c;
+	in_port_t ident = 0;
+	unsigned n;
+
+	if (atomic_load_u32(&raw_count) == 0)
+		return;
+	ports.lport = ports.fport = 0;
+	n = raw_lookup(&ports, proto, 0, sos);
+	if (proto == IPPROTO_ICMP || proto == IPPROTO_ICMPV6)
+		memcpy(&ident, header + 4, sizeof(ident));
+	if (n == 0 && ident != 0)
+		n = raw_lookup(&ports, proto, ident, sos);
+	for (unsigned i = 0; i < n; i++) {
+		mtx_lock(&sos[i]->so_lock);
+		if (sos[i]->so_pcb != NULL)
+			in_pcberror(sos[i]->so_pcb, error, &ports, mtu, ie, 0);
+		mtx_unlock(&sos[i]->so_lock);
+		sorele(sos[i]);
+	}
+}
+
+static int
+raw_create(struct socket *so, bool ping)
+{
+	struct rawcb *rc;
+
+	if (so->so_protocol <= 0 || so->so_protocol > 255)
+		return (EPROTONOSUPPORT);
+	if (atomic_load_u32(ping ? &ping_allowed : &raw_allowed) == 0)
+		return (ping ? EACCES : EPERM);
+	rc = kmalloc(sizeof(*rc));
+	in_pcbinit(&rc->rc_inp, so, &raw_table);
+	rc->rc_proto = (uint8_t)so->so_protocol;
+	rc->rc_ping = ping;
+	rc->rc_hdrincl = rc->rc_proto == IPPROTO_RAW &&
+	    so->so_proto->pr_domain == AF_INET;
+	rc->rc_checksum = rc->rc_proto == IPPROTO_ICMPV6 &&
+	    so->so_proto->pr_domain == AF_INET6 ? 2 : NO_CHECKSUM;
+	ICMP6_FILTER_SETPASSALL(&rc->rc_filter6);
+	soref(so);
+	so->so_pcb = rc;
+	soreserve(so, atomic_load_u32(&raw_sendspace),
+	    atomic_load_u32(&raw_recvspace));
+	rw_wlock(&raw_lock);
+	LIST_INSERT_HEAD(&raw_list, rc, rc_link);
+	rw_wunlock(&raw_lock);
+	atomic_count_u32(&raw_count, 1);
+	return (0);
+}
+
+static int
+raw_attach(struct socket *so)
+{
+	return (raw_create(so, false));
+}
+
+static int
+ping_attach(struct socket *so)
+{
+	return (raw_create(so, true));
+}
+
+static void
+raw_detach(struct socket *so)
+{
+	struct rawcb *rc = sotorawcb(so);
+
+	rw_wlock(&raw_lock);
+	LIST_REMOVE(rc, rc_link);
+	rw_wunlock(&raw_lock);
+	atomic_count_u32(&raw_count, UINT32_MAX);
+	in_mcast_free(&rc->rc_inp);
+	in_pcbremove(&rc->rc_inp);
+	so->so_pcb = NULL;
+	kfree(rc);
+	sorele(so);
+}
+
+/* A ping socket's port is the identifier of its requests. */
+static int
+raw_bind(struct socket *so, const struct sockname *name)
+{
+	struct rawcb *rc = sotorawcb(so);
+	struct inpcb *inp = &rc->rc_inp;
+	struct in_endpoint ep;
+	int error = in_fromname(inp->inp_family, name, &ep);
+
+	if (error != 0)
+		return (error);
+	if (!rc->rc_ping && !in_isany(&ep.addr) &&
+	    !in_family(&ep.addr)->af_isours(&ep, false))
+		return (EADDRNOTAVAIL);
+	rw_wlock(&raw_lock);
+	if (rc->rc_ping) {
+		error = in_pcbbind(inp, &ep);
+	} else {
+		inp->inp_conn.laddr = ep.addr;
+		inp->inp_conn.zone = ep.zone;
+	}
+	rw_wunlock(&raw_lock);
+	return (error);
+}
+
+/* Gives a ping socket an identifier, if it has none. */
+static int
+ping_bind(struct rawcb *rc)
+{
+	int error = 0;
+
+	if (rc->rc_ping && rc->rc_inp.inp_port == NULL) {
+		rw_wlock(&raw_lock);
+		error = in_pcbbind(&rc->rc_inp, NULL);
+		rw_wunlock(&raw_lock);
+	}
+	return (error);
+}
+
+static int
+raw_connect(struct socket *so, const struct sockname *name, int flags)
+{
+	struct inpcb *inp = so->so_pcb;
+	struct in_conninfo c = inp->inp_conn;
+	struct in_endpoint ep;
+	int error;
+
+	(void)flags;
+	if (name != NULL) {
+		error = in_fromname(inp->inp_family, name, &ep);
+		if (error == 0)
+			error = ping_bind(sotorawcb(so));
+		ep.port = 0;
+		if (error == 0)
+			error = in_pcbroute(inp, &ep, &c);
+		if (error != 0)
+			return (error);
+		so->so_state |= SS_ISCONNECTED;
+	} else {
+		c.faddr = in_family(&c.faddr)->af_any;
+		so->so_state &= ~(unsigned)SS_ISCONNECTED;
+	}
+	rw_wlock(&raw_lock);
+	inp->inp_conn.faddr = c.faddr;
+	inp->inp_conn.zone = c.zone;
+	if (name != NULL)
+		inp->inp_conn.laddr = c.laddr;
+	rw_wunlock(&raw_lock);
+	return (0);
+}
+
+static int
+raw_shutdown(struct socket *so)
+{
+	socantsendmore(so);
+	return (0);
+}
+
+static void
+raw_rcvd(struct socket *so)
+{
+	(void)so;
+}
+
+/* The checksum of a message, where the socket's protocol has it. */
+static int
+raw_seal(struct mbuf **m, const struct in_conninfo *c, int at)
+{
+	const uint32_t len = (*m)->m_pkthdr.len;
+	const struct in_family *af = in_family(&c->faddr);
+	uint16_t sum = 0;
+
+	if (at < 0)
+		return (0);
+	if (len < (uint32_t)at + sizeof(sum))
+		return (EINVAL);
+	*m = m_pullup(*m, (uint32_t)at + sizeof(sum));
+	memcpy((*m)->m_data + at, &sum, sizeof(sum));
+	sum = in_fold(in_sum(*m, 0, len, af == &in6_family ?
+	    af->af_pseudo(c, IPPROTO_ICMPV6, len) : 0));
+	memcpy((*m)->m_data + at, &sum, sizeof(sum));
+	return (0);
+}
+
+/* Echo requests are all that a ping socket sends; its identifier in them. */
+static int
+ping_prepare(struct rawcb *rc, struct mbuf **m)
+{
+	struct inpcb *inp = &rc->rc_inp;
+	const uint8_t request = rc->rc_proto == IPPROTO_ICMP ? ICMP_ECHO :
+	    ICMP6_ECHO_REQUEST;
+	int error;
+
+	if ((*m)->m_pkthdr.len < ECHO_HDRLEN)
+		return (EINVAL);
+	*m = m_pullup(*m, ECHO_HDRLEN);
+	if ((uint8_t)(*m)->m_data[0] != request || (*m)->m_data[1] != 0)
+		return (EINVAL);
+	error = ping_bind(rc);
+	memcpy((*m)->m_data + 4, &inp->inp_conn.lport, 2);
+	return (error);
+}
+
+/* Where a packet goes and from which address. */
+static int
+raw_route(const struct socket *so, const struct sockname *to,
+    struct in_conninfo *c)
+{
+	const struct inpcb *inp = so->so_pcb;
+	struct in_endpoint ep = { inp->inp_conn.faddr, 0, inp->inp_conn.zone };
+	int error = 0;
+
+	if (to != NULL)
+		error = in_fromname(inp->inp_family, to, &ep);
+	else if ((so->so_state & SS_ISCONNECTED) == 0)
+		error = EDESTADDRREQ;
+	ep.port = 0;
+	return (error != 0 ? error : in_pcbroute(inp, &ep, c));
+}
+
+/* Consumes *m, also on errors. */
+static int
+raw_transmit(struct rawcb *rc, struct mbuf **m, struct in_conninfo *c,
+    const struct ip_sendopts *opts)
+{
+	int error = rc->rc_ping ? ping_prepare(rc, m) : 0;
+
+	if (error == 0)
+		error = raw_seal(m, c, rc->rc_ping ? 2 : rc->rc_checksum);
+	if (error != 0) {
+		m_freem(*m);
+		return (error);
+	}
+	RAWSTAT_INC(sent);
+	if (rc->rc_hdrincl)
+		return (ip_outputheader(*m, in_unmap(&c->laddr),
+		    in_unmap(&c->faddr), opts));
+	return (in_family(&c->faddr)->af_output(*m, c, rc->rc_proto, opts));
+}
+
+static int
+raw_send(struct socket *so, struct mbuf *m, const struct sockname *to,
+    const struct msghdr *msg, int flags)
+{
+	struct rawcb *rc = sotorawcb(so);
+	struct ip_sendopts opts;
+	struct in_conninfo c;
+	int error;
+
+	(void)flags;
+	error = rc == NULL ? EBADF : raw_route(so, to, &c);
+	if (error == 0) {
+		opts = rc->rc_inp.inp_opts;
+		opts.broadcast = (so->so_options & SOO_BROADCAST) != 0;
+		if (in_isgroup(&c.faddr))
+			in_mcast_sendopts(&rc->rc_inp, &opts);
+		error = in_control_send(&rc->rc_inp, msg, &c, &opts);
+	}
+	if (error != 0) {
+		m_freem(m);
+		return (error);
+	}
+	return (raw_transmit(rc, &m, &c, &opts));
+}
+
+/* IPV6_CHECKSUM: an even offset, or -1 for none; ICMPv6's is fixed. */
+static int
+set_checksum(struct rawcb *rc, int at)
+{
+	if (rc->rc_proto == IPPROTO_ICMPV6 || (at >= 0 && at % 2 != 0))
+		return (EINVAL);
+	rc->rc_checksum = at < 0 ? NO_CHECKSUM : at;
+	return (0);
+}
+
+/* The options that only raw sockets have; ENOPROTOOPT: it is another. */
+static int
+raw_setown(struct rawcb *rc, int level, int name, const void *val,
+    socklen_t len)
+{
+	const bool ipv4 = rc->rc_inp.inp_family == AF_INET;
+	int num = 0;
+
+	if (len >= sizeof(num))
+		memcpy(&num, val, sizeof(num));
+	if (ipv4 && level == IPPROTO_IP && name == IP_HDRINCL) {
+		rc->rc_hdrincl = num != 0;
+	} else if (ipv4 && level == SOL_RAW && name == ICMP_FILTER &&
+	    rc->rc_proto == IPPROTO_ICMP) {
+		rc->rc_filter4 = (uint32_t)num;
+	} else if (!ipv4 && (level == IPPROTO_IPV6 || level == SOL_RAW) &&
+	    name == IPV6_CHECKSUM) {
+		return (len < sizeof(num) ? EINVAL : set_checksum(rc, num));
+	} else if (!ipv4 && level == IPPROTO_ICMPV6 && name == ICMP6_FILTER &&
+	    rc->rc_proto == IPPROTO_ICMPV6) {
+		memcpy(&rc->rc_filter6, val, len < sizeof(rc->rc_filter6) ?
+		    len : sizeof(rc->rc_filter6));
+		return (0);
+	} else {
+		return (ENOPROTOOPT);
+	}
+	return (len < sizeof(num) ? EINVAL : 0);
+}
+
+static int
+raw_setopt(struct socket *so, int level, int name, const void *val,
+    socklen_t len)
+{
+	struct rawcb *rc = sotorawcb(so);
+	int error = rc->rc_ping ? ENOPROTOOPT : raw_setown(rc, level, name,
+	    val, len);
+
+	if (error != ENOPROTOOPT)
+		return (error);
+	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
+		return (in_pcbsetopt(&rc->rc_inp, level, name, val, len));
+	return (level == SOL_SOCKET ? 0 : ENOPROTOOPT);
+}
+
+static int
+raw_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
+{
+	struct rawcb *rc = sotorawcb(so);
+	const bool ipv4 = rc->rc_inp.inp_family == AF_INET;
+	const int hdrincl = rc->rc_hdrincl;
+	const void *from;
+	size_t size = sizeof(int);
+
+	if (!rc->rc_ping && ipv4 && level == IPPROTO_IP && name == IP_HDRINCL) {
+		from = &hdrincl;
+	} else if (!rc->rc_ping && ipv4 && level == SOL_RAW &&
+	    name == ICMP_FILTER && rc->rc_proto == IPPROTO_ICMP) {
+		from = &rc->rc_filter4;
+	} else if (!rc->rc_ping && !ipv4 && name == IPV6_CHECKSUM &&
+	    (level == IPPROTO_IPV6 || level == SOL_RAW)) {
+		from = &rc->rc_checksum;
+	} else if (!rc->rc_ping && !ipv4 && level == IPPROTO_ICMPV6 &&
+	    name == ICMP6_FILTER && rc->rc_proto == IPPROTO_ICMPV6) {
+		from = &rc->rc_filter6;
+		size = sizeof(rc->rc_filter6);
+	} else if (level == IPPROTO_IP || level == IPPROTO_IPV6) {
+		return (in_pcbgetopt(&rc->rc_inp, level, name, val, len));
+	} else {
+		return (ENOPROTOOPT);
+	}
+	if (*len > size)
+		*len = (socklen_t)size;
+	memcpy(val, from, *len);
+	return (0);
+}
+
+static int
+raw_sockaddr(struct socket *so, struct sockname *name)
+{
+	return (in_pcbsockaddr(so->so_pcb, name));
+}
+
+static int
+raw_peeraddr(struct socket *so, struct sockname *name)
+{
+	const struct inpcb *inp = so->so_pcb;
+	const struct in_endpoint ep = { inp->inp_conn.faddr, 0,
+	    inp->inp_conn.zone };
+
+	if ((so->so_state & SS_ISCONNECTED) == 0)
+		return (ENOTCONN);
+	in_toname(inp->inp_family, &ep, name);
+	return (0);
+}
+
+static const struct protosw raw_protosw = {
+	.pr_name = "raw",
+	.pr_domain = AF_INET,
+	.pr_type = SOCK_RAW,
+	.pr_anyproto = true,
+	.pr_sendanyway = true,
+	.pr_namelen = sizeof(struct sockaddr_in),
+	.pr_attach = raw_attach,
+	.pr_detach = raw_detach,
+	.pr_abort = raw_detach,
+	.pr_bind = raw_bind,
+	.pr_connect = raw_connect,
+	.pr_shutdown = raw_shutdown,
+	.pr_rcvd = raw_rcvd,
+	.pr_send = raw_send,
+	.pr_setopt = raw_setopt,
+	.pr_getopt = raw_getopt,
+	.pr_sockaddr = raw_sockaddr,
+	.pr_peeraddr = raw_peeraddr,
+};
+
+/* The four kinds.  [I] after boot */
+static struct protosw raw_kinds[4];
+
+void
+raw_init(void)
+{
+	static const char *const names[] = { "raw", "raw6", "icmp", "icmp6" };
+
+	in_pcbtable_init(&raw_table, "raw", false);
+	rw_init(&raw_lock, LC_RAW);
+	sysctl_register(raw_oids, nitems(raw_oids));
+	for (unsigned i = 0; i < nitems(raw_kinds); i++) {
+		struct protosw *pr = &raw_kinds[i];
+
+		*pr = raw_protosw;
+		pr->pr_name = names[i];
+		if (i % 2 != 0) {
+			pr->pr_domain = AF_INET6;
+			pr->pr_namelen = sizeof(struct sockaddr_in6);
+		}
+		if (i >= 2) {
+			pr->pr_type = SOCK_DGRAM;
+			pr->pr_anyproto = false;
+			pr->pr_protocol = i == 2 ? IPPROTO_ICMP :
+			    IPPROTO_ICMPV6;
+			pr->pr_attach = ping_attach;
+		}
+		protosw_register(pr);
+	}
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tunnels on the wire: what is outside, what is inside, and what is refused. */
+#include "tests/check.h"
+
+#include <errno.h>
+
+#include "machine/virtual/virtual.h"
+#include "netinet/in_family.h"
+#include "netinet/ip_tunnel.h"
+#include "tests/net.h"
+#include "tests/packet6.h"
+
+#define	LEFT	"10.9.0.2"	/* the tunnels' other end */
+#define	ROUTER	"10.9.0.1"
+#define	INNER	"10.50.0.2"	/* behind gif0 */
+#define	GRE	"10.51.0.2"	/* behind gre0, with a key */
+#define	RIGHT	"10.9.1.2"
+
+static uint64_t
+stat(const char *name)
+{
+	char full[64];
+
+	snprintf(full, sizeof(full), "net.inet.tunnel.stats.%s", name);
+	return (counter(full));
+}
+
+/* A packet in another of the left host's, which is of protocol proto. */
+static struct mbuf *
+inside(struct mbuf *m, uint8_t proto, const void *between, uint32_t len)
+{
+	const uint32_t inner = m->m_pkthdr.len - ETHER_HDR_LEN;
+	struct mbuf *o = packet(0, LEFT, ROUTER, proto, len + inner);
+	char *p = o->m_data + ETHER_HDR_LEN + IP_HDRLEN;
+
+	if (len > 0)
+		memcpy(p, between, len);
+	m_copydata(m, ETHER_HDR_LEN, inner, p + len);
+	m_freem(m);
+	return (o);
+}
+
+static struct ip *
+ip_of(struct mbuf *m)
+{
+	return ((struct ip *)(void *)(m->m_data + ETHER_HDR_LEN));
+}
+
+static void
+receive(struct mbuf *m)
+{
+	mem_input(mem[0], m);
+	t_sleep(1);		/* what is inside is always queued */
+}
+
+TEST(what_is_routed_into_a_tunnel_leaves_inside)
+{
+	struct mbuf *m = packet(1, RIGHT, INNER, 253, 100);
+	const struct ip *outer, *inner;
+
+	ip_of(m)->ip_tos = 0xb8 | 2;
+	seal(ip_of(m));
+	mem_input(mem[1], m);
+	m = take_sent(0);
+	outer = IP_AT(m);
+	inner = outer + 1;
+	CHECK_EQ(outer->ip_p, IPPROTO_IPIP);
+	CHECK_EQ(outer->ip_src.s_addr, addr(ROUTER).s_addr);
+	CHECK_EQ(outer->ip_dst.s_addr, addr(LEFT).s_addr);
+	CHECK_EQ(outer->ip_ttl, 64);
+	CHECK_EQ(outer->ip_tos, 0xb8 | 2);
+	CHECK_EQ(outer->ip_off, 0);
+	CHECK_EQ(inner->ip_ttl, 8);
+	CHECK_EQ(inner->ip_dst.s_addr, addr(INNER).s_addr);
+	CHECK_EQ(in_hdrsum(inner, IP_HDRLEN), 0);
+	m_freem(m);
+	mem_input(mem[1], packet(1, RIGHT, GRE, 253, 100));
+	m = take_sent(0);
+	CHECK_EQ(IP_AT(m)->ip_p, IPPROTO_GRE);
+	CHECK_EQ(IP_AT(m)->ip_ttl, 7);
+	CHECK(memcmp(IP_AT(m) + 1, "\x20\0\x08\0\0\0\0\x2a", 8) == 0);
+	m_freem(m);
+}
+
+TEST(what_comes_inside_goes_on)
+{
+	struct mbuf *m;
+
+	receive(inside(packet(0, INNER, RIGHT, 253, 100), IPPROTO_IPIP, NULL,
+	    0));
+	m = take_sent(1);
+	CHECK_EQ(IP_AT(m)->ip_p, 253);
+	CHECK_EQ(IP_AT(m)->ip_src.s_addr, addr(INNER).s_addr);
+	m_freem(m);
+	receive(inside(packet6(0, "2001:db8:50::2", HOST6(1), 253, 100),
+	    IPPROTO_IPV6, NULL, 0));
+	m = take_sent(1);
+	CHECK_EQ(ip6_of(m)->ip6_nxt, 253);
+	m_freem(m);
+	/* a sequence number is passed over */
+	receive(inside(packet(0, GRE, RIGHT, 253, 100), IPPROTO_GRE,
+	    "\x30\0\x08\0\0\0\0\x2a\0\0\0\1", 12));
+	m_freem(take_sent(1));
+}
+
+TEST(who_has_no_tunnel_is_told)
+{
+	const uint64_t nobody = stat("nobody");
+	struct mbuf *m = inside(packet(0, INNER, RIGHT, 253, 100),
+	    IPPROTO_IPIP, NULL, 0);
+
+	ip_of(m)->ip_src = addr("10.9.0.3");
+	seal(ip_of(m));
+	learn_host(0, "10.9.0.3");
+	receive(m);
+	CHECK_EQ(stat("nobody"), nobody + 1);
+	m = take_sent(0);
+	CHECK_EQ(icmp_in(m)->icmp_type, ICMP_UNREACH);
+	m_freem(m);
+	CHECK_EQ(sent[1].mq_len, 0);
+}
+
+TEST(malformed_packets_inside_are_dropped)
+{
+	static const struct {
+		const char	*counter, *header;
+		uint32_t	 len;
+	} gre[] = {
+		{ "badkey", "\0\0\x08\0", 4 },
+		{ "badkey", "\x20\0\x08\0\0\0\0\x2b", 8 },
+		{ "badgre", "\xa0\0\x08\0\0\1\0\0\0\0\0\x2a", 12 }, /* sum */
+		{ "badgre", "\x20\1\x08\0\0\0\0\x2a", 8 },	/* version */
+		{ "badgre", "\x60\0\x08\0\0\0\0\x2a", 8 },	/* routing */
+		{ "badgre", "\x20\0\x08\6\0\0\0\x2a", 8 },	/* ARP */
+		{ "malformed", "\x20\0\x86\xdd\0\0\0\x2a", 8 },
+	};
+	uint64_t before;
+
+	for (size_t i = 0; i < nitems(gre); i++) {
+		before = stat(gre[i].counter);
+		receive(inside(packet(0, GRE, RIGHT, 253, 100), IPPROTO_GRE,
+		    gre[i].header, gre[i].len));
+		CHECK_EQ(stat(gre[i].counter), before + 1);
+	}
+	before = stat("badgre");
+	receive(packet(0, LEFT, ROUTER, IPPROTO_GRE, 3));
+	receive(packet(0, LEFT, ROUTER, IPPROTO_GRE, 0));
+	CHECK_EQ(stat("badgre"), before + 2);
+	before = stat("malformed");
+	receive(packet(0, LEFT, ROUTER, IPPROTO_IPIP, 19));
+	receive(packet(0, LEFT, ROUTER, IPPROTO_IPV6, 39));
+	receive(inside(packet(0, INNER, RIGHT, 253, 100), IPPROTO_IPV6, NULL,
+	    0));
+	CHECK_EQ(stat("malformed"), before + 3);
+	CHECK_EQ(sent[1].mq_len, 0);
+}
+
+/* RFC 6040 figure 4, by columns of the outer mark. */
+TEST(marks_are_joined_as_rfc6040_says)
+{
+	enum { NOT, ONE, ZERO, CE };
+	static const int want[4][4] = {
+		[NOT] = { [NOT] = NOT, [ZERO] = ZERO, [ONE] = ONE, [CE] = CE },
+		[ZERO] = { [NOT] = NOT, [ZERO] = ZERO, [ONE] = ONE, [CE] = CE },
+		[ONE] = { [NOT] = NOT, [ZERO] = ONE, [ONE] = ONE, [CE] = CE },
+		[CE] = { [NOT] = -1, [ZERO] = CE, [ONE] = CE, [CE] = CE },
+	};
+	struct mbuf *m;
+
+	for (int outer = 0; outer < 4; outer++)
+		for (int inner = 0; inner < 4; inner++)
+			CHECK_EQ(tunnel_ecn((uint8_t)(0xb8 | outer),
+			    (uint8_t)(0x40 | inner)), want[outer][inner] < 0 ?
+			    -1 : 0x40 | want[outer][inner]);
+	m = packet(0, INNER, RIGHT, 253, 100);
+	ip_of(m)->ip_tos = ZERO;
+	seal(ip_of(m));
+	m = inside(m, IPPROTO_IPIP, NULL, 0);
+	ip_of(m)->ip_tos = CE;
+	seal(ip_of(m));
+	receive(m);
+	m = take_sent(1);
+	CHECK_EQ(IP_AT(m)->ip_tos, CE);
+	CHECK_EQ(in_hdrsum(IP_AT(m), IP_HDRLEN), 0);
+	m_freem(m);
+	m = inside(packet(0, INNER, RIGHT, 253, 100), IPPROTO_IPIP, NULL, 0);
+	ip_of(m)->ip_tos = CE;
+	seal(ip_of(m));
+	receive(m);
+	CHECK_EQ(sent[1].mq_len, 0);
+	CHECK_EQ(stat("badecn"), 1);
+}
+
+TEST(a_tunnel_within_itself_ends)
+{
+	const uint64_t nested = stat("nested");
+
+	/* the way to the tunnel's end leads into the tunnel */
+	CHECK_EQ(route_add(addr(LEFT), 32, addr(INNER), NULL), 0);
+	mem_input(mem[1], packet(1, RIGHT, INNER, 253, 100));
+	CHECK_EQ(stat("nested"), nested + 1);
+	CHECK_EQ(route_delete(addr(LEFT), 32), 0);
+	CHECK_EQ(sent[0].mq_len, 0);
+}
+
+/* The left's "fragmentation needed" about what was sent last. */
+static void
+narrow_path(uint16_t mtu)
+{
+	struct mbuf *m = take_sent(0), *r;
+	struct icmp *icp;
+
+	r = packet(0, LEFT, ROUTER, IPPROTO_ICMP, 8 + 28);
+	icp = (struct icmp *)(void *)(r->m_data + ETHER_HDR_LEN + IP_HDRLEN);
+	memset(icp, 0, 8);
+	icp->icmp_type = ICMP_UNREACH;
+	icp->icmp_code = ICMP_UNREACH_NEEDFRAG;
+	icp->icmp_nextmtu = htons(mtu);
+	m_copydata(m, ETHER_HDR_LEN, 28, (char *)icp + 8);
+	icp->icmp_cksum = in_fold(in_sum(r, ETHER_HDR_LEN + IP_HDRLEN, 36,
+	    0));
+	mem_input(mem[0], r);
+	m_freem(m);
+}
+
+static struct mbuf *
+unfragmentable(uint32_t payload)
+{
+	struct mbuf *m = packet(1, RIGHT, INNER, 253, payload);
+
+	ip_of(m)->ip_off = htons(IP_DF);
+	seal(ip_of(m));
+	return (m);
+}
+
+TEST(the_mtu_of_the_outer_path_is_told_to_the_source)
+{
+	struct mbuf *m;
+
+	/* the tunnel's own: 20 bytes less than the link's */
+	mem_input(mem[1], unfragmentable(1480));
+	m = take_sent(1);
+	CHECK_EQ(icmp_in(m)->icmp_code, ICMP_UNREACH_NEEDFRAG);
+	CHECK_EQ(ntohs(icmp_in(m)->icmp_nextmtu), 1480);
+	m_freem(m);
+	mem_input(mem[1], unfragmentable(1400));
+	CHECK_EQ(ntohs(IP_AT(sent[0].mq_head)->ip_off), IP_DF);
+	narrow_path(1400);
+	mem_input(mem[1], unfragmentable(1400));
+	m = take_sent(1);
+	CHECK_EQ(icmp_in(m)->icmp_code, ICMP_UNREACH_NEEDFRAG);
+	CHECK_EQ(ntohs(icmp_in(m)->icmp_nextmtu), 1380);
+	m_freem(m);
+	/* who may be cut is sent, to be cut on the way */
+	mem_input(mem[1], packet(1, RIGHT, INNER, 253, 1400));
+	m = take_sent(0);
+	CHECK_EQ(IP_AT(m)->ip_off, 0);
+	m_freem(m);
+	/* and after a while the path is tried again */
+	t_sleep(601 * 1000);
+	learn_host(0, LEFT);
+	learn_host(1, RIGHT);
+	start_over();
+	mem_input(mem[1], unfragmentable(1400));
+	m_freem(take_sent(0));
+}
+
+TEST(a_tunnel_over_ipv6_is_fragmented_at_its_entry)
+{
+	const struct in6_addr end = addr6(HOST6(0));
+	struct mbuf *m;
+	unsigned pieces = 0;
+
+	mem_input(mem[1], packet(1, RIGHT, "10.52.0.2", 253, 1420));
+	m = take_sent(0);
+	CHECK_EQ(ip6_of(m)->ip6_nxt, IPPROTO_IPIP);
+	CHECK(IN6_ARE_ADDR_EQUAL(&ip6_of(m)->ip6_dst, &end));
+	m_freem(m);
+	mem_input(mem[1], packet(1, RIGHT, "10.52.0.2", 253, 1470));
+	for (; sent[0].mq_len > 0; pieces++)
+		m_freem(take_sent(0));
+	CHECK_EQ(pieces, 2);	/* the inner packet's: the mtu is 1460 */
+}
+
+static void
+fresh(void)
+{
+	t_sleep(5 * 1000);
+	learn_host(0, LEFT);
+	learn_host(1, RIGHT);
+	learn_host6(0, HOST6(0));
+	learn_host6(1, HOST6(1));
+	start_over();
+}
+
+/* A tunnel as loader.conf would make it, on a stack that runs. */
+static void
+tunnel(const char *name, const char *ends, const char *key, uint32_t ttl,
+    const char *inet)
+{
+	static const struct in_addr onlink = { INADDR_ANY };
+	struct if_config ic = { .queues = 1, .ttl = ttl };
+	char why[128] = "";
+
+	snprintf(ic.name, sizeof(ic.name), "%s", name);
+	snprintf(ic.tunnel, sizeof(ic.tunnel), "%s", ends);
+	snprintf(ic.key, sizeof(ic.key), "%s", key);
+	CHECK(inet_parse_prefix(inet, &ic.addr, &ic.mask));
+	CHECK_EQ(tunnel_create(&ic, name[1] == 'r', why, sizeof(why)), 0);
+	CHECK_EQ(route_add(ic.addr, inet_masklen(ic.mask), onlink,
+	    if_byname(name)), 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct in6_addr inner = addr6("2001:db8:50::1");
+	int status;
+
+	mach_virtual_enter(true);
+	boot_router6();
+	tunnel("gif0", ROUTER " " LEFT, "", 64, "10.50.0.1/24");
+	tunnel("gre0", ROUTER " " LEFT, "42", 7, "10.51.0.1/24");
+	tunnel("gif1", "2001:db8::1 2001:db8::2", "", 64, "10.52.0.1/24");
+	set("net.inet6.ip6.dad_count", "0");
+	in6_ifattach(if_byname("gif0"), false);
+	CHECK_EQ(in6_addr_add(if_byname("gif0"), &inner, 64, 0, NSEC_FOREVER,
+	    NSEC_FOREVER), 0);
+	t_sleep(20 * 1000);
+	fresh();
+	check_after = fresh;
+	status = check_main(argc, argv);
+	stack_shutdown();
+	return (status);
+}
