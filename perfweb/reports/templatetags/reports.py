@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 
 from django import template
 from django.template import Context
-from django.utils.html import format_html_join
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from perfweb.reports import figures, names, numbers, svg, wording
@@ -30,9 +31,9 @@ _MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "=",
 
 
 @register.filter
-def breakable(name: str) -> SafeString:
-    """Return the name of a test with places where a narrow column may break it."""
-    return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in name.split("/")))
+def breakable(text: str) -> SafeString:
+    """Return a name or a command with places where a narrow column may break it, after strokes and commas."""
+    return mark_safe(re.sub(r"[/,]", r"\g<0><wbr>", escape(text)))  # noqa: S308 (was escaped)
 
 
 @register.filter

@@ -22,16 +22,22 @@ RUNS_PER_PAGE = 25
 MOST_DETAILED = 24
 """Tests that the page of a run shows with graph, numbers and outputs; of more, those of one topic at a time."""
 
+MOST_VERDICTS = 2
+"""Verdicts of a test that have columns of their own; more stand in the cells of the variants."""
+
 MOST_DIGITS = 18  # of a number that PostgreSQL's bigint holds
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One test on one variant: its samples (None where nothing was delivered), and its measurements boot by boot."""
+    """One test on one variant: its samples (None where nothing was delivered), its measurements boot by boot, and how
+    it compares with the baseline (None for that itself).
+    """
 
     variant: Variant
     series: Series | None
     measurements: list[Measurement]
+    comparison: TestComparison | None
 
     @property
     def failures(self) -> int:
@@ -96,6 +102,7 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
         "results": results,
         "pairs": compared,
         "overview": _overview(results, compared),
+        "verdicts_in_cells": len(compared) > MOST_VERDICTS,
         "any_boots_differ": any(comparison.boots_differ for pair in compared for comparison in pair.compared),
         "topic": topic,
         "known_topics": list(names.by_topic(names.in_order(counted.tests))),
@@ -154,7 +161,7 @@ def _test_graph(test: TestResults) -> Graph | None:
 
 
 def _overview(results: RunResults, compared: list[Pair]) -> list[OverviewRow]:
-    by_test = [{comparison.test: comparison for comparison in pair.compared} for pair in compared]
+    by_variant = {pair.b.pk: {comparison.test: comparison for comparison in pair.compared} for pair in compared}
     rows = []
     for test in results.tests:
         of_variant = {series.variant.pk: series for series in test.primary}
@@ -163,8 +170,9 @@ def _overview(results: RunResults, compared: list[Pair]) -> list[OverviewRow]:
                 variant,
                 of_variant.get(variant.pk),
                 [measurement for measurement in test.measurements if measurement.boot.variant_id == variant.pk],
+                by_variant[variant.pk][test.name] if variant.pk in by_variant else None,
             )
             for variant in results.variants
         ]
-        rows.append(OverviewRow(test, cells, [comparisons[test.name] for comparisons in by_test]))
+        rows.append(OverviewRow(test, cells, [comparisons[test.name] for comparisons in by_variant.values()]))
     return rows

@@ -26,7 +26,8 @@ def test_percentiles_stand_in_a_table_and_every_sample_is_drawn(client: Client) 
     Sample.objects.bulk_create(slowest)
     text = text_of(page(client, comparison_address(run)))
     assert re.search(
-        r"Latency, µs medians over the samples 50 % 99 % deferred 2\d\.\d 4\d\.\d direct 2\d.\d 4\d\.\d", text
+        r"in µs, median over the samples Side 50 % 99 % deferred 2\d\.\d 4\d\.\d direct 2\d.\d 4\d\.\d",
+        text,
     )
     figures = json.loads(page(client, comparison_address(run) + "?graphs=json"))
     (name,) = (name for name in figures if name.startswith("latency"))
