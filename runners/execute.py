@@ -3,8 +3,8 @@
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from django.conf import settings
@@ -22,6 +22,7 @@ from runners.heartbeat import Heartbeat, StopRequestedError
 from runners.patience import DatabaseGoneError, patiently
 from runners.planner import PlannedBoot, PlannedMeasurement, estimate, plan_boots
 from runners.plays import Plays
+from runners.stopping import Settled, settled
 
 log = logging.getLogger(__name__)
 Transition = Callable[[int, str], Run]
@@ -109,8 +110,9 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     variants = {variant.name: variant for variant in patiently(lambda: _variants(run))}
     _build(plan, variants, plays)
     patiently(lambda: states.start(number))
-    _measure(Bench(run, plan, plays, hosts), variants, beat)
-    return patiently(lambda: _verdict(run))
+    decided = _measure(Bench(run, plan, plays, hosts), variants, beat)
+    ending = patiently(lambda: _verdict(run))
+    return replace(ending, reason="; ".join(filter(None, [ending.reason, *decided])))
 
 
 def _variants(run: Run) -> list[Variant]:
@@ -151,17 +153,28 @@ def _build_once(build: Build, archive: Path, plays: Plays) -> None:
     patiently(lambda: builds.succeeded(build, outcome["prefix"], outcome["build_log"], seconds))
 
 
-def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> None:
-    """All boots in order, without what was measured before."""
+def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> list[str]:
+    """All boots in order, without what was measured before or is decided. Returns what was decided early, in words."""
     planned = plan_boots(bench.plan, bench.run.seed)
     done = patiently(lambda: _measured(bench.run))
-    rest = [(boot, missing) for boot in planned if (missing := _missing(boot, done))]
-    clock = _Clock(bench, [boot for boot, _ in rest], len(planned))
-    for index, (boot, missing) in enumerate(rest):
+    ahead = [(boot, missing) for boot in planned if (missing := _missing(boot, done))]
+    clock = _Clock(bench, planned)
+    notes = []
+    while ahead:
         beat.check()
-        clock.tell(index)
+        boot, missing = ahead[0]
+        enough = patiently(lambda boot=boot: settled(bench.run, bench.plan, planned, boot))  # type: ignore[misc]
+        if enough:
+            spared = [other for other, _ in ahead if other.group == boot.group]
+            ahead = [entry for entry in ahead if entry[0].group != boot.group]
+            notes.append(clock.spare(enough, spared))
+            continue
+        clock.tell([other for other, _ in ahead])
         run_boot(bench, variants[boot.variant], boot, missing)
-    clock.tell(len(rest))
+        clock.spent.append(boot)
+        del ahead[0]
+    clock.tell([])
+    return notes
 
 
 def _measured(run: Run) -> set[tuple[int, str]]:
@@ -177,26 +190,37 @@ def _missing(boot: PlannedBoot, done: set[tuple[int, str]]) -> list[PlannedMeasu
 class _Clock:
     """Says what comes next and how long everything will still take, at the pace seen so far."""
 
-    def __init__(self, bench: Bench, boots: list[PlannedBoot], total: int) -> None:
+    def __init__(self, bench: Bench, planned: Sequence[PlannedBoot]) -> None:
         self.number = bench.run.number
-        self.boots = boots
-        self.total = total
-        self.seconds = bench.plan.seconds
+        self.plan = bench.plan
+        self.total = len(planned)
+        self.spent: list[PlannedBoot] = []
         self.began = time.monotonic()
 
-    def tell(self, index: int) -> None:
-        expected = estimate(self.boots[:index], self.seconds)
-        ahead = estimate(self.boots[index:], self.seconds)
-        pace = (time.monotonic() - self.began) / expected if expected else 1.0
-        before = self.total - len(self.boots)
-        fraction = (before + index) / self.total if self.total else 1.0
-        progress.publish(self.number, "eta", seconds=round(ahead * pace), fraction=fraction)
-        if index < len(self.boots):
-            boot = self.boots[index]
+    def tell(self, ahead: Sequence[PlannedBoot]) -> None:
+        fraction = 1 - len(ahead) / self.total if self.total else 1.0
+        progress.publish(self.number, "eta", seconds=round(self._seconds(ahead)), fraction=fraction)
+        if ahead:
+            boot = ahead[0]
             progress.publish(
                 self.number, "boot", position=boot.position, boots=self.total, variant=boot.variant,
                 topology=boot.topology, server=boot.server,
             )  # fmt: skip
+
+    def spare(self, enough: Settled, spared: Sequence[PlannedBoot]) -> str:
+        """Says that some boots are not needed, and returns it in words."""
+        seconds = self._seconds(spared)
+        progress.publish(
+            self.number, "decided", topology=enough.group[0], server=enough.group[1], boots=enough.blocks,
+            planned=self.plan.boots, seconds=round(seconds),
+            verdicts={f"{variant} {test}": verdict for (variant, test), verdict in enough.verdicts.items()},
+        )  # fmt: skip
+        return enough.words(self.plan.boots, seconds / 60)
+
+    def _seconds(self, boots: Sequence[PlannedBoot]) -> float:
+        expected = estimate(self.spent, self.plan.seconds)
+        pace = (time.monotonic() - self.began) / expected if expected else 1.0
+        return estimate(boots, self.plan.seconds) * pace
 
 
 def _verdict(run: Run) -> Ending:

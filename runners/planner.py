@@ -30,13 +30,19 @@ class PlannedMeasurement:
 
 @dataclass(frozen=True)
 class PlannedBoot:
-    """The boot at `position` in the run's order."""
+    """The boot at `position` in the run's order; a `block` has one boot of each variant, close together in time."""
 
     position: int
+    block: int
     variant: str
     topology: str
     server: str
     measurements: tuple[PlannedMeasurement, ...]
+
+    @property
+    def group(self) -> tuple[str, str]:
+        """What the boots that follow each other have in common: topology and server program."""
+        return self.topology, self.server
 
 
 def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
@@ -52,7 +58,7 @@ def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
             counted = _share(plan.samples, plan.boots, number)
             measurements = tuple(PlannedMeasurement(test, counted, plan.discard) for test in tests)
             for variant in _order(names, plan.order, number, rng):
-                boots.append(PlannedBoot(len(boots), variant, topology, server, measurements))
+                boots.append(PlannedBoot(len(boots), number, variant, topology, server, measurements))
     return boots
 
 

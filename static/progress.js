@@ -16,6 +16,14 @@
   function follow(box) {
     const bar = box.querySelector("progress");
     const [text, left, list] = ["doing", "left", "measured"].map((name) => box.querySelector(`[data-${name}]`));
+
+    function tell(words) {
+      const item = document.createElement("li");
+      item.textContent = words;
+      list.prepend(item);
+      while (list.children.length > LONGEST_LIST) list.lastChild.remove();
+    }
+
     const handlers = {
       state(event) {
         text.textContent = event.reason ? `${event.state}: ${event.reason}` : event.state;
@@ -27,11 +35,11 @@
         text.textContent = `${event.test} on ${event.variant}`;
       },
       measurement(event) {
-        const item = document.createElement("li");
         const result = event.state === "ok" ? quantity(event.mean, event.unit) : `${event.state}: ${event.reason}`;
-        item.textContent = `${event.test} on ${event.variant}: ${result}`;
-        list.prepend(item);
-        while (list.children.length > LONGEST_LIST) list.lastChild.remove();
+        tell(`${event.test} on ${event.variant}: ${result}`);
+      },
+      decided(event) {
+        tell(`${event.topology}, ${event.server}: decided after ${event.boots} of ${event.planned} boots of each variant`);
       },
       eta(event) {
         bar.value = event.fraction;

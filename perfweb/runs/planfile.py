@@ -17,6 +17,9 @@ __all__ = ["ORDERS", "PlanError", "PlanSpec", "VariantSpec", "read_plan"]
 
 MAX_TEXT = 64 * 1024
 ORDERS = ("abba", "random")
+PLANNED, DECIDED = "planned", "decided"
+MOST_DECIDING_BOOTS = 20
+FEWEST_DECIDING_BOOTS = 3
 TARGETS = ("stack", "linux")
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?", re.ASCII)
 NAME_RULE = "lower-case letters, digits, '_' and '-', at most 64, beginning and ending with a letter or digit"
@@ -41,7 +44,8 @@ class PlanSpec:
     """A valid plan.
 
     `samples` are per variant and test over all boots, `discard` per boot and test; `seconds` is the length of a sample,
-    `timeout` the seconds after which one is killed.
+    `timeout` the seconds after which one is killed. `stop` says whether all boots are measured or only so many that
+    every comparison with the baseline is decided, about a change of `margin` percent, with a `confidence` in percent.
     """
 
     name: str
@@ -55,6 +59,9 @@ class PlanSpec:
     seconds: int
     timeout: int
     order: str
+    stop: str
+    margin: float
+    confidence: float
 
 
 def read_plan(text: str) -> PlanSpec:
@@ -87,18 +94,17 @@ def _reject_syntax(error: yaml.MarkedYAMLError) -> NoReturn:
 
 def _read_plan(plan: Record) -> PlanSpec:
     plan.allow(
-        "name", "title", "baseline", "variants", "tests", "samples", "discard", "boots", "seconds", "timeout", "order"
-    )
+        "name", "title", "baseline", "variants", "tests", "samples", "discard", "boots", "seconds", "timeout", "order",
+        "stop", "margin", "confidence",
+    )  # fmt: skip
     name = plan.need("name").matching(NAME, NAME_RULE)
     variants = tuple(_read_variant(Record(item)) for item in plan.need("variants").items(1, 16))
     plan.need("variants").distinct([variant.name for variant in variants])
     baseline = plan.need("baseline").one_of([variant.name for variant in variants])
     tests = [item.one_of(list(TESTS)) for item in plan.need("tests").items(1, 32)]
     plan.need("tests").distinct(tests)
-    samples = plan.number("samples", default=10, lowest=1, highest=1000)
-    boots = plan.number("boots", default=min(2, samples), lowest=1, highest=50)
-    if boots > samples:
-        plan.need("boots").reject(f"is {boots}, more than the {samples} samples: every boot must measure something")
+    stop = plan.choice("stop", default=PLANNED, allowed=(PLANNED, DECIDED))
+    samples, boots = _read_size(plan, stop, len(variants))
     seconds = plan.number("seconds", default=1, lowest=1, highest=600)
     return PlanSpec(
         name=name,
@@ -112,7 +118,28 @@ def _read_plan(plan: Record) -> PlanSpec:
         seconds=seconds,
         timeout=plan.number("timeout", default=seconds + 10, lowest=seconds + 1, highest=3600),
         order=plan.choice("order", default="abba", allowed=ORDERS),
+        stop=stop,
+        margin=plan.decimal("margin", default=2.0, lowest=0.1, highest=50.0),
+        confidence=plan.decimal("confidence", default=95.0, lowest=80.0, highest=99.9),
     )
+
+
+def _read_size(plan: Record, stop: str, variants: int) -> tuple[int, int]:
+    """How many samples and boots of each variant there are, or at most, where the run stops when it is decided."""
+    if stop == PLANNED:
+        if field := plan.get("margin") or plan.get("confidence"):
+            field.reject(f"is for `stop: {DECIDED}`; pages compare with any margin and confidence")
+        samples = plan.number("samples", default=10, lowest=1, highest=1000)
+        boots = plan.number("boots", default=min(2, samples), lowest=1, highest=50)
+    else:
+        if variants < 2:
+            plan.need("stop").reject("needs two variants at least: there is nothing to decide about one")
+        boots = plan.number("boots", default=MOST_DECIDING_BOOTS, lowest=FEWEST_DECIDING_BOOTS, highest=50)
+        samples = plan.number("samples", default=2 * boots, lowest=1, highest=1000)
+    if boots > samples:
+        place = plan.get("boots") or plan.need("samples")
+        place.reject(f"is {boots} boots, more than the {samples} samples: every boot must measure something")
+    return samples, boots
 
 
 def _read_variant(variant: Record) -> VariantSpec:

@@ -5,7 +5,8 @@ An event is a name and some values; its stream id is its identity, so that a rea
 stopped.  Progress is a convenience: what it tells is in the database, too, and a Redis that is away fails nothing.
 
 Events: `state` (state, reason); `eta` (seconds, fraction) and `boot` (position, boots, variant, topology, server) when
-a boot begins; `measuring` (test, variant) before and `measurement` (test, variant, state, mean, unit, reason) after.
+a boot begins; `measuring` (test, variant) before and `measurement` (test, variant, state, mean, unit, reason) after;
+`decided` (topology, server, boots, planned, seconds, verdicts) when the boots left of a group are not needed any more.
 """
 
 import json

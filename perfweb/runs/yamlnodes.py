@@ -62,6 +62,12 @@ class Field:
             self.reject(f"is {_shown(text)}; allowed: a whole number from {lowest} to {highest}")
         return int(text)
 
+    def decimal(self, lowest: float, highest: float) -> float:
+        text = self.scalar()
+        if re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text, re.ASCII) is None or not lowest <= float(text) <= highest:
+            self.reject(f"is {_shown(text)}; allowed: a number from {lowest:g} to {highest:g}")
+        return float(text)
+
     def items(self, fewest: int, most: int) -> list["Field"]:
         if not isinstance(self.node, yaml.SequenceNode):
             self.reject("must be a list")
@@ -114,6 +120,10 @@ class Record:
     def number(self, name: str, *, default: int, lowest: int, highest: int) -> int:
         field = self.get(name)
         return field.number(lowest, highest) if field else default
+
+    def decimal(self, name: str, *, default: float, lowest: float, highest: float) -> float:
+        field = self.get(name)
+        return field.decimal(lowest, highest) if field else default
 
     def choice(self, name: str, *, default: str, allowed: Sequence[str]) -> str:
         field = self.get(name)

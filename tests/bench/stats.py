@@ -66,14 +66,16 @@ def fixed(boots: int, samples: int) -> Design:
     return Design(samples, judge)
 
 
-def sequential(samples: int) -> Design:
-    """Judge after each pair of boots until it is decided."""
+def sequential(samples: int, *, as_pages: bool = False) -> Design:
+    """Judge after each pair of boots until it is decided; then maybe once more, as the pages do."""
 
     def judge(pairs: list[Pair]) -> Outcome:
         for boots in range(2, len(pairs) + 1):
             decision = decide([([a[:samples]], [b[:samples]]) for a, b in pairs[:boots]])
             if decision.decided:
                 break
+        if as_pages:
+            return Outcome(compare_boots(*_sides(pairs[:boots], samples), "higher").verdict, boots, samples)
         return Outcome(decision.verdict, boots, samples)
 
     return Design(samples, judge)
@@ -142,6 +144,7 @@ DESIGNS = {
     "5 boots x 2": fixed(5, 2),
     "10 boots x 1": fixed(10, 1),
     "sequential x 2": sequential(2),
+    "then as pages": sequential(2, as_pages=True),
     "impatient x 2": impatient(2),
 }
 

@@ -25,6 +25,9 @@ def run_head(run: Run) -> dict[str, Any]:
         "seed": run.seed,
         **_fields(run, "created", "started", "ended"),
         "plan": _fields(run.plan, "name", "title", "sha256", "text"),
+        "imported": _fields(run.imported, "format", "origin", "options", "sha256", "imported_by", "created")
+        if run.imported
+        else None,
         "variants": [
             {
                 **_fields(variant, "name", "baseline", "target", "build_options", "tunables"),

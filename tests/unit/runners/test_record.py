@@ -22,7 +22,9 @@ GOOD = "THROUGHPUT=5000\nTHROUGHPUT_UNITS=Trans/s\nP99_LATENCY=120\n"
 @pytest.fixture
 def boot() -> Boot:
     run = create_queued_run()
-    return record.boot_started(run, create_variants(run)[0], PlannedBoot(0, "deferred", "host-host", "netserver", ()))
+    return record.boot_started(
+        run, create_variants(run)[0], PlannedBoot(0, 0, "deferred", "host-host", "netserver", ())
+    )
 
 
 def output(stdout: str = GOOD, **changes: object) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def test_spool_of_an_earlier_database_is_not_taken_for_ours(boot: Boot, settings
 
 
 def test_boot_that_is_done_again_is_another_attempt(boot: Boot) -> None:
-    again = record.boot_started(boot.run, boot.variant, PlannedBoot(0, "deferred", "host-host", "netserver", ()))
+    again = record.boot_started(boot.run, boot.variant, PlannedBoot(0, 0, "deferred", "host-host", "netserver", ()))
     assert (boot.attempt, again.attempt) == (1, 2)
     assert record.boot_folder(boot) == "boots/000-deferred"
     assert record.boot_folder(again) == "boots/000-deferred-2"

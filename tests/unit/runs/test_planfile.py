@@ -39,6 +39,12 @@ def test_shipped_plans_are_good(path: Path) -> None:
     assert read_plan(path.read_text(encoding="utf-8")).name == path.stem
 
 
+def test_a_plan_that_stops_when_it_is_decided() -> None:
+    plan = read_plan(GOOD + "stop: decided\nmargin: 1.5\nconfidence: 99\n")
+    assert (plan.stop, plan.margin, plan.confidence, plan.boots, plan.samples) == ("decided", 1.5, 99, 20, 40)
+    assert read_plan(GOOD).stop == "planned"
+
+
 def test_scalars_are_the_text_that_was_written() -> None:
     """YAML 1.1 would make `on` a boolean and 0x10 sixteen; a tunable gets what stands in the plan."""
     plan = read_plan(GOOD.replace("debug.mpsafenet: 1", "a.b: on, a.c: 0x10"))
@@ -61,6 +67,13 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (GOOD + "samples: [1]\n", 10, 10, "samples", "single value"),
         (GOOD + "samples: 4\nboots: 5\n", 11, 8, "boots", "more than the 4 samples"),
         (GOOD + "seconds: 5\ntimeout: 5\n", 11, 10, "timeout", "from 6 to 3600"),
+        (GOOD + "stop: never\n", 10, 7, "stop", "planned, decided"),
+        (GOOD + "stop: decided\nboots: 2\n", 11, 8, "boots", "from 3 to 50"),
+        (GOOD + "stop: decided\nsamples: 10\n", 11, 10, "samples", "is 20 boots, more than the 10 samples"),
+        (GOOD + "stop: decided\nmargin: 0\n", 11, 9, "margin", "a number from 0.1 to 50"),
+        (GOOD + "stop: decided\nconfidence: .nan\n", 11, 13, "confidence", "a number from 80 to 99.9"),
+        (GOOD + "margin: 1\n", 10, 9, "margin", "for `stop: decided`"),
+        (GOOD.replace("  - {name: new, target: linux}\n", "") + "stop: decided\n", 9, 7, "stop", "needs two variants"),
         (GOOD + "order: sorted\n", 10, 8, "order", "abba, random"),
         (GOOD + "title: ''\n", 10, 8, "title", "1 to 200 characters"),
         (GOOD.replace("name: two", "title: two"), 1, 1, "plan", "lacks the field 'name'"),
