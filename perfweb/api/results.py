@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Query, Router
@@ -77,7 +77,9 @@ class SampleRow(BaseModel):
     direction: Direction = Field(description="which way is better")
     discarded: bool = Field(description="warm-up, which enters no statistics")
     measurement_state: MeasurementState = Field(description="only ok enters statistics")
-    seconds: float
+    seconds: float = Field(description="wall-clock time the tool ran")
+    primary: bool = Field(description="whether comparisons are about this metric of the test")
+    revision: str | None = Field(description="`git describe` of what was built; null where that is not known")
 
 
 class ArtefactRow(BaseModel):
@@ -170,7 +172,8 @@ SAMPLE = {
     "sample": "index",
     **_same("metric", "value", "unit", "direction", "discarded"),
     "measurement_state": "measurement__state",
-    "seconds": "seconds",
+    **_same("seconds", "primary"),
+    "revision": "measurement__boot__variant__build__revision",
     "measurement": "measurement_id",
 }
 ARTEFACT = {
@@ -223,7 +226,8 @@ def list_samples(
     measurements = list(_measurements(run, wanted.test, wanted.variant).values_list("pk", flat=True))
     samples = Sample.objects.counted() if wanted.counted else Sample.objects.all()
     found = samples.filter(_after(wanted.cursor), measurement__in=measurements, **chosen(metric=wanted.metric))
-    ordered = found.order_by("measurement_id", "index", "metric")
+    primary = ExpressionWrapper(Q(metric=F("measurement__metric")), BooleanField())
+    ordered = found.annotate(primary=primary).order_by("measurement_id", "index", "metric")
     rows = _rows(ordered, SAMPLE, wanted.limit)
     rows, following = cut(
         request, rows, wanted.limit, lambda row: f"{row['measurement']}:{row['sample']}:{row['metric']}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How fast pages are when years of results are in the database: `./dev bench service`.
+"""How fast pages and the API are when years of results are in the database: `./dev bench service`.
 
 Then how many samples a second go into the database, and how long a browser takes to show something.
 

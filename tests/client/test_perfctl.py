@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from perfctl import Server
 from perfctl.commands import run_command
 
 from perfweb.runs import progress, states
@@ -80,7 +81,7 @@ def test_the_status_says_the_verdict(perfctl: Perfctl) -> None:
     assert "so far" in perfctl(0, "compare", running.pk).stderr
 
 
-def test_downloads_are_checked(perfctl: Perfctl, tmp_path: Path) -> None:
+def test_downloads_are_checked(perfctl: Perfctl, asgi_server: str, tmp_path: Path) -> None:
     run = create_run(tests=[TEST])
     assert "agree with SHA256SUMS" in perfctl(0, "download", run.pk).stdout
     with tarfile.open(tmp_path / f"run-{run.pk}-raw.tar") as archive:
@@ -89,6 +90,13 @@ def test_downloads_are_checked(perfctl: Perfctl, tmp_path: Path) -> None:
         expected = samples.read()
     perfctl(0, "download", run.pk, "samples.csv", "-o", "here.csv", "--json")
     assert (tmp_path / "here.csv").read_bytes() == expected
+    whole = (tmp_path / f"run-{run.pk}-raw.tar").read_bytes()
+    with Server(asgi_server).open(f"/runs/{run.pk}/raw.tar") as answer:
+        (tmp_path / "again.tar.part.etag").write_text(answer.headers["ETag"])
+    (tmp_path / "again.tar.part").write_bytes(b"x" + whole[1:5000])
+    resumed = perfctl(4, "download", run.pk, "-o", "again.tar").stderr
+    assert "again.tar is damaged" in resumed, "only the rest is asked for, and what was there is checked"
+    assert not list(tmp_path.glob("again*"))
     assert "it has samples.csv" in perfctl(2, "download", run.pk, "samples.xls").stderr
     assert "No such file" in perfctl(2, "download", run.pk, "-o", "nowhere/file").stderr
 

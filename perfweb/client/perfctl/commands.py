@@ -136,7 +136,7 @@ def _failed(message: str, status: Status) -> Status:
 
 
 def _print_json(answer: object) -> None:
-    print(json.dumps(answer, indent=1, ensure_ascii=False))
+    print(json.dumps(answer, indent=1))
 
 
 def show_runs(server: Server, options: argparse.Namespace) -> Status:
