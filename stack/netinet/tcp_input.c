@@ -223,6 +223,16 @@ static tcp_step_fn *const steps[] = {
 	tcp_data_input,
 };
 
+/* The longest segment that came, of merged ones their mean. */
+static void
+learn_rcvmss(struct tcpcb *tp, const struct tcpseg *sg)
+{
+	const uint32_t mss = sg->sg_len / sg->sg_segs;
+
+	if (mss > tp->t_rcvmss)
+		tp->t_rcvmss = mss;
+}
+
 static enum tcp_step
 synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 {
@@ -233,8 +243,8 @@ synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 	if (sg->sg_len > 0) {
 		tp->t_lastdata = tp->t_lastrecv;
 		tp->t_data_segs_in += sg->sg_segs;
-		if (sg->sg_len / sg->sg_segs > tp->t_rcvmss)
-			tp->t_rcvmss = sg->sg_len / sg->sg_segs;
+		if (sg->sg_len > tp->t_rcvmss)
+			learn_rcvmss(tp, sg);
 	}
 	if ((sg->sg_flags & TH_SYN) == 0)
 		sg->sg_win <<= tp->snd_scale;
