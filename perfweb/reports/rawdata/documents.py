@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is known about a run as one JSON document, written measurement by measurement."""
+"""What is known about a run as one JSON document, written while its samples are read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from django.db.models import Prefetch
 
 from perfweb.reports.rawdata.tables import ROWS_AT_ONCE
 from perfweb.runs.models import Boot, Measurement, Run, Sample
+
+_PIECE = 1 << 16
 
 
 def run_head(run: Run) -> dict[str, Any]:
@@ -48,8 +50,7 @@ def run_json(run: Run) -> Iterator[bytes]:
         Prefetch("measurements", Measurement.objects.order_by("pk"))
     )
     pieces = _with_list({**run_head(run), "artefacts": texts}, "boots", (_boot(boot, samples) for boot in boots))
-    for piece in pieces:
-        yield piece.encode()
+    yield from _gathered(pieces)
     yield b"\n"
 
 
@@ -61,17 +62,18 @@ def encoded(value: object) -> str:
 def _boot(boot: Boot, samples: _Samples) -> Iterator[str]:
     own = ("position", "attempt", "topology", "server", "state", "error", "command", "effective_tunables")
     head = {"variant": boot.variant.name, **_fields(boot, *own, "started", "ended")}
-    of_boot = ([_measurement(found, samples)] for found in boot.measurements.all())
+    of_boot = (_measurement(found, samples) for found in boot.measurements.all())
     return _with_list(head, "measurements", of_boot)
 
 
-def _measurement(measurement: Measurement, samples: _Samples) -> str:
+def _measurement(measurement: Measurement, samples: _Samples) -> Iterator[str]:
     own = ("test", "tool", "metric", "command", "pinning", "state", "reason", "environment", "started", "seconds")
-    return encoded({**_fields(measurement, *own), "samples": samples.of(measurement.pk)})
+    of_measurement = ([encoded(sample)] for sample in samples.of(measurement.pk))
+    return _with_list(_fields(measurement, *own), "samples", of_measurement)
 
 
 class _Samples:
-    """The samples of a run in the order of its measurements, of which only those of one measurement are in memory."""
+    """The samples of a run in the order of its measurements, read when it is their turn."""
 
     FIELDS = ("index", "metric", "value", "unit", "direction", "discarded", "seconds")
 
@@ -79,13 +81,13 @@ class _Samples:
         self._groups = groupby(rows, key=lambda row: row[0])
         self._next = next(self._groups, None)
 
-    def of(self, measurement: int) -> list[dict[str, Any]]:
-        """Return the samples of a measurement; measurements have to be asked for in their order."""
+    def of(self, measurement: int) -> Iterator[dict[str, Any]]:
+        """Yield the samples of a measurement; measurements have to be asked for in their order."""
         if self._next is None or self._next[0] != measurement:
-            return []
-        found = [dict(zip(self.FIELDS, row[1:], strict=True)) for row in self._next[1]]
+            return
+        for row in self._next[1]:
+            yield dict(zip(self.FIELDS, row[1:], strict=True))
         self._next = next(self._groups, None)
-        return found
 
 
 def _samples(run: Run) -> _Samples:
@@ -102,6 +104,18 @@ def _with_list(head: dict[str, Any], name: str, items: Iterable[Iterable[str]]) 
         yield ",\n" if number else "\n"
         yield from item
     yield "]}"
+
+
+def _gathered(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Put small pieces together: each that is sent costs a change of threads."""
+    kept, length = [], 0
+    for piece in pieces:
+        kept.append(piece)
+        length += len(piece)
+        if length >= _PIECE:
+            yield "".join(kept).encode()
+            kept, length = [], 0
+    yield "".join(kept).encode()
 
 
 def _fields(row: object, *names: str) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.rawdata import selections
+from perfweb.reports.rawdata.documents import run_json
 from perfweb.reports.rawdata.judgements import VERDICT_COLUMNS
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs.models import Artefact, Measurement, Run, Sample
@@ -178,6 +179,21 @@ def test_samples_are_read_through_a_cursor_on_the_server(run: Run) -> None:
         cursor.execute("SELECT count(*) FROM pg_cursors WHERE statement LIKE %s", ["%runs_sample%"])
         assert cursor.fetchone() == (1,)
     assert sum(1 for _ in rows) == Sample.objects.count() - 1
+
+
+def test_a_measurement_with_many_samples_is_written_while_they_are_read() -> None:
+    run = create_run(tests=DEMO_TESTS[:1], boots=1)
+    first = Measurement.objects.filter(boot__run=run).order_by("pk")[0]
+    Sample.objects.bulk_create(
+        Sample(measurement=first, index=index, metric="throughput", value=index, unit="bits/s", direction="higher",
+               seconds=1.0)
+        for index in range(100, 20_100)
+    )  # fmt: skip
+    pieces = list(run_json(run))
+    assert max(map(len, pieces)) < 80_000
+    document = json.loads(b"".join(pieces))
+    found = [sample["index"] for sample in document["boots"][0]["measurements"][0]["samples"]]
+    assert found[-20_000:] == list(range(100, 20_100))
 
 
 def test_verdicts_are_those_of_the_page(client: Client, run: Run) -> None:
