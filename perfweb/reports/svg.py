@@ -91,7 +91,9 @@ def render_file(figure: Figure, title: str) -> str:
 
 def _legend(traces: Iterable[Figure], width: int) -> tuple[str, int]:
     """The markers of several series with their names, in as many rows as it takes, and the height of these."""
-    series = {trace["meta"]["toggle"]: trace for trace in reversed(list(traces)) if "toggle" in trace["meta"]}
+    # The names of boxes stand below them.
+    named = [trace for trace in traces if "toggle" in trace["meta"] and trace["type"] != "box"]
+    series = {trace["meta"]["toggle"]: trace for trace in reversed(named)}
     if len(series) < 2:
         return "", 0
     parts, x, row = [], float(_HEAD), 0
@@ -117,10 +119,12 @@ def render(figure: Figure, title: str, *, name: str = "") -> str:
     layout, traces = figure["layout"], figure["data"]
     width, height = int(layout.get("meta", {}).get("width", _WIDTH)), int(layout.get("height", 300))
     right = width - _RIGHT
-    y_axis = Axis.of(layout.get("yaxis", {}), _values(traces, "y"), height - _BOTTOM, _TOP)
+    # A line across the plot is part of it, also where no point lies beyond.
+    lines = {letter: _lines(layout, letter) for letter in ("x", "y")}
+    y_axis = Axis.of(layout.get("yaxis", {}), _values(traces, "y") + lines["y"], height - _BOTTOM, _TOP)
     labels = max((len(text) for _, text in y_axis.ticks), default=0)
     left = min(max(labels * _CHARACTER + 26, _SHORTEST_LEFT), _LONGEST_LEFT)
-    x_axis = Axis.of(layout.get("xaxis", {}), _values(traces, "x"), left, right)
+    x_axis = Axis.of(layout.get("xaxis", {}), _values(traces, "x") + lines["x"], left, right)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" role="img">',
         f"<title>{escape(title)}</title>",
@@ -131,6 +135,12 @@ def render(figure: Figure, title: str, *, name: str = "") -> str:
         "</svg>",
     ]
     return "".join(parts)
+
+
+def _lines(layout: Figure, name: str) -> list[float]:
+    """Where lines cross an axis at a right angle."""
+    along = {"x": "yref", "y": "xref"}[name]
+    return [shape[f"{name}0"] for shape in layout.get("shapes", []) if shape.get(along) == "paper"]
 
 
 def _values(traces: Iterable[Figure], name: str) -> list[Any]:

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import replace
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.views.decorators.http import require_safe
@@ -14,13 +12,14 @@ from perfweb.reports.badges import badge_of_test, badge_of_tests
 from perfweb.reports.comparisons import TestComparison
 from perfweb.reports.downloads import Body, send
 from perfweb.reports.figures import boxes_figure, intervals_figure
+from perfweb.reports.levels import shifts
 from perfweb.reports.rawdata.bodies import compared_sides
 from perfweb.reports.rawdata.selections import Selection
 from perfweb.reports.sides import Side
 from perfweb.reports.svg import render_file
-from perfweb.reports.timelines import read_timeline, timeline_figure
 from perfweb.reports.views.comparison import asked_limits
-from perfweb.reports.views.rawdata import compared, series_asked
+from perfweb.reports.views.rawdata import compared
+from perfweb.reports.views.tests import asked_timeline, timeline_graph
 
 # Proxies of code forges keep a picture for as long as it says, and ask for it again afterwards.
 _KEPT = "public, max-age=300"
@@ -31,14 +30,12 @@ def comparison_badge(request: HttpRequest, number: int | None = None, a: str = "
     """Send the verdict of a comparison as a badge, with `?test=` that of one test."""
     sides, selection = compared(request, number, a, b)
     found = _asked(request, sides)
-
-    def draw() -> str:
-        if request.GET.get("test"):
-            return badge_of_test(found[0])
+    if request.GET.get("test"):
+        picture = badge_of_test(found[0])
+    else:
         others = ", ".join(side.label for side in sides[1:])
-        return badge_of_tests(f"{others} vs {sides[0].label}", found)
-
-    return _send(request, selection, "badge.svg", draw)
+        picture = badge_of_tests(f"{others} vs {sides[0].label}", found)
+    return _send(request, "badge.svg", picture, selection)
 
 
 @require_safe
@@ -47,29 +44,22 @@ def comparison_graph(request: HttpRequest, number: int | None = None, a: str = "
     sides, selection = compared(request, number, a, b)
     found = _asked(request, sides)
     against = f"{', '.join(side.label for side in sides[1:])} against {sides[0].label}"
-
-    def draw() -> str:
-        test = request.GET.get("test")
-        if not test:
-            return render_file(intervals_figure(found), f"{against}: change with its confidence interval")
+    if test := request.GET.get("test"):
         sets = {side.label: side.sets[test].values for side in sides if test in side.sets}
-        return render_file(boxes_figure(sets, found[0].scale), f"{test}: {against}")
-
-    return _send(request, selection, "graph.svg", draw)
+        picture = render_file(boxes_figure(sets, found[0].scale), f"{test}: {against}")
+    else:
+        picture = render_file(intervals_figure(found), f"{against}: change with its confidence interval")
+    return _send(request, "graph.svg", picture, selection)
 
 
 @require_safe
 def series_graph(request: HttpRequest, test: str) -> HttpResponseBase:
     """Send a test over time as a graph; the address takes what that of the timeline takes."""
-    window, wanted, selection = series_asked(request, test)
-
-    def draw() -> str:
-        found = read_timeline(test, window, wanted)
-        if found is None:
-            raise Http404(f"“{test}” was not measured here.")
-        return render_file(timeline_figure(found), f"{test} over time")
-
-    return _send(request, selection, "graph.svg", draw)
+    _, found = asked_timeline(request, test)
+    if found is None:
+        raise Http404(f"“{test}” was not measured here. The list of tests has all names.")
+    graph = timeline_graph(found, shifts(found))
+    return _send(request, "graph.svg", render_file(graph.figure, graph.label))
 
 
 def _asked(request: HttpRequest, sides: list[Side]) -> list[TestComparison]:
@@ -85,13 +75,19 @@ def _asked(request: HttpRequest, sides: list[Side]) -> list[TestComparison]:
     return chosen
 
 
-def _send(request: HttpRequest, selection: Selection, name: str, draw: Callable[[], str]) -> HttpResponseBase:
+def _send(request: HttpRequest, name: str, picture: str, selection: Selection | None = None) -> HttpResponseBase:
     """A picture is small: its hash is its ETag, also while a run works."""
-    content = draw().encode()
+    content = picture.encode()
     body = Body(
-        name, "image/svg+xml", lambda start: iter([content[start:]]), lambda: len(content),
-        hashlib.sha256(content).hexdigest()[:32], selection.modified if selection.is_over else None, inline=True,
-    )  # fmt: skip
-    response = send(request, replace(body, cache=_KEPT))
+        name,
+        "image/svg+xml",
+        lambda start: iter([content[start:]]),
+        lambda: len(content),
+        hashlib.sha256(content).hexdigest()[:32],
+        selection.modified if selection and selection.is_over else None,
+        inline=True,
+        cache=_KEPT,
+    )
+    response = send(request, body)
     response.headers["Cross-Origin-Resource-Policy"] = "cross-origin"
     return response

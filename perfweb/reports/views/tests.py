@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -11,12 +12,13 @@ from django.views.decorators.http import require_safe
 
 from perfweb.reports import names
 from perfweb.reports.graphs import Graph, respond
-from perfweb.reports.levels import draw_levels, shifts
+from perfweb.reports.levels import Shift, draw_levels, shifts
 from perfweb.reports.timelines import (
     COMMIT,
     RUN,
     RangeError,
     Timeline,
+    Window,
     read_timeline,
     read_window,
     short_names,
@@ -54,20 +56,11 @@ def test_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def timeline(request: HttpRequest, test: str) -> HttpResponse:
     """Show a test over commits (`?by=run`: over runs); `from`, `to`, `newest` and `series` choose a part."""
-    given = request.GET
-    by = given.get("by", "")
-    try:
-        window = read_window(by or COMMIT, given.get("from", ""), given.get("to", ""), given.get("newest", ""))
-        found = read_timeline(test, window, given.getlist("series"))
-        if found and not by and (len(found.places) == 1 or 2 * len(found.places) <= found.revisions):
-            # Everything was built from one commit, or nobody knows when most commits were made: follow the runs.
-            found = read_timeline(test, read_window(RUN, "", "", given.get("newest", "")), given.getlist("series"))
-    except RangeError as error:
-        raise Http404(f"{error}.") from None
+    window, found = asked_timeline(request, test)
     if found is None and test not in TESTS:
         raise Http404(f"There is no test “{test}”. The list of tests has all names.")
     moved = shifts(found) if found else []
-    graph = Graph("timeline", f"{test} over time", draw_levels(timeline_figure(found), found, moved)) if found else None
+    graph = timeline_graph(found, moved) if found else None
     labels = short_names(list(found.series)) if found else {}
     context = {
         "test": test,
@@ -80,9 +73,29 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
         "shortest": 2 * SHORTEST,
         "rows": _rows(found) if found else [],
         "newest": NEWEST,
-        "narrowed": any(given.get(name) for name in ("from", "to", "newest", "series")),
+        "narrowed": any(request.GET.get(name) for name in ("from", "to", "newest", "series")),
     }
     return respond(request, "reports/timeline.html", context, [graph])
+
+
+def asked_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline | None]:
+    """Return the part of a timeline that an address names, None where the test was not measured; Http404 for others."""
+    given = request.GET
+    by = given.get("by", "")
+    try:
+        window = read_window(by or COMMIT, given.get("from", ""), given.get("to", ""), given.get("newest", ""))
+        found = read_timeline(test, window, given.getlist("series"))
+        if found and not by and (len(found.places) == 1 or 2 * len(found.places) <= found.revisions):
+            # Everything was built from one commit, or nobody knows when most commits were made: follow the runs.
+            found = read_timeline(test, read_window(RUN, "", "", given.get("newest", "")), given.getlist("series"))
+    except RangeError as error:
+        raise Http404(f"{error}.") from None
+    return window, found
+
+
+def timeline_graph(found: Timeline, moved: Sequence[Shift]) -> Graph:
+    """Draw a timeline with the levels between the places where it moved."""
+    return Graph("timeline", f"{found.test} over time", draw_levels(timeline_figure(found), found, moved))
 
 
 def _rows(found: Timeline) -> list[SpotRow]:

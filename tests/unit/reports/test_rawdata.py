@@ -247,6 +247,8 @@ def test_a_series_has_every_run_of_its_window(client: Client, tmp_path: Path) ->
     ]
     assert datetime.fromisoformat(whole[0]["at"]) == START - timedelta(days=4)
     late = {"by": "run", "from": str(runs[2].pk), "series": "demo/direct-or-deferred/direct"}
+    newest = client.get(reverse("reports:series-table", args=[test, "csv"]), {"newest": "3"})
+    assert rows_of(newest.getvalue()) == whole[2:]
     part = rows_of(client.get(reverse("reports:series-table", args=[test, "csv"]), late).getvalue())
     assert part == [row for row in whole if row["variant"] == "direct" and int(row["run"]) >= runs[2].pk]
     samples = rows_of(client.get(reverse("reports:series-samples", args=[test, "csv"]), late).getvalue())

@@ -97,7 +97,7 @@ def test_what_is_thinned_keeps_the_extremes(values: list[float], most: int) -> N
 
 def test_a_file_names_its_series_and_needs_nothing_else() -> None:
     text = render_file(
-        boxes_figure({f"variant {number}": [1.0, 2.0] for number in range(9)}, scale_for("us", 1)), "x y"
+        distributions_figure({f"variant {number}": [1.0, 2.0] for number in range(9)}, scale_for("us", 1)), "x y"
     )
     texts = [element.text for element in parsed(text).iter("{http://www.w3.org/2000/svg}text")]
     assert texts[0] == "x y"
@@ -109,5 +109,5 @@ def test_a_file_names_its_series_and_needs_nothing_else() -> None:
 @given(st.text(max_size=20), st.text(max_size=20))
 def test_any_name_gives_a_picture_that_can_be_read(name: str, title: str) -> None:
     name, title = (text.encode("utf-8", "replace").decode() for text in (name, title))
-    parsed(render_file(boxes_figure({name: [1.0, 2.0], "other": [3.0]}, scale_for("us", 1)), title))
+    parsed(render_file(distributions_figure({name: [1.0, 2.0], "other": [3.0]}, scale_for("us", 1)), title))
     parsed(badge("\0" + name, title, "faster"))
