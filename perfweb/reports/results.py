@@ -77,8 +77,8 @@ class TestResults:
 
     @property
     def commands(self) -> list[str]:
-        """The exact command lines, each once."""
-        return list(dict.fromkeys(measurement.command for measurement in self.measurements))
+        """The exact command lines, each once; of imported results they may not be known."""
+        return list(dict.fromkeys(measurement.command for measurement in self.measurements if measurement.command))
 
     @property
     def pinnings(self) -> list[str]:

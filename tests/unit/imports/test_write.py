@@ -13,6 +13,8 @@ from django.test import Client
 
 from perfweb.imports.records import ImportProblemsError, Options
 from perfweb.imports.write import import_files
+from perfweb.reports.replay.analysis import analyse, differences
+from perfweb.reports.replay.bundle import read_bundle
 from perfweb.reports.text import run_text
 from perfweb.runs import services
 from perfweb.runs.models import Boot, Import, Plan, Run, Sample, Summary
@@ -20,6 +22,7 @@ from perfweb.runs.summaries import summarise
 from tests.factories import DEMO_TESTS, PLAN_TEXT, create_run
 from tests.unit.imports.test_formats import COLUMNS, CSV, DATA, RESULT, TOOLS, file
 from tests.unit.reports.test_pages import page, text_of
+from tests.unit.reports.test_replay import save
 
 pytestmark = pytest.mark.django_db
 FREEBSD = DATA / "freebsd-head-2015-forwarding.csv"
@@ -95,6 +98,14 @@ def test_boots_and_dates_of_commits(tmp_path: Path) -> None:
     assert [older.summaries.get().revision, newer.summaries.get().revision] == ["r2", "r4"]
     assert older.summaries.get().at.isoformat() == "2015-01-02T00:00:00+00:00"
     assert Boot.objects.filter(run=older).count() == 2
+
+
+def test_the_archive_of_imported_results_is_analysed_again(tmp_path: Path, client: Client) -> None:
+    rows = [f"{value},{boot},{kernel}" for kernel in ("a", "b") for boot in (1, 2) for value in (10, 11, 12)]
+    made = imported("csv", file(tmp_path, "value,boot,variant\n" + "\n".join(rows)), test=TEST, unit="packets/s")
+    bundle = read_bundle(save(client, made.runs.get(), tmp_path))
+    assert len(bundle.verdicts) == 1
+    assert differences(bundle, analyse(bundle)) == []
 
 
 def test_result_folders_and_outputs_of_tools(tmp_path: Path, client: Client) -> None:

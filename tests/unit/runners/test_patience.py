@@ -2,10 +2,16 @@
 """Waiting for a database: long enough, but not for ever, and not for errors of our own."""
 
 import pytest
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError, OperationalError, connections
 from pytest_django import Settings
 
 from runners.patience import DatabaseGoneError, patiently
+
+
+@pytest.fixture(autouse=True)
+def _no_connection() -> None:
+    """None that tests of the database left open: it would be looked at, which is not allowed here."""
+    connections.close_all()
 
 
 def failing(times: int, error: Exception) -> list[Exception]:
