@@ -117,7 +117,8 @@ def run_command(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except Refused as error:
         mistaken = error.status < HTTPStatus.INTERNAL_SERVER_ERROR
-        status = _failed(f"{options.server}: {error}", Status.WRONG_USAGE if mistaken else Status.NO_ANSWER)
+        address = options.server.rstrip("/")
+        status = _failed(f"{address}: {error}", Status.WRONG_USAGE if mistaken else Status.NO_ANSWER)
     except (ServerError, DamagedError) as error:
         status = _failed(str(error), Status.NO_ANSWER)
     except BrokenPipeError:
