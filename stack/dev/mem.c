@@ -146,7 +146,6 @@ driver_attach(const struct if_config *ic, char *why, size_t len)
 			return (EINVAL);
 	}
 	sc->sc_wire = mem_wire_create(mirror);
-	mem_wire_plug(sc->sc_wire, &sc->sc_if);
 	attach(sc, ic, if_offload_caps(ic), true, mem_wire_output,
 	    sc->sc_wire);
 	return (0);
@@ -156,7 +155,7 @@ static int
 driver_start(struct ifnet *ifp)
 {
 	struct mem_softc *sc = ifp->if_softc;
-	int error = mem_wire_start(sc->sc_wire);
+	int error = mem_wire_start(sc->sc_wire, ifp);
 
 	if (error == 0 && sc->sc_source != NULL)
 		error = mem_source_start(sc->sc_source, ifp);

@@ -41,9 +41,7 @@ void	 mem_input_ip(struct ifnet *, struct mbuf *m);
 struct mem_wire;
 struct mem_wire *mem_wire_create(bool mirror);
 mem_output_fn mem_wire_output;		/* arg: the wire */
-/* Before any interface starts: what it receives may be sent to this one. */
-void	 mem_wire_plug(struct mem_wire *, struct ifnet *);
-int	 mem_wire_start(struct mem_wire *);
+int	 mem_wire_start(struct mem_wire *, struct ifnet *);
 void	 mem_wire_stop(struct mem_wire *);
 
 /*

@@ -22,7 +22,7 @@
 
 /*
  * Locks used to protect struct mem_wire members:
- *	[I] immutable once plugged
+ *	[I] immutable after start
  *	[q] mw_lock
  */
 struct mem_wire {
@@ -208,15 +208,10 @@ mem_wire_create(bool mirror)
 	return (mw);
 }
 
-void
-mem_wire_plug(struct mem_wire *mw, struct ifnet *ifp)
+int
+mem_wire_start(struct mem_wire *mw, struct ifnet *ifp)
 {
 	mw->mw_ifp = ifp;
-}
-
-int
-mem_wire_start(struct mem_wire *mw)
-{
 	if (!mw->mw_mirror)
 		return (0);
 	return (kthread_create("intr: wire", MACH_CPU_ANY, wire_main, mw,

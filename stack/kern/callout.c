@@ -157,6 +157,7 @@ run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock)
 	forget_uptime();
 	fn(arg);
 	giant_exit();
+	witness_none("callout");
 	mtx_lock(&clk.lock);
 	clk.running = NULL;
 	wakeup(&clk.running);

@@ -29,15 +29,12 @@ giant_init(void)
 }
 
 void
-giant_lock(void) NO_LOCK_ANALYSIS
+giant_lock_at(const struct lock_site *site) NO_LOCK_ANALYSIS
 {
 	struct thread *td = curthread;
 
 	if (td->td_giant++ == 0) {
-		KASSERT(td->td_locks == 0,
-		    ("giant_lock: %s holds %u other locks", td->td_name,
-		    td->td_locks));
-		mtx_lock(&giant);
+		mtx_lock_at(&giant, site);
 	}
 }
 
@@ -53,10 +50,10 @@ giant_unlock(void) NO_LOCK_ANALYSIS
 }
 
 void
-giant_enter(void)
+giant_enter_at(const struct lock_site *site)
 {
 	if (!mpsafenet)
-		giant_lock();
+		giant_lock_at(site);
 }
 
 void

@@ -60,12 +60,13 @@ machine_start(void)
 
 /* First half: registers tunables and handlers; cannot fail. */
 static void (*const subsystems[])(void) = {
-	counter_init, sysctl_init, machine_init, giant_init, synch_init,
-	epoch_init, callout_subsys_init, mbuf_init, ctl_init, netisr_init,
-	route_init, if_init, if_config_init, loop_init, ether_init, arp_init,
-	ip_init, ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
-	tcp_init, raw_init, tunnel_init, bridge_init, in_netstat_init,
-	tap_init, packet_init, xdp_init, mem_init,
+	counter_init, sysctl_init, machine_init, lock_init, giant_init,
+	synch_init, sleep_prof_init, ddb_init, epoch_init, callout_subsys_init,
+	mbuf_init, ctl_init, netisr_init, route_init, if_init, if_config_init,
+	loop_init, ether_init, arp_init, ip_init, ip6_init, socket_init,
+	unp_init, in_pcb_sysctl_init, udp_init, tcp_init, raw_init,
+	tunnel_init, bridge_init, in_netstat_init, tap_init, packet_init,
+	xdp_init, mem_init,
 };
 
 /* Second half, when loader.conf has been read. */

@@ -9,8 +9,14 @@
 
 void	 sysctl_init(void);
 void	 machine_init(void);	/* tunable machine.cpus */
+void	 lock_init(void);	/* strategies, and what watches the locks */
 void	 giant_init(void);
+void	 ddb_init(void);
 void	 synch_init(void);
+void	 sleep_prof_init(void);
+/* The date if sleeps are counted, else 0; and what to do with it later. */
+nsec_t	 sleep_begins(void);
+void	 sleep_ended(const char *wmesg, nsec_t since);
 void	 callout_subsys_init(void);
 int	 callout_start(void);
 void	 callout_shutdown(void);

@@ -3,19 +3,14 @@
  * Mutexes and reader-writer locks.
  *
  * The owner word of a mutex is the owner's struct thread, with bit 0 set
- * while somebody may be parked.  A thread that does not get the lock spins a
- * little, since sections are short, then sets the bit and parks on mtx_seq,
- * which every unlock of a contested mutex changes: a wake-up between the
- * look and the park is not lost, because the word differs by then.
+ * while somebody may be parked.  A thread that does not get the lock may spin
+ * (lock_wait.c); at last it sets the bit and parks on mtx_seq, which every
+ * unlock of a contested mutex changes: a wake-up between the look and the
+ * park is not lost, because the word differs by then.
  *
  * The checker cannot see through these functions, which are the locks.
  */
-#include "kern/lock.h"
-
-#include "kern/thread.h"
-
-#define	CONTESTED	((uintptr_t)1)
-#define	SPIN_LIMIT	100	/* about a short section; measured in turns */
+#include "kern/lock_private.h"
 
 const struct lock_class_info lock_classes[LC_COUNT] = {
 #define	X(id, name, rank, dup)	[LC_##id] = { name, rank, dup },
@@ -29,16 +24,6 @@ self_word(void)
 	return ((uintptr_t)curthread);
 }
 
-static inline void
-count_held(int n)
-{
-#ifdef INVARIANTS
-	curthread->td_locks += (unsigned)n;
-#else
-	(void)n;
-#endif
-}
-
 void
 mtx_init(struct mtx *m, enum lock_class class)
 {
@@ -46,6 +31,9 @@ mtx_init(struct mtx *m, enum lock_class class)
 	atomic_store_uptr(&m->mtx_owner, 0);
 	atomic_store_u32(&m->mtx_seq, 0);
 	m->mtx_class = (uint8_t)class;
+#ifdef LOCK_PROFILING
+	m->mtx_prof = (struct mtx_prof){ 0 };
+#endif
 }
 
 void
@@ -70,61 +58,32 @@ mtx_assert_owned(struct mtx *m)
 	(void)m;
 }
 
-static bool
-mtx_try(struct mtx *m, uintptr_t self)
-{
-	uintptr_t owner = 0;
-
-	return (atomic_cmpset_uptr(&m->mtx_owner, &owner, self));
-}
-
-static void
-mtx_lock_slow(struct mtx *m, uintptr_t self)
-{
-	uintptr_t owner;
-
-	for (unsigned i = 0; i < SPIN_LIMIT; i++) {
-		if (atomic_load_uptr(&m->mtx_owner) == 0 && mtx_try(m, self))
-			return;
-		mach_cpu_relax();
-	}
-	for (;;) {
-		uint32_t seq = atomic_load_acq_u32(&m->mtx_seq);
-
-		owner = atomic_load_uptr(&m->mtx_owner);
-		if (owner == 0) {
-			/* Others may be parked still: stay contested. */
-			if (atomic_cmpset_uptr(&m->mtx_owner, &owner,
-			    self | CONTESTED))
-				return;
-			continue;
-		}
-		if ((owner & CONTESTED) == 0 &&
-		    !atomic_cmpset_uptr(&m->mtx_owner, &owner,
-		    owner | CONTESTED))
-			continue;
-		mach_park(&m->mtx_seq, seq, NSEC_FOREVER);
-	}
-}
-
 void
-mtx_lock(struct mtx *m) NO_LOCK_ANALYSIS
+mtx_lock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 {
 	uintptr_t self = self_word();
+	nsec_t since = 0;
 
 	KASSERT(!mtx_owned(m), ("mtx_lock: %s is held already",
 	    lock_classes[m->mtx_class].lc_name));
-	if (__builtin_expect(!mtx_try(m, self), 0))
-		mtx_lock_slow(m, self);
-	count_held(1);
+	lock_wanted(m, m->mtx_class, site);
+	if (__builtin_expect(!mtx_try(m, self), 0)) {
+		since = lock_wait_begins();
+		curthread->td_blocked = lock_classes[m->mtx_class].lc_name;
+		mtx_wait(m, self);
+		curthread->td_blocked = NULL;
+	}
+	mtx_prof_got(m, site, since != 0);
+	lock_got(m, m->mtx_class, site, since);
 }
 
 bool
-mtx_trylock(struct mtx *m) NO_LOCK_ANALYSIS
+mtx_trylock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 {
 	if (!mtx_try(m, self_word()))
 		return (false);
-	count_held(1);
+	mtx_prof_got(m, site, false);
+	lock_got(m, m->mtx_class, site, 0);
 	return (true);
 }
 
@@ -135,7 +94,8 @@ mtx_unlock(struct mtx *m) NO_LOCK_ANALYSIS
 
 	KASSERT(mtx_owned(m), ("mtx_unlock: %s is not held",
 	    lock_classes[m->mtx_class].lc_name));
-	count_held(-1);
+	lock_leaving(m);
+	mtx_prof_leaving(m);
 	owner = atomic_swap_uptr(&m->mtx_owner, 0);
 	if ((owner & CONTESTED) != 0) {
 		atomic_fetchadd_u32(&m->mtx_seq, 1);
@@ -195,23 +155,29 @@ rw_trywrite(struct rwlock *l)
 	return (atomic_cmpset_uptr(&l->rw_owner, &owner, self_word()));
 }
 
-static void
+/* Since when it waited, if anybody asks. */
+static nsec_t
 rw_wait(struct rwlock *l, bool (*try)(struct rwlock *))
 {
-	for (unsigned i = 0; i < SPIN_LIMIT; i++) {
+	nsec_t since = lock_wait_begins();
+
+	for (unsigned i = lock_spin_limit(); i > 0; i--) {
 		if (try(l))
-			return;
+			return (since);
 		mach_cpu_relax();
 	}
+	curthread->td_blocked = lock_classes[l->rw_class].lc_name;
 	atomic_fetchadd_u32(&l->rw_parked, 1);
 	for (;;) {
 		uint32_t seq = atomic_load_acq_u32(&l->rw_seq);
 
 		if (try(l))
 			break;
-		mach_park(&l->rw_seq, seq, NSEC_FOREVER);
+		lock_park(&l->rw_seq, seq);
 	}
 	atomic_fetchadd_u32(&l->rw_parked, UINT32_MAX);
+	curthread->td_blocked = NULL;
+	return (since);
 }
 
 static void
@@ -223,14 +189,17 @@ rw_wakeall(struct rwlock *l)
 }
 
 void
-rw_rlock(struct rwlock *l) NO_LOCK_ANALYSIS
+rw_rlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 {
+	nsec_t since = 0;
+
 	KASSERT(atomic_load_uptr(&l->rw_owner) != self_word(),
 	    ("rw_rlock: %s is write-held by us",
 	    lock_classes[l->rw_class].lc_name));
+	lock_wanted(l, l->rw_class, site);
 	if (!rw_tryread(l))
-		rw_wait(l, rw_tryread);
-	count_held(1);
+		since = rw_wait(l, rw_tryread);
+	lock_got(l, l->rw_class, site, since);
 }
 
 void
@@ -238,7 +207,7 @@ rw_runlock(struct rwlock *l) NO_LOCK_ANALYSIS
 {
 	uintptr_t owner = atomic_load_uptr(&l->rw_owner), next;
 
-	count_held(-1);
+	lock_leaving(l);
 	do {
 		KASSERT((owner & RW_READER) != 0 && owner > RW_READER,
 		    ("rw_runlock: %s is not read-held",
@@ -251,17 +220,20 @@ rw_runlock(struct rwlock *l) NO_LOCK_ANALYSIS
 }
 
 void
-rw_wlock(struct rwlock *l) NO_LOCK_ANALYSIS
+rw_wlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 {
+	nsec_t since = 0;
+
 	KASSERT(atomic_load_uptr(&l->rw_owner) != self_word(),
 	    ("rw_wlock: %s is held already",
 	    lock_classes[l->rw_class].lc_name));
+	lock_wanted(l, l->rw_class, site);
 	if (!rw_trywrite(l)) {
 		atomic_fetchadd_u32(&l->rw_writers, 1);
-		rw_wait(l, rw_trywrite);
+		since = rw_wait(l, rw_trywrite);
 		atomic_fetchadd_u32(&l->rw_writers, UINT32_MAX);
 	}
-	count_held(1);
+	lock_got(l, l->rw_class, site, since);
 }
 
 void
@@ -269,7 +241,7 @@ rw_wunlock(struct rwlock *l) NO_LOCK_ANALYSIS
 {
 	KASSERT(atomic_load_uptr(&l->rw_owner) == self_word(),
 	    ("rw_wunlock: %s is not held", lock_classes[l->rw_class].lc_name));
-	count_held(-1);
+	lock_leaving(l);
 	atomic_swap_uptr(&l->rw_owner, 0);
 	rw_wakeall(l);
 }

@@ -44,7 +44,7 @@
 	X(SYSCTL,	"sysctl",	92,	false)			\
 	X(MBUF,		"mbuf",		93,	false)			\
 	X(COUNTER,	"counter",	94,	false)			\
-	X(CONSOLE,	"console",	95,	false)			\
+	X(PROFILE,	"profile",	95,	false)			\
 	X(TEST,		"test",		15,	true)
 
 enum lock_class {
@@ -61,11 +61,46 @@ struct lock_class_info {
 };
 extern const struct lock_class_info lock_classes[LC_COUNT];
 
+/*
+ * A place in the source that acquires a lock.  Builds that do not keep
+ * track of locks (LOCK_TRACKING: witness, lock_profiling) pass none.
+ */
+struct lock_site {
+	const char	*ls_file;
+	unsigned	 ls_line;
+};
+#ifdef LOCK_TRACKING
+#define	LOCK_SITE	(__extension__({				\
+	static const struct lock_site site_ = { __FILE__, __LINE__ };	\
+	&site_;								\
+}))
+#else
+#define	LOCK_SITE	((const struct lock_site *)NULL)
+#endif
+
+#ifdef LOCK_PROFILING
+/*
+ * What the mutex profile of 2006 keeps in each mutex.
+ *	[o] its owner
+ *	[a] atomic
+ */
+struct mtx_prof {
+	nsec_t		 mp_since;	/* [o] when it was acquired, or 0 */
+	const struct lock_site *mp_site; /* [o] where */
+	atomic_u32	 mp_hold;	/* [a] attempts that found it held */
+	uint32_t	 mp_lock;	/* [o] acquisitions that had to wait */
+	uint32_t	 mp_generation;	/* [o] the reset that the two are from */
+};
+#endif
+
 /* Owner word: struct thread pointer, bit 0 set while somebody waits. */
 struct LOCKABLE("mutex") mtx {
 	atomic_uptr	 mtx_owner;	/* [a] */
 	atomic_u32	 mtx_seq;	/* [a] word that waiters park on */
 	uint8_t		 mtx_class;	/* [I] enum lock_class */
+#ifdef LOCK_PROFILING
+	struct mtx_prof	 mtx_prof;
+#endif
 };
 
 /* Writer preference: a reader waits while a writer holds or waits. */
@@ -79,17 +114,23 @@ struct LOCKABLE("rwlock") rwlock {
 
 void	 mtx_init(struct mtx *, enum lock_class);
 void	 mtx_destroy(struct mtx *);
-void	 mtx_lock(struct mtx *m) ACQUIRES(*m);
-bool	 mtx_trylock(struct mtx *m) TRY_ACQUIRES(true, *m);
+#define	mtx_lock(m)	mtx_lock_at((m), LOCK_SITE)
+void	 mtx_lock_at(struct mtx *m, const struct lock_site *) ACQUIRES(*m);
+#define	mtx_trylock(m)	mtx_trylock_at((m), LOCK_SITE)
+bool	 mtx_trylock_at(struct mtx *m, const struct lock_site *)
+	    TRY_ACQUIRES(true, *m);
 void	 mtx_unlock(struct mtx *m) RELEASES(*m);
 bool	 mtx_owned(struct mtx *);
 void	 mtx_assert_owned(struct mtx *m) ASSERTS_LOCK(*m);
 
 void	 rw_init(struct rwlock *, enum lock_class);
 void	 rw_destroy(struct rwlock *);
-void	 rw_rlock(struct rwlock *l) ACQUIRES_SHARED(*l);
+#define	rw_rlock(l)	rw_rlock_at((l), LOCK_SITE)
+void	 rw_rlock_at(struct rwlock *l, const struct lock_site *)
+	    ACQUIRES_SHARED(*l);
 void	 rw_runlock(struct rwlock *l) RELEASES_SHARED(*l);
-void	 rw_wlock(struct rwlock *l) ACQUIRES(*l);
+#define	rw_wlock(l)	rw_wlock_at((l), LOCK_SITE)
+void	 rw_wlock_at(struct rwlock *l, const struct lock_site *) ACQUIRES(*l);
 void	 rw_wunlock(struct rwlock *l) RELEASES(*l);
 
 /*
@@ -99,10 +140,12 @@ void	 rw_wunlock(struct rwlock *l) RELEASES(*l);
  * the thread sleeps.
  */
 extern bool	 mpsafenet;		/* [I] after boot */
-void	 giant_enter(void);
+#define	giant_enter()	giant_enter_at(LOCK_SITE)
+void	 giant_enter_at(const struct lock_site *);
 void	 giant_exit(void);
 /* Whatever mpsafenet says: for handlers and drivers that need Giant. */
-void	 giant_lock(void);
+#define	giant_lock()	giant_lock_at(LOCK_SITE)
+void	 giant_lock_at(const struct lock_site *);
 void	 giant_unlock(void);
 unsigned giant_drop(void);		/* before sleeping; depth */
 void	 giant_pickup(unsigned depth);	/* after it */

@@ -193,7 +193,7 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	struct thread *td = curthread;
 	struct sleeper s = { .s_chan = chan, .s_thread = td,
 	    .s_seq = atomic_load_u32(&td->td_park), .s_queued = true };
-	nsec_t deadline = NSEC_FOREVER;
+	nsec_t deadline = NSEC_FOREVER, since = sleep_begins();
 	unsigned depth;
 	int error;
 
@@ -206,14 +206,14 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	td->td_wmesg = wmesg;
 	mtx_unlock(m);
 	depth = giant_drop();
-	KASSERT(td->td_locks == 0, ("msleep: %s: %s sleeps with %u locks held",
-	    wmesg, td->td_name, td->td_locks));
+	witness_none(wmesg);
 	if ((flags & PCATCH) != 0 && atomic_load_u32(&td->td_interrupt) != 0)
 		s.s_seq -= ONE_WAKEUP;	/* a signal waits: do not park */
 	if (td->td_asts != NULL)
 		ast_run(td);	/* may be what we wait for */
 	wakeup_flush(td);
 	error = sleep_wait(sq, &s, flags, deadline);
+	sleep_ended(wmesg, since);
 	td->td_wmesg = NULL;
 	forget_uptime();
 	giant_pickup(depth);

@@ -5,10 +5,12 @@
 #include "kern/thread.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "kern/counter.h"
 #include "kern/epoch.h"
 #include "kern/mbuf_private.h"
+#include "kern/spin.h"
 
 struct kthread_start {
 	struct thread	*ks_thread;
@@ -29,19 +31,27 @@ thread_strip(struct thread *td)
 	}
 }
 
+/*
+ * A struct thread is used again, never freed: who waits for a lock looks at
+ * its owner, which may have let go and ended by then (kern/lock_wait.c).
+ */
+static struct spin threads_lock;
+static SLIST_HEAD(, thread) threads GUARDED_BY(threads_lock);
+
 static void
 thread_free(struct thread *td)
 {
-	KASSERT(td->td_locks == 0, ("thread_free: %s holds %u locks",
-	    td->td_name, td->td_locks));
 	thread_strip(td);
-	kfree(td);
+	spin_lock(&threads_lock);
+	td->td_ended = true;
+	spin_unlock(&threads_lock);
 }
 
 /* A thread of the stack's own is freed by kthread_join(). */
 static void
 thread_exit(struct thread *td)
 {
+	witness_none("thread_exit");
 	epoch_thread_exit(td);
 	thread_strip(td);
 	if (!td->td_kernel)
@@ -51,10 +61,33 @@ thread_exit(struct thread *td)
 static struct thread *
 thread_new(const char *name)
 {
-	struct thread *td = kmalloc(sizeof(*td));
+	const size_t kept = offsetof(struct thread, td_name);
+	struct thread *td;
 
+	spin_lock(&threads_lock);
+	SLIST_FOREACH(td, &threads, td_link)
+		if (td->td_ended)
+			break;
+	if (td == NULL) {
+		td = kmalloc(sizeof(*td));
+		SLIST_INSERT_HEAD(&threads, td, td_link);
+	}
+	td->td_ended = false;
+	memset((char *)td + kept, 0, sizeof(*td) - kept);
 	snprintf(td->td_name, sizeof(td->td_name), "%s", name);
+	spin_unlock(&threads_lock);
 	return (td);
+}
+
+void
+thread_foreach(void (*fn)(struct thread *, void *), void *arg)
+{
+	struct thread *td;
+
+	spin_lock(&threads_lock);
+	SLIST_FOREACH(td, &threads, td_link)
+		fn(td, arg);
+	spin_unlock(&threads_lock);
 }
 
 struct thread *
@@ -106,7 +139,7 @@ kthread_create(const char *name, int cpu, void (*fn)(void *), void *arg,
 	    &td->td_machine);
 	if (error != 0) {
 		kfree(ks);
-		kfree(td);
+		thread_free(td);
 		*tdp = NULL;
 	}
 	return (error);

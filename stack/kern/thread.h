@@ -6,6 +6,9 @@
 #ifndef KERN_THREAD_H
 #define KERN_THREAD_H
 
+#include <sys/queue.h>
+
+#include "kern/lock_track.h"
 #include "kern/systm.h"
 
 struct ast;
@@ -23,8 +26,17 @@ enum td_hint { TD_ROUTES, TD_LINKS, TD_PCBS, TD_HINTS };
  *	[I] immutable after creation
  *	[o] owner thread only
  *	[a] atomic
+ *	[l] the list of threads
  */
 struct thread {
+	SLIST_ENTRY(thread) td_link;		/* [l] */
+	bool		 td_ended;		/* [l] may be used again */
+	atomic_u32	 td_offcpu;		/* [a] parked while it may own
+						   a lock; others may spin */
+#ifdef LOCK_PROFILING
+	struct lock_prof *_Atomic td_prof;	/* [a] counters, or NULL */
+#endif
+	/* From here on a new thread begins with zeros. */
 	char		 td_name[24];		/* [I] */
 	bool		 td_kernel;		/* [I] made by kthread_create */
 	atomic_u32	 td_park;		/* [a] word it parks on: twice the
@@ -32,6 +44,8 @@ struct thread {
 	atomic_u32	 td_interrupt;		/* [a] a signal waits: no sleep
 						   with PCATCH */
 	const char	*_Atomic td_wmesg;	/* [a] why it sleeps, or NULL */
+	const char	*_Atomic td_blocked;	/* [a] class of the lock that it
+						   waits for, or NULL */
 	unsigned	 td_nospin;		/* [o] sleeps without spinning */
 	unsigned	 td_wakehold;		/* [o] depth of wakeup_hold() */
 	unsigned	 td_nwoken;		/* [o] wake-ups held back */
@@ -39,7 +53,6 @@ struct thread {
 	nsec_t		 td_now;		/* [o] getuptime(), 0: not yet */
 	unsigned	 td_astdepth;		/* [o] depth of ast_enter() */
 	struct ast	*td_asts;		/* [o] work put off */
-	unsigned	 td_locks;		/* [o] locks held (INVARIANTS) */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	unsigned	 td_tunnels;		/* [o] that what it sends is in */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
@@ -48,6 +61,9 @@ struct thread {
 	struct epoch_reader *td_epoch;		/* [o] its record, or NULL */
 	void		*td_hints[TD_HINTS];	/* [o] from kmalloc(), or NULL */
 	struct mach_thread *td_machine;		/* [I] */
+#ifdef LOCK_TRACKING
+	struct lock_track td_track;
+#endif
 };
 
 /* Attaches an application's thread at first sight. */
@@ -98,6 +114,12 @@ thread_hints(enum td_hint kind, size_t size)
 		td->td_hints[kind] = kmalloc(size);
 	return (td->td_hints[kind]);
 }
+
+/*
+ * Calls fn for each thread there is or was; none comes or goes meanwhile.  fn
+ * must not wait for anything.
+ */
+void	 thread_foreach(void (*fn)(struct thread *, void *arg), void *arg);
 
 /* Threads of the stack's own; cpu as in mach_thread_create(). */
 int	 kthread_create(const char *name, int cpu, void (*fn)(void *),

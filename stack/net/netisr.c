@@ -294,6 +294,7 @@ work_proto(struct workstream *ws, enum netisr_proto proto)
 	atomic_count_u64(&nc->worked, work.mq_len);
 	while ((m = mbufq_dequeue(&work)) != NULL)
 		handle(proto, m);
+	witness_none(protos[proto].np.nh_name);
 	mtx_lock(&ws->ws_lock);
 }
 

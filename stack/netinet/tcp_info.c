@@ -57,26 +57,6 @@ fill_options(const struct tcpcb *tp, struct tcp_info *ti)
 	ti->tcpi_rcv_wscale = tp->rcv_scale & 0xf;
 }
 
-/*
- * Segments sent again and not acknowledged count as retransmitted, and go on
- * to count as lost.
- */
-static void
-fill_flight(const struct tcpcb *tp, struct tcp_info *ti)
-{
-	const uint32_t mss = tp->t_maxseg;
-	const struct tcp_sent *r;
-	uint32_t again = 0;
-
-	TAILQ_FOREACH(r, &tp->t_inflight, tlink)
-		if (r->again)
-			again += r->end - r->seq;
-	ti->tcpi_unacked = (tp->snd_max - tp->snd_una + mss - 1) / mss;
-	ti->tcpi_sacked = tp->t_sackedbytes / mss;
-	ti->tcpi_lost = (tp->t_lostbytes + again) / mss;
-	ti->tcpi_retrans = again / mss;
-}
-
 static void
 fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 {
@@ -92,7 +72,9 @@ fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 	    tp->t_keepprobes);
 	ti->tcpi_backoff = (uint8_t)tp->t_rxtshift;
 	/* Linux counts packets where TCP counts bytes */
-	fill_flight(tp, ti);
+	ti->tcpi_unacked = (tp->snd_max - tp->snd_una + mss - 1) / mss;
+	ti->tcpi_sacked = tp->t_sackedbytes / mss;
+	ti->tcpi_lost = tp->t_lostbytes / mss;
 	ti->tcpi_snd_ssthresh = tp->snd_ssthresh >= INT32_MAX ?
 	    INT32_MAX : tp->snd_ssthresh / mss;	/* not known yet */
 	ti->tcpi_snd_cwnd = tp->snd_cwnd / mss;

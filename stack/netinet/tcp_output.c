@@ -388,14 +388,12 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 	if (fin)
 		flags |= TH_FIN;
 	/*
-	 * RFC 9293 section 3.9.1.2 wants it on the last bytes there are,
-	 * unless the program said that there are more and nobody has lost
-	 * patience; on several segments in one it makes receivers that
-	 * merge them pass them on.
+	 * RFC 9293 section 3.9.1.2 wants it on the last bytes there are; on
+	 * several segments in one it makes receivers that merge them pass
+	 * them on.
 	 */
-	if (*len > tp->t_maxseg || (*len > 0 &&
-	    (tp->t_flags & (TF_NOPUSH | TF_FORCE)) != TF_NOPUSH &&
-	    seq + *len == tp->snd_una + sb->sb_cc))
+	if (*len > 0 && (seq + *len == tp->snd_una + sb->sb_cc ||
+	    *len > tp->t_maxseg))
 		flags |= TH_PUSH;
 	flags |= tcp_ecn_output(tp, *len > 0 && seq == tp->snd_max, &ecn);
 	if (tp->t_flags & TF_ECN)

@@ -183,9 +183,9 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 	(void)msg;
 	KASSERT(m == NULL, ("tcp_usr_send: data comes by the buffer"));
 	if (flags & MSG_MORE)
-		tp->t_flags |= TF_MORE | TF_NOPUSH;
+		tp->t_flags |= TF_MORE;
 	else
-		tp->t_flags &= ~(unsigned)(TF_MORE | TF_NOPUSH);
+		tp->t_flags &= ~(unsigned)TF_MORE;
 	if (flags & MSG_OOB)
 		tcp_urgent_send(tp);
 	/* what could not be sent now is sent again by a timer */

@@ -187,9 +187,8 @@ t_mirror_attach(const char *name, const char *prefix, unsigned caps,
 {
 	struct mem_wire *mw = mem_wire_create(true);
 
-	mem_wire_plug(mw, mem_attach(name, prefix, caps, impair,
-	    mem_wire_output, mw));
-	CHECK_EQ(mem_wire_start(mw), 0);
+	CHECK_EQ(mem_wire_start(mw, mem_attach(name, prefix, caps, impair,
+	    mem_wire_output, mw)), 0);
 }
 
 struct thread *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locks, Giant, sleep and wakeup, callouts, counters, work put off: with
+ * Giant, sleep and wakeup, callouts, counters, work put off: with
  * several threads.
  */
 #include "tests/check.h"
@@ -14,77 +14,12 @@
 #include "kern/mbuf_private.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
-#include "kern/thread.h"
+#include "tests/threads.h"
 
-#define	NTHREADS	4
 #define	TURNS		20000
 
 static struct mtx lock;
-static struct rwlock rwl;
 static unsigned counter, other;
-
-static void
-run_threads(void (*fn)(void *))
-{
-	struct thread *td[NTHREADS];
-
-	for (int i = 0; i < NTHREADS; i++)
-		CHECK_EQ(kthread_create("test", MACH_CPU_ANY, fn,
-		    (void *)(uintptr_t)i, &td[i]), 0);
-	for (int i = 0; i < NTHREADS; i++)
-		kthread_join(td[i]);
-}
-
-static void
-count_locked(void *arg)
-{
-	(void)arg;
-	for (int i = 0; i < TURNS; i++) {
-		mtx_lock(&lock);
-		counter++;
-		mtx_unlock(&lock);
-	}
-}
-
-TEST(mutex_excludes)
-{
-	counter = 0;
-	run_threads(count_locked);
-	CHECK_EQ(counter, NTHREADS * TURNS);
-}
-
-TEST(trylock_does_not_wait)
-{
-	CHECK(mtx_trylock(&lock));
-	CHECK(mtx_owned(&lock));
-	mtx_unlock(&lock);
-	CHECK(!mtx_owned(&lock));
-}
-
-/* Writers keep two counters equal; readers must never see them differ. */
-static void
-read_and_write(void *arg)
-{
-	for (int i = 0; i < TURNS / 4; i++) {
-		if ((uintptr_t)arg == 0) {
-			rw_wlock(&rwl);
-			counter++;
-			other++;
-			rw_wunlock(&rwl);
-		} else {
-			rw_rlock(&rwl);
-			CHECK_EQ(counter, other);
-			rw_runlock(&rwl);
-		}
-	}
-}
-
-TEST(readers_see_no_half_write)
-{
-	counter = other = 0;
-	run_threads(read_and_write);
-	CHECK_EQ(counter, TURNS / 4);
-}
 
 static void
 count_giant(void *arg)
@@ -422,12 +357,12 @@ main(int argc, char **argv)
 
 	counter_init();
 	sysctl_init();
+	lock_init();
 	giant_init();
 	synch_init();
 	callout_subsys_init();
 	mbuf_init();
 	mtx_init(&lock, LC_TEST);
-	rw_init(&rwl, LC_TEST);
 	CHECK_EQ(callout_start(), 0);
 	status = check_main(argc, argv);
 	callout_shutdown();

@@ -23,47 +23,6 @@ TEST(holes_are_filled_at_once)
 	sacker_down(&f);
 }
 
-/* In the words of TCP_INFO; what was sent again goes on to be lost. */
-TEST(what_is_lost_is_told)
-{
-	struct sacker f;
-	struct tcp_info ti;
-	socklen_t len = sizeof(ti);
-
-	sacker_up(&f, 0);
-	sacker_send(&f, 8);
-	SACK(&f, 0, 3 * MSS, 6 * MSS, 1 * MSS, 2 * MSS);
-	EXPECT(&f, 0, 2);
-	CHECK_EQ(sogetopt(f.so, IPPROTO_TCP, TCP_INFO, &ti, &len), 0);
-	CHECK_EQ(ti.tcpi_unacked, 8);
-	CHECK_EQ(ti.tcpi_sacked, 4);
-	CHECK_EQ(ti.tcpi_lost, 2);
-	CHECK_EQ(ti.tcpi_retrans, 2);
-	CHECK_EQ(ti.tcpi_ca_state, TCP_CA_Recovery);
-	sacker_ack(&f, 8 * MSS);
-	len = sizeof(ti);
-	CHECK_EQ(sogetopt(f.so, IPPROTO_TCP, TCP_INFO, &ti, &len), 0);
-	CHECK_EQ(ti.tcpi_lost, 0);
-	CHECK_EQ(ti.tcpi_retrans, 0);
-	CHECK_EQ(ti.tcpi_ca_state, TCP_CA_Open);
-	sacker_down(&f);
-}
-
-/* RFC 3465: each byte counts once, when it is first heard of. */
-TEST(window_does_not_grow_again_by_what_sack_told)
-{
-	struct sacker f;
-	uint32_t before;
-
-	sacker_up(&f, 0);
-	sacker_send(&f, SEGS);
-	before = sacker_cwnd(&f);
-	SACK(&f, 0, 1 * MSS, 3 * MSS);
-	sacker_ack(&f, 3 * MSS);	/* it was reordering */
-	CHECK_EQ(sacker_cwnd(&f), before + MSS);
-	sacker_down(&f);
-}
-
 TEST(lost_retransmission_is_found_without_a_timeout)
 {
 	struct sacker f;

@@ -281,25 +281,6 @@ TEST(clamp_of_a_connection_stays)
 	close_pair(&f);
 }
 
-/* What is sent because somebody waits for it is not the end of a message. */
-TEST(more_to_come_is_not_pushed)
-{
-	struct fixture f;
-	struct peer_seg s;
-	size_t done;
-
-	open_pair(&f);
-	CHECK_EQ(t_trysend(f.so, bytes, 10, MSG_MORE, &done), 0);
-	CHECK(!peer_next(&s));
-	t_setint(f.so, IPPROTO_TCP, TCP_NODELAY, 1);
-	CHECK(peer_next(&s));
-	CHECK_EQ(s.flags, TH_ACK);
-	t_send(f.so, bytes, 10);
-	CHECK(peer_next(&s));
-	CHECK_EQ(s.flags, TH_ACK | TH_PUSH);
-	close_pair(&f);
-}
-
 /* The first segments of who only receives, if that is asked for. */
 TEST(first_acks_are_quick)
 {

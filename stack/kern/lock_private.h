@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of the locks share: the owner word, what a thread does that
+ * does not get a mutex (lock_wait.c), and who watches (lock_track.c).
+ */
+#ifndef KERN_LOCK_PRIVATE_H
+#define KERN_LOCK_PRIVATE_H
+
+#include "kern/lock.h"
+#include "kern/thread.h"
+
+#define	CONTESTED	((uintptr_t)1)
+
+static inline bool
+mtx_try(struct mtx *m, uintptr_t self)
+{
+	uintptr_t owner = 0;
+
+	return (atomic_cmpset_uptr(&m->mtx_owner, &owner, self));
+}
+
+/* Returns with the mutex held by self, the calling thread. */
+void	 mtx_wait(struct mtx *, uintptr_t self);
+/* How often to look at a held lock before parking. */
+unsigned lock_spin_limit(void);
+/* Parks on a lock's word: this thread does not run meanwhile. */
+void	 lock_park(atomic_u32 *word, uint32_t expected);
+
+/*
+ * Before a lock is asked for; when it is there, after waiting since a date
+ * (0: it was free); and before it is let go.
+ */
+#ifdef LOCK_TRACKING
+void	 lock_wanted(const void *, enum lock_class, const struct lock_site *);
+void	 lock_got(const void *, enum lock_class, const struct lock_site *,
+	    nsec_t since);
+void	 lock_leaving(const void *);
+#else
+static inline void
+lock_wanted(const void *l, enum lock_class class, const struct lock_site *site)
+{
+	(void)l, (void)class, (void)site;
+}
+
+static inline void
+lock_got(const void *l, enum lock_class class, const struct lock_site *site,
+    nsec_t since)
+{
+	(void)l, (void)class, (void)site, (void)since;
+}
+
+static inline void
+lock_leaving(const void *l)
+{
+	(void)l;
+}
+#endif
+
+/* The date, where somebody asks how long threads wait; or 0. */
+#ifdef LOCK_PROFILING
+nsec_t	 lock_wait_begins(void);
+/* An attempt found the mutex held; a thread got it, or lets it go. */
+void	 mtx_prof_bounce(struct mtx *);
+void	 mtx_prof_got(struct mtx *, const struct lock_site *, bool waited);
+void	 mtx_prof_leaving(struct mtx *);
+#else
+static inline nsec_t
+lock_wait_begins(void)
+{
+	return (0);
+}
+
+static inline void
+mtx_prof_bounce(struct mtx *m)
+{
+	(void)m;
+}
+
+static inline void
+mtx_prof_got(struct mtx *m, const struct lock_site *site, bool waited)
+{
+	(void)m, (void)site, (void)waited;
+}
+
+static inline void
+mtx_prof_leaving(struct mtx *m)
+{
+	(void)m;
+}
+#endif
+
+#endif /* KERN_LOCK_PRIVATE_H */

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a thread does that does not get a mutex: the strategies of lock.mutex.
+ *
+ * The owner may be looked at even when it has just let the lock go and ended:
+ * a struct thread stays one for ever (kern/thread.c).  That it runs is what
+ * it says itself, around parking on another lock; that the host has taken
+ * its CPU away cannot be seen, and is why every spin has a limit.
+ */
+#include "kern/kern_private.h"
+#include "kern/lock_private.h"
+#include "kern/lock_track.h"
+#include "kern/sysctl.h"
+
+enum mutex_strategy { MUTEX_SPIN, MUTEX_BLOCK, MUTEX_ADAPTIVE, MUTEX_BACKOFF };
+static const char *const strategy_names[] = { "spin", "block", "adaptive",
+    "backoff", NULL };
+
+static atomic_u32 strategy = MUTEX_ADAPTIVE;	/* [I] after boot */
+static atomic_u32 spin_limit = 100;	/* about a short section; turns */
+static atomic_u32 delay_base = 1;	/* turns */
+static atomic_u32 delay_max = 64;	/* turns */
+
+unsigned
+lock_spin_limit(void)
+{
+	return (atomic_load_u32(&spin_limit));
+}
+
+void
+lock_park(atomic_u32 *word, uint32_t expected)
+{
+	struct thread *td = curthread;
+
+	atomic_store_u32(&td->td_offcpu, 1);
+	mach_park(word, expected, NSEC_FOREVER);
+	atomic_store_u32(&td->td_offcpu, 0);
+}
+
+/* Once: says that somebody waits, and parks.  True if it is ours. */
+static bool
+park(struct mtx *m, uintptr_t self)
+{
+	uint32_t seq = atomic_load_acq_u32(&m->mtx_seq);
+	uintptr_t owner = atomic_load_uptr(&m->mtx_owner);
+
+	/* Others may be parked still: stay contested. */
+	if (owner == 0)
+		return (atomic_cmpset_uptr(&m->mtx_owner, &owner,
+		    self | CONTESTED));
+	if ((owner & CONTESTED) == 0 &&
+	    !atomic_cmpset_uptr(&m->mtx_owner, &owner, owner | CONTESTED))
+		return (false);
+	lock_park(&m->mtx_seq, seq);
+	return (false);
+}
+
+static void
+pause_for(unsigned turns)
+{
+	while (turns-- > 0)
+		mach_cpu_relax();
+}
+
+static bool
+is_running(uintptr_t owner)
+{
+	struct thread *td = (struct thread *)(owner & ~CONTESTED);
+
+	return (atomic_load_u32(&td->td_offcpu) == 0);
+}
+
+/*
+ * Looks again after a delay that grows from base to max, for as long as the
+ * owner runs and turns last.  True if it is ours, with word for its owner.
+ */
+static bool
+spin_on_owner(struct mtx *m, uintptr_t word, unsigned base, unsigned max)
+{
+	unsigned turns = lock_spin_limit(), delay = base;
+
+	while (turns > 0) {
+		uintptr_t owner = atomic_load_acq_uptr(&m->mtx_owner);
+
+		if (owner == 0 && mtx_try(m, word))
+			return (true);
+		if (owner != 0 && !is_running(owner))
+			return (false);
+		pause_for(delay);
+		turns -= delay < turns ? delay : turns;
+		delay = 2 * delay < max ? 2 * delay : max;
+	}
+	return (false);
+}
+
+/* Who has parked once says so for those who may be parked still. */
+static void
+spin_and_park(struct mtx *m, uintptr_t self, unsigned base, unsigned max)
+{
+	uintptr_t word = self;
+
+	while (!spin_on_owner(m, word, base, max) && !park(m, self)) {
+		word = self | CONTESTED;
+		mtx_prof_bounce(m);
+	}
+}
+
+/*
+ * Never parks; but lets others go first after a while, since the owner may be
+ * among them.
+ */
+static void
+wait_spin(struct mtx *m, uintptr_t self)
+{
+	for (;;) {
+		for (unsigned i = lock_spin_limit(); i > 0; i--) {
+			if (atomic_load_uptr(&m->mtx_owner) == 0 &&
+			    mtx_try(m, self))
+				return;
+			mach_cpu_relax();
+		}
+		mtx_prof_bounce(m);
+		mach_yield();
+	}
+}
+
+static void
+wait_block(struct mtx *m, uintptr_t self)
+{
+	while (!park(m, self))
+		mtx_prof_bounce(m);
+}
+
+static void
+wait_adaptive(struct mtx *m, uintptr_t self)
+{
+	spin_and_park(m, self, 1, 1);
+}
+
+/* Anderson, "The performance of spin lock alternatives", 1990, section III. */
+static void
+wait_backoff(struct mtx *m, uintptr_t self)
+{
+	spin_and_park(m, self, atomic_load_u32(&delay_base),
+	    atomic_load_u32(&delay_max));
+}
+
+void
+mtx_wait(struct mtx *m, uintptr_t self)
+{
+	static void (*const waits[])(struct mtx *, uintptr_t) = {
+		[MUTEX_SPIN] = wait_spin, [MUTEX_BLOCK] = wait_block,
+		[MUTEX_ADAPTIVE] = wait_adaptive,
+		[MUTEX_BACKOFF] = wait_backoff,
+	};
+
+	mtx_prof_bounce(m);
+	waits[atomic_load_u32(&strategy)](m, self);
+}
+
+static const struct sysctl_oid lock_oids[] = {
+	{ .oid_name = "lock.mutex", .oid_type = CTL_ENUM,
+	    .oid_flags = CTL_TUN, .oid_ptr = &strategy,
+	    .oid_names = strategy_names,
+	    .oid_descr = "what waits for a mutex: spin, block, adaptive (spins "
+	    "while the owner runs), backoff (with growing pauses)" },
+	{ .oid_name = "lock.spin_limit", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &spin_limit,
+	    .oid_max = 1000000,
+	    .oid_descr = "turns of looking at a held lock before parking" },
+	{ .oid_name = "lock.delay_base", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &delay_base,
+	    .oid_min = 1, .oid_max = 1000000,
+	    .oid_descr = "first pause of backoff, turns" },
+	{ .oid_name = "lock.delay_max", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &delay_max,
+	    .oid_min = 1, .oid_max = 1000000,
+	    .oid_descr = "longest pause of backoff, turns" },
+};
+
+void
+lock_init(void)
+{
+	sysctl_register(lock_oids, nitems(lock_oids));
+	lock_watch_init();
+}
