@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.utils.dateparse import parse_date, parse_datetime
 
 from perfweb.reports.environment import TableRow, fact_changes
-from perfweb.reports.figures import MOST_POINTS, Figure, series_style, thinned, upright
+from perfweb.reports.figures import MOST_POINTS, Figure, lettered, series_style, thinned
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.runs.models import HostFacts, Summary
 
@@ -256,23 +256,25 @@ def timeline_figure(timeline: Timeline) -> Figure:
                 "meta": meta,
             }
         )
+    marks: dict[float, list[str]] = {}
+    for change in timeline.changes:
+        marks.setdefault(change.x, []).append(change.letter)
     return {
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 420,
-            "xaxis": {
-                "title": {"text": "time of the commit" if dated else "run"},
-                **({"type": "date"} if dated else {"tickformat": "d"}),
-            },
+            "xaxis": {"title": {"text": "time of the commit"}, "type": "date"} if dated else _run_axis(timeline.places),
             "yaxis": {"title": {"text": scale.unit}},
-            "shapes": [upright(change.x) for change in timeline.changes],
-            "annotations": [
-                {"x": change.x, "y": 1, "yref": "paper", "yanchor": "bottom", "text": change.letter}
-                for change in timeline.changes
-            ],
+            **lettered({x: " ".join(letters) for x, letters in marks.items()}),
             "meta": {"zoom": timeline.window.by, "width": 1100},
         },
     }
+
+
+def _run_axis(places: Sequence[float]) -> Figure:
+    """An axis of runs; where they are few, each has its tick, so that none stands between two runs."""
+    few = {"tickvals": list(places), "ticktext": [f"{place:.0f}" for place in places]}
+    return {"title": {"text": "run"}, "tickformat": "d", **(few if len(places) <= MOST_SERIES else {})}
 
 
 def short_names(series: Sequence[str]) -> dict[str, str]:
