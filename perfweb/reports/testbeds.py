@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from django.db.models import F
 from django.utils import timezone
 
 from perfweb.lab.models import Lease, Testbed
@@ -119,17 +118,18 @@ def health(testbeds: Sequence[Testbed]) -> list[Health]:
 
 
 def calibration(testbed: Testbed) -> Calibration:
-    """Read how noise and the baseline went over the latest runs: three queries at most."""
+    """Read how noise and the baseline went over the latest runs: four queries at most."""
     over = Run.objects.filter(testbed=testbed, state__in=FINAL_STATES).order_by("-number")
     numbers = list(over.values_list("pk", flat=True)[:CALIBRATED])
-    summaries = Summary.objects.filter(run__in=numbers).exclude(mean=0).order_by()
-    found = list(summaries.annotate(baseline=F("variant__baseline")))
+    # Not joined: for a join PostgreSQL would read all variants there are.
+    baselines = set(Variant.objects.filter(run__in=numbers, baseline=True).order_by().values_list("pk", flat=True))
+    found = list(Summary.objects.filter(run__in=numbers).exclude(mean=0).order_by())
     deviations: dict[str, dict[int, list[float]]] = {}
     levels: dict[str, dict[int, float]] = {}
     for summary in found:
         if (relative := summary.relative_deviation) is not None:
             deviations.setdefault(summary.test, {}).setdefault(summary.run_id, []).append(relative)
-        if summary.baseline:
+        if summary.variant_id in baselines:
             plan = summary.series.split("/")[1]
             levels.setdefault(f"{summary.test}, {plan}", {})[summary.run_id] = summary.mean
     often = sorted(levels, key=lambda name: (-len(levels[name]), name))[:MOST_SERIES]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.db.models import OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
@@ -25,11 +26,12 @@ from perfweb.reports.timelines import (
     timeline_figure,
 )
 from perfweb.runs.catalogue import TESTS
-from perfweb.runs.models import Summary
+from perfweb.runs.models import Import, Run, Summary
 from perfweb.stats.changepoint import SHORTEST
 
 NEWEST = (50, 200, 1000)
 LISTED = 25
+IMPORTS = 100
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,13 @@ class SpotRow:
 
 @require_safe
 def test_list(request: HttpRequest) -> HttpResponse:
-    """Show all tests of the catalogue by topic, then imported ones, with the newest summary of each: one query."""
+    """Show all tests of the catalogue by topic, then those of the newest run of each of the newest imports, with the
+    newest summary of each: one query.
+    """
     newest = [Summary.objects.filter(test=test).order_by("-run_id")[:1] for test in TESTS]
-    imported = Summary.objects.filter(run__imported__isnull=False).order_by("test", "-run_id").distinct("test")
+    of_import = Run.objects.filter(imported=OuterRef("pk")).order_by("-number").values("pk")[:1]
+    runs = Import.objects.order_by("-pk").values_list(Subquery(of_import), flat=True)[:IMPORTS]
+    imported = Summary.objects.filter(run__in=runs).order_by("test", "-run_id").distinct("test")
     listed = sorted(imported.union(*newest, all=True), key=lambda summary: summary.run_id)
     found = {summary.test: summary for summary in listed}
     grouped = {**names.by_topic(), "": [test for test in names.in_order(found) if test not in TESTS]}
