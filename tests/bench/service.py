@@ -247,9 +247,12 @@ def _first_paint(browser: Browser, address: str) -> float:
     with browser.new_context() as context:
         shown = context.new_page()
         shown.goto(address)
-        entries = "performance.getEntriesByName('first-contentful-paint')"
-        shown.wait_for_function(f"{entries}.length > 0")
-        return float(shown.evaluate(f"{entries}[0].startTime"))
+        return float(shown.evaluate(_PAINT))
+
+
+_PAINT = """new Promise(resolve => new PerformanceObserver(list => {
+  for (const entry of list.getEntriesByName("first-contentful-paint")) resolve(entry.startTime);
+}).observe({type: "paint", buffered: true}))"""
 
 
 def processor_seconds(pid: int) -> float:
