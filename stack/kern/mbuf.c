@@ -174,7 +174,8 @@ m_copym(const struct mbuf *m, uint32_t off, uint32_t len)
 	const struct mbuf *first = m;
 	uint32_t left = len;
 
-	while (off > 0 && off >= m->m_len) {
+	/* nothing may be asked for behind the last byte */
+	while (len > 0 && off > 0 && off >= m->m_len) {
 		off -= m->m_len;
 		m = m->m_next;
 		KASSERT(m != NULL, ("m_copym: offset beyond by %u", off));

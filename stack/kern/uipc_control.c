@@ -29,8 +29,8 @@ socontrol_put(struct msghdr *msg, size_t room, size_t *used, int level,
 		.cmsg_len = CMSG_LEN(len), .cmsg_level = level,
 		.cmsg_type = type
 	};
-	char *at = (char *)msg->msg_control + *used;
 	size_t left = room - *used;
+	char *at;
 
 	if (left < sizeof(cm)) {
 		msg->msg_flags |= MSG_CTRUNC;
@@ -40,6 +40,7 @@ socontrol_put(struct msghdr *msg, size_t room, size_t *used, int level,
 		msg->msg_flags |= MSG_CTRUNC;
 		cm.cmsg_len = left;
 	}
+	at = (char *)msg->msg_control + *used;
 	memcpy(at, &cm, sizeof(cm));
 	memcpy(at + sizeof(cm), data, cm.cmsg_len - sizeof(cm));
 	*used += left < CMSG_SPACE(len) ? left : CMSG_SPACE(len);

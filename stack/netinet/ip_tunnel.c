@@ -9,34 +9,27 @@
  * at most, lest a route into a tunnel that leads to its own end goes round
  * for ever.
  */
-#include "netinet/ip_tunnel.h"
-
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/ip_icmp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "kern/ctl.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "net/if_private.h"
 #include "net/netisr.h"
 #include "netinet/in_family.h"
 #include "netinet/ip_private.h"
+#include "netinet/ip_tunnel.h"
 #include "netinet6/ip6_var.h"
 
 #define	TUNNEL_NESTING	4	/* RFC 2473 section 6.7's default */
 #define	PATHMTU_LIFE	(600 * NSEC_PER_SEC)	/* RFC 1191 section 6.3 */
-#define	ETHER_MTU	1500
 #define	ECN_MASK	3
 
 #define	GRE_CHECKSUM	0x8000
 #define	GRE_KEY		0x2000
 #define	GRE_SEQUENCE	0x1000
 #define	GRE_KNOWN	(GRE_CHECKSUM | GRE_KEY | GRE_SEQUENCE)
-#define	GRE_HDRLEN	4
 
 #define	TUNNEL_STATS(X)							\
 	X(nobody, "tunnelled packets from where no tunnel leads")	\
@@ -65,25 +58,7 @@ static const struct sysctl_oid tunnel_oids[] = {
 #undef X
 };
 
-/*
- * Locks used to protect struct tunnel members:
- *	[I] immutable after attach
- *	[a] atomic
- */
-struct tunnel {
-	struct ifnet	 t_if;
-	struct tunnel	*t_next;	/* [I] */
-	bool		 t_gre;		/* [I] */
-	bool		 t_keyed;	/* [I] */
-	uint32_t	 t_key;		/* [I] network order */
-	uint8_t		 t_ttl;		/* [I] of outer packets */
-	struct in6_addr	 t_src, t_dst;	/* [I] of the same family */
-	uint32_t	 t_overhead;	/* [I] outer headers, bytes */
-	atomic_u32	 t_pathmtu;	/* [a] of the outer path, as told */
-	atomic_u64	 t_pathmtu_until;	/* [a] believed until then */
-};
-
-static struct tunnel *tunnels;		/* [I] after boot */
+struct tunnel *tunnels;			/* [I] after boot */
 
 /* The packet inside, or to be put there. */
 static const struct in_family *
@@ -250,14 +225,14 @@ tunnel_transmit(struct ifnet *ifp, struct mbuf *m)
 	return (0);
 }
 
-static int
+int
 tunnel_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	(void)nexthop;
 	return (tunnel_transmit(ifp, m));
 }
 
-static int
+int
 tunnel_output6(struct ifnet *ifp, struct mbuf *m,
     const struct in6_addr *nexthop)
 {
@@ -266,7 +241,7 @@ tunnel_output6(struct ifnet *ifp, struct mbuf *m,
 }
 
 /* The tunnel that a packet of the network comes by. */
-static struct tunnel *
+struct tunnel *
 tunnel_find(const struct in_conninfo *c, bool gre)
 {
 	struct tunnel *t;
@@ -469,160 +444,9 @@ tunnel_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
 		}
 }
 
-/* An address of either family, IPv4's mapped; not a group, not link-local. */
-static bool
-parse_end(const char *s, struct in6_addr *a)
-{
-	struct in_addr a4;
-
-	if (inet_pton(AF_INET, s, &a4) == 1)
-		*a = in_map(a4);
-	else if (inet_pton(AF_INET6, s, a) != 1 || IN6_IS_ADDR_V4MAPPED(a))
-		return (false);
-	return (!in_isany(a) && !in_isgroup(a) && !in_islinklocal(a));
-}
-
-/* "10.1.0.2 10.1.0.1": ours and theirs. */
-static int
-parse_ends(struct tunnel *t, const char *spec, char *why, size_t len)
-{
-	char text[128], *rest, *ours, *theirs;
-
-	snprintf(text, sizeof(text), "%s", spec);
-	ours = strtok_r(text, " ", &rest);
-	theirs = strtok_r(NULL, " ", &rest);
-	if (ours == NULL || theirs == NULL ||
-	    strtok_r(NULL, " ", &rest) != NULL || !parse_end(ours, &t->t_src) ||
-	    !parse_end(theirs, &t->t_dst) ||
-	    in_family(&t->t_src) != in_family(&t->t_dst) ||
-	    IN6_ARE_ADDR_EQUAL(&t->t_src, &t->t_dst)) {
-		snprintf(why, len, "tunnel '%s' is not two addresses of one "
-		    "family, ours and theirs, as \"10.1.0.2 10.1.0.1\"", spec);
-		return (EINVAL);
-	}
-	return (0);
-}
-
-static int
-parse_key(struct tunnel *t, const char *key, char *why, size_t len)
-{
-	unsigned long number;
-	char *end;
-
-	if (*key == '\0')
-		return (0);
-	errno = 0;
-	number = strtoul(key, &end, 0);
-	if (*key < '0' || *key > '9' || *end != '\0' || errno != 0 ||
-	    number > UINT32_MAX || !t->t_gre) {
-		snprintf(why, len, "key '%s': only gre has one, a number up to "
-		    "%u", key, UINT32_MAX);
-		return (EINVAL);
-	}
-	t->t_keyed = true;
-	t->t_key = htonl((uint32_t)number);
-	return (0);
-}
-
-/* A link address for IPv6's interface identifier: the tunnel's own end. */
-static void
-make_lladdr(struct tunnel *t)
-{
-	t->t_if.if_lladdr[0] = 2;
-	t->t_if.if_lladdr[1] = t->t_gre;
-	memcpy(t->t_if.if_lladdr + 2, t->t_src.s6_addr + 12, 4);
-}
-
-int
-tunnel_create(const struct if_config *ic, bool gre, char *why, size_t len)
-{
-	struct tunnel *t = kmalloc(sizeof(*t));
-	struct in_conninfo c;
-	int error;
-
-	t->t_gre = gre;
-	t->t_ttl = (uint8_t)ic->ttl;
-	error = parse_ends(t, ic->tunnel, why, len);
-	if (error == 0)
-		error = parse_key(t, ic->key, why, len);
-	c = (struct in_conninfo){ .laddr = t->t_src, .faddr = t->t_dst };
-	if (error == 0 && tunnel_find(&c, gre) != NULL) {
-		snprintf(why, len, "another tunnel has these ends");
-		error = EEXIST;
-	}
-	if (error != 0) {
-		kfree(t);
-		return (error);
-	}
-	t->t_overhead = in_family(&t->t_dst)->af_hdrlen + (gre ?
-	    GRE_HDRLEN + (t->t_keyed ? 4U : 0) : 0);
-	if_initname(&t->t_if, ic, ETHER_MTU - t->t_overhead);
-	make_lladdr(t);
-	t->t_if.if_softc = t;
-	t->t_if.if_output = tunnel_output;
-	t->t_if.if_output6 = tunnel_output6;
-	if_attach(&t->t_if);
-	t->t_next = tunnels;
-	tunnels = t;
-	return (0);
-}
-
-static int
-gif_attach(const struct if_config *ic, char *why, size_t len)
-{
-	return (tunnel_create(ic, false, why, len));
-}
-
-static int
-gre_attach(const struct if_config *ic, char *why, size_t len)
-{
-	return (tunnel_create(ic, true, why, len));
-}
-
-/* All interfaces are there: one must have our end. */
-static int
-tunnel_start(struct ifnet *ifp)
-{
-	const struct tunnel *t = ifp->if_softc;
-	const struct in_endpoint ep = { .addr = t->t_src };
-
-	if (in_family(&t->t_src)->af_isours(&ep, true))
-		return (0);
-	console("%s: the first address of its tunnel is none of this host's",
-	    ifp->if_xname);
-	return (EADDRNOTAVAIL);
-}
-
-static const char *
-end_text(const struct in6_addr *a, char *buf)
-{
-	return (IN6_IS_ADDR_V4MAPPED(a) ? inet_ntop(AF_INET, a->s6_addr + 12,
-	    buf, INET6_ADDRSTRLEN) : inet_ntop(AF_INET6, a, buf,
-	    INET6_ADDRSTRLEN));
-}
-
-static void
-tunnel_show(const struct ifnet *ifp, struct ctl_out *co)
-{
-	char src[INET6_ADDRSTRLEN], dst[INET6_ADDRSTRLEN];
-	const struct tunnel *t = ifp->if_softc;
-
-	ctl_printf(co, "\ttunnel %s -> %s ttl %u", end_text(&t->t_src, src),
-	    end_text(&t->t_dst, dst), t->t_ttl);
-	if (t->t_keyed)
-		ctl_printf(co, " key %u", ntohl(t->t_key));
-	ctl_printf(co, "\n");
-}
-
 void
-tunnel_init(void)
+tunnel_input_init(void)
 {
-	static struct if_driver gif = { .name = "gif", .has = IFHAS_TUNNEL,
-	    .attach = gif_attach, .start = tunnel_start,
-	    .show = tunnel_show };
-	static struct if_driver gre = { .name = "gre", .has = IFHAS_TUNNEL,
-	    .attach = gre_attach, .start = tunnel_start,
-	    .show = tunnel_show };
 	static const struct {
 		uint8_t		 proto;
 		pr_input_t	*input;
@@ -632,8 +456,6 @@ tunnel_init(void)
 	};
 
 	sysctl_register(tunnel_oids, nitems(tunnel_oids));
-	if_driver_register(&gif);
-	if_driver_register(&gre);
 	for (size_t i = 0; i < nitems(protos); i++) {
 		ip_register(protos[i].proto, protos[i].input,
 		    tunnel_ctlinput);

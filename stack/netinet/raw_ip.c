@@ -4,8 +4,6 @@
  * (SOCK_DGRAM with IPPROTO_ICMP or IPPROTO_ICMPV6), which send echo requests
  * and hear their own replies.
  */
-#include "netinet/raw_ip.h"
-
 #include <errno.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
@@ -14,30 +12,11 @@
 #include "kern/sysctl.h"
 #include "netinet/in_pcb.h"
 #include "netinet/ip_private.h"
+#include "netinet/raw_pcb.h"
 #include "netinet6/ip6_var.h"
 
 #define	RAW_MANY	64	/* sockets that hear one packet */
-#define	SOL_RAW		255	/* raw(7): level of */
-#define	ICMP_FILTER	1	/* ... this option, a set of types */
 #define	ECHO_HDRLEN	8
-#define	NO_CHECKSUM	(-1)
-
-/*
- * Locks used to protect struct rawcb members:
- *	[I] immutable
- *	[s] lock of the socket
- *	[r] raw_lock; addresses of the inpcb are written with both
- */
-struct rawcb {
-	struct inpcb	 rc_inp;	/* must be first */
-	LIST_ENTRY(rawcb) rc_link;	/* [r] */
-	uint8_t		 rc_proto;	/* [I] */
-	bool		 rc_ping;	/* [I] */
-	bool		 rc_hdrincl;	/* [s] IP_HDRINCL */
-	int		 rc_checksum;	/* [s] IPV6_CHECKSUM, or NO_CHECKSUM */
-	uint32_t	 rc_filter4;	/* [s] types of ICMP not heard */
-	struct icmp6_filter rc_filter6;	/* [s] types of ICMPv6 heard */
-};
 
 static struct inpcbtable raw_table;	/* of ping sockets: identifiers */
 static struct rwlock raw_lock;
@@ -86,12 +65,6 @@ static const struct sysctl_oid raw_oids[] = {
 	RAW_STATS(X)
 #undef X
 };
-
-static struct rawcb *
-sotorawcb(const struct socket *so)
-{
-	return (so->so_pcb);
-}
 
 /* Whether the socket's addresses and protocol are those of a packet. */
 static bool
@@ -500,92 +473,6 @@ raw_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		return (error);
 	}
 	return (raw_transmit(rc, &m, &c, &opts));
-}
-
-/* IPV6_CHECKSUM: an even offset, or -1 for none; ICMPv6's is fixed. */
-static int
-set_checksum(struct rawcb *rc, int at)
-{
-	if (rc->rc_proto == IPPROTO_ICMPV6 || (at >= 0 && at % 2 != 0))
-		return (EINVAL);
-	rc->rc_checksum = at < 0 ? NO_CHECKSUM : at;
-	return (0);
-}
-
-/* The options that only raw sockets have; ENOPROTOOPT: it is another. */
-static int
-raw_setown(struct rawcb *rc, int level, int name, const void *val,
-    socklen_t len)
-{
-	const bool ipv4 = rc->rc_inp.inp_family == AF_INET;
-	int num = 0;
-
-	if (len >= sizeof(num))
-		memcpy(&num, val, sizeof(num));
-	if (ipv4 && level == IPPROTO_IP && name == IP_HDRINCL) {
-		rc->rc_hdrincl = num != 0;
-	} else if (ipv4 && level == SOL_RAW && name == ICMP_FILTER &&
-	    rc->rc_proto == IPPROTO_ICMP) {
-		rc->rc_filter4 = (uint32_t)num;
-	} else if (!ipv4 && (level == IPPROTO_IPV6 || level == SOL_RAW) &&
-	    name == IPV6_CHECKSUM) {
-		return (len < sizeof(num) ? EINVAL : set_checksum(rc, num));
-	} else if (!ipv4 && level == IPPROTO_ICMPV6 && name == ICMP6_FILTER &&
-	    rc->rc_proto == IPPROTO_ICMPV6) {
-		memcpy(&rc->rc_filter6, val, len < sizeof(rc->rc_filter6) ?
-		    len : sizeof(rc->rc_filter6));
-		return (0);
-	} else {
-		return (ENOPROTOOPT);
-	}
-	return (len < sizeof(num) ? EINVAL : 0);
-}
-
-static int
-raw_setopt(struct socket *so, int level, int name, const void *val,
-    socklen_t len)
-{
-	struct rawcb *rc = sotorawcb(so);
-	int error = rc->rc_ping ? ENOPROTOOPT : raw_setown(rc, level, name,
-	    val, len);
-
-	if (error != ENOPROTOOPT)
-		return (error);
-	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
-		return (in_pcbsetopt(&rc->rc_inp, level, name, val, len));
-	return (level == SOL_SOCKET ? 0 : ENOPROTOOPT);
-}
-
-static int
-raw_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
-{
-	struct rawcb *rc = sotorawcb(so);
-	const bool ipv4 = rc->rc_inp.inp_family == AF_INET;
-	const int hdrincl = rc->rc_hdrincl;
-	const void *from;
-	size_t size = sizeof(int);
-
-	if (!rc->rc_ping && ipv4 && level == IPPROTO_IP && name == IP_HDRINCL) {
-		from = &hdrincl;
-	} else if (!rc->rc_ping && ipv4 && level == SOL_RAW &&
-	    name == ICMP_FILTER && rc->rc_proto == IPPROTO_ICMP) {
-		from = &rc->rc_filter4;
-	} else if (!rc->rc_ping && !ipv4 && name == IPV6_CHECKSUM &&
-	    (level == IPPROTO_IPV6 || level == SOL_RAW)) {
-		from = &rc->rc_checksum;
-	} else if (!rc->rc_ping && !ipv4 && level == IPPROTO_ICMPV6 &&
-	    name == ICMP6_FILTER && rc->rc_proto == IPPROTO_ICMPV6) {
-		from = &rc->rc_filter6;
-		size = sizeof(rc->rc_filter6);
-	} else if (level == IPPROTO_IP || level == IPPROTO_IPV6) {
-		return (in_pcbgetopt(&rc->rc_inp, level, name, val, len));
-	} else {
-		return (ENOPROTOOPT);
-	}
-	if (*len > size)
-		*len = (socklen_t)size;
-	memcpy(val, from, *len);
-	return (0);
 }
 
 static int

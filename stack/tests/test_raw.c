@@ -185,6 +185,8 @@ TEST(checksums_of_ipv6_are_made_and_checked)
 	    EINVAL);
 	mem_input(mem[0], packet6(0, HOST6(0), ROUTER6(0), PROTO_TEST, 8));
 	CHECK_EQ(got(test, buf, sizeof(buf)), 8);
+	mem_input(mem[0], packet6(0, HOST6(0), ROUTER6(0), PROTO_TEST, 0));
+	CHECK_EQ(got(test, buf, sizeof(buf)), 0);
 	t_setint(test, IPPROTO_IPV6, IPV6_CHECKSUM, 4);
 	mem_input(mem[0], packet6(0, HOST6(0), ROUTER6(0), PROTO_TEST, 8));
 	CHECK_EQ(got(test, buf, sizeof(buf)), -1);
@@ -308,6 +310,18 @@ TEST(errors_of_datagrams_are_kept_for_who_asks)
 	CHECK_EQ(offender.sin_addr.s_addr, addr(LEFT).s_addr);
 	CHECK_EQ(receive_error(so, &msg, &ee, &offender), EWOULDBLOCK);
 	CHECK_EQ(sopoll(so, POLLIN), 0);
+	/* a program without room for it hears that there was more */
+	CHECK_EQ(send_to(so, LEFT, 33434, "abc", 3), 0);
+	answer_error(ICMP_TIMXCEED, 0);
+	msg.msg_control = NULL;
+	msg.msg_controllen = 0;
+	CHECK_EQ(soreceive(so, &msg, MSG_ERRQUEUE, &n), 0);
+	CHECK(msg.msg_flags & MSG_CTRUNC);
+	/* the quote ends with the header */
+	CHECK_EQ(send_to(so, LEFT, 33434, "", 0), 0);
+	answer_error(ICMP_TIMXCEED, 0);
+	CHECK_EQ(soreceive(so, &msg, MSG_ERRQUEUE, &n), 0);
+	CHECK_EQ(n, 0);
 	soclose(so);
 }
 

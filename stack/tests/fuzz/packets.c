@@ -23,7 +23,7 @@
 
 #define	PAYLOAD_MAX	4000
 #define	STEPS_MAX	100
-#define	AFTERLIFE	(120 * NSEC_PER_SEC)	/* fragments, queries */
+#define	AFTERLIFE	(10 * NSEC_PER_MSEC)	/* what was queued */
 
 /* Where packets go, by STEP_TO. */
 static const char *const addresses4[] = { "10.9.0.1", "239.1.2.3",
@@ -251,7 +251,7 @@ fuzz_packets(const uint8_t *data, size_t size,
 		receive(&p, data, (uint32_t)len);
 		if (p.flags & STEP_LATER)
 			pass_time(NSEC_PER_MSEC <<
-			    3 * ((p.flags & STEP_LATER) >> 4));
+			    2 * ((p.flags & STEP_LATER) >> 4));
 		data += len;
 		size -= len;
 	}

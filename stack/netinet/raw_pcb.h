@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the files of raw and ping sockets tell each other.
+ */
+#ifndef NETINET_RAW_PCB_H
+#define NETINET_RAW_PCB_H
+
+#include <netinet/icmp6.h>
+
+#include "netinet/in_pcb.h"
+#include "netinet/raw_ip.h"
+
+#define	NO_CHECKSUM	(-1)
+
+/*
+ * Locks used to protect struct rawcb members:
+ *	[I] immutable
+ *	[s] lock of the socket
+ *	[r] raw_lock; addresses of the inpcb are written with both
+ */
+struct rawcb {
+	struct inpcb	 rc_inp;	/* must be first */
+	LIST_ENTRY(rawcb) rc_link;	/* [r] */
+	uint8_t		 rc_proto;	/* [I] */
+	bool		 rc_ping;	/* [I] */
+	bool		 rc_hdrincl;	/* [s] IP_HDRINCL */
+	int		 rc_checksum;	/* [s] IPV6_CHECKSUM, or NO_CHECKSUM */
+	uint32_t	 rc_filter4;	/* [s] types of ICMP not heard */
+	struct icmp6_filter rc_filter6;	/* [s] types of ICMPv6 heard */
+};
+
+static inline struct rawcb *
+sotorawcb(const struct socket *so)
+{
+	return (so->so_pcb);
+}
+
+/* Options: those of raw(7) and RFC 3542, and those of IP; as pr_setopt. */
+int	 raw_setopt(struct socket *, int level, int name, const void *,
+	    socklen_t);
+int	 raw_getopt(struct socket *, int level, int name, void *,
+	    socklen_t *);
+
+#endif /* NETINET_RAW_PCB_H */
