@@ -61,13 +61,11 @@ def walk(path: Path, limit: Callable[[str], int | None]) -> Iterator[Found]:
     with path.open("rb") as file:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise BundleError(f"{path} is no ordinary file")
+            raise BundleError("it is no ordinary file")
         if status.st_size > LARGEST_BUNDLE:
-            raise BundleError(f"{path} has {status.st_size} bytes; a bundle may have {LARGEST_BUNDLE}")
+            raise BundleError(f"it has {status.st_size} bytes; a bundle may have {LARGEST_BUNDLE}")
         if status.st_size % _BLOCK:
-            raise BundleError(
-                f"{path} is no whole tar archive: its length is no multiple of {_BLOCK} (is it compressed?)"
-            )
+            raise BundleError(f"it is no whole tar archive: its length is no multiple of {_BLOCK} (is it compressed?)")
         folder, seen = "", set[str]()
         while (block := file.read(_BLOCK)) and block.strip(b"\0"):
             if len(seen) == MOST_MEMBERS:
@@ -82,7 +80,7 @@ def walk(path: Path, limit: Callable[[str], int | None]) -> Iterator[Found]:
             seen.add(name)
             yield _read(file, name, size, limit(name))
         if not block or file.read(_BLOCK).strip(b"\0"):
-            raise BundleError(f"{path} does not end as a tar archive does: it was cut off or is damaged")
+            raise BundleError("it does not end as a tar archive does: it was cut off or is damaged")
 
 
 def _header(block: bytes, number: int, left: int) -> tuple[str, int]:
