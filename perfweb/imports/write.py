@@ -30,6 +30,7 @@ from perfweb.imports.records import (
 from perfweb.lab import services as lab
 from perfweb.lab.models import Role
 from perfweb.runs import services as runs
+from perfweb.runs.bulk import copy_rows
 from perfweb.runs.models import (
     Artefact,
     ArtefactKind,
@@ -235,7 +236,9 @@ def _write_boots(run: Run, variants: dict[str, Variant], grouped: dict[tuple[str
             texts += _text(measurement, of_test)
     Boot.objects.bulk_create(boots, BATCH)
     Measurement.objects.bulk_create(measurements, BATCH)
-    Sample.objects.bulk_create(samples, BATCH)
+    for sample in samples:
+        sample.measurement_id = sample.measurement.pk  # which it did not have when the sample was made
+    copy_rows(samples)
     Artefact.objects.bulk_create(texts, BATCH)
 
 
