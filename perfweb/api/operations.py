@@ -32,7 +32,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 Number = Annotated[int, Field(ge=1, le=_LARGEST)]
 Name = Annotated[str, Field(pattern=r"^[-A-Za-z0-9_]{1,64}$")]
-Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\u0000]*$")]
+Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\u0000-\u001f]*$")]
 
 
 def _moment(text: Any) -> Any:

@@ -52,6 +52,7 @@ def test_nothing_can_be_changed(client: Client, method: str, address: str) -> No
         ("since=2026-02-30", "since", "write 2026-11-21"),
         ("cursor=9223372036854775808", "cursor", "less than or equal"),
         ("test=a%00b", "test", "pattern"),
+        ("test=a%0Ab", "test", "pattern"),
     ],
 )
 def test_bad_input_is_named_with_what_would_be_right(api: Api, query: str, parameter: str, reason: str) -> None:
