@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kern/epoch.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
 
@@ -37,6 +38,8 @@ rx_burst(void *arg)
 	unsigned n = 0;
 
 	wakeup_hold();
+	/* One visit of the tables, not one for each packet. */
+	epoch_enter();
 	if_batch_begin(&batch);
 	do {
 		hq->hq_error = hi->hi_ops->receive(hq);
@@ -49,6 +52,7 @@ rx_burst(void *arg)
 	} while (hq->hq_error == 0 && ++n < RX_BURST);
 	if_batch_end(&batch);
 	wakeup_release();
+	epoch_exit();
 	return (n > 0 || hq->hq_error != -EAGAIN);
 }
 
