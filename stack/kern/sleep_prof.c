@@ -155,7 +155,7 @@ static void
 sleep_prof_show(struct ctl_out *co)
 {
 	struct channel *sums = kmalloc(CHANNELS_MAX * sizeof(*sums));
-	struct channel *sorted[CHANNELS_MAX];
+	struct channel **sorted = kmalloc(CHANNELS_MAX * sizeof(*sorted));
 	unsigned n = gather(sums);
 
 	for (unsigned i = 0; i < n; i++)
@@ -169,6 +169,7 @@ sleep_prof_show(struct ctl_out *co)
 		    (unsigned long long)(atomic_load_u64(&sorted[i]->total) /
 		    NSEC_PER_USEC), (double)percentile(sorted[i], 50) / 1e3,
 		    (double)percentile(sorted[i], 99) / 1e3, sorted[i]->name);
+	kfree(sorted);
 	kfree(sums);
 }
 

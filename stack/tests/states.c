@@ -107,7 +107,8 @@ states_reach(struct connection *f, enum tcp_state state)
 
 	memset(f, 0, sizeof(*f));
 	peer_forget();
-	f->p = (struct peer){ .port = ++port, .stack_port = STATES_PORT,
+	port++;
+	f->p = (struct peer){ .port = port, .stack_port = STATES_PORT,
 	    .snd_nxt = 1000, .rcv_nxt = 1000, .window = 60000 };
 	if (state == TCPS_CLOSED) {
 		f->so = t_socket(SOCK_STREAM);
