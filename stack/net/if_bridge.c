@@ -308,6 +308,15 @@ member_add(struct bridge *b, const char *name, char *why, size_t len)
 	return (0);
 }
 
+/* One that came to nothing. */
+static void
+bridge_free(struct bridge *b)
+{
+	for (unsigned i = 0; i < b->b_nmembers; i++)
+		b->b_members[i]->if_bridge = NULL;
+	kfree(b);
+}
+
 static void
 register_counters(struct bridge *b)
 {
@@ -346,8 +355,10 @@ bridge_create(const struct if_config *ic, char *why, size_t len)
 		snprintf(why, len, "a bridge has members, as \"tap0 tap1\"");
 		error = EINVAL;
 	}
-	if (error != 0)
-		return (error);		/* the boot stops */
+	if (error != 0) {
+		bridge_free(b);
+		return (error);
+	}
 	if_initname(&b->b_if, ic, b->b_members[0]->if_mtu);
 	if (b->b_if.if_mtu > b->b_members[0]->if_mtu)
 		b->b_if.if_mtu = b->b_members[0]->if_mtu;
