@@ -91,9 +91,8 @@ class _Booted:
 
     def _measure(self, planned: PlannedMeasurement) -> Measurement:
         test = planned.test
-        argv = tools.command(
-            test.measure, self._server().data_addresses[0], self.bench.plan.seconds, self.request.prefix
-        )
+        address = self._server().data_address(test.family)
+        argv = tools.command(test.measure, address, self.bench.plan.seconds, self.request.prefix)
         count = planned.discard + planned.samples
         progress.publish(self.boot.run_id, "measuring", test=test.name, variant=self.boot.variant.name)
         try:

@@ -104,6 +104,9 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     plays = Plays(run, beat.must_stop)
     patiently(lambda: states.prepare(number))
     hosts = read_inventory(Path(run.testbed.inventory))
+    for family in sorted({test.family for test in plan.tests}):
+        for host in hosts.values():
+            host.data_address(family)  # or this testbed cannot do the plan
     facts = plays.prepare()
     patiently(lambda: record.host_facts(run, facts))
     patiently(lambda: states.build(number))

@@ -7,6 +7,8 @@
                  mgmt0 │ .11          │ .12           │ .13
                     left ─data0── data0 dut data1 ──data0─ right
                   10.NET.1.1    10.NET.1.2  10.NET.2.2   10.NET.2.3
+                  and in the same places fd50:6572:6677:NN01::1, ::2 and fd50:6572:6677:NN02::2, ::3
+                  (a network of its own, RFC 4193; NN is NET in hexadecimal)
 
 Every host has an SSH server of its own on its management address, with its own
 host key, and one key, made here, opens all three.  From then on nothing knows
@@ -84,6 +86,7 @@ class Link:
 
     interface: str
     address: str
+    address6: str
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,25 @@ class Lab:
         """A host's data links; network 1 is left of the device under test, 2 right of it."""
         networks = {"left": (1,), "dut": (1, 2), "right": (2,)}[host]
         number = DATA_NUMBER[host]
-        return [Link(f"data{index}", f"10.{self.net}.{network}.{number}/24") for index, network in enumerate(networks)]
+        return [
+            Link(f"data{index}", f"10.{self.net}.{network}.{number}/24", f"{self.prefix6(network)}:{number}/64")
+            for index, network in enumerate(networks)
+        ]
+
+    def prefix6(self, network: int) -> str:
+        """A network of IPv6, as `fd50:6572:6677:4d01:`."""
+        return f"fd50:6572:6677:{self.net << 8 | network:x}:"
 
     def routes(self, host: str) -> list[dict[str, str]]:
         """How a host reaches the network on the other side of the device under test."""
         if host == "dut":
             return []
         near, far = (1, 2) if host == "left" else (2, 1)
-        return [{"to": f"10.{self.net}.{far}.0/24", "via": f"10.{self.net}.{near}.{DATA_NUMBER['dut']}"}]
+        router = DATA_NUMBER["dut"]
+        return [
+            {"to": f"10.{self.net}.{far}.0/24", "via": f"10.{self.net}.{near}.{router}"},
+            {"to": f"{self.prefix6(far)}:/64", "via": f"{self.prefix6(near)}:{router}"},
+        ]
 
     @property
     def keys(self) -> Path:
@@ -209,11 +223,15 @@ def _make_network(lab: Lab) -> None:
 def _configure_hosts(lab: Lab) -> None:
     """Addresses and routes of the outer hosts; on the device under test only the cables."""
     for host in MANAGEMENT_NUMBER:
-        # Nothing but what a test sends shall be on the data links.
+        # Nothing but what a test sends shall be on the data links: no address is made up, and no router asked.
         _in(lab, host, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.ip_forward=0")
         for link in lab.links(host):
             if host != "dut":
+                _ip_in(lab, host, f"link set {link.interface} addrgenmode none")
+                name = f"net.ipv6.conf.{link.interface}"
+                _in(lab, host, "sysctl", "-qw", f"{name}.disable_ipv6=0", f"{name}.accept_ra=0")
                 _ip_in(lab, host, f"address add {link.address} dev {link.interface}")
+                _ip_in(lab, host, f"address add {link.address6} dev {link.interface} nodad")
             _ip_in(lab, host, f"link set {link.interface} up")
         for route in lab.routes(host):
             _ip_in(lab, host, f"route add {route['to']} via {route['via']}")
@@ -284,7 +302,7 @@ def _host_variables(lab: Lab, host: str, cpus: Sequence[int]) -> dict[str, objec
     variables: dict[str, object] = {
         "ansible_host": lab.management(host),
         "cpus": [cpus[-1] if host == "dut" else cpus[0]],
-        "data_links": [{"interface": link.interface, "address": link.address} for link in lab.links(host)],
+        "data_links": [dataclasses.asdict(link) for link in lab.links(host)],
         "routes": lab.routes(host),
     }
     if host == "dut":

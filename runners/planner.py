@@ -51,7 +51,7 @@ def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
     names = [variant.name for variant in plan.variants]
     groups: dict[tuple[str, str], list[Test]] = {}
     for test in plan.tests:
-        groups.setdefault((test.topology, test.measure.server), []).append(test)
+        groups.setdefault((test.topology, test.server), []).append(test)
     boots: list[PlannedBoot] = []
     for (topology, server), tests in groups.items():
         for number in range(plan.boots):

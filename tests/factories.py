@@ -183,7 +183,7 @@ def create_run(
     groups: dict[tuple[str, str], list[Test]] = {}
     for name in tests:
         test = TESTS[name]
-        groups.setdefault((test.topology, test.measure.server), []).append(test)
+        groups.setdefault((test.topology, test.server), []).append(test)
     position = 0
     for (topology, server), members in groups.items():
         for round_number in range(boots):

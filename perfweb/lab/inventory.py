@@ -23,13 +23,24 @@ class InventoryError(ValueError):
 
 @dataclass(frozen=True)
 class InventoryHost:
-    """`data_addresses` in the order of the links, without prefix length; `cpus` as text for taskset(1)."""
+    """Addresses of data links without prefix length, in the order of the links; `cpus` as text for taskset(1).
+
+    A testbed without IPv6 has no `data_addresses6`.
+    """
 
     role: str
     name: str
     address: str
     data_addresses: tuple[str, ...]
+    data_addresses6: tuple[str, ...]
     cpus: str
+
+    def data_address(self, family: str) -> str:
+        """Where tests of a family find this host.  Raises InventoryError."""
+        addresses = self.data_addresses if family == "ipv4" else self.data_addresses6
+        if not addresses:
+            raise InventoryError(f"host {self.name} has no {family}: give each of its data_links an address6")
+        return addresses[0]
 
 
 def read_inventory(path: Path) -> dict[str, InventoryHost]:
@@ -63,13 +74,17 @@ def _read_host(path: Path, role: str, listing: dict[str, Any]) -> InventoryHost:
     if not isinstance(links, list) or len(links) != wanted:
         raise InventoryError(f"{path}: host {names[0]} needs data_links with {wanted} entries of interface and address")
     try:
-        addresses = tuple(str(ipaddress.ip_interface(link["address"]).ip) for link in links)
+        addresses = tuple(str(ipaddress.IPv4Interface(link["address"]).ip) for link in links)
+        addresses6 = tuple(str(ipaddress.IPv6Interface(link["address6"]).ip) for link in links if "address6" in link)
     except (KeyError, TypeError, ValueError) as error:
         raise InventoryError(f"{path}: host {names[0]} has a bad address in data_links: {error}") from None
+    if len(addresses6) not in (0, wanted):
+        raise InventoryError(f"{path}: host {names[0]} has an address6 on some of its data_links only")
     return InventoryHost(
         role=role,
         name=names[0],
         address=str(variables.get("ansible_host", names[0])),
         data_addresses=addresses,
+        data_addresses6=addresses6,
         cpus=",".join(str(cpu) for cpu in variables.get("cpus", [])),
     )

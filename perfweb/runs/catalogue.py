@@ -32,12 +32,18 @@ class Test:
         return f"{self.measure.name}/{self.topology}/{self.family}"
 
     @property
+    def server(self) -> str:
+        """The server program of a boot.  Only netserver serves both families alike; IPv6 has the others to itself."""
+        shared = self.family == "ipv4" or self.measure.server == "netserver"
+        return self.measure.server if shared else f"{self.measure.server}-6"
+
+    @property
     def title(self) -> str:
         return f"{self.measure.title}, {self.topology}, {self.family}"
 
 
 TOPOLOGIES = ("host-host", "host-router-host")
-FAMILIES = ("ipv4",)
+FAMILIES = ("ipv4", "ipv6")
 
 MEASURES = (
     Measure("tcp.rr", "TCP request/response", "netperf", "netserver", "transactions"),

@@ -8,7 +8,7 @@ redirects (tc-mirred(8)) join it to the link in both directions.  They work on
 whole segments, so segmentation and checksum offload survive, and take every
 frame before the kernel's own protocols see it.
 
-The kernel gets the addresses and forwards between the links.
+The kernel gets the addresses of both families and forwards between the links.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ options:
     choices: [stack, kernel, nobody]
     required: true
   links:
-    description: For each link its C(interface) and the C(address) with prefix length that the device has there.
+    description: For each link its C(interface), and the C(address) and perhaps the C(address6), with prefix length,
+      that the device has there.
     type: list
     elements: dict
     required: true
@@ -48,7 +49,9 @@ taps:
   type: list
 """
 
-FORWARDING = Path("/proc/sys/net/ipv4/ip_forward")
+NET = Path("/proc/sys/net")
+FORWARDING = NET / "ipv4" / "ip_forward"
+FORWARDING6 = NET / "ipv6" / "conf" / "all" / "forwarding"
 TUN = Path("/dev/net/tun")
 
 
@@ -102,18 +105,39 @@ class DataPath:
             if self.check_tap(tap):
                 self.run("ip", "link", "delete", tap)
             self.run("ip", "address", "flush", "dev", name)
+            disabled = self.own6(link, "disable_ipv6")
+            if str(disabled) in self.remembered():
+                disabled.write_text(self.remembered()[str(disabled)], encoding="ascii")
             self.run("ip", "link", "set", name, "promisc", "off")
+
+    def settings(self) -> list[Path]:
+        """What `give_to_kernel` changes of a host."""
+        links = [link for link in self.links if "address6" in link]
+        names = ("accept_dad", "disable_ipv6")
+        return [FORWARDING, *([FORWARDING6] if links else []), *(self.own6(link, n) for link in links for n in names)]
+
+    def own6(self, link: dict[str, str], name: str) -> Path:
+        """A setting of IPv6 on an interface."""
+        return NET / "ipv6" / "conf" / link["interface"] / name
 
     def remember(self) -> None:
         """Keeps what a host had before the first change."""
         if not self.memory.exists():
-            self.memory.write_text(json.dumps({"forwarding": FORWARDING.read_text().strip()}), encoding="ascii")
+            values = {str(path): path.read_text(encoding="ascii").strip() for path in self.settings()}
+            self.memory.write_text(json.dumps(values), encoding="ascii")
+
+    def remembered(self) -> dict[str, str]:
+        """What `remember` kept: files and what was in them."""
+        if not self.memory.exists():
+            return {}
+        values: dict[str, str] = json.loads(self.memory.read_text(encoding="ascii"))
+        return values
 
     def restore(self) -> None:
         """Puts back what `remember` kept."""
-        if self.memory.exists():
-            FORWARDING.write_text(json.loads(self.memory.read_text(encoding="ascii"))["forwarding"], encoding="ascii")
-            self.memory.unlink()
+        for path, value in self.remembered().items():
+            Path(path).write_text(value, encoding="ascii")
+        self.memory.unlink(missing_ok=True)
 
     def open_to_users(self) -> None:
         """Lets ordinary users open the TUN device, as udev does; a machine without udev has it for root alone.
@@ -162,6 +186,13 @@ class DataPath:
         for link in self.links:
             self.run("ip", "address", "add", link["address"], "dev", link["interface"])
             self.run("ip", "link", "set", link["interface"], "up")
+            if "address6" in link:
+                # A run does not wait until the kernel is sure of its addresses; it needs one of the link, too, to ask
+                # for neighbours when it forwards.
+                self.own6(link, "accept_dad").write_text("0", encoding="ascii")
+                self.own6(link, "disable_ipv6").write_text("0", encoding="ascii")
+                self.run("ip", "address", "add", link["address6"], "dev", link["interface"])
+                FORWARDING6.write_text("1", encoding="ascii")
         FORWARDING.write_text("1", encoding="ascii")
 
 

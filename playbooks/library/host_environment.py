@@ -112,12 +112,16 @@ def problems(module: AnsibleModule) -> list[str]:
         if not module.get_bin_path(tool)
     ]
     for link in module.params["links"]:
-        name, address = link["interface"], link["address"]
-        code, out, _ = module.run_command(["ip", "-br", "-4", "address", "show", "dev", name])
+        name, addresses = link["interface"], [link[key] for key in ("address", "address6") if key in link]
+        code, out, _ = module.run_command(["ip", "-br", "address", "show", "dev", name])
         if code != 0:
             found.append(f"no interface {name}: correct data_links of this host in the inventory")
-        elif module.params["addressed"] and address not in out.split():
-            found.append(f"{name} does not have the address {address}: give it that, or correct the inventory")
+            continue
+        found += [
+            f"{name} does not have the address {address}: give it that, or correct the inventory"
+            for address in addresses
+            if module.params["addressed"] and address not in out.split()
+        ]
     if os.geteuid() != 0:
         found.append("this is not root: set ansible_user or ansible_become in the inventory")
     return found

@@ -19,7 +19,7 @@ module: reachable
 short_description: wait until an address answers
 options:
   address:
-    description: IPv4 address.
+    description: IPv4 or IPv6 address.
     type: str
     required: true
   port:
@@ -44,9 +44,11 @@ seconds:
 
 def connects(address: str, port: int) -> bool:
     """Whether a TCP connection is accepted within a second."""
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex((address, port)) == 0
+    try:
+        socket.create_connection((address, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 def answers_ping(module: AnsibleModule, address: str) -> bool:

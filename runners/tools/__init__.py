@@ -44,6 +44,11 @@ def positive(text: object, what: str) -> float:
     return value
 
 
+def family_option(address: str) -> str:
+    """What netperf and iperf3 want to be told of an address."""
+    return "-6" if ":" in address else "-4"
+
+
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:
     """The argument list of one sample of `seconds` seconds against the server at `address`."""
     build: Callable[[Measure, str, int, str], list[str]] = _module(measure.tool).command

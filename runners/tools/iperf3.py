@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, ToolError, Value, positive
+from runners.tools import SERVER_PORTS, ToolError, Value, family_option, positive
 
 _STREAMS = {"iperf3.1": 1, "iperf3.10": 10}
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
-    common = ["iperf3", "-4", "-J", "-c", address, "-p", str(SERVER_PORTS["iperf3"]), "-t", str(seconds)]
+    port = str(SERVER_PORTS["iperf3"])
+    common = ["iperf3", family_option(address), "-J", "-c", address, "-p", port, "-t", str(seconds)]
     return [*common, "-P", str(_STREAMS[measure.name])]
 
 

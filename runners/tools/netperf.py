@@ -5,17 +5,17 @@ import re
 from collections.abc import Mapping
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, ToolError, Value, positive
+from runners.tools import SERVER_PORTS, ToolError, Value, family_option, positive
 
-# Largest UDP payload that needs no IPv4 fragment on Ethernet: 1500 - 20 - 8.
-UDP_PAYLOAD = "1472"
+# Largest UDP payloads that need no fragment on Ethernet: 1500 - 20 - 8 and 1500 - 40 - 8.
+UDP_PAYLOAD = {"-4": "1472", "-6": "1452"}
 _TESTS = {
     "tcp.rr": ("TCP_RR", []),
     "udp.rr": ("UDP_RR", []),
     "tcp.crr": ("TCP_CRR", []),
     "tcp.stream": ("TCP_STREAM", []),
     # -R 1: without it netperf sets SO_DONTROUTE and nothing passes a router.
-    "udp.stream": ("UDP_STREAM", ["-R", "1", "-m", UDP_PAYLOAD]),
+    "udp.stream": ("UDP_STREAM", ["-R", "1"]),
 }
 _UNIT = re.compile(r"10\^(3|6|9|12)bits/s(?:ec)?|([KMG])Bytes/s(?:ec)?")
 _OUTPUT = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME"
@@ -24,7 +24,10 @@ _LATENCIES = ("MEAN_LATENCY", "MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
     test, options = _TESTS[measure.name]
-    common = ["netperf", "-4", "-H", address, "-p", str(SERVER_PORTS["netserver"]), "-l", str(seconds), "-P", "0"]
+    family = family_option(address)
+    if test == "UDP_STREAM":
+        options = [*options, "-m", UDP_PAYLOAD[family]]
+    common = ["netperf", family, "-H", address, "-p", str(SERVER_PORTS["netserver"]), "-l", str(seconds), "-P", "0"]
     if measure.metric == "throughput":
         # Not -f b: netperf 2.7.0 then prints bytes and calls them "10^0bits/s".
         return [*common, "-f", "k", "-t", test, "--", *options, "-k", _OUTPUT]

@@ -39,7 +39,7 @@
 
 struct client {
 	pthread_t	 thread;
-	const struct sockaddr_in *server;
+	const struct sockaddr_storage *server;
 	double		 end;		/* date */
 	uint64_t	 connections;
 	const char	*failed;	/* call that failed, or NULL */
@@ -68,20 +68,27 @@ fail(const char *what, int error)
 	exit(1);
 }
 
+static socklen_t
+length(const struct sockaddr_storage *addr)
+{
+	return (addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+	    sizeof(struct sockaddr_in));
+}
+
 static void
-serve(const struct sockaddr_in *addr)
+serve(const struct sockaddr_storage *addr, unsigned port)
 {
 	const int on = 1;
 	int s, c;
 
-	if ((s = socket(AF_INET, SOCK_STREAM, 0)) == -1)
+	if ((s = socket(addr->ss_family, SOCK_STREAM, 0)) == -1)
 		fail("socket", errno);
 	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(s, (const struct sockaddr *)addr, sizeof(*addr)) == -1)
+	if (bind(s, (const struct sockaddr *)addr, length(addr)) == -1)
 		fail("bind", errno);
 	if (listen(s, BACKLOG) == -1)
 		fail("listen", errno);
-	printf("tcpconnect: listening on port %u\n", ntohs(addr->sin_port));
+	printf("tcpconnect: listening on port %u\n", port);
 	fflush(stdout);
 	for (;;) {
 		if ((c = accept(s, NULL, NULL)) != -1)
@@ -94,7 +101,7 @@ serve(const struct sockaddr_in *addr)
 
 /* One connection; NULL, or the call that failed, with errno. */
 static const char *
-connect_once(const struct sockaddr_in *server)
+connect_once(const struct sockaddr_storage *server)
 {
 	const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
 	const struct timeval stall = { .tv_sec = STALL };
@@ -102,12 +109,12 @@ connect_once(const struct sockaddr_in *server)
 	int s, error = 0;
 	char c;
 
-	if ((s = socket(AF_INET, SOCK_STREAM, 0)) == -1)
+	if ((s = socket(server->ss_family, SOCK_STREAM, 0)) == -1)
 		return ("socket");
 	setsockopt(s, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &stall, sizeof(stall));
 	setsockopt(s, SOL_SOCKET, SO_SNDTIMEO, &stall, sizeof(stall));
-	if (connect(s, (const struct sockaddr *)server, sizeof(*server)) == -1)
+	if (connect(s, (const struct sockaddr *)server, length(server)) == -1)
 		failed = "connect";
 	else if (read(s, &c, 1) != 0)
 		failed = "read";
@@ -134,7 +141,7 @@ client_main(void *arg)
 }
 
 static void
-measure(const struct sockaddr_in *server, double seconds, unsigned n)
+measure(const struct sockaddr_storage *server, double seconds, unsigned n)
 {
 	struct client clients[PARALLEL_MAX];
 	const double start = now();
@@ -176,11 +183,30 @@ number(const char *text, double min, double max, const char *what)
 	return (0);
 }
 
+/* An address of either family. */
+static void
+resolve(const char *where, in_port_t port, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)addr;
+	struct sockaddr_in *sin = (struct sockaddr_in *)addr;
+
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = strchr(where, ':') != NULL ? AF_INET6 : AF_INET;
+	if (addr->ss_family == AF_INET6)
+		sin6->sin6_port = htons(port);
+	else
+		sin->sin_port = htons(port);
+	if (inet_pton(addr->ss_family, where, addr->ss_family == AF_INET6 ?
+	    (void *)&sin6->sin6_addr : (void *)&sin->sin_addr) != 1)
+		usage("ADDR is to be an address like 10.77.1.2 or "
+		    "2001:db8::2");
+}
+
 int
 main(int argc, char **argv)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET };
-	const char *where = NULL;
+	struct sockaddr_storage addr;
+	const char *where = "0.0.0.0";
 	bool server = false, client = false;
 	double port = 0, seconds = 0, parallel = 1;
 	int opt;
@@ -217,11 +243,9 @@ main(int argc, char **argv)
 		usage("either -s or -c ADDR");
 	if (port == 0 || (client && seconds == 0))
 		usage(client ? "-c needs -p and -t" : "-s needs -p");
-	addr.sin_port = htons((uint16_t)port);
-	if (where != NULL && inet_pton(AF_INET, where, &addr.sin_addr) != 1)
-		usage("ADDR is to be an IPv4 address like 10.77.1.2");
+	resolve(where, (in_port_t)port, &addr);
 	if (server)
-		serve(&addr);
+		serve(&addr, (unsigned)port);
 	measure(&addr, seconds, (unsigned)parallel);
 	return (0);
 }

@@ -81,9 +81,10 @@ def test_the_device_under_test_has_no_address_on_its_data_links(lab: Lab) -> Non
 
 def test_the_outer_hosts_reach_the_far_network_through_the_device(lab: Lab) -> None:
     for host, far in (("left", lab.links("right")[0]), ("right", lab.links("left")[0])):
-        address = far.address.split("/", maxsplit=1)[0]
-        route = _output("ip", "-n", lab.namespace(host), "route", "get", address)
-        assert f"via 10.{lab.net}.{1 if host == 'left' else 2}.2 dev data0" in route
+        near = 1 if host == "left" else 2
+        for address, router in ((far.address, f"10.{lab.net}.{near}.2"), (far.address6, f"{lab.prefix6(near)}:2")):
+            route = _output("ip", "-n", lab.namespace(host), "route", "get", address.partition("/")[0])
+            assert f"via {router} dev data0" in route
 
 
 def test_all_hosts_use_cubic_and_the_machine_allows_what_it_allowed(own_lab: Lab) -> None:

@@ -58,7 +58,7 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
     assert "stack: up" in booted["boot_log"].splitlines()
     assert 'net.isr.dispatch="deferred"' in booted["loader_conf"]
     assert booted["effective"]["net.isr.dispatch"] == "deferred"
-    assert booted["commands"]["stack"][-6:] == ["netserver", "-D", "-4", "-f", "-p", "12865"]
+    assert booted["commands"]["stack"][-5:] == ["netserver", "-D", "-f", "-p", "12865"]
 
     process = processes.running(run.lab.root / f"{run.about['run_id']}-dut" / "inside" / "stack.pid")
     assert process is not None
@@ -68,11 +68,15 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
     assert "CapEff:\t0000000000000000" in status
     assert "inet" not in run.on_dut("ip", "address", "show", "dev", "data0")
 
-    address = run.lab.links("dut")[0].address.split("/")[0]
-    client = ["netperf", "-H", address, "-t", "TCP_RR", "-l", "1", "-P", "0"]
-    measured = run.play("measure", **boot, commands=[client], samples=1, timeout=10).data["results"][0]["samples"][0]
-    assert measured["rc"] == 0, measured
-    assert float(measured["stdout"].split()[5]) > 0
+    link = run.lab.links("dut")[0]
+    clients = [
+        ["netperf", family, "-H", address.split("/")[0], "-t", "TCP_RR", "-l", "1", "-P", "0"]
+        for family, address in (("-4", link.address), ("-6", link.address6))
+    ]
+    for result in run.play("measure", **boot, commands=clients, samples=1, timeout=10).data["results"]:
+        measured = result["samples"][0]
+        assert measured["rc"] == 0, measured
+        assert float(measured["stdout"].split()[5]) > 0
     counters = run.play("collect", **boot)
     assert counters.data["problems"] == []
     assert "tap0" in counters.data["counters"]["ifconfig"]
@@ -85,11 +89,23 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
     assert "stack: up" in stopped["log"]
 
 
-def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run) -> None:
-    boot = {"boot_id": "router", "topology": "host-router-host", "server": "iperf3"}
+def test_tcpconnect_of_the_build_serves_ipv6(run: Run) -> None:
+    boot = {"boot_id": "six", "topology": "host-host", "server": "tcpconnect-6"}
+    booted = run.play("boot", **boot).data
+    link = run.lab.links("dut")[0]
+    assert booted["effective"]["if.tap0.inet6"] == link.address6
+    client = [f"{run.about['prefix']}/bin/tcpconnect", "-c", link.address6.split("/")[0], "-p", "5301", "-t", "1"]
+    measured = run.play("measure", **boot, commands=[client], samples=1, timeout=10).data["results"][0]["samples"][0]
+    assert measured["rc"] == 0, measured
+    run.play("stop", **boot)
+
+
+@pytest.mark.parametrize(("server", "family"), [("iperf3", "address"), ("iperf3-6", "address6")])
+def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run, server: str, family: str) -> None:
+    boot = {"boot_id": f"router-{family}", "topology": "host-router-host", "server": server}
     booted = run.play("boot", **boot).data
     assert booted["effective"]["net.inet.ip.forwarding"] == "1"
-    address = run.lab.links("right")[0].address.split("/")[0]
+    address = getattr(run.lab.links("right")[0], family).split("/")[0]
     client = ["iperf3", "-c", address, "-t", "1", "-J"]
     measured = run.play("measure", **boot, commands=[client], samples=1, timeout=10).data["results"][0]["samples"][0]
     assert measured["rc"] == 0, measured

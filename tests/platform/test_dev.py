@@ -84,7 +84,7 @@ def test_without_a_command_it_lists_what_it_can_do(dev: Dev) -> None:
 
 def test_an_unknown_command_or_option_is_refused(dev: Dev) -> None:
     assert "unknown command 'nonsense'" in dev.run("nonsense").stderr
-    assert "unknown option '--quick': ./dev demo [--exit]" in dev.run("demo", "--quick").stderr
+    assert "unknown option '--quick': ./dev demo [--ipv6] [--exit]" in dev.run("demo", "--quick").stderr
 
 
 def test_what_is_served_answers_and_ctrl_c_leaves_nothing(dev: Dev) -> None:

@@ -38,6 +38,18 @@ def test_hosts_with_their_own_and_common_variables(tmp_path: Path) -> None:
     assert (hosts["right"].name, hosts["right"].address) == ("r", "r")
 
 
+def test_addresses_of_both_families(tmp_path: Path) -> None:
+    hosts = read_inventory(written(tmp_path, GOOD.replace("/24}", "/24, address6: 'fd00::7/64'}")))
+    assert hosts["dut"].data_addresses6 == ("fd00::7", "fd00::7")
+    assert (hosts["left"].data_address("ipv4"), hosts["left"].data_address("ipv6")) == ("198.51.100.1", "fd00::7")
+
+
+def test_a_testbed_without_ipv6_says_so(tmp_path: Path) -> None:
+    host = read_inventory(written(tmp_path, GOOD))["right"]
+    with pytest.raises(InventoryError, match="host r has no ipv6: give each of its data_links an address6"):
+        host.data_address("ipv6")
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -47,6 +59,8 @@ def test_hosts_with_their_own_and_common_variables(tmp_path: Path) -> None:
         (GOOD.replace(", {interface: b, address: 203.0.113.2/24}", ""), "host d needs data_links with 2 entries"),
         (GOOD.replace("198.51.100.1/24", "elsewhere"), "host l has a bad address"),
         (GOOD.replace("address: 198.51.100.1/24", "adress: 1"), "host l has a bad address"),
+        (GOOD.replace("address: 198.51.100.1/24", "address: 'fd00::1/64'"), "host l has a bad address"),
+        (GOOD.replace("203.0.113.2/24", "203.0.113.2/24, address6: 'fd00::1/64'"), "host d has an address6 on some"),
     ],
 )
 def test_what_is_missing_is_said(tmp_path: Path, text: str, problem: str) -> None:

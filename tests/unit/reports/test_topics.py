@@ -54,7 +54,7 @@ def test_a_topic_without_results_and_one_that_is_none(client: Client) -> None:
     assert "No test of this topic has been measured yet." in text_of(page(client, "/topics/forward/"))
     answer = client.get("/topics/none/")
     assert answer.status_code == 404
-    assert "There are: tcp, udp" in answer.content.decode()
+    assert "There are: tcp, tcp6, udp, udp6, connect, connect6" in answer.content.decode()
 
 
 @pytest.mark.parametrize("runs", [2, 6])

@@ -45,7 +45,7 @@ def test_variants_alternate_a_b_b_a() -> None:
 def test_tests_are_grouped_by_what_one_process_can_serve() -> None:
     for boot in plan_boots(DEMO, seed=1):
         for planned in boot.measurements:
-            assert planned.test.measure.server == boot.server
+            assert planned.test.server == boot.server
             assert planned.test.topology == boot.topology
 
 

@@ -52,6 +52,18 @@ def test_netperf_throughput_agrees_with_its_own_byte_count() -> None:
         assert argv[argv.index("-f") + 1] == "k"
 
 
+@pytest.mark.parametrize(("address", "option"), [("10.0.0.2", "-4"), ("fd00::2", "-6")])
+def test_the_address_says_which_family_a_tool_uses(address: str, option: str) -> None:
+    for name in ("tcp.rr", "udp.stream", "iperf3.10"):
+        assert option in tools.command(BY_NAME[name], address, 1, "")
+
+
+def test_no_datagram_needs_a_fragment() -> None:
+    for address, header in (("10.0.0.2", 20), ("fd00::2", 40)):
+        argv = tools.command(BY_NAME["udp.stream"], address, 1, "")
+        assert int(argv[argv.index("-m") + 1]) + 8 + header == 1500
+
+
 def test_percentile_below_the_resolution_is_left_out() -> None:
     values = tools.parse(BY_NAME["tcp.rr"], "THROUGHPUT=5\nTHROUGHPUT_UNITS=Trans/s\nP50_LATENCY=0\n")
     assert [value.metric for value in values] == ["transactions"]
