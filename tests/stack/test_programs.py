@@ -189,7 +189,7 @@ def test_tcpconnect_says_what_is_wrong(topology: Topology) -> None:
         run(tcpconnect, "-s", "-p", "0")
     with pytest.raises(AssertionError, match="either -s or -c ADDR"):
         run(tcpconnect, "-p", "1")
-    with pytest.raises(AssertionError, match=r"an IPv4 address like 10\.77\.1\.2"):
+    with pytest.raises(AssertionError, match=r"an address like 10\.77\.1\.2 or 2001:db8::2"):
         run(tcpconnect, "-c", "localhost", "-p", "1", "-t", "1")
 
 
