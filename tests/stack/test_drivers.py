@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from tests.stack.test_programs import LINUX, PYTHON, STACK, STREAM, script
-from tests.stack.topology import DRIVERS, PACKET, TAP, XDP, Driver, Topology, run
+from tests.stack.test_programs import LINUX, STACK, STREAM, script
+from tests.stack.topology import DRIVERS, PACKET, PYTHON, TAP, XDP, Driver, Topology, run
 
 EACH = pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
 HARMS = {"loss": "10000", "dup": "10000", "reorder": "10000", "corrupt": "10000", "delay": "500"}

@@ -10,7 +10,6 @@ import pytest
 
 from tests.stack.test_programs import (
     NETPERF,
-    PYTHON,
     STREAM,
     check_iperf3,
     finish,
@@ -18,7 +17,7 @@ from tests.stack.test_programs import (
     rate,
     script,
 )
-from tests.stack.topology import Topology
+from tests.stack.topology import PYTHON, Topology
 
 STACK, LINUX, RIGHT = "2001:db8::2", "2001:db8::1", "2001:db8:1::1"
 HOST = {"if.tap0.inet6": f"{STACK}/64", "net.inet6.ip6.dad_count": "0"}

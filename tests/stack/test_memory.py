@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
-from tests.stack.topology import Topology
+from tests.stack.topology import PYTHON, Topology
 
 FORWARD = {
     "net.inet.ip.forwarding": "1",
@@ -70,7 +68,7 @@ def test_what_a_source_sends_arrives_at_the_sink(topology: Topology, fast: str) 
 @pytest.mark.parametrize("offload", ["0", "1", "2"])
 def test_tcp_passes_a_mirror(topology: Topology, offload: str) -> None:
     mirror = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", "if.mem0.offload": offload}
-    topology.boot(mirror, (sys.executable, "-c", MIRRORED))
+    topology.boot(mirror, (PYTHON, "-c", MIRRORED))
     topology.await_line("boot.log", "whole")
 
 
@@ -86,7 +84,7 @@ def test_tcp_passes_a_mirror(topology: Topology, offload: str) -> None:
 )
 def test_one_thread_is_both_ends(topology: Topology, tunables: dict[str, str]) -> None:
     mirror = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", **tunables}
-    topology.boot(mirror, (sys.executable, "-c", ALONE))
+    topology.boot(mirror, (PYTHON, "-c", ALONE))
     topology.await_line("boot.log", "whole")
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 import sys
 
-from tests.stack.test_programs import PYTHON
-from tests.stack.topology import Topology
+from tests.stack.topology import PYTHON, Topology
 
 BOOT = {"if.tap0.inet6": "2001:db8::2/64", "net.inet6.ip6.dad_count": "0"}
 

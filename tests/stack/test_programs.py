@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import Topology, run
+from tests.stack.topology import PYTHON, Topology, run
 
 HERE = Path(__file__).parent
-PYTHON = "/usr/bin/python3"  # which every user may run
 STACK, LINUX = "10.99.0.2", "10.99.0.1"
 NETPERF = ["TCP_RR", "TCP_CRR", "TCP_STREAM", "TCP_MAERTS", "UDP_RR", "UDP_STREAM"]
 IPERF3 = [(), ("-R",), ("-P", "10"), ("-P", "10", "-R"), ("--bidir",), ("-u", "-b", "100M")]

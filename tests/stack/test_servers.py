@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import Topology, run
+from tests.stack.topology import PYTHON, Topology, run
 
-PYTHON = "/usr/bin/python3"  # which every user may run
 STACK, LINUX, RIGHT = "10.99.0.2", "10.99.0.1", "10.99.1.1"
 SIZE = 3_000_000
 NETWORKS = pytest.mark.parametrize("harms", [(), ("loss", "reorder")], ids=["good", "bad"])

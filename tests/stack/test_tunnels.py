@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from tests.stack.test_programs import PYTHON, check_iperf3, script
-from tests.stack.topology import Topology
+from tests.stack.test_programs import check_iperf3, script
+from tests.stack.topology import PYTHON, Topology
 
 OUTER = {4: ("10.99.0.2", "10.99.0.1"), 6: ("2001:db8::2", "2001:db8::1")}
 INNER = {4: ("10.50.0.1", "10.50.0.2"), 6: ("2001:db8:50::1", "2001:db8:50::2")}

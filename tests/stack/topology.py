@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Self
 
 UID = 65534  # nobody
+PYTHON = "/usr/bin/python3"  # which nobody may run, too: a virtual environment may be in a closed directory
 ROOT = Path(__file__).parents[2]
 
 
