@@ -23,10 +23,9 @@ set_sin(struct sockaddr *sa, struct in_addr addr)
 }
 
 static struct in_addr
-broadcast_of(const struct ifnet *ifp)
+broadcast_of(const struct if_inet *in)
 {
-	return ((struct in_addr){
-	    ifp->if_addr.s_addr | ~ifp->if_mask.s_addr });
+	return ((struct in_addr){ in->addr.s_addr | ~in->mask.s_addr });
 }
 
 static short
@@ -64,7 +63,7 @@ interface_get(unsigned long cmd, struct ifreq *req)
 		set_sin(&req->ifr_netmask, ifp->if_mask);
 		return (0);
 	case SIOCGIFBRDADDR:
-		set_sin(&req->ifr_broadaddr, broadcast_of(ifp));
+		set_sin(&req->ifr_broadaddr, broadcast_of(ifp->if_inet));
 		return (0);
 	case SIOCGIFNAME:
 		memcpy(req->ifr_name, ifp->if_xname, IFNAMSIZ);
@@ -89,6 +88,25 @@ interface_get(unsigned long cmd, struct ifreq *req)
 	}
 }
 
+/* An interface's addresses of IPv4 behind used bytes of the list. */
+static int
+interface_append(const struct ifnet *ifp, const struct ifconf *conf, int used)
+{
+	struct ifreq req = { 0 };
+
+	memcpy(req.ifr_name, ifp->if_xname, IFNAMSIZ);
+	for (unsigned i = 0; i < ifp->if_ninet; i++) {
+		if (conf->ifc_buf != NULL) {
+			if (conf->ifc_len - used < (int)sizeof(req))
+				break;
+			set_sin(&req.ifr_addr, ifp->if_inet[i].addr);
+			memcpy(conf->ifc_buf + used, &req, sizeof(req));
+		}
+		used += (int)sizeof(req);
+	}
+	return (used);
+}
+
 /* SIOCGIFCONF: as many as there is room for; without a buffer, the size. */
 static int
 interface_list(struct ifconf *conf)
@@ -96,20 +114,8 @@ interface_list(struct ifconf *conf)
 	struct ifnet *ifp;
 	int used = 0;
 
-	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next) {
-		struct ifreq req = { 0 };
-
-		if (ifp->if_addr.s_addr == INADDR_ANY)
-			continue;	/* it has none of IPv4 */
-		if (conf->ifc_buf != NULL) {
-			if (conf->ifc_len - used < (int)sizeof(req))
-				break;
-			memcpy(req.ifr_name, ifp->if_xname, IFNAMSIZ);
-			set_sin(&req.ifr_addr, ifp->if_addr);
-			memcpy(conf->ifc_buf + used, &req, sizeof(req));
-		}
-		used += (int)sizeof(req);
-	}
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		used = interface_append(ifp, conf, used);
 	conf->ifc_len = used;
 	return (0);
 }
@@ -145,15 +151,15 @@ entry_init(struct entry *e, const struct ifnet *ifp)
 }
 
 static void
-entry_inet(struct entry *e, const struct ifnet *ifp)
+entry_inet(struct entry *e, const struct ifnet *ifp, const struct if_inet *in)
 {
 	entry_init(e, ifp);
-	set_sin(e->ifa.ifa_addr, ifp->if_addr);
-	set_sin(e->ifa.ifa_netmask, ifp->if_mask);
+	set_sin(e->ifa.ifa_addr, in->addr);
+	set_sin(e->ifa.ifa_netmask, in->mask);
 	if (ifp->if_loopback)
 		return;
 	e->ifa.ifa_broadaddr = (struct sockaddr *)&e->brd;
-	set_sin(e->ifa.ifa_broadaddr, broadcast_of(ifp));
+	set_sin(e->ifa.ifa_broadaddr, broadcast_of(in));
 }
 
 static void
@@ -177,8 +183,8 @@ entries_of(const struct ifnet *ifp, struct entry *e)
 	struct in6_addr addr[ADDRS6_MAX];
 	unsigned plen[ADDRS6_MAX], n6, n = 0;
 
-	if (ifp->if_addr.s_addr != INADDR_ANY)
-		entry_inet(&e[n++], ifp);
+	for (unsigned i = 0; i < ifp->if_ninet; i++)
+		entry_inet(&e[n++], ifp, &ifp->if_inet[i]);
 	n6 = in6_addr_list(ifp, addr, plen, ADDRS6_MAX);
 	for (unsigned i = 0; i < n6; i++)
 		entry_inet6(&e[n++], ifp, &addr[i], plen[i]);
@@ -195,7 +201,7 @@ getifaddrs(struct ifaddrs **list)
 	if (api_state() != API_UP)
 		return (real.getifaddrs(list));
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
-		room += 1 + ADDRS6_MAX;
+		room += IF_INET_MAX + ADDRS6_MAX;
 	entries = calloc(room, sizeof(*entries));
 	if (entries == NULL)
 		return ((int)api_return(ENOMEM, 0));

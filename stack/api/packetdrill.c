@@ -316,14 +316,13 @@ pd_free(void *arg)
 static int
 set_inet(const char *value)
 {
-	char prefix[64];
+	char prefix[64], why[128];
 
 	snprintf(prefix, sizeof(prefix), "%s%s", value,
 	    strchr(value, '/') == NULL ? DEFAULT_PLEN : "");
-	if (inet_parse_prefix(prefix, &config.addr, &config.mask))
+	if (inet_config_set(&config, prefix, why, sizeof(why)) == 0)
 		return (0);
-	console("so_flags: '%s' is not an address like %s", value,
-	    DEFAULT_INET);
+	console("so_flags: %s", why);
 	return (EINVAL);
 }
 

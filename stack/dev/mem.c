@@ -92,11 +92,9 @@ attach_late(const struct if_config *ic, unsigned caps, bool ether,
     mem_output_fn *output, void *arg)
 {
 	struct mem_softc *sc = kmalloc(sizeof(*sc));
-	const struct in_addr onlink = { INADDR_ANY };
 
 	attach(sc, ic, caps, ether, output, arg);
-	if (ic->addr.s_addr != INADDR_ANY && route_add(ic->addr, inet_masklen(ic->mask), onlink,
-	    &sc->sc_if) != 0)
+	if (route_subnets(&sc->sc_if) != 0)
 		panic("mem_attach: %s: another interface has this subnet",
 		    ic->name);
 	return (&sc->sc_if);
@@ -107,12 +105,12 @@ mem_attach(const char *name, const char *prefix, unsigned caps,
     const struct impair_config *impair, mem_output_fn *output, void *arg)
 {
 	struct if_config ic = { .queues = 1 };
+	char why[128];
 
 	snprintf(ic.name, sizeof(ic.name), "%s", name);
 	if (prefix != NULL &&
-	    !inet_parse_prefix(prefix, &ic.addr, &ic.mask))
-		panic("mem_attach: '%s' is not an address like 10.9.0.1/24",
-		    prefix);
+	    inet_config_set(&ic, prefix, why, sizeof(why)) != 0)
+		panic("mem_attach: %s", why);
 	if (impair != NULL)
 		ic.impair = *impair;
 	return (attach_late(&ic, caps, true, output, arg));

@@ -4,7 +4,6 @@
  * frame into the stack.  The list changes at boot only, so that it is read
  * without a lock.
  */
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "kern/ctl.h"
@@ -71,8 +70,8 @@ void
 if_initname(struct ifnet *ifp, const struct if_config *ic, uint32_t mtu)
 {
 	memcpy(ifp->if_xname, ic->name, sizeof(ifp->if_xname));
-	ifp->if_addr = ic->addr;
-	ifp->if_mask = ic->mask;
+	memcpy(ifp->if_inet, ic->inet, sizeof(ifp->if_inet));
+	ifp->if_ninet = ic->ninet;
 	ifp->if_queues = ic->queues;
 	ifp->if_mtu = ic->mtu != 0 ? ic->mtu : mtu;
 	ifp->if_impair = if_impair_create(&ic->impair);
@@ -113,56 +112,6 @@ if_byindex(unsigned index)
 		if (ifp->if_index == index)
 			break;
 	return (ifp);
-}
-
-struct ifnet *
-if_byaddr(struct in_addr addr)
-{
-	struct ifnet *ifp;
-
-	if (addr.s_addr == INADDR_ANY)
-		return (NULL);
-	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
-		if (ifp->if_addr.s_addr == addr.s_addr)
-			break;
-	return (ifp);
-}
-
-struct ifnet *
-if_onlink(struct in_addr addr)
-{
-	struct ifnet *ifp;
-
-	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
-		if (ifp->if_addr.s_addr != INADDR_ANY &&
-		    ((ifp->if_addr.s_addr ^ addr.s_addr) &
-		    ifp->if_mask.s_addr) == 0)
-			break;
-	return (ifp);
-}
-
-/* The subnet's last address; RFC 3021: a /31 or /32 has none. */
-bool
-if_isbroadcast(const struct ifnet *ifp, struct in_addr addr)
-{
-	uint32_t host = ~ntohl(ifp->if_mask.s_addr);
-
-	if (addr.s_addr == htonl(INADDR_BROADCAST))
-		return (true);
-	if (ifp->if_addr.s_addr == INADDR_ANY || ifp->if_loopback || host <= 1)
-		return (false);
-	return (addr.s_addr == (ifp->if_addr.s_addr | ~ifp->if_mask.s_addr));
-}
-
-bool
-if_hasbroadcast(struct in_addr addr)
-{
-	const struct ifnet *ifp;
-
-	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
-		if (if_isbroadcast(ifp, addr))
-			break;
-	return (ifp != NULL);
 }
 
 static void
@@ -232,7 +181,6 @@ static void
 if_show(struct ctl_out *co)
 {
 	const struct ifnet *ifp;
-	char addr[INET_ADDRSTRLEN];
 	const uint8_t *ll;
 
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next) {
@@ -242,10 +190,7 @@ if_show(struct ctl_out *co)
 		if (ifp->if_output == ether_output)
 			ctl_printf(co, "\tether %02x:%02x:%02x:%02x:%02x:%02x"
 			    "\n", ll[0], ll[1], ll[2], ll[3], ll[4], ll[5]);
-		if (ifp->if_addr.s_addr != INADDR_ANY)
-			ctl_printf(co, "\tinet %s/%u\n", inet_ntop(AF_INET,
-			    &ifp->if_addr, addr, sizeof(addr)),
-			    inet_masklen(ifp->if_mask));
+		inet_show(ifp, co);
 		in6_addr_show(ifp, co);
 		if_config_show(ifp, co);
 	}

@@ -29,20 +29,6 @@ if_driver_register(struct if_driver *drv)
 	if_drivers = drv;
 }
 
-struct in_addr
-inet_mask(unsigned plen)
-{
-	KASSERT(plen <= 32, ("inet_mask: /%u", plen));
-	return ((struct in_addr){
-	    htonl(plen == 0 ? 0 : UINT32_MAX << (32 - plen)) });
-}
-
-unsigned
-inet_masklen(struct in_addr mask)
-{
-	return ((unsigned)__builtin_popcount(mask.s_addr));
-}
-
 static bool
 parse_u32(const char *s, uint32_t min, uint32_t max, uint32_t *value)
 {
@@ -72,15 +58,34 @@ in_parse_prefix(int domain, const char *s, void *addr, unsigned *plen)
 	    parse_u32(slash + 1, 0, domain == AF_INET ? 32 : 128, plen));
 }
 
-bool
-inet_parse_prefix(const char *s, struct in_addr *addr, struct in_addr *mask)
+int
+if_config_words(struct if_config *ic, const char *value,
+    int (*take)(struct if_config *, const char *), const char *wrong,
+    char *why, size_t len)
 {
-	unsigned plen;
+	char text[512], *word, *rest;
+	int error;
 
-	if (!in_parse_prefix(AF_INET, s, addr, &plen))
-		return (false);
-	*mask = inet_mask(plen);
-	return (true);
+	if (snprintf(text, sizeof(text), "%s", value) >= (int)sizeof(text)) {
+		snprintf(why, len, "longer than %zu characters",
+		    sizeof(text) - 1);
+		return (EINVAL);
+	}
+	word = strtok_r(text, " ,", &rest);
+	if (word == NULL) {
+		snprintf(why, len, "'%s' is %s", value, wrong);
+		return (EINVAL);
+	}
+	for (; word != NULL; word = strtok_r(NULL, " ,", &rest)) {
+		error = take(ic, word);
+		if (error != 0) {
+			snprintf(why, len, "'%s' is %s", word,
+			    error == ENOSPC ? "one address too many" :
+			    error == EEXIST ? "there twice" : wrong);
+			return (EINVAL);
+		}
+	}
+	return (0);
 }
 
 static struct if_driver *
@@ -280,17 +285,14 @@ if_config_set(const char *name, const char *value, char *why, size_t len)
 		return (EINVAL);
 	}
 	ic = config_find(ifname);
+	if (strcmp(what + 1, "inet") == 0)
+		return (inet_config_set(ic, value, why, len));
 	if (strcmp(what + 1, "inet6") == 0)
 		return (in6_config_set(ic, value, why, len));
 	for (size_t i = 0; i < nitems(texts); i++)
 		if (strcmp(what + 1, texts[i].what) == 0)
 			return (set_text(ic, i, value, why, len));
-	if (strcmp(what + 1, "inet") != 0)
-		return (set_number(ic, what + 1, value, why, len));
-	if (inet_parse_prefix(value, &ic->addr, &ic->mask))
-		return (0);
-	snprintf(why, len, "'%s' is not an address like 10.1.0.2/24", value);
-	return (EINVAL);
+	return (set_number(ic, what + 1, value, why, len));
 }
 
 static int
@@ -299,19 +301,6 @@ show_number(const struct sysctl_oid *oid, const char *value, char *buf,
 {
 	(void)value;
 	snprintf(buf, len, "%u", *(const uint32_t *)oid->oid_ptr);
-	return (0);
-}
-
-static int
-show_inet(const struct sysctl_oid *oid, const char *value, char *buf,
-    size_t len)
-{
-	const struct if_config *ic = oid->oid_ptr;
-	char addr[INET_ADDRSTRLEN];
-
-	(void)value;
-	snprintf(buf, len, "%s/%u", inet_ntop(AF_INET, &ic->addr, addr,
-	    sizeof(addr)), inet_masklen(ic->mask));
 	return (0);
 }
 
@@ -324,10 +313,11 @@ config_publish(struct if_config *ic)
 	ic->mtu = ifp->if_mtu;
 	ic->offload = (ifp->if_caps & IFCAP_TSO4) != 0 ? OFFLOAD_TSO :
 	    (ifp->if_caps & IFCAP_TXCSUM) != 0 ? OFFLOAD_CSUM : OFFLOAD_NONE;
-	if (ic->addr.s_addr != INADDR_ANY)
+	if (ic->ninet > 0)
 		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
 		    .oid_flags = CTL_TUN, .oid_ptr = ic,
-		    .oid_proc = show_inet, .oid_descr = "address" },
+		    .oid_proc = inet_config_show,
+		    .oid_descr = "IPv4 addresses" },
 		    PREFIX "%s.inet", ic->name);
 	for (size_t i = 0; i < nitems(numbers); i++)
 		if (config_has(ic, numbers[i].has))

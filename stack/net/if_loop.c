@@ -86,7 +86,8 @@ lo_attach(const struct if_config *ic, char *why, size_t len)
 	(void)why;
 	(void)len;
 	if_initname(loif, ic, LO_MTU);
-	if (ic->addr.s_addr == INADDR_ANY) {
+	if (ic->ninet == 0) {
+		loif->if_ninet = 1;
 		loif->if_addr.s_addr = htonl(INADDR_LOOPBACK);
 		loif->if_mask = inet_mask(8);
 	}

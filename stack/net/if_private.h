@@ -27,7 +27,8 @@ struct impair_config {
 struct if_config {
 	struct if_config *next;
 	char		 name[IFNAMSIZ];
-	struct in_addr	 addr, mask;	/* addr INADDR_ANY: none given */
+	struct if_inet	 inet[IF_INET_MAX];
+	unsigned	 ninet;		/* of them are given */
 	struct if_inet6 {
 		struct in6_addr	 addr;
 		unsigned	 plen;
@@ -124,6 +125,23 @@ int	 ether_send(struct ifnet *, struct mbuf *);
 int	 ether_frame(struct ifnet *, struct mbuf *, const uint8_t dst[6],
 	    uint16_t type);
 
+/*
+ * Gives the words of a list, at least one, to take(), which returns EINVAL for
+ * what is wrong (in words: "not an address"), ENOSPC for one too many, EEXIST
+ * for one that was there; then EINVAL, with the reason in why.
+ */
+int	 if_config_words(struct if_config *, const char *value,
+	    int (*take)(struct if_config *, const char *word),
+	    const char *wrong, char *why, size_t);
+/* The value of if.<name>.inet, a list, as it is read and shown. */
+struct sysctl_oid;
+int	 inet_config_set(struct if_config *, const char *value, char *why,
+	    size_t);
+int	 inet_config_show(const struct sysctl_oid *, const char *value,
+	    char *buf, size_t);
+void	 inet_show(const struct ifnet *, struct ctl_out *);
+/* Routes to the subnets of an interface; errno. */
+int	 route_subnets(struct ifnet *);
 /* The value of if.<name>.inet6, and what it makes of the interface. */
 int	 in6_config_set(struct if_config *, const char *value, char *why,
 	    size_t);
@@ -136,7 +154,6 @@ void	 route6_show(struct ctl_out *);
  * in_addr or in6_addr; false: not that.
  */
 bool	 in_parse_prefix(int domain, const char *, void *addr, unsigned *plen);
-bool	 inet_parse_prefix(const char *, struct in_addr *, struct in_addr *mask);
 struct in_addr inet_mask(unsigned plen);
 unsigned inet_masklen(struct in_addr mask);
 

@@ -27,6 +27,13 @@ struct if_counters {
 	atomic_u64	 opackets, obytes, odrops, oerrors;
 };
 
+#define	IF_INET_MAX	8	/* addresses of IPv4 */
+
+/* One of them, and the subnet that it is in. */
+struct if_inet {
+	struct in_addr	 addr, mask;
+};
+
 /*
  * Locks used to protect struct ifnet members:
  *	[I] immutable after if_attach
@@ -43,8 +50,10 @@ struct ifnet {
 	bool		 if_loopback;		/* [I] */
 	bool		 if_needsgiant;		/* [I] transmit under Giant */
 	uint8_t		 if_lladdr[6];		/* [I] */
-	struct in_addr	 if_addr;		/* [I] */
-	struct in_addr	 if_mask;		/* [I] */
+	unsigned	 if_ninet;		/* [I] */
+	struct if_inet	 if_inet[IF_INET_MAX];	/* [I] */
+#define	if_addr	if_inet[0].addr			/* or INADDR_ANY: none */
+#define	if_mask	if_inet[0].mask
 	struct in6_ifdata *if_in6;		/* [I] NULL: no IPv6 */
 	struct if_counters if_count;		/* [a] */
 	atomic_u64	 if_filter;		/* [a] groups passed on: bits of
@@ -79,6 +88,14 @@ struct ifnet *if_byname(const char *);
 struct ifnet *if_byindex(unsigned);
 struct ifnet *if_byaddr(struct in_addr);	/* whose own address it is */
 struct ifnet *if_onlink(struct in_addr);	/* whose subnet it is in */
+bool	 if_hasaddr(const struct ifnet *, struct in_addr);
+/* The smallest subnet of the interface that it is in, or NULL. */
+const struct if_inet *if_subnet(const struct ifnet *, struct in_addr);
+/*
+ * From which address packets to a next hop go (RFC 1122 section 3.3.4.3):
+ * the one in its subnet, or else the first.
+ */
+struct in_addr if_source(const struct ifnet *, struct in_addr nexthop);
 bool	 if_isbroadcast(const struct ifnet *, struct in_addr);
 bool	 if_hasbroadcast(struct in_addr);	/* is it one of any's */
 

@@ -167,17 +167,41 @@ netstat_show(struct ctl_out *co)
 	route6_show(co);
 }
 
+/* Whether an earlier address of the interface is in the very subnet. */
+static bool
+subnet_before(const struct ifnet *ifp, unsigned n)
+{
+	const struct if_inet *in = ifp->if_inet;
+
+	for (unsigned i = 0; i < n; i++)
+		if (in[i].mask.s_addr == in[n].mask.s_addr &&
+		    ((in[i].addr.s_addr ^ in[n].addr.s_addr) &
+		    in[n].mask.s_addr) == 0)
+			return (true);
+	return (false);
+}
+
+int
+route_subnets(struct ifnet *ifp)
+{
+	static const struct in_addr onlink = { INADDR_ANY };
+	int error = 0;
+
+	for (unsigned i = 0; i < ifp->if_ninet && error == 0; i++)
+		if (!subnet_before(ifp, i))
+			error = route_add(ifp->if_inet[i].addr,
+			    inet_masklen(ifp->if_inet[i].mask), onlink, ifp);
+	return (error);
+}
+
 int
 route_attach(void)
 {
-	static const struct in_addr onlink = { INADDR_ANY };
 	struct ifnet *ifp;
 	int error = 0;
 
 	for (ifp = ifnet_list; ifp != NULL && error == 0; ifp = ifp->if_next)
-		if (ifp->if_addr.s_addr != INADDR_ANY)
-			error = route_add(ifp->if_addr,
-			    inet_masklen(ifp->if_mask), onlink, ifp);
+		error = route_subnets(ifp);
 	if (error != 0)
 		console("route: two interfaces on one subnet");
 	return (error);

@@ -162,14 +162,22 @@ static void
 arp_request(struct ifnet *ifp, struct in_addr target)
 {
 	ARPSTAT_INC(requests);
-	arp_send(ifp, ARPOP_REQUEST, ifp->if_addr, NULL, target);
+	arp_send(ifp, ARPOP_REQUEST, if_source(ifp, target), NULL, target);
+}
+
+/* RFC 5227 section 2.3: from the address, and for it. */
+static void
+announce(struct ifnet *ifp, struct in_addr addr)
+{
+	ARPSTAT_INC(requests);
+	arp_send(ifp, ARPOP_REQUEST, addr, NULL, addr);
 }
 
 void
 arp_announce(struct ifnet *ifp)
 {
-	if (ifp->if_addr.s_addr != INADDR_ANY)
-		arp_request(ifp, ifp->if_addr);
+	for (unsigned i = 0; i < ifp->if_ninet; i++)
+		announce(ifp, ifp->if_inet[i].addr);
 }
 
 /* True if it is time to ask (again) for this address; counts the try. */
@@ -292,17 +300,17 @@ arp_process(struct ifnet *ifp, const struct ether_arp *ea)
 	memcpy(&tpa, ea->arp_tpa, sizeof(tpa));
 	if (memcmp(ea->arp_sha, ifp->if_lladdr, 6) == 0)
 		return;			/* our own, come back */
-	if (spa.s_addr == ifp->if_addr.s_addr && spa.s_addr != INADDR_ANY) {
+	if (if_hasaddr(ifp, spa)) {
 		ARPSTAT_INC(conflicts);
-		arp_announce(ifp);	/* RFC 5227 section 2.4, defend */
+		announce(ifp, spa);	/* RFC 5227 section 2.4, defend */
 		return;
 	}
-	forus = tpa.s_addr == ifp->if_addr.s_addr && tpa.s_addr != INADDR_ANY;
+	forus = if_hasaddr(ifp, tpa);
 	if (spa.s_addr != INADDR_ANY && if_onlink(spa) == ifp)
 		arp_learn(ifp, spa, ea->arp_sha, forus);
 	if (forus && ea->arp_op == htons(ARPOP_REQUEST)) {
 		ARPSTAT_INC(replies);
-		arp_send(ifp, ARPOP_REPLY, ifp->if_addr, ea->arp_sha, spa);
+		arp_send(ifp, ARPOP_REPLY, tpa, ea->arp_sha, spa);
 	}
 }
 

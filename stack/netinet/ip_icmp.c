@@ -84,7 +84,7 @@ icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t word)
 {
 	struct mbuf *n;
 	struct icmp *icp;
-	struct in_addr to;
+	struct in_addr to, from;
 	uint32_t quote;
 
 	KASSERT(m->m_len >= IP_HDRLEN, ("icmp_error: %u bytes", m->m_len));
@@ -111,9 +111,13 @@ icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t word)
 	icp->icmp_gwaddr.s_addr = htonl(word);
 	m_copydata(m, 0, quote, n->m_data + ICMP_HDRLEN);
 	to = mtod(m, struct ip *)->ip_src;
+	/* whom it was sent to, or as the route back says (RFC 1812 4.3.2.4) */
+	from = mtod(m, struct ip *)->ip_dst;
+	if (if_byaddr(from) == NULL)
+		from.s_addr = INADDR_ANY;
 	m_freem(m);
 	ICMPSTAT_INC(sent);
-	icmp_send(n, (struct in_addr){ INADDR_ANY }, to);
+	icmp_send(n, from, to);
 }
 
 /* RFC 1122 3.2.2.6; to a broadcast address we stay silent (same place). */

@@ -145,11 +145,11 @@ ip_route(struct in_addr dst, uint32_t ifindex, struct nhop *nh)
 
 /* From which address packets go that say nothing else. */
 static struct in_addr
-default_source(const struct ifnet *ifp, struct in_addr dst)
+default_source(const struct nhop *nh, struct in_addr dst)
 {
 	/* To ourselves: from the address that is spoken to (RFC 1122). */
-	return (ifp->if_loopback && !IN_MULTICAST(ntohl(dst.s_addr)) ? dst :
-	    ifp->if_addr);
+	return (nh->nh_ifp->if_loopback && !IN_MULTICAST(ntohl(dst.s_addr)) ?
+	    dst : if_source(nh->nh_ifp, nh->nh_gw));
 }
 
 bool
@@ -160,7 +160,7 @@ ip_source(struct in_addr dst, uint32_t ifindex, struct in_addr *src,
 
 	if (!ip_route(dst, ifindex, &nh))
 		return (false);
-	*src = default_source(nh.nh_ifp, dst);
+	*src = default_source(&nh, dst);
 	if (ifp != NULL)
 		*ifp = nh.nh_ifp;
 	return (true);
@@ -249,7 +249,7 @@ ip_output(struct mbuf *m, struct in_addr src, struct in_addr dst,
 		return (error);
 	}
 	if (src.s_addr == INADDR_ANY)
-		src = default_source(nh.nh_ifp, dst);
+		src = default_source(&nh, dst);
 	m = m_prepend(m, hlen);
 	if ((m->m_pkthdr.csum_flags & CSUM_TX) != 0)
 		m->m_pkthdr.csum_start += (uint16_t)hlen;

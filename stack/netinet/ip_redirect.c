@@ -151,11 +151,14 @@ ip_redirects(const struct mbuf *m, const struct nhop *nh)
 {
 	const struct ip *ip = mtod(m, const struct ip *);
 	const struct ifnet *ifp = nh->nh_ifp;
+	const struct if_inet *in;
 
-	return (ifp == m->m_pkthdr.rcvif && ifp->if_output == ether_output &&
-	    atomic_load_u32(&ip_sendredirects) != 0 &&
-	    ((ip->ip_src.s_addr ^ nh->nh_gw.s_addr) &
-	    ifp->if_mask.s_addr) == 0);
+	if (ifp != m->m_pkthdr.rcvif || ifp->if_output != ether_output ||
+	    atomic_load_u32(&ip_sendredirects) == 0)
+		return (false);
+	in = if_subnet(ifp, nh->nh_gw);
+	return (in != NULL && ((ip->ip_src.s_addr ^ nh->nh_gw.s_addr) &
+	    in->mask.s_addr) == 0);
 }
 
 void

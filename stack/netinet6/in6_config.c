@@ -13,55 +13,35 @@
 #include "net/if_private.h"
 #include "netinet6/ip6_private.h"
 
-/* One word of the list; false: it is neither an address nor auto. */
-static bool
-parse_word(struct if_config *ic, const char *word)
+/* One word of the list. */
+static int
+take_word(struct if_config *ic, const char *word)
 {
-	struct if_inet6 *in6 = &ic->inet6[ic->ninet6];
+	struct if_inet6 in6;
 
 	if (strcmp(word, "auto") == 0) {
 		ic->autoconf6 = true;
-		return (true);
+		return (0);
 	}
-	if (!in_parse_prefix(AF_INET6, word, &in6->addr, &in6->plen) ||
-	    IN6_IS_ADDR_MULTICAST(&in6->addr) ||
-	    IN6_IS_ADDR_UNSPECIFIED(&in6->addr) ||
-	    IN6_IS_ADDR_V4MAPPED(&in6->addr) ||
-	    IN6_IS_ADDR_LOOPBACK(&in6->addr))
-		return (false);
-	ic->ninet6++;
-	return (true);
+	if (!in_parse_prefix(AF_INET6, word, &in6.addr, &in6.plen) ||
+	    IN6_IS_ADDR_MULTICAST(&in6.addr) ||
+	    IN6_IS_ADDR_UNSPECIFIED(&in6.addr) ||
+	    IN6_IS_ADDR_V4MAPPED(&in6.addr) ||
+	    IN6_IS_ADDR_LOOPBACK(&in6.addr))
+		return (EINVAL);
+	if (ic->ninet6 == nitems(ic->inet6))
+		return (ENOSPC);
+	ic->inet6[ic->ninet6++] = in6;
+	return (0);
 }
 
 int
 in6_config_set(struct if_config *ic, const char *value, char *why, size_t len)
 {
-	char text[512], *word, *rest;
-
 	ic->ninet6 = 0;
 	ic->autoconf6 = false;
-	if (snprintf(text, sizeof(text), "%s", value) >= (int)sizeof(text)) {
-		snprintf(why, len, "longer than %zu characters",
-		    sizeof(text) - 1);
-		return (EINVAL);
-	}
-	for (word = strtok_r(text, " ,", &rest); word != NULL;
-	    word = strtok_r(NULL, " ,", &rest)) {
-		if (ic->ninet6 == nitems(ic->inet6)) {
-			snprintf(why, len, "more than %zu addresses",
-			    nitems(ic->inet6));
-			return (EINVAL);
-		}
-		if (!parse_word(ic, word)) {
-			snprintf(why, len, "'%s' is neither an address like "
-			    "2001:db8:1::2/64 nor auto", word);
-			return (EINVAL);
-		}
-	}
-	if (ic->ninet6 > 0 || ic->autoconf6)
-		return (0);
-	snprintf(why, len, "no address; as 2001:db8:1::2/64, or auto");
-	return (EINVAL);
+	return (if_config_words(ic, value, take_word,
+	    "neither an address like 2001:db8:1::2/64 nor auto", why, len));
 }
 
 static int

@@ -125,23 +125,42 @@ echo_request(const char *dst, uint32_t payload)
 	return (m);
 }
 
-static inline void
-learn_host(unsigned i, const char *ip)
+/* ARP from a link address behind an interface. */
+static inline struct mbuf *
+arp_frame(unsigned i, uint16_t op, const uint8_t sha[6], struct in_addr spa,
+    struct in_addr tpa)
 {
 	struct mbuf *m = frame(i, ETHERTYPE_ARP, sizeof(struct ether_arp));
 	struct ether_arp *ea = (void *)(m->m_data + ETHER_HDR_LEN);
-	struct in_addr spa = addr(ip);
 
 	ea->arp_hrd = htons(ARPHRD_ETHER);
 	ea->arp_pro = htons(ETHERTYPE_IP);
 	ea->arp_hln = 6;
 	ea->arp_pln = 4;
-	ea->arp_op = htons(ARPOP_REPLY);
-	memcpy(ea->arp_sha, HOST_MAC(i), 6);
+	ea->arp_op = htons(op);
+	memcpy(ea->arp_sha, sha, 6);
 	memcpy(ea->arp_spa, &spa, 4);
-	memcpy(ea->arp_tpa, &mem[i]->if_addr, 4);
-	memcpy(ea->arp_tha, mem[i]->if_lladdr, 6);
-	mem_input(mem[i], m);
+	memcpy(ea->arp_tpa, &tpa, 4);
+	return (m);
+}
+
+static inline void
+learn_host(unsigned i, const char *ip)
+{
+	mem_input(mem[i], arp_frame(i, ARPOP_REPLY, HOST_MAC(i), addr(ip),
+	    mem[i]->if_addr));
+}
+
+/* The ARP packet in a frame that was sent. */
+static inline const struct ether_arp *
+arp_in(const struct mbuf *m)
+{
+	const struct ether_header *eh =
+	    (const struct ether_header *)(const void *)m->m_data;
+
+	CHECK_EQ(ntohs(eh->ether_type), ETHERTYPE_ARP);
+	CHECK_EQ(m->m_pkthdr.len, ETHER_HDR_LEN + sizeof(struct ether_arp));
+	return ((const struct ether_arp *)(const void *)(eh + 1));
 }
 
 /* The ICMP message in a frame that was sent. */

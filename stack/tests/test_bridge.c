@@ -177,7 +177,6 @@ fresh(void)
 int
 main(int argc, char **argv)
 {
-	static const struct in_addr onlink = { INADDR_ANY };
 	struct if_config ic = { .name = "bridge0", .queues = 1,
 	    .members = "mem0 mem1,mem2" };
 	char why[128] = "", name[] = "mem0";
@@ -190,9 +189,9 @@ main(int argc, char **argv)
 		name[3] = (char)('0' + i);
 		members[i] = mem_attach(name, NULL, 0, NULL, keep, &sent[i]);
 	}
-	CHECK(inet_parse_prefix("10.60.0.1/24", &ic.addr, &ic.mask));
+	CHECK_EQ(inet_config_set(&ic, "10.60.0.1/24", why, sizeof(why)), 0);
 	CHECK_EQ(bridge_create(&ic, why, sizeof(why)), 0);
-	CHECK_EQ(route_add(ic.addr, 24, onlink, if_byname("bridge0")), 0);
+	CHECK_EQ(route_subnets(if_byname("bridge0")), 0);
 	check_after = fresh;
 	status = check_main(argc, argv);
 	stack_shutdown();

@@ -10,33 +10,11 @@
 #define	LEFT	"10.9.0.2"
 #define	RIGHT	"10.9.1.2"
 
-static const struct ether_arp *
-arp_in(const struct mbuf *m)
-{
-	const struct ether_header *eh =
-	    (const struct ether_header *)(const void *)m->m_data;
-
-	CHECK_EQ(ntohs(eh->ether_type), ETHERTYPE_ARP);
-	CHECK_EQ(m->m_pkthdr.len, ETHER_HDR_LEN + sizeof(struct ether_arp));
-	return ((const struct ether_arp *)(const void *)(eh + 1));
-}
-
+/* From somebody whom the router does not know. */
 static struct mbuf *
 arp_packet(uint16_t op, const char *sender, const char *target)
 {
-	struct mbuf *m = frame(0, ETHERTYPE_ARP, sizeof(struct ether_arp));
-	struct ether_arp *ea = (void *)(m->m_data + ETHER_HDR_LEN);
-	struct in_addr spa = addr(sender), tpa = addr(target);
-
-	ea->arp_hrd = htons(ARPHRD_ETHER);
-	ea->arp_pro = htons(ETHERTYPE_IP);
-	ea->arp_hln = 6;
-	ea->arp_pln = 4;
-	ea->arp_op = htons(op);
-	memcpy(ea->arp_sha, HOST_MAC(7), 6);
-	memcpy(ea->arp_spa, &spa, 4);
-	memcpy(ea->arp_tpa, &tpa, 4);
-	return (m);
+	return (arp_frame(0, op, HOST_MAC(7), addr(sender), addr(target)));
 }
 
 TEST(arp_requests_for_us_are_answered)

@@ -82,6 +82,80 @@ TEST(what_is_routed_into_a_tunnel_leaves_inside)
 	m_freem(m);
 }
 
+/* Of two packets that are sent into each tunnel, as RFC 791 and 8200 have it. */
+#define	INNER4(to)	"4500001c 00000000 08fd.... 0a090102" to	\
+			"00010203 04050607"
+#define	INNER6(net)	"60000000 0008fd3f"				\
+			"20010db8 00010000 00000000 00000002"		\
+			"20010db8" net "0000 00000000 00000002"		\
+			"00010203 04050607"
+#define	OUTER4(len, ttlproto)						\
+			"4500" len "....0000" ttlproto ".... 0a090001 0a090002"
+#define	OUTER6(lennexthop)						\
+			"600....." lennexthop				\
+			"20010db8 00000000 00000000 00000001"		\
+			"20010db8 00000000 00000000 00000002"
+
+static unsigned
+hex_value(char c)
+{
+	return ((unsigned)(c <= '9' ? c - '0' : c - 'a' + 10));
+}
+
+/* A packet is what hexadecimal digits say; a dot is any. */
+static void
+check_bytes(const struct mbuf *m, const char *want)
+{
+	const uint8_t *p = (const uint8_t *)m->m_data + ETHER_HDR_LEN;
+	uint32_t nibble = 0;
+
+	for (; *want != '\0'; want++) {
+		const unsigned shift = nibble % 2 == 0 ? 4 : 0;
+
+		if (*want == ' ')
+			continue;
+		CHECK(ETHER_HDR_LEN + nibble / 2 < m->m_pkthdr.len);
+		if (*want != '.')
+			CHECK_EQ(p[nibble / 2] >> shift & 0xf,
+			    hex_value(*want));
+		nibble++;
+	}
+	CHECK_EQ(ETHER_HDR_LEN + nibble / 2, m->m_pkthdr.len);
+}
+
+/* RFC 2003 3.1, 4213 3.5, 2473 3, 2784 2 and 2890 2, as they are drawn. */
+TEST(headers_are_those_of_the_rfcs)
+{
+	static const struct { const char *to4, *to6, *want4, *want6; } all[] = {
+		{ "10.50.0.2", "2001:db8:50::2",	/* gif0 */
+		    OUTER4("0030", "4004") INNER4("0a320002"),
+		    OUTER4("0044", "4029") INNER6("0050") },
+		{ "10.51.0.2", "2001:db8:51::2",	/* gre0, with a key */
+		    OUTER4("0038", "072f") "20000800 0000002a"
+		    INNER4("0a330002"),
+		    OUTER4("004c", "072f") "200086dd 0000002a"
+		    INNER6("0051") },
+		{ "10.52.0.2", "2001:db8:52::2",	/* gif1 */
+		    OUTER6("001c 0440") INNER4("0a340002"),
+		    OUTER6("0030 2940") INNER6("0052") },
+		{ "10.53.0.2", "2001:db8:53::2",	/* gre1, without one */
+		    OUTER6("0020 2f40") "00000800" INNER4("0a350002"),
+		    OUTER6("0034 2f40") "000086dd" INNER6("0053") },
+	};
+	struct mbuf *m;
+
+	for (size_t i = 0; i < nitems(all); i++) {
+		mem_input(mem[1], packet(1, RIGHT, all[i].to4, 253, 8));
+		m = take_sent(0);
+		check_bytes(m, all[i].want4);
+		m_freem(m);
+		mem_input(mem[1], packet6(1, HOST6(1), all[i].to6, 253, 8));
+		m = take_sent(0);
+		check_bytes(m, all[i].want6);
+		m_freem(m);
+	}
+}
+
 TEST(what_comes_inside_goes_on)
 {
 	struct mbuf *m;
@@ -298,23 +372,31 @@ static void
 tunnel(const char *name, const char *ends, const char *key, uint32_t ttl,
     const char *inet)
 {
-	static const struct in_addr onlink = { INADDR_ANY };
 	struct if_config ic = { .queues = 1, .ttl = ttl };
 	char why[128] = "";
 
 	snprintf(ic.name, sizeof(ic.name), "%s", name);
 	snprintf(ic.tunnel, sizeof(ic.tunnel), "%s", ends);
 	snprintf(ic.key, sizeof(ic.key), "%s", key);
-	CHECK(inet_parse_prefix(inet, &ic.addr, &ic.mask));
+	CHECK_EQ(inet_config_set(&ic, inet, why, sizeof(why)), 0);
 	CHECK_EQ(tunnel_create(&ic, name[1] == 'r', why, sizeof(why)), 0);
-	CHECK_EQ(route_add(ic.addr, inet_masklen(ic.mask), onlink,
-	    if_byname(name)), 0);
+	CHECK_EQ(route_subnets(if_byname(name)), 0);
+}
+
+static void
+tunnel6(const char *name, const char *inet6)
+{
+	struct ifnet *ifp = if_byname(name);
+	const struct in6_addr inner = addr6(inet6);
+
+	in6_ifattach(ifp, false);
+	CHECK_EQ(in6_addr_add(ifp, &inner, 64, 0, NSEC_FOREVER, NSEC_FOREVER),
+	    0);
 }
 
 int
 main(int argc, char **argv)
 {
-	const struct in6_addr inner = addr6("2001:db8:50::1");
 	int status;
 
 	mach_virtual_enter(true);
@@ -322,10 +404,12 @@ main(int argc, char **argv)
 	tunnel("gif0", ROUTER " " LEFT, "", 64, "10.50.0.1/24");
 	tunnel("gre0", ROUTER " " LEFT, "42", 7, "10.51.0.1/24");
 	tunnel("gif1", "2001:db8::1 2001:db8::2", "", 64, "10.52.0.1/24");
+	tunnel("gre1", "2001:db8::1 2001:db8::2", "", 64, "10.53.0.1/24");
 	set("net.inet6.ip6.dad_count", "0");
-	in6_ifattach(if_byname("gif0"), false);
-	CHECK_EQ(in6_addr_add(if_byname("gif0"), &inner, 64, 0, NSEC_FOREVER,
-	    NSEC_FOREVER), 0);
+	tunnel6("gif0", "2001:db8:50::1");
+	tunnel6("gre0", "2001:db8:51::1");
+	tunnel6("gif1", "2001:db8:52::1");
+	tunnel6("gre1", "2001:db8:53::1");
 	t_sleep(20 * 1000);
 	fresh();
 	check_after = fresh;

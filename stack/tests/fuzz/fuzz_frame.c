@@ -91,7 +91,8 @@ setup(void)
 		return;
 	if (stack_boot(NULL) != 0)
 		panic("the stack does not boot");
-	mem = mem_attach("mem0", "10.9.0.1/24", 0, NULL, sent, NULL);
+	mem = mem_attach("mem0", "10.9.0.1/24 10.8.0.1/16", 0, NULL, sent,
+	    NULL);
 	if (sysctl_set("net.inet6.ip6.dad_count", "0", why, sizeof(why)) != 0)
 		panic("%s", why);
 	in6_ifattach(mem, true);

@@ -114,8 +114,8 @@ connect_nonblocking(struct socket *so, const struct sockaddr *sa,
 static void
 setup(void)
 {
-	struct if_config ic = { .name = "mem0", .queues = 1,
-	    .addr.s_addr = htonl(STACK_IP), .mask = inet_mask(24) };
+	struct if_config ic = { .name = "mem0", .queues = 1, .ninet = 1,
+	    .inet = { { { htonl(STACK_IP) }, inet_mask(24) } } };
 
 	mach_virtual_enter(true);
 	if (stack_boot(NULL) != 0)

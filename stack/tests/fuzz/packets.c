@@ -9,6 +9,7 @@
 #include <net/ethernet.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <string.h>
 
 #include "dev/mem.h"
@@ -53,16 +54,15 @@ set(const char *name, const char *value)
 static void
 make_tunnel(const char *name, const char *key, const char *prefix)
 {
-	static const struct in_addr onlink = { INADDR_ANY };
 	struct if_config ic = { .queues = 1, .ttl = 64,
 	    .tunnel = "10.9.0.1 10.9.0.2" };
 	char why[128];
 
 	strcpy(ic.name, name);
 	strcpy(ic.key, key);
-	if (!inet_parse_prefix(prefix, &ic.addr, &ic.mask) ||
+	if (inet_config_set(&ic, prefix, why, sizeof(why)) != 0 ||
 	    tunnel_create(&ic, *key != '\0', why, sizeof(why)) != 0 ||
-	    route_add(ic.addr, 24, onlink, if_byname(name)) != 0)
+	    route_subnets(if_byname(name)) != 0)
 		panic("no tunnel");
 }
 
@@ -84,6 +84,8 @@ make_sockets(void)
 		    &listeners[i]) != 0)
 			panic("no socket");
 	if (sobind(listeners[0], (struct sockaddr *)&sin6, sizeof(sin6)) != 0 ||
+	    sosetopt(listeners[0], IPPROTO_UDP, UDP_GRO, &on,
+	    sizeof(on)) != 0 ||
 	    sosetopt(listeners[0], IPPROTO_IPV6, IPV6_RECVERR, &on,
 	    sizeof(on)) != 0)
 		panic("no UDP socket");
@@ -115,7 +117,8 @@ setup(void)
 	set("net.inet.raw.sockets", "1");
 	set("net.inet.ip.forwarding", "1");
 	set("net.inet6.ip6.forwarding", "1");
-	mem = mem_attach("mem0", "10.9.0.1/24", 0, NULL, sent, NULL);
+	mem = mem_attach("mem0", "10.9.0.1/24 10.8.0.1/16", 0, NULL, sent,
+	    NULL);
 	in6_ifattach(mem, true);
 	if (inet_pton(AF_INET6, addresses6[0], &a) != 1 ||
 	    in6_addr_add(mem, &a, 64, 0, NSEC_FOREVER, NSEC_FOREVER) != 0)

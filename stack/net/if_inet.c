@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * IPv4 addresses of interfaces: as loader.conf lists them, and which
+ * interface, subnet or source belongs to another address.  They are given at
+ * boot only, so that they are read without a lock.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "kern/ctl.h"
+#include "kern/sysctl.h"
+#include "net/if_private.h"
+
+struct in_addr
+inet_mask(unsigned plen)
+{
+	KASSERT(plen <= 32, ("inet_mask: /%u", plen));
+	return ((struct in_addr){
+	    htonl(plen == 0 ? 0 : UINT32_MAX << (32 - plen)) });
+}
+
+unsigned
+inet_masklen(struct in_addr mask)
+{
+	return ((unsigned)__builtin_popcount(mask.s_addr));
+}
+
+/* One word of the list; 0.0.0.0/0 stands for none. */
+static int
+take_word(struct if_config *ic, const char *word)
+{
+	struct if_inet in;
+	unsigned plen;
+
+	if (!in_parse_prefix(AF_INET, word, &in.addr, &plen) ||
+	    IN_MULTICAST(ntohl(in.addr.s_addr)) ||
+	    in.addr.s_addr == htonl(INADDR_BROADCAST))
+		return (EINVAL);
+	if (in.addr.s_addr == INADDR_ANY)
+		return (0);
+	if (ic->ninet == nitems(ic->inet))
+		return (ENOSPC);
+	for (unsigned i = 0; i < ic->ninet; i++)
+		if (ic->inet[i].addr.s_addr == in.addr.s_addr)
+			return (EEXIST);
+	in.mask = inet_mask(plen);
+	ic->inet[ic->ninet++] = in;
+	return (0);
+}
+
+int
+inet_config_set(struct if_config *ic, const char *value, char *why, size_t len)
+{
+	ic->ninet = 0;
+	return (if_config_words(ic, value, take_word,
+	    "not an address like 10.1.0.2/24", why, len));
+}
+
+static const char *
+prefix_text(const struct if_inet *in, char *buf, size_t len)
+{
+	char addr[INET_ADDRSTRLEN];
+
+	snprintf(buf, len, "%s/%u", inet_ntop(AF_INET, &in->addr, addr,
+	    sizeof(addr)), inet_masklen(in->mask));
+	return (buf);
+}
+
+int
+inet_config_show(const struct sysctl_oid *oid, const char *value, char *buf,
+    size_t len)
+{
+	const struct if_config *ic = oid->oid_ptr;
+	char text[INET_ADDRSTRLEN + 4];
+	size_t used = 0;
+
+	(void)value;
+	for (unsigned i = 0; i < ic->ninet && used < len; i++)
+		used += (size_t)snprintf(buf + used, len - used, "%s%s",
+		    used > 0 ? " " : "",
+		    prefix_text(&ic->inet[i], text, sizeof(text)));
+	return (0);
+}
+
+void
+inet_show(const struct ifnet *ifp, struct ctl_out *co)
+{
+	char text[INET_ADDRSTRLEN + 4];
+
+	for (unsigned i = 0; i < ifp->if_ninet; i++)
+		ctl_printf(co, "\tinet %s\n", prefix_text(&ifp->if_inet[i],
+		    text, sizeof(text)));
+}
+
+static bool
+in_subnet(const struct if_inet *in, struct in_addr addr)
+{
+	return (((in->addr.s_addr ^ addr.s_addr) & in->mask.s_addr) == 0);
+}
+
+const struct if_inet *
+if_subnet(const struct ifnet *ifp, struct in_addr addr)
+{
+	const struct if_inet *in, *best = NULL;
+
+	for (unsigned i = 0; i < ifp->if_ninet; i++) {
+		in = &ifp->if_inet[i];
+		if (in_subnet(in, addr) && (best == NULL ||
+		    ntohl(in->mask.s_addr) > ntohl(best->mask.s_addr)))
+			best = in;
+	}
+	return (best);
+}
+
+struct in_addr
+if_source(const struct ifnet *ifp, struct in_addr nexthop)
+{
+	const struct if_inet *in = if_subnet(ifp, nexthop);
+
+	return (in != NULL ? in->addr : ifp->if_addr);
+}
+
+bool
+if_hasaddr(const struct ifnet *ifp, struct in_addr addr)
+{
+	for (unsigned i = 0; i < ifp->if_ninet; i++)
+		if (ifp->if_inet[i].addr.s_addr == addr.s_addr)
+			return (true);
+	return (false);
+}
+
+struct ifnet *
+if_byaddr(struct in_addr addr)
+{
+	struct ifnet *ifp;
+
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (if_hasaddr(ifp, addr))
+			break;
+	return (ifp);
+}
+
+struct ifnet *
+if_onlink(struct in_addr addr)
+{
+	struct ifnet *ifp;
+
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (if_subnet(ifp, addr) != NULL)
+			break;
+	return (ifp);
+}
+
+/* A subnet's last address; RFC 3021: a /31 or /32 has none. */
+static bool
+is_last(const struct if_inet *in, struct in_addr addr)
+{
+	return (addr.s_addr == (in->addr.s_addr | ~in->mask.s_addr) &&
+	    ~ntohl(in->mask.s_addr) > 1);
+}
+
+bool
+if_isbroadcast(const struct ifnet *ifp, struct in_addr addr)
+{
+	if (addr.s_addr == htonl(INADDR_BROADCAST))
+		return (true);
+	for (unsigned i = 0; i < ifp->if_ninet && !ifp->if_loopback; i++)
+		if (is_last(&ifp->if_inet[i], addr))
+			return (true);
+	return (false);
+}
+
+bool
+if_hasbroadcast(struct in_addr addr)
+{
+	const struct ifnet *ifp;
+
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (if_isbroadcast(ifp, addr))
+			break;
+	return (ifp != NULL);
+}
