@@ -32,7 +32,7 @@ struct sockname {
 };
 
 /* Control messages (cmsg(3)) that came with a datagram, one behind another. */
-#define	SOCONTROL_MAX	160
+#define	SOCONTROL_MAX	184
 struct socontrol {
 	size_t		 sc_len;
 	char		 sc_buf[SOCONTROL_MAX];
@@ -171,8 +171,11 @@ struct protosw {
 			    int flags);
 	int		(*pr_shutdown)(struct socket *);
 	void		(*pr_rcvd)(struct socket *);	/* buffer was drained */
-	/* False: enough waits in so_snd unsent.  NULL: space alone counts. */
-	bool		(*pr_mayqueue)(struct socket *);
+	/*
+	 * Bytes that may be appended to so_snd, whatever its space, since
+	 * more must not wait unsent.  NULL: space alone counts.
+	 */
+	uint32_t	(*pr_sendroom)(const struct socket *);
 	/*
 	 * Stream: m NULL = data was appended to so_snd, push it out.  msg is
 	 * for the control messages of a datagram.
@@ -332,6 +335,13 @@ void	 sbappendstream(struct sockbuf *, struct mbuf *);
 /* Datagram with its sender and more; false, m freed: no room. */
 bool	 sbappendaddr(struct sockbuf *, const struct sockname *,
 	    const struct socontrol *, struct mbuf *);
+/*
+ * Appends a datagram to the last one, if that has segments (tso_segsz) and
+ * this is the next of them, from the same sender and with the same control
+ * messages.  False: it is not, or there is no room; m is as it was.
+ */
+bool	 sbmergeaddr(struct sockbuf *, const struct sockname *,
+	    const struct socontrol *, struct mbuf *);
 /* The first datagram, with what sbheader() takes off in front; or NULL. */
 struct mbuf *sbdetachaddr(struct sockbuf *);
 void	 sbheader(struct mbuf *, struct sockname *, struct socontrol *);
@@ -342,8 +352,8 @@ struct mbuf *sbcut(struct sockbuf *, uint32_t len);	/* drop, but return */
 struct mbuf *sbsendptr(struct sockbuf *, uint32_t off, uint32_t *moff);
 void	 sbflush(struct socket *, struct sockbuf *);
 uint32_t sbspace(const struct sockbuf *);
-/* What a writer of a stream may append. */
-uint32_t sosendspace(struct socket *);
+/* What a writer of resid bytes may append now; 0: he waits for more room. */
+uint32_t sosendspace(const struct socket *, size_t resid);
 /*
  * One reader (or writer) at a time.  EWOULDBLOCK with MSG_DONTWAIT, EINTR,
  * EBADF if the descriptor was closed meanwhile.

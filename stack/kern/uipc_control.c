@@ -17,6 +17,8 @@ socontrol_add(struct socontrol *sc, int level, int type, const void *data,
 
 	KASSERT(sc->sc_len + CMSG_SPACE(len) <= sizeof(sc->sc_buf),
 	    ("socontrol_add: %zu bytes behind %zu", len, sc->sc_len));
+	/* what is alike is alike to the last byte of padding */
+	memset(sc->sc_buf + sc->sc_len, 0, CMSG_SPACE(len));
 	socontrol_put(&msg, sizeof(sc->sc_buf), &sc->sc_len, level, type,
 	    data, len);
 }

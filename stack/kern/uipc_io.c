@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <netinet/ip.h>
+#include <netinet/udp.h>
 #include <string.h>
 
 #include "kern/socketvar.h"
@@ -133,9 +134,8 @@ sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
 		error = sosenderror(so);
 		if (error != 0)
 			return (error);
-		*n = sosendspace(so);
-		if ((so->so_state & SS_ISCONNECTED) && *n > 0 &&
-		    (*n >= sb->sb_lowat || *n >= resid))
+		*n = sosendspace(so, resid);
+		if ((so->so_state & SS_ISCONNECTED) && *n > 0)
 			break;
 		if (flags & MSG_DONTWAIT)
 			return (EWOULDBLOCK);
@@ -395,6 +395,7 @@ static void
 sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
     size_t *done)
 {
+	const int size = m->m_pkthdr.tso_segsz;
 	struct socontrol control;
 	struct sockname from;
 	size_t len;
@@ -402,8 +403,11 @@ sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
 	sbheader(m, &from, &control);
 	if (msg->msg_name != NULL)
 		sockname_put(&from, msg->msg_name, &msg->msg_namelen);
-	sodeliver_control(msg, &control);
 	len = m->m_pkthdr.len;
+	if (size != 0 && len > (size_t)size)	/* merged; udp(7) */
+		socontrol_add(&control, IPPROTO_UDP, UDP_GRO, &size,
+		    sizeof(size));
+	sodeliver_control(msg, &control);
 	*done = len;
 	if (len > room) {
 		msg->msg_flags |= MSG_TRUNC;

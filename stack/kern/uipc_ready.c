@@ -38,7 +38,7 @@ sowriteable(struct socket *so)
 		return (true);
 	if (so->so_state & SS_ISCONNECTING)
 		return (false);
-	return (sosendspace(so) >= so->so_snd.sb_lowat);
+	return (sosendspace(so, SIZE_MAX) > 0);
 }
 
 int

@@ -15,6 +15,10 @@
 /* Data no longer than this is copied into the tail rather than chained. */
 #define	SB_COMPRESS	256
 
+/* Datagrams that become one, as on Linux, and their bytes, as of one. */
+#define	SB_SEGMENTS_MAX	64
+#define	SB_MERGED_MAX	65507
+
 uint32_t
 sbspace(const struct sockbuf *sb)
 {
@@ -22,13 +26,16 @@ sbspace(const struct sockbuf *sb)
 }
 
 uint32_t
-sosendspace(struct socket *so)
+sosendspace(const struct socket *so, size_t resid)
 {
 	const struct protosw *pr = so->so_proto;
+	const struct sockbuf *sb = &so->so_snd;
+	uint32_t space = sbspace(sb), room;
 
-	if (pr->pr_mayqueue != NULL && !pr->pr_mayqueue(so))
+	if (space < sb->sb_lowat && space < resid)
 		return (0);
-	return (sbspace(&so->so_snd));
+	room = pr->pr_sendroom != NULL ? pr->pr_sendroom(so) : UINT32_MAX;
+	return (space < room ? space : room);
 }
 
 /*
@@ -56,16 +63,13 @@ soreserve(struct socket *so, uint32_t snd, uint32_t rcv)
  * room: a stream of small segments must not hold a cluster for each.
  */
 static bool
-sbcompress(struct sockbuf *sb, struct mbuf *m)
+sbcompress(struct mbuf *tail, struct mbuf *m)
 {
-	struct mbuf *tail = sb->sb_tail;
-
-	if (tail == NULL || m->m_next != NULL || m->m_len > SB_COMPRESS ||
+	if (m->m_next != NULL || m->m_len > SB_COMPRESS ||
 	    m_trailingspace(tail) < m->m_len)
 		return (false);
 	memcpy(tail->m_data + tail->m_len, m->m_data, m->m_len);
 	tail->m_len += m->m_len;
-	sb->sb_cc += m->m_len;
 	m_freem(m);
 	return (true);
 }
@@ -73,8 +77,12 @@ sbcompress(struct sockbuf *sb, struct mbuf *m)
 void
 sbappendstream(struct sockbuf *sb, struct mbuf *m)
 {
-	if (sbcompress(sb, m))
+	const uint32_t len = m->m_len;
+
+	if (sb->sb_tail != NULL && sbcompress(sb->sb_tail, m)) {
+		sb->sb_cc += len;
 		return;
+	}
 	while (m != NULL) {
 		struct mbuf *next = m->m_next;
 
@@ -156,6 +164,7 @@ sbappendaddr(struct sockbuf *sb, const struct sockname *from,
 	m = m_prepend(m, clen + nlen);
 	memcpy(m->m_data, control, clen);
 	memcpy(m->m_data + clen, from, nlen);
+	m->m_pkthdr.tso_segsz = 0;
 	m->m_nextpkt = NULL;
 	if (sb->sb_tail == NULL)
 		sb->sb_head = m;
@@ -163,6 +172,43 @@ sbappendaddr(struct sockbuf *sb, const struct sockname *from,
 		sb->sb_tail->m_nextpkt = m;
 	sb->sb_tail = m;
 	sb->sb_cc += len + SB_DGRAM_OVERHEAD;
+	return (true);
+}
+
+/* Whether what stands in front of a datagram is just that. */
+static bool
+sbhasheader(const struct mbuf *m, const struct sockname *from,
+    const struct socontrol *control)
+{
+	const uint32_t clen = sbcontrollen(m), nlen = sbnamelen(m, clen);
+
+	return (clen == sizeof(control->sc_len) + control->sc_len &&
+	    nlen == sizeof(from->sn_len) + from->sn_len &&
+	    m->m_len >= clen + nlen && memcmp(m->m_data, control, clen) == 0 &&
+	    memcmp(m->m_data + clen, from, nlen) == 0);
+}
+
+bool
+sbmergeaddr(struct sockbuf *sb, const struct sockname *from,
+    const struct socontrol *control, struct mbuf *m)
+{
+	struct mbuf *first = sb->sb_tail, *last = first;
+	const uint32_t len = m->m_pkthdr.len;
+	uint32_t size, have;
+
+	if (first == NULL || (size = first->m_pkthdr.tso_segsz) == 0 ||
+	    len == 0 || len > size || !sbhasheader(first, from, control))
+		return (false);
+	have = sbdatalen(first);
+	if (have % size != 0 || have / size == SB_SEGMENTS_MAX ||
+	    have + len > SB_MERGED_MAX || sb->sb_cc + len > sb->sb_hiwat)
+		return (false);
+	while (last->m_next != NULL)
+		last = last->m_next;
+	if (!sbcompress(last, m))
+		last->m_next = m;
+	first->m_pkthdr.len += len;
+	sb->sb_cc += len;
 	return (true);
 }
 

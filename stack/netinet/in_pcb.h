@@ -65,7 +65,7 @@ struct inpcb {
 	unsigned	 inp_recvopts;		/* [s] INP_RECV* */
 	struct in_moptions inp_mopts;		/* [s] */
 	uint16_t	 inp_segment;		/* [s] UDP_SEGMENT, 0: whole */
-	bool		 inp_gro;		/* [s] UDP_GRO, remembered only */
+	bool		 inp_gro;		/* [s] UDP_GRO */
 };
 
 /* What recvmsg() tells of a datagram besides its sender. */

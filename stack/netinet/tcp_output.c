@@ -466,7 +466,7 @@ tcp_output(struct tcpcb *tp)
 	if (tp->snd_max != before) {
 		tcp_cc_sent(tp);
 		tcp_tlp_schedule(tp);
-		if (tp->t_notsentmax != 0)
+		if (tcp_notsentmax(tp) <= INT32_MAX)
 			sowwakeup(tp->t_inp.inp_socket);
 	}
 	if (tp->snd_una == tp->snd_max &&

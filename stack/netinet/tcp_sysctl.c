@@ -45,6 +45,9 @@ struct tcpstat tcpstat COUNTERS;
 	    "receives; Linux has 16")					\
 	X(tcp_initcwnd, "initcwnd", 10, 1, 100,				\
 	    "initial congestion window, segments (RFC 6928)")		\
+	X(tcp_notsent_lowat, "notsent_lowat", 4294967295, 1, 4294967295, \
+	    "unsent bytes beyond which a socket is not writable, of those " \
+	    "without TCP_NOTSENT_LOWAT")				\
 	X(tcp_tsomax, "tsomax", 65536, 1460, 65536,			\
 	    "largest segment given to segmentation offload, bytes")	\
 	X(tcp_keepidle, "keepidle", 7200000, 1000, 4294967295,		\

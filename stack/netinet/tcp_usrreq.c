@@ -163,14 +163,29 @@ tcp_rcvd(struct socket *so)
 	}
 }
 
-/* TCP_NOTSENT_LOWAT, as Linux's tcp(7) has it. */
-static bool
-tcp_usr_mayqueue(struct socket *so)
+uint32_t
+tcp_notsentmax(const struct tcpcb *tp)
+{
+	return (tp->t_notsentmax != 0 ? tp->t_notsentmax :
+	    atomic_load_u32(&tcp_notsent_lowat));
+}
+
+/*
+ * TCP_NOTSENT_LOWAT: as on Linux a writer adds whole buffers, and no more of
+ * them once so much is unsent.
+ */
+static uint32_t
+tcp_usr_sendroom(const struct socket *so)
 {
 	const struct tcpcb *tp = sototcpcb(so);
+	uint32_t max, unsent;
 
-	return (tp == NULL || tp->t_notsentmax == 0 ||
-	    tcp_notsent(tp) < tp->t_notsentmax);
+	if (tp == NULL || (max = tcp_notsentmax(tp)) > INT32_MAX)
+		return (UINT32_MAX);
+	unsent = tcp_notsent(tp);
+	if (unsent >= max)
+		return (0);
+	return (((max - unsent - 1) / MJUMBYTES + 1) * MJUMBYTES);
 }
 
 static int
@@ -228,7 +243,7 @@ const struct protosw tcp_protosw = {
 	.pr_connect = tcp_usr_connect,
 	.pr_shutdown = tcp_usr_shutdown,
 	.pr_rcvd = tcp_rcvd,
-	.pr_mayqueue = tcp_usr_mayqueue,
+	.pr_sendroom = tcp_usr_sendroom,
 	.pr_send = tcp_usr_send,
 	.pr_setopt = tcp_setopt,
 	.pr_getopt = tcp_getopt,

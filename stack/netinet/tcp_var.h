@@ -237,7 +237,7 @@ struct tcpcb {
 	nsec_t		 t_deferaccept;	/* TCP_DEFER_ACCEPT, 0: none */
 	nsec_t		 t_linger2;	/* TCP_LINGER2, 0: as others */
 	unsigned	 t_syncnt;	/* TCP_SYNCNT, 0: as others */
-	uint32_t	 t_notsentmax;	/* TCP_NOTSENT_LOWAT, 0: none */
+	uint32_t	 t_notsentmax;	/* TCP_NOTSENT_LOWAT, 0: as others */
 	nsec_t		 t_challenge_date;
 	unsigned	 t_challenges;	/* in the second from that date */
 	int		 t_softerror;	/* ICMP said, not believed yet */
@@ -295,7 +295,7 @@ extern atomic_u32 tcp_sendspace, tcp_recvspace;
 extern atomic_u32 tcp_sendbuf_auto, tcp_sendbuf_max, tcp_sendbuf_inc;
 extern atomic_u32 tcp_recvbuf_auto, tcp_recvbuf_max, tcp_recvbuf_inc;
 extern atomic_u32 tcp_msl, tcp_rexmit_min, tcp_rexmit_initial;
-extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_tsomax;
+extern atomic_u32 tcp_delacktime, tcp_initcwnd, tcp_notsent_lowat, tcp_tsomax;
 extern atomic_u32 tcp_keepidle, tcp_keepintvl, tcp_keepcnt, tcp_keepinit;
 extern atomic_u32 tcp_maxtimewait, tcp_finwait2_timeout;
 extern atomic_u32 tcp_syncachelimit, tcp_synbucketlimit, tcp_synrexmtlimit;
@@ -464,6 +464,8 @@ void	 tcp_sendbuf_tune(struct tcpcb *);
 int	 tcp_output(struct tcpcb *);
 /* Bytes in the send buffer that have never been sent. */
 uint32_t tcp_notsent(const struct tcpcb *);
+/* Unsent bytes that a writer adds no more to; above INT32_MAX: no limit. */
+uint32_t tcp_notsentmax(const struct tcpcb *);
 /* New data if there is some, or the last segment again: then false. */
 bool	 tcp_sendtail(struct tcpcb *);
 void	 tcp_sendprobe(struct tcpcb *);

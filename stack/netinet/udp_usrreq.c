@@ -70,6 +70,26 @@ badlen:
 	return (NULL);
 }
 
+/*
+ * UDP_GRO, udp(7): what comes while another from the same sender waits, no
+ * shorter, is joined to it.  False, m freed: no room.
+ */
+static bool
+udp_append(const struct inpcb *inp, struct sockbuf *sb,
+    const struct sockname *from, const struct socontrol *control,
+    struct mbuf *m)
+{
+	const uint32_t len = m->m_pkthdr.len;
+
+	if (inp->inp_gro && sbmergeaddr(sb, from, control, m))
+		return (true);
+	if (!sbappendaddr(sb, from, control, m))
+		return (false);
+	if (inp->inp_gro)
+		sb->sb_tail->m_pkthdr.tso_segsz = (uint16_t)len;
+	return (true);
+}
+
 static void
 udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
     const struct in_arrival *arrival)
@@ -86,7 +106,7 @@ udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
 	if (so->so_pcb == NULL || (so->so_state & SS_CANTRCVMORE) ||
 	    !in_mcast_hears(so->so_pcb, c, arrival->ia_ifindex)) {
 		m_freem(m);
-	} else if (sbappendaddr(&so->so_rcv, &name, &control, m)) {
+	} else if (udp_append(so->so_pcb, &so->so_rcv, &name, &control, m)) {
 		UDPSTAT_INC(delivered);
 		sorwakeup(so);
 	} else {

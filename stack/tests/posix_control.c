@@ -3,6 +3,8 @@
  * Control messages of datagrams: what recvmsg() tells besides the data, and
  * what sendmsg() is told for one datagram (ip(7), ipv6(7), socket(7)).
  */
+#include <netinet/udp.h>
+
 #include "posix.h"
 
 union control {
@@ -307,6 +309,41 @@ TEST(bad_messages_are_refused)
 	FAILS(send_with(s[0], IPPROTO_IP, 99, &bad, sizeof(bad)), EINVAL);
 	FAILS(send_with(s[0], SOL_SOCKET, 99, &bad, sizeof(bad)), EINVAL);
 	CHECK_EQ(send_with(s[0], 77, 99, &bad, sizeof(bad)), 1);
+	close_pair(s);
+}
+
+/* udp(7): what is sent in segments may come as it was written. */
+TEST(segments_may_come_together)
+{
+	static const size_t size = 100, total = 350;
+	char out[350], in[1000];
+	struct iovec iov = { in, sizeof(in) };
+	union control control;
+	struct msghdr msg;
+	size_t got, came;
+	const int *merged;
+	int s[2];
+
+	for (size_t i = 0; i < total; i++)
+		out[i] = (char)i;
+	udp_pair(s);
+	set_int(s[1], IPPROTO_UDP, UDP_GRO, 1);
+	set_int(s[0], IPPROTO_UDP, UDP_SEGMENT, (int)size);
+	CHECK_EQ(send(s[0], out, total, 0), total);
+	for (got = 0; got < total; got += came) {
+		msg = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1,
+		    .msg_control = control.buf,
+		    .msg_controllen = sizeof(control) };
+		CHECK(ready(s[1], POLLIN, 5000) & POLLIN);
+		came = (size_t)OK((int)recvmsg(s[1], &msg, 0));
+		CHECK(came > 0 && memcmp(in, out + got, came) == 0);
+		merged = find(&msg, IPPROTO_UDP, UDP_GRO, sizeof(int));
+		if (merged != NULL)
+			CHECK_EQ(*merged, size);
+		else
+			CHECK(came == size || got + came == total);
+	}
+	CHECK_EQ(got, total);
 	close_pair(s);
 }
 

@@ -75,6 +75,82 @@ TEST(notsent_lowat_bounds_what_waits)
 	close_pair(&f);
 }
 
+/* What a large write adds is one buffer, until the limit is passed. */
+TEST(notsent_lowat_cuts_a_large_write)
+{
+	static uint8_t large[100000];
+	struct fixture f;
+	size_t done;
+
+	open_pair(&f);
+	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 500);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
+	f.p.window = MSS;
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+	CHECK_EQ(t_trysend(f.so, large, sizeof(large), MSG_DONTWAIT, &done),
+	    0);
+	CHECK_EQ(done, MJUMBYTES);
+	CHECK(!(sopoll(f.so, POLLOUT) & POLLOUT));
+	/* above the limit by little: the next buffer is the last */
+	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, MJUMBYTES);
+	CHECK_EQ(t_trysend(f.so, large, sizeof(large), MSG_DONTWAIT, &done),
+	    0);
+	CHECK_EQ(done, MJUMBYTES);
+	close_pair(&f);
+}
+
+TEST(notsent_lowat_of_all_sockets)
+{
+	struct fixture f;
+
+	t_sysctl_set("net.inet.tcp.notsent_lowat", "500");
+	open_pair(&f);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
+	f.p.window = MSS;
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+	t_send(f.so, bytes, MSS + 600);
+	CHECK(!(sopoll(f.so, POLLOUT) & POLLOUT));
+	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 601);
+	CHECK(sopoll(f.so, POLLOUT) & POLLOUT);
+	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 0);
+	CHECK(!(sopoll(f.so, POLLOUT) & POLLOUT));
+	t_sysctl_set("net.inet.tcp.notsent_lowat", "4294967295");
+	CHECK(sopoll(f.so, POLLOUT) & POLLOUT);
+	close_pair(&f);
+}
+
+static void
+write_more(void *so)
+{
+	t_send(so, bytes, 600);
+}
+
+/* A writer goes on when what waited is sent, not when that is acknowledged. */
+TEST(notsent_lowat_wakes_a_writer)
+{
+	struct thread *writer;
+	struct peer_seg s;
+	struct fixture f;
+
+	open_pair(&f);
+	t_setint(f.so, IPPROTO_TCP, TCP_NODELAY, 1);
+	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 500);
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
+	f.p.window = MSS;
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+	t_send(f.so, bytes, MSS + 600);
+	writer = t_thread(write_more, f.so);
+	t_sleep(10);
+	peer_forget();
+	/* the window opens, but nothing is acknowledged */
+	f.p.window = 2 * MSS;
+	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.len, 600);
+	t_join(writer);
+	close_pair(&f);
+}
+
 static void
 handshake(struct peer *p)
 {

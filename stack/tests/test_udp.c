@@ -186,9 +186,119 @@ TEST(one_write_is_many_datagrams_if_asked)
 	for (n = 0; peer_next(&s); n++)
 		continue;
 	CHECK_EQ(n, 1);
-	t_setint(so, IPPROTO_UDP, UDP_GRO, 1);
-	CHECK_EQ(t_getint(so, IPPROTO_UDP, UDP_GRO), 1);
 	soclose(so);
+}
+
+static uint64_t
+arrived(void)
+{
+	return (t_sysctl("net.inet.udp.stats.fullsock") +
+	    t_sysctl("net.inet.udp.stats.delivered"));
+}
+
+static bool
+have_arrived(void *total)
+{
+	return (arrived() == *(uint64_t *)total);
+}
+
+/* The size of segments that the next datagram says it has, and its length. */
+static int
+receive_merged(struct socket *so, size_t *len)
+{
+	static char buf[65536];
+	union { char buf[64]; struct cmsghdr align; } c;
+	struct iovec iov = { buf, sizeof(buf) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1,
+	    .msg_control = c.buf, .msg_controllen = sizeof(c.buf) };
+	struct cmsghdr *cm;
+	int size = 0;
+
+	CHECK_EQ(soreceive(so, &msg, 0, len), 0);
+	for (cm = CMSG_FIRSTHDR(&msg); cm != NULL; cm = CMSG_NXTHDR(&msg, cm)) {
+		if (cm->cmsg_level != IPPROTO_UDP)
+			continue;
+		CHECK_EQ(cm->cmsg_type, UDP_GRO);
+		CHECK_EQ(cm->cmsg_len, CMSG_LEN(sizeof(size)));
+		memcpy(&size, CMSG_DATA(cm), sizeof(size));
+	}
+	for (size_t i = 0; i < *len; i++)
+		CHECK_EQ((uint8_t)buf[i], i % (size != 0 ? (size_t)size :
+		    *len) % 251);
+	return (size);
+}
+
+TEST(gro_joins_what_one_sender_sent)
+{
+	/* each in its turn: who sends how much, and with what TTL */
+	static const struct { unsigned from, len, ttl; } sends[] = {
+		{ 0, 100, 64 }, { 0, 100, 64 }, { 0, 100, 64 }, { 0, 40, 64 },
+		{ 0, 40, 64 }, { 0, 41, 64 }, { 1, 41, 64 }, { 1, 0, 64 },
+		{ 1, 41, 64 }, { 1, 41, 9 }, { 1, 1000, 9 }, { 1, 1000, 9 },
+	};
+	static const struct { size_t len; int size; } want[] = {
+		{ 340, 100 }, { 40, 0 }, { 41, 0 }, { 41, 0 }, { 0, 0 },
+		{ 41, 0 }, { 41, 0 }, { 2000, 1000 },
+	};
+	uint16_t port = next_port++;
+	struct socket *a = bound(LO, port);
+	struct socket *b[2] = { bound(LO, next_port++), bound(LO, next_port++) };
+	uint64_t total = arrived();
+	uint8_t out[1000];
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i % 251);
+	t_setint(a, IPPROTO_UDP, UDP_GRO, 1);
+	CHECK_EQ(t_getint(a, IPPROTO_UDP, UDP_GRO), 1);
+	t_setint(a, IPPROTO_IP, IP_RECVTTL, 1);
+	for (size_t i = 0; i < nitems(sends); i++) {
+		t_setint(b[sends[i].from], IPPROTO_IP, IP_TTL,
+		    (int)sends[i].ttl);
+		CHECK_EQ(send_to(b[sends[i].from], LO, port, out,
+		    sends[i].len), 0);
+		total++;
+		CHECK(t_until(have_arrived, &total));
+	}
+	for (size_t i = 0; i < nitems(want); i++) {
+		CHECK_EQ(receive_merged(a, &len), want[i].size);
+		CHECK_EQ(len, want[i].len);
+	}
+	soclose(a);
+	soclose(b[0]);
+	soclose(b[1]);
+}
+
+TEST(gro_has_an_end)
+{
+	uint16_t port = next_port++;
+	struct socket *a = bound(LO, port), *b = bound(LO, next_port++);
+	uint64_t total = arrived();
+	uint8_t out[2000];
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(out); i++)
+		out[i] = (uint8_t)(i % 251);
+	t_setint(a, IPPROTO_UDP, UDP_GRO, 1);
+	for (unsigned i = 0; i < 100; i++, total++) {
+		CHECK_EQ(send_to(b, LO, port, out, i < 65 ? 10 : 2000), 0);
+		if (i % 8 == 7) {	/* loopback's queue is short */
+			uint64_t sofar = total + 1;
+
+			CHECK(t_until(have_arrived, &sofar));
+		}
+	}
+	CHECK(t_until(have_arrived, &total));
+	CHECK_EQ(receive_merged(a, &len), 10);
+	CHECK_EQ(len, 640);		/* 64 of them, as on Linux */
+	CHECK_EQ(receive_merged(a, &len), 0);
+	CHECK_EQ(len, 10);
+	CHECK_EQ(receive_merged(a, &len), 2000);
+	CHECK_EQ(len, 64000);		/* no longer than a datagram may be */
+	CHECK_EQ(receive_merged(a, &len), 2000);
+	CHECK_EQ(len, 6000);
+	soclose(a);
+	soclose(b);
 }
 
 TEST(closed_ports_answer_by_icmp)
@@ -215,19 +325,6 @@ TEST(broadcast_needs_permission)
 	CHECK(peer_next(&s));
 	CHECK_EQ(s.proto, IPPROTO_UDP);
 	soclose(so);
-}
-
-static uint64_t
-arrived(void)
-{
-	return (t_sysctl("net.inet.udp.stats.fullsock") +
-	    t_sysctl("net.inet.udp.stats.delivered"));
-}
-
-static bool
-have_arrived(void *total)
-{
-	return (arrived() == *(uint64_t *)total);
 }
 
 TEST(a_full_buffer_drops)

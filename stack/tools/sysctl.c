@@ -54,6 +54,7 @@ static const struct alias {
 	{ IPV4 "tcp_max_tw_buckets", { TCP "maxtimewait" }, SAME },
 	{ IPV4 "tcp_moderate_rcvbuf", { TCP "recvbuf_auto" }, TRUTH },
 	{ IPV4 "tcp_mtu_probing", { TCP "mtu_probing" }, SAME },
+	{ IPV4 "tcp_notsent_lowat", { TCP "notsent_lowat" }, SAME },
 	{ IPV4 "tcp_rmem", { "(4096)", TCP "recvspace", TCP "recvbuf_max" },
 	    SAME },
 	{ IPV4 "tcp_rto_min_us", { TCP "rexmit_min" }, USECS },
