@@ -22,7 +22,7 @@ readonly LAB_PACKAGES=(
 	netperf iperf3)
 readonly TEST_PACKAGES=(
 	clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium
-	curl nginx-light redis-tools traceroute)
+	curl nginx-light redis-tools tcpbench traceroute)
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git)
 
 readonly POLICY=/usr/sbin/policy-rc.d
@@ -52,7 +52,7 @@ missing_packages()
 	# dpkg-query fails when it does not know one of them, which is an answer.
 	{ dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null || true; } |
 	    sed -n 's/^ii //p' | sort >"$scratch/installed"
-	printf '%s\n' "$@" | sort | comm -23 - "$scratch/installed"
+	printf '%s\n' "$@" | sort -u | comm -23 - "$scratch/installed"
 }
 
 has_candidate()

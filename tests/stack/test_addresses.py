@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from tests.stack.test_programs import PYTHON, finish
-from tests.stack.topology import Topology
+from tests.stack.test_programs import finish
+from tests.stack.topology import PYTHON, Topology
 
 OURS = ("10.99.0.2/24", "10.98.0.2/24", "10.99.0.7/24")
 

@@ -13,11 +13,10 @@ from tests.stack.test_programs import (
     STREAM,
     check_iperf3,
     finish,
-    impair,
     rate,
     script,
 )
-from tests.stack.topology import PYTHON, Topology
+from tests.stack.topology import PYTHON, Topology, impair
 
 STACK, LINUX, RIGHT = "2001:db8::2", "2001:db8::1", "2001:db8:1::1"
 HOST = {"if.tap0.inet6": f"{STACK}/64", "net.inet6.ip6.dad_count": "0"}

@@ -12,13 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import PYTHON, Topology, run
+from tests.stack.topology import PYTHON, Topology, impair, run
 
 HERE = Path(__file__).parent
 STACK, LINUX = "10.99.0.2", "10.99.0.1"
 NETPERF = ["TCP_RR", "TCP_CRR", "TCP_STREAM", "TCP_MAERTS", "UDP_RR", "UDP_STREAM"]
-IPERF3 = [(), ("-R",), ("-P", "10"), ("-P", "10", "-R"), ("--bidir",), ("-u", "-b", "100M")]
-IMPAIRED = {"loss": "10000", "reorder": "10000", "dup": "10000"}
 STREAM = 3_000_000
 COUNT = """
 import socket
@@ -52,17 +50,14 @@ with socket.socket(socket.AF_UNIX) as sock, socket.socket() as inet:
 """
 
 
-def impair(*what: str) -> dict[str, str]:
-    """Tunables that harm packets on tap0, in both directions: parts per million."""
-    return {f"if.tap0.impair.{name}": IMPAIRED[name] for name in what}
-
-
 def finish(topology: Topology, child: subprocess.Popen[str], log: str, timeout: float = 30) -> str:
     """Waits for a program to end well; what it said."""
-    status = child.wait(timeout=timeout)
-    said = topology.said(log)
-    assert status == 0, said
-    return said
+    try:
+        status = child.wait(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        status = None
+    assert status == 0, f"`{' '.join(child.args)}` gave {status} in {timeout} s"  # type: ignore[arg-type]
+    return topology.said(log)
 
 
 def script(topology: Topology, name: str) -> str:
@@ -92,7 +87,7 @@ def check_iperf3(report: str) -> None:
 @pytest.mark.parametrize(
     "tunables",
     [
-        {},
+        {"net.isr.dispatch": "direct"},
         {"net.isr.dispatch": "deferred"},
         {"net.isr.dispatch": "hybrid", "net.isr.maxthreads": "2"},
         {"debug.mpsafenet": "0"},
@@ -107,36 +102,11 @@ def test_netserver_on_the_stack(topology: Topology, tunables: dict[str, str]) ->
         assert rate(report) > 0, (test, report)
 
 
-def test_netperf_on_the_stack(topology: Topology) -> None:
+def test_requests_of_udp_from_the_stack(topology: Topology) -> None:
     topology.start("left", "netserver", "-D", "-4", log="netserver.log")
-    topology.await_line("netserver.log", "Starting netserver")
-    for test in NETPERF:
-        child = topology.boot({}, ["netperf", "-H", LINUX, "-t", test, "-l", "1", "-P", "0", "-v", "0"])
-        assert rate(finish(topology, child, "boot.log")) > 0
-
-
-def test_iperf3_server_on_the_stack(topology: Topology) -> None:
-    server = topology.boot({}, ["iperf3", "-s", "--forceflush"])
-    topology.await_line("boot.log", "listening")
-    for options in IPERF3:
-        check_iperf3(topology.on("left", "iperf3", "-J", "-c", STACK, "-t", "2", *options, timeout=20))
-    assert topology.stop(server) == 1, "iperf3's handler leaves by longjmp() and exits with 1"
-
-
-def test_iperf3_client_on_the_stack(topology: Topology) -> None:
-    topology.start("left", "iperf3", "-s", "--forceflush", log="iperf3.log")
-    topology.await_line("iperf3.log", "listening")
-    for options in IPERF3:
-        child = topology.boot({}, ["iperf3", "-J", "-c", LINUX, "-t", "2", *options])
-        check_iperf3(finish(topology, child, "boot.log"))
-
-
-@pytest.mark.parametrize("harm", ["loss", "reorder", "dup"])
-def test_iperf3_through_a_bad_network(topology: Topology, harm: str) -> None:
-    topology.boot(impair(harm), ["iperf3", "-s", "--forceflush"])
-    topology.await_line("boot.log", "listening")
-    for options in ((), ("-R",)):
-        check_iperf3(topology.on("left", "iperf3", "-J", "-c", STACK, "-t", "3", *options))
+    topology.await_port(12865, "left")
+    child = topology.boot({}, ["netperf", "-H", LINUX, "-t", "UDP_RR", "-l", "1", "-P", "0", "-v", "0"])
+    assert rate(finish(topology, child, "boot.log")) > 0
 
 
 @pytest.mark.parametrize("harm", [(), ("loss",), ("reorder",), ("dup",), ("loss", "reorder", "dup")])

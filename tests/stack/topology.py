@@ -8,6 +8,7 @@ as docs/architecture.md says of a device under test.  The stack runs as an unpri
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,19 @@ from typing import Self
 
 UID = 65534  # nobody
 PYTHON = "/usr/bin/python3"  # which nobody may run, too: a virtual environment may be in a closed directory
+OFFLOADS = {
+    "checksums": "tx-checksumming",
+    "TSO": "tcp-segmentation-offload",
+    "GSO": "generic-segmentation-offload",
+    "GRO": "generic-receive-offload",
+    "LRO": "large-receive-offload",
+}
 ROOT = Path(__file__).parents[2]
+
+
+def impair(*harms: str, device: str = "tap0") -> dict[str, str]:
+    """Tunables that harm one packet in a hundred of an interface, in both directions: loss, reorder, dup, corrupt."""
+    return {f"if.{device}.impair.{harm}": "10000" for harm in harms}
 
 
 def run(*argv: str, check: bool = True, timeout: float = 180) -> str:
@@ -167,6 +180,10 @@ class Topology:
             child.wait()
             raise
 
+    def logs(self) -> str:
+        """All that the children have said, file by file."""
+        return "".join(f"== {path.name}\n{self.said(path.name)}\n" for path in sorted(self.directory.glob("*.log")))
+
     def boot(
         self, tunables: Mapping[str, str], program: Sequence[str] = (), driver: Driver = TAP
     ) -> subprocess.Popen[str]:
@@ -198,6 +215,23 @@ class Topology:
     def ask(self, *request: str, check: bool = True) -> str:
         """The answer of the booted stack to stackctl."""
         return run(f"{self.installed.prefix}/bin/stackctl", "-s", f"{self.directory}/ctl", *request, check=check)
+
+    def await_port(self, port: int, host: str | None = None) -> None:
+        """Waits until somebody listens at a port of TCP, on the stack or on a Linux host, twenty seconds at most."""
+        until = time.monotonic() + 20
+        while not re.search(rf":{port}\b.*LISTEN|LISTEN.*:{port}\b", said := self._sockets(host)):
+            assert time.monotonic() < until, f"nobody listens at {port}: {said}{self.logs()}"
+            time.sleep(0.05)
+
+    def _sockets(self, host: str | None) -> str:
+        return self.ask("netstat", "-a") if host is None else self.on(host, "ss", "-ltn")
+
+    def settings(self, host: str) -> str:
+        """What the speed of a Linux host's TCP depends on: congestion control, and what is left to the device."""
+        shown = self.on(host, "sh", "-c", "cat /proc/sys/net/ipv4/tcp_congestion_control; ethtool -k data0")
+        control, *features = shown.splitlines()
+        offloads = [f"{short} {'on' if f'{name}: on' in features else 'off'}" for short, name in OFFLOADS.items()]
+        return f"{control}, {', '.join(offloads)}"
 
     def await_value(self, name: str, value: int) -> None:
         """Waits until a counter has come to a value, twenty seconds at most."""
