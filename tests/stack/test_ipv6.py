@@ -129,7 +129,7 @@ def test_addresses_are_detected_as_unique_before_a_program_starts(topology: Topo
 
 
 def test_an_address_that_linux_has_is_not_used(topology: Topology) -> None:
-    topology.boot({"if.tap0.inet6": f"{LINUX}/64 {STACK}/64"})
+    topology.boot({"if.tap0.inet6": f"{LINUX}/64 {STACK}/64", "net.inet6.ip6.dad_count": "3"})
     assert f"inet6 {LINUX}/64 duplicated" in topology.ask("ifconfig")
     assert "is another host's address already" in topology.said("boot.log")
     assert "3 received" in _ping(topology)
