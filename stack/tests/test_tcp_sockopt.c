@@ -53,18 +53,25 @@ TEST(quickack_delays_nothing)
 	close_pair(&f);
 }
 
-/* The window takes one segment; of the next bytes a few may wait. */
+/* The peer's window takes one segment. */
+static void
+open_narrow(struct fixture *f)
+{
+	open_pair(f);
+	peer_send(&f->p, TH_ACK, f->p.snd_nxt++, f->p.rcv_nxt, bytes, 1);
+	f->p.window = MSS;
+	peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, NULL, 0);
+}
+
+/* Of the bytes behind that a few may wait. */
 TEST(notsent_lowat_bounds_what_waits)
 {
 	struct fixture f;
 	size_t done;
 
-	open_pair(&f);
+	open_narrow(&f);
 	t_setint(f.so, IPPROTO_TCP, TCP_NODELAY, 1);
 	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 500);
-	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
-	f.p.window = MSS;
-	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
 	t_send(f.so, bytes, MSS);
 	CHECK(sopoll(f.so, POLLOUT) & POLLOUT);
 	t_send(f.so, bytes, 600);
@@ -82,11 +89,8 @@ TEST(notsent_lowat_cuts_a_large_write)
 	struct fixture f;
 	size_t done;
 
-	open_pair(&f);
+	open_narrow(&f);
 	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 500);
-	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
-	f.p.window = MSS;
-	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
 	CHECK_EQ(t_trysend(f.so, large, sizeof(large), MSG_DONTWAIT, &done),
 	    0);
 	CHECK_EQ(done, MJUMBYTES);
@@ -104,10 +108,7 @@ TEST(notsent_lowat_of_all_sockets)
 	struct fixture f;
 
 	t_sysctl_set("net.inet.tcp.notsent_lowat", "500");
-	open_pair(&f);
-	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
-	f.p.window = MSS;
-	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
+	open_narrow(&f);
 	t_send(f.so, bytes, MSS + 600);
 	CHECK(!(sopoll(f.so, POLLOUT) & POLLOUT));
 	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 601);
@@ -132,12 +133,9 @@ TEST(notsent_lowat_wakes_a_writer)
 	struct peer_seg s;
 	struct fixture f;
 
-	open_pair(&f);
+	open_narrow(&f);
 	t_setint(f.so, IPPROTO_TCP, TCP_NODELAY, 1);
 	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, 500);
-	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt, bytes, 1);
-	f.p.window = MSS;
-	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, NULL, 0);
 	t_send(f.so, bytes, MSS + 600);
 	writer = t_thread(write_more, f.so);
 	t_sleep(10);

@@ -202,6 +202,17 @@ have_arrived(void *total)
 	return (arrived() == *(uint64_t *)total);
 }
 
+/* A datagram whose bytes count up, for receive_merged() to check. */
+static int
+send_counting(struct socket *so, uint16_t port, size_t len)
+{
+	uint8_t out[2000];
+
+	for (size_t i = 0; i < len; i++)
+		out[i] = (uint8_t)(i % 251);
+	return (send_to(so, LO, port, out, len));
+}
+
 /* The size of segments that the next datagram says it has, and its length. */
 static int
 receive_merged(struct socket *so, size_t *len)
@@ -242,21 +253,20 @@ TEST(gro_joins_what_one_sender_sent)
 	};
 	uint16_t port = next_port++;
 	struct socket *a = bound(LO, port);
-	struct socket *b[2] = { bound(LO, next_port++), bound(LO, next_port++) };
+	struct socket *b[2];
 	uint64_t total = arrived();
-	uint8_t out[1000];
 	size_t len;
 
-	for (size_t i = 0; i < sizeof(out); i++)
-		out[i] = (uint8_t)(i % 251);
+	for (int i = 0; i < 2; i++)
+		b[i] = bound(LO, next_port++);
 	t_setint(a, IPPROTO_UDP, UDP_GRO, 1);
 	CHECK_EQ(t_getint(a, IPPROTO_UDP, UDP_GRO), 1);
 	t_setint(a, IPPROTO_IP, IP_RECVTTL, 1);
 	for (size_t i = 0; i < nitems(sends); i++) {
 		t_setint(b[sends[i].from], IPPROTO_IP, IP_TTL,
 		    (int)sends[i].ttl);
-		CHECK_EQ(send_to(b[sends[i].from], LO, port, out,
-		    sends[i].len), 0);
+		CHECK_EQ(send_counting(b[sends[i].from], port, sends[i].len),
+		    0);
 		total++;
 		CHECK(t_until(have_arrived, &total));
 	}
@@ -274,14 +284,11 @@ TEST(gro_has_an_end)
 	uint16_t port = next_port++;
 	struct socket *a = bound(LO, port), *b = bound(LO, next_port++);
 	uint64_t total = arrived();
-	uint8_t out[2000];
 	size_t len;
 
-	for (size_t i = 0; i < sizeof(out); i++)
-		out[i] = (uint8_t)(i % 251);
 	t_setint(a, IPPROTO_UDP, UDP_GRO, 1);
 	for (unsigned i = 0; i < 100; i++, total++) {
-		CHECK_EQ(send_to(b, LO, port, out, i < 65 ? 10 : 2000), 0);
+		CHECK_EQ(send_counting(b, port, i < 65 ? 10 : 2000), 0);
 		if (i % 8 == 7) {	/* loopback's queue is short */
 			uint64_t sofar = total + 1;
 
