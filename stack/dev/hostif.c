@@ -16,6 +16,7 @@
 #include "kern/epoch.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
+#include "net/burst.h"
 
 #define	HOSTIF_MTU	1500
 #define	RX_BURST	64	/* frames; what they cause to be sent waits */
@@ -41,6 +42,7 @@ rx_burst(void *arg)
 	/* One visit of the tables, not one for each packet. */
 	epoch_enter();
 	if_batch_begin(&batch);
+	burst_gather_begin();
 	do {
 		hq->hq_error = hi->hi_ops->receive(hq);
 		if (n % RX_WAKE == 0 ||
@@ -50,6 +52,7 @@ rx_burst(void *arg)
 			woken = atomic_load_u64(ibytes);
 		}
 	} while (hq->hq_error == 0 && ++n < RX_BURST);
+	burst_gather_end();
 	if_batch_end(&batch);
 	wakeup_release();
 	epoch_exit();

@@ -17,6 +17,7 @@
 #include "dev/mem.h"
 #include "kern/epoch.h"
 #include "kern/thread.h"
+#include "net/burst.h"
 
 #define	BURST		64	/* packets in one visit of the tables */
 #define	FIRST_PORT	1024
@@ -157,8 +158,10 @@ source_main(void *arg)
 
 	while (n < end && atomic_load_u32(&ms->ms_stop) == 0) {
 		epoch_enter();
+		burst_begin();
 		for (unsigned i = 0; i < BURST && n < end; i++)
 			mem_input(ms->ms_ifp, source_packet(ms, n++));
+		burst_end();
 		epoch_exit();
 	}
 }

@@ -14,6 +14,7 @@
 #include "kern/ast.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
+#include "net/burst.h"
 
 #define	QUEUE_MAX	4096	/* frames; more are lost */
 #define	SENDER_MAX	16	/* frames that a sender passes on itself */
@@ -111,8 +112,10 @@ empty_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 		mbufq_take(&back, &mw->mw_queue);
 		n += back.mq_len;
 		mtx_unlock(&mw->mw_lock);
+		burst_begin();
 		while ((m = mbufq_dequeue(&back)) != NULL)
 			mem_input(mw->mw_ifp, m);
+		burst_end();
 		mtx_lock(&mw->mw_lock);
 	}
 	mw->mw_emptied = false;

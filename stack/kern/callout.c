@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "kern/kern_private.h"
+#include "kern/netlock.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
 
@@ -154,8 +155,10 @@ run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock)
 	clk.running = c;
 	mtx_unlock(&clk.lock);
 	giant_enter();
+	net_enter();
 	forget_uptime();
 	fn(arg);
+	net_exit();
 	giant_exit();
 	witness_none("callout");
 	mtx_lock(&clk.lock);

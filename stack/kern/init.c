@@ -11,6 +11,7 @@
 #include "kern/epoch.h"
 #include "kern/kern_private.h"
 #include "kern/mbuf_private.h"
+#include "kern/netlock.h"
 #include "kern/socketvar.h"
 #include "kern/sysctl.h"
 #include "kern/unpcb.h"
@@ -18,7 +19,7 @@
 #include "netinet/ip_private.h"
 #include "netinet/ip_tunnel.h"
 #include "netinet/raw_ip.h"
-#include "netinet/tcp_var.h"
+#include "netinet/tcp_lock.h"
 #include "netinet/udp_var.h"
 #include "netinet6/ip6_private.h"
 
@@ -61,7 +62,7 @@ machine_start(void)
 /* First half: registers tunables and handlers; cannot fail. */
 static void (*const subsystems[])(void) = {
 	counter_init, sysctl_init, machine_init, lock_init, giant_init,
-	synch_init, sleep_prof_init, ddb_init, epoch_init, callout_subsys_init,
+	netlock_init, synch_init, sleep_prof_init, ddb_init, epoch_init, callout_subsys_init,
 	mbuf_init, ctl_init, netisr_init, route_init, if_init, if_config_init,
 	loop_init, ether_init, arp_init, ip_init, ip6_init, socket_init,
 	unp_init, in_pcb_sysctl_init, udp_init, tcp_init, raw_init,
@@ -76,6 +77,7 @@ static const struct {
 } starts[] = {
 	{ "machine", machine_start },
 	{ "UNIX-domain sockets", unp_lock_start },
+	{ "TCP's locks", tcp_lock_start },
 	{ "clock", callout_start },
 	{ "netisr", netisr_start },
 	{ "interfaces", if_config_attach },

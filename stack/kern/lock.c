@@ -202,6 +202,16 @@ rw_rlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 	lock_got(l, l->rw_class, site, since);
 }
 
+bool
+rw_tryrlock_at(struct rwlock *l, const struct lock_site *site)
+    NO_LOCK_ANALYSIS
+{
+	if (!rw_tryread(l))
+		return (false);
+	lock_got(l, l->rw_class, site, 0);
+	return (true);
+}
+
 void
 rw_runlock(struct rwlock *l) NO_LOCK_ANALYSIS
 {
@@ -234,6 +244,16 @@ rw_wlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 		atomic_fetchadd_u32(&l->rw_writers, UINT32_MAX);
 	}
 	lock_got(l, l->rw_class, site, since);
+}
+
+bool
+rw_trywlock_at(struct rwlock *l, const struct lock_site *site)
+    NO_LOCK_ANALYSIS
+{
+	if (!rw_trywrite(l))
+		return (false);
+	lock_got(l, l->rw_class, site, 0);
+	return (true);
 }
 
 void

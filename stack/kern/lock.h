@@ -17,7 +17,9 @@
 	X(GIANT,	"Giant",	10,	true)			\
 	X(FD,		"fdtable",	20,	false)			\
 	X(CTL,		"control",	25,	false)			\
+	X(NET,		"net",		26,	false)			\
 	X(UNP,		"unp",		27,	false)			\
+	X(TCPINFO,	"tcpinfo",	29,	false)			\
 	X(SOCKET,	"socket",	30,	true) /* listener, child */ \
 	X(UNPRIGHTS,	"unprights",	33,	false)			\
 	X(UNPNAME,	"unpname",	34,	false)			\
@@ -128,9 +130,15 @@ void	 rw_destroy(struct rwlock *);
 #define	rw_rlock(l)	rw_rlock_at((l), LOCK_SITE)
 void	 rw_rlock_at(struct rwlock *l, const struct lock_site *)
 	    ACQUIRES_SHARED(*l);
+#define	rw_tryrlock(l)	rw_tryrlock_at((l), LOCK_SITE)
+bool	 rw_tryrlock_at(struct rwlock *l, const struct lock_site *)
+	    LOCK_ATTR(try_acquire_shared_capability(true, *l));
 void	 rw_runlock(struct rwlock *l) RELEASES_SHARED(*l);
 #define	rw_wlock(l)	rw_wlock_at((l), LOCK_SITE)
 void	 rw_wlock_at(struct rwlock *l, const struct lock_site *) ACQUIRES(*l);
+#define	rw_trywlock(l)	rw_trywlock_at((l), LOCK_SITE)
+bool	 rw_trywlock_at(struct rwlock *l, const struct lock_site *)
+	    TRY_ACQUIRES(true, *l);
 void	 rw_wunlock(struct rwlock *l) RELEASES(*l);
 
 /*

@@ -124,6 +124,11 @@ struct socket {
 	struct socketq	 so_comp;		/* [q] to be accepted */
 	unsigned	 so_qlen;		/* [q] */
 	unsigned	 so_qlimit;		/* [s] */
+	/* with net.inet.tcp.input=backlog */
+	struct thread	*so_caller;		/* [s] that works on it */
+	unsigned	 so_callwaiters;	/* [s] others who want to */
+	unsigned	 so_nleft;		/* [s] */
+	STAILQ_HEAD(, so_left) so_leftq;	/* [s] segments for it */
 };
 
 #define	SS_ISCONNECTED	0x001
@@ -241,9 +246,69 @@ void	 sowatch_remove(struct socket *, struct sowatch *);
 void	 soref(struct socket *);
 void	 sorele(struct socket *);
 
-/* Lock and unlock with Giant around: entry and exit of a socket call. */
+/*
+ * The lock of a socket.  A socket call comes in by so_enter() and goes by
+ * so_leave(), with Giant and the net lock around; in between it lets the
+ * socket go for a while by so_pause() and so_resume(), or sleeps until a
+ * wakeup of chan (as msleep() with PCATCH; also wakes up for nothing).
+ *
+ * Input and timers, which have Giant and the net lock already, use solock()
+ * and sounlock().
+ */
 void	 so_enter(struct socket *so) ACQUIRES(so->so_lock);
 void	 so_leave(struct socket *so) RELEASES(so->so_lock);
+void	 so_resume(struct socket *so) ACQUIRES(so->so_lock);
+void	 so_pause(struct socket *so) RELEASES(so->so_lock);
+int	 so_sleep(struct socket *so, const void *chan, const char *wmesg,
+	    nsec_t timeout) REQUIRES(so->so_lock);
+bool	 so_owned(struct socket *);
+
+static inline void
+so_assert_locked(struct socket *so) ASSERTS_LOCK(so->so_lock)
+{
+	KASSERT(so_owned(so), ("socket %p is not locked", (void *)so));
+	(void)so;
+}
+
+/*
+ * The same by a strategy that does not lock connections of TCP by their mutex
+ * alone (netinet/tcp_lock.h): sl_enter, sl_leave and sl_sleep are for socket
+ * calls, sl_lock and sl_unlock for input and timers.
+ */
+struct so_lockops {
+	void		(*sl_enter)(struct socket *);
+	void		(*sl_leave)(struct socket *);
+	int		(*sl_sleep)(struct socket *, const void *chan,
+			    const char *wmesg, nsec_t timeout);
+	void		(*sl_lock)(struct socket *, const struct lock_site *);
+	void		(*sl_unlock)(struct socket *);
+	bool		(*sl_owned)(struct socket *);
+};
+extern const struct so_lockops *so_lockops;	/* [I] NULL: the mutex */
+
+void	 solock_slow(struct socket *so, const struct lock_site *)
+	    ACQUIRES(so->so_lock);
+void	 sounlock_slow(struct socket *so) RELEASES(so->so_lock);
+
+static inline void
+solock_at(struct socket *so, const struct lock_site *site)
+    ACQUIRES(so->so_lock) NO_LOCK_ANALYSIS
+{
+	if (__builtin_expect(so_lockops == NULL, 1))
+		mtx_lock_at(&so->so_lock, site);
+	else
+		solock_slow(so, site);
+}
+#define	solock(so)	solock_at((so), LOCK_SITE)
+
+static inline void
+sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
+{
+	if (__builtin_expect(so_lockops == NULL, 1))
+		mtx_unlock(&so->so_lock);
+	else
+		sounlock_slow(so);
+}
 
 /*
  * For protocols; socket locked, which they assert at run time: the checker

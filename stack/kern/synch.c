@@ -16,6 +16,7 @@
 
 #include "kern/ast.h"
 #include "kern/kern_private.h"
+#include "kern/netlock.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
@@ -194,7 +195,7 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	struct sleeper s = { .s_chan = chan, .s_thread = td,
 	    .s_seq = atomic_load_u32(&td->td_park), .s_queued = true };
 	nsec_t deadline = NSEC_FOREVER, since = sleep_begins();
-	unsigned depth;
+	unsigned depth, netdepth;
 	int error;
 
 	KASSERT(mtx_owned(m), ("msleep: %s: mutex is not held", wmesg));
@@ -205,6 +206,7 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	mtx_unlock(&sq->lock);
 	td->td_wmesg = wmesg;
 	mtx_unlock(m);
+	netdepth = net_drop();
 	depth = giant_drop();
 	witness_none(wmesg);
 	if ((flags & PCATCH) != 0 && atomic_load_u32(&td->td_interrupt) != 0)
@@ -217,6 +219,7 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	td->td_wmesg = NULL;
 	forget_uptime();
 	giant_pickup(depth);
+	net_pickup(netdepth);
 	mtx_lock(m);
 	return (error == EINTR && (flags & PCATCH) == 0 ? 0 : error);
 }

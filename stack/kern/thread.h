@@ -19,7 +19,7 @@ struct mbuf_cache;
 #define	TD_WOKEN_MAX	16
 
 /* What layers above remember for a thread; freed with it. */
-enum td_hint { TD_ROUTES, TD_LINKS, TD_PCBS, TD_HINTS };
+enum td_hint { TD_ROUTES, TD_LINKS, TD_PCBS, TD_BURST, TD_BATCH, TD_HINTS };
 
 /*
  * Locks used to protect struct thread members:
@@ -54,6 +54,8 @@ struct thread {
 	unsigned	 td_astdepth;		/* [o] depth of ast_enter() */
 	struct ast	*td_asts;		/* [o] work put off */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
+	unsigned	 td_netdepth;		/* [o] depth of net_enter() */
+	bool		 td_netalone;		/* [o] ... exclusively */
 	unsigned	 td_tunnels;		/* [o] that what it sends is in */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
 	struct if_batch	*td_batch;		/* [o] frames to send, or NULL */

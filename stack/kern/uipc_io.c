@@ -168,10 +168,9 @@ sosend_copy(struct socket *so, const struct msghdr *msg, int flags,
 		*small = NULL;
 		return (0);
 	}
-	mtx_unlock(&so->so_lock);
+	so_pause(so);
 	*m = somakechain(msg, done, *n);
-	mtx_lock(&so->so_lock);
-	forget_uptime();
+	so_resume(so);
 	error = sosenderror(so);
 	if (error != 0)
 		m_freem(*m);
@@ -224,9 +223,9 @@ sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
 		return (error);
 	if (so->so_state & SS_CANTSENDMORE)
 		return (EPIPE);
-	mtx_unlock(&so->so_lock);
+	so_pause(so);
 	m = somakechain(msg, 0, len);
-	mtx_lock(&so->so_lock);
+	so_resume(so);
 	error = so->so_proto->pr_send(so, m, named ? &to : NULL, msg, flags);
 	if (error == 0)
 		*done = len;
@@ -362,10 +361,9 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 			*rest = m;
 			return (0);
 		}
-		mtx_unlock(&so->so_lock);
+		so_pause(so);
 		sogive(msg, flags, m, done);
-		mtx_lock(&so->so_lock);
-		forget_uptime();
+		so_resume(so);
 		if (sooobnext(so))	/* it came meanwhile */
 			return (0);
 	}
@@ -434,9 +432,9 @@ soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
 		m = m_copym(sb->sb_head, 0, sb->sb_head->m_pkthdr.len);
 	else
 		m = sbdetachaddr(sb);
-	mtx_unlock(&so->so_lock);
+	so_pause(so);
 	sodeliver(m, msg, flags, room, done);
-	mtx_lock(&so->so_lock);
+	so_resume(so);
 	return (0);
 }
 

@@ -71,12 +71,11 @@ queue_pop(struct socket *head, struct socketq *q)
 static void
 soabort(struct socket *so)
 {
-	mtx_lock(&so->so_lock);
-	forget_uptime();
+	so_resume(so);
 	so->so_state |= SS_NOFDREF;
 	if (so->so_pcb != NULL)
 		so->so_proto->pr_abort(so);
-	mtx_unlock(&so->so_lock);
+	so_pause(so);
 	sorele(so);
 }
 
@@ -85,7 +84,7 @@ soacceptfull(struct socket *head)
 {
 	bool full;
 
-	mtx_assert_owned(&head->so_lock);
+	so_assert_locked(head);
 	mtx_lock(&head->so_qlock);
 	full = head->so_qlen >= head->so_qlimit;
 	mtx_unlock(&head->so_qlock);
@@ -101,7 +100,7 @@ sonewconn(struct socket *head) NO_LOCK_ANALYSIS
 	if (soacceptfull(head))
 		return (NULL);
 	so = sonewchild(head);
-	mtx_lock(&so->so_lock);
+	solock(so);
 	soref(head);
 	so->so_head = head;
 	soref(so);
@@ -118,7 +117,7 @@ sounqueue(struct socket *so)
 	struct socket *head = so->so_head;
 	bool found = false;
 
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	if (head == NULL)
 		return (false);
 	mtx_lock(&head->so_qlock);
@@ -139,7 +138,7 @@ soisconnected(struct socket *so)
 {
 	struct socket *head = so->so_head;
 
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	so->so_state &= ~(unsigned)(SS_ISCONNECTING | SS_ISDISCONNECTING);
 	so->so_state |= SS_ISCONNECTED;
 	if (head == NULL) {
@@ -169,12 +168,12 @@ sounlock_input(struct socket *so)
 		if (head != NULL)
 			soref(head);
 	}
-	mtx_unlock(&so->so_lock);
+	sounlock(so);
 	if (head == NULL)
 		return;
-	mtx_lock(&head->so_lock);
+	solock(head);
 	sorwakeup(head);
-	mtx_unlock(&head->so_lock);
+	sounlock(head);
 	sorele(head);
 }
 
@@ -187,9 +186,9 @@ sodrainqueues(struct socket *head)
 	while ((so = queue_pop(head, &head->so_incomp)) != NULL ||
 	    (so = queue_pop(head, &head->so_comp)) != NULL) {
 		/* A protocol may have locks that come before a socket's. */
-		mtx_unlock(&head->so_lock);
+		so_pause(head);
 		soabort(so);
-		mtx_lock(&head->so_lock);
+		so_resume(head);
 	}
 }
 

@@ -14,7 +14,7 @@
 void
 sooobmark(struct socket *so, uint32_t off)
 {
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	if (so->so_oob == OOB_AWAITED && off <= so->so_oobmark)
 		return;		/* said before */
 	so->so_oob = OOB_AWAITED;
@@ -29,7 +29,7 @@ sooobtake(struct socket *so, struct mbuf *m, uint32_t len)
 	struct sockbuf *sb = &so->so_rcv;
 	const uint32_t off = so->so_oobmark - sb->sb_cc;
 
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	if (so->so_oob != OOB_AWAITED || off >= len)
 		return (m);
 	m_copydata(m, off, 1, &so->so_oobbyte);

@@ -73,7 +73,7 @@ sonotify(struct socket *so, struct sockbuf *sb, int mask)
 	struct sowatch *sw, *next;
 	int events;
 
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	if (sb->sb_waiters > 0)
 		wakeup(sb);
 	if (LIST_EMPTY(&so->so_watch))

@@ -338,7 +338,7 @@ sbwait(struct socket *so, struct sockbuf *sb, const char *wmesg,
 		left = deadline - now;
 	}
 	sb->sb_waiters++;
-	error = msleep(sb, &so->so_lock, PCATCH, wmesg, left);
+	error = so_sleep(so, sb, wmesg, left);
 	KASSERT(sb->sb_waiters > 0, ("sbwait: nobody waited"));
 	sb->sb_waiters--;
 	if (so->so_state & SS_NOFDREF)
@@ -355,8 +355,7 @@ sblock(struct socket *so, struct sockbuf *sb, int flags)
 		if (flags & MSG_DONTWAIT)
 			return (EWOULDBLOCK);
 		sb->sb_lockwaiters++;
-		error = msleep(&sb->sb_busy, &so->so_lock, PCATCH, "sblock",
-		    NSEC_FOREVER);
+		error = so_sleep(so, &sb->sb_busy, "sblock", NSEC_FOREVER);
 		sb->sb_lockwaiters--;
 		if (error != 0)
 			break;

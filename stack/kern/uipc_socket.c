@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "kern/ast.h"
 #include "kern/socketvar.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
@@ -69,23 +68,6 @@ protosw_find(int domain, int type, int protocol, int *error)
 	return (NULL);
 }
 
-void
-so_enter(struct socket *so)
-{
-	giant_enter();
-	ast_enter();
-	mtx_lock(&so->so_lock);
-	forget_uptime();
-}
-
-void
-so_leave(struct socket *so)
-{
-	mtx_unlock(&so->so_lock);
-	giant_exit();
-	ast_leave();
-}
-
 /* A socket with one reference, the caller's. */
 static struct socket *
 soalloc(const struct protosw *pr, int protocol)
@@ -105,6 +87,7 @@ soalloc(const struct protosw *pr, int protocol)
 	LIST_INIT(&so->so_watch);
 	TAILQ_INIT(&so->so_incomp);
 	TAILQ_INIT(&so->so_comp);
+	STAILQ_INIT(&so->so_leftq);
 	atomic_count_u32(&sockets, 1);
 	mtx_lock(&solist_lock);
 	LIST_INSERT_HEAD(&solist, so, so_all);
@@ -180,9 +163,9 @@ so_foreach(void (*fn)(struct socket *, void *), void *arg)
 			all[n++] = so;
 	mtx_unlock(&solist_lock);
 	for (unsigned i = 0; i < n; i++) {
-		mtx_lock(&all[i]->so_lock);
+		so_resume(all[i]);
 		fn(all[i], arg);
-		mtx_unlock(&all[i]->so_lock);
+		so_pause(all[i]);
 		sorele(all[i]);
 	}
 	kfree(all);
@@ -483,7 +466,7 @@ sogetpeername(struct socket *so, struct sockaddr *sa, socklen_t *len)
 void
 soisconnecting(struct socket *so)
 {
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	so->so_state &= ~(unsigned)(SS_ISCONNECTED | SS_ISDISCONNECTING |
 	    SS_CANTRCVMORE | SS_CANTSENDMORE);
 	so->so_state |= SS_ISCONNECTING;
@@ -492,7 +475,7 @@ soisconnecting(struct socket *so)
 void
 soisdisconnected(struct socket *so)
 {
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	so->so_state &= ~(unsigned)(SS_ISCONNECTED | SS_ISCONNECTING |
 	    SS_ISDISCONNECTING);
 	so->so_state |= SS_CANTRCVMORE | SS_CANTSENDMORE;
@@ -504,7 +487,7 @@ soisdisconnected(struct socket *so)
 void
 socantrcvmore(struct socket *so)
 {
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	so->so_state |= SS_CANTRCVMORE;
 	sorwakeup(so);
 }
@@ -512,7 +495,7 @@ socantrcvmore(struct socket *so)
 void
 socantsendmore(struct socket *so)
 {
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	so->so_state |= SS_CANTSENDMORE;
 	sowwakeup(so);
 }
@@ -520,7 +503,7 @@ socantsendmore(struct socket *so)
 void
 soseterror(struct socket *so, int error)
 {
-	mtx_assert_owned(&so->so_lock);
+	so_assert_locked(so);
 	so->so_error = error;
 	sorwakeup(so);
 	sowwakeup(so);

@@ -9,6 +9,7 @@
 #include "kern/ctl.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
+#include "net/burst.h"
 #include "net/if_private.h"
 #include "net/netisr.h"
 
@@ -118,7 +119,8 @@ static void
 if_dispatch(void *arg, struct mbuf *m)
 {
 	m->m_pkthdr.rcvif = arg;
-	netisr_dispatch(NETISR_ETHER, m);
+	if (!burst_gather(m))
+		netisr_dispatch(NETISR_ETHER, m);
 }
 
 void

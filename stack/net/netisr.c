@@ -30,6 +30,7 @@
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
+#include "net/burst.h"
 #include "net/if_private.h"
 
 #define	STREAMS_MAX	64
@@ -99,11 +100,15 @@ handle(enum netisr_proto proto, struct mbuf *m)
 	forget_uptime();
 	if (ps->mpsafe) {
 		giant_enter();
+		burst_begin();
 		ps->np.nh_handler(m);
+		burst_end();
 		giant_exit();
 	} else {
 		giant_lock();
+		burst_begin();
 		ps->np.nh_handler(m);
+		burst_end();
 		giant_unlock();
 	}
 	wakeup_release();
@@ -292,8 +297,12 @@ work_proto(struct workstream *ws, enum netisr_proto proto)
 	ws->ws_pending &= ~(1U << proto);
 	mtx_unlock(&ws->ws_lock);
 	atomic_count_u64(&nc->worked, work.mq_len);
+	if (protos[proto].mpsafe)	/* Giant comes before the net lock */
+		burst_begin();
 	while ((m = mbufq_dequeue(&work)) != NULL)
 		handle(proto, m);
+	if (protos[proto].mpsafe)
+		burst_end();
 	witness_none(protos[proto].np.nh_name);
 	mtx_lock(&ws->ws_lock);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * TCP input.  A segment is parsed into host order, its socket is looked up
- * and locked, and then it goes through the steps of RFC 9293 section
- * 3.10.7.4, one function each, until one of them has dealt with it.  The
- * states before a connection is synchronised have their own functions in
- * tcp_syn.c.
+ * and locked as net.inet.tcp.input says (tcp_lock.h), and then it goes
+ * through the steps of RFC 9293 section 3.10.7.4, one function each, until
+ * one of them has dealt with it.  The states before a connection is
+ * synchronised have their own functions in tcp_syn.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
 
-#include "netinet/tcp_var.h"
+#include "netinet/tcp_lock.h"
 
 /* RFC 7323 section 5.5: a timestamp older than this says nothing. */
 #define	TS_STALE	(24ULL * 24 * 3600 * NSEC_PER_SEC)
@@ -332,8 +332,8 @@ listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
  * The segment and the socket it was looked up for, locked.  False: the
  * socket is not the right one any more, look again.
  */
-static bool
-socket_input(struct socket **sop, struct tcpseg *sg)
+bool
+tcp_socket_input(struct socket **sop, struct tcpseg *sg)
 {
 	struct tcpcb *tp = sototcpcb(*sop);
 	enum tcp_step step;
@@ -359,12 +359,38 @@ socket_input(struct socket **sop, struct tcpseg *sg)
 }
 
 void
-tcp_input(struct mbuf *m, unsigned hlen) NO_LOCK_ANALYSIS
+tcp_noport(const struct tcpseg *sg)
+{
+	TCPSTAT_INC(noport);
+	tcp_reset(sg);
+}
+
+/* A child may take its listener's place, which the checker cannot see. */
+void
+tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
+{
+	struct socket *so;
+	bool done;
+
+	do {
+		so = in_pcblookup(&tcp_table, &sg->sg_conn);
+		if (so == NULL) {
+			tcp_noport(sg);
+			return;
+		}
+		solock(so);
+		forget_uptime();
+		done = tcp_socket_input(&so, sg);
+		sounlock_input(so);
+		sorele(so);
+	} while (!done);
+}
+
+void
+tcp_segment(struct mbuf *m, unsigned hlen)
 {
 	const struct in_family *af = in_packetfamily(m);
-	struct socket *so;
 	struct tcpseg sg;
-	bool done = false;
 
 	af->af_endpoints(m, &sg.sg_conn);
 	/* RFC 9293 section 3.9.2.3: TCP is between two hosts */
@@ -374,18 +400,17 @@ tcp_input(struct mbuf *m, unsigned hlen) NO_LOCK_ANALYSIS
 	}
 	if (!parse(m, hlen, &sg))
 		return;
-	while (!done) {
-		so = in_pcblookup(&tcp_table, &sg.sg_conn);
-		if (so == NULL) {
-			TCPSTAT_INC(noport);
-			tcp_reset(&sg);
-			break;
-		}
-		mtx_lock(&so->so_lock);
-		forget_uptime();
-		done = socket_input(&so, &sg);
-		sounlock_input(so);
-		sorele(so);
-	}
+	if (__builtin_expect(tcp_strategy.ts_input == NULL, 1))
+		tcp_input_single(&sg);
+	else
+		tcp_strategy.ts_input(&sg);
 	m_freem(sg.sg_m);
+}
+
+void
+tcp_input(struct mbuf *m, unsigned hlen)
+{
+	if (__builtin_expect(tcp_strategy.ts_gather == NULL, 1) ||
+	    !tcp_strategy.ts_gather(m, hlen))
+		tcp_segment(m, hlen);
 }

@@ -447,8 +447,7 @@ tcp_output(struct tcpcb *tp)
 	const tcp_seq before = tp->snd_max;
 	int error = 0;
 
-	KASSERT(mtx_owned(&tp->t_inp.inp_socket->so_lock),
-	    ("tcp_output: socket not locked"));
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (tp->t_state < TCPS_ESTABLISHED)
 		return (0);		/* tcp_sendsyn() speaks for these */
 	if (is_silent(tp)) {

@@ -80,8 +80,7 @@ tcp_newtcpcb(struct socket *so)
 void
 tcp_setstate(struct tcpcb *tp, enum tcp_state state)
 {
-	KASSERT(mtx_owned(&tp->t_inp.inp_socket->so_lock),
-	    ("tcp_setstate: socket not locked"));
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (tp->t_flags & TF_TIMEDWAIT) {
 		tp->t_flags &= ~(unsigned)TF_TIMEDWAIT;
 		atomic_fetchadd_u32(&tcp_ntimewait, UINT32_MAX);
@@ -281,7 +280,7 @@ tcp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
 	memcpy(&seq, header + offsetof(struct tcphdr, th_seq), sizeof(seq));
 	if (so == NULL)
 		return;
-	mtx_lock(&so->so_lock);
+	solock(so);
 	if (so->so_pcb != NULL && sototcpcb(so)->t_state != TCPS_CLOSED)
 		icmp_error_for(sototcpcb(so), error, ntohl(seq), mtu);
 	sounlock_input(so);

@@ -285,7 +285,7 @@ newchild(struct socket *head, const struct tcp_half *h) NO_LOCK_ANALYSIS
 	tp->t_state = TCPS_SYN_RECEIVED;
 	if (in_pcbadopt(&tp->t_inp, &h->hf_conn) != 0) {
 		tcp_close(tp);
-		mtx_unlock(&so->so_lock);
+		sounlock(so);
 		sorele(so);
 		return (NULL);
 	}

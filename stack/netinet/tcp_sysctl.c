@@ -3,7 +3,7 @@
  * Tunables and counters of TCP, one table each.
  */
 #include "kern/sysctl.h"
-#include "netinet/tcp_var.h"
+#include "netinet/tcp_lock.h"
 
 struct tcpstat tcpstat COUNTERS;
 
@@ -107,4 +107,5 @@ tcp_sysctl_init(void)
 	sysctl_register(tcp_oids, nitems(tcp_oids));
 	tcp_cc_sysctl_init();
 	tcp_ecn_sysctl_init();
+	tcp_lock_init();
 }

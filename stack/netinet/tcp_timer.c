@@ -305,7 +305,7 @@ tcp_timer_fire(void *arg)
 	struct tcpcb *tp;
 	nsec_t next = NSEC_FOREVER, now;
 
-	mtx_lock(&so->so_lock);
+	solock(so);
 	forget_uptime();
 	now = getuptime();
 	tp = sototcpcb(so);

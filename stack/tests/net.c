@@ -13,6 +13,30 @@
 
 #define	CHUNK	40000
 
+static int
+set_words(const char *words)
+{
+	char copy[512], *save = NULL, *word, *value;
+
+	snprintf(copy, sizeof(copy), "%s", words);
+	for (word = strtok_r(copy, " ", &save); word != NULL;
+	    word = strtok_r(NULL, " ", &save)) {
+		value = strchr(word, '=');
+		CHECK(value != NULL);
+		*value++ = '\0';
+		t_sysctl_set(word, value);
+	}
+	return (0);
+}
+
+void
+t_boot(void)
+{
+	const char *words = getenv("STACK_TUNABLES");
+
+	CHECK_EQ(stack_boot_config(set_words, words != NULL ? words : ""), 0);
+}
+
 struct sockaddr_in
 t_addr(const char *ip, uint16_t port)
 {

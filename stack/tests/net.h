@@ -13,6 +13,12 @@
 #include "kern/thread.h"
 #include "net/if_private.h"
 
+/*
+ * Boots with the tunables in $STACK_TUNABLES, words like name=value, so that
+ * one program tests several strategies; ends the test if it fails.
+ */
+void	 t_boot(void);
+
 struct sockaddr_in t_addr(const char *ip, uint16_t port);
 
 /* These end the test when the call fails. */

@@ -12,6 +12,6 @@ void
 peer_boot(void)
 {
 	mach_virtual_enter(true);
-	CHECK_EQ(stack_boot(NULL), 0);
+	t_boot();
 	peer_attach();
 }

@@ -21,9 +21,9 @@ sacker_cwnd(const struct sacker *f)
 {
 	uint32_t n;
 
-	mtx_lock(&f->so->so_lock);
+	so_resume(f->so);
 	n = sacker_block(f)->snd_cwnd;
-	mtx_unlock(&f->so->so_lock);
+	so_pause(f->so);
 	return (n);
 }
 

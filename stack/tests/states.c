@@ -23,9 +23,9 @@ states_now(const struct peer *p)
 	if (so == NULL)
 		return (tcp_syncache_find(&c, &half, &since) ?
 		    TCPS_SYN_RECEIVED : TCPS_CLOSED);
-	mtx_lock(&so->so_lock);
+	so_resume(so);
 	state = so->so_pcb == NULL ? TCPS_CLOSED : sototcpcb(so)->t_state;
-	mtx_unlock(&so->so_lock);
+	so_pause(so);
 	sorele(so);
 	return (state);
 }

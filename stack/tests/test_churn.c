@@ -183,6 +183,6 @@ TEST(close_races_with_use)
 int
 main(int argc, char **argv)
 {
-	CHECK_EQ(stack_boot(NULL), 0);
+	t_boot();
 	return (check_main(argc, argv));
 }

@@ -474,6 +474,6 @@ int
 main(int argc, char **argv)
 {
 	mach_virtual_enter(true);
-	CHECK_EQ(stack_boot(NULL), 0);
+	t_boot();
 	return (check_main(argc, argv));
 }

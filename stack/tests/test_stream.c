@@ -127,7 +127,7 @@ main(int argc, char **argv)
 		    .seed = 8 } },
 	};
 
-	CHECK_EQ(stack_boot(NULL), 0);
+	t_boot();
 	for (size_t i = 0; i < nitems(wires); i++)
 		t_mirror_attach(wires[i].name, wires[i].prefix,
 		    wires[i].caps, &wires[i].impair);

@@ -144,9 +144,9 @@ status(const struct connection *f)
 
 	if (f->so == NULL)
 		return (states_now(&f->p));
-	mtx_lock(&f->so->so_lock);
+	so_resume(f->so);
 	state = sototcpcb(f->so)->t_state;
-	mtx_unlock(&f->so->so_lock);
+	so_pause(f->so);
 	return (state);
 }
 

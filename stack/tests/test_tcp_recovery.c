@@ -67,11 +67,11 @@ TEST(probe_takes_the_place_of_an_early_timeout)
 	nsec_t start;
 
 	sacker_up(&f, 0);
-	mtx_lock(&f.so->so_lock);
+	so_resume(f.so);
 	sacker_block(&f)->t_srtt = 2 * RTT * NSEC_PER_MSEC;
 	sacker_block(&f)->t_rttvar = 0;
 	tcp_setrto(sacker_block(&f));		/* 600 ms, the probe's is 800 */
-	mtx_unlock(&f.so->so_lock);
+	so_pause(f.so);
 	sacker_send(&f, 4);
 	start = mach_uptime();
 	sacker_expect_later(&f, 3, &s);
@@ -171,9 +171,9 @@ TEST(after_reordering_a_window_is_waited)
 
 	sacker_up(&f, 0);
 	sacker_send(&f, 8);
-	mtx_lock(&f.so->so_lock);
+	so_resume(f.so);
 	sacker_block(&f)->t_rack.reordered = true;
-	mtx_unlock(&f.so->so_lock);
+	so_pause(f.so);
 	t_sleep(RTT);
 	start = mach_uptime();
 	SACK(&f, 0, 1 * MSS, 6 * MSS);

@@ -360,7 +360,7 @@ TEST(a_full_buffer_drops)
 int
 main(int argc, char **argv)
 {
-	CHECK_EQ(stack_boot(NULL), 0);
+	t_boot();
 	peer_attach();
 	t_mirror_attach("mem0", "10.9.0.1/24", 0, NULL);
 	return (check_main(argc, argv));

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How a socket is locked: its mutex, unless a strategy of net.inet.tcp.input
+ * (netinet/tcp_lock.h) has other operations for sockets of TCP, and with the
+ * net lock around if there is one.
+ *
+ * The checker takes every strategy for the mutex.
+ */
+#include "kern/ast.h"
+#include "kern/netlock.h"
+#include "kern/socketvar.h"
+#include "kern/synch.h"
+#include "kern/thread.h"
+
+const struct so_lockops *so_lockops;
+
+/* The strategies are about connections of the internet. */
+static bool
+has_strategy(const struct socket *so)
+{
+	return (so_lockops != NULL && so->so_proto->pr_stream &&
+	    !so->so_proto->pr_local);
+}
+
+void
+solock_slow(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
+{
+	if (has_strategy(so))
+		so_lockops->sl_lock(so, site);
+	else
+		mtx_lock_at(&so->so_lock, site);
+}
+
+void
+sounlock_slow(struct socket *so) NO_LOCK_ANALYSIS
+{
+	if (has_strategy(so))
+		so_lockops->sl_unlock(so);
+	else
+		mtx_unlock(&so->so_lock);
+}
+
+bool
+so_owned(struct socket *so)
+{
+	return (has_strategy(so) ? so_lockops->sl_owned(so) :
+	    mtx_owned(&so->so_lock));
+}
+
+/* The rest of so_resume(), where there is a strategy. */
+static void
+resume_slow(struct socket *so) NO_LOCK_ANALYSIS
+{
+	if (!so->so_proto->pr_local)
+		net_enter();
+	if (has_strategy(so))
+		so_lockops->sl_enter(so);
+	else
+		mtx_lock(&so->so_lock);
+}
+
+static void
+pause_slow(struct socket *so) NO_LOCK_ANALYSIS
+{
+	if (has_strategy(so))
+		so_lockops->sl_leave(so);
+	else
+		mtx_unlock(&so->so_lock);
+	if (!so->so_proto->pr_local)
+		net_exit();
+}
+
+void
+so_resume(struct socket *so) NO_LOCK_ANALYSIS
+{
+	if (__builtin_expect(so_lockops == NULL, 1))
+		mtx_lock(&so->so_lock);
+	else
+		resume_slow(so);
+	forget_uptime();
+}
+
+void
+so_pause(struct socket *so) NO_LOCK_ANALYSIS
+{
+	if (__builtin_expect(so_lockops == NULL, 1))
+		mtx_unlock(&so->so_lock);
+	else
+		pause_slow(so);
+}
+
+void
+so_enter(struct socket *so)
+{
+	giant_enter();
+	ast_enter();
+	so_resume(so);
+}
+
+void
+so_leave(struct socket *so)
+{
+	so_pause(so);
+	giant_exit();
+	ast_leave();
+}
+
+int
+so_sleep(struct socket *so, const void *chan, const char *wmesg,
+    nsec_t timeout)
+{
+	if (has_strategy(so))
+		return (so_lockops->sl_sleep(so, chan, wmesg, timeout));
+	return (msleep(chan, &so->so_lock, PCATCH, wmesg, timeout));
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ladder of net.inet.tcp.input: which strategy it is, and what all of
+ * them count.
+ */
+#include "netinet/tcp_lock.h"
+
+#include "kern/ctl.h"
+#include "kern/synch.h"
+#include "kern/sysctl.h"
+#include "net/burst.h"
+
+static const struct tcp_strategy tcp_strategy_socket = { .ts_name = "socket" };
+
+static const struct tcp_strategy *const ladder[] = {
+	&tcp_strategy_socket,
+	&tcp_strategy_giant,
+	&tcp_strategy_pcbinfo,
+	&tcp_strategy_exclusive,
+	&tcp_strategy_exclusive_socket,
+	&tcp_strategy_shared_socket,
+	&tcp_strategy_shared_socket_batch,
+	&tcp_strategy_backlog,
+};
+static const char *const names[] = { "socket", "giant", "pcbinfo",
+    "exclusive", "exclusive-socket", "shared-socket", "shared-socket-batch",
+    "backlog", NULL };
+
+struct tcp_strategy tcp_strategy;
+struct tcp_lockstat tcp_lockstat COUNTERS;
+
+static atomic_u32 chosen;		/* [I] after boot: index of both */
+
+static const struct sysctl_oid lock_oids[] = {
+	{ .oid_name = "net.inet.tcp.input", .oid_type = CTL_ENUM,
+	  .oid_flags = CTL_TUN, .oid_ptr = &chosen, .oid_names = names,
+	  .oid_descr = "what input of TCP locks: socket, giant, pcbinfo, "
+	  "exclusive, exclusive-socket, shared-socket, shared-socket-batch, "
+	  "backlog" },
+#define	STAT_OID(name, descr)						\
+	{ .oid_name = "net.inet.tcp.lock." #name, .oid_type = CTL_U64,	\
+	  .oid_ptr = &tcp_lockstat.name, .oid_descr = descr },
+	TCP_LOCK_STATS(STAT_OID)
+};
+
+void
+tcp_lock_enter(struct socket *so)
+{
+	mtx_lock(&so->so_lock);
+}
+
+void
+tcp_lock_leave(struct socket *so)
+{
+	mtx_unlock(&so->so_lock);
+}
+
+int
+tcp_lock_sleep(struct socket *so, const void *chan, const char *wmesg,
+    nsec_t timeout)
+{
+	return (msleep(chan, &so->so_lock, PCATCH, wmesg, timeout));
+}
+
+bool
+tcp_lock_owned(struct socket *so)
+{
+	return (mtx_owned(&so->so_lock));
+}
+
+/* Those that only add the net lock to what "socket" does. */
+static void
+mutex_lock(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
+{
+	mtx_lock_at(&so->so_lock, site);
+}
+
+static const struct so_lockops mutex_ops = {
+	.sl_enter = tcp_lock_enter, .sl_leave = tcp_lock_leave,
+	.sl_sleep = tcp_lock_sleep, .sl_lock = mutex_lock,
+	.sl_unlock = tcp_lock_leave, .sl_owned = tcp_lock_owned,
+};
+
+const struct tcp_strategy tcp_strategy_exclusive_socket = {
+	.ts_name = "exclusive-socket", .ts_net = NETLOCK_EXCLUSIVE,
+};
+
+const struct tcp_strategy tcp_strategy_shared_socket = {
+	.ts_name = "shared-socket", .ts_net = NETLOCK_SHARED,
+};
+
+void
+tcp_lock_init(void)
+{
+	_Static_assert(nitems(names) == nitems(ladder) + 1,
+	    "a name for each strategy");
+	sysctl_register(lock_oids, nitems(lock_oids));
+}
+
+int
+tcp_lock_start(void)
+{
+	const struct tcp_strategy *ts = ladder[atomic_load_u32(&chosen)];
+
+	tcp_strategy = *ts;
+	if (ts->ts_giant && mpsafenet) {
+		mpsafenet = false;
+		console("net.inet.tcp.input=%s: debug.mpsafenet is 0 now",
+		    ts->ts_name);
+	}
+	netlock_mode = ts->ts_net;
+	burst_last = ts->ts_last;
+	net_bursts = ts->ts_net != NETLOCK_NONE || ts->ts_last != NULL;
+	if (ts->ts_lockops != NULL)
+		so_lockops = ts->ts_lockops;
+	else if (net_bursts)
+		so_lockops = &mutex_ops;
+	if (ts->ts_init != NULL)
+		ts->ts_init();
+	return (0);
+}

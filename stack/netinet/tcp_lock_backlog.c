@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * "backlog": a socket call owns its socket without holding the mutex, which
+ * is held only to become and to cease to be the owner (Linux's lock_sock()).
+ * Input never waits for a call with a segment: one for a socket that has an
+ * owner is left behind, and the owner takes it in before it goes or sleeps.
+ *
+ * While something is left somebody is about to take it in: the owner, or who
+ * was it last.  So a later segment must be left behind, too, or it would
+ * overtake.  Input and timers hold the mutex while they work.
+ */
+#include "kern/synch.h"
+#include "kern/thread.h"
+#include "netinet/tcp_lock.h"
+
+#define	LEFT_MAX	1024	/* segments for one socket */
+
+/* A segment left behind.  [s] mutex of its socket */
+struct so_left {
+	STAILQ_ENTRY(so_left) sl_link;	/* [s] */
+	struct tcpseg	 sl_seg;	/* [s] */
+};
+
+static void
+await_owner(struct socket *so) REQUIRES(so->so_lock)
+{
+	while (so->so_caller != NULL) {
+		so->so_callwaiters++;
+		(void)msleep(&so->so_caller, &so->so_lock, 0, "sockcall",
+		    NSEC_FOREVER);
+		so->so_callwaiters--;
+	}
+}
+
+static void
+own(struct socket *so) REQUIRES(so->so_lock)
+{
+	await_owner(so);
+	so->so_caller = curthread;
+}
+
+static void
+disown(struct socket *so) REQUIRES(so->so_lock)
+{
+	KASSERT(so->so_caller == curthread, ("disown: not the owner"));
+	so->so_caller = NULL;
+	if (so->so_callwaiters > 0)
+		wakeup_one(&so->so_caller);
+}
+
+/*
+ * A segment to its socket, whose mutex is held and is let go, as is a
+ * reference.  The checker does not see that a child may take its place.
+ */
+static bool
+segment_input(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
+{
+	bool done;
+
+	forget_uptime();
+	done = tcp_socket_input(&so, sg);
+	sounlock_input(so);
+	sorele(so);
+	return (done);
+}
+
+/*
+ * Takes in what was left behind, until there is nothing or an owner who will.
+ * Entered with the mutex, left without.
+ */
+static void
+drain(struct socket *so) NO_LOCK_ANALYSIS
+{
+	struct so_left *sl;
+
+	wakeup_hold();
+	while (so->so_caller == NULL &&
+	    (sl = STAILQ_FIRST(&so->so_leftq)) != NULL) {
+		STAILQ_REMOVE_HEAD(&so->so_leftq, sl_link);
+		so->so_nleft--;
+		soref(so);
+		if (!segment_input(so, &sl->sl_seg))
+			tcp_input_single(&sl->sl_seg);
+		m_freem(sl->sl_seg.sg_m);
+		kfree(sl);
+		mtx_lock(&so->so_lock);
+	}
+	mtx_unlock(&so->so_lock);
+	wakeup_release();
+}
+
+static void
+backlog_enter(struct socket *so) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&so->so_lock);
+	own(so);
+	mtx_unlock(&so->so_lock);
+}
+
+static void
+backlog_leave(struct socket *so) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&so->so_lock);
+	disown(so);
+	if (STAILQ_EMPTY(&so->so_leftq))
+		mtx_unlock(&so->so_lock);
+	else
+		drain(so);
+}
+
+static int
+backlog_sleep(struct socket *so, const void *chan, const char *wmesg,
+    nsec_t timeout) NO_LOCK_ANALYSIS
+{
+	int error;
+
+	mtx_lock(&so->so_lock);
+	disown(so);
+	if (!STAILQ_EMPTY(&so->so_leftq)) {
+		drain(so);	/* perhaps it is what we wait for */
+		backlog_enter(so);
+		return (0);
+	}
+	error = msleep(chan, &so->so_lock, PCATCH, wmesg, timeout);
+	own(so);
+	mtx_unlock(&so->so_lock);
+	return (error);
+}
+
+static void
+backlog_lock(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
+{
+	mtx_lock_at(&so->so_lock, site);
+	await_owner(so);
+}
+
+static bool
+backlog_owned(struct socket *so)
+{
+	return (mtx_owned(&so->so_lock) || so->so_caller == curthread);
+}
+
+/* The segment is the owner's now; or is lost, as on a full link. */
+static void
+leave_behind(struct socket *so, struct tcpseg *sg) REQUIRES(so->so_lock)
+{
+	struct so_left *sl;
+
+	if (so->so_nleft == LEFT_MAX) {
+		TCPLOCK_INC(backlogdrops);
+		return;
+	}
+	TCPLOCK_INC(backlogged);
+	sl = kmalloc(sizeof(*sl));
+	sl->sl_seg = *sg;
+	sg->sg_m = NULL;
+	STAILQ_INSERT_TAIL(&so->so_leftq, sl, sl_link);
+	so->so_nleft++;
+}
+
+static void
+backlog_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
+{
+	struct socket *so;
+
+	do {
+		so = in_pcblookup(&tcp_table, &sg->sg_conn);
+		if (so == NULL) {
+			tcp_noport(sg);
+			return;
+		}
+		mtx_lock(&so->so_lock);
+		if (so->so_caller != NULL || !STAILQ_EMPTY(&so->so_leftq)) {
+			leave_behind(so, sg);
+			mtx_unlock(&so->so_lock);
+			sorele(so);
+			return;
+		}
+	} while (!segment_input(so, sg));
+}
+
+static const struct so_lockops backlog_ops = {
+	.sl_enter = backlog_enter, .sl_leave = backlog_leave,
+	.sl_sleep = backlog_sleep, .sl_lock = backlog_lock,
+	.sl_unlock = tcp_lock_leave, .sl_owned = backlog_owned,
+};
+
+const struct tcp_strategy tcp_strategy_backlog = {
+	.ts_name = "backlog", .ts_input = backlog_input,
+	.ts_lockops = &backlog_ops,
+};

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * "shared-socket-batch" (Bluhm, "running TCP input in parallel", 2025): the
+ * segments of a burst wait until all its packets have been looked at, and
+ * consecutive ones for one socket keep its lock.
+ *
+ * So all TCP of a burst comes behind all that is not TCP.  What is dropped
+ * before its socket is looked up leaves the lock where it was.
+ */
+#include "net/burst.h"
+#include "netinet/tcp_lock.h"
+
+/* [o] the thread that has it among its hints */
+struct tcp_batch {
+	struct mbufq	 tb_segments;	/* [o] csum_start: their IP header's */
+	struct socket	*tb_so;		/* [o] locked and referenced; or NULL */
+	const void	*tb_pcb;	/* [o] its block when it was locked */
+	unsigned	 tb_run;	/* [o] segments since then */
+};
+
+static struct tcp_batch *
+batch_mine(void)
+{
+	struct tcp_batch *tb = thread_hints(TD_BATCH, sizeof(*tb));
+
+	if (__builtin_expect(tb->tb_segments.mq_tail == NULL, 0))
+		mbufq_init(&tb->tb_segments);
+	return (tb);
+}
+
+static void
+count_run(unsigned n)
+{
+	atomic_u64 *const buckets[] = { &tcp_lockstat.run1,
+	    &tcp_lockstat.run2, &tcp_lockstat.run4, &tcp_lockstat.run8,
+	    &tcp_lockstat.run16, &tcp_lockstat.run32 };
+	size_t i = 0;
+
+	while (i < nitems(buckets) && n > 1U << i)
+		i++;
+	counter_add(i < nitems(buckets) ? buckets[i] : &tcp_lockstat.runmore,
+	    1);
+}
+
+/* Lets the socket go that the last segment left locked. */
+static void
+batch_drop(struct tcp_batch *tb) NO_LOCK_ANALYSIS
+{
+	struct socket *so = tb->tb_so;
+
+	if (so == NULL)
+		return;
+	tb->tb_so = NULL;
+	count_run(tb->tb_run);
+	sounlock_input(so);
+	sorele(so);
+}
+
+/* Locks a socket that was looked up, or finds it locked. */
+static void
+batch_lock(struct tcp_batch *tb, struct socket *so) NO_LOCK_ANALYSIS
+{
+	if (so == tb->tb_so && so->so_pcb == tb->tb_pcb) {
+		TCPLOCK_INC(kept);
+		sorele(so);
+		tb->tb_run++;
+		return;
+	}
+	if (tb->tb_so != NULL)
+		TCPLOCK_INC(switched);
+	else
+		TCPLOCK_INC(cold);
+	batch_drop(tb);
+	solock(so);
+	forget_uptime();
+	tb->tb_so = so;
+	tb->tb_run = 1;
+}
+
+/*
+ * Keeps the socket that the segment was for, perhaps a child of the one that
+ * was locked for it, if that has a future.
+ */
+static void
+batch_keep(struct tcp_batch *tb, struct socket *so, bool done)
+{
+	const struct tcpcb *tp = sototcpcb(so);
+
+	if (so != tb->tb_so) {
+		count_run(tb->tb_run);
+		tb->tb_run = 1;
+	}
+	tb->tb_so = so;
+	tb->tb_pcb = tp;
+	if (!done || tp == NULL || tp->t_state == TCPS_CLOSED)
+		batch_drop(tb);
+}
+
+static void
+batch_input(struct tcpseg *sg)
+{
+	struct tcp_batch *tb = batch_mine();
+	struct socket *so;
+	bool done;
+
+	do {
+		so = in_pcblookup(&tcp_table, &sg->sg_conn);
+		if (so == NULL) {
+			tcp_noport(sg);
+			return;
+		}
+		batch_lock(tb, so);
+		done = tcp_socket_input(&so, sg);
+		batch_keep(tb, so, done);
+	} while (!done);
+}
+
+static bool
+batch_gather(struct mbuf *m, unsigned hlen)
+{
+	KASSERT(burst_is_open(), ("batch_gather: a segment without a burst"));
+	m->m_pkthdr.csum_start = (uint16_t)hlen;
+	mbufq_enqueue(&batch_mine()->tb_segments, m);
+	return (true);
+}
+
+static void
+batch_last(void)
+{
+	struct tcp_batch *tb = batch_mine();
+	struct mbuf *m;
+
+	while ((m = mbufq_dequeue(&tb->tb_segments)) != NULL)
+		tcp_segment(m, m->m_pkthdr.csum_start);
+	batch_drop(tb);
+}
+
+const struct tcp_strategy tcp_strategy_shared_socket_batch = {
+	.ts_name = "shared-socket-batch", .ts_net = NETLOCK_SHARED,
+	.ts_gather = batch_gather, .ts_last = batch_last,
+	.ts_input = batch_input,
+};

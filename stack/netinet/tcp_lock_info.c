@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * "pcbinfo": one mutex over all connections and one for each, as FreeBSD had
+ * them in 2005.  A segment takes the first before it is looked up and keeps
+ * it to its end, since it may change what others find; only if it is what
+ * the connection expects next, and cannot, it lets it go as soon as it has
+ * the second.  Socket calls and timers pass through the first on their way.
+ */
+#include <netinet/tcp.h>
+
+#include "kern/thread.h"
+#include "netinet/tcp_lock.h"
+
+static struct mtx tcpinfo;
+
+/* The checker cannot follow a lock that is held at times. */
+static void
+info_lock(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
+{
+	const bool held = mtx_owned(&tcpinfo);
+
+	if (!held)
+		mtx_lock(&tcpinfo);
+	mtx_lock_at(&so->so_lock, site);
+	if (!held)
+		mtx_unlock(&tcpinfo);
+}
+
+static void
+info_enter(struct socket *so)
+{
+	info_lock(so, LOCK_SITE);
+}
+
+/*
+ * Header prediction (Jacobson, "4BSD header prediction", 1990): an ACK of
+ * something new without data, or the next data that acknowledge nothing.
+ */
+static bool
+is_expected(const struct tcpcb *tp, const struct tcpseg *sg)
+{
+	const unsigned odd = TH_SYN | TH_FIN | TH_RST | TH_URG | TH_ACK;
+
+	if (tp == NULL || tp->t_state != TCPS_ESTABLISHED ||
+	    (sg->sg_flags & odd) != TH_ACK || sg->sg_seq != tp->rcv_nxt)
+		return (false);
+	if (sg->sg_len == 0)
+		return (SEQ_GT(sg->sg_ack, tp->snd_una) &&
+		    SEQ_LEQ(sg->sg_ack, tp->snd_max));
+	return (sg->sg_ack == tp->snd_una && TAILQ_EMPTY(&tp->t_ooq));
+}
+
+static bool
+info_segment(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
+{
+	const bool expected = is_expected(sototcpcb(so), sg);
+	bool done;
+
+	if (expected) {
+		TCPLOCK_INC(predicted);
+		mtx_unlock(&tcpinfo);
+	}
+	done = tcp_socket_input(&so, sg);
+	if (!expected)
+		mtx_unlock(&tcpinfo);
+	sounlock_input(so);
+	sorele(so);
+	return (done);
+}
+
+static void
+info_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
+{
+	struct socket *so;
+
+	do {
+		mtx_lock(&tcpinfo);
+		so = in_pcblookup(&tcp_table, &sg->sg_conn);
+		if (so == NULL) {
+			mtx_unlock(&tcpinfo);
+			tcp_noport(sg);
+			return;
+		}
+		solock(so);
+		forget_uptime();
+	} while (!info_segment(so, sg));
+}
+
+static void
+info_init(void)
+{
+	mtx_init(&tcpinfo, LC_TCPINFO);
+}
+
+static const struct so_lockops info_ops = {
+	.sl_enter = info_enter, .sl_leave = tcp_lock_leave,
+	.sl_sleep = tcp_lock_sleep, .sl_lock = info_lock,
+	.sl_unlock = tcp_lock_leave, .sl_owned = tcp_lock_owned,
+};
+
+const struct tcp_strategy tcp_strategy_pcbinfo = {
+	.ts_name = "pcbinfo", .ts_input = info_input,
+	.ts_lockops = &info_ops, .ts_init = info_init,
+};
