@@ -16,6 +16,7 @@
 #include "kern/sysctl.h"
 #include "kern/unpcb.h"
 #include "net/if_private.h"
+#include "netinet/in_alone.h"
 #include "netinet/ip_private.h"
 #include "netinet/ip_tunnel.h"
 #include "netinet/raw_ip.h"
@@ -80,6 +81,7 @@ static const struct {
 	{ "TCP's locks", tcp_lock_start },
 	{ "clock", callout_start },
 	{ "netisr", netisr_start },
+	{ "protocols that are alone", in_alone_start },
 	{ "interfaces", if_config_attach },
 	{ "subnets", route_attach },
 	{ "routes", route_config_attach },
@@ -148,6 +150,7 @@ stack_shutdown(void)
 	ctl_stop();
 	if_config_detach();
 	netisr_stop();
+	in_alone_stop();
 	callout_shutdown();
 	if (!boot_mute)
 		console("down");

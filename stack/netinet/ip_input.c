@@ -11,6 +11,7 @@
 #include "net/netisr.h"
 #include "netinet/in_family.h"
 #include "netinet/igmp.h"
+#include "netinet/in_alone.h"
 #include "netinet/in_group.h"
 #include "netinet/ip_fragq.h"
 #include "netinet/ip_private.h"
@@ -192,7 +193,7 @@ ip_deliver(struct mbuf *m, unsigned hlen)
 	if (heard || ip_protos[proto].input != NULL)
 		IPSTAT_INC(delivered);
 	if (ip_protos[proto].input != NULL) {
-		ip_protos[proto].input(m, hlen);
+		in_upper_input(ip_protos[proto].input, proto, m, hlen);
 		return;
 	}
 	if (heard) {
@@ -286,6 +287,7 @@ ip_init(void)
 	netisr_register(&ip_nh);
 	fragq_init();
 	in_group_init();
+	in_alone_init();
 	icmp_init();
 	igmp_init();
 }

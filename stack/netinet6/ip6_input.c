@@ -8,6 +8,7 @@
 #include "kern/sysctl.h"
 #include "net/netisr.h"
 #include "net/if_private.h"
+#include "netinet/in_alone.h"
 #include "netinet/in_group.h"
 #include "netinet/raw_ip.h"
 #include "netinet6/ip6_private.h"
@@ -118,7 +119,7 @@ deliver_upper(struct mbuf *m, uint32_t off, uint8_t nxt, uint32_t nxtat)
 	if (heard || ip6_protos[nxt].input != NULL)
 		IP6STAT_INC(delivered);
 	if (ip6_protos[nxt].input != NULL) {
-		ip6_protos[nxt].input(m, off);
+		in_upper_input(ip6_protos[nxt].input, nxt, m, off);
 		return;
 	}
 	if (heard) {
