@@ -79,6 +79,9 @@ def test_tcp_passes_a_mirror(topology: Topology, offload: str) -> None:
         {"debug.mpsafenet": "0"},
         {"net.isr.dispatch": "deferred"},
         {"net.isr.dispatch": "hybrid", "net.isr.maxthreads": "2"},
+        {"net.inet.tcp.input": "exclusive"},
+        {"net.inet.tcp.input": "shared-socket-batch"},
+        {"net.inet.tcp.input": "backlog"},
         {"if.mem0.impair.delay": "100", "if.mem0.impair.reorder": "10000"},
     ],
 )
@@ -97,6 +100,9 @@ def test_one_thread_is_both_ends(topology: Topology, tunables: dict[str, str]) -
         ("if.mem0.queues", "2", "has one queue"),
         ("if.tap0.source", "from=10.9.0.2 to=10.9.1.2", "only interfaces in memory"),
         ("if.mem0.offload", "3", "is not a number from 0 to 2"),
+        ("net.inet.tcp.input", "single", "is none of socket giant pcbinfo"),
+        ("net.inet.ip.alone", "ipx", "'ipx' is none of tcp udp"),
+        ("net.inet.ip.alone", "udp", "nobody shares the net lock; set net.inet.tcp.input to shared-socket"),
     ],
 )
 def test_what_cannot_be_is_explained(topology: Topology, name: str, value: str, reason: str) -> None:

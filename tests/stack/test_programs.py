@@ -91,8 +91,11 @@ def check_iperf3(report: str) -> None:
         {"net.isr.dispatch": "deferred"},
         {"net.isr.dispatch": "hybrid", "net.isr.maxthreads": "2"},
         {"debug.mpsafenet": "0"},
+        {"net.inet.tcp.input": "exclusive", "if.tap0.queues": "2"},
+        {"net.inet.tcp.input": "shared-socket-batch", "if.tap0.queues": "2"},
+        {"net.inet.tcp.input": "backlog", "net.isr.dispatch": "deferred"},
     ],
-    ids=["direct", "deferred", "hybrid", "giant"],
+    ids=["direct", "deferred", "hybrid", "giant", "exclusive", "batch", "backlog"],
 )
 def test_netserver_on_the_stack(topology: Topology, tunables: dict[str, str]) -> None:
     topology.boot(tunables, ["netserver", "-D", "-f", "-4"])
