@@ -358,11 +358,16 @@ tcp_socket_input(struct socket **sop, struct tcpseg *sg)
 	return (true);
 }
 
-void
-tcp_noport(const struct tcpseg *sg)
+struct socket *
+tcp_find(const struct tcpseg *sg)
 {
-	TCPSTAT_INC(noport);
-	tcp_reset(sg);
+	struct socket *so = in_pcblookup(&tcp_table, &sg->sg_conn);
+
+	if (so == NULL) {
+		TCPSTAT_INC(noport);
+		tcp_reset(sg);
+	}
+	return (so);
 }
 
 /* A child may take its listener's place, which the checker cannot see. */
@@ -373,11 +378,9 @@ tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
 	bool done;
 
 	do {
-		so = in_pcblookup(&tcp_table, &sg->sg_conn);
-		if (so == NULL) {
-			tcp_noport(sg);
+		so = tcp_find(sg);
+		if (so == NULL)
 			return;
-		}
 		solock(so);
 		forget_uptime();
 		done = tcp_socket_input(&so, sg);

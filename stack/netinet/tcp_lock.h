@@ -54,14 +54,15 @@ int	 tcp_lock_start(void);		/* at boot; 0 */
 
 /*
  * Input from here on (tcp_input.c).  tcp_segment() parses one and gives it to
- * ts_input; tcp_input_single() is that of "socket".  tcp_socket_input() is
+ * ts_input; tcp_input_single() is that of "socket".  tcp_find() finds its
+ * socket, referenced, or answers for nobody: NULL.  tcp_socket_input() is
  * called with the socket locked, which a child may replace; false: it was the
  * wrong one, look it up again.
  */
 void	 tcp_segment(struct mbuf *, unsigned hlen);
 void	 tcp_input_single(struct tcpseg *);
+struct socket *tcp_find(const struct tcpseg *);
 bool	 tcp_socket_input(struct socket **, struct tcpseg *);
-void	 tcp_noport(const struct tcpseg *);
 
 /* How often a segment found its socket locked by the one before it. */
 #define	TCP_LOCK_STATS(X)						\

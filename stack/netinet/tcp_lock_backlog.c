@@ -164,11 +164,9 @@ backlog_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
 	struct socket *so;
 
 	do {
-		so = in_pcblookup(&tcp_table, &sg->sg_conn);
-		if (so == NULL) {
-			tcp_noport(sg);
+		so = tcp_find(sg);
+		if (so == NULL)
 			return;
-		}
 		mtx_lock(&so->so_lock);
 		if (so->so_caller != NULL || !STAILQ_EMPTY(&so->so_leftq)) {
 			leave_behind(so, sg);

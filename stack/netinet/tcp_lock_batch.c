@@ -104,11 +104,9 @@ batch_input(struct tcpseg *sg)
 	bool done;
 
 	do {
-		so = in_pcblookup(&tcp_table, &sg->sg_conn);
-		if (so == NULL) {
-			tcp_noport(sg);
+		so = tcp_find(sg);
+		if (so == NULL)
 			return;
-		}
 		batch_lock(tb, so);
 		done = tcp_socket_input(&so, sg);
 		batch_keep(tb, so, done);

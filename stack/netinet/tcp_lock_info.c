@@ -75,10 +75,9 @@ info_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
 
 	do {
 		mtx_lock(&tcpinfo);
-		so = in_pcblookup(&tcp_table, &sg->sg_conn);
+		so = tcp_find(sg);
 		if (so == NULL) {
 			mtx_unlock(&tcpinfo);
-			tcp_noport(sg);
 			return;
 		}
 		solock(so);

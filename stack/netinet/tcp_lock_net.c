@@ -18,7 +18,8 @@ static void
 nothing_lock(struct socket *so, const struct lock_site *site)
 {
 	(void)so, (void)site;
-	KASSERT(is_alone(), ("%s works on TCP with others", curthread->td_name));
+	KASSERT(is_alone(), ("%s has neither Giant nor the net lock",
+	    curthread->td_name));
 }
 
 static void

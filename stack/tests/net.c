@@ -125,6 +125,17 @@ t_recv(struct socket *so, void *buf, size_t len)
 }
 
 void
+t_expect(struct socket *so, const char *text)
+{
+	const size_t len = strlen(text);
+	char buf[64];
+
+	CHECK(len <= sizeof(buf));
+	t_recv(so, buf, len);
+	CHECK_EQ(memcmp(buf, text, len), 0);
+}
+
+void
 t_expect_eof(struct socket *so)
 {
 	char c = 0;

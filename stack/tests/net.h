@@ -29,6 +29,8 @@ struct socket *t_accept(struct socket *head);
 void	 t_send(struct socket *, const void *, size_t);
 /* Exactly len bytes. */
 void	 t_recv(struct socket *, void *, size_t len);
+/* This text. */
+void	 t_expect(struct socket *, const char *);
 void	 t_expect_eof(struct socket *);
 void	 t_setint(struct socket *, int level, int name, int value);
 int	 t_getint(struct socket *, int level, int name);

@@ -344,3 +344,26 @@ peer_reset(struct peer *p, struct socket *so, struct socket *head)
 	soclose(head);
 	peer_forget();
 }
+
+void
+peer_conn_open(struct peer_conn *c)
+{
+	static uint16_t port = 3000;
+
+	c->so = peer_accept(&c->p, port++, &c->head);
+}
+
+void
+peer_conn_close(struct peer_conn *c)
+{
+	peer_reset(&c->p, c->so, c->head);
+}
+
+void
+peer_text(struct peer *p, const char *text)
+{
+	const uint32_t len = (uint32_t)strlen(text);
+
+	peer_send(p, TH_PUSH | TH_ACK, p->snd_nxt, p->rcv_nxt, text, len);
+	p->snd_nxt += len;
+}

@@ -72,6 +72,16 @@ void	 peer_answer(struct peer *, struct socket *);
 struct socket *peer_accept(struct peer *, uint16_t port,
 	    struct socket **head);
 
+/* A connection that was accepted, each at a port of its own. */
+struct peer_conn {
+	struct socket	*head, *so;
+	struct peer	 p;
+};
+void	 peer_conn_open(struct peer_conn *);
+void	 peer_conn_close(struct peer_conn *);	/* by a reset */
+/* The next data of the peer. */
+void	 peer_text(struct peer *, const char *);
+
 /* The peer resets its connection to so, which is closed, and head too. */
 void	 peer_reset(struct peer *, struct socket *so, struct socket *head);
 

@@ -31,109 +31,73 @@ counts_begin(void)
 	CHECK_EQ(t_sysctl("net.inet.tcp.lock.cold") - cold, c);		\
 } while (0)
 
-/* A connection of the peer's, accepted. */
-struct conn {
-	struct socket	*head, *so;
-	struct peer	 p;
-};
-
-static void
-open_conn(struct conn *c)
-{
-	c->so = peer_accept(&c->p, next_port++, &c->head);
-}
-
-static void
-close_conn(struct conn *c)
-{
-	peer_reset(&c->p, c->so, c->head);
-}
-
-static void
-send_data(struct peer *p, const char *text)
-{
-	const uint32_t len = (uint32_t)strlen(text);
-
-	peer_send(p, PSH_ACK, p->snd_nxt, p->rcv_nxt, text, len);
-	p->snd_nxt += len;
-}
-
-static void
-expect(struct socket *so, const char *text)
-{
-	char buf[64];
-
-	t_recv(so, buf, strlen(text));
-	CHECK_EQ(memcmp(buf, text, strlen(text)), 0);
-}
-
 TEST(consecutive_segments_keep_the_lock)
 {
 	const uint64_t runs = t_sysctl("net.inet.tcp.lock.run4");
-	struct conn c;
+	struct peer_conn c;
 
-	open_conn(&c);
+	peer_conn_open(&c);
 	counts_begin();
 	burst_begin();
-	send_data(&c.p, "one");
-	send_data(&c.p, "two");
-	send_data(&c.p, "three");
+	peer_text(&c.p, "one");
+	peer_text(&c.p, "two");
+	peer_text(&c.p, "three");
 	burst_end();
 	CHECK_COUNTS(2, 0, 1);
 	CHECK_EQ(t_sysctl("net.inet.tcp.lock.run4") - runs, 1);
-	expect(c.so, "onetwothree");
-	close_conn(&c);
+	t_expect(c.so, "onetwothree");
+	peer_conn_close(&c);
 }
 
 TEST(another_socket_takes_the_lock)
 {
-	struct conn a, b;
+	struct peer_conn a, b;
 
-	open_conn(&a);
-	open_conn(&b);
+	peer_conn_open(&a);
+	peer_conn_open(&b);
 	counts_begin();
 	burst_begin();
-	send_data(&a.p, "a");
-	send_data(&b.p, "b");
-	send_data(&a.p, "a");
+	peer_text(&a.p, "a");
+	peer_text(&b.p, "b");
+	peer_text(&a.p, "a");
 	burst_end();
 	CHECK_COUNTS(0, 2, 1);
-	expect(a.so, "aa");
-	expect(b.so, "b");
-	close_conn(&a);
-	close_conn(&b);
+	t_expect(a.so, "aa");
+	t_expect(b.so, "b");
+	peer_conn_close(&a);
+	peer_conn_close(&b);
 }
 
 /* 1 */
 TEST(what_has_no_socket_leaves_the_lock)
 {
 	struct peer nobody = { .port = 4, .stack_port = 5, .window = 1000 };
-	struct conn c;
+	struct peer_conn c;
 
-	open_conn(&c);
+	peer_conn_open(&c);
 	counts_begin();
 	burst_begin();
-	send_data(&c.p, "before");
+	peer_text(&c.p, "before");
 	peer_send(&nobody, TH_ACK, 1, 1, NULL, 0);
-	send_data(&c.p, "behind");
+	peer_text(&c.p, "behind");
 	burst_end();
 	CHECK_COUNTS(1, 0, 1);
-	expect(c.so, "beforebehind");
-	close_conn(&c);
+	t_expect(c.so, "beforebehind");
+	peer_conn_close(&c);
 }
 
 /* 2 */
 TEST(a_socket_without_its_connection_never_matches)
 {
-	struct conn c;
+	struct peer_conn c;
 
-	open_conn(&c);
+	peer_conn_open(&c);
 	CHECK_EQ(soclose(c.so), 0);		/* FIN_WAIT_1, no descriptor */
 	peer_forget();
 	counts_begin();
 	burst_begin();
 	peer_send(&c.p, RST_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
-	send_data(&c.p, "late");	/* finds the listener */
+	peer_text(&c.p, "late");	/* finds the listener */
 	burst_end();
 	CHECK_COUNTS(0, 0, 2);
 	CHECK_EQ(states_answer(), TH_RST);
@@ -161,12 +125,12 @@ TEST(time_wait_ends_for_a_new_connection)
 }
 
 static void
-set_up_handshake(struct conn *c, int backlog)
+set_up_handshake(struct peer_conn *c, int backlog)
 {
 	struct peer_seg s;
 	const uint16_t port = next_port++;
 
-	*c = (struct conn){ .p = { .window = 60000 } };
+	*c = (struct peer_conn){ .p = { .window = 60000 } };
 	c->head = t_listen(PEER_STACK_IP, port, backlog);
 	peer_syn(&c->p, port, 0, &s);
 }
@@ -174,25 +138,25 @@ set_up_handshake(struct conn *c, int backlog)
 /* 4 */
 TEST(a_child_keeps_the_lock_it_was_born_with)
 {
-	struct conn c;
+	struct peer_conn c;
 
 	set_up_handshake(&c, 5);
 	counts_begin();
 	burst_begin();
 	peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
-	send_data(&c.p, "first");
-	send_data(&c.p, "second");
+	peer_text(&c.p, "first");
+	peer_text(&c.p, "second");
 	burst_end();
 	CHECK_COUNTS(2, 0, 1);
 	c.so = t_accept(c.head);
-	expect(c.so, "firstsecond");
-	close_conn(&c);
+	t_expect(c.so, "firstsecond");
+	peer_conn_close(&c);
 }
 
 /* 4: a handshake that fails leaves the listener locked, and nothing else. */
 TEST(a_wrong_ack_makes_no_child)
 {
-	struct conn c;
+	struct peer_conn c;
 
 	set_up_handshake(&c, 5);
 	peer_forget();
@@ -204,14 +168,14 @@ TEST(a_wrong_ack_makes_no_child)
 	CHECK_COUNTS(1, 0, 1);
 	CHECK_EQ(states_answer(), TH_RST);
 	c.so = t_accept(c.head);
-	close_conn(&c);
+	peer_conn_close(&c);
 }
 
 /* 5 */
 TEST(the_timer_of_a_handshake_finds_it_finished)
 {
 	struct peer_seg s;
-	struct conn c;
+	struct peer_conn c;
 
 	set_up_handshake(&c, 5);
 	peer_await(&s, 5000);		/* the timer sent the SYN-ACK again */
@@ -223,13 +187,13 @@ TEST(the_timer_of_a_handshake_finds_it_finished)
 	t_sleep(20000);
 	CHECK(!peer_next(&s));
 	c.so = t_accept(c.head);
-	close_conn(&c);
+	peer_conn_close(&c);
 }
 
 static void
 accept_one(void *arg)
 {
-	struct conn *c = arg;
+	struct peer_conn *c = arg;
 
 	c->so = t_accept(c->head);
 }
@@ -238,19 +202,19 @@ accept_one(void *arg)
 TEST(who_waits_in_accept_is_woken_when_the_child_is_let_go)
 {
 	struct thread *td;
-	struct conn c;
+	struct peer_conn c;
 
 	set_up_handshake(&c, 5);
 	td = t_thread(accept_one, &c);
 	t_sleep(10);
 	burst_begin();
 	peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
-	send_data(&c.p, "hello");
+	peer_text(&c.p, "hello");
 	CHECK_EQ(sopoll(c.head, POLLIN), 0);
 	burst_end();
 	t_join(td);
-	expect(c.so, "hello");
-	close_conn(&c);
+	t_expect(c.so, "hello");
+	peer_conn_close(&c);
 }
 
 #define	PIECES	200
@@ -258,40 +222,40 @@ TEST(who_waits_in_accept_is_woken_when_the_child_is_let_go)
 static void
 read_pieces(void *arg)
 {
-	struct conn *c = arg;
+	struct peer_conn *c = arg;
 
 	for (int i = 0; i < PIECES; i++)
-		expect(c->so, "0123456789");
+		t_expect(c->so, "0123456789");
 }
 
 /* 7: what a reader copies it copies with its socket unlocked. */
 TEST(a_reader_goes_on_between_bursts)
 {
 	struct thread *td;
-	struct conn c;
+	struct peer_conn c;
 
-	open_conn(&c);
+	peer_conn_open(&c);
 	td = t_thread(read_pieces, &c);
 	for (int i = 0; i < PIECES; i += 4) {
 		burst_begin();
 		for (int k = 0; k < 4; k++)
-			send_data(&c.p, "0123456789");
+			peer_text(&c.p, "0123456789");
 		burst_end();
 	}
 	t_join(td);
-	close_conn(&c);
+	peer_conn_close(&c);
 }
 
 /* 8 */
 TEST(timers_of_a_connection_that_has_gone_do_nothing)
 {
 	const uint64_t before = t_sysctl("net.inet.tcp.stats.rexmttimeo");
-	struct conn c;
+	struct peer_conn c;
 
-	open_conn(&c);
+	peer_conn_open(&c);
 	t_send(c.so, "never acknowledged", 18);
 	burst_begin();
-	send_data(&c.p, "x");		/* a delayed ACK is due, too */
+	peer_text(&c.p, "x");		/* a delayed ACK is due, too */
 	peer_send(&c.p, RST_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
 	burst_end();
 	peer_forget();
@@ -306,7 +270,7 @@ TEST(timers_of_a_connection_that_has_gone_do_nothing)
 TEST(closing_a_listener_resets_who_waits)
 {
 	const uint64_t before = t_sysctl("kern.ipc.sockets");
-	struct conn a, b;
+	struct peer_conn a, b;
 	struct peer_seg s;
 	unsigned resets = 0;
 
@@ -328,16 +292,16 @@ TEST(closing_a_listener_resets_who_waits)
 /* 10: data and the end of them in one hold. */
 TEST(the_end_comes_behind_the_data)
 {
-	struct conn c;
+	struct peer_conn c;
 
-	open_conn(&c);
+	peer_conn_open(&c);
 	burst_begin();
-	send_data(&c.p, "last");
+	peer_text(&c.p, "last");
 	peer_send(&c.p, FIN_ACK, c.p.snd_nxt++, c.p.rcv_nxt, NULL, 0);
 	burst_end();
-	expect(c.so, "last");
+	t_expect(c.so, "last");
 	t_expect_eof(c.so);
-	close_conn(&c);
+	peer_conn_close(&c);
 }
 
 /* 11 */
@@ -345,20 +309,20 @@ TEST(tcp_comes_behind_all_else_of_a_burst)
 {
 	struct sockaddr_in sin = t_addr(PEER_STACK_IP, next_port++);
 	struct socket *udp = t_socket(SOCK_DGRAM);
-	struct conn c;
+	struct peer_conn c;
 
 	CHECK_EQ(sobind(udp, (struct sockaddr *)&sin, sizeof(sin)), 0);
-	open_conn(&c);
+	peer_conn_open(&c);
 	burst_begin();
-	send_data(&c.p, "first");
+	peer_text(&c.p, "first");
 	peer_udp(7, ntohs(sin.sin_port), "second", 6);
 	CHECK_EQ(soavail(udp), 6);
 	CHECK_EQ(soavail(c.so), 0);
 	burst_end();
 	CHECK_EQ(soavail(c.so), 5);
-	expect(c.so, "first");
+	t_expect(c.so, "first");
 	soclose(udp);
-	close_conn(&c);
+	peer_conn_close(&c);
 }
 
 static void

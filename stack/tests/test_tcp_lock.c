@@ -11,48 +11,11 @@
 #include "tests/states.h"
 
 static const char *step;
-static uint16_t next_port = 5000;
 
 static bool
 is_step(const char *name)
 {
 	return (strcmp(step, name) == 0);
-}
-
-/* A connection of the peer's, accepted. */
-struct conn {
-	struct socket	*head, *so;
-	struct peer	 p;
-};
-
-static void
-open_conn(struct conn *c)
-{
-	c->so = peer_accept(&c->p, next_port++, &c->head);
-}
-
-static void
-close_conn(struct conn *c)
-{
-	peer_reset(&c->p, c->so, c->head);
-}
-
-static void
-send_data(struct peer *p, const char *text)
-{
-	const uint32_t len = (uint32_t)strlen(text);
-
-	peer_send(p, PSH_ACK, p->snd_nxt, p->rcv_nxt, text, len);
-	p->snd_nxt += len;
-}
-
-static void
-expect(struct socket *so, const char *text)
-{
-	char buf[64];
-
-	t_recv(so, buf, strlen(text));
-	CHECK_EQ(memcmp(buf, text, strlen(text)), 0);
 }
 
 TEST(giant_is_over_the_whole_stack)
@@ -69,90 +32,90 @@ TEST(the_net_lock_is_taken_as_the_step_says)
 	    is_step("exclusive-socket");
 	const bool shared = is_step("shared-socket") ||
 	    is_step("shared-socket-batch");
-	struct conn c;
+	struct peer_conn c;
 
-	open_conn(&c);
-	send_data(&c.p, "x");
-	expect(c.so, "x");
+	peer_conn_open(&c);
+	peer_text(&c.p, "x");
+	t_expect(c.so, "x");
 	CHECK_EQ(t_sysctl("net.lock.exclusive") > 0, exclusive);
 	CHECK_EQ(t_sysctl("net.lock.shared") > 0, shared);
 	CHECK(!net_held());
-	close_conn(&c);
+	peer_conn_close(&c);
 }
 
 /* Header prediction lets the lock over all connections go. */
 TEST(only_what_is_expected_leaves_the_others_alone)
 {
 	uint64_t before;
-	struct conn c;
+	struct peer_conn c;
 
 	if (!is_step("pcbinfo"))
 		return;
-	open_conn(&c);
+	peer_conn_open(&c);
 	before = t_sysctl("net.inet.tcp.lock.predicted");
-	send_data(&c.p, "one");
-	send_data(&c.p, "two");
+	peer_text(&c.p, "one");
+	peer_text(&c.p, "two");
 	CHECK_EQ(t_sysctl("net.inet.tcp.lock.predicted"), before + 2);
 	peer_send(&c.p, PSH_ACK, c.p.snd_nxt + 1, c.p.rcv_nxt, "ahead", 5);
 	peer_send(&c.p, FIN_ACK, c.p.snd_nxt + 7, c.p.rcv_nxt, NULL, 0);
 	CHECK_EQ(t_sysctl("net.inet.tcp.lock.predicted"), before + 2);
-	expect(c.so, "onetwo");
-	close_conn(&c);
+	t_expect(c.so, "onetwo");
+	peer_conn_close(&c);
 }
 
 TEST(a_segment_waits_for_a_socket_call)
 {
 	uint64_t before = t_sysctl("net.inet.tcp.lock.backlogged");
-	struct conn c;
+	struct peer_conn c;
 
 	if (!is_step("backlog"))
 		return;
-	open_conn(&c);
+	peer_conn_open(&c);
 	so_enter(c.so);
-	send_data(&c.p, "one");
-	send_data(&c.p, "two");
+	peer_text(&c.p, "one");
+	peer_text(&c.p, "two");
 	CHECK_EQ(c.so->so_rcv.sb_cc, 0);
 	CHECK_EQ(t_sysctl("net.inet.tcp.lock.backlogged"), before + 2);
 	so_leave(c.so);
 	CHECK_EQ(soavail(c.so), 6);
-	send_data(&c.p, "three");
+	peer_text(&c.p, "three");
 	CHECK_EQ(t_sysctl("net.inet.tcp.lock.backlogged"), before + 2);
-	expect(c.so, "onetwothree");
-	close_conn(&c);
+	t_expect(c.so, "onetwothree");
+	peer_conn_close(&c);
 }
 
 TEST(who_sleeps_in_a_call_takes_in_what_was_left)
 {
-	struct conn c;
+	struct peer_conn c;
 	size_t n;
 	char buf[8];
 
 	if (!is_step("backlog"))
 		return;
-	open_conn(&c);
+	peer_conn_open(&c);
 	so_enter(c.so);
-	send_data(&c.p, "left");
+	peer_text(&c.p, "left");
 	CHECK_EQ(sbwait(c.so, &c.so->so_rcv, "test", NSEC_FOREVER), 0);
 	CHECK_EQ(c.so->so_rcv.sb_cc, 4);
 	so_leave(c.so);
 	CHECK_EQ(t_tryrecv(c.so, buf, sizeof(buf), 0, &n), 0);
 	CHECK_EQ(n, 4);
-	close_conn(&c);
+	peer_conn_close(&c);
 }
 
 /* A connection that is reset while its socket is owned. */
 TEST(what_was_left_may_end_the_connection)
 {
-	struct conn c;
+	struct peer_conn c;
 	size_t n;
 	char x;
 
 	if (!is_step("backlog"))
 		return;
-	open_conn(&c);
+	peer_conn_open(&c);
 	so_enter(c.so);
 	peer_send(&c.p, RST_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
-	send_data(&c.p, "late");
+	peer_text(&c.p, "late");
 	so_leave(c.so);
 	CHECK_EQ(t_tryrecv(c.so, &x, 1, 0, &n), ECONNRESET);
 	CHECK_EQ(states_answer(), TH_RST);
@@ -163,19 +126,19 @@ TEST(what_was_left_may_end_the_connection)
 TEST(too_many_segments_left_are_dropped)
 {
 	uint64_t before = t_sysctl("net.inet.tcp.lock.backlogdrops");
-	struct conn c;
+	struct peer_conn c;
 
 	if (!is_step("backlog"))
 		return;
-	open_conn(&c);
+	peer_conn_open(&c);
 	so_enter(c.so);
 	for (int i = 0; i < 1024 + 3; i++)
 		peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
 	so_leave(c.so);
 	CHECK_EQ(t_sysctl("net.inet.tcp.lock.backlogdrops"), before + 3);
-	send_data(&c.p, "still there");
-	expect(c.so, "still there");
-	close_conn(&c);
+	peer_text(&c.p, "still there");
+	t_expect(c.so, "still there");
+	peer_conn_close(&c);
 }
 
 struct call {
@@ -196,9 +159,9 @@ TEST(one_call_at_a_time_works_on_a_socket)
 {
 	struct thread *td;
 	struct call call;
-	struct conn c;
+	struct peer_conn c;
 
-	open_conn(&c);
+	peer_conn_open(&c);
 	call = (struct call){ .so = c.so };
 	so_enter(c.so);
 	td = t_thread(call_once, &call);
@@ -207,7 +170,7 @@ TEST(one_call_at_a_time_works_on_a_socket)
 	so_leave(c.so);
 	t_join(td);
 	CHECK(call.done);
-	close_conn(&c);
+	peer_conn_close(&c);
 }
 
 int
