@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from perfweb.lab.models import Role
+from perfweb.runs.bulk import copy_samples
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import (
     Artefact,
@@ -22,7 +23,6 @@ from perfweb.runs.models import (
     Measurement,
     MeasurementState,
     Run,
-    Sample,
     Variant,
 )
 from perfweb.runs.plaintext import plain
@@ -150,10 +150,10 @@ def measurement(document: Mapping[str, Any]) -> Measurement:
         started=datetime.fromtimestamp(outputs[0]["started"] if outputs else document["time"], UTC),
         seconds=sum(output["seconds"] for output in outputs),
     )
-    Sample.objects.bulk_create(
-        Sample(
-            measurement=made, index=index, metric=value.metric, value=value.value, unit=value.unit,
-            direction=value.direction, discarded=index < document["discard"], seconds=outputs[index]["seconds"],
+    copy_samples(
+        (
+            made.pk, index, value.metric, value.value, value.unit, value.direction, index < document["discard"],
+            outputs[index]["seconds"],
         )
         for index, (values, _) in enumerate(readings)
         for value in values

@@ -30,7 +30,7 @@ from perfweb.imports.records import (
 from perfweb.lab import services as lab
 from perfweb.lab.models import Role
 from perfweb.runs import services as runs
-from perfweb.runs.bulk import copy_rows
+from perfweb.runs.bulk import SampleRow, copy_samples
 from perfweb.runs.models import (
     Artefact,
     ArtefactKind,
@@ -44,7 +44,6 @@ from perfweb.runs.models import (
     Run,
     RunState,
     RunTransition,
-    Sample,
     Summary,
     Target,
     Topology,
@@ -219,7 +218,7 @@ def _write_boots(run: Run, variants: dict[str, Variant], grouped: dict[tuple[str
     """Write boots, measurements, samples and texts, each kind at once."""
     boots: list[Boot] = []
     measurements: list[Measurement] = []
-    samples: list[Sample] = []
+    taken: list[tuple[Measurement, list[Record]]] = []
     texts: list[Artefact] = []
     for position, ((variant, _, topology, tool), records) in enumerate(grouped.items()):
         boot = Boot(
@@ -232,13 +231,11 @@ def _write_boots(run: Run, variants: dict[str, Variant], grouped: dict[tuple[str
             of_test = list(members)
             measurement = _measurement(boot, test, of_test)
             measurements.append(measurement)
-            samples += _samples(measurement, of_test)
+            taken.append((measurement, of_test))
             texts += _text(measurement, of_test)
     Boot.objects.bulk_create(boots, BATCH)
     Measurement.objects.bulk_create(measurements, BATCH)
-    for sample in samples:
-        sample.measurement_id = sample.measurement.pk  # which it did not have when the sample was made
-    copy_rows(samples)
+    copy_samples(row for measurement, of_test in taken for row in _samples(measurement.pk, of_test))
     Artefact.objects.bulk_create(texts, BATCH)
 
 
@@ -252,12 +249,11 @@ def _measurement(boot: Boot, test: str, records: Sequence[Record]) -> Measuremen
     )  # fmt: skip
 
 
-def _samples(measurement: Measurement, records: Sequence[Record]) -> Iterator[Sample]:
+def _samples(measurement: int, records: Sequence[Record]) -> Iterator[SampleRow]:
     for index, record in enumerate(records):
         for value in record.values:
-            yield Sample(
-                measurement=measurement, index=index, metric=value.metric, value=value.value, unit=value.unit,
-                direction=value.direction, seconds=record.seconds,
+            yield (
+                measurement, index, value.metric, value.value, value.unit, value.direction, False, record.seconds,
             )  # fmt: skip
 
 

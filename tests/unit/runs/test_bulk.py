@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Rows through COPY are the same rows."""
 
+import numpy as np
 import pytest
 from django.db import IntegrityError, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from perfweb.runs.bulk import copy_rows
-from perfweb.runs.models import Measurement, Sample, Variant
-from tests.factories import create_queued_run, create_run
+from perfweb.runs.bulk import copy_rows, copy_samples, copy_values
+from perfweb.runs.models import Artefact, Direction, Measurement, Sample, Variant
+from tests.factories import START, create_queued_run, create_run
 
 pytestmark = pytest.mark.django_db
 
@@ -40,6 +43,41 @@ def test_texts_json_and_generated_columns_arrive() -> None:
     assert variant.tunables == tunables
     assert variant.build is None
     assert "quoted" in variant.knobs
+
+
+PLAIN = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=24)
+
+
+@given(rows=st.lists(st.tuples(PLAIN, st.floats(allow_nan=False, allow_infinity=False)), min_size=1, max_size=20))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_is_copied_is_read_again(rows: list[tuple[str, float]]) -> None:
+    if not Measurement.objects.exists():
+        create_run(tests=["tcp.rr/host-host/ipv4"])
+    measurement = Measurement.objects.all()[0].pk
+    with transaction.atomic():
+        copy_samples(
+            (measurement, index, "bulk", value, unit, "lower", False, 1.0) for index, (unit, value) in enumerate(rows)
+        )
+        found = Sample.objects.filter(metric="bulk").order_by("index")
+        assert list(found.values_list("unit", "value")) == rows
+        transaction.set_rollback(True)
+
+
+def test_bytes_times_and_numbers_of_numpy_are_copied() -> None:
+    run = create_run(tests=["tcp.rr/host-host/ipv4"])
+    content = bytes(range(256))
+    text = Artefact(run=run, kind="boot-log", name="all", content=content, size=256, sha256="", created=START)
+    copy_rows([text])
+    found = Artefact.objects.get(name="all")
+    assert (bytes(found.content), found.created) == (content, START)
+    copy_samples([(Measurement.objects.all()[0].pk, 0, "bulk", np.float64(1 / 3), "us", Direction.LOWER, True, 1.0)])
+    sample = Sample.objects.get(metric="bulk")
+    assert (sample.value, sample.direction, sample.discarded) == (1 / 3, "lower", True)
+
+
+def test_what_cannot_be_copied_is_named() -> None:
+    with pytest.raises(TypeError, match="complex cannot be copied"), transaction.atomic():
+        copy_values(Sample, ["value"], [[1j]])
 
 
 def test_constraints_hold_and_nothing_is_no_error() -> None:
