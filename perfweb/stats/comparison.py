@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 import numpy as np
 
@@ -141,7 +142,7 @@ def compare_boots(
     checked_margin(margin)
     sides = [[boot for boot in boots if len(boot)] for boots in (a, b)]
     first, second = (summarize([value for boot in boots for value in boot]) if boots else None for boots in sides)
-    gathered = _modes(sides[0], margin), _modes(sides[1], margin)
+    gathered = _modes(tuple(map(tuple, sides[0])), margin), _modes(tuple(map(tuple, sides[1])), margin)
     effect, verdict = None, Verdict.NOT_ENOUGH_DATA
     if (lack := _lack(sides)) is None:
         effect = _effect(sides[0], sides[1], level, margin)
@@ -183,7 +184,8 @@ def benjamini_hochberg(p: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _modes(boots: Boots, margin: float) -> Modes | None:
+@lru_cache(maxsize=1000)
+def _modes(boots: tuple[tuple[float, ...], ...], margin: float) -> Modes | None:
     """Return the two modes of samples, None for one or where they are no farther apart than the margin in percent.
 
     Boots that differ may each have a value of its own; then it is their means that have two modes or one.

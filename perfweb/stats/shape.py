@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,9 +125,14 @@ def dip_p(samples: Sequence[float]) -> float:
     if n < min(_DIP_POINTS):
         return 1.0
     seen = math.sqrt(n) * dip(samples)
+    return min((level for level, point in zip(DIP_LEVELS, _dip_points(n), strict=True) if seen > point), default=1.0)
+
+
+@cache
+def _dip_points(n: int) -> list[float]:
+    """The points of the dip of n samples, between those that are known."""
     sizes = np.log(list(_DIP_POINTS))
-    points = [float(np.interp(math.log(n), sizes, column)) for column in zip(*_DIP_POINTS.values(), strict=True)]
-    return min((level for level, point in zip(DIP_LEVELS, points, strict=True) if seen > point), default=1.0)
+    return [float(np.interp(math.log(n), sizes, column)) for column in zip(*_DIP_POINTS.values(), strict=True)]
 
 
 def modes(samples: Sequence[float]) -> Modes | None:
@@ -165,10 +171,11 @@ def _hull(x: Array, y: Array) -> NDArray[np.intp]:
     Andrew 1979, "Another efficient algorithm for convex hulls in two dimensions": its lower half.
     """
     corners: list[int] = []
-    for index in range(len(x)):
+    xs, ys = x.tolist(), y.tolist()  # numbers of Python are several times as fast one by one
+    for index in range(len(xs)):
         while len(corners) > 1:
             one, two = corners[-2], corners[-1]
-            if (y[two] - y[one]) * (x[index] - x[two]) < (y[index] - y[two]) * (x[two] - x[one]):
+            if (ys[two] - ys[one]) * (xs[index] - xs[two]) < (ys[index] - ys[two]) * (xs[two] - xs[one]):
                 break
             corners.pop()
         corners.append(index)
