@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The one security header that Django 5.2 does not send by itself, and how answers are changed on their way out."""
+"""How answers are changed on their way out: the one security header that Django 5.2 does not send, and compression."""
 
 from collections.abc import Awaitable, Callable
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
-from django.http import HttpResponseBase
+from django.http import HttpResponse, HttpResponseBase
 from django.http.request import HttpRequest
+from django.middleware.gzip import GZipMiddleware
 
 Answer = HttpResponseBase | Awaitable[HttpResponseBase]
 
@@ -45,3 +46,25 @@ class ContentSecurityPolicy(AnswerMiddleware):
     def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:  # noqa: ARG002
         response.headers.setdefault("Content-Security-Policy", settings.CONTENT_SECURITY_POLICY)
         return response
+
+
+class Compression(AnswerMiddleware):
+    """Compresses pages, figures and answers of the API for those who take that (gzip, RFC 1952).
+
+    Downloads and streams stay as they are: parts of them may be asked for. An entity tag becomes a weak one. Pages hold
+    no secrets that their length could tell.
+    """
+
+    TYPES = ("text/html", "application/json", "image/svg+xml")
+
+    def __init__(self, get_response: Callable[[HttpRequest], Answer]) -> None:
+        super().__init__(get_response)
+        self._gzip = GZipMiddleware(get_response)
+
+    def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if (
+            not isinstance(response, HttpResponse)
+            or response.headers.get("Content-Type", "").split(";")[0] not in self.TYPES
+        ):
+            return response
+        return self._gzip.process_response(request, response)

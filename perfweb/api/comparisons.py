@@ -18,10 +18,11 @@ from perfweb.api.operations import Number, finite, read
 from perfweb.api.problems import RefusedError
 from perfweb.api.runs import find_run
 from perfweb.reports import names
-from perfweb.reports.comparisons import TestComparison, compare_variants, counted_samples, pairs, tally
+from perfweb.reports.comparisons import TestComparison, compare_variants, tally
 from perfweb.reports.sides import MOST_SIDES, SideError, compare_sides, read_sides
 from perfweb.reports.text import comparison_text
 from perfweb.reports.wording import difference_words, evidence_words
+from perfweb.runs.judging import counted_samples, pairs
 from perfweb.runs.models import Direction
 from perfweb.stats import comparison as judging
 from perfweb.stats.boots import Level
@@ -121,7 +122,7 @@ class Sides(BaseModel):
     )
 
 
-@read(router, "runs/{number}/comparisons", Comparisons, may_lack=True)
+@read(router, "runs/{number}/comparisons", Comparisons, may_lack=True, of_run=True)
 def compare_run(request: HttpRequest, number: Number, terms: Query[Terms]) -> Comparisons:  # noqa: ARG001
     """Compare the baseline of a run with each of its other variants."""
     run = find_run(number)

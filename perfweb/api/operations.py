@@ -12,11 +12,13 @@ from http import HTTPStatus
 from typing import Annotated, Any, Generic, TypeVar
 
 from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response
 from django.utils.http import http_date
 from ninja import Router
 from pydantic import BaseModel, BeforeValidator, Field
 
-from perfweb.api.problems import BadInput, Problem, bad_input
+from perfweb.api.problems import ENTITY_TAG, BadInput, Problem, bad_input
+from perfweb.reports.tags import tag_of_run
 from perfweb.reports.timelines import RangeError, moment
 from perfweb.runs.models import Run
 
@@ -62,9 +64,12 @@ class Page(BaseModel, Generic[Item]):
     next: str | None = Field(description="the address of the next part; null at the end")
 
 
-def read(router: Router, path: str, response: Any, *, may_lack: bool = False) -> Callable[[View], View]:
+def read(
+    router: Router, path: str, response: Any, *, may_lack: bool = False, of_run: bool = False
+) -> Callable[[View], View]:
     """Register a function for GET and HEAD. A parameter that it does not know is refused, for ignoring a misspelt
-    filter would answer another question. `may_lack` says that what is asked for may not exist.
+    filter would answer another question. `may_lack` says that what is asked for may not exist, `of_run` that it says
+    nothing but what is known of the run `number`: then its entity tag is known before the answer is made.
     """
     responses: dict[int, Any] = {HTTPStatus.OK: response, HTTPStatus.NOT_MODIFIED: None}
     if may_lack:
@@ -78,6 +83,11 @@ def read(router: Router, path: str, response: Any, *, may_lack: bool = False) ->
         @wraps(function)
         def strict(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
             _refuse_unknown(request, known)
+            if of_run and (tag := tag_of_run(request, kwargs["number"])):
+                request.META[ENTITY_TAG] = tag
+                answer = get_conditional_response(request, etag=tag)
+                if answer and answer.status_code == HTTPStatus.NOT_MODIFIED:
+                    return answer
             return function(request, *args, **kwargs)
 
         strict.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]

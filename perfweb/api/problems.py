@@ -15,6 +15,8 @@ from pydantic import BaseModel, Field
 from perfweb.headers import AnswerMiddleware
 
 CONTENT_TYPE = "application/problem+json"
+ENTITY_TAG = "perfweb.entity_tag"
+"""Where a request keeps the tag of its answer when that was known before the answer was made."""
 
 
 class BadInput(BaseModel):
@@ -59,7 +61,8 @@ def problem(status: int, detail: str, errors: Sequence[BadInput] = ()) -> HttpRe
 class ApiAnswers(AnswerMiddleware):
     """Makes answers below /api/ alike: problems instead of pages, and validators with which a client may ask again.
 
-    An entity tag is a digest of the answer, so that it changes exactly when the answer does (RFC 9110 section 8.8.3).
+    An entity tag is a digest of what the answer is made of, where that is known, else of the answer, so that it changes
+    when the answer does (RFC 9110 section 8.8.3).
     """
 
     PREFIX = "/api/"
@@ -69,7 +72,7 @@ class ApiAnswers(AnswerMiddleware):
             return response
         if response.status_code >= HTTPStatus.BAD_REQUEST:
             return response if response.headers["Content-Type"] == CONTENT_TYPE else _as_problem(request, response)
-        if response.status_code == HTTPStatus.OK:
+        if response.status_code in {HTTPStatus.OK, HTTPStatus.NOT_MODIFIED}:
             return _validated(request, response)
         return response
 
@@ -91,7 +94,10 @@ def _as_problem(request: HttpRequest, response: HttpResponse) -> HttpResponse:
 def _validated(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Add an entity tag, and answer 304 to a client that has the same answer already (RFC 9110 section 13.1)."""
     response.headers.setdefault("Cache-Control", "no-cache")  # keep it, but ask before using it again
-    set_response_etag(response)
+    if tag := request.META.get(ENTITY_TAG):
+        response.headers["ETag"] = tag
+    else:
+        set_response_etag(response)
     modified = response.headers.get("Last-Modified")
     answer = get_conditional_response(
         request,

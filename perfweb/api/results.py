@@ -184,7 +184,7 @@ ARTEFACT = {
 }
 
 
-@read(router, "runs/{number}/boots", BootPage, may_lack=True)
+@read(router, "runs/{number}/boots", BootPage, may_lack=True, of_run=True)
 def list_boots(
     request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[BootFilters], window: Query[Window]
 ) -> BootPage:
@@ -197,7 +197,7 @@ def list_boots(
     return BootPage(items=[Boot(**row) for row in rows], next=following)
 
 
-@read(router, "runs/{number}/measurements", MeasurementPage, may_lack=True)
+@read(router, "runs/{number}/measurements", MeasurementPage, may_lack=True, of_run=True)
 def list_measurements(
     request: HttpRequest,
     response: HttpResponse,
@@ -214,7 +214,7 @@ def list_measurements(
     return MeasurementPage(items=[MeasurementRow(**row) for row in rows], next=following)
 
 
-@read(router, "runs/{number}/samples", SamplePage, may_lack=True)
+@read(router, "runs/{number}/samples", SamplePage, may_lack=True, of_run=True)
 def list_samples(
     request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[SampleFilters]
 ) -> SamplePage:
@@ -235,7 +235,7 @@ def list_samples(
     return SamplePage(items=[SampleRow(**row) for row in rows], next=following)
 
 
-@read(router, "runs/{number}/artefacts", ArtefactPage, may_lack=True)
+@read(router, "runs/{number}/artefacts", ArtefactPage, may_lack=True, of_run=True)
 def list_artefacts(
     request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[ArtefactFilters], window: Query[Window]
 ) -> ArtefactPage:

@@ -178,7 +178,7 @@ def list_runs(request: HttpRequest, wanted: Query[RunFilters], window: Query[Win
     return RunPage(items=[RunRow(**_row(run, said.get(run.pk))) for run in runs], next=following)
 
 
-@read(router, "runs/{number}", RunDetail, may_lack=True)
+@read(router, "runs/{number}", RunDetail, may_lack=True, of_run=True)
 def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> RunDetail:  # noqa: ARG001
     """Tell about one run."""
     run = find_run(number)

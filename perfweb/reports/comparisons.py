@@ -1,59 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Verdicts on the variants of runs, derived from the samples each time and never stored."""
+"""Comparisons of variants test by test, derived from the samples each time."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from functools import lru_cache
-
-from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Avg, DurationField, F, Q
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from perfweb.reports import names
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.wording import verdict_words
-from perfweb.runs.models import Measurement, Run, Sample, Variant
-from perfweb.stats.boots import boots_differ
-from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Direction, Lack, Verdict, among, compare_boots
+from perfweb.runs.judging import NO_SAMPLES, CountedSamples, SampleSet, differ, judged
+from perfweb.runs.models import Variant
+from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Lack, Verdict, among
 from perfweb.stats.ministat import ministat
-
-Boots = tuple[tuple[float, ...], ...]
-"""Samples boot by boot."""
-
-REMEMBERED = 10_000
-"""Comparisons whose verdict is remembered: those of the runs in some lists, some ten megabytes."""
-
-
-@dataclass(frozen=True)
-class SampleSet:
-    """The counted samples of one test on one variant, in the order in which they were taken, and the boot of each.
-
-    `boot_time` is the mean time that a boot took with everything that was measured on it, None when not known.
-    """
-
-    values: list[float]
-    boots: list[int]
-    unit: str
-    direction: str
-    boot_time: timedelta | None = None
-
-    @property
-    def by_boot(self) -> Boots:
-        groups: dict[int, list[float]] = {}
-        for boot, value in zip(self.boots, self.values, strict=True):
-            groups.setdefault(boot, []).append(value)
-        return tuple(map(tuple, groups.values()))
-
-
-@dataclass
-class CountedSamples:
-    """What enters the statistics of one run: the tests it measured, and their samples by variant's key and test."""
-
-    tests: set[str] = field(default_factory=set)
-    sets: dict[tuple[int, str], SampleSet] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -71,6 +32,10 @@ class TestComparison:
     """Whether boots of a variant differ by more than their samples scatter."""
     boot_seconds: float
     """How long a boot of each of the two variants takes, one after the other; 0 when not known."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.result.verdict
 
     @property
     def words(self) -> str:
@@ -102,43 +67,6 @@ class TestComparison:
             return f"{error}\n"
 
 
-def counted_samples(runs: Iterable[Run]) -> dict[int, CountedSamples]:
-    """Read what enters the statistics of runs, by run number: two queries, however many runs and samples."""
-    found = {run.pk: CountedSamples() for run in runs}
-    measured = Measurement.objects.filter(boot__run__in=found).order_by().values_list("boot__run_id", "test")
-    for run, test in measured.distinct():
-        found[run].tests.add(test)
-    for run, variant, test, samples in sample_sets(Q(measurement__boot__run__in=found)):
-        found[run].sets[variant, test] = samples
-    return found
-
-
-def samples_of(variants: Iterable[Variant]) -> dict[tuple[int, str], SampleSet]:
-    """Read the counted samples of variants, of whatever runs, by variant's key and test: one query."""
-    rows = sample_sets(Q(measurement__boot__variant__in=[variant.pk for variant in variants]))
-    return {(variant, test): samples for _, variant, test, samples in rows}
-
-
-def sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
-    """Read the counted samples that a condition on samples chooses, as run, variant, test and set: one query."""
-    boot = "measurement__boot"
-    in_order = (f"{boot}__position", f"{boot}__attempt", "index")
-    rows = (
-        Sample.objects.counted()
-        .filter(which)
-        .order_by()
-        .values_list(f"{boot}__run_id", f"{boot}__variant_id", "measurement__test", "unit", "direction")
-        .annotate(
-            values=ArrayAgg("value", order_by=in_order),
-            boots=ArrayAgg(f"{boot}_id", order_by=in_order),
-            boot_time=Avg(F(f"{boot}__ended") - F(f"{boot}__started"), output_field=DurationField()),
-        )
-    )
-    for run, variant, test, *known in rows:
-        unit, direction, values, boots, boot_time = known
-        yield run, variant, test, SampleSet(values, boots, unit, direction, boot_time)
-
-
 def compare_variants(
     a: Variant, b: Variant, counted: CountedSamples, confidence: float, margin: float = DEFAULT_MARGIN
 ) -> list[TestComparison]:
@@ -166,26 +94,21 @@ def compare_sets(
     margin: float = DEFAULT_MARGIN,
 ) -> TestComparison:
     """Compare the samples of `b` with those of `a` in one test, each with its name; None stands for no samples."""
-    ours, theirs = (samples or SampleSet([], [], "", Direction.HIGHER) for _, samples in (a, b))
+    ours, theirs = (samples or NO_SAMPLES for _, samples in (a, b))
     known = ours if ours.values else theirs
-    result, differ = _judged(ours.by_boot, theirs.by_boot, known.direction, confidence, margin)
+    result, unlike = judged(ours, theirs, confidence, margin), differ(ours) or differ(theirs)
     seconds = sum(side.boot_time.total_seconds() for side in (ours, theirs) if side.boot_time)
-    return TestComparison(test, a[0], b[0], ours.values, theirs.values, known.unit, result, differ, seconds)
+    return TestComparison(test, a[0], b[0], ours.values, theirs.values, known.unit, result, unlike, seconds)
 
 
-@lru_cache(maxsize=REMEMBERED)
-def _judged(a: Boots, b: Boots, direction: str, confidence: float, margin: float) -> tuple[Comparison, bool]:
-    """The verdict, and whether boots differ. It depends on nothing but the samples, so that it may be remembered."""
-    return compare_boots(a, b, direction, confidence, margin), boots_differ(a) or boots_differ(b)
+class Judged(Protocol):
+    """One test with its verdict."""
+
+    @property
+    def verdict(self) -> Verdict: ...
 
 
-def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
-    """Pair the baseline (the first variant where the plan marks none) with each of the others."""
-    ordered = sorted(variants, key=lambda variant: (not variant.baseline, variant.position))
-    return [(ordered[0], other) for other in ordered[1:]]
-
-
-def tally(comparisons: Iterable[TestComparison]) -> str:
+def tally(tests: Iterable[Judged]) -> str:
     """Return how many tests got which verdict, in words: "5 faster, 1 equivalent"."""
-    counts = Counter(comparison.result.verdict for comparison in comparisons)
+    counts = Counter(test.verdict for test in tests)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing measured"

@@ -82,8 +82,13 @@ def _described(variant: Variant, hosts: Mapping[str, Mapping[str, Any]]) -> dict
 
 def changed_facts(run: Run) -> tuple[Run | None, list[TableRow]]:
     """Return the run before this one on its testbed, and the facts that changed since: role, name, before and now."""
-    earlier = Run.objects.filter(testbed=run.testbed, number__lt=run.number, host_facts__isnull=False).first()
+    earlier = earlier_run(run)
     return earlier, fact_changes(_facts(earlier), _facts(run)) if earlier else []
+
+
+def earlier_run(run: Run) -> Run | None:
+    """Return the run before this one on its testbed that knows its hosts."""
+    return Run.objects.filter(testbed=run.testbed_id, number__lt=run.number, host_facts__isnull=False).first()
 
 
 def fact_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[TableRow]:

@@ -14,7 +14,6 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.safestring import SafeString, mark_safe
-from django.views.decorators.gzip import gzip_page
 
 from perfweb.reports import svg
 
@@ -65,17 +64,21 @@ class Graph:
         return [found[number] for number in sorted(found)] if len(found) > 1 else []
 
 
-@gzip_page
 def respond(
     request: HttpRequest, template: str, context: Mapping[str, Any], graphs: Sequence[Graph | None]
 ) -> HttpResponse:
     """Answer with the page, or with its graphs where the address asks for those."""
+    return asked_for(request, graphs) or render(request, template, {**context, "has_graphs": any(graphs)})
+
+
+def asked_for(request: HttpRequest, graphs: Sequence[Graph | None]) -> HttpResponse | None:
+    """Answer an address that asks for the graphs of a page instead of the page, None where it does not."""
     drawn = {graph.id: graph for graph in graphs if graph}
     if request.GET.get("graphs") == "json":
         return JsonResponse({name: graph.figure for name, graph in drawn.items()})
     if wanted := request.GET.get("graph"):
         return _svg_file(drawn, wanted)
-    return render(request, template, {**context, "has_graphs": bool(drawn)})
+    return None
 
 
 def _svg_file(drawn: Mapping[str, Graph], wanted: str) -> HttpResponse:

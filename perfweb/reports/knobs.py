@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import CountedSamples, SampleSet
+from perfweb.runs.judging import CountedSamples, SampleSet
 from perfweb.runs.models import Variant
 from perfweb.stats.comparison import Direction
 from perfweb.stats.factorial import Factor, KnobEffect, knob_effects

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -144,30 +145,37 @@ class RunResults:
         return [boot for boot in self.boots if boot.state in {BootState.FAILED, BootState.CRASHED}]
 
 
-def run_results(run: Run, topic: str = "") -> RunResults:
+def run_frame(run: Run) -> RunResults:
+    """Read a run's variants and boots with the names of their artefacts, and none of its tests: three queries."""
+    variants = list(run.variants.select_related("build"))
+    texts = Artefact.objects.defer("content").filter(measurement=None)
+    boots = list(run.boots.prefetch_related(Prefetch("artefacts", texts)))
+    by_key = {variant.pk: variant for variant in variants}
+    for boot in boots:
+        boot.variant = by_key[boot.variant_id]
+    return RunResults(variants, boots, [])
+
+
+def run_results(run: Run, tests: Sequence[str] | None = None) -> RunResults:
     """Read a run's variants, boots, measurements, samples and the names of its artefacts: six queries.
 
-    Where a topic is given, only its tests.
+    Where `tests` are given, only these.
     """
+    found = run_frame(run)
+    places = {boot.pk: place for place, boot in enumerate(found.boots)}
+    measured = Measurement.objects.filter(boot__run=run)
+    if tests is not None:
+        measured = measured.filter(test__in=tests)
     texts = Artefact.objects.defer("content")
-    variants = list(run.variants.select_related("build"))
-    boots = {
-        boot.pk: boot for boot in run.boots.prefetch_related(Prefetch("artefacts", texts.filter(measurement=None)))
-    }
-    by_key = {variant.pk: variant for variant in variants}
-    for boot in boots.values():
-        boot.variant = by_key[boot.variant_id]
-    found = Measurement.objects.filter(boot__run=run).prefetch_related(Prefetch("artefacts", texts))
-    places = {key: place for place, key in enumerate(boots)}
-    tests: dict[str, TestResults] = {}
-    for measurement in sorted(found.order_by("pk"), key=lambda row: places[row.boot_id]):
-        if topic and names.topic(measurement.test) != topic:
-            continue
-        measurement.boot = boots[measurement.boot_id]
-        results = tests.setdefault(measurement.test, TestResults(measurement.test, measurement.metric))
+    rows = measured.order_by("pk").prefetch_related(Prefetch("artefacts", texts))
+    by_name: dict[str, TestResults] = {}
+    for measurement in sorted(rows, key=lambda row: places[row.boot_id]):
+        measurement.boot = found.boots[places[measurement.boot_id]]
+        results = by_name.setdefault(measurement.test, TestResults(measurement.test, measurement.metric))
         results.measurements.append(measurement)
-    _add_samples(run, tests)
-    return RunResults(variants, list(boots.values()), [tests[name] for name in names.in_order(tests)])
+    _add_samples(run, by_name)
+    found.tests = [by_name[name] for name in names.in_order(by_name)]
+    return found
 
 
 def _add_samples(run: Run, tests: dict[str, TestResults]) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from django.db.models import Q, QuerySet
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import SampleSet, TestComparison, compare_sets, samples_of, together
+from perfweb.reports.comparisons import TestComparison, compare_sets, together
+from perfweb.runs.judging import SampleSet, samples_of
 from perfweb.runs.models import Variant
 
 MOST_SIDES = 7

@@ -13,7 +13,7 @@ from django.utils import timezone
 from perfweb.lab.models import Lease, Testbed
 from perfweb.reports import names
 from perfweb.reports.timelines import MOST_SERIES, Change, changes_over_runs
-from perfweb.reports.verdicts import Pair
+from perfweb.reports.verdicts import PairVerdicts
 from perfweb.runs.models import FINAL_STATES, Run, RunState, Summary, Variant
 from perfweb.stats.comparison import Verdict
 
@@ -139,15 +139,9 @@ def calibration(testbed: Testbed) -> Calibration:
     return Calibration(sorted(numbers), ordered, drift, changes_over_runs(found))
 
 
-def alike(compared: Iterable[tuple[Run, Sequence[Pair]]]) -> Alike:
+def alike(compared: Iterable[tuple[Run, Sequence[PairVerdicts]]]) -> Alike:
     """Count the comparisons of variants of one run that are built and boot in the same way (A/A)."""
-    verdicts = [
-        comparison.result.verdict
-        for _, pairs in compared
-        for pair in pairs
-        if _same(pair.a, pair.b)
-        for comparison in pair.compared
-    ]
+    verdicts = [said.verdict for _, pairs in compared for pair in pairs if _same(pair.a, pair.b) for said in pair.tests]
     return Alike(len(verdicts), sum(verdict in {Verdict.FASTER, Verdict.SLOWER} for verdict in verdicts))
 
 

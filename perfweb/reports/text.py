@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfweb.reports.comparisons import TestComparison, compare_variants, counted_samples, pairs, tally
+from perfweb.reports.comparisons import TestComparison, compare_variants, tally
 from perfweb.reports.numbers import THIN_SPACE
 from perfweb.reports.wording import difference_words
+from perfweb.runs.judging import counted_samples, pairs
 from perfweb.runs.models import Run
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from django.db.models import Q
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import SampleSet, sample_sets
 from perfweb.reports.figures import Figure, history_figure
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.results import NOISY_PERCENT
 from perfweb.reports.timelines import MOST_SERIES, Change, changes_over_runs, short_names
+from perfweb.runs.judging import SampleSet, sample_sets
 from perfweb.runs.models import Direction, Run, Summary
 
 MOST_RUNS = 7

@@ -6,28 +6,73 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from perfweb.reports.comparisons import CountedSamples, TestComparison, compare_variants, counted_samples, pairs, tally
-from perfweb.runs.models import Run, Variant
+from perfweb.reports import names
+from perfweb.reports.comparisons import TestComparison, compare_variants, tally
+from perfweb.runs.judging import CountedSamples, measured_tests, pairs
+from perfweb.runs.models import Run, Summary, Variant
+from perfweb.runs.summaries import summaries_of
+from perfweb.stats.comparison import Verdict
+from perfweb.stats.ratio import Change
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 
 
 @dataclass(frozen=True)
+class TestVerdict:
+    """What a run says about one test on one variant: the change from the baseline, None where there is no interval, and
+    whether boots of either differ by more than their samples scatter.
+    """
+
+    test: str
+    verdict: Verdict
+    change: Change | None
+    boots_differ: bool
+
+
+@dataclass(frozen=True)
+class PairVerdicts:
+    """What a run says about variant `b` against its baseline `a`, test by test."""
+
+    a: Variant
+    b: Variant
+    tests: list[TestVerdict]
+
+    @property
+    def tally(self) -> str:
+        return tally(self.tests)
+
+
+@dataclass(frozen=True)
 class Pair:
-    """Two variants of a run and how they compare."""
+    """Two variants of a run and how they compare, with everything that this rests on."""
 
     a: Variant
     b: Variant
     compared: list[TestComparison]
 
-    @property
-    def tally(self) -> str:
-        return tally(self.compared)
+
+def verdicts(runs: Sequence[Run]) -> list[tuple[Run, list[PairVerdicts]]]:
+    """Tell what runs say: two queries for those that are over, however many. Wants `variants` prefetched."""
+    kept = summaries_of(runs)
+    tests = measured_tests(kept)
+    return [(run, said_by_run(run.variants.all(), kept[run.pk], tests[run.pk])) for run in runs]
 
 
-def verdicts(runs: Sequence[Run]) -> list[tuple[Run, list[Pair]]]:
-    """Compare the variants of each run: two queries, however many runs. Wants `variants` prefetched."""
-    counted = counted_samples(runs)
-    return [(run, run_pairs(run.variants.all(), counted[run.pk])) for run in runs]
+def said_by_run(variants: Iterable[Variant], kept: Iterable[Summary], tests: Iterable[str]) -> list[PairVerdicts]:
+    """Tell what the summaries of one run say about the tests that it measured."""
+    of = {(summary.variant_id, summary.test): summary for summary in kept}
+    ordered = names.in_order(tests)
+    return [
+        PairVerdicts(a, b, [_said(test, of.get((a.pk, test)), of.get((b.pk, test))) for test in ordered])
+        for a, b in pairs(variants)
+    ]
+
+
+def _said(test: str, a: Summary | None, b: Summary | None) -> TestVerdict:
+    verdict = Verdict(b.verdict) if b else Verdict.NOT_ENOUGH_DATA
+    change = None
+    if b and b.change is not None and b.change_low is not None and b.change_high is not None:
+        change = Change(b.change, b.change_low, b.change_high)
+    return TestVerdict(test, verdict, change, any(side.boots_differ for side in (a, b) if side))
 
 
 def run_pairs(variants: Iterable[Variant], counted: CountedSamples) -> list[Pair]:

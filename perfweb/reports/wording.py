@@ -5,14 +5,19 @@ from __future__ import annotations
 
 from perfweb.reports.numbers import NOTHING, duration, percent
 from perfweb.stats.comparison import MINIMUM_BOOTS, Comparison, Lack, Verdict
+from perfweb.stats.ratio import Change
 from perfweb.stats.student import MINIMUM_SAMPLES
 
 
 def difference_words(result: Comparison) -> str:
     """Return the change in percent of the baseline with its interval, NOTHING where there is none."""
-    if result.effect is None:
+    return change_words(result.effect.interval if result.effect else None)
+
+
+def change_words(seen: Change | None) -> str:
+    """Return a change in percent with its interval, NOTHING where there is none."""
+    if seen is None:
         return NOTHING
-    seen = result.effect.interval
     return f"{percent(seen.percent, signed=True)} ({_bound(seen.low)} to {_bound(seen.high)})"
 
 

@@ -6,24 +6,48 @@ Whoever adds samples to a run that is over (an import) calls `summarise` afterwa
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
-from django.db.models import Avg, Count, F, Max, Min, StdDev
+from django.db import transaction
+from django.db.models import Q
 
-from perfweb.runs.models import HostFacts, Sample, Summary, Variant
+from perfweb.runs.bulk import copy_rows
+from perfweb.runs.judging import NO_SAMPLES, RULES, SampleSet, differ, judged, pairs, sample_sets
+from perfweb.runs.models import HostFacts, Run, Summary, Variant
+from perfweb.stats.comparison import Comparison, among
+from perfweb.stats.summary import summarize
 
 RUNS_AT_ONCE = 200
-_KEY = {"variant": "measurement__boot__variant_id", "test": "measurement__test"}
-_VALUES = ("unit", "direction", "n", "mean", "deviation", "minimum", "maximum")
+
+Sets = Mapping[tuple[int, str], SampleSet]
+"""The samples of one run by variant's key and test."""
 
 
 def summarise(numbers: Sequence[int]) -> None:
     """Make the summaries of runs from their counted samples; those that are there already are made anew."""
     for first in range(0, len(numbers), RUNS_AT_ONCE):
         some = numbers[first : first + RUNS_AT_ONCE]
-        Summary.objects.filter(run__in=some).delete()
-        Summary.objects.bulk_create(_summaries(some), batch_size=1000)
+        with transaction.atomic():
+            Summary.objects.filter(run__in=some).delete()
+            copy_rows(_summaries(some))
+
+
+def summaries_of(runs: Iterable[Run]) -> dict[int, list[Summary]]:
+    """Return the summaries of runs by number: one query for those that are over and were judged as we judge now.
+
+    Of the others they are made from the samples and not kept: three queries, however many runs.
+    """
+    found: dict[int, list[Summary]] = {run.pk: [] for run in runs}
+    over = [run.pk for run in runs if run.is_over]
+    for summary in Summary.objects.filter(run__in=over).order_by():
+        found[summary.run_id].append(summary)
+    anew = [number for number, kept in found.items() if not kept or any(row.rules != RULES for row in kept)]
+    for number in anew:
+        found[number] = []
+    for summary in _summaries(anew) if anew else ():
+        found[summary.run_id].append(summary)
+    return found
 
 
 def environment_digest(facts: Iterable[tuple[str, object]]) -> str:
@@ -33,42 +57,61 @@ def environment_digest(facts: Iterable[tuple[str, object]]) -> str:
 
 
 def _summaries(numbers: Sequence[int]) -> Iterator[Summary]:
-    of_run: dict[int, list[tuple[str, object]]] = {number: [] for number in numbers}
-    for number, role, facts in HostFacts.objects.filter(run__in=numbers).values_list("run_id", "role", "facts"):
-        of_run[number].append((role, facts))
-    environments = {number: environment_digest(facts) for number, facts in of_run.items()}
-    variants = {
-        variant.pk: variant
-        for variant in Variant.objects.filter(run__in=numbers).select_related("run__plan", "run__testbed", "build")
-    }
-    for row in _aggregated(numbers):
-        variant = variants[row["variant"]]
-        run, build = variant.run, variant.build
+    facts: dict[int, list[tuple[str, object]]] = {number: [] for number in numbers}
+    for number, role, told in HostFacts.objects.filter(run__in=numbers).values_list("run_id", "role", "facts"):
+        facts[number].append((role, told))
+    variants: dict[int, list[Variant]] = {number: [] for number in numbers}
+    for variant in Variant.objects.filter(run__in=numbers).select_related("run__plan", "run__testbed", "build"):
+        variants[variant.run_id].append(variant)
+    sets: dict[int, dict[tuple[int, str], SampleSet]] = {number: {} for number in numbers}
+    for number, key, test, samples in sample_sets(Q(measurement__boot__run__in=numbers)):
+        sets[number][key, test] = samples
+    for number in numbers:
+        verdicts = _verdicts(variants[number], sets[number])
+        environment = environment_digest(facts[number])
+        for variant in variants[number]:
+            yield from _of_variant(variant, environment, sets[number], verdicts)
+
+
+def _verdicts(variants: Sequence[Variant], sets: Sets) -> dict[tuple[int, str], Comparison]:
+    """What the samples of one run say about each variant but the baseline, where both have some, among all tests."""
+    found = {}
+    for a, b in pairs(variants):
+        tests = [test for variant, test in sets if variant == b.pk]
+        compared = [judged(sets.get((a.pk, test), NO_SAMPLES), sets[b.pk, test]) for test in tests]
+        found.update({(b.pk, test): result for test, result in zip(tests, among(compared), strict=True)})
+    return found
+
+
+def _of_variant(
+    variant: Variant, environment: str, sets: Sets, verdicts: Mapping[tuple[int, str], Comparison]
+) -> Iterator[Summary]:
+    run, build = variant.run, variant.build
+    for (key, test), samples in sets.items():
+        if key != variant.pk:
+            continue
+        result = verdicts.get((key, test))
+        numbers = result.b if result and result.b else summarize(samples.values)
+        change = result.effect.interval if result and result.effect else None
         yield Summary(
             run_id=run.pk,
             variant=variant,
-            test=row["test"],
+            test=test,
             series=f"{run.testbed.name}/{run.plan.name}/{variant.name}",
             at=(build.committed if build else None) or run.created,
             revision=build.revision if build else "",
-            environment=environments[run.pk],
-            **{name: row[name] for name in _VALUES},
+            environment=environment,
+            unit=samples.unit,
+            direction=samples.direction,
+            n=numbers.n,
+            mean=numbers.mean,
+            deviation=None if math.isnan(numbers.deviation) else numbers.deviation,
+            minimum=numbers.minimum,
+            maximum=numbers.maximum,
+            boots_differ=differ(samples),
+            verdict=str(result.verdict) if result else "",
+            change=change.percent if change else None,
+            change_low=change.low if change else None,
+            change_high=change.high if change else None,
+            rules=RULES,
         )
-
-
-def _aggregated(numbers: Sequence[int]) -> Iterable[Mapping[str, Any]]:
-    """The numbers of each variant and test; samples of one test have one unit and one direction."""
-    rows: Iterable[Mapping[str, Any]] = (
-        Sample.objects.counted()
-        .filter(measurement__boot__run__in=numbers)
-        .order_by()
-        .values("unit", "direction", **{name: F(path) for name, path in _KEY.items()})
-        .annotate(
-            n=Count("pk"),
-            mean=Avg("value"),
-            deviation=StdDev("value", sample=True),
-            minimum=Min("value"),
-            maximum=Max("value"),
-        )
-    )
-    return rows

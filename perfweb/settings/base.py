@@ -21,6 +21,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "perfweb.headers.ContentSecurityPolicy",
+    "perfweb.headers.Compression",
     "perfweb.api.problems.ApiAnswers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",

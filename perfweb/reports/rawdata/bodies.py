@@ -10,7 +10,7 @@ from dataclasses import replace
 from django.db.models import Q
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import TestComparison, counted_samples, sample_sets
+from perfweb.reports.comparisons import TestComparison
 from perfweb.reports.downloads import Body
 from perfweb.reports.rawdata import judgements, selections
 from perfweb.reports.rawdata.archives import (
@@ -29,6 +29,7 @@ from perfweb.reports.rawdata.tables import FORMATS, Table
 from perfweb.reports.sides import Side, compare_sides
 from perfweb.reports.timelines import Window
 from perfweb.reports.verdicts import run_pairs
+from perfweb.runs.judging import counted_samples, sample_sets
 from perfweb.runs.models import Run, Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN
 from perfweb.stats.student import DEFAULT_CONFIDENCE

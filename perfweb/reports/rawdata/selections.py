@@ -7,17 +7,15 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, cached_property
-from importlib.metadata import version as version_of
-from pathlib import Path
+from functools import cached_property
 
 from django.db.models import BooleanField, ExpressionWrapper, F, Max, Q, QuerySet
 
-from perfweb import reports, stats
 from perfweb.reports.rawdata.tables import ROWS_AT_ONCE, Column, Kind, Row, Table
 from perfweb.reports.sides import Side
 from perfweb.reports.timelines import COMMIT, Window, summaries_in
 from perfweb.runs.models import FINAL_STATES, Artefact, Measurement, Run, Sample, Summary
+from perfweb.version import code_version
 
 
 @dataclass(frozen=True)
@@ -109,18 +107,6 @@ def series_rows(test: str, window: Window, wanted: Sequence[str]) -> QuerySet[Su
         if earliest := list(places[window.newest - 1 : window.newest]):
             rows = rows.filter(**{f"{axis}__gte": earliest[0]})
     return rows.order_by("run_id", "variant__position")
-
-
-@cache
-def code_version() -> str:
-    """A digest of the code that makes downloads: another version may write the same samples in other bytes."""
-    digest = hashlib.sha256()
-    for package in (reports, stats):
-        for path in sorted(Path(package.__path__[0]).rglob("*.py")):
-            digest.update(path.read_bytes())
-    for library in ("numpy", "scipy", "pyarrow"):
-        digest.update(version_of(library).encode())
-    return digest.hexdigest()
 
 
 _BOOT = "measurement__boot"

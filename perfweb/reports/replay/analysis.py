@@ -7,11 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from perfweb.reports.comparisons import CountedSamples, SampleSet, compare_variants, pairs
+from perfweb.reports.comparisons import compare_variants
 from perfweb.reports.rawdata.judgements import verdicts_table
 from perfweb.reports.replay.bundle import Bundle
 from perfweb.reports.replay.tarwalk import BundleError
 from perfweb.reports.verdicts import Pair
+from perfweb.runs.judging import CountedSamples, SampleSet, pairs
 from perfweb.runs.models import Variant
 from perfweb.stats.samples import Metric
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from django import template
 from django.template import Context
@@ -13,15 +14,35 @@ from django.utils.safestring import SafeString, mark_safe
 
 from perfweb.reports import figures, names, numbers, svg, wording
 from perfweb.reports.levels import Shift
+from perfweb.reports.overview import BriefCell
 from perfweb.reports.rawdata.tables import FORMATS
+from perfweb.reports.results import NOISY_PERCENT
+from perfweb.reports.verdicts import TestVerdict
 from perfweb.runs.models import Run
 from perfweb.stats.comparison import Comparison, Verdict
 
 register = template.Library()
 
+
+class HasSummary(Protocol):
+    @property
+    def relative_deviation(self) -> float | None: ...
+
+
+class HasDeviation(Protocol):
+    """Something that was measured on one variant."""
+
+    @property
+    def summary(self) -> HasSummary | None: ...
+
+    @property
+    def noisy(self) -> bool: ...
+
+
 register.filter("title_of", names.title)
 register.filter("anchor", names.anchor)
 register.filter("topic_of", names.topic)
+register.filter("change_words", wording.change_words)
 register.filter("difference_words", wording.difference_words)
 register.filter("evidence_words", wording.evidence_words)
 register.filter("duration", numbers.duration)
@@ -75,13 +96,43 @@ def _number(value: object) -> float | None:
 
 
 @register.filter
-def mark(result: Comparison | Shift) -> str:
+def mark(result: Comparison | Shift | TestVerdict) -> str:
     """Return the mark of a verdict."""
     return _MARKS[result.verdict]
 
 
 @register.filter
-def css_class(result: Comparison | Shift) -> str:
+def deviation(found: HasDeviation) -> SafeString:
+    """Write the relative deviation of a set of samples, marked where it is large."""
+    relative = found.summary.relative_deviation if found.summary else None
+    noisy = '<small class="noisy"><span title="relative deviation of 2.5 % or more">⚠</span> '
+    look = noisy if found.noisy else '<small class="muted">'
+    return mark_safe(f"{look}{numbers.percent(relative)}</small>")  # noqa: S308 (made of numbers)
+
+
+@register.filter
+def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
+    """Write a cell of the table of very many tests. A template that did the same would take most of the page's time."""
+    parts, look = [], ""
+    if cell.summary:
+        relative = cell.summary.relative_deviation
+        noisy = relative is not None and relative >= NOISY_PERCENT
+        look, sign = (' class="noisy"', "⚠ ") if noisy else ("", "")
+        parts += [scale.text(cell.summary.mean), f"<small{look}>{sign}{numbers.percent(relative)}</small>"]
+    if cell.failures:
+        parts.append(f'<span class="warn">⚠ {cell.failures} failed</span>')
+    elif not cell.summary:
+        parts.append('<span class="warn">no sample</span>')
+    said = cell.said if cell.summary else None
+    if said:
+        change = f" {numbers.percent(said.change.percent, signed=True)}" if said.change else ""
+        parts.append(f"<span>{mark(said)}{change}{' ⚠' if said.boots_differ else ''}</span>")
+    verdict = f" verdict {css_class(said)}" if said else ""
+    return mark_safe(f'<td class="number{verdict}">{" ".join(parts)}</td>')  # noqa: S308 (made of numbers)
+
+
+@register.filter
+def css_class(result: Comparison | Shift | TestVerdict) -> str:
     """Return a verdict as the name of a class in the style sheet."""
     return wording.css_name(result.verdict)
 

@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import condition, require_safe
 
 from perfweb.reports import names
 from perfweb.reports.comparisons import TestComparison, tally
@@ -21,6 +22,7 @@ from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.latencies import Latencies, latency_figure, read_latencies
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.sides import MOST_SIDES, Side, SideError, compare_sides, read_sides, sides
+from perfweb.reports.tags import tag_of_comparison
 from perfweb.reports.views.runs import find_run
 from perfweb.runs.models import FINAL_STATES, Run, Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN, Verdict, checked_margin
@@ -62,6 +64,8 @@ class TestSection:
 
 
 @require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_comparison)
 def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpResponse:
     """Compare variant `b` with variant `a` of a run.
 
@@ -149,16 +153,23 @@ def _section(
     means = [abs(sum(values) / len(values)) for values in sets.values()]
     scale = scale_for(unit, max(means))
     files = {names.ministat_file(label, test): values for label, values in sets.items()}
+    graphs = _graphs(test, sets, scale, latencies, [side.label for side in compared]) if drawn else []
+    summaries = [(side.label, summarize(sets[side.label]) if side.label in sets else None) for side in compared]
+    return TestSection(test, found, scale, summaries, files, graphs, latencies, confidence)
+
+
+def _graphs(
+    test: str, sets: dict[str, list[float]], scale: Scale, latencies: Latencies | None, labels: list[str]
+) -> list[Graph]:
     anchor = names.anchor(test)
     graphs = [
         Graph(f"samples-{anchor}", f"Samples of {test}", boxes_figure(sets, scale)),
         Graph(f"distribution-{anchor}", f"Distribution of {test}", distributions_figure(sets, scale)),
     ]
     if latencies:
-        figure = latency_figure(latencies, [side.label for side in compared])
+        figure = latency_figure(latencies, labels)
         graphs.append(Graph(f"latency-{anchor}", f"Latency of transactions of {test}", figure))
-    summaries = [(side.label, summarize(sets[side.label]) if side.label in sets else None) for side in compared]
-    return TestSection(test, found, scale, summaries, files, graphs if drawn else [], latencies, confidence)
+    return graphs
 
 
 def _extremes(compared: list[TestComparison]) -> tuple[TestComparison | None, TestComparison | None]:

@@ -7,12 +7,12 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import counted_samples
 from perfweb.reports.figures import scaling_figure
 from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.knobs import KnobResults, knob_settings
 from perfweb.reports.numbers import scale_for
 from perfweb.reports.views.runs import find_run
+from perfweb.runs.judging import counted_samples
 
 
 @require_safe

@@ -10,7 +10,6 @@ from functools import partial
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from perfweb.reports.comparisons import counted_samples
 from perfweb.reports.downloads import PLAIN_TEXT, send, text_body
 from perfweb.reports.rawdata import bodies, selections
 from perfweb.reports.rawdata.archives import Member
@@ -22,6 +21,7 @@ from perfweb.reports.timelines import COMMIT, RangeError, Window, read_window
 from perfweb.reports.verdicts import run_pairs
 from perfweb.reports.views.comparison import asked_limits, sides_of_run
 from perfweb.reports.views.runs import find_run
+from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Artefact
 
 

@@ -3,60 +3,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import condition, require_safe
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import TestComparison, counted_samples, pairs
 from perfweb.reports.environment import changed_facts, host_table, tunable_rows
 from perfweb.reports.figures import samples_figure, topic_figure
-from perfweb.reports.graphs import Graph, respond
-from perfweb.reports.results import RunResults, Series, TestResults, run_results
-from perfweb.reports.verdicts import Pair, run_pairs, verdicts
-from perfweb.runs.models import Artefact, Measurement, MeasurementState, Run, Variant
+from perfweb.reports.graphs import Graph, asked_for, respond
+from perfweb.reports.overview import brief_rows, full_rows
+from perfweb.reports.results import RunResults, TestResults, run_frame, run_results
+from perfweb.reports.tags import tag_of_page
+from perfweb.reports.verdicts import PairVerdicts, said_by_run, verdicts
+from perfweb.runs.judging import measured_tests
+from perfweb.runs.judging import pairs as pairs_of
+from perfweb.runs.models import Measurement, MeasurementState, Run
+from perfweb.runs.summaries import summaries_of
 
 RUNS_PER_PAGE = 25
-MOST_DETAILED = 24
-"""Tests that the page of a run shows with graph, numbers and outputs; of more, those of one topic at a time."""
+MOST_CELLS = 40
+"""Tests times variants that the page of a run shows in full, with graphs and outputs: more would be a page of more than
+100 kB. A single test is always shown in full.
+"""
 
 MOST_VERDICTS = 2
 """Verdicts of a test that have columns of their own; more stand in the cells of the variants."""
 
+_TOPIC = "topic-"
 MOST_DIGITS = 18  # of a number that PostgreSQL's bigint holds
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One test on one variant: its samples (None where nothing was delivered), its measurements boot by boot, and how
-    it compares with the baseline (None for that itself).
-    """
-
-    variant: Variant
-    series: Series | None
-    measurements: list[Measurement]
-    comparison: TestComparison | None
-
-    @property
-    def failures(self) -> int:
-        return sum(measurement.state != MeasurementState.OK for measurement in self.measurements)
-
-    @property
-    def logs(self) -> list[tuple[int, Artefact]]:
-        """The tool's output of each boot, by the boot's place in the run."""
-        found = ((measurement.boot.position, list(measurement.artefacts.all())) for measurement in self.measurements)
-        return [(position, texts[0]) for position, texts in found if texts]
-
-
-@dataclass(frozen=True)
-class OverviewRow:
-    """One test: what it gave on each variant, and each comparison."""
-
-    test: TestResults
-    cells: list[Cell]
-    comparisons: list[TestComparison]
 
 
 @require_safe
@@ -80,35 +60,99 @@ def run_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_page)
 def run_detail(request: HttpRequest, number: int) -> HttpResponse:
-    """Show what ran where in a run, and every sample; `?topic=` has only the tests of a topic.
+    """Show what ran where in a run, and every sample; `?topic=` has only the tests of a topic, `?test=` only one.
 
-    With very many tests each is shown in detail only where a topic was chosen.
+    Very many tests are shown in brief.
     """
     run = find_run(number)
-    topic = request.GET.get("topic", "")
-    results = run_results(run, topic)
-    if topic and not results.tests:
-        raise Http404(f"Run {number} has no test of the topic “{topic}”.")
-    counted = counted_samples([run])[run.pk]
-    compared = run_pairs(results.variants, counted)
+    tests = names.in_order(measured_tests([run.pk])[run.pk])
+    chosen = _chosen(request, run, tests)
+    brief = len(chosen.tests) > 1 and len(chosen.tests) * run.variants.count() > MOST_CELLS
+    return (_in_brief if brief else _in_full)(request, run, tests, chosen)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The tests of a run that its address asks for, with the topic or the test that it names."""
+
+    tests: list[str]
+    topic: str = ""
+    test: str = ""
+
+
+def _chosen(request: HttpRequest, run: Run, tests: list[str]) -> Chosen:
+    topics = names.by_topic(tests)
+    test, topic = request.GET.get("test", ""), request.GET.get("topic", "")
+    if (drawn := request.GET.get("graph", "").removeprefix(_TOPIC)) in topics:
+        topic = drawn  # for the graph of a topic no other is read
+    if test and test not in tests:
+        raise Http404(f"Run {run.pk} has no test “{test}”.")
+    if topic and topic not in topics:
+        raise Http404(f"Run {run.pk} has no test of the topic “{topic}”.")
+    if test:
+        return Chosen([test], names.topic(test), test)
+    return Chosen(topics[topic] if topic else tests, topic)
+
+
+def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
+    """Every chosen test with its samples: the graphs alone where the address asks for these."""
+    results = run_results(run, chosen.tests)
+    topics = _topics(results, alone="graph" in request.GET)
+    drawn = [(test, _test_graph(test)) for test in results.tests]
+    graphs = [graph for _, graph in [*topics, *drawn]]
+    if answer := asked_for(request, graphs):
+        return answer
+    pairs = said_by_run(results.variants, summaries_of([run])[run.pk], tests)
+    context = {
+        **_frame(run, results, pairs),
+        "failures": len(results.failures),
+        "overview": full_rows(results, pairs),
+        "verdicts_in_cells": len(pairs) > MOST_VERDICTS,
+        "chosen": chosen,
+        "known_topics": list(names.by_topic(tests)),
+        "topics": topics,
+        "tests": drawn,
+    }
+    return respond(request, "reports/run.html", context, graphs)
+
+
+def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
+    """Means and verdicts of the chosen tests, read from the summaries. The samples of a topic are drawn on its page."""
+    results = run_results(run, chosen.tests) if chosen.topic else run_frame(run)
+    topics = _topics(results, alone=True)
+    graphs = [graph for _, graph in topics]
+    if answer := asked_for(request, graphs):
+        return answer
+    kept = summaries_of([run])[run.pk]
+    pairs = said_by_run(results.variants, kept, tests)
+    failed = Measurement.objects.filter(boot__run=run).exclude(state=MeasurementState.OK).order_by()
+    failures = Counter(failed.values_list("boot__variant_id", "test"))
+    by_topic = names.by_topic(tests)
+    context = {
+        **_frame(run, results, pairs),
+        "failures": failures.total(),
+        "brief": brief_rows(results.variants, chosen.tests, kept, failures, pairs),
+        "pictures": [] if chosen.topic else [(name, len(of), f"{_TOPIC}{name}") for name, of in by_topic.items()],
+        "topics": topics,
+        "chosen": chosen,
+        "known_topics": list(by_topic),
+    }
+    return respond(request, "reports/run.html", context, graphs)
+
+
+def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts]) -> dict[str, Any]:
+    """What the page says about a run beside its results."""
     hosts, host_facts = host_table(run)
     earlier, changes = changed_facts(run)
-    detailed = results.tests if topic or len(results.tests) <= MOST_DETAILED else []
-    topics = _topics(results, alone=not detailed)
-    tests = [(test, _test_graph(test)) for test in detailed]
-    context = {
+    return {
         "run": run,
         "results": results,
-        "pairs": compared,
-        "overview": _overview(results, compared),
-        "verdicts_in_cells": len(compared) > MOST_VERDICTS,
-        "any_boots_differ": any(comparison.boots_differ for pair in compared for comparison in pair.compared),
-        "topic": topic,
-        "known_topics": list(names.by_topic(names.in_order(counted.tests))),
-        "topics": topics,
+        "pairs": pairs,
+        "any_boots_differ": any(said.boots_differ for pair in pairs for said in pair.tests),
         "all_topics": names.by_topic(),
-        "tests": tests,
         "tunables": tunable_rows(results),
         "hosts": hosts,
         "host_facts": host_facts,
@@ -116,8 +160,6 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
         "changes": changes,
         "transitions": run.transitions.all(),
     }
-    graphs = (graph for _, graph in [*topics, *tests])
-    return respond(request, "reports/run.html", context, list(graphs))
 
 
 def number_in(request: HttpRequest, name: str) -> int | None:
@@ -138,7 +180,7 @@ def _topics(results: RunResults, *, alone: bool) -> list[tuple[str, Graph]]:
     """Each topic with its graph; of a run with one variant the samples of each test say the same, and so they do of a
     topic with one test, unless these graphs stand `alone`.
     """
-    compared = pairs(results.variants)
+    compared = pairs_of(results.variants)
     if not compared:
         return []
     by_name = {test.name: test for test in results.tests}
@@ -148,31 +190,14 @@ def _topics(results: RunResults, *, alone: bool) -> list[tuple[str, Graph]]:
         if alone or len(tests) > 1
     ]
     return [
-        (topic, Graph(f"topic-{topic}", f"{topic}: every sample", figure)) for topic, figure in drawn if figure["data"]
+        (topic, Graph(f"{_TOPIC}{topic}", f"{topic}: every sample", figure))
+        for topic, figure in drawn
+        if figure["data"]
     ]
 
 
 def _test_graph(test: TestResults) -> Graph | None:
     if not test.metrics:
         return None
-    return Graph(
-        f"test-{names.anchor(test.name)}", f"Every sample of {test.name}, boot by boot", samples_figure(test.metrics[0])
-    )
-
-
-def _overview(results: RunResults, compared: list[Pair]) -> list[OverviewRow]:
-    by_variant = {pair.b.pk: {comparison.test: comparison for comparison in pair.compared} for pair in compared}
-    rows = []
-    for test in results.tests:
-        of_variant = {series.variant.pk: series for series in test.primary}
-        cells = [
-            Cell(
-                variant,
-                of_variant.get(variant.pk),
-                [measurement for measurement in test.measurements if measurement.boot.variant_id == variant.pk],
-                by_variant[variant.pk][test.name] if variant.pk in by_variant else None,
-            )
-            for variant in results.variants
-        ]
-        rows.append(OverviewRow(test, cells, [comparisons[test.name] for comparisons in by_variant.values()]))
-    return rows
+    label = f"Every sample of {test.name}, boot by boot"
+    return Graph(f"test-{names.anchor(test.name)}", label, samples_figure(test.metrics[0]))

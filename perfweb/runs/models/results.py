@@ -38,7 +38,7 @@ class Boot(models.Model):
     error = models.TextField(blank=True)
 
     class Meta:
-        ordering = ["run", "position", "attempt"]
+        ordering = ["run_id", "position", "attempt"]
         indexes = [trigrams("error", "boot_by_error")]
         constraints = [
             models.UniqueConstraint(fields=["run", "position", "attempt"], name="boot_attempt_once"),
@@ -72,7 +72,7 @@ class Measurement(models.Model):
     seconds = models.FloatField(help_text="wall-clock time of all samples together")
 
     class Meta:
-        ordering = ["boot", "pk"]
+        ordering = ["boot_id", "pk"]
         indexes = [
             models.Index(fields=["test"], name="measurement_by_test"),
             trigrams("reason", "measurement_by_reason"),
@@ -105,7 +105,8 @@ class SampleQuerySet(models.QuerySet["Sample"]):
 class Sample(models.Model):
     """One number that a tool delivered."""
 
-    measurement = models.ForeignKey(Measurement, models.CASCADE, related_name="samples")
+    # Without an index of its own: that of `sample_once` begins with it.
+    measurement = models.ForeignKey(Measurement, models.CASCADE, related_name="samples", db_index=False)
     index = models.PositiveIntegerField(help_text="place within the measurement, from 0, warm-up included")
     metric = models.CharField(max_length=32)
     value = models.FloatField()
@@ -117,7 +118,7 @@ class Sample(models.Model):
     objects = SampleQuerySet.as_manager()
 
     class Meta:
-        ordering = ["measurement", "index", "metric"]
+        ordering = ["measurement_id", "index", "metric"]
         constraints = [
             models.UniqueConstraint(fields=["measurement", "index", "metric"], name="sample_once"),
             models.CheckConstraint(condition=Q(direction__in=Direction.values), name="sample_direction_known"),
@@ -136,6 +137,7 @@ class Summary(models.Model):
 
     Derived from the samples (perfweb.runs.summaries) when a run ends, and to be made anew at any time.  What a timeline
     filters and sorts by is repeated here, so that its cost does not grow with the number of samples or of other tests.
+    So is what the run says about the variant against its baseline, among all its tests, and which statistics said it.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="summaries")
@@ -152,9 +154,15 @@ class Summary(models.Model):
     deviation = models.FloatField(null=True, help_text="sample standard deviation; empty for a single sample")
     minimum = models.FloatField()
     maximum = models.FloatField()
+    boots_differ = models.BooleanField(default=False, help_text="by more than the samples within them scatter")
+    verdict = models.CharField(max_length=16, blank=True, help_text="empty for the baseline itself")
+    change = models.FloatField(null=True, help_text="from the baseline, in percent; empty where there is no interval")
+    change_low = models.FloatField(null=True)
+    change_high = models.FloatField(null=True)
+    rules = models.CharField(max_length=16, blank=True, help_text="digest of the statistics that judged")
 
     class Meta:
-        ordering = ["run", "variant", "test"]
+        ordering = ["run_id", "variant_id", "test"]
         verbose_name_plural = "summaries"
         indexes = [
             models.Index(fields=["test", "at"], name="summary_by_test_and_time"),
@@ -202,7 +210,7 @@ class Artefact(models.Model):
     created = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        ordering = ["run", "name"]
+        ordering = ["run_id", "name"]
         constraints = [
             models.UniqueConstraint(fields=["run", "name"], name="artefact_name_once_per_run"),
             models.CheckConstraint(condition=Q(kind__in=ArtefactKind.values), name="artefact_kind_known"),

@@ -122,7 +122,7 @@ class RunTransition(models.Model):
     reason = models.TextField(blank=True)
 
     class Meta:
-        ordering = ["run", "pk"]
+        ordering = ["run_id", "pk"]
 
     def __str__(self) -> str:
         return f"{self.from_state} → {self.to_state}"
@@ -153,7 +153,7 @@ class Variant(models.Model):
     build = models.ForeignKey(Build, models.PROTECT, null=True, blank=True, related_name="variants")
 
     class Meta:
-        ordering = ["run", "position"]
+        ordering = ["run_id", "position"]
         indexes = [trigrams("name", "variant_by_name"), trigrams("knobs", "variant_by_knobs")]
         constraints = [
             models.UniqueConstraint(fields=["run", "name"], name="variant_name_once_per_run"),
@@ -175,7 +175,7 @@ class HostFacts(models.Model):
     facts = models.JSONField(default=dict)
 
     class Meta:
-        ordering = ["run", "role"]
+        ordering = ["run_id", "role"]
         indexes = [trigrams("name", "host_facts_by_name")]
         verbose_name_plural = "host facts"
         constraints = [models.UniqueConstraint(fields=["run", "role"], name="facts_once_per_host")]

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from perfweb.api.problems import CONTENT_TYPE, Problem
-from perfweb.runs.models import Run
+from perfweb.runs.models import Run, RunTransition
 from tests.factories import create_queued_run
 from tests.unit.api.contract import Api
 
@@ -88,6 +89,20 @@ def test_an_answer_that_has_not_changed_is_not_sent_again(client: Client, run: R
     assert again.headers["ETag"] == first.headers["ETag"]
     assert client.get(path, headers={"If-None-Match": '"another"'}).content == first.content
     problem(client.get(path, headers={"If-Match": '"another"'}), 412)
+
+
+@pytest.mark.parametrize("address", ["", "/boots", "/measurements", "/samples", "/artefacts", "/comparisons"])
+def test_what_is_known_of_a_run_that_is_over_is_not_read_again(
+    client: Client, run: Run, django_assert_num_queries: DjangoAssertNumQueries, address: str
+) -> None:
+    path = f"/api/v1/runs/{run.pk}{address}"
+    tag = client.get(path).headers["ETag"]
+    with django_assert_num_queries(1):
+        assert client.get(path, headers={"If-None-Match": tag}).status_code == 304
+    assert client.get(path, headers={"If-None-Match": f"W/{tag}", "Accept-Encoding": "gzip"}).status_code == 304
+    assert client.get(f"{path}?limit=1").headers.get("ETag") != tag
+    RunTransition.objects.create(run=run, from_state="done", to_state="done", reason="again")
+    assert client.get(path, headers={"If-None-Match": tag}).status_code == 200
 
 
 def test_an_answer_that_has_changed_has_another_tag(client: Client) -> None:

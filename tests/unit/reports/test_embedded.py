@@ -40,9 +40,9 @@ def title(root: ElementTree.Element) -> str:
 def test_the_badge_of_a_test_says_its_verdict(client: Client, run: Run) -> None:
     _, root = picture(client, f"/runs/{run.pk}/compare/deferred..direct/badge.svg", {"test": DEMO_TESTS[0]})
     ((_, (pair,)),) = verdicts([run])
-    effect = pair.compared[0].result.effect
-    assert effect
-    assert title(root) == f"tcp.rr direct vs deferred: ▲ +{effect.interval.percent:.1f} % faster"
+    change = pair.tests[0].change
+    assert change
+    assert title(root) == f"tcp.rr direct vs deferred: ▲ +{change.percent:.1f} % faster"
     assert [text.text for text in root.iter(f"{SVG}text")] == title(root).split(": ")
     _, other = picture(client, f"/runs/{run.pk}/compare/direct..deferred/badge.svg", {"test": DEMO_TESTS[4]})
     assert title(other).startswith(f"tcp.rr/host-router-host/ipv4 deferred vs direct: ▼ {MINUS}")

@@ -5,9 +5,10 @@ import json
 
 import pytest
 
-from perfweb.reports.comparisons import compare_variants, counted_samples, pairs
+from perfweb.reports.comparisons import compare_variants
 from perfweb.reports.figures import intervals_figure, samples_figure
 from perfweb.reports.results import run_results
+from perfweb.runs.judging import counted_samples, pairs
 from perfweb.runs.models import Run, Sample
 from tests.factories import DEMO_TESTS, create_run
 

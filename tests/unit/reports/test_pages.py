@@ -16,7 +16,8 @@ from pytest_django import DjangoAssertNumQueries
 from perfweb.reports.text import run_text
 from perfweb.reports.views import runs
 from perfweb.runs.models import Artefact, BootState, Run, Sample
-from tests.factories import DEMO_TESTS, create_queued_run, create_run
+from perfweb.runs.summaries import summarise
+from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run
 from tests.unit.reports.conftest import BROKEN_TEST
 
 pytestmark = pytest.mark.django_db
@@ -209,9 +210,10 @@ def test_queries_do_not_depend_on_how_much_was_measured(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, samples: int, boots: int
 ) -> None:
     run = create_run(samples=samples, boots=boots)
-    with django_assert_num_queries(12):
+    summarise([run.pk])
+    with django_assert_num_queries(16):
         client.get(reverse("reports:run", args=[run.pk]))
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         client.get(comparison_address(run))
 
 
@@ -219,8 +221,10 @@ def test_queries_do_not_depend_on_how_much_was_measured(
 def test_queries_of_the_list_do_not_depend_on_the_number_of_runs(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
 ) -> None:
-    for seed in range(runs):
-        create_run(tests=[DEMO_TESTS[0], BROKEN_TEST], seed=seed)
+    made = [create_run(tests=[DEMO_TESTS[0], BROKEN_TEST], seed=seed).pk for seed in range(runs)]
+    with django_assert_num_queries(7):
+        client.get("/runs/")
+    summarise(made)
     with django_assert_num_queries(4):
         client.get("/runs/")
     with django_assert_num_queries(7):
@@ -258,11 +262,10 @@ def test_of_very_many_tests_those_of_a_topic_are_shown_in_detail(
     client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = reverse("reports:run", args=[run.pk])
-    monkeypatch.setattr(runs, "MOST_DETAILED", 3)
+    monkeypatch.setattr(runs, "MOST_CELLS", 4)
     html = page(client, address)
-    assert "choose a topic" in html
-    assert 'data-graph="topic-udp"' in html
-    assert 'data-graph="test-' not in html
+    assert "choose one in the table, or a topic" in text_of(html)
+    assert "data-graph=" not in html
     assert all(test in html for test in DEMO_TESTS)
     part = page(client, address + "?topic=forward")
     assert set(re.findall(r'data-graph="test-([^"]+)"', part)) == {
@@ -271,6 +274,58 @@ def test_of_very_many_tests_those_of_a_topic_are_shown_in_detail(
     assert DEMO_TESTS[0] not in text_of(part)
     assert "5 faster, 1 not enough data" in text_of(part)  # the verdicts are still those among all tests
     assert client.get(address + "?topic=none").status_code == 404
+
+
+def test_of_very_many_tests_of_a_topic_each_has_a_page(
+    client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = reverse("reports:run", args=[run.pk])
+    monkeypatch.setattr(runs, "MOST_CELLS", 3)
+    part = page(client, address + "?topic=tcp")
+    assert re.findall(r'data-graph="([^"]+)"', part) == ["topic-tcp"]
+    tests = set(re.findall(r'href="(\?test=[^"]+)"', part))
+    assert len(tests) == 2
+    for test in tests:
+        html = page(client, address + test)
+        assert len(re.findall(r'data-graph="test-[^"]+"', html)) == 1
+        assert "netperf -H 10.77.1.2 -l 1" in text_of(html) or "iperf3 -H" in text_of(html)
+        assert "5 faster, 1 not enough data" in text_of(html)
+    assert client.get(address + "?test=none").status_code == 404
+
+
+def test_very_many_tests_are_told_in_brief(client: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "MOST_CELLS", 4)
+    address = reverse("reports:run", args=[run.pk])
+    made = page(client, address)
+    text = text_of(made)
+    assert re.search(r"tcp\.rr/host-host/ipv4 transactions/s [\d ]+ \d\.\d\d % [\d ]+ \d\.\d\d % ▲ \+\d\.\d\d %", text)
+    assert re.search(r"udp\.rr/host-host/ipv4 transactions/s [\d ]+ \d\.\d\d % ⚠ 2 failed", text)
+    assert "5 faster, 1 not enough data" in text
+    assert "2 failed measurements" in text
+    for picture in re.findall(r'<img src="([^"]+)"', made):
+        assert client.get(address + picture).headers["Content-Type"] == "image/svg+xml"
+    assert re.findall(r'<img src="([^"]+)"', made)
+    summarise([run.pk])
+    assert page(client, address) == made  # what was kept says what the samples say
+    Sample.objects.filter(measurement__boot__run=run).delete()
+    assert page(client, address) == made
+
+
+def test_the_page_of_a_run_that_has_not_changed_is_not_made_again(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    first, second = create_history(2)
+    for address in (f"/runs/{second.pk}/", f"/runs/{second.pk}/?graphs=json", comparison_address(second)):
+        tag = client.get(address).headers["ETag"]
+        with django_assert_num_queries(1 if "compare" in address else 4):
+            again = client.get(address, headers={"If-None-Match": tag})
+        assert (again.status_code, again.content) == (304, b"")
+        assert client.get(address, headers={"If-None-Match": '"another"'}).status_code == 200
+    for changed in (second, first):
+        tag = client.get(f"/runs/{second.pk}/").headers["ETag"]
+        summarise([changed.pk])
+        assert client.get(f"/runs/{second.pk}/", headers={"If-None-Match": tag}).status_code == 200
+    assert "ETag" not in client.get(f"/runs/{create_queued_run().pk}/").headers
 
 
 def test_pages_are_compressed_for_browsers_that_take_that(client: Client, run: Run) -> None:

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Which code answers: another version may say the same in other words and bytes."""
+
+import hashlib
+from functools import cache
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+from django.conf import settings
+
+import perfweb
+
+
+@cache
+def code_version() -> str:
+    """Return a digest of the code and the templates that make pages, answers and downloads."""
+    digest = hashlib.sha256()
+    for folder, pattern in ((Path(perfweb.__path__[0]), "*.py"), (settings.BASE_DIR / "templates", "*.html")):
+        for path in sorted(folder.rglob(pattern)):
+            digest.update(path.read_bytes())
+    for library in ("django", "numpy", "scipy", "pyarrow"):
+        digest.update(version_of(library).encode())
+    return digest.hexdigest()
