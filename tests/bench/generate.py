@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 
 from perfweb.builds.models import Build
 from perfweb.lab.models import Host, Role, Testbed
 from perfweb.runs.bulk import copy_rows
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Boot, HostFacts, Measurement, Plan, Run, RunTransition, Sample, Variant
-from perfweb.runs.summaries import summarise
+from perfweb.runs.summaries import RUNS_AT_ONCE, summarise
 from tests.factories import TYPICAL
 
 FIRST_COMMIT = datetime(2021, 1, 1, tzinfo=UTC)
@@ -31,6 +33,7 @@ WIDE_TESTS, WIDE_VARIANTS = 100, 7
 """Of the one run that has many, for its page and the comparison of a hundred tests."""
 
 _COMMITS_AT_ONCE = 20
+_PROCESSES = 2
 
 
 @dataclass
@@ -44,8 +47,8 @@ class Keys:
     sample: int = 1
 
 
-def generate(commits: int, seed: int = 1) -> int:
-    """Make the results of `commits` commits; returns the number of samples."""
+def generate(commits: int, seed: int = 1) -> Iterator[str]:
+    """Make the results of `commits` commits, and tell now and then how far that is."""
     rng = np.random.default_rng(seed)
     keys = Keys()
     plans = _plans()
@@ -55,12 +58,27 @@ def generate(commits: int, seed: int = 1) -> int:
             Host.objects.create(testbed=testbed, role=role, name=f"lab{number + 1}-{role}", address="10.0.0.1")
     for first in range(0, commits, _COMMITS_AT_ONCE):
         _commits(range(first, min(first + _COMMITS_AT_ONCE, commits)), plans, keys, rng)
+        if first // _COMMITS_AT_ONCE % 10 == 9:
+            yield f"{keys.sample - 1} samples of {first + _COMMITS_AT_ONCE} commits"
     _wide_run(keys, rng)
     _set_sequences()
-    summarise(list(Run.objects.order_by("pk").values_list("pk", flat=True)))
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    return keys.sample - 1
+    yield f"{keys.sample - 1} samples of {keys.run} runs"
+    for done in _summaries(keys.run):
+        yield f"summaries of {done} runs"
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE runs_summary")
+
+
+def _summaries(runs: int) -> Iterator[int]:
+    """Summarise and judge all runs, in two processes, and tell now and then how many are done."""
+    parts = [range(first, min(first + RUNS_AT_ONCE, runs + 1)) for first in range(1, runs + 1, RUNS_AT_ONCE)]
+    connections.close_all()  # which the processes would have in common
+    with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("fork")) as workers:
+        for number, _ in enumerate(workers.map(summarise, parts), start=1):
+            if number % 20 == 0 or number == len(parts):
+                yield min(number * RUNS_AT_ONCE, runs)
 
 
 def _plans() -> list[list[str]]:
