@@ -33,9 +33,9 @@ rx_burst(void *arg)
 {
 	struct hostif_queue *hq = arg;
 	const struct hostif *hi = hq->hq_if;
-	atomic_u64 *ibytes = &hq->hq_if->hi_if.if_count.ibytes;
 	struct if_batch batch;
-	uint64_t woken = atomic_load_u64(ibytes);
+	struct if_lro lro;
+	uint64_t woken = hq->hq_bytes;
 	unsigned n = 0;
 
 	wakeup_hold();
@@ -43,15 +43,17 @@ rx_burst(void *arg)
 	epoch_enter();
 	if_batch_begin(&batch);
 	burst_gather_begin();
+	if_lro_begin(&lro);
 	do {
 		hq->hq_error = hi->hi_ops->receive(hq);
 		if (n % RX_WAKE == 0 ||
-		    atomic_load_u64(ibytes) - woken >= RX_WAKEBYTES) {
+		    hq->hq_bytes - woken >= RX_WAKEBYTES) {
 			wakeup_release();
 			wakeup_hold();
-			woken = atomic_load_u64(ibytes);
+			woken = hq->hq_bytes;
 		}
 	} while (hq->hq_error == 0 && ++n < RX_BURST);
+	if_lro_end(&lro);
 	burst_gather_end();
 	if_batch_end(&batch);
 	wakeup_release();

@@ -20,6 +20,7 @@ struct hostif_queue {
 	struct mbuf	*hq_small;	/* receive thread: next frame's start */
 	struct mbuf	*hq_large;	/* and its rest */
 	int		 hq_error;	/* of the last frame, negative */
+	uint64_t	 hq_bytes;	/* received */
 	struct mtx	 hq_txlock;	/* if one at a time may send */
 };
 

@@ -94,6 +94,13 @@ rx_frame(struct hostif_queue *hq, uint32_t len)
 	return (m);
 }
 
+static void
+rx_input(struct hostif_queue *hq, struct mbuf *m)
+{
+	hq->hq_bytes += m->m_pkthdr.len;
+	if_input(&hq->hq_if->hi_if, m, hq->hq_index);
+}
+
 int
 hostif_read(struct hostif_queue *hq)
 {
@@ -110,12 +117,12 @@ hostif_read(struct hostif_queue *hq)
 	if (n < 0)
 		return ((int)n);
 	if ((size_t)n < sizeof(vh) + ETHER_HDR_LEN) {
-		atomic_count_u64(&ifp->if_count.ierrors, 1);
+		IFSTAT_INC(ifp, ierrors);
 		return (0);
 	}
 	m = rx_frame(hq, (uint32_t)((size_t)n - sizeof(vh)));
 	rx_offloads(m, &vh);
-	if_input(ifp, m, hq->hq_index);
+	rx_input(hq, m);
 	return (0);
 }
 
@@ -150,8 +157,8 @@ hostif_take(struct hostif_queue *hq)
 	if (error == -EMSGSIZE)
 		return (hostif_read(hq));
 	if (m != NULL)
-		if_input(ifp, m, hq->hq_index);
+		rx_input(hq, m);
 	else
-		atomic_count_u64(&ifp->if_count.ierrors, 1);
+		IFSTAT_INC(ifp, ierrors);
 	return (0);
 }

@@ -120,7 +120,7 @@ tx_call(struct tx_batch *tx, unsigned from)
 static int
 tx_flush(struct tx_batch *tx)
 {
-	struct if_counters *count = &tx->tx_queue->hq_if->hi_if.if_count;
+	const struct ifnet *ifp = &tx->tx_queue->hq_if->hi_if;
 	unsigned sent = 0, lost = 0;
 	uint64_t bytes = 0;
 
@@ -128,11 +128,10 @@ tx_flush(struct tx_batch *tx)
 		int n = tx_call(tx, sent + lost);
 
 		if (n == -EAGAIN) {
-			atomic_count_u64(&count->odrops,
-			    tx->tx_n - sent - lost);
+			IFSTAT_ADD(ifp, odrops, tx->tx_n - sent - lost);
 			break;
 		} else if (n < 0) {
-			atomic_count_u64(&count->oerrors, 1);
+			IFSTAT_INC(ifp, oerrors);
 			lost++;
 			continue;
 		}
@@ -141,8 +140,8 @@ tx_flush(struct tx_batch *tx)
 		sent += (unsigned)n;
 	}
 	lost = tx->tx_n - sent;
-	atomic_count_u64(&count->opackets, sent);
-	atomic_count_u64(&count->obytes, bytes);
+	IFSTAT_ADD(ifp, opackets, sent);
+	IFSTAT_ADD(ifp, obytes, bytes);
 	for (unsigned i = 0; i < tx->tx_n; i++)
 		m_freem(tx->tx_mbufs[i]);
 	tx->tx_n = tx->tx_niov = 0;

@@ -26,9 +26,14 @@ static int
 mem_transmit(struct ifnet *ifp, struct mbuf *m)
 {
 	struct mem_softc *sc = ifp->if_softc;
+	uint64_t packets = 0, bytes = 0;
 
-	atomic_count_u64(&ifp->if_count.opackets, 1);
-	atomic_count_u64(&ifp->if_count.obytes, m->m_pkthdr.len);
+	for (const struct mbuf *n = m; n != NULL; n = n->m_nextpkt) {
+		packets++;
+		bytes += n->m_pkthdr.len;
+	}
+	IFSTAT_ADD(ifp, opackets, packets);
+	IFSTAT_ADD(ifp, obytes, bytes);
 	sc->sc_output(sc->sc_arg, m);
 	return (0);
 }
@@ -60,12 +65,12 @@ void
 mem_input_ip(struct ifnet *ifp, struct mbuf *m)
 {
 	KASSERT(m->m_pkthdr.len > 0, ("mem_input_ip: empty packet"));
-	atomic_count_u64(&ifp->if_count.ipackets, 1);
-	atomic_count_u64(&ifp->if_count.ibytes, m->m_pkthdr.len);
+	IFSTAT_INC(ifp, ipackets);
+	IFSTAT_ADD(ifp, ibytes, m->m_pkthdr.len);
 	m->m_pkthdr.rcvif = ifp;
 	if (netisr_dispatch((*m->m_data & 0xf0) == 0x60 ? NETISR_IPV6 :
 	    NETISR_IP, m) != 0)
-		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+		IFSTAT_INC(ifp, iqdrops);
 }
 
 static void
@@ -144,8 +149,8 @@ driver_attach(const struct if_config *ic, char *why, size_t len)
 			return (EINVAL);
 	}
 	sc->sc_wire = mem_wire_create(mirror);
-	attach(sc, ic, if_offload_caps(ic), true, mem_wire_output,
-	    sc->sc_wire);
+	attach(sc, ic, if_offload_caps(ic) | IFCAP_BATCH, true,
+	    mem_wire_output, sc->sc_wire);
 	return (0);
 }
 

@@ -13,7 +13,10 @@
 
 #define	MEM_HEADROOM	34	/* room for tunnels; aligns the IP header */
 
-/* A frame that was sent; csum_flags as for a driver.  Consumes m. */
+/*
+ * A frame that was sent, or of an interface with IFCAP_BATCH several that are
+ * linked by m_nextpkt; csum_flags as for a driver.  Consumes them.
+ */
 typedef void mem_output_fn(void *arg, struct mbuf *m);
 
 /*

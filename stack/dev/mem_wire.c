@@ -16,7 +16,7 @@
 #include "kern/thread.h"
 #include "net/burst.h"
 
-#define	QUEUE_MAX	4096	/* frames; more are lost */
+#define	QUEUE_MAX	4096	/* frames; no more are added to them */
 #define	SENDER_MAX	16	/* frames that a sender passes on itself */
 #define	THREAD_MAX	1024	/* ... and the wire's thread in one go */
 #define	FAR_LLADDR	"\x02" "wire\1"
@@ -98,12 +98,40 @@ call_thread(struct mem_wire *mw) REQUIRES(mw->mw_lock)
 	wakeup(&mw->mw_called);
 }
 
+static void
+pass_frames(struct mem_wire *mw, struct mbufq *frames)
+{
+	struct mbuf *m;
+
+	while ((m = mbufq_dequeue(frames)) != NULL)
+		mem_input(mw->mw_ifp, m);
+}
+
+/* A burst of frames comes back; what they cause to be sent goes together. */
+static void
+pass(struct mem_wire *mw, struct mbufq *frames)
+{
+	struct if_batch batch;
+	struct if_lro lro;
+
+	burst_begin();
+	if (frames->mq_len == 1) {
+		pass_frames(mw, frames);
+	} else {
+		if_batch_begin(&batch);
+		if_lro_begin(&lro);
+		pass_frames(mw, frames);
+		if_lro_end(&lro);
+		if_batch_end(&batch);
+	}
+	burst_end();
+}
+
 /* Passes frames on until there are none, or about so many. */
 static void
 empty_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 {
 	struct mbufq back;
-	struct mbuf *m;
 
 	if (mw->mw_emptied)
 		return;		/* whoever does sees what has come since */
@@ -112,10 +140,7 @@ empty_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 		mbufq_take(&back, &mw->mw_queue);
 		n += back.mq_len;
 		mtx_unlock(&mw->mw_lock);
-		burst_begin();
-		while ((m = mbufq_dequeue(&back)) != NULL)
-			mem_input(mw->mw_ifp, m);
-		burst_end();
+		pass(mw, &back);
 		mtx_lock(&mw->mw_lock);
 	}
 	mw->mw_emptied = false;
@@ -150,35 +175,53 @@ pass_later(struct mem_wire *mw) REQUIRES(mw->mw_lock)
 		call_thread(mw);
 }
 
-void
-mem_wire_output(void *arg, struct mbuf *m)
+/* As it comes back, or NULL if it does not, or has been received already. */
+static struct mbuf *
+turn(struct mem_wire *mw, struct mbuf *m)
 {
-	struct mem_wire *mw = arg;
 	const struct ether_header *eh = mtod(m, const struct ether_header *);
 	bool arp = eh->ether_type == htons(ETHERTYPE_ARP);
 	bool ip = eh->ether_type == htons(ETHERTYPE_IP);
 
 	if (!arp && !(ip && mw->mw_mirror)) {
 		m_freem(m);
-		return;
+		return (NULL);
 	}
 	m = turn_frame(m, ETHER_HDR_LEN + (uint32_t)(arp ?
 	    sizeof(struct ether_arp) : sizeof(struct ip)));
-	if (arp) {
-		/* At once: who asks holds no lock. */
-		answer_arp(m);
-		mem_input(mw->mw_ifp, m);
+	if (!arp) {
+		reflect_ip(m);
+		return (m);
+	}
+	/* At once: who asks holds no lock. */
+	answer_arp(m);
+	mem_input(mw->mw_ifp, m);
+	return (NULL);
+}
+
+void
+mem_wire_output(void *arg, struct mbuf *m)
+{
+	struct mem_wire *mw = arg;
+	struct mbuf *next;
+	struct mbufq back;
+
+	mbufq_init(&back);
+	for (; m != NULL; m = next) {
+		next = m->m_nextpkt;
+		m->m_nextpkt = NULL;
+		m = turn(mw, m);
+		if (m != NULL)
+			mbufq_enqueue(&back, m);
+	}
+	if (back.mq_len == 0)
 		return;
-	}
-	reflect_ip(m);
 	mtx_lock(&mw->mw_lock);
-	if (mw->mw_queue.mq_len < QUEUE_MAX) {
-		mbufq_enqueue(&mw->mw_queue, m);
-		m = NULL;
-	}
+	if (mw->mw_queue.mq_len < QUEUE_MAX)
+		mbufq_concat(&mw->mw_queue, &back);
 	pass_later(mw);
 	mtx_unlock(&mw->mw_lock);
-	m_freem(m);
+	mbufq_drain(&back);
 }
 
 static void

@@ -78,7 +78,7 @@ aligned_room(const struct mbuf *m, uint32_t off)
 }
 
 struct mbuf *
-m_pullup(struct mbuf *m, uint32_t len)
+m_pullup_far(struct mbuf *m, uint32_t len)
 {
 	struct mbuf *h;
 	uint32_t have = 0;
@@ -333,6 +333,17 @@ mbufq_take(struct mbufq *to, struct mbufq *from)
 		*to = *from;
 		mbufq_init(from);
 	}
+}
+
+void
+mbufq_concat(struct mbufq *to, struct mbufq *from)
+{
+	if (from->mq_head == NULL)
+		return;
+	*to->mq_tail = from->mq_head;
+	to->mq_tail = from->mq_tail;
+	to->mq_len += from->mq_len;
+	mbufq_init(from);
 }
 
 void

@@ -87,9 +87,25 @@ uint32_t m_trailingspace(const struct mbuf *);	/* 0 if shared storage */
 struct mbuf *m_prepend(struct mbuf *, uint32_t len);
 /* First len bytes contiguous and private (writable); NULL and the chain
    freed if it is shorter. */
-struct mbuf *m_pullup(struct mbuf *, uint32_t len);
+struct mbuf *m_pullup_far(struct mbuf *, uint32_t len);
+static inline struct mbuf *
+m_pullup(struct mbuf *m, uint32_t len)
+{
+	if (__builtin_expect(m->m_len >= len && m->m_ext == NULL, 1))
+		return (m);
+	return (m_pullup_far(m, len));
+}
 /* Trims from head (len > 0) or tail (len < 0); fixes m_pkthdr.len. */
 void	 m_adj(struct mbuf *, int64_t len);
+/* The same for what is at the head of the first mbuf. */
+static inline void
+m_strip(struct mbuf *m, uint32_t len)
+{
+	KASSERT(len <= m->m_len, ("m_strip: %u of %u", len, m->m_len));
+	m->m_data += len;
+	m->m_len -= len;
+	m->m_pkthdr.len -= len;
+}
 /* Shares bytes [off, off + len) of a chain; header from m if off is 0. */
 struct mbuf *m_copym(const struct mbuf *m, uint32_t off, uint32_t len);
 void	 m_copydata(const struct mbuf *, uint32_t off, uint32_t len, void *);
@@ -119,6 +135,7 @@ void	 mbufq_init(struct mbufq *);
 void	 mbufq_enqueue(struct mbufq *, struct mbuf *);
 struct mbuf *mbufq_dequeue(struct mbufq *);
 void	 mbufq_take(struct mbufq *to, struct mbufq *from);	/* moves all */
+void	 mbufq_concat(struct mbufq *to, struct mbufq *from);	/* behind to's */
 void	 mbufq_drain(struct mbufq *);		/* frees all */
 
 /* Internet checksum of len bytes from off (RFC 1071), not complemented. */

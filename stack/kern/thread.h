@@ -14,6 +14,7 @@
 struct ast;
 struct epoch_reader;
 struct if_batch;
+struct if_lro;
 struct mbuf_cache;
 
 #define	TD_WOKEN_MAX	16
@@ -59,6 +60,7 @@ struct thread {
 	unsigned	 td_tunnels;		/* [o] that what it sends is in */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
 	struct if_batch	*td_batch;		/* [o] frames to send, or NULL */
+	struct if_lro	*td_lro;		/* [o] frames held, or NULL */
 	char		*td_counters;		/* [o] its copy, or NULL */
 	struct epoch_reader *td_epoch;		/* [o] its record, or NULL */
 	void		*td_hints[TD_HINTS];	/* [o] from kmalloc(), or NULL */

@@ -17,6 +17,7 @@
 
 struct ifnet *ifnet_list;
 static unsigned if_count;
+static struct if_counters if_counts[IF_MAX] COUNTERS;
 
 static void
 if_register_counter(struct ifnet *ifp, const char *name, atomic_u64 *counter,
@@ -30,7 +31,7 @@ if_register_counter(struct ifnet *ifp, const char *name, atomic_u64 *counter,
 static void
 if_register_counters(struct ifnet *ifp)
 {
-	struct if_counters *c = &ifp->if_count;
+	struct if_counters *c = ifp->if_count;
 
 	if_register_counter(ifp, "ipackets", &c->ipackets, "frames received");
 	if_register_counter(ifp, "ibytes", &c->ibytes, "bytes received");
@@ -60,6 +61,10 @@ if_attach(struct ifnet *ifp)
 	    ("if_attach: %s twice", ifp->if_xname));
 	if (ifp->if_output6 == NULL)
 		ifp->if_output6 = ether_output6;
+	if (if_count == IF_MAX)
+		panic("%s: there are %u interfaces already, which is the most",
+		    ifp->if_xname, IF_MAX);
+	ifp->if_count = &if_counts[if_count];
 	ifp->if_index = ++if_count;
 	for (p = &ifnet_list; *p != NULL; p = &(*p)->if_next)
 		continue;
@@ -75,6 +80,7 @@ if_initname(struct ifnet *ifp, const struct if_config *ic, uint32_t mtu)
 	ifp->if_ninet = ic->ninet;
 	ifp->if_queues = ic->queues;
 	ifp->if_mtu = ic->mtu != 0 ? ic->mtu : mtu;
+	ifp->if_lro = ic->lro != 0;
 	ifp->if_impair = if_impair_create(&ic->impair);
 }
 
@@ -115,12 +121,21 @@ if_byindex(unsigned index)
 	return (ifp);
 }
 
+void
+if_pass(struct mbuf *m)
+{
+	if (!burst_gather(m))
+		netisr_dispatch(NETISR_ETHER, m);
+}
+
 static void
 if_dispatch(void *arg, struct mbuf *m)
 {
+	const struct ifnet *ifp = arg;
+
 	m->m_pkthdr.rcvif = arg;
-	if (!burst_gather(m))
-		netisr_dispatch(NETISR_ETHER, m);
+	if (!ifp->if_lro || ifp->if_bridge != NULL || !if_lro_take(m))
+		if_pass(m);
 }
 
 void
@@ -129,8 +144,8 @@ if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 	KASSERT(queue < ifp->if_queues, ("if_input: %s queue %u of %u",
 	    ifp->if_xname, queue, ifp->if_queues));
 	(void)queue;
-	atomic_count_u64(&ifp->if_count.ipackets, 1);
-	atomic_count_u64(&ifp->if_count.ibytes, m->m_pkthdr.len);
+	IFSTAT_INC(ifp, ipackets);
+	IFSTAT_ADD(ifp, ibytes, m->m_pkthdr.len);
 	if_pcap_tap(ifp, m);
 	if (ifp->if_impair != NULL)
 		if_impair_pass(ifp->if_impair, m, if_dispatch, ifp);

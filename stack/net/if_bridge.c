@@ -208,8 +208,8 @@ bridge_local(struct bridge *b, struct mbuf *m)
 {
 	struct ifnet *ifp = &b->b_if;
 
-	atomic_count_u64(&ifp->if_count.ipackets, 1);
-	atomic_count_u64(&ifp->if_count.ibytes, m->m_pkthdr.len);
+	IFSTAT_INC(ifp, ipackets);
+	IFSTAT_ADD(ifp, ibytes, m->m_pkthdr.len);
 	if_pcap_tap(ifp, m);
 	m->m_pkthdr.rcvif = ifp;
 	ether_input(ifp, m);
@@ -257,8 +257,8 @@ bridge_transmit(struct ifnet *ifp, struct mbuf *m)
 	struct ifnet *to = (eh->ether_dhost[0] & 1) != 0 ? NULL :
 	    bridge_lookup(b, eh->ether_dhost);
 
-	atomic_count_u64(&ifp->if_count.opackets, 1);
-	atomic_count_u64(&ifp->if_count.obytes, m->m_pkthdr.len);
+	IFSTAT_INC(ifp, opackets);
+	IFSTAT_ADD(ifp, obytes, m->m_pkthdr.len);
 	if (to != NULL) {
 		BRIDGESTAT_INC(b, forwarded);
 		return (ether_send(to, m));

@@ -127,6 +127,7 @@ config_find(const char *name)
 	snprintf((*p)->name, sizeof((*p)->name), "%s", name);
 	(*p)->queues = 1;
 	(*p)->offload = OFFLOAD_TSO;
+	(*p)->lro = 1;
 	(*p)->impair.seed = 1;
 	(*p)->ttl = TUNNEL_TTL;
 	return (*p);
@@ -148,6 +149,7 @@ static const struct {
 	NUMBER("mtu", mtu, MTU_MIN, MTU_MAX, "longest IP packet"),
 	NUMBER("offload", offload, OFFLOAD_NONE, OFFLOAD_TSO,
 	    "left to the device: 0 nothing, 1 checksums, 2 segments, too"),
+	NUMBER("lro", lro, 0, 1, "1: received TCP segments are joined"),
 	NUMBER("impair.loss", impair.loss, 0, PPM_MAX,
 	    "packets lost on purpose, of a million"),
 	NUMBER("impair.dup", impair.dup, 0, PPM_MAX,
@@ -255,7 +257,7 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 		return (EINVAL);
 	}
 	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, driver, "
-	    "queues, mtu, offload, pcap, tunnel, key, ttl, members, "
+	    "queues, mtu, offload, lro, pcap, tunnel, key, ttl, members, "
 	    "impair.{loss,dup,reorder,corrupt,delay,seed}", what);
 	return (ENOENT);
 }

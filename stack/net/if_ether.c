@@ -26,7 +26,7 @@ ether_wanted(struct ifnet *ifp, const uint8_t dst[6])
 static void
 ether_drop(struct ifnet *ifp, struct mbuf *m)
 {
-	atomic_count_u64(&ifp->if_count.ierrors, 1);
+	IFSTAT_INC(ifp, ierrors);
 	m_freem(m);
 }
 
@@ -49,7 +49,7 @@ ether_input(struct ifnet *ifp, struct mbuf *m)
 	eh = mtod(m, const struct ether_header *);
 	if ((eh->ether_dhost[0] & 1) != 0 &&
 	    !ether_wanted(ifp, eh->ether_dhost)) {
-		atomic_count_u64(&ifp->if_count.ifiltered, 1);
+		IFSTAT_INC(ifp, ifiltered);
 		m_freem(m);
 		return;
 	}
@@ -75,9 +75,9 @@ ether_input(struct ifnet *ifp, struct mbuf *m)
 		m_freem(m);
 		return;
 	}
-	m_adj(m, ETHER_HDR_LEN);
+	m_strip(m, ETHER_HDR_LEN);
 	if (netisr_dispatch(proto, m) != 0)
-		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+		IFSTAT_INC(ifp, iqdrops);
 }
 
 static void

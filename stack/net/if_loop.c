@@ -20,14 +20,14 @@ lo_pass(void *arg, struct mbuf *m)
 	struct pkthdr *ph = &m->m_pkthdr;
 	const bool ip6 = (*m->m_data & 0xf0) == 0x60;
 
-	atomic_count_u64(&ifp->if_count.ipackets, 1);
-	atomic_count_u64(&ifp->if_count.ibytes, ph->len);
+	IFSTAT_INC(ifp, ipackets);
+	IFSTAT_ADD(ifp, ibytes, ph->len);
 	if_pcap_tap(ifp, m);
 	/* IPv6 has said whose address it is: link-local ones need that */
 	if (!ip6 || ph->rcvif == NULL)
 		ph->rcvif = ifp;
 	if (netisr_queue(ip6 ? NETISR_IPV6 : NETISR_IP, m) != 0)
-		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+		IFSTAT_INC(ifp, iqdrops);
 }
 
 /* The data never leaves memory: what was to be summed is good. */
@@ -48,7 +48,7 @@ lo_copy(struct ifnet *ifp, const struct mbuf *m, uint32_t flag)
 	lo_checksums(&copy->m_pkthdr);
 	if (netisr_queue((*m->m_data & 0xf0) == 0x60 ? NETISR_IPV6 :
 	    NETISR_IP, copy) != 0)
-		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+		IFSTAT_INC(ifp, iqdrops);
 }
 
 static int
@@ -56,8 +56,8 @@ lo_loop(struct ifnet *ifp, struct mbuf *m)
 {
 	struct pkthdr *ph = &m->m_pkthdr;
 
-	atomic_count_u64(&ifp->if_count.opackets, 1);
-	atomic_count_u64(&ifp->if_count.obytes, ph->len);
+	IFSTAT_INC(ifp, opackets);
+	IFSTAT_ADD(ifp, obytes, ph->len);
 	lo_checksums(ph);
 	if (ifp->if_impair != NULL)
 		if_impair_pass(ifp->if_impair, m, lo_pass, ifp);

@@ -38,6 +38,7 @@ struct if_config {
 	uint32_t	 queues;
 	uint32_t	 mtu;		/* 0: the driver's default */
 	uint32_t	 offload;	/* enum if_offload */
+	uint32_t	 lro;		/* received segments are joined */
 	struct impair_config impair;
 	char		 driver[16];	/* name; empty: as the interface's */
 	char		 pcap[PCAP_PATH_MAX];	/* file for packets */
@@ -109,6 +110,31 @@ int	 if_pcap_config(const struct if_config *, char *why, size_t);
 void	 if_pcap_stop(struct ifnet *);
 void	 if_pcap_tap(struct ifnet *, const struct mbuf *);
 struct if_impair *if_impair_create(const struct impair_config *);
+/*
+ * Segments that are joined; see if_lro.c.  Between begin and end, the burst,
+ * what the calling thread receives on interfaces with if_lro may be held.
+ */
+#define	LRO_FLOWS	8	/* connections at a time */
+struct lro_segment {		/* offsets are from the frame's first byte */
+	struct mbuf	*ls_m;
+	uint32_t	 ls_tcp, ls_data;
+	uint32_t	 ls_len;	/* bytes of data */
+	bool		 ls_v6;
+};
+struct lro_flow {
+	struct lro_segment lf_first;
+	struct mbuf	*lf_last;	/* of what was joined, or NULL */
+	uint32_t	 lf_next;	/* sequence number behind it */
+};
+struct if_lro {
+	unsigned	 lro_n;
+	struct lro_flow	 lro_flows[LRO_FLOWS];
+};
+void	 if_lro_begin(struct if_lro *);
+void	 if_lro_end(struct if_lro *);
+void	 if_pass(struct mbuf *);	/* a frame, its interface set */
+/* A received frame: true if it was taken, false if it is to pass. */
+bool	 if_lro_take(struct mbuf *);
 /* Announces an address (RFC 5227 section 2.3). */
 void	 arp_announce(struct ifnet *);
 void	 arp_input(struct mbuf *);

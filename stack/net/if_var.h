@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
+#include "kern/counter.h"
 #include "kern/lock.h"
 #include "kern/mbuf.h"
 
@@ -22,10 +23,15 @@
 struct ifnet;
 struct in6_ifdata;
 
+#define	IF_MAX		64	/* interfaces */
+
 struct if_counters {
 	atomic_u64	 ipackets, ibytes, iqdrops, ierrors, ifiltered;
 	atomic_u64	 opackets, obytes, odrops, oerrors;
 };
+#define	IFSTAT_ADD(ifp, name, n)					\
+	counter_add(&(ifp)->if_count->name, (n))
+#define	IFSTAT_INC(ifp, name)	IFSTAT_ADD(ifp, name, 1)
 
 #define	IF_INET_MAX	8	/* addresses of IPv4 */
 
@@ -49,13 +55,14 @@ struct ifnet {
 	unsigned	 if_caps;		/* [I] IFCAP_* */
 	bool		 if_loopback;		/* [I] */
 	bool		 if_needsgiant;		/* [I] transmit under Giant */
+	bool		 if_lro;		/* [I] segments are joined */
 	uint8_t		 if_lladdr[6];		/* [I] */
 	unsigned	 if_ninet;		/* [I] */
 	struct if_inet	 if_inet[IF_INET_MAX];	/* [I] */
 #define	if_addr	if_inet[0].addr			/* or INADDR_ANY: none */
 #define	if_mask	if_inet[0].mask
 	struct in6_ifdata *if_in6;		/* [I] NULL: no IPv6 */
-	struct if_counters if_count;		/* [a] */
+	struct if_counters *if_count;		/* [I] COUNTERS */
 	atomic_u64	 if_filter;		/* [a] groups passed on: bits of
 						   their if_filterbit() */
 	atomic_u64	 if_oldquerier[2];	/* [a] dates until which IGMPv1,

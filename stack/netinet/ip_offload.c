@@ -9,6 +9,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "kern/thread.h"
 #include "netinet/in_family.h"
 #include "netinet/ip_stat.h"
 
@@ -81,6 +82,8 @@ tso_transmit(struct ifnet *ifp, struct mbuf *m, uint32_t hlen,
     const void *nexthop)
 {
 	uint32_t hdrlen, off, len, total, segsz = m->m_pkthdr.tso_segsz;
+	const bool gather = curthread->td_batch == NULL;
+	struct if_batch batch;
 	struct mbuf *s;
 	struct tcphdr th;
 	int error = 0;
@@ -93,6 +96,8 @@ tso_transmit(struct ifnet *ifp, struct mbuf *m, uint32_t hlen,
 		return (EINVAL);
 	}
 	total = m->m_pkthdr.len - hdrlen;
+	if (gather)
+		if_batch_begin(&batch);
 	for (off = 0; off < total && error == 0; off += len) {
 		len = total - off < segsz ? total - off : segsz;
 		IPSTAT_INC(swtso);
@@ -100,6 +105,8 @@ tso_transmit(struct ifnet *ifp, struct mbuf *m, uint32_t hlen,
 		header(s, hlen);
 		error = send(ifp, s, nexthop);
 	}
+	if (gather)
+		if_batch_end(&batch);
 	m_freem(m);
 	return (error);
 }

@@ -198,11 +198,11 @@ tunnel_pass(void *arg, struct mbuf *m)
 {
 	struct tunnel *t = arg;
 
-	atomic_count_u64(&t->t_if.if_count.opackets, 1);
-	atomic_count_u64(&t->t_if.if_count.obytes, m->m_pkthdr.len);
+	IFSTAT_INC(&t->t_if, opackets);
+	IFSTAT_ADD(&t->t_if, obytes, m->m_pkthdr.len);
 	if_pcap_tap(&t->t_if, m);
 	if (tunnel_send(t, m) != 0)
-		atomic_count_u64(&t->t_if.if_count.oerrors, 1);
+		IFSTAT_INC(&t->t_if, oerrors);
 }
 
 static int
@@ -212,7 +212,7 @@ tunnel_transmit(struct ifnet *ifp, struct mbuf *m)
 
 	if (td->td_tunnels == TUNNEL_NESTING) {
 		TUNNELSTAT_INC(nested);
-		atomic_count_u64(&ifp->if_count.odrops, 1);
+		IFSTAT_INC(ifp, odrops);
 		m_freem(m);
 		return (ENETUNREACH);
 	}
@@ -298,13 +298,13 @@ tunnel_receive(void *arg, struct mbuf *m)
 {
 	struct ifnet *ifp = arg;
 
-	atomic_count_u64(&ifp->if_count.ipackets, 1);
-	atomic_count_u64(&ifp->if_count.ibytes, m->m_pkthdr.len);
+	IFSTAT_INC(ifp, ipackets);
+	IFSTAT_ADD(ifp, ibytes, m->m_pkthdr.len);
 	if_pcap_tap(ifp, m);
 	m->m_pkthdr.rcvif = ifp;
 	if (netisr_queue(inner_family(m) == &in4_family ? NETISR_IP :
 	    NETISR_IPV6, m) != 0)
-		atomic_count_u64(&ifp->if_count.iqdrops, 1);
+		IFSTAT_INC(ifp, iqdrops);
 }
 
 /* What is inside of a packet that came by a tunnel, at byte off. */

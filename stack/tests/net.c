@@ -221,9 +221,11 @@ t_mirror_attach(const char *name, const char *prefix, unsigned caps,
     const struct impair_config *impair)
 {
 	struct mem_wire *mw = mem_wire_create(true);
+	struct ifnet *ifp = mem_attach(name, prefix, caps | IFCAP_BATCH,
+	    impair, mem_wire_output, mw);
 
-	CHECK_EQ(mem_wire_start(mw, mem_attach(name, prefix, caps, impair,
-	    mem_wire_output, mw)), 0);
+	ifp->if_lro = true;
+	CHECK_EQ(mem_wire_start(mw, ifp), 0);
 }
 
 struct thread *

@@ -110,6 +110,15 @@ learn_host6(unsigned i, const char *ip)
 	    ROUTER6(i), 0, ND_OPT_SOURCE_LINKADDR));
 }
 
+/* So that a test does not begin with the search for neighbours. */
+static inline void
+fresh6(void)
+{
+	learn_host6(0, HOST6(0));
+	learn_host6(1, HOST6(1));
+	start_over();
+}
+
 /* A frame that was sent and is ICMPv6 of a type, its checksum right. */
 static inline const struct icmp6_hdr *
 icmp6_in(struct mbuf *m, uint8_t type)

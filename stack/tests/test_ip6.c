@@ -38,15 +38,6 @@ test_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
 	ctl_mtu = mtu;
 }
 
-/* So that a test does not begin with the search for neighbours. */
-static void
-fresh(void)
-{
-	learn_host6(0, LEFT);
-	learn_host6(1, RIGHT);
-	start_over();
-}
-
 static uint64_t
 stat6(const char *name)
 {
@@ -368,7 +359,7 @@ TEST(errors_are_sent_at_a_limited_rate)
 	unsigned n = 0;
 
 	t_sleep(2000);		/* a new second */
-	fresh();
+	fresh6();
 	set("net.inet6.icmp6.errppslimit", "5");
 	for (unsigned i = 0; i < 20; i++)
 		mem_input(mem[0], packet6(0, LEFT, ROUTER, 254, 9));
@@ -450,7 +441,7 @@ TEST(a_path_tells_its_mtu)
 	}
 	CHECK_EQ(got, 1300);
 	t_sleep(601 * 1000);	/* and is tried again */
-	fresh();
+	fresh6();
 	m = m_gethdr(64);
 	m->m_next = m_getcl(MCLBYTES);
 	m->m_next->m_len = m->m_pkthdr.len = 1300;
@@ -478,9 +469,9 @@ main(int argc, char **argv)
 	boot_router6();
 	ip6_register(PROTO_TEST, test_input, test_ctlinput);
 	t_sleep(10 * 1000);	/* reports of groups, solicited routers */
-	fresh();
+	fresh6();
 	before = counter("mbuf.outstanding");
-	check_after = fresh;
+	check_after = fresh6;
 	status = check_main(argc, argv);
 	CHECK_EQ(counter("mbuf.outstanding"), before);
 	stack_shutdown();

@@ -19,6 +19,7 @@
 
 #define	FIX_CHECKSUMS	0x1	/* the IP header's; the others count as valid */
 #define	FIX_ACK		0x2	/* acknowledge all that the stack sent */
+#define	JOIN		0x4	/* with the next, if it follows (LRO) */
 #define	PORT		80
 #define	FRAME_MAX	4000
 #define	ETHER_ALIGN	2	/* then the IP header is aligned */
@@ -142,6 +143,7 @@ receive(const uint8_t *data, size_t len, unsigned flags)
 	m->m_len = m->m_pkthdr.len = (uint32_t)len;
 	if (flags & FIX_CHECKSUMS)
 		m->m_pkthdr.csum_flags = CSUM_VALID;
+	mem->if_lro = (flags & JOIN) != 0;
 	mem_input(mem, m);
 }
 
@@ -170,7 +172,10 @@ clean_up(void)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	struct if_lro lro;
+
 	setup();
+	if_lro_begin(&lro);
 	while (size > 3) {
 		size_t len = (size_t)data[0] << 8 | data[1];
 		const unsigned flags = data[2];
@@ -185,6 +190,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += len;
 		size -= len;
 	}
+	if_lro_end(&lro);
 	clean_up();
 	return (0);
 }
