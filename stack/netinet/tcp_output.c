@@ -133,11 +133,11 @@ worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
 {
 	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256, tail;
 
-	if (len > most - most % tp->t_maxseg)
-		len = most - most % tp->t_maxseg;
+	if (len + tp->t_maxseg > most && len > most - tcp_tail(tp, most))
+		len = most - tcp_tail(tp, most);
 	if (len == 0)
 		return (0);
-	tail = len % tp->t_maxseg;
+	tail = tcp_tail(tp, len);
 	if (tail == 0 || (len == queued && tail_ok(tp)))
 		return (len);
 	if (len > tail)
@@ -307,7 +307,7 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 
 	tp->t_lastsend = now;
 	tp->t_bytes_sent += len;
-	tp->t_data_segs_out += (len + tp->t_maxseg - 1) / tp->t_maxseg;
+	tp->t_data_segs_out += tcp_segments(tp, len);
 	tcp_sent_add(tp, seq, end, now);
 	if (SEQ_LT(seq, tp->snd_max)) {
 		TCPSTAT_INC(sndrexmitpack);
@@ -325,7 +325,7 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 		tp->snd_max = end;
 	}
 	tp->t_prr.out += len;
-	if (len % tp->t_maxseg != 0)
+	if (tcp_tail(tp, len) != 0)
 		tp->snd_small = seq_max(tp->snd_small, seq + len);
 	tcp_timer_clear(tp, TT_PERSIST);
 	if (!tcp_timer_running(tp, TT_REXMT)) {
@@ -346,8 +346,7 @@ account_ack(struct tcpcb *tp, uint32_t len)
 	if (tp->t_quickacks > 0)
 		tp->t_quickacks = len > 0 ? 0 : tp->t_quickacks - 1;
 	tcp_timer_clear(tp, TT_DELACK);
-	tp->t_segs_out += len == 0 ? 1 :
-	    (len + tp->t_maxseg - 1) / tp->t_maxseg;
+	tp->t_segs_out += len == 0 ? 1 : tcp_segments(tp, len);
 	TCPSTAT_INC(sndtotal);
 }
 

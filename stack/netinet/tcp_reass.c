@@ -220,7 +220,8 @@ fin_received(struct tcpcb *tp)
 static void
 schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
 {
-	uint32_t full = sg->sg_len / tp->t_maxseg;
+	uint32_t full = sg->sg_len < 2 * tp->t_maxseg ? 0 :
+	    sg->sg_len / tp->t_maxseg;
 
 	tp->t_unacked += full > sg->sg_segs ? full : sg->sg_segs;
 	if (tp->t_unacked >= 2 || (tp->t_flags & TF_QUICKACK) ||

@@ -259,6 +259,23 @@ struct tcpcb {
 
 #define	sototcpcb(so)	((struct tcpcb *)(so)->so_pcb)
 
+/*
+ * How many segments, and bytes of a last one that is not full, len bytes make.
+ * Most are shorter than a segment: a division would cost as much as a lock.
+ */
+static inline uint32_t
+tcp_segments(const struct tcpcb *tp, uint32_t len)
+{
+	return (len <= tp->t_maxseg ? len > 0 :
+	    (len + tp->t_maxseg - 1) / tp->t_maxseg);
+}
+
+static inline uint32_t
+tcp_tail(const struct tcpcb *tp, uint32_t len)
+{
+	return (len < tp->t_maxseg ? len : len % tp->t_maxseg);
+}
+
 /* The peer sends no more (RFC 9293 section 3.10.7.4). */
 static inline bool
 tcp_has_fin(const struct tcpcb *tp)
