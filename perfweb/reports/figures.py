@@ -39,7 +39,8 @@ _VERDICT_SYMBOLS = {
     Verdict.NOT_ENOUGH_DATA: "circle-open",
 }
 _ROW_PIXELS = 24
-_MOST_TICKS = 16
+_MOST_TICKS, _MOST_CHARACTERS = 16, 75
+"""Labels of an axis, and characters of all of them, that stand side by side."""
 
 
 def series_style(number: int) -> tuple[dict[str, Any], str]:
@@ -218,7 +219,8 @@ def runs_figure(
 
 def slots_axis(labels: Sequence[str], title: str) -> Figure:
     """Return an axis of equally wide slots, each with its label in the middle; of many not every one is labelled."""
-    every = -(-len(labels) // _MOST_TICKS) or 1
+    longest = 1 + max(map(len, labels), default=0)
+    every = -(-len(labels) // max(1, min(_MOST_TICKS, _MOST_CHARACTERS // longest))) or 1
     return {
         "title": {"text": title},
         "tickvals": [slot + 0.5 for slot in range(0, len(labels), every)],

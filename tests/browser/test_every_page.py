@@ -10,6 +10,8 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from perfweb.reports.views.runs import MOST_CELLS
+from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import RunState
 from perfweb.runs.summaries import summarise
 from tests.factories import DEMO_TESTS, create_history, create_knob_run, create_queued_run, create_run
@@ -58,8 +60,23 @@ def violations(page: Page) -> list[str]:
 def test_page_is_accessible_and_fits_a_telephone(
     own_page: Page, live_server: LiveServer, keys: dict[str, int], name: str
 ) -> None:
-    page = own_page
-    page.goto(live_server.url + PAGES[name].format(**keys))
+    accessible_and_fits(own_page, live_server.url + PAGES[name].format(**keys))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_page_of_very_many_tests_is_accessible_and_fits_a_telephone(own_page: Page, live_server: LiveServer) -> None:
+    tests = list(TESTS)[: 1 + MOST_CELLS // 2]
+    run = create_run(tests=tests, samples=4, discard=0)
+    summarise([run.pk])
+    accessible_and_fits(own_page, f"{live_server.url}/runs/{run.pk}/")
+    picture = own_page.locator("img").first
+    picture.scroll_into_view_if_needed()
+    expect(picture).to_have_js_property("complete", value=True)
+    assert picture.evaluate("element => element.naturalWidth") > 0
+
+
+def accessible_and_fits(page: Page, address: str) -> None:
+    page.goto(address)
     if page.locator("[data-graph]").count():
         page.locator("[data-graph]").first.scroll_into_view_if_needed()
         expect(page.locator(".main-svg").first).to_be_attached()

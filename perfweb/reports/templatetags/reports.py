@@ -126,7 +126,7 @@ def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
     said = cell.said if cell.summary else None
     if said:
         change = f" {numbers.percent(said.change.percent, signed=True)}" if said.change else ""
-        parts.append(f"{mark(said)}{change}{' ⚠' if said.boots_differ else ''}")
+        parts.append(f"<br>{mark(said)}{change}{' ⚠' if said.boots_differ else ''}")
     verdict = f" verdict {css_class(said)}" if said else ""
     return mark_safe(f'<td class="number{verdict}">{" ".join(parts)}</td>')  # noqa: S308 (made of numbers)
 
