@@ -166,6 +166,20 @@ fd_ours(int fd)
 	return ((unsigned)fd < API_MAXFD && atomic_load_uptr(&fdtable[fd]) != 0);
 }
 
+/*
+ * How the table is read and changed: a strategy, chosen at boot by fd.lock.
+ * A child process, for whom nobody lets locks go, goes on without any.
+ */
+struct fd_lockops {
+	struct file	*(*get)(int fd);	/* with a reference, or NULL */
+	void		(*change)(void);
+	void		(*changed)(void);
+};
+extern const struct fd_lockops *fd_lockops;	/* [I] after boot */
+void	 fd_lock_init(void);		/* registers fd.lock */
+void	 fd_lock_start(void);		/* when it is known */
+void	 fd_lock_child(void);
+
 struct file *fget(int fd);		/* with a reference, or NULL */
 /* The same, NULL for other types; says why if it is FT_LEFT. */
 struct file *fget_type(int fd, enum file_type);

@@ -144,6 +144,7 @@ static void
 forked(void)
 {
 	atomic_store_rel_u32(&api_status, API_FORKED);
+	fd_lock_child();
 	fd_foreach(fd_leave);
 	for (unsigned fd = 0; fd < fd_limit(); fd++)
 		if (fd_hidden((int)fd)) {
@@ -161,10 +162,12 @@ api_boot(int (*configure)(const char *), const char *arg)
 	FD_ZERO(&before);
 	each_descriptor(note_descriptor, &before);
 	sysctl_register(api_oids, nitems(api_oids));
+	fd_lock_init();
 	error = stack_boot_config(configure, arg);
 	if (error != 0)
 		return (error);
 	file_init();
+	fd_lock_start();
 	fileops = &api_fileops;
 	each_descriptor(hide_descriptor, &before);
 	clear_environment();

@@ -8,9 +8,8 @@
  * through this library (a system call made directly, a child after fork())
  * fails with EBADF instead of reading or writing something else.
  *
- * Looking up takes no lock.  A slot holds a pointer to a struct file whose
- * memory is never given back; fget() takes a reference, unless the count is
- * zero already, and then checks that the slot still holds the same file.
+ * Looking up takes no lock unless fd.lock says so (fdlock.c).  A slot holds a
+ * pointer to a struct file whose memory is never given back.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -100,24 +99,7 @@ frele(struct file *f)
 struct file *
 fget(int fd)
 {
-	struct file *f;
-	uint32_t n;
-
-	if ((unsigned)fd >= API_MAXFD)
-		return (NULL);
-	for (;;) {
-		f = (struct file *)atomic_load_acq_uptr(&fdtable[fd]);
-		if (f == NULL)
-			return (NULL);
-		n = atomic_load_acq_u32(&f->f_refs);
-		while (n != 0 && !atomic_cmpset_u32(&f->f_refs, &n, n + 1))
-			;
-		if (n == 0)
-			continue;	/* closed meanwhile: look again */
-		if (atomic_load_acq_uptr(&fdtable[fd]) == (uintptr_t)f)
-			return (f);
-		frele(f);
-	}
+	return (fd_ours(fd) ? fd_lockops->get(fd) : NULL);
 }
 
 struct file *
@@ -184,8 +166,10 @@ fd_install(int fd, struct file *f, bool cloexec)
 	atomic_fetchadd_u32(&f->f_refs, 1);
 	atomic_fetchadd_u32(&f->f_fds, 1);
 	fd_raise_top(fd);
+	fd_lockops->change();
 	fd_set_cloexec(fd, cloexec);
 	was = atomic_swap_uptr(&fdtable[fd], (uintptr_t)f);
+	fd_lockops->changed();
 	KASSERT(was == 0, ("fd_install: descriptor %d is in use", fd));
 	(void)was;
 }
@@ -193,8 +177,13 @@ fd_install(int fd, struct file *f, bool cloexec)
 struct file *
 fd_take(int fd)
 {
+	uintptr_t f;
+
 	KASSERT((unsigned)fd < API_MAXFD, ("fd_take: descriptor %d", fd));
-	return ((struct file *)atomic_swap_uptr(&fdtable[fd], 0));
+	fd_lockops->change();
+	f = atomic_swap_uptr(&fdtable[fd], 0);
+	fd_lockops->changed();
+	return ((struct file *)f);
 }
 
 void

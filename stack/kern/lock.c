@@ -13,7 +13,8 @@
 #include "kern/lock_private.h"
 
 const struct lock_class_info lock_classes[LC_COUNT] = {
-#define	X(id, name, rank, dup)	[LC_##id] = { name, rank, dup },
+#define	X(id, name, rank, twice)					\
+	[LC_##id] = { name, rank, LOCK_##twice },
 	LOCK_CLASSES(X)
 #undef X
 };

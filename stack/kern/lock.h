@@ -3,8 +3,8 @@
  * Mutexes, reader-writer locks and Giant.  Every lock belongs to a class of
  * the one table below; the table gives its name in profiles and reports
  * and its place in the lock order (a thread may only acquire a class with a
- * higher rank than those it holds; the same class twice only where the
- * table says so).
+ * higher rank than those it holds; the same class twice only as the table
+ * says: NEVER, in ANY order, or by rising ADDRESS).
  */
 #ifndef KERN_LOCK_H
 #define KERN_LOCK_H
@@ -14,52 +14,58 @@
 
 /*	 id		name		rank	same class twice */
 #define	LOCK_CLASSES(X)							\
-	X(GIANT,	"Giant",	10,	true)			\
-	X(FD,		"fdtable",	20,	false)			\
-	X(CTL,		"control",	25,	false)			\
-	X(NET,		"net",		26,	false)			\
-	X(UNP,		"unp",		27,	false)			\
-	X(TCPINFO,	"tcpinfo",	29,	false)			\
-	X(SOCKET,	"socket",	30,	true) /* listener, child */ \
-	X(UNPRIGHTS,	"unprights",	33,	false)			\
-	X(UNPNAME,	"unpname",	34,	false)			\
-	X(ACCEPT,	"accept",	35,	false)			\
-	X(SOLIST,	"solist",	36,	false)			\
-	X(RAW,		"raw",		39,	false)			\
-	X(PCBTABLE,	"pcbtable",	40,	false)			\
-	X(SYNCACHE,	"syncache",	42,	false)			\
-	X(EPOLL,	"epoll",	45,	false)			\
-	X(ROUTE,	"route",	50,	false)			\
-	X(RTABLE,	"rtable",	52,	false)			\
-	X(IN6,		"in6",		54,	false)			\
-	X(GROUP,	"group",	54,	false)			\
-	X(ARP,		"arp",		55,	false)			\
-	X(ND6,		"nd6",		55,	false)			\
-	X(IPREASS,	"ipq",		56,	false)			\
-	X(BRIDGE,	"bridge",	58,	false)			\
-	X(IFNET,	"ifnet",	60,	false)			\
-	X(NETISR,	"netisr",	70,	false)			\
-	X(DEVQ,		"devq",		75,	false)			\
-	X(CALLOUT,	"callout",	80,	false)			\
-	X(SLEEPQ,	"sleepq",	85,	false)			\
-	X(EPOCH,	"epoch",	91,	false)			\
-	X(SYSCTL,	"sysctl",	92,	false)			\
-	X(MBUF,		"mbuf",		93,	false)			\
-	X(COUNTER,	"counter",	94,	false)			\
-	X(PROFILE,	"profile",	95,	false)			\
-	X(TEST,		"test",		15,	true)
+	X(GIANT,	"Giant",	10,	ANY)				\
+	X(FILEDESC,	"filedesc",	19,	NEVER)			\
+	X(FD,		"fdtable",	20,	NEVER)			\
+	X(CTL,		"control",	25,	NEVER)			\
+	X(NET,		"net",		26,	NEVER)			\
+	X(UNP,		"unp",		27,	NEVER)			\
+	X(UNPGLOBAL,	"unp_global_mtx", 27,	NEVER)			\
+	X(UNPLINK,	"unp_link_rwlock", 27,	NEVER)			\
+	X(UNPCB,	"unp_mtx",	28,	ADDRESS)		\
+	X(TCPINFO,	"tcpinfo",	29,	NEVER)			\
+	X(SOCKET,	"socket",	30,	ADDRESS)		\
+	X(UNPRIGHTS,	"unprights",	33,	NEVER)			\
+	X(UNPNAME,	"unpname",	34,	NEVER)			\
+	X(ACCEPT,	"accept",	35,	NEVER)			\
+	X(SOLIST,	"solist",	36,	NEVER)			\
+	X(RAW,		"raw",		39,	NEVER)			\
+	X(PCBTABLE,	"pcbtable",	40,	NEVER)			\
+	X(SYNCACHE,	"syncache",	42,	NEVER)			\
+	X(EPOLL,	"epoll",	45,	NEVER)			\
+	X(ROUTE,	"route",	50,	NEVER)			\
+	X(RTABLE,	"rtable",	52,	NEVER)			\
+	X(IN6,		"in6",		54,	NEVER)			\
+	X(GROUP,	"group",	54,	NEVER)			\
+	X(ARP,		"arp",		55,	NEVER)			\
+	X(ND6,		"nd6",		55,	NEVER)			\
+	X(IPREASS,	"ipq",		56,	NEVER)			\
+	X(BRIDGE,	"bridge",	58,	NEVER)			\
+	X(IFNET,	"ifnet",	60,	NEVER)			\
+	X(NETISR,	"netisr",	70,	NEVER)			\
+	X(DEVQ,		"devq",		75,	NEVER)			\
+	X(CALLOUT,	"callout",	80,	NEVER)			\
+	X(SLEEPQ,	"sleepq",	85,	NEVER)			\
+	X(EPOCH,	"epoch",	91,	NEVER)			\
+	X(SYSCTL,	"sysctl",	92,	NEVER)			\
+	X(MBUF,		"mbuf",		93,	NEVER)			\
+	X(COUNTER,	"counter",	94,	NEVER)			\
+	X(PROFILE,	"profile",	95,	NEVER)			\
+	X(TEST,		"test",		15,	ANY)
 
 enum lock_class {
-#define	X(id, name, rank, dup)	LC_##id,
+#define	X(id, name, rank, twice)	LC_##id,
 	LOCK_CLASSES(X)
 #undef X
 	LC_COUNT
 };
 
+enum lock_twice { LOCK_NEVER, LOCK_ANY, LOCK_ADDRESS };
+
 struct lock_class_info {
 	const char	*lc_name;
 	int		 lc_rank;
-	bool		 lc_dupok;
+	enum lock_twice	 lc_twice;
 };
 extern const struct lock_class_info lock_classes[LC_COUNT];
 
@@ -70,15 +76,18 @@ extern const struct lock_class_info lock_classes[LC_COUNT];
 struct lock_site {
 	const char	*ls_file;
 	unsigned	 ls_line;
+	bool		 ls_child;	/* mtx_lock_child() */
 };
 #ifdef LOCK_TRACKING
-#define	LOCK_SITE	(__extension__({				\
-	static const struct lock_site site_ = { __FILE__, __LINE__ };	\
+#define	LOCK_SITE_OF(child)	(__extension__({			\
+	static const struct lock_site site_ =				\
+	    { __FILE__, __LINE__, (child) };				\
 	&site_;								\
 }))
 #else
-#define	LOCK_SITE	((const struct lock_site *)NULL)
+#define	LOCK_SITE_OF(child)	((const struct lock_site *)NULL)
 #endif
+#define	LOCK_SITE	LOCK_SITE_OF(false)
 
 #ifdef LOCK_PROFILING
 /*
@@ -118,6 +127,12 @@ void	 mtx_init(struct mtx *, enum lock_class);
 void	 mtx_destroy(struct mtx *);
 #define	mtx_lock(m)	mtx_lock_at((m), LOCK_SITE)
 void	 mtx_lock_at(struct mtx *m, const struct lock_site *) ACQUIRES(*m);
+/*
+ * Of a class whose locks are taken by address, one whose place is behind
+ * another one of its class, wherever they lie: a listener comes before its
+ * children.
+ */
+#define	mtx_lock_child(m) mtx_lock_at((m), LOCK_SITE_OF(true))
 #define	mtx_trylock(m)	mtx_trylock_at((m), LOCK_SITE)
 bool	 mtx_trylock_at(struct mtx *m, const struct lock_site *)
 	    TRY_ACQUIRES(true, *m);

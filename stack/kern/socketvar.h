@@ -300,6 +300,8 @@ solock_at(struct socket *so, const struct lock_site *site)
 		solock_slow(so, site);
 }
 #define	solock(so)	solock_at((so), LOCK_SITE)
+/* Behind its listener; else the lower address of two comes first. */
+#define	solock_child(so) solock_at((so), LOCK_SITE_OF(true))
 
 static inline void
 sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS

@@ -100,7 +100,7 @@ sonewconn(struct socket *head) NO_LOCK_ANALYSIS
 	if (soacceptfull(head))
 		return (NULL);
 	so = sonewchild(head);
-	solock(so);
+	solock_child(so);
 	soref(head);
 	so->so_head = head;
 	soref(so);

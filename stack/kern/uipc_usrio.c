@@ -100,13 +100,20 @@ record_cut(struct mbuf *h, uint32_t n)
 	return (m);
 }
 
-/* What a sender was charged for n bytes is his again. */
+/* What a sender was charged for n bytes is his again; socket locked. */
+static void
+uncharge_locked(struct socket *so, uint32_t n)
+{
+	mtx_assert_owned(&so->so_lock);
+	so->so_snd.sb_cc -= n < so->so_snd.sb_cc ? n : so->so_snd.sb_cc;
+	sowwakeup(so);
+}
+
 static void
 uncharge(struct socket *so, uint32_t n)
 {
 	mtx_lock(&so->so_lock);
-	so->so_snd.sb_cc -= n < so->so_snd.sb_cc ? n : so->so_snd.sb_cc;
-	sowwakeup(so);
+	uncharge_locked(so, n);
 	mtx_unlock(&so->so_lock);
 }
 
@@ -121,8 +128,11 @@ rcvd(struct unpcb *unp, struct socket *from, uint32_t n)
 		return;
 	}
 	peer = unp_lockops->ulo_rcvd(unp);
-	if (peer != NULL)
-		uncharge(peer->unp_socket, n);
+	if (peer != NULL) {
+		unp_solock(peer->unp_socket);
+		uncharge_locked(peer->unp_socket, n);
+		unp_sounlock(peer->unp_socket);
+	}
 	unp_lockops->ulo_rcvd_done(unp, peer);
 }
 
@@ -177,14 +187,14 @@ deliver(struct socket *so, struct mbuf *h)
 {
 	int error = 0;
 
-	mtx_lock(&so->so_lock);
+	unp_solock(so);
 	if (so->so_pcb == NULL)
 		error = ECONNREFUSED;	/* closed just now */
 	else if (so->so_state & SS_CANTRCVMORE)
 		error = EPIPE;
 	else
 		record_append(so, h);
-	mtx_unlock(&so->so_lock);
+	unp_sounlock(so);
 	return (error);
 }
 
@@ -344,6 +354,23 @@ stream_error(const struct socket *so, const struct msghdr *msg)
 	return (so->so_state & SS_ISCONNECTED ? 0 : ENOTCONN);
 }
 
+/* Entry and exit of a call that moves data. */
+static void
+io_enter(struct socket *so) ACQUIRES(so->so_lock)
+{
+	if (unp_lockops->ulo_giant)
+		giant_lock();
+	so_enter(so);
+}
+
+static void
+io_leave(struct socket *so) RELEASES(so->so_lock)
+{
+	so_leave(so);
+	if (unp_lockops->ulo_giant)
+		giant_unlock();
+}
+
 int
 unp_sosend(struct socket *so, const struct msghdr *msg, int flags, size_t len,
     size_t *done)
@@ -355,7 +382,7 @@ unp_sosend(struct socket *so, const struct msghdr *msg, int flags, size_t len,
 	error = unp_internalize(msg, &uc);
 	if (error != 0)
 		return (error);
-	so_enter(so);
+	io_enter(so);
 	unp = unp_hold(so);
 	error = unp == NULL ? EBADF : sblock(so, &so->so_snd, flags);
 	if (error == 0) {
@@ -367,7 +394,7 @@ unp_sosend(struct socket *so, const struct msghdr *msg, int flags, size_t len,
 			    done);
 		sbunlock(&so->so_snd);
 	}
-	so_leave(so);
+	io_leave(so);
 	if (unp != NULL)
 		unp_rele(unp);
 	unp_rights_discard(uc.uc_rights);
@@ -543,7 +570,7 @@ unp_soreceive(struct socket *so, struct msghdr *msg, int flags, size_t len,
 	struct unpcb *unp;
 	int error;
 
-	so_enter(so);
+	io_enter(so);
 	unp = unp_hold(so);
 	error = unp == NULL ? EBADF : sblock(so, &so->so_rcv, flags);
 	if (error == 0) {
@@ -555,7 +582,7 @@ unp_soreceive(struct socket *so, struct msghdr *msg, int flags, size_t len,
 			    done, &uc);
 		sbunlock(&so->so_rcv);
 	}
-	so_leave(so);
+	io_leave(so);
 	if (unp != NULL)
 		unp_rele(unp);
 	if (unp_isstream(so))

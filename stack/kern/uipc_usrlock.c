@@ -1,69 +1,82 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locking strategies of the UNIX domain.
- *
- *	single	one mutex over all linkage, as BSD had until 2006: every send
- *		and every receive takes it, around the socket buffers' locks.
+ * The locking strategy of the UNIX domain, chosen at boot, and what the
+ * strategies share.  Each has a file of its own, uipc_usrlock_*.c.
  */
 #include <errno.h>
 
 #include "kern/sysctl.h"
 #include "kern/unpcb.h"
 
-static struct mtx unp_mtx;
-
-/* The checker cannot follow a lock that one function leaves to another. */
-static void
-single_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
-{
-	(void)a;
-	(void)b;
-	mtx_lock(&unp_mtx);
-}
-
-static void
-single_linked(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
-{
-	(void)a;
-	(void)b;
-	mtx_unlock(&unp_mtx);
-}
-
-static struct unpcb *
-single_peer(struct unpcb *unp) NO_LOCK_ANALYSIS
-{
-	mtx_lock(&unp_mtx);
-	return (unp->unp_conn);
-}
-
-static const struct unp_lockops strategies[] = {
-	{ "single", single_link, single_linked, single_peer, single_linked,
-	  single_peer, single_linked },
+const struct unp_lockops *const unp_strategies[] = {
+	&unp_giant, &unp_single, &unp_global, &unp_rwlock, &unp_pair,
+	&unp_sopair, NULL
 };
+const struct unp_lockops *unp_lockops = &unp_single;
+atomic_u64 unp_relocks, unp_tryfails;
 
-const struct unp_lockops *unp_lockops = &strategies[0];
-
-static atomic_u32 locking;
-static const char *const names[] = { "single", NULL };
+static const char *const names[] = { "giant", "single", "global", "rwlock",
+    "pair", "socket", NULL };
+static atomic_u32 locking = 1;		/* index of single */
+_Static_assert(nitems(names) == nitems(unp_strategies),
+    "a name for each strategy");
 
 static const struct sysctl_oid lock_oids[] = {
 	{ .oid_name = "unix.locking", .oid_type = CTL_ENUM,
 	  .oid_flags = CTL_TUN, .oid_ptr = &locking, .oid_names = names,
-	  .oid_descr = "locking strategy of UNIX-domain sockets: single" },
+	  .oid_descr = "locking strategy of UNIX-domain sockets: giant, "
+	      "single, global, rwlock, pair, socket (docs/unix-locking.md)" },
+	{ .oid_name = "unix.stats.relocks", .oid_type = CTL_U64,
+	  .oid_ptr = &unp_relocks, .oid_descr = "pairs of locks for which the "
+	      "first one was let go, and what it protects looked at again" },
+	{ .oid_name = "unix.stats.try_failures", .oid_type = CTL_U64,
+	  .oid_ptr = &unp_tryfails, .oid_descr = "second locks of a pair that "
+	      "were not free at the first try" },
 };
 
 void
 unp_lock_init(void)
 {
-	_Static_assert(nitems(names) == nitems(strategies) + 1,
-	    "a name for each strategy");
-	mtx_init(&unp_mtx, LC_UNP);
+	for (size_t i = 0; unp_strategies[i] != NULL; i++)
+		if (unp_strategies[i]->ulo_init != NULL)
+			unp_strategies[i]->ulo_init();
 	sysctl_register(lock_oids, nitems(lock_oids));
 }
 
+/* Under Giant finer locks would be taken and never waited for. */
 int
 unp_lock_start(void)
 {
-	unp_lockops = &strategies[atomic_load_u32(&locking)];
-	return (0);
+	unp_lockops = unp_strategies[atomic_load_u32(&locking)];
+	if (mpsafenet || unp_lockops == &unp_giant ||
+	    unp_lockops == &unp_single)
+		return (0);
+	console("unix.locking=\"%s\" with debug.mpsafenet=\"0\": every socket "
+	    "call holds Giant, so that finer locks would never be waited for; "
+	    "set debug.mpsafenet to 1, or unix.locking to giant or single",
+	    unp_lockops->ulo_name);
+	return (EINVAL);
+}
+
+/* The checker cannot follow locks that one function leaves to another. */
+void
+unp_lock_two(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	struct unpcb *first = a, *second = b;
+
+	if ((uintptr_t)b < (uintptr_t)a && b != NULL) {
+		first = b;
+		second = a;
+	}
+	mtx_lock(&first->unp_mtx);
+	if (second != NULL && second != first)
+		mtx_lock(&second->unp_mtx);
+}
+
+void
+unp_unlock_two(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	if (b != NULL && b != a)
+		mtx_unlock(&b->unp_mtx);
+	mtx_unlock(&a->unp_mtx);
 }

@@ -19,19 +19,20 @@ struct unp_rights;
  * Locks used to protect struct unpcb members:
  *	[I] immutable
  *	[a] atomic
- *	[u] whatever the strategy's ulo_link() takes; to be read, what any of
- *	    its functions takes
+ *	[u] what the strategy's ulo_link() takes of this pcb; to be read, what
+ *	    any of its functions takes of it
  *	[n] the lock of the table of names
  *	[r] unp_rights_lock
  *	[s] the socket's lock
  */
 struct unpcb {
-	struct socket	*unp_socket;	/* [I] valid while attached */
+	struct socket	*unp_socket;	/* [I] referenced */
 	atomic_u32	 unp_refs;	/* [a] the socket, calls in progress */
+	struct mtx	 unp_mtx;	/* of strategies that lock each pcb */
 	struct unpcb	*unp_conn;	/* [u] peer, or NULL */
 	LIST_HEAD(, unpcb) unp_senders;	/* [u] datagram sockets whose unp_conn
 					   is this */
-	LIST_ENTRY(unpcb) unp_sender;	/* [u] */
+	LIST_ENTRY(unpcb) unp_sender;	/* [u] of unp_conn */
 	bool		 unp_lost;	/* [u] datagrams: the peer was closed,
 					   which the next send reports */
 	struct ucred	 unp_cred;	/* [s] of the peer, or the listener */
@@ -50,17 +51,40 @@ struct unpcb {
 #define	sotounpcb(so)	((struct unpcb *)(so)->so_pcb)
 
 struct unpcb *unp_hold(struct socket *);	/* so locked; NULL: detached */
+void	 unp_ref(struct unpcb *);
 void	 unp_rele(struct unpcb *);
+
+/* Between the files of the domain; see struct protosw. */
+int	 unp_attach(struct socket *);
+void	 unp_abort(struct socket *);
+int	 unp_usr_connect(struct socket *, const struct sockname *, int flags);
+int	 unp_connect2(struct socket *, struct socket *);
+/*
+ * Ends whatever connects a socket with others, for good: so_pcb is NULL then,
+ * and nobody connects or sends to it any more.  Its stream's peer is told
+ * error, if it is not 0.
+ */
+void	 unp_disconnect(struct unpcb *, int error);
+void	 unp_credentials(struct ucred *);	/* the program's */
 
 /*
  * Who locks what: a strategy, chosen at boot by unix.locking.  All functions
- * are called without the lock of any socket and leave with what their second
- * half undoes.
+ * are called without the lock of any socket, with references to what they are
+ * given, and leave with what their second half undoes.
  */
+typedef struct unpcb *unp_pick(struct unpcb *);
 struct unp_lockops {
 	const char	*ulo_name;
-	/* The linkage of a, of its peer and of b (or NULL) may change. */
+	void		(*ulo_init)(void);	/* at boot, or NULL */
+	/* Calls that move data are made under Giant from end to end. */
+	bool		 ulo_giant;
+	/* What it takes are the sockets' own locks. */
+	bool		 ulo_sockets;
+	/* The linkage of a and of b (perhaps NULL, or a) may change. */
 	void		(*ulo_link)(struct unpcb *a, struct unpcb *b);
+	/* The same for a and the one that is picked, maybe more than once, as
+	   long as a is locked: that one, or NULL. */
+	struct unpcb	*(*ulo_link_with)(struct unpcb *a, unp_pick *);
 	void		(*ulo_linked)(struct unpcb *a, struct unpcb *b);
 	/* To send: the peer, connected until ulo_sent(); or NULL. */
 	struct unpcb	*(*ulo_send)(struct unpcb *);
@@ -70,8 +94,35 @@ struct unp_lockops {
 	void		(*ulo_rcvd_done)(struct unpcb *, struct unpcb *peer);
 };
 extern const struct unp_lockops *unp_lockops;	/* [I] after boot */
+/* Those there are, one file each, NULL at the end. */
+extern const struct unp_lockops unp_giant, unp_single, unp_global, unp_rwlock,
+    unp_pair, unp_sopair;
+extern const struct unp_lockops *const unp_strategies[];
 void	 unp_lock_init(void);
 int	 unp_lock_start(void);			/* errno value */
+
+/* Lock and unlock a socket between the halves of a strategy's functions. */
+#define	unp_solock(so)	unp_solock_at((so), LOCK_SITE)
+static inline void
+unp_solock_at(struct socket *so, const struct lock_site *site)
+    ACQUIRES(so->so_lock) NO_LOCK_ANALYSIS
+{
+	if (!unp_lockops->ulo_sockets)
+		mtx_lock_at(&so->so_lock, site);
+}
+static inline void
+unp_sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
+{
+	if (!unp_lockops->ulo_sockets)
+		sounlock_input(so);
+}
+
+/* For strategies. */
+extern atomic_u64 unp_relocks, unp_tryfails;	/* counters */
+struct unpcb *unp_peer(struct unpcb *);		/* a pick: unp_conn */
+/* The mutexes of a and of b (perhaps NULL, or a), by address. */
+void	 unp_lock_two(struct unpcb *a, struct unpcb *b);
+void	 unp_unlock_two(struct unpcb *a, struct unpcb *b);
 
 /*
  * Names.  unp_bind() makes a path name's file; EADDRINUSE, EINVAL (bound

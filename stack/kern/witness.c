@@ -76,21 +76,39 @@ report(const char *what, const struct lock_held *lh, const void *l,
 	complain(what, first, second);
 }
 
+/* What is wrong with a second lock of a class, or NULL. */
+static const char *
+wrong_twice(const void *held, const void *l, enum lock_class class,
+    const struct lock_site *site)
+{
+	switch (lock_classes[class].lc_twice) {
+	case LOCK_ANY:
+		return (NULL);
+	case LOCK_ADDRESS:
+		return (site->ls_child || (uintptr_t)held < (uintptr_t)l ?
+		    NULL : "acquiring locks of same class against the order "
+		    "of addresses");
+	default:
+		return ("acquiring duplicate lock of same class");
+	}
+}
+
 void
 witness_order(const struct lock_track *lt, const void *l,
     enum lock_class class, const struct lock_site *site)
 {
-	const struct lock_class_info *new = &lock_classes[class];
+	const int rank = lock_classes[class].lc_rank;
 
 	for (unsigned i = 0; i < lt->lt_nheld; i++) {
 		const struct lock_held *lh = &lt->lt_held[i];
+		const char *what = NULL;
 
-		if (lh->lh_class == class && !new->lc_dupok)
-			report("acquiring duplicate lock of same class", lh, l,
-			    class, site);
-		else if (lh->lh_class != class &&
-		    lock_classes[lh->lh_class].lc_rank >= new->lc_rank)
-			report("lock order reversal", lh, l, class, site);
+		if (lh->lh_class == class)
+			what = wrong_twice(lh->lh_lock, l, class, site);
+		else if (lock_classes[lh->lh_class].lc_rank >= rank)
+			what = "lock order reversal";
+		if (what != NULL)
+			report(what, lh, l, class, site);
 	}
 }
 

@@ -251,6 +251,50 @@ lock_two_of_a_class(void)
 	mtx_unlock(&table_lock);
 }
 
+/* By address, but first the later one; the checker takes them for one. */
+static void
+lock_against_addresses(void) NO_LOCK_ANALYSIS
+{
+	static struct mtx two[2];
+
+	mtx_init(&two[0], LC_UNPCB);
+	mtx_init(&two[1], LC_UNPCB);
+	mtx_lock(&two[1]);
+	mtx_lock(&two[0]);
+	mtx_unlock(&two[0]);
+	mtx_unlock(&two[1]);
+}
+
+/* The same in order, and what has an order of its own. */
+static void
+lock_by_address(void) NO_LOCK_ANALYSIS
+{
+	static struct mtx two[2];
+
+	mtx_init(&two[0], LC_SOCKET);
+	mtx_init(&two[1], LC_SOCKET);
+	mtx_lock(&two[0]);
+	mtx_lock(&two[1]);
+	mtx_unlock(&two[0]);
+	mtx_lock_child(&two[0]);
+	mtx_unlock(&two[0]);
+	CHECK(mtx_trylock(&two[0]));
+	mtx_unlock(&two[0]);
+	mtx_unlock(&two[1]);
+}
+
+TEST(locks_of_a_class_are_taken_by_address)
+{
+	const char *text;
+
+	set("debug.witness.mode", "warn");
+	text = console_of(lock_against_addresses);
+	CHECK(strstr(text, "against the order of addresses") != NULL);
+	CHECK(strstr(text, "1st unp_mtx (0x") != NULL);
+	CHECK_STREQ(console_of(lock_by_address), "");
+	set("debug.witness.mode", "panic");
+}
+
 static void
 sleep_with_a_lock(void)
 {

@@ -2,8 +2,9 @@
 /*
  * UNIX-domain sockets among many threads, for the thread sanitizer: they
  * connect, send, pass descriptors and close under each other's hands, and in
- * the end nothing is left.  What single calls do is in posix_unix.c and
- * posix_passing.c, which ask the same of the kernel.
+ * the end nothing is left.  All that with every locking strategy, one after
+ * another.  What single calls do is in posix_unix.c and posix_passing.c, which
+ * ask the same of the kernel.
  */
 #include "tests/check.h"
 
@@ -11,6 +12,7 @@
 #include <poll.h>
 
 #include "kern/file.h"
+#include "kern/unpcb.h"
 #include "tests/net.h"
 
 #define	THREADS		4
@@ -334,10 +336,123 @@ TEST(descriptors_in_rings_are_collected)
 	fileops = NULL;
 }
 
+/* Datagram sockets with names connect in circles and are closed meanwhile. */
+static void
+circle_main(void *arg)
+{
+	const unsigned me = *(unsigned *)arg;
+	size_t n;
+
+	for (unsigned i = 0; i < TURNS / 4; i++) {
+		struct socket *so = unix_socket(SOCK_DGRAM);
+
+		(void)unix_bind(so, me);
+		for (unsigned to = 0; to < THREADS; to++) {
+			(void)unix_connect(so, (me + to + i) % THREADS);
+			(void)t_trysend(so, "x", 1, MSG_DONTWAIT, &n);
+			(void)t_tryrecv(so, (char[1]){ 0 }, 1, MSG_DONTWAIT,
+			    &n);
+		}
+		soclose(so);
+	}
+}
+
+TEST(datagram_sockets_connect_in_circles)
+{
+	uint32_t start = atomic_load_u32(&sockets);
+	unsigned me[THREADS];
+	void *arg[THREADS];
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		me[i] = i;
+		arg[i] = &me[i];
+	}
+	run_threads(circle_main, arg);
+	CHECK(t_until(none_left, &start));
+}
+
+/* The even threads listen and close again, the others connect to them. */
+static void
+come_and_go_main(void *arg)
+{
+	const unsigned me = *(unsigned *)arg;
+
+	for (unsigned i = 0; i < TURNS; i++) {
+		struct socket *so = unix_socket(SOCK_STREAM);
+
+		if (me % 2 == 1) {
+			(void)unix_connect(so, me - 1);
+		} else if (unix_bind(so, me) == 0) {
+			CHECK_EQ(solisten(so, 4), 0);
+			t_sleep(i % 8 == 0);
+		}
+		soclose(so);
+	}
+}
+
+TEST(listeners_close_while_others_connect)
+{
+	uint32_t start = atomic_load_u32(&sockets);
+	unsigned me[THREADS];
+	void *arg[THREADS];
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		me[i] = i;
+		arg[i] = &me[i];
+	}
+	run_threads(come_and_go_main, arg);
+	CHECK(t_until(none_left, &start));
+}
+
+static void
+send_one(void *arg)
+{
+	t_send(arg, "x", 1);
+}
+
+static bool
+is_blocked(void *td)
+{
+	return (((struct thread *)td)->td_blocked != NULL);
+}
+
+/* A sender whose peer's mutex comes first, and is taken. */
+TEST(a_pair_out_of_order_is_taken_again)
+{
+	const uint64_t relocks = t_sysctl("unix.stats.relocks");
+	const uint64_t failures = t_sysctl("unix.stats.try_failures");
+	struct socket *pair[2];
+	struct unpcb *first;
+	struct thread *td;
+	unsigned last;
+
+	if (unp_lockops != &unp_pair)
+		return;
+	CHECK_EQ(sosocketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	last = sotounpcb(pair[0]) < sotounpcb(pair[1]);
+	first = sotounpcb(pair[!last]);
+	mtx_lock(&first->unp_mtx);
+	td = t_thread(send_one, pair[last]);
+	CHECK(t_until(is_blocked, td));
+	mtx_unlock(&first->unp_mtx);
+	t_join(td);
+	CHECK_EQ(t_sysctl("unix.stats.relocks"), relocks + 1);
+	CHECK_EQ(t_sysctl("unix.stats.try_failures"), failures + 1);
+	soclose(pair[0]);
+	soclose(pair[1]);
+}
+
 int
 main(int argc, char **argv)
 {
+	int status = 0;
+
 	if (stack_boot(NULL) != 0)
 		return (1);
-	return (check_main(argc, argv));
+	for (size_t i = 0; unp_strategies[i] != NULL && status == 0; i++) {
+		unp_lockops = unp_strategies[i];
+		printf("unix.locking=\"%s\"\n", unp_lockops->ulo_name);
+		status = check_main(argc, argv);
+	}
+	return (status);
 }

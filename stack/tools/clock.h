@@ -17,4 +17,14 @@ now(void)
 	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
 }
 
+static inline void
+pause_for(double seconds)
+{
+	double end = now() + seconds, left;
+
+	while ((left = end - now()) > 0)
+		nanosleep(&(struct timespec){ (time_t)left,
+		    (long)((left - (double)(time_t)left) * 1e9) }, NULL);
+}
+
 #endif /* TOOLS_CLOCK_H */

@@ -234,16 +234,6 @@ client(void *arg)
 	return (NULL);
 }
 
-static void
-pause_for(double seconds)
-{
-	double end = now() + seconds, left;
-
-	while ((left = end - now()) > 0)
-		nanosleep(&(struct timespec){ (time_t)left,
-		    (long)((left - (double)(time_t)left) * 1e9) }, NULL);
-}
-
 /* Both ends of every connection, one round trip after the other. */
 static void *
 both_ends(void *arg)

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Who is linked to whom: connecting UNIX-domain sockets, and ending that.
+ *
+ * What changes concerns two pcbs at a time, both locked as the strategy has
+ * it (ulo_link, ulo_link_with); a socket with several, as a datagram socket
+ * that others send to, goes through them one by one.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "kern/synch.h"
+#include "kern/unpcb.h"
+
+/* One end of a connection that is over; error is 0 or the reason. */
+static void
+end_disconnected(struct socket *so, int error)
+{
+	unp_solock(so);
+	so->so_snd.sb_cc = 0;	/* what was charged is lost with the peer */
+	if (error != 0)
+		so->so_error = error;
+	soisdisconnected(so);
+	unp_sounlock(so);
+}
+
+/* A datagram socket forgets its peer.  Linkage of both locked. */
+static void
+datagram_disconnect(struct unpcb *unp, bool lost)
+{
+	struct socket *so = unp->unp_socket;
+
+	LIST_REMOVE(unp, unp_sender);
+	unp->unp_conn = NULL;
+	unp->unp_lost = lost;
+	unp_solock(so);
+	so->so_state &= ~(unsigned)SS_ISCONNECTED;
+	unp_sounlock(so);
+}
+
+struct unpcb *
+unp_peer(struct unpcb *unp)
+{
+	return (unp->unp_conn);
+}
+
+/* Whoever a socket is connected with, in either direction. */
+static struct unpcb *
+unp_connected(struct unpcb *unp)
+{
+	return (unp->unp_conn != NULL ? unp->unp_conn :
+	    LIST_FIRST(&unp->unp_senders));
+}
+
+/* Ends one connection of a socket that is closed; linkage of both locked. */
+static void
+disconnect(struct unpcb *unp, struct unpcb *other, int error)
+{
+	if (unp->unp_socket->so_proto->pr_stream) {
+		KASSERT(unp->unp_conn == other && other->unp_conn == unp,
+		    ("disconnect: one-sided"));
+		unp->unp_conn = other->unp_conn = NULL;
+		end_disconnected(unp->unp_socket, 0);
+		end_disconnected(other->unp_socket, error);
+	} else if (unp->unp_conn == other) {
+		datagram_disconnect(unp, false);
+	} else {
+		datagram_disconnect(other, true);
+	}
+}
+
+void
+unp_disconnect(struct unpcb *unp, int error)
+{
+	struct unpcb *other;
+
+	while ((other = unp_lockops->ulo_link_with(unp, unp_connected)) !=
+	    NULL) {
+		disconnect(unp, other, error);
+		unp_lockops->ulo_linked(unp, other);
+	}
+	unp_solock(unp->unp_socket);
+	unp->unp_socket->so_pcb = NULL;
+	unp_sounlock(unp->unp_socket);
+	unp_lockops->ulo_linked(unp, NULL);
+}
+
+/* Both sockets see the connection; linkage of both locked. */
+static void
+unp_link(struct unpcb *a, struct unpcb *b)
+{
+	struct unpcb *both[2] = { a, b };
+
+	a->unp_conn = b;
+	b->unp_conn = a;
+	for (unsigned i = 0; i < 2; i++) {
+		struct socket *so = both[i]->unp_socket;
+
+		unp_solock(so);
+		soisconnected(so);
+		unp_sounlock(so);
+	}
+}
+
+/* Linkage of both locked.  A datagram socket may connect to itself. */
+static void
+datagram_link(struct unpcb *unp, struct unpcb *peer)
+{
+	struct socket *so = unp->unp_socket;
+
+	unp->unp_lost = false;
+	unp->unp_conn = peer;
+	LIST_INSERT_HEAD(&peer->unp_senders, unp, unp_sender);
+	unp_solock(so);
+	so->so_state |= SS_ISCONNECTED;
+	unp_sounlock(so);
+}
+
+static void
+datagram_forget(struct unpcb *unp)
+{
+	struct unpcb *peer = unp_lockops->ulo_link_with(unp, unp_peer);
+
+	if (peer != NULL)
+		datagram_disconnect(unp, false);
+	unp->unp_lost = false;
+	unp_lockops->ulo_linked(unp, peer);
+}
+
+/*
+ * The child that the listener will accept, with a reference, and who
+ * listens; EWOULDBLOCK if the queue is full.
+ */
+static int
+unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
+    NO_LOCK_ANALYSIS
+{
+	struct socket *so;
+
+	mtx_lock(&head->so_lock);
+	if (head->so_pcb == NULL || (head->so_state & (SS_LISTENING |
+	    SS_CANTRCVMORE | SS_NOFDREF)) != SS_LISTENING) {
+		mtx_unlock(&head->so_lock);
+		return (ECONNREFUSED);
+	}
+	so = sonewconn(head);
+	if (so != NULL) {
+		(void)unp_attach(so);
+		unp_getname(sotounpcb(head), &sotounpcb(so)->unp_name);
+		unp_credentials(&sotounpcb(so)->unp_cred);
+		*cred = sotounpcb(head)->unp_cred;
+		unp_rights_head(sotounpcb(so), sotounpcb(head));
+		mtx_unlock(&so->so_lock);
+	}
+	mtx_unlock(&head->so_lock);
+	*sop = so;
+	return (so != NULL ? 0 : EWOULDBLOCK);
+}
+
+/* Another thread closed it meanwhile; linkage locked. */
+static bool
+unp_isclosed(const struct unpcb *unp)
+{
+	return (unp->unp_socket->so_pcb == NULL);
+}
+
+/* Connects with a child that its listener does not know of yet. */
+static int
+stream_link(struct unpcb *unp, struct unpcb *child, const struct ucred *cred)
+{
+	int error = 0;
+
+	unp_lockops->ulo_link(unp, child);
+	if (unp_isclosed(unp)) {
+		error = EBADF;
+	} else if (unp->unp_conn != NULL) {
+		error = EISCONN;	/* by another thread */
+	} else if (unp_isclosed(child)) {
+		error = ECONNREFUSED;	/* the listener was closed */
+	} else {
+		unp_solock(unp->unp_socket);
+		unp->unp_cred = *cred;
+		unp_sounlock(unp->unp_socket);
+		unp_link(unp, child);
+	}
+	unp_lockops->ulo_linked(unp, child);
+	return (error);
+}
+
+static int
+stream_connect(struct unpcb *unp, struct socket *head)
+{
+	struct unpcb *child;
+	struct socket *so;
+	struct ucred cred;
+	int error;
+
+	error = unp_newchild(head, &so, &cred);
+	if (error != 0)
+		return (error);
+	mtx_lock(&so->so_lock);
+	child = unp_hold(so);
+	mtx_unlock(&so->so_lock);
+	error = ECONNREFUSED;
+	if (child != NULL) {
+		error = stream_link(unp, child, &cred);
+		unp_rele(child);
+	}
+	if (error != 0) {
+		mtx_lock(&so->so_lock);
+		if (sounqueue(so))	/* or else its listener ends it */
+			unp_abort(so);
+		mtx_unlock(&so->so_lock);
+	}
+	sorele(so);
+	return (error);
+}
+
+static bool
+queue_full(struct socket *head) REQUIRES(head->so_lock)
+{
+	bool full;
+
+	mtx_lock(&head->so_qlock);
+	full = head->so_qlen >= head->so_qlimit;
+	mtx_unlock(&head->so_qlock);
+	return (full);
+}
+
+/* Waits until somebody accepts, as Linux does; unlike BSD's ECONNREFUSED. */
+static int
+wait_for_room(struct socket *head, nsec_t deadline)
+{
+	int error = 0;
+
+	mtx_lock(&head->so_lock);
+	while (error == 0 && (head->so_state &
+	    (SS_NOFDREF | SS_CANTRCVMORE)) == 0 && queue_full(head))
+		error = sbwait(head, &head->so_snd, "connec", deadline);
+	mtx_unlock(&head->so_lock);
+	return (error == EBADF ? ECONNREFUSED : error);
+}
+
+/* What keeps a datagram socket from connecting; linkage of both locked. */
+static int
+datagram_error(const struct unpcb *unp, const struct unpcb *peer)
+{
+	if (unp_isclosed(unp))
+		return (EBADF);
+	if (unp_isclosed(peer))
+		return (ECONNREFUSED);
+	return (peer->unp_conn != NULL && peer->unp_conn != unp ? EPERM : 0);
+}
+
+/* The peer that it had is a third one, which is let go of first. */
+static int
+datagram_connect(struct unpcb *unp, struct unpcb *peer)
+{
+	int error;
+
+	for (;;) {
+		unp_lockops->ulo_link(unp, peer);
+		error = datagram_error(unp, peer);
+		if (error != 0 || unp->unp_conn == NULL)
+			break;
+		unp_lockops->ulo_linked(unp, peer);
+		datagram_forget(unp);
+	}
+	if (error == 0)
+		datagram_link(unp, peer);
+	unp_lockops->ulo_linked(unp, peer);
+	return (error);
+}
+
+static int
+connect_to(struct unpcb *unp, struct socket *to, int flags, nsec_t deadline)
+{
+	struct unpcb *peer;
+	int error;
+
+	if (to->so_type != unp->unp_socket->so_type)
+		return (EPROTOTYPE);
+	if (to->so_proto->pr_stream) {
+		while ((error = stream_connect(unp, to)) == EWOULDBLOCK &&
+		    (flags & MSG_DONTWAIT) == 0)
+			if ((error = wait_for_room(to, deadline)) != 0)
+				break;
+		return (error);
+	}
+	mtx_lock(&to->so_lock);
+	peer = unp_hold(to);
+	mtx_unlock(&to->so_lock);
+	if (peer == NULL)
+		return (ECONNREFUSED);
+	error = datagram_connect(unp, peer);
+	unp_rele(peer);
+	return (error);
+}
+
+int
+unp_usr_connect(struct socket *so, const struct sockname *name, int flags)
+    NO_LOCK_ANALYSIS
+{
+	struct unpcb *unp = unp_hold(so);
+	nsec_t deadline = sbdeadline(&so->so_snd);
+	struct socket *to;
+	int error;
+
+	if (unp == NULL || unp->unp_busy) {
+		if (unp != NULL)
+			unp_rele(unp);
+		return (unp == NULL ? EINVAL : EALREADY);
+	}
+	unp->unp_busy = true;
+	mtx_unlock(&so->so_lock);
+	if (name == NULL) {
+		datagram_forget(unp);
+		error = 0;
+	} else if ((error = unp_lookup(name, &to)) == 0) {
+		error = connect_to(unp, to, flags, deadline);
+		sorele(to);
+	}
+	mtx_lock(&so->so_lock);
+	unp->unp_busy = false;
+	unp_rele(unp);
+	return (error);
+}
+
+/* socketpair(): both are new and nobody else knows them. */
+int
+unp_connect2(struct socket *a, struct socket *b)
+{
+	struct unpcb *x = sotounpcb(a), *y = sotounpcb(b);
+
+	unp_credentials(&x->unp_cred);
+	unp_credentials(&y->unp_cred);
+	unp_lockops->ulo_link(x, y);
+	if (a->so_proto->pr_stream) {
+		unp_link(x, y);
+	} else {
+		datagram_link(x, y);
+		datagram_link(y, x);
+	}
+	unp_lockops->ulo_linked(x, y);
+	return (0);
+}

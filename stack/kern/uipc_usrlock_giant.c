@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unix.locking=giant: Giant protects the UNIX domain, as until 2004, in a
+ * stack that is otherwise free of it.  Calls that move data hold it from end
+ * to end, copying included, except while they sleep.
+ */
+#include "kern/unpcb.h"
+
+static void
+under_giant(struct unpcb *a, struct unpcb *b)
+{
+	(void)a;
+	(void)b;
+	giant_lock();
+}
+
+static void
+leave_giant(struct unpcb *a, struct unpcb *b)
+{
+	(void)a;
+	(void)b;
+	giant_unlock();
+}
+
+static struct unpcb *
+pick_under_giant(struct unpcb *a, unp_pick *pick)
+{
+	giant_lock();
+	return (pick(a));
+}
+
+static struct unpcb *
+peer_under_giant(struct unpcb *unp)
+{
+	giant_lock();
+	return (unp->unp_conn);
+}
+
+const struct unp_lockops unp_giant = {
+	.ulo_name = "giant",
+	.ulo_giant = true,
+	.ulo_link = under_giant,
+	.ulo_link_with = pick_under_giant,
+	.ulo_linked = leave_giant,
+	.ulo_send = peer_under_giant,
+	.ulo_sent = leave_giant,
+	.ulo_rcvd = peer_under_giant,
+	.ulo_rcvd_done = leave_giant,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unix.locking=global: Watson's patch of 2006.  One mutex protects who is
+ * linked to whom, and each pcb has a mutex that keeps its own link from
+ * changing: changes take the global one and both pcbs', a sender the global
+ * one and his own, and who has received only his own.
+ */
+#include "kern/unpcb.h"
+
+static struct mtx unp_global_mtx;
+
+static void
+global_init(void)
+{
+	mtx_init(&unp_global_mtx, LC_UNPGLOBAL);
+}
+
+/* The checker cannot follow a lock that one function leaves to another. */
+static void
+global_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&unp_global_mtx);
+	unp_lock_two(a, b);
+}
+
+static struct unpcb *
+global_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
+{
+	struct unpcb *b;
+
+	mtx_lock(&unp_global_mtx);
+	b = pick(a);
+	unp_lock_two(a, b);
+	return (b);
+}
+
+static void
+global_linked(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	unp_unlock_two(a, b);
+	mtx_unlock(&unp_global_mtx);
+}
+
+static struct unpcb *
+global_send(struct unpcb *unp) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&unp_global_mtx);
+	mtx_lock(&unp->unp_mtx);
+	return (unp->unp_conn);
+}
+
+static void
+global_sent(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+{
+	(void)peer;
+	mtx_unlock(&unp->unp_mtx);
+	mtx_unlock(&unp_global_mtx);
+}
+
+static struct unpcb *
+global_rcvd(struct unpcb *unp) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&unp->unp_mtx);
+	return (unp->unp_conn);
+}
+
+static void
+global_rcvd_done(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+{
+	(void)peer;
+	mtx_unlock(&unp->unp_mtx);
+}
+
+const struct unp_lockops unp_global = {
+	.ulo_name = "global",
+	.ulo_init = global_init,
+	.ulo_link = global_link,
+	.ulo_link_with = global_link_with,
+	.ulo_linked = global_linked,
+	.ulo_send = global_send,
+	.ulo_sent = global_sent,
+	.ulo_rcvd = global_rcvd,
+	.ulo_rcvd_done = global_rcvd_done,
+};

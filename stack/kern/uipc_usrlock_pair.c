@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unix.locking=pair: FreeBSD since 2018.  There is no lock of all; what links
+ * two pcbs is protected by the mutexes of both, and the lower address comes
+ * first.  Who knows only one of them locks it, tries the other one, and if
+ * that is taken and comes first lets go, takes both in order and looks again.
+ * A sender keeps only his peer's, which cannot be unlinked without it.
+ */
+#include "kern/unpcb.h"
+
+/* The checker cannot follow a lock that one function leaves to another. */
+static void
+pair_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	if (b != NULL)
+		unp_ref(b);
+	unp_lock_two(a, b);
+}
+
+/* Locks b, which comes first, behind a.  True if a still picks it. */
+static bool
+pair_relock(struct unpcb *a, struct unpcb *b, unp_pick *pick)
+    NO_LOCK_ANALYSIS
+{
+	atomic_count_u64(&unp_relocks, 1);
+	mtx_unlock(&a->unp_mtx);
+	unp_lock_two(a, b);
+	if (pick(a) == b)
+		return (true);
+	mtx_unlock(&b->unp_mtx);
+	return (false);
+}
+
+static struct unpcb *
+pair_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
+{
+	struct unpcb *b;
+
+	mtx_lock(&a->unp_mtx);
+	while ((b = pick(a)) != NULL) {
+		unp_ref(b);
+		if (b == a || mtx_trylock(&b->unp_mtx))
+			break;
+		atomic_count_u64(&unp_tryfails, 1);
+		if ((uintptr_t)a < (uintptr_t)b) {
+			mtx_lock(&b->unp_mtx);
+			break;
+		}
+		if (pair_relock(a, b, pick))
+			break;
+		unp_rele(b);
+	}
+	return (b);
+}
+
+/* The reference lasts until b's mutex has been let go of. */
+static void
+pair_linked(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	unp_unlock_two(a, b);
+	if (b != NULL)
+		unp_rele(b);
+}
+
+static struct unpcb *
+pair_peer(struct unpcb *unp) NO_LOCK_ANALYSIS
+{
+	struct unpcb *peer = pair_link_with(unp, unp_peer);
+
+	if (peer != NULL && peer != unp)
+		mtx_unlock(&unp->unp_mtx);
+	return (peer);
+}
+
+static void
+pair_peer_done(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+{
+	if (peer == NULL) {
+		mtx_unlock(&unp->unp_mtx);
+		return;
+	}
+	mtx_unlock(&peer->unp_mtx);
+	unp_rele(peer);
+}
+
+const struct unp_lockops unp_pair = {
+	.ulo_name = "pair",
+	.ulo_link = pair_link,
+	.ulo_link_with = pair_link_with,
+	.ulo_linked = pair_linked,
+	.ulo_send = pair_peer,
+	.ulo_sent = pair_peer_done,
+	.ulo_rcvd = pair_peer,
+	.ulo_rcvd_done = pair_peer_done,
+};

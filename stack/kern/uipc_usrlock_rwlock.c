@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unix.locking=rwlock: FreeBSD of 2007.  A reader-writer lock protects who is
+ * linked to whom: changes write, and take the mutexes of both pcbs; a sender
+ * reads, and takes the mutex of his peer's pcb; who has received takes only
+ * his own, which keeps his link from changing.
+ */
+#include "kern/unpcb.h"
+
+static struct rwlock unp_link_rwlock;
+
+static void
+rwlock_init(void)
+{
+	rw_init(&unp_link_rwlock, LC_UNPLINK);
+}
+
+/* The checker cannot follow a lock that one function leaves to another. */
+static void
+rwlock_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	rw_wlock(&unp_link_rwlock);
+	unp_lock_two(a, b);
+}
+
+static struct unpcb *
+rwlock_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
+{
+	struct unpcb *b;
+
+	rw_wlock(&unp_link_rwlock);
+	b = pick(a);
+	unp_lock_two(a, b);
+	return (b);
+}
+
+static void
+rwlock_linked(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	unp_unlock_two(a, b);
+	rw_wunlock(&unp_link_rwlock);
+}
+
+static struct unpcb *
+rwlock_send(struct unpcb *unp) NO_LOCK_ANALYSIS
+{
+	struct unpcb *peer;
+
+	rw_rlock(&unp_link_rwlock);
+	peer = unp->unp_conn;
+	mtx_lock(&(peer != NULL ? peer : unp)->unp_mtx);
+	return (peer);
+}
+
+static void
+rwlock_sent(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+{
+	mtx_unlock(&(peer != NULL ? peer : unp)->unp_mtx);
+	rw_runlock(&unp_link_rwlock);
+}
+
+static struct unpcb *
+rwlock_rcvd(struct unpcb *unp) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&unp->unp_mtx);
+	return (unp->unp_conn);
+}
+
+static void
+rwlock_rcvd_done(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+{
+	(void)peer;
+	mtx_unlock(&unp->unp_mtx);
+}
+
+const struct unp_lockops unp_rwlock = {
+	.ulo_name = "rwlock",
+	.ulo_init = rwlock_init,
+	.ulo_link = rwlock_link,
+	.ulo_link_with = rwlock_link_with,
+	.ulo_linked = rwlock_linked,
+	.ulo_send = rwlock_send,
+	.ulo_sent = rwlock_sent,
+	.ulo_rcvd = rwlock_rcvd,
+	.ulo_rcvd_done = rwlock_rcvd_done,
+};

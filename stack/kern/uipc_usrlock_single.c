@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * unix.locking=single: one mutex over all linkage, as BSD had until 2006.
+ * Every send and every receive takes it, around the locks of the sockets.
+ */
+#include "kern/unpcb.h"
+
+static struct mtx unp_mtx;
+
+/* The checker cannot follow a lock that one function leaves to another. */
+static void
+single_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	(void)a;
+	(void)b;
+	mtx_lock(&unp_mtx);
+}
+
+static struct unpcb *
+single_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&unp_mtx);
+	return (pick(a));
+}
+
+static struct unpcb *
+single_send(struct unpcb *unp) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&unp_mtx);
+	return (unp->unp_conn);
+}
+
+static struct unpcb *
+single_rcvd(struct unpcb *unp) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&unp_mtx);
+	return (unp->unp_conn);
+}
+
+static void
+single_unlock(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+{
+	(void)a;
+	(void)b;
+	mtx_unlock(&unp_mtx);
+}
+
+static void
+single_init(void)
+{
+	mtx_init(&unp_mtx, LC_UNP);
+}
+
+const struct unp_lockops unp_single = {
+	.ulo_name = "single",
+	.ulo_init = single_init,
+	.ulo_link = single_link,
+	.ulo_link_with = single_link_with,
+	.ulo_linked = single_unlock,
+	.ulo_send = single_send,
+	.ulo_sent = single_unlock,
+	.ulo_rcvd = single_rcvd,
+	.ulo_rcvd_done = single_unlock,
+};
