@@ -25,6 +25,7 @@ from tests.stack.measures import (
     Row,
     between_hosts,
     by_path,
+    by_unixbench,
     forwarding,
     in_memory,
     over_veth,
@@ -61,6 +62,12 @@ def _over_veth(family: int) -> dict[str, Row]:
     }
 
 
+def _unixbench(locking: str) -> Row:
+    return Row(by_unixbench, "1000/s", tunables={"unix.locking": locking}, scale=1e-3, cpu_unit="us", cpu_scale=1e6,
+               sides=("stack", "linux") if locking == "single" else ("stack",))  # fmt: skip
+
+
+UNIX_LOCKING = ("giant", "single", "global", "rwlock", "pair", "socket")
 FORWARD_MEMORY = Row(forwarding, "Mpps/core", scale=1e-6, sides=("stack",))
 FORWARD_FAST = Row(forwarding, "Mpps/core", tunables={"net.inet.ip.fastforwarding": "1"}, scale=1e-6, sides=("stack",))
 ROWS = {
@@ -79,6 +86,7 @@ ROWS = {
     "memory: round trips, one thread": Row(in_memory, "1000/s", ("alone", "rr"), SEGMENTS, LO_64K, 1e-3),
     "memory: UNIX request/response, 1": Row(by_path, "1000/s", ("self", "rr"), scale=1e-3),
     "memory: UNIX request/response, 64": Row(by_path, "1000/s", ("self", "rr", "-n", "64"), scale=1e-3),
+    **{f"memory: UNIX like MySQL, {strategy}": _unixbench(strategy) for strategy in UNIX_LOCKING},
     "memory: forward": FORWARD_MEMORY,
     "memory: forward, fast": FORWARD_FAST,
 }

@@ -172,7 +172,19 @@ def by_path(bench: Bench, row: Row, side: str) -> Sample:
     path = bench.topology.directory / "tcpload.sock"
     path.unlink(missing_ok=True)
     load = (f"{bench.bin}/tcpload", *row.load, "-t", str(bench.seconds), str(path), "0")
-    return Sample(bench.rate(run(*load) if side == "linux" else _in_stack(bench, row.tunables, *load)))
+    return Sample(bench.rate(_with_unix(bench, row, side, *load)))
+
+
+def by_unixbench(bench: Bench, row: Row, side: str) -> Sample:
+    """Transactions of clients and a server in one process, and the CPU that it used."""
+    said = _with_unix(bench, row, side, f"{bench.bin}/unixbench", *row.load, "-t", str(bench.seconds))
+    rate, cpu = (float(line.split(maxsplit=1)[0]) for line in said.splitlines())
+    return Sample(rate, cpu / (rate * bench.seconds))
+
+
+def _with_unix(bench: Bench, row: Row, side: str, *words: str) -> str:
+    """What a program says whose UNIX-domain sockets are the stack's, or Linux's."""
+    return run(*words) if side == "linux" else _in_stack(bench, {"unix.sockets": "stack", **row.tunables}, *words)
 
 
 def _in_stack(bench: Bench, tunables: dict[str, str], *words: str) -> str:

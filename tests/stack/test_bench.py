@@ -18,6 +18,7 @@ KINDS = (
     "forward, xdp",
     "memory: bulk, 64 K",
     "memory: UNIX request/response, 1",
+    "memory: UNIX like MySQL, single",
     "memory: forward, fast",
 )
 
