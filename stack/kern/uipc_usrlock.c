@@ -80,3 +80,17 @@ unp_unlock_two(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 		mtx_unlock(&b->unp_mtx);
 	mtx_unlock(&a->unp_mtx);
 }
+
+struct unpcb *
+unp_lock_own(struct unpcb *unp) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&unp->unp_mtx);
+	return (unp->unp_conn);
+}
+
+void
+unp_unlock_own(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+{
+	(void)peer;
+	mtx_unlock(&unp->unp_mtx);
+}

@@ -57,20 +57,6 @@ global_sent(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
 	mtx_unlock(&unp_global_mtx);
 }
 
-static struct unpcb *
-global_rcvd(struct unpcb *unp) NO_LOCK_ANALYSIS
-{
-	mtx_lock(&unp->unp_mtx);
-	return (unp->unp_conn);
-}
-
-static void
-global_rcvd_done(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
-{
-	(void)peer;
-	mtx_unlock(&unp->unp_mtx);
-}
-
 const struct unp_lockops unp_global = {
 	.ulo_name = "global",
 	.ulo_init = global_init,
@@ -79,6 +65,6 @@ const struct unp_lockops unp_global = {
 	.ulo_linked = global_linked,
 	.ulo_send = global_send,
 	.ulo_sent = global_sent,
-	.ulo_rcvd = global_rcvd,
-	.ulo_rcvd_done = global_rcvd_done,
+	.ulo_rcvd = unp_lock_own,
+	.ulo_rcvd_done = unp_unlock_own,
 };

@@ -59,20 +59,6 @@ rwlock_sent(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
 	rw_runlock(&unp_link_rwlock);
 }
 
-static struct unpcb *
-rwlock_rcvd(struct unpcb *unp) NO_LOCK_ANALYSIS
-{
-	mtx_lock(&unp->unp_mtx);
-	return (unp->unp_conn);
-}
-
-static void
-rwlock_rcvd_done(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
-{
-	(void)peer;
-	mtx_unlock(&unp->unp_mtx);
-}
-
 const struct unp_lockops unp_rwlock = {
 	.ulo_name = "rwlock",
 	.ulo_init = rwlock_init,
@@ -81,6 +67,6 @@ const struct unp_lockops unp_rwlock = {
 	.ulo_linked = rwlock_linked,
 	.ulo_send = rwlock_send,
 	.ulo_sent = rwlock_sent,
-	.ulo_rcvd = rwlock_rcvd,
-	.ulo_rcvd_done = rwlock_rcvd_done,
+	.ulo_rcvd = unp_lock_own,
+	.ulo_rcvd_done = unp_unlock_own,
 };

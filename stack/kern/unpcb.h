@@ -123,6 +123,9 @@ struct unpcb *unp_peer(struct unpcb *);		/* a pick: unp_conn */
 /* The mutexes of a and of b (perhaps NULL, or a), by address. */
 void	 unp_lock_two(struct unpcb *a, struct unpcb *b);
 void	 unp_unlock_two(struct unpcb *a, struct unpcb *b);
+/* An ulo_rcvd and its second half: a pcb's mutex keeps its unp_conn. */
+struct unpcb *unp_lock_own(struct unpcb *);
+void	 unp_unlock_own(struct unpcb *, struct unpcb *peer);
 
 /*
  * Names.  unp_bind() makes a path name's file; EADDRINUSE, EINVAL (bound

@@ -134,6 +134,20 @@ run_threads(void (*fn)(void *), void *arg[THREADS])
 		t_join(td[i]);
 }
 
+/* The same with a thread's number. */
+static void
+run_numbered(void (*fn)(void *))
+{
+	static unsigned me[THREADS];
+	void *arg[THREADS];
+
+	for (unsigned i = 0; i < THREADS; i++) {
+		me[i] = i;
+		arg[i] = &me[i];
+	}
+	run_threads(fn, arg);
+}
+
 static void
 echo_main(void *arg)
 {
@@ -316,18 +330,14 @@ pass_main(void *arg)
 TEST(descriptors_in_rings_are_collected)
 {
 	uint32_t start = atomic_load_u32(&sockets);
-	unsigned me[THREADS];
-	void *arg[THREADS];
 
 	fileops = &tfile_ops;
 	for (unsigned i = 0; i < THREADS; i++) {
-		me[i] = i;
-		arg[i] = &me[i];
 		files[i].so = unix_socket(SOCK_DGRAM);
 		CHECK_EQ(unix_bind(files[i].so, i), 0);
 		atomic_store_rel_u32(&files[i].refs, 1);
 	}
-	run_threads(pass_main, arg);
+	run_numbered(pass_main);
 	for (unsigned i = 0; i < THREADS; i++)
 		tfile_close(&files[i]);
 	/* a socket that is closed looks for others that nobody can reach */
@@ -360,14 +370,8 @@ circle_main(void *arg)
 TEST(datagram_sockets_connect_in_circles)
 {
 	uint32_t start = atomic_load_u32(&sockets);
-	unsigned me[THREADS];
-	void *arg[THREADS];
 
-	for (unsigned i = 0; i < THREADS; i++) {
-		me[i] = i;
-		arg[i] = &me[i];
-	}
-	run_threads(circle_main, arg);
+	run_numbered(circle_main);
 	CHECK(t_until(none_left, &start));
 }
 
@@ -393,14 +397,8 @@ come_and_go_main(void *arg)
 TEST(listeners_close_while_others_connect)
 {
 	uint32_t start = atomic_load_u32(&sockets);
-	unsigned me[THREADS];
-	void *arg[THREADS];
 
-	for (unsigned i = 0; i < THREADS; i++) {
-		me[i] = i;
-		arg[i] = &me[i];
-	}
-	run_threads(come_and_go_main, arg);
+	run_numbered(come_and_go_main);
 	CHECK(t_until(none_left, &start));
 }
 
