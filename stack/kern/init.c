@@ -77,8 +77,8 @@ static const struct {
 	int		(*start)(void);
 } starts[] = {
 	{ "machine", machine_start },
+	{ "TCP's locks", tcp_lock_start },	/* may set mpsafenet */
 	{ "UNIX-domain sockets", unp_lock_start },
-	{ "TCP's locks", tcp_lock_start },
 	{ "clock", callout_start },
 	{ "netisr", netisr_start },
 	{ "protocols that are alone", in_alone_start },
