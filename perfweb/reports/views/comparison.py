@@ -33,7 +33,7 @@ from perfweb.stats.summary import Summary, summarize
 OFFERED_RUNS = 10
 OFFERED_MARGINS = (0.5, 1.0, DEFAULT_MARGIN, 5.0)
 MOST_DRAWN = 12
-"""Tests whose samples are drawn on the page of a comparison; of more, only the numbers."""
+"""Tests that the page of a comparison shows one by one, with their samples; of more, only the one that is asked for."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
     confidence, margin = asked_limits(request)
     base, others = compared[0], compared[1:]
     results = [compare_sides(base, other, confidence, margin) for other in others]
-    sections = _sections(compared, results, confidence)
+    sections = _sections(compared, results, confidence, request.GET.get("test", ""))
     everything = [comparison for result in results for comparison in result]
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
@@ -119,6 +119,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "margin": margin,
         "margins": OFFERED_MARGINS,
         "sections": sections,
+        "detailed": [section for section in sections if section.graphs],
         "environment": side_rows([side.variants[0] for side in compared]),
         "counters": counter_rows(compared),
         "any_boots_differ": any(comparison.boots_differ for comparison in everything),
@@ -129,15 +130,21 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
     return respond(request, "reports/comparison.html", context, [context["intervals"], *graphs])
 
 
-def _sections(compared: list[Side], results: list[list[TestComparison]], confidence: float) -> list[TestSection]:
+def _sections(
+    compared: list[Side], results: list[list[TestComparison]], confidence: float, asked: str
+) -> list[TestSection]:
+    """All tests, with graphs where they are few, or of the one that is asked for."""
     by_test: dict[str, list[TestComparison]] = {}
     for result in results:
         for found in result:
             by_test.setdefault(found.test, []).append(found)
     ordered = names.in_order(by_test)
-    drawn = len(ordered) <= MOST_DRAWN
-    latencies = read_latencies(compared, ordered) if drawn else {}
-    return [_section(test, by_test[test], compared, confidence, latencies.get(test), drawn) for test in ordered]
+    if asked and asked not in by_test:
+        raise Http404(f"This comparison has no test “{asked}”.")
+    few = ordered if len(ordered) <= MOST_DRAWN else []
+    drawn = [asked] if asked else few
+    latencies = read_latencies(compared, drawn) if drawn else {}
+    return [_section(test, by_test[test], compared, confidence, latencies.get(test), test in drawn) for test in ordered]
 
 
 def _section(

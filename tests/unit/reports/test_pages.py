@@ -14,7 +14,7 @@ from django.views.defaults import server_error
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.text import run_text
-from perfweb.reports.views import runs
+from perfweb.reports.views import comparison, runs
 from perfweb.runs.models import Artefact, BootState, Run, Sample
 from perfweb.runs.summaries import summarise
 from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run
@@ -138,6 +138,21 @@ def test_variants_without_a_difference_are_equivalent_within_the_margin(client: 
     text = text_of(page(client, comparison_address(create_run(gain=1.0, noise=0.002))))
     assert "deferred : 6 equivalent." in text
     assert "= equivalent within ±2 %" in text
+
+
+def test_of_very_many_tests_a_comparison_shows_the_one_that_is_asked_for(
+    client: Client, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "MOST_DRAWN", 3)
+    made = page(client, comparison_address(run))
+    assert "5 faster, 1 not enough data" in text_of(made)
+    assert "choose one in the table" in text_of(made)
+    assert "at 95.0% confidence" not in made
+    one = page(client, f"{comparison_address(run)}?test={DEMO_TESTS[0]}")
+    assert f'href="?test={DEMO_TESTS[0].replace("/", "%2F")}"' in made
+    assert "5 faster, 1 not enough data" in text_of(one)  # the verdicts are still those among all tests
+    assert one.count("Difference at 95.0% confidence") == 1
+    assert client.get(f"{comparison_address(run)}?test=none").status_code == 404
 
 
 def test_exchanging_the_sides_says_slower(client: Client, run: Run) -> None:
