@@ -31,6 +31,7 @@
 	X(SOLIST,	"solist",	36,	NEVER)			\
 	X(RAW,		"raw",		39,	NEVER)			\
 	X(PCBTABLE,	"pcbtable",	40,	NEVER)			\
+	X(PCBGROUP,	"pcbgroup",	41,	NEVER)			\
 	X(SYNCACHE,	"syncache",	42,	NEVER)			\
 	X(EPOLL,	"epoll",	45,	NEVER)			\
 	X(ROUTE,	"route",	50,	NEVER)			\

@@ -79,18 +79,29 @@ struct inpcb {
 #define	INPCB_BUCKETS	16384
 #define	INPORT_BUCKETS	4096
 
+/* Connections that share a lock.  [g] pg_lock, or the table's if it is whole */
+struct pcbgroup {
+	struct rwlock	 pg_lock;
+	uint64_t	 pg_changes;		/* [g] of its list; not 0 */
+} __attribute__((aligned(64)));
+
 struct inpcbtable {
 	struct rwlock	 it_lock;
 	const char	*it_name;		/* [I] */
 	bool		 it_stream;		/* [I] TCP's rules of reuse */
 	struct siphash_key it_key;		/* [I] */
 	atomic_u32	 it_portcounter;	/* [a] */
-	uint64_t	 it_changes;		/* [t] of the two lists; not 0 */
-	LIST_HEAD(, inpcb) it_conns[INPCB_BUCKETS];	/* [t] */
+	struct pcbgroup	*it_groups;		/* [I] after boot */
+	unsigned	 it_ngroups;		/* [I] after boot */
+	bool		 it_divided;		/* [I] after boot: has groups */
+	struct pcbgroup	 it_whole;		/* the one if it has not */
+	LIST_HEAD(, inpcb) it_conns[INPCB_BUCKETS];	/* [t] and [g] */
 	LIST_HEAD(, inport) it_ports[INPORT_BUCKETS];	/* [t] */
 };
 
 void	 in_pcbtable_init(struct inpcbtable *, const char *name, bool stream);
+/* At boot: so many groups, at most INPCB_BUCKETS (in_pcbtable.h). */
+void	 in_pcbtable_divide(struct inpcbtable *, unsigned ngroups);
 void	 in_pcbinit(struct inpcb *, struct socket *, struct inpcbtable *);
 
 /*

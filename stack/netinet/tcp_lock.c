@@ -31,12 +31,26 @@ struct tcp_lockstat tcp_lockstat COUNTERS;
 
 static atomic_u32 chosen;		/* [I] after boot: index of both */
 
+enum { TABLE_GLOBAL, TABLE_GROUPS, TABLE_BUCKET };
+static const char *const table_names[] = { "global", "groups-lock", "bucket",
+    NULL };
+static atomic_u32 table;		/* [I] after boot: index of these */
+static atomic_u32 ngroups = 128;	/* [I] after boot */
+
 static const struct sysctl_oid lock_oids[] = {
 	{ .oid_name = "net.inet.tcp.input", .oid_type = CTL_ENUM,
 	  .oid_flags = CTL_TUN, .oid_ptr = &chosen, .oid_names = names,
 	  .oid_descr = "what input of TCP locks: socket, giant, pcbinfo, "
 	  "exclusive, exclusive-socket, shared-socket, shared-socket-batch, "
 	  "backlog" },
+	{ .oid_name = "net.inet.tcp.pcbtable", .oid_type = CTL_ENUM,
+	  .oid_flags = CTL_TUN, .oid_ptr = &table, .oid_names = table_names,
+	  .oid_descr = "what a connection is looked up under: one lock "
+	  "(global), one of pcbgroups (groups-lock), its bucket's (bucket)" },
+	{ .oid_name = "net.inet.tcp.pcbgroups", .oid_type = CTL_U32,
+	  .oid_flags = CTL_TUN, .oid_ptr = &ngroups, .oid_min = 1,
+	  .oid_max = INPCB_BUCKETS,
+	  .oid_descr = "groups of connections with pcbtable=groups-lock" },
 #define	STAT_OID(name, descr)						\
 	{ .oid_name = "net.inet.tcp.lock." #name, .oid_type = CTL_U64,	\
 	  .oid_ptr = &tcp_lockstat.name, .oid_descr = descr },
@@ -117,5 +131,9 @@ tcp_lock_start(void)
 		so_lockops = &mutex_ops;
 	if (ts->ts_init != NULL)
 		ts->ts_init();
+	if (atomic_load_u32(&table) == TABLE_BUCKET)
+		in_pcbtable_divide(&tcp_table, INPCB_BUCKETS);
+	else if (atomic_load_u32(&table) == TABLE_GROUPS)
+		in_pcbtable_divide(&tcp_table, atomic_load_u32(&ngroups));
 	return (0);
 }

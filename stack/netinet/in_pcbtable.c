@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tables of Internet protocol control blocks: where input finds a socket.
+ */
+#include "netinet/in_pcbtable.h"
+
+#include <arpa/inet.h>
+
+#include "kern/counter.h"
+#include "kern/sysctl.h"
+#include "kern/thread.h"
+
+static struct { atomic_u64 waits; } pcbstat COUNTERS;
+
+static const struct sysctl_oid pcbtable_oids[] = {
+	{ .oid_name = "net.inet.ip.stats.pcbwaits", .oid_type = CTL_U64,
+	  .oid_ptr = &pcbstat.waits,
+	  .oid_descr = "packets whose socket was looked up behind a lock that "
+	  "was taken" },
+};
+
+void
+in_pcbtable_sysctl_init(void)
+{
+	sysctl_register(pcbtable_oids, nitems(pcbtable_oids));
+}
+
+void
+in_pcbtable_init(struct inpcbtable *it, const char *name, bool stream)
+{
+	rw_init(&it->it_lock, LC_PCBTABLE);
+	it->it_name = name;
+	it->it_stream = stream;
+	it->it_whole.pg_changes = 1;
+	it->it_groups = &it->it_whole;
+	it->it_ngroups = 1;
+	mach_random(&it->it_key, sizeof(it->it_key));
+}
+
+
+void
+in_pcbtable_divide(struct inpcbtable *it, unsigned ngroups)
+{
+	KASSERT(ngroups > 0 && ngroups <= INPCB_BUCKETS,
+	    ("in_pcbtable_divide: %u groups", ngroups));
+	it->it_groups = kmalloc(ngroups * sizeof(*it->it_groups));
+	it->it_ngroups = ngroups;
+	it->it_divided = true;
+	for (unsigned i = 0; i < ngroups; i++) {
+		rw_init(&it->it_groups[i].pg_lock, LC_PCBGROUP);
+		it->it_groups[i].pg_changes = 1;
+	}
+}
+
+uint64_t
+in_connhash(const struct inpcbtable *it, const struct in_conninfo *c)
+{
+	uint64_t words[IN_CONNWORDS];
+	size_t n = in_connwords(c, words);
+
+	return (siphash_words(&it->it_key, words, n));
+}
+
+static bool
+conn_equal(const struct in_conninfo *a, const struct in_conninfo *b)
+{
+	return (a->fport == b->fport && a->lport == b->lport &&
+	    IN6_ARE_ADDR_EQUAL(&a->faddr, &b->faddr) &&
+	    IN6_ARE_ADDR_EQUAL(&a->laddr, &b->laddr) && a->zone == b->zone);
+}
+
+/* The group of a connection: its bucket is in no other. */
+static struct pcbgroup *
+conn_group(const struct inpcbtable *it, const struct in_conninfo *c)
+{
+	if (__builtin_expect(!it->it_divided, 1))
+		return (it->it_groups);
+	return (&it->it_groups[in_connhash(it, c) % INPCB_BUCKETS %
+	    it->it_ngroups]);
+}
+
+/*
+ * The connections that a thread had packets for last, good as long as the
+ * group has not changed: a packet mostly follows another of its connection.
+ */
+#define	PCB_HINTS	64
+struct pcb_hint {
+	const struct pcbgroup *pg;
+	uint64_t	 changes;	/* 0: empty */
+	struct inpcb	*inp;
+};
+
+static struct pcb_hint *
+pcb_hint(const struct in_conninfo *c)
+{
+	struct pcb_hint *hints = thread_hints(TD_PCBS,
+	    PCB_HINTS * sizeof(*hints));
+	uint32_t key = c->faddr.s6_addr32[3] ^
+	    ((uint32_t)c->fport << 16 | c->lport);
+
+	return (&hints[(key * 0x9e3779b1u) >> 26]);
+}
+_Static_assert(PCB_HINTS == 1 << (32 - 26), "a hint by the top 6 bits");
+
+static struct inpcb *
+conn_search(struct inpcbtable *it, const struct in_conninfo *c)
+{
+	struct inpcb *inp;
+
+	LIST_FOREACH(inp, &it->it_conns[in_connhash(it, c) % INPCB_BUCKETS],
+	    inp_link)
+		if (conn_equal(&inp->inp_conn, c))
+			return (inp);
+	return (NULL);
+}
+
+struct inpcb *
+in_connfind(struct inpcbtable *it, const struct in_conninfo *c)
+{
+	const struct pcbgroup *pg = conn_group(it, c);
+	struct pcb_hint *ph = pcb_hint(c);
+
+	if (ph->changes == pg->pg_changes && ph->pg == pg &&
+	    conn_equal(&ph->inp->inp_conn, c))
+		return (ph->inp);
+	ph->inp = conn_search(it, c);
+	ph->pg = pg;
+	ph->changes = ph->inp != NULL ? pg->pg_changes : 0;
+	return (ph->inp);
+}
+
+struct inport *
+in_portfind(struct inpcbtable *it, in_port_t port)
+{
+	struct inport *ip;
+
+	LIST_FOREACH(ip, &it->it_ports[ntohs(port) % INPORT_BUCKETS], ip_hash)
+		if (ip->ip_port == port)
+			return (ip);
+	return (NULL);
+}
+
+static struct inport *
+port_get(struct inpcbtable *it, in_port_t port) REQUIRES(it->it_lock)
+{
+	struct inport *ip = in_portfind(it, port);
+
+	if (ip != NULL)
+		return (ip);
+	ip = kmalloc(sizeof(*ip));
+	ip->ip_port = port;
+	LIST_INIT(&ip->ip_bound);
+	LIST_INSERT_HEAD(&it->it_ports[ntohs(port) % INPORT_BUCKETS], ip,
+	    ip_hash);
+	return (ip);
+}
+
+static void
+port_put(struct inport *ip)
+{
+	if (ip->ip_conns == 0 && LIST_EMPTY(&ip->ip_bound)) {
+		LIST_REMOVE(ip, ip_hash);
+		kfree(ip);
+	}
+}
+
+/*
+ * Into or out of its bucket.  If there are groups its own is locked, for
+ * those who look up without the table's lock.
+ */
+static void
+conn_enter(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
+{
+	struct pcbgroup *pg = conn_group(it, &inp->inp_conn);
+
+	if (it->it_divided)
+		rw_wlock(&pg->pg_lock);
+	pg->pg_changes++;
+	LIST_INSERT_HEAD(&it->it_conns[in_connhash(it, &inp->inp_conn) %
+	    INPCB_BUCKETS], inp, inp_link);
+	if (it->it_divided)
+		rw_wunlock(&pg->pg_lock);
+}
+
+static void
+conn_takeout(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
+{
+	struct pcbgroup *pg = conn_group(it, &inp->inp_conn);
+
+	if (it->it_divided)
+		rw_wlock(&pg->pg_lock);
+	pg->pg_changes++;
+	LIST_REMOVE(inp, inp_link);
+	if (it->it_divided)
+		rw_wunlock(&pg->pg_lock);
+}
+
+void
+in_pcbenter(struct inpcbtable *it, struct inpcb *inp, bool connected)
+{
+	const struct in_conninfo *c = &inp->inp_conn;
+
+	KASSERT(c->lport != 0, ("in_pcbenter: no port"));
+	KASSERT(inp->inp_port == NULL, ("in_pcbenter: entered already"));
+	inp->inp_port = port_get(it, c->lport);
+	inp->inp_connected = connected;
+	if (connected) {
+		inp->inp_port->ip_conns++;
+		conn_enter(it, inp);
+	} else {
+		LIST_INSERT_HEAD(&inp->inp_port->ip_bound, inp, inp_link);
+	}
+}
+
+void
+in_pcbtakeout(struct inpcbtable *it, struct inpcb *inp)
+{
+	struct inport *ip = inp->inp_port;
+
+	KASSERT(inp->inp_table == it, ("in_pcbtakeout: wrong table"));
+	if (ip == NULL)
+		return;
+	if (inp->inp_connected) {
+		KASSERT(ip->ip_conns > 0, ("in_pcbtakeout: port %u has no "
+		    "connection", ntohs(ip->ip_port)));
+		ip->ip_conns--;
+		conn_takeout(it, inp);
+	} else {
+		LIST_REMOVE(inp, inp_link);
+	}
+	inp->inp_connected = false;
+	inp->inp_port = NULL;
+	port_put(ip);
+}
+
+bool
+in_pcbcovers(const struct inpcb *inp, const struct in6_addr *laddr,
+    const struct in6_addr *addr)
+{
+	if (IN6_ARE_ADDR_EQUAL(laddr, addr))
+		return (true);
+	if (!in_isany(laddr))
+		return (false);
+	if (IN6_IS_ADDR_V4MAPPED(addr))
+		return (IN6_IS_ADDR_V4MAPPED(laddr) || !inp->inp_v6only);
+	return (IN6_IS_ADDR_UNSPECIFIED(laddr));
+}
+
+/*
+ * Locks what a connection is looked up under; which that is the checker
+ * cannot see.
+ */
+static struct rwlock *
+lookup_lock(struct inpcbtable *it, const struct in_conninfo *c)
+    NO_LOCK_ANALYSIS
+{
+	struct rwlock *lock = it->it_divided ? &conn_group(it, c)->pg_lock :
+	    &it->it_lock;
+
+	if (__builtin_expect(!rw_tryrlock(lock), 0)) {
+		counter_add(&pcbstat.waits, 1);
+		rw_rlock(lock);
+	}
+	return (lock);
+}
+
+struct socket *
+in_pcblookup_conn(struct inpcbtable *it, const struct in_conninfo *c)
+    NO_LOCK_ANALYSIS
+{
+	struct rwlock *lock = lookup_lock(it, c);
+	struct inpcb *inp = in_connfind(it, c);
+	struct socket *so = NULL;
+
+	if (inp != NULL) {
+		so = inp->inp_socket;
+		soref(so);
+	}
+	rw_runlock(lock);
+	return (so);
+}
+
+/* The best pcb that is bound to where a packet goes. */
+static struct inpcb *
+bound_find(struct inpcbtable *it, const struct in_conninfo *c)
+    REQUIRES_SHARED(it->it_lock)
+{
+	struct inport *ip = in_portfind(it, c->lport);
+	struct inpcb *inp, *best = NULL;
+
+	if (ip == NULL)
+		return (NULL);
+	LIST_FOREACH(inp, &ip->ip_bound, inp_link) {
+		if (it->it_stream && !inp->inp_listening)
+			continue;
+		if (!in_pcbcovers(inp, &inp->inp_conn.laddr, &c->laddr) ||
+		    (inp->inp_conn.zone != 0 && inp->inp_conn.zone != c->zone))
+			continue;
+		/* one bound to this very address is best */
+		if (best == NULL || !in_isany(&inp->inp_conn.laddr))
+			best = inp;
+	}
+	return (best);
+}
+
+struct socket *
+in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
+    NO_LOCK_ANALYSIS
+{
+	struct rwlock *lock = lookup_lock(it, c);
+	struct inpcb *inp = in_connfind(it, c);
+	struct socket *so = NULL;
+
+	if (inp == NULL) {
+		if (lock != &it->it_lock) {
+			rw_runlock(lock);
+			lock = &it->it_lock;
+			rw_rlock(lock);
+		}
+		inp = bound_find(it, c);
+	}
+	if (inp != NULL) {
+		so = inp->inp_socket;
+		soref(so);
+	}
+	rw_runlock(lock);
+	return (so);
+}
+
+unsigned
+in_pcblookup_all(struct inpcbtable *it, const struct in_conninfo *c,
+    struct socket **sos, unsigned max)
+{
+	struct inport *ip;
+	struct inpcb *inp;
+	unsigned n = 0;
+
+	rw_rlock(&it->it_lock);
+	inp = in_connfind(it, c);
+	if (inp != NULL)
+		sos[n++] = inp->inp_socket;
+	ip = in_portfind(it, c->lport);
+	if (ip != NULL)
+		LIST_FOREACH(inp, &ip->ip_bound, inp_link)
+			if (in_pcbcovers(inp, &inp->inp_conn.laddr,
+			    &c->laddr) && (inp->inp_conn.zone == 0 ||
+			    inp->inp_conn.zone == c->zone) && n++ < max)
+				sos[n - 1] = inp->inp_socket;
+	for (unsigned i = 0; i < n && i < max; i++)
+		soref(sos[i]);
+	rw_runlock(&it->it_lock);
+	return (n);
+}
