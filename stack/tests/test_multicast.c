@@ -383,7 +383,7 @@ TEST(what_is_sent_to_a_group_comes_back_to_members_here)
 	struct socket *in = udp_at("0.0.0.0", 7002), *out = udp_at(ROUTER, 7);
 	struct in_addr got;
 	socklen_t len = sizeof(got);
-	uint8_t ttl;
+	uint8_t ttl = 0;
 
 	CHECK_EQ(membership(in, IP_ADD_MEMBERSHIP, GROUP), 0);
 	CHECK_EQ(sosetopt(out, IPPROTO_IP, IP_MULTICAST_IF,
