@@ -77,7 +77,7 @@ def _summaries(runs: int) -> Iterator[int]:
     connections.close_all()  # which the processes would have in common
     with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("fork")) as workers:
         for number, _ in enumerate(workers.map(summarise, parts), start=1):
-            if number % 20 == 0 or number == len(parts):
+            if number % 10 == 0 or number == len(parts):
                 yield min(number * RUNS_AT_ONCE, runs)
 
 

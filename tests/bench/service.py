@@ -324,13 +324,15 @@ def main() -> int:
     django.setup()
     from perfweb.builds.models import Build
     from perfweb.runs.catalogue import TESTS
-    from perfweb.runs.models import Run
+    from perfweb.runs.models import Run, Summary
     from tests.bench.generate import TESTS_OF_PLAN, generate
 
     began = time.monotonic()
     if not Run.objects.exists():
         for step in generate(options.commits):
             print(f"{time.monotonic() - began:5.0f} s: {step}", flush=True)
+    if not Summary.objects.filter(run=Run.objects.first()).exists():
+        raise SystemExit("bench: what is in its database is only half made: remove its directory, var/bench")
     revision = Build.objects.order_by("-pk").values_list("revision", flat=True)[0]
     # The tests of the second plan are in no other one: twelve series.
     wanted = pages(Run.objects.count(), revision, list(TESTS)[TESTS_OF_PLAN])
