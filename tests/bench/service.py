@@ -229,6 +229,8 @@ class Plans:
 
     def _reads_all(self, plan: dict[str, Any]) -> bool:
         """Whether a plan reads most of a large table, and will not stop early because it has found enough."""
+        if plan["Node Type"] == "Limit" and plan["Total Cost"] < 0.5 * plan["Plans"][0]["Total Cost"]:
+            return False
         nodes = [plan]
         for node in nodes:
             nodes += node.get("Plans", [])
