@@ -151,6 +151,8 @@ driver_attach(const struct if_config *ic, char *why, size_t len)
 	sc->sc_wire = mem_wire_create(mirror);
 	attach(sc, ic, if_offload_caps(ic) | IFCAP_BATCH, true,
 	    mem_wire_output, sc->sc_wire);
+	/* Not at start: another interface may receive, and forward, by then. */
+	mem_wire_attach(sc->sc_wire, &sc->sc_if);
 	return (0);
 }
 
@@ -158,7 +160,7 @@ static int
 driver_start(struct ifnet *ifp)
 {
 	struct mem_softc *sc = ifp->if_softc;
-	int error = mem_wire_start(sc->sc_wire, ifp);
+	int error = mem_wire_start(sc->sc_wire);
 
 	if (error == 0 && sc->sc_source != NULL)
 		error = mem_source_start(sc->sc_source, ifp);

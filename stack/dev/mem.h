@@ -44,7 +44,9 @@ void	 mem_input_ip(struct ifnet *, struct mbuf *m);
 struct mem_wire;
 struct mem_wire *mem_wire_create(bool mirror);
 mem_output_fn mem_wire_output;		/* arg: the wire */
-int	 mem_wire_start(struct mem_wire *, struct ifnet *);
+/* To the interface whose far end it is, before anything is sent. */
+void	 mem_wire_attach(struct mem_wire *, struct ifnet *);
+int	 mem_wire_start(struct mem_wire *);
 void	 mem_wire_stop(struct mem_wire *);
 
 /*

@@ -23,7 +23,8 @@
 
 /*
  * Locks used to protect struct mem_wire members:
- *	[I] immutable after start
+ *	[I] immutable once attached
+ *	[s] immutable once started
  *	[q] mw_lock
  */
 struct mem_wire {
@@ -36,7 +37,7 @@ struct mem_wire {
 	struct ast	 mw_ast;	/* of the sender that took it */
 	bool		 mw_mirror;	/* [I] */
 	struct ifnet	*mw_ifp;	/* [I] */
-	struct thread	*mw_thread;	/* [I] */
+	struct thread	*mw_thread;	/* [s] */
 };
 
 /*
@@ -254,10 +255,15 @@ mem_wire_create(bool mirror)
 	return (mw);
 }
 
-int
-mem_wire_start(struct mem_wire *mw, struct ifnet *ifp)
+void
+mem_wire_attach(struct mem_wire *mw, struct ifnet *ifp)
 {
 	mw->mw_ifp = ifp;
+}
+
+int
+mem_wire_start(struct mem_wire *mw)
+{
 	if (!mw->mw_mirror)
 		return (0);
 	return (kthread_create("intr: wire", MACH_CPU_ANY, wire_main, mw,

@@ -225,7 +225,8 @@ t_mirror_attach(const char *name, const char *prefix, unsigned caps,
 	    impair, mem_wire_output, mw);
 
 	ifp->if_lro = true;
-	CHECK_EQ(mem_wire_start(mw, ifp), 0);
+	mem_wire_attach(mw, ifp);
+	CHECK_EQ(mem_wire_start(mw), 0);
 }
 
 struct thread *

@@ -65,6 +65,14 @@ def test_what_a_source_sends_arrives_at_the_sink(topology: Topology, fast: str) 
     assert topology.value("if.mem0.source").startswith("from=10.9.0.2 ")
 
 
+def test_packets_that_arrive_during_the_boot_are_forwarded(topology: Topology) -> None:
+    boot = {**FORWARD, "if.mem0.source": "from=10.9.0.2 to=10.9.1.2 len=100 count=50"}
+    for _ in range(20):  # one in eight met an interface that was not ready
+        child = topology.boot(boot)
+        topology.await_value("if.mem1.stats.opackets", 51)
+        assert topology.stop(child) == 0
+
+
 @pytest.mark.parametrize("offload", ["0", "1", "2"])
 def test_tcp_passes_a_mirror(topology: Topology, offload: str) -> None:
     mirror = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", "if.mem0.offload": offload}
