@@ -75,7 +75,7 @@ class Installed:
         meson = str(ROOT / ".venv" / "bin" / "meson")
         if not (build / "build.ninja").exists():
             run(meson, "setup", str(build), str(ROOT / "stack"), "--libdir", "lib", timeout=120)
-        run(meson, "compile", "-C", str(build), "-j2", timeout=300)
+        run(meson, "compile", "-C", str(build), "-j2", timeout=900)
         run(meson, "install", "-C", str(build), "--no-rebuild", "--destdir", str(self.directory))
         self.prefix = next(path.parent.parent for path in self.directory.rglob("bin/bootstack"))
 
