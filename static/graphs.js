@@ -5,7 +5,10 @@
 "use strict";
 
 (() => {
+  // Where a finger scrolls the page, a drag does not zoom, and no buttons cover the graph.
+  const pointed = matchMedia("(hover: hover)").matches;
   const config = {
+    displayModeBar: pointed ? "hover" : false,
     displaylogo: false,
     showSendToCloud: false,
     responsive: true,
@@ -39,6 +42,8 @@
     });
     const axis = { gridcolor: line, linecolor: line, zeroline: false, zerolinecolor: muted, automargin: true };
     const { layout } = figure;
+    const notes = layout.annotations || [];
+    const top = 30 + Math.max(0, ...notes.map((note) => note.yshift || 0));
     return {
       data,
       layout: {
@@ -46,12 +51,14 @@
         xaxis: { ...axis, ...layout.xaxis },
         yaxis: { ...axis, ...layout.yaxis },
         shapes: (layout.shapes || []).map((shape) => ({ ...shape, line: { ...shape.line, color: muted } })),
-        annotations: (layout.annotations || []).map((note) => ({ ...note, showarrow: false })),
+        annotations: notes.map((note) => ({ ...note, showarrow: false })),
         font: { family: "system-ui, sans-serif", size: 12, color: text },
         paper_bgcolor: "rgba(0,0,0,0)",
         plot_bgcolor: "rgba(0,0,0,0)",
+        modebar: { bgcolor: "rgba(0,0,0,0)", color: muted, activecolor: text },
+        dragmode: pointed ? "zoom" : false,
         showlegend: false,
-        margin: { l: 60, r: 10, t: 30, b: 40 },
+        margin: { l: 60, r: 10, t: top, b: 40 },
       },
     };
   }

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Counters that booted systems told at their end, side by side."""
+"""What booted systems told at their end, and their counters side by side."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-from django.db.models import Q
 
 from perfweb.reports.sides import Side
 from perfweb.runs.models import Artefact, ArtefactKind
@@ -36,17 +34,24 @@ def read_counters(text: str) -> dict[str, int]:
     return {match[1]: int(match[2]) for match in found if match}
 
 
-def counter_rows(sides: Sequence[Side]) -> list[CounterRow]:
-    """List the counters that differ most between the sides, at most MOST_ROWS: one query."""
+def last_words(sides: Sequence[Side], views: Iterable[str]) -> dict[str, list[list[str]]]:
+    """Read what boots told at their end: the texts of each side's boots, by the view that told them: one query."""
     side_of = {variant.pk: place for place, side in enumerate(sides) for variant in side.variants}
+    told: dict[str, list[list[str]]] = {view: [[] for _ in sides] for view in views}
     texts = Artefact.objects.filter(
-        Q(kind=ArtefactKind.COUNTERS) & Q(name__endswith="counters-sysctl.txt"), boot__variant__in=side_of
-    ).values_list("boot__variant_id", "content")
-    told: list[list[dict[str, int]]] = [[] for _ in sides]
-    for variant, content in texts:
-        told[side_of[variant]].append(read_counters(bytes(content).decode("utf-8", "replace")))
-    counters = sorted({name for boots in told for boot in boots for name in boot})
-    rows = [CounterRow(name, [_mean(boot.get(name) for boot in boots) for boots in told]) for name in counters]
+        kind=ArtefactKind.COUNTERS, name__regex=rf"/counters-({'|'.join(told)})\.txt$", boot__variant__in=side_of
+    ).values_list("boot__variant_id", "name", "content")
+    for variant, name, content in texts:
+        view = name.rpartition("/counters-")[2].removesuffix(".txt")
+        told[view][side_of[variant]].append(bytes(content).decode("utf-8", "replace"))
+    return told
+
+
+def counter_rows(told: Sequence[Sequence[str]]) -> list[CounterRow]:
+    """List the counters that differ most between sides, at most MOST_ROWS; a side has a text of each of its boots."""
+    sides = [[read_counters(text) for text in boots] for boots in told]
+    counters = sorted({name for boots in sides for boot in boots for name in boot})
+    rows = [CounterRow(name, [_mean(boot.get(name) for boot in boots) for boots in sides]) for name in counters]
     differing = [row for row in rows if row.spread > 1 and min(mean or 0 for mean in row.means) >= 0]
     return sorted(differing, key=lambda row: -row.spread)[:MOST_ROWS]
 

@@ -8,6 +8,7 @@ that shows and hides it. perfweb.reports.svg draws the same figures without Java
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -41,6 +42,10 @@ _VERDICT_SYMBOLS = {
 _ROW_PIXELS = 24
 _MOST_TICKS, _MOST_CHARACTERS = 16, 75
 """Labels of an axis, and characters of all of them, that stand side by side."""
+_MOST_LABEL_ROWS = 4
+_LABEL_PIXELS = 13
+_LABEL_SHARE = 0.014
+"""How much of an axis a character of a label takes, on a narrow screen."""
 
 
 def series_style(number: int) -> tuple[dict[str, Any], str]:
@@ -230,10 +235,20 @@ def slots_axis(labels: Sequence[str], title: str) -> Figure:
     }
 
 
-def lettered(letters: Mapping[float, str]) -> Figure:
-    """Return what a layout needs for lines across the plot with a letter on top, given by their places."""
-    notes = ({"x": x, "y": 1, "yref": "paper", "yanchor": "bottom", "text": text} for x, text in letters.items())
-    return {"shapes": [upright(x) for x in letters], "annotations": list(notes)}
+def lettered(letters: Mapping[float, str], span: float = 0.0) -> Figure:
+    """Return what a layout needs for lines across the plot with a letter or number on top, given by their places.
+
+    `span` is the length of the axis: labels that are close together on it stand one above the other.
+    """
+    ends = [-math.inf] * _MOST_LABEL_ROWS
+    notes = []
+    for x, text in sorted(letters.items()):
+        half = len(text) * _LABEL_SHARE * span / 2
+        row = next((row for row, end in enumerate(ends) if x - half >= end), ends.index(min(ends)))
+        ends[row] = x + half
+        note = {"x": x, "y": 1, "yref": "paper", "yanchor": "bottom", "text": text}
+        notes.append({**note, "yshift": _LABEL_PIXELS * row} if row else note)
+    return {"shapes": [upright(x) for x in letters], "annotations": notes}
 
 
 def thinned(values: Sequence[float], most: int) -> list[int]:
@@ -370,6 +385,7 @@ def boxes_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
 
 def distributions_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
     """Draw the empirical distribution function of each named set: the share of its samples up to each value."""
+    every = [value for samples in sets.values() for value in samples]
     traces = []
     for number, (name, samples) in enumerate(sets.items()):
         meta, symbol = series_style(number)
@@ -393,7 +409,14 @@ def distributions_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> F
         "data": traces,
         "layout": {
             "height": 260,
-            "xaxis": {"title": {"text": scale.unit}},
+            "xaxis": {"title": {"text": scale.unit}, **_beyond([value / scale.factor for value in every])},
             "yaxis": {"title": {"text": "share of samples"}, "range": [0, 1.02]},
         },
     }
+
+
+def _beyond(values: Sequence[float]) -> Figure:
+    """A range with some room on both sides of the values: a line drawn to the edge would hide behind the frame."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    room = 0.03 * (high - low)
+    return {"range": [low - room, high + room]} if low - room < low and high < high + room else {}

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfweb.reports.figures import Figure, series_style, upright
+from perfweb.reports.figures import Figure, series_style
 from perfweb.reports.numbers import NOTHING, percent
 from perfweb.reports.timelines import Line, Timeline
 from perfweb.stats.changepoint import ChangePoint, change_points
@@ -80,20 +80,12 @@ def draw_levels(figure: Figure, timeline: Timeline, found: Sequence[Shift]) -> F
     by_series: dict[str, list[Shift]] = {}
     for shift in found:
         by_series.setdefault(shift.series, []).append(shift)
-    labels = {shift.x: shift.label for shift in found}
-    layout = figure["layout"]
-    notes = [{"x": x, "y": 1, "yref": "paper", "yanchor": "bottom", "text": label} for x, label in labels.items()]
-    return {
-        "data": [
-            *figure["data"],
-            *(_levels(names.index(name), timeline, members) for name, members in by_series.items()),
-        ],
-        "layout": {
-            **layout,
-            "shapes": [*layout["shapes"], *map(upright, labels)],
-            "annotations": [*layout["annotations"], *notes],
-        },
-    }
+    labels = timeline.letters
+    for shift in found:
+        if shift.label not in labels.get(shift.x, "").split():
+            labels[shift.x] = f"{labels.get(shift.x, '')} {shift.label}".strip()
+    levels = (_levels(names.index(name), timeline, members) for name, members in by_series.items())
+    return {"data": [*figure["data"], *levels], "layout": {**figure["layout"], **timeline.marked(labels)}}
 
 
 def _levels(number: int, timeline: Timeline, members: Sequence[Shift]) -> Figure:

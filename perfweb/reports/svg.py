@@ -28,6 +28,9 @@ _SHORTEST_LEFT, _LONGEST_LEFT = 48, 260
 _RADIUS = 3.6
 _HEAD, _LEGEND_ROW = 24, 18
 
+MOST_LINKS = 200
+"""Points of a figure of a page up to which each leads to its run."""
+
 # Each marker as a path relative to its centre, for a radius of one.
 _MARKERS = {
     "circle": "m-1 0a1 1 0 1 0 2 0a1 1 0 1 0-2 0",
@@ -114,24 +117,32 @@ def _legend(traces: Iterable[Figure], width: int) -> tuple[str, int]:
 def render(figure: Figure, title: str, *, name: str = "") -> str:
     """Return the figure as an SVG element (https://www.w3.org/TR/SVG2/); `title` is what a screen reader says of it.
 
-    Figures of one page have different names: markers are known by them.
+    Figures of one page have different names: markers are known by them. In such a figure points that have an address
+    lead there, as far as they are few; whoever does not point at them finds the same links in a table.
     """
     layout, traces = figure["layout"], figure["data"]
     width, height = int(layout.get("meta", {}).get("width", _WIDTH)), int(layout.get("height", 300))
     right = width - _RIGHT
     # A line across the plot is part of it, also where no point lies beyond.
     lines = {letter: _lines(layout, letter) for letter in ("x", "y")}
-    y_axis = Axis.of(layout.get("yaxis", {}), _values(traces, "y") + lines["y"], height - _BOTTOM, _TOP)
+    # Labels above the plot stand in as many rows as it takes.
+    top = _TOP + max((note.get("yshift", 0) for note in layout.get("annotations", [])), default=0)
+    y_axis = Axis.of(layout.get("yaxis", {}), _values(traces, "y") + lines["y"], height - _BOTTOM, top)
     labels = max((len(text) for _, text in y_axis.ticks), default=0)
     left = min(max(labels * _CHARACTER + 26, _SHORTEST_LEFT), _LONGEST_LEFT)
     x_axis = Axis.of(layout.get("xaxis", {}), _values(traces, "x") + lines["x"], left, right)
+    linked = name != "" and 0 < sum(len(trace.get("customdata", [])) for trace in traces) <= MOST_LINKS
+    # What is inside a picture cannot be a link.
+    named = f'xmlns:xlink="http://www.w3.org/1999/xlink" role="group" aria-label="{escape(title)}"'
+    role = named if linked else 'role="img"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" role="img">',
-        f"<title>{escape(title)}</title>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" viewBox="0 0 {width} {height}" {role}>',
+        "" if linked else f"<title>{escape(title)}</title>",
         *_frame(x_axis, y_axis, height),
-        *(_across(shape, x_axis, y_axis, height) for shape in layout.get("shapes", [])),
-        *(_letter(note, x_axis) for note in layout.get("annotations", [])),
+        *(_across(shape, x_axis, y_axis) for shape in layout.get("shapes", [])),
+        *(_letter(note, x_axis, y_axis) for note in layout.get("annotations", [])),
         *(_trace(trace, f"m{crc32(name.encode()):x}-{number}", x_axis, y_axis) for number, trace in enumerate(traces)),
+        *(_links(trace, x_axis, y_axis) for trace in traces if linked),
         "</svg>",
     ]
     return "".join(parts)
@@ -174,36 +185,54 @@ def _frame(x_axis: Axis, y_axis: Axis, height: int) -> list[str]:
         parts.append(f'<path class="grid" d="M{place:.1f} {bottom}v5"/>')
         parts.append(f'<text x="{place:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(text)}</text> ')
     if (zero := x_axis.zero) is not None:
-        parts.append(f'<path class="zero" d="M{zero:.1f} {_TOP}V{bottom}"/>')
+        parts.append(f'<path class="zero" d="M{zero:.1f} {y_axis.end}V{bottom}"/>')
     parts.append(f'<path class="grid" d="M{left:.0f} {bottom}H{right}"/>')
     parts.append(
         f'<text x="{(left + right) / 2:.0f}" y="{height - 8}" text-anchor="middle">{escape(x_axis.title)}</text> '
     )
-    middle = (_TOP + bottom) / 2
+    middle = (y_axis.end + bottom) / 2
     if y_axis.title:
         turned = f'transform="rotate(-90 12 {middle:.0f})"'
         parts.append(f'<text x="12" y="{middle:.0f}" text-anchor="middle" {turned}>{escape(y_axis.title)}</text> ')
     return parts
 
 
-def _across(shape: Figure, x_axis: Axis, y_axis: Axis, height: int) -> str:
+def _across(shape: Figure, x_axis: Axis, y_axis: Axis) -> str:
     """A line across the whole plot, upright or level."""
     if shape.get("yref") == "paper":
-        return f'<path class="across" d="M{x_axis.place(shape["x0"]):.1f} {_TOP}V{height - _BOTTOM}"/>'
+        return f'<path class="across" d="M{x_axis.place(shape["x0"]):.1f} {y_axis.end}V{y_axis.start}"/>'
     return f'<path class="across" d="M{x_axis.start:.0f} {y_axis.place(shape["y0"]):.1f}H{x_axis.end:.0f}"/>'
 
 
-def _letter(note: Figure, x_axis: Axis) -> str:
-    return f'<text x="{x_axis.place(note["x"]):.1f}" y="11" text-anchor="middle">{escape(note["text"])}</text> '
+def _letter(note: Figure, x_axis: Axis, y_axis: Axis) -> str:
+    x, y = x_axis.place(note["x"]), y_axis.end - 3 - note.get("yshift", 0)
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="middle">{escape(note["text"])}</text> '
 
 
 def _trace(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> str:
     """One series; `meta.toggle` is the number of the check box that hides it, `marker` what its marker is known by."""
-    meta = trace["meta"]
-    toggle = f" trace-{meta['toggle']}" if "toggle" in meta else ""
     draw = _box if trace["type"] == "box" else _scatter
     parts = draw(trace, marker, x_axis, y_axis)
-    return f'<g class="{meta["role"]}{toggle}">{"".join(parts)}</g>'
+    return f'<g class="{trace["meta"]["role"]}{_toggle(trace)}">{"".join(parts)}</g>'
+
+
+def _toggle(trace: Figure) -> str:
+    return f" trace-{trace['meta']['toggle']}" if "toggle" in trace["meta"] else ""
+
+
+def _links(trace: Figure, x_axis: Axis, y_axis: Axis) -> str:
+    """Something to point at and to click around each point that has an address."""
+    if "customdata" not in trace:
+        return ""
+    parts = []
+    places = zip(x_axis.places(trace["x"]), y_axis.places(trace["y"]), strict=True)
+    for (x, y), address, text, value in zip(places, trace["customdata"], trace["text"], trace["y"], strict=True):
+        words = escape(trace["hovertemplate"].replace("%{text}", text).replace("%{y}", f"{value:g}"))
+        parts.append(
+            f'<a href="{escape(address)}" tabindex="-1" aria-label="{words}" xlink:title="{words}">'
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{2 * _RADIUS}" fill="transparent"/></a>'
+        )
+    return f'<g class="links{_toggle(trace)}">{"".join(parts)}</g>'
 
 
 def _scatter(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str]:

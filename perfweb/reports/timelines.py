@@ -104,6 +104,18 @@ class Timeline:
         """Every place of the axis that has a point, in order."""
         return sorted(set(np.concatenate([line.x for line in self.series.values()]).tolist()))
 
+    @property
+    def letters(self) -> dict[float, str]:
+        """The letters of what changed on the hosts, by their place."""
+        marks: dict[float, list[str]] = {}
+        for change in self.changes:
+            marks.setdefault(change.x, []).append(change.letter)
+        return {x: " ".join(letters) for x, letters in marks.items()}
+
+    def marked(self, labels: Mapping[float, str]) -> Figure:
+        """Return what a layout needs for labelled lines."""
+        return lettered(labels, self.places[-1] - self.places[0])
+
 
 def read_window(by: str, first: str, last: str, newest: str) -> Window:
     """Read the window from the words of an address; empty ones are not given. Raises RangeError."""
@@ -256,16 +268,13 @@ def timeline_figure(timeline: Timeline) -> Figure:
                 "meta": meta,
             }
         )
-    marks: dict[float, list[str]] = {}
-    for change in timeline.changes:
-        marks.setdefault(change.x, []).append(change.letter)
     return {
         "data": [trace for trace in traces if trace["y"]],
         "layout": {
             "height": 420,
             "xaxis": {"title": {"text": "time of the commit"}, "type": "date"} if dated else _run_axis(timeline.places),
             "yaxis": {"title": {"text": scale.unit}},
-            **lettered({x: " ".join(letters) for x, letters in marks.items()}),
+            **timeline.marked(timeline.letters),
             "meta": {"zoom": timeline.window.by, "width": 1100},
         },
     }

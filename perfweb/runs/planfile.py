@@ -5,7 +5,7 @@
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import yaml
@@ -21,6 +21,9 @@ PLANNED, DECIDED = "planned", "decided"
 MOST_DECIDING_BOOTS = 20
 FEWEST_DECIDING_BOOTS = 3
 TARGETS = ("stack", "linux")
+NO_PROFILE = "none"
+PROFILES = {"locks": "debug.lock.prof.enable", "mutexes": "debug.mutex.prof.enable"}
+"""What a stack that is built with lock_profiling can count, and the tunable that has it count."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?", re.ASCII)
 NAME_RULE = "lower-case letters, digits, '_' and '-', at most 64, beginning and ending with a letter or digit"
 # What loader.conf and a meson command line can carry without quoting of any kind.
@@ -95,10 +98,11 @@ def _reject_syntax(error: yaml.MarkedYAMLError) -> NoReturn:
 def _read_plan(plan: Record) -> PlanSpec:
     plan.allow(
         "name", "title", "baseline", "variants", "tests", "samples", "discard", "boots", "seconds", "timeout", "order",
-        "stop", "margin", "confidence",
+        "stop", "margin", "confidence", "profile",
     )  # fmt: skip
     name = plan.need("name").matching(NAME, NAME_RULE)
     variants = tuple(_read_variant(Record(item)) for item in plan.need("variants").items(1, 16))
+    variants = _profiled(plan, variants)
     plan.need("variants").distinct([variant.name for variant in variants])
     baseline = plan.need("baseline").one_of([variant.name for variant in variants])
     tests = [item.one_of(list(TESTS)) for item in plan.need("tests").items(1, 32)]
@@ -140,6 +144,22 @@ def _read_size(plan: Record, stop: str, variants: int) -> tuple[int, int]:
         place = plan.get("boots") or plan.need("samples")
         place.reject(f"is {boots} boots, more than the {samples} samples: every boot must measure something")
     return samples, boots
+
+
+def _profiled(plan: Record, variants: tuple[VariantSpec, ...]) -> tuple[VariantSpec, ...]:
+    """The variants as the plan's profile wants them: all stacks count, since counting slows what is measured."""
+    wanted = plan.choice("profile", default=NO_PROFILE, allowed=(NO_PROFILE, *PROFILES))
+    if wanted == NO_PROFILE:
+        return variants
+    if all(variant.target != "stack" for variant in variants):
+        plan.need("profile").reject("is for target stack, and no variant has that")
+    return tuple(_counting(variant, PROFILES[wanted]) if variant.target == "stack" else variant for variant in variants)
+
+
+def _counting(variant: VariantSpec, tunable: str) -> VariantSpec:
+    others = (option for option in variant.build_options if not option.startswith("-Dlock_profiling="))
+    options = (*others, "-Dlock_profiling=true")
+    return replace(variant, build_options=options, tunables={**variant.tunables, tunable: "1"})
 
 
 def _read_variant(variant: Record) -> VariantSpec:

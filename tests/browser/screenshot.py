@@ -14,7 +14,7 @@ from playwright.sync_api import ViewportSize, sync_playwright
 from tests.browser.chromium import CHROMIUM, CHROMIUM_FLAGS
 
 DESKTOP = ViewportSize(width=1200, height=900)
-TELEPHONE = ViewportSize(width=360, height=740)
+TELEPHONE = ViewportSize(width=390, height=844)
 
 
 def main() -> None:

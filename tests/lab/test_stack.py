@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from perfweb.reports.lockprofiles import read_profile
 from playbooks.module_utils import processes
 from runners import driver, netlab
 from runners.driver import PlayResult
@@ -39,22 +40,24 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """Builds this tree's stack under a name of its own."""
+    """Builds this tree's stack, which can count its locks, under a name of its own."""
     made, key = Run(lab), f"stack-{lab.name}-{os.urandom(4).hex()}"
     archive = tmp_path_factory.mktemp("source") / "stack.tar.gz"
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(driver.ROOT / "stack", "stack")
     made.play("prepare")
-    made.about["prefix"] = made.play("build", build_key=key, source_archive=archive).data["prefix"]
+    built = made.play("build", build_key=key, source_archive=archive, meson_options=["-Dlock_profiling=true"])
+    made.about["prefix"] = built.data["prefix"]
     yield made
     made.play("restore")
     subprocess.run(["rm", "-rf", str(BUILDS / key)], check=True)
 
 
 def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None:
-    boot = {"boot_id": "inside", "topology": "host-host", "server": "netserver"}
+    tunables = {"net.isr.dispatch": "deferred", "debug.lock.prof.enable": "1"}
+    boot = {"boot_id": "inside", "topology": "host-host", "server": "netserver", "tunables": tunables}
     Path("/dev/net/tun").chmod(0o600)  # A machine without udev; the boot has to cope.
-    booted = run.play("boot", **boot, tunables={"net.isr.dispatch": "deferred"}).data
+    booted = run.play("boot", **boot).data
     assert "stack: up" in booted["boot_log"].splitlines()
     assert 'net.isr.dispatch="deferred"' in booted["loader_conf"]
     assert booted["effective"]["net.isr.dispatch"] == "deferred"
@@ -80,6 +83,8 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
     counters = run.play("collect", **boot)
     assert counters.data["problems"] == []
     assert "tap0" in counters.data["counters"]["ifconfig"]
+    assert any(costs["count"] for costs in read_profile(counters.data["counters"]["lockprof"]).values())
+    assert "mutexprof" not in counters.data["counters"]
 
     processes.signal_process(process, signal.SIGSEGV)
     assert processes.wait_until_gone(process, 10)

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from django import template
 from django.template import Context
-from django.utils.html import escape
+from django.urls import reverse
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from perfweb.reports import figures, names, numbers, svg, wording
@@ -71,6 +72,12 @@ def percent(value: object) -> str:
 
 
 @register.filter
+def share(value: float) -> str:
+    """Write a part of one as a whole percentage."""
+    return f"{value:.0%}".replace("%", f"{numbers.THIN_SPACE}%")
+
+
+@register.filter
 def signed_percent(value: object) -> str:
     """Write a percentage with its sign."""
     return numbers.percent(_number(value), signed=True)
@@ -82,6 +89,12 @@ def count(value: float | None) -> str:
     if value is None:
         return numbers.NOTHING
     return numbers.grouped(value, 0 if value == int(value) else 1)
+
+
+@register.filter
+def signed_count(value: float | None) -> str:
+    """Write a difference of counts with its sign."""
+    return f"+{count(value)}" if value is not None and value > 0 else count(value)
 
 
 @register.filter
@@ -153,6 +166,14 @@ def basename(name: str) -> str:
 def utc(time: datetime | None) -> str:
     """Write a time the way logs do, to the second."""
     return time.strftime("%Y-%m-%d %H:%M:%S") if time else numbers.NOTHING
+
+
+@register.simple_tag(takes_context=True)
+def menu(context: Context, name: str) -> SafeString:
+    """Return the address of a page of the menu as an attribute, and whether the reader is there or on a page below."""
+    address = reverse(name)
+    here = context["request"].path.startswith(address)
+    return format_html('href="{}"{}', address, mark_safe(' aria-current="true"') if here else "")
 
 
 @register.inclusion_tag("reports/includes/downloads.html", takes_context=True)

@@ -15,11 +15,12 @@ from django.views.decorators.http import condition, require_safe
 
 from perfweb.reports import names
 from perfweb.reports.comparisons import TestComparison, tally
-from perfweb.reports.counters import counter_rows
+from perfweb.reports.counters import counter_rows, last_words
 from perfweb.reports.environment import side_rows
 from perfweb.reports.figures import boxes_figure, distributions_figure, intervals_figure
 from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.latencies import Latencies, latency_figure, read_latencies
+from perfweb.reports.lockprofiles import TITLES, lock_tables
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.sides import MOST_SIDES, Side, SideError, compare_sides, read_sides, sides
 from perfweb.reports.tags import tag_of_comparison
@@ -27,6 +28,7 @@ from perfweb.reports.views.runs import find_run
 from perfweb.runs.models import FINAL_STATES, Run, Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN, Verdict, checked_margin
 from perfweb.stats.ministat import ministat
+from perfweb.stats.shape import Modes
 from perfweb.stats.student import CONFIDENCE_LEVELS, DEFAULT_CONFIDENCE, MINIMUM_SAMPLES
 from perfweb.stats.summary import Summary, summarize
 
@@ -37,13 +39,25 @@ MOST_DRAWN = 12
 
 
 @dataclass(frozen=True)
+class SideNumbers:
+    """What one side gave in a test, and how it compares with the base (None for that itself); a mean says nothing of
+    samples that gather around two values.
+    """
+
+    label: str
+    summary: Summary | None
+    modes: Modes | None
+    comparison: TestComparison | None
+
+
+@dataclass(frozen=True)
 class TestSection:
     """One test of a comparison: its comparisons with the base, and its graphs."""
 
     test: str
     comparisons: list[TestComparison]
     scale: Scale
-    summaries: list[tuple[str, Summary | None]]
+    numbers: list[SideNumbers]
     sets: dict[str, list[float]]
     graphs: list[Graph]
     latencies: Latencies | None
@@ -51,8 +65,8 @@ class TestSection:
 
     @property
     def has_ministat(self) -> bool:
-        """Whether all sides have as many samples as ministat wants."""
-        return len(self.sets) > 1 and min(map(len, self.sets.values())) >= MINIMUM_SAMPLES
+        """Whether all sides that have any have as many samples as ministat wants."""
+        return min(map(len, self.sets.values())) >= MINIMUM_SAMPLES
 
     @property
     def ministat(self) -> str:
@@ -106,6 +120,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
     results = [compare_sides(base, other, confidence, margin) for other in others]
     sections = _sections(compared, results, confidence, request.GET.get("test", ""))
     everything = [comparison for result in results for comparison in result]
+    told = last_words(compared, ("sysctl", *TITLES))
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
         "run": run,
@@ -121,7 +136,8 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "sections": sections,
         "detailed": [section for section in sections if section.graphs],
         "environment": side_rows([side.variants[0] for side in compared]),
-        "counters": counter_rows(compared),
+        "counters": counter_rows(told["sysctl"]),
+        "locks": lock_tables(told),
         "any_boots_differ": any(comparison.boots_differ for comparison in everything),
         "intervals": intervals if intervals.figure["data"] else None,
         "exchanged": _exchanged(compared, run),
@@ -161,8 +177,16 @@ def _section(
     scale = scale_for(unit, max(means))
     files = {names.ministat_file(label, test): values for label, values in sets.items()}
     graphs = _graphs(test, sets, scale, latencies, [side.label for side in compared]) if drawn else []
-    summaries = [(side.label, summarize(sets[side.label]) if side.label in sets else None) for side in compared]
-    return TestSection(test, found, scale, summaries, files, graphs, latencies, confidence)
+    return TestSection(test, found, scale, _numbers(found, compared, sets), files, graphs, latencies, confidence)
+
+
+def _numbers(found: list[TestComparison], compared: list[Side], sets: dict[str, list[float]]) -> list[SideNumbers]:
+    modes = {name: one for result in found for name, one in zip((result.a, result.b), result.result.modes, strict=True)}
+    with_base = {result.b: result for result in found}
+    return [
+        SideNumbers(name, summarize(sets[name]) if name in sets else None, modes.get(name), with_base.get(name))
+        for name in (side.label for side in compared)
+    ]
 
 
 def _graphs(

@@ -134,6 +134,14 @@ def test_what_cannot_be_told_is_never_called_equality(client: Client) -> None:
         assert word not in text
 
 
+def test_samples_with_two_modes_are_not_averaged(client: Client) -> None:
+    run = create_run(tests=[DEMO_TESTS[0]], noise=0.001)
+    odd = Sample.objects.filter(measurement__boot__variant__name="direct", index__in=(3, 5))
+    odd.update(value=F("value") * 1.1)
+    text = text_of(page(client, comparison_address(run)))
+    assert re.search(r" 45 \d{3} or 49 \d{3} two modes, 60 % in the lower ".replace(" ", r"\s"), text)
+
+
 def test_variants_without_a_difference_are_equivalent_within_the_margin(client: Client) -> None:
     text = text_of(page(client, comparison_address(create_run(gain=1.0, noise=0.002))))
     assert "deferred : 6 equivalent." in text

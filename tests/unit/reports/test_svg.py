@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from perfweb.reports.axes import date_ticks, nice_ticks
 from perfweb.reports.badges import badge
-from perfweb.reports.figures import boxes_figure, distributions_figure, series_style, thinned
+from perfweb.reports.figures import boxes_figure, distributions_figure, lettered, runs_figure, series_style, thinned
 from perfweb.reports.numbers import scale_for
-from perfweb.reports.svg import key, render, render_file
+from perfweb.reports.svg import MOST_LINKS, key, render, render_file
 
 SETS = {"deferred": [1.0, 2.0, 2.5, 9.0], "direct <&>": [3.0, 3.0, 3.5]}
+SVG = "{http://www.w3.org/2000/svg}"
 numbers = st.floats(-1e12, 1e12)
 
 
@@ -27,7 +28,7 @@ def parsed(text: str) -> ElementTree.Element:
 
 def test_every_sample_of_a_box_is_a_point() -> None:
     picture = parsed(render(boxes_figure(SETS, scale_for("bits/s", 9)), "boxes"))
-    paths = [path for path in picture.iter("{http://www.w3.org/2000/svg}path") if path.get("marker-mid")]
+    paths = [path for path in picture.iter(f"{SVG}path") if path.get("marker-mid")]
     assert [len(path.get("d", "").split()) // 2 for path in paths] == [4, 3]
 
 
@@ -54,6 +55,25 @@ def test_series_have_markers_of_their_own() -> None:
     assert len({symbol for _, symbol in styles}) == 12
     for _, symbol in styles:
         parsed(key(symbol))
+
+
+def test_points_lead_to_their_runs_in_a_page_where_they_are_few() -> None:
+    figure = runs_figure({"direct": {run: run / 7 for run in range(1, 4)}}, [1, 2, 3], "%", {})
+    links = [link.attrib for link in parsed(render(figure, "x", name="drift")).iter(f"{SVG}a")]
+    assert next((link["href"], link["aria-label"]) for link in links) == ("/runs/1/", "run 1: 0.1429 %")
+    assert (len(links), {link["tabindex"] for link in links}) == (3, {"-1"})
+    assert "<a " not in render_file(figure, "x")
+    many = list(range(MOST_LINKS + 1))
+    assert "<a " not in render(runs_figure({"direct": dict.fromkeys(many, 1.0)}, many, "%", {}), "x", name="drift")
+
+
+def test_labels_that_are_close_together_stand_one_above_the_other() -> None:
+    apart = lettered({0.0: "A", 50.0: "B", 51.0: "C 12", 51.2: "D"}, span=100.0)
+    assert [note.get("yshift", 0) for note in apart["annotations"]] == [0, 0, 13, 26]
+    figure = {"data": [], "layout": {"height": 200, "xaxis": {"range": [0, 100]}, **apart}}
+    placed = {text.text: float(text.get("y", 0)) for text in parsed(render(figure, "x")).iter(f"{SVG}text")}
+    assert 0 < placed["D"] < placed["C 12"] < placed["B"] == placed["A"]
+    assert "yshift" not in str(lettered({0.0: "A", 0.1: "B"}))
 
 
 @example({"": [1.1125369292536007e-308]})

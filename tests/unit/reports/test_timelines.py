@@ -52,7 +52,7 @@ def test_changes_of_level_are_marked_and_listed(client: Client) -> None:
     found = f"1 direct v0.1-5-g0000005, run {runs[5].pk} v0.1-6-g0000006, run {runs[6].pk}"
     assert re.search(rf"{found} 45 \d\d\d 4[23] \d\d\d ▼ slower .[4-7]\.\d\d % \(.\d", text.replace("\u202f", " "))
     figure = json.loads(page(client, ADDRESS + "?graphs=json"))["timeline"]
-    assert [note["text"] for note in figure["layout"]["annotations"]] == ["A", "1"]
+    assert [note["text"] for note in figure["layout"]["annotations"]] == ["A 1"]
     *_, levels = figure["data"]
     assert (levels["mode"], len(levels["x"]), levels["meta"]["toggle"]) == ("lines", 4, 1)
     assert levels["x"][1] == figure["data"][1]["x"][6]

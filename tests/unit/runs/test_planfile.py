@@ -22,6 +22,13 @@ variants:
   - {name: new, target: linux}
 tests: [tcp.rr/host-host/ipv4]
 """
+WITHOUT_STACK = """\
+name: one
+baseline: new
+variants:
+  - {name: new, target: linux}
+tests: [tcp.rr/host-host/ipv4]
+"""
 
 
 def test_fields_and_defaults() -> None:
@@ -43,6 +50,16 @@ def test_a_plan_that_stops_when_it_is_decided() -> None:
     plan = read_plan(GOOD + "stop: decided\nmargin: 1.5\nconfidence: 99\n")
     assert (plan.stop, plan.margin, plan.confidence, plan.boots, plan.samples) == ("decided", 1.5, 99, 20, 40)
     assert read_plan(GOOD).stop == "planned"
+
+
+def test_a_profile_is_counted_by_every_stack() -> None:
+    old, new = read_plan(GOOD + "profile: locks\n").variants
+    assert old.build_options == ("-Dbuildtype=release", "-Dlock_profiling=true")
+    assert old.tunables["debug.lock.prof.enable"] == "1"
+    assert (new.build_options, new.tunables) == ((), {})
+    old, _ = read_plan(GOOD.replace("-Dbuildtype=release", "-Dlock_profiling=false") + "profile: mutexes\n").variants
+    assert old.build_options == ("-Dlock_profiling=true",)
+    assert old.tunables["debug.mutex.prof.enable"] == "1"
 
 
 def test_scalars_are_the_text_that_was_written() -> None:
@@ -75,6 +92,8 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (GOOD + "margin: 1\n", 10, 9, "margin", "for `stop: decided`"),
         (GOOD.replace("  - {name: new, target: linux}\n", "") + "stop: decided\n", 9, 7, "stop", "needs two variants"),
         (GOOD + "order: sorted\n", 10, 8, "order", "abba, random"),
+        (GOOD + "profile: cpu\n", 10, 10, "profile", "none, locks, mutexes"),
+        (WITHOUT_STACK + "profile: locks\n", 6, 10, "profile", "no variant has that"),
         (GOOD + "title: ''\n", 10, 8, "title", "1 to 200 characters"),
         (GOOD.replace("name: two", "title: two"), 1, 1, "plan", "lacks the field 'name'"),
         (GOOD.replace("baseline: old", "baseline: older"), 2, 11, "baseline", "did you mean 'old'"),

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What locks cost on each side of a comparison, from the profiles that booted stacks told at their end.
+
+The texts are those of `stackctl lockprof` and `stackctl mutexprof`, whose columns are FreeBSD's since 2007 and of 2006
+(LOCK_PROFILING(9), MUTEX_PROFILING(9)): a line of names, then a line of numbers for each place that acquires a lock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+TITLES = {
+    "lockprof": "Locks: what each place that acquires one costs",
+    "mutexprof": "Mutexes: what each place that acquires one costs, counted as in 2006",
+}
+"""The views of a booted stack that tell such profiles."""
+
+MOST_PLACES = 20
+
+COLUMNS = {"count": "acquired", "cnt_lock": "waits", "wait_total": "waited, µs", "total": "held, µs"}
+"""Columns of a profile that are compared, in words. A profile of 2006 does not know how long was waited."""
+
+_HEAVY = ("wait_total", "cnt_lock", "count")
+"""What makes a place important, the first most."""
+
+_NUMBER = re.compile(r"\d{1,20}", re.ASCII)
+# A compiler names a file as seen from where it builds.
+_UPWARDS = re.compile(r"^(?:\.\./)+(?:source/)?(?:stack/)?")
+
+Costs = dict[str, dict[str, float]]
+"""The numbers of each place in the columns that are compared, by the name of the column."""
+
+
+@dataclass(frozen=True)
+class LockRow:
+    """A place that acquires a lock: for each side its numbers, mean per boot, each with how much more that is than on
+    the first side; None where no boot told them.
+    """
+
+    place: str
+    sides: list[list[tuple[float | None, float | None]]]
+
+
+@dataclass(frozen=True)
+class LockTable:
+    """One kind of profile: the places that cost most, after the sum of all; `left_out` are how many more there are."""
+
+    title: str
+    columns: list[str]
+    rows: list[LockRow]
+    left_out: int
+
+
+def read_profile(text: str) -> Costs:
+    """Read a profile. Lines of one place are added up; what is no line of the table is passed over."""
+    names: list[str] = []
+    found: Costs = {}
+    for line in text.splitlines():
+        if not names:
+            words = line.split()
+            names = words[:-1] if words[-1:] == ["name"] and {"count", "cnt_lock"} <= set(words) else []
+            continue
+        *numbers, place = line.split(maxsplit=len(names)) if line.strip() else [""]
+        if len(numbers) == len(names) and all(map(_NUMBER.fullmatch, numbers)):
+            costs = found.setdefault(_UPWARDS.sub("", place.strip()), {})
+            for name, number in zip(names, numbers, strict=True):
+                if name in COLUMNS:
+                    costs[name] = costs.get(name, 0.0) + float(number)
+    return found
+
+
+def lock_tables(told: Mapping[str, Sequence[Sequence[str]]]) -> list[LockTable]:
+    """Return a table for each view that any side's boots have told; a view has the texts of each side's boots."""
+    profiles = (
+        (view, [[read_profile(text) for text in boots] for boots in told[view]]) for view in TITLES if view in told
+    )
+    return [_table(TITLES[view], sides) for view, sides in profiles if any(any(boots) for boots in sides)]
+
+
+def _table(title: str, sides: Sequence[Sequence[Costs]]) -> LockTable:
+    means = [_means([boot for boot in boots if boot]) for boots in sides]
+    known = {name for costs in means if costs for numbers in costs.values() for name in numbers}
+    columns = [name for name in COLUMNS if name in known]
+    everything = [{"all places": _sum(costs.values())} if costs is not None else None for costs in means]
+    places = {place for costs in means for place in costs or ()}
+    ordered = sorted(places, key=lambda place: (*(-_most(means, place, name) for name in _HEAVY), place))
+    rows = [_row(place, means, columns) for place in ordered[:MOST_PLACES]]
+    first = _row("all places", everything, columns)
+    words = [COLUMNS[name] for name in columns]
+    return LockTable(title, words, [first, *rows], max(0, len(ordered) - MOST_PLACES))
+
+
+def _row(place: str, means: Sequence[Costs | None], columns: Sequence[str]) -> LockRow:
+    """A place that a side never came by was acquired there no times."""
+    numbers = [None if costs is None else costs.get(place, {}) for costs in means]
+    sides = [[None if one is None else one.get(name, 0.0) for name in columns] for one in numbers]
+    return LockRow(place, [[(b, _more(a, b)) for a, b in zip(sides[0], side, strict=True)] for side in sides])
+
+
+def _more(base: float | None, number: float | None) -> float | None:
+    return None if base is None or number is None else number - base
+
+
+def _most(means: Iterable[Costs | None], place: str, column: str) -> float:
+    return max(costs.get(place, {}).get(column, 0.0) for costs in means if costs is not None)
+
+
+def _means(boots: Sequence[Costs]) -> Costs | None:
+    """The mean per boot; None of no boots."""
+    if not boots:
+        return None
+    places = {place for boot in boots for place in boot}
+    sums = {place: _sum(boot[place] for boot in boots if place in boot) for place in places}
+    return {place: {name: value / len(boots) for name, value in numbers.items()} for place, numbers in sums.items()}
+
+
+def _sum(found: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for numbers in found:
+        for name, value in numbers.items():
+            total[name] = total.get(name, 0.0) + value
+    return total
