@@ -109,7 +109,7 @@ def nice_ticks(low: float, high: float) -> list[tuple[float, str]]:
 
 def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
     """Return round numbers whose decimal logarithms lie between `low` and `high`, with their texts: powers of ten, and
-    two and five times these where there are few.
+    two and five times these where there are few, or evenly spaced ones where the range is less than that.
     """
     powers = range(math.floor(low), math.ceil(high) + 1)
     for factors in ((1,), (1, 2, 5)):
@@ -117,6 +117,8 @@ def log_ticks(low: float, high: float) -> list[tuple[float, str]]:
         found = [value for value in values if low <= math.log10(value) <= high]
         if len(found) > 2:
             break
+    if len(found) < 2:
+        return [(value, text) for value, text in nice_ticks(10**low, 10**high) if value > 0]
     every = -(-len(found) // _TICKS) or 1
     return [(value, grouped(value, max(0, -math.floor(math.log10(value))))) for value in found[::every]]
 

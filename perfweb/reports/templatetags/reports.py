@@ -85,10 +85,10 @@ def signed_percent(value: object) -> str:
 
 @register.filter
 def count(value: float | None) -> str:
-    """Write the mean of counts, with a decimal only where it has one."""
+    """Write the mean of counts, with a decimal only where it has one that matters."""
     if value is None:
         return numbers.NOTHING
-    return numbers.grouped(value, 0 if value == int(value) else 1)
+    return numbers.grouped(value, 0 if value == int(value) or abs(value) >= 1000 else 1)
 
 
 @register.filter

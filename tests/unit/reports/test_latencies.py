@@ -43,6 +43,7 @@ def test_percentiles_stand_in_a_table_and_every_sample_is_drawn(client: Client) 
         (0.0, 4.0, ["1", "10", "100", "1 000", "10 000"]),
         (1.1, 2.2, ["20", "50", "100"]),
         (-2.0, 0.0, ["0.01", "0.1", "1"]),
+        (1.62, 1.71, ["42", "44", "46", "48", "50"]),
     ],
 )
 def test_ticks_of_a_logarithmic_axis(low: float, high: float, texts: list[str]) -> None:
