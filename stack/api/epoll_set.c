@@ -215,6 +215,21 @@ exclusive_ok(int op, const struct epoll_event *event, const struct epitem *ei)
 	    (op == EPOLL_CTL_ADD && (event->events & ~with) == 0));
 }
 
+/* Giant, which the sockets that are asked may want, comes first. */
+static void
+filelock_enter(void) ACQUIRES(epoll_filelock)
+{
+	giant_enter();
+	mtx_lock(&epoll_filelock);
+}
+
+static void
+filelock_leave(void) RELEASES(epoll_filelock)
+{
+	mtx_unlock(&epoll_filelock);
+	giant_exit();
+}
+
 int
 epset_ctl(struct epset *es, int op, struct file *f, int fd,
     const struct epoll_event *event)
@@ -224,7 +239,7 @@ epset_ctl(struct epset *es, int op, struct file *f, int fd,
 
 	if (event == NULL && op != EPOLL_CTL_DEL)
 		return (EFAULT);
-	mtx_lock(&epoll_filelock);
+	filelock_enter();
 	ei = epitem_find(es, f, fd);
 	if (atomic_load_acq_u32(&f->f_fds) == 0)
 		error = EBADF;		/* closed just now */
@@ -242,7 +257,7 @@ epset_ctl(struct epset *es, int op, struct file *f, int fd,
 		epitem_remove(ei);
 	else
 		error = EINVAL;
-	mtx_unlock(&epoll_filelock);
+	filelock_leave();
 	return (error);
 }
 
@@ -252,10 +267,10 @@ epoll_forget(struct file *f)
 	struct epitem *ei;
 
 	pthread_once(&epoll_once, epoll_init);
-	mtx_lock(&epoll_filelock);
+	filelock_enter();
 	while ((ei = LIST_FIRST(&f->f_items)) != NULL)
 		epitem_remove(ei);
-	mtx_unlock(&epoll_filelock);
+	filelock_leave();
 }
 
 void
@@ -263,10 +278,10 @@ epset_free(struct epset *es)
 {
 	struct epitem *ei;
 
-	mtx_lock(&epoll_filelock);
+	filelock_enter();
 	while ((ei = LIST_FIRST(&es->es_items)) != NULL)
 		epitem_remove(ei);
-	mtx_unlock(&epoll_filelock);
+	filelock_leave();
 	fd_unhide(es->es_eventfd);
 	real.close(es->es_eventfd);
 	mtx_destroy(&es->es_lock);
