@@ -41,6 +41,7 @@ counters_attach(struct thread *td)
 	LIST_INSERT_HEAD(&copies, own, c_link);
 	mtx_unlock(&counter_lock);
 	td->td_counters = own->c_data;
+	mach_counters = (intptr_t)own->c_data - (intptr_t)__start_counters;
 }
 
 /* What the thread has counted goes to the section itself. */
@@ -61,6 +62,7 @@ counters_detach(struct thread *td)
 			atomic_count_u64(&to[i], atomic_load_u64(&from[i]));
 	mtx_unlock(&counter_lock);
 	td->td_counters = NULL;
+	mach_counters = 0;
 	kfree(own);
 }
 

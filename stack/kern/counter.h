@@ -16,22 +16,22 @@
 extern char __start_counters[] __attribute__((visibility("hidden")));
 extern char __stop_counters[] __attribute__((visibility("hidden")));
 
-void	 counters_attach(struct thread *);
-void	 counters_detach(struct thread *);	/* NULL ones are fine */
+/* Of the calling thread; detaching one that has none is fine. */
+COLD void counters_attach(struct thread *);
+void	 counters_detach(struct thread *);
 /* Of any counter, whether it is one of COUNTERS or not. */
 uint64_t counter_read(atomic_u64 *);
 void	 counter_init(void);
 
-static inline void
+/* A load, an addition and a store: a segment of TCP counts in 13 places. */
+__attribute__((always_inline)) static inline void
 counter_add(atomic_u64 *c, uint64_t n)
 {
-	struct thread *td = curthread;
 	atomic_u64 *own;
 
-	if (__builtin_expect(td->td_counters == NULL, 0))
-		counters_attach(td);
-	own = (atomic_u64 *)(void *)(td->td_counters +
-	    ((char *)c - __start_counters));
+	if (__builtin_expect(mach_counters == 0, 0))
+		counters_attach(curthread);
+	own = (atomic_u64 *)(void *)((char *)c + mach_counters);
 	atomic_store_u64(own, atomic_load_u64(own) + n);
 }
 

@@ -157,7 +157,7 @@ rw_trywrite(struct rwlock *l)
 }
 
 /* Since when it waited, if anybody asks. */
-static nsec_t
+COLD static nsec_t
 rw_wait(struct rwlock *l, bool (*try)(struct rwlock *))
 {
 	nsec_t since = lock_wait_begins();

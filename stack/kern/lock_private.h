@@ -20,7 +20,7 @@ mtx_try(struct mtx *m, uintptr_t self)
 }
 
 /* Returns with the mutex held by self, the calling thread. */
-void	 mtx_wait(struct mtx *, uintptr_t self);
+COLD void mtx_wait(struct mtx *, uintptr_t self);
 /* How often to look at a held lock before parking. */
 unsigned lock_spin_limit(void);
 /* Parks on a lock's word: this thread does not run meanwhile. */

@@ -149,7 +149,7 @@ count_own(atomic_u64 *word)
 }
 
 /* Half a cache from the depot, as far as it has. */
-static void
+COLD static void
 cache_refill(struct mbuf_cache *mc, enum zone z)
 {
 	struct item *it;
@@ -167,7 +167,7 @@ cache_refill(struct mbuf_cache *mc, enum zone z)
 }
 
 /* All but keep items to the depot, and what it will not have to the host. */
-static void
+COLD static void
 cache_drain(struct mbuf_cache *mc, enum zone z, unsigned keep)
 {
 	struct item *it, *surplus = NULL;

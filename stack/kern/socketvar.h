@@ -17,6 +17,7 @@
 
 #include "kern/lock.h"
 #include "kern/mbuf.h"
+#include "kern/thread.h"
 
 struct socket;
 
@@ -103,6 +104,8 @@ struct socket {
 	unsigned	 so_state;		/* [s] SS_* */
 	unsigned	 so_options;		/* [s] SOO_* */
 	int		 so_error;		/* [s] */
+	nsec_t		 so_date;		/* [s] the newest getuptime() that
+						   was used while it was locked */
 	nsec_t		 so_linger;		/* [s] NSEC_FOREVER: off */
 	/* out-of-band data, see uipc_oob.c */
 	enum so_oob	 so_oob;		/* [s] */
@@ -303,9 +306,31 @@ solock_at(struct socket *so, const struct lock_site *site)
 /* Behind its listener; else the lower address of two comes first. */
 #define	solock_child(so) solock_at((so), LOCK_SITE_OF(true))
 
+/*
+ * Dates of a socket never go back.  Before it is let go, and when it has been
+ * locked by a thread that goes on with the date it has: that is forgotten if
+ * another thread has been here later.  Strategies keep no such date.
+ */
+static inline void
+so_keepdate(struct socket *so)
+{
+	const nsec_t now = curthread->td_now;
+
+	if (now > so->so_date)
+		so->so_date = now;
+}
+
+static inline void
+so_checkdate(struct socket *so)
+{
+	if (so_lockops != NULL || curthread->td_now < so->so_date)
+		forget_uptime();
+}
+
 static inline void
 sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
 {
+	so_keepdate(so);
 	if (__builtin_expect(so_lockops == NULL, 1))
 		mtx_unlock(&so->so_lock);
 	else

@@ -12,6 +12,9 @@
 #include "kern/annotate.h"
 #include "machine/machine.h"
 
+/* Off the way that packets take: neither inlined nor near it. */
+#define	COLD		__attribute__((cold, noinline))
+
 #ifndef nitems
 #define	nitems(a)	(sizeof(a) / sizeof((a)[0]))
 #endif

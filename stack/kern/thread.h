@@ -71,7 +71,7 @@ struct thread {
 };
 
 /* Attaches an application's thread at first sight. */
-struct thread *thread_attach(void);
+COLD struct thread *thread_attach(void);
 static inline struct thread *
 thread_self(void)
 {

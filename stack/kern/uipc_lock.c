@@ -83,6 +83,7 @@ so_resume(struct socket *so) NO_LOCK_ANALYSIS
 void
 so_pause(struct socket *so) NO_LOCK_ANALYSIS
 {
+	so_keepdate(so);
 	if (__builtin_expect(so_lockops == NULL, 1))
 		mtx_unlock(&so->so_lock);
 	else
@@ -109,6 +110,7 @@ int
 so_sleep(struct socket *so, const void *chan, const char *wmesg,
     nsec_t timeout)
 {
+	so_keepdate(so);
 	if (has_strategy(so))
 		return (so_lockops->sl_sleep(so, chan, wmesg, timeout));
 	return (msleep(chan, &so->so_lock, PCATCH, wmesg, timeout));

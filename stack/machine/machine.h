@@ -82,6 +82,9 @@ int	 mach_thread_create(const char *name, int cpu, void (*fn)(void *),
 void	 mach_thread_join(struct mach_thread *);
 extern _Thread_local struct thread *mach_self	/* of machine/ alone */
     __attribute__((tls_model("initial-exec")));
+/* How far from the common statistics counters a thread's own ones are. */
+extern _Thread_local intptr_t mach_counters	/* kern/counter.h; 0: none */
+    __attribute__((tls_model("initial-exec")));
 static inline struct thread *
 mach_thread_self(void)		/* NULL: not attached yet */
 {

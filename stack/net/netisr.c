@@ -97,7 +97,9 @@ handle(enum netisr_proto proto, struct mbuf *m)
 	struct netisr_proto_state *ps = &protos[proto];
 
 	wakeup_hold();
-	forget_uptime();
+	/* what a program's call brings about has the date of the call */
+	if (curthread->td_astdepth == 0)
+		forget_uptime();
 	if (ps->mpsafe) {
 		giant_enter();
 		burst_begin();

@@ -248,6 +248,7 @@ synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 	}
 	if ((sg->sg_flags & TH_SYN) == 0)
 		sg->sg_win <<= tp->snd_scale;
+#pragma GCC unroll 16	/* to calls of functions that are known */
 	for (size_t i = 0; i < nitems(steps) && step == TS_NEXT; i++)
 		step = steps[i](tp, sg);
 	if (step == TS_NEXT)
@@ -382,7 +383,7 @@ tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
 		if (so == NULL)
 			return;
 		solock(so);
-		forget_uptime();
+		so_checkdate(so);
 		done = tcp_socket_input(&so, sg);
 		sounlock_input(so);
 		sorele(so);

@@ -28,6 +28,7 @@ static unsigned ncpus;
 
 /* The library is there when the program starts, so its offset is known. */
 _Thread_local struct thread *mach_self;
+_Thread_local intptr_t mach_counters;
 static _Thread_local void (*self_exit)(struct thread *);
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
