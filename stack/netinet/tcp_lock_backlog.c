@@ -39,13 +39,14 @@ own(struct socket *so) REQUIRES(so->so_lock)
 	so->so_caller = curthread;
 }
 
+/* Wakes all who wait: a timer that was woken alone would not wake others. */
 static void
 disown(struct socket *so) REQUIRES(so->so_lock)
 {
 	KASSERT(so->so_caller == curthread, ("disown: not the owner"));
 	so->so_caller = NULL;
 	if (so->so_callwaiters > 0)
-		wakeup_one(&so->so_caller);
+		wakeup(&so->so_caller);
 }
 
 /*

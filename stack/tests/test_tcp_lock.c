@@ -173,6 +173,39 @@ TEST(one_call_at_a_time_works_on_a_socket)
 	peer_conn_close(&c);
 }
 
+static void
+lock_once(void *arg)
+{
+	struct call *call = arg;
+
+	solock(call->so);	/* as a timer does */
+	call->done = true;
+	sounlock(call->so);
+}
+
+TEST(a_timer_and_a_call_that_wait_are_both_woken)
+{
+	struct call timer, other;
+	struct thread *td[2];
+	struct peer_conn c;
+
+	if (!is_step("backlog"))
+		return;
+	peer_conn_open(&c);
+	timer = other = (struct call){ .so = c.so };
+	so_enter(c.so);
+	td[0] = t_thread(lock_once, &timer);
+	t_sleep(10);
+	td[1] = t_thread(call_once, &other);
+	t_sleep(10);
+	CHECK(!timer.done && !other.done);
+	so_leave(c.so);
+	t_join(td[0]);
+	t_join(td[1]);
+	CHECK(timer.done && other.done);
+	peer_conn_close(&c);
+}
+
 int
 main(int argc, char **argv)
 {
