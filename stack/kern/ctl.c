@@ -190,7 +190,9 @@ command_run(struct ctl_out *co, const struct ctl_command *cc, const char *args)
 	    CTL_ARGS_MAX; arg = strtok_r(NULL, " \t", &save))
 		argv[argc++] = arg;
 	ctl_printf(co, "ok\n");
+	giant_enter();
 	error = cc->run(cc->command, co, argc, argv, why, sizeof(why));
+	giant_exit();
 	if (error == 0)
 		return;
 	co->co_len = before;

@@ -5,20 +5,116 @@
  * With debug.mpsafenet=0 every way into the stack takes it; with 1 only what
  * declared that it needs it.  It comes before every other lock, and is
  * dropped while its owner sleeps, whatever the depth of recursion.
+ *
+ * A component that is not MP-safe says so by name.  While the stack boots
+ * that brings Giant back over all of it; later it is too late, since who is
+ * inside without Giant cannot be asked to take it.
  */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "kern/kern_private.h"
 #include "kern/lock.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
+#define	NAMES_MAX	128
+
 bool mpsafenet = true;
 
 static struct mtx giant;
+static bool giant_settled;	/* [I] after boot: it is too late to change */
+static char needs_giant[NAMES_MAX];	/* components that tunables name */
+static char forced_by[NAMES_MAX];	/* [I] after boot */
+static atomic_u64 mpsafenet_warnings;
+
+/* Built-in ones, which are MP-safe and can be told to say that they are not. */
+static const char *const components[] = { "arp", "bridge", "icmp", "igmp",
+    "ip6", "raw", "tcp", "tunnel", "udp", "unix", NULL };
+
+void
+net_needs_giant(const char *component)
+{
+	size_t len = strlen(forced_by);
+
+	if (!mpsafenet && len == 0)
+		return;		/* as loader.conf wants it */
+	if (!giant_settled) {
+		console("debug.mpsafenet is 0: %s needs Giant", component);
+		mpsafenet = false;
+		snprintf(forced_by + len, sizeof(forced_by) - len, "%s%s",
+		    len > 0 ? " " : "", component);
+		return;
+	}
+	if (!mpsafenet)
+		return;
+	console("warning: %s needs Giant, and the stack runs without it",
+	    component);
+	if (atomic_fetchadd_u64(&mpsafenet_warnings, 1) == 0)
+		console("loader.conf can set debug.mpsafenet=\"0\"; now it is "
+		    "too late");
+}
+
+/* Calls fn, if any, for each name of a list; false: there is no such one. */
+static bool
+each_component(const char *list, void (*fn)(const char *))
+{
+	char copy[NAMES_MAX], *rest = NULL, *name;
+
+	snprintf(copy, sizeof(copy), "%s", list);
+	for (name = strtok_r(copy, " ", &rest); name != NULL;
+	    name = strtok_r(NULL, " ", &rest)) {
+		const char *const *p = components;
+
+		while (*p != NULL && strcmp(*p, name) != 0)
+			p++;
+		if (*p == NULL)
+			return (false);
+		if (fn != NULL)
+			fn(*p);
+	}
+	return (true);
+}
+
+static int
+proc_needsgiant(const struct sysctl_oid *oid, const char *value, char *buf,
+    size_t len)
+{
+	size_t n;
+
+	(void)oid;
+	if (value == NULL) {
+		snprintf(buf, len, "%s", needs_giant);
+		return (0);
+	}
+	if (strlen(value) < sizeof(needs_giant) &&
+	    each_component(value, NULL)) {
+		strcpy(needs_giant, value);
+		if (giant_settled)
+			each_component(value, net_needs_giant);
+		return (0);
+	}
+	n = (size_t)snprintf(buf, len, "'%s' is no list of", value);
+	for (const char *const *p = components; *p != NULL && n < len; p++)
+		n += (size_t)snprintf(buf + n, len - n, " %s", *p);
+	return (EINVAL);
+}
 
 static const struct sysctl_oid giant_oids[] = {
 	{ .oid_name = "debug.mpsafenet", .oid_type = CTL_BOOL,
 	    .oid_flags = CTL_TUN, .oid_ptr = &mpsafenet,
 	    .oid_descr = "0: Giant over the whole stack" },
+	{ .oid_name = "debug.mpsafenet_forced_by", .oid_type = CTL_STRING,
+	    .oid_ptr = forced_by, .oid_max = sizeof(forced_by),
+	    .oid_descr = "components that made debug.mpsafenet 0" },
+	{ .oid_name = "debug.mpsafenet_warnings", .oid_type = CTL_U64,
+	    .oid_ptr = &mpsafenet_warnings,
+	    .oid_descr = "components that said so too late" },
+	{ .oid_name = "debug.needsgiant", .oid_type = CTL_PROC,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_proc = proc_needsgiant,
+	    .oid_descr = "components that say they need Giant, of arp bridge "
+	    "icmp igmp ip6 raw tcp tunnel udp unix" },
 };
 
 void
@@ -26,6 +122,20 @@ giant_init(void)
 {
 	mtx_init(&giant, LC_GIANT);
 	sysctl_register(giant_oids, nitems(giant_oids));
+}
+
+int
+giant_start(void)
+{
+	each_component(needs_giant, net_needs_giant);
+	giant_settled = true;
+	return (0);
+}
+
+bool
+giant_owned(void)
+{
+	return (curthread->td_giant > 0);
 }
 
 void

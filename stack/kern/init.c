@@ -56,6 +56,7 @@ machine_start(void)
 	if (error != 0)
 		console("machine.cpus: '%s': %s", machine_cpus,
 		    error == ENODEV ? "this process may not run there" :
+	{ "Giant", giant_start },
 		    "not a list of CPUs like 0-1,3");
 	return (error);
 }
@@ -131,6 +132,7 @@ stack_boot_config(int (*configure)(const char *), const char *arg)
 	}
 	if (error != 0 || boot_mute)
 		return (error);
+	if_giant_stop();
 	sysctl_foreach(boot_value, NULL);
 	console("up");
 	return (0);

@@ -44,6 +44,7 @@
 	X(BRIDGE,	"bridge",	58,	NEVER)			\
 	X(IFNET,	"ifnet",	60,	NEVER)			\
 	X(NETISR,	"netisr",	70,	NEVER)			\
+	X(TASKQUEUE,	"taskqueue",	72,	NEVER)			\
 	X(DEVQ,		"devq",		75,	NEVER)			\
 	X(CALLOUT,	"callout",	80,	NEVER)			\
 	X(SLEEPQ,	"sleepq",	85,	NEVER)			\
@@ -164,6 +165,8 @@ void	 rw_wunlock(struct rwlock *l) RELEASES(*l);
  * the thread sleeps.
  */
 extern bool	 mpsafenet;		/* [I] after boot */
+/* A component is not MP-safe: while booting, that sets debug.mpsafenet to 0. */
+void	 net_needs_giant(const char *component);
 #define	giant_enter()	giant_enter_at(LOCK_SITE)
 void	 giant_enter_at(const struct lock_site *);
 void	 giant_exit(void);
@@ -171,6 +174,7 @@ void	 giant_exit(void);
 #define	giant_lock()	giant_lock_at(LOCK_SITE)
 void	 giant_lock_at(const struct lock_site *);
 void	 giant_unlock(void);
+bool	 giant_owned(void);		/* by the calling thread */
 unsigned giant_drop(void);		/* before sleeping; depth */
 void	 giant_pickup(unsigned depth);	/* after it */
 

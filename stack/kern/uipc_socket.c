@@ -206,8 +206,10 @@ sosocketpair(int domain, int type, int protocol, struct socket *pair[2])
 		(void)soclose(pair[0]);
 		return (error);
 	}
+	giant_enter();
 	error = pair[0]->so_proto->pr_connect2 == NULL ? EOPNOTSUPP :
 	    pair[0]->so_proto->pr_connect2(pair[0], pair[1]);
+	giant_exit();
 	if (error != 0) {
 		(void)soclose(pair[0]);
 		(void)soclose(pair[1]);

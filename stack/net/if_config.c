@@ -150,6 +150,8 @@ static const struct {
 	NUMBER("offload", offload, OFFLOAD_NONE, OFFLOAD_TSO,
 	    "left to the device: 0 nothing, 1 checksums, 2 segments, too"),
 	NUMBER("lro", lro, 0, 1, "1: received TCP segments are joined"),
+	NUMBER("needsgiant", needsgiant, 0, 1,
+	    "1: its driver sends under Giant only"),
 	NUMBER("impair.loss", impair.loss, 0, PPM_MAX,
 	    "packets lost on purpose, of a million"),
 	NUMBER("impair.dup", impair.dup, 0, PPM_MAX,
@@ -257,7 +259,8 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 		return (EINVAL);
 	}
 	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, driver, "
-	    "queues, mtu, offload, lro, pcap, tunnel, key, ttl, members, "
+	    "queues, mtu, offload, lro, needsgiant, pcap, tunnel, key, ttl, "
+	    "members, "
 	    "impair.{loss,dup,reorder,corrupt,delay,seed}", what);
 	return (ENOENT);
 }
@@ -348,6 +351,21 @@ if_config_show(const struct ifnet *ifp, struct ctl_out *co)
 		drv->show(ifp, co);
 }
 
+/* Bridges and tunnels send by other interfaces, loopback to nobody. */
+static int
+config_giant(const struct if_config *ic, char *why, size_t len)
+{
+	struct ifnet *ifp = if_byname(ic->name);
+
+	if (!ic->needsgiant)
+		return (0);
+	if (ifp->if_transmit != NULL && (driver_find(ic->name)->has &
+	    (IFHAS_MEMBERS | IFHAS_TUNNEL)) == 0)
+		return (if_giant_attach(ifp));
+	snprintf(why, len, "it has no driver that could need Giant");
+	return (EINVAL);
+}
+
 int
 if_config_attach(void)
 {
@@ -358,6 +376,8 @@ if_config_attach(void)
 	for (ic = if_configs; ic != NULL; ic = ic->next) {
 		why[0] = '\0';
 		error = driver_find(ic->name)->attach(ic, why, sizeof(why));
+		if (error == 0)
+			error = config_giant(ic, why, sizeof(why));
 		if (error == 0)
 			error = if_pcap_config(ic, why, sizeof(why));
 		if (error != 0) {

@@ -39,6 +39,7 @@ struct if_config {
 	uint32_t	 mtu;		/* 0: the driver's default */
 	uint32_t	 offload;	/* enum if_offload */
 	uint32_t	 lro;		/* received segments are joined */
+	uint32_t	 needsgiant;	/* 1: its driver is not MP-safe */
 	struct impair_config impair;
 	char		 driver[16];	/* name; empty: as the interface's */
 	char		 pcap[PCAP_PATH_MAX];	/* file for packets */
@@ -109,6 +110,12 @@ int	 if_pcap_start(struct ifnet *, const char *path, uint64_t bytes,
 int	 if_pcap_config(const struct if_config *, char *why, size_t);
 void	 if_pcap_stop(struct ifnet *);
 void	 if_pcap_tap(struct ifnet *, const struct mbuf *);
+/*
+ * Puts the thread that holds Giant in front of an interface's driver, which
+ * is not MP-safe; an errno value.
+ */
+int	 if_giant_attach(struct ifnet *);
+void	 if_giant_stop(void);		/* before the drivers go */
 struct if_impair *if_impair_create(const struct impair_config *);
 /*
  * Segments that are joined; see if_lro.c.  Between begin and end, the burst,

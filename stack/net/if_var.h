@@ -54,7 +54,6 @@ struct ifnet {
 	uint32_t	 if_mtu;		/* [I] of IP packets */
 	unsigned	 if_caps;		/* [I] IFCAP_* */
 	bool		 if_loopback;		/* [I] */
-	bool		 if_needsgiant;		/* [I] transmit under Giant */
 	bool		 if_lro;		/* [I] segments are joined */
 	uint8_t		 if_lladdr[6];		/* [I] */
 	unsigned	 if_ninet;		/* [I] */
@@ -82,6 +81,7 @@ struct ifnet {
 	 * m_nextpkt, by the driver.  Consumes them.
 	 */
 	int		(*if_transmit)(struct ifnet *, struct mbuf *);
+	struct if_giant	*if_giant;	/* [I] its driver needs Giant, or NULL */
 	atomic_uptr	 if_pcap;	/* [a] where packets are kept, or 0 */
 	struct ifnet	*if_bridge;	/* [I] that it is a member of, or NULL */
 	struct if_impair *if_impair;		/* [I] fault injector or NULL */

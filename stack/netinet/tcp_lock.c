@@ -117,11 +117,8 @@ tcp_lock_start(void)
 	const struct tcp_strategy *ts = ladder[atomic_load_u32(&chosen)];
 
 	tcp_strategy = *ts;
-	if (ts->ts_giant && mpsafenet) {
-		mpsafenet = false;
-		console("net.inet.tcp.input=%s: debug.mpsafenet is 0 now",
-		    ts->ts_name);
-	}
+	if (ts->ts_giant)
+		net_needs_giant("net.inet.tcp.input");
 	netlock_mode = ts->ts_net;
 	burst_last = ts->ts_last;
 	net_bursts = ts->ts_net != NETLOCK_NONE || ts->ts_last != NULL;
