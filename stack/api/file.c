@@ -135,9 +135,9 @@ fd_set_bit(atomic_u64 *bits, int fd, bool on)
 	const uint64_t mask = 1ULL << (fd % 64);
 
 	if (on)
-		atomic_fetch_or(&bits[fd / 64], mask);
+		atomic_set_u64(&bits[fd / 64], mask);
 	else
-		atomic_fetch_and(&bits[fd / 64], ~mask);
+		atomic_clear_u64(&bits[fd / 64], mask);
 }
 
 static bool

@@ -126,7 +126,7 @@ deliver(void)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &base);
-	curthread->td_interrupt = 0;
+	atomic_store_u32(&curthread->td_interrupt, 0);
 	while (self.pending != 0) {
 		sig = __builtin_ctzll(self.pending) + 1;
 		self.pending &= ~(1ULL << (sig - 1));

@@ -24,52 +24,29 @@
 #include "netinet/udp_var.h"
 #include "netinet6/ip6_private.h"
 
-static char machine_cpus[128];
 static bool boot_mute;
 
-/* Validated by the machine when the boot comes to it. */
-static const struct sysctl_oid machine_oids[] = {
-	{ .oid_name = "machine.cpus", .oid_type = CTL_STRING,
-	    .oid_flags = CTL_TUN, .oid_ptr = machine_cpus,
-	    .oid_max = sizeof(machine_cpus),
-	    .oid_descr = "CPUs the stack's threads may run on, as 0-1,3; "
-	    "empty: all" },
+static const struct sysctl_oid boot_oids[] = {
 	{ .oid_name = "boot_mute", .oid_type = CTL_BOOL,
 	    .oid_flags = CTL_TUN, .oid_ptr = &boot_mute,
 	    .oid_descr = "1: the boot says nothing unless it fails" },
 };
 
-void
-machine_init(void)
+static void
+boot_init(void)
 {
-	sysctl_register(machine_oids, nitems(machine_oids));
-}
-
-static int
-machine_start(void)
-{
-	int error;
-
-	if (machine_cpus[0] == '\0')
-		return (0);
-	error = mach_cpus_set(machine_cpus);
-	if (error != 0)
-		console("machine.cpus: '%s': %s", machine_cpus,
-		    error == ENODEV ? "this process may not run there" :
-	{ "Giant", giant_start },
-		    "not a list of CPUs like 0-1,3");
-	return (error);
+	sysctl_register(boot_oids, nitems(boot_oids));
 }
 
 /* First half: registers tunables and handlers; cannot fail. */
 static void (*const subsystems[])(void) = {
-	counter_init, sysctl_init, machine_init, lock_init, giant_init,
-	netlock_init, synch_init, sleep_prof_init, ddb_init, epoch_init, callout_subsys_init,
-	mbuf_init, ctl_init, netisr_init, route_init, if_init, if_config_init,
-	loop_init, ether_init, arp_init, ip_init, ip6_init, socket_init,
-	unp_init, in_pcb_sysctl_init, udp_init, tcp_init, raw_init,
-	tunnel_init, bridge_init, in_netstat_init, tap_init, packet_init,
-	xdp_init, mem_init,
+	counter_init, sysctl_init, boot_init, machine_init, lock_init,
+	giant_init, netlock_init, synch_init, sleep_prof_init, ddb_init,
+	epoch_init, callout_subsys_init, mbuf_init, ctl_init, netisr_init,
+	route_init, if_init, if_config_init, loop_init, ether_init, arp_init,
+	ip_init, ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
+	tcp_init, raw_init, tunnel_init, bridge_init, in_netstat_init,
+	tap_init, packet_init, xdp_init, mem_init,
 };
 
 /* Second half, when loader.conf has been read. */
@@ -79,6 +56,7 @@ static const struct {
 } starts[] = {
 	{ "machine", machine_start },
 	{ "TCP's locks", tcp_lock_start },	/* may set mpsafenet */
+	{ "Giant", giant_start },
 	{ "UNIX-domain sockets", unp_lock_start },
 	{ "clock", callout_start },
 	{ "netisr", netisr_start },
@@ -102,7 +80,12 @@ boot_value(const struct sysctl_oid *oid, const char *value, void *arg)
 static void
 boot_banner(void)
 {
-	console("reference network stack, %u CPUs%s", mach_ncpus(),
+	console("reference network stack, %u CPUs%s%s", mach_ncpus(),
+#ifdef MACH_UP
+	    ", built for one",
+#else
+	    "",
+#endif
 #ifdef INVARIANTS
 	    ", INVARIANTS");
 #else
@@ -132,7 +115,6 @@ stack_boot_config(int (*configure)(const char *), const char *arg)
 	}
 	if (error != 0 || boot_mute)
 		return (error);
-	if_giant_stop();
 	sysctl_foreach(boot_value, NULL);
 	console("up");
 	return (0);
@@ -150,6 +132,7 @@ stack_shutdown(void)
 	if (!booted)
 		return;
 	ctl_stop();
+	if_giant_stop();
 	if_config_detach();
 	netisr_stop();
 	in_alone_stop();

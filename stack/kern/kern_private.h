@@ -8,11 +8,12 @@
 #include "kern/systm.h"
 
 void	 sysctl_init(void);
-void	 machine_init(void);	/* tunable machine.cpus */
+void	 machine_init(void);	/* CPUs and scheduling of threads */
+int	 machine_start(void);
 void	 lock_init(void);	/* strategies, and what watches the locks */
 void	 giant_init(void);
-void	 ddb_init(void);
 int	 giant_start(void);	/* debug.mpsafenet does not change any more */
+void	 ddb_init(void);
 void	 synch_init(void);
 void	 sleep_prof_init(void);
 /* The date if sleeps are counted, else 0; and what to do with it later. */

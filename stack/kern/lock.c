@@ -70,9 +70,10 @@ mtx_lock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 	lock_wanted(m, m->mtx_class, site);
 	if (__builtin_expect(!mtx_try(m, self), 0)) {
 		since = lock_wait_begins();
-		curthread->td_blocked = lock_classes[m->mtx_class].lc_name;
+		atomic_store_ptr(&curthread->td_blocked,
+		    lock_classes[m->mtx_class].lc_name);
 		mtx_wait(m, self);
-		curthread->td_blocked = NULL;
+		atomic_store_ptr(&curthread->td_blocked, NULL);
 	}
 	mtx_prof_got(m, site, since != 0);
 	lock_got(m, m->mtx_class, site, since);
@@ -107,7 +108,7 @@ mtx_unlock(struct mtx *m) NO_LOCK_ANALYSIS
 /*
  * Reader-writer lock.  Owner word: 0 free; (readers << 1) | 1; or the
  * writer's struct thread, whose bit 0 is clear.  rw_writers counts writers
- * that wait; while it is not zero new readers wait too.  Every unlock that
+ * that sleep; while it is not zero new readers wait too.  Every unlock that
  * leaves the lock free changes rw_seq and wakes all who parked, if any did.
  */
 #define	RW_READER	((uintptr_t)1)
@@ -156,19 +157,25 @@ rw_trywrite(struct rwlock *l)
 	return (atomic_cmpset_uptr(&l->rw_owner, &owner, self_word()));
 }
 
-/* Since when it waited, if anybody asks. */
+/*
+ * Busy checks first, unless others wait for Giant behind us; then a writer
+ * counts itself, so that no more readers go before it.  Returns since when it
+ * waited, if anybody asks.
+ */
 COLD static nsec_t
-rw_wait(struct rwlock *l, bool (*try)(struct rwlock *))
+rw_wait(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers)
 {
 	nsec_t since = lock_wait_begins();
 
-	for (unsigned i = lock_spin_limit(); i > 0; i--) {
+	for (unsigned i = giant_owned() ? 0 : lock_spin_limit(); i > 0; i--) {
 		if (try(l))
 			return (since);
 		mach_cpu_relax();
 	}
-	curthread->td_blocked = lock_classes[l->rw_class].lc_name;
+	atomic_fetchadd_u32(&l->rw_writers, writers);
 	atomic_fetchadd_u32(&l->rw_parked, 1);
+	atomic_store_ptr(&curthread->td_blocked,
+	    lock_classes[l->rw_class].lc_name);
 	for (;;) {
 		uint32_t seq = atomic_load_acq_u32(&l->rw_seq);
 
@@ -177,7 +184,8 @@ rw_wait(struct rwlock *l, bool (*try)(struct rwlock *))
 		lock_park(&l->rw_seq, seq);
 	}
 	atomic_fetchadd_u32(&l->rw_parked, UINT32_MAX);
-	curthread->td_blocked = NULL;
+	atomic_fetchadd_u32(&l->rw_writers, -writers);
+	atomic_store_ptr(&curthread->td_blocked, NULL);
 	return (since);
 }
 
@@ -199,7 +207,7 @@ rw_rlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 	    lock_classes[l->rw_class].lc_name));
 	lock_wanted(l, l->rw_class, site);
 	if (!rw_tryread(l))
-		since = rw_wait(l, rw_tryread);
+		since = rw_wait(l, rw_tryread, 0);
 	lock_got(l, l->rw_class, site, since);
 }
 
@@ -239,11 +247,8 @@ rw_wlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 	    ("rw_wlock: %s is held already",
 	    lock_classes[l->rw_class].lc_name));
 	lock_wanted(l, l->rw_class, site);
-	if (!rw_trywrite(l)) {
-		atomic_fetchadd_u32(&l->rw_writers, 1);
-		since = rw_wait(l, rw_trywrite);
-		atomic_fetchadd_u32(&l->rw_writers, UINT32_MAX);
-	}
+	if (!rw_trywrite(l))
+		since = rw_wait(l, rw_trywrite, 1);
 	lock_got(l, l->rw_class, site, since);
 }
 

@@ -20,11 +20,13 @@ static atomic_u32 strategy = MUTEX_ADAPTIVE;	/* [I] after boot */
 static atomic_u32 spin_limit = 100;	/* about a short section; turns */
 static atomic_u32 delay_base = 1;	/* turns */
 static atomic_u32 delay_max = 64;	/* turns */
+static atomic_u32 giant_adaptive = 1;
 
+/* On the one CPU that there is, no owner runs while we look. */
 unsigned
 lock_spin_limit(void)
 {
-	return (atomic_load_u32(&spin_limit));
+	return (mach_up() ? 0 : atomic_load_u32(&spin_limit));
 }
 
 void
@@ -113,12 +115,14 @@ static void
 wait_spin(struct mtx *m, uintptr_t self)
 {
 	for (;;) {
-		for (unsigned i = lock_spin_limit(); i > 0; i--) {
+		unsigned turns = lock_spin_limit();
+
+		do {
 			if (atomic_load_uptr(&m->mtx_owner) == 0 &&
 			    mtx_try(m, self))
 				return;
 			mach_cpu_relax();
-		}
+		} while (turns-- > 0);
 		mtx_prof_bounce(m);
 		mach_yield();
 	}
@@ -155,7 +159,10 @@ mtx_wait(struct mtx *m, uintptr_t self)
 	};
 
 	mtx_prof_bounce(m);
-	waits[atomic_load_u32(&strategy)](m, self);
+	if (m->mtx_class == LC_GIANT && atomic_load_u32(&giant_adaptive) == 0)
+		wait_block(m, self);
+	else
+		waits[atomic_load_u32(&strategy)](m, self);
 }
 
 static const struct sysctl_oid lock_oids[] = {
@@ -164,6 +171,12 @@ static const struct sysctl_oid lock_oids[] = {
 	    .oid_names = strategy_names,
 	    .oid_descr = "what waits for a mutex: spin, block, adaptive (spins "
 	    "while the owner runs), backoff (with growing pauses)" },
+	/* ADAPTIVE_GIANT (Watson 2004): Giant is held for long. */
+	{ .oid_name = "lock.giant_adaptive", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &giant_adaptive,
+	    .oid_max = 1,
+	    .oid_descr = "1: Giant is waited for as lock.mutex says; 0: who "
+	    "waits for it parks at once" },
 	{ .oid_name = "lock.spin_limit", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &spin_limit,
 	    .oid_max = 1000000,

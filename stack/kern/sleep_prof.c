@@ -22,13 +22,20 @@
  *	[a] atomic
  */
 static struct channel {
-	const char	*_Atomic name;		/* [a] NULL: free */
+	atomic_uptr	 name;			/* [a] const char *, 0: free */
 	atomic_u64	 count, total;		/* [a] total in ns */
 	atomic_u64	 buckets[BUCKETS];	/* [a] */
 } channels[CHANNELS_MAX];
 
 static atomic_u32 enabled;
 static atomic_u64 rejected;
+
+/* NULL: it is free. */
+static const char *
+name_of(struct channel *c)
+{
+	return ((const char *)atomic_load_uptr(&c->name));
+}
 
 /* The position of the first bit, and the two bits behind it. */
 static unsigned
@@ -62,13 +69,10 @@ channel_of(const char *name)
 
 	for (unsigned i = 0; i < CHANNELS_MAX; i++) {
 		struct channel *c = &channels[(hash + i) % CHANNELS_MAX];
-		const char *there = c->name;
+		uintptr_t there = 0;
 
-		if (there == name)
-			return (c);
-		if (there == NULL &&
-		    (atomic_compare_exchange_strong(&c->name, &there, name) ||
-		    there == name))
+		if (name_of(c) == name || atomic_cmpset_uptr(&c->name, &there,
+		    (uintptr_t)name) || there == (uintptr_t)name)
 			return (c);
 	}
 	return (NULL);
@@ -116,7 +120,7 @@ percentile(struct channel *c, unsigned percent)
 static void
 channel_add(struct channel *to, struct channel *from)
 {
-	to->name = from->name;
+	atomic_store_uptr(&to->name, atomic_load_uptr(&from->name));
 	atomic_count_u64(&to->count, atomic_load_u64(&from->count));
 	atomic_count_u64(&to->total, atomic_load_u64(&from->total));
 	for (unsigned b = 0; b < BUCKETS; b++)
@@ -131,9 +135,9 @@ gather(struct channel *sums)
 	unsigned n = 0, i;
 
 	for (struct channel *c = channels; c < channels + CHANNELS_MAX; c++) {
-		if (c->name == NULL || atomic_load_u64(&c->count) == 0)
+		if (name_of(c) == NULL || atomic_load_u64(&c->count) == 0)
 			continue;
-		for (i = 0; i < n && strcmp(sums[i].name, c->name) != 0; i++)
+		for (i = 0; i < n && strcmp(name_of(&sums[i]), name_of(c)) != 0; i++)
 			continue;
 		channel_add(&sums[i], c);
 		if (i == n)
@@ -168,7 +172,7 @@ sleep_prof_show(struct ctl_out *co)
 		    (unsigned long long)atomic_load_u64(&sorted[i]->count),
 		    (unsigned long long)(atomic_load_u64(&sorted[i]->total) /
 		    NSEC_PER_USEC), (double)percentile(sorted[i], 50) / 1e3,
-		    (double)percentile(sorted[i], 99) / 1e3, sorted[i]->name);
+		    (double)percentile(sorted[i], 99) / 1e3, name_of(sorted[i]));
 	kfree(sorted);
 	kfree(sums);
 }

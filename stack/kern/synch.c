@@ -204,7 +204,7 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	mtx_lock(&sq->lock);
 	TAILQ_INSERT_TAIL(&sq->sleepers, &s, s_link);
 	mtx_unlock(&sq->lock);
-	td->td_wmesg = wmesg;
+	atomic_store_ptr(&td->td_wmesg, wmesg);
 	mtx_unlock(m);
 	netdepth = net_drop();
 	depth = giant_drop();
@@ -216,7 +216,7 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	wakeup_flush(td);
 	error = sleep_wait(sq, &s, flags, deadline);
 	sleep_ended(wmesg, since);
-	td->td_wmesg = NULL;
+	atomic_store_ptr(&td->td_wmesg, NULL);
 	forget_uptime();
 	giant_pickup(depth);
 	net_pickup(netdepth);

@@ -81,6 +81,8 @@ static const char *
 wrong_twice(const void *held, const void *l, enum lock_class class,
     const struct lock_site *site)
 {
+	if (held == l)	/* even a read waits for a writer between the two */
+		return ("acquiring a lock that is held");
 	switch (lock_classes[class].lc_twice) {
 	case LOCK_ANY:
 		return (NULL);

@@ -17,7 +17,7 @@ typedef _Atomic uint32_t atomic_u32;
 typedef _Atomic uint64_t atomic_u64;
 typedef _Atomic uintptr_t atomic_uptr;
 
-#define	MACH_ATOMIC(sfx, type, word)					\
+#define	MACH_LOADSTORE(sfx, type, word)					\
 static inline type							\
 atomic_load_##sfx(word *p)						\
 {									\
@@ -37,50 +37,24 @@ static inline void							\
 atomic_store_rel_##sfx(word *p, type v)					\
 {									\
 	atomic_store_explicit(p, v, memory_order_release);		\
-}									\
-static inline type							\
-atomic_fetchadd_##sfx(word *p, type v)					\
-{									\
-	return (atomic_fetch_add_explicit(p, v, memory_order_acq_rel));	\
-}									\
-static inline type							\
-atomic_swap_##sfx(word *p, type v)					\
-{									\
-	return (atomic_exchange_explicit(p, v, memory_order_acq_rel));	\
-}									\
-/* Returns true, and stores v, if *p was *old; else loads *p into *old. */ \
-static inline bool							\
-atomic_cmpset_##sfx(word *p, type *old, type v)				\
-{									\
-	return (atomic_compare_exchange_strong_explicit(p, old, v,	\
-	    memory_order_acq_rel, memory_order_acquire));		\
-}									\
-/* A statistics counter: no ordering, never lost. */			\
-static inline void							\
-atomic_count_##sfx(word *p, type v)					\
-{									\
-	atomic_fetch_add_explicit(p, v, memory_order_relaxed);		\
 }
+
+MACH_LOADSTORE(u32, uint32_t, atomic_u32)
+MACH_LOADSTORE(u64, uint64_t, atomic_u64)
+MACH_LOADSTORE(uptr, uintptr_t, atomic_uptr)
+
+/* A pointer, of any type, that others only look at. */
+#define	atomic_store_ptr(p, v)						\
+	atomic_store_explicit(p, v, memory_order_relaxed)
 
 /*
- * Stores before it are seen by everybody before loads behind it are made.
- * The thread sanitizer knows no fences; an operation on one word of all
- * orders as much.
+ * The rest reads and writes at once: with other CPUs, or in a stack built
+ * for one.
  */
-static inline void
-atomic_fence(void)
-{
-#ifdef __SANITIZE_THREAD__
-	static atomic_uint all;
-
-	atomic_fetch_add_explicit(&all, 1, memory_order_seq_cst);
+#ifdef MACH_UP
+#include "machine/atomic_up.h"
 #else
-	atomic_thread_fence(memory_order_seq_cst);
+#include "machine/atomic_smp.h"
 #endif
-}
-
-MACH_ATOMIC(u32, uint32_t, atomic_u32)
-MACH_ATOMIC(u64, uint64_t, atomic_u64)
-MACH_ATOMIC(uptr, uintptr_t, atomic_uptr)
 
 #endif /* MACHINE_ATOMIC_H */

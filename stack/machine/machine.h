@@ -68,6 +68,14 @@ void	 mach_credentials(pid_t *, uid_t *, gid_t *);
  * them 0 .. mach_ncpus() - 1.
  */
 int	 mach_cpus_set(const char *list);
+/* Leaves out all but the first of the CPUs that are threads of one core. */
+void	 mach_cpus_nosmt(void);
+/*
+ * All threads, the program's too, use the first of these CPUs from now on.  An
+ * errno value.  A stack that is built for one CPU (MACH_UP) begins so.
+ */
+int	 mach_cpus_confine(void);
+bool	 mach_up(void);			/* is it so? */
 unsigned mach_ncpus(void);
 unsigned mach_curcpu(void);
 void	 mach_cpu_relax(void);		/* in a spin loop */
@@ -77,6 +85,12 @@ void	 mach_yield(void);		/* another thread goes first, if any */
  * Threads.  cpu is a stack CPU number or MACH_CPU_ANY.  Returns 0 or an
  * errno value.  curthread is in kern/thread.h, built on these two hooks.
  */
+enum mach_sched { MACH_SCHED_OTHER, MACH_SCHED_BATCH, MACH_SCHED_FIFO,
+    MACH_SCHED_RR };
+/* Of threads made from now on: sched(7); an errno value if it may not be. */
+int	 mach_sched_set(enum mach_sched, int priority);
+/* Those for any CPU are bound to one each, in turn. */
+void	 mach_placement_set(bool pinned);
 int	 mach_thread_create(const char *name, int cpu, void (*fn)(void *),
 	    void *arg, struct mach_thread **);
 void	 mach_thread_join(struct mach_thread *);

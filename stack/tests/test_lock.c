@@ -6,13 +6,13 @@
 #include "tests/check.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "kern/kern_private.h"
 #include "kern/lock_track.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
+#include "tests/console.h"
 #include "tests/threads.h"
 #include "tools/ctl_client.h"
 
@@ -130,6 +130,67 @@ TEST(readers_see_no_half_write)
 	CHECK_EQ(counter, TURNS / 4);
 }
 
+/*
+ * Takes the rwlock as its argument says, "r" or "w", and adds that to the
+ * order of those who got it.
+ */
+static char got_it[8];
+static struct mtx got_lock;
+
+static void
+note_got(const char *how)
+{
+	mtx_lock(&got_lock);
+	strcat(got_it, how);
+	mtx_unlock(&got_lock);
+}
+
+static void
+get_rwlock(void *how)
+{
+	if (*(const char *)how == 'w') {
+		rw_wlock(&rwl);
+		note_got(how);
+		rw_wunlock(&rwl);
+	} else {
+		rw_rlock(&rwl);
+		note_got(how);
+		rw_runlock(&rwl);
+	}
+}
+
+/* A thread of get_rwlock() that waits, or has ended. */
+static struct thread *
+start_for_rwlock(const char *how, bool waits)
+{
+	struct thread *td;
+
+	CHECK_EQ(kthread_create(how, MACH_CPU_ANY, get_rwlock,
+	    (void *)(uintptr_t)how, &td), 0);
+	while (waits && td->td_blocked == NULL)
+		usleep(100);
+	if (!waits)
+		kthread_join(td);
+	return (td);
+}
+
+TEST(readers_share_and_wait_behind_a_writer)
+{
+	struct thread *writer, *reader;
+
+	got_it[0] = '\0';
+	rw_rlock(&rwl);
+	start_for_rwlock("r", false);
+	writer = start_for_rwlock("w", true);
+	/* read-locked only, and still it has to wait */
+	reader = start_for_rwlock("r", true);
+	CHECK_STREQ(got_it, "r");
+	rw_runlock(&rwl);
+	kthread_join(writer);
+	kthread_join(reader);
+	CHECK_STREQ(got_it, "rwr");
+}
+
 /* Returns 20 ms after the thread that runs fn has begun to wait. */
 static struct thread *
 contend(void (*fn)(void *))
@@ -191,27 +252,30 @@ TEST(sleeps_are_counted_by_what_they_wait_for)
 	free(text);
 }
 
-#ifdef WITNESS
-/* What fn prints on the console. */
-static char *
-console_of(void (*fn)(void))
+static void
+take_giant(void *arg)
 {
-	static char text[2048];
-	int pipes[2], saved = dup(STDERR_FILENO);
-	ssize_t n;
-
-	CHECK_EQ(pipe2(pipes, O_NONBLOCK), 0);
-	CHECK(dup2(pipes[1], STDERR_FILENO) >= 0);
-	fn();
-	CHECK(dup2(saved, STDERR_FILENO) >= 0);
-	n = read(pipes[0], text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
-	close(pipes[0]);
-	close(pipes[1]);
-	close(saved);
-	return (text);
+	(void)arg;
+	giant_lock();
+	giant_unlock();
 }
 
+/* Without ADAPTIVE_GIANT nobody spins for it, whatever lock.mutex says. */
+TEST(giant_is_parked_for_unless_it_is_adaptive)
+{
+	struct thread *td;
+
+	set("lock.giant_adaptive", "0");
+	giant_lock();
+	td = contend(take_giant);
+	while (atomic_load_u32(&td->td_offcpu) == 0)
+		usleep(100);
+	giant_unlock();
+	kthread_join(td);
+	set("lock.giant_adaptive", "1");
+}
+
+#ifdef WITNESS
 static struct mtx socket_lock, table_lock;
 
 static void
@@ -304,6 +368,24 @@ sleep_with_a_lock(void)
 	    EWOULDBLOCK);
 	mtx_unlock(&table_lock);
 	mtx_unlock(&socket_lock);
+}
+
+static void
+read_twice(void) NO_LOCK_ANALYSIS
+{
+	rw_rlock(&rwl);
+	rw_rlock(&rwl);
+	rw_runlock(&rwl);
+	rw_runlock(&rwl);
+}
+
+/* It goes well unless a writer comes in between; so it is always said. */
+TEST(a_recursive_read_is_reported)
+{
+	set("debug.witness.mode", "warn");
+	CHECK(strstr(console_of(read_twice), "acquiring a lock that is held")
+	    != NULL);
+	set("debug.witness.mode", "panic");
 }
 
 TEST(duplicates_and_sleepers_with_locks_are_reported)
@@ -445,6 +527,7 @@ main(int argc, char **argv)
 	    (int)getpid());
 	mtx_init(&lock, LC_TEST);
 	rw_init(&rwl, LC_TEST);
+	mtx_init(&got_lock, LC_TEST);
 #ifdef WITNESS
 	mtx_init(&socket_lock, LC_SOCKET);
 	mtx_init(&table_lock, LC_PCBTABLE);

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -121,4 +122,10 @@ cpu_enter(void)
 void
 cpu_leave(void)
 {
+}
+
+int
+cpu_current(void)
+{
+	return (sched_getcpu());
 }

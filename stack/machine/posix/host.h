@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -25,6 +26,17 @@ void	 cpu_cancel(struct cpu_turn *);	/* the thread could not be made */
 void	 cpu_start(struct cpu_turn *);
 void	 cpu_enter(void);
 void	 cpu_leave(void);
+/* The host's CPU that this thread is on. */
+int	 cpu_current(void);
+
+/*
+ * Where a thread that is about to be made may run (cpu as in
+ * mach_thread_create()); how the host schedules it, said by itself; and what
+ * holds for threads that come from elsewhere.
+ */
+void	 cpu_place(pthread_attr_t *, int cpu);
+void	 cpu_schedule(void);
+void	 cpu_attach(void);
 
 #define	KERNEL_SIGSET	8L	/* bytes of the kernel's sigset_t */
 

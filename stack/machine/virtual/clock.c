@@ -273,3 +273,10 @@ mach_virtual_leave(bool hold)
 	release();
 	pthread_mutex_unlock(&cpu.lock);
 }
+
+/* One that the host has not: all run on the first of the stack's. */
+int
+cpu_current(void)
+{
+	return (-1);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Atomic operations among several CPUs; included by machine/atomic.h.
+ */
+#ifndef MACHINE_ATOMIC_SMP_H
+#define MACHINE_ATOMIC_SMP_H
+
+#define	MACH_ATOMIC(sfx, type, word)					\
+static inline type							\
+atomic_fetchadd_##sfx(word *p, type v)					\
+{									\
+	return (atomic_fetch_add_explicit(p, v, memory_order_acq_rel));	\
+}									\
+static inline type							\
+atomic_swap_##sfx(word *p, type v)					\
+{									\
+	return (atomic_exchange_explicit(p, v, memory_order_acq_rel));	\
+}									\
+/* Returns true, and stores v, if *p was *old; else loads *p into *old. */ \
+static inline bool							\
+atomic_cmpset_##sfx(word *p, type *old, type v)				\
+{									\
+	return (atomic_compare_exchange_strong_explicit(p, old, v,	\
+	    memory_order_acq_rel, memory_order_acquire));		\
+}									\
+/* Sets bits, or clears them. */					\
+static inline void							\
+atomic_set_##sfx(word *p, type bits)					\
+{									\
+	atomic_fetch_or_explicit(p, bits, memory_order_acq_rel);	\
+}									\
+static inline void							\
+atomic_clear_##sfx(word *p, type bits)					\
+{									\
+	atomic_fetch_and_explicit(p, (type)~bits, memory_order_acq_rel); \
+}									\
+/* A statistics counter: no ordering, never lost. */			\
+static inline void							\
+atomic_count_##sfx(word *p, type v)					\
+{									\
+	atomic_fetch_add_explicit(p, v, memory_order_relaxed);		\
+}
+
+/*
+ * Stores before it are seen by everybody before loads behind it are made.
+ * The thread sanitizer knows no fences; an operation on one word of all
+ * orders as much.
+ */
+static inline void
+atomic_fence(void)
+{
+#ifdef __SANITIZE_THREAD__
+	static atomic_uint all;
+
+	atomic_fetch_add_explicit(&all, 1, memory_order_seq_cst);
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
+MACH_ATOMIC(u32, uint32_t, atomic_u32)
+MACH_ATOMIC(u64, uint64_t, atomic_u64)
+MACH_ATOMIC(uptr, uintptr_t, atomic_uptr)
+
+#endif /* MACHINE_ATOMIC_SMP_H */

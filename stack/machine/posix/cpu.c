@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * CPUs: which of the host's the stack uses, and how its threads are placed
+ * and scheduled there.
+ *
+ * A stack that is built for one CPU keeps every thread that comes near it on
+ * that one: its atomic operations count on it (machine/atomic_up.h).
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "machine/machine.h"
+#include "machine/posix/host.h"
+
+#ifdef MACH_UP
+#define	BUILT_UP	true
+#else
+#define	BUILT_UP	false
+#endif
+
+/* Host CPUs by stack CPU number; set before any thread is made. */
+static int cpus[CPU_SETSIZE];
+static unsigned ncpus;
+static bool confined = BUILT_UP;
+
+static cpu_set_t allowed;	/* to this process, when it began */
+static bool allowed_known;
+
+static bool pinned;
+static atomic_u32 next_pin;
+static int policy = SCHED_OTHER, priority;
+
+/* An errno value. */
+static int
+look_at_allowed(void)
+{
+	if (!allowed_known &&
+	    sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+		return (errno);
+	allowed_known = true;
+	return (0);
+}
+
+static void
+cpus_default(void)
+{
+	if (look_at_allowed() != 0)
+		return;
+	for (int i = 0; i < CPU_SETSIZE; i++)
+		if (CPU_ISSET(i, &allowed))
+			cpus[ncpus++] = i;
+	if (confined)
+		(void)mach_cpus_confine();
+}
+
+/* "3" or "0-2"; false: it is neither. */
+static bool
+parse_range(const char *item, int *first, int *last)
+{
+	int used = 0;
+
+	if (sscanf(item, "%d-%d%n", first, last, &used) != 2) {
+		used = 0;
+		if (sscanf(item, "%d%n", first, &used) != 1)
+			return (false);
+		*last = *first;
+	}
+	return (item[used] == '\0' && *first >= 0 && *last >= *first &&
+	    *last < CPU_SETSIZE);
+}
+
+/* Adds a range to CPUs that were found; returns an errno value. */
+static int
+cpus_add(const char *item, int found[], unsigned *n)
+{
+	int first, last;
+
+	if (!parse_range(item, &first, &last))
+		return (EINVAL);
+	for (int i = first; i <= last; i++) {
+		if (*n == CPU_SETSIZE)
+			return (EINVAL);
+		found[(*n)++] = i;
+	}
+	return (0);
+}
+
+/* "0-1,3", with CPU_SETSIZE places in found. */
+static int
+cpus_parse(const char *list, int found[], unsigned *n)
+{
+	char copy[256], *save = NULL;
+	int error = 0;
+
+	*n = 0;
+	if (strlen(list) >= sizeof(copy))
+		return (EINVAL);
+	strcpy(copy, list);
+	for (char *item = strtok_r(copy, ",", &save); item != NULL && error == 0;
+	    item = strtok_r(NULL, ",", &save))
+		error = cpus_add(item, found, n);
+	return (error == 0 && *n == 0 ? EINVAL : error);
+}
+
+int
+mach_cpus_set(const char *list)
+{
+	int found[CPU_SETSIZE], error = look_at_allowed();
+	unsigned n = 0;
+
+	if (error == 0)
+		error = cpus_parse(list, found, &n);
+	for (unsigned i = 0; i < n && error == 0; i++)
+		if (!CPU_ISSET(found[i], &allowed))
+			error = ENODEV;
+	if (error == 0) {
+		memcpy(cpus, found, n * sizeof(found[0]));
+		ncpus = n;
+	}
+	return (error);
+}
+
+/* Is one of the first n CPUs a thread of the same core as this one? */
+static bool
+has_sibling(int cpu, unsigned n)
+{
+	char path[80], text[256];
+	int siblings[CPU_SETSIZE];
+	unsigned nsiblings;
+	ssize_t len;
+
+	snprintf(path, sizeof(path),
+	    "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+	len = mach_readfile(path, text, sizeof(text) - 1);
+	if (len <= 0)
+		return (false);		/* a host that does not tell has none */
+	text[len] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	if (cpus_parse(text, siblings, &nsiblings) != 0)
+		return (false);
+	for (unsigned i = 0; i < nsiblings; i++)
+		for (unsigned k = 0; k < n; k++)
+			if (siblings[i] == cpus[k])
+				return (true);
+	return (false);
+}
+
+void
+mach_cpus_nosmt(void)
+{
+	unsigned all = mach_ncpus();
+
+	ncpus = 0;
+	for (unsigned i = 0; i < all; i++)
+		if (!has_sibling(cpus[i], ncpus))
+			cpus[ncpus++] = cpus[i];
+}
+
+static void
+cpus_get(cpu_set_t *set, int cpu)
+{
+	CPU_ZERO(set);
+	for (unsigned i = 0; i < ncpus; i++)
+		if (cpu == MACH_CPU_ANY || (unsigned)cpu == i)
+			CPU_SET(cpus[i], set);
+}
+
+int
+mach_cpus_confine(void)
+{
+	cpu_set_t one;
+
+	confined = true;
+	if (mach_ncpus() > 1)
+		ncpus = 1;
+	cpus_get(&one, 0);
+	return (sched_setaffinity(0, sizeof(one), &one) == 0 ? 0 : errno);
+}
+
+bool
+mach_up(void)
+{
+	return (confined);
+}
+
+unsigned
+mach_ncpus(void)
+{
+	if (ncpus == 0)
+		cpus_default();
+	return (ncpus > 0 ? ncpus : 1);
+}
+
+unsigned
+mach_curcpu(void)
+{
+	int host = cpu_current();
+
+	for (unsigned i = 0; i < ncpus; i++)
+		if (cpus[i] == host)
+			return (i);
+	return (0);	/* an application's thread, elsewhere */
+}
+
+void
+mach_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+void
+mach_yield(void)
+{
+	sched_yield();
+}
+
+/* It is tried on the calling thread, which then is as it was. */
+int
+mach_sched_set(enum mach_sched how, int prio)
+{
+	static const int policies[] = { [MACH_SCHED_OTHER] = SCHED_OTHER,
+	    [MACH_SCHED_BATCH] = SCHED_BATCH, [MACH_SCHED_FIFO] = SCHED_FIFO,
+	    [MACH_SCHED_RR] = SCHED_RR };
+	struct sched_param old, new = { .sched_priority =
+	    how == MACH_SCHED_FIFO || how == MACH_SCHED_RR ? prio : 0 };
+	int before = sched_getscheduler(0);
+
+	if (before < 0 || sched_getparam(0, &old) != 0 ||
+	    sched_setscheduler(0, policies[how], &new) != 0 ||
+	    sched_setscheduler(0, before, &old) != 0)
+		return (errno);
+	policy = policies[how];
+	priority = new.sched_priority;
+	return (0);
+}
+
+void
+mach_placement_set(bool pin)
+{
+	pinned = pin;
+}
+
+void
+cpu_place(pthread_attr_t *attr, int cpu)
+{
+	unsigned n = mach_ncpus();
+	cpu_set_t set;
+
+	if (pinned && cpu == MACH_CPU_ANY)
+		cpu = (int)(atomic_fetchadd_u32(&next_pin, 1) % n);
+	cpus_get(&set, cpu);
+	if (CPU_COUNT(&set) > 0)
+		pthread_attr_setaffinity_np(attr, sizeof(set), &set);
+}
+
+void
+cpu_schedule(void)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	if (policy != SCHED_OTHER)
+		(void)sched_setscheduler(0, policy, &param);
+}
+
+void
+cpu_attach(void)
+{
+	cpu_set_t one;
+
+	if (!confined || mach_ncpus() == 0)
+		return;
+	cpus_get(&one, 0);
+	(void)sched_setaffinity(0, sizeof(one), &one);
+}
