@@ -49,6 +49,8 @@ struct pkthdr {
 
 #define	M_BCAST		0x01	/* link-level broadcast */
 #define	M_MCAST		0x02
+/* The rest says which queue of rcvif it was received on. */
+#define	M_QUEUE_SHIFT	8
 
 struct mbuf {
 	struct mbuf	*m_next;

@@ -143,7 +143,7 @@ if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 {
 	KASSERT(queue < ifp->if_queues, ("if_input: %s queue %u of %u",
 	    ifp->if_xname, queue, ifp->if_queues));
-	(void)queue;
+	m->m_flags |= queue << M_QUEUE_SHIFT;
 	IFSTAT_INC(ifp, ipackets);
 	IFSTAT_ADD(ifp, ibytes, m->m_pkthdr.len);
 	if_pcap_tap(ifp, m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * netisr: dispatch of received packets to protocols.  See netisr.c for the
- * policies direct, hybrid and deferred.
+ * netisr: dispatch of received packets to protocols.  See netisr.c for what
+ * direct, hybrid and deferred are.
  */
 #ifndef NET_NETISR_H
 #define NET_NETISR_H
@@ -11,11 +11,22 @@
 enum netisr_proto { NETISR_ETHER, NETISR_IP, NETISR_ARP, NETISR_IPV6,
     NETISR_NPROTO };
 
+/*
+ * What of a packet chooses the worker that it is queued to, so that packets
+ * which belong together stay in order.
+ */
+enum netisr_policy {
+	NETISR_POLICY_SOURCE,	/* interface and queue it was received on */
+	NETISR_POLICY_FLOW,	/* flow, if known, else the source */
+	NETISR_POLICY_CPU	/* CPU of the flow's bucket, as RSS has it */
+};
+
 struct netisr_handler {
 	const char	*nh_name;
 	enum netisr_proto nh_proto;
 	void		(*nh_handler)(struct mbuf *);
 	uint32_t	(*nh_m2flow)(struct mbuf *);	/* or NULL */
+	enum netisr_policy nh_policy;	/* until a tunable says otherwise */
 	/*
 	 * Tried first, in the thread that received the packet and whatever
 	 * the dispatch is; true: it was handled to its end.  Or NULL.
@@ -25,7 +36,7 @@ struct netisr_handler {
 };
 
 void	 netisr_register(const struct netisr_handler *);
-/* Dispatch by policy.  Consumes m; ENOBUFS when a queue was full. */
+/* By the way that is set.  Consumes m; ENOBUFS when a queue was full. */
 int	 netisr_dispatch(enum netisr_proto, struct mbuf *);
 /* Always queue: loopback, tunnel re-input. */
 int	 netisr_queue(enum netisr_proto, struct mbuf *);

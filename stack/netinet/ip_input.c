@@ -280,6 +280,7 @@ ip_init(void)
 	static const struct netisr_handler ip_nh = {
 		.nh_name = "ip", .nh_proto = NETISR_IP,
 		.nh_handler = ip_input, .nh_m2flow = ip_m2flow,
+		.nh_policy = NETISR_POLICY_FLOW,
 		.nh_fast = ip_fastforward, .nh_mpsafe = true,
 	};
 

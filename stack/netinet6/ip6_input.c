@@ -256,6 +256,7 @@ ip6_init(void)
 	static const struct netisr_handler ip6_nh = {
 		.nh_name = "ip6", .nh_proto = NETISR_IPV6,
 		.nh_handler = ip6_input, .nh_m2flow = ip6_m2flow,
+		.nh_policy = NETISR_POLICY_FLOW,
 		.nh_mpsafe = true,
 	};
 

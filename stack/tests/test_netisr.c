@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Dispatch policies: who runs the handler, in which order, what is dropped. */
+/*
+ * Dispatch: who runs the handler, in which order, what is dropped.  With the
+ * generation that $NETISR_GENERATION names, and $NETISR_THREADS workers.
+ */
 #include "tests/check.h"
 
 #include <errno.h>
@@ -10,40 +13,54 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "net/if_private.h"
-#include "net/netisr.h"
+#include "net/netisr_private.h"
+#include "tests/threads.h"
+
+#define	FLOWS		(NTHREADS + 1)
 
 static struct mtx lock;
 static struct ifnet ifn = { .if_xname = "test0", .if_index = 1 };
 static struct thread *ran_in;
-static uint32_t last, handled;
-static bool blocked, entered, in_order;
+static uint32_t last[FLOWS], handled;
+static bool blocked, entered, in_order, had_giant;
+static unsigned nworkers = 1;
 
-/* The number of a packet is its flow's id; blocks while told to. */
+/* A packet's length is its number in its flow; blocks while told to. */
 static void
 handler(struct mbuf *m)
 {
+	const uint32_t flow = m->m_pkthdr.flowid % FLOWS;
+
 	mtx_lock(&lock);
 	ran_in = curthread;
+	had_giant = giant_owned();
 	entered = true;
 	wakeup(&entered);
 	while (blocked)
 		msleep(&blocked, &lock, 0, "test", NSEC_FOREVER);
-	in_order &= m->m_pkthdr.len > last;
-	last = m->m_pkthdr.len;
+	in_order &= m->m_pkthdr.len > last[flow];
+	last[flow] = m->m_pkthdr.len;
 	handled++;
 	wakeup(&handled);
 	mtx_unlock(&lock);
 	m_freem(m);
 }
 
-static int
-send_packet(uint32_t number)
+static struct mbuf *
+packet(uint32_t flow, uint32_t number)
 {
 	struct mbuf *m = m_get();
 
 	m->m_pkthdr.len = number;
+	m->m_pkthdr.flowid = flow;
 	m->m_pkthdr.rcvif = &ifn;
-	return (netisr_dispatch(NETISR_IP, m));
+	return (m);
+}
+
+static int
+send_packet(uint32_t number)
+{
+	return (netisr_dispatch(NETISR_IP, packet(0, number)));
 }
 
 static void
@@ -68,9 +85,11 @@ static void
 start_over(const char *dispatch)
 {
 	set("net.isr.dispatch", dispatch);
-	last = handled = 0;
+	memset(last, 0, sizeof(last));
+	handled = 0;
 	in_order = true;
 	blocked = entered = false;
+	ran_in = NULL;
 }
 
 TEST(direct_runs_in_the_callers_thread)
@@ -91,19 +110,79 @@ TEST(deferred_runs_in_the_worker_in_order)
 	CHECK(in_order);
 }
 
-TEST(hybrid_runs_direct_when_idle)
+static bool
+is_of(const char *generation)
 {
+	char value[32];
+
+	CHECK_EQ(sysctl_get("net.isr.generation", value, sizeof(value)), 0);
+	return (strcmp(value, generation) == 0);
+}
+
+TEST(queue_never_runs_in_the_callers_thread)
+{
+	start_over("direct");
+	for (uint32_t i = 1; i <= 50; i++)
+		CHECK_EQ(netisr_queue(NETISR_IP, packet(0, i)), 0);
+	await_handled(50);
+	CHECK(ran_in != curthread);
+	CHECK(in_order);
+}
+
+TEST(a_handler_that_is_not_mp_safe_is_deferred_and_has_giant)
+{
+	static const char *const ways[] = { "direct", "deferred" };
+
+	for (size_t i = 0; i < nitems(ways); i++) {
+		start_over(ways[i]);
+		CHECK_EQ(netisr_dispatch(NETISR_IPV6, packet(0, 1)), 0);
+		await_handled(1);
+		CHECK(ran_in != curthread);
+		CHECK(had_giant);
+		/* its neighbour is as free as before */
+		CHECK_EQ(send_packet(2), 0);
+		await_handled(2);
+		CHECK(!had_giant);
+	}
+}
+
+/* On the stack's first CPU. */
+static void
+send_hybrid(void *arg)
+{
+	(void)arg;
 	start_over("hybrid");
+	set("net.isr.proto.ip.policy", "flow");
 	/* The worker may be about to go to sleep still. */
 	for (uint32_t i = 1; ran_in != curthread; i++) {
-		CHECK_EQ(send_packet(i), 0);
+		CHECK_EQ(netisr_dispatch(NETISR_IP, packet(nworkers, i)), 0);
 		await_handled(i);
 	}
 	CHECK(in_order);
+	/* A packet of another CPU's workstream is not for us. */
+	if (nworkers > 1) {
+		start_over("hybrid");
+		CHECK_EQ(netisr_dispatch(NETISR_IP, packet(1, 1)), 0);
+		await_handled(1);
+		CHECK(ran_in != curthread);
+	}
+	set("net.isr.proto.ip.policy", "source");
+}
+
+TEST(hybrid_runs_direct_when_idle_on_its_own_cpu)
+{
+	struct thread *td;
+
+	if (is_of("2005"))
+		return;
+	CHECK_EQ(kthread_create("test", 0, send_hybrid, NULL, &td), 0);
+	kthread_join(td);
 }
 
 TEST(hybrid_never_overtakes_what_is_queued)
 {
+	if (is_of("2005"))
+		return;
 	start_over("deferred");
 	blocked = true;
 	CHECK_EQ(send_packet(1), 0);
@@ -123,9 +202,137 @@ TEST(hybrid_never_overtakes_what_is_queued)
 	CHECK(in_order);
 }
 
+#define	PER_FLOW	2000
+
+/* One flow each, from whatever CPU; waits when a queue is full. */
+static void
+send_flow(void *arg)
+{
+	const uint32_t flow = 1 + (uint32_t)(uintptr_t)arg;
+
+	for (uint32_t i = 1; i <= PER_FLOW; i++) {
+		CHECK_EQ(netisr_dispatch(NETISR_IP, packet(flow, i)), 0);
+		if (i % 32 == 0) {
+			mtx_lock(&lock);
+			while (last[flow] < i)
+				msleep(&handled, &lock, 0, "test",
+				    NSEC_FOREVER);
+			mtx_unlock(&lock);
+		}
+	}
+}
+
+TEST(each_flow_stays_in_order_whoever_else_sends)
+{
+	start_over(is_of("2005") ? "deferred" : "hybrid");
+	run_threads(send_flow);
+	await_handled(NTHREADS * PER_FLOW);
+	CHECK(in_order);
+}
+
+/* The worker that gets a packet of a flow from a queue of the interface. */
+static unsigned
+worker_of(uint32_t flow, unsigned queue)
+{
+	struct mbuf *m = packet(flow, 1);
+	unsigned worker;
+
+	start_over("deferred");
+	m->m_flags |= queue << M_QUEUE_SHIFT;
+	CHECK_EQ(netisr_dispatch(NETISR_IP, m), 0);
+	await_handled(1);
+	CHECK_EQ(sscanf(ran_in->td_name, "swi: netisr %u", &worker), 1);
+	return (worker);
+}
+
+TEST(the_policy_chooses_the_worker)
+{
+	if (is_of("2005"))
+		return;
+	set("net.isr.proto.ip.policy", "flow");
+	for (uint32_t flow = 1; flow < 20; flow++)
+		CHECK_EQ(worker_of(flow, flow % 3), flow % nworkers);
+	/* nothing to go by: as source */
+	CHECK_EQ(worker_of(0, 2), (ifn.if_index + 2) % nworkers);
+	set("net.isr.proto.ip.policy", "source");
+	for (uint32_t flow = 0; flow < 10; flow++)
+		for (unsigned queue = 0; queue < 4; queue++)
+			CHECK_EQ(worker_of(flow, queue),
+			    (ifn.if_index + queue) % nworkers);
+	set("net.isr.proto.ip.policy", "cpu");
+	for (uint32_t flow = 1; flow < 20; flow++)
+		CHECK_EQ(worker_of(flow + 128, 0),
+		    flow % mach_ncpus() % nworkers);
+	CHECK_EQ(worker_of(0, 2), (ifn.if_index + 2) % nworkers);
+	set("net.isr.proto.ip.policy", "source");
+}
+
+static uint64_t
+get(const char *name)
+{
+	char value[32];
+
+	CHECK_EQ(sysctl_get(name, value, sizeof(value)), 0);
+	return (strtoull(value, NULL, 10));
+}
+
+TEST(generation_of_2005_counts_as_it_did)
+{
+	uint64_t count, directed, deferred, queued;
+
+	if (!is_of("2005"))
+		return;
+	count = get("net.isr.count");
+	directed = get("net.isr.directed");
+	deferred = get("net.isr.deferred");
+	queued = get("net.isr.queued");
+	start_over("direct");
+	CHECK_EQ(send_packet(1), 0);
+	CHECK_EQ(netisr_queue(NETISR_IP, packet(0, 2)), 0);
+	await_handled(2);
+	set("net.isr.direct", "0");
+	CHECK_EQ(send_packet(3), 0);
+	CHECK_EQ(send_packet(4), 0);
+	await_handled(4);
+	CHECK_EQ(get("net.isr.count"), count + 3);
+	CHECK_EQ(get("net.isr.directed"), directed + 1);
+	CHECK_EQ(get("net.isr.deferred"), deferred + 2);
+	CHECK_EQ(get("net.isr.queued"), queued + 1);
+	/* the turn that handled what came before may have gone on */
+	CHECK(get("net.isr.swi_count") > 0);
+}
+
+TEST(generation_of_2005_refuses_what_it_had_not)
+{
+	char why[256] = "";
+
+	if (!is_of("2005"))
+		return;
+	CHECK(isr_refusal() == NULL);
+	CHECK_EQ(sysctl_set("net.isr.dispatch", "hybrid", why, sizeof(why)),
+	    EINVAL);
+	CHECK(strstr(why, "net.isr.generation") != NULL);
+	CHECK_EQ(sysctl_set("net.isr.proto.ip.dispatch", "hybrid", why,
+	    sizeof(why)), EINVAL);
+	CHECK_EQ(sysctl_set("net.isr.proto.ip.policy", "cpu", why,
+	    sizeof(why)), EINVAL);
+	CHECK(isr_refusal() == NULL);
+	/* and at boot, when all has been read */
+	booted = false;
+	CHECK_EQ(sysctl_set("net.isr.maxthreads", "2", why, sizeof(why)), 0);
+	CHECK(strstr(isr_refusal(), "has one thread") != NULL);
+	CHECK_EQ(sysctl_set("net.isr.maxthreads", "1", why, sizeof(why)), 0);
+	CHECK_EQ(sysctl_set("net.isr.dispatch", "hybrid", why, sizeof(why)),
+	    0);
+	CHECK(strstr(isr_refusal(), "direct and deferred only") != NULL);
+	CHECK_EQ(sysctl_set("net.isr.dispatch", "direct", why, sizeof(why)),
+	    0);
+}
+
 TEST(a_full_queue_drops_and_counts)
 {
 	uint32_t taken = 0;
+	uint64_t drops = is_of("2005") ? get("net.isr.drop") : 0;
 
 	start_over("deferred");
 	set("net.isr.proto.ip.qlimit", "8");
@@ -141,6 +348,8 @@ TEST(a_full_queue_drops_and_counts)
 	await_handled(taken);
 	CHECK_EQ(handled, taken);
 	CHECK(in_order);
+	if (is_of("2005"))
+		CHECK_EQ(get("net.isr.drop"), drops + 100 - taken);
 	set("net.isr.proto.ip.qlimit", "0");
 }
 
@@ -175,11 +384,30 @@ TEST(a_protocol_overrides_the_policy)
 	set("net.isr.proto.ip.dispatch", "default");
 }
 
+static void
+configure(void)
+{
+	const char *generation = getenv("NETISR_GENERATION");
+	const char *threads = getenv("NETISR_THREADS");
+	char why[256] = "";
+
+	if (generation != NULL)
+		CHECK_EQ(sysctl_set("net.isr.generation", generation, why,
+		    sizeof(why)), 0);
+	if (threads != NULL) {
+		CHECK_EQ(sysctl_set("net.isr.maxthreads", threads, why,
+		    sizeof(why)), 0);
+		nworkers = (unsigned)atoi(threads);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
-	static const struct netisr_handler nh = { .nh_name = "ip",
+	static const struct netisr_handler ip = { .nh_name = "ip",
 	    .nh_proto = NETISR_IP, .nh_handler = handler, .nh_mpsafe = true };
+	static const struct netisr_handler unsafe = { .nh_name = "ip6",
+	    .nh_proto = NETISR_IPV6, .nh_handler = handler };
 	int status;
 
 	sysctl_init();
@@ -188,7 +416,9 @@ main(int argc, char **argv)
 	mbuf_init();
 	mtx_init(&lock, LC_TEST);
 	netisr_init();
-	netisr_register(&nh);
+	netisr_register(&ip);
+	netisr_register(&unsafe);
+	configure();
 	CHECK_EQ(netisr_start(), 0);
 	status = check_main(argc, argv);
 	netisr_stop();

@@ -110,10 +110,10 @@ def test_a_narrow_link_tells_its_mtu(topology: Topology) -> None:
     said = _ping(topology, "-M", "do", "-s", "1200", count=2)
     assert "mtu = 1000" in said or "mtu=1000" in said
     assert "3 received" in _ping(topology, "-M", "dont", "-s", "1200")
-    _send_a_stream(topology)
+    send_a_stream(topology)
 
 
-def _send_a_stream(topology: Topology) -> None:
+def send_a_stream(topology: Topology) -> None:
     receiver = topology.start("right", sys.executable, "-c", RECEIVE, log="received.log")
     topology.await_line("received.log", "ready")
     sent = topology.on("left", sys.executable, "-c", SEND, RIGHT)
@@ -153,7 +153,7 @@ def test_requests_pass_with_and_without_giant(topology: Topology, giant: str) ->
 def test_a_stream_arrives_whole_whatever_the_injector_does(topology: Topology, dispatch: str) -> None:
     names = [f"if.tap{i}.impair.{what}" for i in range(2) for what in ("loss", "dup", "reorder", "corrupt")]
     topology.boot({**ROUTER, **dict.fromkeys(names, "10000"), "net.isr.dispatch": dispatch})
-    _send_a_stream(topology)
+    send_a_stream(topology)
 
 
 def test_several_queues_and_workers_pass_many_flows(topology: Topology) -> None:
@@ -172,7 +172,7 @@ def test_several_queues_and_workers_pass_many_flows(topology: Topology) -> None:
 
 def test_a_protocol_that_needs_giant_is_queued(topology: Topology) -> None:
     topology.boot({**ROUTER, "net.isr.proto.ip.mpsafe": "0"})
-    _send_a_stream(topology)
+    send_a_stream(topology)
     handled = re.search(r"^0 +ip +\d+ +\d+ +(\d+) +(\d+) +(\d+) ", topology.ask("netstat", "-Q"), re.MULTILINE)
     assert handled is not None
     assert handled[1] == handled[2] == "0"

@@ -66,18 +66,24 @@ DRIVERS = (TAP, PACKET, XDP)
 
 
 class Installed:
-    """A build of the stack, installed in a directory that every user may read."""
+    """A build of the stack, installed in a directory that every user may read.
 
-    def __init__(self) -> None:
+    `name` is that of its directory under build/; `options` are meson's, `targets` those that are built.
+    """
+
+    def __init__(self, name: str = "release", options: Sequence[str] = (), targets: Sequence[str] = ()) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="stack-test-"))
         self.directory.chmod(0o755)
-        build = ROOT / "build" / "release"
-        meson = str(ROOT / ".venv" / "bin" / "meson")
-        if not (build / "build.ninja").exists():
-            run(meson, "setup", str(build), str(ROOT / "stack"), "--libdir", "lib", timeout=120)
-        run(meson, "compile", "-C", str(build), "-j2", timeout=900)
-        run(meson, "install", "-C", str(build), "--no-rebuild", "--destdir", str(self.directory))
+        self.build = ROOT / "build" / name
+        if not (self.build / "build.ninja").exists():
+            self.meson("setup", str(self.build), str(ROOT / "stack"), "--libdir", "lib", *options)
+        self.meson("compile", "-C", str(self.build), "-j2", *targets)
+        self.meson("install", "-C", str(self.build), "--no-rebuild", "--destdir", str(self.directory))
         self.prefix = next(path.parent.parent for path in self.directory.rglob("bin/bootstack"))
+
+    def meson(self, *argv: str) -> str:
+        """Runs meson; what it printed."""
+        return run(str(ROOT / ".venv" / "bin" / "meson"), *argv, timeout=900)
 
     def remove(self) -> None:
         """Deletes it."""

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * netisr of 2009 (netisr(9), "netisr2"): workstreams, one for each CPU and
+ * for each worker thread.
+ *
+ * A workstream has a queue for each protocol and, if it is among the first
+ * net.isr.maxthreads, a thread.  A protocol's policy chooses the stream that
+ * a packet is queued to.  A worker takes the whole queue of a protocol at a
+ * time: one lock operation for many packets, and up to twice the limit in
+ * flight.
+ *
+ * Direct dispatch asks nobody: it runs the handler and counts on the stream
+ * of this CPU.  Hybrid dispatch asks the policy, and runs the handler if that
+ * says this CPU's stream and nothing is queued, running or about to run
+ * there, so that it never overtakes.
+ */
+#include "net/netisr_private.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "kern/lock.h"
+#include "kern/synch.h"
+#include "kern/thread.h"
+#include "net/if_var.h"
+
+#define	STREAMS_MAX	64
+
+/* Toeplitz hashes of RSS name one of so many buckets, and these CPUs. */
+#define	RSS_BUCKETS	128
+
+/*
+ * Locks used to protect struct workstream members:
+ *	[I] immutable after boot
+ *	[w] ws_lock
+ *	[a] atomic
+ */
+struct workstream {
+	struct mtx	 ws_lock;
+	struct thread	*ws_thread;			/* [I] or NULL */
+	bool		 ws_running;			/* [w] worker is busy */
+	bool		 ws_dispatching;		/* [w] hybrid in progress */
+	bool		 ws_scheduled;			/* [w] worker was woken */
+	bool		 ws_stop;			/* [w] */
+	unsigned	 ws_pending;			/* [w] bit per protocol */
+	struct mbufq	 ws_queue[NETISR_NPROTO];	/* [w] */
+	struct isr_count ws_count[NETISR_NPROTO];	/* [a] */
+} __attribute__((aligned(64)));
+
+static struct workstream streams[STREAMS_MAX];
+static unsigned nstreams = 1;			/* [I] */
+static unsigned nworkers = 1;			/* [I] of the first streams */
+
+/* That of this CPU, which may have no worker. */
+static struct workstream *
+stream_here(void)
+{
+	return (&streams[nstreams == 1 ? 0 : mach_curcpu() % nstreams]);
+}
+
+static uint32_t
+flow_of(const struct isr_proto *ps, struct mbuf *m)
+{
+	if (m->m_pkthdr.flowid == 0 && ps->np.nh_m2flow != NULL)
+		m->m_pkthdr.flowid = ps->np.nh_m2flow(m);
+	return (m->m_pkthdr.flowid);
+}
+
+static struct workstream *
+select_stream(enum netisr_proto proto, struct mbuf *m, enum isr_dispatch way)
+{
+	struct isr_proto *ps = &isr_protos[proto];
+	uint32_t policy = atomic_load_u32(&ps->policy), flow;
+
+	KASSERT(m->m_pkthdr.rcvif != NULL, ("select_stream: no interface"));
+	if (nworkers == 1)
+		return (&streams[0]);
+	flow = policy != NETISR_POLICY_SOURCE ? flow_of(ps, m) : 0;
+	if (policy == NETISR_POLICY_FLOW && flow != 0)
+		return (&streams[flow % nworkers]);
+	if (policy == NETISR_POLICY_CPU && flow != 0)
+		return (&streams[flow % RSS_BUCKETS % mach_ncpus() %
+		    nworkers]);
+	if (policy == NETISR_POLICY_CPU && way == DISPATCH_HYBRID)
+		return (&streams[mach_curcpu() % nworkers]);
+	return (&streams[(m->m_pkthdr.rcvif->if_index +
+	    (m->m_flags >> M_QUEUE_SHIFT)) % nworkers]);
+}
+
+static bool
+is_busy(const struct workstream *ws) REQUIRES(ws->ws_lock)
+{
+	return (ws->ws_running || ws->ws_dispatching || ws->ws_scheduled);
+}
+
+/* Wakes the worker unless somebody will look at the queue anyway. */
+static void
+schedule(struct workstream *ws) REQUIRES(ws->ws_lock)
+{
+	if (is_busy(ws))
+		return;
+	ws->ws_scheduled = true;
+	wakeup(ws);
+}
+
+/* False: the queue is full; m is the caller's still. */
+static bool
+enqueue(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
+    REQUIRES(ws->ws_lock)
+{
+	if (!isr_enqueue(proto, &ws->ws_queue[proto], &ws->ws_count[proto], m))
+		return (false);
+	ws->ws_pending |= 1U << proto;
+	schedule(ws);
+	return (true);
+}
+
+static int
+queue_to(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
+{
+	bool fits;
+
+	mtx_lock(&ws->ws_lock);
+	fits = enqueue(ws, proto, m);
+	mtx_unlock(&ws->ws_lock);
+	if (!fits)
+		m_freem(m);
+	return (fits ? 0 : ENOBUFS);
+}
+
+static int
+stream_queue(enum netisr_proto proto, struct mbuf *m)
+{
+	return (queue_to(select_stream(proto, m, DISPATCH_DEFERRED), proto,
+	    m));
+}
+
+static int
+dispatch_direct(enum netisr_proto proto, struct mbuf *m)
+{
+	atomic_count_u64(&stream_here()->ws_count[proto].dispatched, 1);
+	isr_handle(proto, m);
+	return (0);
+}
+
+static int
+dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
+{
+	struct workstream *ws = select_stream(proto, m, DISPATCH_HYBRID);
+	bool busy, fits = true;
+
+	if (ws != stream_here())
+		return (queue_to(ws, proto, m));
+	mtx_lock(&ws->ws_lock);
+	busy = is_busy(ws);
+	if (busy)
+		fits = enqueue(ws, proto, m);
+	else
+		ws->ws_dispatching = true;
+	mtx_unlock(&ws->ws_lock);
+	if (!fits)
+		m_freem(m);
+	if (busy)
+		return (fits ? 0 : ENOBUFS);
+	atomic_count_u64(&ws->ws_count[proto].hybrid, 1);
+	isr_handle(proto, m);
+	mtx_lock(&ws->ws_lock);
+	KASSERT(ws->ws_dispatching && !ws->ws_running,
+	    ("dispatch_hybrid: the worker ran meanwhile"));
+	ws->ws_dispatching = false;
+	if (ws->ws_pending != 0)
+		schedule(ws);
+	mtx_unlock(&ws->ws_lock);
+	return (0);
+}
+
+static int
+stream_dispatch(enum netisr_proto proto, struct mbuf *m, enum isr_dispatch way)
+{
+	if (way == DISPATCH_DIRECT)
+		return (dispatch_direct(proto, m));
+	if (way == DISPATCH_HYBRID)
+		return (dispatch_hybrid(proto, m));
+	return (stream_queue(proto, m));
+}
+
+/* Runs all that is queued for one protocol, without the lock. */
+static void
+work_proto(struct workstream *ws, enum netisr_proto proto)
+    REQUIRES(ws->ws_lock)
+{
+	struct mbufq work;
+	struct mbuf *m;
+
+	KASSERT(ws->ws_running && !ws->ws_dispatching,
+	    ("work_proto: running %d, dispatching %d", ws->ws_running,
+	    ws->ws_dispatching));
+	mbufq_take(&work, &ws->ws_queue[proto]);
+	ws->ws_pending &= ~(1U << proto);
+	mtx_unlock(&ws->ws_lock);
+	atomic_count_u64(&ws->ws_count[proto].worked, work.mq_len);
+	isr_burst_begin(proto);
+	while ((m = mbufq_dequeue(&work)) != NULL)
+		isr_handle(proto, m);
+	isr_burst_end(proto);
+	witness_none(isr_protos[proto].np.nh_name);
+	mtx_lock(&ws->ws_lock);
+}
+
+static void
+worker_main(void *arg)
+{
+	struct workstream *ws = arg;
+
+	mtx_lock(&ws->ws_lock);
+	while (!ws->ws_stop) {
+		/* A dispatcher at work will schedule us when it is done. */
+		if (ws->ws_pending == 0 || ws->ws_dispatching) {
+			ws->ws_scheduled = false;
+			msleep(ws, &ws->ws_lock, 0, "netisr", NSEC_FOREVER);
+			continue;
+		}
+		ws->ws_scheduled = false;
+		ws->ws_running = true;
+		while (ws->ws_pending != 0 && !ws->ws_stop)
+			for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+				if ((ws->ws_pending & (1U << p)) != 0)
+					work_proto(ws, p);
+		ws->ws_running = false;
+	}
+	mtx_unlock(&ws->ws_lock);
+}
+
+static int
+stream_start(void)
+{
+	int want = (int)atomic_load_u32(&isr_maxthreads), error = 0;
+	unsigned cpus = mach_ncpus();
+	char name[24];
+
+	nworkers = want < 0 ? cpus : (unsigned)want;
+	if (nworkers > STREAMS_MAX)
+		nworkers = STREAMS_MAX;
+	nstreams = cpus > nworkers ? cpus : nworkers;
+	if (nstreams > STREAMS_MAX)
+		nstreams = STREAMS_MAX;
+	for (unsigned i = 0; i < nstreams; i++) {
+		mtx_init(&streams[i].ws_lock, LC_NETISR);
+		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+			mbufq_init(&streams[i].ws_queue[p]);
+	}
+	for (unsigned i = 0; i < nworkers && error == 0; i++) {
+		snprintf(name, sizeof(name), "swi: netisr %u", i);
+		error = kthread_create(name, isr_bindthreads ?
+		    (int)(i % cpus) : MACH_CPU_ANY, worker_main, &streams[i],
+		    &streams[i].ws_thread);
+	}
+	return (error);
+}
+
+static void
+stream_stop(void)
+{
+	for (unsigned i = 0; i < nworkers; i++) {
+		struct workstream *ws = &streams[i];
+
+		if (ws->ws_thread == NULL)
+			continue;
+		mtx_lock(&ws->ws_lock);
+		ws->ws_stop = true;
+		wakeup(ws);
+		mtx_unlock(&ws->ws_lock);
+		kthread_join(ws->ws_thread);
+		ws->ws_thread = NULL;
+		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+			mbufq_drain(&ws->ws_queue[p]);
+	}
+}
+
+static void
+stream_show(struct ctl_out *co)
+{
+	for (unsigned i = 0; i < nstreams; i++) {
+		struct workstream *ws = &streams[i];
+		unsigned len[NETISR_NPROTO];
+
+		mtx_lock(&ws->ws_lock);
+		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+			len[p] = ws->ws_queue[p].mq_len;
+		mtx_unlock(&ws->ws_lock);
+		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+			isr_show_count(co, i, p, &ws->ws_count[p], len[p]);
+	}
+}
+
+const struct isr_generation isr_2009 = {
+	.ig_start = stream_start, .ig_stop = stream_stop,
+	.ig_dispatch = stream_dispatch, .ig_queue = stream_queue,
+	.ig_show = stream_show,
+};
