@@ -7,6 +7,7 @@ as docs/architecture.md says of a device under test.  The stack runs as an unpri
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -68,7 +69,8 @@ DRIVERS = (TAP, PACKET, XDP)
 class Installed:
     """A build of the stack, installed in a directory that every user may read.
 
-    `name` is that of its directory under build/; `options` are meson's, `targets` those that are built.
+    `name` is that of its directory under build/; `options` are meson's; `targets`, if any, are all that is built beside
+    what is installed.
     """
 
     def __init__(self, name: str = "release", options: Sequence[str] = (), targets: Sequence[str] = ()) -> None:
@@ -77,7 +79,9 @@ class Installed:
         self.build = ROOT / "build" / name
         if not (self.build / "build.ninja").exists():
             self.meson("setup", str(self.build), str(ROOT / "stack"), "--libdir", "lib", *options)
-        self.meson("compile", "-C", str(self.build), "-j2", *targets)
+        known = json.loads(self.meson("introspect", "--targets", str(self.build))) if targets else []
+        wanted = [*(target["name"] for target in known if target["installed"]), *targets]
+        self.meson("compile", "-C", str(self.build), "-j2", *wanted)
         self.meson("install", "-C", str(self.build), "--no-rebuild", "--destdir", str(self.directory))
         self.prefix = next(path.parent.parent for path in self.directory.rglob("bin/bootstack"))
 
