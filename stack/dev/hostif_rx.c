@@ -154,6 +154,8 @@ hostif_take(struct hostif_queue *hq)
 	if (error == 0 && slot.ms_len >= ETHER_HDR_LEN)
 		m = rx_copy(&slot);
 	mach_devq_release(hq->hq_devq);
+	if (atomic_load_u32(&net_prefetch) != 0)
+		mach_devq_prefetch(hq->hq_devq);
 	if (error == -EMSGSIZE)
 		return (hostif_read(hq));
 	if (m != NULL)

@@ -4,7 +4,8 @@
  * on a wire would be (RFC 2544 section 9 asks for several flows).  Packets
  * are copies of one template in which the source port and the destination
  * go round; received by the source's thread, so that with direct dispatch
- * one CPU does all the work on them.
+ * one CPU does all the work on them.  Cold ones are written a burst ahead and
+ * flushed from the caches: a device that writes to memory leaves them so.
  */
 #include <arpa/inet.h>
 #include <net/ethernet.h>
@@ -34,6 +35,8 @@ struct template {
 struct mem_source {
 	struct in_addr	 ms_from, ms_to;	/* [I] */
 	uint64_t	 ms_len, ms_flows, ms_hosts, ms_count;	/* [I] */
+	uint64_t	 ms_cold;		/* [I] 1: not in the caches */
+	uint64_t	 ms_rate;		/* [I] of packets a second, or 0 */
 	struct template	 ms_template;		/* [I] ip_dst is zero */
 	uint32_t	 ms_sum;		/* [I] of its IP header */
 	struct ifnet	*ms_ifp;		/* [I] */
@@ -54,6 +57,8 @@ set_number(struct mem_source *ms, const char *name, const char *value)
 		{ "flows", &ms->ms_flows, 1, 60000 },
 		{ "hosts", &ms->ms_hosts, 1, 1 << 24 },
 		{ "count", &ms->ms_count, 0, UINT64_MAX / 2 },
+		{ "cold", &ms->ms_cold, 0, 1 },
+		{ "rate", &ms->ms_rate, 0, 100000000 },
 	};
 	char *end;
 
@@ -100,8 +105,9 @@ mem_source_create(const char *spec, char *why, size_t len)
 	if (!good || source.ms_from.s_addr == INADDR_ANY ||
 	    source.ms_to.s_addr == INADDR_ANY) {
 		snprintf(why, len, "'%s' is not a source like 'from=10.9.0.2 "
-		    "to=10.9.1.2 len=46 flows=64 hosts=1 count=0' (28 to 1500 "
-		    "bytes; 1 to 60000 flows; 1 to 16777216 hosts)", spec);
+		    "to=10.9.1.2 len=46 flows=64 hosts=1 count=0 cold=0 "
+		    "rate=0' (28 to 1500 bytes; 1 to 60000 flows; 1 to "
+		    "16777216 hosts; cold: 0 or 1; rate: to 100000000)", spec);
 		return (NULL);
 	}
 	ms = kmalloc(sizeof(*ms));
@@ -150,19 +156,70 @@ source_packet(const struct mem_source *ms, uint64_t n)
 	return (m);
 }
 
+/* Packets from the n-th on, each received as soon as it is written. */
+static void
+burst_warm(const struct mem_source *ms, uint64_t n, uint64_t end)
+{
+	for (; n < end; n++)
+		mem_input(ms->ms_ifp, source_packet(ms, n));
+}
+
+static void
+burst_cold(const struct mem_source *ms, uint64_t n, uint64_t end)
+{
+	struct mbufq burst;
+	struct mbuf *m;
+
+	mbufq_init(&burst);
+	for (; n < end; n++) {
+		m = source_packet(ms, n);
+		mach_cache_flush(m->m_data, m->m_len);
+		mbufq_enqueue(&burst, m);
+	}
+	while ((m = mbufq_next(&burst)) != NULL)
+		mem_input(ms->ms_ifp, m);
+}
+
+/* How many are due since start; waits if the n-th is not yet. */
+static uint64_t
+source_due(struct mem_source *ms, nsec_t start, uint64_t n)
+{
+	nsec_t now = mach_uptime(), date;
+
+	if (ms->ms_rate == 0)
+		return (UINT64_MAX);
+	date = start + (n + 1) / ms->ms_rate * NSEC_PER_SEC +
+	    (n + 1) % ms->ms_rate * NSEC_PER_SEC / ms->ms_rate;
+	if (now < date)
+		(void)mach_park(&ms->ms_stop, 0, date);
+	now = mach_uptime() - start;
+	return (now / NSEC_PER_SEC * ms->ms_rate +
+	    now % NSEC_PER_SEC * ms->ms_rate / NSEC_PER_SEC);
+}
+
 static void
 source_main(void *arg)
 {
 	struct mem_source *ms = arg;
+	void (*burst)(const struct mem_source *, uint64_t, uint64_t) =
+	    ms->ms_cold != 0 ? burst_cold : burst_warm;
 	uint64_t n = 0, end = ms->ms_count != 0 ? ms->ms_count : UINT64_MAX;
+	nsec_t start = mach_uptime();
 
 	while (n < end && atomic_load_u32(&ms->ms_stop) == 0) {
+		uint64_t due = source_due(ms, start, n), last;
+
+		if (due > end)
+			due = end;
+		if (due <= n)
+			continue;
+		last = due - n < BURST ? due : n + BURST;
 		epoch_enter();
 		burst_begin();
-		for (unsigned i = 0; i < BURST && n < end; i++)
-			mem_input(ms->ms_ifp, source_packet(ms, n++));
+		burst(ms, n, last);
 		burst_end();
 		epoch_exit();
+		n = last;
 	}
 }
 
@@ -179,5 +236,6 @@ void
 mem_source_stop(struct mem_source *ms)
 {
 	atomic_store_u32(&ms->ms_stop, 1);
+	mach_unpark(&ms->ms_stop, 1);
 	kthread_join(ms->ms_thread);
 }

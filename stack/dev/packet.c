@@ -43,7 +43,7 @@ void
 packet_init(void)
 {
 	static struct if_driver driver = { .name = "packet",
-	    .attach = packet_attach, .start = hostif_start,
+	    .has = IFHAS_FRAMES, .attach = packet_attach, .start = hostif_start,
 	    .detach = hostif_detach };
 
 	if_driver_register(&driver);

@@ -46,7 +46,7 @@ void
 tap_init(void)
 {
 	static struct if_driver driver = { .name = "tap",
-	    .attach = tap_attach, .start = hostif_start,
+	    .has = IFHAS_FRAMES, .attach = tap_attach, .start = hostif_start,
 	    .detach = hostif_detach };
 
 	if_driver_register(&driver);

@@ -95,7 +95,7 @@ void
 xdp_init(void)
 {
 	static struct if_driver driver = { .name = "xdp",
-	    .attach = xdp_attach, .start = hostif_start,
+	    .has = IFHAS_FRAMES, .attach = xdp_attach, .start = hostif_start,
 	    .detach = hostif_detach };
 
 	if_driver_register(&driver);

@@ -325,6 +325,18 @@ mbufq_dequeue(struct mbufq *mq)
 	return (m);
 }
 
+struct mbuf *
+mbufq_next(struct mbufq *mq)
+{
+	struct mbuf *m = mbufq_dequeue(mq);
+
+	if (atomic_load_u32(&net_prefetch) != 0 && mq->mq_head != NULL) {
+		mach_prefetch(mq->mq_head->m_data);
+		mach_prefetch(mq->mq_head->m_nextpkt);
+	}
+	return (m);
+}
+
 void
 mbufq_take(struct mbufq *to, struct mbufq *from)
 {

@@ -136,6 +136,10 @@ int	 m_toiov(const struct mbuf *, struct iovec *, int max);
 void	 mbufq_init(struct mbufq *);
 void	 mbufq_enqueue(struct mbufq *, struct mbuf *);
 struct mbuf *mbufq_dequeue(struct mbufq *);
+/* The same in a loop over a burst: with net.prefetch, the headers of the
+   next packet are on their way into the cache meanwhile. */
+extern atomic_u32 net_prefetch;
+struct mbuf *mbufq_next(struct mbufq *);
 void	 mbufq_take(struct mbufq *to, struct mbufq *from);	/* moves all */
 void	 mbufq_concat(struct mbufq *to, struct mbufq *from);	/* behind to's */
 void	 mbufq_drain(struct mbufq *);		/* frees all */

@@ -4,8 +4,14 @@
  *
  * Each thread keeps a few free ones of each size, for itself alone.  Buffers
  * travel: the receive thread allocates what an application's thread frees.
- * So a full cache hands half of itself to a global list, and an empty one
- * takes as much back: one lock operation for CACHE_MAX / 2 buffers.
+ * So a full cache hands half of itself to a global list, the depot, and an
+ * empty one takes as much back: one lock operation for cache_max / 2 buffers.
+ *
+ * kern.mbuf.recycle says which of the free ones is used next.  With lifo it
+ * is the one that was freed last, which the caches still have.  With fifo it
+ * is the one that was freed first, when half of depot_max others of its size
+ * are free: none is in a cache, as in a driver's ring of many buffers (the
+ * "perfect non-locality for mbufs" that Bruce Evans suspected in 2008).
  */
 #include <stdio.h>
 #include <sys/queue.h>
@@ -35,6 +41,15 @@ struct item {
 	struct item	*next;
 };
 
+/* Free items of a thread: first in, last out. */
+struct pile {
+	struct item	*top;
+	unsigned	 count;
+};
+
+/* What is allocated next, and what fifo keeps apart from it. */
+enum pile_use { PILE_NEXT, PILE_FREED, PILES };
+
 /*
  * Locks used to protect struct mbuf_cache members:
  *	[o] owner thread
@@ -42,18 +57,54 @@ struct item {
  *	[d] depot_lock
  */
 struct mbuf_cache {
-	struct item	*mc_free[Z_COUNT];	/* [o] */
-	unsigned	 mc_count[Z_COUNT];	/* [o] */
+	struct pile	 mc_piles[Z_COUNT][PILES]; /* [o] */
 	atomic_u64	 mc_allocs[Z_COUNT];	/* [a] */
 	atomic_u64	 mc_frees[Z_COUNT];	/* [a] */
 	LIST_ENTRY(mbuf_cache) mc_link;		/* [d] */
 };
 
 static struct mtx depot_lock;
-static struct {
-	struct item	*free;			/* [d] depot_lock */
+/* [d] depot_lock */
+static struct depot {
+	struct item	*first;			/* [d] to be used next */
+	struct item	*last;			/* [d] undefined if empty */
 	unsigned	 count;			/* [d] */
-} depot[Z_COUNT];
+} depots[Z_COUNT];
+
+static void
+depot_push(struct depot *d, struct item *it) REQUIRES(depot_lock)
+{
+	it->next = d->first;
+	if (d->first == NULL)
+		d->last = it;
+	d->first = it;
+}
+
+static void
+depot_append(struct depot *d, struct item *it) REQUIRES(depot_lock)
+{
+	it->next = NULL;
+	if (d->first == NULL)
+		d->first = it;
+	else
+		d->last->next = it;
+	d->last = it;
+}
+
+/* kern.mbuf.recycle */
+enum { RECYCLE_LIFO, RECYCLE_FIFO };
+
+static const struct recycling {
+	enum pile_use	 freed;		/* what a thread frees goes there */
+	void		(*give)(struct depot *, struct item *);
+	unsigned	 keep;		/* of a full pile, halves */
+	unsigned	 idle;		/* of depot_max, halves that stay free */
+} recyclings[] = {
+	[RECYCLE_LIFO] = { PILE_NEXT, depot_push, 1, 0 },
+	[RECYCLE_FIFO] = { PILE_FREED, depot_append, 0, 1 },
+};
+static atomic_u32 recycling = RECYCLE_LIFO;	/* [I] after boot */
+atomic_u32 net_prefetch;
 
 static LIST_HEAD(, mbuf_cache) caches;		/* [d] */
 /* Of threads that have gone. */
@@ -116,6 +167,21 @@ static const struct sysctl_oid mbuf_oids[] = {
 	ZONE_OIDS("max.", Z_MAX, "64 KB clusters"),
 };
 
+static const char *const recycling_names[] = { "lifo", "fifo", NULL };
+
+static const struct sysctl_oid tunable_oids[] = {
+	{ .oid_name = "kern.mbuf.recycle", .oid_type = CTL_ENUM,
+	    .oid_flags = CTL_TUN, .oid_ptr = &recycling,
+	    .oid_names = recycling_names,
+	    .oid_descr = "which free buffer is used next: lifo (freed last), "
+	    "fifo (first; thousands stay free)" },
+	{ .oid_name = "net.prefetch", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &net_prefetch,
+	    .oid_max = 1,
+	    .oid_descr = "1: headers of the next packet of a burst are "
+	    "fetched early" },
+};
+
 static void
 mbuf_show(struct ctl_out *co)
 {
@@ -148,49 +214,65 @@ count_own(atomic_u64 *word)
 	atomic_store_u64(word, atomic_load_u64(word) + 1);
 }
 
+static void
+pile_put(struct pile *p, struct item *it)
+{
+	it->next = p->top;
+	p->top = it;
+	p->count++;
+}
+
+static struct item *
+pile_take(struct pile *p)
+{
+	struct item *it = p->top;
+
+	p->top = it->next;
+	p->count--;
+	return (it);
+}
+
 /* Half a cache from the depot, as far as it has. */
 COLD static void
-cache_refill(struct mbuf_cache *mc, enum zone z)
+cache_refill(struct pile *p, enum zone z)
 {
-	struct item *it;
+	struct depot *d = &depots[z];
+	unsigned idle = recyclings[atomic_load_u32(&recycling)].idle *
+	    zones[z].depot_max / 2;
 
 	mtx_lock(&depot_lock);
-	while (mc->mc_count[z] < zones[z].cache_max / 2 &&
-	    (it = depot[z].free) != NULL) {
-		depot[z].free = it->next;
-		depot[z].count--;
-		it->next = mc->mc_free[z];
-		mc->mc_free[z] = it;
-		mc->mc_count[z]++;
+	while (p->count < zones[z].cache_max / 2 && d->count > idle) {
+		struct item *it = d->first;
+
+		d->first = it->next;
+		d->count--;
+		pile_put(p, it);
 	}
 	mtx_unlock(&depot_lock);
 }
 
 /* All but keep items to the depot, and what it will not have to the host. */
 COLD static void
-cache_drain(struct mbuf_cache *mc, enum zone z, unsigned keep)
+cache_drain(struct pile *p, enum zone z, unsigned keep)
 {
-	struct item *it, *surplus = NULL;
+	void (*give)(struct depot *, struct item *) =
+	    recyclings[atomic_load_u32(&recycling)].give;
+	struct pile surplus = { NULL, 0 };
 
 	mtx_lock(&depot_lock);
-	while (mc->mc_count[z] > keep) {
-		it = mc->mc_free[z];
-		mc->mc_free[z] = it->next;
-		mc->mc_count[z]--;
-		if (depot[z].count < zones[z].depot_max) {
-			it->next = depot[z].free;
-			depot[z].free = it;
-			depot[z].count++;
+	while (p->count > keep) {
+		struct item *it = pile_take(p);
+
+		if (depots[z].count < zones[z].depot_max) {
+			give(&depots[z], it);
+			depots[z].count++;
 		} else {
-			it->next = surplus;
-			surplus = it;
+			pile_put(&surplus, it);
 		}
 	}
 	mtx_unlock(&depot_lock);
-	while ((it = surplus) != NULL) {
-		surplus = it->next;
-		kfree(it);
-	}
+	while (surplus.count > 0)
+		kfree(pile_take(&surplus));
 }
 
 void
@@ -199,7 +281,8 @@ mbuf_cache_free(struct mbuf_cache *mc)
 	if (mc == NULL)
 		return;
 	for (enum zone z = 0; z < Z_COUNT; z++)
-		cache_drain(mc, z, 0);
+		for (enum pile_use use = 0; use < PILES; use++)
+			cache_drain(&mc->mc_piles[z][use], z, 0);
 	mtx_lock(&depot_lock);
 	LIST_REMOVE(mc, mc_link);
 	for (enum zone z = 0; z < Z_COUNT; z++) {
@@ -214,30 +297,25 @@ static void *
 zone_alloc(enum zone z)
 {
 	struct mbuf_cache *mc = cache_self();
-	struct item *it;
+	struct pile *p = &mc->mc_piles[z][PILE_NEXT];
 
 	count_own(&mc->mc_allocs[z]);
-	if (mc->mc_free[z] == NULL)
-		cache_refill(mc, z);
-	it = mc->mc_free[z];
-	if (it == NULL)
-		return (kmalloc(zones[z].size));
-	mc->mc_free[z] = it->next;
-	mc->mc_count[z]--;
-	return (it);
+	if (p->count == 0)
+		cache_refill(p, z);
+	return (p->count > 0 ? pile_take(p) : kmalloc(zones[z].size));
 }
 
 static void
 zone_free(enum zone z, void *p)
 {
 	struct mbuf_cache *mc = cache_self();
-	struct item *it = p;
+	const struct recycling *r = &recyclings[atomic_load_u32(&recycling)];
+	struct pile *freed = &mc->mc_piles[z][r->freed];
 
 	count_own(&mc->mc_frees[z]);
-	it->next = mc->mc_free[z];
-	mc->mc_free[z] = it;
-	if (++mc->mc_count[z] > zones[z].cache_max)
-		cache_drain(mc, z, zones[z].cache_max / 2);
+	pile_put(freed, p);
+	if (freed->count > zones[z].cache_max)
+		cache_drain(freed, z, r->keep * zones[z].cache_max / 2);
 }
 
 static enum zone
@@ -321,5 +399,6 @@ mbuf_init(void)
 {
 	mtx_init(&depot_lock, LC_MBUF);
 	sysctl_register(mbuf_oids, nitems(mbuf_oids));
+	sysctl_register(tunable_oids, nitems(tunable_oids));
 	ctl_view_register("netstat -m", mbuf_show);
 }

@@ -167,8 +167,9 @@ set_string(const struct sysctl_oid *oid, const char *value, char *why,
 	return (0);
 }
 
-static int
-set_enum(const struct sysctl_oid *oid, const char *value, char *why, size_t len)
+int
+sysctl_set_enum(const struct sysctl_oid *oid, const char *value, char *why,
+    size_t len)
 {
 	size_t n;
 
@@ -195,7 +196,7 @@ oid_set(const struct sysctl_oid *oid, const char *value, char *why, size_t len)
 	case CTL_STRING:
 		return (set_string(oid, value, why, len));
 	case CTL_ENUM:
-		return (set_enum(oid, value, why, len));
+		return (sysctl_set_enum(oid, value, why, len));
 	case CTL_PROC:
 		return (oid->oid_proc(oid, value, why, len));
 	case CTL_U64:

@@ -48,6 +48,9 @@ void	 sysctl_register_prefix(const char *prefix,
 	    int (*set)(const char *name, const char *value, char *err, size_t));
 /* ENOENT, EINVAL (reason in err), EPERM (not settable now). */
 int	 sysctl_set(const char *name, const char *value, char *err, size_t);
+/* What it does for a CTL_ENUM, for names that are kept elsewhere. */
+int	 sysctl_set_enum(const struct sysctl_oid *, const char *value,
+	    char *err, size_t);
 int	 sysctl_get(const char *name, char *buf, size_t len);
 /* Calls fn for each, sorted by name. */
 void	 sysctl_foreach(void (*fn)(const struct sysctl_oid *, const char *value,

@@ -35,6 +35,8 @@ if_register_counters(struct ifnet *ifp)
 
 	if_register_counter(ifp, "ipackets", &c->ipackets, "frames received");
 	if_register_counter(ifp, "ibytes", &c->ibytes, "bytes received");
+	if_register_counter(ifp, "imcasts", &c->imcasts,
+	    "frames received to a group or to everybody");
 	if_register_counter(ifp, "iqdrops", &c->iqdrops,
 	    "received frames dropped by the stack");
 	if_register_counter(ifp, "ierrors", &c->ierrors,
@@ -81,6 +83,7 @@ if_initname(struct ifnet *ifp, const struct if_config *ic, uint32_t mtu)
 	ifp->if_queues = ic->queues;
 	ifp->if_mtu = ic->mtu != 0 ? ic->mtu : mtu;
 	ifp->if_lro = ic->lro != 0;
+	ifp->if_modes = ic->modes;
 	ifp->if_impair = if_impair_create(&ic->impair);
 }
 
@@ -131,10 +134,12 @@ if_pass(struct mbuf *m)
 static void
 if_dispatch(void *arg, struct mbuf *m)
 {
-	const struct ifnet *ifp = arg;
+	struct ifnet *ifp = arg;
+	bool join = ifp->if_lro && ifp->if_bridge == NULL &&
+	    if_monitors(ifp, MONITOR_OFF);
 
-	m->m_pkthdr.rcvif = arg;
-	if (!ifp->if_lro || ifp->if_bridge != NULL || !if_lro_take(m))
+	m->m_pkthdr.rcvif = ifp;
+	if (!join || !if_lro_take(m))
 		if_pass(m);
 }
 
@@ -147,7 +152,9 @@ if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 	IFSTAT_INC(ifp, ipackets);
 	IFSTAT_ADD(ifp, ibytes, m->m_pkthdr.len);
 	if_pcap_tap(ifp, m);
-	if (ifp->if_impair != NULL)
+	if (if_monitors(ifp, MONITOR_QUEUE))
+		m_freem(m);
+	else if (ifp->if_impair != NULL)
 		if_impair_pass(ifp->if_impair, m, if_dispatch, ifp);
 	else
 		if_dispatch(ifp, m);

@@ -170,6 +170,24 @@ static const struct {
 #undef NUMBER_OF
 };
 
+/* Its modes, by name, and where struct if_modes has them. */
+static const struct {
+	const char	*what;
+	size_t		 offset;
+	const char	*names[6];	/* as in their enum */
+	unsigned	 flags;		/* CTL_RUN: may change */
+	const char	*descr;
+} modes[] = {
+	{ "monitor", offsetof(struct if_modes, monitor),
+	    { "off", "header", "top", "queue" }, CTL_RUN,
+	    "where what is received is dropped, counted and tapped: off, "
+	    "header (behind the look at it), top (before), queue" },
+	{ "transmit", offsetof(struct if_modes, transmit),
+	    { "inline", "deferred" }, 0,
+	    "who hands frames to the driver: inline (whoever sends), deferred "
+	    "(a thread)" },
+};
+
 /* Its texts. */
 static const struct {
 	const char	*what;
@@ -203,7 +221,8 @@ refuse(const char *what, unsigned has, char *why, size_t len)
 {
 	static const char *const kinds[] = { [IFHAS_WIRE] =
 	    "interfaces in memory (mem0)", [IFHAS_TUNNEL] =
-	    "tunnels (gif0, gre0)", [IFHAS_MEMBERS] = "bridges (bridge0)" };
+	    "tunnels (gif0, gre0)", [IFHAS_MEMBERS] = "bridges (bridge0)",
+	    [IFHAS_FRAMES] = "devices (tap0, mem0)" };
 
 	snprintf(why, len, "only %s have a %s", kinds[has], what);
 	return (EINVAL);
@@ -259,10 +278,31 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 		return (EINVAL);
 	}
 	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, driver, "
-	    "queues, mtu, offload, lro, needsgiant, pcap, tunnel, key, ttl, "
-	    "members, "
+	    "queues, mtu, offload, lro, needsgiant, monitor, transmit, pcap, "
+	    "tunnel, key, ttl, members, "
 	    "impair.{loss,dup,reorder,corrupt,delay,seed}", what);
 	return (ENOENT);
+}
+
+/* The mode as sysctl has it: of a configuration or of an interface. */
+static struct sysctl_oid
+mode_oid(struct if_modes *im, size_t i)
+{
+	return ((struct sysctl_oid){ .oid_type = CTL_ENUM,
+	    .oid_flags = CTL_TUN | modes[i].flags,
+	    .oid_ptr = (char *)im + modes[i].offset,
+	    .oid_names = modes[i].names, .oid_descr = modes[i].descr });
+}
+
+static int
+set_mode(struct if_config *ic, size_t i, const char *value, char *why,
+    size_t len)
+{
+	const struct sysctl_oid oid = mode_oid(&ic->modes, i);
+
+	if (!config_has(ic, IFHAS_MODES))
+		return (refuse(modes[i].what, IFHAS_FRAMES, why, len));
+	return (sysctl_set_enum(&oid, value, why, len));
 }
 
 /* Sets if.<name>.<what>; name is the full one. */
@@ -297,6 +337,9 @@ if_config_set(const char *name, const char *value, char *why, size_t len)
 	for (size_t i = 0; i < nitems(texts); i++)
 		if (strcmp(what + 1, texts[i].what) == 0)
 			return (set_text(ic, i, value, why, len));
+	for (size_t i = 0; i < nitems(modes); i++)
+		if (strcmp(what + 1, modes[i].what) == 0)
+			return (set_mode(ic, i, value, why, len));
 	return (set_number(ic, what + 1, value, why, len));
 }
 
@@ -313,7 +356,7 @@ show_number(const struct sysctl_oid *oid, const char *value, char *buf,
 static void
 config_publish(struct if_config *ic)
 {
-	const struct ifnet *ifp = if_byname(ic->name);
+	struct ifnet *ifp = if_byname(ic->name);
 
 	ic->mtu = ifp->if_mtu;
 	ic->offload = (ifp->if_caps & IFCAP_TSO4) != 0 ? OFFLOAD_TSO :
@@ -332,6 +375,14 @@ config_publish(struct if_config *ic)
 			    .oid_proc = show_number,
 			    .oid_descr = numbers[i].descr }, PREFIX "%s.%s",
 			    ic->name, numbers[i].what);
+	for (size_t i = 0; i < nitems(modes); i++)
+		if (config_has(ic, IFHAS_MODES)) {
+			const struct sysctl_oid oid = mode_oid(&ifp->if_modes,
+			    i);
+
+			sysctl_add(&oid, PREFIX "%s.%s", ic->name,
+			    modes[i].what);
+		}
 	for (size_t i = 0; i < nitems(texts); i++)
 		if (config_has(ic, texts[i].has))
 			sysctl_add(&(struct sysctl_oid){
@@ -386,6 +437,8 @@ if_config_attach(void)
 			return (error);
 		}
 		config_publish(ic);
+		if (atomic_load_u32(&ic->modes.transmit) == TRANSMIT_DEFERRED)
+			if_txq_create(if_byname(ic->name));
 		error = in6_config_attach(ic);
 		if (error != 0)
 			return (error);
@@ -402,7 +455,9 @@ if_config_start(void)
 	for (ifp = ifnet_list; ifp != NULL && error == 0; ifp = ifp->if_next) {
 		struct if_driver *drv = driver_find(ifp->if_xname);
 
-		if (drv != NULL && drv->start != NULL)
+		if (ifp->if_txq != NULL)
+			error = if_txq_start(ifp->if_txq);
+		if (error == 0 && drv != NULL && drv->start != NULL)
 			error = drv->start(ifp);
 		if (error != 0)
 			console("%s: %s", ifp->if_xname, strerror(error));
@@ -420,6 +475,8 @@ if_config_detach(void)
 
 		if (drv != NULL && drv->detach != NULL)
 			drv->detach(ifp);
+		if (ifp->if_txq != NULL)
+			if_txq_stop(ifp->if_txq);
 		if_pcap_stop(ifp);
 	}
 }

@@ -36,17 +36,27 @@ ether_input(struct ifnet *ifp, struct mbuf *m)
 	const struct ether_header *eh;
 	enum netisr_proto proto;
 
+	if (if_monitors(ifp, MONITOR_TOP)) {
+		m_freem(m);
+		return;
+	}
 	if (m->m_pkthdr.len < ETHER_HDR_LEN) {
 		ether_drop(ifp, m);
 		return;
 	}
 	m = m_pullup(m, ETHER_HDR_LEN);
 	KASSERT(m != NULL, ("ether_input: pullup of a checked length"));
+	eh = mtod(m, const struct ether_header *);
+	if ((eh->ether_dhost[0] & 1) != 0)
+		IFSTAT_INC(ifp, imcasts);
+	if (if_monitors(ifp, MONITOR_HEADER)) {
+		m_freem(m);
+		return;
+	}
 	if (ifp->if_bridge != NULL) {
 		bridge_input(ifp, m);
 		return;
 	}
-	eh = mtod(m, const struct ether_header *);
 	if ((eh->ether_dhost[0] & 1) != 0 &&
 	    !ether_wanted(ifp, eh->ether_dhost)) {
 		IFSTAT_INC(ifp, ifiltered);

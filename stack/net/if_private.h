@@ -41,6 +41,7 @@ struct if_config {
 	uint32_t	 lro;		/* received segments are joined */
 	uint32_t	 needsgiant;	/* 1: its driver is not MP-safe */
 	struct impair_config impair;
+	struct if_modes	 modes;
 	char		 driver[16];	/* name; empty: as the interface's */
 	char		 pcap[PCAP_PATH_MAX];	/* file for packets */
 	/* Of an interface in memory. */
@@ -58,6 +59,9 @@ struct if_config {
 #define	IFHAS_WIRE	0x1		/* in memory: a wire and a source */
 #define	IFHAS_TUNNEL	0x2
 #define	IFHAS_MEMBERS	0x4		/* a bridge */
+#define	IFHAS_FRAMES	0x8		/* a device of the host */
+/* Monitor and transmit modes. */
+#define	IFHAS_MODES	(IFHAS_FRAMES | IFHAS_WIRE)
 
 /* A driver makes the interfaces whose names start with its own. */
 struct if_driver {
@@ -142,6 +146,10 @@ void	 if_lro_end(struct if_lro *);
 void	 if_pass(struct mbuf *);	/* a frame, its interface set */
 /* A received frame: true if it was taken, false if it is to pass. */
 bool	 if_lro_take(struct mbuf *);
+/* Deferred transmit; see if_txq.c. */
+void	 if_txq_create(struct ifnet *);
+int	 if_txq_start(struct if_txq *);	/* errno */
+void	 if_txq_stop(struct if_txq *);
 /* Announces an address (RFC 5227 section 2.3). */
 void	 arp_announce(struct ifnet *);
 void	 arp_input(struct mbuf *);

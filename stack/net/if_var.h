@@ -21,12 +21,13 @@
 #define	IFCAP_BATCH	0x10	/* if_transmit takes a list of frames */
 
 struct ifnet;
+struct if_txq;
 struct in6_ifdata;
 
 #define	IF_MAX		64	/* interfaces */
 
 struct if_counters {
-	atomic_u64	 ipackets, ibytes, iqdrops, ierrors, ifiltered;
+	atomic_u64	 ipackets, ibytes, imcasts, iqdrops, ierrors, ifiltered;
 	atomic_u64	 opackets, obytes, odrops, oerrors;
 };
 #define	IFSTAT_ADD(ifp, name, n)					\
@@ -38,6 +39,23 @@ struct if_counters {
 /* One of them, and the subnet that it is in. */
 struct if_inet {
 	struct in_addr	 addr, mask;
+};
+
+/*
+ * Where an interface in monitor mode drops what it has received, counted and
+ * tapped: behind the look at the Ethernet header, as FreeBSD's did in 2008;
+ * before it, as in Bruce Evans's experiment of that year; or before anything
+ * is called, as in OpenBSD's receive queues.
+ */
+enum if_monitor { MONITOR_OFF, MONITOR_HEADER, MONITOR_TOP, MONITOR_QUEUE };
+
+/* Who hands frames to the driver: whoever sends, or a thread for it. */
+enum if_transmit { TRANSMIT_INLINE, TRANSMIT_DEFERRED };
+
+/* What if.<name>.monitor and .transmit say. */
+struct if_modes {
+	atomic_u32	 monitor;	/* [a] enum if_monitor */
+	atomic_u32	 transmit;	/* [a] enum if_transmit, set at boot */
 };
 
 /*
@@ -61,6 +79,7 @@ struct ifnet {
 #define	if_addr	if_inet[0].addr			/* or INADDR_ANY: none */
 #define	if_mask	if_inet[0].mask
 	struct in6_ifdata *if_in6;		/* [I] NULL: no IPv6 */
+	struct if_modes	 if_modes;		/* [a] */
 	struct if_counters *if_count;		/* [I] COUNTERS */
 	atomic_u64	 if_filter;		/* [a] groups passed on: bits of
 						   their if_filterbit() */
@@ -78,10 +97,11 @@ struct ifnet {
 			    const struct in6_addr *nexthop);
 	/*
 	 * Transmit of a whole frame, or of several that are linked by
-	 * m_nextpkt, by the driver.  Consumes them.
+	 * m_nextpkt, by the driver or its thread.  Consumes them.
 	 */
 	int		(*if_transmit)(struct ifnet *, struct mbuf *);
 	struct if_giant	*if_giant;	/* [I] its driver needs Giant, or NULL */
+	struct if_txq	*if_txq;	/* [I] deferred transmit's, or NULL */
 	atomic_uptr	 if_pcap;	/* [a] where packets are kept, or 0 */
 	struct ifnet	*if_bridge;	/* [I] that it is a member of, or NULL */
 	struct if_impair *if_impair;		/* [I] fault injector or NULL */
@@ -114,6 +134,13 @@ static inline uint64_t
 if_filterbit(const uint8_t ll[6])
 {
 	return (1ULL << ((ll[3] * 31U + ll[4]) * 31U + ll[5]) % 64);
+}
+
+/* Here an interface has done, or MONITOR_OFF: it does not listen only. */
+static inline bool
+if_monitors(struct ifnet *ifp, enum if_monitor here)
+{
+	return (atomic_load_u32(&ifp->if_modes.monitor) == here);
 }
 
 /*

@@ -90,18 +90,16 @@ ip_isplain(const struct mbuf *m)
 	const struct ip *ip = mtod(m, const struct ip *);
 	uint32_t len;
 
-	if (m->m_len < IP_HDRLEN || !m_writable(m) ||
-	    (m->m_flags & (M_BCAST | M_MCAST)) != 0)
+	if (m->m_len < IP_HDRLEN || !m_writable(m))
 		return (false);
 	if (ip->ip_v != IPVERSION || ip->ip_hl != IP_HDRLEN >> 2 ||
 	    ip->ip_ttl <= 1)
 		return (false);
 	len = ntohs(ip->ip_len);
 	if (len < IP_HDRLEN || len > m->m_pkthdr.len ||
-	    in_hdrsum(ip, IP_HDRLEN) != 0)
+	    !ip_mayforward(m, ip) || ip_badsource(ip, m->m_pkthdr.rcvif))
 		return (false);
-	return (!ip_badsource(ip, m->m_pkthdr.rcvif) &&
-	    ip_mayforward(m, ip) && !ip_isours(m, ip->ip_dst));
+	return (in_hdrsum(ip, IP_HDRLEN) == 0 && !ip_isours(m, ip->ip_dst));
 }
 
 /*

@@ -119,6 +119,36 @@ TEST(checksum_equals_the_reference_for_any_cut)
 		}
 }
 
+/* A buffer is freed; how many allocations later does it come again? */
+static unsigned
+reuse_distance(const char *recycling, unsigned most)
+{
+	char why[128] = "";
+	struct mbuf *first, *m;
+	unsigned n = 0;
+
+	CHECK_EQ(sysctl_set("kern.mbuf.recycle", recycling, why, sizeof(why)),
+	    0);
+	first = m_getcl(MCLBYTES);
+	m_freem(first);
+	do {
+		m = m_getcl(MCLBYTES);
+		m_freem(m);
+	} while (m != first && ++n < most);
+	CHECK_EQ(sysctl_set("kern.mbuf.recycle", "lifo", why, sizeof(why)), 0);
+	return (n);
+}
+
+TEST(what_was_freed_last_or_first_is_used_next)
+{
+	unsigned n;
+
+	CHECK_EQ(reuse_distance("lifo", 10), 0);
+	n = reuse_distance("fifo", 100000);
+	CHECK(n > 3000 && n < 100000);
+	CHECK_EQ(reuse_distance("lifo", 10), 0);
+}
+
 TEST(nothing_is_left)
 {
 	char n[32];

@@ -122,6 +122,41 @@ TEST(the_longest_route_wins)
 	CHECK(!route_lookup(addr("8.8.8.8"), &nh));
 }
 
+static void
+receive_one_of_each(void)
+{
+	mem_input(mem[0], packet(0, LEFT, RIGHT, 253, 8));
+	mem_input(mem[0], arp_packet(ARPOP_REQUEST, "10.9.0.7", "10.9.0.1"));
+}
+
+TEST(a_monitor_counts_and_drops)
+{
+	const enum if_monitor where[] = { MONITOR_QUEUE, MONITOR_TOP,
+	    MONITOR_HEADER };
+	uint64_t before = counter("mbuf.outstanding");
+
+	for (size_t i = 0; i < nitems(where); i++) {
+		uint64_t packets = counter("if.mem0.stats.ipackets");
+		uint64_t groups = counter("if.mem0.stats.imcasts");
+		struct mbuf *m = packet(0, LEFT, RIGHT, 253, 8);
+
+		atomic_store_u32(&mem[0]->if_modes.monitor, where[i]);
+		receive_one_of_each();
+		memset(m->m_data, 0xff, 6);	/* to everybody */
+		mem_input(mem[0], m);
+		CHECK_EQ(sent[0].mq_len + sent[1].mq_len, 0);
+		CHECK_EQ(counter("if.mem0.stats.ipackets"), packets + 3);
+		/* Whoever has not read the header cannot know. */
+		CHECK_EQ(counter("if.mem0.stats.imcasts"), groups +
+		    (where[i] == MONITOR_HEADER));
+	}
+	CHECK_EQ(counter("mbuf.outstanding"), before);
+	atomic_store_u32(&mem[0]->if_modes.monitor, MONITOR_OFF);
+	receive_one_of_each();
+	CHECK_EQ(sent[0].mq_len, 1);
+	CHECK_EQ(sent[1].mq_len, 1);
+}
+
 /* What came out of an injector. */
 struct trace {
 	unsigned	 passed, damaged, late;

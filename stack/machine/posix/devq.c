@@ -184,6 +184,12 @@ mach_devq_release(struct mach_devq *q)
 	q->ops->release(q);
 }
 
+void
+mach_devq_prefetch(struct mach_devq *q)
+{
+	q->ops->prefetch(q);
+}
+
 int
 mach_devq_wait(struct mach_devq *q, nsec_t deadline)
 {

@@ -13,6 +13,7 @@ struct devq_ops {
 		    unsigned);
 	int	 (*peek)(struct mach_devq *, struct mach_slot *);
 	void	 (*release)(struct mach_devq *);
+	void	 (*prefetch)(struct mach_devq *);
 	void	 (*before_wait)(struct mach_devq *);	/* or NULL */
 	void	 (*close)(struct mach_devq *);		/* or NULL */
 };

@@ -23,6 +23,7 @@
 
 #define	SLOT_SIZE	2048U
 #define	SLOTS		1024U		/* of a queue */
+#define	SLOT_HEADERS	192U		/* the slot's own and the frame's */
 #define	BLOCK_SIZE	65536U		/* contiguous in the host */
 #define	BUFFER_SIZE	(8 << 20)	/* bytes of large frames */
 
@@ -72,6 +73,15 @@ packet_release(struct mach_devq *q)
 	pq->next = (pq->next + 1) % SLOTS;
 }
 
+static void
+packet_prefetch(struct mach_devq *q)
+{
+	const char *slot = (char *)packet_slot((struct packet_devq *)q);
+
+	for (unsigned i = 0; i < SLOT_HEADERS; i += 64)
+		mach_prefetch(slot + i);
+}
+
 static int
 packet_send(struct mach_devq *q, const struct mach_frame *frames, unsigned n)
 {
@@ -96,7 +106,8 @@ packet_close(struct mach_devq *q)
 }
 
 static const struct devq_ops packet_ops = { .send = packet_send,
-    .peek = packet_peek, .release = packet_release, .close = packet_close };
+    .peek = packet_peek, .release = packet_release,
+    .prefetch = packet_prefetch, .close = packet_close };
 
 static int
 packet_option(const struct packet_devq *pq, int name, const void *value,

@@ -104,6 +104,16 @@ xdp_release(struct mach_devq *q)
 	atomic_store_rel_u32(xq->fill.producer, xq->fill.mine);
 }
 
+/* A stale descriptor names a frame of ours all the same. */
+static void
+xdp_prefetch(struct mach_devq *q)
+{
+	struct xdp_devq *xq = (struct xdp_devq *)q;
+
+	mach_prefetch(xq->frames +
+	    ring_desc(&xq->receive, xq->receive.mine)->addr);
+}
+
 /* Frames that have been sent are free again. */
 static void
 tx_reclaim(struct xdp_devq *xq)
@@ -198,7 +208,7 @@ xdp_close(struct mach_devq *q)
 }
 
 static const struct devq_ops xdp_ops = { .send = xdp_send,
-    .peek = xdp_peek, .release = xdp_release,
+    .peek = xdp_peek, .release = xdp_release, .prefetch = xdp_prefetch,
     .before_wait = xdp_before_wait, .close = xdp_close };
 
 void
