@@ -96,6 +96,7 @@ thread_attach(void)
 	struct thread *td = thread_new("application");
 
 	mach_thread_attach(td, thread_exit);
+	atomic_store_u32(&td->td_id, mach_thread_id());
 	return (td);
 }
 
@@ -121,6 +122,7 @@ kthread_main(void *arg)
 
 	kfree(arg);
 	mach_thread_attach(ks.ks_thread, thread_exit);
+	atomic_store_u32(&ks.ks_thread->td_id, mach_thread_id());
 	ks.ks_fn(ks.ks_arg);
 }
 

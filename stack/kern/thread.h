@@ -40,6 +40,7 @@ struct thread {
 	/* From here on a new thread begins with zeros. */
 	char		 td_name[24];		/* [I] */
 	bool		 td_kernel;		/* [I] made by kthread_create */
+	atomic_u32	 td_id;			/* [a] the host's number, or 0 */
 	atomic_u32	 td_park;		/* [a] word it parks on: twice the
 						   wake-ups, odd while parked */
 	atomic_u32	 td_interrupt;		/* [a] a signal waits: no sleep

@@ -79,6 +79,13 @@ bool	 mach_up(void);			/* is it so? */
 unsigned mach_ncpus(void);
 unsigned mach_curcpu(void);
 void	 mach_cpu_relax(void);		/* in a spin loop */
+/* Hints: these bytes are wanted soon; they leave the caches for memory. */
+static inline void
+mach_prefetch(const void *p)
+{
+	__builtin_prefetch(p);
+}
+void	 mach_cache_flush(const void *, size_t len);
 void	 mach_yield(void);		/* another thread goes first, if any */
 
 /*
@@ -105,6 +112,10 @@ mach_thread_self(void)		/* NULL: not attached yet */
 	return (mach_self);
 }
 void	 mach_thread_attach(struct thread *, void (*on_exit)(struct thread *));
+/* The host's number of the calling thread, and the CPU time that a thread of
+   this process has used since it began; 0 if there is none. */
+uint32_t mach_thread_id(void);
+nsec_t	 mach_thread_cputime(uint32_t id);
 
 /*
  * Park and unpark on a word: sleep while *word == expected, until deadline
@@ -123,7 +134,8 @@ void	 mach_unpark(atomic_u32 *word, int nthreads);
  * Queues that are read give a byte count or a negative errno (-EAGAIN:
  * empty).  Queues with a ring show the next frame in place: 0, -EAGAIN: none
  * yet, -EMSGSIZE: too large for a slot, to be read after the release, or
- * -EIO: damaged.  All but -EAGAIN must be released before the next.
+ * -EIO: damaged.  All but -EAGAIN must be released before the next, whose
+ * headers may be prefetched then.
  *
  * Up to MACH_SEND_MAX frames are sent with one call: how many were, or a
  * negative errno (-EAGAIN: full) that the first one met.
@@ -146,6 +158,7 @@ struct mach_frame {		/* a frame to send */
 ssize_t	 mach_devq_readv(struct mach_devq *, const struct iovec *, int);
 int	 mach_devq_peek(struct mach_devq *, struct mach_slot *);
 void	 mach_devq_release(struct mach_devq *);
+void	 mach_devq_prefetch(struct mach_devq *);
 int	 mach_devq_send(struct mach_devq *, const struct mach_frame *,
 	    unsigned n);
 int	 mach_devq_wait(struct mach_devq *, nsec_t deadline);

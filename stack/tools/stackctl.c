@@ -6,6 +6,7 @@
  *	stackctl -s SOCKET ifconfig
  *	stackctl -s SOCKET arp | ndp
  *	stackctl -s SOCKET netstat -a | -r | -s | -Q | -m | -f unix
+ *	stackctl -s SOCKET top [-b] [-n TIMES] [-d SECONDS]
  *	stackctl -s SOCKET pcap start INTERFACE FILE [MEGABYTES] |
  *	    stop INTERFACE
  *	stackctl -s SOCKET route | route6 show | get ADDRESS |
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "tools/ctl_client.h"
+#include "tools/top.h"
 
 static void
 usage(FILE *out)
@@ -25,6 +27,7 @@ usage(FILE *out)
 	    "       stackctl -s SOCKET ifconfig\n"
 	    "       stackctl -s SOCKET arp | ndp\n"
 	    "       stackctl -s SOCKET netstat -a | -r | -s | -Q | -m | -f unix\n"
+	    "       stackctl -s SOCKET top [-b] [-n TIMES] [-d SECONDS]\n"
 	    "       stackctl -s SOCKET pcap start INTERFACE FILE "
 	    "[MEGABYTES] |\n"
 	    "           stop INTERFACE\n"
@@ -69,6 +72,8 @@ main(int argc, char **argv)
 		usage(stderr);
 		return (EX_USAGE);
 	}
+	if (strcmp(argv[optind], "top") == 0)
+		return (top_main(path, argc - optind, argv + optind));
 	if (join(line, sizeof(line), argc - optind, argv + optind) < 0) {
 		fprintf(stderr, "stackctl: request longer than %d bytes\n",
 		    CTL_REQUEST_MAX);

@@ -255,7 +255,7 @@ def _arrivals(bench: Bench, left: str, router: str, device: str) -> Iterator[Cal
         return int(links[0]["stats64"]["rx"]["packets"])
 
     def count(row: Row) -> Sample:
-        load = [f"{bench.bin}/udpload", *row.load, "-t"]
+        load = [f"{bench.bin}/netblast", *row.load, "-t"]
         with pinned(CLIENT_CPU):
             bench.topology.on("left", *load, "0.2", BEYOND, DISCARD)  # link addresses are known now
             before = (arrived(), busy(SERVER_CPU))

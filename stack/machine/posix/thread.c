@@ -53,6 +53,24 @@ mach_thread_attach(struct thread *td, void (*on_exit)(struct thread *))
 	pthread_setspecific(exit_key, td);
 }
 
+uint32_t
+mach_thread_id(void)
+{
+	return ((uint32_t)syscall(SYS_gettid));
+}
+
+/* Its clock, as pthread_getcpuclockid(3) composes it. */
+nsec_t
+mach_thread_cputime(uint32_t id)
+{
+	const clockid_t clock = (clockid_t)(~id << 3 | 6);
+	struct timespec ts;
+
+	if (id == 0 || clock_gettime(clock, &ts) != 0)
+		return (0);
+	return ((nsec_t)ts.tv_sec * NSEC_PER_SEC + (nsec_t)ts.tv_nsec);
+}
+
 static void *
 thread_start(void *arg)
 {

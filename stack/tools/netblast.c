@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * netblast: UDP datagrams to a port, as fast as one CPU sends them or at a
+ * rate, as small as they come unless told otherwise.  They are numbered, so
+ * that netreceive can say how many were lost.
+ *
+ *	netblast [-n FLOWS] [-t SECONDS] [-s BYTES] [-r RATE] ADDRESS PORT
+ *
+ * Several flows (source ports) in turn, as RFC 2544 section 12 asks for.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tools/blast.h"
+#include "tools/clock.h"
+
+#define	EX_USAGE	64
+#define	BURST		64	/* datagrams of one call */
+#define	FLOWS_MAX	1024
+
+/* What to send, and how often. */
+struct load {
+	int		 sockets[FLOWS_MAX];
+	int		 flows;
+	size_t		 bytes;
+	double		 seconds, rate;	/* 0: as fast as it goes */
+	uint32_t	 id;
+};
+
+/* A burst to be, with a numbered head for each datagram. */
+struct burst {
+	struct blast	 heads[BURST];
+	struct iovec	 iov[BURST][2];
+	struct mmsghdr	 msgs[BURST];
+};
+
+static _Noreturn void
+die(const char *what)
+{
+	fprintf(stderr, "netblast: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static _Noreturn void
+usage(void)
+{
+	fprintf(stderr, "usage: netblast [-n FLOWS] [-t SECONDS] [-s BYTES] "
+	    "[-r RATE] ADDRESS PORT\n"
+	    "1 to %d flows, 0 to %d bytes, RATE in datagrams/s, 0: as fast as "
+	    "it goes\n", FLOWS_MAX, BLAST_BYTES);
+	exit(EX_USAGE);
+}
+
+static void
+connect_all(struct load *l, const struct addrinfo *ai)
+{
+	for (int i = 0; i < l->flows; i++) {
+		int s = socket(ai->ai_family, SOCK_DGRAM, 0);
+
+		if (s < 0 || connect(s, ai->ai_addr, ai->ai_addrlen) != 0)
+			die("connect");
+		l->sockets[i] = s;
+	}
+}
+
+static void
+burst_make(struct burst *b, const struct load *l)
+{
+	static char rest[BLAST_BYTES];
+	size_t head = l->bytes < sizeof(b->heads[0]) ? 0 : sizeof(b->heads[0]);
+
+	for (size_t i = 0; i < BURST; i++) {
+		b->heads[i] = (struct blast){ .magic = htons(BLAST_MAGIC),
+		    .id = l->id };
+		b->iov[i][0] = (struct iovec){ &b->heads[i], head };
+		b->iov[i][1] = (struct iovec){ rest, l->bytes - head };
+		b->msgs[i].msg_hdr = (struct msghdr){ .msg_iov = b->iov[i],
+		    .msg_iovlen = 2 };
+	}
+}
+
+/*
+ * Up to n datagrams from the given number on; how many went.  Refusals and
+ * full queues are the network's answer, not a failure.
+ */
+static unsigned
+burst_send(struct burst *b, int s, unsigned long long number, unsigned n)
+{
+	int sent;
+
+	for (unsigned i = 0; i < n; i++) {
+		b->heads[i].high = htonl((uint32_t)((number + i) >> 32));
+		b->heads[i].low = htonl((uint32_t)(number + i));
+	}
+	sent = sendmmsg(s, b->msgs, n, 0);
+	if (sent < 0 && errno != ENOBUFS && errno != ECONNREFUSED &&
+	    errno != EINTR && errno != EHOSTUNREACH)
+		die("send");
+	return (sent > 0 ? (unsigned)sent : 0);
+}
+
+/* How many of a burst are due after so many seconds; waits if none is. */
+static unsigned
+due(const struct load *l, double seconds, unsigned long long sent)
+{
+	double missing = seconds * l->rate - (double)sent;
+
+	if (l->rate == 0 || missing >= BURST)
+		return (BURST);
+	if (missing >= 1)
+		return ((unsigned)missing);
+	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	return (0);
+}
+
+static void
+load(const struct load *l)
+{
+	static struct burst b;
+	double start = now(), date;
+	unsigned long long sent = 0;
+	int i = 0;
+
+	burst_make(&b, l);
+	while ((date = now() - start) < l->seconds) {
+		unsigned n = due(l, date, sent);
+
+		if (n == 0)
+			continue;
+		sent += burst_send(&b, l->sockets[i], sent, n);
+		i = (i + 1) % l->flows;
+	}
+	printf("sent: %llu seconds: %.3f rate: %.0f datagrams/s\n", sent, date,
+	    (double)sent / date);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct load l = { .flows = 1, .bytes = 18, .seconds = 2 };
+	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM,
+	    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV }, *ai;
+	int bytes = 18, opt;
+
+	while ((opt = getopt(argc, argv, "n:t:s:r:")) != -1)
+		if (opt == 'n')
+			l.flows = atoi(optarg);
+		else if (opt == 't')
+			l.seconds = atof(optarg);
+		else if (opt == 's')
+			bytes = atoi(optarg);
+		else if (opt == 'r')
+			l.rate = atof(optarg);
+		else
+			usage();
+	if (argc - optind != 2 || l.flows < 1 || l.flows > FLOWS_MAX ||
+	    !(l.seconds > 0) || !(l.rate >= 0) || bytes < 0 ||
+	    bytes > BLAST_BYTES)
+		usage();
+	if (getaddrinfo(argv[optind], argv[optind + 1], &hints, &ai) != 0) {
+		fprintf(stderr, "netblast: '%s' port '%s' is not an address\n",
+		    argv[optind], argv[optind + 1]);
+		return (EX_USAGE);
+	}
+	if (getrandom(&l.id, sizeof(l.id), 0) != sizeof(l.id))
+		die("getrandom");
+	l.bytes = (size_t)bytes;
+	connect_all(&l, ai);
+	freeaddrinfo(ai);
+	load(&l);
+	return (0);
+}

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""netblast and netreceive: the same programs on Linux and on the stack, and what they say was lost."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pytest
+
+from tests.stack.topology import Topology, run
+
+PORT = "5601"
+STACK, RIGHT = "10.99.0.2", "10.99.1.1"
+ROUTER = {"if.tap1.inet": "10.99.1.2/24", "net.inet.ip.forwarding": "1"}
+
+
+class Counted(NamedTuple):
+    sent: int
+    received: int
+    lost: int
+
+
+def _blast(topology: Topology, log: str, address: str, *options: str) -> Counted:
+    """Blasts for a second at a netreceive that is ready, and that says at its end what it got."""
+    topology.await_line(log, "ready")
+    said = topology.on("left", f"{topology.installed.prefix}/bin/netblast", "-t", "1", *options, address, PORT)
+    topology.await_line(log, "\nreceived: ")
+    sent = re.match(r"sent: (\d+) seconds: 1\.\d+ rate: \d+ datagrams/s\n", said)
+    received = re.search(r"^received: (\d+) .* lost: (-?\d+)$", topology.said(log), re.MULTILINE)
+    assert sent is not None
+    assert received is not None
+    return Counted(int(sent[1]), int(received[1]), int(received[2]))
+
+
+def _receiver(topology: Topology) -> list[str]:
+    # Long enough for a blast that a slow machine began late.
+    return [f"{topology.installed.prefix}/bin/netreceive", "-t", "3", PORT]
+
+
+def test_the_stack_receives_what_linux_sends(topology: Topology) -> None:
+    topology.boot({}, _receiver(topology))
+    counted = _blast(topology, "boot.log", STACK, "-r", "2000", "-n", "4")
+    assert 500 < counted.sent < 2500
+    assert counted == Counted(counted.sent, counted.sent, 0)
+
+
+def test_a_router_that_loses_is_found_out(topology: Topology) -> None:
+    topology.boot({**ROUTER, "if.tap0.impair.loss": "200000"})
+    topology.start("right", *_receiver(topology), log="receive.log")
+    # Link addresses are known from here on, which get lost like all else.
+    said = topology.on("left", "ping", "-q", "-c", "1", "-i", "0.2", "-w", "20", RIGHT)
+    assert re.search(r" [1-9]\d* received", said), said
+    counted = _blast(topology, "receive.log", RIGHT, "-r", "2000", "-s", "100")
+    assert counted.lost > counted.sent / 20
+    # Those that were lost behind the last one that came, nobody can know.
+    assert counted.sent - 60 < counted.received + counted.lost <= counted.sent
+
+
+def test_datagrams_too_small_for_a_number_are_counted_all_the_same(topology: Topology) -> None:
+    topology.boot({}, _receiver(topology))
+    counted = _blast(topology, "boot.log", STACK, "-r", "500", "-s", "3")
+    assert counted.lost == 0
+    assert 0 < counted.received <= counted.sent
+
+
+def test_the_stack_sends(topology: Topology) -> None:
+    topology.start("left", *_receiver(topology), log="receive.log")
+    topology.await_line("receive.log", "ready")
+    blast = [f"{topology.installed.prefix}/bin/netblast", "-t", "1", "-r", "2000", "10.99.0.1", PORT]
+    topology.boot({}, blast)
+    topology.await_line("receive.log", "\nreceived: ")
+    assert re.search(r"^received: [1-9]\d+ .* lost: 0$", topology.said("receive.log"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("netblast", "10.0.0.1"), "usage: netblast"),
+        (("netblast", "-s", "9000", "10.0.0.1", "9"), "0 to 1472 bytes"),
+        (("netblast", "nowhere", "9"), "'nowhere' port '9' is not an address"),
+        (("netreceive",), "usage: netreceive"),
+        (("netreceive", "-i", "0", "9"), "from 0.1"),
+        (("netreceive", "-a", "nowhere", "9"), "'nowhere' port '9' is not an address"),
+    ],
+)
+def test_they_explain_themselves(topology: Topology, words: tuple[str, ...], reason: str) -> None:
+    program, *arguments = words
+    with pytest.raises(AssertionError, match=f"(?s)gave 64: .*{reason}"):
+        run(f"{topology.installed.prefix}/bin/{program}", *arguments)
