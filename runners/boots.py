@@ -8,6 +8,7 @@ from typing import Any
 
 from perfweb.lab.inventory import InventoryHost
 from perfweb.runs import progress
+from perfweb.runs.catalogue import Test
 from perfweb.runs.models import Boot, BootState, Measurement, MeasurementState, Run, Sample, Target, Topology, Variant
 from perfweb.runs.planfile import PlanSpec
 from runners import record, spool, tools
@@ -96,7 +97,8 @@ class _Booted:
         count = planned.discard + planned.samples
         progress.publish(self.boot.run_id, "measuring", test=test.name, variant=self.boot.variant.name)
         try:
-            result, reason = self.bench.plays.measure(self.request, argv, count, self.bench.plan.timeout), ""
+            timeout, host = self.bench.plan.timeout, test.measure.host
+            result, reason = self.bench.plays.measure(self.request, argv, count, timeout, host), ""
         except PlayCancelledError:
             raise
         except PlayError as failure:
@@ -105,7 +107,8 @@ class _Booted:
 
     def _keep(self, planned: PlannedMeasurement, result: Mapping[str, object], reason: str) -> Measurement:
         """Into the spool first, so that a database that is away loses nothing."""
-        document = record.document(self.boot, planned.test.name, planned.discard, result, self._pinning(), reason)
+        test, pinning = planned.test, self._pinning(planned.test)
+        document = record.document(self.boot, test.name, planned.discard, result, pinning, reason)
         path = spool.put(self.bench.run, document)
         measurement = patiently(lambda: record.measurement(document))
         spool.remove(path)
@@ -151,9 +154,9 @@ class _Booted:
     def _server(self) -> InventoryHost:
         return self.bench.hosts["dut" if self.boot.topology == Topology.HOST_HOST else "right"]
 
-    def _pinning(self) -> dict[str, str]:
+    def _pinning(self, test: Test) -> dict[str, str]:
         """CPUs by role in the experiment, as taskset(1) takes them."""
-        pinning = {"client": self.bench.hosts["left"].cpus, "server": self._server().cpus}
+        pinning = {"client": self.bench.hosts[test.measure.host].cpus, "server": self._server().cpus}
         if self.boot.topology == Topology.HOST_ROUTER_HOST:
             pinning["router"] = self.bench.hosts["dut"].cpus
         return pinning

@@ -56,10 +56,13 @@ class Plays:
         """`commands` and, of a stack, `boot_log` and `effective` tunables."""
         return self._play("boot", self._about(request) | {"server": request.server}).require_ok().data
 
-    def measure(self, request: BootRequest, argv: Sequence[str], samples: int, timeout: float) -> dict[str, Any]:
-        """One command's `argv`, `cpus` and `samples`."""
+    def measure(
+        self, request: BootRequest, argv: Sequence[str], samples: int, timeout: float, host: str = "left"
+    ) -> dict[str, Any]:
+        """One command's `argv`, `cpus` and `samples`, on the host of a role."""
         limit = samples * (timeout + 2) + PLAY_SECONDS
         values = {"boot_id": request.boot_id, "commands": [list(argv)], "samples": samples, "timeout": timeout}
+        values["host"] = host
         result: dict[str, Any] = self._play("measure", values, timeout=limit).require_ok().data["results"][0]
         return result
 

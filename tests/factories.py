@@ -57,6 +57,7 @@ TYPICAL = {
     "transactions": (42_000.0, "transactions/s", Direction.HIGHER),
     "throughput": (14e9, "bits/s", Direction.HIGHER),
     "connections": (9_000.0, "connections/s", Direction.HIGHER),
+    "cpu": (150.0, "ns", Direction.LOWER),
 }
 HISTORY = (
     RunState.QUEUED,

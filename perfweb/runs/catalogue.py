@@ -10,13 +10,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured, by which tool, against which server program, and the metric that comparisons are about."""
+    """What is measured, by which tool, against which server program, and the metric that comparisons are about.
+
+    The tool runs on `host`: on left, as a client of the server, or on dut, where it asks the stack itself and neither
+    topology nor family makes a difference.
+    """
 
     name: str
     title: str
     tool: str
     server: str
     metric: str
+    host: str = "left"
 
 
 @dataclass(frozen=True)
@@ -54,11 +59,12 @@ MEASURES = (
     Measure("iperf3.1", "TCP bulk transfer, 1 stream", "iperf3", "iperf3", "throughput"),
     Measure("iperf3.10", "TCP bulk transfer, 10 streams", "iperf3", "iperf3", "throughput"),
     Measure("tcpconnect", "TCP connections per second", "tcpconnect", "tcpconnect", "connections"),
+    Measure("receive", "CPU time of a received packet", "stackctl", "none", "cpu", host="dut"),
 )
 
+_TESTS = (Test(measure, topology, family) for topology in TOPOLOGIES for measure in MEASURES for family in FAMILIES)
 TESTS = {
     test.name: test
-    for test in (
-        Test(measure, topology, family) for topology in TOPOLOGIES for measure in MEASURES for family in FAMILIES
-    )
+    for test in _TESTS
+    if test.measure.host == "left" or (test.topology, test.family) == (TOPOLOGIES[0], FAMILIES[0])
 }

@@ -26,9 +26,10 @@ PROFILES = {"locks": "debug.lock.prof.enable", "mutexes": "debug.mutex.prof.enab
 """What a stack that is built with lock_profiling can count, and the tunable that has it count."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?", re.ASCII)
 NAME_RULE = "lower-case letters, digits, '_' and '-', at most 64, beginning and ending with a letter or digit"
-# What loader.conf and a meson command line can carry without quoting of any kind.
+# What loader.conf and a meson command line can carry without escapes of any kind.
 TUNABLE = re.compile(r"[a-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_%]+)+", re.ASCII)
-TUNABLE_VALUE = re.compile(r"[A-Za-z0-9_.,:/+-]{1,128}", re.ASCII)
+TUNABLE_VALUE = re.compile(r"[A-Za-z0-9_.,:/+=-](?:[A-Za-z0-9_.,:/+= -]{0,126}[A-Za-z0-9_.,:/+=-])?", re.ASCII)
+TUNABLE_VALUE_RULE = "letters, digits, _ . , : / + = - and spaces inside, at most 128"
 BUILD_OPTION = re.compile(r"-D[a-z][a-z0-9_]*=[A-Za-z0-9_.,+-]{0,128}", re.ASCII)
 
 
@@ -171,7 +172,7 @@ def _read_variant(variant: Record) -> VariantSpec:
             given.reject("is for target stack: the lab sets nothing in a Linux kernel")
         for key, value in Record(given, most=64).fields():
             key.matching(TUNABLE, "the name of a tunable such as net.isr.dispatch")
-            tunables[key.scalar()] = value.matching(TUNABLE_VALUE, "letters, digits and _ . , : / + -, at most 128")
+            tunables[key.scalar()] = value.matching(TUNABLE_VALUE, TUNABLE_VALUE_RULE)
     options = variant.get("build")
     return VariantSpec(
         name=variant.need("name").matching(NAME, NAME_RULE),

@@ -65,6 +65,6 @@ def parse(measure: Measure, output: str) -> list[Value]:
 
 
 def _module(tool: str) -> ModuleType:
-    from runners.tools import iperf3, netperf, tcpconnect
+    from runners.tools import iperf3, netperf, stackctl, tcpconnect
 
-    return {"iperf3": iperf3, "netperf": netperf, "tcpconnect": tcpconnect}[tool]
+    return {"iperf3": iperf3, "netperf": netperf, "stackctl": stackctl, "tcpconnect": tcpconnect}[tool]

@@ -18,6 +18,7 @@ from perfweb.reports.environment import changed_facts, host_table, tunable_rows
 from perfweb.reports.figures import samples_figure, topic_figure
 from perfweb.reports.graphs import Graph, asked_for, respond
 from perfweb.reports.overview import brief_rows, full_rows
+from perfweb.reports.published import beside
 from perfweb.reports.results import RunResults, TestResults, run_frame, run_results
 from perfweb.reports.tags import tag_of_page
 from perfweb.reports.verdicts import PairVerdicts, said_by_run, verdicts
@@ -152,6 +153,7 @@ def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts]) -> dict
         "results": results,
         "pairs": pairs,
         "any_boots_differ": any(said.boots_differ for pair in pairs for said in pair.tests),
+        "published": beside(run),
         "all_topics": names.by_topic(),
         "tunables": tunable_rows(results),
         "hosts": hosts,

@@ -15,6 +15,7 @@ from runners.tools import ToolError
 FIXTURES = Path(__file__).parent / "fixtures"
 BY_NAME = {measure.name: measure for measure in MEASURES}
 TCPCONNECT = "connections: 9120 seconds: 1.000 rate: 9120.0 connections/s\n"
+RECEIVED = "receive threads: 1, 17.0 % idle\nreceived: 397.00 kpps\nCPU time: 2090.7 ns a packet\n"
 
 
 def recorded(measure: Measure) -> str:
@@ -27,7 +28,7 @@ def recorded(measure: Measure) -> str:
 def test_every_measure_reads_what_its_tool_printed(measure: Measure) -> None:
     values = {value.metric: value for value in tools.parse(measure, recorded(measure))}
     primary = values[measure.metric]
-    assert primary.direction == "higher"
+    assert primary.direction == ("lower" if measure.metric == "cpu" else "higher")
     assert primary.value > 0
     assert all(value.direction == "lower" for name, value in values.items() if name.startswith("latency."))
 
@@ -83,6 +84,10 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("iperf3.1", '{"end": {}}', "no sum_received"),
         ("iperf3.1", '{"end": {"sum_received": {"bits_per_second": 0}}}', "bits_per_second is 0"),
         ("iperf3.1", '{"end": {"sum_received": {"bits_per_second": true}}}', "not a number"),
+        ("receive", "receive threads: 1, 9.0 % idle\nreceived: 0.00 kpps\n", "no receive threads or no packets"),
+        ("receive", RECEIVED.replace("17.0", "0.0"), "idle time is 0"),
+        ("receive", RECEIVED.replace("397.00", "0.00"), "rate is 0"),
+        ("receive", RECEIVED.replace("2090.7", "-1"), "CPU time is -1"),
         ("tcpconnect", "connections: 0 seconds: 1.0 rate: 0.0 connections/s\n", "rate is 0"),
         ("tcpconnect", "connect: Connection refused\n", "no rate"),
     ],
@@ -114,6 +119,18 @@ def test_tcpconnect_comes_from_the_build() -> None:
     assert tools.command(BY_NAME["tcpconnect"], "10.0.0.2", 3, "/prefix") == [
         "/prefix/bin/tcpconnect", "-c", "10.0.0.2", "-p", "5301", "-t", "3",
     ]  # fmt: skip
+
+
+def test_misses_are_told_where_the_cpu_counts_them() -> None:
+    counted = tools.parse(BY_NAME["receive"], RECEIVED + "cache misses: 19.00 a packet\n")
+    assert [(value.metric, value.value, value.direction) for value in counted] == [
+        ("cpu", 2090.7, "lower"),
+        ("idle", 17.0, "higher"),
+        ("packets", 397_000.0, "higher"),
+        ("misses", 19.0, "lower"),
+    ]
+    not_counted = RECEIVED + "cache misses: not offered here (No such device)\n"
+    assert tools.parse(BY_NAME["receive"], not_counted) == counted[:3]
 
 
 def only_values_or_tool_errors(measure: Measure, output: str) -> None:

@@ -64,8 +64,9 @@ def test_a_profile_is_counted_by_every_stack() -> None:
 
 def test_scalars_are_the_text_that_was_written() -> None:
     """YAML 1.1 would make `on` a boolean and 0x10 sixteen; a tunable gets what stands in the plan."""
-    plan = read_plan(GOOD.replace("debug.mpsafenet: 1", "a.b: on, a.c: 0x10"))
-    assert plan.variants[0].tunables == {"net.isr.dispatch": "deferred", "a.b": "on", "a.c": "0x10"}
+    plan = read_plan(GOOD.replace("debug.mpsafenet: 1", "a.b: on, a.c: 0x10, a.d: from=10.9.0.2 len=46"))
+    given = {"net.isr.dispatch": "deferred", "a.b": "on", "a.c": "0x10", "a.d": "from=10.9.0.2 len=46"}
+    assert plan.variants[0].tunables == given
 
 
 @pytest.mark.parametrize(
@@ -103,6 +104,7 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (GOOD.replace("target: linux", "target: bsd"), 8, 25, "variants[1].target", "stack, linux"),
         (GOOD.replace("name: old\n", "name: Old!\n"), 4, 11, "variants[0].name", "lower-case"),
         (GOOD.replace("deferred", "'a\"b'"), 7, 34, "variants[0].tunables.net.isr.dispatch", "letters, digits"),
+        (GOOD.replace("deferred", "' a'"), 7, 34, "variants[0].tunables.net.isr.dispatch", "spaces inside"),
         (GOOD.replace("net.isr.dispatch", "rm -rf"), 7, 16, "variants[0].tunables", "name of a tunable"),
         (GOOD.replace("-Dbuildtype", "--cross-file"), 6, 13, "variants[0].build[0]", "meson options"),
         (GOOD.replace("linux}", "linux, tunables: {a.b: 1}}"), 8, 42, "variants[1].tunables", "for target stack"),
