@@ -200,7 +200,7 @@ work_proto(struct workstream *ws, enum netisr_proto proto)
 	mtx_unlock(&ws->ws_lock);
 	atomic_count_u64(&ws->ws_count[proto].worked, work.mq_len);
 	isr_burst_begin(proto);
-	while ((m = mbufq_dequeue(&work)) != NULL)
+	while ((m = mbufq_next(&work)) != NULL)
 		isr_handle(proto, m);
 	isr_burst_end(proto);
 	witness_none(isr_protos[proto].np.nh_name);

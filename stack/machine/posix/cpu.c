@@ -206,6 +206,24 @@ mach_curcpu(void)
 }
 
 void
+mach_cache_flush(const void *p, size_t len)
+{
+	const size_t line = 64;
+
+	for (size_t i = 0; i < len; i += line) {
+		const char *at = (const char *)p + i;
+
+#if defined(__x86_64__)
+		__builtin_ia32_clflush(at);
+#elif defined(__aarch64__)
+		__asm__ volatile("dc civac, %0" : : "r" (at) : "memory");
+#else
+		(void)at;	/* it stays where it is */
+#endif
+	}
+}
+
+void
 mach_cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
