@@ -23,8 +23,8 @@ def test_it_shows_threads_and_counters_that_move(topology: Topology) -> None:
     assert len(re.findall(r"^CPU time: \d+\.\d ns a packet$", said, re.MULTILINE)) == 2
     assert len(re.findall(r"^cache misses: (?:\d|not offered here \()", said, re.MULTILINE)) == 2
     assert re.search(r"^ +\d+\.\d  intr: source$", said, re.MULTILINE)
-    for counter in ("if.mem0.stats.ipackets", "net.inet.udp.stats.noport", "mbuf.allocs", "netisr.0.ip.Direct"):
-        assert re.search(rf"^ +\d+\.\d +\d+  {re.escape(counter)}$", said, re.MULTILINE), said
+    for counter in ("if.mem0.stats.ipackets", "net.inet.udp.stats.noport", "mbuf.allocs", r"netisr.\d.ip.Direct"):
+        assert re.search(rf"^ +\d+\.\d +\d+  {counter}$", said, re.MULTILINE), said
     assert "net.inet.tcp" not in said
 
 
