@@ -79,6 +79,8 @@ class Installed:
         self.build = ROOT / "build" / name
         if not (self.build / "build.ninja").exists():
             self.meson("setup", str(self.build), str(ROOT / "stack"), "--libdir", "lib", *options)
+        if targets:  # An old directory may know of other ones.
+            self.meson("setup", "--reconfigure", str(self.build), str(ROOT / "stack"))
         known = json.loads(self.meson("introspect", "--targets", str(self.build))) if targets else []
         wanted = [*(target["name"] for target in known if target["installed"]), *targets]
         self.meson("compile", "-C", str(self.build), "-j2", *wanted)
