@@ -4,7 +4,7 @@
 Where the CPU counts its misses `stackctl top` tells them; a virtual machine seldom does.  So each row boots the stack
 twice under cachegrind, with a source in memory of few packets and of many, and divides the difference.  The simulated
 caches are those of this CPU, are empty at the start and have one user; nothing prefetches and nobody else writes to
-them: the misses of a device that writes past the caches are not there.  An experiment of their order, not of their cost.
+them: the misses of a device that writes past the caches are not there.  It shows their order, not their cost.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Row:
 
 ROWS = (
     Row("received by UDP, nobody there", "10.9.0.1", RECEIVED),
-    *(Row(f"monitor {place}", "10.9.0.1", {**RECEIVED, "if.mem0.monitor": place}) for place in ("header", "top", "queue")),
+    *(Row(f"monitor {at}", "10.9.0.1", {**RECEIVED, "if.mem0.monitor": at}) for at in ("header", "top", "queue")),
     Row("forwarded", "10.9.1.2", FORWARDED),
     Row("fast-forwarded", "10.9.1.2", {**FORWARDED, "net.inet.ip.fastforwarding": "1"}),
     Row("fast-forwarded, fifo", "10.9.1.2",
@@ -93,7 +93,7 @@ def _await_packets(prefix: Path, ctl: Path, count: int) -> None:
     while True:
         time.sleep(0.5)
         said = run(f"{prefix}/bin/stackctl", "-s", str(ctl), "sysctl", "if.mem0.stats.ipackets", check=False)
-        if said and int(said.split()[1]) == count:
+        if said and int(said.split()[1]) >= count:  # the answer to a request for a link address is one more
             return
         if time.monotonic() > until:
             sys.exit(f"misses: {count} packets took more than {SECONDS} s under valgrind; is it installed?")
