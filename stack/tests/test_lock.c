@@ -34,15 +34,6 @@ set(const char *name, const char *value)
 	CHECK_EQ(error, 0);
 }
 
-static unsigned long
-get(const char *name)
-{
-	char value[64];
-
-	CHECK_EQ(sysctl_get(name, value, sizeof(value)), 0);
-	return (strtoul(value, NULL, 10));
-}
-
 /* What stackctl would print; freed by the caller. */
 static char *
 ask(const char *command)
@@ -276,6 +267,15 @@ TEST(giant_is_parked_for_unless_it_is_adaptive)
 }
 
 #ifdef WITNESS
+static unsigned long
+get(const char *name)
+{
+	char value[64];
+
+	CHECK_EQ(sysctl_get(name, value, sizeof(value)), 0);
+	return (strtoul(value, NULL, 10));
+}
+
 static struct mtx socket_lock, table_lock;
 
 static void
