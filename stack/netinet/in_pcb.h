@@ -135,6 +135,8 @@ void	 in_pcbremove(struct inpcb *);
 struct socket *in_pcblookup_conn(struct inpcbtable *,
 	    const struct in_conninfo *);
 struct socket *in_pcblookup(struct inpcbtable *, const struct in_conninfo *);
+/* Whether there is an exact match. */
+bool	 in_pcbconnected(struct inpcbtable *, const struct in_conninfo *);
 /*
  * All sockets that a packet to many is for, each referenced, into room for
  * max; how many there are.

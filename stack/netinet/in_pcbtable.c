@@ -280,6 +280,17 @@ in_pcblookup_conn(struct inpcbtable *it, const struct in_conninfo *c)
 	return (so);
 }
 
+bool
+in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
+    NO_LOCK_ANALYSIS
+{
+	struct rwlock *lock = lookup_lock(it, c);
+	bool found = in_connfind(it, c) != NULL;
+
+	rw_runlock(lock);
+	return (found);
+}
+
 /* The best pcb that is bound to where a packet goes. */
 static struct inpcb *
 bound_find(struct inpcbtable *it, const struct in_conninfo *c)

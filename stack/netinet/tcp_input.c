@@ -290,7 +290,11 @@ answer(struct tcpcb *tp, struct tcpseg *sg)
 	(void)tcp_output(tp);
 }
 
-/* Whether a socket that was looked up is still the one it was. */
+/*
+ * Whether a socket that was looked up is still the one it was.  Of a
+ * connection that whoever had the listener before has made of an earlier
+ * segment, the listener knows nothing.
+ */
 static bool
 still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
 {
@@ -298,10 +302,13 @@ still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
 
 	if (tp == NULL || tp->t_state == TCPS_CLOSED)
 		return (false);
+	if (tp->t_state == TCPS_LISTEN)
+		return ((sg->sg_flags & (TH_ACK | TH_RST)) == 0 ||
+		    !in_pcbconnected(&tcp_table, &sg->sg_conn));
 	c = &tp->t_inp.inp_conn;
-	return (tp->t_state == TCPS_LISTEN ||
-	    (c->fport == sg->sg_conn.fport && c->lport == sg->sg_conn.lport &&
-	    IN6_ARE_ADDR_EQUAL(&c->faddr, &sg->sg_conn.faddr)));
+	return (c->fport == sg->sg_conn.fport &&
+	    c->lport == sg->sg_conn.lport &&
+	    IN6_ARE_ADDR_EQUAL(&c->faddr, &sg->sg_conn.faddr));
 }
 
 /*

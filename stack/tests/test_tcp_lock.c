@@ -123,6 +123,27 @@ TEST(what_was_left_may_end_the_connection)
 	soclose(c.head);
 }
 
+/* What ends a handshake, and what follows, waits for who has the listener. */
+TEST(data_that_came_with_the_listener_owned_are_the_childs)
+{
+	struct peer_conn c = { .head = t_listen(PEER_STACK_IP, 2999, 5) };
+	struct peer_seg s;
+
+	if (is_step("backlog")) {
+		c.p = (struct peer){ .window = 60000 };
+		peer_syn(&c.p, 2999, 0, &s);
+		so_enter(c.head);
+		peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
+		peer_text(&c.p, "early");
+		so_leave(c.head);
+		c.so = t_accept(c.head);
+		t_expect(c.so, "early");
+		soclose(c.so);
+	}
+	soclose(c.head);
+	peer_forget();
+}
+
 TEST(too_many_segments_left_are_dropped)
 {
 	uint64_t before = t_sysctl("net.inet.tcp.lock.backlogdrops");

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.stack.test_router import ROUTER, send_a_stream
-from tests.stack.topology import Topology
+from tests.stack.topology import PYTHON, Topology
 
 HARM = {f"if.tap{i}.impair.{what}": "5000" for i in range(2) for what in ("loss", "dup", "reorder", "corrupt")}
 
@@ -102,7 +101,7 @@ def test_the_generation_of_2005_counts_by_its_names(topology: Topology) -> None:
 
 
 def test_loopback_is_always_queued(topology: Topology) -> None:
-    topology.boot({"net.isr.generation": "2005", "net.isr.direct": "1"}, [sys.executable, "-c", TO_ITSELF])
+    topology.boot({"net.isr.generation": "2005", "net.isr.direct": "1"}, [PYTHON, "-c", TO_ITSELF])
     topology.await_line("boot.log", "all are back")
     assert int(topology.value("net.isr.queued")) >= DATAGRAMS
     assert int(topology.value("net.isr.count")) < DATAGRAMS
