@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from tests.stack.test_programs import LINUX, STACK, STREAM, script
+from tests.stack.test_programs import LINUX, STACK, STREAM, iperf3, script
 from tests.stack.topology import DRIVERS, PACKET, PYTHON, TAP, XDP, Driver, Topology, run
 
 EACH = pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
@@ -70,8 +70,8 @@ def test_many_streams_share_two_queues(topology: Topology, driver: Driver) -> No
     topology.boot(tunables, ["iperf3", "-s", "--forceflush"], driver)
     topology.await_line("boot.log", "listening")
     for reverse in ((), ("-R",)):
-        said = topology.on("left", "iperf3", "-J", "-c", STACK, "-n", "50M", "-P", "8", *reverse)
-        assert json.loads(said)["end"]["sum_sent"]["bytes"] >= 50_000_000
+        report = json.loads(iperf3(topology, STACK, "-n", "50M", "-P", "8", *reverse))
+        assert report["end"]["sum_sent"]["bytes"] >= 50_000_000, report
     if driver is XDP:
         _check_frames(topology, 2)
 

@@ -13,6 +13,7 @@ from tests.stack.test_programs import (
     STREAM,
     check_iperf3,
     finish,
+    iperf3,
     rate,
     script,
 )
@@ -93,13 +94,13 @@ def test_iperf3_both_ways(topology: Topology) -> None:
     topology.boot(HOST, ["iperf3", "-s", "--forceflush"])
     topology.await_line("boot.log", "listening")
     for options in ((), ("-R",), ("-u", "-b", "100M")):
-        check_iperf3(topology.on("left", "iperf3", "-6", "-J", "-c", STACK, "-t", "1", *options))
+        check_iperf3(iperf3(topology, STACK, "-6", "-t", "1", *options))
 
 
 def test_offloads_survive(topology: Topology) -> None:
     topology.boot(HOST, ["iperf3", "-s", "--forceflush"])
     topology.await_line("boot.log", "listening")
-    check_iperf3(topology.on("left", "iperf3", "-6", "-J", "-c", STACK, "-t", "1", "-R"))
+    check_iperf3(iperf3(topology, STACK, "-6", "-t", "1", "-R"))
     sent = int(topology.value("if.tap0.stats.obytes")) / int(topology.value("if.tap0.stats.opackets"))
     assert sent > 4000, "frames that the host's side cuts into segments"
 
@@ -172,7 +173,7 @@ def test_bulk_data_through_the_router(topology: Topology, how: dict[str, str]) -
     topology.start("right", "iperf3", "-s", "--forceflush", log="iperf3.log")
     topology.await_line("iperf3.log", "listening")
     for options in ((), ("-R",)):
-        check_iperf3(topology.on("left", "iperf3", "-6", "-J", "-c", RIGHT, "-t", "1", *options))
+        check_iperf3(iperf3(topology, RIGHT, "-6", "-t", "1", *options))
 
 
 def test_a_narrow_link_tells_its_mtu(topology: Topology) -> None:

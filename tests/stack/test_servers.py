@@ -8,13 +8,14 @@ import hashlib
 import os
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.stack.test_programs import LINUX, STACK, check_iperf3, finish, rate
+from tests.stack.test_programs import LINUX, STACK, check_iperf3, finish, once_free, rate
 from tests.stack.topology import PYTHON, Topology, impair, run
 
 RIGHT = "10.99.1.1"
@@ -177,8 +178,12 @@ def test_a_server_on_the_stack(topology: Topology, name: str, harms: tuple[str, 
     server = topology.boot(impair(*harms), pair.server(topology.directory))
     topology.await_port(pair.port)
     for client, check in pair.clients(topology.directory, STACK):
-        check(topology.on("left", *client))
+        check(once_free(partial(topology.on, "left", *client)))
     assert topology.stop(server) == pair.status
+
+
+def _on_the_stack(topology: Topology, client: Sequence[str], harms: tuple[str, ...]) -> str:
+    return finish(topology, topology.boot(impair(*harms), client), "boot.log", 150)
 
 
 @NETWORKS
@@ -188,7 +193,7 @@ def test_clients_on_the_stack(topology: Topology, name: str, harms: tuple[str, .
     topology.start("left", *pair.server(topology.directory), log="server.log")
     topology.await_port(pair.port, "left")
     for client, check in pair.clients(topology.directory, LINUX):
-        check(finish(topology, topology.boot(impair(*harms), client), "boot.log", 150))
+        check(once_free(partial(_on_the_stack, topology, client, harms)))
 
 
 def test_nginx_with_worker_processes_says_why_it_cannot(topology: Topology) -> None:

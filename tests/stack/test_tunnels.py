@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.stack.test_programs import check_iperf3, script
+from tests.stack.test_programs import check_iperf3, iperf3, script
 from tests.stack.topology import PYTHON, Topology
 
 OUTER = {4: ("10.99.0.2", "10.99.0.1"), 6: ("2001:db8::2", "2001:db8::1")}
@@ -49,7 +49,7 @@ def test_tcp_of_both_families_passes_a_tunnel(topology: Topology, kind: str, out
         to = INNER[inner][0]
         assert "2 received" in topology.on("left", "ping", "-n", "-c", "2", "-i", "0.01", "-s", "3000", "-W", "5", to)
         for direction in ((), ("-R",)):
-            check_iperf3(topology.on("left", "iperf3", "-J", "-c", to, "-n", "4M", *direction))
+            check_iperf3(iperf3(topology, to, "-n", "4M", *direction))
 
 
 def test_what_is_no_tunnel_stops_the_boot(topology: Topology) -> None:
