@@ -67,6 +67,20 @@ soready(struct socket *so)
 	return (events);
 }
 
+/*
+ * A connection is for one of those who wait in accept(); each has a wake-up of
+ * its own, so that none is for nothing.  The end of a listener is for all.
+ */
+static void
+sowake(struct socket *so, struct sockbuf *sb)
+{
+	if ((so->so_state & (SS_LISTENING | SS_CANTRCVMORE)) == SS_LISTENING &&
+	    so->so_error == 0)
+		wakeup_one(sb);
+	else
+		wakeup(sb);
+}
+
 static void
 sonotify(struct socket *so, struct sockbuf *sb, int mask)
 {
@@ -75,7 +89,7 @@ sonotify(struct socket *so, struct sockbuf *sb, int mask)
 
 	so_assert_locked(so);
 	if (sb->sb_waiters > 0)
-		wakeup(sb);
+		sowake(so, sb);
 	if (LIST_EMPTY(&so->so_watch))
 		return;
 	events = soready(so) & mask;

@@ -15,6 +15,11 @@
  * of BYTES each on a standing connection) or crr (one on a new connection
  * each time).  What happens in SECONDS after a warm-up is counted at the
  * client and printed as "number bytes/s" or "number transactions/s".
+ *
+ * With crr the server closes first, and the client, having seen that, resets:
+ * then no end is left in TIME_WAIT (tools/tcpconnect.c).  If the client closed
+ * first, it would have used up its 28000 ports within two seconds, and from
+ * then on the search for a free one would be what is measured.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -59,6 +64,7 @@ static struct options {
 } options = { .connections = 1, .seconds = 2, .size = 1 };
 
 static atomic_ullong done;	/* bytes or transactions */
+static atomic_int accepting;	/* threads of the server that do not serve */
 
 static _Noreturn void
 die(const char *what)
@@ -89,7 +95,7 @@ write_all(int fd, const void *buf, size_t len)
 	return (send(fd, buf, len, MSG_NOSIGNAL) == (ssize_t)len);
 }
 
-/* Until the other end has gone. */
+/* Until the other end has gone, or once. */
 static void
 serve_hello(int fd, const struct hello *h, char *buf)
 {
@@ -104,7 +110,7 @@ serve_hello(int fd, const struct hello *h, char *buf)
 		break;
 	default:
 		while (read_all(fd, buf, h->size) &&
-		    write_all(fd, buf, h->size))
+		    write_all(fd, buf, h->size) && h->mode == RR)
 			continue;
 	}
 }
@@ -117,20 +123,15 @@ no_delay(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-static void *
-serve_one(void *arg)
+static void
+serve_one(int fd, char *buf)
 {
-	int fd = (int)(intptr_t)arg;
 	struct hello h;
-	char *buf = calloc(1, BLOCK);
 
 	no_delay(fd);
-	if (buf != NULL && read_all(fd, &h, sizeof(h)) &&
-	    h.size <= SIZE_MAX_RR)
+	if (read_all(fd, &h, sizeof(h)) && h.size <= SIZE_MAX_RR)
 		serve_hello(fd, &h, buf);
 	close(fd);
-	free(buf);
-	return (NULL);
 }
 
 static void
@@ -144,17 +145,28 @@ start_thread(void *(*fn)(void *), void *arg)
 	pthread_detach(thread);
 }
 
+/*
+ * Who accepts serves, too, so that a connection costs no thread; the last who
+ * did not serve leaves another one behind to accept.
+ */
 static void *
 serve(void *arg)
 {
 	int listener = (int)(intptr_t)arg, fd;
+	char *buf = calloc(1, BLOCK);
 
+	if (buf == NULL)
+		die("memory");
 	for (;;) {
-		fd = accept(listener, NULL, NULL);
-		if (fd >= 0)
-			start_thread(serve_one, (void *)(intptr_t)fd);
-		else if (errno != EINTR && errno != ECONNABORTED)
+		atomic_fetch_add(&accepting, 1);
+		do
+			fd = accept(listener, NULL, NULL);
+		while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+		if (fd < 0)
 			die("accept");
+		if (atomic_fetch_sub(&accepting, 1) == 1)
+			start_thread(serve, arg);
+		serve_one(fd, buf);
 	}
 	return (NULL);
 }
@@ -189,9 +201,24 @@ say_hello(void)
 	    options.salen) != 0)
 		die("connect");
 	no_delay(fd);
-	if (!write_all(fd, &h, sizeof(h)))
+	/* the first request goes with it */
+	if (send(fd, &h, sizeof(h), options.mode == CRR ? MSG_MORE |
+	    MSG_NOSIGNAL : MSG_NOSIGNAL) != (ssize_t)sizeof(h))
 		die("send");
 	return (fd);
+}
+
+/* After the server has closed. */
+static void
+reset(int fd)
+{
+	const struct linger now = { .l_onoff = 1 };
+	char c;
+
+	if (recv(fd, &c, 1, 0) != 0)
+		die("end");
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(fd);
 }
 
 static void
@@ -225,11 +252,11 @@ client(void *arg)
 		}
 		if (n <= 0)
 			die("transfer");
-		count((unsigned long long)n);
 		if (options.mode == CRR) {
-			close(fd);
+			reset(fd);
 			fd = say_hello();
 		}
+		count((unsigned long long)n);
 	}
 	return (NULL);
 }
