@@ -433,6 +433,63 @@ TEST(close_wakes_threads_that_block)
 	CHECK_EQ(close_under(block_in_accept, p.head), EBADF);
 }
 
+#define	ACCEPTORS	4
+
+/* Serves connections until the listener ends; how many it got. */
+struct acceptor {
+	struct socket	*head;
+	struct thread	*td;
+	unsigned	 served;
+	int		 error;
+};
+
+static void
+accept_all(void *arg)
+{
+	struct acceptor *a = arg;
+	struct socket *so;
+
+	while ((a->error = soaccept(a->head, 0, NULL, NULL, &so)) == 0) {
+		a->served++;
+		soclose(so);
+	}
+}
+
+/* Each connection wakes one of those who wait, and none is forgotten. */
+TEST(several_threads_accept_from_one_listener)
+{
+	uint16_t port = next_port++;
+	struct acceptor a[ACCEPTORS];
+	struct socket *head = t_listen(LO, port, 10);
+	unsigned served = 0;
+	size_t n;
+	char c;
+
+	for (unsigned i = 0; i < ACCEPTORS; i++) {
+		a[i] = (struct acceptor){ .head = head };
+		a[i].td = t_thread(accept_all, &a[i]);
+	}
+	for (unsigned i = 0; i < 50; i++) {
+		struct socket *all[ACCEPTORS];
+
+		for (unsigned k = 0; k < ACCEPTORS; k++)
+			all[k] = t_connect(LO, port);
+		for (unsigned k = 0; k < ACCEPTORS; k++) {
+			CHECK_EQ(t_tryrecv(all[k], &c, 1, 0, &n), 0);
+			CHECK_EQ(n, 0);
+			soclose(all[k]);
+		}
+	}
+	CHECK_EQ(soshutdown(head, SHUT_RDWR), 0);
+	for (unsigned i = 0; i < ACCEPTORS; i++) {
+		t_join(a[i].td);
+		CHECK_EQ(a[i].error, EINVAL);
+		served += a[i].served;
+	}
+	CHECK_EQ(served, 50 * ACCEPTORS);
+	soclose(head);
+}
+
 struct watcher {
 	struct sowatch	 sw;
 	atomic_u32	 calls;
