@@ -13,6 +13,7 @@ from tests.stack import bench
 KINDS = (
     "request/response, 1",
     "request/response, 1, IPv6",
+    "connect+request+close, 8",
     "bulk in, 1 stream",
     "forward, tap",
     "forward, xdp",
