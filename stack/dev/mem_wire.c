@@ -12,8 +12,8 @@
 
 #include "dev/mem.h"
 #include "kern/ast.h"
-#include "kern/synch.h"
 #include "kern/thread.h"
+#include "kern/worker.h"
 #include "net/burst.h"
 
 #define	QUEUE_MAX	4096	/* frames; no more are added to them */
@@ -24,7 +24,6 @@
 /*
  * Locks used to protect struct mem_wire members:
  *	[I] immutable once attached
- *	[s] immutable once started
  *	[q] mw_lock
  */
 struct mem_wire {
@@ -33,11 +32,10 @@ struct mem_wire {
 	bool		 mw_emptied;	/* [q] somebody is passing frames on */
 	bool		 mw_called;	/* [q] the thread will */
 	bool		 mw_taken;	/* [q] a sender will; has mw_ast */
-	bool		 mw_stop;	/* [q] */
 	struct ast	 mw_ast;	/* of the sender that took it */
 	bool		 mw_mirror;	/* [I] */
 	struct ifnet	*mw_ifp;	/* [I] */
-	struct thread	*mw_thread;	/* [s] */
+	struct worker	 mw_worker;
 };
 
 /*
@@ -96,7 +94,7 @@ call_thread(struct mem_wire *mw) REQUIRES(mw->mw_lock)
 	if (mw->mw_called)
 		return;
 	mw->mw_called = true;
-	wakeup(&mw->mw_called);
+	worker_wake(&mw->mw_worker);
 }
 
 static void
@@ -225,22 +223,17 @@ mem_wire_output(void *arg, struct mbuf *m)
 	mbufq_drain(&back);
 }
 
-static void
-wire_main(void *arg)
+static nsec_t
+wire_work(void *arg)
 {
 	struct mem_wire *mw = arg;
 
-	mtx_lock(&mw->mw_lock);
-	while (!mw->mw_stop) {
-		if (!mw->mw_called) {
-			msleep(&mw->mw_called, &mw->mw_lock, 0, "wire",
-			    NSEC_FOREVER);
-			continue;
-		}
-		mw->mw_called = false;
-		empty_queue(mw, THREAD_MAX);
-	}
-	mtx_unlock(&mw->mw_lock);
+	mtx_assert_owned(&mw->mw_lock);
+	if (!mw->mw_called)
+		return (NSEC_FOREVER);
+	mw->mw_called = false;
+	empty_queue(mw, THREAD_MAX);
+	return (0);
 }
 
 struct mem_wire *
@@ -252,6 +245,8 @@ mem_wire_create(bool mirror)
 	mbufq_init(&mw->mw_queue);
 	mw->mw_mirror = mirror;
 	mw->mw_ast.ast_fn = sender_empties;
+	mw->mw_worker = (struct worker){ .w_lock = &mw->mw_lock,
+	    .w_fn = wire_work, .w_arg = mw, .w_wmesg = "wire" };
 	return (mw);
 }
 
@@ -266,19 +261,14 @@ mem_wire_start(struct mem_wire *mw)
 {
 	if (!mw->mw_mirror)
 		return (0);
-	return (kthread_create("intr: wire", MACH_CPU_ANY, wire_main, mw,
-	    &mw->mw_thread));
+	return (worker_start(&mw->mw_worker, "intr: wire", MACH_CPU_ANY));
 }
 
 void
 mem_wire_stop(struct mem_wire *mw)
 {
-	if (mw->mw_thread == NULL)
-		return;
+	worker_stop(&mw->mw_worker);
 	mtx_lock(&mw->mw_lock);
-	mw->mw_stop = true;
-	wakeup(&mw->mw_called);
-	mtx_unlock(&mw->mw_lock);
-	kthread_join(mw->mw_thread);
 	mbufq_drain(&mw->mw_queue);
+	mtx_unlock(&mw->mw_lock);
 }

@@ -15,9 +15,12 @@
 #include "kern/netlock.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
+#include "kern/worker.h"
 
 #define	WHEEL_SIZE	1024
 #define	TICK		NSEC_PER_MSEC
+
+static worker_fn run_due;
 
 static struct {
 	struct mtx	 lock;			/* [c] */
@@ -26,9 +29,10 @@ static struct {
 	unsigned	 pending;		/* [c] callouts in the wheel */
 	uint64_t	 wake_tick;		/* [c] thread sleeps until */
 	struct callout	*running;		/* [c] */
-	struct thread	*thread;		/* [I] */
-	bool		 stop;			/* [c] */
-} clk;
+	struct worker	 worker;
+} clk = {
+	.worker = { .w_lock = &clk.lock, .w_fn = run_due, .w_wmesg = "clock" },
+};
 
 static struct callout **
 slot_of(uint64_t tick)
@@ -92,7 +96,7 @@ callout_reset(struct callout *c, nsec_t delay, callout_fn *fn, void *arg)
 	wheel_insert(c);
 	if (due_tick(c) < clk.wake_tick) {
 		clk.wake_tick = 0;	/* once is enough */
-		wakeup(&clk);
+		worker_wake(&clk.worker);
 	}
 	mtx_unlock(&clk.lock);
 	return (was);
@@ -128,7 +132,7 @@ callout_drain(struct callout *c)
 	bool was = callout_stop(c);
 
 	mtx_lock(&clk.lock);
-	KASSERT(clk.running != c || clk.thread != curthread,
+	KASSERT(clk.running != c || clk.worker.w_thread != curthread,
 	    ("callout_drain: a handler drains itself"));
 	while (clk.running == c)
 		msleep(&clk.running, &clk.lock, 0, "codrain", NSEC_FOREVER);
@@ -187,33 +191,27 @@ next_tick(void) REQUIRES(clk.lock)
 	return (best);
 }
 
-static void
-clock_main(void *arg)
+/* Runs what is due; returns in how long the next is. */
+static nsec_t
+run_due(void *arg) REQUIRES(clk.lock)
 {
-	(void)arg;
-	mtx_lock(&clk.lock);
-	while (!clk.stop) {
-		nsec_t now = mach_uptime();
-		uint64_t tick = now / TICK, next;
+	nsec_t now = mach_uptime();
+	uint64_t tick = now / TICK, next;
 
-		/* One turn shows every slot. */
-		if (tick >= clk.tick + WHEEL_SIZE)
-			clk.tick = tick - WHEEL_SIZE + 1;
-		for (; clk.tick <= tick && !clk.stop; clk.tick++)
-			while (run_one(clk.tick, now))
-				continue;
-		if (clk.stop)
-			break;
-		next = next_tick();
-		clk.wake_tick = next;
-		now = mach_uptime();
-		if (next == UINT64_MAX)
-			msleep(&clk, &clk.lock, 0, "clock", NSEC_FOREVER);
-		else if (next * TICK > now)
-			msleep(&clk, &clk.lock, 0, "clock", next * TICK - now);
-		clk.wake_tick = 0;
-	}
-	mtx_unlock(&clk.lock);
+	(void)arg;
+	clk.wake_tick = 0;
+	/* One turn shows every slot. */
+	if (tick >= clk.tick + WHEEL_SIZE)
+		clk.tick = tick - WHEEL_SIZE + 1;
+	for (; clk.tick <= tick && !clk.worker.w_stop; clk.tick++)
+		while (run_one(clk.tick, now))
+			continue;
+	next = next_tick();
+	clk.wake_tick = next;
+	if (next == UINT64_MAX)
+		return (NSEC_FOREVER);
+	now = mach_uptime();
+	return (next * TICK > now ? next * TICK - now : 0);
 }
 
 void
@@ -225,19 +223,11 @@ callout_subsys_init(void)
 int
 callout_start(void)
 {
-	return (kthread_create("swi: clock", MACH_CPU_ANY, clock_main, NULL,
-	    &clk.thread));
+	return (worker_start(&clk.worker, "swi: clock", MACH_CPU_ANY));
 }
 
 void
 callout_shutdown(void)
 {
-	if (clk.thread == NULL)
-		return;
-	mtx_lock(&clk.lock);
-	clk.stop = true;
-	wakeup(&clk);
-	mtx_unlock(&clk.lock);
-	kthread_join(clk.thread);
-	clk.thread = NULL;
+	worker_stop(&clk.worker);
 }

@@ -20,8 +20,8 @@
 #include <stdio.h>
 
 #include "kern/lock.h"
-#include "kern/synch.h"
 #include "kern/thread.h"
+#include "kern/worker.h"
 #include "net/if_var.h"
 
 #define	STREAMS_MAX	64
@@ -37,14 +37,13 @@
  */
 struct workstream {
 	struct mtx	 ws_lock;
-	struct thread	*ws_thread;			/* [I] or NULL */
 	bool		 ws_running;			/* [w] worker is busy */
 	bool		 ws_dispatching;		/* [w] hybrid in progress */
 	bool		 ws_scheduled;			/* [w] worker was woken */
-	bool		 ws_stop;			/* [w] */
 	unsigned	 ws_pending;			/* [w] bit per protocol */
 	struct mbufq	 ws_queue[NETISR_NPROTO];	/* [w] */
 	struct isr_count ws_count[NETISR_NPROTO];	/* [a] */
+	struct worker	 ws_worker;
 } __attribute__((aligned(64)));
 
 static struct workstream streams[STREAMS_MAX];
@@ -100,7 +99,7 @@ schedule(struct workstream *ws) REQUIRES(ws->ws_lock)
 	if (is_busy(ws))
 		return;
 	ws->ws_scheduled = true;
-	wakeup(ws);
+	worker_wake(&ws->ws_worker);
 }
 
 /* False: the queue is full; m is the caller's still. */
@@ -207,28 +206,22 @@ work_proto(struct workstream *ws, enum netisr_proto proto)
 	mtx_lock(&ws->ws_lock);
 }
 
-static void
-worker_main(void *arg)
+static nsec_t
+stream_work(void *arg)
 {
 	struct workstream *ws = arg;
 
-	mtx_lock(&ws->ws_lock);
-	while (!ws->ws_stop) {
-		/* A dispatcher at work will schedule us when it is done. */
-		if (ws->ws_pending == 0 || ws->ws_dispatching) {
-			ws->ws_scheduled = false;
-			msleep(ws, &ws->ws_lock, 0, "netisr", NSEC_FOREVER);
-			continue;
-		}
-		ws->ws_scheduled = false;
-		ws->ws_running = true;
-		while (ws->ws_pending != 0 && !ws->ws_stop)
-			for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
-				if ((ws->ws_pending & (1U << p)) != 0)
-					work_proto(ws, p);
-		ws->ws_running = false;
-	}
-	mtx_unlock(&ws->ws_lock);
+	mtx_assert_owned(&ws->ws_lock);
+	ws->ws_scheduled = false;
+	/* A dispatcher at work will schedule us when it is done. */
+	if (ws->ws_pending == 0 || ws->ws_dispatching)
+		return (NSEC_FOREVER);
+	ws->ws_running = true;
+	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+		if ((ws->ws_pending & (1U << p)) != 0)
+			work_proto(ws, p);
+	ws->ws_running = false;
+	return (0);
 }
 
 static int
@@ -250,10 +243,13 @@ stream_start(void)
 			mbufq_init(&streams[i].ws_queue[p]);
 	}
 	for (unsigned i = 0; i < nworkers && error == 0; i++) {
+		struct workstream *ws = &streams[i];
+
+		ws->ws_worker = (struct worker){ .w_lock = &ws->ws_lock,
+		    .w_fn = stream_work, .w_arg = ws, .w_wmesg = "netisr" };
 		snprintf(name, sizeof(name), "swi: netisr %u", i);
-		error = kthread_create(name, isr_bindthreads ?
-		    (int)(i % cpus) : MACH_CPU_ANY, worker_main, &streams[i],
-		    &streams[i].ws_thread);
+		error = worker_start(&ws->ws_worker, name, isr_bindthreads ?
+		    (int)(i % cpus) : MACH_CPU_ANY);
 	}
 	return (error);
 }
@@ -264,14 +260,7 @@ stream_stop(void)
 	for (unsigned i = 0; i < nworkers; i++) {
 		struct workstream *ws = &streams[i];
 
-		if (ws->ws_thread == NULL)
-			continue;
-		mtx_lock(&ws->ws_lock);
-		ws->ws_stop = true;
-		wakeup(ws);
-		mtx_unlock(&ws->ws_lock);
-		kthread_join(ws->ws_thread);
-		ws->ws_thread = NULL;
+		worker_stop(&ws->ws_worker);
 		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
 			mbufq_drain(&ws->ws_queue[p]);
 	}

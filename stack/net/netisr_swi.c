@@ -17,9 +17,9 @@
 
 #include "kern/ctl.h"
 #include "kern/lock.h"
-#include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
+#include "kern/worker.h"
 
 /*
  * Locks used to protect struct swi_queue members:
@@ -32,13 +32,17 @@ struct swi_queue {
 	struct isr_count sq_count;	/* [a] */
 };
 
+static worker_fn swi_work;
+
 static struct {
 	struct swi_queue queues[NETISR_NPROTO];
 	struct mtx	 lock;		/* between a look at pending and sleep */
-	struct thread	*thread;	/* [I] */
+	struct worker	 worker;
 	atomic_u32	 pending;	/* [a] bit per protocol */
-	atomic_u32	 stop;		/* [a] */
-} swi;
+} swi = {
+	.worker = { .w_lock = &swi.lock, .w_fn = swi_work,
+	    .w_wmesg = "netisr" },
+};
 
 /* The counters of 2005, by their names. */
 static struct {
@@ -69,7 +73,7 @@ schedule(enum netisr_proto proto)
 	if (old != 0)
 		return;
 	mtx_lock(&swi.lock);
-	wakeup(&swi);
+	worker_wake(&swi.worker);
 	mtx_unlock(&swi.lock);
 }
 
@@ -140,32 +144,21 @@ process_queue(enum netisr_proto proto)
 	}
 }
 
-/* False: it is time to stop. */
-static bool
-await_work(void)
-{
-	bool stop;
-
-	mtx_lock(&swi.lock);
-	while (!(stop = atomic_load_u32(&swi.stop) != 0) &&
-	    atomic_load_acq_u32(&swi.pending) == 0)
-		msleep(&swi, &swi.lock, 0, "netisr", NSEC_FOREVER);
-	mtx_unlock(&swi.lock);
-	return (!stop);
-}
-
-static void
-swi_main(void *arg)
+static nsec_t
+swi_work(void *arg) REQUIRES(swi.lock)
 {
 	uint32_t bits;
 
 	(void)arg;
-	while (await_work()) {
-		bits = atomic_swap_u32(&swi.pending, 0);
-		atomic_count_u64(&isrstat.swi_count, 1);
-		for (; bits != 0; bits &= bits - 1)
-			process_queue((enum netisr_proto)(ffs((int)bits) - 1));
-	}
+	bits = atomic_swap_u32(&swi.pending, 0);
+	if (bits == 0)
+		return (NSEC_FOREVER);
+	mtx_unlock(&swi.lock);
+	atomic_count_u64(&isrstat.swi_count, 1);
+	for (; bits != 0; bits &= bits - 1)
+		process_queue((enum netisr_proto)(ffs((int)bits) - 1));
+	mtx_lock(&swi.lock);
+	return (0);
 }
 
 static const char *
@@ -200,21 +193,14 @@ swi_start(void)
 		mtx_init(&swi.queues[p].sq_lock, LC_NETISR);
 		mbufq_init(&swi.queues[p].sq_packets);
 	}
-	return (kthread_create("swi: net", isr_bindthreads ? 0 : MACH_CPU_ANY,
-	    swi_main, NULL, &swi.thread));
+	return (worker_start(&swi.worker, "swi: net", isr_bindthreads ? 0 :
+	    MACH_CPU_ANY));
 }
 
 static void
 swi_stop(void)
 {
-	if (swi.thread == NULL)
-		return;
-	mtx_lock(&swi.lock);
-	atomic_store_u32(&swi.stop, 1);
-	wakeup(&swi);
-	mtx_unlock(&swi.lock);
-	kthread_join(swi.thread);
-	swi.thread = NULL;
+	worker_stop(&swi.worker);
 	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
 		mbufq_drain(&swi.queues[p].sq_packets);
 }

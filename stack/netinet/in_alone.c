@@ -9,8 +9,8 @@
 
 #include "kern/counter.h"
 #include "kern/netlock.h"
-#include "kern/synch.h"
 #include "kern/sysctl.h"
+#include "kern/worker.h"
 #include "net/burst.h"
 
 #define	QUEUE_MAX	1024	/* packets; more are lost */
@@ -24,13 +24,17 @@ struct alone_packet {
 };
 STAILQ_HEAD(alone_list, alone_packet);
 
+static worker_fn alone_work;
+
 static struct {
 	struct mtx	 lock;
 	struct alone_list packets;	/* [q] */
 	unsigned	 len;		/* [q] */
-	bool		 stop;		/* [q] */
-	struct thread	*thread;	/* [I] or NULL */
-} alone;
+	struct worker	 worker;
+} alone = {
+	.worker = { .w_lock = &alone.lock, .w_fn = alone_work,
+	    .w_wmesg = "alone" },
+};
 
 bool in_alone_some;
 static bool is_alone[256];		/* [I] after boot */
@@ -70,7 +74,7 @@ in_alone_handover(pr_input_t *input, uint8_t proto, struct mbuf *m,
 		atomic_count_u64(&queued, 1);
 		if (++alone.len > atomic_load_u64(&longest))
 			atomic_store_u64(&longest, alone.len);
-		wakeup(&alone);
+		worker_wake(&alone.worker);
 	}
 	mtx_unlock(&alone.lock);
 	if (ap != NULL) {
@@ -100,26 +104,20 @@ run_alone(struct alone_list *packets)
 	giant_exit();
 }
 
-static void
-alone_main(void *arg)
+static nsec_t
+alone_work(void *arg) REQUIRES(alone.lock)
 {
 	struct alone_list packets = STAILQ_HEAD_INITIALIZER(packets);
 
 	(void)arg;
-	mtx_lock(&alone.lock);
-	while (!alone.stop) {
-		if (alone.len == 0) {
-			(void)msleep(&alone, &alone.lock, 0, "alone",
-			    NSEC_FOREVER);
-			continue;
-		}
-		STAILQ_CONCAT(&packets, &alone.packets);
-		alone.len = 0;
-		mtx_unlock(&alone.lock);
-		run_alone(&packets);
-		mtx_lock(&alone.lock);
-	}
+	if (alone.len == 0)
+		return (NSEC_FOREVER);
+	STAILQ_CONCAT(&packets, &alone.packets);
+	alone.len = 0;
 	mtx_unlock(&alone.lock);
+	run_alone(&packets);
+	mtx_lock(&alone.lock);
+	return (0);
 }
 
 void
@@ -173,19 +171,11 @@ in_alone_start(void)
 		    "shared-socket-batch");
 		return (EINVAL);
 	}
-	return (kthread_create("swi: alone", MACH_CPU_ANY, alone_main, NULL,
-	    &alone.thread));
+	return (worker_start(&alone.worker, "swi: alone", MACH_CPU_ANY));
 }
 
 void
 in_alone_stop(void)
 {
-	if (alone.thread == NULL)
-		return;
-	mtx_lock(&alone.lock);
-	alone.stop = true;
-	wakeup(&alone);
-	mtx_unlock(&alone.lock);
-	kthread_join(alone.thread);
-	alone.thread = NULL;
+	worker_stop(&alone.worker);
 }

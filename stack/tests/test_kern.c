@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Giant, sleep and wakeup, callouts, counters, work put off: with
+ * Giant, sleep and wakeup, workers, callouts, counters, work put off: with
  * several threads.
  */
 #include "tests/check.h"
@@ -14,6 +14,7 @@
 #include "kern/mbuf_private.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
+#include "kern/worker.h"
 #include "tests/threads.h"
 
 #define	TURNS		20000
@@ -206,6 +207,81 @@ wait_fired(uint32_t n)
 	while (atomic_load_acq_u32(&fired) < n)
 		msleep(&fired, &lock, 0, "test", NSEC_PER_MSEC);
 	mtx_unlock(&lock);
+}
+
+/* Takes what others have put into counter. */
+static nsec_t
+collect(void *arg)
+{
+	mtx_assert_owned(&lock);
+	if (counter == 0)
+		return (NSEC_FOREVER);
+	*(unsigned *)arg += counter;
+	counter = 0;
+	wakeup(arg);
+	return (0);
+}
+
+static nsec_t
+count_to_three(void *arg)
+{
+	mtx_assert_owned(&lock);
+	wakeup(arg);
+	return (++*(unsigned *)arg < 3 ? NSEC_PER_MSEC : NSEC_FOREVER);
+}
+
+static void
+await_collected(const unsigned *collected, unsigned wanted)
+{
+	mtx_lock(&lock);
+	while (*collected != wanted)
+		msleep(collected, &lock, 0, "test", NSEC_FOREVER);
+	mtx_unlock(&lock);
+}
+
+static struct worker collector;
+
+static void
+give_work(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < TURNS / 10; i++) {
+		mtx_lock(&lock);
+		counter++;
+		worker_wake(&collector);
+		mtx_unlock(&lock);
+	}
+}
+
+TEST(a_worker_does_all_it_is_woken_for)
+{
+	unsigned collected = 0;
+
+	counter = 0;
+	collector = (struct worker){ .w_lock = &lock, .w_fn = collect,
+	    .w_arg = &collected, .w_wmesg = "test" };
+	worker_stop(&collector);	/* none runs */
+	CHECK_EQ(worker_start(&collector, "worker", MACH_CPU_ANY), 0);
+	run_threads(give_work);
+	await_collected(&collected, NTHREADS * (TURNS / 10));
+	worker_stop(&collector);
+	give_work(NULL);		/* nobody is there */
+	CHECK_EQ(collected, NTHREADS * (TURNS / 10));
+	CHECK_EQ(worker_start(&collector, "worker", MACH_CPU_ANY), 0);
+	await_collected(&collected, (NTHREADS + 1) * (TURNS / 10));
+	worker_stop(&collector);
+}
+
+TEST(a_worker_comes_again_when_it_said)
+{
+	unsigned called = 0;
+
+	collector = (struct worker){ .w_lock = &lock, .w_fn = count_to_three,
+	    .w_arg = &called, .w_wmesg = "test" };
+	CHECK_EQ(worker_start(&collector, "worker", MACH_CPU_ANY), 0);
+	await_collected(&called, 3);
+	worker_stop(&collector);
+	CHECK_EQ(called, 3);
 }
 
 TEST(callouts_fire_once_each)
