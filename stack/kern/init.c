@@ -132,7 +132,6 @@ stack_shutdown(void)
 	if (!booted)
 		return;
 	ctl_stop();
-	if_giant_stop();
 	if_config_detach();
 	netisr_stop();
 	in_alone_stop();

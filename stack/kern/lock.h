@@ -44,7 +44,6 @@
 	X(BRIDGE,	"bridge",	58,	NEVER)			\
 	X(IFNET,	"ifnet",	60,	NEVER)			\
 	X(NETISR,	"netisr",	70,	NEVER)			\
-	X(TASKQUEUE,	"taskqueue",	72,	NEVER)			\
 	X(DEVQ,		"devq",		75,	NEVER)			\
 	X(CALLOUT,	"callout",	80,	NEVER)			\
 	X(SLEEPQ,	"sleepq",	85,	NEVER)			\

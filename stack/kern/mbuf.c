@@ -358,13 +358,38 @@ mbufq_concat(struct mbufq *to, struct mbufq *from)
 	mbufq_init(from);
 }
 
+unsigned
+m_freelist(struct mbuf *m)
+{
+	struct mbuf *next;
+	unsigned n;
+
+	for (n = 0; m != NULL; m = next, n++) {
+		next = m->m_nextpkt;
+		m->m_nextpkt = NULL;
+		m_freem(m);
+	}
+	return (n);
+}
+
 void
 mbufq_drain(struct mbufq *mq)
 {
-	struct mbuf *m;
+	(void)m_freelist(mq->mq_head);
+	mbufq_init(mq);
+}
 
-	while ((m = mbufq_dequeue(mq)) != NULL)
-		m_freem(m);
+struct mbuf *
+mbufq_fill(struct mbufq *mq, struct mbuf *m, unsigned max)
+{
+	struct mbuf *next;
+
+	for (; m != NULL && mq->mq_len < max; m = next) {
+		next = m->m_nextpkt;
+		m->m_nextpkt = NULL;
+		mbufq_enqueue(mq, m);
+	}
+	return (m);
 }
 
 void

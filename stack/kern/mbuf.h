@@ -80,6 +80,8 @@ struct mbuf *m_gethdr(size_t room);	/* empty, room bytes of headroom */
 struct mbuf *m_getcl(uint32_t size);	/* with a cluster of that size */
 struct mbuf *m_free(struct mbuf *);	/* one; returns m_next */
 void	 m_freem(struct mbuf *);	/* a chain; NULL is fine */
+/* Packets that are linked by m_nextpkt; returns how many. */
+unsigned m_freelist(struct mbuf *);
 
 /* Nobody else points into this one's storage. */
 bool	 m_writable(const struct mbuf *);
@@ -143,6 +145,11 @@ struct mbuf *mbufq_next(struct mbufq *);
 void	 mbufq_take(struct mbufq *to, struct mbufq *from);	/* moves all */
 void	 mbufq_concat(struct mbufq *to, struct mbufq *from);	/* behind to's */
 void	 mbufq_drain(struct mbufq *);		/* frees all */
+/*
+ * Packets that are linked by m_nextpkt, while fewer than max are queued;
+ * returns those for which there is no room, or NULL.
+ */
+struct mbuf *mbufq_fill(struct mbufq *, struct mbuf *, unsigned max);
 
 /* Internet checksum of len bytes from off (RFC 1071), not complemented. */
 uint32_t in_sum(const struct mbuf *, uint32_t off, uint32_t len,

@@ -404,17 +404,23 @@ if_config_show(const struct ifnet *ifp, struct ctl_out *co)
 
 /* Bridges and tunnels send by other interfaces, loopback to nobody. */
 static int
-config_giant(const struct if_config *ic, char *why, size_t len)
+config_txq(const struct if_config *ic, char *why, size_t len)
 {
 	struct ifnet *ifp = if_byname(ic->name);
+	unsigned flags = 0;
 
-	if (!ic->needsgiant)
-		return (0);
-	if (ifp->if_transmit != NULL && (driver_find(ic->name)->has &
-	    (IFHAS_MEMBERS | IFHAS_TUNNEL)) == 0)
-		return (if_giant_attach(ifp));
-	snprintf(why, len, "it has no driver that could need Giant");
-	return (EINVAL);
+	if (ic->needsgiant && (ifp->if_transmit == NULL ||
+	    (driver_find(ic->name)->has & (IFHAS_MEMBERS | IFHAS_TUNNEL)))) {
+		snprintf(why, len, "it has no driver that could need Giant");
+		return (EINVAL);
+	}
+	if (ic->needsgiant)
+		flags |= TXQ_GIANT;
+	if (atomic_load_u32(&ifp->if_modes.transmit) == TRANSMIT_DEFERRED)
+		flags |= TXQ_ALWAYS;
+	if (flags != 0)
+		if_txq_create(ifp, flags);
+	return (0);
 }
 
 int
@@ -428,7 +434,7 @@ if_config_attach(void)
 		why[0] = '\0';
 		error = driver_find(ic->name)->attach(ic, why, sizeof(why));
 		if (error == 0)
-			error = config_giant(ic, why, sizeof(why));
+			error = config_txq(ic, why, sizeof(why));
 		if (error == 0)
 			error = if_pcap_config(ic, why, sizeof(why));
 		if (error != 0) {
@@ -437,8 +443,6 @@ if_config_attach(void)
 			return (error);
 		}
 		config_publish(ic);
-		if (atomic_load_u32(&ic->modes.transmit) == TRANSMIT_DEFERRED)
-			if_txq_create(if_byname(ic->name));
 		error = in6_config_attach(ic);
 		if (error != 0)
 			return (error);
@@ -473,10 +477,10 @@ if_config_detach(void)
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next) {
 		struct if_driver *drv = driver_find(ifp->if_xname);
 
-		if (drv != NULL && drv->detach != NULL)
-			drv->detach(ifp);
 		if (ifp->if_txq != NULL)
 			if_txq_stop(ifp->if_txq);
+		if (drv != NULL && drv->detach != NULL)
+			drv->detach(ifp);
 		if_pcap_stop(ifp);
 	}
 }

@@ -114,12 +114,6 @@ int	 if_pcap_start(struct ifnet *, const char *path, uint64_t bytes,
 int	 if_pcap_config(const struct if_config *, char *why, size_t);
 void	 if_pcap_stop(struct ifnet *);
 void	 if_pcap_tap(struct ifnet *, const struct mbuf *);
-/*
- * Puts the thread that holds Giant in front of an interface's driver, which
- * is not MP-safe; an errno value.
- */
-int	 if_giant_attach(struct ifnet *);
-void	 if_giant_stop(void);		/* before the drivers go */
 struct if_impair *if_impair_create(const struct impair_config *);
 /*
  * Segments that are joined; see if_lro.c.  Between begin and end, the burst,
@@ -146,9 +140,12 @@ void	 if_lro_end(struct if_lro *);
 void	 if_pass(struct mbuf *);	/* a frame, its interface set */
 /* A received frame: true if it was taken, false if it is to pass. */
 bool	 if_lro_take(struct mbuf *);
-/* Deferred transmit; see if_txq.c. */
-void	 if_txq_create(struct ifnet *);
+/* A thread in front of an interface's driver; see if_txq.c. */
+#define	TXQ_ALWAYS	0x1	/* whoever sends leaves its frames to it */
+#define	TXQ_GIANT	0x2	/* it takes Giant, unless the sender has it */
+void	 if_txq_create(struct ifnet *, unsigned flags);
 int	 if_txq_start(struct if_txq *);	/* errno */
+/* Sends what waits; what others send later stays where it is. */
 void	 if_txq_stop(struct if_txq *);
 /* Announces an address (RFC 5227 section 2.3). */
 void	 arp_announce(struct ifnet *);

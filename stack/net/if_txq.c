@@ -1,100 +1,117 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred transmit: a thread of the interface's own hands frames to the
- * driver, so that whoever sends need not wait for the device (iflib(4) calls
- * it tx_abdicate).  It takes all that has gathered meanwhile, and gives it to
- * a driver that takes many frames with one call.
+ * A thread in front of an interface's driver.
+ *
+ * Deferred transmit: whoever sends need not wait for the device (iflib(4)
+ * calls it tx_abdicate).  The thread takes all that has gathered meanwhile,
+ * and gives it to a driver that takes many frames with one call.
+ *
+ * A driver that is not MP-safe (IFF_NEEDSGIANT of FreeBSD 5 to 7) sends under
+ * Giant.  Who sends often holds locks that Giant must not follow; so unless
+ * it has Giant already, its frames are left to the thread, which takes Giant:
+ * a switch of threads for each burst, "a performance penalty beyond just
+ * running with the Giant lock" (Watson 2004).
  */
 #include <errno.h>
 #include <stdio.h>
 
-#include "kern/synch.h"
+#include "kern/sysctl.h"
 #include "kern/thread.h"
+#include "kern/worker.h"
 #include "net/if_private.h"
 
 #define	TXQ_MAX	4096	/* frames; more are lost */
 
 /*
  * Locks used to protect struct if_txq members:
- *	[I] immutable after start
+ *	[I] immutable after attach
  *	[q] tq_lock
+ *	[a] atomic
  */
 struct if_txq {
 	struct ifnet	*tq_ifp;		/* [I] */
 	int		(*tq_transmit)(struct ifnet *, struct mbuf *);
 						/* [I] the driver's */
 	bool		 tq_lists;		/* [I] it takes many frames */
-	struct thread	*tq_thread;		/* [I] */
+	bool		 tq_giant;		/* [I] it needs Giant */
+	bool		 tq_always;		/* [I] nobody else calls it */
+	struct worker	 tq_worker;
 	struct mtx	 tq_lock;
 	struct mbufq	 tq_frames;		/* [q] */
-	bool		 tq_stop;		/* [q] */
+	atomic_u64	 tq_deferred;		/* [a] sends for want of Giant */
 };
+
+/* Frames that are linked by m_nextpkt, as the driver takes them. */
+static int
+driver_transmit(const struct if_txq *tq, struct mbuf *m)
+{
+	struct mbuf *next;
+	int error = 0;
+
+	if (tq->tq_lists)
+		return (tq->tq_transmit(tq->tq_ifp, m));
+	for (; m != NULL; m = next) {
+		next = m->m_nextpkt;
+		m->m_nextpkt = NULL;
+		if (tq->tq_transmit(tq->tq_ifp, m) != 0)
+			error = ENOBUFS;
+	}
+	return (error);
+}
 
 /* What if_send() calls in the place of the driver. */
 static int
 txq_transmit(struct ifnet *ifp, struct mbuf *m)
 {
 	struct if_txq *tq = ifp->if_txq;
-	struct mbuf *next;
-	unsigned lost = 0;
+	unsigned lost;
 	bool empty;
 
+	if (!tq->tq_always && giant_owned())
+		return (driver_transmit(tq, m));
+	if (tq->tq_giant)
+		atomic_count_u64(&tq->tq_deferred, 1);
 	mtx_lock(&tq->tq_lock);
 	empty = tq->tq_frames.mq_len == 0;
-	for (; m != NULL; m = next) {
-		next = m->m_nextpkt;
-		m->m_nextpkt = NULL;
-		if (tq->tq_frames.mq_len < TXQ_MAX) {
-			mbufq_enqueue(&tq->tq_frames, m);
-			continue;
-		}
-		m_freem(m);
-		lost++;
-	}
+	m = mbufq_fill(&tq->tq_frames, m, TXQ_MAX);
 	mtx_unlock(&tq->tq_lock);
 	if (empty)
-		wakeup(tq);
-	if (lost == 0)
-		return (0);
+		worker_wake(&tq->tq_worker);
+	lost = m_freelist(m);
 	IFSTAT_ADD(ifp, odrops, lost);
-	return (ENOBUFS);
+	return (lost > 0 ? ENOBUFS : 0);
 }
 
+/* Hands all that waits to the driver. */
 static void
-txq_send(const struct if_txq *tq, struct mbufq *frames)
+txq_send(struct if_txq *tq) REQUIRES(tq->tq_lock)
 {
-	struct mbuf *m;
-
-	if (tq->tq_lists) {
-		(void)tq->tq_transmit(tq->tq_ifp, frames->mq_head);
-		return;
-	}
-	while ((m = mbufq_next(frames)) != NULL)
-		(void)tq->tq_transmit(tq->tq_ifp, m);
-}
-
-static void
-txq_main(void *arg)
-{
-	struct if_txq *tq = arg;
 	struct mbufq frames;
 
-	mtx_lock(&tq->tq_lock);
-	while (!tq->tq_stop) {
-		if (tq->tq_frames.mq_len == 0) {
-			msleep(tq, &tq->tq_lock, 0, "transmit", NSEC_FOREVER);
-			continue;
-		}
-		mbufq_take(&frames, &tq->tq_frames);
-		mtx_unlock(&tq->tq_lock);
-		txq_send(tq, &frames);
-		mtx_lock(&tq->tq_lock);
-	}
+	mbufq_take(&frames, &tq->tq_frames);
 	mtx_unlock(&tq->tq_lock);
+	if (tq->tq_giant)
+		giant_lock();
+	(void)driver_transmit(tq, frames.mq_head);
+	if (tq->tq_giant)
+		giant_unlock();
+	mtx_lock(&tq->tq_lock);
+}
+
+static nsec_t
+txq_work(void *arg)
+{
+	struct if_txq *tq = arg;
+
+	mtx_assert_owned(&tq->tq_lock);
+	if (tq->tq_frames.mq_len == 0)
+		return (NSEC_FOREVER);
+	txq_send(tq);
+	return (0);
 }
 
 void
-if_txq_create(struct ifnet *ifp)
+if_txq_create(struct ifnet *ifp, unsigned flags)
 {
 	struct if_txq *tq = kmalloc(sizeof(*tq));
 
@@ -103,9 +120,18 @@ if_txq_create(struct ifnet *ifp)
 	tq->tq_ifp = ifp;
 	tq->tq_transmit = ifp->if_transmit;
 	tq->tq_lists = (ifp->if_caps & IFCAP_BATCH) != 0;
+	tq->tq_giant = (flags & TXQ_GIANT) != 0;
+	tq->tq_always = (flags & TXQ_ALWAYS) != 0;
+	tq->tq_worker = (struct worker){ .w_lock = &tq->tq_lock,
+	    .w_fn = txq_work, .w_arg = tq, .w_wmesg = "transmit" };
 	ifp->if_txq = tq;
 	ifp->if_transmit = txq_transmit;
 	ifp->if_caps |= IFCAP_BATCH;
+	if (tq->tq_giant)
+		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_U64,
+		    .oid_ptr = &tq->tq_deferred, .oid_descr = "sends put off "
+		    "to the thread that holds Giant" }, "if.%s.stats.ogiant",
+		    ifp->if_xname);
 }
 
 int
@@ -114,22 +140,14 @@ if_txq_start(struct if_txq *tq)
 	char name[24];
 
 	snprintf(name, sizeof(name), "swi: tx %s", tq->tq_ifp->if_xname);
-	return (kthread_create(name, MACH_CPU_ANY, txq_main, tq,
-	    &tq->tq_thread));
+	return (worker_start(&tq->tq_worker, name, MACH_CPU_ANY));
 }
 
-/* Frames that others send later stay where they are. */
 void
 if_txq_stop(struct if_txq *tq)
 {
-	if (tq->tq_thread == NULL)
-		return;
+	worker_stop(&tq->tq_worker);
 	mtx_lock(&tq->tq_lock);
-	tq->tq_stop = true;
-	wakeup(tq);
-	mtx_unlock(&tq->tq_lock);
-	kthread_join(tq->tq_thread);
-	mtx_lock(&tq->tq_lock);
-	mbufq_drain(&tq->tq_frames);
+	(void)txq_work(tq);
 	mtx_unlock(&tq->tq_lock);
 }

@@ -100,8 +100,7 @@ struct ifnet {
 	 * m_nextpkt, by the driver or its thread.  Consumes them.
 	 */
 	int		(*if_transmit)(struct ifnet *, struct mbuf *);
-	struct if_giant	*if_giant;	/* [I] its driver needs Giant, or NULL */
-	struct if_txq	*if_txq;	/* [I] deferred transmit's, or NULL */
+	struct if_txq	*if_txq;	/* [I] in front of its driver, or NULL */
 	atomic_uptr	 if_pcap;	/* [a] where packets are kept, or 0 */
 	struct ifnet	*if_bridge;	/* [I] that it is a member of, or NULL */
 	struct if_impair *if_impair;		/* [I] fault injector or NULL */

@@ -142,14 +142,7 @@ fragq_remove(struct fragq *q)
 static void
 frags_free(const struct fragq_family *ff, struct mbuf *m)
 {
-	struct mbuf *next;
-
-	for (; m != NULL; m = next) {
-		next = m->m_nextpkt;
-		m->m_nextpkt = NULL;
-		atomic_count_u64(ff->ff_dropped, 1);
-		m_freem(m);
-	}
+	atomic_count_u64(ff->ff_dropped, m_freelist(m));
 }
 
 enum insert { INSERTED, DUPLICATE, OVERLAP };

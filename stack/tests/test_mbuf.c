@@ -149,6 +149,45 @@ TEST(what_was_freed_last_or_first_is_used_next)
 	CHECK_EQ(reuse_distance("lifo", 10), 0);
 }
 
+/* Packets of first, first + 1, ... bytes. */
+static struct mbuf *
+list_of(unsigned n, uint32_t first)
+{
+	struct mbuf *list = NULL, *m;
+
+	while (n-- > 0) {
+		m = m_get();
+		m->m_len = first + n;
+		m->m_nextpkt = list;
+		list = m;
+	}
+	return (list);
+}
+
+TEST(a_queue_takes_as_many_as_there_is_room_for)
+{
+	struct mbufq mq;
+	struct mbuf *m;
+
+	mbufq_init(&mq);
+	CHECK(mbufq_fill(&mq, NULL, 5) == NULL);
+	CHECK(mbufq_fill(&mq, list_of(3, 0), 5) == NULL);
+	CHECK_EQ(m_freelist(mbufq_fill(&mq, list_of(4, 3), 5)), 2);
+	m = list_of(1, 0);
+	CHECK(mbufq_fill(&mq, m, 5) == m);
+	m_freem(m);
+	for (uint32_t i = 0; i < 5; i++) {
+		CHECK_EQ(mq.mq_len, 5 - i);
+		m = mbufq_dequeue(&mq);
+		CHECK_EQ(m->m_len, i);
+		m_freem(m);
+	}
+	CHECK(mbufq_fill(&mq, list_of(2, 0), 5) == NULL);
+	mbufq_drain(&mq);
+	CHECK_EQ(mq.mq_len, 0);
+	CHECK(mbufq_dequeue(&mq) == NULL);
+}
+
 TEST(nothing_is_left)
 {
 	char n[32];
