@@ -1,104 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Moving data between UNIX-domain sockets.
- *
- * A record in so_rcv is a chain of mbufs: the first holds struct unp_record,
- * the others the bytes.  Records are linked by m_nextpkt.
  */
 #include <errno.h>
-#include <string.h>
 
-#include "kern/unpcb.h"
-
-struct unp_record {
-	struct socket	*rec_from;	/* datagrams: charged, referenced */
-	struct sockname	 rec_name;	/* ... its name, or sn_len 0 */
-	struct unp_control rec_control;
-	uint32_t	 rec_len;	/* bytes left */
-	uint32_t	 rec_charge;	/* left of what the sender was charged */
-};
-
-#define	mtorec(m)	mtod(m, struct unp_record *)
-
-static bool
-unp_isstream(const struct socket *so)
-{
-	return (so->so_type == SOCK_STREAM);
-}
-
-static struct mbuf *
-record_make(struct socket *from, const struct unp_control *uc,
-    struct mbuf *data, uint32_t len, uint32_t charge)
-{
-	struct mbuf *h = m_get();
-	struct unp_record *rec = mtorec(h);
-
-	_Static_assert(sizeof(*rec) <= sizeof(h->m_dat), "fits in an mbuf");
-	memset(rec, 0, sizeof(*rec));
-	rec->rec_control = *uc;
-	rec->rec_len = len;
-	rec->rec_charge = charge;
-	if (from != NULL) {
-		soref(from);
-		rec->rec_from = from;
-	}
-	h->m_len = sizeof(*rec);
-	h->m_next = data;
-	return (h);
-}
-
-/* Puts a record into the buffer of a locked socket. */
-static void
-record_append(struct socket *so, struct mbuf *h)
-{
-	struct sockbuf *sb = &so->so_rcv;
-	struct unp_record *rec = mtorec(h);
-
-	mtx_assert_owned(&so->so_lock);
-	if (rec->rec_control.uc_rights != NULL)
-		unp_rights_pass(sotounpcb(so), rec->rec_control.uc_rights);
-	if (sb->sb_tail == NULL)
-		sb->sb_head = h;
-	else
-		sb->sb_tail->m_nextpkt = h;
-	sb->sb_tail = h;
-	sb->sb_cc += rec->rec_charge;
-	sorwakeup(so);
-}
-
-/* Takes the first record off the buffer of a locked socket. */
-static struct mbuf *
-record_remove(struct socket *so)
-{
-	struct sockbuf *sb = &so->so_rcv;
-	struct mbuf *h = sb->sb_head;
-	struct unp_record *rec = mtorec(h);
-
-	mtx_assert_owned(&so->so_lock);
-	KASSERT(sb->sb_cc >= rec->rec_charge, ("record_remove: %u of %u bytes",
-	    rec->rec_charge, sb->sb_cc));
-	if (rec->rec_control.uc_rights != NULL)
-		unp_rights_take(rec->rec_control.uc_rights);
-	sb->sb_head = h->m_nextpkt;
-	if (sb->sb_head == NULL)
-		sb->sb_tail = NULL;
-	h->m_nextpkt = NULL;
-	sb->sb_cc -= rec->rec_charge;
-	return (h);
-}
-
-/* The first n bytes of a record; the rest stays. */
-static struct mbuf *
-record_cut(struct mbuf *h, uint32_t n)
-{
-	struct unp_record *rec = mtorec(h);
-	struct sockbuf sb = { .sb_head = h->m_next, .sb_cc = rec->rec_len };
-	struct mbuf *m = sbcut(&sb, n);
-
-	h->m_next = sb.sb_head;
-	rec->rec_len -= n;
-	return (m);
-}
+#include "kern/unprecord.h"
 
 /* What a sender was charged for n bytes is his again; socket locked. */
 static void
@@ -136,17 +42,6 @@ rcvd(struct unpcb *unp, struct socket *from, uint32_t n)
 	unp_lockops->ulo_rcvd_done(unp, peer);
 }
 
-/* Ends a record that was removed. */
-static void
-record_free(struct mbuf *h)
-{
-	struct unp_record *rec = mtorec(h);
-
-	if (rec->rec_from != NULL)
-		sorele(rec->rec_from);
-	m_freem(h);
-}
-
 void
 unp_flush(struct socket *so)
 {
@@ -155,27 +50,16 @@ unp_flush(struct socket *so)
 
 	mtx_lock(&so->so_lock);
 	while (so->so_rcv.sb_head != NULL) {
-		h = record_remove(so);
+		h = unp_record_remove(so);
 		mtx_unlock(&so->so_lock);
 		rec = mtorec(h);
 		if (rec->rec_from != NULL)
 			uncharge(rec->rec_from, rec->rec_charge);
 		unp_rights_discard(rec->rec_control.uc_rights);
-		record_free(h);
+		unp_record_free(h);
 		mtx_lock(&so->so_lock);
 	}
 	mtx_unlock(&so->so_lock);
-}
-
-uint32_t
-unp_avail(struct socket *so)
-{
-	const struct sockbuf *sb = &so->so_rcv;
-
-	mtx_assert_owned(&so->so_lock);
-	if (unp_isstream(so) || sb->sb_head == NULL)
-		return (sb->sb_cc);
-	return (mtorec(sb->sb_head)->rec_len);
 }
 
 /*
@@ -193,7 +77,7 @@ deliver(struct socket *so, struct mbuf *h)
 	else if (so->so_state & SS_CANTRCVMORE)
 		error = EPIPE;
 	else
-		record_append(so, h);
+		unp_record_append(so, h);
 	unp_sounlock(so);
 	return (error);
 }
@@ -262,7 +146,7 @@ send_stream(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
 			break;
 		so->so_snd.sb_cc += (uint32_t)n;
 		mtx_unlock(&so->so_lock);
-		h = record_make(NULL, uc, somakechain(msg, *done, n),
+		h = unp_record_make(NULL, uc, somakechain(msg, *done, n),
 		    (uint32_t)n, (uint32_t)n);
 		error = deliver_peer(unp, h);
 		if (error == 0) {
@@ -327,7 +211,7 @@ send_message(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
 	if (error != 0)
 		return (error);
 	mtx_unlock(&so->so_lock);
-	h = record_make(dgram ? so : NULL, uc, somakechain(msg, 0, len),
+	h = unp_record_make(dgram ? so : NULL, uc, somakechain(msg, 0, len),
 	    (uint32_t)len, charge);
 	unp_getname(unp, &mtorec(h)->rec_name);
 	error = to.sn_len > 0 ? deliver_named(unp, &to, h) :
@@ -336,7 +220,7 @@ send_message(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
 		uc->uc_rights = NULL;
 		*done = len;
 	} else {
-		record_free(h);
+		unp_record_free(h);
 		uncharge(so, charge);
 	}
 	mtx_lock(&so->so_lock);
@@ -401,59 +285,9 @@ unp_sosend(struct socket *so, const struct msghdr *msg, int flags, size_t len,
 	return (*done > 0 ? 0 : error);
 }
 
-/* One record's part of a read: what was taken, and from whom. */
-struct taken {
-	struct mbuf	*data;
-	struct unp_control control;
-	struct socket	*from;		/* referenced, or NULL */
-	uint32_t	 charge;
-};
-
-/* Looks at n bytes of a record, from off on, without taking them. */
-static void
-record_peek(struct mbuf *h, uint32_t off, uint32_t n, struct taken *t)
-{
-	struct unp_record *rec = mtorec(h);
-
-	memset(t, 0, sizeof(*t));
-	t->control = rec->rec_control;
-	t->control.uc_rights = NULL;
-	if (n > 0)
-		t->data = m_copym(h->m_next, off, n);
-	if (rec->rec_control.uc_rights != NULL && off == 0)
-		t->control.uc_rights =
-		    unp_rights_copy(rec->rec_control.uc_rights);
-}
-
-/* Takes n bytes of the first record, which ends if whole. */
-static void
-record_take(struct socket *so, uint32_t n, bool whole, struct taken *t)
-{
-	struct mbuf *h = so->so_rcv.sb_head;
-	struct unp_record *rec = mtorec(h);
-
-	mtx_assert_owned(&so->so_lock);
-	t->control = rec->rec_control;
-	t->from = rec->rec_from;
-	t->charge = n;
-	if (whole) {
-		(void)record_remove(so);
-		t->charge = rec->rec_charge;
-		t->data = h->m_next;
-		m_free(h);
-		return;
-	}
-	t->data = record_cut(h, n);
-	rec->rec_charge -= n;
-	so->so_rcv.sb_cc -= n;
-	if (rec->rec_control.uc_rights != NULL)
-		unp_rights_take(rec->rec_control.uc_rights);
-	rec->rec_control.uc_rights = NULL;	/* with the first bytes */
-}
-
 /* Copies what was taken to the reader, and gives the sender his room back. */
 static void
-taken_finish(struct unpcb *unp, struct taken *t, const struct msghdr *msg,
+taken_finish(struct unpcb *unp, struct unp_taken *t, const struct msghdr *msg,
     size_t skip, struct unp_control *uc)
 {
 	if (t->data != NULL)
@@ -465,20 +299,6 @@ taken_finish(struct unpcb *unp, struct taken *t, const struct msghdr *msg,
 		sorele(t->from);
 	*uc = t->control;
 	uc->uc_came = true;
-}
-
-/* The record that byte off of a stream's buffer is in; *in its offset. */
-static struct mbuf *
-record_at(struct socket *so, size_t off, uint32_t *in)
-{
-	struct mbuf *h = so->so_rcv.sb_head;
-
-	while (h != NULL && off >= mtorec(h)->rec_len) {
-		off -= mtorec(h)->rec_len;
-		h = h->m_nextpkt;
-	}
-	*in = (uint32_t)off;
-	return (h);
 }
 
 /*
@@ -493,7 +313,7 @@ receive_stream(struct socket *so, struct unpcb *unp, struct msghdr *msg,
 	const bool peek = (flags & MSG_PEEK) != 0;
 	const bool all = (flags & MSG_WAITALL) != 0 && !peek;
 	nsec_t deadline = sbdeadline(&so->so_rcv);
-	struct taken t;
+	struct unp_taken t;
 	uint32_t n, in = 0;
 	struct mbuf *h;
 	int error;
@@ -506,15 +326,15 @@ receive_stream(struct socket *so, struct unpcb *unp, struct msghdr *msg,
 			if (error != 0)
 				return (error);
 		}
-		h = record_at(so, peek ? *done : 0, &in);
+		h = unp_record_at(so, peek ? *done : 0, &in);
 		if (h == NULL)
 			break;
 		n = mtorec(h)->rec_len - in < resid ?
 		    mtorec(h)->rec_len - in : (uint32_t)resid;
 		if (peek)
-			record_peek(h, in, n, &t);
+			unp_record_peek(h, in, n, &t);
 		else
-			record_take(so, n, n == mtorec(h)->rec_len, &t);
+			unp_record_take(so, n, n == mtorec(h)->rec_len, &t);
 		mtx_unlock(&so->so_lock);
 		taken_finish(unp, &t, msg, *done, uc);
 		mtx_lock(&so->so_lock);
@@ -531,7 +351,7 @@ receive_message(struct socket *so, struct unpcb *unp, struct msghdr *msg,
 {
 	struct unp_record *rec;
 	struct sockname from;
-	struct taken t;
+	struct unp_taken t;
 	uint32_t len;
 	int error;
 
@@ -542,9 +362,9 @@ receive_message(struct socket *so, struct unpcb *unp, struct msghdr *msg,
 	len = rec->rec_len;
 	from = rec->rec_name;
 	if (flags & MSG_PEEK)
-		record_peek(so->so_rcv.sb_head, 0, len, &t);
+		unp_record_peek(so->so_rcv.sb_head, 0, len, &t);
 	else
-		record_take(so, len, true, &t);
+		unp_record_take(so, len, true, &t);
 	mtx_unlock(&so->so_lock);
 	*done = len;
 	if (len > room) {

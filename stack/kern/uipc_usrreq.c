@@ -2,8 +2,8 @@
 /*
  * UNIX-domain sockets: life, and what the socket calls ask.
  * unpcb.h says how data moves; connections are in uipc_usrconn.c, names in
- * uipc_usrname.c, data in uipc_usrio.c, descriptors in uipc_rights.c, locking
- * strategies in uipc_usrlock.c.
+ * uipc_usrname.c, data in uipc_usrio.c and uipc_usrrec.c, descriptors in
+ * uipc_rights.c, locking strategies in uipc_usrlock.c.
  *
  * The strategy's locks come before those of sockets, and the socket layer
  * calls most functions here with the socket locked: they let it go, which is

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Records in the buffers of UNIX-domain sockets: made, queued, looked at and
+ * taken, whole or in pieces.
+ */
+#include "kern/unprecord.h"
+
+#include <string.h>
+
+struct mbuf *
+unp_record_make(struct socket *from, const struct unp_control *uc,
+    struct mbuf *data, uint32_t len, uint32_t charge)
+{
+	struct mbuf *h = m_get();
+	struct unp_record *rec = mtorec(h);
+
+	_Static_assert(sizeof(*rec) <= sizeof(h->m_dat), "fits in an mbuf");
+	memset(rec, 0, sizeof(*rec));
+	rec->rec_control = *uc;
+	rec->rec_len = len;
+	rec->rec_charge = charge;
+	if (from != NULL) {
+		soref(from);
+		rec->rec_from = from;
+	}
+	h->m_len = sizeof(*rec);
+	h->m_next = data;
+	return (h);
+}
+
+void
+unp_record_free(struct mbuf *h)
+{
+	struct unp_record *rec = mtorec(h);
+
+	if (rec->rec_from != NULL)
+		sorele(rec->rec_from);
+	m_freem(h);
+}
+
+void
+unp_record_append(struct socket *so, struct mbuf *h)
+{
+	struct sockbuf *sb = &so->so_rcv;
+	struct unp_record *rec = mtorec(h);
+
+	mtx_assert_owned(&so->so_lock);
+	if (rec->rec_control.uc_rights != NULL)
+		unp_rights_pass(sotounpcb(so), rec->rec_control.uc_rights);
+	if (sb->sb_tail == NULL)
+		sb->sb_head = h;
+	else
+		sb->sb_tail->m_nextpkt = h;
+	sb->sb_tail = h;
+	sb->sb_cc += rec->rec_charge;
+	sorwakeup(so);
+}
+
+struct mbuf *
+unp_record_remove(struct socket *so)
+{
+	struct sockbuf *sb = &so->so_rcv;
+	struct mbuf *h = sb->sb_head;
+	struct unp_record *rec = mtorec(h);
+
+	mtx_assert_owned(&so->so_lock);
+	KASSERT(sb->sb_cc >= rec->rec_charge,
+	    ("unp_record_remove: %u of %u bytes", rec->rec_charge,
+	    sb->sb_cc));
+	if (rec->rec_control.uc_rights != NULL)
+		unp_rights_take(rec->rec_control.uc_rights);
+	sb->sb_head = h->m_nextpkt;
+	if (sb->sb_head == NULL)
+		sb->sb_tail = NULL;
+	h->m_nextpkt = NULL;
+	sb->sb_cc -= rec->rec_charge;
+	return (h);
+}
+
+/* The first n bytes of a record; the rest stays. */
+static struct mbuf *
+record_cut(struct mbuf *h, uint32_t n)
+{
+	struct unp_record *rec = mtorec(h);
+	struct sockbuf sb = { .sb_head = h->m_next, .sb_cc = rec->rec_len };
+	struct mbuf *m = sbcut(&sb, n);
+
+	h->m_next = sb.sb_head;
+	rec->rec_len -= n;
+	return (m);
+}
+
+void
+unp_record_peek(struct mbuf *h, uint32_t off, uint32_t n, struct unp_taken *t)
+{
+	struct unp_record *rec = mtorec(h);
+
+	memset(t, 0, sizeof(*t));
+	t->control = rec->rec_control;
+	t->control.uc_rights = NULL;
+	if (n > 0)
+		t->data = m_copym(h->m_next, off, n);
+	if (rec->rec_control.uc_rights != NULL && off == 0)
+		t->control.uc_rights =
+		    unp_rights_copy(rec->rec_control.uc_rights);
+}
+
+void
+unp_record_take(struct socket *so, uint32_t n, bool whole, struct unp_taken *t)
+{
+	struct mbuf *h = so->so_rcv.sb_head;
+	struct unp_record *rec = mtorec(h);
+
+	mtx_assert_owned(&so->so_lock);
+	t->control = rec->rec_control;
+	t->from = rec->rec_from;
+	t->charge = n;
+	if (whole) {
+		(void)unp_record_remove(so);
+		t->charge = rec->rec_charge;
+		t->data = h->m_next;
+		m_free(h);
+		return;
+	}
+	t->data = record_cut(h, n);
+	rec->rec_charge -= n;
+	so->so_rcv.sb_cc -= n;
+	if (rec->rec_control.uc_rights != NULL)
+		unp_rights_take(rec->rec_control.uc_rights);
+	rec->rec_control.uc_rights = NULL;	/* with the first bytes */
+}
+
+struct mbuf *
+unp_record_at(struct socket *so, size_t off, uint32_t *in)
+{
+	struct mbuf *h = so->so_rcv.sb_head;
+
+	while (h != NULL && off >= mtorec(h)->rec_len) {
+		off -= mtorec(h)->rec_len;
+		h = h->m_nextpkt;
+	}
+	*in = (uint32_t)off;
+	return (h);
+}
+
+uint32_t
+unp_avail(struct socket *so)
+{
+	const struct sockbuf *sb = &so->so_rcv;
+
+	mtx_assert_owned(&so->so_lock);
+	if (unp_isstream(so) || sb->sb_head == NULL)
+		return (sb->sb_cc);
+	return (mtorec(sb->sb_head)->rec_len);
+}
