@@ -35,6 +35,27 @@ sotorawcb(const struct socket *so)
 	return (so->so_pcb);
 }
 
+/* Those there are; the lock also for writing a socket's addresses. */
+extern struct rwlock raw_lock;
+void	 raw_insert(struct rawcb *);
+void	 raw_remove(struct rawcb *);
+void	 raw_input_init(void);
+
+#define	RAW_STATS(X)							\
+	X(delivered, "packets given to a raw or ping socket")		\
+	X(fullsock, "dropped: receive buffer full")			\
+	X(checksum, "dropped: wrong checksum (IPV6_CHECKSUM)")		\
+	X(toomany, "not heard by a socket: too many ask for the protocol") \
+	X(sent, "packets sent by raw and ping sockets")
+
+struct rawstat {
+#define	X(name, descr) atomic_u64 name;
+	RAW_STATS(X)
+#undef X
+};
+extern struct rawstat rawstat;
+#define	RAWSTAT_INC(name)	atomic_count_u64(&rawstat.name, 1)
+
 /* Options: those of raw(7) and RFC 3542, and those of IP; as pr_setopt. */
 int	 raw_setopt(struct socket *, int level, int name, const void *,
 	    socklen_t);
