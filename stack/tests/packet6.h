@@ -6,6 +6,7 @@
 #ifndef TESTS_PACKET6_H
 #define TESTS_PACKET6_H
 
+#include "machine/virtual/virtual.h"
 #include "netinet6/ip6_private.h"
 #include "tests/packet.h"
 
@@ -148,9 +149,11 @@ expect_error6(unsigned i, uint8_t type, uint8_t code, uint32_t param)
 	m_freem(m);
 }
 
+/* In virtual time. */
 static inline void
 boot_router6(void)
 {
+	mach_virtual_enter(true);
 	boot_router();
 	set("net.inet6.ip6.dad_count", "0");
 	set("net.inet6.ip6.forwarding", "1");
@@ -163,6 +166,26 @@ boot_router6(void)
 		    NSEC_FOREVER), 0);
 		learn_host6(i, HOST6(i));
 	}
+}
+
+/*
+ * The rest of a main(), when the router is as its tests want it: each begins
+ * with fresh(), and all together lose no mbuf.
+ */
+static inline int
+router6_main(int argc, char **argv, void (*fresh)(void))
+{
+	uint64_t before;
+	int status;
+
+	t_sleep(20 * 1000);	/* reports of groups, solicited routers */
+	fresh();
+	check_after = fresh;
+	before = counter("mbuf.outstanding");
+	status = check_main(argc, argv);
+	CHECK_EQ(counter("mbuf.outstanding"), before);
+	stack_shutdown();
+	return (status);
 }
 
 #endif /* TESTS_PACKET6_H */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "machine/virtual/virtual.h"
 #include "tests/net.h"
 #include "tests/packet6.h"
 
@@ -462,18 +461,7 @@ TEST(sums_of_udp_are_not_optional)
 int
 main(int argc, char **argv)
 {
-	uint64_t before;
-	int status;
-
-	mach_virtual_enter(true);
 	boot_router6();
 	ip6_register(PROTO_TEST, test_input, test_ctlinput);
-	t_sleep(10 * 1000);	/* reports of groups, solicited routers */
-	fresh6();
-	before = counter("mbuf.outstanding");
-	check_after = fresh6;
-	status = check_main(argc, argv);
-	CHECK_EQ(counter("mbuf.outstanding"), before);
-	stack_shutdown();
-	return (status);
+	return (router6_main(argc, argv, fresh6));
 }

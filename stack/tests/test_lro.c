@@ -7,7 +7,6 @@
 
 #include <netinet/tcp.h>
 
-#include "machine/virtual/virtual.h"
 #include "tests/net.h"
 #include "tests/packet6.h"
 
@@ -225,17 +224,7 @@ TEST(checksums_are_looked_at)
 int
 main(int argc, char **argv)
 {
-	uint64_t before;
-	int status;
-
-	mach_virtual_enter(true);
 	boot_router6();
 	mem[0]->if_lro = true;
-	t_sleep(10 * 1000);	/* reports of groups, solicited routers */
-	fresh6();
-	before = counter("mbuf.outstanding");
-	status = check_main(argc, argv);
-	CHECK_EQ(counter("mbuf.outstanding"), before);
-	stack_shutdown();
-	return (status);
+	return (router6_main(argc, argv, fresh6));
 }

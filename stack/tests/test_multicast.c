@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/in_family.h"
 #include "netinet/in_group.h"
 #include "tests/net.h"
@@ -22,24 +21,32 @@ mapped(const char *text)
 	return (in_map(addr(text)));
 }
 
+static struct mbuf *shown;	/* the frame of next_igmp() */
+
+static void
+forget_shown(void)
+{
+	m_freem(shown);
+	shown = NULL;
+}
+
 /* The IGMP message in the next frame on the left, behind the router alert. */
 static const uint8_t *
 next_igmp(const char *to)
 {
-	static struct mbuf *m;
 	const struct ip *ip;
 
-	m_freem(m);
-	m = take_sent(0);
-	ip = IP_AT(m);
+	forget_shown();
+	shown = take_sent(0);
+	ip = IP_AT(shown);
 	CHECK_EQ(ip->ip_p, IPPROTO_IGMP);
 	CHECK_EQ(ip->ip_ttl, 1);
 	CHECK_EQ(ip->ip_hl, 6);
 	CHECK(memcmp(ip + 1, "\x94\4\0", 4) == 0);
 	CHECK_EQ(ip->ip_dst.s_addr, addr(to).s_addr);
 	CHECK_EQ(in_hdrsum(ip, 24), 0);
-	CHECK_EQ(in_fold(in_sum(m, ETHER_HDR_LEN + 24, m->m_pkthdr.len -
-	    ETHER_HDR_LEN - 24, 0)), 0);
+	CHECK_EQ(in_fold(in_sum(shown, ETHER_HDR_LEN + 24,
+	    shown->m_pkthdr.len - ETHER_HDR_LEN - 24, 0)), 0);
 	return ((const uint8_t *)ip + 24);
 }
 
@@ -506,6 +513,7 @@ TEST(ipv6_sockets_join_and_hear)
 static void
 fresh(void)
 {
+	forget_shown();
 	t_sleep(5 * SECOND);
 	learn_host(0, LEFT);
 	start_over();
@@ -514,14 +522,6 @@ fresh(void)
 int
 main(int argc, char **argv)
 {
-	int status;
-
-	mach_virtual_enter(true);
 	boot_router6();
-	t_sleep(20 * SECOND);
-	fresh();
-	check_after = fresh;
-	status = check_main(argc, argv);
-	stack_shutdown();
-	return (status);
+	return (router6_main(argc, argv, fresh));
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/in_group.h"
 #include "tests/net.h"
 #include "tests/packet6.h"
@@ -515,14 +514,6 @@ fresh(void)
 int
 main(int argc, char **argv)
 {
-	int status;
-
-	mach_virtual_enter(true);
 	boot_router6();
-	t_sleep(20 * 1000);
-	fresh();
-	check_after = fresh;
-	status = check_main(argc, argv);
-	stack_shutdown();
-	return (status);
+	return (router6_main(argc, argv, fresh));
 }

@@ -8,7 +8,6 @@
 
 #include <linux/errqueue.h>	/* wants the time's structures */
 
-#include "machine/virtual/virtual.h"
 #include "tests/net.h"
 #include "tests/packet6.h"
 
@@ -352,15 +351,7 @@ fresh(void)
 int
 main(int argc, char **argv)
 {
-	int status;
-
-	mach_virtual_enter(true);
 	boot_router6();
 	set("net.inet.raw.sockets", "1");
-	t_sleep(20 * 1000);
-	fresh();
-	check_after = fresh;
-	status = check_main(argc, argv);
-	stack_shutdown();
-	return (status);
+	return (router6_main(argc, argv, fresh));
 }

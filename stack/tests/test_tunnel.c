@@ -4,7 +4,6 @@
 
 #include <errno.h>
 
-#include "machine/virtual/virtual.h"
 #include "netinet/in_family.h"
 #include "netinet/ip_tunnel.h"
 #include "tests/net.h"
@@ -397,9 +396,6 @@ tunnel6(const char *name, const char *inet6)
 int
 main(int argc, char **argv)
 {
-	int status;
-
-	mach_virtual_enter(true);
 	boot_router6();
 	tunnel("gif0", ROUTER " " LEFT, "", 64, "10.50.0.1/24");
 	tunnel("gre0", ROUTER " " LEFT, "42", 7, "10.51.0.1/24");
@@ -410,10 +406,5 @@ main(int argc, char **argv)
 	tunnel6("gre0", "2001:db8:51::1");
 	tunnel6("gif1", "2001:db8:52::1");
 	tunnel6("gre1", "2001:db8:53::1");
-	t_sleep(20 * 1000);
-	fresh();
-	check_after = fresh;
-	status = check_main(argc, argv);
-	stack_shutdown();
-	return (status);
+	return (router6_main(argc, argv, fresh));
 }
