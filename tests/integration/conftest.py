@@ -120,7 +120,25 @@ class LabHosts:
     def kill(self, host: str, program: str) -> None:
         for pid, name in self.processes(host).items():
             if name == program:
-                os.kill(pid, signal.SIGKILL)
+                self._signal(pid, signal.SIGKILL)
+
+    def hold(self, host: str, program: str) -> bool:
+        """Stops a program in its tracks; False if none runs there (any more)."""
+        return any(self._signal(pid, signal.SIGSTOP) for pid, name in self.processes(host).items() if name == program)
+
+    def release(self, host: str, program: str) -> None:
+        """Lets what was held go on."""
+        for pid, name in self.processes(host).items():
+            if name == program:
+                self._signal(pid, signal.SIGCONT)
+
+    @staticmethod
+    def _signal(pid: int, number: int) -> bool:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return False
+        return True
 
     def left_behind(self, run: Run) -> list[str]:
         """What is left of `run` on the hosts: processes, an address or a device on the data links, directories."""

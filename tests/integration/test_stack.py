@@ -9,7 +9,7 @@ from perfweb.runs.models import Artefact, Boot, Measurement, RunState, Sample
 from tests.integration.conftest import LabHosts, wait_for, wait_for_state
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("worker")]
-BUILD_SECONDS = 240
+BUILD_SECONDS = 600
 
 PLAN = """\
 name: tiny
@@ -26,8 +26,10 @@ seconds: 1
 
 def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts) -> None:
     run = services.submit(PLAN, testbed.name)
-    wait_for(lambda: hosts.runs("left", "netperf"), "the first sample", BUILD_SECONDS)
+    # Held: however late we are, the sample has not ended when its server dies.
+    wait_for(lambda: hosts.hold("left", "netperf"), "the first sample", BUILD_SECONDS)
     hosts.kill("dut", "netserver")
+    hosts.release("left", "netperf")
     wait_for_state(run, RunState.DONE, RunState.FAILED)
     assert run.state == RunState.DONE
     assert run.reason.startswith("1 of 2 measurements failed; the first: ")
