@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import ROOT, run
+from tests.stack.topology import MESON, ROOT, run
 
 BUILD = ROOT / "build" / "fuzz"
 CORPORA = ROOT / "stack" / "tests" / "fuzz" / "corpus"
@@ -34,10 +34,9 @@ Runs = dict[str, Future[subprocess.CompletedProcess[str]]]
 @pytest.fixture(scope="module")
 def fuzzers() -> Path:
     """The directory of the fuzzers, built with clang."""
-    meson = str(ROOT / ".venv" / "bin" / "meson")
     if not (BUILD / "build.ninja").exists():
-        run("env", "CC=clang-14", meson, "setup", str(BUILD), str(ROOT / "stack"), *OPTIONS, timeout=120)
-    run(meson, "compile", "-C", str(BUILD), "-j2", timeout=600)
+        run("env", "CC=clang-14", MESON, "setup", str(BUILD), str(ROOT / "stack"), *OPTIONS, timeout=120)
+    run(MESON, "compile", "-C", str(BUILD), "-j2", timeout=600)
     return BUILD / "tests"
 
 

@@ -27,6 +27,17 @@ print("all are back", flush=True)
 time.sleep(60)
 """
 
+# Two CPUs for a stack that uses one.  Where there is no second one, that is why they are refused.
+HERE = sorted(os.sched_getaffinity(0))
+TWO_CPUS = f"{HERE[0]},{HERE[1] if len(HERE) > 1 else HERE[0] + 1}"
+
+
+def refusal_of_two_cpus(user: str) -> str:
+    """What a stack says of TWO_CPUS that `user` keeps on one."""
+    why = f" are 2 CPUs, and {user} uses one" if len(HERE) > 1 else ": this process may not run there"
+    return f"'{TWO_CPUS}'{why}"
+
+
 # What cannot be had together, and what the boot says of it.
 REFUSED = {
     "several threads in 2005": (
@@ -38,8 +49,8 @@ REFUSED = {
         "knows direct and deferred only",
     ),
     "one CPU and two": (
-        {"kern.smp.disabled": "1", "machine.cpus": "0-1"},
-        r"'0-1' are 2 CPUs, and kern\.smp\.disabled=\"1\" uses one",
+        {"kern.smp.disabled": "1", "machine.cpus": TWO_CPUS},
+        refusal_of_two_cpus('kern.smp.disabled="1"'),
     ),
     "no driver": ({"if.lo0.needsgiant": "1"}, "lo0: it has no driver that could need Giant"),
     "no right": ({"machine.sched": "fifo"}, "needs the capability CAP_SYS_NICE"),
@@ -66,7 +77,12 @@ def cpus_of(task: Path) -> str:
         {"net.isr.generation": "2005", "net.isr.enable": "0", "debug.mpsafenet": "0"},
         {"net.isr.dispatch": "hybrid", "net.isr.maxthreads": "-1", "net.isr.proto.ip.policy": "cpu"},
         {"net.isr.dispatch": "deferred", "net.isr.maxthreads": "3", "net.isr.proto.ip.policy": "source"},
-        {"if.tap0.needsgiant": "1", "if.tap1.needsgiant": "1", "lock.giant_adaptive": "0"},
+        {
+            "if.tap0.needsgiant": "1",
+            "if.tap1.needsgiant": "1",
+            "if.tap1.transmit": "deferred",
+            "lock.giant_adaptive": "0",
+        },
         {"debug.needsgiant": "arp", "net.isr.proto.ip.mpsafe": "0", "lock.mutex": "block"},
         {"kern.smp.disabled": "1", "lock.mutex": "spin", "net.isr.dispatch": "deferred"},
         {"machine.placement": "pinned", "machine.smt": "0", "machine.sched": "batch"},
@@ -80,9 +96,7 @@ def test_a_stream_arrives_whole(topology: Topology, how: dict[str, str]) -> None
 
 @pytest.mark.parametrize(("how", "why"), REFUSED.values(), ids=REFUSED.keys())
 def test_what_does_not_go_together_is_refused(topology: Topology, how: dict[str, str], why: str) -> None:
-    if "machine.cpus" in how and not {0, 1} <= os.sched_getaffinity(0):
-        pytest.skip("needs two CPUs")
-    with pytest.raises(AssertionError, match=why):
+    with pytest.raises(AssertionError, match=re.escape(why)):
         topology.boot(how)
 
 

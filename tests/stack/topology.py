@@ -31,6 +31,7 @@ OFFLOADS = {
 }
 ROOT = Path(__file__).parents[2]
 TUN = Path("/dev/net/tun")
+MESON = str(ROOT / ".venv" / "bin" / "meson")
 
 
 def impair(*harms: str, device: str = "tap0") -> dict[str, str]:
@@ -89,7 +90,7 @@ class Installed:
 
     def meson(self, *argv: str) -> str:
         """Runs meson; what it printed."""
-        return run(str(ROOT / ".venv" / "bin" / "meson"), *argv, timeout=900)
+        return run(MESON, *argv, timeout=900)
 
     def remove(self) -> None:
         """Deletes it."""
