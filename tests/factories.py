@@ -6,6 +6,7 @@
 
 import hashlib
 import itertools
+import math
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -294,8 +295,23 @@ def create_measurement(
             for sample in drawn
         ]
     Sample.objects.bulk_create(drawn)
-    _tool_output(measurement, "".join(f"THROUGHPUT={sample.value}\n" for sample in drawn))
+    printed = _connected if test.measure.tool == "tcpconnect" else "THROUGHPUT={0.value}\n".format
+    _tool_output(measurement, "".join(map(printed, drawn)))
     return measurement
+
+
+def _connected(sample: Sample) -> str:
+    """What is kept of a sample of tcpconnect: a histogram with most connections a little faster than the mean."""
+    place = math.floor(16 * math.log2(1e6 / sample.value)) - 3
+    bounds = [2 ** ((place + step) / 16) for step in range(9)]
+    counts = [sample.value * share / 100 for share in (1, 30, 40, 12, 8, 5, 3, 1)]
+    lines = [
+        f"took {low:.3f} to {high:.3f} us: {count:.0f}\n"
+        for (low, high), count in zip(itertools.pairwise(bounds), counts, strict=True)
+    ]
+    rate = f"connections: {sample.value:.0f} seconds: 1.000 rate: {sample.value:.1f} connections/s\n"
+    head = f"== sample {sample.index}: 2026-11-21T09:00:00.000+00:00, 1.000 s, status 0\n-- stdout\n"
+    return head + rate + "".join(lines)
 
 
 def create_failed_measurement(boot: Boot, test: Test) -> Measurement:

@@ -148,25 +148,35 @@ def test_every_byte_arrives_in_order_from_the_stack(topology: Topology) -> None:
     topology.await_line("peer.log", "verified ")
 
 
+def counted_connections(output: str) -> int:
+    """What tcpconnect's client says, if the times of its connections are as many, in order, and within its seconds."""
+    line = re.compile(r"^connections: (\d+) seconds: (\d+\.\d+) rate: \d+\.\d connections/s$", re.MULTILINE)
+    found = line.search(output)
+    assert found is not None
+    times = re.findall(r"^took (\d+\.\d{3}) to (\d+\.\d{3}) us: (\d+)$", output, re.MULTILINE)
+    assert sum(int(count) for *_, count in times) == int(found[1])
+    bounds = [float(bound) for *pair, _ in times for bound in pair]
+    assert bounds == sorted(bounds)
+    assert all(float(high) / float(low) == pytest.approx(2 ** (1 / 16), rel=0.001) for low, high, _ in times)
+    assert bounds[0] > 1
+    assert bounds[-2] < 1e6 * float(found[2])
+    return int(found[1])
+
+
 def test_tcpconnect_both_ways(topology: Topology) -> None:
     tcpconnect = f"{topology.installed.prefix}/bin/tcpconnect"
-    line = re.compile(r"^connections: (\d+) seconds: \d+\.\d+ rate: \d+\.\d connections/s$", re.MULTILINE)
     server = topology.boot({}, [tcpconnect, "-s", "-p", "5001"])
     topology.await_line("boot.log", "listening")
     before = topology.value("mbuf.outstanding")
     for parallel in ("1", "4"):
         words = [tcpconnect, "-c", STACK, "-p", "5001", "-t", "2", "-n", parallel]
-        found = line.search(topology.on("left", *words))
-        assert found is not None
-        assert int(found[1]) > 100
+        assert counted_connections(topology.on("left", *words)) > 100
     assert abs(int(topology.value("mbuf.outstanding")) - int(before)) < 20
     assert topology.stop(server) == -15
     topology.start("left", tcpconnect, "-s", "-a", LINUX, "-p", "5001", log="server.log")
     topology.await_line("server.log", "listening")
     child = topology.boot({}, [tcpconnect, "-c", LINUX, "-p", "5001", "-t", "2"])
-    found = line.search(finish(topology, child, "boot.log"))
-    assert found is not None
-    assert int(found[1]) > 100
+    assert counted_connections(finish(topology, child, "boot.log")) > 100
 
 
 def test_tcpconnect_says_what_is_wrong(topology: Topology) -> None:

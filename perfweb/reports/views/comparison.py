@@ -16,6 +16,7 @@ from django.views.decorators.http import condition, require_safe
 from perfweb.reports import names
 from perfweb.reports.comparisons import TestComparison, tally
 from perfweb.reports.counters import counter_rows, last_words
+from perfweb.reports.durations import Durations, durations_figure, read_durations
 from perfweb.reports.environment import side_rows
 from perfweb.reports.figures import boxes_figure, distributions_figure, intervals_figure
 from perfweb.reports.graphs import Graph, respond
@@ -61,6 +62,7 @@ class TestSection:
     sets: dict[str, list[float]]
     graphs: list[Graph]
     latencies: Latencies | None
+    durations: Durations | None
     confidence: float
 
     @property
@@ -160,7 +162,11 @@ def _sections(
     few = ordered if len(ordered) <= MOST_DRAWN else []
     drawn = [asked] if asked else few
     latencies = read_latencies(compared, drawn) if drawn else {}
-    return [_section(test, by_test[test], compared, confidence, latencies.get(test), test in drawn) for test in ordered]
+    durations = read_durations(compared, drawn) if drawn else {}
+    return [
+        _section(test, by_test[test], compared, confidence, latencies.get(test), durations.get(test), test in drawn)
+        for test in ordered
+    ]
 
 
 def _section(
@@ -169,6 +175,7 @@ def _section(
     compared: list[Side],
     confidence: float,
     latencies: Latencies | None,
+    durations: Durations | None,
     drawn: bool,
 ) -> TestSection:
     sets = {side.label: side.sets[test].values for side in compared if test in side.sets}
@@ -176,8 +183,16 @@ def _section(
     means = [abs(sum(values) / len(values)) for values in sets.values()]
     scale = scale_for(unit, max(means))
     files = {names.ministat_file(label, test): values for label, values in sets.items()}
-    graphs = _graphs(test, sets, scale, latencies, [side.label for side in compared]) if drawn else []
-    return TestSection(test, found, scale, _numbers(found, compared, sets), files, graphs, latencies, confidence)
+    graphs = _graphs(test, sets, scale) if drawn else []
+    anchor, labels = names.anchor(test), [side.label for side in compared]
+    if latencies:
+        figure = latency_figure(latencies, labels)
+        graphs.append(Graph(f"latency-{anchor}", f"Latency of transactions of {test}", figure))
+    if durations:
+        figure = durations_figure(durations, labels)
+        graphs.append(Graph(f"durations-{anchor}", f"Histogram of the times that connections of {test} took", figure))
+    numbers = _numbers(found, compared, sets)
+    return TestSection(test, found, scale, numbers, files, graphs, latencies, durations, confidence)
 
 
 def _numbers(found: list[TestComparison], compared: list[Side], sets: dict[str, list[float]]) -> list[SideNumbers]:
@@ -189,18 +204,12 @@ def _numbers(found: list[TestComparison], compared: list[Side], sets: dict[str, 
     ]
 
 
-def _graphs(
-    test: str, sets: dict[str, list[float]], scale: Scale, latencies: Latencies | None, labels: list[str]
-) -> list[Graph]:
+def _graphs(test: str, sets: dict[str, list[float]], scale: Scale) -> list[Graph]:
     anchor = names.anchor(test)
-    graphs = [
+    return [
         Graph(f"samples-{anchor}", f"Samples of {test}", boxes_figure(sets, scale)),
         Graph(f"distribution-{anchor}", f"Distribution of {test}", distributions_figure(sets, scale)),
     ]
-    if latencies:
-        figure = latency_figure(latencies, labels)
-        graphs.append(Graph(f"latency-{anchor}", f"Latency of transactions of {test}", figure))
-    return graphs
 
 
 def _extremes(compared: list[TestComparison]) -> tuple[TestComparison | None, TestComparison | None]:

@@ -236,7 +236,7 @@ def test_queries_do_not_depend_on_how_much_was_measured(
     summarise([run.pk])
     with django_assert_num_queries(16):
         client.get(reverse("reports:run", args=[run.pk]))
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         client.get(comparison_address(run))
 
 
