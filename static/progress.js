@@ -7,10 +7,15 @@
 (() => {
   const LONGEST_LIST = 8;
   const MOST_STREAMS = 4; // of the six connections that a browser opens to a server, two are left for everything else
-  const number = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
+  const format = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
+
+  // Narrow blanks between thousands, as everywhere else on the pages.
+  function number(value) {
+    return format.format(value).replaceAll(",", "\u202f");
+  }
 
   function quantity(value, unit) {
-    return unit === "bits/s" ? `${number.format(value / 1e9)} Gbit/s` : `${number.format(value)} ${unit}`;
+    return unit === "bits/s" ? `${number(value / 1e9)} Gbit/s` : `${number(value)} ${unit}`;
   }
 
   function follow(box) {

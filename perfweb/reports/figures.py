@@ -360,9 +360,14 @@ def scaling_figure(lines: Mapping[str, Mapping[int, Sequence[float]]], scale: Sc
 
 
 def boxes_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
-    """Draw each named set of samples as a box (quartiles, median, extremes) with every sample beside it."""
+    """Draw each named set of samples as a box (quartiles, median, extremes) with every sample beside it.
+
+    A set without samples is not drawn, and those after it keep their colours and markers.
+    """
     traces = []
     for number, (name, samples) in enumerate(sets.items()):
+        if not samples:
+            continue
         meta, symbol = series_style(number)
         kept = thinned(samples, MOST_POINTS // len(sets))
         traces.append(
@@ -384,10 +389,15 @@ def boxes_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
 
 
 def distributions_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
-    """Draw the empirical distribution function of each named set: the share of its samples up to each value."""
+    """Draw the empirical distribution function of each named set: the share of its samples up to each value.
+
+    A set without samples is not drawn, and those after it keep their colours and markers.
+    """
     every = [value for samples in sets.values() for value in samples]
     traces = []
     for number, (name, samples) in enumerate(sets.items()):
+        if not samples:
+            continue
         meta, symbol = series_style(number)
         ordered = sorted(samples)
         kept = thinned(ordered, MOST_POINTS // (2 * len(sets)))

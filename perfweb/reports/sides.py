@@ -77,6 +77,11 @@ def compare_sides(base: Side, other: Side, confidence: float, margin: float) -> 
     )
 
 
+def values_by_side(compared: Sequence[Side], test: str) -> dict[str, list[float]]:
+    """Return the counted samples of a test by the label of each side, none where a side has not measured it."""
+    return {side.label: side.sets[test].values if test in side.sets else [] for side in compared}
+
+
 def _joined(first: SampleSet, second: SampleSet) -> SampleSet:
     return replace(first, values=first.values + second.values, boots=first.boots + second.boots)
 

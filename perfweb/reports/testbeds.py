@@ -96,7 +96,7 @@ class Health:
 
     @property
     def words(self) -> str:
-        held = "free"
+        held = "free" if self.testbed.inventory else "elsewhere: its results are imported"
         if self.lease:
             held = f"held by {self.lease.holder}" + (", which is silent" if self.silent else "")
         return f"{held}; {self.failed} of the last {len(self.runs)} runs failed" if self.failed else held

@@ -37,7 +37,9 @@ def test_the_bar_moves_and_the_end_loads_the_results(page: Page, asgi_server: st
         number, "measurement", test="tcp.rr/host-host/ipv4", variant="direct", state="ok", mean=41884.2,
         unit="transactions/s", reason="",
     )  # fmt: skip
-    expect(page.get_by_text("tcp.rr/host-host/ipv4 on direct: 41,884 transactions/s")).to_be_visible()
+    expect(
+        page.get_by_text("tcp.rr/host-host/ipv4 on direct: 41\N{NARROW NO-BREAK SPACE}884 transactions/s")
+    ).to_be_visible()
     progress.publish(
         number, "measurement", test="udp.rr/host-host/ipv4", variant="direct", state="failed", mean=None,
         unit="", reason="sample 0: netperf ended with status 1",

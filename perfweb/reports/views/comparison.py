@@ -23,7 +23,7 @@ from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.latencies import Latencies, latency_figure, read_latencies
 from perfweb.reports.lockprofiles import TITLES, lock_tables
 from perfweb.reports.numbers import Scale, scale_for
-from perfweb.reports.sides import MOST_SIDES, Side, SideError, compare_sides, read_sides, sides
+from perfweb.reports.sides import MOST_SIDES, Side, SideError, compare_sides, read_sides, sides, values_by_side
 from perfweb.reports.tags import tag_of_comparison
 from perfweb.reports.views.runs import find_run
 from perfweb.runs.models import FINAL_STATES, Run, Variant
@@ -178,19 +178,13 @@ def _section(
     durations: Durations | None,
     drawn: bool,
 ) -> TestSection:
-    sets = {side.label: side.sets[test].values for side in compared if test in side.sets}
+    everyone = values_by_side(compared, test)
+    sets = {label: values for label, values in everyone.items() if values}
     unit = next(side.sets[test].unit for side in compared if test in side.sets)
     means = [abs(sum(values) / len(values)) for values in sets.values()]
     scale = scale_for(unit, max(means))
     files = {names.ministat_file(label, test): values for label, values in sets.items()}
-    graphs = _graphs(test, sets, scale) if drawn else []
-    anchor, labels = names.anchor(test), [side.label for side in compared]
-    if latencies:
-        figure = latency_figure(latencies, labels)
-        graphs.append(Graph(f"latency-{anchor}", f"Latency of transactions of {test}", figure))
-    if durations:
-        figure = durations_figure(durations, labels)
-        graphs.append(Graph(f"durations-{anchor}", f"Histogram of the times that connections of {test} took", figure))
+    graphs = _graphs(test, everyone, scale, latencies, durations) if drawn else []
     numbers = _numbers(found, compared, sets)
     return TestSection(test, found, scale, numbers, files, graphs, latencies, durations, confidence)
 
@@ -204,12 +198,25 @@ def _numbers(found: list[TestComparison], compared: list[Side], sets: dict[str, 
     ]
 
 
-def _graphs(test: str, sets: dict[str, list[float]], scale: Scale) -> list[Graph]:
-    anchor = names.anchor(test)
-    return [
+def _graphs(
+    test: str,
+    sets: dict[str, list[float]],
+    scale: Scale,
+    latencies: Latencies | None,
+    durations: Durations | None,
+) -> list[Graph]:
+    anchor, labels = names.anchor(test), list(sets)
+    graphs = [
         Graph(f"samples-{anchor}", f"Samples of {test}", boxes_figure(sets, scale)),
         Graph(f"distribution-{anchor}", f"Distribution of {test}", distributions_figure(sets, scale)),
     ]
+    if latencies:
+        figure = latency_figure(latencies, labels)
+        graphs.append(Graph(f"latency-{anchor}", f"Latency of transactions of {test}", figure))
+    if durations:
+        figure = durations_figure(durations, labels)
+        graphs.append(Graph(f"durations-{anchor}", f"Histogram of the times that connections of {test} took", figure))
+    return graphs
 
 
 def _extremes(compared: list[TestComparison]) -> tuple[TestComparison | None, TestComparison | None]:

@@ -15,7 +15,7 @@ from perfweb.reports.figures import boxes_figure, intervals_figure
 from perfweb.reports.levels import shifts
 from perfweb.reports.rawdata.bodies import compared_sides
 from perfweb.reports.rawdata.selections import Selection
-from perfweb.reports.sides import Side
+from perfweb.reports.sides import Side, values_by_side
 from perfweb.reports.svg import render_file
 from perfweb.reports.views.comparison import asked_limits
 from perfweb.reports.views.rawdata import compared
@@ -45,8 +45,7 @@ def comparison_graph(request: HttpRequest, number: int | None = None, a: str = "
     found = _asked(request, sides)
     against = f"{', '.join(side.label for side in sides[1:])} against {sides[0].label}"
     if test := request.GET.get("test"):
-        sets = {side.label: side.sets[test].values for side in sides if test in side.sets}
-        picture = render_file(boxes_figure(sets, found[0].scale), f"{test}: {against}")
+        picture = render_file(boxes_figure(values_by_side(sides, test), found[0].scale), f"{test}: {against}")
     else:
         picture = render_file(intervals_figure(found), f"{against}: change with its confidence interval")
     return _send(request, "graph.svg", picture, selection)

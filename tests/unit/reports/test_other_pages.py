@@ -13,6 +13,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.lab.models import Lease
+from perfweb.lab.services import elsewhere
 from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.summaries import summarise
@@ -70,6 +71,14 @@ def test_knobs_that_do_not_differ_or_were_not_measured(client: Client) -> None:
     assert "do not differ in any knob" in text_of(page(client, f"/runs/{queued.pk}/matrix/"))
     run = create_knob_run([])
     assert "Nothing has been measured in this run." in text_of(page(client, f"/runs/{run.pk}/matrix/"))
+
+
+def test_a_testbed_of_imported_results_is_elsewhere(client: Client) -> None:
+    elsewhere("rack9")
+    for address in ("/testbeds/", "/testbeds/rack9/"):
+        text = text_of(page(client, address))
+        assert "elsewhere: its results are imported" in text
+        assert "free" not in text
 
 
 def test_a_testbed_shows_its_holder_its_failures_and_its_noise(client: Client, run: Run) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -73,6 +74,25 @@ def test_what_cannot_be_compared_is_answered_with_help(
     answer = client.get("/compare/", {"base": addresses[0], "with": addresses[1:]})
     assert answer.status_code == 404
     assert help_text in text_of(answer.content.decode())
+
+
+def test_a_side_has_one_colour_and_marker_in_all_graphs(client: Client) -> None:
+    first, second = create_run(tests=DEMO_TESTS[:2], failed_test=DEMO_TESTS[0]), create_run(tests=DEMO_TESTS[:2])
+    address = f"/compare/?base={first.pk}/deferred&with={first.pk}/direct&with={second.pk}/direct"
+    figures = json.loads(page(client, f"{address}&graphs=json"))
+    looks = {
+        (trace["name"], trace["meta"]["role"], trace["marker"]["symbol"])
+        for name, figure in figures.items()
+        if name != "intervals"
+        for trace in figure["data"]
+    }
+    assert looks == {
+        (f"{first.pk}/deferred", "series-0", "circle"),
+        (f"{first.pk}/direct", "series-1", "diamond"),
+        (f"{second.pk}/direct", "series-2", "square"),
+    }
+    picture = client.get(f"/compare/graph.svg{address[9:]}&test={DEMO_TESTS[0]}").getvalue().decode()
+    assert re.findall(r'class="(series-\d)', picture) == ["series-0", "series-2"]
 
 
 def test_without_sides_the_latest_runs_are_offered(client: Client, run: Run) -> None:
