@@ -140,7 +140,11 @@ tcp_usr_shutdown(struct socket *so)
 /*
  * The reader took data.  The window is opened again when that is worth a
  * segment to the peer: two full segments and a quarter of the buffer, or
- * half the buffer if that is less than two segments.
+ * half the buffer if that is less than two segments.  Not while an ACK is due
+ * and the peer may send two full segments: these bring it out if it is not
+ * sent before (RFC 9293 section 3.8.6.3), and it tells the window.  So who
+ * reads the first request of a connection does not tell what the SYN could
+ * not, that the window is more than 64 KB.
  */
 void
 tcp_rcvd(struct socket *so)
@@ -154,6 +158,8 @@ tcp_rcvd(struct socket *so)
 	size = so->so_rcv.sb_hiwat;
 	open = SEQ_GT(tp->rcv_adv, tp->rcv_nxt) ? tp->rcv_adv - tp->rcv_nxt :
 	    0;
+	if (open >= 2 * tp->t_maxseg && tcp_timer_running(tp, TT_DELACK))
+		return;
 	more = tcp_rcvwindow(tp) - open;
 	if ((more >= 2 * tp->t_maxseg && (more >= size / 4 ||
 	    open < size / 8)) || more >= size / 2) {

@@ -256,6 +256,35 @@ set_up_with(struct fixture *f, const uint8_t *syn, unsigned optlen)
 	peer_syn(&f->p, PORT, 0, &s);
 }
 
+/* An ACK that is due anyway tells what the SYN could not: a large window. */
+TEST(the_first_read_tells_no_window)
+{
+	static const uint8_t syn[] = { 2, 4, MSS >> 8, MSS & 0xff, 1, 3, 3, 7 };
+	struct fixture f = { .p = { .window = 60000, .options = syn,
+	    .optlen = sizeof(syn) } };
+	const uint64_t before = t_sysctl("net.inet.tcp.stats.sndwinup");
+	struct tcpopts to;
+	struct peer_seg s;
+	char sink[10];
+
+	t_sysctl_set("net.inet.tcp.delacktime", "500");
+	f.head = t_listen(PEER_STACK_IP, PORT, 5);
+	peer_syn(&f.p, PORT, 0, &s);
+	CHECK(tcp_opt_parse(s.options, s.optlen, true, &to));
+	ack(&f, 0);
+	f.so = t_accept(f.head);
+	f.p.optlen = 0;
+	peer_text(&f.p, "0123456789");
+	t_recv(f.so, sink, sizeof(sink));
+	peer_await(&s, 5000);	/* one segment, and it is the late ACK */
+	CHECK_EQ(s.ack, f.p.snd_nxt);
+	CHECK((uint32_t)s.window << to.wscale > 65535);
+	expect_nothing(0);
+	CHECK_EQ(t_sysctl("net.inet.tcp.stats.sndwinup"), before);
+	t_sysctl_set("net.inet.tcp.delacktime", "40");
+	take_down(&f);
+}
+
 /* RFC 9293 section 3.8.6.1: probes back off, and silence ends them. */
 TEST(a_window_that_never_opened_does_not_keep_a_socket)
 {
