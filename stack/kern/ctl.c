@@ -110,6 +110,30 @@ show_description(const struct sysctl_oid *oid, const char *value, void *arg)
 	    (oid->oid_flags & CTL_TUN) != 0 ? " [boot]" : "", oid->oid_descr);
 }
 
+/*
+ * For programs: "name: a b c" if a tunable is one of those, "name: 0-9" if it
+ * is a number, "name:" if it is a text.
+ */
+static void
+show_type(const struct sysctl_oid *oid, const char *value, void *arg)
+{
+	(void)value;
+	if ((oid->oid_flags & CTL_TUN) == 0)
+		return;
+	ctl_printf(arg, "%s:", oid->oid_name);
+	if (oid->oid_names != NULL)
+		for (size_t i = 0; oid->oid_names[i] != NULL; i++)
+			ctl_printf(arg, " %s", oid->oid_names[i]);
+	else if (oid->oid_type == CTL_BOOL)
+		ctl_printf(arg, " 0-1");
+	else if (oid->oid_type == CTL_U32 ||
+	    (oid->oid_type == CTL_PROC && oid->oid_max != 0))
+		ctl_printf(arg, " %llu-%llu", (unsigned long long)oid->oid_min,
+		    (unsigned long long)(oid->oid_max != 0 ? oid->oid_max :
+		    UINT32_MAX));
+	ctl_printf(arg, "\n");
+}
+
 struct counters {
 	struct ctl_out	*co;
 	const char	*last;		/* name of the last one, */
@@ -236,9 +260,11 @@ ctl_answer(struct ctl_out *co, char *line)
 	switch (cr.cr_verb) {
 	case CTL_ALL:
 	case CTL_DESCRIBE:
+	case CTL_TYPES:
 		ctl_printf(co, "ok\n");
 		sysctl_foreach(cr.cr_verb == CTL_ALL ? show_value :
-		    show_description, co);
+		    cr.cr_verb == CTL_DESCRIBE ? show_description : show_type,
+		    co);
 		break;
 	case CTL_GET:
 		answer_get(co, cr.cr_name);

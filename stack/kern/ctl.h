@@ -5,8 +5,9 @@
  * One request a connection: the client sends a line of at most CTL_LINEMAX
  * bytes, the stack answers "ok\n" and text, or "error: reason\n", and hangs
  * up.  Requests are "sysctl -a", "sysctl -d" (with descriptions),
- * "sysctl name", "sysctl name=value", and what subsystems register: views
- * ("ifconfig", "netstat -r") and commands with arguments ("route add").
+ * "sysctl -t" (what each tunable may be), "sysctl name", "sysctl name=value",
+ * and what subsystems register: views ("ifconfig", "netstat -r") and commands
+ * with arguments ("route add").
  */
 #ifndef KERN_CTL_H
 #define KERN_CTL_H
@@ -15,7 +16,8 @@
 
 #define	CTL_LINEMAX	1024
 
-enum ctl_verb { CTL_ALL, CTL_DESCRIBE, CTL_GET, CTL_SET, CTL_COMMAND };
+enum ctl_verb { CTL_ALL, CTL_DESCRIBE, CTL_TYPES, CTL_GET, CTL_SET,
+    CTL_COMMAND };
 
 struct ctl_request {
 	enum ctl_verb	 cr_verb;

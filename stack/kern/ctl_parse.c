@@ -49,6 +49,10 @@ parse_sysctl(char *arg, struct ctl_request *cr)
 		cr->cr_verb = CTL_DESCRIBE;
 		return (NULL);
 	}
+	if (strcmp(arg, "-t") == 0) {
+		cr->cr_verb = CTL_TYPES;
+		return (NULL);
+	}
 	value = strchr(arg, '=');
 	if (value != NULL) {
 		*value++ = '\0';
@@ -57,7 +61,7 @@ parse_sysctl(char *arg, struct ctl_request *cr)
 	}
 	cr->cr_verb = value != NULL ? CTL_SET : CTL_GET;
 	cr->cr_name = arg;
-	return (is_name(arg) ? NULL : "sysctl wants -a, -d, name or name=value");
+	return (is_name(arg) ? NULL : "sysctl wants -a, -d, -t, name or name=value");
 }
 
 const char *

@@ -299,7 +299,7 @@ prof_show_cost(struct ctl_out *co, struct prof_switch *ps)
 
 static const struct sysctl_oid lock_prof_oids[] = {
 	{ .oid_name = "debug.lock.prof.enable", .oid_type = CTL_PROC,
-	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &prof,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &prof, .oid_max = 1,
 	    .oid_proc = proc_prof_enable,
 	    .oid_descr = "1: count what every place waits for and holds locks" },
 	{ .oid_name = "debug.lock.prof.reset", .oid_type = CTL_PROC,

@@ -202,7 +202,7 @@ proc_records(const struct sysctl_oid *oid, const char *value, char *buf,
 
 static const struct sysctl_oid mutex_prof_oids[] = {
 	{ .oid_name = "debug.mutex.prof.enable", .oid_type = CTL_PROC,
-	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &prof,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &prof, .oid_max = 1,
 	    .oid_proc = proc_prof_enable,
 	    .oid_descr = "1: count as the kernel of 2006 did" },
 	{ .oid_name = "debug.mutex.prof.reset", .oid_type = CTL_PROC,

@@ -27,6 +27,7 @@ struct sysctl_oid {
 	enum ctl_type	 oid_type;
 	unsigned	 oid_flags;
 	void		*oid_ptr;
+	/* What it may be, which a CTL_PROC only says and checks itself. */
 	uint64_t	 oid_min, oid_max;
 	const char *const *oid_names;	/* CTL_ENUM, NULL at the end */
 	const char	*oid_descr;	/* one line */

@@ -372,6 +372,8 @@ config_publish(struct if_config *ic)
 			sysctl_add(&(struct sysctl_oid){
 			    .oid_type = CTL_PROC, .oid_flags = CTL_TUN,
 			    .oid_ptr = number_of(ic, i),
+			    .oid_min = numbers[i].min,
+			    .oid_max = numbers[i].max,
 			    .oid_proc = show_number,
 			    .oid_descr = numbers[i].descr }, PREFIX "%s.%s",
 			    ic->name, numbers[i].what);

@@ -168,7 +168,7 @@ proc_maxthreads(const struct sysctl_oid *oid, const char *value, char *buf,
 	{ .oid_name = "net.isr.proto." name ".dispatch",		\
 	    .oid_type = CTL_PROC, .oid_flags = CTL_TUN | CTL_RUN,	\
 	    .oid_ptr = &isr_protos[p].dispatch,				\
-	    .oid_proc = proc_dispatch,					\
+	    .oid_names = dispatch_names, .oid_proc = proc_dispatch,	\
 	    .oid_descr = "dispatch of this protocol; default: as "	\
 	    "net.isr.dispatch" },					\
 	{ .oid_name = "net.isr.proto." name ".mpsafe",			\
@@ -177,7 +177,8 @@ proc_maxthreads(const struct sysctl_oid *oid, const char *value, char *buf,
 	    .oid_descr = "0: always queued, and run under Giant" },	\
 	{ .oid_name = "net.isr.proto." name ".policy",			\
 	    .oid_type = CTL_PROC, .oid_flags = CTL_TUN | CTL_RUN,	\
-	    .oid_ptr = &isr_protos[p].policy, .oid_proc = proc_policy,	\
+	    .oid_ptr = &isr_protos[p].policy,				\
+	    .oid_names = policy_names, .oid_proc = proc_policy,		\
 	    .oid_descr = "what chooses a packet's worker: source, "	\
 	    "flow, cpu" },						\
 	{ .oid_name = "net.isr.proto." name ".qlimit",			\
@@ -194,13 +195,16 @@ static const struct sysctl_oid netisr_oids[] = {
 	    "workstreams" },
 	{ .oid_name = "net.isr.dispatch", .oid_type = CTL_PROC,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &isr_dispatch,
+	    .oid_names = dispatch_names + DISPATCH_DIRECT,
 	    .oid_proc = proc_dispatch,
 	    .oid_descr = "who runs protocol input: direct, hybrid, deferred" },
 	{ .oid_name = "net.isr.direct", .oid_type = CTL_PROC,
-	    .oid_flags = CTL_TUN | CTL_RUN, .oid_proc = proc_direct,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_max = 1,
+	    .oid_proc = proc_direct,
 	    .oid_descr = "1: direct, 0: deferred (the name of 2005)" },
 	{ .oid_name = "net.isr.enable", .oid_type = CTL_PROC,
-	    .oid_flags = CTL_TUN | CTL_RUN, .oid_proc = proc_direct,
+	    .oid_flags = CTL_TUN | CTL_RUN, .oid_max = 1,
+	    .oid_proc = proc_direct,
 	    .oid_descr = "1: direct, 0: deferred (the name of 5.x)" },
 	{ .oid_name = "net.isr.maxthreads", .oid_type = CTL_PROC,
 	    .oid_flags = CTL_TUN, .oid_proc = proc_maxthreads,

@@ -19,6 +19,8 @@ TEST(requests_are_split)
 
 	CHECK(parse("sysctl -a\n", &cr) == NULL);
 	CHECK_EQ(cr.cr_verb, CTL_ALL);
+	CHECK(parse("sysctl -t", &cr) == NULL);
+	CHECK_EQ(cr.cr_verb, CTL_TYPES);
 	CHECK(parse("sysctl net.isr.dispatch", &cr) == NULL);
 	CHECK_EQ(cr.cr_verb, CTL_GET);
 	CHECK_STREQ(cr.cr_name, "net.isr.dispatch");

@@ -2,7 +2,7 @@
 /*
  * stackctl: asks a booted stack through its control socket (kern/ctl.h).
  *
- *	stackctl -s SOCKET sysctl [-a | -d | name | name=value]
+ *	stackctl -s SOCKET sysctl [-a | -d | -t | name | name=value]
  *	stackctl -s SOCKET ifconfig
  *	stackctl -s SOCKET arp | ndp
  *	stackctl -s SOCKET netstat -a | -r | -s | -Q | -m | -f unix
@@ -23,7 +23,8 @@ static void
 usage(FILE *out)
 {
 	fprintf(out,
-	    "usage: stackctl -s SOCKET sysctl [-a | -d | name | name=value]\n"
+	    "usage: stackctl -s SOCKET sysctl [-a | -d | -t | name | "
+	    "name=value]\n"
 	    "       stackctl -s SOCKET ifconfig\n"
 	    "       stackctl -s SOCKET arp | ndp\n"
 	    "       stackctl -s SOCKET netstat -a | -r | -s | -Q | -m | -f unix\n"
