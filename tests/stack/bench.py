@@ -15,7 +15,7 @@ import platform
 import statistics
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from tests.stack.measures import (
@@ -26,7 +26,7 @@ from tests.stack.measures import (
     between_hosts,
     by_path,
     by_unixbench,
-    forwarding,
+    from_source,
     in_memory,
     over_veth,
 )
@@ -68,8 +68,9 @@ def _unixbench(locking: str) -> Row:
 
 
 UNIX_LOCKING = ("giant", "single", "global", "rwlock", "pair", "socket")
-FORWARD_MEMORY = Row(forwarding, "Mpps/core", scale=1e-6, sides=("stack",))
-FORWARD_FAST = Row(forwarding, "Mpps/core", tunables={"net.inet.ip.fastforwarding": "1"}, scale=1e-6, sides=("stack",))
+FORWARDED = ("if.mem1.stats.opackets",)
+FORWARD_MEMORY = Row(from_source, "Mpps/core", FORWARDED, scale=1e-6, sides=("stack",))
+FORWARD_FAST = replace(FORWARD_MEMORY, tunables={"net.inet.ip.fastforwarding": "1"})
 ROWS = {
     **_over_veth(4),
     **{f"{name}, IPv6": row for name, row in _over_veth(6).items()},

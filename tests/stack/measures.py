@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -193,8 +194,19 @@ def _in_stack(bench: Bench, tunables: dict[str, str], *words: str) -> str:
     return run(f"{bench.bin}/bootstack", "-c", str(conf), "--", *words)
 
 
-def forwarding(bench: Bench, row: Row, _side: str) -> Sample:
-    """Packets that go from a source in memory to a sink, for each second that a CPU works on them."""
+def datagrams(bench: Bench, row: Row, _side: str) -> Sample:
+    """Datagrams in a second that netblast sends to an interface in memory, or netreceive has from its source."""
+    tool, *words = row.load
+    tunables = {"if.mem0.inet": "10.97.0.1/24", **row.tunables}
+    said = _in_stack(bench, tunables, f"{bench.bin}/{tool}", "-t", str(bench.seconds), *words)
+    rates = re.findall(r"^(?:sent|received): .* rate: (\d+) ", said, re.MULTILINE)
+    assert rates, f"{tool} moved nothing: {said}"
+    return Sample(float(rates[0]))
+
+
+def from_source(bench: Bench, row: Row, _side: str) -> Sample:
+    """Packets of a source in memory that the counter of `row.load` counts, for each second that a CPU works on them."""
+    (counter,) = row.load
     child = bench.topology.boot({
         "machine.cpus": SERVER_CPU,
         "net.inet.ip.forwarding": "1",
@@ -204,18 +216,18 @@ def forwarding(bench: Bench, row: Row, _side: str) -> Sample:
         **row.tunables,
     })  # fmt: skip
     try:
-        before = (_packets(bench), _cpu(child.pid))
+        before = (_packets(bench, counter), _cpu(child.pid))
         time.sleep(bench.seconds)
-        after = (_packets(bench), _cpu(child.pid))
+        after = (_packets(bench, counter), _cpu(child.pid))
         return Sample((after[0] - before[0]) / (after[1] - before[1]))
     finally:
         bench.topology.stop(child)
 
 
-def _packets(bench: Bench) -> int:
+def _packets(bench: Bench, counter: str) -> int:
     # The source leaves the control socket little of its CPU.
     for _ in range(50):
-        said = bench.topology.ask("sysctl", "if.mem1.stats.opackets", check=False)
+        said = bench.topology.ask("sysctl", counter, check=False)
         if said:
             return int(said.split()[1])
     raise AssertionError("the stack does not answer")

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The ratio of what was measured in pairs, one after the other, so that a drift of the machine is in both.
+
+Logarithms of ratios are taken for independent and about normal, and their mean has Student's t interval: the geometric
+mean of ratios does not depend on which side is the baseline (Fleming and Wallace 1986, "How not to lie with
+statistics", CACM 29(3)). The pairs are the replicates, as Kalibera and Jones 2013, "Rigorous benchmarking in reasonable
+time", ask: what is repeated within a boot is no replicate of the boot.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import special
+
+from perfweb.stats.power import POWER
+from perfweb.stats.ratio import Change
+
+
+def paired_change(pairs: Sequence[tuple[float, float]], coverage: float) -> Change:
+    """Return b / a of pairs (a, b) as a change in percent, with an interval of `coverage` (between 0 and 1).
+
+    Raises ValueError for fewer than two pairs, and for a value that is not positive and finite.
+    """
+    mean, error, freedom = _logarithm(pairs)
+    reach = float(special.stdtrit(freedom, (1 + coverage) / 2)) * error
+    return Change(*(100 * math.expm1(bound) for bound in (mean, mean - reach, mean + reach)))
+
+
+def detectable_change(pairs: Sequence[tuple[float, float]], coverage: float) -> float:
+    """Return the smallest true change, in percent, that as many such pairs prove with probability POWER.
+
+    (t of the coverage + t of the power) times the standard error, as perfweb.stats.power.detectable() for two sets.
+    """
+    _, error, freedom = _logarithm(pairs)
+    t = special.stdtrit(freedom, (1 + coverage) / 2) + special.stdtrit(freedom, POWER)
+    return 100 * math.expm1(float(t) * error)
+
+
+def _logarithm(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, int]:
+    """The mean of the ratios' logarithms, its standard error and its degrees of freedom."""
+    if len(pairs) < 2:
+        raise ValueError(f"{len(pairs)} pairs: an interval needs two or more")
+    if not all(math.isfinite(value) and value > 0 for pair in pairs for value in pair):
+        raise ValueError("ratios need positive, finite values on both sides of each pair")
+    ratios = np.log([b / a for a, b in pairs])
+    return float(ratios.mean()), float(ratios.std(ddof=1)) / math.sqrt(len(ratios)), len(ratios) - 1

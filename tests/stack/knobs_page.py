@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The page that `./dev bench knobs` makes: a table of strategies and workloads, and the published comparisons."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perfweb.stats.paired import detectable_change, paired_change
+
+COVERAGE = 0.95
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A value of a knob, what holds beside it, a workload, and pairs of rates: the default's, and the value's."""
+
+    label: str
+    base: Mapping[str, str]
+    workload: str
+    pairs: tuple[tuple[float, float], ...]
+    failed: str = ""
+
+    @property
+    def strategy(self) -> str:
+        """The first column: what was set."""
+        beside = ", ".join(f"`{name}={value}`" for name, value in self.base.items())
+        return f"`{self.label}`" + (f" beside {beside}" if beside else "")
+
+    @property
+    def proven(self) -> bool:
+        return len(self.pairs) > 1 and paired_change(self.pairs, COVERAGE).leaves_out_zero
+
+    def text(self) -> str:
+        """The difference and its interval in percent, or how large a one would have been seen."""
+        if len(self.pairs) < 2:
+            return "failed"
+        if not self.proven:
+            return f"none ({detectable_change(self.pairs, COVERAGE):.0f})"
+        change = paired_change(self.pairs, COVERAGE)
+        return f"**{change.percent:+.1f}** ({change.low:+.1f} to {change.high:+.1f})"
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A comparison that was published, as measured here: `cell` is of the side that was faster."""
+
+    title: str
+    published: str
+    cell: Cell
+
+    def verdict(self) -> str:
+        """Whether the sign is the published one."""
+        if not self.cell.proven:
+            return "not proven" if self.cell.pairs else "failed"
+        return "as published" if paired_change(self.cell.pairs, COVERAGE).percent > 0 else "the other way"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """How it was measured: rounds of the table, pairs of the signs, seconds of a sample, minutes in all."""
+
+    rounds: int
+    pairs: int
+    seconds: float
+    minutes: float
+
+    def sentence(self) -> str:
+        """When, on what, and how."""
+        return (
+            f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())} in {self.minutes:.0f} minutes: "
+            f"{os.cpu_count()} CPUs ({cpu_model()}), Linux {platform.release()}, samples of {self.seconds:g} s, "
+            f"{self.rounds} rounds of the table, {self.pairs} pairs of boots of the published comparisons."
+        )
+
+
+def cpu_model() -> str:
+    """What the CPU calls itself."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
+
+
+def table_of_cells(cells: Sequence[Cell], units: Mapping[str, str]) -> str:
+    """Strategies down, workloads across, in the order of `units`; the defaults' medians first."""
+    columns = [name for name in units if any(cell.workload == name for cell in cells)]
+    lines = [["", *columns], ["---"] * (1 + len(columns))]
+    lines.append(["the default", *(_default(cells, name, units[name]) for name in columns)])
+    for strategy in dict.fromkeys(cell.strategy for cell in cells):
+        found = {cell.workload: cell.text() for cell in cells if cell.strategy == strategy}
+        lines.append([strategy, *(found.get(name, "") for name in columns)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _default(cells: Sequence[Cell], workload: str, unit: str) -> str:
+    rates = [pair[0] for cell in cells if cell.workload == workload and not cell.base for pair in cell.pairs]
+    return f"{statistics.median(rates):.3g} {unit}" if rates else ""
+
+
+def table_of_signs(signs: Sequence[Sign]) -> str:
+    """Each published comparison, with what it gives here."""
+    lines = ["| | published | here, % | pairs | sign |", "|---|---|---|---|---|"]
+    for sign in signs:
+        words = (sign.title, sign.published, sign.cell.text(), str(len(sign.cell.pairs)), sign.verdict())
+        lines.append(f"| {' | '.join(words)} |")
+    return "\n".join(lines)
+
+
+def chances(cells: Sequence[Cell]) -> str:
+    """How many differences are proven, and how many chance alone would prove."""
+    measured = [cell for cell in cells if len(cell.pairs) > 1]
+    proven = sum(cell.proven for cell in measured)
+    return (
+        f"Of {len(measured)} cells {proven} have a proven difference; "
+        f"if no knob did anything, about {len(measured) * (1 - COVERAGE):.0f} would seem to."
+    )
+
+
+def report(cells: Sequence[Cell], signs: Sequence[Sign], units: Mapping[str, str]) -> str:
+    """What there is of both tables."""
+    tables = [f"{table_of_cells(cells, units)}\n\n{chances(cells)}"] if cells else []
+    return "\n\n".join([*tables, *([table_of_signs(signs)] if signs else [])])
+
+
+PAGE = """# What each strategy does on this machine
+
+`./dev bench knobs --write` makes this page. {how}
+
+Each number is a change in percent against the default, or against the default with what stands behind *beside*: the
+rates of two boots of the same round, with a {coverage:.0%} interval (paired t of the logarithms). **Bold** is proven:
+the interval leaves out zero. *none (4)* is no difference proven, where one of 4 % would have been seen in four runs of
+five. An empty cell cannot differ, and was not measured. {chances}
+
+All of it is in memory, on as many CPUs as there are: what needs more of them cannot show here. *TCP*, *RR* and *CRR*
+are bulk, round trips, and connections with a request each, of so many connections of a program that talks to itself;
+*forward* and *received* are small packets for each second of one CPU, from a source in memory; *UDP in* and *out* is
+one program that receives or sends; *UNIX* is unixbench with the workload of MySQL, *1:1* the simple one.
+
+{cells}
+
+## Published comparisons
+
+Pairs of boots, one after the other. *sign* says which way it goes here.
+
+{signs}
+"""
+
+
+def page(cells: Sequence[Cell], signs: Sequence[Sign], units: Mapping[str, str], measured: Measured) -> str:
+    """docs/knobs.md."""
+    return PAGE.format(
+        how=measured.sentence(), coverage=COVERAGE, chances=chances(cells),
+        cells=table_of_cells(cells, units), signs=table_of_signs(signs),
+    )  # fmt: skip

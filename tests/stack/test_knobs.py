@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The bench of knobs: which cells it measures, what it makes of the samples, and one cell for real."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from tests.stack import knobs, knobs_page
+from tests.stack.knobs import Arm, Known, Samples, Strategy
+from tests.stack.knobs_page import Cell, Measured, Sign
+from tests.stack.measures import Bench, Row, Sample
+from tests.stack.topology import Topology
+
+CHOICES = {"unix.locking": ("giant", "single", "pair"), "if.<name>.transmit": ("inline", "deferred")}
+STACK = Known(CHOICES, {"unix.locking": "single", "if.<name>.transmit": "inline", "debug.mpsafenet": "1"})
+FASTER = tuple((100.0 + i, 120.0 + i) for i in range(5))
+ALIKE = tuple((100.0 + i % 3, 100.0 + i % 2) for i in range(5))
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bench of three knobs."""
+    monkeypatch.setattr(knobs, "STRATEGIES", (
+        Strategy("unix.locking", ("UNIX", "UNIX 1:1")),
+        Strategy("if.<name>.transmit", ("forward",)),
+        Strategy("debug.mpsafenet", ("UNIX",), ("0",), {"fd.lock": "mutex"}),
+    ))  # fmt: skip
+
+
+def test_a_tunable_is_a_choice_if_it_may_be_several_words() -> None:
+    types = {"unix.locking": " giant single", "unix.sendspace": " 1-100", "ctl.path": "", "if.tap0.monitor": " off top"}
+    values = {"unix.locking": " single", "if.tap0.monitor": " off", "ctl.path": " stack.ctl", "kern.up": " 7"}
+    read = knobs.parse_known(types, values)
+    assert read.choices == {"unix.locking": ("giant", "single"), "if.<name>.monitor": ("off", "top")}
+    assert read.defaults == {"unix.locking": "single", "if.<name>.monitor": "off", "ctl.path": "stack.ctl"}
+
+
+@pytest.mark.usefixtures("few")
+def test_every_value_but_the_default_is_compared_with_it_where_it_can_act() -> None:
+    found = {(group[0].workload, group[0].base): group for group in knobs.groups(STACK)}
+    assert [arm.label for arm in found["UNIX", ()]] == [None, "unix.locking=giant", "unix.locking=pair"]
+    assert [arm.label for arm in found["UNIX 1:1", ()]] == [None, "unix.locking=giant", "unix.locking=pair"]
+    beside = (("fd.lock", "mutex"),)
+    assert [arm.label for arm in found["UNIX", beside]] == [None, "debug.mpsafenet=0"]
+    assert found["UNIX", beside][1].row().tunables == {"fd.lock": "mutex", "debug.mpsafenet": "0"}
+    transmit = found["forward", ()][1].row().tunables
+    assert (transmit["if.mem0.transmit"], transmit["if.mem1.transmit"]) == ("deferred", "deferred")
+    assert len(found) == 4
+
+
+@pytest.mark.usefixtures("few")
+def test_knobs_that_are_named_are_measured_alone() -> None:
+    assert [[arm.label for arm in group] for group in knobs.groups(STACK, ["transmit"])] == [
+        [None, "if.<name>.transmit=deferred"]
+    ]
+
+
+def test_a_tunable_that_is_gone_is_named() -> None:
+    with pytest.raises(KeyError, match=r"the stack has no tunable unix\.gone"):
+        STACK.values(Strategy("unix.gone", ("UNIX",)))
+
+
+def test_every_choice_of_the_stack_is_measured_or_said_to_be_no_strategy(topology: Topology) -> None:
+    stack = knobs.known(topology)
+    for strategy in knobs.STRATEGIES:
+        assert stack.values(strategy), f"{strategy.knob} has nothing but its default"
+    named = {strategy.knob for strategy in knobs.STRATEGIES} | set(knobs.NO_STRATEGY)
+    unknown = set(stack.choices) - named
+    assert not unknown, f"STRATEGIES or NO_STRATEGY of tests/stack/knobs.py should have {unknown}"
+
+
+@pytest.mark.usefixtures("few")
+def test_a_cell_has_the_pairs_of_its_rounds_or_the_reason_why_not() -> None:
+    group = next(group for group in knobs.groups(STACK) if group[0].workload == "UNIX" and not group[0].base)
+    default, giant, pair = group
+    samples = Samples({default: [1.0, 2.0], giant: [3.0, 4.0], pair: [5.0]}, {pair: "refused"})
+    of_giant, of_pair = knobs.cells([group], samples)
+    assert (of_giant.label, of_giant.pairs, of_giant.failed) == ("unix.locking=giant", ((1.0, 3.0), (2.0, 4.0)), "")
+    assert (of_pair.pairs, of_pair.failed, of_pair.text()) == ((), "refused", "failed")
+
+
+def test_a_cell_tells_a_proven_difference_or_what_could_have_been_seen() -> None:
+    assert Cell("a=b", {}, "UNIX", FASTER).text().startswith("**+19.")
+    assert Cell("a=b", {}, "UNIX", ALIKE).text() == "none (2)"
+    assert Cell("a=b", {}, "UNIX", ()).text() == "failed"
+
+
+def test_the_table_has_a_line_for_each_strategy_and_the_defaults_first() -> None:
+    table = knobs_page.table_of_cells(
+        [Cell("a=b", {}, "UNIX", ALIKE), Cell("c=d", {"e": "f"}, "forward", ALIKE)],
+        {"UNIX": "1000/s", "TCP 1": "Gbit/s", "forward": "Mpps/core"},
+    )
+    assert table.splitlines() == [
+        "|  | UNIX | forward |",
+        "| --- | --- | --- |",
+        "| the default | 101 1000/s |  |",
+        "| `a=b` | none (2) |  |",
+        "| `c=d` beside `e=f` |  | none (2) |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "verdict"),
+    [
+        (FASTER, "as published"),
+        (tuple((b, a) for a, b in FASTER), "the other way"),
+        (ALIKE, "not proven"),
+        ((), "failed"),
+    ],
+)
+def test_a_sign_is_the_published_one_or_not(pairs: tuple[tuple[float, float], ...], verdict: str) -> None:
+    assert Sign("x", "+5 %", Cell("x", {}, "UNIX", pairs)).verdict() == verdict
+
+
+def test_the_page_says_what_chance_would_have_proven() -> None:
+    cells = [Cell(f"a={i}", {}, "UNIX", ALIKE) for i in range(39)] + [Cell("a=b", {}, "UNIX", FASTER)]
+    assert knobs_page.chances(cells) == (
+        "Of 40 cells 1 have a proven difference; if no knob did anything, about 2 would seem to."
+    )
+    said = knobs_page.page(cells, [], {"UNIX": "1000/s"}, Measured(5, 30, 0.4, 15.2))
+    assert "in 15 minutes" in said
+    assert "5 rounds of the table, 30 pairs of boots" in said
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (["--rounds", "1"], "an interval needs two rounds"),
+        (["--write", "--signs"], "--write makes the whole page"),
+        (["teleport"], "no such knob; there are: debug.mpsafenet"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(argv: list[str], why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        knobs.options(argv)
+    assert why in capsys.readouterr().err
+
+
+def test_one_knob_is_measured_for_real(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(knobs, "VAR", tmp_path)
+    assert knobs.main(["--rounds", "2", "--seconds", "0.1", "fastforwarding"]) == 0
+    document = json.loads((tmp_path / "bench" / "knobs.json").read_text(encoding="utf-8"))
+    settings = [row["setting"] for row in document["cells"]]
+    assert sorted(settings, key=len) == [{}, {"net.inet.ip.fastforwarding": "1"}]
+    assert all(len(row["rates"]) == 2 and min(row["rates"]) > 0 for row in document["cells"])
+    assert not document["signs"]
+    said = capsys.readouterr()
+    assert "4 boots, about 0 minutes" in said.err
+    assert "`net.inet.ip.fastforwarding=1`" in said.out
+
+
+def test_an_arm_that_fails_is_given_up_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = []
+
+    def refuse(_bench: Bench, row: Row, _side: str) -> Sample:
+        tried.append(row)
+        raise AssertionError("the console's first line\nwhy it stopped")
+
+    monkeypatch.setitem(knobs.WORKLOADS, "UNIX", knobs.Workload(Row(refuse, "1000/s")))
+    arm, samples = Arm("UNIX", (), "unix.locking=pair"), Samples()
+    for _ in range(2):
+        samples.take(cast("Bench", None), arm)
+    assert samples.failed == {arm: "why it stopped"}
+    assert len(tried) == 1
+    assert capsys.readouterr().err == "unix.locking=pair under UNIX: why it stopped\n"
