@@ -137,8 +137,9 @@ five. An empty cell cannot differ, and was not measured. {chances}
 
 All of it is in memory, on as many CPUs as there are: what needs more of them cannot show here. *TCP*, *RR* and *CRR*
 are bulk, round trips, and connections with a request each, of so many connections of a program that talks to itself;
-*forward* and *received* are small packets for each second of one CPU, from a source in memory; *UDP in* and *out* is
-one program that receives or sends; *UNIX* is unixbench with the workload of MySQL, *1:1* the simple one.
+*forward* is a million small packets a second, for each second that one CPU works on them, and *received* as many as it
+takes; *UDP in* is what a program gets of more than it can take, *UDP out* what it sends; *UNIX* is unixbench with the
+workload of MySQL, *1:1* the simple one.
 
 {cells}
 
