@@ -18,7 +18,7 @@ static struct {
 	atomic_u32	 under_giant;	/* [a] ... */
 	atomic_u32	 frames;	/* [a] all of them, added last */
 } seen;
-static struct thread *sender;
+static struct thread *sender;	/* [I] who runs the tests */
 
 /* A driver; arg: it takes lists. */
 static void
@@ -44,7 +44,6 @@ interface(const char *name, bool lists, unsigned flags)
 
 	if_txq_create(ifp, flags);
 	CHECK((ifp->if_caps & IFCAP_BATCH) != 0);
-	sender = curthread;
 	atomic_store_u32(&seen.by_sender, 0);
 	atomic_store_u32(&seen.under_giant, 0);
 	atomic_store_u32(&seen.frames, 0);
@@ -212,6 +211,7 @@ main(int argc, char **argv)
 	int status;
 
 	t_boot();
+	sender = curthread;
 	status = check_main(argc, argv);
 	CHECK_EQ(t_sysctl("mbuf.outstanding"), 0);
 	stack_shutdown();
