@@ -135,7 +135,8 @@ callout_drain(struct callout *c)
 	KASSERT(clk.running != c || clk.worker.w_thread != curthread,
 	    ("callout_drain: a handler drains itself"));
 	while (clk.running == c)
-		msleep(&clk.running, &clk.lock, 0, "codrain", NSEC_FOREVER);
+		msleep(&clk.running, &clk.lock, PDUE, "codrain",
+		    NSEC_FOREVER);
 	mtx_unlock(&clk.lock);
 	return (was);
 }

@@ -70,10 +70,9 @@ mtx_lock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 	lock_wanted(m, m->mtx_class, site);
 	if (__builtin_expect(!mtx_try(m, self), 0)) {
 		since = lock_wait_begins();
-		atomic_store_ptr(&curthread->td_blocked,
-		    lock_classes[m->mtx_class].lc_name);
+		lock_waits(m, m->mtx_class, site);
 		mtx_wait(m, self);
-		atomic_store_ptr(&curthread->td_blocked, NULL);
+		lock_waited();
 	}
 	mtx_prof_got(m, site, since != 0);
 	lock_got(m, m->mtx_class, site, since);
@@ -163,7 +162,8 @@ rw_trywrite(struct rwlock *l)
  * waited, if anybody asks.
  */
 COLD static nsec_t
-rw_wait(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers)
+rw_wait(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers,
+    const struct lock_site *site)
 {
 	nsec_t since = lock_wait_begins();
 
@@ -174,8 +174,7 @@ rw_wait(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers)
 	}
 	atomic_fetchadd_u32(&l->rw_writers, writers);
 	atomic_fetchadd_u32(&l->rw_parked, 1);
-	atomic_store_ptr(&curthread->td_blocked,
-	    lock_classes[l->rw_class].lc_name);
+	lock_waits(l, l->rw_class, site);
 	for (;;) {
 		uint32_t seq = atomic_load_acq_u32(&l->rw_seq);
 
@@ -185,7 +184,7 @@ rw_wait(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers)
 	}
 	atomic_fetchadd_u32(&l->rw_parked, UINT32_MAX);
 	atomic_fetchadd_u32(&l->rw_writers, -writers);
-	atomic_store_ptr(&curthread->td_blocked, NULL);
+	lock_waited();
 	return (since);
 }
 
@@ -207,7 +206,7 @@ rw_rlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 	    lock_classes[l->rw_class].lc_name));
 	lock_wanted(l, l->rw_class, site);
 	if (!rw_tryread(l))
-		since = rw_wait(l, rw_tryread, 0);
+		since = rw_wait(l, rw_tryread, 0, site);
 	lock_got(l, l->rw_class, site, since);
 }
 
@@ -248,7 +247,7 @@ rw_wlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 	    lock_classes[l->rw_class].lc_name));
 	lock_wanted(l, l->rw_class, site);
 	if (!rw_trywrite(l))
-		since = rw_wait(l, rw_trywrite, 1);
+		since = rw_wait(l, rw_trywrite, 1, site);
 	lock_got(l, l->rw_class, site, since);
 }
 

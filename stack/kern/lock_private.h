@@ -35,6 +35,9 @@ void	 lock_wanted(const void *, enum lock_class, const struct lock_site *);
 void	 lock_got(const void *, enum lock_class, const struct lock_site *,
 	    nsec_t since);
 void	 lock_leaving(const void *);
+void	 lock_track_wait(struct thread *, const void *, enum lock_class,
+	    const struct lock_site *);
+void	 lock_track_waited(struct thread *);
 #else
 static inline void
 lock_wanted(const void *l, enum lock_class class, const struct lock_site *site)
@@ -54,7 +57,39 @@ lock_leaving(const void *l)
 {
 	(void)l;
 }
+
+static inline void
+lock_track_wait(struct thread *td, const void *l, enum lock_class class,
+    const struct lock_site *site)
+{
+	(void)td, (void)l, (void)class, (void)site;
+}
+
+static inline void
+lock_track_waited(struct thread *td)
+{
+	(void)td;
+}
 #endif
+
+/* The calling thread waits for a lock; and has it. */
+static inline void
+lock_waits(const void *l, enum lock_class class, const struct lock_site *site)
+{
+	struct thread *td = curthread;
+
+	atomic_store_ptr(&td->td_blocked, lock_classes[class].lc_name);
+	lock_track_wait(td, l, class, site);
+}
+
+static inline void
+lock_waited(void)
+{
+	struct thread *td = curthread;
+
+	lock_track_waited(td);
+	atomic_store_ptr(&td->td_blocked, NULL);
+}
 
 /* The date, where somebody asks how long threads wait; or 0. */
 #ifdef LOCK_PROFILING

@@ -5,7 +5,9 @@
  */
 #include "kern/lock_track.h"
 
+#include "kern/ddb.h"
 #include "kern/lock_private.h"
+#include "kern/watchdog.h"
 
 void
 lock_wanted(const void *l, enum lock_class class, const struct lock_site *site)
@@ -62,8 +64,26 @@ lock_leaving(const void *l)
 }
 
 void
+lock_track_wait(struct thread *td, const void *l, enum lock_class class,
+    const struct lock_site *site)
+{
+	td->td_track.lt_wanted = (struct lock_held){ .lh_lock = l,
+	    .lh_class = (uint8_t)class, .lh_site = site };
+	watchdog_wait_begins(td);
+}
+
+void
+lock_track_waited(struct thread *td)
+{
+	watchdog_wait_ended(td);
+	td->td_track.lt_wanted.lh_lock = NULL;
+}
+
+void
 lock_watch_init(void)
 {
+	ddb_locks_init();
+	watchdog_init();
 #ifdef WITNESS
 	witness_init();
 #endif

@@ -25,10 +25,20 @@ struct lock_held {
 	uint8_t		 lh_class;	/* enum lock_class */
 };
 
-/* [o] all members: the thread that has it in its struct thread. */
+/*
+ * Locks used to protect its members:
+ *	[o] the thread that has it in its struct thread
+ *	[a] atomic
+ *	[w] the watchdog
+ */
 struct lock_track {
-	struct lock_held lt_held[LOCK_HELD_MAX];
-	unsigned	 lt_nheld;
+	struct lock_held lt_held[LOCK_HELD_MAX];	/* [o] */
+	unsigned	 lt_nheld;			/* [o] */
+	struct lock_held lt_wanted;	/* [o] no lh_lock: nothing */
+	atomic_u32	 lt_due;	/* [a] waits for what must come soon */
+	atomic_u32	 lt_waits;	/* [a] how often it has */
+	uint32_t	 lt_seen;	/* [w] lt_waits at the last look */
+	unsigned	 lt_looks;	/* [w] since when it is the same */
 };
 
 #ifdef LOCK_PROFILING

@@ -19,6 +19,7 @@
 #include "kern/netlock.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
+#include "kern/watchdog.h"
 
 #define	SLEEPQ_HASH	256
 
@@ -214,7 +215,11 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	if (td->td_asts != NULL)
 		ast_run(td);	/* may be what we wait for */
 	wakeup_flush(td);
+	if ((flags & PDUE) != 0)
+		watchdog_wait_begins(td);
 	error = sleep_wait(sq, &s, flags, deadline);
+	if ((flags & PDUE) != 0)
+		watchdog_wait_ended(td);
 	sleep_ended(wmesg, since);
 	atomic_store_ptr(&td->td_wmesg, NULL);
 	forget_uptime();

@@ -8,6 +8,7 @@
 #include "kern/lock.h"
 
 #define	PCATCH	0x1	/* a signal ends the sleep with EINTR */
+#define	PDUE	0x2	/* another thread is at work on what is waited for */
 
 /*
  * Sleeps on chan, with m (held by the caller) and Giant released

@@ -117,6 +117,16 @@ void	 mach_thread_attach(struct thread *, void (*on_exit)(struct thread *));
 uint32_t mach_thread_id(void);
 nsec_t	 mach_thread_cputime(uint32_t id);
 
+#ifdef LOCK_TRACKING
+/*
+ * The calls that a thread of this process has not come back from, latest
+ * first, at most max; 0: it does not answer, or somebody else asks.  What
+ * sleeps is disturbed only for a moment.  And what there is to say of one.
+ */
+int	 mach_thread_calls(uint32_t id, void *calls[], int max);
+void	 mach_call_name(void *call, char *buf, size_t len);
+#endif
+
 /*
  * Park and unpark on a word: sleep while *word == expected, until deadline
  * (a date of mach_uptime, or NSEC_FOREVER).  Returns 0 (woken, maybe

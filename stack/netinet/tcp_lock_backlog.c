@@ -26,7 +26,7 @@ await_owner(struct socket *so) REQUIRES(so->so_lock)
 {
 	while (so->so_caller != NULL) {
 		so->so_callwaiters++;
-		(void)msleep(&so->so_caller, &so->so_lock, 0, "sockcall",
+		(void)msleep(&so->so_caller, &so->so_lock, PDUE, "sockcall",
 		    NSEC_FOREVER);
 		so->so_callwaiters--;
 	}

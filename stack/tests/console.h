@@ -12,7 +12,7 @@
 static inline char *
 console_of(void (*fn)(void))
 {
-	static char text[2048];
+	static char text[32768];
 	int pipes[2], saved = dup(STDERR_FILENO);
 	ssize_t n;
 

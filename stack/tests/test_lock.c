@@ -398,6 +398,30 @@ TEST(duplicates_and_sleepers_with_locks_are_reported)
 }
 #endif
 
+#ifdef LOCK_TRACKING
+TEST(a_look_at_the_locks_shows_who_holds_them)
+{
+	char *text, command[32];
+
+	mtx_lock(&lock);
+	text = ask("show alllocks");
+	CHECK(strstr(text, "  holds test (0x") != NULL);
+	free(text);
+	snprintf(command, sizeof(command), "show locks %u",
+	    atomic_load_u32(&curthread->td_id));
+	text = ask(command);
+	CHECK(strstr(text, " @ tests/test_lock.c:") != NULL);
+	free(text);
+	mtx_unlock(&lock);
+	text = ask(command);
+	CHECK(strstr(text, " holds no lock\n") != NULL);
+	free(text);
+	text = ask("show stacks");
+	CHECK(strstr(text, " ctl_main+0x") != NULL);
+	free(text);
+}
+#endif
+
 #ifdef LOCK_PROFILING
 static unsigned wait_line, hold_line;
 

@@ -85,6 +85,8 @@ mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline)
 	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
 	    expected, tsp, NULL, FUTEX_BITSET_MATCH_ANY) == 0)
 		return (0);
+	if (errno == EINTR && calls_disturbed())
+		return (0);
 	return (errno == ETIMEDOUT || errno == EINTR ? errno : 0);
 }
 

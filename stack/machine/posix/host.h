@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -37,6 +39,27 @@ int	 cpu_current(void);
 void	 cpu_place(pthread_attr_t *, int cpu);
 void	 cpu_schedule(void);
 void	 cpu_attach(void);
+
+/*
+ * Whether the last signal only asked what this thread does (calls.c); and
+ * takes that signal out of a set of those that the stack's threads block.
+ */
+#ifdef LOCK_TRACKING
+bool	 calls_disturbed(void);
+void	 calls_allow(sigset_t *);
+#else
+static inline void
+calls_allow(sigset_t *blocked)
+{
+	(void)blocked;
+}
+
+static inline bool
+calls_disturbed(void)
+{
+	return (false);
+}
+#endif
 
 #define	KERNEL_SIGSET	8L	/* bytes of the kernel's sigset_t */
 

@@ -107,6 +107,7 @@ mach_thread_create(const char *name, int cpu, void (*fn)(void *), void *arg,
 	cpu_place(&attr, cpu);
 	mt->turn = cpu_queue();
 	sigfillset(&all);
+	calls_allow(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	error = pthread_create(&mt->pthread, &attr, thread_start, mt);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The watchdog.  Several times in debug.watchdog.seconds it looks at every
+ * thread and at what has work to do.  A thread that waits, at each look, for
+ * the same lock or for the same step of another thread hangs; and so does
+ * whoever should handle packets while some are queued and none is handled.
+ *
+ * What hangs is named.  The first time what ddb(4) would be asked is shown,
+ * too: ps, show alllocks, and the stacks of all threads.
+ *
+ * It counts looks, not time: a stack that was stopped and goes on does not
+ * hang.  And it takes no lock that a thread may hold for long.
+ */
+#include "kern/watchdog.h"
+
+#include "kern/ddb.h"
+#include "kern/kern_private.h"
+#include "kern/sysctl.h"
+#include "kern/thread.h"
+
+#define	LOOKS		4	/* in the time of the tunable */
+#define	SOURCES_MAX	4
+#define	NUMBERS_MAX	64	/* of one source */
+
+static struct source {
+	const char	*name;			/* [I] after boot */
+	watch_t		*watch;			/* [I] after boot */
+	uint64_t	 done[NUMBERS_MAX];	/* [w] at the last look */
+	unsigned	 looks[NUMBERS_MAX];	/* [w] since when */
+} sources[SOURCES_MAX];
+static unsigned nsources;			/* [I] after boot */
+
+static atomic_u32 seconds;		/* [I] after boot; 0: off */
+static atomic_u64 hangs;		/* [a] */
+static atomic_u32 stop;			/* [a] it parks on this word */
+static struct thread *watchdog;		/* [I] or NULL */
+static bool shown;			/* [w] the view was */
+
+static const struct sysctl_oid watchdog_oids[] = {
+	{ .oid_name = "debug.watchdog.seconds", .oid_type = CTL_U32,
+	    .oid_flags = CTL_TUN, .oid_ptr = &seconds, .oid_max = 86400,
+	    .oid_descr = "time without progress after which the watchdog "
+	    "says what hangs; 0: none" },
+	{ .oid_name = "debug.watchdog.hangs", .oid_type = CTL_U64,
+	    .oid_ptr = &hangs,
+	    .oid_descr = "threads and queues that were found to hang" },
+};
+
+void
+watchdog_watch(const char *what, watch_t *watch)
+{
+	KASSERT(nsources < SOURCES_MAX, ("watchdog_watch: %s: no room", what));
+	sources[nsources].name = what;
+	sources[nsources++].watch = watch;
+}
+
+void
+watchdog_wait_begins(struct thread *td)
+{
+	struct lock_track *lt = &td->td_track;
+
+	atomic_store_u32(&lt->lt_waits, atomic_load_u32(&lt->lt_waits) + 1);
+	atomic_store_u32(&lt->lt_due, 1);
+}
+
+void
+watchdog_wait_ended(struct thread *td)
+{
+	atomic_store_u32(&td->td_track.lt_due, 0);
+}
+
+/* At the look that makes it a hang, and at no later one of the same. */
+static bool
+too_long(unsigned *looks, bool same)
+{
+	*looks = same ? *looks + 1 : 0;
+	return (*looks == LOOKS);
+}
+
+static bool
+thread_hangs(struct thread *td)
+{
+	struct lock_track *lt = &td->td_track;
+	const uint32_t waits = atomic_load_u32(&lt->lt_waits);
+	const bool same = atomic_load_u32(&lt->lt_due) != 0 &&
+	    waits == lt->lt_seen;
+
+	lt->lt_seen = waits;
+	return (too_long(&lt->lt_looks, same));
+}
+
+static unsigned
+look_at_threads(void)
+{
+	struct thread *all[DDB_THREADS_MAX];
+	const unsigned n = ddb_threads(all);
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct thread *td = all[i];
+		const char *lock = td->td_blocked, *chan = td->td_wmesg;
+
+		if (!thread_hangs(td))
+			continue;
+		found++;
+		console("watchdog: %s (%u) has waited for %s%s for %u s",
+		    td->td_name, atomic_load_u32(&td->td_id),
+		    lock != NULL ? "lock " : "", lock != NULL ? lock :
+		    chan != NULL ? chan : "something",
+		    atomic_load_u32(&seconds));
+	}
+	return (found);
+}
+
+static unsigned
+look_at_source(struct source *s)
+{
+	struct watched w;
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < NUMBERS_MAX && s->watch(i, &w); i++) {
+		const bool same = w.w_waiting > 0 && w.w_done == s->done[i];
+
+		s->done[i] = w.w_done;
+		if (!too_long(&s->looks[i], same))
+			continue;
+		found++;
+		console("watchdog: %s %u: %u wait, and none has been handled "
+		    "for %u s", s->name, i, w.w_waiting,
+		    atomic_load_u32(&seconds));
+	}
+	return (found);
+}
+
+static void
+show_all(void)
+{
+	ddb_ps(NULL);
+	ddb_alllocks(NULL);
+	ddb_stacks(NULL);
+	console("watchdog: that was all; later hangs are only named");
+}
+
+/* What is counted has been said. */
+static void
+look(void)
+{
+	unsigned found = look_at_threads();
+
+	for (unsigned i = 0; i < nsources; i++)
+		found += look_at_source(&sources[i]);
+	if (found > 0 && !shown) {
+		shown = true;
+		show_all();
+	}
+	atomic_count_u64(&hangs, found);
+}
+
+static void
+watchdog_main(void *arg)
+{
+	const nsec_t pause = atomic_load_u32(&seconds) * NSEC_PER_SEC / LOOKS;
+	nsec_t next = mach_uptime() + pause;
+
+	(void)arg;
+	while (atomic_load_acq_u32(&stop) == 0) {
+		if (mach_uptime() < next) {
+			(void)mach_park(&stop, 0, next);
+			continue;
+		}
+		look();
+		next = mach_uptime() + pause;
+	}
+}
+
+int
+watchdog_start(void)
+{
+	if (atomic_load_u32(&seconds) == 0)
+		return (0);
+	return (kthread_create("watchdog", MACH_CPU_ANY, watchdog_main, NULL,
+	    &watchdog));
+}
+
+void
+watchdog_stop(void)
+{
+	if (watchdog == NULL)
+		return;
+	atomic_store_rel_u32(&stop, 1);
+	mach_unpark(&stop, 1);
+	kthread_join(watchdog);
+	watchdog = NULL;
+}
+
+void
+watchdog_init(void)
+{
+	sysctl_register(watchdog_oids, nitems(watchdog_oids));
+}

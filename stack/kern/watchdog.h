@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The watchdog: says what hangs when the stack makes no progress.  Builds
+ * that do not keep track of locks (LOCK_TRACKING) have none.
+ */
+#ifndef KERN_WATCHDOG_H
+#define KERN_WATCHDOG_H
+
+#include "kern/systm.h"
+
+struct thread;
+
+/*
+ * Something that has work to do: how much waits now, and how much was done
+ * since boot.  It must not wait for a lock; false: there is none of that
+ * number.
+ */
+struct watched {
+	unsigned	 w_waiting;
+	uint64_t	 w_done;
+};
+typedef bool watch_t(unsigned number, struct watched *);
+
+#ifdef LOCK_TRACKING
+void	 watchdog_init(void);		/* registers the tunable */
+int	 watchdog_start(void);		/* the last of the boot */
+void	 watchdog_stop(void);
+void	 watchdog_watch(const char *what, watch_t *);
+/* The calling thread waits for what another thread must do soon. */
+void	 watchdog_wait_begins(struct thread *);
+void	 watchdog_wait_ended(struct thread *);
+#else
+static inline int
+watchdog_start(void)
+{
+	return (0);
+}
+
+static inline void
+watchdog_stop(void)
+{
+}
+
+static inline void
+watchdog_watch(const char *what, watch_t *watch)
+{
+	(void)what, (void)watch;
+}
+
+static inline void
+watchdog_wait_begins(struct thread *td)
+{
+	(void)td;
+}
+
+static inline void
+watchdog_wait_ended(struct thread *td)
+{
+	(void)td;
+}
+#endif
+
+#endif /* KERN_WATCHDOG_H */

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stack of calls of another thread: it is asked for by a signal, which
+ * makes the thread look at itself.
+ */
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "machine/machine.h"
+#include "machine/posix/host.h"
+
+#define	ASK_SIGNAL	(SIGRTMAX - 2)
+#define	CALLS_MAX	64
+#define	SKIPPED		2	/* the handler, and what the host puts there */
+#define	PATIENCE_MS	500
+
+/* Under LD_PRELOAD the other name is the stack's own, for programs. */
+extern int __sigaction(int, const struct sigaction *, struct sigaction *);
+
+enum { IDLE, ASKED, ANSWERED };
+static struct {
+	atomic_u32	 lock;		/* one asks at a time */
+	atomic_u32	 state;		/* [a] */
+	atomic_u32	 who;		/* [a] the host's number of a thread */
+	void		*calls[CALLS_MAX];	/* who answers, then who asked */
+	int		 n;			/* the same */
+} question;
+static _Thread_local bool disturbed;
+
+bool
+calls_disturbed(void)
+{
+	bool was = disturbed;
+
+	disturbed = false;
+	return (was);
+}
+
+void
+calls_allow(sigset_t *blocked)
+{
+	sigdelset(blocked, ASK_SIGNAL);
+}
+
+static void
+answer(int sig)
+{
+	const int saved = errno;
+	uint32_t asked = ASKED;
+
+	(void)sig;
+	disturbed = true;
+	if (atomic_load_u32(&question.who) == mach_thread_id() &&
+	    atomic_load_acq_u32(&question.state) == ASKED) {
+		question.n = backtrace(question.calls, CALLS_MAX);
+		(void)atomic_cmpset_u32(&question.state, &asked, ANSWERED);
+	}
+	errno = saved;
+}
+
+/* False: the program uses the signal itself. */
+static bool
+prepare(void)
+{
+	static bool ready;
+	struct sigaction sa = { .sa_handler = answer, .sa_flags = SA_RESTART };
+	struct sigaction old;
+	void *here[1];
+
+	if (ready)
+		return (true);
+	if (__sigaction(ASK_SIGNAL, NULL, &old) != 0 ||
+	    old.sa_handler != SIG_DFL)
+		return (false);
+	(void)backtrace(here, 1);	/* loads what it needs */
+	ready = __sigaction(ASK_SIGNAL, &sa, NULL) == 0;
+	return (ready);
+}
+
+static bool
+await_answer(void)
+{
+	const struct timespec ms = { .tv_nsec = 1000000 };
+
+	for (int i = 0; i < PATIENCE_MS; i++) {
+		if (atomic_load_acq_u32(&question.state) == ANSWERED)
+			return (true);
+		(void)syscall(SYS_nanosleep, &ms, NULL);
+	}
+	return (false);
+}
+
+int
+mach_thread_calls(uint32_t id, void *calls[], int max)
+{
+	uint32_t unlocked = 0;
+	int n = 0;
+
+	if (!atomic_cmpset_u32(&question.lock, &unlocked, 1))
+		return (0);
+	atomic_store_u32(&question.who, id);
+	atomic_store_rel_u32(&question.state, ASKED);
+	if (id != 0 && prepare() && syscall(SYS_tgkill, getpid(), id,
+	    ASK_SIGNAL) == 0 && await_answer()) {
+		for (int i = SKIPPED; i < question.n && n < max; i++)
+			calls[n++] = question.calls[i];
+	}
+	atomic_store_u32(&question.state, IDLE);
+	atomic_store_rel_u32(&question.lock, 0);
+	return (n);
+}
+
+/*
+ * The function of a symbol table that an address lies in, by its distance
+ * from where the file was loaded; NULL if the file has no such table.
+ */
+static const char *
+find_symbol(const char *file, size_t size, uintptr_t at, uintptr_t *start)
+{
+	const ElfW(Ehdr) *eh = (const void *)file;
+	const ElfW(Shdr) *sh = (const void *)(file + eh->e_shoff);
+	const char *found = NULL;
+
+	if (eh->e_shoff + eh->e_shnum * sizeof(*sh) > size)
+		return (NULL);
+	for (unsigned i = 0; i < eh->e_shnum; i++) {
+		const ElfW(Sym) *sym = (const void *)(file + sh[i].sh_offset);
+		const size_t n = sh[i].sh_size / sizeof(*sym);
+
+		if (sh[i].sh_type != SHT_SYMTAB)
+			continue;
+		for (size_t k = 0; k < n; k++)
+			if (ELF64_ST_TYPE(sym[k].st_info) == STT_FUNC &&
+			    at - sym[k].st_value < sym[k].st_size) {
+				*start = sym[k].st_value;
+				found = file + sh[sh[i].sh_link].sh_offset +
+				    sym[k].st_name;
+			}
+	}
+	return (found);
+}
+
+/* The functions of the stack are seen by no dynamic linker. */
+static bool
+name_by_file(const char *path, uintptr_t at, char *buf, size_t len)
+{
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, path,
+	    O_RDONLY | O_CLOEXEC, 0);
+	const char *file, *name = NULL;
+	uintptr_t start;
+	struct stat st;
+
+	if (fd < 0)
+		return (false);
+	file = fstat(fd, &st) != 0 ? MAP_FAILED : mmap(NULL,
+	    (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (file != MAP_FAILED) {
+		name = find_symbol(file, (size_t)st.st_size, at, &start);
+		if (name != NULL)
+			snprintf(buf, len, "%s+0x%zx", name,
+			    (size_t)(at - start));
+		munmap((void *)(uintptr_t)file, (size_t)st.st_size);
+	}
+	host_close(fd);
+	return (name != NULL);
+}
+
+void
+mach_call_name(void *call, char *buf, size_t len)
+{
+	const char *file;
+	Dl_info info;
+
+	if (dladdr(call, &info) == 0 || info.dli_fname == NULL) {
+		snprintf(buf, len, "%p", call);
+		return;
+	}
+	/* A return address may be behind the end of a function. */
+	if (name_by_file(info.dli_fname, (uintptr_t)call - 1 -
+	    (uintptr_t)info.dli_fbase, buf, len))
+		return;
+	file = strrchr(info.dli_fname, '/');
+	file = file != NULL ? file + 1 : info.dli_fname;
+	snprintf(buf, len, "%s (%s+0x%zx)", info.dli_sname != NULL ?
+	    info.dli_sname : "?", file,
+	    (size_t)((uintptr_t)call - (uintptr_t)info.dli_fbase));
+}
