@@ -41,7 +41,8 @@ net_needs_giant(const char *component)
 	if (!mpsafenet && len == 0)
 		return;		/* as loader.conf wants it */
 	if (!giant_settled) {
-		console("debug.mpsafenet is 0: %s needs Giant", component);
+		sysctl_forced("debug.mpsafenet", "1", "0", "%s needs Giant",
+		    component);
 		mpsafenet = false;
 		snprintf(forced_by + len, sizeof(forced_by) - len, "%s%s",
 		    len > 0 ? " " : "", component);

@@ -15,6 +15,7 @@
 #include "kern/socketvar.h"
 #include "kern/sysctl.h"
 #include "kern/unpcb.h"
+#include "kern/watchdog.h"
 #include "net/if_private.h"
 #include "netinet/in_alone.h"
 #include "netinet/ip_private.h"
@@ -49,18 +50,46 @@ static void (*const subsystems[])(void) = {
 	tap_init, packet_init, xdp_init, mem_init,
 };
 
+/* The CPUs are those that machine.cpus and others have left. */
+static int
+boot_banner(void)
+{
+	static const char built[] = ""
+#ifdef MACH_UP
+	    ", built for one"
+#endif
+#ifdef INVARIANTS
+	    ", INVARIANTS"
+#endif
+#ifdef WITNESS
+	    ", WITNESS"
+#endif
+#ifdef LOCK_PROFILING
+	    ", LOCK_PROFILING"
+#endif
+	    ;
+
+	if (boot_mute)
+		return (0);
+	console("reference network stack, %u CPU%s%s", mach_ncpus(),
+	    mach_ncpus() == 1 ? "" : "s", built);
+	return (0);
+}
+
 /* Second half, when loader.conf has been read. */
 static const struct {
 	const char	*what;
 	int		(*start)(void);
 } starts[] = {
 	{ "machine", machine_start },
+	{ "banner", boot_banner },
 	{ "TCP's locks", tcp_lock_start },	/* may set mpsafenet */
 	{ "Giant", giant_start },
 	{ "UNIX-domain sockets", unp_lock_start },
 	{ "clock", callout_start },
 	{ "netisr", netisr_start },
 	{ "protocols that are alone", in_alone_start },
+	{ "TCP's table", tcp_table_start },	/* asks both */
 	{ "interfaces", if_config_attach },
 	{ "subnets", route_attach },
 	{ "routes", route_config_attach },
@@ -72,25 +101,16 @@ static const struct {
 static void
 boot_value(const struct sysctl_oid *oid, const char *value, void *arg)
 {
-	(void)arg;
-	if ((oid->oid_flags & CTL_TUN) != 0)
-		console("%s=\"%s\"", oid->oid_name, value);
-}
+	const char *why, *asked = sysctl_asked(oid->oid_name, &why);
 
-static void
-boot_banner(void)
-{
-	console("reference network stack, %u CPUs%s%s", mach_ncpus(),
-#ifdef MACH_UP
-	    ", built for one",
-#else
-	    "",
-#endif
-#ifdef INVARIANTS
-	    ", INVARIANTS");
-#else
-	    "");
-#endif
+	(void)arg;
+	if ((oid->oid_flags & CTL_TUN) == 0)
+		return;
+	if (asked != NULL)
+		console("%s=\"%s\"	# not \"%s\": %s", oid->oid_name, value,
+		    asked, why);
+	else
+		console("%s=\"%s\"", oid->oid_name, value);
 }
 
 int
@@ -104,8 +124,6 @@ stack_boot_config(int (*configure)(const char *), const char *arg)
 		subsystems[i]();
 	if (configure != NULL)
 		error = configure(arg);
-	if (!boot_mute)
-		boot_banner();
 	/* Before the control socket is there: nobody may set late ones. */
 	booted = true;
 	for (size_t i = 0; i < nitems(starts) && error == 0; i++) {
@@ -113,6 +131,8 @@ stack_boot_config(int (*configure)(const char *), const char *arg)
 		if (error != 0)
 			console("boot stopped at: %s", starts[i].what);
 	}
+	if (error == 0)
+		error = watchdog_start();
 	if (error != 0 || boot_mute)
 		return (error);
 	sysctl_foreach(boot_value, NULL);
@@ -131,6 +151,7 @@ stack_shutdown(void)
 {
 	if (!booted)
 		return;
+	watchdog_stop();
 	ctl_stop();
 	if_config_detach();
 	netisr_stop();

@@ -11,6 +11,7 @@ void	 sysctl_init(void);
 void	 machine_init(void);	/* CPUs and scheduling of threads */
 int	 machine_start(void);
 void	 lock_init(void);	/* strategies, and what watches the locks */
+void	 lock_spin_never(void);	/* at boot: there is one CPU */
 void	 giant_init(void);
 int	 giant_start(void);	/* debug.mpsafenet does not change any more */
 void	 ddb_init(void);

@@ -7,6 +7,9 @@
  * it says itself, around parking on another lock; that the host has taken
  * its CPU away cannot be seen, and is why every spin has a limit.
  */
+#include <stdio.h>
+#include <string.h>
+
 #include "kern/kern_private.h"
 #include "kern/lock_private.h"
 #include "kern/lock_track.h"
@@ -22,11 +25,22 @@ static atomic_u32 delay_base = 1;	/* turns */
 static atomic_u32 delay_max = 64;	/* turns */
 static atomic_u32 giant_adaptive = 1;
 
-/* On the one CPU that there is, no owner runs while we look. */
 unsigned
 lock_spin_limit(void)
 {
 	return (mach_up() ? 0 : atomic_load_u32(&spin_limit));
+}
+
+void
+lock_spin_never(void)
+{
+	char asked[12];
+
+	snprintf(asked, sizeof(asked), "%u", atomic_load_u32(&spin_limit));
+	atomic_store_u32(&spin_limit, 0);
+	if (strcmp(asked, "0") != 0)
+		sysctl_forced("lock.spin_limit", asked, "0",
+		    "on one CPU no owner runs while another thread looks");
 }
 
 void

@@ -90,9 +90,16 @@ confine(void)
 		return (EINVAL);
 	}
 	error = mach_cpus_confine();
-	if (error != 0)
+	if (error != 0) {
 		console("one CPU for all threads: %s", strerror(error));
-	return (error);
+		return (error);
+	}
+	if (!smp_disabled)
+		sysctl_forced("kern.smp.disabled", "0", "1",
+		    "the stack was built with -Dup=true");
+	smp_disabled = true;
+	lock_spin_never();
+	return (0);
 }
 
 static int

@@ -20,7 +20,6 @@
 #define	OIDS_MAX	2048
 #define	PREFIXES_MAX	16
 #define	VALUE_MAX	512
-#define	NAME_LEN	64
 
 bool booted;
 
@@ -97,7 +96,7 @@ sysctl_register(const struct sysctl_oid *table, size_t n)
 void
 sysctl_add(const struct sysctl_oid *template, const char *fmt, ...)
 {
-	struct { struct sysctl_oid oid; char name[NAME_LEN]; } *o;
+	struct { struct sysctl_oid oid; char name[SYSCTL_NAME_LEN]; } *o;
 	va_list ap;
 	int len;
 
@@ -107,7 +106,7 @@ sysctl_add(const struct sysctl_oid *template, const char *fmt, ...)
 	va_start(ap, fmt);
 	len = vsnprintf(o->name, sizeof(o->name), fmt, ap);
 	va_end(ap);
-	KASSERT(len > 0 && len < NAME_LEN, ("sysctl_add: %s", o->name));
+	KASSERT(len > 0 && len < SYSCTL_NAME_LEN, ("sysctl_add: %s", o->name));
 	(void)len;
 	sysctl_register(&o->oid, 1);
 }

@@ -18,6 +18,8 @@ enum ctl_type {
 	CTL_PROC	/* function */
 };
 
+#define	SYSCTL_NAME_LEN	64
+
 #define	CTL_RD		0x0	/* read only: counter or fact */
 #define	CTL_TUN		0x1	/* loader.conf may set it */
 #define	CTL_RUN		0x2	/* may be set while running */
@@ -56,5 +58,14 @@ int	 sysctl_get(const char *name, char *buf, size_t len);
 /* Calls fn for each, sorted by name. */
 void	 sysctl_foreach(void (*fn)(const struct sysctl_oid *, const char *value,
 	    void *arg), void *arg);
+
+/*
+ * While booting: a tunable holds now what another one, or the machine, makes
+ * it, and not what was asked for.  Says so and why, and remembers it.
+ * sysctl_asked(): what was asked for, and why it is not so; or NULL.
+ */
+void	 sysctl_forced(const char *name, const char *asked, const char *now,
+	    const char *fmt, ...) PRINTFLIKE(4, 5);
+const char *sysctl_asked(const char *name, const char **why);
 
 #endif /* KERN_SYSCTL_H */

@@ -352,15 +352,30 @@ show_number(const struct sysctl_oid *oid, const char *value, char *buf,
 	return (0);
 }
 
+static void
+offload_forced(const struct if_config *ic, uint32_t wanted)
+{
+	char name[SYSCTL_NAME_LEN], asked[12], now[12];
+
+	snprintf(name, sizeof(name), PREFIX "%s.offload", ic->name);
+	snprintf(asked, sizeof(asked), "%u", wanted);
+	snprintf(now, sizeof(now), "%u", ic->offload);
+	sysctl_forced(name, asked, now, "its device takes no more");
+}
+
 /* What holds now, for those who check that they got what they asked for. */
 static void
 config_publish(struct if_config *ic)
 {
 	struct ifnet *ifp = if_byname(ic->name);
 
+	const uint32_t asked = ic->offload;
+
 	ic->mtu = ifp->if_mtu;
 	ic->offload = (ifp->if_caps & IFCAP_TSO4) != 0 ? OFFLOAD_TSO :
 	    (ifp->if_caps & IFCAP_TXCSUM) != 0 ? OFFLOAD_CSUM : OFFLOAD_NONE;
+	if (ic->offload != asked && config_has(ic, IFHAS_MODES))
+		offload_forced(ic, asked);
 	if (ic->ninet > 0)
 		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
 		    .oid_flags = CTL_TUN, .oid_ptr = ic,

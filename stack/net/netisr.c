@@ -17,10 +17,12 @@
 #include "net/netisr_private.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "kern/ctl.h"
 #include "kern/lock.h"
 #include "kern/synch.h"
+#include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "net/burst.h"
 #include "net/if_private.h"
@@ -28,6 +30,7 @@
 struct isr_proto isr_protos[NETISR_NPROTO] = {
 	/* Framing only: a queue here would be one too many. */
 	[NETISR_ETHER] = { .dispatch = DISPATCH_DIRECT },
+	[NETISR_TCP] = { .dispatch = DISPATCH_DEFERRED },
 };
 
 static const struct isr_generation *generation = &isr_2009; /* [I] */
@@ -139,10 +142,38 @@ netisr_register(const struct netisr_handler *np)
 	atomic_store_u32(&ps->policy, np->nh_policy);
 }
 
+bool
+netisr_is_mpsafe(enum netisr_proto proto)
+{
+	return (isr_protos[proto].mpsafe);
+}
+
 void
 netisr_init(void)
 {
 	isr_sysctl_init();
+}
+
+/* What is under Giant is never dispatched directly: says so. */
+static void
+force_deferred(void)
+{
+	char name[SYSCTL_NAME_LEN], asked[16];
+
+	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++) {
+		struct isr_proto *ps = &isr_protos[p];
+
+		if (ps->np.nh_handler == NULL || ps->mpsafe ||
+		    isr_way(p) == DISPATCH_DEFERRED)
+			continue;
+		snprintf(name, sizeof(name), "net.isr.proto.%s.dispatch",
+		    ps->np.nh_name);
+		if (sysctl_get(name, asked, sizeof(asked)) != 0)
+			continue;
+		atomic_store_u32(&ps->dispatch, DISPATCH_DEFERRED);
+		sysctl_forced(name, asked, "deferred",
+		    "its handler runs under Giant");
+	}
 }
 
 int
@@ -154,7 +185,9 @@ netisr_start(void)
 		console("net.isr: %s", why);
 		return (EINVAL);
 	}
+	force_deferred();
 	generation = isr_chosen();
+	watchdog_watch("packets of netisr", generation->ig_watch);
 	return (generation->ig_start());
 }
 

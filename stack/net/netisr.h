@@ -8,8 +8,11 @@
 
 #include "kern/mbuf.h"
 
+/* TCP: segments that a certain worker wants (netinet/in_pcbthread.c). */
 enum netisr_proto { NETISR_ETHER, NETISR_IP, NETISR_ARP, NETISR_IPV6,
-    NETISR_NPROTO };
+    NETISR_TCP, NETISR_NPROTO };
+
+#define	NETISR_WORKERS_MAX	64
 
 /*
  * What of a packet chooses the worker that it is queued to, so that packets
@@ -32,13 +35,29 @@ struct netisr_handler {
 	 * the dispatch is; true: it was handled to its end.  Or NULL.
 	 */
 	bool		(*nh_fast)(struct mbuf *);
+	/*
+	 * When a worker has handled all that was queued for it, or somebody
+	 * called netisr_wake(); or NULL.
+	 */
+	void		(*nh_drained)(unsigned worker);
 	bool		 nh_mpsafe;	/* else always queued, under Giant */
 };
 
 void	 netisr_register(const struct netisr_handler *);
+/* After boot: false, if its handler runs under Giant. */
+bool	 netisr_is_mpsafe(enum netisr_proto);
 /* By the way that is set.  Consumes m; ENOBUFS when a queue was full. */
 int	 netisr_dispatch(enum netisr_proto, struct mbuf *);
 /* Always queue: loopback, tunnel re-input. */
 int	 netisr_queue(enum netisr_proto, struct mbuf *);
+
+/*
+ * Workers, from 0 on; the generation of 2005 has none.  Whether the calling
+ * thread is one; and a packet, or nothing, for a certain one.
+ */
+unsigned netisr_workers(void);
+bool	 netisr_is_worker(unsigned worker);
+int	 netisr_queue_to(unsigned worker, enum netisr_proto, struct mbuf *);
+void	 netisr_wake(unsigned worker, enum netisr_proto);
 
 #endif /* NET_NETISR_H */

@@ -6,6 +6,7 @@
 #ifndef NET_NETISR_PRIVATE_H
 #define NET_NETISR_PRIVATE_H
 
+#include "kern/watchdog.h"
 #include "net/netisr.h"
 
 struct ctl_out;
@@ -48,6 +49,7 @@ struct isr_generation {
 			    enum isr_dispatch);
 	int		(*ig_queue)(enum netisr_proto, struct mbuf *);
 	void		(*ig_show)(struct ctl_out *);
+	watch_t		*ig_watch;	/* its queues */
 };
 extern const struct isr_generation isr_2005, isr_2009;
 /* That which the tunable names; whoever starts it keeps to it. */

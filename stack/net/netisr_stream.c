@@ -20,11 +20,10 @@
 #include <stdio.h>
 
 #include "kern/lock.h"
+#include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "kern/worker.h"
 #include "net/if_var.h"
-
-#define	STREAMS_MAX	64
 
 /* Toeplitz hashes of RSS name one of so many buckets, and these CPUs. */
 #define	RSS_BUCKETS	128
@@ -37,6 +36,7 @@
  */
 struct workstream {
 	struct mtx	 ws_lock;
+	struct thread	*ws_thread;			/* [I] or NULL */
 	bool		 ws_running;			/* [w] worker is busy */
 	bool		 ws_dispatching;		/* [w] hybrid in progress */
 	bool		 ws_scheduled;			/* [w] worker was woken */
@@ -46,7 +46,8 @@ struct workstream {
 	struct worker	 ws_worker;
 } __attribute__((aligned(64)));
 
-static struct workstream streams[STREAMS_MAX];
+/* There may be more CPUs; some then share one. */
+static struct workstream streams[NETISR_WORKERS_MAX];
 static unsigned nstreams = 1;			/* [I] */
 static unsigned nworkers = 1;			/* [I] of the first streams */
 
@@ -127,6 +128,35 @@ queue_to(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
 	return (fits ? 0 : ENOBUFS);
 }
 
+unsigned
+netisr_workers(void)
+{
+	return (streams[0].ws_thread != NULL ? nworkers : 0);
+}
+
+bool
+netisr_is_worker(unsigned worker)
+{
+	return (curthread == streams[worker].ws_thread);
+}
+
+int
+netisr_queue_to(unsigned worker, enum netisr_proto proto, struct mbuf *m)
+{
+	return (queue_to(&streams[worker], proto, m));
+}
+
+void
+netisr_wake(unsigned worker, enum netisr_proto proto)
+{
+	struct workstream *ws = &streams[worker];
+
+	mtx_lock(&ws->ws_lock);
+	ws->ws_pending |= 1U << proto;
+	schedule(ws);
+	mtx_unlock(&ws->ws_lock);
+}
+
 static int
 stream_queue(enum netisr_proto proto, struct mbuf *m)
 {
@@ -202,6 +232,8 @@ work_proto(struct workstream *ws, enum netisr_proto proto)
 	while ((m = mbufq_next(&work)) != NULL)
 		isr_handle(proto, m);
 	isr_burst_end(proto);
+	if (isr_protos[proto].np.nh_drained != NULL)
+		isr_protos[proto].np.nh_drained((unsigned)(ws - streams));
 	witness_none(isr_protos[proto].np.nh_name);
 	mtx_lock(&ws->ws_lock);
 }
@@ -232,11 +264,17 @@ stream_start(void)
 	char name[24];
 
 	nworkers = want < 0 ? cpus : (unsigned)want;
-	if (nworkers > STREAMS_MAX)
-		nworkers = STREAMS_MAX;
+	if (nworkers > NETISR_WORKERS_MAX)
+		nworkers = NETISR_WORKERS_MAX;
+	if (want < 0) {
+		atomic_store_u32(&isr_maxthreads, nworkers);
+		snprintf(name, sizeof(name), "%u", nworkers);
+		sysctl_forced("net.isr.maxthreads", "-1", name,
+		    "one for each CPU");
+	}
 	nstreams = cpus > nworkers ? cpus : nworkers;
-	if (nstreams > STREAMS_MAX)
-		nstreams = STREAMS_MAX;
+	if (nstreams > NETISR_WORKERS_MAX)
+		nstreams = NETISR_WORKERS_MAX;
 	for (unsigned i = 0; i < nstreams; i++) {
 		mtx_init(&streams[i].ws_lock, LC_NETISR);
 		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
@@ -250,6 +288,7 @@ stream_start(void)
 		snprintf(name, sizeof(name), "swi: netisr %u", i);
 		error = worker_start(&ws->ws_worker, name, isr_bindthreads ?
 		    (int)(i % cpus) : MACH_CPU_ANY);
+		ws->ws_thread = ws->ws_worker.w_thread;
 	}
 	return (error);
 }
@@ -282,8 +321,27 @@ stream_show(struct ctl_out *co)
 	}
 }
 
+/* Who has the lock says that it hangs itself. */
+static bool
+stream_watch(unsigned i, struct watched *w)
+{
+	struct workstream *ws = &streams[i];
+
+	*w = (struct watched){ 0 };
+	if (i >= nworkers)
+		return (false);
+	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+		w->w_done += atomic_load_u64(&ws->ws_count[p].worked);
+	if (!mtx_trylock(&ws->ws_lock))
+		return (true);
+	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+		w->w_waiting += ws->ws_queue[p].mq_len;
+	mtx_unlock(&ws->ws_lock);
+	return (true);
+}
+
 const struct isr_generation isr_2009 = {
 	.ig_start = stream_start, .ig_stop = stream_stop,
 	.ig_dispatch = stream_dispatch, .ig_queue = stream_queue,
-	.ig_show = stream_show,
+	.ig_show = stream_show, .ig_watch = stream_watch,
 };

@@ -219,8 +219,25 @@ swi_show(struct ctl_out *co)
 	}
 }
 
+/* Who has a lock says that it hangs itself. */
+static bool
+swi_watch(unsigned i, struct watched *w)
+{
+	*w = (struct watched){ 0 };
+	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++) {
+		struct swi_queue *sq = &swi.queues[p];
+
+		w->w_done += atomic_load_u64(&sq->sq_count.worked);
+		if (!mtx_trylock(&sq->sq_lock))
+			continue;
+		w->w_waiting += sq->sq_packets.mq_len;
+		mtx_unlock(&sq->sq_lock);
+	}
+	return (i == 0);
+}
+
 const struct isr_generation isr_2005 = {
 	.ig_refuses = swi_refuses, .ig_start = swi_start, .ig_stop = swi_stop,
 	.ig_dispatch = swi_dispatch, .ig_queue = swi_queue,
-	.ig_show = swi_show,
+	.ig_show = swi_show, .ig_watch = swi_watch,
 };

@@ -13,8 +13,6 @@
 #include "kern/kern_private.h"
 #include "kern/sysctl.h"
 
-#define	THREADS_MAX	64
-
 static const char *const dispatch_names[] = {
 	"default", "direct", "hybrid", "deferred", NULL
 };
@@ -155,9 +153,10 @@ proc_maxthreads(const struct sysctl_oid *oid, const char *value, char *buf,
 		return (0);
 	}
 	if (sscanf(value, "%d%n", &n, &used) != 1 || value[used] != '\0' ||
-	    n < -1 || n == 0 || n > THREADS_MAX) {
+	    n < -1 || n == 0 || n > NETISR_WORKERS_MAX) {
 		snprintf(buf, len, "'%s' is neither -1 (one for each CPU) nor a "
-		    "number from 1 to %d", value, THREADS_MAX);
+		    "number from 1 to %d", value,
+		    NETISR_WORKERS_MAX);
 		return (EINVAL);
 	}
 	atomic_store_u32(&isr_maxthreads, (uint32_t)n);
@@ -234,6 +233,8 @@ isr_show_count(struct ctl_out *co, unsigned stream, enum netisr_proto proto,
 	const uint64_t hybrid = atomic_load_u64(&ic->hybrid);
 	const uint64_t worked = atomic_load_u64(&ic->worked);
 
+	if (isr_protos[proto].np.nh_handler == NULL)
+		return;
 	ctl_printf(co, "%-4u %-6s %6u %6u %12llu %12llu %12llu %12llu %10llu "
 	    "%6u\n", stream, isr_protos[proto].np.nh_name, isr_qlimit(proto),
 	    atomic_load_u32(&ic->watermark), (unsigned long long)direct,
@@ -241,6 +242,19 @@ isr_show_count(struct ctl_out *co, unsigned stream, enum netisr_proto proto,
 	    (unsigned long long)atomic_load_u64(&ic->queued),
 	    (unsigned long long)(direct + hybrid + worked),
 	    (unsigned long long)atomic_load_u64(&ic->qdrops), len);
+}
+
+static void
+show_choices(struct ctl_out *co, enum netisr_proto p)
+{
+	const struct isr_proto *ps = &isr_protos[p];
+
+	if (ps->np.nh_handler == NULL)
+		return;
+	ctl_printf(co, "%-6s %-8s %-8s %s\n", ps->np.nh_name,
+	    policy_names[atomic_load_u32(&isr_protos[p].policy)],
+	    dispatch_names[ps->mpsafe ? isr_way(p) : DISPATCH_DEFERRED],
+	    ps->mpsafe ? "-" : "needed");
 }
 
 static void
@@ -253,11 +267,7 @@ netisr_show(struct ctl_out *co)
 	ctl_printf(co, "\n%-6s %-8s %-8s %s\n", "Proto", "Policy", "Dispatch",
 	    "Giant");
 	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
-		ctl_printf(co, "%-6s %-8s %-8s %s\n",
-		    isr_protos[p].np.nh_name,
-		    policy_names[atomic_load_u32(&isr_protos[p].policy)],
-		    dispatch_names[isr_protos[p].mpsafe ? isr_way(p) :
-		    DISPATCH_DEFERRED], isr_protos[p].mpsafe ? "-" : "needed");
+		show_choices(co, p);
 }
 
 void

@@ -57,6 +57,12 @@ static const struct sysctl_oid alone_oids[] = {
 };
 
 bool
+in_alone_is(uint8_t proto)
+{
+	return (is_alone[proto]);
+}
+
+bool
 in_alone_handover(pr_input_t *input, uint8_t proto, struct mbuf *m,
     unsigned hlen)
 {

@@ -16,6 +16,9 @@ extern bool	 in_alone_some;		/* [I] after boot: there are such */
 bool	 in_alone_handover(pr_input_t *, uint8_t proto, struct mbuf *,
 	    unsigned hlen);
 
+/* After boot: is the protocol one of them? */
+bool	 in_alone_is(uint8_t proto);
+
 /* A packet to its protocol, for IPv4 and IPv6. */
 static inline void
 in_upper_input(pr_input_t *input, uint8_t proto, struct mbuf *m,

@@ -52,6 +52,8 @@ struct inpcb {
 						   or ip_bound */
 	struct inport	*inp_port;		/* [t] NULL: not bound */
 	struct inpcbtable *inp_table;		/* [I] */
+	struct pcb_member *inp_member;		/* [t] where a thread alone
+						   looks it up, or NULL */
 	struct socket	*inp_socket;		/* [I] */
 	struct in_conninfo inp_conn;		/* [t] faddr: when connected */
 	int		 inp_family;		/* [I] AF_* of the socket */
@@ -85,6 +87,26 @@ struct pcbgroup {
 	uint64_t	 pg_changes;		/* [g] of its list; not 0 */
 } __attribute__((aligned(64)));
 
+/*
+ * Who looks connections up without the table's lock, and what they must be
+ * told; NULL stands for locks alone.
+ */
+struct pcbtable_ops {
+	/* The netisr runs.  Why the tunables do not go together, or NULL. */
+	const char	*(*po_start)(struct inpcbtable *,
+			    void (*input)(struct mbuf *, unsigned hlen));
+	/* A packet, its addresses at hlen; true: for another thread. */
+	bool		(*po_handover)(struct mbuf *, unsigned hlen);
+	/* Into the table, table locked; and out of it. */
+	void		(*po_entered)(struct inpcb *);
+	void		(*po_leaving)(struct inpcb *);
+	/* False: ask the table.  The socket is referenced, or NULL. */
+	bool		(*po_find)(const struct in_conninfo *,
+			    struct socket **);
+};
+/* "groups-thread" (in_pcbthread.c). */
+extern const struct pcbtable_ops pcbtable_thread;
+
 struct inpcbtable {
 	struct rwlock	 it_lock;
 	const char	*it_name;		/* [I] */
@@ -94,6 +116,7 @@ struct inpcbtable {
 	struct pcbgroup	*it_groups;		/* [I] after boot */
 	unsigned	 it_ngroups;		/* [I] after boot */
 	bool		 it_divided;		/* [I] after boot: has groups */
+	const struct pcbtable_ops *it_ops;	/* [I] after boot, or NULL */
 	struct pcbgroup	 it_whole;		/* the one if it has not */
 	LIST_HEAD(, inpcb) it_conns[INPCB_BUCKETS];	/* [t] and [g] */
 	LIST_HEAD(, inport) it_ports[INPORT_BUCKETS];	/* [t] */

@@ -37,7 +37,6 @@ in_pcbtable_init(struct inpcbtable *it, const char *name, bool stream)
 	mach_random(&it->it_key, sizeof(it->it_key));
 }
 
-
 void
 in_pcbtable_divide(struct inpcbtable *it, unsigned ngroups)
 {
@@ -59,14 +58,6 @@ in_connhash(const struct inpcbtable *it, const struct in_conninfo *c)
 	size_t n = in_connwords(c, words);
 
 	return (siphash_words(&it->it_key, words, n));
-}
-
-static bool
-conn_equal(const struct in_conninfo *a, const struct in_conninfo *b)
-{
-	return (a->fport == b->fport && a->lport == b->lport &&
-	    IN6_ARE_ADDR_EQUAL(&a->faddr, &b->faddr) &&
-	    IN6_ARE_ADDR_EQUAL(&a->laddr, &b->laddr) && a->zone == b->zone);
 }
 
 /* The group of a connection: its bucket is in no other. */
@@ -109,7 +100,7 @@ conn_search(struct inpcbtable *it, const struct in_conninfo *c)
 
 	LIST_FOREACH(inp, &it->it_conns[in_connhash(it, c) % INPCB_BUCKETS],
 	    inp_link)
-		if (conn_equal(&inp->inp_conn, c))
+		if (in_connequal(&inp->inp_conn, c))
 			return (inp);
 	return (NULL);
 }
@@ -121,7 +112,7 @@ in_connfind(struct inpcbtable *it, const struct in_conninfo *c)
 	struct pcb_hint *ph = pcb_hint(c);
 
 	if (ph->changes == pg->pg_changes && ph->pg == pg &&
-	    conn_equal(&ph->inp->inp_conn, c))
+	    in_connequal(&ph->inp->inp_conn, c))
 		return (ph->inp);
 	ph->inp = conn_search(it, c);
 	ph->pg = pg;
@@ -180,6 +171,8 @@ conn_enter(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
 	    INPCB_BUCKETS], inp, inp_link);
 	if (it->it_divided)
 		rw_wunlock(&pg->pg_lock);
+	if (it->it_ops != NULL)
+		it->it_ops->po_entered(inp);
 }
 
 static void
@@ -193,6 +186,8 @@ conn_takeout(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
 	LIST_REMOVE(inp, inp_link);
 	if (it->it_divided)
 		rw_wunlock(&pg->pg_lock);
+	if (it->it_ops != NULL)
+		it->it_ops->po_leaving(inp);
 }
 
 void
@@ -264,14 +259,27 @@ lookup_lock(struct inpcbtable *it, const struct in_conninfo *c)
 	return (lock);
 }
 
+/* As po_find, if there is somebody who looks up without a lock. */
+static bool
+find_unlocked(const struct inpcbtable *it, const struct in_conninfo *c,
+    struct socket **sop)
+{
+	return (__builtin_expect(it->it_ops != NULL, 0) &&
+	    it->it_ops->po_find(c, sop));
+}
+
 struct socket *
 in_pcblookup_conn(struct inpcbtable *it, const struct in_conninfo *c)
     NO_LOCK_ANALYSIS
 {
-	struct rwlock *lock = lookup_lock(it, c);
-	struct inpcb *inp = in_connfind(it, c);
 	struct socket *so = NULL;
+	struct rwlock *lock;
+	struct inpcb *inp;
 
+	if (find_unlocked(it, c, &so))
+		return (so);
+	lock = lookup_lock(it, c);
+	inp = in_connfind(it, c);
 	if (inp != NULL) {
 		so = inp->inp_socket;
 		soref(so);
@@ -284,9 +292,17 @@ bool
 in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
     NO_LOCK_ANALYSIS
 {
-	struct rwlock *lock = lookup_lock(it, c);
-	bool found = in_connfind(it, c) != NULL;
+	struct socket *so = NULL;
+	struct rwlock *lock;
+	bool found;
 
+	if (find_unlocked(it, c, &so)) {
+		if (so != NULL)
+			sorele(so);
+		return (so != NULL);
+	}
+	lock = lookup_lock(it, c);
+	found = in_connfind(it, c) != NULL;
 	rw_runlock(lock);
 	return (found);
 }
@@ -318,10 +334,14 @@ struct socket *
 in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
     NO_LOCK_ANALYSIS
 {
-	struct rwlock *lock = lookup_lock(it, c);
-	struct inpcb *inp = in_connfind(it, c);
 	struct socket *so = NULL;
+	struct rwlock *lock;
+	struct inpcb *inp;
 
+	if (find_unlocked(it, c, &so) && so != NULL)
+		return (so);
+	lock = lookup_lock(it, c);
+	inp = in_connfind(it, c);
 	if (inp == NULL) {
 		if (lock != &it->it_lock) {
 			rw_runlock(lock);

@@ -419,9 +419,17 @@ tcp_segment(struct mbuf *m, unsigned hlen)
 }
 
 void
-tcp_input(struct mbuf *m, unsigned hlen)
+tcp_input_here(struct mbuf *m, unsigned hlen)
 {
 	if (__builtin_expect(tcp_strategy.ts_gather == NULL, 1) ||
 	    !tcp_strategy.ts_gather(m, hlen))
 		tcp_segment(m, hlen);
+}
+
+void
+tcp_input(struct mbuf *m, unsigned hlen)
+{
+	if (__builtin_expect(tcp_table.it_ops == NULL, 1) ||
+	    !tcp_table.it_ops->po_handover(m, hlen))
+		tcp_input_here(m, hlen);
 }

@@ -51,14 +51,18 @@ bool	 tcp_lock_owned(struct socket *);
 
 void	 tcp_lock_init(void);		/* registers the tunable */
 int	 tcp_lock_start(void);		/* at boot; 0 */
+/* When there are workers; an errno value, explained. */
+int	 tcp_table_start(void);
 
 /*
- * Input from here on (tcp_input.c).  tcp_segment() parses one and gives it to
+ * Input from here on (tcp_input.c).  tcp_input_here() is that of a thread
+ * which may look the connection up.  tcp_segment() parses one and gives it to
  * ts_input; tcp_input_single() is that of "socket".  tcp_find() finds its
  * socket, referenced, or answers for nobody: NULL.  tcp_socket_input() is
  * called with the socket locked, which a child may replace; false: it was the
  * wrong one, look it up again.
  */
+void	 tcp_input_here(struct mbuf *, unsigned hlen);
 void	 tcp_segment(struct mbuf *, unsigned hlen);
 void	 tcp_input_single(struct tcpseg *);
 struct socket *tcp_find(const struct tcpseg *);

@@ -121,8 +121,8 @@ main(int argc, char **argv)
 	needs = getenv("GIANT_NEEDS");
 	text = console_of(boot);
 	if (needs != NULL)
-		CHECK(strstr(text, "debug.mpsafenet is 0: ip6 needs Giant") !=
-		    NULL);
+		CHECK(strstr(text, "debug.mpsafenet is 0, not 1: bridge needs "
+		    "Giant") != NULL);
 	else
 		CHECK_STREQ(text, "");
 	status = check_main(argc, argv);

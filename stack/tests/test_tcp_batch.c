@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Segments of a burst keep their socket's lock (net.inet.tcp.input=
- * shared-socket-batch): the subtle cases of it, one test each.
+ * shared-socket-batch): the subtle cases of it, with their numbers in
+ * docs/tcp-locking.md.
  */
 #include "tests/check.h"
 
@@ -81,6 +82,37 @@ TEST(what_has_no_socket_leaves_the_lock)
 	peer_send(&nobody, TH_ACK, 1, 1, NULL, 0);
 	peer_text(&c.p, "behind");
 	burst_end();
+	CHECK_COUNTS(1, 0, 1);
+	t_expect(c.so, "beforebehind");
+	peer_conn_close(&c);
+}
+
+/* Of so many options that the header's length overflows to none. */
+static void
+send_damaged(const struct peer *p)
+{
+	static const uint8_t options[44];
+	struct peer damaged = *p;
+
+	damaged.options = options;
+	damaged.optlen = sizeof(options);
+	peer_send(&damaged, TH_ACK, p->snd_nxt, p->rcv_nxt, NULL, 0);
+}
+
+/* 1 */
+TEST(what_is_damaged_leaves_the_lock)
+{
+	const uint64_t bad = t_sysctl("net.inet.tcp.stats.rcvshort");
+	struct peer_conn c;
+
+	peer_conn_open(&c);
+	counts_begin();
+	burst_begin();
+	peer_text(&c.p, "before");
+	send_damaged(&c.p);
+	peer_text(&c.p, "behind");
+	burst_end();
+	CHECK_EQ(t_sysctl("net.inet.tcp.stats.rcvshort"), bad + 1);
 	CHECK_COUNTS(1, 0, 1);
 	t_expect(c.so, "beforebehind");
 	peer_conn_close(&c);

@@ -110,8 +110,9 @@ def check_iperf3(report: str) -> None:
         {"net.inet.tcp.input": "exclusive", "if.tap0.queues": "2"},
         {"net.inet.tcp.input": "shared-socket-batch", "if.tap0.queues": "2"},
         {"net.inet.tcp.input": "backlog", "net.isr.dispatch": "deferred"},
+        {"net.inet.tcp.pcbtable": "groups-thread", "net.isr.maxthreads": "2", "if.tap0.queues": "2"},
     ],
-    ids=["direct", "deferred", "hybrid", "giant", "exclusive", "batch", "backlog"],
+    ids=["direct", "deferred", "hybrid", "giant", "exclusive", "batch", "backlog", "groups"],
 )
 def test_netserver_on_the_stack(topology: Topology, tunables: dict[str, str]) -> None:
     topology.boot(tunables, ["netserver", "-D", "-f", "-4"])

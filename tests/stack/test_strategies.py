@@ -52,6 +52,18 @@ REFUSED = {
         {"kern.smp.disabled": "1", "machine.cpus": TWO_CPUS},
         refusal_of_two_cpus('kern.smp.disabled="1"'),
     ),
+    "groups of workers that are not": (
+        {"net.inet.tcp.pcbtable": "groups-thread", "net.isr.generation": "2005"},
+        r"net\.inet\.tcp\.pcbtable: .* the netisr of 2005 has no workers",
+    ),
+    "groups of workers and one thread": (
+        {
+            "net.inet.tcp.pcbtable": "groups-thread",
+            "net.inet.tcp.input": "shared-socket",
+            "net.inet.ip.alone": "tcp",
+        },
+        r"net\.inet\.ip\.alone wants one thread",
+    ),
     "no driver": ({"if.lo0.needsgiant": "1"}, "lo0: it has no driver that could need Giant"),
     "no right": ({"machine.sched": "fifo"}, "needs the capability CAP_SYS_NICE"),
 }
@@ -123,8 +135,10 @@ def test_loopback_is_always_queued(topology: Topology) -> None:
 
 def test_a_component_brings_giant_back_and_says_so(topology: Topology) -> None:
     topology.boot({**ROUTER, "debug.needsgiant": "ip6 tunnel", "debug.mpsafenet": "1"})
-    assert "stack: debug.mpsafenet is 0: ip6 needs Giant\n" in topology.said("boot.log")
-    assert 'stack: debug.mpsafenet="0"\n' in topology.said("boot.log")
+    said = topology.said("boot.log")
+    assert "stack: debug.mpsafenet is 0, not 1: ip6 needs Giant\n" in said
+    assert "stack: debug.mpsafenet is 0, not 1: tunnel needs Giant\n" in said
+    assert 'stack: debug.mpsafenet="0"\t# not "1": ip6 needs Giant, tunnel needs Giant\n' in said
     assert topology.value("debug.mpsafenet_forced_by") == "ip6 tunnel"
 
 
@@ -174,3 +188,41 @@ def test_smt_0_uses_a_thread_of_each_core(topology: Topology) -> None:
         cores.add(siblings.read_text(encoding="ascii") if siblings.exists() else str(cpu))
     workers = {line.split()[0] for line in topology.ask("netstat", "-Q").splitlines() if line[:1].isdigit()}
     assert len(workers) == len(cores)
+
+
+def test_the_boot_counts_the_cpus_that_are_used(topology: Topology) -> None:
+    last = str(max(os.sched_getaffinity(0)))
+    topology.boot({"machine.cpus": last})
+    assert topology.said("boot.log").startswith("stack: reference network stack, 1 CPU\n")
+
+
+@pytest.mark.parametrize(
+    ("how", "line", "listed"),
+    [
+        (
+            {"net.isr.proto.ip6.mpsafe": "0"},
+            "net.isr.proto.ip6.dispatch is deferred, not default: its handler runs under Giant",
+            'net.isr.proto.ip6.dispatch="deferred"\t# not "default": its handler runs under Giant',
+        ),
+        (
+            {"kern.smp.disabled": "1"},
+            "lock.spin_limit is 0, not 100: on one CPU no owner runs while another thread looks",
+            'lock.spin_limit="0"\t# not "100": on one CPU no owner runs while another thread looks',
+        ),
+        (
+            {"net.inet.tcp.pcbtable": "groups-thread", "net.isr.maxthreads": "3"},
+            "net.inet.tcp.pcbgroups is 3, not 128: each worker has a group",
+            'net.inet.tcp.pcbgroups="3"\t# not "128": each worker has a group',
+        ),
+    ],
+    ids=["under Giant", "one CPU", "groups"],
+)
+def test_what_overrules_a_tunable_is_said_and_listed(
+    topology: Topology, how: dict[str, str], line: str, listed: str
+) -> None:
+    topology.boot(how)
+    said = topology.said("boot.log")
+    assert said.count(f"stack: {line}\n") == 1
+    assert said.count(f"stack: {listed}\n") == 1
+    name, _, rest = line.partition(" is ")
+    assert topology.value(name) == rest.partition(",")[0]

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * "groups-thread": the connections of a table are divided into groups, one
+ * for each worker of the netisr, which alone looks connections up in its
+ * group, without a lock (Willmann, Rixner, Cox, "An evaluation of network
+ * stack parallelization strategies in modern operating systems", 2006:
+ * ConnP-T).
+ *
+ * A segment that comes in on another thread is queued to the worker.  Who
+ * makes or ends a connection, mostly a call or a timer, changes the table
+ * under its lock (in_pcbtable.c) and leaves the worker a note, which it acts
+ * upon before it looks anything up: so a note that was left before a segment
+ * came counts for it.  All other threads look up in the table.
+ *
+ * Listeners are in no group: who finds no connection asks the table.
+ */
+#include <netinet/tcp.h>
+
+#include "kern/counter.h"
+#include "kern/sysctl.h"
+#include "kern/thread.h"
+#include "net/netisr.h"
+#include "netinet/in_alone.h"
+#include "netinet/in_pcbtable.h"
+
+#define	PORTS_LEN	4U	/* the two of a segment come first */
+
+/* Connections that a worker had segments for last. */
+#define	RECENT		64
+
+struct pcb_note {
+	struct pcb_note	*pn_next;	/* [n] left before this one */
+	struct pcb_member *pn_member;	/* [I] */
+};
+
+/*
+ * A connection in its group.
+ * Locks used to protect its members, and those of a group:
+ *	[I] immutable
+ *	[n] who leaves the note; once it was left, the worker
+ *	[w] the group's worker alone
+ *	[a] atomic
+ */
+struct pcb_member {
+	LIST_ENTRY(pcb_member) pm_link;	/* [w] in its bucket, or the dead */
+	struct in_conninfo pm_conn;	/* [I] */
+	struct socket	*pm_so;		/* [I] referenced */
+	unsigned	 pm_bucket;	/* [I] */
+	struct pcb_note	 pm_came;	/* [n] */
+	struct pcb_note	 pm_went;	/* [n] */
+};
+LIST_HEAD(pcb_members, pcb_member);
+
+struct pcb_thread {
+	atomic_uptr	 pt_notes;	/* [a] the latest */
+	struct pcb_members pt_dead;	/* [w] whose sockets are not let go */
+	struct pcb_member *pt_recent[RECENT];	/* [w] by bucket, or NULL */
+} __attribute__((aligned(64)));
+
+static struct inpcbtable *table;		/* [I] after boot */
+static void (*table_input)(struct mbuf *, unsigned);	/* [I] after boot */
+static struct pcb_thread threads[NETISR_WORKERS_MAX];
+static unsigned nthreads;			/* [I] after boot */
+static struct pcb_members buckets[INPCB_BUCKETS];	/* [w] of its group */
+
+static struct { atomic_u64 handed, notes; } threadstat COUNTERS;
+
+static const struct sysctl_oid thread_oids[] = {
+	{ .oid_name = "net.inet.ip.stats.pcbhanded", .oid_type = CTL_U64,
+	  .oid_ptr = &threadstat.handed,
+	  .oid_descr = "segments that were queued to the worker whose group "
+	  "their connection is in" },
+	{ .oid_name = "net.inet.ip.stats.pcbnotes", .oid_type = CTL_U64,
+	  .oid_ptr = &threadstat.notes,
+	  .oid_descr = "connections made or ended by other threads than the "
+	  "worker whose group they are in" },
+};
+
+static unsigned
+bucket_of(const struct in_conninfo *c)
+{
+	return ((unsigned)(in_connhash(table, c) % INPCB_BUCKETS));
+}
+
+/* Neighbours are in one group, so that workers share few cache lines. */
+static unsigned
+worker_of(unsigned bucket)
+{
+	return (bucket * nthreads / INPCB_BUCKETS);
+}
+
+static void
+member_enter(struct pcb_member *pm)
+{
+	LIST_INSERT_HEAD(&buckets[pm->pm_bucket], pm, pm_link);
+}
+
+/* Its socket is let go when the worker holds no locks. */
+static void
+member_bury(struct pcb_thread *pt, struct pcb_member *pm)
+{
+	struct pcb_member **recent = &pt->pt_recent[pm->pm_bucket % RECENT];
+
+	if (*recent == pm)
+		*recent = NULL;
+	LIST_REMOVE(pm, pm_link);
+	LIST_INSERT_HEAD(&pt->pt_dead, pm, pm_link);
+}
+
+/* In the order in which they were left. */
+static void
+read_notes(struct pcb_thread *pt)
+{
+	struct pcb_note *left, *next, *first = NULL;
+
+	if (__builtin_expect(atomic_load_uptr(&pt->pt_notes) == 0, 1))
+		return;
+	left = (struct pcb_note *)atomic_swap_uptr(&pt->pt_notes, 0);
+	for (; left != NULL; left = next) {
+		next = left->pn_next;
+		left->pn_next = first;
+		first = left;
+	}
+	for (; first != NULL; first = next) {
+		struct pcb_member *pm = first->pn_member;
+
+		next = first->pn_next;
+		if (first == &pm->pm_came)
+			member_enter(pm);
+		else
+			member_bury(pt, pm);
+	}
+}
+
+/* The first one wakes the worker: nobody may wait for what a socket holds. */
+static void
+leave_note(struct pcb_note *pn, struct pcb_member *pm)
+{
+	const unsigned worker = worker_of(pm->pm_bucket);
+	struct pcb_thread *pt = &threads[worker];
+	uintptr_t latest = atomic_load_uptr(&pt->pt_notes);
+
+	if (!netisr_is_worker(worker))
+		counter_add(&threadstat.notes, 1);
+	pn->pn_member = pm;
+	do
+		pn->pn_next = (struct pcb_note *)latest;
+	while (!atomic_cmpset_uptr(&pt->pt_notes, &latest, (uintptr_t)pn));
+	if (latest == 0)
+		netisr_wake(worker, NETISR_TCP);
+}
+
+static void
+thread_entered(struct inpcb *inp)
+{
+	struct pcb_member *pm = kmalloc(sizeof(*pm));
+
+	pm->pm_conn = inp->inp_conn;
+	pm->pm_bucket = bucket_of(&pm->pm_conn);
+	pm->pm_so = inp->inp_socket;
+	soref(pm->pm_so);
+	inp->inp_member = pm;
+	leave_note(&pm->pm_came, pm);
+}
+
+static void
+thread_leaving(struct inpcb *inp)
+{
+	leave_note(&inp->inp_member->pm_went, inp->inp_member);
+	inp->inp_member = NULL;
+}
+
+static struct pcb_member *
+member_find(struct pcb_thread *pt, unsigned bucket,
+    const struct in_conninfo *c)
+{
+	struct pcb_member **recent = &pt->pt_recent[bucket % RECENT], *pm;
+
+	if (*recent != NULL && in_connequal(&(*recent)->pm_conn, c))
+		return (*recent);
+	LIST_FOREACH(pm, &buckets[bucket], pm_link)
+		if (in_connequal(&pm->pm_conn, c)) {
+			*recent = pm;
+			break;
+		}
+	return (pm);
+}
+
+static bool
+thread_find(const struct in_conninfo *c, struct socket **sop)
+{
+	const unsigned bucket = bucket_of(c), worker = worker_of(bucket);
+	struct pcb_member *pm;
+
+	if (!netisr_is_worker(worker))
+		return (false);
+	read_notes(&threads[worker]);
+	pm = member_find(&threads[worker], bucket, c);
+	*sop = pm != NULL ? pm->pm_so : NULL;
+	if (pm != NULL)
+		soref(pm->pm_so);
+	return (true);
+}
+
+/* One that is too short for its ports is counted where it is. */
+static bool
+thread_handover(struct mbuf *m, unsigned hlen)
+{
+	const struct in_family *af = in_packetfamily(m);
+	struct in_conninfo c;
+	const uint16_t *ports;
+	uint8_t buf[PORTS_LEN];
+	unsigned worker;
+
+	if (m->m_pkthdr.len < hlen + PORTS_LEN)
+		return (false);
+	af->af_endpoints(m, &c);
+	ports = m_peek(m, hlen, PORTS_LEN, buf);
+	c.fport = ports[0];
+	c.lport = ports[1];
+	worker = worker_of(bucket_of(&c));
+	if (netisr_is_worker(worker))
+		return (false);
+	counter_add(&threadstat.handed, 1);
+	m->m_pkthdr.csum_start = (uint16_t)hlen;
+	(void)netisr_queue_to(worker, NETISR_TCP, m);
+	return (true);
+}
+
+static void
+handed_input(struct mbuf *m)
+{
+	table_input(m, m->m_pkthdr.csum_start);
+}
+
+/* The worker holds no locks. */
+static void
+thread_drained(unsigned worker)
+{
+	struct pcb_thread *pt = &threads[worker];
+	struct pcb_member *pm;
+
+	read_notes(pt);
+	while ((pm = LIST_FIRST(&pt->pt_dead)) != NULL) {
+		LIST_REMOVE(pm, pm_link);
+		sorele(pm->pm_so);
+		kfree(pm);
+	}
+}
+
+static const char *
+thread_start(struct inpcbtable *it, void (*input)(struct mbuf *, unsigned))
+{
+	const struct netisr_handler handler = { .nh_name = "tcp",
+	    .nh_proto = NETISR_TCP, .nh_handler = handed_input,
+	    .nh_drained = thread_drained, .nh_policy = NETISR_POLICY_FLOW,
+	    .nh_mpsafe = netisr_is_mpsafe(NETISR_IP) &&
+	    netisr_is_mpsafe(NETISR_IPV6) };
+
+	nthreads = netisr_workers();
+	if (nthreads == 0)
+		return ("with groups-thread each worker has a group, and the "
+		    "netisr of 2005 has no workers; set net.isr.generation to "
+		    "2009, or use groups-lock");
+	if (in_alone_is(IPPROTO_TCP))
+		return ("with groups-thread each worker takes segments in, "
+		    "and net.inet.ip.alone wants one thread to; leave tcp out "
+		    "of that, or use groups-lock");
+	table = it;
+	table_input = input;
+	sysctl_register(thread_oids, nitems(thread_oids));
+	netisr_register(&handler);
+	it->it_ops = &pcbtable_thread;
+	return (NULL);
+}
+
+const struct pcbtable_ops pcbtable_thread = {
+	.po_start = thread_start, .po_handover = thread_handover,
+	.po_entered = thread_entered, .po_leaving = thread_leaving,
+	.po_find = thread_find,
+};
