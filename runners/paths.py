@@ -43,6 +43,8 @@ def socket_directory(wanted: Path, longest_name: int) -> Path:
     short.mkdir(mode=0o711, exist_ok=True)
     require_private(short)
     wanted.parent.mkdir(parents=True, exist_ok=True)
+    if wanted.is_symlink() and wanted.readlink() != short:  # made with another temporary directory
+        wanted.unlink()
     if not wanted.is_symlink():
         wanted.symlink_to(short)
     return short

@@ -7,6 +7,9 @@ from typing import Any
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 PERFWEB_VAR = Path(os.environ.get("PERFWEB_VAR", BASE_DIR / "var"))
+# Where `./dev` puts sockets and the address of the pages (runners/services.py).  With a long path `run` is a link to a
+# short one, and the name of a socket has to be short.
+_RUN = (PERFWEB_VAR / "run").resolve()
 
 INSTALLED_APPS = [
     "django.contrib.postgres",
@@ -45,7 +48,7 @@ TEMPLATES: list[dict[str, Any]] = [
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
-        "HOST": os.environ.get("PERFWEB_PGHOST", str(PERFWEB_VAR / "run")),
+        "HOST": os.environ.get("PERFWEB_PGHOST", str(_RUN / "postgresql")),
         "PORT": os.environ.get("PERFWEB_PGPORT", ""),
         "USER": os.environ.get("PERFWEB_PGUSER", "perfweb"),
         "PASSWORD": os.environ.get("PERFWEB_PGPASSWORD", ""),
@@ -55,7 +58,7 @@ DATABASES: dict[str, dict[str, Any]] = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-_redis_socket = os.environ.get("PERFWEB_REDIS_SOCKET", str(PERFWEB_VAR / "run" / "redis.sock"))
+_redis_socket = os.environ.get("PERFWEB_REDIS_SOCKET", str(_RUN / "redis" / "redis.sock"))
 REDIS_URL = os.environ.get("PERFWEB_REDIS_URL") or f"unix://{_redis_socket}?db=0"
 CELERY_BROKER_URL = os.environ.get("PERFWEB_REDIS_URL") or f"redis+socket://{_redis_socket}?virtual_host=0"
 CELERY_TASK_IGNORE_RESULT = True  # the state of a run is in its models
@@ -76,10 +79,21 @@ LEASE_SECONDS = float(os.environ.get("PERFWEB_LEASE_SECONDS", "30"))
 # Seconds for which a run waits for a database that does not answer before it gives up and cleans the lab.
 DATABASE_PATIENCE = float(os.environ.get("PERFWEB_DATABASE_PATIENCE", "60"))
 
-# The lab of namespaces that `./dev demo` raises; empty where testbeds are registered by hand.
-LAB_INVENTORY = os.environ.get("PERFWEB_LAB_INVENTORY", "")
-# Where people reach the pages, for the addresses that commands print.
-SITE_URL = os.environ.get("PERFWEB_SITE_URL", "http://127.0.0.1:8000").rstrip("/")
+# Of the lab of namespaces that `./dev` raises; not there where testbeds are registered by hand.
+LAB_INVENTORY = os.environ.get("PERFWEB_LAB_INVENTORY", str(PERFWEB_VAR / "lab" / "inventory.yml"))
+
+
+def _site_url() -> str:
+    """Where people reach the pages: where we are told, or where `./dev` has put them."""
+    told = os.environ.get("PERFWEB_SITE_URL", "")
+    address = _RUN / "url"
+    if not told and address.exists():
+        told = address.read_text(encoding="ascii").strip()
+    return (told or f"http://127.0.0.1:{os.environ.get('PERFWEB_PORT', '8000')}").rstrip("/")
+
+
+# For the addresses that commands print.
+SITE_URL = _site_url()
 
 LANGUAGE_CODE = "en"
 USE_I18N = False

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -60,6 +61,16 @@ class Dev:
             time.sleep(0.1)
         return (self.var / "run" / "url").read_text().strip()
 
+    def imported(self) -> str:
+        """The address that `manage.py import` gives of a new run, in an environment that knows PERFWEB_VAR only."""
+        numbers = self.var.parent / "numbers.txt"
+        numbers.write_text("1\n2\n3\n")
+        about = ["--test", "tcp.rr/host-host/ipv4", "--unit", "transactions/s"]
+        command = [sys.executable, "manage.py", "import", "ministat", str(numbers), *about]
+        done = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()[-1]
+
     def left_over(self) -> list[str]:
         """What still runs or exists of it."""
         running = [path.name for path in (self.var / "run").glob("*.pid") if processes.running(path)]
@@ -99,6 +110,10 @@ def test_what_is_served_answers_and_ctrl_c_leaves_nothing(dev: Dev) -> None:
         assert answer.status == 200
     assert all(netlab.status(dev.lab).values())
     assert "another ./dev works in" in dev.run("serve").stderr
+    page = dev.imported()
+    assert page.startswith(address)
+    with urllib.request.urlopen(page, timeout=10) as answer:  # noqa: S310  # our own server
+        assert answer.status == 200
 
     os.killpg(running.pid, signal.SIGINT)
     assert running.wait(60) == 130

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,6 +131,28 @@ def test_the_environment_can_be_read_by_a_shell(layout: Layout) -> None:
     assert shown == str(layout.postgresql_sockets)
 
 
+FOUND = """
+from perfweb.settings import base
+print(base.DATABASES, base.REDIS_URL, base.CELERY_BROKER_URL, base.LAB_INVENTORY, base.SITE_URL)
+"""
+
+
+def test_programs_find_the_services_without_their_environment(tmp_path: Path) -> None:
+    layout = Layout.of(tmp_path / ("x" * 120) / "var")  # sockets need a shorter path
+    try:
+        (layout.run / "url").write_text("http://127.0.0.1:8001/\n")
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PERFWEB_")}
+        settings = clean | {"PERFWEB_VAR": str(layout.var)}
+        found, told = (
+            subprocess.run([sys.executable, "-c", FOUND], env=known, capture_output=True, text=True, check=True).stdout
+            for known in (settings, settings | layout.environment())
+        )
+        assert found == told
+        assert found.endswith(" http://127.0.0.1:8001\n")
+    finally:
+        shutil.rmtree(layout.run)
+
+
 def test_a_taken_port_leads_to_the_next_one() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -152,6 +176,15 @@ def test_a_long_path_gets_a_short_directory_that_is_always_the_same(tmp_path: Pa
         assert socket_directory(wanted, 30) == short
     finally:
         short.rmdir()
+
+
+def test_a_link_to_another_temporary_directory_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = tmp_path / ("x" * 120) / "run"
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / name))
+        assert socket_directory(wanted, 1).parent == tmp_path / name
+        assert wanted.resolve().parent == tmp_path / name
 
 
 def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path) -> None:

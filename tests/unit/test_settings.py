@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Production refuses to start half configured, and every answer carries the security headers."""
+"""Production refuses to start half configured, commands say what is missing, and every answer carries the security
+headers.
+"""
 
 import os
 import subprocess
@@ -61,6 +63,20 @@ def test_each_missing_setting_is_named(good: dict[str, str], change: dict[str, s
 
 def test_password_is_not_needed_over_a_socket(good: dict[str, str]) -> None:
     assert start(good | {"PERFWEB_PGHOST": "/run/postgresql", "PERFWEB_PGPASSWORD": ""}).returncode == 0
+
+
+def test_a_command_without_a_database_says_how_to_get_one(tmp_path: Path) -> None:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWEB_", "DJANGO_"))}
+    command = [sys.executable, "manage.py", "cancel", "1"]
+    environment = clean | {"PERFWEB_VAR": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("manage.py: no database: ")
+    assert str(tmp_path / "run" / "postgresql") in done.stderr
+    assert done.stderr.endswith("Start one with ./dev serve, or say where it is: PERFWEB_PGHOST\n")
+    command.append("--traceback")
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert "Traceback" in done.stderr
 
 
 @pytest.mark.django_db

@@ -21,8 +21,9 @@ class Command(BaseCommand):
         parser.add_argument("--plan", default="demo", help="another plan (file or name of a shipped one)")
 
     def handle(self, *_: Any, **options: Any) -> None:
-        if not settings.LAB_INVENTORY:
-            raise CommandError("PERFWEB_LAB_INVENTORY is not set: start the demo with ./dev demo")
-        call_command("register_testbed", TESTBED, inventory=Path(settings.LAB_INVENTORY), stdout=self.stdout)
+        inventory = Path(settings.LAB_INVENTORY)
+        if not inventory.is_file():
+            raise CommandError(f"there is no lab, for {inventory} is not there: start the demo with ./dev demo")
+        call_command("register_testbed", TESTBED, inventory=inventory, stdout=self.stdout)
         call_command("submit", options["plan"], testbed=TESTBED, stdout=self.stdout)
         follow_to_its_verdict(Run.objects.filter(testbed__name=TESTBED).latest("number").number, self.stdout)
