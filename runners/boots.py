@@ -97,8 +97,8 @@ class _Booted:
         count = planned.discard + planned.samples
         progress.publish(self.boot.run_id, "measuring", test=test.name, variant=self.boot.variant.name)
         try:
-            timeout, host = self.bench.plan.timeout, test.measure.host
-            result, reason = self.bench.plays.measure(self.request, argv, count, timeout, host), ""
+            timeout, host, busy = self.bench.plan.timeout, test.measure.host, tools.busy(test.measure)
+            result, reason = self.bench.plays.measure(self.request, argv, count, timeout, host=host, busy=busy), ""
         except PlayCancelledError:
             raise
         except PlayError as failure:

@@ -12,6 +12,8 @@ from runners import driver
 # A play takes a second or two; these limits are for hosts that hang, not for hosts that are busy.
 PLAY_SECONDS = 180.0
 BUILD_SECONDS = 900.0
+PATIENCE_SECONDS = 10.0
+"""How long a sample is tried again whose server is still busy with the one before."""
 
 
 @dataclass(frozen=True)
@@ -57,12 +59,27 @@ class Plays:
         return self._play("boot", self._about(request) | {"server": request.server}).require_ok().data
 
     def measure(
-        self, request: BootRequest, argv: Sequence[str], samples: int, timeout: float, host: str = "left"
+        self,
+        request: BootRequest,
+        argv: Sequence[str],
+        samples: int,
+        timeout: float,
+        *,
+        host: str = "left",
+        busy: str = "",
     ) -> dict[str, Any]:
-        """One command's `argv`, `cpus` and `samples`, on the host of a role."""
-        limit = samples * (timeout + 2) + PLAY_SECONDS
-        values = {"boot_id": request.boot_id, "commands": [list(argv)], "samples": samples, "timeout": timeout}
-        values["host"] = host
+        """One command's `argv`, `cpus` and `samples`, on the host of a role; it comes again when it says `busy`."""
+        patience = PATIENCE_SECONDS if busy else 0.0
+        limit = samples * (timeout + patience + 2) + PLAY_SECONDS
+        values = {
+            "boot_id": request.boot_id,
+            "commands": [list(argv)],
+            "samples": samples,
+            "timeout": timeout,
+            "host": host,
+            "busy": busy,
+            "patience": patience,
+        }
         result: dict[str, Any] = self._play("measure", values, timeout=limit).require_ok().data["results"][0]
         return result
 

@@ -190,6 +190,8 @@ def _reason(problems: Sequence[str]) -> str:
 def _shown(index: int, output: Mapping[str, Any]) -> str:
     """A sample's whole output below a line that tells how it ended."""
     ended = "killed after its time" if output["timed_out"] else f"status {output['rc']}"
+    if refused := output.get("refused"):
+        ended += f", sent away {refused} times before"
     started = datetime.fromtimestamp(output["started"], UTC).isoformat(timespec="milliseconds")
     text = f"== sample {index}: {started}, {output['seconds']:.3f} s, {ended}\n"
     for stream in ("stdout", "stderr"):

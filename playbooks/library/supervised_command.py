@@ -6,13 +6,15 @@ This is how samples are taken: one command after the other, each so many times,
 each pinned, under a time limit of its own, and killed with everything it
 started when the limit is over or when the controller has gone away.  It never
 fails because a command fails; what that means is the business of the caller,
-who gets status and output of every one.
+who gets status and output of every one.  A command that was told to come again,
+because its server is not done with the one before, comes again.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
@@ -35,6 +37,14 @@ options:
     description: Seconds that one command may take.
     type: float
     required: true
+  busy:
+    description: Text in the output of a command that was told to come again; no text is looked for when empty.
+    type: str
+    default: ""
+  patience:
+    description: Seconds for which a command comes again; then its last answer stands.
+    type: float
+    default: 0
   cpus:
     description: CPUs that the commands may run on; all when empty.
     type: list
@@ -52,10 +62,26 @@ options:
 RETURN = """
 results:
   description: For every command its C(argv), C(cpus) and its C(samples); a sample has C(rc) (negative is the number of
-    the signal that ended it), C(stdout), C(stderr), C(started) (seconds since 1970), C(seconds) and C(timed_out).
+    the signal that ended it), C(stdout), C(stderr), C(started) (seconds since 1970), C(seconds), C(timed_out), and
+    C(refused), how often it was told to come again before.
   type: list
   returned: always
 """
+
+PAUSE_SECONDS = 0.2
+"""Before a command comes again."""
+
+
+def run_patiently(argv: list[str], busy: str, patience: float, settings: dict[str, Any]) -> dict[str, Any]:
+    """Runs a command until its answer has no text that says `busy`, or for `patience` seconds and once at least."""
+    deadline = time.monotonic() + patience
+    refused = 0
+    while True:
+        sample = run_once(argv, **settings)
+        if not busy or busy not in sample["stdout"] + sample["stderr"] or time.monotonic() >= deadline:
+            return {**sample, "refused": refused}
+        refused += 1
+        time.sleep(PAUSE_SECONDS)
 
 
 def run_all(params: dict[str, Any]) -> list[dict[str, Any]]:
@@ -71,7 +97,9 @@ def run_all(params: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "argv": argv,
             "cpus": sorted(os.sched_getaffinity(0)),
-            "samples": [run_once(argv, **settings) for _ in range(params["samples"])],
+            "samples": [
+                run_patiently(argv, params["busy"], params["patience"], settings) for _ in range(params["samples"])
+            ],
         }
         for argv in params["commands"]
     ]
@@ -84,6 +112,8 @@ def main() -> None:
             "commands": {"type": "list", "elements": "list", "required": True},
             "samples": {"type": "int", "default": 1},
             "timeout": {"type": "float", "required": True},
+            "busy": {"type": "str", "default": ""},
+            "patience": {"type": "float", "default": 0},
             "cpus": {"type": "list", "elements": "int", "default": []},
             "directory": {"type": "path", "default": "/"},
             "pid_directory": {"type": "path"},

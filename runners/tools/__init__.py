@@ -4,6 +4,7 @@
 A tool module has two functions.  `command(measure, address, seconds, prefix)` gives the argument list of one sample
 against the server at `address`; `prefix` is where the stack is installed, for tools that come with it.  `parse(output)`
 gives the values in what the tool printed, or raises ToolError: a missing, zero or nonsensical number is never a sample.
+A tool whose server takes one client at a time has in `BUSY` the text with which others are sent away.
 """
 
 import math
@@ -53,6 +54,12 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
     """The argument list of one sample of `seconds` seconds against the server at `address`."""
     build: Callable[[Measure, str, int, str], list[str]] = _module(measure.tool).command
     return build(measure, address, seconds, prefix)
+
+
+def busy(measure: Measure) -> str:
+    """What the tool prints when its server wants it to come again; empty for one whose server always has time."""
+    text: str = getattr(_module(measure.tool), "BUSY", "")
+    return text
 
 
 def parse(measure: Measure, output: str) -> list[Value]:

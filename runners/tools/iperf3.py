@@ -8,6 +8,8 @@ from typing import Any
 from perfweb.runs.catalogue import Measure
 from runners.tools import SERVER_PORTS, ToolError, Value, family_option, positive
 
+# Also in the moment before it has noticed the end of the client before.
+BUSY = "the server is busy running a test"
 _STREAMS = {"iperf3.1": 1, "iperf3.10": 10}
 
 

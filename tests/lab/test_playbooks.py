@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
+from perfweb.runs.catalogue import MEASURES
 from playbooks.module_utils import processes
-from runners import driver, netlab
+from runners import driver, netlab, tools
 from runners.driver import PlayCancelledError, PlayResult, PlayTimeoutError
 from runners.netlab import Lab
 
@@ -139,6 +140,43 @@ def test_a_command_that_takes_too_long_is_killed_and_what_it_said_is_kept(play: 
     assert sample["rc"] == -signal.SIGKILL
     assert (sample["stdout"], sample["stderr"]) == ("first\n", "second\n")
     assert commands_on(lab, "left") == []
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_command_that_is_sent_away_comes_again(play: Play, tmp_path: Path) -> None:
+    busy_at_first = f"mkdir {tmp_path}/$0 2>/dev/null && {{ echo busy >&2; exit 1; }}; echo 42"
+    commands = [["sh", "-c", busy_at_first, name] for name in ("a", "b")]
+    told = play("measure", commands=commands, samples=2, timeout=5, busy="busy", patience=20).require_ok().data
+    samples = [sample for result in told["results"] for sample in result["samples"]]
+    assert [(sample["rc"], sample["stdout"], sample["refused"]) for sample in samples] == [
+        (0, "42\n", 1),
+        (0, "42\n", 0),
+    ] * 2
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_server_that_stays_busy_is_not_asked_for_ever(play: Play) -> None:
+    busy = [["sh", "-c", "echo busy; exit 1"]]
+    values = {"samples": 1, "timeout": 5, "busy": "busy"}
+    (patient,) = play("measure", commands=busy, **values, patience=1).require_ok().data["results"][0]["samples"]
+    assert (patient["rc"], patient["stdout"]) == (1, "busy\n")
+    assert patient["refused"] >= 1
+    (impatient,) = play("measure", commands=busy, **values).require_ok().data["results"][0]["samples"]
+    assert (impatient["rc"], impatient["refused"]) == (1, 0)
+
+
+@pytest.mark.usefixtures("prepared")
+def test_iperf3_comes_again_when_its_server_has_another_client(play: Play, lab: Lab) -> None:
+    play("boot", server="iperf3").require_ok()
+    address = lab.links("dut")[0].address.split("/")[0]
+    measure = next(measure for measure in MEASURES if measure.name == "iperf3.1")
+    other = ["ip", "netns", "exec", lab.namespace("left"), "iperf3", "-c", address, "-t", "5"]
+    with subprocess.Popen(other, stdout=subprocess.DEVNULL):
+        wait_for(lambda: "iperf3" in commands_on(lab, "left"))
+        command = tools.command(measure, address, 1, "")
+        values = {"commands": [command], "samples": 1, "timeout": 10, "busy": tools.busy(measure), "patience": 40}
+        (sample,) = play("measure", **values).require_ok().data["results"][0]["samples"]
+    assert tools.parse(measure, sample["stdout"])[0].value > 0
 
 
 @pytest.mark.usefixtures("prepared")

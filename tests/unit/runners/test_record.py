@@ -50,6 +50,14 @@ def test_samples_command_pinning_and_output(boot: Boot) -> None:
     assert "THROUGHPUT=5100" in kept
 
 
+def test_output_says_how_often_a_busy_server_sent_it_away(boot: Boot) -> None:
+    made = record.measurement(measured(boot, output(refused=0), output(refused=2)))
+    assert made.state == MeasurementState.OK
+    first, second = bytes(made.artefacts.get().content).decode().split("== sample ")[1:]
+    assert "sent away" not in first
+    assert second.splitlines()[0].endswith("status 0, sent away 2 times before")
+
+
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
