@@ -13,9 +13,10 @@ import perfweb
 
 @cache
 def code_version() -> str:
-    """Return a digest of the code and the templates that make pages, answers and downloads."""
+    """Return a digest of the code and the files that make pages, answers and downloads, or are named in them."""
     digest = hashlib.sha256()
-    for folder, pattern in ((Path(perfweb.__path__[0]), "*.py"), (settings.BASE_DIR / "templates", "*.html")):
+    code, root = Path(perfweb.__path__[0]), settings.BASE_DIR
+    for folder, pattern in ((code, "*.py"), (code, "*.yaml"), (root / "templates", "*.html"), (root / "static", "*.*")):
         for path in sorted(folder.rglob(pattern)):
             digest.update(path.read_bytes())
     for library in ("django", "numpy", "scipy", "pyarrow"):

@@ -17,6 +17,7 @@ from perfweb.api.problems import RefusedError
 from perfweb.api.runs import PlanName, plan_name
 from perfweb.lab.models import Role, Testbed
 from perfweb.reports import names
+from perfweb.reports.tags import tag_of_database
 from perfweb.reports.testbeds import Health, calibration, health
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Plan
@@ -108,7 +109,7 @@ class TestbedFilters(BaseModel):
     cursor: Name | None = Field(None, description="where the page begins; take it from `next`")
 
 
-@read(router, "plans", PlanPage)
+@read(router, "plans", PlanPage, tag=tag_of_database)
 def list_plans(request: HttpRequest, wanted: Query[PlanFilters], window: Query[Window]) -> PlanPage:
     """List plans, newest first."""
     rows = Plan.objects.filter(**chosen(name=wanted.name, pk__lt=wanted.cursor)).order_by("-pk").defer("text")
@@ -116,7 +117,7 @@ def list_plans(request: HttpRequest, wanted: Query[PlanFilters], window: Query[W
     return PlanPage(items=[plan_name(plan) for plan in plans], next=following)
 
 
-@read(router, "plans/{sha256}", PlanDetail, may_lack=True)
+@read(router, "plans/{sha256}", PlanDetail, may_lack=True, tag=tag_of_database)
 def get_plan(request: HttpRequest, sha256: Digest) -> PlanDetail:  # noqa: ARG001
     """Show one plan with its text."""
     plan = Plan.objects.filter(sha256=sha256).first()

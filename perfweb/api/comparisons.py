@@ -20,6 +20,7 @@ from perfweb.api.runs import find_run
 from perfweb.reports import names
 from perfweb.reports.comparisons import TestComparison, compare_variants, tally
 from perfweb.reports.sides import MOST_SIDES, SideError, compare_sides, read_sides
+from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.reports.text import comparison_text
 from perfweb.reports.wording import difference_words, evidence_words
 from perfweb.runs.judging import counted_samples, pairs
@@ -122,7 +123,7 @@ class Sides(BaseModel):
     )
 
 
-@read(router, "runs/{number}/comparisons", Comparisons, may_lack=True, of_run=True)
+@read(router, "runs/{number}/comparisons", Comparisons, may_lack=True, tag=tag_of_run)
 def compare_run(request: HttpRequest, number: Number, terms: Query[Terms]) -> Comparisons:  # noqa: ARG001
     """Compare the baseline of a run with each of its other variants."""
     run = find_run(number)
@@ -140,7 +141,7 @@ def compare_run(request: HttpRequest, number: Number, terms: Query[Terms]) -> Co
     )
 
 
-@read(router, "comparisons", Comparisons, may_lack=True)
+@read(router, "comparisons", Comparisons, may_lack=True, tag=tag_of_database)
 def compare_any(request: HttpRequest, wanted: Query[Sides], terms: Query[Terms]) -> Comparisons:  # noqa: ARG001
     """Compare variants of whatever runs or commits.
 

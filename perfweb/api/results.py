@@ -6,7 +6,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any
 
-from django.db.models import BooleanField, ExpressionWrapper, F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Query, Router
@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from perfweb.api.operations import Name, Number, Page, Text, Window, chosen, cut, dated, read
 from perfweb.api.runs import find_run
+from perfweb.reports.tags import tag_of_run
 from perfweb.runs.models import ArtefactKind, BootState, Direction, Measurement, MeasurementState, Run, Sample
 
 router = Router(tags=["results"])
@@ -163,18 +164,21 @@ MEASUREMENT = {
     "attempt": "boot__attempt",
     **_same("test", "tool", "metric", "state", "reason", "command", "pinning", "environment", "started", "seconds"),
 }
+MEASURED = {
+    "run": "boot__run_id",
+    "variant": "boot__variant__name",
+    "boot": "boot__position",
+    "attempt": "boot__attempt",
+    **_same("test", "metric"),
+    "measurement_state": "state",
+    "revision": "boot__variant__build__revision",
+}
+"""What samples have from their measurement, and the metric that this is about."""
+
 SAMPLE = {
-    "run": "measurement__boot__run_id",
-    "variant": "measurement__boot__variant__name",
-    "boot": "measurement__boot__position",
-    "attempt": "measurement__boot__attempt",
-    "test": "measurement__test",
-    "sample": "index",
-    **_same("metric", "value", "unit", "direction", "discarded"),
-    "measurement_state": "measurement__state",
-    **_same("seconds", "primary"),
-    "revision": "measurement__boot__variant__build__revision",
     "measurement": "measurement_id",
+    "sample": "index",
+    **_same("metric", "value", "unit", "direction", "discarded", "seconds"),
 }
 ARTEFACT = {
     "run": "run_id",
@@ -184,7 +188,7 @@ ARTEFACT = {
 }
 
 
-@read(router, "runs/{number}/boots", BootPage, may_lack=True, of_run=True)
+@read(router, "runs/{number}/boots", BootPage, may_lack=True, tag=tag_of_run)
 def list_boots(
     request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[BootFilters], window: Query[Window]
 ) -> BootPage:
@@ -197,7 +201,7 @@ def list_boots(
     return BootPage(items=[Boot(**row) for row in rows], next=following)
 
 
-@read(router, "runs/{number}/measurements", MeasurementPage, may_lack=True, of_run=True)
+@read(router, "runs/{number}/measurements", MeasurementPage, may_lack=True, tag=tag_of_run)
 def list_measurements(
     request: HttpRequest,
     response: HttpResponse,
@@ -214,28 +218,30 @@ def list_measurements(
     return MeasurementPage(items=[MeasurementRow(**row) for row in rows], next=following)
 
 
-@read(router, "runs/{number}/samples", SamplePage, may_lack=True, of_run=True)
+@read(router, "runs/{number}/samples", SamplePage, may_lack=True, tag=tag_of_run)
 def list_samples(
     request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[SampleFilters]
 ) -> SamplePage:
     """List the samples of a run, discarded ones included."""
     run = find_run(number)
     dated(response, run)
-    # The keys of the measurements are read first: with them PostgreSQL takes the index of the samples that has their
-    # order, however many samples other runs have.
-    measurements = list(_measurements(run, wanted.test, wanted.variant).values_list("pk", flat=True))
-    samples = Sample.objects.counted() if wanted.counted else Sample.objects.all()
-    found = samples.filter(_after(wanted.cursor), measurement__in=measurements, **chosen(metric=wanted.metric))
-    primary = ExpressionWrapper(Q(metric=F("measurement__metric")), BooleanField())
-    ordered = found.annotate(primary=primary).order_by("measurement_id", "index", "metric")
-    rows = _rows(ordered, SAMPLE, wanted.limit)
+    # The measurements are read first, and not joined: with their keys PostgreSQL takes the index of the samples that
+    # has their order, and reads nothing of other runs.
+    of = {row["key"]: row for row in _rows(_measurements(run, wanted.test, wanted.variant), MEASURED)}
+    which = _counted(of) if wanted.counted else Q(measurement__in=of)
+    found = Sample.objects.filter(which, _after(wanted.cursor), **chosen(metric=wanted.metric))
+    rows = _rows(found.order_by("measurement_id", "index", "metric"), SAMPLE, wanted.limit)
     rows, following = cut(
         request, rows, wanted.limit, lambda row: f"{row['measurement']}:{row['sample']}:{row['metric']}"
     )
-    return SamplePage(items=[SampleRow(**row) for row in rows], next=following)
+    items = [
+        SampleRow(**{**of[row["measurement"]], **row, "primary": row["metric"] == of[row["measurement"]]["metric"]})
+        for row in rows
+    ]
+    return SamplePage(items=items, next=following)
 
 
-@read(router, "runs/{number}/artefacts", ArtefactPage, may_lack=True, of_run=True)
+@read(router, "runs/{number}/artefacts", ArtefactPage, may_lack=True, tag=tag_of_run)
 def list_artefacts(
     request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[ArtefactFilters], window: Query[Window]
 ) -> ArtefactPage:
@@ -254,6 +260,19 @@ def _measurements(run: Run, test: str | None, variant: str | None) -> QuerySet[M
     return Measurement.objects.filter(boot__run=run, **conditions).order_by("pk")
 
 
+def _counted(measurements: dict[int, dict[str, Any]]) -> Q:
+    """The samples of some measurements that enter statistics, as `Sample.objects.counted()` has them with a join."""
+    good = {key: row["metric"] for key, row in measurements.items() if row["measurement_state"] == MeasurementState.OK}
+    by_metric: dict[str, list[int]] = {}
+    for key, metric in good.items():
+        by_metric.setdefault(metric, []).append(key)
+    primary = Q()
+    for metric, keys in by_metric.items():
+        primary |= Q(metric=metric, measurement__in=keys)
+    # The first condition follows from the second, and is the one that the index can use.
+    return Q(measurement__in=good, discarded=False) & primary
+
+
 def _after(cursor: str | None) -> Q:
     """The samples after the one that a cursor names, in the order of their unique key."""
     if cursor is None:
@@ -263,10 +282,10 @@ def _after(cursor: str | None) -> Q:
     return Q(measurement__gt=int(measurement)) | Q(measurement=int(measurement)) & later_index
 
 
-def _rows(found: QuerySet[Any], columns: dict[str, str], limit: int) -> list[dict[str, Any]]:
-    """Read the rows of a page and one more as dictionaries, with their primary key as `key`."""
-    names = [*columns, "key"]
-    return [dict(zip(names, row, strict=True)) for row in found.values_list(*columns.values(), "pk")[: limit + 1]]
+def _rows(found: QuerySet[Any], columns: dict[str, str], limit: int | None = None) -> list[dict[str, Any]]:
+    """Read the rows of a page and one more, or all rows, as dictionaries with their primary key as `key`."""
+    names, last = [*columns, "key"], None if limit is None else limit + 1
+    return [dict(zip(names, row, strict=True)) for row in found.values_list(*columns.values(), "pk")[:last]]
 
 
 def _key(row: dict[str, Any]) -> object:

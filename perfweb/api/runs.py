@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from perfweb.api.operations import Moment, Name, Number, Page, Text, Window, chosen, cut, dated, read
 from perfweb.api.problems import RefusedError
 from perfweb.reports.rawdata.tables import FORMATS
+from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs import progress
 from perfweb.runs.models import Import, Measurement, MeasurementState, Plan, Run, RunState, Variant
@@ -169,7 +170,7 @@ class RunFilters(BaseModel):
     cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
 
 
-@read(router, "runs", RunPage)
+@read(router, "runs", RunPage, tag=tag_of_database)
 def list_runs(request: HttpRequest, wanted: Query[RunFilters], window: Query[Window]) -> RunPage:
     """List runs, newest first."""
     rows = _filtered(wanted).select_related("plan", "testbed", "imported").prefetch_related("variants__build")
@@ -178,7 +179,7 @@ def list_runs(request: HttpRequest, wanted: Query[RunFilters], window: Query[Win
     return RunPage(items=[RunRow(**_row(run, said.get(run.pk))) for run in runs], next=following)
 
 
-@read(router, "runs/{number}", RunDetail, may_lack=True, of_run=True)
+@read(router, "runs/{number}", RunDetail, may_lack=True, tag=tag_of_run)
 def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> RunDetail:  # noqa: ARG001
     """Tell about one run."""
     run = find_run(number)

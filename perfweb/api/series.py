@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from perfweb.api.operations import Page, Text, Window, chosen, cut, read
 from perfweb.api.problems import BadInput, bad_input
 from perfweb.reports.levels import Shift, shifts
+from perfweb.reports.tags import tag_of_database
 from perfweb.reports.timelines import MOST_SERIES, RUN, Line, RangeError, read_timeline, read_window
 from perfweb.runs.models import Direction, Summary
 from perfweb.stats.comparison import Verdict
@@ -142,7 +143,7 @@ class SummaryFilters(BaseModel):
     cursor: Place | None = Field(None, description="where the page begins; take it from `next`")
 
 
-@read(router, "series", TimelineOut)
+@read(router, "series", TimelineOut, tag=tag_of_database)
 def get_series(request: HttpRequest, wanted: Query[Range]) -> TimelineOut:  # noqa: ARG001
     """Show a test over commits or runs.
 
@@ -174,7 +175,7 @@ def get_series(request: HttpRequest, wanted: Query[Range]) -> TimelineOut:  # no
     )
 
 
-@read(router, "summaries", SummaryPage)
+@read(router, "summaries", SummaryPage, tag=tag_of_database)
 def list_summaries(request: HttpRequest, wanted: Query[SummaryFilters], window: Query[Window]) -> SummaryPage:
     """List the summaries of a test, newest run first."""
     rows = Summary.objects.filter(_before(wanted.cursor), test=wanted.test, **chosen(series__in=wanted.series))

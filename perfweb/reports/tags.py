@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Entity tags (RFC 9110, section 8.8.3) of what is said about runs, found without making the answer.
+"""Entity tags (RFC 9110, section 8.8.3) of pages and answers, found without making them.
 
 A run that is over says the same until it is resumed, which is a step in its history, or until its samples are
-summarised anew.
+summarised anew. What is said about many runs stays the same as long as nothing at all is written.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from django.db import connection
 from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest
 
@@ -17,17 +18,14 @@ from perfweb.reports.environment import earlier_run
 from perfweb.runs.models import FINAL_STATES, Run, RunTransition, Summary
 from perfweb.version import code_version
 
+_SNAPSHOT = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time(), pg_current_xact_id_if_assigned()"
 
-def tag_of_run(request: HttpRequest, number: int) -> str | None:
+
+def tag_of_run(request: HttpRequest, number: int, **_: object) -> str | None:
     """Return the tag of an answer that says nothing but what is known of one run: one query. None while something works
     on the run, and where there is none.
     """
     return _tag(request, _state(number))
-
-
-def tag_of_comparison(request: HttpRequest, number: int, a: str, b: str) -> str | None:  # noqa: ARG001 (in the address)
-    """Return the tag of the comparison of two variants of a run."""
-    return tag_of_run(request, number)
 
 
 def tag_of_page(request: HttpRequest, number: int) -> str | None:
@@ -37,6 +35,20 @@ def tag_of_page(request: HttpRequest, number: int) -> str | None:
         return None
     earlier = earlier_run(run)
     return _tag(request, _state(number), *([_state(earlier.pk)] if earlier else []))
+
+
+def tag_of_database(request: HttpRequest, **_: object) -> str | None:
+    """Return the tag of an answer that says nothing but what is in the database: one query, which reads no table.
+
+    A transaction that changes anything is in no snapshot that was taken before its end, so two equal snapshots of a
+    server that was not started anew see the same (PostgreSQL, "Transaction ID and Snapshot Information Functions").
+    While something is measured tags do not last. None within a transaction that has written itself, for it sees more
+    than its snapshot.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_SNAPSHOT)
+        *seen, writes = cursor.fetchone()
+    return _tag(request, None if writes else tuple(seen))
 
 
 def _state(number: int) -> tuple[Any, ...] | None:

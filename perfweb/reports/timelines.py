@@ -7,14 +7,15 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import FloatField, QuerySet
-from django.db.models.functions import Extract
+from django.db.models import F, FloatField, Max, QuerySet
+from django.db.models.functions import Cast, Extract
 from django.urls import reverse
 from django.utils.dateparse import parse_date, parse_datetime
 
@@ -80,7 +81,7 @@ class Change:
     facts: list[TableRow]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Timeline:
     """All series of a test in a window; `left_out` are names of series that are not drawn for want of room, `revisions`
     is how many revisions were measured.
@@ -95,14 +96,14 @@ class Timeline:
     revisions: int
     changes: list[Change]
 
-    @property
+    @cached_property
     def scale(self) -> Scale:
         return scale_for(self.unit, max(float(abs(line.mean).max()) for line in self.series.values()))
 
-    @property
-    def places(self) -> list[float]:
+    @cached_property
+    def places(self) -> Numbers:
         """Every place of the axis that has a point, in order."""
-        return sorted(set(np.concatenate([line.x for line in self.series.values()]).tolist()))
+        return _places(self.series)
 
     @property
     def letters(self) -> dict[float, str]:
@@ -114,7 +115,7 @@ class Timeline:
 
     def marked(self, labels: Mapping[float, str]) -> Figure:
         """Return what a layout needs for labelled lines."""
-        return lettered(labels, self.places[-1] - self.places[0])
+        return lettered(labels, float(self.places[-1] - self.places[0]))
 
 
 def read_window(by: str, first: str, last: str, newest: str) -> Window:
@@ -153,21 +154,26 @@ def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Time
     """Read the newest summaries of a test in a window, of the wanted series or of any: two queries, and one more where
     environments changed. None if the test was never measured there.
     """
-    rows = _rows(test, window, wanted)
-    if not rows:
+    columns = _columns(test, window, wanted)
+    if columns is None:
         return None
-    newest_first = sorted(rows, key=lambda row: (-max(row["run"]), row["series"]))
-    drawn = sorted(newest_first[:MOST_SERIES], key=lambda row: row["series"])
-    series = {row["series"]: _line(row) for row in drawn}
-    left_out = sorted(row["series"] for row in newest_first[MOST_SERIES:])
-    revisions = len({revision for row in rows for revision in row["revision"]})
-    found = Timeline(test, window, rows[0]["unit"], rows[0]["direction"], series, left_out, revisions, [])
+    places_of: dict[str, list[int]] = {}
+    for place, name in enumerate(columns["series"]):
+        places_of.setdefault(name, []).append(place)
+    newest_first = sorted(places_of, key=lambda name: (-columns["run"][places_of[name]].max(), name))
+    series = {name: _line(columns, np.array(places_of[name])) for name in sorted(newest_first[:MOST_SERIES])}
+    left_out = sorted(newest_first[MOST_SERIES:])
+    revisions = len(set(columns["revision"]))
     if window.newest:
-        earliest = found.places[-window.newest :][0]
+        earliest = _places(series)[-window.newest :][0]
         late = ((name, line, np.flatnonzero(line.x >= earliest)) for name, line in series.items())
-        found.series = {name: line.picked(places.tolist()) for name, line, places in late if len(places)}
-    found.changes = changes_of(found.series)
-    return found
+        series = {name: line.picked(places.tolist()) for name, line, places in late if len(places)}
+    changes = changes_of(series)
+    return Timeline(test, window, columns["unit"], columns["direction"], series, left_out, revisions, changes)
+
+
+def _places(series: Mapping[str, Line]) -> Numbers:
+    return np.unique(np.concatenate([line.x for line in series.values()]))
 
 
 def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> QuerySet[Summary]:
@@ -185,28 +191,32 @@ def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> Query
     return rows.order_by()
 
 
-def _rows(test: str, window: Window, wanted: Sequence[str]) -> list[dict[str, Any]]:
-    """A row for each series, whose columns are lists in no order."""
-    epoch = Extract("at", "epoch", output_field=FloatField())
-    columns = {
-        "x": ArrayAgg(epoch * 1000 if window.by == COMMIT else "run_id"),
-        **{name: ArrayAgg(name) for name in ("mean", "revision", "environment")},
-        "run": ArrayAgg("run_id"),
-    }
-    rows = summaries_in(test, window, wanted).values("series", "unit", "direction")
-    return [dict(row) for row in rows.annotate(**columns)]
+def _columns(test: str, window: Window, wanted: Sequence[str]) -> dict[str, Any] | None:
+    """All summaries column by column, in no order: PostgreSQL has nothing to sort. None where there are none."""
+    axis = Cast(Extract("at", "epoch"), FloatField()) * 1000 if window.by == COMMIT else F("run_id")
+    names = ("series", "mean", "revision", "environment")
+    columns = summaries_in(test, window, wanted).aggregate(
+        **{name: ArrayAgg(name) for name in names},
+        x=ArrayAgg(axis),
+        run=ArrayAgg("run_id"),
+        unit=Max("unit"),
+        direction=Max("direction"),
+    )
+    if columns["series"] is None:
+        return None
+    numbers = {"x": np.float64, "mean": np.float64, "run": np.int64}
+    return columns | {name: np.asarray(columns[name], dtype=kind) for name, kind in numbers.items()}
 
 
-def _line(row: dict[str, Any]) -> Line:
+def _line(columns: Mapping[str, Any], places: npt.NDArray[np.int64]) -> Line:
     """The points of one series in the order of the axis; runs of one commit make one point, their mean."""
-    x, mean = np.asarray(row["x"], dtype=np.float64), np.asarray(row["mean"], dtype=np.float64)
-    run = np.asarray(row["run"], dtype=np.int64)
+    x, mean, run = (columns[name][places] for name in ("x", "mean", "run"))
     order = np.lexsort((run, x))
-    places, first, count = np.unique(x[order], return_index=True, return_counts=True)
+    spots, first, count = np.unique(x[order], return_index=True, return_counts=True)
     means = np.add.reduceat(mean[order], first) / count
     newest = order[first + count - 1]
-    words = ([row[name][place] for place in newest.tolist()] for name in ("revision", "environment"))
-    return Line(places, means, run[newest], *words)
+    words = ([columns[name][place] for place in places[newest].tolist()] for name in ("revision", "environment"))
+    return Line(spots, means, run[newest], *words)
 
 
 def changes_of(series: Mapping[str, Line]) -> list[Change]:
@@ -280,9 +290,9 @@ def timeline_figure(timeline: Timeline) -> Figure:
     }
 
 
-def _run_axis(places: Sequence[float]) -> Figure:
+def _run_axis(places: Numbers) -> Figure:
     """An axis of runs; where they are few, each has its tick, so that none stands between two runs."""
-    few = {"tickvals": list(places), "ticktext": [f"{place:.0f}" for place in places]}
+    few = {"tickvals": places.tolist(), "ticktext": [f"{place:.0f}" for place in places]}
     return {"title": {"text": "run"}, "tickformat": "d", **(few if len(places) <= MOST_SERIES else {})}
 
 

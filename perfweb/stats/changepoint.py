@@ -13,14 +13,15 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from perfweb.stats.ratio import Change, Means, change, means
-from perfweb.stats.summary import checked
+from perfweb.stats.ratio import Change, Means, change, pooled
+from perfweb.stats.summary import Summary, checked, summarize
 
 Numbers = npt.NDArray[np.float64]
 
@@ -74,12 +75,11 @@ def change_points(values: Sequence[float] | Numbers) -> list[ChangePoint]:
     """
     if len(values) < 2 * SHORTEST:
         return []
-    series = checked(list(values))
+    series = checked(values)
     deviation = noise(series)
     calm = limited(series, deviation)
-    places = _proven(calm, partition(calm, deviation))
-    edges = [0, *places, len(calm)]
-    return [_described(calm, edges[index : index + 3]) for index in range(len(places))]
+    edges, levels = _proven(calm, partition(calm, deviation))
+    return [_described(calm, edges[index : index + 3], pooled(*pair)) for index, pair in enumerate(pairwise(levels))]
 
 
 def noise(values: Numbers) -> float:
@@ -155,27 +155,22 @@ def _candidates(scaled: Numbers) -> list[int]:
     return sorted(found)
 
 
-def _proven(values: Numbers, places: Sequence[int]) -> list[int]:
-    """The places whose levels Student's t tells apart."""
-    left = list(places)
-    while left:
-        edges = [0, *left, len(values)]
-        chances = [_neighbours(values, edges[index : index + 3]).p for index in range(len(left))]
+def _proven(values: Numbers, places: Sequence[int]) -> tuple[list[int], list[Summary]]:
+    """The levels that Student's t tells from their neighbours, and their edges with both ends of the series."""
+    edges = [0, *places, len(values)]
+    levels = [summarize(values[start:end]) for start, end in pairwise(edges)]
+    while len(levels) > 1:
+        chances = [pooled(a, b).p for a, b in pairwise(levels)]
         worst = int(np.argmax(chances))
         if chances[worst] <= SIGNIFICANCE:
             break
-        del left[worst]
-    return left
+        del edges[worst + 1]
+        levels[worst : worst + 2] = [summarize(values[edges[worst] : edges[worst + 1]])]
+    return edges, levels
 
 
-def _neighbours(values: Numbers, edges: Sequence[int]) -> Means:
-    """Both sides of the middle one of three edges."""
-    return means(values[edges[0] : edges[1]].tolist(), values[edges[1] : edges[2]].tolist())
-
-
-def _described(values: Numbers, edges: Sequence[int]) -> ChangePoint:
-    """The change at the middle one of three edges."""
-    found = _neighbours(values, edges)
+def _described(values: Numbers, edges: Sequence[int], found: Means) -> ChangePoint:
+    """The change at the middle one of three edges, between the levels on both sides of it."""
     first, last = _where(values[edges[0] : edges[2]], found.pooled_deviation)
     effect = change(found, LEVEL / 100)
     return ChangePoint(edges[1], edges[0] + first, edges[0] + last, found.a.mean, found.b.mean, effect)

@@ -64,11 +64,15 @@ def means(a: Sequence[float], b: Sequence[float]) -> Means:
 
     Raises ValueError for fewer, and for an observation that is not finite.
     """
-    first, second = summarize(a), summarize(b)
-    if min(first.n, second.n) < 2:
-        raise ValueError(f"{first.n} and {second.n} observations: an interval needs two or more on each side")
-    squares = sum((summary.n - 1) * summary.deviation**2 for summary in (first, second))
-    return Means(first, second, math.sqrt(squares / (first.n + second.n - 2)))
+    return pooled(summarize(a), summarize(b))
+
+
+def pooled(a: Summary, b: Summary) -> Means:
+    """Return what `means` does of observations that are summarized already."""
+    if min(a.n, b.n) < 2:
+        raise ValueError(f"{a.n} and {b.n} observations: an interval needs two or more on each side")
+    squares = sum((summary.n - 1) * summary.deviation**2 for summary in (a, b))
+    return Means(a, b, math.sqrt(squares / (a.n + b.n - 2)))
 
 
 def change(found: Means, coverage: float) -> Change | None:

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Summary:
         return abs(self.deviation / self.mean) * 100
 
 
-def summarize(samples: Sequence[float]) -> Summary:
+def summarize(samples: Sequence[float] | Numbers) -> Summary:
     """Summarize one or more finite samples.
 
     The deviation is computed in two passes, which keeps its digits when the mean is large against the spread
@@ -52,7 +55,7 @@ def summarize(samples: Sequence[float]) -> Summary:
     )
 
 
-def checked(samples: Sequence[float]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def checked(samples: Sequence[float] | Numbers) -> Numbers:
     """Return the samples as a one-dimensional array of doubles, or raise ValueError saying what is wrong."""
     values = np.asarray(samples, dtype=np.float64)
     if values.ndim != 1 or values.size == 0:

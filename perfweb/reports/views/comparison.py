@@ -24,7 +24,7 @@ from perfweb.reports.latencies import Latencies, latency_figure, read_latencies
 from perfweb.reports.lockprofiles import TITLES, lock_tables
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.sides import MOST_SIDES, Side, SideError, compare_sides, read_sides, sides, values_by_side
-from perfweb.reports.tags import tag_of_comparison
+from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.reports.views.runs import find_run
 from perfweb.runs.models import FINAL_STATES, Run, Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN, Verdict, checked_margin
@@ -81,7 +81,7 @@ class TestSection:
 
 @require_safe
 @cache_control(no_cache=True)
-@condition(etag_func=tag_of_comparison)
+@condition(etag_func=tag_of_run)
 def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpResponse:
     """Compare variant `b` with variant `a` of a run.
 
@@ -92,6 +92,8 @@ def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpRespons
 
 
 @require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_database)
 def compare(request: HttpRequest) -> HttpResponse:
     """Compare `?base=12/deferred` with up to six `&with=13/direct`; without a base, offer what there is."""
     base, others = request.GET.get("base"), [other for other in request.GET.getlist("with") if other]

@@ -20,7 +20,7 @@ from perfweb.reports.graphs import Graph, asked_for, respond
 from perfweb.reports.overview import brief_rows, full_rows
 from perfweb.reports.published import beside
 from perfweb.reports.results import RunResults, TestResults, run_frame, run_results
-from perfweb.reports.tags import tag_of_page
+from perfweb.reports.tags import tag_of_database, tag_of_page
 from perfweb.reports.verdicts import PairVerdicts, said_by_run, verdicts
 from perfweb.runs.judging import measured_tests
 from perfweb.runs.judging import pairs as pairs_of
@@ -41,6 +41,8 @@ MOST_DIGITS = 18  # of a number that PostgreSQL's bigint holds
 
 
 @require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_database)
 def run_list(request: HttpRequest) -> HttpResponse:
     """Show the runs, newest first; `?before=` shows those with a lower number.
 

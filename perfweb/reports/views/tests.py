@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from django.db.models import OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import condition, require_safe
 
 from perfweb.reports import names
 from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.levels import Shift, draw_levels, shifts
+from perfweb.reports.tags import tag_of_database
 from perfweb.reports.timelines import (
     COMMIT,
     RUN,
@@ -44,6 +46,8 @@ class SpotRow:
 
 
 @require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_database)
 def test_list(request: HttpRequest) -> HttpResponse:
     """Show all tests of the catalogue by topic, then those of the newest run of each of the newest imports, with the
     newest summary of each: one query.
@@ -60,6 +64,8 @@ def test_list(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_database)
 def timeline(request: HttpRequest, test: str) -> HttpResponse:
     """Show a test over commits (`?by=run`: over runs); `from`, `to`, `newest` and `series` choose a part."""
     window, found = asked_timeline(request, test)

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import condition, require_safe
 
 from perfweb.reports import names
 from perfweb.reports.graphs import Graph, respond
+from perfweb.reports.tags import tag_of_database
 from perfweb.reports.topics import read_topic
 from perfweb.reports.views.runs import number_in
 
 
 @require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_database)
 def topic(request: HttpRequest, name: str) -> HttpResponse:
     """Show all tests of a topic over the newest runs; `?before=` takes those with a lower number."""
     known = names.by_topic()

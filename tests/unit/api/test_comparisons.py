@@ -93,5 +93,5 @@ def test_queries_do_not_depend_on_how_much_was_measured(
     run = create_run(boots=2 * amount, tests=DEMO_TESTS[:amount])
     with django_assert_num_queries(6):
         api.read(f"runs/{run.pk}/comparisons")
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         api.read("comparisons", **sides(f"{run.pk}/deferred", f"{run.pk}/direct"))

@@ -245,12 +245,12 @@ def test_queries_of_the_list_do_not_depend_on_the_number_of_runs(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
 ) -> None:
     made = [create_run(tests=[DEMO_TESTS[0], BROKEN_TEST], seed=seed).pk for seed in range(runs)]
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         client.get("/runs/")
     summarise(made)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         client.get("/runs/")
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         client.get("/")
 
 

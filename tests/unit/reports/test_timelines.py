@@ -121,9 +121,9 @@ def test_queries_do_not_depend_on_the_number_of_commits(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, commits: int
 ) -> None:
     create_history(commits, [TEST])
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         client.get(ADDRESS)
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         client.get("/tests/")
 
 
