@@ -106,7 +106,7 @@ def test_queries_do_not_depend_on_how_much_was_measured(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, boots: int
 ) -> None:
     run = create_run(boots=boots)
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         client.get(f"/compare/?base={run.pk}/deferred&with={run.pk}/direct")
 
 
