@@ -111,7 +111,7 @@ def durations_figure(durations: Durations, labels: Sequence[str]) -> Figure:
                 "x": [x for x, _ in corners],
                 "y": [round(y, 4) for _, y in corners],
                 "hovertemplate": "%{x} µs: %{y} %",
-                "line": {"dash": "dash"} if number % 2 else {},
+                "line": {"dash": "4px,2px"} if number % 2 else {},  # shorter than a step
                 "marker": {"symbol": symbol},
                 "meta": meta,
             }

@@ -52,7 +52,7 @@ def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
     return {
         Lack.SAMPLES: f"{samples[0]} and {samples[1]} samples; it takes {MINIMUM_SAMPLES} each",
         Lack.BOOTS: f"{result.boots[0]} and {result.boots[1]} boots; it takes {MINIMUM_BOOTS} each",
-        Lack.BASELINE: "the baseline is not above zero",
+        Lack.BASELINE: "the baseline scatters so much that its mean cannot be told from zero",
         Lack.MODES: f"two modes, {percent(apart)} apart: no mean describes both",
         Lack.CERTAINTY: "among so many tests this change may be chance: repeat the run",
         Lack.PRECISION: _precision_words(result, boot_seconds),
