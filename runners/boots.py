@@ -156,7 +156,11 @@ class _Booted:
 
     def _pinning(self, test: Test) -> dict[str, str]:
         """CPUs by role in the experiment, as taskset(1) takes them."""
-        pinning = {"client": self.bench.hosts[test.measure.host].cpus, "server": self._server().cpus}
+        server = self._server()
+        pinning = {
+            "client": self.bench.hosts[test.measure.host].cpus,
+            "server": server.cpus_alone if test.measure.alone else server.cpus,
+        }
         if self.boot.topology == Topology.HOST_ROUTER_HOST:
             pinning["router"] = self.bench.hosts["dut"].cpus
         return pinning

@@ -23,6 +23,7 @@ from runners.patience import DatabaseGoneError, patiently
 from runners.planner import PlannedBoot, PlannedMeasurement, estimate, plan_boots
 from runners.plays import Plays
 from runners.stopping import Settled, settled
+from runners.tools import FROM_BUILD
 
 log = logging.getLogger(__name__)
 Transition = Callable[[int, str], Run]
@@ -124,7 +125,7 @@ def _variants(run: Run) -> list[Variant]:
 
 def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
     """Builds what the variants need, each build once.  A run that goes on uses the builds it began with."""
-    client_needs_build = any(test.measure.tool == "tcpconnect" for test in plan.tests)
+    client_needs_build = any(test.measure.tool in FROM_BUILD for test in plan.tests)
     needing = [variant for variant in variants.values() if client_needs_build or variant.target == Target.STACK]
     if not needing:
         return

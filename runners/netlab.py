@@ -306,7 +306,7 @@ def _host_variables(lab: Lab, host: str, cpus: Sequence[int]) -> dict[str, objec
         "routes": lab.routes(host),
     }
     if host == "dut":
-        variables |= {"stack_uid": NOBODY, "stack_gid": NOBODY}
+        variables |= {"stack_uid": NOBODY, "stack_gid": NOBODY, "cpus_alone": list(cpus)}
     return variables
 
 

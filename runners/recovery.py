@@ -18,7 +18,10 @@ log = logging.getLogger(__name__)
 
 
 def recover() -> None:
-    """Ends every run whose lease has expired.  A testbed that cannot be restored stays leased and is tried again."""
+    """Ends every run whose lease has expired.
+
+    A testbed that cannot be restored stays leased and is tried again, unless `manage.py free` gives it up.
+    """
     expired = Lease.objects.filter(released__isnull=True, expires__lt=timezone.now())
     for lease in expired.select_related("testbed"):
         run = Run.objects.filter(lease=lease).select_related("testbed").first()

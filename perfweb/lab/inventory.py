@@ -23,7 +23,8 @@ class InventoryError(ValueError):
 
 @dataclass(frozen=True)
 class InventoryHost:
-    """Addresses of data links without prefix length, in the order of the links; `cpus` as text for taskset(1).
+    """Addresses of data links without prefix length, in the order of the links; `cpus` as text for taskset(1),
+    `cpus_alone` those where no other host of the testbed has work.
 
     A testbed without IPv6 has no `data_addresses6`.
     """
@@ -34,6 +35,7 @@ class InventoryHost:
     data_addresses: tuple[str, ...]
     data_addresses6: tuple[str, ...]
     cpus: str
+    cpus_alone: str
 
     def data_address(self, family: str) -> str:
         """Where tests of a family find this host.  Raises InventoryError."""
@@ -86,5 +88,10 @@ def _read_host(path: Path, role: str, listing: dict[str, Any]) -> InventoryHost:
         address=str(variables.get("ansible_host", names[0])),
         data_addresses=addresses,
         data_addresses6=addresses6,
-        cpus=",".join(str(cpu) for cpu in variables.get("cpus", [])),
+        cpus=_for_taskset(variables.get("cpus", [])),
+        cpus_alone=_for_taskset(variables.get("cpus_alone", variables.get("cpus", []))),
     )
+
+
+def _for_taskset(cpus: list[int]) -> str:
+    return ",".join(map(str, cpus))

@@ -19,10 +19,18 @@ TITLES = {
 
 MOST_PLACES = 20
 
-COLUMNS = {"count": "acquired", "cnt_lock": "waits", "wait_total": "waited, µs", "total": "held, µs"}
-"""Columns of a profile that are compared, in words. A profile of 2006 does not know how long was waited."""
+COLUMNS = {
+    "count": "acquired",
+    "cnt_lock": "waits",
+    "cnt_hold": "others failed",
+    "wait_total": "waited, µs",
+    "total": "held, µs",
+}
+"""Columns of a profile that are compared, in words. A profile of 2006 does not know how long was waited, and only it
+knows how often others failed to get what this place held, each attempt counted.
+"""
 
-_HEAVY = ("wait_total", "cnt_lock", "count")
+_HEAVY = ("wait_total", "cnt_hold", "cnt_lock", "count")
 """What makes a place important, the first most."""
 
 _NUMBER = re.compile(r"\d{1,20}", re.ASCII)
@@ -82,7 +90,7 @@ def lock_tables(told: Mapping[str, Sequence[Sequence[str]]]) -> list[LockTable]:
 def _table(title: str, sides: Sequence[Sequence[Costs]]) -> LockTable:
     means = [_means([boot for boot in boots if boot]) for boots in sides]
     known = {name for costs in means if costs for numbers in costs.values() for name in numbers}
-    columns = [name for name in COLUMNS if name in known]
+    columns = [name for name in COLUMNS if name in known and not (name == "cnt_hold" and "wait_total" in known)]
     everything = [{"all places": _sum(costs.values())} if costs is not None else None for costs in means]
     places = {place for costs in means for place in costs or ()}
     ordered = sorted(places, key=lambda place: (*(-_most(means, place, name) for name in _HEAVY), place))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -10,68 +11,42 @@ from typing import Any
 
 import yaml
 
-from perfweb.reports.comparisons import TestComparison
-from perfweb.reports.numbers import percent
-from perfweb.reports.verdicts import run_pairs
+from perfweb.reports.agreement import PublishedChange, agreement
+from perfweb.reports.comparisons import TestComparison, compare_variants
+from perfweb.reports.contention import Contention, moved
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run
+from perfweb.stats.student import DEFAULT_CONFIDENCE
 
 FIGURES = Path(__file__).parent / "published.yaml"
-
-
-@dataclass(frozen=True)
-class PublishedEffect:
-    """A change in percent of the baseline's number, 0 for none; `error` is half of its interval, if one was given."""
-
-    test: str
-    variant: str
-    percent: float
-    error: float | None
-    note: str
-
-    @property
-    def words(self) -> str:
-        if not self.percent:
-            return "none"
-        given = percent(self.percent, signed=True)
-        return given if self.error is None else f"{given} ±{percent(self.error)}"
+_SIGNS = {"higher": 1, "lower": -1}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A published effect and the run's own, None where it was not measured."""
+    """A published effect of `variant` against `base`, and the run's own, None where it was not measured."""
 
-    effect: PublishedEffect
+    test: str
+    variant: str
+    base: str
+    published: PublishedChange
+    note: str
     comparison: TestComparison | None
 
     @property
     def words(self) -> str:
-        """How the two go together.  What is not proven has no sign."""
-        found = self.comparison.result if self.comparison else None
-        if found is None or found.effect is None:
-            return "not measured here"
-        ours = found.effect.interval
-        if found.lack is not None or not found.effect.proven:
-            return f"no difference proven; the run could have seen {percent(found.effect.detectable)}"
-        if not self.effect.percent:
-            return "a difference here, none there"
-        if (ours.percent > 0) != (self.effect.percent > 0):
-            return "the other sign"
-        return "the same sign, and the size agrees" if self._sizes_meet(ours.low, ours.high) else "the same sign"
-
-    def _sizes_meet(self, low: float, high: float) -> bool:
-        error = self.effect.error or 0.0
-        return self.effect.percent - error <= high and low <= self.effect.percent + error
+        return agreement(self.published, self.comparison.result if self.comparison else None)
 
 
 @dataclass(frozen=True)
 class Published:
-    """A published experiment; `rows` are in its order."""
+    """A published experiment; `rows` are in its order, `contention` is None where nothing was published of locks."""
 
     title: str
     source: str
     setup: str
     rows: list[Row]
+    contention: Contention | None
 
 
 def beside(run: Run) -> Published | None:
@@ -79,11 +54,18 @@ def beside(run: Run) -> Published | None:
     found = _figures().get(run.plan.name)
     if found is None:
         return None
-    pairs = run_pairs(run.variants.all(), counted_samples([run])[run.pk])
-    ours = {(pair.b.name, compared.test): compared for pair in pairs for compared in pair.compared}
-    effects = [_effect(fields) for fields in found["effects"]]
-    rows = [Row(effect, ours.get((effect.variant, effect.test))) for effect in effects]
-    return Published(found["title"], found["source"], found["setup"], rows)
+    variants = {variant.name: variant for variant in run.variants.all()}
+    baseline = next((variant.name for variant in variants.values() if variant.baseline), "")
+    asked = {(fields.get("against", baseline), fields["variant"]) for fields in found["effects"]}
+    counted = counted_samples([run])[run.pk]
+    ours = {
+        (base, variant, compared.test): compared
+        for base, variant in asked & {(a, b) for a in variants for b in variants}
+        for compared in compare_variants(variants[base], variants[variant], counted, DEFAULT_CONFIDENCE)
+    }
+    rows = [_row(fields, baseline, ours) for fields in found["effects"]]
+    contention = moved(variants, found["contention"]) if "contention" in found else None
+    return Published(found["title"], found["source"], found["setup"], rows, contention)
 
 
 @cache
@@ -92,6 +74,14 @@ def _figures() -> dict[str, dict[str, Any]]:
     return figures
 
 
-def _effect(fields: dict[str, Any]) -> PublishedEffect:
-    change = fields["percent"] if "percent" in fields else 100 * (fields["is"] / fields["was"] - 1)
-    return PublishedEffect(fields["test"], fields["variant"], change, fields.get("error"), fields.get("note", ""))
+def _row(fields: dict[str, Any], baseline: str, ours: Mapping[tuple[str, str, str], TestComparison]) -> Row:
+    test, variant, base = fields["test"], fields["variant"], fields.get("against", baseline)
+    known = ours.get((base, variant, test))
+    return Row(test, variant, base, _change(fields), fields.get("note", ""), known)
+
+
+def _change(fields: dict[str, Any]) -> PublishedChange:
+    if "sign" in fields:
+        return PublishedChange(_SIGNS[fields["sign"]], None)
+    percent = fields["percent"] if "percent" in fields else 100 * (fields["is"] / fields["was"] - 1)
+    return PublishedChange((percent > 0) - (percent < 0), percent, fields.get("error"))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 class Measure:
     """What is measured, by which tool, against which server program, and the metric that comparisons are about.
 
-    The tool runs on `host`: on left, as a client of the server, or on dut, where it asks the stack itself and neither
-    topology nor family makes a difference.
+    The tool runs on `host`: on left, as a client of the server, or on dut, where it asks the stack itself. A server
+    that is `alone` makes its own load when its client asks for it, on all CPUs that dut has for that.
     """
 
     name: str
@@ -22,6 +22,12 @@ class Measure:
     server: str
     metric: str
     host: str = "left"
+    alone: bool = False
+
+    @property
+    def local(self) -> bool:
+        """Whether all happens within dut, so that neither topology nor family makes a difference."""
+        return self.alone or self.host == "dut"
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,12 @@ class Test:
         return f"{self.measure.title}, {self.topology}, {self.family}"
 
 
+def _queries(clients: int) -> Measure:
+    """Many clients of a database on the same host, which is little more than its sockets."""
+    title = f"Queries over UNIX-domain sockets, {clients} clients"
+    return Measure(f"unix.mysql.{clients}", title, "unixbench", "unixbench", "transactions", alone=True)
+
+
 TOPOLOGIES = ("host-host", "host-router-host")
 FAMILIES = ("ipv4", "ipv6")
 
@@ -59,6 +71,8 @@ MEASURES = (
     Measure("iperf3.1", "TCP bulk transfer, 1 stream", "iperf3", "iperf3", "throughput"),
     Measure("iperf3.10", "TCP bulk transfer, 10 streams", "iperf3", "iperf3", "throughput"),
     Measure("tcpconnect", "TCP connections per second", "tcpconnect", "tcpconnect", "connections"),
+    _queries(8),
+    _queries(11),
     Measure("receive", "CPU time of a received packet", "stackctl", "none", "cpu", host="dut"),
 )
 
@@ -66,5 +80,5 @@ _TESTS = (Test(measure, topology, family) for topology in TOPOLOGIES for measure
 TESTS = {
     test.name: test
     for test in _TESTS
-    if test.measure.host == "left" or (test.topology, test.family) == (TOPOLOGIES[0], FAMILIES[0])
+    if not test.measure.local or (test.topology, test.family) == (TOPOLOGIES[0], FAMILIES[0])
 }

@@ -5,6 +5,7 @@
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
@@ -13,10 +14,12 @@ import yaml
 from perfweb.runs.catalogue import TESTS, Test
 from perfweb.runs.yamlnodes import Field, PlanError, Record
 
-__all__ = ["ORDERS", "PlanError", "PlanSpec", "VariantSpec", "read_plan"]
+__all__ = ["ORDERS", "SIZES", "PlanError", "PlanSpec", "VariantSpec", "read_plan", "resized"]
 
 MAX_TEXT = 64 * 1024
 ORDERS = ("abba", "random")
+SIZES = ("boots", "samples", "discard", "seconds", "timeout")
+"""The fields of a plan that say how much is measured, and not what."""
 PLANNED, DECIDED = "planned", "decided"
 MOST_DECIDING_BOOTS = 20
 FEWEST_DECIDING_BOOTS = 3
@@ -88,6 +91,17 @@ def read_plan(text: str) -> PlanSpec:
     if node is None:
         raise PlanError(1, 1, "plan", "is empty: it needs at least name, variants, baseline and tests")
     return _read_plan(Record(Field("plan", node)))
+
+
+def resized(text: str, sizes: Mapping[str, str]) -> str:
+    """The text of a plan with other SIZES; what they may be is for read_plan() to say.  Raises ValueError."""
+    for field, value in sizes.items():
+        if field not in SIZES or re.fullmatch(r"\d{1,9}", value, re.ASCII) is None:
+            raise ValueError(f"{field[:40]}={value[:40]} is none of {', '.join(SIZES)} with a whole number")
+        text, found = re.subn(rf"^{field}:[ ]*\S+", f"{field}: {value}", text, count=1, flags=re.MULTILINE)
+        if not found:
+            text = f"{text.rstrip()}\n{field}: {value}\n"
+    return text
 
 
 def _reject_syntax(error: yaml.MarkedYAMLError) -> NoReturn:

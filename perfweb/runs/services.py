@@ -7,8 +7,10 @@ import secrets
 
 from celery import current_app
 from django.db import transaction
+from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from perfweb.lab import services as lab
 from perfweb.lab.models import Lease, Testbed
 from perfweb.runs import states
 from perfweb.runs.models import Plan, Run, RunState, Variant
@@ -94,6 +96,25 @@ def resume(number: int) -> Run:
         run = states.requeue(number, "resumed")
         transaction.on_commit(lambda: enqueue(number))
         return run
+
+
+@transaction.atomic
+def free(testbed_name: str) -> Lease:
+    """Ends the lease of a testbed whose holder is gone and that cannot be restored.  Raises RunError.
+
+    A holder that comes back finds its lease lost and leaves the testbed alone.
+    """
+    lease = Lease.objects.filter(testbed__name=testbed_name, released__isnull=True).first()
+    if lease is None:
+        raise RunError(f"nobody holds a testbed {testbed_name!r}")
+    run = Run.objects.select_for_update().filter(lease=lease).first()
+    lease.refresh_from_db()
+    if lease.expires >= timezone.now():
+        raise RunError(f"{lease}, whose worker lives: cancel the run, or wait until {lease.expires:%H:%M:%S} UTC")
+    if run is not None and run.state in states.ACTIVE:
+        states.interrupt(run.number, "the worker gave no sign of life, and its testbed was freed by hand")
+    lab.release(lease)
+    return lease
 
 
 def get(number: int, *, lock: bool = False) -> Run:

@@ -15,7 +15,10 @@ from types import ModuleType
 from perfweb.runs.catalogue import Measure
 
 # Where each server program listens.
-SERVER_PORTS = {"netserver": 12865, "iperf3": 5201, "tcpconnect": 5301}
+SERVER_PORTS = {"netserver": 12865, "iperf3": 5201, "tcpconnect": 5301, "unixbench": 5302}
+
+# Tools that come with the stack, and their servers.
+FROM_BUILD = frozenset({"tcpconnect", "unixbench"})
 
 
 class ToolError(Exception):
@@ -72,6 +75,7 @@ def parse(measure: Measure, output: str) -> list[Value]:
 
 
 def _module(tool: str) -> ModuleType:
-    from runners.tools import iperf3, netperf, stackctl, tcpconnect
+    from runners.tools import iperf3, netperf, stackctl, tcpconnect, unixbench
 
-    return {"iperf3": iperf3, "netperf": netperf, "stackctl": stackctl, "tcpconnect": tcpconnect}[tool]
+    modules = (iperf3, netperf, stackctl, tcpconnect, unixbench)
+    return {module.__name__.rpartition(".")[2]: module for module in modules}[tool]

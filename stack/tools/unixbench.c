@@ -4,6 +4,12 @@
  * server and its clients; the same program on the stack and on the host.
  *
  *	unixbench [-w mysql|simple] [-n CLIENTS] [-t SECONDS]
+ *	unixbench -s -p PORT
+ *	unixbench -c ADDR -p PORT [-w mysql|simple] [-n CLIENTS] [-t SECONDS]
+ *
+ * With -s it runs when it is asked to, by one with -c, as often as that may be
+ * and one after the other; what asks is a line of TCP, "mysql 8 2", and the
+ * answer what would be printed.
  *
  * CLIENTS threads each ask, over a connection of their own, a thread of the
  * server in the same process.  A transaction of workload "simple" is a
@@ -17,8 +23,10 @@
  * Prints how many transactions there were in each of SECONDS after a
  * warm-up, and the seconds of CPU that the process used meanwhile.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,6 +37,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -39,6 +48,9 @@
 #define	CLIENTS_MAX	1024
 #define	BODY_MAX	64
 #define	PACKETS_MAX	8
+#define	SECONDS_MAX	3600
+#define	LINE		128		/* what asks, and what is answered */
+#define	STALL		5		/* seconds; nobody asks that slowly */
 
 /* Length of what follows, and a number that nobody looks at. */
 #define	HEADER		4
@@ -57,8 +69,16 @@ static const struct workload {
 	{ "simple", { { 64 } }, { { 64 } }, false },
 };
 
-static const struct workload *load = &workloads[0];
+/* What to run. */
+struct job {
+	const struct workload *workload;
+	int		 clients;
+	double		 seconds;
+};
+
+static const struct workload *load;	/* while clients run */
 static atomic_ullong done;		/* transactions */
+static atomic_bool over;		/* clients are to end */
 
 static _Noreturn void
 die(const char *what)
@@ -71,6 +91,9 @@ static _Noreturn void
 usage(void)
 {
 	fprintf(stderr, "usage: unixbench [-w mysql|simple] [-n CLIENTS] "
+	    "[-t SECONDS]\n"
+	    "       unixbench -s -p PORT\n"
+	    "       unixbench -c ADDR -p PORT [-w mysql|simple] [-n CLIENTS] "
 	    "[-t SECONDS]\n");
 	exit(EX_USAGE);
 }
@@ -121,9 +144,13 @@ client(void *arg)
 {
 	const int fd = (int)(intptr_t)arg;
 
-	while (say(fd, &load->query) && hear(fd, &load->answer))
+	while (!atomic_load_explicit(&over, memory_order_relaxed)) {
+		if (!say(fd, &load->query) || !hear(fd, &load->answer))
+			die("transaction");
 		atomic_fetch_add_explicit(&done, 1, memory_order_relaxed);
-	die("transaction");
+	}
+	close(fd);
+	return (NULL);
 }
 
 static void *
@@ -137,7 +164,7 @@ serve_one(void *arg)
 	return (NULL);
 }
 
-static void
+static pthread_t
 start_thread(void *(*fn)(void *), int fd)
 {
 	pthread_t thread;
@@ -145,7 +172,7 @@ start_thread(void *(*fn)(void *), int fd)
 	errno = pthread_create(&thread, NULL, fn, (void *)(intptr_t)fd);
 	if (errno != 0)
 		die("thread");
-	pthread_detach(thread);
+	return (thread);
 }
 
 /* A name that no other process has, and no file. */
@@ -160,8 +187,9 @@ server_name(struct sockaddr_un *sun)
 	    strlen(sun->sun_path + 1)));
 }
 
+/* Two threads for each client. */
 static void
-connect_all(int clients)
+start_all(int clients, pthread_t *threads)
 {
 	struct sockaddr_un sun;
 	const socklen_t len = server_name(&sun);
@@ -178,9 +206,10 @@ connect_all(int clients)
 		peer = accept(listener, NULL, NULL);
 		if (peer == -1)
 			die("accept");
-		start_thread(serve_one, peer);
-		start_thread(client, fd);
+		threads[2 * i] = start_thread(serve_one, peer);
+		threads[2 * i + 1] = start_thread(client, fd);
 	}
+	close(listener);
 }
 
 static double
@@ -193,23 +222,30 @@ cpu_seconds(void)
 	    (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
 }
 
+/* Says in a text of LINE bytes what was measured. */
 static void
-measure(double seconds)
+measure(const struct job *job, char *said)
 {
+	pthread_t threads[2 * CLIENTS_MAX];
 	unsigned long long before, count;
-	double start, cpu;
+	double start, took, cpu;
 
+	load = job->workload;
+	atomic_store(&over, false);
+	start_all(job->clients, threads);
 	pause_for(WARM_UP);
 	before = atomic_load(&done);
 	start = now();
 	cpu = cpu_seconds();
-	pause_for(seconds);
+	pause_for(job->seconds);
 	count = atomic_load(&done) - before;
+	took = now() - start;
 	cpu = cpu_seconds() - cpu;
-	printf("%.0f transactions/s\n%.2f CPU seconds\n",
-	    (double)count / (now() - start), cpu);
-	fflush(stdout);
-	_exit(0);
+	atomic_store(&over, true);
+	for (int i = 0; i < 2 * job->clients; i++)
+		pthread_join(threads[i], NULL);
+	snprintf(said, LINE, "%.0f transactions/s\n%.2f CPU seconds\n",
+	    (double)count / took, cpu);
 }
 
 static const struct workload *
@@ -218,27 +254,159 @@ workload_named(const char *name)
 	for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++)
 		if (strcmp(workloads[i].name, name) == 0)
 			return (&workloads[i]);
-	usage();
+	return (NULL);
+}
+
+/* A number from min to max; anything else, and what is no number, is 0. */
+static double
+number(const char *text, double min, double max)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end != '\0' || !(value >= min && value <= max))
+		return (0);
+	return (value);
+}
+
+/* false: one of the words is none that usage() has. */
+static bool
+job_read(struct job *job, const char *workload, const char *clients,
+    const char *seconds)
+{
+	job->workload = workload_named(workload);
+	job->clients = (int)number(clients, 1, CLIENTS_MAX);
+	job->seconds = number(seconds, 0.01, SECONDS_MAX);
+	return (job->workload != NULL && job->clients != 0 &&
+	    job->seconds != 0);
+}
+
+/* The words before the end of a line; false: they are too many or none. */
+static bool
+hear_line(int fd, char *line)
+{
+	ssize_t n;
+
+	for (size_t len = 0; len < LINE - 1; len += (size_t)n) {
+		n = recv(fd, line + len, LINE - 1 - len, 0);
+		if (n <= 0)
+			return (false);
+		line[len + (size_t)n] = '\0';
+		if (strchr(line, '\n') != NULL)
+			return (true);
+	}
+	return (false);
+}
+
+/* Who connects and says nothing only looks whether somebody is there. */
+static void
+answer(int fd)
+{
+	const struct timeval stall = { .tv_sec = STALL };
+	char line[LINE], said[LINE], words[3][LINE];
+	struct job job;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &stall, sizeof(stall));
+	if (!hear_line(fd, line))
+		return;
+	if (sscanf(line, "%127s %127s %127s", words[0], words[1],
+	    words[2]) == 3 && job_read(&job, words[0], words[1], words[2]))
+		measure(&job, said);
+	else
+		snprintf(said, sizeof(said), "unixbench: no such load; ask "
+		    "for one as \"mysql 8 2\"\n");
+	send(fd, said, strlen(said), MSG_NOSIGNAL);
+}
+
+static _Noreturn void
+serve(const struct sockaddr_in *sin)
+{
+	const int on = 1;
+	int listener = socket(AF_INET, SOCK_STREAM, 0), fd;
+
+	if (listener == -1)
+		die("socket");
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(listener, (const struct sockaddr *)sin, sizeof(*sin)) != 0 ||
+	    listen(listener, CLIENTS_MAX) != 0)
+		die("listen");
+	printf("unixbench: listening on port %u\n", ntohs(sin->sin_port));
+	fflush(stdout);
+	for (;;) {
+		fd = accept(listener, NULL, NULL);
+		if (fd != -1) {
+			answer(fd);
+			close(fd);
+		} else if (errno != ECONNABORTED && errno != EINTR)
+			die("accept");
+	}
+}
+
+/* Prints what a server answers. */
+static int
+ask(const struct sockaddr_in *sin, const char *line)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char said[LINE];
+	size_t len = 0;
+	ssize_t n;
+
+	if (fd == -1 ||
+	    connect(fd, (const struct sockaddr *)sin, sizeof(*sin)) != 0)
+		die("connect");
+	if (send(fd, line, strlen(line), MSG_NOSIGNAL) == -1)
+		die("send");
+	while (len < sizeof(said) - 1 &&
+	    (n = recv(fd, said + len, sizeof(said) - 1 - len, 0)) > 0)
+		len += (size_t)n;
+	said[len] = '\0';
+	if (strstr(said, " transactions/s\n") == NULL) {
+		fputs(len != 0 ? said : "unixbench: the server has gone\n",
+		    stderr);
+		return (1);
+	}
+	fputs(said, stdout);
+	return (0);
 }
 
 int
 main(int argc, char **argv)
 {
-	int clients = 8, opt;
-	double seconds = 2;
+	struct sockaddr_in sin = { .sin_family = AF_INET };
+	const char *workload = "mysql", *clients = "8", *seconds = "2";
+	const char *server = NULL;
+	char line[LINE];
+	bool serving = false;
+	struct job job;
+	int opt;
 
-	while ((opt = getopt(argc, argv, "w:n:t:")) != -1)
+	while ((opt = getopt(argc, argv, "c:n:p:st:w:")) != -1)
 		if (opt == 'w')
-			load = workload_named(optarg);
+			workload = optarg;
 		else if (opt == 'n')
-			clients = atoi(optarg);
+			clients = optarg;
 		else if (opt == 't')
-			seconds = atof(optarg);
+			seconds = optarg;
+		else if (opt == 'c')
+			server = optarg;
+		else if (opt == 'p')
+			sin.sin_port = htons((in_port_t)number(optarg, 1,
+			    65535));
+		else if (opt == 's')
+			serving = true;
 		else
 			usage();
-	if (optind != argc || clients < 1 || clients > CLIENTS_MAX ||
-	    !(seconds > 0))
+	if (optind != argc || (serving && server != NULL) ||
+	    (serving || server != NULL) != (sin.sin_port != 0) ||
+	    !job_read(&job, workload, clients, seconds) || (server != NULL &&
+	    inet_pton(AF_INET, server, &sin.sin_addr) != 1))
 		usage();
-	connect_all(clients);
-	measure(seconds);
+	if (serving)
+		serve(&sin);
+	snprintf(line, sizeof(line), "%s %s %s\n", workload, clients, seconds);
+	if (server != NULL)
+		return (ask(&sin, line));
+	measure(&job, line);
+	fputs(line, stdout);
+	return (0);
 }

@@ -33,7 +33,9 @@ def test_hosts_with_their_own_and_common_variables(tmp_path: Path) -> None:
     hosts = read_inventory(written(tmp_path, GOOD))
     assert hosts["left"].address == "192.0.2.1"
     assert hosts["left"].cpus == "0"
-    assert hosts["dut"].cpus == "1,2"
+    assert (hosts["dut"].cpus, hosts["dut"].cpus_alone) == ("1,2", "1,2")
+    alone = read_inventory(written(tmp_path, GOOD.replace("[1, 2]", "[1, 2]\n          cpus_alone: [0, 1, 2]")))
+    assert (alone["dut"].cpus, alone["dut"].cpus_alone) == ("1,2", "0,1,2")
     assert hosts["dut"].data_addresses == ("198.51.100.2", "203.0.113.2")
     assert (hosts["right"].name, hosts["right"].address) == ("r", "r")
 

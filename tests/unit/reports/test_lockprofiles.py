@@ -35,13 +35,15 @@ def line(max_: int, total: int, wait: int, count: int, contested: int, place: st
 
 def test_a_profile_is_read_with_the_lines_of_a_place_added_up() -> None:
     assert read_profile(PROFILE) == {
-        "tcp/tcp_input.c:61 (tcpinp)": {"count": 100, "cnt_lock": 20, "wait_total": 500, "total": 4000},
-        "kern/mbuf.h:12 (mbuf)": {"count": 42, "cnt_lock": 0, "wait_total": 0, "total": 20},
+        "tcp/tcp_input.c:61 (tcpinp)": {"count": 100, "cnt_hold": 0, "cnt_lock": 20, "wait_total": 500, "total": 4000},
+        "kern/mbuf.h:12 (mbuf)": {"count": 42, "cnt_hold": 0, "cnt_lock": 0, "wait_total": 0, "total": 20},
     }
 
 
 def test_a_profile_of_2006_does_not_know_how_long_was_waited() -> None:
-    assert read_profile(OLD_PROFILE) == {"kern/giant.c:40 (Giant)": {"count": 10, "cnt_lock": 1, "total": 70}}
+    assert read_profile(OLD_PROFILE) == {
+        "kern/giant.c:40 (Giant)": {"count": 10, "cnt_hold": 3, "cnt_lock": 1, "total": 70}
+    }
 
 
 @given(
@@ -53,7 +55,7 @@ def test_a_profile_of_2006_does_not_know_how_long_was_waited() -> None:
 def test_a_profile_is_read_as_it_was_written(places: dict[str, tuple[int, int, int, int, int]]) -> None:
     text = HEAD + "".join(line(*numbers, place) for place, numbers in places.items())
     assert read_profile(text) == {
-        place: {"count": count, "cnt_lock": contested, "wait_total": wait, "total": total}
+        place: {"count": count, "cnt_hold": 0, "cnt_lock": contested, "wait_total": wait, "total": total}
         for place, (_, total, wait, count, contested) in places.items()
     }
 
@@ -61,7 +63,7 @@ def test_a_profile_is_read_as_it_was_written(places: dict[str, tuple[int, int, i
 @given(st.text(), st.text())
 def test_any_text_can_be_read(before: str, after: str) -> None:
     for numbers in read_profile(before + "\n" + HEAD + after).values():
-        assert set(numbers) == {"count", "cnt_lock", "wait_total", "total"}
+        assert set(numbers) == {"count", "cnt_hold", "cnt_lock", "wait_total", "total"}
     read_profile(before)
 
 

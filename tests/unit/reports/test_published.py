@@ -11,9 +11,9 @@ import yaml
 from django.test import Client
 
 from perfweb.reports.published import FIGURES
-from perfweb.runs.models import Run
-from perfweb.runs.planfile import read_plan
-from tests.factories import create_plan, create_run
+from perfweb.runs.models import ArtefactKind, Run
+from perfweb.runs.planfile import PROFILES, read_plan
+from tests.factories import create_artefact, create_plan, create_run
 from tests.unit.reports.test_pages import page, text_of
 
 pytestmark = pytest.mark.django_db
@@ -29,9 +29,13 @@ def _repeat(gain: float, noise: float = 0.005, tests: list[str] | None = None) -
     return run
 
 
-def _said(client: Client, run: Run) -> str:
+def _said(client: Client, run: Run, heading: str = "Beside what was published") -> str:
     text = text_of(page(client, f"/runs/{run.pk}/"))
-    return text.partition("Beside what was published")[2].partition("Effects are")[0]
+    return text.partition(heading)[2].partition("Effects are")[0].partition("A lock without a number")[0]
+
+
+def _contention(client: Client, run: Run) -> str:
+    return _said(client, run, "Where contention moved")
 
 
 @pytest.mark.parametrize(
@@ -54,8 +58,75 @@ def test_what_is_not_proven_says_what_could_have_been_seen(client: Client) -> No
 
 def test_a_difference_where_there_was_none(client: Client) -> None:
     said = _said(client, _repeat(1.3, tests=["udp.stream/host-host/ipv4"]))
-    assert re.search(r"direct none \+(29|30)\.", said)
+    assert re.search(r"direct against deferred none \+(29|30)\.", said)
     assert "a difference here, none there" in said
+
+
+def test_effects_against_another_variant_and_without_a_number(client: Client) -> None:
+    run = _repeat(0.8, tests=["unix.mysql.11/host-host/ipv4"])
+    run.plan = create_plan("name: giant-2004", name="giant-2004")
+    run.save()
+    names = {"deferred": "giant", "direct": "giant-sleep"}
+    for variant in run.variants.all():
+        variant.name = names[variant.name]
+        variant.save()
+    said = _said(client, run)
+    assert re.search(r"giant-sleep against giant lower adaptive Giant .* \S\d+\.\d+ .* the same sign unix", said)
+    assert said.count("not measured here") == 8
+    for variant in run.variants.all():
+        variant.name = {"giant": "giant-up", "giant-sleep": "giant"}[variant.name]
+        variant.save()
+    assert re.search(r"giant against giant-up \+7\.\d+ % .* the other sign", _said(client, run))
+
+
+PROFILE = """\
+    max        total       count   avg     cnt_hold     cnt_lock name
+      9           70     1000000     7     {unp:8}            1 ../kern/uipc_usrlock_{strategy}.c:36 ({lock})
+      9           70     1000000     7     {filedesc:8}            1 ../api/fdlock.c:49 (filedesc)
+      9           70        1000     7            7            1 ../api/fdlock.c:49 (filedesc2)
+"""
+
+
+def _profiled(boots: int, scatter: int) -> Run:
+    """A run of unix-2006 whose sockets are contended less with finer locks, and whose descriptor table more."""
+    run = create_run(tests=["unix.mysql.8/host-host/ipv4"], boots=boots)
+    run.plan = create_plan("name: unix-2006", name="unix-2006")
+    run.save()
+    costs = {"deferred": ("single", "unp", 900, 200), "direct": ("global", "unp_global_mtx", 100, 500)}
+    for variant in run.variants.all():
+        strategy, lock, unp, filedesc = costs[variant.name]
+        variant.name = f"{strategy}-profiled"
+        variant.save()
+        for number, boot in enumerate(variant.boots.all()):
+            more = number * scatter
+            text = PROFILE.format(strategy=strategy, lock=lock, unp=unp + more, filedesc=filedesc + more)
+            name = f"boots/{boot.position:03d}-{variant.name}/counters-mutexprof.txt"
+            create_artefact(run, name, text, ArtefactKind.COUNTERS, boot=boot)
+    return run
+
+
+def test_contention_moves_from_one_lock_to_another(client: Client) -> None:
+    said = _contention(client, _profiled(boots=4, scatter=10))
+    assert re.search(r"UNIX-domain sockets 4.641.989 23.618 915 115 the same sign descriptor", said)
+    assert re.search(r"descriptor table 46.039 533.438 215 515 the same sign socket", said)
+    assert re.search(r"process 120.264 1.661.766 \S \S no such lock here", said)
+
+
+@pytest.mark.parametrize(
+    ("boots", "scatter", "words"),
+    [(4, 1000, "no difference proven; the run could have seen "), (1, 0, "too little was measured here to tell")],
+)
+def test_contention_that_proves_nothing_says_so(client: Client, boots: int, scatter: int, words: str) -> None:
+    said = _contention(client, _profiled(boots, scatter)).partition("descriptor table")[2].partition("socket buffers")[0]
+    assert words in said
+
+
+def test_a_run_without_the_profiled_variants_has_the_published_numbers_alone(client: Client) -> None:
+    run = create_run(tests=["unix.mysql.8/host-host/ipv4"])
+    run.plan = create_plan("name: unix-2006", name="unix-2006")
+    run.save()
+    said = _contention(client, run)
+    assert re.search(r"descriptor table 46.039 533.438 \S \S not measured here", said)
 
 
 def test_other_plans_have_no_such_section(client: Client, run: Run) -> None:
@@ -66,7 +137,14 @@ def test_every_published_effect_is_one_that_its_plan_measures() -> None:
     for name, published in yaml.safe_load(FIGURES.read_text(encoding="utf-8")).items():
         plan = read_plan((PLANS / f"{name}.yaml").read_text(encoding="utf-8"))
         assert plan.name == name
+        variants = {variant.name for variant in plan.variants}
         for effect in published["effects"]:
-            assert effect["variant"] in {variant.name for variant in plan.variants} - {plan.baseline}
+            assert effect["variant"] in variants - {effect.get("against", plan.baseline)}
+            assert effect.get("against", plan.baseline) in variants
             assert effect["test"] in {test.name for test in plan.tests}
-            assert isinstance(effect.get("percent"), int | float) or effect["was"] > 0
+            assert isinstance(effect.get("percent"), int | float) or effect.get("sign") == "lower" or effect["was"] > 0
+        if contention := published.get("contention"):
+            assert {contention["before"], contention["after"]} <= variants
+            profiled = [variant for variant in plan.variants if variant.tunables.get(PROFILES["mutexes"]) == "1"]
+            assert {variant.name for variant in profiled} == {contention["before"], contention["after"]}
+            assert all("-Dlock_profiling=true" in variant.build_options for variant in profiled)

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The order of boots and samples."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfweb.reports.published import FIGURES
 from perfweb.runs.planfile import PlanSpec, VariantSpec, read_plan
 from runners.planner import estimate, plan_boots
 
-DEMO = read_plan((Path(__file__).parents[3] / "perfweb/runs/plans/demo.yaml").read_text(encoding="utf-8"))
+PLANS = Path(__file__).parents[3] / "perfweb/runs/plans"
+DEMO = read_plan((PLANS / "demo.yaml").read_text(encoding="utf-8"))
 
 
 def plans() -> st.SearchStrategy[PlanSpec]:
@@ -35,6 +40,15 @@ def test_demo_has_three_boots_of_each_and_is_expected_to_end_in_time() -> None:
     boots = plan_boots(DEMO, seed=1)
     assert len(boots) == 18
     assert estimate(boots, DEMO.seconds) < 300
+
+
+@pytest.mark.parametrize("name", yaml.safe_load(FIGURES.read_text(encoding="utf-8")))
+def test_plans_of_published_experiments_say_how_long_they_take(name: str) -> None:
+    text = (PLANS / f"{name}.yaml").read_text(encoding="utf-8")
+    said = re.search(r"About (\d+)\s(?:# )?minutes", text)
+    assert said is not None
+    plan = read_plan(text)
+    assert 0.8 < estimate(plan_boots(plan, 1), plan.seconds) / 60 / int(said[1]) < 1.1
 
 
 def test_variants_alternate_a_b_b_a() -> None:

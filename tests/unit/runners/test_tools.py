@@ -15,12 +15,15 @@ from runners.tools import ToolError
 FIXTURES = Path(__file__).parent / "fixtures"
 BY_NAME = {measure.name: measure for measure in MEASURES}
 TCPCONNECT = "connections: 9120 seconds: 1.000 rate: 9120.0 connections/s\n"
+UNIXBENCH = "21734 transactions/s\n1.98 CPU seconds\n"
 RECEIVED = "receive threads: 1, 17.0 % idle\nreceived: 397.00 kpps\nCPU time: 2090.7 ns a packet\n"
 
 
 def recorded(measure: Measure) -> str:
     if measure.tool == "tcpconnect":
         return TCPCONNECT
+    if measure.tool == "unixbench":
+        return UNIXBENCH
     return (FIXTURES / f"{measure.name}.txt").read_text(encoding="utf-8")
 
 
@@ -90,6 +93,9 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("receive", RECEIVED.replace("2090.7", "-1"), "CPU time is -1"),
         ("tcpconnect", "connections: 0 seconds: 1.0 rate: 0.0 connections/s\n", "rate is 0"),
         ("tcpconnect", "connect: Connection refused\n", "no rate"),
+        ("unix.mysql.8", "0 transactions/s\n0.00 CPU seconds\n", "rate is 0"),
+        ("unix.mysql.8", "inf transactions/s\n", "rate is inf"),
+        ("unix.mysql.8", "", "no transactions"),
     ],
 )
 def test_what_a_tool_did_not_deliver_is_an_error(name: str, output: str, problem: str) -> None:
@@ -118,6 +124,12 @@ def test_router_is_passed_by_udp_stream() -> None:
 def test_tcpconnect_comes_from_the_build() -> None:
     assert tools.command(BY_NAME["tcpconnect"], "10.0.0.2", 3, "/prefix") == [
         "/prefix/bin/tcpconnect", "-c", "10.0.0.2", "-p", "5301", "-t", "3",
+    ]  # fmt: skip
+
+
+def test_unixbench_is_asked_for_what_the_measure_is_named_after() -> None:
+    assert tools.command(BY_NAME["unix.mysql.11"], "10.0.0.2", 3, "/prefix") == [
+        "/prefix/bin/unixbench", "-c", "10.0.0.2", "-p", "5302", "-w", "mysql", "-n", "11", "-t", "3",
     ]  # fmt: skip
 
 

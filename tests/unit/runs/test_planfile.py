@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Plans are read, or rejected with the place and the cure."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfweb.runs.catalogue import TESTS
-from perfweb.runs.planfile import MAX_TEXT, PlanError, PlanSpec, read_plan
+from perfweb.runs.planfile import MAX_TEXT, SIZES, PlanError, PlanSpec, read_plan, resized
 
 PLANS = Path(__file__).parents[3] / "perfweb" / "runs" / "plans"
 GOOD = """\
@@ -44,6 +45,20 @@ def test_fields_and_defaults() -> None:
 @pytest.mark.parametrize("path", sorted(PLANS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_shipped_plans_are_good(path: Path) -> None:
     assert read_plan(path.read_text(encoding="utf-8")).name == path.stem
+
+
+@given(st.sampled_from(sorted(PLANS.glob("*.yaml"))), st.dictionaries(st.sampled_from(SIZES), st.integers(3, 9)))
+def test_a_plan_is_cut_to_size_and_stays_the_same_plan(path: Path, sizes: dict[str, int]) -> None:
+    text = path.read_text(encoding="utf-8")
+    sizes |= {"samples": 50, "timeout": 60}
+    cut = read_plan(resized(text, {field: str(value) for field, value in sizes.items()}))
+    assert cut == replace(read_plan(text), **sizes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("field", "value"), [("order", "abba"), ("boots", "many"), ("boots", "1\nname: x"), ("", "")])
+def test_what_is_no_size_is_refused(field: str, value: str) -> None:
+    with pytest.raises(ValueError, match="is none of boots, samples, discard, seconds, timeout with a whole number"):
+        resized(GOOD, {field: value})
 
 
 def test_a_plan_that_stops_when_it_is_decided() -> None:

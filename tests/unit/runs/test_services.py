@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Submitting, cancelling, resuming."""
+"""Submitting, cancelling, resuming, freeing."""
+
+from datetime import timedelta
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
+from perfweb.lab import services as lab
+from perfweb.lab.models import Lease
 from perfweb.runs import services, states
 from perfweb.runs.models import Plan, Run, RunState
 from perfweb.runs.planfile import PlanError
@@ -75,6 +80,20 @@ def test_only_interrupted_and_failed_runs_are_resumed(state: RunState) -> None:
             services.resume(run.number)
 
 
+def test_a_testbed_is_freed_once_its_worker_gives_no_sign_of_life() -> None:
+    run = create_queued_run()
+    lease = states.lease(run.number).lease
+    assert lease is not None
+    with pytest.raises(CommandError, match=r"demo held by run .*, whose worker lives: cancel the run"):
+        call_command("free", "demo")
+    Lease.objects.update(expires=timezone.now() - timedelta(seconds=1))
+    call_command("free", "demo")
+    run.refresh_from_db()
+    assert run.state == RunState.INTERRUPTED
+    assert lab.renew(lease.pk) is None
+    assert states.lease(create_queued_run().number).state == RunState.LEASED
+
+
 def test_oldest_run_of_each_free_testbed_is_dispatched(monkeypatch: pytest.MonkeyPatch) -> None:
     busy, free = create_testbed("busy"), create_testbed("free")
     states.lease(create_queued_run(busy).number)
@@ -91,7 +110,10 @@ def test_oldest_run_of_each_free_testbed_is_dispatched(monkeypatch: pytest.Monke
     ("command", "problem"),
     [
         (["submit", "nothing-like-this"], "shipped plans: demo, demo-ipv6, dispatch-2005, "),
+        (["submit", "demo", "--set", "variants=2"], "--set variants=2 is none of boots, samples"),
+        (["submit", "demo", "--set", "boots=99"], "boots is '99'; allowed: a whole number from 1 to 50"),
         (["submit", "demo", "--testbed", "moon"], "there is no testbed 'moon'"),
+        (["free", "moon"], "nobody holds a testbed 'moon'"),
         (["cancel", "4711"], "there is no run 4711"),
         (["resume", "4711"], "there is no run 4711"),
         (["register_testbed", "moon", "--inventory", "/nowhere.yml"], "there is no such inventory"),

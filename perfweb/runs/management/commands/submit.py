@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py submit PLAN --testbed NAME`: queues a run of a plan."""
+"""`manage.py submit PLAN --testbed NAME [--set boots=2]`: queues a run of a plan."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from perfweb.runs import services
-from perfweb.runs.planfile import PlanError
+from perfweb.runs.planfile import SIZES, PlanError, resized
 
 PLANS = Path(services.__file__).parent / "plans"
 
@@ -20,12 +20,18 @@ class Command(BaseCommand):
         parser.add_argument("plan", help="YAML file, or name of a shipped plan")
         parser.add_argument("--testbed", default="demo", help="name of a registered testbed (default: demo)")
 
+        parser.add_argument(
+            "--set", action="append", default=[], metavar="FIELD=NUMBER", dest="sizes",
+            help=f"measure less or more than the plan says; may be given again; fields: {', '.join(SIZES)}",
+        )  # fmt: skip
+
     def handle(self, *_: Any, **options: Any) -> None:
         path = Path(options["plan"])
         if not path.exists():
             path = PLANS / f"{options['plan']}.yaml"
         try:
-            run = services.submit(path.read_text(encoding="utf-8"), options["testbed"])
+            text = path.read_text(encoding="utf-8")
+            run = services.submit(_resized(text, options["sizes"]), options["testbed"])
         except PlanError as error:
             raise CommandError(f"{path}: {error}") from None
         except (OSError, UnicodeDecodeError) as error:
@@ -34,3 +40,10 @@ class Command(BaseCommand):
         except services.RunError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"run {run.number} is queued: {settings.SITE_URL}/runs/{run.number}/")
+
+
+def _resized(text: str, settings: list[str]) -> str:
+    try:
+        return resized(text, {field: value for field, _, value in (setting.partition("=") for setting in settings)})
+    except ValueError as error:
+        raise CommandError(f"--set {error}") from None
