@@ -60,12 +60,15 @@ def _row(fields: Mapping[str, Any], told: Sequence[Sequence[str]]) -> LockRow:
     there = [MILLION * fields[when][0] / fields[when][1] if when in fields else None for when in ("was", "is")]
     if "ours" not in fields:
         return LockRow(fields["name"], there, [None, None], "no such lock here")
-    found = [
-        [failed for text in boots if (failed := failed_attempts(text, fields["ours"])) is not None] for boots in told
-    ]
-    result = compare(*found, Direction.LOWER)
+    before, after = (_attempts(boots, fields["ours"]) for boots in told)
+    result = compare(before, after, Direction.LOWER)
     here = [side.mean if side else None for side in (result.a, result.b)]
     return LockRow(fields["name"], there, here, _words(there, result))
+
+
+def _attempts(boots: Sequence[str], place: str) -> list[float]:
+    found = (failed_attempts(text, place) for text in boots)
+    return [failed for failed in found if failed is not None]
 
 
 def _words(there: Sequence[float | None], result: Comparison) -> str:
