@@ -109,7 +109,7 @@ def test_oldest_run_of_each_free_testbed_is_dispatched(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("command", "problem"),
     [
-        (["submit", "nothing-like-this"], "shipped plans: demo, demo-ipv6, dispatch-2005, "),
+        (["submit", "nothing-like-this"], "shipped plans: a-a-b, demo, demo-ipv6, dispatch-2005, "),
         (["submit", "demo", "--set", "variants=2"], "--set variants=2 is none of boots, samples"),
         (["submit", "demo", "--set", "boots=99"], "boots is '99'; allowed: a whole number from 1 to 50"),
         (["submit", "demo", "--testbed", "moon"], "there is no testbed 'moon'"),
