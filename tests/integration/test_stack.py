@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs with the reference stack as target: it is built, booted with its tunables, measured, and may die."""
 
-import os
-
 import pytest
 
 from perfweb.lab.models import Testbed
@@ -46,30 +44,6 @@ def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts) -> No
         log = Artefact.objects.get(boot=boot, kind="boot-log")
         assert b"stack: up" in bytes(log.content)
     assert Sample.objects.filter(measurement__boot=second).counted().count() == 2
-    hosts.assert_clean(run)
-
-
-UNIX = """\
-name: unix
-baseline: fine
-variants:
-  - {name: fine, target: stack, tunables: {unix.sockets: stack, unix.locking: global}}
-tests: [unix.mysql.8/host-host/ipv4]
-samples: 2
-boots: 1
-"""
-
-
-def test_a_load_within_the_device_under_test(testbed: Testbed, hosts: LabHosts) -> None:
-    run = services.submit(UNIX, testbed.name)
-    wait_for_state(run, RunState.DONE, RunState.FAILED, seconds=BUILD_SECONDS)
-    assert (run.state, run.reason) == (RunState.DONE, "")
-    boot = Boot.objects.get(run=run)
-    cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
-    assert f"taskset -c {cpus} " in boot.command
-    measurement = Measurement.objects.get(boot=boot)
-    assert measurement.pinning["server"] == cpus
-    assert Sample.objects.filter(measurement=measurement, unit="transactions/s").counted().count() == 2
     hosts.assert_clean(run)
 
 
