@@ -25,6 +25,7 @@ from tests.stack.measures import Bench, Row, datagrams, from_source, in_memory
 from tests.stack.topology import ROOT, Installed, Topology
 
 PAGE = ROOT / "docs" / "knobs.md"
+PATIENCE = 2  # failures of an arm after which it is given up
 OVERHEAD = 0.36  # seconds of a sample that nothing is measured in: boot, warm-up, end
 
 
@@ -218,23 +219,29 @@ def _settings(knob: str, value: str, workload: str) -> Iterable[tuple[str, str]]
 
 @dataclass
 class Samples:
-    """What a number of rounds gave: the rate of each arm in each, and why an arm was given up."""
+    """What a number of rounds gave: the rate of each arm, by round, and what went wrong with it."""
 
-    rates: dict[Arm, list[float]] = field(default_factory=dict)
-    failed: dict[Arm, str] = field(default_factory=dict)
+    rates: dict[Arm, dict[int, float]] = field(default_factory=dict)
+    failures: dict[Arm, list[str]] = field(default_factory=dict)
 
-    def take(self, bench: Bench, arm: Arm) -> None:
-        """Measures it once more, unless it has failed before."""
-        if arm in self.failed:
+    def take(self, bench: Bench, arm: Arm, turn: int) -> None:
+        """Measures it once more, unless it has failed too often."""
+        failures = self.failures.setdefault(arm, [])
+        if len(failures) == PATIENCE:
             return
         row = arm.row()
         try:
             rate = row.measure(bench, row, "stack").rate * row.scale
             assert rate > 0, "nothing was moved"
-            self.rates.setdefault(arm, []).append(rate)
+            self.rates.setdefault(arm, {})[turn] = rate
         except (AssertionError, subprocess.TimeoutExpired) as why:
-            self.failed[arm] = str(why).strip().splitlines()[-1]
-            print(f"{arm.label} under {arm.workload}: {self.failed[arm]}", file=sys.stderr)
+            failures.append(str(why).strip().splitlines()[-1])
+            print(f"{arm.label or 'the default'} under {arm.workload}: {failures[-1]}", file=sys.stderr)
+
+    def pairs(self, default: Arm, arm: Arm) -> tuple[tuple[float, float], ...]:
+        """The rates of two arms in the rounds in which both have one."""
+        ours, theirs = self.rates.get(default, {}), self.rates.get(arm, {})
+        return tuple((rate, theirs[turn]) for turn, rate in ours.items() if turn in theirs)
 
 
 def measure_cells(bench: Bench, found: Sequence[Sequence[Arm]], rounds: int, shuffle: random.Random) -> Samples:
@@ -244,23 +251,17 @@ def measure_cells(bench: Bench, found: Sequence[Sequence[Arm]], rounds: int, shu
         print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
         for group in found:
             for arm in shuffle.sample(group, len(group)):
-                samples.take(bench, arm)
+                samples.take(bench, arm, turn)
     return samples
 
 
 def cells(found: Sequence[Sequence[Arm]], samples: Samples) -> list[Cell]:
     """What came out, as the page has it."""
-    filled = []
-    for group in found:
-        default = samples.rates.get(group[0], [])
-        for arm in group[1:]:
-            rates = samples.rates.get(arm, [])
-            complete = arm not in samples.failed and len(rates) == len(default) > 1
-            filled.append(Cell(
-                str(arm.label), dict(arm.base), arm.workload,
-                tuple(zip(default, rates, strict=True)) if complete else (), samples.failed.get(arm, ""),
-            ))  # fmt: skip
-    return filled
+    return [
+        Cell(str(arm.label), dict(arm.base), arm.workload, samples.pairs(default, arm))
+        for default, *others in found
+        for arm in others
+    ]
 
 
 @dataclass(frozen=True)
@@ -311,7 +312,12 @@ def write_json(measured: Measured, found: Mapping[str, Samples]) -> None:
         "measured": measured.sentence(),
         **{
             name: [
-                {"workload": arm.workload, "base": dict(arm.base), "setting": dict(arm.setting), "rates": rates}
+                {
+                    "workload": arm.workload,
+                    "base": dict(arm.base),
+                    "setting": dict(arm.setting),
+                    "rates": list(rates.values()),
+                }
                 for arm, rates in samples.rates.items()
             ]
             for name, samples in found.items()

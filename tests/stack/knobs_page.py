@@ -14,6 +14,7 @@ from pathlib import Path
 from perfweb.stats.paired import detectable_change, paired_change
 
 COVERAGE = 0.95
+MOST = 100  # percent; of a larger difference that could not have been seen nobody wants to know how large
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,6 @@ class Cell:
     base: Mapping[str, str]
     workload: str
     pairs: tuple[tuple[float, float], ...]
-    failed: str = ""
 
     @property
     def strategy(self) -> str:
@@ -41,7 +41,8 @@ class Cell:
         if len(self.pairs) < 2:
             return "failed"
         if not self.proven:
-            return f"none ({detectable_change(self.pairs, COVERAGE):.0f})"
+            size = detectable_change(self.pairs, COVERAGE)
+            return f"none ({size:.0f})" if size < MOST else f"none (>{MOST})"
         change = paired_change(self.pairs, COVERAGE)
         return f"**{change.percent:+.1f}** ({change.low:+.1f} to {change.high:+.1f})"
 

@@ -219,7 +219,9 @@ def from_source(bench: Bench, row: Row, _side: str) -> Sample:
         before = (_packets(bench, counter), _cpu(child.pid))
         time.sleep(bench.seconds)
         after = (_packets(bench, counter), _cpu(child.pid))
-        return Sample((after[0] - before[0]) / (after[1] - before[1]))
+        packets, cpu = (now - then for now, then in zip(after, before, strict=True))
+        assert cpu > 0, "the stack had no CPU meanwhile"
+        return Sample(packets / cpu)
     finally:
         bench.topology.stop(child)
 

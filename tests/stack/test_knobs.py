@@ -74,18 +74,19 @@ def test_every_choice_of_the_stack_is_measured_or_said_to_be_no_strategy(topolog
 
 
 @pytest.mark.usefixtures("few")
-def test_a_cell_has_the_pairs_of_its_rounds_or_the_reason_why_not() -> None:
+def test_a_cell_has_the_rounds_in_which_both_sides_were_measured() -> None:
     group = next(group for group in knobs.groups(STACK) if group[0].workload == "UNIX" and not group[0].base)
     default, giant, pair = group
-    samples = Samples({default: [1.0, 2.0], giant: [3.0, 4.0], pair: [5.0]}, {pair: "refused"})
+    samples = Samples({default: {0: 1.0, 1: 2.0, 3: 9.0}, giant: {0: 3.0, 2: 5.0, 3: 4.0}, pair: {1: 5.0}})
     of_giant, of_pair = knobs.cells([group], samples)
-    assert (of_giant.label, of_giant.pairs, of_giant.failed) == ("unix.locking=giant", ((1.0, 3.0), (2.0, 4.0)), "")
-    assert (of_pair.pairs, of_pair.failed, of_pair.text()) == ((), "refused", "failed")
+    assert (of_giant.label, of_giant.pairs) == ("unix.locking=giant", ((1.0, 3.0), (9.0, 4.0)))
+    assert (of_pair.label, of_pair.pairs, of_pair.text()) == ("unix.locking=pair", ((2.0, 5.0),), "failed")
 
 
 def test_a_cell_tells_a_proven_difference_or_what_could_have_been_seen() -> None:
     assert Cell("a=b", {}, "UNIX", FASTER).text().startswith("**+19.")
     assert Cell("a=b", {}, "UNIX", ALIKE).text() == "none (2)"
+    assert Cell("a=b", {}, "UNIX", ((1.0, 1.0), (1.0, 99.0))).text() == "none (>100)"
     assert Cell("a=b", {}, "UNIX", ()).text() == "failed"
 
 
@@ -144,18 +145,18 @@ def test_one_knob_is_measured_for_real(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(knobs, "VAR", tmp_path)
-    assert knobs.main(["--rounds", "2", "--seconds", "0.1", "fastforwarding"]) == 0
+    assert knobs.main(["--rounds", "2", "--seconds", "0.5", "fastforwarding"]) == 0
     document = json.loads((tmp_path / "bench" / "knobs.json").read_text(encoding="utf-8"))
     settings = [row["setting"] for row in document["cells"]]
     assert sorted(settings, key=len) == [{}, {"net.inet.ip.fastforwarding": "1"}]
-    assert all(len(row["rates"]) == 2 and min(row["rates"]) > 0 for row in document["cells"])
+    assert all(0 < len(row["rates"]) <= 2 and min(row["rates"]) > 0 for row in document["cells"])
     assert not document["signs"]
     said = capsys.readouterr()
     assert "4 boots, about 0 minutes" in said.err
     assert "`net.inet.ip.fastforwarding=1`" in said.out
 
 
-def test_an_arm_that_fails_is_given_up_with_its_reason(
+def test_an_arm_that_fails_again_is_given_up_with_its_reason(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tried = []
@@ -166,8 +167,8 @@ def test_an_arm_that_fails_is_given_up_with_its_reason(
 
     monkeypatch.setitem(knobs.WORKLOADS, "UNIX", knobs.Workload(Row(refuse, "1000/s")))
     arm, samples = Arm("UNIX", (), "unix.locking=pair"), Samples()
-    for _ in range(2):
-        samples.take(cast("Bench", None), arm)
-    assert samples.failed == {arm: "why it stopped"}
-    assert len(tried) == 1
-    assert capsys.readouterr().err == "unix.locking=pair under UNIX: why it stopped\n"
+    for turn in range(5):
+        samples.take(cast("Bench", None), arm, turn)
+    assert not samples.rates
+    assert len(tried) == 2
+    assert capsys.readouterr().err == 2 * "unix.locking=pair under UNIX: why it stopped\n"
