@@ -110,7 +110,8 @@ class Bench:
         """Returns when the server answers."""
         until = time.monotonic() + 20
         ask = (f"{self.bin}/tcpload", "rr", "-t", "0.01", address, PORT)
-        while "transactions" not in self.topology.on("left", *ask, check=False):
+        # nothing: nobody listens; "0 transactions/s": nobody answers
+        while not self.rate(self.topology.on("left", *ask, check=False) or "0 transactions/s"):
             assert time.monotonic() < until, "the server does not answer"
             time.sleep(0.05)
 
