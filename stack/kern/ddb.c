@@ -6,11 +6,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "kern/kern_private.h"
 
 struct thread_list {
-	struct thread	**all;
+	struct ddb_thread *all;
 	unsigned	 n;
 };
 
@@ -18,13 +19,23 @@ static void
 add_thread(struct thread *td, void *arg)
 {
 	struct thread_list *list = arg;
+	struct ddb_thread *dt = &list->all[list->n];
 
-	if (!td->td_ended && list->n < DDB_THREADS_MAX)
-		list->all[list->n++] = td;
+	if (td->td_ended || list->n == DDB_THREADS_MAX)
+		return;
+	list->n++;
+	dt->dt_td = td;
+	dt->dt_id = atomic_load_u32(&td->td_id);
+	dt->dt_kernel = td->td_kernel;
+	dt->dt_wmesg = td->td_wmesg;
+	dt->dt_blocked = td->td_blocked;
+	memcpy(dt->dt_name, td->td_name, sizeof(dt->dt_name));
 }
+_Static_assert(sizeof(((struct ddb_thread *)NULL)->dt_name) ==
+    sizeof(((struct thread *)NULL)->td_name), "a whole name");
 
 unsigned
-ddb_threads(struct thread *all[DDB_THREADS_MAX])
+ddb_threads(struct ddb_thread all[])
 {
 	struct thread_list list = { .all = all };
 
@@ -48,32 +59,32 @@ ddb_printf(struct ctl_out *co, const char *fmt, ...)
 }
 
 static void
-show_thread(struct ctl_out *co, struct thread *td)
+show_thread(struct ctl_out *co, const struct ddb_thread *dt)
 {
-	const char *wmesg = td->td_wmesg, *blocked = td->td_blocked;
-	uint32_t id = atomic_load_u32(&td->td_id);
+	const char *wmesg = dt->dt_wmesg, *blocked = dt->dt_blocked;
 	char what[20];
 
 	if (blocked != NULL)
 		snprintf(what, sizeof(what), "*%s", blocked);
 	else
 		snprintf(what, sizeof(what), "%s", wmesg != NULL ? wmesg : "");
-	ddb_printf(co, "%8u %12llu %-8s %-19s %s", id,
-	    (unsigned long long)(mach_thread_cputime(id) / NSEC_PER_USEC),
+	ddb_printf(co, "%8u %12llu %-8s %-19s %s", dt->dt_id,
+	    (unsigned long long)(mach_thread_cputime(dt->dt_id) /
+	    NSEC_PER_USEC),
 	    blocked != NULL ? "lock" : wmesg != NULL ? "sleep" : "run", what,
-	    td->td_name);
+	    dt->dt_name);
 }
 
 void
 ddb_ps(struct ctl_out *co)
 {
-	struct thread *all[DDB_THREADS_MAX];
+	struct ddb_thread all[DDB_THREADS_MAX];
 	const unsigned n = ddb_threads(all);
 
 	ddb_printf(co, "%8s %12s %-8s %-19s %s", "id", "CPU us", "state",
 	    "wait channel, *lock", "thread");
 	for (unsigned i = 0; i < n; i++)
-		show_thread(co, all[i]);
+		show_thread(co, &all[i]);
 }
 
 void

@@ -8,10 +8,18 @@
 #include "kern/ctl.h"
 #include "kern/thread.h"
 
-#define	DDB_THREADS_MAX	4096
+#define	DDB_THREADS_MAX	2048
 
-/* Those there are: how many; a struct thread stays one for ever. */
-unsigned ddb_threads(struct thread *all[DDB_THREADS_MAX]);
+/* A thread there is, and who it was then: another may use the struct later. */
+struct ddb_thread {
+	struct thread	*dt_td;
+	uint32_t	 dt_id;
+	bool		 dt_kernel;
+	const char	*dt_wmesg, *dt_blocked;	/* as td_wmesg, td_blocked */
+	char		 dt_name[24];
+};
+/* How many there are, at most DDB_THREADS_MAX. */
+unsigned ddb_threads(struct ddb_thread all[]);
 
 /* A line, without its end, of an answer; NULL: on the console. */
 void	 ddb_printf(struct ctl_out *, const char *fmt, ...) PRINTFLIKE(2, 3);

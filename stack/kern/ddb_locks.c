@@ -49,15 +49,14 @@ show_lock(struct ctl_out *co, const char *what, const struct lock_held *lh)
 
 /* False: it neither has nor wants any. */
 static bool
-show_thread(struct ctl_out *co, const struct thread *td)
+show_thread(struct ctl_out *co, const struct ddb_thread *dt)
 {
 	struct lock_held held[LOCK_HELD_MAX], wanted;
-	const unsigned n = copy_locks(td, held, &wanted);
+	const unsigned n = copy_locks(dt->dt_td, held, &wanted);
 
 	if (n == 0 && wanted.lh_lock == NULL)
 		return (false);
-	ddb_printf(co, "%s (%u):", td->td_name,
-	    atomic_load_u32(&((struct thread *)(uintptr_t)td)->td_id));
+	ddb_printf(co, "%s (%u):", dt->dt_name, dt->dt_id);
 	for (unsigned i = 0; i < n; i++)
 		show_lock(co, "holds", &held[i]);
 	show_lock(co, "waits for", &wanted);
@@ -67,12 +66,12 @@ show_thread(struct ctl_out *co, const struct thread *td)
 void
 ddb_alllocks(struct ctl_out *co)
 {
-	struct thread *all[DDB_THREADS_MAX];
+	struct ddb_thread all[DDB_THREADS_MAX];
 	const unsigned n = ddb_threads(all);
 	bool some = false;
 
 	for (unsigned i = 0; i < n; i++)
-		some |= show_thread(co, all[i]);
+		some |= show_thread(co, &all[i]);
 	if (!some)
 		ddb_printf(co, "no thread holds a lock");
 }
@@ -81,7 +80,7 @@ static int
 ddb_locks(const char *command, struct ctl_out *co, int argc, char *argv[],
     char *why, size_t len)
 {
-	struct thread *all[DDB_THREADS_MAX];
+	struct ddb_thread all[DDB_THREADS_MAX];
 	const unsigned n = ddb_threads(all);
 
 	if (argc != 1) {
@@ -90,11 +89,10 @@ ddb_locks(const char *command, struct ctl_out *co, int argc, char *argv[],
 		return (EINVAL);
 	}
 	for (unsigned i = 0; i < n; i++)
-		if (atomic_load_u32(&all[i]->td_id) ==
-		    strtoul(argv[0], NULL, 10)) {
-			if (!show_thread(co, all[i]))
+		if (all[i].dt_id == strtoul(argv[0], NULL, 10)) {
+			if (!show_thread(co, &all[i]))
 				ddb_printf(co, "%s holds no lock",
-				    all[i]->td_name);
+				    all[i].dt_name);
 			return (0);
 		}
 	snprintf(why, len, "no thread of the stack has the id '%s'", argv[0]);
@@ -102,15 +100,14 @@ ddb_locks(const char *command, struct ctl_out *co, int argc, char *argv[],
 }
 
 static void
-show_stack(struct ctl_out *co, struct thread *td)
+show_stack(struct ctl_out *co, const struct ddb_thread *dt)
 {
-	const uint32_t id = atomic_load_u32(&td->td_id);
 	void *calls[STACK_MAX];
 	char name[128];
 	int n;
 
-	ddb_printf(co, "%s (%u):", td->td_name, id);
-	n = mach_thread_calls(id, calls, STACK_MAX);
+	ddb_printf(co, "%s (%u):", dt->dt_name, dt->dt_id);
+	n = mach_thread_calls(dt->dt_id, calls, STACK_MAX);
 	if (n <= 0)
 		ddb_printf(co, "  it does not answer");
 	for (int i = 0; i < n; i++) {
@@ -123,13 +120,13 @@ show_stack(struct ctl_out *co, struct thread *td)
 void
 ddb_stacks(struct ctl_out *co)
 {
-	struct thread *all[DDB_THREADS_MAX];
+	struct ddb_thread all[DDB_THREADS_MAX];
 	const unsigned n = ddb_threads(all);
 
 	for (unsigned i = 0; i < n; i++)
-		if (all[i]->td_kernel || all[i]->td_wmesg != NULL ||
-		    all[i]->td_blocked != NULL)
-			show_stack(co, all[i]);
+		if (all[i].dt_kernel || all[i].dt_wmesg != NULL ||
+		    all[i].dt_blocked != NULL)
+			show_stack(co, &all[i]);
 }
 
 void

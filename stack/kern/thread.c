@@ -59,7 +59,7 @@ thread_exit(struct thread *td)
 }
 
 static struct thread *
-thread_new(const char *name)
+thread_new(const char *name, bool kernel)
 {
 	const size_t kept = offsetof(struct thread, td_name);
 	struct thread *td;
@@ -75,6 +75,7 @@ thread_new(const char *name)
 	td->td_ended = false;
 	memset((char *)td + kept, 0, sizeof(*td) - kept);
 	snprintf(td->td_name, sizeof(td->td_name), "%s", name);
+	td->td_kernel = kernel;
 	spin_unlock(&threads_lock);
 	return (td);
 }
@@ -93,7 +94,7 @@ thread_foreach(void (*fn)(struct thread *, void *), void *arg)
 struct thread *
 thread_attach(void)
 {
-	struct thread *td = thread_new("application");
+	struct thread *td = thread_new("application", false);
 
 	mach_thread_attach(td, thread_exit);
 	atomic_store_u32(&td->td_id, mach_thread_id());
@@ -131,10 +132,9 @@ kthread_create(const char *name, int cpu, void (*fn)(void *), void *arg,
     struct thread **tdp)
 {
 	struct kthread_start *ks = kmalloc(sizeof(*ks));
-	struct thread *td = thread_new(name);
+	struct thread *td = thread_new(name, true);
 	int error;
 
-	td->td_kernel = true;
 	*ks = (struct kthread_start){ td, fn, arg };
 	*tdp = td;
 	error = mach_thread_create(name, cpu, kthread_main, ks,

@@ -13,12 +13,15 @@
  */
 #include "kern/watchdog.h"
 
+#include <stdio.h>
+
 #include "kern/ddb.h"
 #include "kern/kern_private.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
 #define	LOOKS		4	/* in the time of the tunable */
+#define	HUNG_MAX	16	/* threads that are named at one look */
 #define	SOURCES_MAX	4
 #define	NUMBERS_MAX	64	/* of one source */
 
@@ -89,27 +92,42 @@ thread_hangs(struct thread *td)
 	return (too_long(&lt->lt_looks, same));
 }
 
+struct hung {
+	char		 name[24], what[32];
+	uint32_t	 id;
+};
+struct hung_list {
+	struct hung	 first[HUNG_MAX];
+	unsigned	 n;
+};
+
+static void
+look_at_thread(struct thread *td, void *arg)
+{
+	struct hung_list *list = arg;
+	const char *lock = td->td_blocked, *chan = td->td_wmesg;
+	struct hung *h;
+
+	if (td->td_ended || !thread_hangs(td) || list->n == HUNG_MAX)
+		return;
+	h = &list->first[list->n++];
+	snprintf(h->name, sizeof(h->name), "%s", td->td_name);
+	snprintf(h->what, sizeof(h->what), "%s%s", lock != NULL ? "lock " :
+	    "", lock != NULL ? lock : chan != NULL ? chan : "something");
+	h->id = atomic_load_u32(&td->td_id);
+}
+
 static unsigned
 look_at_threads(void)
 {
-	struct thread *all[DDB_THREADS_MAX];
-	const unsigned n = ddb_threads(all);
-	unsigned found = 0;
+	struct hung_list list = { .n = 0 };
 
-	for (unsigned i = 0; i < n; i++) {
-		struct thread *td = all[i];
-		const char *lock = td->td_blocked, *chan = td->td_wmesg;
-
-		if (!thread_hangs(td))
-			continue;
-		found++;
-		console("watchdog: %s (%u) has waited for %s%s for %u s",
-		    td->td_name, atomic_load_u32(&td->td_id),
-		    lock != NULL ? "lock " : "", lock != NULL ? lock :
-		    chan != NULL ? chan : "something",
+	thread_foreach(look_at_thread, &list);
+	for (unsigned i = 0; i < list.n; i++)
+		console("watchdog: %s (%u) has waited for %s for %u s",
+		    list.first[i].name, list.first[i].id, list.first[i].what,
 		    atomic_load_u32(&seconds));
-	}
-	return (found);
+	return (list.n);
 }
 
 static unsigned

@@ -105,11 +105,15 @@ hang_in_a_worker(void)
 {
 	struct sockaddr_in here = t_addr("127.0.0.1", 7900);
 	struct socket *so = t_socket(SOCK_DGRAM);
-	uint64_t before = hangs() + 1;	/* the worker, and its queue */
+	uint64_t before = hangs();
 
 	CHECK_EQ(sobind(so, (struct sockaddr *)&here, sizeof(here)), 0);
 	so_enter(so);
 	t_join(t_thread(send_some, NULL));
+	CHECK(t_until(more_hangs, &before));
+	/* it may have taken all of them, but not what comes now */
+	t_join(t_thread(send_some, NULL));
+	before++;
 	CHECK(t_until(more_hangs, &before));
 	so_leave(so);
 	soclose(so);
@@ -123,8 +127,6 @@ TEST(packets_that_nobody_handles_are_told_of)
 	CHECK(strstr(text, "has waited for lock socket") != NULL);
 	CHECK(strstr(text, "packets of netisr 0: ") != NULL);
 	CHECK(strstr(text, "none has been handled for 1 s") != NULL);
-	/* the view is shown once */
-	CHECK(strstr(text, "that was all") == NULL);
 }
 
 static struct socket *head;

@@ -24,6 +24,9 @@
 /* Under LD_PRELOAD the other name is the stack's own, for programs. */
 extern int __sigaction(int, const struct sigaction *, struct sigaction *);
 
+/* The thread sanitizer does not follow who is in the middle of its own work. */
+#define	UNSEEN	__attribute__((no_sanitize("thread")))
+
 enum { IDLE, ASKED, ANSWERED };
 static struct {
 	atomic_u32	 lock;		/* one asks at a time */
@@ -49,7 +52,7 @@ calls_allow(sigset_t *blocked)
 	sigdelset(blocked, ASK_SIGNAL);
 }
 
-static void
+UNSEEN static void
 answer(int sig)
 {
 	const int saved = errno;
@@ -97,7 +100,7 @@ await_answer(void)
 	return (false);
 }
 
-int
+UNSEEN int
 mach_thread_calls(uint32_t id, void *calls[], int max)
 {
 	uint32_t unlocked = 0;
