@@ -72,5 +72,7 @@ def _attempts(boots: Sequence[str], place: str) -> list[float]:
 
 
 def _words(there: Sequence[float | None], result: Comparison) -> str:
+    if result.a and result.b and result.a.maximum == result.b.maximum == 0:
+        return "no attempt failed here"
     was, now = (number or 0.0 for number in there)
     return agreement(PublishedChange((now > was) - (now < was), None), result)

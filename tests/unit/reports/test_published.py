@@ -84,6 +84,7 @@ PROFILE = """\
       9           70     1000000     7     {unp:8}            1 ../kern/uipc_usrlock_{strategy}.c:36 ({lock})
       9           70     1000000     7     {filedesc:8}            1 ../api/fdlock.c:49 (filedesc)
       9           70        1000     7            7            1 ../api/fdlock.c:49 (filedesc2)
+      9           70        1000     7            0            0 ../kern/sleepq.c:49 (sleepq)
 """
 
 
@@ -109,6 +110,7 @@ def test_contention_moves_from_one_lock_to_another(client: Client) -> None:
     said = _contention(client, _profiled(boots=4, scatter=10))
     assert re.search(r"UNIX-domain sockets 4.641.989 23.618 915 115 the same sign descriptor", said)
     assert re.search(r"descriptor table 46.039 533.438 215 515 the same sign socket", said)
+    assert re.search(r"sleeping \S 181.010 0 0 no attempt failed here process", said)
     assert re.search(r"process 120.264 1.661.766 \S \S no such lock here", said)
 
 
