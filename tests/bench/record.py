@@ -36,10 +36,11 @@ def main() -> None:
     parser.add_argument("--site", required=True, help="address of the service")
     parser.add_argument("file", type=Path, help="what to write")
     arguments = parser.parse_args()
-    found = json.loads(fetched(f"{arguments.site}/api/v1/runs?plan={PLAN}&state=done&limit=1"))["items"]
+    site = arguments.site.rstrip("/")
+    found = json.loads(fetched(f"{site}/api/v1/runs?plan={PLAN}&state=done&limit=1"))["items"]
     if not found:
-        raise SystemExit(f"no run of the plan {PLAN} has come to its end: look at {arguments.site}/runs/")
-    lines = fetched(f"{arguments.site}/runs/{found[0]['number']}/samples.csv").splitlines()
+        raise SystemExit(f"no run of the plan {PLAN} has come to its end: look at {site}/runs/")
+    lines = fetched(f"{site}/runs/{found[0]['number']}/samples.csv").splitlines()
     with arguments.file.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows(counted(lines))
     print(f"{arguments.file}: the samples of run {found[0]['number']}")

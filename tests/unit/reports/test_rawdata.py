@@ -27,8 +27,7 @@ from perfweb.reports.verdicts import run_pairs
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Artefact, Measurement, Run, Sample
 from perfweb.stats.comparison import among, compare_boots
-from perfweb.stats.samples import parse_samples, read_samples
-from tests.bench.record import counted
+from perfweb.stats.samples import read_samples
 from tests.factories import DEMO_TESTS, START, create_artefact, create_history, create_run
 
 pytestmark = pytest.mark.django_db
@@ -52,14 +51,6 @@ def test_csv_has_every_sample(client: Client, run: Run) -> None:
     ]
     own = download(client, "ministat-input", run.pk, "direct", "tcp.rr/host-host/ipv4").decode()
     assert counted == list(map(float, own.split()))
-
-
-def test_what_the_bench_of_statistics_records_is_what_counts(client: Client, run: Run) -> None:
-    everything = download(client, "run-samples", run.pk, "csv").decode().splitlines()
-    kept = parse_samples(map(",".join, counted(everything)), "kept")
-    assert {metric.test: metric.variants for metric in kept} == {
-        metric.test: metric.variants for metric in parse_samples(everything, "everything") if metric.primary
-    }
 
 
 def test_json_has_the_whole_tree(client: Client, run: Run) -> None:
