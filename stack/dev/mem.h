@@ -35,9 +35,10 @@ struct ifnet *mem_attach_ip(const struct if_config *, mem_output_fn *,
 void	 mem_input_ip(struct ifnet *, struct mbuf *m);
 
 /*
- * Far ends.  Both answer ARP for every address.  A mirror sends each packet
- * back with its addresses swapped, so that whoever is called beyond the
- * interface is this stack again; a sink drops it.  What comes back passes a
+ * Far ends.  Both answer ARP for every address, a mirror neighbour
+ * solicitations, too.  A mirror sends each packet to a single host back with
+ * its addresses swapped, so that whoever is called beyond the interface is
+ * this stack again; a sink drops it.  What comes back passes a
  * queue, and is received by the sender's thread when it has let its locks go,
  * or by one of the mirror's own.
  */

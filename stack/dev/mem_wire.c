@@ -6,8 +6,10 @@
  * it will notice itself.
  */
 #include <net/ethernet.h>
+#include <netinet/icmp6.h>
 #include <netinet/if_ether.h>
 #include <netinet/ip.h>
+#include <netinet/ip6.h>
 #include <string.h>
 
 #include "dev/mem.h"
@@ -20,6 +22,15 @@
 #define	SENDER_MAX	16	/* frames that a sender passes on itself */
 #define	THREAD_MAX	1024	/* ... and the wire's thread in one go */
 #define	FAR_LLADDR	"\x02" "wire\1"
+
+/* A neighbour's solicitation with its sender's link address. */
+struct solicitation {
+	struct ether_header eh;
+	struct ip6_hdr	 ip6;
+	struct nd_neighbor_solicit ns;
+	struct nd_opt_hdr opt;
+	uint8_t		 lladdr[6];
+} __attribute__((packed));
 
 /*
  * Locks used to protect struct mem_wire members:
@@ -86,6 +97,50 @@ reflect_ip(struct mbuf *m)
 	ip->ip_dst = src;
 	memcpy(eh->ether_dhost, eh->ether_shost, 6);
 	memcpy(eh->ether_shost, FAR_LLADDR, 6);
+}
+
+/*
+ * An advertisement of whoever is solicited, who is at the far end (RFC 4861
+ * section 7.2.4), unless an address is only tried (RFC 4862 section 5.4).
+ */
+static bool
+answer_solicitation(struct mbuf *m)
+{
+	struct solicitation *sol = mtod(m, struct solicitation *);
+
+	if (m->m_pkthdr.len < sizeof(*sol) ||
+	    sol->ip6.ip6_nxt != IPPROTO_ICMPV6 ||
+	    sol->ns.nd_ns_type != ND_NEIGHBOR_SOLICIT ||
+	    sol->opt.nd_opt_type != ND_OPT_SOURCE_LINKADDR)
+		return (false);
+	sol->ns.nd_ns_type = ND_NEIGHBOR_ADVERT;
+	sol->ns.nd_ns_reserved = ND_NA_FLAG_SOLICITED | ND_NA_FLAG_OVERRIDE;
+	sol->opt.nd_opt_type = ND_OPT_TARGET_LINKADDR;
+	memcpy(sol->lladdr, FAR_LLADDR, 6);
+	sol->ip6.ip6_dst = sol->ip6.ip6_src;
+	sol->ip6.ip6_src = sol->ns.nd_ns_target;
+	/* What the stack computed is of the question. */
+	m->m_pkthdr.csum_flags = CSUM_VALID;
+	return (true);
+}
+
+/* False: nobody at the far end hears it. */
+static bool
+reflect_ip6(struct mbuf *m)
+{
+	struct ether_header *eh = mtod(m, struct ether_header *);
+	struct ip6_hdr *ip6 = (struct ip6_hdr *)(void *)(eh + 1);
+	struct in6_addr src = ip6->ip6_src;
+
+	if (!answer_solicitation(m)) {
+		if (IN6_IS_ADDR_MULTICAST(&ip6->ip6_dst))
+			return (false);
+		ip6->ip6_src = ip6->ip6_dst;
+		ip6->ip6_dst = src;
+	}
+	memcpy(eh->ether_dhost, eh->ether_shost, 6);
+	memcpy(eh->ether_shost, FAR_LLADDR, 6);
+	return (true);
 }
 
 static void
@@ -174,27 +229,40 @@ pass_later(struct mem_wire *mw) REQUIRES(mw->mw_lock)
 		call_thread(mw);
 }
 
+static struct mbuf *
+turn_ip6(struct mbuf *m)
+{
+	uint32_t len = m->m_pkthdr.len;
+
+	m = turn_frame(m, len < sizeof(struct solicitation) ? len :
+	    (uint32_t)sizeof(struct solicitation));
+	if (reflect_ip6(m))
+		return (m);
+	m_freem(m);
+	return (NULL);
+}
+
 /* As it comes back, or NULL if it does not, or has been received already. */
 static struct mbuf *
 turn(struct mem_wire *mw, struct mbuf *m)
 {
-	const struct ether_header *eh = mtod(m, const struct ether_header *);
-	bool arp = eh->ether_type == htons(ETHERTYPE_ARP);
-	bool ip = eh->ether_type == htons(ETHERTYPE_IP);
+	uint16_t type = ntohs(mtod(m, const struct ether_header *)->ether_type);
 
-	if (!arp && !(ip && mw->mw_mirror)) {
-		m_freem(m);
+	if (type == ETHERTYPE_ARP) {
+		m = turn_frame(m, ETHER_HDR_LEN + sizeof(struct ether_arp));
+		/* At once: who asks holds no lock. */
+		answer_arp(m);
+		mem_input(mw->mw_ifp, m);
 		return (NULL);
 	}
-	m = turn_frame(m, ETHER_HDR_LEN + (uint32_t)(arp ?
-	    sizeof(struct ether_arp) : sizeof(struct ip)));
-	if (!arp) {
+	if (mw->mw_mirror && type == ETHERTYPE_IP) {
+		m = turn_frame(m, ETHER_HDR_LEN + sizeof(struct ip));
 		reflect_ip(m);
 		return (m);
 	}
-	/* At once: who asks holds no lock. */
-	answer_arp(m);
-	mem_input(mw->mw_ifp, m);
+	if (mw->mw_mirror && type == ETHERTYPE_IPV6)
+		return (turn_ip6(m));
+	m_freem(m);
 	return (NULL);
 }
 

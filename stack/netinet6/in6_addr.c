@@ -37,6 +37,7 @@ static struct mtx start_lock;		/* to sleep with */
 static LIST_HEAD(, in6_ifaddr) in6_addrs;	/* [l] */
 
 static atomic_u32 in6_ntentative;	/* [a] of them: mostly none */
+static bool in6_started;		/* [I] after boot */
 
 static atomic_u32 ip6_dad_count = 1;
 
@@ -165,7 +166,7 @@ in6_ifattach(struct ifnet *ifp, bool autoconf)
 		    NSEC_FOREVER, NSEC_FOREVER);
 	else
 		(void)in6_addr_add(ifp, &a, 64, 0, NSEC_FOREVER, NSEC_FOREVER);
-	if (!ifp->if_loopback)
+	if (!ifp->if_loopback && in6_started)
 		nd6_start();
 }
 
@@ -434,7 +435,8 @@ any_tentative(void)
 }
 
 /*
- * A program finds its addresses usable: the boot waits for the end of
+ * The clock may look at all interfaces only when the boot has attached the
+ * last.  A program finds its addresses usable: the boot waits for the end of
  * duplicate detection.
  */
 int
@@ -442,6 +444,10 @@ in6_start(void)
 {
 	const nsec_t limit = mach_uptime() + 20 * NSEC_PER_SEC;
 
+	in6_started = true;
+	for (struct ifnet *ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		if (ifp->if_in6 != NULL && !ifp->if_loopback)
+			nd6_start();
 	while (any_tentative() && mach_uptime() < limit) {
 		mtx_lock(&start_lock);
 		(void)msleep(&in6_addrs, &start_lock, 0, "dad",

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every value of every knob, together with every other: boots, carries traffic under loss, passes the socket tests.
+
+What the knobs are, and their values, the stack itself says (`stackctl sysctl -t`), so that a new one is met without an
+edit here; only numbers and lists need to be named.  A combination is a loader.conf and a choice of socket tests.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.stack.topology import Installed
+
+CHECKED = ("-Dbuildtype=debugoptimized", "-Dinvariants=true", "-Dwitness=true", "-Dlock_profiling=true")
+SANITIZERS = {"address": "address,undefined", "thread": "thread"}
+
+# Socket tests, a few of which are run with each combination; and those that stack/tests/meson.build keeps from the
+# thread sanitizer, or that take ten seconds with it and are run there with each unix.locking alone.
+TESTS = "tests"
+PROGRAMS = (
+    "posix_sockets posix_inet6",
+    "posix_unix",
+    "posix_poll posix_urgent",
+    "posix_control posix_transfer",
+)
+NOT_WITH_THREAD = ("posix_descriptors posix_signals", "posix_passing")
+TRAFFIC = "posix_traffic"
+
+# A mirror that harms packets, a source that is forwarded to a sink, and one that is only listened to.
+FLOOD = 400
+SOURCE = f"to=10.9.2.2 flows=10 rate=10000 count={FLOOD}"
+HARM = {f"if.mem0.impair.{harm}": "5000" for harm in ("loss", "dup", "reorder", "corrupt")}
+COMMON = {
+    "if.mem0.wire": "mirror", "if.mem0.inet": "10.9.0.1/24", "if.mem0.inet6": "2001:db8:9::1/64", **HARM,
+    "if.mem1.inet": "10.9.1.1/24", "if.mem1.source": f"from=10.9.1.2 {SOURCE}",
+    "if.mem2.inet": "10.9.2.1/24",
+    "if.mem3.inet": "10.9.3.1/24", "if.mem3.source": f"from=10.9.3.2 {SOURCE}",
+    "net.inet.ip.forwarding": "1", "net.inet6.ip6.dad_count": "0",
+    "net.isr.defaultqlimit": "10000", "unix.sockets": "stack",
+}  # fmt: skip
+FAR = {"TRAFFIC_INET": "10.9.0.7", "TRAFFIC_INET6": "2001:db8:9::7"}
+
+# Knobs that are no choice among a few names, and what stands for their values.
+NUMBERS = {
+    "net.isr.maxthreads": ("1", "2", "-1"),
+    "net.inet.tcp.pcbgroups": ("128", "3", "1"),
+    "net.inet.ip.alone": ("", "udp,icmp,icmp6", "tcp"),
+    "debug.needsgiant": ("", "udp"),
+    "machine.spin_us": ("20", "0"),
+    "lock.spin_limit": ("100", "0"),
+}
+LIMIT = 150  # seconds that a program may take, on a machine that is busy
+EX_CONFIG = 78  # what a program that could not boot the stack ends with
+
+SMALL = 4  # a number that has no more values than this is a choice
+
+# What is no strategy, or would keep others from being seen at work.
+LEFT_OUT = {
+    "api.inet6_kernel": "the kernel's sockets would be tested",
+    "boot_mute": "a failure must be explained",
+    "debug.witness.mode": "a wrong order must end the program",
+    "net.isr.direct": "another name of net.isr.dispatch",
+    "net.isr.enable": "another name of net.isr.dispatch",
+    "unix.sockets": "the kernel's sockets would be tested",
+}
+# Real-time threads on the CPUs of everybody else's tests: each is tried alone, in test_combinations.py.
+REAL_TIME = {"machine.sched": ("fifo", "rr")}
+
+
+def only(*values: str) -> Callable[[str], bool]:
+    """Whether a value is one of these."""
+    return lambda value: value in values
+
+
+def no(*values: str) -> Callable[[str], bool]:
+    """Whether a value is none of these."""
+    return lambda value: value not in values
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Values that the stack does not have together, and what the boot says then."""
+
+    values: Mapping[str, Callable[[str], bool]]
+    sentence: str
+
+    def refuses(self, row: Mapping[str, str]) -> bool:
+        """Of a row, or a part of one."""
+        return all(name in row and is_it(row[name]) for name, is_it in self.values.items())
+
+
+FINE_UNIX = {"unix.locking": no("giant", "single")}
+FINE_UNIX_SENTENCE = r'unix\.locking="\w+" with debug\.mpsafenet="0": every socket call holds Giant'
+OLD_NETISR = {"net.isr.generation": only("2005")}
+REFUSALS = (
+    Refusal({**OLD_NETISR, "net.isr.maxthreads": no("1")}, "the generation of 2005 has one thread; set"),
+    Refusal({**OLD_NETISR, "net.isr.dispatch": only("hybrid")}, "the generation of 2005 knows direct and deferred"),
+    *(
+        Refusal({**OLD_NETISR, f"net.isr.proto.{proto}.dispatch": only("hybrid")}, "a protocol's dispatch is hybrid")
+        for proto in ("ether", "arp", "ip", "ip6")
+    ),
+    *(
+        Refusal({**OLD_NETISR, f"net.isr.proto.{proto}.policy": no(policy)}, "among which no policy can choose")
+        for proto, policy in {"ether": "source", "arp": "source", "ip": "flow", "ip6": "flow"}.items()
+    ),
+    Refusal({**FINE_UNIX, "debug.mpsafenet": only("0")}, FINE_UNIX_SENTENCE),
+    Refusal({**FINE_UNIX, "debug.needsgiant": no("")}, FINE_UNIX_SENTENCE),
+    Refusal({**FINE_UNIX, "net.inet.tcp.input": only("giant")}, FINE_UNIX_SENTENCE),
+    Refusal(
+        {"net.inet.ip.alone": no(""), "net.inet.tcp.input": no("shared-socket", "shared-socket-batch")},
+        "nobody shares the net lock",
+    ),
+)
+
+
+def refused(row: Mapping[str, str]) -> bool:
+    """Whether the stack should not boot so, as far as the row goes."""
+    return any(refusal.refuses(row) for refusal in REFUSALS)
+
+
+def parse_types(listing: str) -> dict[str, list[str]]:
+    """The values of each tunable that is a choice, from the answer to `sysctl -t`."""
+    found: dict[str, list[str]] = {}
+    for line in listing.splitlines():
+        name, _, values = line.partition(":")
+        span = re.fullmatch(r"(\d+)-(\d+)", values.strip())
+        if span is None:
+            found[name] = values.split()
+        elif int(span[2]) - int(span[1]) < SMALL:
+            found[name] = [str(value) for value in range(int(span[1]), int(span[2]) + 1)]
+    return {name: values for name, values in found.items() if len(values) > 1}
+
+
+def knobs_of(listing: str, defaults: Mapping[str, str]) -> dict[str, list[str]]:
+    """The knobs of a booted stack, the default of each first.
+
+    What an interface has is one knob for mem0, mem1 and mem2 together, but whoever listens does not receive: that is
+    mem3.
+    """
+    knobs: dict[str, list[str]] = {}
+    choices = {**parse_types(listing), **{name: list(values) for name, values in NUMBERS.items()}}
+    for name, values in choices.items():
+        interface = name.startswith("if.")
+        mine = "if.mem3." if name.endswith(".monitor") else "if.mem0."
+        if name in COMMON or name in LEFT_OUT or (interface and not name.startswith(mine)):
+            continue
+        kept = [value for value in values if value not in REAL_TIME.get(name, ())]
+        default = defaults.get(name, kept[0])
+        knobs[name] = [default] * (default in kept) + [value for value in kept if value != default]
+    return knobs
+
+
+def loader_conf(row: Mapping[str, str]) -> str:
+    """The loader.conf of a combination."""
+    lines = dict(COMMON)
+    for name, value in row.items():
+        if name.startswith("if.mem0."):
+            lines.update({name.replace("mem0", f"mem{index}"): value for index in range(3)})
+        elif name != TESTS:
+            lines[name] = value
+    return "".join(f'{name}="{value}"\n' for name, value in lines.items())
+
+
+def ask(path: Path, request: str) -> str:
+    """The answer of the stack whose control socket this is."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(30)
+        sock.connect(str(path))
+        sock.sendall(f"{request}\n".encode())
+        answer = b"".join(iter(lambda: sock.recv(1 << 16), b"")).decode()
+    assert answer.startswith("ok\n"), answer
+    return answer.removeprefix("ok\n")
+
+
+class FailedError(Exception):
+    """A combination does not do what it should; the text is what was said."""
+
+
+class Build:
+    """A checked build of the stack: its programs, its knobs, and combinations of them."""
+
+    def __init__(self, name: str) -> None:
+        self.tests = PROGRAMS if name == "thread" else (*PROGRAMS, *NOT_WITH_THREAD)
+        programs = {TRAFFIC, *(program for group in self.tests for program in group.split())}
+        options = [*CHECKED, f"-Db_sanitize={SANITIZERS[name]}"]
+        self.name = name
+        self.installed = Installed(name, options, sorted(programs))
+
+    def _command(self, program: str, conf: Path) -> tuple[list[str], dict[str, str]]:
+        """A program on the stack, and its environment: the thread sanitizer's runtime comes behind the stack."""
+        build = self.installed.build
+        preload = {"LD_PRELOAD": str(build / "libstack.so")} if self.name == "thread" else {}
+        return [str(build / "tests" / program)], {**os.environ, **preload, "STACK_CONF": str(conf)}
+
+    def run_program(self, program: str, conf: Path) -> subprocess.CompletedProcess[str]:
+        """A program on the stack, from its begin to its end."""
+        argv, env = self._command(program, conf)
+        try:
+            return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=LIMIT)
+        except subprocess.TimeoutExpired as late:
+            raise FailedError(f"{program}: no end in {LIMIT} seconds:\n{late.stderr!r}") from None
+
+    def run_traffic(self, conf: Path, look: Callable[[], None]) -> None:
+        """Runs the traffic; when all has arrived, looks at the stack."""
+        argv, env = self._command(TRAFFIC, conf)
+        log = conf.with_suffix(".log")
+        with (
+            log.open("w", encoding="utf-8") as said,
+            subprocess.Popen(
+                argv, env={**env, **FAR, "TRAFFIC_WAIT": "1"}, text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
+            ) as child,
+        ):  # fmt: skip
+            assert child.stdin is not None
+            assert child.stdout is not None
+            late = threading.Timer(LIMIT, child.kill)
+            late.start()
+            try:
+                if "done\n" in child.stdout:
+                    look()
+                child.stdin.close()
+                status = child.wait()
+            finally:
+                late.cancel()
+                child.kill()
+        if status != 0:
+            raise FailedError(f"{TRAFFIC} ended with {status}:\n{log.read_text(encoding='utf-8', errors='replace')}")
+
+    def knobs(self, directory: Path) -> dict[str, list[str]]:
+        """The knobs of this build, and the socket tests."""
+        said: list[str] = []
+        conf, ctl = write_conf({}, directory)
+        self.run_traffic(conf, lambda: said.extend(ask(ctl, f"sysctl {option}") for option in ("-t", "-a")))
+        defaults = dict(line.split(": ", 1) for line in said[1].splitlines())
+        return {**knobs_of(said[0], defaults), TESTS: list(self.tests)}
+
+    def carries(self, row: Mapping[str, str], directory: Path) -> None:
+        """Boots so, carries everything, forwards, and passes the socket tests of the row; or raises FailedError."""
+        conf, ctl = write_conf(row, directory)
+        self.run_traffic(conf, lambda: await_forwarded(ctl, row))
+        for program in row.get(TESTS, "").split():
+            done = self.run_program(program, conf)
+            if done.returncode != 0:
+                raise FailedError(f"{program} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+
+    def refuses(self, row: Mapping[str, str], directory: Path, sentence: str) -> None:
+        """Does not boot so, and says why."""
+        conf, _ = write_conf(row, directory)
+        done = self.run_program(TRAFFIC, conf)
+        if done.returncode != EX_CONFIG or re.search(sentence, done.stderr) is None:
+            raise FailedError(f"not refused with '{sentence}' but {done.returncode}:\n{done.stderr}")
+
+
+def write_conf(row: Mapping[str, str], directory: Path) -> tuple[Path, Path]:
+    """The loader.conf of a combination, in a directory of its own, and where its control socket will be."""
+    conf, ctl = directory / "loader.conf", directory / "ctl"
+    conf.write_text(f'{loader_conf(row)}ctl.path="{ctl}"\n', encoding="utf-8")
+    return conf, ctl
+
+
+def await_forwarded(ctl: Path, row: Mapping[str, str]) -> None:
+    """All that the sources sent, and was not only listened to, left by the sink or waited for its address too long."""
+    expected = FLOOD * (2 if row.get("if.mem3.monitor", "off") == "off" else 1)
+    until = time.monotonic() + LIMIT / 2
+    names = ("if.mem2.stats.opackets", "net.link.ether.arp.stats.dropped")
+    while time.monotonic() < until:
+        counts = [int(ask(ctl, f"sysctl {name}").split()[1]) for name in names]
+        if sum(counts) >= expected:
+            return
+        time.sleep(0.05)
+    raise FailedError(f"of {expected} packets {counts} were forwarded and dropped:\n{ask(ctl, 'netstat -s')}")

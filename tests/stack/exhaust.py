@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The long test: all triples of values of all knobs, and all combinations of the knobs that act on the same thing.
+
+The product of all knobs has more rows than anybody could run.  What fails is kept beside what has been done; a second
+call goes on where the first one ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import itertools
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.stack.combinations import SANITIZERS, TESTS, Build, FailedError, loader_conf, refused
+from tests.stack.covering import Covering, Row
+
+TRIPLES = "triples"
+# What decides together: who runs TCP's input under which locks; a UNIX-domain message; a packet that is forwarded.
+PRODUCTS = {
+    "tcp": (
+        "net.inet.tcp.input", "net.inet.tcp.pcbtable", "net.isr.generation", "net.isr.dispatch", "net.isr.maxthreads",
+        "lock.mutex", "debug.mpsafenet", "if.mem0.transmit",
+    ),
+    "unix": ("unix.locking", "fd.lock", "lock.mutex", "debug.mpsafenet", "lock.giant_adaptive", "kern.smp.disabled"),
+    "forward": (
+        "net.inet.ip.fastforwarding", "net.isr.generation", "net.isr.dispatch", "if.mem0.transmit",
+        "if.mem0.needsgiant", "net.prefetch", "kern.mbuf.recycle", "if.mem3.monitor",
+    ),
+}  # fmt: skip
+
+
+def rows_of(name: str, knobs: Mapping[str, Sequence[str]]) -> list[Row]:
+    """The combinations of a set: of `tcp`, `unix` or `forward` all that are not refused."""
+    if name == TRIPLES:
+        return Covering(knobs, 3, refused).rows(candidates=1)
+    names = PRODUCTS[name]
+    rows = [dict(zip(names, values, strict=True)) for values in itertools.product(*(knobs[name] for name in names))]
+    tests = itertools.cycle(knobs[TESTS])
+    return [{**row, TESTS: next(tests)} for row in rows if not refused(row)]
+
+
+class Record:
+    """What has been done, in a directory: a line for each, and the loader.conf and the words of what failed."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.list = directory / "done"
+        self.list.touch()
+        self.done = set(self.list.read_text(encoding="ascii").split())
+
+    def key(self, build: Build, row: Row) -> str:
+        """A name for a combination in a build, which changes with what it sets."""
+        return hashlib.sha256(f"{build.name} {row[TESTS]}\n{loader_conf(row)}".encode()).hexdigest()[:16]
+
+    def attempt(self, build: Build, row: Row) -> Path | None:
+        """Runs it; the directory with what there is to know if it fails, which is not done then."""
+        directory = Path(tempfile.mkdtemp(prefix="stack-test-"))
+        try:
+            build.carries(row, directory)
+        except (FailedError, AssertionError) as failed:
+            kept = self.directory / f"failed-{self.key(build, row)}"
+            kept.mkdir(exist_ok=True)
+            (kept / "loader.conf").write_text(loader_conf(row), encoding="utf-8")
+            (kept / "said").write_text(f"{build.name}, {row[TESTS]}: {failed}\n", encoding="utf-8")
+            return kept
+        else:
+            with self.list.open("a", encoding="ascii") as done:
+                done.write(f"{self.key(build, row)}\n")
+            return None
+        finally:
+            shutil.rmtree(directory)
+
+
+def attempts(build: Build, rows: Sequence[Row], record: Record, jobs: int) -> Iterator[Path | None]:
+    """Runs what has not been done yet, so many at once."""
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            yield from pool.map(lambda row: record.attempt(build, row), rows)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def exhaust(build: Build, name: str, rows: Sequence[Row], record: Record, jobs: int) -> int:
+    """Runs a set, and says how far it is every half minute; how many have failed."""
+    rest = [row for row in rows if record.key(build, row) not in record.done]
+    print(f"{build.name} {name}: {len(rows)} combinations, {len(rows) - len(rest)} done before", flush=True)
+    failed, said = 0, time.monotonic()
+    for number, kept in enumerate(attempts(build, rest, record, jobs), start=1):
+        if kept is not None:
+            failed += 1
+            print(f"{build.name} {name}: one fails: {kept}", flush=True)
+        if time.monotonic() - said > 30 or number == len(rest):
+            said = time.monotonic()
+            print(f"{build.name} {name}: {number} of {len(rest)}, {failed} failed", flush=True)
+    return failed
+
+
+def main() -> int:
+    """Everything, or what is asked for; 1 if anything failed."""
+    parser = argparse.ArgumentParser(prog="./dev test-long", description=__doc__)
+    parser.add_argument("sets", nargs="*", choices=[[], TRIPLES, *PRODUCTS], help="all unless named")
+    parser.add_argument("--build", choices=SANITIZERS, help="both unless one is named")
+    parser.add_argument("--state", type=Path, required=True, help="directory of what has been done")
+    parser.add_argument("--jobs", type=int, default=2, help="programs at once (2)")
+    options = parser.parse_args()
+    record = Record(options.state)
+    failed = 0
+    for sanitizer in [options.build] if options.build else SANITIZERS:
+        build = Build(sanitizer)
+        try:
+            with tempfile.TemporaryDirectory(prefix="stack-test-") as directory:
+                knobs = build.knobs(Path(directory))
+            for name in options.sets or [*PRODUCTS, TRIPLES]:
+                failed += exhaust(build, name, rows_of(name, knobs), record, options.jobs)
+        finally:
+            build.installed.remove()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""All pairs of values of all knobs, in the builds that look at themselves; and what cannot be had together."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.stack.combinations import REAL_TIME, REFUSALS, SANITIZERS, Build, FailedError, loader_conf, refused
+from tests.stack.covering import Covering, Row
+
+CPUS = 2
+
+
+@pytest.fixture(scope="module", params=SANITIZERS)
+def build(request: pytest.FixtureRequest) -> Iterator[Build]:
+    """The build with each sanitizer."""
+    checked = Build(request.param)
+    yield checked
+    checked.installed.remove()
+
+
+def each(rows: list[Row], fn: Callable[[Row, Path], None]) -> None:
+    """Calls a function for each, some at once, with a directory; all that fail are reported, with their loader.conf."""
+
+    def attempt(row: Row) -> str | None:
+        with tempfile.TemporaryDirectory(prefix="stack-test-") as directory:
+            try:
+                fn(row, Path(directory))
+            except (FailedError, AssertionError) as failed:
+                return f"{loader_conf(row)}{failed}"
+        return None
+
+    with ThreadPoolExecutor(CPUS) as pool:
+        failures = [failure for failure in pool.map(attempt, rows) if failure is not None]
+    assert not failures, f"{len(failures)} of {len(rows)} fail\n\n" + "\n\n".join(failures[:5])
+
+
+def test_all_pairs_boot_carry_traffic_under_loss_and_pass_the_socket_tests(build: Build, tmp_path: Path) -> None:
+    knobs = build.knobs(tmp_path)
+    each(Covering(knobs, 2, refused).rows(), build.carries)
+
+
+@pytest.mark.parametrize("sched", REAL_TIME["machine.sched"])
+def test_real_time_threads_carry_traffic(build: Build, tmp_path: Path, sched: str) -> None:
+    try:
+        build.carries({"machine.sched": sched, "machine.spin_us": "0", "lock.mutex": "block"}, tmp_path)
+    except FailedError as failed:
+        if "needs the capability CAP_SYS_NICE" in str(failed):
+            pytest.skip("this user may not have real-time threads")
+        raise
+
+
+def test_what_cannot_be_had_together_is_refused_with_a_sentence(build: Build, tmp_path: Path) -> None:
+    knobs = build.knobs(tmp_path)
+    for refusal in REFUSALS:
+        values = [[value for value in knobs[name] if is_it(value)] for name, is_it in refusal.values.items()]
+        rows = [dict(zip(refusal.values, row, strict=True)) for row in itertools.product(*values)]
+        assert rows, f"no value that is there makes the stack say '{refusal.sentence}'"
+        each(rows, partial(build.refuses, sentence=refusal.sentence))
