@@ -99,6 +99,9 @@ class Refusal:
 
 FINE_UNIX = {"unix.locking": no("giant", "single")}
 FINE_UNIX_SENTENCE = r'unix\.locking="\w+" with debug\.mpsafenet="0": every socket call holds Giant'
+GROUPS_THREAD = {"net.inet.tcp.pcbtable": only("groups-thread")}
+# With input that shares no lock, ip.alone is refused by the other sentence.
+ALONE_SENTENCE = r"net\.inet\.ip\.alone wants one thread to|nobody shares the net lock"
 OLD_NETISR = {"net.isr.generation": only("2005")}
 REFUSALS = (
     Refusal({**OLD_NETISR, "net.isr.maxthreads": no("1")}, "the generation of 2005 has one thread; set"),
@@ -114,6 +117,8 @@ REFUSALS = (
     Refusal({**FINE_UNIX, "debug.mpsafenet": only("0")}, FINE_UNIX_SENTENCE),
     Refusal({**FINE_UNIX, "debug.needsgiant": no("")}, FINE_UNIX_SENTENCE),
     Refusal({**FINE_UNIX, "net.inet.tcp.input": only("giant")}, FINE_UNIX_SENTENCE),
+    Refusal({**OLD_NETISR, **GROUPS_THREAD}, "the netisr of 2005 has no workers"),
+    Refusal({**GROUPS_THREAD, "net.inet.ip.alone": only("tcp")}, ALONE_SENTENCE),
     Refusal(
         {"net.inet.ip.alone": no(""), "net.inet.tcp.input": no("shared-socket", "shared-socket-batch")},
         "nobody shares the net lock",
