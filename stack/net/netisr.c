@@ -94,6 +94,17 @@ isr_enqueue(enum netisr_proto proto, struct mbufq *mq, struct isr_count *ic,
 	return (true);
 }
 
+void
+isr_drain(struct mtx *lock, struct mbufq *mq)
+{
+	struct mbufq rest;
+
+	mtx_lock(lock);
+	mbufq_take(&rest, mq);
+	mtx_unlock(lock);
+	mbufq_drain(&rest);
+}
+
 int
 netisr_queue(enum netisr_proto proto, struct mbuf *m)
 {

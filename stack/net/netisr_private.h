@@ -6,6 +6,7 @@
 #ifndef NET_NETISR_PRIVATE_H
 #define NET_NETISR_PRIVATE_H
 
+#include "kern/lock.h"
 #include "kern/watchdog.h"
 #include "net/netisr.h"
 
@@ -68,6 +69,8 @@ void	 isr_burst_end(enum netisr_proto);
 /* Appends, unless the queue is full: then counts that and returns false. */
 bool	 isr_enqueue(enum netisr_proto, struct mbufq *, struct isr_count *,
 	    struct mbuf *);
+/* At the end, while others that have not ended may still append. */
+void	 isr_drain(struct mtx *, struct mbufq *);
 
 void	 isr_sysctl_init(void);
 /* A line of "netstat -Q". */

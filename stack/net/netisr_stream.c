@@ -296,13 +296,12 @@ stream_start(void)
 static void
 stream_stop(void)
 {
-	for (unsigned i = 0; i < nworkers; i++) {
-		struct workstream *ws = &streams[i];
-
-		worker_stop(&ws->ws_worker);
+	for (unsigned i = 0; i < nworkers; i++)
+		worker_stop(&streams[i].ws_worker);
+	for (unsigned i = 0; i < nworkers; i++)
 		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
-			mbufq_drain(&ws->ws_queue[p]);
-	}
+			isr_drain(&streams[i].ws_lock,
+			    &streams[i].ws_queue[p]);
 }
 
 static void

@@ -202,7 +202,7 @@ swi_stop(void)
 {
 	worker_stop(&swi.worker);
 	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
-		mbufq_drain(&swi.queues[p].sq_packets);
+		isr_drain(&swi.queues[p].sq_lock, &swi.queues[p].sq_packets);
 }
 
 static void
