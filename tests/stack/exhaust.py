@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The long test: all triples of values of all knobs, and all combinations of the knobs that act on the same thing.
+"""The long test: all pairs and triples of values of all knobs, and all combinations of those that act together.
 
 The product of all knobs has more rows than anybody could run.  What fails is kept beside what has been done; a second
 call goes on where the first one ended.
@@ -20,7 +20,8 @@ from pathlib import Path
 from tests.stack.combinations import SANITIZERS, TESTS, Build, FailedError, loader_conf, refused
 from tests.stack.covering import Covering, Row
 
-TRIPLES = "triples"
+# Sets of combinations in which any so many knobs have all their values.
+STRENGTHS = {"pairs": 2, "triples": 3}
 # What decides together: who runs TCP's input under which locks; a UNIX-domain message; a packet that is forwarded.
 PRODUCTS = {
     "tcp": (
@@ -37,8 +38,9 @@ PRODUCTS = {
 
 def rows_of(name: str, knobs: Mapping[str, Sequence[str]]) -> list[Row]:
     """The combinations of a set: of `tcp`, `unix` or `forward` all that are not refused."""
-    if name == TRIPLES:
-        return Covering(knobs, 3, refused).rows(candidates=1)
+    if name in STRENGTHS:
+        # Several candidates for a row make fewer rows, and take long where there are many parts to cover.
+        return Covering(knobs, STRENGTHS[name], refused).rows(candidates=4 if name == "pairs" else 1)
     names = PRODUCTS[name]
     rows = [dict(zip(names, values, strict=True)) for values in itertools.product(*(knobs[name] for name in names))]
     tests = itertools.cycle(knobs[TESTS])
@@ -105,7 +107,7 @@ def exhaust(build: Build, name: str, rows: Sequence[Row], record: Record, jobs: 
 def main() -> int:
     """Everything, or what is asked for; 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="./dev test-long", description=__doc__)
-    parser.add_argument("sets", nargs="*", choices=[[], TRIPLES, *PRODUCTS], help="all unless named")
+    parser.add_argument("sets", nargs="*", choices=[[], *STRENGTHS, *PRODUCTS], help="all unless named")
     parser.add_argument("--build", choices=SANITIZERS, help="both unless one is named")
     parser.add_argument("--state", type=Path, required=True, help="directory of what has been done")
     parser.add_argument("--jobs", type=int, default=2, help="programs at once (2)")
@@ -117,7 +119,7 @@ def main() -> int:
         try:
             with tempfile.TemporaryDirectory(prefix="stack-test-") as directory:
                 knobs = build.knobs(Path(directory))
-            for name in options.sets or [*PRODUCTS, TRIPLES]:
+            for name in options.sets or ["pairs", *PRODUCTS, "triples"]:
                 failed += exhaust(build, name, rows_of(name, knobs), record, options.jobs)
         finally:
             build.installed.remove()

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""All pairs of values of all knobs, in the builds that look at themselves; and what cannot be had together."""
+"""Combinations of knobs, in the builds that look at themselves: what cannot be had together, and real-time threads.
+
+`./dev test-long pairs` runs all pairs of values.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.combinations import REAL_TIME, REFUSALS, SANITIZERS, Build, FailedError, loader_conf, refused
-from tests.stack.covering import Covering, Row
+from tests.stack.combinations import REAL_TIME, REFUSALS, SANITIZERS, Build, FailedError, loader_conf
+from tests.stack.covering import Row
 
 CPUS = 2
 
@@ -40,11 +43,6 @@ def each(rows: list[Row], fn: Callable[[Row, Path], None]) -> None:
     with ThreadPoolExecutor(CPUS) as pool:
         failures = [failure for failure in pool.map(attempt, rows) if failure is not None]
     assert not failures, f"{len(failures)} of {len(rows)} fail\n\n" + "\n\n".join(failures[:5])
-
-
-def test_all_pairs_boot_carry_traffic_under_loss_and_pass_the_socket_tests(build: Build, tmp_path: Path) -> None:
-    knobs = build.knobs(tmp_path)
-    each(Covering(knobs, 2, refused).rows(), build.carries)
 
 
 @pytest.mark.parametrize("sched", REAL_TIME["machine.sched"])
