@@ -23,6 +23,7 @@ struct epitem {
 	struct socket	*ei_so;		/* [I] referenced */
 	int		 ei_fd;		/* [I] */
 	struct epoll_event ei_event;	/* [s] events 0: one-shot has fired */
+	unsigned	 ei_modified;	/* [s] how often ei_event was */
 	bool		 ei_exclusive;	/* [I] EPOLLEXCLUSIVE */
 	bool		 ei_queued;	/* [s] on es_ready */
 	bool		 ei_dead;	/* [s] removed */

@@ -192,6 +192,7 @@ epitem_modify(struct epitem *ei, const struct epoll_event *event)
 	mtx_lock(&es->es_lock);
 	ei->ei_event = *event;
 	ei->ei_event.events |= EPOLL_ALWAYS;
+	ei->ei_modified++;
 	epitem_queue(es, ei);	/* it may be ready: whoever waits will ask */
 	epset_kick(es);
 	mtx_unlock(&es->es_lock);
@@ -299,13 +300,16 @@ epoll_expose(struct epset *es)
 
 /*
  * Takes the first item off the ready list, asks its socket, and stores what
- * is ready in *out.  Returns false if it was not ready after all.
+ * is ready in *out.  Returns false if it was not ready after all, or if it
+ * was modified since the socket was asked: another thread may have taken a
+ * one-shot event and all of its data by then, and armed it again.
  */
 static bool
 epset_take(struct epset *es, struct epoll_event *out) REQUIRES(es->es_lock)
 {
 	struct epitem *ei = TAILQ_FIRST(&es->es_ready);
 	uint32_t wanted = ei->ei_event.events & ~EPOLL_FLAGS, got;
+	unsigned modified = ei->ei_modified;
 	bool ready;
 
 	KASSERT(ei->ei_queued && ei->ei_set == es,
@@ -315,7 +319,8 @@ epset_take(struct epset *es, struct epoll_event *out) REQUIRES(es->es_lock)
 	mtx_unlock(&es->es_lock);
 	got = (uint32_t)sopoll(ei->ei_so, (int)wanted) & wanted;
 	mtx_lock(&es->es_lock);
-	ready = got != 0 && !ei->ei_dead && ei->ei_event.events != 0;
+	ready = got != 0 && !ei->ei_dead && ei->ei_event.events != 0 &&
+	    ei->ei_modified == modified;
 	if (ready) {
 		out->events = got;
 		out->data = ei->ei_event.data;
