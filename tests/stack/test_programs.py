@@ -77,12 +77,19 @@ def rate(report: str) -> float:
     return numbers[-1]
 
 
+# An iperf3 server serves one client at a time, and under loss learns late that one is done; a client's first datagram,
+# which it waits for, may be lost.
+NOT_NOW = ("the server is busy", "unable to read from stream socket: Resource temporarily unavailable")
+
+
 def once_free(client: Callable[[], str]) -> str:
-    """What an iperf3 client reports; its server serves one at a time, and under loss learns late that one is done."""
-    until = time.monotonic() + 10
-    while "the server is busy" in (said := client()):
+    """What an iperf3 client reports, which comes again if it could not begin."""
+    until = time.monotonic() + 60
+    said = client()
+    while any(why in said for why in NOT_NOW):
         assert time.monotonic() < until, said
         time.sleep(0.05)
+        said = client()
     return said
 
 
