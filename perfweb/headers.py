@@ -51,8 +51,8 @@ class ContentSecurityPolicy(AnswerMiddleware):
 class Compression(AnswerMiddleware):
     """Compresses pages, figures and answers of the API for those who take that (gzip, RFC 1952).
 
-    Downloads and streams stay as they are: parts of them may be asked for. An entity tag becomes a weak one. Pages hold
-    no secrets that their length could tell.
+    Downloads and streams stay as they are: parts of them may be asked for. An entity tag becomes a weak one. Nor is
+    what nobody may keep compressed: it may hold secrets, which its length could tell.
     """
 
     TYPES = ("text/html", "application/json", "image/svg+xml")
@@ -65,6 +65,7 @@ class Compression(AnswerMiddleware):
         if (
             not isinstance(response, HttpResponse)
             or response.headers.get("Content-Type", "").split(";")[0] not in self.TYPES
+            or "no-store" in response.headers.get("Cache-Control", "")
         ):
             return response
         return self._gzip.process_response(request, response)

@@ -4,7 +4,10 @@
 from django.urls import include, path
 
 urlpatterns = [
+    path("", include("perfweb.accounts.urls")),
     path("", include("perfweb.runs.urls")),
     path("", include("perfweb.reports.urls")),
+    path("", include("perfweb.submissions.urls")),
+    path("", include("perfweb.forges.urls")),
     path("", include("perfweb.api.urls")),
 ]

@@ -9,6 +9,7 @@ both for every playbook.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -25,6 +26,7 @@ import yaml
 
 from playbooks.module_utils import processes
 from runners.paths import CONTROL_NAME_LENGTH, socket_directory
+from runners.warm import Warm
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAYBOOKS = ROOT / "playbooks"
@@ -179,12 +181,12 @@ def _var() -> Path:
     return Path(os.environ.get("PERFWEB_VAR", ROOT / "var"))
 
 
-def _environment(directory: Path) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """What ansible-playbook sees: our configuration, our programs, nothing in the home directory."""
     return {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"),
-        "ANSIBLE_HOME": str(directory / "home"),
+        "ANSIBLE_HOME": str(_var() / "ansible"),
         "ANSIBLE_SSH_CONTROL_PATH_DIR": str(socket_directory(_var() / "ssh", CONTROL_NAME_LENGTH)),
         "ANSIBLE_NOCOLOR": "1",
         "ANSIBLE_DEPRECATION_WARNINGS": "0",
@@ -219,6 +221,20 @@ def _private_directory() -> Iterator[Path]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
+def _warm(environment: Mapping[str, str]) -> Warm:
+    """A server for plays with these settings, the last one if it has them."""
+    settings = {name: value for name, value in environment.items() if name.startswith("ANSIBLE_") or name == "PATH"}
+    key = frozenset(settings.items()), os.getpid()
+    if not _warm_with(*key).alive():
+        _warm_with.cache_clear()
+    return _warm_with(*key)
+
+
+@functools.lru_cache(maxsize=1)
+def _warm_with(settings: frozenset[tuple[str, str]], _controller: int) -> Warm:
+    return Warm(os.environ | dict(settings))
+
+
 def play(
     name: str,
     *,
@@ -249,13 +265,15 @@ def play(
             project_dir=str(PLAYBOOKS),
             playbook=playbook.name,
             inventory=str(inventory.absolute()),
-            envvars=_environment(directory),
+            envvars=_environment(),
+            fact_cache_type="none",
             settings={"pexpect_timeout": POLL_SECONDS},
             quiet=True,
             event_handler=under_way.handle_event,
             cancel_callback=under_way.must_be_killed,
         )
-        runner.config.command = [*LEASH, str(under_way.pid_file), *runner.config.command]
+        command = _warm(runner.config.env).command(runner.config.command)
+        runner.config.command = [*LEASH, str(under_way.pid_file), *command]
         runner.run()
         result.log = runner.stdout.read()
     result.seconds = time.monotonic() - begin

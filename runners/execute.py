@@ -11,6 +11,7 @@ from django.conf import settings
 
 from perfweb.builds import services as builds
 from perfweb.builds.models import Build
+from perfweb.builds.sources import SourceError, Sources, archive_path, pack_sources
 from perfweb.lab.inventory import InventoryError, read_inventory
 from perfweb.runs import progress, states
 from perfweb.runs.models import Measurement, MeasurementState, Run, Target, Variant
@@ -67,7 +68,7 @@ def _work(run: Run, beat: Heartbeat) -> Ending:
         if beat.stop_reason == heartbeat.CANCELLED:
             return Ending(states.cancel, "cancelled while it ran")
         return Ending(states.interrupt, beat.stop_reason)
-    except (PlayError, InventoryError, builds.SourceError, FileNotFoundError) as error:
+    except (PlayError, InventoryError, SourceError, FileNotFoundError) as error:
         return Ending(states.fail, str(error))
     except DatabaseGoneError:
         raise
@@ -83,7 +84,7 @@ def _end(run: Run, ending: Ending) -> None:
     problem = _restore(run)
     if problem:
         reason = "; ".join(filter(None, [ending.reason, problem]))
-        patiently(lambda: states.fail(run.number, reason))
+        patiently(lambda: states.fail(run.number, reason, problem))
     else:
         patiently(lambda: ending.transition(run.number, ending.reason))
 
@@ -94,7 +95,7 @@ def _restore(run: Run) -> str:
         Plays(run).restore()
     except (PlayError, FileNotFoundError) as error:
         log.exception("the lab of run %d is not restored", run.number)
-        return f"the lab could not be restored: {error}"
+        return f"{recovery.UNRESTORED}: {error}"
     return ""
 
 
@@ -131,17 +132,17 @@ def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
         return
     store = Path(settings.PERFWEB_VAR) / "sources"
     if any(variant.build is None for variant in needing):
-        sources = builds.pack_sources(settings.BASE_DIR / "stack", store)
+        sources = pack_sources(settings.BASE_DIR / "stack", store)
         for variant in needing:
             if variant.build is None:
                 patiently(lambda variant=variant: _assign(variant, sources))  # type: ignore[misc]
     for build in {variant.build.key: variant.build for variant in needing if variant.build}.values():
-        _build_once(build, builds.archive_path(store, build.source_sha256), plays)
+        _build_once(build, archive_path(store, build.source_sha256), plays)
     for variant in needing:
         patiently(variant.build.refresh_from_db if variant.build else lambda: None)
 
 
-def _assign(variant: Variant, sources: builds.Sources) -> None:
+def _assign(variant: Variant, sources: Sources) -> None:
     variant.build = builds.named(sources, variant.build_options)
     variant.save(update_fields=["build"])
 

@@ -17,12 +17,12 @@ readonly LAB_PACKAGES=(
 	build-essential ninja-build pkg-config git
 	python3 python3-venv
 	postgresql-15 redis-server
-	iproute2 iputils-ping ethtool procps
+	iproute2 iputils-ping ethtool procps bubblewrap
 	openssh-server openssh-client
 	netperf iperf3)
 readonly TEST_PACKAGES=(
 	clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium
-	curl nginx-light redis-tools tcpbench traceroute)
+	curl dovecot-imapd nginx-light redis-tools tcpbench traceroute)
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git)
 
 readonly POLICY=/usr/sbin/policy-rc.d
@@ -124,6 +124,7 @@ disable_new_daemons()
 		openssh-server) unit=ssh ;;
 		netperf | iperf3) unit=$package ;;
 		nginx-light) unit=nginx ;;
+		dovecot-imapd) unit=dovecot ;;
 		*) continue ;;
 		esac
 		as_root systemctl disable --quiet "$unit" 2>/dev/null || true
@@ -166,8 +167,9 @@ install_wheels()
 	    die "could not make .venv: remove it and run this again"
 	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes \
 	    --only-binary :all: -r requirements-uv.txt || die "pip could not install uv: is the package index reachable?"
+	# Where no program may write bytecode, each would compile what it imports each time: a play half a second.
 	.venv/bin/uv pip install -q --python .venv/bin/python --require-hashes --only-binary :all: \
-	    "${locks[@]/#/-r}" || die "uv could not install the wheels: is the package index reachable?"
+	    ${PYTHONDONTWRITEBYTECODE:+--compile-bytecode} "${locks[@]/#/-r}" || die "uv could not install the wheels: is the package index reachable?"
 	echo "$stamp" >".venv/stamp-$set"
 }
 

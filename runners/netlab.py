@@ -51,8 +51,6 @@ HOSTS_ROOT = Path("/var/tmp/perfweb")  # noqa: S108  # the playbooks refuse it i
 MANAGEMENT_NUMBER = {"left": 11, "dut": 12, "right": 13}
 DATA_NUMBER = {"left": 1, "dut": 2, "right": 3}
 CONGESTION_CONTROL = "cubic"
-NOBODY = 65534
-"""Debian's user and group for those who shall own nothing; the stack runs as it."""
 
 # A bash started by sshd reads root's .bashrc for every single command, except
 # below another shell; the hosts of the lab have nothing to do with that file.
@@ -306,7 +304,7 @@ def _host_variables(lab: Lab, host: str, cpus: Sequence[int]) -> dict[str, objec
         "routes": lab.routes(host),
     }
     if host == "dut":
-        variables |= {"stack_uid": NOBODY, "stack_gid": NOBODY, "cpus_alone": list(cpus)}
+        variables["cpus_alone"] = list(cpus)
     return variables
 
 
@@ -348,7 +346,8 @@ def status(lab: Lab) -> dict[str, bool]:
         links = ""
         if lab.namespace(host) in existing:
             links = _command("ip", "-n", lab.namespace(host), "-br", "link")
-        wanted = ["mgmt0@", *(f"{link.interface}@" for link in lab.links(host))]
+        # A stack may have the links of the device under test; they are there if their other ends are.
+        wanted = ["mgmt0@", *(f"{link.interface}@" for link in lab.links(host) if host != "dut")]
         answer[host] = all(word in links for word in wanted) and processes.running(lab.pid_file(host)) is not None
     return answer
 

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from perfweb.lab.models import Role
+from perfweb.plaintext import plain
 from perfweb.runs.bulk import copy_samples
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import (
@@ -25,7 +26,6 @@ from perfweb.runs.models import (
     Run,
     Variant,
 )
-from perfweb.runs.plaintext import plain
 from runners import tools
 from runners.planner import PlannedBoot
 

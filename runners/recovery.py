@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cleans up after workers that died: says so in their runs, restores their testbeds, saves what they had measured."""
+"""Cleans up after workers that died: says so in their runs, restores their testbeds, saves what they had measured.
+
+Testbeds that a run could not restore at its end are restored here, too, as soon as that works again.
+"""
 
 import logging
 
-from django.db import transaction
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import DataError, IntegrityError, transaction
 from django.utils import timezone
 
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease
+from perfweb.plaintext import plain
 from perfweb.runs import states
 from perfweb.runs.models import Boot, BootState, Run
 from runners import record, spool
@@ -15,12 +20,15 @@ from runners.driver import PlayError
 from runners.plays import Plays
 
 log = logging.getLogger(__name__)
+UNRESTORED = "the lab could not be restored"
+NOT_STORABLE = (KeyError, TypeError, ValueError, ObjectDoesNotExist, DataError, IntegrityError)
+"""What is wrong with a document, or with a boot that is gone: trying again does not help."""
 
 
 def recover() -> None:
     """Ends every run whose lease has expired.
 
-    A testbed that cannot be restored stays leased and is tried again, unless `manage.py free` gives it up.
+    A testbed that cannot be restored stays out of service and is tried again, unless `manage.py free` gives it up.
     """
     expired = Lease.objects.filter(released__isnull=True, expires__lt=timezone.now())
     for lease in expired.select_related("testbed"):
@@ -50,14 +58,24 @@ def _clean_up(run: Run, lease: Lease) -> None:
     try:
         Plays(run).restore()
     except (PlayError, FileNotFoundError) as error:
-        log.warning("testbed %s stays leased, for it cannot be restored: %s", run.testbed, error)
+        log.warning("testbed %s stays out of service, for it cannot be restored: %s", run.testbed, error)
+        lab.quarantine(lease, plain(f"{UNRESTORED}: {error}"))
         return
     lab.release(lease)
 
 
 def replay_spool(run: Run) -> None:
-    """Brings into the database what `run` had measured when its worker or the database died."""
-    for path, document in spool.waiting(run):
-        record.measurement(document)
-        spool.remove(path)
-        log.info("%s: saved %s from the spool", run, document["test"])
+    """Brings into the database what `run` had measured when its worker or the database died.
+
+    What another version of this program measured may be nothing that this one knows; it is set aside.
+    """
+    for path in spool.waiting(run):
+        try:
+            measurement = record.measurement(spool.read(path))
+        except NOT_STORABLE as error:
+            log.error(
+                "%s: kept what was measured in %s, for it cannot be stored: %r", run, spool.set_aside(path), error
+            )
+        else:
+            spool.remove(path)
+            log.info("%s: saved %s from the spool", run, measurement.test)

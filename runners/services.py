@@ -2,8 +2,8 @@
 """The private services of one installation: databases and the product's own processes.
 
     python -m runners.services --var var start postgresql redis
-    python -m runners.services --var var start web worker beat
-    python -m runners.services --var var watch web worker beat
+    python -m runners.services --var var start web worker messenger beat
+    python -m runners.services --var var watch web worker messenger beat
     python -m runners.services --var var stop
 
 PostgreSQL and Redis are Debian's programs with data, sockets and pid files
@@ -40,7 +40,16 @@ ROLE = "perfweb"
 LONGEST_SOCKET_NAME = len("postgresql/.s.PGSQL.5432")
 START_SECONDS = 30.0
 DATABASES = ("postgresql", "redis")
-GRACE_SECONDS = {"postgresql": 10, "redis": 10, "web": 4, "worker": 30, "beat": 4}
+GRACE_SECONDS = {
+    "postgresql": 10,
+    "redis": 10,
+    "web": 4,
+    "worker": 30,
+    "messenger": 20,
+    "mail": 10,
+    "mailbox": 10,
+    "beat": 4,
+}
 """How long each may take to stop; a worker in the middle of a run restores the lab first."""
 
 
@@ -302,6 +311,37 @@ def start_worker(layout: Layout) -> None:
     _start(layout, "worker", argv, lambda _: True, cwd=ROOT)
 
 
+def start_messenger(layout: Layout) -> None:
+    """Starts the worker for what others say to the service and it to them, which does not wait for the end of a run."""
+    argv = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "perfweb",
+        "worker",
+        "--queues",
+        "messages",
+        "--hostname",
+        "messages@%h",
+    ]
+    _start(layout, "messenger", [*argv, "--concurrency", "1", "--loglevel", "WARNING"], lambda _: True, cwd=ROOT)
+
+
+def start_mail(layout: Layout) -> None:
+    """Starts the intake of mails, where an address is set up for them."""
+    if os.environ.get("PERFWEB_MAIL_ADDRESS"):
+        listening = layout.run / "lmtp.sock"
+        argv = [sys.executable, "manage.py", "mail_intake", "--listen", str(listening)]
+        _start(layout, "mail", argv, lambda _: listening.exists(), cwd=ROOT)
+
+
+def start_mailbox(layout: Layout) -> None:
+    """Starts fetching mails, where a mailbox is set up for that."""
+    if os.environ.get("PERFWEB_IMAP_HOST"):
+        _start(layout, "mailbox", [sys.executable, "manage.py", "mail_fetch"], lambda _: True, cwd=ROOT)
+
+
 def start_beat(layout: Layout) -> None:
     """Starts Celery's clock, which looks for runs whose worker has died."""
     schedule = str(layout.var / "celerybeat-schedule")
@@ -314,6 +354,9 @@ STARTERS: dict[str, Callable[[Layout], None]] = {
     "redis": start_redis,
     "web": start_web,
     "worker": start_worker,
+    "messenger": start_messenger,
+    "mail": start_mail,
+    "mailbox": start_mailbox,
     "beat": start_beat,
 }
 

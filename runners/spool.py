@@ -3,7 +3,6 @@
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +26,37 @@ def put(run: Run, document: dict[str, Any]) -> Path:
         json.dump(document, file)
         file.flush()
         os.fsync(file.fileno())
-    return unfinished.rename(folder / name)
+    path = unfinished.rename(folder / name)
+    for changed in (folder, folder.parent, folder.parent.parent):
+        _sync(changed)
+    return path
 
 
-def waiting(run: Run) -> Iterator[tuple[Path, dict[str, Any]]]:
+def waiting(run: Run) -> list[Path]:
     """The results of `run` that nobody has taken out yet."""
-    for path in sorted(_folder(run).glob("*.json")):
-        yield path, json.loads(path.read_text(encoding="utf-8"))
+    return sorted(_folder(run).glob("*.json"))
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What was put there."""
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
 
 
 def remove(path: Path) -> None:
     """Takes out a result that is in the database now."""
     path.unlink(missing_ok=True)
+
+
+def set_aside(path: Path) -> Path:
+    """Takes out a result that cannot be stored, but keeps it beside the others; returns its file."""
+    return path.rename(path.with_suffix(".unread"))
+
+
+def _sync(folder: Path) -> None:
+    """Has the entries of a folder on disk: of a file that was synced alone not even its name may survive."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -15,6 +15,7 @@
     modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
     toImageButtonOptions: { format: "svg" },
   };
+  const library = document.currentScript.dataset.plotly;
   const drawn = new Map();
 
   function colour(name) {
@@ -119,9 +120,23 @@
     picture.after(" ", button);
   }
 
+  // Plotly is a megabyte and takes a moment to begin: the page with the pictures of the server is shown before that.
+  function painted() {
+    return new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  }
+
+  function load(address) {
+    const script = document.createElement("script");
+    script.src = address;
+    document.head.append(script);
+    return new Promise((resolve, reject) => Object.assign(script, { onload: resolve, onerror: reject }));
+  }
+
   async function start() {
     const elements = [...document.querySelectorAll("[data-graph]")];
-    const figures = await figuresOf({});
+    elements.forEach(offerPng);
+    await painted();
+    const [figures] = await Promise.all([figuresOf({}), load(library)]);
     const seen = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting) continue;
@@ -133,7 +148,6 @@
       }
     }, { rootMargin: "300px" });
     for (const element of elements) {
-      offerPng(element);
       seen.observe(element);
       element.addEventListener("change", () => drawn.has(element) && draw(element));
     }

@@ -17,6 +17,10 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write", action="store_true", help="write docs/security-crawl.md anew from what the crawl sees")
+
+
 @pytest.fixture
 def asgi_server(transactional_db: None) -> Iterator[str]:
     """The address of uvicorn with the test's database, on a free port."""

@@ -8,9 +8,11 @@ import hashlib
 import itertools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from perfweb.accounts.models import Role as AccountRole
+from perfweb.accounts.models import User
 from perfweb.builds.models import Build, BuildState
 from perfweb.lab.models import Host, Role, Testbed
 from perfweb.runs.catalogue import TESTS, Test
@@ -31,6 +33,7 @@ from perfweb.runs.models import (
     Variant,
 )
 from perfweb.runs.summaries import summarise
+from perfweb.submissions.models import Submission, SubmissionState
 
 START = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 DEMO_TESTS = (
@@ -59,6 +62,7 @@ TYPICAL = {
     "throughput": (14e9, "bits/s", Direction.HIGHER),
     "connections": (9_000.0, "connections/s", Direction.HIGHER),
     "cpu": (150.0, "ns", Direction.LOWER),
+    "packets": (600_000.0, "packets/s", Direction.HIGHER),
 }
 HISTORY = (
     RunState.QUEUED,
@@ -132,6 +136,25 @@ def create_artefact(
     )
 
 
+def create_submission(state: SubmissionState = SubmissionState.WAITING, **fields: object) -> Submission:
+    """A submission of a patch that nobody could apply."""
+    author, _ = User.objects.get_or_create(username="author", defaults={"role": AccountRole.SUBMITTER})
+    values = {
+        "author": author,
+        "title": "net: name five",
+        "patch": b"--- a/stack/net/if.c\n+++ b/stack/net/if.c\n@@ -5 +5 @@\n-int line5;\n+int five;\n",
+        "base": "a" * 40,
+        "revision": "v0.1-12-g0123abc",
+        "stages": [{"subject": "", "author": "", "files": [{"path": "stack/net/if.c", "added": 1, "removed": 1}]}],
+        "plan": PLAN_TEXT,
+        "testbed": create_testbed(),
+        "seconds": 300,
+        "state": state,
+        **fields,
+    }
+    return Submission.objects.create(**values)
+
+
 def create_queued_run(testbed: Testbed | None = None, state: RunState = RunState.QUEUED) -> Run:
     """A run without results, whose history is one row."""
     run = Run.objects.create(plan=create_plan(), testbed=testbed or create_testbed(), state=state, seed=1)
@@ -199,6 +222,18 @@ def create_run(
                     else:
                         create_measurement(boot, test, samples // boots, discard, mean, noise, rng)
     return run
+
+
+def create_measurements(
+    run: Run, tests: Sequence[str], noise: float, seed: int, gains: Mapping[str, float] | None = None
+) -> None:
+    """What a queued run measures in four boots of each variant, and its end; variants without a gain are alike."""
+    rng = random.Random(seed)
+    for position, variant in enumerate([*run.variants.all()] * 4):
+        boot = create_boot(run, variant, "host-host", "netserver", position)
+        for test in tests:
+            create_measurement(boot, TESTS[test], 4, 0, (gains or {}).get(variant.name, 1.0), noise, rng)
+    _walk_history(run)
 
 
 def create_history(commits: int, tests: Sequence[str] = DEMO_TESTS[:1], *, seed: int = 1) -> list[Run]:

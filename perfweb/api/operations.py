@@ -17,6 +17,8 @@ from django.utils.http import http_date
 from ninja import Router
 from pydantic import BaseModel, BeforeValidator, Field
 
+from perfweb.accounts.permissions import Action
+from perfweb.api.identity import Bearer, Permitted
 from perfweb.api.problems import ENTITY_TAG, BadInput, Problem, bad_input
 from perfweb.reports.timelines import RangeError, moment
 from perfweb.runs.models import Run
@@ -66,20 +68,27 @@ class Page(BaseModel, Generic[Item]):
 
 
 def read(
-    router: Router, path: str, response: Any, *, may_lack: bool = False, tag: Tag | None = None
+    router: Router,
+    path: str,
+    response: Any,
+    *,
+    may_lack: bool = False,
+    tag: Tag | None = None,
+    auth: Bearer | None = None,
 ) -> Callable[[View], View]:
     """Register a function for GET and HEAD. A parameter that it does not know is refused, for ignoring a misspelt
     filter would answer another question. `may_lack` says that what is asked for may not exist; `tag` gives the entity
-    tag of the answer before it is made.
+    tag of the answer before it is made; `auth` says that it is about who asks.
     """
     responses: dict[int, Any] = {HTTPStatus.OK: response, HTTPStatus.NOT_MODIFIED: None}
     if may_lack:
         responses[HTTPStatus.NOT_FOUND] = Problem
+    if auth:
+        responses[HTTPStatus.UNAUTHORIZED] = Problem
     responses[HTTPStatus.UNPROCESSABLE_ENTITY] = Problem
 
     def register(function: View) -> View:
         known: list[str] = []
-        summary, _, description = (inspect.getdoc(function) or "").partition("\n")
 
         @wraps(function)
         def strict(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -92,20 +101,57 @@ def read(
             return _written(function(request, *args, **kwargs), kwargs.get("response"))
 
         strict.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
-        router.api_operation(
-            ["GET", "HEAD"],
-            path,
-            response=responses,
-            operation_id=function.__name__,
-            summary=summary.rstrip("."),
-            description=" ".join(description.split()),
-        )(strict)
+        router.api_operation(["GET", "HEAD"], path, response=responses, auth=auth, **_described(function))(strict)
         (operation,) = router.path_operations[path].operations
         query: list[Any] = [model for model in operation.models if model.__ninja_param_source__ == "query"]
         known += sorted(name for model in query for name in model.__ninja_flatten_map__)
         return function
 
     return register
+
+
+def change(
+    router: Router, path: str, response: Any, action: Action, *, status: HTTPStatus = HTTPStatus.OK
+) -> Callable[[View], View]:
+    """Register a function for POST, which changes something for the owner of a token; `identity.actor_of` says who
+    that is, and `audit.doing` does it. The action is kept for the test that asks it of whatever takes POST.
+    """
+    refusals = (
+        "BAD_REQUEST",
+        "UNAUTHORIZED",
+        "FORBIDDEN",
+        "NOT_FOUND",
+        "CONFLICT",
+        "UNPROCESSABLE_ENTITY",
+        "TOO_MANY_REQUESTS",
+    )
+    responses: dict[int, Any] = {status: response, **{HTTPStatus[name]: Problem for name in refusals}}
+    responses[HTTPStatus.SERVICE_UNAVAILABLE] = Problem
+
+    def register(function: View) -> View:
+        @wraps(function)
+        def strict(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+            _refuse_unknown(request, ())
+            answer = _written(function(request, *args, **kwargs), kwargs.get("response"))
+            answer.status_code = status
+            return answer
+
+        strict.__signature__ = inspect.signature(function, eval_str=True)  # type: ignore[attr-defined]
+        strict.action = action  # type: ignore[attr-defined]
+        router.api_operation(["POST"], path, response=responses, auth=Permitted(action), **_described(function))(strict)
+        return function
+
+    return register
+
+
+def _described(function: Callable[..., Any]) -> dict[str, Any]:
+    """What the document says about an operation, from the text of its function."""
+    summary, _, description = (inspect.getdoc(function) or "").partition("\n")
+    return {
+        "operation_id": function.__name__,
+        "summary": summary.rstrip("."),
+        "description": " ".join(description.split()),
+    }
 
 
 def _written(answer: BaseModel, response: HttpResponse | None) -> HttpResponse:

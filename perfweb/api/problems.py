@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -50,12 +50,16 @@ def bad_input(*errors: BadInput) -> RefusedError:
     return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, detail, errors)
 
 
-def problem(status: int, detail: str, errors: Sequence[BadInput] = ()) -> HttpResponse:
-    """Return a problem as an answer."""
+def problem(
+    status: int, detail: str, errors: Sequence[BadInput] = (), headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    """Return a problem as an answer. One about a missing token says how to send one (RFC 9110 section 11.6.1)."""
+    known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     told = Problem(
         type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(errors)
     )
-    return HttpResponse(json.dumps(told.model_dump(), indent=1) + "\n", status=status, content_type=CONTENT_TYPE)
+    content = json.dumps(told.model_dump(), indent=1) + "\n"
+    return HttpResponse(content, content_type=CONTENT_TYPE, status=status, headers={**known, **(headers or {})})
 
 
 class ApiAnswers(AnswerMiddleware):
@@ -81,7 +85,7 @@ def _as_problem(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Turn an error page into a problem; `Allow` and other headers that belong to the status stay."""
     detail = {
         HTTPStatus.NOT_FOUND: f"Nothing is at {request.path}. The API is described at /api/v1/.",
-        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here: the API is for reading.",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here; /api/v1/ says what is.",
         HTTPStatus.INTERNAL_SERVER_ERROR: "The server failed; the reason is in its log.",
     }.get(HTTPStatus(response.status_code), "The request was not understood.")
     told = problem(response.status_code, detail)

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.text import slugify
+
 _PLAIN = {"integer": "whole number", "boolean": "true or false", "object": "object", "null": "null"}
 
 
@@ -23,18 +25,26 @@ class Field:
 
 @dataclass(frozen=True)
 class Call:
-    """An address that can be read."""
+    """What can be done at an address."""
 
+    method: str
     address: str
     summary: str
     description: str
     parameters: list[Field]
+    request: str
+    """Name of the schema of what is sent, if anything is."""
     answer: str
+
+    @property
+    def anchor(self) -> str:
+        """The fragment of the page where it stands."""
+        return slugify(self.address if self.method == "GET" else f"{self.method} {self.address}")
 
 
 @dataclass(frozen=True)
 class Schema:
-    """An object that answers have."""
+    """An object that requests or answers have."""
 
     name: str
     description: str
@@ -45,15 +55,28 @@ def calls(document: dict[str, Any]) -> list[Call]:
     """List the operations of a document."""
     return [
         Call(
+            method.upper(),
             address,
             operation["summary"],
             operation.get("description", ""),
             [_parameter(parameter) for parameter in operation["parameters"]],
-            _refers(operation["responses"]["200"]["content"]["application/json"]["schema"], {}),
+            _sent(operation.get("requestBody", {})),
+            _sent(_success(operation)),
         )
         for address, operations in document["paths"].items()
-        for operation in operations.values()
+        for method, operation in operations.items()
     ]
+
+
+def _success(operation: dict[str, Any]) -> dict[str, Any]:
+    """What is answered when all is well."""
+    found: dict[str, Any] = next(told for status, told in operation["responses"].items() if status.startswith("2"))
+    return found
+
+
+def _sent(message: dict[str, Any]) -> str:
+    """The name of the object that a request or an answer has, empty where there is none."""
+    return _refers(message["content"]["application/json"]["schema"], {}) if "content" in message else ""
 
 
 def schemas(document: dict[str, Any]) -> list[Schema]:

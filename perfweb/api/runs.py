@@ -14,13 +14,16 @@ from django.urls import reverse
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
-from perfweb.api.operations import Moment, Name, Number, Page, Text, Window, chosen, cut, dated, read
+from perfweb.accounts.permissions import Action
+from perfweb.api.identity import actor_of
+from perfweb.api.operations import Moment, Name, Number, Page, Text, Window, change, chosen, cut, dated, read
 from perfweb.api.problems import RefusedError
 from perfweb.reports.rawdata.tables import FORMATS
 from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.reports.verdicts import verdicts
-from perfweb.runs import progress
+from perfweb.runs import control, progress
 from perfweb.runs.models import Import, Measurement, MeasurementState, Plan, Run, RunState, Variant
+from perfweb.runs.services import RunError
 
 router = Router(tags=["runs"])
 
@@ -219,6 +222,28 @@ def get_progress(request: HttpRequest, number: Number) -> Progress:  # noqa: ARG
         measuring=Measuring(**told["measuring"]) if "measuring" in told else None,
         events=_events(run),
     )
+
+
+class Cancelled(BaseModel):
+    """A run that was cancelled, or will be in a moment."""
+
+    number: int
+    state: RunState
+    cancel_requested: bool = Field(description="it is measuring still, and restores its testbed before it ends")
+
+
+@change(router, "runs/{number}/cancel", Cancelled, Action.CANCEL_OWN)
+def cancel_run(request: HttpRequest, number: Number) -> Cancelled:
+    """End a run.
+
+    One's own with the role submitter, any with the role maintainer.
+    """
+    find_run(number)
+    try:
+        run = control.cancel(number, actor_of(request))
+    except RunError as error:
+        raise RefusedError(HTTPStatus.CONFLICT, str(error)) from None
+    return Cancelled(number=number, state=RunState(run.state), cancel_requested=run.cancel_requested)
 
 
 FILES = (

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from ninja import Query, Router
 from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
 
 from perfweb.api.operations import Page, Text, Window, chosen, cut, read
 from perfweb.api.problems import BadInput, bad_input
@@ -29,14 +30,15 @@ Place = Annotated[str, Field(pattern=r"^[0-9]{1,18}:[0-9]{1,18}$")]
 """Number of a run, and key of a summary."""
 
 
-class Point(BaseModel):
+class Point(TypedDict):
     """A commit or a run."""
 
-    at: datetime | None = Field(description="time of the commit; null where the series goes by run")
-    run: int = Field(description="the newest run of the commit, or the run")
-    revision: str = Field(description="`git describe` of what was built; empty where that is not known")
-    mean: float = Field(description="of the runs of the commit, or of the run")
-    environment: str = Field(description="digest of the facts about the hosts; empty where there are none")
+    # No model of its own: a series has thousands of points.
+    at: Annotated[datetime | None, Field(description="time of the commit; null where the series goes by run")]
+    run: Annotated[int, Field(description="the newest run of the commit, or the run")]
+    revision: Annotated[str, Field(description="`git describe` of what was built; empty where that is not known")]
+    mean: Annotated[float, Field(description="of the runs of the commit, or of the run")]
+    environment: Annotated[str, Field(description="digest of the facts about the hosts; empty where there are none")]
 
 
 class Series(BaseModel):
@@ -227,14 +229,9 @@ def _level(shift: Shift) -> LevelChange:
 
 
 def _points(line: Line, by: str) -> list[Point]:
-    columns = (line.x.tolist(), line.run.tolist(), line.revision, line.mean.tolist(), line.environment)
+    times = [None if by == RUN else datetime.fromtimestamp(x / 1000, UTC) for x in line.x.tolist()]
+    columns = (times, line.run.tolist(), line.revision, line.mean.tolist(), line.environment)
     return [
-        Point(
-            at=None if by == RUN else datetime.fromtimestamp(x / 1000, UTC),
-            run=run,
-            revision=revision,
-            mean=mean,
-            environment=environment,
-        )
-        for x, run, revision, mean, environment in zip(*columns, strict=True)
+        {"at": at, "run": run, "revision": revision, "mean": mean, "environment": environment}
+        for at, run, revision, mean, environment in zip(*columns, strict=True)
     ]

@@ -13,17 +13,20 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
-from ninja.errors import ValidationError
+from ninja.errors import AuthenticationError, ValidationError
 
-from perfweb.api import catalogue, comparisons, problems, reference, results, runs, series
+from perfweb.accounts.limits import NotNowError
+from perfweb.accounts.permissions import NotAllowedError
+from perfweb.api import account, catalogue, comparisons, problems, reference, results, runs, series, submissions
 from perfweb.api.problems import BadInput, RefusedError, bad_input, problem
 
 ROOT = "/api/v1/"
 DESCRIPTION = """\
-Everything that the pages show. All of it may be read by anybody, and nothing can be changed. Answers are JSON; a
-refusal is a problem (RFC 9457). A list comes in parts: follow `next` to the end. Every answer has an entity tag: send
-it back as If-None-Match, and 304 says that nothing has changed. Times are UTC. Runs have numbers, plans the SHA-256 of
-their text, and everything else a name; these are kept."""
+Everything that the pages show. All of it may be read by anybody; what changes something takes POST and a token of an
+account that may do it, as Authorization: Bearer. Answers are JSON; a refusal is a problem (RFC 9457). A list comes in
+parts: follow `next` to the end. Every answer has an entity tag: send it back as If-None-Match, and 304 says that
+nothing has changed. Times are UTC. Runs have numbers, plans the SHA-256 of their text, and everything else a name;
+these are kept."""
 
 api = NinjaAPI(
     title="perfweb",
@@ -33,7 +36,7 @@ api = NinjaAPI(
     docs_url=None,
     urls_namespace="api-v1",
 )
-for resource in (runs, results, comparisons, series, catalogue):
+for resource in (runs, results, comparisons, series, catalogue, submissions, account):
     api.add_router("", resource.router)
 
 
@@ -45,6 +48,22 @@ def refused(request: HttpRequest, error: RefusedError) -> HttpResponse:  # noqa:
 @api.exception_handler(Http404)
 def missing(request: HttpRequest, error: Http404) -> HttpResponse:  # noqa: ARG001
     return problem(HTTPStatus.NOT_FOUND, str(error))
+
+
+@api.exception_handler(AuthenticationError)
+def unknown(request: HttpRequest, error: AuthenticationError) -> HttpResponse:  # noqa: ARG001
+    told = "This needs a token, as Authorization: Bearer. Make one on the page of your account."
+    return problem(HTTPStatus.UNAUTHORIZED, told)
+
+
+@api.exception_handler(NotAllowedError)
+def not_allowed(request: HttpRequest, error: NotAllowedError) -> HttpResponse:  # noqa: ARG001
+    return problem(HTTPStatus.FORBIDDEN, str(error))
+
+
+@api.exception_handler(NotNowError)
+def not_now(request: HttpRequest, error: NotNowError) -> HttpResponse:  # noqa: ARG001
+    return problem(error.status, str(error), headers={"Retry-After": str(error.seconds)})
 
 
 @api.exception_handler(ValidationError)

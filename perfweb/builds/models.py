@@ -38,3 +38,18 @@ class Build(models.Model):
 
     def __str__(self) -> str:
         return f"{self.key[:12]} {self.state}"
+
+
+class Mirror(models.Model):
+    """A git repository elsewhere whose commits can be measured; the service fetches them into a copy of its own."""
+
+    name = models.SlugField(max_length=64, unique=True)
+    url = models.CharField(max_length=500, help_text="https:// without a password, or an absolute path")
+    branch = models.CharField(max_length=100, default="main", help_text="what patches are usually made for")
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -29,6 +29,7 @@ from perfweb.imports.records import (
 )
 from perfweb.lab import services as lab
 from perfweb.lab.models import Role
+from perfweb.plaintext import plain
 from perfweb.runs import services as runs
 from perfweb.runs.bulk import SampleRow, copy_samples
 from perfweb.runs.models import (
@@ -49,7 +50,6 @@ from perfweb.runs.models import (
     Topology,
     Variant,
 )
-from perfweb.runs.plaintext import plain
 from perfweb.runs.summaries import summarise
 from runners import record as recording
 

@@ -55,6 +55,9 @@ class Lease(models.Model):
     expires = models.DateTimeField()
     worker = models.CharField(max_length=255, blank=True, help_text="the Celery worker that works for the holder")
     recalled = models.BooleanField(default=False, help_text="the holder shall clean up and give the testbed back")
+    problem = models.TextField(
+        blank=True, help_text="why the hosts could not be restored: the testbed is out of service until they are"
+    )
     released = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -55,6 +55,13 @@ def release(lease: Lease) -> None:
     Lease.objects.filter(pk=lease.pk, released__isnull=True).update(released=timezone.now())
 
 
+def quarantine(lease: Lease, problem: str) -> None:
+    """Keeps the testbed out of service, since its hosts could not be restored, until the lease is released."""
+    if lease.problem != problem:
+        lease.problem = problem
+        lease.save(update_fields=["problem"])
+
+
 def recall(worker: str) -> int:
     """Asks all holders that `worker` works for to give their testbeds back; returns how many were asked."""
     return Lease.objects.filter(worker=worker, released__isnull=True).update(recalled=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -112,3 +112,15 @@ def tally(tests: Iterable[Judged]) -> str:
     """Return how many tests got which verdict, in words: "5 faster, 1 equivalent"."""
     counts = Counter(test.verdict for test in tests)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing measured"
+
+
+def in_words(tests: Sequence[Judged]) -> str:
+    """Return a verdict of all tests and how many got which: "Slower: 1 slower, 2 equivalent"."""
+    kinds = {test.verdict for test in tests}
+    if Verdict.SLOWER in kinds:
+        first = "Slower and faster" if Verdict.FASTER in kinds else "Slower"
+    elif Verdict.FASTER in kinds:
+        first = "Faster"
+    else:
+        first = "Equivalent" if kinds == {Verdict.EQUIVALENT} else "No change was proven"
+    return f"{first}: {tally(tests)}"

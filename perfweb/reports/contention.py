@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where contention moved: how often locks could not be had, before a change and after it, there and here.
+"""Where contention moved: which locks could not be had, before a change and after it, there and here.
 
-Numbers are failed attempts for a million acquisitions, from the columns cnt_hold and count of profiles as of 2006.
+Numbers are failed attempts from the columns cnt_hold and count of profiles as of 2006. How many fail depends on what
+else the host does, and changes from boot to boot; how they are shared out among the locks does so much less. It is the
+shares that are compared.
 """
 
 from __future__ import annotations
@@ -9,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from perfweb.reports.agreement import PublishedChange, agreement
-from perfweb.reports.counters import last_words
+from perfweb.reports.counters import told_by
 from perfweb.reports.lockprofiles import read_profile
 from perfweb.reports.sides import Side
 from perfweb.runs.models import Variant
@@ -21,14 +24,27 @@ from perfweb.stats.comparison import Comparison, Direction, compare
 VIEW = "mutexprof"
 MILLION = 1_000_000
 
+Counts = Mapping[str, tuple[float, float]]
+"""Failed attempts and acquisitions, by the name of a lock."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The failed attempts to get a lock: their share in percent of those at all listed locks, and how many they are for
+    a million acquisitions.
+    """
+
+    share: float
+    per_million: float
+
 
 @dataclass(frozen=True)
 class LockRow:
     """A lock before and after, there and here: None where the list did not have it, or no boot got it."""
 
     name: str
-    there: list[float | None]
-    here: list[float | None]
+    there: list[Failed | None]
+    here: list[Failed | None]
     words: str
 
 
@@ -45,34 +61,55 @@ def moved(variants: Mapping[str, Variant], published: Mapping[str, Any]) -> Cont
     """Put the published contention of locks beside that of the boots of two variants."""
     before, after = (variants.get(published[when]) for when in ("before", "after"))
     known = [Side(variant.name, variant.name, [variant], {}) for variant in (before, after) if variant]
-    told = last_words(known, [VIEW])[VIEW] if before and after else [[], []]
-    return Contention(before, after, [_row(fields, told) for fields in published["locks"]])
+    told = told_by(known, [VIEW])[VIEW] if before and after else [[], []]
+    locks = published["locks"]
+    places = {fields["name"]: fields["ours"] for fields in locks if "ours" in fields}
+    here = [[failed(counted(text, places)) for text in boots] for boots in told]
+    there = [failed({fields["name"]: fields[when] for fields in locks if when in fields}) for when in ("was", "is")]
+    names = [fields["name"] for fields in locks]
+    return Contention(before, after, [_row(name, [side.get(name) for side in there], here, places) for name in names])
 
 
-def failed_attempts(text: str, place: str) -> float | None:
-    """Return the failed attempts for a million acquisitions, over the places of a profile that match a pattern."""
-    costs = [numbers for name, numbers in read_profile(text).items() if re.search(place, name)]
-    count = sum(numbers["count"] for numbers in costs)
-    return MILLION * sum(numbers.get("cnt_hold", 0.0) for numbers in costs) / count if count else None
+def counted(text: str, places: Mapping[str, str]) -> Counts:
+    """Add up a profile for each lock, over the places that match its pattern, without locks that nobody acquired."""
+    profile = read_profile(text)
+    found = {}
+    for name, place in places.items():
+        costs = [numbers for site, numbers in profile.items() if re.search(place, site)]
+        acquired = sum(numbers["count"] for numbers in costs)
+        if acquired:
+            found[name] = (sum(numbers.get("cnt_hold", 0.0) for numbers in costs), acquired)
+    return found
 
 
-def _row(fields: Mapping[str, Any], told: Sequence[Sequence[str]]) -> LockRow:
-    there = [MILLION * fields[when][0] / fields[when][1] if when in fields else None for when in ("was", "is")]
-    if "ours" not in fields:
-        return LockRow(fields["name"], there, [None, None], "no such lock here")
-    before, after = (_attempts(boots, fields["ours"]) for boots in told)
-    result = compare(before, after, Direction.LOWER)
-    here = [side.mean if side else None for side in (result.a, result.b)]
-    return LockRow(fields["name"], there, here, _words(there, result))
+def failed(counts: Counts) -> dict[str, Failed]:
+    """Return the shares of locks in what failed, by their names; none where nothing failed."""
+    total = sum(attempts for attempts, _ in counts.values())
+    return {
+        name: Failed(100 * attempts / total, MILLION * attempts / acquired)
+        for name, (attempts, acquired) in counts.items()
+        if total
+    }
 
 
-def _attempts(boots: Sequence[str], place: str) -> list[float]:
-    found = (failed_attempts(text, place) for text in boots)
-    return [failed for failed in found if failed is not None]
+def _row(
+    name: str, there: list[Failed | None], boots: Sequence[Sequence[Mapping[str, Failed]]], places: Mapping[str, str]
+) -> LockRow:
+    if name not in places:
+        return LockRow(name, there, [None, None], "no such lock here")
+    sides = [[boot[name] for boot in side if name in boot] for side in boots]
+    before, after = ([one.share for one in side] for side in sides)
+    return LockRow(name, there, [_mean(side) for side in sides], _words(there, compare(before, after, Direction.LOWER)))
 
 
-def _words(there: Sequence[float | None], result: Comparison) -> str:
+def _mean(boots: Sequence[Failed]) -> Failed | None:
+    if not boots:
+        return None
+    return Failed(fmean(boot.share for boot in boots), fmean(boot.per_million for boot in boots))
+
+
+def _words(there: Sequence[Failed | None], result: Comparison) -> str:
     if result.a and result.b and result.a.maximum == result.b.maximum == 0:
         return "no attempt failed here"
-    was, now = (number or 0.0 for number in there)
+    was, now = (found.share if found else 0.0 for found in there)
     return agreement(PublishedChange((now > was) - (now < was), None), result)

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What booted systems told at their end, and their counters side by side."""
+"""What booted systems told, and their counters side by side."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfweb.reports.sides import Side
 from perfweb.runs.models import Artefact, ArtefactKind
 
 MOST_ROWS = 25
+AT_START, AT_END = "tunables", "sysctl"
+"""The views that tell everything that has a name and a value when a system is up, and when all is measured."""
+
 _LINE = re.compile(r"([A-Za-z_][\w.%-]{0,127}): (-?\d{1,18})", re.ASCII)
 
 
@@ -34,26 +37,42 @@ def read_counters(text: str) -> dict[str, int]:
     return {match[1]: int(match[2]) for match in found if match}
 
 
-def last_words(sides: Sequence[Side], views: Iterable[str]) -> dict[str, list[list[str]]]:
-    """Read what boots told at their end: the texts of each side's boots, by the view that told them: one query."""
+def told_by(sides: Sequence[Side], views: Iterable[str]) -> dict[str, list[list[str]]]:
+    """Read what boots told: the texts of each side's boots, by the view that told them: one query."""
     side_of = {variant.pk: place for place, side in enumerate(sides) for variant in side.variants}
     told: dict[str, list[list[str]]] = {view: [[] for _ in sides] for view in views}
     texts = Artefact.objects.filter(
-        kind=ArtefactKind.COUNTERS, name__regex=rf"/counters-({'|'.join(told)})\.txt$", boot__variant__in=side_of
+        kind__in=[ArtefactKind.TUNABLES, ArtefactKind.COUNTERS],
+        name__regex=rf"/(counters-)?({'|'.join(told)})\.txt$",
+        boot__variant__in=side_of,
     ).values_list("boot__variant_id", "name", "content")
     for variant, name, content in texts:
-        view = name.rpartition("/counters-")[2].removesuffix(".txt")
+        view = name.rpartition("/")[2].removeprefix("counters-").removesuffix(".txt")
         told[view][side_of[variant]].append(bytes(content).decode("utf-8", "replace"))
     return told
 
 
-def counter_rows(told: Sequence[Sequence[str]]) -> list[CounterRow]:
-    """List the counters that differ most between sides, at most MOST_ROWS; a side has a text of each of its boots."""
-    sides = [[read_counters(text) for text in boots] for boots in told]
-    counters = sorted({name for boots in sides for boot in boots for name in boot})
-    rows = [CounterRow(name, [_mean(boot.get(name) for boot in boots) for boots in sides]) for name in counters]
+def counter_rows(told: Mapping[str, Sequence[Sequence[str]]]) -> list[CounterRow]:
+    """List the counters that differ most between sides, at most MOST_ROWS; each view has the texts of each side's
+    boots. What is at the end as it was at the start is a setting, or has counted nothing.
+    """
+    started, ended = (_means(told[view]) for view in (AT_START, AT_END))
+    unknown = [None] * len(told[AT_END])
+    counted = (name for name, means in ended.items() if _moved(started.get(name, unknown), means))
+    rows = [CounterRow(name, ended[name]) for name in sorted(counted)]
     differing = [row for row in rows if row.spread > 1 and min(mean or 0 for mean in row.means) >= 0]
     return sorted(differing, key=lambda row: -row.spread)[:MOST_ROWS]
+
+
+def _moved(started: Sequence[float | None], ended: Sequence[float | None]) -> bool:
+    return any(after is not None and after != before for before, after in zip(started, ended, strict=True))
+
+
+def _means(told: Sequence[Sequence[str]]) -> dict[str, list[float | None]]:
+    """The mean per boot of each counter on each side."""
+    sides = [[read_counters(text) for text in boots] for boots in told]
+    names = {name for boots in sides for boot in boots for name in boot}
+    return {name: [_mean(boot.get(name) for boot in boots) for boots in sides] for name in names}
 
 
 def _mean(values: Iterable[int | None]) -> float | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from django.db.models import OuterRef, Subquery
 
-from perfweb.reports.figures import Figure, series_style
+from perfweb.reports.figures import Figure, drawn
 from perfweb.reports.sides import Side
 from perfweb.runs.models import Artefact, ArtefactKind, MeasurementState, Sample
 
@@ -98,22 +98,17 @@ def durations_figure(durations: Durations, labels: Sequence[str]) -> Figure:
     `labels` are those of all sides of the page, whose colours and markers stay theirs.
     """
     traces = []
-    for number, label in enumerate(labels):
-        if label not in durations.sides:
-            continue
-        meta, symbol = series_style(number)
-        corners = _corners(durations.sides[label])
+    for number, bins, look in drawn(durations.sides, labels):
+        corners = _corners(bins)
         traces.append(
             {
+                **look,
                 "type": "scatter",
                 "mode": "lines",
-                "name": label,
                 "x": [x for x, _ in corners],
                 "y": [round(y, 4) for _, y in corners],
                 "hovertemplate": "%{x} µs: %{y} %",
                 "line": {"dash": "4px,2px"} if number % 2 else {},  # shorter than a step
-                "marker": {"symbol": symbol},
-                "meta": meta,
             }
         )
     return {

@@ -9,9 +9,8 @@ that shows and hides it. perfweb.reports.svg draws the same figures without Java
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from django.urls import reverse
@@ -24,6 +23,7 @@ from perfweb.stats.comparison import Verdict
 from perfweb.stats.ratio import Change
 
 Figure = dict[str, Any]
+Values = TypeVar("Values")
 
 SERIES_COLOURS = 6
 MOST_POINTS = 5000
@@ -54,6 +54,25 @@ def series_style(number: int) -> tuple[dict[str, Any], str]:
     return meta, SYMBOLS[number % len(SYMBOLS)]
 
 
+def series_look(number: int, name: str, size: int = 6) -> Figure:
+    """Return what all traces of the series with a number have in common."""
+    meta, symbol = series_style(number)
+    return {"name": name, "marker": {"symbol": symbol, "size": size}, "meta": meta}
+
+
+def drawn(
+    lines: Mapping[str, Values], names: Sequence[str] = (), size: int = 6
+) -> Iterator[tuple[int, Values, Figure]]:
+    """Yield the number, the values and the look of each line that has values.
+
+    `names` are those of all series of the page, or of the lines: where one is not drawn, the others keep their colours
+    and markers.
+    """
+    for number, name in enumerate(names or lines):
+        if values := lines.get(name):
+            yield number, values, series_look(number, name, size)
+
+
 def samples_figure(results: MetricResults) -> Figure:
     """Draw every sample of a metric as a point: boots in their order from left to right, in a boot its samples in
     order.
@@ -80,12 +99,14 @@ def samples_figure(results: MetricResults) -> Figure:
 def _samples_trace(series: Series, hollow: bool, scale: Scale, slots: Mapping[int, int]) -> Figure:
     points = [point for point in series.points if point.hollow is hollow]
     longest = max(point.number for point in series.points) + 1
-    meta, symbol = series_style(series.variant.position)
+    look = series_look(series.variant.position, series.variant.name, size=8)
+    if hollow:
+        look["marker"]["symbol"] += "-open"
     note = " (not counted)" if hollow else ""
     return {
+        **look,
         "type": "scatter",
         "mode": "markers",
-        "name": series.variant.name,
         "x": [slots[point.boot] + (point.number + 0.5) / longest for point in points],
         "y": [point.value / scale.factor for point in points],
         "text": [
@@ -93,8 +114,6 @@ def _samples_trace(series: Series, hollow: bool, scale: Scale, slots: Mapping[in
             for point in points
         ],
         "hovertemplate": "%{text}",
-        "marker": {"symbol": symbol + ("-open" if hollow else ""), "size": 8},
-        "meta": meta,
     }
 
 
@@ -121,31 +140,29 @@ def topic_figure(tests: Sequence[TestResults], baseline: int) -> Figure:
 def _topic_trace(tests: Sequence[TestResults], position: int, baseline: int) -> Figure:
     x: list[float] = []
     y: list[float] = []
-    text: list[str] = []
+    of: list[tuple[TestResults, float]] = []
     name = ""
     for slot, test in enumerate(tests):
         of_variant = {series.variant.pk: series for series in test.primary}
-        reference = of_variant[baseline].summary if baseline in of_variant else None
+        reference = of_variant[baseline].mean if baseline in of_variant else None
         for series in test.primary:
-            if series.variant.position != position or reference is None or not reference.mean:
+            if series.variant.position != position or not reference:
                 continue
             name = series.variant.name
             count = len(series.samples)
             x += [slot + 0.06 + 0.88 * (index + 0.5) / count for index in range(count)]
-            y += [100 * value / reference.mean for value in series.samples]
-            text += [f"{test.name}: {test.scale.text(value)} {test.scale.unit}" for value in series.samples]
-    meta, symbol = series_style(position)
+            y += [100 * value / reference for value in series.samples]
+            of += [(test, value) for value in series.samples]
     kept = thinned(y, MOST_POINTS // SERIES_COLOURS)
+    shown = [of[index] for index in kept]
     return {
+        **series_look(position, name, size=7),
         "type": "scatter",
         "mode": "markers",
-        "name": name,
         "x": [round(x[index], 4) for index in kept],
         "y": [round(y[index], 4) for index in kept],
-        "text": [text[index] for index in kept],
+        "text": [f"{test.name}: {test.scale.text(value)} {test.scale.unit}" for test, value in shown],
         "hovertemplate": "%{text}",
-        "marker": {"symbol": symbol, "size": 7},
-        "meta": meta,
     }
 
 
@@ -157,8 +174,8 @@ def history_figure(
     Lettered lines stand before the runs that `changes` names.
     """
     traces = []
-    for number, (name, samples) in enumerate(lines.items()):
-        meta, symbol = series_style(number)
+    addresses = _addresses(runs)
+    for _, samples, look in drawn(lines, size=7):
         points = [
             (slot + 0.06 + 0.88 * (index + 0.5) / len(values), value, runs[slot])
             for slot, values in enumerate(samples)
@@ -167,24 +184,33 @@ def history_figure(
         kept = [points[place] for place in thinned([value for _, value, _ in points], MOST_POINTS // len(lines))]
         traces.append(
             {
+                **look,
                 "type": "scatter",
                 "mode": "markers",
-                "name": name,
                 "x": [round(x, 3) for x, *_ in kept],
                 "y": [value / scale.factor for _, value, _ in kept],
                 "text": [f"run {run}: {scale.text(value)} {scale.unit}" for _, value, run in kept],
-                "customdata": [reverse("reports:run", args=[run]) for *_, run in kept],
+                "customdata": [addresses[run] for *_, run in kept],
                 "hovertemplate": "%{text}",
-                "marker": {"symbol": symbol, "size": 7},
-                "meta": meta,
             }
         )
     slots = slots_axis([str(run) for run in runs], "run, samples in their order")
     letters = lettered({float(slot): changes[run] for slot, run in enumerate(runs) if run in changes})
     return {
         "data": [trace for trace in traces if trace["y"]],
-        "layout": {"height": 260, "xaxis": slots, "yaxis": {"title": {"text": scale.unit}}, **letters},
+        "layout": {
+            "height": 260,
+            "xaxis": slots,
+            "yaxis": {"title": {"text": scale.unit}},
+            **letters,
+            "meta": {"width": 1100},
+        },
     }
+
+
+def _addresses(runs: Iterable[int]) -> dict[int, str]:
+    """Where the points of runs lead: each is looked up once, which takes longer than to draw it."""
+    return {run: reverse("reports:run", args=[run]) for run in runs}
 
 
 def runs_figure(
@@ -192,22 +218,20 @@ def runs_figure(
 ) -> Figure:
     """Draw a number of each line over `runs`, where it has one, with lettered lines before the runs in `changes`."""
     traces = []
-    for number, (name, values) in enumerate(lines.items()):
-        meta, symbol = series_style(number)
+    addresses = _addresses(runs)
+    for number, values, look in drawn(lines):
         known = [(slot + 0.5, run) for slot, run in enumerate(runs) if run in values]
         traces.append(
             {
+                **look,
                 "type": "scatter",
                 "mode": "lines+markers",
-                "name": name,
                 "x": [x for x, _ in known],
                 "y": [round(values[run], 4) for _, run in known],
                 "text": [f"run {run}" for _, run in known],
-                "customdata": [reverse("reports:run", args=[run]) for _, run in known],
+                "customdata": [addresses[run] for _, run in known],
                 "hovertemplate": f"%{{text}}: %{{y}} {unit}",
                 "line": {"dash": "dash"} if number >= SERIES_COLOURS else {},
-                "marker": {"symbol": symbol, "size": 6},
-                "meta": meta,
             }
         )
     letters = lettered({float(slot): changes[run] for slot, run in enumerate(runs) if run in changes})
@@ -260,12 +284,10 @@ def thinned(values: Sequence[float], most: int) -> list[int]:
     if len(values) <= most:
         return list(range(len(values)))
     edges = np.linspace(0, len(values), most // 2 + 1).astype(int)
-    ordinates = np.asarray(values, dtype=float)
-    kept: set[int] = set()
-    for first, last in pairwise(edges):
-        piece = ordinates[first:last]
-        kept.update((int(first + piece.argmin()), int(first + piece.argmax())))
-    return sorted(kept)
+    piece = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+    rising = np.lexsort((np.asarray(values, dtype=float), piece))
+    kept: list[int] = np.union1d(rising[edges[:-1]], rising[edges[1:] - 1]).tolist()
+    return kept
 
 
 def upright(x: float) -> Figure:
@@ -338,16 +360,15 @@ def _intervals_trace(number: int, verdict: Verdict, rows: Sequence[tuple[Change,
 def scaling_figure(lines: Mapping[str, Mapping[int, Sequence[float]]], scale: Scale) -> Figure:
     """Draw values, of boots, over the number of CPUs that they were measured with; a line leads through their means."""
     traces = []
-    for number, (name, values) in enumerate(lines.items()):
-        meta, symbol = series_style(number)
+    for number, values, style in drawn(lines, size=7):
         cpus = sorted(values)
-        look = {"type": "scatter", "name": name, "meta": meta, "hovertemplate": f"%{{x}} CPUs: %{{y}} {scale.unit}"}
+        look = {**style, "type": "scatter", "hovertemplate": f"%{{x}} CPUs: %{{y}} {scale.unit}"}
         means = [sum(values[count]) / len(values[count]) / scale.factor for count in cpus]
         line = {"dash": "dash"} if number % 2 else {}
-        traces.append({**look, "mode": "lines", "x": cpus, "y": means, "line": line, "marker": {"symbol": symbol}})
+        traces.append({**look, "mode": "lines", "x": cpus, "y": means, "line": line})
         x = [count for count in cpus for _ in values[count]]
         y = [value / scale.factor for count in cpus for value in values[count]]
-        traces.append({**look, "mode": "markers", "x": x, "y": y, "marker": {"symbol": symbol, "size": 7}})
+        traces.append({**look, "mode": "markers", "x": x, "y": y})
     counts = sorted({count for values in lines.values() for count in values})
     return {
         "data": traces,
@@ -360,26 +381,18 @@ def scaling_figure(lines: Mapping[str, Mapping[int, Sequence[float]]], scale: Sc
 
 
 def boxes_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
-    """Draw each named set of samples as a box (quartiles, median, extremes) with every sample beside it.
-
-    A set without samples is not drawn, and those after it keep their colours and markers.
-    """
+    """Draw each named set of samples as a box (quartiles, median, extremes) with every sample beside it."""
     traces = []
-    for number, (name, samples) in enumerate(sets.items()):
-        if not samples:
-            continue
-        meta, symbol = series_style(number)
+    for _, samples, look in drawn(sets):
         kept = thinned(samples, MOST_POINTS // len(sets))
         traces.append(
             {
+                **look,
                 "type": "box",
-                "name": name,
                 "y": [samples[index] / scale.factor for index in kept],
                 "boxpoints": "all",
                 "jitter": 0.4,
                 "pointpos": -1.6,
-                "marker": {"symbol": symbol, "size": 6},
-                "meta": meta,
             }
         )
     return {
@@ -389,30 +402,22 @@ def boxes_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
 
 
 def distributions_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:
-    """Draw the empirical distribution function of each named set: the share of its samples up to each value.
-
-    A set without samples is not drawn, and those after it keep their colours and markers.
-    """
+    """Draw the empirical distribution function of each named set: the share of its samples up to each value."""
     every = [value for samples in sets.values() for value in samples]
     traces = []
-    for number, (name, samples) in enumerate(sets.items()):
-        if not samples:
-            continue
-        meta, symbol = series_style(number)
+    for number, samples, look in drawn(sets):
         ordered = sorted(samples)
         kept = thinned(ordered, MOST_POINTS // (2 * len(sets)))
         share = [(place + 1) / len(ordered) for place in kept]
         # Each step has two corners: the curve rises at a sample, not between two.
         traces.append(
             {
+                **look,
                 "type": "scatter",
                 "mode": "lines",
-                "name": name,
                 "x": [ordered[place] / scale.factor for place in kept for _ in (0, 1)],
                 "y": [value for before, here in zip([0.0, *share], share, strict=False) for value in (before, here)],
                 "line": {"dash": "dash"} if number % 2 else {},
-                "marker": {"symbol": symbol},
-                "meta": meta,
             }
         )
     return {

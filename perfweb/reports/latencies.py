@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from django.contrib.postgres.aggregates import ArrayAgg
 
-from perfweb.reports.figures import Figure, series_style, slots_axis
+from perfweb.reports.figures import Figure, drawn, slots_axis
 from perfweb.reports.sides import Side
 from perfweb.runs.models import MeasurementState, Sample
 
@@ -70,24 +70,15 @@ def latency_figure(latencies: Latencies, labels: Sequence[str]) -> Figure:
     `labels` are those of all sides of the page, whose colours and markers stay theirs.
     """
     traces = []
-    for number, label in enumerate(labels):
-        if label not in latencies.sides:
-            continue
-        meta, symbol = series_style(number)
-        values = latencies.sides[label]
+    for number, values, style in drawn(latencies.sides, labels):
         known = [(slot + (number + 0.5) / len(labels), name) for slot, name in enumerate(latencies.metrics)]
         known = [(x, name) for x, name in known if name in values]
-        look = {"type": "scatter", "name": label, "meta": meta, "hovertemplate": "%{y} µs"}
+        look = {**style, "type": "scatter", "hovertemplate": "%{y} µs"}
         medians = [statistics.median(values[name]) for _, name in known]
         line = {"dash": "dash"} if number % 2 else {}
         points = [(x, value) for x, name in known for value in values[name]]
-        marker = {"symbol": symbol, "size": 6}
-        traces.append(
-            {**look, "mode": "lines", "x": [x for x, _ in known], "y": medians, "line": line, "marker": marker}
-        )
-        traces.append(
-            {**look, "mode": "markers", "x": [x for x, _ in points], "y": [y for _, y in points], "marker": marker}
-        )
+        traces.append({**look, "mode": "lines", "x": [x for x, _ in known], "y": medians, "line": line})
+        traces.append({**look, "mode": "markers", "x": [x for x, _ in points], "y": [y for _, y in points]})
     return {
         "data": traces,
         "layout": {

@@ -5,12 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from perfweb.reports.figures import Figure, series_style
+import numpy as np
+
+from perfweb.reports.figures import Figure, series_look
 from perfweb.reports.numbers import NOTHING, percent
 from perfweb.reports.timelines import Line, Timeline
 from perfweb.stats.changepoint import ChangePoint, change_points
 from perfweb.stats.comparison import Direction, Verdict
+
+REMEMBERED = 1000
+"""Series whose changes are remembered, some ten megabytes."""
 
 MOST_PLACES = 20
 """Places with a change that are marked, the newest."""
@@ -59,7 +65,7 @@ def shifts(timeline: Timeline) -> list[Shift]:
     found = [
         (float(line.x[change.place]), number, name, change)
         for number, (name, line) in enumerate(timeline.series.items())
-        for change in change_points(line.mean)
+        for change in _changes(line.mean.tobytes())
     ]
     labels = {x: str(label) for label, x in enumerate(sorted({x for x, *_ in found})[-MOST_PLACES:], start=1)}
     made = []
@@ -68,6 +74,12 @@ def shifts(timeline: Timeline) -> list[Shift]:
             since, until = (_spot(timeline.series[name], place) for place in (change.first - 1, change.last))
             made.append(Shift(labels[x], x, number, name, since, until, change, timeline.direction))
     return made
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _changes(means: bytes) -> list[ChangePoint]:
+    """They depend on nothing but the series, so they may be remembered: a run adds a point to few of them."""
+    return change_points(np.frombuffer(means))
 
 
 def _spot(line: Line, place: int) -> Spot:
@@ -97,15 +109,12 @@ def _levels(number: int, timeline: Timeline, members: Sequence[Shift]) -> Figure
         y += [shift.found.before, shift.found.after]
     x.append(float(line.x[-1]))
     y.append(members[-1].found.after)
-    meta, symbol = series_style(number)
     return {
+        **series_look(number, members[0].series),
         "type": "scatter",
         "mode": "lines",
-        "name": members[0].series,
         "x": x,
         "y": [value / timeline.scale.factor for value in y],
         "hoverinfo": "skip",
         "line": {"width": 3},
-        "marker": {"symbol": symbol},
-        "meta": meta,
     }

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 from typing import NamedTuple
 
 from django.db.models import Prefetch
@@ -55,6 +56,11 @@ class Series:
     @cached_property
     def summary(self) -> Summary | None:
         return summarize(self.samples) if self.samples else None
+
+    @cached_property
+    def mean(self) -> float | None:
+        """That of the summary, without all the rest of it."""
+        return fmean(self.samples) if self.samples else None
 
     @property
     def noisy(self) -> bool:
@@ -124,7 +130,7 @@ class MetricResults:
 
     @cached_property
     def scale(self) -> Scale:
-        means = [abs(series.summary.mean) for series in self.series if series.summary]
+        means = [abs(series.mean) for series in self.series if series.mean is not None]
         return scale_for(self.series[0].unit, max(means, default=0.0))
 
 
@@ -156,18 +162,20 @@ def run_frame(run: Run) -> RunResults:
     return RunResults(variants, boots, [])
 
 
-def run_results(run: Run, tests: Sequence[str] | None = None) -> RunResults:
+def run_results(run: Run, tests: Sequence[str] | None = None, *, samples_only: bool = False) -> RunResults:
     """Read a run's variants, boots, measurements, samples and the names of its artefacts: six queries.
 
-    Where `tests` are given, only these.
+    Where `tests` are given, only these. With `samples_only` measurements know nothing else, which takes a query less.
     """
     found = run_frame(run)
     places = {boot.pk: place for place, boot in enumerate(found.boots)}
     measured = Measurement.objects.filter(boot__run=run)
     if tests is not None:
         measured = measured.filter(test__in=tests)
-    texts = Artefact.objects.defer("content")
-    rows = measured.order_by("pk").prefetch_related(Prefetch("artefacts", texts))
+    if samples_only:
+        rows = measured.order_by("pk").only("boot", "test", "metric", "state")
+    else:
+        rows = measured.order_by("pk").prefetch_related(Prefetch("artefacts", Artefact.objects.defer("content")))
     by_name: dict[str, TestResults] = {}
     for measurement in sorted(rows, key=lambda row: places[row.boot_id]):
         measurement.boot = found.boots[places[measurement.boot_id]]

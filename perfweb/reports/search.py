@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.urls import reverse
 
 from perfweb.builds.models import Build
@@ -25,7 +25,13 @@ SHORTEST_WORD = 3
 """Letters of a word that a trigram index can find."""
 
 MOST_WORDS = 8
-_LOOKED_AT = 200  # matches that are read before the newest are chosen
+RARE = 200
+"""Matches up to which all are read to find the newest."""
+
+RECENT = 10_000
+"""Rows of a table, the newest, among which those of a common word are looked for."""
+
+Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Group:
 
 
 def search(query: str) -> list[Group]:
-    """Find everything that holds all words of the query; a number finds its run. At most nine queries."""
+    """Find everything that holds all words of the query; a number finds its run. At most 25 queries."""
     words = [word for word in query.split() if len(word) >= SHORTEST_WORD][:MOST_WORDS]
     groups = [_group("Runs", _run_by_number(query))]
     if words:
@@ -76,11 +82,18 @@ def _all_words(words: list[str], *fields: str) -> Q:
     return condition
 
 
-def _newest(rows: QuerySet[Any], order: str) -> list[Any]:
-    """The newest of the first matches. Sorting them here keeps PostgreSQL from walking through a whole table in that
-    order when hardly anything matches.
+def _newest(rows: QuerySet[Row]) -> list[Row]:
+    """The newest matches, up to one more than are shown.
+
+    In the order of the keys PostgreSQL would walk through a whole table when hardly anything matches, and to sort them
+    it would read all matches of a common word. So the newest of a common word are looked for among the newest rows;
+    only where these have too few, any of the others follow.
     """
-    return sorted(rows.order_by()[:_LOOKED_AT], key=lambda row: getattr(row, order), reverse=True)
+    some = list(rows.order_by()[: RARE + 1])
+    if len(some) > RARE:
+        newest = rows.model._default_manager.order_by("-pk").values_list("pk", flat=True)[0]
+        some += rows.filter(pk__gt=newest - RECENT).order_by("-pk")[: MOST_HITS + 1]
+    return sorted({row.pk: row for row in some}.values(), key=lambda row: row.pk, reverse=True)[: MOST_HITS + 1]
 
 
 def _run_by_number(query: str) -> Iterable[Hit]:
@@ -106,27 +119,29 @@ def _testbeds(words: list[str]) -> Iterable[Hit]:
 
 
 def _plans(words: list[str]) -> Iterable[Hit]:
-    plans = {plan.pk: plan for plan in _newest(Plan.objects.filter(_all_words(words, "title", "text")), "created")}
-    for run in Run.objects.filter(plan__in=list(plans)[: MOST_HITS + 1])[: MOST_HITS + 1] if plans else ():
+    plans = {plan.pk: plan for plan in _newest(Plan.objects.filter(_all_words(words, "title", "text")))}
+    for run in Run.objects.filter(plan__in=plans)[: MOST_HITS + 1] if plans else ():
         yield _run_hit(run, plans[run.plan_id].title)
 
 
 def _commits(words: list[str]) -> Iterable[Hit]:
-    builds = Build.objects.filter(_all_words(words, "revision"))
-    for build in _newest(builds, "created")[: MOST_HITS + 1]:
-        if variant := Variant.objects.filter(build=build).order_by("-run_id").first():
+    builds = _newest(Build.objects.filter(_all_words(words, "revision")))
+    latest = Variant.objects.filter(build__in=builds).order_by("build_id", "-run_id").distinct("build_id")
+    variants = {variant.build_id: variant for variant in latest} if builds else {}
+    for build in builds:
+        if variant := variants.get(build.pk):
             address = reverse("reports:run", args=[variant.run_id])
             yield Hit(build.revision, address, f"run {variant.run_id}, variant {variant.name}")
 
 
 def _variants(words: list[str]) -> Iterable[Hit]:
-    for variant in _newest(Variant.objects.filter(_all_words(words, "name", "knobs")), "run_id"):
+    for variant in _newest(Variant.objects.filter(_all_words(words, "name", "knobs"))):
         knobs = ", ".join(f"{name} {value}" for name, value in variant.tunables.items())
         yield Hit(f"{variant.name}, run {variant.run_id}", reverse("reports:run", args=[variant.run_id]), knobs)
 
 
 def _hosts(words: list[str]) -> Iterable[Hit]:
-    for host in _newest(HostFacts.objects.filter(_all_words(words, "name")), "run_id"):
+    for host in _newest(HostFacts.objects.filter(_all_words(words, "name"))):
         yield Hit(f"{host.name}, run {host.run_id}", reverse("reports:run", args=[host.run_id]))
 
 
@@ -135,9 +150,9 @@ def _failures(words: list[str]) -> Iterable[Hit]:
     boots = Boot.objects.filter(_all_words(words, "error"))
     measurements = Measurement.objects.filter(_all_words(words, "reason")).select_related("boot")
     found = [
-        *((run.pk, run.reason) for run in _newest(runs, "pk")),
-        *((boot.run_id, boot.error) for boot in _newest(boots, "run_id")),
-        *((row.boot.run_id, f"{row.test}: {row.reason}") for row in _newest(measurements, "pk")),
+        *((run.pk, run.reason) for run in _newest(runs)),
+        *((boot.run_id, boot.error) for boot in _newest(boots)),
+        *((row.boot.run_id, f"{row.test}: {row.reason}") for row in _newest(measurements)),
     ]
     for number, text in sorted(dict.fromkeys(found), reverse=True):
         yield Hit(f"run {number}", reverse("reports:run", args=[number]), text)

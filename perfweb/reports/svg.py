@@ -238,11 +238,6 @@ def _links(trace: Figure, x_axis: Axis, y_axis: Axis) -> str:
 def _scatter(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str]:
     places = list(zip(x_axis.places(trace["x"]), y_axis.places(trace["y"]), strict=True))
     parts = []
-    if "lines" in trace["mode"] and places:
-        dashes = ' stroke-dasharray="5 3"' if trace.get("line", {}).get("dash") else ""
-        steps = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
-        width = trace.get("line", {}).get("width", 1.5)
-        parts.append(f'<path d="M{steps}" fill="none" stroke="currentColor" stroke-width="{width}"{dashes}/>')
     if error := trace.get("error_x"):
         ends = _error_ends(trace["x"], error)
         bars = "".join(
@@ -250,23 +245,32 @@ def _scatter(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str
             for (low, high), (_, y) in zip((x_axis.places(pair) for pair in ends), places, strict=True)
         )
         parts.append(f'<path d="{bars}" fill="none" stroke="currentColor" stroke-width="1.5"/>')
+    stroke = _stroke(trace.get("line", {})) if "lines" in trace["mode"] else ""
     if "markers" in trace["mode"]:
-        parts.append(_points(places, trace["marker"]["symbol"], marker))
-    return parts
+        return [*parts, _points(places, trace["marker"]["symbol"], marker, stroke)]
+    return [*parts, _path(places, stroke)]
 
 
-def _points(places: Sequence[tuple[float, float]], symbol: str, marker: str) -> str:
+def _stroke(line: Figure) -> str:
+    dashes = ' stroke-dasharray="5 3"' if line.get("dash") else ""
+    return f' stroke="currentColor" stroke-width="{line.get("width", 1.5)}"{dashes}'
+
+
+def _points(places: Sequence[tuple[float, float]], symbol: str, marker: str, stroke: str = "") -> str:
     """The marker once, and a path that the browser sets with it: a page has thousands of points."""
-    if not places:
-        return ""
     shape, hollow = _MARKERS[symbol.removesuffix("-open")], symbol.endswith("-open")
     paint = 'fill="none" stroke="currentColor" stroke-width=".35"' if hollow else 'fill="currentColor"'
-    steps = " ".join(f"{x:.1f} {y:.1f}" for x, y in places)
-    ends = " ".join(f'marker-{end}="url(#{marker})"' for end in ("start", "mid", "end"))
+    ends = "".join(f' marker-{end}="url(#{marker})"' for end in ("start", "mid", "end"))
+    size = f'markerUnits="userSpaceOnUse" markerWidth="{4 * _RADIUS}" markerHeight="{4 * _RADIUS}"'
     return (
-        f'<marker id="{marker}" viewBox="-2 -2 4 4" markerWidth="{4 * _RADIUS}" markerHeight="{4 * _RADIUS}">'
-        f'<path d="M0 0{shape}" {paint}/></marker><path d="M{steps}" fill="none" {ends}/>'
+        f'<marker id="{marker}" viewBox="-2 -2 4 4" {size}><path d="M0 0{shape}" {paint}/></marker>'
+        f"{_path(places, stroke + ends)}"
     )
+
+
+def _path(places: Sequence[tuple[float, float]], look: str) -> str:
+    steps = " ".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    return f'<path d="M{steps}" fill="none"{look}/>' if places else ""
 
 
 def _box(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str]:

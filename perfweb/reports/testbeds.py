@@ -91,13 +91,20 @@ class Health:
         return self.lease is not None and self.lease.expires < timezone.now()
 
     @property
+    def problem(self) -> str:
+        """Why it is out of service."""
+        return self.lease.problem if self.lease else ""
+
+    @property
     def good(self) -> bool:
-        return not self.silent and not self.failed
+        return not self.silent and not self.problem and not self.failed
 
     @property
     def words(self) -> str:
         held = "free" if self.testbed.inventory else "elsewhere: its results are imported"
-        if self.lease:
+        if self.problem and self.lease:
+            held = f"out of service, {self.lease.holder} left it unclean"
+        elif self.lease:
             held = f"held by {self.lease.holder}" + (", which is silent" if self.silent else "")
         return f"{held}; {self.failed} of the last {len(self.runs)} runs failed" if self.failed else held
 
@@ -123,7 +130,8 @@ def calibration(testbed: Testbed) -> Calibration:
     numbers = list(over.values_list("pk", flat=True)[:CALIBRATED])
     # Not joined: for a join PostgreSQL would read all variants there are.
     baselines = set(Variant.objects.filter(run__in=numbers, baseline=True).order_by().values_list("pk", flat=True))
-    found = list(Summary.objects.filter(run__in=numbers).exclude(mean=0).order_by())
+    columns = ("run", "variant", "test", "series", "revision", "environment", "mean", "deviation")
+    found = list(Summary.objects.filter(run__in=numbers).exclude(mean=0).order_by().only(*columns))
     deviations: dict[str, dict[int, list[float]]] = {}
     levels: dict[str, dict[int, float]] = {}
     for summary in found:

@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils.dateparse import parse_date, parse_datetime
 
 from perfweb.reports.environment import TableRow, fact_changes
-from perfweb.reports.figures import MOST_POINTS, Figure, lettered, series_style, thinned
+from perfweb.reports.figures import MOST_POINTS, Figure, drawn, lettered, thinned
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.runs.models import HostFacts, Summary
 
@@ -103,7 +103,7 @@ class Timeline:
     @cached_property
     def places(self) -> Numbers:
         """Every place of the axis that has a point, in order."""
-        return _places(self.series)
+        return np.unique(np.concatenate([line.x for line in self.series.values()]))
 
     @property
     def letters(self) -> dict[float, str]:
@@ -151,33 +151,32 @@ def moment(text: str) -> datetime:
 
 
 def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Timeline | None:
-    """Read the newest summaries of a test in a window, of the wanted series or of any: two queries, and one more where
-    environments changed. None if the test was never measured there.
+    """Read the newest summaries of a test in a window, of the wanted series or of any: two queries, one more where
+    only so many are wanted, and one where environments changed. None if the test was never measured there.
     """
-    columns = _columns(test, window, wanted)
-    if columns is None:
+    rows = _grouped(test, window, wanted)
+    if not rows:
         return None
-    places_of: dict[str, list[int]] = {}
-    for place, name in enumerate(columns["series"]):
-        places_of.setdefault(name, []).append(place)
-    newest_first = sorted(places_of, key=lambda name: (-columns["run"][places_of[name]].max(), name))
-    series = {name: _line(columns, np.array(places_of[name])) for name in sorted(newest_first[:MOST_SERIES])}
-    left_out = sorted(newest_first[MOST_SERIES:])
-    revisions = len(set(columns["revision"]))
-    if window.newest:
-        earliest = _places(series)[-window.newest :][0]
-        late = ((name, line, np.flatnonzero(line.x >= earliest)) for name, line in series.items())
-        series = {name: line.picked(places.tolist()) for name, line, places in late if len(places)}
-    changes = changes_of(series)
-    return Timeline(test, window, columns["unit"], columns["direction"], series, left_out, revisions, changes)
-
-
-def _places(series: Mapping[str, Line]) -> Numbers:
-    return np.unique(np.concatenate([line.x for line in series.values()]))
+    lines = {row["series"]: _line(row) for row in rows}
+    newest_first = sorted(lines, key=lambda name: (-lines[name].run.max(), name))
+    series = {name: lines[name] for name in sorted(newest_first[:MOST_SERIES])}
+    return Timeline(
+        test,
+        window,
+        unit=max(row["units"] for row in rows),
+        direction=max(row["directions"] for row in rows),
+        series=series,
+        left_out=sorted(newest_first[MOST_SERIES:]),
+        revisions=len(set().union(*(row["revisions"] for row in rows))),
+        changes=changes_of(series),
+    )
 
 
 def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> QuerySet[Summary]:
-    """Return the summaries of a test in a window, of the wanted series or of any: the newest MOST_ROWS."""
+    """Return the summaries of a test in a window, of the wanted series or of any, in no order: the newest MOST_ROWS.
+
+    The ends are looked up in the index, so that no more is read than is wanted.
+    """
     axis = "at" if window.by == COMMIT else "run_id"
     rows = Summary.objects.filter(test=test).order_by(f"-{axis}")
     if window.first is not None:
@@ -186,37 +185,34 @@ def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> Query
         rows = rows.filter(**{f"{axis}__lte": window.last})
     if wanted:
         rows = rows.filter(series__in=wanted)
+    if window.newest:
+        places = rows.values_list(axis, flat=True).distinct()
+        if earliest := places[window.newest - 1 : window.newest]:
+            rows = rows.filter(**{f"{axis}__gte": earliest[0]})
     if too_old := rows.values_list(axis, flat=True)[MOST_ROWS : MOST_ROWS + 1]:
         rows = rows.filter(**{f"{axis}__gt": too_old[0]})
     return rows.order_by()
 
 
-def _columns(test: str, window: Window, wanted: Sequence[str]) -> dict[str, Any] | None:
-    """All summaries column by column, in no order: PostgreSQL has nothing to sort. None where there are none."""
+def _grouped(test: str, window: Window, wanted: Sequence[str]) -> list[dict[str, Any]]:
+    """The summaries of each series column by column, in no order: PostgreSQL has nothing to sort."""
     axis = Cast(Extract("at", "epoch"), FloatField()) * 1000 if window.by == COMMIT else F("run_id")
-    names = ("series", "mean", "revision", "environment")
-    columns = summaries_in(test, window, wanted).aggregate(
-        **{name: ArrayAgg(name) for name in names},
-        x=ArrayAgg(axis),
-        run=ArrayAgg("run_id"),
-        unit=Max("unit"),
-        direction=Max("direction"),
-    )
-    if columns["series"] is None:
-        return None
-    numbers = {"x": np.float64, "mean": np.float64, "run": np.int64}
-    return columns | {name: np.asarray(columns[name], dtype=kind) for name, kind in numbers.items()}
+    columns = {"x": axis, "means": "mean", "runs": "run_id", "revisions": "revision", "environments": "environment"}
+    aggregates = {name: ArrayAgg(column) for name, column in columns.items()}
+    rows = summaries_in(test, window, wanted).values("series")
+    rows = rows.annotate(units=Max("unit"), directions=Max("direction"), **aggregates)
+    return [dict(row) for row in rows]
 
 
-def _line(columns: Mapping[str, Any], places: npt.NDArray[np.int64]) -> Line:
+def _line(row: Mapping[str, Any]) -> Line:
     """The points of one series in the order of the axis; runs of one commit make one point, their mean."""
-    x, mean, run = (columns[name][places] for name in ("x", "mean", "run"))
+    x, mean = (np.asarray(row[name], dtype=np.float64) for name in ("x", "means"))
+    run = np.asarray(row["runs"], dtype=np.int64)
     order = np.lexsort((run, x))
     spots, first, count = np.unique(x[order], return_index=True, return_counts=True)
-    means = np.add.reduceat(mean[order], first) / count
     newest = order[first + count - 1]
-    words = ([columns[name][place] for place in places[newest].tolist()] for name in ("revision", "environment"))
-    return Line(spots, means, run[newest], *words)
+    words = ([row[name][place] for place in newest.tolist()] for name in ("revisions", "environments"))
+    return Line(spots, np.add.reduceat(mean[order], first) / count, run[newest], *words)
 
 
 def changes_of(series: Mapping[str, Line]) -> list[Change]:
@@ -259,23 +255,20 @@ def timeline_figure(timeline: Timeline) -> Figure:
     labels = short_names(list(timeline.series))
     most = MOST_POINTS // max(1, len(timeline.series))
     traces = []
-    for number, (name, line) in enumerate(timeline.series.items()):
-        meta, symbol = series_style(number)
+    for number, line, look in drawn({labels[name]: line for name, line in timeline.series.items()}):
         kept = line.picked(thinned(line.mean.tolist(), most))
         runs = kept.run.tolist()
         traces.append(
             {
+                **look,
                 "type": "scatter",
                 "mode": "lines+markers",
-                "name": labels[name],
                 "x": kept.x.tolist(),
                 "y": (kept.mean / scale.factor).round(6).tolist(),
                 "text": [revision or f"run {run}" for revision, run in zip(kept.revision, runs, strict=True)],
                 "customdata": [f"{pages}{run}/" for run in runs],
                 "hovertemplate": f"%{{text}}: %{{y}} {scale.unit}",
                 "line": {"dash": "dash"} if number >= MOST_SERIES // 2 else {},
-                "marker": {"symbol": symbol, "size": 6},
-                "meta": meta,
             }
         )
     return {

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from perfweb.reports.numbers import NOTHING, duration, percent
 from perfweb.stats.comparison import MINIMUM_BOOTS, Comparison, Lack, Verdict
 from perfweb.stats.ratio import Change
@@ -68,6 +70,14 @@ def _precision_words(result: Comparison, boot_seconds: float | None) -> str:
     time = f", {duration(result.more_boots * boot_seconds)}" if boot_seconds else ""
     boots = "boot" if result.more_boots == 1 else "boots"
     return f"it takes about {result.more_boots} more {boots} of each{time}"
+
+
+def seen_at_best(results: Sequence[Comparison]) -> str:
+    """Return from what change on something would have been seen where nothing was; nothing where something was."""
+    effects = [result.effect.detectable for result in results if result.effect]
+    if not effects or any(result.verdict in {Verdict.FASTER, Verdict.SLOWER} for result in results):
+        return ""
+    return f"Changes from {percent(max(effects))} on would have shown in each test in 4 runs of 5."
 
 
 def css_name(verdict: Verdict) -> str:

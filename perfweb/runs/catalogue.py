@@ -59,6 +59,16 @@ def _queries(clients: int) -> Measure:
     return Measure(f"unix.mysql.{clients}", title, "unixbench", "unixbench", "transactions", alone=True)
 
 
+def _streams(count: int) -> Measure:
+    return Measure(f"iperf3.{count}", f"TCP bulk transfer, {count} streams", "iperf3", "iperf3", "throughput")
+
+
+def _in_memory(streams: int) -> Measure:
+    """TCP within one host, by segments in memory: no device, no other host and no packet that is lost."""
+    title = f"TCP bulk transfer in memory, {streams} stream{'s' if streams > 1 else ''}"
+    return Measure(f"mem.tcp.{streams}", title, "tcpload", "tcpload", "throughput", alone=True)
+
+
 TOPOLOGIES = ("host-host", "host-router-host")
 FAMILIES = ("ipv4", "ipv6")
 
@@ -69,10 +79,16 @@ MEASURES = (
     Measure("udp.stream", "UDP bulk transfer", "netperf", "netserver", "throughput"),
     Measure("tcp.crr", "TCP connect/request/response", "netperf", "netserver", "transactions"),
     Measure("iperf3.1", "TCP bulk transfer, 1 stream", "iperf3", "iperf3", "throughput"),
-    Measure("iperf3.10", "TCP bulk transfer, 10 streams", "iperf3", "iperf3", "throughput"),
+    _streams(10),
+    _streams(100),
     Measure("tcpconnect", "TCP connections per second", "tcpconnect", "tcpconnect", "connections"),
+    Measure("udp.blast", "Small datagrams, all that can be sent", "netblast", "netreceive", "packets"),
     _queries(8),
     _queries(11),
+    _queries(64),
+    _in_memory(1),
+    _in_memory(10),
+    _in_memory(100),
     Measure("receive", "CPU time of a received packet", "stackctl", "none", "cpu", host="dut"),
 )
 

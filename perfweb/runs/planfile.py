@@ -14,16 +14,21 @@ import yaml
 from perfweb.runs.catalogue import TESTS, Test
 from perfweb.runs.yamlnodes import Field, PlanError, Record
 
-__all__ = ["ORDERS", "SIZES", "PlanError", "PlanSpec", "VariantSpec", "read_plan", "resized"]
+__all__ = ["ORDERS", "SIZES", "PlanError", "PlanSpec", "SizeError", "VariantSpec", "read_plan", "resized"]
 
 MAX_TEXT = 64 * 1024
 ORDERS = ("abba", "random")
 SIZES = ("boots", "samples", "discard", "seconds", "timeout")
 """The fields of a plan that say how much is measured, and not what."""
 PLANNED, DECIDED = "planned", "decided"
+MOST_BOOTS = 50
+MOST_SAMPLES = 1000
 MOST_DECIDING_BOOTS = 20
 FEWEST_DECIDING_BOOTS = 3
 TARGETS = ("stack", "linux")
+DEPLOYED, BASE, PATCH = "deployed", "base", "patch"
+SOURCE = re.compile(r"deployed|base|patch(?: [1-9][0-9]?)?", re.ASCII)
+SOURCE_RULE = "deployed (the stack of this service), base, patch, or `patch 2` for a series up to its second patch"
 NO_PROFILE = "none"
 PROFILES = {"locks": "debug.lock.prof.enable", "mutexes": "debug.mutex.prof.enable"}
 """What a stack that is built with lock_profiling can count, and the tunable that has it count."""
@@ -36,14 +41,19 @@ TUNABLE_VALUE_RULE = "letters, digits, _ . , : / + = - and spaces inside, at mos
 BUILD_OPTION = re.compile(r"-D[a-z][a-z0-9_]*=[A-Za-z0-9_.,+-]{0,128}", re.ASCII)
 
 
+class SizeError(ValueError):
+    """That cannot be set; the message says what can."""
+
+
 @dataclass(frozen=True)
 class VariantSpec:
-    """One of the things to compare; `tunables` in the order of the plan."""
+    """One of the things to compare; `tunables` in the order of the plan, `source` what a stack is built from."""
 
     name: str
     target: str
     build_options: tuple[str, ...]
     tunables: dict[str, str]
+    source: str = DEPLOYED
 
 
 @dataclass(frozen=True)
@@ -73,10 +83,18 @@ class PlanSpec:
 
 def read_plan(text: str) -> PlanSpec:
     """The plan in `text` (YAML 1.1, one document).  Raises PlanError and nothing else."""
+    node = _compose(text)
+    if node is None:
+        raise PlanError(1, 1, "plan", "is empty: it needs at least name, variants, baseline and tests")
+    return _read_plan(Record(Field("plan", node)))
+
+
+def _compose(text: str) -> yaml.Node | None:
+    """The document of a text, None where it has none.  Raises PlanError."""
     if len(text) > MAX_TEXT:
         raise PlanError(1, 1, "plan", f"is longer than {MAX_TEXT} characters")
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        return yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         _reject_syntax(error)
     except yaml.reader.ReaderError as error:
@@ -88,20 +106,35 @@ def read_plan(text: str) -> PlanSpec:
         ) from None
     except (RecursionError, ValueError) as error:
         raise PlanError(1, 1, "plan", f"cannot be read as YAML: {type(error).__name__}") from None
-    if node is None:
-        raise PlanError(1, 1, "plan", "is empty: it needs at least name, variants, baseline and tests")
-    return _read_plan(Record(Field("plan", node)))
 
 
 def resized(text: str, sizes: Mapping[str, str]) -> str:
-    """The text of a plan with other SIZES; what they may be is for read_plan() to say.  Raises ValueError."""
+    """The text of a plan with other SIZES; what they may be is for read_plan() to say.  Raises SizeError, or PlanError
+    where the text is no YAML.
+    """
     for field, value in sizes.items():
         if field not in SIZES or re.fullmatch(r"\d{1,9}", value, re.ASCII) is None:
-            raise ValueError(f"{field[:40]}={value[:40]} is none of {', '.join(SIZES)} with a whole number")
-        text, found = re.subn(rf"^{field}:[ ]*\S+", f"{field}: {value}", text, count=1, flags=re.MULTILINE)
-        if not found:
-            text = f"{text.rstrip()}\n{field}: {value}\n"
+            raise SizeError(f"{field[:40]}={value[:40]} is none of {', '.join(SIZES)} with a whole number")
+        plan = _compose(text)
+        if isinstance(plan, yaml.MappingNode):
+            text = _with_size(text, plan, field, value)
     return text
+
+
+def _with_size(text: str, plan: yaml.MappingNode, field: str, value: str) -> str:
+    """The text with another value in its place, or with the field before all others where the plan has none."""
+    for key, old in plan.value:
+        if key.value == field:
+            first, last = old.start_mark.index, old.end_mark.index
+            if first < key.end_mark.index:
+                raise SizeError(f"{field} is an alias in this plan, which says its number elsewhere")
+            blank = " " if text[first - 1] == ":" else ""  # there was no value
+            return f"{text[:first]}{blank}{value}{text[last:]}"
+    if plan.flow_style:
+        place = text.index("{", plan.start_mark.index) + 1
+        return f"{text[:place]}{field}: {value}, {text[place:]}"
+    place, indent = plan.start_mark.index, " " * plan.start_mark.column
+    return f"{text[:place]}{field}: {value}\n{indent}{text[place:]}"
 
 
 def _reject_syntax(error: yaml.MarkedYAMLError) -> NoReturn:
@@ -148,13 +181,13 @@ def _read_size(plan: Record, stop: str, variants: int) -> tuple[int, int]:
     if stop == PLANNED:
         if field := plan.get("margin") or plan.get("confidence"):
             field.reject(f"is for `stop: {DECIDED}`; pages compare with any margin and confidence")
-        samples = plan.number("samples", default=10, lowest=1, highest=1000)
-        boots = plan.number("boots", default=min(2, samples), lowest=1, highest=50)
+        samples = plan.number("samples", default=10, lowest=1, highest=MOST_SAMPLES)
+        boots = plan.number("boots", default=min(2, samples), lowest=1, highest=MOST_BOOTS)
     else:
         if variants < 2:
             plan.need("stop").reject("needs two variants at least: there is nothing to decide about one")
-        boots = plan.number("boots", default=MOST_DECIDING_BOOTS, lowest=FEWEST_DECIDING_BOOTS, highest=50)
-        samples = plan.number("samples", default=2 * boots, lowest=1, highest=1000)
+        boots = plan.number("boots", default=MOST_DECIDING_BOOTS, lowest=FEWEST_DECIDING_BOOTS, highest=MOST_BOOTS)
+        samples = plan.number("samples", default=2 * boots, lowest=1, highest=MOST_SAMPLES)
     if boots > samples:
         place = plan.get("boots") or plan.need("samples")
         place.reject(f"is {boots} boots, more than the {samples} samples: every boot must measure something")
@@ -178,7 +211,7 @@ def _counting(variant: VariantSpec, tunable: str) -> VariantSpec:
 
 
 def _read_variant(variant: Record) -> VariantSpec:
-    variant.allow("name", "target", "build", "tunables")
+    variant.allow("name", "target", "source", "build", "tunables")
     target = variant.need("target").one_of(TARGETS)
     tunables: dict[str, str] = {}
     if given := variant.get("tunables"):
@@ -187,6 +220,9 @@ def _read_variant(variant: Record) -> VariantSpec:
         for key, value in Record(given, most=64).fields():
             key.matching(TUNABLE, "the name of a tunable such as net.isr.dispatch")
             tunables[key.scalar()] = value.matching(TUNABLE_VALUE, TUNABLE_VALUE_RULE)
+    source = variant.get("source")
+    if source and target == "linux":
+        source.reject("is for target stack: patches are patches of the stack")
     options = variant.get("build")
     return VariantSpec(
         name=variant.need("name").matching(NAME, NAME_RULE),
@@ -196,4 +232,5 @@ def _read_variant(variant: Record) -> VariantSpec:
             for item in (options.items(0, 32) if options else [])
         ),
         tunables=tunables,
+        source=source.matching(SOURCE, SOURCE_RULE) if source else DEPLOYED,
     )

@@ -13,7 +13,6 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from functools import cache
 from typing import cast
 
 import redis
@@ -21,12 +20,13 @@ import redis.asyncio
 from django.conf import settings
 from redis.typing import StreamIdT
 
+from perfweb import redisclient
+
 log = logging.getLogger(__name__)
 
 LONGEST_STREAM = 5000
 STREAM_SECONDS = 7 * 24 * 3600
 FIRST = "0-0"
-TIMEOUT = 2.0
 NEWEST = 100
 Entries = list[tuple[str, dict[str, str]]]
 
@@ -40,13 +40,6 @@ class Event:
     values: dict[str, object]
 
 
-@cache
-def _client() -> "redis.Redis":
-    return redis.Redis.from_url(
-        settings.REDIS_URL, decode_responses=True, socket_timeout=TIMEOUT, socket_connect_timeout=TIMEOUT
-    )
-
-
 def _key(number: int) -> str:
     return f"run:{number}"
 
@@ -54,7 +47,7 @@ def _key(number: int) -> str:
 def publish(number: int, name: str, **values: object) -> None:
     """Appends an event to the stream of run `number`.  Never raises: without Redis the event is lost and logged."""
     try:
-        pipe = _client().pipeline(transaction=False)
+        pipe = redisclient.client().pipeline(transaction=False)
         pipe.xadd(_key(number), {"name": name, "values": json.dumps(values)}, maxlen=LONGEST_STREAM, approximate=True)
         pipe.expire(_key(number), STREAM_SECONDS)
         pipe.execute()
@@ -65,7 +58,7 @@ def publish(number: int, name: str, **values: object) -> None:
 def begin(number: int) -> None:
     """Forgets what an earlier run `number` left in Redis, as when the database was made anew."""
     try:
-        _client().delete(_key(number))
+        redisclient.client().delete(_key(number))
     except (redis.RedisError, OSError) as error:
         log.warning("no progress for run %d: Redis does not answer (%s)", number, error)
 
@@ -73,7 +66,7 @@ def begin(number: int) -> None:
 def progress_since(number: int, last_id: str = FIRST) -> list[Event]:
     """The events of run `number` after `last_id`, oldest first; none without Redis."""
     try:
-        entries = cast("Entries", _client().xrange(_key(number), min=f"({last_id}"))
+        entries = cast("Entries", redisclient.client().xrange(_key(number), min=f"({last_id}"))
     except (redis.RedisError, OSError) as error:
         log.warning("no progress of run %d: Redis does not answer (%s)", number, error)
         return []
@@ -83,7 +76,7 @@ def progress_since(number: int, last_id: str = FIRST) -> list[Event]:
 def latest(number: int) -> dict[str, dict[str, object]]:
     """The values of the last event of each name among the newest events of run `number`; empty without Redis."""
     try:
-        entries = cast("Entries", _client().xrevrange(_key(number), count=NEWEST))
+        entries = cast("Entries", redisclient.client().xrevrange(_key(number), count=NEWEST))
     except (redis.RedisError, OSError) as error:
         log.warning("no progress of run %d: Redis does not answer (%s)", number, error)
         return {}
@@ -94,7 +87,9 @@ def latest(number: int) -> dict[str, dict[str, object]]:
 async def follow(number: int, last_id: str, wait_seconds: float) -> AsyncIterator[Event | None]:
     """The events after `last_id` as they come, and None after every `wait_seconds` without one.  Raises RedisError."""
     position: StreamIdT = last_id
-    client = redis.asyncio.Redis.from_url(settings.REDIS_URL, decode_responses=True, socket_connect_timeout=TIMEOUT)
+    client = redis.asyncio.Redis.from_url(
+        settings.REDIS_URL, decode_responses=True, socket_connect_timeout=redisclient.TIMEOUT
+    )
     try:
         while True:
             raw = await client.xread({_key(number): position}, count=100, block=int(wait_seconds * 1000))

@@ -4,17 +4,22 @@
 import hashlib
 import logging
 import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from celery import current_app
 from django.db import transaction
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
+from perfweb.builds import services as builds
+from perfweb.builds.models import Build
+from perfweb.builds.sources import Sources
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease, Testbed
 from perfweb.runs import states
-from perfweb.runs.models import Plan, Run, RunState, Variant
-from perfweb.runs.planfile import PlanSpec, read_plan
+from perfweb.runs.models import Artefact, ArtefactKind, Plan, Run, RunState, Variant
+from perfweb.runs.planfile import DEPLOYED, PlanSpec, VariantSpec, read_plan
 
 log = logging.getLogger(__name__)
 
@@ -25,30 +30,48 @@ class RunError(ValueError):
     """The run cannot do that now; the message says why and what can be done."""
 
 
-@transaction.atomic
-def submit(text: str, testbed_name: str, requested_by: str = "", seed: int | None = None) -> Run:
+@dataclass(frozen=True)
+class Patched:
+    """A patch as it was sent, and the packed sources for what variants of a plan call their source."""
+
+    text: bytes
+    sources: Mapping[str, Sources]
+
+
+def submit(
+    text: str, testbed_name: str, requested_by: str = "", seed: int | None = None, patched: Patched | None = None
+) -> Run:
     """Queues a run of the plan `text` on a testbed; another run's `seed` repeats its random order.
 
-    Raises PlanError, or RunError for an unknown testbed or a seed that is out of range.
+    Raises PlanError, or RunError for an unknown testbed, a seed that is out of range, or a source that is not there.
     """
     spec = read_plan(text)
+    testbed = find_testbed(testbed_name)
+    if seed is None:
+        seed = secrets.randbelow(2**31)
+    if not 0 <= seed < 2**31:
+        raise RunError(f"{seed} is no seed: it lies between 0 and {2**31 - 1}")
+    with transaction.atomic():
+        run = Run.objects.create(
+            plan=keep_plan(text, spec.name, spec.title), testbed=testbed, seed=seed, requested_by=requested_by
+        )
+        _create_variants(run, spec, patched.sources if patched else {})
+        if patched:
+            _keep_patch(run, patched.text)
+        states.created(run)
+        transaction.on_commit(lambda: enqueue(run.number))
+    return run
+
+
+def find_testbed(testbed_name: str) -> Testbed:
+    """The testbed of this name, if plans can be measured on it.  Raises RunError."""
     testbed = Testbed.objects.filter(name=testbed_name).first()
     if testbed is None:
         known = ", ".join(Testbed.objects.values_list("name", flat=True)) or "none; use manage.py register_testbed"
         raise RunError(f"there is no testbed {testbed_name!r}; registered: {known}")
     if not testbed.inventory:
         raise RunError(f"testbed {testbed_name!r} has imported results only: manage.py register_testbed makes it real")
-    if seed is None:
-        seed = secrets.randbelow(2**31)
-    if not 0 <= seed < 2**31:
-        raise RunError(f"{seed} is no seed: it lies between 0 and {2**31 - 1}")
-    run = Run.objects.create(
-        plan=keep_plan(text, spec.name, spec.title), testbed=testbed, seed=seed, requested_by=requested_by
-    )
-    _create_variants(run, spec)
-    states.created(run)
-    transaction.on_commit(lambda: enqueue(run.number))
-    return run
+    return testbed
 
 
 def keep_plan(text: str, name: str, title: str) -> Plan:
@@ -58,7 +81,7 @@ def keep_plan(text: str, name: str, title: str) -> Plan:
     return plan
 
 
-def _create_variants(run: Run, spec: PlanSpec) -> None:
+def _create_variants(run: Run, spec: PlanSpec, sources: Mapping[str, Sources]) -> None:
     Variant.objects.bulk_create(
         Variant(
             run=run,
@@ -68,8 +91,27 @@ def _create_variants(run: Run, spec: PlanSpec) -> None:
             target=variant.target,
             build_options=list(variant.build_options),
             tunables=variant.tunables,
+            build=_build_of(variant, sources),
         )
         for position, variant in enumerate(spec.variants)
+    )
+
+
+def _build_of(variant: VariantSpec, sources: Mapping[str, Sources]) -> Build | None:
+    """The build of a patch or its base; that of the deployed stack is named when the run gets there."""
+    if variant.source == DEPLOYED:
+        return None
+    if variant.source not in sources:
+        had = ", ".join(sources) or "none: it came without a patch"
+        raise RunError(f"variant {variant.name} is built from the source “{variant.source}”; the run has {had}")
+    return builds.named(sources[variant.source], variant.build_options)
+
+
+def _keep_patch(run: Run, text: bytes) -> None:
+    """The run shows what it ran, and its replay bundle has it."""
+    digest = hashlib.sha256(text).hexdigest()
+    Artefact.objects.create(
+        run=run, kind=ArtefactKind.PATCH, name="patch.mbox", content=text, size=len(text), sha256=digest
     )
 
 
@@ -100,7 +142,7 @@ def resume(number: int) -> Run:
 
 @transaction.atomic
 def free(testbed_name: str) -> Lease:
-    """Ends the lease of a testbed whose holder is gone and that cannot be restored.  Raises RunError.
+    """Ends the lease of a testbed that cannot be restored, or whose holder is gone.  Raises RunError.
 
     A holder that comes back finds its lease lost and leaves the testbed alone.
     """
@@ -109,7 +151,7 @@ def free(testbed_name: str) -> Lease:
         raise RunError(f"nobody holds a testbed {testbed_name!r}")
     run = Run.objects.select_for_update().filter(lease=lease).first()
     lease.refresh_from_db()
-    if lease.expires >= timezone.now():
+    if lease.expires >= timezone.now() and not lease.problem:
         raise RunError(f"{lease}, whose worker lives: cancel the run, or wait until {lease.expires:%H:%M:%S} UTC")
     if run is not None and run.state in states.ACTIVE:
         states.interrupt(run.number, "the worker gave no sign of life, and its testbed was freed by hand")

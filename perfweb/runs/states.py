@@ -5,8 +5,8 @@
 
 A run that holds a testbed always passes `restoring` before it ends, so that no end leaves the lab half configured.
 The exception is a run whose worker died: it is interrupted by somebody else, and its lease stays until the lab has been
-restored (runners.recovery).  An end out of `restoring` releases the lease.  An interrupted or
-failed run can be queued again and keeps what it has measured.
+restored (runners.recovery).  An end out of `restoring` releases the lease, unless the lab could not be restored: then
+recovery goes on with that, too.  An interrupted or failed run can be queued again and keeps what it has measured.
 """
 
 import logging
@@ -16,9 +16,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from perfweb.lab import services as lab
+from perfweb.plaintext import plain
 from perfweb.runs import progress, summaries
 from perfweb.runs.models import Run, RunState, RunTransition
-from perfweb.runs.plaintext import plain
 
 log = logging.getLogger(__name__)
 
@@ -85,9 +85,15 @@ def finish(number: int, reason: str = "") -> Run:
     return _change(number, S.DONE, reason, _end)
 
 
-def fail(number: int, reason: str) -> Run:
-    """restoring → failed."""
-    return _change(number, S.FAILED, reason, _end)
+def fail(number: int, reason: str, unrestored: str = "") -> Run:
+    """restoring → failed; `unrestored` says why the lab could not be restored, and keeps its testbed out of service."""
+
+    def end(run: Run) -> None:
+        if unrestored and run.lease is not None:
+            lab.quarantine(run.lease, plain(unrestored))
+        _end(run)
+
+    return _change(number, S.FAILED, reason, end)
 
 
 def cancel(number: int, reason: str) -> Run:
@@ -120,7 +126,7 @@ def created(run: Run) -> None:
 def _end(run: Run) -> None:
     run.ended = timezone.now()
     summaries.summarise([run.number])
-    if run.state == S.RESTORING and run.lease is not None:
+    if run.state == S.RESTORING and run.lease is not None and not run.lease.problem:
         lab.release(run.lease)
 
 

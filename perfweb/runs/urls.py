@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Addresses of the live progress."""
+"""Addresses of the live progress, and of what can be done to a run."""
 
 from django.urls import path
 
+from perfweb.runs.views_control import cancel
 from perfweb.runs.views_events import events
 
-urlpatterns = [path("runs/<int:number>/events", events, name="run-events")]
+urlpatterns = [
+    path("runs/<int:number>/events", events, name="run-events"),
+    path("runs/<int:number>/cancel/", cancel, name="run-cancel"),
+]

@@ -13,6 +13,7 @@ import redis
 from asgiref.sync import sync_to_async
 from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponseBadRequest, HttpResponseBase, StreamingHttpResponse
+from django.views.decorators.http import require_safe
 
 from perfweb.runs import progress
 from perfweb.runs.models import FINAL_STATES, Run
@@ -22,6 +23,7 @@ RETRY_MILLISECONDS = 3000
 _STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}", re.ASCII)
 
 
+@require_safe
 async def events(request: HttpRequest, number: int) -> HttpResponseBase:
     """GET /runs/<number>/events: all events after Last-Event-ID, then new ones until the run is over."""
     last_id = request.headers.get("Last-Event-ID", progress.FIRST)

@@ -12,19 +12,30 @@ PERFWEB_VAR = Path(os.environ.get("PERFWEB_VAR", BASE_DIR / "var"))
 _RUN = (PERFWEB_VAR / "run").resolve()
 
 INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
     "django.contrib.postgres",
+    "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "perfweb.accounts",
     "perfweb.lab",
     "perfweb.builds",
     "perfweb.runs",
     "perfweb.imports",
     "perfweb.reports",
+    "perfweb.submissions",
+    "perfweb.outbox",
+    "perfweb.mail",
+    "perfweb.forges",
     "perfweb.api",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "perfweb.headers.ContentSecurityPolicy",
     "perfweb.headers.Compression",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "perfweb.accounts.middleware.Personal",
     "perfweb.api.problems.ApiAnswers",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -43,8 +54,6 @@ TEMPLATES: list[dict[str, Any]] = [
     }
 ]
 
-# Connections are not kept between requests: Django asks for that under ASGI, and over a UNIX socket a new one costs
-# about a millisecond.
 DATABASES: dict[str, dict[str, Any]] = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
@@ -56,6 +65,32 @@ DATABASES: dict[str, dict[str, Any]] = {
         "OPTIONS": {"connect_timeout": 5},
     }
 }
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "CommonPasswordValidator")
+]
+AUTH_PASSWORD_VALIDATORS += [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}}
+]
+LOGIN_URL = "accounts:sign-in"
+LOGIN_REDIRECT_URL = "accounts:account"
+LOGOUT_REDIRECT_URL = "reports:home"
+CSRF_FAILURE_VIEW = "perfweb.accounts.views.csrf_failure"
+CSRF_COOKIE_HTTPONLY = SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_SAMESITE = SESSION_COOKIE_SAMESITE = "Lax"
+
+# Signing in with an account elsewhere (docs/operators.md): each way is off without the id that we have there. The role
+# is that of who comes in so for the first time.
+GITHUB_URL = os.environ.get("PERFWEB_GITHUB_URL", "").rstrip("/") or "https://github.com"
+GITHUB_CLIENT_ID = os.environ.get("PERFWEB_GITHUB_CLIENT_ID", "")
+GITHUB_SECRET_FILE = os.environ.get("PERFWEB_GITHUB_SECRET_FILE", "")
+OIDC_ISSUER = os.environ.get("PERFWEB_OIDC_ISSUER", "")
+OIDC_CLIENT_ID = os.environ.get("PERFWEB_OIDC_CLIENT_ID", "")
+OIDC_SECRET_FILE = os.environ.get("PERFWEB_OIDC_SECRET_FILE", "")
+OIDC_NAME = os.environ.get("PERFWEB_OIDC_NAME", "")
+NEWCOMER_ROLE = os.environ.get("PERFWEB_NEWCOMER_ROLE", "") or "reader"
+
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 _redis_socket = os.environ.get("PERFWEB_REDIS_SOCKET", str(_RUN / "redis" / "redis.sock"))
@@ -73,7 +108,54 @@ CELERY_BEAT_SCHEDULE = {
     # A run that lost its worker is found a lease and a beat later at most.  The queue of runs is the database, so
     # this also finds what a lost message left waiting.
     "recover": {"task": "runners.tasks.recover", "schedule": 10.0, "options": {"expires": 10.0}},
+    "follow": {"task": "perfweb.forges.tasks.follow", "schedule": 10.0, "options": {"expires": 10.0}},
+    "deliver": {"task": "perfweb.outbox.tasks.deliver", "schedule": 10.0, "options": {"expires": 10.0}},
+    "attend to mail": {"task": "perfweb.mail.tasks.attend", "schedule": 10.0, "options": {"expires": 10.0}},
+    **{
+        f"forget in {app}": {"task": f"perfweb.{app}.tasks.forget", "schedule": 3600.0, "options": {"expires": 3600.0}}
+        for app in ("outbox", "forges", "mail")
+    },
 }
+# A worker of their own has what is said to others: it does not wait for the end of a run.
+CELERY_TASK_ROUTES = {f"perfweb.{app}.tasks.*": {"queue": "messages"} for app in ("outbox", "mail", "forges")}
+# What delivers the letters of a channel (perfweb.outbox): a function of the letter.
+OUTBOX_SENDERS = {"mail": "perfweb.mail.sending.send", "forge": "perfweb.forges.sending.send"}
+# How long the texts of letters, mails and webhooks are kept once they are dealt with.
+MESSAGES_KEPT_DAYS = int(os.environ.get("PERFWEB_MESSAGES_KEPT_DAYS", "365"))
+# Tokens of forges and secrets of their webhooks, in files.
+FORGE_SECRETS = Path(os.environ.get("PERFWEB_FORGE_SECRETS", PERFWEB_VAR / "forges"))
+# Where the commits are that patches are applied to: a checkout, or a bare clone that its operator keeps up to date.
+PATCH_REPOSITORY = Path(os.environ.get("PERFWEB_REPOSITORY", BASE_DIR))
+# What an author without the right to approve may have: submissions that are not over, and hours of machine time in a
+# day.
+OPEN_SUBMISSIONS = int(os.environ.get("PERFWEB_OPEN_SUBMISSIONS", "5"))
+SUBMISSION_HOURS = float(os.environ.get("PERFWEB_SUBMISSION_HOURS", "6"))
+
+# Patches by mail (docs/mail.md): the service's own address, without which there is no mail; the name under which our
+# mail server signs Authentication-Results; mailing lists, `LIST-ID=ADDRESS`, separated by commas; the usual testbed.
+MAIL_ADDRESS = os.environ.get("PERFWEB_MAIL_ADDRESS", "")
+MAIL_AUTHSERV_ID = os.environ.get("PERFWEB_MAIL_AUTHSERV_ID", "")
+MAIL_LISTS = {
+    name.strip().lower(): address.strip()
+    for name, found, address in (item.partition("=") for item in os.environ.get("PERFWEB_MAIL_LISTS", "").split(","))
+    if found
+}
+MAIL_TESTBED = os.environ.get("PERFWEB_MAIL_TESTBED", "")
+# A mailbox that is fetched (manage.py mail_fetch), where no mail server delivers to us.
+IMAP_HOST = os.environ.get("PERFWEB_IMAP_HOST", "")
+IMAP_PORT = int(os.environ.get("PERFWEB_IMAP_PORT", "993"))
+IMAP_USER = os.environ.get("PERFWEB_IMAP_USER", "")
+IMAP_PASSWORD_FILE = os.environ.get("PERFWEB_IMAP_PASSWORD_FILE", "")
+IMAP_FOLDER = os.environ.get("PERFWEB_IMAP_FOLDER", "INBOX")
+IMAP_DONE_FOLDER = os.environ.get("PERFWEB_IMAP_DONE_FOLDER", "")
+IMAP_CA_FILE = os.environ.get("PERFWEB_IMAP_CA_FILE", "")
+EMAIL_HOST = os.environ.get("PERFWEB_SMTP_HOST", "localhost")
+EMAIL_PORT = int(os.environ.get("PERFWEB_SMTP_PORT", "25"))
+EMAIL_HOST_USER = os.environ.get("PERFWEB_SMTP_USER", "")
+EMAIL_HOST_PASSWORD = os.environ.get("PERFWEB_SMTP_PASSWORD", "")
+EMAIL_USE_TLS = os.environ.get("PERFWEB_SMTP_STARTTLS", "0") != "0"
+EMAIL_TIMEOUT = 20
+
 # Seconds that a testbed stays taken after the last sign of life of the run that holds it.
 LEASE_SECONDS = float(os.environ.get("PERFWEB_LEASE_SECONDS", "30"))
 # Seconds for which a run waits for a database that does not answer before it gives up and cleans the lab.
@@ -100,6 +182,9 @@ USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 
+# What a request may bring; patches are the largest.
+LARGEST_UPLOAD = DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+
 STATIC_URL = "static/"
 STATIC_ROOT = PERFWEB_VAR / "static"
 STATICFILES_DIRS = [path for path in (BASE_DIR / "static",) if path.is_dir()]
@@ -120,10 +205,12 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "INFO"},
+    "loggers": {"mail.log": {"level": "WARNING"}},  # aiosmtpd's, which has every line that a client says
 }
 
 
-def secret_key_from_file() -> str:
-    """The key in the file that PERFWEB_SECRET_KEY_FILE names, or "" if the variable is not set."""
+def secret_key_from_file(usual: Path | None = None) -> str:
+    """The key in the file that PERFWEB_SECRET_KEY_FILE names, else in the usual one if that can be read, else ""."""
     name = os.environ.get("PERFWEB_SECRET_KEY_FILE", "")
-    return Path(name).read_text(encoding="ascii").strip() if name else ""
+    file = Path(name) if name else usual
+    return file.read_text(encoding="ascii").strip() if file and (name or os.access(file, os.R_OK)) else ""

@@ -5,6 +5,7 @@ from perfweb.settings.base import *
 
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "testserver"]
 SECRET_KEY = "only for tests"  # noqa: S105
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # a slow one would be most of the time
 STATIC_ROOT = BASE_DIR / "static"  # served as it lies in the tree
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = True

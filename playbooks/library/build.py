@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds the stack from an archive once, under a name that stands for its content.
 
-The tree appears under its name only when it is complete: everything happens in
+Whose sources these are nobody knows, so they are unpacked, configured and
+compiled in a sandbox without a network.  What was built comes out as an archive,
+of which root keeps files and directories and nothing else.
+
+The tree appears under its name only when it is complete: it is put into
 a directory beside it, which is renamed at the end.  So an interrupted build
 leaves nothing that could be taken for one.
 """
@@ -10,14 +14,19 @@ leaves nothing that could be taken for one.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import shutil
-import subprocess
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.supervision import ControllerGoneError, run_once
+from ansible.module_utils.sandbox import MIB, Sandbox, confined
+from ansible.module_utils.strangers import StrangeArchiveError, unpack
+from ansible.module_utils.supervision import FAILURE_LIMIT, ControllerGoneError, last_words, run_once
 
 DOCUMENTATION = """
 module: build
@@ -32,7 +41,7 @@ options:
     type: str
     required: true
   archive:
-    description: A tar.gz of the sources on this host; it is removed after a build.
+    description: A tar.gz of the sources on this host; it is removed, whatever comes of it.
     type: path
     required: true
   meson:
@@ -45,8 +54,12 @@ options:
     elements: str
     default: []
   timeout:
-    description: Seconds for each of the steps.
+    description: Seconds that it may take.
     type: float
+    required: true
+  uid:
+    description: User and group id to build as.
+    type: int
     required: true
 """
 
@@ -65,51 +78,88 @@ seconds:
   type: float
 """
 
-MARKS = ("meson.build", "stack/meson.build")
+# Standard output is kept for what was built: an archive, since nothing else leaves the sandbox.
+BUILD = """\
+set -eu
+exec 3>&1 >&2
+archive=$1 meson=$2 prefix=$3
+shift 3
+say()
+{
+	printf '$ %s\\n' "$*"
+	"$@"
+}
+mkdir source
+tar --extract --gzip --no-same-owner --directory source --file "$archive"
+tree=source
+[ -e source/meson.build ] || tree=source/stack
+[ -e "$tree/meson.build" ] || {
+	echo 'the archive has neither meson.build nor stack/meson.build: make it of the directory stack/'
+	exit 65
+}
+say "$meson" setup build "$tree" --prefix "$prefix" --libdir lib "$@"
+say "$meson" compile -C build
+say "$meson" install -C build --destdir "$PWD/installed"
+tar --create --hard-dereference --directory "installed$prefix" . >&3
+"""
+ROOM = "/build"
+ROOM_LIMIT = 2048 * MIB
+"""Bytes of sources, of everything that is made of them, and of what the compiler keeps in between."""
 
 
-def find_sources(directory: Path) -> Path:
-    """The directory with meson.build: the archive may hold the files themselves or one directory of them."""
-    for mark in MARKS:
-        if (directory / mark).exists():
-            return (directory / mark).parent
-    raise ValueError(f"the archive has neither {' nor '.join(MARKS)}: make it of the directory stack/")
+def sandbox(params: dict[str, Any]) -> Sandbox:
+    """Where the build happens: it sees the archive and meson, and writes to memory."""
+    folder = Path(params["meson"]).parent
+    # The meson of a virtual environment needs all of it.
+    tools = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
+    reads = [params["archive"], *([str(tools)] if tools.is_absolute() else [])]
+    return Sandbox(params["uid"], reads=reads, scratch={ROOM: ROOM_LIMIT}, directory=ROOM)
 
 
-def steps(params: dict[str, Any], work: Path, prefix: Path) -> list[list[str]]:
-    """The commands of a build, which installs below work/installed."""
-    meson, build = params["meson"], str(work / "build")
-    setup = [meson, "setup", build, str(find_sources(work / "source")), "--prefix", str(prefix), "--libdir", "lib"]
+def command(params: dict[str, Any], prefix: Path) -> list[str]:
+    """The build, which writes an archive of what belongs below the prefix."""
     options = list(params["options"])
     if not any(option.startswith(("-Dbuildtype=", "--buildtype")) for option in options):
         options.append("-Dbuildtype=release")
-    install = [meson, "install", "-C", build, "--destdir", str(work / "installed")]
-    return [[*setup, *options], [meson, "compile", "-C", build], install]
+    script = ["sh", "-c", BUILD, "build", params["archive"], params["meson"], str(prefix), *options]
+    words: list[str] = confined(script, sandbox(params))
+    return words
 
 
 def make(module: AnsibleModule, prefix: Path) -> str:
-    """Builds in a directory beside the prefix and moves the result there; returns the log."""
+    """Builds, puts the result into a directory beside the prefix and moves it there; returns the log."""
     params = module.params
     work = prefix.with_name(prefix.name + ".new")
     shutil.rmtree(work, ignore_errors=True)
-    (work / "source").mkdir(parents=True)
+    (work / "installed").mkdir(parents=True)
     try:
-        unpack = ["tar", "--extract", "--gzip", "--no-same-owner", "--file", params["archive"]]
-        subprocess.run([*unpack, "--directory", str(work / "source")], check=True, capture_output=True, text=True)
-        log = ""
-        for argv in steps(params, work, prefix):
-            done = run_once(argv, timeout=params["timeout"], directory=str(work), pid_directory=str(work))
-            log += f"$ {' '.join(argv)}\n{done['stdout']}{done['stderr']}"
+        with tempfile.TemporaryFile(dir=work) as packed:
+            argv, limit = command(params, prefix), params["timeout"]
+            done = run_once(argv, timeout=limit, directory="/", pid_directory=str(work), output=packed)
+            log: str = done["stderr"]
             if done["rc"] != 0 or done["timed_out"]:
-                why = f"after {params['timeout']:g} s" if done["timed_out"] else f"with status {done['rc']}"
-                last = "\n".join(log.splitlines()[-20:])
-                module.fail_json(msg=f"`{argv[0]} {argv[1]}` ended {why}:\n{last}", build_log=log)
-        installed = work / "installed" / prefix.relative_to("/")
-        (installed / "build.log").write_text(log, encoding="utf-8")
-        installed.rename(prefix)
+                why = f"after {limit:g} s" if done["timed_out"] else f"with status {done['rc']}"
+                module.fail_json(msg=f"the build ended {why}:\n{last_words(log)}", build_log=log[-FAILURE_LIMIT:])
+            packed.seek(0)
+            unpack(packed, work / "installed")
+        (work / "build.log").write_text(log, encoding="utf-8")
+        (work / "build.log").replace(work / "installed" / "build.log")
+        (work / "installed").rename(prefix)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return log
+
+
+@contextmanager
+def only_one(prefix: Path) -> Iterator[None]:
+    """Nobody else on this machine makes the same build meanwhile; hosts of a lab share the directory.
+
+    Every build has its byte of one file, so that none waits for another and no file of its own stays behind.
+    """
+    byte = int.from_bytes(hashlib.sha256(prefix.name.encode()).digest()[:7], "big")
+    with (prefix.parent / ".lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX, 1, byte)
+        yield
 
 
 def main() -> None:
@@ -122,23 +172,27 @@ def main() -> None:
             "meson": {"type": "str", "required": True},
             "options": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "float", "required": True},
+            "uid": {"type": "int", "required": True},
         },
     )
     begin = time.monotonic()
     prefix = Path(module.params["root"]) / module.params["key"]
     try:
-        # Hosts of a lab on one machine share this directory.
-        with (prefix.parent / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            cached = prefix.is_dir()
-            log = (prefix / "build.log").read_text(encoding="utf-8") if cached else make(module, prefix)
-    except subprocess.CalledProcessError as error:
-        module.fail_json(msg=f"the archive could not be unpacked: {error.stderr.strip()}")
+        cached, log = prefix.is_dir(), ""
+        if not cached:
+            with only_one(prefix):
+                cached = prefix.is_dir()
+                log = "" if cached else make(module, prefix)
+        if cached:
+            log = (prefix / "build.log").read_text(encoding="utf-8")
+    except StrangeArchiveError as error:
+        module.fail_json(msg=f"what the build has installed is refused: {error}")
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"the build could not be made: {error}")
     except ControllerGoneError:
         raise SystemExit(1) from None
-    Path(module.params["archive"]).unlink(missing_ok=True)
+    finally:
+        Path(module.params["archive"]).unlink(missing_ok=True)
     module.exit_json(
         changed=not cached, prefix=str(prefix), cached=cached, build_log=log, seconds=time.monotonic() - begin
     )

@@ -4,13 +4,15 @@
 
 Everything about it lies in one directory: NAME.pid, NAME.log (what it prints)
 and, when it has ended, NAME.exit with its status.  systemd-run would do the
-same, but not in a network namespace or a container.  A program that runs as
-somebody else gets the subdirectory NAME.own to write to and nothing besides.
+same, but not in a network namespace or a container.
+
+A program that runs as somebody else is in a sandbox.  It gets the subdirectory
+NAME.own to write to, in memory and of limited size, and sees of the others only
+what it is shown.
 """
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import time
@@ -20,6 +22,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.processes import (
     Process,
+    descendants,
     identify,
     kill_session,
     read_pid_file,
@@ -30,6 +33,8 @@ from ansible.module_utils.processes import (
     wait_until_gone,
     write_pid_file,
 )
+from ansible.module_utils.sandbox import HOST_NETWORK, Sandbox, confined, mount_scratch, unmount_scratch
+from ansible.module_utils.supervision import FAILURE_LIMIT, last_words, text_of
 
 DOCUMENTATION = """
 module: daemon
@@ -57,11 +62,22 @@ options:
     type: dict
     default: {}
   uid:
-    description: User id to run as, without any privilege; root if not given.
+    description: User and group id to run as, in a sandbox; root if not given, and then in none.
     type: int
-  gid:
-    description: Group id to run as.
-    type: int
+  reads:
+    description: Files and directories that a program in a sandbox sees, besides those of C(files).
+    type: list
+    elements: str
+    default: []
+  devices:
+    description: Devices that a program in a sandbox may open.
+    type: list
+    elements: str
+    default: []
+  network:
+    description: The network of a program in a sandbox, C(none), C(host), or the file of a network namespace.
+    type: str
+    default: host
   cpus:
     description: CPUs that it may run on; all when empty.
     type: list
@@ -82,7 +98,7 @@ pid:
   description: Its process id.
   type: int
 command:
-  description: The words that were executed.
+  description: The words that were executed, without those of the sandbox.
   type: list
 log:
   description: What it has printed so far.
@@ -96,6 +112,9 @@ ended:
     C(log) is everything it printed.
   type: dict
 """
+
+LOG_LIMIT = 1024 * 1024
+"""Bytes of a log that are handed back."""
 
 # The shell stays as the parent, for someone has to be told the exit status.
 KEEPER = """\
@@ -112,9 +131,11 @@ def _file(base: Path, suffix: str) -> Path:
 
 def _log(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8", errors="backslashreplace")
+        with path.open("rb") as file:
+            text: str = text_of(file, LOG_LIMIT)
     except FileNotFoundError:
         return ""
+    return text
 
 
 def _read_number(path: Path) -> int | None:
@@ -124,19 +145,22 @@ def _read_number(path: Path) -> int | None:
         return None
 
 
-def _gid(params: dict[str, Any]) -> int:
-    return int(params["uid"] if params["gid"] is None else params["gid"])
+def _command(params: dict[str, Any], base: Path) -> list[str]:
+    """The command with its sandbox, if any."""
+    argv = list(params["argv"])
+    return argv if params["uid"] is None else confined(argv, _sandbox(params, base))
 
 
-def _command(params: dict[str, Any]) -> list[str]:
-    """The command with what goes before it: CPUs first, privileges last."""
-    words: list[str] = []
-    if params["cpus"]:
-        words += ["taskset", "-c", ",".join(map(str, params["cpus"]))]
-    if params["uid"] is not None:
-        words += ["setpriv", f"--reuid={params['uid']}", f"--regid={_gid(params)}", "--clear-groups"]
-        words += ["--no-new-privs", "--"]
-    return words + list(params["argv"])
+def _pinning(cpus: list[int]) -> list[str]:
+    return ["taskset", "-c", ",".join(map(str, cpus))] if cpus else []
+
+
+def _sandbox(params: dict[str, Any], base: Path) -> Sandbox:
+    files = [str(base.with_name(name)) for name in params["files"]]
+    return Sandbox(
+        params["uid"], reads=[*files, *params["reads"]], writes=[str(_file(base, ".own"))],
+        devices=params["devices"], network=params["network"],
+    )  # fmt: skip
 
 
 def _prepare_directory(params: dict[str, Any], base: Path) -> None:
@@ -145,9 +169,7 @@ def _prepare_directory(params: dict[str, Any], base: Path) -> None:
     for name, text in params["files"].items():
         (directory / name).write_text(str(text), encoding="utf-8")
     if params["uid"] is not None:
-        own = _file(base, ".own")
-        own.mkdir(mode=0o755, exist_ok=True)
-        os.chown(own, params["uid"], _gid(params))
+        mount_scratch(_file(base, ".own"), params["uid"])
     for suffix in (".log", ".exit", ".child"):
         _file(base, suffix).unlink(missing_ok=True)
 
@@ -159,15 +181,18 @@ def _wait_ready(module: AnsibleModule, base: Path, deadline: float) -> str:
     while True:
         ended = _read_number(exit_file)
         log = _log(log_file)
-        last = "\n".join(log.splitlines()[-20:])
+        told = {"log": log[-FAILURE_LIMIT:]}
         if ended is not None:
-            module.fail_json(msg=f"{base.name} ended with status {ended}:\n{last}", log=log, exit_status=ended)
+            module.fail_json(
+                msg=f"{base.name} ended with status {ended}:\n{last_words(log)}", exit_status=ended, **told
+            )
         if pattern.search(log):
             return log
         if time.monotonic() > deadline:
             stop(_file(base, ".pid"), grace=1)
             limit = module.params["timeout"]
-            module.fail_json(msg=f"{base.name} was not ready after {limit:g} s; its last lines:\n{last}", log=log)
+            why = f"was not ready after {limit:g} s; its last lines:\n{last_words(log)}"
+            module.fail_json(msg=f"{base.name} {why}", **told)
         time.sleep(0.01)
 
 
@@ -179,17 +204,30 @@ def start(module: AnsibleModule, base: Path) -> dict[str, Any]:
     if running(pid_file):
         module.fail_json(msg=f"{base.name} runs already in {base.parent}: stop it first")
     _prepare_directory(params, base)
-    command = _command(params)
-    argv = ["sh", "-c", KEEPER, str(base), *command]
+    pinning = _pinning(params["cpus"])
+    argv = ["sh", "-c", KEEPER, str(base), *pinning, *_command(params, base)]
     keeper = spawn(argv, pid_file=pid_file, log=_file(base, ".keeper"), cwd=base.parent)
-    child_file = _file(base, ".child")
-    while (pid := _read_number(child_file)) is None and keeper.alive():
+    while (child := _program(base, in_sandbox=params["uid"] is not None)) is None and keeper.alive():
         time.sleep(0.002)
-    child = identify(pid) if pid is not None else None
     if child is not None:
         write_pid_file(pid_file, child)
     log = _wait_ready(module, base, deadline)
-    return {"changed": True, "pid": pid, "command": command, "log": log, "seconds": time.monotonic() - begin}
+    pid = child.pid if child else None
+    return {
+        "changed": True,
+        "pid": pid,
+        "command": [*pinning, *params["argv"]],
+        "log": log,
+        "seconds": time.monotonic() - begin,
+    }
+
+
+def _program(base: Path, *, in_sandbox: bool) -> Process | None:
+    """The program itself; in a sandbox that is what the first process there has started, which is bwrap's own."""
+    pid = _read_number(_file(base, ".child"))
+    if pid is None or not in_sandbox:
+        return identify(pid) if pid is not None else None
+    return next(iter(descendants({pid})[1:]), None)
 
 
 def end(base: Path, grace: float) -> dict[str, Any] | None:
@@ -202,6 +240,7 @@ def end(base: Path, grace: float) -> dict[str, Any] | None:
     if not crashed:
         _terminate(base, recorded, grace)
     kill_session(recorded)
+    unmount_scratch(_file(base, ".own"))
     pid_file.unlink(missing_ok=True)
     return {"exit_status": _read_number(_file(base, ".exit")), "crashed": crashed, "log": _log(_file(base, ".log"))}
 
@@ -227,7 +266,9 @@ def main() -> None:
             "argv": {"type": "list", "elements": "str"},
             "files": {"type": "dict", "default": {}},
             "uid": {"type": "int"},
-            "gid": {"type": "int"},
+            "reads": {"type": "list", "elements": "str", "default": []},
+            "devices": {"type": "list", "elements": "str", "default": []},
+            "network": {"type": "str", "default": HOST_NETWORK},
             "cpus": {"type": "list", "elements": "int", "default": []},
             "ready": {"type": "str"},
             "timeout": {"type": "float", "default": 10},
@@ -242,7 +283,7 @@ def main() -> None:
             endings = {name: end(directory / name, module.params["timeout"]) for name in names}
             ended = {name: ending for name, ending in endings.items() if ending is not None}
             result = {"changed": bool(ended), "ended": ended}
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         module.fail_json(msg=f"{names[0]} in {directory}: {error}")
     module.exit_json(**result)
 

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Hands the data links of the device under test to the stack, to the kernel, or to nobody.
 
-The stack gets a TAP device for each link, tap0 for the first: several queues,
-a virtio header in front of each frame, and owned by an ordinary user.  Two
-redirects (tc-mirred(8)) join it to the link in both directions.  They work on
-whole segments, so segmentation and checksum offload survive, and take every
-frame before the kernel's own protocols see it.
+The stack gets a network namespace that holds the links and nothing else, so that
+it reaches nobody but whom the cables lead to.  In there is a TAP device for each
+link, tap0 for the first: several queues, a virtio header in front of each frame,
+and owned by an ordinary user.  Two redirects (tc-mirred(8)) join it to the link in
+both directions.  They work on whole segments, so segmentation and checksum
+offload survive, and take every frame before the kernel's own protocols see it.
 
 The kernel gets the addresses of both families and forwards between the links.
 """
@@ -14,6 +15,7 @@ The kernel gets the addresses of both families and forwards between the links.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,10 @@ options:
     description: A file that keeps what has to be restored.
     type: path
     required: true
+  namespace:
+    description: A file that is the stack's network namespace while the stack has the links.
+    type: path
+    required: true
 """
 
 RETURN = """
@@ -63,6 +69,8 @@ class DataPath:
         self.uid: int = module.params["uid"]
         self.links: list[dict[str, str]] = module.params["links"]
         self.memory = Path(module.params["memory"])
+        self.namespace = Path(module.params["namespace"])
+        self.inside = ["nsenter", f"--net={self.namespace}", "--"]
 
     def run(self, *argv: str, check: bool = True) -> str:
         """Runs a tool; its complaint becomes the module's."""
@@ -86,29 +94,26 @@ class DataPath:
                         f"its own: remove the address, or correct data_links of this host in the inventory"
                     )
 
-    def check_tap(self, tap: str) -> bool:
-        """Whether the TAP device is there; one that is not ours is an error."""
-        code, out, _ = self.module.run_command(["ip", "-d", "-j", "link", "show", "dev", tap])
-        if code != 0:
-            return False
-        info = json.loads(out)[0].get("linkinfo", {})
-        owner = info.get("info_data", {}).get("user")
-        if info.get("info_kind") != "tun" or str(owner) not in {str(self.uid), "nobody" if self.uid == 65534 else ""}:
-            self.module.fail_json(msg=f"{tap} exists and is not the stack's (user {self.uid}): remove or rename it")
-        return True
-
     def release(self) -> None:
-        """Takes the links back from whoever has them."""
-        for index, link in enumerate(self.links):
-            name, tap = link["interface"], f"tap{index}"
-            self.run("tc", "qdisc", "del", "dev", name, "clsact", check=False)
-            if self.check_tap(tap):
-                self.run("ip", "link", "delete", tap)
+        """Takes the links back from the kernel."""
+        for link in self.links:
+            name = link["interface"]
             self.run("ip", "address", "flush", "dev", name)
             disabled = self.own6(link, "disable_ipv6")
             if str(disabled) in self.remembered():
                 disabled.write_text(self.remembered()[str(disabled)], encoding="ascii")
-            self.run("ip", "link", "set", name, "promisc", "off")
+
+    def leave_namespace(self) -> None:
+        """Takes the links out of the stack's namespace, which ends with its last program, and its devices with it."""
+        if os.path.ismount(self.namespace):
+            for name in (link["interface"] for link in self.links):
+                # One that is not there has come back already.
+                self.run(*self.inside, "tc", "qdisc", "del", "dev", name, "clsact", check=False)
+                self.run(*self.inside, "ip", "link", "set", "dev", name, "promisc", "off", check=False)
+                self.run(*self.inside, "ip", "link", "set", "dev", name, "netns", str(os.getpid()), check=False)
+                self.run("ip", "link", "set", "dev", name, "up")
+            self.run("umount", str(self.namespace))
+        self.namespace.unlink(missing_ok=True)
 
     def settings(self) -> list[Path]:
         """What `give_to_kernel` changes of a host."""
@@ -153,33 +158,37 @@ class DataPath:
             self.module.fail_json(msg=f"{TUN}: {error.strerror}; load the kernel module tun, or pass the device in")
 
     def give_to_stack(self) -> list[str]:
-        """Makes the TAP devices and joins them to the links."""
+        """Moves the links into a namespace, makes the TAP devices there and joins them."""
         self.open_to_users()
+        self.namespace.touch()
+        self.run("unshare", f"--net={self.namespace}", "--", "true")
+        # The kernel shall not send anything of its own, neither to the stack nor to the cables.
+        silent = [f"net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default")]
+        self.run(*self.inside, "sysctl", "--quiet", "--ignore", "--write", *silent)
         taps = []
         for index, link in enumerate(self.links):
             name, tap = link["interface"], f"tap{index}"
+            self.run("ip", "link", "set", "dev", name, "netns", str(self.namespace))
             words = ["ip", "tuntap", "add", "dev", tap, "mode", "tap", "user", str(self.uid)]
-            self.run(*words, "multi_queue", "vnet_hdr")
-            # The kernel shall not send anything of its own to the stack.
-            self.run("ip", "link", "set", tap, "addrgenmode", "none")
-            self.run("ip", "link", "set", tap, "mtu", self.mtu(name), "up")
+            self.run(*self.inside, *words, "multi_queue", "vnet_hdr")
+            self.run(*self.inside, "ip", "link", "set", tap, "mtu", self.mtu(name), "up")
             # A stack has a hardware address of its own, which a real card would filter.
-            self.run("ip", "link", "set", name, "up", "promisc", "on")
+            self.run(*self.inside, "ip", "link", "set", name, "up", "promisc", "on")
             self.redirect(name, tap)
             self.redirect(tap, name)
             taps.append(tap)
         return taps
 
     def mtu(self, interface: str) -> str:
-        """The MTU of an interface, in bytes."""
-        return str(json.loads(self.run("ip", "-j", "link", "show", "dev", interface))[0]["mtu"])
+        """The MTU of an interface of the stack's namespace, in bytes."""
+        return str(json.loads(self.run(*self.inside, "ip", "-j", "link", "show", "dev", interface))[0]["mtu"])
 
     def redirect(self, source: str, target: str) -> None:
         """Every frame that comes in at `source` goes out at `target`."""
-        self.run("tc", "qdisc", "add", "dev", source, "clsact")
+        self.run(*self.inside, "tc", "qdisc", "add", "dev", source, "clsact")
         match = ["protocol", "all", "u32", "match", "u32", "0", "0"]
         action = ["action", "mirred", "egress", "redirect", "dev", target]
-        self.run("tc", "filter", "add", "dev", source, "ingress", *match, *action)
+        self.run(*self.inside, "tc", "filter", "add", "dev", source, "ingress", *match, *action)
 
     def give_to_kernel(self) -> None:
         """Gives the kernel the addresses and makes it a router."""
@@ -204,11 +213,13 @@ def main() -> None:
             "links": {"type": "list", "elements": "dict", "required": True},
             "uid": {"type": "int", "required": True},
             "memory": {"type": "path", "required": True},
+            "namespace": {"type": "path", "required": True},
         },
     )
     path = DataPath(module)
     owner: str = module.params["owner"]
     taps: list[str] = []
+    path.leave_namespace()
     path.check_interfaces()
     if owner != "nobody":
         path.remember()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.sandbox import has_user_namespaces, problem
 
 DOCUMENTATION = """
 module: host_environment
@@ -31,6 +32,10 @@ options:
     type: list
     elements: dict
     required: true
+  uid:
+    description: User and group id of what is built and measured, which runs in a sandbox.
+    type: int
+    required: true
   addressed:
     description: Whether the data links must have their addresses already, as on the outer hosts.
     type: bool
@@ -44,6 +49,7 @@ environment:
 """
 
 VERSION_COMMANDS = {
+    "bubblewrap": ["bwrap", "--version"],
     "netperf": ["netperf", "-V"],
     "iperf3": ["iperf3", "--version"],
     "ethtool": ["ethtool", "--version"],
@@ -81,7 +87,7 @@ def link_facts(interface: str) -> dict[str, str]:
     return facts | {name: settings[name] for name in OFFLOADS if name in settings}
 
 
-def environment(links: list[dict[str, str]]) -> dict[str, Any]:
+def environment(links: list[dict[str, str]], uid: int) -> dict[str, Any]:
     """Everything about this host."""
     cpu_info = _read("/proc/cpuinfo")
     model = re.search(r"^model name\s*: (.*)$", cpu_info, re.MULTILINE)
@@ -99,6 +105,7 @@ def environment(links: list[dict[str, str]]) -> dict[str, Any]:
         "command_line": _read("/proc/cmdline"),
         "load_average": _read("/proc/loadavg"),
         "congestion_control": _read("/proc/sys/net/ipv4/tcp_congestion_control"),
+        "sandbox": "bubblewrap" + ("" if has_user_namespaces(uid) else ", no user namespace of its own"),
         "links": {link["interface"]: link_facts(link["interface"]) for link in links},
         "versions": versions(),
     }
@@ -124,6 +131,12 @@ def problems(module: AnsibleModule) -> list[str]:
         ]
     if os.geteuid() != 0:
         found.append("this is not root: set ansible_user or ansible_become in the inventory")
+    elif not found and (why := problem(module.params["uid"])):
+        found.append(
+            f"no program can be kept in a sandbox here ({why}): this needs mounts and namespaces of PIDs and networks, "
+            "which a container may be kept from (CAP_SYS_ADMIN), a root that is a mount point, and a user id "
+            f"{module.params['uid']}; if the host has none such, give stack_uid in the inventory"
+        )
     return found
 
 
@@ -133,13 +146,14 @@ def main() -> None:
         argument_spec={
             "tools": {"type": "list", "elements": "str", "required": True},
             "links": {"type": "list", "elements": "dict", "required": True},
+            "uid": {"type": "int", "required": True},
             "addressed": {"type": "bool", "required": True},
         },
     )
     found = problems(module)
     if found:
         module.fail_json(msg="; ".join(found))
-    module.exit_json(changed=False, environment=environment(module.params["links"]))
+    module.exit_json(changed=False, environment=environment(module.params["links"], module.params["uid"]))
 
 
 if __name__ == "__main__":

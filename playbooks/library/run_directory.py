@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.processes import stop
+from ansible.module_utils.sandbox import unmount_scratch
 
 DOCUMENTATION = """
 module: run_directory
@@ -54,8 +55,14 @@ def require_own(root: Path) -> None:
 
 
 def remove(directory: Path) -> list[str]:
-    """Stops what runs and deletes the tree; returns the pid files of what was stopped."""
-    stopped = [str(path) for path in sorted(directory.rglob("*.pid")) if stop(path, grace=1)]
+    """Stops what runs and deletes the tree; returns the pid files of what was stopped.
+
+    Nothing is looked for in the directories of programs: a pid file there could name any process of the host.
+    """
+    pid_files = sorted([*directory.glob("*.pid"), *directory.glob("*/*.pid")])
+    stopped = [str(path) for path in pid_files if stop(path, grace=1)]
+    for own in directory.glob("*/*.own"):
+        unmount_scratch(own)
     if directory.exists():
         shutil.rmtree(directory)
     return stopped

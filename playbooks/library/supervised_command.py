@@ -7,7 +7,8 @@ each pinned, under a time limit of its own, and killed with everything it
 started when the limit is over or when the controller has gone away.  It never
 fails because a command fails; what that means is the business of the caller,
 who gets status and output of every one.  A command that was told to come again,
-because its server is not done with the one before, comes again.
+because its server is not done with the one before, comes again.  Commands that
+run as somebody else than root are each in a sandbox of their own.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.sandbox import HOST_NETWORK, Sandbox, confined
 from ansible.module_utils.supervision import ControllerGoneError, run_once
 
 DOCUMENTATION = """
@@ -50,10 +52,22 @@ options:
     type: list
     elements: int
     default: []
-  directory:
-    description: Working directory; it must exist.
-    type: path
-    default: /
+  uid:
+    description: User and group id to run as, in a sandbox; root if not given, and then in none.
+    type: int
+  reads:
+    description: Files and directories that commands in a sandbox see.
+    type: list
+    elements: str
+    default: []
+  network:
+    description: The network of commands in a sandbox, C(none), C(host), or the file of a network namespace.
+    type: str
+    default: host
+  environment:
+    description: Variables of commands in a sandbox.
+    type: dict
+    default: {}
   pid_directory:
     description: Where a pid file lies as long as a command runs.
     type: path
@@ -90,7 +104,7 @@ def run_all(params: dict[str, Any]) -> list[dict[str, Any]]:
         os.sched_setaffinity(0, params["cpus"])
     settings = {
         "timeout": params["timeout"],
-        "directory": params["directory"],
+        "directory": "/",
         "pid_directory": params["pid_directory"] or tempfile.gettempdir(),
     }
     return [
@@ -98,11 +112,20 @@ def run_all(params: dict[str, Any]) -> list[dict[str, Any]]:
             "argv": argv,
             "cpus": sorted(os.sched_getaffinity(0)),
             "samples": [
-                run_patiently(argv, params["busy"], params["patience"], settings) for _ in range(params["samples"])
+                run_patiently(_words(argv, params), params["busy"], params["patience"], settings)
+                for _ in range(params["samples"])
             ],
         }
         for argv in params["commands"]
     ]
+
+
+def _words(argv: list[str], params: dict[str, Any]) -> list[str]:
+    if params["uid"] is None:
+        return argv
+    reads, network, environment = params["reads"], params["network"], params["environment"]
+    words: list[str] = confined(argv, Sandbox(params["uid"], reads=reads, network=network, environment=environment))
+    return words
 
 
 def main() -> None:
@@ -115,7 +138,10 @@ def main() -> None:
             "busy": {"type": "str", "default": ""},
             "patience": {"type": "float", "default": 0},
             "cpus": {"type": "list", "elements": "int", "default": []},
-            "directory": {"type": "path", "default": "/"},
+            "uid": {"type": "int"},
+            "reads": {"type": "list", "elements": "str", "default": []},
+            "network": {"type": "str", "default": HOST_NETWORK},
+            "environment": {"type": "dict", "default": {}},
             "pid_directory": {"type": "path"},
         },
     )

@@ -121,6 +121,17 @@ def session_members(session: int) -> list[Process]:
     return [found for found in map(identify, numbers) if found is not None and found.session == session]
 
 
+def descendants(parents: set[int]) -> list[Process]:
+    """The processes that these processes have started or adopted, and so on, without these; children before theirs."""
+    numbers = [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+    parent_of = {number: int(fields[1]) for number in numbers if (fields := _stat(number))}
+    found, generation = [], set(parents)
+    while generation:
+        generation = {number for number, parent in parent_of.items() if parent in generation} - parents
+        found += sorted(filter(None, map(identify, generation)), key=lambda process: process.started)
+    return found
+
+
 def wait_until_gone(process: Process, seconds: float) -> bool:
     """Waits for the end of a process, which need not be a child; False when the time is up."""
     try:

@@ -3,22 +3,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ansible.module_utils.processes import identify, kill_session, write_pid_file
+from ansible.module_utils.sandbox import FILE_LIMIT
 
-OUTPUT_LIMIT = 64 * 1024 * 1024
-"""Bytes in any file that a command writes; one that writes more gets SIGXFSZ."""
+TEXT_LIMIT = 8 * 1024 * 1024
+"""Bytes of a program's output that are handed back; of more the middle is left out."""
+FAILURE_LIMIT = 100_000
+"""Characters of the output in a failure: of one that takes 700 000 with its escapes, ansible-runner keeps nothing."""
 
 
 # The command dies with the module that started it, and fills no disk.
-LEASH = ("prlimit", f"--fsize={OUTPUT_LIMIT}", "setpriv", "--pdeathsig", "KILL", "--")
+LEASH = ("prlimit", f"--fsize={FILE_LIMIT}", "setpriv", "--pdeathsig", "KILL", "--")
 
 
 class ControllerGoneError(Exception):
@@ -46,20 +50,37 @@ def _wait(child: subprocess.Popen[bytes], timeout: float) -> bool:
     return False
 
 
-def _text(file: Any) -> str:
+def text_of(file: IO[bytes], limit: int = TEXT_LIMIT) -> str:
+    """What a program wrote into a file, at most so many bytes of it and a note."""
+    size, half = file.seek(0, os.SEEK_END), limit // 2
     file.seek(0)
-    return bytes(file.read()).decode("utf-8", errors="backslashreplace")
+    if size <= limit:
+        content = file.read()
+    else:
+        begin, _ = file.read(half), file.seek(size - half)
+        content = begin + f"\n[{size - 2 * half} bytes left out]\n".encode() + file.read(half)
+    return content.decode("utf-8", errors="backslashreplace")
 
 
-def run_once(argv: list[str], *, timeout: float, directory: str, pid_directory: str) -> dict[str, Any]:
+def last_words(output: str) -> str:
+    """The last lines of what a program said, for a message of what went wrong."""
+    return "\n".join(output.splitlines()[-20:])[-10_000:]
+
+
+def run_once(
+    argv: list[str], *, timeout: float, directory: str, pid_directory: str, output: IO[bytes] | None = None
+) -> dict[str, Any]:
     """Runs one command to its end, its limit, or the end of the controller's interest.
 
     Returns a sample: `rc` (negative is the number of the signal that ended it),
     `stdout`, `stderr`, `started` (seconds since 1970), `seconds`, `timed_out`.
+    Its standard output goes into `output` instead if there is one.
     While the command runs its pid file lies in `pid_directory`.  Raises
     ControllerGoneError when nobody waits for the answer any more.
     """
-    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+    with contextlib.ExitStack() as files:
+        stdout = output or files.enter_context(tempfile.TemporaryFile())
+        stderr = files.enter_context(tempfile.TemporaryFile())
         started, clock = time.time(), time.monotonic()
         child = subprocess.Popen(
             [*LEASH, *argv],
@@ -82,8 +103,8 @@ def run_once(argv: list[str], *, timeout: float, directory: str, pid_directory: 
             pid_file.unlink(missing_ok=True)
         return {
             "rc": rc,
-            "stdout": _text(stdout),
-            "stderr": _text(stderr),
+            "stdout": "" if output else text_of(stdout),
+            "stderr": text_of(stderr),
             "started": started,
             "seconds": time.monotonic() - clock,
             "timed_out": not finished,

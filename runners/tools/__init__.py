@@ -15,10 +15,12 @@ from types import ModuleType
 from perfweb.runs.catalogue import Measure
 
 # Where each server program listens.
-SERVER_PORTS = {"netserver": 12865, "iperf3": 5201, "tcpconnect": 5301, "unixbench": 5302}
+SERVER_PORTS = {
+    "netserver": 12865, "iperf3": 5201, "tcpconnect": 5301, "unixbench": 5302, "netreceive": 5303, "tcpload": 5304,
+}  # fmt: skip
 
 # Tools that come with the stack, and their servers.
-FROM_BUILD = frozenset({"tcpconnect", "unixbench"})
+FROM_BUILD = frozenset({"netblast", "tcpconnect", "tcpload", "unixbench"})
 
 
 class ToolError(Exception):
@@ -75,7 +77,7 @@ def parse(measure: Measure, output: str) -> list[Value]:
 
 
 def _module(tool: str) -> ModuleType:
-    from runners.tools import iperf3, netperf, stackctl, tcpconnect, unixbench
+    from runners.tools import iperf3, netblast, netperf, stackctl, tcpconnect, tcpload, unixbench
 
-    modules = (iperf3, netperf, stackctl, tcpconnect, unixbench)
+    modules = (iperf3, netblast, netperf, stackctl, tcpconnect, tcpload, unixbench)
     return {module.__name__.rpartition(".")[2]: module for module in modules}[tool]

@@ -10,13 +10,12 @@ from runners.tools import SERVER_PORTS, ToolError, Value, family_option, positiv
 
 # Also in the moment before it has noticed the end of the client before.
 BUSY = "the server is busy running a test"
-_STREAMS = {"iperf3.1": 1, "iperf3.10": 10}
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
     port = str(SERVER_PORTS["iperf3"])
     common = ["iperf3", family_option(address), "-J", "-c", address, "-p", port, "-t", str(seconds)]
-    return [*common, "-P", str(_STREAMS[measure.name])]
+    return [*common, "-P", measure.name.removeprefix("iperf3.")]
 
 
 def parse(output: str) -> list[Value]:

@@ -6,7 +6,8 @@
  *
  * Like machine/, this folder faces the host: it may call the C library
  * (through the table "real", never by name, since the names are its own) and
- * keep thread-local variables.  It waits for the stack only with msleep().
+ * keep thread-local variables.  It waits for the stack only with msleep(), and
+ * spin_until() before that.
  */
 #ifndef API_API_H
 #define API_API_H

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "kern/ctl.h"
 #include "kern/file.h"
 #include "kern/kern_private.h"
 #include "kern/sysctl.h"
@@ -163,6 +164,7 @@ api_boot(int (*configure)(const char *), const char *arg)
 	each_descriptor(note_descriptor, &before);
 	sysctl_register(api_oids, nitems(api_oids));
 	fd_lock_init();
+	ctl_hold();
 	error = stack_boot_config(configure, arg);
 	if (error != 0)
 		return (error);
@@ -170,6 +172,7 @@ api_boot(int (*configure)(const char *), const char *arg)
 	fd_lock_start();
 	fileops = &api_fileops;
 	each_descriptor(hide_descriptor, &before);
+	ctl_release();
 	clear_environment();
 	api_pid = getpid();
 	pthread_atfork(NULL, NULL, forked);
@@ -182,6 +185,7 @@ boot(void)
 {
 	const char *path = getenv("STACK_CONF");
 
+	(void)real_table();	/* while there is one thread */
 	if (path != NULL && api_boot(loader_read, path) != 0)
 		_exit(EX_CONFIG);
 }

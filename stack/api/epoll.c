@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "api/epoll.h"
+#include "kern/synch.h"
 
 /* Takes our own eventfd out of what the kernel reported. */
 static int
@@ -17,6 +18,18 @@ drop_wake(const struct epset *es, struct epoll_event *out, int n)
 		if (out[i].data.ptr != es)
 			out[kept++] = out[i];
 	return (kept);
+}
+
+/* The kernel's events of now: nothing to be interrupted. */
+static int
+kernel_look(int epfd, const struct epset *es, struct epoll_event *out, int max)
+{
+	int cancel, n;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	n = real.epoll_pwait(epfd, out, max, 0, NULL);
+	pthread_setcancelstate(cancel, NULL);
+	return (n > 0 ? drop_wake(es, out, n) : n);
 }
 
 /* The kernel's events; sleeps until deadline.  -1 and errno, or a count. */
@@ -62,6 +75,25 @@ kernel_sleep(int epfd, struct epset *es, struct epoll_event *out, int max,
 	return (n);
 }
 
+static bool
+has_news(void *arg)
+{
+	return (epset_may_be_ready(arg) || api_signalled());
+}
+
+/*
+ * To sleep in the kernel and to be woken there takes five system calls, more
+ * than the rest of a small message: first a thread looks for a while, as one
+ * that waits for one socket does.  Kernel descriptors wait as long.  True: it
+ * is worth another look.
+ */
+static bool
+await_news(struct epset *es)
+{
+	return (atomic_load_u32(&es->es_sockets) != 0 &&
+	    spin_until(has_news, es) && epset_may_be_ready(es));
+}
+
 /*
  * Room for the stack's events, so that the kernel's have their share: all
  * but one entry, and every other time if there is one only.
@@ -89,13 +121,13 @@ epset_wait(int epfd, struct epset *es, struct epoll_event *out, int max,
 		n = epset_collect(es, out, share);
 		k = 0;
 		if (n < max && atomic_load_u32(&es->es_kernel) != 0)
-			k = kernel_epoll(epfd, es, out + n, max - n, 0, NULL);
+			k = kernel_look(epfd, es, out + n, max - n);
 		if (k < 0 && n == 0)
 			return (-1);
 		n += k > 0 ? k : 0;
 		if (n > 0 || (expired && share > 0))
 			return (n);
-		if (expired || share == 0)
+		if (expired || share == 0 || await_news(es))
 			continue;
 		k = kernel_sleep(epfd, es, out, max, deadline, mask);
 		if (k != 0)

@@ -37,10 +37,11 @@ struct epset {
 	int		 es_eventfd;	/* [I] registered in the kernel's set */
 	LIST_HEAD(, epitem) es_items;	/* [e] */
 	TAILQ_HEAD(, epitem) es_ready;	/* [s] */
-	unsigned	 es_nready;	/* [s] */
+	atomic_u32	 es_nready;	/* [a] of them; written to with [s] */
 	unsigned	 es_sleepers;	/* [s] threads in the kernel */
 	bool		 es_signalled;	/* [s] eventfd is readable */
 	bool		 es_exposed;	/* [s] the kernel polls the set */
+	atomic_u32	 es_sockets;	/* [a] items; written to with [e] */
 	atomic_u32	 es_kernel;	/* [a] kernel descriptors were added */
 	atomic_u32	 es_turn;	/* [a] whose turn when one event fits */
 };
@@ -48,6 +49,13 @@ struct epset {
 /* epoll_ctl(2) for a socket of the stack: errno value. */
 int	 epset_ctl(struct epset *, int op, struct file *, int fd,
 	    const struct epoll_event *);
+/* Whether some of its sockets may be ready; no lock. */
+static inline bool
+epset_may_be_ready(struct epset *es)
+{
+	return (atomic_load_u32(&es->es_nready) != 0);
+}
+
 /* Up to max events of the stack's sockets; returns how many. */
 int	 epset_collect(struct epset *, struct epoll_event *, int max);
 /* Makes the eventfd readable if somebody looks at it and there is cause. */

@@ -5,9 +5,10 @@
  * The program's epoll descriptor is a real one.  Kernel descriptors are
  * registered with it as usual; the stack's sockets are kept here, as items
  * with a watcher each.  A watcher puts its item on the ready list; a thread
- * that sleeps does so in the kernel's epoll_pwait(), and an eventfd that is
- * registered there too wakes it.  The same eventfd makes the descriptor
- * readable for the kernel when it is itself polled or part of another set.
+ * that waits looks there for a while, and then sleeps in the kernel's
+ * epoll_pwait(), where an eventfd that is registered, too, wakes it.  The same
+ * eventfd makes the descriptor readable for the kernel when it is itself
+ * polled or part of another set.
  *
  * An item on the ready list may be ready: whoever takes it off asks the
  * socket.  It comes off before the question, so that a change after the
@@ -63,7 +64,7 @@ epset_kick(struct epset *es) REQUIRES(es->es_lock)
 {
 	const uint64_t one = 1;
 
-	if (es->es_signalled || es->es_nready == 0 ||
+	if (es->es_signalled || !epset_may_be_ready(es) ||
 	    (es->es_sleepers == 0 && !es->es_exposed))
 		return;
 	es->es_signalled = true;
@@ -75,7 +76,7 @@ epset_unkick(struct epset *es) REQUIRES(es->es_lock)
 {
 	uint64_t count;
 
-	if (!es->es_signalled || es->es_nready > 0)
+	if (!es->es_signalled || epset_may_be_ready(es))
 		return;
 	es->es_signalled = false;
 	(void)!real.read(es->es_eventfd, &count, sizeof(count));
@@ -88,7 +89,7 @@ epitem_queue(struct epset *es, struct epitem *ei) REQUIRES(es->es_lock)
 		return;
 	TAILQ_INSERT_TAIL(&es->es_ready, ei, ei_ready);
 	ei->ei_queued = true;
-	es->es_nready++;
+	atomic_store_u32(&es->es_nready, atomic_load_u32(&es->es_nready) + 1);
 }
 
 static void
@@ -96,10 +97,10 @@ epitem_unqueue(struct epset *es, struct epitem *ei) REQUIRES(es->es_lock)
 {
 	if (!ei->ei_queued)
 		return;
-	KASSERT(es->es_nready > 0, ("epitem_unqueue: none ready"));
+	KASSERT(epset_may_be_ready(es), ("epitem_unqueue: none ready"));
 	TAILQ_REMOVE(&es->es_ready, ei, ei_ready);
 	ei->ei_queued = false;
-	es->es_nready--;
+	atomic_store_u32(&es->es_nready, atomic_load_u32(&es->es_nready) - 1);
 }
 
 static void
@@ -147,6 +148,8 @@ epitem_remove(struct epitem *ei) REQUIRES(epoll_filelock)
 	KASSERT(!ei->ei_dead, ("epitem_remove: %d twice", ei->ei_fd));
 	sowatch_remove(ei->ei_so, &ei->ei_watch);
 	LIST_REMOVE(ei, ei_setlink);
+	atomic_store_u32(&es->es_sockets,
+	    atomic_load_u32(&es->es_sockets) - 1);
 	LIST_REMOVE(ei, ei_filelink);
 	mtx_lock(&es->es_lock);
 	ei->ei_dead = true;
@@ -176,6 +179,8 @@ epitem_add(struct epset *es, struct file *f, int fd,
 	ei->ei_watch.sw_fn = epitem_wake;
 	soref(ei->ei_so);
 	LIST_INSERT_HEAD(&es->es_items, ei, ei_setlink);
+	atomic_store_u32(&es->es_sockets,
+	    atomic_load_u32(&es->es_sockets) + 1);
 	LIST_INSERT_HEAD(&f->f_items, ei, ei_filelink);
 	ready = sowatch_add(ei->ei_so, &ei->ei_watch,
 	    (int)(event->events & ~EPOLL_FLAGS) | EPOLL_ALWAYS);
@@ -342,8 +347,8 @@ epset_collect(struct epset *es, struct epoll_event *out, int max)
 	int n = 0;
 
 	mtx_lock(&es->es_lock);
-	look = es->es_nready;
-	while (n < max && look-- > 0 && es->es_nready > 0)
+	look = atomic_load_u32(&es->es_nready);
+	while (n < max && look-- > 0 && epset_may_be_ready(es))
 		n += epset_take(es, &out[n]);
 	epset_unkick(es);
 	epset_kick(es);		/* others may sleep though some is left */

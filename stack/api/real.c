@@ -19,8 +19,8 @@ static const struct {
 };
 
 /*
- * Runs in the first call of ours, which comes before main(), when there is
- * one thread only.
+ * Runs before main(), when there is one thread only: when this library is
+ * loaded, or in the first call of one that was loaded before.
  */
 EARLY void
 real_resolve(void)

@@ -36,14 +36,15 @@ struct solicitation {
  * Locks used to protect struct mem_wire members:
  *	[I] immutable once attached
  *	[q] mw_lock
+ *	[p] the sender that passes frames on
  */
 struct mem_wire {
 	struct mtx	 mw_lock;
 	struct mbufq	 mw_queue;	/* [q] on the way back */
-	bool		 mw_emptied;	/* [q] somebody is passing frames on */
+	bool		 mw_passing;	/* [q] somebody passes frames on */
 	bool		 mw_called;	/* [q] the thread will */
-	bool		 mw_taken;	/* [q] a sender will; has mw_ast */
-	struct ast	 mw_ast;	/* of the sender that took it */
+	struct ast	 mw_ast;	/* [p] */
+	struct mbufq	 mw_mine;	/* [p] before those that are queued */
 	bool		 mw_mirror;	/* [I] */
 	struct ifnet	*mw_ifp;	/* [I] */
 	struct worker	 mw_worker;
@@ -181,15 +182,13 @@ pass(struct mem_wire *mw, struct mbufq *frames)
 	burst_end();
 }
 
-/* Passes frames on until there are none, or about so many. */
+/* Who passes goes on until there are no frames, or with about so many. */
 static void
-empty_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
+pass_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 {
 	struct mbufq back;
 
-	if (mw->mw_emptied)
-		return;		/* whoever does sees what has come since */
-	mw->mw_emptied = true;
+	KASSERT(mw->mw_passing, ("pass_queue: not ours"));
 	for (unsigned n = 0; mw->mw_queue.mq_len > 0 && n < most; ) {
 		mbufq_take(&back, &mw->mw_queue);
 		n += back.mq_len;
@@ -197,35 +196,44 @@ empty_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 		pass(mw, &back);
 		mtx_lock(&mw->mw_lock);
 	}
-	mw->mw_emptied = false;
+	mw->mw_passing = false;
 	if (mw->mw_queue.mq_len > 0)
 		call_thread(mw);
 }
 
 static void
-sender_empties(struct ast *a)
+sender_passes(struct ast *a)
 {
 	struct mem_wire *mw = container_of(a, struct mem_wire, mw_ast);
 
+	pass(mw, &mw->mw_mine);
 	mtx_lock(&mw->mw_lock);
-	mw->mw_taken = false;
-	empty_queue(mw, SENDER_MAX);
+	pass_queue(mw, SENDER_MAX);
 	mtx_unlock(&mw->mw_lock);
 }
 
 /*
- * Sees to it that somebody passes the queue on: the sender itself when it
- * holds no locks, if it is a program's thread, or the wire's thread, which
- * also helps a sender that has many.
+ * If nobody passes frames on or was called to, the sender will, when it holds
+ * no locks, if it is a program's thread and they are few.
  */
-static void
-pass_later(struct mem_wire *mw) REQUIRES(mw->mw_lock)
+static bool
+sender_takes(struct mem_wire *mw, struct mbufq *back) REQUIRES(mw->mw_lock)
 {
-	if (mw->mw_emptied)
-		return;
-	if (!mw->mw_taken)
-		mw->mw_taken = ast_take(&mw->mw_ast);
-	if (!mw->mw_taken || mw->mw_queue.mq_len > SENDER_MAX)
+	if (mw->mw_passing || mw->mw_queue.mq_len > 0 ||
+	    back->mq_len > SENDER_MAX || !ast_take(&mw->mw_ast))
+		return (false);
+	mw->mw_passing = true;
+	mbufq_take(&mw->mw_mine, back);
+	return (true);
+}
+
+/* For whoever passes frames on now, or for the wire's thread. */
+static void
+enqueue(struct mem_wire *mw, struct mbufq *back) REQUIRES(mw->mw_lock)
+{
+	if (mw->mw_queue.mq_len < QUEUE_MAX)
+		mbufq_concat(&mw->mw_queue, back);
+	if (!mw->mw_passing)
 		call_thread(mw);
 }
 
@@ -284,9 +292,8 @@ mem_wire_output(void *arg, struct mbuf *m)
 	if (back.mq_len == 0)
 		return;
 	mtx_lock(&mw->mw_lock);
-	if (mw->mw_queue.mq_len < QUEUE_MAX)
-		mbufq_concat(&mw->mw_queue, &back);
-	pass_later(mw);
+	if (!sender_takes(mw, &back))
+		enqueue(mw, &back);
 	mtx_unlock(&mw->mw_lock);
 	mbufq_drain(&back);
 }
@@ -300,7 +307,10 @@ wire_work(void *arg)
 	if (!mw->mw_called)
 		return (NSEC_FOREVER);
 	mw->mw_called = false;
-	empty_queue(mw, THREAD_MAX);
+	if (!mw->mw_passing) {	/* whoever does sees what has come since */
+		mw->mw_passing = true;
+		pass_queue(mw, THREAD_MAX);
+	}
 	return (0);
 }
 
@@ -312,7 +322,7 @@ mem_wire_create(bool mirror)
 	mtx_init(&mw->mw_lock, LC_DEVQ);
 	mbufq_init(&mw->mw_queue);
 	mw->mw_mirror = mirror;
-	mw->mw_ast.ast_fn = sender_empties;
+	mw->mw_ast.ast_fn = sender_passes;
 	mw->mw_worker = (struct worker){ .w_lock = &mw->mw_lock,
 	    .w_fn = wire_work, .w_arg = mw, .w_wmesg = "wire" };
 	return (mw);

@@ -35,6 +35,7 @@ static unsigned ctl_ncommands;
 static char ctl_path[108];		/* as long as sun_path */
 static struct mach_ctl *ctl_socket;
 static struct thread *ctl_thread;
+static atomic_u32 ctl_held;		/* it parks on this word */
 
 static const struct sysctl_oid ctl_oids[] = {
 	{ .oid_name = "ctl.path", .oid_type = CTL_STRING, .oid_flags = CTL_TUN,
@@ -329,6 +330,8 @@ ctl_main(void *arg)
 	int handle;
 
 	(void)arg;
+	while (atomic_load_acq_u32(&ctl_held) != 0)
+		(void)mach_park(&ctl_held, 1, NSEC_FOREVER);
 	while ((handle = mach_ctl_accept(ctl_socket)) != -ECANCELED)
 		if (handle >= 0)
 			ctl_serve(handle);
@@ -355,6 +358,19 @@ ctl_start(void)
 	if (error != 0)
 		console("ctl: %s: %s", ctl_path, strerror(error));
 	return (error);
+}
+
+void
+ctl_hold(void)
+{
+	atomic_store_u32(&ctl_held, 1);
+}
+
+void
+ctl_release(void)
+{
+	atomic_store_rel_u32(&ctl_held, 0);
+	mach_unpark(&ctl_held, 1);
 }
 
 void

@@ -51,5 +51,11 @@ void	 ctl_command_register(const char *command, ctl_run_t *);
 void	 ctl_init(void);	/* registers the tunable */
 int	 ctl_start(void);	/* 0 or an errno value, said on the console */
 void	 ctl_stop(void);
+/*
+ * Who must know all descriptors that the boot opens lets nobody be answered
+ * before it has looked: a connection has one, too, for a while.
+ */
+void	 ctl_hold(void);
+void	 ctl_release(void);
 
 #endif /* KERN_CTL_H */

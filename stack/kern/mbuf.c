@@ -59,8 +59,12 @@ m_prepend(struct mbuf *m, uint32_t len)
 	} else {
 		h = m_get();
 		KASSERT(len <= sizeof(h->m_dat), ("m_prepend: %u", len));
-		/* At the end, so that more headers fit in front. */
-		h->m_data += (sizeof(h->m_dat) - len) & ~7UL;
+		/*
+		 * At the end, so that more headers fit in front, and what
+		 * follows is aligned if a pullup brings it here: behind the
+		 * 14 bytes of Ethernet that is an IP header.
+		 */
+		h->m_data += (sizeof(h->m_dat) & ~7UL) - len;
 		h->m_len = len;
 		move_header(h, m);
 		h->m_next = m;
@@ -70,11 +74,16 @@ m_prepend(struct mbuf *m, uint32_t len)
 	return (m);
 }
 
-/* Headroom for a copy of what is at off, which leaves it as aligned. */
+/*
+ * Headroom for a copy of the n bytes at off, which leaves them as aligned.
+ * Where they lie now there is so much in front of them, if no more.
+ */
 static size_t
-aligned_room(const struct mbuf *m, uint32_t off)
+aligned_room(const struct mbuf *m, uint32_t off, uint32_t n)
 {
-	return (64 + (uintptr_t)(m->m_data + off) % 8);
+	const size_t odd = (uintptr_t)(m->m_data + off) % 8;
+
+	return (64 + odd + n <= sizeof(m->m_dat) ? 64 + odd : odd);
 }
 
 struct mbuf *
@@ -89,8 +98,8 @@ m_pullup_far(struct mbuf *m, uint32_t len)
 		m_freem(m);
 		return (NULL);
 	}
-	h = m_gethdr(aligned_room(m, 0));
 	KASSERT(len <= sizeof(h->m_dat) - 64 - 8, ("m_pullup: %u", len));
+	h = m_gethdr(aligned_room(m, 0, len));
 	move_header(h, m);
 	while (have < len) {
 		uint32_t n = m->m_len < len - have ? m->m_len : len - have;
@@ -154,8 +163,7 @@ share(const struct mbuf *m, uint32_t off, uint32_t n)
 	struct mbuf *s;
 
 	if (m->m_ext == NULL) {
-		s = m_gethdr(n + 64 + 8 <= sizeof(m->m_dat) ?
-		    aligned_room(m, off) : 0);
+		s = m_gethdr(aligned_room(m, off, n));
 		memcpy(s->m_data, m->m_data + off, n);
 	} else {
 		s = m_get();

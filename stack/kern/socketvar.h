@@ -461,7 +461,10 @@ nsec_t	 sbdeadline(const struct sockbuf *);	/* from sb_timeo */
 void	 socket_init(void);			/* at boot */
 extern atomic_u32 sockets;			/* how many there are */
 
-/* Every socket, for stackctl netstat -a: fn with the socket locked. */
+/*
+ * Every socket, for stackctl netstat -a: fn with the socket entered as by a
+ * socket call.  No locks held.
+ */
 void	 so_foreach(void (*fn)(struct socket *, void *), void *arg);
 
 #endif /* KERN_SOCKETVAR_H */

@@ -65,6 +65,16 @@ kmalloc(size_t size)
 	return (p);
 }
 
+void *
+kmalloc_aligned(size_t size, size_t align)
+{
+	void *p = aligned_alloc(align, size);
+
+	if (p == NULL)
+		panic("kmalloc_aligned: no memory for %zu bytes", size);
+	return (memset(p, 0, size));
+}
+
 void
 kfree(void *p)
 {

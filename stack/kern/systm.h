@@ -54,6 +54,8 @@ bool	 pps_limited(struct pps_limit *, uint32_t limit);
 
 /* Memory.  Never returns NULL: exhaustion is a panic.  Zeroed. */
 void	*kmalloc(size_t size);
+/* The same at a multiple of align, a power of two that divides size. */
+void	*kmalloc_aligned(size_t size, size_t align);
 void	 kfree(void *);
 
 /*

@@ -20,7 +20,8 @@ struct mbuf_cache;
 #define	TD_WOKEN_MAX	16
 
 /* What layers above remember for a thread; freed with it. */
-enum td_hint { TD_ROUTES, TD_LINKS, TD_PCBS, TD_BURST, TD_BATCH, TD_HINTS };
+enum td_hint { TD_ROUTES, TD_ROUTES6, TD_LINKS, TD_LINKS6, TD_PCBS, TD_BURST,
+    TD_BATCH, TD_HINTS };
 
 /*
  * Locks used to protect struct thread members:
@@ -118,6 +119,18 @@ thread_hints(enum td_hint kind, size_t size)
 	if (__builtin_expect(td->td_hints[kind] == NULL, 0))
 		td->td_hints[kind] = kmalloc(size);
 	return (td->td_hints[kind]);
+}
+
+/*
+ * Of 1 << bits things of a size that this thread remembers of a kind, the one
+ * where a key's would be (Fibonacci hashing, Knuth, volume 3, section 6.4).
+ */
+static inline void *
+thread_hint(enum td_hint kind, size_t size, unsigned bits, uint32_t key)
+{
+	char *hints = thread_hints(kind, size << bits);
+
+	return (hints + ((key * 0x9e3779b1u) >> (32 - bits)) * size);
 }
 
 /*

@@ -163,9 +163,9 @@ so_foreach(void (*fn)(struct socket *, void *), void *arg)
 			all[n++] = so;
 	mtx_unlock(&solist_lock);
 	for (unsigned i = 0; i < n; i++) {
-		so_resume(all[i]);
+		so_enter(all[i]);
 		fn(all[i], arg);
-		so_pause(all[i]);
+		so_leave(all[i]);
 		sorele(all[i]);
 	}
 	kfree(all);

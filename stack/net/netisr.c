@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "kern/counter.h"
 #include "kern/ctl.h"
 #include "kern/lock.h"
 #include "kern/synch.h"
@@ -32,6 +33,8 @@ struct isr_proto isr_protos[NETISR_NPROTO] = {
 	[NETISR_ETHER] = { .dispatch = DISPATCH_DIRECT },
 	[NETISR_TCP] = { .dispatch = DISPATCH_DEFERRED },
 };
+
+struct isr_direct isr_direct COUNTERS;
 
 static const struct isr_generation *generation = &isr_2009; /* [I] */
 

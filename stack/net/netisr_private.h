@@ -31,13 +31,18 @@ extern bool	 isr_bindthreads;	/* [I] */
 
 /* Counters of one protocol, on one workstream where there are several. */
 struct isr_count {
-	atomic_u64	 dispatched;	/* handled by direct dispatch */
 	atomic_u64	 hybrid;	/* by hybrid, without a queue */
 	atomic_u64	 queued;
 	atomic_u64	 worked;	/* handled from the queue */
 	atomic_u64	 qdrops;
 	atomic_u32	 watermark;	/* longest queue seen */
 };
+
+/* Handled by direct dispatch, by stream and protocol. */
+struct isr_direct {
+	atomic_u64	 id_count[NETISR_WORKERS_MAX][NETISR_NPROTO];
+};
+extern struct isr_direct isr_direct;	/* COUNTERS */
 
 /* A way to hand packets over, chosen at boot by net.isr.generation. */
 struct isr_generation {

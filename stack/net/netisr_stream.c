@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "kern/counter.h"
 #include "kern/lock.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
@@ -52,10 +53,13 @@ static unsigned nstreams = 1;			/* [I] */
 static unsigned nworkers = 1;			/* [I] of the first streams */
 
 /* That of this CPU, which may have no worker. */
-static struct workstream *
+static unsigned
 stream_here(void)
 {
-	return (&streams[nstreams == 1 ? 0 : mach_curcpu() % nstreams]);
+	const unsigned cpu = nstreams == 1 ? 0 : mach_curcpu();
+
+	/* a division would cost as much as all the rest */
+	return (cpu < nstreams ? cpu : cpu % nstreams);
 }
 
 static uint32_t
@@ -167,7 +171,7 @@ stream_queue(enum netisr_proto proto, struct mbuf *m)
 static int
 dispatch_direct(enum netisr_proto proto, struct mbuf *m)
 {
-	atomic_count_u64(&stream_here()->ws_count[proto].dispatched, 1);
+	counter_add(&isr_direct.id_count[stream_here()][proto], 1);
 	isr_handle(proto, m);
 	return (0);
 }
@@ -178,7 +182,7 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	struct workstream *ws = select_stream(proto, m, DISPATCH_HYBRID);
 	bool busy, fits = true;
 
-	if (ws != stream_here())
+	if (ws != &streams[stream_here()])
 		return (queue_to(ws, proto, m));
 	mtx_lock(&ws->ws_lock);
 	busy = is_busy(ws);

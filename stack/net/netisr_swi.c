@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "kern/counter.h"
 #include "kern/ctl.h"
 #include "kern/lock.h"
 #include "kern/sysctl.h"
@@ -115,7 +116,7 @@ swi_dispatch(enum netisr_proto proto, struct mbuf *m, enum isr_dispatch way)
 	}
 	if (!direct)
 		return (handoff(proto, m));
-	atomic_count_u64(&swi.queues[proto].sq_count.dispatched, 1);
+	counter_add(&isr_direct.id_count[0][proto], 1);
 	isr_handle(proto, m);
 	return (0);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kern/counter.h"
 #include "kern/ctl.h"
 #include "kern/kern_private.h"
 #include "kern/sysctl.h"
@@ -229,7 +230,8 @@ void
 isr_show_count(struct ctl_out *co, unsigned stream, enum netisr_proto proto,
     struct isr_count *ic, unsigned len)
 {
-	const uint64_t direct = atomic_load_u64(&ic->dispatched);
+	const uint64_t direct =
+	    counter_read(&isr_direct.id_count[stream][proto]);
 	const uint64_t hybrid = atomic_load_u64(&ic->hybrid);
 	const uint64_t worked = atomic_load_u64(&ic->worked);
 

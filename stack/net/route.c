@@ -31,7 +31,7 @@ static atomic_u64 route_changes = 1;
  * Where a thread found that its last packets go: most that it sends or
  * forwards go there, too.  Of no worth once the table has changed.
  */
-#define	ROUTE_HINTS	16
+#define	ROUTE_HINT_BITS	4
 struct route_hint {
 	struct in_addr	 dst;
 	uint64_t	 changes;	/* 0: empty */
@@ -80,12 +80,19 @@ route_delete(struct in_addr dst, unsigned plen)
 static struct route_hint *
 route_hint(struct in_addr dst)
 {
-	struct route_hint *hints = thread_hints(TD_ROUTES,
-	    ROUTE_HINTS * sizeof(*hints));
-
-	return (&hints[(dst.s_addr * 0x9e3779b1u) >> 28]);
+	return (thread_hint(TD_ROUTES, sizeof(struct route_hint),
+	    ROUTE_HINT_BITS, dst.s_addr));
 }
-_Static_assert(ROUTE_HINTS == 1 << (32 - 28), "a hint by the top 4 bits");
+
+/* Asked once for what a thread remembers, not for each packet. */
+static bool
+is_other_host(const struct ifnet *ifp, struct in_addr dst)
+{
+	const uint32_t a = ntohl(dst.s_addr);
+
+	return (!IN_MULTICAST(a) && a >> 24 != IN_LOOPBACKNET &&
+	    if_byaddr(dst) == NULL && !if_isbroadcast(ifp, dst));
+}
 
 static bool
 lookup(struct in_addr dst, struct nhop *nh)
@@ -100,6 +107,7 @@ lookup(struct in_addr dst, struct nhop *nh)
 		rt = container_of(found, struct rtentry, rt_prefix);
 		nh->nh_ifp = rt->rt_ifp;
 		nh->nh_gw = rt->rt_gw.s_addr != INADDR_ANY ? rt->rt_gw : dst;
+		nh->nh_host = is_other_host(rt->rt_ifp, dst);
 	}
 	epoch_exit();
 	return (found != NULL);

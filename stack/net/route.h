@@ -10,6 +10,7 @@
 struct nhop {
 	struct ifnet	*nh_ifp;
 	struct in_addr	 nh_gw;		/* where to send: gateway or dst */
+	bool		 nh_host;	/* dst is one host, and another */
 };
 
 /*

@@ -55,7 +55,7 @@ static struct callout arp_callout;
 static atomic_u64 arp_changes = 1;
 
 /* Addresses that a thread has found good: no need to take the lock. */
-#define	LINK_HINTS	4
+#define	LINK_HINT_BITS	2
 struct link_hint {
 	const struct ifnet *ifp;
 	struct in_addr	 addr;
@@ -193,12 +193,9 @@ arp_shouldask(struct arpent *ae)
 static struct link_hint *
 link_hint(struct in_addr addr)
 {
-	struct link_hint *hints = thread_hints(TD_LINKS,
-	    LINK_HINTS * sizeof(*hints));
-
-	return (&hints[(addr.s_addr * 0x9e3779b1u) >> 30]);
+	return (thread_hint(TD_LINKS, sizeof(struct link_hint),
+	    LINK_HINT_BITS, addr.s_addr));
 }
-_Static_assert(LINK_HINTS == 1 << (32 - 30), "a hint by the top 2 bits");
 
 /* What arp_resolve() finds in the table; *ask: a request is to be sent. */
 static int

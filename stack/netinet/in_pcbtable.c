@@ -42,7 +42,8 @@ in_pcbtable_divide(struct inpcbtable *it, unsigned ngroups)
 {
 	KASSERT(ngroups > 0 && ngroups <= INPCB_BUCKETS,
 	    ("in_pcbtable_divide: %u groups", ngroups));
-	it->it_groups = kmalloc(ngroups * sizeof(*it->it_groups));
+	it->it_groups = kmalloc_aligned(ngroups * sizeof(*it->it_groups),
+	    _Alignof(struct pcbgroup));
 	it->it_ngroups = ngroups;
 	it->it_divided = true;
 	for (unsigned i = 0; i < ngroups; i++) {
@@ -74,7 +75,7 @@ conn_group(const struct inpcbtable *it, const struct in_conninfo *c)
  * The connections that a thread had packets for last, good as long as the
  * group has not changed: a packet mostly follows another of its connection.
  */
-#define	PCB_HINTS	64
+#define	PCB_HINT_BITS	6
 struct pcb_hint {
 	const struct pcbgroup *pg;
 	uint64_t	 changes;	/* 0: empty */
@@ -84,14 +85,9 @@ struct pcb_hint {
 static struct pcb_hint *
 pcb_hint(const struct in_conninfo *c)
 {
-	struct pcb_hint *hints = thread_hints(TD_PCBS,
-	    PCB_HINTS * sizeof(*hints));
-	uint32_t key = c->faddr.s6_addr32[3] ^
-	    ((uint32_t)c->fport << 16 | c->lport);
-
-	return (&hints[(key * 0x9e3779b1u) >> 26]);
+	return (thread_hint(TD_PCBS, sizeof(struct pcb_hint), PCB_HINT_BITS,
+	    c->faddr.s6_addr32[3] ^ ((uint32_t)c->fport << 16 | c->lport)));
 }
-_Static_assert(PCB_HINTS == 1 << (32 - 26), "a hint by the top 6 bits");
 
 static struct inpcb *
 conn_search(struct inpcbtable *it, const struct in_conninfo *c)

@@ -222,6 +222,9 @@ static int
 find_way(struct in_addr dst, const struct ip_sendopts *opts, struct nhop *nh,
     bool *many)
 {
+	*many = false;
+	if (route_lookup(dst, nh) && nh->nh_host)
+		return (0);
 	*many = IN_MULTICAST(ntohl(dst.s_addr));
 	if (!ip_route(dst, opts->ifindex, nh)) {
 		IPSTAT_INC(noroute);

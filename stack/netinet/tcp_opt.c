@@ -139,6 +139,15 @@ build_sack(uint8_t *p, unsigned used, const struct tcpopts *to)
 }
 
 unsigned
+tcp_opt_timestamps(uint8_t *buf, uint32_t tsval, uint32_t tsecr)
+{
+	uint8_t *p = put32(buf, TS_ALONE);
+
+	p = put32(p, tsval);
+	return ((unsigned)(put32(p, tsecr) - buf));
+}
+
+unsigned
 tcp_opt_build(uint8_t *buf, const struct tcpopts *to)
 {
 	uint8_t *p = buf;

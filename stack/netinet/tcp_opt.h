@@ -41,5 +41,7 @@ bool	 tcp_opt_parse(const uint8_t *p, size_t len, bool syn,
  * TCP_OPT_MAX.  As many SACK blocks as fit.
  */
 unsigned tcp_opt_build(uint8_t *p, const struct tcpopts *);
+/* The same for timestamps and no more, as nearly all segments have them. */
+unsigned tcp_opt_timestamps(uint8_t *p, uint32_t tsval, uint32_t tsecr);
 
 #endif /* NETINET_TCP_OPT_H */

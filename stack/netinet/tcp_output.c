@@ -224,15 +224,16 @@ plan(struct tcpcb *tp, struct tcp_tx *tx)
 static unsigned
 build_options(struct tcpcb *tp, uint8_t *buf)
 {
-	struct tcpopts to = { .has_ts = false };
+	const bool has_ts = (tp->t_flags & TF_TS) != 0;
+	const uint32_t tsval = has_ts ? tcp_now_ts(tp) : 0;
+	struct tcpopts to;
 
-	if (tp->t_flags & TF_TS) {
-		to.has_ts = true;
-		to.tsval = tcp_now_ts(tp);
-		to.tsecr = tp->ts_recent;
-	}
-	if (tp->t_flags & TF_SACK)
-		to.nsack = tcp_reass_sack(tp, to.sack);
+	if ((tp->t_flags & TF_SACK) == 0 || !tcp_reass_reports(tp))
+		return (has_ts ? tcp_opt_timestamps(buf, tsval,
+		    tp->ts_recent) : 0);
+	to = (struct tcpopts){ .has_ts = has_ts, .tsval = tsval,
+	    .tsecr = tp->ts_recent };
+	to.nsack = tcp_reass_sack(tp, to.sack);
 	return (tcp_opt_build(buf, &to));
 }
 

@@ -447,6 +447,13 @@ uint8_t	 tcp_ecn_output(struct tcpcb *, bool fresh, uint8_t *ecn);
 enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);
 void	 tcp_reass_flush(struct tcpcb *);
 unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
+/* Whether there is anything to report. */
+static inline bool
+tcp_reass_reports(const struct tcpcb *tp)
+{
+	return (!TAILQ_EMPTY(&tp->t_ooq) ||
+	    tp->t_dsack.start != tp->t_dsack.end);
+}
 /* [start, end) was received before: our next ACK says so (RFC 2883). */
 void	 tcp_reass_twice(struct tcpcb *, tcp_seq start, tcp_seq end);
 

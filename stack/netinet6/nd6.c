@@ -19,6 +19,7 @@
 #include "kern/ctl.h"
 #include "kern/lock.h"
 #include "kern/sysctl.h"
+#include "kern/thread.h"
 #include "net/if_private.h"
 #include "netinet6/ip6_private.h"
 
@@ -52,6 +53,18 @@ static LIST_HEAD(, nd6_entry) nd6_hash[ND6_HASH];	/* [l] */
 static unsigned nd6_count;				/* [l] */
 static struct callout nd6_callout;
 static atomic_u32 nd6_started;
+
+/* Grows when a link address is so no more, or not used without a step. */
+static atomic_u64 nd6_changes = 1;
+
+/* As in netinet/arp.c: addresses that a thread found in a state to be used. */
+#define	LINK6_HINT_BITS	2
+struct link6_hint {
+	const struct ifnet *ifp;
+	struct in6_addr	 addr;
+	uint64_t	 changes;	/* 0: empty */
+	uint8_t		 lladdr[6];
+};
 
 static atomic_u32 nd6_maxentries = 4096;
 static atomic_u32 nd6_gctimer = 3600;
@@ -102,6 +115,7 @@ nd6_find(const struct ifnet *ifp, const struct in6_addr *addr)
 static void
 nd6_become(struct nd6_entry *ne, enum nd6_state state, nsec_t delay)
 {
+	atomic_fetchadd_u64(&nd6_changes, 1);
 	ne->ne_state = state;
 	ne->ne_tries = 0;
 	ne->ne_when = mach_uptime() + delay;
@@ -130,6 +144,7 @@ nd6_forget(struct nd6_entry *ne, struct mbufq *dead) REQUIRES(nd6_lock)
 		ND6STAT_INC(dropped);
 		mbufq_enqueue(dead, m);
 	}
+	atomic_fetchadd_u64(&nd6_changes, 1);
 	LIST_REMOVE(ne, ne_link);
 	nd6_count--;
 	kfree(ne);
@@ -200,9 +215,17 @@ nd6_hold(struct nd6_entry *ne, struct mbuf *m)
 	mbufq_enqueue(&ne->ne_hold, m);
 }
 
-int
-nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
-    uint8_t lladdr[6], bool *ready)
+static struct link6_hint *
+link6_hint(const struct in6_addr *addr)
+{
+	return (thread_hint(TD_LINKS6, sizeof(struct link6_hint),
+	    LINK6_HINT_BITS, addr->s6_addr32[2] ^ addr->s6_addr32[3]));
+}
+
+/* What the cache says; as nd6_resolve(). */
+static int
+resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
+    struct link6_hint *lh, bool *ready)
 {
 	struct mbufq dead;
 	struct nd6_entry *ne;
@@ -218,9 +241,11 @@ nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
 	}
 	*ready = ne != NULL && ne->ne_state != INCOMPLETE;
 	if (*ready) {
-		memcpy(lladdr, ne->ne_lladdr, 6);
 		if (ne->ne_state == STALE)
 			nd6_become(ne, DELAY, ND6_DELAY);
+		*lh = (struct link6_hint){ .ifp = ifp, .addr = *nexthop,
+		    .changes = atomic_load_u64(&nd6_changes) };
+		memcpy(lh->lladdr, ne->ne_lladdr, 6);
 	} else if (ne != NULL)
 		nd6_hold(ne, m);
 	mtx_unlock(&nd6_lock);
@@ -234,11 +259,28 @@ nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
 	return (ne == NULL ? ENOBUFS : 0);
 }
 
+int
+nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
+    uint8_t lladdr[6], bool *ready)
+{
+	struct link6_hint *lh = link6_hint(nexthop);
+	int error = 0;
+
+	*ready = lh->changes == atomic_load_acq_u64(&nd6_changes) &&
+	    lh->ifp == ifp && IN6_ARE_ADDR_EQUAL(&lh->addr, nexthop);
+	if (!*ready)
+		error = resolve(ifp, m, nexthop, lh, ready);
+	if (*ready)
+		memcpy(lladdr, lh->lladdr, 6);
+	return (error);
+}
+
 /* A link address: stored; what waited for it is moved to ready. */
 static void
 nd6_setlladdr(struct nd6_entry *ne, const uint8_t lladdr[6],
     struct mbufq *ready)
 {
+	atomic_fetchadd_u64(&nd6_changes, 1);
 	memcpy(ne->ne_lladdr, lladdr, 6);
 	mbufq_take(ready, &ne->ne_hold);
 }
@@ -296,8 +338,10 @@ nd6_update(struct nd6_entry *ne, const uint8_t *lladdr, uint32_t flags)
 			nd6_become_stale(ne);
 		return;
 	}
-	if (changed)
+	if (changed) {
+		atomic_fetchadd_u64(&nd6_changes, 1);
 		memcpy(ne->ne_lladdr, lladdr, 6);
+	}
 	if (flags & ND_NA_FLAG_SOLICITED)
 		nd6_become(ne, REACHABLE, atomic_load_u32(
 		    &ne->ne_ifp->if_in6->reachable) * NSEC_PER_MSEC);

@@ -13,6 +13,7 @@
 
 #include "kern/ctl.h"
 #include "kern/epoch.h"
+#include "kern/thread.h"
 #include "net/if_private.h"
 #include "net/route.h"
 #include "net/rtable.h"
@@ -28,6 +29,19 @@ struct rt6entry {
 #define	RT6_ONLINK	0x80
 
 static struct rtable *route6_table;	/* [I] */
+/* Grows with every change, when the table shows it. */
+static atomic_u64 route6_changes = 1;
+
+/*
+ * As in net/route.c: where a thread found that its last packets go, those to
+ * this host included.  A link-local address alone does not say where.
+ */
+#define	ROUTE6_HINT_BITS	4
+struct route6_hint {
+	struct in6_addr	 dst;
+	uint64_t	 changes;	/* 0: empty */
+	struct nhop6	 nh;
+};
 
 static struct rtprefix
 route6_prefix(const struct in6_addr *dst, unsigned plen, uint32_t zone)
@@ -73,8 +87,10 @@ route6_add(const struct in6_addr *dst, unsigned plen,
 	rt->rt_flags = flags | (gw == NULL ? RT6_ONLINK : 0);
 	if (gw != NULL)
 		rt->rt_gw = *gw;
-	if (rtable_insert(route6_table, &rt->rt_prefix) == NULL)
+	if (rtable_insert(route6_table, &rt->rt_prefix) == NULL) {
+		atomic_fetchadd_u64(&route6_changes, 1);
 		return (0);
+	}
 	kfree(rt);
 	return (EEXIST);
 }
@@ -87,12 +103,21 @@ route6_delete(const struct in6_addr *dst, unsigned plen, uint32_t zone)
 	found = rtable_remove(route6_table, &prefix);
 	if (found == NULL)
 		return (ESRCH);
+	atomic_fetchadd_u64(&route6_changes, 1);
 	epoch_call(kfree, container_of(found, struct rt6entry, rt_prefix));
 	return (0);
 }
 
-bool
-route6_lookup(const struct in6_addr *dst, uint32_t zone, struct nhop6 *nh)
+static struct route6_hint *
+route6_hint(const struct in6_addr *dst)
+{
+	return (thread_hint(TD_ROUTES6, sizeof(struct route6_hint),
+	    ROUTE6_HINT_BITS, dst->s6_addr32[1] ^ dst->s6_addr32[2] ^
+	    dst->s6_addr32[3]));
+}
+
+static bool
+lookup(const struct in6_addr *dst, uint32_t zone, struct nhop6 *nh)
 {
 	const struct rtkey key = route6_prefix(dst, 128, zone).rp_key;
 	const struct rt6entry *rt;
@@ -111,6 +136,25 @@ route6_lookup(const struct in6_addr *dst, uint32_t zone, struct nhop6 *nh)
 	}
 	epoch_exit();
 	return (found != NULL);
+}
+
+bool
+route6_lookup(const struct in6_addr *dst, uint32_t zone, struct nhop6 *nh)
+{
+	struct route6_hint *rh = route6_hint(dst);
+	uint64_t changes = atomic_load_acq_u64(&route6_changes);
+
+	if (IN6_IS_ADDR_LINKLOCAL(dst))
+		return (lookup(dst, zone, nh));
+	if (rh->changes != changes || !IN6_ARE_ADDR_EQUAL(&rh->dst, dst)) {
+		rh->changes = 0;
+		if (!lookup(dst, zone, &rh->nh))
+			return (false);
+		rh->dst = *dst;
+		rh->changes = changes;
+	}
+	*nh = rh->nh;
+	return (true);
 }
 
 bool

@@ -146,16 +146,25 @@ exchange_both(int a, int b)
 	CHECK_EQ(pthread_join(t, NULL), 0);
 }
 
+/*
+ * The first byte is sent before there is anybody to read it: if the ACK that
+ * ends the handshake gets lost, a listener that answered with a SYN cookie
+ * knows of no connection until something else comes.
+ */
 static void
 stream(int family)
 {
 	struct endpoint far;
-	int l = bound_to_any(family, SOCK_STREAM, &far), s;
+	int l = bound_to_any(family, SOCK_STREAM, &far), s, accepted;
+	char c;
 
 	OK(listen(l, 4));
 	s = OK(socket(family, SOCK_STREAM, 0));
 	OK(connect(s, (struct sockaddr *)&far.ss, far.len));
-	exchange_both(s, OK(accept(l, NULL, NULL)));
+	CHECK_EQ(send(s, "x", 1, 0), 1);
+	accepted = OK(accept(l, NULL, NULL));
+	CHECK_EQ(recv(accepted, &c, 1, 0), 1);
+	exchange_both(s, accepted);
 	OK(close(l));
 }
 

@@ -73,6 +73,41 @@ TEST(adjust_and_prepend)
 	m_freem(m);
 }
 
+/* A packet whose storage is shared gets its Ethernet header in a new mbuf. */
+TEST(what_follows_a_prepended_header_is_aligned_once_pulled_up)
+{
+	static const uint32_t headers[] = { 8, 14, 20, 40 };
+
+	for (unsigned i = 0; i < nitems(headers); i++) {
+		struct mbuf *m = m_getcl(MCLBYTES), *c;
+
+		m->m_len = m->m_pkthdr.len = 40;
+		memset(m->m_data, 0, 40);
+		c = m_prepend(m_copym(m, 0, 40), headers[i]);
+		memset(c->m_data, 0, headers[i]);
+		CHECK_EQ(c->m_len, headers[i]);
+		c = m_pullup(c, headers[i] + 40);
+		CHECK_EQ((uintptr_t)(c->m_data + headers[i]) % 4, 0);
+		m_freem(c);
+		m_freem(m);
+	}
+}
+
+TEST(a_copy_is_as_aligned_as_what_it_is_of)
+{
+	for (uint32_t len = 14; len + 64 + 2 <= sizeof(((struct mbuf *)0)->m_dat);
+	    len += 4) {
+		struct mbuf *m = m_gethdr(64 + 2), *c;
+
+		m->m_len = m->m_pkthdr.len = len;
+		memset(m->m_data, 0, len);
+		c = m_copym(m, 0, len);
+		CHECK_EQ((uintptr_t)c->m_data % 8, 2);
+		m_freem(c);
+		m_freem(m);
+	}
+}
+
 TEST(socket_writes_become_clusters)
 {
 	struct iovec iov[3] = { { "abc", 3 }, { "", 0 }, { "defgh", 5 } };

@@ -23,6 +23,17 @@ TEST(options_of_a_syn_survive_the_wire)
 	    !out.has_sackok);
 }
 
+TEST(timestamps_alone_are_the_same_bytes)
+{
+	const struct tcpopts to = { .has_ts = true, .tsval = 0x01020304,
+	    .tsecr = 0xfffefdfc };
+	uint8_t all[TCP_OPT_MAX], alone[TCP_OPT_MAX];
+	unsigned len = tcp_opt_build(all, &to);
+
+	CHECK_EQ(tcp_opt_timestamps(alone, to.tsval, to.tsecr), len);
+	CHECK_EQ(memcmp(all, alone, len), 0);
+}
+
 TEST(as_many_sack_blocks_as_fit)
 {
 	struct tcpopts in = { .has_ts = true, .nsack = 4 }, out;

@@ -4,8 +4,11 @@
  * rate, as small as they come unless told otherwise.  They are numbered, so
  * that netreceive can say how many were lost.
  *
- *	netblast [-n FLOWS] [-t SECONDS] [-s BYTES] [-r RATE] ADDRESS PORT
+ *	netblast [-c PORT] [-n FLOWS] [-t SECONDS] [-s BYTES] [-r RATE]
+ *	    ADDRESS PORT
  *
+ * With -c it asks the netreceive -c at that TCP port how many came, so that
+ * one command says what both ends saw.
  * Several flows (source ports) in turn, as RFC 2544 section 12 asks for.
  */
 #include <arpa/inet.h>
@@ -29,6 +32,7 @@
 struct load {
 	int		 sockets[FLOWS_MAX];
 	int		 flows;
+	int		 control;	/* of netreceive, or -1 */
 	size_t		 bytes;
 	double		 seconds, rate;	/* 0: as fast as it goes */
 	uint32_t	 id;
@@ -49,25 +53,40 @@ die(const char *what)
 }
 
 static _Noreturn void
+gone(void)
+{
+	fputs("netblast: netreceive has gone\n", stderr);
+	exit(1);
+}
+
+static _Noreturn void
 usage(void)
 {
-	fprintf(stderr, "usage: netblast [-n FLOWS] [-t SECONDS] [-s BYTES] "
-	    "[-r RATE] ADDRESS PORT\n"
+	fprintf(stderr, "usage: netblast [-c PORT] [-n FLOWS] [-t SECONDS] "
+	    "[-s BYTES] [-r RATE] ADDRESS PORT\n"
 	    "1 to %d flows, 0 to %d bytes, RATE in datagrams/s, 0: as fast as "
 	    "it goes\n", FLOWS_MAX, BLAST_BYTES);
 	exit(EX_USAGE);
 }
 
-static void
-connect_all(struct load *l, const struct addrinfo *ai)
+static int
+connect_to(const char *address, const char *port, int type)
 {
-	for (int i = 0; i < l->flows; i++) {
-		int s = socket(ai->ai_family, SOCK_DGRAM, 0);
+	const struct addrinfo hints = { .ai_socktype = type,
+	    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
+	struct addrinfo *ai;
+	int s;
 
-		if (s < 0 || connect(s, ai->ai_addr, ai->ai_addrlen) != 0)
-			die("connect");
-		l->sockets[i] = s;
+	if (getaddrinfo(address, port, &hints, &ai) != 0) {
+		fprintf(stderr, "netblast: '%s' port '%s' is not an address\n",
+		    address, port);
+		exit(EX_USAGE);
 	}
+	s = socket(ai->ai_family, type, 0);
+	if (s < 0 || connect(s, ai->ai_addr, ai->ai_addrlen) != 0)
+		die("connect");
+	freeaddrinfo(ai);
+	return (s);
 }
 
 static void
@@ -120,6 +139,27 @@ due(const struct load *l, double seconds, unsigned long long sent)
 	return (0);
 }
 
+/* What netreceive has counted since it was connected to. */
+static void
+report(int control, unsigned long long sent, double seconds)
+{
+	char said[32];
+	size_t len = 0;
+	ssize_t n;
+	unsigned long long received;
+
+	shutdown(control, SHUT_WR);
+	while (len < sizeof(said) - 1 &&
+	    (n = recv(control, said + len, sizeof(said) - 1 - len, 0)) > 0)
+		len += (size_t)n;
+	said[len] = '\0';
+	if (sscanf(said, "%llu\n", &received) != 1)
+		gone();
+	printf("received: %llu seconds: %.3f rate: %.0f datagrams/s lost: "
+	    "%lld\n", received, seconds, (double)received / seconds,
+	    (long long)(sent - received));
+}
+
 static void
 load(const struct load *l)
 {
@@ -139,18 +179,23 @@ load(const struct load *l)
 	}
 	printf("sent: %llu seconds: %.3f rate: %.0f datagrams/s\n", sent, date,
 	    (double)sent / date);
+	if (l->control >= 0)
+		report(l->control, sent, date);
 }
 
 int
 main(int argc, char **argv)
 {
-	static struct load l = { .flows = 1, .bytes = 18, .seconds = 2 };
-	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM,
-	    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV }, *ai;
+	static struct load l = { .flows = 1, .control = -1, .bytes = 18,
+	    .seconds = 2 };
+	const char *control = NULL;
 	int bytes = 18, opt;
+	char ready;
 
-	while ((opt = getopt(argc, argv, "n:t:s:r:")) != -1)
-		if (opt == 'n')
+	while ((opt = getopt(argc, argv, "c:n:t:s:r:")) != -1)
+		if (opt == 'c')
+			control = optarg;
+		else if (opt == 'n')
 			l.flows = atoi(optarg);
 		else if (opt == 't')
 			l.seconds = atof(optarg);
@@ -164,16 +209,17 @@ main(int argc, char **argv)
 	    !(l.seconds > 0) || !(l.rate >= 0) || bytes < 0 ||
 	    bytes > BLAST_BYTES)
 		usage();
-	if (getaddrinfo(argv[optind], argv[optind + 1], &hints, &ai) != 0) {
-		fprintf(stderr, "netblast: '%s' port '%s' is not an address\n",
-		    argv[optind], argv[optind + 1]);
-		return (EX_USAGE);
-	}
 	if (getrandom(&l.id, sizeof(l.id), 0) != sizeof(l.id))
 		die("getrandom");
 	l.bytes = (size_t)bytes;
-	connect_all(&l, ai);
-	freeaddrinfo(ai);
+	for (int i = 0; i < l.flows; i++)
+		l.sockets[i] = connect_to(argv[optind], argv[optind + 1],
+		    SOCK_DGRAM);
+	if (control != NULL) {
+		l.control = connect_to(argv[optind], control, SOCK_STREAM);
+		if (recv(l.control, &ready, 1, 0) != 1)
+			gone();
+	}
 	load(&l);
 	return (0);
 }

@@ -3,10 +3,11 @@
  * netreceive: counts the UDP datagrams that come to a port, and those of
  * netblast that do not.
  *
- *	netreceive [-a ADDRESS] [-i SECONDS] [-t SECONDS] PORT
+ *	netreceive [-a ADDRESS] [-c PORT] [-i SECONDS] [-t SECONDS] PORT
  *
  * Says what came in each interval (one second), and at the end in all: after
- * -t seconds, from the first datagram on, or when it is interrupted.
+ * -t seconds, from the first datagram on, or when it is interrupted.  Who
+ * connects to TCP port -c is told, when he shuts his end, how many came since.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,6 +44,13 @@ struct run {
 	unsigned long long next;	/* number behind the highest */
 };
 
+/* The sockets; -1: none. */
+struct ports {
+	int		 datagrams, listener;
+	int		 asker;		/* one at a time, the latest */
+	unsigned long long since;	/* datagrams before he came */
+};
+
 static volatile sig_atomic_t interrupted;
 
 static void
@@ -61,8 +69,8 @@ die(const char *what)
 static _Noreturn void
 usage(void)
 {
-	fprintf(stderr, "usage: netreceive [-a ADDRESS] [-i SECONDS] "
-	    "[-t SECONDS] PORT\n"
+	fprintf(stderr, "usage: netreceive [-a ADDRESS] [-c PORT] "
+	    "[-i SECONDS] [-t SECONDS] PORT\n"
 	    "-i: of an interval, from 0.1; -t 0: until interrupted\n");
 	exit(EX_USAGE);
 }
@@ -90,8 +98,8 @@ count(struct tally *t, struct run *r, const void *data, size_t len)
 	}
 }
 
-/* All that is there, a burst at most; none is no error. */
-static void
+/* All that is there, a burst at most; how many, and none is no error. */
+static int
 receive(int s, struct tally *t, struct run *r)
 {
 	static char data[BURST][BYTES_MAX];
@@ -109,6 +117,7 @@ receive(int s, struct tally *t, struct run *r)
 		die("receive");
 	for (int i = 0; i < n; i++)
 		count(t, r, data[i], msgs[i].msg_len);
+	return (n);
 }
 
 /* What came between two times. */
@@ -127,19 +136,54 @@ report(const char *what, const struct tally *was, const struct tally *is,
 	fflush(stdout);
 }
 
+/* An empty line says that from now on counts. */
 static void
-wait_until(int s, double date)
+asker_comes(struct ports *p, const struct tally *is)
 {
-	struct pollfd pfd = { .fd = s, .events = POLLIN };
+	if (p->asker >= 0)
+		close(p->asker);
+	p->asker = accept(p->listener, NULL, NULL);
+	p->since = is->datagrams;
+	if (p->asker >= 0)
+		send(p->asker, "\n", 1, MSG_NOSIGNAL);
+}
+
+/* What was sent before he shut his end may wait still. */
+static void
+asker_ends(struct ports *p, struct tally *is, struct run *r)
+{
+	char said[32];
+
+	for (int i = 0; i < BURST && receive(p->datagrams, is, r) > 0; i++)
+		continue;
+	snprintf(said, sizeof(said), "%llu\n", is->datagrams - p->since);
+	send(p->asker, said, strlen(said), MSG_NOSIGNAL);
+	close(p->asker);
+	p->asker = -1;
+}
+
+/* Counts what came, and serves who asks for it. */
+static void
+wait_until(struct ports *p, double date, struct tally *is, struct run *r)
+{
+	struct pollfd ready[] = { { p->datagrams, POLLIN, 0 },
+	    { p->listener, POLLIN, 0 }, { p->asker, POLLIN, 0 } };
 	double left = date - now();
 
-	if (left > 0 && poll(&pfd, 1, 1 + (int)(left * 1e3)) < 0 &&
-	    errno != EINTR)
-		die("poll");
+	if (left <= 0 || poll(ready, 3, 1 + (int)(left * 1e3)) < 0) {
+		if (left > 0 && errno != EINTR)
+			die("poll");
+		memset(ready, 0, sizeof(ready));
+	}
+	receive(p->datagrams, is, r);
+	if (ready[1].revents != 0)
+		asker_comes(p, is);
+	else if (ready[2].revents != 0)
+		asker_ends(p, is, r);
 }
 
 static void
-watch(int s, double interval, double seconds)
+watch(struct ports *p, double interval, double seconds)
 {
 	struct tally none = { 0 }, was = { 0 }, is = { 0 };
 	struct run r = { .any = false };
@@ -147,8 +191,7 @@ watch(int s, double interval, double seconds)
 	bool begun = false;
 
 	while (interrupted == 0) {
-		wait_until(s, last + interval);
-		receive(s, &is, &r);
+		wait_until(p, last + interval, &is, &r);
 		date = now();
 		if (!begun)
 			start = last = date;
@@ -168,10 +211,12 @@ watch(int s, double interval, double seconds)
 }
 
 static int
-open_port(const char *address, const char *port)
+open_port(const char *address, const char *port, int type)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_DGRAM,
+	struct addrinfo hints = { .ai_socktype = type,
 	    .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE }, *ai;
+	const bool stream = type == SOCK_STREAM;
+	const int on = 1;
 	int s;
 
 	if (getaddrinfo(address, port, &hints, &ai) != 0) {
@@ -179,8 +224,10 @@ open_port(const char *address, const char *port)
 		    "address\n", address, port);
 		exit(EX_USAGE);
 	}
-	s = socket(ai->ai_family, SOCK_DGRAM, 0);
-	if (s < 0 || bind(s, ai->ai_addr, ai->ai_addrlen) != 0)
+	s = socket(ai->ai_family, type | SOCK_NONBLOCK, 0);
+	if (s < 0 || (stream && setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on,
+	    sizeof(on)) != 0) || bind(s, ai->ai_addr, ai->ai_addrlen) != 0 ||
+	    (stream && listen(s, 1) != 0))
 		die(port);
 	freeaddrinfo(ai);
 	return (s);
@@ -190,13 +237,16 @@ int
 main(int argc, char **argv)
 {
 	struct sigaction act = { .sa_handler = interrupt };
-	const char *address = "0.0.0.0";
+	const char *address = "0.0.0.0", *control = NULL;
+	struct ports p = { .listener = -1, .asker = -1 };
 	double interval = 1, seconds = 0;
-	int opt, s;
+	int opt;
 
-	while ((opt = getopt(argc, argv, "a:i:t:")) != -1)
+	while ((opt = getopt(argc, argv, "a:c:i:t:")) != -1)
 		if (opt == 'a')
 			address = optarg;
+		else if (opt == 'c')
+			control = optarg;
 		else if (opt == 'i')
 			interval = atof(optarg);
 		else if (opt == 't')
@@ -207,9 +257,11 @@ main(int argc, char **argv)
 		usage();
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);
-	s = open_port(address, argv[optind]);
+	p.datagrams = open_port(address, argv[optind], SOCK_DGRAM);
+	if (control != NULL)
+		p.listener = open_port(address, control, SOCK_STREAM);
 	printf("ready\n");
 	fflush(stdout);
-	watch(s, interval, seconds);
+	watch(&p, interval, seconds);
 	return (0);
 }

@@ -3,10 +3,16 @@
  * tcpload: the smallest load that shows what TCP costs; the same program on
  * the stack and on the host.
  *
- *	tcpload serve [-6] PORT
+ *	tcpload serve [-6] [-e] PORT	-e: rr alone, by an event loop
  *	tcpload MODE [-n CONNECTIONS] [-t SECONDS] [-s BYTES] ADDRESS PORT
  *	tcpload self MODE ...		client and server in one process
  *	tcpload alone rr ...		... and in one thread, turn by turn
+ *	tcpload asked ASKED ADDRESS PORT
+ *	tcpload ask MODE ... ADDRESS ASKED
+ *
+ * What is "asked" serves at PORT, and is also the client, calling ADDRESS,
+ * whenever another host's "ask" comes to its TCP port ASKED with a MODE, a
+ * number of connections and a time, one after the other (tools/asked.h).
  *
  * An ADDRESS that begins with a slash is the path of a UNIX-domain socket,
  * and its PORT is ignored.
@@ -37,22 +43,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tools/asked.h"
 #include "tools/clock.h"
+#include "tools/tcpload.h"
 
 #define	EX_USAGE	64
 #define	BLOCK		(128 << 10)	/* bytes of one call of a transfer */
 #define	WARM_UP		0.3		/* seconds */
-#define	CONNECTIONS_MAX	1024
-#define	SIZE_MAX_RR	65536
-
-enum mode { IN, OUT, RR, CRR, NMODES };
+#define	SECONDS_MAX	3600
 
 static const char *const modes[NMODES] = { "in", "out", "rr", "crr" };
-
-/* What a client says first. */
-struct hello {
-	uint32_t	 mode, size;
-};
 
 static struct options {
 	enum mode	 mode;
@@ -65,8 +65,9 @@ static struct options {
 
 static atomic_ullong done;	/* bytes or transactions */
 static atomic_int accepting;	/* threads of the server that do not serve */
+static atomic_bool over;	/* clients are to end */
 
-static _Noreturn void
+_Noreturn void
 die(const char *what)
 {
 	fprintf(stderr, "tcpload: %s: %s\n", what, strerror(errno));
@@ -76,20 +77,23 @@ die(const char *what)
 static _Noreturn void
 usage(void)
 {
-	fprintf(stderr, "usage: tcpload serve [-6] PORT\n"
+	fprintf(stderr, "usage: tcpload serve [-6] [-e] PORT\n"
 	    "       tcpload [self] in|out|rr|crr [-n CONNECTIONS] "
 	    "[-t SECONDS] [-s BYTES] ADDRESS PORT\n"
-	    "       tcpload alone rr ...\n");
+	    "       tcpload alone rr ...\n"
+	    "       tcpload asked ASKED ADDRESS PORT\n"
+	    "       tcpload ask in|out|rr|crr [-n CONNECTIONS] [-t SECONDS] "
+	    "ADDRESS ASKED\n");
 	exit(EX_USAGE);
 }
 
-static bool
+bool
 read_all(int fd, void *buf, size_t len)
 {
 	return (recv(fd, buf, len, MSG_WAITALL) == (ssize_t)len);
 }
 
-static bool
+bool
 write_all(int fd, const void *buf, size_t len)
 {
 	return (send(fd, buf, len, MSG_NOSIGNAL) == (ssize_t)len);
@@ -115,7 +119,7 @@ serve_hello(int fd, const struct hello *h, char *buf)
 	}
 }
 
-static void
+void
 no_delay(int fd)
 {
 	int on = 1;
@@ -134,7 +138,7 @@ serve_one(int fd, char *buf)
 	close(fd);
 }
 
-static void
+static pthread_t
 start_thread(void *(*fn)(void *), void *arg)
 {
 	pthread_t thread;
@@ -142,7 +146,7 @@ start_thread(void *(*fn)(void *), void *arg)
 	errno = pthread_create(&thread, NULL, fn, arg);
 	if (errno != 0)
 		die("thread");
-	pthread_detach(thread);
+	return (thread);
 }
 
 /*
@@ -165,7 +169,7 @@ serve(void *arg)
 		if (fd < 0)
 			die("accept");
 		if (atomic_fetch_sub(&accepting, 1) == 1)
-			start_thread(serve, arg);
+			pthread_detach(start_thread(serve, arg));
 		serve_one(fd, buf);
 	}
 	return (NULL);
@@ -238,7 +242,7 @@ client(void *arg)
 	if (buf == NULL)
 		die("memory");
 	fd = say_hello();
-	for (;;) {
+	while (!atomic_load_explicit(&over, memory_order_relaxed)) {
 		switch (options.mode) {
 		case IN:
 			n = send(fd, buf, BLOCK, MSG_NOSIGNAL);
@@ -258,6 +262,8 @@ client(void *arg)
 		}
 		count((unsigned long long)n);
 	}
+	close(fd);
+	free(buf);
 	return (NULL);
 }
 
@@ -290,24 +296,90 @@ both_ends(void *arg)
 	die("transfer");
 }
 
-/* How often fn, in n threads, gets through. */
+/* How often those who were started get through, as a text of ASKED_LINE. */
 static void
-measure(void *(*fn)(void *), void *arg, int n)
+measure(char *said)
 {
 	unsigned long long before;
 	double start;
 
-	for (int i = 0; i < n; i++)
-		start_thread(fn, arg);
 	pause_for(WARM_UP);
 	before = atomic_load(&done);
 	start = now();
 	pause_for(options.seconds);
-	printf("%.0f %s\n", (double)(atomic_load(&done) - before) /
-	    (now() - start), options.mode == IN || options.mode == OUT ?
-	    "bytes/s" : "transactions/s");
+	snprintf(said, ASKED_LINE, "%.0f %s\n",
+	    (double)(atomic_load(&done) - before) / (now() - start),
+	    options.mode == IN || options.mode == OUT ? "bytes/s" :
+	    "transactions/s");
+}
+
+/* What fn, in n threads, does; it may never end. */
+static _Noreturn void
+measure_once(void *(*fn)(void *), void *arg, int n)
+{
+	char said[ASKED_LINE];
+
+	for (int i = 0; i < n; i++)
+		start_thread(fn, arg);
+	measure(said);
+	fputs(said, stdout);
 	fflush(stdout);
 	_exit(0);
+}
+
+/* NMODES: there is no such mode. */
+static enum mode
+mode_named(const char *name)
+{
+	int mode;
+
+	for (mode = 0; mode < NMODES; mode++)
+		if (strcmp(name, modes[mode]) == 0)
+			break;
+	return ((enum mode)mode);
+}
+
+static bool
+options_good(void)
+{
+	return (options.mode != NMODES && options.connections >= 1 &&
+	    options.connections <= CONNECTIONS_MAX && options.seconds > 0 &&
+	    options.seconds <= SECONDS_MAX && options.size >= 1 &&
+	    options.size <= SIZE_MAX_RR);
+}
+
+static void
+run_asked(const char *line, char *said)
+{
+	pthread_t threads[CONNECTIONS_MAX];
+	char mode[ASKED_LINE];
+
+	options.mode = sscanf(line, "%127s %5d %lf", mode,
+	    &options.connections, &options.seconds) == 3 ? mode_named(mode) :
+	    NMODES;
+	if (!options_good()) {
+		snprintf(said, ASKED_LINE, "tcpload: no such load; ask for "
+		    "one as \"in 10 2\"\n");
+		return;
+	}
+	atomic_store(&over, false);
+	for (int i = 0; i < options.connections; i++)
+		threads[i] = start_thread(client, NULL);
+	measure(said);
+	atomic_store(&over, true);
+	for (int i = 0; i < options.connections; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static int
+ask(void)
+{
+	char line[ASKED_LINE];
+
+	snprintf(line, sizeof(line), "%s %d %g\n", modes[options.mode],
+	    options.connections, options.seconds);
+	return (asked_ask("tcpload", (struct sockaddr *)&options.sa,
+	    options.salen, line));
 }
 
 static void
@@ -339,14 +411,11 @@ resolve(const char *address, const char *port)
 static void
 parse_client(int argc, char **argv)
 {
-	int opt, mode;
+	int opt;
 
-	for (mode = 0; mode < NMODES; mode++)
-		if (argc > 0 && strcmp(argv[0], modes[mode]) == 0)
-			break;
-	if (mode == NMODES)
+	if (argc < 1)
 		usage();
-	options.mode = (enum mode)mode;
+	options.mode = mode_named(argv[0]);
 	while ((opt = getopt(argc, argv, "n:t:s:")) != -1)
 		if (opt == 'n')
 			options.connections = atoi(optarg);
@@ -356,36 +425,77 @@ parse_client(int argc, char **argv)
 			options.size = (uint32_t)atoi(optarg);
 		else
 			usage();
-	if (argc - optind != 2 || options.connections < 1 ||
-	    options.connections > CONNECTIONS_MAX || options.seconds <= 0 ||
-	    options.size < 1 || options.size > SIZE_MAX_RR)
+	if (argc - optind != 2 || !options_good())
 		usage();
 	resolve(argv[optind], argv[optind + 1]);
+}
+
+static void *
+listener(void)
+{
+	return ((void *)(intptr_t)listen_everywhere(options.sa,
+	    options.salen));
+}
+
+/* [-6] [-e] PORT; argv[0] is "serve". */
+static void
+parse_serve(int argc, char **argv)
+{
+	const char *any = "0.0.0.0";
+	bool events = false;
+	int opt;
+
+	while ((opt = getopt(argc, argv, "6e")) != -1)
+		if (opt == '6')
+			any = "::";
+		else if (opt == 'e')
+			events = true;
+		else
+			usage();
+	if (argc - optind != 1)
+		usage();
+	resolve(any, argv[optind]);
+	if (events)
+		serve_events(listen_everywhere(options.sa, options.salen));
+	serve(listener());
+}
+
+/* serve ..., or asked ASKED ADDRESS PORT: for ever. */
+static void
+parse_server(int argc, char **argv)
+{
+	int port;
+
+	if (argc > 1 && strcmp(argv[1], "serve") == 0) {
+		parse_serve(argc - 1, argv + 1);
+	} else if (argc == 5 && strcmp(argv[1], "asked") == 0) {
+		port = atoi(argv[2]);
+		if (port < 1 || port > UINT16_MAX)
+			usage();
+		resolve(argv[3], argv[4]);
+		pthread_detach(start_thread(serve, listener()));
+		asked_serve("tcpload", (in_port_t)port, run_asked);
+	}
 }
 
 int
 main(int argc, char **argv)
 {
-	bool alone = argc > 1 && strcmp(argv[1], "alone") == 0;
-	bool self = alone || (argc > 1 && strcmp(argv[1], "self") == 0);
-	void *listener = NULL;
-	bool six = argc > 2 && strcmp(argv[2], "-6") == 0;
+	const char *word = argc > 1 ? argv[1] : "";
+	const bool alone = strcmp(word, "alone") == 0;
+	const bool self = alone || strcmp(word, "self") == 0;
+	const bool asks = strcmp(word, "ask") == 0;
 
 	signal(SIGPIPE, SIG_IGN);
-	if (argc == (six ? 4 : 3) && strcmp(argv[1], "serve") == 0) {
-		resolve(six ? "::" : "0.0.0.0", argv[argc - 1]);
-		serve((void *)(intptr_t)listen_everywhere(options.sa,
-		    options.salen));
-	}
-	parse_client(argc - 1 - self, argv + 1 + self);
+	parse_server(argc, argv);
+	parse_client(argc - 1 - (self || asks), argv + 1 + (self || asks));
+	if (asks)
+		return (ask());
 	if (alone && options.mode != RR)
 		usage();
-	if (self)
-		listener = (void *)(intptr_t)listen_everywhere(options.sa,
-		    options.salen);
 	if (alone)
-		measure(both_ends, listener, 1);
+		measure_once(both_ends, listener(), 1);
 	if (self)
-		start_thread(serve, listener);
-	measure(client, NULL, options.connections);
+		start_thread(serve, listener());
+	measure_once(client, NULL, options.connections);
 }

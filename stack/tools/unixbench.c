@@ -37,10 +37,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tools/asked.h"
 #include "tools/clock.h"
 
 #define	EX_USAGE	64
@@ -49,8 +49,6 @@
 #define	BODY_MAX	64
 #define	PACKETS_MAX	8
 #define	SECONDS_MAX	3600
-#define	LINE		128		/* what asks, and what is answered */
-#define	STALL		5		/* seconds; nobody asks that slowly */
 
 /* Length of what follows, and a number that nobody looks at. */
 #define	HEADER		4
@@ -222,7 +220,7 @@ cpu_seconds(void)
 	    (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
 }
 
-/* Says in a text of LINE bytes what was measured. */
+/* Says in a text of ASKED_LINE bytes what was measured. */
 static void
 measure(const struct job *job, char *said)
 {
@@ -244,7 +242,7 @@ measure(const struct job *job, char *said)
 	atomic_store(&over, true);
 	for (int i = 0; i < 2 * job->clients; i++)
 		pthread_join(threads[i], NULL);
-	snprintf(said, LINE, "%.0f transactions/s\n%.2f CPU seconds\n",
+	snprintf(said, ASKED_LINE, "%.0f transactions/s\n%.2f CPU seconds\n",
 	    (double)count / took, cpu);
 }
 
@@ -281,92 +279,18 @@ job_read(struct job *job, const char *workload, const char *clients,
 	    job->seconds != 0);
 }
 
-/* The words before the end of a line; false: they are too many or none. */
-static bool
-hear_line(int fd, char *line)
-{
-	ssize_t n;
-
-	for (size_t len = 0; len < LINE - 1; len += (size_t)n) {
-		n = recv(fd, line + len, LINE - 1 - len, 0);
-		if (n <= 0)
-			return (false);
-		line[len + (size_t)n] = '\0';
-		if (strchr(line, '\n') != NULL)
-			return (true);
-	}
-	return (false);
-}
-
-/* Who connects and says nothing only looks whether somebody is there. */
 static void
-answer(int fd)
+run_asked(const char *line, char *said)
 {
-	const struct timeval stall = { .tv_sec = STALL };
-	char line[LINE], said[LINE], words[3][LINE];
+	char words[3][ASKED_LINE];
 	struct job job;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &stall, sizeof(stall));
-	if (!hear_line(fd, line))
-		return;
 	if (sscanf(line, "%127s %127s %127s", words[0], words[1],
 	    words[2]) == 3 && job_read(&job, words[0], words[1], words[2]))
 		measure(&job, said);
 	else
-		snprintf(said, sizeof(said), "unixbench: no such load; ask "
+		snprintf(said, ASKED_LINE, "unixbench: no such load; ask "
 		    "for one as \"mysql 8 2\"\n");
-	send(fd, said, strlen(said), MSG_NOSIGNAL);
-}
-
-static _Noreturn void
-serve(const struct sockaddr_in *sin)
-{
-	const int on = 1;
-	int listener = socket(AF_INET, SOCK_STREAM, 0), fd;
-
-	if (listener == -1)
-		die("socket");
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener, (const struct sockaddr *)sin, sizeof(*sin)) != 0 ||
-	    listen(listener, CLIENTS_MAX) != 0)
-		die("listen");
-	printf("unixbench: listening on port %u\n", ntohs(sin->sin_port));
-	fflush(stdout);
-	for (;;) {
-		fd = accept(listener, NULL, NULL);
-		if (fd != -1) {
-			answer(fd);
-			close(fd);
-		} else if (errno != ECONNABORTED && errno != EINTR)
-			die("accept");
-	}
-}
-
-/* Prints what a server answers. */
-static int
-ask(const struct sockaddr_in *sin, const char *line)
-{
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	char said[LINE];
-	size_t len = 0;
-	ssize_t n;
-
-	if (fd == -1 ||
-	    connect(fd, (const struct sockaddr *)sin, sizeof(*sin)) != 0)
-		die("connect");
-	if (send(fd, line, strlen(line), MSG_NOSIGNAL) == -1)
-		die("send");
-	while (len < sizeof(said) - 1 &&
-	    (n = recv(fd, said + len, sizeof(said) - 1 - len, 0)) > 0)
-		len += (size_t)n;
-	said[len] = '\0';
-	if (strstr(said, " transactions/s\n") == NULL) {
-		fputs(len != 0 ? said : "unixbench: the server has gone\n",
-		    stderr);
-		return (1);
-	}
-	fputs(said, stdout);
-	return (0);
 }
 
 int
@@ -375,7 +299,7 @@ main(int argc, char **argv)
 	struct sockaddr_in sin = { .sin_family = AF_INET };
 	const char *workload = "mysql", *clients = "8", *seconds = "2";
 	const char *server = NULL;
-	char line[LINE];
+	char line[ASKED_LINE];
 	bool serving = false;
 	struct job job;
 	int opt;
@@ -402,10 +326,11 @@ main(int argc, char **argv)
 	    inet_pton(AF_INET, server, &sin.sin_addr) != 1))
 		usage();
 	if (serving)
-		serve(&sin);
+		asked_serve("unixbench", ntohs(sin.sin_port), run_asked);
 	snprintf(line, sizeof(line), "%s %s %s\n", workload, clients, seconds);
 	if (server != NULL)
-		return (ask(&sin, line));
+		return (asked_ask("unixbench", (struct sockaddr *)&sin,
+		    sizeof(sin), line));
 	measure(&job, line);
 	fputs(line, stdout);
 	return (0);

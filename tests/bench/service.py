@@ -8,6 +8,10 @@ percentile of the time to the last byte with one client and with twenty, the pro
 hardly depends on what else the machine does), the size (as it is, without the plots, and compressed), the number of
 queries, and each target with whether it is met. The plans of all queries go into a file, and those that read a large
 table from end to end are printed.
+
+A target of time is for the 95th percentile with one client, one of size for the page without its plots. Twenty clients
+that never pause have no target: each waits for nineteen others, so that about twenty times the processor time is what
+the median should be, and more says that they hinder each other.
 """
 
 from __future__ import annotations
@@ -365,6 +369,7 @@ def _tables(wanted: Sequence[Page], options: argparse.Namespace) -> list[bool]:
             line, met = measure(site, page, answer, options.requests, options.web_pid)
             targets += met
             print(line, flush=True)
+    print("targets: p95 with one client, and kB without plots; with 20 clients the median should be near 20 times CPU")
     bad = f"{len(plans.bad)} read a large table from end to end  {_told('none', not plans.bad)}"
     print(f"plans of {plans.count} queries: {options.plans}; {bad}")
     for plan in plans.bad:

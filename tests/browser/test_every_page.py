@@ -7,14 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.test import Client
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from perfweb.accounts.models import Role, User
 from perfweb.reports.views.runs import MOST_CELLS
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import RunState
 from perfweb.runs.summaries import summarise
-from tests.factories import DEMO_TESTS, create_history, create_knob_run, create_queued_run, create_run
+from perfweb.submissions import states
+from perfweb.submissions.models import SubmissionState
+from tests.factories import (
+    DEMO_TESTS,
+    create_history,
+    create_knob_run,
+    create_queued_run,
+    create_run,
+    create_submission,
+)
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 TEST = DEMO_TESTS[0]
@@ -33,8 +44,11 @@ PAGES = {
     "testbeds": "/testbeds/",
     "testbed": "/testbeds/demo/",
     "search": "/search/?q=deferred",
+    "patches": "/submissions/",
+    "patch": "/submissions/{submission}/",
     "api": "/api/v1/",
     "missing": "/runs/999999/",
+    "sign-in": "/account/sign-in/",
 }
 
 
@@ -46,7 +60,16 @@ def keys(live_server: LiveServer) -> dict[str, int]:
     summarise([run.pk, knobs.pk])
     create_queued_run()
     running = create_queued_run(state=RunState.RUNNING)
-    return {"run": run.pk, "other": history[-1].pk, "knobs": knobs.pk, "running": running.pk}
+    submission = create_submission(reason="Nothing of it is built before a maintainer has looked at it.")
+    states.received(submission, "author")
+    submission.runs.add(run)
+    return {
+        "submission": submission.pk,
+        "run": run.pk,
+        "other": history[-1].pk,
+        "knobs": knobs.pk,
+        "running": running.pk,
+    }
 
 
 def violations(page: Page) -> list[str]:
@@ -61,6 +84,16 @@ def test_page_is_accessible_and_fits_a_telephone(
     own_page: Page, live_server: LiveServer, keys: dict[str, int], name: str
 ) -> None:
     accessible_and_fits(own_page, live_server.url + PAGES[name].format(**keys))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_pages_of_patches_for_a_maintainer(own_page: Page, live_server: LiveServer, client: Client) -> None:
+    client.force_login(User.objects.create_user("ann", role=Role.MAINTAINER))
+    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": live_server.url}
+    own_page.context.add_cookies([cookie])  # type: ignore[list-item]
+    accessible_and_fits(own_page, f"{live_server.url}/submissions/new/")
+    for state in (SubmissionState.WAITING, SubmissionState.APPROVED):
+        accessible_and_fits(own_page, f"{live_server.url}/submissions/{create_submission(state).pk}/actions/")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -21,6 +21,7 @@ from perfweb.lab import services as lab_services
 from perfweb.lab.models import Testbed
 from perfweb.runs import services
 from perfweb.runs.models import Run, RunState
+from playbooks.module_utils import processes
 from runners import netlab
 from runners.services import Layout
 
@@ -105,13 +106,16 @@ class LabHosts:
     def processes(self, host: str) -> dict[int, str]:
         """The programs on a host by process id, without its SSH server."""
         found = {}
-        for pid in self._ip("netns", "pids", self.lab.namespace(host)).split():
+        there = set(map(int, self._ip("netns", "pids", self.lab.namespace(host)).split()))
+        # The stack has a network namespace of its own.
+        below = {process.pid for process in processes.descendants(there)}
+        for pid in sorted(there | below):
             try:
                 name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
             except (FileNotFoundError, ProcessLookupError):
                 continue
             if not name.startswith("sshd"):
-                found[int(pid)] = name
+                found[pid] = name
         return found
 
     def runs(self, host: str, program: str) -> bool:

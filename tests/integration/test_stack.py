@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs with the reference stack as target: it is built, booted with its tunables, measured, and may die."""
 
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
+import yaml
+from django.test import Client
 
 from perfweb.lab.models import Testbed
+from perfweb.reports.published import Published, beside
 from perfweb.runs import services
-from perfweb.runs.models import Artefact, Boot, Measurement, RunState, Sample
+from perfweb.runs.models import Artefact, Boot, Measurement, Run, RunState, Sample
 from tests.integration.conftest import LabHosts, wait_for, wait_for_state
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("worker")]
 BUILD_SECONDS = 600
+PLANS = Path("perfweb/runs/plans")
+HOST = "host-host/ipv4"
 
 PLAN = """\
 name: tiny
@@ -57,4 +66,56 @@ def test_unknown_tunable_fails_the_boot_and_is_named(testbed: Testbed, hosts: La
         assert boot.state == "failed"
         assert "net.isr.despatch" in boot.error
         assert Measurement.objects.get(boot=boot).reason.startswith("not measured: it did not boot")
+    hosts.assert_clean(run)
+
+
+def measured(plan: str, variants: Sequence[str], tests: Sequence[str], testbed: Testbed) -> Run:
+    """A run of some variants and tests of a shipped plan, with one boot and one sample of each, that ended well."""
+    document = yaml.safe_load((PLANS / f"{plan}.yaml").read_text(encoding="utf-8"))
+    document["variants"] = [variant for variant in document["variants"] if variant["name"] in variants]
+    document |= {"tests": list(tests), "boots": 1, "samples": 1, "discard": 0, "timeout": 30}
+    run = services.submit(yaml.safe_dump(document), testbed.name)
+    wait_for_state(run, RunState.DONE, RunState.FAILED, seconds=BUILD_SECONDS)
+    assert (run.state, run.reason) == (RunState.DONE, "")
+    counted = Sample.objects.counted().filter(measurement__boot__run=run, value__gt=0)
+    found = counted.values_list("measurement__boot__variant__name", "measurement__test")
+    assert sorted(found) == sorted((variant, test) for variant in variants for test in tests)
+    return run
+
+
+def published(run: Run) -> Published:
+    """What the page of a run says beside what was published."""
+    assert Client().get(f"/runs/{run.pk}/").status_code == 200
+    found = beside(run)
+    assert found is not None
+    return found
+
+
+def test_unix_2006_measures_and_shows_where_locks_were_waited_for(testbed: Testbed, hosts: LabHosts) -> None:
+    variants = ["single", "single-profiled", "global-profiled"]
+    run = measured("unix-2006", variants, [f"unix.mysql.64/{HOST}"], testbed)
+    cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    for boot in Boot.objects.filter(run=run):
+        assert f"taskset -c {cpus} " in boot.command
+        assert boot.effective_tunables["unix.locking"] in boot.variant.name
+    contention = published(run).contention
+    assert contention is not None
+    failed = {row.name: row.here for row in contention.rows}
+    for lock in ("UNIX-domain sockets", "descriptor table", "socket buffers"):
+        assert None not in failed[lock]
+    hosts.assert_clean(run)
+
+
+def test_giant_2004_measures_one_processor_and_two(testbed: Testbed, hosts: LabHosts) -> None:
+    run = measured("giant-2004", ["giant-up", "giant"], [f"unix.mysql.11/{HOST}"], testbed)
+    said = {(row.test, row.variant, row.base): row.words for row in published(run).rows}
+    assert said[f"unix.mysql.11/{HOST}", "giant", "giant-up"] == "too little was measured here to tell"
+    assert said[f"unix.mysql.11/{HOST}", "fine", "fine-up"] == "not measured here"
+    hosts.assert_clean(run)
+
+
+def test_parallel_2025_measures_in_memory(testbed: Testbed, hosts: LabHosts) -> None:
+    run = measured("parallel-2025", ["exclusive", "shared-socket-batch"], [f"mem.tcp.1/{HOST}"], testbed)
+    said = {(row.test, row.variant, row.base): row.words for row in published(run).rows}
+    assert said[f"mem.tcp.1/{HOST}", "shared-socket-batch", "exclusive"] == "too little was measured here to tell"
     hosts.assert_clean(run)

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -88,10 +90,12 @@ def test_a_run_on_the_kernel_from_prepare_to_restore(play: Play, lab: Lab, run_i
     assert dut["kernel"].startswith("Linux ")
     assert dut["congestion_control"] == "cubic"
     assert dut["links"]["data0"]["tcp-segmentation-offload"] == "on"
+    allowed = subprocess.run(["unshare", "--user", "true"], capture_output=True, check=False).returncode == 0
+    assert dut["sandbox"] == "bubblewrap" + ("" if allowed else ", no user namespace of its own")
 
     booted = play("boot", server="netserver").require_ok().data
     assert booted["commands"]["server"][-5:] == ["netserver", "-D", "-f", "-p", "12865"]
-    assert commands_on(lab, "dut") == ["sh", "netserver"]
+    assert commands_on(lab, "dut") == ["sh", "bwrap", "bwrap", "netserver"]
 
     address = lab.links("dut")[0].address.split("/")[0]
     measured = play("measure", commands=[netperf(address, "TCP_RR")], samples=2, timeout=10).require_ok()
@@ -143,10 +147,20 @@ def test_a_command_that_takes_too_long_is_killed_and_what_it_said_is_kept(play: 
 
 
 @pytest.mark.usefixtures("prepared")
-def test_a_command_that_is_sent_away_comes_again(play: Play, tmp_path: Path) -> None:
-    busy_at_first = f"mkdir {tmp_path}/$0 2>/dev/null && {{ echo busy >&2; exit 1; }}; echo 42"
-    commands = [["sh", "-c", busy_at_first, name] for name in ("a", "b")]
-    told = play("measure", commands=commands, samples=2, timeout=5, busy="busy", patience=20).require_ok().data
+def test_a_command_that_is_sent_away_comes_again(play: Play, lab: Lab) -> None:
+    answers = ["busy", "42", "42"] * 2
+
+    def answer(server: socket.socket) -> None:
+        for word in answers:
+            client, _ = server.accept()
+            with client:
+                client.sendall(f"{word}\n".encode())
+
+    with socket.create_server((f"10.{lab.net}.0.1", 0)) as server:
+        threading.Thread(target=answer, args=[server], daemon=True).start()
+        there = f"/dev/tcp/10.{lab.net}.0.1/{server.getsockname()[1]}"
+        commands = [["bash", "-c", f"read word <{there}; echo $word; [ $word = 42 ]"]] * 2
+        told = play("measure", commands=commands, samples=2, timeout=5, busy="busy", patience=60).require_ok().data
     samples = [sample for result in told["results"] for sample in result["samples"]]
     assert [(sample["rc"], sample["stdout"], sample["refused"]) for sample in samples] == [
         (0, "42\n", 1),
@@ -222,9 +236,13 @@ def test_a_controller_that_is_killed_leaves_no_process(lab: Lab, run_id: str, tm
     )
     controller = subprocess.Popen([sys.executable, "-c", program], cwd=driver.ROOT)
     wait_for(lambda: "sleep" in commands_on(lab, "left"))
+    words = ["ps", "-o", "pid=", "--ppid", str(controller.pid)]
+    children = [processes.identify(int(pid)) for pid in subprocess.check_output(words, text=True).split()]
+    assert len(children) == 2  # the warm server, and who asks it
     controller.kill()
     controller.wait()
     wait_for(lambda: commands_on(lab, "left") == [])
+    wait_for(lambda: not any(child and child.alive() for child in children))
     # The next play removes what the killed one could not.
     assert len(list((tmp_path / "var" / "plays").iterdir())) == 1
     driver.play("restore", inventory=lab.inventory, extra_vars={"run_id": run_id}, timeout=60).require_ok()
@@ -256,6 +274,8 @@ def test_a_server_that_dies_is_reported_as_crashed(play: Play, lab: Lab, run_id:
     ("name", "values", "reason"),
     [
         ("prepare", {"run_id": "../etc"}, "is none: use letters"),
+        ("prepare", {"stack_uid": 4294967295}, "no program can be kept in a sandbox here"),
+        ("prepare", {"stack_uid": 0}, "no program can be kept in a sandbox here"),
         ("boot", {"target": "beos"}, "value of target must be one of: stack, linux"),
         ("boot", {"tunables": {"net.isr.dispatch": "direct"}}, "target linux, which has no loader.conf"),
         ("measure", {"commands": [[]], "samples": 1, "timeout": 1}, "an empty command"),
@@ -308,7 +328,7 @@ def build_key(lab: Lab) -> Iterator[str]:
     """The name of a build that does not exist, and that is removed afterwards."""
     key = f"test-{lab.name}-{os.urandom(4).hex()}"
     yield key
-    subprocess.run(["rm", "-rf", str(BUILDS / key)], check=True)
+    subprocess.run(["rm", "-rf", *(str(BUILDS / name) for name in (key, f"{key}-other"))], check=True)
 
 
 def builds_of(key: str) -> list[str]:
@@ -334,23 +354,27 @@ def test_a_build_that_fails_says_why_and_leaves_nothing(play: Play, tmp_path: Pa
     result = play("build", build_key=build_key, source_archive=str(source))
     assert not result.ok
     assert "missing.c" in result.failures[0].message
-    assert not (BUILDS / build_key).exists()
+    assert builds_of(build_key) == []
 
 
-def test_an_interrupted_build_leaves_nothing_that_looks_complete(
+def test_an_interrupted_build_has_held_up_no_other_and_leaves_nothing_that_looks_complete(
     play: Play, lab: Lab, tmp_path: Path, build_key: str
 ) -> None:
-    slow = "custom_target('slow', output: 'x', command: ['sleep', '60'], build_by_default: true)"
-    source = archive(tmp_path, slow)
+    slow = archive(tmp_path / "slow", "run_command('sleep', '600')")
+    other = archive(tmp_path / "other", "executable('bootstack', 'hello.c', install: true)")
+
+    def goes_on() -> bool:
+        # What it builds has a network of its own; on the host is who watches over it.
+        return any("bwrap" in commands_on(lab, host) for host in ("left", "dut", "right"))
+
+    def is_overtaken() -> bool:
+        built = goes_on() and play("build", build_key=f"{build_key}-other", source_archive=str(other)).ok
+        return built and goes_on()
+
     with pytest.raises(PlayCancelledError):
-        play(
-            "build",
-            build_key=build_key,
-            source_archive=str(source),
-            cancelled=lambda: any("sleep" in commands_on(lab, host) for host in ("left", "dut", "right")),
-        )
+        play("build", limit=300, build_key=build_key, source_archive=str(slow), cancelled=is_overtaken)
     wait_for(lambda: not any(commands_on(lab, host) for host in ("left", "dut", "right")))
-    assert not (BUILDS / build_key).exists()
+    assert builds_of(build_key) == [f"{build_key}-other"]
 
 
 def test_a_stack_that_does_not_come_up_fails_the_boot_with_its_last_words(

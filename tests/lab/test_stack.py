@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from perfweb.reports.lockprofiles import read_profile
+from perfweb.runs.catalogue import TESTS
 from playbooks.module_utils import processes
-from runners import driver, netlab
+from runners import driver, netlab, tools
 from runners.driver import PlayResult
-from runners.netlab import NOBODY, Lab
+from runners.netlab import Lab
 
 BUILDS = netlab.HOSTS_ROOT / "builds"
 
@@ -66,10 +67,13 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
     process = processes.running(run.lab.root / f"{run.about['run_id']}-dut" / "inside" / "stack.pid")
     assert process is not None
     status = Path(f"/proc/{process.pid}/status").read_text()
-    assert f"Uid:\t{NOBODY}\t{NOBODY}" in status
+    user = int(status.split("Uid:\t")[1].split()[0])
+    assert 0x70000000 <= user < 0x80000000
     assert "NoNewPrivs:\t1" in status
     assert "CapEff:\t0000000000000000" in status
-    assert "inet" not in run.on_dut("ip", "address", "show", "dev", "data0")
+    inside = run.on_dut("nsenter", f"--net=/proc/{process.pid}/ns/net", "ip", "-brief", "address").split("\n")
+    assert {line.split()[0].partition("@")[0] for line in inside if line} == {"lo", "data0", "data1", "tap0", "tap1"}
+    assert "inet" not in "".join(inside)
 
     link = run.lab.links("dut")[0]
     clients = [
@@ -121,5 +125,32 @@ def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run, server:
     run.play("restore")
     links = run.on_dut("ip", "-br", "link")
     assert "tap" not in links
+    assert "data0" in links
+    assert "data1" in links
     assert "ingress" not in run.on_dut("tc", "qdisc", "show", "dev", "data0")
     run.play("prepare")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "unix.mysql.64/host-host/ipv4",
+        "mem.tcp.10/host-host/ipv4",
+        "iperf3.100/host-host/ipv4",
+        "udp.blast/host-host/ipv6",
+        "udp.blast/host-router-host/ipv4",
+    ],
+)
+def test_a_load_finds_its_server(run: Run, name: str) -> None:
+    test = TESTS[name]
+    tunables = {"unix.sockets": "stack"} if test.server == "unixbench" else {}
+    boot = {"boot_id": "load", "topology": test.topology, "server": test.server, "tunables": tunables}
+    effective = run.play("boot", **boot).data["effective"]
+    assert effective.get("if.mem0.wire", "") == ("mirror" if test.server == "tcpload" else "")
+    link = run.lab.links("dut" if test.topology == "host-host" else "right")[0]
+    address = str(link.address6 if test.family == "ipv6" else link.address).split("/")[0]
+    argv = tools.command(test.measure, address, 1, run.about["prefix"])
+    (result,) = run.play("measure", **boot, commands=[argv], samples=1, timeout=60).data["results"]
+    assert result["samples"][0]["rc"] == 0, result
+    assert tools.parse(test.measure, result["samples"][0]["stdout"])
+    assert run.play("stop", **boot).data["crashed"] is False

@@ -14,7 +14,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
-LASTING = ("web", "worker", "beat", "postgres", "redis")
+LASTING = ("web", "worker", "messenger", "mail", "mailbox", "beat", "postgres", "redis")
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +58,9 @@ def test_every_service_is_watched_and_restarted(compose: dict[str, Any], name: s
     assert "no-new-privileges:true" in service["security_opt"]
 
 
-def test_only_the_pages_are_reachable_and_only_from_this_host(compose: dict[str, Any]) -> None:
+def test_only_pages_and_mails_are_taken_and_only_from_this_host(compose: dict[str, Any]) -> None:
     ports = {name: service["ports"] for name, service in compose["services"].items() if "ports" in service}
-    assert ports == {"web": ["127.0.0.1:8000:8000"]}
+    assert ports == {"web": ["127.0.0.1:8000:8000"], "mail": ["127.0.0.1:8024:8024"]}
     assert compose["networks"]["inside"] == {"internal": True}
     for name in ("postgres", "redis"):
         assert compose["services"][name]["networks"] == ["inside"]
@@ -71,7 +71,7 @@ def test_no_secret_is_written_down(compose: dict[str, Any]) -> None:
         for name, value in service.get("environment", {}).items():
             if re.search("password|secret|key", name, re.IGNORECASE):
                 assert name.endswith("_FILE")
-                assert str(value).startswith("/run/secrets/")
+                assert str(value).startswith(("/run/secrets/", "/etc/perfweb/"))
     assert all(set(secret) == {"file"} for secret in compose["secrets"].values())
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the stack does in a second, with Linux's own sockets beside it.
 
-`./dev bench stack [--quick] [--rounds 5] [--seconds 2] [ROW ...]` prints a table and writes var/bench/stack.json with
-every sample.  Rounds are interleaved: each measures every row on both sides once, so that what changes on the machine
-meanwhile changes both.  tests/stack/measures.py says what runs where.
+`./dev bench stack [--quick] [--rounds 5] [--seconds 2] [--write] [ROW ...]` prints a table and writes
+var/bench/stack.json with every sample; --write makes docs/speed.md of the table.  Rounds are interleaved: each measures
+every row on both sides once, so that what changes on the machine meanwhile changes both.  tests/stack/measures.py says
+what runs where.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from tests.stack.machine import here_and_now
 from tests.stack.measures import (
     CLIENT_CPU,
     SERVER_CPU,
@@ -33,6 +35,7 @@ from tests.stack.measures import (
 from tests.stack.topology import DRIVERS, ROOT, Installed, Topology
 
 VAR = Path(os.environ.get("PERFWEB_VAR", ROOT / "var"))
+PAGE = ROOT / "docs" / "speed.md"
 NEAR = 0.1  # IPv6 is meant to be this near to IPv4
 
 GBIT = 8e-9
@@ -57,6 +60,7 @@ def _over_veth(family: int) -> dict[str, Row]:
         "bulk out, 4 streams": _bulk(family, "out", "-n", "4"),
         "request/response, 1": _transactions(family, "rr"),
         "request/response, 16": _transactions(family, "rr", "-n", "16"),
+        "request/response, 16, event loop": replace(_transactions(family, "rr", "-n", "16"), server=("-e",)),
         "connect+request+close, 1": _transactions(family, "crr"),
         "connect+request+close, 8": _transactions(family, "crr", "-n", "8"),
     }
@@ -121,7 +125,7 @@ class Result:
         """A line of the table."""
         rates = f"{_cell(self.samples.get('stack', []))} {_cell(self.samples.get('linux', []))} {self.ratio():>6}"
         cpu = f"{self.cpu_unit:>5} {_cell(self.cpu.get('stack', []))} {_cell(self.cpu.get('linux', []))}"
-        return f"{name:<34} {self.unit:<10} {rates} {cpu if self.cpu else ''}".rstrip()
+        return f"{name:<40} {self.unit:<10} {rates} {cpu if self.cpu else ''}".rstrip()
 
 
 def measure(names: Sequence[str], rounds: int, seconds: float) -> tuple[dict[str, Result], dict[str, dict[str, str]]]:
@@ -151,7 +155,7 @@ def _take(bench: Bench, row: Row, side: str, result: Result) -> None:
 def report(results: dict[str, Result]) -> str:
     """The table, and how near IPv6 is to IPv4."""
     sides = f"{'stack':>9} {'':>7} {'Linux':>9} {'':>7}"
-    lines = [f"{'':<34} {'unit':<10} {sides} {'ratio':>6} {'CPU':>5} {sides}".rstrip()]
+    lines = [f"{'':<40} {'unit':<10} {sides} {'ratio':>6} {'CPU':>5} {sides}".rstrip()]
     lines += [result.line(name) for name, result in results.items()]
     for name, result in results.items():
         other = results.get(name.removesuffix(", IPv6"))
@@ -160,6 +164,27 @@ def report(results: dict[str, Result]) -> str:
             verdict = "within" if ratio >= 1 - NEAR else "not within"
             lines.append(f"{name}: {ratio:.2f} of IPv4, {verdict} {NEAR:.0%}")
     return "\n".join(lines)
+
+
+SPEED = """# What the stack does in a second on this machine
+
+`./dev bench stack --write` makes this page. Measured {here_and_now}, {rounds} rounds of all
+rows, both sides of a row one after the other, samples of {seconds:g} s.
+
+Rates and CPU times are medians, each with the median distance from it. *Linux* is the same with Linux's own sockets,
+UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.
+The client of the first sixteen rows is Linux, on another CPU. *CPU* is what a GB, a transaction or a packet costs the
+CPU of the server, or of what forwards, with the host's share. In *memory* one process has both ends of each connection.
+
+```
+{table}
+```
+"""
+
+
+def page(results: dict[str, Result], rounds: int, seconds: float) -> str:
+    """docs/speed.md."""
+    return SPEED.format(here_and_now=here_and_now(), rounds=rounds, seconds=seconds, table=report(results))
 
 
 def write_json(results: dict[str, Result], seconds: float, settings: dict[str, dict[str, str]]) -> Path:
@@ -183,14 +208,19 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--quick", action="store_true", help="one round of half a second each: a look, no measurement")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of each sample")
+    parser.add_argument("--write", action="store_true", help="make docs/speed.md of it")
     parser.add_argument("rows", nargs="*", metavar="ROW", help="words of the names of rows; all unless named")
     options = parser.parse_args(argv)
     names = [name for name in ROWS if not options.rows or any(word in name for word in options.rows)]
     if not names:
         parser.error(f"no such row; there are: {'; '.join(ROWS)}")
+    if options.write and (options.quick or options.rows):
+        parser.error("--write makes the whole page: leave out --quick and words of rows")
     rounds, seconds = (1, 0.5) if options.quick else (options.rounds, options.seconds)
     results, settings = measure(names, rounds, seconds)
     print(report(results))
+    if options.write:
+        PAGE.write_text(page(results, rounds, seconds), encoding="utf-8")
     print(f"samples: {write_json(results, seconds, settings)}", file=sys.stderr)
     return 0
 

@@ -7,13 +7,14 @@ edit here; only numbers and lists need to be named.  A combination is a loader.c
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +34,8 @@ PROGRAMS = (
 )
 NOT_WITH_THREAD = ("posix_descriptors posix_signals", "posix_passing")
 TRAFFIC = "posix_traffic"
+CTL = "ctl"
+REPORT = "report"  # what sanitizers call their files, before the number of the process
 
 # A mirror that harms packets, a source that is forwarded to a sink, and one that is only listened to.
 FLOOD = 400
@@ -174,6 +177,10 @@ def loader_conf(row: Mapping[str, str]) -> str:
     return "".join(f'{name}="{value}"\n' for name, value in lines.items())
 
 
+class FailedError(Exception):
+    """A combination does not do what it should; the text is what was said."""
+
+
 def ask(path: Path, request: str) -> str:
     """The answer of the stack whose control socket this is."""
     with socket.socket(socket.AF_UNIX) as sock:
@@ -181,12 +188,39 @@ def ask(path: Path, request: str) -> str:
         sock.connect(str(path))
         sock.sendall(f"{request}\n".encode())
         answer = b"".join(iter(lambda: sock.recv(1 << 16), b"")).decode()
-    assert answer.startswith("ok\n"), answer
+    if not answer.startswith("ok\n"):
+        raise FailedError(f"{request}: {answer}")
     return answer.removeprefix("ok\n")
 
 
-class FailedError(Exception):
-    """A combination does not do what it should; the text is what was said."""
+@contextlib.contextmanager
+def looked_at(ctl: Path) -> Iterator[None]:
+    """Meanwhile somebody asks again and again which sockets the stack has, once it is up."""
+    enough = threading.Event()
+
+    def look_on() -> None:
+        while not enough.wait(0.05):
+            with contextlib.suppress(OSError, FailedError):
+                for view in ("netstat -a", "netstat -f unix"):
+                    ask(ctl, view)
+
+    onlooker = threading.Thread(target=look_on)
+    onlooker.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        onlooker.join()
+
+
+def end_late(child: subprocess.Popen[str], ctl: Path) -> str:
+    """Ends a program that should have; what the stack in it says its threads wait for."""
+    said = [f"no end in {LIMIT} seconds\n"]
+    for view in ("ps", "show alllocks", "show stacks", "netstat -a"):
+        with contextlib.suppress(OSError, FailedError):
+            said.append(f"{view}:\n{ask(ctl, view)}")
+    child.kill()
+    return "".join(said)
 
 
 class Build:
@@ -199,78 +233,94 @@ class Build:
         self.name = name
         self.installed = Installed(name, options, sorted(programs))
 
-    def _command(self, program: str, conf: Path) -> tuple[list[str], dict[str, str]]:
-        """A program on the stack, and its environment.
+    def _environment(self, conf: Path) -> dict[str, str]:
+        """Of a program on the stack.
 
-        The thread sanitizer's runtime comes behind the stack; it need not wait for threads that have all ended.
+        Sanitizers write what they report to files of their own, which are read when the program has ended: a report is
+        whole then.  The thread sanitizer's runtime comes behind the stack; it need not wait for threads that have all
+        ended.
         """
-        build = self.installed.build
-        thread = {"LD_PRELOAD": str(build / "libstack.so"), "TSAN_OPTIONS": "atexit_sleep_ms=0"}
-        own = thread if self.name == "thread" else {}
-        return [str(build / "tests" / program)], {**os.environ, **own, "STACK_CONF": str(conf)}
+        common = f"log_path={conf.parent / REPORT}:halt_on_error=1"
+        own = {
+            "ASAN_OPTIONS": common,
+            "UBSAN_OPTIONS": f"{common}:print_stacktrace=1",
+            "TSAN_OPTIONS": f"log_path={conf.parent / REPORT}:atexit_sleep_ms=0",
+        }
+        if self.name == "thread":
+            own["LD_PRELOAD"] = str(self.installed.build / "libstack.so")
+        return {**os.environ, **own, **FAR, "STACK_CONF": str(conf)}
 
-    def run_program(self, program: str, conf: Path) -> subprocess.CompletedProcess[str]:
-        """A program on the stack, from its begin to its end."""
-        argv, env = self._command(program, conf)
-        try:
-            return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=LIMIT)
-        except subprocess.TimeoutExpired as late:
-            raise FailedError(f"{program}: no end in {LIMIT} seconds:\n{late.stderr!r}") from None
+    def run_program(self, program: str, conf: Path, look: Callable[[], None] | None = None) -> tuple[int, str]:
+        """A program on the stack, from its begin to its end: its exit status, and all that was said.
 
-    def run_traffic(self, conf: Path, look: Callable[[], None]) -> None:
-        """Runs the traffic; when all has arrived, looks at the stack."""
-        argv, env = self._command(TRAFFIC, conf)
+        `look` is called when the program, which is that of the traffic, is done, before it ends.
+        """
         log = conf.with_suffix(".log")
+        wait = {} if look is None else {"TRAFFIC_WAIT": "1"}
+        words: list[str] = []
+        problem = ""
         with (
-            log.open("w", encoding="utf-8") as said,
+            log.open("w", encoding="utf-8") as errors,
             subprocess.Popen(
-                argv, env={**env, **FAR, "TRAFFIC_WAIT": "1"}, text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said,
+                [self.installed.build / "tests" / program], env={**self._environment(conf), **wait}, text=True,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
             ) as child,
         ):  # fmt: skip
             assert child.stdin is not None
             assert child.stdout is not None
-            late = threading.Timer(LIMIT, child.kill)
+            late = threading.Timer(LIMIT, lambda: words.append(end_late(child, conf.parent / CTL)))
             late.start()
             try:
-                if "done\n" in child.stdout:
-                    look()
+                for line in child.stdout:
+                    words.append(line)
+                    if line == "done\n" and look is not None:
+                        look()
+                        child.stdin.close()
+            except (FailedError, OSError) as failed:
+                problem = f"{failed}\n"
+            finally:  # It ends by itself, and says first why, if it was about to.
                 child.stdin.close()
                 status = child.wait()
-            finally:
                 late.cancel()
-                child.kill()
-        if status != 0:
-            raise FailedError(f"{TRAFFIC} ended with {status}:\n{log.read_text(encoding='utf-8', errors='replace')}")
+                late.join()
+        said = [path.read_text(encoding="utf-8", errors="replace") for path in (log, *conf.parent.glob(f"{REPORT}.*"))]
+        if problem:
+            raise FailedError("".join([problem, *words, *said]))
+        return status, "".join([*words, *said])
+
+    def passes(self, program: str, conf: Path, look: Callable[[], None] | None = None) -> None:
+        """Runs a program that succeeds, and of which no sanitizer has anything to report; or raises FailedError."""
+        status, said = self.run_program(program, conf, look)
+        if status != 0 or any(conf.parent.glob(f"{REPORT}.*")):
+            raise FailedError(f"{program} ended with {status}:\n{said}")
 
     def knobs(self, directory: Path) -> dict[str, list[str]]:
         """The knobs of this build, and the socket tests."""
         said: list[str] = []
         conf, ctl = write_conf({}, directory)
-        self.run_traffic(conf, lambda: said.extend(ask(ctl, f"sysctl {option}") for option in ("-t", "-a")))
+        self.passes(TRAFFIC, conf, lambda: said.extend(ask(ctl, f"sysctl {option}") for option in ("-t", "-a")))
         defaults = dict(line.split(": ", 1) for line in said[1].splitlines())
         return {**knobs_of(said[0], defaults), TESTS: list(self.tests)}
 
     def carries(self, row: Mapping[str, str], directory: Path) -> None:
         """Boots so, carries everything, forwards, and passes the socket tests of the row; or raises FailedError."""
         conf, ctl = write_conf(row, directory)
-        self.run_traffic(conf, lambda: await_forwarded(ctl, row))
+        with looked_at(ctl):
+            self.passes(TRAFFIC, conf, lambda: await_forwarded(ctl, row))
         for program in row.get(TESTS, "").split():
-            done = self.run_program(program, conf)
-            if done.returncode != 0:
-                raise FailedError(f"{program} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+            self.passes(program, conf)
 
     def refuses(self, row: Mapping[str, str], directory: Path, sentence: str) -> None:
         """Does not boot so, and says why."""
         conf, _ = write_conf(row, directory)
-        done = self.run_program(TRAFFIC, conf)
-        if done.returncode != EX_CONFIG or re.search(sentence, done.stderr) is None:
-            raise FailedError(f"not refused with '{sentence}' but {done.returncode}:\n{done.stderr}")
+        status, said = self.run_program(TRAFFIC, conf)
+        if status != EX_CONFIG or re.search(sentence, said) is None:
+            raise FailedError(f"not refused with '{sentence}' but {status}:\n{said}")
 
 
 def write_conf(row: Mapping[str, str], directory: Path) -> tuple[Path, Path]:
     """The loader.conf of a combination, in a directory of its own, and where its control socket will be."""
-    conf, ctl = directory / "loader.conf", directory / "ctl"
+    conf, ctl = directory / "loader.conf", directory / CTL
     conf.write_text(f'{loader_conf(row)}ctl.path="{ctl}"\n', encoding="utf-8")
     return conf, ctl
 

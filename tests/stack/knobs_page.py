@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import statistics
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from perfweb.stats.paired import detectable_change, paired_change
+from tests.stack.machine import here_and_now
 
 COVERAGE = 0.95
 MOST = 100  # percent; of a larger difference that could not have been seen nobody wants to know how large
@@ -74,16 +71,9 @@ class Measured:
     def sentence(self) -> str:
         """When, on what, and how."""
         return (
-            f"Measured on {time.strftime('%Y-%m-%d', time.gmtime())} in {self.minutes:.0f} minutes: "
-            f"{os.cpu_count()} CPUs ({cpu_model()}), Linux {platform.release()}, samples of {self.seconds:g} s, "
+            f"Measured {here_and_now()}, in {self.minutes:.0f} minutes: samples of {self.seconds:g} s, "
             f"{self.rounds} rounds of the table, {self.pairs} pairs of boots of the published comparisons."
         )
-
-
-def cpu_model() -> str:
-    """What the CPU calls itself."""
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), platform.machine())
 
 
 def table_of_cells(cells: Sequence[Cell], units: Mapping[str, str]) -> str:
@@ -99,7 +89,7 @@ def table_of_cells(cells: Sequence[Cell], units: Mapping[str, str]) -> str:
 
 def _default(cells: Sequence[Cell], workload: str, unit: str) -> str:
     rates = [pair[0] for cell in cells if cell.workload == workload and not cell.base for pair in cell.pairs]
-    return f"{statistics.median(rates):.3g} {unit}" if rates else ""
+    return f"{float(f'{statistics.median(rates):.3g}'):g} {unit}" if rates else ""
 
 
 def table_of_signs(signs: Sequence[Sign]) -> str:

@@ -48,6 +48,7 @@ class Row:
     cpu_scale: float = 1.0
     family: int = 4
     driver: Driver = TAP
+    server: tuple[str, ...] = ()  # options of the load's server
 
 
 class Bench:
@@ -95,7 +96,7 @@ class Bench:
 
     def start_server(self, row: Row, side: str) -> subprocess.Popen[str]:
         """tcpload's server, on the stack or on the Linux host to the right."""
-        words = [f"{self.bin}/tcpload", "serve", *(("-6",) if row.family == 6 else ()), PORT]
+        words = [f"{self.bin}/tcpload", "serve", *(("-6",) if row.family == 6 else ()), *row.server, PORT]
         if side == "linux":
             with pinned(SERVER_CPU):
                 server = self.topology.start("right", *words, log="server.log")

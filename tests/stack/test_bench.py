@@ -13,6 +13,7 @@ from tests.stack import bench
 KINDS = (
     "request/response, 1",
     "request/response, 1, IPv6",
+    "request/response, 16, event loop",
     "connect+request+close, 8",
     "bulk in, 1 stream",
     "forward, tap",
@@ -48,3 +49,17 @@ def test_a_row_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) 
     with pytest.raises(SystemExit):
         bench.main(["teleport"])
     assert "no such row; there are: bulk in, 1 stream" in capsys.readouterr().err
+
+
+def test_the_page_is_not_made_of_some_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        bench.main(["--write", "memory"])
+    assert "--write makes the whole page" in capsys.readouterr().err
+
+
+def test_the_page_has_the_table_and_says_how_it_was_measured() -> None:
+    row = bench.Result("Gbit/s", "", samples={"stack": [19.0, 20.0, 24.0], "linux": [10.0, 10.0, 10.0]})
+    text = bench.page({"bulk in, 1 stream": row}, rounds=3, seconds=1.5)
+    assert "20.000  ±1.000    10.000  ±0.000   2.00" in text
+    assert "3 rounds" in text
+    assert "samples of 1.5 s" in text

@@ -73,6 +73,27 @@ def test_the_stack_sends(topology: Topology) -> None:
     assert re.search(r"^received: [1-9]\d+ .* lost: 0$", topology.said("receive.log"), re.MULTILINE)
 
 
+@pytest.mark.parametrize("family", [4, 6])
+def test_one_command_says_what_both_ends_saw(topology: Topology, family: int) -> None:
+    address, everywhere = (STACK, "0.0.0.0") if family == 4 else ("2001:db8::2", "::")  # noqa: S104 - in a namespace
+    tunables = {"if.tap0.inet6": "2001:db8::2/64", "net.inet6.ip6.dad_count": "0"}
+    program = f"{topology.installed.prefix}/bin/netreceive"
+    topology.boot(tunables, [program, "-a", everywhere, "-c", PORT, "-i", "60", PORT])
+    topology.await_line("boot.log", "ready")
+    blast = (f"{topology.installed.prefix}/bin/netblast", "-c", PORT, "-r", "2000", "-t", "0.3")
+    for _ in range(2):
+        said = topology.on("left", *blast, address, PORT)
+        both = re.fullmatch(
+            r"sent: (\d+) seconds: 0\.\d+ rate: \d+ datagrams/s\n"
+            r"received: (\d+) seconds: 0\.\d+ rate: \d+ datagrams/s lost: 0\n",
+            said,
+        )
+        assert both is not None, said
+        assert int(both[1]) == int(both[2]) > 100
+    with pytest.raises(AssertionError, match="netblast: connect: "):
+        topology.on("left", *blast[:2], "1", *blast[3:], address, PORT)
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

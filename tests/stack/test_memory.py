@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.stack.topology import PYTHON, Topology
@@ -48,6 +50,22 @@ for size in [1, 100, 1448, 5000, 60000, 300000] * 20:
 client.close()
 whole = whole and peer.recv(1) == b""
 print("whole" if whole else "damaged", flush=True)
+"""
+
+ASK_WRONGLY = """
+import socket
+lines = [b"", b"in 1", b"in 0 1", b"in 1 nan", b"in 99999 1", b"in 1 1e9", b"in -1 1", b"sideways 1 1", b"x" * 200]
+for line in [line + b"\\n" for line in lines]:
+    with socket.create_connection(("10.99.0.2", 5304)) as sock:
+        sock.settimeout(60)
+        try:
+            sock.sendall(line)
+            sock.shutdown(socket.SHUT_WR)
+            said = b"".join(iter(lambda: sock.recv(1000), b""))
+        except ConnectionError:  # reset by the server, which has had more than a line
+            said = b""
+        assert said in (b"", b'tcpload: no such load; ask for one as "in 10 2"\\n'), (line, said)
+print("refused")
 """
 
 
@@ -116,3 +134,17 @@ def test_one_thread_is_both_ends(topology: Topology, tunables: dict[str, str]) -
 def test_what_cannot_be_is_explained(topology: Topology, name: str, value: str, reason: str) -> None:
     with pytest.raises(AssertionError, match=reason):
         topology.boot({**FORWARD, name: value})
+
+
+def test_a_load_calls_itself_by_a_mirror_when_it_is_asked_to(topology: Topology) -> None:
+    program = f"{topology.installed.prefix}/bin/tcpload"
+    tunables = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", "if.mem0.lro": "0"}
+    child = topology.boot(tunables, [program, "asked", "5304", "10.9.0.7", "5305"])
+    topology.await_line("boot.log", "tcpload: listening on port 5304")
+    for mode, streams, unit in (("in", "1", "bytes"), ("out", "10", "bytes"), ("crr", "2", "transactions")):
+        said = topology.on("left", program, "ask", mode, "-n", streams, "-t", "0.1", "10.99.0.2", "5304")
+        assert re.fullmatch(rf"[1-9][0-9]* {unit}/s\n", said)
+    assert topology.on("left", PYTHON, "-c", ASK_WRONGLY) == "refused\n"
+    assert topology.stop(child) == -15
+    with pytest.raises(AssertionError, match="tcpload: connect: "):
+        topology.on("left", program, "ask", "in", "10.99.0.1", "5304")

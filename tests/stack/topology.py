@@ -7,7 +7,6 @@ as docs/architecture.md says of a device under test.  The stack runs as an unpri
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -70,8 +69,8 @@ DRIVERS = (TAP, PACKET, XDP)
 class Installed:
     """A build of the stack, installed in a directory that every user may read.
 
-    `name` is that of its directory under build/; `options` are meson's; `targets`, if any, are all that is built beside
-    what is installed.
+    `name` is that of its directory under build/; `options` are meson's; `targets` are built beside what is
+    installed.
     """
 
     def __init__(self, name: str = "release", options: Sequence[str] = (), targets: Sequence[str] = ()) -> None:
@@ -82,9 +81,9 @@ class Installed:
             self.meson("setup", str(self.build), str(ROOT / "stack"), "--libdir", "lib", *options)
         if targets:  # An old directory may know of other ones.
             self.meson("setup", "--reconfigure", str(self.build), str(ROOT / "stack"))
-        known = json.loads(self.meson("introspect", "--targets", str(self.build))) if targets else []
-        wanted = [*(target["name"] for target in known if target["installed"]), *targets]
-        self.meson("compile", "-C", str(self.build), "-j2", *wanted)
+        self.meson("compile", "-C", str(self.build), "-j2")
+        if targets:
+            self.meson("compile", "-C", str(self.build), "-j2", *targets)
         self.meson("install", "-C", str(self.build), "--no-rebuild", "--destdir", str(self.directory))
         self.prefix = next(path.parent.parent for path in self.directory.rglob("bin/bootstack"))
 

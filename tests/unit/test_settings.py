@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.test import Client
+from django.utils.module_loading import import_string
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,6 +63,11 @@ def test_each_missing_setting_is_named(good: dict[str, str], change: dict[str, s
     assert advice in done.stderr
 
 
+def test_every_task_that_beat_starts_is_there() -> None:
+    for entry in settings.CELERY_BEAT_SCHEDULE.values():
+        assert callable(import_string(str(entry["task"])))
+
+
 def test_password_is_not_needed_over_a_socket(good: dict[str, str]) -> None:
     assert start(good | {"PERFWEB_PGHOST": "/run/postgresql", "PERFWEB_PGPASSWORD": ""}).returncode == 0
 
@@ -77,6 +84,24 @@ def test_a_command_without_a_database_says_how_to_get_one(tmp_path: Path) -> Non
     command.append("--traceback")
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert "Traceback" in done.stderr
+
+
+def test_commands_have_the_key_of_the_server_beside_them(tmp_path: Path) -> None:
+    (tmp_path / "secret_key").write_text("the key of the server\n", encoding="ascii")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWEB_", "DJANGO_"))}
+    code = "from perfweb.settings.development import SECRET_KEY; print(SECRET_KEY)"
+    command = [sys.executable, "-c", code]
+    environment = clean | {"PERFWEB_VAR": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "the key of the server\n"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/account/sign-in/", "/api/v1/runs"])
+def test_nothing_is_answered_under_another_name(client: Client, path: str) -> None:
+    answer = client.get(path, headers={"Host": "elsewhere.example"})
+    assert answer.status_code == 400
+    assert "elsewhere.example" not in answer.content.decode()
 
 
 @pytest.mark.django_db

@@ -45,6 +45,82 @@ class Imported(TypedDict):
     at: str
 
 
+class Account(TypedDict):
+    """Whose a token is, and what can be done with it."""
+
+    name: str
+    role: str
+    token: str
+    scope: str
+    expires: str
+    may: list[str]
+
+
+class Cancelled(TypedDict):
+    """A run that was cancelled, or will be in a moment."""
+
+    number: int
+    state: str
+    cancel_requested: bool
+
+
+class ChangedFile(TypedDict):
+    """Lines that a patch adds and removes."""
+
+    path: str
+    added: int
+    removed: int
+
+
+class StageOfSubmission(TypedDict):
+    """One patch of a series."""
+
+    subject: str
+    author: str
+    files: list[ChangedFile]
+
+
+class RunOfSubmission(TypedDict):
+    """A run that measures a submission."""
+
+    number: int
+    state: str
+    url: str
+
+
+class SubmissionStep(TypedDict):
+    """A step in the life of a submission."""
+
+    at: str
+    from_state: str
+    to_state: str
+    who: str
+    reason: str
+
+
+class SubmissionDetail(TypedDict):
+    """A submission with all there is about it but its results."""
+
+    number: int
+    title: str
+    author: str
+    state: str
+    base: str
+    revision: str
+    testbed: str
+    seconds: int
+    created: str
+    runs: list[RunOfSubmission]
+    url: str
+    page: str
+    reason: str
+    stages: list[StageOfSubmission]
+    plan: str
+    history: list[SubmissionStep]
+    patch: str
+    deciding_boots: int | None
+
+
 class RunRow(TypedDict):
     """A run in a list."""
 

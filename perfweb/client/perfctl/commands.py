@@ -4,51 +4,39 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import json
 import os
 import sys
 from collections.abc import Callable, Sequence
-from enum import IntEnum
 from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from perfctl import submissions, tokens
 from perfctl.answers import Comparison, LevelChange, RunDetail, Series
 from perfctl.download import DamagedError, check_archive, download
 from perfctl.events import Event, follow
 from perfctl.server import Refused, Server, ServerError
 from perfctl.tables import moment, plain, quantity, table
+from perfctl.usage import Status, UsageError, print_json
 
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 ARCHIVE = "raw.tar"
 
 
-class Status(IntEnum):
-    """With what a command ends, for scripts."""
-
-    FINE = 0
-    SLOWER = 1
-    WRONG_USAGE = 2
-    NOT_ENOUGH_DATA = 3
-    NO_ANSWER = 4
-    RUN_NOT_DONE = 5
-    INTERRUPTED = 130
-
-
-class UsageError(Exception):
-    """The command asks for what cannot be; the message says what can."""
-
-
 EPILOG = """\
 exit status: 0 fine, and for compare and watch no test is slower; 1 a test is slower; 2 wrong usage, or there is no such
 thing on the server; 3 (with --decided) a test has not enough data; 4 the server gives no usable answer; 5 the run
-failed, was cancelled or was interrupted. Submitting a plan needs an account, and is not possible yet."""
+failed, was cancelled or was interrupted. What changes something needs a token of an account: perfctl login."""
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the description of the command line."""
-    top = argparse.ArgumentParser(prog="perfctl", description="Reads a perfweb server.", epilog=EPILOG)
+    top = argparse.ArgumentParser(
+        prog="perfctl", description="Reads a perfweb server, and changes what your account may.", epilog=EPILOG
+    )
     top.add_argument(
         "--server",
         default=os.environ.get("PERFCTL_SERVER") or DEFAULT_SERVER,
@@ -87,6 +75,10 @@ def parser() -> argparse.ArgumentParser:
     series.add_argument("--newest", type=int, default=20, metavar="N", help="so many points (20)")
     series.add_argument("--series", action="append", metavar="TESTBED/PLAN/VARIANT", help="only these")
     command("testbeds", show_testbeds, "list testbeds and how they are")
+    command("login", log_in, "keep a token of your account, which is read from standard input")
+    command("account", show_account, "tell whose the token is, and what it may do")
+    command("cancel", cancel_run, "end a run").add_argument("number", type=int)
+    submissions.add_commands(command)
     return top
 
 
@@ -113,7 +105,7 @@ def run_command(arguments: Sequence[str]) -> int:
     options = parser().parse_args(arguments)
     status = Status.FINE
     try:
-        status = options.function(Server(options.server), options)
+        status = options.function(_server(options.server), options)
         sys.stdout.flush()
     except Refused as error:
         mistaken = error.status < HTTPStatus.INTERNAL_SERVER_ERROR
@@ -131,13 +123,15 @@ def run_command(arguments: Sequence[str]) -> int:
     return status
 
 
+def _server(address: str) -> Server:
+    server = Server(address)
+    server.token = tokens.find(server.address)
+    return server
+
+
 def _failed(message: str, status: Status) -> Status:
     print(f"perfctl: {plain(message)}", file=sys.stderr)
     return status
-
-
-def _print_json(answer: object) -> None:
-    print(json.dumps(answer, indent=1))
 
 
 def show_runs(server: Server, options: argparse.Namespace) -> Status:
@@ -148,7 +142,7 @@ def show_runs(server: Server, options: argparse.Namespace) -> Status:
     wanted = server.runs(verdicts="true", limit=min(options.limit, 50), **filters)
     runs = list(islice(wanted, options.limit))
     if options.json:
-        _print_json(runs)
+        print_json(runs)
         return Status.FINE
     rows = [
         (
@@ -169,7 +163,7 @@ def show_run(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl run`."""
     run = server.run(options.number)
     if options.json:
-        _print_json(run)
+        print_json(run)
         return Status.FINE
     counts = ", ".join(f"{count} {state}" for state, count in run["measurements"].items())
     facts = [
@@ -220,7 +214,7 @@ def _warn_unfinished(run: RunDetail) -> None:
 def _tell(server: Server, compared: list[Comparison], options: argparse.Namespace) -> Status:
     """Print comparisons; the status says the worst of them."""
     if options.json:
-        _print_json(compared)
+        print_json(compared)
     elif not compared:
         print("There is nothing to compare: the run has one variant.")
     else:
@@ -255,7 +249,7 @@ def fetch(server: Server, options: argparse.Namespace) -> Status:
             target.unlink()
             raise
     if options.json:
-        _print_json(told)
+        print_json(told)
     else:
         checked = f"; {told['checked']} files agree with SHA256SUMS" if "checked" in told else ""
         print(f"{target}: {told['bytes']} bytes{checked}")
@@ -307,7 +301,7 @@ def show_series(server: Server, options: argparse.Namespace) -> Status:
     part = {"by": options.by, "from": options.first, "to": options.last, "newest": options.newest}
     told = server.series(options.test, **part, series=options.series)
     if options.json:
-        _print_json(told)
+        print_json(told)
         return Status.FINE
     if not told["series"]:
         print(f"{plain(options.test)} was not measured there.")
@@ -358,7 +352,7 @@ def show_testbeds(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl testbeds`."""
     testbeds = list(server.testbeds())
     if options.json:
-        _print_json(testbeds)
+        print_json(testbeds)
         return Status.FINE
     rows = [
         (
@@ -370,4 +364,41 @@ def show_testbeds(server: Server, options: argparse.Namespace) -> Status:
         for testbed in testbeds
     ]
     print(table(("testbed", "is", "last run", "hosts"), rows))
+    return Status.FINE
+
+
+def log_in(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl login`."""
+    tokens.check_encrypted(server.address)
+    page = f"{server.address}/account/"
+    asked = getpass.getpass(f"Token, made at {page}: ") if sys.stdin.isatty() else sys.stdin.readline()
+    server.token = asked.strip()
+    account = server.account()
+    file = tokens.keep(server.address, server.token)
+    if options.json:
+        print_json(account)
+    else:
+        print(f"{plain(account['name'])} at {server.address}; the token is kept in {file}")
+    return Status.FINE
+
+
+def show_account(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl account`."""
+    account = server.account()
+    if options.json:
+        print_json(account)
+        return Status.FINE
+    print(plain(f"{account['name']}, {account['role']}; token {account['token']} ({account['scope']})"))
+    print(f"until {moment(account['expires'])}; may: {', '.join(account['may'])}")
+    return Status.FINE
+
+
+def cancel_run(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl cancel`."""
+    run = server.cancel(options.number)
+    if options.json:
+        print_json(run)
+    else:
+        ending = " and will be cancelled in a moment" if run["cancel_requested"] else ""
+        print(f"run {run['number']} is {run['state']}{ending}")
     return Status.FINE

@@ -13,7 +13,17 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-from perfctl.answers import Comparison, RunDetail, RunRow, TestbedRow, TimelineOut
+from perfctl import tokens
+from perfctl.answers import (
+    Account,
+    Cancelled,
+    Comparison,
+    RunDetail,
+    RunRow,
+    SubmissionDetail,
+    TestbedRow,
+    TimelineOut,
+)
 
 ROOT = "/api/v1/"
 USER_AGENT = "perfctl/1"
@@ -32,18 +42,19 @@ class Refused(ServerError):  # noqa: N818
 
 
 class Server:
-    """A perfweb server, asked anonymously.
+    """A perfweb server. It is asked anonymously but for what needs an account, which `token` names.
 
     `timeout` is how many seconds it may be silent. Raises ValueError for an address that is none, and each method
     ServerError (Refused where the server answered that there is no such thing).
     """
 
-    def __init__(self, address: str, timeout: float = 60.0) -> None:
+    def __init__(self, address: str, timeout: float = 60.0, token: str = "") -> None:
         parts = urlsplit(address)
         if parts.scheme not in {"http", "https"} or not parts.netloc:
             raise ValueError(f"“{address}” is no address of a server: write one like http://127.0.0.1:8000")
         self.address = f"{parts.scheme}://{parts.netloc}"
         self.timeout = timeout
+        self.token = token
 
     def runs(self, **filters: Any) -> Iterator[RunRow]:
         """Read runs, newest first. The filters are those of the API: state, plan, test, variant, testbed, ..."""
@@ -69,6 +80,40 @@ class Server:
         """Read all testbeds."""
         return cast("Iterator[TestbedRow]", self.items("testbeds"))
 
+    def account(self) -> Account:
+        """Read whose the token is."""
+        return cast("Account", self._json(f"{ROOT}account", signed=True))
+
+    def cancel(self, number: int) -> Cancelled:
+        """Cancel a run."""
+        return cast("Cancelled", self.change(f"runs/{number}/cancel"))
+
+    def submit(self, patch: str, testbed: str, **wanted: Any) -> SubmissionDetail:
+        """Submit a patch, empty with a `ref`; what else is wanted is named as in the API: tests, tunables, each, base,
+        title, plan, repository, ref.
+        """
+        return cast("SubmissionDetail", self.change("submissions", {"patch": patch, "testbed": testbed, **wanted}))
+
+    def submission(self, number: int) -> SubmissionDetail:
+        """Read one submission."""
+        return cast("SubmissionDetail", self.read(f"submissions/{number}"))
+
+    def approve(self, number: int) -> SubmissionDetail:
+        """Have a submission that waits measured."""
+        return cast("SubmissionDetail", self.change(f"submissions/{number}/approve"))
+
+    def refuse(self, number: int, reason: str) -> SubmissionDetail:
+        """End a submission that waits."""
+        return cast("SubmissionDetail", self.change(f"submissions/{number}/refuse", {"reason": reason}))
+
+    def rerun(self, number: int, boots: int | None = None) -> SubmissionDetail:
+        """Measure a submission once more, with so many boots of each variant, or as many as its plan has."""
+        return cast("SubmissionDetail", self.change(f"submissions/{number}/rerun", {"boots": boots}))
+
+    def change(self, path: str, content: object = None) -> Any:
+        """Have something changed at an address below /api/v1/, with content in JSON."""
+        return self._json(f"{ROOT}{quote(path)}", signed=True, content=json.dumps(content).encode())
+
     def items(self, path: str, **query: Any) -> Iterator[Any]:
         """Read all items of a list, page by page as they are wanted."""
         page = self.read(path, **query)
@@ -83,20 +128,28 @@ class Server:
         written = urlencode(given, doseq=True)
         return self._json(f"{ROOT}{quote(path)}{'?' if written else ''}{written}")
 
-    def _json(self, path: str) -> Any:
-        with self.open(path) as answer:
-            content = answer.read()
+    def _json(self, path: str, *, signed: bool = False, content: bytes | None = None) -> Any:
+        with self.open(path, signed=signed, content=content) as answer:
+            told = answer.read()
         try:
-            return json.loads(content)
+            return json.loads(told)
         except ValueError:
             raise ServerError(f"{self.address} is no perfweb server, or an old one: its answer is not JSON") from None
 
     @contextmanager
-    def open(self, path: str, headers: dict[str, str] | None = None) -> Iterator[HTTPResponse]:
-        """Ask for a path of the server; what goes wrong while the answer is read is a ServerError, too."""
+    def open(
+        self, path: str, headers: dict[str, str] | None = None, *, signed: bool = False, content: bytes | None = None
+    ) -> Iterator[HTTPResponse]:
+        """Ask for a path of the server, or send content there; what goes wrong while the answer is read is a
+        ServerError, too. With `signed` the token goes along, though to no other server that this one refers to.
+        """
         if not path.startswith("/") or path.startswith("//"):
             raise ServerError(f"{self.address} refers to “{path}”, which is not on it")
-        request = Request(f"{self.address}{path}", headers={"User-Agent": USER_AGENT, **(headers or {})})  # noqa: S310
+        known = {"User-Agent": USER_AGENT, **({"Content-Type": "application/json"} if content is not None else {})}
+        request = Request(f"{self.address}{path}", content, headers={**known, **(headers or {})})  # noqa: S310
+        if signed:
+            tokens.check_encrypted(self.address)
+            request.add_unredirected_header("Authorization", f"Bearer {self._signature()}")
         try:
             with urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
                 yield answer
@@ -105,6 +158,11 @@ class Server:
         except (URLError, HTTPException, TimeoutError, ConnectionError, SSLError) as error:
             reason = getattr(error, "reason", "") or str(error) or type(error).__name__
             raise ServerError(f"cannot read from {self.address}: {reason}") from None
+
+    def _signature(self) -> str:
+        if not self.token:
+            raise ValueError(f"this needs a token for {self.address}: perfctl login, or PERFCTL_TOKEN")
+        return self.token
 
 
 def _detail(error: HTTPError) -> str:

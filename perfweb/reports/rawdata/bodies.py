@@ -30,7 +30,7 @@ from perfweb.reports.sides import Side, compare_sides
 from perfweb.reports.timelines import Window
 from perfweb.reports.verdicts import run_pairs
 from perfweb.runs.judging import counted_samples, sample_sets
-from perfweb.runs.models import Run, Variant
+from perfweb.runs.models import ArtefactKind, Run, Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 
@@ -112,7 +112,7 @@ def run_members(selection: Selection, run: Run) -> Iterator[Member]:
         "format": BUNDLE_FORMAT,
         "confidence": DEFAULT_CONFIDENCE,
         "margin": DEFAULT_MARGIN,
-        "patches": [],
+        "patches": list(run.artefacts.filter(kind=ArtefactKind.PATCH).values("name", "size", "sha256")),
         "tests": names.in_order(counted.tests),
         "run": run_head(run),
     }

@@ -13,7 +13,7 @@ from django.db.models import BooleanField, ExpressionWrapper, F, Max, Q, QuerySe
 
 from perfweb.reports.rawdata.tables import ROWS_AT_ONCE, Column, Kind, Row, Table
 from perfweb.reports.sides import Side
-from perfweb.reports.timelines import COMMIT, Window, summaries_in
+from perfweb.reports.timelines import Window, summaries_in
 from perfweb.runs.models import FINAL_STATES, Artefact, Measurement, Run, Sample, Summary
 from perfweb.version import code_version
 
@@ -100,13 +100,7 @@ def of_series(test: str, window: Window, wanted: Sequence[str]) -> Selection:
 
 def series_rows(test: str, window: Window, wanted: Sequence[str]) -> QuerySet[Summary]:
     """The summaries of a test that its timeline with the same window and series would draw."""
-    rows = summaries_in(test, window, wanted)
-    if window.newest:
-        axis = "at" if window.by == COMMIT else "run_id"
-        places = rows.order_by(f"-{axis}").values_list(axis, flat=True).distinct()
-        if earliest := list(places[window.newest - 1 : window.newest]):
-            rows = rows.filter(**{f"{axis}__gte": earliest[0]})
-    return rows.order_by("run_id", "variant__position")
+    return summaries_in(test, window, wanted).order_by("run_id", "variant__position")
 
 
 _BOOT = "measurement__boot"

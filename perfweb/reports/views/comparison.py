@@ -15,7 +15,7 @@ from django.views.decorators.http import condition, require_safe
 
 from perfweb.reports import names
 from perfweb.reports.comparisons import TestComparison, tally
-from perfweb.reports.counters import counter_rows, last_words
+from perfweb.reports.counters import AT_END, AT_START, counter_rows, told_by
 from perfweb.reports.durations import Durations, durations_figure, read_durations
 from perfweb.reports.environment import side_rows
 from perfweb.reports.figures import boxes_figure, distributions_figure, intervals_figure
@@ -124,7 +124,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
     results = [compare_sides(base, other, confidence, margin) for other in others]
     sections = _sections(compared, results, confidence, request.GET.get("test", ""))
     everything = [comparison for result in results for comparison in result]
-    told = last_words(compared, ("sysctl", *TITLES))
+    told = told_by(compared, (AT_START, AT_END, *TITLES))
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
         "run": run,
@@ -140,7 +140,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "sections": sections,
         "detailed": [section for section in sections if section.graphs],
         "environment": side_rows([side.variants[0] for side in compared]),
-        "counters": counter_rows(told["sysctl"]),
+        "counters": counter_rows(told),
         "locks": lock_tables(told),
         "any_boots_differ": any(comparison.boots_differ for comparison in everything),
         "intervals": intervals if intervals.figure["data"] else None,

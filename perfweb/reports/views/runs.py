@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from perfweb.reports.tags import tag_of_database, tag_of_page
 from perfweb.reports.verdicts import PairVerdicts, said_by_run, verdicts
 from perfweb.runs.judging import measured_tests
 from perfweb.runs.judging import pairs as pairs_of
-from perfweb.runs.models import Measurement, MeasurementState, Run
+from perfweb.runs.models import Artefact, ArtefactKind, Measurement, MeasurementState, Run
 from perfweb.runs.summaries import summaries_of
 
 RUNS_PER_PAGE = 25
@@ -124,7 +124,7 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
 
 def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
     """Means and verdicts of the chosen tests, read from the summaries. The samples of a topic are drawn on its page."""
-    results = run_results(run, chosen.tests) if chosen.topic else run_frame(run)
+    results = run_results(run, chosen.tests, samples_only=True) if chosen.topic else run_frame(run)
     topics = _topics(results, alone=True)
     graphs = [graph for _, graph in topics]
     if answer := asked_for(request, graphs):
@@ -163,7 +163,14 @@ def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts]) -> dict
         "earlier": earlier,
         "changes": changes,
         "transitions": run.transitions.all(),
+        "patches": _patches(run),
     }
+
+
+def _patches(run: Run) -> Iterable[Artefact]:
+    """What variants were built from besides commits; plans without a source, which are most, are not asked about."""
+    patched = "source:" in run.plan.text
+    return run.artefacts.filter(kind=ArtefactKind.PATCH).defer("content") if patched else ()
 
 
 def number_in(request: HttpRequest, name: str) -> int | None:

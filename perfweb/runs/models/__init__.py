@@ -13,10 +13,22 @@ from perfweb.runs.models.results import (
     Summary,
     Topology,
 )
-from perfweb.runs.models.run import FINAL_STATES, HostFacts, Import, Plan, Run, RunState, RunTransition, Target, Variant
+from perfweb.runs.models.run import (
+    FINAL_STATES,
+    OPEN_STATES,
+    HostFacts,
+    Import,
+    Plan,
+    Run,
+    RunState,
+    RunTransition,
+    Target,
+    Variant,
+)
 
 __all__ = [
     "FINAL_STATES",
+    "OPEN_STATES",
     "Artefact",
     "ArtefactKind",
     "Boot",

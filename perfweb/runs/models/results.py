@@ -187,6 +187,7 @@ class ArtefactKind(models.TextChoices):
     COUNTERS = "counters", "counters"
     BUILD_LOG = "build-log", "build log"
     PLAY_LOG = "play-log", "Ansible log"
+    PATCH = "patch", "patch"
 
 
 class Artefact(models.Model):

@@ -49,6 +49,7 @@ class RunState(models.TextChoices):
 
 FINAL_STATES = frozenset({RunState.DONE, RunState.FAILED, RunState.CANCELLED, RunState.INTERRUPTED})
 """States in which nothing works on a run; an interrupted or failed one can be queued again."""
+OPEN_STATES = frozenset(RunState) - FINAL_STATES
 
 
 class Import(models.Model):

@@ -173,6 +173,8 @@ def test_people_find_every_address_and_object_described(client: Client) -> None:
         assert address in page
     for name, schema in document["components"]["schemas"].items():
         assert f'id="{name}"' in page or "enum" in schema
+    for sent in ("NewSubmission", "Refusal"):
+        assert f'The request is <a href="#{sent}">' in page
         assert f'href="#{name}"' not in page or f'id="{name}"' in page
 
 

@@ -14,10 +14,16 @@ from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import positive_data_acceptance
 
+from perfweb.accounts.models import Role, User
 from perfweb.runs.models import Run
+from perfweb.submissions.models import Submission, SubmissionTransition
 from perfweb.wsgi import application
+from tests.factories import create_queued_run, create_submission
+from tests.unit.accounts.conftest import bearer, forget_limits
 
 SCHEMA = schemathesis.openapi.from_wsgi("/api/v1/openapi.json", application)
+
+CHANGES = SCHEMA.include(method="POST")
 
 # It would have every string accepted that a pattern allows: also dates that no calendar has.
 EXCLUDED = [positive_data_acceptance]
@@ -42,3 +48,38 @@ def test_answers_are_those_of_the_document(case: Case[Any], run: Run, one_connec
         case.path_parameters["number"] = run.pk
     # Its client takes compressed answers and cannot read them.
     case.call_and_validate(excluded_checks=EXCLUDED, headers={"Accept-Encoding": "identity"})
+
+
+@pytest.fixture(params=[Role.READER, Role.SUBMITTER], ids=["reader", "submitter"])
+def stranger(db: None, request: pytest.FixtureRequest) -> dict[str, str]:
+    """The header of somebody who owns nothing of what there is."""
+    return bearer(User.objects.create_user("stranger", role=request.param))
+
+
+@CHANGES.parametrize()
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
+def test_nobody_changes_what_is_not_theirs(
+    case: Case[Any], stranger: dict[str, str], others: dict[str, int], one_connection: None
+) -> None:
+    before = everything()
+    if "number" in case.path_parameters and case.meta and case.meta.generation.mode.is_positive:
+        case.path_parameters["number"] = others["runs" if "/runs/" in case.path else "submissions"]
+    forget_limits()
+    answer = case.call(headers={"Accept-Encoding": "identity", **stranger})
+    case.validate_response(answer, excluded_checks=EXCLUDED)
+    left_out = answer.request.headers.get("Authorization") != stranger["Authorization"]
+    assert answer.status_code >= 400
+    assert left_out or answer.status_code != 401
+    assert everything() == before
+
+
+@pytest.fixture
+def others(db: None) -> dict[str, int]:
+    """Somebody's submission that waits, and a run of theirs."""
+    submission, run = create_submission(), create_queued_run()
+    Run.objects.filter(pk=run.pk).update(requested_by=submission.author.username)
+    return {"submissions": submission.pk, "runs": run.pk}
+
+
+def everything() -> list[Any]:
+    return [list(model.objects.order_by("pk").values()) for model in (Submission, SubmissionTransition, Run)]

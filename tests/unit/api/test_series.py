@@ -85,7 +85,7 @@ def test_queries_do_not_depend_on_how_many_commits_there_are(
     api: Api, django_assert_num_queries: DjangoAssertNumQueries, amount: int
 ) -> None:
     create_history(amount)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         api.read("series", test=TEST)
     with django_assert_num_queries(2):
         api.read("summaries", test=TEST)

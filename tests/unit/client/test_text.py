@@ -9,10 +9,11 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from perfctl.commands import Status, event_line, verdict_status
+from perfctl.commands import event_line, verdict_status
 from perfctl.events import Event, parse
 from perfctl.server import Server
 from perfctl.tables import plain, quantity, table
+from perfctl.usage import Status
 
 
 @given(

@@ -13,7 +13,8 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.lab.models import Lease
-from perfweb.lab.services import elsewhere
+from perfweb.lab.services import elsewhere, release
+from perfweb.reports.search import MOST_HITS, RARE
 from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.summaries import summarise
@@ -94,6 +95,19 @@ def test_a_testbed_shows_its_holder_its_failures_and_its_noise(client: Client, r
     assert "6.1.0-28-amd64" in text
 
 
+def test_a_testbed_that_could_not_be_restored_says_why_and_how_to_free_it(client: Client) -> None:
+    problem = "the lab could not be restored: demo-dut: unreachable"
+    expires = timezone.now() + timedelta(minutes=1)
+    lease = Lease.objects.create(testbed=create_testbed(), holder="run 12", expires=expires, problem=problem)
+    assert "⚠ out of service, run 12 left it unclean" in text_of(page(client, "/testbeds/"))
+    text = text_of(page(client, "/testbeds/demo/"))
+    assert problem in text
+    assert "manage.py free demo puts the testbed back into service" in text
+    release(lease)
+    assert "free" in text_of(page(client, "/testbeds/demo/"))
+    assert problem not in text_of(page(client, "/testbeds/demo/"))
+
+
 def test_a_testbed_shows_how_noise_and_baseline_went(client: Client) -> None:
     runs = create_history(4, ["tcp.rr/host-host/ipv4"])
     html = page(client, "/testbeds/demo/")
@@ -170,6 +184,14 @@ def test_queries_of_knobs_and_search_do_not_depend_on_how_much_there_is(
 def test_search_finds(client: Client, run: Run, query: str, found: str) -> None:
     text = text_of(page(client, "/search/?q=" + query.format(run=run.pk)))
     assert found.format(run=run.pk) in text
+
+
+def test_search_finds_the_newest_of_many(client: Client) -> None:
+    first = create_queued_run()
+    failed = {"plan": first.plan, "testbed": first.testbed, "state": RunState.FAILED, "reason": "the cable is loose"}
+    runs = Run.objects.bulk_create([Run(**failed) for _ in range(RARE + 50)])
+    text = text_of(page(client, "/search/?q=cable"))
+    assert re.findall(r"run (\d+) the cable", text) == [str(run.pk) for run in runs[: -MOST_HITS - 1 : -1]]
 
 
 @pytest.mark.parametrize("query", ["", "zzzzzz", "a b", "%_%", "'; DROP TABLE", "\0", "x" * 5000, "9" * 100])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.reports.counters import counter_rows, last_words, read_counters
+from perfweb.reports.counters import AT_END, AT_START, counter_rows, read_counters, told_by
 from perfweb.reports.sides import SideError, read_sides
 from perfweb.runs.models import Run
 from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run
@@ -112,10 +112,20 @@ def test_queries_do_not_depend_on_how_much_was_measured(
 
 def test_counters_that_differ_most_come_first(run: Run) -> None:
     sides = read_sides([f"{run.pk}/deferred", f"{run.pk}/direct"])
-    rows = counter_rows(last_words(sides, ["sysctl"])["sysctl"])
+    rows = counter_rows(told_by(sides, [AT_START, AT_END]))
     assert rows[0].name == "net.isr.queued"
     assert rows[0].means[1] == 12
     assert "net.isr.dispatch" not in {row.name for row in rows}  # a word is no counter
+
+
+def test_what_stayed_as_it_was_when_the_boot_came_up_is_a_setting_and_no_counter() -> None:
+    told = {
+        AT_START: [["machine.cpus: 1\nnet.isr.queued: 0\n"] * 2, ["machine.cpus: 2\nnet.isr.queued: 0\n"]],
+        AT_END: [["machine.cpus: 1\nnet.isr.queued: 7\n"] * 2, ["machine.cpus: 2\nnet.isr.queued: 9\n"]],
+    }
+    assert [(row.name, row.means) for row in counter_rows(told)] == [("net.isr.queued", [7, 9])]
+    told[AT_START] = [[], []]  # nobody told how it was
+    assert [row.name for row in counter_rows(told)] == ["machine.cpus", "net.isr.queued"]
 
 
 @given(st.text())

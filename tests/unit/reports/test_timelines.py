@@ -68,6 +68,7 @@ def test_a_part_can_be_chosen(client: Client) -> None:
 
     assert drawn("") == 6
     assert drawn("newest=2") == 2
+    assert "by commit" in re.findall(r"<strong[^>]*>([^<]*)", page(client, f"{ADDRESS}?newest=2"))
     assert drawn("from=2026-11-19") == 2
     assert drawn("from=2026-11-16 10:00&to=2026-11-18 10:00") == 2
     assert drawn(f"by=run&from={runs[1].pk}&to={runs[3].pk}") == 3

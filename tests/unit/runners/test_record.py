@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a tool delivered, as rows; what it did not, as a failed measurement with the tool's output kept."""
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,34 @@ def test_spool_is_replayed_once(boot: Boot, settings: Settings, tmp_path: Path) 
     spool.put(boot.run, document)  # the worker died after the transaction, before it took the file away
     recovery.replay_spool(boot.run)
     assert Measurement.objects.count() == 1
-    assert list(spool.waiting(boot.run)) == []
+    assert spool.waiting(boot.run) == []
+
+
+@pytest.mark.parametrize("text", ['{"test": "tcp.old/host-host/ipv4", "boot": %d}', '{"boot": 0}', "{", "[]", "\xff"])
+def test_what_cannot_be_stored_is_set_aside_and_holds_up_nothing(
+    boot: Boot, settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    settings.PERFWEB_VAR = tmp_path
+    bad = spool.put(boot.run, measured(boot) | {"test": "a"})
+    bad.write_text(text.replace("%d", str(boot.pk)), encoding="latin-1")
+    spool.put(boot.run, measured(boot, output()))
+    content = bad.read_bytes()
+    recovery.replay_spool(boot.run)
+    assert spool.waiting(boot.run) == []
+    assert Measurement.objects.get().test == TEST
+    (kept,) = bad.parent.iterdir()
+    assert kept.read_bytes() == content
+    assert f"{kept}, for it cannot be stored" in caplog.text
+
+
+def test_a_spooled_result_is_on_disk_with_the_names_that_lead_to_it(
+    boot: Boot, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PERFWEB_VAR = tmp_path
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    path = spool.put(boot.run, measured(boot, output()))
+    assert synced == [place.stat().st_ino for place in (path, *path.parents[:3])]
 
 
 def test_spool_of_an_earlier_database_is_not_taken_for_ours(boot: Boot, settings: Settings, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from django.http import StreamingHttpResponse
 from django.test import AsyncClient
 from pytest_django import Settings
 
+from perfweb import redisclient
 from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
 from tests.factories import create_queued_run
@@ -38,12 +39,12 @@ def test_events_come_back_in_order_and_from_where_one_was() -> None:
 
 def test_without_redis_nothing_fails(settings: Settings) -> None:
     settings.REDIS_URL = "unix:///nowhere/redis.sock"
-    progress._client.cache_clear()
+    redisclient.client.cache_clear()
     try:
         progress.publish(NUMBER, "eta", seconds=3)
         assert progress.progress_since(NUMBER) == []
     finally:
-        progress._client.cache_clear()
+        redisclient.client.cache_clear()
 
 
 @pytest.fixture

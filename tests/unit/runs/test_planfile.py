@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Plans are read, or rejected with the place and the cure."""
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfweb.runs.catalogue import TESTS
-from perfweb.runs.planfile import MAX_TEXT, SIZES, PlanError, PlanSpec, read_plan, resized
+from perfweb.runs.planfile import MAX_TEXT, SIZES, PlanError, PlanSpec, SizeError, read_plan, resized
 
 PLANS = Path(__file__).parents[3] / "perfweb" / "runs" / "plans"
 GOOD = """\
@@ -23,6 +24,7 @@ variants:
   - {name: new, target: linux}
 tests: [tcp.rr/host-host/ipv4]
 """
+IN_BRACES = "{name: one, baseline: new,\n variants: [{name: new, target: linux}], tests: [tcp.rr/host-host/ipv4]}"
 WITHOUT_STACK = """\
 name: one
 baseline: new
@@ -42,6 +44,13 @@ def test_fields_and_defaults() -> None:
     assert plan.tests == (TESTS["tcp.rr/host-host/ipv4"],)
 
 
+@pytest.mark.parametrize("source", ["deployed", "base", "patch", "patch 2"])
+def test_source_of_a_stack(source: str) -> None:
+    plan = read_plan(GOOD.replace("target: stack", f"target: stack\n    source: {source}"))
+    assert plan.variants[0].source == source
+    assert read_plan(GOOD).variants[0].source == "deployed"
+
+
 @pytest.mark.parametrize("path", sorted(PLANS.glob("*.yaml")), ids=lambda path: path.stem)
 def test_shipped_plans_are_good(path: Path) -> None:
     assert read_plan(path.read_text(encoding="utf-8")).name == path.stem
@@ -55,9 +64,36 @@ def test_a_plan_is_cut_to_size_and_stays_the_same_plan(path: Path, sizes: dict[s
     assert cut == replace(read_plan(text), **sizes)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        IN_BRACES.replace("name", "boots: 3, name", 1),
+        IN_BRACES.replace("{name", '{"boots":3,"name"', 1),
+        f"# {{\n---\n{IN_BRACES.replace(']}', '],}')}",
+        " " + WITHOUT_STACK.replace("\n", "\n "),
+        f"{WITHOUT_STACK}boots: '3' # enough\n...\n",
+        f"boots:\n{WITHOUT_STACK}",
+    ],
+)
+def test_a_plan_in_any_style_is_cut_to_size(text: str) -> None:
+    plan = read_plan(resized(text, {"boots": "4", "seconds": "2"}))
+    assert (plan.name, plan.boots, plan.seconds, plan.samples) == ("one", 4, 2, 10)
+
+
+def test_a_size_that_is_written_elsewhere_in_the_plan_is_left_alone() -> None:
+    with pytest.raises(SizeError, match="boots is an alias"):
+        resized(f"seconds: &few 3\nboots: *few\n{WITHOUT_STACK}", {"boots": "4"})
+
+
+@given(st.text())
+def test_no_text_breaks_the_setting_of_sizes(text: str) -> None:
+    with contextlib.suppress(PlanError):
+        assert isinstance(resized(text, {"boots": "4"}), str)
+
+
 @pytest.mark.parametrize(("field", "value"), [("order", "abba"), ("boots", "many"), ("boots", "1\nname: x"), ("", "")])
 def test_what_is_no_size_is_refused(field: str, value: str) -> None:
-    with pytest.raises(ValueError, match="is none of boots, samples, discard, seconds, timeout with a whole number"):
+    with pytest.raises(SizeError, match="is none of boots, samples, discard, seconds, timeout with a whole number"):
         resized(GOOD, {field: value})
 
 

@@ -53,6 +53,13 @@ def test_bad_plan_or_testbed_makes_nothing() -> None:
     assert not Run.objects.exists()
 
 
+def test_patch_needs_sources() -> None:
+    create_testbed("bench")
+    with pytest.raises(RunError, match="variant old is built from the source “patch”; the run has none"):
+        services.submit(PLAN.replace("old, target: stack", "old, target: stack, source: patch"), "bench")
+    assert not Run.objects.exists()
+
+
 def test_waiting_run_is_cancelled_at_once() -> None:
     run = services.cancel(create_queued_run().number, by="ann")
     assert (run.state, run.reason) == (RunState.CANCELLED, "cancelled by ann")
@@ -92,6 +99,17 @@ def test_a_testbed_is_freed_once_its_worker_gives_no_sign_of_life() -> None:
     assert run.state == RunState.INTERRUPTED
     assert lab.renew(lease.pk) is None
     assert states.lease(create_queued_run().number).state == RunState.LEASED
+
+
+def test_a_testbed_that_could_not_be_restored_is_freed_at_once() -> None:
+    run = create_queued_run()
+    states.lease(run.number)
+    states.restore(run.number)
+    states.fail(run.number, "no dut", "no dut")
+    call_command("free", "demo")
+    assert states.lease(create_queued_run().number).state == RunState.LEASED
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED
 
 
 def test_oldest_run_of_each_free_testbed_is_dispatched(monkeypatch: pytest.MonkeyPatch) -> None:

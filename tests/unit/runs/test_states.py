@@ -91,6 +91,17 @@ def test_the_end_gives_the_testbed_back(end: Callable[[int], Run]) -> None:
     states.lease(create_queued_run().number)
 
 
+def test_a_testbed_that_could_not_be_restored_is_out_of_service() -> None:
+    run = create_queued_run()
+    states.lease(run.number)
+    states.restore(run.number)
+    run = states.fail(run.number, "no dut; not restored", "not restored")
+    assert run.lease is not None
+    assert (run.lease.problem, run.lease.released) == ("not restored", None)
+    with pytest.raises(states.TestbedBusyError):
+        states.lease(create_queued_run().number)
+
+
 def test_a_run_that_was_interrupted_keeps_its_testbed_until_it_is_restored() -> None:
     run = create_queued_run()
     states.lease(run.number)

@@ -2,13 +2,15 @@
 # ruff: noqa: N999 (the file is called what the command is called)
 """`manage.py import FORMAT PATH…`: makes runs of results from elsewhere."""
 
-import getpass
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from perfweb.accounts import audit
+from perfweb.accounts.actors import on_server
+from perfweb.accounts.permissions import Action
 from perfweb.imports.records import ImportProblemsError, Options, moment, slug
 from perfweb.imports.write import FORMATS, import_files, read_files
 from perfweb.runs.models import Topology
@@ -62,15 +64,18 @@ class Command(BaseCommand):
                 runs = len({(record.testbed, record.revision, record.committed) for record in records})
                 self.stdout.write(f"{len(records)} samples of {runs} runs can be imported; SHA-256 {sha256}")
                 return
-            made, records = import_files(given["format"], given["path"], options, getpass.getuser())
+            actor = on_server()
+            with audit.doing(actor, Action.IMPORT, detail=" ".join(given["path"])) as deed:
+                made, records = import_files(given["format"], given["path"], options, actor.name)
+                numbers = sorted(made.runs.values_list("pk", flat=True))
+                named = f"run {numbers[0]}" if len(numbers) == 1 else f"runs {numbers[0]} to {numbers[-1]}"
+                deed.subject = named
         except ImportProblemsError as error:
             shown = "\n".join(map(str, error.problems[:SHOWN]))
             more = f"\nand {len(error.problems) - SHOWN} more" if len(error.problems) > SHOWN else ""
             raise CommandError(f"nothing was imported:\n{shown}{more}") from None
         except ValueError as error:
             raise CommandError(str(error)) from None
-        numbers = sorted(made.runs.values_list("pk", flat=True))
-        named = f"run {numbers[0]}" if len(numbers) == 1 else f"runs {numbers[0]} to {numbers[-1]}"
         what = f"{len(records)} samples are {named}" if records else f"imported before, as {named}"
         self.stdout.write(f"{what}: {settings.SITE_URL}/runs/{numbers[-1]}/")
 

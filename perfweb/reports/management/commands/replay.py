@@ -6,6 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from perfweb.accounts import audit
+from perfweb.accounts.actors import on_server
+from perfweb.accounts.permissions import Action
 from perfweb.reports.following import follow_to_its_verdict
 from perfweb.reports.replay.analysis import DIGITS, analyse, differences
 from perfweb.reports.replay.bundle import Bundle, read_bundle
@@ -60,7 +63,9 @@ class Command(BaseCommand):
             if variant.revision:
                 self.stdout.write(f"{variant.name} was built from {variant.revision}; here this checkout is built.")
         try:
-            run = services.submit(bundle.plan, testbed, seed=bundle.seed)
+            with audit.doing(on_server(), Action.SUBMIT, detail="replay of a bundle") as deed:
+                run = services.submit(bundle.plan, testbed, seed=bundle.seed)
+                deed.subject = f"run {run.number}"
         except PlanError as error:
             raise CommandError(f"plan.yaml of the bundle cannot be measured: {error}") from None
         except services.RunError as error:

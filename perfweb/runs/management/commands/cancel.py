@@ -5,7 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from perfweb.runs import services
+from perfweb.accounts.actors import on_server
+from perfweb.runs import control
+from perfweb.runs.services import RunError
 
 
 class Command(BaseCommand):
@@ -16,8 +18,8 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            run = services.cancel(options["number"])
-        except services.RunError as error:
+            run = control.cancel(options["number"], on_server())
+        except RunError as error:
             raise CommandError(str(error)) from None
         ending = " and will be cancelled in a moment" if run.cancel_requested else ""
         self.stdout.write(f"{run} is {run.state}{ending}")

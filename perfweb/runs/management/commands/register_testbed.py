@@ -6,6 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from perfweb.accounts import audit
+from perfweb.accounts.actors import on_server
+from perfweb.accounts.permissions import Action
 from perfweb.lab import services
 from perfweb.lab.inventory import InventoryError
 
@@ -18,8 +21,10 @@ class Command(BaseCommand):
         parser.add_argument("--inventory", type=Path, required=True, help="Ansible inventory with left, dut and right")
 
     def handle(self, *_: Any, **options: Any) -> None:
+        name, inventory = options["name"], options["inventory"]
         try:
-            testbed = services.register(options["name"], options["inventory"])
+            with audit.doing(on_server(), Action.REGISTER_TESTBED, f"testbed {name}", str(inventory)):
+                testbed = services.register(name, inventory)
         except InventoryError as error:
             raise CommandError(str(error)) from None
         hosts = ", ".join(str(host) for host in testbed.hosts.all())

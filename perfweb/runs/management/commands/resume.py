@@ -5,6 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from perfweb.accounts import audit
+from perfweb.accounts.actors import on_server
+from perfweb.accounts.permissions import Action
 from perfweb.runs import services
 
 
@@ -15,8 +18,10 @@ class Command(BaseCommand):
         parser.add_argument("number", type=int, help="number of the run")
 
     def handle(self, *_: Any, **options: Any) -> None:
+        number = options["number"]
         try:
-            run = services.resume(options["number"])
+            with audit.doing(on_server(), Action.RESUME, f"run {number}"):
+                run = services.resume(number)
         except services.RunError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"{run} is {run.state}")

@@ -7,8 +7,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from perfweb.accounts import audit
+from perfweb.accounts.actors import on_server
+from perfweb.accounts.permissions import Action
 from perfweb.runs import services
-from perfweb.runs.planfile import SIZES, PlanError, resized
+from perfweb.runs.planfile import SIZES, PlanError, SizeError, resized
 
 PLANS = Path(services.__file__).parent / "plans"
 
@@ -31,7 +34,10 @@ class Command(BaseCommand):
             path = PLANS / f"{options['plan']}.yaml"
         try:
             text = path.read_text(encoding="utf-8")
-            run = services.submit(_resized(text, options["sizes"]), options["testbed"])
+            sizes = dict(setting.partition("=")[::2] for setting in options["sizes"])
+            with audit.doing(on_server(), Action.SUBMIT) as deed:
+                run = services.submit(resized(text, sizes), options["testbed"])
+                deed.subject, deed.detail = f"run {run.number}", f"plan {run.plan} on {run.testbed}"
         except PlanError as error:
             raise CommandError(f"{path}: {error}") from None
         except (OSError, UnicodeDecodeError) as error:
@@ -39,11 +45,6 @@ class Command(BaseCommand):
             raise CommandError(f"cannot read {path}: {error}; shipped plans: {shipped}") from None
         except services.RunError as error:
             raise CommandError(str(error)) from None
+        except SizeError as error:
+            raise CommandError(f"--set {error}") from None
         self.stdout.write(f"run {run.number} is queued: {settings.SITE_URL}/runs/{run.number}/")
-
-
-def _resized(text: str, settings: list[str]) -> str:
-    try:
-        return resized(text, {field: value for field, _, value in (setting.partition("=") for setting in settings)})
-    except ValueError as error:
-        raise CommandError(f"--set {error}") from None

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who acts, through what, and from where: an account on a page, a token in the API, or a user of the server."""
+
+from __future__ import annotations
+
+import getpass
+import ipaddress
+import os
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
+
+from perfweb.accounts.models import Means, Role, Token, User
+
+NOBODY = 0
+"""The role of who has no account: less than any."""
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Somebody who does something. `role` is what they may be here: a token may be less than its owner."""
+
+    name: str
+    role: int
+    means: Means
+    user: User | None = None
+    token: Token | None = None
+    address: str | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether an account is open; there are no others to ask for."""
+        return self.role > NOBODY and (self.user is None or self.user.is_active)
+
+
+def on_page(request: HttpRequest) -> Actor:
+    """Return who looks at a page."""
+    user = request.user
+    if isinstance(user, AnonymousUser):
+        return Actor("", NOBODY, Means.PAGE, address=address_of(request))
+    return Actor(user.username, user.role, Means.PAGE, user=user, address=address_of(request))
+
+
+def with_token(request: HttpRequest, token: Token) -> Actor:
+    """Return who asks the API with a token."""
+    user = token.user
+    role = min(user.role, token.scope)
+    return Actor(user.username, role, Means.API, user=user, token=token, address=address_of(request))
+
+
+def on_server() -> Actor:
+    """Return who gives a command on the server: who can do that can do everything."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a container's user need not have a name
+        name = f"user {os.getuid()}"
+    return Actor(name, Role.ADMIN, Means.COMMAND)
+
+
+def address_of(request: HttpRequest) -> str | None:
+    """Return where a request comes from, written as the database writes it; None where that is no address."""
+    try:
+        address = ipaddress.ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0])
+    except ValueError:
+        return None
+    return str(getattr(address, "ipv4_mapped", None) or address)

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who may do what: accounts with roles, tokens of the API, and the log of everything that was changed."""
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.contrib.contenttypes.management import create_contenttypes
+from django.core.checks import Error, register
+from django.db.models.signals import post_migrate
+
+
+class AccountsConfig(AppConfig):
+    name = "perfweb.accounts"
+
+    def ready(self) -> None:
+        """Have the set-up checked, and keep Django from writing rows for permissions that nobody has: here are roles.
+
+        It would after every `migrate`, and, with seventy queries, after every test that empties the database.
+        """
+        register(ways_to_sign_in)
+        post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
+        post_migrate.disconnect(create_contenttypes)
+
+
+def ways_to_sign_in(**_: Any) -> list[Error]:
+    """Tell on start what of signing in elsewhere is set up so that it cannot work."""
+    from perfweb.accounts import providers  # workers, which ask nobody, do without its libraries
+
+    return providers.problems()

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who may do what: the one table of everything that changes something, with the least role that may do it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
+
+from perfweb.accounts.models import Role, User
+
+if TYPE_CHECKING:
+    from perfweb.accounts.actors import Actor
+
+
+class Action(StrEnum):
+    """What can be done, beside reading what everybody may read. The words stand in the log."""
+
+    SIGN_IN = "sign in"
+    SET_PASSWORD = "set password by link"  # noqa: S105
+    SIGN_OUT = "sign out"
+    MAKE_OWN_ACCOUNT = "make own account"
+    DELIVER = "deliver webhook"
+    SEE_ACCOUNT = "see own account"
+    CHANGE_PASSWORD = "change password"  # noqa: S105
+    LINK = "link account elsewhere"
+    UNLINK = "unlink account elsewhere"
+    MAKE_TOKEN = "make token"  # noqa: S105
+    REVOKE_TOKEN = "revoke token"  # noqa: S105
+    SUBMIT = "submit"
+    CANCEL_OWN = "cancel own"
+    CANCEL_ANY = "cancel any"
+    APPROVE = "approve"
+    RESUME = "resume"
+    FREE_TESTBED = "free testbed"
+    IMPORT = "import"
+    READ_LOG = "read log"
+    REGISTER_TESTBED = "register testbed"
+    REGISTER_REPOSITORY = "register repository"
+    MANAGE_ACCOUNTS = "manage accounts"
+
+
+LEAST: dict[Action, Role | None] = {
+    Action.SIGN_IN: None,
+    Action.SET_PASSWORD: None,
+    Action.SIGN_OUT: None,
+    Action.MAKE_OWN_ACCOUNT: None,
+    Action.DELIVER: None,
+    Action.SEE_ACCOUNT: Role.READER,
+    Action.CHANGE_PASSWORD: Role.READER,
+    Action.LINK: Role.READER,
+    Action.UNLINK: Role.READER,
+    Action.MAKE_TOKEN: Role.READER,
+    Action.REVOKE_TOKEN: Role.READER,
+    Action.SUBMIT: Role.SUBMITTER,
+    Action.CANCEL_OWN: Role.SUBMITTER,
+    Action.CANCEL_ANY: Role.MAINTAINER,
+    Action.APPROVE: Role.MAINTAINER,
+    Action.RESUME: Role.MAINTAINER,
+    Action.FREE_TESTBED: Role.MAINTAINER,
+    Action.IMPORT: Role.MAINTAINER,
+    Action.READ_LOG: Role.MAINTAINER,
+    Action.REGISTER_TESTBED: Role.ADMIN,
+    Action.REGISTER_REPOSITORY: Role.ADMIN,
+    Action.MANAGE_ACCOUNTS: Role.ADMIN,
+}
+"""None: anybody, without an account."""
+
+
+class NotAllowedError(PermissionDenied):
+    """Somebody who is known may not do that; the message says which role may."""
+
+    def __init__(self, action: Action) -> None:
+        least = LEAST[action]
+        needed = f"the role {least.label}" if least else "nothing"
+        super().__init__(f"“{action}” needs {needed}, or one above it. An administrator gives roles.")
+        self.action = action
+
+
+def may(who: User | AnonymousUser | Actor, action: Action) -> bool:
+    """Tell whether an account, or somebody who acts for one, may do something."""
+    least = LEAST[action]
+    return least is None or (who.is_active and getattr(who, "role", 0) >= least)

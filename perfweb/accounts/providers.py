@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Signing in with an account elsewhere: at GitHub (OAuth 2.0), or a provider of OpenID Connect, where that is set up.
+
+Authlib speaks the protocols: state, PKCE, nonce, signature and claims. What it leaves to its user is here: who is asked
+and how long, what a token has to say, and what people are told when something is wrong. Of what a provider says only
+who somebody is goes on from here; its tokens are forgotten.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.django_client import DjangoIntegration, DjangoOAuth2App
+from django.conf import settings
+from django.core.checks import Error
+from django.http import HttpRequest
+from django.urls import reverse
+from joserfc.errors import JoseError
+
+SECONDS = (5, 10)
+"""How long a provider may take to be reached, and to say the next thing."""
+PATIENCE = 600
+"""Seconds that somebody may take to sign in there."""
+LONGEST_SUBJECT = 255
+SIGNED_WITH = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+"""Signatures that only the provider can make. Its own list may have "none", and those that need a shared secret."""
+NAMES = ("preferred_username", "nickname", "name")
+"""What people may be called, the best first; some providers say so only to who asks for more than the ID token."""
+AGAIN = "Begin anew on the page “Sign in”."
+BASIC, POSTED = "client_secret_basic", "client_secret_post"
+
+
+class ProviderError(Exception):
+    """Somebody cannot sign in elsewhere; the message says what they can do, and `reason` stands in the log."""
+
+    def __init__(self, message: str, reason: str = "", status: HTTPStatus = HTTPStatus.FORBIDDEN) -> None:
+        super().__init__(message)
+        self.reason, self.status = reason or message, status
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody as a provider knows them: `subject` never changes there, `name` may."""
+
+    issuer: str
+    subject: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Provider(ABC):
+    """Where people have an account: `key` stands in addresses here and `label` on pages."""
+
+    key: str
+    label: str
+    issuer: str
+    client_id: str
+    secret_file: str
+
+    def begin(self, request: HttpRequest, **kept: Any) -> str:
+        """Return the address to go to; `kept` is known again when they come back. Raises ProviderError."""
+        with self._troubles():
+            app = self._app()
+            here = request.build_absolute_uri(reverse("accounts:came-back", args=[self.key]))
+            made = app.create_authorization_url(here)
+            app.save_authorize_data(request, redirect_uri=here, begun=time.time(), kept=kept, **made)
+        return str(made["url"])
+
+    def finish(self, request: HttpRequest) -> tuple[Person, dict[str, Any]]:
+        """Return who has come back, and what was kept. Raises ProviderError."""
+        sessions: Any = DjangoIntegration(self.key)
+        state = request.GET.get("state", "")
+        begun = sessions.get_state_data(request.session, state)
+        if begun is None or begun["begun"] < time.time() - PATIENCE:
+            raise ProviderError(
+                f"This was not begun here, or too long ago, or is over already. {AGAIN}", "unknown state"
+            )
+        if "error" in request.GET:
+            sessions.clear_state_data(request.session, state)
+            told = f"{self.label} did not let you in, or you did not allow it to tell who you are. {AGAIN}"
+            raise ProviderError(told, f"{self.label} says {request.GET['error']}")
+        with self._troubles():
+            app = self._app()
+            token = app.authorize_access_token(request, claims_options=self._claims())
+            person = self._person(app, token)
+        if not 0 < len(person.subject) <= LONGEST_SUBJECT:
+            raise self._unbelievable("a subject that is empty or too long")
+        return person, begun["kept"]
+
+    @abstractmethod
+    def _app(self) -> Any:
+        """Authlib's client, with what the provider says of itself now."""
+
+    @abstractmethod
+    def _person(self, app: Any, token: dict[str, Any]) -> Person:
+        """Who has signed in there."""
+
+    def _claims(self) -> dict[str, Any] | None:
+        """What an ID token has to say."""
+        return None
+
+    def _client(self, scope: str, method: str, **addresses: Any) -> Any:
+        options = {"code_challenge_method": "S256", "token_endpoint_auth_method": method, "default_timeout": SECONDS}
+        return DjangoOAuth2App(
+            DjangoIntegration(self.key),
+            self.key,
+            client_id=self.client_id,
+            client_secret=self._secret(),
+            client_kwargs={"scope": scope, **options},
+            **addresses,
+        )
+
+    def _secret(self) -> str:
+        try:
+            return Path(self.secret_file).read_text(encoding="ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            told = f"Signing in with {self.label} is not set up completely: tell an administrator of this site."
+            raise ProviderError(told, f"{self.secret_file}: {error}", HTTPStatus.SERVICE_UNAVAILABLE) from None
+
+    def _unbelievable(self, reason: str) -> ProviderError:
+        told = f"What {self.label} has said cannot be believed. {AGAIN} If that does not help tell an administrator."
+        return ProviderError(told, reason, HTTPStatus.BAD_GATEWAY)
+
+    @contextmanager
+    def _troubles(self) -> Iterator[None]:
+        """Tell what people can do about what goes wrong between us and the provider."""
+        try:
+            yield
+        except requests.RequestException as error:
+            told = f"{self.label} cannot be asked now. Try again in a minute, or sign in another way."
+            raise ProviderError(told, f"{type(error).__name__}: {error}", HTTPStatus.BAD_GATEWAY) from None
+        except (
+            AuthlibBaseError,
+            JoseError,
+            ArithmeticError,
+            LookupError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise self._unbelievable(f"{type(error).__name__}: {error}") from None
+
+
+class GitHub(Provider):
+    """GitHub, or GitHub Enterprise Server, by OAuth 2.0: it is asked who its token is of."""
+
+    def _app(self) -> Any:
+        there = f"{self.issuer}/login/oauth"
+        return self._client("", POSTED, authorize_url=f"{there}/authorize", access_token_url=f"{there}/access_token")
+
+    def _person(self, app: Any, token: dict[str, Any]) -> Person:
+        api = "https://api.github.com" if self.issuer == "https://github.com" else f"{self.issuer}/api/v3"
+        answer = app.get(f"{api}/user", token=token, headers={"Accept": "application/vnd.github+json"})
+        answer.raise_for_status()
+        said = answer.json()
+        return Person(self.issuer, str(int(said["id"])), str(said["login"]))
+
+
+class OpenId(Provider):
+    """A provider of OpenID Connect: what it is asked stands in its description, who somebody is in an ID token."""
+
+    def _app(self) -> Any:
+        answer = requests.get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration", timeout=SECONDS)
+        answer.raise_for_status()
+        said = answer.json()
+        if said["issuer"] != self.issuer:
+            raise self._unbelievable(f"it calls itself {said['issuer']!r}")
+        addresses = {name: said[name] for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")}
+        if "userinfo_endpoint" in said:
+            addresses["userinfo_endpoint"] = said["userinfo_endpoint"]
+        for address in addresses.values():
+            if not is_safe(address):
+                raise self._unbelievable(f"the address {address!r} is not https")
+        offered = set(said.get("id_token_signing_alg_values_supported", ["RS256"]))
+        signatures = [name for name in SIGNED_WITH if name in offered]
+        method = BASIC if BASIC in said.get("token_endpoint_auth_methods_supported", [BASIC]) else POSTED
+        return self._client(
+            "openid profile", method, **addresses, id_token_signing_alg_values_supported=signatures or ["RS256"]
+        )
+
+    def _claims(self) -> dict[str, Any]:
+        # Authlib looks at these two only if it is told what they have to be, and at the others by itself.
+        return {
+            "iss": {"essential": True, "value": self.issuer},
+            "aud": {"essential": True, "value": self.client_id},
+        }
+
+    def _person(self, app: Any, token: dict[str, Any]) -> Person:
+        said = token["userinfo"]  # by Authlib, from the ID token
+        if not any(map(said.get, NAMES)) and "userinfo_endpoint" in app.server_metadata:
+            more = app.userinfo(token=token)
+            if more["sub"] != said["sub"]:
+                raise self._unbelievable("the ID token and the user's information are about different people")
+            said |= more
+        names = (said.get(claim) for claim in (*NAMES, "sub"))
+        return Person(self.issuer, str(said["sub"]), next(str(name) for name in names if name))
+
+
+def set_up() -> dict[str, Provider]:
+    """Return the ways to sign in elsewhere that an operator has set up, by their keys."""
+    found: list[Provider] = []
+    if settings.GITHUB_CLIENT_ID:
+        github = settings.GITHUB_URL
+        label = "GitHub" if github == "https://github.com" else f"GitHub at {urlsplit(github).netloc}"
+        found.append(GitHub("github", label, github, settings.GITHUB_CLIENT_ID, settings.GITHUB_SECRET_FILE))
+    if settings.OIDC_CLIENT_ID:
+        issuer = settings.OIDC_ISSUER
+        label = settings.OIDC_NAME or urlsplit(issuer).netloc
+        found.append(OpenId("oidc", label, issuer, settings.OIDC_CLIENT_ID, settings.OIDC_SECRET_FILE))
+    return {provider.key: provider for provider in found}
+
+
+def is_safe(address: str) -> bool:
+    """Tell whether nobody on the way can read or change what is said there."""
+    parts = urlsplit(address)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in {"127.0.0.1", "::1", "localhost"})
+
+
+def problems() -> list[Error]:
+    """Tell on start what of the set-up cannot work."""
+    found = []
+    if settings.NEWCOMER_ROLE not in {"reader", "submitter"}:
+        found.append(Error("PERFWEB_NEWCOMER_ROLE is neither reader nor submitter", hint="others are given by hand"))
+    for provider in set_up().values():
+        name = f"PERFWEB_{provider.key.upper()}"
+        if not is_safe(provider.issuer):
+            address = "URL" if provider.key == "github" else "ISSUER"
+            found.append(Error(f"{name}_{address} is “{provider.issuer}”: give it an address with https://"))
+        try:
+            provider._secret()
+        except ProviderError as error:
+            hint = f"{name}_SECRET_FILE has to name a file with the client's secret"
+            found.append(Error(error.reason, hint=hint))
+    return found

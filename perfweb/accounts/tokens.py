@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tokens: making one, and finding out whose one is."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.db.models import Q
+from django.utils import timezone
+
+from perfweb.accounts.models import Scope, Token, User
+
+PREFIX = "perfweb_"
+"""By which scanners for leaked secrets know one: this and 43 letters, digits, - and _."""
+
+MOST = 20
+"""Tokens of an account that may be live at once."""
+
+_USE_KNOWN_FOR = timedelta(minutes=1)
+
+
+class TokenError(ValueError):
+    """The token opens nothing, or cannot be made; the message says why and what to do."""
+
+
+def issue(user: User, name: str, scope: Scope, days: int) -> tuple[Token, str]:
+    """Make a token. Returns it with its secret, which is not kept. Raises TokenError."""
+    now = timezone.now()
+    live = user.tokens.filter(revoked__isnull=True, expires__gt=now).count()
+    if live >= MOST:
+        raise TokenError(f"There are {live} tokens already: revoke one that is not needed.")
+    secret = f"{PREFIX}{secrets.token_urlsafe(32)}"
+    token = Token.objects.create(
+        user=user, name=name, scope=scope, digest=_digest(secret), expires=now + timedelta(days=days)
+    )
+    return token, secret
+
+
+def find(secret: str) -> Token:
+    """Return the token with this secret and its owner, and note that it was used. Raises TokenError."""
+    token = Token.objects.select_related("user").filter(digest=_digest(secret)).first()
+    if token is None or not token.user.is_active:
+        raise TokenError("this token is not known here: make one on the page of your account")
+    if token.revoked:
+        raise TokenError(f"the token “{token}” was revoked on {token.revoked:%Y-%m-%d}: make a new one")
+    now = timezone.now()
+    if token.expires <= now:
+        raise TokenError(f"the token “{token}” expired on {token.expires:%Y-%m-%d}: make a new one")
+    known = Q(used__isnull=True) | Q(used__lt=now - _USE_KNOWN_FOR)
+    if token.used is None or token.used < now - _USE_KNOWN_FOR:
+        Token.objects.filter(known, pk=token.pk).update(used=now)
+    return token
+
+
+def revoke(token: Token) -> None:
+    """Let a token open nothing from now on."""
+    Token.objects.filter(pk=token.pk, revoked__isnull=True).update(revoked=timezone.now())
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

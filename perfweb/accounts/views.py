@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Signing in and out, passwords, the page of an account with its tokens, and the log."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.contrib.auth import views as auth_views
+from django.contrib.auth.forms import AuthenticationForm
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse_lazy
+from django.views.decorators.http import require_POST, require_safe
+
+from perfweb.accounts import audit, providers, tokens
+from perfweb.accounts.actors import Actor, address_of, on_page
+from perfweb.accounts.forms import LogForm, SignInForm, TokenForm
+from perfweb.accounts.guards import acts
+from perfweb.accounts.middleware import not_now
+from perfweb.accounts.models import Entry, Means, Outcome, Token, User
+from perfweb.accounts.permissions import LEAST, Action, may
+
+LINES = 50
+"""Lines of the log on a page."""
+
+
+class SignIn(auth_views.LoginView):
+    """Signs in with name and password, and goes on to `next` if that is on this site."""
+
+    template_name = "accounts/sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def get_context_data(self, **more: Any) -> dict[str, Any]:
+        """Offer the other ways to sign in, too."""
+        return super().get_context_data(providers=providers.set_up().values(), **more)
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        answer = super().form_valid(form)
+        audit.record(on_page(self.request), Action.SIGN_IN)
+        self.request.session.clear_expired()
+        return answer
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        refused = cast("SignInForm", form).refused
+        if refused:
+            return not_now(self.request, refused)
+        # Only names that there are: in the place of others people type their passwords.
+        user = User.objects.filter(username__iexact=form.data.get("username", "").replace("\0", "")).first()
+        who = user.username if user else "unknown name"
+        actor = Actor(who, 0, Means.PAGE, user=user, address=address_of(self.request))
+        audit.record(actor, Action.SIGN_IN, outcome=Outcome.REFUSED)
+        return super().form_invalid(form)
+
+
+class SignOut(auth_views.LogoutView):
+    """Ends the session."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.user.is_authenticated:
+            audit.record(on_page(request), Action.SIGN_OUT)
+        return super().post(request, *args, **kwargs)
+
+
+class PasswordChange(auth_views.PasswordChangeView):
+    """Changes the password, which ends all other sessions."""
+
+    template_name = "accounts/password.html"
+    success_url = reverse_lazy("accounts:account")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        with audit.doing(on_page(self.request), Action.CHANGE_PASSWORD):
+            return super().form_valid(form)
+
+
+class PasswordSet(auth_views.PasswordResetConfirmView):
+    """Sets a password by a link that works once; `manage.py account` makes one."""
+
+    template_name = "accounts/password.html"
+    success_url = reverse_lazy("accounts:sign-in")
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        actor = Actor(form.user.username, form.user.role, Means.PAGE, form.user, address=address_of(self.request))
+        with audit.doing(actor, Action.SET_PASSWORD):
+            return super().form_valid(form)
+
+
+@require_safe
+@acts(Action.SEE_ACCOUNT)
+def account(request: HttpRequest) -> HttpResponse:
+    """Show an account to its owner."""
+    return _account(request, TokenForm(_owner(request)))
+
+
+@require_POST
+@acts(Action.MAKE_TOKEN)
+def make_token(request: HttpRequest) -> HttpResponse:
+    """Make a token and show its secret, this once."""
+    owner = _owner(request)
+    form = TokenForm(owner, request.POST)
+    if not form.is_valid():
+        return _account(request, form, status=422)
+    wanted = form.cleaned_data
+    try:
+        with audit.doing(on_page(request), Action.MAKE_TOKEN, wanted["name"]) as deed:
+            token, secret = tokens.issue(owner, wanted["name"], wanted["scope"], wanted["days"])
+            deed.detail = f"{token.get_scope_display()}, until {token.expires:%Y-%m-%d}"
+    except tokens.TokenError as error:
+        form.add_error(None, str(error))
+        return _account(request, form, status=422)
+    return _account(request, TokenForm(owner), made=token, secret=secret)
+
+
+@require_POST
+@acts(Action.REVOKE_TOKEN)
+def revoke_token(request: HttpRequest, key: int) -> HttpResponseBase:
+    """Revoke a token of one's own."""
+    token = get_object_or_404(_owner(request).tokens, pk=key)
+    with audit.doing(on_page(request), Action.REVOKE_TOKEN, token.name):
+        tokens.revoke(token)
+    return redirect("accounts:account")
+
+
+@require_safe
+@acts(Action.READ_LOG)
+def log(request: HttpRequest) -> HttpResponse:
+    """Show who did what, newest first."""
+    form = LogForm(request.GET)
+    found = list(_wanted(form.cleaned_data)[: LINES + 1]) if form.is_valid() else []
+    older = request.GET.copy()
+    if len(found) > LINES:
+        older["before"] = str(found[LINES - 1].pk)
+    context = {"form": form, "lines": found[:LINES], "older": older.urlencode() if len(found) > LINES else ""}
+    return render(request, "accounts/log.html", context)
+
+
+def _wanted(terms: dict[str, Any]) -> QuerySet[Entry]:
+    exact = {name: terms[name] for name in ("who", "action", "means", "outcome") if terms[name]}
+    found = Entry.objects.filter(**exact)
+    if terms["q"]:
+        found = found.filter(Q(subject__icontains=terms["q"]) | Q(detail__icontains=terms["q"]))
+    if terms["since"]:
+        found = found.filter(time__date__gte=terms["since"])
+    return found.filter(pk__lt=terms["before"]) if terms["before"] else found
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
+    """Say what to do about a form without its token; the log of the server has the reason."""
+    told = "This form was opened too long ago, or on another site. Go back, load the page anew, and send it again."
+    return render(request, "403.html", {"exception": told}, status=403)
+
+
+def _owner(request: HttpRequest) -> User:
+    return cast("User", request.user)  # `acts` has seen to it
+
+
+def _account(
+    request: HttpRequest, form: TokenForm, *, made: Token | None = None, secret: str = "", status: int = 200
+) -> HttpResponse:
+    owner = _owner(request)
+    identities = owner.identities.all()
+    linked = {identity.issuer for identity in identities}
+    context = {
+        "identities": identities,
+        "providers": [provider for provider in providers.set_up().values() if provider.issuer not in linked],
+        "owner": owner,
+        "allowed": [action.value for action in Action if LEAST[action] and may(owner, action)],
+        "tokens": owner.tokens.all(),
+        "form": form,
+        "made": made,
+        "secret": secret,
+        "reads_log": may(owner, Action.READ_LOG),
+    }
+    return render(request, "accounts/account.html", context, status=status)

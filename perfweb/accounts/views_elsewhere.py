@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Signing in with an account elsewhere, and linking one to an account here.
+
+Issuer and subject alone decide whose account it is. An address of mail is not even asked for: whoever has the same one
+there need not be who has it here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib.auth import login
+from django.db import connection, transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render, resolve_url
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_POST, require_safe
+
+from perfweb.accounts import audit, limits, providers
+from perfweb.accounts.actors import NOBODY, Actor, address_of, on_page
+from perfweb.accounts.guards import acts
+from perfweb.accounts.models import Identity, Means, Outcome, Role, User
+from perfweb.accounts.permissions import Action
+from perfweb.accounts.providers import Person, Provider, ProviderError
+from perfweb.plaintext import plain
+
+LONGEST_NAME = 100
+LONGEST_ADDRESS = 2000
+NEWCOMERS = {role.label: role for role in (Role.READER, Role.SUBMITTER)}
+
+
+@require_POST
+@acts(Action.SIGN_IN)
+def sign_in(request: HttpRequest, key: str) -> HttpResponseBase:
+    """Send somebody on to where they have an account."""
+    wanted = request.POST.get("next", "")
+    return _begin(request, key, next=wanted if len(wanted) <= LONGEST_ADDRESS else "")
+
+
+@require_POST
+@acts(Action.LINK)
+def link(request: HttpRequest, key: str) -> HttpResponseBase:
+    """Send who is signed in on to where they have another account."""
+    return _begin(request, key, owner=request.user.pk)
+
+
+@require_safe
+@acts(Action.SIGN_IN)
+def came_back(request: HttpRequest, key: str) -> HttpResponseBase:
+    """Sign in, or link, who comes back."""
+    provider = _provider(key)
+    limits.sign_in_elsewhere(address_of(request))
+    try:
+        person, kept = provider.finish(request)
+        if "owner" in kept:
+            return _link(request, provider, person, kept["owner"])
+        return _sign_in(request, provider, person, kept["next"])
+    except ProviderError as error:
+        return _refused(request, provider, error)
+
+
+@require_POST
+@acts(Action.UNLINK)
+def unlink(request: HttpRequest, key: int) -> HttpResponseBase:
+    """Let an account elsewhere open the one here no longer, unless nothing else does."""
+    owner = cast("User", request.user)
+    identity = get_object_or_404(owner.identities, pk=key)
+    if not owner.has_usable_password() and owner.identities.count() == 1:
+        reason = "You have no password, so you could not sign in any more. Link another account first."
+        return _page(request, "Not unlinked", reason, 409)
+    with audit.doing(on_page(request), Action.UNLINK, str(identity)):
+        identity.delete()
+    return redirect("accounts:account")
+
+
+def _provider(key: str) -> Provider:
+    found = providers.set_up().get(key)
+    if found is None:
+        raise Http404("Signing in that way is not set up here.")
+    return found
+
+
+def _begin(request: HttpRequest, key: str, **kept: Any) -> HttpResponse:
+    """The page that leads there. It is no redirect: the policy lets forms lead to this site only, and browsers count
+    what a form is redirected to, wherever the provider may redirect to in its turn.
+    """
+    provider = _provider(key)
+    limits.sign_in_elsewhere(address_of(request))
+    try:
+        address = provider.begin(request, **kept)
+    except ProviderError as error:
+        return _refused(request, provider, error)
+    return render(request, "accounts/go_on.html", {"address": address, "label": provider.label})
+
+
+def _sign_in(request: HttpRequest, provider: Provider, person: Person, wanted: str) -> HttpResponseBase:
+    known = _known(person)
+    user = known.user if known else _newcomer(request, provider, person)
+    if not user.is_active:
+        raise ProviderError("This account is not active any more: ask an administrator of this site.", "not active")
+    login(request, user)
+    audit.record(on_page(request), Action.SIGN_IN, provider.label, f"as {person.name}")
+    request.session.clear_expired()
+    here = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    return redirect(wanted if here else resolve_url(settings.LOGIN_REDIRECT_URL))
+
+
+def _link(request: HttpRequest, provider: Provider, person: Person, owner: int) -> HttpResponseBase:
+    if request.user.pk != owner:
+        raise ProviderError("You are not signed in any more as who began this. Sign in, and link the account again.")
+    with audit.doing(on_page(request), Action.LINK, provider.label, f"as {person.name}"):
+        _one_at_a_time()
+        known = _known(person)
+        if known and known.user_id != owner:
+            told = (
+                f"{person.name} at {provider.label} opens another account here. Sign in with it, and unlink it there."
+            )
+            raise ProviderError(plain(told))
+        if known is None:
+            _identity(request.user, person)
+    return redirect("accounts:account")
+
+
+def _newcomer(request: HttpRequest, provider: Provider, person: Person) -> User:
+    """A new account for who has none, called so that it is nobody else's name here."""
+    with transaction.atomic():
+        _one_at_a_time()
+        if known := _known(person):
+            return known.user
+        role = NEWCOMERS.get(settings.NEWCOMER_ROLE, Role.READER)
+        user = User(username=_free_name(person.name, provider.key), role=role)
+        user.set_unusable_password()
+        user.full_clean()
+        user.save()
+        _identity(user, person)
+        actor = Actor(user.username, user.role, Means.PAGE, user=user, address=address_of(request))
+        audit.record(actor, Action.MAKE_OWN_ACCOUNT, provider.label, f"{user.get_role_display()}, as {person.name}")
+    return user
+
+
+def _one_at_a_time() -> None:
+    """Until the transaction ends nobody else gets an identity or a name."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('identities'))")
+
+
+def _known(person: Person) -> Identity | None:
+    same = Identity.objects.filter(issuer=person.issuer, subject=person.subject)
+    return same.select_related("user").first()
+
+
+def _identity(user: User, person: Person) -> None:
+    shown = plain(person.name)[:LONGEST_NAME]
+    Identity.objects.create(user=user, issuer=person.issuer, subject=person.subject, name=shown)
+
+
+def _free_name(name: str, key: str) -> str:
+    """The name there, with the key behind it: nobody can come in as a name that an administrator has given, or that the
+    service uses itself.
+    """
+    told = re.sub(r"[^\w.+-]+", "-", name.partition("@")[0], flags=re.ASCII).strip("-.")[:LONGEST_NAME] or "somebody"
+    candidate, number = f"{told}@{key}", 1
+    while User.objects.filter(username__iexact=candidate).exists():
+        number += 1
+        candidate = f"{told}-{number}@{key}"
+    return candidate
+
+
+def _refused(request: HttpRequest, provider: Provider, error: ProviderError) -> HttpResponse:
+    who = on_page(request)
+    if who.role == NOBODY:
+        who = Actor("unknown name", NOBODY, Means.PAGE, address=who.address)
+    audit.record(who, Action.SIGN_IN, provider.label, error.reason, Outcome.REFUSED)
+    return _page(request, f"Not signed in with {provider.label}", str(error), error.status)
+
+
+def _page(request: HttpRequest, title: str, reason: str, status: int) -> HttpResponse:
+    return render(request, "accounts/refused.html", {"title": title, "reason": reason}, status=status)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Copies of git repositories elsewhere, and what somebody changed there as a patch.
+
+git speaks the one protocol of the registered address and follows no redirect, with limits of time and size; what it
+brings is checked, and nothing of it is executed.
+"""
+
+import ipaddress
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from perfweb.builds.models import Mirror
+from perfweb.builds.repositories import Repository, RepositoryError, git_command, git_environment
+
+SECONDS = 120.0
+MOST_BYTES = 512 * 1024 * 1024
+"""Of a single file that git writes: of what one fetch brings."""
+
+
+class FetchError(RepositoryError):
+    """Nothing could be fetched; that may be otherwise later."""
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What is between a branch and somebody's commit: the patch, the commit where they part, and theirs."""
+
+    patch: bytes
+    base: str
+    head: str
+
+
+def check(url: str) -> str:
+    """The protocol of an address that may be fetched from.  Raises RepositoryError."""
+    if url.startswith("/"):
+        return "file"
+    parts = urlsplit(url)
+    if parts.username or parts.password:
+        raise RepositoryError("the address of a repository holds a name or password; it is shown to everybody")
+    if parts.scheme == "https" and parts.hostname:
+        return "https"
+    if parts.scheme == "http" and parts.hostname and _is_loopback(parts.hostname):
+        return "http"
+    raise RepositoryError(f"“{url[:200]}” cannot be fetched from: give an address with https://, or an absolute path")
+
+
+def opened(mirror: Mirror) -> Repository:
+    """The copy as it is.  Raises RepositoryError where nothing was fetched yet."""
+    return Repository.at(_folder(mirror))
+
+
+def fetch(mirror: Mirror, *refs: str, seconds: float = SECONDS) -> Repository:
+    """Brings the copy up to date: all branches and tags, and `refs`.  Raises FetchError."""
+    protocol, folder = check(mirror.url), _folder(mirror)
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _git(["init", "--quiet", "--bare", "--template=", str(folder)], folder.parent)
+    command = git_command(
+        "protocol.allow=never", f"protocol.{protocol}.allow=always", "http.followRedirects=false",
+        "fetch.fsckObjects=true", "gc.auto=0", "credential.helper=",
+    )  # fmt: skip
+    wanted = ("refs/heads/*", "refs/tags/*", *refs)
+    _git(
+        ["fetch", "--quiet", "--no-write-fetch-head", "--no-recurse-submodules", "--", mirror.url,
+         *(f"+{ref}:{ref}" for ref in wanted)],
+        folder, command, seconds,
+    )  # fmt: skip
+    return Repository.at(folder)
+
+
+def changes(repository: Repository, branch: str, ref: str, *, each: bool = False) -> Changes:
+    """What a fetched ref has and the branch has not.  Raises RepositoryError or PatchError."""
+    onto, head = repository.commit(branch), repository.commit(ref)
+    with repository.bench() as bench:
+        base = bench.ask("merge-base", onto.sha, head.sha).strip()
+        if not base:
+            raise RepositoryError(f"these changes have no commit in common with {branch}")
+        patch = bench.patch(base, head.sha, each=each)
+    # A bare diff says neither of what it is nor for what; mails of format-patch do.
+    known = b"" if each else f"{ref} at {head.sha}\nbase-commit: {base}\n\n".encode()
+    return Changes(known + patch, base, head.sha)
+
+
+def _folder(mirror: Mirror) -> Path:
+    return Path(settings.PERFWEB_VAR) / "repositories" / f"{mirror.name}.git"
+
+
+def _git(words: list[str], folder: Path, command: list[str] | None = None, seconds: float = SECONDS) -> None:
+    try:
+        done = subprocess.run(
+            ["prlimit", f"--fsize={MOST_BYTES}", *(command or git_command()), *words], cwd=folder, check=False,
+            capture_output=True, text=True, env=git_environment(folder), timeout=seconds,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise FetchError(f"fetching takes longer than {seconds:g} s: it is too large, or slow") from None
+    if done.returncode != 0:
+        told = " ".join(done.stderr.split())[:300]
+        raise FetchError(f"cannot be fetched: {told or f'git ended with {done.returncode}'}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

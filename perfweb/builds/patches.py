@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reads patches as people send them: a unified diff, a mail of `git format-patch`, or an mbox with a series of them.
+
+Nothing is applied here and no file is touched: what a patch changes is for git to say (perfweb.builds.repositories).
+"""
+
+import binascii
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from email.errors import HeaderParseError, MessageError
+from email.header import decode_header, make_header
+from email.message import Message
+from email.parser import BytesParser
+from email.policy import Compat32
+
+LONGEST = 2 * 1024 * 1024
+MOST_PATCHES = 64
+LONGEST_TITLE = 200
+LONGEST_HEADER = 8000
+"""Characters of a header that are looked at: what reads them takes the square of their number."""
+MOST_BOUNDARIES = 10_000
+"""Lines that may end a part of a mail, of which it has some."""
+CRLF = b"\r\n"
+
+_ENVELOPE = re.compile(rb"^From [^\n]*\d\d:\d\d[^\n]*\d{4}[^\n]*\n", re.MULTILINE)
+_HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:[ \t]")
+_DIFF = re.compile(rb"^(?:diff --git |--- [^\n]+\n\+\+\+ )", re.MULTILINE)
+_BINARY = re.compile(rb"^(?:GIT binary patch$|Binary files .* differ$)", re.MULTILINE)
+_BRACKETS = re.compile(r"\s*(?:\[[^\]]*\]\s*)+")
+_NUMBER = re.compile(r"\b(\d{1,3})/(\d{1,3})\b", re.ASCII)
+_VERSION = re.compile(r"\bv(\d{1,3})\b", re.ASCII)
+_REPLY = re.compile(r"(?:re|aw|fwd?|antw)\s*:", re.IGNORECASE)
+_BASE = re.compile(rb"^base-commit: ([0-9a-f]{40})\s*$", re.MULTILINE)
+_IN_BODY_FROM = re.compile(rb"\s*From: ([^\n]+)\n")
+_END_OF_MESSAGE = re.compile(rb"^(?:---|diff --git .*|--- .*)$", re.MULTILINE)
+
+
+class PatchError(ValueError):
+    """The text is no patch that can be measured; the message says why and what to send instead."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One patch; author and message are empty for a bare diff."""
+
+    subject: str
+    author: str
+    message: str
+    diff: bytes
+
+
+@dataclass(frozen=True)
+class Series:
+    """Patches in their order; `base` is the commit that the sender made them for, or empty."""
+
+    title: str
+    cover: str
+    base: str
+    patches: tuple[Patch, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the subject of a mail says: `[PATCH v2 3/7] net: faster`, or that it is somebody's reply."""
+
+    brackets: str
+    text: str
+    version: int
+    number: int | None
+    total: int | None
+    reply: bool
+
+
+@dataclass(frozen=True)
+class Mail:
+    """A message with its patch. `body` is all its text, transfer encodings undone."""
+
+    subject: Subject
+    patch: Patch
+    body: bytes
+
+
+def read_series(content: bytes) -> Series:
+    """The patches in what somebody sent.  Raises PatchError and nothing else."""
+    content = _readable(content)
+    mails = [read_mail(raw) for raw in _messages(content)]
+    if not mails:
+        diff = _diff_of(content)
+        if not diff:
+            raise PatchError(
+                "This holds no diff. Send what `git format-patch --stdout BASE` or `git diff BASE` prints, whole."
+            )
+        return Series("", "", _base_in(content), (Patch("", "", "", diff),))
+    covers = [mail for mail in mails if not mail.patch.diff and not mail.subject.reply]
+    found = [mail for mail in mails if mail.patch.diff and not mail.subject.reply]
+    patches = tuple(mail.patch for mail in _in_order(found))
+    cover = next((mail.patch for mail in covers if mail.subject.number == 0), None)
+    return Series(
+        title=(cover or patches[0]).subject,
+        cover=cover.message if cover else "",
+        base=_base_in(content),
+        patches=patches,
+    )
+
+
+def _readable(content: bytes) -> bytes:
+    """The text with LF at the end of lines.  A form and some mailers make CRLF of all of them."""
+    if len(content) > LONGEST:
+        raise PatchError(f"This has {len(content)} bytes; {LONGEST} is the most. Is something generated in it?")
+    if b"\0" in content:
+        raise PatchError("This holds a NUL byte, so it is no text. Send a diff as text, not compressed.")
+    if content.count(b"\n") == content.count(CRLF):
+        content = content.replace(CRLF, b"\n")
+    if _BINARY.search(content):
+        raise PatchError("This changes a binary file. A patch of the stack changes text; leave the file out.")
+    return content.lstrip(b"\n").rstrip(b"\n") + b"\n"
+
+
+def _messages(content: bytes) -> Iterator[bytes]:
+    """The mails of an mbox, or the one mail; none if this is a bare diff."""
+    starts = [
+        found for found in _ENVELOPE.finditer(content)
+        if found.start() == 0 or content.endswith(b"\n\n", 0, found.start())
+    ]  # fmt: skip
+    if starts and starts[0].start() == 0:
+        ends = [found.start() for found in starts[1:]] + [len(content)]
+        if len(ends) > 2 * MOST_PATCHES:
+            raise PatchError(f"This holds {len(ends)} mails. Send one series, of {MOST_PATCHES} patches at most.")
+        yield from (content[start.end() : end] for start, end in zip(starts, ends, strict=True))
+    elif _HEADER.match(content) and not content.startswith(b"Index:"):
+        yield content
+
+
+def read_mail(raw: bytes) -> Mail:
+    """One mail, with the text of its attachments behind its own.  Raises PatchError and nothing else."""
+    message = parse_mail(raw)
+    body = b"\n".join(_texts(message)).replace(CRLF, b"\n")
+    subject = read_subject(message)
+    text, author = body, header(message, "From")
+    if named := _IN_BODY_FROM.match(text):  # somebody else's patch, sent on
+        author, text = _plain(named.group(1).decode("utf-8", "replace")), text[named.end() :]
+    ending = _END_OF_MESSAGE.search(text)
+    patch = Patch(
+        subject=subject.text or "(no subject)",
+        author=author,
+        message=text[: ending.start() if ending else None].decode("utf-8", "replace").strip(),
+        diff=_diff_of(body),
+    )
+    return Mail(subject, patch, body)
+
+
+class _ShortHeaders(Compat32):
+    """Cuts headers before anything is read in them."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:LONGEST_HEADER]
+
+
+_SHORT_HEADERS = _ShortHeaders()
+
+
+def parse_mail(raw: bytes) -> Message:
+    """Headers and parts of a mail.  Raises PatchError for what could keep us busy for long."""
+    if raw.count(b"\n--") > MOST_BOUNDARIES:
+        raise PatchError("This has more parts than a mail has. Send the patch as plain text.")
+    try:
+        return BytesParser(policy=_SHORT_HEADERS).parsebytes(raw)
+    except RecursionError:
+        raise PatchError("This has mails in mails in mails. Send the patch as plain text.") from None
+
+
+def read_subject(message: Message) -> Subject:
+    """The subject of a mail in its parts."""
+    whole = header(message, "Subject")
+    tags = _BRACKETS.match(whole)
+    brackets = tags.group() if tags else ""
+    number, version = _NUMBER.search(brackets), _VERSION.search(brackets)
+    return Subject(
+        brackets=brackets.strip(),
+        text=whole[len(brackets) :],
+        version=int(version.group(1)) if version else 1,
+        number=int(number.group(1)) if number else None,
+        total=int(number.group(2)) if number else None,
+        reply=_REPLY.match(whole) is not None,
+    )
+
+
+def _texts(message: Message) -> Iterator[bytes]:
+    """The text of a mail and its attachments, each decoded as its transfer encoding says."""
+    for part in message.walk():
+        if part.is_multipart() or part.get_content_type() == "text/html":
+            continue
+        try:
+            content = part.get_payload(decode=True)
+        except (ValueError, LookupError, MessageError):
+            raise PatchError("A part of this mail cannot be decoded. Send it as plain text.") from None
+        if isinstance(content, bytes):
+            if b"\0" in content or _BINARY.search(content):
+                raise PatchError("This mail has something binary attached. Send patches as text.")
+            yield content
+
+
+def header(message: Message, name: str) -> str:
+    """A header as one line of text, also where its encoding is none."""
+    raw = str(message.get(name, ""))
+    try:
+        return _plain(str(make_header(decode_header(raw))))
+    except (LookupError, ValueError, HeaderParseError, binascii.Error):
+        return _plain(raw)
+
+
+def _plain(text: str) -> str:
+    """One line without what a terminal or a page could take for more than text."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    words = "".join(letter if letter.isprintable() else " " for letter in text).split()
+    return " ".join(words)[:LONGEST_TITLE]
+
+
+def _diff_of(content: bytes) -> bytes:
+    """From the first line of a diff to the end; git itself skips what follows the last hunk."""
+    begins = _DIFF.search(content)
+    return content[begins.start() :] if begins else b""
+
+
+def _base_in(content: bytes) -> str:
+    """The commit that `git format-patch --base` names."""
+    found = set(_BASE.findall(content))
+    if len(found) > 1:
+        raise PatchError("This names two base commits. Send one series, made with one `git format-patch --base`.")
+    return found.pop().decode() if found else ""
+
+
+def _in_order(mails: Sequence[Mail]) -> list[Mail]:
+    """The mails of a series by their numbers, all of them there once."""
+    if not mails:
+        raise PatchError("None of these mails holds a diff. Send what `git format-patch --stdout BASE` prints, whole.")
+    if len(mails) > MOST_PATCHES:
+        raise PatchError(f"This has {len(mails)} patches; {MOST_PATCHES} is the most. Send the ones to be measured.")
+    versions = sorted({mail.subject.version for mail in mails})
+    if len(versions) > 1:
+        raise PatchError(f"This holds versions {versions[0]} and {versions[-1]} of a series. Send one of them.")
+    if all(mail.subject.number is None for mail in mails):
+        return list(mails)
+    for mail in mails:
+        if mail.subject.number is None or mail.subject.total != mails[0].subject.total:
+            raise PatchError(f"“{mail.patch.subject}” is no part of the series that the others are. Send one series.")
+    total = mails[0].subject.total or 0
+    numbers = [mail.subject.number or 0 for mail in mails]
+    for number in numbers:
+        if not 1 <= number <= total or numbers.count(number) > 1:
+            raise PatchError(f"Patch {number} of {total} is there {numbers.count(number)} times. Send each once.")
+    if missing := sorted(set(range(1, total + 1)) - set(numbers)):
+        raise PatchError(f"Patch {missing[0]} of {total} is missing. Send the whole series.")
+    return sorted(mails, key=lambda mail: mail.subject.number or 0)

@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Applies patches to a commit of a git repository, and packs what comes out.
+
+Patches come from strangers.  They are applied to an index and never to files: git writes blobs into a directory that
+is thrown away, no path of a patch is ever opened, and what it changed is read back from the tree that git made of it.
+The repository itself is only read.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+from perfweb.builds.patches import LONGEST, Patch, PatchError, Series
+from perfweb.builds.sources import SourceFile, Sources, pack
+
+ROOT = "stack"
+"""What a patch may change; nothing else of a commit is built."""
+MOST_BYTES = 64 * 1024 * 1024
+MOST_FILES = 10_000
+SECONDS = 20.0
+LONGEST_SHOWN = 60
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", re.ASCII)
+_FILE_MODES = {"100644", "100755"}
+_GONE = "000000"
+_FAILED_HUNK = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
+_FAILED_FILE = re.compile(r"^error: (.+): (does not exist in index|already exists in index)$", re.MULTILINE)
+_BAD_PATH = re.compile(r"^error: invalid path '(.*)'$", re.MULTILINE)
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@", re.ASCII)
+
+
+class RepositoryError(ValueError):
+    """The repository cannot give what was asked for; the message says why and what to do."""
+
+
+class ConflictError(PatchError):
+    """A patch does not apply: `hunk` is what it wants to change, `there` what stands at that place."""
+
+    def __init__(self, message: str, hunk: str = "", there: str = "") -> None:
+        super().__init__(message)
+        self.hunk = hunk
+        self.there = there
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit with its `git describe` and time."""
+
+    sha: str
+    revision: str
+    committed: datetime
+
+
+@dataclass(frozen=True)
+class ChangedFile:
+    """Lines that a patch adds to and removes from a file."""
+
+    path: str
+    added: int
+    removed: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What the series is with this patch and all before it; `tree` names the content."""
+
+    patch: Patch
+    tree: str
+    files: tuple[ChangedFile, ...]
+
+
+class Repository:
+    """A git repository by its directory: a bare one, or the `.git` of a checkout."""
+
+    def __init__(self, git_dir: Path) -> None:
+        self.git_dir = git_dir.absolute()
+
+    @classmethod
+    def at(cls, place: Path) -> "Repository":
+        """The repository of a checkout, or the bare one that `place` is.  Raises RepositoryError."""
+        if (place / ".git").exists():
+            return cls(place / ".git")
+        if (place / "HEAD").exists() and (place / "objects").is_dir():
+            return cls(place)
+        raise RepositoryError(
+            f"{place} is no git repository, so there is no commit to apply a patch to: deploy with `git clone`, or "
+            "name a clone of the sources in PERFWEB_REPOSITORY"
+        )
+
+    def commit(self, name: str = "HEAD") -> Commit:
+        """The commit that a branch, a tag or a hash names.  Raises RepositoryError."""
+        check_name(name)
+        with self.bench() as bench:
+            sha = bench.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}").strip()
+            if not sha:
+                raise RepositoryError(f"the repository has no commit “{name}”: push it there, or name another")
+            revision = bench.ask("describe", "--always", "--tags", sha).strip()
+            committed = bench.ask("log", "-1", "--format=%cI", "--no-show-signature", sha, "--").strip()
+        return Commit(sha, revision or sha[:12], datetime.fromisoformat(committed))
+
+    @contextmanager
+    def bench(self) -> "Iterator[Bench]":
+        """A place to apply patches, gone afterwards."""
+        with tempfile.TemporaryDirectory(prefix="perfweb-patch-") as folder:
+            yield Bench(self.git_dir, Path(folder))
+
+
+def check_name(name: str) -> None:
+    """Refuses what git could take for more than the name of a commit.  Raises RepositoryError."""
+    if _NAME.fullmatch(name) is None:
+        raise RepositoryError(f"“{name[:100]}” names no commit: give a branch, a tag or a hash")
+
+
+def git_command(*settings: str) -> list[str]:
+    """git that runs no program of a repository's choice."""
+    always = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "core.symlinks=false")
+    return ["git", *(part for setting in (*always, *settings) for part in ("-c", setting))]
+
+
+def git_environment(home: Path) -> dict[str, str]:
+    """An environment for git in which nothing but the command line tells it what to do."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+
+
+class Bench:
+    """git with an index, a work tree that stays empty, and new objects in `folder`, for SECONDS in all."""
+
+    _command = git_command("protocol.allow=never")
+
+    def __init__(self, git_dir: Path, folder: Path) -> None:
+        self._deadline = time.monotonic() + SECONDS
+        self._empty = folder / "empty"
+        objects = folder / "objects"
+        for made in (self._empty, objects):
+            made.mkdir()
+        self._environment = {
+            **git_environment(self._empty),
+            "GIT_DIR": str(git_dir),
+            "GIT_WORK_TREE": str(self._empty),
+            "GIT_INDEX_FILE": str(folder / "index"),
+            "GIT_OBJECT_DIRECTORY": str(objects),
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": _quoted(_objects(git_dir)),
+        }
+
+    def apply(self, series: Series, base: Commit) -> list[Stage]:
+        """A stage for each patch.  Raises PatchError, and ConflictError where a hunk does not fit."""
+        before = self._tree_of(base.sha)
+        self._must("read-tree", before)
+        stages = []
+        for number, patch in enumerate(series.patches, 1):
+            which = _label(series.patches, number)
+            self._apply_one(patch, which)
+            tree = self._must("write-tree").decode().strip()
+            files = self._changed(before, tree, which)
+            if not files:
+                raise PatchError(f"{which} changes nothing.")
+            stages.append(Stage(patch, tree, files))
+            before = tree
+        return stages
+
+    def pack(self, tree: str, store: Path, revision: str, committed: datetime | None = None) -> Sources:
+        """Packs the stack of a tree.  Raises PatchError for one that is too large, and SourceError."""
+        return pack(ROOT, self._files(tree), store, revision, committed)
+
+    def patch(self, base: str, head: str, *, each: bool) -> bytes:
+        """What the commits behind `base` change in the stack up to `head`, at once or `each` in a mail of its own.
+
+        Raises PatchError where that is nothing, or too much.
+        """
+        words = ("format-patch", "--stdout", f"--base={base}", f"{base}..{head}") if each else ("diff", base, head)
+        plainly = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
+        command = [*self._command, words[0], *plainly, *words[1:], "--", f"{ROOT}/"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=self._empty, env=self._environment) as git:
+            assert git.stdout is not None  # noqa: S101
+            made = git.stdout.read(LONGEST + 1)
+            git.kill()
+        if len(made) > LONGEST:
+            raise PatchError(f"These changes have more than {LONGEST} bytes. Ask for less at once.")
+        if not made:
+            raise PatchError(f"Nothing below {ROOT}/ is changed: there is nothing to measure.")
+        return made
+
+    def ask(self, *words: str) -> str:
+        """What git answers, or nothing where it refuses."""
+        done = self._git(words)
+        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+
+    def _apply_one(self, patch: Patch, which: str) -> None:
+        level = _strip_level(patch.diff, which)
+        done = self._git(["apply", "--cached", "--whitespace=nowarn", f"-p{level}", "-"], patch.diff)
+        if done.returncode != 0:
+            raise self._refusal(patch, which, done.stderr.decode("utf-8", "replace"))
+
+    def _refusal(self, patch: Patch, which: str, said: str) -> PatchError:
+        """git's complaint in our words."""
+        if bad := _BAD_PATH.search(said):
+            return PatchError(f"{which} names the file “{bad.group(1)[:200]}”, which may not be.")
+        if failed := _FAILED_HUNK.search(said):
+            path, line = failed.group(1), int(failed.group(2))
+            hunk, length = _hunk(patch.diff, path, line)
+            there = self.ask("cat-file", "blob", f":{path}").splitlines()[max(line - 1, 0) :][
+                : min(length, LONGEST_SHOWN)
+            ]
+            message = f"{which} does not apply: {path} differs from what it expects at line {line}."
+            return ConflictError(message, hunk, "\n".join(there))
+        if failed := _FAILED_FILE.search(said):
+            problem = "is not in the base" if failed.group(2).startswith("does") else "is in the base already"
+            return ConflictError(f"{which} does not apply: {failed.group(1)[:200]} {problem}.")
+        first = next(iter(said.splitlines()), "").removeprefix("error: ")[:300] or "git gives no reason"
+        return PatchError(f"{which} cannot be read: {first}. Send what git prints, whole and unchanged.")
+
+    def _changed(self, before: str, after: str, which: str) -> tuple[ChangedFile, ...]:
+        """What a patch did, as git sees it in the trees; refuses what no patch may do."""
+        told = self._must(
+            "diff-tree",
+            "-r",
+            "-z",
+            "--raw",
+            "--numstat",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            before,
+            after,
+        )
+        words = iter(told.decode("utf-8", "surrogateescape").split("\0")[:-1])
+        changed = []
+        for word in words:
+            if word.startswith(":"):
+                _check_entry(word, next(words), which)
+            else:
+                added, removed, path = word.split("\t", 2)
+                changed.append(ChangedFile(_shown(path), _count(added), _count(removed)))
+        return tuple(changed)
+
+    def _files(self, tree: str) -> list[SourceFile]:
+        listed = self._must("ls-tree", "-r", "-l", "-z", "--full-tree", tree, "--", f"{ROOT}/")
+        entries = [_entry(line) for line in listed.decode("utf-8", "surrogateescape").split("\0") if line]
+        files = [entry for entry in entries if entry.mode in _FILE_MODES]
+        if len(files) > MOST_FILES or sum(entry.size for entry in files) > MOST_BYTES:
+            raise PatchError(f"The stack would have more than {MOST_FILES} files or {MOST_BYTES} bytes.")
+        contents = self._blobs([entry.sha for entry in files])
+        return [
+            SourceFile(PurePosixPath(entry.path).relative_to(ROOT), content, entry.mode == "100755")
+            for entry, content in zip(files, contents, strict=True)
+        ]
+
+    def _blobs(self, names: Sequence[str]) -> list[bytes]:
+        told = self._must("cat-file", "--batch", given="".join(f"{name}\n" for name in names).encode())
+        blobs, place = [], 0
+        for _ in names:
+            line = told.index(b"\n", place)
+            size = int(told[place:line].split()[2])
+            blobs.append(told[line + 1 : line + 1 + size])
+            place = line + size + 2
+        return blobs
+
+    def _tree_of(self, commit: str) -> str:
+        return self._must("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}").decode().strip()
+
+    def _must(self, *words: str, given: bytes = b"") -> bytes:
+        done = self._git(words, given)
+        if done.returncode != 0:
+            raise RepositoryError(f"git {words[0]} failed: {done.stderr.decode('utf-8', 'replace').strip()[:300]}")
+        return done.stdout
+
+    def _git(self, words: Sequence[str], given: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+        try:
+            return subprocess.run(
+                [*self._command, *words], input=given, capture_output=True, check=False, cwd=self._empty,
+                env=self._environment, timeout=max(self._deadline - time.monotonic(), 0.1),
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise PatchError(f"Applying this takes longer than {SECONDS:g} s. Send less at once.") from None
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A line of `git ls-tree -l`."""
+
+    mode: str
+    sha: str
+    size: int
+    path: str
+
+
+def _entry(line: str) -> _Entry:
+    about, path = line.split("\t", 1)
+    mode, _, sha, size = about.split()
+    return _Entry(mode, sha, int(size) if size.isdigit() else 0, path)
+
+
+def _check_entry(about: str, path: str, which: str) -> None:
+    """Refuses an entry of `git diff-tree --raw` that is anything but a plain file of the stack, or its end."""
+    mode = about.split()[1]
+    if not path.isprintable():
+        raise PatchError(
+            f"{which} names the file “{_shown(path)}”; names of files are UTF-8 without control characters."
+        )
+    if not path.startswith(f"{ROOT}/"):
+        raise PatchError(f"{which} changes {_shown(path)}; a patch may change what is below {ROOT}/ and nothing else.")
+    if mode not in _FILE_MODES | {_GONE}:
+        kind = {"120000": "a symbolic link", "160000": "a submodule"}.get(mode, f"something of mode {mode}")
+        raise PatchError(f"{which} makes {_shown(path)} {kind}; a patch may make plain files only.")
+
+
+def _label(patches: Sequence[Patch], number: int) -> str:
+    subject = patches[number - 1].subject
+    named = f" “{subject[:80]}”" if subject else ""
+    return f"Patch {number} of {len(patches)}{named}" if len(patches) > 1 else f"The patch{named}"
+
+
+def _strip_level(diff: bytes, which: str) -> int:
+    """How many leading parts of its paths a diff has that the tree has not: 1 for a/stack/x, 0 for stack/x."""
+    for line in diff.decode("utf-8", "replace").split("\n"):
+        words = line.split()
+        if line.startswith(("diff --git ", "--- ", "+++ ")) and len(words) > 1 and words[-1] != "/dev/null":
+            path = words[2] if words[0] == "diff" else words[1]
+            if path.startswith(("a/", "b/", '"a/', '"b/')):
+                return 1
+            if path.startswith((f"{ROOT}/", f'"{ROOT}/')):
+                return 0
+            if path != "/dev/null":
+                raise PatchError(
+                    f"{which} names {path[:200]}; files are a/{ROOT}/… or {ROOT}/…, as git diff prints them."
+                )
+    raise PatchError(f"{which} names no file.")
+
+
+def _hunk(diff: bytes, path: str, line: int) -> tuple[str, int]:
+    """The text of the hunk of a file that begins at a line of the old file, and how many lines of that it covers."""
+    current = ""
+    lines = diff.decode("utf-8", "replace").split("\n")
+    for place, text in enumerate(lines):
+        if text.startswith(("--- ", "+++ ")) and not text.endswith("/dev/null"):
+            current = text[4:].split("\t")[0]
+        head = _HUNK.match(text)
+        if head is None or int(head.group(1)) != line or not current.endswith(path):
+            continue
+        old, new = (int(head.group(group) or 1) for group in (2, 3))
+        taken = _taken(lines[place + 1 :], old, new)
+        return "\n".join([text, *taken[:LONGEST_SHOWN]]), old
+    return "", 0
+
+
+def _taken(lines: Sequence[str], old: int, new: int) -> list[str]:
+    """As many lines as a hunk's head promises."""
+    taken = []
+    for line in lines:
+        if old <= 0 and new <= 0:
+            break
+        old -= not line.startswith("+")
+        new -= not line.startswith("-")
+        taken.append(line)
+    return taken
+
+
+def _count(number: str) -> int:
+    return int(number) if number.isdigit() else 0
+
+
+def _shown(path: str) -> str:
+    """A path of a stranger's making, for people."""
+    return "".join(letter if letter.isprintable() else "?" for letter in path)[:200]
+
+
+def _objects(git_dir: Path) -> Path:
+    """Where a repository keeps its objects; `.git` is a file in a work tree that was added to a repository."""
+    asked = subprocess.run(
+        ["git", "--git-dir", str(git_dir), "rev-parse", "--path-format=absolute", "--git-path", "objects"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if asked.returncode != 0:
+        raise RepositoryError(f"{git_dir} is no git repository: {asked.stderr.strip()[:200]}")
+    return Path(asked.stdout.strip())
+
+
+def _quoted(path: Path) -> str:
+    """For GIT_ALTERNATE_OBJECT_DIRECTORIES, where a colon separates and a quote begins a C string."""
+    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'

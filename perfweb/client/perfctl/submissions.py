@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The commands about patches that are submitted."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from perfctl.answers import SubmissionDetail
+from perfctl.server import Server
+from perfctl.tables import plain
+from perfctl.usage import Status, UsageError, print_json
+
+
+def add_commands(command: Callable[..., Any]) -> None:
+    """Describe them; `command` makes one of a name, a function and what it does."""
+    submit = command("submit", submit_patch, "submit a patch, to be measured against its base")
+    submit.add_argument(
+        "patch", nargs="?", type=Path, help="what git format-patch --stdout or git diff printed; - for standard input"
+    )
+    submit.add_argument("--ref", help="a branch, tag or commit instead: what it has and the base has not")
+    submit.add_argument("--repository", help="where ref and base are, as it is registered (the server's own)")
+    submit.add_argument("--testbed", default="demo", help="where to measure it (demo)")
+    submit.add_argument("--tests", help="which matrix of tests (tcp-quick)")
+    submit.add_argument("--set", action="append", default=[], metavar="TUNABLE=VALUE", help="what both boot with")
+    submit.add_argument("--each", action="store_true", help="measure a series patch by patch")
+    submit.add_argument("--base", help="branch, tag or commit, if the patch has no line base-commit")
+    submit.add_argument("--title", help="another one than the subject of the patch")
+    submit.add_argument("--plan", type=Path, help="a plan instead of tests and tunables")
+    command("submission", show_submission, "tell how far a submission is").add_argument("number", type=int)
+    approve = command("approve", approve_submission, "have a patch that waits measured, after you have read it")
+    approve.add_argument("number", type=int)
+    refuse = command("refuse", refuse_submission, "end a submission that waits")
+    refuse.add_argument("number", type=int)
+    refuse.add_argument("reason", help="a line that its author reads")
+    rerun = command("rerun", rerun_submission, "measure a submission once more")
+    rerun.add_argument("number", type=int)
+    rerun.add_argument("--boots", type=int, metavar="N", help="of each variant (as in the plan)")
+
+
+def submit_patch(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl submit`."""
+    if (options.patch is None) == (options.ref is None):
+        raise UsageError("give a file with a patch, or --ref: one of the two")
+    tunables = dict(setting.partition("=")[::2] for setting in options.set)
+    wanted = {
+        "tests": options.tests,
+        "tunables": tunables,
+        "each": options.each,
+        "base": options.base,
+        "title": options.title,
+        "ref": options.ref,
+        "repository": options.repository,
+        "plan": options.plan.read_text(encoding="utf-8") if options.plan else None,
+    }
+    given = {name: value for name, value in wanted.items() if value}
+    return _tell_submission(server, server.submit(_patch(options.patch), options.testbed, **given), options)
+
+
+def _patch(file: Path | None) -> str:
+    if file is None:
+        return ""
+    try:
+        return (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).decode()
+    except UnicodeDecodeError:
+        raise UsageError(f"{file} is not UTF-8: upload it with the form of the page") from None
+
+
+def show_submission(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl submission`."""
+    return _tell_submission(server, server.submission(options.number), options)
+
+
+def approve_submission(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl approve`."""
+    return _tell_submission(server, server.approve(options.number), options)
+
+
+def refuse_submission(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl refuse`."""
+    return _tell_submission(server, server.refuse(options.number, options.reason), options)
+
+
+def rerun_submission(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl rerun`."""
+    return _tell_submission(server, server.rerun(options.number, options.boots), options)
+
+
+def _tell_submission(server: Server, submission: SubmissionDetail, options: argparse.Namespace) -> Status:
+    if options.json:
+        print_json(submission)
+        return Status.FINE
+    runs = ", ".join(f"run {run['number']} is {run['state']}" for run in submission["runs"])
+    print(plain(f"submission {submission['number']} is {submission['state']}{': ' if runs else ''}{runs}"))
+    for line in submission["reason"].splitlines():
+        print(f"    {plain(line)}")
+    if boots := submission["deciding_boots"]:
+        print(f"a run with {boots} boots of each variant would decide what is open: perfctl rerun --boots")
+    print(f"{server.address}{submission['page']}")
+    return Status.FINE

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Our comment on a pull request, and the status of its commit: the verdict first, what it rests on folded below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from perfweb.forges.markdown import block, code, folded, table
+from perfweb.forges.models import Asked
+from perfweb.reports.comparisons import TestComparison, in_words
+from perfweb.reports.environment import host_table
+from perfweb.reports.text import run_text
+from perfweb.reports.verdicts import Pair, run_pairs
+from perfweb.reports.wording import difference_words, seen_at_best
+from perfweb.runs.judging import counted_samples
+from perfweb.runs.models import Run, RunState
+from perfweb.stats.comparison import Verdict
+from perfweb.submissions.models import Submission, SubmissionState
+
+MOST_ROWS = 5
+LONGEST_DESCRIPTION = 140
+LONGEST = 60_000
+CHANGED = {Verdict.FASTER, Verdict.SLOWER}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What there is to say about a submission: its words, the state of a commit status, whether that is the last word,
+    and the comparisons of a run that has any.
+    """
+
+    words: str
+    state: str
+    final: bool
+    run: Run | None = None
+    pairs: Sequence[Pair] = ()
+
+    @property
+    def compared(self) -> list[TestComparison]:
+        return [one for pair in self.pairs for one in pair.compared]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A comment, a status with its description and address, and whether there will be nothing more to say."""
+
+    body: str
+    state: str
+    description: str
+    address: str
+    final: bool
+
+
+def report(asked: Asked) -> Report:
+    """What to say now about what was asked for."""
+    known = [(one, tell(one)) for one in asked.submissions.order_by("number")]
+    if not known:
+        return Report(f"{asked.answer}\n\n{_mark(asked)}", "", "", "", final=True)
+    told = [one for _, one in known]
+    verdict = _verdict(told)
+    parts = [f"**{verdict}**", asked.answer, *_parts(asked, known)]
+    body = "\n\n".join(filter(None, parts))
+    if asked.outdated:
+        newer = f"Outdated: this was about commit `{asked.head[:12]}`; there is a newer one, or a newer request."
+        body = f"*{newer}*\n\n{folded(verdict, body)}"
+    final = all(one.final for one in told)
+    states = {one.state for one in told}
+    state = next((one for one in ("error", "failure") if one in states), "success") if final else "pending"
+    return Report(f"{body}\n\n{_mark(asked)}", state, _short(verdict), known[0][0].address, final)
+
+
+def mark(key: object) -> str:
+    """What finds a comment of ours again after a crash; browsers do not show it."""
+    return f"<!-- perfweb {key} -->"
+
+
+def tell(submission: Submission) -> Told:
+    """What is known of a submission now."""
+    waiting = {
+        SubmissionState.RECEIVED: Told("Received", "pending", final=False),
+        SubmissionState.WAITING: Told("Waits for a maintainer's approval", "pending", final=False),
+        SubmissionState.CONFLICT: Told("Does not apply", "error", final=True),
+        SubmissionState.REFUSED: Told("Refused", "error", final=True),
+        SubmissionState.CANCELLED: Told("Cancelled", "error", final=True),
+    }
+    run = submission.newest_run
+    if submission.state != SubmissionState.APPROVED:
+        return waiting[SubmissionState(submission.state)]
+    if run is None or not run.is_over:
+        begun = run is not None and run.started is not None
+        return Told("Being measured" if begun else "Queued", "pending", final=False, run=run)
+    if run.state == RunState.CANCELLED:
+        return Told("Cancelled", "error", final=True, run=run)
+    if run.state != RunState.DONE:
+        return Told(f"Could not be measured: run {run.number} {run.state}", "error", final=True, run=run)
+    pairs = run_pairs(run.variants.all(), counted_samples([run])[run.pk])
+    compared = [one for pair in pairs for one in pair.compared]
+    slower = any(one.verdict == Verdict.SLOWER for one in compared)
+    return Told(in_words(compared), "failure" if slower else "success", final=True, run=run, pairs=pairs)
+
+
+def _verdict(told: Sequence[Told]) -> str:
+    """One line about all: of those that were measured together, else of what still has to happen."""
+    measured = [test for one in told for test in one.compared]
+    open_ones = [one.words for one in told if not one.final]
+    if open_ones:
+        return open_ones[0] + (f" ({len(told) - len(open_ones)} of {len(told)} done)" if len(told) > 1 else "")
+    others = [one.words for one in told if not one.pairs]
+    return ". ".join([*([in_words(measured)] if measured else []), *dict.fromkeys(others)])
+
+
+def _parts(asked: Asked, known: Sequence[tuple[Submission, Told]]) -> list[str]:
+    several = len(known) > 1
+    parts = [_changes(known, several=several), _links(asked, known)]
+    for submission, told in known:
+        name = _knobs(submission) if several else ""
+        if told.pairs and told.run:
+            parts += _details(told.run, told.pairs, name)
+        elif submission.state in {SubmissionState.CONFLICT, SubmissionState.REFUSED} and submission.reason:
+            parts.append(folded("Why", block(submission.reason)))
+        elif told.run and told.final and told.run.reason:
+            parts.append(folded("Why", block(told.run.reason)))
+    return _within(parts)
+
+
+def _changes(known: Sequence[tuple[Submission, Told]], *, several: bool) -> str:
+    """A table of the largest changes, or what would have been seen where there is none."""
+    compared = [(submission, pair, one) for submission, told in known for pair in told.pairs for one in pair.compared]
+    changed = [(submission, pair, one) for submission, pair, one in compared if one.verdict in CHANGED]
+    if not compared:
+        return ""
+    if not changed:
+        seen = seen_at_best([one.result for _, _, one in compared])
+        return seen or "There are too few boots to say what change would have been seen."
+    changed.sort(key=lambda item: -abs(item[2].result.effect.interval.percent if item[2].result.effect else 0))
+    rows = [
+        [
+            code(one.test), *([code(_knobs(submission))] if several else []), code(pair.b.name),
+            difference_words(one.result), str(one.verdict),
+        ]
+        for submission, pair, one in changed[:MOST_ROWS]
+    ]  # fmt: skip
+    more = len(changed) - len(rows)
+    head = ["test", *(["knobs"] if several else []), "what", "change, with its interval", "verdict"]
+    return table(head, rows) + (f"\n\n{more} more changed, see below." if more > 0 else "")
+
+
+def _links(asked: Asked, known: Sequence[tuple[Submission, Told]]) -> str:
+    pages = ", ".join(
+        f"[submission {submission.number}]({submission.address})"
+        + (f", [run {told.run.number}]({settings.SITE_URL}/runs/{told.run.number}/)" if told.run else "")
+        for submission, told in known
+    )
+    return f"Commit `{asked.head[:12]}`, {pages}."
+
+
+def _details(run: Run, pairs: Sequence[Pair], name: str) -> list[str]:
+    site = settings.SITE_URL
+    ministats = "\n".join(f"{one.test}\n{one.ministat}" for pair in pairs for one in pair.compared if one.has_ministat)
+    hosts, facts = host_table(run)
+    environment = table(["", *map(code, hosts)], [[code(row.name), *map(code, row.values)] for row in facts])
+    again = (
+        f"[All samples and texts]({site}/runs/{run.number}/raw.tar), [the plan]({site}/runs/{run.number}/plan.yaml). "
+        "With a checkout of this service:\n\n"
+        + block(
+            f"curl -O {site}/runs/{run.number}/raw.tar\n"
+            "manage.py replay raw.tar                        # computes every verdict again\n"
+            "manage.py replay raw.tar --run --testbed NAME   # and measures it on your testbed"
+        )
+    )
+    return [
+        folded("All tests", block(run_text(run)), name),
+        folded("ministat", block(ministats), name) if ministats else "",
+        folded("Environment", environment, name) if hosts else "",
+        folded("How to reproduce", again, name),
+    ]
+
+
+def _within(parts: Sequence[str]) -> list[str]:
+    """What a comment has place for, the first parts first."""
+    kept, left = list[str](), LONGEST
+    for part in filter(None, parts):
+        if len(part) <= left:
+            kept.append(part)
+            left -= len(part)
+    return kept
+
+
+def _knobs(submission: Submission) -> str:
+    run = submission.newest_run
+    variant = run.variants.first() if run else None
+    return " ".join(f"{name}={value}" for name, value in sorted(variant.tunables.items())) if variant else ""
+
+
+def _mark(asked: Asked) -> str:
+    return mark(asked.pk)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_DESCRIPTION else text[: LONGEST_DESCRIPTION - 1] + "…"

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One call of a forge's API: no redirect is followed, little is waited for, and what it says about haste is obeyed."""
+
+import json
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import urllib3
+
+from perfweb.outbox.services import LaterError, NeverError
+
+SECONDS = urllib3.Timeout(connect=5, read=15, total=20)
+LARGEST = 4 * 1024 * 1024
+DENIED = timedelta(minutes=30)
+"""Before who denies access is asked again: somebody has to mend that first."""
+LONGEST_PAUSE = timedelta(hours=6)
+_LIMITS = (("X-RateLimit-Remaining", "X-RateLimit-Reset"), ("RateLimit-Remaining", "RateLimit-Reset"))
+
+_pool = urllib3.PoolManager(retries=False, timeout=SECONDS, maxsize=1)
+
+
+def call(method: str, url: str, headers: Mapping[str, str], content: object = None, *, edit: bool = False) -> Any:
+    """What the API answers.  Raises LaterError, or NeverError, as where there is no more what is to be edited."""
+    sent = {"Accept": "application/json", "User-Agent": "perfweb", **headers}
+    try:
+        answer = _pool.request(method, url, headers=sent, json=content, redirect=False, preload_content=False)
+        try:
+            data = answer.read(LARGEST + 1)
+        finally:
+            answer.close()
+    except urllib3.exceptions.HTTPError as error:
+        raise LaterError(f"{method} {url}: no answer ({type(error).__name__})", everything=True) from None
+    if 200 <= answer.status < 300 and len(data) <= LARGEST:
+        try:
+            return json.loads(data)
+        except ValueError:
+            raise LaterError(f"{method} {url}: the answer is no JSON", everything=True) from None
+    told = f"{method} {url}: {answer.status} {data[:300].decode('utf-8', 'replace')}"
+    if pause := _pause(answer.status, answer.headers):
+        raise LaterError(told, min(pause, LONGEST_PAUSE), everything=True)
+    if answer.status in {401, 403, 404} and not (edit and answer.status == 404):
+        raise LaterError(told, DENIED, everything=answer.status == 401)
+    if answer.status >= 500 or answer.status < 400:
+        raise LaterError(told, everything=True)
+    raise NeverError(told)
+
+
+def _pause(status: int, headers: Mapping[str, str]) -> timedelta | None:
+    """How long it wants to be left alone, None if it does not say so."""
+    if status not in {403, 429} and status < 500:
+        return None
+    after = headers.get("Retry-After", "")
+    if after.isascii() and after.isdigit():
+        return timedelta(seconds=int(after[:9]))
+    if after:
+        try:
+            return max(parsedate_to_datetime(after) - datetime.now(UTC), timedelta(seconds=1))
+        except (ValueError, TypeError):
+            pass
+    for remaining, reset in _LIMITS:
+        when = headers.get(reset, "")
+        if headers.get(remaining) == "0" and when.isascii() and when.isdigit():
+            return timedelta(seconds=max(int(when[:12]) - time.time(), 1))
+    return timedelta(minutes=1) if status == 429 else None

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The two secrets of a project, each in a file that only the service reads: they are in no dump of the database."""
+
+import os
+import secrets
+from pathlib import Path
+
+from django.conf import settings
+
+from perfweb.forges.models import Project
+
+SHORTEST = 20
+
+
+class SecretError(ValueError):
+    """A secret is not there; the message says where it belongs."""
+
+
+def token(project: Project) -> str:
+    """What opens the forge's API.  Raises SecretError."""
+    return _read(token_file(project))
+
+
+def webhook_secret(project: Project) -> str:
+    """What the forge signs webhooks with.  Raises SecretError."""
+    return _read(secret_file(project))
+
+
+def token_file(project: Project) -> Path:
+    return Path(settings.FORGE_SECRETS) / f"{project.mirror.name}.token"
+
+
+def secret_file(project: Project) -> Path:
+    return Path(settings.FORGE_SECRETS) / f"{project.mirror.name}.secret"
+
+
+def make(project: Project) -> None:
+    """A secret for webhooks, unless there is one, and an empty file to write the token into."""
+    Path(settings.FORGE_SECRETS).mkdir(mode=0o700, parents=True, exist_ok=True)
+    for file, content in ((secret_file(project), secrets.token_urlsafe(32)), (token_file(project), "")):
+        if not file.exists():
+            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+                out.write(content)
+
+
+def _read(file: Path) -> str:
+    try:
+        said = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        said = ""
+    if len(said) < SHORTEST:
+        raise SecretError(f"{file} has to hold at least {SHORTEST} characters")
+    return said

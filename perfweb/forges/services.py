@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Acts on what forges have told: a comment with a request becomes submissions, or an answer that says what is wrong."""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from perfweb.accounts.actors import Actor
+from perfweb.accounts.limits import NotNowError
+from perfweb.accounts.models import Means, Role, User
+from perfweb.accounts.permissions import NotAllowedError
+from perfweb.builds import mirrors
+from perfweb.builds.mirrors import FetchError
+from perfweb.builds.repositories import Repository
+from perfweb.forges.markdown import block, code
+from perfweb.forges.models import Asked, Delivery, Member, Project
+from perfweb.forges.table import FORGES, Event
+from perfweb.outbox.services import pause
+from perfweb.plaintext import plain
+from perfweb.submissions import services as submissions
+from perfweb.submissions.commands import Request, RequestError, Verb, find, help_text, parse
+from perfweb.submissions.models import Submission, SubmissionState
+
+log = logging.getLogger(__name__)
+
+PREFIX = "/perf"
+MOST_ATTEMPTS = 6
+
+
+def act(number: int, now: datetime | None = None) -> None:
+    """Do what a delivery asks for, once; what is not possible now is tried again, after longer and longer pauses."""
+    now = now or timezone.now()
+    with transaction.atomic():
+        due = Delivery.objects.select_for_update(skip_locked=True).filter(pk=number, due__lte=now)
+        delivery = due.select_related("project__mirror", "project__account", "project__testbed").first()
+        if delivery is None:
+            return
+        delivery.attempts += 1
+        delivery.due = now + pause(delivery.attempts)
+        delivery.save(update_fields=["attempts", "due"])
+    last = delivery.attempts >= MOST_ATTEMPTS
+    try:
+        _act(delivery.project, Event(**delivery.event), last=last)
+    except (NotNowError, FetchError) as error:
+        log.warning("delivery %s waits: %s", delivery, error)
+        return
+    except Exception:
+        log.exception("delivery %s: a bug, attempt %d of %d", delivery, delivery.attempts, MOST_ATTEMPTS)
+        if not last:
+            return
+    Delivery.objects.filter(pk=delivery.pk).update(due=None)
+
+
+def act_on_all(now: datetime | None = None) -> None:
+    """Do what is due, the oldest first: what no task was made for, and what was not possible before."""
+    now = now or timezone.now()
+    for number in list(Delivery.objects.filter(due__lte=now).values_list("pk", flat=True)[:20]):
+        act(number, now)
+
+
+def forget(now: datetime | None = None) -> int:
+    """Forget what deliveries said long ago; returns of how many.
+
+    Their identifiers and digests are kept, for most signatures of forges have no time: a delivery that nobody knew any
+    more could be sent again by who has recorded it.
+    """
+    old = (now or timezone.now()) - timedelta(days=settings.MESSAGES_KEPT_DAYS)
+    return Delivery.objects.filter(due=None, received__lt=old).exclude(event={}).update(event={})
+
+
+def _act(project: Project, event: Event, *, last: bool) -> None:
+    if event.kind == "push":
+        _outdate(Asked.objects.filter(project=project, pull=event.pull).exclude(head=event.head))
+    elif not event.bot and event.login.lower() != project.login.lower():
+        _answer(project, event, last=last)
+
+
+def _answer(project: Project, event: Event, *, last: bool) -> None:
+    words, problem = "", ""
+    try:
+        found = find(event.body, PREFIX)
+        if found is None:
+            return
+        words = found
+        request = parse(words)
+    except RequestError as error:
+        problem = f"{code(str(error))} Say `{PREFIX} help` for all that can be said."
+    asked, _ = Asked.objects.get_or_create(
+        project=project, comment=event.comment,
+        defaults={"pull": event.pull, "login": event.login[:100], "words": plain(words)},
+    )  # fmt: skip
+    if asked.answer or asked.submissions.exists():
+        return  # done before, by somebody who could not say so any more
+    actor = _actor(project, event)
+    if not problem:
+        try:
+            problem = _do(asked, event, request, actor)
+        except NotAllowedError as error:
+            problem = code(str(error))
+        except (NotNowError, FetchError) as error:
+            if not last:
+                raise
+            problem = f"This was tried {MOST_ATTEMPTS} times: {code(str(error))}. Ask again later."
+        except submissions.PROBLEMS as error:
+            problem = code(str(error))
+    asked.answer = problem
+    asked.save(update_fields=["answer", "head"])
+
+
+def _do(asked: Asked, event: Event, request: Request, actor: Actor) -> str:
+    """Do what was asked for; returns what there is to say beside results."""
+    if request.verb == Verb.HELP:
+        return block(help_text(PREFIX))
+    if request.verb == Verb.RUN:
+        return _run(asked, event, request, actor)
+    newest = _measured(asked).last()
+    if newest is None:
+        return f"Nothing was asked for here yet. Say `{PREFIX} run tcp`."
+    if request.verb == Verb.CANCEL:
+        return _cancel(asked, newest, actor)
+    states = ", ".join(f"[{one}]({one.address}): {_state(one)}" for one in newest.submissions.all())
+    return f"Of commit `{newest.head[:12]}`: {states}."
+
+
+def _run(asked: Asked, event: Event, request: Request, actor: Actor) -> str:
+    """Make submissions of the pull request as it is now, one for each combination of knobs; returns why not all."""
+    project = asked.project
+    ref = FORGES[project.forge].pull_ref.format(pull=event.pull)
+    repository = mirrors.fetch(project.mirror, ref)
+    found = mirrors.changes(repository, _branch(request, project, repository), ref, each=request.each)
+    made, problem = list[Submission](), ""
+    for wanted in request.wanted(project.testbed.name, found.base, plain(event.title), project.mirror.name):
+        try:
+            made.append(submissions.submit(actor, found.patch, wanted))
+        except submissions.DuplicateError as error:
+            made.append(error.existing)
+        except submissions.PROBLEMS as error:
+            problem = code(str(error))
+            break
+    if made:
+        _outdate(_measured(asked))
+        asked.head = found.head
+        asked.submissions.set(made)
+    return problem
+
+
+def _branch(request: Request, project: Project, repository: Repository) -> str:
+    """Where the changes begin: the branch of the project, or what was asked for."""
+    return repository.commit(request.base).sha if request.base else project.mirror.branch
+
+
+def _cancel(asked: Asked, newest: Asked, actor: Actor) -> str:
+    """End what was asked for last, for who asked for it, or a member who may."""
+    if actor.user == asked.project.account and asked.login.lower() != newest.login.lower():
+        return "Only who asked for it, or somebody who is known here, may cancel it."
+    alive = list(newest.submissions.filter(state__in=[SubmissionState.WAITING, SubmissionState.APPROVED]))
+    for one in alive:
+        submissions.cancel(actor, one.number)
+    return "Cancelled." if alive else "There is nothing to cancel: it is over."
+
+
+def _actor(project: Project, event: Event) -> Actor:
+    """As whom somebody acts. Strangers act as the project's account; the role of a maintainer counts for their own
+    pull request only, since of others nobody knows whether the head changed after the comment.
+    """
+    member = Member.objects.select_related("user").filter(project=project, login__iexact=event.login).first()
+    if member is not None and member.person is None:
+        Member.objects.filter(pk=member.pk, person__isnull=True).update(person=event.person)
+        member.person = event.person
+    user: User = member.user if member is not None and member.person == event.person else project.account
+    known = user != project.account
+    role = user.role if known and event.own else min(user.role, Role.SUBMITTER)
+    return Actor(user.username, role, Means.COMMENT, user=user)
+
+
+def _measured(asked: Asked) -> QuerySet[Asked]:
+    others = Asked.objects.filter(project=asked.project, pull=asked.pull).exclude(pk=asked.pk)
+    return others.filter(submissions__isnull=False).distinct()
+
+
+def _outdate(asked: QuerySet[Asked]) -> None:
+    """Have our comments say that there is something newer."""
+    keys = list(asked.filter(outdated=False, submissions__isnull=False).values_list("pk", flat=True))
+    Asked.objects.filter(pk__in=keys).update(outdated=True, settled=False)
+
+
+def _state(submission: Submission) -> str:
+    run = submission.newest_run
+    return f"run {run.number} {run.get_state_display()}" if run else submission.get_state_display()

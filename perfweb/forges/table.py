@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What differs between forges: one row for each, with their addresses, words, signatures and the shapes of webhooks."""
+
+import base64
+import binascii
+import hmac
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+from urllib.parse import quote
+
+Headers = Mapping[str, str]
+Payload = Mapping[str, Any]
+
+STATUS_CONTEXT = "perfweb"
+CLOCKS_DIFFER = 300.0
+"""Seconds by which the time in a signature may differ from ours."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a webhook says, as far as we listen: somebody commented, or the head of a pull request changed.
+
+    `own` is so for who commented on their own pull request; `person` is the forge's number of who did.
+    """
+
+    kind: Literal["comment", "push"]
+    path: str
+    pull: int
+    login: str = ""
+    person: int = 0
+    bot: bool = False
+    own: bool = False
+    comment: int = 0
+    title: str = ""
+    body: str = ""
+    head: str = ""
+
+
+class ShapeError(ValueError):
+    """A webhook lacks what it should have."""
+
+
+@dataclass(frozen=True)
+class Forge:
+    """How one kind of forge is spoken with.  Addresses hold {path}, {pull}, {comment}, {sha} and {since}."""
+
+    pull_ref: str
+    authorization: tuple[str, str]
+    comments: str
+    recent: str
+    comment: str
+    edit: str
+    statuses: str
+    states: Mapping[str, str]
+    whole_path: bool
+    author: str
+    delivery: str
+    genuine: Callable[[Headers, bytes, str], bool]
+    read: Callable[[Headers, Payload], Event | None]
+
+    def address(self, api: str, template: str, path: str, **values: object) -> str:
+        """The address of an operation on a project."""
+        quoted = {name: quote(str(value), safe="") for name, value in values.items()}
+        return api.rstrip("/") + template.format(path=quote(path, safe="" if self.whole_path else "/"), **quoted)
+
+    def status(self, state: str, description: str, url: str) -> dict[str, str]:
+        """The content of a commit status; `state` is pending, success, failure or error."""
+        return {
+            "state": self.states.get(state, state),
+            "description": description,
+            "target_url": url,
+            "context": STATUS_CONTEXT,
+        }
+
+
+def _same(told: str, wanted: str) -> bool:
+    """Compares in constant time, whatever is told."""
+    return hmac.compare_digest(told.encode("utf-8", "surrogateescape"), wanted.encode())
+
+
+def _hexadecimal(body: bytes, secret: str) -> str:
+    return hmac.new(secret.encode(), body, "sha256").hexdigest()
+
+
+def _by_github(headers: Headers, body: bytes, secret: str) -> bool:
+    return _same(headers.get("X-Hub-Signature-256", ""), f"sha256={_hexadecimal(body, secret)}")
+
+
+def _by_gitea(headers: Headers, body: bytes, secret: str) -> bool:
+    return _same(headers.get("X-Gitea-Signature", ""), _hexadecimal(body, secret))
+
+
+def _by_gitlab(headers: Headers, body: bytes, secret: str) -> bool:
+    """By its signing token (whsec_…), as Standard Webhooks says, or by the older secret token, which signs nothing."""
+    if not secret.startswith("whsec_"):
+        return _same(headers.get("X-Gitlab-Token", ""), secret)
+    identifier, sent = headers.get("Webhook-Id", ""), headers.get("Webhook-Timestamp", "")
+    if not (sent.isascii() and sent.isdigit() and abs(int(sent[:15]) - time.time()) <= CLOCKS_DIFFER):
+        return False
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except binascii.Error:
+        return False
+    signed = f"{identifier}.{sent}.".encode("utf-8", "surrogateescape") + body
+    wanted = "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
+    given = headers.get("Webhook-Signature", "").split(" ")
+    return any([_same(one, wanted) for one in given[:5]])  # noqa: C419  # all are compared
+
+
+def _of_github(headers: Headers, payload: Payload) -> Event | None:
+    return _of_issues(headers.get("X-GitHub-Event", ""), payload, "synchronize")
+
+
+def _of_gitea(headers: Headers, payload: Payload) -> Event | None:
+    return _of_issues(headers.get("X-Gitea-Event", ""), payload, "synchronized")
+
+
+def _of_issues(name: str, payload: Payload, pushed: str) -> Event | None:
+    """GitHub's shape, which is Gitea's, too: a pull request is an issue."""
+    action = payload.get("action")
+    if name in {"pull_request", "pull_request_sync"} and action == pushed:
+        return Event(
+            "push",
+            path=_text(payload, "repository", "full_name"),
+            pull=_number(payload, "pull_request", "number"),
+            head=_text(payload, "pull_request", "head", "sha"),
+        )
+    if name not in {"issue_comment", "pull_request_comment"} or action != "created":
+        return None
+    issue = payload.get("issue")
+    if not (isinstance(issue, dict) and (issue.get("pull_request") or payload.get("is_pull"))):
+        return None
+    return Event(
+        "comment",
+        path=_text(payload, "repository", "full_name"),
+        pull=_number(payload, "issue", "number"),
+        login=_text(payload, "comment", "user", "login"),
+        person=_number(payload, "comment", "user", "id"),
+        bot=payload["comment"]["user"].get("type") == "Bot",
+        own=_number(payload, "issue", "user", "id") == _number(payload, "comment", "user", "id"),
+        comment=_number(payload, "comment", "id"),
+        title=_text(payload, "issue", "title"),
+        body=_text(payload, "comment", "body"),
+    )
+
+
+def _of_gitlab(_: Headers, payload: Payload) -> Event | None:
+    kind = payload.get("object_kind")
+    about = payload.get("object_attributes")
+    if not isinstance(about, dict):
+        return None
+    if kind == "merge_request" and about.get("action") == "update" and about.get("oldrev"):
+        return Event(
+            "push",
+            path=_text(payload, "project", "path_with_namespace"),
+            pull=_number(payload, "object_attributes", "iid"),
+            head=_text(payload, "object_attributes", "last_commit", "id"),
+        )
+    if kind != "note" or about.get("noteable_type") != "MergeRequest" or about.get("action", "create") != "create":
+        return None
+    return Event(
+        "comment",
+        path=_text(payload, "project", "path_with_namespace"),
+        pull=_number(payload, "merge_request", "iid"),
+        login=_text(payload, "user", "username"),
+        person=_number(payload, "user", "id"),
+        bot=bool(about.get("system")),
+        own=_number(payload, "merge_request", "author_id") == _number(payload, "user", "id"),
+        comment=_number(payload, "object_attributes", "id"),
+        title=_text(payload, "merge_request", "title"),
+        body=_text(payload, "object_attributes", "note"),
+    )
+
+
+def _text(payload: Payload, *path: str) -> str:
+    found = _at(payload, path)
+    if not isinstance(found, str):
+        raise ShapeError(f"{'.'.join(path)} is no text")
+    return found
+
+
+def _number(payload: Payload, *path: str) -> int:
+    found = _at(payload, path)
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 < found < 2**63:
+        raise ShapeError(f"{'.'.join(path)} is no number")
+    return found
+
+
+def _at(payload: Payload, path: tuple[str, ...]) -> object:
+    found: object = payload
+    for name in path:
+        if not isinstance(found, Mapping) or name not in found:
+            raise ShapeError(f"{'.'.join(path)} is not there")
+        found = found[name]
+    return found
+
+
+_NOTES = "/projects/{path}/merge_requests/{pull}/notes"
+_ISSUES = "/repos/{path}/issues"
+
+_GITHUB = Forge(
+    pull_ref="refs/pull/{pull}/head",
+    authorization=("Authorization", "Bearer {token}"),
+    comments=f"{_ISSUES}/{{pull}}/comments",
+    recent=f"{_ISSUES}/{{pull}}/comments?per_page=100&since={{since}}",
+    comment=f"{_ISSUES}/comments/{{comment}}",
+    edit="PATCH",
+    statuses="/repos/{path}/statuses/{sha}",
+    states={},
+    whole_path=False,
+    author="login",
+    delivery="X-GitHub-Delivery",
+    genuine=_by_github,
+    read=_of_github,
+)
+_GITEA = replace(
+    _GITHUB,
+    authorization=("Authorization", "token {token}"),
+    recent=f"{_ISSUES}/{{pull}}/comments?since={{since}}",
+    delivery="X-Gitea-Delivery",
+    genuine=_by_gitea,
+    read=_of_gitea,
+)
+_GITLAB = Forge(
+    pull_ref="refs/merge-requests/{pull}/head",
+    authorization=("PRIVATE-TOKEN", "{token}"),
+    comments=_NOTES,
+    recent=f"{_NOTES}?per_page=100&sort=desc&order_by=created_at",
+    comment=f"{_NOTES}/{{comment}}",
+    edit="PUT",
+    statuses="/projects/{path}/statuses/{sha}",
+    states={"failure": "failed", "error": "failed"},
+    whole_path=True,
+    author="username",
+    delivery="Idempotency-Key",
+    genuine=_by_gitlab,
+    read=_of_gitlab,
+)
+FORGES: dict[str, Forge] = {"github": _GITHUB, "gitlab": _GITLAB, "gitea": _GITEA}

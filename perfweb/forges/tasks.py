@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Celery's tasks of the bots; what they lose, the next one finds."""
+
+from celery import shared_task
+
+from perfweb.forges import following, services
+from perfweb.outbox import services as outbox
+
+
+@shared_task
+def act(number: int) -> None:
+    """Do what a delivery asks for, and answer."""
+    services.act(number)
+    following.follow()
+    outbox.deliver()
+
+
+@shared_task
+def follow() -> None:
+    """Do what is due, and say what is new."""
+    services.act_on_all()
+    following.follow()
+
+
+@shared_task
+def forget() -> None:
+    """Forget what was told long ago."""
+    services.forget()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where forges tell what happened: checked, kept, and acted on by somebody else, so that the answer comes at once."""
+
+import hashlib
+import json
+import logging
+from dataclasses import asdict, replace
+
+from celery import current_app
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+from kombu.exceptions import OperationalError as BrokerError
+
+from perfweb.accounts.guards import acts
+from perfweb.accounts.permissions import Action
+from perfweb.forges import secrets
+from perfweb.forges.models import Delivery, Project
+from perfweb.forges.table import FORGES, Event, ShapeError
+
+log = logging.getLogger(__name__)
+
+LARGEST = 1024 * 1024
+LONGEST_BODY = 20_000
+"""Characters of a comment that are looked at."""
+LONGEST_TITLE = 200
+
+
+@csrf_exempt
+@require_POST
+@acts(Action.DELIVER)
+def webhook(request: HttpRequest, name: str) -> HttpResponse:
+    """Keep what a project's forge tells. Nothing of the body is read before its signature is known to be good."""
+    project = Project.objects.select_related("mirror").filter(mirror__name=name).first()
+    if project is None:
+        return _say(404, "There is no such project.")
+    return _refusal(project, request) or _read(project, request)
+
+
+def _refusal(project: Project, request: HttpRequest) -> HttpResponse | None:
+    """What is said to who is not the project's forge."""
+    if len(request.body) > LARGEST:
+        return _say(413, f"A delivery has at most {LARGEST} bytes.")
+    try:
+        secret = secrets.webhook_secret(project)
+    except secrets.SecretError as error:
+        log.warning("webhooks of %s are refused: %s", project, error)
+        return _say(503, "This project has no secret yet.")
+    if not FORGES[project.forge].genuine(request.headers, request.body, secret):
+        return _say(403, "The signature is not that of this project's secret.")
+    return None
+
+
+def _read(project: Project, request: HttpRequest) -> HttpResponse:
+    """Keep what a genuine delivery says, if we listen to that."""
+    forge = FORGES[project.forge]
+    try:
+        payload = json.loads(request.body)
+        event = forge.read(request.headers, payload) if isinstance(payload, dict) else None
+    except (ValueError, RecursionError) as error:
+        problem = str(error) if isinstance(error, ShapeError) else "it is no JSON"
+        return _say(400, f"This delivery cannot be read: {problem}.")
+    if event is None or event.path.lower() != project.path.lower():
+        return _say(200, "Nothing to do.")
+    digest = hashlib.sha256(request.body).hexdigest()
+    return _keep(project, request.headers.get(forge.delivery, "") or digest, digest, event)
+
+
+def _keep(project: Project, identifier: str, digest: str, event: Event) -> HttpResponse:
+    short = replace(event, body=event.body[:LONGEST_BODY], title=event.title[:LONGEST_TITLE])
+    content = {name: _storable(value) for name, value in asdict(short).items()}
+    try:
+        with transaction.atomic():
+            delivery = Delivery.objects.create(
+                project=project, identifier=identifier[:100], digest=digest, event=content, due=timezone.now()
+            )
+    except IntegrityError:
+        return _say(200, "This was delivered before.")
+    try:
+        current_app.send_task("perfweb.forges.tasks.act", [delivery.pk], retry=False)
+    except (BrokerError, OSError):
+        log.warning("delivery %s waits: Redis does not answer", delivery)
+    return _say(202, "Thank you.")
+
+
+def _storable(value: object) -> object:
+    """What PostgreSQL can keep: no NUL, no half of a surrogate pair."""
+    return value.encode("utf-8", "replace").decode().replace("\0", "?") if isinstance(value, str) else value
+
+
+def _say(status: int, words: str) -> HttpResponse:
+    return HttpResponse(f"{words}\n", content_type="text/plain; charset=utf-8", status=status)

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What answers say: plain text in 72 columns. Only lines of a patch, which are quoted as they are, may be longer."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.urls import reverse
+
+from perfweb.mail.messages import PREFIX
+from perfweb.plaintext import plain
+from perfweb.reports.comparisons import TestComparison, in_words
+from perfweb.reports.numbers import THIN_SPACE, duration
+from perfweb.reports.verdicts import Pair, run_pairs
+from perfweb.reports.wording import difference_words, seen_at_best
+from perfweb.runs.judging import counted_samples
+from perfweb.runs.models import Run, RunState
+from perfweb.stats.comparison import Verdict
+from perfweb.stats.ministat import ministat
+from perfweb.stats.student import DEFAULT_CONFIDENCE
+from perfweb.submissions.commands import help_text
+from perfweb.submissions.models import Submission, SubmissionState
+
+WIDTH = 72
+MOST_PLOTS = 3
+PROVEN_NOT_SLOWER = {Verdict.FASTER, Verdict.EQUIVALENT}
+
+
+def problem(text: str) -> str:
+    """Why nothing is measured, and what to do."""
+    return _letter(
+        f"This was not measured. {text}",
+        f"To try again send a new version of the whole series ([PATCH v2]) with a line “{PREFIX} …” in it.",
+    )
+
+
+def misunderstood(text: str) -> str:
+    """What a reply says is not known."""
+    return _letter(text, help_text(PREFIX), as_it_is=[1])
+
+
+def helped() -> str:
+    """All that can be asked for."""
+    return _letter("In a cover letter or a patch one line says what to measure:", help_text(PREFIX), as_it_is=[1])
+
+
+def missing(numbers: Sequence[int], total: int) -> str:
+    """Some patches did not come."""
+    which = ", ".join(map(str, numbers))
+    return _letter(
+        f"Of this series of {total} I am lacking patch {which}. It is measured when that has come; send it again as a "
+        "reply in this thread, or the whole series as a new version. Patches find each other by In-Reply-To and "
+        "References, which git send-email writes unless it is told --no-thread."
+    )
+
+
+def received(submissions: Sequence[Submission], problems: Sequence[str], known: bool) -> str:
+    """What will be done. `known`: who sent it is proven to have an account here."""
+    lines = [f"{submission.address}\n  {_waits(submission)}" for submission in submissions]
+    stranger = (
+        ""
+        if known
+        else "It counts as a stranger's: no account here has the sender's address, or no signature (DKIM) proves it."
+    )
+    first = "This is going to be measured; the answer comes here when that is done."
+    return _letter(first, "\n".join(lines), *problems, stranger, as_it_is=[1])
+
+
+def conflict(submission: Submission) -> str:
+    """A hunk does not fit."""
+    told, *hunks = submission.reason.split("\n\n", 1)
+    quoted = textwrap.indent(plain("\n".join(hunks)), "  ", lambda _: True)
+    again = (
+        "Make the series again on the current base, best with git format-patch --base, and send it as a new version."
+    )
+    return _letter(f"This was not measured, for it does not apply. {told}", quoted, again, as_it_is=[1])
+
+
+def status(submissions: Sequence[Submission]) -> str:
+    """How far it is."""
+    if not submissions:
+        return _letter("Nothing of this series is being measured.")
+    lines = [f"{submission.address}\n  {_stands(submission)}" for submission in submissions]
+    return _letter("This series:", "\n".join(lines), as_it_is=[1])
+
+
+def run_again() -> str:
+    """A reply asks for a run."""
+    return _letter("To have something else measured send the series as a new version, with the new line in it.")
+
+
+def superseded(subject: str) -> str:
+    """A newer version came."""
+    return _letter(f"This is not measured any more: “{subject}” has come.")
+
+
+def result(submissions: Sequence[Submission], asked: str, *, trailer: bool) -> str:
+    """What came out: the verdict in words, a table and plots for each comparison, and how to do it again."""
+    measured = [(submission, run, pair) for submission in submissions for run, pair in _measured(submission)]
+    failed = [_end(submission) for submission in submissions if not is_measured(submission)]
+    blocks = [block for submission, run, pair in measured for block in _blocks(submission, run, pair)]
+    blocks += [(text, False) for text in failed]
+    if measured:
+        blocks.append(("To measure it on other hosts send the series to a perfweb there, with this line:", False))
+        blocks.append((f"  {PREFIX} {asked}", True))
+    if trailer:
+        verdicts = {test.verdict for _, _, pair in measured for test in pair.compared}
+        blocks.append(_trailer(submissions[0].address, verdicts, whole=not failed))
+    return _letter(*(text for text, _ in blocks), as_it_is=[place for place, (_, code) in enumerate(blocks) if code])
+
+
+def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, bool]]:
+    """The paragraphs about a comparison, and of each whether its lines stay as they are."""
+    tests = pair.compared
+    plotted = sorted(_telling(tests), key=_size, reverse=True)[:MOST_PLOTS]
+    knobs = ", ".join(f"{name}={value}" for name, value in pair.b.tunables.items())
+    boots = max((max(test.result.boots) for test in tests), default=0)
+    seen = f"{boots} boots of each on {run.testbed.name}, base {submission.revision}"
+    said = f"{in_words(tests)} ({pair.b.name} against {pair.a.name}). {seen_at_best([test.result for test in tests])}"
+    archive = f"{settings.SITE_URL}{reverse('reports:run-archive', args=[run.pk])}"
+    return [
+        (said.strip(), False),
+        (_table(tests), True),
+        *((f"{test.test}: {test.words}.", False) for test in tests if test.result.lack),
+        (f"{seen}{', with ' if knobs else ''}{knobs}; intervals at {DEFAULT_CONFIDENCE:g} % confidence.", False),
+        *((_plot(test), True) for test in plotted),
+        (f"{settings.SITE_URL}{reverse('reports:run', args=[run.pk])}\n{submission.address}", True),
+        ("Every sample, output and setting, and the patch; the verdict is computed from them by", False),
+        (f"  curl -O {archive}\n  manage.py replay raw.tar", True),
+    ]
+
+
+def _table(tests: Sequence[TestComparison]) -> str:
+    """Test, change with its interval, verdict; in two lines each where one would be too long."""
+    if not tests:
+        return "Nothing was measured."
+    rows = [(test.test, difference_words(test.result), str(test.verdict)) for test in tests]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    if sum(widths) + 4 <= WIDTH:
+        lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+        return "\n".join(map(str.rstrip, lines))
+    return "\n".join(f"{name}\n    {change.ljust(widths[1])}  {verdict}" for name, change, verdict in rows)
+
+
+def _telling(tests: Sequence[TestComparison]) -> list[TestComparison]:
+    """The tests worth a plot: those that changed; if none did, the first."""
+    plotted = [test for test in tests if test.has_ministat]
+    return [test for test in plotted if test.verdict in {Verdict.FASTER, Verdict.SLOWER}] or plotted[:1]
+
+
+def _size(test: TestComparison) -> float:
+    return abs(test.result.effect.interval.percent) if test.result.effect else 0.0
+
+
+def _plot(test: TestComparison) -> str:
+    """What ministat draws, without its table, which is wider than a mail."""
+    sets = dict(zip(test.files, (test.a_samples, test.b_samples), strict=True))
+    try:
+        lines = ministat(sets, confidence=test.result.confidence, width=WIDTH - 2).splitlines()
+    except ValueError as error:
+        return str(error)
+    kept = [line.expandtabs(4) for line in lines if len(line) <= WIDTH]
+    return "\n".join([f"{test.test} in {test.unit}", *kept])
+
+
+def _trailer(link: str, verdicts: set[Verdict], *, whole: bool) -> tuple[str, bool]:
+    """The line that was asked for, if nothing is slower or undecided."""
+    if whole and verdicts and verdicts <= PROVEN_NOT_SLOWER:
+        return f"Perf-tested-by: perfweb <{settings.MAIL_ADDRESS}> # {link}", True
+    return "There is no line Perf-tested-by: it is for patches with which every test is faster or equivalent.", False
+
+
+def _measured(submission: Submission) -> list[tuple[Run, Pair]]:
+    run = submission.newest_run
+    if run is None or run.state != RunState.DONE:
+        return []
+    return [(run, pair) for pair in run_pairs(run.variants.all(), counted_samples([run])[run.pk])]
+
+
+def is_measured(submission: Submission) -> bool:
+    run = submission.newest_run
+    return run is not None and run.state == RunState.DONE
+
+
+def _end(submission: Submission) -> str:
+    """Why a submission has no result."""
+    run = submission.newest_run
+    if submission.state == SubmissionState.APPROVED and run is not None:
+        told = f"Run {run.pk} was {run.get_state_display()}: {run.reason}"
+    else:
+        told = f"It was {submission.get_state_display()}: {submission.reason}"
+    return f"Not measured. {plain(told).rstrip(': ')} {submission.address}"
+
+
+def _stands(submission: Submission) -> str:
+    run = submission.newest_run
+    of_run = f", run {run.pk} is {run.get_state_display()}" if run else ""
+    return f"{submission.get_state_display()}{of_run}"
+
+
+def _waits(submission: Submission) -> str:
+    if submission.state == SubmissionState.WAITING:
+        return f"waits until a maintainer has approved it; takes about {duration(submission.seconds)}"
+    return f"{submission.get_state_display()}; takes about {duration(submission.seconds)}"
+
+
+def _letter(*paragraphs: str, as_it_is: Sequence[int] = ()) -> str:
+    """Paragraphs in 72 columns, and who we are below."""
+    parts = [
+        text if place in as_it_is else textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        for place, text in enumerate(paragraphs)
+        if text
+    ]
+    signed = f"-- \nperfweb measures patches: {settings.SITE_URL}"
+    return "\n\n".join([*parts, signed]).replace(THIN_SPACE, " ") + "\n"

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where a mailbox is fetched instead: IMAP (RFC 9051) over TLS, from a folder that nobody else reads.
+
+A mail is marked as seen when it is in the database, and not before. Whatever ends between the two has it fetched again,
+and the intake knows it by its Message-ID.
+"""
+
+import logging
+import ssl
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import Error, close_old_connections
+from imapclient import SEEN, IMAPClient
+from imapclient.exceptions import CapabilityError, IMAPClientError
+
+from perfweb.accounts.limits import NotNowError
+from perfweb.mail.intake import receive
+from perfweb.mail.messages import LARGEST, IgnoredError
+
+SECONDS = 60.0
+"""How long the server may say nothing."""
+PERIOD = 30.0
+"""Seconds between two looks into the folder."""
+LONGEST_PAUSE = 600.0
+# Of a mail that is larger than any patch no more than what shows that. PEEK: to be fetched is not to be seen.
+_CONTENT = f"BODY.PEEK[]<0.{LARGEST + 1}>"
+_FETCHED = b"BODY[]<0>"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Mailbox:
+    """A folder on a server. Mails that were taken go to the folder `done`, or stay where they are if that is empty."""
+
+    host: str
+    port: int
+    user: str
+    password_file: str
+    folder: str = "INBOX"
+    done: str = ""
+    authorities: str | None = None
+    """File with the certificates to trust; None: those of the system."""
+
+    def __str__(self) -> str:
+        return f"{self.folder} of {self.user} at {self.host}:{self.port}"
+
+    def open(self) -> IMAPClient:
+        """A session that has the folder open. Raises IMAPClientError, OSError or ValueError."""
+        password = Path(self.password_file).read_text(encoding="utf-8").strip()
+        trusted = ssl.create_default_context(cafile=self.authorities)
+        client = IMAPClient(self.host, self.port, ssl_context=trusted, timeout=SECONDS)
+        try:
+            client.login(self.user, password)
+            if self.done and not client.has_capability("MOVE"):
+                raise CapabilityError("the server cannot move mails: set no folder for those that were taken")
+            client.select_folder(self.folder)
+        except BaseException:
+            client.shutdown()
+            raise
+        return client
+
+
+def mailbox() -> Mailbox:
+    """The one that is set up."""
+    return Mailbox(
+        settings.IMAP_HOST,
+        settings.IMAP_PORT,
+        settings.IMAP_USER,
+        settings.IMAP_PASSWORD_FILE,
+        settings.IMAP_FOLDER,
+        settings.IMAP_DONE_FOLDER,
+        settings.IMAP_CA_FILE or None,
+    )
+
+
+def follow(box: Mailbox, ending: threading.Event) -> None:
+    """Take mails until it is time to end; after trouble wait twice as long each time, to begin anew."""
+    pause = PERIOD
+    while not ending.is_set():
+        try:
+            with box.open() as client:
+                while not ending.is_set():
+                    close_old_connections()
+                    take_all(client, box)
+                    pause = PERIOD
+                    ending.wait(PERIOD)
+        except (IMAPClientError, OSError, ValueError, Error, NotNowError) as error:
+            log.warning("%s: %s; the next try is in %g seconds", box, error, pause)
+            ending.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+
+def take_all(client: IMAPClient, box: Mailbox) -> None:
+    """Take what nobody has seen, the oldest first. Raises NotNowError or a database's error: the rest comes later."""
+    for key in sorted(client.search("UNSEEN")):
+        fetched: dict[bytes, Any] = client.fetch([key], [_CONTENT]).get(key, {})
+        if _FETCHED in fetched and _take(fetched[_FETCHED]):
+            client.add_flags([key], [SEEN], silent=True)
+            if box.done:
+                client.move([key], box.done)
+
+
+def _take(content: bytes) -> bool:
+    """Whether a mail needs no further look."""
+    try:
+        log.info("%s", receive(content))
+    except IgnoredError as error:
+        log.info("ignored a mail: %s", error)
+    except (NotNowError, Error):
+        raise
+    except Exception:  # a mistake of ours about one mail; the others do not wait, and it is tried again
+        log.exception("a mail could not be taken")
+        return False
+    return True

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Takes in mails one by one, in whatever order they come, and puts those of a series together."""
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from perfweb.accounts.limits import Limit
+from perfweb.accounts.models import User
+from perfweb.mail import replies
+from perfweb.mail.messages import IgnoredError, Message, Rules, read_message
+from perfweb.mail.models import Address, Posting, Series, SeriesState
+
+FROM_ADDRESS = Limit("mails from an address", 200, 3600)
+FROM_ALL = Limit("mails", 500, 3600)
+"""A sender can be made up, so there is a limit for all of them together."""
+
+
+def rules() -> Rules:
+    """What is set up here."""
+    return Rules(settings.MAIL_ADDRESS, settings.MAIL_AUTHSERV_ID, settings.MAIL_LISTS)
+
+
+def receive(content: bytes, envelope_sender: str | None = None) -> str:
+    """Keeps a mail with a patch, or does what its sender says about it later; tells which, for the log.  When this
+    returns it is in the database.
+
+    Raises IgnoredError for a mail that nothing is done about, and limits.NotNowError where there are too many.
+    """
+    message = read_message(content, rules(), envelope_sender)
+    if not message.is_patch and not message.request:
+        raise IgnoredError("its subject does not begin with [PATCH]")
+    FROM_ADDRESS.spend(message.sender)
+    FROM_ALL.spend("")
+    return _keep(message) if message.is_patch else _obey(message)
+
+
+def _keep(message: Message) -> str:
+    with transaction.atomic():
+        # One at a time for a sender: of two mails of a series neither would find the other.
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"mail {message.sender}"])
+        account = _account(message)
+        _refuse_twice(message, account)
+        series = _series_of(message, account)
+        Series.objects.filter(pk=series.pk).update(changed=timezone.now())
+        Posting.objects.create(
+            series=series,
+            message_id=message.id,
+            related=[message.id, *message.parents],
+            subject=message.subject,
+            title=message.title,
+            number=message.number,
+            request=message.request,
+            mbox=message.mbox,
+            problem=message.problem,
+        )
+    return f"kept {message.id} of {series}"
+
+
+def _refuse_twice(message: Message, account: User | None) -> None:
+    """A mail is taken once; but a copy that is proven takes the place of one that is not, before that is submitted."""
+    known = Posting.objects.filter(message_id=message.id).select_related("series").first()
+    if known is None:
+        return
+    if account is None or known.series.user is not None or known.series.state != SeriesState.GATHERING:
+        raise IgnoredError(f"{message.id} is here already")
+    known.delete()
+    if not known.series.postings.exists():
+        known.series.delete()
+
+
+def _obey(message: Message) -> str:
+    """Does what stands in the reply of who has sent a series; that of anybody else is none of our business."""
+    with transaction.atomic():
+        thread = Posting.objects.filter(message_id__in=message.parents).values("series")
+        own = Series.objects.filter(sender=message.sender, user=_account(message), pk__in=thread)
+        series = own.select_for_update(of=("self",)).order_by("pk").last()
+        if series is None:
+            raise IgnoredError("its subject does not begin with [PATCH], and it replies to no patch of its sender")
+        reply = Posting(message_id=message.id, related=[message.id, *message.parents], subject=message.subject)
+        replies.obey(series, reply, message.request)
+    return f"did what {message.id} says of {series}"
+
+
+def _account(message: Message) -> User | None:
+    """Whose mail this is: a From alone says nothing."""
+    if not message.proven:
+        return None
+    known = Address.objects.filter(address=message.sender).select_related("user").first()
+    return known.user if known else None
+
+
+def _series_of(message: Message, user: User | None) -> Series:
+    """The series that a patch belongs to: the same sender, version and length, and a thread in common."""
+    same = {
+        "sender": message.sender,
+        "user": user,
+        "version": message.version,
+        "total": message.total,
+    }
+    if message.number is not None:
+        thread = [message.id, *message.parents]
+        found = Series.objects.filter(**same, postings__related__overlap=thread).distinct().order_by("pk")
+        lacking = [series for series in found if message.number not in _numbers(series)]
+        if lacking:
+            return _joined(lacking)
+    return Series.objects.create(**same, copy_to=message.copy_to)
+
+
+def _joined(parts: list[Series]) -> Series:
+    """One series of parts that did not know of each other before this mail came, where they fit together."""
+    first = parts[0]
+    for other in parts[1:]:
+        if other.state == SeriesState.GATHERING and not _numbers(first) & _numbers(other):
+            other.postings.update(series=first)
+            other.delete()
+    return first
+
+
+def _numbers(series: Series) -> set[int | None]:
+    return set(series.postings.values_list("number", flat=True))

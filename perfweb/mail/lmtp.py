@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where our mail server delivers: LMTP (RFC 2033), on a UNIX socket or a port of this machine.
+
+A mail is accepted when it is in the database. Whatever goes wrong before that is "try again later" to the mail server,
+which keeps it.
+"""
+
+import logging
+
+from aiosmtpd.controller import Controller, UnixSocketController
+from aiosmtpd.lmtp import LMTP
+from aiosmtpd.smtp import SMTP, Envelope, Session
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import close_old_connections
+
+from perfweb.accounts.limits import NotNowError
+from perfweb.mail.intake import receive
+from perfweb.mail.messages import LARGEST, IgnoredError
+
+SECONDS = 60.0
+"""How long a client may say nothing."""
+
+log = logging.getLogger(__name__)
+
+
+class Intake:
+    """What is said to a client; the names of the methods are aiosmtpd's."""
+
+    async def handle_RCPT(  # noqa: N802
+        self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
+    ) -> str:
+        """Take mails to our own address, one recipient each, since there is one answer for all."""
+        if address.lower() != settings.MAIL_ADDRESS.lower():
+            return "550 5.1.1 nobody of that name here"
+        if envelope.rcpt_tos:
+            return "452 4.5.3 one recipient at a time"
+        envelope.rcpt_tos.append(address)
+        return "250 2.1.5 OK"
+
+    async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802
+        """Keep a mail."""
+        content = envelope.content
+        assert isinstance(content, bytes)  # noqa: S101
+        return await sync_to_async(_take)(content, envelope.mail_from or "")
+
+    async def handle_exception(self, error: Exception) -> str:
+        """Lose nothing by a mistake of ours."""
+        log.error("a mail could not be taken", exc_info=error)
+        return "451 4.3.0 try again later"
+
+
+def listen(address: str) -> Controller | UnixSocketController:
+    """A server that is not started yet, on `HOST:PORT` or the path of a UNIX socket. Raises ValueError."""
+    if "/" in address:
+        return _OnSocket(Intake(), address)
+    host, _, port = address.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"“{address}” is neither HOST:PORT, such as 127.0.0.1:8024, nor the path of a socket")
+    return _OnPort(Intake(), host.strip("[]"), int(port))
+
+
+class _OnPort(Controller):
+    def factory(self) -> LMTP:
+        return _speaker(self.handler)
+
+
+class _OnSocket(UnixSocketController):
+    def factory(self) -> LMTP:
+        return _speaker(self.handler)
+
+
+def _speaker(handler: Intake) -> LMTP:
+    return LMTP(handler, data_size_limit=LARGEST, timeout=SECONDS, hostname="perfweb", ident="perfweb")
+
+
+def _take(content: bytes, sender: str) -> str:
+    close_old_connections()
+    try:
+        log.info("%s", receive(content, sender))
+    except IgnoredError as error:
+        log.info("ignored a mail from <%s>: %s", sender, error)
+        return "250 2.0.0 OK, and nothing is done about it"
+    except NotNowError as error:
+        return f"451 4.7.1 {error}"
+    return "250 2.0.0 OK"

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`manage.py mail_intake`: takes mails from our mail server until it is ended."""
+
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from perfweb.mail.lmtp import listen
+
+
+class Command(BaseCommand):
+    help = "Listens for mails (LMTP); the messenger does what they ask for. docs/mail.md has the rest."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        usual = str((Path(settings.PERFWEB_VAR) / "run").resolve() / "lmtp.sock")  # short, as a socket's has to be
+        parser.add_argument("--listen", default=usual, metavar="SOCKET|HOST:PORT", help=f"where ({usual})")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        if not settings.MAIL_ADDRESS:
+            raise CommandError("PERFWEB_MAIL_ADDRESS is not set: give it the address that patches are sent to")
+        try:
+            server = listen(options["listen"])
+            if "/" in options["listen"]:  # left by a process that was killed
+                Path(options["listen"]).unlink(missing_ok=True)
+            server.start()
+        except (OSError, ValueError) as error:
+            raise CommandError(f"cannot listen on {options['listen']}: {error}") from None
+        ending = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: ending.set())
+        self.stdout.write(f"taking mails to {settings.MAIL_ADDRESS} at {options['listen']}")
+        self.stdout.flush()
+        try:
+            ending.wait()
+        finally:
+            server.stop()

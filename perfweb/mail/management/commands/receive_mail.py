@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`manage.py receive_mail < message`: takes one mail, for a pipe of a mail server."""
+
+import os
+import sys
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error
+
+from perfweb.accounts.limits import NotNowError
+from perfweb.mail.intake import receive
+from perfweb.mail.messages import LARGEST, IgnoredError
+
+
+class Command(BaseCommand):
+    help = "Keeps the mail on standard input; the messenger does what it asks for. docs/mail.md has the rest."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--sender", help="of the envelope (MAIL FROM); empty for none")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            self.stdout.write(receive(sys.stdin.buffer.read(LARGEST + 1), options["sender"]))
+        except IgnoredError as error:
+            self.stdout.write(f"ignored: {error}")
+        except (NotNowError, Error) as error:  # the mail server keeps it
+            raise CommandError(f"not taken: {error}", returncode=os.EX_TEMPFAIL) from None

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reads one mail: who seems to have sent it, which patch of which series it is, and what it asks for.
+
+Nothing is kept or done here. Every mail is either read, or the IgnoredError says why it is left alone, or its `problem`
+says what is wrong with it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from email.header import Header
+from email.message import Message as Headers
+
+from perfweb.builds.patches import (
+    CRLF,
+    LONGEST,
+    LONGEST_HEADER,
+    MOST_PATCHES,
+    Mail,
+    PatchError,
+    Subject,
+    header,
+    parse_mail,
+    read_mail,
+    read_subject,
+)
+from perfweb.mail import proof
+from perfweb.plaintext import plain
+from perfweb.submissions import commands
+
+PREFIX = "perf:"
+LARGEST = 2 * LONGEST
+"""Bytes of a mail: a patch in base64, and what servers add to it."""
+MOST_PARENTS = 50
+MOST_RESULTS = 20
+OWN_HEADER = "X-Perfweb"
+ENVELOPE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
+
+_ID = re.compile(r"<[!-;=?-~]{1,120}@[!-;=?-~]{1,120}>", re.ASCII)
+_ADDRESS = r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9.-]{1,180}"
+_FROM = re.compile(rf'(?:(?:"(?:[^"\\]|\\.)*"|[^"<>@]*)\s*<({_ADDRESS})>|({_ADDRESS}))', re.IGNORECASE | re.DOTALL)
+_LIST = re.compile(r"<([a-z0-9._-]{1,200})>\s*$", re.IGNORECASE)
+_PATCH = re.compile(r"\b(?:PATCH|RFC)\b", re.IGNORECASE)
+_MACHINE = re.compile(r"(?:mailer-daemon|postmaster|no-?reply|owner-.*|.*-request|.*-bounces(?:\+.*)?)@", re.IGNORECASE)
+_BULK = {"bulk", "junk", "auto_reply"}
+_COMMIT_MAIL = re.compile(rb"^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001\n", re.MULTILINE)
+
+
+class IgnoredError(ValueError):
+    """Nothing is done about this mail and nobody is answered; the message says why, for the log."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What an installation has set up: its own address, whose Authentication-Results it believes, and which lists it
+    reads, by their List-Id, with the addresses that answers go to, too.
+    """
+
+    address: str = ""
+    server: str = ""
+    lists: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A mail: a patch, the cover letter of a series, or something else.
+
+    `parents` are the messages that it answers, the oldest first. `proven` says that the domain of `sender` signed it,
+    `copy_to` is the address of the list that it came by, `is_patch` says that its subject begins with [PATCH], and
+    `title` is the rest of that. `number` and `total` are None where the subject has none. `request` stands behind
+    `perf:`, and `mbox` is what perfweb.builds.patches reads.
+    """
+
+    id: str
+    parents: tuple[str, ...]
+    sender: str
+    proven: bool
+    copy_to: str
+    subject: str
+    title: str
+    is_patch: bool
+    version: int
+    number: int | None
+    total: int | None
+    request: str
+    mbox: bytes
+    problem: str
+
+
+def read_message(content: bytes, rules: Rules, envelope_sender: str | None = None) -> Message:
+    """A mail, byte for byte as it came.  Raises IgnoredError and nothing else."""
+    if len(content) > LARGEST:
+        raise IgnoredError(f"it has {len(content)} bytes; {LARGEST} is the most")
+    content = content.replace(CRLF, b"\n")
+    try:
+        return _read(parse_mail(content), content, rules, envelope_sender)
+    except IgnoredError:
+        raise
+    except PatchError as error:
+        raise IgnoredError(str(error)) from None
+    except (LookupError, TypeError, AttributeError, ValueError):  # the parser's, about what is no mail
+        raise IgnoredError("it is no mail that can be read") from None
+
+
+def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str | None) -> Message:
+    ids = _ID.findall(_one(headers, "Message-ID"))
+    if len(ids) != 1:
+        raise IgnoredError("it has no Message-ID")
+    sender = _sender(headers)
+    copy_to = _refuse_machines(headers, rules, sender, envelope_sender)
+    problem, mail = "", None
+    try:
+        mail = read_mail(content)
+        if len(mail.body) > LONGEST:
+            raise PatchError(f"This has {len(mail.body)} bytes; {LONGEST} is the most. Is something generated in it?")
+    except PatchError as error:
+        problem = str(error)
+    request, twice = _request(mail, content)
+    results = headers.get_all("Authentication-Results", [])[:MOST_RESULTS]
+    signed = proof.signers(list(map(str, results)), rules.server)
+    parents = [*_ID.findall(_all(headers, "References")), *_ID.findall(_all(headers, "In-Reply-To"))]
+    inner = _COMMIT_MAIL.search(mail.body) if mail else None
+    subject = read_subject(headers)
+    if inner:  # whole series are attached, whatever the mail around them is called
+        subject = replace(subject, number=None, total=None)
+    return Message(
+        id=ids[0],
+        parents=tuple(dict.fromkeys(parents))[-MOST_PARENTS:],
+        sender=sender,
+        proven=sender.rpartition("@")[2] in signed and not _partly_signed(headers),
+        copy_to=copy_to,
+        subject=header(headers, "Subject"),
+        title=subject.text,
+        is_patch=_PATCH.search(subject.brackets) is not None,
+        version=subject.version,
+        number=subject.number,
+        total=subject.total,
+        request=plain(request),
+        mbox=_as_mbox(mail) if mail and not problem else b"",
+        problem=twice or problem or _why_not(headers, mail, subject),
+    )
+
+
+def _sender(headers: Headers) -> str:
+    """The one address that stands in From. Two of them, or two such headers, are a way to look like somebody else."""
+    found = _FROM.fullmatch(_one(headers, "From").strip())
+    if found is None:
+        raise IgnoredError("its From is not one plain address")
+    return str(found.group(1) or found.group(2)).lower()
+
+
+def _refuse_machines(headers: Headers, rules: Rules, sender: str, envelope_sender: str | None) -> str:
+    """Leaves alone what no person sent (RFC 3834), so that no two machines answer each other for ever.
+
+    Returns the address of the list that the mail came by.
+    """
+    if envelope_sender == "" or _one(headers, "Return-Path").strip() == "<>":
+        raise IgnoredError("it has no sender: it tells of mail that could not be delivered")
+    if (automatic := _one(headers, "Auto-Submitted").partition(";")[0].strip().lower()) not in {"", "no"}:
+        raise IgnoredError(f"a machine sent it: Auto-Submitted is {automatic[:40]}")
+    if OWN_HEADER in headers or sender == rules.address.lower():
+        raise IgnoredError("it is a mail of our own")
+    if _MACHINE.match(sender):
+        raise IgnoredError("a machine sent it, by its address")
+    precedence = _one(headers, "Precedence").strip().lower()
+    named = _LIST.search(_one(headers, "List-Id"))
+    copy_to = rules.lists.get(named.group(1).lower(), "") if named else ""
+    if precedence in _BULK:
+        raise IgnoredError(f"its Precedence is {precedence}")
+    if not copy_to and ("List-Id" in headers or precedence == "list"):
+        raise IgnoredError("it came by a list that is not set up here")
+    return copy_to
+
+
+def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
+    """What the line `perf:` says before the diff begins, and what is wrong with it."""
+    words = mail.body.removesuffix(mail.patch.diff) if mail else content
+    try:
+        found = commands.find(words.decode("utf-8", "replace"), PREFIX)
+        return (found or commands.Verb.HELP if found is not None else ""), ""
+    except commands.RequestError as error:
+        return PREFIX, str(error)
+
+
+def _why_not(headers: Headers, mail: Mail | None, subject: Subject) -> str:
+    """What is wrong with a patch that was read; empty where nothing is."""
+    if mail is None or not mail.patch.diff:
+        return ""
+    for part in headers.walk():
+        if str(part.get_param("format", "")).lower() == "flowed":
+            return (
+                "Your mail program has sent the patch as format=flowed, which breaks its lines. Send it with "
+                "git send-email, or attach it."
+            )
+    number, total = subject.number, subject.total
+    if number is not None and total is not None and not 0 <= number <= total <= MOST_PATCHES:
+        return f"This is patch {number} of {total}; a series has {MOST_PATCHES} patches at most, counted from 1."
+    return ""
+
+
+def _as_mbox(mail: Mail) -> bytes:
+    """A mail with transfer encodings undone, or the mails that are attached to it as git made them."""
+    attached = _COMMIT_MAIL.split(mail.body)[1:]
+    if attached:
+        return b"".join(ENVELOPE + patch.strip(b"\n") + b"\n\n" for patch in attached)
+    subject = f"{mail.subject.brackets} {mail.patch.subject}"
+    head = "".join(
+        f"{name}: {Header(text, 'utf-8', maxlinelen=500).encode()}\n"
+        for name, text in (("From", mail.patch.author), ("Subject", subject))
+    )
+    body = re.sub(rb"^(>*From )", rb">\1", mail.body, flags=re.MULTILINE)
+    return ENVELOPE + head.encode() + b"\n" + body.strip(b"\n") + b"\n\n"
+
+
+def _partly_signed(headers: Headers) -> bool:
+    """Whether a signature covers only the beginning of the text, so that anybody could add to it."""
+    return any(re.search(r"(?:^|;)\s*l\s*=", str(value)) for value in headers.get_all("DKIM-Signature", []))
+
+
+def _one(headers: Headers, name: str) -> str:
+    """The only header of a name; empty where there is none.  Raises IgnoredError where there are more."""
+    found = headers.get_all(name, [])
+    if len(found) > 1:
+        raise IgnoredError(f"it has {len(found)} headers {name}")
+    return str(found[0]) if found else ""
+
+
+def _all(headers: Headers, name: str) -> str:
+    return " ".join(str(value) for value in headers.get_all(name, []))[:LONGEST_HEADER]

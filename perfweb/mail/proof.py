@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Who has signed a mail, as our own mail server says in Authentication-Results (RFC 8601).
+
+Anybody can write such a header. The server has to take out those of its name that come from elsewhere; in case one
+stays, only the topmost that speaks of DKIM counts, since what a server adds stands above what it got.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_TOKEN = re.compile(rf'{_QUOTED}|[;=]|[^\s;="]+', re.DOTALL)
+_PIECE = re.compile(rf"{_QUOTED}|\\.|.", re.DOTALL)
+_DOMAIN = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.ASCII)
+
+
+def signers(headers: Sequence[str], server: str) -> frozenset[str]:
+    """The domains whose DKIM signature `server` found good; `headers` are the Authentication-Results, topmost first."""
+    for header in headers:
+        statements = list(_statements(header))
+        if not server or not statements or [word.lower() for word in statements[0][:1]] != [server.lower()]:
+            continue
+        told = [statement for statement in statements[1:] if statement[0].lower().partition("/")[0] == "dkim"]
+        if told:
+            return frozenset(domain for statement in told for domain in _passed(statement))
+    return frozenset()
+
+
+def _passed(statement: Sequence[str]) -> Iterator[str]:
+    """The domain of `dkim=pass header.d=example.org`, or of `header.i=@example.org` where that is all."""
+    if [word.lower() for word in statement[1:3]] != ["=", "pass"]:
+        return
+    said = {
+        name.lower(): statement[place + 2].strip('"').lower()
+        for place, name in enumerate(statement[:-2])
+        if name.lower() in {"header.d", "header.i"} and statement[place + 1] == "="
+    }
+    domain = said.get("header.d") or said.get("header.i", "").rpartition("@")[2]
+    if _DOMAIN.fullmatch(domain):
+        yield domain
+
+
+def _statements(header: str) -> Iterator[list[str]]:
+    """The words of what stands between semicolons; a quoted string is one of them.  Nothing of a broken header."""
+    words, statements = list[str](), list[list[str]]()
+    for found in _TOKEN.findall(_without_comments(header)):
+        if found == ";":
+            statements.append(words)
+            words = []
+        else:
+            words.append(found)
+    yield from filter(None, [*statements, words])
+
+
+def _without_comments(text: str) -> str:
+    """A header without what stands in parentheses, which nest; nothing of one where something is not closed."""
+    kept, depth, place = list[str](), 0, 0
+    while place < len(text):
+        sign = _PIECE.match(text, place)[0]  # type: ignore[index]
+        if depth and sign[0] == '"':
+            sign = sign[0]  # which means nothing in a comment
+        place += len(sign)
+        if not depth and sign == '"':
+            return ""
+        if sign == "(":
+            depth += 1
+        elif sign == ")" and depth:
+            depth -= 1
+            kept.append(" ")
+        elif not depth:
+            kept.append(sign)
+    return "" if depth else "".join(kept)

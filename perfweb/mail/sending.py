@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Answers on their way: each is posted to the outbox once for an occasion, and sent by SMTP.
+
+A mail that was taken and not yet marked as sent when the power went is sent twice, with the same Message-ID.
+"""
+
+import smtplib
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+
+from perfweb.mail.messages import OWN_HEADER
+from perfweb.mail.models import Posting, Series
+from perfweb.outbox.models import Letter
+from perfweb.outbox.services import LaterError, NeverError, post
+
+CHANNEL = "mail:smtp"
+AWAY = (
+    smtplib.SMTPServerDisconnected,
+    smtplib.SMTPConnectError,
+    smtplib.SMTPHeloError,
+    smtplib.SMTPAuthenticationError,
+)
+
+
+def answered(series: Series, occasion: str) -> bool:
+    """Whether there is an answer already."""
+    return Letter.objects.filter(channel=CHANNEL, key=_key(series, occasion)).exists()
+
+
+def list_told(series: Series) -> bool:
+    """Whether an answer went to the list, which is told one result."""
+    answers = Letter.objects.filter(channel=CHANNEL, key__startswith=_key(series, ""))
+    return answers.exclude(content__cc=[]).exists()
+
+
+def answer(series: Series, posting: Posting, occasion: str, text: str, *, public: bool = False) -> None:
+    """Has a mail answered; to the list, too, if `public`."""
+    content = {
+        "occasion": occasion,
+        "to": [series.sender],
+        "cc": [series.copy_to] if public and series.copy_to else [],
+        "subject": f"Re: {posting.subject}",
+        "in_reply_to": posting.message_id,
+        "references": " ".join([*posting.related[1:], posting.message_id]),
+        "text": text,
+    }
+    post(CHANNEL, _key(series, occasion), content)
+
+
+def send(letter: Letter) -> str:
+    """Sends a letter of the outbox; returns its Message-ID.  Raises LaterError and NeverError."""
+    said = letter.content
+    own = f"<perfweb.{letter.key}.{letter.since.timestamp():.0f}@{settings.MAIL_ADDRESS.rpartition('@')[2]}>"
+    mail = EmailMessage(
+        subject=said["subject"],
+        body=said["text"],
+        from_email=settings.MAIL_ADDRESS,
+        to=said["to"],
+        cc=said["cc"],
+        headers={
+            "Message-ID": own,
+            "In-Reply-To": said["in_reply_to"],
+            "References": said["references"],
+            "Auto-Submitted": "auto-generated",
+            OWN_HEADER: said["occasion"],
+        },
+    )
+    try:
+        mail.send()
+    except smtplib.SMTPException as error:
+        if _is_refused(error):
+            raise NeverError(str(error)) from None
+        raise LaterError(str(error), everything=isinstance(error, AWAY)) from None
+    except OSError as error:
+        raise LaterError(str(error), everything=True) from None
+    return own
+
+
+def _is_refused(error: smtplib.SMTPException) -> bool:
+    """Whether the server refuses this mail or all its recipients for ever (RFC 5321, 4.2.1)."""
+    if isinstance(error, smtplib.SMTPRecipientsRefused):
+        return all(code >= 500 for code, _ in error.recipients.values())
+    return isinstance(error, smtplib.SMTPDataError) and error.smtp_code >= 500
+
+
+def _key(series: Series, occasion: str) -> str:
+    return f"{series.pk}.{occasion}"

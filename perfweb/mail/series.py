@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What becomes of a series: submitted when it is whole, and answered when it is measured or cannot be.
+
+`attend` does all that is due, and may be called at any time by any number of processes.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from perfweb.accounts.actors import Actor
+from perfweb.accounts.limits import Limit, NotNowError
+from perfweb.accounts.models import Means, Role, User
+from perfweb.accounts.permissions import NotAllowedError
+from perfweb.lab.models import Testbed
+from perfweb.mail import answers, sending
+from perfweb.mail.models import Posting, Series, SeriesState
+from perfweb.runs.models import OPEN_STATES, RunState
+from perfweb.submissions import services
+from perfweb.submissions.commands import Request, RequestError, Verb, parse
+from perfweb.submissions.models import Submission, SubmissionState
+from perfweb.submissions.services import PROBLEMS, DuplicateError
+
+STRANGERS = "strangers-by-mail"
+"""The account that has the patches of people who are not proven to have one."""
+PATIENCE = timedelta(minutes=30)
+"""How long after the last mail of a series nobody is told that one is missing."""
+KEPT = timedelta(days=7)
+"""How long a series is waited for that is not whole, or asks for nothing."""
+STRANGER_ANSWERED = Limit("answers to an address that nothing proves", 20, 24 * 3600)
+
+log = logging.getLogger(__name__)
+
+
+def attend(now: datetime | None = None) -> None:
+    """Submits what is whole, and answers what is over, once more where it was measured again."""
+    now = now or timezone.now()
+    gathering = Series.objects.filter(state=SeriesState.GATHERING)
+    asking = Posting.objects.exclude(request="").values("series")
+    _each(gathering.filter(Q(pk__in=asking) | Q(changed__lt=now - KEPT)), lambda series: _gathered(series, now))
+    working = Submission.objects.filter(runs__state__in=OPEN_STATES)
+    over = Series.objects.filter(state=SeriesState.OVER)
+    again = over.filter(pk__in=Series.submissions.through.objects.filter(submission__in=working).values("series"))
+    _each(again, lambda series: become(series, SeriesState.SUBMITTED))
+    _each(Series.objects.filter(state=SeriesState.SUBMITTED), _submitted)
+
+
+def forget(now: datetime | None = None) -> int:
+    """Forgets the patches of mails whose series was over long ago; returns of how many. That they came is kept, so that
+    none comes again.
+    """
+    old = (now or timezone.now()) - timedelta(days=settings.MESSAGES_KEPT_DAYS)
+    over = Series.objects.filter(state=SeriesState.OVER, changed__lt=old)
+    return Posting.objects.filter(series__in=over).exclude(mbox=b"").update(mbox=b"")
+
+
+def _each(chosen: QuerySet[Series], step: Callable[[Series], None]) -> None:
+    """Takes a step with each series, except with those that another process has in hand."""
+    for key in chosen.values_list("pk", flat=True):
+        try:
+            with transaction.atomic():
+                if series := chosen.filter(pk=key).select_for_update(of=("self",), skip_locked=True).first():
+                    step(series)
+        except Exception:  # one that makes trouble does not keep the others waiting
+            log.exception("series %s", key)
+
+
+def _gathered(series: Series, now: datetime) -> None:
+    """One step of a series that is not submitted yet."""
+    postings = list(series.postings.defer("mbox"))
+    asking = _asking(series)
+    missing = _missing(series, postings)
+    if asking is None or missing:
+        if now - series.changed > KEPT:
+            series.delete()
+        elif asking is not None and now - series.changed > PATIENCE:
+            answer(series, asking, "missing", answers.missing(missing, series.total or 0))
+        return
+    try:
+        request = _request(postings)
+        if request.verb != Verb.RUN:
+            _over(series, asking, answers.helped())
+            return
+        _supersede(series, postings)
+        _submit(series, postings, asking, request)
+    except RequestError as error:
+        _over(series, asking, answers.problem(str(error)))
+    except NotNowError as error:  # the next call does it
+        log.warning("%s: %s", series, error)
+
+
+def _submitted(series: Series) -> None:
+    """Answers when everything that was asked for is over."""
+    submissions = list(series.submissions.order_by("number"))
+    if not all(_is_over(submission) for submission in submissions):
+        return
+    asking = _asking(series)
+    if asking is None:
+        return
+    text = answers.result(submissions, asking.request, trailer=series.trailer)
+    newest = max((run.number for one in submissions for run in one.runs.all()), default=0)
+    public = any(answers.is_measured(one) for one in submissions) and not sending.list_told(series)
+    answer(series, asking, f"result-{newest}", text, public=public)
+    become(series, SeriesState.OVER)
+
+
+def _asking(series: Series) -> Posting | None:
+    """The mail that says what to measure."""
+    return series.postings.exclude(request="").defer("mbox").first()
+
+
+def _request(postings: Sequence[Posting]) -> Request:
+    """What the mails of a series ask for.  Raises RequestError, also for a mail that cannot be used."""
+    if problem := next((posting.problem for posting in postings if posting.problem), ""):
+        raise RequestError(problem)
+    asked = {posting.request for posting in postings if posting.request}
+    if len(asked) > 1:
+        raise RequestError("The mails of this series ask for different things: write one line, best in the first mail.")
+    return parse(asked.pop())
+
+
+def _missing(series: Series, postings: Sequence[Posting]) -> list[int]:
+    return sorted(set(range(1, (series.total or 0) + 1)) - {posting.number for posting in postings})
+
+
+def _submit(series: Series, postings: Sequence[Posting], asking: Posting, request: Request) -> None:
+    """Makes a submission for each combination of knobs, or tells why there is none."""
+    actor, problems = _actor(series), list[str]()
+    series.trailer = request.trailer
+    mbox = b"".join(bytes(posting.mbox) for posting in postings)
+    for wanted in request.wanted(_testbed()):
+        try:
+            submission = services.submit(actor, mbox, wanted)
+        except DuplicateError as error:
+            submission = error.existing
+        except (*PROBLEMS, NotAllowedError) as error:
+            shut = series.user is None and isinstance(error, NotAllowedError)
+            problems.append("Mails of people without an account here are not measured." if shut else str(error))
+            continue
+        if submission.state == SubmissionState.CONFLICT:
+            _over(series, asking, answers.conflict(submission))
+            return
+        series.submissions.add(submission)
+    submissions = list(series.submissions.order_by("number"))
+    if not submissions:
+        _over(series, asking, answers.problem(problems[0]))
+        return
+    answer(series, asking, "received", answers.received(submissions, problems, known=series.user is not None))
+    become(series, SeriesState.SUBMITTED)
+
+
+def _supersede(series: Series, postings: Sequence[Posting]) -> None:
+    """Ends older versions by the same sender: of the same thread, or with a patch of the same title.
+
+    What is measured already for somebody who is not proven to be the sender goes on: anybody could stop it.
+    """
+    older = Series.objects.filter(sender=series.sender, user=series.user, version__lt=series.version)
+    older = older.exclude(state=SeriesState.OVER)
+    thread = [key for posting in postings for key in posting.related]
+    titles = [posting.title for posting in postings]
+    related = Posting.objects.filter(series__in=older, related__overlap=thread) | Posting.objects.filter(
+        series__in=older, title__in=titles
+    )
+    for old in older.filter(pk__in=related.values("series")):
+        for submission in old.submissions.all():
+            cancel(old, submission)
+        if asked := _asking(old):
+            answer(old, asked, "superseded", answers.superseded(postings[0].subject))
+        become(old, SeriesState.OVER)
+
+
+def cancel(series: Series, submission: Submission) -> None:
+    """Ends a submission that is this series' alone, as far as its sender may."""
+    actor = _actor(series)
+    if submission.author != actor.user or submission.series.count() > 1:
+        return
+    if series.user is None and submission.state != SubmissionState.WAITING:
+        return
+    try:
+        services.cancel(actor, submission.number)
+    except (*PROBLEMS, NotAllowedError) as error:
+        log.info("%s: %s", submission, error)
+
+
+def _is_over(submission: Submission) -> bool:
+    if submission.state != SubmissionState.APPROVED:
+        return submission.state != SubmissionState.WAITING
+    # One that was interrupted goes on when somebody resumes it.
+    return all(run.is_over and run.state != RunState.INTERRUPTED for run in submission.runs.all())
+
+
+def _actor(series: Series) -> Actor:
+    """Who submits. Strangers have one account together, and never more than it needs, whatever role it is given."""
+    if series.user is not None:
+        return Actor(series.user.username, series.user.role, Means.MAIL, user=series.user)
+    strangers, _ = User.objects.get_or_create(username=STRANGERS, defaults={"role": Role.SUBMITTER, "password": "!"})
+    return Actor(STRANGERS, min(strangers.role, Role.SUBMITTER), Means.MAIL, user=strangers)
+
+
+def _testbed() -> str:
+    """Where patches are measured that name no testbed."""
+    usual = Testbed.objects.exclude(inventory="").order_by("pk").values_list("name", flat=True).first()
+    return settings.MAIL_TESTBED or usual or ""
+
+
+def answer(series: Series, posting: Posting, occasion: str, text: str, *, public: bool = False) -> None:
+    """Answers, but not too often to an address that somebody else may have written into From."""
+    if sending.answered(series, occasion):
+        return
+    if series.user is None:
+        try:
+            STRANGER_ANSWERED.spend(series.sender)
+        except NotNowError as error:
+            log.warning("%s is not answered: %s", series, error)
+            return
+    sending.answer(series, posting, occasion, text, public=public)
+
+
+def _over(series: Series, posting: Posting, text: str) -> None:
+    answer(series, posting, "problem", text)
+    become(series, SeriesState.OVER)
+
+
+def become(series: Series, state: SeriesState) -> None:
+    series.state = state
+    series.save()

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Letters: what is to be said, to whom, and whether it has been."""
+
+from django.db import models
+
+
+class Letter(models.Model):
+    """Something to say elsewhere.  Only perfweb.outbox.services changes one.
+
+    A letter is known by its key: with other content it says the same thing anew, such as an edited comment.
+    """
+
+    channel = models.CharField(max_length=80, help_text="KIND:NAME; OUTBOX_SENDERS knows the kind")
+    key = models.CharField(max_length=200)
+    content = models.JSONField()
+    version = models.PositiveIntegerField(default=1, help_text="of the content")
+    reference = models.CharField(max_length=500, blank=True, help_text="how the other side calls what was said")
+    due = models.DateTimeField(null=True, blank=True, help_text="when to try; empty if nothing is left to say")
+    attempts = models.PositiveIntegerField(default=0, help_text="in vain, or going on")
+    since = models.DateTimeField(help_text="when this content came")
+    sent = models.DateTimeField(null=True, blank=True)
+    problem = models.TextField(blank=True, help_text="why the last attempt was in vain")
+
+    class Meta:
+        ordering = ["pk"]
+        indexes = [models.Index(fields=["due"], name="letter_by_due")]
+        constraints = [models.UniqueConstraint(fields=["channel", "key"], name="letter_once")]
+
+    def __str__(self) -> str:
+        return f"{self.channel} {self.key}"

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Celery's tasks of the outbox; they run again and again, so that nothing depends on one of them being called."""
+
+from celery import shared_task
+
+from perfweb.outbox import services
+
+
+@shared_task
+def deliver() -> None:
+    """Try all letters that are due."""
+    services.deliver()
+
+
+@shared_task
+def forget() -> None:
+    """Forget what was said long ago."""
+    services.forget()

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Requests in words, as people write them in comments and mails: `/perf run tcp net.isr.dispatch=direct,deferred`.
+
+docs/bots.md describes the words for who writes them.
+"""
+
+import difflib
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perfweb.submissions.plans import MATRICES, KnobError, read_knobs
+from perfweb.submissions.services import Wanted
+
+USUAL_MATRIX = "tcp-quick"
+MOST_COMBINATIONS = 4
+"""Of the values of knobs: each is a comparison of its own."""
+LONGEST = 1000
+_SHOWN = 60
+
+
+class RequestError(ValueError):
+    """That is no request; the message is for who wrote it, and says what one looks like."""
+
+
+class Verb(StrEnum):
+    RUN = "run"
+    STATUS = "status"
+    CANCEL = "cancel"
+    HELP = "help"
+
+
+SETTINGS = {"testbed": "the name of a testbed", "base": "a branch, tag or commit"}
+FLAGS = {"each": "measure a series patch by patch", "trailer": "offer a line Perf-tested-by, in a mail"}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to do; the rest is for RUN. `knobs` has a text of lines `name=value` for each combination of their values,
+    which is one empty text where no knob is named.
+    """
+
+    verb: Verb
+    matrix: str = USUAL_MATRIX
+    knobs: tuple[str, ...] = ("",)
+    testbed: str = ""
+    base: str = ""
+    each: bool = False
+    trailer: bool = False
+
+    def wanted(self, testbed: str, base: str = "", title: str = "", mirror: str = "") -> list[Wanted]:
+        """What to submit: one for each combination, with a testbed and a base for who named none."""
+        return [
+            Wanted(
+                testbed=self.testbed or testbed,
+                matrix=self.matrix,
+                knobs=knobs,
+                each=self.each,
+                base=self.base or base,
+                title=title,
+                mirror=mirror,
+            )
+            for knobs in self.knobs
+        ]
+
+
+def find(text: str, prefix: str) -> str | None:
+    """The words behind the one line of a text that begins with `prefix`; None without such a line.
+
+    Indented and quoted lines are not looked at, nor what stands between fences. Raises RequestError for a second one.
+    """
+    found, fence = list[str](), ""
+    start = re.compile(re.escape(prefix) + (r"\s*(.*)" if prefix.endswith(":") else r"(?:\s+(.*))?"), re.IGNORECASE)
+    for line in text.splitlines():
+        mark = line[:3]
+        if mark in {"```", "~~~"} and fence in {"", mark}:
+            fence = "" if fence else mark
+        elif not fence and (said := start.fullmatch(line)):
+            found.append((said[1] or "").strip())
+    if len(found) > 1:
+        raise RequestError(
+            f"This has {len(found)} lines that begin with {prefix}. Write one: a request is answered once."
+        )
+    return found[0] if found else None
+
+
+def parse(words: str) -> Request:
+    """The request that the words behind a prefix make.  Raises RequestError and nothing else."""
+    if len(words) > LONGEST:
+        raise RequestError(f"A request is at most {LONGEST} characters long.")
+    first, *others = words.split() or [Verb.HELP]
+    if first.lower() not in set(Verb):
+        return _run([first, *others])
+    verb = Verb(first.lower())
+    if verb == Verb.RUN:
+        return _run(others)
+    if others:
+        raise RequestError(f"“{verb}” stands alone; “{_shown(' '.join(others))}” is one thing too much.")
+    return Request(verb)
+
+
+def help_text(prefix: str) -> str:
+    """All that can be said, with examples; plain text, in 72 columns."""
+    tests = "\n".join(f"  {_spoken(name):<12}{matrix.title}" for name, matrix in MATRICES.items())
+    words = [*((f"{name}=", meaning) for name, meaning in SETTINGS.items()), *FLAGS.items()]
+    return "\n".join([
+        f"{prefix} tcp quick",
+        f"{prefix} run tcp net.isr.dispatch=direct,deferred",
+        f"{prefix} status | cancel | help",
+        "",
+        "Tests:",
+        tests,
+        "",
+        "NAME=VALUE sets a tunable of the stack, of base and patch alike;",
+        f"NAME=VALUE,VALUE compares them with each, {MOST_COMBINATIONS} combinations at most. Also:",
+        *(f"  {word:<12}{meaning}" for word, meaning in words),
+    ])  # fmt: skip
+
+
+def _run(words: Sequence[str]) -> Request:
+    tests, knobs, settings, flags = list[str](), dict[str, list[str]](), dict[str, str](), set[str]()
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals and word.lower() in FLAGS:
+            flags.add(word.lower())
+        elif not equals:
+            tests.append(word.lower())
+        elif name in knobs or name in settings:
+            raise RequestError(f"{_shown(name)} is there twice; several values of a knob are written NAME=VALUE,VALUE.")
+        elif name in SETTINGS:
+            settings[name] = _setting(name, value)
+        else:
+            knobs[name] = _values(name, value)
+    return Request(
+        Verb.RUN,
+        _matrix(tests),
+        _combinations(knobs),
+        testbed=settings.get("testbed", ""),
+        base=settings.get("base", ""),
+        each="each" in flags,
+        trailer="trailer" in flags,
+    )
+
+
+def _setting(name: str, value: str) -> str:
+    if not value:
+        raise RequestError(f"{name}= lacks its value: {SETTINGS[name]}.")
+    return value
+
+
+def _values(name: str, text: str) -> list[str]:
+    """The values that a knob is to have, one after the other."""
+    if "." not in name:
+        near = _near(name, list(SETTINGS))
+        others = " and ".join(f"{other}=" for other in SETTINGS)
+        raise RequestError(
+            f"“{_shown(name)}=” is not known{near}: there are {others}, and knobs, whose names have dots."
+        )
+    values = text.split(",")
+    for value in values:
+        try:
+            read_knobs(f"{name}={value}")
+        except KnobError as error:
+            raise RequestError(f"{str(error)[0].upper()}{str(error)[1:]}.") from None
+        if values.count(value) > 1:
+            raise RequestError(f"{_shown(name)} has the value {_shown(value)} twice.")
+    return values
+
+
+def _combinations(knobs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    made = list(itertools.islice(itertools.product(*knobs.values()), MOST_COMBINATIONS + 1))
+    if len(made) > MOST_COMBINATIONS:
+        raise RequestError(
+            f"These knobs have more than {MOST_COMBINATIONS} combinations of values: ask for fewer at once."
+        )
+    return tuple("\n".join(f"{name}={value}" for name, value in zip(knobs, values, strict=True)) for values in made)
+
+
+def _matrix(words: Sequence[str]) -> str:
+    """The name of the matrix that is called `tcp quick`, `tcp-quick`, or `tcp`."""
+    name = "-".join(words) or USUAL_MATRIX
+    for known in (name, f"{name}-quick"):
+        if known in MATRICES:
+            return known
+    spoken = [_spoken(known) for known in MATRICES]
+    near = _near(" ".join(words), [*spoken, *(known.removesuffix(" quick") for known in spoken), *Verb, *FLAGS])
+    raise RequestError(f"There are no tests “{_shown(' '.join(words))}”{near}: there are {', '.join(spoken)}.")
+
+
+def _spoken(name: str) -> str:
+    return name.replace("-", " ")
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    found = difflib.get_close_matches(word[:_SHOWN], known, n=1)
+    return f" (did you mean “{found[0]}”?)" if found else ""
+
+
+def _shown(text: str) -> str:
+    """A stranger's words in a sentence of ours."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)[:_SHOWN]

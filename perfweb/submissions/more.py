@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How much it takes to decide what a run of a submission left open."""
+
+from dataclasses import dataclass
+
+from perfweb.reports.verdicts import run_pairs
+from perfweb.runs.judging import counted_samples
+from perfweb.runs.models import Run, RunState
+from perfweb.runs.planfile import MOST_BOOTS, PlanError, SizeError, read_plan
+from perfweb.submissions.models import Submission
+from perfweb.submissions.plans import machine_seconds, with_boots
+
+
+@dataclass(frozen=True)
+class More:
+    """`needed` boots of each variant would decide the tests that are `undecided`, in four runs of five, as far as that
+    can be told; a run has at most as many `boots`, which take `seconds`.
+    """
+
+    undecided: int
+    needed: int
+    boots: int
+    seconds: int
+
+
+def more(submission: Submission, run: Run | None) -> More | None:
+    """None where nothing is open, or no number of boots is known to decide it."""
+    if run is None or run.state != RunState.DONE:
+        return None
+    pairs = run_pairs(run.variants.all(), counted_samples([run])[run.pk])
+    results = [test.result for pair in pairs for test in pair.compared if test.result.lack is not None]
+    needed = [min(one.boots) + one.more_boots for one in results if one.more_boots is not None]
+    if not needed:
+        return None
+    boots = min(max(needed), MOST_BOOTS)
+    try:
+        seconds = machine_seconds(read_plan(with_boots(submission.plan, boots)))
+    except (PlanError, SizeError):  # somebody's own, whose size cannot be changed
+        return None
+    return More(len(results), max(needed), boots, seconds)

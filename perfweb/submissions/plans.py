@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The plans that compare a patch with its base, made of a named matrix of tests and the knobs to boot with."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import yaml
+
+from perfweb.runs.planfile import (
+    BASE,
+    MOST_SAMPLES,
+    PATCH,
+    TUNABLE,
+    TUNABLE_VALUE,
+    TUNABLE_VALUE_RULE,
+    PlanSpec,
+    read_plan,
+    resized,
+)
+from runners.planner import estimate, plan_boots
+
+BUILD_SECONDS = 40.0
+"""What building one variant takes; only for estimates."""
+
+
+class KnobError(ValueError):
+    """A line that sets no tunable; the message says what one looks like."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Tests that are measured together, and how much of them."""
+
+    name: str
+    title: str
+    tests: tuple[str, ...]
+    boots: int = 4
+    samples: int = 16
+
+    @property
+    def choice(self) -> tuple[str, str]:
+        """For a list to choose from, with how long a patch takes."""
+        return self.name, f"{self.name}: {self.title}; about {round(_usual_seconds(self) / 60)} min"
+
+
+def _each(*measures: str, topology: str = "host-host", families: Sequence[str] = ("ipv4",)) -> tuple[str, ...]:
+    return tuple(f"{measure}/{topology}/{family}" for measure in measures for family in families)
+
+
+_TCP = ("tcp.rr", "tcp.stream", "tcp.crr")
+_UDP = ("udp.rr", "udp.stream")
+_BOTH = ("ipv4", "ipv6")
+MATRICES = {
+    matrix.name: matrix
+    for matrix in (
+        Matrix("tcp-quick", "TCP, IPv4", _each(*_TCP)),
+        Matrix("udp-quick", "UDP, IPv4", _each(*_UDP)),
+        Matrix("quick", "TCP and UDP, IPv4 and IPv6", _each(*_TCP, *_UDP, families=_BOTH)),
+        Matrix(
+            "forward", "forwarding of TCP and UDP", _each("tcp.rr", "tcp.stream", "udp.rr", topology="host-router-host")
+        ),
+        Matrix("unix", "UNIX-domain sockets", ("unix.mysql.8/host-host/ipv4", "unix.mysql.11/host-host/ipv4")),
+        Matrix("full", "TCP and UDP, IPv4 and IPv6, 8 boots", _each(*_TCP, *_UDP, families=_BOTH), boots=8, samples=40),
+    )
+}
+
+
+def plan_text(matrix: Matrix, name: str, title: str, tunables: Mapping[str, str], patches: int, *, each: bool) -> str:
+    """The plan that compares the base with a series, or with `each` of its stages."""
+    sources = [BASE, *(f"{PATCH} {number}" for number in range(1, patches + 1))] if each else [BASE, PATCH]
+    variants = [
+        {
+            "name": source.replace(" ", "-"),
+            "target": "stack",
+            "source": source,
+            "build": ["-Dbuildtype=release"],
+            **({"tunables": dict(tunables)} if tunables else {}),
+        }
+        for source in sources
+    ]
+    plan = {
+        "name": name,
+        "title": title,
+        "baseline": BASE,
+        "variants": variants,
+        "tests": list(matrix.tests),
+        "samples": matrix.samples,
+        "boots": matrix.boots,
+        "order": "abba",
+    }
+    return yaml.safe_dump(plan, sort_keys=False, allow_unicode=True, width=200)
+
+
+def with_boots(text: str, boots: int) -> str:
+    """The text of a plan with so many boots of each variant, each with as many samples as it had.  Raises PlanError."""
+    spec = read_plan(text)
+    samples = min(math.ceil(boots * spec.samples / spec.boots), MOST_SAMPLES)
+    return resized(text, {"boots": str(boots), "samples": str(samples)})
+
+
+def machine_seconds(spec: PlanSpec) -> int:
+    """How long a testbed is taken by a plan."""
+    return round(estimate(plan_boots(spec, 0), spec.seconds) + BUILD_SECONDS * len(spec.variants))
+
+
+@cache
+def _usual_seconds(matrix: Matrix) -> int:
+    return machine_seconds(read_plan(plan_text(matrix, matrix.name, matrix.title, {}, 1, each=False)))
+
+
+def read_knobs(text: str) -> dict[str, str]:
+    """Tunables from lines `name=value`, as loader.conf and sysctl write them.  Raises KnobError."""
+    knobs: dict[str, str] = {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, equals, value = (part.strip().strip('"') for part in line.partition("="))
+        if not equals or TUNABLE.fullmatch(name) is None:
+            raise KnobError(f"“{line[:80]}” is no knob: write lines such as net.isr.dispatch=direct")
+        if TUNABLE_VALUE.fullmatch(value) is None:
+            raise KnobError(f"“{value[:80]}” is no value of {name[:80]}; allowed: {TUNABLE_VALUE_RULE}")
+        if name in knobs:
+            raise KnobError(f"{name[:80]} is set twice")
+        knobs[name] = value
+    return knobs

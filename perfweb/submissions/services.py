@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What people do with submissions: examine, submit, approve, refuse, cancel, measure again."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from perfweb.accounts import limits
+from perfweb.accounts.actors import Actor
+from perfweb.accounts.audit import doing
+from perfweb.accounts.models import User
+from perfweb.accounts.permissions import Action, may
+from perfweb.builds import mirrors
+from perfweb.builds.models import Mirror
+from perfweb.builds.patches import PatchError, Series, read_series
+from perfweb.builds.repositories import (
+    Bench,
+    Commit,
+    ConflictError,
+    Repository,
+    RepositoryError,
+    Stage,
+    check_name,
+)
+from perfweb.builds.sources import LONGEST_REVISION, SourceError, Sources
+from perfweb.lab.models import Testbed
+from perfweb.runs import services as runs
+from perfweb.runs.models import FINAL_STATES, Run
+from perfweb.runs.planfile import BASE, PATCH, PlanError, PlanSpec, SizeError, read_plan
+from perfweb.submissions import states
+from perfweb.submissions.models import Submission, SubmissionState
+from perfweb.submissions.plans import MATRICES, KnobError, machine_seconds, plan_text, read_knobs, with_boots
+
+LONGEST_TITLE = 150
+FETCH_SECONDS = 20.0
+"""How long somebody waits for a repository elsewhere, and keeps a thread of the server."""
+
+
+class SubmissionError(ValueError):
+    """That is not possible; the message says why and what can be done."""
+
+
+class DuplicateError(SubmissionError):
+    """The same patch on the same base with the same plan is there already."""
+
+    def __init__(self, existing: Submission) -> None:
+        super().__init__(f"The same patch on the same base with the same plan is {existing} already: measure it again.")
+        self.existing = existing
+
+
+PROBLEMS = (
+    SubmissionError, PatchError, RepositoryError, SourceError, PlanError, SizeError, KnobError, runs.RunError,
+    states.IllegalTransitionError,
+)  # fmt: skip
+"""What is wrong with what was asked for, each with a sentence for people."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a patch is to be measured: a matrix with knobs as lines `name=value`, or the whole text of a plan; against
+    a commit of the mirror of that name, or of the service's own repository. With a `ref` the patch is what that has
+    there and the base has not.
+    """
+
+    testbed: str
+    matrix: str = "tcp-quick"
+    knobs: str = ""
+    each: bool = False
+    base: str = ""
+    plan: str = ""
+    title: str = ""
+    mirror: str = ""
+    ref: str = ""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What a submission would be: nothing of the patch has been executed for this.  A conflict leaves no stages."""
+
+    patch: bytes
+    series: Series
+    base: Commit
+    stages: Sequence[Stage]
+    title: str
+    plan: str
+    spec: PlanSpec
+    testbed: Testbed
+    mirror: Mirror | None
+    seconds: int
+    conflict: ConflictError | None = None
+    content: str = ""
+
+
+def examine(actor: Actor, patch: bytes, wanted: Wanted) -> Examined:
+    """Applies a patch in a place that is thrown away, and makes its plan.  Raises one of PROBLEMS."""
+    limits.write(actor.name, actor.address)
+    mirror = _mirror(wanted.mirror)
+    if wanted.ref:
+        patch = _changes(mirror, wanted)
+    series = read_series(patch)
+    repository = _repository(mirror)
+    base = repository.commit(series.base or wanted.base or _branch(mirror))
+    conflict, stages = None, list[Stage]()
+    with repository.bench() as bench:
+        try:
+            stages = bench.apply(series, base)
+        except ConflictError as error:
+            conflict = error
+    title = (wanted.title or series.title or wanted.ref or _title(stages))[:LONGEST_TITLE]
+    changed = _digest([base.sha, *(stage.tree for stage in stages)])
+    text = wanted.plan or _plan(wanted, f"patch-{changed[:8]}", title, len(series.patches))
+    spec = read_plan(text)
+    _check_sources(spec, len(series.patches))
+    return Examined(
+        patch=patch,
+        series=series,
+        base=base,
+        stages=stages,
+        title=title,
+        plan=text,
+        spec=spec,
+        testbed=runs.find_testbed(wanted.testbed),
+        mirror=mirror,
+        seconds=machine_seconds(spec),
+        conflict=conflict,
+        content="" if conflict else _digest([changed, repr(replace(spec, name="", title=""))]),
+    )
+
+
+def submit(actor: Actor, patch: bytes, wanted: Wanted) -> Submission:
+    """Keeps a patch; it is queued at once if who submits it may approve it.  Raises one of PROBLEMS."""
+    examined = examine(actor, patch, wanted)
+    with doing(actor, Action.SUBMIT) as deed:
+        author = _account(actor)
+        # Locked, so that two at the same time do not pass each other's quota.
+        User.objects.select_for_update().get(pk=author.pk)
+        if existing := _same(examined.content):
+            raise DuplicateError(existing)
+        if not may(actor, Action.APPROVE):
+            _check_quota(author, examined.seconds)
+        submission = _create(author, examined)
+        deed.subject, deed.detail = str(submission), examined.title
+        return _decide(submission, actor, examined)
+
+
+def approve(actor: Actor, number: int, reason: str = "") -> Submission:
+    """Lets a patch that waits be built and measured.  Raises one of PROBLEMS."""
+    with doing(actor, Action.APPROVE, f"submission {number}", reason):
+        submission = states.approve(get(number).number, actor.name, reason)
+        _measure(submission, submission.plan, submission.author.username)
+        return submission
+
+
+def refuse(actor: Actor, number: int, reason: str) -> Submission:
+    """Ends a submission that waits, with a reason.  Raises one of PROBLEMS."""
+    if not reason.strip():
+        raise SubmissionError("Say why it is refused: its author reads that.")
+    with doing(actor, Action.APPROVE, f"submission {number}", f"refused: {reason}"):
+        return states.refuse(get(number).number, actor.name, reason.strip())
+
+
+def cancel(actor: Actor, number: int) -> Submission:
+    """Ends a submission and its runs.  Raises one of PROBLEMS."""
+    submission = get(number)
+    own = actor.user is not None and submission.author_id == actor.user.pk
+    with doing(actor, Action.CANCEL_OWN if own else Action.CANCEL_ANY, str(submission)):
+        working = [run for run in submission.runs.all() if not run.is_over]
+        if submission.state == SubmissionState.APPROVED and not working:
+            raise SubmissionError(f"{submission} has been measured: there is nothing to cancel.".capitalize())
+        cancelled = states.cancel(number, actor.name)
+        for run in working:
+            runs.cancel(run.number, actor.name)
+        return cancelled
+
+
+def rerun(actor: Actor, number: int, boots: int | None = None) -> Run:
+    """Measures an approved submission once more, with other `boots` of each variant.  Raises one of PROBLEMS."""
+    submission = get(number)
+    with doing(actor, Action.SUBMIT, str(submission), f"measured again{f', {boots} boots' if boots else ''}"):
+        if submission.state != SubmissionState.APPROVED:
+            raise SubmissionError(
+                f"{submission} is {submission.get_state_display()}: only what was approved is measured."
+            )
+        if any(not run.is_over for run in submission.runs.all()):
+            raise SubmissionError(f"{submission} is being measured: wait for the end, or cancel it.")
+        plan = submission.plan if boots is None else with_boots(submission.plan, boots)
+        if not may(actor, Action.APPROVE):
+            _check_quota(_account(actor), machine_seconds(read_plan(plan)))
+        return _measure(submission, plan, actor.name)
+
+
+def get(number: int) -> Submission:
+    """Submission `number`.  Raises SubmissionError if there is none."""
+    submission = Submission.objects.filter(number=number).first()
+    if submission is None:
+        raise SubmissionError(f"There is no submission {number}.")
+    return submission
+
+
+def _account(actor: Actor) -> User:
+    if actor.user is None:
+        raise SubmissionError("A submission has an account as its author: sign in, or use a token.")
+    return actor.user
+
+
+def _mirror(name: str) -> Mirror | None:
+    mirror = Mirror.objects.filter(name=name).first()
+    if name and mirror is None:
+        there_are = ", ".join(Mirror.objects.values_list("name", flat=True)) or "none"
+        raise SubmissionError(f"There is no repository “{name[:40]}”; registered: {there_are}.")
+    return mirror
+
+
+def _repository(mirror: Mirror | None) -> Repository:
+    return mirrors.opened(mirror) if mirror else Repository.at(settings.PATCH_REPOSITORY)
+
+
+def _branch(mirror: Mirror | None) -> str:
+    """What patches are made for that do not say."""
+    return mirror.branch if mirror else "HEAD"
+
+
+def _changes(mirror: Mirror | None, wanted: Wanted) -> bytes:
+    """What a branch, tag or commit has that the base has not, fetched now. A name that begins with refs/ is fetched
+    although it is no branch: refs/pull/7/head.
+    """
+    check_name(wanted.ref)
+    repository = _repository(None)
+    if mirror:
+        named = [wanted.ref] if wanted.ref.startswith("refs/") else []
+        repository = mirrors.fetch(mirror, *named, seconds=FETCH_SECONDS)
+    return mirrors.changes(repository, wanted.base or _branch(mirror), wanted.ref, each=wanted.each).patch
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def _plan(wanted: Wanted, name: str, title: str, patches: int) -> str:
+    """The plan of a matrix.  Its name is that of what the patch makes: no timeline joins what is not alike."""
+    matrix = MATRICES.get(wanted.matrix)
+    if matrix is None:
+        raise SubmissionError(f"There is no matrix “{wanted.matrix[:40]}”; there are {', '.join(MATRICES)}.")
+    return plan_text(matrix, name, title, read_knobs(wanted.knobs), patches, each=wanted.each and patches > 1)
+
+
+def _check_sources(spec: PlanSpec, patches: int) -> None:
+    """A plan of somebody's own has to measure the patch, and no stage that there is not."""
+    known = _stages_by_source(patches)
+    asked = {variant.source for variant in spec.variants}
+    if unknown := sorted(asked - known.keys()):
+        had = ", ".join(f"“{name}”" for name in known)
+        raise SubmissionError(f"The plan names the source “{unknown[0]}”; this submission has {had}.")
+    if not asked - {BASE}:
+        raise SubmissionError("No variant of this plan is built from the patch: give one `source: patch`.")
+
+
+def _stages_by_source(patches: int) -> dict[str, int]:
+    """Which stage the source of a variant is; 0 is the base."""
+    return {BASE: 0, PATCH: patches, **{f"{PATCH} {number}": number for number in range(1, patches + 1)}}
+
+
+def _title(stages: Sequence[Stage]) -> str:
+    """A name for a bare diff: the files that it changes."""
+    paths = [file.path for stage in stages for file in stage.files]
+    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"{paths[0]}{more}" if paths else "a diff that does not apply"
+
+
+def _same(content: str) -> Submission | None:
+    if not content:
+        return None
+    alive = Submission.objects.filter(state__in=[SubmissionState.WAITING, SubmissionState.APPROVED])
+    return alive.filter(content=content).first()
+
+
+def _check_quota(author: User, seconds: int) -> None:
+    unfinished = Q(state=SubmissionState.WAITING) | Q(
+        state=SubmissionState.APPROVED, pk__in=Submission.runs.through.objects.filter(
+            ~Q(run__state__in=FINAL_STATES)
+        ).values("submission_id")
+    )  # fmt: skip
+    open_ones = author.submissions.filter(unfinished).count()
+    if open_ones >= settings.OPEN_SUBMISSIONS:
+        raise SubmissionError(f"You have {open_ones} submissions that are not over: wait for one, or cancel one.")
+    spent = _spent(author) + seconds
+    if spent > settings.SUBMISSION_HOURS * 3600:
+        raise SubmissionError(
+            f"With this you would use {spent / 3600:.1f} hours of machine time in a day; {settings.SUBMISSION_HOURS:g} "
+            "are yours. Choose a smaller matrix, or come back tomorrow."
+        )
+
+
+def _spent(author: User) -> int:
+    """Seconds of machine time that somebody had in the last day, by estimate: runs, and what waits for approval."""
+    since = timezone.now() - timedelta(days=1)
+    waiting = author.submissions.filter(created__gte=since, state=SubmissionState.WAITING)
+    measured = Run.objects.filter(
+        requested_by=author.username, created__gte=since, submissions__state=SubmissionState.APPROVED
+    )
+    plans = measured.values_list("plan__text", flat=True)
+    return sum(waiting.values_list("seconds", flat=True)) + sum(machine_seconds(read_plan(text)) for text in plans)
+
+
+def _create(author: User, examined: Examined) -> Submission:
+    submission = Submission.objects.create(
+        author=author,
+        title=examined.title,
+        patch=examined.patch,
+        mirror=examined.mirror,
+        base=examined.base.sha,
+        revision=examined.base.revision[:LONGEST_REVISION],
+        stages=[
+            {
+                "subject": stage.patch.subject,
+                "author": stage.patch.author,
+                "files": [asdict(changed) for changed in stage.files],
+            }
+            for stage in examined.stages
+        ],
+        content=examined.content,
+        plan=examined.plan,
+        testbed=examined.testbed,
+        seconds=examined.seconds,
+    )
+    states.received(submission, author.username)
+    return submission
+
+
+def _decide(submission: Submission, actor: Actor, examined: Examined) -> Submission:
+    """Where a submission goes that was just received."""
+    number = submission.number
+    if error := examined.conflict:
+        parts = [str(error), error.hunk and f"It wants:\n{error.hunk}", error.there and f"There is:\n{error.there}"]
+        return states.conflict(number, "perfweb", "\n\n".join(filter(None, parts)))
+    if not may(actor, Action.APPROVE):
+        return states.wait(number, "perfweb", "Nothing of it is built before a maintainer has looked at it.")
+    submission = states.approve(number, "perfweb", f"{actor.name} may approve patches.")
+    _measure(submission, submission.plan, actor.name)
+    return submission
+
+
+def _measure(submission: Submission, plan: str, requested_by: str) -> Run:
+    """Packs what the plan's variants are built from, and queues a run."""
+    spec = read_plan(plan)
+    patch = bytes(submission.patch)
+    series = read_series(patch)
+    repository = _repository(submission.mirror)
+    with repository.bench() as bench:
+        sources = _pack(bench, series, repository.commit(submission.base), {item.source for item in spec.variants})
+    run = runs.submit(plan, submission.testbed.name, requested_by, patched=runs.Patched(patch, sources))
+    submission.runs.add(run)
+    return run
+
+
+def _pack(bench: Bench, series: Series, base: Commit, wanted: set[str]) -> dict[str, Sources]:
+    stages = bench.apply(series, base)
+    store = Path(settings.PERFWEB_VAR) / "sources"
+    packed = {}
+    for source, number in _stages_by_source(len(stages)).items():
+        if source not in wanted:
+            continue
+        if number == 0:
+            packed[source] = bench.pack(base.sha, store, base.revision, base.committed)
+        else:
+            packed[source] = bench.pack(stages[number - 1].tree, store, _patched(base, number, len(stages)))
+    return packed
+
+
+def _patched(base: Commit, number: int, patches: int) -> str:
+    """The revision of a stage, as pages show it: abc1234 + patch 2 of 3."""
+    which = f"patch {number} of {patches}" if patches > 1 else "patch"
+    return f"{base.revision[: LONGEST_REVISION - len(which) - 3]} + {which}"

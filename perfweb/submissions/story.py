@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What became of a submission: what its runs say, and all that happened to it in the order of time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from perfweb.reports.comparisons import in_words
+from perfweb.reports.verdicts import PairVerdicts, TestVerdict
+from perfweb.runs.models import Run, RunTransition
+from perfweb.submissions.models import Submission
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run says: its base against the patch, or against every stage of a series. `progress` has the last event of
+    each kind of one that works.
+    """
+
+    run: Run
+    pairs: Sequence[PairVerdicts]
+    progress: Mapping[str, object]
+
+    @property
+    def words(self) -> str:
+        """A verdict of all together."""
+        return in_words([said for pair in self.pairs for said in pair.tests])
+
+    @property
+    def rows(self) -> list[tuple[str, tuple[tuple[str, TestVerdict], ...]]]:
+        """Each test with what is said about it on each stage, which has a name."""
+        stages = [[(pair.b.name, said) for said in pair.tests] for pair in self.pairs]
+        return [(row[0][1].test, row) for row in zip(*stages, strict=True)]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the story; `run` is None for what happened to the submission itself."""
+
+    at: datetime
+    what: str
+    who: str
+    reason: str
+    run: int | None = None
+
+
+def story(submission: Submission, runs: Iterable[Run]) -> list[Step]:
+    """All steps, the first one first."""
+    own = [
+        Step(step.at, step.get_to_state_display(), step.who, "" if step.to_state == "conflict" else step.reason)
+        for step in submission.transitions.all()
+    ]
+    of_runs = [
+        Step(step.at, step.get_to_state_display(), "", step.reason, step.run_id)
+        for step in RunTransition.objects.filter(run__in=list(runs))
+    ]
+    return sorted([*own, *of_runs], key=lambda step: step.at)

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The form, the list of submissions, and the page of one that tells its whole story."""
+
+import hashlib
+from collections.abc import Callable
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from perfweb.accounts.actors import Actor, on_page
+from perfweb.accounts.guards import acts
+from perfweb.accounts.permissions import Action, may
+from perfweb.reports.downloads import send, text_body
+from perfweb.reports.verdicts import verdicts
+from perfweb.runs import progress, states
+from perfweb.runs.models import Run
+from perfweb.runs.planfile import MOST_BOOTS
+from perfweb.submissions import services
+from perfweb.submissions.difftext import marked
+from perfweb.submissions.forms import SubmissionForm
+from perfweb.submissions.models import Submission, SubmissionState
+from perfweb.submissions.more import more
+from perfweb.submissions.services import PROBLEMS, DuplicateError
+from perfweb.submissions.story import Result, story
+
+PER_PAGE = 50
+LONGEST_SHOWN = 100_000
+"""Bytes of a patch that its page shows; all of it can be downloaded."""
+
+
+@require_safe
+def submission_list(request: HttpRequest) -> HttpResponse:
+    """Show what waits for approval, what is measured now, and the newest submissions; `?before=` has older ones."""
+    found = Submission.objects.select_related("author", "testbed").defer("patch", "plan", "stages")
+    before = request.GET.get("before", "")
+    if before.isascii() and before.isdigit() and len(before) < 18:
+        found = found.filter(number__lt=int(before))
+    rows = list(found.prefetch_related("runs__variants")[: PER_PAGE + 1])
+    newest = {row.number: run for row in rows for run in row.runs.all()[:1]}
+    said = {run.pk: pairs for run, pairs in verdicts(list(newest.values()))}
+    waiting = Submission.objects.filter(state=SubmissionState.WAITING).select_related("author", "testbed")
+    measured = Run.objects.filter(submissions__isnull=False, state__in=states.ACTIVE).prefetch_related("submissions")
+    context = {
+        "running": [(run, progress.latest(run.pk)) for run in measured.distinct()],
+        "rows": [
+            (row, run, said[run.pk] if run else ())
+            for row, run in ((row, newest.get(row.number)) for row in rows[:PER_PAGE])
+        ],
+        "older": rows[PER_PAGE - 1].number if len(rows) > PER_PAGE else None,
+        "waiting": waiting.defer("patch", "plan", "stages").order_by("number")[:PER_PAGE],
+    }
+    return render(request, "submissions/list.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@acts(Action.SUBMIT)
+def submit(request: HttpRequest) -> HttpResponse:
+    """Show the form, what a patch would take, or why it cannot be measured; or submit it."""
+    waits = not may(request.user, Action.APPROVE)
+    if request.method != "POST":
+        return render(request, "submissions/form.html", {"form": SubmissionForm(), "waits": waits})
+    form = SubmissionForm(request.POST, request.FILES)
+    examined = existing = None
+    problem = ""
+    if form.is_valid():
+        try:
+            if "submit" in request.POST:
+                return redirect("submissions:one", services.submit(on_page(request), form.patch, form.wanted).number)
+            examined = services.examine(on_page(request), form.patch, form.wanted)
+        except DuplicateError as error:
+            problem, existing = str(error), error.existing
+        except PROBLEMS as error:
+            problem = str(error)
+        form = form.with_file_as_text()
+    context = {"form": form, "waits": waits, "examined": examined, "problem": problem, "existing": existing}
+    return render(request, "submissions/form.html", context, status=200 if examined else 422)
+
+
+@require_safe
+def submission(request: HttpRequest, number: int) -> HttpResponse:
+    """Show a submission to everybody alike; what only some may do with it is on a page of its own."""
+    found = _find(number)
+    runs = _runs(found)
+    context = {
+        "submission": found,
+        "results": [
+            Result(run, pairs, {} if run.is_over else progress.latest(run.pk)) for run, pairs in verdicts(runs)
+        ],
+        "working": any(not run.is_over for run in runs),
+        "more": more(found, runs[0] if runs else None),
+        "steps": story(found, runs),
+        **_shown(found),
+    }
+    return render(request, "submissions/one.html", context)
+
+
+@require_safe
+def patch(request: HttpRequest, number: int) -> HttpResponseBase:
+    """Send a patch byte for byte, as plain text."""
+    found = _find(number)
+    content = bytes(found.patch)
+    return send(
+        request, text_body(f"submission-{number}.mbox", content, hashlib.sha256(content).hexdigest(), found.created)
+    )
+
+
+@require_safe
+@acts(Action.SUBMIT)
+def actions(request: HttpRequest, number: int) -> HttpResponse:
+    """Show what whoever is signed in may do with a submission."""
+    return _actions(request, _find(number))
+
+
+@require_POST
+@acts(Action.APPROVE)
+def approve(request: HttpRequest, number: int) -> HttpResponse:
+    """Let a patch be measured."""
+    return _act(request, number, lambda actor: services.approve(actor, number, request.POST.get("reason", "")))
+
+
+@require_POST
+@acts(Action.APPROVE)
+def refuse(request: HttpRequest, number: int) -> HttpResponse:
+    """Say why a patch is not measured."""
+    return _act(request, number, lambda actor: services.refuse(actor, number, request.POST.get("reason", "")))
+
+
+@require_POST
+@acts(Action.CANCEL_OWN)
+def cancel(request: HttpRequest, number: int) -> HttpResponse:
+    """End a submission."""
+    return _act(request, number, lambda actor: services.cancel(actor, number))
+
+
+@require_POST
+@acts(Action.SUBMIT)
+def rerun(request: HttpRequest, number: int) -> HttpResponse:
+    """Measure once more, with as many boots as are asked for."""
+    boots = request.POST.get("boots", "")
+    if boots and not (boots.isascii() and boots.isdigit() and 1 <= int(boots[:4]) <= MOST_BOOTS):
+        return _actions(request, _find(number), f"“{boots[:20]}” is no number of boots: a run has 1 to {MOST_BOOTS}.")
+    return _act(request, number, lambda actor: services.rerun(actor, number, int(boots) if boots else None))
+
+
+def _act(request: HttpRequest, number: int, act: Callable[[Actor], object]) -> HttpResponse:
+    found = _find(number)
+    try:
+        act(on_page(request))
+    except PROBLEMS as error:
+        return _actions(request, found, str(error))
+    return redirect("submissions:one", number)
+
+
+def _find(number: int) -> Submission:
+    try:
+        return Submission.objects.select_related("author", "testbed", "mirror").get(number=number)
+    except Submission.DoesNotExist:
+        raise Http404(f"There is no submission {number}. The list of submissions shows those that there are.") from None
+
+
+def _runs(found: Submission) -> list[Run]:
+    return list(found.runs.select_related("plan", "testbed").prefetch_related("variants").order_by("-number"))
+
+
+def _shown(found: Submission) -> dict[str, object]:
+    """The patch, or the beginning of a very long one, and the hunks that do not fit."""
+    text = bytes(found.patch)
+    reason, _, hunks = found.reason.partition("\n\n")
+    return {
+        "text": marked(text[:LONGEST_SHOWN].decode("utf-8", "replace")),
+        "cut": len(text) > LONGEST_SHOWN,
+        "reason": reason,
+        "hunks": marked(hunks),
+    }
+
+
+def _actions(request: HttpRequest, found: Submission, problem: str = "") -> HttpResponse:
+    waiting, approved = (found.state == state for state in (SubmissionState.WAITING, SubmissionState.APPROVED))
+    working = any(not run.is_over for run in found.runs.all())
+    cancelling = Action.CANCEL_OWN if request.user == found.author else Action.CANCEL_ANY
+    may_rerun = approved and not working
+    context = {
+        "submission": found,
+        "problem": problem,
+        **_shown(found),
+        "more": more(found, found.newest_run) if may_rerun else None,
+        "most_boots": MOST_BOOTS,
+        "may_approve": waiting and may(request.user, Action.APPROVE),
+        "may_cancel": (waiting or working) and may(request.user, cancelling),
+        "may_rerun": may_rerun,
+    }
+    return render(request, "submissions/actions.html", context, status=409 if problem else 200)

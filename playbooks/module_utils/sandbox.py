@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A sandbox for programs whose authors nobody knows: a build of a change, and what it has built.
+
+bubblewrap (bwrap(1)) gives it mounts, processes, System V objects, a host name and, unless it is to measure, a network
+of its own. What it sees is /usr, a few harmless files of /etc and what it is explicitly shown; what it may write
+to lies in memory and has a size. It runs as a user that nobody else has, who has no capability, in a user namespace of
+his own where one can be made, and gets the first kill when memory runs out.
+
+bubblewrap starts as root, so that neither unreadable directories above what is shown nor a kernel that keeps user
+namespaces from ordinary users are in the way, and gives up root before the program begins.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MIB = 1024 * 1024
+FILE_LIMIT = 64 * MIB
+"""Bytes in any file that a program writes; one that writes more gets SIGXFSZ."""
+SCRATCH_LIMIT = 64 * MIB
+"""Bytes in /tmp, in /dev/shm, and in a directory that `mount_scratch` made."""
+SCRATCH_FILES = 4096
+
+# The number of processes is the user's, and so that of the sandbox; memory is each process's alone.
+LIMITS = {"fsize": FILE_LIMIT, "nproc": 512, "nofile": 16384, "core": 0, "as": 8 * 1024 * MIB}
+
+# Of /etc: where compilers and libraries are found, and the names of protocols.
+_ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "nsswitch.conf", "protocols")
+_BESIDE_USR = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_CPUS = "/sys/devices/system/cpu"
+_ALONE = ("unshare", "--user", "--map-current-user", "--")
+
+NO_NETWORK = "none"
+HOST_NETWORK = "host"
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """Who runs in it, as a user and a group of that number, and what he gets.
+
+    `network` is NO_NETWORK, HOST_NETWORK or the file of a network namespace. `scratch` has directories in memory and
+    how many bytes they hold; they are gone with the program.
+    """
+
+    uid: int
+    reads: Sequence[str] = ()
+    writes: Sequence[str] = ()
+    devices: Sequence[str] = ()
+    network: str = NO_NETWORK
+    scratch: Mapping[str, int] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: str = "/"
+
+    def __post_init__(self) -> None:
+        # To setreuid(2) -1 means no change, and so root.
+        if not 0 < self.uid < 2**32 - 1:
+            raise ValueError(f"{self.uid} is no user id for a sandbox: use 1 to {2**32 - 2}")
+
+
+def confined(argv: Sequence[str], box: Sandbox) -> list[str]:
+    """The words that run `argv` in a sandbox, for root to execute."""
+    limits = ["prlimit", *(f"--{name}={value}" for name, value in LIMITS.items())]
+    return [
+        *_enter(box.network), "choom", "-n", "1000", "--", *limits, "bwrap", *_namespaces(box), *_view(box),
+        *_environment(box), "--chdir", box.directory, "--", *_drop(box.uid), *argv,
+    ]  # fmt: skip
+
+
+def _enter(network: str) -> list[str]:
+    return [] if network in {NO_NETWORK, HOST_NETWORK} else ["nsenter", f"--net={network}", "--"]
+
+
+def _namespaces(box: Sandbox) -> list[str]:
+    words = ["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]
+    words += ["--die-with-parent", "--new-session"]
+    return [*words, "--unshare-net"] if box.network == NO_NETWORK else words
+
+
+def _view(box: Sandbox) -> list[str]:
+    """The file system, from what all see to what only this one sees."""
+    words = ["--ro-bind", "/usr", "/usr"]
+    for path in (Path("/", name) for name in _BESIDE_USR):
+        if path.is_symlink():
+            words += ["--symlink", os.readlink(path), str(path)]
+        elif path.exists():
+            words += ["--ro-bind", str(path), str(path)]
+    for read in (*(f"/etc/{name}" for name in _ETC), _CPUS):
+        words += _shown("--ro-bind-try", read)
+    words += ["--proc", "/proc", "--dev", "/dev"]
+    for directory, size in {"/tmp": SCRATCH_LIMIT, "/dev/shm": SCRATCH_LIMIT, **box.scratch}.items():  # noqa: S108
+        words += ["--perms", "1777", "--size", str(size), "--tmpfs", directory]
+    for option, paths in (("--ro-bind-try", box.reads), ("--bind", box.writes), ("--dev-bind", box.devices)):
+        for shown in paths:
+            words += _shown(option, shown)
+    return words
+
+
+def _shown(option: str, path: str) -> list[str]:
+    """Shows a path of the host where it is; what bubblewrap itself makes above it only root could enter."""
+    above = [word for parent in reversed(Path(path).parents[:-1]) for word in ("--dir", str(parent))]
+    return [*above, option, path, path]
+
+
+def _environment(box: Sandbox) -> list[str]:
+    variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108
+    words = ["--clearenv"]
+    for name, value in {**variables, **box.environment}.items():
+        words += ["--setenv", name, value]
+    return words
+
+
+def _drop(uid: int) -> list[str]:
+    """Root becomes the user, and where it can be the user goes into a user namespace that knows nobody else."""
+    return [*_become(uid), *_ALONE] if has_user_namespaces(uid) else _become(uid)
+
+
+def _become(uid: int) -> list[str]:
+    words = ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
+    return [*words, "--inh-caps=-all", "--ambient-caps=-all", "--bounding-set=-all", "--"]
+
+
+@functools.cache
+def has_user_namespaces(uid: int) -> bool:
+    """Whether the user may make a user namespace on this host: in a chroot nobody may, and a kernel can refuse it."""
+    return subprocess.run([*_become(uid), *_ALONE, "true"], capture_output=True, check=False).returncode == 0
+
+
+def problem(uid: int) -> str:
+    """Why no program can run in a sandbox on this host, in the words of the tools; empty if one can."""
+    try:
+        done = subprocess.run(confined(["true"], Sandbox(uid)), capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return "" if done.returncode == 0 else done.stderr.strip() or f"status {done.returncode}"
+
+
+def mount_scratch(directory: Path, uid: int) -> None:
+    """A directory in memory for one user, which others can look into; `unmount_scratch` removes what is in it."""
+    directory.mkdir(mode=0o755, exist_ok=True)
+    unmount_scratch(directory)
+    options = f"size={SCRATCH_LIMIT},nr_inodes={SCRATCH_FILES},mode=0755,uid={uid},gid={uid},nosuid,nodev,noexec"
+    _run("mount", "-t", "tmpfs", "-o", options, "perfweb", str(directory))
+
+
+def unmount_scratch(directory: Path) -> None:
+    """The end of a directory that `mount_scratch` made, also while somebody uses it; nothing if it is none."""
+    if directory.is_mount():
+        _run("umount", "--lazy", str(directory))
+
+
+def _run(*argv: str) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise OSError(f"`{' '.join(argv)}` failed: {done.stderr.strip()}")

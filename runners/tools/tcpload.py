@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcpload, which comes with the stack: at its client's wish its server calls itself, by an interface in memory."""
+
+import re
+
+from perfweb.runs.catalogue import Measure
+from runners.tools import SERVER_PORTS, ToolError, Value, positive
+
+_RATE = re.compile(r"^(?P<rate>\S+) bytes/s$", re.ASCII | re.MULTILINE)
+
+
+def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:
+    """A measure is named after the number of streams: mem.tcp.10."""
+    streams = measure.name.rpartition(".")[2]
+    words = ["-n", streams, "-t", str(seconds), address, str(SERVER_PORTS["tcpload"])]
+    return [f"{prefix}/bin/tcpload", "ask", "in", *words]
+
+
+def parse(output: str) -> list[Value]:
+    """Bits per second of all streams together, from the line `N bytes/s`."""
+    found = _RATE.search(output)
+    if found is None:
+        raise ToolError("tcpload printed no bytes/s")
+    return [Value("throughput", 8 * positive(found["rate"], "rate"), "bits/s", "higher")]

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Ansible, kept warm: a process that has imported it once and forks for each play.
+
+A play of ours takes a second or two; of those ansible-playbook needs more than one to import itself and to pack the
+modules, on the machine that measures, too.  Here a controller has one server process that imports Ansible; each play
+is a fork of it, and the modules that it has packed stay packed.  What is started in place of ansible-playbook is `ask`,
+which hands over its arguments, environment and standard files, passes SIGTERM on, and ends with the status of the play.
+
+Each process dies with its parent (PR_SET_PDEATHSIG, prctl(2)): controller, server, waiter, play.  As a worker does not
+see a change of its own modules before it is started again, it does not see one of the playbooks' modules.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import secrets
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from types import FrameType
+from typing import NoReturn
+
+PR_SET_PDEATHSIG = 1
+LONGEST_REQUEST = 200_000
+"""Bytes of arguments and environment; a datagram of a UNIX socket may have that many."""
+GRACE_SECONDS = 10.0
+"""How long a play whose asker has gone may take to end its connections."""
+MODULES = [
+    *("cli.playbook", "executor.module_common", "plugins.action.assert", "plugins.action.normal"),
+    *("plugins.action.set_stats", "plugins.callback.default", "plugins.connection.ssh", "plugins.filter.core"),
+    *("plugins.filter.mathstuff", "plugins.filter.urls", "plugins.inventory.yaml", "plugins.shell.sh"),
+    *("plugins.strategy.linear", "plugins.test.core", "plugins.test.files", "plugins.test.mathstuff"),
+    *("plugins.test.uri", "plugins.vars.host_group_vars"),
+]
+"""Of Ansible, what each of our plays imports."""
+
+
+class Warm:
+    """A server process, which ends with this object or with the thread that made it.
+
+    `environment` has the settings that Ansible reads when it is imported; a play cannot change them.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.name = f"perfweb-ansible-{secrets.token_hex(8)}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(f"\0{self.name}")
+            listener.listen()
+            words = [sys.executable, "-P", os.path.abspath(__file__), "serve", str(listener.fileno())]
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "TERM", "--", *words],
+                env=environment,
+                pass_fds=[listener.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        weakref.finalize(self, _end, self.process)
+
+    def alive(self) -> bool:
+        """Whether it can be asked for a play."""
+        return self.process.poll() is None
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """What does the same as the command `argv` of ansible-playbook, sooner."""
+        return [sys.executable, "-I", "-S", os.path.abspath(__file__), "ask", self.name, *argv]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    process.wait()
+
+
+def ask(name: str, argv: Sequence[str]) -> int:
+    """Has `argv` played by the server of that name; the status with which it ended."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        server.connect(f"\0{name}")
+
+        def pass_on(_number: int, _frame: FrameType | None) -> None:
+            server.send(b"t")
+
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+        signal.signal(signal.SIGTERM, pass_on)
+        order = {"argv": argv, "cwd": os.getcwd(), "environment": dict(os.environ)}
+        socket.send_fds(server, [json.dumps(order).encode()], [0, 1, 2])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
+        answer = server.recv(1)
+    return answer[0] if answer else 1
+
+
+def serve(listener: socket.socket) -> NoReturn:
+    """Imports Ansible and plays what is asked for, until SIGTERM ends it."""
+    for name in MODULES:
+        importlib.import_module(f"ansible.{name}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the waiters
+    while True:
+        asker, _ = listener.accept()
+        if _user(asker) == os.geteuid():
+            _fork(lambda asker=asker: _wait_on(asker, listener))  # type: ignore[misc]
+        asker.close()
+
+
+def _user(peer: socket.socket) -> int:
+    """Who asks; an abstract address (unix(7)) has no permissions."""
+    credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return int(struct.unpack("3i", credentials)[1])
+
+
+def _fork(child: Callable[[], NoReturn]) -> int:
+    """The process id of a child that dies with this process."""
+    import ctypes
+
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:  # it died before that
+            os._exit(1)
+        child()
+    return pid
+
+
+def _wait_on(asker: socket.socket, listener: socket.socket) -> NoReturn:
+    """One play: starts it, ends it when the asker says so or has gone, and answers with its status."""
+    import atexit
+
+    from ansible.config.manager import cleanup_tmp_file
+
+    atexit.unregister(cleanup_tmp_file)  # the directory is the server's, with the packed modules in it
+    listener.close()
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    request, files, _flags, _address = socket.recv_fds(asker, LONGEST_REQUEST, 3)
+    if len(files) != 3:
+        os._exit(1)
+    order = json.loads(request)
+    play = _fork(lambda: _play(asker, files, **order))
+    for file in files:
+        os.close(file)
+    ended = os.pidfd_open(play)
+    while ended not in select.select([ended, asker.fileno()], [], [])[0]:
+        os.kill(play, signal.SIGTERM)
+        if not asker.recv(1):
+            if not select.select([ended], [], [], GRACE_SECONDS)[0]:
+                os.killpg(play, signal.SIGKILL)
+            os._exit(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(play, 0)[1])
+    asker.send(bytes([status if status >= 0 else 128 - status]))
+    os._exit(0)
+
+
+def _play(
+    asker: socket.socket, files: Sequence[int], *, argv: Sequence[str], cwd: str, environment: Mapping[str, str]
+) -> NoReturn:
+    """Becomes ansible-playbook with the asker's arguments, environment and standard files."""
+    from ansible.cli.playbook import PlaybookCLI
+
+    asker.close()
+    os.setsid()
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    PlaybookCLI.cli_executor(list(argv))
+    raise AssertionError("cli_executor() ends the process")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "ask":
+        sys.exit(ask(sys.argv[2], sys.argv[3:]))
+    serve(socket.socket(fileno=int(sys.argv[2])))

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Git checkouts to edit, for patches that git itself makes of them."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+IF_C = "".join(f"int line{number};\n" for number in range(1, 41))
+
+
+class Checkout:
+    """A git checkout to edit."""
+
+    def __init__(self, tree: Path) -> None:
+        self.tree = tree
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.name", "Ada Example")
+        self.git("config", "user.email", "ada@example.org")
+        self.git("config", "commit.gpgsign", "false")
+
+    def git(self, *words: str) -> bytes:
+        return subprocess.run(["git", *words], cwd=self.tree, check=True, capture_output=True).stdout
+
+    def put(self, name: str, content: str | bytes) -> None:
+        path = self.tree / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def edit(self, name: str, change: Callable[[str], str]) -> None:
+        self.put(name, change((self.tree / name).read_text(encoding="utf-8")))
+
+    def commit(self, subject: str) -> str:
+        self.git("add", "--all")
+        self.git("commit", "-q", "-m", subject)
+        return self.git("rev-parse", "HEAD").decode().strip()
+
+    def diff(self, *words: str) -> bytes:
+        """What `git diff` prints about all that was edited; the edits are undone."""
+        self.git("add", "--all")
+        made = self.git("diff", "--cached", *words)
+        self.git("reset", "-q", "--hard")
+        return made

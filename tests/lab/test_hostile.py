@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Sources from strangers, built and booted by the real playbooks: what they try, and what they get."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from playbooks.module_utils import processes
+from runners import driver, netlab
+from runners.driver import PlayResult
+from runners.netlab import Lab
+
+BUILDS = netlab.HOSTS_ROOT / "builds"
+GREED = Path(__file__).parent / "hostile" / "greed.py"
+OWNED = Path("/tmp/owned-by-words")  # noqa: S108
+
+MESON = """\
+project('hostile', 'c')
+python = find_program('python3')
+message(run_command(python, files('greed.py'), 'build', check: false).stdout())
+install_data('greed.py', rename: 'bootstack', install_dir: 'bin', install_mode: 'rwxr-xr-x')
+install_data('targets.json', install_dir: 'bin')
+install_data('stackctl', install_dir: 'bin', install_mode: 'rwxr-xr-x')
+"""
+STACKCTL = r"""#!/bin/sh
+printf 'id: %s\n' "$(id -u)"
+printf 'network: %s\n' "$(sed -n 's/: .*//p' /proc/net/dev | tr -d ' \n')"
+printf 'words: \033[31m<script>alert(1)</script> {{ lookup("pipe", "touch /tmp/owned-by-words") }}\n'
+"""
+# What somebody gets who asks for it; "its own" and "none" are fine.
+REFUSED = {
+    "user": "nobody's",
+    "capabilities": "none",
+    "environment": "HOME,LANG,PATH",
+    "devices": "none of the host",
+    "key of the lab": "No such file or directory",
+    "other runs": "No such file or directory",
+    "passwords": "No such file or directory",
+    "home of root": "nothing",
+    "socket of a service": "No such file or directory",
+    "management network": "Network is unreachable",
+    "processes of the host": "its own",
+    "signal": "No such process",
+    "trace": "No such process",
+    "write to tools": "Read-only file system",
+    "mount": "refused",
+    "lift limits": "refused",
+    "address space": "Cannot allocate memory",
+    "open files": "16384",
+    "survive others when memory runs out": "no: 1000",
+    "one file": "File too large",
+    "fork bomb": "below 600, then Resource temporarily unavailable",
+    "fill memory": "No space left on device",
+}
+BUILD = {**REFUSED, "write to itself": "its own", "fill the build": "No space left on device"}
+BOOT = {**REFUSED, "write to itself": "Read-only file system", "fill its own": "No space left on device"}
+
+
+class Attacker:
+    """A run of hostile sources on a lab."""
+
+    def __init__(self, lab: Lab, directory: Path) -> None:
+        self.lab = lab
+        self.directory = directory
+        self.run_id = f"hostile-{lab.name}"
+        self.keys: list[str] = []
+        self.prefix = ""
+
+    def play(self, name: str, **values: Any) -> PlayResult:
+        about = {
+            "run_id": self.run_id, "boot_id": "boot", "target": "stack", "topology": "host-host", "server": "none",
+            "prefix": self.prefix, "server_address": "127.0.0.1",
+        }  # fmt: skip
+        return driver.play(name, inventory=self.lab.inventory, extra_vars={**about, **values}, timeout=600)
+
+    def build(self, files: dict[str, str], **values: Any) -> PlayResult:
+        """Builds a tree of these files under a name of its own."""
+        key = f"hostile-{self.lab.name}-{os.urandom(4).hex()}"
+        self.keys.append(key)
+        tree = self.directory / key / "stack"
+        tree.mkdir(parents=True)
+        for name, text in files.items():
+            (tree / name).write_text(text)
+        archive = self.directory / f"{key}.tar.gz"
+        with tarfile.open(archive, "w:gz") as tar:
+            tar.add(tree, "stack")
+        return self.play("build", build_key=key, source_archive=str(archive), **values)
+
+    def boot(self, conduct: str) -> PlayResult:
+        return self.play("boot", tunables={"hostile": conduct})
+
+    def stop(self) -> dict[str, Any]:
+        return self.play("stop").require_ok().data
+
+    def remaining(self) -> list[str]:
+        """Commands of processes on the device under test, besides its SSH server."""
+        pids = subprocess.run(
+            ["ip", "netns", "pids", self.lab.namespace("dut")], capture_output=True, text=True, check=True
+        ).stdout.split()
+        everything = {*map(int, pids), *(process.pid for process in processes.descendants(set(map(int, pids))))}
+        found = (Path(f"/proc/{pid}/comm") for pid in everything)
+        names = [path.read_text().strip() for path in found if path.exists()]
+        return [name for name in names if not name.startswith("sshd")]
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[processes.Process]:
+    """A process of the host, as the service is one."""
+    directory = tmp_path_factory.mktemp("victim")
+    process = processes.spawn(["sleep", "600"], pid_file=directory / "victim.pid", log=directory / "log")
+    yield process
+    processes.stop(directory / "victim.pid", grace=0)
+
+
+@pytest.fixture(scope="module")
+def attacker(
+    lab: Lab, victim: processes.Process, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Attacker, str]]:
+    """Hostile sources that were built, and the log of it."""
+    directory = tmp_path_factory.mktemp("hostile")
+    made = Attacker(lab, directory)
+    made.play("prepare").require_ok()
+    with socket.create_server(("0.0.0.0", 0)) as tcp, socket.socket(socket.AF_UNIX) as local:  # noqa: S104
+        local.bind(str(directory / "service.sock"))
+        local.listen()
+        targets = {
+            "key": str(lab.keys / "client"),
+            "runs": str(lab.root),
+            "tools": sys.prefix,
+            "socket": str(directory / "service.sock"),
+            "address": f"10.{lab.net}.0.1",
+            "port": str(tcp.getsockname()[1]),
+            "pid": str(victim.pid),
+            "pid_file": f"{victim.pid} {victim.started} {victim.session} {victim.leader_started}\n",
+        }
+        tree = {
+            "meson.build": MESON, "greed.py": GREED.read_text(), "targets.json": json.dumps(targets),
+            "stackctl": STACKCTL,
+        }  # fmt: skip
+        built = made.build(tree).require_ok().data
+        made.prefix = built["prefix"]
+        yield made, built["build_log"]
+    made.play("restore")
+    for key in made.keys:
+        shutil.rmtree(BUILDS / key, ignore_errors=True)
+
+
+def answers(log: str) -> dict[str, str]:
+    """What the attempts got."""
+    lines = (line.removeprefix("Message: ").split(": ", 1) for line in log.splitlines())
+    return {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in {*BUILD, *BOOT}}
+
+
+def test_a_build_gets_nothing(attacker: tuple[Attacker, str]) -> None:
+    assert answers(attacker[1]) == BUILD
+
+
+def test_what_was_built_belongs_to_root(attacker: tuple[Attacker, str]) -> None:
+    prefix = Path(attacker[0].prefix)
+    assert {path.stat().st_uid for path in (prefix, *prefix.rglob("*"))} == {0}
+
+
+def test_a_stack_gets_nothing_and_its_words_are_not_obeyed(
+    attacker: tuple[Attacker, str], victim: processes.Process
+) -> None:
+    made, _ = attacker
+    OWNED.unlink(missing_ok=True)
+    booted = made.boot("greedy").require_ok().data
+    assert answers(booted["boot_log"]) == {**BOOT, "other runs": f"{made.run_id}-dut"}
+    assert int(booted["effective"]["id"]) >= 0x70000000, "who asks a stack runs its program, and not as root"
+    assert booted["effective"]["network"] == "lo"
+    asked = made.play("collect").require_ok().data["counters"]
+    ended = made.stop()
+    assert ended["crashed"] is False
+    assert made.remaining() == []
+    assert victim.alive()
+    for text in (booted["boot_log"], booted["effective"]["words"], asked["sysctl"], ended["log"]):
+        assert "lookup(" in text
+    assert not OWNED.exists()
+
+
+def test_a_stack_that_does_not_want_to_end(attacker: tuple[Attacker, str]) -> None:
+    made, _ = attacker
+    made.boot("stubborn").require_ok()
+    assert made.stop()["exit_status"] == 128 + 9
+    assert made.remaining() == []
+
+
+def test_a_stack_that_floods_its_log(attacker: tuple[Attacker, str]) -> None:
+    made, _ = attacker
+    result = made.boot("flooding")
+    assert not result.ok
+    assert "stack ended with status 153" in result.failures[0].message  # SIGXFSZ
+    log = made.stop()["log"]
+    assert "bytes left out" in log
+    assert len(log) < 2_000_000
+
+
+def test_what_a_stack_leaves_misleads_nobody(attacker: tuple[Attacker, str], victim: processes.Process) -> None:
+    made, _ = attacker
+    made.boot("linking").require_ok()
+    made.play("collect").require_ok()
+    assert made.play("restore").require_ok().data["stopped"]
+    assert victim.alive()
+    assert not list(made.lab.root.glob(f"{made.run_id}-*"))
+    made.play("prepare").require_ok()
+
+
+@pytest.mark.parametrize(
+    ("meson", "values", "reason"),
+    [
+        ("meson.add_install_script('sh', '-c', 'ln -s /etc/shadow $MESON_INSTALL_DESTDIR_PREFIX/x')", {}, "'./x' is"),
+        ("run_command('sleep', '600', check: true)", {"build_timeout": 5}, "the build ended after 5 s"),
+        ("meson.add_install_script('sh', '-c', 'yes')", {}, "the build ended with status"),
+        ("run_command('sh', '-c', 'kill -KILL -1', check: true)", {}, "the build ended with status"),
+    ],
+    ids=["link", "endless", "flood", "suicide"],
+)
+def test_a_build_that_is_refused(
+    attacker: tuple[Attacker, str], meson: str, values: dict[str, Any], reason: str
+) -> None:
+    made, _ = attacker
+    make_prefix = "meson.add_install_script('sh', '-c', 'mkdir -p $MESON_INSTALL_DESTDIR_PREFIX')\n"
+    result = made.build({"meson.build": f"project('x')\n{make_prefix}{meson}\n"}, **values)
+    assert not result.ok
+    assert reason in result.failures[0].message
+    assert not list(BUILDS.glob(f"{made.keys[-1]}*"))
+    assert made.remaining() == []

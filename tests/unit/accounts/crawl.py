@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Asks every address of a site as everybody, looks at each answer, and writes down who gets what."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html.parser import HTMLParser
+from typing import Any
+
+from django.db import connection, transaction
+from django.test import Client
+from django.test.client import MULTIPART_CONTENT
+from django.urls import URLPattern, URLResolver, get_resolver
+from ninja.operation import PathView
+from psycopg import sql
+
+from perfweb.accounts.models import Entry, Outcome
+from perfweb.accounts.permissions import Action
+from tests.unit.accounts.site import ANYBODY, ROLES, Site
+
+NO_CHANGE = {"GET", "HEAD"}
+NOT_ASKED = {"/runs/{number}/events": "a stream without a session, which closes its connection to the database"}
+"""Addresses that are not asked with GET, and why; tests/unit/runs/test_events.py asks this one."""
+LOG = "accounts_entry"
+SCRIPTS = {"script-src 'self'"}
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+WORDS = {
+    200: "seen",
+    401: "token",
+    403: "refused",
+    404: "not there",
+    400: "not possible",
+    409: "not possible",
+    422: "not possible",
+}
+INTRODUCTION = """\
+# What everybody gets
+
+A crawl asks every address of the site, by GET and by POST, as people of every role, and writes down what they got. A
+test compares that with this page; `./dev test tests/unit/accounts/test_crawl.py --write` writes it anew.
+
+*author* has the role submitter and has submitted what is asked about; *submitter* has that role, too. On pages people
+have a session, in the API a token that may do all that they may. What is sent is good, so that only who asks decides;
+but nobody has the signature of a webhook or the link with which a password is set, or comes back from signing in
+elsewhere.
+
+| word | the answer |
+|---|---|
+| seen | 200, and nothing has changed |
+| done | it was changed |
+| refused | 403 |
+| sign in | a redirect to the page for that |
+| token | 401: the API wants a token |
+| not there | 404 |
+| not possible | 400, 409 or 422, with the reason |
+| sent on | a redirect to another page |
+
+Where it does not say *done* no row of any table has changed, but for a line in the log about what was refused. Every
+answer has the security headers, and no page has a script that is not a file of ours. None shows a secret, a session,
+the hash of a password, an address of mail, somebody else's token, a line of the log to who may not read it, or the
+text of a mail, a webhook or an answer on its way.
+
+What stands in a list gets the same answer, byte for byte, without an account and as admin, and reads no session: all
+get it alike.
+"""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A route of the site and what answers there."""
+
+    app: str
+    route: str
+    view: Any
+
+    @property
+    def name(self) -> str:
+        """The route with its variables in braces."""
+        return "/" + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", self.route)
+
+    @cached_property
+    def operations(self) -> list[Any]:
+        """Of the API: what can be asked there."""
+        owner = inspect.getclosurevars(self.view).nonlocals.get("self") if inspect.isfunction(self.view) else None
+        return owner.operations if isinstance(owner, PathView) else []
+
+    @cached_property
+    def action(self) -> Action | None:
+        """What POST does there."""
+        changing = [operation.view_func for operation in self.operations if set(operation.methods) - NO_CHANGE]
+        return getattr(changing[0] if changing else self.view, "action", None)
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether GET tells each what is theirs."""
+        return self.name == "/api/v1/account" or bool(self.action and not self.operations)
+
+
+def _routes(patterns: list[Any], prefix: str = "", app: str = "") -> Iterator[Address]:
+    for pattern in patterns:
+        route = f"{prefix}{pattern.pattern}"
+        if isinstance(pattern, URLResolver):
+            module = getattr(pattern.urlconf_module, "__name__", "")
+            yield from _routes(pattern.url_patterns, route, app or module.removeprefix("perfweb.").partition(".")[0])
+        elif isinstance(pattern, URLPattern):
+            yield Address(app, route, pattern.callback)
+
+
+def _addresses() -> list[Address]:
+    """All addresses; where two patterns are alike the first answers."""
+    found: dict[str, Address] = {}
+    for address in _routes(get_resolver().url_patterns):
+        found.setdefault(address.name, address)
+    return list(found.values())
+
+
+ADDRESSES = _addresses()
+
+
+def digests() -> dict[str, str]:
+    """A digest of the rows of each table."""
+    one = sql.SQL("SELECT {}, md5(string_agg(line::text, '|' ORDER BY line::text)) FROM {} AS line")
+    tables = connection.introspection.table_names()
+    with connection.cursor() as cursor:
+        parts = [one.format(sql.Literal(name), sql.Identifier(name)) for name in tables]
+        cursor.execute(sql.SQL(" UNION ALL ").join(parts))
+        return dict(cursor.fetchall())
+
+
+class Scripts(HTMLParser):
+    """Finds in a page what would be a script without being a file of ours."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        inline = tag == "script" and "src" not in given and given.get("type") != "application/json"
+        led = any(value.strip().lower().startswith("javascript:") for value in given.values())
+        if inline or led or any(name.startswith("on") for name in given):
+            self.found.append(self.get_starttag_text() or tag)
+
+
+class Crawl:
+    """Who gets what: a word for each method of each address and each person; `wrong` is what should not be."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.wrong: list[str] = []
+        self.words: dict[tuple[Address, str], dict[str, str]] = {}
+        self._before = digests()
+        self._looked_at: set[tuple[str, int]] = set()
+        self._public: dict[Address, tuple[int, str | None, int]] = {}
+
+    def browser(self, person: str, **options: Any) -> Client:
+        """What somebody who is signed in looks with."""
+        made = Client(raise_request_exception=False, **options)
+        if person != ANYBODY:
+            made.cookies["sessionid"] = self.site.sessions[person]
+        return made
+
+    def ask(self, person: str, method: str, address: Address, browser: Client | None = None) -> Any:
+        """The answer to somebody: on pages they have a session, in the API a token."""
+        browser = browser or self.browser(ANYBODY if address.operations else person)
+        token = self.site.tokens.get(person, "") if address.operations else ""
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        place = self.site.place(address.name)
+        if method != "POST":
+            return browser.generic(method, place, headers=headers)
+        kind = "application/json" if address.operations else MULTIPART_CONTENT
+        return browser.post(place, self.site.sent(address.name), kind, headers=headers)
+
+    def changed_by(
+        self, person: str, method: str, address: Address, browser: Client | None = None
+    ) -> tuple[Any, set[str]]:
+        """The answer to somebody, and the tables that it changed, which are as before then."""
+        with transaction.atomic():
+            answer = self.ask(person, method, address, browser)
+            changed = {table for table, digest in digests().items() if digest != self._before.get(table)}
+            newest = Entry.objects.first() if LOG in changed else None
+            if newest and newest.outcome == Outcome.REFUSED:
+                changed.remove(LOG)
+            transaction.set_rollback(True)
+        return answer, changed
+
+    def look(self, person: str) -> None:
+        """Ask for everything; what is the same for all is asked for by those who have least and most."""
+        for address in ADDRESSES:
+            if address.is_personal:
+                self._do(person, "GET", address)
+            elif address.name not in NOT_ASKED and person in (ANYBODY, "admin"):
+                self._note(person, "GET", address, self.ask(person, "GET", address), set())
+        if digests() != self._before:
+            self.wrong.append(f"{person}: looking has changed something")
+
+    def act(self, person: str) -> None:
+        """Do everything."""
+        for address in ADDRESSES:
+            if address.action:
+                self._do(person, "POST", address)
+
+    def _do(self, person: str, method: str, address: Address) -> None:
+        """Do something as if nothing had been done before."""
+        answer, changed = self.changed_by(person, method, address)
+        word = self._note(person, method, address, answer, changed)
+        if changed and (method, word) != ("POST", "done"):
+            self.wrong.append(f"{person}: {method} {address.name} was {word} and has changed {changed}")
+
+    def _compare(self, person: str, address: Address, answer: Any, content: bytes) -> None:
+        """What is public is the same for all, and asks nobody for a session: caches may keep it."""
+        got = (answer.status_code, answer.headers.get("ETag"), hash(content))
+        if got != self._public.setdefault(address, got):
+            self.wrong.append(f"{person}: GET {address.name} is not what others get")
+        if "Cookie" in answer.headers.get("Vary", "") or answer.cookies:
+            self.wrong.append(f"{person}: GET {address.name} asks for a session")
+
+    def _note(self, person: str, method: str, address: Address, answer: Any, changed: set[str]) -> str:
+        word = _word(answer, changed)
+        content = answer.getvalue()
+        if method == "GET" and not address.is_personal:
+            self._compare(person, address, answer, content)
+        if word:
+            self.words.setdefault((address, method), {})[person] = word
+            self.wrong += [
+                f"{person}: {method} {address.name}: {wrong}" for wrong in self._judged(person, answer, content)
+            ]
+        return word
+
+    def _judged(self, person: str, answer: Any, content: bytes) -> Iterator[str]:
+        """What is wrong with an answer."""
+        policy = answer.headers.get("Content-Security-Policy", "")
+        if "default-src 'none'" not in policy or not SCRIPTS.issuperset(re.findall(r"script-src[^;]*", policy)):
+            yield f"policy {policy!r}"
+        yield from (f"lacks {name}" for name, value in HEADERS.items() if answer.headers.get(name) != value)
+        yield from (
+            f"cookie {name}"
+            for name, cookie in answer.cookies.items()
+            if cookie.value and not (cookie["httponly"] and cookie["samesite"] == "Lax")
+        )
+        if (key := (person, hash(content))) in self._looked_at:
+            return
+        self._looked_at.add(key)
+        text = content.decode("utf-8", "replace")
+        if answer.headers.get("Content-Type", "").startswith("text/html"):
+            yield from Scripts(text).found
+        yield from (f"shows {mark}" for mark, who in self.site.private.items() if person not in who and mark in text)
+
+
+def _word(answer: Any, changed: set[str]) -> str:
+    """What somebody got, in a word; none where an address does not know the method."""
+    status = answer.status_code
+    if status == 405:
+        return ""
+    if changed and status < 400:
+        return "done"
+    if status in {301, 302}:
+        return "sign in" if answer.headers["Location"].startswith("/account/sign-in/") else "sent on"
+    return WORDS.get(status, f"status {status}")
+
+
+def report(words: dict[tuple[Address, str], dict[str, str]]) -> str:
+    """The page: for each part of the site what all get alike, and a table of the rest."""
+    people = [ANYBODY, *ROLES]
+    head = f"| | {' | '.join(people)} |\n|{'---|' * (len(people) + 1)}\n"
+    found = sorted(words.items(), key=lambda item: (item[0][0].name, item[0][1]))
+    parts = []
+    for app in dict.fromkeys(address.app for address in ADDRESSES):
+        own = [(method, address, got) for (address, method), got in found if address.app == app]
+        alike = [
+            f"* `{address.name}`: {got[ANYBODY]}\n"
+            for method, address, got in own
+            if (method, address.is_personal) == ("GET", False)
+        ]
+        rows = [
+            f"| {method} `{address.name}` | {' | '.join(got[person] for person in people)} |\n"
+            for method, address, got in own
+            if address.is_personal or method == "POST"
+        ]
+        parts.append("\n".join([f"## {app}\n", *([head + "".join(rows)] if rows else []), "".join(alike)]).rstrip())
+    not_asked = [f"* `{name}`: {why}\n" for name, why in NOT_ASKED.items()]
+    return "\n\n".join([INTRODUCTION.rstrip(), *parts, f"## Not asked\n\n{''.join(not_asked)}"])

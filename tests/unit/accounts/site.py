@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A site with something of everything, people of every role, and things that only some of them may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.test import Client
+from django.utils import timezone
+
+from perfweb.accounts import audit
+from perfweb.accounts.actors import Actor, on_server
+from perfweb.accounts.models import Identity, Means, Role, Scope, Token, User
+from perfweb.accounts.permissions import Action
+from perfweb.accounts.tokens import issue
+from perfweb.builds.models import Mirror
+from perfweb.forges import secrets
+from perfweb.forges.models import Delivery, ForgeName, Project
+from perfweb.mail.models import Address, Posting, Series
+from perfweb.outbox.services import post
+from perfweb.runs.models import Artefact, Run, RunState
+from perfweb.runs.summaries import summarise
+from perfweb.submissions import services
+from perfweb.submissions.models import Submission
+from tests.checkouts import Checkout
+from tests.factories import DEMO_TESTS, create_queued_run, create_run
+from tests.unit.accounts.conftest import PASSWORD
+
+ANYBODY = "anybody"
+ROLES = {
+    "reader": Role.READER,
+    "author": Role.SUBMITTER,
+    "submitter": Role.SUBMITTER,
+    "maintainer": Role.MAINTAINER,
+    "admin": Role.ADMIN,
+}
+"""`author` has submitted what there is; `submitter` may submit, too."""
+WANTED = services.Wanted(testbed="demo", matrix="tcp-quick", knobs="")
+READS_LOG = {"maintainer", "admin"}
+
+
+@dataclass
+class Site:
+    """What there is, and who is who."""
+
+    checkout: Checkout
+    users: dict[str, User] = field(default_factory=dict)
+    sessions: dict[str, str] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    private: dict[str, set[str]] = field(default_factory=dict)
+    """Texts, and who may find them in an answer."""
+
+    def furnish(self) -> None:
+        self.run = create_run(tests=DEMO_TESTS[:2])
+        summarise([self.run.pk])
+        for name, role in ROLES.items():
+            self._settle(name, role)
+        Token.objects.update(used=timezone.now() + timedelta(hours=1))  # what is noted to the minute is noted already
+        self.waiting = self._submit("five")
+        self.approved = self._submit("six")
+        services.approve(self._actor("maintainer"), self.approved.number)
+        self.approved.runs.update(state=RunState.DONE)
+        self.queued = create_queued_run()
+        Run.objects.filter(pk=self.queued.pk).update(requested_by="author")
+        self.unsent = self._diff("seven")
+        self._confide()
+
+    def place(self, address: str) -> str:
+        """An address with things that there are."""
+        run, test = self.run.pk, DEMO_TESTS[0]
+        values: dict[str, Any] = {
+            "a": "deferred", "b": "direct", "variant": "direct", "test": test, "form": "csv", "number": run,
+            "name": "demo", "sha256": self.run.plan.sha256, "uidb64": "MQ", "token": "x-y",
+        }  # fmt: skip
+        if "/submissions/" in address:
+            values["number"] = (self.approved if "rerun" in address else self.waiting).number
+        elif "/cancel" in address:
+            values["number"] = self.queued.pk
+        keys = {"artefacts": Artefact.objects.earliest("pk").pk, "tokens": self.token.pk, "unlink": self.identity.pk}
+        values["key"] = next((key for part, key in keys.items() if f"/{part}/" in address), "github")
+        values["name"] = {"topics": "tcp", "forges": "on-github"}.get(address.split("/")[1], values["name"])
+        query = {"/search/": "?q=direct", "/api/v1/series": f"?test={test}", "/api/v1/summaries": f"?test={test}"}
+        if address.startswith(("/compare/", "/api/v1/comparisons")):
+            query[address] = f"?base={run}/deferred&with={run}/direct"
+        return address.format(**values) + query.get(address, "")
+
+    def sent(self, address: str) -> dict[str, Any]:
+        """What is sent to an address that changes something."""
+        patch = self.unsent.decode()
+        new = {"new_password1": "a much better one", "new_password2": "a much better one"}
+        forms: dict[str, dict[str, Any]] = {
+            "/account/sign-in/": {"username": "reader", "password": PASSWORD},
+            "/account/password/": {"old_password": PASSWORD, **new},
+            "/account/tokens/": {"name": "new", "scope": 1, "days": 7},
+            "/submissions/new/": {
+                "text": patch,
+                "matrix": "tcp-quick",
+                "testbed": "demo",
+                "base": "HEAD",
+                "submit": "",
+            },
+            "/submissions/{number}/refuse/": {"reason": "no"},
+            "/api/v1/submissions": {"patch": patch, "testbed": "demo"},
+            "/api/v1/submissions/{number}/refuse": {"reason": "no"},
+        }
+        return forms.get(address, {})
+
+    def _settle(self, name: str, role: Role) -> None:
+        """Somebody with a session and a token."""
+        user = User.objects.create_user(name, f"{name}@private.example", PASSWORD, role=role)
+        token, secret = issue(user, f"token-of-{name}", Scope.MAINTAIN, days=1)
+        browser = Client()
+        browser.force_login(user)
+        self.users[name], self.tokens[name] = user, secret
+        self.sessions[name] = browser.cookies["sessionid"].value
+        self.private |= {user.email: {name}, token.name: {name}}
+        self.private |= {text: set() for text in (user.password, token.digest, secret, self.sessions[name])}
+        identity = Identity.objects.create(
+            user=user, issuer="https://github.com", subject=name, name=f"{name}-elsewhere"
+        )
+        self.private[identity.name] = {name}
+        if name == "author":
+            self.token, self.identity = token, identity
+
+    def _actor(self, name: str) -> Actor:
+        return Actor(name, ROLES[name], Means.PAGE, user=self.users[name])
+
+    def _diff(self, name: str) -> bytes:
+        self.checkout.edit("stack/net/if.c", lambda text: text.replace("line5;", f"{name};"))
+        return self.checkout.diff()
+
+    def _submit(self, name: str) -> Submission:
+        return services.submit(self._actor("author"), self._diff(name), WANTED)
+
+    def _confide(self) -> None:
+        """What stands in the database and on no page of most people."""
+        audit.record(on_server(), Action.IMPORT, "line-of-the-log")
+        project = Project.objects.create(
+            mirror=Mirror.objects.create(name="on-github", url=str(self.checkout.tree)), forge=ForgeName.GITHUB,
+            api="http://127.0.0.1:9", path="net/stack", login="bot", testbed=self.run.testbed,
+            account=self.users["submitter"],
+        )  # fmt: skip
+        secrets.make(project)
+        Delivery.objects.create(project=project, identifier="1", digest="2", event={"body": "text-of-a-delivery"})
+        post("forge:on-github", "comment 1", {"body": "text-of-a-letter"})
+        Address.objects.create(user=self.users["author"], address="author@mail.private.example")
+        series = Series.objects.create(sender="stranger@mail.private.example")
+        Posting.objects.create(
+            series=series, message_id="<1@private.example>", related=[], subject="subject-of-a-mail", title="title",
+            mbox=b"text-of-a-mail",
+        )  # fmt: skip
+        nobodys = (
+            "text-of-a-delivery", "text-of-a-letter", "mail.private.example", "subject-of-a-mail", "text-of-a-mail",
+            secrets.webhook_secret(project),
+        )  # fmt: skip
+        self.private |= {text: set() for text in nobodys}
+        self.private["line-of-the-log"] = READS_LOG

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Signing in with an account elsewhere: with a provider that does what it should, and with one that does not."""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import urllib3
+from django.contrib.sessions.models import Session
+from django.test import Client
+from pytest_django import Settings
+
+from perfweb.accounts import providers
+from perfweb.accounts.limits import SIGN_IN_ELSEWHERE
+from perfweb.accounts.models import Entry, Identity, Role, User
+from tests.unit.accounts.conftest import PASSWORD
+from tests.unit.accounts.provider import CLIENT, SECRET, Identities, signed_by_another, signed_by_nobody
+
+pytestmark = pytest.mark.django_db
+Person = Callable[[Role], User]
+
+
+@pytest.fixture
+def there(settings: Settings, tmp_path: Path) -> Iterator[Identities]:
+    """A provider that is set up, as GitHub Enterprise Server, too."""
+    started = Identities()
+    secret = tmp_path / "secret"
+    secret.write_text(f"{SECRET}\n", encoding="ascii")
+    settings.OIDC_ISSUER, settings.GITHUB_URL = started.url, f"{started.url}/github"
+    settings.OIDC_CLIENT_ID = settings.GITHUB_CLIENT_ID = CLIENT
+    settings.OIDC_SECRET_FILE = settings.GITHUB_SECRET_FILE = str(secret)
+    settings.OIDC_NAME = "Example University"
+    yield started
+    started.stop()
+
+
+def begun(client: Client, key: str = "oidc", action: str = "sign-in", **sent: str) -> str:
+    """Where a button leads to."""
+    page = client.post(f"/account/{action}/{key}/", sent).content.decode()
+    (address,) = re.findall(r'content="0; url=([^"]+)"', page)
+    return html.unescape(address)
+
+
+def allowed(address: str) -> str:
+    """Where the provider sends who has signed in there."""
+    answer = urllib3.request("GET", address, redirect=False)
+    assert answer.status == 302
+    back = urlsplit(answer.headers["Location"])
+    assert back.netloc == "testserver"
+    return f"{back.path}?{back.query}"
+
+
+def through(client: Client, key: str = "oidc", action: str = "sign-in", **sent: str) -> Any:
+    """The whole way, there and back."""
+    return client.get(allowed(begun(client, key, action, **sent)))
+
+
+def log() -> list[tuple[str, str, str, str]]:
+    return list(Entry.objects.order_by("pk").values_list("who", "action", "subject", "outcome"))
+
+
+@pytest.mark.parametrize(("key", "label"), [("oidc", "Example University"), ("github", "GitHub at ")])
+def test_who_comes_for_the_first_time_gets_an_account_and_has_it_the_next_time(
+    client: Client, there: Identities, key: str, label: str
+) -> None:
+    assert label in client.get("/account/sign-in/").content.decode()
+    assert through(client, key).headers["Location"] == "/account/"
+    user = User.objects.get()
+    assert (user.username, user.role, user.email, user.has_usable_password()) == (f"ann@{key}", Role.READER, "", False)
+    assert f"ann@{key}" in client.get("/account/").content.decode()
+    there.person["preferred_username"] = there.github["login"] = "ann-married"
+    other = Client()
+    assert through(other, key, next="/account/log/").headers["Location"] == "/account/log/"
+    assert User.objects.get().username == f"ann@{key}"
+    made = [(who, action, outcome) for who, action, _, outcome in log()]
+    signed_in = (f"ann@{key}", "sign in", "done")
+    assert made == [(f"ann@{key}", "make own account", "done"), signed_in, signed_in]
+    assert Entry.objects.first().detail == "as ann-married"  # type: ignore[union-attr]
+
+
+def test_newcomers_get_the_role_that_is_set(client: Client, there: Identities, settings: Settings) -> None:
+    settings.NEWCOMER_ROLE = "submitter"
+    through(client)
+    assert User.objects.get().role == Role.SUBMITTER
+    settings.NEWCOMER_ROLE = "admin"
+    there.person["sub"] = "4712"
+    through(Client())
+    assert [user.role for user in User.objects.order_by("pk")] == [Role.SUBMITTER, Role.READER]
+    assert ["neither reader nor submitter" in error.msg for error in providers.problems()] == [True]
+
+
+def test_nothing_is_asked_for_or_kept_but_who_somebody_is(client: Client, there: Identities) -> None:
+    through(client)
+    assert there.told[0]["scope"] == "openid profile"
+    (code,) = there.codes.values()
+    kept = str([list(table.objects.values()) for table in (User, Identity, Entry)])
+    assert code["access_token"] not in kept + str([session.get_decoded() for session in Session.objects.all()])
+    assert not [name for name, _ in client.session.items() if "state" in name]
+    through(Client(), "github")
+    assert "scope" not in there.told[1] or not there.told[1]["scope"]
+
+
+def test_an_equal_address_of_mail_opens_nothing(client: Client, there: Identities) -> None:
+    User.objects.create_user("ann", email="ann@example.org", password=PASSWORD, role=Role.ADMIN)
+    for verified in (False, True):
+        there.person["email_verified"] = verified
+        through(Client())
+    assert {user.username: user.role for user in User.objects.all()} == {"ann": Role.ADMIN, "ann@oidc": Role.READER}
+
+
+@pytest.mark.parametrize(
+    ("called", "made"),
+    [
+        ("ann@example.org", "ann@oidc"),
+        ("strangers-by-mail", "strangers-by-mail@oidc"),
+        ("Ann Müller\x1b[1m", "Ann-M-ller-1m@oidc"),
+        ("名前", "somebody@oidc"),
+        ("x" * 300, "x" * 100 + "@oidc"),
+    ],
+)
+def test_any_name_there_becomes_one_that_nobody_has_here(there: Identities, called: str, made: str) -> None:
+    there.person["preferred_username"] = called
+    through(Client())
+    there.person["sub"] = "4712"
+    through(Client())
+    second = made.replace("@", "-2@")
+    assert {user.username for user in User.objects.all()} == {made, second}
+
+
+def test_a_name_that_the_token_lacks_is_asked_for(client: Client, there: Identities) -> None:
+    there.person = {"sub": "4711"}
+    through(Client())
+    there.person, there.described = {"sub": "4712"}, {"userinfo_endpoint": f"{there.url}/me"}
+    there.more = {"sub": "4711", "name": "Ann"}
+    assert through(client).status_code == 502
+    there.more = {"sub": "4712", "name": "Bob", "email": "ann@example.org"}
+    through(client)
+    assert [user.username for user in User.objects.order_by("pk")] == ["4711@oidc", "Bob@oidc"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sign", "reason"),
+    [
+        ({"iss": "https://elsewhere.example"}, None, "iss"),
+        ({"aud": "another client"}, None, "aud"),
+        ({"aud": "another client", "azp": CLIENT}, None, "aud"),
+        ({"aud": None}, None, "aud"),
+        ({"nonce": "another"}, None, "nonce"),
+        ({"nonce": None, "nonce_supported": False}, None, "nonce"),
+        ({"exp": int(time.time()) - 3600, "iat": int(time.time()) - 7200}, None, "xpired"),
+        ({"exp": None}, None, "exp"),
+        ({"sub": None}, None, "sub"),
+        ({"sub": ""}, None, "subject"),
+        ({"sub": "x" * 256}, None, "subject"),
+        ({}, signed_by_another, "ignature"),
+        ({}, signed_by_nobody, "lgorithm"),
+        ({}, lambda _: "nonsense", ""),
+    ],
+)
+def test_a_token_that_is_not_for_this_sign_in_opens_nothing(
+    client: Client, there: Identities, wrong: dict[str, Any], sign: Any, reason: str
+) -> None:
+    there.wrong = wrong
+    there.sign = sign or there.sign
+    answer = through(client)
+    assert answer.status_code == 502
+    assert "cannot be believed. Begin anew" in answer.content.decode()
+    assert not User.objects.exists()
+    assert log() == [("unknown name", "sign in", "Example University", "refused")]
+    assert reason in Entry.objects.get().detail
+    assert client.get("/account/").status_code == 302
+
+
+def test_another_description_than_that_of_the_issuer_is_not_believed(client: Client, there: Identities) -> None:
+    for said in (
+        {"issuer": "https://elsewhere.example"},
+        {"token_endpoint": "http://elsewhere.example/"},
+        {"issuer": 1},
+    ):
+        there.described = said
+        assert client.post("/account/sign-in/oidc/").status_code == 502
+
+
+def test_an_issuer_may_end_with_a_slash(client: Client, there: Identities, settings: Settings) -> None:
+    settings.OIDC_ISSUER = f"{there.url}/"
+    assert client.post("/account/sign-in/oidc/").status_code == 502
+    there.described, there.wrong = {"issuer": f"{there.url}/"}, {"iss": f"{there.url}/"}
+    assert through(client).status_code == 302
+
+
+def test_without_its_state_nobody_comes_back(
+    client: Client, there: Identities, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back = allowed(begun(client))
+    stolen, forged = Client(), re.sub(r"state=\w+", "state=x", back)
+    for browser, path in ((stolen, back), (client, forged), (client, "/account/sign-in/oidc/back/")):
+        answer = browser.get(path)
+        assert answer.status_code == 403
+        assert "not begun here, or too long ago" in answer.content.decode()
+    other = back.replace("/oidc/", "/github/")
+    assert client.get(other).status_code == 403
+    assert client.get(back).status_code == 302
+    assert client.get(back).status_code == 403  # it is good once
+    late = allowed(begun(client))
+    monkeypatch.setattr("perfweb.accounts.providers.PATIENCE", 0)
+    assert client.get(late).status_code == 403
+    assert User.objects.count() == 1
+
+
+def test_another_verifier_gets_no_token(client: Client, there: Identities) -> None:
+    back = allowed(begun(client))
+    (code,) = there.codes.values()
+    code["code_challenge"] = "another"
+    assert client.get(back).status_code == 502
+    assert "invalid_grant" in Entry.objects.get().detail
+
+
+@pytest.mark.parametrize("key", ["oidc", "github"])
+def test_who_says_no_there_is_told_what_to_do(client: Client, there: Identities, key: str) -> None:
+    there.denies = True
+    answer = through(client, key)
+    assert answer.status_code == 403
+    assert "did not allow it to tell who you are. Begin anew" in answer.content.decode()
+    assert "access_denied" in Entry.objects.get().detail
+
+
+def test_a_provider_that_is_away_is_named(client: Client, there: Identities) -> None:
+    back = allowed(begun(client, "oidc")), allowed(begun(client, "github"))
+    there.stop()
+    for path in back:
+        answer = client.get(path)
+        assert answer.status_code == 502
+        assert "cannot be asked now. Try again" in answer.content.decode()
+    assert client.post("/account/sign-in/oidc/").status_code == 502
+
+
+def test_nonsense_from_github_opens_nothing(client: Client, there: Identities) -> None:
+    for said in ({}, {"id": "x", "login": "ann"}, {"id": None, "login": "ann"}, {"id": 4711}):
+        there.github = said
+        assert through(client, "github").status_code == 502
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "wanted", ["https://elsewhere.example/", "//elsewhere.example/", "javascript:alert(1)", "/" * 9999]
+)
+def test_after_it_nobody_is_sent_to_another_site(client: Client, there: Identities, wanted: str) -> None:
+    assert through(client, next=wanted).headers["Location"] == "/account/"
+
+
+def test_who_is_signed_in_links_an_account_and_unlinks_it(client: Client, there: Identities, person: Person) -> None:
+    user = person(Role.MAINTAINER)
+    client.force_login(user)
+    assert through(client, action="link").headers["Location"] == "/account/"
+    page = client.get("/account/").content.decode()
+    assert f"ann at {there.url}" in page
+    other = Client()
+    through(other)
+    assert "maintainer" in other.get("/account/").content.decode()
+    assert User.objects.count() == 1
+    key = Identity.objects.get().pk
+    stranger = Client()
+    stranger.force_login(User.objects.create_user("eve", role=Role.ADMIN))
+    assert stranger.post(f"/account/unlink/{key}/").status_code == 404
+    assert client.post(f"/account/unlink/{key}/").status_code == 302
+    through(Client())
+    assert User.objects.filter(username="ann@oidc").exists()
+    did = [(who, action) for who, action, _, _ in log()]
+    assert did[:3] == [
+        ("maintainer", "link account elsewhere"),
+        ("maintainer", "sign in"),
+        ("maintainer", "unlink account elsewhere"),
+    ]
+
+
+def test_an_account_elsewhere_opens_one_account_and_only_who_began_links_it(
+    client: Client, there: Identities, person: Person
+) -> None:
+    through(Client())
+    client.force_login(person(Role.MAINTAINER))
+    answer = through(client, action="link")
+    assert "opens another account here" in answer.content.decode()
+    there.person["sub"] = "4712"
+    back, another = (allowed(begun(client, action="link")) for _ in range(2))
+    User.objects.filter(username="maintainer").update(is_active=False)
+    answer = client.get(back)
+    assert answer.status_code == 403
+    assert "Sign in, and link the account again" in answer.content.decode()
+    client.force_login(person(Role.ADMIN))
+    assert "not begun here" in client.get(another).content.decode()
+    assert Identity.objects.count() == 1
+
+
+def test_the_only_way_in_stays(client: Client, there: Identities) -> None:
+    through(client)
+    answer = client.post(f"/account/unlink/{Identity.objects.get().pk}/")
+    assert answer.status_code == 409
+    assert "Link another account first" in answer.content.decode()
+    assert "/account/password/" not in client.get("/account/").content.decode()
+    through(client, "github", "link")
+    assert client.post(f"/account/unlink/{Identity.objects.first().pk}/").status_code == 302  # type: ignore[union-attr]
+
+
+def test_a_deactivated_account_is_not_opened(client: Client, there: Identities) -> None:
+    through(client)
+    User.objects.update(is_active=False)
+    answer = through(Client())
+    assert answer.status_code == 403
+    assert "ask an administrator" in answer.content.decode()
+
+
+def test_it_begins_with_a_form_of_this_site(there: Identities) -> None:
+    client = Client(enforce_csrf_checks=True)
+    assert client.post("/account/sign-in/oidc/").status_code == 403
+    assert client.get("/account/sign-in/oidc/").status_code == 405
+
+
+def test_it_cannot_be_tried_without_end(client: Client, there: Identities, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfweb.accounts.limits.SIGN_IN_ELSEWHERE", type(SIGN_IN_ELSEWHERE)("few", 1, 60))
+    assert client.get("/account/sign-in/oidc/back/").status_code == 403
+    assert client.get("/account/sign-in/oidc/back/").status_code == 429
+
+
+def test_what_is_not_set_up_is_not_there(client: Client) -> None:
+    assert "Sign in with" not in client.get("/account/sign-in/").content.decode()
+    assert client.post("/account/sign-in/oidc/").status_code == 404
+    assert client.get("/account/sign-in/github/back/").status_code == 404
+    assert providers.problems() == []
+
+
+def test_what_is_set_up_badly_is_told(client: Client, there: Identities, settings: Settings) -> None:
+    assert providers.problems() == []
+    settings.OIDC_ISSUER, settings.GITHUB_SECRET_FILE = "http://elsewhere.example", "/nowhere"
+    told = [f"{error.msg} {error.hint}" for error in providers.problems()]
+    assert len(told) == 2
+    assert "/nowhere" in told[0]
+    assert "PERFWEB_GITHUB_SECRET_FILE" in told[0]
+    assert "PERFWEB_OIDC_ISSUER" in told[1]
+    answer = client.post("/account/sign-in/github/")
+    assert answer.status_code == 503
+    assert "/nowhere" not in answer.content.decode()
+
+
+def test_github_itself_is_asked_at_its_own_addresses(settings: Settings, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET, encoding="ascii")
+    settings.GITHUB_CLIENT_ID, settings.GITHUB_SECRET_FILE = CLIENT, str(secret)
+    address = urlsplit(begun(Client(), "github"))
+    assert (address.scheme, address.netloc, address.path) == ("https", "github.com", "/login/oauth/authorize")
+    assert parse_qs(address.query)["redirect_uri"] == ["http://testserver/account/sign-in/github/back/"]

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Copies of repositories elsewhere, and somebody's changes there as a patch that applies."""
+
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from perfweb.builds import mirrors
+from perfweb.builds.models import Mirror
+from perfweb.builds.patches import PatchError, read_series
+from perfweb.builds.repositories import Repository, RepositoryError
+from tests.checkouts import Checkout
+
+PULL = "refs/pull/7/head"
+
+
+@pytest.fixture
+def pulled(checkout: Checkout, settings: Settings, tmp_path: Path) -> Mirror:
+    """A mirror of a checkout where two commits of somebody's are a pull request, and main has gone on."""
+    settings.PERFWEB_VAR = tmp_path / "var"
+    checkout.edit("stack/net/if.c", lambda text: text.replace("line5;", "five;"))
+    checkout.put("docs/x.md", "Five.\n")
+    checkout.commit("net: name five")
+    checkout.edit("stack/net/if.c", lambda text: text.replace("line30;", "thirty;"))
+    checkout.commit("net: name thirty")
+    checkout.git("update-ref", PULL, "HEAD")
+    checkout.git("reset", "-q", "--hard", "HEAD~2")
+    checkout.put("stack/other.c", "int other;\n")
+    checkout.commit("The next")
+    return Mirror(name="demo", url=str(checkout.tree))
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_changes_are_a_patch_that_applies_where_they_began(pulled: Mirror, checkout: Checkout, *, each: bool) -> None:
+    found = mirrors.changes(mirrors.fetch(pulled, PULL), "main", PULL, each=each)
+    assert found.base == checkout.git("rev-parse", "HEAD~1").decode().strip()
+    assert found.head == checkout.git("rev-parse", PULL).decode().strip()
+    repository, series = mirrors.opened(pulled), read_series(found.patch)
+    assert (series.base, found.head.encode() in found.patch) == (found.base, True)
+    with repository.bench() as bench:
+        stages = bench.apply(series, repository.commit(found.base))
+    assert [[file.path for file in stage.files] for stage in stages] == [["stack/net/if.c"]] * (2 if each else 1)
+
+
+def test_a_copy_follows_what_is_fetched(pulled: Mirror, checkout: Checkout) -> None:
+    first = mirrors.fetch(pulled).commit("main")
+    checkout.git("commit", "-q", "--amend", "-m", "Another")
+    assert mirrors.opened(pulled).commit("main") == first
+    assert mirrors.fetch(pulled).commit("main").sha == checkout.git("rev-parse", "HEAD").decode().strip() != first.sha
+
+
+def test_what_changes_nothing_or_is_unrelated_is_told(pulled: Mirror, checkout: Checkout) -> None:
+    checkout.git("checkout", "-q", "--orphan", "unrelated")
+    checkout.commit("Unrelated")
+    checkout.git("update-ref", "refs/pull/9/head", "HEAD")
+    repository = mirrors.fetch(pulled, "refs/pull/9/head")
+    with pytest.raises(PatchError, match="Nothing below stack/ is changed"):
+        mirrors.changes(repository, "main", "refs/heads/main")
+    with pytest.raises(RepositoryError, match="no commit in common with main"):
+        mirrors.changes(repository, "main", "refs/pull/9/head")
+
+
+def test_what_cannot_be_fetched_is_told(pulled: Mirror, tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match=r"cannot be fetched: .*refs/pull/1000/head"):
+        mirrors.fetch(pulled, "refs/pull/1000/head")
+    with pytest.raises(RepositoryError, match="cannot be fetched: "):
+        mirrors.fetch(Mirror(name="none", url=str(tmp_path / "none")))
+    with pytest.raises(RepositoryError, match="no git repository"):
+        mirrors.opened(Mirror(name="never", url="/x"))
+
+
+def test_too_much_is_refused(pulled: Mirror, checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mirrors, "MOST_BYTES", 100)
+    with pytest.raises(RepositoryError, match="cannot be fetched: "):
+        mirrors.fetch(pulled)
+    monkeypatch.setattr("perfweb.builds.repositories.LONGEST", 10)
+    with pytest.raises(PatchError, match="more than 10 bytes"), Repository.at(checkout.tree).bench() as bench:
+        bench.patch("HEAD~1", "HEAD", each=False)
+
+
+def test_where_may_be_fetched_from() -> None:
+    good = ("https://example.org/a/b.git", "http://127.0.0.1:1/x", "http://localhost/x", "/srv/x")
+    assert [mirrors.check(url) for url in good] == ["https", "http", "http", "file"]
+    for url in ("http://example.org/x", "ext::sh -c id", "ssh://git@example.org/x", "--upload-pack=x", "a@b:c", "", "https:///x",
+                "https://me:secret@example.org/x"):  # fmt: skip
+        with pytest.raises(RepositoryError):
+            mirrors.check(url)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A small repository with a stack, and a series of patches of it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.checkouts import IF_C, Checkout
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    tree = tmp_path / "checkout"
+    tree.mkdir()
+    made = Checkout(tree)
+    made.put("README.md", "A project.\n")
+    made.put("stack/meson.build", "project('stack')\n")
+    made.put("stack/net/if.c", IF_C)
+    made.commit("The first")
+    return made
+
+
+@pytest.fixture
+def series(checkout: Checkout) -> bytes:
+    """An mbox as `git format-patch` makes it: a cover letter and two patches, with their base."""
+    checkout.edit("stack/net/if.c", lambda text: text.replace("line5;", "five;"))
+    checkout.commit("net: name five\n\nBecause it is.")
+    checkout.edit("stack/net/if.c", lambda text: text.replace("line30;", "thirty;"))
+    checkout.commit("net: name thirty")
+    made = checkout.git("format-patch", "--stdout", "--cover-letter", "--base=HEAD~2", "HEAD~2")
+    checkout.git("reset", "-q", "--hard", "HEAD~2")
+    return made.replace(b"*** SUBJECT HERE ***", b"net: names").replace(b"*** BLURB HERE ***", b"Why not.")

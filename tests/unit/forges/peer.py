@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A forge that listens on loopback: it understands what its description says, and complains about all else."""
+
+import json
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import jsonschema
+import yaml
+
+DATA = Path(__file__).parent / "data"
+TOKEN = "a token of twenty or more"
+LOGIN = "perf-bot"
+
+
+@dataclass
+class Trouble:
+    """What goes wrong with the next requests: an answer instead, or none after the deed is done."""
+
+    status: int = 0
+    headers: Mapping[str, str] = field(default_factory=dict)
+    lost: bool = False
+
+
+class Peer:
+    """A forge of a kind, with the comments and statuses that it was told."""
+
+    def __init__(self, kind: str) -> None:
+        described = yaml.safe_load((DATA / f"{kind}-openapi.yaml").read_text(encoding="utf-8"))
+        self.kind, self.described = kind, described
+        self.routes = [(_pattern(path), path, methods) for path, methods in described["paths"].items()]
+        self.comments: dict[int, str] = {}
+        self.statuses: list[dict[str, Any]] = []
+        self.calls: list[str] = []
+        self.complaints: list[str] = []
+        self.trouble: Trouble | None = None
+        self.port = 0
+        self.server: ThreadingHTTPServer | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        handler = type("Handler", (_Handler,), {"peer": self})
+        self.server = ThreadingHTTPServer(("127.0.0.1", self.port), handler)
+        self.port = self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def stop(self) -> None:
+        if self.server:
+            self.server.shutdown()
+            self.server.server_close()
+            self.server = None
+
+    def answer(self, method: str, target: str, headers: Mapping[str, str], content: bytes) -> tuple[int, object]:
+        """What the description wants done, or 400 with a complaint that fails the test."""
+        self.calls.append(method)
+        parts = urlsplit(target)
+        wanted = self.described["authorization"]
+        if headers.get(wanted["header"]) != wanted["begins"] + TOKEN:
+            return 401, {"message": "Bad credentials"}
+        for pattern, path, methods in self.routes:
+            if (found := pattern.fullmatch(parts.path)) and method.lower() in methods:
+                operation = methods[method.lower()]
+                if complaint := _complaint(operation, parts.query, content):
+                    return self._complain(f"{method} {path}: {complaint}")
+                given = json.loads(content) if content else {}
+                return int(next(iter(operation["responses"]))), self._do(path, method, found, given)
+        return self._complain(f"{method} {target}: nothing is described there")
+
+    def _do(self, path: str, method: str, found: "re.Match[str]", given: dict[str, Any]) -> object:
+        if "statuses" in path:
+            self.statuses.append({"sha": found.groups()[-1], **given})
+            return {"id": len(self.statuses)}
+        if method == "GET":
+            return [self._comment(number) for number in self.comments]
+        number = int(found.groups()[-1]) if method != "POST" else 100 + len(self.comments)
+        self.comments[number] = given["body"]
+        return self._comment(number)
+
+    def _comment(self, number: int) -> dict[str, Any]:
+        author = {"author": {"username": LOGIN}} if self.kind == "gitlab" else {"user": {"login": LOGIN}}
+        return {"id": number, "body": self.comments[number], **author}
+
+    def _complain(self, complaint: str) -> tuple[int, object]:
+        self.complaints.append(complaint)
+        return 400, {"message": complaint}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    peer: Peer
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_PATCH(self) -> None:
+        self._answer()
+
+    def do_PUT(self) -> None:
+        self._answer()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def _answer(self) -> None:
+        content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        trouble = self.peer.trouble
+        if trouble and not trouble.lost:
+            self.peer.calls.append(self.command)
+            self._send(trouble.status, {"message": "trouble"}, trouble.headers)
+            return
+        status, said = self.peer.answer(self.command, self.path, dict(self.headers), content)
+        if trouble:
+            self.connection.close()
+            return
+        self._send(status, said)
+
+    def _send(self, status: int, said: object, headers: Mapping[str, str] | None = None) -> None:
+        data = json.dumps(said).encode()
+        self.send_response(status)
+        for name, value in {**(headers or {}), "Content-Length": str(len(data))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _pattern(path: str) -> "re.Pattern[str]":
+    return re.compile(re.sub(r"\{\w+\}", "([^/]+)", path))
+
+
+def _complaint(operation: Mapping[str, Any], query: str, content: bytes) -> str:
+    known = {one["name"]: one["schema"] for one in operation.get("parameters", [])}
+    try:
+        for name, values in parse_qs(query, strict_parsing=True).items() if query else ():
+            kind = known[name].get("type")
+            jsonschema.validate(int(values[0]) if kind == "integer" else values[0], known[name])
+        body = operation.get("requestBody")
+        if bool(body) != bool(content):
+            return "a body where there should be none, or none"
+        if body:
+            schema = body["content"]["application/json"]["schema"]
+            unknown = set(json.loads(content)) - set(schema["properties"])
+            if unknown:
+                return f"{unknown} is not described"
+            jsonschema.validate(json.loads(content), schema)
+    except (KeyError, ValueError, jsonschema.ValidationError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""One comment and a status follow a run, as the forge's description wants it, and nothing is lost or said twice."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from perfweb.accounts.models import Role
+from perfweb.forges.following import follow
+from perfweb.forges.models import Asked, Project
+from perfweb.forges.secrets import token_file
+from perfweb.outbox.models import Letter
+from perfweb.outbox.services import deliver
+from perfweb.runs.models import Run, RunState
+from perfweb.submissions import services
+from perfweb.submissions.models import Submission
+from tests.factories import create_run
+from tests.unit.forges.conftest import Bot
+from tests.unit.forges.peer import Trouble
+from tests.unit.submissions.conftest import person
+
+HOUR = timedelta(hours=1)
+
+
+def tell(at: datetime | None = None) -> None:
+    follow()
+    deliver(at)
+
+
+def finish(gain: float = 0.9) -> None:
+    """Let the one submission have a finished run with results."""
+    submission = Submission.objects.get()
+    Run.objects.update(state=RunState.CANCELLED)
+    submission.runs.add(create_run(tests=["tcp.rr/host-host/ipv4"], boots=4, gain=gain))
+
+
+def first_line(bot: Bot) -> str:
+    [body] = bot.peer.comments.values()
+    return body.splitlines()[0]
+
+
+def test_one_comment_and_a_status_follow_a_run(bot: Bot) -> None:
+    bot.know(Role.MAINTAINER)
+    asked = bot.say("/perf tcp")
+    tell()
+    assert first_line(bot) == "**Queued**"
+    Run.objects.update(state=RunState.RUNNING, started=timezone.now())
+    tell()
+    tell()
+    assert first_line(bot) == "**Being measured**"
+    finish()
+    tell()
+    assert first_line(bot) == "**Slower: 1 slower**"
+    edit = {"gitlab": "PUT"}.get(bot.kind, "PATCH")
+    assert bot.peer.calls == ["POST", "POST", edit, "POST", edit, "POST"]
+    failed = "failed" if bot.kind == "gitlab" else "failure"
+    assert [status["state"] for status in bot.peer.statuses] == ["pending", "pending", failed]
+    assert asked is not None
+    assert {status["sha"] for status in bot.peer.statuses} == {asked.head}
+    assert bot.peer.statuses[-1]["target_url"].endswith(f"/submissions/{Submission.objects.get().number}/")
+    assert Asked.objects.get().settled
+    tell()
+    assert len(bot.peer.calls) == 6
+
+
+def test_what_is_measured_again_is_followed(github: Bot) -> None:
+    github.know(Role.MAINTAINER)
+    github.say("/perf tcp")
+    finish()
+    tell()
+    assert first_line(github) == "**Slower: 1 slower**"
+    services.rerun(person("maintainer", Role.MAINTAINER), Submission.objects.get().number)
+    tell()
+    assert first_line(github) == "**Queued**"
+
+
+def test_nothing_is_lost_while_the_forge_is_down_for_a_day(github: Bot) -> None:
+    github.know(Role.MAINTAINER)
+    github.say("/perf tcp")
+    github.peer.stop()
+    clock = now = timezone.now()
+    while clock < now + timedelta(days=1):
+        tell(clock)
+        if clock == now:
+            finish()
+        clock += timedelta(hours=1)
+    assert Letter.objects.filter(due__isnull=False).count() == 2
+    github.peer.start()
+    deliver(clock + HOUR)
+    assert (first_line(github), github.peer.calls) == ("**Slower: 1 slower**", ["GET", "POST", "POST"])
+
+
+def test_an_answer_that_is_lost_makes_no_second_comment(bot: Bot) -> None:
+    bot.say("/perf help")
+    bot.peer.trouble = Trouble(lost=True)
+    tell()
+    assert len(bot.peer.comments) == 1
+    bot.peer.trouble = None
+    deliver(timezone.now() + HOUR)
+    assert len(bot.peer.comments) == 1
+    assert not Letter.objects.filter(due__isnull=False).exists()
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (429, {"Retry-After": "7200"}),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "{in two hours}"}),
+        (429, {"RateLimit-Remaining": "0", "RateLimit-Reset": "{in two hours}"}),
+        (503, {"Retry-After": "{then}"}),
+    ],
+)
+def test_who_wants_to_be_left_alone_is(github: Bot, status: int, headers: dict[str, str]) -> None:
+    then = timezone.now() + 2 * HOUR
+    told = {"{in two hours}": f"{then.timestamp():.0f}", "{then}": f"{then:%a, %d %b %Y %H:%M:%S GMT}"}
+    github.peer.trouble = Trouble(status, {name: told.get(value, value) for name, value in headers.items()})
+    for text in ("/perf help", "/perf status"):
+        github.say(text)
+    tell()
+    assert github.peer.calls == ["POST"], "the other letter waits with it"
+    deliver(then - HOUR)
+    assert github.peer.calls == ["POST"]
+    github.peer.trouble = None
+    deliver(then + HOUR)
+    assert len(github.peer.comments) == 2
+
+
+def test_a_token_that_is_missing_or_wrong_can_be_mended(github: Bot) -> None:
+    token = token_file(github.project).read_text()
+    github.say("/perf help")
+    for at, wrong in enumerate(("", "another token, but a wrong one")):
+        token_file(github.project).write_text(wrong)
+        tell(timezone.now() + at * HOUR)
+        assert not github.peer.comments
+    assert "401" in Letter.objects.get().problem
+    token_file(github.project).write_text(token)
+    deliver(timezone.now() + 3 * HOUR)
+    assert len(github.peer.comments) == 1
+
+
+def test_a_comment_that_somebody_deleted_is_not_written_anew(github: Bot) -> None:
+    github.say("/perf tcp", "eve", 66)
+    tell()
+    github.peer.trouble = Trouble(404)
+    finish()
+    Submission.objects.update(state="approved")
+    tell()
+    letter = Letter.objects.get(key__startswith="comment")
+    assert (letter.due, letter.problem.endswith(' 404 {"message": "trouble"}')) == (None, True)
+
+
+def test_a_redirect_is_not_followed(github: Bot) -> None:
+    github.peer.trouble = Trouble(307, {"Location": f"{github.peer.url}/elsewhere"})
+    github.say("/perf help")
+    tell()
+    assert (github.peer.calls, Letter.objects.get().due is None) == (["POST"], False)
+
+
+def test_a_project_that_is_gone_is_told_nothing(github: Bot) -> None:
+    github.say("/perf help")
+    follow()
+    Project.objects.all().delete()
+    deliver()
+    assert Letter.objects.get().problem == "there is no project on-github"

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What comments ask for becomes submissions, with the standing of who asks, or an answer that says what is wrong."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from perfweb.accounts.models import Entry, Means, Role
+from perfweb.forges.models import Asked, Delivery
+from perfweb.forges.services import MOST_ATTEMPTS, act_on_all
+from perfweb.runs.models import Run
+from perfweb.submissions.models import Submission, SubmissionState
+from tests.unit.forges.conftest import AUTHOR, Bot, commented, example
+
+WAITING, APPROVED = SubmissionState.WAITING, SubmissionState.APPROVED
+
+
+def asked_for(asked: Asked | None) -> list[Submission]:
+    assert asked is not None
+    assert not asked.answer
+    return list(asked.submissions.order_by("number"))
+
+
+def test_what_a_stranger_asks_for_waits_for_approval(bot: Bot) -> None:
+    asked = bot.say("Is it faster?\r\n/perf run tcp net.isr.dispatch=direct,deferred", "eve", 66)
+    made = asked_for(asked)
+    assert [(one.state, one.author, one.mirror) for one in made] == [
+        (WAITING, bot.project.account, bot.project.mirror)
+    ] * 2
+    assert ["direct" in one.plan for one in made] == [True, False]
+    assert asked is not None
+    assert made[0].base == bot.checkout.git("rev-parse", "HEAD").decode().strip() != asked.head
+    assert not Run.objects.exists()
+    assert set(Entry.objects.values_list("means", "who")) == {(Means.COMMENT, "strangers")}
+
+
+def test_a_maintainer_measures_their_own_pull_request_at_once(bot: Bot) -> None:
+    user = bot.know(Role.MAINTAINER)
+    [made] = asked_for(bot.say("/perf tcp"))
+    assert (made.state, made.author, made.runs.count()) == (APPROVED, user, 1)
+
+
+def test_the_pull_request_of_another_waits_whoever_asks(github: Bot) -> None:
+    user = github.know(Role.MAINTAINER, "maria")
+    [made] = asked_for(github.say("/perf tcp", "Maria", 5))
+    assert (made.state, made.author) == (WAITING, user)
+
+
+def test_a_name_that_was_given_to_somebody_else_is_a_stranger(github: Bot) -> None:
+    github.know(Role.MAINTAINER)
+    github.say("/perf help")
+    [made] = asked_for(github.say("/perf tcp", AUTHOR["github"][0], 999))
+    assert (made.state, made.author) == (WAITING, github.project.account)
+
+
+def test_a_changed_head_is_another_submission_and_waits_again(github: Bot) -> None:
+    first = github.say("/perf tcp", "eve", 66)
+    Submission.objects.update(state=APPROVED)
+    head = github.push("other")
+    second = github.say("/perf tcp", "eve", 66)
+    assert first is not None
+    assert second is not None
+    assert [one.state for one in asked_for(second)] == [WAITING]
+    assert (second.head, Asked.objects.get(pk=first.pk).outdated, second.outdated) == (head, True, False)
+
+
+def test_the_same_again_is_what_there_is(github: Bot) -> None:
+    first, second = (asked_for(github.say("/perf tcp", "eve", 66)) for _ in range(2))
+    assert first == second
+
+
+def test_a_push_makes_what_was_said_outdated(bot: Bot) -> None:
+    asked = bot.say("/perf tcp", "eve", 66)
+    pushed = {
+        "github": "github-pull_request.synchronize",
+        "gitlab": "gitlab-merge_request",
+        "gitea": "gitea-pull_request",
+    }
+    payload = example(pushed[bot.kind])
+    if bot.kind == "github":
+        payload["pull_request"]["number"] = payload["number"] = 1
+    assert bot.deliver(payload, event="push") == 202
+    act_on_all()
+    assert asked is not None
+    asked.refresh_from_db()
+    assert asked.outdated
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("/perf run tpc", "did you mean “tcp”?"),
+        ("/perf help", "/perf run tcp net.isr.dispatch=direct,deferred"),
+        ("/perf status", "Nothing was asked for here yet."),
+        ("/perf cancel", "Nothing was asked for here yet."),
+        ("/perf tcp\n/perf udp", "2 lines that begin with /perf"),
+        ("/perf tcp testbed=none", "there is no testbed 'none'"),
+        ("/perf tcp base=none", "the repository has no commit “none”"),
+        ("/perf tcp base=@everyone|`x`<b>", "`` “@everyone¦`x`<b>” names no commit: give a branch, a tag or a hash ``"),
+    ],
+)
+def test_mistakes_are_answered(github: Bot, text: str, said: str) -> None:
+    asked = github.say(text)
+    assert asked is not None
+    assert said in asked.answer
+    assert not Submission.objects.exists()
+
+
+def test_who_is_not_answered(github: Bot) -> None:
+    for text, login in (("Nice. See /perf help", "eve"), ("> /perf tcp", "eve"), ("/perf tcp", github.project.login)):
+        assert github.say(text, login, 7) is None
+    bot = commented("github", "/perf tcp", number=5)
+    bot["comment"]["user"]["type"] = "Bot"
+    github.deliver(bot)
+    act_on_all()
+    assert not Asked.objects.exists()
+
+
+def test_status_and_cancel(github: Bot) -> None:
+    [made] = asked_for(github.say("/perf tcp", "eve", 66))
+    status = github.say("/perf status", "bob", 67)
+    assert status is not None
+    assert f"[submission {made.number}](http://" in status.answer
+    assert status.answer.endswith("/): waiting for approval.")
+    stranger = github.say("/perf cancel", "bob", 67)
+    assert stranger is not None
+    assert stranger.answer.startswith("Only who asked for it")
+    for said in ("Cancelled.", "There is nothing to cancel: it is over."):
+        answer = github.say("/perf cancel", "eve", 66)
+        assert answer is not None
+        assert answer.answer == said
+    made.refresh_from_db()
+    assert made.state == SubmissionState.CANCELLED
+
+
+def test_who_is_known_cancels_only_what_they_may(github: Bot) -> None:
+    github.know(Role.SUBMITTER, "sam")
+    github.know(Role.MAINTAINER)
+    github.say("/perf tcp", "eve", 66)
+    refused = github.say("/perf cancel", "sam", 68)
+    assert refused is not None
+    assert "“cancel any” needs the role maintainer" in refused.answer
+    done = github.say("/perf cancel")
+    assert done is not None
+    assert done.answer == "Cancelled."
+
+
+def test_more_than_the_quota_is_told_beside_what_was_taken(github: Bot, settings: Settings) -> None:
+    settings.OPEN_SUBMISSIONS = 1
+    asked = github.say("/perf tcp net.isr.dispatch=direct,deferred", "eve", 66)
+    assert asked is not None
+    assert asked.submissions.count() == 1
+    assert "You have 1 submissions that are not over" in asked.answer
+
+
+def test_what_cannot_be_fetched_is_tried_again_and_then_told(github: Bot) -> None:
+    where = github.checkout.tree
+    away = where.rename(where.with_name("away"))
+    asked = github.say("/perf tcp", "eve", 66)
+    assert asked is not None
+    assert (asked.answer, asked.submissions.count(), Delivery.objects.get().attempts) == ("", 0, 1)
+    away.rename(where)
+    act_on_all()
+    assert not asked.submissions.exists(), "not before its time"
+    act_on_all(timezone.now() + timedelta(minutes=2))
+    assert (asked.submissions.count(), Delivery.objects.get().due) == (1, None)
+
+    where.rename(away)
+    asked = github.say("/perf udp", "eve", 66)
+    for day in range(1, MOST_ATTEMPTS):
+        act_on_all(timezone.now() + timedelta(days=day))
+    assert asked is not None
+    asked.refresh_from_db()
+    assert asked.answer.startswith(f"This was tried {MOST_ATTEMPTS} times: `cannot be fetched: ")
+    assert not Delivery.objects.filter(due__isnull=False).exists()

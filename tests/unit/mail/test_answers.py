@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is said about a patch that was measured."""
+
+import re
+
+import pytest
+from django.core import mail as sent
+
+from perfweb.accounts.models import Role, User
+from perfweb.reports.numbers import MINUS
+from perfweb.runs.models import Run, RunState, Sample
+from perfweb.submissions import services
+from perfweb.submissions.models import Submission
+from perfweb.submissions.plans import MATRICES
+from tests.checkouts import Checkout
+from tests.factories import create_measurements
+from tests.unit.mail.conftest import OWN, SIGNED, posted, receive_all, two_commits, with_header, work
+from tests.unit.submissions.conftest import person
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def asked(repository: Checkout, ada: User) -> Run:
+    """The run of a patch that came by a list, with a line Perf-tested-by asked for."""
+    two_commits(repository)
+    made = posted(repository, 2, asking="perf: tcp quick net.isr.dispatch=direct trailer")
+    receive_all([with_header(SIGNED + mail, "List-Id: <net.lists.example>") for mail in made])
+    work()
+    return Run.objects.get()
+
+
+def answer(run: Run, noise: float, gain: float) -> str:
+    """What is mailed when the run has ended; the patched variant is `gain` times as fast."""
+    create_measurements(run, MATRICES["tcp-quick"].tests, noise, seed=2)
+    changed = Sample.objects.filter(measurement__boot__variant__name="patch", measurement__test__startswith="tcp.rr")
+    for sample in changed:
+        sample.value *= gain
+        sample.save()
+    work()
+    told = sent.outbox[-1]
+    assert told.cc == ["net@lists.example"]
+    return str(told.body)
+
+
+def test_slower_patch(asked: Run) -> None:
+    text = answer(asked, 0.001, 0.9)
+    assert text.startswith("Slower: 1 slower, 2 equivalent (patch against base).")
+    assert re.search(rf"^tcp\.rr/host-host/ipv4 +{MINUS}1\d\.\d\d %.* slower", text, re.MULTILINE)
+    assert "\n+----" in text  # ministat's plot
+    assert "Difference at 95.0% confidence" in text
+    assert "with net.isr.dispatch=direct" in text
+    assert f"/submissions/{Submission.objects.get().number}/" in text
+    assert f"/runs/{asked.pk}/raw.tar" in text
+    assert "\n  perf: tcp quick net.isr.dispatch=direct trailer\n" in text
+    assert "\nPerf-tested-by:" not in text
+    assert max(map(len, text.splitlines())) <= 72
+    assert work() == 0
+
+
+def test_white_space_gets_its_line(asked: Run) -> None:
+    text = answer(asked, 0.001, 1.0)
+    assert text.startswith("Equivalent: 3 equivalent (patch against base). Changes from 0.")
+    assert f"\nPerf-tested-by: perfweb <{OWN}> # " in text
+
+
+def test_noise_proves_nothing(asked: Run) -> None:
+    text = answer(asked, 0.2, 1.0)
+    assert text.startswith("No change was proven: 3 not enough data (patch against base).")
+    assert "would have shown" in " ".join(text.split())
+    assert "There is no line Perf-tested-by" in text
+
+
+def test_what_is_measured_again_is_told_to_who_sent_it(asked: Run, ada: User) -> None:
+    answer(asked, 0.2, 1.0)
+    again = services.rerun(person("maintainer", Role.MAINTAINER), Submission.objects.get().number)
+    assert work() == 0
+    create_measurements(again, MATRICES["tcp-quick"].tests, 0.001, seed=2)
+    assert work() == 1
+    assert sent.outbox[-1].cc == []
+    assert str(sent.outbox[-1].body).startswith("Equivalent: 3 equivalent (patch against base).")
+    assert work() == 0
+
+
+def test_run_that_failed(asked: Run) -> None:
+    Run.objects.update(state=RunState.FAILED, reason="the patch\x1b does not build")
+    work()
+    told = sent.outbox[-1]
+    assert told.cc == []
+    assert "failed: the patch? does not build" in " ".join(str(told.body).split())
+
+
+def test_run_that_can_be_resumed_is_waited_for(asked: Run) -> None:
+    Run.objects.update(state=RunState.INTERRUPTED)
+    assert work() == 0

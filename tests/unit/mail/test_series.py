@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From the mails of a series, in whatever order they come, to a submission and the first answer."""
+
+import itertools
+import re
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.core import mail as sent
+
+from perfweb.accounts.limits import Limit
+from perfweb.accounts.models import Entry, Role, User
+from perfweb.mail.intake import receive
+from perfweb.mail.messages import IgnoredError
+from perfweb.mail.models import Posting, Series, SeriesState
+from perfweb.mail.series import KEPT, PATIENCE, STRANGERS, forget
+from perfweb.outbox.models import Letter
+from perfweb.outbox.services import deliver
+from perfweb.runs.models import Run
+from perfweb.submissions import services
+from perfweb.submissions.models import Submission, SubmissionState
+from tests.checkouts import Checkout
+from tests.unit.mail.conftest import OWN, SENDER, SIGNED, posted, receive_all, two_commits, with_header, work
+from tests.unit.submissions.conftest import person
+
+pytestmark = pytest.mark.django_db
+
+
+def later(length: timedelta) -> None:
+    """Lets time pass for all series."""
+    for series in Series.objects.all():
+        series.changed -= length + timedelta(seconds=1)
+        series.save()
+
+
+def test_series_of_a_stranger_waits_and_its_sender_is_told(mails: list[bytes]) -> None:
+    receive_all(mails)
+    assert work() == 1
+    submission = Submission.objects.get()
+    assert (submission.state, submission.author.username) == (SubmissionState.WAITING, STRANGERS)
+    assert (submission.title, len(submission.stages)) == ("net: names", 2)
+    assert not Run.objects.exists()
+    assert Entry.objects.get(action="submit").means == "mail"
+    told = sent.outbox[0]
+    cover = Posting.objects.get(number=0)
+    assert (told.to, told.cc, told.from_email, told.subject) == ([SENDER], [], OWN, "Re: [PATCH 0/2] net: names")
+    assert told.extra_headers["In-Reply-To"] == told.extra_headers["References"] == cover.message_id
+    assert told.extra_headers["Auto-Submitted"] == "auto-generated"
+    assert "waits until a maintainer has approved it" in str(told.body)
+    assert "counts as a stranger's" in str(told.body)
+    assert max(map(len, str(told.body).splitlines())) <= 72
+    assert work() == 0  # and only once
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_mails_of_a_series_come_in_any_order(mails: list[bytes], order: tuple[int, ...]) -> None:
+    for place in order[:2]:
+        receive(mails[place])
+        work()
+    series = receive_all([mails[order[2]]])
+    work()
+    assert len(series) == 1
+    assert [stage["subject"] for stage in Submission.objects.get().stages] == ["net: name five", "net: name thirty"]
+
+
+@pytest.mark.parametrize("threading", ["--thread=deep", "--no-cover-letter"])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (2, 1, 0)])
+def test_every_way_of_threading(repository: Checkout, threading: str, order: tuple[int, ...]) -> None:
+    two_commits(repository)
+    made = posted(repository, 2, threading)
+    made[0] = made[0].replace(b"---\n", b"perf: tcp\n---\n", 1) if len(made) == 2 else made[0] + b"\nperf: tcp\n"
+    assert len(receive_all([made[place] for place in order if place < len(made)])) == 1
+    work()
+    assert len(Submission.objects.get().stages) == 2
+
+
+def test_mail_with_its_own_headers_is_its_senders(mails: list[bytes], ada: User) -> None:
+    receive_all([SIGNED + mail for mail in mails])
+    work()
+    submission = Submission.objects.get()
+    assert (submission.author, submission.state) == (ada, SubmissionState.APPROVED)
+    assert "stranger" not in str(sent.outbox[0].body)
+
+
+def test_forged_sender_has_no_standing(mails: list[bytes], ada: User) -> None:
+    forged = SIGNED.replace(b"mx.service.example", b"mx.elsewhere.example")
+    receive_all([mails[0], SIGNED.replace(b"=pass", b"=fail") + mails[1], forged + mails[2]])
+    work()
+    submission = Submission.objects.get()
+    assert (submission.author.username, submission.state) == (STRANGERS, SubmissionState.WAITING)
+
+
+def test_forged_patch_does_not_get_into_a_proven_series(mails: list[bytes], ada: User) -> None:
+    receive_all([SIGNED + mails[0], SIGNED + mails[1], mails[2]])
+    work()
+    assert not Submission.objects.exists()
+
+
+def test_proven_copy_takes_the_place_of_another(mails: list[bytes], ada: User) -> None:
+    receive_all(mails)  # as a list sends them, or somebody who was quick
+    receive_all([SIGNED + mail for mail in mails])
+    with pytest.raises(IgnoredError, match="here already"):
+        receive(mails[0])
+    work()
+    assert Submission.objects.get().author == ada
+    assert Series.objects.count() == 1
+
+
+def test_account_of_strangers_never_approves(mails: list[bytes]) -> None:
+    User.objects.create(username=STRANGERS, role=Role.ADMIN)
+    receive_all(mails)
+    work()
+    assert Submission.objects.get().state == SubmissionState.WAITING
+
+
+def test_strangers_can_be_kept_out(mails: list[bytes]) -> None:
+    User.objects.create(username=STRANGERS, role=Role.SUBMITTER, is_active=False)
+    receive_all(mails)
+    work()
+    assert "people without an account here are not measured" in " ".join(str(sent.outbox[0].body).split())
+    assert not Submission.objects.exists()
+
+
+def test_series_that_makes_trouble_does_not_keep_others(
+    repository: Checkout, mails: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receive_all([mail.replace(b"ada@example.org", b"eve@example.org").replace(b"Id: <", b"Id: <x") for mail in mails])
+    receive_all(mails)
+
+    def trouble(series: Series, *_: object) -> list[int]:
+        assert series.sender == SENDER
+        return []
+
+    monkeypatch.setattr("perfweb.mail.series._missing", trouble)
+    assert work() == 1
+
+
+def test_role_that_may_not_submit_is_told(mails: list[bytes], ada: User) -> None:
+    User.objects.update(role=Role.READER)
+    receive_all([SIGNED + mail for mail in mails])
+    work()
+    assert "needs the role submitter" in " ".join(str(sent.outbox[0].body).split())
+    assert Entry.objects.get(action="submit").outcome == "refused"
+
+
+def test_without_a_request_nothing_happens(repository: Checkout) -> None:
+    two_commits(repository)
+    receive_all(posted(repository, 2))
+    later(PATIENCE)
+    assert work() == 0
+    later(KEPT)
+    work()
+    assert not Series.objects.exists()
+    assert not Letter.objects.exists()
+
+
+def test_missing_patch_is_told_once_and_waited_for(mails: list[bytes]) -> None:
+    receive_all(mails[:2])
+    assert work() == 0
+    later(PATIENCE)
+    assert [work(), work()] == [1, 0]
+    assert "lacking patch 2" in str(sent.outbox[0].body)
+    receive(mails[2])
+    work()
+    assert Submission.objects.exists()
+
+
+def test_mail_that_comes_twice_is_taken_once(mails: list[bytes]) -> None:
+    receive(mails[0])
+    with pytest.raises(IgnoredError, match="here already"):
+        receive(mails[0])
+
+
+def reply(mail: bytes, words: str, sender: str = SENDER) -> bytes:
+    """A reply to a mail, with its text quoted."""
+    answered = re.search(rb"(?mi)^Message-Id: (<.*>)$", mail)
+    assert answered is not None
+    head = f"From: {sender}\nMessage-ID: <{abs(hash(words))}.{sender}>\nIn-Reply-To: {answered[1].decode()}\n"
+    return f"{head}Subject: Re: [PATCH 0/2] net: names\n\n> perf: tcp quick\n{words}\n".encode()
+
+
+@pytest.mark.parametrize(
+    ("words", "sender"),
+    [
+        ("Nice.", SENDER),
+        ("Nice.", "eve@example.org"),
+        ("perf: cancel", "eve@example.org"),
+        ("perf: tcp", "eve@example.org"),
+    ],
+)
+def test_replies_of_people_are_left_alone(mails: list[bytes], words: str, sender: str) -> None:
+    receive_all(mails)
+    with pytest.raises(IgnoredError, match=r"begin with \[PATCH\]"):
+        receive(reply(mails[1], words, sender))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence", "state"),
+    [
+        ("perf: status", "waiting for approval", SubmissionState.WAITING),
+        ("perf: cancel", "cancelled", SubmissionState.CANCELLED),
+        ("perf: help", "perf: tcp quick", SubmissionState.WAITING),
+        ("perf: nonsense", "no tests “nonsense”", SubmissionState.WAITING),
+        ("perf: udp", "as a new version", SubmissionState.WAITING),
+    ],
+)
+def test_sender_may_ask_and_cancel(mails: list[bytes], words: str, sentence: str, state: SubmissionState) -> None:
+    receive_all(mails)
+    work()
+    for _ in range(2):
+        receive(reply(mails[0], words))
+    assert deliver() == 1
+    told = sent.outbox[-1]
+    assert sentence in " ".join(str(told.body).split())
+    assert told.extra_headers["In-Reply-To"].endswith(f".{SENDER}>")
+    assert Submission.objects.get().state == state
+
+
+def test_reply_in_somebodys_name_cancels_nothing(mails: list[bytes], ada: User) -> None:
+    receive_all([SIGNED + mail for mail in mails])
+    work()
+    with pytest.raises(IgnoredError):
+        receive(reply(mails[0], "perf: cancel"))
+    receive(SIGNED + reply(mails[0], "perf: cancel"))
+    assert Submission.objects.get().state == SubmissionState.CANCELLED
+
+
+def test_new_version_takes_the_place_of_the_old(repository: Checkout, mails: list[bytes]) -> None:
+    receive_all(mails)
+    work()
+    two_commits(repository, "fifth")
+    for mail in posted(repository, 2, "-v2", asking="perf: tcp quick"):
+        receive(mail)
+    work()
+    old, new = Submission.objects.order_by("number")
+    assert (old.state, new.state) == (SubmissionState.CANCELLED, SubmissionState.WAITING)
+    assert [series.state for series in Series.objects.all()] == [SeriesState.OVER, SeriesState.SUBMITTED]
+    assert any("[PATCH v2 0/2] net: names” has come" in " ".join(str(told.body).split()) for told in sent.outbox)
+
+
+def test_mails_of_a_series_that_was_over_long_ago_are_forgotten(mails: list[bytes]) -> None:
+    receive_all(mails)
+    work()
+    later(timedelta(days=settings.MESSAGES_KEPT_DAYS))
+    assert forget() == 0, "it is not over"
+    Series.objects.update(state=SeriesState.OVER)
+    assert [forget(), forget()] == [3, 0]
+    with pytest.raises(IgnoredError, match="is here already"):
+        receive(mails[1])
+    assert bytes(Submission.objects.get().patch)
+
+
+def test_forged_version_stops_nothing_that_is_proven(repository: Checkout, mails: list[bytes], ada: User) -> None:
+    receive_all([SIGNED + mail for mail in mails])
+    work()
+    two_commits(repository, "fifth")
+    for mail in posted(repository, 2, "-v2", asking="perf: tcp quick"):
+        receive(mail)
+    work()
+    assert Submission.objects.filter(state=SubmissionState.APPROVED, author=ada).exists()
+
+
+def test_approved_patch_of_a_stranger_is_not_stopped_by_mail(repository: Checkout, mails: list[bytes]) -> None:
+    receive_all(mails)
+    work()
+    Submission.objects.update(state=SubmissionState.APPROVED)
+    two_commits(repository, "fifth")
+    for mail in posted(repository, 2, "-v2", asking="perf: tcp quick"):
+        receive(mail)
+    work()
+    assert Submission.objects.filter(state=SubmissionState.APPROVED).exists()
+
+
+def test_patch_that_does_not_apply(repository: Checkout, mails: list[bytes]) -> None:
+    repository.edit("stack/net/if.c", lambda text: text.replace("line5;", "another;"))
+    base = repository.commit("meanwhile").encode()
+    old = mails[0].rpartition(b"base-commit: ")[2].split()[0]
+    receive_all([mail.replace(old, base) for mail in mails])
+    work()
+    body = str(sent.outbox[0].body)
+    assert "does not apply" in body
+    assert "  -int line5;" in body
+    assert "  int another;" in body
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [("nonsense", "There are no tests"), ("help", "perf: tcp quick"), ("cancel", "perf: tcp quick")],
+)
+def test_words_that_are_not_known_are_answered_kindly(repository: Checkout, words: str, sentence: str) -> None:
+    two_commits(repository)
+    receive_all(posted(repository, 2, asking=f"perf: {words}"))
+    assert [work(), work()] == [1, 0]
+    assert sentence in str(sent.outbox[0].body)
+    assert not Submission.objects.exists()
+
+
+def test_two_requests_are_told(mails: list[bytes]) -> None:
+    receive_all([mails[0], mails[1].replace(b"---\n", b"perf: udp\n---\n", 1), mails[2]])
+    work()
+    assert "ask for different things" in " ".join(str(sent.outbox[0].body).split())
+
+
+def test_same_patch_again_is_told_what_there_is(mails: list[bytes]) -> None:
+    receive_all(mails)
+    receive_all([re.sub(rb"(?m)^(Message-Id|In-Reply-To|References): <", rb"\1: <again.", mail) for mail in mails])
+    work()
+    first, second = Series.objects.all()
+    assert first.submissions.get() == second.submissions.get()
+
+
+def test_nobody_is_answered_without_end(repository: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfweb.mail.series.STRANGER_ANSWERED", Limit("answers", 1, 60))
+    two_commits(repository)
+    made = posted(repository, 1)[0].replace(b"---\n", b"perf: nonsense\n---\n", 1)
+    receive_all([made, made.replace(b"Message-Id: <", b"Message-Id: <x")])
+    assert work() == 1
+
+
+def test_headers_of_a_mail_do_not_get_into_the_answer(repository: Checkout) -> None:
+    two_commits(repository)
+    made = posted(repository, 1)[0].replace(b"---\n", b"perf: nonsense\n---\n", 1)
+    subject = "Subject: =?utf-8?q?[PATCH]_a=0ABcc:_eve=40evil.example?="
+    kept = b"\n".join(line for line in made.split(b"\n") if not line.startswith(b"Subject:"))
+    receive(with_header(kept, subject, "References: <a@b>\r <c@d>\x00 Bcc: eve@evil.example"))
+    work()
+    told = sent.outbox[0]
+    assert told.recipients() == [SENDER]
+    assert "Bcc" not in told.message()
+    assert told.extra_headers["References"].startswith("<a@b> <c@d> <")
+
+
+def test_refusal_is_for_the_sender_alone(mails: list[bytes]) -> None:
+    receive_all([with_header(mail, "List-Id: <net.lists.example>") for mail in mails])
+    work()
+    services.refuse(person("maintainer", Role.MAINTAINER), Submission.objects.get().number, "reads keys")
+    work()
+    told = sent.outbox[-1]
+    assert (told.cc, "refused: reads keys" in str(told.body)) == ([], True)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Plays of a warm Ansible, on this host and without connections: all that ansible-playbook does, and it is ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from playbooks.module_utils import processes
+from runners.warm import Warm
+
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  tasks:
+    - ansible.builtin.command: {command}
+      register: said
+    - ansible.builtin.debug: {{msg: "{{{{ said.stdout }}}} {{{{ lookup('env', 'WORD') }}}}"}}
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture(scope="module")
+def warm(home: Path) -> Iterator[Warm]:
+    server = Warm({"PATH": os.environ["PATH"], "ANSIBLE_HOME": str(home), "LANG": "C.UTF-8"})
+    yield server
+    server.process.terminate()
+    assert server.process.wait() == 0
+    assert list((home / "tmp").iterdir()) == []
+
+
+def start(warm: Warm, directory: Path, command: str, *, word: str = "") -> subprocess.Popen[str]:
+    """ansible-playbook under way, in `directory`."""
+    (directory / "play.yml").write_text(PLAY.format(command=command), encoding="utf-8")
+    argv = warm.command(["ansible-playbook", "-i", "localhost,", "-c", "local", "play.yml"])
+    pipe = subprocess.PIPE
+    environment = {**os.environ, "WORD": word, "ANSIBLE_PYTHON_INTERPRETER": "/usr/bin/python3"}
+    return subprocess.Popen(argv, cwd=directory, env=environment, stdout=pipe, stderr=pipe, text=True)
+
+
+def running(directory: Path) -> processes.Process | None:
+    """The process that the play's command told of itself, if it runs."""
+    word = (directory / "pid").read_text(encoding="ascii") if (directory / "pid").exists() else ""
+    return processes.identify(int(word)) if word.strip() else None
+
+
+def until_running(directory: Path) -> processes.Process:
+    while (process := running(directory)) is None:
+        time.sleep(0.02)
+    return process
+
+
+def until_ended(process: processes.Process) -> None:
+    while process.alive():
+        time.sleep(0.02)
+
+
+def sleeper(directory: Path) -> str:
+    return f"sh -c 'echo $$ > {directory}/pid; exec sleep 60'"
+
+
+def test_each_play_has_its_own_environment_directory_and_status(warm: Warm, tmp_path: Path) -> None:
+    for word in ("first", "second"):
+        play = start(warm, tmp_path, "pwd", word=word)
+        said, complaints = play.communicate()
+        assert (play.returncode, complaints) == (0, "")
+        assert f"{tmp_path} {word}" in said
+    play = start(warm, tmp_path, "sh -c 'echo why >&2; false'")
+    assert "why" in play.communicate()[0]
+    assert play.returncode == 2
+    assert warm.alive()
+
+
+def test_what_a_play_has_packed_stays_for_the_next(warm: Warm, home: Path, tmp_path: Path) -> None:
+    packed = []
+    for _ in range(2):
+        assert start(warm, tmp_path, "echo").communicate()[1] == ""
+        packed.append({path: path.stat().st_ino for path in home.glob("tmp/*/ansiballz_cache/*")})
+    assert packed[0] == packed[1]
+    assert any("command" in path.name for path in packed[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_play_ends_with_who_asked_for_it(warm: Warm, tmp_path: Path, number: signal.Signals) -> None:
+    play = start(warm, tmp_path, sleeper(tmp_path))
+    sleeping = until_running(tmp_path)
+    play.send_signal(number)
+    play.communicate()
+    assert play.returncode != 0
+    until_ended(sleeping)
+
+
+def test_another_user_is_sent_away(warm: Warm) -> None:
+    program = """
+import json, socket, sys
+order = {"argv": ["ansible-playbook", "--version"], "cwd": "/", "environment": {}}
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+    server.connect("\\0" + sys.argv[1])
+    socket.send_fds(server, [json.dumps(order).encode()], [0, 1, 2])
+    print(server.recv(1))
+"""
+    argv = ["/usr/bin/python3", "-c", program, warm.name]
+    said = subprocess.run(argv, cwd="/", user=65534, capture_output=True, text=True, check=False, timeout=60)
+    assert said.stdout == "b''\n" or "ConnectionResetError" in said.stderr or "BrokenPipeError" in said.stderr
+
+
+def test_a_play_ends_with_the_server(tmp_path: Path) -> None:
+    server = Warm({"PATH": os.environ["PATH"], "ANSIBLE_HOME": str(tmp_path), "LANG": "C.UTF-8"})
+    play = start(server, tmp_path, sleeper(tmp_path))
+    sleeping = until_running(tmp_path)
+    server.process.kill()
+    server.process.wait()
+    assert not server.alive()
+    assert play.wait() != 0
+    until_ended(sleeping)
+    play = start(server, tmp_path, "true")
+    assert "Connection refused" in play.communicate()[1]
+    assert play.returncode == 1

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The form, the list and the page of a submission, for who may and who may not."""
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from perfweb.accounts.actors import Actor
+from perfweb.accounts.models import Entry
+from perfweb.reports.wording import css_name
+from perfweb.runs.models import Run, RunState
+from perfweb.stats.comparison import Verdict
+from perfweb.submissions import services
+from perfweb.submissions.models import Submission
+from perfweb.submissions.more import more
+from perfweb.submissions.plans import MATRICES
+from tests.checkouts import Checkout
+from tests.factories import create_measurements
+from tests.unit.submissions.conftest import WANTED, five
+
+pytestmark = pytest.mark.django_db
+FIELDS = {"matrix": "tcp-quick", "testbed": "demo", "knobs": "", "base": "HEAD", "title": ""}
+
+
+def signed_in(actor: Actor) -> Client:
+    client = Client()
+    assert actor.user is not None
+    client.force_login(actor.user)
+    return client
+
+
+def test_estimate_before_anything_is_kept(author: Actor, diff: bytes) -> None:
+    answer = signed_in(author).post("/submissions/new/", {**FIELDS, "text": diff.decode(), "examine": ""})
+    text = answer.content.decode()
+    assert answer.status_code == 200
+    assert "Measuring it takes about" in text
+    assert "stack/net/if.c</code> +1 " in text
+    assert "+int five;" in text
+    assert not Submission.objects.exists()
+
+
+def test_file_of_the_estimate_is_there_to_be_submitted(author: Actor, diff: bytes) -> None:
+    file = SimpleUploadedFile("a.diff", diff)
+    answer = signed_in(author).post("/submissions/new/", {**FIELDS, "file": file, "examine": ""})
+    assert "+int five;" in answer.content.decode()
+
+
+def test_branch_of_a_registered_repository(author: Actor, topic: str) -> None:
+    client, named = signed_in(author), {**FIELDS, "base": "", "ref": topic, "repository": "theirs"}
+    assert '<option value="theirs">theirs</option>' in client.get("/submissions/new/").content.decode()
+    assert "Measuring it takes about" in client.post("/submissions/new/", {**named, "examine": ""}).content.decode()
+    answer = client.post("/submissions/new/", {**named, "submit": ""}, follow=True)
+    assert "</code> of theirs</span>" in answer.content.decode()
+
+
+def test_submitting_leads_to_its_page(author: Actor, diff: bytes) -> None:
+    client = signed_in(author)
+    pasted = diff.decode().replace("\n", "\r\n")  # as a browser sends it
+    answer = client.post("/submissions/new/", {**FIELDS, "text": pasted, "submit": ""})
+    submission = Submission.objects.get()
+    assert answer.headers["Location"] == f"/submissions/{submission.number}/"
+    assert "waiting for approval" in client.get(answer.headers["Location"]).content.decode()
+    text = client.get(f"{answer.headers['Location']}actions/").content.decode()
+    assert "Cancel</button>" in text
+    assert "Approve" not in text
+    assert f'href="/submissions/{submission.number}/"' in client.get("/submissions/").content.decode()
+    again = client.post("/submissions/new/", {**FIELDS, "text": pasted, "submit": ""})
+    assert f'href="/submissions/{submission.number}/"' in again.content.decode()
+
+
+def test_conflict_is_shown_with_the_hunk(author: Actor, diff: bytes, repository: Checkout) -> None:
+    repository.edit("stack/net/if.c", lambda text: text.replace("line5;", "another;"))
+    repository.commit("meanwhile")
+    answer = signed_in(author).post("/submissions/new/", {**FIELDS, "text": diff.decode(), "examine": ""})
+    assert "It wants:" in answer.content.decode()
+    assert "int another;" in answer.content.decode()
+    number = services.submit(author, diff, WANTED).number
+    text = Client().get(f"/submissions/{number}/").content.decode()
+    assert "differs from what it expects" in text
+    assert '\n int line4;\n<span class="removed">-int line5;</span>\n' in text
+    assert "There is:\nint line2;" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"text": "hello"}, "This holds no diff"),
+        ({}, "one of the three"),
+        ({"text": "hello", "ref": "main"}, "one of the three"),
+        ({"text": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "base": "nonsense"}, "has no commit"),
+    ],
+)
+def test_what_cannot_be_submitted(author: Actor, given: dict[str, str], sentence: str) -> None:
+    answer = signed_in(author).post("/submissions/new/", {**FIELDS, **given, "submit": ""})
+    assert answer.status_code == 422
+    assert sentence in answer.content.decode()
+
+
+def test_maintainer_decides_on_the_page(author: Actor, maintainer: Actor, diff: bytes) -> None:
+    number = services.submit(author, diff, WANTED).number
+    client = signed_in(maintainer)
+    assert "Waiting for approval" in client.get("/submissions/").content.decode()
+    assert "in a sandbox" in client.get(f"/submissions/{number}/actions/").content.decode()
+    assert client.post(f"/submissions/{number}/refuse/", {"reason": ""}).status_code == 409
+    answer = client.post(f"/submissions/{number}/approve/", follow=True)
+    run = Submission.objects.get().runs.get()
+    assert f"run {run.number}" in answer.content.decode()
+    assert f'data-events="/runs/{run.number}/events"' in answer.content.decode()
+    assert client.post(f"/submissions/{number}/refuse/", {"reason": "late"}).status_code == 409
+    assert "cancelled" in client.post(f"/submissions/{number}/cancel/", follow=True).content.decode()
+
+
+def test_page_offers_as_many_boots_as_decide(maintainer: Actor, diff: bytes) -> None:
+    submission = services.submit(maintainer, diff, WANTED)
+    create_measurements(submission.runs.get(), MATRICES[WANTED.matrix].tests, noise=0.04, seed=2)
+    found, page, client = (
+        more(submission, submission.newest_run),
+        f"/submissions/{submission.number}/",
+        signed_in(maintainer),
+    )
+    assert found is not None
+    assert f"A run with {found.needed} boots of each variant would decide" in client.get(page).content.decode()
+    assert f'value="{found.boots}"' in client.get(f"{page}actions/").content.decode()
+    for wrong in ("0", "51", "many", "1e1"):
+        assert client.post(f"{page}rerun/", {"boots": wrong}).status_code == 409
+    text = client.post(f"{page}rerun/", {"boots": str(found.boots)}, follow=True).content.decode()
+    assert "would decide" not in text
+    assert f"boots: {found.boots}\n" in submission.runs.latest("number").plan.text
+
+
+def test_list_shows_what_is_measured_now(maintainer: Actor, diff: bytes) -> None:
+    run = services.submit(maintainer, diff, WANTED).runs.get()
+    assert "Being measured" not in Client().get("/submissions/").content.decode()
+    Run.objects.filter(pk=run.pk).update(state=RunState.RUNNING)
+    text = Client().get("/submissions/").content.decode()
+    assert "Being measured" in text
+    assert f'data-events="/runs/{run.number}/events"' in text
+
+
+def test_number_of_queries_of_the_list_does_not_grow(
+    maintainer: Actor, repository: Checkout, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for name in ("five", "six", "seven"):
+        services.submit(maintainer, five(repository, name), WANTED)
+    with django_assert_max_num_queries(9):
+        Client().get("/submissions/")
+
+
+def test_reason_has_no_control_characters(author: Actor, maintainer: Actor, diff: bytes) -> None:
+    number = services.submit(author, diff, WANTED).number
+    answer = signed_in(maintainer).post(f"/submissions/{number}/refuse/", {"reason": "not\0 \x1b[31mnow"}, follow=True)
+    assert "not? ?[31mnow" in answer.content.decode()
+    assert Entry.objects.filter(detail="refused: not? ?[31mnow").exists()
+
+
+@pytest.mark.parametrize(("noise", "verdict"), [(0.001, Verdict.EQUIVALENT), (0.2, Verdict.NOT_ENOUGH_DATA)])
+def test_white_space_is_equivalent_or_undecided(
+    maintainer: Actor, repository: Checkout, noise: float, verdict: Verdict
+) -> None:
+    """Both sides scatter around one mean, on quiet and on noisy hosts; one seed in twenty would tell them apart."""
+    repository.edit("stack/net/if.c", lambda text: text.replace("int line", "int  line"))
+    submission = services.submit(maintainer, repository.diff(), WANTED)
+    create_measurements(submission.runs.get(), MATRICES[WANTED.matrix].tests, noise, seed=2)
+    text = Client().get(f"/submissions/{submission.number}/").content.decode()
+    assert f"patch against base</a>: 3 {verdict}<" in text
+    assert text.count(f'class="verdict {css_name(verdict)}"') == 3
+    assert f"patch against base</a>: 3 {verdict}<" in Client().get("/submissions/").content.decode()
+
+
+def test_others_only_read(author: Actor, diff: bytes) -> None:
+    number = services.submit(author, diff, WANTED).number
+    text = Client().get(f"/submissions/{number}/").content.decode()
+    assert "<button" not in text
+    assert Client().get(f"/submissions/{number}/actions/").status_code == 302
+    for action in ("approve", "refuse", "cancel", "rerun"):
+        answer = Client().post(f"/submissions/{number}/{action}/")
+        assert (answer.status_code, "sign-in" in answer.headers["Location"]) == (302, True)
+    assert signed_in(author).post(f"/submissions/{number}/approve/").status_code == 403
+    assert Client().get("/submissions/new/").status_code == 302
+    assert Client().get("/submissions/999/").status_code == 404
+
+
+def test_patch_is_never_markup(author: Actor, repository: Checkout) -> None:
+    repository.put("stack/net/x.c", "<script>alert(1)</script>\n")
+    diff = repository.diff()
+    number = services.submit(author, diff, WANTED).number
+    assert "<script>alert" not in Client().get(f"/submissions/{number}/").content.decode()
+    answer = Client().get(f"/submissions/{number}/patch.mbox")
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    assert answer.getvalue() == diff

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Requests that bring too much are refused before they are kept anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from perfweb.uploads import UploadLimit
+
+MOST = 10
+
+
+async def ask(pieces: list[bytes], headers: list[tuple[bytes, bytes]]) -> tuple[int, bytes]:
+    """The status of the answer, and what reached the application."""
+    reached, sent = bytearray(), []
+    waiting = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
+    waiting[-1]["more_body"] = False
+
+    async def receive() -> Any:
+        return waiting.pop(0)
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        more = True
+        while more:
+            event = await receive()
+            reached.extend(event["body"])
+            more = event["more_body"]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    scope: Any = {"type": "http", "headers": headers}
+    await UploadLimit(application, MOST)(scope, receive, send)
+    return sent[0]["status"], bytes(reached)
+
+
+@pytest.mark.parametrize("pieces", [[b"x" * MOST], [b"x" * 5, b"x" * 5, b""]])
+async def test_what_is_small_enough_goes_through(pieces: list[bytes]) -> None:
+    assert await ask(pieces, [(b"content-length", b"10")]) == (200, b"x" * MOST)
+
+
+async def test_what_says_that_it_is_too_large_is_not_read() -> None:
+    assert await ask([b"x"], [(b"content-length", b"11")]) == (413, b"")
+
+
+async def test_what_is_larger_than_it_says_ends_there() -> None:
+    status, reached = await ask([b"x" * 6, b"x" * 6, b"x" * 6], [])
+    assert (status, len(reached)) == (413, 6)
