@@ -24,6 +24,21 @@ enum netisr_policy {
 	NETISR_POLICY_CPU	/* CPU of the flow's bucket, as RSS has it */
 };
 
+/*
+ * The flow id of a hash that nh_m2flow gathered, never 0, which says unknown.
+ * Workers are chosen by its low bits, which a product leaves blind to the high
+ * bits of its factors: those are mixed in twice, by the finalizer of
+ * MurmurHash3 (Appleby).
+ */
+static inline uint32_t
+netisr_flow(uint32_t hash)
+{
+	hash = (hash ^ hash >> 16) * 0x85ebca6bu;
+	hash = (hash ^ hash >> 13) * 0xc2b2ae35u;
+	hash ^= hash >> 16;
+	return (hash != 0 ? hash : 1);
+}
+
 struct netisr_handler {
 	const char	*nh_name;
 	enum netisr_proto nh_proto;

@@ -269,9 +269,7 @@ ip_m2flow(struct mbuf *m)
 	    m->m_pkthdr.len >= ((uint32_t)ip.ip_hl << 2) + sizeof(ports))
 		m_copydata(m, (uint32_t)ip.ip_hl << 2, sizeof(ports), &ports);
 	hash = ip.ip_src.s_addr * 0x9e3779b1u ^ ip.ip_dst.s_addr;
-	hash = (hash ^ ports) * 0x85ebca6bu ^ ip.ip_p;
-	hash ^= hash >> 15;
-	return (hash != 0 ? hash : 1);	/* 0 says unknown */
+	return (netisr_flow((hash ^ ports) * 0x9e3779b1u ^ ip.ip_p));
 }
 
 void

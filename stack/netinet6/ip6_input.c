@@ -245,9 +245,7 @@ ip6_m2flow(struct mbuf *m)
 	for (unsigned i = 0; i < 4; i++)
 		hash = (hash ^ ip6.ip6_src.s6_addr32[i]) * 0x9e3779b1u ^
 		    ip6.ip6_dst.s6_addr32[i];
-	hash = (hash ^ ports) * 0x85ebca6bu ^ ip6.ip6_nxt;
-	hash ^= hash >> 15;
-	return (hash != 0 ? hash : 1);	/* 0 says unknown */
+	return (netisr_flow((hash ^ ports) * 0x9e3779b1u ^ ip6.ip6_nxt));
 }
 
 void

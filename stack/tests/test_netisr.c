@@ -267,6 +267,22 @@ TEST(the_policy_chooses_the_worker)
 	set("net.isr.proto.ip.policy", "source");
 }
 
+/* Flows that differ in four neighbouring bits alone, wherever those are. */
+TEST(flows_reach_every_worker)
+{
+	for (unsigned shift = 0; shift <= 28; shift++) {
+		for (unsigned workers = 2; workers <= 4; workers++) {
+			unsigned reached = 0;
+
+			for (uint32_t bits = 0; bits < 16; bits++)
+				reached |= 1u << netisr_flow(0x0a630101u ^
+				    bits << shift) % workers;
+			CHECK_EQ(reached, (1u << workers) - 1);
+		}
+	}
+	CHECK_EQ(netisr_flow(0), 1);
+}
+
 static uint64_t
 get(const char *name)
 {

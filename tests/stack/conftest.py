@@ -46,6 +46,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What the other end of the stack's tests was set to, which figures and failures depend on."""
+    """What was said in tests that were run once more, and what the other end of all was set to."""
+    for report in terminalreporter.getreports("rerun"):
+        for title, text in report.sections:
+            terminalreporter.section(f"{report.nodeid}, the first time: {title}")
+            terminalreporter.line(text)
     for settings, count in SETTINGS.items():
         terminalreporter.write_line(f"Linux, the other end of {count} tests of the stack: {settings}")
