@@ -177,4 +177,5 @@ def _refused(request: HttpRequest, provider: Provider, error: ProviderError) -> 
 
 
 def _page(request: HttpRequest, title: str, reason: str, status: int) -> HttpResponse:
-    return render(request, "accounts/refused.html", {"title": title, "reason": reason}, status=status)
+    context = {"title": title, "reason": reason, "sign_in": not request.user.is_authenticated}
+    return render(request, "accounts/refused.html", context, status=status)

@@ -9,9 +9,13 @@ from perfweb.runs import services
 from perfweb.runs.models import Run
 
 
+def cancelling(run: Run, actor: Actor) -> Action:
+    """What it is for somebody to end this run."""
+    own = actor.means != Means.COMMAND and run.requested_by == actor.name
+    return Action.CANCEL_OWN if own else Action.CANCEL_ANY
+
+
 def cancel(number: int, actor: Actor) -> Run:
     """Ends a run for somebody. Raises RunError, NotAllowedError or NotNowError."""
-    run = services.get(number)
-    own = actor.means != Means.COMMAND and run.requested_by == actor.name
-    with audit.doing(actor, Action.CANCEL_OWN if own else Action.CANCEL_ANY, f"run {number}"):
+    with audit.doing(actor, cancelling(services.get(number), actor), f"run {number}"):
         return services.cancel(number, actor.name)

@@ -5,9 +5,9 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
-from perfweb.accounts.actors import on_page
+from perfweb.accounts.actors import Actor, on_page
 from perfweb.accounts.guards import acts
-from perfweb.accounts.permissions import Action
+from perfweb.accounts.permissions import Action, NotAllowedError, may
 from perfweb.runs import control, services
 from perfweb.runs.models import Run
 
@@ -16,10 +16,11 @@ from perfweb.runs.models import Run
 @acts(Action.CANCEL_OWN)
 def cancel(request: HttpRequest, number: int) -> HttpResponseBase:
     """Ask whether to end a run, and end it."""
+    actor = on_page(request)
     if request.method != "POST":
-        return _asked(request, _run(number))
+        return _asked(request, _cancellable(number, actor))
     try:
-        control.cancel(number, on_page(request))
+        control.cancel(number, actor)
     except services.RunError as error:
         return _asked(request, _run(number), str(error))
     return redirect("reports:run", number)
@@ -28,6 +29,13 @@ def cancel(request: HttpRequest, number: int) -> HttpResponseBase:
 def _asked(request: HttpRequest, run: Run, refusal: str = "") -> HttpResponse:
     context = {"run": run, "refusal": refusal}
     return render(request, "runs/cancel.html", context, status=409 if refusal else 200)
+
+
+def _cancellable(number: int, actor: Actor) -> Run:
+    run = _run(number)
+    if not may(actor, action := control.cancelling(run, actor)):
+        raise NotAllowedError(action)
+    return run
 
 
 def _run(number: int) -> Run:

@@ -107,3 +107,8 @@ def test_a_maintainer_decides_about_a_patch(
     assert f"submission {number} is refused\n    reads keys\n" in capsys.readouterr().out
     assert run_command([*site, "approve", number]) == 2
     assert "is refused and cannot become approved" in capsys.readouterr().err
+    withdrawn = str(create_submission().pk)
+    assert run_command([*site, "withdraw", withdrawn]) == 0
+    assert f"submission {withdrawn} is cancelled\n" in capsys.readouterr().out
+    assert run_command([*site, "withdraw", withdrawn]) == 2
+    assert "is cancelled" in capsys.readouterr().err

@@ -106,6 +106,10 @@ class Server:
         """End a submission that waits."""
         return cast("SubmissionDetail", self.change(f"submissions/{number}/refuse", {"reason": reason}))
 
+    def withdraw(self, number: int) -> SubmissionDetail:
+        """End a submission and its runs."""
+        return cast("SubmissionDetail", self.change(f"submissions/{number}/cancel"))
+
     def rerun(self, number: int, boots: int | None = None) -> SubmissionDetail:
         """Measure a submission once more, with so many boots of each variant, or as many as its plan has."""
         return cast("SubmissionDetail", self.change(f"submissions/{number}/rerun", {"boots": boots}))

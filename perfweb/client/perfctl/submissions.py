@@ -36,6 +36,8 @@ def add_commands(command: Callable[..., Any]) -> None:
     refuse = command("refuse", refuse_submission, "end a submission that waits")
     refuse.add_argument("number", type=int)
     refuse.add_argument("reason", help="a line that its author reads")
+    withdraw = command("withdraw", withdraw_submission, "end a submission and its runs")
+    withdraw.add_argument("number", type=int)
     rerun = command("rerun", rerun_submission, "measure a submission once more")
     rerun.add_argument("number", type=int)
     rerun.add_argument("--boots", type=int, metavar="N", help="of each variant (as in the plan)")
@@ -82,6 +84,11 @@ def approve_submission(server: Server, options: argparse.Namespace) -> Status:
 def refuse_submission(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl refuse`."""
     return _tell_submission(server, server.refuse(options.number, options.reason), options)
+
+
+def withdraw_submission(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl withdraw`."""
+    return _tell_submission(server, server.withdraw(options.number), options)
 
 
 def rerun_submission(server: Server, options: argparse.Namespace) -> Status:

@@ -171,7 +171,9 @@ def test_a_token_that_is_not_for_this_sign_in_opens_nothing(
     there.sign = sign or there.sign
     answer = through(client)
     assert answer.status_code == 502
-    assert "cannot be believed. Begin anew" in answer.content.decode()
+    said = answer.content.decode()
+    assert "cannot be believed. Begin anew" in said
+    assert '<a href="/account/sign-in/">' in said
     assert not User.objects.exists()
     assert log() == [("unknown name", "sign in", "Example University", "refused")]
     assert reason in Entry.objects.get().detail
