@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "kern/systm.h"
@@ -58,7 +57,7 @@ panic(const char *fmt, ...)
 void *
 kmalloc(size_t size)
 {
-	void *p = calloc(1, size);
+	void *p = mach_alloc(size, 0);
 
 	if (p == NULL)
 		panic("kmalloc: no memory for %zu bytes", size);
@@ -68,17 +67,17 @@ kmalloc(size_t size)
 void *
 kmalloc_aligned(size_t size, size_t align)
 {
-	void *p = aligned_alloc(align, size);
+	void *p = mach_alloc(size, align);
 
 	if (p == NULL)
 		panic("kmalloc_aligned: no memory for %zu bytes", size);
-	return (memset(p, 0, size));
+	return (p);
 }
 
 void
 kfree(void *p)
 {
-	free(p);
+	mach_free(p);
 }
 
 bool

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Atomic operations of the machine layer.  The stack uses these names and
- * no others, so that a machine that runs on virtual CPUs in virtual time
- * can count and schedule every one of them.
+ * no others, so that the simulated machine can count and schedule every one
+ * of them.
  *
  * Names follow atomic(9): operation, memory order, type.
  */
@@ -17,25 +17,46 @@ typedef _Atomic uint32_t atomic_u32;
 typedef _Atomic uint64_t atomic_u64;
 typedef _Atomic uintptr_t atomic_uptr;
 
+/*
+ * What the simulated machine is told: which word is used, and how; only
+ * SIM_RMW must have the line for itself while the CPU waits.
+ */
+enum sim_access { SIM_LOAD, SIM_STORE, SIM_RMW };
+#ifdef MACH_SIM
+void	 sim_access(const volatile void *, enum sim_access);
+void	 sim_fence(void);
+#else
+static inline void
+sim_access(const volatile void *word, enum sim_access how)
+{
+	(void)word;
+	(void)how;
+}
+#endif
+
 #define	MACH_LOADSTORE(sfx, type, word)					\
 static inline type							\
 atomic_load_##sfx(word *p)						\
 {									\
+	sim_access(p, SIM_LOAD);					\
 	return (atomic_load_explicit(p, memory_order_relaxed));		\
 }									\
 static inline type							\
 atomic_load_acq_##sfx(word *p)						\
 {									\
+	sim_access(p, SIM_LOAD);					\
 	return (atomic_load_explicit(p, memory_order_acquire));		\
 }									\
 static inline void							\
 atomic_store_##sfx(word *p, type v)					\
 {									\
+	sim_access(p, SIM_STORE);					\
 	atomic_store_explicit(p, v, memory_order_relaxed);		\
 }									\
 static inline void							\
 atomic_store_rel_##sfx(word *p, type v)					\
 {									\
+	sim_access(p, SIM_STORE);					\
 	atomic_store_explicit(p, v, memory_order_release);		\
 }
 
@@ -45,13 +66,16 @@ MACH_LOADSTORE(uptr, uintptr_t, atomic_uptr)
 
 /* A pointer, of any type, that others only look at. */
 #define	atomic_store_ptr(p, v)						\
-	atomic_store_explicit(p, v, memory_order_relaxed)
+	(sim_access((p), SIM_STORE),					\
+	    atomic_store_explicit((p), (v), memory_order_relaxed))
 
 /*
- * The rest reads and writes at once: with other CPUs, or in a stack built
- * for one.
+ * The rest reads and writes at once: with other CPUs, with virtual ones, or
+ * in a stack built for one.
  */
-#ifdef MACH_UP
+#ifdef MACH_SIM
+#include "machine/atomic_sim.h"
+#elif defined(MACH_UP)
 #include "machine/atomic_up.h"
 #else
 #include "machine/atomic_smp.h"

@@ -5,9 +5,9 @@
  * Everything that blocks, reads a clock, touches an atomic or a device
  * queue goes through this interface and machine/atomic.h; no other folder
  * calls pthreads, futexes, clocks, poll or read.  machine/posix runs for
- * real; a second implementation can run the same code on virtual CPUs in
- * virtual time.  For the same reason there is no _Thread_local outside
- * machine/: what a thread owns hangs off struct thread (kern/thread.h).
+ * real, machine/sim runs the same code on virtual CPUs in virtual time.  For
+ * the same reason there is no _Thread_local outside machine/: what a
+ * thread owns hangs off struct thread (kern/thread.h).
  */
 #ifndef MACHINE_MACHINE_H
 #define MACHINE_MACHINE_H
@@ -38,6 +38,13 @@ struct mach_devq;
 nsec_t	 mach_uptime(void);
 void	 mach_walltime(struct timespec *);
 void	 mach_random(void *buf, size_t len);
+
+/*
+ * Memory, zeroed, at a multiple of align, a power of two that divides size; 0:
+ * where any object may be.  NULL: there is none.
+ */
+void	*mach_alloc(size_t size, size_t align);
+void	 mach_free(void *);
 
 /* The console: standard error. */
 void	 mach_console(const char *text, size_t len);

@@ -9,6 +9,7 @@
 #include "dev/mem.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
+#include "machine/splitmix.h"
 #include "tests/check.h"
 
 #define	CHUNK	40000
@@ -161,16 +162,14 @@ t_getint(struct socket *so, int level, int name)
 	return (value);
 }
 
-/* splitmix64 (Steele 2014) of the position of each eight bytes. */
+/* A random number of the position of each eight bytes. */
 void
 t_stream_fill(uint64_t seed, uint64_t off, uint8_t *buf, size_t len)
 {
 	for (size_t i = 0; i < len; i++, off++) {
-		uint64_t z = seed + (off / 8) * 0x9e3779b97f4a7c15ULL;
+		uint64_t z = splitmix(seed + off / 8 * SPLITMIX_STEP);
 
-		z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-		z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-		buf[i] = (uint8_t)((z ^ z >> 31) >> (off % 8 * 8));
+		buf[i] = (uint8_t)(z >> off % 8 * 8);
 	}
 }
 

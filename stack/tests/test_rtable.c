@@ -4,6 +4,7 @@
 
 #include "kern/epoch.h"
 #include "kern/kern_private.h"
+#include "machine/splitmix.h"
 #include "net/rtable.h"
 #include "tests/net.h"
 
@@ -17,15 +18,10 @@ struct entry {
 
 static uint64_t random_state;
 
-/* splitmix64 (Steele 2014) */
 static uint64_t
 random64(void)
 {
-	uint64_t z = random_state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return (z ^ z >> 31);
+	return (splitmix(random_state += SPLITMIX_STEP));
 }
 
 static unsigned

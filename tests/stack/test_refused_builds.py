@@ -35,3 +35,9 @@ def test_another_architecture_is_not_built_for_one_cpu(tmp_path: Path) -> None:
 def test_no_thread_sanitizer_for_one_cpu(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="up: the thread sanitizer knows of no order without lock instructions"):
         setup(tmp_path, "-Dup=true", "-Db_sanitize=thread")
+
+
+@pytest.mark.parametrize("option", ["-Dup=true", "-Db_sanitize=address", "-Db_sanitize=thread"])
+def test_nothing_for_the_simulated_machine_that_cannot_follow_it(tmp_path: Path, option: str) -> None:
+    with pytest.raises(AssertionError, match="sim: the simulated machine has several CPUs, and neither"):
+        setup(tmp_path, "-Dsim=true", option)

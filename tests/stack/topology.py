@@ -85,7 +85,7 @@ class Installed:
         if targets:
             self.meson("compile", "-C", str(self.build), "-j2", *targets)
         self.meson("install", "-C", str(self.build), "--no-rebuild", "--destdir", str(self.directory))
-        self.prefix = next(path.parent.parent for path in self.directory.rglob("bin/bootstack"))
+        self.prefix = next(path.parent for path in self.directory.rglob("bin"))
 
     def meson(self, *argv: str) -> str:
         """Runs meson; what it printed."""

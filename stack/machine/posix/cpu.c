@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "machine/machine.h"
+#include "machine/posix/cpulist.h"
 #include "machine/posix/host.h"
 
 #ifdef MACH_UP
@@ -56,55 +57,6 @@ cpus_default(void)
 		(void)mach_cpus_confine();
 }
 
-/* "3" or "0-2"; false: it is neither. */
-static bool
-parse_range(const char *item, int *first, int *last)
-{
-	int used = 0;
-
-	if (sscanf(item, "%d-%d%n", first, last, &used) != 2) {
-		used = 0;
-		if (sscanf(item, "%d%n", first, &used) != 1)
-			return (false);
-		*last = *first;
-	}
-	return (item[used] == '\0' && *first >= 0 && *last >= *first &&
-	    *last < CPU_SETSIZE);
-}
-
-/* Adds a range to CPUs that were found; returns an errno value. */
-static int
-cpus_add(const char *item, int found[], unsigned *n)
-{
-	int first, last;
-
-	if (!parse_range(item, &first, &last))
-		return (EINVAL);
-	for (int i = first; i <= last; i++) {
-		if (*n == CPU_SETSIZE)
-			return (EINVAL);
-		found[(*n)++] = i;
-	}
-	return (0);
-}
-
-/* "0-1,3", with CPU_SETSIZE places in found. */
-static int
-cpus_parse(const char *list, int found[], unsigned *n)
-{
-	char copy[256], *save = NULL;
-	int error = 0;
-
-	*n = 0;
-	if (strlen(list) >= sizeof(copy))
-		return (EINVAL);
-	strcpy(copy, list);
-	for (char *item = strtok_r(copy, ",", &save); item != NULL && error == 0;
-	    item = strtok_r(NULL, ",", &save))
-		error = cpus_add(item, found, n);
-	return (error == 0 && *n == 0 ? EINVAL : error);
-}
-
 int
 mach_cpus_set(const char *list)
 {
@@ -112,7 +64,7 @@ mach_cpus_set(const char *list)
 	unsigned n = 0;
 
 	if (error == 0)
-		error = cpus_parse(list, found, &n);
+		error = cpulist_parse(list, found, &n);
 	for (unsigned i = 0; i < n && error == 0; i++)
 		if (!CPU_ISSET(found[i], &allowed))
 			error = ENODEV;
@@ -139,7 +91,7 @@ has_sibling(int cpu, unsigned n)
 		return (false);		/* a host that does not tell has none */
 	text[len] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	if (cpus_parse(text, siblings, &nsiblings) != 0)
+	if (cpulist_parse(text, siblings, &nsiblings) != 0)
 		return (false);
 	for (unsigned i = 0; i < nsiblings; i++)
 		for (unsigned k = 0; k < n; k++)

@@ -21,6 +21,7 @@
 
 #include "machine/machine.h"
 #include "machine/posix/host.h"
+#include "machine/splitmix.h"
 #include "machine/virtual/virtual.h"
 
 #define	BOOT_DATE	(1 * NSEC_PER_SEC)	/* no date is zero */
@@ -75,20 +76,15 @@ mach_walltime(struct timespec *ts)
 	ts->tv_nsec = (long)(date % NSEC_PER_SEC);
 }
 
-/* The same numbers every time: splitmix64 (Steele 2014). */
+/* The same numbers every time. */
 void
 mach_random(void *buf, size_t len)
 {
 	uint8_t *p = buf;
 
-	for (size_t i = 0; i < len; i++) {
-		uint64_t z = atomic_fetchadd_u64(&random_state,
-		    0x9e3779b97f4a7c15ULL);
-
-		z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-		z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-		p[i] = (uint8_t)(z ^ z >> 31);
-	}
+	for (size_t i = 0; i < len; i++)
+		p[i] = (uint8_t)splitmix(atomic_fetchadd_u64(&random_state,
+		    SPLITMIX_STEP));
 }
 
 /* The parked thread whose deadline comes first; the clock moves there. */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The memory of the simulated machine: at the same addresses in every run,
+ * whatever the host's kernel and C library do, since sleep queues are hashed
+ * and locks are ordered by address.
+ *
+ * A heap with a list of free blocks for each size, four sizes to a power of
+ * two; and stacks, each above a page that nobody may touch.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "machine/sim/sim_private.h"
+
+#define	HEAP_START	((char *)(uintptr_t)0x1000000000)	/* 64 GB */
+#define	HEAP_SIZE	((size_t)16 << 30)
+#define	STACKS_START	(HEAP_START + HEAP_SIZE)
+#define	STACK_SLOT	((size_t)256 << 10)
+#define	STACK_GUARD	((size_t)64 << 10)	/* a page of any host */
+#define	STACKS_MAX	4096
+
+#define	UNIT		16	/* least block, and its alignment */
+#define	NCLASSES	128
+
+/* In front of what was allocated. */
+struct block {
+	uint32_t	 class;
+	uint32_t	 offset;	/* of this from the block's start */
+	struct block	*next;		/* free ones of its class */
+};
+_Static_assert(sizeof(struct block) == UNIT, "blocks are aligned");
+
+static struct {
+	bool		 mapped;
+	size_t		 top;		/* first byte never given out */
+	struct block	*free[NCLASSES];
+	bool		 stacks[STACKS_MAX];	/* taken */
+} memory;
+
+static void
+map(char *start, size_t size, int prot)
+{
+	void *p = mmap(start, size, prot, MAP_PRIVATE | MAP_ANONYMOUS |
+	    MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (p == start)
+		return;
+	fprintf(stderr, "sim: %zu MB of address space at %p, where the "
+	    "simulated machine has its memory: %s\n", size >> 20,
+	    (void *)start, p == MAP_FAILED ? strerror(errno) : "taken");
+	exit(1);
+}
+
+/* Whatever an earlier machine had there is gone: all bytes are zero. */
+void
+sim_memory_reset(void)
+{
+	if (!memory.mapped) {
+		map(HEAP_START, HEAP_SIZE, PROT_READ | PROT_WRITE);
+		map(STACKS_START, STACK_SLOT * STACKS_MAX, PROT_NONE);
+	} else if (madvise(HEAP_START, memory.top, MADV_DONTNEED) != 0)
+		abort();
+	memset(&memory, 0, sizeof(memory));
+	memory.mapped = true;
+}
+
+/* The least class whose blocks have so many bytes, and how many those are. */
+static uint32_t
+class_of(size_t *size)
+{
+	size_t step = UNIT, steps;
+	uint32_t class = 0;
+
+	while (*size > 8 * step) {
+		step *= 2;
+		class += 4;
+	}
+	steps = (*size + step - 1) / step;	/* 5 to 8, but for the least */
+	*size = steps * step;
+	return (class + (uint32_t)steps);
+}
+
+static void *
+block_take(uint32_t class, size_t size)
+{
+	struct block *b = memory.free[class];
+	char *fresh = HEAP_START + memory.top;
+
+	if (b != NULL) {
+		memory.free[class] = b->next;
+		return (memset(b, 0, size));
+	}
+	if (size > HEAP_SIZE - memory.top)
+		return (NULL);
+	memory.top += size;
+	return (fresh);
+}
+
+void *
+mach_alloc(size_t size, size_t align)
+{
+	size_t room = size + sizeof(struct block) + (align > UNIT ? align : 0);
+	uint32_t class = class_of(&room);
+	char *start, *p;
+	struct block *b;
+
+	sim_charge(SIM_COST(alloc));
+	start = class < NCLASSES ? block_take(class, room) : NULL;
+	if (start == NULL)
+		return (NULL);
+	p = start + sizeof(struct block);
+	if (align > UNIT)
+		p += (align - (uintptr_t)p % align) % align;
+	b = (struct block *)(void *)p - 1;
+	b->class = class;
+	b->offset = (uint32_t)((char *)b - start);
+	return (p);
+}
+
+void
+mach_free(void *p)
+{
+	struct block *b, *first;
+
+	if (p == NULL)
+		return;
+	sim_charge(SIM_COST(alloc));
+	b = (struct block *)p - 1;
+	first = (struct block *)(void *)((char *)b - b->offset);
+	first->next = memory.free[b->class];
+	memory.free[b->class] = first;
+}
+
+void *
+sim_stack_take(size_t *size)
+{
+	unsigned i = 0;
+	char *slot;
+
+	while (i < STACKS_MAX && memory.stacks[i])
+		i++;
+	if (i == STACKS_MAX)
+		return (NULL);
+	slot = STACKS_START + i * STACK_SLOT + STACK_GUARD;
+	*size = STACK_SLOT - STACK_GUARD;
+	if (mprotect(slot, *size, PROT_READ | PROT_WRITE) != 0)
+		return (NULL);
+	memory.stacks[i] = true;
+	return (slot);
+}
+
+void
+sim_stack_free(void *stack)
+{
+	size_t i = (size_t)((char *)stack - STACKS_START) / STACK_SLOT;
+
+	memory.stacks[i] = false;
+}
