@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * simstack: the stack on the simulated machine, with as many CPUs as wanted.
+ * What it prints was simulated, and is the same in every run with one seed.
+ * A child for each number of CPUs: a stack boots once in a process.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kern/systm.h"
+#include "machine/posix/cpulist.h"
+#include "machine/sim/sim.h"
+#include "tools/simload.h"
+
+#define	EX_USAGE	64
+#define	SETTINGS_MAX	64
+#define	WARM_UP		(2 * NSEC_PER_MSEC)
+#define	MS_MAX		100000
+
+/* What was asked for. */
+static struct {
+	const struct simload *load;
+	const struct sim_preset *machine;
+	int		 cpus[CPU_SETSIZE];
+	unsigned	 ncpus;		/* numbers of CPUs */
+	unsigned	 streams;	/* 0: one for each CPU */
+	uint64_t	 seed;
+	nsec_t		 duration;
+	char		*settings[SETTINGS_MAX];	/* name=value */
+	unsigned	 nsettings;
+	const char	*log;		/* file, or NULL */
+	bool		 json;
+} asked = { .load = simloads, .machine = sim_presets, .cpus = { 1, 2, 4 },
+    .ncpus = 3, .seed = 1, .duration = 10 * NSEC_PER_MSEC };
+
+/* What came out, from the child. */
+struct result {
+	unsigned	 streams;
+	uint64_t	 units;		/* in the time that was measured */
+	nsec_t		 time;
+	uint64_t	 atomics, lines, blocks;	/* in the same */
+	uint64_t	 hash;		/* of everything */
+};
+
+static void
+usage(FILE *out)
+{
+	fprintf(out, "usage: simstack [--workload NAME] [--cpus 1,2,4] "
+	    "[--streams N] [--machine NAME]\n"
+	    "                [--seed N] [--ms N] [--set name=value ...] "
+	    "[--log FILE] [--json]\n"
+	    "--streams  how many there are of what the workload does: as many "
+	    "as CPUs, at most %u\n"
+	    "--seed     of what differs from run to run: 1\n"
+	    "--ms       how long it is measured, in virtual time: 10\n"
+	    "--set      a tunable, as in loader.conf\n"
+	    "--log      writes all events, of one number of CPUs\n"
+	    "workloads:\n", STREAMS_MAX);
+	for (unsigned i = 0; i < nsimloads; i++)
+		fprintf(out, "  %-10s %s\n", simloads[i].name,
+		    simloads[i].what);
+	fprintf(out, "machines:\n");
+	for (unsigned i = 0; i < sim_npresets; i++)
+		fprintf(out, "  %-10s %s\n", sim_presets[i].name,
+		    sim_presets[i].what);
+}
+
+static _Noreturn void
+refuse(const char *what, const char *value)
+{
+	fprintf(stderr, "simstack: %s '%s'; simstack --help says what there "
+	    "is\n", what, value);
+	exit(EX_USAGE);
+}
+
+static uint64_t
+parse_number(const char *what, const char *text, uint64_t min, uint64_t max)
+{
+	char *end;
+	uint64_t n;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
+	    n < min || n > max)
+		refuse(what, text);
+	return (n);
+}
+
+static const struct simload *
+find_load(const char *name)
+{
+	for (unsigned i = 0; i < nsimloads; i++)
+		if (strcmp(simloads[i].name, name) == 0)
+			return (&simloads[i]);
+	refuse("no workload", name);
+}
+
+static void
+parse_cpus(const char *list)
+{
+	if (cpulist_parse(list, asked.cpus, &asked.ncpus) != 0)
+		refuse("not numbers of CPUs like 1,2,4:", list);
+}
+
+static void
+add_setting(char *text)
+{
+	if (strchr(text, '=') == NULL)
+		refuse("not name=value:", text);
+	if (asked.nsettings == SETTINGS_MAX)
+		refuse("too many tunables, from", text);
+	asked.settings[asked.nsettings++] = text;
+}
+
+static void
+parse_option(int option, char *value)
+{
+	switch (option) {
+	case 'w':
+		asked.load = find_load(value);
+		break;
+	case 'c':
+		parse_cpus(value);
+		break;
+	case 'n':
+		asked.streams = (unsigned)parse_number("not a number of "
+		    "streams:", value, 1, STREAMS_MAX);
+		break;
+	case 'm':
+		asked.machine = sim_preset_find(value);
+		if (asked.machine == NULL)
+			refuse("no machine", value);
+		break;
+	case 's':
+		asked.seed = parse_number("not a seed:", value, 0,
+		    UINT64_MAX);
+		break;
+	case 't':
+		asked.duration = NSEC_PER_MSEC * parse_number("not a number "
+		    "of milliseconds:", value, 1, MS_MAX);
+		break;
+	case 'v':
+		add_setting(value);
+		break;
+	case 'l':
+		asked.log = value;
+		break;
+	case 'j':
+		asked.json = true;
+		break;
+	case 'h':
+		usage(stdout);
+		exit(0);
+	default:
+		usage(stderr);
+		exit(EX_USAGE);
+	}
+}
+
+static void
+parse_options(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "workload", required_argument, NULL, 'w' },
+		{ "cpus", required_argument, NULL, 'c' },
+		{ "streams", required_argument, NULL, 'n' },
+		{ "machine", required_argument, NULL, 'm' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "ms", required_argument, NULL, 't' },
+		{ "set", required_argument, NULL, 'v' },
+		{ "log", required_argument, NULL, 'l' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+		parse_option(option, optarg);
+	if (optind < argc)
+		refuse("nothing is to be done with", argv[optind]);
+}
+
+static void
+check_request(void)
+{
+	for (unsigned i = 0; i < asked.ncpus; i++)
+		if (asked.cpus[i] < 1 || asked.cpus[i] > SIM_CPUS_MAX ||
+		    (unsigned)asked.cpus[i] > sim_preset_cpus(asked.machine)) {
+			fprintf(stderr, "simstack: --cpus: the machine %s "
+			    "has 1 to %u CPUs, not %d\n", asked.machine->name,
+			    sim_preset_cpus(asked.machine), asked.cpus[i]);
+			exit(EX_USAGE);
+		}
+	if (asked.log != NULL && asked.ncpus != 1) {
+		fprintf(stderr, "simstack: --log is of one run: give --cpus "
+		    "one number\n");
+		exit(EX_USAGE);
+	}
+}
+
+/* Tunables of the workload, then those that were asked for. */
+static int
+configure(const char *arg)
+{
+	const struct result *result = (const void *)arg;
+	int error = simload_set("boot_mute", "1");
+
+	if (error == 0)
+		error = asked.load->configure(result->streams);
+	for (unsigned i = 0; i < asked.nsettings && error == 0; i++) {
+		char *name = asked.settings[i], *value = strchr(name, '=');
+
+		*value = '\0';
+		error = simload_set(name, value + 1);
+		*value = '=';
+	}
+	return (error);
+}
+
+static void
+sleep_for(nsec_t time)
+{
+	atomic_u32 word = 0;
+	nsec_t deadline = mach_uptime() + time;
+
+	while (mach_uptime() < deadline)
+		(void)mach_park(&word, 0, deadline);
+}
+
+static uint64_t
+lines_of(const struct sim_report *r)
+{
+	return (r->events[SIM_MEMORY] + r->events[SIM_SIBLING] +
+	    r->events[SIM_SOCKET] + r->events[SIM_REMOTE]);
+}
+
+/* On the machine: boots, and measures when everything has begun. */
+static void
+measure(void *arg)
+{
+	struct result *result = arg;
+	struct sim_report before, after;
+
+	if (stack_boot_config(configure, arg) != 0)
+		_exit(1);	/* it has said why */
+	if (asked.load->start != NULL)
+		asked.load->start(result->streams);
+	sleep_for(WARM_UP);
+	result->units = asked.load->count(result->streams);
+	result->time = mach_uptime();
+	sim_report(&before);
+	sleep_for(asked.duration);
+	result->units = asked.load->count(result->streams) - result->units;
+	result->time = mach_uptime() - result->time;
+	sim_report(&after);
+	result->atomics = after.atomics - before.atomics;
+	result->blocks = after.blocks - before.blocks;
+	result->lines = lines_of(&after) - lines_of(&before);
+}
+
+/* In a child: what comes out goes to a pipe. */
+static _Noreturn void
+simulate(unsigned ncpus, int out)
+{
+	struct sim_config config = { .machine = asked.machine,
+	    .ncpus = ncpus, .seed = asked.seed };
+	struct result result = { .streams = asked.streams };
+	struct sim_report report;
+
+	if (result.streams == 0)
+		result.streams = ncpus < STREAMS_MAX ? ncpus : STREAMS_MAX;
+	if (asked.log != NULL && (config.log = fopen(asked.log, "w")) == NULL) {
+		fprintf(stderr, "simstack: %s: %s\n", asked.log,
+		    strerror(errno));
+		_exit(1);
+	}
+	if (sim_run(&config, measure, &result, &report) != 0) {
+		fprintf(stderr, "simstack: no memory for the machine\n");
+		_exit(1);
+	}
+	result.hash = report.hash;
+	if (config.log != NULL)
+		fclose(config.log);
+	_exit(write(out, &result, sizeof(result)) == sizeof(result) ? 0 : 1);
+}
+
+static struct result
+run_child(unsigned ncpus)
+{
+	struct result result = { .streams = 0 };
+	int ends[2], status = 0;
+	ssize_t n;
+	pid_t child;
+
+	if (pipe(ends) != 0 || (child = fork()) < 0) {
+		perror("simstack");
+		exit(1);
+	}
+	if (child == 0)
+		simulate(ncpus, ends[1]);
+	close(ends[1]);
+	n = read(ends[0], &result, sizeof(result));
+	close(ends[0]);
+	if (waitpid(child, &status, 0) != child || status != 0 ||
+	    n != sizeof(result)) {
+		fprintf(stderr, "simstack: the run with %u CPUs did not end "
+		    "well (above)\n", ncpus);
+		exit(1);
+	}
+	return (result);
+}
+
+static double
+per(uint64_t what, uint64_t units)
+{
+	return (units == 0 ? 0 : (double)what / (double)units);
+}
+
+static double
+rate(const struct result *r)
+{
+	return (per(r->units, r->time) * 1e9);
+}
+
+static void
+print_row(unsigned ncpus, const struct result *r, double first)
+{
+	printf("%4u %7u %14.0f %8.2f %8.1f %7.2f %7.0f  %016llx\n", ncpus,
+	    r->streams, rate(r), first == 0 ? 0 : rate(r) / first,
+	    per(r->atomics, r->units), per(r->lines, r->units),
+	    per(r->blocks, r->units), (unsigned long long)r->hash);
+	fflush(stdout);
+}
+
+static void
+print_head(void)
+{
+	printf("simulated: %s on %s, seed %llu; per %.*s: atomic operations, "
+	    "lines fetched, basic blocks\n"
+	    "cpus streams %12s/s  speedup  atomics   lines  blocks  hash\n",
+	    asked.load->name, asked.machine->name,
+	    (unsigned long long)asked.seed, (int)strlen(asked.load->unit) - 1,
+	    asked.load->unit, asked.load->unit);
+}
+
+static void
+print_json_string(const char *s)
+{
+	putchar('"');
+	for (; *s != '\0'; s++)
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			printf("\\u%04x", (unsigned)*s);
+		else
+			putchar(*s);
+	putchar('"');
+}
+
+static void
+print_json_head(void)
+{
+	printf("{\"simulated\": true, \"machine\": \"%s\", \"workload\": "
+	    "\"%s\", \"seed\": %llu, \"unit\": \"%s/s\",\n \"set\": [",
+	    asked.machine->name, asked.load->name,
+	    (unsigned long long)asked.seed, asked.load->unit);
+	for (unsigned i = 0; i < asked.nsettings; i++) {
+		printf("%s", i > 0 ? ", " : "");
+		print_json_string(asked.settings[i]);
+	}
+	printf("],\n \"runs\": [");
+}
+
+static void
+print_json_run(unsigned ncpus, const struct result *r, bool first)
+{
+	printf("%s\n  {\"cpus\": %u, \"streams\": %u, \"rate\": %.3f, "
+	    "\"atomics\": %.3f, \"lines\": %.3f, \"blocks\": %.3f, "
+	    "\"hash\": \"%016llx\"}", first ? "" : ",", ncpus, r->streams,
+	    rate(r), per(r->atomics, r->units), per(r->lines, r->units),
+	    per(r->blocks, r->units), (unsigned long long)r->hash);
+}
+
+int
+main(int argc, char **argv)
+{
+	double first = 0;
+
+	parse_options(argc, argv);
+	check_request();
+	if (asked.json)
+		print_json_head();
+	else
+		print_head();
+	fflush(stdout);		/* before a child has a copy */
+	for (unsigned i = 0; i < asked.ncpus; i++) {
+		unsigned ncpus = (unsigned)asked.cpus[i];
+		struct result r = run_child(ncpus);
+
+		if (i == 0)
+			first = rate(&r);
+		if (asked.json)
+			print_json_run(ncpus, &r, i == 0);
+		else
+			print_row(ncpus, &r, first);
+		fflush(stdout);
+	}
+	if (asked.json)
+		printf("\n]}\n");
+	return (0);
+}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The stack on the simulated machine: runs that are the same, and what more CPUs are worth there."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stack.topology import Installed, run
+
+
+@pytest.fixture(scope="module")
+def sim() -> Iterator[Installed]:
+    """The build for the simulated machine, installed."""
+    build = Installed("sim", ["-Dsim=true"])
+    yield build
+    build.remove()
+
+
+def simstack(sim: Installed, *options: str) -> dict[str, Any]:
+    """What a short run prints."""
+    said = json.loads(run(f"{sim.prefix}/bin/simstack", "--json", "--ms", "1", *options))
+    assert isinstance(said, dict)
+    return said
+
+
+def rates(sim: Installed, *options: str) -> list[float]:
+    """The rate with each number of CPUs."""
+    return [float(row["rate"]) for row in simstack(sim, *options)["runs"]]
+
+
+def refusal(sim: Installed, *options: str) -> str:
+    """Why a run is refused."""
+    done = subprocess.run([f"{sim.prefix}/bin/simstack", *options], capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    return done.stderr
+
+
+def test_its_parts_work(sim: Installed) -> None:
+    sim.meson("test", "-C", str(sim.build), "--print-errorlogs")
+
+
+@pytest.mark.parametrize("workload", ["forward", "unix", "tcp"])
+def test_runs_with_one_seed_are_the_same(sim: Installed, workload: str) -> None:
+    options = ("--workload", workload, "--cpus", "2,3")
+    first, again = (simstack(sim, *options, "--seed", "7") for _ in range(2))
+    assert first == again
+    assert first["simulated"] is True
+    assert all(row["rate"] > 0 for row in first["runs"])
+    other = simstack(sim, *options, "--seed", "8")
+    assert all(a["hash"] != b["hash"] for a, b in zip(first["runs"], other["runs"], strict=True))
+
+
+def test_streams_with_nothing_in_common_scale_and_giant_does_not(sim: Installed) -> None:
+    one, four = rates(sim, "--cpus", "1,4")
+    assert four > 3 * one
+    one, four = rates(sim, "--cpus", "1,4", "--set", "debug.mpsafenet=0")
+    assert four < 1.3 * one
+
+
+def test_a_log_has_every_event(sim: Installed, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    simstack(sim, "--cpus", "2", "--log", str(log))
+    lines = log.read_text("ascii").splitlines()
+    assert all(re.fullmatch(r"\d+\.\d{3} cpu[01] thread\d+ [a-z]+", line) for line in lines)
+    assert {line.split()[-1] for line in lines} >= {"create", "run", "park", "timeout", "memory"}
+
+
+def test_the_table_says_that_it_is_simulated(sim: Installed) -> None:
+    said = run(f"{sim.prefix}/bin/simstack", "--cpus", "2", "--ms", "1", "--machine", "four-2025").splitlines()
+    assert said[0].startswith("simulated: forward on four-2025, seed 1")
+    assert re.fullmatch(r" +2 +2 +\d+ +1\.00 .* [0-9a-f]{16}", said[2])
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--cpus", "8", "--machine", "four-2025"], "the machine four-2025 has 1 to 4 CPUs, not 8"),
+        (["--cpus", "0"], "has 1 to 128 CPUs, not 0"),
+        (["--cpus", "many"], "not numbers of CPUs like 1,2,4: 'many'"),
+        (["--machine", "abacus"], "no machine 'abacus'"),
+        (["--workload", "sleep"], "no workload 'sleep'"),
+        (["--set", "net.isr.dispatch"], "not name=value: 'net.isr.dispatch'"),
+        (["--set", "net.isr.dispatch=never"], "simstack: net.isr.dispatch=never: "),
+        (["--set", "if.tap0.inet=10.2.0.1/24"], "interfaces are lo0 and those in memory"),
+        (["--set", "ctl.path=/tmp/x"], "has no control socket: leave ctl.path out"),
+        (["--ms", "0"], "not a number of milliseconds: '0'"),
+        (["--log", "x"], "--log is of one run"),
+        (["there"], "nothing is to be done with 'there'"),
+    ],
+)
+def test_what_cannot_be_is_explained(sim: Installed, options: list[str], reason: str) -> None:
+    assert reason in refusal(sim, *options)
