@@ -16,6 +16,7 @@ from runners.driver import PlayCancelledError, PlayError
 from runners.patience import patiently
 from runners.planner import PlannedBoot, PlannedMeasurement
 from runners.plays import BootRequest, Plays
+from runners.validity import Taken
 
 log = logging.getLogger(__name__)
 
@@ -94,16 +95,20 @@ class _Booted:
         test = planned.test
         address = self._server().data_address(test.family)
         argv = tools.command(test.measure, address, self.bench.plan.seconds, self.request.prefix)
-        count = planned.discard + planned.samples
+        plan = self.bench.plan
+        allowed = planned.samples if plan.voids_allowed is None else plan.voids_allowed
+        taken, reason = Taken(planned, plan.gates, allowed), ""
         progress.publish(self.boot.run_id, "measuring", test=test.name, variant=self.boot.variant.name)
         try:
-            timeout, host, busy = self.bench.plan.timeout, test.measure.host, tools.busy(test.measure)
-            result, reason = self.bench.plays.measure(self.request, argv, count, timeout, host=host, busy=busy), ""
+            host, busy = test.measure.host, tools.busy(test.measure)
+            while count := taken.wanted():
+                result = self.bench.plays.measure(self.request, argv, count, plan.timeout, host=host, busy=busy)
+                taken.add(result["samples"])
         except PlayCancelledError:
             raise
         except PlayError as failure:
-            result, reason = {"argv": argv}, str(failure)
-        return self._keep(planned, result, reason)
+            reason = str(failure)
+        return self._keep(planned, {"argv": argv, "samples": taken.outputs, "voids": taken.voids()}, reason)
 
     def _keep(self, planned: PlannedMeasurement, result: Mapping[str, object], reason: str) -> Measurement:
         """Into the spool first, so that a database that is away loses nothing."""

@@ -236,10 +236,13 @@ def _verdict(run: Run) -> Ending:
         .order_by("boot__position", "boot__attempt")
         .values_list("boot__position", "test", "state", "reason")
     }
-    failures = [reason for state, reason in latest.values() if state != MeasurementState.OK]
-    if not failures:
+    bad = [(state, reason) for state, reason in latest.values() if state != MeasurementState.OK]
+    if not bad:
         return Ending(states.finish, "")
-    first = f"the first: {failures[0]}"
-    if len(failures) == len(latest):
-        return Ending(states.fail, f"all {len(latest)} measurements failed; {first}")
-    return Ending(states.finish, f"{len(failures)} of {len(latest)} measurements failed; {first}")
+    seen = {state for state, _ in bad}
+    words = {MeasurementState.FAILED: "failed", MeasurementState.VOID: "are void"}
+    how = " or ".join(words[state] for state in words if state in seen)
+    first = f"the first: {bad[0][1]}"
+    if len(bad) == len(latest):
+        return Ending(states.fail, f"all {len(latest)} measurements {how}; {first}")
+    return Ending(states.finish, f"{len(bad)} of {len(latest)} measurements {how}; {first}")

@@ -233,10 +233,10 @@ def _configure_hosts(lab: Lab) -> None:
             _ip_in(lab, host, f"link set {link.interface} up")
         for route in lab.routes(host):
             _ip_in(lab, host, f"route add {route['to']} via {route['via']}")
-    _set_congestion_control(lab)
+    set_congestion_control(lab)
 
 
-def _set_congestion_control(lab: Lab) -> None:
+def set_congestion_control(lab: Lab) -> None:
     """Chooses the congestion control of all hosts, whatever the machine prefers.
 
     A namespace may only take what the machine allows to everybody, so it is

@@ -26,6 +26,7 @@ from perfweb.runs.models import (
     Run,
     Variant,
 )
+from playbooks.module_utils.gauges import UNITS
 from runners import tools
 from runners.planner import PlannedBoot
 
@@ -119,6 +120,7 @@ def document(
         "discard": discard,
         "argv": list(result.get("argv", [])),
         "samples": list(result.get("samples", [])),
+        "voids": list(result.get("voids", [])),
         "pinning": dict(pinning),
         "reason": reason,
         "environment": {"controller_load": os.getloadavg()},
@@ -136,7 +138,8 @@ def measurement(document: Mapping[str, Any]) -> Measurement:
         return done
     outputs: Sequence[Mapping[str, Any]] = document["samples"]
     readings = [_read(test.name, output) for output in outputs]
-    reason = plain(document["reason"] or _reason([problem for _, problem in readings]))
+    voids = _voids(document)
+    state, reason = _state(document, [problem for _, problem in readings], voids)
     made = Measurement.objects.create(
         boot=boot,
         test=test.name,
@@ -144,21 +147,23 @@ def measurement(document: Mapping[str, Any]) -> Measurement:
         metric=test.measure.metric,
         command=shlex.join(map(str, document["argv"])),
         pinning=document["pinning"],
-        state=MeasurementState.FAILED if reason else MeasurementState.OK,
+        state=state,
         reason=reason,
         environment=document["environment"],
+        gauges=[output.get("gauges", {}) for output in outputs],
+        voids=sum(map(bool, voids)),
         started=datetime.fromtimestamp(outputs[0]["started"] if outputs else document["time"], UTC),
         seconds=sum(output["seconds"] for output in outputs),
     )
     copy_samples(
         (
             made.pk, index, value.metric, value.value, value.unit, value.direction, index < document["discard"],
-            outputs[index]["seconds"],
+            outputs[index]["seconds"], voids[index],
         )
         for index, (values, _) in enumerate(readings)
         for value in values
     )  # fmt: skip
-    text = "".join(map(_shown, range(len(outputs)), outputs))
+    text = "".join(map(_shown, range(len(outputs)), outputs, voids))
     artefact(boot, ArtefactKind.TOOL_OUTPUT, f"{test.name.replace('/', '_')}.txt", text, made)
     return made
 
@@ -187,14 +192,43 @@ def _reason(problems: Sequence[str]) -> str:
     return f"{len(failed)} of {len(problems)} samples failed; sample {index}: {problem}"
 
 
-def _shown(index: int, output: Mapping[str, Any]) -> str:
-    """A sample's whole output below a line that tells how it ended."""
+def _voids(document: Mapping[str, Any]) -> list[str]:
+    """For each sample why it is void, or an empty text; the spool may be older than the gates."""
+    return [plain(reason) for reason in document.get("voids") or [""] * len(document["samples"])]
+
+
+def _state(document: Mapping[str, Any], problems: Sequence[str], voids: Sequence[str]) -> tuple[MeasurementState, str]:
+    """How a measurement went, and why it is not good."""
+    if failure := document["reason"] or _reason(problems):
+        return MeasurementState.FAILED, plain(failure)
+    if too_many := _too_many(voids, document["discard"]):
+        return MeasurementState.VOID, plain(too_many)
+    return MeasurementState.OK, ""
+
+
+def _too_many(voids: Sequence[str], discard: int) -> str:
+    """Why a whole measurement is void: more of its samples are than count."""
+    fired = [(index, reason) for index, reason in enumerate(voids) if reason]
+    taken = len(voids) - discard
+    if 2 * len(fired) <= taken:
+        return ""
+    index, reason = fired[0]
+    return f"{len(fired)} of {taken} samples are void; sample {index}: {reason}"
+
+
+def _shown(index: int, output: Mapping[str, Any], void: str) -> str:
+    """A sample's whole output below a line that tells how it ended, and what may have disturbed it."""
     ended = "killed after its time" if output["timed_out"] else f"status {output['rc']}"
     if refused := output.get("refused"):
         ended += f", sent away {refused} times before"
+    if void:
+        ended += f", void: {void}"
     started = datetime.fromtimestamp(output["started"], UTC).isoformat(timespec="milliseconds")
     text = f"== sample {index}: {started}, {output['seconds']:.3f} s, {ended}\n"
     for stream in ("stdout", "stderr"):
         if output[stream]:
             text += f"-- {stream}\n{output[stream].rstrip()}\n"
+    if gauges := output.get("gauges"):
+        lines = (f"{name}: {value} {UNITS.get(name, '')}".rstrip() for name, value in gauges.items())
+        text += "-- gauges\n" + "".join(f"{line}\n" for line in lines)
     return text

@@ -349,6 +349,13 @@ def _connected(sample: Sample) -> str:
     return head + rate + "".join(lines)
 
 
+def make_void(measurement: Measurement, index: int, reason: str) -> None:
+    """Has a gate fire for one sample of a measurement."""
+    measurement.samples.filter(index=index).update(void=reason)
+    measurement.voids += 1
+    measurement.save()
+
+
 def create_failed_measurement(boot: Boot, test: Test) -> Measurement:
     measurement = _measurement(boot, test, MeasurementState.FAILED, "sample 0: netperf ended with status 1", 0.1)
     _tool_output(measurement, "establish control: are you sure there is a netserver listening?\n")

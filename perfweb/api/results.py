@@ -61,6 +61,10 @@ class MeasurementRow(BaseModel):
     environment: dict[str, Any] = Field(description="what may have disturbed it")
     started: datetime
     seconds: float = Field(description="wall-clock time of all samples together")
+    voids: int = Field(description="how many of its samples are void")
+    gauges: list[dict[str, float | str]] = Field(
+        description="of each sample, by index, what the host measured while it was taken; docs/data.md has the names"
+    )
 
 
 class SampleRow(BaseModel):
@@ -81,6 +85,7 @@ class SampleRow(BaseModel):
     seconds: float = Field(description="wall-clock time the tool ran")
     primary: bool = Field(description="whether comparisons are about this metric of the test")
     revision: str | None = Field(description="`git describe` of what was built; null where that is not known")
+    void: str = Field(description="which validity gate fired, and why; empty for samples that count")
 
 
 class ArtefactRow(BaseModel):
@@ -163,6 +168,7 @@ MEASUREMENT = {
     "boot": "boot__position",
     "attempt": "boot__attempt",
     **_same("test", "tool", "metric", "state", "reason", "command", "pinning", "environment", "started", "seconds"),
+    **_same("voids", "gauges"),
 }
 MEASURED = {
     "run": "boot__run_id",
@@ -178,7 +184,7 @@ MEASURED = {
 SAMPLE = {
     "measurement": "measurement_id",
     "sample": "index",
-    **_same("metric", "value", "unit", "direction", "discarded", "seconds"),
+    **_same("metric", "value", "unit", "direction", "discarded", "seconds", "void"),
 }
 ARTEFACT = {
     "run": "run_id",
@@ -222,7 +228,7 @@ def list_measurements(
 def list_samples(
     request: HttpRequest, response: HttpResponse, number: Number, wanted: Query[SampleFilters]
 ) -> SamplePage:
-    """List the samples of a run, discarded ones included."""
+    """List the samples of a run, discarded and void ones included."""
     run = find_run(number)
     dated(response, run)
     # The measurements are read first, and not joined: with their keys PostgreSQL takes the index of the samples that
@@ -270,7 +276,7 @@ def _counted(measurements: dict[int, dict[str, Any]]) -> Q:
     for metric, keys in by_metric.items():
         primary |= Q(metric=metric, measurement__in=keys)
     # The first condition follows from the second, and is the one that the index can use.
-    return Q(measurement__in=good, discarded=False) & primary
+    return Q(measurement__in=good, discarded=False, void="") & primary
 
 
 def _after(cursor: str | None) -> Q:

@@ -253,7 +253,7 @@ def _samples(measurement: int, records: Sequence[Record]) -> Iterator[SampleRow]
     for index, record in enumerate(records):
         for value in record.values:
             yield (
-                measurement, index, value.metric, value.value, value.unit, value.direction, False, record.seconds,
+                measurement, index, value.metric, value.value, value.unit, value.direction, False, record.seconds, "",
             )  # fmt: skip
 
 

@@ -21,7 +21,8 @@ QUANTILES = {0.0: "least", 0.5: "50 %", 0.9: "90 %", 0.99: "99 %", 0.999: "99.9 
 
 _NUMBER = r"\d{1,12}(?:\.\d{1,6})?"
 _LINE = re.compile(
-    rf"^== sample (?P<sample>\d{{1,9}}):|^took (?P<low>{_NUMBER}) to (?P<high>{_NUMBER}) us: (?P<count>\d{{1,15}})$",
+    r"^== sample (?P<sample>\d{1,9}):(?P<void>.*, void: )?|"
+    rf"^took (?P<low>{_NUMBER}) to (?P<high>{_NUMBER}) us: (?P<count>\d{{1,15}})$",
     re.ASCII | re.MULTILINE,
 )
 
@@ -46,12 +47,14 @@ class Durations:
 
 
 def read_bins(text: str, first: int) -> Counter[Bin]:
-    """Add up the histograms in what was kept of a measurement, from sample `first` on; other lines are passed over."""
+    """Add up the histograms in what was kept of a measurement, from sample `first` on and without void ones; other
+    lines are passed over.
+    """
     found: Counter[Bin] = Counter()
     counts = False
     for line in _LINE.finditer(text):
         if line["sample"]:
-            counts = int(line["sample"]) >= first
+            counts = int(line["sample"]) >= first and not line["void"]
         elif counts and 0 < float(line["low"]) < float(line["high"]) and (count := int(line["count"])):
             found[float(line["low"]), float(line["high"])] += count
     return found
@@ -72,7 +75,7 @@ def quantile(bins: Mapping[Bin, int], share: float) -> float:
 def read_durations(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, Durations]:
     """Read the histograms of counted samples that the sides have in tests: one query."""
     side_of = {variant.pk: side.label for side in sides for variant in side.variants}
-    counted = Sample.objects.filter(measurement=OuterRef("measurement"), discarded=False).order_by("index")
+    counted = Sample.objects.filter(measurement=OuterRef("measurement"), discarded=False, void="").order_by("index")
     texts = (
         Artefact.objects.filter(kind=ArtefactKind.TOOL_OUTPUT, measurement__boot__variant__in=side_of)
         .filter(measurement__test__in=list(tests), measurement__tool="tcpconnect")

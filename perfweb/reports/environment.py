@@ -10,6 +10,7 @@ from typing import Any
 from perfweb.reports.numbers import NOTHING
 from perfweb.reports.results import RunResults
 from perfweb.runs.models import HostFacts, Run, Variant
+from perfweb.runs.summaries import lasting
 
 # Facts that explain a result most often come first; the long ones last.
 _FIRST = ("kernel", "cpu_model", "cpus", "pinned_to", "memory_kib", "governor", "clocksource", "congestion_control")
@@ -55,7 +56,7 @@ def side_rows(variants: Sequence[Variant]) -> list[TableRow]:
     hosts: dict[int, dict[str, Any]] = {}
     facts = HostFacts.objects.filter(run__in={variant.run_id for variant in variants})
     for run, role, found in facts.values_list("run_id", "role", "facts"):
-        hosts.setdefault(run, {})[role] = found
+        hosts.setdefault(run, {})[role] = lasting(found)
     described = [_described(variant, hosts.get(variant.run_id, {})) for variant in variants]
     properties = list(dict.fromkeys(name for description in described for name in description))
     rows = [TableRow(name, [_plain(description.get(name)) for description in described]) for name in properties]
@@ -97,7 +98,7 @@ def fact_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[Ta
     """
     changed: dict[tuple[str, str, str], list[str]] = {}
     for role in sorted(before.keys() & after.keys()):
-        for fact in before[role].keys() | after[role].keys():
+        for fact in lasting(before[role]).keys() | lasting(after[role]).keys():
             was, now = (_plain(facts[role].get(fact)) for facts in (before, after))
             if was != now:
                 changed.setdefault((fact, was, now), []).append(role)

@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from perfweb.reports.comparisons import TestComparison
 from perfweb.reports.numbers import Scale
-from perfweb.reports.results import MetricResults, Series, TestResults
+from perfweb.reports.results import MetricResults, Point, Series, TestResults
 from perfweb.reports.wording import css_name, difference_words
 from perfweb.stats.comparison import Verdict
 from perfweb.stats.ratio import Change
@@ -102,7 +102,6 @@ def _samples_trace(series: Series, hollow: bool, scale: Scale, slots: Mapping[in
     look = series_look(series.variant.position, series.variant.name, size=8)
     if hollow:
         look["marker"]["symbol"] += "-open"
-    note = " (not counted)" if hollow else ""
     return {
         **look,
         "type": "scatter",
@@ -110,11 +109,17 @@ def _samples_trace(series: Series, hollow: bool, scale: Scale, slots: Mapping[in
         "x": [slots[point.boot] + (point.number + 0.5) / longest for point in points],
         "y": [point.value / scale.factor for point in points],
         "text": [
-            f"boot {point.boot}, sample {point.number + 1}: {scale.text(point.value)} {scale.unit}{note}"
+            f"boot {point.boot}, sample {point.number + 1}: {scale.text(point.value)} {scale.unit}{_note(point)}"
             for point in points
         ],
         "hovertemplate": "%{text}",
     }
+
+
+def _note(point: Point) -> str:
+    if point.void:
+        return " (void)"
+    return " (not counted)" if point.hollow else ""
 
 
 def topic_figure(tests: Sequence[TestResults], baseline: int) -> Figure:

@@ -11,7 +11,7 @@ from django.contrib.postgres.aggregates import ArrayAgg
 
 from perfweb.reports.figures import Figure, drawn, slots_axis
 from perfweb.reports.sides import Side
-from perfweb.runs.models import MeasurementState, Sample
+from perfweb.runs.models import Sample
 
 PERCENTILES = {
     "latency.min": "least",
@@ -52,7 +52,8 @@ def read_latencies(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, Lat
     side_of = {variant.pk: side.label for side in sides for variant in side.variants}
     rows = (
         Sample.objects.filter(measurement__boot__variant__in=side_of, measurement__test__in=list(tests))
-        .filter(metric__in=PERCENTILES, value__gt=0, discarded=False, measurement__state=MeasurementState.OK)
+        .valid()
+        .filter(metric__in=PERCENTILES, value__gt=0)
         .order_by()
         .values_list("measurement__boot__variant_id", "measurement__test", "metric")
         .annotate(values=ArrayAgg("value"))

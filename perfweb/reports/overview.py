@@ -29,6 +29,10 @@ class Cell:
         return sum(measurement.state != MeasurementState.OK for measurement in self.measurements)
 
     @property
+    def voids(self) -> int:
+        return sum(measurement.voids for measurement in self.measurements)
+
+    @property
     def logs(self) -> list[tuple[int, Artefact]]:
         """The tool's output of each boot, by the boot's place in the run."""
         found = ((measurement.boot.position, list(measurement.artefacts.all())) for measurement in self.measurements)

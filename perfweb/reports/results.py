@@ -31,12 +31,16 @@ NOISY_PERCENT = 2.5
 
 
 class Point(NamedTuple):
-    """One sample of a graph; hollow ones (warm-up, or of a measurement that failed) enter no statistics."""
+    """One sample of a graph; hollow ones (warm-up, void, or of a measurement that failed) enter no statistics.
+
+    `void` says why it is void.
+    """
 
     boot: int
     number: int
     value: float
     hollow: bool
+    void: str
 
 
 @dataclass
@@ -100,6 +104,12 @@ class TestResults:
     def failures(self) -> list[Measurement]:
         return [measurement for measurement in self.measurements if measurement.state != MeasurementState.OK]
 
+    @property
+    def voids(self) -> list[tuple[Series, Point]]:
+        """The void samples of the metric that comparisons are about, in the order of the run."""
+        found = ((series, point) for series in self.primary for point in series.points if point.void)
+        return sorted(found, key=lambda pair: (pair[1].boot, pair[1].number))
+
     @cached_property
     def primary(self) -> list[Series]:
         """The series that comparisons are about, in the order of the plan's variants."""
@@ -147,6 +157,10 @@ class RunResults:
         return [measurement for test in self.tests for measurement in test.failures]
 
     @property
+    def voids(self) -> int:
+        return sum(measurement.voids for test in self.tests for measurement in test.measurements)
+
+    @property
     def failed_boots(self) -> list[Boot]:
         return [boot for boot in self.boots if boot.state in {BootState.FAILED, BootState.CRASHED}]
 
@@ -175,7 +189,8 @@ def run_results(run: Run, tests: Sequence[str] | None = None, *, samples_only: b
     if samples_only:
         rows = measured.order_by("pk").only("boot", "test", "metric", "state")
     else:
-        rows = measured.order_by("pk").prefetch_related(Prefetch("artefacts", Artefact.objects.defer("content")))
+        texts = Prefetch("artefacts", Artefact.objects.defer("content"))
+        rows = measured.order_by("pk").defer("gauges").prefetch_related(texts)
     by_name: dict[str, TestResults] = {}
     for measurement in sorted(rows, key=lambda row: places[row.boot_id]):
         measurement.boot = found.boots[places[measurement.boot_id]]
@@ -191,13 +206,13 @@ def _add_samples(run: Run, tests: dict[str, TestResults]) -> None:
     rows = (
         Sample.objects.filter(measurement__boot__run=run, measurement__test__in=tests)
         .order_by("measurement__boot__position", "measurement__boot__attempt", "index")
-        .values_list("measurement_id", "metric", "unit", "direction", "index", "value", "discarded")
+        .values_list("measurement_id", "metric", "unit", "direction", "index", "value", "discarded", "void")
     )
-    for measurement_id, metric, unit, direction, index, value, discarded in rows.iterator():
+    for measurement_id, metric, unit, direction, index, value, discarded, void in rows.iterator():
         measurement = measurements[measurement_id]
         variant = measurement.boot.variant
         series = tests[measurement.test].series.setdefault(
             (metric, variant.pk), Series(variant, metric, unit, direction)
         )
-        hollow = discarded or measurement.state != MeasurementState.OK
-        series.points.append(Point(measurement.boot.position, index, value, hollow))
+        hollow = discarded or bool(void) or measurement.state != MeasurementState.OK
+        series.points.append(Point(measurement.boot.position, index, value, hollow, void))

@@ -12,10 +12,10 @@ from django.db import connection, models
 
 from perfweb.runs.models import Sample
 
-SampleRow = tuple[int, int, str, float, str, str, bool, float]
-"""Key of the measurement, index, metric, value, unit, direction, whether discarded, seconds."""
+SampleRow = tuple[int, int, str, float, str, str, bool, float, str]
+"""Key of the measurement, index, metric, value, unit, direction, whether discarded, seconds, why it is void or ""."""
 
-_SAMPLE = ("measurement_id", "index", "metric", "value", "unit", "direction", "discarded", "seconds")
+_SAMPLE = ("measurement_id", "index", "metric", "value", "unit", "direction", "discarded", "seconds", "void")
 _LINES_AT_ONCE = 2000
 # What COPY's text format takes for something else.
 _ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})

@@ -12,6 +12,7 @@ from typing import NoReturn
 import yaml
 
 from perfweb.runs.catalogue import TESTS, Test
+from perfweb.runs.gates import BY_NAME, DEFAULT_LIMITS, Limits
 from perfweb.runs.yamlnodes import Field, PlanError, Record
 
 __all__ = ["ORDERS", "SIZES", "PlanError", "PlanSpec", "SizeError", "VariantSpec", "read_plan", "resized"]
@@ -21,8 +22,10 @@ ORDERS = ("abba", "random")
 SIZES = ("boots", "samples", "discard", "seconds", "timeout")
 """The fields of a plan that say how much is measured, and not what."""
 PLANNED, DECIDED = "planned", "decided"
+OFF = "off"
 MOST_BOOTS = 50
 MOST_SAMPLES = 1000
+MOST_LIMIT = 999_999
 MOST_DECIDING_BOOTS = 20
 FEWEST_DECIDING_BOOTS = 3
 TARGETS = ("stack", "linux")
@@ -63,6 +66,8 @@ class PlanSpec:
     `samples` are per variant and test over all boots, `discard` per boot and test; `seconds` is the length of a sample,
     `timeout` the seconds after which one is killed. `stop` says whether all boots are measured or only so many that
     every comparison with the baseline is decided, about a change of `margin` percent, with a `confidence` in percent.
+    `gates` are the limits of those validity gates that are on; in a measurement up to `voids_allowed` void samples are
+    taken again, as many as it has samples where that is None.
     """
 
     name: str
@@ -79,6 +84,8 @@ class PlanSpec:
     stop: str
     margin: float
     confidence: float
+    gates: Limits
+    voids_allowed: int | None
 
 
 def read_plan(text: str) -> PlanSpec:
@@ -146,7 +153,7 @@ def _reject_syntax(error: yaml.MarkedYAMLError) -> NoReturn:
 def _read_plan(plan: Record) -> PlanSpec:
     plan.allow(
         "name", "title", "baseline", "variants", "tests", "samples", "discard", "boots", "seconds", "timeout", "order",
-        "stop", "margin", "confidence", "profile",
+        "stop", "margin", "confidence", "profile", "gates", "voids_allowed",
     )  # fmt: skip
     name = plan.need("name").matching(NAME, NAME_RULE)
     variants = tuple(_read_variant(Record(item)) for item in plan.need("variants").items(1, 16))
@@ -173,7 +180,26 @@ def _read_plan(plan: Record) -> PlanSpec:
         stop=stop,
         margin=plan.decimal("margin", default=2.0, lowest=0.1, highest=50.0),
         confidence=plan.decimal("confidence", default=95.0, lowest=80.0, highest=99.9),
+        gates=_read_gates(plan.get("gates")),
+        voids_allowed=voids.number(0, MOST_SAMPLES) if (voids := plan.get("voids_allowed")) else None,
     )
+
+
+def _read_gates(given: Field | None) -> Limits:
+    """The limits that a plan gives, the others as they are by default; `off` for one of them or for all."""
+    if given is None:
+        return DEFAULT_LIMITS
+    if isinstance(given.node, yaml.ScalarNode):
+        given.one_of([OFF])
+        return {}
+    gates = Record(given)
+    gates.allow(*BY_NAME)
+    limits = dict(DEFAULT_LIMITS)
+    for key, value in gates.fields():
+        limits.pop(key.scalar(), None)
+        if value.node.value != OFF:
+            limits[key.scalar()] = value.decimal(0, MOST_LIMIT)
+    return limits
 
 
 def _read_size(plan: Record, stop: str, variants: int) -> tuple[int, int]:

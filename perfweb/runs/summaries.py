@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q
@@ -19,6 +20,9 @@ from perfweb.stats.comparison import Comparison, among
 from perfweb.stats.summary import summarize
 
 RUNS_AT_ONCE = 200
+
+PASSING = frozenset({"load_average"})
+"""Facts that runs of older versions have about their hosts, and that are another one at each look."""
 
 Sets = Mapping[tuple[int, str], SampleSet]
 """The samples of one run by variant's key and test."""
@@ -50,14 +54,19 @@ def summaries_of(runs: Iterable[Run]) -> dict[int, list[Summary]]:
     return found
 
 
-def environment_digest(facts: Iterable[tuple[str, object]]) -> str:
+def lasting(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those facts about a host that explain a result."""
+    return {name: value for name, value in facts.items() if name not in PASSING}
+
+
+def environment_digest(facts: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     """Return a digest of what is known about hosts, given as (role, facts); empty if nothing is."""
-    known = sorted(facts, key=lambda pair: pair[0])
+    known = sorted(((role, lasting(told)) for role, told in facts), key=lambda pair: pair[0])
     return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:32] if known else ""
 
 
 def _summaries(numbers: Sequence[int]) -> Iterator[Summary]:
-    facts: dict[int, list[tuple[str, object]]] = {number: [] for number in numbers}
+    facts: dict[int, list[tuple[str, Mapping[str, Any]]]] = {number: [] for number in numbers}
     for number, role, told in HostFacts.objects.filter(run__in=numbers).values_list("run_id", "role", "facts"):
         facts[number].append((role, told))
     variants: dict[int, list[Variant]] = {number: [] for number in numbers}

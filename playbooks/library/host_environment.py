@@ -103,7 +103,6 @@ def environment(links: list[dict[str, str]], uid: int) -> dict[str, Any]:
         "clocksource": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "mitigations": {entry.name: _read(str(entry)) for entry in mitigations},
         "command_line": _read("/proc/cmdline"),
-        "load_average": _read("/proc/loadavg"),
         "congestion_control": _read("/proc/sys/net/ipv4/tcp_congestion_control"),
         "sandbox": "bubblewrap" + ("" if has_user_namespaces(uid) else ", no user namespace of its own"),
         "links": {link["interface"]: link_facts(link["interface"]) for link in links},

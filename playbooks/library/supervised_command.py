@@ -8,17 +8,24 @@ started when the limit is over or when the controller has gone away.  It never
 fails because a command fails; what that means is the business of the caller,
 who gets status and output of every one.  A command that was told to come again,
 because its server is not done with the one before, comes again.  Commands that
-run as somebody else than root are each in a sandbox of their own.
+run as somebody else than root are each in a sandbox of their own.  Before and
+after each sample the host is looked at, where that is asked for: what has
+disturbed it is handed back with it.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 import tempfile
 import time
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.ethtool import pause_frames
+from ansible.module_utils.gauges import Observer, between
+from ansible.module_utils.processes import read_pid_file
 from ansible.module_utils.sandbox import HOST_NETWORK, Sandbox, confined
 from ansible.module_utils.supervision import ControllerGoneError, run_once
 
@@ -71,13 +78,18 @@ options:
   pid_directory:
     description: Where a pid file lies as long as a command runs.
     type: path
+  observe:
+    description: Has the host looked at before and after each sample. C(interfaces) are its data links, C(own) is a
+      pattern of the pid files of what else belongs to the run, such as a server.
+    type: dict
 """
 
 RETURN = """
 results:
   description: For every command its C(argv), C(cpus) and its C(samples); a sample has C(rc) (negative is the number of
-    the signal that ended it), C(stdout), C(stderr), C(started) (seconds since 1970), C(seconds), C(timed_out), and
-    C(refused), how often it was told to come again before.
+    the signal that ended it), C(stdout), C(stderr), C(started) (seconds since 1970), C(seconds), C(timed_out),
+    C(refused), how often it was told to come again before, and where it was observed C(gauges), by the names of
+    UNITS in module_utils/gauges.py.
   type: list
   returned: always
 """
@@ -98,10 +110,27 @@ def run_patiently(argv: list[str], busy: str, patience: float, settings: dict[st
         time.sleep(PAUSE_SECONDS)
 
 
+def run_samples(
+    argv: list[str], params: dict[str, Any], settings: dict[str, Any], observer: Observer | None
+) -> list[dict[str, Any]]:
+    """Runs a command as often as asked; the end of one sample is the beginning of the next, so one look is for both."""
+    samples = []
+    before = observer.look() if observer else None
+    for _ in range(params["samples"]):
+        sample = run_patiently(_words(argv, params), params["busy"], params["patience"], settings)
+        if observer:
+            after = observer.look()
+            sample["gauges"] = between(before, after)
+            before = after
+        samples.append(sample)
+    return samples
+
+
 def run_all(params: dict[str, Any]) -> list[dict[str, Any]]:
     """Runs every command as often as asked and returns what RETURN describes."""
     if params["cpus"]:
         os.sched_setaffinity(0, params["cpus"])
+    observer = _observer(params)
     settings = {
         "timeout": params["timeout"],
         "directory": "/",
@@ -111,13 +140,19 @@ def run_all(params: dict[str, Any]) -> list[dict[str, Any]]:
         {
             "argv": argv,
             "cpus": sorted(os.sched_getaffinity(0)),
-            "samples": [
-                run_patiently(_words(argv, params), params["busy"], params["patience"], settings)
-                for _ in range(params["samples"])
-            ],
+            "samples": run_samples(argv, params, settings, observer),
         }
         for argv in params["commands"]
     ]
+
+
+def _observer(params: dict[str, Any]) -> Observer | None:
+    """Somebody who looks at this host, if anybody shall."""
+    if not params["observe"]:
+        return None
+    files = glob.glob(params["observe"].get("own") or "")
+    own = {number for file in files if (found := read_pid_file(Path(file))) for number in (found.pid, found.session)}
+    return Observer(params["observe"].get("interfaces") or [], params["cpus"], own, pause_frames)
 
 
 def _words(argv: list[str], params: dict[str, Any]) -> list[str]:
@@ -143,6 +178,7 @@ def main() -> None:
             "network": {"type": "str", "default": HOST_NETWORK},
             "environment": {"type": "dict", "default": {}},
             "pid_directory": {"type": "path"},
+            "observe": {"type": "dict"},
         },
     )
     params = module.params

@@ -268,7 +268,7 @@ def ingest() -> bool:
         with transaction.atomic():
             began = time.perf_counter()
             count = copy_samples(
-                (measurement, index, "bench", index / 7, "us", "lower", index == 0, 1.0)
+                (measurement, index, "bench", index / 7, "us", "lower", index == 0, 1.0, "")
                 for measurement in measurements
                 for index in range(INGESTED // INGESTED_MEASUREMENTS)
             )

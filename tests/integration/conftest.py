@@ -39,6 +39,7 @@ samples: 4
 discard: 1
 boots: 2
 seconds: 1
+gates: off
 """
 
 
@@ -135,6 +136,11 @@ class LabHosts:
         for pid, name in self.processes(host).items():
             if name == program:
                 self._signal(pid, signal.SIGCONT)
+
+    def use_reno(self, host: str) -> None:
+        """Gives a host another congestion control than the lab's, one that every kernel allows."""
+        path = "/proc/sys/net/ipv4/tcp_congestion_control"
+        self._ip("netns", "exec", self.lab.namespace(host), "sh", "-c", f"echo reno >{path}")
 
     @staticmethod
     def _signal(pid: int, number: int) -> bool:

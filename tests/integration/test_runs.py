@@ -13,8 +13,9 @@ from pytest_django import Settings
 from perfweb.lab.models import Testbed
 from perfweb.runs import progress, services
 from perfweb.runs.models import Artefact, Boot, HostFacts, Measurement, Run, RunState, Sample
+from runners import netlab
 from runners.tools import SERVER_PORTS
-from tests.integration.conftest import LabHosts, Worker, history, wait_for, wait_for_state
+from tests.integration.conftest import PLAN, LabHosts, Worker, history, wait_for, wait_for_state
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TWO_VARIANTS = """\
@@ -25,6 +26,7 @@ tests: [tcp.rr/host-host/ipv4]
 samples: 3
 discard: 1
 boots: 1
+gates: off
 """
 LIFE = ["queued", "leased", "preparing", "building", "running", "restoring"]
 
@@ -76,6 +78,55 @@ def assert_progress_was_told(run: Run) -> None:
     assert [event.values["state"] for event in events if event.name == "measurement"] == ["ok", "ok"]
     shares = [event.values["fraction"] for event in events if event.name == "eta"]
     assert shares == [0.0, 0.5, 1.0]
+
+
+def test_a_gate_fires_for_some_samples_and_they_are_taken_again(
+    testbed: Testbed, worker: Worker, hosts: LabHosts
+) -> None:
+    """TCP's congestion control is another one from the end of one sample to the beginning of the next."""
+    gates = "gates: {steal: off, foreign: off}\nvoids_allowed: 20\n"
+    run = services.submit(PLAN.replace("boots: 2\n", "boots: 1\n").replace("gates: off\n", gates), testbed.name)
+    warm_up = wait_for_client(hosts, set())
+    hold_client(hosts, warm_up)
+    try:
+        hosts.use_reno("left")
+        disturbed = wait_for_client(hosts, set())
+        hosts.release("left", "netperf")
+        hold_client(hosts, disturbed)
+    finally:
+        netlab.set_congestion_control(hosts.lab)
+        hosts.release("left", "netperf")
+    wait_for_state(run, RunState.DONE, RunState.FAILED)
+    assert (run.state, run.reason) == (RunState.DONE, "")
+    measurement = Measurement.objects.get(boot__run=run)
+    samples = measurement.samples.primary().order_by("index")
+    assert measurement.voids >= 1
+    assert samples.counted().count() == 4
+    assert [sample.index for sample in samples] == list(range(1 + 4 + measurement.voids))
+    void = samples.exclude(void="")
+    assert void.count() == measurement.voids
+    assert all("congestion: in " in sample.void and "was reno instead of cubic" in sample.void for sample in void)
+    assert {gauges["congestion_control"] for gauges in measurement.gauges} == {"cubic", "reno"}
+    page = Client().get(f"/runs/{run.number}/").content.decode()
+    assert f"{measurement.voids} void sample" in page
+    hosts.assert_clean(run)
+
+
+def wait_for_client(hosts: LabHosts, before: set[int]) -> set[int]:
+    """Waits for a client that is none of those before; returns its process id."""
+    found: set[int] = set()
+
+    def there() -> bool:
+        found.update(pid for pid, name in hosts.processes("left").items() if name == "netperf" and pid not in before)
+        return bool(found)
+
+    wait_for(there, "another client")
+    return found
+
+
+def hold_client(hosts: LabHosts, before: set[int]) -> None:
+    """Stops the first client that comes after those before in its tracks."""
+    wait_for(lambda: bool(wait_for_client(hosts, before)) and hosts.hold("left", "netperf"), "a client to hold")
 
 
 def test_cancelled_in_the_middle(run: Run, hosts: LabHosts) -> None:

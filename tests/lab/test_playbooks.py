@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 
 from perfweb.runs.catalogue import MEASURES
+from perfweb.runs.gates import DEFAULT_LIMITS, judge
 from playbooks.module_utils import processes
+from playbooks.module_utils.gauges import UNITS
 from runners import driver, netlab, tools
 from runners.driver import PlayCancelledError, PlayResult, PlayTimeoutError
 from runners.netlab import Lab
@@ -166,6 +168,58 @@ def test_a_command_that_is_sent_away_comes_again(play: Play, lab: Lab) -> None:
         (0, "42\n", 1),
         (0, "42\n", 0),
     ] * 2
+
+
+def burner_on(lab: Lab, cpu: int) -> subprocess.Popen[bytes]:
+    """A program on a CPU of the lab's machine that never rests, and is favoured before others."""
+    argv = ["taskset", "-c", str(cpu), "nice", "-n", "-10", "sh", "-c", "while :; do :; done"]
+    return subprocess.Popen(argv, start_new_session=True)
+
+
+@pytest.mark.usefixtures("prepared")
+def test_a_program_that_takes_the_cpu_of_the_samples_fires_the_gate_unless_it_is_the_runs(
+    play: Play, lab: Lab, run_id: str
+) -> None:
+    (cpu,) = play("measure", commands=[["true"]], samples=1, timeout=5).require_ok().data["results"][0]["cpus"]
+    burner = burner_on(lab, cpu)
+    try:
+        command = {"commands": [["sleep", "1"]], "samples": 2, "timeout": 30}
+        foreign = play("measure", **command).require_ok().data["results"][0]["samples"]
+        home = lab.root / f"{run_id}-dut" / "boot1"
+        home.mkdir()
+        found = processes.identify(burner.pid)
+        assert found is not None
+        processes.write_pid_file(home / "server.pid", found)
+        own = play("measure", **command).require_ok().data["results"][0]["samples"]
+    finally:
+        burner.kill()
+        burner.wait()
+    for reason in judge([sample["gauges"] for sample in foreign], DEFAULT_LIMITS):
+        assert "foreign: in " in reason
+    assert all(sample["gauges"]["own"] < 0.5 for sample in foreign)
+    assert all(sample["gauges"]["own"] > 0.5 for sample in own)
+
+
+@pytest.mark.usefixtures("prepared")
+def test_gauges_come_with_every_sample_in_known_units(play: Play, lab: Lab) -> None:
+    told = play("measure", commands=[["true"], ["false"]], samples=2, timeout=10).require_ok().data["results"]
+    gauges = [sample["gauges"] for result in told for sample in result["samples"]]
+    assert len(gauges) == 4
+    for found in gauges:
+        assert found.keys() <= UNITS.keys()
+        assert found["congestion_control"] == "cubic"
+        assert found["interface_errors"] == 0
+        assert found["seconds"] > 0
+
+
+def test_counters_of_a_driver_are_those_that_ethtool_shows(lab: Lab) -> None:
+    inside = ["ip", "netns", "exec", lab.namespace("left")]
+    shown = subprocess.run([*inside, "ethtool", "-S", "data0"], capture_output=True, text=True, check=True).stdout
+    names = [line.rpartition(":")[0].strip() for line in shown.splitlines()[1:]]
+    asked = "from playbooks.module_utils.ethtool import driver_counters; print(*driver_counters('data0'), sep='\\n')"
+    own = subprocess.run([*inside, sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout
+    assert names
+    assert own.splitlines() == names
 
 
 @pytest.mark.usefixtures("prepared")

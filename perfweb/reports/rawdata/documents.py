@@ -69,13 +69,13 @@ def _boot(boot: Boot, samples: _Samples) -> Iterator[str]:
 def _measurement(measurement: Measurement, samples: _Samples) -> Iterator[str]:
     own = ("test", "tool", "metric", "command", "pinning", "state", "reason", "environment", "started", "seconds")
     of_measurement = ([encoded(sample)] for sample in samples.of(measurement.pk))
-    return _with_list(_fields(measurement, *own), "samples", of_measurement)
+    return _with_list(_fields(measurement, *own, "voids", "gauges"), "samples", of_measurement)
 
 
 class _Samples:
     """The samples of a run in the order of its measurements, read when it is their turn."""
 
-    FIELDS = ("index", "metric", "value", "unit", "direction", "discarded", "seconds")
+    FIELDS = ("index", "metric", "value", "unit", "direction", "discarded", "seconds", "void")
 
     def __init__(self, rows: Iterable[tuple[Any, ...]]) -> None:
         self._groups = groupby(rows, key=lambda row: row[0])

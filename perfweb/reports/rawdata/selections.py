@@ -120,13 +120,14 @@ _SAMPLE_FIELDS = (
     (Column("seconds", Kind.NUMBER, "wall-clock time the tool ran, in seconds"), "seconds"),
     (Column("primary", Kind.FLAG, "whether comparisons are about this metric of the test"), "primary"),
     (Column("revision", Kind.TEXT, "what was built, by git describe"), f"{_BOOT}__variant__build__revision"),
+    (Column("void", Kind.TEXT, "which validity gate fired, and why; only samples where none did count"), "void"),
 )  # fmt: skip
 SAMPLE_COLUMNS = tuple(column for column, _ in _SAMPLE_FIELDS)
 """Columns of samples.*. Scripts read them by name: add some, never rename one."""
 
 
 def samples_table(selection: Selection) -> Table:
-    """All samples, discarded ones included, run by run in the order in which they were taken."""
+    """All samples, discarded and void ones included, run by run in the order in which they were taken."""
 
     def rows() -> Iterator[Row]:
         primary = ExpressionWrapper(Q(metric=F("measurement__metric")), BooleanField())

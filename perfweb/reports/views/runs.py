@@ -112,6 +112,7 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
     context = {
         **_frame(run, results, pairs),
         "failures": len(results.failures),
+        "voids": results.voids,
         "overview": full_rows(results, pairs),
         "verdicts_in_cells": len(pairs) > MOST_VERDICTS,
         "chosen": chosen,
@@ -131,12 +132,12 @@ def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chos
         return answer
     kept = summaries_of([run])[run.pk]
     pairs = said_by_run(results.variants, kept, tests)
-    failed = Measurement.objects.filter(boot__run=run).exclude(state=MeasurementState.OK).order_by()
-    failures = Counter(failed.values_list("boot__variant_id", "test"))
+    failures, voids = _not_good(run)
     by_topic = names.by_topic(tests)
     context = {
         **_frame(run, results, pairs),
         "failures": failures.total(),
+        "voids": voids,
         "brief": brief_rows(results.variants, chosen.tests, kept, failures, pairs),
         "pictures": [] if chosen.topic else [(name, len(of), f"{_TOPIC}{name}") for name, of in by_topic.items()],
         "topics": topics,
@@ -144,6 +145,14 @@ def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chos
         "known_topics": list(by_topic),
     }
     return respond(request, "reports/run.html", context, graphs)
+
+
+def _not_good(run: Run) -> tuple[Counter[tuple[int, str]], int]:
+    """Read how many measurements are not good, by variant's key and test, and how many samples are void: one query."""
+    measured = Measurement.objects.filter(boot__run=run).exclude(state=MeasurementState.OK, voids=0).order_by()
+    rows = list(measured.values_list("boot__variant_id", "test", "state", "voids"))
+    failures = Counter((variant, test) for variant, test, state, _ in rows if state != MeasurementState.OK)
+    return failures, sum(voids for *_, voids in rows)
 
 
 def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts]) -> dict[str, Any]:

@@ -68,6 +68,8 @@ class Measurement(models.Model):
     state = models.CharField(max_length=8, choices=MeasurementState)
     reason = models.TextField(blank=True, help_text="why it failed or is void")
     environment = models.JSONField(default=dict, blank=True, help_text="what may have disturbed it: controller_load")
+    gauges = models.JSONField(default=list, blank=True, help_text="of each sample, by index, what the host measured")
+    voids = models.PositiveIntegerField(default=0, help_text="how many of its samples are void")
     started = models.DateTimeField()
     seconds = models.FloatField(help_text="wall-clock time of all samples together")
 
@@ -98,8 +100,12 @@ class SampleQuerySet(models.QuerySet["Sample"]):
         return self.filter(metric=F("measurement__metric"))
 
     def counted(self) -> "SampleQuerySet":
-        """Primary samples that enter statistics: not discarded, and of a measurement that is ok."""
-        return self.primary().filter(discarded=False, measurement__state=MeasurementState.OK)
+        """Primary samples that enter statistics."""
+        return self.primary().valid()
+
+    def valid(self) -> "SampleQuerySet":
+        """Samples of any metric that are not discarded, not void, and of a measurement that is ok."""
+        return self.filter(discarded=False, void="", measurement__state=MeasurementState.OK)
 
 
 class Sample(models.Model):
@@ -114,6 +120,9 @@ class Sample(models.Model):
     direction = models.CharField(max_length=8, choices=Direction)
     discarded = models.BooleanField(default=False, help_text="warm-up: kept and shown, but in no statistics")
     seconds = models.FloatField(help_text="wall-clock time the tool ran")
+    void = models.TextField(
+        default="", db_default="", blank=True, help_text="which validity gate fired, and why: in no statistics then"
+    )
 
     objects = SampleQuerySet.as_manager()
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.runs.models import Run, Sample
-from tests.factories import DEMO_TESTS, create_run
+from perfweb.runs.models import Measurement, Run, Sample
+from tests.factories import DEMO_TESTS, create_run, make_void
 from tests.unit.api.contract import Api
 
 pytestmark = pytest.mark.django_db
@@ -39,6 +39,18 @@ def test_filters_of_samples(api: Api, run: Run) -> None:
     }
     assert not any(sample["discarded"] for sample in samples)
     assert api.walk(f"runs/{run.pk}/samples", test="nothing") == []
+
+
+def test_void_samples_say_why_and_are_not_counted(api: Api, run: Run) -> None:
+    measurement = Measurement.objects.filter(boot__run=run, test=DEMO_TESTS[0])[0]
+    measurement.gauges = [{"seconds": 1.0, "steal": 0.1, "clocksource": "tsc"}]
+    make_void(measurement, 2, "steal: 10 %")
+    query = {"test": DEMO_TESTS[0], "metric": measurement.metric}
+    samples = api.walk(f"runs/{run.pk}/samples", **query)
+    assert [sample["void"] for sample in samples if sample["void"]] == ["steal: 10 %"]
+    assert len(api.walk(f"runs/{run.pk}/samples", **query, counted=True)) == 19
+    row = api.walk(f"runs/{run.pk}/measurements", test=DEMO_TESTS[0])[0]
+    assert (row["voids"], row["gauges"]) == (1, [{"seconds": 1.0, "steal": 0.1, "clocksource": "tsc"}])
 
 
 def test_boots_and_measurements_and_texts(api: Api, run: Run) -> None:

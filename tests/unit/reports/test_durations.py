@@ -46,6 +46,8 @@ def bounds(place: int) -> tuple[float, float]:
 def test_histograms_of_counted_samples_are_added_up() -> None:
     assert read_bins(OUTPUT, 1) == {(64.0, 66.834): 50, (1024.0, 1069.338): 10}
     assert read_bins(OUTPUT, 3) == {}
+    void = OUTPUT.replace("01.001+00:00, 1.001 s, status 0", "01.001+00:00, 1.001 s, status 0, void: steal: 12 %")
+    assert read_bins(void, 1) == {(64.0, 66.834): 20}
 
 
 @given(COUNTS)

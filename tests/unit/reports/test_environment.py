@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from perfweb.reports.environment import host_table, tunable_rows
+from perfweb.reports.environment import fact_changes, host_table, tunable_rows
 from perfweb.reports.results import run_results
 from perfweb.runs.models import HostFacts, Run
 from tests.factories import create_queued_run, create_variants
@@ -23,6 +23,12 @@ def test_before_the_first_boot_tunables_are_those_asked_for() -> None:
     run = create_queued_run()
     create_variants(run)
     assert tunable_rows(run_results(run))[0].values == ["deferred", "direct"]
+
+
+def test_load_that_older_runs_have_among_their_facts_is_no_change_of_the_host() -> None:
+    before = {"dut": {"kernel": "6.1", "load_average": "0.1 0.1 0.1 1/100 7"}}
+    assert fact_changes(before, {"dut": {"kernel": "6.1", "load_average": "9.0 8.0 7.0 1/100 9"}}) == []
+    assert [row.name for row in fact_changes(before, {"dut": {"kernel": "6.2"}})] == ["kernel of dut"]
 
 
 def test_facts_of_hosts_are_words_in_an_order_that_helps() -> None:

@@ -9,8 +9,8 @@ from perfweb.reports.comparisons import compare_variants
 from perfweb.reports.figures import intervals_figure, samples_figure
 from perfweb.reports.results import run_results
 from perfweb.runs.judging import counted_samples, pairs
-from perfweb.runs.models import Run, Sample
-from tests.factories import DEMO_TESTS, create_run
+from perfweb.runs.models import Measurement, Run, Sample
+from tests.factories import DEMO_TESTS, create_run, make_void
 
 pytestmark = pytest.mark.django_db
 
@@ -22,6 +22,15 @@ def test_every_sample_is_a_point_and_discarded_ones_are_hollow(run: Run) -> None
     assert sum(len(trace["y"]) for trace in traces) == samples.count()
     hollow = sum(len(trace["y"]) for trace in traces if trace["marker"]["symbol"].endswith("-open"))
     assert hollow == samples.filter(discarded=True).count()
+
+
+def test_a_void_sample_is_hollow_and_says_so(run: Run) -> None:
+    measurement = Measurement.objects.filter(boot__run=run, test=run_results(run).tests[0].name)[0]
+    make_void(measurement, 2, "steal: 12 %")
+    traces = samples_figure(run_results(run).tests[0].metrics[0])["data"]
+    (found,) = [(trace, text) for trace in traces for text in trace["text"] if text.endswith("(void)")]
+    assert found[0]["marker"]["symbol"].endswith("-open")
+    assert "sample 3: " in found[1]
 
 
 def test_boots_stand_in_the_order_of_the_run(run: Run) -> None:

@@ -15,9 +15,10 @@ from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.text import run_text
 from perfweb.reports.views import comparison, runs
-from perfweb.runs.models import Artefact, BootState, Run, Sample
+from perfweb.runs.judging import counted_samples
+from perfweb.runs.models import Artefact, BootState, Measurement, Run, Sample
 from perfweb.runs.summaries import summarise
-from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run
+from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run, make_void
 from tests.unit.reports.conftest import BROKEN_TEST
 
 pytestmark = pytest.mark.django_db
@@ -99,6 +100,31 @@ def test_a_failed_measurement_shows_its_reason_and_output(client: Client, run: R
     assert failed.count() == 2
     for artefact in failed:
         assert reverse("reports:artefact", args=[artefact.pk]) in html
+
+
+def test_void_samples_are_struck_through_with_their_reason_and_change_no_number(client: Client, run: Run) -> None:
+    measurement = Measurement.objects.filter(boot__run=run, boot__variant__name="direct", test=DEMO_TESTS[0])[0]
+    make_void(measurement, 2, "steal: in 1.0 s the hypervisor took 12.3 % of the CPUs' time")
+    address = reverse("reports:run", args=[run.pk])
+    html = page(client, address)
+    text = text_of(html)
+    assert "1 void sample" in text
+    struck = re.findall(r"<s>([^<]+)</s> steal: in 1.0 s the hypervisor took 12.3 %", html)
+    assert len(struck) == 1
+    assert f"boot {measurement.boot.position}, direct, sample 3: {text_of(struck[0])}" in text
+    assert re.search(rf"{DEMO_TESTS[0]} transactions/s .* ok, 1 void", text)
+    counted = counted_samples([run])[run.pk].sets[measurement.boot.variant_id, DEMO_TESTS[0]]
+    assert len(counted.values) == 9
+    assert re.search(r"direct 9 [\d ]+", text)
+
+
+def test_void_samples_are_counted_in_brief(client: Client, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for measurement in Measurement.objects.filter(boot__run=run)[:2]:
+        make_void(measurement, 1, "errors: 1")
+    monkeypatch.setattr(runs, "MOST_CELLS", 3)
+    text = text_of(page(client, reverse("reports:run", args=[run.pk])))
+    assert "2 void samples" in text
+    assert "2 failed measurements" in text
 
 
 def test_a_noisy_set_of_samples_is_marked_in_words(client: Client) -> None:

@@ -28,7 +28,7 @@ from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Artefact, Measurement, Run, Sample
 from perfweb.stats.comparison import among, compare_boots
 from perfweb.stats.samples import read_samples
-from tests.factories import DEMO_TESTS, START, create_artefact, create_history, create_run
+from tests.factories import DEMO_TESTS, START, create_artefact, create_history, create_run, make_void
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +63,24 @@ def test_json_has_the_whole_tree(client: Client, run: Run) -> None:
     assert [measurement["reason"] for measurement in measurements if measurement["state"] == "failed"]
     assert len(document["artefacts"]) == run.artefacts.count()
     assert document["history"][-1]["to_state"] == "done"
+
+
+def test_void_samples_are_in_all_raw_data_and_in_no_statistics(client: Client, run: Run, tmp_path: Path) -> None:
+    measurement = Measurement.objects.filter(boot__run=run, boot__variant__name="direct", test=DEMO_TESTS[0])[0]
+    measurement.gauges = [{"steal": 0.1}]
+    make_void(measurement, 2, "steal: 10 %")
+    table = tmp_path / "samples.csv"
+    table.write_bytes(download(client, "run-samples", run.pk, "csv"))
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert {(row["void"], row["sample"]) for row in rows if row["void"]} == {("steal: 10 %", "2")}
+    own = download(client, "ministat-input", run.pk, "direct", DEMO_TESTS[0]).decode().split()
+    assert len(own) == 9
+    (read,) = [metric for metric in read_samples(table) if metric.primary and metric.test == DEMO_TESTS[0]]
+    assert sorted(value for boot in read.variants["direct"] for value in boot) == sorted(map(float, own))
+    document = json.loads(download(client, "run-json", run.pk))
+    (found,) = [one for boot in document["boots"] for one in boot["measurements"] if one["voids"]]
+    assert found["gauges"] == [{"steal": 0.1}]
+    assert {sample["void"] for sample in found["samples"]} == {"", "steal: 10 %"}
 
 
 @pytest.mark.parametrize("boots", [1, 4])

@@ -78,6 +78,50 @@ def test_one_bad_sample_fails_the_measurement_and_is_never_a_zero(boot: Boot, ba
     assert "== sample 1" in bytes(made.artefacts.get().content).decode()
 
 
+STOLEN = "steal: the hypervisor took 12.3 % of the CPUs' time"
+
+
+def gated(boot: Boot, outputs: list[dict[str, Any]], voids: list[str]) -> Measurement:
+    result = {"argv": ["netperf"], "samples": outputs, "voids": voids}
+    return record.measurement(record.document(boot, TEST, 1, result, {}))
+
+
+def test_void_samples_are_kept_with_the_reason_and_do_not_count(boot: Boot) -> None:
+    gauges = {"seconds": 1.01, "steal": 0.123, "clocksource": "tsc"}
+    made = gated(boot, [output(), output(), output(gauges=gauges), output()], ["", "", STOLEN, ""])
+    assert (made.state, made.reason, made.voids) == (MeasurementState.OK, "", 1)
+    assert made.gauges == [{}, {}, gauges, {}]
+    assert set(made.samples.filter(index=2).values_list("metric", "void")) == {
+        ("transactions", STOLEN), ("latency.p99", STOLEN)
+    }  # fmt: skip
+    assert [sample.index for sample in Sample.objects.filter(measurement=made).counted()] == [1, 3]
+    text = bytes(made.artefacts.get().content).decode()
+    assert f"1.010 s, status 0, void: {STOLEN}\n" in text
+    assert "-- gauges\nseconds: 1.01 s\nsteal: 0.123 of the CPUs' time\nclocksource: tsc\n== sample 3" in text
+
+
+@pytest.mark.parametrize(("void", "state"), [(2, MeasurementState.OK), (3, MeasurementState.VOID)])
+def test_a_measurement_more_of_which_is_void_than_counts_is_void(
+    boot: Boot, void: int, state: MeasurementState
+) -> None:
+    made = gated(boot, [output()] * 5, ["", *[STOLEN] * void, *[""] * (4 - void)])
+    assert made.state == state
+    assert made.reason == ("" if void == 2 else f"3 of 4 samples are void; sample 1: {STOLEN}")
+
+
+def test_a_sample_that_failed_fails_the_measurement_whatever_is_void(boot: Boot) -> None:
+    made = gated(boot, [output(), output(), output("", rc=1)], ["", STOLEN, ""])
+    assert made.state == MeasurementState.FAILED
+    assert made.reason.startswith("1 of 3 samples failed; sample 2: ")
+
+
+def test_what_an_older_version_has_spooled_is_stored(boot: Boot) -> None:
+    document = measured(boot, output(), output())
+    del document["voids"]
+    made = record.measurement(document)
+    assert (made.state, made.voids, made.samples.exclude(void="").count()) == (MeasurementState.OK, 0, 0)
+
+
 def test_play_that_failed_is_a_failed_measurement(boot: Boot) -> None:
     made = record.measurement(measured(boot, reason="play measure failed: left: unreachable"))
     assert (made.state, made.reason) == (MeasurementState.FAILED, "play measure failed: left: unreachable")

@@ -56,10 +56,11 @@ def test_whatever_is_copied_is_read_again(rows: list[tuple[str, float]]) -> None
     measurement = Measurement.objects.all()[0].pk
     with transaction.atomic():
         copy_samples(
-            (measurement, index, "bulk", value, unit, "lower", False, 1.0) for index, (unit, value) in enumerate(rows)
+            (measurement, index, "bulk", value, unit, "lower", False, 1.0, 3 * unit)
+            for index, (unit, value) in enumerate(rows)
         )
         found = Sample.objects.filter(metric="bulk").order_by("index")
-        assert list(found.values_list("unit", "value")) == rows
+        assert list(found.values_list("unit", "value", "void")) == [(unit, value, 3 * unit) for unit, value in rows]
         transaction.set_rollback(True)
 
 
@@ -70,7 +71,8 @@ def test_bytes_times_and_numbers_of_numpy_are_copied() -> None:
     copy_rows([text])
     found = Artefact.objects.get(name="all")
     assert (bytes(found.content), found.created) == (content, START)
-    copy_samples([(Measurement.objects.all()[0].pk, 0, "bulk", np.float64(1 / 3), "us", Direction.LOWER, True, 1.0)])
+    row = (Measurement.objects.all()[0].pk, 0, "bulk", np.float64(1 / 3), "us", Direction.LOWER, True, 1.0, "")
+    copy_samples([row])
     sample = Sample.objects.get(metric="bulk")
     assert (sample.value, sample.direction, sample.discarded) == (1 / 3, "lower", True)
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfweb.runs.catalogue import TESTS
+from perfweb.runs.gates import DEFAULT_LIMITS
 from perfweb.runs.planfile import MAX_TEXT, SIZES, PlanError, PlanSpec, SizeError, read_plan, resized
 
 PLANS = Path(__file__).parents[3] / "perfweb" / "runs" / "plans"
@@ -103,6 +104,16 @@ def test_a_plan_that_stops_when_it_is_decided() -> None:
     assert read_plan(GOOD).stop == "planned"
 
 
+def test_gates_are_those_of_the_table_unless_the_plan_says_otherwise() -> None:
+    plan = read_plan(GOOD)
+    assert (plan.gates, plan.voids_allowed) == (DEFAULT_LIMITS, None)
+    plan = read_plan(GOOD + "gates: {steal: 0.02, foreign: off, retransmits: 0}\nvoids_allowed: 3\n")
+    kept = {name: limit for name, limit in DEFAULT_LIMITS.items() if name != "foreign"}
+    assert plan.gates == {**kept, "steal": 0.02, "retransmits": 0.0}
+    assert plan.voids_allowed == 3
+    assert read_plan(GOOD + "gates: off\n").gates == {}
+
+
 def test_a_profile_is_counted_by_every_stack() -> None:
     old, new = read_plan(GOOD + "profile: locks\n").variants
     assert old.build_options == ("-Dbuildtype=release", "-Dlock_profiling=true")
@@ -143,6 +154,12 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (GOOD + "stop: decided\nconfidence: .nan\n", 11, 13, "confidence", "a number from 80 to 99.9"),
         (GOOD + "margin: 1\n", 10, 9, "margin", "for `stop: decided`"),
         (GOOD.replace("  - {name: new, target: linux}\n", "") + "stop: decided\n", 9, 7, "stop", "needs two variants"),
+        (GOOD + "gates: none\n", 10, 8, "gates", "allowed: off"),
+        (GOOD + "gates: [steal]\n", 10, 8, "gates", "must be a mapping"),
+        (GOOD + "gates: {stael: 1}\n", 10, 9, "gates", "did you mean 'steal'"),
+        (GOOD + "gates: {steal: 5 %}\n", 10, 16, "gates.steal", "a number from 0 to"),
+        (GOOD + "gates: {steal: {off: 1}}\n", 10, 16, "gates.steal", "single value"),
+        (GOOD + "voids_allowed: all\n", 10, 16, "voids_allowed", "from 0 to 1000"),
         (GOOD + "order: sorted\n", 10, 8, "order", "abba, random"),
         (GOOD + "profile: cpu\n", 10, 10, "profile", "none, locks, mutexes"),
         (WITHOUT_STACK + "profile: locks\n", 6, 10, "profile", "no variant has that"),

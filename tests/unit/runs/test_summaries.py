@@ -96,8 +96,10 @@ def test_the_end_of_a_run_makes_its_summaries() -> None:
 
 
 def test_the_digest_of_an_environment_depends_on_facts_and_not_on_their_order() -> None:
-    facts = [("left", {"kernel": "6.1", "cpus": 2}), ("dut", {"kernel": "6.1"})]
-    digest = environment_digest(facts)
+    digest = environment_digest([("left", {"kernel": "6.1", "cpus": 2}), ("dut", {"kernel": "6.1"})])
     assert digest == environment_digest([("dut", {"kernel": "6.1"}), ("left", {"cpus": 2, "kernel": "6.1"})])
     assert digest != environment_digest([("left", {"kernel": "6.2", "cpus": 2}), ("dut", {"kernel": "6.1"})])
+    assert digest == environment_digest(
+        [("left", {"kernel": "6.1", "cpus": 2, "load_average": "1.0"}), ("dut", {"kernel": "6.1"})]
+    )
     assert environment_digest([]) == ""

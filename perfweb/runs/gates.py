@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Validity gates: what makes a sample void, and in which words.
+
+A gate looks at one gauge of a sample, which the host measured around it (playbooks/module_utils/gauges.py). Where it
+fires the sample is kept with the reason and enters no statistics, and another one is taken.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+Gauges = Mapping[str, float | str]
+Limits = Mapping[str, float]
+"""By the name of a gate: what is above voids. Gates that are not there are off."""
+
+
+def _itself(now: float | str, _: float | str) -> float:
+    return float(now)
+
+
+def _changed(now: float | str, first: float | str) -> float:
+    return float(now != first)
+
+
+def _shifted(now: float | str, first: float | str) -> float:
+    return abs(float(now) / float(first) - 1) if float(first) else 0.0
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One rule.
+
+    `value` makes of the gauge, and of that of the first sample of the measurement, the number that must not be above
+    the limit. `limit` is that of plans that say nothing, None where the gate is off then, and `why` the reason for it.
+    `words` say what was seen, with {value}, the same as {percent}, {now}, {first} and {program}.
+    """
+
+    name: str
+    gauge: str
+    value: Callable[[float | str, float | str], float]
+    limit: float | None
+    words: str
+    why: str
+
+
+GATES = (
+    Gate(
+        "steal", "steal", _itself, 0.05,
+        "the hypervisor took {percent:.1f} % of the CPUs' time",
+        "more than the margin of equivalence, so that what it takes may be all of the difference",
+    ),
+    Gate(
+        "foreign", "foreign", _itself, 0.5,
+        "others used {value:.2f} CPUs, above all {program}",
+        "a host has some tenths of a CPU of its own life; half a CPU is a program that has work",
+    ),
+    Gate(
+        "clocksource", "clocksource", _changed, 0.0,
+        "the kernel's clock source was {now} instead of {first}",
+        "times of one clock are not times of the other, and reading it takes another time",
+    ),
+    Gate(
+        "congestion", "congestion_control", _changed, 0.0,
+        "TCP's congestion control was {now} instead of {first}",
+        "another algorithm is another experiment",
+    ),
+    Gate(
+        "errors", "interface_errors", _itself, 0.0,
+        "the data links counted {value:.0f} frames with errors",
+        "a good link has none",
+    ),
+    Gate(
+        "drops", "interface_drops", _itself, None,
+        "the data links dropped {value:.0f} frames",
+        "off: a stream fills queues until they drop",
+    ),
+    Gate(
+        "retransmits", "retransmits", _itself, None,
+        "TCP sent {value:.0f} segments again",
+        "off: with a stream it is how TCP finds the rate of the path",
+    ),
+    Gate(
+        "pauses", "pause_frames", _itself, None,
+        "the data links saw {value:.0f} pause frames",
+        "off: they are how a card whose host is slower than the link says so",
+    ),
+    Gate(
+        "frequency", "frequency", _shifted, None,
+        "the CPUs ran at {now:.0f} MHz instead of {first:.0f}",
+        "off: it is read at one moment, and with a governor that saves power it is another one each time",
+    ),
+    Gate(
+        "throttles", "throttles", _itself, None,
+        "the CPUs were too hot and slowed down {value:.0f} times",
+        "off: some laptops do so all the time; 0 is right for a rack",
+    ),
+)  # fmt: skip
+BY_NAME = {gate.name: gate for gate in GATES}
+DEFAULT_LIMITS: Limits = {gate.name: gate.limit for gate in GATES if gate.limit is not None}
+SHARES = ("steal", "frequency")
+"""Gates whose limit is a share, 0.05 for 5 %."""
+
+
+def judge(samples: Sequence[Gauges], limits: Limits) -> list[str]:
+    """For each sample of one measurement why it is void, or an empty text; `samples` in the order they were taken.
+
+    What is compared with how it was at first is compared with the first sample. A gauge that a host does not have fires
+    nothing.
+    """
+    first = samples[0] if samples else {}
+    return ["; ".join(_fired(gauges, first, limits)) for gauges in samples]
+
+
+def _fired(gauges: Gauges, first: Gauges, limits: Limits) -> list[str]:
+    reasons = []
+    for gate in GATES:
+        limit, now = limits.get(gate.name), gauges.get(gate.gauge)
+        if limit is None or now is None:
+            continue
+        before = first.get(gate.gauge, now)
+        if (value := gate.value(now, before)) > limit:
+            reasons.append(_reason(gate, value, limit, {"now": now, "first": before}, gauges))
+    return reasons
+
+
+def _reason(gate: Gate, value: float, limit: float, compared: Gauges, gauges: Gauges) -> str:
+    program = gauges.get("foreign_program", "programs that have ended")
+    seen = gate.words.format(value=value, percent=100 * value, program=program, **compared)
+    text = f"{gate.name}: in {gauges.get('seconds', 0):.1f} s {seen}"
+    if gate.value is _changed:
+        return text
+    return f"{text}; more than {100 * limit:g} % voids" if gate.name in SHARES else f"{text}; more than {limit:g} voids"

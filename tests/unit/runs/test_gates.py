@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Each validity gate fires above its limit, says what it saw, and is described where people read of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perfweb.runs.gates import BY_NAME, DEFAULT_LIMITS, GATES, Gauges, judge
+from playbooks.module_utils.gauges import UNITS
+
+DOCS = Path(__file__).parents[3] / "docs"
+CALM: Gauges = {
+    "seconds": 1.02, "steal": 0.0, "foreign": 0.1, "foreign_program": "cron", "interface_errors": 0,
+    "interface_drops": 0, "retransmits": 0, "pause_frames": 0, "frequency": 3000.0, "throttles": 0,
+    "clocksource": "tsc", "congestion_control": "cubic",
+}  # fmt: skip
+DISTURBED: dict[str, tuple[Gauges, str]] = {
+    "steal": ({"steal": 0.123}, "steal: in 1.0 s the hypervisor took 12.3 % of the CPUs' time; more than 5 % voids"),
+    "foreign": (
+        {"foreign": 0.93, "foreign_program": "cc1"},
+        "foreign: in 1.0 s others used 0.93 CPUs, above all cc1; more than 0.5 voids",
+    ),
+    "clocksource": (
+        {"clocksource": "hpet"},
+        "clocksource: in 1.0 s the kernel's clock source was hpet instead of tsc",
+    ),
+    "congestion": (
+        {"congestion_control": "bbr"},
+        "congestion: in 1.0 s TCP's congestion control was bbr instead of cubic",
+    ),
+    "errors": (
+        {"interface_errors": 2},
+        "errors: in 1.0 s the data links counted 2 frames with errors; more than 0 voids",
+    ),
+    "drops": ({"interface_drops": 3}, "drops: in 1.0 s the data links dropped 3 frames; more than 0 voids"),
+    "retransmits": ({"retransmits": 4}, "retransmits: in 1.0 s TCP sent 4 segments again; more than 0 voids"),
+    "pauses": ({"pause_frames": 5}, "pauses: in 1.0 s the data links saw 5 pause frames; more than 0 voids"),
+    "frequency": (
+        {"frequency": 2400.0},
+        "frequency: in 1.0 s the CPUs ran at 2400 MHz instead of 3000; more than 10 % voids",
+    ),
+    "throttles": (
+        {"throttles": 1},
+        "throttles: in 1.0 s the CPUs were too hot and slowed down 1 times; more than 0 voids",
+    ),
+}
+EVERY_LIMIT = {gate.name: 0.1 if gate.name == "frequency" else gate.limit or 0.0 for gate in GATES}
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_gate_fires_above_its_limit_alone_and_tells_what_it_saw(name: str) -> None:
+    changes, words = DISTURBED[name]
+    assert judge([CALM, {**CALM, **changes}, CALM], EVERY_LIMIT) == ["", words, ""]
+    others = {gate: limit for gate, limit in EVERY_LIMIT.items() if gate != name}
+    assert judge([CALM, {**CALM, **changes}], others) == ["", ""]
+
+
+def test_what_a_limit_allows_is_not_void() -> None:
+    assert judge([{**CALM, "steal": 0.05, "foreign": 0.5}], DEFAULT_LIMITS) == [""]
+
+
+def test_all_gates_that_fire_are_named() -> None:
+    (reason,) = judge([{**CALM, "steal": 0.5, "foreign": 2.0}], DEFAULT_LIMITS)
+    assert reason.startswith("steal: ")
+    assert "; foreign: in 1.0 s others used 2.00 CPUs" in reason
+
+
+def test_what_a_host_does_not_measure_fires_nothing() -> None:
+    assert judge([{}, {"seconds": 1.0}], EVERY_LIMIT) == ["", ""]
+    assert judge([{}, {"clocksource": "hpet"}], EVERY_LIMIT) == ["", ""]
+    assert judge([], EVERY_LIMIT) == []
+
+
+def test_load_of_programs_that_have_ended_has_no_name() -> None:
+    (reason,) = judge([{"seconds": 1.0, "foreign": 1.0}], DEFAULT_LIMITS)
+    assert "above all programs that have ended" in reason
+
+
+def test_every_gate_looks_at_a_gauge_and_every_gauge_and_gate_is_documented() -> None:
+    gauges, gates = ((DOCS / name).read_text(encoding="utf-8") for name in ("data.md", "users.md"))
+    described = gauges[gauges.index("## Gauges") :]
+    table = gates[gates.index("### Void samples") :]
+    for gauge, unit in UNITS.items():
+        assert f"`{gauge}`" in described
+        assert f"| {unit}".rstrip() + " |" in described
+    for gate in GATES:
+        assert gate.gauge in UNITS
+        (row,) = [line for line in table.splitlines() if line.startswith("| ") and f"`{gate.name}`" in line]
+        default = "off" if gate.limit is None else f"{gate.limit:g}"
+        assert f"| {default}" in row
