@@ -16,7 +16,7 @@ BINARIES = ["lib/libstack.so", "bin/bootstack"]
 # Compiled only with -Dwitness or -Dlock_profiling, as stack/meson.build says.
 WATCHERS = (
     "kern/ddb_locks.c", "kern/lock_prof.c", "kern/lock_track.c", "kern/mutex_prof.c", "kern/watchdog.c",
-    "kern/witness.c", "machine/posix/calls.c",
+    "kern/witness.c", "machine/posix/calls.c", "machine/sim/calls.c",
 )  # fmt: skip
 # What lies where the others are, too.
 MARKS = ("kern/lock.c", "INVARIANTS", "WITNESS", "LOCK_PROFILING")

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the simulated machine has not: devices and control sockets, which
- * belong to a host and its time; and looks at what other threads call.
- * Interfaces in memory (dev/mem.h) need none of them.
+ * belong to a host and its time.  Interfaces in memory (dev/mem.h) need none.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -80,17 +79,3 @@ NEVER(ssize_t, mach_ctl_write, (int handle UNUSED, const void *buf UNUSED,
 NEVER(void, mach_ctl_hangup, (int handle UNUSED))
 NEVER(void, mach_ctl_wake, (struct mach_ctl *c UNUSED))
 NEVER(void, mach_ctl_close, (struct mach_ctl *c UNUSED))
-
-#ifdef LOCK_TRACKING
-int
-mach_thread_calls(uint32_t id UNUSED, void *calls[] UNUSED, int max UNUSED)
-{
-	return (0);
-}
-
-void
-mach_call_name(void *call, char *buf, size_t len)
-{
-	snprintf(buf, len, "%p", call);
-}
-#endif
