@@ -41,7 +41,7 @@ from pathlib import Path
 
 import yaml
 
-from playbooks.module_utils import processes
+from playbooks.module_utils import congestion, processes
 from runners.paths import CONTROL_NAME_LENGTH, socket_directory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,6 +161,11 @@ class Lab:
         """Says whose lab this is, as the names are the machine's and not those of a directory."""
         return RUN / f"lab-{self.name}"
 
+    @property
+    def machine_network(self) -> Path:
+        """Is the network namespace of the machine itself, from which some settings of the hosts have to be allowed."""
+        return RUN / f"machine-{self.name}"
+
     def pid_file(self, host: str) -> Path:
         """The pid file of a host's SSH server."""
         return self.state / f"sshd-{host}.pid"
@@ -202,6 +207,8 @@ def _require_means(lab: Lab) -> None:
 
 
 def _make_network(lab: Lab) -> None:
+    lab.machine_network.touch()
+    _command("mount", "--bind", "/proc/self/ns/net", str(lab.machine_network))
     _command("ip", "link", "add", lab.bridge, "type", "bridge")
     _command("ip", "address", "add", f"10.{lab.net}.0.1/24", "dev", lab.bridge)
     _command("ip", "link", "set", lab.bridge, "up")
@@ -237,20 +244,10 @@ def _configure_hosts(lab: Lab) -> None:
 
 
 def set_congestion_control(lab: Lab) -> None:
-    """Chooses the congestion control of all hosts, whatever the machine prefers.
-
-    A namespace may only take what the machine allows to everybody, so it is
-    allowed for that moment.
-    """
-    allowed = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
-    before = allowed.read_text(encoding="ascii")
-    if CONGESTION_CONTROL not in before.split():
-        allowed.write_text(f"{before.strip()} {CONGESTION_CONTROL}", encoding="ascii")
-    try:
+    """Chooses the congestion control of all hosts, whatever the machine prefers."""
+    with congestion.allowed(CONGESTION_CONTROL):
         for host in MANAGEMENT_NUMBER:
             _in(lab, host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={CONGESTION_CONTROL}")
-    finally:
-        allowed.write_text(before, encoding="ascii")
 
 
 def _make_keys(lab: Lab) -> None:
@@ -321,6 +318,7 @@ def _write_inventory(lab: Lab) -> None:
         "ansible_control_path_dir": str(sockets),
         "meson": str(ROOT / ".venv" / "bin" / "meson"),
         "lab_root": str(lab.root),
+        "machine_network": str(lab.machine_network),
     }
     text = yaml.safe_dump({"all": {"vars": common, "children": groups}}, sort_keys=False)
     lab.inventory.write_text(f"# Written by runners/netlab.py when it raised this lab.\n{text}", encoding="utf-8")
@@ -445,6 +443,9 @@ def _end_ssh_connections(lab: Lab) -> None:
 def _remove_state(lab: Lab) -> None:
     lab.inventory.unlink(missing_ok=True)
     lab.owner_file.unlink(missing_ok=True)
+    if lab.machine_network.exists():
+        _command("umount", str(lab.machine_network), check=False)
+        lab.machine_network.unlink()
     shutil.rmtree(lab.root, ignore_errors=True)
     sockets = lab.state / "ssh"
     if sockets.is_symlink():

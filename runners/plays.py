@@ -55,7 +55,7 @@ class Plays:
         return self._play("build", values, timeout=BUILD_SECONDS).require_ok().data
 
     def boot(self, request: BootRequest) -> dict[str, Any]:
-        """`commands` and, of a stack, `boot_log` and `effective` tunables."""
+        """`commands`, `effective` tunables and, of a stack, `boot_log`."""
         return self._play("boot", self._about(request) | {"server": request.server}).require_ok().data
 
     def measure(

@@ -76,6 +76,7 @@ MEASURES = (
     Measure("tcp.rr", "TCP request/response", "netperf", "netserver", "transactions"),
     Measure("udp.rr", "UDP request/response", "netperf", "netserver", "transactions"),
     Measure("tcp.stream", "TCP bulk transfer", "netperf", "netserver", "throughput"),
+    Measure("tcp.maerts", "TCP bulk transfer from the server", "netperf", "netserver", "throughput"),
     Measure("udp.stream", "UDP bulk transfer", "netperf", "netserver", "throughput"),
     Measure("tcp.crr", "TCP connect/request/response", "netperf", "netserver", "transactions"),
     Measure("iperf3.1", "TCP bulk transfer, 1 stream", "iperf3", "iperf3", "throughput"),

@@ -13,6 +13,7 @@ import yaml
 
 from perfweb.runs.catalogue import TESTS, Test
 from perfweb.runs.gates import BY_NAME, DEFAULT_LIMITS, Limits
+from perfweb.runs.linuxknobs import read_knob
 from perfweb.runs.yamlnodes import Field, PlanError, Record
 
 __all__ = ["ORDERS", "SIZES", "PlanError", "PlanSpec", "SizeError", "VariantSpec", "read_plan", "resized"]
@@ -239,13 +240,7 @@ def _counting(variant: VariantSpec, tunable: str) -> VariantSpec:
 def _read_variant(variant: Record) -> VariantSpec:
     variant.allow("name", "target", "source", "build", "tunables")
     target = variant.need("target").one_of(TARGETS)
-    tunables: dict[str, str] = {}
-    if given := variant.get("tunables"):
-        if target == "linux":
-            given.reject("is for target stack: the lab sets nothing in a Linux kernel")
-        for key, value in Record(given, most=64).fields():
-            key.matching(TUNABLE, "the name of a tunable such as net.isr.dispatch")
-            tunables[key.scalar()] = value.matching(TUNABLE_VALUE, TUNABLE_VALUE_RULE)
+    given = variant.get("tunables")
     source = variant.get("source")
     if source and target == "linux":
         source.reject("is for target stack: patches are patches of the stack")
@@ -257,6 +252,21 @@ def _read_variant(variant: Record) -> VariantSpec:
             item.matching(BUILD_OPTION, "meson options such as -Dbuildtype=release")
             for item in (options.items(0, 32) if options else [])
         ),
-        tunables=tunables,
+        tunables=_read_tunables(given, target) if given else {},
         source=source.matching(SOURCE, SOURCE_RULE) if source else DEPLOYED,
     )
+
+
+def _read_tunables(given: Field, target: str) -> dict[str, str]:
+    """Lines of a stack's loader.conf, or knobs of a Linux kernel; in the order of the plan."""
+    tunables = {}
+    for key, value in Record(given, most=64).fields():
+        if target == "linux":
+            tunables[key.scalar()] = read_knob(key, value, _tunable_value)
+        else:
+            tunables[key.matching(TUNABLE, "the name of a tunable such as net.isr.dispatch")] = _tunable_value(value)
+    return tunables
+
+
+def _tunable_value(value: Field) -> str:
+    return value.matching(TUNABLE_VALUE, TUNABLE_VALUE_RULE)

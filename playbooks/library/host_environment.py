@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.linux import OFFLOADS, parse_offloads
 from ansible.module_utils.sandbox import has_user_namespaces, problem
 
 DOCUMENTATION = """
@@ -55,7 +56,6 @@ VERSION_COMMANDS = {
     "ethtool": ["ethtool", "--version"],
     "iproute2": ["ip", "-V"],
 }
-OFFLOADS = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload", "tx-checksumming")
 
 
 def _read(path: str) -> str:
@@ -81,10 +81,10 @@ def versions() -> dict[str, str]:
 
 def link_facts(interface: str) -> dict[str, str]:
     """MTU, driver and offloads of an interface."""
-    settings = dict(re.findall(r"^\s*([\w-]+): (\w+)", _output(["ethtool", "-k", interface]), re.MULTILINE))
+    settings = parse_offloads(_output(["ethtool", "-k", interface]))
     driver = re.search(r"^driver: (.*)$", _output(["ethtool", "-i", interface]), re.MULTILINE)
     facts = {"mtu": _read(f"/sys/class/net/{interface}/mtu"), "driver": driver.group(1) if driver else ""}
-    return facts | {name: settings[name] for name in OFFLOADS if name in settings}
+    return facts | {name: settings[name].state for name in OFFLOADS.values() if name in settings}
 
 
 def environment(links: list[dict[str, str]], uid: int) -> dict[str, Any]:

@@ -14,6 +14,7 @@ _TESTS = {
     "udp.rr": ("UDP_RR", []),
     "tcp.crr": ("TCP_CRR", []),
     "tcp.stream": ("TCP_STREAM", []),
+    "tcp.maerts": ("TCP_MAERTS", []),
     # -R 1: without it netperf sets SO_DONTROUTE and nothing passes a router.
     "udp.stream": ("UDP_STREAM", ["-R", "1"]),
 }

@@ -331,7 +331,7 @@ def test_a_server_that_dies_is_reported_as_crashed(play: Play, lab: Lab, run_id:
         ("prepare", {"stack_uid": 4294967295}, "no program can be kept in a sandbox here"),
         ("prepare", {"stack_uid": 0}, "no program can be kept in a sandbox here"),
         ("boot", {"target": "beos"}, "value of target must be one of: stack, linux"),
-        ("boot", {"tunables": {"net.isr.dispatch": "direct"}}, "target linux, which has no loader.conf"),
+        ("boot", {"tunables": {"link.mtu; reboot": "1500"}}, "whose name is not of letters, digits, dots"),
         ("measure", {"commands": [[]], "samples": 1, "timeout": 1}, "an empty command"),
         ("measure", {"commands": [["true"]], "timeout": 1}, "missing required arguments: samples"),
     ],

@@ -175,7 +175,7 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (GOOD.replace("deferred", "' a'"), 7, 34, "variants[0].tunables.net.isr.dispatch", "spaces inside"),
         (GOOD.replace("net.isr.dispatch", "rm -rf"), 7, 16, "variants[0].tunables", "name of a tunable"),
         (GOOD.replace("-Dbuildtype", "--cross-file"), 6, 13, "variants[0].build[0]", "meson options"),
-        (GOOD.replace("linux}", "linux, tunables: {a.b: 1}}"), 8, 42, "variants[1].tunables", "for target stack"),
+        (GOOD.replace("linux}", "linux, tunables: {a.b: 1}}"), 8, 43, "variants[1].tunables", "no knob of target"),
     ],
 )  # fmt: skip
 def test_mistake_is_shown_with_its_place(text: str, line: int, column: int, field: str, advice: str) -> None:

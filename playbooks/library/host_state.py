@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Records what a run can change of a host's network, and proves later that it is so again.
+
+Sysctls that differ at the end are set to what they were, since moving a link between network namespaces gives it those
+of a new one.  Whatever differs then is a failure that names it; the record stays, so that the next try compares again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.linux import (
+    KINDS,
+    OFFLOADS,
+    STEERING,
+    SettingError,
+    offloads,
+    qdiscs,
+    run,
+    settings_of,
+    sysctls,
+)
+
+DOCUMENTATION = """
+module: host_state
+short_description: record the state of a host's network, or prove that it is as recorded
+options:
+  state:
+    description: C(recorded) takes the record, in place of an older one; C(proven) compares, and ends it.
+    choices: [recorded, proven]
+    required: true
+  links:
+    description: The data links.
+    type: list
+    elements: str
+    required: true
+  namespace:
+    description: A file that is a network namespace while a stack has the links.
+    type: path
+    required: true
+  record:
+    description: The file of the record.
+    type: path
+    required: true
+"""
+
+RETURN = """
+put_back:
+  description: Sysctls that were set to what they had been.
+  type: list
+proven:
+  description: Whether there was a record to compare with.
+  type: bool
+"""
+
+SYSCTL = "sysctl "
+ABSENT = "not there"
+MOST_DIFFERENCES = 20
+"""So many are named in a failure."""
+
+
+def state_of(links: Sequence[str], namespace: Path) -> dict[str, str]:
+    """What a run can change: names and values."""
+    found = {"network namespace of a stack": "there" if namespace.exists() else ABSENT}
+    for link in links:
+        try:
+            found |= {f"{name} of {link}": value for name, value in link_state(link).items()}
+        except SettingError:
+            found[f"link {link}"] = ABSENT
+    return {**found, **{SYSCTL + name: value for name, value in sysctls(links).items()}}
+
+
+def link_state(link: str) -> dict[str, str]:
+    """What can be changed of a link.  Raises SettingError if it is not there."""
+    features = offloads(link)
+    steered = [setting for name in STEERING for setting in settings_of(f"link.{name}", [link])]
+    added = [{**qdisc, "refcnt": 0} for qdisc in qdiscs(link) if qdisc["handle"] != "0:"]
+    return {
+        "mtu": KINDS["mtu"]("mtu", link).read(),
+        **{f"offload {name}": features[long].state for name, long in OFFLOADS.items() if long in features},
+        **{setting.name: _value(setting) for setting in steered},
+        "qdiscs": json.dumps(added, sort_keys=True),
+        "filters": "".join(run("tc", "filter", "show", "dev", link, way) for way in ("ingress", "egress")).strip(),
+        "addresses": _addresses(link),
+        "routes": _routes(link),
+    }
+
+
+def _value(setting: Any) -> str:
+    try:
+        value: str = setting.read()
+    except SettingError:  # a link with one queue to send by has nothing to choose
+        return ABSENT
+    return value
+
+
+def _addresses(link: str) -> str:
+    """All but those of the link itself, which the kernel makes and takes when it likes."""
+    shown = json.loads(run("ip", "-j", "address", "show", "dev", link))[0]["addr_info"]
+    found = [f"{address['local']}/{address['prefixlen']}" for address in shown if address["scope"] != "link"]
+    return " ".join(sorted(found)) or "none"
+
+
+_KEPT = ("gateway", "prefsrc", "protocol", "metric")
+
+
+def _routes(link: str) -> str:
+    """Those that go by the link, without what comes and goes with the cable."""
+    found = []
+    for family in ("-4", "-6"):
+        for route in json.loads(run("ip", "-j", family, "route", "show", "dev", link) or "[]"):
+            kept = (f"{key} {route[key]}" for key in _KEPT if key in route)
+            found.append(" ".join([route["dst"], *kept]))
+    return "; ".join(sorted(route for route in found if not route.startswith("fe80:"))) or "none"
+
+
+def differences(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """Names of what was recorded and is not so now; what is there besides came with a module of the kernel."""
+    return [name for name, value in before.items() if now.get(name, ABSENT) != value]
+
+
+def set_sysctls(names: Sequence[str], before: Mapping[str, str]) -> list[str]:
+    """Sets those of the names that are sysctls to what they were; those that can be."""
+    done = []
+    for name in (name.removeprefix(SYSCTL) for name in names if name.startswith(SYSCTL)):
+        with contextlib.suppress(SettingError, OSError):
+            KINDS["sysctl"](name).write(before[SYSCTL + name])
+            done.append(name)
+    return done
+
+
+def prove(module: AnsibleModule, record: Path) -> dict[str, Any]:
+    """Compares with the record and ends it.  Fails the module if something differs."""
+    if not record.exists():
+        return {"changed": False, "proven": False, "put_back": []}
+    before = json.loads(record.read_text(encoding="utf-8"))
+    links, namespace = module.params["links"], Path(module.params["namespace"])
+    now = state_of(links, namespace)
+    differing, done = differences(before, now), []
+    if differing and not module.check_mode:
+        done = set_sysctls(differing, before)
+        now = state_of(links, namespace)
+        differing = differences(before, now)
+    if differing:
+        named = [f"{name} is {now.get(name, ABSENT)} and was {before[name]}" for name in differing[:MOST_DIFFERENCES]]
+        more = f"; and {len(differing) - len(named)} more" if len(differing) > len(named) else ""
+        module.fail_json(msg=f"the host is not as it was before the run: {'; '.join(named)}{more}", put_back=done)
+    if not module.check_mode:
+        record.unlink()
+    return {"changed": bool(done), "proven": True, "put_back": done}
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "state": {"choices": ["recorded", "proven"], "required": True},
+            "links": {"type": "list", "elements": "str", "required": True},
+            "namespace": {"type": "path", "required": True},
+            "record": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    record = Path(module.params["record"])
+    result: dict[str, Any] = {"changed": False}
+    try:
+        if module.params["state"] == "proven":
+            result = prove(module, record)
+        elif not module.check_mode:
+            state = state_of(module.params["links"], Path(module.params["namespace"]))
+            record.write_text(json.dumps(state), encoding="utf-8")
+    except (SettingError, OSError, ValueError) as error:
+        module.fail_json(msg=f"the state of this host cannot be told: {error}")
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes the network of a Linux host what a variant says, and no more than that.
+
+What a variant before has set and this one does not is put back to what it was before anybody set it; a file remembers
+that, written before anything is changed.  So a variant without knobs undoes everything, whoever was killed when.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils import congestion
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.linux import KINDS, Setting, SettingError, link_knobs, own, settings_of, sysctls
+
+DOCUMENTATION = """
+module: linux_knobs
+short_description: set the knobs of a Linux host that a variant has, and put back all others
+options:
+  knobs:
+    description: Names and values as in a plan, of all hosts; see docs/linux.md. Without it everything is put back.
+    type: dict
+  roles:
+    description: What this host is, of C(left), C(dut) and C(right).
+    type: list
+    elements: str
+    required: true
+  links:
+    description: Its data links.
+    type: list
+    elements: str
+    required: true
+  machine:
+    description: A file that is the first network namespace of the machine, where this host is another one of it.
+    type: str
+    default: ""
+  memory:
+    description: A file that keeps what was before.
+    type: path
+    required: true
+"""
+
+RETURN = """
+effective:
+  description: All knobs of the data links, and those of C(knobs), by the names that they have in a plan; of the device
+    under test all sysctls of the network besides, but for those of single interfaces. Empty without C(knobs).
+  type: dict
+"""
+
+OFFERED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting and what it was before it was changed for the first time."""
+
+    setting: Setting
+    before: str
+
+
+class Memory:
+    """The file of what was before, oldest change first."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.changes: list[Change] = []
+        if path.exists():
+            for kind, name, link, before in json.loads(path.read_text(encoding="utf-8")):
+                self.changes.append(Change(KINDS[kind](name, link), before))
+
+    def keep(self, changes: Sequence[Change]) -> None:
+        """Writes it in one step, and removes it when there is nothing to remember."""
+        self.changes = list(changes)
+        rows = [[type(c.setting).__name__.lower(), c.setting.name, c.setting.link, c.before] for c in changes]
+        new = self.path.with_name(self.path.name + ".new")
+        new.write_text(json.dumps(rows), encoding="utf-8")
+        new.replace(self.path)
+        if not rows:
+            self.path.unlink()
+
+
+class Host:
+    """The settings of this host; without `dry` nothing is written, but `changed` tells whether something would be."""
+
+    def __init__(self, memory: Memory, machine: str, *, dry: bool) -> None:
+        self.memory = memory
+        self.machine = machine
+        self.dry = dry
+        self.changed = False
+
+    def apply(self, wanted: Mapping[Setting, str]) -> None:
+        """Puts back what is not wanted and sets what is.  Raises SettingError."""
+        self.put_back([change for change in self.memory.changes if change.setting not in wanted])
+        known = {change.setting for change in self.memory.changes}
+        new = [Change(setting, setting.read()) for setting in wanted if setting not in known]
+        for change in new:
+            if objection := change.setting.objection():
+                raise SettingError(objection)
+        if new and not self.dry:
+            self.memory.keep([*self.memory.changes, *new])
+        for setting, value in wanted.items():
+            self.make(setting, value)
+        if not self.dry:
+            self.check(wanted)
+
+    def put_back(self, changes: Sequence[Change]) -> None:
+        """Makes settings what they were, the latest first.
+
+        Twice, as one may keep another from changing.  Those of a link that has gone have gone with it.
+        """
+        for _ in range(2):
+            for change in reversed(changes):
+                with contextlib.suppress(SettingError):
+                    self.make(change.setting, change.before)
+        if self.dry:
+            return
+        left = list(_different({change.setting: change.before for change in changes}))
+        if left:
+            raise SettingError(f"not put back: {'; '.join(left)}")
+        if changes:
+            self.memory.keep([change for change in self.memory.changes if change not in changes])
+
+    def make(self, setting: Setting, value: str) -> None:
+        """Sets what is not so already."""
+        if setting.read() == setting.canonical(value):
+            return
+        self.changed = True
+        if not self.dry:
+            with _permission(setting, value, self.machine):
+                setting.write(value)
+
+    def check(self, wanted: Mapping[Setting, str]) -> None:
+        """Raises SettingError if a setting is not what was asked for: some keep others from being so."""
+        if wrong := list(_different({setting: setting.canonical(value) for setting, value in wanted.items()})):
+            raise SettingError(f"{'; '.join(wrong)}: the kernel or another knob of the variant keeps it so")
+
+
+def _different(wanted: Mapping[Setting, str]) -> Iterator[str]:
+    """In words, what is there and not as wanted, by what `read` says."""
+    for setting, value in wanted.items():
+        with contextlib.suppress(SettingError):
+            if (now := setting.read()) != value:
+                yield f"{setting} is {now} and not {value}"
+
+
+@contextlib.contextmanager
+def _permission(setting: Setting, value: str, machine: str) -> Iterator[None]:
+    """A congestion control is allowed for the moment, where this host is a namespace that may not choose any."""
+    chosen = setting.name == "net.ipv4.tcp_congestion_control" and value in OFFERED.read_text(encoding="ascii").split()
+    if not (machine and chosen):
+        yield
+        return
+    try:
+        with congestion.allowed(value, machine):
+            yield
+    except OSError as error:
+        raise SettingError(f"{setting}: the machine does not allow {value} here ({error})") from None
+
+
+def wanted_settings(knobs: Mapping[str, str], links: Sequence[str]) -> dict[Setting, str]:
+    """Each setting of the knobs, which are names without the host, with its value."""
+    return {setting: value for knob, value in knobs.items() for setting in settings_of(knob, links)}
+
+
+def effective(knobs: Mapping[str, str], roles: Sequence[str], links: Sequence[str]) -> dict[str, str]:
+    """What holds, by the names of a plan."""
+    prefix = "" if "dut" in roles else f"{roles[0]}."
+    told = {prefix + knob: value for knob in link_knobs() if (value := _shown(knob, links))}
+    if "dut" in roles:
+        told |= {name: value for name, value in sysctls([]).items() if ".conf." not in name and ".neigh." not in name}
+    return {**told, **knobs}
+
+
+def _shown(knob: str, links: Sequence[str]) -> str:
+    """The values of a knob of data links, each once; empty where they have no such setting."""
+    try:
+        return " ".join(dict.fromkeys(setting.read() for setting in settings_of(knob, links)))
+    except SettingError:
+        return ""
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "knobs": {"type": "dict"},
+            "roles": {"type": "list", "elements": "str", "required": True},
+            "links": {"type": "list", "elements": "str", "required": True},
+            "machine": {"type": "str", "default": ""},
+            "memory": {"type": "path", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    params: dict[str, Any] = module.params
+    roles, links = params["roles"], params["links"]
+    try:
+        congestion.put_back(params["machine"])
+        knobs = {name: str(value) for name, value in (params["knobs"] or {}).items()}
+        ours = {name: (bare, knobs[name]) for name, bare in own(knobs, roles).items()}
+        host = Host(Memory(Path(params["memory"])), params["machine"], dry=module.check_mode)
+        host.apply(wanted_settings(dict(ours.values()), links))
+        asked = {name: value for name, (_, value) in ours.items()}
+        told = {} if params["knobs"] is None else effective(asked, roles, links)
+    except (SettingError, OSError, ValueError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=host.changed, effective=told)
+
+
+if __name__ == "__main__":
+    main()
