@@ -212,6 +212,14 @@ def test_gauges_come_with_every_sample_in_known_units(play: Play, lab: Lab) -> N
         assert found["seconds"] > 0
 
 
+@pytest.mark.usefixtures("prepared")
+def test_time_of_a_tool_in_its_sandbox_is_the_runs(play: Play) -> None:
+    burn = ["/usr/bin/python3", "-S", "-c", "import time\nwhile time.process_time() < 0.5: pass"]
+    told = play("measure", commands=[burn], samples=3, timeout=30).require_ok().data["results"][0]["samples"]
+    used = [sample["gauges"]["own"] * sample["gauges"]["seconds"] for sample in told]
+    assert all(seconds >= 0.4 for seconds in used), used
+
+
 def test_counters_of_a_driver_are_those_that_ethtool_shows(lab: Lab) -> None:
     inside = ["ip", "netns", "exec", lab.namespace("left")]
     shown = subprocess.run([*inside, "ethtool", "-S", "data0"], capture_output=True, text=True, check=True).stdout
