@@ -28,8 +28,9 @@ BUFFERS_MAX = 32  # mbufs: what receive queues hold ready
 
 @dataclass(frozen=True)
 class Leg:
-    """A server on the stack, a client on Linux, and how to read the client's intervals: (Mbit/s, seconds)."""
+    """A server on the stack and its port, a client on Linux, and how to read its intervals: (Mbit/s, seconds)."""
 
+    port: int
     server: tuple[str, ...]
     client: tuple[str, ...]
     intervals: Callable[[str], list[tuple[float, float]]]
@@ -57,13 +58,13 @@ NETSERVER = ("netserver", "-D", "-4", "-f", "-p", "12865")
 IPERF3 = ("iperf3", "-s", "-4", "-p", "5201")
 LEGS = {
     "netperf-in": Leg(
-        NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "-1", "-t", "TCP_STREAM", "-l"), netperf_intervals
+        12865, NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "-1", "-t", "TCP_STREAM", "-l"), netperf_intervals
     ),
     "netperf-out": Leg(
-        NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "-1", "-t", "TCP_MAERTS", "-l"), netperf_intervals
+        12865, NETSERVER, ("netperf", "-H", STACK, "-P", "0", "-D", "-1", "-t", "TCP_MAERTS", "-l"), netperf_intervals
     ),
-    "iperf3-in": Leg(IPERF3, ("iperf3", "-4", "-J", "-c", STACK, "-t"), iperf3_intervals),
-    "iperf3-out": Leg(IPERF3, ("iperf3", "-4", "-J", "-R", "-c", STACK, "-t"), iperf3_intervals),
+    "iperf3-in": Leg(5201, IPERF3, ("iperf3", "-4", "-J", "-c", STACK, "-t"), iperf3_intervals),
+    "iperf3-out": Leg(5201, IPERF3, ("iperf3", "-4", "-J", "-R", "-c", STACK, "-t"), iperf3_intervals),
 }
 
 
@@ -86,6 +87,7 @@ def buffers(topology: Topology) -> int:
 def soak(topology: Topology, leg: Leg, seconds: int) -> list[str]:
     """Runs one leg and prints what it saw; what is wrong with it."""
     server = topology.boot({}, leg.server)
+    topology.await_port(leg.port)
     topology.on("left", "sysctl", "-qw", "net.ipv4.tcp_congestion_control=cubic", check=False)
     client = topology.start("left", *leg.client, str(seconds), log="client.log")
     time.sleep(max(2, seconds / 10))
