@@ -16,7 +16,7 @@ from perfweb.lab.inventory import InventoryError, read_inventory
 from perfweb.runs import progress, states
 from perfweb.runs.models import Measurement, MeasurementState, Run, Target, Variant
 from perfweb.runs.planfile import PlanSpec, read_plan
-from runners import heartbeat, record, recovery
+from runners import heartbeat, losses, record, recovery
 from runners.boots import Bench, run_boot
 from runners.driver import PlayCancelledError, PlayError, PlayFailedError
 from runners.heartbeat import Heartbeat, StopRequestedError
@@ -162,7 +162,9 @@ def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> lis
     """All boots in order, without what was measured before or is decided. Returns what was decided early, in words."""
     planned = plan_boots(bench.plan, bench.run.seed)
     done = patiently(lambda: _measured(bench.run))
-    ahead = [(boot, missing) for boot in planned if (missing := _missing(boot, done))]
+    given_up = patiently(lambda: losses.given_up(bench.run))
+    tried = (boot for boot in planned if boot.position not in given_up)
+    ahead = [(boot, missing) for boot in tried if (missing := _missing(boot, done))]
     clock = _Clock(bench, planned)
     notes = []
     while ahead:

@@ -15,7 +15,7 @@ from perfweb.lab.models import Lease
 from perfweb.plaintext import plain
 from perfweb.runs import states
 from perfweb.runs.models import Boot, BootState, Run
-from runners import record, spool
+from runners import losses, record, spool
 from runners.driver import PlayError
 from runners.plays import Plays
 
@@ -26,7 +26,7 @@ NOT_STORABLE = (KeyError, TypeError, ValueError, ObjectDoesNotExist, DataError, 
 
 
 def recover() -> None:
-    """Ends every run whose lease has expired.
+    """Ends every run whose lease has expired, cleans its testbed, and queues it again (runners.losses).
 
     A testbed that cannot be restored stays out of service and is tried again, unless `manage.py free` gives it up.
     """
@@ -47,7 +47,7 @@ def _interrupt(number: int, lease: Lease) -> bool:
     if lease.released is not None or lease.expires >= timezone.now():
         return False
     if run.state in states.ACTIVE:
-        states.interrupt(number, "the worker gave no sign of life; `manage.py resume` does what is missing")
+        states.interrupt(number, losses.note(run, lease))
     for boot in Boot.objects.filter(run=run, state__in=[BootState.BOOTING, BootState.UP]):
         record.boot_ended(boot, BootState.INTERRUPTED, "the worker died")
     return True
@@ -61,7 +61,9 @@ def _clean_up(run: Run, lease: Lease) -> None:
         log.warning("testbed %s stays out of service, for it cannot be restored: %s", run.testbed, error)
         lab.quarantine(lease, plain(f"{UNRESTORED}: {error}"))
         return
-    lab.release(lease)
+    with transaction.atomic():
+        lab.release(lease)
+        losses.go_on(run, lease)
 
 
 def replay_spool(run: Run) -> None:

@@ -33,13 +33,15 @@ def elsewhere(name: str) -> Testbed:
 
 @transaction.atomic
 def acquire(testbed: Testbed, holder: str, worker: str = "") -> Lease | None:
-    """A lease of `testbed` for `holder`, or None while somebody has it.
+    """A lease of the whole `testbed` for `holder`, or None while somebody has it or is about to take it.
 
     An expired lease counts as held until perfweb.lab is told that its holder has been cleaned up after (`release`):
     the testbed may still be full of what the holder left.
     """
-    Testbed.objects.select_for_update().get(pk=testbed.pk)
-    if Lease.objects.filter(testbed=testbed, released__isnull=True).exists():
+    # Two workers that want it do not wait for each other: the second goes away at once.  NO KEY, for a new run of the
+    # testbed locks its key and is no reason to go away.
+    free = Testbed.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=testbed.pk)
+    if not free.exists() or Lease.objects.filter(testbed=testbed, released__isnull=True).exists():
         return None
     return Lease.objects.create(testbed=testbed, holder=holder, worker=worker, expires=_deadline())
 

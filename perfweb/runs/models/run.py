@@ -129,6 +129,22 @@ class RunTransition(models.Model):
         return f"{self.from_state} → {self.to_state}"
 
 
+class Loss(models.Model):
+    """A worker that died with a run in its hands.  What a run was at when it lost two of them is not tried again."""
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="losses")
+    lease = models.OneToOneField(Lease, models.CASCADE, related_name="+")
+    step = models.CharField(max_length=24, help_text="state of the run, or 'boot 3' by its place in the order")
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["run_id", "pk"]
+        verbose_name_plural = "losses"
+
+    def __str__(self) -> str:
+        return f"{self.run} lost its worker at {self.step}"
+
+
 class Target(models.TextChoices):
     STACK = "stack", "reference stack"
     LINUX = "linux", "Linux kernel"

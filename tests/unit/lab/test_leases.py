@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A testbed has one holder at a time."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from perfweb.lab import services as lab
-from perfweb.lab.models import Lease
+from perfweb.lab.models import Lease, Testbed
 from tests.factories import create_testbed
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +28,31 @@ def test_second_holder_waits_for_the_release() -> None:
     lab.release(lease)
     lab.release(lease)
     acquired("run 2")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_comes_second_does_not_wait_for_the_first_to_make_up_its_mind() -> None:
+    testbed = create_testbed()
+    locked, tried = threading.Event(), threading.Event()
+
+    def first() -> None:
+        try:
+            with transaction.atomic():
+                Testbed.objects.select_for_update(no_key=True).get(pk=testbed.pk)
+                locked.set()
+                tried.wait()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor() as pool:
+        busy = pool.submit(first)
+        locked.wait()
+        try:
+            assert lab.acquire(testbed, "run 2") is None
+        finally:
+            tried.set()
+        busy.result()
+    acquired("run 3")
 
 
 def test_expired_lease_still_holds_until_somebody_cleans_up() -> None:

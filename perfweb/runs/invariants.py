@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What holds in the database at any time, whatever died: nothing measured is lost, nothing counted twice.
+
+`violations` looks at all of it and says in words what does not hold; tests ask it after each fault, and operators with
+`manage.py check_invariants`.  What one row can say about itself is a constraint of its table and not looked at here.
+"""
+
+from collections.abc import Callable, Iterator
+
+from django.db import connection, transaction
+from django.db.models import Count, F, Q
+from django.utils import timezone
+
+from perfweb.lab.models import Lease
+from perfweb.runs.models import (
+    FINAL_STATES,
+    Boot,
+    BootState,
+    Measurement,
+    MeasurementState,
+    Run,
+    RunState,
+    RunTransition,
+    Summary,
+)
+from perfweb.runs.states import ACTIVE, ALLOWED
+
+Check = Callable[[], Iterator[str]]
+
+
+def violations() -> list[str]:
+    """What does not hold, in words; of one moment, although runs go on meanwhile."""
+    with transaction.atomic():
+        if not connection.savepoint_ids:  # or somebody else has begun the transaction
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        return [said for check in CHECKS for said in check()]
+
+
+def _leases_without_a_live_run() -> Iterator[str]:
+    """A lease outlives its run only until recovery has cleaned the testbed: it has expired then, or has a problem."""
+    held = Lease.objects.filter(released__isnull=True, problem="", expires__gte=timezone.now())
+    live = Run.objects.filter(state__in=ACTIVE, lease__isnull=False).values("lease")
+    for lease in held.exclude(pk__in=live).select_related("testbed"):
+        yield f"{lease} without a run that works there"
+
+
+def _runs_without_their_lease() -> Iterator[str]:
+    for run in Run.objects.filter(state__in=ACTIVE).filter(Q(lease=None) | Q(lease__released__isnull=False)):
+        yield f"{run} is {run.state} and holds no testbed"
+
+
+def _histories_with_gaps() -> Iterator[str]:
+    """The history of a run leads by allowed steps from its beginning to its state."""
+    states: dict[int, str] = {}
+    for step in RunTransition.objects.order_by("pk").iterator():
+        before = states.get(step.run_id, "")
+        allowed = ALLOWED[RunState(before)] if before else set(RunState)
+        if step.from_state != before or step.to_state not in allowed:
+            yield f"run {step.run_id} went from {before or 'nothing'} to {step}"
+        states[step.run_id] = step.to_state
+    for number, state in Run.objects.filter(imported=None).values_list("number", "state"):
+        if states.get(number) != state:
+            yield f"run {number} is {state}, and its history ends with {states.get(number, 'nothing')}"
+
+
+def _ends_that_disagree() -> Iterator[str]:
+    over = Q(state__in=FINAL_STATES)
+    here = Run.objects.filter(imported=None)
+    for run in here.filter(over & Q(ended=None) | ~over & Q(ended__isnull=False)):
+        yield f"{run} is {run.state} and " + ("has ended" if run.ended else "has no end")
+
+
+def _boots_without_a_live_run() -> Iterator[str]:
+    for boot in Boot.objects.filter(state__in=[BootState.BOOTING, BootState.UP]).exclude(run__state__in=ACTIVE):
+        yield f"{boot} is {boot.state}, and nothing works on its run"
+
+
+def _measured_twice() -> Iterator[str]:
+    """Attempts at a boot share its place; of a test only one of them may count."""
+    good = Measurement.objects.filter(state=MeasurementState.OK).order_by()
+    twice = good.values("boot__run", "boot__position", "test").annotate(times=Count("pk")).filter(times__gt=1)
+    for row in twice:
+        yield f"{row['test']} at boot {row['boot__position']} of run {row['boot__run']} counts {row['times']} times"
+
+
+def _good_measurements_without_samples() -> Iterator[str]:
+    good = Measurement.objects.filter(state=MeasurementState.OK)
+    counted = Q(samples__metric=F("metric"), samples__discarded=False, samples__void="")
+    for measurement in good.annotate(n=Count("pk", filter=counted)).filter(n=0).select_related("boot"):
+        yield f"{measurement} is good and has no sample that counts"
+
+
+def _summaries_that_miscount() -> Iterator[str]:
+    """A summary counts each sample that counts once."""
+    counted = Q(
+        variant__boots__measurements__state=MeasurementState.OK,
+        variant__boots__measurements__test=F("test"),
+        variant__boots__measurements__samples__metric=F("variant__boots__measurements__metric"),
+        variant__boots__measurements__samples__discarded=False,
+        variant__boots__measurements__samples__void="",
+    )
+    samples = Count("variant__boots__measurements__samples", filter=counted)
+    over = Summary.objects.filter(run__state__in=FINAL_STATES).annotate(samples=samples)
+    for summary in over.exclude(samples=F("n")).order_by("pk"):
+        yield f"the summary {summary} counts {summary.n} samples, and there are {summary.samples}"
+
+
+def _artefacts_that_changed() -> Iterator[str]:
+    """What a tool said is kept as it was."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT run_id, name FROM runs_artefact"
+            " WHERE size <> length(content) OR sha256 <> encode(sha256(content), 'hex') ORDER BY run_id, name"
+        )
+        for number, name in cursor.fetchall():
+            yield f"{name} of run {number} is not as it was kept"
+
+
+CHECKS: tuple[Check, ...] = (
+    _leases_without_a_live_run,
+    _runs_without_their_lease,
+    _histories_with_gaps,
+    _ends_that_disagree,
+    _boots_without_a_live_run,
+    _measured_twice,
+    _good_measurements_without_samples,
+    _summaries_that_miscount,
+    _artefacts_that_changed,
+)
