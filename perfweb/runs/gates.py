@@ -128,4 +128,5 @@ def _reason(gate: Gate, value: float, limit: float, compared: Gauges, gauges: Ga
     text = f"{gate.name}: in {gauges.get('seconds', 0):.1f} s {seen}"
     if gate.value is _changed:
         return text
-    return f"{text}; more than {100 * limit:g} % voids" if gate.name in SHARES else f"{text}; more than {limit:g} voids"
+    allowed = f"{100 * limit:g} %" if gate.name in SHARES else f"{limit:g}"
+    return f"{text} ({allowed if limit else 'none'} allowed)"

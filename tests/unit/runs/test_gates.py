@@ -17,10 +17,10 @@ CALM: Gauges = {
     "clocksource": "tsc", "congestion_control": "cubic",
 }  # fmt: skip
 DISTURBED: dict[str, tuple[Gauges, str]] = {
-    "steal": ({"steal": 0.123}, "steal: in 1.0 s the hypervisor took 12.3 % of the CPUs' time; more than 5 % voids"),
+    "steal": ({"steal": 0.123}, "steal: in 1.0 s the hypervisor took 12.3 % of the CPUs' time (5 % allowed)"),
     "foreign": (
         {"foreign": 0.93, "foreign_program": "cc1"},
-        "foreign: in 1.0 s others used 0.93 CPUs, above all cc1; more than 0.5 voids",
+        "foreign: in 1.0 s others used 0.93 CPUs, above all cc1 (0.5 allowed)",
     ),
     "clocksource": (
         {"clocksource": "hpet"},
@@ -32,18 +32,18 @@ DISTURBED: dict[str, tuple[Gauges, str]] = {
     ),
     "errors": (
         {"interface_errors": 2},
-        "errors: in 1.0 s the data links counted 2 frames with errors; more than 0 voids",
+        "errors: in 1.0 s the data links counted 2 frames with errors (none allowed)",
     ),
-    "drops": ({"interface_drops": 3}, "drops: in 1.0 s the data links dropped 3 frames; more than 0 voids"),
-    "retransmits": ({"retransmits": 4}, "retransmits: in 1.0 s TCP sent 4 segments again; more than 0 voids"),
-    "pauses": ({"pause_frames": 5}, "pauses: in 1.0 s the data links saw 5 pause frames; more than 0 voids"),
+    "drops": ({"interface_drops": 3}, "drops: in 1.0 s the data links dropped 3 frames (none allowed)"),
+    "retransmits": ({"retransmits": 4}, "retransmits: in 1.0 s TCP sent 4 segments again (none allowed)"),
+    "pauses": ({"pause_frames": 5}, "pauses: in 1.0 s the data links saw 5 pause frames (none allowed)"),
     "frequency": (
         {"frequency": 2400.0},
-        "frequency: in 1.0 s the CPUs ran at 2400 MHz instead of 3000; more than 10 % voids",
+        "frequency: in 1.0 s the CPUs ran at 2400 MHz instead of 3000 (10 % allowed)",
     ),
     "throttles": (
         {"throttles": 1},
-        "throttles: in 1.0 s the CPUs were too hot and slowed down 1 times; more than 0 voids",
+        "throttles: in 1.0 s the CPUs were too hot and slowed down 1 times (none allowed)",
     ),
 }
 EVERY_LIMIT = {gate.name: 0.1 if gate.name == "frequency" else gate.limit or 0.0 for gate in GATES}
