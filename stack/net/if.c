@@ -71,6 +71,7 @@ if_attach(struct ifnet *ifp)
 	for (p = &ifnet_list; *p != NULL; p = &(*p)->if_next)
 		continue;
 	*p = ifp;
+	if_hashaddrs(ifp);
 	if_register_counters(ifp);
 }
 

@@ -131,11 +131,40 @@ if_hasaddr(const struct ifnet *ifp, struct in_addr addr)
 	return (false);
 }
 
+/*
+ * Bits of the addresses that interfaces have, by a hash: a packet to forward
+ * has a destination that is nobody's here, and one look says so, however many
+ * interfaces there are.
+ */
+#define	ADDR_HASHBITS	10
+static uint64_t addr_bits[(1 << ADDR_HASHBITS) / 64];
+
+/* Fibonacci hashing: Knuth, The Art of Computer Programming, 3, section 6.4. */
+static unsigned
+addr_hash(struct in_addr addr)
+{
+	return ((ntohl(addr.s_addr) * 2654435769U) >> (32 - ADDR_HASHBITS));
+}
+
+void
+if_hashaddrs(const struct ifnet *ifp)
+{
+	unsigned bit;
+
+	for (unsigned i = 0; i < ifp->if_ninet; i++) {
+		bit = addr_hash(ifp->if_inet[i].addr);
+		addr_bits[bit / 64] |= UINT64_C(1) << bit % 64;
+	}
+}
+
 struct ifnet *
 if_byaddr(struct in_addr addr)
 {
+	unsigned bit = addr_hash(addr);
 	struct ifnet *ifp;
 
+	if ((addr_bits[bit / 64] >> bit % 64 & 1) == 0)
+		return (NULL);
 	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
 		if (if_hasaddr(ifp, addr))
 			break;

@@ -91,6 +91,7 @@ lo_attach(const struct if_config *ic, char *why, size_t len)
 		loif->if_addr.s_addr = htonl(INADDR_LOOPBACK);
 		loif->if_mask = inet_mask(8);
 	}
+	if_hashaddrs(loif);	/* it may be attached already */
 	return (0);
 }
 

@@ -178,6 +178,7 @@ int	 inet_config_set(struct if_config *, const char *value, char *why,
 int	 inet_config_show(const struct sysctl_oid *, const char *value,
 	    char *buf, size_t);
 void	 inet_show(const struct ifnet *, struct ctl_out *);
+void	 if_hashaddrs(const struct ifnet *);	/* before if_byaddr() finds them */
 /* Routes to the subnets of an interface; errno. */
 int	 route_subnets(struct ifnet *);
 /* The value of if.<name>.inet6, and what it makes of the interface. */

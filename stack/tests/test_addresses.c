@@ -57,6 +57,23 @@ TEST(arp_is_answered_for_each)
 	CHECK_EQ(sent[0].mq_len, 0);
 }
 
+/* All of two subnets, many of which hash as one of ours does. */
+TEST(nobody_elses_address_is_ours)
+{
+	struct in_addr a;
+	bool listed;
+
+	for (uint32_t host = 0; host < 1 << 16; host++) {
+		a.s_addr = htonl(ntohl(addr("10.8.0.0").s_addr) + host);
+		listed = false;
+		for (size_t i = 0; i < nitems(ours); i++)
+			listed |= a.s_addr == addr(ours[i]).s_addr;
+		CHECK(if_byaddr(a) == (listed ? mem[0] : NULL));
+	}
+	CHECK(if_byaddr(addr("10.9.0.7")) == mem[0]);
+	CHECK(if_byaddr(addr("127.0.0.1")) == loif);
+}
+
 TEST(each_is_defended_alone)
 {
 	struct mbuf *m;
