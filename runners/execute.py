@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from django.conf import settings
+from django.db import transaction
 
 from perfweb.builds import services as builds
 from perfweb.builds.models import Build
 from perfweb.builds.sources import SourceError, Sources, archive_path, pack_sources
+from perfweb.lab import outages
 from perfweb.lab.inventory import InventoryError, read_inventory
 from perfweb.runs import progress, states
 from perfweb.runs.models import Measurement, MeasurementState, Run, Target, Variant
 from perfweb.runs.planfile import PlanSpec, read_plan
-from runners import heartbeat, losses, record, recovery
+from runners import fitness, heartbeat, losses, record, recovery
 from runners.boots import Bench, run_boot
 from runners.driver import PlayCancelledError, PlayError, PlayFailedError
 from runners.heartbeat import Heartbeat, StopRequestedError
@@ -52,6 +54,9 @@ def execute(number: int, worker: str = "") -> None:
                 log.error("run %d was taken from this worker, which leaves it alone from now on", number)
                 return
             _end(run, ending)
+        except fitness.UnfitError as error:
+            log.warning("run %d goes back into the queue: %s", number, error)
+            patiently(lambda reason=str(error): _put_off(run, reason))  # type: ignore[misc]
         except states.IllegalTransitionError as error:
             log.error("run %d was ended by somebody else: %s", number, error)
         except DatabaseGoneError:
@@ -61,7 +66,7 @@ def execute(number: int, worker: str = "") -> None:
 
 
 def _work(run: Run, beat: Heartbeat) -> Ending:
-    """Everything between lease and restore.  Raises DatabaseGoneError only."""
+    """Everything between lease and restore.  Raises DatabaseGoneError and UnfitError only."""
     try:
         return _measure_everything(run, beat)
     except (PlayCancelledError, StopRequestedError):
@@ -69,14 +74,23 @@ def _work(run: Run, beat: Heartbeat) -> Ending:
             return Ending(states.cancel, "cancelled while it ran")
         return Ending(states.interrupt, beat.stop_reason)
     except (PlayError, InventoryError, SourceError, FileNotFoundError) as error:
+        if isinstance(error, PlayError) and error.result.name == "prepare":
+            patiently(lambda reason=str(error): outages.failed(run.testbed, reason))  # type: ignore[misc]
         return Ending(states.fail, str(error))
-    except DatabaseGoneError:
+    except (DatabaseGoneError, fitness.UnfitError):
         raise
     except states.IllegalTransitionError as error:
         return Ending(states.interrupt, str(error))
     except Exception as error:
         log.exception("run %d met an error in this program", run.number)
         return Ending(states.fail, f"error in this program, see the worker's log: {error!r}")
+
+
+@transaction.atomic
+def _put_off(run: Run, reason: str) -> None:
+    """Nothing was touched: the run waits until its testbed is fit, and the fault counts as the testbed's."""
+    states.requeue(run.number, f"put off, {run.testbed} is not fit: {reason}")
+    outages.failed(run.testbed, reason)
 
 
 def _end(run: Run, ending: Ending) -> None:
@@ -104,12 +118,14 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     patiently(lambda: recovery.replay_spool(run))
     plan = read_plan(run.plan.text)
     plays = Plays(run, beat.must_stop)
+    fitness.require(run, plays)
     patiently(lambda: states.prepare(number))
     hosts = read_inventory(Path(run.testbed.inventory))
     for family in sorted({test.family for test in plan.tests}):
         for host in hosts.values():
             host.data_address(family)  # or this testbed cannot do the plan
     facts = plays.prepare()
+    patiently(lambda: outages.worked(run.testbed))
     patiently(lambda: record.host_facts(run, facts))
     patiently(lambda: states.build(number))
     variants = {variant.name: variant for variant in patiently(lambda: _variants(run))}

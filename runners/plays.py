@@ -12,6 +12,7 @@ from runners import driver
 # A play takes a second or two; these limits are for hosts that hang, not for hosts that are busy.
 PLAY_SECONDS = 180.0
 BUILD_SECONDS = 900.0
+HEALTH_SECONDS = 60.0
 PATIENCE_SECONDS = 10.0
 """How long a sample is tried again whose server is still busy with the one before."""
 
@@ -44,6 +45,11 @@ class Plays:
         """Facts of each host, by its name."""
         facts: dict[str, Any] = self._play("prepare", {}).require_ok().data["facts"]
         return facts
+
+    def health(self) -> dict[str, Any]:
+        """`facts` and `problems` of each host, by its name."""
+        found: dict[str, Any] = self._play("health", {}, timeout=HEALTH_SECONDS).require_ok().data["health"]
+        return found
 
     def build(self, key: str, archive: Path, options: Sequence[str]) -> dict[str, Any]:
         """`prefix`, `build_log`, `cached` and `seconds`."""

@@ -35,6 +35,7 @@ class Action(StrEnum):
     APPROVE = "approve"
     RESUME = "resume"
     FREE_TESTBED = "free testbed"
+    MAINTAIN_TESTBED = "maintain testbed"
     IMPORT = "import"
     READ_LOG = "read log"
     REGISTER_TESTBED = "register testbed"
@@ -60,6 +61,7 @@ LEAST: dict[Action, Role | None] = {
     Action.APPROVE: Role.MAINTAINER,
     Action.RESUME: Role.MAINTAINER,
     Action.FREE_TESTBED: Role.MAINTAINER,
+    Action.MAINTAIN_TESTBED: Role.MAINTAINER,
     Action.IMPORT: Role.MAINTAINER,
     Action.READ_LOG: Role.MAINTAINER,
     Action.REGISTER_TESTBED: Role.ADMIN,

@@ -5,22 +5,27 @@ from __future__ import annotations
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from django.http import HttpRequest
 from django.urls import reverse
 from ninja import Query, Router
 from pydantic import BaseModel, Field
 
-from perfweb.api.operations import Name, Number, Page, Window, chosen, cut, read
+from perfweb.accounts.permissions import Action
+from perfweb.api.identity import actor_of
+from perfweb.api.operations import Name, Number, Page, Text, Window, change, chosen, cut, read
 from perfweb.api.problems import RefusedError
 from perfweb.api.runs import PlanName, plan_name
-from perfweb.lab.models import Role, Testbed
+from perfweb.lab.models import Outage, OutageKind, Role, Testbed
+from perfweb.lab.outages import OutageError
 from perfweb.reports import names
 from perfweb.reports.tags import tag_of_database
 from perfweb.reports.testbeds import Health, calibration, health
+from perfweb.runs import control
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Plan
+from perfweb.runs.services import RunError
 
 router = Router(tags=["catalogue"])
 
@@ -73,6 +78,24 @@ class TestNoise(BaseModel):
     runs: int
 
 
+class OutageOut(BaseModel):
+    """A time in which a testbed takes no runs."""
+
+    kind: OutageKind
+    why: str
+    by: str
+    since: datetime
+
+
+class HealthCheckOut(BaseModel):
+    """What was found when the hosts of a testbed were last looked at, which is done before each run."""
+
+    at: datetime
+    holder: str = Field(description="for which run")
+    problems: list[str] = Field(description="what is wrong; empty where all hosts are fit")
+    facts: dict[str, Any] = Field(description="by host: free megabytes by directory, load of the last minute")
+
+
 class TestbedRow(BaseModel):
     """A testbed and how it is."""
 
@@ -80,6 +103,8 @@ class TestbedRow(BaseModel):
     good: bool = Field(description="false when somebody should look at it")
     words: str = Field(description="its health in words")
     holder: str | None = Field(description="who holds it; null when it is free")
+    outages: list[OutageOut] = Field(description="why it takes no runs; empty when it is in service")
+    checked: HealthCheckOut | None = Field(description="null before its first run")
     hosts: list[Machine]
     newest_runs: list[int] = Field(description="numbers of the newest runs that are over")
     url: str
@@ -156,16 +181,59 @@ def list_testbeds(request: HttpRequest, wanted: Query[TestbedFilters], window: Q
 @read(router, "testbeds/{name}", TestbedDetail, may_lack=True)
 def get_testbed(request: HttpRequest, name: Name) -> TestbedDetail:  # noqa: ARG001
     """Tell about one testbed."""
-    found = Testbed.objects.filter(name=name).prefetch_related("hosts").first()
-    if found is None:
-        known = ", ".join(Testbed.objects.values_list("name", flat=True)[:50]) or "none yet"
-        raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no testbed “{name}”; registered: {known}")
-    (state,) = health([found])
+    (state,) = health([_find(name)])
     heard = [
         TestNoise(test=row.test, median=row.median, greatest=row.greatest, runs=row.runs)
         for row in calibration(state.testbed).noise
     ]
     return TestbedDetail(**_row(state).model_dump(), noise=heard)
+
+
+def _find(name: str) -> Testbed:
+    found = Testbed.objects.filter(name=name).prefetch_related("hosts").first()
+    if found is None:
+        known = ", ".join(Testbed.objects.values_list("name", flat=True)[:50]) or "none yet"
+        raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no testbed “{name}”; registered: {known}")
+    return found
+
+
+class Service(BaseModel):
+    """What became of a testbed."""
+
+    name: str
+    outages: list[OutageOut] = Field(description="those that have begun or ended")
+
+
+class Why(BaseModel):
+    """Why a testbed goes out of service."""
+
+    why: Text
+
+
+@change(router, "testbeds/{name}/maintain", Service, Action.MAINTAIN_TESTBED)
+def maintain_testbed(request: HttpRequest, name: Name, wanted: Why) -> Service:
+    """Take a testbed out of service. A run that has it goes on to its end."""
+    _find(name)
+    try:
+        begun = control.maintain(name, wanted.why, actor_of(request))
+    except (RunError, OutageError) as error:
+        raise RefusedError(HTTPStatus.CONFLICT, str(error)) from None
+    return Service(name=name, outages=[_outage(begun)])
+
+
+@change(router, "testbeds/{name}/back", Service, Action.MAINTAIN_TESTBED)
+def put_testbed_back(request: HttpRequest, name: Name) -> Service:
+    """Put a testbed back into service, from maintenance or quarantine."""
+    _find(name)
+    try:
+        ended = control.put_back(name, actor_of(request))
+    except (RunError, OutageError) as error:
+        raise RefusedError(HTTPStatus.CONFLICT, str(error)) from None
+    return Service(name=name, outages=[_outage(outage) for outage in ended])
+
+
+def _outage(outage: Outage) -> OutageOut:
+    return OutageOut(kind=OutageKind(outage.kind), why=outage.why, by=outage.by, since=outage.began)
 
 
 def _row(state: Health) -> TestbedRow:
@@ -175,6 +243,8 @@ def _row(state: Health) -> TestbedRow:
         good=state.good,
         words=state.words,
         holder=state.lease.holder if state.lease else None,
+        outages=[_outage(outage) for outage in state.outages],
+        checked=HealthCheckOut.model_validate(state.check, from_attributes=True) if state.check else None,
         hosts=[Machine(role=Role(host.role), name=host.name) for host in state.testbed.hosts.all()],
         newest_runs=[run.pk for run in state.runs],
         url=reverse("api-v1:get_testbed", args=[name]),

@@ -13,6 +13,7 @@ class Testbed(models.Model):
     name = models.SlugField(unique=True)
     inventory = models.TextField(help_text="path of the Ansible inventory on the lab controller")
     created = models.DateTimeField(auto_now_add=True)
+    faults = models.PositiveIntegerField(default=0, help_text="its own, one after the other, since a run was prepared")
 
     class Meta:
         ordering = ["name"]
@@ -70,3 +71,49 @@ class Lease(models.Model):
 
     def __str__(self) -> str:
         return f"{self.testbed} held by {self.holder}"
+
+
+class OutageKind(models.TextChoices):
+    MAINTENANCE = "maintenance", "maintenance"
+    QUARANTINE = "quarantine", "quarantine"
+
+
+class Outage(models.Model):
+    """A time in which a testbed takes no runs: who said so, why, and who ended it."""
+
+    testbed = models.ForeignKey(Testbed, models.CASCADE, related_name="outages")
+    kind = models.CharField(max_length=12, choices=OutageKind)
+    why = models.TextField()
+    by = models.CharField(max_length=150, help_text="an account, or perfweb itself")
+    began = models.DateTimeField(auto_now_add=True)
+    ended = models.DateTimeField(null=True, blank=True)
+    ended_by = models.CharField(max_length=150, blank=True)
+
+    class Meta:
+        ordering = ["-began"]
+        constraints = [
+            models.CheckConstraint(condition=models.Q(kind__in=OutageKind.values), name="outage_kind_known"),
+            models.UniqueConstraint(
+                fields=["testbed", "kind"], condition=models.Q(ended__isnull=True), name="one_outage_of_a_kind"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.by} since {self.began:%Y-%m-%d %H:%M} UTC: {self.why}"
+
+
+class HealthCheck(models.Model):
+    """What was found when the hosts of a testbed were looked at before a run."""
+
+    testbed = models.ForeignKey(Testbed, models.CASCADE, related_name="checks")
+    at = models.DateTimeField(auto_now_add=True)
+    holder = models.CharField(max_length=64, help_text="for whom it was looked: 'run 12'")
+    facts = models.JSONField(default=dict, help_text="by host: free_mb by directory, load of the last minute")
+    problems = models.JSONField(default=list, help_text="what is wrong, in words; empty where all hosts are fit")
+
+    class Meta:
+        ordering = ["-at"]
+        indexes = [models.Index(fields=["testbed", "-at"], name="check_by_testbed_and_time")]
+
+    def __str__(self) -> str:
+        return f"{self.testbed} is " + ("; ".join(self.problems) or "fit")

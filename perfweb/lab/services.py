@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from perfweb.lab import outages
 from perfweb.lab.inventory import InventoryError, read_inventory
 from perfweb.lab.models import Host, Lease, Testbed
 
@@ -33,15 +34,16 @@ def elsewhere(name: str) -> Testbed:
 
 @transaction.atomic
 def acquire(testbed: Testbed, holder: str, worker: str = "") -> Lease | None:
-    """A lease of the whole `testbed` for `holder`, or None while somebody has it or is about to take it.
+    """A lease of the whole `testbed` for `holder`, or None while it is held, about to be, or out of service.
 
     An expired lease counts as held until perfweb.lab is told that its holder has been cleaned up after (`release`):
     the testbed may still be full of what the holder left.
     """
     # Two workers that want it do not wait for each other: the second goes away at once.  NO KEY, for a new run of the
     # testbed locks its key and is no reason to go away.
-    free = Testbed.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=testbed.pk)
-    if not free.exists() or Lease.objects.filter(testbed=testbed, released__isnull=True).exists():
+    wanted = Testbed.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=testbed.pk)
+    # Locked first and looked at then: what was committed before the lock is seen by the second statement.
+    if not wanted.exists() or Testbed.objects.filter(outages.unavailable(), pk=testbed.pk).exists():
         return None
     return Lease.objects.create(testbed=testbed, holder=holder, worker=worker, expires=_deadline())
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 
 from django.utils import timezone
 
-from perfweb.lab.models import Lease, Testbed
+from perfweb.lab.models import HealthCheck, Lease, Outage, Testbed
 from perfweb.reports import names
 from perfweb.reports.timelines import MOST_SERIES, Change, changes_over_runs
 from perfweb.reports.verdicts import PairVerdicts
@@ -80,6 +80,8 @@ class Health:
     testbed: Testbed
     lease: Lease | None
     runs: list[Run]
+    outages: list[Outage] = field(default_factory=list)
+    check: HealthCheck | None = None
 
     @property
     def failed(self) -> int:
@@ -97,7 +99,8 @@ class Health:
 
     @property
     def good(self) -> bool:
-        return not self.silent and not self.problem and not self.failed
+        unfit = self.check is not None and self.check.problems
+        return not (self.silent or self.problem or self.failed or self.outages or unfit)
 
     @property
     def words(self) -> str:
@@ -106,14 +109,22 @@ class Health:
             held = f"out of service, {self.lease.holder} left it unclean"
         elif self.lease:
             held = f"held by {self.lease.holder}" + (", which is silent" if self.silent else "")
+        held = "; ".join([held, *(f"in {outage.kind}" for outage in self.outages)])
+        if self.check and self.check.problems:
+            held += "; unfit when last looked at"
         return f"{held}; {self.failed} of the last {len(self.runs)} runs failed" if self.failed else held
 
 
 def health(testbeds: Sequence[Testbed]) -> list[Health]:
-    """Read the leases and the latest runs of testbeds: two queries, however many testbeds."""
+    """Read leases, outages, last health checks and latest runs of testbeds: four queries, however many testbeds."""
     if not testbeds:
         return []
     leases = {lease.testbed_id: lease for lease in Lease.objects.filter(released__isnull=True, testbed__in=testbeds)}
+    outages: dict[int, list[Outage]] = {testbed.pk: [] for testbed in testbeds}
+    for outage in Outage.objects.filter(ended__isnull=True, testbed__in=testbeds):
+        outages[outage.testbed_id].append(outage)
+    looked = HealthCheck.objects.filter(testbed__in=testbeds).order_by("testbed_id", "-at").distinct("testbed_id")
+    checks = {check.testbed_id: check for check in looked}
     newest = [
         Run.objects.filter(testbed=testbed, state__in=FINAL_STATES).order_by("-number")[:LOOKED_AT]
         for testbed in testbeds
@@ -121,7 +132,10 @@ def health(testbeds: Sequence[Testbed]) -> list[Health]:
     runs: dict[int, list[Run]] = {testbed.pk: [] for testbed in testbeds}
     for run in newest[0].union(*newest[1:], all=True):
         runs[run.testbed_id].append(run)
-    return [Health(testbed, leases.get(testbed.pk), runs[testbed.pk]) for testbed in testbeds]
+    return [
+        Health(testbed, leases.get(testbed.pk), runs[testbed.pk], outages[testbed.pk], checks.get(testbed.pk))
+        for testbed in testbeds
+    ]
 
 
 def calibration(testbed: Testbed) -> Calibration:

@@ -15,6 +15,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from perfweb.builds import services as builds
 from perfweb.builds.models import Build
 from perfweb.builds.sources import Sources
+from perfweb.lab import outages
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease, Testbed
 from perfweb.runs import states
@@ -177,9 +178,8 @@ def enqueue(number: int) -> None:
 
 
 def dispatch() -> None:
-    """Tells the workers of the oldest queued run of each free testbed."""
-    waiting = Run.objects.filter(state=RunState.QUEUED).exclude(
-        testbed__leases__in=Lease.objects.filter(released__isnull=True)
-    )
+    """Tells the workers of the oldest queued run of each testbed that a run may take."""
+    taken = Testbed.objects.filter(outages.unavailable())
+    waiting = Run.objects.filter(state=RunState.QUEUED).exclude(testbed__in=taken)
     for number in waiting.order_by("testbed_id", "number").distinct("testbed_id").values_list("number", flat=True):
         enqueue(number)

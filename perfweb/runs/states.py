@@ -7,6 +7,7 @@ A run that holds a testbed always passes `restoring` before it ends, so that no 
 The exception is a run whose worker died: it is interrupted by somebody else, and its lease stays until the lab has been
 restored (runners.recovery).  An end out of `restoring` releases the lease, unless the lab could not be restored: then
 recovery goes on with that, too.  An interrupted or failed run can be queued again and keeps what it has measured.
+A leased run whose testbed is found unfit has touched nothing and is queued again at once.
 """
 
 import logging
@@ -28,7 +29,7 @@ ACTIVE = frozenset({S.LEASED, S.PREPARING, S.BUILDING, S.RUNNING, S.RESTORING})
 
 ALLOWED: dict[RunState, frozenset[RunState]] = {
     S.QUEUED: frozenset({S.LEASED, S.CANCELLED}),
-    S.LEASED: frozenset({S.PREPARING, S.RESTORING, S.INTERRUPTED}),
+    S.LEASED: frozenset({S.QUEUED, S.PREPARING, S.RESTORING, S.INTERRUPTED}),
     S.PREPARING: frozenset({S.BUILDING, S.RESTORING, S.INTERRUPTED}),
     S.BUILDING: frozenset({S.RUNNING, S.RESTORING, S.INTERRUPTED}),
     S.RUNNING: frozenset({S.RESTORING, S.INTERRUPTED}),
@@ -45,7 +46,7 @@ class IllegalTransitionError(Exception):
 
 
 class TestbedBusyError(Exception):
-    """Somebody else holds the run's testbed; the run stays queued."""
+    """Somebody else holds the run's testbed, or it is out of service; the run stays queued."""
 
 
 def lease(number: int, worker: str = "") -> Run:
@@ -54,7 +55,7 @@ def lease(number: int, worker: str = "") -> Run:
     def take(run: Run) -> None:
         run.lease = lab.acquire(run.testbed, f"run {run.number}", worker)
         if run.lease is None:
-            raise TestbedBusyError(f"testbed {run.testbed} is in use; run {run.number} stays queued")
+            raise TestbedBusyError(f"testbed {run.testbed} is in use or out of service; run {run.number} stays queued")
         run.started = run.started or timezone.now()
 
     return _change(number, S.LEASED, "", take)
@@ -107,11 +108,14 @@ def interrupt(number: int, reason: str) -> Run:
 
 
 def requeue(number: int, reason: str) -> Run:
-    """interrupted or failed → queued, to do what is missing."""
+    """interrupted or failed → queued, to do what is missing; or leased → queued, for a testbed that is not fit."""
 
     def again(run: Run) -> None:
         run.ended = None
-        run.cancel_requested = False
+        if run.state == S.LEASED and run.lease is not None:
+            lab.release(run.lease)
+        else:
+            run.cancel_requested = False
 
     return _change(number, S.QUEUED, reason, again)
 

@@ -3,10 +3,11 @@
 
 from django.urls import path
 
-from perfweb.runs.views_control import cancel
+from perfweb.runs.views_control import cancel, service
 from perfweb.runs.views_events import events
 
 urlpatterns = [
     path("runs/<int:number>/events", events, name="run-events"),
     path("runs/<int:number>/cancel/", cancel, name="run-cancel"),
+    path("testbeds/<slug:name>/service/", service, name="testbed-service"),
 ]

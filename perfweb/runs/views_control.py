@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What can be done to a run on its pages. They ask who is there, which the page of the run does not."""
+"""What can be done to a run or a testbed on its pages. They ask who is there, which the page of the run does not."""
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -8,6 +8,7 @@ from django.views.decorators.http import require_http_methods
 from perfweb.accounts.actors import Actor, on_page
 from perfweb.accounts.guards import acts
 from perfweb.accounts.permissions import Action, NotAllowedError, may
+from perfweb.lab.outages import OutageError
 from perfweb.runs import control, services
 from perfweb.runs.models import Run
 
@@ -24,6 +25,30 @@ def cancel(request: HttpRequest, number: int) -> HttpResponseBase:
     except services.RunError as error:
         return _asked(request, _run(number), str(error))
     return redirect("reports:run", number)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@acts(Action.MAINTAIN_TESTBED)
+def service(request: HttpRequest, name: str) -> HttpResponseBase:
+    """Ask whether to take a testbed out of service or to put it back, and do so."""
+    try:
+        testbed = services.find_testbed(name)
+    except services.RunError as error:
+        raise Http404(str(error)) from None
+    refusal = ""
+    if request.method == "POST":
+        try:
+            if "back" in request.POST:
+                control.put_back(name, on_page(request))
+            else:
+                control.maintain(name, request.POST.get("why", ""), on_page(request))
+        except OutageError as error:
+            refusal = str(error)
+        else:
+            return redirect("reports:testbed", name)
+    context = {"testbed": testbed, "outages": testbed.outages.all()[:20], "refusal": refusal}
+    context["out"] = testbed.outages.filter(ended__isnull=True).exists()
+    return render(request, "runs/service.html", context, status=409 if refusal else 200)
 
 
 def _asked(request: HttpRequest, run: Run, refusal: str = "") -> HttpResponse:

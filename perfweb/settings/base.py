@@ -158,6 +158,9 @@ EMAIL_TIMEOUT = 20
 
 # Seconds that a testbed stays taken after the last sign of life of the run that holds it.
 LEASE_SECONDS = float(os.environ.get("PERFWEB_LEASE_SECONDS", "30"))
+# Faults of a testbed in a row after which it is in quarantine, and seconds after one in which it takes no run.
+QUARANTINE_FAULTS = int(os.environ.get("PERFWEB_QUARANTINE_FAULTS", "3"))
+UNFIT_SECONDS = float(os.environ.get("PERFWEB_UNFIT_SECONDS", "60"))
 # Seconds for which a run waits for a database that does not answer before it gives up and cleans the lab.
 DATABASE_PATIENCE = float(os.environ.get("PERFWEB_DATABASE_PATIENCE", "60"))
 

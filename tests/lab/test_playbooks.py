@@ -453,3 +453,19 @@ def test_a_stack_that_does_not_come_up_fails_the_boot_with_its_last_words(
     assert not result.ok
     assert "ended with status 2" in result.failures[0].message
     assert "unknown name net.isr.nonsense" in result.failures[0].message
+
+
+def test_a_host_is_looked_at_before_a_run(play: Play, lab: Lab, run_id: str) -> None:
+    """Fit as the lab is raised; unfit while another run has left something running, and without room."""
+    fit = play("health").require_ok().data["health"]
+    assert {host: found["problems"] for host, found in fit.items()} == {
+        lab.namespace(host): [] for host in ("left", "dut", "right")
+    }
+    assert fit[lab.namespace("dut")]["facts"]["free_mb"][str(lab.root)] > 0
+    play("prepare").require_ok()
+    play("boot", server="netserver").require_ok()
+    left = play("health").require_ok().data["health"]
+    assert left[lab.namespace("dut")]["problems"] == [f"{run_id}-dut has left something running"]
+    play("restore").require_ok()
+    full = play("health", least_free_mb=10**9).require_ok().data["health"]
+    assert all("1000000000 are needed" in found["problems"][0] for found in full.values())

@@ -311,6 +311,24 @@ class Machine(TypedDict):
     name: str
 
 
+class OutageOut(TypedDict):
+    """A time in which a testbed takes no runs."""
+
+    kind: str
+    why: str
+    by: str
+    since: str
+
+
+class HealthCheckOut(TypedDict):
+    """What was found when the hosts of a testbed were last looked at, which is done before each run."""
+
+    at: str
+    holder: str
+    problems: list[str]
+    facts: dict[str, Any]
+
+
 class TestbedRow(TypedDict):
     """A testbed and how it is."""
 
@@ -318,6 +336,8 @@ class TestbedRow(TypedDict):
     good: bool
     words: str
     holder: str | None
+    outages: list[OutageOut]
+    checked: HealthCheckOut | None
     hosts: list[Machine]
     newest_runs: list[int]
     url: str

@@ -18,6 +18,8 @@ from perfweb.accounts.tokens import issue
 from perfweb.builds.models import Mirror
 from perfweb.forges import secrets
 from perfweb.forges.models import Delivery, ForgeName, Project
+from perfweb.lab.models import OutageKind
+from perfweb.lab.outages import begin
 from perfweb.mail.models import Address, Posting, Series
 from perfweb.outbox.services import post
 from perfweb.runs.models import Artefact, Run, RunState
@@ -25,7 +27,7 @@ from perfweb.runs.summaries import summarise
 from perfweb.submissions import services
 from perfweb.submissions.models import Submission
 from tests.checkouts import Checkout
-from tests.factories import DEMO_TESTS, create_queued_run, create_run
+from tests.factories import DEMO_TESTS, create_queued_run, create_run, create_testbed
 from tests.unit.accounts.conftest import PASSWORD
 
 ANYBODY = "anybody"
@@ -64,6 +66,8 @@ class Site:
         self.approved.runs.update(state=RunState.DONE)
         self.queued = create_queued_run()
         Run.objects.filter(pk=self.queued.pk).update(requested_by="author")
+        self.resting = create_testbed("resting")
+        begin(self.resting, OutageKind.MAINTENANCE, "new cables", "maintainer")
         self.unsent = self._diff("seven")
         self._confide()
 
@@ -78,6 +82,8 @@ class Site:
             values["number"] = (self.approved if "rerun" in address else self.waiting).number
         elif "/cancel" in address:
             values["number"] = self.queued.pk
+        elif address.endswith("/back"):
+            values["name"] = self.resting.name
         keys = {"artefacts": Artefact.objects.earliest("pk").pk, "tokens": self.token.pk, "unlink": self.identity.pk}
         values["key"] = next((key for part, key in keys.items() if f"/{part}/" in address), "github")
         values["name"] = {"topics": "tcp", "forges": "on-github"}.get(address.split("/")[1], values["name"])
@@ -102,6 +108,8 @@ class Site:
                 "submit": "",
             },
             "/submissions/{number}/refuse/": {"reason": "no"},
+            "/testbeds/{name}/service/": {"why": "new cables"},
+            "/api/v1/testbeds/{name}/maintain": {"why": "new cables"},
             "/api/v1/submissions": {"patch": patch, "testbed": "demo"},
             "/api/v1/submissions/{number}/refuse": {"reason": "no"},
         }

@@ -12,7 +12,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.lab.models import Lease
+from perfweb.lab.models import Lease, OutageKind
+from perfweb.lab.outages import begin, checked, end
 from perfweb.lab.services import elsewhere, release
 from perfweb.reports.search import MOST_HITS, RARE
 from perfweb.runs import progress
@@ -108,6 +109,21 @@ def test_a_testbed_that_could_not_be_restored_says_why_and_how_to_free_it(client
     assert problem not in text_of(page(client, "/testbeds/demo/"))
 
 
+def test_a_testbed_out_of_service_says_who_said_so_and_why(client: Client) -> None:
+    testbed = create_testbed()
+    begin(testbed, OutageKind.MAINTENANCE, "new cables", "ann")
+    checked(testbed, "run 3", {"demo-dut": {"free_mb": {"/var": 900}, "load": 0.1}}, [])
+    assert "⚠ free; in maintenance" in text_of(page(client, "/testbeds/"))
+    text = text_of(page(client, "/testbeds/demo/"))
+    assert re.search(r"⚠ In maintenance since \S+ \S+.*, by ann: new cables", text)
+    assert "for run 3: fit; demo-dut with 900 MB free for /var." in text
+    end(testbed, "ann")
+    checked(testbed, "run 4", {}, ["demo-dut: there is no data link data0"])
+    text = text_of(page(client, "/testbeds/demo/"))
+    assert "⚠ free; unfit when last looked at" in text
+    assert "for run 4: demo-dut: there is no data link data0." in text
+
+
 def test_a_testbed_shows_how_noise_and_baseline_went(client: Client) -> None:
     runs = create_history(4, ["tcp.rr/host-host/ipv4"])
     html = page(client, "/testbeds/demo/")
@@ -142,7 +158,7 @@ def test_queries_of_testbeds_do_not_depend_on_the_number_of_runs(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
 ) -> None:
     create_history(runs)
-    with django_assert_num_queries(15 if runs > 1 else 14):  # one more where hosts have changed
+    with django_assert_num_queries(17 if runs > 1 else 16):  # one more where hosts have changed
         client.get("/testbeds/demo/")
 
 
@@ -152,7 +168,7 @@ def test_queries_of_the_list_do_not_depend_on_the_number_of_testbeds(
 ) -> None:
     for number in range(testbeds):
         create_queued_run(create_testbed(f"lab{number}"), RunState.DONE)
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(6):
         client.get("/testbeds/")
 
 

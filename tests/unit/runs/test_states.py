@@ -30,7 +30,10 @@ TRANSITIONS: dict[RunState, tuple[Callable[[int], Run], set[RunState]]] = {
         {RunState.QUEUED, RunState.INTERRUPTED, RunState.RESTORING},
     ),
     RunState.INTERRUPTED: (lambda number: states.interrupt(number, "why"), set(states.ACTIVE)),
-    RunState.QUEUED: (lambda number: states.requeue(number, "why"), {RunState.INTERRUPTED, RunState.FAILED}),
+    RunState.QUEUED: (
+        lambda number: states.requeue(number, "why"),
+        {RunState.LEASED, RunState.INTERRUPTED, RunState.FAILED},
+    ),
 }
 PAIRS = [(before, after) for before in RunState for after in RunState]
 

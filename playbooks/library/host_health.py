@@ -1,0 +1,101 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Says whether a host is fit for a run: room on its disks, its data links there, nothing left of another run.
+
+It changes nothing, and a problem is no failure of the module: who asked decides.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.processes import running
+
+DOCUMENTATION = """
+module: host_health
+short_description: look for what keeps a run from a host
+options:
+  root:
+    description: The directory of all runs on this host.
+    type: path
+    required: true
+  builds:
+    description: The directory of builds on this host.
+    type: path
+    required: true
+  group:
+    description: The group of the host, with which the directories of its runs end.
+    type: str
+    required: true
+  links:
+    description: The interfaces of the data links.
+    type: list
+    elements: str
+    required: true
+  namespace:
+    description: A file that is the stack's network namespace while a stack has the links.
+    type: path
+    required: true
+  least_free_mb:
+    description: Megabytes that must be free for runs and for builds.
+    type: int
+    required: true
+"""
+
+RETURN = """
+facts:
+  description: Free megabytes by directory, and the load of the last minute.
+  type: dict
+problems:
+  description: What is wrong, in words; empty where the host is fit.
+  type: list
+"""
+
+MEGABYTE = 1 << 20
+
+
+def free_megabytes(directory: Path) -> int:
+    """What is free where a directory is, or will be made."""
+    there = next(place for place in (directory, *directory.parents) if place.exists())
+    return shutil.disk_usage(there).free // MEGABYTE
+
+
+def still_running(root: Path, group: str) -> list[str]:
+    """Directories of runs on this host from which something runs."""
+    runs = sorted(root.glob(f"*-{group}"))
+    return [run.name for run in runs if any(map(running, [*run.glob("*.pid"), *run.glob("*/*.pid")]))]
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(
+        argument_spec={
+            "root": {"type": "path", "required": True},
+            "builds": {"type": "path", "required": True},
+            "group": {"type": "str", "required": True},
+            "links": {"type": "list", "elements": "str", "required": True},
+            "namespace": {"type": "path", "required": True},
+            "least_free_mb": {"type": "int", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    params: dict[str, Any] = module.params
+    root, namespace, least = Path(params["root"]), Path(params["namespace"]), params["least_free_mb"]
+    free = {str(place): free_megabytes(place) for place in (root, Path(params["builds"]))}
+    scarce = {place: found for place, found in free.items() if found < least}
+    problems = [f"{found} MB are free for {place}, {least} are needed" for place, found in scarce.items()]
+    problems += [f"{run} has left something running" for run in still_running(root, params["group"])]
+    if os.path.ismount(namespace):
+        problems.append(f"a stack has the data links still: {namespace} is a network namespace")
+    else:
+        missing = [link for link in params["links"] if module.run_command(["ip", "link", "show", "dev", link])[0] != 0]
+        problems += [f"there is no data link {link}" for link in missing]
+    module.exit_json(changed=False, problems=problems, facts={"free_mb": free, "load": os.getloadavg()[0]})
+
+
+if __name__ == "__main__":
+    main()

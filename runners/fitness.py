@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether a testbed is fit for a run, asked before each: a run must not fail for what its testbed lacks."""
+
+from perfweb.lab import outages
+from perfweb.runs.models import Run
+from runners.driver import PlayCancelledError, PlayError
+from runners.patience import patiently
+from runners.plays import Plays
+
+
+class UnfitError(Exception):
+    """The testbed is not fit for a run; the message says what is wrong with which host."""
+
+
+def require(run: Run, plays: Plays) -> None:
+    """Has the hosts looked at and keeps what was found.  Raises UnfitError."""
+    facts: dict[str, object] = {}
+    try:
+        found = plays.health()
+    except PlayCancelledError:
+        raise
+    except PlayError as error:
+        problems = [str(error)]
+    else:
+        facts = {host: told["facts"] for host, told in found.items()}
+        problems = [f"{host}: {problem}" for host, told in found.items() for problem in told["problems"]]
+    patiently(lambda: outages.checked(run.testbed, str(run), facts, problems))
+    if problems:
+        raise UnfitError("; ".join(problems))
