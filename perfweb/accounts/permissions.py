@@ -34,6 +34,7 @@ class Action(StrEnum):
     CANCEL_ANY = "cancel any"
     APPROVE = "approve"
     RESUME = "resume"
+    PRIORITISE = "prioritise"
     FREE_TESTBED = "free testbed"
     MAINTAIN_TESTBED = "maintain testbed"
     IMPORT = "import"
@@ -60,6 +61,7 @@ LEAST: dict[Action, Role | None] = {
     Action.CANCEL_ANY: Role.MAINTAINER,
     Action.APPROVE: Role.MAINTAINER,
     Action.RESUME: Role.MAINTAINER,
+    Action.PRIORITISE: Role.MAINTAINER,
     Action.FREE_TESTBED: Role.MAINTAINER,
     Action.MAINTAIN_TESTBED: Role.MAINTAINER,
     Action.IMPORT: Role.MAINTAINER,

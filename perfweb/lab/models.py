@@ -52,6 +52,7 @@ class Lease(models.Model):
 
     testbed = models.ForeignKey(Testbed, models.CASCADE, related_name="leases")
     holder = models.CharField(max_length=64, help_text="who holds it, for people: 'run 12'")
+    account = models.CharField(max_length=150, blank=True, help_text="for whom: machine time is shared out by account")
     taken = models.DateTimeField(auto_now_add=True)
     expires = models.DateTimeField()
     worker = models.CharField(max_length=255, blank=True, help_text="the Celery worker that works for the holder")
@@ -63,6 +64,7 @@ class Lease(models.Model):
 
     class Meta:
         ordering = ["-taken"]
+        indexes = [models.Index(fields=["released"], name="lease_by_end")]
         constraints = [
             models.UniqueConstraint(
                 fields=["testbed"], condition=models.Q(released__isnull=True), name="one_lease_per_testbed"

@@ -33,7 +33,7 @@ def elsewhere(name: str) -> Testbed:
 
 
 @transaction.atomic
-def acquire(testbed: Testbed, holder: str, worker: str = "") -> Lease | None:
+def acquire(testbed: Testbed, holder: str, worker: str = "", account: str = "") -> Lease | None:
     """A lease of the whole `testbed` for `holder`, or None while it is held, about to be, or out of service.
 
     An expired lease counts as held until perfweb.lab is told that its holder has been cleaned up after (`release`):
@@ -45,7 +45,7 @@ def acquire(testbed: Testbed, holder: str, worker: str = "") -> Lease | None:
     # Locked first and looked at then: what was committed before the lock is seen by the second statement.
     if not wanted.exists() or Testbed.objects.filter(outages.unavailable(), pk=testbed.pk).exists():
         return None
-    return Lease.objects.create(testbed=testbed, holder=holder, worker=worker, expires=_deadline())
+    return Lease.objects.create(testbed=testbed, holder=holder, worker=worker, account=account, expires=_deadline())
 
 
 def renew(lease_id: int) -> Lease | None:

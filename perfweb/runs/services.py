@@ -15,11 +15,10 @@ from kombu.exceptions import OperationalError as BrokerError
 from perfweb.builds import services as builds
 from perfweb.builds.models import Build
 from perfweb.builds.sources import Sources
-from perfweb.lab import outages
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease, Testbed
-from perfweb.runs import states
-from perfweb.runs.models import Artefact, ArtefactKind, Plan, Run, RunState, Variant
+from perfweb.runs import queue, states
+from perfweb.runs.models import Artefact, ArtefactKind, Plan, Priority, Run, RunState, Variant
 from perfweb.runs.planfile import DEPLOYED, PlanSpec, VariantSpec, read_plan
 
 log = logging.getLogger(__name__)
@@ -40,7 +39,12 @@ class Patched:
 
 
 def submit(
-    text: str, testbed_name: str, requested_by: str = "", seed: int | None = None, patched: Patched | None = None
+    text: str,
+    testbed_name: str,
+    requested_by: str = "",
+    seed: int | None = None,
+    patched: Patched | None = None,
+    priority: Priority = Priority.NORMAL,
 ) -> Run:
     """Queues a run of the plan `text` on a testbed; another run's `seed` repeats its random order.
 
@@ -54,8 +58,9 @@ def submit(
         raise RunError(f"{seed} is no seed: it lies between 0 and {2**31 - 1}")
     with transaction.atomic():
         run = Run.objects.create(
-            plan=keep_plan(text, spec.name, spec.title), testbed=testbed, seed=seed, requested_by=requested_by
-        )
+            plan=keep_plan(text, spec.name, spec.title), testbed=testbed, seed=seed, requested_by=requested_by,
+            priority=priority,
+        )  # fmt: skip
         _create_variants(run, spec, patched.sources if patched else {})
         if patched:
             _keep_patch(run, patched.text)
@@ -160,6 +165,17 @@ def free(testbed_name: str) -> Lease:
     return lease
 
 
+def prioritise(number: int, priority: Priority) -> Run:
+    """Has a run that waits go before others, or after them.  Raises RunError if it does not wait."""
+    with transaction.atomic():
+        run = get(number, lock=True)
+        if run.state != RunState.QUEUED:
+            raise RunError(f"run {number} is {run.state}; only a run that waits has a priority")
+        run.priority = priority
+        run.save(update_fields=["priority"])
+        return run
+
+
 def get(number: int, *, lock: bool = False) -> Run:
     """Run `number`.  Raises RunError if there is none."""
     runs = Run.objects.select_for_update() if lock else Run.objects.all()
@@ -178,8 +194,6 @@ def enqueue(number: int) -> None:
 
 
 def dispatch() -> None:
-    """Tells the workers of the oldest queued run of each testbed that a run may take."""
-    taken = Testbed.objects.filter(outages.unavailable())
-    waiting = Run.objects.filter(state=RunState.QUEUED).exclude(testbed__in=taken)
-    for number in waiting.order_by("testbed_id", "number").distinct("testbed_id").values_list("number", flat=True):
-        enqueue(number)
+    """Tells the workers of the run whose turn it is on each testbed that a run may take."""
+    for run in queue.next_runs():
+        enqueue(run.number)

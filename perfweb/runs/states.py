@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from perfweb.lab import services as lab
 from perfweb.plaintext import plain
-from perfweb.runs import progress, summaries
+from perfweb.runs import progress, queue, summaries
 from perfweb.runs.models import Run, RunState, RunTransition
 
 log = logging.getLogger(__name__)
@@ -50,12 +50,15 @@ class TestbedBusyError(Exception):
 
 
 def lease(number: int, worker: str = "") -> Run:
-    """queued → leased.  Raises TestbedBusyError while the testbed is held."""
+    """queued → leased.  Raises TestbedBusyError while the testbed is held, or another run's turn has come."""
 
     def take(run: Run) -> None:
-        run.lease = lab.acquire(run.testbed, f"run {run.number}", worker)
+        run.lease = lab.acquire(run.testbed, f"run {run.number}", worker, run.requested_by)
         if run.lease is None:
             raise TestbedBusyError(f"testbed {run.testbed} is in use or out of service; run {run.number} stays queued")
+        before = queue.first(run.testbed)
+        if before is not None and before != run:
+            raise TestbedBusyError(f"{before} goes before run {run.number}, which stays queued")
         run.started = run.started or timezone.now()
 
     return _change(number, S.LEASED, "", take)

@@ -12,6 +12,8 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from perfweb.accounts.models import Role, User
+from perfweb.lab.models import OutageKind
+from perfweb.lab.outages import begin, checked
 from perfweb.reports.views.runs import MOST_CELLS
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import RunState
@@ -58,7 +60,10 @@ def keys(live_server: LiveServer) -> dict[str, int]:
     history = create_history(4, [TEST])
     run, knobs = create_run(failed_test="udp.rr/host-host/ipv4"), create_knob_run()
     summarise([run.pk, knobs.pk])
-    create_queued_run()
+    testbed = create_queued_run().testbed
+    begin(testbed, OutageKind.MAINTENANCE, "new cables, and a card that has been waiting for them for weeks", "ann")
+    facts = {"free_mb": {"/var/tmp/perfweb": 12345, "/var/tmp/perfweb/builds": 12345}, "load": 0.1}  # noqa: S108
+    checked(testbed, "run 3", {"demo-dut": facts, "demo-left": facts}, [])
     running = create_queued_run(state=RunState.RUNNING)
     submission = create_submission(reason="Nothing of it is built before a maintainer has looked at it.")
     states.received(submission, "author")

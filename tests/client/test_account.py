@@ -53,6 +53,22 @@ def test_a_token_is_kept_and_cancels_a_run(
     assert "needs the role submitter" in capsys.readouterr().err
 
 
+def test_a_maintainer_takes_a_testbed_out_and_sees_the_queue(
+    asgi_server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, site = create_queued_run(), ["--server", asgi_server]
+    monkeypatch.setenv("PERFCTL_TOKEN", secret_of(Role.MAINTAINER))
+    assert run_command([*site, "maintain", "demo", "new cables"]) == 0
+    assert capsys.readouterr().out == "testbed demo is out of service: maintenance\n"
+    assert run_command([*site, "maintain", "demo", "again"]) == 2
+    assert "new cables already" in capsys.readouterr().err
+    assert run_command([*site, "queue", "--testbed", "demo"]) == 0
+    told = capsys.readouterr().out.splitlines()[-1].split()
+    assert (told[0], told[-1]) == (str(run.pk), "unknown")
+    assert run_command([*site, "back", "demo"]) == 0
+    assert capsys.readouterr().out == "testbed demo is back in service: maintenance\n"
+
+
 def test_a_file_that_others_can_read_is_not_used() -> None:
     tokens.keep("https://perf.example.org", "secret")
     assert tokens.find("https://perf.example.org") == "secret"

@@ -342,3 +342,30 @@ class TestbedRow(TypedDict):
     newest_runs: list[int]
     url: str
     page: str
+
+
+class Service(TypedDict):
+    """What became of a testbed."""
+
+    name: str
+    outages: list[OutageOut]
+
+
+class Waiting(TypedDict):
+    """A run that waits."""
+
+    number: int
+    testbed: str
+    plan: str
+    requested_by: str
+    priority: str
+    created: str
+    seconds_to_start: int | None
+    url: str
+    page: str
+
+
+class Queue(TypedDict):
+    """What waits, testbed by testbed and in turn."""
+
+    items: list[Waiting]

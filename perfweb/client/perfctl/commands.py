@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from perfctl import submissions, tokens
+from perfctl import lab, submissions, tokens
 from perfctl.answers import Comparison, LevelChange, RunDetail, Series
 from perfctl.download import DamagedError, check_archive, download
 from perfctl.events import Event, follow
@@ -74,7 +74,7 @@ def parser() -> argparse.ArgumentParser:
     series.add_argument("--to", dest="last", metavar="X", help="a date, or the number of a run")
     series.add_argument("--newest", type=int, default=20, metavar="N", help="so many points (20)")
     series.add_argument("--series", action="append", metavar="TESTBED/PLAN/VARIANT", help="only these")
-    command("testbeds", show_testbeds, "list testbeds and how they are")
+    lab.add_commands(command)
     command("login", log_in, "keep a token of your account, which is read from standard input")
     command("account", show_account, "tell whose the token is, and what it may do")
     command("cancel", cancel_run, "end a run").add_argument("number", type=int)
@@ -346,25 +346,6 @@ def _points(series: list[Series], unit: str, by: str) -> str:
         for spot in sorted(spots)
     ]
     return table((*(("commit of",) if by == "commit" else ()), "revision", "run", *names), rows)
-
-
-def show_testbeds(server: Server, options: argparse.Namespace) -> Status:
-    """`perfctl testbeds`."""
-    testbeds = list(server.testbeds())
-    if options.json:
-        print_json(testbeds)
-        return Status.FINE
-    rows = [
-        (
-            testbed["name"],
-            testbed["words"],
-            " ".join(str(run) for run in testbed["newest_runs"][:1]) or "-",
-            ", ".join(f"{host['name']} ({host['role']})" for host in testbed["hosts"]),
-        )
-        for testbed in testbeds
-    ]
-    print(table(("testbed", "is", "last run", "hosts"), rows))
-    return Status.FINE
 
 
 def log_in(server: Server, options: argparse.Namespace) -> Status:

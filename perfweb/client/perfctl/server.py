@@ -18,8 +18,10 @@ from perfctl.answers import (
     Account,
     Cancelled,
     Comparison,
+    Queue,
     RunDetail,
     RunRow,
+    Service,
     SubmissionDetail,
     TestbedRow,
     TimelineOut,
@@ -79,6 +81,18 @@ class Server:
     def testbeds(self) -> Iterator[TestbedRow]:
         """Read all testbeds."""
         return cast("Iterator[TestbedRow]", self.items("testbeds"))
+
+    def queue(self, testbed: str | None = None) -> Queue:
+        """Read what waits, for all testbeds or one."""
+        return cast("Queue", self.read("queue", testbed=testbed))
+
+    def maintain(self, testbed: str, why: str) -> Service:
+        """Take a testbed out of service."""
+        return cast("Service", self.change(f"testbeds/{testbed}/maintain", {"why": why}))
+
+    def put_back(self, testbed: str) -> Service:
+        """Put a testbed back into service."""
+        return cast("Service", self.change(f"testbeds/{testbed}/back"))
 
     def account(self) -> Account:
         """Read whose the token is."""

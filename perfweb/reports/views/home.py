@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from perfweb.reports.verdicts import verdicts
-from perfweb.runs import progress, states
-from perfweb.runs.models import FINAL_STATES, Run, RunState
+from perfweb.runs import progress, queue, states
+from perfweb.runs.models import FINAL_STATES, Run
 
 LATEST = 10
 LONGEST_QUEUE = 25
@@ -19,12 +19,12 @@ LONGEST_QUEUE = 25
 def home(request: HttpRequest) -> HttpResponse:
     """Show the runs that hold a testbed with their live progress, the queue, and the latest verdicts."""
     runs = Run.objects.select_related("plan", "testbed")
-    waiting = runs.filter(state=RunState.QUEUED)
+    waiting = queue.forecast()
     over = runs.filter(state__in=FINAL_STATES).prefetch_related("variants")
     context = {
         "running": [(run, progress.latest(run.pk)) for run in runs.filter(state__in=states.ACTIVE)],
-        "queue": waiting.order_by("number")[:LONGEST_QUEUE],
-        "waiting": waiting.count(),
+        "queue": waiting[:LONGEST_QUEUE],
+        "waiting": len(waiting),
         "latest": verdicts(list(over[:LATEST])),
     }
     return render(request, "reports/home.html", context)

@@ -15,6 +15,7 @@ from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.results import NOISY_PERCENT
 from perfweb.reports.testbeds import alike, calibration, health
 from perfweb.reports.verdicts import verdicts
+from perfweb.runs import queue
 from perfweb.runs.models import Run
 
 
@@ -60,5 +61,6 @@ def testbed(request: HttpRequest, name: str) -> HttpResponse:
         "changes": history.changes,
         "alike": alike(rows),
         "rows": rows,
+        "queue": queue.forecast(found),
     }
     return respond(request, "reports/testbed.html", context, [noise_graph, drift_graph])

@@ -71,6 +71,12 @@ class Import(models.Model):
         return f"{self.format} from {self.origin}"
 
 
+class Priority(models.IntegerChoices):
+    LOW = -1, "low"
+    NORMAL = 0, "normal"
+    HIGH = 1, "high"
+
+
 class Run(models.Model):
     """A plan on a leased testbed, or results from elsewhere.  Only perfweb.runs.states changes `state`."""
 
@@ -82,6 +88,7 @@ class Run(models.Model):
     reason = models.TextField(blank=True, help_text="why the run is in this state, where that needs saying")
     seed = models.PositiveIntegerField(default=0, help_text="of the random order, so that anybody can repeat it")
     requested_by = models.CharField(max_length=150, blank=True)
+    priority = models.SmallIntegerField(choices=Priority, default=Priority.NORMAL, help_text="while it waits")
     imported = models.ForeignKey(Import, models.PROTECT, null=True, blank=True, related_name="runs")
     cancel_requested = models.BooleanField(default=False)
     created = models.DateTimeField(auto_now_add=True)
@@ -98,6 +105,7 @@ class Run(models.Model):
         ]
         constraints = [
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_known"),
+            models.CheckConstraint(condition=Q(priority__in=Priority.values), name="run_priority_known"),
             models.CheckConstraint(
                 condition=Q(ended__isnull=True) | Q(started__isnull=True) | Q(ended__gte=F("started")),
                 name="run_ends_after_start",

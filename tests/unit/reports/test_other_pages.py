@@ -37,7 +37,8 @@ def test_home_shows_what_runs_waits_and_came_out(client: Client, run: Run) -> No
     assert "tcp.rr/host-host/ipv4 on direct" in text
     assert 'value="0.5"' in html
     assert "direct against deferred : 5 faster" in text
-    assert re.search(rf"Queue 1 waiting .* {queued.pk} ", text)
+    assert re.search(rf"Queue 1 waiting .* {queued.pk} .* the server normal \S+ \S+ at once ", text)
+    assert re.search(rf"Queue 1 waiting .* {queued.pk} .* the server normal", text_of(page(client, "/testbeds/demo/")))
 
 
 def test_home_without_activity_says_so(client: Client, run: Run) -> None:
@@ -158,7 +159,7 @@ def test_queries_of_testbeds_do_not_depend_on_the_number_of_runs(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
 ) -> None:
     create_history(runs)
-    with django_assert_num_queries(17 if runs > 1 else 16):  # one more where hosts have changed
+    with django_assert_num_queries(18 if runs > 1 else 17):  # one more where hosts have changed
         client.get("/testbeds/demo/")
 
 

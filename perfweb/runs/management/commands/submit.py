@@ -11,6 +11,7 @@ from perfweb.accounts import audit
 from perfweb.accounts.actors import on_server
 from perfweb.accounts.permissions import Action
 from perfweb.runs import services
+from perfweb.runs.models import Priority
 from perfweb.runs.planfile import SIZES, PlanError, SizeError, resized
 
 PLANS = Path(services.__file__).parent / "plans"
@@ -24,6 +25,9 @@ class Command(BaseCommand):
         parser.add_argument("--testbed", default="demo", help="name of a registered testbed (default: demo)")
 
         parser.add_argument(
+            "--priority", choices=Priority.labels, default="normal", help="runs of a higher one go first (normal)"
+        )
+        parser.add_argument(
             "--set", action="append", default=[], metavar="FIELD=NUMBER", dest="sizes",
             help=f"measure less or more than the plan says; may be given again; fields: {', '.join(SIZES)}",
         )  # fmt: skip
@@ -36,7 +40,9 @@ class Command(BaseCommand):
             text = path.read_text(encoding="utf-8")
             sizes = dict(setting.partition("=")[::2] for setting in options["sizes"])
             with audit.doing(on_server(), Action.SUBMIT) as deed:
-                run = services.submit(resized(text, sizes), options["testbed"])
+                run = services.submit(
+                    resized(text, sizes), options["testbed"], priority=Priority[options["priority"].upper()]
+                )
                 deed.subject, deed.detail = f"run {run.number}", f"plan {run.plan} on {run.testbed}"
         except PlanError as error:
             raise CommandError(f"{path}: {error}") from None

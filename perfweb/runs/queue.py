@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whose turn it is on a testbed, and when that will probably be.
+
+The rule: the highest priority first; within a priority the run of whoever has had the least machine time in the last
+day, on all testbeds together; of theirs the oldest.  Machine time is the time for which leases were held, whatever came
+of the runs; what is held now counts until now.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q, QuerySet, Sum, Value
+from django.db.models.functions import Coalesce, Greatest
+from django.utils import timezone
+
+from perfweb.lab import outages
+from perfweb.lab.models import Lease, Outage, Testbed
+from perfweb.runs.models import Run, RunState
+
+FAIR = timedelta(days=1)
+"""Over which machine time is compared."""
+
+MEDIAN_OF, LOOKED_AT = 5, 500
+"""Runs of one plan on one testbed whose median is expected, the newest that are done; and runs looked through."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A run that waits, and in how many seconds it probably starts: 0 is at once, None where nothing says so."""
+
+    run: Run
+    seconds: float | None
+
+    @property
+    def starts(self) -> datetime | None:
+        """When that is, if it is not at once."""
+        return timezone.now() + timedelta(seconds=self.seconds) if self.seconds else None
+
+
+def first(testbed: Testbed) -> Run | None:
+    """The run whose turn it is on a testbed."""
+    spent = machine_time(timezone.now())
+    return min(_waiting().filter(testbed=testbed), key=lambda run: _turn(run, spent), default=None)
+
+
+def next_runs() -> list[Run]:
+    """The run whose turn it is on each testbed that a run may take now."""
+    wanted = Testbed.objects.filter(runs__state=RunState.QUEUED).exclude(outages.unavailable()).distinct()
+    return [run for run in map(first, wanted) if run is not None]
+
+
+def machine_time(now: datetime) -> dict[str, float]:
+    """Seconds for which each submitter has held testbeds in the day before `now`."""
+    since = now - FAIR
+    held = Lease.objects.filter(Q(released__isnull=True) | Q(released__gt=since)).order_by()
+    taken = Coalesce("released", Value(now)) - Greatest("taken", Value(since))
+    return {
+        account: time.total_seconds()
+        for account, time in held.values_list("account").annotate(time=Sum(taken)).values_list("account", "time")
+    }
+
+
+def forecast(testbed: Testbed | None = None) -> list[Place]:
+    """What waits, testbed by testbed and in turn, with times: six queries, however much waits.
+
+    Times are those of runs of the same plan on the same testbed (`MEDIAN_OF`); after a run without any they are
+    unknown.  Runs that are submitted later, and fail or are decided early, change them.
+    """
+    waiting = _waiting().select_related("plan", "testbed").order_by("testbed__name", "number")
+    by_testbed: dict[int, list[Run]] = defaultdict(list)
+    for run in waiting.filter(testbed=testbed) if testbed else waiting:
+        by_testbed[run.testbed_id].append(run)
+    if not by_testbed:
+        return []
+    now = timezone.now()
+    active = dict(Run.objects.filter(lease__released__isnull=True, testbed__in=by_testbed).values_list("lease", "plan"))
+    leases = {lease.testbed_id: lease for lease in Lease.objects.filter(released__isnull=True, testbed__in=by_testbed)}
+    out = set(Outage.objects.filter(ended__isnull=True, testbed__in=by_testbed).values_list("testbed", flat=True))
+    plans = {run.plan_id for runs in by_testbed.values() for run in runs} | set(active.values())
+    expected = durations(plans, by_testbed)
+    spent = machine_time(now)
+    places: list[Place] = []
+    for key, runs in by_testbed.items():
+        free: float | None = None if key in out else 0.0
+        if free is not None and (lease := leases.get(key)):
+            seconds = None if lease.problem else expected.get((active.get(lease.pk, 0), key))
+            free = max(1.0, seconds - (now - lease.taken).total_seconds()) if seconds is not None else None
+        places += _in_turn(runs, free, spent, expected)
+    return places
+
+
+def durations(plans: Iterable[int], testbeds: Collection[int]) -> dict[tuple[int, int], float]:
+    """Seconds for which runs hold a testbed, by the keys of plan and testbed: medians of the newest that are done."""
+    done = Run.objects.filter(state=RunState.DONE, plan__in=plans, testbed__in=testbeds, lease__released__isnull=False)
+    newest = done.order_by("-number").values_list("plan", "testbed", "lease__taken", "lease__released")[:LOOKED_AT]
+    found: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for plan, testbed, taken, released in newest:
+        if released is not None:  # which the query has seen to
+            found[plan, testbed].append((released - taken).total_seconds())
+    return {key: statistics.median(seconds[:MEDIAN_OF]) for key, seconds in found.items()}
+
+
+def _in_turn(
+    runs: Iterable[Run],
+    free: float | None,
+    spent: Mapping[str, float],
+    expected: Mapping[tuple[int, int], float],
+) -> list[Place]:
+    """The runs of one testbed, which is free in so many seconds, in the order of their turns."""
+    spent = dict(spent)
+    lines: dict[tuple[int, str], deque[Run]] = defaultdict(deque)
+    for run in runs:
+        lines[run.priority, run.requested_by].append(run)
+    places = []
+    while lines:
+        line = min(lines.values(), key=lambda line: _turn(line[0], spent))
+        run = line.popleft()
+        if not line:
+            del lines[run.priority, run.requested_by]
+        places.append(Place(run, free))
+        seconds = expected.get((run.plan_id, run.testbed_id))
+        spent[run.requested_by] = spent.get(run.requested_by, 0.0) + (seconds or 0.0)
+        free = free + seconds if free is not None and seconds is not None else None
+    return places
+
+
+def _turn(run: Run, spent: Mapping[str, float]) -> tuple[int, float, int]:
+    """Sorts runs by the rule."""
+    return -run.priority, spent.get(run.requested_by, 0.0), run.number
+
+
+def _waiting() -> QuerySet[Run]:
+    return Run.objects.filter(state=RunState.QUEUED).order_by("number")
