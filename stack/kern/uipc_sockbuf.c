@@ -331,6 +331,9 @@ sbwait(struct socket *so, struct sockbuf *sb, const char *wmesg,
 	nsec_t left = NSEC_FOREVER, now;
 	int error;
 
+	/* Who closes wakes those who sleep, and nobody after them. */
+	if (so->so_state & SS_NOFDREF)
+		return (EBADF);
 	if (deadline != NSEC_FOREVER) {
 		now = mach_uptime();
 		if (now >= deadline)

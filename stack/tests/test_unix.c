@@ -264,6 +264,19 @@ TEST(closing_what_others_use)
 	CHECK(t_until(none_left, &start));
 }
 
+/* Its descriptor was looked up before another thread closed that. */
+TEST(a_call_that_comes_behind_close_ends)
+{
+	struct socket *head = unix_socket(SOCK_STREAM), *so;
+
+	CHECK_EQ(unix_bind(head, 0), 0);
+	CHECK_EQ(solisten(head, 1), 0);
+	soref(head);
+	soclose(head);
+	CHECK_EQ(soaccept(head, 0, NULL, NULL, &so), EBADF);
+	sorele(head);
+}
+
 /* One byte to a name, maybe with the file of a number. */
 static void
 pass(struct socket *so, unsigned to, int file)
