@@ -11,6 +11,7 @@
 #include "kern/epoch.h"
 
 #include "kern/lock.h"
+#include "kern/planted.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
@@ -116,6 +117,13 @@ oldest_visit(void)
 	return (oldest);
 }
 
+static bool
+is_over(const struct retired *r, uint64_t oldest)
+{
+	return (r->epoch < oldest ||
+	    (PLANTED(EPOCH_EARLY) && r->epoch == oldest));
+}
+
 unsigned
 epoch_reclaim(void)
 {
@@ -126,7 +134,7 @@ epoch_reclaim(void)
 	mtx_lock(&epoch_lock);
 	oldest = oldest_visit();
 	list = retired;
-	while ((r = retired) != NULL && r->epoch < oldest) {
+	while ((r = retired) != NULL && is_over(r, oldest)) {
 		retired = r->next;
 		nretired--;
 	}

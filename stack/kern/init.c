@@ -12,6 +12,7 @@
 #include "kern/kern_private.h"
 #include "kern/mbuf_private.h"
 #include "kern/netlock.h"
+#include "kern/planted.h"
 #include "kern/socketvar.h"
 #include "kern/sysctl.h"
 #include "kern/unpcb.h"
@@ -48,6 +49,9 @@ static void (*const subsystems[])(void) = {
 	ip_init, ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
 	tcp_init, raw_init, tunnel_init, bridge_init, in_netstat_init,
 	tap_init, packet_init, xdp_init, mem_init,
+#ifdef PLANTED_RACES
+	planted_init,
+#endif
 };
 
 /* The CPUs are those that machine.cpus and others have left. */

@@ -11,6 +11,7 @@
  * The checker cannot see through these functions, which are the locks.
  */
 #include "kern/lock_private.h"
+#include "kern/planted.h"
 
 const struct lock_class_info lock_classes[LC_COUNT] = {
 #define	X(id, name, rank, twice)					\
@@ -99,7 +100,8 @@ mtx_unlock(struct mtx *m) NO_LOCK_ANALYSIS
 	mtx_prof_leaving(m);
 	owner = atomic_swap_uptr(&m->mtx_owner, 0);
 	if ((owner & CONTESTED) != 0) {
-		atomic_fetchadd_u32(&m->mtx_seq, 1);
+		if (!PLANTED(MUTEX_SEQ))
+			atomic_fetchadd_u32(&m->mtx_seq, 1);
 		mach_unpark(&m->mtx_seq, 1);
 	}
 }

@@ -41,6 +41,7 @@ lock_got(const void *l, enum lock_class class, const struct lock_site *site,
 	(void)since;
 #endif
 	lt->lt_nheld++;
+	sim_lock_got();
 }
 
 /* Locks may be let go in any order; the latest one is usual. */

@@ -17,6 +17,7 @@
 #include "kern/ast.h"
 #include "kern/kern_private.h"
 #include "kern/netlock.h"
+#include "kern/planted.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "kern/watchdog.h"
@@ -102,6 +103,14 @@ spin_until(bool (*done)(void *), void *arg)
 			return (true);
 	} while (now - start < limit);
 	return (false);
+}
+
+static void
+enqueue(struct sleepq *sq, struct sleeper *s)
+{
+	mtx_lock(&sq->lock);
+	TAILQ_INSERT_TAIL(&sq->sleepers, s, s_link);
+	mtx_unlock(&sq->lock);
 }
 
 static bool
@@ -202,11 +211,12 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 	KASSERT(mtx_owned(m), ("msleep: %s: mutex is not held", wmesg));
 	if (timeout != NSEC_FOREVER)
 		deadline = mach_uptime() + timeout;
-	mtx_lock(&sq->lock);
-	TAILQ_INSERT_TAIL(&sq->sleepers, &s, s_link);
-	mtx_unlock(&sq->lock);
+	if (!PLANTED(LOST_WAKEUP))
+		enqueue(sq, &s);
 	atomic_store_ptr(&td->td_wmesg, wmesg);
 	mtx_unlock(m);
+	if (PLANTED(LOST_WAKEUP))
+		enqueue(sq, &s);
 	netdepth = net_drop();
 	depth = giant_drop();
 	witness_none(wmesg);

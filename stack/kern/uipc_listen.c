@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "kern/planted.h"
 #include "kern/socketvar.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
@@ -147,7 +148,7 @@ soisconnected(struct socket *so)
 		return;
 	}
 	mtx_lock(&head->so_qlock);
-	if (so->so_onqueue == SQ_INCOMPLETE) {
+	if (so->so_onqueue == SQ_INCOMPLETE || PLANTED(ACCEPT_QUEUE)) {
 		queue_remove(head, so);
 		TAILQ_INSERT_TAIL(&head->so_comp, so, so_link);
 		so->so_onqueue = SQ_COMPLETE;
@@ -165,7 +166,7 @@ sounlock_input(struct socket *so)
 	if (so->so_state & SS_WAKEHEAD) {
 		so->so_state &= ~(unsigned)SS_WAKEHEAD;
 		head = so->so_head;
-		if (head != NULL)
+		if (head != NULL && !PLANTED(ACCEPT_WAKE))
 			soref(head);
 	}
 	sounlock(so);
@@ -174,7 +175,8 @@ sounlock_input(struct socket *so)
 	solock(head);
 	sorwakeup(head);
 	sounlock(head);
-	sorele(head);
+	if (!PLANTED(ACCEPT_WAKE))
+		sorele(head);
 }
 
 /* The listener is closed: nobody will accept what waits. */

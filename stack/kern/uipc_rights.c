@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "kern/file.h"
+#include "kern/planted.h"
 #include "kern/sysctl.h"
 #include "kern/unpcb.h"
 
@@ -372,6 +373,10 @@ unp_gc(void)
 	atomic_count_u64(&gc_runs, 1);
 	LIST_FOREACH(unp, &unp_list, unp_all)
 		unp->unp_reached = gc_isroot(unp);
+	if (PLANTED(GC_UNLOCKED)) {
+		mtx_unlock(&unp_rights_lock);
+		mtx_lock(&unp_rights_lock);
+	}
 	while (gc_spread())
 		;
 	stolen = gc_steal();

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "kern/planted.h"
 #include "kern/socketvar.h"
 #include "kern/synch.h"
 
@@ -360,7 +361,7 @@ sblock(struct socket *so, struct sockbuf *sb, int flags)
 		sb->sb_lockwaiters++;
 		error = so_sleep(so, &sb->sb_busy, "sblock", NSEC_FOREVER);
 		sb->sb_lockwaiters--;
-		if (error != 0)
+		if (error != 0 || PLANTED(SBLOCK_ONCE))
 			break;
 	}
 	if (so->so_state & SS_NOFDREF)

@@ -6,6 +6,7 @@
  * that is taken and comes first lets go, takes both in order and looks again.
  * A sender keeps only his peer's, which cannot be unlinked without it.
  */
+#include "kern/planted.h"
 #include "kern/unpcb.h"
 
 /* The checker cannot follow a lock that one function leaves to another. */
@@ -25,7 +26,7 @@ pair_relock(struct unpcb *a, struct unpcb *b, unp_pick *pick)
 	atomic_count_u64(&unp_relocks, 1);
 	mtx_unlock(&a->unp_mtx);
 	unp_lock_two(a, b);
-	if (pick(a) == b)
+	if (pick(a) == b || PLANTED(PAIR_RECHECK))
 		return (true);
 	mtx_unlock(&b->unp_mtx);
 	return (false);
@@ -42,7 +43,7 @@ pair_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
 		if (b == a || mtx_trylock(&b->unp_mtx))
 			break;
 		atomic_count_u64(&unp_tryfails, 1);
-		if ((uintptr_t)a < (uintptr_t)b) {
+		if ((uintptr_t)a < (uintptr_t)b || PLANTED(PAIR_ORDER)) {
 			mtx_lock(&b->unp_mtx);
 			break;
 		}

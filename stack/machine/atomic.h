@@ -25,12 +25,21 @@ enum sim_access { SIM_LOAD, SIM_STORE, SIM_RMW };
 #ifdef MACH_SIM
 void	 sim_access(const volatile void *, enum sim_access);
 void	 sim_fence(void);
+void	 sim_lock_got(void);	/* a lock, of whatever kind; only counted */
 #else
 static inline void
 sim_access(const volatile void *word, enum sim_access how)
 {
 	(void)word;
 	(void)how;
+}
+static inline void
+sim_fence(void)
+{
+}
+static inline void
+sim_lock_got(void)
+{
 }
 #endif
 
@@ -73,9 +82,7 @@ MACH_LOADSTORE(uptr, uintptr_t, atomic_uptr)
  * The rest reads and writes at once: with other CPUs, with virtual ones, or
  * in a stack built for one.
  */
-#ifdef MACH_SIM
-#include "machine/atomic_sim.h"
-#elif defined(MACH_UP)
+#ifdef MACH_UP
 #include "machine/atomic_up.h"
 #else
 #include "machine/atomic_smp.h"

@@ -9,17 +9,20 @@
 static inline type							\
 atomic_fetchadd_##sfx(word *p, type v)					\
 {									\
+	sim_access(p, SIM_RMW);						\
 	return (atomic_fetch_add_explicit(p, v, memory_order_acq_rel));	\
 }									\
 static inline type							\
 atomic_swap_##sfx(word *p, type v)					\
 {									\
+	sim_access(p, SIM_RMW);						\
 	return (atomic_exchange_explicit(p, v, memory_order_acq_rel));	\
 }									\
 /* Returns true, and stores v, if *p was *old; else loads *p into *old. */ \
 static inline bool							\
 atomic_cmpset_##sfx(word *p, type *old, type v)				\
 {									\
+	sim_access(p, SIM_RMW);						\
 	return (atomic_compare_exchange_strong_explicit(p, old, v,	\
 	    memory_order_acq_rel, memory_order_acquire));		\
 }									\
@@ -27,17 +30,20 @@ atomic_cmpset_##sfx(word *p, type *old, type v)				\
 static inline void							\
 atomic_set_##sfx(word *p, type bits)					\
 {									\
+	sim_access(p, SIM_RMW);						\
 	atomic_fetch_or_explicit(p, bits, memory_order_acq_rel);	\
 }									\
 static inline void							\
 atomic_clear_##sfx(word *p, type bits)					\
 {									\
+	sim_access(p, SIM_RMW);						\
 	atomic_fetch_and_explicit(p, (type)~bits, memory_order_acq_rel); \
 }									\
 /* A statistics counter: no ordering, never lost. */			\
 static inline void							\
 atomic_count_##sfx(word *p, type v)					\
 {									\
+	sim_access(p, SIM_RMW);						\
 	atomic_fetch_add_explicit(p, v, memory_order_relaxed);		\
 }
 
@@ -49,6 +55,7 @@ atomic_count_##sfx(word *p, type v)					\
 static inline void
 atomic_fence(void)
 {
+	sim_fence();
 #ifdef __SANITIZE_THREAD__
 	static atomic_uint all;
 

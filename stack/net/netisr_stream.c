@@ -21,6 +21,7 @@
 
 #include "kern/counter.h"
 #include "kern/lock.h"
+#include "kern/planted.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "kern/worker.h"
@@ -185,7 +186,7 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	if (ws != &streams[stream_here()])
 		return (queue_to(ws, proto, m));
 	mtx_lock(&ws->ws_lock);
-	busy = is_busy(ws);
+	busy = PLANTED(HYBRID_OVERTAKE) ? ws->ws_dispatching : is_busy(ws);
 	if (busy)
 		fits = enqueue(ws, proto, m);
 	else
@@ -201,7 +202,7 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	KASSERT(ws->ws_dispatching && !ws->ws_running,
 	    ("dispatch_hybrid: the worker ran meanwhile"));
 	ws->ws_dispatching = false;
-	if (ws->ws_pending != 0)
+	if (ws->ws_pending != 0 && !PLANTED(HYBRID_LOST))
 		schedule(ws);
 	mtx_unlock(&ws->ws_lock);
 	return (0);

@@ -7,6 +7,7 @@
 #include <netinet/ip_icmp.h>
 #include <string.h>
 
+#include "kern/planted.h"
 #include "kern/sysctl.h"
 #include "net/netisr.h"
 #include "netinet/in_family.h"
@@ -211,6 +212,7 @@ ip_input(struct mbuf *m)
 	unsigned hlen;
 
 	KASSERT(m->m_pkthdr.rcvif != NULL, ("ip_input: no interface"));
+	PLANTED_ATOMIC();
 	IPSTAT_INC(total);
 	m = ip_validate(m, &hlen);
 	if (m == NULL)

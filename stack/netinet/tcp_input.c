@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "kern/planted.h"
 #include "netinet/tcp_lock.h"
 
 /* RFC 7323 section 5.5: a timestamp older than this says nothing. */
@@ -300,7 +301,8 @@ still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
 {
 	const struct in_conninfo *c;
 
-	if (tp == NULL || tp->t_state == TCPS_CLOSED)
+	if ((tp == NULL && !PLANTED(TCP_CLOSED)) ||
+	    tp->t_state == TCPS_CLOSED)
 		return (false);
 	if (tp->t_state == TCPS_LISTEN)
 		return ((sg->sg_flags & (TH_ACK | TH_RST)) == 0 ||

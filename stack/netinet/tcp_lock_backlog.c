@@ -9,6 +9,7 @@
  * was it last.  So a later segment must be left behind, too, or it would
  * overtake.  Input and timers hold the mutex while they work.
  */
+#include "kern/planted.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
 #include "netinet/tcp_lock.h"
@@ -101,9 +102,12 @@ backlog_enter(struct socket *so) NO_LOCK_ANALYSIS
 static void
 backlog_leave(struct socket *so) NO_LOCK_ANALYSIS
 {
+	const bool looked = PLANTED(BACKLOG_LEAVE) &&
+	    STAILQ_EMPTY(&so->so_leftq);
+
 	mtx_lock(&so->so_lock);
 	disown(so);
-	if (STAILQ_EMPTY(&so->so_leftq))
+	if (looked || STAILQ_EMPTY(&so->so_leftq))
 		mtx_unlock(&so->so_lock);
 	else
 		drain(so);
@@ -117,7 +121,7 @@ backlog_sleep(struct socket *so, const void *chan, const char *wmesg,
 
 	mtx_lock(&so->so_lock);
 	disown(so);
-	if (!STAILQ_EMPTY(&so->so_leftq)) {
+	if (!STAILQ_EMPTY(&so->so_leftq) && !PLANTED(BACKLOG_SLEEP)) {
 		drain(so);	/* perhaps it is what we wait for */
 		backlog_enter(so);
 		return (0);

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 
+#include "kern/planted.h"
 #include "netinet/tcp_var.h"
 
 #define	MAX_REXMT	15		/* as Linux's tcp_retries2 */
@@ -20,6 +21,20 @@
 static void	tcp_timer_fire(void *);
 
 static void
+timer_ref(struct socket *so)
+{
+	if (!PLANTED(TIMER_REF))
+		soref(so);
+}
+
+static void
+timer_rele(struct socket *so)
+{
+	if (!PLANTED(TIMER_REF))
+		sorele(so);
+}
+
+static void
 timer_arm(struct tcpcb *tp, nsec_t when, nsec_t now)
 {
 	struct socket *so = tp->t_inp.inp_socket;
@@ -27,7 +42,7 @@ timer_arm(struct tcpcb *tp, nsec_t when, nsec_t now)
 	tp->t_armed = when;
 	if (!callout_reset(&tp->t_callout, when > now ? when - now : 0,
 	    tcp_timer_fire, so))
-		soref(so);
+		timer_ref(so);
 }
 
 void
@@ -61,7 +76,7 @@ tcp_timer_stopall(struct tcpcb *tp)
 		tp->t_deadline[i] = NSEC_FOREVER;
 	tp->t_armed = NSEC_FOREVER;
 	if (callout_stop(&tp->t_callout))
-		sorele(tp->t_inp.inp_socket);
+		timer_rele(tp->t_inp.inp_socket);
 }
 
 /* RFC 6298 (5.5), and the limit of RFC 9293 section 3.8.3. */
@@ -322,5 +337,5 @@ tcp_timer_fire(void *arg)
 			timer_arm(tp, next, now);
 	}
 	sounlock_input(so);
-	sorele(so);
+	timer_rele(so);
 }

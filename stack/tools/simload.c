@@ -21,6 +21,13 @@
 #define	PORT		5000
 
 static uint64_t done[STREAMS_MAX];	/* by each stream */
+static uint64_t limit = UINT64_MAX;	/* of that, in the workload's units */
+
+void
+simload_limit(uint64_t units)
+{
+	limit = units != 0 ? units : UINT64_MAX;
+}
 
 int
 simload_set(const char *name, const char *value)
@@ -94,7 +101,8 @@ forward_configure(unsigned streams)
 		error = set_interface(i, "inet", "10.1.%u.1/24", i);
 		if (error == 0)
 			error = set_interface(i, "source", "from=10.1.%u.2 "
-			    "to=10.0.%u.2 flows=" FLOWS, i, i);
+			    "to=10.0.%u.2 flows=" FLOWS " count=%llu", i, i,
+			    limit == UINT64_MAX ? 0 : (unsigned long long)limit);
 	}
 	return (error);
 }
@@ -147,7 +155,7 @@ unix_ask(void *arg)
 	const unsigned n = (unsigned)(uintptr_t)arg;
 	char buf[MESSAGE] = "?";
 
-	for (;;) {
+	while (done[n] < limit) {
 		send_all(pairs[n][0], buf, sizeof(buf));
 		(void)receive(pairs[n][0], buf, sizeof(buf), MSG_WAITALL);
 		done[n]++;
@@ -221,13 +229,18 @@ tcp_send(void *arg)
 {
 	struct sockaddr_in sin = tcp_address((unsigned)(uintptr_t)arg, 2);
 	struct socket *so;
+	uint64_t left = limit == UINT64_MAX ? limit : limit * 1000;
 	char *buf = kmalloc(CHUNK);
 
 	check(socreate(AF_INET, SOCK_STREAM, 0, &so), "socket");
 	check(soconnect(so, (struct sockaddr *)&sin, sizeof(sin), 0),
 	    "connect");
-	for (;;)
-		send_all(so, buf, CHUNK);
+	while (left > 0) {
+		const size_t n = left < CHUNK ? left : CHUNK;
+
+		send_all(so, buf, n);
+		left -= n;
+	}
 }
 
 static void

@@ -21,6 +21,12 @@ struct simload {
 extern const struct simload simloads[];
 extern const unsigned nsimloads;
 
+/*
+ * From the next configuration on each stream ends when it has done so many
+ * units; 0: it does not end.
+ */
+void	 simload_limit(uint64_t units);
+
 /* Sets a tunable; if that fails says why, and returns an errno value. */
 int	 simload_set(const char *name, const char *value);
 

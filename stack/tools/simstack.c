@@ -22,6 +22,9 @@
 #define	SETTINGS_MAX	64
 #define	WARM_UP		(2 * NSEC_PER_MSEC)
 #define	MS_MAX		100000
+/* Of the lane: units of each stream, and until when all have come to rest. */
+#define	LANE_UNITS	1000
+#define	LANE_TIME	(100 * NSEC_PER_MSEC)
 
 /* What was asked for. */
 static struct {
@@ -36,6 +39,8 @@ static struct {
 	unsigned	 nsettings;
 	const char	*log;		/* file, or NULL */
 	bool		 json;
+	bool		 lane;
+	uint64_t	 units;		/* of each stream of the lane, or 0 */
 } asked = { .load = simloads, .machine = sim_presets, .cpus = { 1, 2, 4 },
     .ncpus = 3, .seed = 1, .duration = 10 * NSEC_PER_MSEC };
 
@@ -44,7 +49,7 @@ struct result {
 	unsigned	 streams;
 	uint64_t	 units;		/* in the time that was measured */
 	nsec_t		 time;
-	uint64_t	 atomics, lines, blocks;	/* in the same */
+	uint64_t	 atomics, lines, blocks, locks;	/* in the same */
 	uint64_t	 hash;		/* of everything */
 };
 
@@ -55,6 +60,8 @@ usage(FILE *out)
 	    "[--streams N] [--machine NAME]\n"
 	    "                [--seed N] [--ms N] [--set name=value ...] "
 	    "[--log FILE] [--json]\n"
+	    "       simstack --lane [--cpus 1] [--set name=value ...]\n"
+	    "--lane     exactly what a unit of each workload costs, as JSON\n"
 	    "--streams  how many there are of what the workload does: as many "
 	    "as CPUs, at most %u\n"
 	    "--seed     of what differs from run to run: 1\n"
@@ -152,6 +159,10 @@ parse_option(int option, char *value)
 	case 'l':
 		asked.log = value;
 		break;
+	case 'L':
+		asked.lane = true;
+		parse_cpus("1");
+		break;
 	case 'j':
 		asked.json = true;
 		break;
@@ -177,6 +188,7 @@ parse_options(int argc, char **argv)
 		{ "set", required_argument, NULL, 'v' },
 		{ "log", required_argument, NULL, 'l' },
 		{ "json", no_argument, NULL, 'j' },
+		{ "lane", no_argument, NULL, 'L' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -213,6 +225,7 @@ configure(const char *arg)
 	const struct result *result = (const void *)arg;
 	int error = simload_set("boot_mute", "1");
 
+	simload_limit(asked.units);
 	if (error == 0)
 		error = asked.load->configure(result->streams);
 	for (unsigned i = 0; i < asked.nsettings && error == 0; i++) {
@@ -242,17 +255,36 @@ lines_of(const struct sim_report *r)
 	    r->events[SIM_SOCKET] + r->events[SIM_REMOTE]);
 }
 
+/* What has been spent since then. */
+static void
+add_up(struct result *result, const struct sim_report *before)
+{
+	struct sim_report after;
+
+	sim_report(&after);
+	result->atomics = after.atomics - before->atomics;
+	result->blocks = after.blocks - before->blocks;
+	result->locks = after.locks - before->locks;
+	result->lines = lines_of(&after) - lines_of(before);
+}
+
 /* On the machine: boots, and measures when everything has begun. */
 static void
 measure(void *arg)
 {
 	struct result *result = arg;
-	struct sim_report before, after;
+	struct sim_report before, nothing = { .hash = 0 };
 
 	if (stack_boot_config(configure, arg) != 0)
 		_exit(1);	/* it has said why */
 	if (asked.load->start != NULL)
 		asked.load->start(result->streams);
+	if (asked.lane) {
+		sleep_for(LANE_TIME);
+		add_up(result, &nothing);
+		result->units = asked.load->count(result->streams);
+		return;
+	}
 	sleep_for(WARM_UP);
 	result->units = asked.load->count(result->streams);
 	result->time = mach_uptime();
@@ -260,10 +292,7 @@ measure(void *arg)
 	sleep_for(asked.duration);
 	result->units = asked.load->count(result->streams) - result->units;
 	result->time = mach_uptime() - result->time;
-	sim_report(&after);
-	result->atomics = after.atomics - before.atomics;
-	result->blocks = after.blocks - before.blocks;
-	result->lines = lines_of(&after) - lines_of(&before);
+	add_up(result, &before);
 }
 
 /* In a child: what comes out goes to a pipe. */
@@ -389,6 +418,56 @@ print_json_run(unsigned ncpus, const struct result *r, bool first)
 	    per(r->blocks, r->units), (unsigned long long)r->hash);
 }
 
+/* Among several CPUs a run with more may by chance cost less of something. */
+static double
+more(uint64_t half, uint64_t all, uint64_t units)
+{
+	return (((double)all - (double)half) / (double)units);
+}
+
+/*
+ * What more units cost more: a run with twice as many, less one with half of
+ * them.  What boot, beginning and end cost is in both.
+ */
+static void
+print_lane_run(unsigned ncpus, bool first)
+{
+	struct result half, all;
+	uint64_t n;
+
+	asked.units = LANE_UNITS;
+	half = run_child(ncpus);
+	asked.units = 2 * LANE_UNITS;
+	all = run_child(ncpus);
+	n = all.units - half.units;
+	if (n < (uint64_t)LANE_UNITS * all.streams) {
+		fprintf(stderr, "simstack: the lane's %s did not end in time\n",
+		    asked.load->name);
+		exit(1);
+	}
+	printf("%s\n  {\"workload\": \"%s\", \"unit\": \"%s\", \"cpus\": %u, "
+	    "\"blocks\": %.3f, \"locks\": %.3f, \"atomics\": %.3f, "
+	    "\"lines\": %.3f}", first ? "" : ",", asked.load->name,
+	    asked.load->unit, ncpus, more(half.blocks, all.blocks, n),
+	    more(half.locks, all.locks, n),
+	    more(half.atomics, all.atomics, n), more(half.lines, all.lines, n));
+	fflush(stdout);
+}
+
+static void
+print_lane(void)
+{
+	printf("{\"simulated\": true, \"machine\": \"%s\", \"lane\": [",
+	    asked.machine->name);
+	fflush(stdout);
+	for (unsigned i = 0; i < nsimloads; i++) {
+		asked.load = &simloads[i];
+		for (unsigned k = 0; k < asked.ncpus; k++)
+			print_lane_run((unsigned)asked.cpus[k], i + k == 0);
+	}
+	printf("\n]}\n");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -396,6 +475,10 @@ main(int argc, char **argv)
 
 	parse_options(argc, argv);
 	check_request();
+	if (asked.lane) {
+		print_lane();
+		return (0);
+	}
 	if (asked.json)
 		print_json_head();
 	else

@@ -11,6 +11,7 @@
 #include "machine/sim/sim_private.h"
 
 uint64_t sim_blocks;
+bool	 sim_every_block;
 
 void	 __sanitizer_cov_trace_pc(void);
 void	*__real_memcpy(void *, const void *, size_t);
@@ -24,6 +25,8 @@ void
 __sanitizer_cov_trace_pc(void)
 {
 	sim_blocks++;
+	if (__builtin_expect(sim_every_block, 0))
+		sim_sync();
 }
 
 void *

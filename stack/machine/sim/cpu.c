@@ -123,6 +123,7 @@ void
 mach_cpu_relax(void)
 {
 	sim_charge(SIM_COST(relax));
+	sim_search_yield();
 	sim_sync();
 }
 

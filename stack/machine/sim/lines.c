@@ -216,6 +216,12 @@ sim_access(const volatile void *word, enum sim_access how)
 }
 
 void
+sim_lock_got(void)
+{
+	sim.report.locks++;
+}
+
+void
 sim_fence(void)
 {
 	sim_charge(SIM_COST(fence));

@@ -33,11 +33,22 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == UNIT, "blocks are aligned");
 
+/* What was freed in a search and is not given out again for a while. */
+#define	QUARANTINE	1024
+#define	POISON		0xdf		/* reads as no pointer and no number */
+
+struct freed {
+	char		*start;
+	uint32_t	 class;
+};
+
 static struct {
 	bool		 mapped;
 	size_t		 top;		/* first byte never given out */
 	struct block	*free[NCLASSES];
 	bool		 stacks[STACKS_MAX];	/* taken */
+	struct freed	*quarantine;	/* of a search, or NULL */
+	unsigned	 turn;		/* who leaves it next */
 } memory;
 
 static void
@@ -54,6 +65,15 @@ map(char *start, size_t size, int prot)
 	exit(1);
 }
 
+/* What class_of() gives for blocks of so many bytes. */
+static size_t
+size_of(uint32_t class)
+{
+	const uint32_t shift = class > 8 ? (class - 5) / 4 : 0;
+
+	return (((size_t)UNIT << shift) * (class - 4 * shift));
+}
+
 /* Whatever an earlier machine had there is gone: all bytes are zero. */
 void
 sim_memory_reset(void)
@@ -63,6 +83,7 @@ sim_memory_reset(void)
 		map(STACKS_START, STACK_SLOT * STACKS_MAX, PROT_NONE);
 	} else if (madvise(HEAP_START, memory.top, MADV_DONTNEED) != 0)
 		abort();
+	free(memory.quarantine);
 	memset(&memory, 0, sizeof(memory));
 	memory.mapped = true;
 }
@@ -120,18 +141,83 @@ mach_alloc(size_t size, size_t align)
 	return (p);
 }
 
+static void
+block_free(char *start, uint32_t class)
+{
+	struct block *b = (struct block *)(void *)start;
+
+	b->next = memory.free[class];
+	memory.free[class] = b;
+}
+
+static void
+check_freed(const struct freed *f)
+{
+	size_t size = f->start != NULL ? size_of(f->class) : 0;
+
+	for (size_t i = 0; i < size; i++)
+		if ((unsigned char)f->start[i] != POISON) {
+			fprintf(stderr, "sim: byte %zu of %zu at %p was "
+			    "written to after they were freed\n", i, size,
+			    (void *)f->start);
+			abort();
+		}
+}
+
+/* Whoever looks at it finds nonsense, and whoever writes there is noticed. */
+static void
+detain(char *start, uint32_t class)
+{
+	struct freed *f = &memory.quarantine[memory.turn];
+
+	check_freed(f);
+	if (f->start != NULL)
+		block_free(f->start, f->class);
+	*f = (struct freed){ start, class };
+	memset(start, POISON, size_of(class));
+	memory.turn = (memory.turn + 1) % QUARANTINE;
+}
+
+void
+sim_memory_check(void)
+{
+	for (unsigned i = 0; i < QUARANTINE && memory.quarantine != NULL; i++)
+		check_freed(&memory.quarantine[i]);
+}
+
+/* From now on what is freed is watched. */
+void
+sim_memory_watch(void)
+{
+	if (memory.quarantine == NULL)
+		memory.quarantine = calloc(QUARANTINE,
+		    sizeof(*memory.quarantine));
+	if (memory.quarantine == NULL)
+		abort();
+}
+
 void
 mach_free(void *p)
 {
-	struct block *b, *first;
+	struct block *b;
+	uint32_t class;
+	char *start;
 
 	if (p == NULL)
 		return;
 	sim_charge(SIM_COST(alloc));
 	b = (struct block *)p - 1;
-	first = (struct block *)(void *)((char *)b - b->offset);
-	first->next = memory.free[b->class];
-	memory.free[b->class] = first;
+	class = b->class;
+	if (class >= NCLASSES) {
+		fprintf(stderr, "sim: memory at %p is freed twice, or never "
+		    "was allocated\n", p);
+		abort();
+	}
+	start = (char *)b - b->offset;
+	if (memory.quarantine != NULL)
+		detain(start, class);
+	else
+		block_free(start, class);
 }
 
 void *

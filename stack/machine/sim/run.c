@@ -60,6 +60,7 @@ sim_run(const struct sim_config *config, void (*fn)(void *), void *arg,
 	sim_threads_reset();
 	memset(&sim, 0, sizeof(sim));
 	sim_blocks = 0;
+	sim_every_block = false;
 	sim.config = *config;
 	sim.costs = config->machine->costs;
 	sim.chance = splitmix(config->seed);

@@ -47,9 +47,8 @@ vary(psec_t latency)
 	    (SIM_COST(jitter) + 1));
 }
 
-/* An idle CPU, or one that has let its thread go, has this one. */
-static void
-begin(struct sim_cpu *cpu, struct mach_thread *mt)
+void
+sim_cpu_begin(struct sim_cpu *cpu, struct mach_thread *mt)
 {
 	if (mt->mt_cpu != cpu && mt->mt_cpu != NULL)
 		sim_event(SIM_MIGRATE, cpu->sc_clock, cpu, mt->mt_number);
@@ -113,7 +112,7 @@ enqueue(struct mach_thread *mt, psec_t date, psec_t latency)
 	if (cpu->sc_clock < date)
 		cpu->sc_clock = date;
 	cpu->sc_clock += latency;
-	begin(cpu, mt);
+	sim_cpu_begin(cpu, mt);
 	stop_at(cpu->sc_clock);
 }
 
@@ -122,6 +121,7 @@ sim_start(struct mach_thread *mt)
 {
 	psec_t now = sim.cpu->sc_clock;
 
+	sim_search_enter(mt);
 	sim_event(SIM_CREATE, now, sim.cpu, mt->mt_number);
 	enqueue(mt, now, vary(SIM_COST(wake)));
 }
@@ -189,29 +189,59 @@ find_last(void)
 	return (last);
 }
 
-static _Noreturn void
-deadlock(void)
+_Noreturn void
+sim_give_up(const char *why)
 {
 	const struct mach_thread *mt;
 
-	fprintf(stderr, "sim: all threads wait for each other:");
+	fprintf(stderr, "sim: %s: these threads wait:", why);
 	TAILQ_FOREACH(mt, &sim.parked, mt_link)
 		fprintf(stderr, " %u (%s)", mt->mt_number, mt->mt_name);
 	fprintf(stderr, "\n");
 	abort();
 }
 
+/* The CPU that comes next; those whose deadlines come before it have one. */
+static struct sim_cpu *
+next_by_clock(void)
+{
+	struct sim_cpu *next;
+	struct mach_thread *mt;
+
+	while (next = find_last(), (mt = due(next)) != NULL)
+		expire(mt);
+	return (next);
+}
+
+/* The same in a search, in which all CPUs have the clock of the last one. */
+static struct sim_cpu *
+next_by_search(void)
+{
+	struct sim_cpu *last = sim.cpu, *next;
+	struct mach_thread *mt;
+
+	while ((mt = due(last)) != NULL)
+		expire(mt);
+	if ((next = sim_search_next()) == NULL && (mt = due(NULL)) != NULL) {
+		expire(mt);
+		next = sim_search_next();
+	}
+	if (next != NULL && next->sc_clock < last->sc_clock)
+		next->sc_clock = last->sc_clock;
+	sim.stop = 0;
+	return (next);
+}
+
 /* Goes on with the thread of the CPU that comes next, which may be this one. */
 static void
 resume(struct mach_thread *from)
 {
-	struct sim_cpu *next;
-	struct mach_thread *mt, *to;
+	struct sim_cpu *next = sim.order == SIM_CLOCKS ? next_by_clock() :
+	    next_by_search();
+	struct mach_thread *to;
 
-	while (next = find_last(), (mt = due(next)) != NULL)
-		expire(mt);
 	if (next == NULL)
-		deadlock();
+		sim_give_up("all threads wait for each other");
 	sim.cpu = next;
 	to = next->sc_running;
 	if (to == from)
@@ -284,7 +314,7 @@ give_up_cpu(void)
 	cpu->sc_running = NULL;
 	mt = find_work(cpu);
 	if (mt != NULL)
-		begin(cpu, mt);
+		sim_cpu_begin(cpu, mt);
 }
 
 /* Those who want this CPU go first. */
@@ -308,7 +338,10 @@ sim_sync(void)
 	settle();
 	if (cpu->sc_clock < sim.stop)
 		return;
-	if (cpu->sc_clock < cpu->sc_slice)
+	if (sim.order != SIM_CLOCKS) {
+		sim_search_point();
+		resume(cpu->sc_running);
+	} else if (cpu->sc_clock < cpu->sc_slice)
 		resume(cpu->sc_running);
 	else if (!TAILQ_EMPTY(&cpu->sc_queue))
 		requeue(SIM_PREEMPT);
@@ -321,8 +354,9 @@ sim_sync(void)
 void
 sim_yield(void)
 {
+	sim_search_yield();
 	sim_sync();
-	if (!TAILQ_EMPTY(&sim.cpu->sc_queue))
+	if (sim.order == SIM_CLOCKS && !TAILQ_EMPTY(&sim.cpu->sc_queue))
 		requeue(SIM_YIELD);
 }
 
@@ -378,7 +412,7 @@ void
 sim_begin(struct mach_thread *mt)
 {
 	sim.cpu = &sim.cpus[0];
-	begin(sim.cpu, mt);
+	sim_cpu_begin(sim.cpu, mt);
 	(void)find_last();
 	context_switch(&sim.host, &mt->mt_context);
 	sim.cpu = NULL;

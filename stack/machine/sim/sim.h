@@ -50,8 +50,28 @@ struct sim_report {
 	uint64_t	 hash;		/* of all events so far */
 	nsec_t		 clock;		/* of the calling CPU */
 	uint64_t	 atomics;	/* operations on atomic words */
+	uint64_t	 locks;		/* acquired */
 	uint64_t	 blocks;	/* basic blocks of code */
 	uint64_t	 events[SIM_EVENT_COUNT];
+};
+
+/* Whose turn it is. */
+enum sim_order {
+	SIM_CLOCKS,		/* the CPU's whose clock is behind all others */
+	SIM_RANDOM, SIM_PCT	/* search.c */
+};
+
+#define	SIM_DEPTH_MAX	16
+
+struct sim_search {
+	enum sim_order	 order;
+	uint64_t	 seed;
+	unsigned	 depth;		/* of SIM_PCT: 1 to SIM_DEPTH_MAX */
+	uint64_t	 points;	/* that are expected: at least 1 */
+	bool		 blocks;	/* each basic block is a point, too */
+	/* It is said that there is no end, and the process aborts: */
+	uint64_t	 limit;		/* after so many points */
+	nsec_t		 hangs;		/* after so long in virtual time */
 };
 
 /*
@@ -63,5 +83,14 @@ int	 sim_run(const struct sim_config *, void (*fn)(void *), void *arg,
 	    struct sim_report *);
 /* The same so far, for whoever runs on it. */
 void	 sim_report(struct sim_report *);
+
+/*
+ * From now on threads take turns in another order, and memory that was freed
+ * is watched: who writes there, or waits for ever, aborts the process.
+ */
+void	 sim_search(const struct sim_search *);
+uint64_t sim_search_points(void);	/* passed since then */
+/* Aborts if memory that was freed has been written to. */
+void	 sim_memory_check(void);
 
 #endif /* MACHINE_SIM_SIM_H */

@@ -26,6 +26,7 @@ struct mach_thread {
 	void		*mt_stack;	/* NULL: the host's thread's */
 	unsigned	 mt_number;	/* from 1 */
 	char		 mt_name[16];
+	int64_t		 mt_priority;	/* in a search: the highest runs */
 	int		 mt_bound;	/* to this CPU, or MACH_CPU_ANY */
 	struct sim_cpu	*mt_cpu;	/* where it runs or ran last, or NULL */
 	psec_t		 mt_used;	/* of CPUs */
@@ -63,6 +64,7 @@ struct sim {
 	struct sim_cpu	 cpus[SIM_CPUS_MAX];
 	struct sim_cpu	*cpu;		/* that runs now; NULL: none yet */
 	psec_t		 pending;	/* spent there, not on its clock yet */
+	enum sim_order	 order;
 	psec_t		 stop;		/* then its clock may not be the last */
 	struct sim_threads parked, timers;
 	SLIST_HEAD(, mach_thread) all;
@@ -73,6 +75,7 @@ struct sim {
 };
 extern struct sim sim;
 extern uint64_t	 sim_blocks;		/* not charged yet */
+extern bool	 sim_every_block;	/* ... is followed by sim_sync() */
 
 #define	SIM_COST(name)	(sim.costs.name)
 
@@ -100,11 +103,26 @@ void	 sim_wake(struct mach_thread *);
 void	 sim_start(struct mach_thread *);
 /* The calling thread never runs again. */
 _Noreturn void sim_leave(void);
+/* Says why, and who waits, and aborts. */
+_Noreturn void sim_give_up(const char *why);
 /*
  * The first thread of all begins, on the first CPU; returns when somebody
  * switches to sim.host.
  */
 void	 sim_begin(struct mach_thread *);
+
+/* A CPU without a thread has this one, which is in no queue. */
+void	 sim_cpu_begin(struct sim_cpu *, struct mach_thread *);
+
+/*
+ * The order of a search (search.c): a thread is new, the calling thread is at
+ * a point or wants others to go first, and the CPU whose thread is next, or
+ * NULL.
+ */
+void	 sim_search_enter(struct mach_thread *);
+void	 sim_search_point(void);
+void	 sim_search_yield(void);
+struct sim_cpu *sim_search_next(void);
 
 /* CPUs (cpu.c): which the stack uses. */
 void	 sim_cpus_reset(void);
@@ -120,6 +138,7 @@ void	 sim_lines_reset(void);
 void	 sim_event(enum sim_event, psec_t date, const struct sim_cpu *,
 	    unsigned thread);
 void	 sim_memory_reset(void);
+void	 sim_memory_watch(void);
 void	*sim_stack_take(size_t *size);		/* NULL: there is no more */
 void	 sim_stack_free(void *);
 

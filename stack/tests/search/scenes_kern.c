@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Scenes of what all else is built on: sleep and wakeup, callouts, epochs.
+ */
+#include "tests/search/scenes.h"
+
+#include "kern/callout.h"
+#include "kern/epoch.h"
+#include "kern/synch.h"
+#include "tests/net.h"
+#include "tests/threads.h"
+
+/* Some wait until there is something to take, others put it there. */
+#define	THINGS		3
+
+static struct {
+	struct mtx	 lock;
+	unsigned	 there, taken;	/* under the lock */
+} store;
+
+static void
+put_or_take(void *arg)
+{
+	const bool puts = (uintptr_t)arg % 2 == 0;
+
+	for (unsigned i = 0; i < THINGS; i++) {
+		mtx_lock(&store.lock);
+		if (puts) {
+			store.there++;
+			wakeup_one(&store);
+		} else {
+			while (store.there == 0)
+				(void)msleep(&store, &store.lock, 0, "store",
+				    NSEC_FOREVER);
+			store.there--;
+			store.taken++;
+		}
+		mtx_unlock(&store.lock);
+	}
+}
+
+static void
+sleep_scene(void)
+{
+	mtx_init(&store.lock, LC_TEST);
+	run_threads(put_or_take);
+	CHECK_EQ(store.there, 0);
+	CHECK_EQ(store.taken, NTHREADS / 2 * THINGS);
+}
+
+/* A callout that is set again, stopped, and drained before its memory goes. */
+struct alarm {
+	struct callout	 callout;
+	atomic_u32	 rings;
+};
+
+static void
+ring(void *arg)
+{
+	struct alarm *a = arg;
+
+	for (unsigned i = 0; i < 4; i++)
+		atomic_fetchadd_u32(&a->rings, 1);
+}
+
+static void
+use_alarm(void *arg)
+{
+	(void)arg;
+	for (unsigned i = 0; i < 3; i++) {
+		struct alarm *a = kmalloc(sizeof(*a));
+
+		callout_init(&a->callout);
+		(void)callout_reset(&a->callout, NSEC_PER_MSEC, ring, a);
+		(void)callout_reset(&a->callout, NSEC_PER_MSEC / 2, ring, a);
+		(void)callout_drain(&a->callout);
+		CHECK(!callout_pending(&a->callout));
+		kfree(a);
+	}
+}
+
+static void
+callout_scene(void)
+{
+	run_threads(use_alarm);
+}
+
+/* Something that readers look at without a lock is replaced and retired. */
+#define	REPLACED	3
+
+static atomic_uptr shown;
+
+static void
+show(uint64_t value)
+{
+	uint64_t *p = kmalloc(sizeof(*p));
+
+	*p = value;
+	p = (void *)atomic_swap_uptr(&shown, (uintptr_t)p);
+	if (p != NULL)
+		epoch_call(kfree, p);
+}
+
+static void
+look_or_replace(void *arg)
+{
+	for (uint64_t i = 1; i <= REPLACED; i++)
+		if (arg == NULL) {
+			show(i);
+			(void)epoch_reclaim();
+		} else {
+			const uint64_t *p;
+
+			epoch_enter();
+			p = (void *)atomic_load_acq_uptr(&shown);
+			atomic_fence();
+			CHECK(*p <= REPLACED);
+			epoch_exit();
+		}
+}
+
+static void
+epoch_scene(void)
+{
+	show(0);
+	run_threads(look_or_replace);
+	kfree((void *)atomic_swap_uptr(&shown, 0));
+	CHECK_EQ(epoch_reclaim(), 0);
+}
+
+const struct scene kern_scenes[] = {
+	{ "sleep", "two threads wait for what two others bring",
+	    "lock.mutex=block", NULL, sleep_scene },
+	{ "callout", "callouts are set, reset and drained by four threads",
+	    "lock.mutex=block", NULL, callout_scene },
+	{ "epoch", "three threads look at what one replaces",
+	    "lock.mutex=block", NULL, epoch_scene },
+	{ .name = NULL },
+};

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Known races, which a build with -Dplanted=true has on request, and how many schedules a search takes to find each.
+
+./dev bench races prints the table of docs/simulator.md, and writes it there with --write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import statistics
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.stack.topology import ROOT, Installed
+
+DOCUMENT = ROOT / "docs" / "simulator.md"
+BEGIN, END = "<!-- races: ./dev bench races --write -->", "<!-- end of races -->"
+SEARCHES = ("random", "pct")
+# Of each search for each race, with other seeds; and how many schedules it may take.
+SEARCHERS = 5
+SCHEDULES = 1500
+
+
+@dataclass(frozen=True)
+class Race:
+    """A race of stack/kern/planted.h, the scene in which it is looked for, and a schedule that had it once."""
+
+    name: str
+    what: str
+    scene: str
+    search: str
+    seed: int
+    points: int
+
+
+RACES = (
+    Race("lost_wakeup", "who sleeps lets the mutex go before a waker can find him", "sleep", "pct", 27, 162),
+    Race("mutex_seq", "a mutex is let go between the look at it and the park", "sleep", "random", 6, 334),
+    Race("callout_drain", "a callout is drained while its handler runs on", "callout", "pct", 365, 377),
+    Race("epoch_early", "what is retired is freed under who came just before", "epoch", "pct", 7, 178),
+    Race("sblock_once", "a waiter takes a socket buffer without looking again", "unix-share", "random", 1, 1000),
+    Race("pair_order", "two pcbs are locked in the wrong order", "unix-pair", "random", 1, 1000),
+    Race("pair_recheck", "the peer is not looked at again when both are locked", "unix-pair", "random", 1, 1000),
+    Race("gc_unlocked", "a message is read while the collector looks", "unix-rights", "pct", 932, 978),
+    Race("accept_wake", "a listener is woken without a reference", "tcp-listen", "pct", 247, 5484),
+    Race("accept_queue", "a child joins a queue from which it was taken", "tcp-accept", "pct", 89, 4736),
+    Race("tcp_closed", "a segment comes to a connection that was closed meanwhile", "tcp-reset", "pct", 2, 7764),
+    Race("timer_ref", "a timer has no reference to its socket", "tcp-reset", "random", 70, 6151),
+    Race("backlog_leave", "the owner goes without looking at what came last", "tcp-backlog", "random", 127, 5688),
+    Race("backlog_sleep", "... or sleeps", "tcp-backlog", "random", 3, 6504),
+    Race("hybrid_lost", "hybrid dispatch ends, and nobody works on what came", "netisr", "random", 1289, 3894),
+    Race("hybrid_overtake", "hybrid dispatch begins while the worker runs", "netisr", "pct", 18, 3616),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search says: at which schedule it went wrong, or None; all of its words."""
+
+    at: int | None
+    text: str
+
+
+class Searcher:
+    """simsearch in a build with planted races."""
+
+    def __init__(self, options: tuple[str, ...] = ()) -> None:
+        checked = ["-Dwitness=true", "-Dinvariants=true"]
+        self.installed = Installed("planted", ["-Dsim=true", "-Dplanted=true", *checked, *options])
+        self.program = self.installed.prefix / "bin" / "simsearch"
+
+    def scenes(self) -> list[str]:
+        """The names of all scenes."""
+        told = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=True, timeout=60)
+        return re.findall(r"^  (\S+)", told.stdout.partition("scenes:\n")[2], re.MULTILINE)
+
+    def search(self, scene: str, how: str, *options: str, schedules: int) -> Found:
+        """Looks for a schedule that goes wrong."""
+        argv = [str(self.program), "--scene", scene, "--search", how, "--schedules", str(schedules), *options]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+        if done.returncode not in (0, 1):
+            raise RuntimeError(f"{' '.join(argv)}: {done.stderr}")
+        match = re.search(r"schedule (\d+) goes wrong", done.stdout)
+        return Found(int(match[1]) if match else None, done.stdout + done.stderr)
+
+    def median(self, race: Race, how: str) -> float:
+        """How many schedules it takes, as the median of several searches; infinity if most found nothing."""
+        taken = [
+            self.search(race.scene, how, "--planted", race.name, "--seed", str(1 + n * 1000000), schedules=SCHEDULES).at
+            for n in range(SEARCHERS)
+        ]
+        return statistics.median(math.inf if at is None else at for at in taken)
+
+    def remove(self) -> None:
+        """Deletes what was installed."""
+        self.installed.remove()
+
+
+def table(searcher: Searcher) -> str:
+    """A row for each race."""
+    rows = ["| `debug.planted` | | scene | random | PCT |", "|---|---|---|---:|---:|"]
+    for race in RACES:
+        taken = [searcher.median(race, how) for how in SEARCHES]
+        cells = [f"> {SCHEDULES}" if at == math.inf else f"{at:.0f}" for at in taken]
+        rows.append(f"| `{race.name}` | {race.what} | `{race.scene}` | {cells[0]} | {cells[1]} |")
+        print(rows[-1], flush=True)
+    return "\n".join(rows) + "\n"
+
+
+def write(document: Path, text: str) -> None:
+    """Puts the table in the place of the one that is there."""
+    old = document.read_text(encoding="utf-8")
+    head, begin, rest = old.partition(BEGIN + "\n")
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"{document}: there is no place for a table, between {BEGIN} and {END}")
+    document.write_text(head + begin + text + end + tail, encoding="utf-8")
+
+
+def main() -> None:
+    """Makes the table."""
+    parser = argparse.ArgumentParser(prog="./dev bench races", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="into docs/simulator.md")
+    asked = parser.parse_args()
+    searcher = Searcher()
+    try:
+        text = table(searcher)
+    finally:
+        searcher.remove()
+    if asked.write:
+        write(DOCUMENT, text)
+
+
+if __name__ == "__main__":
+    main()

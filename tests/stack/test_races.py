@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The search for schedules that go wrong: nothing in the stack as it is, and each race that was planted."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from tests.stack.races import RACES, SEARCHES, Race, Searcher
+from tests.stack.topology import run
+
+# Of each scene and search; a few thousand in all.
+CLEAN = 100
+# From a seed that once found the race: another compiler may need others.
+PLANTED = 2000
+
+
+@pytest.fixture(scope="module")
+def searcher() -> Iterator[Searcher]:
+    """The build with planted races, none of which is there unless it is asked for."""
+    made = Searcher()
+    yield made
+    made.remove()
+
+
+@pytest.mark.parametrize("how", SEARCHES)
+def test_nothing_is_found_in_the_stack(searcher: Searcher, how: str) -> None:
+    scenes = searcher.scenes()
+    assert {race.scene for race in RACES} < set(scenes)
+    for scene in scenes:
+        found = searcher.search(scene, how, schedules=CLEAN)
+        assert found.at is None, found.text
+        assert f"nothing found in {CLEAN} schedules" in found.text
+
+
+@pytest.mark.parametrize("race", RACES, ids=lambda race: race.name)
+def test_a_planted_race_is_found(searcher: Searcher, race: Race) -> None:
+    options = ("--planted", race.name, "--seed", str(race.seed), "--points", str(race.points))
+    found = searcher.search(race.scene, race.search, *options, schedules=PLANTED)
+    assert found.at is not None, found.text
+
+
+def test_a_schedule_goes_wrong_again(searcher: Searcher) -> None:
+    """The command that is printed does the same, in a child and in the process itself."""
+    found = searcher.search("unix-share", "pct", "--planted", "sblock_once", "--depth", "4", schedules=PLANTED)
+    match = re.search(r"^again: (.*)$", found.text, re.MULTILINE)
+    assert match is not None, found.text
+    again = subprocess.run(shlex.split(match[1]), capture_output=True, text=True, timeout=60)
+    assert again.returncode == 1
+    said = [line for line in found.text.splitlines() if line.startswith("    ")]
+    assert said
+    assert [line for line in again.stdout.splitlines() if line.startswith("    ")] == said
+    here = subprocess.run([*shlex.split(match[1]), "--here"], capture_output=True, text=True, timeout=60)
+    assert here.returncode < 0
+    assert [f"    {line}" for line in here.stderr.splitlines()] == said
+    debugger = re.search(r"^with a debugger: gdb --args (.*)$", found.text, re.MULTILINE)
+    assert debugger is not None
+    assert debugger[1] == f"{match[1]} --here"
+
+
+def lane(searcher: Searcher, *options: str) -> dict[str, dict[str, float]]:
+    """What a unit of each workload costs."""
+    program = str(searcher.program.with_name("simstack"))
+    said = json.loads(run(program, "--lane", *options))
+    assert said["simulated"] is True
+    return {row["workload"]: row for row in said["lane"]}
+
+
+def test_the_lane_shows_one_atomic_operation_more(searcher: Searcher) -> None:
+    """... on each packet that is forwarded, with the block that it is in; and none where there is no packet."""
+    before, after = lane(searcher), lane(searcher, "--set", "debug.planted=extra_atomic")
+    assert set(before) == {"forward", "unix", "tcp"}
+    assert lane(searcher) == before
+    assert f"{after['forward']['atomics'] - before['forward']['atomics']:.3f}" == "1.000"
+    assert after["forward"]["locks"] == before["forward"]["locks"]
+    assert after["unix"] == before["unix"]
+    assert before["unix"]["locks"] > 0
+
+
+def test_every_basic_block_may_be_a_point(searcher: Searcher) -> None:
+    found = searcher.search("unix-share", "random", "--planted", "sblock_once", "--blocks", schedules=PLANTED)
+    assert found.at is not None
+    assert "--blocks" in found.text
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--scene", "nowhere"], "no scene 'nowhere'"),
+        ([], "no scene ''"),
+        (["--scene", "sleep", "--search", "luck"], "no search 'luck'"),
+        (["--scene", "sleep", "--depth", "0"], "not a depth: '0'"),
+        (["--scene", "sleep", "--schedules", "none"], "not a number of schedules: 'none'"),
+        (["--scene", "sleep", "--set", "lock.mutex"], "not name=value: 'lock.mutex'"),
+        (["--scene", "sleep", "--planted", "tree"], "debug.planted=tree: "),
+        (["--scene", "sleep", "now"], "nothing is to be done with 'now'"),
+    ],
+)
+def test_what_cannot_be_is_explained(searcher: Searcher, options: list[str], reason: str) -> None:
+    done = subprocess.run([searcher.program, *options], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 64
+    assert reason in done.stderr
