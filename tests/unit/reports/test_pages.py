@@ -276,7 +276,7 @@ def test_queries_of_the_list_do_not_depend_on_the_number_of_runs(
     summarise(made)
     with django_assert_num_queries(5):
         client.get("/runs/")
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(6):
         client.get("/")
 
 
