@@ -4,21 +4,30 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from perfweb.lab.inventory import InventoryHost
 from perfweb.runs import progress
 from perfweb.runs.catalogue import Test
-from perfweb.runs.models import Boot, BootState, Measurement, MeasurementState, Run, Sample, Target, Topology, Variant
+from perfweb.runs.models import Boot, BootState, Measurement, Run, Sample, Target, Topology, Variant
 from perfweb.runs.planfile import PlanSpec
 from runners import record, spool, tools
-from runners.driver import PlayCancelledError, PlayError
+from runners.driver import Listener, PlayCancelledError, PlayError
 from runners.patience import patiently
 from runners.planner import PlannedBoot, PlannedMeasurement
-from runners.plays import BootRequest, Plays
-from runners.validity import Taken
+from runners.plays import PATIENCE_SECONDS, BootRequest, Plays, Sampling
 
 log = logging.getLogger(__name__)
+
+
+class WrongTunablesError(Exception):
+    """It booted, but not as it was asked to."""
+
+
+class _Measuring(Protocol):
+    """A play that measures: `replicate` or `finish`."""
+
+    def __call__(self, request: BootRequest, sampling: Sampling, listener: Listener) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -38,11 +47,13 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
     tool can cause.
     """
     boot = patiently(lambda: record.boot_started(bench.run, variant, planned))
-    _Booted(bench, boot, variant).go(missing)
+    _Booted(bench, boot, variant, missing).go()
 
 
 class _Booted:
-    def __init__(self, bench: Bench, boot: Boot, variant: Variant) -> None:
+    """A boot under way: `left` is what is not measured yet, `samples` are those so far of the first of it."""
+
+    def __init__(self, bench: Bench, boot: Boot, variant: Variant, missing: Sequence[PlannedMeasurement]) -> None:
         self.bench = bench
         self.boot = boot
         self.request = BootRequest(
@@ -53,108 +64,148 @@ class _Booted:
             tunables=variant.tunables,
             prefix=variant.build.prefix if variant.build else "",
         )
+        self.left = list(missing)
+        self.samples: list[dict[str, Any]] = []
+        self.up = False
+        self.error = ""
+        self.counters: Mapping[str, str] | None = None
+        self.ending: Mapping[str, Any] | None = None
+        journal = spool.begin(bench.run, boot.pk, {planned.test.name: self._document(planned) for planned in missing})
+        self.listener = Listener(handed=self._handed, told=self._told, journal=journal)
 
-    def go(self, missing: Sequence[PlannedMeasurement]) -> None:
+    def go(self) -> None:
         """One state at the end, whatever happened: stopped, failed, crashed, or interrupted."""
         try:
-            error = self._come_up()
-            alive = not error and self._measure_all(missing)
+            self._measure(self.bench.plays.replicate)
+            while self.left and not self.error and self._lives():
+                self._measure(self.bench.plays.finish)
         except PlayCancelledError:
-            patiently(lambda: record.boot_ended(self.boot, BootState.INTERRUPTED, "stopped before it was done"))
+            self._interrupted("stopped before it was done")
             raise
-        for planned in missing if error else []:
-            self._keep(planned, {}, f"not measured: {error}")
-        self._stop(error, alive=alive)
+        while self.left:
+            self._keep(f"not measured: {self.error or 'the stack had crashed before'}")
+        self._stop()
+        self._forget_journal()
 
-    def _come_up(self) -> str:
-        """Boots and checks the tunables; returns what went wrong."""
+    def _measure(self, play: _Measuring) -> None:
+        """Plays what is left; what fails it costs the measurement under way, or all if the target does not come up."""
+        self.counters, before = None, len(self.left)
         try:
-            outcome = self.bench.plays.boot(self.request)
+            play(self.request, self._sampling(), self.listener)
+            problem = "" if len(self.left) < before else "its host told nothing of it"
         except PlayCancelledError:
             raise
+        except WrongTunablesError as wrong:
+            self.error, self.samples = str(wrong), []
+            return
         except PlayError as failure:
-            return f"it did not boot: {failure}"
-        effective: dict[str, str] = outcome.get("effective", {})
-        patiently(lambda: record.boot_up(self.boot, outcome, effective))
-        return tunables_problem(self.request.tunables, effective)
+            problem = str(failure)
+        if problem and not self.up:
+            self.error = f"it did not boot: {problem}"
+        elif problem and self.left:
+            self._keep(problem)
+        elif problem:
+            log.warning("%s: %s", self.boot, problem)
 
-    def _measure_all(self, missing: Sequence[PlannedMeasurement]) -> bool:
-        """Measures until the target is found dead; then the rest is failed without waiting for it.
+    def _sampling(self) -> Sampling:
+        plan, measure = self.bench.plan, self.left[0].test.measure  # those of one server have one host
+        return Sampling(measure.host, list(map(self._order, self.left)), plan.timeout, plan.gates)
 
-        Returns whether it lives.
-        """
-        dead = False
-        for planned in missing:
-            if dead:
-                self._keep(planned, {}, "not measured: the stack had crashed before")
-            elif self._measure(planned).state == MeasurementState.FAILED:
-                dead = not self._collect()
-        return not dead
+    def _order(self, planned: PlannedMeasurement) -> dict[str, object]:
+        """A measurement, as the hosts take it."""
+        plan, busy = self.bench.plan, tools.busy(planned.test.measure)
+        return {
+            "test": planned.test.name,
+            "argv": self._argv(planned.test),
+            "samples": planned.samples,
+            "discard": planned.discard,
+            "voids_allowed": planned.samples if plan.voids_allowed is None else plan.voids_allowed,
+            "busy": busy,
+            "patience": PATIENCE_SECONDS if busy else 0.0,
+        }
 
-    def _measure(self, planned: PlannedMeasurement) -> Measurement:
-        test = planned.test
+    def _argv(self, test: Test) -> list[str]:
         address = self._server().data_address(test.family)
-        argv = tools.command(test.measure, address, self.bench.plan.seconds, self.request.prefix)
-        plan = self.bench.plan
-        allowed = planned.samples if plan.voids_allowed is None else plan.voids_allowed
-        taken, reason = Taken(planned, plan.gates, allowed), ""
-        progress.publish(self.boot.run_id, "measuring", test=test.name, variant=self.boot.variant.name)
-        try:
-            host, busy = test.measure.host, tools.busy(test.measure)
-            while count := taken.wanted():
-                result = self.bench.plays.measure(self.request, argv, count, plan.timeout, host=host, busy=busy)
-                taken.add(result["samples"])
-        except PlayCancelledError:
-            raise
-        except PlayError as failure:
-            reason = str(failure)
-        return self._keep(planned, {"argv": argv, "samples": taken.outputs, "voids": taken.voids()}, reason)
+        return tools.command(test.measure, address, self.bench.plan.seconds, self.request.prefix)
 
-    def _keep(self, planned: PlannedMeasurement, result: Mapping[str, object], reason: str) -> Measurement:
-        """Into the spool first, so that a database that is away loses nothing."""
-        test, pinning = planned.test, self._pinning(planned.test)
-        document = record.document(self.boot, test.name, planned.discard, result, pinning, reason)
+    def _handed(self, data: Mapping[str, Any]) -> None:
+        """What the play hands back, step by step."""
+        if "effective" in data:
+            self.up = True
+            effective = data["effective"]
+            patiently(lambda: record.boot_up(self.boot, data, effective))
+            if wrong := tunables_problem(self.request.tunables, effective):
+                raise WrongTunablesError(wrong)
+        elif "counters" in data:
+            self._count(data["counters"])
+        elif "ended" in data:
+            self.ending = data
+
+    def _told(self, told: Mapping[str, Any]) -> None:
+        """What the host tells: that a measurement begins, and each sample."""
+        if "sample" not in told:
+            progress.publish(self.boot.run_id, "measuring", test=told["test"], variant=self.boot.variant.name)
+            return
+        self.samples.append(told["sample"])
+        if not told["left"]:
+            self._keep("")
+
+    def _document(self, planned: PlannedMeasurement, reason: str = "") -> dict[str, Any]:
+        test = planned.test
+        argv, pinning = self._argv(test), self._pinning(test)
+        return record.document(self.boot, test.name, planned.discard, argv, pinning, self.samples, reason)
+
+    def _keep(self, reason: str) -> None:
+        """The first of what is left, with its samples; into the spool first, so that no database that is away loses it.
+
+        `reason` says why samples are missing.
+        """
+        document = self._document(self.left[0], reason)
         path = spool.put(self.bench.run, document)
         measurement = patiently(lambda: record.measurement(document))
         spool.remove(path)
+        del self.left[0]
+        self.samples = []
         _publish(measurement, self.boot.variant.name)
-        return measurement
 
-    def _collect(self) -> bool:
-        """Keeps the counters; returns whether the target answered."""
-        try:
-            views = self.bench.plays.collect(self.request)
-        except PlayCancelledError:
-            raise
-        except PlayError as failure:
-            log.warning("no counters of %s: %s", self.boot, failure)
-            return False
-        patiently(lambda: record.counters(self.boot, views))
-        return self.request.target != Target.STACK or bool(views.get("sysctl"))
+    def _lives(self) -> bool:
+        """Whether the target answered when it was asked for its counters."""
+        if self.counters is None:
+            try:
+                self._count(self.bench.plays.collect(self.request))
+            except PlayCancelledError:
+                raise
+            except PlayError as failure:
+                log.warning("no counters of %s: %s", self.boot, failure)
+                return False
+        return self.request.target != Target.STACK or bool(self.counters and self.counters.get("sysctl"))
 
-    def _stop(self, error: str, *, alive: bool) -> None:
+    def _count(self, counters: Mapping[str, str]) -> None:
+        self.counters = counters
+        patiently(lambda: record.counters(self.boot, counters))
+
+    def _stop(self) -> None:
         try:
-            ending = self._ending(alive=alive)
+            ending = self.bench.plays.stop(self.request) if self.ending is None else self.ending
         except PlayError as failure:
-            error = "; ".join(filter(None, [error, f"it could not be stopped: {failure}"]))
+            error = "; ".join(filter(None, [self.error, f"it could not be stopped: {failure}"]))
             patiently(lambda: record.boot_ended(self.boot, BootState.FAILED, error))
             return
-        state = BootState.FAILED if error else BootState.STOPPED
+        state, error = (BootState.FAILED, self.error) if self.error else (BootState.STOPPED, "")
         if ending.get("crashed") and not error:
             state, error = BootState.CRASHED, f"it ended by itself with status {ending.get('exit_status')}"
         patiently(lambda: record.boot_ended(self.boot, state, error, str(ending.get("log") or "")))
 
-    def _ending(self, *, alive: bool) -> dict[str, Any]:
-        """Stops the boot and says how it ended; one that lives is asked for its counters first."""
-        if alive:
-            try:
-                ending = self.bench.plays.finish(self.request)
-            except PlayError as failure:
-                log.warning("no counters of %s: %s", self.boot, failure)
-            else:
-                patiently(lambda: record.counters(self.boot, ending["counters"]))
-                return ending
-        return self.bench.plays.stop(self.request)
+    def _interrupted(self, why: str) -> None:
+        """Keeps the samples of the measurement under way, if there are any; it is taken again when the run goes on."""
+        if self.samples:
+            self._keep(why)
+        patiently(lambda: record.boot_ended(self.boot, BootState.INTERRUPTED, why))
+        self._forget_journal()
+
+    def _forget_journal(self) -> None:
+        if self.listener.journal:
+            spool.remove(self.listener.journal)
 
     def _server(self) -> InventoryHost:
         return self.bench.hosts["dut" if self.boot.topology == Topology.HOST_HOST else "right"]

@@ -2,8 +2,8 @@
 """Plays a playbook against a testbed and says what came of it.
 
 The playbooks are the only way to the hosts.  What goes in are extra variables,
-what comes out is what the plays handed to `set_stats`; playbooks/README.md lists
-both for every playbook.
+what comes out is what the plays handed to `set_stats` and what modules told on
+the way (playbooks/tell); playbooks/README.md lists all of it for every playbook.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import ansible_runner.interface
 import yaml
@@ -28,6 +28,7 @@ from playbooks.module_utils import processes
 from runners.paths import CONTROL_NAME_LENGTH, socket_directory
 from runners.warm import Warm
 
+T = TypeVar("T")
 ROOT = Path(__file__).resolve().parent.parent
 PLAYBOOKS = ROOT / "playbooks"
 POLL_SECONDS = 0.5
@@ -47,6 +48,23 @@ class Event:
     host: str
     task: str
     seconds: float
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who hears of a play while it is under way, in the thread that plays; what a listener raises ends the play.
+
+    `event` gets what happens on hosts, `handed` what a task hands to `set_stats`, and `told` what a module tells.
+    `journal` is a file where the latter is added to, line by line and at once, and that stays.
+    """
+
+    event: Callable[[Event], None] | None = None
+    handed: Callable[[dict[str, Any]], None] | None = None
+    told: Callable[[dict[str, Any]], None] | None = None
+    journal: Path | None = None
+
+
+NOBODY = Listener()
 
 
 @dataclass(frozen=True)
@@ -112,16 +130,19 @@ class _Play:
         result: PlayResult,
         directory: Path,
         *,
-        deadline: float,
-        on_event: Callable[[Event], None] | None,
+        patience: float,
+        listener: Listener,
         cancelled: Callable[[], bool] | None,
     ) -> None:
         self.result = result
         self.pid_file = directory / "pid"
-        self.deadline = deadline
-        self.on_event = on_event
+        self.journal = _Journal(listener.journal or directory / "told")
+        self.patience = patience
+        self.deadline = time.monotonic() + patience
+        self.listener = listener
         self.cancelled = cancelled
         self.error: type[PlayError] | None = None
+        self.raised: Exception | None = None
         self.killing_since = 0.0
 
     def handle_event(self, event: dict[str, Any]) -> bool:
@@ -138,9 +159,27 @@ class _Play:
         }.get(kind)
         if what in {"failed", "unreachable"}:
             self.result.failures.append(_failure(data))
-        if what and self.on_event:
-            self.on_event(Event(what, data.get("host", ""), data.get("task", ""), float(data.get("duration", 0))))
+        if what:
+            duration = float(data.get("duration", 0))
+            self.call(self.listener.event, Event(what, data.get("host", ""), data.get("task", ""), duration))
+        if what == "ok" and "ansible_stats" in data.get("res", {}):
+            self.call(self.listener.handed, data["res"]["ansible_stats"]["data"])
         return False
+
+    def hear(self) -> None:
+        """Passes on what was told since the last time, a sign of life that makes the time begin anew."""
+        for told in self.journal.new():
+            self.deadline = time.monotonic() + self.patience
+            self.call(self.listener.told, told)
+
+    def call(self, listener: Callable[[T], None] | None, what: T) -> None:
+        """An exception must not get into ansible-runner, which would leave the play alone: it waits for the end."""
+        if listener is None or self.raised is not None:
+            return
+        try:
+            listener(what)
+        except Exception as error:
+            self.raised = error
 
     def must_be_killed(self) -> bool:
         """Called by ansible-runner all the time: ends a play gently first.
@@ -149,15 +188,19 @@ class _Play:
         the hosts end what they run when they lose theirs.  SIGKILL, which is
         what ansible-runner sends, would leave both behind.
         """
-        if self.error is None:
-            if self.cancelled is not None and self.cancelled():
-                self.error = PlayCancelledError
-            elif time.monotonic() > self.deadline:
-                self.error = PlayTimeoutError
-            if self.error is not None:
-                self.killing_since = time.monotonic()
-                self.terminate()
-        return self.error is not None and time.monotonic() > self.killing_since + GRACE_SECONDS
+        self.hear()
+        if not self.killing_since and self.must_end():
+            self.killing_since = time.monotonic()
+            self.terminate()
+        return bool(self.killing_since) and time.monotonic() > self.killing_since + GRACE_SECONDS
+
+    def must_end(self) -> bool:
+        """Whether it shall not go on; `error` or `raised` says why."""
+        if self.cancelled is not None and self.cancelled():
+            self.error = PlayCancelledError
+        elif time.monotonic() > self.deadline:
+            self.error = PlayTimeoutError
+        return self.error is not None or self.raised is not None
 
     def terminate(self) -> None:
         """Sends SIGTERM to ansible-playbook."""
@@ -165,6 +208,25 @@ class _Play:
             process = processes.identify(int(self.pid_file.read_text(encoding="ascii")))
             if process is not None:
                 processes.signal_process(process, 15)
+
+
+class _Journal:
+    """A file to which lines of JSON are added, from where it ended when this began."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.offset = path.stat().st_size if path.exists() else 0
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        """What was added since the last time; not the line that is just being added."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            for line in file:
+                if line.endswith(b"\n"):
+                    self.offset += len(line)
+                    yield json.loads(line)
 
 
 def _failure(data: Mapping[str, Any]) -> Failure:
@@ -241,15 +303,16 @@ def play(
     inventory: Path,
     extra_vars: Mapping[str, object],
     timeout: float,
-    on_event: Callable[[Event], None] | None = None,
+    listener: Listener = NOBODY,
     cancelled: Callable[[], bool] | None = None,
 ) -> PlayResult:
     """Plays `playbooks/NAME.yml` and waits for its end.
 
     Returns the result also when tasks failed (`ok` is False and `failures` says
     what); `require_ok()` turns that into an exception.  Raises PlayCancelledError
-    once `cancelled()` returned True, PlayTimeoutError after `timeout` seconds, and
-    FileNotFoundError for a playbook or an inventory that is not there.
+    once `cancelled()` returned True, PlayTimeoutError after `timeout` seconds
+    without anything told, FileNotFoundError for a playbook or an inventory that
+    is not there, and what a listener raises.
     """
     playbook = PLAYBOOKS / f"{name}.yml"
     for path, what in ((playbook, "playbook"), (inventory, "inventory: raise the lab first, or correct the path")):
@@ -259,13 +322,13 @@ def play(
     begin = time.monotonic()
     with _private_directory() as directory:
         (directory / "env" / "extravars").write_text(_verbatim(extra_vars), encoding="utf-8")
-        under_way = _Play(result, directory, deadline=begin + timeout, on_event=on_event, cancelled=cancelled)
+        under_way = _Play(result, directory, patience=timeout, listener=listener, cancelled=cancelled)
         runner = ansible_runner.interface.init_runner(
             private_data_dir=str(directory),
             project_dir=str(PLAYBOOKS),
             playbook=playbook.name,
             inventory=str(inventory.absolute()),
-            envvars=_environment(),
+            envvars={**_environment(), "PERFWEB_TOLD": str(under_way.journal.path)},
             fact_cache_type="none",
             settings={"pexpect_timeout": POLL_SECONDS},
             quiet=True,
@@ -275,8 +338,11 @@ def play(
         command = _warm(runner.config.env).command(runner.config.command)
         runner.config.command = [*LEASH, str(under_way.pid_file), *command]
         runner.run()
+        under_way.hear()
         result.log = runner.stdout.read()
     result.seconds = time.monotonic() - begin
+    if under_way.raised is not None:
+        raise under_way.raised
     if under_way.error is not None:
         verb = "was cancelled" if under_way.error is PlayCancelledError else f"took longer than {timeout:g} s"
         raise under_way.error(result, f"play {name} {verb}")

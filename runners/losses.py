@@ -64,7 +64,7 @@ def _mark(run: Run, boot: Boot) -> None:
     ).values_list("test", flat=True)
     for test in {measurement.test.name for measurement in planned.measurements} - set(good):
         reason = f"given up: its boot has cost {MOST} workers"
-        record.measurement(record.document(boot, test, 0, {}, {}, reason))
+        record.measurement(record.document(boot, test, 0, [], {}, reason=reason))
 
 
 def _step(position: int) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 from perfweb.runs.models import Run
 from runners import driver
+from runners.driver import Listener
 
-# A play takes a second or two; these limits are for hosts that hang, not for hosts that are busy.
+# A play takes some seconds, but for its samples; these limits are for hosts that hang, not for hosts that are busy.
 PLAY_SECONDS = 180.0
 BUILD_SECONDS = 900.0
 HEALTH_SECONDS = 60.0
@@ -29,11 +30,24 @@ class BootRequest:
     prefix: str
 
 
+@dataclass(frozen=True)
+class Sampling:
+    """What to measure on a boot: `measurements` as the module `measure` takes them, on the `host` of a role.
+
+    A command may take `timeout` seconds; `limits` are the gates that are on.
+    """
+
+    host: str
+    measurements: Sequence[Mapping[str, object]]
+    timeout: float
+    limits: Mapping[str, float]
+
+
 class Plays:
     """The playbooks of one run on one testbed.
 
-    All but `finish`, `stop` and `restore`, which clean up, end with PlayCancelledError soon after `cancelled()` turns
-    true.  Except where noted they raise PlayFailedError when a host fails, and PlayTimeoutError.
+    All but `stop` and `restore`, which clean up, end with PlayCancelledError soon after `cancelled()` turns true.
+    Except where noted they raise PlayFailedError when a host fails, and PlayTimeoutError.
     """
 
     def __init__(self, run: Run, cancelled: Callable[[], bool] | None = None) -> None:
@@ -60,34 +74,29 @@ class Plays:
         }
         return self._play("build", values, timeout=BUILD_SECONDS).require_ok().data
 
-    def boot(self, request: BootRequest) -> dict[str, Any]:
-        """`commands`, `effective` tunables and, of a stack, `boot_log`."""
-        return self._play("boot", self._about(request) | {"server": request.server}).require_ok().data
+    def replicate(self, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
+        """A boot from its beginning to its end.
 
-    def measure(
-        self,
-        request: BootRequest,
-        argv: Sequence[str],
-        samples: int,
-        timeout: float,
-        *,
-        host: str = "left",
-        busy: str = "",
-    ) -> dict[str, Any]:
-        """One command's `argv`, `cpus` and `samples`, on the host of a role; it comes again when it says `busy`."""
-        patience = PATIENCE_SECONDS if busy else 0.0
-        limit = samples * (timeout + patience + 2) + PLAY_SECONDS
+        `listener` is told the samples, and handed first `commands`, `effective` tunables and, of a stack, `boot_log`,
+        when it is up; then `counters`; and then what `stop` gives, unless a sample failed, after which nothing more is
+        measured and nothing is stopped.
+        """
+        self._sample("replicate", request, sampling, listener)
+
+    def finish(self, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
+        """The same with what is booted already."""
+        self._sample("finish", request, sampling, listener)
+
+    def _sample(self, name: str, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
         values = {
-            "boot_id": request.boot_id,
-            "commands": [list(argv)],
-            "samples": samples,
-            "timeout": timeout,
-            "host": host,
-            "busy": busy,
-            "patience": patience,
+            "server": request.server,
+            "measurements": [dict(measurement) for measurement in sampling.measurements],
+            "timeout": sampling.timeout,
+            "limits": dict(sampling.limits),
+            "host": sampling.host,
         }
-        result: dict[str, Any] = self._play("measure", values, timeout=limit).require_ok().data["results"][0]
-        return result
+        limit = sampling.timeout + PATIENCE_SECONDS + PLAY_SECONDS
+        self._play(name, self._about(request) | values, timeout=limit, listener=listener).require_ok()
 
     def collect(self, request: BootRequest) -> dict[str, str]:
         """The counters as text, by the view that shows them; empty texts of a stack that does not answer."""
@@ -97,10 +106,6 @@ class Plays:
     def stop(self, request: BootRequest) -> dict[str, Any]:
         """`exit_status`, `crashed` and `log`."""
         return self._play("stop", {"boot_id": request.boot_id}, cancellable=False).require_ok().data
-
-    def finish(self, request: BootRequest) -> dict[str, Any]:
-        """What `stop` gives, and before that `counters`; one play, since starting another costs a second."""
-        return self._play("finish", self._about(request), cancellable=False).require_ok().data
 
     def restore(self) -> None:
         """Ends and removes all that the run left on the hosts; safe at any time."""
@@ -116,12 +121,19 @@ class Plays:
         return about | {"prefix": request.prefix} if request.prefix else about
 
     def _play(
-        self, name: str, values: dict[str, object], *, timeout: float = PLAY_SECONDS, cancellable: bool = True
+        self,
+        name: str,
+        values: dict[str, object],
+        *,
+        timeout: float = PLAY_SECONDS,
+        listener: Listener = driver.NOBODY,
+        cancellable: bool = True,
     ) -> driver.PlayResult:
         return driver.play(
             name,
             inventory=self.inventory,
             extra_vars={"run_id": self.run_id, **values},
             timeout=timeout,
+            listener=listener,
             cancelled=self.cancelled if cancellable else None,
         )

@@ -111,16 +111,21 @@ def _shortened(content: bytes) -> bytes:
 
 
 def document(
-    boot: Boot, test: str, discard: int, result: Mapping[str, Any], pinning: Mapping[str, str], reason: str = ""
+    boot: Boot,
+    test: str,
+    discard: int,
+    argv: Sequence[str],
+    pinning: Mapping[str, str],
+    samples: Sequence[Mapping[str, Any]] = (),
+    reason: str = "",
 ) -> dict[str, Any]:
     """What `measurement` needs, as JSON values for the spool; `reason` says why samples are missing."""
     return {
         "boot": boot.pk,
         "test": test,
         "discard": discard,
-        "argv": list(result.get("argv", [])),
-        "samples": list(result.get("samples", [])),
-        "voids": list(result.get("voids", [])),
+        "argv": list(argv),
+        "samples": list(samples),
         "pinning": dict(pinning),
         "reason": reason,
         "environment": {"controller_load": os.getloadavg()},
@@ -138,7 +143,7 @@ def measurement(document: Mapping[str, Any]) -> Measurement:
         return done
     outputs: Sequence[Mapping[str, Any]] = document["samples"]
     readings = [_read(test.name, output) for output in outputs]
-    voids = _voids(document)
+    voids = [plain(output.get("void", "")) for output in outputs]
     state, reason = _state(document, [problem for _, problem in readings], voids)
     made = Measurement.objects.create(
         boot=boot,
@@ -190,11 +195,6 @@ def _reason(problems: Sequence[str]) -> str:
         return ""
     index, problem = failed[0]
     return f"{len(failed)} of {len(problems)} samples failed; sample {index}: {problem}"
-
-
-def _voids(document: Mapping[str, Any]) -> list[str]:
-    """For each sample why it is void, or an empty text; the spool may be older than the gates."""
-    return [plain(reason) for reason in document.get("voids") or [""] * len(document["samples"])]
 
 
 def _state(document: Mapping[str, Any], problems: Sequence[str], voids: Sequence[str]) -> tuple[MeasurementState, str]:

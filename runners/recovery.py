@@ -5,6 +5,7 @@ Testbeds that a run could not restore at its end are restored here, too, as soon
 """
 
 import logging
+from pathlib import Path
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DataError, IntegrityError, transaction
@@ -71,6 +72,8 @@ def replay_spool(run: Run) -> None:
 
     What another version of this program measured may be nothing that this one knows; it is set aside.
     """
+    for journal in spool.unfinished(run):
+        _salvage(run, journal)
     for path in spool.waiting(run):
         try:
             measurement = record.measurement(spool.read(path))
@@ -81,3 +84,15 @@ def replay_spool(run: Run) -> None:
         else:
             spool.remove(path)
             log.info("%s: saved %s from the spool", run, measurement.test)
+
+
+def _salvage(run: Run, journal: Path) -> None:
+    """Makes results of what a journal has, also of the measurement that was under way."""
+    try:
+        documents = list(spool.salvaged(journal))
+    except NOT_STORABLE as error:
+        log.error("%s: kept the journal %s, for it cannot be read: %r", run, spool.set_aside(journal), error)
+        return
+    for document in documents:
+        spool.put(run, document)
+    spool.remove(journal)

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where a measurement lies between the tool and the database, so that neither a crash nor a lost database loses it."""
+"""Where samples lie between the tool and the database, so that neither a crash nor a lost database loses them.
+
+A boot has a journal, BOOT.told: a line that says what is measured, and then each sample as the host told of it. Each
+measurement that came to its end, however that was, lies in BOOT-TEST.json until it is in the database.
+"""
 
 import json
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +37,31 @@ def put(run: Run, document: dict[str, Any]) -> Path:
     return path
 
 
+def begin(run: Run, boot: int, documents: Mapping[str, Mapping[str, Any]]) -> Path:
+    """A journal for a boot by its key, with its measurements by test as they are without samples; returns its file."""
+    path = _folder(run) / f"{boot}.told"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{json.dumps(documents)}\n", encoding="utf-8")
+    return path
+
+
+def unfinished(run: Run) -> list[Path]:
+    """The journals of `run` whose worker did not come to the end of the boot."""
+    return sorted(_folder(run).glob("*.told"))
+
+
+def salvaged(journal: Path) -> Iterator[dict[str, Any]]:
+    """What was measured according to a journal; without the line that was being added when the worker died."""
+    lines = journal.read_text(encoding="utf-8").split("\n")[:-1]
+    documents: dict[str, dict[str, Any]] = json.loads(lines[0]) if lines else {}
+    for line in lines[1:]:
+        told = json.loads(line)
+        document = documents[told["test"]]
+        document["reason"] = f"the worker died with {told['left']} samples to take" if told["left"] else ""
+        document["samples"] += [told["sample"]] if "sample" in told else []
+    yield from (document for document in documents.values() if document["samples"])
+
+
 def waiting(run: Run) -> list[Path]:
     """The results of `run` that nobody has taken out yet."""
     return sorted(_folder(run).glob("*.json"))
@@ -44,7 +74,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def remove(path: Path) -> None:
-    """Takes out a result that is in the database now."""
+    """Takes out a result that is in the database now, or a journal that nobody needs any more."""
     path.unlink(missing_ok=True)
 
 

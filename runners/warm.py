@@ -3,8 +3,9 @@
 
 A play of ours takes a second or two; of those ansible-playbook needs more than one to import itself and to pack the
 modules, on the machine that measures, too.  Here a controller has one server process that imports Ansible; each play
-is a fork of it, and the modules that it has packed stay packed.  What is started in place of ansible-playbook is `ask`,
-which hands over its arguments, environment and standard files, passes SIGTERM on, and ends with the status of the play.
+is a fork of it, and the modules that it has packed (runners/packing.py) stay packed.  What is started in place of
+ansible-playbook is `ask`, which hands over its arguments, environment and standard files, passes SIGTERM on, and ends
+with the status of the play.
 
 Each process dies with its parent (PR_SET_PDEATHSIG, prctl(2)): controller, server, waiter, play.  As a worker does not
 see a change of its own modules before it is started again, it does not see one of the playbooks' modules.
@@ -99,6 +100,8 @@ def serve(listener: socket.socket) -> NoReturn:
     """Imports Ansible and plays what is asked for, until SIGTERM ends it."""
     for name in MODULES:
         importlib.import_module(f"ansible.{name}")
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    importlib.import_module("runners.packing").install()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the waiters
     while True:

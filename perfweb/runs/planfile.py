@@ -12,9 +12,9 @@ from typing import NoReturn
 import yaml
 
 from perfweb.runs.catalogue import TESTS, Test
-from perfweb.runs.gates import BY_NAME, DEFAULT_LIMITS, Limits
 from perfweb.runs.linuxknobs import read_knob
 from perfweb.runs.yamlnodes import Field, PlanError, Record
+from playbooks.module_utils.gates import BY_NAME, DEFAULT_LIMITS, Limits
 
 __all__ = ["ORDERS", "SIZES", "PlanError", "PlanSpec", "SizeError", "VariantSpec", "read_plan", "resized"]
 

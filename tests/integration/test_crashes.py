@@ -76,6 +76,20 @@ def test_worker_is_killed(run: Run, worker: Worker, hosts: LabHosts) -> None:
     hosts.assert_clean(run)
 
 
+def test_worker_is_killed_between_the_samples_of_a_measurement(run: Run, worker: Worker, hosts: LabHosts) -> None:
+    wait_for(lambda: any('"sample"' in path.read_text() for path in spool.unfinished(run)), "a sample")
+    worker.kill()
+    time.sleep(LEASE_SECONDS)
+    worker.start()
+    recover(run)
+    goes_on_to_its_end(run)
+    cut = Measurement.objects.get(boot__run=run, state="failed")
+    assert cut.reason.startswith("the worker died with ")
+    assert cut.samples.exists()
+    assert spool.unfinished(run) == []
+    hosts.assert_clean(run)
+
+
 def test_redis_goes_away(run: Run, layout: Layout, worker: Worker, hosts: LabHosts) -> None:
     wait_for(lambda: hosts.runs("left", "netperf"), "the first sample")
     stop(layout, ["redis"])

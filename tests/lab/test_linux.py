@@ -17,6 +17,7 @@ from playbooks.module_utils import congestion
 from runners import driver
 from runners.driver import PlayResult
 from runners.netlab import Lab
+from tests.lab.measuring import measured
 
 Play = Callable[..., PlayResult]
 KNOBS = {
@@ -46,7 +47,8 @@ def play(lab: Lab) -> Play:
     def _play(name: str, **values: Any) -> PlayResult:
         about = {"boot_id": "boot1", "target": "linux", "topology": "host-host", "server": "none"}
         extra = {"run_id": f"linux-{lab.name}", **about, **values}
-        return driver.play(name, inventory=lab.inventory, extra_vars=extra, timeout=120)
+        listener = extra.pop("listener", driver.NOBODY)
+        return driver.play(name, inventory=lab.inventory, extra_vars=extra, timeout=120, listener=listener)
 
     return _play
 
@@ -107,9 +109,9 @@ def test_knobs_hold_and_the_hosts_are_as_they_were_afterwards(play: Play, lab: L
         assert "generic-receive-offload: on" in on(lab, "dut", "ethtool", "-k", link)
     address = lab.links("dut")[0].address.split("/")[0]
     netperf = ["netperf", "-H", address, "-t", "TCP_STREAM", "-l", "1", "-P", "0"]
-    (sample,) = play("measure", commands=[netperf], samples=1, timeout=20).require_ok().data["results"][0]["samples"]
+    ((sample,),) = measured(play, netperf, timeout=20)
     assert sample["rc"] == 0
-    counters = play("finish").require_ok().data["counters"]
+    counters = play("collect").require_ok().data["counters"]
     assert "NIC statistics" in counters["ethtool-S-data1"]
     assert "pfifo" in counters["tc-qdisc"]
 

@@ -18,15 +18,17 @@ from typing import Any
 import pytest
 
 from perfweb.runs.catalogue import MEASURES
-from perfweb.runs.gates import DEFAULT_LIMITS, judge
 from playbooks.module_utils import processes
+from playbooks.module_utils.gates import DEFAULT_LIMITS
 from playbooks.module_utils.gauges import UNITS
 from runners import driver, netlab, tools
-from runners.driver import PlayCancelledError, PlayResult, PlayTimeoutError
+from runners.driver import Listener, PlayCancelledError, PlayResult, PlayTimeoutError
 from runners.netlab import Lab
+from tests.lab.measuring import measured
 
 RUN = "testrun"
 BUILDS = netlab.HOSTS_ROOT / "builds"
+SLEEP = {"test": "sleep", "argv": ["sleep", "60"], "samples": 1}
 Play = Callable[..., PlayResult]
 
 
@@ -48,7 +50,7 @@ def play(lab: Lab, run_id: str) -> Play:
 
     def _play(name: str, *, limit: float = 60, **values: Any) -> PlayResult:
         about = {"run_id": run_id, "boot_id": "boot1", "target": "linux", "topology": "host-host", "server": "none"}
-        settings = {key: values.pop(key) for key in ("cancelled", "on_event") if key in values}
+        settings = {key: values.pop(key) for key in ("cancelled", "listener") if key in values}
         return driver.play(name, inventory=lab.inventory, extra_vars={**about, **values}, timeout=limit, **settings)
 
     return _play
@@ -100,12 +102,10 @@ def test_a_run_on_the_kernel_from_prepare_to_restore(play: Play, lab: Lab, run_i
     assert commands_on(lab, "dut") == ["sh", "bwrap", "bwrap", "netserver"]
 
     address = lab.links("dut")[0].address.split("/")[0]
-    measured = play("measure", commands=[netperf(address, "TCP_RR")], samples=2, timeout=10).require_ok()
-    result = measured.data["results"][0]
-    assert result["argv"] == netperf(address, "TCP_RR")
-    assert len(result["cpus"]) == 1
-    assert [sample["rc"] for sample in result["samples"]] == [0, 0]
-    assert all(float(sample["stdout"].split()[5]) > 0 for sample in result["samples"])
+    cpus, samples = measured(play, ["nproc"], netperf(address, "TCP_RR"), samples=2)
+    assert [sample["stdout"] for sample in cpus] == ["1\n", "1\n"]
+    assert [sample["rc"] for sample in samples] == [0, 0]
+    assert all(float(sample["stdout"].split()[5]) > 0 for sample in samples)
 
     counters = play("collect").require_ok().data["counters"]
     assert "TcpInSegs" in counters["nstat"]
@@ -132,16 +132,16 @@ def test_the_kernel_as_a_router_with_the_server_behind_it(play: Play, lab: Lab, 
     assert "iperf3" not in commands_on(lab, "dut")
     address = getattr(lab.links("right")[0], family).split("/")[0]
     client = ["iperf3", "-c", address, "-t", "1", "-J"]
-    measured = play("measure", commands=[client, ["false"]], samples=1, timeout=10).require_ok().data["results"]
-    assert [result["samples"][0]["rc"] for result in measured] == [0, 1]
-    assert '"bits_per_second"' in measured[0]["samples"][0]["stdout"]
+    (good,), (bad,) = measured(play, client, ["false"])
+    assert (good["rc"], bad["rc"]) == (0, 1)
+    assert '"bits_per_second"' in good["stdout"]
     assert play("stop").require_ok().data["ended"]["server"]["crashed"] is False
 
 
 @pytest.mark.usefixtures("prepared")
 def test_a_command_that_takes_too_long_is_killed_and_what_it_said_is_kept(play: Play, lab: Lab) -> None:
     slow = ["sh", "-c", "echo first; echo second >&2; sleep 60 & sleep 60"]
-    sample = play("measure", commands=[slow], samples=1, timeout=0.5).require_ok().data["results"][0]["samples"][0]
+    ((sample,),) = measured(play, slow, timeout=0.5)
     assert sample["timed_out"] is True
     assert sample["rc"] == -signal.SIGKILL
     assert (sample["stdout"], sample["stderr"]) == ("first\n", "second\n")
@@ -161,9 +161,9 @@ def test_a_command_that_is_sent_away_comes_again(play: Play, lab: Lab) -> None:
     with socket.create_server((f"10.{lab.net}.0.1", 0)) as server:
         threading.Thread(target=answer, args=[server], daemon=True).start()
         there = f"/dev/tcp/10.{lab.net}.0.1/{server.getsockname()[1]}"
-        commands = [["bash", "-c", f"read word <{there}; echo $word; [ $word = 42 ]"]] * 2
-        told = play("measure", commands=commands, samples=2, timeout=5, busy="busy", patience=60).require_ok().data
-    samples = [sample for result in told["results"] for sample in result["samples"]]
+        command = ["bash", "-c", f"read word <{there}; echo $word; [ $word = 42 ]"]
+        first, second = measured(play, command, command, samples=2, order={"busy": "busy", "patience": 60})
+    samples = first + second
     assert [(sample["rc"], sample["stdout"], sample["refused"]) for sample in samples] == [
         (0, "42\n", 1),
         (0, "42\n", 0),
@@ -180,30 +180,29 @@ def burner_on(lab: Lab, cpu: int) -> subprocess.Popen[bytes]:
 def test_a_program_that_takes_the_cpu_of_the_samples_fires_the_gate_unless_it_is_the_runs(
     play: Play, lab: Lab, run_id: str
 ) -> None:
-    (cpu,) = play("measure", commands=[["true"]], samples=1, timeout=5).require_ok().data["results"][0]["cpus"]
-    burner = burner_on(lab, cpu)
+    ((pinned,),) = measured(play, ["grep", "Cpus_allowed_list", "/proc/self/status"])
+    burner = burner_on(lab, int(pinned["stdout"].split()[1]))
+    rule: dict[str, Any] = {"samples": 2, "timeout": 30, "order": {"voids_allowed": 1}, "limits": DEFAULT_LIMITS}
     try:
-        command = {"commands": [["sleep", "1"]], "samples": 2, "timeout": 30}
-        foreign = play("measure", **command).require_ok().data["results"][0]["samples"]
+        (foreign,) = measured(play, ["sleep", "1"], **rule)
         home = lab.root / f"{run_id}-dut" / "boot1"
         home.mkdir()
         found = processes.identify(burner.pid)
         assert found is not None
         processes.write_pid_file(home / "server.pid", found)
-        own = play("measure", **command).require_ok().data["results"][0]["samples"]
+        (own,) = measured(play, ["sleep", "1"], **rule)
     finally:
         burner.kill()
         burner.wait()
-    for reason in judge([sample["gauges"] for sample in foreign], DEFAULT_LIMITS):
-        assert "foreign: in " in reason
+    assert len(foreign) == 3, "one is taken again"
+    assert all("foreign: in " in sample["void"] for sample in foreign)
     assert all(sample["gauges"]["own"] < 0.5 for sample in foreign)
     assert all(sample["gauges"]["own"] > 0.5 for sample in own)
 
 
 @pytest.mark.usefixtures("prepared")
 def test_gauges_come_with_every_sample_in_known_units(play: Play, lab: Lab) -> None:
-    told = play("measure", commands=[["true"], ["false"]], samples=2, timeout=10).require_ok().data["results"]
-    gauges = [sample["gauges"] for result in told for sample in result["samples"]]
+    gauges = [sample["gauges"] for samples in measured(play, ["true"], ["false"], samples=2) for sample in samples]
     assert len(gauges) == 4
     for found in gauges:
         assert found.keys() <= UNITS.keys()
@@ -215,8 +214,8 @@ def test_gauges_come_with_every_sample_in_known_units(play: Play, lab: Lab) -> N
 @pytest.mark.usefixtures("prepared")
 def test_time_of_a_tool_in_its_sandbox_is_the_runs(play: Play) -> None:
     burn = ["/usr/bin/python3", "-S", "-c", "import time\nwhile time.process_time() < 0.5: pass"]
-    told = play("measure", commands=[burn], samples=3, timeout=30).require_ok().data["results"][0]["samples"]
-    used = [sample["gauges"]["own"] * sample["gauges"]["seconds"] for sample in told]
+    (samples,) = measured(play, burn, samples=3, timeout=30)
+    used = [sample["gauges"]["own"] * sample["gauges"]["seconds"] for sample in samples]
     assert all(seconds >= 0.4 for seconds in used), used
 
 
@@ -232,12 +231,11 @@ def test_counters_of_a_driver_are_those_that_ethtool_shows(lab: Lab) -> None:
 
 @pytest.mark.usefixtures("prepared")
 def test_a_server_that_stays_busy_is_not_asked_for_ever(play: Play) -> None:
-    busy = [["sh", "-c", "echo busy; exit 1"]]
-    values = {"samples": 1, "timeout": 5, "busy": "busy"}
-    (patient,) = play("measure", commands=busy, **values, patience=1).require_ok().data["results"][0]["samples"]
+    busy = ["sh", "-c", "echo busy; exit 1"]
+    ((patient,),) = measured(play, busy, order={"busy": "busy", "patience": 1})
     assert (patient["rc"], patient["stdout"]) == (1, "busy\n")
     assert patient["refused"] >= 1
-    (impatient,) = play("measure", commands=busy, **values).require_ok().data["results"][0]["samples"]
+    ((impatient,),) = measured(play, busy, order={"busy": "busy"})
     assert (impatient["rc"], impatient["refused"]) == (1, 0)
 
 
@@ -247,24 +245,50 @@ def test_iperf3_comes_again_when_its_server_has_another_client(play: Play, lab: 
     address = lab.links("dut")[0].address.split("/")[0]
     measure = next(measure for measure in MEASURES if measure.name == "iperf3.1")
     other = ["setsid", "--fork", "iperf3", "-c", address, "-t", "2"]
-    commands = [other, tools.command(measure, address, 1, "")]
-    values = {"samples": 1, "timeout": 20, "busy": tools.busy(measure), "patience": 60}
-    _, result = play("measure", commands=commands, **values).require_ok().data["results"]
-    assert tools.parse(measure, result["samples"][0]["stdout"])[0].value > 0
+    order = {"busy": tools.busy(measure), "patience": 60}
+    _, (sample,) = measured(play, other, tools.command(measure, address, 1, ""), timeout=20, order=order)
+    assert tools.parse(measure, sample["stdout"])[0].value > 0
 
 
 @pytest.mark.usefixtures("prepared")
 def test_output_that_is_no_text_and_programs_that_do_not_exist_are_reported(play: Play) -> None:
-    commands = [
-        ["printf", r"\377{{ x }}\n"],
-        ["/no/such/program"],
-        ["printf", "%s ", "1", "false", "1e3", "", "\u0394\U0001f600"],
+    words = ["printf", "%s ", "1", "false", "1e3", "", "\u0394\U0001f600"]
+    (raw,), (spelt,), (missing,) = measured(play, ["printf", r"\377{{ x }}\n"], words, ["/no/such/program"])
+    assert raw["stdout"] == "\\xff{{ x }}\n"
+    assert spelt["stdout"] == "1 false 1e3  \u0394\U0001f600 "
+    assert missing["rc"] == 127
+    assert "/no/such/program" in missing["stderr"]
+
+
+@pytest.mark.usefixtures("prepared")
+def test_each_sample_is_told_at_once_and_nothing_is_measured_after_one_that_failed(play: Play, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    there: list[tuple[str, int, bool]] = []
+    journal.write_text("{}\n")
+    measurements = [
+        {"test": name, "argv": argv, "samples": 2}
+        for name, argv in (("good", ["true"]), ("bad", ["false"]), ("never", ["true"]))
     ]
-    results = play("measure", commands=commands, samples=1, timeout=5).require_ok().data["results"]
-    assert results[0]["samples"][0]["stdout"] == "\\xff{{ x }}\n"
-    assert results[1]["samples"][0]["rc"] == 127
-    assert "/no/such/program" in results[1]["samples"][0]["stderr"]
-    assert results[2]["samples"][0]["stdout"] == "1 false 1e3  \u0394\U0001f600 "
+
+    def told(entry: dict[str, Any]) -> None:
+        there.append((entry["test"], entry["left"], "sample" in entry))
+
+    values = {"measurements": measurements, "timeout": 5, "listener": Listener(told=told, journal=journal)}
+    play("measure", **values).require_ok()
+    assert there == [
+        ("good", 2, False), ("good", 1, True), ("good", 0, True), ("bad", 2, False), ("bad", 1, True), ("bad", 0, True),
+    ]  # fmt: skip
+    assert len(journal.read_text().splitlines()) == 7
+
+
+@pytest.mark.usefixtures("prepared")
+def test_what_a_listener_raises_ends_the_play(play: Play, lab: Lab) -> None:
+    def told(entry: dict[str, Any]) -> None:
+        raise KeyError(entry["test"])
+
+    with pytest.raises(KeyError, match="sleep"):
+        play("measure", measurements=[SLEEP], timeout=70, listener=Listener(told=told))
+    wait_for(lambda: commands_on(lab, "left") == [])
 
 
 @pytest.mark.usefixtures("prepared")
@@ -272,8 +296,7 @@ def test_cancelling_a_play_leaves_no_process(play: Play, lab: Lab, tmp_path: Pat
     with pytest.raises(PlayCancelledError, match="measure was cancelled"):
         play(
             "measure",
-            commands=[["sleep", "60"]],
-            samples=1,
+            measurements=[SLEEP],
             timeout=70,
             cancelled=lambda: "sleep" in commands_on(lab, "left"),
         )
@@ -283,7 +306,7 @@ def test_cancelling_a_play_leaves_no_process(play: Play, lab: Lab, tmp_path: Pat
 
 @pytest.mark.usefixtures("prepared")
 def test_a_play_that_takes_too_long_is_ended_and_leaves_no_process(lab: Lab, run_id: str) -> None:
-    values = {"run_id": run_id, "boot_id": "b", "commands": [["sleep", "60"]], "samples": 1, "timeout": 70}
+    values = {"run_id": run_id, "boot_id": "b", "measurements": [SLEEP], "timeout": 70}
     with pytest.raises(PlayTimeoutError, match="longer than 4 s"):
         driver.play("measure", inventory=lab.inventory, extra_vars=values, timeout=4)
     wait_for(lambda: commands_on(lab, "left") == [])
@@ -294,7 +317,7 @@ def test_a_controller_that_is_killed_leaves_no_process(lab: Lab, run_id: str, tm
     program = (
         "from pathlib import Path; from runners import driver;"
         f"driver.play('measure', inventory=Path({str(lab.inventory)!r}), timeout=80, extra_vars=dict("
-        f"run_id={run_id!r}, boot_id='b', commands=[['sleep', '60']], samples=1, timeout=70))"
+        f"run_id={run_id!r}, boot_id='b', measurements=[{SLEEP!r}], timeout=70))"
     )
     controller = subprocess.Popen([sys.executable, "-c", program], cwd=driver.ROOT)
     wait_for(lambda: "sleep" in commands_on(lab, "left"))
@@ -340,8 +363,8 @@ def test_a_server_that_dies_is_reported_as_crashed(play: Play, lab: Lab, run_id:
         ("prepare", {"stack_uid": 0}, "no program can be kept in a sandbox here"),
         ("boot", {"target": "beos"}, "value of target must be one of: stack, linux"),
         ("boot", {"tunables": {"link.mtu; reboot": "1500"}}, "whose name is not of letters, digits, dots"),
-        ("measure", {"commands": [[]], "samples": 1, "timeout": 1}, "an empty command"),
-        ("measure", {"commands": [["true"]], "timeout": 1}, "missing required arguments: samples"),
+        ("measure", {"measurements": [{**SLEEP, "argv": []}], "timeout": 1}, "an empty command"),
+        ("measure", {"measurements": [{"test": "x", "argv": ["true"]}], "timeout": 1}, "arguments: samples"),
     ],
 )
 def test_bad_values_are_refused_with_a_reason(play: Play, name: str, values: dict[str, Any], reason: str) -> None:
@@ -368,7 +391,7 @@ def test_a_playbook_or_an_inventory_that_is_not_there_is_named(lab: Lab, tmp_pat
 
 def test_events_name_host_and_task(play: Play, lab: Lab) -> None:
     events: list[driver.Event] = []
-    play("restore", on_event=events.append).require_ok()
+    play("restore", listener=Listener(event=events.append)).require_ok()
     seen = {(event.what, event.host, event.task) for event in events}
     assert ("started", lab.namespace("dut"), "Take the data links back") in seen
     assert ("ok", lab.namespace("dut"), "Take the data links back") in seen

@@ -19,6 +19,7 @@ from playbooks.module_utils import processes
 from runners import driver, netlab, tools
 from runners.driver import PlayResult
 from runners.netlab import Lab
+from tests.lab.measuring import measured
 
 BUILDS = netlab.HOSTS_ROOT / "builds"
 
@@ -32,7 +33,9 @@ class Run:
 
     def play(self, name: str, **values: Any) -> PlayResult:
         extra = {**self.about, **values}
-        return driver.play(name, inventory=self.lab.inventory, extra_vars=extra, timeout=600).require_ok()
+        listener = extra.pop("listener", driver.NOBODY)
+        inventory = self.lab.inventory
+        return driver.play(name, inventory=inventory, extra_vars=extra, timeout=600, listener=listener).require_ok()
 
     def on_dut(self, *argv: str) -> str:
         command = ["ip", "netns", "exec", self.lab.namespace("dut"), *argv]
@@ -56,7 +59,7 @@ def run(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None:
     tunables = {"net.isr.dispatch": "deferred", "debug.lock.prof.enable": "1"}
-    boot = {"boot_id": "inside", "topology": "host-host", "server": "netserver", "tunables": tunables}
+    boot: dict[str, Any] = {"boot_id": "inside", "topology": "host-host", "server": "netserver", "tunables": tunables}
     Path("/dev/net/tun").chmod(0o600)  # A machine without udev; the boot has to cope.
     booted = run.play("boot", **boot).data
     assert "stack: up" in booted["boot_log"].splitlines()
@@ -80,10 +83,9 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
         ["netperf", family, "-H", address.split("/")[0], "-t", "TCP_RR", "-l", "1", "-P", "0"]
         for family, address in (("-4", link.address), ("-6", link.address6))
     ]
-    for result in run.play("measure", **boot, commands=clients, samples=1, timeout=10).data["results"]:
-        measured = result["samples"][0]
-        assert measured["rc"] == 0, measured
-        assert float(measured["stdout"].split()[5]) > 0
+    for (sample,) in measured(run.play, *clients, **boot):
+        assert sample["rc"] == 0, sample
+        assert float(sample["stdout"].split()[5]) > 0
     counters = run.play("collect", **boot)
     assert counters.data["problems"] == []
     assert "tap0" in counters.data["counters"]["ifconfig"]
@@ -99,25 +101,25 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
 
 
 def test_tcpconnect_of_the_build_serves_ipv6(run: Run) -> None:
-    boot = {"boot_id": "six", "topology": "host-host", "server": "tcpconnect-6"}
+    boot: dict[str, Any] = {"boot_id": "six", "topology": "host-host", "server": "tcpconnect-6"}
     booted = run.play("boot", **boot).data
     link = run.lab.links("dut")[0]
     assert booted["effective"]["if.tap0.inet6"] == link.address6
     client = [f"{run.about['prefix']}/bin/tcpconnect", "-c", link.address6.split("/")[0], "-p", "5301", "-t", "1"]
-    measured = run.play("measure", **boot, commands=[client], samples=1, timeout=10).data["results"][0]["samples"][0]
-    assert measured["rc"] == 0, measured
+    ((sample,),) = measured(run.play, client, **boot)
+    assert sample["rc"] == 0, sample
     run.play("stop", **boot)
 
 
 @pytest.mark.parametrize(("server", "family"), [("iperf3", "address"), ("iperf3-6", "address6")])
 def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run, server: str, family: str) -> None:
-    boot = {"boot_id": f"router-{family}", "topology": "host-router-host", "server": server}
+    boot: dict[str, Any] = {"boot_id": f"router-{family}", "topology": "host-router-host", "server": server}
     booted = run.play("boot", **boot).data
     assert booted["effective"]["net.inet.ip.forwarding"] == "1"
     address = getattr(run.lab.links("right")[0], family).split("/")[0]
     client = ["iperf3", "-c", address, "-t", "1", "-J"]
-    measured = run.play("measure", **boot, commands=[client], samples=1, timeout=10).data["results"][0]["samples"][0]
-    assert measured["rc"] == 0, measured
+    ((sample,),) = measured(run.play, client, **boot)
+    assert sample["rc"] == 0, sample
     stopped = run.play("stop", **boot).data
     assert stopped["crashed"] is False
     assert set(stopped["ended"]) == {"stack", "server"}
@@ -144,13 +146,13 @@ def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run, server:
 def test_a_load_finds_its_server(run: Run, name: str) -> None:
     test = TESTS[name]
     tunables = {"unix.sockets": "stack"} if test.server == "unixbench" else {}
-    boot = {"boot_id": "load", "topology": test.topology, "server": test.server, "tunables": tunables}
+    boot: dict[str, Any] = {"boot_id": "load", "topology": test.topology, "server": test.server, "tunables": tunables}
     effective = run.play("boot", **boot).data["effective"]
     assert effective.get("if.mem0.wire", "") == ("mirror" if test.server == "tcpload" else "")
     link = run.lab.links("dut" if test.topology == "host-host" else "right")[0]
     address = str(link.address6 if test.family == "ipv6" else link.address).split("/")[0]
     argv = tools.command(test.measure, address, 1, run.about["prefix"])
-    (result,) = run.play("measure", **boot, commands=[argv], samples=1, timeout=60).data["results"]
-    assert result["samples"][0]["rc"] == 0, result
-    assert tools.parse(test.measure, result["samples"][0]["stdout"])
+    ((sample,),) = measured(run.play, argv, timeout=60, **boot)
+    assert sample["rc"] == 0, sample
+    assert tools.parse(test.measure, sample["stdout"])
     assert run.play("stop", **boot).data["crashed"] is False

@@ -14,7 +14,7 @@ MAY_IMPORT = {
     "perfweb.outbox": set(),
     "perfweb.lab": {"perfweb.stats"},
     "perfweb.builds": {"perfweb.lab", "perfweb.stats"},
-    "perfweb.runs": {"perfweb.builds", "perfweb.lab", "perfweb.accounts", "perfweb.stats"},
+    "perfweb.runs": {"playbooks", "perfweb.builds", "perfweb.lab", "perfweb.accounts", "perfweb.stats"},
     "perfweb.api": {
         "perfweb.submissions",
         "perfweb.reports",

@@ -61,6 +61,7 @@ def test_tests_are_grouped_by_what_one_process_can_serve() -> None:
         for planned in boot.measurements:
             assert planned.test.server == boot.server
             assert planned.test.topology == boot.topology
+        assert len({planned.test.measure.host for planned in boot.measurements}) == 1
 
 
 @given(plans(), st.integers(0, 2**31))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a tool delivered, as rows; what it did not, as a failed measurement with the tool's output kept."""
 
+import json
 import os
 from datetime import timedelta
 from pathlib import Path
@@ -34,8 +35,8 @@ def output(stdout: str = GOOD, **changes: object) -> dict[str, Any]:
 
 
 def measured(boot: Boot, *outputs: dict[str, Any], reason: str = "") -> dict[str, Any]:
-    result = {"argv": ["netperf", "-H", "10.0.0.2"], "samples": list(outputs)}
-    return record.document(boot, TEST, 1, result, {"client": "0", "server": "1"}, reason)
+    argv = ["netperf", "-H", "10.0.0.2"]
+    return record.document(boot, TEST, 1, argv, {"client": "0", "server": "1"}, outputs, reason)
 
 
 def test_samples_command_pinning_and_output(boot: Boot) -> None:
@@ -82,8 +83,8 @@ STOLEN = "steal: the hypervisor took 12.3 % of the CPUs' time"
 
 
 def gated(boot: Boot, outputs: list[dict[str, Any]], voids: list[str]) -> Measurement:
-    result = {"argv": ["netperf"], "samples": outputs, "voids": voids}
-    return record.measurement(record.document(boot, TEST, 1, result, {}))
+    judged = [{**made, "void": void} for made, void in zip(outputs, voids, strict=True)]
+    return record.measurement(record.document(boot, TEST, 1, ["netperf"], {}, judged))
 
 
 def test_void_samples_are_kept_with_the_reason_and_do_not_count(boot: Boot) -> None:
@@ -116,9 +117,7 @@ def test_a_sample_that_failed_fails_the_measurement_whatever_is_void(boot: Boot)
 
 
 def test_what_an_older_version_has_spooled_is_stored(boot: Boot) -> None:
-    document = measured(boot, output(), output())
-    del document["voids"]
-    made = record.measurement(document)
+    made = record.measurement(measured(boot, output(), output()))
     assert (made.state, made.voids, made.samples.exclude(void="").count()) == (MeasurementState.OK, 0, 0)
 
 
@@ -142,6 +141,39 @@ def test_spool_is_replayed_once(boot: Boot, settings: Settings, tmp_path: Path) 
     recovery.replay_spool(boot.run)
     assert Measurement.objects.count() == 1
     assert spool.waiting(boot.run) == []
+
+
+def test_what_a_worker_had_been_told_before_it_died_is_kept_and_taken_again(
+    boot: Boot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.PERFWEB_VAR = tmp_path
+    tests = (TEST, "udp.rr/host-host/ipv4", "tcp.crr/host-host/ipv4")
+    begun = {test: record.document(boot, test, 0, ["netperf"], {}) for test in tests}
+    journal = spool.begin(boot.run, boot.pk, begun)
+    lines = [
+        {"test": TEST, "left": 2}, {"test": TEST, "left": 1, "sample": output()},
+        {"test": TEST, "left": 0, "sample": output()}, {"test": tests[1], "left": 2},
+        {"test": tests[1], "left": 1, "sample": output()},
+    ]  # fmt: skip
+    with journal.open("a") as file:
+        file.writelines(f"{json.dumps(line)}\n" for line in lines)
+        file.write('{"test": "udp.rr/host-host/ipv4", "left": 0, "sam')
+    recovery.replay_spool(boot.run)
+    recovery.replay_spool(boot.run)
+    whole, cut = Measurement.objects.order_by("pk")
+    assert (whole.test, whole.state, whole.samples.counted().count()) == (TEST, MeasurementState.OK, 2)
+    assert (cut.state, cut.reason) == (MeasurementState.FAILED, "the worker died with 1 samples to take")
+    assert cut.samples.primary().count() == 1
+    assert spool.unfinished(boot.run) == []
+
+
+def test_a_journal_that_cannot_be_read_is_set_aside(boot: Boot, settings: Settings, tmp_path: Path) -> None:
+    settings.PERFWEB_VAR = tmp_path
+    journal = spool.begin(boot.run, boot.pk, {})
+    journal.write_text("nonsense\n")
+    recovery.replay_spool(boot.run)
+    assert [path.read_text() for path in journal.parent.iterdir()] == ["nonsense\n"]
+    assert spool.unfinished(boot.run) == []
 
 
 @pytest.mark.parametrize("text", ['{"test": "tcp.old/host-host/ipv4", "boot": %d}', '{"boot": 0}', "{", "[]", "\xff"])

@@ -8,11 +8,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 import pytest
 
 from playbooks.module_utils import processes
+from runners.packing import Packed
 from runners.warm import Warm
 
 PLAY = """
@@ -88,6 +90,23 @@ def test_what_a_play_has_packed_stays_for_the_next(warm: Warm, home: Path, tmp_p
         packed.append({path: path.stat().st_ino for path in home.glob("tmp/*/ansiballz_cache/*")})
     assert packed[0] == packed[1]
     assert any("command" in path.name for path in packed[0])
+
+
+def imported_from(archive: Path) -> str:
+    """The file in the archive from which this host's Python takes the module that is there."""
+    program = f"import sys; sys.path.insert(0, {str(archive)!r}); import packed; print(packed.__file__)"
+    done = subprocess.run(["/usr/bin/python3", "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout.strip().removeprefix(f"{archive}/")
+
+
+def test_what_is_packed_has_its_bytecode_and_another_python_takes_the_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, wanted in ((MAGIC_NUMBER, "packed.pyc"), (bytes(4), "packed.py")):
+        monkeypatch.setattr("runners.packing.MAGIC_NUMBER", number)
+        with Packed(tmp_path / f"{wanted}.zip", "w") as archive:
+            archive.writestr("packed.py", "x = 1")
+        assert imported_from(tmp_path / f"{wanted}.zip") == wanted
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfweb.runs.catalogue import TESTS
-from perfweb.runs.gates import DEFAULT_LIMITS
 from perfweb.runs.planfile import MAX_TEXT, SIZES, PlanError, PlanSpec, SizeError, read_plan, resized
+from playbooks.module_utils.gates import DEFAULT_LIMITS
 
 PLANS = Path(__file__).parents[3] / "perfweb" / "runs" / "plans"
 GOOD = """\

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Validity gates: what makes a sample void, and in which words.
+"""Validity gates: what makes a sample void, in which words, and how many are taken again.
 
-A gate looks at one gauge of a sample, which the host measured around it (playbooks/module_utils/gauges.py). Where it
-fires the sample is kept with the reason and enters no statistics, and another one is taken.
+A gate looks at one gauge of a sample, which the host measured around it (module_utils/gauges.py). Where it fires the
+sample is kept with the reason and enters no statistics, and another one is taken at once: the host judges its samples
+itself, by the limits of the plan.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 Gauges = Mapping[str, float | str]
 Limits = Mapping[str, float]
@@ -100,14 +104,12 @@ SHARES = ("steal", "frequency")
 """Gates whose limit is a share, 0.05 for 5 %."""
 
 
-def judge(samples: Sequence[Gauges], limits: Limits) -> list[str]:
-    """For each sample of one measurement why it is void, or an empty text; `samples` in the order they were taken.
+def judge(gauges: Gauges, first: Gauges, limits: Limits) -> str:
+    """Why a sample is void, or an empty text; `first` are the gauges of the first sample of the same measurement.
 
-    What is compared with how it was at first is compared with the first sample. A gauge that a host does not have fires
-    nothing.
+    What is compared with how it was at first is compared with those. A gauge that a host does not have fires nothing.
     """
-    first = samples[0] if samples else {}
-    return ["; ".join(_fired(gauges, first, limits)) for gauges in samples]
+    return "; ".join(_fired(gauges, first, limits))
 
 
 def _fired(gauges: Gauges, first: Gauges, limits: Limits) -> list[str]:
@@ -130,3 +132,32 @@ def _reason(gate: Gate, value: float, limit: float, compared: Gauges, gauges: Ga
         return text
     allowed = f"{100 * limit:g} %" if gate.name in SHARES else f"{limit:g}"
     return f"{text} ({allowed if limit else 'none'} allowed)"
+
+
+class Taking:
+    """The samples of one measurement, one after the other: `discard` of warm-up, then `samples` that count.
+
+    Warm-up is never void, because it enters no statistics anyhow, and neither is what failed: a gate excuses nothing.
+    For each void sample another one is taken at the end, `allowed` of them at most.
+    """
+
+    def __init__(self, samples: int, discard: int, limits: Limits, allowed: int) -> None:
+        self.left = discard + samples
+        self.failed = False
+        self._warm_up = discard
+        self._limits = limits
+        self._allowed = allowed
+        self._first: Gauges | None = None
+
+    def judge(self, sample: Mapping[str, Any]) -> str:
+        """Why the sample that was just taken is void, or an empty text; `left` and `failed` are true of it then."""
+        gauges = sample.get("gauges", {})
+        self._first = gauges if self._first is None else self._first
+        went_well = sample["rc"] == 0 and not sample["timed_out"]
+        self.failed = self.failed or not went_well
+        void = judge(gauges, self._first, self._limits) if went_well and not self._warm_up else ""
+        self._warm_up = max(0, self._warm_up - 1)
+        again = bool(void) and self._allowed > 0
+        self._allowed -= again
+        self.left -= not again
+        return void

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the controller adds to the samples of a run, and whether its worker grows: `./dev bench lab`.
+
+It has the service's own worker measure a plan on the lab of namespaces, and says of the boots how long each lasts
+beside its samples, and what that is for a sample; then the same of the whole run. After that come `--runs` tiny runs,
+one after the other, and the memory of the worker, with its children, before and after them. The first run is before:
+what a worker imports and keeps it has then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import django
+
+from playbooks.module_utils import processes
+
+PLAN = """\
+name: bench-lab
+baseline: a
+variants: [{{name: a, target: {target}}}]
+tests: [tcp.rr/host-host/ipv4, udp.rr/host-host/ipv4]
+samples: {samples}
+boots: {boots}
+seconds: 1
+gates: off
+"""
+TINY = PLAN.replace("tests: [tcp.rr/host-host/ipv4, udp.rr/host-host/ipv4]", "tests: [tcp.rr/host-host/ipv4]")
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Span:
+    """A boot or a run: how long it lasted, and how long the tools ran in it, in seconds, for so many samples."""
+
+    seconds: float
+    tools: float
+    samples: int
+
+    @property
+    def beside(self) -> float:
+        return self.seconds - self.tools
+
+    @property
+    def overhead(self) -> float:
+        return self.beside / self.samples
+
+
+def measured(text: str, testbed: str) -> int:
+    """Has a plan measured and returns the number of its run.  Raises SystemExit unless all went well."""
+    from perfweb.runs import services
+    from perfweb.runs.models import Run, RunState
+
+    number = services.submit(text, testbed).number
+    while (run := Run.objects.get(number=number)).ended is None:
+        time.sleep(0.2)
+    if run.state != RunState.DONE or run.reason:
+        raise SystemExit(f"run {number} is {run.state}: {run.reason}")
+    return number
+
+
+def spans(number: int) -> tuple[Span, list[Span]]:
+    """The run and its boots."""
+    from perfweb.runs.models import Boot, Run
+
+    run = Run.objects.get(number=number)
+    boots = []
+    for boot in Boot.objects.filter(run=run).order_by("position"):
+        told = [(measurement.seconds, len(measurement.gauges)) for measurement in boot.measurements.all()]
+        assert boot.ended is not None
+        seconds = (boot.ended - boot.started).total_seconds()
+        boots.append(Span(seconds, sum(tools for tools, _ in told), sum(samples for _, samples in told)))
+    assert run.started is not None
+    assert run.ended is not None
+    whole = (run.ended - run.started).total_seconds()
+    return Span(whole, sum(boot.tools for boot in boots), sum(boot.samples for boot in boots)), boots
+
+
+def spread(values: Sequence[float]) -> str:
+    """Median, least and most, in seconds."""
+    return f"{statistics.median(values):.2f} s ({min(values):.2f} to {max(values):.2f})"
+
+
+def memory(worker: int) -> float:
+    """Resident memory of the worker and its children in MiB; what they share counts for each (proc_pid_statm(5))."""
+    pages = 0
+    for pid in (worker, *(process.pid for process in processes.descendants({worker}))):
+        try:
+            pages += int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return pages * os.sysconf("SC_PAGE_SIZE") / MIB
+
+
+def tell_times(number: int) -> None:
+    """Prints what a run's boots took beside the samples."""
+    run, boots = spans(number)
+    print(f"run {number}: {len(boots)} boots, {run.samples} samples in {run.seconds:.1f} s")
+    print(f"  a boot beside its samples        {spread([boot.beside for boot in boots])}")
+    print(f"  of that for each sample          {spread([boot.overhead for boot in boots])}, median and range of boots")
+    print(f"  the whole run for each sample    {run.overhead:.2f} s, with preparing, building and restoring")
+
+
+def tell_memory(worker: int, tiny: str, testbed: str, runs: int) -> None:
+    """Prints what the worker's memory is before and after so many runs."""
+    before = memory(worker)
+    for done in range(1, runs + 1):
+        measured(tiny, testbed)
+        if done in {runs // 2, runs}:
+            print(f"  after {done} more runs: {memory(worker):.1f} MiB, which was {before:.1f} MiB", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="./dev bench lab", description=__doc__)
+    parser.add_argument("--worker", type=int, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--testbed", default="demo", help=argparse.SUPPRESS)
+    parser.add_argument("--target", choices=["linux", "stack"], default="linux", help="what is booted (linux)")
+    parser.add_argument("--boots", type=int, default=5, help="boots to look at (5)")
+    parser.add_argument("--samples", type=int, default=10, help="samples of each of two tests in a boot (10)")
+    parser.add_argument("--runs", type=int, default=10, help="tiny runs, for the memory of the worker (10)")
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
+    django.setup()
+    about = {"target": options.target, "boots": options.boots, "samples": options.boots * options.samples}
+    tell_times(measured(PLAN.format(**about), options.testbed))
+    print("the worker with its children")
+    tiny = TINY.format(**{**about, "boots": 1, "samples": 1})
+    tell_memory(options.worker, tiny, options.testbed, options.runs)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Samples of the play `measure`, as the controller is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from runners.driver import Listener, PlayResult
+
+Sample = dict[str, Any]
+
+
+def measured(
+    play: Callable[..., PlayResult],
+    *commands: Sequence[str],
+    samples: int = 1,
+    timeout: float = 10,
+    order: Mapping[str, object] | None = None,
+    **values: object,
+) -> list[list[Sample]]:
+    """The samples of each command; `order` says more about each measurement, and `values` about the play."""
+    measurements = [
+        {"test": str(number), "argv": list(argv), "samples": samples, **(order or {})}
+        for number, argv in enumerate(commands)
+    ]
+    told: list[dict[str, Any]] = []
+    play(
+        "measure", measurements=measurements, timeout=timeout, listener=Listener(told=told.append), **values
+    ).require_ok()
+    return [
+        [entry["sample"] for entry in told if entry["test"] == measurement["test"] and "sample" in entry]
+        for measurement in measurements
+    ]
