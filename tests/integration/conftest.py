@@ -24,11 +24,11 @@ from perfweb.runs.models import Run, RunState
 from playbooks.module_utils import processes
 from runners import netlab
 from runners.services import Layout
+from tests.labs import raise_lab
 
 ROOT = Path(__file__).resolve().parents[2]
 LEASE_SECONDS = 4.0
 DATABASE_PATIENCE = 6.0
-NUMBER = os.getpid()
 
 PLAN = """\
 name: tiny
@@ -181,8 +181,7 @@ def layout() -> Layout:
 @pytest.fixture(scope="session")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabHosts]:
     """A lab of its own, whose name and network no other test run has."""
-    lab = netlab.Lab(f"it{NUMBER % 1_000_000}", 100 + NUMBER % 100, tmp_path_factory.mktemp("lab"))
-    netlab.up(lab)
+    lab = raise_lab("i", tmp_path_factory.mktemp("lab"))
     yield LabHosts(lab)
     netlab.down(lab)
 

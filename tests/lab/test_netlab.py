@@ -15,7 +15,7 @@ import yaml
 from playbooks.module_utils import processes
 from runners import netlab
 from runners.netlab import Lab, LabError
-from tests.lab.conftest import raise_lab
+from tests.labs import raise_lab
 
 HOSTS = ("left", "dut", "right")
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")

@@ -18,9 +18,9 @@ import pytest
 from playbooks.module_utils import processes
 from runners import netlab, services
 from runners.netlab import Lab
+from tests.labs import free_network
 
 ROOT = Path(__file__).resolve().parents[2]
-NET = 201
 
 
 class Dev:
@@ -28,9 +28,9 @@ class Dev:
 
     def __init__(self, var: Path) -> None:
         self.var = var
-        self.lab = Lab(f"d{os.getpid()}"[:9], NET, var / "lab")
+        self.lab = Lab(f"d{os.getpid()}"[:9], free_network(), var / "lab")
         self.output = var.parent / "output"
-        settings = {"PERFWEB_VAR": str(var), "PERFWEB_LAB_NAME": self.lab.name, "PERFWEB_LAB_NET": str(NET)}
+        settings = {"PERFWEB_VAR": str(var), "PERFWEB_LAB_NAME": self.lab.name, "PERFWEB_LAB_NET": str(self.lab.net)}
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWEB_", "DJANGO_"))}
         self.environment = inherited | settings
 
