@@ -10,6 +10,7 @@ brings them along.
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -27,6 +28,8 @@ _CHARACTER = 6.6  # a generous width of one character of the tick labels, in pix
 _SHORTEST_LEFT, _LONGEST_LEFT = 48, 260
 _RADIUS = 3.6
 _HEAD, _LEGEND_ROW = 24, 18
+_MARKERS_APART = 40
+"""Pixels between the markers of a line whose points are too dense for a marker each."""
 
 MOST_LINKS = 200
 """Points of a figure of a page up to which each leads to its run."""
@@ -247,8 +250,18 @@ def _scatter(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str
         parts.append(f'<path d="{bars}" fill="none" stroke="currentColor" stroke-width="1.5"/>')
     stroke = _stroke(trace.get("line", {})) if "lines" in trace["mode"] else ""
     if "markers" in trace["mode"]:
-        return [*parts, _points(places, trace["marker"]["symbol"], marker, stroke)]
+        step = _marked_every(x_axis, len(places)) if stroke else 1
+        line, stroke = ([_path(places, stroke)], "") if step > 1 else ([], stroke)
+        return [*parts, *line, _points(places[::step], trace["marker"]["symbol"], marker, stroke)]
     return [*parts, _path(places, stroke)]
+
+
+def _marked_every(x_axis: Axis, points: int) -> int:
+    """Every which point of a line gets its marker: all, or where these would run into one another, so few that they
+    still tell the series apart. A browser takes far longer for thousands of markers than for their line.
+    """
+    apart = abs(x_axis.end - x_axis.start) / max(1, points)
+    return 1 if apart >= _RADIUS else math.ceil(_MARKERS_APART / apart)
 
 
 def _stroke(line: Figure) -> str:

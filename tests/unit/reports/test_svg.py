@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from perfweb.reports.axes import date_ticks, nice_ticks
 from perfweb.reports.badges import badge
-from perfweb.reports.figures import boxes_figure, distributions_figure, lettered, runs_figure, series_style, thinned
+from perfweb.reports.figures import (
+    boxes_figure,
+    distributions_figure,
+    lettered,
+    runs_figure,
+    series_look,
+    series_style,
+    thinned,
+)
 from perfweb.reports.numbers import scale_for
 from perfweb.reports.svg import MOST_LINKS, key, render, render_file
 
@@ -55,6 +63,25 @@ def test_series_have_markers_of_their_own() -> None:
     assert len({symbol for _, symbol in styles}) == 12
     for _, symbol in styles:
         parsed(key(symbol))
+
+
+def test_a_dense_line_keeps_its_points_and_has_fewer_markers() -> None:
+    """Thousands of markers run into one another, and a browser takes half a second for them."""
+
+    def drawn(points: int) -> tuple[int, int]:
+        trace = {**series_look(0, "deferred"), "type": "scatter", "mode": "lines+markers"}
+        trace |= {"x": list(range(points)), "y": [float(place % 7) for place in range(points)]}
+        picture = parsed(render({"data": [trace], "layout": {}}, "a line"))
+        paths = [
+            path for path in picture.iter(f"{SVG}path") if "class" not in path.attrib and path.get("fill") == "none"
+        ]
+        count = {path.get("marker-mid", ""): len(path.get("d", "").split()) // 2 for path in paths}
+        return max(count.values()), max(marked for marker, marked in count.items() if marker)
+
+    assert drawn(20) == (20, 20)
+    line, marked = drawn(1000)
+    assert line == 1000
+    assert 5 < marked < 50
 
 
 def test_points_lead_to_their_runs_in_a_page_where_they_are_few() -> None:
