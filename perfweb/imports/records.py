@@ -237,6 +237,8 @@ def faults(record: Record) -> Iterator[str]:
         yield "does not say what was tested: name it with --test, such as tcp.rr/host-host/ipv4"
     elif len(record.test) > LONGEST_TEST or not _TEST.fullmatch(record.test) or ".." in record.test:
         yield f"{record.test[:80]!r} cannot name a test: use letters, digits and . _ - between slashes, at most 64"
+    if not record.revision.isprintable():
+        yield f"the revision {record.revision[:40]!r} has a character that cannot be printed"
     if len(record.revision) > 80:
         yield f"the revision is {len(record.revision)} characters long; the longest has 80"
     if not record.values and not record.problem:

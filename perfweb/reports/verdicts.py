@@ -15,6 +15,9 @@ from perfweb.stats.comparison import Verdict
 from perfweb.stats.ratio import Change
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 
+_SAID = ("run_id", "variant_id", "test", "verdict", "change", "change_low", "change_high", "boots_differ", "rules")
+"""Fields of a summary that tell what a run says."""
+
 
 @dataclass(frozen=True)
 class TestVerdict:
@@ -52,7 +55,7 @@ class Pair:
 
 def verdicts(runs: Sequence[Run]) -> list[tuple[Run, list[PairVerdicts]]]:
     """Tell what runs say: two queries for those that are over, however many. Wants `variants` prefetched."""
-    kept = summaries_of(runs)
+    kept = summaries_of(runs, *_SAID)
     tests = measured_tests(kept)
     return [(run, said_by_run(run.variants.all(), kept[run.pk], tests[run.pk])) for run in runs]
 

@@ -37,16 +37,19 @@ def summarise(numbers: Sequence[int]) -> None:
             copy_rows(_summaries(some))
 
 
-def summaries_of(runs: Iterable[Run]) -> dict[int, list[Summary]]:
+def summaries_of(runs: Iterable[Run], *only: str) -> dict[int, list[Summary]]:
     """Return the summaries of runs by number: one query for those that are over and were judged as we judge now.
 
-    Of the others they are made from the samples and not kept: three queries, however many runs.
+    Of the others they are made from the samples and not kept: three queries, however many runs. Where only some fields
+    are wanted, `run_id` and `rules` among them, rows with these stand for the summaries: a tenth of the time for lists.
     """
     found: dict[int, list[Summary]] = {run.pk: [] for run in runs}
     over = [run.pk for run in runs if run.is_over]
-    for summary in Summary.objects.filter(run__in=over).order_by():
-        found[summary.run_id].append(summary)
-    anew = [number for number, kept in found.items() if not kept or any(row.rules != RULES for row in kept)]
+    kept = Summary.objects.filter(run__in=over).order_by()
+    rows: Iterable[Any] = kept.values_list(*only, named=True) if only else kept
+    for row in rows:
+        found[row.run_id].append(row)
+    anew = [number for number, old in found.items() if not old or any(row.rules != RULES for row in old)]
     for number in anew:
         found[number] = []
     for summary in _summaries(anew) if anew else ():
