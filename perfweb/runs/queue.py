@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -31,10 +31,13 @@ MEDIAN_OF, LOOKED_AT = 5, 500
 
 @dataclass(frozen=True)
 class Place:
-    """A run that waits, and in how many seconds it probably starts: 0 is at once, None where nothing says so."""
+    """A run that waits, and in how many seconds it probably starts: 0 is at once, None where nothing says so; `out` if
+    its testbed is out of service.
+    """
 
     run: Run
     seconds: float | None
+    out: bool
 
     @property
     def starts(self) -> datetime | None:
@@ -90,7 +93,7 @@ def forecast(testbed: Testbed | None = None) -> list[Place]:
         if free is not None and (lease := leases.get(key)):
             seconds = None if lease.problem else expected.get((active.get(lease.pk, 0), key))
             free = max(1.0, seconds - (now - lease.taken).total_seconds()) if seconds is not None else None
-        places += _in_turn(runs, free, spent, expected)
+        places += [Place(run, start, key in out) for run, start in _in_turn(runs, free, spent, expected)]
     return places
 
 
@@ -110,23 +113,21 @@ def _in_turn(
     free: float | None,
     spent: Mapping[str, float],
     expected: Mapping[tuple[int, int], float],
-) -> list[Place]:
-    """The runs of one testbed, which is free in so many seconds, in the order of their turns."""
+) -> Iterator[tuple[Run, float | None]]:
+    """The runs of one testbed, which is free in so many seconds, in the order of their turns, and when these come."""
     spent = dict(spent)
     lines: dict[tuple[int, str], deque[Run]] = defaultdict(deque)
     for run in runs:
         lines[run.priority, run.requested_by].append(run)
-    places = []
     while lines:
         line = min(lines.values(), key=lambda line: _turn(line[0], spent))
         run = line.popleft()
         if not line:
             del lines[run.priority, run.requested_by]
-        places.append(Place(run, free))
+        yield run, free
         seconds = expected.get((run.plan_id, run.testbed_id))
         spent[run.requested_by] = spent.get(run.requested_by, 0.0) + (seconds or 0.0)
         free = free + seconds if free is not None and seconds is not None else None
-    return places
 
 
 def _turn(run: Run, spent: Mapping[str, float]) -> tuple[int, float, int]:

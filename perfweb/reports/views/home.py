@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs import progress, queue, states
-from perfweb.runs.models import FINAL_STATES, Run
+from perfweb.runs.models import FINAL_STATES, Import, Run
 
 LATEST = 10
 LONGEST_QUEUE = 25
@@ -17,10 +18,13 @@ LONGEST_QUEUE = 25
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the runs that hold a testbed with their live progress, the queue, and the latest verdicts."""
+    """Show the runs that hold a testbed with their live progress, the queue, and the latest verdicts: those measured
+    here, and of each import the newest.
+    """
     runs = Run.objects.select_related("plan", "testbed")
     waiting = queue.forecast()
-    over = runs.filter(state__in=FINAL_STATES).prefetch_related("variants")
+    newest = Q(imported=None) | Q(pk__in=Import.objects.newest_runs(LATEST))
+    over = runs.filter(newest, state__in=FINAL_STATES).prefetch_related("variants")
     context = {
         "running": [(run, progress.latest(run.pk)) for run in runs.filter(state__in=states.ACTIVE)],
         "queue": waiting[:LONGEST_QUEUE],

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db.models import OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import cache_control
@@ -28,7 +27,7 @@ from perfweb.reports.timelines import (
     timeline_figure,
 )
 from perfweb.runs.catalogue import TESTS
-from perfweb.runs.models import Import, Run, Summary
+from perfweb.runs.models import Import, Summary
 from perfweb.stats.changepoint import SHORTEST
 
 NEWEST = (50, 200, 1000)
@@ -53,9 +52,9 @@ def test_list(request: HttpRequest) -> HttpResponse:
     newest summary of each: one query.
     """
     newest = [Summary.objects.filter(test=test).order_by("-run_id")[:1] for test in TESTS]
-    of_import = Run.objects.filter(imported=OuterRef("pk")).order_by("-number").values("pk")[:1]
-    runs = Import.objects.order_by("-pk").values_list(Subquery(of_import), flat=True)[:IMPORTS]
-    imported = Summary.objects.filter(run__in=runs).order_by("test", "-run_id").distinct("test")
+    imported = (
+        Summary.objects.filter(run__in=Import.objects.newest_runs(IMPORTS)).order_by("test", "-run_id").distinct("test")
+    )
     listed = sorted(imported.union(*newest, all=True), key=lambda summary: summary.run_id)
     found = {summary.test: summary for summary in listed}
     grouped = {**names.by_topic(), "": [test for test in names.in_order(found) if test not in TESTS]}

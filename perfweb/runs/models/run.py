@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 from django.db.models.functions import Cast, Upper
 
 from perfweb.builds.models import Build
@@ -52,6 +52,13 @@ FINAL_STATES = frozenset({RunState.DONE, RunState.FAILED, RunState.CANCELLED, Ru
 OPEN_STATES = frozenset(RunState) - FINAL_STATES
 
 
+class ImportQuerySet(models.QuerySet["Import"]):
+    def newest_runs(self, imports: int) -> "models.QuerySet[Import, int | None]":
+        """Numbers of the newest run of each of so many imports, the newest; there may be thousands of runs of one."""
+        runs = Run.objects.filter(imported=OuterRef("pk")).order_by("-number").values("pk")[:1]
+        return self.order_by("-pk").values_list(Subquery(runs), flat=True)[:imports]
+
+
 class Import(models.Model):
     """Files with results from elsewhere, read once; the runs made of them say where they come from."""
 
@@ -62,6 +69,8 @@ class Import(models.Model):
     reading = models.CharField(max_length=64, help_text="SHA-256 of the options")
     imported_by = models.CharField(max_length=150, blank=True)
     created = models.DateTimeField(auto_now_add=True)
+
+    objects = ImportQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created"]

@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -39,6 +41,18 @@ def test_home_shows_what_runs_waits_and_came_out(client: Client, run: Run) -> No
     assert "direct against deferred : 5 faster" in text
     assert re.search(rf"Queue 1 waiting .* {queued.pk} .* the server normal \S+ \S+ at once ", text)
     assert re.search(rf"Queue 1 waiting .* {queued.pk} .* the server normal", text_of(page(client, "/testbeds/demo/")))
+
+
+def test_an_import_of_many_runs_leaves_room_for_what_was_measured(client: Client, run: Run, tmp_path: Path) -> None:
+    revisions = "".join(f"{number},{value}\n" for number in range(12) for value in (5.0, 6.0, 7.0))
+    table = tmp_path / "history.csv"
+    table.write_text(f"revision,value\n{revisions}", encoding="utf-8")
+    call_command("import", "csv", table, test="tcp.rr/host-host/ipv4", unit="packets/s", origin="elsewhere")
+    numbers = sorted(Run.objects.exclude(imported=None).values_list("pk", flat=True))
+    assert len(numbers) == 12
+    html = page(client, "/")
+    assert [number for number in numbers if f'href="/runs/{number}/"' in html] == numbers[-1:]
+    assert f'href="/runs/{run.pk}/"' in html
 
 
 def test_home_without_activity_says_so(client: Client, run: Run) -> None:
@@ -115,6 +129,8 @@ def test_a_testbed_out_of_service_says_who_said_so_and_why(client: Client) -> No
     begin(testbed, OutageKind.MAINTENANCE, "new cables", "ann")
     checked(testbed, "run 3", {"demo-dut": {"free_mb": {"/var": 900}, "load": 0.1}}, [])
     assert "⚠ free; in maintenance" in text_of(page(client, "/testbeds/"))
+    create_queued_run()
+    assert "when demo is back" in text_of(page(client, "/"))
     text = text_of(page(client, "/testbeds/demo/"))
     assert re.search(r"⚠ In maintenance since \S+ \S+.*, by ann: new cables", text)
     assert "for run 3: fit; demo-dut with 900 MB free for /var." in text
