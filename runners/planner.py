@@ -10,13 +10,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfweb.runs import costs
 from perfweb.runs.catalogue import Test
 from perfweb.runs.planfile import PlanSpec
-
-# Seconds that the parts of a boot take beside the samples, seen in the lab of namespaces; only for estimates.
-BOOT_SECONDS = 4.5
-MEASURE_SECONDS = 1.3
-SAMPLE_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ def estimate(boots: Sequence[PlannedBoot], seconds: int) -> float:
     """Seconds that `boots` take with samples of `seconds` seconds each."""
     measurements = [measurement for boot in boots for measurement in boot.measurements]
     samples = sum(measurement.samples + measurement.discard for measurement in measurements)
-    return len(boots) * BOOT_SECONDS + len(measurements) * MEASURE_SECONDS + samples * (seconds + SAMPLE_SECONDS)
+    return len(boots) * costs.BOOT_SECONDS + costs.measuring(samples, seconds)
 
 
 def _share(total: int, parts: int, index: int) -> int:

@@ -15,6 +15,7 @@ from perfweb.accounts.models import Role as AccountRole
 from perfweb.accounts.models import User
 from perfweb.builds.models import Build, BuildState
 from perfweb.lab.models import Host, Role, Testbed
+from perfweb.runs.calibration import calibrate
 from perfweb.runs.catalogue import TESTS, Test
 from perfweb.runs.models import (
     Artefact,
@@ -221,6 +222,18 @@ def create_run(
                         create_failed_measurement(boot, test)
                     else:
                         create_measurement(boot, test, samples // boots, discard, mean, noise, rng)
+    return run
+
+
+def create_calibrated(blocks: int = 8, boots: float = 0.03, samples: float = 0.005) -> Run:
+    """A run of one test on two variants that are the same; boots and samples scatter by so much of the mean."""
+    run = create_run(tests=[], boots=0)
+    run.variants.update(tunables={})
+    rng = random.Random(2)
+    for position, variant in enumerate([*run.variants.all()] * blocks):
+        boot = create_boot(run, variant, "host-host", "netserver", position)
+        create_measurement(boot, TESTS[DEMO_TESTS[0]], 4, 1, rng.gauss(1.0, boots), samples, rng)
+    calibrate(run.number)
     return run
 
 

@@ -21,7 +21,7 @@ from perfweb.lab.models import Outage, OutageKind, Role, Testbed
 from perfweb.lab.outages import OutageError
 from perfweb.reports import names
 from perfweb.reports.tags import tag_of_database
-from perfweb.reports.testbeds import Health, calibration, health
+from perfweb.reports.testbeds import Health, health, history
 from perfweb.runs import control
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Plan
@@ -184,7 +184,7 @@ def get_testbed(request: HttpRequest, name: Name) -> TestbedDetail:  # noqa: ARG
     (state,) = health([_find(name)])
     heard = [
         TestNoise(test=row.test, median=row.median, greatest=row.greatest, runs=row.runs)
-        for row in calibration(state.testbed).noise
+        for row in history(state.testbed).noise
     ]
     return TestbedDetail(**_row(state).model_dump(), noise=heard)
 

@@ -11,11 +11,11 @@ import hashlib
 from typing import Any
 
 from django.db import connection
-from django.db.models import OuterRef, Subquery
+from django.db.models import Count, Max, OuterRef, Subquery
 from django.http import HttpRequest
 
 from perfweb.reports.environment import earlier_run
-from perfweb.runs.models import FINAL_STATES, Run, RunTransition, Summary
+from perfweb.runs.models import FINAL_STATES, Calibration, Run, RunTransition, Summary
 from perfweb.version import code_version
 
 _SNAPSHOT = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time(), pg_current_xact_id_if_assigned()"
@@ -29,12 +29,15 @@ def tag_of_run(request: HttpRequest, number: int, **_: object) -> str | None:
 
 
 def tag_of_page(request: HttpRequest, number: int) -> str | None:
-    """Return the tag of the page of a run, which also tells what changed since the run before: three queries."""
+    """Return the tag of the page of a run, which also tells what changed since the run before, and how its testbed was
+    calibrated: four queries.
+    """
     run = Run.objects.filter(pk=number).first()
     if run is None:
         return None
     earlier = earlier_run(run)
-    return _tag(request, _state(number), *([_state(earlier.pk)] if earlier else []))
+    calibrated = Calibration.objects.filter(run__testbed=run.testbed_id).aggregate(newest=Max("pk"), count=Count("pk"))
+    return _tag(request, _state(number), tuple(calibrated.values()), *([_state(earlier.pk)] if earlier else []))
 
 
 def tag_of_database(request: HttpRequest, **_: object) -> str | None:

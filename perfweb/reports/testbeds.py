@@ -4,23 +4,20 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
 
 from django.utils import timezone
 
 from perfweb.lab.models import HealthCheck, Lease, Outage, Testbed
 from perfweb.reports import names
 from perfweb.reports.timelines import MOST_SERIES, Change, changes_over_runs
-from perfweb.reports.verdicts import PairVerdicts
 from perfweb.runs.models import FINAL_STATES, Run, RunState, Summary, Variant
-from perfweb.stats.comparison import Verdict
 
 LOOKED_AT = 10
 """Runs that health is taken from, the newest that are over."""
 
-CALIBRATED = 50
+FOLLOWED = 50
 """Runs over which noise and the baseline are followed, the newest that are over."""
 
 
@@ -35,7 +32,7 @@ class TestNoise:
 
 
 @dataclass(frozen=True)
-class Calibration:
+class History:
     """How noise and the baseline went over the latest runs, by test and run, and where the hosts changed.
 
     `deviations` are the relative deviations of the variants' samples, in percent. `drift` is the baseline's mean in
@@ -63,14 +60,6 @@ class Calibration:
     @property
     def letters(self) -> dict[int, str]:
         return {change.run: change.letter for change in self.changes}
-
-
-@dataclass(frozen=True)
-class Alike:
-    """Comparisons of variants that are the same: how many there were, and how many told a difference all the same."""
-
-    comparisons: int
-    differing: int
 
 
 @dataclass(frozen=True)
@@ -138,10 +127,10 @@ def health(testbeds: Sequence[Testbed]) -> list[Health]:
     ]
 
 
-def calibration(testbed: Testbed) -> Calibration:
+def history(testbed: Testbed) -> History:
     """Read how noise and the baseline went over the latest runs: four queries at most."""
     over = Run.objects.filter(testbed=testbed, state__in=FINAL_STATES).order_by("-number")
-    numbers = list(over.values_list("pk", flat=True)[:CALIBRATED])
+    numbers = list(over.values_list("pk", flat=True)[:FOLLOWED])
     # Not joined: for a join PostgreSQL would read all variants there are.
     baselines = set(Variant.objects.filter(run__in=numbers, baseline=True).order_by().values_list("pk", flat=True))
     columns = ("run", "variant", "test", "series", "revision", "environment", "mean", "deviation")
@@ -158,15 +147,4 @@ def calibration(testbed: Testbed) -> Calibration:
     medians = {name: statistics.median(levels[name].values()) for name in often}
     drift = {name: {run: 100 * mean / medians[name] for run, mean in levels[name].items()} for name in sorted(often)}
     ordered = {test: deviations[test] for test in names.in_order(deviations)}
-    return Calibration(sorted(numbers), ordered, drift, changes_over_runs(found))
-
-
-def alike(compared: Iterable[tuple[Run, Sequence[PairVerdicts]]]) -> Alike:
-    """Count the comparisons of variants of one run that are built and boot in the same way (A/A)."""
-    verdicts = [said.verdict for _, pairs in compared for pair in pairs if _same(pair.a, pair.b) for said in pair.tests]
-    return Alike(len(verdicts), sum(verdict in {Verdict.FASTER, Verdict.SLOWER} for verdict in verdicts))
-
-
-def _same(a: Variant, b: Variant) -> bool:
-    of = attrgetter("target", "build_id", "build_options", "tunables")
-    return bool(of(a) == of(b))
+    return History(sorted(numbers), ordered, drift, changes_over_runs(found))

@@ -27,6 +27,7 @@ OFF = "off"
 MOST_BOOTS = 50
 MOST_SAMPLES = 1000
 MOST_LIMIT = 999_999
+MOST_MINUTES = 24 * 60
 MOST_DECIDING_BOOTS = 20
 FEWEST_DECIDING_BOOTS = 3
 TARGETS = ("stack", "linux")
@@ -68,7 +69,8 @@ class PlanSpec:
     `timeout` the seconds after which one is killed. `stop` says whether all boots are measured or only so many that
     every comparison with the baseline is decided, about a change of `margin` percent, with a `confidence` in percent.
     `gates` are the limits of those validity gates that are on; in a measurement up to `voids_allowed` void samples are
-    taken again, as many as it has samples where that is None.
+    taken again, as many as it has samples where that is None. `budget` is the time in minutes for which boots and
+    samples are to be chosen yet, None where they are given.
     """
 
     name: str
@@ -87,6 +89,12 @@ class PlanSpec:
     confidence: float
     gates: Limits
     voids_allowed: int | None
+    budget: float | None = None
+
+    @property
+    def groups(self) -> int:
+        """How many servers in how many topologies need boots of their own."""
+        return len({(test.topology, test.server) for test in self.tests})
 
 
 def read_plan(text: str) -> PlanSpec:
@@ -154,7 +162,7 @@ def _reject_syntax(error: yaml.MarkedYAMLError) -> NoReturn:
 def _read_plan(plan: Record) -> PlanSpec:
     plan.allow(
         "name", "title", "baseline", "variants", "tests", "samples", "discard", "boots", "seconds", "timeout", "order",
-        "stop", "margin", "confidence", "profile", "gates", "voids_allowed",
+        "stop", "margin", "confidence", "profile", "gates", "voids_allowed", "budget",
     )  # fmt: skip
     name = plan.need("name").matching(NAME, NAME_RULE)
     variants = tuple(_read_variant(Record(item)) for item in plan.need("variants").items(1, 16))
@@ -183,6 +191,7 @@ def _read_plan(plan: Record) -> PlanSpec:
         confidence=plan.decimal("confidence", default=95.0, lowest=80.0, highest=99.9),
         gates=_read_gates(plan.get("gates")),
         voids_allowed=voids.number(0, MOST_SAMPLES) if (voids := plan.get("voids_allowed")) else None,
+        budget=_read_budget(plan, stop),
     )
 
 
@@ -201,6 +210,20 @@ def _read_gates(given: Field | None) -> Limits:
         if value.node.value != OFF:
             limits[key.scalar()] = value.decimal(0, MOST_LIMIT)
     return limits
+
+
+def _read_budget(plan: Record, stop: str) -> float | None:
+    """Minutes that boots and samples are to be chosen for, None where there is no need to."""
+    given = plan.get("budget")
+    if given is None:
+        return None
+    if stop == DECIDED:
+        given.reject(f"is for plans that measure all boots; with `stop: {DECIDED}` give the most `boots`")
+    minutes = given.minutes(1, MOST_MINUTES)
+    sizes = [field for name in ("boots", "samples") if (field := plan.get(name))]
+    if len(sizes) == 1:
+        sizes[0].reject("has a budget beside it: give both boots and samples, or neither to have them chosen")
+    return None if sizes else minutes
 
 
 def _read_size(plan: Record, stop: str, variants: int) -> tuple[int, int]:

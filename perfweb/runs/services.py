@@ -18,8 +18,9 @@ from perfweb.builds.sources import Sources
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease, Testbed
 from perfweb.runs import queue, states
+from perfweb.runs.budget import within_budget
 from perfweb.runs.models import Artefact, ArtefactKind, Plan, Priority, Run, RunState, Variant
-from perfweb.runs.planfile import DEPLOYED, PlanSpec, VariantSpec, read_plan
+from perfweb.runs.planfile import DEPLOYED, PlanSpec, SizeError, VariantSpec, read_plan
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +49,13 @@ def submit(
 ) -> Run:
     """Queues a run of the plan `text` on a testbed; another run's `seed` repeats its random order.
 
-    Raises PlanError, or RunError for an unknown testbed, a seed that is out of range, or a source that is not there.
+    Boots and samples of a plan with a budget are chosen here. Raises PlanError, or RunError for an unknown testbed, a
+    seed that is out of range, a source that is not there, or a budget that is too short.
     """
-    spec = read_plan(text)
-    testbed = find_testbed(testbed_name)
+    spec, testbed = read_plan(text), find_testbed(testbed_name)
+    if spec.budget is not None:
+        text = _within_budget(text, testbed)
+        spec = read_plan(text)
     if seed is None:
         seed = secrets.randbelow(2**31)
     if not 0 <= seed < 2**31:
@@ -67,6 +71,13 @@ def submit(
         states.created(run)
         transaction.on_commit(lambda: enqueue(run.number))
     return run
+
+
+def _within_budget(text: str, testbed: Testbed) -> str:
+    try:
+        return within_budget(text, testbed)
+    except SizeError as error:
+        raise RunError(str(error)) from None
 
 
 def find_testbed(testbed_name: str) -> Testbed:

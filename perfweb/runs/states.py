@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from perfweb.lab import services as lab
 from perfweb.plaintext import plain
-from perfweb.runs import progress, queue, summaries
+from perfweb.runs import calibration, progress, queue, summaries
 from perfweb.runs.models import Run, RunState, RunTransition
 
 log = logging.getLogger(__name__)
@@ -133,6 +133,7 @@ def created(run: Run) -> None:
 def _end(run: Run) -> None:
     run.ended = timezone.now()
     summaries.summarise([run.number])
+    transaction.on_commit(lambda: calibration.calibrate(run.number), robust=True)  # which takes seconds
     if run.state == S.RESTORING and run.lease is not None and not run.lease.problem:
         lab.release(run.lease)
 

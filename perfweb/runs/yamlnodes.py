@@ -68,6 +68,14 @@ class Field:
             self.reject(f"is {_shown(text)}; allowed: a number from {lowest:g} to {highest:g}")
         return float(text)
 
+    def minutes(self, lowest: float, highest: float) -> float:
+        text = self.scalar()
+        found = re.fullmatch(r"(\d{1,6}(?:\.\d{1,6})?) ?(min|h)", text, re.ASCII)
+        minutes = float(found[1]) * (60 if found[2] == "h" else 1) if found else -1.0
+        if not lowest <= minutes <= highest:
+            self.reject(f"is {_shown(text)}; allowed: {lowest:g} min to {highest / 60:g} h, such as 30 min or 1.5 h")
+        return minutes
+
     def items(self, fewest: int, most: int) -> list["Field"]:
         if not isinstance(self.node, yaml.SequenceNode):
             self.reject("must be a list")

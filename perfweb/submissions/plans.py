@@ -102,7 +102,8 @@ def with_boots(text: str, boots: int) -> str:
 
 def machine_seconds(spec: PlanSpec) -> int:
     """How long a testbed is taken by a plan."""
-    return round(estimate(plan_boots(spec, 0), spec.seconds) + BUILD_SECONDS * len(spec.variants))
+    measuring = 60 * spec.budget if spec.budget else estimate(plan_boots(spec, 0), spec.seconds)
+    return round(measuring + BUILD_SECONDS * len(spec.variants))
 
 
 @cache

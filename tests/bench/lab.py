@@ -4,7 +4,8 @@
 It has the service's own worker measure a plan on the lab of namespaces, and says of the boots how long each lasts
 beside its samples, and what that is for a sample; then the same of the whole run. After that come `--runs` tiny runs,
 one after the other, and the memory of the worker, with its children, before and after them. The first run is before:
-what a worker imports and keeps it has then.
+what a worker imports and keeps it has then. With `--aa` a run of so many minutes that measures the same under two names
+tells how often verdicts are false alarms here.
 """
 
 from __future__ import annotations
@@ -116,6 +117,25 @@ def tell_memory(worker: int, tiny: str, testbed: str, runs: int) -> None:
             print(f"  after {done} more runs: {memory(worker):.1f} MiB, which was {before:.1f} MiB", flush=True)
 
 
+def tell_false_alarms(target: str, minutes: float, testbed: str) -> None:
+    """Prints how often each rule tells a difference between variants that are the same, in a run of so many minutes."""
+    from perfweb.reports.calibrations import trust
+    from perfweb.runs.calibration import TESTS, calibrate, plan_text
+    from perfweb.runs.models import Calibration
+
+    number = measured(plan_text(target, TESTS, minutes), testbed)
+    calibrate(number)  # the worker does as well, a moment after the end of the run
+    rows = list(Calibration.objects.filter(run=number))
+    for row in rows:
+        print(f"A/A of {row.test}: boots ±{row.boot_deviation:.2f} %, samples ±{row.sample_deviation:.2f} %")
+        for rule, said in row.alarms.items():
+            print(f"  {rule:42}{said['share']:6.1%} of {row.comparisons}, intervals ±{said['width']:.2f} %")
+    if told := trust(rows):
+        print(f"of all {told.comparisons} comparisons, of which {told.disjoint} have no boot in common:")
+        for rule in told.rules:
+            print(f"  {rule.rule:42}{rule.share:6.1%}" + (", the rule of verdicts" if rule.decides else ""))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench lab", description=__doc__)
     parser.add_argument("--worker", type=int, required=True, help=argparse.SUPPRESS)
@@ -123,6 +143,9 @@ def main() -> None:
     parser.add_argument("--target", choices=["linux", "stack"], default="linux", help="what is booted (linux)")
     parser.add_argument("--boots", type=int, default=5, help="boots to look at (5)")
     parser.add_argument("--samples", type=int, default=10, help="samples of each of two tests in a boot (10)")
+    parser.add_argument(
+        "--aa", type=float, default=0, metavar="MINUTES", help="also false alarms, measured so long (0)"
+    )
     parser.add_argument("--runs", type=int, default=10, help="tiny runs, for the memory of the worker (10)")
     options = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
@@ -132,6 +155,8 @@ def main() -> None:
     print("the worker with its children")
     tiny = TINY.format(**{**about, "boots": 1, "samples": 1})
     tell_memory(options.worker, tiny, options.testbed, options.runs)
+    if options.aa:
+        tell_false_alarms(options.target, options.aa, options.testbed)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
 from perfweb.reports import names
+from perfweb.reports.calibrations import trust_of
 from perfweb.reports.environment import changed_facts, host_table, tunable_rows
 from perfweb.reports.figures import samples_figure, topic_figure
 from perfweb.reports.graphs import Graph, asked_for, respond
@@ -164,6 +165,7 @@ def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts]) -> dict
         "results": results,
         "pairs": pairs,
         "any_boots_differ": any(said.boots_differ for pair in pairs for said in pair.tests),
+        "trust": trust_of(run, [said.test for pair in pairs for said in pair.tests]) if pairs else None,
         "published": beside(run),
         "all_topics": names.by_topic(),
         "tunables": tunable_rows(results),

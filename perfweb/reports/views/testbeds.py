@@ -9,11 +9,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from perfweb.lab.models import Testbed
+from perfweb.reports.calibrations import BUDGETS, calibrated, noise_over_runs, trust
 from perfweb.reports.environment import host_table
 from perfweb.reports.figures import runs_figure
 from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.results import NOISY_PERCENT
-from perfweb.reports.testbeds import alike, calibration, health
+from perfweb.reports.testbeds import health, history
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs import queue
 from perfweb.runs.models import Run
@@ -38,13 +39,16 @@ def testbed(request: HttpRequest, name: str) -> HttpResponse:
     prefetch_related_objects(state.runs, "plan", "testbed", "variants")
     described = Run.objects.filter(testbed=found, host_facts__isnull=False).first()
     hosts, facts = host_table(described) if described else ([], [])
-    rows, history = verdicts(state.runs), calibration(found)
-    letters = history.letters
-    noise_graph, drift_graph = (
-        Graph(name, label, runs_figure(lines, history.runs, unit, letters)) if lines else None
-        for name, label, lines, unit in (
-            ("noise", "Noise of each test over runs", history.noise_by_run, "relative deviation, %"),
-            ("drift", "The baseline over runs", history.drift, "% of its median"),
+    rows, past = verdicts(state.runs), history(found)
+    tests, scatter = calibrated(found), noise_over_runs(found)
+    calibrations = sorted({run for runs in scatter.values() for run in runs})
+    letters = past.letters
+    calibrated_graph, noise_graph, drift_graph = (
+        Graph(name, label, runs_figure(lines, runs, unit, letters)) if lines else None
+        for name, label, lines, runs, unit in (
+            ("scatter", "How boots scatter, over calibrations", scatter, calibrations, "deviation of boots, %"),
+            ("noise", "Noise of each test over runs", past.noise_by_run, past.runs, "relative deviation, %"),
+            ("drift", "The baseline over runs", past.drift, past.runs, "% of its median"),
         )
     )
     context = {
@@ -53,14 +57,17 @@ def testbed(request: HttpRequest, name: str) -> HttpResponse:
         "described": described,
         "hosts": hosts,
         "host_facts": facts,
-        "noise": history.noise,
-        "calibrated": len(history.runs),
+        "noise": past.noise,
+        "followed": len(past.runs),
+        "calibrated": tests,
+        "trust": trust([test.row for test in tests]),
+        "budgets": BUDGETS,
         "noisy": NOISY_PERCENT,
+        "calibrated_graph": calibrated_graph,
         "noise_graph": noise_graph,
         "drift_graph": drift_graph,
-        "changes": history.changes,
-        "alike": alike(rows),
+        "changes": past.changes,
         "rows": rows,
         "queue": queue.forecast(found),
     }
-    return respond(request, "reports/testbed.html", context, [noise_graph, drift_graph])
+    return respond(request, "reports/testbed.html", context, [calibrated_graph, noise_graph, drift_graph])

@@ -188,6 +188,36 @@ class Summary(models.Model):
         return 100 * self.deviation / abs(self.mean) if self.deviation is not None and self.mean else None
 
 
+class Calibration(models.Model):
+    """What a run that measured the same under several names (A/A) told about one test on its testbed.
+
+    Derived from the samples (perfweb.runs.calibration) when the run ends, and to be made anew at any time. Deviations
+    are in percent of the mean; `alarms` has for each rule of perfweb.stats.falsealarms the share of `comparisons` in
+    which it told a difference, and the width of its intervals to either side in percent.
+    """
+
+    run = models.ForeignKey(Run, models.CASCADE, related_name="calibrations")
+    test = models.CharField(max_length=64)
+    boots = models.PositiveIntegerField(help_text="of all variants that are the same")
+    samples = models.PositiveIntegerField(help_text="on all boots together")
+    boot_deviation = models.FloatField(help_text="between boots, beyond what the samples explain")
+    sample_deviation = models.FloatField(help_text="between the samples of a boot")
+    boot_seconds = models.FloatField(help_text="what a boot takes beside its samples")
+    confidence = models.FloatField(help_text="percent, at which the rules told differences")
+    comparisons = models.PositiveIntegerField(help_text="experiments of which the rates of false alarms are")
+    disjoint = models.PositiveIntegerField(help_text="so many experiments have no boot in common")
+    blocks = models.PositiveIntegerField(help_text="boots of each side in an experiment")
+    alarms = models.JSONField(default=dict, help_text="{rule: {'share': 0.05, 'width': 1.2}}")
+
+    class Meta:
+        ordering = ["-run_id", "test"]
+        indexes = [models.Index(fields=["test", "-run"], name="calibration_by_test_and_run")]
+        constraints = [models.UniqueConstraint(fields=["run", "test"], name="calibration_once_per_run_and_test")]
+
+    def __str__(self) -> str:
+        return f"{self.test} in run {self.run_id}: boots ±{self.boot_deviation:.2f} %"
+
+
 class ArtefactKind(models.TextChoices):
     TOOL_OUTPUT = "tool-output", "tool output"
     BOOT_LOG = "boot-log", "boot log"

@@ -21,7 +21,14 @@ from perfweb.reports.search import MOST_HITS, RARE
 from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.summaries import summarise
-from tests.factories import create_history, create_knob_run, create_queued_run, create_run, create_testbed
+from tests.factories import (
+    create_calibrated,
+    create_history,
+    create_knob_run,
+    create_queued_run,
+    create_run,
+    create_testbed,
+)
 from tests.unit.reports.test_pages import page, text_of
 
 pytestmark = pytest.mark.django_db
@@ -151,15 +158,30 @@ def test_a_testbed_shows_how_noise_and_baseline_went(client: Client) -> None:
     assert all(95 < level < 105 for level in drift["y"])
     assert [note["text"] for note in figures["noise"]["layout"]["annotations"]] == ["A"]
     assert re.search(rf"A demo, run {runs[2].pk} : kernel of dut", text_of(html))
-    assert "none of the latest runs compares variants that are the same" in text_of(html)
+    assert "Not calibrated yet: manage.py calibrate demo" in text_of(html)
 
 
-def test_a_testbed_tells_false_alarms(client: Client) -> None:
-    run = create_run(tests=["tcp.rr/host-host/ipv4"], gain=1.2)
-    run.variants.update(tunables={})
-    summarise([run.pk])
-    assert "of 1 comparison between variants that are the same, 1 told a difference" in text_of(
-        page(client, "/testbeds/demo/")
+def test_a_testbed_tells_its_calibration(client: Client) -> None:
+    run = create_calibrated()
+    told = text_of(page(client, "/testbeds/demo/"))
+    assert re.search(r"tcp\.rr/host-host/ipv4 ±\d\.\d+ % ±0\.\d+ % \d+ % of 64 ", told)
+    assert f"run {run.pk} , 16 boots" in told
+    assert "64 comparisons" in told
+    assert re.search(r"all samples, Welch \d\d % 0\.\d\d", told)
+    figures = json.loads(page(client, "/testbeds/demo/?graphs=json"))
+    assert len(figures["scatter"]["data"]) == 1
+
+
+def test_a_run_tells_how_often_its_verdicts_are_false_alarms(client: Client) -> None:
+    run = create_run(tests=["tcp.rr/host-host/ipv4"])
+    address = f"/runs/{run.pk}/"
+    told = client.get(address)
+    assert "was not measured for these tests" in text_of(told.content.decode())
+    calibrated = create_calibrated()
+    anew = client.get(address, headers={"If-None-Match": told.headers["ETag"]})
+    assert anew.status_code == 200
+    assert re.search(
+        rf"difference in \d+ % of 64 comparisons .* in run {calibrated.pk} ;", text_of(anew.content.decode())
     )
 
 
@@ -175,7 +197,7 @@ def test_queries_of_testbeds_do_not_depend_on_the_number_of_runs(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, runs: int
 ) -> None:
     create_history(runs)
-    with django_assert_num_queries(18 if runs > 1 else 17):  # one more where hosts have changed
+    with django_assert_num_queries(20 if runs > 1 else 19):  # one more where hosts have changed
         client.get("/testbeds/demo/")
 
 

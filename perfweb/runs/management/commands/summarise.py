@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py summarise`: makes the summaries of runs anew from their samples."""
+"""`manage.py summarise`: makes the summaries of runs, and what they tell about testbeds, anew from their samples."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from perfweb.runs.calibration import calibrate
 from perfweb.runs.models import FINAL_STATES, Run
 from perfweb.runs.summaries import summarise
 
 
 class Command(BaseCommand):
-    help = "Makes the numbers that timelines show anew from the samples of runs, by default of all that are over."
+    help = "Makes the numbers of timelines and testbeds anew from the samples of runs, by default of all that are over."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("runs", nargs="*", type=int, metavar="RUN")
@@ -19,4 +20,6 @@ class Command(BaseCommand):
         over = Run.objects.filter(state__in=FINAL_STATES).order_by("number").values_list("number", flat=True)
         numbers = options["runs"] or list(over)
         summarise(numbers)
+        for number in numbers:
+            calibrate(number)
         self.stdout.write(f"{len(numbers)} runs summarised")

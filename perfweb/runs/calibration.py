@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What runs tell about their testbed that measured the same under several names (A/A), and the plan of such a run.
+
+Any run does that has variants which differ in nothing but their names, with boots enough.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from operator import attrgetter
+from statistics import fmean
+
+from django.db import transaction
+from django.db.models import F, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from perfweb.lab.models import Testbed
+from perfweb.runs import costs
+from perfweb.runs.judging import SampleSet, samples_of
+from perfweb.runs.models import Boot, Calibration, Run, Variant
+from perfweb.runs.planfile import MOST_BOOTS, read_plan
+from perfweb.stats.allocation import Noise
+from perfweb.stats.components import variance_components
+from perfweb.stats.falsealarms import BLOCKS, false_alarms
+from perfweb.stats.student import DEFAULT_CONFIDENCE
+
+TESTS = ("tcp.rr/host-host/ipv4", "udp.rr/host-host/ipv4", "tcp.stream/host-host/ipv4")
+PLAN = """\
+# The same under two names: how noisy is this testbed, and how often is a
+# difference told where there is none?
+name: calibrate-{target}
+title: Calibration of a testbed with {title}
+baseline: one
+variants:
+  - name: one
+    target: {target}
+  - name: same
+    target: {target}
+tests: [{tests}]
+boots: {boots}
+samples: {samples}  # for each variant and test: {each} on each boot
+discard: 1
+seconds: 1
+timeout: 11
+order: abba
+"""
+TITLES = {"stack": "the reference stack", "linux": "the Linux kernel"}
+SAMPLES = 2
+"""Of a test on each boot: the fewest that tell samples and boots apart."""
+
+
+def plan_text(target: str, tests: Sequence[str], minutes: float) -> str:
+    """The plan that measures the same twice, in blocks enough and for about so many minutes without building.
+
+    Raises PlanError for a test that there is not.
+    """
+
+    def sized(boots: int) -> str:
+        return PLAN.format(
+            target=target, title=TITLES[target], tests=", ".join(tests), boots=boots, samples=SAMPLES * boots,
+            each=SAMPLES,
+        )  # fmt: skip
+
+    block = costs.of_block(read_plan(sized(1)), SAMPLES)
+    return sized(max(BLOCKS, min(int(60 * minutes / block), MOST_BOOTS)))
+
+
+def calibrate(number: int) -> None:
+    """Keeps what a run tells about its testbed, anew where that is there already."""
+    variants = list(Variant.objects.filter(run=number).order_by("position"))
+    with transaction.atomic():
+        Calibration.objects.filter(run=number).delete()
+        if alike := same(variants):
+            Calibration.objects.bulk_create(_of_tests(number, alike))
+
+
+def same(variants: Iterable[Variant]) -> list[Variant]:
+    """The first two of the variants that are built and boot in the same way; none where all differ."""
+    of, seen = attrgetter("target", "build_id", "build_options", "tunables"), list[Variant]()
+    for variant in variants:
+        if twin := next((other for other in seen if of(other) == of(variant)), None):
+            return [twin, variant]
+        seen.append(variant)
+    return []
+
+
+def noises(testbed: Testbed, tests: Iterable[str]) -> dict[str, tuple[Noise, float]]:
+    """How much tests scatter on a testbed, as far as it was calibrated, by the newest such run: the noise and the
+    seconds that a boot takes beside its samples.
+    """
+    newest = newest_of(testbed).filter(test__in=list(tests))
+    return {row.test: (Noise(row.boot_deviation, row.sample_deviation), row.boot_seconds) for row in newest}
+
+
+def newest_of(testbed: Testbed) -> QuerySet[Calibration]:
+    """The newest calibration of each test on a testbed."""
+    return Calibration.objects.filter(run__testbed=testbed).order_by("test", "-run_id").distinct("test")
+
+
+def _of_tests(number: int, alike: Sequence[Variant]) -> list[Calibration]:
+    sets = samples_of(alike)
+    one, other = (variant.pk for variant in alike)
+    tests = sorted(test for variant, test in sets if variant == one and (other, test) in sets)
+    seconds = _boot_seconds(number)
+    found = (_of_test(sets[one, test], sets[other, test]) for test in tests)
+    kept = []
+    for test, row in zip(tests, found, strict=True):
+        if row is not None:
+            row.run, row.test, row.boot_seconds = Run(number=number), test, seconds
+            kept.append(row)
+    return kept
+
+
+def _of_test(one: SampleSet, other: SampleSet) -> Calibration | None:
+    """What the boots of two variants that are the same tell; None for too few, or values that are not positive."""
+    values = one.values + other.values
+    if min(values) <= 0:
+        return None
+    told = false_alarms(list(zip(one.by_boot, other.by_boot, strict=False)), DEFAULT_CONFIDENCE)
+    if told is None or len(values) == len(set(one.boots + other.boots)):
+        return None
+    mean = fmean(values)
+    relative = [100 * value / mean for value in values]
+    boots, samples = variance_components(relative, [0] * len(values), {"boots": one.boots + other.boots})
+    return Calibration(
+        boots=len({*one.boots, *other.boots}),
+        samples=len(values),
+        boot_deviation=boots.variance**0.5,
+        sample_deviation=samples.variance**0.5,
+        confidence=DEFAULT_CONFIDENCE,
+        comparisons=told.comparisons,
+        disjoint=told.disjoint,
+        blocks=told.blocks,
+        alarms={name: asdict(alarms) for name, alarms in told.alarms.items()},
+    )
+
+
+def _boot_seconds(number: int) -> float:
+    """What a boot of a run takes beside the measurements, in seconds on average."""
+    ended = Boot.objects.filter(run=number, ended__isnull=False)
+    told = ended.annotate(measured=Coalesce(Sum("measurements__seconds"), 0.0))
+    spent = [
+        (ended - started).total_seconds() - measured
+        for started, ended, measured in told.values_list(F("started"), F("ended"), "measured").order_by()
+    ]
+    return max(fmean(spent), 0.0) if spent else costs.BOOT_SECONDS

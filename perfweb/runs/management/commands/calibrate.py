@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`manage.py calibrate TESTBED [--minutes 15]`: queues a run that measures the same under two names (A/A)."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from perfweb.accounts import audit
+from perfweb.accounts.actors import on_server
+from perfweb.accounts.permissions import Action
+from perfweb.runs import services
+from perfweb.runs.calibration import TESTS, TITLES, plan_text
+from perfweb.runs.planfile import PlanError
+
+
+class Command(BaseCommand):
+    help = "Queues a run that tells how noisy tests are on a testbed, and how often verdicts on them are false alarms."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("testbed", help="name of a registered testbed")
+        parser.add_argument("--target", choices=list(TITLES), default="stack", help="what is booted (stack)")
+        parser.add_argument("--minutes", type=float, default=15, help="how long it may measure, about (15)")
+        parser.add_argument("--test", action="append", dest="tests", metavar="TEST",
+            help=f"may be given again; by default {', '.join(TESTS)}",
+        )  # fmt: skip
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            with audit.doing(on_server(), Action.SUBMIT) as deed:
+                text = plan_text(options["target"], options["tests"] or TESTS, options["minutes"])
+                run = services.submit(text, options["testbed"])
+                deed.subject, deed.detail = f"run {run.number}", f"plan {run.plan} on {run.testbed}"
+        except (PlanError, services.RunError) as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"run {run.number} is queued: {settings.SITE_URL}/runs/{run.number}/")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""False alarms of rules, counted on boots that are alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perfweb.stats.comparison import compare_boots
+from perfweb.stats.falsealarms import BLOCKS, RULES, VERDICT, Block, false_alarms
+
+
+def blocks(count: int, boots: float, samples: float, *, drift: float = 0.0, seed: int = 1) -> list[Block]:
+    """Boots that scatter by so many percent, their two samples by so many, and drift by so many from block to block."""
+    random = np.random.default_rng(seed)
+    level = 1000 * (1 + drift / 100 * np.arange(count)[:, None, None])
+    scatter = boots * random.normal(size=(count, 2, 1)) + samples * random.normal(size=(count, 2, 2))
+    values = level * (1 + scatter / 100)
+    return [(a.tolist(), b.tolist()) for a, b in values]
+
+
+def test_rules_that_count_samples_give_false_alarms_where_boots_differ_and_verdicts_do_not() -> None:
+    told = false_alarms(blocks(40, 2.0, 0.3), 95)
+    assert told is not None
+    assert (told.comparisons, told.disjoint, told.blocks) == (36 * 16, 8, BLOCKS)
+    assert told.alarms["all samples, Welch"].share > 0.12
+    assert 0.01 <= told.alarms[VERDICT].share <= 0.09
+    assert told.alarms["boots, paired in blocks"].share <= 0.09
+
+
+def test_drift_widens_all_intervals_but_those_of_pairs() -> None:
+    told = false_alarms(blocks(20, 0.5, 0.3, drift=3.0), 95)
+    assert told is not None
+    assert told.alarms["boots, paired in blocks"].width < told.alarms[VERDICT].width / 2
+
+
+def test_what_never_scatters_gives_no_alarm() -> None:
+    told = false_alarms([([5.0, 5.0], [5.0, 5.0])] * BLOCKS, 95)
+    assert told is not None
+    assert {name: alarms.share for name, alarms in told.alarms.items()} == dict.fromkeys(RULES, 0.0)
+
+
+def test_too_few_blocks_tell_nothing() -> None:
+    assert false_alarms(blocks(BLOCKS - 1, 1.0, 1.0), 95) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_rule_of_verdicts_is_theirs(seed: int) -> None:
+    drawn = blocks(BLOCKS, seed / 2, 1.0, seed=seed)
+    judged = compare_boots([a for a, _ in drawn], [b for _, b in drawn], "higher").effect
+    assert judged is not None
+    assert RULES[VERDICT](drawn, 0.95) == judged.interval
