@@ -36,9 +36,9 @@ def plans() -> st.SearchStrategy[PlanSpec]:
     )
 
 
-def test_demo_has_three_boots_of_each_and_is_expected_to_end_in_time() -> None:
+def test_demo_has_five_boots_of_each_and_is_expected_to_end_in_time() -> None:
     boots = plan_boots(DEMO, seed=1)
-    assert len(boots) == 18
+    assert len(boots) == 30
     assert estimate(boots, DEMO.seconds) < 300
 
 
