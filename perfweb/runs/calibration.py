@@ -66,11 +66,12 @@ def plan_text(target: str, tests: Sequence[str], minutes: float) -> str:
 
 def calibrate(number: int) -> None:
     """Keeps what a run tells about its testbed, anew where that is there already."""
-    variants = list(Variant.objects.filter(run=number).order_by("position"))
+    alike = same(Variant.objects.filter(run=number).order_by("position"))
+    told = _of_tests(number, alike) if alike else []
     with transaction.atomic():
+        Run.objects.select_for_update().get(number=number)  # somebody else may do the same at this moment
         Calibration.objects.filter(run=number).delete()
-        if alike := same(variants):
-            Calibration.objects.bulk_create(_of_tests(number, alike))
+        Calibration.objects.bulk_create(told)
 
 
 def same(variants: Iterable[Variant]) -> list[Variant]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from perfweb.runs import costs
 from perfweb.stats.boots import Boots
 from perfweb.stats.comparison import Verdict, compare_boots
 from perfweb.stats.samples import read_samples
@@ -23,9 +24,6 @@ from perfweb.stats.summary import summarize
 
 RECORDED = Path(__file__).parent / "data" / "a-a-b.csv"
 
-# What the parts of an experiment take, in seconds, as the planner estimates them.
-BOOT = 7.5
-SAMPLE = 1.1
 WARM_UP = 1
 
 MOST_BOOTS = 40
@@ -45,7 +43,8 @@ class Outcome:
 
     @property
     def minutes(self) -> float:
-        return 2 * self.boots * (BOOT + (self.samples + WARM_UP) * SAMPLE) / 60
+        """What it took, with samples of a second."""
+        return 2 * self.boots * (costs.BOOT_SECONDS + costs.measuring(self.samples + WARM_UP, 1)) / 60
 
 
 @dataclass(frozen=True)
