@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Workloads of simstack.  Streams are alike, and have nothing in common but
+ * Workloads of simstack and hostload.  Streams are alike, and have nothing in common but
  * what the stack makes common.
  */
 #include "tools/simload.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,10 @@
 #define	CHUNK		65536	/* bytes that TCP is given at once */
 #define	PORT		5000
 
-static uint64_t done[STREAMS_MAX];	/* by each stream */
+/* By each stream, in a line of its own: they are real on a real machine. */
+static struct {
+	_Alignas(64) uint64_t units;
+} done[STREAMS_MAX];
 static uint64_t limit = UINT64_MAX;	/* of that, in the workload's units */
 
 void
@@ -36,7 +40,8 @@ simload_set(const char *name, const char *value)
 	int error = sysctl_set(name, value, why, sizeof(why));
 
 	if (error != 0)
-		fprintf(stderr, "simstack: %s=%s: %s\n", name, value,
+		fprintf(stderr, "%s: %s=%s: %s\n",
+		    program_invocation_short_name, name, value,
 		    why[0] != '\0' ? why : strerror(error));
 	return (error);
 }
@@ -63,7 +68,8 @@ check(int error, const char *what)
 {
 	if (error == 0)
 		return;
-	fprintf(stderr, "simstack: %s: %s\n", what, strerror(error));
+	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, what,
+	    strerror(error));
 	exit(1);
 }
 
@@ -82,7 +88,7 @@ count_done(unsigned streams)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < streams; i++)
-		sum += done[i];
+		sum += done[i].units;
 	return (sum);
 }
 
@@ -155,10 +161,10 @@ unix_ask(void *arg)
 	const unsigned n = (unsigned)(uintptr_t)arg;
 	char buf[MESSAGE] = "?";
 
-	while (done[n] < limit) {
+	while (done[n].units < limit) {
 		send_all(pairs[n][0], buf, sizeof(buf));
 		(void)receive(pairs[n][0], buf, sizeof(buf), MSG_WAITALL);
-		done[n]++;
+		done[n].units++;
 	}
 }
 
@@ -221,7 +227,7 @@ tcp_serve(void *arg)
 
 	check(soaccept(pairs[n][0], 0, NULL, NULL, &so), "accept");
 	for (;;)
-		done[n] += receive(so, buf, CHUNK, 0);
+		done[n].units += receive(so, buf, CHUNK, 0);
 }
 
 static void
@@ -254,6 +260,8 @@ tcp_start(unsigned streams)
 		check(sobind(pairs[i][0], (struct sockaddr *)&sin,
 		    sizeof(sin)), "bind");
 		check(solisten(pairs[i][0], 1), "listen");
+	}
+	for (unsigned i = 0; i < streams; i++) {
 		start_thread("receive", tcp_serve, i);
 		start_thread("send", tcp_send, i);
 	}

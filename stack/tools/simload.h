@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What simstack has a stack on the simulated machine do.
+ * What simstack has a stack on the simulated machine do, and hostload one on
+ * this machine.
  */
 #ifndef TOOLS_SIMLOAD_H
 #define TOOLS_SIMLOAD_H

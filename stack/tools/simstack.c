@@ -66,6 +66,8 @@ usage(FILE *out)
 	    "as CPUs, at most %u\n"
 	    "--seed     of what differs from run to run: 1\n"
 	    "--ms       how long it is measured, in virtual time: 10\n"
+	    "--machine  one of those below, or the path of a file with costs: "
+	    "./host.machine\n"
 	    "--set      a tunable, as in loader.conf\n"
 	    "--log      writes all events, of one number of CPUs\n"
 	    "workloads:\n", STREAMS_MAX);
@@ -109,6 +111,19 @@ find_load(const char *name)
 	refuse("no workload", name);
 }
 
+/* One that is known, or a path, which has a slash, of a file with one. */
+static const struct sim_preset *
+find_machine(const char *name)
+{
+	const struct sim_preset *p = sim_preset_find(name);
+
+	if (p == NULL && strchr(name, '/') == NULL)
+		refuse("no machine", name);
+	if (p == NULL && (p = sim_preset_read(name)) == NULL)
+		exit(EX_USAGE);
+	return (p);
+}
+
 static void
 parse_cpus(const char *list)
 {
@@ -141,9 +156,7 @@ parse_option(int option, char *value)
 		    "streams:", value, 1, STREAMS_MAX);
 		break;
 	case 'm':
-		asked.machine = sim_preset_find(value);
-		if (asked.machine == NULL)
-			refuse("no machine", value);
+		asked.machine = find_machine(value);
 		break;
 	case 's':
 		asked.seed = parse_number("not a seed:", value, 0,

@@ -110,13 +110,13 @@ def table(searcher: Searcher) -> str:
     return "\n".join(rows) + "\n"
 
 
-def write(document: Path, text: str) -> None:
-    """Puts the table in the place of the one that is there."""
+def replace_between(document: Path, begin_mark: str, end_mark: str, text: str) -> None:
+    """Puts text in the place of what is between two lines of a document."""
     old = document.read_text(encoding="utf-8")
-    head, begin, rest = old.partition(BEGIN + "\n")
-    _, end, tail = rest.partition(END)
+    head, begin, rest = old.partition(begin_mark + "\n")
+    _, end, tail = rest.partition(end_mark)
     if not begin or not end:
-        raise SystemExit(f"{document}: there is no place for a table, between {BEGIN} and {END}")
+        raise SystemExit(f"{document}: there is no place for a table, between {begin_mark} and {end_mark}")
     document.write_text(head + begin + text + end + tail, encoding="utf-8")
 
 
@@ -131,7 +131,7 @@ def main() -> None:
     finally:
         searcher.remove()
     if asked.write:
-        write(DOCUMENT, text)
+        replace_between(DOCUMENT, BEGIN, END, text)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,11 @@ extern const unsigned sim_npresets;
 
 /* NULL: there is none of that name. */
 const struct sim_preset *sim_preset_find(const char *name);
+/*
+ * One in a file (machine/sim/preset_file.c), in place of the one that was read
+ * before; NULL: it has said why not.
+ */
+const struct sim_preset *sim_preset_read(const char *path);
 /* How many CPUs it has. */
 unsigned sim_preset_cpus(const struct sim_preset *);
 

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The Universal Scalability Law: what N processors do together (Gunther 2007, "Guerrilla capacity planning", ch. 4).
+
+X(N) = rate N / (1 + contention (N - 1) + coherence N (N - 1)): who waits for a turn makes the rate approach a limit,
+who has to hear of all others makes it fall again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize
+
+
+@dataclass(frozen=True)
+class Scalability:
+    """`rate` is that of one processor, in the unit of what was measured; the others have no unit, and are 0 or more."""
+
+    rate: float
+    contention: float
+    coherence: float
+
+    def at(self, processors: float) -> float:
+        """The rate that so many have."""
+        others = processors - 1
+        return self.rate * processors / (1 + self.contention * others + self.coherence * processors * others)
+
+    @property
+    def peak(self) -> float:
+        """How many processors have the highest rate; infinite if more are always better."""
+        if self.coherence == 0:
+            return math.inf
+        return math.sqrt(max(1 - self.contention, 0) / self.coherence)
+
+
+def fit(rates: Mapping[int, float]) -> Scalability:
+    """Return the law that rates by number of processors follow best, by least squares of relative errors.
+
+    N / X(N) is linear in 1, N - 1 and N (N - 1), and none of their factors is negative.
+    Raises ValueError for fewer than three numbers of processors, or a rate that is not positive and finite.
+    """
+    if len(rates) < 3:
+        raise ValueError(f"{len(rates)} numbers of processors: the law has three parameters, and needs three or more")
+    if not all(n >= 1 and math.isfinite(rate) and rate > 0 for n, rate in rates.items()):
+        raise ValueError("the law needs one processor or more, and rates that are positive and finite")
+    rows = np.array([[1, n - 1, n * (n - 1)] for n in rates], dtype=float)
+    weights = np.array([rate / n for n, rate in rates.items()])
+    (first, contention, coherence), _ = optimize.nnls(rows * weights[:, None], np.ones(len(weights)))
+    if first == 0:
+        raise ValueError("these rates grow faster than the number of processors: the law does not hold")
+    return Scalability(1 / first, contention / first, coherence / first)

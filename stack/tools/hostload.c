@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hostload: a workload of simstack on this machine, to compare the two.  It
+ * prints how many units a second took, on the CPUs that the process may use.
+ *
+ *	taskset -c 0,1 hostload forward 2 200 net.isr.dispatch=deferred
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kern/systm.h"
+#include "tools/simload.h"
+
+#define	EX_USAGE	64
+#define	WARM_UP		(50 * NSEC_PER_MSEC)
+#define	MS_MAX		100000
+
+static struct {
+	const struct simload *load;
+	unsigned	 streams;
+	nsec_t		 duration;
+	char		**settings;	/* name=value, until NULL */
+} asked;
+
+static _Noreturn void
+usage(void)
+{
+	fprintf(stderr, "usage: hostload WORKLOAD STREAMS MILLISECONDS "
+	    "[name=value ...]\n"
+	    "STREAMS are 1 to %u, MILLISECONDS 1 to %u; workloads:\n",
+	    STREAMS_MAX, MS_MAX);
+	for (unsigned i = 0; i < nsimloads; i++)
+		fprintf(stderr, "  %-10s %s\n", simloads[i].name,
+		    simloads[i].what);
+	exit(EX_USAGE);
+}
+
+static unsigned
+parse_number(const char *text, unsigned max)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end != '\0' || n < 1 || n > max)
+		usage();
+	return ((unsigned)n);
+}
+
+static void
+parse_arguments(int argc, char **argv)
+{
+	if (argc < 4)
+		usage();
+	for (unsigned i = 0; i < nsimloads; i++)
+		if (strcmp(simloads[i].name, argv[1]) == 0)
+			asked.load = &simloads[i];
+	if (asked.load == NULL)
+		usage();
+	asked.streams = parse_number(argv[2], STREAMS_MAX);
+	asked.duration = parse_number(argv[3], MS_MAX) * NSEC_PER_MSEC;
+	asked.settings = argv + 4;
+	for (char **s = asked.settings; *s != NULL; s++)
+		if (strchr(*s, '=') == NULL)
+			usage();
+}
+
+/* Tunables of the workload, then those that were asked for. */
+static int
+configure(const char *arg)
+{
+	int error = simload_set("boot_mute", "1");
+
+	(void)arg;
+	if (error == 0)
+		error = asked.load->configure(asked.streams);
+	for (char **s = asked.settings; *s != NULL && error == 0; s++) {
+		char *value = strchr(*s, '=');
+
+		*value = '\0';
+		error = simload_set(*s, value + 1);
+	}
+	return (error);
+}
+
+static void
+sleep_for(nsec_t time)
+{
+	struct timespec ts = { (time_t)(time / NSEC_PER_SEC),
+	    (long)(time % NSEC_PER_SEC) };
+
+	while (nanosleep(&ts, &ts) != 0 && errno == EINTR)
+		;
+}
+
+int
+main(int argc, char **argv)
+{
+	uint64_t units;
+	nsec_t time;
+
+	parse_arguments(argc, argv);
+	if (stack_boot_config(configure, NULL) != 0)
+		return (1);	/* it has said why */
+	if (asked.load->start != NULL)
+		asked.load->start(asked.streams);
+	sleep_for(WARM_UP);
+	units = asked.load->count(asked.streams);
+	time = mach_uptime();
+	sleep_for(asked.duration);
+	units = asked.load->count(asked.streams) - units;
+	time = mach_uptime() - time;
+	printf("%.3f %s/s\n", (double)units * 1e9 / (double)time,
+	    asked.load->unit);
+	fflush(stdout);
+	_exit(0);	/* threads run on, and have nothing to end */
+}

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The simulated machine and this one beside each other: what runs on both, and what costs make one like the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.stack.topology import Installed
+
+# Of a basic block in picoseconds, to find how the time of a workload depends on it.
+BLOCKS = (0, 1000)
+WARM_UP = 0.002  # virtual seconds before simstack measures
+TIMEOUT = 120
+
+Setting = tuple[str, str]
+
+
+class RunError(Exception):
+    """What a run said instead of a rate."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A workload, with so many streams on so many CPUs, and the tunables that are set."""
+
+    workload: str
+    cpus: int
+    streams: int
+    settings: tuple[Setting, ...] = ()
+
+    def words(self) -> list[str]:
+        """The tunables, as name=value."""
+        return [f"{name}={value}" for name, value in self.settings]
+
+
+class Machines:
+    """simstack, and hostload on the first CPUs that this process may use."""
+
+    def __init__(self, host: Installed, sim: Installed) -> None:
+        self.host, self.sim = host.prefix / "bin", sim.prefix / "bin"
+        self.cpus = sorted(os.sched_getaffinity(0))
+
+    def measure(self, load: Load, seconds: float) -> float:
+        """Units a second on this machine."""
+        if load.cpus > len(self.cpus):
+            raise RunError(f"{load.cpus} CPUs are wanted, and there are {len(self.cpus)}")
+        cpus = ",".join(map(str, self.cpus[: load.cpus]))
+        argv = ["taskset", "-c", cpus, str(self.host / "hostload"), load.workload, str(load.streams)]
+        return float(_run([*argv, str(round(1000 * seconds)), *load.words()]).split()[0])
+
+    def predict(self, load: Load, machine: str, milliseconds: int = 10) -> float:
+        """Units a virtual second on a simulated machine: the name of a preset, or a file."""
+        argv = [str(self.sim / "simstack"), "--json", "--machine", machine, "--workload", load.workload]
+        argv += ["--cpus", str(load.cpus), "--streams", str(load.streams), "--ms", str(milliseconds)]
+        for word in load.words():
+            argv += ["--set", word]
+        return float(json.loads(_run(argv))["runs"][0]["rate"])
+
+    def calibrate(self, path: Path, loads: Sequence[Load], rounds: int, seconds: float) -> dict[str, float]:
+        """Writes the costs of this machine to a file; what a basic block costs in each workload, in picoseconds.
+
+        hostcosts measures all but that; a block costs the median of what explains the rates of these loads.
+        """
+        costs = _run([str(self.host / "hostcosts")])
+        found = {}
+        for load in loads:
+            rate = statistics.median(self.measure(load, seconds) for _ in range(rounds))
+            found[load.workload] = block_cost(1 / rate, [self._with_block(costs, load, cost) for cost in BLOCKS])
+        block = round(statistics.median(found.values()))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{costs}block {block}\t# of {', '.join(found)}: the median\n", encoding="utf-8")
+        return found
+
+    def _with_block(self, costs: str, load: Load, block: int) -> float:
+        """Virtual seconds that a unit takes if a basic block costs so much."""
+        with tempfile.NamedTemporaryFile("w", suffix=".machine", encoding="utf-8") as file:
+            file.write(f"{costs}block {block}\n")
+            file.flush()
+            return 1 / self.predict(load, file.name)
+
+
+def block_cost(measured: float, simulated: Sequence[float]) -> float:
+    """The cost of a block with which a unit takes as long as was measured, given what it takes at both of BLOCKS.
+
+    On one CPU time is linear in it.  At least 0: less would make up for what else is too expensive.
+    """
+    without, slope = simulated[0], (simulated[1] - simulated[0]) / (BLOCKS[1] - BLOCKS[0])
+    return max(0.0, (measured - without) / slope)
+
+
+def interface_settings(knob: str, value: str, load: Load) -> Iterable[Setting]:
+    """A tunable, or that of each interface that a workload has."""
+    if "<name>" not in knob:
+        return [(knob, value)]
+    first = 0 if load.workload == "forward" else 1
+    return [(knob.replace("<name>", f"mem{n}"), value) for n in range(first, load.streams + 1)]
+
+
+def _run(argv: Sequence[str]) -> str:
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired as why:
+        raise RunError(f"no end in {TIMEOUT} s") from why
+    if done.returncode != 0:
+        raise RunError((done.stderr.strip() or f"{argv[0]}: status {done.returncode}").splitlines()[0])
+    return done.stdout
