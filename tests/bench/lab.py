@@ -122,18 +122,19 @@ def tell_false_alarms(target: str, minutes: float, testbed: str) -> None:
     from perfweb.reports.calibrations import trust
     from perfweb.runs.calibration import TESTS, calibrate, plan_text
     from perfweb.runs.models import Calibration
+    from perfweb.stats.falsealarms import RULES
 
     number = measured(f"{plan_text(target, TESTS, minutes)}gates: off\n", testbed)
     calibrate(number)  # the worker does as well, a moment after the end of the run
     rows = list(Calibration.objects.filter(run=number))
     for row in rows:
         print(f"A/A of {row.test}: boots ±{row.boot_deviation:.2f} %, samples ±{row.sample_deviation:.2f} %")
-        for rule, said in row.alarms.items():
+        for rule, said in ((rule, row.alarms[rule]) for rule in RULES):
             print(f"  {rule:42}{said['share']:6.1%} of {row.comparisons}, intervals ±{said['width']:.2f} %")
     if told := trust(rows):
         print(f"of all {told.comparisons} comparisons, of which {told.disjoint} have no boot in common:")
-        for rule in told.rules:
-            print(f"  {rule.rule:42}{rule.share:6.1%}" + (", the rule of verdicts" if rule.decides else ""))
+        for counted in told.rules:
+            print(f"  {counted.rule:42}{counted.share:6.1%}" + (", the rule of verdicts" if counted.decides else ""))
 
 
 def main() -> None:
