@@ -5,7 +5,11 @@
 # are missing, and the locked wheels into .venv.  `./dev setup` and the image
 # in docker/ both run it, so there is one description of the environment.
 #
-#     runners/install.sh [lab] [test] [wheels]      default: lab wheels
+#     runners/install.sh [lab] [vm] [test] [wheels]      default: lab wheels
+#
+# `vm` is for the lab of virtual machines: QEMU, and a kernel for the guests that
+# is unpacked under var/vm/ and not installed, so nothing changes how this
+# machine boots.  The tests have it, too.
 #
 # A second call finds everything in place and takes a fraction of a second.
 # No daemon is started by the packages, and those that come with a package
@@ -20,6 +24,9 @@ readonly LAB_PACKAGES=(
 	iproute2 iputils-ping ethtool procps bubblewrap
 	openssh-server openssh-client
 	netperf iperf3)
+readonly VM_PACKAGES=(qemu-system-x86 kmod e2fsprogs)
+# The guests' kernel: Debian's for virtual machines, of which this is the newest.
+readonly VM_KERNEL=linux-image-cloud-amd64
 readonly TEST_PACKAGES=(
 	clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium
 	curl dovecot-imapd nginx-light redis-tools tcpbench traceroute)
@@ -150,6 +157,23 @@ install_packages()
 	disable_new_daemons "${missing[@]}"
 }
 
+# A kernel is there before its directory has its name.
+unpack_kernel()
+{
+	local store=var/vm package
+	[[ ! -d $store/kernel ]] || return 0
+	has_candidate "$VM_KERNEL" || as_root apt-get update -qq
+	package=$(apt-cache depends "$VM_KERNEL" | sed -n 's/.*Depends: \(linux-image-[^ ]*\)$/\1/p' | head -1)
+	[[ -n $package ]] || die "apt knows no $VM_KERNEL, the kernel for virtual machines"
+	echo "unpacking a kernel for virtual machines: $package"
+	(cd "$scratch" && apt-get download -qq "$package" 2>apt.log) ||
+	    { cat "$scratch/apt.log" >&2; die "apt-get could not download $package"; }
+	mkdir -p "$store"
+	rm -rf "$store/kernel.new"
+	dpkg-deb -x "$scratch/${package}"_*.deb "$store/kernel.new"
+	mv "$store/kernel.new" "$store/kernel"
+}
+
 # The stamp is named by what is installed and holds a hash of the lock files:
 # an edit of any rebuilds.  The wheels of the tests include those of the service.
 install_wheels()
@@ -181,21 +205,23 @@ finish()
 
 main()
 {
-	local want packages=() wheels=
+	local want packages=() wheels='' guests=
 	[[ $# -gt 0 ]] || set -- lab wheels
 	for want in "$@"; do
 		case $want in
 		lab) packages+=("${LAB_PACKAGES[@]}") ;;
-		test) packages+=("${LAB_PACKAGES[@]}" "${TEST_PACKAGES[@]}"); wheels='test' ;;
+		vm) packages+=("${LAB_PACKAGES[@]}" "${VM_PACKAGES[@]}"); guests=yes ;;
+		test) packages+=("${LAB_PACKAGES[@]}" "${VM_PACKAGES[@]}" "${TEST_PACKAGES[@]}"); wheels='test'; guests=yes ;;
 		web) packages+=("${WEB_PACKAGES[@]}") ;;
 		wheels) wheels=${wheels:-service} ;;
-		*) die "unknown part '$want': use lab, test, web or wheels" ;;
+		*) die "unknown part '$want': use lab, vm, test, web or wheels" ;;
 		esac
 	done
 	. /etc/os-release
 	[[ ${ID:-} == debian && ${VERSION_ID:-} == 12 ]] ||
 	    die "this is ${PRETTY_NAME:-an unknown system}; the project is set up on Debian 12"
 	[[ ${#packages[@]} == 0 ]] || install_packages "${packages[@]}"
+	[[ -z $guests ]] || unpack_kernel
 	[[ -z $wheels ]] || install_wheels "$wheels"
 }
 

@@ -28,81 +28,39 @@ import dataclasses
 import fcntl
 import json
 import os
-import re
-import shlex
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
 from playbooks.module_utils import congestion, processes
-from runners.paths import CONTROL_NAME_LENGTH, socket_directory
+from runners import labs
+from runners.labs import (
+    MANAGEMENT_NUMBER,
+    ROOT,
+    SSHD_CONFIG,
+    LabError,
+    command,
+    end_ssh_connections,
+    give_to_caller,
+    make_keys,
+    remove_state,
+    wait_for_login,
+    write_inventory,
+)
 
-ROOT = Path(__file__).resolve().parent.parent
 RUN = Path("/run/perfweb")
 """Holds a lock and, for each lab that is up, a file with the directory it belongs to."""
 HOSTS_ROOT = Path("/var/tmp/perfweb")  # noqa: S108  # the playbooks refuse it if a stranger made it
-MANAGEMENT_NUMBER = {"left": 11, "dut": 12, "right": 13}
-DATA_NUMBER = {"left": 1, "dut": 2, "right": 3}
 CONGESTION_CONTROL = "cubic"
 
-# A bash started by sshd reads root's .bashrc for every single command, except
-# below another shell; the hosts of the lab have nothing to do with that file.
-SSHD_CONFIG = """\
-SetEnv SHLVL=1
-ListenAddress {address}
-HostKey {keys}/{host}
-AuthorizedKeysFile {keys}/authorized
-PidFile none
-AllowUsers root
-PermitRootLogin prohibit-password
-AuthenticationMethods publickey
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-UsePAM no
-StrictModes no
-UseDNS no
-PrintMotd no
-LogLevel ERROR
-Subsystem sftp internal-sftp
-"""
-
-
-class LabError(RuntimeError):
-    """The lab could not be raised or taken down; the message says what to do."""
-
 
 @dataclass(frozen=True)
-class Link:
-    """A host's end of a data link."""
-
-    interface: str
-    address: str
-    address6: str
-
-
-@dataclass(frozen=True)
-class Lab:
-    """Names and numbers of one lab; nothing here looks at the machine."""
-
-    name: str
-    net: int
-    state: Path
-
-    def __post_init__(self) -> None:
-        # An interface name has at most 15 characters and "-right" is added.
-        if not re.fullmatch(r"[a-z][a-z0-9]{0,8}", self.name):
-            raise LabError(f"{self.name!r} is no name for a lab: use 1 to 9 small letters and digits, a letter first")
-        if not 0 <= self.net <= 255:
-            raise LabError(f"{self.net} is no number for a lab: 10.NUMBER.0.0/16 needs one from 0 to 255")
-        if re.search(r"\s", str(self.state)):
-            raise LabError(f"ssh cannot use files in {str(self.state)!r}: choose a directory without blanks")
+class Lab(labs.Lab):
+    """Names and numbers of a lab of namespaces."""
 
     @property
     def bridge(self) -> str:
@@ -111,45 +69,11 @@ class Lab:
 
     def namespace(self, host: str) -> str:
         """Name of a host: of its namespace, and of the controller's end of its management link."""
-        return f"{self.name}-{host}"
+        return self.host_name(host)
 
     def management(self, host: str) -> str:
         """A host's address on the management network."""
         return f"10.{self.net}.0.{MANAGEMENT_NUMBER[host]}"
-
-    def links(self, host: str) -> list[Link]:
-        """A host's data links; network 1 is left of the device under test, 2 right of it."""
-        networks = {"left": (1,), "dut": (1, 2), "right": (2,)}[host]
-        number = DATA_NUMBER[host]
-        return [
-            Link(f"data{index}", f"10.{self.net}.{network}.{number}/24", f"{self.prefix6(network)}:{number}/64")
-            for index, network in enumerate(networks)
-        ]
-
-    def prefix6(self, network: int) -> str:
-        """A network of IPv6, as `fd50:6572:6677:4d01:`."""
-        return f"fd50:6572:6677:{self.net << 8 | network:x}:"
-
-    def routes(self, host: str) -> list[dict[str, str]]:
-        """How a host reaches the network on the other side of the device under test."""
-        if host == "dut":
-            return []
-        near, far = (1, 2) if host == "left" else (2, 1)
-        router = DATA_NUMBER["dut"]
-        return [
-            {"to": f"10.{self.net}.{far}.0/24", "via": f"10.{self.net}.{near}.{router}"},
-            {"to": f"{self.prefix6(far)}:/64", "via": f"{self.prefix6(near)}:{router}"},
-        ]
-
-    @property
-    def keys(self) -> Path:
-        """Private keys and the list of authorized ones."""
-        return self.state / "keys"
-
-    @property
-    def inventory(self) -> Path:
-        """The Ansible inventory; written last, so it also says that the lab is complete."""
-        return self.state / "inventory.yml"
 
     @property
     def root(self) -> Path:
@@ -171,19 +95,12 @@ class Lab:
         return self.state / f"sshd-{host}.pid"
 
 
-def _command(*argv: str, check: bool = True) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    if check and done.returncode != 0:
-        raise LabError(f"`{shlex.join(argv)}` failed: {done.stderr.strip() or done.stdout.strip()}")
-    return done.stdout
-
-
 def _in(lab: Lab, host: str, *argv: str) -> str:
-    return _command("ip", "netns", "exec", lab.namespace(host), *argv)
+    return command("ip", "netns", "exec", lab.namespace(host), *argv)
 
 
 def _ip_in(lab: Lab, host: str, words: str) -> None:
-    _command("ip", "-n", lab.namespace(host), *words.split())
+    command("ip", "-n", lab.namespace(host), *words.split())
 
 
 @contextlib.contextmanager
@@ -199,7 +116,7 @@ def _require_means(lab: Lab) -> None:
     missing = [tool for tool in ("ip", "ssh-keygen", "ssh", "sysctl") if shutil.which(tool) is None]
     if missing or not Path("/usr/sbin/sshd").exists():
         raise LabError(f"not installed: {', '.join(missing) or 'sshd'}; run ./dev setup")
-    for interface in json.loads(_command("ip", "-j", "-4", "address")):
+    for interface in json.loads(command("ip", "-j", "-4", "address")):
         if any(address["local"].startswith(f"10.{lab.net}.") for address in interface["addr_info"]):
             raise LabError(
                 f"{interface['ifname']} has an address in 10.{lab.net}.0.0/16: choose another network with --net"
@@ -208,15 +125,15 @@ def _require_means(lab: Lab) -> None:
 
 def _make_network(lab: Lab) -> None:
     lab.machine_network.touch()
-    _command("mount", "--bind", "/proc/self/ns/net", str(lab.machine_network))
-    _command("ip", "link", "add", lab.bridge, "type", "bridge")
-    _command("ip", "address", "add", f"10.{lab.net}.0.1/24", "dev", lab.bridge)
-    _command("ip", "link", "set", lab.bridge, "up")
+    command("mount", "--bind", "/proc/self/ns/net", str(lab.machine_network))
+    command("ip", "link", "add", lab.bridge, "type", "bridge")
+    command("ip", "address", "add", f"10.{lab.net}.0.1/24", "dev", lab.bridge)
+    command("ip", "link", "set", lab.bridge, "up")
     for host in MANAGEMENT_NUMBER:
         name = lab.namespace(host)
-        _command("ip", "netns", "add", name)
-        _command("ip", "link", "add", name, "type", "veth", "peer", "name", "mgmt0", "netns", name)
-        _command("ip", "link", "set", name, "master", lab.bridge, "up")
+        command("ip", "netns", "add", name)
+        command("ip", "link", "add", name, "type", "veth", "peer", "name", "mgmt0", "netns", name)
+        command("ip", "link", "set", name, "master", lab.bridge, "up")
         _ip_in(lab, host, "link set lo up")
         _ip_in(lab, host, f"address add {lab.management(host)}/24 dev mgmt0")
         _ip_in(lab, host, "link set mgmt0 up")
@@ -250,17 +167,6 @@ def set_congestion_control(lab: Lab) -> None:
             _in(lab, host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={CONGESTION_CONTROL}")
 
 
-def _make_keys(lab: Lab) -> None:
-    lab.keys.mkdir(mode=0o700)
-    for name in ("client", *MANAGEMENT_NUMBER):
-        _command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", lab.namespace(name), "-f", str(lab.keys / name))
-    shutil.copy(lab.keys / "client.pub", lab.keys / "authorized")
-    known = [
-        f"{lab.management(host)} {(lab.keys / f'{host}.pub').read_text(encoding='ascii')}" for host in MANAGEMENT_NUMBER
-    ]
-    (lab.state / "known_hosts").write_text("".join(known), encoding="ascii")
-
-
 def _start_ssh_servers(lab: Lab) -> None:
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     for host in MANAGEMENT_NUMBER:
@@ -269,71 +175,24 @@ def _start_ssh_servers(lab: Lab) -> None:
         argv = ["ip", "netns", "exec", lab.namespace(host), "/usr/sbin/sshd", "-D", "-e", "-f", str(config)]
         processes.spawn(argv, pid_file=lab.pid_file(host), log=lab.state / f"sshd-{host}.log", cwd=Path("/"))
     for host in MANAGEMENT_NUMBER:
-        _wait_for_login(lab, host)
-
-
-def _ssh_options(lab: Lab) -> list[str]:
-    files = ["-o", f"UserKnownHostsFile={lab.state}/known_hosts", "-o", "GlobalKnownHostsFile=/dev/null"]
-    return ["-F", "/dev/null", *files, "-o", "StrictHostKeyChecking=yes", "-o", "IdentitiesOnly=yes"]
-
-
-def _wait_for_login(lab: Lab, host: str) -> None:
-    """Logs in once: what is asserted of a lab is that its hosts can be used."""
-    argv = ["ssh", *_ssh_options(lab), "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-i", str(lab.keys / "client")]
-    deadline = time.monotonic() + 10
-    while True:
-        done = subprocess.run(
-            [*argv, f"root@{lab.management(host)}", "true"], capture_output=True, text=True, check=False
-        )
-        if done.returncode == 0:
-            return
-        if time.monotonic() > deadline:
-            log = (lab.state / f"sshd-{host}.log").read_text(encoding="utf-8", errors="replace")
-            raise LabError(f"cannot log in to {lab.namespace(host)}: {done.stderr.strip()}\n{log.strip()}")
-        time.sleep(0.05)
-
-
-def _host_variables(lab: Lab, host: str, cpus: Sequence[int]) -> dict[str, object]:
-    variables: dict[str, object] = {
-        "ansible_host": lab.management(host),
-        "cpus": [cpus[-1] if host == "dut" else cpus[0]],
-        "data_links": [dataclasses.asdict(link) for link in lab.links(host)],
-        "routes": lab.routes(host),
-    }
-    if host == "dut":
-        variables["cpus_alone"] = list(cpus)
-    return variables
+        wait_for_login(lab, host, lab.state / f"sshd-{host}.log", 10)
 
 
 def _write_inventory(lab: Lab) -> None:
     """The two ends get different CPUs where there are two, always the same ones."""
     cpus = sorted(os.sched_getaffinity(0))
-    sockets = socket_directory(lab.state / "ssh", CONTROL_NAME_LENGTH)
-    groups = {host: {"hosts": {lab.namespace(host): _host_variables(lab, host, cpus)}} for host in MANAGEMENT_NUMBER}
     common = {
-        "ansible_user": "root",
-        "ansible_python_interpreter": "/usr/bin/python3",
-        "ansible_ssh_private_key_file": str(lab.keys / "client"),
-        "ansible_ssh_common_args": shlex.join(_ssh_options(lab)),
-        "ansible_control_path_dir": str(sockets),
         "meson": str(ROOT / ".venv" / "bin" / "meson"),
         "lab_root": str(lab.root),
         "machine_network": str(lab.machine_network),
     }
-    text = yaml.safe_dump({"all": {"vars": common, "children": groups}}, sort_keys=False)
-    lab.inventory.write_text(f"# Written by runners/netlab.py when it raised this lab.\n{text}", encoding="utf-8")
-
-
-def _give_to_caller(lab: Lab) -> None:
-    """Under sudo the one who asked for the lab must be able to read its key."""
-    uid, gid = int(os.environ.get("SUDO_UID", "0")), int(os.environ.get("SUDO_GID", "0"))
-    if uid:
-        for path in (lab.state, *lab.state.rglob("*")):
-            os.chown(path, uid, gid, follow_symlinks=False)
+    hosts: dict[str, dict[str, object]] = {host: {"cpus": [cpus[0]]} for host in MANAGEMENT_NUMBER}
+    hosts["dut"] = {"cpus": [cpus[-1]], "cpus_alone": list(cpus)}
+    write_inventory(lab, common, hosts)
 
 
 def _namespaces() -> set[str]:
-    return {entry["name"] for entry in json.loads(_command("ip", "-j", "netns", "list") or "[]")}
+    return {entry["name"] for entry in json.loads(command("ip", "-j", "netns", "list") or "[]")}
 
 
 def status(lab: Lab) -> dict[str, bool]:
@@ -343,7 +202,7 @@ def status(lab: Lab) -> dict[str, bool]:
     for host in MANAGEMENT_NUMBER:
         links = ""
         if lab.namespace(host) in existing:
-            links = _command("ip", "-n", lab.namespace(host), "-br", "link")
+            links = command("ip", "-n", lab.namespace(host), "-br", "link")
         # A stack may have the links of the device under test; they are there if their other ends are.
         wanted = ["mgmt0@", *(f"{link.interface}@" for link in lab.links(host) if host != "dut")]
         answer[host] = all(word in links for word in wanted) and processes.running(lab.pid_file(host)) is not None
@@ -386,10 +245,10 @@ def up(lab: Lab) -> None:
         try:
             _make_network(lab)
             _configure_hosts(lab)
-            _make_keys(lab)
+            make_keys(lab)
             _start_ssh_servers(lab)
             _write_inventory(lab)
-            _give_to_caller(lab)
+            give_to_caller(lab)
         except BaseException:
             _take_down(lab)
             raise
@@ -407,24 +266,24 @@ def down(lab: Lab) -> None:
 
 def _take_down(lab: Lab) -> None:
     existing = _namespaces()
-    _end_ssh_connections(lab)
+    end_ssh_connections(lab)
     for host in MANAGEMENT_NUMBER:
         processes.stop(lab.pid_file(host), grace=0)
         if lab.namespace(host) in existing:
             _kill_everything_in(lab, host)
-            _command("ip", "netns", "delete", lab.namespace(host))
-    links = {entry["ifname"] for entry in json.loads(_command("ip", "-j", "link"))}
+            command("ip", "netns", "delete", lab.namespace(host))
+    links = {entry["ifname"] for entry in json.loads(command("ip", "-j", "link"))}
     for name in (*map(lab.namespace, MANAGEMENT_NUMBER), lab.bridge):
         if name in links:
             # The kernel takes a namespace apart later, and its links with it.
-            _command("ip", "link", "delete", name, check=False)
+            command("ip", "link", "delete", name, check=False)
     _remove_state(lab)
 
 
 def _kill_everything_in(lab: Lab, host: str) -> None:
     """The namespace is ours, so everything in it is."""
     deadline = time.monotonic() + 5
-    while numbers := _command("ip", "netns", "pids", lab.namespace(host)).split():
+    while numbers := command("ip", "netns", "pids", lab.namespace(host)).split():
         if time.monotonic() > deadline:
             raise LabError(f"processes on {lab.namespace(host)} do not end: {' '.join(numbers)}")
         for found in filter(None, (processes.identify(int(number)) for number in numbers)):
@@ -432,31 +291,13 @@ def _kill_everything_in(lab: Lab, host: str) -> None:
             processes.wait_until_gone(found, 1)
 
 
-def _end_ssh_connections(lab: Lab) -> None:
-    """Ends the controller's shared connections, which would hang on a lab that has gone."""
-    directory = lab.state / "ssh"
-    if directory.is_dir():
-        for path in directory.iterdir():
-            _command("ssh", "-F", "/dev/null", "-O", "exit", "-o", f"ControlPath={path}", "lab", check=False)
-
-
 def _remove_state(lab: Lab) -> None:
-    lab.inventory.unlink(missing_ok=True)
     lab.owner_file.unlink(missing_ok=True)
     if lab.machine_network.exists():
-        _command("umount", str(lab.machine_network), check=False)
+        command("umount", str(lab.machine_network), check=False)
         lab.machine_network.unlink()
     shutil.rmtree(lab.root, ignore_errors=True)
-    sockets = lab.state / "ssh"
-    if sockets.is_symlink():
-        shutil.rmtree(sockets.resolve(), ignore_errors=True)
-        sockets.unlink()
-    for path in (lab.keys, sockets):
-        shutil.rmtree(path, ignore_errors=True)
-    for path in (lab.state / "known_hosts", *lab.state.glob("sshd-*")):
-        path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):
-        lab.state.rmdir()
+    remove_state(lab, "sshd-*")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,7 +10,8 @@ import subprocess
 from pathlib import Path
 
 from runners import netlab
-from runners.netlab import Lab, LabError
+from runners.labs import LabError
+from runners.netlab import Lab
 
 NETWORKS = range(100, 240)
 

@@ -14,7 +14,8 @@ import yaml
 
 from playbooks.module_utils import processes
 from runners import netlab
-from runners.netlab import Lab, LabError
+from runners.labs import LabError
+from runners.netlab import Lab
 from tests.labs import raise_lab
 
 HOSTS = ("left", "dut", "right")

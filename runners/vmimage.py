@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The root of a guest: an archive for the kernel's initramfs, made of this machine's own packages.
+
+Nothing of the machine but what Debian's packages have put on it goes in, so no key and no data do, and nobody has to be
+root to make it.  The kernel is one of Debian's that `runners/install.sh vm` has unpacked.  The archive is made anew
+when a package, the kernel or this file is another one.  What the guests differ in follows in an archive of each: the
+kernel unpacks one after the other (Documentation/driver-api/early-userspace/buffer-format.rst of Linux, also for the
+format).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from runners.labs import LabError, command
+
+PACKAGES = (
+    "base-passwd", "bash", "bubblewrap", "coreutils", "dash", "ethtool", "grep", "hostname", "iperf3", "iproute2",
+    "iputils-ping", "kmod", "libc-bin", "mount", "netperf", "openssh-server", "procps", "python3", "sed", "util-linux",
+)  # fmt: skip
+# Needed by scripts that set packages up, which has been done here, or to mail or to log to somebody else.
+NOT_NEEDED = frozenset(
+    {
+        "adduser", "dbus", "debconf", "debianutils", "dpkg", "init-system-helpers", "libpam-runtime", "lsb-base",
+        "media-types", "openssh-sftp-server", "passwd", "perl-base", "python3-distutils", "runit-helper",
+        "sysvinit-utils", "ucf",
+    }
+)  # fmt: skip
+NOT_OF_USE = re.compile(
+    r"/usr/share/(doc|man|info|locale|lintian|bug|bash-completion|perl5)/|/usr/lib/python3[^/]*/test/"
+)
+MODULES = (
+    "virtio_pci", "virtio_net", "virtio_blk", "virtio-rng", "tun", "dummy", "act_mirred", "cls_u32", "sch_ingress",
+    "sch_fq", "sch_fq_codel", "sch_netem", "sch_tbf", "tcp_bbr", "tcp_dctcp",
+)  # fmt: skip
+MERGED = re.compile(r"/(bin|sbin|lib|lib64)/")
+DIRECTORIES = ("dev", "etc", "proc", "root", "run", "sys", "tmp", "var/tmp/perfweb", "lower")
+
+INIT = """\
+#!/bin/sh
+export PATH=/usr/sbin:/usr/bin HOME=/root
+if [ "$1" != again ]; then
+	# A sandbox pivots its root, for which that must be a mount point, as the kernel's first one is none.
+	mount --bind / /lower && cd /lower && mount --move . / && exec chroot . /init again
+fi
+cd /
+mount -t proc -o nosuid,nodev,noexec proc /proc
+mount -t sysfs -o nosuid,nodev,noexec sys /sys
+[ -e /dev/null ] || mount -t devtmpfs dev /dev
+mkdir -p /dev/pts /dev/shm /run/sshd
+mount -t devpts -o gid=5,mode=620,ptmxmode=666 devpts /dev/pts
+for directory in /dev/shm /tmp; do
+	mount -t tmpfs -o mode=1777,nosuid,nodev tmp $directory
+done
+modprobe -a virtio_pci virtio_net virtio_blk virtio_rng tun sch_fq_codel
+mount /dev/vda /var/tmp/perfweb
+. /etc/perfweb/network
+/usr/sbin/sshd -e -f /etc/perfweb/sshd.conf
+echo "guest: up"
+# The first process must not end, and adopts those whose parents have.
+while :; do
+	sleep 3600 &
+	wait
+done
+"""
+ACCOUNTS = """\
+root:x:0:0::/root:/bin/bash
+sshd:x:100:65534::/run/sshd:/usr/sbin/nologin
+nobody:x:65534:65534::/:/usr/sbin/nologin
+"""
+GROUPS = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
+
+
+class Archive:
+    """A cpio archive of the format `newc`, in which everything belongs to root."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("wb")
+        self.number = 0
+        self.there: set[str] = set()
+
+    def add(self, name: str, mode: int, data: bytes = b"") -> None:
+        """An entry, with the directories above it unless they are there."""
+        above, _, _ = name.rpartition("/")
+        if above and above not in self.there:
+            self.add(above, stat.S_IFDIR | 0o755)
+        if name in self.there:
+            return
+        self.there.add(name)
+        self.number += 1
+        self._write(name, self.number, mode, data)
+
+    def copy(self, source: Path, name: str) -> None:
+        """A file, a directory or a link of this machine; programs set no user id."""
+        status = source.lstat()
+        mode = status.st_mode & ~(stat.S_ISUID | stat.S_ISGID)
+        if stat.S_ISLNK(mode):
+            self.add(name, mode, os.fsencode(source.readlink()))
+        elif stat.S_ISREG(mode):
+            self.add(name, mode, source.read_bytes())
+        elif stat.S_ISDIR(mode):
+            self.add(name, mode)
+
+    def close(self) -> None:
+        """Writes the end."""
+        self._write("TRAILER!!!", 0, 0, b"")
+        self.file.close()
+
+    def _write(self, name: str, number: int, mode: int, data: bytes) -> None:
+        encoded = os.fsencode(name) + b"\0"
+        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(encoded), 0)
+        head = b"070701" + b"".join(b"%08x" % field for field in fields) + encoded
+        self.file.write(_padded(head) + _padded(data))
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)
+
+
+def kernel_version(store: Path) -> str:
+    """The version of the kernel below the directory `store`.  Raises LabError if none is there."""
+    found = sorted(path.name for path in (store / "kernel" / "lib" / "modules").glob("*"))
+    if not found:
+        raise LabError(f"no kernel for guests in {store}: run runners/install.sh vm")
+    return found[-1]
+
+
+def kernel(store: Path) -> Path:
+    """The kernel below the directory `store`."""
+    return store / "kernel" / "boot" / f"vmlinuz-{kernel_version(store)}"
+
+
+def root_archive(store: Path) -> Path:
+    """The archive of all guests, made if it is not there or of something else."""
+    versions = packages()
+    made_of = [kernel_version(store), *sorted(map(" ".join, versions.items())), Path(__file__).read_text("utf-8")]
+    archive = store / f"root-{hashlib.sha256(chr(10).join(made_of).encode()).hexdigest()[:12]}.cpio"
+    if not archive.exists():
+        new = archive.with_suffix(f".{os.getpid()}")
+        try:
+            _make(new, store, versions)
+            for old in store.glob("root-*.cpio"):
+                old.unlink()
+            new.replace(archive)
+        finally:
+            new.unlink(missing_ok=True)
+    return archive
+
+
+def packages() -> dict[str, str]:
+    """The packages of a guest with all that they depend on, and their versions.  Raises LabError for a missing one."""
+    fields = "${Package}\t${db:Status-Abbrev}\t${Version}\t${Pre-Depends}, ${Depends}\n"
+    shown = command("dpkg-query", "-W", "-f", fields)
+    installed = {}
+    for line in shown.splitlines():
+        name, status, version, needs = line.split("\t")
+        if status.startswith("ii"):
+            installed[name] = (version, needs)
+    if missing := [name for name in PACKAGES if name not in installed]:
+        raise LabError(f"a guest is made of packages of this machine; run runners/install.sh vm: {', '.join(missing)}")
+    wanted, ahead = {}, list(PACKAGES)
+    while ahead:
+        name = ahead.pop()
+        if name in installed and name not in wanted and name not in NOT_NEEDED:
+            version, needs = installed[name]
+            wanted[name] = version
+            ahead += re.findall(r"(?:^|[,|])\s*([a-z0-9][a-z0-9.+-]*)", needs)
+    return wanted
+
+
+def _make(path: Path, store: Path, names: Iterable[str]) -> None:
+    archive = Archive(path)
+    for old in ("bin", "sbin", "lib", "lib64"):
+        archive.add(old, stat.S_IFLNK | 0o777, f"usr/{old}".encode())
+    for name in DIRECTORIES:
+        archive.add(name, stat.S_IFDIR | 0o755)
+    own = {"init": INIT, "etc/passwd": ACCOUNTS, "etc/group": GROUPS, "etc/mtab": ""}
+    for name, text in own.items():
+        archive.add(name, stat.S_IFREG | (0o755 if name == "init" else 0o644), text.encode())
+    archive.add("etc/ld.so.cache", stat.S_IFREG | 0o644, Path("/etc/ld.so.cache").read_bytes())
+    for file in _files(names):
+        archive.copy(file, str(file).lstrip("/"))
+    with tempfile.TemporaryDirectory() as stage:
+        for file in _staged_modules(store, Path(stage)):
+            archive.copy(file, f"usr/{file.relative_to(stage)}")
+    archive.close()
+
+
+def _files(names: Iterable[str]) -> Iterator[Path]:
+    """The files of packages by where they are since Debian merged /usr, with what Python has compiled of them."""
+    for line in command("dpkg-query", "-L", *names).splitlines():
+        path = Path(MERGED.sub(r"/usr/\1/", line, count=1) if MERGED.match(line) else line)
+        if not str(path).startswith("/usr/") or NOT_OF_USE.match(f"{path}/") or not os.path.lexists(path):
+            continue
+        yield path
+        if path.suffix == ".py":
+            yield from sorted(path.parent.glob(f"__pycache__/{path.stem}.cpython-*.pyc"))
+
+
+def _staged_modules(store: Path, stage: Path) -> list[Path]:
+    """The modules of a guest and what they depend on, below `stage`, with the lists by which they are found."""
+    version = kernel_version(store)
+    source = store / "kernel" / "lib" / "modules" / version
+    by_name = {path.stem.replace("-", "_"): path for path in source.rglob("*.ko")}
+    target = stage / "lib" / "modules" / version
+    wanted, ahead = set(), [name.replace("-", "_") for name in MODULES]
+    while ahead:
+        name = ahead.pop()
+        if name not in wanted and name in by_name:
+            wanted.add(name)
+            depends = re.search(rb"\0depends=([^\0]*)\0", by_name[name].read_bytes())
+            ahead += [found.replace("-", "_") for found in (depends[1].decode() if depends else "").split(",") if found]
+            copy = target / by_name[name].relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(by_name[name], copy)
+    for listing in source.glob("modules.*"):
+        shutil.copy(listing, target)
+    command("depmod", "-b", str(stage), version)
+    return sorted(stage.rglob("*"))
+
+
+def own_archive(path: Path, files: Mapping[str, tuple[int, bytes]]) -> None:
+    """Writes an archive of a single guest: of each file its mode and what is in it."""
+    archive = Archive(path)
+    for name, (mode, data) in files.items():
+        archive.add(name, stat.S_IFREG | mode, data)
+    archive.close()
