@@ -53,7 +53,7 @@ class Machines:
             raise RunError(f"{load.cpus} CPUs are wanted, and there are {len(self.cpus)}")
         cpus = ",".join(map(str, self.cpus[: load.cpus]))
         argv = ["taskset", "-c", cpus, str(self.host / "hostload"), load.workload, str(load.streams)]
-        return float(_run([*argv, str(round(1000 * seconds)), *load.words()]).split()[0])
+        return _positive(float(_run([*argv, str(round(1000 * seconds)), *load.words()]).split()[0]))
 
     def predict(self, load: Load, machine: str, milliseconds: int = 10) -> float:
         """Units a virtual second on a simulated machine: the name of a preset, or a file."""
@@ -61,7 +61,7 @@ class Machines:
         argv += ["--cpus", str(load.cpus), "--streams", str(load.streams), "--ms", str(milliseconds)]
         for word in load.words():
             argv += ["--set", word]
-        return float(json.loads(_run(argv))["runs"][0]["rate"])
+        return _positive(float(json.loads(_run(argv))["runs"][0]["rate"]))
 
     def calibrate(self, path: Path, loads: Sequence[Load], rounds: int, seconds: float) -> dict[str, float]:
         """Writes the costs of this machine to a file; what a basic block costs in each workload, in picoseconds.
@@ -101,6 +101,13 @@ def interface_settings(knob: str, value: str, load: Load) -> Iterable[Setting]:
         return [(knob, value)]
     first = 0 if load.workload == "forward" else 1
     return [(knob.replace("<name>", f"mem{n}"), value) for n in range(first, load.streams + 1)]
+
+
+def _positive(rate: float) -> float:
+    """The same; nothing has a ratio to a rate of nothing."""
+    if rate <= 0:
+        raise RunError("nothing was moved")
+    return rate
 
 
 def _run(argv: Sequence[str]) -> str:
