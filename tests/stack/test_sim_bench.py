@@ -31,8 +31,6 @@ def machines() -> Iterator[Machines]:
 
 
 def test_what_a_calibration_writes_is_a_machine(machines: Machines, tmp_path: Path) -> None:
-    if len(machines.cpus) < 2:
-        pytest.skip("lines go from one CPU to another")
     file = tmp_path / "new" / "host.machine"
     blocks = machines.calibrate(file, [Load("unix", 1, 1)], 1, 0.02)
     costs = dict(re.findall(r"^(\w+) (\d+)", file.read_text(encoding="utf-8"), re.MULTILINE))
