@@ -16,6 +16,7 @@ from runners.driver import Listener, PlayCancelledError, PlayError
 from runners.patience import patiently
 from runners.planner import PlannedBoot, PlannedMeasurement
 from runners.plays import PATIENCE_SECONDS, BootRequest, Plays, Sampling
+from runners.tools import simstack
 
 log = logging.getLogger(__name__)
 
@@ -47,13 +48,15 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
     tool can cause.
     """
     boot = patiently(lambda: record.boot_started(bench.run, variant, planned))
-    _Booted(bench, boot, variant, missing).go()
+    _Booted(bench, boot, variant, planned.block, missing).go()
 
 
 class _Booted:
     """A boot under way: `left` is what is not measured yet, `samples` are those so far of the first of it."""
 
-    def __init__(self, bench: Bench, boot: Boot, variant: Variant, missing: Sequence[PlannedMeasurement]) -> None:
+    def __init__(
+        self, bench: Bench, boot: Boot, variant: Variant, block: int, missing: Sequence[PlannedMeasurement]
+    ) -> None:
         self.bench = bench
         self.boot = boot
         self.request = BootRequest(
@@ -64,6 +67,7 @@ class _Booted:
             tunables=variant.tunables,
             prefix=variant.build.prefix if variant.build else "",
         )
+        self.seed = block + 1  # of a simulation: all variants meet the same chance, and so does the next run
         self.left = list(missing)
         self.samples: list[dict[str, Any]] = []
         self.up = False
@@ -125,8 +129,11 @@ class _Booted:
         }
 
     def _argv(self, test: Test) -> list[str]:
-        address = self._server().data_address(test.family)
-        return tools.command(test.measure, address, self.bench.plan.seconds, self.request.prefix)
+        seconds, prefix = self.bench.plan.seconds, self.request.prefix
+        if self.request.target == Target.SIM:
+            booting = simstack.booting(self.request.tunables, self.seed)
+            return [*tools.command(test.measure, "", seconds, prefix), *booting]
+        return tools.command(test.measure, self._server().data_address(test.family), seconds, prefix)
 
     def _handed(self, data: Mapping[str, Any]) -> None:
         """What the play hands back, step by step."""
@@ -169,7 +176,9 @@ class _Booted:
         _publish(measurement, self.boot.variant.name)
 
     def _lives(self) -> bool:
-        """Whether the target answered when it was asked for its counters."""
+        """Whether the target answered when it was asked for its counters; what is simulated lives for one sample."""
+        if self.request.target == Target.SIM:
+            return True
         if self.counters is None:
             try:
                 self._count(self.bench.plays.collect(self.request))
@@ -212,6 +221,8 @@ class _Booted:
 
     def _pinning(self, test: Test) -> dict[str, str]:
         """CPUs by role in the experiment, as taskset(1) takes them."""
+        if self.request.target == Target.SIM:
+            return {}  # where it is simulated makes no difference
         server = self._server()
         pinning = {
             "client": self.bench.hosts[test.measure.host].cpus,

@@ -121,9 +121,10 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     fitness.require(run, plays)
     patiently(lambda: states.prepare(number))
     hosts = read_inventory(Path(run.testbed.inventory))
-    for family in sorted({test.family for test in plan.tests}):
-        for host in hosts.values():
-            host.data_address(family)  # or this testbed cannot do the plan
+    if not plan.simulated:
+        for family in sorted({test.family for test in plan.tests}):
+            for host in hosts.values():
+                host.data_address(family)  # or this testbed cannot do the plan
     facts = plays.prepare()
     patiently(lambda: outages.worked(run.testbed))
     patiently(lambda: record.host_facts(run, facts))
@@ -143,7 +144,7 @@ def _variants(run: Run) -> list[Variant]:
 def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
     """Builds what the variants need, each build once.  A run that goes on uses the builds it began with."""
     client_needs_build = any(test.measure.tool in FROM_BUILD for test in plan.tests)
-    needing = [variant for variant in variants.values() if client_needs_build or variant.target == Target.STACK]
+    needing = [variant for variant in variants.values() if client_needs_build or variant.target != Target.LINUX]
     if not needing:
         return
     store = Path(settings.PERFWEB_VAR) / "sources"

@@ -117,6 +117,11 @@ class Lab:
         return self.state / "keys"
 
     @property
+    def simulator(self) -> Path:
+        """The inventory of a testbed that simulates, on the device under test."""
+        return self.state / "sim.yml"
+
+    @property
     def inventory(self) -> Path:
         """The Ansible inventory; written last, so it also says that the lab is complete."""
         return self.state / "inventory.yml"
@@ -171,6 +176,20 @@ def wait_for_login(lab: Lab, host: str, log: Path, seconds: float) -> None:
 
 def write_inventory(lab: Lab, common: Mapping[str, object], hosts: Mapping[str, Mapping[str, object]]) -> None:
     """Writes the inventory: variables of all, and of each host by its role, besides how they are reached and wired."""
+    groups = {}
+    for host, variables in hosts.items():
+        wired = {"data_links": [vars(link) for link in lab.links(host)], "routes": lab.routes(host)}
+        groups[host] = {"hosts": {lab.host_name(host): {"ansible_host": lab.management(host), **wired, **variables}}}
+    _write(lab, lab.inventory, common, groups)
+
+
+def write_simulator(lab: Lab, common: Mapping[str, object]) -> None:
+    """Writes the inventory of a testbed that simulates: dut by another name, and nothing beside it."""
+    host = {"ansible_host": lab.management("dut"), "data_links": []}
+    _write(lab, lab.simulator, common, {"dut": {"hosts": {lab.host_name("sim"): host}}})
+
+
+def _write(lab: Lab, path: Path, common: Mapping[str, object], groups: Mapping[str, object]) -> None:
     reached: dict[str, object] = {
         "ansible_user": "root",
         "ansible_port": lab.ssh_port,
@@ -179,12 +198,8 @@ def write_inventory(lab: Lab, common: Mapping[str, object], hosts: Mapping[str, 
         "ansible_ssh_common_args": shlex.join(ssh_options(lab)),
         "ansible_control_path_dir": str(socket_directory(lab.state / "ssh", CONTROL_NAME_LENGTH)),
     }
-    groups = {}
-    for host, variables in hosts.items():
-        wired = {"data_links": [vars(link) for link in lab.links(host)], "routes": lab.routes(host)}
-        groups[host] = {"hosts": {lab.host_name(host): {"ansible_host": lab.management(host), **wired, **variables}}}
     text = yaml.safe_dump({"all": {"vars": {**reached, **common}, "children": groups}}, sort_keys=False)
-    lab.inventory.write_text(f"# Written when this lab was raised.\n{text}", encoding="utf-8")
+    path.write_text(f"# Written when this lab was raised.\n{text}", encoding="utf-8")
 
 
 def give_to_caller(lab: Lab) -> None:
@@ -206,6 +221,7 @@ def end_ssh_connections(lab: Lab) -> None:
 def remove_state(lab: Lab, *patterns: str) -> None:
     """Removes the inventory, keys and sockets of a lab, files of these patterns, and its directory if that is all."""
     lab.inventory.unlink(missing_ok=True)
+    lab.simulator.unlink(missing_ok=True)
     sockets = lab.state / "ssh"
     if sockets.is_symlink():
         shutil.rmtree(sockets.resolve(), ignore_errors=True)

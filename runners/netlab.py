@@ -50,6 +50,7 @@ from runners.labs import (
     remove_state,
     wait_for_login,
     write_inventory,
+    write_simulator,
 )
 
 RUN = Path("/run/perfweb")
@@ -188,6 +189,7 @@ def _write_inventory(lab: Lab) -> None:
     }
     hosts: dict[str, dict[str, object]] = {host: {"cpus": [cpus[0]]} for host in MANAGEMENT_NUMBER}
     hosts["dut"] = {"cpus": [cpus[-1]], "cpus_alone": list(cpus)}
+    write_simulator(lab, common)
     write_inventory(lab, common, hosts)
 
 
@@ -211,7 +213,11 @@ def status(lab: Lab) -> dict[str, bool]:
 
 def _is_up(lab: Lab) -> bool:
     """An inventory for another network number belongs to an earlier lab of this name."""
-    if not lab.inventory.exists() or f"ansible_host: {lab.management('dut')}\n" not in lab.inventory.read_text():
+    if (
+        not lab.simulator.exists()
+        or not lab.inventory.exists()
+        or f"ansible_host: {lab.management('dut')}\n" not in lab.inventory.read_text()
+    ):
         return False
     return all(status(lab).values())
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfweb.runs.models import Run
+from perfweb.runs.models import Run, Target
 from runners import driver
 from runners.driver import Listener
 
@@ -81,11 +81,11 @@ class Plays:
         when it is up; then `counters`; and then what `stop` gives, unless a sample failed, after which nothing more is
         measured and nothing is stopped.
         """
-        self._sample("replicate", request, sampling, listener)
+        self._sample("simulate" if request.target == Target.SIM else "replicate", request, sampling, listener)
 
     def finish(self, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
         """The same with what is booted already."""
-        self._sample("finish", request, sampling, listener)
+        self._sample("simulate" if request.target == Target.SIM else "finish", request, sampling, listener)
 
     def _sample(self, name: str, request: BootRequest, sampling: Sampling, listener: Listener) -> None:
         values = {

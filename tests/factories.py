@@ -76,12 +76,12 @@ HISTORY = (
 )
 
 
-def create_testbed(name: str = "demo") -> Testbed:
+def create_testbed(name: str = "demo", *, simulated: bool = False) -> Testbed:
     testbed, made = Testbed.objects.get_or_create(
-        name=name, defaults={"inventory": "playbooks/inventories/example.yml"}
+        name=name, defaults={"inventory": "playbooks/inventories/example.yml", "simulated": simulated}
     )
     if made:
-        for number, role in enumerate(Role, start=11):
+        for number, role in enumerate([Role.DUT] if simulated else Role, start=11):
             Host.objects.create(testbed=testbed, role=role, name=f"{name}-{role}", address=f"10.77.0.{number}")
     return testbed
 

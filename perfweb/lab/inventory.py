@@ -8,6 +8,7 @@ import ipaddress
 import json
 import subprocess
 import sys
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ class InventoryHost:
 
 
 def read_inventory(path: Path) -> dict[str, InventoryHost]:
-    """The hosts of an inventory by role.  Raises InventoryError."""
+    """The hosts of an inventory by role: all three, or dut alone, to simulate.  Raises InventoryError."""
     if not path.is_file():
         raise InventoryError(f"{path}: there is no such inventory; raise the lab or give another path")
     program = Path(sys.executable).parent / "ansible-inventory"
@@ -63,18 +64,28 @@ def read_inventory(path: Path) -> dict[str, InventoryHost]:
         raise InventoryError(f"{path}: {error.stderr.strip()[-500:]}") from None
     except (subprocess.TimeoutExpired, ValueError) as error:
         raise InventoryError(f"{path}: ansible-inventory did not answer: {error}") from None
-    return {role: _read_host(path, role, listing) for role in Role.values}
+    alone = simulates(listing)
+    roles = [Role.DUT.value] if alone else Role.values
+    return {role: _read_host(path, role, listing, wired=not alone) for role in roles}
 
 
-def _read_host(path: Path, role: str, listing: dict[str, Any]) -> InventoryHost:
+def simulates(groups: Container[str]) -> bool:
+    """Whether there is nobody to send anything to dut, so that all there can be is simulated."""
+    return Role.DUT in groups and Role.LEFT not in groups and Role.RIGHT not in groups
+
+
+def _read_host(path: Path, role: str, listing: dict[str, Any], *, wired: bool) -> InventoryHost:
     names = listing.get(role, {}).get("hosts", [])
     if len(names) != 1:
         raise InventoryError(f"{path}: group {role!r} has {len(names)} hosts; it must have exactly one")
     variables = listing["_meta"]["hostvars"].get(names[0], {})
     links = variables.get("data_links", [])
-    wanted = 2 if role == Role.DUT else 1
+    wanted = (2 if role == Role.DUT else 1) if wired else 0
     if not isinstance(links, list) or len(links) != wanted:
-        raise InventoryError(f"{path}: host {names[0]} needs data_links with {wanted} entries of interface and address")
+        alone = "" if wired else ", since it is alone, without left and right"
+        raise InventoryError(
+            f"{path}: host {names[0]} needs data_links with {wanted} entries of interface and address{alone}"
+        )
     try:
         addresses = tuple(str(ipaddress.IPv4Interface(link["address"]).ip) for link in links)
         addresses6 = tuple(str(ipaddress.IPv6Interface(link["address6"]).ip) for link in links if "address6" in link)

@@ -7,11 +7,13 @@ from django.db import models
 class Testbed(models.Model):
     """Three hosts wired left, dut, right in a row; the Ansible inventory says how to reach them.
 
-    Without an inventory it is somewhere else, and only results from there are known.
+    Without an inventory it is somewhere else, and only results from there are known. One that simulates is a single
+    host, dut, on which the stack runs on the simulated machine; nothing is measured there.
     """
 
     name = models.SlugField(unique=True)
     inventory = models.TextField(help_text="path of the Ansible inventory on the lab controller")
+    simulated = models.BooleanField(default=False, help_text="whether its results are those of the simulated machine")
     created = models.DateTimeField(auto_now_add=True)
     faults = models.PositiveIntegerField(default=0, help_text="its own, one after the other, since a run was prepared")
 

@@ -10,17 +10,28 @@ from django.db import transaction
 from django.utils import timezone
 
 from perfweb.lab import outages
-from perfweb.lab.inventory import InventoryError, read_inventory
+from perfweb.lab.inventory import InventoryError, read_inventory, simulates
 from perfweb.lab.models import Host, Lease, Testbed
 
 
 @transaction.atomic
 def register(name: str, inventory: Path) -> Testbed:
-    """Makes or updates the testbed `name` from an Ansible inventory.  Raises InventoryError."""
+    """Makes or updates the testbed `name` from an Ansible inventory.  Raises InventoryError.
+
+    A testbed that simulates, whose inventory has only dut, never becomes one that measures, nor the other way round.
+    """
     if re.fullmatch(r"[A-Za-z0-9_-]{1,50}", name, re.ASCII) is None:
         raise InventoryError(f"{name!r} is no name for a testbed: use 1 to 50 letters, digits, - and _")
     hosts = read_inventory(inventory)
-    testbed, _ = Testbed.objects.update_or_create(name=name, defaults={"inventory": str(inventory.resolve())})
+    simulated = simulates(hosts)
+    if Testbed.objects.filter(name=name).exclude(simulated=simulated).exists():
+        raise InventoryError(
+            f"testbed {name} {'measures' if simulated else 'simulates'}, and {inventory} is of one that "
+            f"{'simulates' if simulated else 'measures'}: results of both have no place in one series; use another name"
+        )
+    testbed, _ = Testbed.objects.update_or_create(
+        name=name, defaults={"inventory": str(inventory.resolve()), "simulated": simulated}
+    )
     for role, host in hosts.items():
         Host.objects.update_or_create(testbed=testbed, role=role, defaults={"name": host.name, "address": host.address})
     return testbed

@@ -204,7 +204,13 @@ def _actor(series: Series) -> Actor:
 
 def _testbed() -> str:
     """Where patches are measured that name no testbed."""
-    usual = Testbed.objects.exclude(inventory="").order_by("pk").values_list("name", flat=True).first()
+    usual = (
+        Testbed.objects.exclude(inventory="")
+        .filter(simulated=False)
+        .order_by("pk")
+        .values_list("name", flat=True)
+        .first()
+    )
     return settings.MAIL_TESTBED or usual or ""
 
 

@@ -29,6 +29,11 @@ class Measure:
         """Whether all happens within dut, so that neither topology nor family makes a difference."""
         return self.alone or self.host == "dut"
 
+    @property
+    def simulated(self) -> bool:
+        """Whether all happens on the simulated machine, in virtual time; the name says so, too."""
+        return self.tool == "simstack"
+
 
 @dataclass(frozen=True)
 class Test:
@@ -69,8 +74,20 @@ def _in_memory(streams: int) -> Measure:
     return Measure(f"mem.tcp.{streams}", title, "tcpload", "tcpload", "throughput", alone=True)
 
 
+def _simulated(workload: str, title: str, metric: str, cpus: int) -> Measure:
+    """A workload of simstack, with a stream for each of so many virtual CPUs (docs/simulator.md)."""
+    title = f"{title}, simulated, {cpus} CPU{'s' if cpus > 1 else ''}"
+    return Measure(f"sim.{workload}.{cpus}", title, "simstack", "none", metric, host="dut")
+
+
 TOPOLOGIES = ("host-host", "host-router-host")
 FAMILIES = ("ipv4", "ipv6")
+SIMULATED_CPUS = (1, 2, 4, 8, 16, 32, 64)
+SIMULATED = (
+    ("tcp", "TCP bulk transfer in memory", "throughput"),
+    ("unix", "Messages over UNIX-domain sockets", "transactions"),
+    ("forward", "Forwarding of small packets", "packets"),
+)
 
 MEASURES = (
     Measure("tcp.rr", "TCP request/response", "netperf", "netserver", "transactions"),
@@ -91,6 +108,7 @@ MEASURES = (
     _in_memory(10),
     _in_memory(100),
     Measure("receive", "CPU time of a received packet", "stackctl", "none", "cpu", host="dut"),
+    *(_simulated(*workload, cpus) for workload in SIMULATED for cpus in SIMULATED_CPUS),
 )
 
 _TESTS = (Test(measure, topology, family) for topology in TOPOLOGIES for measure in MEASURES for family in FAMILIES)

@@ -30,7 +30,10 @@ MOST_LIMIT = 999_999
 MOST_MINUTES = 24 * 60
 MOST_DECIDING_BOOTS = 20
 FEWEST_DECIDING_BOOTS = 3
-TARGETS = ("stack", "linux")
+SIM = "sim"
+TARGETS = ("stack", "linux", SIM)
+SIM_TIMEOUT = 300
+"""Seconds for a simulated sample, unless the plan says more or less: how long one takes says nothing about it."""
 DEPLOYED, BASE, PATCH = "deployed", "base", "patch"
 SOURCE = re.compile(r"deployed|base|patch(?: [1-9][0-9]?)?", re.ASCII)
 SOURCE_RULE = "deployed (the stack of this service), base, patch, or `patch 2` for a series up to its second patch"
@@ -95,6 +98,11 @@ class PlanSpec:
     def groups(self) -> int:
         """How many servers in how many topologies need boots of their own."""
         return len({(test.topology, test.server) for test in self.tests})
+
+    @property
+    def simulated(self) -> bool:
+        """Whether all of it happens on the simulated machine; no plan has both."""
+        return self.variants[0].target == SIM
 
 
 def read_plan(text: str) -> PlanSpec:
@@ -171,6 +179,7 @@ def _read_plan(plan: Record) -> PlanSpec:
     baseline = plan.need("baseline").one_of([variant.name for variant in variants])
     tests = [item.one_of(list(TESTS)) for item in plan.need("tests").items(1, 32)]
     plan.need("tests").distinct(tests)
+    simulated = _is_simulated(plan, variants, tests)
     stop = plan.choice("stop", default=PLANNED, allowed=(PLANNED, DECIDED))
     samples, boots = _read_size(plan, stop, len(variants))
     seconds = plan.number("seconds", default=1, lowest=1, highest=600)
@@ -181,18 +190,39 @@ def _read_plan(plan: Record) -> PlanSpec:
         variants=variants,
         tests=tuple(TESTS[test] for test in tests),
         samples=samples,
-        discard=plan.number("discard", default=1, lowest=0, highest=20),
+        discard=plan.number("discard", default=0 if simulated else 1, lowest=0, highest=20),
         boots=boots,
         seconds=seconds,
-        timeout=plan.number("timeout", default=seconds + 10, lowest=seconds + 1, highest=3600),
+        timeout=plan.number(
+            "timeout", default=max(SIM_TIMEOUT if simulated else 0, seconds + 10), lowest=seconds + 1, highest=3600
+        ),
         order=plan.choice("order", default="abba", allowed=ORDERS),
         stop=stop,
         margin=plan.decimal("margin", default=2.0, lowest=0.1, highest=50.0),
         confidence=plan.decimal("confidence", default=95.0, lowest=80.0, highest=99.9),
-        gates=_read_gates(plan.get("gates")),
+        gates=_no_gates(plan) if simulated else _read_gates(plan.get("gates")),
         voids_allowed=voids.number(0, MOST_SAMPLES) if (voids := plan.get("voids_allowed")) else None,
         budget=_read_budget(plan, stop),
     )
+
+
+def _is_simulated(plan: Record, variants: tuple[VariantSpec, ...], tests: list[str]) -> bool:
+    """Whether a plan is simulated. What is simulated is never compared with what is measured."""
+    simulated = variants[0].target == SIM
+    for item, variant in zip(plan.need("variants").items(1, len(variants)), variants, strict=True):
+        if (variant.target == SIM) != simulated:
+            item.reject(f"has target {variant.target}, beside others: a plan has target {SIM} everywhere or nowhere")
+    for item, test in zip(plan.need("tests").items(1, len(tests)), tests, strict=True):
+        if TESTS[test].measure.simulated != simulated:
+            kind, is_for = ("simulated", f"for target {SIM}") if not simulated else ("measured", "for other targets")
+            item.reject(f"is {kind}, {is_for} only; the variants of this plan have target {variants[0].target}")
+    return simulated
+
+
+def _no_gates(plan: Record) -> Limits:
+    if gates := plan.get("gates"):
+        gates.reject("are for measurements: nothing on the machine disturbs what is simulated")
+    return {}
 
 
 def _read_gates(given: Field | None) -> Limits:
@@ -268,12 +298,16 @@ def _read_variant(variant: Record) -> VariantSpec:
     if source and target == "linux":
         source.reject("is for target stack: patches are patches of the stack")
     options = variant.get("build")
+    always = ("-Dsim=true",) if target == SIM else ()
     return VariantSpec(
         name=variant.need("name").matching(NAME, NAME_RULE),
         target=target,
-        build_options=tuple(
-            item.matching(BUILD_OPTION, "meson options such as -Dbuildtype=release")
-            for item in (options.items(0, 32) if options else [])
+        build_options=(
+            *(
+                item.matching(BUILD_OPTION, "meson options such as -Dbuildtype=release")
+                for item in (options.items(0, 32) if options else [])
+            ),
+            *always,
         ),
         tunables=_read_tunables(given, target) if given else {},
         source=source.matching(SOURCE, SOURCE_RULE) if source else DEPLOYED,

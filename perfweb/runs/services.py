@@ -49,10 +49,12 @@ def submit(
 ) -> Run:
     """Queues a run of the plan `text` on a testbed; another run's `seed` repeats its random order.
 
-    Boots and samples of a plan with a budget are chosen here. Raises PlanError, or RunError for an unknown testbed, a
-    seed that is out of range, a source that is not there, or a budget that is too short.
+    Boots and samples of a plan with a budget are chosen here. Raises PlanError, or RunError for an unknown testbed or
+    one that is not for this plan, a seed that is out of range, a source that is not there, or a budget that is too
+    short.
     """
-    spec, testbed = read_plan(text), find_testbed(testbed_name)
+    spec = read_plan(text)
+    testbed = testbed_for(spec, testbed_name)
     if spec.budget is not None:
         text = _within_budget(text, testbed)
         spec = read_plan(text)
@@ -89,6 +91,18 @@ def find_testbed(testbed_name: str) -> Testbed:
     if not testbed.inventory:
         raise RunError(f"testbed {testbed_name!r} has imported results only: manage.py register_testbed makes it real")
     return testbed
+
+
+def testbed_for(spec: PlanSpec, testbed_name: str) -> Testbed:
+    """The testbed of this name, if it is for this plan: what is simulated stays apart.  Raises RunError."""
+    testbed = find_testbed(testbed_name)
+    if testbed.simulated == spec.simulated:
+        return testbed
+    others = Testbed.objects.filter(simulated=spec.simulated).exclude(inventory="").values_list("name", flat=True)
+    known = ", ".join(others) or "none; use manage.py register_testbed"
+    if spec.simulated:
+        raise RunError(f"testbed {testbed} measures, and this plan is simulated; testbeds that simulate: {known}")
+    raise RunError(f"testbed {testbed} simulates, and this plan is measured; testbeds that measure: {known}")
 
 
 def keep_plan(text: str, name: str, title: str) -> Plan:

@@ -8,10 +8,12 @@ from functools import cache
 
 import yaml
 
+from perfweb.runs.catalogue import TESTS
 from perfweb.runs.planfile import (
     BASE,
     MOST_SAMPLES,
     PATCH,
+    SIM,
     TUNABLE,
     TUNABLE_VALUE,
     TUNABLE_VALUE_RULE,
@@ -62,6 +64,12 @@ MATRICES = {
             "forward", "forwarding of TCP and UDP", _each("tcp.rr", "tcp.stream", "udp.rr", topology="host-router-host")
         ),
         Matrix("unix", "UNIX-domain sockets", ("unix.mysql.8/host-host/ipv4", "unix.mysql.11/host-host/ipv4")),
+        Matrix(
+            "sim",
+            "simulated: TCP, UNIX sockets, forwarding; 1 to 4 CPUs",
+            _each(*(f"sim.{load}.{cpus}" for load in ("tcp", "unix", "forward") for cpus in (1, 2, 4))),
+            samples=4,
+        ),
         Matrix("full", "TCP and UDP, IPv4 and IPv6, 8 boots", _each(*_TCP, *_UDP, families=_BOTH), boots=8, samples=40),
     )
 }
@@ -73,7 +81,7 @@ def plan_text(matrix: Matrix, name: str, title: str, tunables: Mapping[str, str]
     variants = [
         {
             "name": source.replace(" ", "-"),
-            "target": "stack",
+            "target": SIM if TESTS[matrix.tests[0]].measure.simulated else "stack",
             "source": source,
             "build": ["-Dbuildtype=release"],
             **({"tunables": dict(tunables)} if tunables else {}),

@@ -126,7 +126,7 @@ def examine(actor: Actor, patch: bytes, wanted: Wanted) -> Examined:
         title=title,
         plan=text,
         spec=spec,
-        testbed=runs.find_testbed(wanted.testbed),
+        testbed=runs.testbed_for(spec, wanted.testbed),
         mirror=mirror,
         seconds=machine_seconds(spec),
         conflict=conflict,

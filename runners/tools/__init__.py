@@ -77,7 +77,7 @@ def parse(measure: Measure, output: str) -> list[Value]:
 
 
 def _module(tool: str) -> ModuleType:
-    from runners.tools import iperf3, netblast, netperf, stackctl, tcpconnect, tcpload, unixbench
+    from runners.tools import iperf3, netblast, netperf, simstack, stackctl, tcpconnect, tcpload, unixbench
 
-    modules = (iperf3, netblast, netperf, stackctl, tcpconnect, tcpload, unixbench)
+    modules = (iperf3, netblast, netperf, simstack, stackctl, tcpconnect, tcpload, unixbench)
     return {module.__name__.rpartition(".")[2]: module for module in modules}[tool]

@@ -351,8 +351,10 @@ run_child(unsigned ncpus)
 	close(ends[1]);
 	n = read(ends[0], &result, sizeof(result));
 	close(ends[0]);
-	if (waitpid(child, &status, 0) != child || status != 0 ||
-	    n != sizeof(result)) {
+	if (waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	    WEXITSTATUS(status) != 0)
+		exit(1);	/* it has said why */
+	if (status != 0 || n != sizeof(result)) {
 		fprintf(stderr, "simstack: the run with %u CPUs did not end "
 		    "well (above)\n", ncpus);
 		exit(1);

@@ -165,6 +165,7 @@ class Loss(models.Model):
 class Target(models.TextChoices):
     STACK = "stack", "reference stack"
     LINUX = "linux", "Linux kernel"
+    SIM = "sim", "reference stack, simulated"
     OTHER = "other", "another system"
 
 

@@ -16,8 +16,8 @@
 #include "machine/sim/sim_private.h"
 
 #define	HEAP_START	((char *)(uintptr_t)0x1000000000)	/* 64 GB */
-#define	HEAP_SIZE	((size_t)16 << 30)
-#define	STACKS_START	(HEAP_START + HEAP_SIZE)
+#define	HEAP_SIZE	((size_t)4 << 30)	/* the sandbox of a run has 8 */
+#define	STACKS_START	(HEAP_START + ((size_t)16 << 30))
 #define	STACK_SLOT	((size_t)256 << 10)
 #define	STACK_GUARD	((size_t)64 << 10)	/* a page of any host */
 #define	STACKS_MAX	4096

@@ -22,6 +22,8 @@ all:
     right: {hosts: {r: {data_links: [{interface: a, address: 203.0.113.3/24}]}}}
 """
 
+SIMULATOR = "dut: {hosts: {d: {data_links: []}}}"
+
 
 def written(folder: Path, text: str) -> Path:
     path = folder / "inventory.yml"
@@ -68,6 +70,23 @@ def test_a_testbed_without_ipv6_says_so(tmp_path: Path) -> None:
 def test_what_is_missing_is_said(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(InventoryError, match=problem):
         read_inventory(written(tmp_path, text))
+
+
+def test_dut_alone_simulates(tmp_path: Path) -> None:
+    hosts = read_inventory(written(tmp_path, SIMULATOR))
+    assert {role: host.name for role, host in hosts.items()} == {"dut": "d"}
+    assert hosts["dut"].data_addresses == ()
+    with pytest.raises(InventoryError, match="host d needs data_links with 0 entries"):
+        read_inventory(written(tmp_path, SIMULATOR.replace("[]", "[{interface: a, address: 198.51.100.2/24}]")))
+
+
+@pytest.mark.django_db
+def test_a_testbed_that_simulates_never_measures(tmp_path: Path) -> None:
+    assert services.register("sim", written(tmp_path, SIMULATOR)).simulated
+    assert services.register("sim", written(tmp_path, SIMULATOR)).simulated
+    with pytest.raises(InventoryError, match=r"testbed sim simulates, and .* is of one that measures: "):
+        services.register("sim", written(tmp_path, GOOD))
+    assert Host.objects.count() == 1
 
 
 def test_no_inventory(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from perfweb.runs.catalogue import MEASURES, Measure
 from runners import tools
-from runners.tools import ToolError
+from runners.tools import ToolError, simstack
 
 FIXTURES = Path(__file__).parent / "fixtures"
 BY_NAME = {measure.name: measure for measure in MEASURES}
@@ -20,12 +20,21 @@ NETBLAST = (
     "sent: 800000 seconds: 1.000 rate: 800000 datagrams/s\n"
     "received: 500000 seconds: 1.000 rate: 500000 datagrams/s lost: 300000\n"
 )
+SIMSTACK = """{"simulated": true, "machine": "generic", "workload": "forward", "seed": 1, "unit": "packets/s",
+ "set": [],
+ "runs": [
+  {"cpus": 1, "streams": 1, "rate": 3822745.989, "atomics": 34.062, "lines": 0.000, "blocks": 237.311, "hash": "2499"}
+]}
+"""
+UNITS_OF_SIMSTACK = {"throughput": "kilobytes/s", "transactions": "transactions/s", "packets": "packets/s"}
 TCPLOAD = "1250000000 bytes/s\n"
 RECEIVED = "receive threads: 1, 17.0 % idle\nreceived: 397.00 kpps\nCPU time: 2090.7 ns a packet\n"
 
 
 def recorded(measure: Measure) -> str:
     said = {"tcpconnect": TCPCONNECT, "unixbench": UNIXBENCH, "netblast": NETBLAST, "tcpload": TCPLOAD}
+    if measure.simulated:
+        return SIMSTACK.replace("packets/s", UNITS_OF_SIMSTACK[measure.metric])
     if measure.tool in said:
         return said[measure.tool]
     many = measure.name.replace("iperf3.100", "iperf3.10")  # 300 KB more say nothing else
@@ -180,6 +189,20 @@ def only_values_or_tool_errors(measure: Measure, output: str) -> None:
     except ToolError:
         return
     assert all(value.value > 0 for value in values)
+
+
+def test_simstack_is_told_what_to_boot_and_says_what_each_unit_cost() -> None:
+    measure = BY_NAME["sim.forward.4"]
+    told = ["/x/bin/simstack", "--json", "--workload", "forward", "--cpus", "4", "--ms", "20"]
+    assert tools.command(measure, "", 2, "/x") == told
+    assert simstack.booting({"a.b": "1"}, 7) == ["--seed", "7", "--set", "a.b=1"]
+    assert [(value.metric, value.value, value.unit, value.direction) for value in tools.parse(measure, SIMSTACK)] == [
+        ("packets", 3822745.989, "packets/s", "higher"),
+        ("blocks", 237.311, "blocks/packet", "lower"),
+        ("atomics", 34.062, "atomics/packet", "lower"),
+    ]
+    (rate, *_) = tools.parse(BY_NAME["sim.tcp.4"], SIMSTACK.replace("packets/s", "kilobytes/s"))
+    assert (rate.value, rate.unit) == (8000 * 3822745.989, "bits/s")
 
 
 @given(st.sampled_from(MEASURES), st.binary(max_size=300))

@@ -34,6 +34,23 @@ variants:
 tests: [tcp.rr/host-host/ipv4]
 """
 
+SIMULATED = """\
+name: one
+baseline: new
+variants:
+  - {name: new, target: sim, source: patch}
+  - {name: old, target: sim, source: base, build: [-Db_lto=true]}
+tests: [sim.tcp.2/host-host/ipv4]
+"""
+
+
+def test_a_plan_is_simulated_or_measured() -> None:
+    plan = read_plan(SIMULATED)
+    assert plan.simulated
+    assert not read_plan(GOOD).simulated
+    assert [variant.build_options for variant in plan.variants] == [("-Dsim=true",), ("-Db_lto=true", "-Dsim=true")]
+    assert (plan.discard, plan.timeout, plan.gates) == (0, 300, {})
+
 
 def test_fields_and_defaults() -> None:
     plan = read_plan(GOOD)
@@ -169,12 +186,16 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (GOOD.replace("tcp.rr", "tcp.rx"), 9, 9, "tests[0]", "did you mean 'tcp.rr/host-host/ipv4'"),
         (GOOD.replace("ipv4]", "ipv4, tcp.rr/host-host/ipv4]"), 9, 32, "tests[1]", "appear once"),
         (GOOD.replace("name: new", "name: old"), 8, 5, "variants[1]", "appear once"),
-        (GOOD.replace("target: linux", "target: bsd"), 8, 25, "variants[1].target", "stack, linux"),
+        (GOOD.replace("target: linux", "target: bsd"), 8, 25, "variants[1].target", "stack, linux, sim"),
         (GOOD.replace("name: old\n", "name: Old!\n"), 4, 11, "variants[0].name", "lower-case"),
         (GOOD.replace("deferred", "'a\"b'"), 7, 34, "variants[0].tunables.net.isr.dispatch", "letters, digits"),
         (GOOD.replace("deferred", "' a'"), 7, 34, "variants[0].tunables.net.isr.dispatch", "spaces inside"),
         (GOOD.replace("net.isr.dispatch", "rm -rf"), 7, 16, "variants[0].tunables", "name of a tunable"),
         (GOOD.replace("-Dbuildtype", "--cross-file"), 6, 13, "variants[0].build[0]", "meson options"),
+        (SIMULATED.replace("old, target: sim", "old, target: stack"), 5, 5, "variants[1]", "everywhere or nowhere"),
+        (SIMULATED.replace("sim.tcp.2", "tcp.rr"), 6, 9, "tests[0]", "is measured, for other targets only"),
+        (GOOD.replace("tcp.rr", "sim.tcp.2"), 9, 9, "tests[0]", "is simulated, for target sim only"),
+        (SIMULATED + "gates: {steal: 5}\n", 7, 8, "gates", "nothing on the machine disturbs"),
         (GOOD.replace("linux}", "linux, tunables: {a.b: 1}}"), 8, 43, "variants[1].tunables", "no knob of target"),
     ],
 )  # fmt: skip

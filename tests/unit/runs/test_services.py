@@ -53,6 +53,19 @@ def test_bad_plan_or_testbed_makes_nothing() -> None:
     assert not Run.objects.exists()
 
 
+def test_what_is_simulated_and_what_is_measured_have_testbeds_of_their_own() -> None:
+    simulated = PLAN.replace("target: stack", "target: sim").replace("tcp.rr", "sim.tcp.2")
+    create_testbed("bench")
+    with pytest.raises(RunError, match=r"testbed bench measures, .* testbeds that simulate: none; use manage.py"):
+        services.submit(simulated, "bench")
+    create_testbed("sim", simulated=True)
+    with pytest.raises(RunError, match=r"testbed sim simulates, .*; testbeds that measure: bench$"):
+        services.submit(PLAN, "sim")
+    run = services.submit(simulated, "sim")
+    assert {variant.target for variant in run.variants.all()} == {"sim"}
+    assert run.variants.all()[0].build_options == ["-Dsim=true"]
+
+
 def test_patch_needs_sources() -> None:
     create_testbed("bench")
     with pytest.raises(RunError, match="variant old is built from the source “patch”; the run has none"):

@@ -14,11 +14,13 @@ from perfweb.lab.inventory import InventoryError
 
 
 class Command(BaseCommand):
-    help = "Registers the three hosts of an Ansible inventory as a testbed."
+    help = "Registers the hosts of an Ansible inventory as a testbed: left, dut and right, or dut alone to simulate."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the testbed: letters, digits and -")
-        parser.add_argument("--inventory", type=Path, required=True, help="Ansible inventory with left, dut and right")
+        parser.add_argument(
+            "--inventory", type=Path, required=True, help="Ansible inventory with left, dut and right, or dut alone"
+        )
 
     def handle(self, *_: Any, **options: Any) -> None:
         name, inventory = options["name"], options["inventory"]
@@ -28,4 +30,4 @@ class Command(BaseCommand):
         except InventoryError as error:
             raise CommandError(str(error)) from None
         hosts = ", ".join(str(host) for host in testbed.hosts.all())
-        self.stdout.write(f"testbed {testbed}: {hosts}")
+        self.stdout.write(f"testbed {testbed}{' (simulated)' if testbed.simulated else ''}: {hosts}")

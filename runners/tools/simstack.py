@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""simstack, which a build for the simulated machine has: each sample boots the stack there (docs/simulator.md)."""
+
+import json
+from collections.abc import Mapping
+
+from perfweb.runs.catalogue import Measure
+from runners.tools import ToolError, Value, positive
+
+VIRTUAL_MS = 10
+"""Virtual milliseconds that are simulated for each second that a plan gives a sample."""
+
+# What a unit of a workload counts as: metric, unit, and how many of the latter it is.
+_RATES = {
+    "kilobytes/s": ("throughput", "bits/s", 8000),
+    "transactions/s": ("transactions", "transactions/s", 1),
+    "packets/s": ("packets", "packets/s", 1),
+}
+_COSTS = ("blocks", "atomics", "lines")
+
+
+def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
+    """A measure is named after its workload and the number of virtual CPUs: sim.tcp.8."""
+    _, workload, cpus = measure.name.split(".")
+    machine = ["--workload", workload, "--cpus", cpus, "--ms", str(VIRTUAL_MS * seconds)]
+    return [f"{prefix}/bin/simstack", "--json", *machine]
+
+
+def booting(tunables: Mapping[str, str], seed: int) -> list[str]:
+    """The rest of a command: what the stack boots with, and the seed of what is left to chance."""
+    settings = [word for name, value in tunables.items() for word in ("--set", f"{name}={value}")]
+    return ["--seed", str(seed), *settings]
+
+
+def parse(output: str) -> list[Value]:
+    """The rate in virtual time, and what each unit cost in basic blocks, atomic operations and cache lines fetched."""
+    try:
+        told = json.loads(output)
+        (run,) = told["runs"]
+        metric, unit, factor = _RATES[told["unit"]]
+        values = [Value(metric, factor * positive(run["rate"], "rate"), unit, "higher")]
+        each = told["unit"].removesuffix("s/s")
+        # A cost that does not occur, as lines on one CPU may not, is no sample: nothing can be compared with zero.
+        costs = {name: positive(run[name], name) for name in _COSTS if run[name] != 0}
+    except (ValueError, TypeError, KeyError) as error:
+        raise ToolError(f"simstack printed no result: {error!r}"[:200]) from None
+    return values + [Value(name, cost, f"{name}/{each}", "lower") for name, cost in costs.items()]

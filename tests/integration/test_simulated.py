@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs on the simulated machine: a testbed of one host, and results that are the same whenever they are simulated."""
+
+import pytest
+
+from perfweb.lab import services as lab_services
+from perfweb.lab.models import Testbed
+from perfweb.runs import services
+from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
+from tests.integration.conftest import LabHosts, wait_for_state
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("worker")]
+BUILD_SECONDS = 600
+
+# One operation more for each IPv4 packet.
+PLAN = """\
+name: simulated
+baseline: plain
+variants:
+  - {name: plain, target: sim, build: [-Dplanted=true]}
+  - {name: extra, target: sim, build: [-Dplanted=true], tunables: {debug.planted: extra_atomic}}
+tests: [sim.forward.1/host-host/ipv4, sim.tcp.2/host-host/ipv4]
+samples: 4
+boots: 2
+"""
+
+
+@pytest.fixture
+def simulator(testbed: Testbed, hosts: LabHosts) -> Testbed:
+    return lab_services.register("sim", hosts.lab.simulator)
+
+
+def simulated(text: str, testbed: Testbed) -> Run:
+    run = services.submit(text, testbed.name)
+    wait_for_state(run, RunState.DONE, RunState.FAILED, seconds=BUILD_SECONDS)
+    return run
+
+
+def values(run: Run, metric: str, test: str, variant: str) -> list[list[float]]:
+    """What was simulated, boot by boot."""
+    boots = Boot.objects.filter(run=run, variant__name=variant).order_by("position")
+    samples = Sample.objects.valid().filter(metric=metric, measurement__test=f"{test}/host-host/ipv4")
+    return [list(samples.filter(measurement__boot=boot).values_list("value", flat=True)) for boot in boots]
+
+
+def test_one_operation_more_is_seen_exactly_and_the_next_run_says_the_same(simulator: Testbed, hosts: LabHosts) -> None:
+    run, again = simulated(PLAN, simulator), simulated(PLAN, simulator)
+    assert (run.state, run.reason) == (RunState.DONE, "")
+    for variant in ("plain", "extra"):
+        for metric, test in (("packets", "sim.forward.1"), ("atomics", "sim.forward.1"), ("throughput", "sim.tcp.2")):
+            boots = values(run, metric, test, variant)
+            assert [len(boot) for boot in boots] == [2, 2]
+            assert all(first == second > 0 for first, second in boots), "samples of one seed are alike"
+            assert boots == values(again, metric, test, variant)
+    (before, _), _ = values(run, "atomics", "sim.forward.1", "plain")
+    (after, _), _ = values(run, "atomics", "sim.forward.1", "extra")
+    assert after - before == pytest.approx(1, abs=0.01)
+    commands = Measurement.objects.filter(boot__run=run, test__startswith="sim.tcp.2").values_list("command", flat=True)
+    assert {command.partition("--seed ")[2] for command in commands} == {
+        "1", "2", "1 --set debug.planted=extra_atomic", "2 --set debug.planted=extra_atomic"
+    }  # fmt: skip
+    hosts.assert_clean(run)
+
+
+def test_an_unknown_tunable_is_named(simulator: Testbed, hosts: LabHosts) -> None:
+    run = simulated(PLAN.replace("debug.planted", "debug.plented"), simulator)
+    assert run.state == RunState.DONE
+    assert run.reason.startswith("4 of 8 measurements failed")
+    bad = Measurement.objects.filter(boot__run=run, boot__variant__name="extra")
+    assert all("debug.plented" in measurement.reason for measurement in bad)
+    hosts.assert_clean(run)
