@@ -77,7 +77,16 @@ def _in_memory(streams: int) -> Measure:
 def _simulated(workload: str, title: str, metric: str, cpus: int) -> Measure:
     """A workload of simstack, with a stream for each of so many virtual CPUs (docs/simulator.md)."""
     title = f"{title}, simulated, {cpus} CPU{'s' if cpus > 1 else ''}"
-    return Measure(f"sim.{workload}.{cpus}", title, "simstack", "none", metric, host="dut")
+    return Measure(f"simulated.{workload}.{cpus}", title, "simstack", "none", metric, host="dut")
+
+
+def _simulated_cost(workload: str, metric: str) -> Measure:
+    """What a unit of a workload costs on one virtual CPU, which is exact: nothing there is left to chance."""
+    unit = {"tcp": "kilobyte of TCP", "unix": "message over UNIX-domain sockets", "forward": "forwarded packet"}[
+        workload
+    ]
+    title = f"{SIMULATED_COSTS[metric]} of a {unit}, simulated, 1 CPU"
+    return Measure(f"simulated.{workload}.1.{metric}", title, "simstack", "none", metric, host="dut")
 
 
 TOPOLOGIES = ("host-host", "host-router-host")
@@ -88,6 +97,7 @@ SIMULATED = (
     ("unix", "Messages over UNIX-domain sockets", "transactions"),
     ("forward", "Forwarding of small packets", "packets"),
 )
+SIMULATED_COSTS = {"blocks": "Basic blocks", "atomics": "Atomic operations"}
 
 MEASURES = (
     Measure("tcp.rr", "TCP request/response", "netperf", "netserver", "transactions"),
@@ -109,6 +119,7 @@ MEASURES = (
     _in_memory(100),
     Measure("receive", "CPU time of a received packet", "stackctl", "none", "cpu", host="dut"),
     *(_simulated(*workload, cpus) for workload in SIMULATED for cpus in SIMULATED_CPUS),
+    *(_simulated_cost(workload, metric) for workload, *_ in SIMULATED for metric in SIMULATED_COSTS),
 )
 
 _TESTS = (Test(measure, topology, family) for topology in TOPOLOGIES for measure in MEASURES for family in FAMILIES)

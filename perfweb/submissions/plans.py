@@ -67,7 +67,7 @@ MATRICES = {
         Matrix(
             "sim",
             "simulated: TCP, UNIX sockets, forwarding; 1 to 4 CPUs",
-            _each(*(f"sim.{load}.{cpus}" for load in ("tcp", "unix", "forward") for cpus in (1, 2, 4))),
+            _each(*(f"simulated.{load}.{cpus}" for load in ("tcp", "unix", "forward") for cpus in (1, 2, 4))),
             samples=4,
         ),
         Matrix("full", "TCP and UDP, IPv4 and IPv6, 8 boots", _each(*_TCP, *_UDP, families=_BOTH), boots=8, samples=40),

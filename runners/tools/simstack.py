@@ -20,8 +20,10 @@ _COSTS = ("blocks", "atomics", "lines")
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
-    """A measure is named after its workload and the number of virtual CPUs: sim.tcp.8."""
-    _, workload, cpus = measure.name.split(".")
+    """A measure is named after its workload, the number of virtual CPUs, and a cost, if it is about one:
+    simulated.tcp.8, simulated.tcp.1.blocks.
+    """
+    workload, cpus = measure.name.split(".")[1:3]
     machine = ["--workload", workload, "--cpus", cpus, "--ms", str(VIRTUAL_MS * seconds)]
     return [f"{prefix}/bin/simstack", "--json", *machine]
 

@@ -2,9 +2,11 @@
 """Runs on the simulated machine: a testbed of one host, and results that are the same whenever they are simulated."""
 
 import pytest
+from django.test import Client
 
 from perfweb.lab import services as lab_services
 from perfweb.lab.models import Testbed
+from perfweb.reports.text import run_text
 from perfweb.runs import services
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
 from tests.integration.conftest import LabHosts, wait_for_state
@@ -19,7 +21,7 @@ baseline: plain
 variants:
   - {name: plain, target: sim, build: [-Dplanted=true]}
   - {name: extra, target: sim, build: [-Dplanted=true], tunables: {debug.planted: extra_atomic}}
-tests: [sim.forward.1/host-host/ipv4, sim.tcp.2/host-host/ipv4]
+tests: [simulated.forward.1/host-host/ipv4, simulated.forward.1.atomics/host-host/ipv4, simulated.tcp.2/host-host/ipv4]
 samples: 4
 boots: 2
 """
@@ -47,15 +49,21 @@ def test_one_operation_more_is_seen_exactly_and_the_next_run_says_the_same(simul
     run, again = simulated(PLAN, simulator), simulated(PLAN, simulator)
     assert (run.state, run.reason) == (RunState.DONE, "")
     for variant in ("plain", "extra"):
-        for metric, test in (("packets", "sim.forward.1"), ("atomics", "sim.forward.1"), ("throughput", "sim.tcp.2")):
+        for metric, test in (
+            ("packets", "simulated.forward.1"),
+            ("atomics", "simulated.forward.1"),
+            ("throughput", "simulated.tcp.2"),
+        ):
             boots = values(run, metric, test, variant)
             assert [len(boot) for boot in boots] == [2, 2]
             assert all(first == second > 0 for first, second in boots), "samples of one seed are alike"
             assert boots == values(again, metric, test, variant)
-    (before, _), _ = values(run, "atomics", "sim.forward.1", "plain")
-    (after, _), _ = values(run, "atomics", "sim.forward.1", "extra")
+    (before, _), _ = values(run, "atomics", "simulated.forward.1.atomics", "plain")
+    (after, _), _ = values(run, "atomics", "simulated.forward.1.atomics", "extra")
     assert after - before == pytest.approx(1, abs=0.01)
-    commands = Measurement.objects.filter(boot__run=run, test__startswith="sim.tcp.2").values_list("command", flat=True)
+    commands = Measurement.objects.filter(boot__run=run, test__startswith="simulated.tcp.2").values_list(
+        "command", flat=True
+    )
     assert {command.partition("--seed ")[2] for command in commands} == {
         "1", "2", "1 --set debug.planted=extra_atomic", "2 --set debug.planted=extra_atomic"
     }  # fmt: skip
@@ -65,7 +73,16 @@ def test_one_operation_more_is_seen_exactly_and_the_next_run_says_the_same(simul
 def test_an_unknown_tunable_is_named(simulator: Testbed, hosts: LabHosts) -> None:
     run = simulated(PLAN.replace("debug.planted", "debug.plented"), simulator)
     assert run.state == RunState.DONE
-    assert run.reason.startswith("4 of 8 measurements failed")
+    assert run.reason.startswith("6 of 12 measurements failed")
     bad = Measurement.objects.filter(boot__run=run, boot__variant__name="extra")
     assert all("debug.plented" in measurement.reason for measurement in bad)
     hosts.assert_clean(run)
+
+
+def test_verdicts_of_what_does_not_scatter(simulator: Testbed) -> None:
+    run = simulated(PLAN, simulator)
+    text = run_text(run)
+    row = next(line for line in text.splitlines() if line.startswith("simulated.forward.1.atomics/"))
+    assert row.endswith("slower")
+    page = Client().get(f"/runs/{run.pk}/compare/plain..extra/")
+    assert page.status_code == 200

@@ -34,7 +34,7 @@ RECEIVED = "receive threads: 1, 17.0 % idle\nreceived: 397.00 kpps\nCPU time: 20
 def recorded(measure: Measure) -> str:
     said = {"tcpconnect": TCPCONNECT, "unixbench": UNIXBENCH, "netblast": NETBLAST, "tcpload": TCPLOAD}
     if measure.simulated:
-        return SIMSTACK.replace("packets/s", UNITS_OF_SIMSTACK[measure.metric])
+        return SIMSTACK.replace("packets/s", UNITS_OF_SIMSTACK.get(measure.metric, "packets/s"))
     if measure.tool in said:
         return said[measure.tool]
     many = measure.name.replace("iperf3.100", "iperf3.10")  # 300 KB more say nothing else
@@ -45,7 +45,7 @@ def recorded(measure: Measure) -> str:
 def test_every_measure_reads_what_its_tool_printed(measure: Measure) -> None:
     values = {value.metric: value for value in tools.parse(measure, recorded(measure))}
     primary = values[measure.metric]
-    assert primary.direction == ("lower" if measure.metric == "cpu" else "higher")
+    assert primary.direction == ("lower" if measure.metric in {"cpu", "blocks", "atomics"} else "higher")
     assert primary.value > 0
     assert all(value.direction == "lower" for name, value in values.items() if name.startswith("latency."))
 
@@ -192,16 +192,17 @@ def only_values_or_tool_errors(measure: Measure, output: str) -> None:
 
 
 def test_simstack_is_told_what_to_boot_and_says_what_each_unit_cost() -> None:
-    measure = BY_NAME["sim.forward.4"]
+    measure = BY_NAME["simulated.forward.4"]
     told = ["/x/bin/simstack", "--json", "--workload", "forward", "--cpus", "4", "--ms", "20"]
     assert tools.command(measure, "", 2, "/x") == told
+    assert tools.command(BY_NAME["simulated.forward.1.blocks"], "", 2, "/x") == [*told[:5], "1", *told[6:]]
     assert simstack.booting({"a.b": "1"}, 7) == ["--seed", "7", "--set", "a.b=1"]
     assert [(value.metric, value.value, value.unit, value.direction) for value in tools.parse(measure, SIMSTACK)] == [
         ("packets", 3822745.989, "packets/s", "higher"),
         ("blocks", 237.311, "blocks/packet", "lower"),
         ("atomics", 34.062, "atomics/packet", "lower"),
     ]
-    (rate, *_) = tools.parse(BY_NAME["sim.tcp.4"], SIMSTACK.replace("packets/s", "kilobytes/s"))
+    (rate, *_) = tools.parse(BY_NAME["simulated.tcp.4"], SIMSTACK.replace("packets/s", "kilobytes/s"))
     assert (rate.value, rate.unit) == (8000 * 3822745.989, "bits/s")
 
 

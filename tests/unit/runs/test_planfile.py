@@ -40,7 +40,7 @@ baseline: new
 variants:
   - {name: new, target: sim, source: patch}
   - {name: old, target: sim, source: base, build: [-Db_lto=true]}
-tests: [sim.tcp.2/host-host/ipv4]
+tests: [simulated.tcp.2/host-host/ipv4]
 """
 
 
@@ -193,8 +193,8 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (GOOD.replace("net.isr.dispatch", "rm -rf"), 7, 16, "variants[0].tunables", "name of a tunable"),
         (GOOD.replace("-Dbuildtype", "--cross-file"), 6, 13, "variants[0].build[0]", "meson options"),
         (SIMULATED.replace("old, target: sim", "old, target: stack"), 5, 5, "variants[1]", "everywhere or nowhere"),
-        (SIMULATED.replace("sim.tcp.2", "tcp.rr"), 6, 9, "tests[0]", "is measured, for other targets only"),
-        (GOOD.replace("tcp.rr", "sim.tcp.2"), 9, 9, "tests[0]", "is simulated, for target sim only"),
+        (SIMULATED.replace("simulated.tcp.2", "tcp.rr"), 6, 9, "tests[0]", "is measured, for other targets only"),
+        (GOOD.replace("tcp.rr", "simulated.tcp.2"), 9, 9, "tests[0]", "is simulated, for target sim only"),
         (SIMULATED + "gates: {steal: 5}\n", 7, 8, "gates", "nothing on the machine disturbs"),
         (GOOD.replace("linux}", "linux, tunables: {a.b: 1}}"), 8, 43, "variants[1].tunables", "no knob of target"),
     ],

@@ -54,7 +54,7 @@ def test_bad_plan_or_testbed_makes_nothing() -> None:
 
 
 def test_what_is_simulated_and_what_is_measured_have_testbeds_of_their_own() -> None:
-    simulated = PLAN.replace("target: stack", "target: sim").replace("tcp.rr", "sim.tcp.2")
+    simulated = PLAN.replace("target: stack", "target: sim").replace("tcp.rr", "simulated.tcp.2")
     create_testbed("bench")
     with pytest.raises(RunError, match=r"testbed bench measures, .* testbeds that simulate: none; use manage.py"):
         services.submit(simulated, "bench")
