@@ -8,6 +8,7 @@ urlpatterns = [
     path("", include("perfweb.runs.urls")),
     path("", include("perfweb.reports.urls")),
     path("", include("perfweb.submissions.urls")),
+    path("", include("perfweb.tracking.urls")),
     path("", include("perfweb.forges.urls")),
     path("", include("perfweb.api.urls")),
 ]

@@ -38,6 +38,8 @@ class Action(StrEnum):
     FREE_TESTBED = "free testbed"
     MAINTAIN_TESTBED = "maintain testbed"
     IMPORT = "import"
+    JUDGE_ALERT = "judge alert"
+    TRACK = "track branch"
     READ_LOG = "read log"
     REGISTER_TESTBED = "register testbed"
     REGISTER_REPOSITORY = "register repository"
@@ -65,6 +67,8 @@ LEAST: dict[Action, Role | None] = {
     Action.FREE_TESTBED: Role.MAINTAINER,
     Action.MAINTAIN_TESTBED: Role.MAINTAINER,
     Action.IMPORT: Role.MAINTAINER,
+    Action.JUDGE_ALERT: Role.SUBMITTER,
+    Action.TRACK: Role.MAINTAINER,
     Action.READ_LOG: Role.MAINTAINER,
     Action.REGISTER_TESTBED: Role.ADMIN,
     Action.REGISTER_REPOSITORY: Role.ADMIN,

@@ -52,19 +52,20 @@ def send(letter: Letter) -> str:
     """Sends a letter of the outbox; returns its Message-ID.  Raises LaterError and NeverError."""
     said = letter.content
     own = f"<perfweb.{letter.key}.{letter.since.timestamp():.0f}@{settings.MAIL_ADDRESS.rpartition('@')[2]}>"
+    headers = {
+        "Message-ID": own,
+        "In-Reply-To": said["in_reply_to"],
+        "References": said["references"],
+        "Auto-Submitted": "auto-generated",
+        OWN_HEADER: said["occasion"],
+    }
     mail = EmailMessage(
         subject=said["subject"],
         body=said["text"],
         from_email=settings.MAIL_ADDRESS,
         to=said["to"],
         cc=said["cc"],
-        headers={
-            "Message-ID": own,
-            "In-Reply-To": said["in_reply_to"],
-            "References": said["references"],
-            "Auto-Submitted": "auto-generated",
-            OWN_HEADER: said["occasion"],
-        },
+        headers={name: value for name, value in headers.items() if value},
     )
     try:
         mail.send()

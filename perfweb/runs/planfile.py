@@ -34,9 +34,12 @@ SIM = "sim"
 TARGETS = ("stack", "linux", SIM)
 SIM_TIMEOUT = 300
 """Seconds for a simulated sample, unless the plan says more or less: how long one takes says nothing about it."""
-DEPLOYED, BASE, PATCH = "deployed", "base", "patch"
-SOURCE = re.compile(r"deployed|base|patch(?: [1-9][0-9]?)?", re.ASCII)
-SOURCE_RULE = "deployed (the stack of this service), base, patch, or `patch 2` for a series up to its second patch"
+DEPLOYED, BASE, PATCH, COMMIT, BEFORE = "deployed", "base", "patch", "commit", "before"
+SOURCE = re.compile(r"deployed|base|patch(?: [1-9][0-9]?)?|commit|before", re.ASCII)
+SOURCE_RULE = (
+    "deployed (the stack of this service); of a submission base, patch, or `patch 2` for a series up to its second "
+    "patch; of a tracked branch commit, or before for the one that it is compared with"
+)
 NO_PROFILE = "none"
 PROFILES = {"locks": "debug.lock.prof.enable", "mutexes": "debug.mutex.prof.enable"}
 """What a stack that is built with lock_profiling can count, and the tunable that has it count."""

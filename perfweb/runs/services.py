@@ -5,7 +5,6 @@ import hashlib
 import logging
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from celery import current_app
 from django.db import transaction
@@ -25,18 +24,11 @@ from perfweb.runs.planfile import DEPLOYED, PlanSpec, SizeError, VariantSpec, re
 log = logging.getLogger(__name__)
 
 EXECUTE_TASK = "runners.tasks.execute"
+NO_SOURCES: Mapping[str, Sources] = {}
 
 
 class RunError(ValueError):
     """The run cannot do that now; the message says why and what can be done."""
-
-
-@dataclass(frozen=True)
-class Patched:
-    """A patch as it was sent, and the packed sources for what variants of a plan call their source."""
-
-    text: bytes
-    sources: Mapping[str, Sources]
 
 
 def submit(
@@ -44,11 +36,13 @@ def submit(
     testbed_name: str,
     requested_by: str = "",
     seed: int | None = None,
-    patched: Patched | None = None,
+    sources: Mapping[str, Sources] = NO_SOURCES,
+    patch: bytes = b"",
     priority: Priority = Priority.NORMAL,
 ) -> Run:
     """Queues a run of the plan `text` on a testbed; another run's `seed` repeats its random order.
 
+    `sources` are packed, for what variants of the plan call their source; the `patch` that made some is kept.
     Boots and samples of a plan with a budget are chosen here. Raises PlanError, or RunError for an unknown testbed or
     one that is not for this plan, a seed that is out of range, a source that is not there, or a budget that is too
     short.
@@ -67,9 +61,9 @@ def submit(
             plan=keep_plan(text, spec.name, spec.title), testbed=testbed, seed=seed, requested_by=requested_by,
             priority=priority,
         )  # fmt: skip
-        _create_variants(run, spec, patched.sources if patched else {})
-        if patched:
-            _keep_patch(run, patched.text)
+        _create_variants(run, spec, sources)
+        if patch:
+            _keep_patch(run, patch)
         states.created(run)
         transaction.on_commit(lambda: enqueue(run.number))
     return run
@@ -129,11 +123,11 @@ def _create_variants(run: Run, spec: PlanSpec, sources: Mapping[str, Sources]) -
 
 
 def _build_of(variant: VariantSpec, sources: Mapping[str, Sources]) -> Build | None:
-    """The build of a patch or its base; that of the deployed stack is named when the run gets there."""
+    """The build of a source that was given; that of the deployed stack is named when the run gets there."""
     if variant.source == DEPLOYED:
         return None
     if variant.source not in sources:
-        had = ", ".join(sources) or "none: it came without a patch"
+        had = ", ".join(sources) or "none: it came with no patch, and of no tracked branch"
         raise RunError(f"variant {variant.name} is built from the source “{variant.source}”; the run has {had}")
     return builds.named(sources[variant.source], variant.build_options)
 

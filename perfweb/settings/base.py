@@ -25,6 +25,7 @@ INSTALLED_APPS = [
     "perfweb.reports",
     "perfweb.submissions",
     "perfweb.outbox",
+    "perfweb.tracking",
     "perfweb.mail",
     "perfweb.forges",
     "perfweb.api",
@@ -110,6 +111,11 @@ CELERY_BEAT_SCHEDULE = {
     "recover": {"task": "runners.tasks.recover", "schedule": 10.0, "options": {"expires": 10.0}},
     "follow": {"task": "perfweb.forges.tasks.follow", "schedule": 10.0, "options": {"expires": 10.0}},
     "deliver": {"task": "perfweb.outbox.tasks.deliver", "schedule": 10.0, "options": {"expires": 10.0}},
+    "attend to tracked branches": {
+        "task": "perfweb.tracking.tasks.attend",
+        "schedule": 10.0,
+        "options": {"expires": 10.0},
+    },
     "attend to mail": {"task": "perfweb.mail.tasks.attend", "schedule": 10.0, "options": {"expires": 10.0}},
     **{
         f"forget in {app}": {"task": f"perfweb.{app}.tasks.forget", "schedule": 3600.0, "options": {"expires": 3600.0}}
@@ -117,7 +123,9 @@ CELERY_BEAT_SCHEDULE = {
     },
 }
 # A worker of their own has what is said to others: it does not wait for the end of a run.
-CELERY_TASK_ROUTES = {f"perfweb.{app}.tasks.*": {"queue": "messages"} for app in ("outbox", "mail", "forges")}
+CELERY_TASK_ROUTES = {
+    f"perfweb.{app}.tasks.*": {"queue": "messages"} for app in ("outbox", "mail", "forges", "tracking")
+}
 # What delivers the letters of a channel (perfweb.outbox): a function of the letter.
 OUTBOX_SENDERS = {"mail": "perfweb.mail.sending.send", "forge": "perfweb.forges.sending.send"}
 # How long the texts of letters, mails and webhooks are kept once they are dealt with.

@@ -355,7 +355,7 @@ def _measure(submission: Submission, plan: str, requested_by: str) -> Run:
     repository = _repository(submission.mirror)
     with repository.bench() as bench:
         sources = _pack(bench, series, repository.commit(submission.base), {item.source for item in spec.variants})
-    run = runs.submit(plan, submission.testbed.name, requested_by, patched=runs.Patched(patch, sources))
+    run = runs.submit(plan, submission.testbed.name, requested_by, sources=sources, patch=patch)
     submission.runs.add(run)
     return run
 

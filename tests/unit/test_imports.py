@@ -42,6 +42,15 @@ MAY_IMPORT = {
         "perfweb.accounts",
         "perfweb.stats",
     },
+    "perfweb.tracking": {
+        "perfweb.outbox",
+        "perfweb.reports",
+        "perfweb.runs",
+        "perfweb.builds",
+        "perfweb.lab",
+        "perfweb.accounts",
+        "perfweb.stats",
+    },
     "perfweb.mail": {
         "perfweb.outbox",
         "perfweb.submissions",

@@ -239,6 +239,8 @@ class Crawl:
 
     def _judged(self, person: str, answer: Any, content: bytes) -> Iterator[str]:
         """What is wrong with an answer."""
+        if answer.status_code >= 500:
+            yield f"status {answer.status_code}"
         policy = answer.headers.get("Content-Security-Policy", "")
         if "default-src 'none'" not in policy or not SCRIPTS.issuperset(re.findall(r"script-src[^;]*", policy)):
             yield f"policy {policy!r}"

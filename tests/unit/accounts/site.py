@@ -26,6 +26,11 @@ from perfweb.runs.models import Artefact, Run, RunState
 from perfweb.runs.summaries import summarise
 from perfweb.submissions import services
 from perfweb.submissions.models import Submission
+from perfweb.tracking.history import refresh
+from perfweb.tracking.models import Alert, Movement
+from perfweb.tracking.services import Wanted as Tracked
+from perfweb.tracking.services import track
+from perfweb.tracking.states import confirm
 from tests.checkouts import Checkout
 from tests.factories import DEMO_TESTS, create_queued_run, create_run, create_testbed
 from tests.unit.accounts.conftest import PASSWORD
@@ -40,6 +45,12 @@ ROLES = {
 }
 """`author` has submitted what there is; `submitter` may submit, too."""
 WANTED = services.Wanted(testbed="demo", matrix="tcp-quick", knobs="")
+TRACKED_PLAN = """\
+name: head
+variants: [{name: direct, target: stack, source: commit}]
+baseline: direct
+tests: [tcp.rr/host-host/ipv4]
+"""
 READS_LOG = {"maintainer", "admin"}
 
 
@@ -69,6 +80,7 @@ class Site:
         self.resting = create_testbed("resting")
         begin(self.resting, OutageKind.MAINTENANCE, "new cables", "maintainer")
         self.unsent = self._diff("seven")
+        self.alert = self._tracked()
         self._confide()
 
     def place(self, address: str) -> str:
@@ -80,13 +92,16 @@ class Site:
         }  # fmt: skip
         if "/submissions/" in address:
             values["number"] = (self.approved if "rerun" in address else self.waiting).number
+        elif address.startswith("/alerts/"):
+            values["number"] = self.alert.number
         elif "/cancel" in address:
             values["number"] = self.queued.pk
         elif address.endswith("/back"):
             values["name"] = self.resting.name
         keys = {"artefacts": Artefact.objects.earliest("pk").pk, "tokens": self.token.pk, "unlink": self.identity.pk}
         values["key"] = next((key for part, key in keys.items() if f"/{part}/" in address), "github")
-        values["name"] = {"topics": "tcp", "forges": "on-github"}.get(address.split("/")[1], values["name"])
+        named = {"topics": "tcp", "forges": "on-github", "tracking": "head"}
+        values["name"] = named.get(address.split("/")[1], values["name"])
         query = {"/search/": "?q=direct", "/api/v1/series": f"?test={test}", "/api/v1/summaries": f"?test={test}"}
         if address.startswith(("/compare/", "/api/v1/comparisons")):
             query[address] = f"?base={run}/deferred&with={run}/direct"
@@ -109,6 +124,7 @@ class Site:
             },
             "/submissions/{number}/refuse/": {"reason": "no"},
             "/testbeds/{name}/service/": {"why": "new cables"},
+            "/alerts/{number}/say/": {"state": "acknowledged", "text": "seen"},
             "/api/v1/testbeds/{name}/maintain": {"why": "new cables"},
             "/api/v1/submissions": {"patch": patch, "testbed": "demo"},
             "/api/v1/submissions/{number}/refuse": {"reason": "no"},
@@ -141,6 +157,15 @@ class Site:
 
     def _submit(self, name: str) -> Submission:
         return services.submit(self._actor("author"), self._diff(name), WANTED)
+
+    def _tracked(self) -> Alert:
+        """A tracked branch with an alert that was confirmed."""
+        branch = track(on_server(), Tracked(name="head", plan=TRACKED_PLAN, testbed="demo"))
+        refresh(branch, timezone.now())
+        [commit] = branch.commits.all()
+        alert = Alert.objects.create(branch=branch, since=commit, until=commit)
+        Movement.objects.create(alert=alert, variant="direct", test=DEMO_TESTS[0], better=False, suspected=-7.0)
+        return confirm(alert.number, "It was seen again.")
 
     def _confide(self) -> None:
         """What stands in the database and on no page of most people."""

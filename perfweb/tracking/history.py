@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The commits of a tracked branch, as git lists them, and which of them its rhythm wants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from itertools import pairwise
+
+from django.conf import settings
+from django.db import transaction
+
+from perfweb.builds import mirrors
+from perfweb.builds.repositories import ROOT, Repository, RepositoryError
+from perfweb.plaintext import plain
+from perfweb.tracking.models import Rhythm, TrackedBranch, TrackedCommit
+
+_FORMAT = "--format=%H%x00%cI%x00%an%x00%s"
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A commit that changes the stack; `position` counts the first parents from the first tracked one, which is 1."""
+
+    position: int
+    sha: str
+    committed: datetime
+    author: str
+    subject: str
+
+
+def repository_of(branch: TrackedBranch, *, fresh: bool = False) -> Repository:
+    """The repository of a branch, `fresh` from where it comes.  Raises RepositoryError."""
+    if branch.mirror is None:
+        return Repository.at(settings.PATCH_REPOSITORY)
+    return mirrors.fetch(branch.mirror) if fresh else mirrors.opened(branch.mirror)
+
+
+def refresh(branch: TrackedBranch, now: datetime) -> None:
+    """Brings the rows of a branch's commits up to date.  Raises RepositoryError."""
+    found = commits(repository_of(branch, fresh=True), branch.branch, branch.since)
+    wanted = wanted_by(branch.rhythm, branch.every, [commit.committed for commit in found], now.astimezone(UTC).date())
+    with transaction.atomic():
+        _keep(branch, found, wanted)
+
+
+def commits(repository: Repository, branch: str, since: str) -> list[Listed]:
+    """The commits that change the stack along the first parents of a branch, from `since` on, the oldest first.
+
+    A merge counts as one commit: what it brings was a branch of its own.  Commits that leave the stack as it is build
+    the same as the one before and are left out, but keep their position.  Raises RepositoryError.
+    """
+    tip = repository.commit(branch).sha
+    with repository.bench() as bench:
+        if bench.ask("merge-base", since, tip).strip() != since:
+            raise RepositoryError(f"{branch} does not contain {since[:10]} any more: it was rewritten; track it anew")
+        chain = bench.ask("rev-list", "--first-parent", "--reverse", f"{since}..{tip}", "--").split()
+        told = [bench.ask("log", "-1", "--no-show-signature", _FORMAT, since, "--")]
+        words = ("--no-show-signature", "--first-parent", "--reverse", _FORMAT, f"{since}..{tip}", "--", f"{ROOT}/")
+        told.append(bench.ask("log", *words))
+    places = {sha: place for place, sha in enumerate([since, *chain], start=1)}
+    return [_listed(line, places) for text in told for line in text.split("\n") if line]
+
+
+def _listed(line: str, places: dict[str, int]) -> Listed:
+    sha, committed, author, subject = line.split("\0", 3)
+    return Listed(places[sha], sha, datetime.fromisoformat(committed), plain(author)[:150], plain(subject)[:200])
+
+
+def wanted_by(rhythm: str, every: int, committed: Sequence[datetime], today: date) -> list[bool]:
+    """Which of the commits, the oldest first, a rhythm wants; the last of a day only when the day is over (UTC)."""
+    if rhythm == Rhythm.EVERY:
+        return [index % every == 0 for index in range(len(committed))]
+    if rhythm == Rhythm.NIGHTLY:
+        days = [*(when.astimezone(UTC).date() for when in committed), today]
+        return [day != later for day, later in pairwise(days)]
+    return [True] * len(committed)
+
+
+def _keep(branch: TrackedBranch, found: Sequence[Listed], wanted: Sequence[bool]) -> None:
+    """Rows that are as they were are left alone; a commit that is gone from the branch loses its position."""
+    rows = {row.sha: row for row in branch.commits.all()}
+    new, changed = [], []
+    for commit, chosen in zip(found, wanted, strict=True):
+        row = rows.pop(commit.sha, None)
+        if row is None:
+            new.append(
+                TrackedCommit(
+                    branch=branch, position=commit.position, sha=commit.sha, subject=commit.subject,
+                    author=commit.author, committed=commit.committed, wanted=chosen,
+                )
+            )  # fmt: skip
+        elif (row.position, row.wanted) != (commit.position, chosen):
+            row.position, row.wanted = commit.position, chosen
+            changed.append(row)
+    for row in rows.values():
+        if row.position is not None:
+            row.position, row.wanted = None, False
+            changed.append(row)
+    TrackedCommit.objects.bulk_create(new)
+    TrackedCommit.objects.bulk_update(changed, ["position", "wanted"])

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How many past alerts were right: anybody can see how far to trust the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, QuerySet
+
+from perfweb.tracking import states
+from perfweb.tracking.models import Alert, AlertState
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Counts of alerts: suspicions that no run confirmed, of which nobody was told; and of those that were told which
+    people called real, not real, or have not judged.
+    """
+
+    refuted: int
+    right: int
+    wrong: int
+    open: int
+
+    @property
+    def told(self) -> int:
+        return self.right + self.wrong + self.open
+
+    @property
+    def percent_right(self) -> float | None:
+        """Of those that people judged; None where there are none."""
+        judged = self.right + self.wrong
+        return 100 * self.right / judged if judged else None
+
+
+def counts(alerts: QuerySet[Alert]) -> Ledger:
+    """Count alerts: one query."""
+    found = dict(alerts.order_by().values_list("state").annotate(count=Count("pk")))
+    right, wrong = (sum(found.get(state, 0) for state in judged) for judged in (states.RIGHT, states.WRONG))
+    return Ledger(found.get(AlertState.REFUTED, 0), right, wrong, found.get(AlertState.CONFIRMED, 0))

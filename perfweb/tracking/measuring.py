@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The runs that tracking makes: of a commit by itself, and of a commit against another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django.conf import settings
+
+from perfweb.builds.models import BuildState
+from perfweb.builds.sources import Sources
+from perfweb.runs import services as runs
+from perfweb.runs.models import FINAL_STATES, Priority, Run, RunState
+from perfweb.runs.planfile import BEFORE, COMMIT, MOST_SAMPLES, NAME, PlanSpec, read_plan
+from perfweb.tracking.history import repository_of
+from perfweb.tracking.models import Alert, Check, TrackedBranch, TrackedCommit
+
+BY = "tracking"
+MOST_VARIANTS = 8
+"""Of a tracked plan: a run against another commit has twice as many."""
+FEWEST_BOOTS = 4
+"""Of each side of a run that confirms: the bootstrap of a verdict needs some."""
+MOST_TRIES = 2
+"""Runs of a commit that fail for other reasons than its build, before it is given up."""
+
+
+class TrackedPlanError(ValueError):
+    """A plan that says nothing about commits; the message says what one looks like."""
+
+
+def check_plan(text: str) -> PlanSpec:
+    """The plan of a tracked branch.  Raises PlanError, or TrackedPlanError."""
+    spec = read_plan(text)
+    if wrong := [variant.name for variant in spec.variants if variant.source != COMMIT]:
+        raise TrackedPlanError(
+            f"variant {wrong[0]} is not built from the tracked commit: every variant needs `source: {COMMIT}`"
+        )
+    if len(spec.variants) > MOST_VARIANTS:
+        raise TrackedPlanError(
+            f"{len(spec.variants)} variants are too many: {MOST_VARIANTS} at most, since a run that confirms a change "
+            "has each of them twice"
+        )
+    if long := [variant.name for variant in spec.variants if NAME.fullmatch(before_name(variant.name)) is None]:
+        raise TrackedPlanError(f"variant {long[0]} needs a shorter name: a run that confirms has before-{long[0]}, too")
+    if spec.budget is not None:
+        raise TrackedPlanError(
+            "a tracked plan needs `boots` and `samples` instead of a budget: all runs are alike then"
+        )
+    return spec
+
+
+def measure(branch: TrackedBranch, commit: TrackedCommit) -> Run:
+    """Queues a run of a commit by itself.  Raises RepositoryError, PatchError, SourceError or RunError."""
+    sources = {COMMIT: _packed(branch, commit)}
+    run = runs.submit(branch.plan, branch.testbed.name, BY, sources=sources, priority=Priority.LOW)
+    commit.runs.add(run)
+    return run
+
+
+def check(alert: Alert, commit: TrackedCommit) -> Check:
+    """Queues a run that measures a commit against the last one before an alert's change, boot by boot in turn.
+
+    Raises what `measure` does.
+    """
+    branch = alert.branch
+    sources = {BEFORE: _packed(branch, alert.since), COMMIT: _packed(branch, commit)}
+    text = pair_plan(branch.plan, alert.since.short, commit.short)
+    run = runs.submit(text, branch.testbed.name, BY, sources=sources)
+    return Check.objects.create(alert=alert, commit=commit, run=run)
+
+
+def pair_plan(text: str, before: str, commit: str) -> str:
+    """The plan that measures every variant of a tracked plan on two commits.
+
+    Each is called as before, and `before-NAME` on the other commit.  The plan has a name of its own, so that no
+    timeline joins its results with those of commits measured by themselves.
+    """
+    plan: dict[str, Any] = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 (all scalars stay as they are written)
+    spec = read_plan(text)
+    boots = max(spec.boots, FEWEST_BOOTS)
+    plan |= {
+        "name": f"pair-{before}-{commit}",
+        "title": f"{spec.title[:150]}: {commit} against {before}",
+        "baseline": before_name(spec.baseline),
+        "variants": [
+            variant
+            for given in plan["variants"]
+            for variant in ({**given, "name": before_name(given["name"]), "source": BEFORE}, given)
+        ],
+        "boots": boots,
+        "samples": min(-(-boots * spec.samples // spec.boots), MOST_SAMPLES),
+        "order": "abba",
+    }
+    return yaml.safe_dump(plan, sort_keys=False, allow_unicode=True, width=200)
+
+
+def before_name(variant: str) -> str:
+    """What a variant is called where it is built from the commit that another one is compared with."""
+    return f"before-{variant}"
+
+
+def is_unbuildable(run: Run) -> bool:
+    """Whether a run failed because a commit does not build."""
+    return run.state == RunState.FAILED and run.variants.filter(build__state=BuildState.FAILED).exists()
+
+
+def is_tried(commit: TrackedCommit) -> bool:
+    """Whether there is nothing more to try with a commit: it was measured, does not build, or failed too often."""
+    over = [run for run in commit.runs.all() if run.state in FINAL_STATES]
+    return bool(commit.problem) or gave_up(over) or any(run.state == RunState.DONE for run in over)
+
+
+def gave_up(over: Sequence[Run]) -> bool:
+    """Whether runs that are over say that there is no use in another one."""
+    return len(over) >= MOST_TRIES or any(map(is_unbuildable, over))
+
+
+def _packed(branch: TrackedBranch, commit: TrackedCommit) -> Sources:
+    repository = repository_of(branch)
+    known = repository.commit(commit.sha)
+    with repository.bench() as bench:
+        return bench.pack(known.sha, Path(settings.PERFWEB_VAR) / "sources", known.revision, known.committed)

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tracked branches with their commits, what analyses of their results found, and the alerts that came of it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.urls import reverse
+
+from perfweb.builds.models import Mirror
+from perfweb.lab.models import Testbed
+from perfweb.runs.models import Run
+from perfweb.stats.ratio import Change
+
+
+class Rhythm(models.TextChoices):
+    PUSH = "push", "every commit"
+    EVERY = "every", "every N commits"
+    NIGHTLY = "nightly", "the last commit of each day"
+
+
+class TrackedBranch(models.Model):
+    """A branch whose commits are measured with one plan on one testbed."""
+
+    name = models.SlugField(max_length=64, unique=True)
+    mirror = models.ForeignKey(
+        Mirror, models.PROTECT, null=True, blank=True, related_name="tracked",
+        help_text="the repository; empty for the service's own",
+    )  # fmt: skip
+    branch = models.CharField(max_length=100, default="HEAD")
+    plan = models.TextField(help_text="the YAML that a run follows; its variants are built from the commit")
+    testbed = models.ForeignKey(Testbed, models.PROTECT, related_name="tracked")
+    rhythm = models.CharField(max_length=8, choices=Rhythm, default=Rhythm.PUSH)
+    every = models.PositiveIntegerField(
+        default=1, validators=[MinValueValidator(1)], help_text="N of “every N commits”"
+    )
+    since = models.CharField(max_length=40, help_text="the first commit that is tracked")
+    threshold = models.FloatField(
+        default=0.5, validators=[MinValueValidator(0.0), MaxValueValidator(50.0)],
+        help_text="percent; smaller changes are shown, but raise no alert",
+    )  # fmt: skip
+    budget = models.PositiveIntegerField(
+        default=240, help_text="minutes of machine time for confirming and bisecting one change"
+    )
+    mail_to = models.TextField(blank=True, help_text="addresses that are told of confirmed changes, one on a line")
+    active = models.BooleanField(default=True)
+    looked = models.DateTimeField(null=True, blank=True, help_text="when its commits were last listed")
+    problem = models.TextField(blank=True, help_text="why they could not be listed, or packed")
+    analysed = models.CharField(max_length=64, blank=True, help_text="digest of the results that were last looked at")
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+        verbose_name_plural = "tracked branches"
+        constraints = [
+            models.CheckConstraint(condition=Q(rhythm__in=Rhythm.values), name="tracked_rhythm_known"),
+            models.CheckConstraint(condition=Q(every__gte=1), name="tracked_every_is_positive"),
+            models.CheckConstraint(condition=Q(since__regex=r"^[0-9a-f]{40}$"), name="tracked_since_is_hash"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def rhythm_words(self) -> str:
+        """How often a commit is measured."""
+        return f"every {self.every} commits" if self.rhythm == Rhythm.EVERY else self.get_rhythm_display()
+
+
+class TrackedCommit(models.Model):
+    """A commit that changes the stack, by its place among the branch's first parents."""
+
+    branch = models.ForeignKey(TrackedBranch, models.CASCADE, related_name="commits")
+    position = models.PositiveIntegerField(
+        null=True, help_text="its place on the branch, from 1; empty once the branch has been rewritten without it"
+    )
+    sha = models.CharField(max_length=40)
+    subject = models.CharField(max_length=200)
+    author = models.CharField(max_length=150)
+    committed = models.DateTimeField()
+    wanted = models.BooleanField(default=False, help_text="by the rhythm")
+    problem = models.TextField(blank=True, help_text="why it cannot be measured at all")
+    runs = models.ManyToManyField(Run, related_name="tracked_commits", help_text="that measured it by itself")
+
+    class Meta:
+        ordering = ["branch_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["branch", "sha"], name="tracked_commit_once"),
+            models.CheckConstraint(condition=Q(sha__regex=r"^[0-9a-f]{40}$"), name="tracked_commit_is_hash"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.short} {self.subject}"
+
+    @property
+    def short(self) -> str:
+        return self.sha[:10]
+
+
+class Analysis(models.Model):
+    """Where the levels of a branch's series changed, as it was seen at a time.  None is ever changed or deleted: what
+    is seen otherwise later is another version, which says why.
+    """
+
+    branch = models.ForeignKey(TrackedBranch, models.CASCADE, related_name="analyses")
+    version = models.PositiveIntegerField()
+    made = models.DateTimeField(auto_now_add=True)
+    rules = models.CharField(max_length=16, help_text="digest of the statistics")
+    reason = models.TextField(help_text="why it differs from the version before")
+
+    class Meta:
+        ordering = ["branch_id", "-version"]
+        verbose_name_plural = "analyses"
+        constraints = [models.UniqueConstraint(fields=["branch", "version"], name="analysis_version_once")]
+
+    def __str__(self) -> str:
+        return f"version {self.version} of {self.branch}"
+
+
+class Shift(models.Model):
+    """A change of level: it came after the commit `since`, with `place` most likely, with `until` or before."""
+
+    analysis = models.ForeignKey(Analysis, models.CASCADE, related_name="shifts")
+    variant = models.CharField(max_length=64)
+    test = models.CharField(max_length=64)
+    environment = models.CharField(max_length=32, blank=True)
+    since = models.ForeignKey(TrackedCommit, models.CASCADE, related_name="+")
+    place = models.ForeignKey(TrackedCommit, models.CASCADE, related_name="+")
+    until = models.ForeignKey(TrackedCommit, models.CASCADE, related_name="+")
+    before = models.FloatField()
+    after = models.FloatField()
+    percent = models.FloatField()
+    low = models.FloatField()
+    high = models.FloatField()
+    better = models.BooleanField()
+
+    class Meta:
+        ordering = ["analysis_id", "place__position", "test", "variant"]
+
+    def __str__(self) -> str:
+        return f"{self.test} on {self.variant}: {self.percent:+.2f} %"
+
+
+class AlertState(models.TextChoices):
+    NEW = "new", "being confirmed"
+    REFUTED = "refuted", "not seen again"
+    CONFIRMED = "confirmed", "confirmed"
+    ACKNOWLEDGED = "acknowledged", "acknowledged"
+    FIXED = "fixed", "fixed"
+    NOT_A_BUG = "not-a-bug", "not a bug"
+    INFRASTRUCTURE = "infrastructure", "infrastructure"
+
+
+class Alert(models.Model):
+    """What moved together between two commits.  Only perfweb.tracking.states changes `state`."""
+
+    number = models.BigAutoField(primary_key=True)
+    branch = models.ForeignKey(TrackedBranch, models.CASCADE, related_name="alerts")
+    state = models.CharField(max_length=16, choices=AlertState, default=AlertState.NEW)
+    since = models.ForeignKey(
+        TrackedCommit, models.PROTECT, related_name="+", help_text="the last one before the change"
+    )
+    until = models.ForeignKey(
+        TrackedCommit, models.PROTECT, related_name="+", help_text="the first one certainly after it"
+    )
+    culprit = models.ForeignKey(
+        TrackedCommit,
+        models.PROTECT,
+        null=True,
+        blank=True,
+        related_name="blamed",
+        help_text="what bisection ended with",
+    )
+    probability = models.FloatField(null=True, blank=True, help_text="that it is the culprit")
+    conclusion = models.TextField(blank=True, help_text="how confirming and bisecting ended; empty while they go on")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="alerts")
+    due = models.DateField(null=True, blank=True)
+    created = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-number"]
+        indexes = [models.Index(fields=["branch", "state"], name="alert_by_branch_and_state")]
+        constraints = [models.CheckConstraint(condition=Q(state__in=AlertState.values), name="alert_state_known")]
+
+    def __str__(self) -> str:
+        return f"alert {self.number}"
+
+    @property
+    def address(self) -> str:
+        """The whole address of its page, for texts that leave the site."""
+        return f"{settings.SITE_URL}{reverse('tracking:alert', args=[self.number])}"
+
+
+class Movement(models.Model):
+    """One test on one variant that an alert is about: as it was suspected, and as it was confirmed."""
+
+    alert = models.ForeignKey(Alert, models.CASCADE, related_name="movements")
+    variant = models.CharField(max_length=64)
+    test = models.CharField(max_length=64)
+    better = models.BooleanField()
+    suspected = models.FloatField(help_text="percent, from the levels of the series")
+    percent = models.FloatField(null=True, help_text="as the interleaved run says; empty until there is one")
+    low = models.FloatField(null=True)
+    high = models.FloatField(null=True)
+    confirmed = models.BooleanField(null=True, help_text="empty until there is a run")
+
+    class Meta:
+        ordering = ["alert_id", "test", "variant"]
+        constraints = [models.UniqueConstraint(fields=["alert", "variant", "test"], name="movement_once")]
+
+    def __str__(self) -> str:
+        return f"{self.test} on {self.variant}"
+
+    @property
+    def change(self) -> Change | None:
+        """The change as the interleaved run says, None until there is one."""
+        if self.percent is None or self.low is None or self.high is None:
+            return None
+        return Change(self.percent, self.low, self.high)
+
+
+class AlertStep(models.Model):
+    """A step in the life of an alert, or a comment; together they are its history."""
+
+    alert = models.ForeignKey(Alert, models.CASCADE, related_name="steps")
+    at = models.DateTimeField(auto_now_add=True)
+    from_state = models.CharField(max_length=16, choices=AlertState, blank=True)
+    to_state = models.CharField(max_length=16, choices=AlertState, blank=True, help_text="empty where it stays")
+    who = models.CharField(max_length=150)
+    text = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["alert_id", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.who}: {self.get_to_state_display() or self.text[:40]}"
+
+
+class Check(models.Model):
+    """A run for an alert that measures a commit against `since`, boot by boot in turn."""
+
+    alert = models.ForeignKey(Alert, models.CASCADE, related_name="checks")
+    commit = models.ForeignKey(TrackedCommit, models.PROTECT, related_name="checks")
+    run = models.OneToOneField(Run, models.PROTECT, related_name="check_of")
+
+    class Meta:
+        ordering = ["alert_id", "pk"]
+
+    def __str__(self) -> str:
+        return f"{self.commit.short} in {self.run}"

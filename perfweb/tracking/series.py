@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The results of a branch's commits as series, and what moves in them.
+
+A series is a test on a variant in one environment (the digest of what is known about the hosts): where a kernel or a
+compiler changes, another series begins, so that no level is compared with one from other hosts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from perfweb.runs.judging import RULES
+from perfweb.runs.models import Run, RunState
+from perfweb.runs.summaries import summaries_of
+from perfweb.stats.changepoint import ChangePoint, change_points, noise
+from perfweb.stats.comparison import Direction
+from perfweb.tracking.models import TrackedBranch, TrackedCommit
+
+CERTAIN = 4.0
+"""Deviations of a series by which two neighbouring points differ so much that what is between them is worth a run."""
+
+FEWEST = 4
+"""Points that say something about the noise of a series."""
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """What a series is of."""
+
+    variant: str
+    test: str
+    environment: str = ""
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of a series in the order of the branch: positions, the mean of the runs of each commit, and the newest
+    of these runs.
+    """
+
+    unit: str
+    direction: str
+    positions: list[int]
+    values: list[float]
+    runs: list[int]
+
+    def better(self, change: float) -> bool:
+        """Whether a rise (or a fall) is what one wants."""
+        return (change > 0) == (self.direction == Direction.HIGHER)
+
+
+Series = Mapping[Key, Points]
+_WANTED = ("run_id", "series", "test", "environment", "unit", "direction", "mean", "rules")
+"""Fields of a summary that make a point."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that the commits of a branch were measured at: series, and a digest of what they are made of."""
+
+    series: Series
+    digest: str
+
+
+def read(branch: TrackedBranch) -> Results:
+    """Read the results of a branch's commits: three queries where all runs were judged by today's statistics."""
+    links = TrackedCommit.runs.through.objects.filter(
+        trackedcommit__branch=branch, trackedcommit__position__isnull=False, run__state=RunState.DONE
+    )
+    rows = links.order_by("run_id").values_list("run_id", "trackedcommit__position")
+    position = {run: place for run, place in rows if place is not None}
+    digest = hashlib.sha256(json.dumps([RULES, *position.items()]).encode()).hexdigest()
+    return Results(_series(position), digest)
+
+
+def _series(position: Mapping[int, int]) -> dict[Key, Points]:
+    """The series of runs, given with the position of the commit that each measured."""
+    units: dict[Key, tuple[str, str]] = {}
+    found: dict[Key, dict[int, dict[int, float]]] = {}
+    for number, rows in summaries_of(list(Run.objects.filter(pk__in=position)), *_WANTED).items():
+        for row in rows:
+            key = Key(row.series.rpartition("/")[2], row.test, row.environment)
+            units[key] = row.unit, row.direction
+            found.setdefault(key, {}).setdefault(position[number], {})[number] = row.mean
+    return {key: _points(*units[key], found[key]) for key in sorted(found)}
+
+
+def _points(unit: str, direction: str, found: Mapping[int, Mapping[int, float]]) -> Points:
+    """The points of a series from the means of its runs by position."""
+    positions = sorted(found)
+    means = [list(found[place].values()) for place in positions]
+    return Points(
+        unit, direction, positions, [sum(some) / len(some) for some in means], [max(found[p]) for p in positions]
+    )
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A change of level of a series, by positions: it came after `since`, most likely with `place`, with `until` or
+    before.
+    """
+
+    key: Key
+    since: int
+    place: int
+    until: int
+    before: float
+    after: float
+    percent: float
+    low: float
+    high: float
+    better: bool
+
+
+def moved(series: Series) -> list[Moved]:
+    """Find the changes of level of all series that can be told in percent."""
+    return [
+        _moved(key, points, found)
+        for key, points in series.items()
+        for found in change_points(points.values)
+        if found.change is not None
+    ]
+
+
+def _moved(key: Key, points: Points, found: ChangePoint) -> Moved:
+    change = found.change
+    assert change is not None  # noqa: S101 (moved() leaves those out)
+    since, place, until = (points.positions[index] for index in (found.first - 1, found.place, found.last))
+    return Moved(
+        key, since, place, until, found.before, found.after, change.percent, change.low, change.high,
+        points.better(change.percent),
+    )  # fmt: skip
+
+
+def differing(series: Series, threshold: float) -> list[tuple[int, int]]:
+    """Pairs of neighbouring positions whose results differ, by more than chance and more than `threshold` percent, in
+    the order of certainty.
+    """
+    found: dict[tuple[int, int], float] = {}
+    for points in series.values():
+        if len(points.values) < FEWEST:
+            continue
+        deviation = noise(np.asarray(points.values))
+        for places, (a, b) in zip(pairwise(points.positions), pairwise(points.values), strict=True):
+            certainty = abs(b - a) / deviation
+            if certainty > CERTAIN and abs(b - a) > abs(a) * threshold / 100:
+                found[places] = max(certainty, found.get(places, 0.0))
+    return sorted(found, key=lambda places: -found[places])
+
+
+@dataclass(frozen=True)
+class Group:
+    """Changes that may have come with one commit: after `since`, with `until` or before."""
+
+    since: int
+    until: int
+    moves: tuple[Moved, ...]
+
+
+def grouped(moves: Sequence[Moved]) -> list[Group]:
+    """Put together changes whose ranges have commits in common; the range of a group is what all of them share.
+
+    The most certain range, which is the shortest, goes first, so that one change that could be anywhere does not join
+    two that cannot be the same.
+    """
+    groups: list[Group] = []
+    for move in sorted(moves, key=lambda move: (move.until - move.since, move.since)):
+        for index, group in enumerate(groups):
+            since, until = max(move.since, group.since), min(move.until, group.until)
+            if since < until:
+                groups[index] = Group(since, until, (*group.moves, move))
+                break
+        else:
+            groups.append(Group(move.since, move.until, (move,)))
+    return sorted(groups, key=lambda group: group.since)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What people do with tracked branches and alerts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+
+from perfweb.accounts.actors import Actor
+from perfweb.accounts.audit import doing
+from perfweb.accounts.models import Role, User
+from perfweb.accounts.permissions import Action
+from perfweb.builds.models import Mirror
+from perfweb.builds.repositories import RepositoryError
+from perfweb.runs.planfile import PlanError
+from perfweb.runs.services import RunError, testbed_for
+from perfweb.tracking import history, states
+from perfweb.tracking.measuring import TrackedPlanError, check_plan
+from perfweb.tracking.models import Alert, AlertState, TrackedBranch
+
+
+class TrackingError(ValueError):
+    """That is not possible; the message says why and what can be done."""
+
+
+PROBLEMS = (TrackingError, TrackedPlanError, PlanError, RepositoryError, RunError, states.IllegalTransitionError)
+"""What is wrong with what was asked for, each with a sentence for people."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A branch to track: `mirror` is a registered repository, the service's own where empty; `since` names the first
+    commit, the tip where empty.
+    """
+
+    name: str
+    plan: str
+    testbed: str
+    mirror: str = ""
+    branch: str = "HEAD"
+    since: str = ""
+    rhythm: str = "push"
+    every: int = 1
+    threshold: float = 0.5
+    budget: int = 240
+    mail_to: str = ""
+
+
+def track(actor: Actor, wanted: Wanted) -> TrackedBranch:
+    """Track a branch, or another way than before where one has that name.  Raises one of PROBLEMS.
+
+    What was measured stays; another first commit or plan is another branch, since it is another series.
+    """
+    spec = check_plan(wanted.plan)
+    known = TrackedBranch.objects.filter(name=wanted.name).first()
+    branch = known or TrackedBranch(name=wanted.name, plan=wanted.plan)
+    branch.mirror = _mirror(wanted.mirror)
+    branch.branch, branch.testbed = wanted.branch, testbed_for(spec, wanted.testbed)
+    branch.rhythm, branch.every = wanted.rhythm, wanted.every
+    branch.threshold, branch.budget, branch.mail_to = wanted.threshold, wanted.budget, _addresses(wanted.mail_to)
+    first = history.repository_of(branch, fresh=True).commit(wanted.since or wanted.branch).sha
+    if known and ((wanted.since and known.since != first) or known.plan != wanted.plan):
+        raise TrackingError(
+            f"{known} is tracked since {known.since[:10]} with another plan or start: take another name"
+        )
+    branch.since, branch.active = known.since if known else first, True
+    try:
+        branch.full_clean()
+    except ValidationError as error:
+        raise TrackingError(_in_words(error.message_dict)) from None
+    with doing(actor, Action.TRACK, f"branch {branch.name}", f"{branch.branch}, {branch.rhythm_words}"):
+        branch.save()
+    return branch
+
+
+def pause(actor: Actor, name: str, *, active: bool) -> TrackedBranch:
+    """Measure no more commits of a branch, or go on.  Raises TrackingError."""
+    branch = find(name)
+    with doing(actor, Action.TRACK, f"branch {branch.name}", "goes on" if active else "paused"):
+        branch.active = active
+        branch.save(update_fields=["active"])
+    return branch
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody says about an alert: another state, another owner and due date (None leaves both), a comment."""
+
+    state: str = ""
+    owner: str | None = None
+    due: date | None = None
+    text: str = ""
+
+
+def say(actor: Actor, number: int, said: Said) -> Alert:
+    """Write down what somebody says about an alert.  Raises one of PROBLEMS."""
+    alert = find_alert(number)
+    if said.state and said.state not in AlertState.values:
+        there_are = ", ".join(sorted(states.BY_PEOPLE))
+        raise TrackingError(f"“{said.state[:40]}” is no state of an alert; people give {there_are}")
+    owned = said.owner is not None and (said.owner, said.due) != (
+        alert.owner.username if alert.owner else "",
+        alert.due,
+    )
+    text = said.text.strip()
+    if not (said.state or owned or text):
+        raise TrackingError("Nothing was said: choose a state, an owner or a due date, or write a comment.")
+    with doing(actor, Action.JUDGE_ALERT, str(alert), said.state or "comment"):
+        if owned:
+            _assign(alert, actor, said)
+        if said.state:
+            states.judge(number, AlertState(said.state), actor.name, text)
+        elif text:
+            states.note(alert, actor.name, text)
+    alert.refresh_from_db()
+    return alert
+
+
+def _assign(alert: Alert, actor: Actor, said: Said) -> None:
+    user = User.objects.filter(username__iexact=said.owner, is_active=True, role__gte=Role.SUBMITTER).first()
+    if said.owner and user is None:
+        raise TrackingError(f"There is no account “{said.owner[:40]}” that may look after an alert.")
+    alert.owner, alert.due = user, said.due
+    alert.save(update_fields=["owner", "due"])
+    until = f", due {said.due}" if said.due else ""
+    states.note(alert, actor.name, f"Looked after by {user.username if user else 'nobody'}{until}.")
+
+
+def find(name: str) -> TrackedBranch:
+    """The tracked branch of this name.  Raises TrackingError."""
+    branch = TrackedBranch.objects.filter(name=name).first()
+    if branch is None:
+        there_are = ", ".join(TrackedBranch.objects.values_list("name", flat=True)) or "none; manage.py track makes one"
+        raise TrackingError(f"no branch “{name[:64]}” is tracked; there are: {there_are}")
+    return branch
+
+
+def find_alert(number: int) -> Alert:
+    """Alert `number`.  Raises TrackingError."""
+    alert = Alert.objects.filter(number=number).first()
+    if alert is None:
+        raise TrackingError(f"there is no alert {number}")
+    return alert
+
+
+def _mirror(name: str) -> Mirror | None:
+    if not name:
+        return None
+    mirror = Mirror.objects.filter(name=name).first()
+    if mirror is None:
+        there_are = ", ".join(Mirror.objects.values_list("name", flat=True)) or "none; manage.py register_repository"
+        raise TrackingError(f"there is no repository “{name[:64]}”; registered: {there_are}")
+    return mirror
+
+
+def _addresses(text: str) -> str:
+    """Addresses of mail, one on a line."""
+    found = text.replace(",", " ").split()
+    for address in found:
+        try:
+            validate_email(address)
+        except ValidationError:
+            raise TrackingError(f"“{address[:80]}” is no address of mail") from None
+    return "\n".join(found)
+
+
+def _in_words(problems: Mapping[str, list[str]]) -> str:
+    return "; ".join(f"{field}: {' '.join(messages)}" for field, messages in problems.items())

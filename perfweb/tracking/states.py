@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The life of an alert: one function per transition, and nothing else changes its state.
+
+    new → refuted | confirmed → acknowledged → fixed | not a bug | infrastructure
+
+The service finds out whether a change is seen again; what becomes of one that is, people say, and may say otherwise
+later.
+"""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from perfweb.plaintext import plain
+from perfweb.tracking.models import Alert, AlertState, AlertStep
+
+S = AlertState
+BY_PEOPLE = frozenset({S.ACKNOWLEDGED, S.FIXED, S.NOT_A_BUG, S.INFRASTRUCTURE})
+"""What people say about a confirmed change."""
+OPEN = frozenset({S.NEW, S.CONFIRMED, S.ACKNOWLEDGED})
+RIGHT = frozenset({S.ACKNOWLEDGED, S.FIXED, S.NOT_A_BUG})
+"""What people say of a change that the software made, be it meant."""
+WRONG = frozenset({S.INFRASTRUCTURE})
+"""What they say of one that should not have been told: something else made it."""
+ALLOWED: dict[AlertState, frozenset[AlertState]] = {
+    S.NEW: frozenset({S.REFUTED, S.CONFIRMED}),
+    S.REFUTED: frozenset(),
+    S.CONFIRMED: BY_PEOPLE,
+    **{state: BY_PEOPLE - {state} for state in BY_PEOPLE},
+}
+
+
+class IllegalTransitionError(ValueError):
+    """The alert is in a state from which there is no such transition."""
+
+
+def suspected(alert: Alert) -> None:
+    """Write the first row of the history of an alert that was just made."""
+    AlertStep.objects.create(alert=alert, to_state=alert.state, who="tracking")
+
+
+def refute(number: int, text: str) -> Alert:
+    """new → not seen again; `text` has the numbers."""
+    return _change(number, S.REFUTED, "tracking", text)
+
+
+def confirm(number: int, text: str) -> Alert:
+    """new → confirmed; `text` has the numbers."""
+    return _change(number, S.CONFIRMED, "tracking", text)
+
+
+def judge(number: int, to: AlertState, who: str, text: str = "") -> Alert:
+    """confirmed, or judged otherwise before → acknowledged, fixed, not a bug or infrastructure."""
+    if to not in BY_PEOPLE:
+        raise IllegalTransitionError(f"only a run says whether an alert is {to.label}")
+    return _change(number, to, who, text)
+
+
+def note(alert: Alert, who: str, text: str) -> AlertStep:
+    """Write a comment, or what was found out, into the history; the state stays."""
+    return AlertStep.objects.create(alert=alert, who=who, text=plain(text))
+
+
+@transaction.atomic
+def _change(number: int, to: AlertState, who: str, text: str) -> Alert:
+    """Locks the alert, checks the transition and writes the history."""
+    alert = Alert.objects.select_for_update(of=("self",)).get(number=number)
+    before = AlertState(alert.state)
+    if to not in ALLOWED[before]:
+        raise IllegalTransitionError(f"alert {number} is {before.label} and cannot become {to.label}")
+    alert.state = to
+    alert.save(update_fields=["state"])
+    AlertStep.objects.create(alert=alert, from_state=before, to_state=to, who=who, text=plain(text))
+    return alert

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Addresses of tracked branches and alerts. Those of alerts are cited in mails for years."""
+
+from django.urls import path
+
+from perfweb.tracking import views
+
+app_name = "tracking"
+urlpatterns = [
+    path("tracking/", views.branch_list, name="list"),
+    path("tracking/<slug:name>/", views.branch, name="branch"),
+    path("tracking/<slug:name>/pause/", views.pause, name="pause"),
+    path("alerts/", views.alert_list, name="alerts"),
+    path("alerts/<int:number>/", views.alert, name="alert"),
+    path("alerts/<int:number>/say/", views.say, name="say"),
+]

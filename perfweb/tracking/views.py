@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The pages of tracked branches and of alerts; the same for everybody but for the two where something is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Q, QuerySet, Sum
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.dateparse import parse_date
+from django.views.decorators.http import require_http_methods, require_safe
+
+from perfweb.accounts.actors import on_page
+from perfweb.accounts.guards import acts
+from perfweb.accounts.permissions import Action
+from perfweb.reports.graphs import respond
+from perfweb.runs.models import Run, RunState
+from perfweb.tracking import ledger, services, states
+from perfweb.tracking.confirming import change_of, compared, in_words
+from perfweb.tracking.drawing import graphs
+from perfweb.tracking.models import Alert, AlertState, TrackedBranch, TrackedCommit
+from perfweb.tracking.series import read
+
+NEWEST_COMMITS = 50
+PER_PAGE = 50
+VERSIONS = 20
+
+
+@dataclass(frozen=True)
+class CommitRow:
+    """A commit in the list of a branch, with what is known of its measuring and the alerts that it is blamed by."""
+
+    commit: TrackedCommit
+    run: Run | None
+    state: str
+    alerts: list[Alert]
+
+
+@require_safe
+def branch_list(request: HttpRequest) -> HttpResponse:
+    """Show all tracked branches with what is open, the newest alerts, and how many past ones were right."""
+    measured = Count("commits", filter=Q(commits__runs__state=RunState.DONE), distinct=True)
+    branches = TrackedBranch.objects.select_related("mirror", "testbed").annotate(
+        listed=Count("commits", filter=Q(commits__position__isnull=False), distinct=True), measured=measured,
+        newest=Max("commits__runs__ended"),
+    )  # fmt: skip
+    open_alerts = dict(
+        Alert.objects.filter(state__in=states.OPEN).values_list("branch").annotate(n=Count("pk")).order_by()
+    )
+    context = {
+        "branches": [(branch, open_alerts.get(branch.pk, 0)) for branch in branches],
+        "alerts": _alerts()[:10],
+        "ledger": ledger.counts(Alert.objects.all()),
+    }
+    return render(request, "tracking/list.html", context)
+
+
+@require_safe
+def branch(request: HttpRequest, name: str) -> HttpResponse:
+    """Show the series of a branch, its alerts, its newest commits, and the versions of what was seen in it."""
+    found = TrackedBranch.objects.select_related("mirror", "testbed").filter(name=name).first()
+    if found is None:
+        raise Http404(f"No branch “{name}” is tracked. The list of tracked branches has all names.")
+    alerts = list(_alerts().filter(branch=found))
+    commits = list(found.commits.filter(position__isnull=False).order_by("-position"))
+    drawn = graphs(read(found).series, commits, [alert for alert in alerts if alert.state != AlertState.REFUTED])
+    context = {
+        "branch": found,
+        "alerts": alerts[:PER_PAGE],
+        "rows": _commit_rows(found, commits[:NEWEST_COMMITS], alerts),
+        "listed": len(commits),
+        "graphs": drawn,
+        "versions": found.analyses.annotate(shifted=Count("shifts"))[:VERSIONS],
+        "time": _machine_time(found),
+    }
+    return respond(request, "tracking/branch.html", context, drawn)
+
+
+@require_safe
+def alert_list(request: HttpRequest) -> HttpResponse:
+    """Show alerts, the newest first; `?before=` has older ones."""
+    before = request.GET.get("before", "")
+    found = _alerts()
+    if before.isascii() and before.isdigit() and len(before) < 18:
+        found = found.filter(number__lt=int(before))
+    rows = list(found[: PER_PAGE + 1])
+    older = rows[PER_PAGE - 1].number if len(rows) > PER_PAGE else None
+    return render(request, "tracking/alerts.html", {"alerts": rows[:PER_PAGE], "older": older})
+
+
+@require_safe
+def alert(request: HttpRequest, number: int) -> HttpResponse:
+    """Show what moved, how that was confirmed and where it came from, and what people said about it."""
+    found = _find(number)
+    movements = list(found.movements.all())
+    checks = list(found.checks.select_related("commit", "run"))
+    context = {
+        "alert": found,
+        "movements": [(movement, in_words(movement)) for movement in movements],
+        "checks": [
+            (
+                check,
+                [change_of(one) for one in compared(check.run, movements)] if check.run.state == RunState.DONE else [],
+            )
+            for check in checks
+        ],
+        "between": found.branch.commits.filter(
+            position__gt=found.since.position or 0, position__lte=found.until.position or 0
+        ),
+        "steps": found.steps.all(),
+    }
+    return render(request, "tracking/alert.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@acts(Action.JUDGE_ALERT)
+def say(request: HttpRequest, number: int) -> HttpResponse:
+    """Show the form in which people say what became of an alert, and take it."""
+    found = _find(number)
+    problem = ""
+    if request.method == "POST":
+        try:
+            services.say(on_page(request), number, _said(request))
+        except services.PROBLEMS as error:
+            problem = str(error)
+        else:
+            return redirect("tracking:alert", number)
+    allowed = states.ALLOWED[AlertState(found.state)] & states.BY_PEOPLE
+    choices = [state for state in AlertState if state in allowed]
+    context = {"alert": found, "states": choices, "problem": problem, "posted": request.POST}
+    return render(request, "tracking/say.html", context, status=409 if problem else 200)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@acts(Action.TRACK)
+def pause(request: HttpRequest, name: str) -> HttpResponse:
+    """Ask whether no more commits of a branch are to be measured, or to go on."""
+    try:
+        found = services.find(name)
+    except services.TrackingError as error:
+        raise Http404(str(error)) from None
+    if request.method == "POST":
+        services.pause(on_page(request), name, active=not found.active)
+        return redirect("tracking:branch", name)
+    return render(request, "tracking/pause.html", {"branch": found})
+
+
+def _said(request: HttpRequest) -> services.Said:
+    due = request.POST.get("due", "")
+    try:
+        day: date | None = parse_date(due) if due else None
+    except ValueError:
+        day = None
+    if due and day is None:
+        raise services.TrackingError(f"“{due[:20]}” is no date: write 2026-11-23.")
+    return services.Said(
+        request.POST.get("state", ""), request.POST.get("owner", "").strip(), day, request.POST.get("text", "")
+    )
+
+
+def _find(number: int) -> Alert:
+    found = _alerts().filter(number=number).first()
+    if found is None:
+        raise Http404(f"There is no alert {number}. The list of alerts shows those that there are.")
+    return found
+
+
+def _alerts() -> QuerySet[Alert]:
+    related = Alert.objects.select_related("branch__testbed", "since", "until", "culprit", "owner")
+    return related.prefetch_related("movements")
+
+
+def _commit_rows(branch: TrackedBranch, commits: Iterable[TrackedCommit], alerts: Iterable[Alert]) -> list[CommitRow]:
+    shown = list(
+        branch.commits.filter(pk__in=[commit.pk for commit in commits]).prefetch_related("runs").order_by("-position")
+    )
+    blamed: dict[int, list[Alert]] = {}
+    for one in alerts:
+        if one.state != AlertState.REFUTED and one.culprit_id is not None:
+            blamed.setdefault(one.culprit_id, []).append(one)
+    rows = []
+    for commit in shown:
+        run = max(commit.runs.all(), key=lambda run: run.pk, default=None)
+        rows.append(CommitRow(commit, run, _state(commit, run), blamed.get(commit.pk, [])))
+    return rows
+
+
+def _state(commit: TrackedCommit, run: Run | None) -> str:
+    if run is not None:
+        return run.get_state_display()
+    return commit.problem or ("waits" if commit.wanted else "left out")
+
+
+def _machine_time(branch: TrackedBranch) -> dict[str, timedelta | None]:
+    """How long the testbed was taken, by what for."""
+    took = Sum(ExpressionWrapper(F("ended") - F("started"), output_field=DurationField()))
+    of_commits = Run.objects.filter(pk__in=branch.commits.filter(runs__isnull=False).values("runs"))
+    of_checks = Run.objects.filter(check_of__alert__branch=branch)
+    return {
+        "commits": of_commits.aggregate(took=took)["took"],
+        "checks": of_checks.aggregate(took=took)["took"],
+    }

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The pages of tracked branches and alerts, and what people do on them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from perfweb.accounts.actors import on_server
+from perfweb.accounts.models import Role, User
+from perfweb.tracking.models import Alert, AlertState, TrackedBranch
+from perfweb.tracking.services import PROBLEMS, TrackingError, Wanted, track
+from tests.unit.tracking.conftest import PLAN, Laboratory, tracked
+
+pytestmark = pytest.mark.django_db
+CountQueries = Callable[[int], AbstractContextManager[object]]
+
+
+@pytest.fixture
+def branch(laboratory: Laboratory) -> TrackedBranch:
+    """A branch whose ninth commit made everything slower."""
+    shas = [laboratory.commit(number, 1.0 if number < 8 else 0.93) for number in range(13)]
+    made = tracked(shas[0])
+    laboratory.rest()
+    return made
+
+
+@pytest.fixture
+def alert(branch: TrackedBranch) -> Alert:
+    return branch.alerts.get()
+
+
+@pytest.fixture
+def author(client: Client, db: None) -> Client:
+    client.force_login(User.objects.create_user("ada", role=Role.SUBMITTER))
+    return client
+
+
+def words(client: Client, address: str, status: int = 200) -> str:
+    answer = client.get(address)
+    assert answer.status_code == status
+    return re.sub(r"\s+", " ", answer.content.decode())
+
+
+def test_the_list_tells_how_far_to_trust_an_alert(client: Client, alert: Alert) -> None:
+    page = words(client, "/tracking/")
+    assert "13 of 13" in page
+    assert "Of 1 alert that people were told of, 0 were made by the software, 0 by something else" in page
+    alert.state = AlertState.NOT_A_BUG
+    alert.save()
+    assert "of those that were judged 100 % were right" in words(client, "/tracking/")
+
+
+def test_a_branch_shows_its_series_commits_and_machine_time(
+    client: Client, branch: TrackedBranch, django_assert_max_num_queries: CountQueries
+) -> None:
+    with django_assert_max_num_queries(20):
+        page = words(client, "/tracking/head/")
+    assert "<svg" in page
+    assert "net: number 12" in page
+    assert "every commit" in page
+    assert "52 min 0 s for commits" in page
+    assert "being confirmed" not in page
+
+
+def test_pages_cost_the_same_with_more_commits(
+    client: Client, laboratory: Laboratory, branch: TrackedBranch, django_assert_max_num_queries: CountQueries
+) -> None:
+    for number in range(100, 110):
+        laboratory.commit(number, 0.93)
+    laboratory.rest()
+    with django_assert_max_num_queries(20):
+        words(client, "/tracking/head/")
+
+
+def test_an_alert_says_which_commit_how_much_and_how_sure(client: Client, alert: Alert) -> None:
+    page = words(client, f"/alerts/{alert.number}/")
+    assert "net: number 8" in page
+    assert "probability 1.00" in page
+    assert re.search(r"[^+]7\.\d+.% \(", page)
+    assert "tcp.rr/host-host/ipv4 on direct" in page
+    assert f"/runs/{alert.checks.earliest('pk').run_id}/" in page
+
+
+def test_an_alert_that_is_not_concluded_says_where_the_change_may_be(client: Client, alert: Alert) -> None:
+    Alert.objects.update(conclusion="", culprit=None, probability=None)
+    alert.checks.all().delete()
+    assert "It is being looked into" in words(client, f"/alerts/{alert.number}/")
+
+
+def test_people_say_what_became_of_it(author: Client, alert: Alert) -> None:
+    place = f"/alerts/{alert.number}/say/"
+    assert "not a bug" in words(author, place)
+    said = {"state": "acknowledged", "owner": "ada", "due": "2026-12-01", "text": "I am looking at it."}
+    assert author.post(place, said).status_code == 302
+    page = words(author, f"/alerts/{alert.number}/")
+    for shown in ("acknowledged", "ada, due 2026-12-01", "I am looking at it.", "Looked after by ada, due 2026-12-01."):
+        assert shown in page
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"owner": ""}, "Nothing was said"),
+        ({"owner": "nobody-here"}, "no account “nobody-here”"),
+        ({"due": "soon"}, "“soon” is no date"),
+        ({"state": "gone"}, "no state of an alert"),
+        ({"state": "refuted"}, "only a run says"),
+    ],
+)
+def test_what_cannot_be_said_changes_nothing(author: Client, alert: Alert, said: dict[str, str], problem: str) -> None:
+    steps = alert.steps.count()
+    answer = author.post(f"/alerts/{alert.number}/say/", said)
+    assert answer.status_code == 409
+    assert problem in answer.content.decode()
+    assert alert.steps.count() == steps
+    alert.refresh_from_db()
+    assert alert.state == AlertState.CONFIRMED
+
+
+def test_a_branch_is_paused_and_goes_on(client: Client, laboratory: Laboratory, branch: TrackedBranch) -> None:
+    client.force_login(User.objects.create_user("grace", role=Role.MAINTAINER))
+    client.post("/tracking/head/pause/")
+    laboratory.commit(99)
+    assert laboratory.round() == []
+    client.post("/tracking/head/pause/")
+    assert len(laboratory.round()) == 1
+
+
+def test_what_is_not_there_is_said(client: Client, db: None) -> None:
+    assert "No branch “nothing” is tracked" in words(client, "/tracking/nothing/", 404)
+    assert "There is no alert 7" in words(client, "/alerts/7/", 404)
+    assert "No branch is tracked yet" in words(client, "/tracking/")
+    assert "No change has been seen yet" in words(client, "/alerts/")
+
+
+@pytest.mark.parametrize(
+    ("plan", "problem"),
+    [
+        (PLAN.replace("    source: commit\n", ""), "every variant needs `source: commit`"),
+        (PLAN.replace("direct", "d" * 60), "needs a shorter name"),
+        (PLAN.replace("boots: 2\n", "budget: 10 min\n").replace("samples: 8\n", ""), "instead of a budget"),
+        ("name: [", "is not YAML"),
+    ],
+)
+def test_a_plan_that_says_nothing_about_commits_is_refused(laboratory: Laboratory, plan: str, problem: str) -> None:
+    with pytest.raises(PROBLEMS, match=re.escape(problem)):
+        track(on_server(), Wanted(name="head", plan=plan, testbed="demo"))
+    assert TrackedBranch.objects.count() == 0
+
+
+def test_another_plan_needs_another_name(laboratory: Laboratory, branch: TrackedBranch) -> None:
+    with pytest.raises(TrackingError, match="take another name"):
+        track(on_server(), Wanted(name="head", plan=PLAN.replace("boots: 2", "boots: 4"), testbed="demo"))
+
+
+def test_the_command_tracks_pauses_and_refuses(laboratory: Laboratory, capsys: pytest.CaptureFixture[str]) -> None:
+    plan = laboratory.checkout.tree.parent / "plan.yml"
+    plan.write_text(PLAN)
+    call_command("track", "head", plan=plan, branch="main", rhythm="nightly")
+    assert "the last commit of each day" in capsys.readouterr().out
+    call_command("track", "head", pause=True)
+    assert "head: paused" in capsys.readouterr().out
+    for options, problem in (
+        ({}, "--plan FILE says"),
+        ({"plan": plan.parent / "none.yml"}, "cannot be read"),
+        ({"plan": plan, "repository": "nowhere"}, "there is no repository"),
+        ({"plan": plan, "testbed": "nowhere"}, "there is no testbed"),
+        ({"plan": plan, "since": "v99"}, "has no commit “v99”"),
+        ({"plan": plan, "mail": ["not an address"]}, "is no address of mail"),
+        ({"plan": plan, "threshold": 99.0}, "threshold"),
+    ):
+        with pytest.raises(CommandError, match=problem):
+            call_command("track", "other", **options)

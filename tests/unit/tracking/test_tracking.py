@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""From commits to alerts, with real repositories and a laboratory that measures what is queued."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django import Settings
+
+from perfweb.outbox.models import Letter
+from perfweb.runs.models import Priority
+from perfweb.tracking.models import Alert, AlertState, Analysis
+from tests.unit.tracking.conftest import ROUND_TRIPS, STREAM, Laboratory, tracked
+
+pytestmark = pytest.mark.django_db
+
+
+def history(laboratory: Laboratory, speeds: list[float]) -> list[str]:
+    return [laboratory.commit(number, speed) for number, speed in enumerate(speeds)]
+
+
+def test_every_commit_is_measured_once_the_newest_first(laboratory: Laboratory) -> None:
+    shas = history(laboratory, [1.0] * 4)
+    branch = tracked(shas[0])
+    runs = laboratory.rest()
+    measured = [run.tracked_commits.get().sha for run in runs]
+    assert measured[0] == shas[-1]
+    assert sorted(measured) == sorted(shas)
+    assert {run.priority for run in runs} == {Priority.LOW}
+    assert branch.alerts.count() == 0
+
+
+def test_a_commit_that_leaves_the_stack_as_it_is_is_not_measured(laboratory: Laboratory) -> None:
+    first = laboratory.commit(1)
+    laboratory.checkout.put("README.md", "Other words.\n")
+    laboratory.checkout.commit("docs: other words")
+    last = laboratory.commit(2)
+    branch = tracked(first)
+    laboratory.rest()
+    assert list(branch.commits.values_list("sha", "position")) == [(first, 1), (last, 3)]
+
+
+def test_a_change_is_confirmed_told_and_blamed_on_its_commit(laboratory: Laboratory, settings: Settings) -> None:
+    settings.MAIL_ADDRESS = "perf@lab.example"
+    shas = history(laboratory, [1.0] * 8 + [0.93] * 8)
+    branch = tracked(shas[0], mail_to="ada@example.org")
+    laboratory.rest()
+    alert = branch.alerts.get()
+    assert alert.culprit is not None
+    assert alert.culprit.sha == shas[8]
+    assert alert.probability is not None
+    assert alert.probability > 0.95
+    assert AlertState(alert.state) == AlertState.CONFIRMED
+    moved = {(row.test, row.confirmed, row.better) for row in alert.movements.all()}
+    assert moved == {(STREAM, True, False), (ROUND_TRIPS, True, False)}
+    for movement in alert.movements.all():
+        assert movement.low is not None
+        assert movement.high is not None
+        assert movement.low < -7 < movement.high
+    subjects = [letter.content["subject"] for letter in Letter.objects.all()]
+    assert len(subjects) == 2
+    assert all("net: number 8" in subject or "after" in subject for subject in subjects)
+    assert "probability" in Letter.objects.last().content["text"]  # type: ignore[union-attr]
+
+
+def test_seldom_measured_commits_are_bisected(laboratory: Laboratory) -> None:
+    shas = history(laboratory, [1.0] * 29 + [1.12] * 27)
+    branch = tracked(shas[0], rhythm="every", every=5)
+    runs = laboratory.rest()
+    alert = branch.alerts.get()
+    assert alert.culprit is not None
+    assert alert.culprit.sha == shas[29]
+    assert all(movement.better for movement in alert.movements.all())
+    assert len(runs) < 25
+
+
+def test_noise_raises_no_alert(laboratory: Laboratory) -> None:
+    laboratory.noise = 0.02
+    shas = history(laboratory, [1.0] * 30)
+    branch = tracked(shas[0])
+    laboratory.rest()
+    assert not branch.alerts.exclude(state=AlertState.REFUTED).exists()
+    assert Letter.objects.count() == 0
+
+
+def test_what_is_not_seen_again_is_told_to_nobody(laboratory: Laboratory, settings: Settings) -> None:
+    """The machine was slow for a while: in turn, both commits are as fast."""
+    settings.MAIL_ADDRESS = "perf@lab.example"
+    shas = history(laboratory, [1.0] * 6 + [0.95] * 6)
+    branch = tracked(shas[0], mail_to="ada@example.org")
+    while not branch.alerts.exists():
+        laboratory.round()
+        if Alert.objects.exists():
+            laboratory.speed = dict.fromkeys(laboratory.speed, 1.0)
+    # The run that confirms was measured in the round that made the alert, with the speeds of before.
+    alert = branch.alerts.get()
+    check = alert.checks.get()
+    check.run.boots.all().delete()
+    check.run.summaries.all().delete()
+    laboratory.measure(check.run)
+    laboratory.rest()
+    alert.refresh_from_db()
+    assert AlertState(alert.state) == AlertState.REFUTED
+    assert "not seen again" in alert.conclusion
+    assert Letter.objects.count() == 0
+
+
+def test_a_commit_that_does_not_build_is_skipped_and_said(laboratory: Laboratory) -> None:
+    shas = history(laboratory, [1.0] * 12 + [0.9] * 12)
+    laboratory.broken = {shas[11], shas[12]}
+    branch = tracked(shas[0])
+    laboratory.rest()
+    alert = branch.alerts.get()
+    assert alert.culprit is None
+    assert "cannot be measured" in alert.conclusion
+    assert "One of 3 commits" in alert.conclusion
+
+
+def test_changes_at_two_places_are_two_alerts(laboratory: Laboratory) -> None:
+    shas = history(laboratory, [1.0] * 8 + [0.97] * 8 + [1.09] * 8)
+    branch = tracked(shas[0])
+    laboratory.rest()
+    assert {alert.culprit.sha for alert in branch.alerts.all() if alert.culprit} == {shas[8], shas[16]}
+    assert branch.alerts.count() == 2
+
+
+def test_analyses_are_versions_that_stay(laboratory: Laboratory) -> None:
+    shas = history(laboratory, [1.0] * 8 + [0.93] * 4)
+    branch = tracked(shas[0])
+    laboratory.rest()
+    seen = list(Analysis.objects.values_list("version", "reason"))
+    shifts = list(Analysis.objects.order_by("version").last().shifts.values_list("percent", flat=True))  # type: ignore[union-attr]
+    for number in range(8):
+        laboratory.commit(100 + number, 0.93 * 1.2)
+    laboratory.rest()
+    assert list(Analysis.objects.values_list("version", "reason"))[-len(seen) :] == seen
+    assert branch.analyses.count() > len(seen)
+    assert "more results" in branch.analyses.first().reason  # type: ignore[union-attr]
+    assert shifts
+
+
+def test_a_rewritten_branch_says_so_and_keeps_its_results(laboratory: Laboratory) -> None:
+    shas = history(laboratory, [1.0] * 3)
+    branch = tracked(shas[0])
+    laboratory.rest()
+    laboratory.checkout.git("reset", "-q", "--hard", shas[1])
+    laboratory.commit(50)
+    laboratory.rest()
+    gone = branch.commits.get(sha=shas[2])
+    assert gone.position is None
+    assert gone.runs.count() == 1
+    laboratory.checkout.git("reset", "-q", "--hard", f"{shas[0]}^")
+    laboratory.commit(51)
+    laboratory.round()
+    branch.refresh_from_db()
+    assert "rewritten" in branch.problem
