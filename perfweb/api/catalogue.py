@@ -53,6 +53,7 @@ class TestRow(BaseModel):
     metric: str = Field(description="the metric that comparisons are about")
     topology: str
     family: str
+    simulated: bool = Field(description="whether it happens on the simulated machine")
     page: str = Field(description="where people read it over time")
 
 
@@ -100,6 +101,7 @@ class TestbedRow(BaseModel):
     """A testbed and how it is."""
 
     name: str
+    simulated: bool = Field(description="whether its results are those of the simulated machine")
     good: bool = Field(description="false when somebody should look at it")
     words: str = Field(description="its health in words")
     holder: str | None = Field(description="who holds it; null when it is free")
@@ -163,6 +165,7 @@ def list_tests(request: HttpRequest) -> TestList:  # noqa: ARG001
             metric=test.measure.metric,
             topology=test.topology,
             family=test.family,
+            simulated=test.measure.simulated,
             page=reverse("reports:test", args=[name]),
         )
         for name, test in TESTS.items()
@@ -240,6 +243,7 @@ def _row(state: Health) -> TestbedRow:
     name = state.testbed.name
     return TestbedRow(
         name=name,
+        simulated=state.testbed.simulated,
         good=state.good,
         words=state.words,
         holder=state.lease.holder if state.lease else None,

@@ -76,6 +76,7 @@ class RunRow(BaseModel):
     reason: str = Field(description="why it is in this state, where that needs saying")
     plan: PlanName
     testbed: str
+    simulated: bool = Field(description="whether its results are those of the simulated machine")
     variants: list[VariantOfRun]
     imported: Imported | None = Field(description="null for results that were measured here")
     requested_by: str
@@ -305,6 +306,7 @@ def _row(run: Run, said: list[PairVerdict] | None) -> dict[str, Any]:
         "reason": run.reason,
         "plan": plan_name(run.plan),
         "testbed": run.testbed.name,
+        "simulated": run.testbed.simulated,
         "variants": [_variant(variant) for variant in run.variants.all()],
         "imported": _imported(run.imported) if run.imported else None,
         "requested_by": run.requested_by,

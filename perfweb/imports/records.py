@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from perfweb.runs.catalogue import is_simulated
 from runners.tools import ToolError, Value, positive
 
 MOST_BYTES = 64 * 2**20
@@ -237,6 +238,8 @@ def faults(record: Record) -> Iterator[str]:
         yield "does not say what was tested: name it with --test, such as tcp.rr/host-host/ipv4"
     elif len(record.test) > LONGEST_TEST or not _TEST.fullmatch(record.test) or ".." in record.test:
         yield f"{record.test[:80]!r} cannot name a test: use letters, digits and . _ - between slashes, at most 64"
+    elif is_simulated(record.test):
+        yield f"{record.test[:80]!r} is a test of the simulated machine: give what was measured another name"
     if not record.revision.isprintable():
         yield f"the revision {record.revision[:40]!r} has a character that cannot be printed"
     if len(record.revision) > 80:

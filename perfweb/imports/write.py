@@ -28,7 +28,7 @@ from perfweb.imports.records import (
     slug,
 )
 from perfweb.lab import services as lab
-from perfweb.lab.models import Role
+from perfweb.lab.models import Role, Testbed
 from perfweb.plaintext import plain
 from perfweb.runs import services as runs
 from perfweb.runs.bulk import SampleRow, copy_samples
@@ -110,6 +110,7 @@ def read_files(form: str, paths: Sequence[str], options: Options) -> tuple[list[
     if not records and not report.problems:
         report.add(Path(paths[0]), 0, "has nothing to import")
     _check_together(records, options, report)
+    _check_testbeds(records, report)
     report.settle()
     return records, files.sha256
 
@@ -137,6 +138,17 @@ def _check_together(records: Sequence[Record], options: Options, report: Report)
         known = ", ".join(name for kind, name in written if kind == "variant")
         report.add(records[0].path, 0, f"has no variant {options.baseline!r} to be the baseline; there are: {known}")
     _check_units({test: units[test, metric] for test, metric in metrics.items()}, records, report)
+
+
+def _check_testbeds(records: Sequence[Record], report: Report) -> None:
+    """What was measured elsewhere was not simulated here."""
+    names = {_testbed_name(record): record for record in records}
+    for name in Testbed.objects.filter(simulated=True, name__in=names).values_list("name", flat=True):
+        report.add(names[name].path, names[name].line, f"the testbed {name} simulates: give another one with --testbed")
+
+
+def _testbed_name(record: Record) -> str:
+    return slug(record.testbed)[:_LONGEST_TESTBED].strip("-_")
 
 
 def _check_units(units: dict[str, tuple[str, str]], records: Sequence[Record], report: Report) -> None:
@@ -180,7 +192,7 @@ def _by_run(records: Iterable[Record]) -> Iterator[list[Record]]:
 def _write(made: Import, plan: Plan, records: Sequence[Record], options: Options) -> Run:
     first = records[0]
     run = Run.objects.create(
-        plan=plan, testbed=lab.elsewhere(slug(first.testbed)[:_LONGEST_TESTBED].strip("-_")), state=RunState.DONE,
+        plan=plan, testbed=lab.elsewhere(_testbed_name(first)), state=RunState.DONE,
         reason=plain(f"imported: {made.origin}"), requested_by=made.imported_by, imported=made,
         started=min((record.started for record in records if record.started), default=None),
     )  # fmt: skip

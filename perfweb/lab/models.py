@@ -23,6 +23,11 @@ class Testbed(models.Model):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def label(self) -> str:
+        """Its name beside results, which say that they were simulated."""
+        return f"{self.name} (simulated)" if self.simulated else self.name
+
 
 class Role(models.TextChoices):
     LEFT = "left", "left (runs the client)"

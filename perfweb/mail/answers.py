@@ -117,7 +117,7 @@ def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, boo
     plotted = sorted(_telling(tests), key=_size, reverse=True)[:MOST_PLOTS]
     knobs = ", ".join(f"{name}={value}" for name, value in pair.b.tunables.items())
     boots = max((max(test.result.boots) for test in tests), default=0)
-    seen = f"{boots} boots of each on {run.testbed.name}, base {submission.revision}"
+    seen = f"{boots} boots of each on {run.testbed.label}, base {submission.revision}"
     said = f"{in_words(tests)} ({pair.b.name} against {pair.a.name}). {seen_at_best([test.result for test in tests])}"
     archive = f"{settings.SITE_URL}{reverse('reports:run-archive', args=[run.pk])}"
     return [

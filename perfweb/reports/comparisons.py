@@ -11,6 +11,7 @@ from typing import Protocol
 from perfweb.reports import names
 from perfweb.reports.numbers import Scale, scale_for
 from perfweb.reports.wording import verdict_words
+from perfweb.runs.catalogue import is_simulated
 from perfweb.runs.judging import NO_SAMPLES, CountedSamples, SampleSet, differ, judged
 from perfweb.runs.models import Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Lack, Verdict, among
@@ -105,6 +106,9 @@ class Judged(Protocol):
     """One test with its verdict."""
 
     @property
+    def test(self) -> str: ...
+
+    @property
     def verdict(self) -> Verdict: ...
 
 
@@ -115,7 +119,10 @@ def tally(tests: Iterable[Judged]) -> str:
 
 
 def in_words(tests: Sequence[Judged]) -> str:
-    """Return a verdict of all tests and how many got which: "Slower: 1 slower, 2 equivalent"."""
+    """Return a verdict of all tests and how many got which: "Slower: 1 slower, 2 equivalent".
+
+    Of simulated tests it says that they were.
+    """
     kinds = {test.verdict for test in tests}
     if Verdict.SLOWER in kinds:
         first = "Slower and faster" if Verdict.FASTER in kinds else "Slower"
@@ -123,4 +130,5 @@ def in_words(tests: Sequence[Judged]) -> str:
         first = "Faster"
     else:
         first = "Equivalent" if kinds == {Verdict.EQUIVALENT} else "No change was proven"
-    return f"{first}: {tally(tests)}"
+    simulated = ", simulated" if any(is_simulated(test.test) for test in tests) else ""
+    return f"{first}{simulated}: {tally(tests)}"

@@ -37,6 +37,11 @@ class Side:
     sets: dict[str, SampleSet]
 
     @property
+    def simulated(self) -> bool:
+        """Whether its samples are those of the simulated machine; all sides of a comparison are, or none."""
+        return any(variant.run.testbed.simulated for variant in self.variants)
+
+    @property
     def runs(self) -> list[int]:
         return sorted({variant.run_id for variant in self.variants})
 
@@ -51,6 +56,7 @@ def read_sides(addresses: Sequence[str]) -> list[Side]:
     if len(set(addresses)) < len(addresses):
         raise SideError("the same side is named twice; compare it with another one")
     found = [(address, _variants(address)) for address in addresses]
+    _check_alike(found)
     one_run = len({variant.run_id for _, variants in found for variant in variants}) == 1
     return sides([(address, variants[0].name if one_run else address, variants) for address, variants in found])
 
@@ -84,6 +90,13 @@ def values_by_side(compared: Sequence[Side], test: str) -> dict[str, list[float]
 
 def _joined(first: SampleSet, second: SampleSet) -> SampleSet:
     return replace(first, values=first.values + second.values, boots=first.boots + second.boots)
+
+
+def _check_alike(found: Sequence[tuple[str, list[Variant]]]) -> None:
+    """Refuse to compare, or to take together, what was simulated and what was measured.  Raises SideError."""
+    of_kind = {variant.run.testbed.simulated: address for address, variants in found for variant in variants}
+    if len(of_kind) == 2:
+        raise SideError(f"“{of_kind[True]}” was simulated and “{of_kind[False]}” was measured: compare like with like")
 
 
 def _variants(address: str) -> list[Variant]:

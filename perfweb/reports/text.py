@@ -19,7 +19,8 @@ def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
     Raises ValueError for a confidence level that ministat does not have.
     """
     counted = counted_samples([run])[run.pk]
-    parts = [f"Run {run.pk}: {run.plan.title} ({run.get_state_display()})"]
+    simulated = ", simulated" if run.testbed.simulated else ""
+    parts = [f"Run {run.pk}: {run.plan.title} ({run.get_state_display()}{simulated})"]
     for a, b in pairs(run.variants.all()):
         compared = compare_variants(a, b, counted, confidence)
         parts.append(comparison_text(a.name, b.name, confidence, compared))

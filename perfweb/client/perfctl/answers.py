@@ -130,6 +130,7 @@ class RunRow(TypedDict):
     reason: str
     plan: PlanName
     testbed: str
+    simulated: bool
     variants: list[VariantOfRun]
     imported: Imported | None
     requested_by: str
@@ -333,6 +334,7 @@ class TestbedRow(TypedDict):
     """A testbed and how it is."""
 
     name: str
+    simulated: bool
     good: bool
     words: str
     holder: str | None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from perfctl import lab, submissions, tokens
-from perfctl.answers import Comparison, LevelChange, RunDetail, Series
+from perfctl.answers import Comparison, LevelChange, RunDetail, RunRow, Series
 from perfctl.download import DamagedError, check_archive, download
 from perfctl.events import Event, follow
 from perfctl.server import Refused, Server, ServerError
@@ -149,7 +149,7 @@ def show_runs(server: Server, options: argparse.Namespace) -> Status:
             str(run["number"]),
             run["state"],
             run["plan"]["name"],
-            run["testbed"],
+            _where(run),
             moment(run["ended"] or run["created"]),
             "; ".join(f"{said['variant']}: {said['words']}" for said in run["verdicts"] or []),
         )
@@ -157,6 +157,10 @@ def show_runs(server: Server, options: argparse.Namespace) -> Status:
     ]
     print(table(("run", "state", "plan", "testbed", "time", "says"), rows))
     return Status.FINE
+
+
+def _where(run: RunRow) -> str:
+    return f"{run['testbed']} (simulated)" if run["simulated"] else run["testbed"]
 
 
 def show_run(server: Server, options: argparse.Namespace) -> Status:
@@ -170,7 +174,7 @@ def show_run(server: Server, options: argparse.Namespace) -> Status:
         ("run", f"{run['number']}: {run['plan']['title']} ({run['plan']['name']})"),
         ("state", f"{run['state']}{': ' if run['reason'] else ''}{run['reason']}"),
         *([("imported", f"from {run['imported']['origin']}, not measured here")] if run["imported"] else []),
-        ("testbed", run["testbed"]),
+        ("testbed", _where(run)),
         ("started", moment(run["started"])),
         ("ended", moment(run["ended"])),
         ("measured", f"{run['boots']} boots; measurements: {counts or 'none'}"),

@@ -24,6 +24,7 @@ def run_head(run: Run) -> dict[str, Any]:
         "state": run.state,
         "reason": run.reason,
         "testbed": run.testbed.name,
+        "simulated": run.testbed.simulated,
         "seed": run.seed,
         **_fields(run, "created", "started", "ended"),
         "plan": _fields(run.plan, "name", "title", "sha256", "text"),

@@ -34,7 +34,7 @@ def comparison_badge(request: HttpRequest, number: int | None = None, a: str = "
         picture = badge_of_test(found[0])
     else:
         others = ", ".join(side.label for side in sides[1:])
-        picture = badge_of_tests(f"{others} vs {sides[0].label}", found)
+        picture = badge_of_tests(f"{others} vs {sides[0].label}{_simulated(sides)}", found)
     return _send(request, "badge.svg", picture, selection)
 
 
@@ -43,7 +43,7 @@ def comparison_graph(request: HttpRequest, number: int | None = None, a: str = "
     """Send the differences of a comparison as a graph, with `?test=` the samples of one test."""
     sides, selection = compared(request, number, a, b)
     found = _asked(request, sides)
-    against = f"{', '.join(side.label for side in sides[1:])} against {sides[0].label}"
+    against = f"{', '.join(side.label for side in sides[1:])} against {sides[0].label}{_simulated(sides)}"
     if test := request.GET.get("test"):
         picture = render_file(boxes_figure(values_by_side(sides, test), found[0].scale), f"{test}: {against}")
     else:
@@ -59,6 +59,10 @@ def series_graph(request: HttpRequest, test: str) -> HttpResponseBase:
         raise Http404(f"“{test}” was not measured here. The list of tests has all names.")
     graph = timeline_graph(found, shifts(found))
     return _send(request, "graph.svg", render_file(graph.figure, graph.label))
+
+
+def _simulated(sides: list[Side]) -> str:
+    return ", simulated" if sides[0].simulated else ""
 
 
 def _asked(request: HttpRequest, sides: list[Side]) -> list[TestComparison]:

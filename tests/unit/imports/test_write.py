@@ -19,7 +19,7 @@ from perfweb.reports.text import run_text
 from perfweb.runs import services
 from perfweb.runs.models import Boot, Import, Plan, Run, Sample, Summary
 from perfweb.runs.summaries import summarise
-from tests.factories import DEMO_TESTS, PLAN_TEXT, create_run
+from tests.factories import DEMO_TESTS, PLAN_TEXT, create_run, create_testbed
 from tests.unit.imports.test_formats import COLUMNS, CSV, DATA, RESULT, TOOLS, file
 from tests.unit.reports.test_pages import page, text_of
 from tests.unit.reports.test_replay import save
@@ -148,6 +148,14 @@ def test_what_is_only_imported_cannot_be_measured(tmp_path: Path) -> None:
     imported("csv", file(tmp_path, CSV), columns=COLUMNS, test=TEST, testbed="faraway")
     with pytest.raises(services.RunError, match="has imported results only"):
         services.submit(PLAN_TEXT + f"tests: [{DEMO_TESTS[0]}]\n", "faraway")
+
+
+def test_what_is_imported_was_not_simulated(tmp_path: Path) -> None:
+    create_testbed("sim", simulated=True)
+    with pytest.raises(ImportProblemsError, match="the testbed sim simulates: give another one with --testbed"):
+        imported("csv", file(tmp_path, CSV), columns=COLUMNS, test=TEST, testbed="sim")
+    with pytest.raises(ImportProblemsError, match="is a test of the simulated machine: give what was measured another"):
+        imported("csv", file(tmp_path, CSV), columns=COLUMNS, test="simulated.tcp.2/host-host/ipv4")
 
 
 def test_the_command_says_what_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
