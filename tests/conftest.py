@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -24,15 +25,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def asgi_server(transactional_db: None) -> Iterator[str]:
     """The address of uvicorn with the test's database, on a free port."""
-    from django.conf import settings as site
     from django.db import connection
+
+    with served(connection.settings_dict["NAME"]) as address:
+        yield address
+
+
+@contextmanager
+def served(database: str) -> Iterator[str]:
+    """The address of uvicorn with a database, on a free port."""
+    from django.conf import settings as site
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         command = [sys.executable, "-m", "uvicorn", "perfweb.asgi:application", "--log-level", "warning", "--fd"]
         environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
-            "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
+            "PERFWEB_PGDATABASE": database,
         }
         server = subprocess.Popen(
             [*command, str(listener.fileno())], cwd=site.BASE_DIR, env=environment, pass_fds=[listener.fileno()]

@@ -29,6 +29,7 @@ INSTALLED_APPS = [
     "perfweb.mail",
     "perfweb.forges",
     "perfweb.api",
+    "perfweb.operations",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -71,6 +71,7 @@ MAY_IMPORT = {
         "perfweb.accounts",
         "perfweb.stats",
     },
+    "perfweb.operations": {"perfweb.outbox", "perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.accounts"},
     "perfweb.client": set(),
     "runners": {"perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats", "playbooks"},
     "playbooks": set(),

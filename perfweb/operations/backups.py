@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Back-ups: a directory with a dump of the database, the sources of runs that wait, and a manifest that proves both.
+
+All that people measured, wrote and decided is in the database.  What is not, and why, docs/operators.md says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db import DatabaseError, connection, transaction
+from django.db.migrations.loader import MigrationLoader
+from django.utils import timezone
+
+from perfweb.builds.sources import archive_path
+from perfweb.runs.models import FINAL_STATES, Variant
+
+FORMAT = 1
+DUMP, MANIFEST, SOURCES = "database.dump", "manifest.json", "sources"
+
+
+class BackupError(Exception):
+    """It cannot be backed up, or restored; the message says why and what to do.  Nothing half done is left."""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What is in a back-up: the migrations of its database as "app.name", the rows of each table, and the SHA-256 of
+    each file by its path.
+    """
+
+    format: int
+    made: str
+    server: str
+    migrations: list[str]
+    rows: dict[str, int]
+    files: dict[str, str]
+
+
+def backup(target: Path) -> Manifest:
+    """Back up into a directory that is not there yet.  Raises BackupError.
+
+    The service may go on meanwhile: rows are counted and dumped as of one moment.
+    """
+    if target.exists():
+        raise BackupError(f"{target} is there already: name a new directory")
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    try:
+        unfinished.mkdir(parents=True, mode=0o700)
+        manifest = _written(unfinished)
+        unfinished.rename(target)
+    except OSError as error:
+        raise BackupError(f"{target} cannot be written: {error}") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return manifest
+
+
+def restore(source: Path) -> Manifest:
+    """Restore a back-up into the database of the settings, which must hold no tables yet.  Raises BackupError.
+
+    All or nothing: it is one transaction.
+    """
+    manifest = read_manifest(source)
+    _check_files(source, manifest)
+    _check_migrations(manifest)
+    with connection.cursor() as cursor:
+        if tables := connection.introspection.table_names(cursor):
+            raise BackupError(
+                f"database {_name()} holds {len(tables)} tables, such as {tables[0]}: restore into an empty one "
+                "(createdb), so that nothing is overwritten"
+            )
+    _pg_restore(source / DUMP)
+    if differing := {table for table, count in manifest.rows.items() if _count(table) != count}:
+        raise BackupError(f"{', '.join(sorted(differing))} came with other numbers of rows than were backed up")
+    for name in manifest.files:
+        if name.startswith(f"{SOURCES}/"):
+            _copy(source / name, _store() / Path(name).name)
+    return manifest
+
+
+def read_manifest(source: Path) -> Manifest:
+    """The manifest of a back-up.  Raises BackupError."""
+    try:
+        told: dict[str, Any] = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+        if told.get("format") != FORMAT:
+            raise BackupError(f"{source} has the format {told.get('format')}; this version reads {FORMAT}")
+        return Manifest(**told)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise BackupError(f"{source} is no back-up: {MANIFEST}: {error}") from None
+
+
+def _written(folder: Path) -> Manifest:
+    """Dump and copy into an empty directory, the manifest last."""
+    with _snapshot() as snapshot:
+        _pg_dump(folder / DUMP, snapshot)
+        rows = {table: _count(table) for table in _tables()}
+        migrations = _applied()
+        waiting = _sources_of_waiting_runs()
+    for path in waiting:
+        _copy(path, folder / SOURCES / path.name)
+    files = {str(path.relative_to(folder)): _sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+    server = f"PostgreSQL {_server_version()}"
+    manifest = Manifest(FORMAT, timezone.now().isoformat(timespec="seconds"), server, migrations, rows, files)
+    (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
+    return manifest
+
+
+@contextmanager
+def _snapshot() -> Iterator[str]:
+    """A moment of the database that other connections can see, too (PostgreSQL, “Snapshot Synchronization Functions”)."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        cursor.execute("SELECT pg_export_snapshot()")
+        yield str(cursor.fetchone()[0])
+
+
+def _pg_dump(target: Path, snapshot: str) -> None:
+    _run(
+        ["pg_dump", "--format=custom", "--no-owner", "--no-privileges", f"--snapshot={snapshot}", f"--file={target}"],
+        f"database {_name()} cannot be dumped",
+    )
+
+
+def _pg_restore(dump: Path) -> None:
+    """Extensions are made first and apart: they may be there already, and belong to somebody else."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
+    except DatabaseError as error:
+        raise BackupError(f"have an administrator run CREATE EXTENSION pg_trgm in {_name()}: {error}") from None
+    contents = _run(["pg_restore", "--list", str(dump)], f"{dump} cannot be read", connected=False)
+    wanted = [line for line in contents.splitlines() if line and not line.startswith(";") and " EXTENSION " not in line]
+    listed = dump.with_name(f"{DUMP}.list.{os.getpid()}")
+    try:
+        listed.write_text("\n".join(wanted), encoding="utf-8")
+        _run(
+            ["pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges",
+             f"--use-list={listed}", f"--dbname={_name()}", str(dump)],
+            f"{dump} cannot be restored into {_name()}, which is as it was",
+        )  # fmt: skip
+    finally:
+        listed.unlink(missing_ok=True)
+
+
+def _run(command: Sequence[str], problem: str, *, connected: bool = True) -> str:
+    """What a program of PostgreSQL prints.  Raises BackupError."""
+    told = connection.settings_dict
+    environment = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD", "PGDATABASE": "NAME"}
+    values = {name: str(told[key]) for name, key in environment.items() if told[key]} if connected else {}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | values)
+    except FileNotFoundError:
+        raise BackupError(f"{command[0]} is not installed: apt-get install postgresql-client") from None
+    if done.returncode != 0:
+        raise BackupError(f"{problem}: {' '.join(done.stderr.split())[:500]}")
+    return done.stdout
+
+
+def _tables() -> list[str]:
+    return sorted(model._meta.db_table for model in apps.get_models(include_auto_created=True) if model._meta.managed)
+
+
+def _count(table: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(table)}")  # noqa: S608 (a name of our models)
+        return int(cursor.fetchone()[0])
+
+
+def _applied() -> list[str]:
+    return sorted(".".join(key) for key in MigrationLoader(connection).applied_migrations)
+
+
+def _check_migrations(manifest: Manifest) -> None:
+    known = {".".join(key) for key in MigrationLoader(None).disk_migrations or ()}
+    if newer := sorted(set(manifest.migrations) - known):
+        raise BackupError(
+            f"it was made by a newer version, which has {newer[-1]}: restore with that one, or a later one"
+        )
+
+
+def _check_files(source: Path, manifest: Manifest) -> None:
+    for name, sha256 in manifest.files.items():
+        if not (source / name).resolve().is_relative_to(source.resolve()):
+            raise BackupError(f"{MANIFEST} names {name}, which is not in the back-up")
+        try:
+            found = _sha256(source / name)
+        except OSError as error:
+            raise BackupError(f"{name} is missing: {error}") from None
+        if found != sha256:
+            raise BackupError(f"{name} is damaged: its SHA-256 is not that of the manifest")
+    if DUMP not in manifest.files:
+        raise BackupError(f"{MANIFEST} names no {DUMP}")
+
+
+def _sources_of_waiting_runs() -> list[Path]:
+    """Packed sources that a run may still be built from."""
+    waiting = Variant.objects.exclude(run__state__in=FINAL_STATES).filter(build__isnull=False)
+    digests = waiting.values_list("build__source_sha256", flat=True).distinct()
+    return [path for path in (archive_path(_store(), digest) for digest in digests) if path.exists()]
+
+
+def _store() -> Path:
+    return Path(settings.PERFWEB_VAR) / SOURCES
+
+
+def _name() -> str:
+    return str(connection.settings_dict["NAME"])
+
+
+def _server_version() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        return str(cursor.fetchone()[0])
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

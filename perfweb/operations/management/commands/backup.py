@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`manage.py backup DIRECTORY`: everything that is in the database, and the sources of runs that wait."""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from perfweb.operations.backups import BackupError, backup
+
+
+class Command(BaseCommand):
+    help = "Backs up into a new directory, while the service goes on. docs/operators.md says what is not in it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("directory", type=Path, help="is made; nobody else may read it")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        try:
+            made = backup(options["directory"])
+        except BackupError as error:
+            raise CommandError(str(error)) from None
+        self.stdout.write(f"{options['directory']}: {sum(made.rows.values())} rows of {len(made.rows)} tables")

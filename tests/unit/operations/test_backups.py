@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A back-up that is restored into an empty database says the same, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.conf import settings as site
+from django.db import connection
+from pytest_django import Settings
+
+from perfweb.builds.sources import archive_path
+from perfweb.operations.backups import DUMP, MANIFEST, BackupError, backup, restore
+from perfweb.runs.models import Artefact, Run, RunState
+from perfweb.runs.summaries import summarise
+from tests.conftest import served
+from tests.factories import create_build, create_queued_run, create_run, create_submission, create_variants
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def run(settings: Settings, tmp_path: Path) -> Run:
+    """A run with verdicts, and one that waits, whose sources are packed."""
+    settings.PERFWEB_VAR = tmp_path / "var"
+    done = create_run()
+    summarise([done.pk])
+    create_submission()
+    waiting = create_queued_run()
+    build = create_build("waiting")
+    create_variants(waiting, build)
+    packed = archive_path(tmp_path / "var" / "sources", build.source_sha256)
+    packed.parent.mkdir(parents=True)
+    packed.write_bytes(b"sources")
+    return done
+
+
+@pytest.fixture
+def empty(transactional_db: None) -> Iterator[str]:
+    """The name of an empty database."""
+    name = f"{connection.settings_dict['NAME']}_restored"
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        cursor.execute(f"CREATE DATABASE {name}")
+    yield name
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def manage(database: str, var: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """`manage.py` with another database."""
+    environment = {
+        **os.environ, "DJANGO_SETTINGS_MODULE": "perfweb.settings.development", "PERFWEB_PGDATABASE": database,
+        "PERFWEB_PGHOST": str(connection.settings_dict["HOST"]), "PERFWEB_VAR": str(var),
+    }  # fmt: skip
+    command = [sys.executable, "manage.py", *words]
+    return subprocess.run(command, cwd=site.BASE_DIR, env=environment, capture_output=True, text=True, check=False)
+
+
+def fetched(address: str, places: list[str]) -> dict[str, bytes]:
+    answers = {}
+    for place in places:
+        with urllib.request.urlopen(f"{address}{place}") as answer:
+            answers[place] = answer.read()
+    return answers
+
+
+def test_everything_says_the_same_in_the_restored_database(run: Run, empty: str, tmp_path: Path) -> None:
+    manifest = backup(tmp_path / "kept")
+    assert (tmp_path / "kept").stat().st_mode & 0o77 == 0
+    done = manage(empty, tmp_path, "restore", str(tmp_path / "kept"))
+    assert done.returncode == 0, done.stderr
+    assert f"{sum(manifest.rows.values())} rows" in done.stdout
+    assert manage(empty, tmp_path, "migrate", "--check").returncode == 0
+    [packed] = (tmp_path / "sources").iterdir()
+    assert packed.read_bytes() == b"sources"
+    comparison = f"/api/v1/comparisons?base={run.pk}/deferred&with={run.pk}/direct"
+    places = ["/runs/", f"/runs/{run.pk}/", comparison, f"/runs/{run.pk}/samples.csv", "/submissions/"]
+    places += [f"/artefacts/{key}/" for key in Artefact.objects.values_list("pk", flat=True)[:5]]
+    with served(connection.settings_dict["NAME"]) as first, served(empty) as second:
+        told, again = fetched(first, places), fetched(second, places)
+    for place in places:
+        assert told[place].replace(first.encode(), b"") == again[place].replace(second.encode(), b""), place
+    assert b"faster" in told[comparison]
+
+
+def test_the_manifest_says_what_is_in_it(run: Run, tmp_path: Path) -> None:
+    manifest = backup(tmp_path / "kept")
+    assert manifest.rows["runs_run"] == 2
+    assert manifest.files.keys() == {DUMP, f"sources/{create_build('waiting').source_sha256}.tar.gz"}
+    assert "runs.0001_initial" in manifest.migrations
+    with pytest.raises(BackupError, match="is there already"):
+        backup(tmp_path / "kept")
+
+
+def test_a_database_with_tables_is_left_alone(run: Run, tmp_path: Path) -> None:
+    backup(tmp_path / "kept")
+    with pytest.raises(BackupError, match=r"holds \d+ tables.*restore into an empty one"):
+        restore(tmp_path / "kept")
+    assert Run.objects.get(pk=run.pk).state == RunState.DONE
+
+
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (lambda kept: (kept / DUMP).write_bytes(b"x"), "is damaged"),
+        (lambda kept: (kept / DUMP).unlink(), "is missing"),
+        (lambda kept: (kept / MANIFEST).unlink(), "is no back-up"),
+        (lambda kept: (kept / MANIFEST).write_text("[]"), "is no back-up"),
+        (lambda kept: edit(kept, format=9), "has the format 9"),
+        (lambda kept: edit(kept, migrations=["runs.9999_later"]), "made by a newer version, which has runs.9999_later"),
+        (lambda kept: edit(kept, files={"../../etc/passwd": ""}), "is not in the back-up"),
+    ],
+)
+def test_what_is_damaged_is_refused(run: Run, tmp_path: Path, spoil: object, problem: str) -> None:
+    backup(tmp_path / "kept")
+    spoil(tmp_path / "kept")  # type: ignore[operator]
+    with pytest.raises(BackupError, match=problem):
+        restore(tmp_path / "kept")
+
+
+def edit(kept: Path, **fields: object) -> None:
+    told = json.loads((kept / MANIFEST).read_text())
+    (kept / MANIFEST).write_text(json.dumps(told | fields))
+
+
+def test_a_restore_that_fails_leaves_the_database_empty(run: Run, empty: str, tmp_path: Path) -> None:
+    backup(tmp_path / "kept")
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {empty} SET default_transaction_read_only = on")
+    done = manage(empty, tmp_path, "restore", str(tmp_path / "kept"))
+    assert done.returncode != 0
+    assert "CREATE EXTENSION pg_trgm" in done.stderr
+    assert "Traceback" not in done.stderr
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {empty} RESET default_transaction_read_only")
+    assert manage(empty, tmp_path, "restore", str(tmp_path / "kept")).returncode == 0
