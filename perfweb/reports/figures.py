@@ -363,26 +363,37 @@ def _intervals_trace(number: int, verdict: Verdict, rows: Sequence[tuple[Change,
 
 
 def scaling_figure(lines: Mapping[str, Mapping[int, Sequence[float]]], scale: Scale) -> Figure:
-    """Draw values, of boots, over the number of CPUs that they were measured with; a line leads through their means."""
+    """Draw values over the number of CPUs that they were measured with; a line leads through their means.
+
+    Twice as many CPUs are always equally far to the right.
+    """
     traces = []
     for number, values, style in drawn(lines, size=7):
         cpus = sorted(values)
-        look = {**style, "type": "scatter", "hovertemplate": f"%{{x}} CPUs: %{{y}} {scale.unit}"}
+        look = {**style, "type": "scatter", "hovertemplate": f"%{{text}} CPUs: %{{y}} {scale.unit}"}
         means = [sum(values[count]) / len(values[count]) / scale.factor for count in cpus]
         line = {"dash": "dash"} if number % 2 else {}
-        traces.append({**look, "mode": "lines", "x": cpus, "y": means, "line": line})
-        x = [count for count in cpus for _ in values[count]]
+        traces.append({**look, "mode": "lines", **_of_cpus(cpus), "y": means, "line": line})
+        x = _of_cpus([count for count in cpus for _ in values[count]])
         y = [value / scale.factor for count in cpus for value in values[count]]
-        traces.append({**look, "mode": "markers", "x": x, "y": y})
+        traces.append({**look, "mode": "markers", **x, "y": y})
     counts = sorted({count for values in lines.values() for count in values})
     return {
         "data": traces,
         "layout": {
             "height": 280,
-            "xaxis": {"title": {"text": "CPUs"}, "tickvals": counts, "ticktext": [str(count) for count in counts]},
+            "xaxis": {
+                "title": {"text": "CPUs"},
+                "tickvals": _of_cpus(counts)["x"],
+                "ticktext": [str(count) for count in counts],
+            },
             "yaxis": {"title": {"text": scale.unit}, "rangemode": "tozero"},
         },
     }
+
+
+def _of_cpus(counts: Sequence[int]) -> Figure:
+    return {"x": [round(math.log2(count), 3) for count in counts], "text": [str(count) for count in counts]}
 
 
 def boxes_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> Figure:

@@ -7,12 +7,16 @@ who has to hear of all others makes it fall again.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import optimize
+
+LEAD = 1.05
+"""Of the better of two rates; closer than that neither is."""
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,26 @@ def fit(rates: Mapping[int, float]) -> Scalability:
     if first == 0:
         raise ValueError("these rates grow faster than the number of processors: the law does not hold")
     return Scalability(1 / first, contention / first, coherence / first)
+
+
+@dataclass(frozen=True)
+class Overtaking:
+    """`better` is better than `worse` with `after` processors, and worse with `before`, which are fewer."""
+
+    better: str
+    worse: str
+    before: int
+    after: int
+
+
+def overtakings(rates: Mapping[str, Mapping[int, float]]) -> list[Overtaking]:
+    """Find where one of several named rates, by number of processors, begins to be better than another."""
+    found = []
+    for one, other in itertools.combinations(rates, 2):
+        ratios = {n: rates[one][n] / rates[other][n] for n in sorted(rates[one].keys() & rates[other].keys())}
+        clear = [(n, ratio > 1) for n, ratio in ratios.items() if max(ratio, 1 / ratio) >= LEAD]
+        for (before, led), (after, leads) in itertools.pairwise(clear):
+            if led != leads:
+                better, worse = (one, other) if leads else (other, one)
+                found.append(Overtaking(better, worse, before, after))
+    return found

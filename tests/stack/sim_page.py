@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ LADDER_CPUS = (1, 2, 4, 8, 16, 32, 64)
 STREAMS_MAX = 56  # of simstack
 TOO_WIDE = 40  # percentage points of an interval that nearly anything would be in
 PEAK_MAX = 1000  # CPUs; what falls after more has no peak in sight
-LEAD = 1.05  # of a rung that is better than another
 
 
 @dataclass(frozen=True)
@@ -112,15 +110,10 @@ def rung_load(rung: str, cpus: int) -> Load:
 
 def crossovers(rungs: Mapping[str, Mapping[int, float]]) -> list[str]:
     """Where one rung begins to be better than another, among the numbers of CPUs that were simulated."""
-    found = []
-    for one, other in itertools.combinations(rungs, 2):
-        ratios = {cpus: rungs[one][cpus] / rungs[other][cpus] for cpus in sorted(rungs[one])}
-        clear = [(cpus, ratio > 1) for cpus, ratio in ratios.items() if max(ratio, 1 / ratio) >= LEAD]
-        for (before, led), (after, leads) in itertools.pairwise(clear):
-            if led != leads:
-                better, worse = (one, other) if leads else (other, one)
-                found.append(f"`{better}` is better than `{worse}` with {after} CPUs, and worse with {before}.")
-    return found
+    return [
+        f"`{found.better}` is better than `{found.worse}` with {found.after} CPUs, and worse with {found.before}."
+        for found in usl.overtakings(rungs)
+    ]
 
 
 def page(  # one argument for each table

@@ -21,6 +21,7 @@ from perfweb.reports.graphs import Graph, asked_for, respond
 from perfweb.reports.overview import brief_rows, full_rows
 from perfweb.reports.published import beside
 from perfweb.reports.results import RunResults, TestResults, run_frame, run_results
+from perfweb.reports.scaling import ladders
 from perfweb.reports.tags import tag_of_database, tag_of_page
 from perfweb.reports.verdicts import PairVerdicts, said_by_run, verdicts
 from perfweb.runs.judging import measured_tests
@@ -106,7 +107,8 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
     results = run_results(run, chosen.tests)
     topics = _topics(results, alone="graph" in request.GET)
     drawn = [(test, _test_graph(test)) for test in results.tests]
-    graphs = [graph for _, graph in [*topics, *drawn]]
+    scaled = ladders(results.tests)
+    graphs = [*(graph for _, graph in [*topics, *drawn]), *(ladder.graph for ladder in scaled)]
     if answer := asked_for(request, graphs):
         return answer
     pairs = said_by_run(results.variants, summaries_of([run])[run.pk], tests)
@@ -119,6 +121,7 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
         "chosen": chosen,
         "known_topics": list(names.by_topic(tests)),
         "topics": topics,
+        "ladders": scaled,
         "tests": drawn,
     }
     return respond(request, "reports/run.html", context, graphs)

@@ -86,8 +86,8 @@ def test_effects_at_each_number_of_cpus(client: Client) -> None:
     figures = json.loads(page(client, f"/runs/{run.pk}/matrix/?graphs=json"))
     assert set(figures) == {"scaling-tcp-rr-host-host-ipv4", "scaling-udp-rr-host-host-ipv4"}
     traces = figures["scaling-tcp-rr-host-host-ipv4"]["data"]
-    points = [trace["x"] for trace in traces if trace["mode"] == "markers"]
-    assert points == [[1, 1, 2, 2]] * 2
+    points = [trace["text"] for trace in traces if trace["mode"] == "markers"]
+    assert points == [["1", "1", "2", "2"]] * 2
 
 
 def test_knobs_that_do_not_differ_or_were_not_measured(client: Client) -> None:

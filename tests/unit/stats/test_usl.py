@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from perfweb.stats.usl import Scalability, fit
+from perfweb.stats.usl import Overtaking, Scalability, fit, overtakings
 
 PROCESSORS = (1, 2, 4, 8, 16, 32)
 
@@ -40,3 +40,8 @@ def test_the_rate_is_highest_at_the_peak() -> None:
 def test_what_cannot_be_fitted_is_explained(rates: dict[int, float], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         fit(rates)
+
+
+def test_who_overtakes_whom() -> None:
+    rates = {"a": {1: 2.0, 2: 3.0, 4: 3.0}, "b": {1: 1.0, 2: 2.9, 4: 5.0}, "c": {1: 2.0, 4: 3.0}}
+    assert overtakings(rates) == [Overtaking("b", "a", 1, 4), Overtaking("b", "c", 1, 4)]
