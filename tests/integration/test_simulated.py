@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Runs on the simulated machine: a testbed of one host, and results that are the same whenever they are simulated."""
 
+from pathlib import Path
+
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
+from perfweb.accounts.actors import Actor
+from perfweb.accounts.models import Means, Role, User
 from perfweb.lab import services as lab_services
 from perfweb.lab.models import Testbed
 from perfweb.reports.text import run_text
 from perfweb.runs import services
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
+from perfweb.submissions.plans import MATRICES, Matrix
+from perfweb.submissions.services import Wanted, submit
 from tests.integration.conftest import LabHosts, wait_for_state
+from tests.integration.test_patches import series_of_the_stack
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("worker")]
 BUILD_SECONDS = 600
@@ -86,3 +94,29 @@ def test_verdicts_of_what_does_not_scatter(simulator: Testbed) -> None:
     assert row.endswith("slower")
     page = Client().get(f"/runs/{run.pk}/compare/plain..extra/")
     assert page.status_code == 200
+
+
+def test_a_patch_is_compared_with_its_base(
+    simulator: Testbed, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    test = "simulated.forward.1.atomics/host-host/ipv4"
+    monkeypatch.setitem(MATRICES, "sim", Matrix("sim", "one test, so that it is over soon", (test,), samples=4))
+    settings.PATCH_REPOSITORY = tmp_path / "repository"
+    checkout = series_of_the_stack(settings.PATCH_REPOSITORY)
+    checkout.edit(
+        "stack/netinet/ip_input.c",
+        lambda text: text.replace(
+            "void\nip_input(struct mbuf *m)\n{\n",
+            "static atomic_u64 arrived;\n\nvoid\nip_input(struct mbuf *m)\n{\n\tatomic_count_u64(&arrived, 1);\n",
+        ),
+    )
+    user = User.objects.create(username="ada", role=Role.MAINTAINER)
+    actor = Actor(user.username, user.role, Means.PAGE, user=user)
+    made = submit(actor, checkout.diff(), Wanted(simulator.name, "sim"))
+    run = made.runs.get()
+    wait_for_state(run, RunState.DONE, RunState.FAILED, seconds=BUILD_SECONDS)
+    assert (run.state, run.reason) == (RunState.DONE, "")
+    base, patch = (values(run, "atomics", "simulated.forward.1.atomics", name)[0][0] for name in ("base", "patch"))
+    assert patch - base == pytest.approx(1, abs=0.01)
+    assert f"{test} " in (text := run_text(run))
+    assert "1 slower" in text
