@@ -120,7 +120,7 @@ def _written(folder: Path) -> Manifest:
 
 @contextmanager
 def _snapshot() -> Iterator[str]:
-    """A moment of the database that other connections can see, too (PostgreSQL, “Snapshot Synchronization Functions”)."""
+    """A moment of the database that other connections can see, too: PostgreSQL, “Snapshot Synchronization”."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         cursor.execute("SELECT pg_export_snapshot()")

@@ -91,7 +91,7 @@ def _simulated_cost(workload: str, metric: str) -> Measure:
 
 TOPOLOGIES = ("host-host", "host-router-host")
 FAMILIES = ("ipv4", "ipv6")
-SIMULATED_CPUS = (1, 2, 4, 8, 16, 32, 64)
+SIMULATED_CPUS = (1, 2, 4, 8, 10, 16, 32, 64)
 SIMULATED = (
     ("tcp", "TCP bulk transfer in memory", "throughput"),
     ("unix", "Messages over UNIX-domain sockets", "transactions"),

@@ -214,6 +214,11 @@ class Movement(models.Model):
         return f"{self.test} on {self.variant}"
 
     @property
+    def size(self) -> float:
+        """In percent, as far as it is known."""
+        return self.suspected if self.percent is None else self.percent
+
+    @property
     def change(self) -> Change | None:
         """The change as the interleaved run says, None until there is one."""
         if self.percent is None or self.low is None or self.high is None:

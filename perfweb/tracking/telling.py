@@ -33,7 +33,7 @@ def tell(alert: Alert) -> None:
 
 def subject(alert: Alert) -> str:
     """A line: what moved most, by how much, and with which commit."""
-    sizes = [movement.percent or movement.suspected for movement in alert.movements.all() if movement.confirmed]
+    sizes = [movement.size for movement in alert.movements.all() if movement.confirmed]
     most = max(sizes, key=abs, default=0.0)
     where = f"with {alert.culprit}" if alert.culprit else f"after {alert.since.short}"
     return f"[{alert.branch.name}] {most:+.1f} % {where}"[:150]

@@ -50,6 +50,7 @@ def words(client: Client, address: str, status: int = 200) -> str:
 def test_the_list_tells_how_far_to_trust_an_alert(client: Client, alert: Alert) -> None:
     page = words(client, "/tracking/")
     assert "13 of 13" in page
+    assert re.search(r"tcp\.rr/host-host/ipv4 on direct: .7\.\d", page)
     assert "Of 1 alert that people were told of, 0 were made by the software, 0 by something else" in page
     alert.state = AlertState.NOT_A_BUG
     alert.save()
