@@ -8,4 +8,6 @@ from celery import Celery
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
 app = Celery("perfweb")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["runners", "perfweb.outbox", "perfweb.mail", "perfweb.forges", "perfweb.tracking"])
+app.autodiscover_tasks(
+    ["runners", *(f"perfweb.{name}" for name in ("outbox", "mail", "forges", "tracking", "operations"))]
+)

@@ -11,4 +11,5 @@ urlpatterns = [
     path("", include("perfweb.tracking.urls")),
     path("", include("perfweb.forges.urls")),
     path("", include("perfweb.api.urls")),
+    path("", include("perfweb.operations.urls")),
 ]

@@ -117,6 +117,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 10.0,
         "options": {"expires": 10.0},
     },
+    "show that beat calls": {
+        "task": "perfweb.operations.tasks.beat",
+        "schedule": 10.0,
+        "options": {"expires": 10.0},
+    },
     "attend to mail": {"task": "perfweb.mail.tasks.attend", "schedule": 10.0, "options": {"expires": 10.0}},
     **{
         f"forget in {app}": {"task": f"perfweb.{app}.tasks.forget", "schedule": 3600.0, "options": {"expires": 3600.0}}
@@ -125,7 +130,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 # A worker of their own has what is said to others: it does not wait for the end of a run.
 CELERY_TASK_ROUTES = {
-    f"perfweb.{app}.tasks.*": {"queue": "messages"} for app in ("outbox", "mail", "forges", "tracking")
+    f"perfweb.{app}.tasks.*": {"queue": "messages"} for app in ("outbox", "mail", "forges", "tracking", "operations")
 }
 # What delivers the letters of a channel (perfweb.outbox): a function of the letter.
 OUTBOX_SENDERS = {"mail": "perfweb.mail.sending.send", "forge": "perfweb.forges.sending.send"}

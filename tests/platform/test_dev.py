@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,6 +99,19 @@ def test_an_unknown_command_or_option_is_refused(dev: Dev) -> None:
     assert "unknown option '--quick': ./dev demo [--ipv6] [--exit]" in dev.run("demo", "--quick").stderr
 
 
+def wait_until_healthy(address: str) -> int:
+    """The last status of /health/: beat calls after ten seconds for the first time."""
+    status = 0
+    for _ in range(60):
+        try:
+            with urllib.request.urlopen(f"{address}health/", timeout=20) as answer:  # noqa: S310  # our own server
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            status = error.code
+            time.sleep(2)
+    return status
+
+
 def test_what_is_served_answers_and_ctrl_c_leaves_nothing(dev: Dev) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -109,6 +123,7 @@ def test_what_is_served_answers_and_ctrl_c_leaves_nothing(dev: Dev) -> None:
     with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310  # our own server
         assert answer.status == 200
     assert all(netlab.status(dev.lab).values())
+    assert wait_until_healthy(address) == 200
     assert "another ./dev works in" in dev.run("serve").stderr
     page = dev.imported()
     assert page.startswith(address)

@@ -23,8 +23,12 @@ from perfweb.accounts.permissions import Action
 from tests.unit.accounts.site import ANYBODY, ROLES, Site
 
 NO_CHANGE = {"GET", "HEAD"}
-NOT_ASKED = {"/runs/{number}/events": "a stream without a session, which closes its connection to the database"}
-"""Addresses that are not asked with GET, and why; tests/unit/runs/test_events.py asks this one."""
+NOT_ASKED = {
+    "/runs/{number}/events": "a stream without a session, which closes its connection to the database",
+    "/health/": "503 where nothing else runs",
+    "/metrics": "another answer each second",
+}
+"""Addresses that are not asked with GET, and why; tests of their own ask them."""
 LOG = "accounts_entry"
 SCRIPTS = {"script-src 'self'"}
 HEADERS = {

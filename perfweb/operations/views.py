@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Health and metrics. They are public, as the pages are: they say nothing that these do not show."""
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from perfweb.operations import metrics
+from perfweb.operations.health import OK, parts
+
+
+@require_safe
+@never_cache
+def health(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
+    """Say what works and what does not: 200 if everything does, 503 otherwise."""
+    found = parts()
+    return JsonResponse(found, status=200 if all(told == OK for told in found.values()) else 503)
+
+
+@require_safe
+@never_cache
+def numbers(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
+    """Say how much there is of everything, for Prometheus."""
+    return HttpResponse(metrics.exposition(), content_type=metrics.CONTENT_TYPE)
