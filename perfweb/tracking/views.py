@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -18,10 +18,12 @@ from perfweb.accounts.guards import acts
 from perfweb.accounts.permissions import Action
 from perfweb.reports.graphs import respond
 from perfweb.runs.models import Run, RunState
+from perfweb.stats.ratio import Change
 from perfweb.tracking import ledger, services, states
 from perfweb.tracking.confirming import change_of, compared, in_words
 from perfweb.tracking.drawing import graphs
-from perfweb.tracking.models import Alert, AlertState, TrackedBranch, TrackedCommit
+from perfweb.tracking.measuring import before_name
+from perfweb.tracking.models import Alert, AlertState, Check, Movement, TrackedBranch, TrackedCommit
 from perfweb.tracking.series import read
 
 NEWEST_COMMITS = 50
@@ -100,19 +102,23 @@ def alert(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         "alert": found,
         "movements": [(movement, in_words(movement)) for movement in movements],
-        "checks": [
-            (
-                check,
-                [change_of(one) for one in compared(check.run, movements)] if check.run.state == RunState.DONE else [],
-            )
-            for check in checks
-        ],
+        "checks": [(check, _said_by(check, movements)) for check in checks],
         "between": found.branch.commits.filter(
             position__gt=found.since.position or 0, position__lte=found.until.position or 0
         ),
         "steps": found.steps.all(),
     }
     return render(request, "tracking/alert.html", context)
+
+
+def _said_by(check: Check, movements: Sequence[Movement]) -> list[tuple[str, str, Change | None]]:
+    """The pair of variants and the change of each movement, as far as a run is done."""
+    if check.run.state != RunState.DONE:
+        return []
+    return [
+        (before_name(movement.variant), movement.variant, change_of(comparison))
+        for movement, comparison in zip(movements, compared(check.run, movements), strict=True)
+    ]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -174,16 +180,16 @@ def _alerts() -> QuerySet[Alert]:
 
 
 def _commit_rows(branch: TrackedBranch, commits: Iterable[TrackedCommit], alerts: Iterable[Alert]) -> list[CommitRow]:
-    shown = list(
-        branch.commits.filter(pk__in=[commit.pk for commit in commits]).prefetch_related("runs").order_by("-position")
-    )
+    chosen = branch.commits.filter(pk__in=[commit.pk for commit in commits]).order_by("-position")
+    shown = list(chosen.prefetch_related("runs", "checks__run"))
     blamed: dict[int, list[Alert]] = {}
     for one in alerts:
         if one.state != AlertState.REFUTED and one.culprit_id is not None:
             blamed.setdefault(one.culprit_id, []).append(one)
     rows = []
     for commit in shown:
-        run = max(commit.runs.all(), key=lambda run: run.pk, default=None)
+        runs = [*commit.runs.all(), *(check.run for check in commit.checks.all())]
+        run = max(runs, key=lambda run: run.pk, default=None)
         rows.append(CommitRow(commit, run, _state(commit, run), blamed.get(commit.pk, [])))
     return rows
 

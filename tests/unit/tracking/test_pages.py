@@ -85,7 +85,7 @@ def test_an_alert_says_which_commit_how_much_and_how_sure(client: Client, alert:
     assert "probability 1.00" in page
     assert re.search(r"[^+]7\.\d+.% \(", page)
     assert "tcp.rr/host-host/ipv4 on direct" in page
-    assert f"/runs/{alert.checks.earliest('pk').run_id}/" in page
+    assert f"/runs/{alert.checks.earliest('pk').run_id}/compare/before-direct..direct/" in page
 
 
 def test_an_alert_that_is_not_concluded_says_where_the_change_may_be(client: Client, alert: Alert) -> None:
