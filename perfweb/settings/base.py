@@ -133,7 +133,11 @@ CELERY_TASK_ROUTES = {
     f"perfweb.{app}.tasks.*": {"queue": "messages"} for app in ("outbox", "mail", "forges", "tracking", "operations")
 }
 # What delivers the letters of a channel (perfweb.outbox): a function of the letter.
-OUTBOX_SENDERS = {"mail": "perfweb.mail.sending.send", "forge": "perfweb.forges.sending.send"}
+OUTBOX_SENDERS = {
+    "mail": "perfweb.mail.sending.send",
+    "forge": "perfweb.forges.sending.send",
+    "hook": "perfweb.outbox.hooks.send",
+}
 # How long the texts of letters, mails and webhooks are kept once they are dealt with.
 MESSAGES_KEPT_DAYS = int(os.environ.get("PERFWEB_MESSAGES_KEPT_DAYS", "365"))
 # Tokens of forges and secrets of their webhooks, in files.

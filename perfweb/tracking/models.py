@@ -45,6 +45,7 @@ class TrackedBranch(models.Model):
         default=240, help_text="minutes of machine time for confirming and bisecting one change"
     )
     mail_to = models.TextField(blank=True, help_text="addresses that are told of confirmed changes, one on a line")
+    hook = models.CharField(max_length=500, blank=True, help_text="address that alerts are posted to as JSON")
     active = models.BooleanField(default=True)
     looked = models.DateTimeField(null=True, blank=True, help_text="when its commits were last listed")
     problem = models.TextField(blank=True, help_text="why they could not be listed, or packed")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
+from django.core.validators import URLValidator, validate_email
 
 from perfweb.accounts.actors import Actor
 from perfweb.accounts.audit import doing
@@ -48,6 +48,7 @@ class Wanted:
     threshold: float = 0.5
     budget: int = 240
     mail_to: str = ""
+    hook: str = ""
 
 
 def track(actor: Actor, wanted: Wanted) -> TrackedBranch:
@@ -62,6 +63,7 @@ def track(actor: Actor, wanted: Wanted) -> TrackedBranch:
     branch.branch, branch.testbed = wanted.branch, testbed_for(spec, wanted.testbed)
     branch.rhythm, branch.every = wanted.rhythm, wanted.every
     branch.threshold, branch.budget, branch.mail_to = wanted.threshold, wanted.budget, _addresses(wanted.mail_to)
+    branch.hook = _hook(wanted.hook)
     first = history.repository_of(branch, fresh=True).commit(wanted.since or wanted.branch).sha
     if known and ((wanted.since and known.since != first) or known.plan != wanted.plan):
         raise TrackingError(
@@ -166,6 +168,16 @@ def _addresses(text: str) -> str:
         except ValidationError:
             raise TrackingError(f"“{address[:80]}” is no address of mail") from None
     return "\n".join(found)
+
+
+def _hook(url: str) -> str:
+    """An address that alerts are posted to."""
+    try:
+        if url:
+            URLValidator(schemes=["https", "http"])(url)
+    except ValidationError:
+        raise TrackingError(f"“{url[:80]}” is no address that begins with https:// or http://") from None
+    return url
 
 
 def _in_words(problems: Mapping[str, list[str]]) -> str:

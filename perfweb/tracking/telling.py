@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What people are told of a confirmed change: a mail to who wants it, said anew when the commit is known."""
+"""What people are told of a confirmed change: a mail to who wants it, and JSON for a program."""
 
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 from django.conf import settings
 
+from perfweb.outbox import hooks
 from perfweb.outbox.services import post
 from perfweb.tracking.confirming import in_words
 from perfweb.tracking.models import Alert
 
 WIDTH = 72
-CHANNEL = "mail:smtp"
+MAIL = "mail:smtp"
 
 
 def tell(alert: Alert) -> None:
@@ -20,15 +22,39 @@ def tell(alert: Alert) -> None:
 
     A letter that has been sent is not sent again with the same content.
     """
-    addresses = alert.branch.mail_to.split()
-    if not addresses or not settings.MAIL_ADDRESS:
-        return
     occasion = "ended" if alert.conclusion else "confirmed"
-    content = {
-        "occasion": f"alert {occasion}", "to": addresses, "cc": [], "subject": subject(alert),
-        "in_reply_to": "", "references": "", "text": text(alert),
+    key = f"alert.{alert.number}.{occasion}"
+    addresses = alert.branch.mail_to.split()
+    if addresses and settings.MAIL_ADDRESS:
+        content = {
+            "occasion": f"alert {occasion}", "to": addresses, "cc": [], "subject": subject(alert),
+            "in_reply_to": "", "references": "", "text": text(alert),
+        }  # fmt: skip
+        post(MAIL, key, content)
+    if alert.branch.hook:
+        post(hooks.CHANNEL, key, {"url": alert.branch.hook, "data": data(alert, occasion)})
+
+
+def data(alert: Alert, occasion: str) -> dict[str, Any]:
+    """What a program is told: numbers are in percent, commits are hashes."""
+    return {
+        "occasion": occasion,
+        "alert": alert.number,
+        "address": alert.address,
+        "branch": alert.branch.name,
+        "testbed": alert.branch.testbed.name,
+        "simulated": alert.branch.testbed.simulated,
+        "since": alert.since.sha,
+        "until": alert.until.sha,
+        "commit": alert.culprit.sha if alert.culprit else None,
+        "probability": alert.probability,
+        "conclusion": alert.conclusion,
+        "movements": [
+            {"test": row.test, "variant": row.variant, "percent": row.percent, "low": row.low, "high": row.high,
+             "better": row.better}
+            for row in alert.movements.all() if row.confirmed
+        ],
     }  # fmt: skip
-    post(CHANNEL, f"alert.{alert.number}.{occasion}", content)
 
 
 def subject(alert: Alert) -> str:

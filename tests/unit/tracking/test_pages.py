@@ -175,6 +175,7 @@ def test_the_command_tracks_pauses_and_refuses(laboratory: Laboratory, capsys: p
         ({"plan": plan, "since": "v99"}, "has no commit “v99”"),
         ({"plan": plan, "mail": ["not an address"]}, "is no address of mail"),
         ({"plan": plan, "threshold": 99.0}, "threshold"),
+        ({"plan": plan, "hook": "ftp://example.org"}, "is no address that begins with https://"),
     ):
         with pytest.raises(CommandError, match=problem):
             call_command("track", "other", **options)

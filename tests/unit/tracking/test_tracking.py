@@ -42,7 +42,7 @@ def test_a_commit_that_leaves_the_stack_as_it_is_is_not_measured(laboratory: Lab
 def test_a_change_is_confirmed_told_and_blamed_on_its_commit(laboratory: Laboratory, settings: Settings) -> None:
     settings.MAIL_ADDRESS = "perf@lab.example"
     shas = history(laboratory, [1.0] * 8 + [0.93] * 8)
-    branch = tracked(shas[0], mail_to="ada@example.org")
+    branch = tracked(shas[0], mail_to="ada@example.org", hook="https://chat.example.org/hook")
     laboratory.rest()
     alert = branch.alerts.get()
     assert alert.culprit is not None
@@ -56,10 +56,14 @@ def test_a_change_is_confirmed_told_and_blamed_on_its_commit(laboratory: Laborat
         assert movement.low is not None
         assert movement.high is not None
         assert movement.low < -7 < movement.high
-    subjects = [letter.content["subject"] for letter in Letter.objects.all()]
+    posted = [letter.content["data"] for letter in Letter.objects.filter(channel="hook:http")]
+    assert [told["commit"] for told in posted] == [None, shas[8]]
+    assert posted[1]["occasion"] == "ended"
+    assert {told["test"] for told in posted[1]["movements"]} == {STREAM, ROUND_TRIPS}
+    subjects = [letter.content["subject"] for letter in Letter.objects.filter(channel="mail:smtp")]
     assert len(subjects) == 2
     assert all("net: number 8" in subject or "after" in subject for subject in subjects)
-    assert "probability" in Letter.objects.last().content["text"]  # type: ignore[union-attr]
+    assert "probability" in Letter.objects.filter(channel="mail:smtp").last().content["text"]  # type: ignore[union-attr]
 
 
 def test_seldom_measured_commits_are_bisected(laboratory: Laboratory) -> None:

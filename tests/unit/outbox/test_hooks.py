@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Letters to programs, with a real server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from perfweb.outbox import hooks
+from perfweb.outbox.models import Letter
+from perfweb.outbox.services import deliver, post
+
+pytestmark = pytest.mark.django_db
+
+
+class Program(ThreadingHTTPServer):
+    """Takes what is posted and answers with a status."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.status, self.got = 204, list[tuple[str, Any]]()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Program
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((self.headers["Perfweb-Delivery"], json.loads(body)))
+        self.send_response(self.server.status)
+        self.send_header("Location", self.server.url)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def program() -> Iterator[Program]:
+    with Program() as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def posted(program: Program) -> Letter:
+    post(hooks.CHANNEL, "alert.1.confirmed", {"url": program.url, "data": {"alert": 1}})
+    deliver()
+    return Letter.objects.get()
+
+
+def test_a_program_gets_the_data_once(program: Program) -> None:
+    letter = posted(program)
+    deliver()
+    assert program.got == [("alert.1.confirmed.1", {"alert": 1})]
+    assert (letter.due, letter.problem) == (None, "")
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 408])
+def test_a_program_that_is_busy_is_asked_again(program: Program, status: int) -> None:
+    program.status = status
+    letter = posted(program)
+    assert letter.due is not None
+    assert str(status) in letter.problem
+
+
+@pytest.mark.parametrize("status", [400, 404, 410, 302])
+def test_a_refusal_is_kept_with_its_reason_and_no_redirect_followed(program: Program, status: int) -> None:
+    program.status = status
+    letter = posted(program)
+    assert letter.due is None
+    assert str(status) in letter.problem
+    assert len(program.got) == 1
+
+
+def test_a_program_that_is_away_is_asked_again(program: Program) -> None:
+    post(hooks.CHANNEL, "alert.1.confirmed", {"url": "http://127.0.0.1:1/", "data": {}})
+    deliver()
+    letter = Letter.objects.get()
+    assert letter.due is not None
+    assert "no answer" in letter.problem
