@@ -30,7 +30,8 @@ readonly VM_KERNEL=linux-image-cloud-amd64
 readonly TEST_PACKAGES=(
 	clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium
 	curl dovecot-imapd nginx-light redis-tools tcpbench traceroute)
-readonly WEB_PACKAGES=(python3 python3-venv openssh-client git)
+# The client is for back-ups: pg_dump has to be that of the database's version, or a later one.
+readonly WEB_PACKAGES=(python3 python3-venv openssh-client git postgresql-client-15)
 
 readonly POLICY=/usr/sbin/policy-rc.d
 readonly POLICY_KEPT=/usr/sbin/policy-rc.d.perfweb-kept

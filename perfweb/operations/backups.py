@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,7 +21,7 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, Error, connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
@@ -59,7 +61,8 @@ def backup(target: Path) -> Manifest:
     shutil.rmtree(unfinished, ignore_errors=True)
     try:
         unfinished.mkdir(parents=True, mode=0o700)
-        manifest = _written(unfinished)
+        with _plain_words():
+            manifest = _written(unfinished)
         unfinished.rename(target)
     except OSError as error:
         raise BackupError(f"{target} cannot be written: {error}") from None
@@ -71,23 +74,18 @@ def backup(target: Path) -> Manifest:
 def restore(source: Path) -> Manifest:
     """Restore a back-up into the database of the settings, which must hold no tables yet.  Raises BackupError.
 
-    All or nothing: it is one transaction.
+    The database is filled in one transaction, and last: packed sources without their runs do no harm.  Nothing is
+    written into the back-up.
     """
     manifest = read_manifest(source)
     _check_files(source, manifest)
     _check_migrations(manifest)
-    with connection.cursor() as cursor:
-        if tables := connection.introspection.table_names(cursor):
-            raise BackupError(
-                f"database {_name()} holds {len(tables)} tables, such as {tables[0]}: restore into an empty one "
-                "(createdb), so that nothing is overwritten"
-            )
-    _pg_restore(source / DUMP)
-    if differing := {table for table, count in manifest.rows.items() if _count(table) != count}:
-        raise BackupError(f"{', '.join(sorted(differing))} came with other numbers of rows than were backed up")
-    for name in manifest.files:
-        if name.startswith(f"{SOURCES}/"):
-            _copy(source / name, _store() / Path(name).name)
+    with _plain_words():
+        _check_server(manifest)
+        _check_empty()
+        _restore_sources(source, manifest)
+        _pg_restore(source / DUMP)
+        _check_rows(manifest)
     return manifest
 
 
@@ -100,6 +98,15 @@ def read_manifest(source: Path) -> Manifest:
         return Manifest(**told)
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise BackupError(f"{source} is no back-up: {MANIFEST}: {error}") from None
+
+
+@contextmanager
+def _plain_words() -> Iterator[None]:
+    """What the database refuses is a BackupError."""
+    try:
+        yield
+    except Error as error:
+        raise BackupError(f"database {_name()} cannot be used: {' '.join(str(error).split())[:500]}") from None
 
 
 def _written(folder: Path) -> Manifest:
@@ -143,16 +150,14 @@ def _pg_restore(dump: Path) -> None:
         raise BackupError(f"have an administrator run CREATE EXTENSION pg_trgm in {_name()}: {error}") from None
     contents = _run(["pg_restore", "--list", str(dump)], f"{dump} cannot be read", connected=False)
     wanted = [line for line in contents.splitlines() if line and not line.startswith(";") and " EXTENSION " not in line]
-    listed = dump.with_name(f"{DUMP}.list.{os.getpid()}")
-    try:
-        listed.write_text("\n".join(wanted), encoding="utf-8")
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", prefix="perfweb-restore-") as listed:
+        listed.write("\n".join(wanted))
+        listed.flush()
         _run(
             ["pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges",
-             f"--use-list={listed}", f"--dbname={_name()}", str(dump)],
+             f"--use-list={listed.name}", f"--dbname={_name()}", str(dump)],
             f"{dump} cannot be restored into {_name()}, which is as it was",
         )  # fmt: skip
-    finally:
-        listed.unlink(missing_ok=True)
 
 
 def _run(command: Sequence[str], problem: str, *, connected: bool = True) -> str:
@@ -163,7 +168,7 @@ def _run(command: Sequence[str], problem: str, *, connected: bool = True) -> str
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | values)
     except FileNotFoundError:
-        raise BackupError(f"{command[0]} is not installed: apt-get install postgresql-client") from None
+        raise BackupError(f"{command[0]} is not installed: apt-get install postgresql-client-15") from None
     if done.returncode != 0:
         raise BackupError(f"{problem}: {' '.join(done.stderr.split())[:500]}")
     return done.stdout
@@ -189,6 +194,49 @@ def _check_migrations(manifest: Manifest) -> None:
         raise BackupError(
             f"it was made by a newer version, which has {newer[-1]}: restore with that one, or a later one"
         )
+
+
+def _check_server(manifest: Manifest) -> None:
+    """A dump of a newer server may say what an older one does not understand, or understands otherwise."""
+    told = re.match(r"PostgreSQL (\d+)", manifest.server)
+    if told is None:
+        raise BackupError(f"{MANIFEST} names no version of PostgreSQL but {manifest.server!r}")
+    ours = _server_version()
+    if int(ours.split(".")[0]) < int(told.group(1)):
+        raise BackupError(
+            f"it was made with {manifest.server} and this server is PostgreSQL {ours}: restore on "
+            f"PostgreSQL {told.group(1)} or later"
+        )
+
+
+def _check_empty() -> None:
+    with connection.cursor() as cursor:
+        if tables := connection.introspection.table_names(cursor):
+            raise BackupError(
+                f"database {_name()} holds {len(tables)} tables, such as {tables[0]}: restore into an empty one "
+                "(createdb), so that nothing is overwritten"
+            )
+
+
+def _check_rows(manifest: Manifest) -> None:
+    there = set(connection.introspection.table_names())
+    if differing := sorted(t for t, count in manifest.rows.items() if t not in there or _count(t) != count):
+        raise BackupError(
+            f"database {_name()} is filled now, but {', '.join(differing)} came with other numbers of rows than were "
+            "backed up: do not use it; drop it (dropdb), make it anew (createdb) and restore again, and if that says "
+            "the same, from another back-up"
+        )
+
+
+def _restore_sources(source: Path, manifest: Manifest) -> None:
+    try:
+        for name in manifest.files:
+            if name.startswith(f"{SOURCES}/"):
+                _copy(source / name, _store() / Path(name).name)
+    except OSError as error:
+        raise BackupError(
+            f"packed sources cannot be written: {error}; the database is as it was: mend that and restore again"
+        ) from None
 
 
 def _check_files(source: Path, manifest: Manifest) -> None:
@@ -227,8 +275,14 @@ def _server_version() -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
+    """All of it or nothing: packed sources that are there count as whole."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
+    partial = target.with_name(f"{target.name}.partial")
+    try:
+        shutil.copyfile(source, partial)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _sha256(path: Path) -> str:

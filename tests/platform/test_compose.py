@@ -91,6 +91,16 @@ def test_the_image_is_made_by_the_script_that_sets_up_a_machine() -> None:
     assert re.search(r"^USER (?!root)", dockerfile, re.MULTILINE)
 
 
+def test_the_image_can_back_up_the_database_of_compose(compose: dict[str, Any]) -> None:
+    """pg_dump refuses a server that is newer than itself; both are of one version, and there is room for its lists."""
+    script = (ROOT / "runners" / "install.sh").read_text(encoding="utf-8")
+    packages = re.search(r"^readonly WEB_PACKAGES=\(([^)]*)\)", script, re.MULTILINE)
+    assert packages
+    major = compose["services"]["postgres"]["image"].removeprefix("postgres:")
+    assert f"postgresql-client-{major}" in packages.group(1).split()
+    assert compose["services"]["web"]["tmpfs"] == ["/tmp"]  # noqa: S108
+
+
 def test_the_password_reaches_django_from_its_file(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("of course not this\n")
     argv = [str(ROOT / "docker" / "entrypoint"), "printenv", "PERFWEB_PGPASSWORD"]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
@@ -117,6 +118,8 @@ def test_a_database_with_tables_is_left_alone(run: Run, tmp_path: Path) -> None:
         (lambda kept: edit(kept, format=9), "has the format 9"),
         (lambda kept: edit(kept, migrations=["runs.9999_later"]), "made by a newer version, which has runs.9999_later"),
         (lambda kept: edit(kept, files={"../../etc/passwd": ""}), "is not in the back-up"),
+        (lambda kept: edit(kept, server="PostgreSQL 99.1"), r"server is PostgreSQL \d+.*restore on PostgreSQL 99"),
+        (lambda kept: edit(kept, server="?"), "names no version of PostgreSQL"),
     ],
 )
 def test_what_is_damaged_is_refused(run: Run, tmp_path: Path, spoil: object, problem: str) -> None:
@@ -142,3 +145,68 @@ def test_a_restore_that_fails_leaves_the_database_empty(run: Run, empty: str, tm
     with connection.cursor() as cursor:
         cursor.execute(f"ALTER DATABASE {empty} RESET default_transaction_read_only")
     assert manage(empty, tmp_path, "restore", str(tmp_path / "kept")).returncode == 0
+
+
+def tables(database: str) -> str:
+    """How many tables a database has."""
+    told = connection.settings_dict
+    query = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
+    command = ["psql", "-h", str(told["HOST"]), "-U", str(told["USER"]), "-d", database, "-Atc", query]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_dump_that_is_cut_off_leaves_the_database_empty(run: Run, empty: str, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    manifest = backup(kept)
+    cut = (kept / DUMP).read_bytes()[:-2000]
+    (kept / DUMP).write_bytes(cut)
+    edit(kept, files=manifest.files | {DUMP: hashlib.sha256(cut).hexdigest()})
+    done = manage(empty, tmp_path, "restore", str(kept))
+    assert done.returncode != 0
+    assert f"cannot be restored into {empty}, which is as it was" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert tables(empty) == "0"
+
+
+def test_other_numbers_of_rows_are_told_with_what_to_do(run: Run, empty: str, tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    manifest = backup(kept)
+    edit(kept, rows=manifest.rows | {"runs_run": 7, "runs_none": 1})
+    done = manage(empty, tmp_path, "restore", str(kept))
+    assert done.returncode != 0
+    assert f"database {empty} is filled now, but runs_none, runs_run came with other numbers" in done.stderr
+    assert "drop it (dropdb)" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_restore_writes_nothing_into_the_back_up(run: Run, empty: str, tmp_path: Path) -> None:
+    """A change of what is in a directory, also one that was undone, changes the directory's time."""
+    kept = tmp_path / "kept"
+    backup(kept)
+    before = {path: path.stat().st_mtime_ns for path in (kept, *kept.rglob("*"))}
+    done = manage(empty, tmp_path, "restore", str(kept))
+    assert done.returncode == 0, done.stderr
+    assert {path: path.stat().st_mtime_ns for path in (kept, *kept.rglob("*"))} == before
+
+
+def test_without_room_for_sources_the_database_is_as_it_was(run: Run, empty: str, tmp_path: Path) -> None:
+    backup(tmp_path / "kept")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "sources").write_text("a file is no directory")
+    done = manage(empty, tmp_path / "other", "restore", str(tmp_path / "kept"))
+    assert done.returncode != 0
+    assert "packed sources cannot be written" in done.stderr
+    assert "the database is as it was" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert tables(empty) == "0"
+
+
+@pytest.mark.parametrize("command", ["backup", "restore"])
+def test_a_database_that_is_not_there_is_told_without_a_traceback(run: Run, tmp_path: Path, command: str) -> None:
+    backup(tmp_path / "kept")
+    target = tmp_path / ("new" if command == "backup" else "kept")
+    done = manage("perfweb_nobody_made", tmp_path, command, str(target))
+    assert done.returncode != 0
+    assert "database perfweb_nobody_made cannot be used" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "new").exists()
