@@ -1,66 +1,101 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether the parts of the service work: the database, Redis, both kinds of workers, and beat."""
+"""Whether the parts of the service work: the database, Redis, both kinds of workers, and beat.
+
+The answer is public: it says which part is away, and the log says what was met, with names of hosts and users.
+"""
 
 from __future__ import annotations
 
+import logging
 import time
+from threading import Lock
 
 import redis
 from celery import current_app
-from django.db import DatabaseError, connection
+from django.core.cache import cache
+from django.db import Error, connection
 from kombu.exceptions import OperationalError as BrokerError
 
 from perfweb.redisclient import client
 
+log = logging.getLogger("perfweb.health")
 OK = "ok"
+AWAY = "does not answer"
 PING_SECONDS = 1.0
 """How long workers have to answer; also how long a look takes."""
+KEPT_SECONDS = 5.0
+"""How long an answer is given again: anybody may ask as often as they like, and the workers are asked no more often."""
 BEAT = "perfweb:beat"
-"""The key of Redis that what beat calls renews, through the worker for messages."""
+"""The key of Redis with the time when beat has called last, written by the worker for messages."""
 BEAT_SECONDS = 60
 RUNS, MESSAGES = "workers for runs", "worker for messages"
+_KEPT = "perfweb:health"
+_looking = Lock()
 
 
 def beaten() -> None:
     """Note that beat has called: its tasks come every ten seconds."""
-    client().set(BEAT, f"{time.time():.0f}", ex=BEAT_SECONDS)
+    client().set(BEAT, f"{time.time():.0f}")
+
+
+def beat_age() -> float | None:
+    """Seconds since beat has called, or None if it never has.  Raises redis.RedisError."""
+    last = client().get(BEAT)
+    return max(time.time() - float(str(last)), 0.0) if last else None
+
+
+def answer() -> dict[str, str]:
+    """The parts as of now, or of at most KEPT_SECONDS ago; who asks while somebody looks gets what that one finds.
+
+    Kept in the process and not in Redis, which may be what is away.
+    """
+    with _looking:
+        found: dict[str, str] | None = cache.get(_KEPT)
+        if found is None:
+            found = parts()
+            cache.set(_KEPT, found, KEPT_SECONDS)
+        return found
 
 
 def parts() -> dict[str, str]:
     """Each part with OK, or with what is wrong and where to look.  Takes PING_SECONDS."""
-    found = {"database": _database(), "redis": _redis()}
-    if found["redis"] != OK:
-        return found
-    names = _workers()
+    found = {"database": _database()}
+    try:
+        client().ping()
+        names = _workers()
+        age = beat_age()
+    except (redis.RedisError, BrokerError, OSError) as error:
+        log.warning("redis: %s", error)
+        return found | {"redis": AWAY}
     messages = {name for name in names if name.startswith("messages@")}
-    found[RUNS] = OK if names - messages else "none answers: no run is measured; look at the worker's log"
-    found[MESSAGES] = OK if messages else "does not answer: nobody is told anything, and no branch is tracked"
-    beat = client().exists(BEAT)
-    found["beat"] = OK if beat else f"has called nothing for {BEAT_SECONDS} s: start celery beat, or look at its log"
-    return found
+    return found | {
+        "redis": OK,
+        RUNS: OK if names - messages else "none answers: no run is measured; look at the worker's log",
+        MESSAGES: OK if messages else f"{AWAY}: nobody is told anything, and no branch is tracked",
+        "beat": beat_says(age, messenger=bool(messages)),
+    }
+
+
+def beat_says(age: float | None, *, messenger: bool) -> str:
+    """What the age of its last call says of beat, whose calls the worker for messages takes."""
+    if age is not None and age < BEAT_SECONDS:
+        return OK
+    if not messenger:
+        return f"cannot be told while the {MESSAGES} does not answer"
+    return f"has called nothing for {BEAT_SECONDS} s: start celery beat, or look at its log"
 
 
 def _database() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
-    except DatabaseError as error:
-        return f"does not answer: {' '.join(str(error).split())[:200]}"
-    return OK
-
-
-def _redis() -> str:
-    try:
-        client().ping()
-    except redis.RedisError as error:
-        return f"does not answer: {error}"
+    except Error as error:
+        log.warning("database: %s", error)
+        return AWAY
     return OK
 
 
 def _workers() -> set[str]:
     """The names of the workers that answer."""
-    try:
-        answers = current_app.control.ping(timeout=PING_SECONDS) or []
-    except (BrokerError, OSError):
-        return set()
-    return {name for answer in answers for name in answer}
+    answers = current_app.control.ping(timeout=PING_SECONDS) or []
+    return {name for told in answers for name in told}

@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+import redis
 from django.db import connection
 from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
 
 from perfweb.lab.models import Lease, Outage, Testbed
+from perfweb.operations import health
 from perfweb.outbox.models import Letter
 from perfweb.runs.models import Artefact, Boot, Run, RunState, Sample
 from perfweb.tracking.models import Alert, AlertState
@@ -29,7 +31,7 @@ class Gauge:
 
 
 def exposition() -> str:
-    """All gauges as Prometheus reads them: nine queries, whatever there is."""
+    """All gauges as Prometheus reads them: nine queries and one of Redis, whatever there is."""
     return "".join(line for gauge in _gauges() for line in _lines(gauge))
 
 
@@ -47,6 +49,7 @@ def _gauges() -> Iterator[Gauge]:
     yield Gauge(
         "alerts", "Alerts of tracked branches by state", _by_state(Alert.objects.all(), AlertState.values), "state"
     )
+    yield Gauge("last_beat_age_seconds", "Age of the last call of celery beat that was taken", _beat())
     yield Gauge(
         "rows", "Rows of the largest tables, as PostgreSQL estimates them", _rows(Sample, Boot, Artefact), "table"
     )
@@ -76,6 +79,15 @@ def _oldest() -> float:
 
 def _open(rows: QuerySet[Lease] | QuerySet[Outage]) -> int:
     return rows.values("testbed").distinct().count()
+
+
+def _beat() -> dict[str, float]:
+    """Nothing while Redis is away or before the first call: there is no number then, and 0 would be a good one."""
+    try:
+        age = health.beat_age()
+    except redis.RedisError:
+        return {}
+    return {} if age is None else _one(age)
 
 
 def _letters() -> tuple[int, int]:

@@ -6,14 +6,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from perfweb.operations import metrics
-from perfweb.operations.health import OK, parts
+from perfweb.operations.health import OK, answer
 
 
 @require_safe
 @never_cache
 def health(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     """Say what works and what does not: 200 if everything does, 503 otherwise."""
-    found = parts()
+    found = answer()
     return JsonResponse(found, status=200 if all(told == OK for told in found.values()) else 503)
 
 

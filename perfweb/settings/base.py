@@ -198,6 +198,9 @@ def _site_url() -> str:
 # For the addresses that commands print.
 SITE_URL = _site_url()
 
+# In each process: no counters, which have to be right everywhere, and nothing that Redis has to be there for.
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+
 LANGUAGE_CODE = "en"
 USE_I18N = False
 USE_TZ = True

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
 import pytest
+from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 from pytest_django import Settings
 
-from perfweb.operations.health import BEAT, OK, beaten, parts
+from perfweb.operations.health import BEAT, MESSAGES, OK, beat_says, beaten, parts
 from perfweb.outbox.services import post
 from perfweb.redisclient import client as redis_client
 from perfweb.runs.models import RunState
@@ -29,27 +31,68 @@ COUNTED = (
 )
 
 
+@pytest.fixture(autouse=True)
+def nothing_is_kept() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def no_redis(settings: Settings) -> Iterator[None]:
+    settings.REDIS_URL = "redis://127.0.0.1:1/0"
+    redis_client.cache_clear()
+    yield
+    redis_client.cache_clear()
+
+
 def test_a_part_that_is_away_is_named_with_what_to_do(client: Client) -> None:
     redis_client().delete(BEAT)
     answer = client.get("/health/")
     assert answer.status_code == 503
     told = answer.json()
     assert told["database"] == told["redis"] == OK
-    assert "start celery beat" in told["beat"]
+    assert told["beat"] != OK
     assert told["workers for runs"] == OK or "no run is measured" in told["workers for runs"]
     beaten()
     assert parts()["beat"] == OK
 
 
-def test_without_redis_it_still_answers(client: Client, settings: Settings) -> None:
-    settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    redis_client.cache_clear()
+def test_beat_is_not_accused_of_what_the_messenger_has_missed() -> None:
+    assert "start celery beat" in beat_says(90.0, messenger=True)
+    assert "start celery beat" in beat_says(None, messenger=True)
+    assert beat_says(90.0, messenger=False) == f"cannot be told while the {MESSAGES} does not answer"
+    assert beat_says(9.0, messenger=False) == OK
+
+
+def test_an_answer_is_given_again_for_a_while(client: Client) -> None:
+    redis_client().delete(BEAT)
+    first = client.get("/health/").json()
+    beaten()
+    assert client.get("/health/").json() == first
+    cache.clear()
+    assert client.get("/health/").json()["beat"] == OK
+
+
+@pytest.mark.usefixtures("no_redis")
+def test_without_redis_it_still_answers_and_names_no_host(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    answer = client.get("/health/")
+    assert answer.status_code == 503
+    assert answer.json() == {"database": OK, "redis": "does not answer"}
+    assert "127.0.0.1:1" in caplog.text
+    assert "perfweb_last_beat_age_seconds " not in re.sub("(?m)^#.*", "", client.get("/metrics").content.decode())
+
+
+def test_a_connection_that_is_no_more_is_no_error_of_ours(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+    """Psycopg calls that an InterfaceError or an OperationalError, as it notices it."""
+    with connection.cursor():
+        assert connection.connection is not None
+    connection.connection.close()
     try:
         answer = client.get("/health/")
     finally:
-        redis_client.cache_clear()
+        connection.close()
     assert answer.status_code == 503
-    assert "does not answer" in answer.json()["redis"]
+    assert answer.json()["database"] == "does not answer"
+    assert "database: " in caplog.text
 
 
 def test_metrics_count_what_there_is(
@@ -60,6 +103,7 @@ def test_metrics_count_what_there_is(
         create_queued_run()
     create_queued_run(state=RunState.FAILED)
     post("mail:smtp", "1", {})
+    beaten()
     with django_assert_num_queries(9):
         answer = client.get("/metrics")
     assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
@@ -69,5 +113,8 @@ def test_metrics_count_what_there_is(
     oldest = re.search(r"(?m)^perfweb_queue_oldest_seconds (\S+)", text)
     assert oldest
     assert float(oldest.group(1)) > 0
+    beat = re.search(r"(?m)^perfweb_last_beat_age_seconds (\S+)", text)
+    assert beat
+    assert float(beat.group(1)) < 3600
     for line in text.splitlines():
         assert re.fullmatch(r'# (HELP|TYPE) perfweb_\w+ .+|perfweb_\w+(\{\w+="[\w-]+"\})? [0-9.e+-]+', line), line
