@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How answers are changed on their way out: the one security header that Django 5.2 does not send, and compression."""
+"""What every request passes: the log learns its path, and its answer gets the one security header that Django 5.2 does
+not send, and is compressed.
+"""
 
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.http import HttpResponse, HttpResponseBase
 from django.http.request import HttpRequest
 from django.middleware.gzip import GZipMiddleware
+
+from perfweb import logs
 
 Answer = HttpResponseBase | Awaitable[HttpResponseBase]
 
@@ -38,6 +43,20 @@ class AnswerMiddleware:
     def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Return the answer to send."""
         raise NotImplementedError
+
+
+class LoggedPath(AnswerMiddleware):
+    """What is logged while a request is answered is about its path."""
+
+    def __call__(self, request: HttpRequest) -> Answer:
+        if iscoroutinefunction(self.get_response):
+            return self._awaited(request)
+        with logs.about(path=request.path):
+            return self.get_response(request)
+
+    async def _awaited(self, request: HttpRequest) -> HttpResponseBase:
+        with logs.about(path=request.path):
+            return await cast("Awaitable[HttpResponseBase]", self.get_response(request))
 
 
 class ContentSecurityPolicy(AnswerMiddleware):

@@ -10,6 +10,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import transaction
 
+from perfweb import logs
 from perfweb.builds import services as builds
 from perfweb.builds.models import Build
 from perfweb.builds.sources import SourceError, Sources, archive_path, pack_sources
@@ -42,6 +43,11 @@ class Ending:
 
 def execute(number: int, worker: str = "") -> None:
     """Does run `number` if it is queued and its testbed is free; otherwise nothing.  `worker` may recall it."""
+    with logs.about(run=number):
+        _execute(number, worker)
+
+
+def _execute(number: int, worker: str) -> None:
     try:
         run = patiently(lambda: states.lease(number, worker))
     except (states.TestbedBusyError, states.IllegalTransitionError, Run.DoesNotExist) as reason:

@@ -3,6 +3,8 @@
 
 import logging
 import threading
+from contextvars import copy_context
+from functools import partial
 from types import TracebackType
 
 from django.conf import settings
@@ -33,7 +35,9 @@ class Heartbeat:
         self.lease_id = run.lease_id
         self.stop_reason = ""
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name=f"heartbeat of {run}", daemon=True)
+        # In the context of the run, for the log: a new thread has none of what its maker set.
+        beat = partial(copy_context().run, self._beat)
+        self._thread = threading.Thread(target=beat, name=f"heartbeat of {run}", daemon=True)
 
     def must_stop(self) -> bool:
         return bool(self.stop_reason)

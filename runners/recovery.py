@@ -11,6 +11,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.db import DataError, IntegrityError, transaction
 from django.utils import timezone
 
+from perfweb import logs
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease
 from perfweb.plaintext import plain
@@ -36,8 +37,10 @@ def recover() -> None:
         run = Run.objects.filter(lease=lease).select_related("testbed").first()
         if run is None:
             lab.release(lease)
-        elif _interrupt(run.number, lease):
-            _clean_up(run, lease)
+            continue
+        with logs.about(run=run.number):
+            if _interrupt(run.number, lease):
+                _clean_up(run, lease)
 
 
 @transaction.atomic

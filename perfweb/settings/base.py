@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from perfweb import logs
+
 BASE_DIR = Path(__file__).resolve().parents[2]
 PERFWEB_VAR = Path(os.environ.get("PERFWEB_VAR", BASE_DIR / "var"))
 # Where `./dev` puts sockets and the address of the pages (runners/services.py).  With a long path `run` is a link to a
@@ -32,6 +34,7 @@ INSTALLED_APPS = [
     "perfweb.operations",
 ]
 MIDDLEWARE = [
+    "perfweb.headers.LoggedPath",
     "django.middleware.security.SecurityMiddleware",
     "perfweb.headers.ContentSecurityPolicy",
     "perfweb.headers.Compression",
@@ -223,14 +226,8 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": "INFO"},
-    "loggers": {"mail.log": {"level": "WARNING"}},  # aiosmtpd's, which has every line that a client says
-}
+LOG = os.environ.get("PERFWEB_LOG", "")
+LOGGING = logs.configuration(LOG)
 
 
 def secret_key_from_file(usual: Path | None = None) -> str:

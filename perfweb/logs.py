@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How processes write their logs: as lines for people, or with PERFWEB_LOG=json as one JSON object per line."""
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+_about: ContextVar[Mapping[str, int | str]] = ContextVar("about", default=MappingProxyType({}))
+
+
+@contextmanager
+def about(**facts: int | str) -> Iterator[None]:
+    """What is logged inside is about a run (`run`, its number) or a request (`path`)."""
+    token = _about.set({**_about.get(), **facts})
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+class JsonLines(logging.Formatter):
+    """A record as {"time", "level", "logger", "message"}, and where there is one "run", "path" and "exception"."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if request := getattr(record, "request", None):  # Django's, which tells of its answer when that is over
+            told["path"] = request.path
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return json.dumps({**told, **_about.get()})
+
+
+def configuration(form: str) -> dict[str, Any]:
+    """For logging.config.dictConfig.  Raises ValueError for a form that is neither "" nor "json".
+
+    As JSON the web server's own lines are written like ours; otherwise it writes them in its own way.
+    """
+    if form not in {"", "json"}:
+        raise ValueError(f"PERFWEB_LOG is {form!r}: make it json, or leave it empty for lines of text")
+    servers = ("uvicorn", "uvicorn.access", "uvicorn.error") if form else ()
+    line = {"()": JsonLines} if form else {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"line": line},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["console"], "level": "INFO"},
+        "loggers": {
+            "mail.log": {"level": "WARNING"},  # aiosmtpd's, which has every line that a client says
+            **{name: {"handlers": [], "propagate": True} for name in servers},
+        },
+    }

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Logs as JSON: one object per line, with the run or the request that it is about."""
+
+import io
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.http import HttpRequest, HttpResponse
+from django.test import AsyncRequestFactory, Client, RequestFactory
+
+from perfweb.headers import LoggedPath
+from perfweb.logs import JsonLines, about, configuration
+from runners import execute as execution
+from tests.factories import create_queued_run
+
+ROOT = Path(__file__).resolve().parents[2]
+log = logging.getLogger(__name__)
+
+
+class Written:
+    """What loggers have written as JSON."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+
+    def lines(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.stream.getvalue().splitlines()]
+
+
+@pytest.fixture
+def written() -> Iterator[Written]:
+    found = Written()
+    handler = logging.StreamHandler(found.stream)
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    yield found
+    root.removeHandler(handler)
+    root.setLevel(level)
+
+
+def test_a_line_is_an_object_whatever_it_says(written: Written) -> None:
+    log.warning('two\nlines, "quotes" and %s', "é")
+    [line] = written.lines()
+    assert line.keys() == {"time", "level", "logger", "message"}
+    assert (line["level"], line["logger"]) == ("WARNING", __name__)
+    assert line["message"] == 'two\nlines, "quotes" and é'
+    assert line["time"].endswith("+00:00")
+
+
+def test_an_error_has_its_traceback(written: Written) -> None:
+    try:
+        raise RuntimeError("of course")
+    except RuntimeError:
+        log.exception("it failed")
+    [line] = written.lines()
+    assert "RuntimeError: of course" in line["exception"]
+
+
+def test_what_is_said_inside_is_about_it_and_nothing_afterwards(written: Written) -> None:
+    with about(run=7), about(path="/runs/"):
+        log.info("inside")
+    log.info("outside")
+    inside, outside = written.lines()
+    assert (inside["run"], inside["path"]) == (7, "/runs/")
+    assert not {"run", "path"} & outside.keys()
+
+
+@pytest.mark.django_db
+def test_what_a_worker_says_of_a_run_has_its_number(written: Written) -> None:
+    run = create_queued_run(state="cancelled")
+    execution.execute(run.number)
+    [line] = [line for line in written.lines() if line["logger"] == "runners.execute"]
+    assert line["run"] == run.number
+    assert "is not started" in line["message"]
+
+
+def test_a_request_has_its_path_in_a_chain_of_functions(written: Written) -> None:
+    def view(request: HttpRequest) -> HttpResponse:
+        log.info("asked by %s", request.method)
+        return HttpResponse()
+
+    LoggedPath(view)(RequestFactory().get("/queue/?all=1"))
+    [line] = written.lines()
+    assert line["path"] == "/queue/"
+
+
+async def test_a_request_has_its_path_in_a_chain_of_coroutines(written: Written) -> None:
+    async def view(request: HttpRequest) -> HttpResponse:
+        log.info("asked by %s", request.method)
+        return HttpResponse()
+
+    answer = LoggedPath(view)(AsyncRequestFactory().get("/queue/"))
+    assert not isinstance(answer, HttpResponse)
+    await answer  # type: ignore[misc]
+    [line] = written.lines()
+    assert line["path"] == "/queue/"
+
+
+@pytest.mark.django_db
+def test_what_django_says_of_an_answer_has_its_path(written: Written, client: Client) -> None:
+    client.get("/nowhere/")
+    [line] = [line for line in written.lines() if line["logger"] == "django.request"]
+    assert line["path"] == "/nowhere/"
+
+
+def test_another_form_is_refused() -> None:
+    with pytest.raises(ValueError, match="make it json, or leave it empty"):
+        configuration("xml")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from perfweb.celery import app; app.log.setup('INFO'); name = 'celery.worker'",
+        "import uvicorn; uvicorn.Config('perfweb.asgi:application').load(); name = 'uvicorn.error'",
+        "import django; django.setup(); name = 'perfweb'",
+    ],
+    ids=["celery", "uvicorn", "commands"],
+)
+def test_each_kind_of_process_writes_json(program: str, tmp_path: Path) -> None:
+    settings = {"DJANGO_SETTINGS_MODULE": "perfweb.settings.development", "PERFWEB_VAR": str(tmp_path)}
+    (tmp_path / "static").mkdir()
+    program += "; import logging; logging.getLogger(name).warning('said'); print('over')"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=os.environ | settings | {"PERFWEB_LOG": "json"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [line["message"] for line in lines if line["level"] == "WARNING"] == ["said"]
