@@ -17,6 +17,7 @@ from django.test import AsyncRequestFactory, Client, RequestFactory
 
 from perfweb.headers import LoggedPath
 from perfweb.logs import JsonLines, about, configuration
+from perfweb.runs.models import RunState
 from runners import execute as execution
 from tests.factories import create_queued_run
 
@@ -77,7 +78,7 @@ def test_what_is_said_inside_is_about_it_and_nothing_afterwards(written: Written
 
 @pytest.mark.django_db
 def test_what_a_worker_says_of_a_run_has_its_number(written: Written) -> None:
-    run = create_queued_run(state="cancelled")
+    run = create_queued_run(state=RunState.CANCELLED)
     execution.execute(run.number)
     [line] = [line for line in written.lines() if line["logger"] == "runners.execute"]
     assert line["run"] == run.number
