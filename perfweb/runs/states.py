@@ -154,5 +154,6 @@ def _change(number: int, to: RunState, reason: str = "", effect: Callable[[Run],
     run.reason = reason = plain(reason)
     run.save()
     RunTransition.objects.create(run=run, from_state=before, to_state=to, reason=reason)
+    transaction.on_commit(lambda: log.info("run %d is %s%s", number, to.value, reason and f": {reason}"))
     transaction.on_commit(lambda: progress.publish(number, "state", state=to.value, reason=reason))
     return run

@@ -17,6 +17,7 @@ from django.test import AsyncRequestFactory, Client, RequestFactory
 
 from perfweb.headers import LoggedPath
 from perfweb.logs import JsonLines, about, configuration
+from perfweb.runs import states
 from perfweb.runs.models import RunState
 from runners import execute as execution
 from tests.factories import create_queued_run
@@ -83,6 +84,16 @@ def test_what_a_worker_says_of_a_run_has_its_number(written: Written) -> None:
     [line] = [line for line in written.lines() if line["logger"] == "runners.execute"]
     assert line["run"] == run.number
     assert "is not started" in line["message"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_each_state_of_a_run_is_a_line(written: Written) -> None:
+    run = create_queued_run()
+    with about(run=run.number):
+        states.cancel(run.number, "nobody wants it")
+    [line] = [line for line in written.lines() if line["logger"] == "perfweb.runs.states"]
+    assert line["run"] == run.number
+    assert line["message"] == f"run {run.number} is cancelled: nobody wants it"
 
 
 def test_a_request_has_its_path_in_a_chain_of_functions(written: Written) -> None:
