@@ -97,7 +97,7 @@ SIMULATED = (
     ("unix", "Messages over UNIX-domain sockets", "transactions"),
     ("forward", "Forwarding of small packets", "packets"),
 )
-SIMULATED_COSTS = {"blocks": "Basic blocks", "atomics": "Atomic operations"}
+SIMULATED_COSTS = {"instructions": "Instructions", "blocks": "Basic blocks", "atomics": "Atomic operations"}
 
 MEASURES = (
     Measure("tcp.rr", "TCP request/response", "netperf", "netserver", "transactions"),

@@ -16,7 +16,7 @@ _RATES = {
     "transactions/s": ("transactions", "transactions/s", 1),
     "packets/s": ("packets", "packets/s", 1),
 }
-_COSTS = ("blocks", "atomics", "lines")
+_COSTS = ("instructions", "blocks", "atomics", "lines")
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
@@ -35,7 +35,7 @@ def booting(tunables: Mapping[str, str], seed: int) -> list[str]:
 
 
 def parse(output: str) -> list[Value]:
-    """The rate in virtual time, and what each unit cost in basic blocks, atomic operations and cache lines fetched."""
+    """The rate in virtual time, and what each unit cost: instructions, blocks, atomic operations, lines fetched."""
     try:
         told = json.loads(output)
         (run,) = told["runs"]
@@ -43,7 +43,8 @@ def parse(output: str) -> list[Value]:
         values = [Value(metric, factor * positive(run["rate"], "rate"), unit, "higher")]
         each = told["unit"].removesuffix("s/s")
         # A cost that does not occur, as lines on one CPU may not, is no sample: nothing can be compared with zero.
-        costs = {name: positive(run[name], name) for name in _COSTS if run[name] != 0}
+        # Nor is one that an older simstack does not know.
+        costs = {name: positive(run[name], name) for name in _COSTS if run.get(name, 0) != 0}
     except (ValueError, TypeError, KeyError) as error:
         raise ToolError(f"simstack printed no result: {error!r}"[:200]) from None
     return values + [Value(name, cost, f"{name}/{each}", "lower") for name, cost in costs.items()]

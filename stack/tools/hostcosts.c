@@ -2,7 +2,7 @@
 /*
  * hostcosts: what this machine's CPUs and its kernel take for what the
  * simulated machine has costs of (machine/sim/presets.h), as a file of such.
- * What a basic block costs is not here: it depends on the code.
+ * What an instruction costs is not here: it depends on the code.
  *
  * A rate is the best of several turns, since others can only make it slower; a
  * latency is the one below which a tenth of all are, and the jitter of waking
@@ -422,7 +422,7 @@ main(void)
 	rmw = best(rmws, CALLS);
 	print_cost("rmw", rmw);
 	print_cost("fence", best(fences, CALLS));
-	printf("load 0\t# in what its block costs\n"
+	printf("load 0\t# in its instruction\n"
 	    "store 0\t# the same: it waits in a buffer\n");
 	print_cost("clock", best(clocks, CALLS));
 	print_cost("relax", best(relaxes, CALLS));

@@ -49,7 +49,7 @@ struct result {
 	unsigned	 streams;
 	uint64_t	 units;		/* in the time that was measured */
 	nsec_t		 time;
-	uint64_t	 atomics, lines, blocks, locks;	/* in the same */
+	uint64_t	 atomics, lines, blocks, instructions, locks;	/* in the same */
 	uint64_t	 hash;		/* of everything */
 };
 
@@ -277,6 +277,7 @@ add_up(struct result *result, const struct sim_report *before)
 	sim_report(&after);
 	result->atomics = after.atomics - before->atomics;
 	result->blocks = after.blocks - before->blocks;
+	result->instructions = after.instructions - before->instructions;
 	result->locks = after.locks - before->locks;
 	result->lines = lines_of(&after) - lines_of(before);
 }
@@ -380,7 +381,7 @@ print_row(unsigned ncpus, const struct result *r, double first)
 	printf("%4u %7u %14.0f %8.2f %8.1f %7.2f %7.0f  %016llx\n", ncpus,
 	    r->streams, rate(r), first == 0 ? 0 : rate(r) / first,
 	    per(r->atomics, r->units), per(r->lines, r->units),
-	    per(r->blocks, r->units), (unsigned long long)r->hash);
+	    per(r->instructions, r->units), (unsigned long long)r->hash);
 	fflush(stdout);
 }
 
@@ -388,8 +389,8 @@ static void
 print_head(void)
 {
 	printf("simulated: %s on %s, seed %llu; per %.*s: atomic operations, "
-	    "lines fetched, basic blocks\n"
-	    "cpus streams %12s/s  speedup  atomics   lines  blocks  hash\n",
+	    "lines fetched, instructions\n"
+	    "cpus streams %12s/s  speedup  atomics   lines   instr  hash\n",
 	    asked.load->name, asked.machine->name,
 	    (unsigned long long)asked.seed, (int)strlen(asked.load->unit) - 1,
 	    asked.load->unit, asked.load->unit);
@@ -428,9 +429,10 @@ print_json_run(unsigned ncpus, const struct result *r, bool first)
 {
 	printf("%s\n  {\"cpus\": %u, \"streams\": %u, \"rate\": %.3f, "
 	    "\"atomics\": %.3f, \"lines\": %.3f, \"blocks\": %.3f, "
-	    "\"hash\": \"%016llx\"}", first ? "" : ",", ncpus, r->streams,
+	    "\"instructions\": %.3f, \"hash\": \"%016llx\"}", first ? "" : ",", ncpus, r->streams,
 	    rate(r), per(r->atomics, r->units), per(r->lines, r->units),
-	    per(r->blocks, r->units), (unsigned long long)r->hash);
+	    per(r->blocks, r->units), per(r->instructions, r->units),
+	    (unsigned long long)r->hash);
 }
 
 /* Among several CPUs a run with more may by chance cost less of something. */
@@ -461,9 +463,11 @@ print_lane_run(unsigned ncpus, bool first)
 		exit(1);
 	}
 	printf("%s\n  {\"workload\": \"%s\", \"unit\": \"%s\", \"cpus\": %u, "
-	    "\"blocks\": %.3f, \"locks\": %.3f, \"atomics\": %.3f, "
-	    "\"lines\": %.3f}", first ? "" : ",", asked.load->name,
-	    asked.load->unit, ncpus, more(half.blocks, all.blocks, n),
+	    "\"instructions\": %.3f, \"blocks\": %.3f, \"locks\": %.3f, "
+	    "\"atomics\": %.3f, \"lines\": %.3f}", first ? "" : ",", asked.load->name,
+	    asked.load->unit, ncpus,
+	    more(half.instructions, all.instructions, n),
+	    more(half.blocks, all.blocks, n),
 	    more(half.locks, all.locks, n),
 	    more(half.atomics, all.atomics, n), more(half.lines, all.lines, n));
 	fflush(stdout);

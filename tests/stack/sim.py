@@ -181,7 +181,7 @@ def bench(machines: Machines, stack: Known, chosen: argparse.Namespace) -> str:
     """All tables, as the document has them."""
     start = time.monotonic()
     calibration = [Load(name, 1, 1) for name in ("forward", "unix", "tcp")]
-    blocks = machines.calibrate(HOST, calibration, chosen.rounds, chosen.seconds)
+    costs = machines.calibrate(HOST, calibration, chosen.rounds, chosen.seconds)
     found = arms(stack, chosen.knobs)
     loads, rates = loads_of(found), Rates()
     runs = len(loads) * chosen.rounds
@@ -193,14 +193,14 @@ def bench(machines: Machines, stack: Known, chosen: argparse.Namespace) -> str:
     minutes = (time.monotonic() - start) / 60
     write_json({
         "costs": HOST.read_text(encoding="utf-8").splitlines(),
-        "block": blocks,
+        "instruction": costs,
         "validated": [vars(row) for row in rows],
         "published": shapes,
         "ladder": rungs,
     })  # fmt: skip
     rounds = f"{chosen.rounds} rounds of samples of {chosen.seconds:g} s"
     how = f"Measured {here_and_now()}, in {minutes:.0f} minutes: {rounds}."
-    return sim_page.page(how, blocks, defaults(found, rates), rows, shapes, rungs, speed(machines))
+    return sim_page.page(how, costs, defaults(found, rates), rows, shapes, rungs, speed(machines))
 
 
 def options(argv: Sequence[str]) -> argparse.Namespace:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tests.stack.topology import Installed
 
-# Of a basic block in picoseconds, to find how the time of a workload depends on it.
-BLOCKS = (0, 1000)
+# Of an instruction in picoseconds, to find how the time of a workload depends on it.
+COSTS = (0, 200)
 WARM_UP = 0.002  # virtual seconds before simstack measures
 TIMEOUT = 120
 
@@ -64,34 +64,35 @@ class Machines:
         return _positive(float(json.loads(_run(argv))["runs"][0]["rate"]))
 
     def calibrate(self, path: Path, loads: Sequence[Load], rounds: int, seconds: float) -> dict[str, float]:
-        """Writes the costs of this machine to a file; what a basic block costs in each workload, in picoseconds.
+        """Writes the costs of this machine to a file; what an instruction costs in each workload, in picoseconds.
 
-        hostcosts measures all but that; a block costs the median of what explains the rates of these loads.
+        hostcosts measures all but that; one costs the median of what explains the rates of these loads.
         """
         costs = _run([str(self.host / "hostcosts")])
         found = {}
         for load in loads:
             rate = statistics.median(self.measure(load, seconds) for _ in range(rounds))
-            found[load.workload] = block_cost(1 / rate, [self._with_block(costs, load, cost) for cost in BLOCKS])
-        block = round(statistics.median(found.values()))
+            simulated = [self._with_instruction(costs, load, cost) for cost in COSTS]
+            found[load.workload] = instruction_cost(1 / rate, simulated)
+        cost = round(statistics.median(found.values()))
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{costs}block {block}\t# of {', '.join(found)}: the median\n", encoding="utf-8")
+        path.write_text(f"{costs}instruction {cost}\t# of {', '.join(found)}: the median\n", encoding="utf-8")
         return found
 
-    def _with_block(self, costs: str, load: Load, block: int) -> float:
-        """Virtual seconds that a unit takes if a basic block costs so much."""
+    def _with_instruction(self, costs: str, load: Load, cost: int) -> float:
+        """Virtual seconds that a unit takes if an instruction costs so much."""
         with tempfile.NamedTemporaryFile("w", suffix=".machine", encoding="utf-8") as file:
-            file.write(f"{costs}block {block}\n")
+            file.write(f"{costs}instruction {cost}\n")
             file.flush()
             return 1 / self.predict(load, file.name)
 
 
-def block_cost(measured: float, simulated: Sequence[float]) -> float:
-    """The cost of a block with which a unit takes as long as was measured, given what it takes at both of BLOCKS.
+def instruction_cost(measured: float, simulated: Sequence[float]) -> float:
+    """What an instruction costs if a unit takes as long as was measured, given what it takes at both of COSTS.
 
     On one CPU time is linear in it.  At least 0: less would make up for what else is too expensive.
     """
-    without, slope = simulated[0], (simulated[1] - simulated[0]) / (BLOCKS[1] - BLOCKS[0])
+    without, slope = simulated[0], (simulated[1] - simulated[0]) / (COSTS[1] - COSTS[0])
     return max(0.0, (measured - without) / slope)
 
 

@@ -118,7 +118,7 @@ def crossovers(rungs: Mapping[str, Mapping[int, float]]) -> list[str]:
 
 def page(  # one argument for each table
     how: str,
-    blocks: Mapping[str, float],
+    instructions: Mapping[str, float],
     defaults: Sequence[tuple[Load, float, list[float]]],
     rows: Sequence[Validated],
     shapes: Sequence[tuple[str, str, str, float]],
@@ -126,9 +126,9 @@ def page(  # one argument for each table
     speed: str,
 ) -> str:
     """All of it, between the marks of docs/simulator.md."""
-    costs = ", ".join(f"{cost:.0f} ps in `{name}`" for name, cost in blocks.items())
+    costs = ", ".join(f"{cost:.0f} ps in `{name}`" for name, cost in instructions.items())
     sections = (
-        f"{how} A basic block would have to cost {costs}; it costs the median everywhere.",
+        f"{how} An instruction would have to cost {costs}; it costs the median everywhere.",
         _rates(defaults),
         f"{_summary(rows)}\n\n{_changes(rows)}",
         "### Beside what was published\n\n" + _shapes(shapes),

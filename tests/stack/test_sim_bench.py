@@ -11,7 +11,7 @@ import pytest
 
 from tests.stack import sim, sim_page
 from tests.stack.knobs import Known
-from tests.stack.sim_host import Load, Machines, RunError, block_cost
+from tests.stack.sim_host import Load, Machines, RunError, instruction_cost
 from tests.stack.sim_page import Validated
 from tests.stack.topology import Installed
 
@@ -32,10 +32,10 @@ def machines() -> Iterator[Machines]:
 
 def test_what_a_calibration_writes_is_a_machine(machines: Machines, tmp_path: Path) -> None:
     file = tmp_path / "new" / "host.machine"
-    blocks = machines.calibrate(file, [Load("unix", 1, 1)], 1, 0.02)
+    found = machines.calibrate(file, [Load("unix", 1, 1)], 1, 0.02)
     costs = dict(re.findall(r"^(\w+) (\d+)", file.read_text(encoding="utf-8"), re.MULTILINE))
     assert int(costs["cpus"]) == len(machines.cpus)
-    assert int(costs["block"]) == round(blocks["unix"])
+    assert int(costs["instruction"]) == round(found["unix"])
     assert machines.predict(Load("unix", 2, 2), str(file), 1) > 0
 
 
@@ -47,9 +47,9 @@ def test_a_tunable_that_is_refused_is_explained_by_both(machines: Machines) -> N
         machines.measure(load, 0.01)
 
 
-def test_a_block_costs_what_explains_the_time_of_a_unit() -> None:
-    assert block_cost(5e-6, [3e-6, 4e-6]) == pytest.approx(2000)
-    assert block_cost(2e-6, [3e-6, 4e-6]) == 0
+def test_an_instruction_costs_what_explains_the_time_of_a_unit() -> None:
+    assert instruction_cost(5e-6, [3e-6, 4e-6]) == pytest.approx(400)
+    assert instruction_cost(2e-6, [3e-6, 4e-6]) == 0
 
 
 def test_values_are_compared_where_both_machines_have_a_workload() -> None:

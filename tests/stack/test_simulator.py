@@ -85,7 +85,7 @@ def test_the_table_says_that_it_is_simulated(sim: Installed) -> None:
         (["--cpus", "0"], "has 1 to 128 CPUs, not 0"),
         (["--cpus", "many"], "not numbers of CPUs like 1,2,4: 'many'"),
         (["--machine", "/nowhere/abacus"], "/nowhere/abacus: No such file"),
-        (["--machine", "/dev/null"], "/dev/null: there is no line for block"),
+        (["--machine", "/dev/null"], "/dev/null: there is no line for instruction"),
         (["--machine", "abacus"], "no machine 'abacus'"),
         (["--workload", "sleep"], "no workload 'sleep'"),
         (["--set", "net.isr.dispatch"], "not name=value: 'net.isr.dispatch'"),

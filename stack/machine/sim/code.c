@@ -2,7 +2,8 @@
 /*
  * What code costs: the compiler calls __sanitizer_cov_trace_pc() in each basic
  * block of the stack and of what runs on it (-fsanitize-coverage=trace-pc),
- * and the linker leads memcpy() and its like here (--wrap).
+ * and the linker leads memcpy() and its like here (--wrap).  A block costs by
+ * its instructions, which tools/simweights.py counts in the linked program.
  *
  * This file and the rest of machine/sim are built without the former.
  */
@@ -10,7 +11,18 @@
 
 #include "machine/sim/sim_private.h"
 
-uint64_t sim_blocks;
+/* Bytes of a program, at most. */
+#define	SIM_TEXT	(2 << 20)
+
+/*
+ * The instructions of each block, by the distance of its first one from the
+ * program's start; all zero where they were not counted.
+ */
+extern uint8_t	 sim_weights[SIM_TEXT];
+uint8_t sim_weights[SIM_TEXT] __attribute__((section(".sim_weights")));
+extern const char __executable_start[];
+
+uint64_t sim_blocks, sim_instructions;
 bool	 sim_every_block;
 
 void	 __sanitizer_cov_trace_pc(void);
@@ -24,7 +36,12 @@ void	*__wrap_memset(void *, int, size_t);
 void
 __sanitizer_cov_trace_pc(void)
 {
+	uintptr_t at = (uintptr_t)__builtin_return_address(0) -
+	    (uintptr_t)__executable_start;
+
 	sim_blocks++;
+	sim_instructions += at < SIM_TEXT && sim_weights[at] != 0 ?
+	    sim_weights[at] : SIM_BLOCK;
 	if (__builtin_expect(sim_every_block, 0))
 		sim_sync();
 }

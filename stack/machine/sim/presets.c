@@ -29,11 +29,11 @@
 #include <string.h>
 
 #define	GENERIC_COSTS {							\
-	.block = 1100,		/* 5 instructions [H], 1.5 a cycle: estimate */ \
+	.instruction = 220,	/* 1.5 a cycle: estimate */		\
 	.copy = 60,		/* 16 GB/s: estimate */			\
 	.alloc = 20000,		/* estimate */				\
 	.clock = 20000,		/* estimate */				\
-	.load = 0,		/* in what its block costs */		\
+	.load = 0,		/* in its instruction */		\
 	.store = 0,		/* the same: it waits in a buffer */	\
 	.rmw = 6000,		/* 18 cycles [F] */			\
 	.fence = 11000,		/* 33 cycles [F] */			\

@@ -15,7 +15,7 @@ typedef uint64_t psec_t;
 
 /* All in picoseconds; machine/sim/presets.c says where values come from. */
 #define	SIM_COSTS(X)							\
-	X(block, "a basic block of code, on average")			\
+	X(instruction, "an instruction, on average")			\
 	X(copy, "a byte that memcpy() and its like move or set")	\
 	X(alloc, "an allocation of memory, or freeing it")		\
 	X(clock, "a look at the clock")					\

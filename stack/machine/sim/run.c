@@ -59,7 +59,7 @@ sim_run(const struct sim_config *config, void (*fn)(void *), void *arg,
 		return (EINVAL);
 	sim_threads_reset();
 	memset(&sim, 0, sizeof(sim));
-	sim_blocks = 0;
+	sim_blocks = sim_instructions = 0;
 	sim_every_block = false;
 	sim.config = *config;
 	sim.costs = config->machine->costs;

@@ -22,13 +22,14 @@
 static void
 settle(void)
 {
-	psec_t spent = sim.pending + sim_blocks * SIM_COST(block);
+	psec_t spent = sim.pending + sim_instructions * SIM_COST(instruction);
 
 	sim.report.blocks += sim_blocks;
+	sim.report.instructions += sim_instructions;
 	sim.cpu->sc_clock += spent;
 	sim.cpu->sc_running->mt_used += spent;
 	sim.pending = 0;
-	sim_blocks = 0;
+	sim_blocks = sim_instructions = 0;
 }
 
 /* From this date on the CPU that runs may not be the last any more. */

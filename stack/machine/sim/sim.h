@@ -52,6 +52,7 @@ struct sim_report {
 	uint64_t	 atomics;	/* operations on atomic words */
 	uint64_t	 locks;		/* acquired */
 	uint64_t	 blocks;	/* basic blocks of code */
+	uint64_t	 instructions;	/* ... and what they consist of */
 	uint64_t	 events[SIM_EVENT_COUNT];
 };
 

@@ -74,10 +74,12 @@ struct sim {
 	struct context	 host;		/* whoever called sim_run() */
 };
 extern struct sim sim;
-extern uint64_t	 sim_blocks;		/* not charged yet */
+extern uint64_t	 sim_blocks, sim_instructions;	/* not charged yet */
 extern bool	 sim_every_block;	/* ... is followed by sim_sync() */
 
 #define	SIM_COST(name)	(sim.costs.name)
+/* Instructions of a basic block where they were not counted: estimate. */
+#define	SIM_BLOCK	5
 
 /* The calling thread has spent this. */
 static inline void

@@ -13,7 +13,7 @@
 
 /* Costs that are easy to add up. */
 static const struct sim_preset preset = { .name = "test",
-    .sockets = 2, .cores = 4, .threads = 2, .costs = { .block = 1000,
+    .sockets = 2, .cores = 4, .threads = 2, .costs = { .instruction = 200,
     .rmw = 10000, .memory = 100000, .sibling = 20000, .socket = 50000,
     .remote = 200000, .relax = 10000, .yield = 10000, .park = 1000000,
     .unpark = 1000000, .wake = 1000000, .jitter = 100000, .timer = 1000000,
