@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfweb.runs.catalogue import MEASURES, Measure
+from perfweb.runs.catalogue import MEASURES, SIMULATED_COSTS, Measure
 from runners import tools
 from runners.tools import ToolError, simstack
 
@@ -23,7 +23,8 @@ NETBLAST = (
 SIMSTACK = """{"simulated": true, "machine": "generic", "workload": "forward", "seed": 1, "unit": "packets/s",
  "set": [],
  "runs": [
-  {"cpus": 1, "streams": 1, "rate": 3822745.989, "atomics": 34.062, "lines": 0.000, "blocks": 237.311, "hash": "2499"}
+  {"cpus": 1, "streams": 1, "rate": 3417484.163, "atomics": 34.063, "lines": 0.000, "blocks": 237.317,
+   "instructions": 1327.525, "hash": "652a0aad6361af3d"}
 ]}
 """
 UNITS_OF_SIMSTACK = {"throughput": "kilobytes/s", "transactions": "transactions/s", "packets": "packets/s"}
@@ -45,7 +46,7 @@ def recorded(measure: Measure) -> str:
 def test_every_measure_reads_what_its_tool_printed(measure: Measure) -> None:
     values = {value.metric: value for value in tools.parse(measure, recorded(measure))}
     primary = values[measure.metric]
-    assert primary.direction == ("lower" if measure.metric in {"cpu", "blocks", "atomics"} else "higher")
+    assert primary.direction == ("lower" if measure.metric in {"cpu", *SIMULATED_COSTS} else "higher")
     assert primary.value > 0
     assert all(value.direction == "lower" for name, value in values.items() if name.startswith("latency."))
 
@@ -198,12 +199,13 @@ def test_simstack_is_told_what_to_boot_and_says_what_each_unit_cost() -> None:
     assert tools.command(BY_NAME["simulated.forward.1.blocks"], "", 2, "/x") == [*told[:5], "1", *told[6:]]
     assert simstack.booting({"a.b": "1"}, 7) == ["--seed", "7", "--set", "a.b=1"]
     assert [(value.metric, value.value, value.unit, value.direction) for value in tools.parse(measure, SIMSTACK)] == [
-        ("packets", 3822745.989, "packets/s", "higher"),
-        ("blocks", 237.311, "blocks/packet", "lower"),
-        ("atomics", 34.062, "atomics/packet", "lower"),
+        ("packets", 3417484.163, "packets/s", "higher"),
+        ("instructions", 1327.525, "instructions/packet", "lower"),
+        ("blocks", 237.317, "blocks/packet", "lower"),
+        ("atomics", 34.063, "atomics/packet", "lower"),
     ]
     (rate, *_) = tools.parse(BY_NAME["simulated.tcp.4"], SIMSTACK.replace("packets/s", "kilobytes/s"))
-    assert (rate.value, rate.unit) == (8000 * 3822745.989, "bits/s")
+    assert (rate.value, rate.unit) == (8000 * 3417484.163, "bits/s")
 
 
 @given(st.sampled_from(MEASURES), st.binary(max_size=300))
