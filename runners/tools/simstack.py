@@ -16,6 +16,7 @@ _RATES = {
     "transactions/s": ("transactions", "transactions/s", 1),
     "packets/s": ("packets", "packets/s", 1),
 }
+MACHINE = "sim.machine"
 _COSTS = ("instructions", "blocks", "atomics", "lines")
 
 
@@ -29,9 +30,13 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 
 def booting(tunables: Mapping[str, str], seed: int) -> list[str]:
-    """The rest of a command: what the stack boots with, and the seed of what is left to chance."""
-    settings = [word for name, value in tunables.items() for word in ("--set", f"{name}={value}")]
-    return ["--seed", str(seed), *settings]
+    """The rest of a command: what the stack boots with, and the seed of what is left to chance.
+
+    One tunable is not the stack's: which machine is simulated.
+    """
+    machine = [word for name, value in tunables.items() if name == MACHINE for word in ("--machine", value)]
+    settings = [word for name, value in tunables.items() if name != MACHINE for word in ("--set", f"{name}={value}")]
+    return ["--seed", str(seed), *machine, *settings]
 
 
 def parse(output: str) -> list[Value]:

@@ -31,6 +31,7 @@ BEGIN, END = "<!-- validation: ./dev bench sim --write -->", "<!-- end of valida
 HOST = VAR / "bench" / "host.machine"
 CPUS = (1, 2)
 SPEED_MS = 200  # virtual
+SHAPE_MS = 400  # virtual, some quanta of the machines that have long ones
 # What the bench of knobs has beside what simstack has.
 WORKLOADS = {
     "TCP 1": "tcp",
@@ -158,7 +159,7 @@ def published(machines: Machines) -> list[tuple[str, str, str, float]]:
     return [
         (shape.title, shape.published, shape.machine, 100 * (rates[1] / rates[0] - 1))
         for shape in PUBLISHED
-        for rates in [[machines.predict(load, shape.machine) for load in (shape.before, shape.after)]]
+        for rates in [[machines.predict(load, shape.machine, SHAPE_MS) for load in (shape.before, shape.after)]]
     ]
 
 

@@ -73,13 +73,13 @@ def _input(title: str, published: str, streams: int, rung: str) -> Shape:
 def _mysql(published: str, *settings: Setting) -> Shape:
     one, two = (Load("unix", cpus, 11, settings) for cpus in (1, 2))
     how = "with Giant" if settings else "without Giant"
-    return Shape(f"two CPUs against one, UNIX sockets, {how}", published, "generic", one, two)
+    return Shape(f"two CPUs against one, UNIX sockets, {how}", published, "xeon-2005", one, two)
 
 
 def _direct(cpus: int, published: str) -> Shape:
     before, after = (Load("forward", cpus, 1, (("net.isr.dispatch", way),)) for way in ("deferred", "direct"))
     return Shape(
-        f"direct against deferred, a stream through a router, {cpus} CPUs", published, "generic", before, after
+        f"direct against deferred, a stream through a router, {cpus} CPUs", published, "xeon-2005", before, after
     )
 
 
@@ -91,7 +91,7 @@ PUBLISHED = (
     Shape(
         "a lock for each pcb against one for all, UNIX sockets, 8 streams on 8 CPUs",
         "-7.0 % (2006)",
-        "generic",
+        "sparc64-2006",
         Load("unix", 8, 8, (("unix.locking", "single"),)),
         Load("unix", 8, 8, (("unix.locking", "global"),)),
     ),

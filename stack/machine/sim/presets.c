@@ -12,16 +12,26 @@
  *	    programs' instructions about one in five is a branch
  *	[I] Intel, "64 and IA-32 architectures optimization reference manual",
  *	    on PAUSE in Skylake: as many as 140 cycles
+ *	[K] FreeBSD 6, kern/sched_4bsd.c: a quantum is hz / 10
  *	[L] Linux 6.6, kernel/sched/fair.c: sysctl_sched_base_slice, 0.75 ms
  *	    times 1 + ilog(CPUs), of which at most 8 count
+ *	[M] McKenney, "Is parallel programming hard, and, if so, what can you do
+ *	    about it?", 2023, chapter 3, on eight sockets of Xeon Platinum 8176,
+ *	    2.1 GHz: blind CAS, less that of a line that is here
+ *	[N] Nagelhout, "Cost of lock instruction for Xeon", in Intel's forum on
+ *	    parallel architectures: cmpxchg on a 2.8 GHz SMP Xeon
+ *	[P] Peng and others, "Memory hierarchy performance measurement of
+ *	    commercial dual-core desktop processors", 2008, on the Pentium D: two
+ *	    such processors on one bus
  *	[U] Falsafi, Guerraoui, Picorel, Trigonakis, "Unlocking energy", 2016, on
  *	    futex(2): Xeon, 2.8 GHz
  *
- * [I] and [L] were looked up; the numbers of the others were quoted from memory
- * and are to be looked up before anybody compares this with a real machine.
+ * [I], [L], [M] and [N] were looked up; the numbers of the others were quoted
+ * from memory and are to be looked up before anybody compares this with a real
+ * machine.
  *
  * Cycles of other machines are taken at the frequency of theirs, all else at
- * 3 GHz.
+ * that of the machine, which is 3 GHz for generic.
  */
 #include "machine/sim/presets.h"
 
@@ -52,6 +62,74 @@
 	.slice = 3000000000,	/* 3 ms with 8 CPUs and more [L] */	\
 }
 
+/* Two processors of the Pentium 4's time, 2.8 GHz, on one bus. */
+#define	XEON_2005_COSTS {						\
+	.instruction = 510,	/* 0.7 a cycle: estimate */		\
+	.copy = 650,		/* 1.5 GB/s: estimate */		\
+	.alloc = 60000,		/* estimate */				\
+	.clock = 30000,		/* estimate */				\
+	.rmw = 47000,		/* 132 cycles [N] */			\
+	.fence = 47000,		/* the same: it waits for as much */	\
+	.memory = 130000,	/* estimate */				\
+	.sibling = 5000,	/* estimate */				\
+	.socket = 133000,	/* no core shares a socket */		\
+	.remote = 133000,	/* [P] */				\
+	.relax = 15000,		/* estimate */				\
+	.yield = 1000000,	/* estimate */				\
+	.park = 2000000,	/* estimate */				\
+	.unpark = 2000000,	/* estimate */				\
+	.wake = 4000000,	/* estimate */				\
+	.jitter = 1000000,	/* estimate */				\
+	.timer = 6000000,	/* estimate */				\
+	.change = 3000000,	/* estimate */				\
+	.slice = 100000000000,	/* 100 ms [K] */			\
+}
+
+/* UltraSPARC II of 400 MHz on one bus; all but the last are estimates. */
+#define	SPARC64_2006_COSTS {						\
+	.instruction = 3500,	/* 0.7 a cycle */			\
+	.copy = 4000,		/* 250 MB/s */				\
+	.alloc = 300000,						\
+	.clock = 50000,							\
+	.rmw = 50000,		/* 20 cycles */				\
+	.fence = 50000,							\
+	.memory = 300000,						\
+	.sibling = 300000,						\
+	.socket = 300000,						\
+	.remote = 300000,						\
+	.relax = 10000,							\
+	.yield = 5000000,						\
+	.park = 10000000,						\
+	.unpark = 10000000,						\
+	.wake = 15000000,						\
+	.jitter = 2000000,						\
+	.timer = 20000000,						\
+	.change = 10000000,						\
+	.slice = 100000000000,	/* 100 ms [K] */			\
+}
+
+#define	SERVER_64_COSTS {						\
+	.instruction = 317,	/* 1.5 a cycle: estimate */		\
+	.copy = 60,		/* 16 GB/s: estimate */			\
+	.alloc = 25000,		/* estimate */				\
+	.clock = 20000,		/* estimate */				\
+	.rmw = 7000,		/* [M] */				\
+	.fence = 16000,		/* 33 cycles [F] */			\
+	.memory = 90000,	/* estimate */				\
+	.sibling = 200,		/* [M] */				\
+	.socket = 40500,	/* [M] */				\
+	.remote = 141800,	/* [M] */				\
+	.relax = 67000,		/* 140 cycles [I] */			\
+	.yield = 300000,	/* estimate */				\
+	.park = 750000,		/* 2100 cycles [U] */			\
+	.unpark = 960000,	/* 2700 cycles [U] */			\
+	.wake = 1540000,	/* the rest of 7000 cycles [U] */	\
+	.jitter = 500000,	/* estimate */				\
+	.timer = 2000000,	/* estimate */				\
+	.change = 1200000,	/* estimate */				\
+	.slice = 3000000000,	/* 3 ms with 8 CPUs and more [L] */	\
+}
+
 const struct sim_preset sim_presets[] = {
 	{ .name = "generic", .what = "one socket of 128 cores",
 	    .sockets = 1, .cores = 128, .threads = 1,
@@ -60,6 +138,18 @@ const struct sim_preset sim_presets[] = {
 	{ .name = "four-2025", .what = "the four CPUs of \"Running TCP input "
 	    "in parallel\", 2025, with the costs of generic",
 	    .sockets = 1, .cores = 4, .threads = 1, .costs = GENERIC_COSTS },
+	{ .name = "server-64", .what = "two sockets of 32 cores with two "
+	    "threads each, as of 2017 and later",
+	    .sockets = 2, .cores = 32, .threads = 2, .costs = SERVER_64_COSTS },
+	/* Which Xeons is not published; threads were off. */
+	{ .name = "xeon-2005", .what = "the two CPUs of \"Direct dispatch\", "
+	    "2005: Xeons of one core, 2.8 GHz",
+	    .sockets = 2, .cores = 1, .threads = 1, .costs = XEON_2005_COSTS },
+	/* Neither its processor nor how many is published. */
+	{ .name = "sparc64-2006", .what = "the machine of \"Fine-grained UNIX "
+	    "sockets\", 2006: twelve CPUs, guessed",
+	    .sockets = 12, .cores = 1, .threads = 1,
+	    .costs = SPARC64_2006_COSTS },
 };
 const unsigned sim_npresets = sizeof(sim_presets) / sizeof(sim_presets[0]);
 

@@ -513,7 +513,12 @@ TEST(a_machine_has_no_more_cpus_than_it_has)
 	CHECK_EQ(sim_run(&config, nothing, NULL, &report), EINVAL);
 	config.ncpus = 0;
 	CHECK_EQ(sim_run(&config, nothing, NULL, &report), EINVAL);
-	CHECK(sim_preset_find("generic") != NULL);
+	for (unsigned i = 0; i < sim_npresets; i++) {
+		config.machine = &sim_presets[i];
+		config.ncpus = sim_preset_cpus(config.machine);
+		CHECK(sim_preset_find(config.machine->name) == config.machine);
+		CHECK_EQ(sim_run(&config, nothing, NULL, &report), 0);
+	}
 	CHECK(sim_preset_find("") == NULL);
 }
 

@@ -198,6 +198,8 @@ def test_simstack_is_told_what_to_boot_and_says_what_each_unit_cost() -> None:
     assert tools.command(measure, "", 2, "/x") == told
     assert tools.command(BY_NAME["simulated.forward.1.blocks"], "", 2, "/x") == [*told[:5], "1", *told[6:]]
     assert simstack.booting({"a.b": "1"}, 7) == ["--seed", "7", "--set", "a.b=1"]
+    server = {"a.b": "1", "sim.machine": "server-64"}
+    assert simstack.booting(server, 7) == ["--seed", "7", "--machine", "server-64", "--set", "a.b=1"]
     assert [(value.metric, value.value, value.unit, value.direction) for value in tools.parse(measure, SIMSTACK)] == [
         ("packets", 3417484.163, "packets/s", "higher"),
         ("instructions", 1327.525, "instructions/packet", "lower"),
