@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One round over all tracked branches: list commits, look at results, follow up changes, measure what is next.
+"""One round over all tracked branches: list commits, report, look at results, follow up changes, measure what is next.
 
 Each step does what can be done now and remembers it in the database, so that a round may end at any place.  A branch
 has one run at a time: with its result the next one may be chosen better.
@@ -19,7 +19,7 @@ from perfweb.plaintext import plain
 from perfweb.runs.models import FINAL_STATES, Run
 from perfweb.runs.planfile import PlanError
 from perfweb.runs.services import RunError
-from perfweb.tracking import history, measuring, pursuing
+from perfweb.tracking import history, measuring, pursuing, weekly
 from perfweb.tracking.analysing import analyse
 from perfweb.tracking.choosing import Candidate, next_position
 from perfweb.tracking.models import TrackedBranch, TrackedCommit
@@ -52,6 +52,7 @@ def attend_to(branch: TrackedBranch, now: datetime) -> None:
         TrackedBranch.objects.filter(pk=branch.pk).update(looked=now)
         history.refresh(branch, now)
         _report(branch, "")
+    weekly.report(branch, now)
     if is_working(branch):
         return
     results = read(branch)

@@ -9,6 +9,7 @@ app_name = "tracking"
 urlpatterns = [
     path("tracking/", views.branch_list, name="list"),
     path("tracking/<slug:name>/", views.branch, name="branch"),
+    path("tracking/<slug:name>/period/", views.period, name="period"),
     path("tracking/<slug:name>/pause/", views.pause, name="pause"),
     path("alerts/", views.alert_list, name="alerts"),
     path("alerts/<int:number>/", views.alert, name="alert"),

@@ -19,7 +19,7 @@ from perfweb.accounts.permissions import Action
 from perfweb.reports.graphs import respond
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.ratio import Change
-from perfweb.tracking import ledger, services, states
+from perfweb.tracking import ledger, periods, services, states
 from perfweb.tracking.confirming import change_of, compared, in_words
 from perfweb.tracking.drawing import graphs
 from perfweb.tracking.measuring import before_name
@@ -63,9 +63,7 @@ def branch_list(request: HttpRequest) -> HttpResponse:
 @require_safe
 def branch(request: HttpRequest, name: str) -> HttpResponse:
     """Show the series of a branch, its alerts, its newest commits, and the versions of what was seen in it."""
-    found = TrackedBranch.objects.select_related("mirror", "testbed").filter(name=name).first()
-    if found is None:
-        raise Http404(f"No branch “{name}” is tracked. The list of tracked branches has all names.")
+    found = _branch(name)
     alerts = list(_alerts().filter(branch=found))
     commits = list(found.commits.filter(position__isnull=False).order_by("-position"))
     drawn = graphs(read(found).series, commits, [alert for alert in alerts if alert.state != AlertState.REFUTED])
@@ -79,6 +77,20 @@ def branch(request: HttpRequest, name: str) -> HttpResponse:
         "time": _machine_time(found),
     }
     return respond(request, "tracking/branch.html", context, drawn)
+
+
+@require_safe
+def period(request: HttpRequest, name: str) -> HttpResponse:
+    """Sum up what moved between two commits, `?from=` and `?until=`: a release and the next."""
+    found = _branch(name)
+    context: dict[str, object] = {"branch": found, "asked": request.GET}
+    try:
+        first = periods.find(found, request.GET.get("from", "").strip(), "position")
+        last = periods.find(found, request.GET.get("until", "").strip(), "-position")
+        context["period"] = periods.between(found, first, last)
+    except periods.PeriodError as error:
+        context["problem"] = str(error)
+    return render(request, "tracking/period.html", context, status=400 if "problem" in context else 200)
 
 
 @require_safe
@@ -165,6 +177,13 @@ def _said(request: HttpRequest) -> services.Said:
     return services.Said(
         request.POST.get("state", ""), request.POST.get("owner", "").strip(), day, request.POST.get("text", "")
     )
+
+
+def _branch(name: str) -> TrackedBranch:
+    found = TrackedBranch.objects.select_related("mirror", "testbed").filter(name=name).first()
+    if found is None:
+        raise Http404(f"No branch “{name}” is tracked. The list of tracked branches has all names.")
+    return found
 
 
 def _find(number: int) -> Alert:

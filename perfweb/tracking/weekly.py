@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A mail each week to who wants to be told of a branch's alerts: what moved, what is open, what was measured."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.urls import reverse
+
+from perfweb.outbox.models import Letter
+from perfweb.outbox.services import post
+from perfweb.tracking import periods
+from perfweb.tracking.models import Alert, TrackedBranch
+from perfweb.tracking.telling import MAIL
+
+WEEK = timedelta(days=7)
+HOUR = 6
+"""Of Monday, UTC: the report is there when people begin to work."""
+ROWS = 20
+
+
+def report(branch: TrackedBranch, now: datetime) -> None:
+    """Post the report of the week that ended last Monday, unless that was done, or nothing happened in it."""
+    addresses = branch.mail_to.split()
+    if not addresses or not settings.MAIL_ADDRESS:
+        return
+    end = last_monday(now)
+    key = f"week.{branch.pk}.{end:%Y-%m-%d}"
+    if end < branch.created or Letter.objects.filter(channel=MAIL, key=key).exists():
+        return
+    if body := text(branch, end):
+        content = {
+            "occasion": "weekly report", "to": addresses, "cc": [],
+            "subject": f"[{branch.name}] week to {end:%Y-%m-%d}", "in_reply_to": "", "references": "", "text": body,
+        }  # fmt: skip
+        post(MAIL, key, content)
+
+
+def last_monday(now: datetime) -> datetime:
+    """The newest end of a week that is over."""
+    morning = now.replace(hour=HOUR, minute=0, second=0, microsecond=0) - timedelta(days=now.weekday())
+    return morning if morning <= now else morning - WEEK
+
+
+def text(branch: TrackedBranch, end: datetime) -> str:
+    """The report as plain text; empty where no commit came and no alert is open."""
+    listed = branch.commits.filter(position__isnull=False, committed__lt=end).order_by("-position")
+    last, first = listed.first(), listed.filter(committed__lt=end - WEEK).first() or listed.last()
+    waiting = list(periods.open_alerts(branch))
+    parts = []
+    if last is not None and first is not None and last != first:
+        parts += _happened(periods.between(branch, first, last))
+    if waiting:
+        parts.append("Alerts that wait for somebody:\n" + _lines(waiting))
+    if not parts:
+        return ""
+    page = f"{settings.SITE_URL}{reverse('tracking:branch', args=[branch.name])}"
+    simulated = " (simulated)" if branch.testbed.simulated else ""
+    return "\n\n".join([f"{branch.name} on {branch.testbed.name}{simulated}", *parts, f"All of it:\n  {page}"]) + "\n"
+
+
+def _happened(period: periods.Period) -> list[str]:
+    """What commits came, and what they moved."""
+    commits = f"{period.commits} commit{'s' if period.commits != 1 else ''}"
+    parts = [f"{commits} after {period.first.short}, up to {period.last.short}; {period.measured} measured."]
+    if period.standings:
+        rows = [
+            f"  {row.percent:+7.2f} %  {'better' if row.better else 'worse '}  {row.test} on {row.variant}"
+            for row in period.standings[:ROWS]
+        ]
+        more = len(period.standings) - ROWS
+        rows += [f"  and {more} more"] if more > 0 else []
+        parts.append("What moved, as the series say:\n" + "\n".join(rows))
+    else:
+        parts.append("No level moved.")
+    if period.alerts:
+        parts.append("Alerts of the week:\n" + _lines(period.alerts))
+    return parts
+
+
+def _lines(alerts: list[Alert]) -> str:
+    return "\n".join(_line(alert) for alert in alerts)
+
+
+def _line(alert: Alert) -> str:
+    where = f"with {alert.culprit}" if alert.culprit else f"after {alert.since.short}"
+    owner = f", {alert.owner.get_username()}" if alert.owner else ""
+    due = f", due {alert.due}" if alert.due else ""
+    return f"  {alert.number}: {alert.get_state_display()}{owner}{due}; {where}\n    {alert.address}"
