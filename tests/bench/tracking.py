@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How well changes of level are found in series, beside the simple rules of the field: `./dev bench tracking`.
 
-A made-up series has 100 commits and maybe a step at the 60th. Its noise is drawn from the recorded boots of a run
+A made-up series has 100 commits and maybe a step with the 61st. Its noise is drawn from the recorded boots of a run
 that measured the same all the time (tests/bench/data), as far as they lie from their median, scaled to a deviation of
-1 % of a point. Nothing is adjusted to the outcome, and every number depends on the seed alone.
+1 % of a point. A series grows commit by commit, and every method looks at it after each, as the service does: what it
+tells once counts, also if it drops it later. Nothing is adjusted to the outcome, and every number depends on the seed
+alone.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-from collections.abc import Callable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,18 +35,22 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "tracking.md"
 BEGIN, END = "<!-- detection: ./dev bench tracking --write -->", "<!-- end of detection -->"
 FREEBSD = Path(__file__).resolve().parents[1] / "unit" / "imports" / "data" / "freebsd-head-2015-forwarding.csv"
 COMMITS, STEP = 100, 60
-SIZES = (0.5, 1, 2, 5, 10, 20)
-LAGS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40)
-"""Numbers of points from the step on, after which every method looks at the series."""
+SIZES = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+QUICK_SIZES = (0.0, 5.0)
 INTRODUCTION = """\
-Of {series} made-up series for each number, with 100 commits, a noise of 1 % and a step at the 60th (seeded: the same
-in every run). *False* are alarms in a hundred commits without a step. *Found* is the share of steps with a change told
-within three commits of it, *precision* the share of all changes told that are these, and *delay* the median of how many
-commits with the step it takes until it is first told; a minus where most are not.
+Of {series} made-up series for each number, with 100 commits, a noise of 1 % and a step with the 61st (seeded: the same
+in every run), looked at after each commit. *False* are alarms in a hundred commits without a step, also those that were
+dropped later. Then, for steps of each size: the share of series in which a change within three commits of the step was
+told when or after it came, the median of how many commits with the step that took (a minus where most are not found),
+and which share of all that was told from the step on was this. The step of 0 % is none: what is found there is chance.
 """
 KNOWN = "r284739 made all slower and r285702, or one shortly before it, fast again."
 NEAR = 3
 """Points by which a place may be wrong."""
+TOGETHER = 5
+"""Points within which what is told is one alarm."""
+FIRST = 6
+"""Points of the shortest series that is looked at."""
 METHODS: dict[str, Method] = {
     "levels (ours)": lambda values: [found.place for found in change_points(values)],
     "energy distance (ours, as a second opinion)": divide,
@@ -77,96 +86,123 @@ def _deviation(values: Numbers) -> float:
     return float(high - low) / 1.349
 
 
-def plain(rng: np.random.Generator, noise: Numbers) -> Numbers:
-    """Noise as recorded, without its outliers."""
-    calm = noise[np.abs(noise) < 0.03]
-    return 1 + rng.choice(calm, COMMITS)
+def recorded(rng: np.random.Generator, noise: Numbers) -> Numbers:
+    """Noise as it was recorded, with what outliers it had."""
+    return 1 + rng.choice(noise, COMMITS)
+
+
+def calm(rng: np.random.Generator, noise: Numbers) -> Numbers:
+    """Noise as recorded, up to three deviations."""
+    return 1 + rng.choice(noise[np.abs(noise) < 0.03], COMMITS)
 
 
 def outliers(rng: np.random.Generator, noise: Numbers) -> Numbers:
     """One point in twenty is 5 to 15 % low."""
     hit = rng.random(COMMITS) < 0.05
-    return plain(rng, noise) * np.where(hit, 1 - rng.uniform(0.05, 0.15, COMMITS), 1.0)
+    return calm(rng, noise) * np.where(hit, 1 - rng.uniform(0.05, 0.15, COMMITS), 1.0)
 
 
 def modes(rng: np.random.Generator, noise: Numbers) -> Numbers:
     """One point in three is in another mode, 4 % higher."""
-    return plain(rng, noise) * np.where(rng.random(COMMITS) < 1 / 3, 1.04, 1.0)
+    return calm(rng, noise) * np.where(rng.random(COMMITS) < 1 / 3, 1.04, 1.0)
 
 
 def drift(rng: np.random.Generator, noise: Numbers) -> Numbers:
     """The level rises by 3 % over all commits."""
-    return plain(rng, noise) * np.linspace(1, 1.03, COMMITS)
+    return calm(rng, noise) * np.linspace(1, 1.03, COMMITS)
 
 
-KINDS = {"plain": plain, "outliers": outliers, "two modes": modes, "drift": drift}
+KINDS = {"as recorded": recorded, "outliers": outliers, "two modes": modes, "drift": drift}
 
 
 @dataclass
 class Score:
-    """What a method told of many series: alarms where there is no step; of steps how many, how soon, and what else."""
+    """What a method told of series with a step: in how many it was found, how soon, and how much else was told."""
 
-    false: int = 0
-    quiet: int = 0
     found: int = 0
     wrong: int = 0
-    stepped: int = 0
     delays: list[float] = field(default_factory=list)
 
-
-def score(method: Method, kind: str, size: float, series: int, noise: Numbers) -> Score:
-    """Judge a method by so many series with a step of a size in percent, half of them down; none for a size of zero."""
-    rng = np.random.default_rng([list(KINDS).index(kind), round(size * 10), series])
-    total = Score()
-    for number in range(series):
-        values = KINDS[kind](rng, noise)
-        if not size:
-            total.quiet += 1
-            total.false += len(method(values.tolist()))
-            continue
-        values[STEP:] *= 1 + size / 100 * (1 if number % 2 else -1)
-        told = method(values.tolist())
-        total.stepped += 1
-        total.found += any(abs(place - STEP) <= NEAR for place in told)
-        total.wrong += sum(abs(place - STEP) > NEAR for place in told)
-        soon = (
-            lag for lag in LAGS if any(abs(place - STEP) <= NEAR for place in method(values[: STEP + lag].tolist()))
-        )
-        total.delays.append(next(soon, math.inf))
-    return total
+    def cell(self) -> str:
+        """Found, delay and precision, as a cell of the table."""
+        delay, told = float(np.median(self.delays)), self.found + self.wrong
+        return " | ".join((
+            f"{self.found / len(self.delays):.0%}",
+            "-" if math.isinf(delay) else f"{delay:g}",
+            f"{self.found / told:.0%}" if told else "-",
+        ))  # fmt: skip
 
 
-def table(series: int) -> str:
-    """All methods and kinds of series as Markdown."""
-    noise = recorded_noise()
-    lines = [INTRODUCTION.format(series=series)]
-    for kind, make in KINDS.items():
-        lines += [f"**{kind}**: {make.__doc__}\n", _head(), _rule()]
-        for name, method in METHODS.items():
-            lines.append(_row(name, method, kind, series, noise))
-            print(kind, lines[-1], flush=True)
-        lines.append("")
+def alarms(places: Iterable[int], together: int = TOGETHER) -> list[list[int]]:
+    """What was told, in groups of places that follow each other so closely: each is one alarm."""
+    groups: list[list[int]] = []
+    for place in sorted(set(places)):
+        if groups and place - groups[-1][-1] <= together:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    return groups
+
+
+def near(place: int) -> bool:
+    """Whether this is the place of the step."""
+    return abs(place - STEP) <= NEAR
+
+
+def false_alarms(method: Method, values: Sequence[float]) -> int:
+    """Alarms of a growing series without a step."""
+    return len(alarms(place for length in range(FIRST, len(values) + 1) for place in method(values[:length])))
+
+
+def judge(method: Method, values: Sequence[float], score: Score) -> None:
+    """Add to a score what is told of a series from its step on, which was not told before."""
+    before = method(values[:STEP])
+    told, delay = list[int](), math.inf
+    for length in range(STEP + 1, len(values) + 1):
+        new = [place for place in method(values[:length]) if place not in before]
+        if math.isinf(delay) and any(map(near, new)):
+            delay = length - STEP
+        told += new
+    score.delays.append(delay)
+    score.found += not math.isinf(delay)
+    score.wrong += sum(not any(map(near, group)) for group in alarms(told))
+
+
+def series_of(kind: str, size: float, number: int, noise: Numbers) -> list[float]:
+    """A series with a step of a size in percent, every other one down."""
+    rng = np.random.default_rng([list(KINDS).index(kind), round(size * 10), number])
+    values = KINDS[kind](rng, noise)
+    values[STEP:] *= 1 + size / 100 * (1 if number % 2 else -1)
+    return [float(value) for value in values]
+
+
+def row(name: str, kind: str, series: int, sizes: Sequence[float]) -> str:
+    """A line of the table: what a method makes of so many series of a kind."""
+    noise, method, cells = recorded_noise(), METHODS[name], list[str]()
+    false = sum(false_alarms(method, series_of(kind, 0, number, noise)) for number in range(series))
+    for size in sizes:
+        score = Score()
+        for number in range(series):
+            judge(method, series_of(kind, size, number, noise), score)
+        cells.append(score.cell())
+    return f"| {name} | {false / series:.2f} | " + " | ".join(cells) + " |"
+
+
+def table(series: int, sizes: Sequence[float], kinds: Sequence[str]) -> str:
+    """All methods as Markdown, on some kinds of series."""
+    head = "| | false | " + " | ".join(f"{size:g} %: found | delay | precision" for size in sizes) + " |"
+    with ProcessPoolExecutor(initializer=os.nice, initargs=(1,)) as pool:
+        rows = {
+            (kind, name): pool.submit(row, name, kind, series, sizes) for kind in kinds for name in METHODS
+        }  # fmt: skip
+        lines = [INTRODUCTION.format(series=series)]
+        for kind in kinds:
+            lines += [f"**{kind}**: {KINDS[kind].__doc__}\n", head, "|---|" + "---|" * (3 * len(sizes) + 1)]
+            for name in METHODS:
+                lines.append(rows[kind, name].result())
+                print(kind, lines[-1], file=sys.stderr, flush=True)
+            lines.append("")
     return "\n".join([*lines, *real(), ""])
-
-
-def _head() -> str:
-    return "| | false | " + " | ".join(f"{size:g} %: found, delay" for size in SIZES) + " | precision |"
-
-
-def _rule() -> str:
-    return "|---|" + "---|" * (len(SIZES) + 2)
-
-
-def _row(name: str, method: Method, kind: str, series: int, noise: Numbers) -> str:
-    quiet = score(method, kind, 0, series, noise)
-    cells, right, all_told = [], 0, 0
-    for size in SIZES:
-        got = score(method, kind, size, series, noise)
-        delay = float(np.median(got.delays))
-        cells.append(f"{got.found / got.stepped:.0%}, {'-' if math.isinf(delay) else f'{delay:g}'}")
-        right, all_told = right + got.found, all_told + got.found + got.wrong
-    precision = f"{right / all_told:.0%}" if all_told else "-"
-    return f"| {name} | {quiet.false / quiet.quiet:.2f} | " + " | ".join(cells) + f" | {precision} |"
 
 
 def real() -> list[str]:
@@ -186,17 +222,26 @@ def real() -> list[str]:
             rates = [
                 [float(row["pps"]) for row in rows if (row["revision"], row["test"]) == (it, test)] for it in revisions
             ]
-            told.append(", ".join(f"r{revisions[place]}" for place in method([float(np.mean(rate)) for rate in rates])))
+            found = alarms(method([float(np.mean(rate)) for rate in rates]), together=1)
+            told.append(", ".join(f"r{revisions[group[0]]}" for group in found))
         lines.append(f"| {name} | " + " | ".join(one or "none" for one in told) + " |")
     return lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench tracking", description=__doc__)
-    parser.add_argument("--series", type=int, default=60, help="for each number (60)")
+    parser.add_argument("--series", type=int, default=40, help="for each number (40)")
+    parser.add_argument(
+        "--quick", action="store_true", help="two series of a kind and two sizes, to see whether it works"
+    )
     parser.add_argument("--write", action="store_true", help="into docs/tracking.md")
     options = parser.parse_args()
-    text = table(options.series)
+    if options.series < 1:
+        parser.error("--series: at least one")
+    if options.quick and options.write:
+        parser.error("--quick says nothing that the documentation should have")
+    quick = (2, QUICK_SIZES, ["as recorded"])
+    text = table(*quick) if options.quick else table(options.series, SIZES, list(KINDS))
     print(text)
     if options.write:
         replace_between(DOCUMENT, BEGIN, END, text)
