@@ -17,7 +17,19 @@ from ninja.errors import AuthenticationError, ValidationError
 
 from perfweb.accounts.limits import NotNowError
 from perfweb.accounts.permissions import NotAllowedError
-from perfweb.api import account, catalogue, comparisons, problems, queue, reference, results, runs, series, submissions
+from perfweb.api import (
+    account,
+    catalogue,
+    comparisons,
+    problems,
+    queue,
+    reference,
+    results,
+    runs,
+    series,
+    submissions,
+    tracking,
+)
 from perfweb.api.problems import BadInput, RefusedError, bad_input, problem
 
 ROOT = "/api/v1/"
@@ -36,7 +48,7 @@ api = NinjaAPI(
     docs_url=None,
     urls_namespace="api-v1",
 )
-for resource in (runs, queue, results, comparisons, series, catalogue, submissions, account):
+for resource in (runs, queue, results, comparisons, series, catalogue, tracking, submissions, account):
     api.add_router("", resource.router)
 
 

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Tracked branches, what moved on them between two commits, and alerts."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from http import HTTPStatus
+from typing import Annotated
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from ninja import Query, Router
+from pydantic import BaseModel, Field
+
+from perfweb.api.operations import Name, Number, Page, Window, chosen, cut, finite, read
+from perfweb.api.problems import BadInput, RefusedError, bad_input
+from perfweb.tracking import periods
+from perfweb.tracking.models import Alert, AlertState, Movement, Rhythm, TrackedBranch, TrackedCommit
+
+router = Router(tags=["tracking"])
+
+CommitWord = Annotated[str, Field(pattern=r"^([0-9]{1,5}|[0-9a-f]{6,40})$")]
+
+
+class CommitOut(BaseModel):
+    """A commit of a tracked branch."""
+
+    sha: str
+    position: int | None = Field(description="its place on the branch, from 1; null once the branch was rewritten")
+    subject: str
+    author: str
+    committed: datetime
+
+
+class BranchRow(BaseModel):
+    """A branch whose commits are measured."""
+
+    name: str
+    repository: str | None = Field(description="null for the service's own")
+    branch: str
+    testbed: str
+    simulated: bool
+    rhythm: Rhythm
+    every: int = Field(description="N of the rhythm “every”")
+    since: str = Field(description="the first commit that is tracked")
+    threshold: float = Field(description="percent; smaller changes raise no alert")
+    active: bool
+    problem: str = Field(description="what keeps it from being tracked; empty where nothing does")
+    page: str = Field(description="where people read it")
+
+
+class BranchList(BaseModel):
+    """All tracked branches by name."""
+
+    items: list[BranchRow]
+
+
+class MovementOut(BaseModel):
+    """A test that moved."""
+
+    test: str
+    variant: str
+    better: bool
+    suspected: float = Field(description="percent, from the levels of the series")
+    percent: float | None = Field(description="as measured in turn on both sides; null until that was done")
+    low: float | None
+    high: float | None
+    confirmed: bool | None
+
+
+class AlertRow(BaseModel):
+    """What moved together between two commits."""
+
+    number: int
+    branch: str
+    simulated: bool
+    state: AlertState
+    since: CommitOut = Field(description="the last one before the change")
+    until: CommitOut = Field(description="the first one certainly after it")
+    commit: CommitOut | None = Field(description="what bisection ended with")
+    probability: float | None = Field(description="that it is this commit")
+    conclusion: str = Field(description="how confirming and bisecting ended; empty while they go on")
+    owner: str | None
+    due: date | None
+    created: datetime
+    movements: list[MovementOut]
+    url: str
+    page: str = Field(description="where people read it")
+
+
+class StepOut(BaseModel):
+    """A step in the life of an alert, or a comment."""
+
+    at: datetime
+    state: str = Field(description="the new one; empty where it stays")
+    who: str
+    text: str
+
+
+class CheckOut(BaseModel):
+    """A run that measured a commit in turn with the last one before the change."""
+
+    commit: CommitOut
+    run: int
+
+
+class AlertDetail(AlertRow):
+    """An alert with its history."""
+
+    steps: list[StepOut]
+    checks: list[CheckOut]
+
+
+class AlertPage(Page[AlertRow]):
+    """Alerts, newest first."""
+
+
+class StandingOut(BaseModel):
+    """How much a test moved in all."""
+
+    test: str
+    variant: str
+    percent: float
+    better: bool
+    changes: int = Field(description="that make it up")
+
+
+class PeriodOut(BaseModel):
+    """What became of a branch between two commits."""
+
+    branch: str
+    simulated: bool
+    first: CommitOut
+    last: CommitOut
+    commits: int = Field(description="that came after the first, up to the last")
+    measured: int
+    moved: list[StandingOut] = Field(description="the worst first; levels are those of the latest analysis")
+    alerts: list[AlertRow]
+
+
+class AlertFilters(BaseModel):
+    """Which alerts are wanted."""
+
+    branch: Name | None = Field(None, description="only of this tracked branch")
+    state: AlertState | None = Field(None, description="only in this state")
+    cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
+
+
+class Ends(BaseModel):
+    """Between which commits: numbers on the branch, or six letters of a hash or more."""
+
+    first: CommitWord | None = Field(None, description="without it the first that is tracked")
+    last: CommitWord | None = Field(None, description="without it the newest")
+
+
+@read(router, "tracked-branches", BranchList)
+def list_tracked_branches(request: HttpRequest) -> BranchList:  # noqa: ARG001
+    """List the branches whose commits are measured."""
+    return BranchList(items=[_branch(found) for found in TrackedBranch.objects.select_related("mirror", "testbed")])
+
+
+@read(router, "tracked-branches/{name}", BranchRow, may_lack=True)
+def get_tracked_branch(request: HttpRequest, name: Name) -> BranchRow:  # noqa: ARG001
+    """Tell about one tracked branch."""
+    return _branch(_find(name))
+
+
+@read(router, "tracked-branches/{name}/period", PeriodOut, may_lack=True)
+def get_period(request: HttpRequest, name: Name, wanted: Query[Ends]) -> PeriodOut:  # noqa: ARG001
+    """Sum up what moved between two commits: from a release to the next, say."""
+    branch = _find(name)
+    try:
+        first = periods.find(branch, wanted.first or "", "position")
+        last = periods.find(branch, wanted.last or "", "-position")
+        found = periods.between(branch, first, last)
+    except periods.PeriodError as error:
+        raise bad_input(BadInput(parameter="first", reason=str(error))) from None
+    return PeriodOut(
+        branch=branch.name,
+        simulated=branch.testbed.simulated,
+        first=_commit(first),
+        last=_commit(last),
+        commits=found.commits,
+        measured=found.measured,
+        moved=[StandingOut.model_validate(row, from_attributes=True) for row in found.standings],
+        alerts=[_alert(alert) for alert in found.alerts],
+    )
+
+
+@read(router, "alerts", AlertPage)
+def list_alerts(request: HttpRequest, wanted: Query[AlertFilters], window: Query[Window]) -> AlertPage:
+    """List alerts, newest first, with suspicions that are not confirmed yet or were not seen again."""
+    filters = chosen(branch__name=wanted.branch, state=wanted.state, number__lt=wanted.cursor)
+    rows = list(_alerts().filter(**filters)[: window.limit + 1])
+    shown, following = cut(request, rows, window.limit, lambda alert: alert.number)
+    return AlertPage(items=[_alert(alert) for alert in shown], next=following)
+
+
+@read(router, "alerts/{number}", AlertDetail, may_lack=True)
+def get_alert(request: HttpRequest, number: Number) -> AlertDetail:  # noqa: ARG001
+    """Show an alert with its history."""
+    found = _alerts().filter(number=number).first()
+    if found is None:
+        raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no alert {number}")
+    steps = [StepOut(at=step.at, state=step.to_state, who=step.who, text=step.text) for step in found.steps.all()]
+    checks = [
+        CheckOut(commit=_commit(check.commit), run=check.run_id) for check in found.checks.select_related("commit")
+    ]
+    return AlertDetail(**_alert(found).model_dump(), steps=steps, checks=checks)
+
+
+def _find(name: str) -> TrackedBranch:
+    found = TrackedBranch.objects.select_related("mirror", "testbed").filter(name=name).first()
+    if found is None:
+        raise RefusedError(HTTPStatus.NOT_FOUND, f"no branch “{name}” is tracked")
+    return found
+
+
+def _alerts() -> QuerySet[Alert]:
+    related = Alert.objects.select_related("branch__testbed", "since", "until", "culprit", "owner")
+    return related.prefetch_related("movements")
+
+
+def _commit(commit: TrackedCommit) -> CommitOut:
+    return CommitOut.model_validate(commit, from_attributes=True)
+
+
+def _branch(branch: TrackedBranch) -> BranchRow:
+    return BranchRow(
+        name=branch.name,
+        repository=branch.mirror.name if branch.mirror else None,
+        branch=branch.branch,
+        testbed=branch.testbed.name,
+        simulated=branch.testbed.simulated,
+        rhythm=Rhythm(branch.rhythm),
+        every=branch.every,
+        since=branch.since,
+        threshold=branch.threshold,
+        active=branch.active,
+        problem=branch.problem,
+        page=reverse("tracking:branch", args=[branch.name]),
+    )
+
+
+def _alert(alert: Alert) -> AlertRow:
+    return AlertRow(
+        number=alert.number,
+        branch=alert.branch.name,
+        simulated=alert.branch.testbed.simulated,
+        state=AlertState(alert.state),
+        since=_commit(alert.since),
+        until=_commit(alert.until),
+        commit=_commit(alert.culprit) if alert.culprit else None,
+        probability=alert.probability,
+        conclusion=alert.conclusion,
+        owner=alert.owner.get_username() if alert.owner else None,
+        due=alert.due,
+        created=alert.created,
+        movements=[_movement(row) for row in alert.movements.all()],
+        url=reverse("api-v1:get_alert", args=[alert.number]),
+        page=reverse("tracking:alert", args=[alert.number]),
+    )
+
+
+def _movement(row: Movement) -> MovementOut:
+    return MovementOut(
+        test=row.test,
+        variant=row.variant,
+        better=row.better,
+        suspected=row.suspected,
+        percent=finite(row.percent),
+        low=finite(row.low),
+        high=finite(row.high),
+        confirmed=row.confirmed,
+    )

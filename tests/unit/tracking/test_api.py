@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs read tracked branches, what moved between two commits, and alerts."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from perfweb.tracking.models import Alert, AlertState, AlertStep, TrackedBranch
+from tests.unit.api.contract import Api
+from tests.unit.tracking.conftest import STREAM, Laboratory, tracked
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api(client: Client) -> Api:
+    return Api(client)
+
+
+@pytest.fixture
+def branch(laboratory: Laboratory) -> TrackedBranch:
+    shas = [laboratory.commit(number) for number in range(4)]
+    made = tracked(shas[0])
+    laboratory.round()
+    return made
+
+
+def alert(branch: TrackedBranch, state: AlertState) -> Alert:
+    made = Alert.objects.create(
+        branch=branch, state=state, since=branch.commits.get(position=2), until=branch.commits.get(position=3)
+    )
+    made.movements.create(variant="direct", test=STREAM, better=False, suspected=-7.0)
+    AlertStep.objects.create(alert=made, to_state=state, who="tracking", text="seen")
+    return made
+
+
+def test_branches_are_listed(api: Api, branch: TrackedBranch) -> None:
+    (row,) = api.read("tracked-branches")["items"]
+    assert (row["name"], row["testbed"], row["rhythm"], row["active"]) == ("head", "demo", "push", True)
+    assert api.read("tracked-branches/head") == row
+    assert api.client.get(row["page"]).status_code == 200
+    assert "no branch “nobody”" in api.read("tracked-branches/nobody", status=404)["detail"]
+
+
+def test_alerts_come_in_parts_and_by_state(api: Api, branch: TrackedBranch) -> None:
+    first, second = alert(branch, AlertState.CONFIRMED), alert(branch, AlertState.REFUTED)
+    assert [row["number"] for row in api.walk("alerts", limit=1)] == [second.number, first.number]
+    (row,) = api.read("alerts", state="confirmed", branch="head")["items"]
+    assert row["since"]["position"] == 2
+    assert row["commit"] is None
+    assert row["movements"][0] | {"test": STREAM, "suspected": -7.0, "percent": None} == row["movements"][0]
+    found = api.read(row["url"])
+    assert [step["text"] for step in found["steps"]] == ["seen"]
+    assert found["checks"] == []
+    assert "no alert 999" in api.read("alerts/999", status=404)["detail"]
+    assert api.read("alerts", branch="nobody")["items"] == []
+
+
+def test_a_period_has_what_moved(api: Api, branch: TrackedBranch) -> None:
+    alert(branch, AlertState.CONFIRMED)
+    found = api.read("tracked-branches/head/period", first=2)
+    assert (found["commits"], len(found["alerts"]), found["moved"]) == (2, 1, [])
+    assert api.read("tracked-branches/head/period", first=3)["alerts"] == []
+    assert "no commit" in api.read("tracked-branches/head/period", status=422, first=77)["errors"][0]["reason"]
+    api.read("tracked-branches/head/period", status=422, first="x y")
+
+
+@pytest.mark.parametrize("amount", [1, 4])
+def test_queries_do_not_depend_on_how_many_there_are(
+    api: Api, branch: TrackedBranch, django_assert_num_queries: DjangoAssertNumQueries, amount: int
+) -> None:
+    for _ in range(amount):
+        alert(branch, AlertState.CONFIRMED)
+    for address, queries in {"alerts": 2, "tracked-branches": 1}.items():
+        with django_assert_num_queries(queries):
+            api.read(address)
