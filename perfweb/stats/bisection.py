@@ -60,11 +60,13 @@ def bisect(count: int, observations: Sequence[Observation], skipped: Collection[
 
     All commits are alike before anything is measured, and so is every size of the change. `skipped` are places that
     cannot be measured; one of them can still be the one. Assumes normal errors, and that what came before and behind
-    the change differs from its commit by the errors only. Raises ValueError for no commit, or a place that there is
-    not.
+    the change differs from its commit by the errors only. Raises ValueError for no commit, a place that there is not,
+    or observations without one of the last place: with none behind a change nothing is known of its size.
     """
     if count < 1 or any(not 0 <= place < count for place in (*skipped, *(seen.place for seen in observations))):
         raise ValueError(f"places lie between 0 and {count - 1}")
+    if observations and all(seen.place != count - 1 for seen in observations):
+        raise ValueError("the last place has to be observed first")
     chances = _probabilities(count, observations)
     best = int(chances.argmax())
     first, last = _range(chances)

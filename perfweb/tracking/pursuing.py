@@ -131,6 +131,6 @@ def _conclude(alert: Alert, text: str, commits: Sequence[TrackedCommit] = (), fo
         alert.culprit = commits[found.place] if found.probability >= ENOUGH else None
     alert.save(update_fields=["conclusion", "probability", "culprit"])
     states.note(alert, measuring.BY, text)
-    if alert.state != AlertState.REFUTED and found is not None:
+    if alert.state not in {AlertState.NEW, AlertState.REFUTED}:
         telling.tell(alert)
     return False

@@ -82,3 +82,8 @@ def test_before_anything_is_measured_all_are_alike() -> None:
 def test_a_place_that_there_is_not_is_an_error(count: int, place: int) -> None:
     with pytest.raises(ValueError, match="places lie between"):
         bisect(count, [Observation(place, 0.0, 1.0)])
+
+
+def test_the_last_place_has_to_be_observed_first() -> None:
+    with pytest.raises(ValueError, match="the last place"):
+        bisect(3, [Observation(1, 0.1, 0.01)])

@@ -9,6 +9,7 @@ from pytest_django import Settings
 from perfweb.outbox.models import Letter
 from perfweb.runs.models import Priority
 from perfweb.tracking.models import Alert, AlertState, Analysis
+from perfweb.tracking.pursuing import pursue
 from tests.unit.tracking.conftest import ROUND_TRIPS, STREAM, Laboratory, tracked
 
 pytestmark = pytest.mark.django_db
@@ -157,3 +158,18 @@ def test_a_rewritten_branch_says_so_and_keeps_its_results(laboratory: Laboratory
     laboratory.round()
     branch.refresh_from_db()
     assert "rewritten" in branch.problem
+
+
+def test_who_waits_for_a_bisection_is_told_that_the_branch_was_rewritten(
+    laboratory: Laboratory, settings: Settings
+) -> None:
+    settings.MAIL_ADDRESS = "perf@example.org"
+    branch = tracked(laboratory.commit(1), mail_to="ada@example.org")
+    laboratory.round()
+    commit = branch.commits.get()
+    alert = Alert.objects.create(branch=branch, since=commit, until=commit, state=AlertState.CONFIRMED)
+    branch.commits.update(position=None)
+    assert not pursue(branch)
+    alert.refresh_from_db()
+    assert "rewritten" in alert.conclusion
+    assert "rewritten" in Letter.objects.get(key=f"alert.{alert.number}.ended").content["text"]
