@@ -125,6 +125,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 10.0,
         "options": {"expires": 10.0},
     },
+    "give up raw outputs": {
+        "task": "perfweb.operations.tasks.give_up_raw_outputs",
+        "schedule": 3600.0,
+        "options": {"expires": 3600.0},
+    },
     "attend to mail": {"task": "perfweb.mail.tasks.attend", "schedule": 10.0, "options": {"expires": 10.0}},
     **{
         f"forget in {app}": {"task": f"perfweb.{app}.tasks.forget", "schedule": 3600.0, "options": {"expires": 3600.0}}
@@ -141,6 +146,8 @@ OUTBOX_SENDERS = {
     "forge": "perfweb.forges.sending.send",
     "hook": "perfweb.outbox.hooks.send",
 }
+# How long the tools' outputs and the logs of runs are kept; 0 is for ever.
+RAW_KEPT_DAYS = int(os.environ.get("PERFWEB_RAW_KEPT_DAYS", "0"))
 # How long the texts of letters, mails and webhooks are kept once they are dealt with.
 MESSAGES_KEPT_DAYS = int(os.environ.get("PERFWEB_MESSAGES_KEPT_DAYS", "365"))
 # Tokens of forges and secrets of their webhooks, in files.

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Old raw outputs are given up for a note, so that the database does not grow for ever; samples and verdicts stay.
+
+In the place of a text comes a line that says what it was, with its length and its hash: pages, archives and the API go
+on to show it under its name, and whoever has a copy can prove that it is the one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from perfweb.runs.models import FINAL_STATES, Artefact, ArtefactKind
+from perfweb.tracking import states
+from perfweb.tracking.models import Alert
+
+KINDS = (
+    ArtefactKind.TOOL_OUTPUT,
+    ArtefactKind.BOOT_LOG,
+    ArtefactKind.STOP_LOG,
+    ArtefactKind.BUILD_LOG,
+    ArtefactKind.PLAY_LOG,
+)
+"""What is given up.  Tunables, counters and patches are kept: verdicts are explained by them."""
+SMALL = 1000
+"""Bytes up to which a text is kept: a note is no smaller."""
+AT_ONCE = 500
+"""Texts of a transaction."""
+MOST = 10_000
+"""Texts of a call that others wait for."""
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """How many texts, and how many bytes of them."""
+
+    texts: int = 0
+    size: int = 0
+
+
+def thin(days: int, now: datetime | None = None, most: int | None = None) -> Thinned:
+    """Give up the raw outputs of runs that ended so many days ago, but for those that an open alert rests on; about
+    `most` of them.
+
+    A second call goes on where one was interrupted, and finds nothing more after one that was not.
+    """
+    now = now or timezone.now()
+    texts = size = 0
+    while (most is None or texts < most) and (keys := list(too_old(days, now).values_list("pk", flat=True)[:AT_ONCE])):
+        with transaction.atomic():
+            rows = list(Artefact.objects.select_for_update().defer("content").filter(pk__in=keys))
+            size += sum(row.size for row in rows)
+            for row in rows:
+                _give_up(row, now)
+            Artefact.objects.bulk_update(rows, ["content", "size", "sha256"])
+        texts += len(rows)
+    return Thinned(texts, size)
+
+
+def too_old(days: int, now: datetime) -> QuerySet[Artefact]:
+    """The texts that would be given up."""
+    open_alerts = Alert.objects.filter(state__in=states.OPEN)
+    cited = Q(run__check_of__alert__in=open_alerts)
+    for end in ("since", "until", "culprit"):
+        cited |= Q(run__tracked_commits__in=open_alerts.filter(**{f"{end}__isnull": False}).values(end))
+    old = Artefact.objects.filter(
+        kind__in=KINDS, size__gt=SMALL, run__state__in=FINAL_STATES, run__ended__lt=now - timedelta(days=days)
+    )
+    kept = Artefact.objects.filter(cited).values("run")
+    return old.exclude(run__in=kept).order_by("pk")
+
+
+def _give_up(row: Artefact, now: datetime) -> None:
+    note = f"Given up on {now:%Y-%m-%d}: {row.size} bytes with the SHA-256 {row.sha256}. The samples are kept.\n"
+    row.content = note.encode()
+    row.size, row.sha256 = len(row.content), hashlib.sha256(row.content).hexdigest()
