@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "perfweb.builds": {"perfweb.lab", "perfweb.stats"},
     "perfweb.runs": {"playbooks", "perfweb.builds", "perfweb.lab", "perfweb.accounts", "perfweb.stats"},
     "perfweb.api": {
+        "perfweb.tracking",
         "perfweb.submissions",
         "perfweb.reports",
         "perfweb.runs",
