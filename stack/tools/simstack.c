@@ -49,7 +49,8 @@ struct result {
 	unsigned	 streams;
 	uint64_t	 units;		/* in the time that was measured */
 	nsec_t		 time;
-	uint64_t	 atomics, lines, blocks, instructions, locks;	/* in the same */
+	uint64_t	 atomics, lines, locks;		/* in the same */
+	uint64_t	 blocks, instructions;
 	uint64_t	 hash;		/* of everything */
 };
 
@@ -429,7 +430,8 @@ print_json_run(unsigned ncpus, const struct result *r, bool first)
 {
 	printf("%s\n  {\"cpus\": %u, \"streams\": %u, \"rate\": %.3f, "
 	    "\"atomics\": %.3f, \"lines\": %.3f, \"blocks\": %.3f, "
-	    "\"instructions\": %.3f, \"hash\": \"%016llx\"}", first ? "" : ",", ncpus, r->streams,
+	    "\"instructions\": %.3f, \"hash\": \"%016llx\"}",
+	    first ? "" : ",", ncpus, r->streams,
 	    rate(r), per(r->atomics, r->units), per(r->lines, r->units),
 	    per(r->blocks, r->units), per(r->instructions, r->units),
 	    (unsigned long long)r->hash);
@@ -464,8 +466,8 @@ print_lane_run(unsigned ncpus, bool first)
 	}
 	printf("%s\n  {\"workload\": \"%s\", \"unit\": \"%s\", \"cpus\": %u, "
 	    "\"instructions\": %.3f, \"blocks\": %.3f, \"locks\": %.3f, "
-	    "\"atomics\": %.3f, \"lines\": %.3f}", first ? "" : ",", asked.load->name,
-	    asked.load->unit, ncpus,
+	    "\"atomics\": %.3f, \"lines\": %.3f}",
+	    first ? "" : ",", asked.load->name, asked.load->unit, ncpus,
 	    more(half.instructions, all.instructions, n),
 	    more(half.blocks, all.blocks, n),
 	    more(half.locks, all.locks, n),

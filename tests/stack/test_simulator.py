@@ -64,6 +64,14 @@ def test_streams_with_nothing_in_common_scale_and_giant_does_not(sim: Installed)
     assert four < 1.3 * one
 
 
+def test_blocks_have_the_instructions_of_the_program_and_not_the_estimate(sim: Installed) -> None:
+    lane = json.loads(run(f"{sim.prefix}/bin/simstack", "--lane"))["lane"]
+    for row in lane:
+        each = row["instructions"] / row["blocks"]
+        assert 4 < each < 8, row
+        assert abs(each - 5) > 0.01, row
+
+
 def test_a_log_has_every_event(sim: Installed, tmp_path: Path) -> None:
     log = tmp_path / "log"
     simstack(sim, "--cpus", "2", "--log", str(log))

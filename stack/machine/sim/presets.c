@@ -38,6 +38,17 @@
 #include <stddef.h>
 #include <string.h>
 
+/* Of Linux, on processors of these years. */
+#define	LINUX_COSTS							\
+	.yield = 300000,	/* estimate */				\
+	.park = 750000,		/* 2100 cycles [U] */			\
+	.unpark = 960000,	/* 2700 cycles [U] */			\
+	.wake = 1540000,	/* the rest of 7000 cycles [U] */	\
+	.jitter = 500000,	/* estimate */				\
+	.timer = 2000000,	/* estimate */				\
+	.change = 1200000,	/* estimate */				\
+	.slice = 3000000000	/* 3 ms with 8 CPUs and more [L] */
+
 #define	GENERIC_COSTS {							\
 	.instruction = 220,	/* 1.5 a cycle: estimate */		\
 	.copy = 60,		/* 16 GB/s: estimate */			\
@@ -52,14 +63,7 @@
 	.socket = 51000,	/* 109 cycles [D] */			\
 	.remote = 136000,	/* 289 cycles [D] */			\
 	.relax = 46000,		/* 140 cycles [I] */			\
-	.yield = 300000,	/* estimate */				\
-	.park = 750000,		/* 2100 cycles [U] */			\
-	.unpark = 960000,	/* 2700 cycles [U] */			\
-	.wake = 1540000,	/* the rest of 7000 cycles [U] */	\
-	.jitter = 500000,	/* estimate */				\
-	.timer = 2000000,	/* estimate */				\
-	.change = 1200000,	/* estimate */				\
-	.slice = 3000000000,	/* 3 ms with 8 CPUs and more [L] */	\
+	LINUX_COSTS,							\
 }
 
 /* Two processors of the Pentium 4's time, 2.8 GHz, on one bus. */
@@ -120,14 +124,7 @@
 	.socket = 40500,	/* [M] */				\
 	.remote = 141800,	/* [M] */				\
 	.relax = 67000,		/* 140 cycles [I] */			\
-	.yield = 300000,	/* estimate */				\
-	.park = 750000,		/* 2100 cycles [U] */			\
-	.unpark = 960000,	/* 2700 cycles [U] */			\
-	.wake = 1540000,	/* the rest of 7000 cycles [U] */	\
-	.jitter = 500000,	/* estimate */				\
-	.timer = 2000000,	/* estimate */				\
-	.change = 1200000,	/* estimate */				\
-	.slice = 3000000000,	/* 3 ms with 8 CPUs and more [L] */	\
+	LINUX_COSTS,							\
 }
 
 const struct sim_preset sim_presets[] = {
