@@ -45,14 +45,18 @@ def run(settings: Settings, tmp_path: Path) -> Run:
 
 @pytest.fixture
 def empty(transactional_db: None) -> Iterator[str]:
-    """The name of an empty database."""
+    """The name of an empty database.
+
+    It is not dropped WITH (FORCE), which a user who is not the superuser may not do to a worker of autovacuum; without,
+    the server ends that one itself, and waits for whoever is just leaving.
+    """
     name = f"{connection.settings_dict['NAME']}_restored"
     with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        cursor.execute(f"DROP DATABASE IF EXISTS {name}")
         cursor.execute(f"CREATE DATABASE {name}")
     yield name
     with connection.cursor() as cursor:
-        cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        cursor.execute(f"DROP DATABASE {name}")
 
 
 def manage(database: str, var: Path, *words: str) -> subprocess.CompletedProcess[str]:
