@@ -7,7 +7,6 @@ from datetime import date, datetime
 from http import HTTPStatus
 from typing import Annotated
 
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from ninja import Query, Router
@@ -15,7 +14,7 @@ from pydantic import BaseModel, Field
 
 from perfweb.api.operations import Name, Number, Page, Window, chosen, cut, finite, read
 from perfweb.api.problems import BadInput, RefusedError, bad_input
-from perfweb.tracking import periods
+from perfweb.tracking import periods, services
 from perfweb.tracking.models import Alert, AlertState, Movement, Rhythm, TrackedBranch, TrackedCommit
 
 router = Router(tags=["tracking"])
@@ -170,9 +169,9 @@ def get_tracked_branch(request: HttpRequest, name: Name) -> BranchRow:  # noqa: 
 def get_period(request: HttpRequest, name: Name, wanted: Query[Ends]) -> PeriodOut:  # noqa: ARG001
     """Sum up what moved between two commits: from a release to the next, say."""
     branch = _find(name)
+    first = _end(branch, "first", wanted.first, "position")
+    last = _end(branch, "last", wanted.last, "-position")
     try:
-        first = periods.find(branch, wanted.first or "", "position")
-        last = periods.find(branch, wanted.last or "", "-position")
         found = periods.between(branch, first, last)
     except periods.PeriodError as error:
         raise bad_input(BadInput(parameter="first", reason=str(error))) from None
@@ -192,7 +191,7 @@ def get_period(request: HttpRequest, name: Name, wanted: Query[Ends]) -> PeriodO
 def list_alerts(request: HttpRequest, wanted: Query[AlertFilters], window: Query[Window]) -> AlertPage:
     """List alerts, newest first, with suspicions that are not confirmed yet or were not seen again."""
     filters = chosen(branch__name=wanted.branch, state=wanted.state, number__lt=wanted.cursor)
-    rows = list(_alerts().filter(**filters)[: window.limit + 1])
+    rows = list(Alert.objects.to_show().filter(**filters)[: window.limit + 1])
     shown, following = cut(request, rows, window.limit, lambda alert: alert.number)
     return AlertPage(items=[_alert(alert) for alert in shown], next=following)
 
@@ -200,7 +199,7 @@ def list_alerts(request: HttpRequest, wanted: Query[AlertFilters], window: Query
 @read(router, "alerts/{number}", AlertDetail, may_lack=True)
 def get_alert(request: HttpRequest, number: Number) -> AlertDetail:  # noqa: ARG001
     """Show an alert with its history."""
-    found = _alerts().filter(number=number).first()
+    found = Alert.objects.to_show().filter(number=number).first()
     if found is None:
         raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no alert {number}")
     steps = [StepOut(at=step.at, state=step.to_state, who=step.who, text=step.text) for step in found.steps.all()]
@@ -211,15 +210,18 @@ def get_alert(request: HttpRequest, number: Number) -> AlertDetail:  # noqa: ARG
 
 
 def _find(name: str) -> TrackedBranch:
-    found = TrackedBranch.objects.select_related("mirror", "testbed").filter(name=name).first()
-    if found is None:
-        raise RefusedError(HTTPStatus.NOT_FOUND, f"no branch “{name}” is tracked")
-    return found
+    try:
+        return services.find(name)
+    except services.TrackingError as error:
+        raise RefusedError(HTTPStatus.NOT_FOUND, str(error)) from None
 
 
-def _alerts() -> QuerySet[Alert]:
-    related = Alert.objects.select_related("branch__testbed", "since", "until", "culprit", "owner")
-    return related.prefetch_related("movements")
+def _end(branch: TrackedBranch, parameter: str, word: str | None, otherwise: str) -> TrackedCommit:
+    """The commit that a parameter names."""
+    try:
+        return periods.find(branch, word or "", otherwise)
+    except periods.PeriodError as error:
+        raise bad_input(BadInput(parameter=parameter, reason=str(error))) from None
 
 
 def _commit(commit: TrackedCommit) -> CommitOut:

@@ -154,6 +154,13 @@ class AlertState(models.TextChoices):
     INFRASTRUCTURE = "infrastructure", "infrastructure"
 
 
+class AlertQuerySet(models.QuerySet["Alert"]):
+    def to_show(self) -> AlertQuerySet:
+        """With all that a row of a list shows: two queries."""
+        related = self.select_related("branch__testbed", "since", "until", "culprit", "owner")
+        return related.prefetch_related("movements")
+
+
 class Alert(models.Model):
     """What moved together between two commits.  Only perfweb.tracking.states changes `state`."""
 
@@ -179,6 +186,8 @@ class Alert(models.Model):
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="alerts")
     due = models.DateField(null=True, blank=True)
     created = models.DateTimeField(auto_now_add=True)
+
+    objects = AlertQuerySet.as_manager()
 
     class Meta:
         ordering = ["-number"]

@@ -49,6 +49,8 @@ def between(branch: TrackedBranch, first: TrackedCommit, last: TrackedCommit) ->
     Levels are those of the latest analysis; changes of a test that follow one another are multiplied.
     """
     low, high = first.position or 0, last.position or 0
+    if first == last:
+        raise PeriodError(f"Both ends are {first.short}: nothing of {branch} lies between.")
     if low >= high:
         raise PeriodError(f"{first.short} does not come before {last.short} on {branch}: write the older one first.")
     inside = branch.commits.filter(position__gt=low, position__lte=high)
@@ -69,9 +71,8 @@ def between(branch: TrackedBranch, first: TrackedCommit, last: TrackedCommit) ->
 
 def alerts_of(branch: TrackedBranch) -> QuerySet[Alert]:
     """The alerts of a branch that people were told of, with what their rows show."""
-    found = branch.alerts.exclude(state__in=[AlertState.NEW, AlertState.REFUTED])
-    related = found.select_related("branch__testbed", "since", "until", "culprit", "owner")
-    return related.prefetch_related("movements")
+    told = Alert.objects.filter(branch=branch).exclude(state__in=[AlertState.NEW, AlertState.REFUTED])
+    return told.to_show()
 
 
 def open_alerts(branch: TrackedBranch) -> QuerySet[Alert]:

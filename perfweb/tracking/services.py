@@ -134,10 +134,10 @@ def _assign(alert: Alert, actor: Actor, said: Said) -> None:
 
 def find(name: str) -> TrackedBranch:
     """The tracked branch of this name.  Raises TrackingError."""
-    branch = TrackedBranch.objects.filter(name=name).first()
+    branch = TrackedBranch.objects.select_related("mirror", "testbed").filter(name=name).first()
     if branch is None:
         there_are = ", ".join(TrackedBranch.objects.values_list("name", flat=True)) or "none; manage.py track makes one"
-        raise TrackingError(f"no branch “{name[:64]}” is tracked; there are: {there_are}")
+        raise TrackingError(f"No branch “{name[:64]}” is tracked; there are: {there_are}")
     return branch
 
 

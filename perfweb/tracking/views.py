@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Q, QuerySet, Sum
+from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Q, Sum
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.dateparse import parse_date
@@ -54,7 +54,7 @@ def branch_list(request: HttpRequest) -> HttpResponse:
     )
     context = {
         "branches": [(branch, open_alerts.get(branch.pk, 0)) for branch in branches],
-        "alerts": _alerts()[:10],
+        "alerts": Alert.objects.to_show()[:10],
         "ledger": ledger.counts(Alert.objects.all()),
     }
     return render(request, "tracking/list.html", context)
@@ -64,7 +64,7 @@ def branch_list(request: HttpRequest) -> HttpResponse:
 def branch(request: HttpRequest, name: str) -> HttpResponse:
     """Show the series of a branch, its alerts, its newest commits, and the versions of what was seen in it."""
     found = _branch(name)
-    alerts = list(_alerts().filter(branch=found))
+    alerts = list(Alert.objects.to_show().filter(branch=found))
     commits = list(found.commits.filter(position__isnull=False).order_by("-position"))
     drawn = graphs(read(found).series, commits, [alert for alert in alerts if alert.state != AlertState.REFUTED])
     context = {
@@ -90,14 +90,15 @@ def period(request: HttpRequest, name: str) -> HttpResponse:
         context["period"] = periods.between(found, first, last)
     except periods.PeriodError as error:
         context["problem"] = str(error)
-    return render(request, "tracking/period.html", context, status=400 if "problem" in context else 200)
+    wrong = "problem" in context and bool(request.GET)  # whoever asked for nothing has done nothing wrong
+    return render(request, "tracking/period.html", context, status=400 if wrong else 200)
 
 
 @require_safe
 def alert_list(request: HttpRequest) -> HttpResponse:
     """Show alerts, the newest first; `?before=` has older ones."""
     before = request.GET.get("before", "")
-    found = _alerts()
+    found = Alert.objects.to_show()
     if before.isascii() and before.isdigit() and len(before) < 18:
         found = found.filter(number__lt=int(before))
     rows = list(found[: PER_PAGE + 1])
@@ -156,10 +157,7 @@ def say(request: HttpRequest, number: int) -> HttpResponse:
 @acts(Action.TRACK)
 def pause(request: HttpRequest, name: str) -> HttpResponse:
     """Ask whether no more commits of a branch are to be measured, or to go on."""
-    try:
-        found = services.find(name)
-    except services.TrackingError as error:
-        raise Http404(str(error)) from None
+    found = _branch(name)
     if request.method == "POST":
         services.pause(on_page(request), name, active=not found.active)
         return redirect("tracking:branch", name)
@@ -180,22 +178,17 @@ def _said(request: HttpRequest) -> services.Said:
 
 
 def _branch(name: str) -> TrackedBranch:
-    found = TrackedBranch.objects.select_related("mirror", "testbed").filter(name=name).first()
-    if found is None:
-        raise Http404(f"No branch “{name}” is tracked. The list of tracked branches has all names.")
-    return found
+    try:
+        return services.find(name)
+    except services.TrackingError as error:
+        raise Http404(str(error)) from None
 
 
 def _find(number: int) -> Alert:
-    found = _alerts().filter(number=number).first()
+    found = Alert.objects.to_show().filter(number=number).first()
     if found is None:
         raise Http404(f"There is no alert {number}. The list of alerts shows those that there are.")
     return found
-
-
-def _alerts() -> QuerySet[Alert]:
-    related = Alert.objects.select_related("branch__testbed", "since", "until", "culprit", "owner")
-    return related.prefetch_related("movements")
 
 
 def _commit_rows(branch: TrackedBranch, commits: Iterable[TrackedCommit], alerts: Iterable[Alert]) -> list[CommitRow]:

@@ -15,6 +15,8 @@ from perfweb.tracking.models import Alert, TrackedBranch
 from perfweb.tracking.telling import MAIL
 
 WEEK = timedelta(days=7)
+LATEST = timedelta(days=1)
+"""How late a report is still sent, where the service was away; a quiet week gets none for what came after it."""
 HOUR = 6
 """Of Monday, UTC: the report is there when people begin to work."""
 ROWS = 20
@@ -27,7 +29,7 @@ def report(branch: TrackedBranch, now: datetime) -> None:
         return
     end = last_monday(now)
     key = f"week.{branch.pk}.{end:%Y-%m-%d}"
-    if end < branch.created or Letter.objects.filter(channel=MAIL, key=key).exists():
+    if now - end > LATEST or end < branch.created or Letter.objects.filter(channel=MAIL, key=key).exists():
         return
     if body := text(branch, end):
         content = {
@@ -47,7 +49,7 @@ def text(branch: TrackedBranch, end: datetime) -> str:
     """The report as plain text; empty where no commit came and no alert is open."""
     listed = branch.commits.filter(position__isnull=False, committed__lt=end).order_by("-position")
     last, first = listed.first(), listed.filter(committed__lt=end - WEEK).first() or listed.last()
-    waiting = list(periods.open_alerts(branch))
+    waiting = list(periods.open_alerts(branch).filter(created__lt=end))
     parts = []
     if last is not None and first is not None and last != first:
         parts += _happened(periods.between(branch, first, last))

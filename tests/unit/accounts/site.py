@@ -92,7 +92,7 @@ class Site:
         }  # fmt: skip
         if "/submissions/" in address:
             values["number"] = (self.approved if "rerun" in address else self.waiting).number
-        elif address.startswith("/alerts/"):
+        elif "/alerts/" in address:
             values["number"] = self.alert.number
         elif "/cancel" in address:
             values["number"] = self.queued.pk
@@ -101,7 +101,7 @@ class Site:
         keys = {"artefacts": Artefact.objects.earliest("pk").pk, "tokens": self.token.pk, "unlink": self.identity.pk}
         values["key"] = next((key for part, key in keys.items() if f"/{part}/" in address), "github")
         named = {"topics": "tcp", "forges": "on-github", "tracking": "head"}
-        values["name"] = named.get(address.split("/")[1], values["name"])
+        values["name"] = "head" if "/tracked-branches/" in address else named.get(address.split("/")[1], values["name"])
         query = {"/search/": "?q=direct", "/api/v1/series": f"?test={test}", "/api/v1/summaries": f"?test={test}"}
         if address.startswith(("/compare/", "/api/v1/comparisons")):
             query[address] = f"?base={run}/deferred&with={run}/direct"

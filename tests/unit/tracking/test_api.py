@@ -41,7 +41,7 @@ def test_branches_are_listed(api: Api, branch: TrackedBranch) -> None:
     assert (row["name"], row["testbed"], row["rhythm"], row["active"]) == ("head", "demo", "push", True)
     assert api.read("tracked-branches/head") == row
     assert api.client.get(row["page"]).status_code == 200
-    assert "no branch “nobody”" in api.read("tracked-branches/nobody", status=404)["detail"]
+    assert "No branch “nobody” is tracked; there are: head" in api.read("tracked-branches/nobody", status=404)["detail"]
 
 
 def test_alerts_come_in_parts_and_by_state(api: Api, branch: TrackedBranch) -> None:
@@ -63,7 +63,10 @@ def test_a_period_has_what_moved(api: Api, branch: TrackedBranch) -> None:
     found = api.read("tracked-branches/head/period", first=2)
     assert (found["commits"], len(found["alerts"]), found["moved"]) == (2, 1, [])
     assert api.read("tracked-branches/head/period", first=3)["alerts"] == []
-    assert "no commit" in api.read("tracked-branches/head/period", status=422, first=77)["errors"][0]["reason"]
+    for end in ("first", "last"):
+        (wrong,) = api.read(f"tracked-branches/head/period?{end}=77", status=422)["errors"]
+        assert wrong["parameter"] == end
+        assert "no commit" in wrong["reason"]
     api.read("tracked-branches/head/period", status=422, first="x y")
 
 

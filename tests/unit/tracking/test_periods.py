@@ -44,6 +44,7 @@ def branch(laboratory: Laboratory) -> TrackedBranch:
         culprit=made.commits.get(position=3), state=AlertState.CONFIRMED,
     )  # fmt: skip
     alert.movements.create(variant="direct", test=STREAM, better=False, suspected=-10.0)
+    Alert.objects.update(created=MONDAY - timedelta(days=1))
     return made
 
 
@@ -86,13 +87,20 @@ def test_the_page_begins_with_all_that_is_tracked(client: Client, branch: Tracke
         ("from=99", "no commit “99”"),
         ("from=abc", "6 letters of its hash"),
         ("from=ffffffffff", "no commit “ffffffffff”"),
-        ("from=5&until=5", "does not come before"),
+        ("from=5&until=5", "nothing of head lies between"),
         ("from=7&until=2", "write the older one first"),
         ("from=%00", "no commit"),
     ],
 )
 def test_what_is_no_period_is_explained(client: Client, branch: TrackedBranch, asked: str, problem: str) -> None:
     assert problem in words(client, f"/tracking/head/period/?{asked}", 400)
+
+
+def test_a_branch_with_one_commit_has_nothing_to_sum_up(client: Client, laboratory: Laboratory) -> None:
+    tracked(laboratory.commit(1))
+    assert "No commit of head has been listed yet" in words(client, "/tracking/head/period/")
+    laboratory.round()
+    assert "nothing of head lies between" in words(client, "/tracking/head/period/")
 
 
 def test_a_branch_that_is_not_tracked_has_no_period(client: Client, db: None) -> None:
@@ -125,6 +133,17 @@ def test_a_week_without_news_is_no_mail(branch: TrackedBranch, settings: Setting
     branch.commits.update(committed=MONDAY - timedelta(days=9))
     Alert.objects.update(state=AlertState.FIXED)
     weekly.report(branch, MONDAY)
+    assert not Letter.objects.filter(channel="mail:smtp").exists()
+
+
+def test_a_quiet_week_has_no_mail_for_what_came_after_it(branch: TrackedBranch, settings: Settings) -> None:
+    settings.MAIL_ADDRESS = "perf@example.org"
+    branch.created = MONDAY - timedelta(days=30)
+    branch.commits.update(committed=MONDAY - timedelta(days=9))
+    Alert.objects.update(created=MONDAY + timedelta(hours=3))
+    weekly.report(branch, MONDAY + timedelta(hours=4))
+    branch.commits.filter(position__gt=4).update(committed=MONDAY - timedelta(days=3))
+    weekly.report(branch, MONDAY + timedelta(days=2))
     assert not Letter.objects.filter(channel="mail:smtp").exists()
 
 
