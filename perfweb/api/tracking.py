@@ -5,20 +5,23 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Literal
 
 from django.http import HttpRequest
 from django.urls import reverse
 from ninja import Query, Router
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from perfweb.api.operations import Name, Number, Page, Window, chosen, cut, finite, read
+from perfweb.accounts.permissions import Action
+from perfweb.api.identity import actor_of
+from perfweb.api.operations import Name, Number, Page, Window, change, chosen, cut, finite, read
 from perfweb.api.problems import BadInput, RefusedError, bad_input
-from perfweb.tracking import periods, services
+from perfweb.tracking import periods, services, states
 from perfweb.tracking.models import Alert, AlertState, Movement, Rhythm, TrackedBranch, TrackedCommit
 
 router = Router(tags=["tracking"])
 
+Judgement = Literal["acknowledged", "fixed", "not-a-bug", "infrastructure"]
 CommitWord = Annotated[str, Field(pattern=r"^([0-9]{1,5}|[0-9a-f]{6,40})$")]
 
 
@@ -146,6 +149,17 @@ class AlertFilters(BaseModel):
     cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
 
 
+class SaidIn(BaseModel):
+    """What is said about an alert."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    state: Judgement | None = Field(None, description="what became of a confirmed change")
+    owner: str | None = Field(None, max_length=150, description="name of an account; empty for nobody")
+    due: date | None = Field(None, description="until when the owner looks after it")
+    text: str = Field("", max_length=5000, description="a comment")
+
+
 class Ends(BaseModel):
     """Between which commits: numbers on the branch, or six letters of a hash or more."""
 
@@ -199,14 +213,27 @@ def list_alerts(request: HttpRequest, wanted: Query[AlertFilters], window: Query
 @read(router, "alerts/{number}", AlertDetail, may_lack=True)
 def get_alert(request: HttpRequest, number: Number) -> AlertDetail:  # noqa: ARG001
     """Show an alert with its history."""
-    found = Alert.objects.to_show().filter(number=number).first()
-    if found is None:
-        raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no alert {number}")
-    steps = [StepOut(at=step.at, state=step.to_state, who=step.who, text=step.text) for step in found.steps.all()]
-    checks = [
-        CheckOut(commit=_commit(check.commit), run=check.run_id) for check in found.checks.select_related("commit")
-    ]
-    return AlertDetail(**_alert(found).model_dump(), steps=steps, checks=checks)
+    return _detail(_find_alert(number))
+
+
+@change(router, "alerts/{number}/say", AlertDetail, Action.JUDGE_ALERT)
+def say_about_alert(request: HttpRequest, number: Number, said: SaidIn) -> AlertDetail:
+    """Say what became of a confirmed alert, who looks after it until when, or a comment.
+
+    What is left out stays as it is; an owner without a due date has none.
+    """
+    known = _find_alert(number)
+    owner = said.owner
+    if owner is None and said.due is not None:
+        owner = known.owner.get_username() if known.owner else ""
+    words = services.Said(state=said.state or "", owner=owner, due=said.due, text=said.text)
+    try:
+        services.say(actor_of(request), number, words)
+    except states.IllegalTransitionError as error:
+        raise RefusedError(HTTPStatus.CONFLICT, str(error)) from None
+    except services.PROBLEMS as error:
+        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None
+    return _detail(_find_alert(number))
 
 
 def _find(name: str) -> TrackedBranch:
@@ -214,6 +241,21 @@ def _find(name: str) -> TrackedBranch:
         return services.find(name)
     except services.TrackingError as error:
         raise RefusedError(HTTPStatus.NOT_FOUND, str(error)) from None
+
+
+def _find_alert(number: int) -> Alert:
+    found = Alert.objects.to_show().filter(number=number).first()
+    if found is None:
+        raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no alert {number}")
+    return found
+
+
+def _detail(alert: Alert) -> AlertDetail:
+    steps = [StepOut(at=step.at, state=step.to_state, who=step.who, text=step.text) for step in alert.steps.all()]
+    checks = [
+        CheckOut(commit=_commit(check.commit), run=check.run_id) for check in alert.checks.select_related("commit")
+    ]
+    return AlertDetail(**_alert(alert).model_dump(), steps=steps, checks=checks)
 
 
 def _end(branch: TrackedBranch, parameter: str, word: str | None, otherwise: str) -> TrackedCommit:

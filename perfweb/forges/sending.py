@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Delivers the letters of the outbox to forges."""
 
+from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
 from perfweb.forges import http, secrets
 from perfweb.forges.models import Project
-from perfweb.forges.table import FORGES
+from perfweb.forges.table import FORGES, Texts
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import LaterError, NeverError
 
 
 def send(letter: Letter) -> str:
-    """Say what a letter has to say; returns the number of the comment.  Raises LaterError or NeverError."""
+    """Say what a letter has to say; returns the number of the comment or issue.  Raises LaterError or NeverError."""
     name = letter.channel.partition(":")[2]
     project = Project.objects.select_related("mirror").filter(mirror__name=name).first()
     if project is None:
@@ -24,7 +25,7 @@ def send(letter: Letter) -> str:
     if letter.content["what"] == "status":
         speaker.status(letter.content)
         return ""
-    return speaker.comment(letter)
+    return speaker.issue(letter) if letter.content["what"] == "issue" else speaker.comment(letter)
 
 
 class Speaker:
@@ -46,25 +47,39 @@ class Speaker:
                 raise
 
     def comment(self, letter: Letter) -> str:
-        """Write a comment, or edit the one that was written."""
-        content = letter.content
-        known = letter.reference or (self._written(letter) if letter.attempts > 1 else "")
-        body = {"body": content["body"]}
-        if known:
-            self._call(self.forge.edit, self.forge.comment, body, pull=content["pull"], comment=known)
-            return known
-        return str(self._call("POST", self.forge.comments, body, pull=content["pull"])["id"])
+        """Write a comment on a pull request, or edit the one that was written; returns its number."""
+        return self._write(letter, self.forge.comments, {}, pull=letter.content["pull"])
 
-    def _written(self, letter: Letter) -> str:
-        """The comment that an attempt made whose answer was lost."""
+    def issue(self, letter: Letter) -> str:
+        """Write an issue, or edit the one that was written, and open or close it; returns its number.
+
+        It is left as people have it where the letter does not say whether it is open: an issue is made open.
+        """
+        issues, state = self.forge.issues, letter.content["state"]
+        number = self._write(letter, issues, {"title": letter.content["title"]})
+        if state:
+            self._call(self.forge.edit, issues.edit, self.forge.turns[state], number=number)
+        return number
+
+    def _write(self, letter: Letter, texts: Texts, more: Mapping[str, str], **where: object) -> str:
+        """Write a text, or edit the one that was written; returns its number."""
+        body = {texts.words: letter.content["body"], **more}
+        known = letter.reference or (self._written(letter, texts, where) if letter.attempts > 1 else "")
+        if known:
+            self._call(self.forge.edit, texts.edit, body, number=known, **where)
+            return known
+        return str(self._call("POST", texts.write, body, **where)[texts.number])
+
+    def _written(self, letter: Letter, texts: Texts, where: Mapping[str, object]) -> str:
+        """The text that an attempt made whose answer was lost."""
         since = letter.since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        found = self._call("GET", self.forge.recent, None, pull=letter.content["pull"], since=since)
-        for comment in found:
-            author = comment.get("user") or comment.get("author") or {}
-            if letter.content["mark"] in comment["body"] and author.get(self.forge.author) == self.project.login:
-                return str(comment["id"])
+        for text in self._call("GET", texts.recent, None, since=since, **where):
+            author = text.get("user") or text.get("author") or {}
+            ours = author.get(self.forge.author) == self.project.login
+            if ours and letter.content["mark"] in (text[texts.words] or ""):
+                return str(text[texts.number])
         return ""
 
     def _call(self, method: str, template: str, content: object, **values: object) -> Any:
         address = self.forge.address(self.project.api, template, self.project.path, **values)
-        return http.call(method, address, self.headers, content, edit="comment" in values)
+        return http.call(method, address, self.headers, content, edit="number" in values)

@@ -4,6 +4,7 @@
 import base64
 import binascii
 import hmac
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -43,14 +44,29 @@ class ShapeError(ValueError):
 
 
 @dataclass(frozen=True)
+class Texts:
+    """Where texts of one kind are written, listed and edited, and how the forge calls a text's own words and number."""
+
+    write: str
+    recent: str
+    edit: str
+    words: str = "body"
+    number: str = "id"
+
+
+@dataclass(frozen=True)
 class Forge:
-    """How one kind of forge is spoken with.  Addresses hold {path}, {pull}, {comment}, {sha} and {since}."""
+    """How one kind of forge is spoken with.  Addresses hold {path}, {pull}, {number}, {sha} and {since}.
+
+    `turns` are what makes an issue open or closed, `page` is where people read one, below the forge's own address.
+    """
 
     pull_ref: str
     authorization: tuple[str, str]
-    comments: str
-    recent: str
-    comment: str
+    comments: Texts
+    issues: Texts
+    turns: Mapping[str, Mapping[str, str]]
+    page: str
     edit: str
     statuses: str
     states: Mapping[str, str]
@@ -64,6 +80,11 @@ class Forge:
         """The address of an operation on a project."""
         quoted = {name: quote(str(value), safe="") for name, value in values.items()}
         return api.rstrip("/") + template.format(path=quote(path, safe="" if self.whole_path else "/"), **quoted)
+
+    def issue_page(self, api: str, path: str, number: str) -> str:
+        """Where people read an issue: an API is below its forge, or on a host of its own beside it (api.github.com)."""
+        site = _API.sub("", api.rstrip("/")).replace("://api.", "://", 1)
+        return site + self.page.format(path=quote(path), number=quote(number, safe=""))
 
     def status(self, state: str, description: str, url: str) -> dict[str, str]:
         """The content of a commit status; `state` is pending, success, failure or error."""
@@ -197,15 +218,21 @@ def _at(payload: Payload, path: tuple[str, ...]) -> object:
     return found
 
 
+_API = re.compile(r"/api/v\d+$")
 _NOTES = "/projects/{path}/merge_requests/{pull}/notes"
+_GITLAB_ISSUES = "/projects/{path}/issues"
 _ISSUES = "/repos/{path}/issues"
+_COMMENTS = f"{_ISSUES}/{{pull}}/comments"
+_ONE_ISSUE = f"{_ISSUES}/{{number}}"
+_ONE_COMMENT = f"{_ISSUES}/comments/{{number}}"
 
 _GITHUB = Forge(
     pull_ref="refs/pull/{pull}/head",
     authorization=("Authorization", "Bearer {token}"),
-    comments=f"{_ISSUES}/{{pull}}/comments",
-    recent=f"{_ISSUES}/{{pull}}/comments?per_page=100&since={{since}}",
-    comment=f"{_ISSUES}/comments/{{comment}}",
+    comments=Texts(_COMMENTS, f"{_COMMENTS}?per_page=100&since={{since}}", _ONE_COMMENT),
+    issues=Texts(_ISSUES, f"{_ISSUES}?state=all&per_page=100&since={{since}}", _ONE_ISSUE, number="number"),
+    turns={"open": {"state": "open"}, "closed": {"state": "closed"}},
+    page="/{path}/issues/{number}",
     edit="PATCH",
     statuses="/repos/{path}/statuses/{sha}",
     states={},
@@ -218,7 +245,8 @@ _GITHUB = Forge(
 _GITEA = replace(
     _GITHUB,
     authorization=("Authorization", "token {token}"),
-    recent=f"{_ISSUES}/{{pull}}/comments?since={{since}}",
+    comments=Texts(_COMMENTS, f"{_COMMENTS}?since={{since}}", _ONE_COMMENT),
+    issues=Texts(_ISSUES, f"{_ISSUES}?state=all&type=issues&since={{since}}", _ONE_ISSUE, number="number"),
     delivery="X-Gitea-Delivery",
     genuine=_by_gitea,
     read=_of_gitea,
@@ -226,9 +254,16 @@ _GITEA = replace(
 _GITLAB = Forge(
     pull_ref="refs/merge-requests/{pull}/head",
     authorization=("PRIVATE-TOKEN", "{token}"),
-    comments=_NOTES,
-    recent=f"{_NOTES}?per_page=100&sort=desc&order_by=created_at",
-    comment=f"{_NOTES}/{{comment}}",
+    comments=Texts(_NOTES, f"{_NOTES}?per_page=100&sort=desc&order_by=created_at", f"{_NOTES}/{{number}}"),
+    issues=Texts(
+        _GITLAB_ISSUES,
+        f"{_GITLAB_ISSUES}?per_page=100&created_after={{since}}",
+        f"{_GITLAB_ISSUES}/{{number}}",
+        words="description",
+        number="iid",
+    ),
+    turns={"open": {"state_event": "reopen"}, "closed": {"state_event": "close"}},
+    page="/{path}/-/issues/{number}",
     edit="PUT",
     statuses="/projects/{path}/statuses/{sha}",
     states={"failure": "failed", "error": "failed"},

@@ -123,6 +123,11 @@ MEASURES = (
 )
 
 
+def is_exact(test: str) -> bool:
+    """Whether a test of the catalogue counts what a simulated unit of work costs, which is the same each time."""
+    return test in TESTS and is_simulated(test) and TESTS[test].measure.metric in SIMULATED_COSTS
+
+
 def is_simulated(test: str) -> bool:
     """Whether a test of this name, of the catalogue or not any more, happens on the simulated machine."""
     return test.startswith("simulated.")

@@ -46,6 +46,7 @@ class TrackedBranch(models.Model):
     )
     mail_to = models.TextField(blank=True, help_text="addresses that are told of confirmed changes, one on a line")
     hook = models.CharField(max_length=500, blank=True, help_text="address that alerts are posted to as JSON")
+    issues = models.BooleanField(default=False, help_text="whether each confirmed change is an issue on its forge")
     active = models.BooleanField(default=True)
     looked = models.DateTimeField(null=True, blank=True, help_text="when its commits were last listed")
     problem = models.TextField(blank=True, help_text="why they could not be listed, or packed")
@@ -234,6 +235,11 @@ class Movement(models.Model):
         if self.percent is None or self.low is None or self.high is None:
             return None
         return Change(self.percent, self.low, self.high)
+
+    @property
+    def clearness(self) -> float:
+        """How many of its own uncertainties it is large; 0 until it is measured."""
+        return abs(self.change.percent) / max(self.change.high - self.change.low, 1e-9) if self.change else 0.0
 
 
 class AlertStep(models.Model):

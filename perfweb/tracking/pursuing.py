@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from operator import attrgetter
 
 from perfweb.plaintext import plain
 from perfweb.reports.wording import change_words
@@ -64,7 +65,7 @@ def _bisect(alert: Alert) -> bool:
             "position"
         )
     )
-    lead = max((movement for movement in alert.movements.all() if movement.confirmed), key=_clearness)
+    lead = max((movement for movement in alert.movements.all() if movement.confirmed), key=attrgetter("clearness"))
     observations = [seen for place, commit in enumerate(commits) for seen in _observed(alert, place, commit, lead)]
     measured = {seen.place for seen in observations}
     skipped = [
@@ -80,12 +81,6 @@ def _bisect(alert: Alert) -> bool:
 
 def _checks(alert: Alert, commit: TrackedCommit) -> Iterable[Check]:
     return alert.checks.filter(commit=commit).select_related("run").order_by("pk")
-
-
-def _clearness(movement: Movement) -> float:
-    """How many of its own uncertainties a movement is large."""
-    change = movement.change
-    return abs(change.percent) / max(change.high - change.low, 1e-9) if change else 0.0
 
 
 def _observed(alert: Alert, place: int, commit: TrackedCommit, lead: Movement) -> list[Observation]:

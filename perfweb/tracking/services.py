@@ -18,7 +18,7 @@ from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import RepositoryError
 from perfweb.runs.planfile import PlanError
 from perfweb.runs.services import RunError, testbed_for
-from perfweb.tracking import history, states
+from perfweb.tracking import history, states, telling
 from perfweb.tracking.measuring import TrackedPlanError, check_plan
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
 
@@ -49,6 +49,7 @@ class Wanted:
     budget: int = 240
     mail_to: str = ""
     hook: str = ""
+    issues: bool = False
 
 
 def track(actor: Actor, wanted: Wanted) -> TrackedBranch:
@@ -63,7 +64,7 @@ def track(actor: Actor, wanted: Wanted) -> TrackedBranch:
     branch.branch, branch.testbed = wanted.branch, testbed_for(spec, wanted.testbed)
     branch.rhythm, branch.every = wanted.rhythm, wanted.every
     branch.threshold, branch.budget, branch.mail_to = wanted.threshold, wanted.budget, _addresses(wanted.mail_to)
-    branch.hook = _hook(wanted.hook)
+    branch.hook, branch.issues = _hook(wanted.hook), _issues(wanted.issues, branch.mirror)
     first = history.repository_of(branch, fresh=True).commit(wanted.since or wanted.branch).sha
     if known and ((wanted.since and known.since != first) or known.plan != wanted.plan):
         raise TrackingError(
@@ -119,6 +120,7 @@ def say(actor: Actor, number: int, said: Said) -> Alert:
         elif text:
             states.note(alert, actor.name, text)
     alert.refresh_from_db()
+    telling.issue(alert)
     return alert
 
 
@@ -178,6 +180,14 @@ def _hook(url: str) -> str:
     except ValidationError:
         raise TrackingError(f"“{url[:80]}” is no address that begins with https:// or http://") from None
     return url
+
+
+def _issues(wanted: bool, mirror: Mirror | None) -> bool:
+    if wanted and telling.project_of(mirror) is None:
+        raise TrackingError(
+            "issues need a forge: name a --repository that manage.py register_repository --forge has registered"
+        )
+    return wanted
 
 
 def _in_words(problems: Mapping[str, list[str]]) -> str:

@@ -19,9 +19,10 @@ from perfweb.accounts.permissions import Action
 from perfweb.reports.graphs import respond
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.ratio import Change
-from perfweb.tracking import ledger, periods, services, states
+from perfweb.tracking import ledger, periods, services, states, telling
 from perfweb.tracking.confirming import change_of, compared, in_words
 from perfweb.tracking.drawing import graphs
+from perfweb.tracking.explaining import explain
 from perfweb.tracking.measuring import before_name
 from perfweb.tracking.models import Alert, AlertState, Check, Movement, TrackedBranch, TrackedCommit
 from perfweb.tracking.series import read
@@ -120,6 +121,8 @@ def alert(request: HttpRequest, number: int) -> HttpResponse:
             position__gt=found.since.position or 0, position__lte=found.until.position or 0
         ),
         "steps": found.steps.all(),
+        "explanation": explain(found, checks, movements),
+        "issue": telling.issue_of(found),
     }
     return render(request, "tracking/alert.html", context)
 

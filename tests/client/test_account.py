@@ -15,7 +15,8 @@ from perfctl.commands import run_command
 from perfweb.accounts.models import Role, Scope, User
 from perfweb.accounts.tokens import issue
 from perfweb.runs.models import Run
-from tests.factories import create_queued_run, create_submission, create_testbed
+from perfweb.tracking.models import Alert, AlertState, TrackedBranch
+from tests.factories import START, create_queued_run, create_submission, create_testbed
 
 
 @pytest.fixture(autouse=True)
@@ -128,3 +129,38 @@ def test_a_maintainer_decides_about_a_patch(
     assert f"submission {withdrawn} is cancelled\n" in capsys.readouterr().out
     assert run_command([*site, "withdraw", withdrawn]) == 2
     assert "is cancelled" in capsys.readouterr().err
+
+
+def test_alerts_are_read_and_judged(
+    asgi_server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    branch = TrackedBranch.objects.create(name="head", testbed=create_testbed(), since="a" * 40)
+    first, second = (
+        branch.commits.create(position=place, sha=f"{place}" * 40, subject="net: x", author="ada", committed=START)
+        for place in (1, 2)
+    )
+    made = Alert.objects.create(branch=branch, state=AlertState.CONFIRMED, since=first, until=second)
+    made.movements.create(
+        variant="direct", test="tcp.rr", better=False, suspected=-7, percent=-6.9, low=-9.1, high=-4.7, confirmed=True
+    )
+    site = ["--server", asgi_server]
+    monkeypatch.setenv("PERFCTL_TOKEN", secret_of(Role.SUBMITTER))
+    assert run_command([*site, "alerts", "--state", "confirmed"]) == 0
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert told.split()[:3] == [str(made.number), "confirmed", "head"]
+    assert "after 1111111111, with 2222222222 or before" in told
+    assert "tcp.rr on direct -6.90 % (-9.10 to -4.70)" in told
+    assert (
+        run_command([*site, "say", str(made.number), "a cache", "--state", "acknowledged", "--owner", "submitter"]) == 0
+    )
+    told = capsys.readouterr().out
+    assert "is acknowledged" in told
+    assert "looked after by submitter" in told
+    assert "acknowledged: a cache" in told
+    assert told.endswith(f"/alerts/{made.number}/\n")
+    assert run_command([*site, "say", str(made.number)]) == 2
+    assert "Nothing was said" in capsys.readouterr().err
+    assert run_command([*site, "alert", "999"]) == 2
+    assert "there is no alert 999" in capsys.readouterr().err
+    assert run_command([*site, "alerts", "--branch", "nobody", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == []

@@ -44,6 +44,7 @@ MAY_IMPORT = {
         "perfweb.stats",
     },
     "perfweb.tracking": {
+        "perfweb.forges",
         "perfweb.outbox",
         "perfweb.reports",
         "perfweb.runs",

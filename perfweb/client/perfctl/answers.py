@@ -371,3 +371,69 @@ class Queue(TypedDict):
     """What waits, testbed by testbed and in turn."""
 
     items: list[Waiting]
+
+
+class CommitOut(TypedDict):
+    """A commit of a tracked branch."""
+
+    sha: str
+    position: int | None
+    subject: str
+    author: str
+    committed: str
+
+
+class MovementOut(TypedDict):
+    """A test that moved, in percent."""
+
+    test: str
+    variant: str
+    better: bool
+    suspected: float
+    percent: float | None
+    low: float | None
+    high: float | None
+    confirmed: bool | None
+
+
+class StepOut(TypedDict):
+    """A step in the life of an alert, or a comment."""
+
+    at: str
+    state: str
+    who: str
+    text: str
+
+
+class CheckOut(TypedDict):
+    """A run that measured a commit in turn with the last one before the change."""
+
+    commit: CommitOut
+    run: int
+
+
+class AlertRow(TypedDict):
+    """What moved together between two commits."""
+
+    number: int
+    branch: str
+    simulated: bool
+    state: str
+    since: CommitOut
+    until: CommitOut
+    commit: CommitOut | None
+    probability: float | None
+    conclusion: str
+    owner: str | None
+    due: str | None
+    created: str
+    movements: list[MovementOut]
+    url: str
+    page: str
+
+
+class AlertDetail(AlertRow):
+    """An alert with its history."""
+
+    steps: list[StepOut]
+    checks: list[CheckOut]

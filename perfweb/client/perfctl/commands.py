@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from perfctl import lab, submissions, tokens
+from perfctl import lab, submissions, tokens, tracking
 from perfctl.answers import Comparison, LevelChange, RunDetail, RunRow, Series
 from perfctl.download import DamagedError, check_archive, download
 from perfctl.events import Event, follow
@@ -79,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     command("account", show_account, "tell whose the token is, and what it may do")
     command("cancel", cancel_run, "end a run").add_argument("number", type=int)
     submissions.add_commands(command)
+    tracking.add_commands(command)
     return top
 
 

@@ -16,6 +16,8 @@ from urllib.request import Request, urlopen
 from perfctl import tokens
 from perfctl.answers import (
     Account,
+    AlertDetail,
+    AlertRow,
     Cancelled,
     Comparison,
     Queue,
@@ -127,6 +129,18 @@ class Server:
     def rerun(self, number: int, boots: int | None = None) -> SubmissionDetail:
         """Measure a submission once more, with so many boots of each variant, or as many as its plan has."""
         return cast("SubmissionDetail", self.change(f"submissions/{number}/rerun", {"boots": boots}))
+
+    def alerts(self, **filters: Any) -> Iterator[AlertRow]:
+        """Read alerts, newest first. The filters are those of the API: branch, state."""
+        return cast("Iterator[AlertRow]", self.items("alerts", **filters))
+
+    def alert(self, number: int) -> AlertDetail:
+        """Read one alert with its history."""
+        return cast("AlertDetail", self.read(f"alerts/{number}"))
+
+    def say(self, number: int, **said: Any) -> AlertDetail:
+        """Say about an alert what the API takes: state, owner, due, text."""
+        return cast("AlertDetail", self.change(f"alerts/{number}/say", said))
 
     def change(self, path: str, content: object = None) -> Any:
         """Have something changed at an address below /api/v1/, with content in JSON."""

@@ -36,6 +36,7 @@ class Peer:
         self.kind, self.described = kind, described
         self.routes = [(_pattern(path), path, methods) for path, methods in described["paths"].items()]
         self.comments: dict[int, str] = {}
+        self.issues: dict[int, dict[str, Any]] = {}
         self.statuses: list[dict[str, Any]] = []
         self.calls: list[str] = []
         self.complaints: list[str] = []
@@ -80,15 +81,32 @@ class Peer:
         if "statuses" in path:
             self.statuses.append({"sha": found.groups()[-1], **given})
             return {"id": len(self.statuses)}
+        if "comment" not in path and "notes" not in path:
+            return self._do_issue(method, found, given)
         if method == "GET":
             return [self._comment(number) for number in self.comments]
         number = int(found.groups()[-1]) if method != "POST" else 100 + len(self.comments)
         self.comments[number] = given["body"]
         return self._comment(number)
 
+    def _do_issue(self, method: str, found: "re.Match[str]", given: dict[str, Any]) -> object:
+        if method == "GET":
+            return [self._issue(number) for number in self.issues]
+        number = int(found.groups()[-1]) if method != "POST" else 7 + len(self.issues)
+        turned = {"close": "closed", "reopen": "open"}.get(given.pop("state_event", ""))
+        self.issues.setdefault(number, {"state": "open"}).update(given, **({"state": turned} if turned else {}))
+        return self._issue(number)
+
+    def _issue(self, number: int) -> dict[str, Any]:
+        """An issue has two numbers: `id` in all of the forge, which is not what people and addresses use."""
+        key = "iid" if self.kind == "gitlab" else "number"
+        return {"id": 5000 + number, key: number, **self._author(), **self.issues[number]}
+
     def _comment(self, number: int) -> dict[str, Any]:
-        author = {"author": {"username": LOGIN}} if self.kind == "gitlab" else {"user": {"login": LOGIN}}
-        return {"id": number, "body": self.comments[number], **author}
+        return {"id": number, "body": self.comments[number], **self._author()}
+
+    def _author(self) -> dict[str, Any]:
+        return {"author": {"username": LOGIN}} if self.kind == "gitlab" else {"user": {"login": LOGIN}}
 
     def _complain(self, complaint: str) -> tuple[int, object]:
         self.complaints.append(complaint)

@@ -32,6 +32,7 @@ class Command(BaseCommand):
             "--mail", action="append", default=[], metavar="ADDRESS", help="who is told; may be given again"
         )
         parser.add_argument("--hook", default="", metavar="URL", help="where alerts are posted to as JSON")
+        parser.add_argument("--issues", action="store_true", help="make an issue on its forge of each confirmed change")
         parser.add_argument("--pause", action="store_true", help="measure no more commits of it")
         parser.add_argument("--resume", action="store_true", help="go on")
 
@@ -60,5 +61,5 @@ def _wanted(options: dict[str, Any]) -> Wanted:
         name=options["name"], plan=plan, testbed=options["testbed"], mirror=options["repository"],
         branch=options["branch"], since=options["since"], rhythm=options["rhythm"], every=options["every"],
         threshold=options["threshold"], budget=options["budget"], mail_to="\n".join(options["mail"]),
-        hook=options["hook"],
+        hook=options["hook"], issues=options["issues"],
     )  # fmt: skip

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The commands about alerts of tracked branches."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from perfctl.answers import AlertDetail, AlertRow, MovementOut
+from perfctl.server import Server
+from perfctl.tables import moment, plain, table
+from perfctl.usage import Status, UsageError, print_json
+
+JUDGEMENTS = ("acknowledged", "fixed", "not-a-bug", "infrastructure")
+
+
+def add_commands(command: Callable[..., Any]) -> None:
+    """Describe them; `command` makes one of a name, a function and what it does."""
+    alerts = command("alerts", show_alerts, "list what moved on tracked branches, newest first")
+    alerts.add_argument("--branch", metavar="X", help="only of this tracked branch")
+    alerts.add_argument("--state", metavar="X", help=f"only new, refuted, confirmed, {', '.join(JUDGEMENTS)}")
+    alerts.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (20)")
+    command("alert", show_alert, "tell what moved, where it came from, and what was said").add_argument(
+        "number", type=int
+    )
+    say = command("say", say_about, "say what became of a confirmed alert, who looks after it, or a comment")
+    say.add_argument("number", type=int)
+    say.add_argument("text", nargs="?", default="", help="a comment")
+    say.add_argument("--state", choices=JUDGEMENTS, help="what became of it")
+    say.add_argument("--owner", metavar="ACCOUNT", help="who looks after it; empty for nobody")
+    say.add_argument("--due", metavar="DATE", help="until when, as 2026-11-23")
+
+
+def show_alerts(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl alerts`."""
+    if options.limit < 1:
+        raise UsageError("--limit takes a number from 1 on")
+    wanted = server.alerts(limit=min(options.limit, 50), branch=options.branch, state=options.state)
+    alerts = list(islice(wanted, options.limit))
+    if options.json:
+        print_json(alerts)
+        return Status.FINE
+    rows = [
+        (
+            str(alert["number"]), alert["state"], alert["branch"], _where(alert), alert["owner"] or "-",
+            "; ".join(_moved(row) for row in alert["movements"]),
+        )
+        for alert in alerts
+    ]  # fmt: skip
+    print(table(("alert", "state", "branch", "commit", "owner", "moved"), rows))
+    return Status.FINE
+
+
+def show_alert(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl alert`."""
+    return _tell(server, server.alert(options.number), options)
+
+
+def say_about(server: Server, options: argparse.Namespace) -> Status:
+    """`perfctl say`."""
+    given = {"state": options.state, "owner": options.owner, "due": options.due, "text": options.text}
+    said = {name: value for name, value in given.items() if value is not None}
+    return _tell(server, server.say(options.number, **said), options)
+
+
+def _tell(server: Server, alert: AlertDetail, options: argparse.Namespace) -> Status:
+    if options.json:
+        print_json(alert)
+        return Status.FINE
+    simulated = " (simulated)" if alert["simulated"] else ""
+    due = f", due {alert['due']}" if alert["due"] else ""
+    print(plain(f"alert {alert['number']} on {alert['branch']}{simulated} is {alert['state']}, {_where(alert)}"))
+    print(plain(f"looked after by {alert['owner'] or 'nobody'}{due}"))
+    for row in alert["movements"]:
+        print(plain(f"    {_moved(row)}"))
+    if alert["conclusion"]:
+        print(plain(alert["conclusion"]))
+    for step in alert["steps"]:
+        words = ": ".join(filter(None, (step["state"], " ".join(step["text"].split()))))
+        print(plain(f"{moment(step['at'])}  {step['who']}  {words}"))
+    print(f"{server.address}{alert['page']}")
+    return Status.FINE
+
+
+def _where(alert: AlertRow | AlertDetail) -> str:
+    """The commit that is blamed, or the range."""
+    if alert["commit"]:
+        return f"{alert['commit']['sha'][:10]} {alert['commit']['subject']}"
+    return f"after {alert['since']['sha'][:10]}, with {alert['until']['sha'][:10]} or before"
+
+
+def _moved(row: MovementOut) -> str:
+    where = f"{row['test']} on {row['variant']}"
+    if row["percent"] is None or row["low"] is None or row["high"] is None:
+        return f"{where} {row['suspected']:+.2f} %, not measured again"
+    doubt = "" if row["confirmed"] else ", which proves nothing"
+    return f"{where} {row['percent']:+.2f} % ({row['low']:+.2f} to {row['high']:+.2f}){doubt}"
