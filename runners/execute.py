@@ -153,7 +153,7 @@ def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
     needing = [variant for variant in variants.values() if client_needs_build or variant.target != Target.LINUX]
     if not needing:
         return
-    store = Path(settings.PERFWEB_VAR) / "sources"
+    store = builds.source_store()
     if any(variant.build is None for variant in needing):
         sources = pack_sources(settings.BASE_DIR / "stack", store)
         for variant in needing:
@@ -171,6 +171,11 @@ def _assign(variant: Variant, sources: Sources) -> None:
 
 
 def _build_once(build: Build, archive: Path, plays: Plays) -> None:
+    if not archive.exists():
+        raise SourceError(
+            f"packed sources {archive.name} are not in {archive.parent} of this controller: give all controllers the "
+            "same directory by PERFWEB_SOURCES, or submit the run again"
+        )
     try:
         outcome = plays.build(build.key, archive, build.options)
     except PlayFailedError as failure:

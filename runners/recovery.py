@@ -27,12 +27,13 @@ NOT_STORABLE = (KeyError, TypeError, ValueError, ObjectDoesNotExist, DataError, 
 """What is wrong with a document, or with a boot that is gone: trying again does not help."""
 
 
-def recover() -> None:
-    """Ends every run whose lease has expired, cleans its testbed, and queues it again (runners.losses).
+def recover(name: str = "") -> None:
+    """Ends every run of the lab `name` whose lease has expired, cleans its testbed, and queues it again
+    (runners.losses).  Only the lab's own controller reaches its hosts, and has what its workers had measured.
 
     A testbed that cannot be restored stays out of service and is tried again, unless `manage.py free` gives it up.
     """
-    expired = Lease.objects.filter(released__isnull=True, expires__lt=timezone.now())
+    expired = Lease.objects.filter(released__isnull=True, expires__lt=timezone.now(), testbed__lab=name)
     for lease in expired.select_related("testbed"):
         run = Run.objects.filter(lease=lease).select_related("testbed").first()
         if run is None:

@@ -306,8 +306,9 @@ def start_web(layout: Layout) -> None:
 
 
 def start_worker(layout: Layout) -> None:
-    """Starts the Celery worker; one process, because the machine has one lab."""
-    argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--concurrency", "1", "--loglevel", "INFO"]
+    """Starts the Celery worker: a process for each run at once, by default one, because the machine has one lab."""
+    runs = os.environ.get("PERFWEB_RUNS_AT_ONCE") or "1"
+    argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--concurrency", runs, "--loglevel", "INFO"]
     _start(layout, "worker", argv, lambda _: True, cwd=ROOT)
 
 

@@ -11,9 +11,13 @@ from celery import Task, shared_task
 from celery.signals import worker_shutting_down
 
 from perfweb.lab import services as lab
+from perfweb.lab.models import queue_of
 from perfweb.runs import services
 from runners import execute as execution
 from runners import recovery
+
+BETWEEN_LOOKS = 10.0
+"""Seconds between two calls of beat."""
 
 
 @shared_task(bind=True, acks_late=True)
@@ -24,10 +28,17 @@ def execute(self: "Task[[int], None]", number: int) -> None:
 
 
 @shared_task
-def recover() -> None:
-    """Ends the runs whose worker died, then tells the workers of all runs that could start."""
-    recovery.recover()
-    services.dispatch()
+def recover(lab: str = "") -> None:
+    """Ends the runs of a lab whose worker died, then tells its workers of all runs that could start."""
+    recovery.recover(lab)
+    services.dispatch(lab)
+
+
+@shared_task
+def recover_labs() -> None:
+    """Has the workers of labs of their own do that; none of this waits where all of them are busy."""
+    for name in lab.labs():
+        recover.apply_async((name,), queue=queue_of(name), expires=BETWEEN_LOOKS)
 
 
 @worker_shutting_down.connect

@@ -5,6 +5,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
+
+from django.conf import settings
 
 from perfweb.builds.models import Build, BuildState
 from perfweb.builds.sources import Sources
@@ -16,6 +19,11 @@ def build_key(source_sha256: str, options: Sequence[str]) -> str:
     """128 bits of the SHA-256 of sources and options; short enough for a directory name on a host."""
     content = json.dumps([source_sha256, list(options)])
     return hashlib.sha256(content.encode()).hexdigest()[:32]
+
+
+def source_store() -> Path:
+    """Where packed sources lie: all controllers of labs see the same ones."""
+    return Path(settings.SOURCE_STORE or Path(settings.PERFWEB_VAR) / "sources")
 
 
 def named(sources: Sources, options: Sequence[str]) -> Build:

@@ -4,6 +4,11 @@
 from django.db import models
 
 
+def queue_of(lab: str) -> str:
+    """The queue of the worker that drives the testbeds of a lab; Celery's own for those of the service's."""
+    return f"lab.{lab}" if lab else "celery"
+
+
 class Testbed(models.Model):
     """Three hosts wired left, dut, right in a row; the Ansible inventory says how to reach them.
 
@@ -14,6 +19,9 @@ class Testbed(models.Model):
     name = models.SlugField(unique=True)
     inventory = models.TextField(help_text="path of the Ansible inventory on the lab controller")
     simulated = models.BooleanField(default=False, help_text="whether its results are those of the simulated machine")
+    lab = models.SlugField(
+        max_length=32, blank=True, help_text="the lab whose own worker drives it; empty where the service's does"
+    )
     created = models.DateTimeField(auto_now_add=True)
     faults = models.PositiveIntegerField(default=0, help_text="its own, one after the other, since a run was prepared")
 
@@ -22,6 +30,11 @@ class Testbed(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def queue(self) -> str:
+        """The queue of Celery's that the worker of its lab takes."""
+        return queue_of(self.lab)
 
     @property
     def label(self) -> str:

@@ -15,13 +15,16 @@ from perfweb.lab.models import Host, Lease, Testbed
 
 
 @transaction.atomic
-def register(name: str, inventory: Path) -> Testbed:
-    """Makes or updates the testbed `name` from an Ansible inventory.  Raises InventoryError.
+def register(name: str, inventory: Path, lab: str = "") -> Testbed:
+    """Makes or updates the testbed `name` from an Ansible inventory, driven by the worker of `lab`, or by the service's
+    own.  Raises InventoryError.
 
     A testbed that simulates, whose inventory has only dut, never becomes one that measures, nor the other way round.
     """
     if re.fullmatch(r"[A-Za-z0-9_-]{1,50}", name, re.ASCII) is None:
         raise InventoryError(f"{name!r} is no name for a testbed: use 1 to 50 letters, digits, - and _")
+    if re.fullmatch(r"[a-z0-9-]{0,32}", lab, re.ASCII) is None:
+        raise InventoryError(f"{lab!r} is no name for a lab: use up to 32 small letters, digits and -")
     hosts = read_inventory(inventory)
     simulated = simulates(hosts)
     if Testbed.objects.filter(name=name).exclude(simulated=simulated).exists():
@@ -30,11 +33,16 @@ def register(name: str, inventory: Path) -> Testbed:
             f"{'simulates' if simulated else 'measures'}: results of both have no place in one series; use another name"
         )
     testbed, _ = Testbed.objects.update_or_create(
-        name=name, defaults={"inventory": str(inventory.resolve()), "simulated": simulated}
+        name=name, defaults={"inventory": str(inventory.resolve()), "simulated": simulated, "lab": lab}
     )
     for role, host in hosts.items():
         Host.objects.update_or_create(testbed=testbed, role=role, defaults={"name": host.name, "address": host.address})
     return testbed
+
+
+def labs() -> list[str]:
+    """The labs that have workers of their own, by name."""
+    return sorted(Testbed.objects.exclude(lab="").values_list("lab", flat=True).distinct())
 
 
 def elsewhere(name: str) -> Testbed:

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from django.apps import apps
-from django.conf import settings
 from django.db import DatabaseError, Error, connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
+from perfweb.builds.services import source_store
 from perfweb.builds.sources import archive_path
 from perfweb.runs.models import FINAL_STATES, Variant
 
@@ -232,7 +232,7 @@ def _restore_sources(source: Path, manifest: Manifest) -> None:
     try:
         for name in manifest.files:
             if name.startswith(f"{SOURCES}/"):
-                _copy(source / name, _store() / Path(name).name)
+                _copy(source / name, source_store() / Path(name).name)
     except OSError as error:
         raise BackupError(
             f"packed sources cannot be written: {error}; the database is as it was: mend that and restore again"
@@ -257,11 +257,7 @@ def _sources_of_waiting_runs() -> list[Path]:
     """Packed sources that a run may still be built from."""
     waiting = Variant.objects.exclude(run__state__in=FINAL_STATES).filter(build__isnull=False)
     digests = waiting.values_list("build__source_sha256", flat=True).distinct()
-    return [path for path in (archive_path(_store(), digest) for digest in digests) if path.exists()]
-
-
-def _store() -> Path:
-    return Path(settings.PERFWEB_VAR) / SOURCES
+    return [path for path in (archive_path(source_store(), digest) for digest in digests) if path.exists()]
 
 
 def _name() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from threading import Lock
 
 import redis
@@ -16,6 +17,8 @@ from django.core.cache import cache
 from django.db import Error, connection
 from kombu.exceptions import OperationalError as BrokerError
 
+from perfweb.lab.models import queue_of
+from perfweb.lab.services import labs
 from perfweb.redisclient import client
 
 log = logging.getLogger("perfweb.health")
@@ -60,6 +63,7 @@ def answer() -> dict[str, str]:
 def parts() -> dict[str, str]:
     """Each part with OK, or with what is wrong and where to look.  Takes PING_SECONDS."""
     found = {"database": _database()}
+    known = _labs() if found["database"] == OK else []
     try:
         client().ping()
         names = _workers()
@@ -68,9 +72,11 @@ def parts() -> dict[str, str]:
         log.warning("redis: %s", error)
         return found | {"redis": AWAY}
     messages = {name for name in names if name.startswith("messages@")}
+    own = {name for name in names - messages if not name.startswith("lab.")}
     return found | {
         "redis": OK,
-        RUNS: OK if names - messages else "none answers: no run is measured; look at the worker's log",
+        RUNS: OK if own else "none answers: no run is measured; look at the worker's log",
+        **{f"workers of lab {lab}": _lab(lab, names) for lab in known},
         MESSAGES: OK if messages else f"{AWAY}: nobody is told anything, and no branch is tracked",
         "beat": beat_says(age, messenger=bool(messages)),
     }
@@ -93,6 +99,21 @@ def _database() -> str:
         log.warning("database: %s", error)
         return AWAY
     return OK
+
+
+def _labs() -> list[str]:
+    try:
+        return labs()
+    except Error as error:
+        log.warning("database: %s", error)
+        return []
+
+
+def _lab(lab: str, names: Iterable[str]) -> str:
+    """What the names of the workers that answer say of a lab's: they are called after their queue."""
+    if any(name.startswith(f"{queue_of(lab)}@") for name in names):
+        return OK
+    return f"none called {queue_of(lab)}@HOST answers: nothing is measured there"
 
 
 def _workers() -> set[str]:

@@ -51,9 +51,11 @@ def first(testbed: Testbed) -> Run | None:
     return min(_waiting().filter(testbed=testbed), key=lambda run: _turn(run, spent), default=None)
 
 
-def next_runs() -> list[Run]:
-    """The run whose turn it is on each testbed that a run may take now."""
+def next_runs(lab: str | None = None) -> list[Run]:
+    """The run whose turn it is on each testbed, of one lab or of all, that a run may take now."""
     wanted = Testbed.objects.filter(runs__state=RunState.QUEUED).exclude(outages.unavailable()).distinct()
+    if lab is not None:
+        wanted = wanted.filter(lab=lab)
     return [run for run in map(first, wanted) if run is not None]
 
 

@@ -65,7 +65,7 @@ def submit(
         if patch:
             _keep_patch(run, patch)
         states.created(run)
-        transaction.on_commit(lambda: enqueue(run.number))
+        transaction.on_commit(lambda: enqueue(run))
     return run
 
 
@@ -161,7 +161,7 @@ def resume(number: int) -> Run:
         if run.state not in {RunState.INTERRUPTED, RunState.FAILED}:
             raise RunError(f"run {number} is {run.state}; only an interrupted or failed run can be resumed")
         run = states.requeue(number, "resumed")
-        transaction.on_commit(lambda: enqueue(number))
+        transaction.on_commit(lambda: enqueue(run))
         return run
 
 
@@ -204,15 +204,15 @@ def get(number: int, *, lock: bool = False) -> Run:
     return run
 
 
-def enqueue(number: int) -> None:
-    """Tells a worker.  Without a broker nothing is lost: beat looks for queued runs."""
+def enqueue(run: Run) -> None:
+    """Tells a worker of the testbed's lab.  Without a broker nothing is lost: beat looks for queued runs."""
     try:
-        current_app.send_task(EXECUTE_TASK, [number], retry=False)
+        current_app.send_task(EXECUTE_TASK, [run.number], queue=run.testbed.queue, retry=False)
     except (BrokerError, OSError):
-        log.warning("run %d is queued, but Redis does not answer: it starts when Redis is back", number)
+        log.warning("run %d is queued, but Redis does not answer: it starts when Redis is back", run.number)
 
 
-def dispatch() -> None:
-    """Tells the workers of the run whose turn it is on each testbed that a run may take."""
-    for run in queue.next_runs():
-        enqueue(run.number)
+def dispatch(lab: str | None = None) -> None:
+    """Tells the workers, of one lab or of all, of the run whose turn it is on each testbed that a run may take."""
+    for run in queue.next_runs(lab):
+        enqueue(run)

@@ -113,6 +113,7 @@ CELERY_BEAT_SCHEDULE = {
     # A run that lost its worker is found a lease and a beat later at most.  The queue of runs is the database, so
     # this also finds what a lost message left waiting.
     "recover": {"task": "runners.tasks.recover", "schedule": 10.0, "options": {"expires": 10.0}},
+    "recover labs": {"task": "runners.tasks.recover_labs", "schedule": 10.0, "options": {"expires": 10.0}},
     "follow": {"task": "perfweb.forges.tasks.follow", "schedule": 10.0, "options": {"expires": 10.0}},
     "deliver": {"task": "perfweb.outbox.tasks.deliver", "schedule": 10.0, "options": {"expires": 10.0}},
     "attend to tracked branches": {
@@ -138,7 +139,11 @@ CELERY_BEAT_SCHEDULE = {
 }
 # A worker of their own has what is said to others: it does not wait for the end of a run.
 CELERY_TASK_ROUTES = {
-    f"perfweb.{app}.tasks.*": {"queue": "messages"} for app in ("outbox", "mail", "forges", "tracking", "operations")
+    "runners.tasks.recover_labs": {"queue": "messages"},
+    **{
+        f"perfweb.{app}.tasks.*": {"queue": "messages"}
+        for app in ("outbox", "mail", "forges", "tracking", "operations")
+    },
 }
 # What delivers the letters of a channel (perfweb.outbox): a function of the letter.
 OUTBOX_SENDERS = {
@@ -146,6 +151,8 @@ OUTBOX_SENDERS = {
     "forge": "perfweb.forges.sending.send",
     "hook": "perfweb.outbox.hooks.send",
 }
+# Where packed sources lie for all controllers of labs; empty: below PERFWEB_VAR.
+SOURCE_STORE = os.environ.get("PERFWEB_SOURCES", "")
 # How long the tools' outputs and the logs of runs are kept; 0 is for ever.
 RAW_KEPT_DAYS = int(os.environ.get("PERFWEB_RAW_KEPT_DAYS", "0"))
 # How long the texts of letters, mails and webhooks are kept once they are dealt with.

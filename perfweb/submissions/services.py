@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 
 from django.conf import settings
 from django.db.models import Q
@@ -29,6 +28,7 @@ from perfweb.builds.repositories import (
     Stage,
     check_name,
 )
+from perfweb.builds.services import source_store
 from perfweb.builds.sources import LONGEST_REVISION, SourceError, Sources
 from perfweb.lab.models import Testbed
 from perfweb.runs import services as runs
@@ -362,7 +362,7 @@ def _measure(submission: Submission, plan: str, requested_by: str) -> Run:
 
 def _pack(bench: Bench, series: Series, base: Commit, wanted: set[str]) -> dict[str, Sources]:
     stages = bench.apply(series, base)
-    store = Path(settings.PERFWEB_VAR) / "sources"
+    store = source_store()
     packed = {}
     for source, number in _stages_by_source(len(stages)).items():
         if source not in wanted:

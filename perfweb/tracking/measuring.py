@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
-from django.conf import settings
 
 from perfweb.builds.models import BuildState
+from perfweb.builds.services import source_store
 from perfweb.builds.sources import Sources
 from perfweb.runs import services as runs
 from perfweb.runs.models import FINAL_STATES, Priority, Run, RunState
@@ -122,4 +121,4 @@ def _packed(branch: TrackedBranch, commit: TrackedCommit) -> Sources:
     repository = repository_of(branch)
     known = repository.commit(commit.sha)
     with repository.bench() as bench:
-        return bench.pack(known.sha, Path(settings.PERFWEB_VAR) / "sources", known.revision, known.committed)
+        return bench.pack(known.sha, source_store(), known.revision, known.committed)

@@ -67,8 +67,8 @@ def history(run: Run) -> list[str]:
 class Worker:
     """A Celery worker with short leases, as a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, queue: str = "celery") -> None:
+        self.folder, self.queue = folder, queue
         self.process: subprocess.Popen[bytes] | None = None
         self.log = folder / "worker.log"
 
@@ -82,7 +82,7 @@ class Worker:
         argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--concurrency", "1", "-l", "INFO"]
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                [*argv, "-n", f"integration{time.monotonic_ns()}@test"],
+                [*argv, "--queues", self.queue, "-n", f"{self.queue}@test{time.monotonic_ns()}"],
                 cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True,
             )  # fmt: skip
         wait_for(lambda: b" ready." in self.log.read_bytes(), f"the worker; see {self.log}")

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from perfweb.lab import services as lab
-from perfweb.lab.models import Lease
+from perfweb.lab.models import Lease, Testbed
 from perfweb.runs import services, states
 from perfweb.runs.models import Plan, Run, RunState
 from perfweb.runs.planfile import PlanError
@@ -131,10 +131,22 @@ def test_oldest_run_of_each_free_testbed_is_dispatched(monkeypatch: pytest.Monke
     create_queued_run(busy)
     first = create_queued_run(free)
     create_queued_run(free)
-    told: list[int] = []
+    told: list[Run] = []
     monkeypatch.setattr(services, "enqueue", told.append)
     services.dispatch()
-    assert told == [first.number]
+    assert told == [first]
+
+
+def test_a_lab_is_told_of_its_own_testbeds_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = create_queued_run(create_testbed("here")), create_queued_run(create_testbed("there"))
+    Testbed.objects.filter(name="there").update(lab="rack")
+    told: list[Run] = []
+    monkeypatch.setattr(services, "enqueue", told.append)
+    services.dispatch("rack")
+    services.dispatch("")
+    assert told == [there, here]
+    services.dispatch()
+    assert sorted(run.number for run in told[2:]) == [here.number, there.number]
 
 
 @pytest.mark.parametrize(

@@ -22,12 +22,21 @@ class Command(BaseCommand):
             "--inventory", type=Path, required=True, help="Ansible inventory with left, dut and right, or dut alone"
         )
 
+        parser.add_argument(
+            "--lab",
+            default="",
+            metavar="NAME",
+            help="whose own worker drives it, as its controller here; docs/operators.md",
+        )
+
     def handle(self, *_: Any, **options: Any) -> None:
         name, inventory = options["name"], options["inventory"]
         try:
             with audit.doing(on_server(), Action.REGISTER_TESTBED, f"testbed {name}", str(inventory)):
-                testbed = services.register(name, inventory)
+                testbed = services.register(name, inventory, options["lab"])
         except InventoryError as error:
             raise CommandError(str(error)) from None
         hosts = ", ".join(str(host) for host in testbed.hosts.all())
         self.stdout.write(f"testbed {testbed}{' (simulated)' if testbed.simulated else ''}: {hosts}")
+        if testbed.lab:
+            self.stdout.write(f"driven by workers with --queues {testbed.queue} --hostname {testbed.queue}@%h")
