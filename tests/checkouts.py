@@ -40,3 +40,13 @@ class Checkout:
         made = self.git("diff", "--cached", *words)
         self.git("reset", "-q", "--hard")
         return made
+
+
+def small_checkout(tree: Path) -> Checkout:
+    """A repository in an empty directory, whose one commit has the least that a stack is built from."""
+    made = Checkout(tree)
+    made.put("README.md", "A project.\n")
+    made.put("stack/meson.build", "project('stack')\n")
+    made.put("stack/net/if.c", IF_C)
+    made.commit("The first")
+    return made

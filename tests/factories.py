@@ -8,7 +8,7 @@ import hashlib
 import itertools
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from perfweb.accounts.models import Role as AccountRole
@@ -238,14 +238,21 @@ def create_calibrated(blocks: int = 8, boots: float = 0.03, samples: float = 0.0
 
 
 def create_measurements(
-    run: Run, tests: Sequence[str], noise: float, seed: int, gains: Mapping[str, float] | None = None
+    run: Run,
+    tests: Sequence[str],
+    noise: float,
+    seed: int,
+    level: Callable[[str, str], float] = lambda *_: 1.0,
+    boots: int = 4,
 ) -> None:
-    """What a queued run measures in four boots of each variant, and its end; variants without a gain are alike."""
+    """What a queued run measures in some boots of each variant, and its end; `level` is how fast a boot of a variant is
+    in a test, by their names.
+    """
     rng = random.Random(seed)
-    for position, variant in enumerate([*run.variants.all()] * 4):
+    for position, variant in enumerate([*run.variants.all()] * boots):
         boot = create_boot(run, variant, "host-host", "netserver", position)
         for test in tests:
-            create_measurement(boot, TESTS[test], 4, 0, (gains or {}).get(variant.name, 1.0), noise, rng)
+            create_measurement(boot, TESTS[test], 4, 0, level(variant.name, test), noise, rng)
     _walk_history(run)
 
 

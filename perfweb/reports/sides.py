@@ -7,13 +7,13 @@ An address names a side as `RUN/VARIANT` (`12/direct`) or `REVISION/VARIANT` (`v
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
 
 from perfweb.reports import names
 from perfweb.reports.comparisons import TestComparison, compare_sets, together
-from perfweb.runs.judging import SampleSet, samples_of
+from perfweb.runs.judging import SampleSet, joined, samples_of
 from perfweb.runs.models import Variant
 
 MOST_SIDES = 7
@@ -67,11 +67,11 @@ def sides(named: Sequence[tuple[str, str, list[Variant]]]) -> list[Side]:
     made = []
     for address, label, variants in named:
         keys = {variant.pk for variant in variants}
-        tests: dict[str, SampleSet] = {}
+        tests: dict[str, list[SampleSet]] = {}
         for (variant, test), found in samples.items():
             if variant in keys:
-                tests[test] = _joined(tests[test], found) if test in tests else found
-        made.append(Side(address, label, variants, tests))
+                tests.setdefault(test, []).append(found)
+        made.append(Side(address, label, variants, {test: joined(some) for test, some in tests.items()}))
     return made
 
 
@@ -86,10 +86,6 @@ def compare_sides(base: Side, other: Side, confidence: float, margin: float) -> 
 def values_by_side(compared: Sequence[Side], test: str) -> dict[str, list[float]]:
     """Return the counted samples of a test by the label of each side, none where a side has not measured it."""
     return {side.label: side.sets[test].values if test in side.sets else [] for side in compared}
-
-
-def _joined(first: SampleSet, second: SampleSet) -> SampleSet:
-    return replace(first, values=first.values + second.values, boots=first.boots + second.boots)
 
 
 def _check_alike(found: Sequence[tuple[str, list[Variant]]]) -> None:

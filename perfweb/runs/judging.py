@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -48,6 +48,14 @@ class SampleSet:
 
 
 NO_SAMPLES = SampleSet([], [], "", Direction.HIGHER)
+
+
+def joined(sets: Sequence[SampleSet]) -> SampleSet:
+    """Take samples of one test that count as the same together."""
+    if not sets:
+        return NO_SAMPLES
+    values = [value for one in sets for value in one.values]
+    return replace(sets[0], values=values, boots=[boot for one in sets for boot in one.boots])
 
 
 @dataclass

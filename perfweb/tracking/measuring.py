@@ -20,8 +20,6 @@ from perfweb.tracking.models import Alert, Check, TrackedBranch, TrackedCommit
 BY = "tracking"
 MOST_VARIANTS = 8
 """Of a tracked plan: a run against another commit has twice as many."""
-FEWEST_BOOTS = 4
-"""Of each side of a run that confirms: the bootstrap of a verdict needs some."""
 MOST_TRIES = 2
 """Runs of a commit that fail for other reasons than its build, before it is given up."""
 
@@ -59,27 +57,26 @@ def measure(branch: TrackedBranch, commit: TrackedCommit) -> Run:
     return run
 
 
-def check(alert: Alert, commit: TrackedCommit) -> Check:
-    """Queues a run that measures a commit against the last one before an alert's change, boot by boot in turn.
+def check(alert: Alert, commit: TrackedCommit, boots: int) -> Check:
+    """Queues a run that measures a commit against the last one before an alert's change, so many boots in turn.
 
     Raises what `measure` does.
     """
     branch = alert.branch
     sources = {BEFORE: _packed(branch, alert.since), COMMIT: _packed(branch, commit)}
-    text = pair_plan(branch.plan, alert.since.short, commit.short)
+    text = pair_plan(branch.plan, alert.since.short, commit.short, boots)
     run = runs.submit(text, branch.testbed.name, BY, sources=sources)
     return Check.objects.create(alert=alert, commit=commit, run=run)
 
 
-def pair_plan(text: str, before: str, commit: str) -> str:
-    """The plan that measures every variant of a tracked plan on two commits.
+def pair_plan(text: str, before: str, commit: str, boots: int) -> str:
+    """The plan that measures every variant of a tracked plan on two commits, in so many boots each.
 
     Each is called as before, and `before-NAME` on the other commit.  The plan has a name of its own, so that no
     timeline joins its results with those of commits measured by themselves.
     """
     plan: dict[str, Any] = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 (all scalars stay as they are written)
     spec = read_plan(text)
-    boots = max(spec.boots, FEWEST_BOOTS)
     plan |= {
         "name": f"pair-{before}-{commit}",
         "title": f"{spec.title[:150]}: {commit} against {before}",

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from operator import attrgetter
 
+from django.db import transaction
+
 from perfweb.plaintext import plain
 from perfweb.reports.wording import change_words
 from perfweb.runs.models import RunState
@@ -20,6 +22,7 @@ from perfweb.stats.bisection import Bisection, Observation, bisect
 from perfweb.tracking import measuring, states, telling
 from perfweb.tracking.confirming import change_of, compared, confirm
 from perfweb.tracking.models import Alert, AlertState, Check, Movement, TrackedBranch, TrackedCommit
+from perfweb.tracking.sizing import boots_of_check
 
 ENOUGH = 0.95
 """Probability with which a commit is named."""
@@ -46,16 +49,19 @@ def _confirm(alert: Alert) -> bool:
     """Have a suspected change measured again, or take down what that said."""
     runs = [check.run for check in _checks(alert, alert.until)]
     done = [run for run in runs if run.state == RunState.DONE]
-    if done:
-        alert = confirm(alert, done[-1])
-        if alert.state == AlertState.REFUTED:
-            return _conclude(alert, "Measured in turn on both sides, it was not seen again: nobody was told.")
-        telling.tell(alert)
-        return _bisect(alert)
-    if measuring.gave_up(runs):
+    in_vain = measuring.gave_up([run for run in runs if run not in done])
+    if in_vain and not done:
         return _conclude(alert, f"It could not be measured again: {runs[-1].reason or runs[-1].get_state_display()}")
-    measuring.check(alert, alert.until)
-    return True
+    with transaction.atomic():  # what was left open is written down once, with the run that will decide
+        if done:
+            alert = confirm(alert, done, last=in_vain)
+        if alert.state == AlertState.NEW:
+            _check(alert, alert.until, 2 ** len(done))
+            return True
+    if alert.state == AlertState.REFUTED:
+        return _conclude(alert, "Measured in turn on both sides, it was not seen again: nobody was told.")
+    telling.tell(alert)
+    return _bisect(alert)
 
 
 def _bisect(alert: Alert) -> bool:
@@ -74,9 +80,13 @@ def _bisect(alert: Alert) -> bool:
     ]  # fmt: skip
     found, spent = bisect(len(commits), observations, skipped), _spent(alert)
     if found.next is not None and found.probability < ENOUGH and spent < timedelta(minutes=alert.branch.budget):
-        measuring.check(alert, commits[found.next])
+        _check(alert, commits[found.next])
         return True
     return _conclude(alert, _conclusion(found, commits, lead, skipped, spent), commits, found)
+
+
+def _check(alert: Alert, commit: TrackedCommit, times: int = 1) -> None:
+    measuring.check(alert, commit, boots_of_check(alert, _spent(alert), times))
 
 
 def _checks(alert: Alert, commit: TrackedCommit) -> Iterable[Check]:
@@ -89,7 +99,7 @@ def _observed(alert: Alert, place: int, commit: TrackedCommit, lead: Movement) -
     """
     runs = [check.run for check in _checks(alert, commit) if check.run.state == RunState.DONE]
     found = []
-    for change in filter(None, (change_of(compared(run, [lead])[0]) for run in runs)):
+    for change in filter(None, (change_of(compared([run], [lead])[0]) for run in runs)):
         low, middle, high = (math.log(max(1 + end / 100, 1e-6)) for end in (change.low, change.percent, change.high))
         found.append(Observation(place, middle, (high - low) / (2 * 1.96)))
     return found

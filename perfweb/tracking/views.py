@@ -133,7 +133,7 @@ def _said_by(check: Check, movements: Sequence[Movement]) -> list[tuple[str, str
         return []
     return [
         (before_name(movement.variant), movement.variant, change_of(comparison))
-        for movement, comparison in zip(movements, compared(check.run, movements), strict=True)
+        for movement, comparison in zip(movements, compared([check.run], movements), strict=True)
     ]
 
 

@@ -81,7 +81,9 @@ def submissions(checkout: Checkout, live_server: LiveServer) -> dict[str, int]:
     series = checkout.git("format-patch", "--stdout", "--base=main", "main..series")
     first, second = (checkout.git("format-patch", "--stdout", "-1", f"series~{back}") for back in (2, 1))
     measured = services.submit(ada, series, replace(WANTED, each=True))
-    create_measurements(measured.runs.get(), MATRICES["tcp-quick"].tests, 0.006, seed=1, gains=COSTS)
+    create_measurements(
+        measured.runs.get(), MATRICES["tcp-quick"].tests, 0.006, 1, lambda name, _: COSTS.get(name, 1.0)
+    )
     conflict = services.submit(grace, second, WANTED)
     waiting = services.submit(grace, first, WANTED)
     running = services.submit(ada, series, replace(WANTED, matrix="quick", title="tcp: count segments, IPv6 too"))

@@ -5,19 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.checkouts import IF_C, Checkout
+from tests.checkouts import Checkout, small_checkout
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     tree = tmp_path / "checkout"
     tree.mkdir()
-    made = Checkout(tree)
-    made.put("README.md", "A project.\n")
-    made.put("stack/meson.build", "project('stack')\n")
-    made.put("stack/net/if.c", IF_C)
-    made.commit("The first")
-    return made
+    return small_checkout(tree)
 
 
 @pytest.fixture

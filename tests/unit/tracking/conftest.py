@@ -1,93 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A branch with commits of known speed, and a laboratory that measures them at once."""
+"""A repository whose main branch can be tracked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from django.utils import timezone
 from pytest_django import Settings
 
-from perfweb.accounts.actors import on_server
-from perfweb.builds.models import Build, BuildState
-from perfweb.runs.models import Run, RunState
-from perfweb.tracking.attending import attend
-from perfweb.tracking.models import TrackedBranch
-from perfweb.tracking.services import Wanted, track
 from tests.checkouts import Checkout
-from tests.factories import create_measurements, create_testbed
+from tests.factories import create_testbed
+from tests.laboratory import Laboratory
 from tests.unit.accounts.conftest import forget_limits
-
-STREAM, ROUND_TRIPS = "tcp.stream/host-host/ipv4", "tcp.rr/host-host/ipv4"
-PLAN = f"""\
-name: head
-variants:
-  - name: direct
-    target: stack
-    source: commit
-    tunables: {{net.isr.dispatch: direct, debug.mpsafenet: 1}}
-baseline: direct
-tests: [{STREAM}, {ROUND_TRIPS}]
-samples: 8
-boots: 2
-"""
-
-
-@dataclass
-class Laboratory:
-    """Measures what is queued: the speed of a commit by its hash and the test, 1.0 unless it is known."""
-
-    checkout: Checkout
-    noise: float = 0.002
-    speed: dict[str, float] = field(default_factory=dict)
-    broken: set[str] = field(default_factory=set)
-    now: datetime = field(default_factory=timezone.now)
-    seed: int = 0
-
-    def commit(self, number: int, speed: float = 1.0) -> str:
-        """Another commit of the stack, so fast."""
-        self.checkout.put("stack/net/number.c", f"int number = {number};\n")
-        sha = self.checkout.commit(f"net: number {number}")
-        self.speed[sha] = speed
-        return sha
-
-    def round(self) -> list[Run]:
-        """What tracking queues now, measured."""
-        self.now += timedelta(minutes=2)
-        attend(self.now)
-        queued = list(Run.objects.filter(state=RunState.QUEUED))
-        for run in queued:
-            self.measure(run)
-        return queued
-
-    def rest(self, most: int = 200) -> list[Run]:
-        """Rounds until nothing is left to do; all runs."""
-        made: list[Run] = []
-        for _ in range(most):
-            runs = self.round()
-            if not runs:
-                return made
-            made += runs
-        raise AssertionError(f"still at work after {most} rounds: {made[-3:]}")
-
-    def measure(self, run: Run) -> None:
-        gains: Mapping[str, float] = {
-            variant.name: self.speed[self._sha(variant.build)] for variant in run.variants.select_related("build")
-        }
-        if broken := [v.build for v in run.variants.select_related("build") if self._sha(v.build) in self.broken]:
-            Build.objects.filter(pk__in=[build.pk for build in broken if build]).update(state=BuildState.FAILED)
-            Run.objects.filter(pk=run.pk).update(state=RunState.FAILED, reason="it does not build")
-            return
-        self.seed += 1
-        create_measurements(run, [STREAM, ROUND_TRIPS], self.noise, self.seed, gains)
-
-    def _sha(self, build: Build | None) -> str:
-        assert build is not None
-        return next(sha for sha in self.speed if sha.startswith(build.revision))
 
 
 @pytest.fixture(autouse=True)
@@ -102,9 +26,3 @@ def laboratory(checkout: Checkout, settings: Settings, tmp_path: Path, db: None)
     settings.PERFWEB_VAR = tmp_path / "var"
     create_testbed()
     return Laboratory(checkout)
-
-
-def tracked(since: str = "", **options: object) -> TrackedBranch:
-    """The branch main, tracked."""
-    wanted = Wanted(name="head", plan=PLAN, testbed="demo", branch="main", since=since, **options)  # type: ignore[arg-type]
-    return track(on_server(), wanted)

@@ -12,8 +12,8 @@ from pytest_django import DjangoAssertNumQueries
 from perfweb.accounts.models import Role, Scope, Token, User
 from perfweb.accounts.tokens import issue
 from perfweb.tracking.models import Alert, AlertState, AlertStep, TrackedBranch
+from tests.laboratory import STREAM, Laboratory, tracked
 from tests.unit.api.contract import Api
-from tests.unit.tracking.conftest import STREAM, Laboratory, tracked
 
 pytestmark = pytest.mark.django_db
 

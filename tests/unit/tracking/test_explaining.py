@@ -14,7 +14,7 @@ from perfweb.tracking.explaining import explain
 from perfweb.tracking.measuring import before_name
 from perfweb.tracking.models import Alert, AlertState
 from tests.factories import create_artefact
-from tests.unit.tracking.conftest import Laboratory, tracked
+from tests.laboratory import Laboratory, tracked
 
 pytestmark = pytest.mark.django_db
 

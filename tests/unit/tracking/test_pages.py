@@ -15,7 +15,7 @@ from perfweb.accounts.actors import on_server
 from perfweb.accounts.models import Role, User
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
 from perfweb.tracking.services import PROBLEMS, TrackingError, Wanted, track
-from tests.unit.tracking.conftest import PLAN, Laboratory, tracked
+from tests.laboratory import PLAN, Laboratory, tracked
 
 pytestmark = pytest.mark.django_db
 CountQueries = Callable[[int], AbstractContextManager[object]]

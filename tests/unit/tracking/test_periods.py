@@ -13,7 +13,7 @@ from pytest_django import Settings
 from perfweb.outbox.models import Letter
 from perfweb.tracking import periods, weekly
 from perfweb.tracking.models import Alert, AlertState, Analysis, Shift, TrackedBranch
-from tests.unit.tracking.conftest import ROUND_TRIPS, STREAM, Laboratory, tracked
+from tests.laboratory import ROUND_TRIPS, STREAM, Laboratory, tracked
 
 pytestmark = pytest.mark.django_db
 MONDAY = datetime(2026, 11, 23, 6, tzinfo=UTC)

@@ -10,7 +10,7 @@ from perfweb.outbox.models import Letter
 from perfweb.runs.models import Priority
 from perfweb.tracking.models import Alert, AlertState, Analysis
 from perfweb.tracking.pursuing import pursue
-from tests.unit.tracking.conftest import ROUND_TRIPS, STREAM, Laboratory, tracked
+from tests.laboratory import ROUND_TRIPS, STREAM, Laboratory, tracked
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How many boots a check takes: as many as prove what is suspected, in four cases of five.
+
+With fewer a small change that is real would be refuted, for its interval would have zero in it.  What a boot scatters
+by is known from the branch's series: their points are means of so many boots as the plan has.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from statistics import fmean
+
+import numpy as np
+
+from perfweb.runs.models import Run, RunState
+from perfweb.runs.planfile import MOST_BOOTS, read_plan
+from perfweb.stats.changepoint import noise
+from perfweb.stats.power import detectable, fewest
+from perfweb.stats.student import DEFAULT_CONFIDENCE
+from perfweb.tracking.models import Alert, AlertState, Movement, TrackedBranch
+from perfweb.tracking.series import FEWEST, Series, read
+
+FEWEST_BOOTS = 4
+"""Of each side: the bootstrap of a verdict needs some."""
+MOST_OF_BUDGET = 0.5
+"""How much of the budget that is left one check may take."""
+
+
+def boots_of_check(alert: Alert, spent: timedelta, times: int = 1) -> int:
+    """Boots of each variant that prove the clearest of an alert's movements, within a plan's limits and the budget, of
+    which so much machine time is `spent`; or some `times` as many, where that has left it open.
+    """
+    usual = read_plan(alert.branch.plan).boots
+    movements = [movement for movement in alert.movements.all() if movement.confirmed or alert.state == AlertState.NEW]
+    series = read(alert.branch).series
+    needed = [_needed(movement, series, usual, len(movements)) for movement in movements]
+    wanted = max(min(needed, default=FEWEST_BOOTS), usual, FEWEST_BOOTS) * times
+    return max(min(wanted, MOST_BOOTS, _affordable(alert.branch, usual, spent)), FEWEST_BOOTS)
+
+
+def _needed(movement: Movement, series: Series, usual: int, tests: int) -> int:
+    """Boots of each side that prove a movement as large as it is now known among so many tests (Bonferroni)."""
+    found = [points for key, points in series.items() if (key.variant, key.test) == (movement.variant, movement.test)]
+    points = max(found, key=lambda points: len(points.values), default=None)
+    size = abs(movement.size if movement.confirmed else movement.suspected) / 100
+    if points is None or len(points.values) < FEWEST or not size:
+        return FEWEST_BOOTS
+    deviation = noise(np.asarray(points.values)) / abs(fmean(points.values)) * math.sqrt(usual)
+    confidence = 100 - (100 - DEFAULT_CONFIDENCE) / tests
+    return fewest(lambda boots: detectable(deviation, boots, boots, confidence) <= size) or MOST_BOOTS
+
+
+def _affordable(branch: TrackedBranch, usual: int, spent: timedelta) -> int:
+    """Boots of each side for a part of what is left of the budget, by what the newest run of a commit took."""
+    run = Run.objects.filter(tracked_commits__branch=branch, state=RunState.DONE).order_by("-number").first()
+    if run is None or run.started is None or run.ended is None:
+        return MOST_BOOTS
+    of_both = 2 * (run.ended - run.started) / usual
+    left = MOST_OF_BUDGET * (timedelta(minutes=branch.budget) - spent)
+    return max(0, int(left / of_both)) if of_both else MOST_BOOTS
