@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How well all of tracking does where measurements scatter: `./dev bench noise`.
+
+A branch of sixty commits grows commit by commit. Five of them change how fast two tests are (one of them only one
+test), in another order and at other places on each branch. The service's own rounds list the commits, queue runs,
+suspect, confirm, bisect and tell; only that a run is measured is made up: as many boots as it wants, whose deviations
+are drawn from recorded boots that were alike (tests/bench/data), scaled to `noise` percent. A change is found where a
+confirmed alert blames its commit, and beside it where the alert names no commit, or another one, of a range that has
+it; all other confirmed alerts are false. Every number depends on the seed alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import django
+
+from tests.bench.tracking import DOCUMENT, recorded_noise
+from tests.stack.races import replace_between
+
+if TYPE_CHECKING:
+    from perfweb.tracking.models import Alert, TrackedBranch
+
+COMMITS = 60
+SIZES = (-1.0, -3.0, 12.0, -7.0, -15.0)
+ONE_TEST = -15.0
+"""The size of the change that one test has, and the other has not."""
+PLACES = (11, 21, 31, 41, 51)
+NOISES = (0.2, 1.0, 3.0)
+WITHIN = 0.3
+"""The deviation of the samples of a boot, as a part of that of boots."""
+BEGIN, END = "<!-- noise: ./dev bench noise --write -->", "<!-- end of noise -->"
+
+
+@dataclass
+class Score:
+    """What became of the changes on some branches: by their size how many were found, and how many beside them."""
+
+    found: Counter[float] = field(default_factory=Counter)
+    beside: Counter[float] = field(default_factory=Counter)
+    planted: Counter[float] = field(default_factory=Counter)
+    false: int = 0
+    refuted: int = 0
+    commits: int = 0
+    runs: int = 0
+    checks: int = 0
+
+    def row(self, noise: float) -> str:
+        """A line of the table."""
+        cells = [f"{noise:g} %"]
+        for size in SIZES:
+            beside = f" + {self.beside[size]}" if self.beside[size] else ""
+            cells.append(f"{self.found[size]}{beside} of {self.planted[size]}")
+        hundred = self.commits / 100
+        cells += [f"{self.false / hundred:.1f}", f"{self.refuted / hundred:.1f}"]
+        cells.append(f"{self.runs / self.commits:.2f} + {self.checks / self.commits:.2f}")
+        return f"| {' | '.join(cells)} |"
+
+
+def plant(rng: random.Random) -> dict[int, float]:
+    """The changes of a branch by the number of their commit."""
+    sizes = list(SIZES)
+    rng.shuffle(sizes)
+    return {place + rng.randint(-2, 2): size for place, size in zip(PLACES, sizes, strict=True)}
+
+
+def follow(name: str, tree: Path, noise: float, seed: int, score: Score) -> None:
+    """Have a branch tracked from its first commit to its last, and add up what came of it."""
+    from django.conf import settings
+
+    from perfweb.accounts.actors import on_server
+    from perfweb.runs.models import Run
+    from perfweb.tracking.services import Wanted, pause, track
+    from tests.checkouts import small_checkout
+    from tests.laboratory import PLAN, STREAM, Laboratory
+
+    rng, pool = random.Random(seed), recorded_noise()
+
+    class Noisy(Laboratory):
+        """The speed of a commit, as a boot that deviates has it."""
+
+        def level(self, sha: str, test: str) -> float:
+            here = self.speed[sha] * (only[sha] if test == STREAM else 1.0)
+            return float(here * (1 + rng.choice(pool) * noise))
+
+    changes, only = plant(rng), dict[str, float]()
+    settings.PATCH_REPOSITORY = tree
+    laboratory = Noisy(small_checkout(tree), noise * WITHIN / 100, seed=seed)
+    laboratory.checkout.put("stack/net/name.c", f"/* {name} */\n")  # builds of equal sources would be one build
+    speed, one, planted = 1.0, 1.0, dict[str, float]()
+    branch = None
+    for number in range(1, COMMITS + 1):
+        size = changes.get(number, 0.0)
+        speed, one = (speed, one * (1 + size / 100)) if size == ONE_TEST else (speed * (1 + size / 100), one)
+        sha = laboratory.commit(number, speed)
+        only[sha] = one
+        if size:
+            planted[sha] = size
+        branch = branch or track(on_server(), Wanted(name=name, plan=PLAN, testbed="demo", branch="main", since=sha))
+        laboratory.rest()
+    assert branch is not None
+    branch.refresh_from_db()
+    if branch.problem:
+        raise SystemExit(f"{branch} could not be tracked: {branch.problem}")
+    pause(on_server(), branch.name, active=False)
+    judge(branch, planted, score)
+    score.commits += COMMITS
+    score.runs += Run.objects.filter(tracked_commits__branch=branch).count()
+    score.checks += Run.objects.filter(check_of__alert__branch=branch).count()
+
+
+def judge(branch: TrackedBranch, planted: dict[str, float], score: Score) -> None:
+    """Add up what the alerts of a branch say of what was planted there."""
+    from perfweb.tracking.models import AlertState
+
+    score.planted.update(planted.values())
+    left = dict(planted)
+    for alert in branch.alerts.select_related("since", "until", "culprit"):
+        if alert.state == AlertState.REFUTED:
+            score.refuted += 1
+        elif alert.culprit and alert.culprit.sha in left:
+            score.found[left.pop(alert.culprit.sha)] += 1
+        elif near := left.keys() & suspects(alert):
+            score.beside[left.pop(near.pop())] += 1
+        else:
+            score.false += 1
+            print(f"false: {alert} of {branch}, {alert.since} to {alert.until}: {alert.conclusion}")
+
+
+def suspects(alert: Alert) -> set[str]:
+    """The commits that an alert is about."""
+    between = alert.branch.commits.filter(position__gt=alert.since.position, position__lte=alert.until.position)
+    return set(between.values_list("sha", flat=True))
+
+
+def table(scores: dict[float, Score], branches: int) -> str:
+    """All of it in Markdown."""
+    sizes = " | ".join(f"{size:+g} %{' in one test' if size == ONE_TEST else ''}" for size in SIZES)
+    head = f"| noise of a boot | {sizes} | false alarms | refuted suspicions | runs: commits + checks |"
+    lines = [head, "|---" * (len(SIZES) + 4) + "|", *(score.row(noise) for noise, score in scores.items())]
+    words = (
+        f"Of {branches} branches of {COMMITS} commits for each noise, two tests, two boots to a commit. Found is what "
+        "blames the very commit; *+* is what ended with a range that has it, or another commit of it. False alarms "
+        "(confirmed) and refuted suspicions are for a hundred commits, runs for one."
+    )
+    return f"{words}\n\n" + "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="./dev bench noise", description=__doc__)
+    parser.add_argument("--branches", type=int, default=20, help="for each noise (20)")
+    parser.add_argument("--write", action="store_true", help=f"put the table into {DOCUMENT.name}")
+    options = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
+    django.setup()
+    from perfweb.runs.models import Run, RunState
+    from perfweb.tracking.models import TrackedBranch
+    from tests.factories import create_testbed
+
+    create_testbed()
+    TrackedBranch.objects.update(active=False)  # an interrupted bench has left one, and maybe a run
+    Run.objects.filter(state=RunState.QUEUED).delete()
+    begun = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    scores = {noise: Score() for noise in NOISES}
+    for number in range(options.branches):
+        for noise, score in scores.items():
+            with tempfile.TemporaryDirectory() as tree:
+                name = f"noise-{begun}-{noise:g}-{number}".replace(".", "_")
+                follow(name, Path(tree), noise, number, score)
+            print(f"branch {number + 1} of {options.branches}: {score.row(noise)}", flush=True)
+    told = table(scores, options.branches)
+    print(told)
+    if options.write:
+        replace_between(DOCUMENT, BEGIN, END, told)
+
+
+if __name__ == "__main__":
+    main()
