@@ -79,7 +79,7 @@ def _suspect(branch: TrackedBranch, moves: Sequence[Moved], commits: Commits) ->
     known = list(branch.alerts.select_related("since", "until", "culprit").prefetch_related("movements"))
     made = []
     for group in grouped([move for move in moves if abs(move.percent) >= branch.threshold]):
-        if left := _not_known(group, [alert for alert in known if _overlaps(alert, group)]):
+        if left := _not_known(group, known):
             made += [_alert(branch, part, commits) for part in grouped(left)]
     return made
 
@@ -87,24 +87,26 @@ def _suspect(branch: TrackedBranch, moves: Sequence[Moved], commits: Commits) ->
 def _not_known(group: Group, alerts: Iterable[Alert]) -> list[Moved]:
     """What of a group no alert is about.  An alert that waits or was confirmed takes what moved at the same place;
     one that was refuted stands for its own tests only.
+
+    A place is the range of a change by itself: what a group shares may leave out the commit that is blamed already.
     """
     left = list(group.moves)
     for alert in alerts:
+        near = [move for move in left if _overlaps(alert, move)]
         members = {(movement.variant, movement.test) for movement in alert.movements.all()}
-        others = [move for move in left if (move.key.variant, move.key.test) not in members]
-        if alert.state != AlertState.REFUTED:
-            _add(alert, others)
+        if near and alert.state != AlertState.REFUTED:
+            _add(alert, [move for move in left if (move.key.variant, move.key.test) not in members])
             return []
-        left = others
+        left = [move for move in left if move not in near or (move.key.variant, move.key.test) not in members]
     return left
 
 
-def _overlaps(alert: Alert, group: Group) -> bool:
-    """Whether an alert is about some commit that a group may be about, too."""
+def _overlaps(alert: Alert, move: Moved) -> bool:
+    """Whether an alert is about some commit that a change may have come with, too."""
     since, until = alert.since.position, alert.until.position
     if alert.culprit and alert.culprit.position:
         since, until = alert.culprit.position - 1, alert.culprit.position
-    return since is not None and until is not None and max(since, group.since) < min(until, group.until)
+    return since is not None and until is not None and max(since, move.since) < min(until, move.until)
 
 
 def _alert(branch: TrackedBranch, group: Group, commits: Commits) -> Alert:
