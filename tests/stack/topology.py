@@ -78,7 +78,7 @@ class Installed:
         self.directory.chmod(0o755)
         self.build = ROOT / "build" / name
         if not (self.build / "build.ninja").exists():
-            self.meson("setup", str(self.build), str(ROOT / "stack"), "--libdir", "lib", *options)
+            self.meson("setup", str(self.build), str(ROOT / "stack"), "--libdir", "lib", "-Ddevelopment=true", *options)
         if targets:  # An old directory may know of other ones.
             self.meson("setup", "--reconfigure", str(self.build), str(ROOT / "stack"))
         self.meson("compile", "-C", str(self.build), "-j2")
