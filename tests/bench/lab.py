@@ -99,13 +99,29 @@ def memory(worker: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / MIB
 
 
-def tell_times(number: int) -> None:
-    """Prints what a run's boots took beside the samples."""
+def processor(worker: int) -> float:
+    """Seconds of processor time that the worker and its children have had, also those that are gone (proc_pid_stat(5)).
+
+    Who is reaped counts with who waited for it; a module on a host of the lab is none of these.
+    """
+    ticks = 0
+    for pid in (worker, *(process.pid for process in processes.descendants({worker}))):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def tell_times(number: int, busy: float) -> None:
+    """Prints what a run's boots took beside the samples, and what processor time that was."""
     run, boots = spans(number)
     print(f"run {number}: {len(boots)} boots, {run.samples} samples in {run.seconds:.1f} s")
     print(f"  a boot beside its samples        {spread([boot.beside for boot in boots])}")
     print(f"  of that for each sample          {spread([boot.overhead for boot in boots])}, median and range of boots")
     print(f"  the whole run for each sample    {run.overhead:.2f} s, with preparing, building and restoring")
+    print(f"  processor time of the worker     {busy / run.samples:.2f} s for each sample")
 
 
 def tell_memory(worker: int, tiny: str, testbed: str, runs: int) -> None:
@@ -152,7 +168,9 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
     django.setup()
     about = {"target": options.target, "boots": options.boots, "samples": options.boots * options.samples}
-    tell_times(measured(PLAN.format(**about), options.testbed))
+    begun = processor(options.worker)
+    number = measured(PLAN.format(**about), options.testbed)
+    tell_times(number, processor(options.worker) - begun)
     print("the worker with its children")
     tiny = TINY.format(**{**about, "boots": 1, "samples": 1})
     tell_memory(options.worker, tiny, options.testbed, options.runs)
