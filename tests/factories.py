@@ -16,7 +16,7 @@ from perfweb.accounts.models import User
 from perfweb.builds.models import Build, BuildState
 from perfweb.lab.models import Host, Role, Testbed
 from perfweb.runs.calibration import calibrate
-from perfweb.runs.catalogue import TESTS, Test
+from perfweb.runs.catalogue import SIMULATED_COSTS, TESTS, Test
 from perfweb.runs.models import (
     Artefact,
     ArtefactKind,
@@ -64,6 +64,7 @@ TYPICAL = {
     "connections": (9_000.0, "connections/s", Direction.HIGHER),
     "cpu": (150.0, "ns", Direction.LOWER),
     "packets": (600_000.0, "packets/s", Direction.HIGHER),
+    **{cost: (4_000.0, f"{cost}/kilobyte", Direction.LOWER) for cost in SIMULATED_COSTS},
 }
 HISTORY = (
     RunState.QUEUED,

@@ -3,8 +3,9 @@
 
 import pytest
 
+from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Measurement, Sample
-from tests.factories import DEMO_TESTS, create_run
+from tests.factories import DEMO_TESTS, TYPICAL, create_run
 
 pytestmark = pytest.mark.django_db
 
@@ -24,3 +25,7 @@ def test_failed_measurement_has_output_and_no_samples() -> None:
     assert failed.count() == 2
     assert not Sample.objects.filter(measurement__in=failed).exists()
     assert all(measurement.artefacts.exists() for measurement in failed)
+
+
+def test_every_test_of_the_catalogue_can_be_made_up() -> None:
+    assert {test.measure.metric for test in TESTS.values()} <= TYPICAL.keys()
