@@ -53,7 +53,7 @@ def _execute(number: int, worker: str) -> None:
     except (states.TestbedBusyError, states.IllegalTransitionError, Run.DoesNotExist) as reason:
         log.info("run %d is not started: %s", number, reason)
         return
-    with Heartbeat(run) as beat:
+    with Heartbeat(run) as beat, states.held_by(run.lease):
         try:
             ending = _work(run, beat)
             if beat.stop_reason == heartbeat.LOST:
@@ -88,8 +88,10 @@ def _work(run: Run, beat: Heartbeat) -> Ending:
     except states.IllegalTransitionError as error:
         return Ending(states.interrupt, str(error))
     except Exception as error:
-        log.exception("run %d met an error in this program", run.number)
-        return Ending(states.fail, f"error in this program, see the worker's log: {error!r}")
+        log.exception("run %d cannot go on", run.number)
+        ours = f"error in this program, see the worker's log: {error!r}"
+        full = f"the controller cannot go on: {error}"  # such as its disk
+        return Ending(states.fail, full if isinstance(error, OSError) else ours)
 
 
 @transaction.atomic
@@ -113,7 +115,7 @@ def _restore(run: Run) -> str:
     """Restores the lab; returns why it could not be."""
     try:
         Plays(run).restore()
-    except (PlayError, FileNotFoundError) as error:
+    except (PlayError, OSError) as error:
         log.exception("the lab of run %d is not restored", run.number)
         return f"{recovery.UNRESTORED}: {error}"
     return ""

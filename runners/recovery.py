@@ -9,7 +9,6 @@ from pathlib import Path
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DataError, IntegrityError, transaction
-from django.utils import timezone
 
 from perfweb import logs
 from perfweb.lab import services as lab
@@ -33,8 +32,7 @@ def recover(name: str = "") -> None:
 
     A testbed that cannot be restored stays out of service and is tried again, unless `manage.py free` gives it up.
     """
-    expired = Lease.objects.filter(released__isnull=True, expires__lt=timezone.now(), testbed__lab=name)
-    for lease in expired.select_related("testbed"):
+    for lease in lab.expired().filter(testbed__lab=name).select_related("testbed"):
         run = Run.objects.filter(lease=lease).select_related("testbed").first()
         if run is None:
             lab.release(lease)
@@ -48,8 +46,7 @@ def recover(name: str = "") -> None:
 def _interrupt(number: int, lease: Lease) -> bool:
     """Interrupts the run unless it came back to life; returns whether its testbed is to be cleaned."""
     run = Run.objects.select_for_update().get(number=number)
-    lease.refresh_from_db()
-    if lease.released is not None or lease.expires >= timezone.now():
+    if not lab.expired().filter(pk=lease.pk).exists():
         return False
     if run.state in states.ACTIVE:
         states.interrupt(number, losses.note(run, lease))
@@ -59,10 +56,10 @@ def _interrupt(number: int, lease: Lease) -> bool:
 
 
 def _clean_up(run: Run, lease: Lease) -> None:
-    replay_spool(run)
     try:
+        replay_spool(run)
         Plays(run).restore()
-    except (PlayError, FileNotFoundError) as error:
+    except (PlayError, OSError) as error:
         log.warning("testbed %s stays out of service, for it cannot be restored: %s", run.testbed, error)
         lab.quarantine(lease, plain(f"{UNRESTORED}: {error}"))
         return

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Registering testbeds, and leasing them to one holder at a time."""
+"""Registering testbeds, and leasing them to one holder at a time.
+
+Leases end by the clock of the database, which is one: those of the machines that share it may differ, and jump.
+"""
 
 import re
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.expressions import CombinedExpression
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from perfweb.lab import outages
@@ -64,13 +70,20 @@ def acquire(testbed: Testbed, holder: str, worker: str = "", account: str = "") 
     # Locked first and looked at then: what was committed before the lock is seen by the second statement.
     if not wanted.exists() or Testbed.objects.filter(outages.unavailable(), pk=testbed.pk).exists():
         return None
-    return Lease.objects.create(testbed=testbed, holder=holder, worker=worker, account=account, expires=_deadline())
+    made = Lease.objects.create(testbed=testbed, holder=holder, worker=worker, account=account, expires=_deadline())
+    made.refresh_from_db()
+    return made
 
 
 def renew(lease_id: int) -> Lease | None:
     """The holder's heartbeat: the renewed lease, or None if it is the holder's no longer."""
     renewed = Lease.objects.filter(pk=lease_id, released__isnull=True).update(expires=_deadline())
     return Lease.objects.get(pk=lease_id) if renewed else None
+
+
+def expired() -> QuerySet[Lease]:
+    """The leases whose holders have given no sign of life in time, and that nobody has given back."""
+    return Lease.objects.filter(released__isnull=True, expires__lt=Now())
 
 
 def release(lease: Lease) -> None:
@@ -90,5 +103,5 @@ def recall(worker: str) -> int:
     return Lease.objects.filter(worker=worker, released__isnull=True).update(recalled=True)
 
 
-def _deadline() -> datetime:
-    return timezone.now() + timedelta(seconds=settings.LEASE_SECONDS)
+def _deadline() -> CombinedExpression:
+    return Now() + timedelta(seconds=settings.LEASE_SECONDS)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from django.db import connection, transaction
 from django.db.models import Count, F, Q
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from perfweb.lab.models import Lease
 from perfweb.runs.models import (
@@ -39,7 +39,7 @@ def violations() -> list[str]:
 
 def _leases_without_a_live_run() -> Iterator[str]:
     """A lease outlives its run only until recovery has cleaned the testbed: it has expired then, or has a problem."""
-    held = Lease.objects.filter(released__isnull=True, problem="", expires__gte=timezone.now())
+    held = Lease.objects.filter(released__isnull=True, problem="", expires__gte=Now())
     live = Run.objects.filter(state__in=ACTIVE, lease__isnull=False).values("lease")
     for lease in held.exclude(pk__in=live).select_related("testbed"):
         yield f"{lease} without a run that works there"

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 from celery import current_app
 from django.db import transaction
-from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
 from perfweb.builds import services as builds
@@ -176,7 +175,7 @@ def free(testbed_name: str) -> Lease:
         raise RunError(f"nobody holds a testbed {testbed_name!r}")
     run = Run.objects.select_for_update().filter(lease=lease).first()
     lease.refresh_from_db()
-    if lease.expires >= timezone.now() and not lease.problem:
+    if not lease.problem and not lab.expired().filter(pk=lease.pk).exists():
         raise RunError(f"{lease}, whose worker lives: cancel the run, or wait until {lease.expires:%H:%M:%S} UTC")
     if run is not None and run.state in states.ACTIVE:
         states.interrupt(run.number, "the worker gave no sign of life, and its testbed was freed by hand")

@@ -11,12 +11,15 @@ A leased run whose testbed is found unfit has touched nothing and is queued agai
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from django.db import transaction
 from django.utils import timezone
 
 from perfweb.lab import services as lab
+from perfweb.lab.models import Lease
 from perfweb.plaintext import plain
 from perfweb.runs import calibration, progress, queue, summaries
 from perfweb.runs.models import Run, RunState, RunTransition
@@ -26,6 +29,8 @@ log = logging.getLogger(__name__)
 S = RunState
 ACTIVE = frozenset({S.LEASED, S.PREPARING, S.BUILDING, S.RUNNING, S.RESTORING})
 """States in which the run holds its testbed."""
+
+_HOLDER: ContextVar[Lease | None] = ContextVar("holder", default=None)
 
 ALLOWED: dict[RunState, frozenset[RunState]] = {
     S.QUEUED: frozenset({S.LEASED, S.CANCELLED}),
@@ -43,6 +48,19 @@ ALLOWED: dict[RunState, frozenset[RunState]] = {
 
 class IllegalTransitionError(Exception):
     """The run is in a state from which there is no such transition."""
+
+
+@contextmanager
+def held_by(lease: Lease | None) -> Iterator[None]:
+    """Changes in here are those of who has this lease; a run that somebody else has by now is not theirs to change.
+
+    A worker that was stopped for longer than its lease lasted, as its machine slept, wakes up in the middle.
+    """
+    before = _HOLDER.set(lease)
+    try:
+        yield
+    finally:
+        _HOLDER.reset(before)
 
 
 class TestbedBusyError(Exception):
@@ -131,7 +149,8 @@ def created(run: Run) -> None:
 
 
 def _end(run: Run) -> None:
-    run.ended = timezone.now()
+    now = timezone.now()
+    run.ended = max(now, run.started or now)  # a clock may have been put back meanwhile
     summaries.summarise([run.number])
     transaction.on_commit(lambda: calibration.calibrate(run.number), robust=True)  # which takes seconds
     if run.state == S.RESTORING and run.lease is not None and not run.lease.problem:
@@ -147,6 +166,8 @@ def _change(number: int, to: RunState, reason: str = "", effect: Callable[[Run],
     """Locks the run, checks the transition, applies `effect` to it and writes the history."""
     run = Run.objects.select_for_update(of=("self",)).select_related("testbed", "lease", "plan").get(number=number)
     before = RunState(run.state)
+    if _HOLDER.get() not in {None, run.lease}:
+        raise IllegalTransitionError(f"run {number} has another lease than the one of who wants it to become {to}")
     if to not in ALLOWED[before]:
         raise IllegalTransitionError(f"run {number} is {before} and cannot become {to}")
     effect(run)

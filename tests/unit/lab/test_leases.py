@@ -84,3 +84,15 @@ def test_database_refuses_a_second_lease() -> None:
     lease = acquired()
     with pytest.raises(IntegrityError, match="one_lease_per_testbed"), transaction.atomic():
         Lease.objects.create(testbed=lease.testbed, holder="intruder", expires=timezone.now())
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_jumps_neither_ends_a_lease_nor_keeps_it(hours: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    true = timezone.now
+    lease = acquired()
+    monkeypatch.setattr(timezone, "now", lambda: true() + timedelta(hours=hours))
+    assert not lab.expired().exists()
+    assert lab.renew(lease.pk) is not None
+    assert not lab.expired().exists()
+    Lease.objects.update(expires=true() - timedelta(seconds=1))
+    assert lab.expired().get() == lease

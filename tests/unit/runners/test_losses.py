@@ -102,6 +102,20 @@ def test_run_that_loses_two_workers_at_another_step_stays_interrupted(run: Run) 
     services.resume(run.number)
 
 
+def test_worker_that_wakes_up_too_late_does_not_touch_the_run_that_goes_on(run: Run) -> None:
+    slept = states.lease(run.number).lease
+    states.prepare(run.number)
+    die(run)
+    begin(run)
+    with states.held_by(slept):
+        for change in (states.restore, states.interrupt):
+            with pytest.raises(states.IllegalTransitionError, match="another lease"):
+                change(run.number, "woke up")
+    run.refresh_from_db()
+    assert run.state == RunState.RUNNING
+    assert violations() == []
+
+
 def test_run_that_was_to_be_cancelled_is_when_its_worker_is_lost(run: Run) -> None:
     begin(run)
     services.cancel(run.number)
@@ -116,3 +130,12 @@ def test_run_that_somebody_has_taken_out_does_not_go_on(run: Run) -> None:
     die(run)
     assert run.state == RunState.INTERRUPTED
     assert not run.losses.exists()
+
+
+def test_clock_that_was_put_back_keeps_no_run_from_its_end(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    begin(run)
+    true = timezone.now
+    monkeypatch.setattr(timezone, "now", lambda: true() - timedelta(hours=1))
+    states.interrupt(run.number, "the worker gave no sign of life")
+    run.refresh_from_db()
+    assert run.ended == run.started
