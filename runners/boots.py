@@ -3,7 +3,8 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from perfweb.lab.inventory import InventoryHost
@@ -44,8 +45,8 @@ class Bench:
 def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequence[PlannedMeasurement]) -> None:
     """Boots `variant` and takes the `missing` measurements of the planned boot.
 
-    Raises PlayCancelledError (the boot is then left to `restore`) and DatabaseGoneError, nothing else that a host or a
-    tool can cause.
+    Raises PlayCancelledError, and OSError if this machine has no room for its own files (the boot is then left to
+    `restore`), and DatabaseGoneError; nothing else that a host or a tool can cause.
     """
     boot = patiently(lambda: record.boot_started(bench.run, variant, planned))
     _Booted(bench, boot, variant, planned.block, missing).go()
@@ -74,22 +75,29 @@ class _Booted:
         self.error = ""
         self.counters: Mapping[str, str] | None = None
         self.ending: Mapping[str, Any] | None = None
-        journal = spool.begin(bench.run, boot.pk, {planned.test.name: self._document(planned) for planned in missing})
-        self.listener = Listener(handed=self._handed, told=self._told, journal=journal)
+        self.listener = Listener(handed=self._handed, told=self._told)
 
     def go(self) -> None:
         """One state at the end, whatever happened: stopped, failed, crashed, or interrupted."""
         try:
+            self._begin_journal()
             self._measure(self.bench.plays.replicate)
             while self.left and not self.error and self._lives():
                 self._measure(self.bench.plays.finish)
+            while self.left:
+                self._keep(f"not measured: {self.error or 'the stack had crashed before'}")
+            self._stop()
         except PlayCancelledError:
             self._interrupted("stopped before it was done")
             raise
-        while self.left:
-            self._keep(f"not measured: {self.error or 'the stack had crashed before'}")
-        self._stop()
+        except OSError as error:
+            self._interrupted(f"stopped, as this machine could not go on: {error}")
+            raise
         self._forget_journal()
+
+    def _begin_journal(self) -> None:
+        documents = {planned.test.name: self._document(planned) for planned in self.left}
+        self.listener = replace(self.listener, journal=spool.begin(self.bench.run, self.boot.pk, documents))
 
     def _measure(self, play: _Measuring) -> None:
         """Plays what is left; what fails it costs the measurement under way, or all if the target does not come up."""
@@ -168,12 +176,21 @@ class _Booted:
         `reason` says why samples are missing.
         """
         document = self._document(self.left[0], reason)
-        path = spool.put(self.bench.run, document)
+        path = self._spooled(document)
         measurement = patiently(lambda: record.measurement(document))
-        spool.remove(path)
+        if path:
+            spool.remove(path)
         del self.left[0]
         self.samples = []
         _publish(measurement, self.boot.variant.name)
+
+    def _spooled(self, document: dict[str, Any]) -> Path | None:
+        """Its file in the spool; None on a full disk, which loses nothing as long as the database answers."""
+        try:
+            return spool.put(self.bench.run, document)
+        except OSError as error:
+            log.warning("%s: %s is not in the spool: %s", self.boot, document["test"], error)
+            return None
 
     def _lives(self) -> bool:
         """Whether the target answered when it was asked for its counters; what is simulated lives for one sample."""

@@ -312,7 +312,8 @@ def play(
     what); `require_ok()` turns that into an exception.  Raises PlayCancelledError
     once `cancelled()` returned True, PlayTimeoutError after `timeout` seconds
     without anything told, FileNotFoundError for a playbook or an inventory that
-    is not there, and what a listener raises.
+    is not there, OSError where there is no room for the play's own files, and
+    what a listener raises.
     """
     playbook = PLAYBOOKS / f"{name}.yml"
     for path, what in ((playbook, "playbook"), (inventory, "inventory: raise the lab first, or correct the path")):
@@ -337,7 +338,11 @@ def play(
         )
         command = _warm(runner.config.env).command(runner.config.command)
         runner.config.command = [*LEASH, str(under_way.pid_file), *command]
-        runner.run()
+        try:
+            runner.run()
+        except OSError:  # which leaves the play alone
+            under_way.terminate()
+            raise
         under_way.hear()
         result.log = runner.stdout.read()
     result.seconds = time.monotonic() - begin

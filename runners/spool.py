@@ -8,6 +8,7 @@ measurement that came to its end, however that was, lies in BOOT-TEST.json until
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def put(run: Run, document: dict[str, Any]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     name = f"{document['boot']}-{document['test'].replace('/', '_')}.json"
     unfinished = folder / f"{name}.tmp"
-    with unfinished.open("w", encoding="utf-8") as file:
+    with _nothing_half(unfinished), unfinished.open("w", encoding="utf-8") as file:
         json.dump(document, file)
         file.flush()
         os.fsync(file.fileno())
@@ -41,7 +42,8 @@ def begin(run: Run, boot: int, documents: Mapping[str, Mapping[str, Any]]) -> Pa
     """A journal for a boot by its key, with its measurements by test as they are without samples; returns its file."""
     path = _folder(run) / f"{boot}.told"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"{json.dumps(documents)}\n", encoding="utf-8")
+    with _nothing_half(path):
+        path.write_text(f"{json.dumps(documents)}\n", encoding="utf-8")
     return path
 
 
@@ -81,6 +83,16 @@ def remove(path: Path) -> None:
 def set_aside(path: Path) -> Path:
     """Takes out a result that cannot be stored, but keeps it beside the others; returns its file."""
     return path.rename(path.with_suffix(".unread"))
+
+
+@contextmanager
+def _nothing_half(path: Path) -> Iterator[None]:
+    """Removes a file that could not be written to its end, as on a full disk."""
+    try:
+        yield
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
 
 
 def _sync(folder: Path) -> None:

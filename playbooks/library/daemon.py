@@ -119,7 +119,7 @@ LOG_LIMIT = 1024 * 1024
 # The shell stays as the parent, for someone has to be told the exit status.
 KEEPER = """\
 "$@" >"$0.log" 2>&1 &
-echo $! >"$0.child"
+echo $! >"$0.child" || { kill -KILL $!; exit 1; }
 wait $!
 echo $? >"$0.exit.new" && mv "$0.exit.new" "$0.exit"
 """
@@ -211,6 +211,8 @@ def start(module: AnsibleModule, base: Path) -> dict[str, Any]:
         time.sleep(0.002)
     if child is not None:
         write_pid_file(pid_file, child)
+    elif _read_number(_file(base, ".child")) is None:
+        module.fail_json(msg=f"{base.name} was not started, for its number could not be written: is the disk full?")
     log = _wait_ready(module, base, deadline)
     pid = child.pid if child else None
     return {

@@ -111,7 +111,11 @@ def spawn(
     process = identify(child.pid)
     if process is None:
         raise RuntimeError(f"{argv[0]} ended at once with status {child.wait()}; its output is in {log}")
-    write_pid_file(pid_file, process)
+    try:
+        write_pid_file(pid_file, process)
+    except OSError:  # on a full disk, and nobody would find it again
+        kill_session(process)
+        raise
     return process
 
 
