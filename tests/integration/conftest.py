@@ -91,6 +91,11 @@ class Worker:
         assert self.process is not None
         os.kill(self.process.pid, number)
 
+    def signal_all(self, number: int) -> None:
+        """All its processes, as when its machine falls asleep and wakes up."""
+        assert self.process is not None
+        os.killpg(self.process.pid, number)
+
     def kill(self) -> None:
         """As the kernel does when memory runs out: no goodbye, and all its processes."""
         if self.process is not None and self.process.poll() is None:
