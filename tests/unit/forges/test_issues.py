@@ -142,21 +142,21 @@ def alert_of(other: Alert, state: AlertState) -> Alert:
 
 
 @pytest.mark.parametrize(
-    ("kind", "page"),
+    ("kind", "address"),
     [
         ("github", "/Codertocat/Hello-World/issues/7"),
         ("gitlab", "/net/stack/-/issues/7"),
         ("gitea", "/net/stack/issues/7"),
     ],
 )
-def test_the_page_of_an_alert_leads_to_its_issue(bot_on: Making, client: Client, kind: str, page: str) -> None:
+def test_the_page_of_an_alert_leads_to_its_issue(bot_on: Making, client: Client, kind: str, address: str) -> None:
     bot = bot_on(kind)
     alert = alert_on(bot)
     telling.tell(alert)
     assert "issue 7" not in client.get(f"/alerts/{alert.number}/").content.decode()
     deliver()
     text = client.get(f"/alerts/{alert.number}/").content.decode()
-    assert f'<a href="{bot.peer.url}{page}">issue 7 of {bot.project.path}</a>' in text
+    assert f'<a href="{bot.peer.url}{address}">issue 7 of {bot.project.path}</a>' in text
 
 
 @pytest.mark.parametrize(
