@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import shutil
 import tempfile
 import time
@@ -144,6 +145,7 @@ def make(module: AnsibleModule, prefix: Path) -> str:
             unpack(packed, work / "installed")
         (work / "build.log").write_text(log, encoding="utf-8")
         (work / "build.log").replace(work / "installed" / "build.log")
+        os.sync()  # a name that outlives its files in a crash would stand for a build for ever
         (work / "installed").rename(prefix)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import write_durably
 
 DOCUMENTATION = """
 module: data_path
@@ -129,7 +130,7 @@ class DataPath:
         """Keeps what a host had before the first change."""
         if not self.memory.exists():
             values = {str(path): path.read_text(encoding="ascii").strip() for path in self.settings()}
-            self.memory.write_text(json.dumps(values), encoding="ascii")
+            write_durably(self.memory, json.dumps(values))
 
     def remembered(self) -> dict[str, str]:
         """What `remember` kept: files and what was in them."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import write_durably
 from ansible.module_utils.linux import (
     KINDS,
     OFFLOADS,
@@ -135,11 +136,20 @@ def set_sysctls(names: Sequence[str], before: Mapping[str, str]) -> list[str]:
     return done
 
 
+def recorded(record: Path) -> dict[str, str]:
+    """What a record says.  Raises ValueError with what to do for one that says nothing."""
+    try:
+        before: dict[str, str] = json.loads(record.read_text(encoding="utf-8"))
+    except ValueError:
+        raise ValueError(f"{record} is no record: look whether the host is as it should be, and remove it") from None
+    return before
+
+
 def prove(module: AnsibleModule, record: Path) -> dict[str, Any]:
     """Compares with the record and ends it.  Fails the module if something differs."""
     if not record.exists():
         return {"changed": False, "proven": False, "put_back": []}
-    before = json.loads(record.read_text(encoding="utf-8"))
+    before = recorded(record)
     links, namespace = module.params["links"], Path(module.params["namespace"])
     now = state_of(links, namespace)
     differing, done = differences(before, now), []
@@ -174,7 +184,7 @@ def main() -> None:
             result = prove(module, record)
         elif not module.check_mode:
             state = state_of(module.params["links"], Path(module.params["namespace"]))
-            record.write_text(json.dumps(state), encoding="utf-8")
+            write_durably(record, json.dumps(state))
     except (SettingError, OSError, ValueError) as error:
         module.fail_json(msg=f"the state of this host cannot be told: {error}")
     module.exit_json(**result)

@@ -17,6 +17,7 @@ from typing import Any
 
 from ansible.module_utils import congestion
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.durable import write_durably
 from ansible.module_utils.linux import KINDS, Setting, SettingError, link_knobs, own, settings_of, sysctls
 
 DOCUMENTATION = """
@@ -75,14 +76,13 @@ class Memory:
                 self.changes.append(Change(KINDS[kind](name, link), before))
 
     def keep(self, changes: Sequence[Change]) -> None:
-        """Writes it in one step, and removes it when there is nothing to remember."""
+        """Writes it, and removes it when there is nothing to remember."""
         self.changes = list(changes)
         rows = [[type(c.setting).__name__.lower(), c.setting.name, c.setting.link, c.before] for c in changes]
-        new = self.path.with_name(self.path.name + ".new")
-        new.write_text(json.dumps(rows), encoding="utf-8")
-        new.replace(self.path)
-        if not rows:
-            self.path.unlink()
+        if rows:
+            write_durably(self.path, json.dumps(rows))
+        else:
+            self.path.unlink(missing_ok=True)
 
 
 class Host:

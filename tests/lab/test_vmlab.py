@@ -76,9 +76,14 @@ def test_a_guest_that_panics_ends_and_says_why_at_the_next_boot(guests: Lab) -> 
     assert _ssh(guests, "dut", "hostname") == guests.host_name("dut")
 
 
-def test_restoring_boots_a_host_that_has_crashed(guests: Lab) -> None:
+def test_restoring_boots_a_host_that_has_crashed_and_proves_it_as_it_was(guests: Lab) -> None:
+    run = {"run_id": "crashed"}
+    play("prepare", inventory=guests.inventory, extra_vars=run, timeout=300).require_ok()
+    record = _ssh(guests, "dut", "ls /var/tmp/perfweb/*.before")
     _crash(guests)
-    play("restore", inventory=guests.inventory, extra_vars={"run_id": "crashed"}, timeout=300).require_ok()
+    play("restore", inventory=guests.inventory, extra_vars=run, timeout=300).require_ok()
+    assert record
+    assert _ssh(guests, "dut", f"ls {record}") == ""
     assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(vmlab.MARK)
 
 
