@@ -48,7 +48,8 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
     Raises PlayCancelledError, and OSError if this machine has no room for its own files (the boot is then left to
     `restore`), and DatabaseGoneError; nothing else that a host or a tool can cause.
     """
-    boot = patiently(lambda: record.boot_started(bench.run, variant, planned))
+    layout = bench.plan.layout_of(planned.block) if variant.target == Target.STACK else None
+    boot = patiently(lambda: record.boot_started(bench.run, variant, planned, layout))
     _Booted(bench, boot, variant, planned.block, missing).go()
 
 
@@ -67,6 +68,7 @@ class _Booted:
             server=boot.server,
             tunables=variant.tunables,
             prefix=variant.build.prefix if variant.build else "",
+            layout=boot.layout,
         )
         self.seed = block + 1  # of a simulation: all variants meet the same chance, and so does the next run
         self.left = list(missing)

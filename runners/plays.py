@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class BootRequest:
-    """What to boot; `boot_id` names it on the hosts."""
+    """What to boot; `boot_id` names it on the hosts, `layout` which of a build's libraries and routers is meant."""
 
     boot_id: str
     target: str
@@ -28,6 +28,7 @@ class BootRequest:
     server: str
     tunables: Mapping[str, str]
     prefix: str
+    layout: int | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,8 @@ class Plays:
             "topology": request.topology,
             "tunables": dict(request.tunables),
         }
+        if request.layout:
+            about["layout"] = request.layout
         return about | {"prefix": request.prefix} if request.prefix else about
 
     def _play(

@@ -42,13 +42,13 @@ def host_facts(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 @transaction.atomic
-def boot_started(run: Run, variant: Variant, planned: PlannedBoot) -> Boot:
+def boot_started(run: Run, variant: Variant, planned: PlannedBoot, layout: int | None = None) -> Boot:
     """A new attempt at the boot of a position."""
     position = planned.position
     earlier = Boot.objects.filter(run=run, position=position).count()
     return Boot.objects.create(
         run=run, variant=variant, topology=planned.topology, server=planned.server, position=position,
-        attempt=earlier + 1, started=timezone.now(),
+        attempt=earlier + 1, layout=layout, started=timezone.now(),
     )  # fmt: skip
 
 

@@ -226,14 +226,20 @@ def create_run(
     return run
 
 
-def create_calibrated(blocks: int = 8, boots: float = 0.03, samples: float = 0.005) -> Run:
-    """A run of one test on two variants that are the same; boots and samples scatter by so much of the mean."""
+def create_calibrated(blocks: int = 8, boots: float = 0.03, samples: float = 0.005, layouts: float = 0.0) -> Run:
+    """A run of one test on two variants that are the same; boots and samples scatter by so much of the mean, and blocks
+    where they have layouts.
+    """
     run = create_run(tests=[], boots=0)
     run.variants.update(tunables={})
     rng = random.Random(2)
+    of_layouts = [rng.gauss(0, layouts) if layouts else 0.0 for _ in range(blocks)]
     for position, variant in enumerate([*run.variants.all()] * blocks):
         boot = create_boot(run, variant, "host-host", "netserver", position)
-        create_measurement(boot, TESTS[DEMO_TESTS[0]], 4, 1, rng.gauss(1.0, boots), samples, rng)
+        if layouts:
+            Boot.objects.filter(pk=boot.pk).update(layout=1 + position // 2)
+        level = rng.gauss(1.0, boots) + of_layouts[position // 2]
+        create_measurement(boot, TESTS[DEMO_TESTS[0]], 4, 1, level, samples, rng)
     calibrate(run.number)
     return run
 

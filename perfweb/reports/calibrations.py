@@ -10,10 +10,10 @@ from perfweb.lab.models import Testbed
 from perfweb.reports import names
 from perfweb.runs import costs
 from perfweb.runs.budget import MOST_PER_BOOT
-from perfweb.runs.calibration import newest_of
+from perfweb.runs.calibration import newest_of, noise_of
 from perfweb.runs.models import Calibration, Run
 from perfweb.runs.planfile import MOST_BOOTS
-from perfweb.stats.allocation import Design, Noise, allocate
+from perfweb.stats.allocation import Design, allocate
 from perfweb.stats.falsealarms import RULES, VERDICT
 
 BUDGETS = (5, 15, 60)
@@ -46,7 +46,7 @@ class CalibratedTest:
     @property
     def visible(self) -> list[Visible]:
         """What can be seen with samples of a second, one of them for warm-up on each boot."""
-        noise = Noise(self.row.boot_deviation, self.row.sample_deviation)
+        noise = noise_of(self.row)
 
         def seconds(samples: int) -> float:
             return 2 * (self.row.boot_seconds + costs.measuring(samples + 1, 1))

@@ -22,7 +22,7 @@ def within_budget(text: str, testbed: Testbed) -> str:
     plan = read_plan(text)
     if plan.budget is None:
         return text
-    known = noises(testbed, [test.name for test in plan.tests])
+    known = noises(testbed, [test.name for test in plan.tests], layouts=plan.layouts > 1)
     of_tests = [known[test.name][0] if test.name in known else UNKNOWN for test in plan.tests]
     boot_seconds = fmean([seconds for _, seconds in known.values()]) if known else costs.BOOT_SECONDS
     design = _design(plan, plan.budget, of_tests, boot_seconds)

@@ -4,7 +4,8 @@
 Any run does that has variants which differ in nothing but their names, with boots enough.
 """
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from operator import attrgetter
 from statistics import fmean
@@ -37,6 +38,7 @@ variants:
     target: {target}
 tests: [{tests}]
 boots: {boots}
+layouts: {layouts}
 samples: {samples}  # for each variant and test: {each} on each boot
 discard: 1
 seconds: 1
@@ -48,16 +50,17 @@ SAMPLES = 2
 """Of a test on each boot: the fewest that tell samples and boots apart."""
 
 
-def plan_text(target: str, tests: Sequence[str], minutes: float) -> str:
+def plan_text(target: str, tests: Sequence[str], minutes: float, *, layouts: bool = False) -> str:
     """The plan that measures the same twice, in blocks enough and for about so many minutes without building.
 
-    Raises PlanError for a test that there is not.
+    With `layouts` each block has one of its own, which tells their scatter from that of boots.
+    Raises PlanError for a test that there is not, and for layouts of what is not a stack.
     """
 
     def sized(boots: int) -> str:
         return PLAN.format(
             target=target, title=TITLES[target], tests=", ".join(tests), boots=boots, samples=SAMPLES * boots,
-            each=SAMPLES,
+            each=SAMPLES, layouts=boots if layouts else 0,
         )  # fmt: skip
 
     block = costs.of_block(read_plan(sized(1)), SAMPLES)
@@ -84,12 +87,18 @@ def same(variants: Iterable[Variant]) -> list[Variant]:
     return []
 
 
-def noises(testbed: Testbed, tests: Iterable[str]) -> dict[str, tuple[Noise, float]]:
-    """How much tests scatter on a testbed, as far as it was calibrated, by the newest such run: the noise and the
-    seconds that a boot takes beside its samples.
+def noises(testbed: Testbed, tests: Iterable[str], *, layouts: bool = False) -> dict[str, tuple[Noise, float]]:
+    """How much tests scatter on a testbed, as far as it was calibrated, by the newest such run: the noise, also that
+    of `layouts` where boots have different ones, and the seconds that a boot takes beside its samples.
     """
     newest = newest_of(testbed).filter(test__in=list(tests))
-    return {row.test: (Noise(row.boot_deviation, row.sample_deviation), row.boot_seconds) for row in newest}
+    return {row.test: (noise_of(row, layouts=layouts), row.boot_seconds) for row in newest}
+
+
+def noise_of(row: Calibration, *, layouts: bool = False) -> Noise:
+    """What a calibration says of how boots, perhaps with `layouts` of their own, and samples scatter, in percent."""
+    layout = row.layout_deviation if layouts and row.layout_deviation else 0.0
+    return Noise(math.hypot(row.boot_deviation, layout), row.sample_deviation)
 
 
 def newest_of(testbed: Testbed) -> QuerySet[Calibration]:
@@ -102,7 +111,8 @@ def _of_tests(number: int, alike: Sequence[Variant]) -> list[Calibration]:
     one, other = (variant.pk for variant in alike)
     tests = sorted(test for variant, test in sets if variant == one and (other, test) in sets)
     seconds = _boot_seconds(number)
-    found = (_of_test(sets[one, test], sets[other, test]) for test in tests)
+    layouts = {boot.pk: boot.layout or 0 for boot in Boot.objects.filter(run=number)}
+    found = (_of_test(sets[one, test], sets[other, test], layouts) for test in tests)
     kept = []
     for test, row in zip(tests, found, strict=True):
         if row is not None:
@@ -111,28 +121,37 @@ def _of_tests(number: int, alike: Sequence[Variant]) -> list[Calibration]:
     return kept
 
 
-def _of_test(one: SampleSet, other: SampleSet) -> Calibration | None:
+def _of_test(one: SampleSet, other: SampleSet, layouts: Mapping[int, int]) -> Calibration | None:
     """What the boots of two variants that are the same tell; None for too few, or values that are not positive."""
-    values = one.values + other.values
+    values, of_values = one.values + other.values, one.boots + other.boots
     if min(values) <= 0:
         return None
     told = false_alarms(list(zip(one.by_boot, other.by_boot, strict=False)), DEFAULT_CONFIDENCE)
-    if told is None or len(values) == len(set(one.boots + other.boots)):
+    if told is None or len(values) == len(set(of_values)):
         return None
-    mean = fmean(values)
-    relative = [100 * value / mean for value in values]
-    boots, samples = variance_components(relative, [0] * len(values), {"boots": one.boots + other.boots})
+    deviation = _deviations(values, of_values, layouts)
     return Calibration(
-        boots=len({*one.boots, *other.boots}),
+        boots=len(set(of_values)),
         samples=len(values),
-        boot_deviation=boots.variance**0.5,
-        sample_deviation=samples.variance**0.5,
+        boot_deviation=deviation["boots"],
+        layout_deviation=deviation.get("layouts"),
+        sample_deviation=deviation["samples"],
         confidence=DEFAULT_CONFIDENCE,
         comparisons=told.comparisons,
         disjoint=told.disjoint,
         blocks=told.blocks,
         alarms={name: asdict(alarms) for name, alarms in told.alarms.items()},
     )
+
+
+def _deviations(values: Sequence[float], boots: Sequence[int], layouts: Mapping[int, int]) -> dict[str, float]:
+    """How far samples, boots and, if there were several, layouts scatter, each beyond what is inside it; in percent."""
+    mean = fmean(values)
+    relative = [100 * value / mean for value in values]
+    of_values = [layouts.get(boot, 0) for boot in boots]
+    factors = {"layouts": of_values, "boots": boots} if 1 < len(set(of_values)) < len(set(boots)) else {"boots": boots}
+    found = variance_components(relative, [0] * len(values), factors)
+    return {component.name: component.variance**0.5 for component in found}
 
 
 def _boot_seconds(number: int) -> float:

@@ -74,6 +74,7 @@ class PlanSpec:
     `samples` are per variant and test over all boots, `discard` per boot and test; `seconds` is the length of a sample,
     `timeout` the seconds after which one is killed. `stop` says whether all boots are measured or only so many that
     every comparison with the baseline is decided, about a change of `margin` percent, with a `confidence` in percent.
+    Boots of a stack have `layouts` different layouts in turn; with 0 all have the one that the linker gave it.
     `gates` are the limits of those validity gates that are on; in a measurement up to `voids_allowed` void samples are
     taken again, as many as it has samples where that is None. `budget` is the time in minutes for which boots and
     samples are to be chosen yet, None where they are given.
@@ -95,12 +96,17 @@ class PlanSpec:
     confidence: float
     gates: Limits
     voids_allowed: int | None
+    layouts: int = 0
     budget: float | None = None
 
     @property
     def groups(self) -> int:
         """How many servers in how many topologies need boots of their own."""
         return len({(test.topology, test.server) for test in self.tests})
+
+    def layout_of(self, block: int) -> int | None:
+        """Which layout the stacks of a block have: all the same, as they have all else in common."""
+        return block % self.layouts + 1 if self.layouts else None
 
     @property
     def simulated(self) -> bool:
@@ -173,11 +179,13 @@ def _reject_syntax(error: yaml.MarkedYAMLError) -> NoReturn:
 def _read_plan(plan: Record) -> PlanSpec:
     plan.allow(
         "name", "title", "baseline", "variants", "tests", "samples", "discard", "boots", "seconds", "timeout", "order",
-        "stop", "margin", "confidence", "profile", "gates", "voids_allowed", "budget",
+        "stop", "margin", "confidence", "profile", "layouts", "gates", "voids_allowed", "budget",
     )  # fmt: skip
     name = plan.need("name").matching(NAME, NAME_RULE)
     variants = tuple(_read_variant(Record(item)) for item in plan.need("variants").items(1, 16))
     variants = _profiled(plan, variants)
+    layouts = plan.number("layouts", default=0, lowest=0, highest=MOST_BOOTS)
+    variants = _laid_out(plan, variants, layouts)
     plan.need("variants").distinct([variant.name for variant in variants])
     baseline = plan.need("baseline").one_of([variant.name for variant in variants])
     tests = [item.one_of(list(TESTS)) for item in plan.need("tests").items(1, 32)]
@@ -205,6 +213,7 @@ def _read_plan(plan: Record) -> PlanSpec:
         confidence=plan.decimal("confidence", default=95.0, lowest=80.0, highest=99.9),
         gates=_no_gates(plan) if simulated else _read_gates(plan.get("gates")),
         voids_allowed=voids.number(0, MOST_SAMPLES) if (voids := plan.get("voids_allowed")) else None,
+        layouts=layouts,
         budget=_read_budget(plan, stop),
     )
 
@@ -288,9 +297,25 @@ def _profiled(plan: Record, variants: tuple[VariantSpec, ...]) -> tuple[VariantS
 
 
 def _counting(variant: VariantSpec, tunable: str) -> VariantSpec:
-    others = (option for option in variant.build_options if not option.startswith("-Dlock_profiling="))
-    options = (*others, "-Dlock_profiling=true")
-    return replace(variant, build_options=options, tunables={**variant.tunables, tunable: "1"})
+    counting = _built_with(variant, "lock_profiling", "true")
+    return replace(counting, tunables={**variant.tunables, tunable: "1"})
+
+
+def _laid_out(plan: Record, variants: tuple[VariantSpec, ...], layouts: int) -> tuple[VariantSpec, ...]:
+    """The variants with so many layouts of each stack to boot."""
+    if not layouts:
+        return variants
+    if all(variant.target != "stack" for variant in variants):
+        plan.need("layouts").reject("is for target stack, and no variant has that")
+    return tuple(
+        _built_with(variant, "layouts", str(layouts)) if variant.target == "stack" else variant for variant in variants
+    )
+
+
+def _built_with(variant: VariantSpec, option: str, value: str) -> VariantSpec:
+    """The variant with a build option that its plan implies, whatever it says of that itself."""
+    others = (given for given in variant.build_options if not given.startswith(f"-D{option}="))
+    return replace(variant, build_options=(*others, f"-D{option}={value}"))
 
 
 def _read_variant(variant: Record) -> VariantSpec:

@@ -29,6 +29,7 @@ tests: [tcp.rr/host-host/ipv4]
 samples: 4
 discard: 1
 boots: 2
+layouts: 2
 seconds: 1
 gates: off
 """
@@ -49,7 +50,9 @@ def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts) -> No
     assert second.effective_tunables["net.isr.dispatch"] == "deferred"
     build = second.variant.build
     assert build is not None
-    assert f"{build.prefix}/bin/bootstack -c " in second.command
+    assert [first.layout, second.layout] == [1, 2]
+    assert f"{build.prefix}/layouts/2/bootstack -c " in second.command
+    assert "<small>layout 2</small>" in Client().get(f"/runs/{run.pk}/").content.decode()
     for boot in (first, second):
         log = Artefact.objects.get(boot=boot, kind="boot-log")
         assert b"stack: up" in bytes(log.content)

@@ -19,8 +19,8 @@ collect_ignore = [] if platform.machine() == "x86_64" else ["test_up.py"]
 
 @pytest.fixture(scope="session")
 def installed() -> Iterator[Installed]:
-    """The release build, installed."""
-    build = Installed()
+    """The release build, installed, with two more layouts of it."""
+    build = Installed(options=["-Dlayouts=2"])
     yield build
     build.remove()
 

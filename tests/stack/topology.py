@@ -79,7 +79,9 @@ class Installed:
         self.build = ROOT / "build" / name
         if not (self.build / "build.ninja").exists():
             self.meson("setup", str(self.build), str(ROOT / "stack"), "--libdir", "lib", "-Ddevelopment=true", *options)
-        if targets:  # An old directory may know of other ones.
+        elif options:  # An old directory may have other ones.
+            self.meson("configure", str(self.build), *options)
+        if targets:  # And know of other ones of these.
             self.meson("setup", "--reconfigure", str(self.build), str(ROOT / "stack"))
         self.meson("compile", "-C", str(self.build), "-j2")
         if targets:
@@ -197,7 +199,11 @@ class Topology:
         return "".join(f"== {path.name}\n{self.said(path.name)}\n" for path in sorted(self.directory.glob("*.log")))
 
     def boot(
-        self, tunables: Mapping[str, str], program: Sequence[str] = (), driver: Driver = TAP
+        self,
+        tunables: Mapping[str, str],
+        program: Sequence[str] = (),
+        driver: Driver = TAP,
+        layout: int | None = None,
     ) -> subprocess.Popen[str]:
         """Boots the stack on dut, with link 0 as 10.99.0.2, alone or under a program, and waits until it is up."""
         # What udev does, where there is one; tests of the lab, perhaps another suite's, undo it.
@@ -205,7 +211,8 @@ class Topology:
         conf = {"ctl.path": f"{self.directory}/ctl", **driver.address(0), **tunables}
         text = "".join(f'{name}="{value}"\n' for name, value in conf.items())
         (self.directory / "loader.conf").write_text(text, encoding="ascii")
-        words = [f"{self.installed.prefix}/bin/bootstack", "-c", f"{self.directory}/loader.conf"]
+        folder = self.installed.prefix / (f"layouts/{layout}" if layout else "bin")
+        words = [f"{folder}/bootstack", "-c", f"{self.directory}/loader.conf"]
         child = self.start("dut", *words, *(["--", *program] if program else []), log="boot.log", uid=UID,
                            capabilities=driver.capabilities)  # fmt: skip
         until = time.monotonic() + 20

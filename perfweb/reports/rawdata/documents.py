@@ -61,7 +61,7 @@ def encoded(value: object) -> str:
 
 
 def _boot(boot: Boot, samples: _Samples) -> Iterator[str]:
-    own = ("position", "attempt", "topology", "server", "state", "error", "command", "effective_tunables")
+    own = ("position", "attempt", "layout", "topology", "server", "state", "error", "command", "effective_tunables")
     head = {"variant": boot.variant.name, **_fields(boot, *own, "started", "ended")}
     of_boot = (_measurement(found, samples) for found in boot.measurements.all())
     return _with_list(head, "measurements", of_boot)

@@ -164,7 +164,7 @@ def test_a_testbed_shows_how_noise_and_baseline_went(client: Client) -> None:
 def test_a_testbed_tells_its_calibration(client: Client) -> None:
     run = create_calibrated()
     told = text_of(page(client, "/testbeds/demo/"))
-    assert re.search(r"tcp\.rr/host-host/ipv4 ±\d\.\d+ % ±0\.\d+ % \d+ % of 64 ", told)
+    assert re.search(r"tcp\.rr/host-host/ipv4 ±\d\.\d+ % \S ±0\.\d+ % \d+ % of 64 ", told)
     assert f"run {run.pk} , 16 boots" in told
     assert "64 comparisons" in told
     assert re.search(r"all samples, Welch \d\d % 0\.\d\d", told)

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from django.core.management import CommandError, call_command
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from perfweb.runs import services, states
 from perfweb.runs.budget import within_budget
-from perfweb.runs.calibration import TESTS, calibrate, newest_of, noises, plan_text, same
+from perfweb.runs.calibration import TESTS, calibrate, newest_of, noise_of, noises, plan_text, same
 from perfweb.runs.models import Calibration, Run, RunState
 from perfweb.runs.planfile import PlanError, read_plan
 from perfweb.stats.falsealarms import VERDICT
@@ -35,6 +37,17 @@ def test_noise_is_split_into_boots_and_samples_and_false_alarms_are_counted() ->
     assert row.boot_seconds == pytest.approx(10)  # 15 s, five of which a measurement of a second's samples took
     assert (row.comparisons, row.disjoint, row.blocks) == (4 * 16, 1, 5)
     assert row.alarms["all samples, Welch"]["share"] > row.alarms[VERDICT]["share"]
+
+
+def test_where_boots_had_layouts_their_scatter_stands_by_itself() -> None:
+    run = create_calibrated(boots=0.005, layouts=0.04)
+    (row,) = run.calibrations.all()
+    assert row.layout_deviation == pytest.approx(4.0, rel=0.5)
+    assert row.boot_deviation == pytest.approx(0.5, rel=0.8)
+    assert create_calibrated().calibrations.get().layout_deviation is None
+    alone, together = noise_of(row), noise_of(row, layouts=True)
+    assert (alone.boots, alone.samples) == (row.boot_deviation, together.samples)
+    assert together.boots == pytest.approx(math.hypot(row.boot_deviation, row.layout_deviation or 0))
 
 
 def test_runs_of_variants_that_differ_or_of_few_boots_tell_nothing() -> None:

@@ -141,6 +141,14 @@ def test_a_profile_is_counted_by_every_stack() -> None:
     assert old.tunables["debug.mutex.prof.enable"] == "1"
 
 
+def test_layouts_are_built_for_every_stack_and_booted_in_turn() -> None:
+    plan = read_plan(GOOD + "layouts: 3\n")
+    assert plan.variants[0].build_options == ("-Dbuildtype=release", "-Dlayouts=3")
+    assert plan.variants[1].build_options == ()
+    assert [plan.layout_of(block) for block in range(5)] == [1, 2, 3, 1, 2]
+    assert read_plan(GOOD).layout_of(3) is None
+
+
 def test_scalars_are_the_text_that_was_written() -> None:
     """YAML 1.1 would make `on` a boolean and 0x10 sixteen; a tunable gets what stands in the plan."""
     plan = read_plan(GOOD.replace("debug.mpsafenet: 1", "a.b: on, a.c: 0x10, a.d: from=10.9.0.2 len=46"))
@@ -180,6 +188,8 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (GOOD + "order: sorted\n", 10, 8, "order", "abba, random"),
         (GOOD + "profile: cpu\n", 10, 10, "profile", "none, locks, mutexes"),
         (WITHOUT_STACK + "profile: locks\n", 6, 10, "profile", "no variant has that"),
+        (WITHOUT_STACK + "layouts: 2\n", 6, 10, "layouts", "no variant has that"),
+        (GOOD + "layouts: 51\n", 10, 10, "layouts", "from 0 to 50"),
         (GOOD + "title: ''\n", 10, 8, "title", "1 to 200 characters"),
         (GOOD.replace("name: two", "title: two"), 1, 1, "plan", "lacks the field 'name'"),
         (GOOD.replace("baseline: old", "baseline: older"), 2, 11, "baseline", "did you mean 'old'"),

@@ -25,10 +25,15 @@ class Command(BaseCommand):
             help=f"may be given again; by default {', '.join(TESTS)}",
         )  # fmt: skip
 
+        parser.add_argument("--layouts", action="store_true",
+            help="boot a stack in different layouts, and tell their scatter from that of boots",
+        )  # fmt: skip
+
     def handle(self, *_: Any, **options: Any) -> None:
         try:
             with audit.doing(on_server(), Action.SUBMIT) as deed:
-                text = plan_text(options["target"], options["tests"] or TESTS, options["minutes"])
+                tests = options["tests"] or TESTS
+                text = plan_text(options["target"], tests, options["minutes"], layouts=options["layouts"])
                 run = services.submit(text, options["testbed"])
                 deed.subject, deed.detail = f"run {run.number}", f"plan {run.plan} on {run.testbed}"
         except (PlanError, services.RunError) as error:
