@@ -13,6 +13,7 @@ from perfweb.runs.catalogue import Test
 from perfweb.runs.models import Boot, BootState, Measurement, Run, Sample, Target, Topology, Variant
 from perfweb.runs.planfile import PlanSpec
 from runners import record, spool, tools
+from runners.consoles import Consoles
 from runners.driver import Listener, PlayCancelledError, PlayError
 from runners.patience import patiently
 from runners.planner import PlannedBoot, PlannedMeasurement
@@ -78,6 +79,7 @@ class _Booted:
         self.counters: Mapping[str, str] | None = None
         self.ending: Mapping[str, Any] | None = None
         self.listener = Listener(handed=self._handed, told=self._told)
+        self.consoles = Consoles(bench.hosts.values())
 
     def go(self) -> None:
         """One state at the end, whatever happened: stopped, failed, crashed, or interrupted."""
@@ -217,18 +219,22 @@ class _Booted:
             ending = self.bench.plays.stop(self.request) if self.ending is None else self.ending
         except PlayError as failure:
             error = "; ".join(filter(None, [self.error, f"it could not be stopped: {failure}"]))
-            patiently(lambda: record.boot_ended(self.boot, BootState.FAILED, error))
+            self._end(BootState.FAILED, error)
             return
         state, error = (BootState.FAILED, self.error) if self.error else (BootState.STOPPED, "")
         if ending.get("crashed") and not error:
             state, error = BootState.CRASHED, f"it ended by itself with status {ending.get('exit_status')}"
-        patiently(lambda: record.boot_ended(self.boot, state, error, str(ending.get("log") or "")))
+        self._end(state, error, str(ending.get("log") or ""))
+
+    def _end(self, state: BootState, error: str, printed: str = "") -> None:
+        said = self.consoles.said()
+        patiently(lambda: record.boot_ended(self.boot, state, error, printed, said))
 
     def _interrupted(self, why: str) -> None:
         """Keeps the samples of the measurement under way, if there are any; it is taken again when the run goes on."""
         if self.samples:
             self._keep(why)
-        patiently(lambda: record.boot_ended(self.boot, BootState.INTERRUPTED, why))
+        self._end(BootState.INTERRUPTED, why)
         self._forget_journal()
 
     def _forget_journal(self) -> None:

@@ -66,11 +66,15 @@ def boot_up(boot: Boot, outcome: Mapping[str, Any], effective: Mapping[str, str]
 
 
 @transaction.atomic
-def boot_ended(boot: Boot, state: BootState, error: str = "", log: str = "") -> None:
-    """The end of a boot; `log` is all it printed, and replaces what was kept when it came up."""
+def boot_ended(
+    boot: Boot, state: BootState, error: str = "", log: str = "", consoles: Mapping[str, str] | None = None
+) -> None:
+    """The end of a boot; `log` is all it printed, and replaces what was kept when it came up; `consoles` by host."""
     boot.state, boot.error, boot.ended = state, plain(error), timezone.now()
     boot.save()
     artefact(boot, ArtefactKind.BOOT_LOG, "boot.log", log)
+    for host, text in (consoles or {}).items():
+        artefact(boot, ArtefactKind.BOOT_LOG, f"console-{host}.log", text)
 
 
 @transaction.atomic

@@ -290,7 +290,10 @@ def _write_inventory(lab: Lab) -> None:
     switch = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "runners.vmlab", "boot", "--name", lab.name]
     switch += ["--net", str(lab.net), "--state", str(lab.state), "--store", str(lab.store)]
     common = {"accelerator": lab.accelerator_file.read_text(encoding="ascii"), "cpus": [0]}
-    hosts = {host: {"boot_command": [*switch, host]} for host in MANAGEMENT_NUMBER}
+    hosts = {
+        host: {"boot_command": [*switch, host], "console_log": str(lab.file(host, "console"))}
+        for host in MANAGEMENT_NUMBER
+    }
     write_inventory(lab, common, hosts)
 
 

@@ -27,7 +27,7 @@ class InventoryHost:
     """Addresses of data links without prefix length, in the order of the links; `cpus` as text for taskset(1),
     `cpus_alone` those where no other host of the testbed has work.
 
-    A testbed without IPv6 has no `data_addresses6`.
+    A testbed without IPv6 has no `data_addresses6`.  `console_log` is a file on the controller, if there is one.
     """
 
     role: str
@@ -37,6 +37,7 @@ class InventoryHost:
     data_addresses6: tuple[str, ...]
     cpus: str
     cpus_alone: str
+    console_log: str = ""
 
     def data_address(self, family: str) -> str:
         """Where tests of a family find this host.  Raises InventoryError."""
@@ -101,6 +102,7 @@ def _read_host(path: Path, role: str, listing: dict[str, Any], *, wired: bool) -
         data_addresses6=addresses6,
         cpus=_for_taskset(variables.get("cpus", [])),
         cpus_alone=_for_taskset(variables.get("cpus_alone", variables.get("cpus", []))),
+        console_log=str(variables.get("console_log", "")),
     )
 
 

@@ -35,10 +35,25 @@ gates: off
 """
 
 
-def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts) -> None:
+def with_console(testbed: Testbed, folder: Path) -> Path:
+    """Gives the device under test a console, to which somebody else writes."""
+    console, inventory = folder / "dut.console", folder / "inventory.yml"
+    hosts = yaml.safe_load(Path(testbed.inventory).read_text(encoding="utf-8"))
+    (dut,) = hosts["all"]["children"]["dut"]["hosts"].values()
+    dut["console_log"] = str(console)
+    inventory.write_text(yaml.safe_dump(hosts), encoding="utf-8")
+    Testbed.objects.filter(pk=testbed.pk).update(inventory=str(inventory))
+    return console
+
+
+def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts, tmp_path: Path) -> None:
+    console = with_console(testbed, tmp_path)
+    console.write_text("of an earlier boot\n", encoding="utf-8")
     run = services.submit(PLAN, testbed.name)
     # Held: however late we are, the sample has not ended when its server dies.
     wait_for(lambda: hosts.hold("left", "netperf"), "the first sample", BUILD_SECONDS)
+    with console.open("a", encoding="utf-8") as more:
+        more.write("what the host has said\r\n")
     hosts.kill("dut", "netserver")
     hosts.release("left", "netperf")
     wait_for_state(run, RunState.DONE, RunState.FAILED)
@@ -53,8 +68,10 @@ def test_stack_dies_under_a_measurement(testbed: Testbed, hosts: LabHosts) -> No
     assert [first.layout, second.layout] == [1, 2]
     assert f"{build.prefix}/layouts/2/bootstack -c " in second.command
     assert "<small>layout 2</small>" in Client().get(f"/runs/{run.pk}/").content.decode()
+    said = Artefact.objects.get(run=run, name__endswith="/console-dut.log")
+    assert (said.boot, bytes(said.content)) == (first, b"what the host has said\n")
     for boot in (first, second):
-        log = Artefact.objects.get(boot=boot, kind="boot-log")
+        log = Artefact.objects.get(boot=boot, name__endswith="/boot.log")
         assert b"stack: up" in bytes(log.content)
     assert Sample.objects.filter(measurement__boot=second).counted().count() == 2
     hosts.assert_clean(run)
