@@ -159,7 +159,7 @@ class ArtefactFilters(BaseModel):
 BOOT = {
     "run": "run_id",
     "variant": "variant__name",
-    **_same("position", "attempt", "layout", "topology", "server", "state", "error", "command", "effective_tunables"),
+    **_same("position", "attempt", "topology", "server", "state", "error", "command", "effective_tunables"),
     **_same("started", "ended"),
 }
 MEASUREMENT = {
