@@ -34,6 +34,7 @@ class Boot(BaseModel):
     variant: str
     position: int = Field(description="place in the order of the run, from 0")
     attempt: int = Field(description="above 1 when the boot was done again")
+    layout: int | None = Field(description="seed of the order in which the stack was linked; null without layouts")
     topology: str
     server: str = Field(description="program that answers")
     state: BootState
@@ -74,6 +75,7 @@ class SampleRow(BaseModel):
     variant: str
     boot: int = Field(description="position of the boot in the order of the run, from 0")
     attempt: int = Field(description="of the boot")
+    layout: int | None = Field(description="seed of the order in which the stack was linked; null without layouts")
     test: str
     sample: int = Field(description="place within the measurement, from 0, warm-up included")
     metric: str
@@ -159,7 +161,7 @@ class ArtefactFilters(BaseModel):
 BOOT = {
     "run": "run_id",
     "variant": "variant__name",
-    **_same("position", "attempt", "topology", "server", "state", "error", "command", "effective_tunables"),
+    **_same("position", "attempt", "layout", "topology", "server", "state", "error", "command", "effective_tunables"),
     **_same("started", "ended"),
 }
 MEASUREMENT = {
@@ -175,6 +177,7 @@ MEASURED = {
     "variant": "boot__variant__name",
     "boot": "boot__position",
     "attempt": "boot__attempt",
+    "layout": "boot__layout",
     **_same("test", "metric"),
     "measurement_state": "state",
     "revision": "boot__variant__build__revision",

@@ -111,7 +111,7 @@ def _of_tests(number: int, alike: Sequence[Variant]) -> list[Calibration]:
     one, other = (variant.pk for variant in alike)
     tests = sorted(test for variant, test in sets if variant == one and (other, test) in sets)
     seconds = _boot_seconds(number)
-    layouts = {boot.pk: boot.layout or 0 for boot in Boot.objects.filter(run=number)}
+    layouts = {boot.pk: boot.layout or 0 for boot in Boot.objects.filter(run=number).only("layout")}
     found = (_of_test(sets[one, test], sets[other, test], layouts) for test in tests)
     kept = []
     for test, row in zip(tests, found, strict=True):

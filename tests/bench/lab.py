@@ -125,11 +125,11 @@ def tell_times(number: int, busy: float) -> None:
 
 
 def tell_memory(worker: int, tiny: str, testbed: str, runs: int) -> None:
-    """Prints what the worker's memory is before and after so many runs."""
+    """Prints what the worker's memory is before so many runs, and ten times on the way through them."""
     before = memory(worker)
     for done in range(1, runs + 1):
         measured(tiny, testbed)
-        if done in {runs // 2, runs}:
+        if done * 10 // runs > (done - 1) * 10 // runs:
             print(f"  after {done} more runs: {memory(worker):.1f} MiB, which was {before:.1f} MiB", flush=True)
 
 

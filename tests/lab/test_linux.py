@@ -189,6 +189,17 @@ def test_what_a_run_did_not_remember_is_told_until_it_is_put_back(play: Play, la
     play("restore").require_ok()
 
 
+def test_a_record_that_is_damaged_says_what_to_do(play: Play, lab: Lab) -> None:
+    play("prepare").require_ok()
+    record = lab.root / f"{lab.namespace('left')}.before"
+    kept = record.read_text()
+    record.write_text("")
+    (failure,) = play("restore").failures
+    assert f"{record} is no record: look whether the host is as it should be, and remove it" in failure.message
+    record.write_text(kept)
+    play("restore").require_ok()
+
+
 def test_a_congestion_control_is_allowed_no_longer_although_its_user_was_killed(lab: Lab) -> None:
     before = ALLOWED.read_text()
     offered = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()

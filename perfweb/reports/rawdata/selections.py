@@ -109,6 +109,7 @@ _SAMPLE_FIELDS = (
     (Column("variant", Kind.TEXT, "name of the variant in its plan"), f"{_BOOT}__variant__name"),
     (Column("boot", Kind.INTEGER, "place of the boot in the order of the run, from 0"), f"{_BOOT}__position"),
     (Column("attempt", Kind.INTEGER, "above 1 when the boot was done again"), f"{_BOOT}__attempt"),
+    (Column("layout", Kind.INTEGER, "seed of the order in which the stack was linked"), f"{_BOOT}__layout"),
     (Column("test", Kind.TEXT, "name of the test"), "measurement__test"),
     (Column("sample", Kind.INTEGER, "place within the measurement, from 0, warm-up included"), "index"),
     (Column("metric", Kind.TEXT, "what the number is: transactions, throughput, latency.p99"), "metric"),

@@ -20,14 +20,17 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("limit", [7, 1000])
 def test_samples_are_those_of_the_table_that_is_downloaded(api: Api, run: Run, limit: int) -> None:
     create_run()
+    run.boots.filter(position=0).update(layout=3)
     table: Any = api.client.get(f"/runs/{run.pk}/samples.csv")
     rows = list(csv.DictReader(io.StringIO(table.getvalue().decode())))
     samples = api.walk(f"runs/{run.pk}/samples", limit=limit)
 
     def plain(sample: dict[str, Any]) -> dict[str, str]:
-        return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in sample.items()}
+        said = {name: "" if value is None else value for name, value in sample.items()}
+        return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in said.items()}
 
     assert [plain(sample) for sample in samples] == rows
+    assert {row["layout"] for row in rows if row["boot"] == "0"} == {"3"}
 
 
 def test_filters_of_samples(api: Api, run: Run) -> None:
