@@ -52,14 +52,17 @@ class Planted:
     crowd: bool = False
 
 
-# Turns of an empty loop.  The first commit has some already, so that there is something to gain.
+# Turns of an empty loop.  The first commit has some already, so that there is something to gain.  More turns are not
+# always slower, as they also change how many segments a batch has and an acknowledgement answers: these were chosen by
+# simulating TCP with one stream and eight seeds, whose means say -0.99, -2.96, +11.99 and -6.99 %.  As the stack
+# changes, so may what they cost: what the bench reports was measured.
 PLANTED = (
-    Planted(1, "the stack, with a burden", 250),
-    Planted(11, "-1 %", 352),
-    Planted(21, "-3 %", 400),
+    Planted(1, "the stack, with a burden", 276),
+    Planted(11, "-1 %", 296),
+    Planted(21, "-3 %", 330),
     Planted(32, "+12 %", 0),
-    Planted(42, "-7 %", 250),
-    Planted(52, "-15 % or more at 10 streams, nothing to speak of at one", 250, crowd=True),
+    Planted(42, "-7 %", 274),
+    Planted(52, "slower at 10 streams, nothing to speak of at one", 274, crowd=True),
 )
 
 
