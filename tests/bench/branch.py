@@ -4,16 +4,20 @@
 It makes a repository with so many commits of this stack, of which five change how fast TCP is on the simulated machine
 and the others nothing, has the running service track it, and waits without touching anything until nothing is left to
 do. Then it says of each planted change whether it was found and which commit was blamed, how many alerts were false,
-and how much machine time all took. The simulated machine says the same in every run, so that even a change of a percent
-is beyond its noise; on ten CPUs chance decides who meets whom, and eight boots have eight seeds.
+and how much machine time all took. The changes are made for the stack as it is, so that they cost what they are named.
+The simulated machine says the same in every run, so that even a change of a percent is beyond its noise; on ten CPUs
+chance decides who meets whom, and eight boots have eight seeds.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import shutil
+import statistics
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import django
+
+from tests.bench.burdens import FILE, Burden, SimulatedStack, fitting, shifts
 
 if TYPE_CHECKING:
     from perfweb.tracking.models import Alert, TrackedBranch
@@ -35,68 +41,78 @@ tests: [{ONE}, {TEN}, simulated.forward.1/host-host/ipv4]
 boots: 8
 samples: 8
 """
-FILE = "stack/netinet/tcp_input.c"
-FUNCTION = "void\ntcp_segment(struct mbuf *m, unsigned hlen)\n{\n"
-FIRST = "\taf->af_endpoints(m, &sg.sg_conn);\n\t/*"
 QUIET = timedelta(seconds=60)
 """How long nothing happens at the end: tracking looks around every ten seconds."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A change with the commit of that number: what each segment is burdened with from then on."""
+    """A change with the commit of that number: percent by which TCP with one stream moves, or only ten streams do."""
 
     number: int
     subject: str
-    turns: int
+    percent: float = 0
     crowd: bool = False
 
 
-# Turns of an empty loop.  The first commit has some already, so that there is something to gain.  More turns are not
-# always slower, and near a jump one seed of eight may move by more than all others: these are where TCP with one
-# stream, simulated with the seeds of eight boots, moves by what the name says with each of them.
+# The first commit has a burden already, so that there is something to gain.
 PLANTED = (
-    Planted(1, "the stack, with a burden", 263),
-    Planted(11, "-1 %", 290),
-    Planted(21, "-3 %", 318),
-    Planted(32, "+12 %", 27),
-    Planted(42, "-7 %", 262),
-    Planted(52, "slower at 10 streams, nothing to speak of at one", 262, crowd=True),
+    Planted(11, "-1 %", -1),
+    Planted(21, "-3 %", -3),
+    Planted(32, "+12 %", 12),
+    Planted(42, "-7 %", -7),
+    Planted(52, "slower at 10 streams, nothing to speak of at one", crowd=True),
 )
+AT_FIRST = 263
+"""Turns of the first burden."""
 
 
-def planted_text(original: str, planted: Planted) -> str:
-    """The file with the burden.  Raises SystemExit where it is not as it was when this was written."""
-    if FUNCTION not in original or FIRST not in original:
-        raise SystemExit(f"{FILE} has another tcp_segment() now: tests/bench/branch.py plants its changes there")
-    body = f"\tfor (volatile unsigned n = 0; n < {planted.turns}; n++)\n\t\tcontinue;\n" if planted.turns else ""
-    globals_ = ""
-    if planted.crowd:
-        globals_ = "static struct {\n\t_Alignas(64) atomic_u32 seen;\n} crowd[128];\n\n"
-        body += "\tfor (unsigned n = 0; n < mach_ncpus(); n++)\n\t\tatomic_count_u32(&crowd[n].seen, 1);\n"
-    return original.replace(FUNCTION, globals_ + FUNCTION, 1).replace(FIRST, body + FIRST, 1)
+def fitted(stack: SimulatedStack) -> dict[int, Burden]:
+    """The burden from each number of a commit on, where each change is what it is named."""
+
+    @functools.cache
+    def rates(turns: int) -> list[float]:
+        return stack.rates(Burden(turns))
+
+    burdens = {1: Burden(AT_FIRST)}
+    turns = AT_FIRST
+    for planted in PLANTED:
+        if planted.percent:
+            burdened = fitting(rates, turns, planted.percent)
+            by = statistics.fmean(shifts(rates(turns), rates(burdened)))
+            turns = burdened
+            print(f"{planted.subject}: {turns} turns, {by:+.2f} %", flush=True)
+        burdens[planted.number] = Burden(turns, planted.crowd)
+    return burdens
 
 
 def make_repository(tree: Path, commits: int) -> dict[int, str]:
     """A repository of so many commits in an empty directory; their hashes by number, from 1."""
-    source = Path(__file__).resolve().parents[2]
     shutil.rmtree(tree, ignore_errors=True)
-    tree.mkdir(parents=True)
-    archive = subprocess.run(["git", "archive", "HEAD", "stack"], cwd=source, check=True, capture_output=True).stdout
-    subprocess.run(["tar", "-x"], cwd=tree, check=True, input=archive)
+    with tempfile.TemporaryDirectory() as scratch:
+        copy_stack(Path(scratch))
+        burdens = fitted(SimulatedStack(Path(scratch), Path(".venv/bin/meson").absolute()))
+    copy_stack(tree)
     original = (tree / FILE).read_text(encoding="utf-8")
     _git(tree, "init", "-q", "-b", "main")
+    subjects = {1: "the stack, with a burden", **{planted.number: planted.subject for planted in PLANTED}}
     made = {}
     for number in range(1, commits + 1):
-        subject = f"netinet: note {number}"
-        for planted in PLANTED:
-            if planted.number == number:
-                (tree / FILE).write_text(planted_text(original, planted), encoding="utf-8")
-                subject = f"tcp: {planted.subject}"
+        if number in burdens:
+            (tree / FILE).write_text(burdens[number].planted(original), encoding="utf-8")
         with (tree / "stack/netinet/udp_usrreq.c").open("a", encoding="utf-8") as file:
             file.write(f"/* Note {number}. */\n")
+        subject = f"tcp: {subjects[number]}" if number in subjects else f"netinet: note {number}"
         made[number] = _commit(tree, number, subject)
     return made
+
+
+def copy_stack(tree: Path) -> None:
+    """The stack as it was committed last."""
+    source = Path(__file__).resolve().parents[2]
+    tree.mkdir(parents=True, exist_ok=True)
+    archive = subprocess.run(["git", "archive", "HEAD", "stack"], cwd=source, check=True, capture_output=True).stdout
+    subprocess.run(["tar", "-x"], cwd=tree, check=True, input=archive)
 
 
 def _commit(tree: Path, number: int, subject: str) -> str:
@@ -149,7 +165,7 @@ def report(branch: TrackedBranch, made: dict[int, str]) -> bool:
     alerts = list(
         branch.alerts.exclude(state=AlertState.REFUTED).select_related("culprit").prefetch_related("movements")
     )
-    planted = {made[one.number]: one for one in PLANTED[1:]}
+    planted = {made[one.number]: one for one in PLANTED}
     print("\n| planted | commit | alert | what moved, measured in turn | probability |\n|---|---|---|---|---|")
     for sha, one in planted.items():
         alert = next((alert for alert in alerts if alert.culprit and alert.culprit.sha == sha), None)

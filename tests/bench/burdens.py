@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Burdens for segments of TCP: changes of the stack that cost what they are named, on the simulated machine.
+
+What a turn of a loop costs there changes with the stack around it, so a burden is looked for in the very stack that it
+is planted into.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = "stack/netinet/tcp_input.c"
+FUNCTION = "void\ntcp_segment(struct mbuf *m, unsigned hlen)\n{\n"
+FIRST = "\taf->af_endpoints(m, &sg.sg_conn);\n\t/*"
+SEEDS = range(1, 9)
+"""Of the boots of a plan (runners/boots.py): eight."""
+MEETS = 0.05
+"""By how many percent the mean of all seeds may miss what is wanted."""
+AGREES = 0.2
+"""How far the seeds may lie apart, in percent: near a jump one moves by more than all others."""
+MISSES = 0.2
+"""What is no longer called by its name."""
+TRIES = 24
+SLOPE = -0.04
+"""Percent for each turn, to begin with."""
+
+
+@dataclass(frozen=True)
+class Burden:
+    """What each segment is burdened with: turns of an empty loop, and a count on a cache line of each CPU."""
+
+    turns: int
+    crowd: bool = False
+
+    def planted(self, original: str) -> str:
+        """The text of FILE with it.  Raises SystemExit where that is not as it was when this was written."""
+        if FUNCTION not in original or FIRST not in original:
+            raise SystemExit(f"{FILE} has another tcp_segment() now: tests/bench/burdens.py plants its changes there")
+        body = f"\tfor (volatile unsigned n = 0; n < {self.turns}; n++)\n\t\tcontinue;\n" if self.turns else ""
+        globals_ = ""
+        if self.crowd:
+            globals_ = "static struct {\n\t_Alignas(64) atomic_u32 seen;\n} crowd[128];\n\n"
+            body += "\tfor (unsigned n = 0; n < mach_ncpus(); n++)\n\t\tatomic_count_u32(&crowd[n].seen, 1);\n"
+        return original.replace(FUNCTION, globals_ + FUNCTION, 1).replace(FIRST, body + FIRST, 1)
+
+
+class SimulatedStack:
+    """The stack of a tree, built for the simulated machine with one burden after the other."""
+
+    def __init__(self, tree: Path, meson: Path) -> None:
+        self.file, self.build, self.meson = tree / FILE, tree / "build", meson
+        self.original = self.file.read_text(encoding="utf-8")
+        setup = [str(meson), "setup", str(self.build), str(tree / "stack"), "-Dsim=true", "-Dbuildtype=release"]
+        subprocess.run(setup, check=True, capture_output=True)
+
+    def rates(self, burden: Burden) -> list[float]:
+        """Kilobytes a virtual second of TCP with one stream, for each of SEEDS."""
+        self.file.write_text(burden.planted(self.original), encoding="utf-8")
+        subprocess.run([str(self.meson), "compile", "-C", str(self.build)], check=True, capture_output=True)
+        return [self._rate(seed) for seed in SEEDS]
+
+    def _rate(self, seed: int) -> float:
+        argv = [str(self.build / "simstack"), "--json", "--workload", "tcp", "--cpus", "1", "--ms", "10"]
+        told = subprocess.run([*argv, "--seed", str(seed)], check=True, capture_output=True, text=True).stdout
+        return float(json.loads(told)["runs"][0]["rate"])
+
+
+def shifts(before: Sequence[float], after: Sequence[float]) -> list[float]:
+    """By how many percent each of the rates has moved."""
+    return [100 * (new / old - 1) for old, new in zip(before, after, strict=True)]
+
+
+def fitting(rates: Callable[[int], Sequence[float]], turns: int, percent: float) -> int:
+    """How many turns, instead of `turns`, move all rates by so many percent.
+
+    More turns are not always slower: code moves to other places, and a segment to another burst.  So each step starts
+    from the nearest so far, as if what lies between that and the beginning were a line, and where that number has been
+    tried it is the next one beside it.  Raises SystemExit where nothing comes near.
+    """
+    before = rates(turns)
+    tried: dict[int, list[float]] = {turns: shifts(before, before)}
+    for _ in range(TRIES):
+        nearest = min(tried, key=lambda turns: abs(statistics.fmean(tried[turns]) - percent))
+        shift = statistics.fmean(tried[nearest])
+        slope = min(shift / (nearest - turns), SLOPE / 10) if nearest != turns else SLOPE
+        guess = _untried(max(0, nearest + round((percent - shift) / slope)), tried)
+        tried[guess] = shifts(before, rates(guess))
+        if _distance(tried[guess], percent) == 0:
+            return guess
+    found = min(tried, key=lambda turns: _distance(tried[turns], percent))
+    if abs(statistics.fmean(tried[found]) - percent) > MISSES:
+        raise SystemExit(f"no burden moves TCP by {percent:+} %: {TRIES} were tried from {turns} turns on")
+    return found
+
+
+def _untried(guess: int, tried: dict[int, list[float]]) -> int:
+    """The number next to a guess that has not been tried."""
+    return min((turns for turns in range(guess + len(tried) + 1) if turns not in tried), key=lambda n: abs(n - guess))
+
+
+def _distance(shifts: Sequence[float], percent: float) -> float:
+    """How far rates that moved so are from what is wanted; 0 where that is near enough."""
+    miss, apart = abs(statistics.fmean(shifts) - percent), max(shifts) - min(shifts)
+    return max(0.0, miss - MEETS) + max(0.0, apart - AGREES)

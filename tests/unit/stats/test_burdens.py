@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How `./dev bench branch` finds burdens that cost what they are named, where code on the way has jumps."""
+
+import statistics
+
+import pytest
+
+from tests.bench.burdens import FIRST, FUNCTION, Burden, fitting, shifts
+
+
+def rates(turns: int) -> list[float]:
+    """A percent for 25 turns, a jump at 290, and one seed of eight that goes its own way at 300."""
+    percent = -turns / 25 - (0.3 if turns >= 290 else 0)
+    return [5000 * (1 + percent / 100) - (50 if seed == 0 and 298 <= turns <= 302 else 0) for seed in range(8)]
+
+
+@pytest.mark.parametrize("percent", [-1, -3, 12, -7])
+def test_a_burden_costs_what_it_is_named(percent: float) -> None:
+    start = 300 if percent == 12 else 263
+    found = shifts(rates(start), rates(fitting(rates, start, percent)))
+    assert statistics.fmean(found) == pytest.approx(percent, abs=0.2)
+    assert percent == 12 or max(found) - min(found) < 0.2, "all seeds agree"
+
+
+def test_what_no_burden_costs_is_refused() -> None:
+    with pytest.raises(SystemExit, match=r"no burden moves TCP by \+30 %"):
+        fitting(rates, 100, 30)
+
+
+def test_a_burden_is_planted_where_a_segment_begins() -> None:
+    text = f"/* Before. */\n{FUNCTION}\tint x;\n\n{FIRST} The rest. */\n}}\n"
+    planted = Burden(7, crowd=True).planted(text)
+    assert planted.index("} crowd[128];") < planted.index("tcp_segment(")
+    assert planted.index("n < 7;") < planted.index("&crowd[n].seen") < planted.index(FIRST)
+    with pytest.raises(SystemExit, match=r"another tcp_segment\(\) now"):
+        Burden(7).planted("int main;\n")
