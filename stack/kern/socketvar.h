@@ -286,8 +286,15 @@ struct so_lockops {
 	void		(*sl_lock)(struct socket *, const struct lock_site *);
 	void		(*sl_unlock)(struct socket *);
 	bool		(*sl_owned)(struct socket *);
+	bool		 sl_waits;	/* sl_lock may wait for a call's end */
 };
 extern const struct so_lockops *so_lockops;	/* [I] NULL: the mutex */
+
+static inline bool
+so_lockwaits(void)
+{
+	return (so_lockops != NULL && so_lockops->sl_waits);
+}
 
 void	 solock_slow(struct socket *so, const struct lock_site *)
 	    ACQUIRES(so->so_lock);

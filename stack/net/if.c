@@ -176,6 +176,7 @@ if_batch_begin(struct if_batch *ib)
 {
 	KASSERT(curthread->td_batch == NULL, ("if_batch_begin: begun"));
 	mbufq_init(&ib->ib_frames);
+	ib->ib_nlater = 0;
 	curthread->td_batch = ib;
 }
 
@@ -183,8 +184,22 @@ void
 if_batch_end(struct if_batch *ib)
 {
 	KASSERT(curthread->td_batch == ib, ("if_batch_end: not begun"));
+	for (unsigned i = 0; i < ib->ib_nlater; i++)
+		ib->ib_later[i].fn(ib->ib_later[i].arg);
 	curthread->td_batch = NULL;
 	batch_flush(ib);
+}
+
+bool
+if_batch_later(void (*fn)(void *), void *arg)
+{
+	struct if_batch *ib = curthread->td_batch;
+
+	if (ib == NULL || ib->ib_nlater == BATCH_LATER)
+		return (false);
+	ib->ib_later[ib->ib_nlater].fn = fn;
+	ib->ib_later[ib->ib_nlater++].arg = arg;
+	return (true);
 }
 
 int

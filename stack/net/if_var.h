@@ -157,12 +157,20 @@ int	 ether_output6(struct ifnet *, struct mbuf *,
  * frames are gathered, interface by interface, and sent together; a thread
  * must not sleep in between.
  */
+#define	BATCH_LATER	16
 struct if_batch {
 	struct ifnet	*ib_ifp;
 	struct mbufq	 ib_frames;
+	unsigned	 ib_nlater;
+	struct { void (*fn)(void *); void *arg; } ib_later[BATCH_LATER];
 };
 void	 if_batch_begin(struct if_batch *);
 void	 if_batch_end(struct if_batch *);
+/*
+ * Calls fn(arg) at the end of the batch that this thread gathers, before that
+ * is sent.  False: it gathers none, or has so much to do at its end already.
+ */
+bool	 if_batch_later(void (*fn)(void *), void *arg);
 int	 if_send(struct ifnet *, struct mbuf *);
 
 /*

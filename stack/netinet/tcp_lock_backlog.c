@@ -186,6 +186,7 @@ static const struct so_lockops backlog_ops = {
 	.sl_enter = backlog_enter, .sl_leave = backlog_leave,
 	.sl_sleep = backlog_sleep, .sl_lock = backlog_lock,
 	.sl_unlock = tcp_lock_leave, .sl_owned = backlog_owned,
+	.sl_waits = true,
 };
 
 const struct tcp_strategy tcp_strategy_backlog = {

@@ -78,6 +78,7 @@ enum tcp_timer {
 #define	TF_ECN		0x0800	/* ECN agreed (or asked for) */
 #define	TF_ECNECHO	0x1000	/* a mark came: our ACKs say so */
 #define	TF_ECNCWR	0x2000	/* new data will say that we slowed down */
+#define	TF_ACKLATER	0x4000	/* an ACK is sent at the end of a burst */
 
 /* Flags of the header that the C library does not name (RFC 3168). */
 #define	TH_ECE		0x40

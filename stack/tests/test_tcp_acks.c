@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The ACKs that a burst of segments asks for: one at its end.
+ */
+#include "tests/check.h"
+
+#include "net/if_var.h"
+#include "tests/states.h"
+
+#define	LEN	1000		/* bytes of a segment */
+#define	WINDOW	65535		/* a SYN's, not scaled */
+
+static const char bytes[LEN];
+
+static void
+send_segments(struct peer *p, unsigned n)
+{
+	while (n-- > 0) {
+		peer_send(p, TH_ACK, p->snd_nxt, p->rcv_nxt, bytes, LEN);
+		p->snd_nxt += LEN;
+	}
+}
+
+static void
+expect_ack(struct peer *p)
+{
+	struct peer_seg s;
+
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.dport, p->port);
+	CHECK_EQ(s.ack, p->snd_nxt);
+}
+
+static void
+expect_nothing(void)
+{
+	struct peer_seg s;
+
+	t_sleep(100);	/* no delayed ACK, either */
+	CHECK(!peer_next(&s));
+}
+
+TEST(a_burst_is_acknowledged_at_its_end)
+{
+	struct if_batch batch;
+	struct peer_conn c;
+	struct peer_seg s;
+
+	peer_conn_open(&c);
+	if_batch_begin(&batch);
+	send_segments(&c.p, 7);
+	CHECK(!peer_next(&s));
+	if_batch_end(&batch);
+	expect_ack(&c.p);
+	expect_nothing();
+	/* and the next one is no part of it */
+	send_segments(&c.p, 2);
+	expect_ack(&c.p);
+	peer_conn_close(&c);
+}
+
+TEST(a_quarter_of_the_window_is_acknowledged_at_once)
+{
+	struct if_batch batch;
+	struct peer_conn c;
+	struct peer_seg s;
+
+	peer_conn_open(&c);
+	if_batch_begin(&batch);
+	send_segments(&c.p, WINDOW / 4 / LEN);
+	CHECK(!peer_next(&s));
+	send_segments(&c.p, 1);
+	expect_ack(&c.p);
+	if_batch_end(&batch);
+	expect_nothing();
+	peer_conn_close(&c);
+}
+
+TEST(data_of_ours_is_the_ack)
+{
+	struct if_batch batch;
+	struct peer_conn c;
+	struct peer_seg s;
+
+	peer_conn_open(&c);
+	if_batch_begin(&batch);
+	send_segments(&c.p, 4);
+	t_send(c.so, bytes, 10);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.len, 10);
+	CHECK_EQ(s.ack, c.p.snd_nxt);
+	if_batch_end(&batch);
+	CHECK(!peer_next(&s));
+	peer_conn_close(&c);
+}
+
+TEST(a_gap_is_told_at_once)
+{
+	struct if_batch batch;
+	struct peer_conn c;
+	struct peer_seg s;
+
+	peer_conn_open(&c);
+	if_batch_begin(&batch);
+	send_segments(&c.p, 2);
+	peer_send(&c.p, TH_ACK, c.p.snd_nxt + LEN, c.p.rcv_nxt, bytes, LEN);
+	expect_ack(&c.p);
+	if_batch_end(&batch);
+	CHECK(!peer_next(&s));
+	peer_conn_close(&c);
+}
+
+TEST(a_connection_may_end_before_its_burst)
+{
+	struct if_batch batch;
+	struct peer_conn c;
+	struct peer_seg s;
+
+	peer_conn_open(&c);
+	if_batch_begin(&batch);
+	send_segments(&c.p, 4);
+	peer_conn_close(&c);
+	if_batch_end(&batch);
+	CHECK(!peer_next(&s));
+}
+
+TEST(more_connections_than_a_burst_remembers)
+{
+	struct peer_conn c[BATCH_LATER + 1];
+	struct if_batch batch;
+	struct peer_seg s;
+
+	for (size_t i = 0; i < nitems(c); i++)
+		peer_conn_open(&c[i]);
+	if_batch_begin(&batch);
+	for (size_t i = 0; i < BATCH_LATER; i++)
+		send_segments(&c[i].p, 2);
+	CHECK(!peer_next(&s));
+	send_segments(&c[BATCH_LATER].p, 2);
+	expect_ack(&c[BATCH_LATER].p);
+	if_batch_end(&batch);
+	for (size_t i = 0; i < BATCH_LATER; i++)
+		expect_ack(&c[i].p);
+	for (size_t i = 0; i < nitems(c); i++)
+		peer_conn_close(&c[i]);
+}
+
+int
+main(int argc, char **argv)
+{
+	peer_boot();
+	return (check_main(argc, argv));
+}
