@@ -6,6 +6,8 @@
  * travel: the receive thread allocates what an application's thread frees.
  * So a full cache hands half of itself to a global list, the depot, and an
  * empty one takes as much back: one lock operation for cache_max / 2 buffers.
+ * A thread keeps few large ones: those in a pile are out of the CPU's caches
+ * by the time that their thread has a use for them.
  *
  * kern.mbuf.recycle says which of the free ones is used next.  With lifo it
  * is the one that was freed last, which the caches still have.  With fifo it
@@ -33,7 +35,7 @@ static const struct {
 	[Z_MBUF] = { sizeof(struct mbuf), 256, 8192 },
 	[Z_CLUSTER] = { sizeof(struct mext) + MCLBYTES, 128, 4096 },
 	[Z_JUMBO] = { sizeof(struct mext) + MJUMBYTES, 32, 512 },
-	[Z_MAX] = { sizeof(struct mext) + MMAXBYTES, 16, 128 },
+	[Z_MAX] = { sizeof(struct mext) + MMAXBYTES, 4, 128 },
 };
 
 /* A free item; items are linked through their first word. */
