@@ -102,13 +102,15 @@ bool
 tcp_rack_detect(struct tcpcb *tp, nsec_t now)
 {
 	const struct tcp_rack *rk = &tp->t_rack;
-	nsec_t wait = rk->rtt + reorder_window(tp), left = 0;
+	nsec_t wait, left = 0;
 	struct tcp_sent *r, *next;
 	bool lost = false;
 
 	tcp_timer_clear(tp, TT_REORDER);
-	if ((tp->t_flags & TF_SACK) == 0 || rk->time == 0)
+	if ((tp->t_flags & TF_SACK) == 0 || rk->time == 0 ||
+	    TAILQ_EMPTY(&tp->t_inflight))
 		return (false);
+	wait = rk->rtt + reorder_window(tp);
 	for (r = TAILQ_FIRST(&tp->t_inflight); r != NULL &&
 	    !tcp_sent_after(r, rk->time, rk->end); r = next) {
 		next = TAILQ_NEXT(r, tlink);
