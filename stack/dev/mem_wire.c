@@ -32,17 +32,26 @@ struct solicitation {
 	uint8_t		 lladdr[6];
 } __attribute__((packed));
 
+/* mw_state, bits: somebody passes frames on; frames may be in the queue. */
+#define	WIRE_IDLE	0U
+#define	WIRE_PASSING	1U
+#define	WIRE_QUEUED	2U
+
 /*
  * Locks used to protect struct mem_wire members:
  *	[I] immutable once attached
+ *	[a] atomic
  *	[q] mw_lock
  *	[p] the sender that passes frames on
+ *
+ * A wire that is idle is taken, and one with nothing in its queue is left, by
+ * one atomic operation; mw_state changes otherwise only with mw_lock held.
  */
 struct mem_wire {
 	struct mtx	 mw_lock;
+	atomic_u32	 mw_state;	/* [a] */
 	struct mbufq	 mw_queue;	/* [q] on the way back */
-	bool		 mw_passing;	/* [q] somebody passes frames on */
-	bool		 mw_called;	/* [q] the thread will */
+	bool		 mw_called;	/* [q] the thread will pass frames on */
 	struct ast	 mw_ast;	/* [p] */
 	struct mbufq	 mw_mine;	/* [p] before those that are queued */
 	bool		 mw_mirror;	/* [I] */
@@ -188,7 +197,8 @@ pass_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 {
 	struct mbufq back;
 
-	KASSERT(mw->mw_passing, ("pass_queue: not ours"));
+	KASSERT((atomic_load_u32(&mw->mw_state) & WIRE_PASSING) != 0,
+	    ("pass_queue: not ours"));
 	for (unsigned n = 0; mw->mw_queue.mq_len > 0 && n < most; ) {
 		mbufq_take(&back, &mw->mw_queue);
 		n += back.mq_len;
@@ -196,17 +206,21 @@ pass_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 		pass(mw, &back);
 		mtx_lock(&mw->mw_lock);
 	}
-	mw->mw_passing = false;
 	if (mw->mw_queue.mq_len > 0)
 		call_thread(mw);
+	atomic_store_rel_u32(&mw->mw_state, mw->mw_queue.mq_len > 0 ?
+	    WIRE_QUEUED : WIRE_IDLE);
 }
 
 static void
 sender_passes(struct ast *a)
 {
 	struct mem_wire *mw = container_of(a, struct mem_wire, mw_ast);
+	uint32_t state = WIRE_PASSING;
 
 	pass(mw, &mw->mw_mine);
+	if (atomic_cmpset_u32(&mw->mw_state, &state, WIRE_IDLE))
+		return;
 	mtx_lock(&mw->mw_lock);
 	pass_queue(mw, SENDER_MAX);
 	mtx_unlock(&mw->mw_lock);
@@ -217,14 +231,15 @@ sender_passes(struct ast *a)
  * no locks, if it is a program's thread and they are few.
  */
 static bool
-sender_takes(struct mem_wire *mw, struct mbufq *back) REQUIRES(mw->mw_lock)
+sender_takes(struct mem_wire *mw, struct mbufq *back)
 {
-	if (mw->mw_passing || mw->mw_queue.mq_len > 0 ||
-	    back->mq_len > SENDER_MAX || !ast_take(&mw->mw_ast))
+	uint32_t state = WIRE_IDLE;
+
+	if (back->mq_len > SENDER_MAX || !ast_entered() ||
+	    !atomic_cmpset_u32(&mw->mw_state, &state, WIRE_PASSING))
 		return (false);
-	mw->mw_passing = true;
 	mbufq_take(&mw->mw_mine, back);
-	return (true);
+	return (ast_take(&mw->mw_ast));
 }
 
 /* For whoever passes frames on now, or for the wire's thread. */
@@ -233,7 +248,9 @@ enqueue(struct mem_wire *mw, struct mbufq *back) REQUIRES(mw->mw_lock)
 {
 	if (mw->mw_queue.mq_len < QUEUE_MAX)
 		mbufq_concat(&mw->mw_queue, back);
-	if (!mw->mw_passing)
+	/* Who leaves the wire from now on looks at the queue first. */
+	atomic_set_u32(&mw->mw_state, WIRE_QUEUED);
+	if ((atomic_load_acq_u32(&mw->mw_state) & WIRE_PASSING) == 0)
 		call_thread(mw);
 }
 
@@ -289,11 +306,10 @@ mem_wire_output(void *arg, struct mbuf *m)
 		if (m != NULL)
 			mbufq_enqueue(&back, m);
 	}
-	if (back.mq_len == 0)
+	if (back.mq_len == 0 || sender_takes(mw, &back))
 		return;
 	mtx_lock(&mw->mw_lock);
-	if (!sender_takes(mw, &back))
-		enqueue(mw, &back);
+	enqueue(mw, &back);
 	mtx_unlock(&mw->mw_lock);
 	mbufq_drain(&back);
 }
@@ -307,8 +323,9 @@ wire_work(void *arg)
 	if (!mw->mw_called)
 		return (NSEC_FOREVER);
 	mw->mw_called = false;
-	if (!mw->mw_passing) {	/* whoever does sees what has come since */
-		mw->mw_passing = true;
+	/* whoever passes frames on sees what has come since */
+	if (atomic_load_acq_u32(&mw->mw_state) == WIRE_QUEUED) {
+		atomic_set_u32(&mw->mw_state, WIRE_PASSING);
 		pass_queue(mw, THREAD_MAX);
 	}
 	return (0);

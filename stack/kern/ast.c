@@ -13,12 +13,18 @@ ast_enter(void)
 }
 
 bool
+ast_entered(void)
+{
+	return (curthread->td_astdepth > 0);
+}
+
+bool
 ast_take(struct ast *a)
 {
 	struct thread *td = curthread;
 	struct ast **p;
 
-	if (td->td_astdepth == 0)
+	if (!ast_entered())
 		return (false);
 	for (p = &td->td_asts; *p != NULL; p = &(*p)->ast_next)
 		KASSERT(*p != a, ("ast_take: taken already"));

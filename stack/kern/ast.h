@@ -21,6 +21,8 @@ struct ast {
 /* Around a call at whose end the thread may work. */
 void	 ast_enter(void);
 void	 ast_leave(void);	/* no locks held */
+/* Whether this thread is in such a call, so that it can take work. */
+bool	 ast_entered(void);
 /* True: this thread will call ast_fn().  False: somebody else has to. */
 bool	 ast_take(struct ast *);
 /* What this thread has taken, now.  No locks held. */

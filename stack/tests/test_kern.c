@@ -384,10 +384,12 @@ TEST(work_put_off_is_done_at_the_end_of_the_outermost_call)
 {
 	struct ast first = { .ast_fn = take_more };
 
+	CHECK(!ast_entered());
 	CHECK(!ast_take(&work));	/* nobody would do it */
 	counter = 0;
 	ast_enter();
 	ast_enter();
+	CHECK(ast_entered());
 	CHECK(ast_take(&first));
 	ast_leave();
 	CHECK_EQ(counter, 0);
