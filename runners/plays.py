@@ -14,6 +14,7 @@ from runners.driver import Listener
 PLAY_SECONDS = 180.0
 BUILD_SECONDS = 900.0
 HEALTH_SECONDS = 60.0
+DEBUGGER_SECONDS = 60.0
 PATIENCE_SECONDS = 10.0
 """How long a sample is tried again whose server is still busy with the one before."""
 
@@ -80,7 +81,7 @@ class Plays:
 
         `listener` is told the samples, and handed first `commands`, `effective` tunables and, of a stack, `boot_log`,
         when it is up; then `counters`; and then what `stop` gives, unless a sample failed, after which nothing more is
-        measured and nothing is stopped.
+        measured, or no counters were told: then nothing is stopped.
         """
         self._sample("simulate" if request.target == Target.SIM else "replicate", request, sampling, listener)
 
@@ -103,6 +104,12 @@ class Plays:
         """The counters as text, by the view that shows them; empty texts of a stack that does not answer."""
         counters: dict[str, str] = self._play("collect", self._about(request)).require_ok().data["counters"]
         return counters
+
+    def debugger(self, request: BootRequest) -> str:
+        """What the threads of a stack do, as it says or, if it does not answer, its host; empty if it does not run."""
+        about: dict[str, object] = {"boot_id": request.boot_id, "prefix": request.prefix}
+        said: str = self._play("debugger", about, timeout=DEBUGGER_SECONDS).require_ok().data["debugger"]
+        return said
 
     def stop(self, request: BootRequest) -> dict[str, Any]:
         """`exit_status`, `crashed` and `log`."""
