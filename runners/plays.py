@@ -13,6 +13,8 @@ from runners.driver import Listener
 # A play takes some seconds, but for its samples; these limits are for hosts that hang, not for hosts that are busy.
 PLAY_SECONDS = 180.0
 BUILD_SECONDS = 900.0
+BOOT_SECONDS = 900.0
+"""More for a play that may switch a machine off and on, whose firmware takes minutes; killed, it would begin anew."""
 HEALTH_SECONDS = 60.0
 DEBUGGER_SECONDS = 60.0
 PATIENCE_SECONDS = 10.0
@@ -97,7 +99,7 @@ class Plays:
             "limits": dict(sampling.limits),
             "host": sampling.host,
         }
-        limit = sampling.timeout + PATIENCE_SECONDS + PLAY_SECONDS
+        limit = sampling.timeout + PATIENCE_SECONDS + PLAY_SECONDS + (BOOT_SECONDS if name == "replicate" else 0)
         self._play(name, self._about(request) | values, timeout=limit, listener=listener).require_ok()
 
     def collect(self, request: BootRequest) -> dict[str, str]:
@@ -117,7 +119,7 @@ class Plays:
 
     def restore(self) -> None:
         """Ends and removes all that the run left on the hosts; safe at any time."""
-        self._play("restore", {}, cancellable=False).require_ok()
+        self._play("restore", {}, timeout=PLAY_SECONDS + BOOT_SECONDS, cancellable=False).require_ok()
 
     def _about(self, request: BootRequest) -> dict[str, object]:
         about: dict[str, object] = {
