@@ -60,6 +60,8 @@ said:
   returned: always
 """
 
+SAID_MOST = 400_000
+"""Characters that are handed back: the program may be a stranger's."""
 THREADS_MOST = 256
 FILE_BYTES = 4096
 FILES = ("comm", "stat", "wchan", "status", "stack")
@@ -112,6 +114,8 @@ def main() -> None:
     )
     try:
         said = "".join(ask(module.params))
+        if len(said) > SAID_MOST:
+            said = f"{said[:SAID_MOST]}\n[{len(said) - SAID_MOST} characters left out]\n"
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"the program could not be asked: {error}")
     except ControllerGoneError:
