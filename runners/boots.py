@@ -55,7 +55,10 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
 
 
 class _Booted:
-    """A boot under way: `left` is what is not measured yet, `samples` are those so far of the first of it."""
+    """A boot under way: `left` is what is not measured yet, `samples` are those so far of the first of it.
+
+    `late` is what did not end in time or answer since a play began, `debugger` what the stack said whenever it hung.
+    """
 
     def __init__(
         self, bench: Bench, boot: Boot, variant: Variant, block: int, missing: Sequence[PlannedMeasurement]
@@ -76,6 +79,8 @@ class _Booted:
         self.samples: list[dict[str, Any]] = []
         self.up = False
         self.error = ""
+        self.late = ""
+        self.debugger = ""
         self.counters: Mapping[str, str] | None = None
         self.ending: Mapping[str, Any] | None = None
         self.listener = Listener(handed=self._handed, told=self._told)
@@ -105,15 +110,14 @@ class _Booted:
 
     def _measure(self, play: _Measuring) -> None:
         """Plays what is left; what fails it costs the measurement under way, or all if the target does not come up."""
-        self.counters, before = None, len(self.left)
+        self.counters, self.late, before = None, "", len(self.left)
         try:
             play(self.request, self._sampling(), self.listener)
             problem = "" if len(self.left) < before else "its host told nothing of it"
         except PlayCancelledError:
             raise
         except WrongTunablesError as wrong:
-            self.error, self.samples = str(wrong), []
-            return
+            self.error, self.samples, problem = str(wrong), [], ""
         except PlayError as failure:
             problem = str(failure)
         if problem and not self.up:
@@ -122,6 +126,20 @@ class _Booted:
             self._keep(problem)
         elif problem:
             log.warning("%s: %s", self.boot, problem)
+        if self.request.target == Target.STACK and (why := self.late or problem):
+            self._debug(why)
+
+    def _debug(self, why: str) -> None:
+        """Keeps what the stack's debugger says, if it still runs, before anybody stops it."""
+        try:
+            said = self.bench.plays.debugger(self.request)
+        except PlayCancelledError:
+            raise
+        except PlayError as failure:
+            said = f"its host did not answer: {failure}\n"
+        if said:
+            self.debugger += f"== {why}\n{said}"
+            patiently(lambda: record.debugger(self.boot, self.debugger))
 
     def _sampling(self) -> Sampling:
         plan, measure = self.bench.plan, self.left[0].test.measure  # those of one server have one host
@@ -152,6 +170,8 @@ class _Booted:
         if "effective" in data:
             self.up = True
             effective = data["effective"]
+            if not effective:
+                self.late = "it did not tell its tunables"
             patiently(lambda: record.boot_up(self.boot, data, effective))
             if wrong := tunables_problem(self.request.tunables, effective):
                 raise WrongTunablesError(wrong)
@@ -166,6 +186,8 @@ class _Booted:
             progress.publish(self.boot.run_id, "measuring", test=told["test"], variant=self.boot.variant.name)
             return
         self.samples.append(told["sample"])
+        if told["sample"]["timed_out"]:
+            self.late = f"a sample of {told['test']} did not end in time"
         if not told["left"]:
             self._keep("")
 
@@ -212,6 +234,8 @@ class _Booted:
 
     def _count(self, counters: Mapping[str, str]) -> None:
         self.counters = counters
+        if self.request.target == Target.STACK and not counters.get("sysctl"):
+            self.late = self.late or "it did not tell its counters"
         patiently(lambda: record.counters(self.boot, counters))
 
     def _stop(self) -> None:

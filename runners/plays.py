@@ -13,7 +13,10 @@ from runners.driver import Listener
 # A play takes some seconds, but for its samples; these limits are for hosts that hang, not for hosts that are busy.
 PLAY_SECONDS = 180.0
 BUILD_SECONDS = 900.0
+BOOT_SECONDS = 900.0
+"""More for a play that may switch a machine off and on, whose firmware takes minutes; killed, it would begin anew."""
 HEALTH_SECONDS = 60.0
+DEBUGGER_SECONDS = 60.0
 PATIENCE_SECONDS = 10.0
 """How long a sample is tried again whose server is still busy with the one before."""
 
@@ -80,7 +83,7 @@ class Plays:
 
         `listener` is told the samples, and handed first `commands`, `effective` tunables and, of a stack, `boot_log`,
         when it is up; then `counters`; and then what `stop` gives, unless a sample failed, after which nothing more is
-        measured and nothing is stopped.
+        measured, or no counters were told: then nothing is stopped.
         """
         self._sample("simulate" if request.target == Target.SIM else "replicate", request, sampling, listener)
 
@@ -96,7 +99,7 @@ class Plays:
             "limits": dict(sampling.limits),
             "host": sampling.host,
         }
-        limit = sampling.timeout + PATIENCE_SECONDS + PLAY_SECONDS
+        limit = sampling.timeout + PATIENCE_SECONDS + PLAY_SECONDS + (BOOT_SECONDS if name == "replicate" else 0)
         self._play(name, self._about(request) | values, timeout=limit, listener=listener).require_ok()
 
     def collect(self, request: BootRequest) -> dict[str, str]:
@@ -104,13 +107,19 @@ class Plays:
         counters: dict[str, str] = self._play("collect", self._about(request)).require_ok().data["counters"]
         return counters
 
+    def debugger(self, request: BootRequest) -> str:
+        """What the threads of a stack do, as it says or, if it does not answer, its host; empty if it does not run."""
+        about: dict[str, object] = {"boot_id": request.boot_id, "prefix": request.prefix}
+        said: str = self._play("debugger", about, timeout=DEBUGGER_SECONDS).require_ok().data["debugger"]
+        return said
+
     def stop(self, request: BootRequest) -> dict[str, Any]:
         """`exit_status`, `crashed` and `log`."""
         return self._play("stop", {"boot_id": request.boot_id}, cancellable=False).require_ok().data
 
     def restore(self) -> None:
         """Ends and removes all that the run left on the hosts; safe at any time."""
-        self._play("restore", {}, cancellable=False).require_ok()
+        self._play("restore", {}, timeout=PLAY_SECONDS + BOOT_SECONDS, cancellable=False).require_ok()
 
     def _about(self, request: BootRequest) -> dict[str, object]:
         about: dict[str, object] = {

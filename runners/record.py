@@ -83,6 +83,12 @@ def counters(boot: Boot, views: Mapping[str, str]) -> None:
         artefact(boot, ArtefactKind.COUNTERS, f"counters-{name}.txt", text)
 
 
+@transaction.atomic
+def debugger(boot: Boot, said: str) -> None:
+    """What a stack, or its host, has said of its threads while it seemed to hang; replaces what was kept before."""
+    artefact(boot, ArtefactKind.BOOT_LOG, "debugger.txt", said)
+
+
 def artefact(boot: Boot, kind: ArtefactKind, name: str, text: str, measurement: Measurement | None = None) -> None:
     """Keeps a text of a boot; an empty one is not kept."""
     if not text:

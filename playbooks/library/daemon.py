@@ -29,7 +29,6 @@ from ansible.module_utils.processes import (
     running,
     signal_process,
     spawn,
-    stop,
     wait_until_gone,
     write_pid_file,
 )
@@ -88,7 +87,8 @@ options:
       it is ready when it runs.
     type: str
   timeout:
-    description: Seconds until it must be ready, or must have ended after SIGTERM.
+    description: Seconds until it must be ready, or must have ended after SIGTERM. One that is not ready in time is left
+      as it is, for whoever asks what it hangs at before it is stopped.
     type: float
     default: 10
 """
@@ -189,7 +189,6 @@ def _wait_ready(module: AnsibleModule, base: Path, deadline: float) -> str:
         if pattern.search(log):
             return log
         if time.monotonic() > deadline:
-            stop(_file(base, ".pid"), grace=1)
             limit = module.params["timeout"]
             why = f"was not ready after {limit:g} s; its last lines:\n{last_words(log)}"
             module.fail_json(msg=f"{base.name} {why}", **told)

@@ -89,9 +89,9 @@ options:
 """
 
 RETURN = """
-left:
-  description: The names of the tests for which no sample was taken, as one before had failed.
-  type: list
+well:
+  description: Whether each sample went well; after a test with one that did not nothing is measured.
+  type: bool
   returned: always
 told:
   description: "On the way, when a measurement begins and with each sample: C(test), C(left), how many samples are to
@@ -176,15 +176,12 @@ def _observer(params: dict[str, Any]) -> Observer:
     return Observer(params["interfaces"], params["cpus"], own, pause_frames)
 
 
-def measure_all(params: dict[str, Any]) -> list[str]:
-    """Measures in order until one has failed; returns the tests that are left."""
+def measure_all(params: dict[str, Any]) -> bool:
+    """Measures in order until one has failed; returns whether none has."""
     if params["cpus"]:
         os.sched_setaffinity(0, params["cpus"])
     sampler = Sampler(params)
-    left = list(params["measurements"])
-    while left and sampler.measure(left.pop(0)):
-        pass
-    return [measurement["test"] for measurement in left]
+    return all(sampler.measure(measurement) for measurement in params["measurements"])
 
 
 def main() -> None:
@@ -219,12 +216,12 @@ def main() -> None:
     if not all(measurement["argv"] for measurement in module.params["measurements"]):
         module.fail_json(msg="an empty command: give at least the name of a program")
     try:
-        left = measure_all(module.params)
+        well = measure_all(module.params)
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"the commands could not be run: {error}")
     except ControllerGoneError:
         raise SystemExit(1) from None
-    module.exit_json(changed=True, left=left)
+    module.exit_json(changed=True, well=well)
 
 
 if __name__ == "__main__":

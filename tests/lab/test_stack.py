@@ -111,6 +111,28 @@ def test_tcpconnect_of_the_build_serves_ipv6(run: Run) -> None:
     run.play("stop", **boot)
 
 
+def test_the_debugger_of_a_stack_is_asked_and_its_host_if_it_does_not_answer(run: Run) -> None:
+    boot: dict[str, Any] = {"boot_id": "hung", "topology": "host-host", "server": "netserver"}
+    assert run.play("debugger", **boot).data["debugger"] == "", "there is none"
+    pid = run.play("boot", **boot).data["pid"]
+    said = run.play("debugger", **boot).data["debugger"]
+    views = [part.splitlines() for part in said.split("$ ")[1:]]
+    assert [view[0].split("ctl.sock ")[1] for view in views] == ["ps", "show alllocks", "show stacks"]
+    assert "wait channel" in views[0][1]
+    assert all(len(view) > 1 for view in views)
+    assert "its host" not in said
+
+    os.kill(pid, signal.SIGSTOP)
+    said = run.play("debugger", **boot).data["debugger"]
+    assert "It did not answer within 3 s. What its host sees of its threads:\n" in said
+    assert "show alllocks" not in said, "nothing more was asked"
+    assert f"/proc/{pid}/task/{pid}:\n" in said
+    assert "State:\tT (stopped)" in said
+    stopped = run.play("stop", **boot).data
+    assert (stopped["crashed"], stopped["exit_status"]) == (False, 128 + signal.SIGKILL)
+    assert run.play("debugger", **boot).data["debugger"] == ""
+
+
 @pytest.mark.parametrize(("server", "family"), [("iperf3", "address"), ("iperf3-6", "address6")])
 def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run, server: str, family: str) -> None:
     boot: dict[str, Any] = {"boot_id": f"router-{family}", "topology": "host-router-host", "server": server}

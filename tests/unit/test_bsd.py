@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The playbooks for FreeBSD and OpenBSD hosts, as far as that is known without such a host: nobody has run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PLAYBOOKS = ROOT / "playbooks" / "bsd"
+ROLE = ROOT / "playbooks" / "roles" / "bsd"
+STEPS = ("boot", "build", "collect", "measure", "prepare", "restore")
+NOBODY = "ansible_host=127.0.0.1 ansible_port=1"
+KEYWORDS = {"name", "loop", "register", "when", "always", "delegate_to", "become", "changed_when", "loop_control"}
+KEYWORDS |= {"async", "poll"}
+
+
+def ansible(*words: str, inventory: str = NOBODY, folder: Path) -> tuple[int, str]:
+    """What ansible-playbook says of a host that does not answer, or of this machine."""
+    (folder / "hosts").write_text(f"[left]\nclient {inventory}\n[dut]\nhost {inventory}\n")
+    environment = {"ANSIBLE_CONFIG": str(ROOT / "playbooks" / "ansible.cfg"), "ANSIBLE_HOME": str(folder / "home")}
+    argv = [str(Path(sys.executable).parent / "ansible-playbook"), "--inventory", str(folder / "hosts"), *words]
+    done = subprocess.run(argv, capture_output=True, text=True, env=os.environ | environment, timeout=120)
+    return done.returncode, done.stdout + done.stderr
+
+
+def tasks_of(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    found = []
+    for item in items:
+        inner = [task for part in ("block", "always") for task in item.get(part, [])]
+        found += tasks_of(inner) if inner else [item]
+    return found
+
+
+def test_there_is_a_playbook_of_each_step_with_good_syntax_that_says_that_nobody_has_run_it(tmp_path: Path) -> None:
+    paths = sorted(PLAYBOOKS.glob("*.yml"))
+    assert tuple(path.stem for path in paths) == STEPS
+    status, said = ansible("--syntax-check", *map(str, paths), folder=tmp_path)
+    assert status == 0, said
+    for path in (*paths, *ROLE.glob("tasks/*.yml"), *ROLE.glob("*/main.yml")):
+        assert "# UNTESTED" in path.read_text(encoding="utf-8"), path
+    example = ROOT / "playbooks" / "inventories" / "bsd.yml"
+    assert "# UNTESTED" in example.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_steps_use_only_what_comes_with_ansible_core(step: str) -> None:
+    tasks = tasks_of(yaml.safe_load((ROLE / "tasks" / f"{step}.yml").read_text(encoding="utf-8")))
+    modules = {word for task in tasks for word in task if word not in KEYWORDS}
+    assert modules
+    assert {module for module in modules if not module.startswith("ansible.builtin.")} == set()
+
+
+@pytest.mark.parametrize(
+    ("step", "values", "reason"),
+    [
+        ("restore", {"system": "beos"}, "value of system must be one of: freebsd, openbsd"),
+        ("build", {"system": "openbsd"}, "missing required arguments: repository, version"),
+        ("boot", {"system": "openbsd", "loader": {"hw.ix.rxd": "1024"}}, "OpenBSD has sysctls only"),
+        ("boot", {"system": "freebsd", "sysctls": {"net.inet.tcp.sack": '1"'}}, "a value with a quote"),
+    ],
+)
+def test_bad_values_are_refused_before_a_host_is_asked(
+    step: str, values: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    status, said = ansible(str(PLAYBOOKS / f"{step}.yml"), "-e", json.dumps(values), folder=tmp_path)
+    assert status == 2
+    assert reason in " ".join(said.split())
+    assert "UNREACHABLE" not in said
+
+
+@pytest.mark.parametrize(
+    ("system", "loader", "lines"),
+    [
+        ("freebsd", {"net.isr.maxthreads": "4"}, ['kernel="perfweb"', 'net.isr.maxthreads="4"']),
+        ("openbsd", {}, ["set image /bsd.perfweb"]),
+    ],
+)
+def test_settings_are_written_between_marked_lines(
+    system: str, loader: dict[str, str], lines: list[str], tmp_path: Path
+) -> None:
+    values = {"system": system, "built": True, "loader": loader, "sysctls": {"net.inet.tcp.sack": "0"}}
+    words = ["--check", "--diff", str(PLAYBOOKS / "boot.yml"), "-e", json.dumps(values)]
+    status, said = ansible(*words, inventory="ansible_connection=local", folder=tmp_path)
+    assert status == 2
+    assert "would reboot the control node" in said, "it came as far as that, and no farther"
+    written = [line[1:] for line in said.splitlines() if line.startswith("+") and not line.startswith("++")]
+    marks = ["# BEGIN perfweb", "# END perfweb"]
+    assert written == [marks[0], *lines, marks[1], marks[0], "net.inet.tcp.sack=0", marks[1]]
