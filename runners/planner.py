@@ -59,10 +59,13 @@ def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
 
 
 def estimate(boots: Sequence[PlannedBoot], seconds: int) -> float:
-    """Seconds that `boots` take with samples of `seconds` seconds each."""
-    measurements = [measurement for boot in boots for measurement in boot.measurements]
-    samples = sum(measurement.samples + measurement.discard for measurement in measurements)
-    return len(boots) * costs.BOOT_SECONDS + costs.measuring(samples, seconds)
+    """Seconds that `boots` take in a plan with samples of `seconds` seconds."""
+    measuring = sum(
+        costs.measuring(planned.samples + planned.discard, seconds * planned.test.measure.times)
+        for boot in boots
+        for planned in boot.measurements
+    )
+    return len(boots) * costs.BOOT_SECONDS + measuring
 
 
 def _share(total: int, parts: int, index: int) -> int:

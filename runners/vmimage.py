@@ -23,7 +23,8 @@ from runners.labs import LabError, command
 
 PACKAGES = (
     "base-passwd", "bash", "bubblewrap", "coreutils", "dash", "ethtool", "grep", "hostname", "iperf3", "iproute2",
-    "iputils-ping", "kmod", "libc-bin", "mount", "netperf", "openssh-server", "procps", "python3", "sed", "util-linux",
+    "iputils-ping", "kmod", "libc-bin", "mount", "netperf", "openssh-server", "procps", "python3", "sed", "tcpbench",
+    "util-linux",
 )  # fmt: skip
 # Needed by scripts that set packages up, which has been done here, or to mail or to log to somebody else.
 NOT_NEEDED = frozenset(

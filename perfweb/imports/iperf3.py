@@ -71,7 +71,7 @@ def _values(report: dict[str, Any]) -> tuple[Value, ...]:
 
 
 def _test(report: dict[str, Any], options: Options) -> str:
-    """Name the test as the catalogue does: iperf3.STREAMS, with udp and reverse where they were asked for."""
+    """Name the test as the catalogue does: iperf3.STREAMS, with udp, and the way where it is another."""
     start = _part(report, "start")
     asked = _part(start, "test_start")
     connected = start.get("connected")
@@ -81,7 +81,10 @@ def _test(report: dict[str, Any], options: Options) -> str:
     if isinstance(streams, bool) or not isinstance(streams, int) or not 1 <= streams <= 10_000:
         raise ToolError("start.test_start.num_streams is no number of streams")
     udp = ".udp" if str(asked.get("protocol", "TCP")).upper() == "UDP" else ""
-    return options.test_name(f"iperf3{udp}.{streams}{'.reverse' if asked.get('reverse') else ''}", family)
+    # iperf3 3.12 does not say that both ways were asked for.
+    both = ".bidirectional" if "sum_received_bidir_reverse" in _part(report, "end") else ""
+    way = both or (".reverse" if asked.get("reverse") else "")
+    return options.test_name(f"iperf3{udp}.{streams}{way}", family)
 
 
 def _seconds(report: dict[str, Any]) -> float:

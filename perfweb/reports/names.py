@@ -26,9 +26,10 @@ def topic(test: str) -> str:
     family = "6" if rest.endswith("ipv6") else ""
     if "router" in rest:
         return f"forward{family}"
-    if measure in {"tcpconnect", "tcp.crr"}:
+    if measure in {"tcpconnect", "tcp.crr", "tcp.cc"}:
         return f"connect{family}"
-    return f"{'tcp' if measure.startswith('iperf3') else measure.partition('.')[0]}{family}"
+    first = measure.partition(".")[0]
+    return f"{'tcp' if first in {'iperf3', 'tcpbench'} else first}{family}"
 
 
 def by_topic(tests: Iterable[str] = TESTS) -> dict[str, list[str]]:

@@ -13,7 +13,8 @@ class Measure:
     """What is measured, by which tool, against which server program, and the metric that comparisons are about.
 
     The tool runs on `host`: on left, as a client of the server, or on dut, where it asks the stack itself. A server
-    that is `alone` makes its own load when its client asks for it, on all CPUs that dut has for that.
+    that is `alone` makes its own load when its client asks for it, on all CPUs that dut has for that. A sample takes up
+    to so many `times` the seconds of a plan.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Measure:
     metric: str
     host: str = "left"
     alone: bool = False
+    times: int = 1
 
     @property
     def local(self) -> bool:
@@ -64,13 +66,29 @@ def _queries(clients: int) -> Measure:
     return Measure(f"unix.mysql.{clients}", title, "unixbench", "unixbench", "transactions", alone=True)
 
 
-def _streams(count: int) -> Measure:
-    return Measure(f"iperf3.{count}", f"TCP bulk transfer, {count} streams", "iperf3", "iperf3", "throughput")
+def _many(count: int) -> str:
+    return f"{count} stream{'s' if count > 1 else ''}"
+
+
+def _streams(count: int, way: str = "") -> Measure:
+    """TCP to the server or another way, each with so many streams."""
+    name = f"iperf3.{count}.{way}" if way else f"iperf3.{count}"
+    return Measure(name, f"TCP bulk transfer{WAYS[way]}, {_many(count)}", "iperf3", "iperf3", "throughput")
+
+
+def _datagrams(payload: str, title: str, way: str = "") -> Measure:
+    name = f"udp.packets.{payload}.{way}" if way else f"udp.packets.{payload}"
+    return Measure(name, f"{title}{WAYS[way]}", "iperf3", "iperf3", "packets")
+
+
+def _written(connections: int) -> Measure:
+    title = f"TCP bulk transfer as tcpbench counts it, {_many(connections)}"
+    return Measure(f"tcpbench.{connections}", title, "tcpbench", "tcpbench", "throughput")
 
 
 def _in_memory(streams: int) -> Measure:
     """TCP within one host, by segments in memory: no device, no other host and no packet that is lost."""
-    title = f"TCP bulk transfer in memory, {streams} stream{'s' if streams > 1 else ''}"
+    title = f"TCP bulk transfer in memory, {_many(streams)}"
     return Measure(f"mem.tcp.{streams}", title, "tcpload", "tcpload", "throughput", alone=True)
 
 
@@ -91,6 +109,7 @@ def _simulated_cost(workload: str, metric: str) -> Measure:
 
 TOPOLOGIES = ("host-host", "host-router-host")
 FAMILIES = ("ipv4", "ipv6")
+WAYS = {"": "", "reverse": " from the server", "bidirectional": " both ways at once"}
 SIMULATED_CPUS = (1, 2, 4, 8, 10, 16, 32, 64)
 SIMULATED = (
     ("tcp", "TCP bulk transfer in memory", "throughput"),
@@ -106,11 +125,19 @@ MEASURES = (
     Measure("tcp.maerts", "TCP bulk transfer from the server", "netperf", "netserver", "throughput"),
     Measure("udp.stream", "UDP bulk transfer", "netperf", "netserver", "throughput"),
     Measure("tcp.crr", "TCP connect/request/response", "netperf", "netserver", "transactions"),
-    Measure("iperf3.1", "TCP bulk transfer, 1 stream", "iperf3", "iperf3", "throughput"),
-    _streams(10),
-    _streams(100),
+    Measure("tcp.cc", "TCP connect/close", "netperf", "netserver", "transactions"),
+    Measure("tcp.bidirectional", "TCP bulk transfer by requests and responses", "netperf", "netserver", "throughput"),
+    *(_streams(count, way) for way in ("", "reverse") for count in (1, 10, 100)),
+    _streams(1, "bidirectional"),
+    _streams(10, "bidirectional"),
+    *(_datagrams("64", "UDP datagrams of 64 bytes", way) for way in ("", "reverse")),
+    *(_datagrams("mtu", "UDP datagrams that fill a frame", way) for way in ("", "reverse")),
+    _written(1),
+    _written(10),
     Measure("tcpconnect", "TCP connections per second", "tcpconnect", "tcpconnect", "connections"),
     Measure("udp.blast", "Small datagrams, all that can be sent", "netblast", "netreceive", "packets"),
+    # Trials of a plan's seconds, no more of them than stack/tools/ratesearch.h has.
+    Measure("udp.ndr", "Small datagrams, the most without loss", "netblast", "netreceive", "ndr", times=20),
     _queries(8),
     _queries(11),
     _queries(64),
@@ -118,6 +145,7 @@ MEASURES = (
     _in_memory(10),
     _in_memory(100),
     Measure("receive", "CPU time of a received packet", "stackctl", "none", "cpu", host="dut"),
+    Measure("cpu.check", "Compiling and compressing on the host itself", "cpucheck", "none", "rounds", host="dut"),
     *(_simulated(*workload, cpus) for workload in SIMULATED for cpus in SIMULATED_CPUS),
     *(_simulated_cost(workload, metric) for workload, *_ in SIMULATED for metric in SIMULATED_COSTS),
 )

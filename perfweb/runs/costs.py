@@ -19,5 +19,5 @@ def of_block(plan: PlanSpec, samples: int, boot_seconds: float = BOOT_SECONDS) -
     """Seconds that one boot of every variant takes, with each server in each topology and so many samples of each test
     that count.
     """
-    tests = len(plan.tests) * measuring(samples + plan.discard, plan.seconds)
+    tests = sum(measuring(samples + plan.discard, plan.seconds * test.measure.times) for test in plan.tests)
     return len(plan.variants) * (plan.groups * boot_seconds + tests)

@@ -24,6 +24,7 @@ SIZES = ("boots", "samples", "discard", "seconds", "timeout")
 """The fields of a plan that say how much is measured, and not what."""
 PLANNED, DECIDED = "planned", "decided"
 OFF = "off"
+LONGEST_TIMEOUT = 3600
 MOST_BOOTS = 50
 MOST_SAMPLES = 1000
 MOST_LIMIT = 999_999
@@ -193,7 +194,9 @@ def _read_plan(plan: Record) -> PlanSpec:
     simulated = _is_simulated(plan, variants, tests)
     stop = plan.choice("stop", default=PLANNED, allowed=(PLANNED, DECIDED))
     samples, boots = _read_size(plan, stop, len(variants))
-    seconds = plan.number("seconds", default=1, lowest=1, highest=600)
+    times = max(TESTS[test].measure.times for test in tests)
+    seconds = plan.number("seconds", default=1, lowest=1, highest=min(600, (LONGEST_TIMEOUT - 1) // times))
+    longest = seconds * times
     return PlanSpec(
         name=name,
         title=plan.text("title", default=name, longest=200),
@@ -205,7 +208,10 @@ def _read_plan(plan: Record) -> PlanSpec:
         boots=boots,
         seconds=seconds,
         timeout=plan.number(
-            "timeout", default=max(SIM_TIMEOUT if simulated else 0, seconds + 10), lowest=seconds + 1, highest=3600
+            "timeout",
+            default=max(SIM_TIMEOUT if simulated else 0, longest + 10),
+            lowest=longest + 1,
+            highest=LONGEST_TIMEOUT,
         ),
         order=plan.choice("order", default="abba", allowed=ORDERS),
         stop=stop,

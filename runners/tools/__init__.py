@@ -10,6 +10,7 @@ A tool whose server takes one client at a time has in `BUSY` the text with which
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from types import ModuleType
 
 from perfweb.runs.catalogue import Measure
@@ -17,7 +18,11 @@ from perfweb.runs.catalogue import Measure
 # Where each server program listens.
 SERVER_PORTS = {
     "netserver": 12865, "iperf3": 5201, "tcpconnect": 5301, "unixbench": 5302, "netreceive": 5303, "tcpload": 5304,
+    "tcpbench": 12345,
 }  # fmt: skip
+
+# Largest UDP payloads that need no fragment on Ethernet, by family_option(): 1500 - 20 - 8 and 1500 - 40 - 8.
+UDP_PAYLOAD = {"-4": "1472", "-6": "1452"}
 
 # Tools that come with the stack, and their servers.
 FROM_BUILD = frozenset({"netblast", "tcpconnect", "tcpload", "unixbench"})
@@ -37,15 +42,23 @@ class Value:
     direction: str
 
 
-def positive(text: object, what: str) -> float:
-    """`text` as a finite number above zero; raises ToolError that names `what`."""
+def number(text: object, what: str) -> float:
+    """`text` as a finite number; raises ToolError that names `what`."""
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise ToolError(f"{what} is not a number")
     try:
         value = float(text)
     except (ValueError, OverflowError):
         raise ToolError(f"{what} is not a number: {str(text)[:40]!r}") from None
-    if not math.isfinite(value) or value <= 0:
+    if not math.isfinite(value):
+        raise ToolError(f"{what} is {value:g}, which cannot be measured")
+    return value
+
+
+def positive(text: object, what: str) -> float:
+    """`text` as a finite number above zero; raises ToolError that names `what`."""
+    value = number(text, what)
+    if value <= 0:
         raise ToolError(f"{what} is {value:g}, which cannot be measured")
     return value
 
@@ -77,7 +90,4 @@ def parse(measure: Measure, output: str) -> list[Value]:
 
 
 def _module(tool: str) -> ModuleType:
-    from runners.tools import iperf3, netblast, netperf, simstack, stackctl, tcpconnect, tcpload, unixbench
-
-    modules = (iperf3, netblast, netperf, simstack, stackctl, tcpconnect, tcpload, unixbench)
-    return {module.__name__.rpartition(".")[2]: module for module in modules}[tool]
+    return import_module(f"{__name__}.{tool}")

@@ -6,20 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, ToolError, Value, family_option, positive
+from runners.tools import SERVER_PORTS, UDP_PAYLOAD, ToolError, Value, family_option, number, positive
 
 # Also in the moment before it has noticed the end of the client before.
 BUSY = "the server is busy running a test"
 
+_WAYS = {"": [], "reverse": ["-R"], "bidirectional": ["--bidir"]}
+
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
-    port = str(SERVER_PORTS["iperf3"])
-    common = ["iperf3", family_option(address), "-J", "-c", address, "-p", port, "-t", str(seconds)]
-    return [*common, "-P", measure.name.removeprefix("iperf3.")]
+    """A measure is named after the number of streams of TCP, or the payload of datagrams, and which way they go:
+    iperf3.10, iperf3.1.bidirectional, udp.packets.64.reverse.
+    """
+    name, _, way = measure.name.removeprefix("iperf3.").removeprefix("udp.packets.").partition(".")
+    port, family = str(SERVER_PORTS["iperf3"]), family_option(address)
+    datagrams = ["-u", "-b", "0", "-l", UDP_PAYLOAD[family] if name == "mtu" else name]
+    load = datagrams if measure.name.startswith("udp.") else ["-P", name]
+    common = ["iperf3", family, "-J", "-c", address, "-p", port, "-t", str(seconds)]
+    return [*common, *load, *_WAYS[way]]
 
 
 def parse(output: str) -> list[Value]:
-    """What the receiver got in bits/s."""
+    """What the receivers got in bits/s; of UDP also in packets/s, with the share that was delivered and the jitter."""
     try:
         document = json.loads(output)
     except (ValueError, RecursionError):
@@ -30,7 +38,7 @@ def parse(output: str) -> list[Value]:
 
 
 def values(document: Mapping[str, Any]) -> list[Value]:
-    """What a report says the receiver got in bits/s.
+    """What `parse` gives, from a report.
 
     iperf3 3.12 ends with status 0 even when it could not connect, so "error" is looked at first.
     """
@@ -38,7 +46,34 @@ def values(document: Mapping[str, Any]) -> list[Value]:
         raise ToolError(f"iperf3 says: {str(document['error'])[:200]}")
     end = document.get("end")
     received = end.get("sum_received") if isinstance(end, dict) else None
-    if not isinstance(received, dict):
+    if not isinstance(end, dict) or not isinstance(received, dict):
         raise ToolError("iperf3 printed no sum_received")
     rate = positive(received.get("bits_per_second"), "sum_received.bits_per_second")
-    return [Value("throughput", rate, "bits/s", "higher")]
+    back = end.get("sum_received_bidir_reverse")
+    if isinstance(back, dict):
+        reverse = positive(back.get("bits_per_second"), "sum_received_bidir_reverse.bits_per_second")
+        both = positive(rate + reverse, "sum of both ways")
+        return [_throughput(both), _throughput(rate, ".forward"), _throughput(reverse, ".reverse")]
+    return [_throughput(rate), *(_datagrams(received) if "lost_packets" in received else [])]
+
+
+def _throughput(rate: float, way: str = "") -> Value:
+    return Value(f"throughput{way}", rate, "bits/s", "higher")
+
+
+def _datagrams(received: Mapping[str, Any]) -> list[Value]:
+    """What is told of UDP besides; jitter is that of RFC 1889 and left out when there was none.
+
+    Not the share that was lost but its complement: that is never zero, with which nothing can be compared.
+    """
+    sent = positive(received.get("packets"), "sum_received.packets")
+    lost = number(received.get("lost_packets"), "sum_received.lost_packets")
+    seconds = positive(received.get("seconds"), "sum_received.seconds")
+    came = positive(sent - max(lost, 0.0), "number of packets that came")
+    told = [
+        Value("packets", positive(came / seconds, "packets/s"), "packets/s", "higher"),
+        Value("delivered", positive(100 * (came / sent), "share that came"), "%", "higher"),
+    ]
+    if jitter := number(received.get("jitter_ms", 0), "sum_received.jitter_ms"):
+        told.append(Value("jitter", positive(1000 * jitter, "jitter"), "us", "lower"))
+    return told

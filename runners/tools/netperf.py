@@ -5,16 +5,19 @@ import re
 from collections.abc import Mapping
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, ToolError, Value, family_option, positive
+from runners.tools import SERVER_PORTS, UDP_PAYLOAD, ToolError, Value, family_option, positive
 
-# Largest UDP payloads that need no fragment on Ethernet: 1500 - 20 - 8 and 1500 - 40 - 8.
-UDP_PAYLOAD = {"-4": "1472", "-6": "1452"}
 _TESTS = {
     "tcp.rr": ("TCP_RR", []),
     "udp.rr": ("UDP_RR", []),
     "tcp.crr": ("TCP_CRR", []),
+    # The classic TCP_CC knows no chosen output.
+    "tcp.cc": ("omni", ["-c", "-d", "cc"]),
     "tcp.stream": ("TCP_STREAM", []),
     "tcp.maerts": ("TCP_MAERTS", []),
+    # "Using netperf for Bidirectional Transfer" in its manual: four requests at a time, with answers of their size.
+    # What is under way fits into the buffers that TCP begins with, or each end could wait for the other to read.
+    "tcp.bidirectional": ("TCP_RR", ["-r", "16384,16384", "-b", "3"]),
     # -R 1: without it netperf sets SO_DONTROUTE and nothing passes a router.
     "udp.stream": ("UDP_STREAM", ["-R", "1"]),
 }

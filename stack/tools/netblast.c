@@ -4,16 +4,20 @@
  * rate, as small as they come unless told otherwise.  They are numbered, so
  * that netreceive can say how many were lost.
  *
- *	netblast [-c PORT] [-n FLOWS] [-t SECONDS] [-s BYTES] [-r RATE]
+ *	netblast [-f] [-c PORT] [-n FLOWS] [-t SECONDS] [-s BYTES] [-r RATE]
  *	    ADDRESS PORT
  *
  * With -c it asks the netreceive -c at that TCP port how many came, so that
- * one command says what both ends saw.
+ * one command says what both ends saw.  With -f it finds the highest rate
+ * that nothing of is lost (NDR), and the highest of which half a percent is
+ * (PDR), by trials of -t seconds.
  * Several flows (source ports) in turn, as RFC 2544 section 12 asks for.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <math.h>
 #include <netdb.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,16 +27,19 @@
 
 #include "tools/blast.h"
 #include "tools/clock.h"
+#include "tools/ratesearch.h"
 
 #define	EX_USAGE	64
 #define	BURST		64	/* datagrams of one call */
 #define	FLOWS_MAX	1024
+#define	SETTLE		0.1	/* seconds; what is under way arrives */
 
 /* What to send, and how often. */
 struct load {
 	int		 sockets[FLOWS_MAX];
 	int		 flows;
-	int		 control;	/* of netreceive, or -1 */
+	const char	*address;
+	const char	*control;	/* port of netreceive, or NULL */
 	size_t		 bytes;
 	double		 seconds, rate;	/* 0: as fast as it goes */
 	uint32_t	 id;
@@ -62,10 +69,10 @@ gone(void)
 static _Noreturn void
 usage(void)
 {
-	fprintf(stderr, "usage: netblast [-c PORT] [-n FLOWS] [-t SECONDS] "
-	    "[-s BYTES] [-r RATE] ADDRESS PORT\n"
+	fprintf(stderr, "usage: netblast [-f] [-c PORT] [-n FLOWS] "
+	    "[-t SECONDS] [-s BYTES] [-r RATE] ADDRESS PORT\n"
 	    "1 to %d flows, 0 to %d bytes, RATE in datagrams/s, 0: as fast as "
-	    "it goes\n", FLOWS_MAX, BLAST_BYTES);
+	    "it goes; -f: with -c and without -r\n", FLOWS_MAX, BLAST_BYTES);
 	exit(EX_USAGE);
 }
 
@@ -139,9 +146,21 @@ due(const struct load *l, double seconds, unsigned long long sent)
 	return (0);
 }
 
+/* A connection to netreceive, which counts from now on. */
+static int
+counting(const struct load *l)
+{
+	int control = connect_to(l->address, l->control, SOCK_STREAM);
+	char ready;
+
+	if (recv(control, &ready, 1, 0) != 1)
+		gone();
+	return (control);
+}
+
 /* What netreceive has counted since it was connected to. */
-static void
-report(int control, unsigned long long sent, double seconds)
+static unsigned long long
+counted(int control)
 {
 	char said[32];
 	size_t len = 0;
@@ -155,46 +174,111 @@ report(int control, unsigned long long sent, double seconds)
 	said[len] = '\0';
 	if (sscanf(said, "%llu\n", &received) != 1)
 		gone();
-	printf("received: %llu seconds: %.3f rate: %.0f datagrams/s lost: "
-	    "%lld\n", received, seconds, (double)received / seconds,
-	    (long long)(sent - received));
+	close(control);
+	return (received);
 }
 
-static void
-load(const struct load *l)
+/* Sends for the time that was asked for; how many, and how long it took. */
+static unsigned long long
+blast(const struct load *l, double *seconds)
 {
 	static struct burst b;
-	double start = now(), date;
+	double start = now();
 	unsigned long long sent = 0;
 	int i = 0;
 
 	burst_make(&b, l);
-	while ((date = now() - start) < l->seconds) {
-		unsigned n = due(l, date, sent);
+	while ((*seconds = now() - start) < l->seconds) {
+		unsigned n = due(l, *seconds, sent);
 
 		if (n == 0)
 			continue;
 		sent += burst_send(&b, l->sockets[i], sent, n);
 		i = (i + 1) % l->flows;
 	}
-	printf("sent: %llu seconds: %.3f rate: %.0f datagrams/s\n", sent, date,
-	    (double)sent / date);
-	if (l->control >= 0)
-		report(l->control, sent, date);
+	return (sent);
+}
+
+static void
+once(const struct load *l)
+{
+	int control = l->control != NULL ? counting(l) : -1;
+	unsigned long long sent, received;
+	double seconds;
+
+	sent = blast(l, &seconds);
+	printf("sent: %llu seconds: %.3f rate: %.0f datagrams/s\n", sent,
+	    seconds, (double)sent / seconds);
+	if (control == -1)
+		return;
+	received = counted(control);
+	printf("received: %llu seconds: %.3f rate: %.0f datagrams/s lost: "
+	    "%lld\n", received, seconds, (double)received / seconds,
+	    (long long)(sent - received));
+}
+
+static struct trial
+try(void *arg, double rate)
+{
+	struct load *l = arg;
+	int control = counting(l);
+	unsigned long long sent, lost;
+	struct trial t;
+	double seconds;
+
+	l->rate = rate;
+	sent = blast(l, &seconds);
+	if (sent == 0) {
+		fputs("netblast: nothing could be sent\n", stderr);
+		exit(1);
+	}
+	pause_for(SETTLE);
+	lost = counted(control);
+	lost = lost < sent ? sent - lost : 0;	/* some came twice, or late */
+	t = (struct trial){ (double)sent / seconds,
+	    (double)lost / (double)sent };
+	printf("trial: %.0f datagrams/s lost: %llu of %llu, %.3f %%\n", t.rate,
+	    lost, sent, 100 * t.loss);
+	fflush(stdout);
+	return (t);
+}
+
+/* Exit status. */
+static int
+find(struct load *l)
+{
+	static const double losses[] = { 0.005, 0 };
+	static const char *const names[] = { "pdr", "ndr" };
+	struct bounds found[2];
+
+	ratesearch(try, l, losses, found, 2);
+	for (int i = 0; i < 2; i++)
+		if (found[i].low == 0) {
+			fprintf(stderr, "netblast: more than %g %% was lost at "
+			    "every rate, even at %.0f datagrams/s\n",
+			    100 * losses[i], found[i].high);
+			return (1);
+		} else if (isinf(found[i].high))
+			printf("%s: %.0f datagrams/s, all that is sent\n",
+			    names[i], found[i].low);
+		else
+			printf("%s: %.0f datagrams/s, too much is lost at "
+			    "%.0f\n", names[i], found[i].low, found[i].high);
+	return (0);
 }
 
 int
 main(int argc, char **argv)
 {
-	static struct load l = { .flows = 1, .control = -1, .bytes = 18,
-	    .seconds = 2 };
-	const char *control = NULL;
+	static struct load l = { .flows = 1, .bytes = 18, .seconds = 2 };
+	bool finding = false;
 	int bytes = 18, opt;
-	char ready;
 
-	while ((opt = getopt(argc, argv, "c:n:t:s:r:")) != -1)
-		if (opt == 'c')
-			control = optarg;
+	while ((opt = getopt(argc, argv, "fc:n:t:s:r:")) != -1)
+		if (opt == 'f')
+			finding = true;
+		else if (opt == 'c')
+			l.control = optarg;
 		else if (opt == 'n')
 			l.flows = atoi(optarg);
 		else if (opt == 't')
@@ -207,7 +291,8 @@ main(int argc, char **argv)
 			usage();
 	if (argc - optind != 2 || l.flows < 1 || l.flows > FLOWS_MAX ||
 	    !(l.seconds > 0) || !(l.rate >= 0) || bytes < 0 ||
-	    bytes > BLAST_BYTES)
+	    bytes > BLAST_BYTES ||
+	    (finding && (l.control == NULL || l.rate > 0)))
 		usage();
 	if (getrandom(&l.id, sizeof(l.id), 0) != sizeof(l.id))
 		die("getrandom");
@@ -215,11 +300,9 @@ main(int argc, char **argv)
 	for (int i = 0; i < l.flows; i++)
 		l.sockets[i] = connect_to(argv[optind], argv[optind + 1],
 		    SOCK_DGRAM);
-	if (control != NULL) {
-		l.control = connect_to(argv[optind], control, SOCK_STREAM);
-		if (recv(l.control, &ready, 1, 0) != 1)
-			gone();
-	}
-	load(&l);
+	l.address = argv[optind];
+	if (finding)
+		return (find(&l));
+	once(&l);
 	return (0);
 }

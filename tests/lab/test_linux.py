@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
+from perfweb.runs.catalogue import MEASURES
 from playbooks.module_utils import congestion
-from runners import driver
+from runners import driver, tools
 from runners.driver import PlayResult
 from runners.netlab import Lab
 from tests.lab.measuring import measured
@@ -111,6 +112,9 @@ def test_knobs_hold_and_the_hosts_are_as_they_were_afterwards(play: Play, lab: L
     netperf = ["netperf", "-H", address, "-t", "TCP_STREAM", "-l", "1", "-P", "0"]
     ((sample,),) = measured(play, netperf, timeout=20)
     assert sample["rc"] == 0
+    check = next(measure for measure in MEASURES if measure.name == "cpu.check")
+    ((sample,),) = measured(play, tools.command(check, "", 1, ""), host=check.host)
+    assert tools.parse(check, sample["stdout"])
     counters = play("collect").require_ok().data["counters"]
     assert "NIC statistics" in counters["ethtool-S-data1"]
     assert "pfifo" in counters["tc-qdisc"]

@@ -94,11 +94,28 @@ def test_one_command_says_what_both_ends_saw(topology: Topology, family: int) ->
         topology.on("left", *blast[:2], "1", *blast[3:], address, PORT)
 
 
+def test_a_search_ends_at_rates_that_were_tried_or_says_that_everything_is_lost(topology: Topology) -> None:
+    program = f"{topology.installed.prefix}/bin/netreceive"
+    topology.boot({}, [program, "-c", PORT, "-i", "60", PORT])
+    topology.await_line("boot.log", "ready")
+    blast = (f"{topology.installed.prefix}/bin/netblast", "-f", "-c", PORT, "-t", "0.1")
+    with pytest.raises(AssertionError, match=r"more than 0\.5 % was lost at every rate, even at \d+ datagrams/s"):
+        topology.on("left", *blast, STACK, "5999")
+    said = topology.on("left", *blast, STACK, PORT)
+    *trials, _, _ = said.splitlines()
+    assert re.match(r"trial: [1-9]\d* datagrams/s lost: \d+ of [1-9]\d*, \d+\.\d+ %$", trials[0])
+    rates = {name: float(rate) for name, rate in re.findall(r"^(\wdr): (\d+) datagrams/s, ", said, re.MULTILINE)}
+    assert 0 < rates["ndr"] <= rates["pdr"]
+    assert {f"{rate:.0f}" for rate in rates.values()} <= {trial.split()[1] for trial in trials}
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("netblast", "10.0.0.1"), "usage: netblast"),
         (("netblast", "-s", "9000", "10.0.0.1", "9"), "0 to 1472 bytes"),
+        (("netblast", "-f", "10.0.0.1", "9"), "-f: with -c and without -r"),
+        (("netblast", "-f", "-c", "9", "-r", "5", "10.0.0.1", "9"), "-f: with -c and without -r"),
         (("netblast", "nowhere", "9"), "'nowhere' port '9' is not an address"),
         (("netreceive",), "usage: netreceive"),
         (("netreceive", "-i", "0", "9"), "from 0.1"),

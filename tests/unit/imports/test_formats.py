@@ -132,6 +132,13 @@ def test_iperf3_udp_counts_what_arrived(tmp_path: Path) -> None:
     assert (first.line, second.line) == (1, 2)
 
 
+def test_iperf3_both_ways_is_named_as_the_catalogue_does() -> None:
+    name = "iperf3.10.bidirectional"
+    (found,) = read("iperf3", TOOLS / f"{name}.txt")
+    assert found.test == f"{name}/host-host/ipv4"
+    assert [value.metric for value in found.values] == ["throughput", "throughput.forward", "throughput.reverse"]
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

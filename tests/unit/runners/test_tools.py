@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reading what the tools print.  The fixtures are outputs of netperf 2.7.0 and iperf3 3.12 between two namespaces."""
+"""Reading what the tools print.  The fixtures are outputs of netperf 2.7.0, iperf3 3.12 and tcpbench 1.01 between two
+namespaces.
+"""
 
 import json
+import math
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -20,6 +24,13 @@ NETBLAST = (
     "sent: 800000 seconds: 1.000 rate: 800000 datagrams/s\n"
     "received: 500000 seconds: 1.000 rate: 500000 datagrams/s lost: 300000\n"
 )
+SEARCH = (
+    "trial: 81233 datagrams/s lost: 17691 of 40896, 43.259 %\n"
+    "trial: 39538 datagrams/s lost: 4839 of 19848, 24.380 %\n"
+    "pdr: 12697 datagrams/s, too much is lost at 12866\n"
+    "ndr: 12053 datagrams/s, too much is lost at 12102\n"
+)
+CPUCHECK = "rounds: 109 seconds: 1.000206\n"
 SIMSTACK = """{"simulated": true, "machine": "generic", "workload": "forward", "seed": 1, "unit": "packets/s",
  "set": [],
  "runs": [
@@ -33,13 +44,29 @@ RECEIVED = "receive threads: 1, 17.0 % idle\nreceived: 397.00 kpps\nCPU time: 20
 
 
 def recorded(measure: Measure) -> str:
-    said = {"tcpconnect": TCPCONNECT, "unixbench": UNIXBENCH, "netblast": NETBLAST, "tcpload": TCPLOAD}
+    said = {
+        "tcpconnect": TCPCONNECT, "unixbench": UNIXBENCH, "netblast": NETBLAST, "tcpload": TCPLOAD,
+        "cpucheck": CPUCHECK,
+    }  # fmt: skip
+    if measure.name == "udp.ndr":
+        return SEARCH
     if measure.simulated:
         return SIMSTACK.replace("packets/s", UNITS_OF_SIMSTACK.get(measure.metric, "packets/s"))
     if measure.tool in said:
         return said[measure.tool]
     many = measure.name.replace("iperf3.100", "iperf3.10")  # 300 KB more say nothing else
     return (FIXTURES / f"{many}.txt").read_text(encoding="utf-8")
+
+
+def both_ways(rate: object) -> str:
+    """A report with a rate of the way back."""
+    ways = {"sum_received": 5, "sum_received_bidir_reverse": rate}
+    return json.dumps({"end": {name: {"bits_per_second": rate} for name, rate in ways.items()}})
+
+
+def datagrams(**told: object) -> str:
+    """A report of UDP that tells something of it."""
+    return json.dumps({"end": {"sum_received": {"bits_per_second": 5, "seconds": 1, **told}}})
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=lambda measure: measure.name)
@@ -113,6 +140,27 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("unix.mysql.8", "", "no transactions"),
         ("mem.tcp.1", "0 bytes/s\n", "rate is 0"),
         ("mem.tcp.1", "tcpload: the server has gone\n", "no bytes/s"),
+        ("iperf3.1.bidirectional", both_ways(0), "sum_received_bidir_reverse.bits_per_second is 0"),
+        ("iperf3.1.bidirectional", both_ways("x"), "sum_received_bidir_reverse.bits_per_second is not a number"),
+        ("udp.packets.64", datagrams(), "no packets"),
+        ("udp.packets.64", datagrams(packets=0, lost_packets=0), "sum_received.packets is 0"),
+        ("udp.packets.64", datagrams(packets=9, lost_packets=9), "number of packets that came is 0"),
+        ("udp.packets.64", datagrams(packets=9, lost_packets=None), "sum_received.lost_packets is not a number"),
+        ("udp.packets.64", datagrams(packets=9, lost_packets=0, seconds=0), "sum_received.seconds is 0"),
+        ("udp.packets.64", datagrams(packets=9, lost_packets=0, jitter_ms=-1), "jitter is -1000"),
+        ("tcpbench.1", "  elapsed_ms          bytes         mbps   bwidth \n", "no interval: it did not connect"),
+        ("tcpbench.1", "         0       11534336      459.078   11.20% \n", "time of tcpbench's last interval is 0"),
+        (
+            "tcpbench.1",
+            "       200              0        0.000  100.00% \n",
+            "number of bytes that tcpbench wrote is 0",
+        ),
+        ("cpu.check", "", "printed no rounds"),
+        ("cpu.check", "rounds: 0 seconds: 1.0\n", "number of rounds is 0"),
+        ("cpu.check", "rounds: 5 seconds: never\n", "time of the rounds is not a number"),
+        ("udp.ndr", SEARCH.replace("ndr: 12053", "ndr: 0"), "ndr is 0"),
+        ("udp.ndr", SEARCH.partition("ndr")[0], "printed no ndr"),
+        ("udp.ndr", SEARCH.partition("pdr")[0], "did not print"),
         ("udp.blast", NETBLAST.replace("rate: 500000", "rate: 0"), "rate of what was received is 0"),
         ("udp.blast", NETBLAST.partition("received")[0], "did not print"),
     ],
@@ -160,6 +208,75 @@ def test_what_comes_with_the_stack_is_told_the_streams_and_the_ports() -> None:
         "/prefix/bin/netblast", "-c", "5303", "-t", "3", "fd00::2", "5303",
     ]  # fmt: skip
     assert tools.command(BY_NAME["iperf3.100"], "10.0.0.2", 1, "")[-2:] == ["-P", "100"]
+    assert tools.command(BY_NAME["udp.ndr"], "10.0.0.2", 3, "/prefix")[:2] == ["/prefix/bin/netblast", "-f"]
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "words"),
+    [
+        ("iperf3.10.reverse", "10.0.0.2", ["-P", "10", "-R"]),
+        ("iperf3.1.bidirectional", "10.0.0.2", ["-P", "1", "--bidir"]),
+        ("udp.packets.64", "10.0.0.2", ["-u", "-b", "0", "-l", "64"]),
+        ("udp.packets.mtu.reverse", "10.0.0.2", ["-u", "-b", "0", "-l", "1472", "-R"]),
+        ("udp.packets.mtu", "fd00::2", ["-u", "-b", "0", "-l", "1452"]),
+        ("tcpbench.10", "fd00::2", ["-n", "10", "fd00::2"]),
+        ("tcp.cc", "10.0.0.2", ["-c", "-d", "cc"]),
+        ("tcp.bidirectional", "10.0.0.2", ["-r", "16384,16384", "-b", "3"]),
+    ],
+)
+def test_streams_payload_and_direction_are_told(name: str, address: str, words: list[str]) -> None:
+    assert f" {' '.join(words)} " in f" {' '.join(tools.command(BY_NAME[name], address, 1, ''))} "
+
+
+def test_both_ways_are_told_and_their_sum_is_compared() -> None:
+    values = tools.parse(BY_NAME["iperf3.10.bidirectional"], recorded(BY_NAME["iperf3.10.bidirectional"]))
+    (both, forward, reverse) = (value.value for value in values)
+    assert [value.metric for value in values] == ["throughput", "throughput.forward", "throughput.reverse"]
+    assert both == forward + reverse
+    assert (round(forward / 1e6), round(reverse / 1e6)) == (4606, 595)
+
+
+@pytest.mark.parametrize("name", ["udp.packets.64", "udp.packets.64.reverse"])
+def test_datagrams_that_came_are_those_that_their_bytes_say(name: str) -> None:
+    text = recorded(BY_NAME[name])
+    received = json.loads(text)["end"]["sum_received"]
+    values = {value.metric: value for value in tools.parse(BY_NAME[name], text)}
+    assert values["packets"].value == pytest.approx(received["bytes"] / 64 / received["seconds"])
+    assert values["delivered"].value == pytest.approx(100 - received["lost_percent"], abs=0.1)
+    assert values["jitter"].value == pytest.approx(1000 * received["jitter_ms"])
+    assert {name: value.direction for name, value in values.items()} == {
+        "throughput": "higher", "packets": "higher", "delivered": "higher", "jitter": "lower",
+    }  # fmt: skip
+
+
+def test_no_jitter_is_no_number_to_compare_and_no_packet_comes_more_often_than_it_went() -> None:
+    values = tools.parse(BY_NAME["udp.packets.64"], datagrams(packets=9, lost_packets=-1, jitter_ms=0))
+    assert [(value.metric, value.value) for value in values[1:]] == [("packets", 9.0), ("delivered", 100.0)]
+
+
+def test_tcpbench_is_what_all_connections_wrote_until_the_last_interval() -> None:
+    text = (
+        "  elapsed_ms          bytes         mbps   bwidth \n"
+        "         100        1000000       80.000   50.00% \n"
+        "         101        1000000       80.000   50.00% \n"
+        "Conn:   2 Mbps:      160.000 Peak Mbps:      160.000 Avg Mbps:       80.000\n"
+        "         200         500000       40.000  100.00% \n"
+    )
+    (value,) = tools.parse(BY_NAME["tcpbench.10"], text)
+    assert (value.value, value.unit) == (8 * 2_500_000 / 0.2, "bits/s")
+
+
+def test_a_search_tells_two_rates() -> None:
+    values = tools.parse(BY_NAME["udp.ndr"], SEARCH.replace(", too much is lost at 12866", ", all that is sent"))
+    assert [(value.metric, value.value) for value in values] == [("pdr", 12697.0), ("ndr", 12053.0)]
+
+
+def test_the_check_of_the_cpu_runs_on_the_host_it_checks() -> None:
+    measure = BY_NAME["cpu.check"]
+    assert (measure.host, measure.server) == ("dut", "none")
+    argv = tools.command(measure, "", 1, "")
+    done = subprocess.run([*argv[:-1], "0.01"], capture_output=True, text=True, check=True)
+    assert tools.parse(measure, done.stdout)[0].unit == "rounds/s"
 
 
 def test_what_a_blast_sent_and_what_came_are_two_numbers() -> None:
@@ -189,7 +306,7 @@ def only_values_or_tool_errors(measure: Measure, output: str) -> None:
         values = tools.parse(measure, output)
     except ToolError:
         return
-    assert all(value.value > 0 for value in values)
+    assert all(0 < value.value < math.inf for value in values)
 
 
 def test_simstack_is_told_what_to_boot_and_says_what_each_unit_cost() -> None:
@@ -230,8 +347,14 @@ JSON_VALUES = st.recursive(
         | st.dictionaries(st.sampled_from(["end", "sum_received", "bits_per_second", "error"]), inner)
     ),
 )
+TOTALS = st.dictionaries(
+    st.sampled_from(["bits_per_second", "packets", "lost_packets", "seconds", "jitter_ms"]), st.floats() | st.integers()
+)
+REPORTS = st.fixed_dictionaries({"end": st.dictionaries(
+    st.sampled_from(["sum_received", "sum_received_bidir_reverse"]), TOTALS
+)})  # fmt: skip
 
 
-@given(JSON_VALUES)
+@given(JSON_VALUES | REPORTS)
 def test_any_json(document: object) -> None:
     only_values_or_tool_errors(BY_NAME["iperf3.1"], json.dumps(document))

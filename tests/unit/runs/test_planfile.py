@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfweb.runs import costs
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.planfile import MAX_TEXT, SIZES, PlanError, PlanSpec, SizeError, read_plan, resized
 from playbooks.module_utils.gates import DEFAULT_LIMITS
+from runners.planner import estimate, plan_boots
 
 PLANS = Path(__file__).parents[3] / "perfweb" / "runs" / "plans"
 GOOD = """\
@@ -25,6 +27,7 @@ variants:
   - {name: new, target: linux}
 tests: [tcp.rr/host-host/ipv4]
 """
+SEARCHED = GOOD.replace("tcp.rr", "udp.ndr")
 IN_BRACES = "{name: one, baseline: new,\n variants: [{name: new, target: linux}], tests: [tcp.rr/host-host/ipv4]}"
 WITHOUT_STACK = """\
 name: one
@@ -52,6 +55,14 @@ def test_a_plan_is_simulated_or_measured() -> None:
     assert (plan.discard, plan.timeout, plan.gates) == (0, 300, {})
 
 
+def test_a_search_has_the_time_of_all_its_trials() -> None:
+    assert read_plan(SEARCHED).timeout == 30
+    one, many = read_plan(GOOD), read_plan(SEARCHED)
+    assert costs.of_block(many, 1) > costs.of_block(one, 1) + 20
+    short, long = (estimate(plan_boots(plan, 0), plan.seconds) for plan in (one, many))
+    assert long > 2 * (one.samples + one.boots) * 20 > short
+
+
 def test_fields_and_defaults() -> None:
     plan = read_plan(GOOD)
     assert (plan.name, plan.title, plan.baseline, plan.order) == ("two", "two", "old", "abba")
@@ -77,7 +88,7 @@ def test_shipped_plans_are_good(path: Path) -> None:
 @given(st.sampled_from(sorted(PLANS.glob("*.yaml"))), st.dictionaries(st.sampled_from(SIZES), st.integers(3, 9)))
 def test_a_plan_is_cut_to_size_and_stays_the_same_plan(path: Path, sizes: dict[str, int]) -> None:
     text = path.read_text(encoding="utf-8")
-    sizes |= {"samples": 50, "timeout": 60}
+    sizes |= {"samples": 50, "timeout": 600}
     cut = read_plan(resized(text, {field: str(value) for field, value in sizes.items()}))
     assert cut == replace(read_plan(text), **sizes)  # type: ignore[arg-type]
 
@@ -172,6 +183,8 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (GOOD + "samples: [1]\n", 10, 10, "samples", "single value"),
         (GOOD + "samples: 4\nboots: 5\n", 11, 8, "boots", "more than the 4 samples"),
         (GOOD + "seconds: 5\ntimeout: 5\n", 11, 10, "timeout", "from 6 to 3600"),
+        (SEARCHED + "timeout: 20\n", 10, 10, "timeout", "from 21 to 3600"),
+        (SEARCHED + "seconds: 180\n", 10, 10, "seconds", "from 1 to 179"),
         (GOOD + "stop: never\n", 10, 7, "stop", "planned, decided"),
         (GOOD + "stop: decided\nboots: 2\n", 11, 8, "boots", "from 3 to 50"),
         (GOOD + "stop: decided\nsamples: 10\n", 11, 10, "samples", "is 20 boots, more than the 10 samples"),

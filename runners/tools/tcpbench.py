@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcpbench, OpenBSD's: its client says in each interval what each of its connections has written."""
+
+import re
+
+from perfweb.runs.catalogue import Measure
+from runners.tools import SERVER_PORTS, ToolError, Value, family_option, positive
+
+INTERVAL_MS = 100
+# Milliseconds since the beginning, bytes of the interval, Mbit/s and the share of one connection.
+_LINE = re.compile(r"^ *(?P<elapsed>\d{1,12}) +(?P<bytes>\d{1,18}) +[\d.]+ +[\d.]+% *$", re.ASCII | re.MULTILINE)
+
+
+def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
+    """A measure is named after the number of connections: tcpbench.10."""
+    times = ["-t", str(seconds), "-r", str(INTERVAL_MS)]
+    connections = measure.name.rpartition(".")[2]
+    return ["tcpbench", family_option(address), "-p", str(SERVER_PORTS["tcpbench"]), *times, "-n", connections, address]
+
+
+def parse(output: str) -> list[Value]:
+    """What all connections together have written in bits/s, up to the end of the last interval."""
+    lines = [(int(found["elapsed"]), int(found["bytes"])) for found in _LINE.finditer(output)]
+    if not lines:
+        raise ToolError("tcpbench printed no interval: it did not connect, or ended at once")
+    elapsed = positive(max(elapsed for elapsed, _ in lines), "time of tcpbench's last interval")
+    written = positive(sum(count for _, count in lines), "number of bytes that tcpbench wrote")
+    return [Value("throughput", 8000 * written / elapsed, "bits/s", "higher")]
