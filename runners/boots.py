@@ -49,7 +49,8 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
     Raises PlayCancelledError, and OSError if this machine has no room for its own files (the boot is then left to
     `restore`), and DatabaseGoneError; nothing else that a host or a tool can cause.
     """
-    layout = bench.plan.layout_of(planned.block) if variant.target == Target.STACK else None
+    block = 0 if planned.sentinel else planned.block  # a sentinel is the same each time
+    layout = bench.plan.layout_of(block) if variant.target == Target.STACK else None
     boot = patiently(lambda: record.boot_started(bench.run, variant, planned, layout))
     _Booted(bench, boot, variant, planned.block, missing).go()
 
@@ -293,8 +294,8 @@ def tunables_problem(asked: Mapping[str, str], effective: Mapping[str, str]) -> 
 
 
 def _publish(measurement: Measurement, variant: str) -> None:
-    """Tells the watchers the mean of the samples that count."""
-    samples = patiently(lambda: list(Sample.objects.filter(measurement=measurement).counted()))
+    """Tells the watchers the mean of the samples that are good."""
+    samples = patiently(lambda: list(Sample.objects.filter(measurement=measurement).primary().good()))
     mean = sum(sample.value for sample in samples) / len(samples) if samples else None
     progress.publish(
         measurement.boot.run_id,

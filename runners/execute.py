@@ -26,7 +26,7 @@ from runners.heartbeat import Heartbeat, StopRequestedError
 from runners.patience import DatabaseGoneError, patiently
 from runners.planner import PlannedBoot, PlannedMeasurement, estimate, plan_boots
 from runners.plays import Plays
-from runners.stopping import Settled, settled
+from runners.stopping import Settled, closing, settled
 from runners.tools import FROM_BUILD
 
 log = logging.getLogger(__name__)
@@ -202,8 +202,9 @@ def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> lis
         boot, missing = ahead[0]
         enough = patiently(lambda boot=boot: settled(bench.run, bench.plan, planned, boot))  # type: ignore[misc]
         if enough:
-            spared = [other for other, _ in ahead if other.group == boot.group]
-            ahead = [entry for entry in ahead if entry[0].group != boot.group]
+            last = closing(planned, boot)
+            spared = [other for other, _ in ahead if other.group == boot.group and other is not last]
+            ahead = [entry for entry in ahead if entry[0] not in spared]
             notes.append(clock.spare(enough, spared))
             continue
         clock.tell([other for other, _ in ahead])

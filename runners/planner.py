@@ -3,12 +3,13 @@
 
 One boot serves one (variant, topology, server program), because a booted stack is one process.  All boots of one
 (topology, server) follow each other, so that what is compared lies close together in time; within them the variants
-alternate A B B A, which cancels any drift that is linear in time, or are shuffled by the recorded seed.
+alternate A B B A, which cancels any drift that is linear in time, or each block of one boot of every variant is
+shuffled by the recorded seed: randomised complete blocks.  A sentinel boots before, between and after them.
 """
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfweb.runs import costs
 from perfweb.runs.catalogue import Test
@@ -26,7 +27,10 @@ class PlannedMeasurement:
 
 @dataclass(frozen=True)
 class PlannedBoot:
-    """The boot at `position` in the run's order; a `block` has one boot of each variant, close together in time."""
+    """The boot at `position` in the run's order; a `block` has one boot of each variant, close together in time.
+
+    A boot of the `sentinel` belongs to no block and has the number of the one that it stands before, or at the end of.
+    """
 
     position: int
     block: int
@@ -34,6 +38,7 @@ class PlannedBoot:
     topology: str
     server: str
     measurements: tuple[PlannedMeasurement, ...]
+    sentinel: bool = False
 
     @property
     def group(self) -> tuple[str, str]:
@@ -44,18 +49,37 @@ class PlannedBoot:
 def plan_boots(plan: PlanSpec, seed: int) -> list[PlannedBoot]:
     """All boots of `plan` in order; the same seed gives the same order."""
     rng = random.Random(seed)  # noqa: S311 - an order to repeat, not a secret
-    names = [variant.name for variant in plan.variants]
     groups: dict[tuple[str, str], list[Test]] = {}
     for test in plan.tests:
         groups.setdefault((test.topology, test.server), []).append(test)
+    boots = [boot for tests in groups.values() for boot in _watched(plan, _blocks(plan, tests, rng))]
+    return [replace(boot, position=position) for position, boot in enumerate(boots)]
+
+
+def _blocks(plan: PlanSpec, tests: Sequence[Test], rng: random.Random) -> list[PlannedBoot]:
+    """The boots of one group, block by block; they get their positions when all groups are there."""
+    names = [variant.name for variant in plan.variants]
+    topology, server = tests[0].topology, tests[0].server
     boots: list[PlannedBoot] = []
-    for (topology, server), tests in groups.items():
-        for number in range(plan.boots):
-            counted = _share(plan.samples, plan.boots, number)
-            measurements = tuple(PlannedMeasurement(test, counted, plan.discard) for test in tests)
-            for variant in _order(names, plan.order, number, rng):
-                boots.append(PlannedBoot(len(boots), number, variant, topology, server, measurements))
+    for number in range(plan.boots):
+        counted = _share(plan.samples, plan.boots, number)
+        measurements = tuple(PlannedMeasurement(test, counted, plan.discard) for test in tests)
+        order = _order(names, plan.order, number, rng)
+        boots += [PlannedBoot(0, number, variant, topology, server, measurements) for variant in order]
     return boots
+
+
+def _watched(plan: PlanSpec, boots: Sequence[PlannedBoot]) -> list[PlannedBoot]:
+    """The boots of one group with those of the sentinel before, among and after them."""
+    sentinel = plan.sentinel
+    if sentinel is None:
+        return list(boots)
+    measurements = tuple(replace(planned, samples=sentinel.samples) for planned in boots[0].measurements)
+    watched = []
+    for place, boot in enumerate(boots):
+        watching = replace(boot, variant=sentinel.variant, measurements=measurements, sentinel=True)
+        watched += [watching, boot] if place % sentinel.every == 0 else [boot]
+    return [*watched, watching]
 
 
 def estimate(boots: Sequence[PlannedBoot], seconds: int) -> float:

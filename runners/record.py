@@ -48,7 +48,7 @@ def boot_started(run: Run, variant: Variant, planned: PlannedBoot, layout: int |
     earlier = Boot.objects.filter(run=run, position=position).count()
     return Boot.objects.create(
         run=run, variant=variant, topology=planned.topology, server=planned.server, position=position,
-        attempt=earlier + 1, layout=layout, started=timezone.now(),
+        attempt=earlier + 1, layout=layout, sentinel=planned.sentinel, started=timezone.now(),
     )  # fmt: skip
 
 

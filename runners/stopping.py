@@ -36,9 +36,10 @@ def settled(run: Run, plan: PlanSpec, planned: Sequence[PlannedBoot], following:
 
     `planned` are all boots of the run.
     """
-    group = [boot for boot in planned if boot.group == following.group]
-    begins = following.position == min(boot.position for boot in group if boot.block == following.block)
-    if plan.stop != DECIDED or not begins or following.block < 2:
+    if plan.stop != DECIDED or following.sentinel or following.block < 2:
+        return None
+    group = [boot for boot in planned if boot.group == following.group and not boot.sentinel]
+    if following.position != min(boot.position for boot in group if boot.block == following.block):
         return None
     found = decisions(run, plan, [boot for boot in group if boot.block < following.block])
     if any(decision is not None and not decision.decided for decision in found.values()):
@@ -47,8 +48,21 @@ def settled(run: Run, plan: PlanSpec, planned: Sequence[PlannedBoot], following:
     return Settled(following.group, following.block, verdicts)
 
 
+def closing(planned: Sequence[PlannedBoot], unneeded: PlannedBoot) -> PlannedBoot | None:
+    """Return the sentinel that a group ends with when this boot and those after it are not needed.
+
+    None where the last one before it was a sentinel, or where the plan has none.
+    """
+    if planned[unneeded.position - 1].sentinel:
+        return None
+    after = planned[unneeded.position :]
+    return next((boot for boot in after if boot.sentinel and boot.group == unneeded.group), None)
+
+
 def decisions(run: Run, plan: PlanSpec, measured: Sequence[PlannedBoot]) -> dict[tuple[str, str], Decision | None]:
-    """Judge some blocks of one group, by variant and test; None for a comparison that is given up."""
+    """Judge some blocks of one group, without its sentinels, by variant and test; None for a comparison that is given
+    up.
+    """
     values: dict[tuple[str, str, int], list[float]] = {}
     directions: dict[str, str] = {}
     blocks = {boot.position: boot.block for boot in measured}

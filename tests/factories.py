@@ -246,6 +246,32 @@ def create_calibrated(blocks: int = 8, boots: float = 0.03, samples: float = 0.0
     return run
 
 
+def create_watched_run(
+    tests: Sequence[str] = DEMO_TESTS[:2],
+    *,
+    order: str = "abbaabba",
+    level: Callable[[float], float] = lambda share: 0.96**share,
+    gain: float = 1.08,
+) -> Run:
+    """A finished run whose plan has a sentinel, the variant `deferred` (a), before and after each two boots of the
+    order; `level` is how fast the machine is when so much of the run is over.
+    """
+    rng = random.Random(1)
+    run = create_queued_run()
+    run.plan = create_plan(f"{PLAN_TEXT}tests: [{', '.join(tests)}]\nsentinel: {{every: 2}}\n")
+    _walk_history(run)
+    variants = dict(zip("ab", create_variants(run), strict=True))
+    planned = "".join(f"S{order[place : place + 2]}" for place in range(0, len(order), 2)) + "S"
+    for position, letter in enumerate(planned):
+        variant, sentinel = variants.get(letter, variants["a"]), letter == "S"
+        boot = create_boot(run, variant, "host-host", "netserver", position, sentinel=sentinel)
+        mean = level(position / (len(planned) - 1)) * (gain if letter == "b" else 1.0)
+        for test in tests:
+            create_measurement(boot, TESTS[test], 2 if sentinel else 5, 1, mean, 0.001, rng)
+    summarise([run.pk])
+    return run
+
+
 def create_measurements(
     run: Run,
     tests: Sequence[str],
@@ -301,7 +327,9 @@ def create_knob_run(tests: Sequence[str] = DEMO_TESTS[:2], *, boots: int = 2, se
     return run
 
 
-def create_boot(run: Run, variant: Variant, topology: str, server: str, position: int) -> Boot:
+def create_boot(
+    run: Run, variant: Variant, topology: str, server: str, position: int, *, sentinel: bool = False
+) -> Boot:
     started = START + timedelta(seconds=20 * position)
     boot = Boot.objects.create(
         run=run,
@@ -309,6 +337,7 @@ def create_boot(run: Run, variant: Variant, topology: str, server: str, position
         topology=topology,
         server=server,
         position=position,
+        sentinel=sentinel,
         state=BootState.STOPPED,
         effective_tunables={**variant.tunables, "machine.cpus": "1"},
         command=f"bootstack -c loader.conf -- {server} -D -4 -f",

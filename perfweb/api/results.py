@@ -35,6 +35,7 @@ class Boot(BaseModel):
     position: int = Field(description="place in the order of the run, from 0")
     attempt: int = Field(description="above 1 when the boot was done again")
     layout: int | None = Field(description="seed of the order in which the stack was linked; null without layouts")
+    sentinel: bool = Field(description="booted to see whether the machine drifts: in no verdict")
     topology: str
     server: str = Field(description="program that answers")
     state: BootState
@@ -52,6 +53,7 @@ class MeasurementRow(BaseModel):
     variant: str
     boot: int = Field(description="position of the boot in the order of the run, from 0")
     attempt: int = Field(description="of the boot")
+    sentinel: bool = Field(description="on a boot to see whether the machine drifts: in no verdict")
     test: str
     tool: str
     metric: str = Field(description="the metric of its samples that comparisons are about")
@@ -76,6 +78,7 @@ class SampleRow(BaseModel):
     boot: int = Field(description="position of the boot in the order of the run, from 0")
     attempt: int = Field(description="of the boot")
     layout: int | None = Field(description="seed of the order in which the stack was linked; null without layouts")
+    sentinel: bool = Field(description="booted to see whether the machine drifts: in no verdict")
     test: str
     sample: int = Field(description="place within the measurement, from 0, warm-up included")
     metric: str
@@ -161,14 +164,15 @@ class ArtefactFilters(BaseModel):
 BOOT = {
     "run": "run_id",
     "variant": "variant__name",
-    **_same("position", "attempt", "layout", "topology", "server", "state", "error", "command", "effective_tunables"),
-    **_same("started", "ended"),
+    **_same("position", "attempt", "layout", "sentinel", "topology", "server", "state", "error", "command"),
+    **_same("effective_tunables", "started", "ended"),
 }
 MEASUREMENT = {
     "run": "boot__run_id",
     "variant": "boot__variant__name",
     "boot": "boot__position",
     "attempt": "boot__attempt",
+    "sentinel": "boot__sentinel",
     **_same("test", "tool", "metric", "state", "reason", "command", "pinning", "environment", "started", "seconds"),
     **_same("voids", "gauges"),
 }
@@ -178,6 +182,7 @@ MEASURED = {
     "boot": "boot__position",
     "attempt": "boot__attempt",
     "layout": "boot__layout",
+    "sentinel": "boot__sentinel",
     **_same("test", "metric"),
     "measurement_state": "state",
     "revision": "boot__variant__build__revision",
@@ -271,7 +276,11 @@ def _measurements(run: Run, test: str | None, variant: str | None) -> QuerySet[M
 
 def _counted(measurements: dict[int, dict[str, Any]]) -> Q:
     """The samples of some measurements that enter statistics, as `Sample.objects.counted()` has them with a join."""
-    good = {key: row["metric"] for key, row in measurements.items() if row["measurement_state"] == MeasurementState.OK}
+    good = {
+        key: row["metric"]
+        for key, row in measurements.items()
+        if row["measurement_state"] == MeasurementState.OK and not row["sentinel"]
+    }
     by_metric: dict[str, list[int]] = {}
     for key, metric in good.items():
         by_metric.setdefault(metric, []).append(key)

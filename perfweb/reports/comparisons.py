@@ -33,6 +33,9 @@ class TestComparison:
     """Whether boots of a variant differ by more than their samples scatter."""
     boot_seconds: float
     """How long a boot of each of the two variants takes, one after the other; 0 when not known."""
+    lean: float | None = None
+    """How much higher the run's sentinel stood with the boots of `b` than with those of `a`, in percent, where that
+    puts the verdict in doubt."""
 
     @property
     def verdict(self) -> Verdict:

@@ -45,6 +45,7 @@ def told_by(sides: Sequence[Side], views: Iterable[str]) -> dict[str, list[list[
         kind__in=[ArtefactKind.TUNABLES, ArtefactKind.COUNTERS],
         name__regex=rf"/(counters-)?({'|'.join(told)})\.txt$",
         boot__variant__in=side_of,
+        boot__sentinel=False,
     ).values_list("boot__variant_id", "name", "content")
     for variant, name, content in texts:
         view = name.rpartition("/")[2].removeprefix("counters-").removesuffix(".txt")

@@ -79,7 +79,7 @@ def read_durations(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, Dur
     texts = (
         Artefact.objects.filter(kind=ArtefactKind.TOOL_OUTPUT, measurement__boot__variant__in=side_of)
         .filter(measurement__test__in=list(tests), measurement__tool="tcpconnect")
-        .filter(measurement__state=MeasurementState.OK)
+        .filter(measurement__state=MeasurementState.OK, measurement__boot__sentinel=False)
         .annotate(first=Subquery(counted.values("index")[:1]))
         .filter(first__isnull=False)
         .values_list("measurement__boot__variant_id", "measurement__test", "first", "content")

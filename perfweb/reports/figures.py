@@ -440,14 +440,14 @@ def distributions_figure(sets: Mapping[str, Sequence[float]], scale: Scale) -> F
         "data": traces,
         "layout": {
             "height": 260,
-            "xaxis": {"title": {"text": scale.unit}, **_beyond([value / scale.factor for value in every])},
+            "xaxis": {"title": {"text": scale.unit}, **beyond([value / scale.factor for value in every])},
             "yaxis": {"title": {"text": "share of samples"}, "range": [0, 1.02]},
         },
     }
 
 
-def _beyond(values: Sequence[float]) -> Figure:
-    """A range with some room on both sides of the values: a line drawn to the edge would hide behind the frame."""
+def beyond(values: Sequence[float]) -> Figure:
+    """Return a range with some room beside the values: what is drawn at the edge would hide behind the frame."""
     low, high = min(values, default=0.0), max(values, default=0.0)
     room = 0.03 * (high - low)
     return {"range": [low - room, high + room]} if low - room < low and high < high + room else {}

@@ -73,7 +73,7 @@ def full_rows(results: RunResults, pairs: Iterable[PairVerdicts]) -> list[Row]:
     for test in results.tests:
         of_variant = {series.variant.pk: series for series in test.primary}
         measured: dict[int, list[Measurement]] = {}
-        for measurement in test.measurements:
+        for measurement in test.counted:
             measured.setdefault(measurement.boot.variant_id, []).append(measurement)
         cells = [
             Cell(

@@ -45,13 +45,18 @@ class Point(NamedTuple):
 
 @dataclass
 class Series:
-    """All samples of one metric of one test on one variant, in the order in which they were taken."""
+    """All samples of one metric of one test on one variant, or on the sentinel, in the order they were taken in."""
 
     variant: Variant
     metric: str
     unit: str
     direction: str
     points: list[Point] = field(default_factory=list)
+    sentinel: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.variant.name} (sentinel)" if self.sentinel else self.variant.name
 
     @cached_property
     def samples(self) -> list[float]:
@@ -74,12 +79,13 @@ class Series:
 
 @dataclass
 class TestResults:
-    """One test of a run: its series by metric, the metric of comparisons first, and its measurements."""
+    """One test of a run: its series by metric and variant, those of the sentinel by metric, and its measurements."""
 
     name: str
     metric: str
     measurements: list[Measurement] = field(default_factory=list)
     series: dict[tuple[str, int], Series] = field(default_factory=dict)
+    watched: dict[str, Series] = field(default_factory=dict)
 
     @cached_property
     def scale(self) -> Scale:
@@ -101,13 +107,19 @@ class TestResults:
         return list(dict.fromkeys(text for text in written if text))
 
     @property
+    def counted(self) -> list[Measurement]:
+        """The measurements of the variants, without those of the sentinel."""
+        return [measurement for measurement in self.measurements if not measurement.boot.sentinel]
+
+    @property
     def failures(self) -> list[Measurement]:
         return [measurement for measurement in self.measurements if measurement.state != MeasurementState.OK]
 
     @property
     def voids(self) -> list[tuple[Series, Point]]:
         """The void samples of the metric that comparisons are about, in the order of the run."""
-        found = ((series, point) for series in self.primary for point in series.points if point.void)
+        every = [*self.primary, *filter(None, [self.watched.get(self.metric)])]
+        found = ((series, point) for series in every for point in series.points if point.void)
         return sorted(found, key=lambda pair: (pair[1].boot, pair[1].number))
 
     @cached_property
@@ -210,9 +222,11 @@ def _add_samples(run: Run, tests: dict[str, TestResults]) -> None:
     )
     for measurement_id, metric, unit, direction, index, value, discarded, void in rows.iterator():
         measurement = measurements[measurement_id]
-        variant = measurement.boot.variant
-        series = tests[measurement.test].series.setdefault(
-            (metric, variant.pk), Series(variant, metric, unit, direction)
-        )
+        test, boot = tests[measurement.test], measurement.boot
+        fresh = Series(boot.variant, metric, unit, direction, sentinel=boot.sentinel)
+        if boot.sentinel:
+            series = test.watched.setdefault(metric, fresh)
+        else:
+            series = test.series.setdefault((metric, boot.variant_id), fresh)
         hollow = discarded or bool(void) or measurement.state != MeasurementState.OK
         series.points.append(Point(measurement.boot.position, index, value, hollow, void))

@@ -22,13 +22,16 @@ _SAID = ("run_id", "variant_id", "test", "verdict", "change", "change_low", "cha
 @dataclass(frozen=True)
 class TestVerdict:
     """What a run says about one test on one variant: the change from the baseline, None where there is no interval, and
-    whether boots of either differ by more than their samples scatter.
+    whether boots of either differ by more than their samples scatter. `lean` is how much higher the run's sentinel
+    stood with the boots of the variant than with those of the baseline, in percent, where that puts the verdict in
+    doubt.
     """
 
     test: str
     verdict: Verdict
     change: Change | None
     boots_differ: bool
+    lean: float | None = None
 
 
 @dataclass(frozen=True)

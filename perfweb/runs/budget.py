@@ -30,11 +30,15 @@ def within_budget(text: str, testbed: Testbed) -> str:
 
 
 def _design(plan: PlanSpec, minutes: float, noise: list[Noise], boot_seconds: float) -> Design:
-    def seconds(samples: int) -> float:
-        return costs.of_block(plan, samples, boot_seconds)
+    sentinel = costs.of_sentinel(plan, boot_seconds)
+    of_block = sentinel * len(plan.variants) / plan.sentinel.every if plan.sentinel else 0.0
 
-    found = allocate(noise, 60 * minutes, seconds, plan.confidence, Design(MOST_BOOTS, MOST_PER_BOOT))
+    def seconds(samples: int) -> float:
+        return costs.of_block(plan, samples, boot_seconds) + of_block
+
+    most = Design(MOST_BOOTS, MOST_PER_BOOT)
+    found = allocate(noise, 60 * minutes - sentinel, seconds, plan.confidence, most)
     if found is None:
-        least = 2 * seconds(1) / 60
+        least = (2 * seconds(1) + sentinel) / 60
         raise SizeError(f"a budget of {minutes:g} min is too short: two boots of each variant take {least:.1f} min")
     return found

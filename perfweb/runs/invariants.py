@@ -5,6 +5,7 @@
 `manage.py check_invariants`.  What one row can say about itself is a constraint of its table and not looked at here.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 from django.db import connection, transaction
@@ -84,6 +85,15 @@ def _measured_twice() -> Iterator[str]:
         yield f"{row['test']} at boot {row['boot__position']} of run {row['boot__run']} counts {row['times']} times"
 
 
+def _attempts_that_disagree() -> Iterator[str]:
+    """Attempts at a boot are at the same boot."""
+    same = ("variant", "topology", "server", "sentinel")
+    kinds = Boot.objects.order_by().values_list("run", "position", *same).distinct()
+    for (number, position), times in Counter(row[:2] for row in kinds.iterator()).items():
+        if times > 1:
+            yield f"attempts at boot {position} of run {number} are not at the same"
+
+
 def _good_measurements_without_samples() -> Iterator[str]:
     good = Measurement.objects.filter(state=MeasurementState.OK)
     counted = Q(samples__metric=F("metric"), samples__discarded=False, samples__void="")
@@ -94,6 +104,7 @@ def _good_measurements_without_samples() -> Iterator[str]:
 def _summaries_that_miscount() -> Iterator[str]:
     """A summary counts each sample that counts once."""
     counted = Q(
+        variant__boots__sentinel=False,
         variant__boots__measurements__state=MeasurementState.OK,
         variant__boots__measurements__test=F("test"),
         variant__boots__measurements__samples__metric=F("variant__boots__measurements__metric"),
@@ -124,6 +135,7 @@ CHECKS: tuple[Check, ...] = (
     _ends_that_disagree,
     _boots_without_a_live_run,
     _measured_twice,
+    _attempts_that_disagree,
     _good_measurements_without_samples,
     _summaries_that_miscount,
     _artefacts_that_changed,

@@ -16,23 +16,37 @@ from perfweb.runs.linuxknobs import read_knob
 from perfweb.runs.yamlnodes import Field, PlanError, Record
 from playbooks.module_utils.gates import BY_NAME, DEFAULT_LIMITS, Limits
 
-__all__ = ["ORDERS", "SIZES", "PlanError", "PlanSpec", "SizeError", "VariantSpec", "read_plan", "resized"]
+__all__ = [
+    "ORDERS",
+    "SIZES",
+    "PlanError",
+    "PlanSpec",
+    "SentinelSpec",
+    "SizeError",
+    "VariantSpec",
+    "read_plan",
+    "resized",
+]
 
 MAX_TEXT = 64 * 1024
 ORDERS = ("abba", "random")
-SIZES = ("boots", "samples", "discard", "seconds", "timeout")
+SENTINEL = "sentinel"
+SIZES = ("boots", "samples", "discard", "seconds", "timeout", SENTINEL)
 """The fields of a plan that say how much is measured, and not what."""
 PLANNED, DECIDED = "planned", "decided"
 OFF = "off"
 LONGEST_TIMEOUT = 3600
 MOST_BOOTS = 50
 MOST_SAMPLES = 1000
+MOST_VARIANTS = 16
 MOST_LIMIT = 999_999
 MOST_MINUTES = 24 * 60
 MOST_DECIDING_BOOTS = 20
 FEWEST_DECIDING_BOOTS = 3
 SIM = "sim"
 TARGETS = ("stack", "linux", SIM)
+SENTINEL_SAMPLES = 2
+"""Of a test on each boot of the sentinel: the fewest that tell how they scatter."""
 SIM_TIMEOUT = 300
 """Seconds for a simulated sample, unless the plan says more or less: how long one takes says nothing about it."""
 DEPLOYED, BASE, PATCH, COMMIT, BEFORE = "deployed", "base", "patch", "commit", "before"
@@ -69,6 +83,17 @@ class VariantSpec:
 
 
 @dataclass(frozen=True)
+class SentinelSpec:
+    """What shows whether the machine drifts: `variant` boots once more before the first boot of each server, after
+    every `every` boots and after the last, and takes so many samples of each test. They count in no verdict.
+    """
+
+    variant: str
+    every: int
+    samples: int
+
+
+@dataclass(frozen=True)
 class PlanSpec:
     """A valid plan.
 
@@ -99,6 +124,7 @@ class PlanSpec:
     voids_allowed: int | None
     layouts: int = 0
     budget: float | None = None
+    sentinel: SentinelSpec | None = None
 
     @property
     def groups(self) -> int:
@@ -162,6 +188,8 @@ def _with_size(text: str, plan: yaml.MappingNode, field: str, value: str) -> str
             first, last = old.start_mark.index, old.end_mark.index
             if first < key.end_mark.index:
                 raise SizeError(f"{field} is an alias in this plan, which says its number elsewhere")
+            if field == SENTINEL and isinstance(old, yaml.MappingNode):
+                return _with_size(text, old, "every", value)
             blank = " " if text[first - 1] == ":" else ""  # there was no value
             return f"{text[:first]}{blank}{value}{text[last:]}"
     if plan.flow_style:
@@ -181,9 +209,10 @@ def _read_plan(plan: Record) -> PlanSpec:
     plan.allow(
         "name", "title", "baseline", "variants", "tests", "samples", "discard", "boots", "seconds", "timeout", "order",
         "stop", "margin", "confidence", "profile", "layouts", "gates", "voids_allowed", "budget",
+        SENTINEL,
     )  # fmt: skip
     name = plan.need("name").matching(NAME, NAME_RULE)
-    variants = tuple(_read_variant(Record(item)) for item in plan.need("variants").items(1, 16))
+    variants = tuple(_read_variant(Record(item)) for item in plan.need("variants").items(1, MOST_VARIANTS))
     variants = _profiled(plan, variants)
     layouts = plan.number("layouts", default=0, lowest=0, highest=MOST_BOOTS)
     variants = _laid_out(plan, variants, layouts)
@@ -221,6 +250,7 @@ def _read_plan(plan: Record) -> PlanSpec:
         voids_allowed=voids.number(0, MOST_SAMPLES) if (voids := plan.get("voids_allowed")) else None,
         layouts=layouts,
         budget=_read_budget(plan, stop),
+        sentinel=_read_sentinel(plan.get(SENTINEL), variants, baseline),
     )
 
 
@@ -272,6 +302,25 @@ def _read_budget(plan: Record, stop: str) -> float | None:
     if len(sizes) == 1:
         sizes[0].reject("has a budget beside it: give both boots and samples, or neither to have them chosen")
     return None if sizes else minutes
+
+
+def _read_sentinel(given: Field | None, variants: tuple[VariantSpec, ...], baseline: str) -> SentinelSpec | None:
+    """The sentinel of a plan, of which the number of boots between two of its own may stand alone."""
+    if given is None:
+        return None
+    if variants[0].target == SIM:
+        given.reject(f"is for measurements: with target {SIM} nothing drifts")
+    most = MOST_BOOTS * MOST_VARIANTS
+    if isinstance(given.node, yaml.ScalarNode):
+        return SentinelSpec(baseline, given.number(1, most), SENTINEL_SAMPLES)
+    sentinel = Record(given)
+    sentinel.allow("variant", "every", "samples")
+    variant = sentinel.get("variant")
+    return SentinelSpec(
+        variant=variant.one_of([known.name for known in variants]) if variant else baseline,
+        every=sentinel.need("every").number(1, most),
+        samples=sentinel.number("samples", default=SENTINEL_SAMPLES, lowest=1, highest=MOST_SAMPLES),
+    )
 
 
 def _read_size(plan: Record, stop: str, variants: int) -> tuple[int, int]:

@@ -35,8 +35,8 @@ class Metric:
 def read_samples(path: Path) -> list[Metric]:
     """Return what a run's samples.csv says about each metric of each test, in the order of the file.
 
-    Samples that were discarded, are void or belong to a measurement that failed are left out, as everywhere in
-    statistics; older files know nothing of void ones.
+    Samples that were discarded, are void, a sentinel's or of a measurement that failed are left out, as everywhere in
+    statistics; older files know nothing of void ones and of sentinels.
     Raises ValueError for a file that is not such a table, naming the line.
     """
     with path.open(encoding="utf-8", newline="") as lines:
@@ -76,7 +76,8 @@ def _counted(table: csv.DictReader[str]) -> Iterator[dict[str, str]]:
             raise _CellError(f"there are more than {MOST_SAMPLES} samples")
         if None in row or None in row.values():
             raise _CellError("this row has not as many cells as there are columns")
-        if row["discarded"] == "false" and row["measurement_state"] == "ok" and not row.get("void"):
+        good = row["discarded"] == "false" and row["measurement_state"] == "ok" and not row.get("void")
+        if good and row.get("sentinel") != "true":
             yield row
 
 

@@ -27,6 +27,7 @@ from tests.factories import (
     create_queued_run,
     create_run,
     create_submission,
+    create_watched_run,
 )
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
@@ -35,6 +36,7 @@ PAGES = {
     "home": "/",
     "runs": "/runs/",
     "run": "/runs/{run}/",
+    "watched": "/runs/{watched}/",
     "running": "/runs/{running}/",
     "knobs": "/runs/{knobs}/matrix/",
     "choice": "/compare/?base=999/none&with=1/x",
@@ -73,6 +75,7 @@ def keys(live_server: LiveServer) -> dict[str, int]:
         "run": run.pk,
         "other": history[-1].pk,
         "knobs": knobs.pk,
+        "watched": create_watched_run(level=lambda share: 1.05 if share > 0.5 else 1.0, gain=1.0, order="aaaabbbb").pk,
         "running": running.pk,
     }
 

@@ -27,6 +27,7 @@ samples: 3
 discard: 1
 boots: 1
 gates: off
+sentinel: {every: 2, samples: 1}
 """
 LIFE = ["queued", "leased", "preparing", "building", "running", "restoring"]
 
@@ -48,7 +49,10 @@ def test_demo_command_runs_a_plan_to_its_verdict(
         assert "THROUGHPUT=" in bytes(measurement.artefacts.get().content).decode()
     samples = Sample.objects.filter(measurement__boot__run=run)
     assert samples.counted().count() == 6
-    assert samples.primary().filter(discarded=True).count() == 2
+    assert samples.primary().filter(discarded=True).count() == 4
+    assert list(run.boots.values_list("variant__name", "sentinel")) == [
+        ("a", True), ("a", False), ("b", False), ("a", True)
+    ]  # fmt: skip
     assert {facts.role for facts in HostFacts.objects.filter(run=run)} == {"left", "dut", "right"}
     assert Artefact.objects.filter(run=run, kind="counters").exists()
     assert not run.testbed.leases.filter(released__isnull=True).exists()

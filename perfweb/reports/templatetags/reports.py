@@ -124,6 +124,15 @@ def deviation(found: HasDeviation) -> SafeString:
 
 
 @register.filter
+def doubt(lean: float | None) -> SafeString:
+    """Write how much a sentinel leans to one side, beside a verdict that this puts in doubt."""
+    if lean is None:
+        return mark_safe("")
+    said = numbers.percent(lean, signed=True)
+    return mark_safe(f' <small class="warn">⚠ sentinel {said}</small>')  # noqa: S308 (made of a number)
+
+
+@register.filter
 def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
     """Write a cell of the table of very many tests. A template that did the same would take most of the page's time."""
     parts, look = [], ""
@@ -139,7 +148,7 @@ def brief(cell: BriefCell, scale: numbers.Scale) -> SafeString:
     said = cell.said if cell.summary else None
     if said:
         change = f" {numbers.percent(said.change.percent, signed=True)}" if said.change else ""
-        parts.append(f"<br>{mark(said)}{change}{' ⚠' if said.boots_differ else ''}")
+        parts.append(f"<br>{mark(said)}{change}{' ⚠' if said.boots_differ else ''}{doubt(said.lean)}")
     verdict = f" verdict {css_class(said)}" if said else ""
     return mark_safe(f'<td class="number{verdict}">{" ".join(parts)}</td>')  # noqa: S308 (made of numbers)
 

@@ -22,6 +22,7 @@ from perfweb.reports.overview import brief_rows, full_rows
 from perfweb.reports.published import beside
 from perfweb.reports.results import RunResults, TestResults, run_frame, run_results
 from perfweb.reports.scaling import ladders
+from perfweb.reports.sentinels import Sentinel, doubted, read_sentinel
 from perfweb.reports.tags import tag_of_database, tag_of_page
 from perfweb.reports.verdicts import PairVerdicts, said_by_run, verdicts
 from perfweb.runs.judging import measured_tests
@@ -108,12 +109,14 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
     topics = _topics(results, alone="graph" in request.GET)
     drawn = [(test, _test_graph(test)) for test in results.tests]
     scaled = ladders(results.tests)
+    sentinel = read_sentinel(run, chosen.tests)
     graphs = [*(graph for _, graph in [*topics, *drawn]), *(ladder.graph for ladder in scaled)]
+    graphs += sentinel.graphs if sentinel else []
     if answer := asked_for(request, graphs):
         return answer
-    pairs = said_by_run(results.variants, summaries_of([run])[run.pk], tests)
+    pairs = doubted(said_by_run(results.variants, summaries_of([run])[run.pk], tests), sentinel)
     context = {
-        **_frame(run, results, pairs),
+        **_frame(run, results, pairs, sentinel),
         "failures": len(results.failures),
         "voids": results.voids,
         "overview": full_rows(results, pairs),
@@ -135,11 +138,12 @@ def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chos
     if answer := asked_for(request, graphs):
         return answer
     kept = summaries_of([run])[run.pk]
-    pairs = said_by_run(results.variants, kept, tests)
+    sentinel = read_sentinel(run, chosen.tests)
+    pairs = doubted(said_by_run(results.variants, kept, tests), sentinel)
     failures, voids = _not_good(run)
     by_topic = names.by_topic(tests)
     context = {
-        **_frame(run, results, pairs),
+        **_frame(run, results, pairs, sentinel),
         "failures": failures.total(),
         "voids": voids,
         "brief": brief_rows(results.variants, chosen.tests, kept, failures, pairs),
@@ -152,14 +156,20 @@ def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chos
 
 
 def _not_good(run: Run) -> tuple[Counter[tuple[int, str]], int]:
-    """Read how many measurements are not good, by variant's key and test, and how many samples are void: one query."""
-    measured = Measurement.objects.filter(boot__run=run).exclude(state=MeasurementState.OK, voids=0).order_by()
+    """Read how many measurements are not good, by variant's key and test, and how many samples are void, without the
+    sentinel's: one query.
+    """
+    measured = (
+        Measurement.objects.filter(boot__run=run, boot__sentinel=False)
+        .exclude(state=MeasurementState.OK, voids=0)
+        .order_by()
+    )
     rows = list(measured.values_list("boot__variant_id", "test", "state", "voids"))
     failures = Counter((variant, test) for variant, test, state, _ in rows if state != MeasurementState.OK)
     return failures, sum(voids for *_, voids in rows)
 
 
-def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts]) -> dict[str, Any]:
+def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts], sentinel: Sentinel | None) -> dict[str, Any]:
     """What the page says about a run beside its results."""
     hosts, host_facts = host_table(run)
     earlier, changes = changed_facts(run)
@@ -167,6 +177,8 @@ def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts]) -> dict
         "run": run,
         "results": results,
         "pairs": pairs,
+        "sentinel": sentinel,
+        "any_doubted": any(said.lean is not None for pair in pairs for said in pair.tests),
         "any_boots_differ": any(said.boots_differ for pair in pairs for said in pair.tests),
         "trust": trust_of(run, [said.test for pair in pairs for said in pair.tests]) if pairs else None,
         "published": beside(run),

@@ -31,6 +31,9 @@ class Boot(models.Model):
     position = models.PositiveIntegerField(help_text="place in the order of the run, from 0")
     attempt = models.PositiveSmallIntegerField(default=1)
     layout = models.PositiveSmallIntegerField(null=True, help_text="seed of the order in which the stack was linked")
+    sentinel = models.BooleanField(
+        default=False, db_default=False, help_text="booted to see whether the machine drifts: in no verdict"
+    )
     state = models.CharField(max_length=16, choices=BootState, default=BootState.BOOTING)
     effective_tunables = models.JSONField(default=dict, blank=True)
     command = models.TextField(blank=True, help_text="the exact command line that booted it")
@@ -105,6 +108,10 @@ class SampleQuerySet(models.QuerySet["Sample"]):
         return self.primary().valid()
 
     def valid(self) -> "SampleQuerySet":
+        """Good samples of any metric that are not a sentinel's."""
+        return self.good().filter(measurement__boot__sentinel=False)
+
+    def good(self) -> "SampleQuerySet":
         """Samples of any metric that are not discarded, not void, and of a measurement that is ok."""
         return self.filter(discarded=False, void="", measurement__state=MeasurementState.OK)
 

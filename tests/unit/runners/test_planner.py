@@ -4,6 +4,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfweb.reports.published import FIGURES
-from perfweb.runs.planfile import PlanSpec, VariantSpec, read_plan
+from perfweb.runs import costs
+from perfweb.runs.planfile import PlanSpec, SentinelSpec, VariantSpec, read_plan
 from runners.planner import estimate, plan_boots
 
 PLANS = Path(__file__).parents[3] / "perfweb/runs/plans"
@@ -89,3 +91,28 @@ def test_rounds_are_balanced(plan: PlanSpec, seed: int) -> None:
     width = len(plan.variants)
     for start in range(0, len(boots), width):
         assert len({boot.variant for boot in boots[start : start + width]}) == width
+
+
+@given(plans(), st.integers(0, 2**31), st.integers(1, 12))
+def test_a_sentinel_boots_first_and_last_and_after_so_many_boots_of_each_server(
+    plan: PlanSpec, seed: int, every: int
+) -> None:
+    sentinel = SentinelSpec(plan.baseline, every, 2)
+    boots = plan_boots(replace(plan, sentinel=sentinel), seed)
+    assert [boot.position for boot in boots] == list(range(len(boots)))
+    without = [replace(boot, position=0) for boot in boots if not boot.sentinel]
+    assert without == [replace(boot, position=0) for boot in plan_boots(plan, seed)]
+    for _, group in groupby(boots, key=lambda boot: boot.group):
+        kinds = "".join("S" if boot.sentinel else "b" for boot in group)
+        assert re.fullmatch(rf"(Sb{{{every}}})*(Sb{{1,{every}}})S", kinds)
+    watching = next(boot for boot in boots if boot.sentinel)
+    assert (watching.variant, {planned.samples for planned in watching.measurements}) == (plan.baseline, {2})
+    assert [planned.test for planned in watching.measurements] == [planned.test for planned in without[0].measurements]
+
+
+def test_boots_of_the_sentinel_take_time() -> None:
+    plan = replace(DEMO, sentinel=SentinelSpec("deferred", 5, 2))
+    boots = plan_boots(plan, 1)
+    assert sum(boot.sentinel for boot in boots) == 9  # at the ends and in the middle of three servers' ten boots each
+    more = estimate(boots, plan.seconds) - estimate(plan_boots(DEMO, 1), plan.seconds)
+    assert more == pytest.approx(3 * costs.of_sentinel(plan))

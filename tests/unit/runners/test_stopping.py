@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from perfweb.runs import progress
+from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, MeasurementState, Run, Variant
 from perfweb.runs.planfile import PlanSpec, read_plan
 from runners import execute
@@ -50,7 +52,8 @@ class Lab:
         self, bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequence[PlannedMeasurement]
     ) -> None:
         self.booted.append(planned)
-        boot = create_boot(bench.run, variant, planned.topology, planned.server, planned.position)
+        place = planned.topology, planned.server, planned.position
+        boot = create_boot(bench.run, variant, *place, sentinel=planned.sentinel)
         for measurement in missing:
             gain = self.gains[measurement.test.name] if variant.name == "direct" else 1.0
             if gain is None:
@@ -131,6 +134,37 @@ def test_a_resumed_run_decides_the_same_again(measure: Callable[..., tuple[Run, 
         words.partition(",")[0:2] for words in said
     ]
     assert len(lab.booted) == booted
+
+
+@pytest.mark.parametrize("every", [2, 3, 50])
+def test_a_sentinel_decides_nothing_and_boots_once_more_when_all_is_decided(
+    measure: Callable[..., tuple[Run, list[str]]], every: int
+) -> None:
+    lab = Lab({RR: 1.3, UDP: 1.3, CONNECT: 0.7})
+    measure(lab)
+    watched = Lab({RR: 1.3, UDP: 1.3, CONNECT: 0.7})
+    text = f"{PLAN}sentinel: {{variant: direct, every: {every}}}\n"
+    run, _ = measure(watched, text)
+    for server in ("netserver", "tcpconnect"):
+        kinds = "".join("S" if boot.sentinel else "b" for boot in watched.booted if boot.server == server)
+        assert re.fullmatch(rf"(Sb{{{every}}})*(Sb{{1,{every}}})S", kinds)
+        assert len(kinds.replace("S", "")) < 20
+    assert Boot.objects.filter(run=run, sentinel=True).count() == sum(boot.sentinel for boot in watched.booted)
+    booted = len(watched.booted)
+    measure(watched, text, run)
+    assert len(watched.booted) == booted, "a run that goes on boots none again"
+
+
+def test_a_run_goes_on_with_the_boots_of_the_sentinel_that_are_missing(
+    measure: Callable[..., tuple[Run, list[str]]],
+) -> None:
+    text = PLAN.replace("stop: decided\nboots: 10", "samples: 4\nboots: 4\nsentinel: 4")
+    run, _ = measure(Lab({RR: 1.3, UDP: 1.3, CONNECT: 0.7}), text)
+    Boot.objects.filter(run=run, position__in=[0, 7, 8]).delete()
+    later = Lab({RR: 1.3, UDP: 1.3, CONNECT: 0.7})
+    measure(later, text, run)
+    assert [(boot.position, boot.sentinel) for boot in later.booted] == [(0, True), (7, False), (8, False)]
+    assert violations() == []
 
 
 def plan_of(text: str = PLAN) -> PlanSpec:

@@ -89,6 +89,15 @@ def test_a_budget_buys_boots_where_boots_differ_and_samples_where_they_do_not() 
     assert samples.boots < boots.boots
 
 
+def test_a_budget_counts_the_boots_of_the_sentinel() -> None:
+    run = create_calibrated()
+    plain = read_plan(within_budget(BUDGET, run.testbed))
+    watched = read_plan(within_budget(f"{BUDGET}sentinel: 2\n", run.testbed))
+    each, per_boot = 10 + 3 * 1.11, 10 + (watched.samples / watched.boots + watched.discard) * 1.11
+    assert 480 < (watched.boots + 1) * each + 2 * watched.boots * per_boot <= 600
+    assert watched.boots < plain.boots
+
+
 def test_a_run_with_a_budget_keeps_the_plan_that_it_measures() -> None:
     run = services.submit(BUDGET, create_testbed().name)
     assert read_plan(run.plan.text).budget is None

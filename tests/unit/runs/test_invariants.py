@@ -29,7 +29,7 @@ def run() -> Run:
 def test_a_run_as_a_worker_leaves_it_contradicts_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     assert violations() == []
     call_command("check_invariants")
-    assert capsys.readouterr().out == "all 9 invariants hold\n"
+    assert capsys.readouterr().out == "all 10 invariants hold\n"
 
 
 def hold_the_testbed(run: Run) -> None:
@@ -67,6 +67,12 @@ def measure_again(run: Run) -> None:
     )
 
 
+def try_another_boot_again(run: Run) -> None:
+    first = Boot.objects.filter(run=run, position=0).get()
+    again = create_boot(run, first.variant, "host-host", "netserver", 99, sentinel=True)
+    Boot.objects.filter(pk=again.pk).update(position=0, attempt=2)
+
+
 def lose_samples(run: Run) -> None:
     Sample.objects.filter(measurement=Measurement.objects.filter(boot__run=run)[1]).delete()
 
@@ -90,6 +96,7 @@ def change_what_a_tool_said(run: Run) -> None:
         (take_the_end_away, "is done and has no end"),
         (leave_a_boot_up, "is up, and nothing works on its run"),
         (measure_again, "counts 2 times"),
+        (try_another_boot_again, "are not at the same"),
         (lose_samples, "is good and has no sample that counts"),
         (count_a_sample_twice, "samples, and there are"),
         (change_what_a_tool_said, "is not as it was kept"),

@@ -4,6 +4,7 @@
 import contextlib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from perfweb.runs import costs
 from perfweb.runs.catalogue import TESTS
-from perfweb.runs.planfile import MAX_TEXT, SIZES, PlanError, PlanSpec, SizeError, read_plan, resized
+from perfweb.runs.planfile import MAX_TEXT, SIZES, PlanError, PlanSpec, SentinelSpec, SizeError, read_plan, resized
 from playbooks.module_utils.gates import DEFAULT_LIMITS
 from runners.planner import estimate, plan_boots
 
@@ -89,8 +90,14 @@ def test_shipped_plans_are_good(path: Path) -> None:
 def test_a_plan_is_cut_to_size_and_stays_the_same_plan(path: Path, sizes: dict[str, int]) -> None:
     text = path.read_text(encoding="utf-8")
     sizes |= {"samples": 50, "timeout": 600}
+    plan = read_plan(text)
+    if plan.simulated:
+        sizes.pop("sentinel", None)
+    expected: dict[str, Any] = dict(sizes)
+    if "sentinel" in sizes:
+        expected["sentinel"] = SentinelSpec(plan.baseline, sizes["sentinel"], 2)
     cut = read_plan(resized(text, {field: str(value) for field, value in sizes.items()}))
-    assert cut == replace(read_plan(text), **sizes)  # type: ignore[arg-type]
+    assert cut == replace(plan, **expected)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +129,27 @@ def test_no_text_breaks_the_setting_of_sizes(text: str) -> None:
 
 @pytest.mark.parametrize(("field", "value"), [("order", "abba"), ("boots", "many"), ("boots", "1\nname: x"), ("", "")])
 def test_what_is_no_size_is_refused(field: str, value: str) -> None:
-    with pytest.raises(SizeError, match="is none of boots, samples, discard, seconds, timeout with a whole number"):
+    with pytest.raises(
+        SizeError, match="is none of boots, samples, discard, seconds, timeout, sentinel with a whole number"
+    ):
         resized(GOOD, {field: value})
+
+
+def test_a_sentinel_is_the_baseline_unless_the_plan_says_otherwise() -> None:
+    assert read_plan(GOOD).sentinel is None
+    assert read_plan(GOOD + "sentinel: 4\n").sentinel == SentinelSpec("old", 4, 2)
+    assert read_plan(GOOD + "sentinel: {variant: new, every: 6, samples: 3}\n").sentinel == SentinelSpec("new", 6, 3)
+
+
+def test_a_sentinel_is_set_like_a_size_and_keeps_what_else_it_is() -> None:
+    for line, becomes in [
+        ("", SentinelSpec("old", 9, 2)),
+        ("sentinel: 4\n", SentinelSpec("old", 9, 2)),
+        ("sentinel: {variant: new, every: 6}\n", SentinelSpec("new", 9, 2)),
+        ("sentinel:\n  samples: 3\n  every: 6\n", SentinelSpec("old", 9, 3)),
+    ]:
+        plan = read_plan(resized(GOOD + line, {"sentinel": "9", "samples": "8"}))
+        assert (plan.sentinel, plan.samples) == (becomes, 8)
 
 
 def test_a_plan_that_stops_when_it_is_decided() -> None:
@@ -203,6 +229,14 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (WITHOUT_STACK + "profile: locks\n", 6, 10, "profile", "no variant has that"),
         (WITHOUT_STACK + "layouts: 2\n", 6, 10, "layouts", "no variant has that"),
         (GOOD + "layouts: 51\n", 10, 10, "layouts", "from 0 to 50"),
+        (GOOD + "sentinel: {every: 4, variant: nwe}\n", 10, 31, "sentinel.variant", "did you mean 'new'"),
+        (GOOD + "sentinel: {every: 0}\n", 10, 19, "sentinel.every", "a whole number from 1 to 800"),
+        (GOOD + "sentinel: 0\n", 10, 11, "sentinel", "a whole number from 1 to 800"),
+        (GOOD + "sentinel: {every: 4, samples: 0}\n", 10, 31, "sentinel.samples", "from 1 to 1000"),
+        (GOOD + "sentinel: {variant: new}\n", 10, 11, "sentinel", "lacks the field 'every'"),
+        (GOOD + "sentinel: {evrey: 4}\n", 10, 12, "sentinel", "did you mean 'every'"),
+        (GOOD + "sentinel: [4]\n", 10, 11, "sentinel", "must be a mapping"),
+        (SIMULATED + "sentinel: 4\n", 7, 11, "sentinel", "with target sim nothing drifts"),
         (GOOD + "title: ''\n", 10, 8, "title", "1 to 200 characters"),
         (GOOD.replace("name: two", "title: two"), 1, 1, "plan", "lacks the field 'name'"),
         (GOOD.replace("baseline: old", "baseline: older"), 2, 11, "baseline", "did you mean 'old'"),

@@ -33,10 +33,13 @@ def test_samples_are_read_boot_by_boot_without_those_that_do_not_count(tmp_path:
     assert metric.variants == {"a": [[99, 100, 101], [100, 101, 102]]}
 
 
-def test_void_samples_are_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("column", "marked", "plain"), [("void", "steal: 12 %", ""), ("sentinel", "true", "false")])
+def test_samples_that_are_void_or_of_a_sentinel_are_left_out(
+    tmp_path: Path, column: str, marked: str, plain: str
+) -> None:
     table = write(tmp_path / "s.csv", *rows("a", 100, 2))
     head, first, *others = table.read_text(encoding="utf-8").splitlines()
-    lines = [f"{head},void", f"{first},steal: 12 %", *(f"{line}," for line in others)]
+    lines = [f"{head},{column}", f"{first},{marked}", *(f"{line},{plain}" for line in others)]
     table.write_text("\n".join(lines) + "\n", encoding="utf-8")
     (metric,) = read_samples(table)
     assert metric.variants == {"a": [[100, 101], [100, 101, 102]]}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the boots of a sentinel say on pages, and that they count nowhere else."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from perfweb.reports.names import anchor
+from perfweb.reports.numbers import MINUS
+from perfweb.reports.sentinels import doubted, read_sentinel
+from perfweb.reports.verdicts import said_by_run
+from perfweb.reports.views import runs
+from perfweb.runs.invariants import violations
+from perfweb.runs.judging import counted_samples
+from perfweb.runs.models import Boot, Measurement, Run
+from perfweb.runs.summaries import summaries_of
+from tests.factories import DEMO_TESTS, create_watched_run, make_void
+from tests.unit.reports.test_pages import comparison_address, page, text_of
+
+pytestmark = pytest.mark.django_db
+TESTS = DEMO_TESTS[:2]
+
+
+def leans(run: Run) -> list[float | None]:
+    pairs = said_by_run(run.variants.all(), summaries_of([run])[run.pk], TESTS)
+    return [said.lean for pair in doubted(pairs, read_sentinel(run, TESTS)) for said in pair.tests]
+
+
+def test_the_page_says_how_far_the_sentinel_moved_and_draws_it(client: Client) -> None:
+    run = create_watched_run()
+    html = page(client, f"/runs/{run.pk}/")
+    said = text_of(html)
+    found = read_sentinel(run, TESTS)
+    assert found is not None
+    for test in found.tests:
+        assert test.drift.total == pytest.approx(-4, abs=0.3)
+        assert f"in {test.test}" in said
+    assert said.count(f"The sentinel moved by {MINUS}") == said.count("from the first to the last of 5 boots") == 1
+    assert "<small>sentinel</small>" in html
+    assert html.count('data-graph="sentinel-') == len(TESTS)
+    figure = client.get(f"/runs/{run.pk}/?graphs=json").json()[f"sentinel-{anchor(TESTS[0])}"]
+    assert {trace["name"]: len(trace["x"]) for trace in figure["data"]} == {
+        "deferred": 4,
+        "direct": 4,
+        "sentinel (deferred)": 5,
+    }
+    for address in (comparison_address(run), f"/compare/?base={run.pk}/deferred&with={run.pk}/direct"):
+        assert f"The sentinel moved by {MINUS}" in text_of(page(client, address))
+
+
+def test_boots_that_stand_still_are_said_to_prove_no_movement(client: Client) -> None:
+    assert "No movement of the sentinel is proven" in text_of(
+        page(client, f"/runs/{create_watched_run(level=lambda _: 1.0).pk}/")
+    )
+    few = create_watched_run(order="abbaab")
+    assert "booted 4 times, which proves no movement: that takes 5 boots" in text_of(page(client, f"/runs/{few.pk}/"))
+
+
+def faster_later(share: float) -> float:
+    return 1.05 if share > 0.5 else 1.0
+
+
+def test_a_verdict_is_in_doubt_where_the_machine_changed_between_the_boots_of_its_sides(client: Client) -> None:
+    run = create_watched_run(order="aaaabbbb", level=faster_later, gain=1.0)
+    assert leans(run) == [pytest.approx(3.75, abs=0.2)] * 2
+    for address in (f"/runs/{run.pk}/", comparison_address(run)):
+        assert "faster ⚠ sentinel +3." in " ".join(text_of(page(client, address)).split())
+    assert leans(create_watched_run(level=faster_later, gain=1.0)) == [None, None]
+    assert leans(create_watched_run(order="aaaabbbb", level=faster_later, gain=1.2)) == [None, None]
+
+
+def test_samples_of_the_sentinel_count_nowhere_and_are_in_all_raw_data(client: Client) -> None:
+    run = create_watched_run()
+    for samples in counted_samples([run])[run.pk].sets.values():
+        assert (len(samples.values), len(set(samples.boots))) == (20, 4)
+    assert violations() == []
+    table: Any = client.get(f"/runs/{run.pk}/samples.csv")
+    rows = list(csv.DictReader(io.StringIO(table.getvalue().decode())))
+    places = set(Boot.objects.filter(run=run, sentinel=True).values_list("position", flat=True))
+    assert places == {0, 3, 6, 9, 12}
+    assert {int(row["boot"]) for row in rows if row["sentinel"] == "true"} == places
+    tree = json.loads(b"".join(client.get(f"/runs/{run.pk}/run.json")))
+    assert {boot["position"] for boot in tree["boots"] if boot["sentinel"]} == places
+    for kind in ("boots", "measurements", "samples"):
+        items = client.get(f"/api/v1/runs/{run.pk}/{kind}").json()["items"]
+        assert {item.get("boot", item.get("position")) for item in items if item["sentinel"]} == places
+    counted = client.get(f"/api/v1/runs/{run.pk}/samples?counted=true").json()["items"]
+    assert len(counted) == 2 * 2 * 20
+    files = client.get(f"/runs/{run.pk}/ministat/deferred/{TESTS[0]}.txt")
+    assert len(b"".join(files).splitlines()) == 20
+
+
+def test_void_samples_of_the_sentinel_are_listed_as_its_own(client: Client) -> None:
+    run = create_watched_run()
+    make_void(Measurement.objects.filter(boot__run=run, boot__position=3, test=TESTS[0])[0], 1, "steal: 9 %")
+    assert "boot 3, deferred (sentinel), sample 2:" in text_of(page(client, f"/runs/{run.pk}/"))
+
+
+def test_very_many_tests_have_the_table_without_graphs(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "MOST_CELLS", 2)
+    html = page(client, f"/runs/{create_watched_run(order='aaaabbbb', level=faster_later, gain=1.0).pk}/")
+    assert "movement of the sentinel is proven" in text_of(html)
+    assert "⚠ sentinel +3." in text_of(html)
+    assert "data-graph" not in html
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_sentinel_costs_two_queries_however_often_it_boots(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, times: int
+) -> None:
+    run = create_watched_run(order="abba" * times)
+    with django_assert_num_queries(20):
+        client.get(f"/runs/{run.pk}/")
+    with django_assert_num_queries(10):
+        client.get(comparison_address(run))
