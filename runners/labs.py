@@ -16,6 +16,7 @@ from pathlib import Path
 
 import yaml
 
+from runners import guard
 from runners.paths import CONTROL_NAME_LENGTH, socket_directory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -117,6 +118,11 @@ class Lab:
         return self.state / "keys"
 
     @property
+    def guard(self) -> str:
+        """The directory on the hosts with what the key of the service does there (playbooks/guard.py)."""
+        raise NotImplementedError
+
+    @property
     def simulator(self) -> Path:
         """The inventory of a testbed that simulates, on the device under test."""
         return self.state / "sim.yml"
@@ -136,11 +142,12 @@ def command(*argv: str, check: bool = True) -> str:
 
 
 def make_keys(lab: Lab) -> None:
-    """Makes a key for each host and one that opens all, and the list of known hosts."""
+    """Makes a key for each host, one for the service and one for people, and the list of known hosts."""
     lab.keys.mkdir(mode=0o700)
-    for name in ("client", *MANAGEMENT_NUMBER):
+    for name in ("client", "operator", *MANAGEMENT_NUMBER):
         command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", lab.host_name(name), "-f", str(lab.keys / name))
-    shutil.copy(lab.keys / "client.pub", lab.keys / "authorized")
+    client, operator = ((lab.keys / f"{name}.pub").read_text(encoding="ascii") for name in ("client", "operator"))
+    (lab.keys / "authorized").write_text(guard.line(client, lab.guard) + operator, encoding="ascii")
     known = [
         f"{_known_name(lab, host)} {(lab.keys / f'{host}.pub').read_text(encoding='ascii')}"
         for host in MANAGEMENT_NUMBER

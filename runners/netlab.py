@@ -37,7 +37,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.module_utils import congestion, processes
-from runners import labs
+from runners import guard, labs
 from runners.labs import (
     MANAGEMENT_NUMBER,
     ROOT,
@@ -80,6 +80,10 @@ class Lab(labs.Lab):
     def root(self) -> Path:
         """Where the runs on these hosts have their files; the hosts share the file system."""
         return HOSTS_ROOT / self.name
+
+    @property
+    def guard(self) -> str:
+        return str(self.state / "guard")
 
     @property
     def owner_file(self) -> Path:
@@ -168,6 +172,20 @@ def set_congestion_control(lab: Lab) -> None:
             _in(lab, host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={CONGESTION_CONTROL}")
 
 
+def _common_variables(lab: Lab) -> dict[str, str]:
+    return {
+        "meson": str(ROOT / ".venv" / "bin" / "meson"),
+        "lab_root": str(lab.root),
+        "machine_network": str(lab.machine_network),
+    }
+
+
+def _install_guard(lab: Lab) -> None:
+    """The same for all hosts, which share the file system; anew on a lab that is up, as modules may have changed."""
+    links = sorted({link.interface for host in MANAGEMENT_NUMBER for link in lab.links(host)})
+    guard.install(Path(lab.guard), guard.files(links, **_common_variables(lab)))
+
+
 def _start_ssh_servers(lab: Lab) -> None:
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     for host in MANAGEMENT_NUMBER:
@@ -182,11 +200,7 @@ def _start_ssh_servers(lab: Lab) -> None:
 def _write_inventory(lab: Lab) -> None:
     """The two ends get different CPUs where there are two, always the same ones."""
     cpus = sorted(os.sched_getaffinity(0))
-    common = {
-        "meson": str(ROOT / ".venv" / "bin" / "meson"),
-        "lab_root": str(lab.root),
-        "machine_network": str(lab.machine_network),
-    }
+    common = _common_variables(lab)
     hosts: dict[str, dict[str, object]] = {host: {"cpus": [cpus[0]]} for host in MANAGEMENT_NUMBER}
     hosts["dut"] = {"cpus": [cpus[-1]], "cpus_alone": list(cpus)}
     write_simulator(lab, common)
@@ -238,6 +252,7 @@ def up(lab: Lab) -> None:
         raise LabError("network namespaces need root: run this with sudo")
     with _exclusive():
         if _is_up(lab):
+            _install_guard(lab)
             return
         if other := _other_owner(lab):
             raise LabError(
@@ -252,6 +267,7 @@ def up(lab: Lab) -> None:
             _make_network(lab)
             _configure_hosts(lab)
             make_keys(lab)
+            _install_guard(lab)
             _start_ssh_servers(lab)
             _write_inventory(lab)
             give_to_caller(lab)
@@ -302,7 +318,8 @@ def _remove_state(lab: Lab) -> None:
     if lab.machine_network.exists():
         command("umount", str(lab.machine_network), check=False)
         lab.machine_network.unlink()
-    shutil.rmtree(lab.root, ignore_errors=True)
+    for directory in (lab.root, Path(lab.guard)):
+        shutil.rmtree(directory, ignore_errors=True)
     remove_state(lab, "sshd-*")
 
 

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.module_utils import processes
-from runners import labs, vmimage
+from runners import guard, labs, vmimage
 from runners.labs import (
     MANAGEMENT_NUMBER,
     ROOT,
@@ -72,6 +72,15 @@ class Lab(labs.Lab):
     @property
     def ssh_port(self) -> int:
         return 2222
+
+    @property
+    def guard(self) -> str:
+        return "/etc/perfweb/guard"
+
+    @property
+    def guard_file(self) -> Path:
+        """Is the guard with which the guests were raised."""
+        return self.state / "guest-guard"
 
     @property
     def accelerator_file(self) -> Path:
@@ -121,6 +130,8 @@ def _own_files(lab: Lab, host: str) -> dict[str, tuple[int, bytes]]:
         "etc/perfweb/network": "\n".join(_network(lab, host)) + "\n",
     }
     files = {name: (0o644, text.encode()) for name, text in texts.items()}
+    links = [link.interface for link in lab.links(host)]
+    files |= {f"{lab.guard[1:]}/{name}": (0o644, data) for name, data in guard.files(links).items()}
     return files | {f"etc/perfweb/{host}": (0o600, (lab.keys / host).read_bytes())}
 
 
@@ -253,7 +264,7 @@ def up(lab: Lab) -> None:
     """Raises the lab unless it is up; what fails on the way is taken down again."""
     with _exclusive(lab):
         same = lab.inventory.exists() and f"ansible_host: {lab.management('dut')}\n" in lab.inventory.read_text()
-        if same and all(status(lab).values()):
+        if same and guard.version() == lab.guard_file.read_text(encoding="ascii") and all(status(lab).values()):
             return
         _take_down(lab)
         try:
@@ -267,6 +278,7 @@ def _raise(lab: Lab) -> None:
     archive = vmimage.root_archive(lab.store).read_bytes()
     lab.accelerator_file.write_text(accelerator(vmimage.kernel(lab.store)), encoding="ascii")
     make_keys(lab)
+    lab.guard_file.write_text(guard.version(), encoding="ascii")
     own = lab.state / "guest-own"
     for host in MANAGEMENT_NUMBER:
         lab.file(host, "console").write_bytes(b"")
@@ -314,7 +326,7 @@ def _take_down(lab: Lab) -> None:
     if wires.is_symlink():
         wires.unlink()
     guests = (f"guest-*.{what}" for what in ("pid", "log", "root", "disk", "words"))
-    remove_state(lab, "accelerator", "guest-own", *guests)
+    remove_state(lab, "accelerator", "guest-own", "guest-guard", *guests)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

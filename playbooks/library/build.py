@@ -13,6 +13,7 @@ leaves nothing that could be taken for one.
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import hashlib
 import os
@@ -41,10 +42,10 @@ options:
     description: The name of this build; a hash of its sources and options.
     type: str
     required: true
-  archive:
-    description: A tar.gz of the sources on this host; it is removed, whatever comes of it.
-    type: path
-    required: true
+  sources:
+    description: A tar.gz of the sources in Base64. Without it nothing is built, but C(wanted) says whether it is
+      needed. The action of this name (action_plugins/build.py) asks first.
+    type: str
   meson:
     description: The meson to use.
     type: str
@@ -68,6 +69,9 @@ RETURN = """
 prefix:
   description: Where it is installed.
   type: str
+wanted:
+  description: Whether it is not built and the sources are needed; nothing else is returned then.
+  type: bool
 cached:
   description: Whether it had been built before.
   type: bool
@@ -108,22 +112,22 @@ ROOM_LIMIT = 2048 * MIB
 """Bytes of sources, of everything that is made of them, and of what the compiler keeps in between."""
 
 
-def sandbox(params: dict[str, Any]) -> Sandbox:
+def sandbox(params: dict[str, Any], archive: Path) -> Sandbox:
     """Where the build happens: it sees the archive and meson, and writes to memory."""
     folder = Path(params["meson"]).parent
     # The meson of a virtual environment needs all of it.
     tools = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
-    reads = [params["archive"], *([str(tools)] if tools.is_absolute() else [])]
+    reads = [str(archive), *([str(tools)] if tools.is_absolute() else [])]
     return Sandbox(params["uid"], reads=reads, scratch={ROOM: ROOM_LIMIT}, directory=ROOM)
 
 
-def command(params: dict[str, Any], prefix: Path) -> list[str]:
+def command(params: dict[str, Any], prefix: Path, archive: Path) -> list[str]:
     """The build, which writes an archive of what belongs below the prefix."""
     options = list(params["options"])
     if not any(option.startswith(("-Dbuildtype=", "--buildtype")) for option in options):
         options.append("-Dbuildtype=release")
-    script = ["sh", "-c", BUILD, "build", params["archive"], params["meson"], str(prefix), *options]
-    words: list[str] = confined(script, sandbox(params))
+    script = ["sh", "-c", BUILD, "build", str(archive), params["meson"], str(prefix), *options]
+    words: list[str] = confined(script, sandbox(params, archive))
     return words
 
 
@@ -134,8 +138,10 @@ def make(module: AnsibleModule, prefix: Path) -> str:
     shutil.rmtree(work, ignore_errors=True)
     (work / "installed").mkdir(parents=True)
     try:
+        archive = work / "sources.tar.gz"
+        archive.write_bytes(base64.b64decode(params["sources"], validate=True))
         with tempfile.TemporaryFile(dir=work) as packed:
-            argv, limit = command(params, prefix), params["timeout"]
+            argv, limit = command(params, prefix, archive), params["timeout"]
             done = run_once(argv, timeout=limit, directory="/", pid_directory=str(work), output=packed)
             log: str = done["stderr"]
             if done["rc"] != 0 or done["timed_out"]:
@@ -170,7 +176,7 @@ def main() -> None:
         argument_spec={
             "root": {"type": "path", "required": True},
             "key": {"type": "str", "required": True},
-            "archive": {"type": "path", "required": True},
+            "sources": {"type": "str", "no_log": True},
             "meson": {"type": "str", "required": True},
             "options": {"type": "list", "elements": "str", "default": []},
             "timeout": {"type": "float", "required": True},
@@ -178,9 +184,12 @@ def main() -> None:
         },
     )
     begin = time.monotonic()
-    prefix = Path(module.params["root"]) / module.params["key"]
+    params = module.params
+    prefix = Path(params["root"]) / params["key"]
     try:
         cached, log = prefix.is_dir(), ""
+        if not cached and params["sources"] is None:
+            module.exit_json(changed=False, wanted=True)
         if not cached:
             with only_one(prefix):
                 cached = prefix.is_dir()
@@ -193,8 +202,6 @@ def main() -> None:
         module.fail_json(msg=f"the build could not be made: {error}")
     except ControllerGoneError:
         raise SystemExit(1) from None
-    finally:
-        Path(module.params["archive"]).unlink(missing_ok=True)
     module.exit_json(
         changed=not cached, prefix=str(prefix), cached=cached, build_log=log, seconds=time.monotonic() - begin
     )

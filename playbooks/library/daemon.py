@@ -6,7 +6,7 @@ Everything about it lies in one directory: NAME.pid, NAME.log (what it prints)
 and, when it has ended, NAME.exit with its status.  systemd-run would do the
 same, but not in a network namespace or a container.
 
-A program that runs as somebody else is in a sandbox.  It gets the subdirectory
+The program is in a sandbox.  It gets the subdirectory
 NAME.own to write to, in memory and of limited size, and sees of the others only
 what it is shown.
 """
@@ -23,7 +23,6 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.processes import (
     Process,
     descendants,
-    identify,
     kill_session,
     read_pid_file,
     running,
@@ -61,7 +60,7 @@ options:
     type: dict
     default: {}
   uid:
-    description: User and group id to run as, in a sandbox; root if not given, and then in none.
+    description: User and group id to run as, in a sandbox; it cannot be started without.
     type: int
   reads:
     description: Files and directories that a program in a sandbox sees, besides those of C(files).
@@ -145,12 +144,6 @@ def _read_number(path: Path) -> int | None:
         return None
 
 
-def _command(params: dict[str, Any], base: Path) -> list[str]:
-    """The command with its sandbox, if any."""
-    argv = list(params["argv"])
-    return argv if params["uid"] is None else confined(argv, _sandbox(params, base))
-
-
 def _pinning(cpus: list[int]) -> list[str]:
     return ["taskset", "-c", ",".join(map(str, cpus))] if cpus else []
 
@@ -168,8 +161,7 @@ def _prepare_directory(params: dict[str, Any], base: Path) -> None:
     directory.mkdir(mode=0o755, parents=True, exist_ok=True)
     for name, text in params["files"].items():
         (directory / name).write_text(str(text), encoding="utf-8")
-    if params["uid"] is not None:
-        mount_scratch(_file(base, ".own"), params["uid"])
+    mount_scratch(_file(base, ".own"), params["uid"])
     for suffix in (".log", ".exit", ".child"):
         _file(base, suffix).unlink(missing_ok=True)
 
@@ -204,9 +196,9 @@ def start(module: AnsibleModule, base: Path) -> dict[str, Any]:
         module.fail_json(msg=f"{base.name} runs already in {base.parent}: stop it first")
     _prepare_directory(params, base)
     pinning = _pinning(params["cpus"])
-    argv = ["sh", "-c", KEEPER, str(base), *pinning, *_command(params, base)]
+    argv = ["sh", "-c", KEEPER, str(base), *pinning, *confined(params["argv"], _sandbox(params, base))]
     keeper = spawn(argv, pid_file=pid_file, log=_file(base, ".keeper"), cwd=base.parent)
-    while (child := _program(base, in_sandbox=params["uid"] is not None)) is None and keeper.alive():
+    while (child := _program(base)) is None and keeper.alive():
         time.sleep(0.002)
     if child is not None:
         write_pid_file(pid_file, child)
@@ -223,12 +215,10 @@ def start(module: AnsibleModule, base: Path) -> dict[str, Any]:
     }
 
 
-def _program(base: Path, *, in_sandbox: bool) -> Process | None:
-    """The program itself; in a sandbox that is what the first process there has started, which is bwrap's own."""
+def _program(base: Path) -> Process | None:
+    """The program itself, which the first process in its sandbox has started; that is bwrap's own."""
     pid = _read_number(_file(base, ".child"))
-    if pid is None or not in_sandbox:
-        return identify(pid) if pid is not None else None
-    return next(iter(descendants({pid})[1:]), None)
+    return None if pid is None else next(iter(descendants({pid})[1:]), None)
 
 
 def end(base: Path, grace: float) -> dict[str, Any] | None:
@@ -274,7 +264,7 @@ def main() -> None:
             "ready": {"type": "str"},
             "timeout": {"type": "float", "default": 10},
         },
-        required_if=[("state", "started", ["argv"])],
+        required_if=[("state", "started", ["argv", "uid"])],
     )
     directory, names = Path(module.params["directory"]), module.params["name"]
     try:

@@ -5,8 +5,7 @@
 A sample is one run of a command: pinned, under a time limit of its own, and
 killed with everything it started when the limit is over or when the controller
 has gone away.  A command that was told to come again, because its server is not
-done with the one before, comes again.  Commands that run as somebody else than
-root are each in a sandbox of their own.  Before and after each sample the host
+done with the one before, comes again.  Each is in a sandbox of its own.  Before and after each sample the host
 is looked at: what has disturbed it comes with it, and one that something foreign
 disturbed is void and taken again.
 
@@ -62,8 +61,9 @@ options:
     elements: int
     default: []
   uid:
-    description: User and group id to run as, in a sandbox; root if not given, and then in none.
+    description: User and group id to run as, in a sandbox.
     type: int
+    required: true
   reads:
     description: Files and directories that commands in a sandbox see.
     type: list
@@ -158,9 +158,7 @@ class Sampler:
         return self.observer.look()
 
     def words(self, argv: list[str]) -> list[str]:
-        """The command in its sandbox, if it has one."""
-        if self.params["uid"] is None:
-            return argv
+        """The command in its sandbox."""
         box = Sandbox(
             self.params["uid"], reads=self.params["reads"], network="host", environment=self.params["environment"]
         )
@@ -205,7 +203,7 @@ def main() -> None:
             "timeout": {"type": "float", "required": True},
             "limits": {"type": "dict", "default": {}},
             "cpus": {"type": "list", "elements": "int", "default": []},
-            "uid": {"type": "int"},
+            "uid": {"type": "int", "required": True},
             "reads": {"type": "list", "elements": "str", "default": []},
             "environment": {"type": "dict", "default": {}},
             "pid_directory": {"type": "path", "required": True},

@@ -27,10 +27,10 @@ def _output(*argv: str) -> str:
 
 
 def _ssh(lab: Lab, host: str, command: str) -> subprocess.CompletedProcess[str]:
-    """Logs in the way Ansible does, with what the inventory says."""
+    """Logs in the way Ansible does, with what the inventory says, but for the key."""
     inventory = yaml.safe_load(lab.inventory.read_text())["all"]
     common, variables = inventory["vars"], inventory["children"][host]["hosts"][lab.namespace(host)]
-    options = [*common["ansible_ssh_common_args"].split(), "-i", common["ansible_ssh_private_key_file"]]
+    options = [*common["ansible_ssh_common_args"].split(), "-i", str(lab.keys / "operator")]
     target = f"root@{variables['ansible_host']}"
     return subprocess.run(["ssh", *options, "-o", "BatchMode=yes", target, command], capture_output=True, text=True)
 

@@ -29,7 +29,7 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def _ssh(lab: Lab, host: str, command: str) -> str:
-    argv = ["ssh", *ssh_options(lab), "-i", str(lab.keys / "client"), "-p", str(lab.ssh_port), "-o", "BatchMode=yes"]
+    argv = ["ssh", *ssh_options(lab), "-i", str(lab.keys / "operator"), "-p", str(lab.ssh_port), "-o", "BatchMode=yes"]
     argv += ["-o", "ServerAliveInterval=5", f"root@{lab.management(host)}", command]
     return subprocess.run(argv, capture_output=True, text=True).stdout.strip()
 

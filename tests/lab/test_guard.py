@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The service's key on a host of the lab: what it cannot do.  What it can do, all other tests of labs show."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from playbooks.guard import LIMIT, REFUSED
+from runners import guard
+from runners.driver import play
+from runners.labs import ssh_options
+from runners.netlab import Lab
+from tests.guarded import CALL, SHARED, program
+
+UID = 1879048200
+
+
+def ask(lab: Lab, *words: str, content: bytes = b"", tool: str = "ssh") -> subprocess.CompletedProcess[bytes]:
+    """What comes of a command with the service's key, which gets `content`."""
+    argv = [tool, *ssh_options(lab), "-o", "BatchMode=yes", "-i", str(lab.keys / "client"), *words]
+    return subprocess.run(argv, input=content, capture_output=True, check=False)
+
+
+def on(lab: Lab) -> str:
+    return f"root@{lab.management('dut')}"
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ([], "this key has no shell"),
+        (["cat", "/etc/shadow"], "this key only calls modules of the service"),
+        (["cat", "/proc/cmdline;", "id"], "this key only calls modules"),
+        (["/bin/sh -c 'id'"], "this key only calls modules"),
+        (["/bin/sh -c 'echo ~ && sleep 0'"], "this key only calls modules"),
+        (["scp", "-t", "/root"], "this key only calls modules"),
+    ],
+)
+def test_what_is_no_module_is_refused(lab: Lab, words: list[str], why: str) -> None:
+    done = ask(lab, on(lab), *words)
+    assert (done.returncode, done.stdout) == (REFUSED, b"")
+    assert f"refused: {why}" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("option", ["-O", "-s"])
+def test_no_file_is_copied(lab: Lab, option: str, tmp_path: Path) -> None:
+    (tmp_path / "sent").write_text("x", encoding="ascii")
+    done = ask(lab, option, str(tmp_path / "sent"), f"{on(lab)}:{tmp_path}/came", tool="scp")
+    assert done.returncode != 0
+    assert not (tmp_path / "came").exists()
+    assert ask(lab, "-s", on(lab), "sftp").returncode == REFUSED
+
+
+EVIL = b"import os; os.system('touch {mark}')\n"
+
+
+def test_modules_that_are_not_installed_so_are_refused_and_not_run(lab: Lab, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    evil = EVIL.replace(b"{mark}", str(mark).encode())
+    run = {"root": str(lab.root), "name": "none", "state": "absent"}
+    for sent, why in (
+        (evil, "what was sent is no module of Ansible's"),
+        (b"", "what was sent is no module"),
+        (b"\xff" * 1000, "what was sent is no module"),
+        (program("run_directory", run)[:-200], "what was sent is no module"),
+        (program("evil", {}, changed={"ansible/legacy/evil.py": evil}), "there is no module ansible.legacy.evil"),
+        (program("run_directory", run, changed={"ansible/legacy/run_directory.py": evil}), "install the guard anew"),
+        (program("run_directory", run, changed={SHARED: evil}), "install the guard anew"),
+        (program("run_directory", run, changed={"sitecustomize.py": evil}), "install the guard anew"),
+        (program("run_directory", run, changed={"sitecustomize.pyc": evil}), ""),
+        (program("run_directory", run, prefix=evil.decode()), ""),
+    ):
+        done = ask(lab, on(lab), CALL, content=sent)
+        assert why in done.stderr.decode()
+        assert (done.returncode == REFUSED) == bool(why), done
+        assert b'"failed": true' in done.stdout if why else b'"stopped": []' in done.stdout
+    assert not mark.exists()
+
+
+def test_too_much_is_refused(lab: Lab) -> None:
+    done = ask(lab, on(lab), CALL, content=bytes(LIMIT + 1))
+    assert f"a module of more than {LIMIT} bytes" in done.stderr.decode()
+
+
+def test_root_runs_no_program_of_the_keys(lab: Lab, tmp_path: Path) -> None:
+    argv = ["touch", str(tmp_path / "ran")]
+    home = {"directory": f"{lab.root}/run-dut/boot", "name": "x", "argv": argv}
+    for module, values, why in (
+        ("supervised_command", {"commands": [argv], "timeout": 5}, "root runs only what asks the kernel"),
+        ("supervised_command", {"commands": [argv], "timeout": 5, "uid": 0}, "may not be called with uid=0"),
+        ("daemon", home, "state is started but all of the following are missing: uid"),
+        ("measure", {"measurements": [], "timeout": 5, "pid_directory": f"{lab.root}/run"}, "required arguments: uid"),
+        ("daemon", {**home, "uid": UID, "directory": "/etc/cron.d"}, "may not be called with directory"),
+    ):  # fmt: skip
+        done = ask(lab, on(lab), CALL, content=program(module, values))
+        assert why in done.stdout.decode().replace("\\", "")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_neither_ports_nor_agents_nor_terminals(lab: Lab) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    remote = ["-o", "ExitOnForwardFailure=yes", "-R", f"{port}:[::1]:22"]
+    assert b"forwarding failed" in ask(lab, *remote, on(lab), "true").stderr
+    assert b"administratively prohibited" in ask(lab, "-W", "127.0.0.1:22", on(lab)).stderr
+    assert b"PTY allocation request failed" in ask(lab, "-tt", on(lab), "true").stderr
+    assert ask(lab, on(lab), "true").returncode == 0
+    assert ask(lab, on(lab), "cat", "/proc/cmdline").stdout == Path("/proc/cmdline").read_bytes()
+
+
+def test_a_refusal_is_in_the_systems_log_with_who_asked_for_what(lab: Lab, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log:
+        log.bind(str(tmp_path / "log"))
+        box = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--bind", str(tmp_path / "log"), "/dev/log"]
+        environment = {**os.environ, "SSH_ORIGINAL_COMMAND": "rm -r /\n", "SSH_CONNECTION": "192.0.2.7 1 192.0.2.8 22"}
+        argv = [*box, "--", "/usr/bin/python3", "-IS", f"{lab.guard}/guard.py"]
+        assert subprocess.run(argv, env=environment, capture_output=True, check=False).returncode == REFUSED
+        log.settimeout(10)
+        said = log.recv(4096).decode()
+    assert "perfweb-guard" in said
+    assert "refused from 192.0.2.7: this key only calls modules of the service; asked for 'rm -r /\\n'" in said
+
+
+def test_an_operator_installs_it_with_another_key(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERFWEB_VAR", str(tmp_path / "var"))
+    authorized, directory = tmp_path / "authorized", tmp_path / "guard"
+    key = (lab.keys / "client.pub").read_text(encoding="ascii").strip()
+    authorized.write_text(f"{key}\nssh-ed25519 AAAA of-somebody-else\nno-pty {key}\n", encoding="ascii")
+    with tempfile.TemporaryDirectory() as sockets:  # of its own: a connection stays what its key has made it
+        values = {
+            "ansible_ssh_private_key_file": str(lab.keys / "operator"), "ansible_control_path_dir": sockets,
+            "service_key": str(lab.keys / "client.pub"), "guard_directory": str(directory),
+            "authorized_keys": str(authorized),
+        }  # fmt: skip
+        play("guard", inventory=lab.simulator, extra_vars=values, timeout=120).require_ok()
+    assert authorized.read_text(encoding="ascii").splitlines() == [
+        "ssh-ed25519 AAAA of-somebody-else", guard.line(key, str(directory)).strip(),
+    ]  # fmt: skip
+    wanted = json.loads(Path(lab.guard, "policy.json").read_text(encoding="utf-8")) | {"links": []}
+    assert json.loads((directory / "policy.json").read_text(encoding="utf-8")) == wanted
+    for name in ("guard.py", "modules.zip"):
+        assert (directory / name).stat().st_uid == 0
+    assert checksums(directory) == checksums(Path(lab.guard))
+
+
+def checksums(directory: Path) -> dict[str, int]:
+    with zipfile.ZipFile(directory / "modules.zip") as archive:
+        return {entry.filename: entry.CRC for entry in archive.infolist()}
