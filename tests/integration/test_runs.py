@@ -78,10 +78,10 @@ def assert_a_replay_measures_the_same_plan(run: Run, folder: Path) -> None:
 def assert_progress_was_told(run: Run) -> None:
     events = progress.progress_since(run.number)
     assert [event.values["state"] for event in events if event.name == "state"] == [*LIFE, "done"]
-    assert [event.values["position"] for event in events if event.name == "boot"] == [0, 1]
-    assert [event.values["state"] for event in events if event.name == "measurement"] == ["ok", "ok"]
+    assert [event.values["position"] for event in events if event.name == "boot"] == [0, 1, 2, 3]
+    assert [event.values["state"] for event in events if event.name == "measurement"] == ["ok"] * 4
     shares = [event.values["fraction"] for event in events if event.name == "eta"]
-    assert shares == [0.0, 0.5, 1.0]
+    assert shares == [0.0, 0.25, 0.5, 0.75, 1.0]
 
 
 def test_a_gate_fires_for_some_samples_and_they_are_taken_again(
