@@ -194,9 +194,11 @@ def moved(alert: Alert) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench branch", description=__doc__)
     parser.add_argument("--var", type=Path, required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--commits", type=int, default=60, help="of the repository (60)")
+    parser.add_argument("--commits", type=int, default=60, help=f"of them, {PLANTED[-1].number} at least (60)")
     parser.add_argument("--every", type=int, default=3, help="the rhythm: every commit is 1 (3)")
     options = parser.parse_args()
+    if options.commits < PLANTED[-1].number:
+        parser.error(f"the last change is planted at commit {PLANTED[-1].number}: --commits has to be that or more")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
     django.setup()
     name = f"planted-{datetime.now(UTC):%Y%m%d-%H%M%S}"
