@@ -127,6 +127,9 @@ struct socket {
 	struct socketq	 so_comp;		/* [q] to be accepted */
 	unsigned	 so_qlen;		/* [q] */
 	unsigned	 so_qlimit;		/* [s] */
+	/* of TCP, see tcp_burst.c */
+	struct thread	*so_gatherer;		/* [s] */
+	atomic_u32	 so_gathered;		/* [a] */
 	/* with net.inet.tcp.input=backlog */
 	struct thread	*so_caller;		/* [s] that works on it */
 	unsigned	 so_callwaiters;	/* [s] others who want to */

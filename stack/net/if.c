@@ -176,18 +176,35 @@ if_batch_begin(struct if_batch *ib)
 {
 	KASSERT(curthread->td_batch == NULL, ("if_batch_begin: begun"));
 	mbufq_init(&ib->ib_frames);
-	ib->ib_nlater = 0;
+	ib->ib_later.n = ib->ib_sent.n = 0;
 	curthread->td_batch = ib;
+}
+
+static bool
+calls_add(struct if_calls *ic, void (*fn)(void *), void *arg)
+{
+	if (ic->n == IF_CALLS_MAX)
+		return (false);
+	ic->calls[ic->n].fn = fn;
+	ic->calls[ic->n++].arg = arg;
+	return (true);
+}
+
+static void
+calls_run(const struct if_calls *ic)
+{
+	for (unsigned i = 0; i < ic->n; i++)
+		ic->calls[i].fn(ic->calls[i].arg);
 }
 
 void
 if_batch_end(struct if_batch *ib)
 {
 	KASSERT(curthread->td_batch == ib, ("if_batch_end: not begun"));
-	for (unsigned i = 0; i < ib->ib_nlater; i++)
-		ib->ib_later[i].fn(ib->ib_later[i].arg);
+	calls_run(&ib->ib_later);
 	curthread->td_batch = NULL;
 	batch_flush(ib);
+	calls_run(&ib->ib_sent);
 }
 
 bool
@@ -195,11 +212,29 @@ if_batch_later(void (*fn)(void *), void *arg)
 {
 	struct if_batch *ib = curthread->td_batch;
 
-	if (ib == NULL || ib->ib_nlater == BATCH_LATER)
-		return (false);
-	ib->ib_later[ib->ib_nlater].fn = fn;
-	ib->ib_later[ib->ib_nlater++].arg = arg;
-	return (true);
+	return (ib != NULL && calls_add(&ib->ib_later, fn, arg));
+}
+
+bool
+if_batch_holds(void)
+{
+	const struct if_batch *ib = curthread->td_batch;
+
+	return (ib != NULL && ib->ib_frames.mq_head != NULL);
+}
+
+bool
+if_batch_sent(void (*fn)(void *), void *arg)
+{
+	KASSERT(if_batch_holds(), ("if_batch_sent: nothing is gathered"));
+	return (calls_add(&curthread->td_batch->ib_sent, fn, arg));
+}
+
+void
+if_batch_flush(void)
+{
+	KASSERT(if_batch_holds(), ("if_batch_flush: nothing is gathered"));
+	batch_flush(curthread->td_batch);
 }
 
 int

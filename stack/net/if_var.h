@@ -157,12 +157,15 @@ int	 ether_output6(struct ifnet *, struct mbuf *,
  * frames are gathered, interface by interface, and sent together; a thread
  * must not sleep in between.
  */
-#define	BATCH_LATER	16
+#define	IF_CALLS_MAX	16
+struct if_calls {
+	unsigned	 n;
+	struct { void (*fn)(void *); void *arg; } calls[IF_CALLS_MAX];
+};
 struct if_batch {
 	struct ifnet	*ib_ifp;
 	struct mbufq	 ib_frames;
-	unsigned	 ib_nlater;
-	struct { void (*fn)(void *); void *arg; } ib_later[BATCH_LATER];
+	struct if_calls	 ib_later, ib_sent;
 };
 void	 if_batch_begin(struct if_batch *);
 void	 if_batch_end(struct if_batch *);
@@ -171,6 +174,13 @@ void	 if_batch_end(struct if_batch *);
  * is sent.  False: it gathers none, or has so much to do at its end already.
  */
 bool	 if_batch_later(void (*fn)(void *), void *arg);
+/*
+ * Whether this thread holds back frames; if so, calls fn(arg) when they are
+ * sent (false: it has so much to do then already), or sends them now.
+ */
+bool	 if_batch_holds(void);
+bool	 if_batch_sent(void (*fn)(void *), void *arg);
+void	 if_batch_flush(void);
 int	 if_send(struct ifnet *, struct mbuf *);
 
 /*

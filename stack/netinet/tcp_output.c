@@ -454,6 +454,8 @@ tcp_output(struct tcpcb *tp)
 		tcp_info_limit(tp);
 		return (0);
 	}
+	if (tcp_leave_output(tp))
+		return (0);
 	tcp_cc_afteridle(tp);
 	try_larger(tp);
 	do {
@@ -461,6 +463,7 @@ tcp_output(struct tcpcb *tp)
 			break;
 		error = transmit(tp, tx.tx_seq, &tx.tx_len, tx.tx_fin);
 	} while (error == 0 && tx.tx_more);
+	tcp_gathered(tp);
 	tcp_info_limit(tp);
 	if (tp->snd_max != before) {
 		tcp_cc_sent(tp);

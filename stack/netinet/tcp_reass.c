@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <netinet/tcp.h>
 
-#include "kern/netlock.h"
-#include "net/if_var.h"
 #include "netinet/tcp_var.h"
 
 static void
@@ -214,54 +212,6 @@ fin_received(struct tcpcb *tp)
 	}
 }
 
-/* At the end of a burst, unless a reader or our own data was first. */
-static void
-ack_burst(void *arg)
-{
-	struct socket *so = arg;
-	struct tcpcb *tp;
-
-	giant_enter();
-	net_enter();
-	solock(so);
-	so_checkdate(so);
-	tp = sototcpcb(so);
-	if (tp != NULL && tp->t_state != TCPS_CLOSED) {
-		tp->t_flags &= ~(unsigned)TF_ACKLATER;
-		if (tp->t_unacked >= 2) {
-			tp->t_flags |= TF_ACKNOW;
-			(void)tcp_output(tp);
-		}
-	}
-	sounlock_input(so);
-	sorele(so);
-	net_exit();
-	giant_exit();
-}
-
-/*
- * Of the ACKs that a burst of segments asks for the last says all, and each
- * costs the peer's host about as much as one of its segments costs us.  So
- * they wait for the end of the burst, before which nothing would be sent
- * anyway; but not beyond a quarter of the window, or a peer would wait.
- */
-static bool
-ack_later(struct tcpcb *tp)
-{
-	struct socket *so = tp->t_inp.inp_socket;
-
-	if (so_lockwaits() || tp->rcv_nxt - tp->last_ack_sent >
-	    (tp->rcv_adv - tp->last_ack_sent) / 4)
-		return (false);
-	if (tp->t_flags & TF_ACKLATER)
-		return (true);
-	if (!if_batch_later(ack_burst, so))
-		return (false);
-	soref(so);
-	tp->t_flags |= TF_ACKLATER;
-	return (true);
-}
-
 /*
  * RFC 9293 section 3.8.6.3: at least every second segment is acknowledged
  * at once, the others within the delay.  A very long one counts as what it
@@ -277,7 +227,7 @@ schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
 	if ((tp->t_flags & TF_QUICKACK) || tp->t_quickacks > 0)
 		tp->t_flags |= TF_ACKNOW;
 	else if (tp->t_unacked >= 2)
-		tp->t_flags |= ack_later(tp) ? 0 : TF_ACKNOW;
+		tp->t_flags |= tcp_ack_later(tp) ? 0 : TF_ACKNOW;
 	else if (!tcp_timer_running(tp, TT_DELACK))
 		tcp_timer_set(tp, TT_DELACK, tcp_msec(&tcp_delacktime));
 }

@@ -15,6 +15,7 @@
  *	tcp_cc.c	congestion control, a table of operations, and NewReno;
  *			tcp_cc_cubic.c and tcp_cc_hystart.c
  *	tcp_reass.c	data in and out of order, FIN
+ *	tcp_burst.c	what waits for the end of a burst
  *	tcp_urgent.c	urgent data, either way
  *	tcp_output.c	what to send next, and sending it
  *	tcp_timer.c	timeouts
@@ -484,6 +485,15 @@ void	 tcp_mtu_resent(struct tcpcb *, tcp_seq, uint32_t len);
 /* tcp_buf.c: after a read and after a write; may make the buffer larger */
 void	 tcp_recvbuf_tune(struct tcpcb *);
 void	 tcp_sendbuf_tune(struct tcpcb *);
+
+/*
+ * tcp_burst.c: true: the ACK that is due waits for the end of a burst.  What
+ * was sent may be gathered by this thread; true: another one has gathered
+ * some, and will send what is due now.
+ */
+bool	 tcp_ack_later(struct tcpcb *);
+void	 tcp_gathered(struct tcpcb *);
+bool	 tcp_leave_output(struct tcpcb *);
 
 /* tcp_output.c */
 int	 tcp_output(struct tcpcb *);

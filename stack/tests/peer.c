@@ -171,11 +171,10 @@ answer_arp(struct mbuf *m)
 }
 
 static void
-peer_output(void *arg, struct mbuf *m)
+take(struct mbuf *m)
 {
 	uint16_t type;
 
-	(void)arg;
 	m_copydata(m, 12, sizeof(type), &type);
 	if (type == htons(ETHERTYPE_ARP)) {
 		answer_arp(m);
@@ -185,6 +184,20 @@ peer_output(void *arg, struct mbuf *m)
 	mbufq_enqueue(&sent, m);
 	wakeup(&sent);
 	mtx_unlock(&sent_lock);
+}
+
+/* What the stack sends, a list. */
+static void
+peer_output(void *arg, struct mbuf *m)
+{
+	struct mbuf *next;
+
+	(void)arg;
+	for (; m != NULL; m = next) {
+		next = m->m_nextpkt;
+		m->m_nextpkt = NULL;
+		take(m);
+	}
 }
 
 static void
@@ -268,6 +281,12 @@ peer_attach(void)
 	mbufq_init(&sent);
 	peer_if = mem_attach("peer0", PEER_STACK_IP "/24",
 	    IFCAP_TXCSUM | IFCAP_TSO4, NULL, peer_output, NULL);
+}
+
+void
+peer_takelists(void)
+{
+	peer_if->if_caps |= IFCAP_BATCH;
 }
 
 /* Options of our SYNs: MSS 1000. */

@@ -43,6 +43,8 @@ struct peer_seg {
 };
 
 void	 peer_attach(void);		/* after the boot */
+/* From now on the stack may gather what it sends. */
+void	 peer_takelists(void);
 /* A segment arrives at the stack. */
 void	 peer_send(struct peer *, uint8_t flags, tcp_seq seq, tcp_seq ack,
 	    const void *data, uint32_t len);

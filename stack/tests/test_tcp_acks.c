@@ -126,20 +126,20 @@ TEST(a_connection_may_end_before_its_burst)
 
 TEST(more_connections_than_a_burst_remembers)
 {
-	struct peer_conn c[BATCH_LATER + 1];
+	struct peer_conn c[IF_CALLS_MAX + 1];
 	struct if_batch batch;
 	struct peer_seg s;
 
 	for (size_t i = 0; i < nitems(c); i++)
 		peer_conn_open(&c[i]);
 	if_batch_begin(&batch);
-	for (size_t i = 0; i < BATCH_LATER; i++)
+	for (size_t i = 0; i < IF_CALLS_MAX; i++)
 		send_segments(&c[i].p, 2);
 	CHECK(!peer_next(&s));
-	send_segments(&c[BATCH_LATER].p, 2);
-	expect_ack(&c[BATCH_LATER].p);
+	send_segments(&c[IF_CALLS_MAX].p, 2);
+	expect_ack(&c[IF_CALLS_MAX].p);
 	if_batch_end(&batch);
-	for (size_t i = 0; i < BATCH_LATER; i++)
+	for (size_t i = 0; i < IF_CALLS_MAX; i++)
 		expect_ack(&c[i].p);
 	for (size_t i = 0; i < nitems(c); i++)
 		peer_conn_close(&c[i]);

@@ -8,7 +8,6 @@ import fcntl
 import select
 import socket
 import sys
-import termios
 import time
 from array import array
 
@@ -60,20 +59,6 @@ def await_news(sock: socket.socket) -> None:
     sock.settimeout(30)
 
 
-def await_acknowledgement(sock: socket.socket) -> None:
-    """Until the peer has all that was sent.
-
-    Linux takes a byte of the header for the urgent one where data that follow this overtake it (tcp_urg() reckons with
-    an offset before the segment); and a thread that sends may overtake what another one still gathers.
-    """
-    until = time.monotonic() + 20
-    queued = array("i", [1])
-    while queued[0] > 0:
-        fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, queued)  # SIOCOUTQ, tcp(7)
-        assert time.monotonic() < until, f"{queued[0]} bytes not acknowledged"
-        time.sleep(0.001)
-
-
 def converse(sock: socket.socket) -> None:
     """What either side does."""
     sock.sendall(b"ab!", socket.MSG_OOB)
@@ -91,7 +76,6 @@ def converse(sock: socket.socket) -> None:
     assert exact(sock, len(MUCH)) == MUCH
     byte = urgent(sock)
     assert byte == b"?", f"{byte!r} was urgent"
-    await_acknowledgement(sock)
     sock.sendall(b"bye")
     assert exact(sock, 3) == b"bye"
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is put off to the end of a burst of received segments: the ACKs that
+ * they ask for, and what others would send meanwhile.
+ *
+ * A thread that receives gathers the frames that it causes (net/if.c), and
+ * sends them when the connection has long been unlocked.  Segments that
+ * another thread sent until then would overtake them: a peer takes an old
+ * window for a new one (RFC 9293 section 3.10.7.4), or what comes first for
+ * loss.  So who would send on such a connection leaves that to the thread
+ * which gathers; it looks again when its frames are on their way.
+ */
+#include "kern/netlock.h"
+#include "kern/thread.h"
+#include "net/if_var.h"
+#include "netinet/tcp_var.h"
+
+/* so_gathered */
+#define	GATHERED_NONE	0U
+#define	GATHERED	1U	/* so_gatherer has segments of it in its batch */
+#define	GATHERED_LEFT	2U	/* ... and others have left it more to send */
+
+/* Sends what is due at the end of a burst.  Takes the reference. */
+static void
+output_late(void *arg)
+{
+	struct socket *so = arg;
+	struct tcpcb *tp;
+
+	giant_enter();
+	net_enter();
+	solock(so);
+	so_checkdate(so);
+	tp = sototcpcb(so);
+	if (tp != NULL && tp->t_state != TCPS_CLOSED) {
+		/* unless a reader or our own data was first */
+		if ((tp->t_flags & TF_ACKLATER) && tp->t_unacked >= 2)
+			tp->t_flags |= TF_ACKNOW;
+		tp->t_flags &= ~(unsigned)TF_ACKLATER;
+		(void)tcp_output(tp);
+	}
+	sounlock_input(so);
+	sorele(so);
+	net_exit();
+	giant_exit();
+}
+
+/*
+ * Of the ACKs that a burst of segments asks for the last says all, and each
+ * costs the peer's host about as much as one of its segments costs us.  So
+ * they wait for the end of the burst, before which nothing would be sent
+ * anyway; but not beyond a quarter of the window, or a peer would wait.
+ */
+bool
+tcp_ack_later(struct tcpcb *tp)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	if (so_lockwaits() || tp->rcv_nxt - tp->last_ack_sent >
+	    (tp->rcv_adv - tp->last_ack_sent) / 4)
+		return (false);
+	if (tp->t_flags & TF_ACKLATER)
+		return (true);
+	if (!if_batch_later(output_late, so))
+		return (false);
+	soref(so);
+	tp->t_flags |= TF_ACKLATER;
+	return (true);
+}
+
+/* The frames are on their way. */
+static void
+batch_sent(void *arg)
+{
+	struct socket *so = arg;
+
+	if (atomic_swap_u32(&so->so_gathered, GATHERED_NONE) == GATHERED_LEFT)
+		output_late(so);
+	else
+		sorele(so);
+}
+
+void
+tcp_gathered(struct tcpcb *tp)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+
+	so_assert_locked(so);
+	if (!if_batch_holds() ||
+	    atomic_load_u32(&so->so_gathered) != GATHERED_NONE)
+		return;
+	if (so_lockwaits() || !if_batch_sent(batch_sent, so)) {
+		if_batch_flush();
+		return;
+	}
+	soref(so);
+	so->so_gatherer = curthread;
+	atomic_store_u32(&so->so_gathered, GATHERED);
+}
+
+bool
+tcp_leave_output(struct tcpcb *tp)
+{
+	struct socket *so = tp->t_inp.inp_socket;
+	uint32_t state = atomic_load_acq_u32(&so->so_gathered);
+
+	so_assert_locked(so);
+	if (state == GATHERED_NONE || so->so_gatherer == curthread)
+		return (false);
+	return (state == GATHERED_LEFT || atomic_cmpset_u32(&so->so_gathered,
+	    &state, GATHERED_LEFT));
+}

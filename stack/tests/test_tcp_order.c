@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The segments of a connection leave in the order in which they were made,
+ * although a thread that receives gathers frames and another sends meanwhile.
+ */
+#include "tests/check.h"
+
+#include <netinet/tcp.h>
+
+#include "tests/peer.h"
+
+#define	MSS	1000		/* what the peer offers */
+#define	ROOM	3		/* segments that a receive buffer takes */
+
+static const char bytes[2 * MSS];
+
+static void
+write_more(void *so)
+{
+	t_send(so, bytes, MSS / 2);
+}
+
+/* One segment of two fits into the window, and is on its way. */
+static void
+open_narrow(struct peer_conn *c)
+{
+	peer_conn_open(c);
+	t_setint(c->so, IPPROTO_TCP, TCP_NODELAY, 1);
+	peer_send(&c->p, TH_ACK, c->p.snd_nxt++, c->p.rcv_nxt, bytes, 1);
+	c->p.window = MSS;
+	peer_send(&c->p, TH_ACK, c->p.snd_nxt, c->p.rcv_nxt, NULL, 0);
+	t_send(c->so, bytes, 2 * MSS);
+	peer_forget();
+}
+
+/* The peer has it, and room for more. */
+static void
+let_out(struct peer_conn *c)
+{
+	c->p.window = 60000;
+	peer_send(&c->p, TH_ACK, c->p.snd_nxt, c->p.rcv_nxt + MSS, NULL, 0);
+}
+
+TEST(a_writer_does_not_overtake_what_an_ack_let_out)
+{
+	struct if_batch batch;
+	struct peer_conn c;
+	struct peer_seg s;
+
+	open_narrow(&c);
+	if_batch_begin(&batch);
+	let_out(&c);
+	t_join(t_thread(write_more, c.so));
+	if_batch_end(&batch);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.seq, c.p.rcv_nxt + MSS);
+	CHECK_EQ(s.len, MSS);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.seq, c.p.rcv_nxt + 2 * MSS);
+	CHECK_EQ(s.len, MSS / 2);
+	CHECK(!peer_next(&s));
+	/* and the next goes at once */
+	write_more(c.so);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.len, MSS / 2);
+	peer_conn_close(&c);
+}
+
+static void
+read_all(void *so)
+{
+	char got[ROOM * MSS];
+
+	t_recv(so, got, sizeof(got));
+}
+
+/*
+ * Of two windows at one ACK a peer takes the one that comes last (RFC 9293
+ * section 3.10.7.4), and would wait for a window that is open.
+ */
+TEST(a_reader_does_not_overtake_the_ack_of_a_shut_window)
+{
+	struct if_batch batch;
+	struct peer_conn c;
+	struct peer_seg s;
+
+	c.head = t_listen(PEER_STACK_IP, 80, 1);
+	t_setint(c.head, SOL_SOCKET, SO_RCVBUF, ROOM * MSS);
+	peer_open(&c.p, 80);
+	c.so = t_accept(c.head);
+	t_setint(c.so, IPPROTO_TCP, TCP_QUICKACK, 1);
+	peer_forget();
+	if_batch_begin(&batch);
+	for (int i = 0; i < ROOM; i++, c.p.snd_nxt += MSS)
+		peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, bytes, MSS);
+	t_join(t_thread(read_all, c.so));
+	if_batch_end(&batch);
+	for (int i = 0; i < ROOM; i++) {
+		CHECK(peer_next(&s));
+		CHECK_EQ(s.window, (ROOM - 1 - i) * MSS);
+	}
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.ack, c.p.snd_nxt);
+	CHECK_EQ(s.window, ROOM * MSS);
+	CHECK(!peer_next(&s));
+	peer_conn_close(&c);
+}
+
+TEST(more_connections_than_a_batch_remembers)
+{
+	struct peer_conn c[IF_CALLS_MAX + 1];
+	struct if_batch batch;
+	struct peer_seg s;
+
+	for (size_t i = 0; i < nitems(c); i++)
+		open_narrow(&c[i]);
+	if_batch_begin(&batch);
+	for (size_t i = 0; i < IF_CALLS_MAX; i++)
+		let_out(&c[i]);
+	CHECK(!peer_next(&s));
+	let_out(&c[IF_CALLS_MAX]);
+	for (size_t i = 0; i < nitems(c); i++) {
+		CHECK(peer_next(&s));
+		CHECK_EQ(s.dport, c[i].p.port);
+		CHECK_EQ(s.len, MSS);
+	}
+	if_batch_end(&batch);
+	CHECK(!peer_next(&s));
+	for (size_t i = 0; i < nitems(c); i++)
+		peer_conn_close(&c[i]);
+}
+
+int
+main(int argc, char **argv)
+{
+	peer_boot();
+	peer_takelists();
+	return (check_main(argc, argv));
+}
