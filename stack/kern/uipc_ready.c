@@ -29,16 +29,22 @@ soreadable(struct socket *so)
 	return (so->so_rcv.sb_cc >= so->so_rcv.sb_lowat);
 }
 
+/*
+ * A third of the buffer must be free, as on Linux: programs write many blocks
+ * when they hear of room, and for a single one each call would be for little.
+ */
 static bool
 sowriteable(struct socket *so)
 {
+	const struct sockbuf *sb = &so->so_snd;
+
 	if (so->so_state & SS_LISTENING)
 		return (false);
 	if (so->so_state & SS_CANTSENDMORE)
 		return (true);
 	if (so->so_state & SS_ISCONNECTING)
 		return (false);
-	return (sosendspace(so, SIZE_MAX) > 0);
+	return (sbspace(sb) >= sb->sb_cc / 2 && sosendspace(so, SIZE_MAX) > 0);
 }
 
 int

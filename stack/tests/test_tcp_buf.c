@@ -5,6 +5,8 @@
  */
 #include "tests/check.h"
 
+#include <poll.h>
+
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
@@ -159,6 +161,34 @@ TEST(a_writer_gets_no_more_than_the_peer_takes)
 		ack_all(&f);
 	}
 	CHECK_EQ(t_getint(f.so, SOL_SOCKET, SO_SNDBUF), 2 * 8192);
+	take_down(&f);
+}
+
+static bool
+is_writeable(struct fixture *f, uint32_t acked)
+{
+	peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt + acked, NULL, 0);
+	return ((sopoll(f->so, POLLOUT) & POLLOUT) != 0);
+}
+
+/* It is announced when it is a third of the buffer; less is taken, too. */
+TEST(a_writer_hears_of_room_for_several_blocks)
+{
+	struct fixture f;
+	size_t done;
+
+	set_up(&f, 0, 60000);
+	t_setint(f.so, SOL_SOCKET, SO_SNDBUF, 12000);
+	t_send(f.so, bytes, 8000);
+	CHECK(is_writeable(&f, 0));
+	t_send(f.so, bytes, 1000);
+	CHECK(!is_writeable(&f, 0));
+	CHECK(!is_writeable(&f, 999));
+	CHECK(is_writeable(&f, 1000));
+	CHECK_EQ(t_trysend(f.so, bytes, 500, MSG_DONTWAIT, &done), 0);
+	CHECK(!is_writeable(&f, 1000));
+	CHECK_EQ(t_trysend(f.so, bytes, 500, MSG_DONTWAIT, &done), 0);
+	CHECK_EQ(done, 500);
 	take_down(&f);
 }
 
