@@ -487,9 +487,10 @@ void	 tcp_recvbuf_tune(struct tcpcb *);
 void	 tcp_sendbuf_tune(struct tcpcb *);
 
 /*
- * tcp_burst.c: true: the ACK that is due waits for the end of a burst.  What
- * was sent may be gathered by this thread; true: another one has gathered
- * some, and will send what is due now.
+ * tcp_burst.c.  tcp_ack_later(): true: the ACK that is due waits for the end
+ * of a burst.  tcp_leave_output(), before output: true: another thread holds
+ * segments back, and will send what is due, too.  tcp_gathered(), behind it:
+ * this thread may hold them back.
  */
 bool	 tcp_ack_later(struct tcpcb *);
 void	 tcp_gathered(struct tcpcb *);
