@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -16,7 +17,6 @@
 #include "kern/kern_private.h"
 #include "kern/sysctl.h"
 
-#define	EX_CONFIG	78	/* sysexits(3) */
 #define	DRAIN_STEP	(2 * NSEC_PER_MSEC)
 
 atomic_u32 api_inet6_kernel;

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "api/api.h"
@@ -29,7 +30,6 @@
 #include "net/route.h"
 #include "netinet6/ip6_var.h"
 
-#define	EX_CONFIG	78	/* sysexits(3) */
 #define	IFNAME		"pkt0"
 #define	DEFAULT_INET	"192.168.0.1/16"	/* packetdrill's examples */
 #define	DEFAULT_PLEN	"/16"			/* its default netmask */

@@ -13,14 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "kern/systm.h"
-
-/* sysexits(3) */
-#define	EX_USAGE	64
-#define	EX_UNAVAILABLE	69
-#define	EX_CONFIG	78
 
 static void
 usage(FILE *out)

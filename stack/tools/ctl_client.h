@@ -8,8 +8,6 @@
 
 #include <stdio.h>
 
-#define	EX_USAGE	64	/* sysexits(3) */
-#define	EX_UNAVAILABLE	69
 #define	CTL_REQUEST_MAX	1024
 
 /*

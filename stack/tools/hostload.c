@@ -9,12 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "kern/systm.h"
+#include "tools/argument.h"
 #include "tools/simload.h"
 
-#define	EX_USAGE	64
 #define	WARM_UP		(50 * NSEC_PER_MSEC)
 #define	MS_MAX		100000
 
@@ -38,17 +39,6 @@ usage(void)
 	exit(EX_USAGE);
 }
 
-static unsigned
-parse_number(const char *text, unsigned max)
-{
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (*text < '0' || *text > '9' || *end != '\0' || n < 1 || n > max)
-		usage();
-	return ((unsigned)n);
-}
-
 static void
 parse_arguments(int argc, char **argv)
 {
@@ -59,8 +49,10 @@ parse_arguments(int argc, char **argv)
 			asked.load = &simloads[i];
 	if (asked.load == NULL)
 		usage();
-	asked.streams = parse_number(argv[2], STREAMS_MAX);
-	asked.duration = parse_number(argv[3], MS_MAX) * NSEC_PER_MSEC;
+	asked.streams = (unsigned)argument_whole("STREAMS", argv[2], 1,
+	    STREAMS_MAX);
+	asked.duration = argument_whole("MILLISECONDS", argv[3], 1, MS_MAX) *
+	    NSEC_PER_MSEC;
 	asked.settings = argv + 4;
 	for (char **s = asked.settings; *s != NULL; s++)
 		if (strchr(*s, '=') == NULL)

@@ -23,15 +23,18 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sysexits.h>
 #include <unistd.h>
 
+#include "tools/argument.h"
 #include "tools/blast.h"
 #include "tools/clock.h"
 #include "tools/ratesearch.h"
 
-#define	EX_USAGE	64
 #define	BURST		64	/* datagrams of one call */
 #define	FLOWS_MAX	1024
+#define	RATE_MAX	1e9	/* datagrams/s */
+#define	SECONDS_MAX	86400
 #define	SETTLE		0.1	/* seconds; what is under way arrives */
 
 /* What to send, and how often. */
@@ -272,7 +275,7 @@ main(int argc, char **argv)
 {
 	static struct load l = { .flows = 1, .bytes = 18, .seconds = 2 };
 	bool finding = false;
-	int bytes = 18, opt;
+	int opt;
 
 	while ((opt = getopt(argc, argv, "fc:n:t:s:r:")) != -1)
 		if (opt == 'f')
@@ -280,23 +283,22 @@ main(int argc, char **argv)
 		else if (opt == 'c')
 			l.control = optarg;
 		else if (opt == 'n')
-			l.flows = atoi(optarg);
+			l.flows = (int)argument_whole("-n", optarg, 1,
+			    FLOWS_MAX);
 		else if (opt == 't')
-			l.seconds = atof(optarg);
+			l.seconds = argument_number("-t", optarg, 0.01,
+			    SECONDS_MAX);
 		else if (opt == 's')
-			bytes = atoi(optarg);
+			l.bytes = argument_whole("-s", optarg, 0, BLAST_BYTES);
 		else if (opt == 'r')
-			l.rate = atof(optarg);
+			l.rate = argument_number("-r", optarg, 0, RATE_MAX);
 		else
 			usage();
-	if (argc - optind != 2 || l.flows < 1 || l.flows > FLOWS_MAX ||
-	    !(l.seconds > 0) || !(l.rate >= 0) || bytes < 0 ||
-	    bytes > BLAST_BYTES ||
+	if (argc - optind != 2 ||
 	    (finding && (l.control == NULL || l.rate > 0)))
 		usage();
 	if (getrandom(&l.id, sizeof(l.id), 0) != sizeof(l.id))
 		die("getrandom");
-	l.bytes = (size_t)bytes;
 	for (int i = 0; i < l.flows; i++)
 		l.sockets[i] = connect_to(argv[optind], argv[optind + 1],
 		    SOCK_DGRAM);

@@ -19,14 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sysexits.h>
 #include <unistd.h>
 
+#include "tools/argument.h"
 #include "tools/blast.h"
 #include "tools/clock.h"
 
-#define	EX_USAGE	64
 #define	BURST		64	/* datagrams of one call */
 #define	BYTES_MAX	65535
+#define	SECONDS_MAX	86400
 
 /*
  * What came.  Numbers go on through the intervals, so that a datagram which
@@ -248,12 +250,14 @@ main(int argc, char **argv)
 		else if (opt == 'c')
 			control = optarg;
 		else if (opt == 'i')
-			interval = atof(optarg);
+			interval = argument_number("-i", optarg, 0.1,
+			    SECONDS_MAX);
 		else if (opt == 't')
-			seconds = atof(optarg);
+			seconds = argument_number("-t", optarg, 0,
+			    SECONDS_MAX);
 		else
 			usage();
-	if (argc - optind != 1 || !(interval >= 0.1) || !(seconds >= 0))
+	if (argc - optind != 1)
 		usage();
 	sigaction(SIGINT, &act, NULL);
 	sigaction(SIGTERM, &act, NULL);

@@ -11,14 +11,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "kern/systm.h"
 #include "machine/posix/cpulist.h"
 #include "machine/sim/sim.h"
+#include "tools/argument.h"
 #include "tools/simload.h"
 
-#define	EX_USAGE	64
 #define	SETTINGS_MAX	64
 #define	WARM_UP		(2 * NSEC_PER_MSEC)
 #define	MS_MAX		100000
@@ -81,35 +82,13 @@ usage(FILE *out)
 		    sim_presets[i].what);
 }
 
-static _Noreturn void
-refuse(const char *what, const char *value)
-{
-	fprintf(stderr, "simstack: %s '%s'; simstack --help says what there "
-	    "is\n", what, value);
-	exit(EX_USAGE);
-}
-
-static uint64_t
-parse_number(const char *what, const char *text, uint64_t min, uint64_t max)
-{
-	char *end;
-	uint64_t n;
-
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
-	    n < min || n > max)
-		refuse(what, text);
-	return (n);
-}
-
 static const struct simload *
 find_load(const char *name)
 {
 	for (unsigned i = 0; i < nsimloads; i++)
 		if (strcmp(simloads[i].name, name) == 0)
 			return (&simloads[i]);
-	refuse("no workload", name);
+	argument_refuse("no workload", name);
 }
 
 /* One that is known, or a path, which has a slash, of a file with one. */
@@ -119,7 +98,7 @@ find_machine(const char *name)
 	const struct sim_preset *p = sim_preset_find(name);
 
 	if (p == NULL && strchr(name, '/') == NULL)
-		refuse("no machine", name);
+		argument_refuse("no machine", name);
 	if (p == NULL && (p = sim_preset_read(name)) == NULL)
 		exit(EX_USAGE);
 	return (p);
@@ -129,16 +108,16 @@ static void
 parse_cpus(const char *list)
 {
 	if (cpulist_parse(list, asked.cpus, &asked.ncpus) != 0)
-		refuse("not numbers of CPUs like 1,2,4:", list);
+		argument_refuse("not numbers of CPUs like 1,2,4:", list);
 }
 
 static void
 add_setting(char *text)
 {
 	if (strchr(text, '=') == NULL)
-		refuse("not name=value:", text);
+		argument_refuse("not name=value:", text);
 	if (asked.nsettings == SETTINGS_MAX)
-		refuse("too many tunables, from", text);
+		argument_refuse("too many tunables, from", text);
 	asked.settings[asked.nsettings++] = text;
 }
 
@@ -153,19 +132,18 @@ parse_option(int option, char *value)
 		parse_cpus(value);
 		break;
 	case 'n':
-		asked.streams = (unsigned)parse_number("not a number of "
-		    "streams:", value, 1, STREAMS_MAX);
+		asked.streams = (unsigned)argument_whole("--streams", value,
+		    1, STREAMS_MAX);
 		break;
 	case 'm':
 		asked.machine = find_machine(value);
 		break;
 	case 's':
-		asked.seed = parse_number("not a seed:", value, 0,
-		    UINT64_MAX);
+		asked.seed = argument_whole("--seed", value, 0, UINT64_MAX);
 		break;
 	case 't':
-		asked.duration = NSEC_PER_MSEC * parse_number("not a number "
-		    "of milliseconds:", value, 1, MS_MAX);
+		asked.duration = NSEC_PER_MSEC * argument_whole("--ms", value,
+		    1, MS_MAX);
 		break;
 	case 'v':
 		add_setting(value);
@@ -211,7 +189,7 @@ parse_options(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
 		parse_option(option, optarg);
 	if (optind < argc)
-		refuse("nothing is to be done with", argv[optind]);
+		argument_refuse("nothing is to be done with", argv[optind]);
 }
 
 static void

@@ -35,8 +35,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
+#include "tools/argument.h"
 #include "tools/clock.h"
 
 #define	BACKLOG		1024
@@ -63,7 +65,7 @@ usage(const char *problem)
 	fprintf(problem != NULL ? stderr : stdout,
 	    "usage: tcpconnect -s [-a ADDR] -p PORT\n"
 	    "       tcpconnect -c ADDR -p PORT -t SECONDS [-n PARALLEL]\n");
-	exit(problem != NULL ? 64 : 0);
+	exit(problem != NULL ? EX_USAGE : 0);
 }
 
 static void
@@ -218,20 +220,6 @@ measure(const struct sockaddr_storage *server, double seconds, unsigned n)
 	print_times(clients, n);
 }
 
-static double
-number(const char *text, double min, double max, const char *what)
-{
-	char *end, problem[128];
-	double value = strtod(text, &end);
-
-	if (end != text && *end == '\0' && value >= min && value <= max)
-		return (value);
-	snprintf(problem, sizeof(problem), "%s: '%.20s' is not in %g to %g",
-	    what, text, min, max);
-	usage(problem);
-	return (0);
-}
-
 /* An address of either family. */
 static void
 resolve(const char *where, in_port_t port, struct sockaddr_storage *addr)
@@ -257,7 +245,9 @@ main(int argc, char **argv)
 	struct sockaddr_storage addr;
 	const char *where = "0.0.0.0";
 	bool server = false, client = false;
-	double port = 0, seconds = 0, parallel = 1;
+	unsigned parallel = 1;
+	in_port_t port = 0;
+	double seconds = 0;
 	int opt;
 
 	while ((opt = getopt(argc, argv, "a:c:hn:p:st:")) != -1) {
@@ -272,14 +262,15 @@ main(int argc, char **argv)
 			where = optarg;
 			break;
 		case 'n':
-			parallel = (unsigned)number(optarg, 1, PARALLEL_MAX,
-			    "-n");
+			parallel = (unsigned)argument_whole("-n", optarg, 1,
+			    PARALLEL_MAX);
 			break;
 		case 'p':
-			port = number(optarg, 1, 65535, "-p");
+			port = (in_port_t)argument_whole("-p", optarg, 1,
+			    UINT16_MAX);
 			break;
 		case 't':
-			seconds = number(optarg, 0.01, 86400, "-t");
+			seconds = argument_number("-t", optarg, 0.01, 86400);
 			break;
 		case 'h':
 			usage(NULL);
@@ -292,9 +283,9 @@ main(int argc, char **argv)
 		usage("either -s or -c ADDR");
 	if (port == 0 || (client && seconds == 0))
 		usage(client ? "-c needs -p and -t" : "-s needs -p");
-	resolve(where, (in_port_t)port, &addr);
+	resolve(where, port, &addr);
 	if (server)
-		serve(&addr, (unsigned)port);
-	measure(&addr, seconds, (unsigned)parallel);
+		serve(&addr, port);
+	measure(&addr, seconds, parallel);
 	return (0);
 }

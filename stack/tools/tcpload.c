@@ -41,13 +41,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sysexits.h>
 #include <unistd.h>
 
+#include "tools/argument.h"
 #include "tools/asked.h"
 #include "tools/clock.h"
 #include "tools/tcpload.h"
 
-#define	EX_USAGE	64
 #define	BLOCK		(128 << 10)	/* bytes of one call of a transfer */
 #define	WARM_UP		0.3		/* seconds */
 #define	SECONDS_MAX	3600
@@ -418,11 +419,14 @@ parse_client(int argc, char **argv)
 	options.mode = mode_named(argv[0]);
 	while ((opt = getopt(argc, argv, "n:t:s:")) != -1)
 		if (opt == 'n')
-			options.connections = atoi(optarg);
+			options.connections = (int)argument_whole("-n", optarg,
+			    1, CONNECTIONS_MAX);
 		else if (opt == 't')
-			options.seconds = atof(optarg);
+			options.seconds = argument_number("-t", optarg, 0.01,
+			    SECONDS_MAX);
 		else if (opt == 's')
-			options.size = (uint32_t)atoi(optarg);
+			options.size = (uint32_t)argument_whole("-s", optarg, 1,
+			    SIZE_MAX_RR);
 		else
 			usage();
 	if (argc - optind != 2 || !options_good())
@@ -464,17 +468,16 @@ parse_serve(int argc, char **argv)
 static void
 parse_server(int argc, char **argv)
 {
-	int port;
+	in_port_t port;
 
 	if (argc > 1 && strcmp(argv[1], "serve") == 0) {
 		parse_serve(argc - 1, argv + 1);
 	} else if (argc == 5 && strcmp(argv[1], "asked") == 0) {
-		port = atoi(argv[2]);
-		if (port < 1 || port > UINT16_MAX)
-			usage();
+		port = (in_port_t)argument_whole("ASKED", argv[2], 1,
+		    UINT16_MAX);
 		resolve(argv[3], argv[4]);
 		pthread_detach(start_thread(serve, listener()));
-		asked_serve("tcpload", (in_port_t)port, run_asked);
+		asked_serve("tcpload", port, run_asked);
 	}
 }
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 

@@ -38,12 +38,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sysexits.h>
 #include <unistd.h>
 
+#include "tools/argument.h"
 #include "tools/asked.h"
 #include "tools/clock.h"
 
-#define	EX_USAGE	64
 #define	WARM_UP		0.3		/* seconds */
 #define	CLIENTS_MAX	1024
 #define	BODY_MAX	64
@@ -314,8 +315,8 @@ main(int argc, char **argv)
 		else if (opt == 'c')
 			server = optarg;
 		else if (opt == 'p')
-			sin.sin_port = htons((in_port_t)number(optarg, 1,
-			    65535));
+			sin.sin_port = htons((in_port_t)argument_whole("-p",
+			    optarg, 1, UINT16_MAX));
 		else if (opt == 's')
 			serving = true;
 		else

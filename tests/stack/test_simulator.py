@@ -100,7 +100,7 @@ def test_the_table_says_that_it_is_simulated(sim: Installed) -> None:
         (["--set", "net.isr.dispatch=never"], "simstack: net.isr.dispatch=never: "),
         (["--set", "if.tap0.inet=10.2.0.1/24"], "interfaces are lo0 and those in memory"),
         (["--set", "ctl.path=/tmp/x"], "has no control socket: leave ctl.path out"),
-        (["--ms", "0"], "not a number of milliseconds: '0'"),
+        (["--ms", "0"], "simstack: --ms: '0' is no whole number from 1 to 100000"),
         (["--log", "x"], "--log is of one run"),
         (["there"], "nothing is to be done with 'there'"),
     ],

@@ -13,15 +13,16 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "kern/sysctl.h"
 #include "kern/systm.h"
 #include "machine/sim/sim.h"
 #include "tests/search/scenes.h"
+#include "tools/argument.h"
 
 #define	EX_FOUND	1
-#define	EX_USAGE	64
 #define	SETTINGS_LEN	1024
 #define	FIRST_POINTS	1000	/* of a scene that has not run yet */
 #define	LIMIT		3000000	/* points; scenes have thousands */
@@ -72,28 +73,6 @@ usage(FILE *out)
 			fprintf(out, "  %-12s %s\n", s->name, s->what);
 }
 
-static _Noreturn void
-refuse(const char *what, const char *value)
-{
-	fprintf(stderr, "simsearch: %s '%s'; simsearch --help says what there "
-	    "is\n", what, value);
-	exit(EX_USAGE);
-}
-
-static uint64_t
-parse_number(const char *what, const char *text, uint64_t min, uint64_t max)
-{
-	char *end;
-	uint64_t n;
-
-	errno = 0;
-	n = strtoull(text, &end, 10);
-	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 ||
-	    n < min || n > max)
-		refuse(what, text);
-	return (n);
-}
-
 static const struct scene *
 find_scene(const char *name)
 {
@@ -101,7 +80,7 @@ find_scene(const char *name)
 		for (const struct scene *s = lists[i]; s->name != NULL; s++)
 			if (strcmp(s->name, name) == 0)
 				return (s);
-	refuse("no scene", name);
+	argument_refuse("no scene", name);
 }
 
 static enum sim_order
@@ -111,7 +90,7 @@ find_order(const char *name)
 		return (SIM_RANDOM);
 	if (strcmp(name, "pct") == 0)
 		return (SIM_PCT);
-	refuse("no search", name);
+	argument_refuse("no search", name);
 }
 
 static void
@@ -123,7 +102,7 @@ add_setting(const char *name, const char *value)
 	n = snprintf(asked.settings + len, sizeof(asked.settings) - len,
 	    " %s%s", name, value);
 	if (n < 0 || (size_t)n >= sizeof(asked.settings) - len)
-		refuse("too many tunables, from", value);
+		argument_refuse("too many tunables, from", value);
 }
 
 static void
@@ -137,24 +116,24 @@ parse_option(int option, const char *value)
 		asked.search.order = find_order(value);
 		break;
 	case 'n':
-		asked.schedules = (unsigned)parse_number("not a number of "
-		    "schedules:", value, 1, UINT32_MAX);
+		asked.schedules = (unsigned)argument_whole("--schedules",
+		    value, 1, UINT32_MAX);
 		break;
 	case 's':
-		asked.search.seed = parse_number("not a seed:", value, 0,
+		asked.search.seed = argument_whole("--seed", value, 0,
 		    INT64_MAX);
 		break;
 	case 'd':
-		asked.search.depth = (unsigned)parse_number("not a depth:",
+		asked.search.depth = (unsigned)argument_whole("--depth",
 		    value, 1, SIM_DEPTH_MAX);
 		break;
 	case 'p':
-		asked.search.points = parse_number("not a number of points:",
-		    value, 1, LIMIT);
+		asked.search.points = argument_whole("--points", value, 1,
+		    LIMIT);
 		break;
 	case 'c':
-		asked.cpus = (unsigned)parse_number("not a number of CPUs:",
-		    value, 1, SIM_CPUS_MAX);
+		asked.cpus = (unsigned)argument_whole("--cpus", value, 1,
+		    SIM_CPUS_MAX);
 		break;
 	case 'b':
 		asked.search.blocks = true;
@@ -164,7 +143,7 @@ parse_option(int option, const char *value)
 		break;
 	case 'v':
 		if (strchr(value, '=') == NULL || strchr(value, ' ') != NULL)
-			refuse("not name=value:", value);
+			argument_refuse("not name=value:", value);
 		add_setting("", value);
 		break;
 	case 'r':
@@ -202,9 +181,9 @@ parse_options(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
 		parse_option(option, optarg);
 	if (optind < argc)
-		refuse("nothing is to be done with", argv[optind]);
+		argument_refuse("nothing is to be done with", argv[optind]);
 	if (asked.scene == NULL)
-		refuse("no scene", "");
+		argument_refuse("no scene", "");
 }
 
 static int
