@@ -113,12 +113,12 @@ def test_a_search_ends_at_rates_that_were_tried_or_says_that_everything_is_lost(
     ("words", "reason"),
     [
         (("netblast", "10.0.0.1"), "usage: netblast"),
-        (("netblast", "-s", "9000", "10.0.0.1", "9"), "0 to 1472 bytes"),
+        (("netblast", "-s", "9000", "10.0.0.1", "9"), "-s: '9000' is no whole number from 0 to 1472"),
         (("netblast", "-f", "10.0.0.1", "9"), "-f: with -c and without -r"),
         (("netblast", "-f", "-c", "9", "-r", "5", "10.0.0.1", "9"), "-f: with -c and without -r"),
         (("netblast", "nowhere", "9"), "'nowhere' port '9' is not an address"),
         (("netreceive",), "usage: netreceive"),
-        (("netreceive", "-i", "0", "9"), "from 0.1"),
+        (("netreceive", "-i", "0", "9"), "-i: '0' is not in 0.1 to 86400"),
         (("netreceive", "-a", "nowhere", "9"), "'nowhere' port '9' is not an address"),
     ],
 )

@@ -195,10 +195,8 @@ def test_tcpconnect_both_ways(topology: Topology) -> None:
         ("tcpload rr -n 16k 10.0.0.1 1", "tcpload: -n: '16k' is no whole number from 1 to "),
         ("tcpload rr -t 2s 10.0.0.1 1", "tcpload: -t: '2s' is not in 0.01 to 3600"),
         ("tcpload asked 65536 10.0.0.1 1", "tcpload: ASKED: '65536' is no whole number"),
-        ("netblast -s 1e3 10.0.0.1 1", "netblast: -s: '1e3' is no whole number from 0 to "),
         ("netblast -r -5 10.0.0.1 1", "netblast: -r: '-5' is not in 0 to 1000000000"),
-        ("netreceive -i 0.01 1", "netreceive: -i: '0.01' is not in 0.1 to 86400"),
-        ("unixbench -s -p http", "unixbench: -p: 'http' is no whole number from 1 to 65535"),
+        ("unixbench -s -p 65536", "unixbench: -p: '65536' is no whole number from 1 to 65535"),
     ],
 )
 def test_a_number_that_cannot_be_meant_is_refused(topology: Topology, words: str, reason: str) -> None:
