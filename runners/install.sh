@@ -68,6 +68,18 @@ has_candidate()
 	apt-cache policy "$1" | grep -q '^  Candidate: [0-9]'
 }
 
+# apt can wait for the lock of dpkg and not for that of its lists, which the
+# machine's own daily update has for minutes after a first boot.
+update_lists()
+{
+	local until=$((SECONDS + 300))
+	until as_root env LC_ALL=C apt-get update -qq 2>"$scratch/apt.log"; do
+		grep -q 'Unable to lock directory' "$scratch/apt.log" && ((SECONDS < until)) ||
+		    { cat "$scratch/apt.log" >&2; die "apt-get update failed (its lines are above)"; }
+		sleep 1
+	done
+}
+
 # Debian ships netperf in its non-free component.  The mirror, the suites and
 # the signing key are those of the machine's own entry for "main"; only the
 # component differs.  Copying the entry keeps apt from seeing two entries for
@@ -96,7 +108,7 @@ add_non_free()
 	[[ -s $scratch/source ]] || die "could not read the entry for Debian main in $file: add the component non-free there by hand"
 	as_root install -m 644 "$scratch/source" "$new"
 	echo "added Debian's non-free component (netperf) in $new"
-	as_root apt-get update -qq
+	update_lists
 }
 
 # While packages are installed Debian asks policy-rc.d whether it may start
@@ -145,7 +157,7 @@ install_packages()
 	mapfile -t missing < <(missing_packages "$@")
 	[[ ${#missing[@]} -gt 0 ]] || return 0
 	echo "installing: ${missing[*]}"
-	has_candidate "${missing[0]}" || as_root apt-get update -qq
+	has_candidate "${missing[0]}" || update_lists
 	if [[ " ${missing[*]} " == *" netperf "* ]] && ! has_candidate netperf; then
 		add_non_free
 	fi
@@ -163,7 +175,7 @@ unpack_kernel()
 {
 	local store=var/vm package
 	[[ ! -d $store/kernel ]] || return 0
-	has_candidate "$VM_KERNEL" || as_root apt-get update -qq
+	has_candidate "$VM_KERNEL" || update_lists
 	package=$(apt-cache depends "$VM_KERNEL" | sed -n 's/.*Depends: \(linux-image-[^ ]*\)$/\1/p' | head -1)
 	[[ -n $package ]] || die "apt knows no $VM_KERNEL, the kernel for virtual machines"
 	echo "unpacking a kernel for virtual machines: $package"

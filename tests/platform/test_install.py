@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -55,6 +58,27 @@ def test_both_lock_files_agree() -> None:
     }
 
 
+def test_it_waits_while_another_apt_has_the_lists(tmp_path: Path) -> None:
+    apt, calls = tmp_path / "apt-get", tmp_path / "calls"
+    calls.touch()
+    lists = (
+        f"-o Dir::State::Lists={tmp_path}/lists -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts=/dev/null"
+    )
+    apt.write_text(f'#!/bin/sh\necho called >>{calls}\nexec /usr/bin/apt-get {lists} "$@"\n')
+    apt.chmod(0o755)
+    (tmp_path / "lists").mkdir()
+    with (tmp_path / "lists" / "lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        program = f'scratch={tmp_path}; as_root() {{ PATH={tmp_path}:$PATH "$@"; }}; update_lists && echo updated'
+        with ThreadPoolExecutor(1) as pool:
+            said = pool.submit(bash, program)
+            while not said.done() and calls.read_text().count("called") < 2:
+                time.sleep(0.05)
+            assert not said.done()
+            fcntl.lockf(lock, fcntl.LOCK_UN)
+            assert said.result(60) == "updated\n"
+
+
 DEB822 = """\
 Types: deb
 URIs: http://mirror.example/debian
@@ -88,8 +112,9 @@ def test_the_non_free_component_is_taken_from_the_machines_own_entry(
     source.write_text(content)
     program = f"""
         scratch={tmp_path}
-        apt-get() {{ [[ $1 == update ]] || echo "bookworm main {source}:{number}"; }}
-        as_root() {{ [[ $1 == apt-get ]] || cp "$4" "$scratch/installed"; }}
+        apt-get() {{ echo "bookworm main {source}:{number}"; }}
+        update_lists() {{ :; }}
+        as_root() {{ cp "$4" "$scratch/installed"; }}
         add_non_free
     """
     assert f"perfweb-non-free.{suffix}" in bash(program)
