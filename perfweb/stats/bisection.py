@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from perfweb.stats.ratio import Change
+
 Numbers = npt.NDArray[np.float64]
 
 LEAST_ERROR = 0.0005
@@ -25,6 +27,9 @@ LEAST_ERROR = 0.0005
 
 LIKELY = 0.95
 """Probability that the range of likely commits has together."""
+
+Z = 1.96
+"""Standard errors to both sides that an interval of 95 % has."""
 
 LEAST_GAIN = 0.02
 """Bits that a measurement has to be expected to tell, to be worth its time."""
@@ -72,6 +77,30 @@ def bisect(count: int, observations: Sequence[Observation], skipped: Collection[
     first, last = _range(chances)
     place = _next(chances, observations, set(skipped))
     return Bisection(best, float(chances[best]), tuple(chances.tolist()), first, last, place)
+
+
+def share(place: int, observations: Sequence[Observation]) -> Change | None:
+    """Return what came with the commit at `place` where other commits before it moved the level, too: the step from
+    the last place before it that was measured, in percent with an interval of 95 %.  None where that place is, as far
+    as can be told, where the level was before the range, or none was measured: then all of the change is its own.
+    """
+    before = max((seen.place for seen in observations if seen.place < place), default=None)
+    behind = min((seen.place for seen in observations if seen.place >= place), default=None)
+    if before is None or behind is None:
+        return None
+    was, was_error = _level([seen for seen in observations if seen.place == before])
+    if abs(was) <= Z * was_error:
+        return None
+    new, new_error = _level([seen for seen in observations if seen.place == behind])
+    step, error = new - was, math.hypot(was_error, new_error)
+    return Change(*(100 * math.expm1(step + side * Z * error) for side in (0, -1, 1)))
+
+
+def _level(observations: Sequence[Observation]) -> tuple[float, float]:
+    """The mean of observations, weighted by their certainty, and its standard error."""
+    weights = np.array([_error(seen) ** -2 for seen in observations])
+    middle = float(np.average([seen.value for seen in observations], weights=weights))
+    return middle, float(1 / math.sqrt(weights.sum()))
 
 
 def _probabilities(count: int, observations: Sequence[Observation]) -> Numbers:
@@ -133,9 +162,8 @@ def _size(chances: Numbers, observations: Sequence[Observation]) -> float:
     after = [seen for seen in observations if seen.place >= int(chances.argmax())]
     if not after:
         return 0.0
-    weights = np.array([_error(seen) ** -2 for seen in after])
-    middle = float(np.average([seen.value for seen in after], weights=weights))
-    return abs(middle) + 1 / math.sqrt(weights.sum())
+    middle, error = _level(after)
+    return abs(middle) + error
 
 
 def _entropy(chances: Numbers) -> Numbers:

@@ -18,7 +18,7 @@ from django.db import transaction
 from perfweb.plaintext import plain
 from perfweb.reports.wording import change_words
 from perfweb.runs.models import RunState
-from perfweb.stats.bisection import Bisection, Observation, bisect
+from perfweb.stats.bisection import Bisection, Observation, Z, bisect, share
 from perfweb.tracking import measuring, states, telling
 from perfweb.tracking.confirming import change_of, compared, confirm
 from perfweb.tracking.models import Alert, AlertState, Check, Movement, TrackedBranch, TrackedCommit
@@ -82,7 +82,7 @@ def _bisect(alert: Alert) -> bool:
     if found.next is not None and found.probability < ENOUGH and spent < timedelta(minutes=alert.branch.budget):
         _check(alert, commits[found.next])
         return True
-    return _conclude(alert, _conclusion(found, commits, lead, skipped, spent), commits, found)
+    return _conclude(alert, _conclusion(found, commits, lead, observations, skipped, spent), commits, found)
 
 
 def _check(alert: Alert, commit: TrackedCommit, times: int = 1) -> None:
@@ -101,7 +101,7 @@ def _observed(alert: Alert, place: int, commit: TrackedCommit, lead: Movement) -
     found = []
     for change in filter(None, (change_of(compared([run], [lead])[0]) for run in runs)):
         low, middle, high = (math.log(max(1 + end / 100, 1e-6)) for end in (change.low, change.percent, change.high))
-        found.append(Observation(place, middle, (high - low) / (2 * 1.96)))
+        found.append(Observation(place, middle, (high - low) / (2 * Z)))
     return found
 
 
@@ -112,12 +112,19 @@ def _spent(alert: Alert) -> timedelta:
 
 
 def _conclusion(
-    found: Bisection, commits: Sequence[TrackedCommit], lead: Movement, skipped: Sequence[int], spent: timedelta
+    found: Bisection,
+    commits: Sequence[TrackedCommit],
+    lead: Movement,
+    observations: Sequence[Observation],
+    skipped: Sequence[int],
+    spent: timedelta,
 ) -> str:
     """What bisection ended with, in words: one commit, or those that are left and why."""
     size = f"{change_words(lead.change)} in {lead.test} on {lead.variant}"
     took = f"{round(spent.total_seconds() / 60)} min of machine time"
     if found.probability >= ENOUGH:
+        own = share(found.place, observations)
+        size += f", of which {change_words(own)} came with this commit" if own else ""
         return f"{commits[found.place]}: {size}, probability {found.probability:.2f}, after {took}."
     left = commits[found.first : found.last + 1]
     without = sum(found.first <= place <= found.last for place in skipped)

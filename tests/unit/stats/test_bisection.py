@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Bisection names the commit that made the change, as often as it says that it does."""
 
+import math
 import random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfweb.stats.bisection import LEAST_ERROR, Bisection, Observation, bisect
+from perfweb.stats.bisection import LEAST_ERROR, Bisection, Observation, bisect, share
 
 ENOUGH = 0.95
 
@@ -87,3 +88,18 @@ def test_a_place_that_there_is_not_is_an_error(count: int, place: int) -> None:
 def test_the_last_place_has_to_be_observed_first() -> None:
     with pytest.raises(ValueError, match="the last place"):
         bisect(3, [Observation(1, 0.1, 0.01)])
+
+
+def test_of_two_changes_in_a_range_each_commit_has_its_own_share() -> None:
+    observations = [Observation(11, math.log(0.9618), 0.001), Observation(10, math.log(0.9918), 0.001)]
+    own = share(11, observations)
+    assert own is not None
+    assert own.percent == pytest.approx(100 * (0.9618 / 0.9918 - 1))
+    assert own.low == pytest.approx(own.percent - 0.27, abs=0.01)
+    assert own.high == pytest.approx(own.percent + 0.27, abs=0.01)
+
+
+def test_a_change_that_came_alone_is_all_its_commits() -> None:
+    behind = Observation(11, -0.04, 0.001)
+    assert share(11, [behind]) is None
+    assert share(11, [behind, Observation(10, 0.0019, 0.001), Observation(3, -0.02, 0.001)]) is None

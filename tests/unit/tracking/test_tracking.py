@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pytest_django import Settings
 
@@ -126,6 +128,16 @@ def test_changes_at_two_places_are_two_alerts(laboratory: Laboratory) -> None:
     laboratory.rest()
     assert {alert.culprit.sha for alert in branch.alerts.all() if alert.culprit} == {shas[8], shas[16]}
     assert branch.alerts.count() == 2
+
+
+def test_a_commit_is_told_what_came_with_it_where_two_moved_in_a_range(laboratory: Laboratory) -> None:
+    shas = history(laboratory, [1.0] * 46 + [0.985] + [0.93] * 33)
+    branch = tracked(shas[0], rhythm="every", every=20)
+    laboratory.rest()
+    alert = next(alert for alert in branch.alerts.all() if alert.culprit and alert.culprit.sha == shas[47])
+    own = re.search(r", of which \S(\d\.\d\d)\s% \(.* came with this commit", alert.conclusion)
+    assert own is not None
+    assert float(own[1]) == pytest.approx(100 * (1 - 0.93 / 0.985), abs=0.7)
 
 
 def test_analyses_are_versions_that_stay(laboratory: Laboratory) -> None:
