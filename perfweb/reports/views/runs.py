@@ -15,6 +15,7 @@ from django.views.decorators.http import condition, require_safe
 
 from perfweb.reports import names
 from perfweb.reports.calibrations import trust_of
+from perfweb.reports.doubts import doubted
 from perfweb.reports.environment import changed_facts, host_table, tunable_rows
 from perfweb.reports.figures import samples_figure, topic_figure
 from perfweb.reports.graphs import Graph, asked_for, respond
@@ -22,7 +23,7 @@ from perfweb.reports.overview import brief_rows, full_rows
 from perfweb.reports.published import beside
 from perfweb.reports.results import RunResults, TestResults, run_frame, run_results
 from perfweb.reports.scaling import ladders
-from perfweb.reports.sentinels import Sentinel, doubted, read_sentinel
+from perfweb.reports.sentinels import Sentinel, read_sentinel
 from perfweb.reports.tags import tag_of_database, tag_of_page
 from perfweb.reports.verdicts import PairVerdicts, said_by_run, verdicts
 from perfweb.runs.judging import measured_tests
