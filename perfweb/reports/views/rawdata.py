@@ -33,6 +33,13 @@ def run_samples(request: HttpRequest, number: int, form: str) -> HttpResponseBas
 
 
 @require_safe
+def run_interim(request: HttpRequest, number: int, form: str) -> HttpResponseBase:
+    """Send the throughput within the samples of a run."""
+    selection = selections.of_run(find_run(number))
+    return send(request, table_body(selection, "interim", form, selections.interim_table(selection)))
+
+
+@require_safe
 def run_verdicts(request: HttpRequest, number: int, form: str) -> HttpResponseBase:
     """Send what a run says about its baseline and each of the other variants."""
     run = find_run(number)
