@@ -221,6 +221,7 @@ def test_what_comes_with_the_stack_is_told_the_streams_and_the_ports() -> None:
         ("udp.packets.mtu", "fd00::2", ["-u", "-b", "0", "-l", "1452"]),
         ("tcpbench.10", "fd00::2", ["-n", "10", "fd00::2"]),
         ("tcp.cc", "10.0.0.2", ["-c", "-d", "cc"]),
+        ("udp.rr.8000", "fd00::2", ["-r", "8000,8000"]),
         ("tcp.bidirectional", "10.0.0.2", ["-r", "16384,16384", "-b", "3"]),
     ],
 )
