@@ -154,6 +154,7 @@ def measurement(document: Mapping[str, Any]) -> Measurement:
     outputs: Sequence[Mapping[str, Any]] = document["samples"]
     readings = [_read(test.name, output) for output in outputs]
     voids = [plain(output.get("void", "")) for output in outputs]
+    interim = [tools.interim(test.measure, output["stdout"]) for output in outputs]
     state, reason = _state(document, [problem for _, problem in readings], voids)
     made = Measurement.objects.create(
         boot=boot,
@@ -166,6 +167,7 @@ def measurement(document: Mapping[str, Any]) -> Measurement:
         reason=reason,
         environment=document["environment"],
         gauges=[output.get("gauges", {}) for output in outputs],
+        interim=interim if any(interim) else [],
         voids=sum(map(bool, voids)),
         started=datetime.fromtimestamp(outputs[0]["started"] if outputs else document["time"], UTC),
         seconds=sum(output["seconds"] for output in outputs),

@@ -18,12 +18,13 @@ from perfweb.api.operations import Number, finite, read
 from perfweb.api.problems import RefusedError
 from perfweb.api.runs import find_run
 from perfweb.reports import names
-from perfweb.reports.comparisons import TestComparison, compare_variants, tally
-from perfweb.reports.sides import MOST_SIDES, SideError, compare_sides, read_sides
+from perfweb.reports.comparisons import TestComparison, tally
+from perfweb.reports.doubts import run_pairs, side_comparisons
+from perfweb.reports.sides import MOST_SIDES, SideError, read_sides
 from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.reports.text import comparison_text
 from perfweb.reports.wording import difference_words, evidence_words
-from perfweb.runs.judging import counted_samples, pairs
+from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Direction
 from perfweb.stats import comparison as judging
 from perfweb.stats.boots import Level
@@ -83,6 +84,10 @@ class TestVerdict(BaseModel):
     boots: list[int] = Field(description="how often each side was booted, the base first")
     boots_differ: bool = Field(description="whether boots of one side are not alike, so that boots are counted")
     more_boots: int | None = Field(description="how many more boots of each side would decide, where that is known")
+    lean: float | None = Field(
+        description="how much higher the run's sentinel stood with the boots of the other side than with those of the "
+        "base, in percent, where that puts the verdict in doubt; null elsewhere"
+    )
 
 
 class Comparison(BaseModel):
@@ -131,12 +136,12 @@ def compare_run(request: HttpRequest, number: Number, terms: Query[Terms]) -> Co
     return Comparisons(
         items=[
             _comparison(
-                (f"{number}/{a.name}", f"{number}/{b.name}"),
+                (f"{number}/{pair.a.name}", f"{number}/{pair.b.name}"),
                 terms,
-                compare_variants(a, b, counted, terms.confidence, terms.margin),
-                reverse("reports:comparison", args=[number, a.name, b.name]),
+                pair.compared,
+                reverse("reports:comparison", args=[number, pair.a.name, pair.b.name]),
             )
-            for a, b in pairs(run.variants.all())
+            for pair in run_pairs(run, counted, terms.confidence, terms.margin)
         ]
     )
 
@@ -148,19 +153,21 @@ def compare_any(request: HttpRequest, wanted: Query[Sides], terms: Query[Terms])
     A side that is named by a revision is all runs of that commit, the newest twenty.
     """
     try:
-        base, *others = read_sides([wanted.base, *wanted.others])
+        sides = read_sides([wanted.base, *wanted.others])
     except SideError as error:
         raise RefusedError(HTTPStatus.NOT_FOUND, str(error)) from None
+    base, *others = sides
+    found = side_comparisons(sides, terms.confidence, terms.margin)
     page = reverse("reports:compare")
     return Comparisons(
         items=[
             _comparison(
                 (base.address, other.address),
                 terms,
-                compare_sides(base, other, terms.confidence, terms.margin),
+                compared,
                 f"{page}?{urlencode({'base': base.address, 'with': other.address})}",
             )
-            for other in others
+            for other, compared in zip(others, found.results, strict=True)
         ]
     )
 
@@ -199,6 +206,7 @@ def _verdict(found: TestComparison) -> TestVerdict:
         boots=list(result.boots),
         boots_differ=found.boots_differ,
         more_boots=result.more_boots,
+        lean=found.lean,
     )
 
 

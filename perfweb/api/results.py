@@ -68,6 +68,10 @@ class MeasurementRow(BaseModel):
     gauges: list[dict[str, float | str]] = Field(
         description="of each sample, by index, what the host measured while it was taken; docs/data.md has the names"
     )
+    interim: list[list[list[float]]] = Field(
+        description="of each sample, by index, the throughput as its tool told it meanwhile: ends of intervals in "
+        "seconds since its beginning, with bits/s; empty where no tool told any"
+    )
 
 
 class SampleRow(BaseModel):
@@ -174,7 +178,7 @@ MEASUREMENT = {
     "attempt": "boot__attempt",
     "sentinel": "boot__sentinel",
     **_same("test", "tool", "metric", "state", "reason", "command", "pinning", "environment", "started", "seconds"),
-    **_same("voids", "gauges"),
+    **_same("voids", "gauges", "interim"),
 }
 MEASURED = {
     "run": "boot__run_id",

@@ -248,7 +248,7 @@ def cancel_run(request: HttpRequest, number: Number) -> Cancelled:
 
 
 FILES = (
-    *(f"{table}.{form}" for table in ("samples", "verdicts") for form in FORMATS),
+    *(f"{table}.{form}" for table in ("samples", "verdicts", "interim") for form in FORMATS),
     "run.json",
     "plan.yaml",
     "raw.tar",

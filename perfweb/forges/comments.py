@@ -11,10 +11,11 @@ from django.conf import settings
 from perfweb.forges.markdown import block, code, folded, table
 from perfweb.forges.models import Asked
 from perfweb.reports.comparisons import TestComparison, in_words
+from perfweb.reports.doubts import run_pairs
 from perfweb.reports.environment import host_table
 from perfweb.reports.text import run_text
-from perfweb.reports.verdicts import Pair, run_pairs
-from perfweb.reports.wording import difference_words, seen_at_best
+from perfweb.reports.verdicts import Pair
+from perfweb.reports.wording import DOUBT, difference_words, doubt_words, seen_at_best
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
@@ -96,7 +97,7 @@ def tell(submission: Submission) -> Told:
         return Told("Cancelled", "error", final=True, run=run)
     if run.state != RunState.DONE:
         return Told(f"Could not be measured: run {run.number} {run.state}", "error", final=True, run=run)
-    pairs = run_pairs(run.variants.all(), counted_samples([run])[run.pk])
+    pairs = run_pairs(run, counted_samples([run])[run.pk])
     compared = [one for pair in pairs for one in pair.compared]
     slower = any(one.verdict == Verdict.SLOWER for one in compared)
     return Told(in_words(compared), "failure" if slower else "success", final=True, run=run, pairs=pairs)
@@ -139,13 +140,17 @@ def _changes(known: Sequence[tuple[Submission, Told]], *, several: bool) -> str:
     rows = [
         [
             code(one.test), *([code(_knobs(submission))] if several else []), code(pair.b.name),
-            difference_words(one.result), str(one.verdict),
+            difference_words(one.result), f"{one.verdict}{doubt_words(one.lean)}",
         ]
         for submission, pair, one in changed[:MOST_ROWS]
     ]  # fmt: skip
     more = len(changed) - len(rows)
     head = ["test", *(["knobs"] if several else []), "what", "change, with its interval", "verdict"]
-    return table(head, rows) + (f"\n\n{more} more changed, see below." if more > 0 else "")
+    notes = [
+        f"{more} more changed, see below." if more > 0 else "",
+        DOUBT if any(one.lean is not None for _, _, one in changed[:MOST_ROWS]) else "",
+    ]
+    return "\n\n".join([table(head, rows), *filter(None, notes)])
 
 
 def _links(asked: Asked, known: Sequence[tuple[Submission, Told]]) -> str:

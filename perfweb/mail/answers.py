@@ -12,9 +12,10 @@ from django.urls import reverse
 from perfweb.mail.messages import PREFIX
 from perfweb.plaintext import plain
 from perfweb.reports.comparisons import TestComparison, in_words
+from perfweb.reports.doubts import run_pairs
 from perfweb.reports.numbers import THIN_SPACE, duration
-from perfweb.reports.verdicts import Pair, run_pairs
-from perfweb.reports.wording import difference_words, seen_at_best
+from perfweb.reports.verdicts import Pair
+from perfweb.reports.wording import DOUBT, difference_words, doubt_words, seen_at_best
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
@@ -124,6 +125,7 @@ def _blocks(submission: Submission, run: Run, pair: Pair) -> list[tuple[str, boo
         (said.strip(), False),
         (_table(tests), True),
         *((f"{test.test}: {test.words}.", False) for test in tests if test.result.lack),
+        (DOUBT if any(test.lean is not None for test in tests) else "", False),
         (f"{seen}{', with ' if knobs else ''}{knobs}; intervals at {DEFAULT_CONFIDENCE:g} % confidence.", False),
         *((_plot(test), True) for test in plotted),
         (f"{settings.SITE_URL}{reverse('reports:run', args=[run.pk])}\n{submission.address}", True),
@@ -136,7 +138,7 @@ def _table(tests: Sequence[TestComparison]) -> str:
     """Test, change with its interval, verdict; in two lines each where one would be too long."""
     if not tests:
         return "Nothing was measured."
-    rows = [(test.test, difference_words(test.result), str(test.verdict)) for test in tests]
+    rows = [(test.test, difference_words(test.result), f"{test.verdict}{doubt_words(test.lean)}") for test in tests]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     if sum(widths) + 4 <= WIDTH:
         lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
@@ -176,7 +178,7 @@ def _measured(submission: Submission) -> list[tuple[Run, Pair]]:
     run = submission.newest_run
     if run is None or run.state != RunState.DONE:
         return []
-    return [(run, pair) for pair in run_pairs(run.variants.all(), counted_samples([run])[run.pk])]
+    return [(run, pair) for pair in run_pairs(run, counted_samples([run])[run.pk])]
 
 
 def is_measured(submission: Submission) -> bool:

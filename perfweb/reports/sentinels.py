@@ -4,23 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
 from django.contrib.postgres.aggregates import ArrayAgg
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import TestComparison
 from perfweb.reports.figures import Figure, beyond, level, series_look
 from perfweb.reports.graphs import Graph
 from perfweb.reports.numbers import percent
-from perfweb.reports.verdicts import PairVerdicts
 from perfweb.reports.wording import change_words
 from perfweb.runs.calibration import noises
 from perfweb.runs.models import Run, Sample
 from perfweb.runs.planfile import SENTINEL
-from perfweb.stats.comparison import DEFAULT_MARGIN, Verdict
+from perfweb.stats.comparison import Verdict
 from perfweb.stats.drift import FEWEST_BOOTS, Drift, Watched, drift, lean
 from perfweb.stats.ratio import Change
 
@@ -168,37 +166,6 @@ def read_sentinel(run: Run, tests: Sequence[str]) -> Sentinel | None:
         if told := drift(watched[test], noise):
             found.append(WatchedTest(test, watched[test], variants.get(test, {}), told, noise is not None))
     return Sentinel(run.pk, called, found) if found else None
-
-
-def doubted(pairs: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[PairVerdicts]:
-    """Note with the verdicts of a run which ones its sentinel puts in doubt."""
-    of = {test.test: test for test in sentinel.tests} if sentinel else {}
-
-    def doubt(pair: PairVerdicts) -> PairVerdicts:
-        sides = pair.a.name, pair.b.name
-        tests = [
-            replace(said, lean=of[said.test].doubt(sides, said.verdict, said.change, DEFAULT_MARGIN))
-            if said.test in of
-            else said
-            for said in pair.tests
-        ]
-        return replace(pair, tests=tests)
-
-    return [doubt(pair) for pair in pairs]
-
-
-def doubted_tests(compared: Sequence[TestComparison], sentinel: Sentinel | None) -> list[TestComparison]:
-    """Do the same with the tests of a comparison, whose sides are variants of one run."""
-    of = {test.test: test for test in sentinel.tests} if sentinel else {}
-
-    def doubt(one: TestComparison) -> TestComparison:
-        if one.test not in of:
-            return one
-        result = one.result
-        seen = result.effect.interval if result.effect else None
-        return replace(one, lean=of[one.test].doubt((one.a, one.b), result.verdict, seen, result.margin))
-
-    return [doubt(one) for one in compared]
 
 
 def _figure(test: WatchedTest, sentinel: str) -> Figure:

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
-from perfweb.reports.comparisons import TestComparison, compare_variants, tally
+from perfweb.reports.comparisons import TestComparison, tally
+from perfweb.reports.doubts import run_pairs
 from perfweb.reports.numbers import THIN_SPACE
-from perfweb.reports.wording import difference_words
-from perfweb.runs.judging import counted_samples, pairs
+from perfweb.reports.wording import DOUBT, difference_words, doubt_words
+from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run
 from perfweb.stats.student import DEFAULT_CONFIDENCE
+
+WIDTH = 132
+"""Of a wide terminal, in which sentences are wrapped."""
 
 
 def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
@@ -21,9 +26,10 @@ def run_text(run: Run, confidence: float = DEFAULT_CONFIDENCE) -> str:
     counted = counted_samples([run])[run.pk]
     simulated = ", simulated" if run.testbed.simulated else ""
     parts = [f"Run {run.pk}: {run.plan.title} ({run.get_state_display()}{simulated})"]
-    for a, b in pairs(run.variants.all()):
-        compared = compare_variants(a, b, counted, confidence)
-        parts.append(comparison_text(a.name, b.name, confidence, compared))
+    parts += [
+        comparison_text(pair.a.name, pair.b.name, confidence, pair.compared)
+        for pair in run_pairs(run, counted, confidence)
+    ]
     return "\n\n".join(parts) + "\n"
 
 
@@ -43,6 +49,8 @@ def _table(compared: Sequence[TestComparison]) -> str:
         for comparison in compared
         if comparison.result.lack
     ]
+    if any(comparison.lean is not None for comparison in compared):
+        notes += textwrap.wrap(DOUBT, WIDTH)
     return "\n".join([_line(row, widths) for row in rows] + [""] * bool(notes) + notes)
 
 
@@ -53,7 +61,7 @@ def _row(comparison: TestComparison) -> tuple[str, ...]:
         *(scale.text(summary.mean if summary else None) for summary in (result.a, result.b)),
         scale.unit,
         difference_words(result),
-        str(result.verdict) + ("; boots differ" if comparison.boots_differ else ""),
+        str(result.verdict) + ("; boots differ" if comparison.boots_differ else "") + doubt_words(comparison.lean),
     )
     return tuple(cell.replace(THIN_SPACE, " ") for cell in cells)
 

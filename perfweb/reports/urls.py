@@ -33,6 +33,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("testbeds/<slug:name>/", testbeds.testbed, name="testbed"),
     path("search/", search.results, name="search"),
     path("runs/<int:number>/samples.<form:form>", rawdata.run_samples, name="run-samples"),
+    path("runs/<int:number>/interim.<form:form>", rawdata.run_interim, name="run-interim"),
     path("runs/<int:number>/verdicts.<form:form>", rawdata.run_verdicts, name="run-verdicts"),
     path("runs/<int:number>/run.json", rawdata.run_json, name="run-json"),
     path("runs/<int:number>/plan.yaml", rawdata.plan_yaml, name="plan-yaml"),

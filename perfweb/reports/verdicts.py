@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import TestComparison, compare_variants, tally
-from perfweb.runs.judging import CountedSamples, measured_tests, pairs
+from perfweb.reports.comparisons import TestComparison, tally
+from perfweb.runs.judging import measured_tests, pairs
 from perfweb.runs.models import Run, Summary, Variant
 from perfweb.runs.summaries import summaries_of
 from perfweb.stats.comparison import Verdict
 from perfweb.stats.ratio import Change
-from perfweb.stats.student import DEFAULT_CONFIDENCE
 
 _SAID = ("run_id", "variant_id", "test", "verdict", "change", "change_low", "change_high", "boots_differ", "rules")
 """Fields of a summary that tell what a run says."""
@@ -79,8 +78,3 @@ def _said(test: str, a: Summary | None, b: Summary | None) -> TestVerdict:
     if b and b.change is not None and b.change_low is not None and b.change_high is not None:
         change = Change(b.change, b.change_low, b.change_high)
     return TestVerdict(test, verdict, change, any(side.boots_differ for side in (a, b) if side))
-
-
-def run_pairs(variants: Iterable[Variant], counted: CountedSamples) -> list[Pair]:
-    """Compare the baseline of one run with each other variant."""
-    return [Pair(a, b, compare_variants(a, b, counted, DEFAULT_CONFIDENCE)) for a, b in pairs(variants)]

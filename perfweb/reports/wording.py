@@ -80,6 +80,18 @@ def seen_at_best(results: Sequence[Comparison]) -> str:
     return f"Changes from {percent(max(effects))} on would have shown in each test in 4 runs of 5."
 
 
+DOUBT = (
+    "The percentage of a sentinel beside a verdict says how much higher it stood with the boots of that side than with "
+    "those of the base: at least half of the change, or of the margin where they are equivalent, may be the machine's."
+)
+"""What doubt_words() mean, once below verdicts that have some."""
+
+
+def doubt_words(lean: float | None) -> str:
+    """Return how much a sentinel leans to one side, to stand behind a verdict that this puts in doubt, or nothing."""
+    return "" if lean is None else f"; sentinel {percent(lean, signed=True)}"
+
+
 def css_name(verdict: Verdict) -> str:
     """Return a verdict as the name that style sheet and graphs know it by."""
     return verdict.name.lower().replace("_", "-")

@@ -121,6 +121,7 @@ SIMULATED_COSTS = {"instructions": "Instructions", "blocks": "Basic blocks", "at
 MEASURES = (
     Measure("tcp.rr", "TCP request/response", "netperf", "netserver", "transactions"),
     Measure("udp.rr", "UDP request/response", "netperf", "netserver", "transactions"),
+    Measure("udp.rr.8000", "UDP request/response of 8000 bytes, in fragments", "netperf", "netserver", "transactions"),
     Measure("tcp.stream", "TCP bulk transfer", "netperf", "netserver", "throughput"),
     Measure("tcp.maerts", "TCP bulk transfer from the server", "netperf", "netserver", "throughput"),
     Measure("udp.stream", "UDP bulk transfer", "netperf", "netserver", "throughput"),

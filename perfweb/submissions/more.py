@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass
 
-from perfweb.reports.verdicts import run_pairs
+from perfweb.reports.doubts import run_pairs
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.planfile import MOST_BOOTS, PlanError, SizeError, read_plan
@@ -27,7 +27,7 @@ def more(submission: Submission, run: Run | None) -> More | None:
     """None where nothing is open, or no number of boots is known to decide it."""
     if run is None or run.state != RunState.DONE:
         return None
-    pairs = run_pairs(run.variants.all(), counted_samples([run])[run.pk])
+    pairs = run_pairs(run, counted_samples([run])[run.pk])
     results = [test.result for pair in pairs for test in pair.compared if test.result.lack is not None]
     needed = [min(one.boots) + one.more_boots for one in results if one.more_boots is not None]
     if not needed:

@@ -4,7 +4,8 @@
 A tool module has two functions.  `command(measure, address, seconds, prefix)` gives the argument list of one sample
 against the server at `address`; `prefix` is where the stack is installed, for tools that come with it.  `parse(output)`
 gives the values in what the tool printed, or raises ToolError: a missing, zero or nonsensical number is never a sample.
-A tool whose server takes one client at a time has in `BUSY` the text with which others are sent away.
+A tool whose server takes one client at a time has in `BUSY` the text with which others are sent away.  One that tells
+throughput while it runs has `interim(output)`, which gives what interim() below does and raises nothing.
 """
 
 import math
@@ -26,6 +27,10 @@ UDP_PAYLOAD = {"-4": "1472", "-6": "1452"}
 
 # Tools that come with the stack, and their servers.
 FROM_BUILD = frozenset({"netblast", "tcpconnect", "tcpload", "unixbench"})
+
+
+Interim = list[tuple[float, float]]
+"""Ends of intervals in seconds since the beginning of the sample, with the bits/s of each interval."""
 
 
 class ToolError(Exception):
@@ -87,6 +92,13 @@ def parse(measure: Measure, output: str) -> list[Value]:
     if all(value.metric != measure.metric for value in values):
         raise ToolError(f"{measure.tool} printed no {measure.metric}")
     return values
+
+
+def interim(measure: Measure, output: str) -> Interim:
+    """The throughput of a sample as its tool told it meanwhile; empty where it told fewer than two numbers."""
+    read: Callable[[str], Interim] | None = getattr(_module(measure.tool), "interim", None)
+    told = read(output) if read else []
+    return told if len(told) > 1 else []
 
 
 def _module(tool: str) -> ModuleType:

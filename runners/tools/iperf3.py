@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, UDP_PAYLOAD, ToolError, Value, family_option, number, positive
+from runners.tools import SERVER_PORTS, UDP_PAYLOAD, Interim, ToolError, Value, family_option, number, positive
 
 # Also in the moment before it has noticed the end of the client before.
 BUSY = "the server is busy running a test"
@@ -24,6 +24,26 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
     load = datagrams if measure.name.startswith("udp.") else ["-P", name]
     common = ["iperf3", family, "-J", "-c", address, "-p", port, "-t", str(seconds)]
     return [*common, *load, *_WAYS[way]]
+
+
+def interim(output: str) -> Interim:
+    """What all streams together carried, both ways, in each interval that iperf3 tells; of datagrams only where the
+    client receives: how many it sent says nothing of what arrived.
+    """
+    try:
+        told = [_carried(interval) for interval in json.loads(output)["intervals"]]
+    except (ToolError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
+        return []
+    return [point for point in told if point is not None]
+
+
+def _carried(interval: Mapping[str, Any]) -> tuple[float, float] | None:
+    """The end and the bits/s of one interval, None for one that tells only of datagrams that were sent."""
+    ways = [interval[name] for name in ("sum", "sum_bidir_reverse") if name in interval]
+    if any("packets" in way and way["sender"] for way in ways):
+        return None
+    end = positive(ways[0]["end"], "end of an interval")
+    return round(end, 3), round(sum(number(way["bits_per_second"], "bits_per_second") for way in ways))
 
 
 def parse(output: str) -> list[Value]:

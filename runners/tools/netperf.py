@@ -10,6 +10,9 @@ from runners.tools import SERVER_PORTS, UDP_PAYLOAD, ToolError, Value, family_op
 _TESTS = {
     "tcp.rr": ("TCP_RR", []),
     "udp.rr": ("UDP_RR", []),
+    # Six fragments each way where frames hold 1500 bytes. Not a stream of such datagrams: where their sender is faster
+    # than what takes them in, each lacks some fragment, and none arrives.
+    "udp.rr.8000": ("UDP_RR", ["-r", "8000,8000"]),
     "tcp.crr": ("TCP_CRR", []),
     # The classic TCP_CC knows no chosen output.
     "tcp.cc": ("omni", ["-c", "-d", "cc"]),

@@ -4,11 +4,14 @@
 import re
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, ToolError, Value, family_option, positive
+from runners.tools import SERVER_PORTS, Interim, ToolError, Value, family_option, positive
 
 INTERVAL_MS = 100
 # Milliseconds since the beginning, bytes of the interval, Mbit/s and the share of one connection.
 _LINE = re.compile(r"^ *(?P<elapsed>\d{1,12}) +(?P<bytes>\d{1,18}) +[\d.]+ +[\d.]+% *$", re.ASCII | re.MULTILINE)
+
+# What begins the line behind those of an interval.
+_END = "Conn:"
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
@@ -20,9 +23,30 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 def parse(output: str) -> list[Value]:
     """What all connections together have written in bits/s, up to the end of the last interval."""
-    lines = [(int(found["elapsed"]), int(found["bytes"])) for found in _LINE.finditer(output)]
-    if not lines:
+    intervals = _intervals(output)
+    if not intervals:
         raise ToolError("tcpbench printed no interval: it did not connect, or ended at once")
-    elapsed = positive(max(elapsed for elapsed, _ in lines), "time of tcpbench's last interval")
-    written = positive(sum(count for _, count in lines), "number of bytes that tcpbench wrote")
+    elapsed = positive(max(elapsed for elapsed, _ in intervals), "time of tcpbench's last interval")
+    written = positive(sum(count for _, count in intervals), "number of bytes that tcpbench wrote")
     return [Value("throughput", 8000 * written / elapsed, "bits/s", "higher")]
+
+
+def interim(output: str) -> Interim:
+    """What all connections together have written in each interval."""
+    told: Interim = []
+    began = 0
+    for elapsed, written in _intervals(output):
+        if elapsed > began:
+            told.append((elapsed / 1000, round(8000 * written / (elapsed - began))))
+        began = elapsed
+    return told
+
+
+def _intervals(output: str) -> list[tuple[int, int]]:
+    """The end of each interval in milliseconds, and the bytes that all connections have written in it."""
+    parts = ([*_LINE.finditer(part)] for part in output.split(_END))
+    return [
+        (max(int(line["elapsed"]) for line in lines), sum(int(line["bytes"]) for line in lines))
+        for lines in parts
+        if lines
+    ]

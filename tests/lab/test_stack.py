@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import tarfile
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from perfweb.reports.lockprofiles import read_profile
-from perfweb.runs.catalogue import TESTS, Test
+from perfweb.runs.catalogue import FAMILIES, TESTS, Test
 from playbooks.module_utils import processes
 from runners import driver, netlab, tools
 from runners.driver import PlayResult
@@ -157,6 +158,21 @@ def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run, server:
     assert "data1" in links
     assert "ingress" not in run.on_dut("tc", "qdisc", "show", "dev", "data0")
     run.play("prepare")
+
+
+def test_large_datagrams_travel_in_fragments(run: Run) -> None:
+    boot: dict[str, Any] = {"boot_id": "large", "topology": "host-host", "server": "netserver", "tunables": {}}
+    run.play("boot", **boot)
+    tests = [TESTS[f"udp.rr.8000/host-host/{family}"] for family in FAMILIES]
+    clients = [tools.command(test.measure, data_address(run, test), 1, "") for test in tests]
+    trips = 0.0
+    for test, (sample,) in zip(tests, measured(run.play, *clients, **boot), strict=True):
+        assert sample["rc"] == 0, sample
+        trips += tools.parse(test.measure, sample["stdout"])[0].value
+    said = run.play("collect", **boot).data["counters"]["netstat-s"]
+    for what in ("fragments received", "fragments sent"):
+        counted = sum(map(int, re.findall(rf"^\s*(\d+) {what}", said, re.MULTILINE)))
+        assert counted > 5 * trips, said
 
 
 @pytest.mark.parametrize(

@@ -221,6 +221,7 @@ class TestVerdict(TypedDict):
     boots: list[int]
     boots_differ: bool
     more_boots: int | None
+    lean: float | None
 
 
 class Comparison(TypedDict):

@@ -10,7 +10,7 @@ from dataclasses import replace
 from django.db.models import Q
 
 from perfweb.reports import names
-from perfweb.reports.comparisons import TestComparison
+from perfweb.reports.doubts import run_pairs, side_comparisons
 from perfweb.reports.downloads import Body
 from perfweb.reports.rawdata import judgements, selections
 from perfweb.reports.rawdata.archives import (
@@ -26,9 +26,8 @@ from perfweb.reports.rawdata.archives import (
 from perfweb.reports.rawdata.documents import encoded, run_head, run_json
 from perfweb.reports.rawdata.selections import Selection
 from perfweb.reports.rawdata.tables import FORMATS, Table
-from perfweb.reports.sides import Side, compare_sides
+from perfweb.reports.sides import Side
 from perfweb.reports.timelines import Window
-from perfweb.reports.verdicts import run_pairs
 from perfweb.runs.judging import counted_samples, sample_sets
 from perfweb.runs.models import ArtefactKind, Run, Variant
 from perfweb.stats.comparison import DEFAULT_MARGIN
@@ -120,7 +119,7 @@ def run_members(selection: Selection, run: Run) -> Iterator[Member]:
     yield text_member("plan.yaml", run.plan.text.encode())
     yield _written_member(selection, "run.json", lambda: run_json(run))
     yield _table_member(selection, "samples.csv", selections.samples_table(selection))
-    compared = [comparison for pair in run_pairs(variants, counted) for comparison in pair.compared]
+    compared = [comparison for pair in run_pairs(run, counted) for comparison in pair.compared]
     yield _table_member(selection, "verdicts.json", judgements.verdicts_table(compared))
     for test in names.in_order(counted.tests):
         for variant in variants:
@@ -132,7 +131,7 @@ def run_members(selection: Selection, run: Run) -> Iterator[Member]:
 def side_members(selection: Selection, sides: Sequence[Side], confidence: float, margin: float) -> Iterator[Member]:
     """Samples, verdicts, files for ministat and all texts of a comparison."""
     yield _table_member(selection, "samples.csv", selections.samples_table(selection))
-    table = judgements.verdicts_table(compared_sides(sides, confidence, margin))
+    table = judgements.verdicts_table(side_comparisons(sides, confidence, margin).everything)
     yield _table_member(selection, "verdicts.json", table, f"{confidence} {margin}")
     for side in sides:
         for test in names.in_order(side.sets):
@@ -149,11 +148,6 @@ def series_members(selection: Selection, test: str, window: Window, wanted: Sequ
     for run, variant, _, found in sample_sets(Q(measurement__in=selection.measurements.order_by().values("pk"))):
         yield _ministat_member(names.ministat_file(f"run-{run}/{variants[variant]}", test), found.values)
     yield from _artefacts(selection, lambda run, name: f"artefacts/run-{run}/{name}")
-
-
-def compared_sides(sides: Sequence[Side], confidence: float, margin: float) -> list[TestComparison]:
-    """Compare the first side with each of the others."""
-    return [found for other in sides[1:] for found in compare_sides(sides[0], other, confidence, margin)]
 
 
 def ministat_lines(values: Iterable[float]) -> bytes:

@@ -70,7 +70,7 @@ def _boot(boot: Boot, samples: _Samples) -> Iterator[str]:
 def _measurement(measurement: Measurement, samples: _Samples) -> Iterator[str]:
     own = ("test", "tool", "metric", "command", "pinning", "state", "reason", "environment", "started", "seconds")
     of_measurement = ([encoded(sample)] for sample in samples.of(measurement.pk))
-    return _with_list(_fields(measurement, *own, "voids", "gauges"), "samples", of_measurement)
+    return _with_list(_fields(measurement, *own, "voids", "gauges", "interim"), "samples", of_measurement)
 
 
 class _Samples:

@@ -51,6 +51,11 @@ VERDICT_COLUMNS = (
     Column("boots_differ", Kind.FLAG, "whether boots of a variant differ by more than their samples scatter"),
     *_summary_columns("base"),
     *_summary_columns("other"),
+    Column(
+        "lean",
+        Kind.NUMBER,
+        "how much higher the sentinel stood with the boots of other, in percent; empty where that is no doubt",
+    ),
 )
 """Columns of verdicts.*. Scripts read them by name: add some at the end, never rename one."""
 
@@ -84,6 +89,7 @@ def _row(comparison: TestComparison) -> Row:
         comparison.boots_differ,
         *_summary(result.boots[0], result.a),
         *_summary(result.boots[1], result.b),
+        comparison.lean,
     )
 
 

@@ -142,6 +142,37 @@ def samples_table(selection: Selection) -> Table:
     return Table(SAMPLE_COLUMNS, rows)
 
 
+_INTERIM_FIELDS = (
+    (Column("run", Kind.INTEGER, "number of the run"), "boot__run_id"),
+    (Column("variant", Kind.TEXT, "name of the variant in its plan"), "boot__variant__name"),
+    (Column("boot", Kind.INTEGER, "place of the boot in the order of the run, from 0"), "boot__position"),
+    (Column("attempt", Kind.INTEGER, "above 1 when the boot was done again"), "boot__attempt"),
+    (Column("sentinel", Kind.FLAG, "booted to see whether the machine drifts: in no verdict"), "boot__sentinel"),
+    (Column("test", Kind.TEXT, "name of the test"), "test"),
+)
+INTERIM_COLUMNS = (
+    *(column for column, _ in _INTERIM_FIELDS),
+    Column("sample", Kind.INTEGER, "place within the measurement, from 0, warm-up included"),
+    Column("at", Kind.NUMBER, "end of the interval, in seconds since the sample began"),
+    Column("throughput", Kind.NUMBER, "in the interval, in bits/s"),
+)
+"""Columns of interim.*. Scripts read them by name: add some, never rename one."""
+
+
+def interim_table(selection: Selection) -> Table:
+    """A row for each interval in which a tool told the throughput of a sample, in the order in which they were."""
+
+    def rows() -> Iterator[Row]:
+        place = ("boot__run_id", "boot__position", "boot__attempt", "pk")
+        fields = (field for _, field in _INTERIM_FIELDS)
+        told = selection.measurements.exclude(interim=[]).order_by(*place).values_list(*fields, "interim")
+        for *where, samples in told.iterator(ROWS_AT_ONCE):
+            for index, intervals in enumerate(samples):
+                yield from ((*where, index, *interval) for interval in intervals)
+
+    return Table(INTERIM_COLUMNS, rows)
+
+
 _SERIES_FIELDS = (
     (Column("test", Kind.TEXT, "name of the test"), "test"),
     (Column("series", Kind.TEXT, "what is drawn as one line: testbed/plan/variant"), "series"),

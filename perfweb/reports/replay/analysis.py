@@ -19,6 +19,9 @@ from perfweb.stats.samples import Metric
 DIGITS = 12
 """Digits that have to agree: another version of a library may sum in another order, which changes the last ones."""
 
+OF_THE_RUN = {"lean"}
+"""Columns that need more than the samples that count: when they were taken, and those of the sentinel."""
+
 _KEY = ("test", "base", "other")
 
 
@@ -55,7 +58,8 @@ def _sets(metrics: Sequence[Metric], variants: dict[str, int]) -> Iterator[tuple
 def differences(bundle: Bundle, analysed: Sequence[Pair]) -> list[str]:
     """Return in words where the verdicts and numbers of a bundle are others than those computed here.
 
-    Numbers agree when they are the same to DIGITS digits. A column that this program does not know is not looked at.
+    Numbers agree when they are the same to DIGITS digits. What is OF_THE_RUN, or a column that this program does not
+    know, is not looked at.
     """
     table = verdicts_table(comparison for pair in analysed for comparison in pair.compared)
     columns = [column.name for column in table.columns]
@@ -72,7 +76,7 @@ def differences(bundle: Bundle, analysed: Sequence[Pair]) -> list[str]:
         found += [
             f"{what}: {name} is {_shown(here[key][name])} here and {_shown(there[key].get(name))} in the bundle"
             for name in columns
-            if not _same(here[key][name], there[key].get(name))
+            if name not in OF_THE_RUN and not _same(here[key][name], there[key].get(name))
         ]
     return found
 

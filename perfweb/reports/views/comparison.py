@@ -16,6 +16,7 @@ from django.views.decorators.http import condition, require_safe
 from perfweb.reports import names
 from perfweb.reports.comparisons import TestComparison, tally
 from perfweb.reports.counters import AT_END, AT_START, counter_rows, told_by
+from perfweb.reports.doubts import side_comparisons
 from perfweb.reports.durations import Durations, durations_figure, read_durations
 from perfweb.reports.environment import side_rows
 from perfweb.reports.figures import boxes_figure, distributions_figure, intervals_figure
@@ -23,8 +24,7 @@ from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.latencies import Latencies, latency_figure, read_latencies
 from perfweb.reports.lockprofiles import TITLES, lock_tables
 from perfweb.reports.numbers import Scale, scale_for
-from perfweb.reports.sentinels import Sentinel, doubted_tests, read_sentinel
-from perfweb.reports.sides import MOST_SIDES, Side, SideError, compare_sides, read_sides, sides, values_by_side
+from perfweb.reports.sides import MOST_SIDES, Side, SideError, read_sides, sides, values_by_side
 from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.reports.views.runs import find_run
 from perfweb.runs.models import FINAL_STATES, Run, Variant
@@ -122,11 +122,9 @@ def _choice(request: HttpRequest, problem: str, status: int = 200) -> HttpRespon
 def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpResponse:
     confidence, margin = asked_limits(request)
     base, others = compared[0], compared[1:]
-    results = [compare_sides(base, other, confidence, margin) for other in others]
-    sentinel = _sentinel(compared, [found.test for found in results[0]])
-    results = [doubted_tests(result, sentinel) for result in results]
+    found = side_comparisons(compared, confidence, margin)
+    results, everything = found.results, found.everything
     sections = _sections(compared, results, confidence, request.GET.get("test", ""))
-    everything = [comparison for result in results for comparison in result]
     told = told_by(compared, (AT_START, AT_END, *TITLES))
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
@@ -147,18 +145,12 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
         "locks": lock_tables(told),
         "any_boots_differ": any(comparison.boots_differ for comparison in everything),
         "any_doubted": any(comparison.lean is not None for comparison in everything),
-        "sentinel": sentinel,
+        "sentinel": found.sentinel,
         "intervals": intervals if intervals.figure["data"] else None,
         "exchanged": _exchanged(compared, run),
     }
     graphs = [graph for section in sections for graph in section.graphs]
     return respond(request, "reports/comparison.html", context, [context["intervals"], *graphs])
-
-
-def _sentinel(compared: list[Side], tests: list[str]) -> Sentinel | None:
-    """What the sentinel says where all sides are of one run: another run had another time."""
-    runs = {variant.run_id for side in compared for variant in side.variants}
-    return read_sentinel(compared[0].variants[0].run, tests) if len(runs) == 1 else None
 
 
 def _sections(

@@ -10,10 +10,10 @@ from django.views.decorators.http import require_safe
 
 from perfweb.reports.badges import badge_of_test, badge_of_tests
 from perfweb.reports.comparisons import TestComparison
+from perfweb.reports.doubts import side_comparisons
 from perfweb.reports.downloads import Body, send
 from perfweb.reports.figures import boxes_figure, intervals_figure
 from perfweb.reports.levels import shifts
-from perfweb.reports.rawdata.bodies import compared_sides
 from perfweb.reports.rawdata.selections import Selection
 from perfweb.reports.sides import Side, values_by_side
 from perfweb.reports.svg import render_file
@@ -67,7 +67,7 @@ def _simulated(sides: list[Side]) -> str:
 
 def _asked(request: HttpRequest, sides: list[Side]) -> list[TestComparison]:
     """The comparisons of all tests, or of the one that the address names."""
-    found = compared_sides(sides, *asked_limits(request))
+    found = side_comparisons(sides, *asked_limits(request)).everything
     test = request.GET.get("test")
     if not test:
         return found

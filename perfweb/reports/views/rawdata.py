@@ -10,6 +10,7 @@ from functools import partial
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from perfweb.reports.doubts import run_pairs, side_comparisons
 from perfweb.reports.downloads import PLAIN_TEXT, send, text_body
 from perfweb.reports.rawdata import bodies, selections
 from perfweb.reports.rawdata.archives import Member
@@ -18,7 +19,6 @@ from perfweb.reports.rawdata.judgements import verdicts_table
 from perfweb.reports.rawdata.selections import Selection
 from perfweb.reports.sides import Side, SideError, read_sides
 from perfweb.reports.timelines import COMMIT, RangeError, Window, read_window
-from perfweb.reports.verdicts import run_pairs
 from perfweb.reports.views.comparison import asked_limits, sides_of_run
 from perfweb.reports.views.runs import find_run
 from perfweb.runs.judging import counted_samples
@@ -33,11 +33,18 @@ def run_samples(request: HttpRequest, number: int, form: str) -> HttpResponseBas
 
 
 @require_safe
+def run_interim(request: HttpRequest, number: int, form: str) -> HttpResponseBase:
+    """Send the throughput within the samples of a run."""
+    selection = selections.of_run(find_run(number))
+    return send(request, table_body(selection, "interim", form, selections.interim_table(selection)))
+
+
+@require_safe
 def run_verdicts(request: HttpRequest, number: int, form: str) -> HttpResponseBase:
     """Send what a run says about its baseline and each of the other variants."""
     run = find_run(number)
     selection = selections.of_run(run)
-    pairs = run_pairs(run.variants.all(), counted_samples([run])[run.pk])
+    pairs = run_pairs(run, counted_samples([run])[run.pk])
     table = verdicts_table(comparison for pair in pairs for comparison in pair.compared)
     return send(request, table_body(selection, "verdicts", form, table))
 
@@ -104,7 +111,7 @@ def comparison_verdicts(
     """Send the verdicts of a comparison, at the confidence and with the margin of its address."""
     sides, selection = compared(request, number, a, b)
     limits = asked_limits(request)
-    table = verdicts_table(bodies.compared_sides(sides, *limits))
+    table = verdicts_table(side_comparisons(sides, *limits).everything)
     return send(request, table_body(selection, "verdicts", form, table, f"{_named(sides)} {limits}"))
 
 

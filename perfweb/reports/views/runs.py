@@ -15,14 +15,16 @@ from django.views.decorators.http import condition, require_safe
 
 from perfweb.reports import names
 from perfweb.reports.calibrations import trust_of
+from perfweb.reports.doubts import doubted
 from perfweb.reports.environment import changed_facts, host_table, tunable_rows
 from perfweb.reports.figures import samples_figure, topic_figure
 from perfweb.reports.graphs import Graph, asked_for, respond
+from perfweb.reports.interim import interim_figure
 from perfweb.reports.overview import brief_rows, full_rows
 from perfweb.reports.published import beside
 from perfweb.reports.results import RunResults, TestResults, run_frame, run_results
 from perfweb.reports.scaling import ladders
-from perfweb.reports.sentinels import Sentinel, doubted, read_sentinel
+from perfweb.reports.sentinels import Sentinel, read_sentinel
 from perfweb.reports.tags import tag_of_database, tag_of_page
 from perfweb.reports.verdicts import PairVerdicts, said_by_run, verdicts
 from perfweb.runs.judging import measured_tests
@@ -107,10 +109,14 @@ def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chose
     """Every chosen test with its samples: the graphs alone where the address asks for these."""
     results = run_results(run, chosen.tests)
     topics = _topics(results, alone="graph" in request.GET)
-    drawn = [(test, _test_graph(test)) for test in results.tests]
+    drawn = [(test, _test_graph(test), _interim_graph(test)) for test in results.tests]
     scaled = ladders(results.tests)
     sentinel = read_sentinel(run, chosen.tests)
-    graphs = [*(graph for _, graph in [*topics, *drawn]), *(ladder.graph for ladder in scaled)]
+    graphs = [
+        *(graph for _, graph in topics),
+        *(graph for _, *two in drawn for graph in two),
+        *(ladder.graph for ladder in scaled),
+    ]
     graphs += sentinel.graphs if sentinel else []
     if answer := asked_for(request, graphs):
         return answer
@@ -238,3 +244,9 @@ def _test_graph(test: TestResults) -> Graph | None:
         return None
     label = f"Every sample of {test.name}, boot by boot"
     return Graph(f"test-{names.anchor(test.name)}", label, samples_figure(test.metrics[0]))
+
+
+def _interim_graph(test: TestResults) -> Graph | None:
+    figure = interim_figure(test)
+    label = f"Throughput within the samples of {test.name}"
+    return Graph(f"interim-{names.anchor(test.name)}", label, figure) if figure else None

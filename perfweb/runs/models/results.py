@@ -73,6 +73,10 @@ class Measurement(models.Model):
     reason = models.TextField(blank=True, help_text="why it failed or is void")
     environment = models.JSONField(default=dict, blank=True, help_text="what may have disturbed it: controller_load")
     gauges = models.JSONField(default=list, blank=True, help_text="of each sample, by index, what the host measured")
+    interim = models.JSONField(
+        default=list, blank=True, db_default=[],
+        help_text="of each sample, by index, its throughput as the tool told it meanwhile: [[seconds, bits/s], …]",
+    )  # fmt: skip
     voids = models.PositiveIntegerField(default=0, help_text="how many of its samples are void")
     started = models.DateTimeField()
     seconds = models.FloatField(help_text="wall-clock time of all samples together")

@@ -14,7 +14,15 @@ from perfweb.forges.markdown import block, code, folded, table
 from perfweb.forges.models import Asked, Project
 from perfweb.runs.models import HostFacts, Run, Variant
 from perfweb.submissions.models import Submission, SubmissionState
-from tests.factories import DEMO_TESTS, create_queued_run, create_run, create_submission, create_testbed
+from tests.factories import (
+    DEMO_TESTS,
+    create_queued_run,
+    create_run,
+    create_submission,
+    create_testbed,
+    create_watched_run,
+    faster_later,
+)
 
 GITHUB_LIMIT = 65_536
 NASTY = "@everyone <img src=x onerror=alert(1)> `|` **b** [x](javascript:1) </details> #1 http://evil.example\x1b[31m"
@@ -66,6 +74,12 @@ def test_the_verdict_first_then_five_rows_then_the_rest_folded(asked: Asked) -> 
     html = rendered(body)
     assert html.count("<table>") == 2
     assert html.count("<details>") == html.count("</details>") == 4
+
+
+def test_a_row_whose_verdict_is_in_doubt_says_so(asked: Asked) -> None:
+    body = measured(asked, create_watched_run(order="aaaabbbb", level=faster_later, gain=1.0))
+    assert len(re.findall(r"\| faster; sentinel \+3\.\d+.% \|$", unfolded(body), re.MULTILINE)) == 2
+    assert "may be the machine's" in unfolded(body)
 
 
 def test_without_a_change_it_says_what_would_have_been_seen(asked: Asked) -> None:

@@ -20,10 +20,10 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from perfweb.reports.doubts import run_pairs
 from perfweb.reports.rawdata import selections
 from perfweb.reports.rawdata.documents import run_json
 from perfweb.reports.rawdata.judgements import VERDICT_COLUMNS
-from perfweb.reports.verdicts import run_pairs
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Artefact, Measurement, Run, Sample
 from perfweb.stats.comparison import among, compare_boots
@@ -157,7 +157,7 @@ def test_the_verdicts_of_the_page_come_out_of_the_downloaded_samples(client: Cli
     ours = among(
         [compare_boots(metric.variants["deferred"], metric.variants["direct"], metric.direction) for metric in rates]
     )
-    (pair,) = run_pairs(run.variants.all(), counted_samples([run])[run.pk])
+    (pair,) = run_pairs(run, counted_samples([run])[run.pk])
     theirs = {comparison.test: comparison.result for comparison in pair.compared}
     assert {metric.test: result for metric, result in zip(rates, ours, strict=True)} == theirs
 
@@ -216,7 +216,7 @@ def test_a_measurement_with_many_samples_is_written_while_they_are_read() -> Non
 
 
 def test_verdicts_are_those_of_the_page(client: Client, run: Run) -> None:
-    (pair,) = run_pairs(run.variants.all(), counted_samples([run])[run.pk])
+    (pair,) = run_pairs(run, counted_samples([run])[run.pk])
     table = rows_of(download(client, "run-verdicts", run.pk, "csv"))
     assert [row["test"] for row in table] == [comparison.test for comparison in pair.compared]
     for row, comparison in zip(table, pair.compared, strict=True):
@@ -296,5 +296,6 @@ def test_names_of_strangers_are_safe_paths(client: Client, run: Run, tmp_path: P
 
 def test_the_columns_are_documented() -> None:
     text = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
-    for column in (*selections.SAMPLE_COLUMNS, *selections.SERIES_COLUMNS, *VERDICT_COLUMNS):
+    tables = (selections.SAMPLE_COLUMNS, selections.INTERIM_COLUMNS, selections.SERIES_COLUMNS, VERDICT_COLUMNS)
+    for column in (column for table in tables for column in table):
         assert f"| `{column.name}` | {column.kind} | {column.meaning} |" in text, column.name

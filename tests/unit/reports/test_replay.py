@@ -27,7 +27,7 @@ from perfweb.reports.replay.analysis import analyse, differences
 from perfweb.reports.replay.bundle import Bundle, read_bundle
 from perfweb.reports.replay.tarwalk import BundleError
 from perfweb.runs.models import Run, Sample
-from tests.factories import create_knob_run, create_queued_run, create_run, create_watched_run
+from tests.factories import create_knob_run, create_queued_run, create_run, create_watched_run, faster_later
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO_PLAN = ROOT / "perfweb" / "runs" / "plans" / "demo.yaml"
@@ -87,10 +87,17 @@ def test_a_bundle_says_again_what_its_run_said(bundle: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [create_knob_run, lambda: create_run(boots=1, samples=2), create_queued_run, create_watched_run]
+    "make",
+    [
+        create_knob_run,
+        lambda: create_run(boots=1, samples=2),
+        create_queued_run,
+        create_watched_run,
+        lambda: create_watched_run(order="aaaabbbb", level=faster_later, gain=1.0),
+    ],
 )
 def test_any_run_can_be_replayed(client: Client, tmp_path: Path, make: Callable[[], Run]) -> None:
-    """Several variants; too few samples; nothing measured at all; boots that count nowhere."""
+    """Several variants; too few samples; nothing measured at all; boots that count nowhere; doubts."""
     run = make()
     if not run.variants.exists():
         run.variants.create(name="alone", position=0, target="linux")

@@ -6,22 +6,25 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from typing import Any
 
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from perfweb.reports.doubts import doubted
 from perfweb.reports.names import anchor
 from perfweb.reports.numbers import MINUS
-from perfweb.reports.sentinels import doubted, read_sentinel
+from perfweb.reports.sentinels import read_sentinel
+from perfweb.reports.text import run_text
 from perfweb.reports.verdicts import said_by_run
 from perfweb.reports.views import runs
 from perfweb.runs.invariants import violations
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Boot, Measurement, Run
 from perfweb.runs.summaries import summaries_of
-from tests.factories import DEMO_TESTS, create_watched_run, make_void
+from tests.factories import DEMO_TESTS, create_watched_run, faster_later, make_void
 from tests.unit.reports.test_pages import comparison_address, page, text_of
 
 pytestmark = pytest.mark.django_db
@@ -63,10 +66,6 @@ def test_boots_that_stand_still_are_said_to_prove_no_movement(client: Client) ->
     assert "booted 4 times, which proves no movement: that takes 5 boots" in text_of(page(client, f"/runs/{few.pk}/"))
 
 
-def faster_later(share: float) -> float:
-    return 1.05 if share > 0.5 else 1.0
-
-
 def test_a_verdict_is_in_doubt_where_the_machine_changed_between_the_boots_of_its_sides(client: Client) -> None:
     run = create_watched_run(order="aaaabbbb", level=faster_later, gain=1.0)
     assert leans(run) == [pytest.approx(3.75, abs=0.2)] * 2
@@ -74,6 +73,24 @@ def test_a_verdict_is_in_doubt_where_the_machine_changed_between_the_boots_of_it
         assert "faster ⚠ sentinel +3." in " ".join(text_of(page(client, address)).split())
     assert leans(create_watched_run(level=faster_later, gain=1.0)) == [None, None]
     assert leans(create_watched_run(order="aaaabbbb", level=faster_later, gain=1.2)) == [None, None]
+
+
+def test_a_doubt_stands_beside_the_verdict_in_tables_texts_and_the_api(client: Client) -> None:
+    run = create_watched_run(order="aaaabbbb", level=faster_later, gain=1.0)
+    expected = leans(run)
+    assert None not in expected
+    sides = f"base={run.pk}/deferred&with={run.pk}/direct"
+    for address in (f"/runs/{run.pk}/", comparison_address(run), "/compare/"):
+        table: Any = client.get(f"{address}verdicts.json?{sides}")
+        assert [row["lean"] for row in json.loads(table.getvalue())] == expected
+    for address in (f"runs/{run.pk}/comparisons", f"comparisons?{sides}"):
+        (told,) = client.get(f"/api/v1/{address}").json()["items"]
+        assert [test["lean"] for test in told["tests"]] == expected
+    text = run_text(run)
+    assert len(re.findall(r" faster; sentinel \+3\.\d+ %$", text, re.MULTILINE)) == len(TESTS)
+    assert text.count("may be the machine's") == 1
+    certain = run_text(create_watched_run())
+    assert "sentinel" not in certain
 
 
 def test_samples_of_the_sentinel_count_nowhere_and_are_in_all_raw_data(client: Client) -> None:

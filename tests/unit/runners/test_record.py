@@ -52,6 +52,14 @@ def test_samples_command_pinning_and_output(boot: Boot) -> None:
     assert "THROUGHPUT=5100" in kept
 
 
+def test_what_a_tool_told_meanwhile_is_kept_with_its_sample(boot: Boot) -> None:
+    lines = "  100  1000000  80.000  100.00% \nConn: 1\n  300  1000000  40.000  100.00% \n"
+    document = {**measured(boot, output(lines), output("")), "test": "tcpbench.1/host-host/ipv4"}
+    record.measurement(document)
+    assert Measurement.objects.get().interim == [[[0.1, 80_000_000], [0.3, 40_000_000]], []]
+    assert record.measurement(measured(boot, output())).interim == []
+
+
 def test_output_says_how_often_a_busy_server_sent_it_away(boot: Boot) -> None:
     made = record.measurement(measured(boot, output(refused=0), output(refused=2)))
     assert made.state == MeasurementState.OK

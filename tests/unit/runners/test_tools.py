@@ -221,6 +221,7 @@ def test_what_comes_with_the_stack_is_told_the_streams_and_the_ports() -> None:
         ("udp.packets.mtu", "fd00::2", ["-u", "-b", "0", "-l", "1452"]),
         ("tcpbench.10", "fd00::2", ["-n", "10", "fd00::2"]),
         ("tcp.cc", "10.0.0.2", ["-c", "-d", "cc"]),
+        ("udp.rr.8000", "fd00::2", ["-r", "8000,8000"]),
         ("tcp.bidirectional", "10.0.0.2", ["-r", "16384,16384", "-b", "3"]),
     ],
 )
@@ -266,6 +267,29 @@ def test_tcpbench_is_what_all_connections_wrote_until_the_last_interval() -> Non
     assert (value.value, value.unit) == (8 * 2_500_000 / 0.2, "bits/s")
 
 
+def test_what_is_told_meanwhile_adds_up_to_what_is_told_at_the_end() -> None:
+    text = (FIXTURES / "iperf3-three-seconds.txt").read_text(encoding="utf-8")
+    both = BY_NAME["iperf3.1.bidirectional"]
+    told = tools.interim(both, text)
+    assert [round(end) for end, _ in told] == [1, 2, 3]
+    assert sum(rate for _, rate in told) / 3 == pytest.approx(tools.parse(both, text)[0].value, rel=0.05)
+    text = recorded(BY_NAME["tcpbench.10"])
+    told = tools.interim(BY_NAME["tcpbench.10"], text)
+    assert len(told) == text.count("elapsed_ms") + text.count("Conn:") - 1
+    lengths = [end - start for start, (end, _) in zip([0.0, *(end for end, _ in told)], told, strict=False)]
+    written = sum(length * rate for length, (_, rate) in zip(lengths, told, strict=True))
+    assert written / told[-1][0] == pytest.approx(tools.parse(BY_NAME["tcpbench.10"], text)[0].value)
+
+
+def test_one_interval_is_no_series_and_datagrams_that_were_sent_say_nothing_of_those_that_came() -> None:
+    assert tools.interim(BY_NAME["iperf3.1"], recorded(BY_NAME["iperf3.1"])) == []
+    assert tools.interim(BY_NAME["tcp.stream"], recorded(BY_NAME["tcp.stream"])) == []
+    way = {"packets": 5, "end": 1, "bits_per_second": 8}
+    sent, came = ({"intervals": [{"sum": {**way, "sender": sender}}] * 2} for sender in (True, False))
+    assert tools.interim(BY_NAME["udp.packets.64"], json.dumps(sent)) == []
+    assert tools.interim(BY_NAME["udp.packets.64.reverse"], json.dumps(came)) == [(1, 8), (1, 8)]
+
+
 def test_a_search_tells_two_rates() -> None:
     values = tools.parse(BY_NAME["udp.ndr"], SEARCH.replace(", too much is lost at 12866", ", all that is sent"))
     assert [(value.metric, value.value) for value in values] == [("pdr", 12697.0), ("ndr", 12053.0)]
@@ -302,6 +326,7 @@ def test_misses_are_told_where_the_cpu_counts_them() -> None:
 
 
 def only_values_or_tool_errors(measure: Measure, output: str) -> None:
+    assert all(0 < end < math.inf and rate < math.inf for end, rate in tools.interim(measure, output))
     try:
         values = tools.parse(measure, output)
     except ToolError:
@@ -348,9 +373,11 @@ JSON_VALUES = st.recursive(
     ),
 )
 TOTALS = st.dictionaries(
-    st.sampled_from(["bits_per_second", "packets", "lost_packets", "seconds", "jitter_ms"]), st.floats() | st.integers()
+    st.sampled_from(["bits_per_second", "packets", "lost_packets", "seconds", "jitter_ms", "end", "sender"]),
+    st.floats() | st.integers(),
 )
-REPORTS = st.fixed_dictionaries({"end": st.dictionaries(
+INTERVALS = st.dictionaries(st.sampled_from(["sum", "sum_bidir_reverse"]), TOTALS | JSON_VALUES)
+REPORTS = st.fixed_dictionaries({"intervals": st.lists(INTERVALS, max_size=3), "end": st.dictionaries(
     st.sampled_from(["sum_received", "sum_received_bidir_reverse"]), TOTALS
 )})  # fmt: skip
 
