@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import itertools
 import os
 import shutil
 import statistics
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import django
 
-from tests.bench.burdens import FILE, Burden, SimulatedStack, fitting, shifts
+from tests.bench.burdens import FILE, Burden, SimulatedStack, chained, shifts
 
 if TYPE_CHECKING:
     from perfweb.tracking.models import Alert, TrackedBranch
@@ -63,8 +64,6 @@ PLANTED = (
     Planted(42, "-7 %", -7),
     Planted(52, "slower at 10 streams, nothing to speak of at one", crowd=True),
 )
-AT_FIRST = 263
-"""Turns of the first burden."""
 
 
 def fitted(stack: SimulatedStack) -> dict[int, Burden]:
@@ -74,16 +73,14 @@ def fitted(stack: SimulatedStack) -> dict[int, Burden]:
     def rates(turns: int) -> list[float]:
         return stack.rates(Burden(turns))
 
-    burdens = {1: Burden(AT_FIRST)}
-    turns = AT_FIRST
-    for planted in PLANTED:
-        if planted.percent:
-            burdened = fitting(rates, turns, planted.percent)
-            by = statistics.fmean(shifts(rates(turns), rates(burdened)))
-            turns = burdened
-            print(f"{planted.subject}: {turns} turns, {by:+.2f} %", flush=True)
-        burdens[planted.number] = Burden(turns, planted.crowd)
-    return burdens
+    changes = [planted for planted in PLANTED if planted.percent]
+    turns = chained(rates, [planted.percent for planted in changes])
+    burdens = {1: Burden(turns[0])}
+    for planted, (before, after) in zip(changes, itertools.pairwise(turns), strict=True):
+        by = statistics.fmean(shifts(rates(before), rates(after)))
+        print(f"{planted.subject}: {after} turns after {before}, {by:+.2f} %", flush=True)
+        burdens[planted.number] = Burden(after)
+    return burdens | {planted.number: Burden(turns[-1], crowd=True) for planted in PLANTED if planted.crowd}
 
 
 def make_repository(tree: Path, commits: int) -> dict[int, str]:

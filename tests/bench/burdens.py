@@ -26,8 +26,14 @@ AGREES = 0.2
 MISSES = 0.2
 """What is no longer called by its name."""
 TRIES = 24
+BEGINNINGS = (263, 303, 343, 383)
+"""Turns to begin with: a jump behind one of them may leave out what is wanted."""
 SLOPE = -0.04
 """Percent for each turn, to begin with."""
+
+
+class NoBurdenError(Exception):
+    """Nothing moves the stack by what is wanted."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,30 @@ def shifts(before: Sequence[float], after: Sequence[float]) -> list[float]:
     return [100 * (new / old - 1) for old, new in zip(before, after, strict=True)]
 
 
+def chained(rates: Callable[[int], Sequence[float]], percents: Sequence[float]) -> list[int]:
+    """How many turns to begin with, and then for each change after the other, from one of BEGINNINGS that has them all.
+
+    Raises SystemExit where none has.
+    """
+    missed = []
+    for beginning in BEGINNINGS:
+        turns = [beginning]
+        try:
+            for percent in percents:
+                turns.append(fitting(rates, turns[-1], percent))
+        except NoBurdenError as error:
+            missed.append(str(error))
+        else:
+            return turns
+    raise SystemExit("\n".join(missed))
+
+
 def fitting(rates: Callable[[int], Sequence[float]], turns: int, percent: float) -> int:
     """How many turns, instead of `turns`, move all rates by so many percent.
 
     More turns are not always slower: code moves to other places, and a segment to another burst.  So each step starts
     from the nearest so far, as if what lies between that and the beginning were a line, and where that number has been
-    tried it is the next one beside it.  Raises SystemExit where nothing comes near.
+    tried it is the next one beside it.  Raises NoBurdenError where nothing comes near.
     """
     before = rates(turns)
     tried: dict[int, list[float]] = {turns: shifts(before, before)}
@@ -94,7 +118,7 @@ def fitting(rates: Callable[[int], Sequence[float]], turns: int, percent: float)
             return guess
     found = min(tried, key=lambda turns: _distance(tried[turns], percent))
     if abs(statistics.fmean(tried[found]) - percent) > MISSES:
-        raise SystemExit(f"no burden moves TCP by {percent:+} %: {TRIES} were tried from {turns} turns on")
+        raise NoBurdenError(f"no burden moves TCP by {percent:+} %: {TRIES} were tried from {turns} turns on")
     return found
 
 

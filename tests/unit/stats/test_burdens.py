@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from tests.bench.burdens import FIRST, FUNCTION, Burden, fitting, shifts
+from tests.bench.burdens import FIRST, FUNCTION, Burden, NoBurdenError, chained, fitting, shifts
 
 
 def rates(turns: int) -> list[float]:
@@ -23,8 +23,23 @@ def test_a_burden_costs_what_it_is_named(percent: float) -> None:
 
 
 def test_what_no_burden_costs_is_refused() -> None:
-    with pytest.raises(SystemExit, match=r"no burden moves TCP by \+30 %"):
+    with pytest.raises(NoBurdenError, match=r"no burden moves TCP by \+30 %"):
         fitting(rates, 100, 30)
+    with pytest.raises(SystemExit, match=r"by \+30 %.*\n.*by \+30 %.*"):
+        chained(rates, [30])
+
+
+def test_where_a_jump_leaves_out_a_change_it_begins_behind_the_jump() -> None:
+    def jumping(turns: int) -> list[float]:
+        return [5000 * (1 - (turns / 25 + (3 if turns >= 280 else 0)) / 100)] * 8
+
+    with pytest.raises(NoBurdenError):
+        fitting(jumping, 263, -1)
+    first, *others = chained(jumping, [-1, -7])
+    assert first == 303
+    assert [shifts(jumping(a), jumping(b))[0] for a, b in zip([first, *others], others, strict=False)] == pytest.approx(
+        [-1, -7], abs=0.05
+    )
 
 
 def test_a_burden_is_planted_where_a_segment_begins() -> None:
