@@ -7,6 +7,7 @@ is planted into.
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 import subprocess
@@ -21,15 +22,17 @@ SEEDS = range(1, 9)
 """Of the boots of a plan (runners/boots.py): eight."""
 MEETS = 0.05
 """By how many percent the mean of all seeds may miss what is wanted."""
-AGREES = 0.2
-"""How far the seeds may lie apart, in percent: near a jump one moves by more than all others."""
+AGREES = 0.35
+"""How far the seeds may lie apart, in percent, and as a share of what is wanted where that is more: near a jump one
+moves by more than all others, which hides a small change and not a large one.
+"""
 MISSES = 0.2
-"""What is no longer called by its name."""
-TRIES = 24
-BEGINNINGS = (263, 303, 343, 383)
-"""Turns to begin with: a jump behind one of them may leave out what is wanted."""
-SLOPE = -0.04
-"""Percent for each turn, to begin with."""
+"""By how many percent it may at the worst."""
+STEP = 12
+GRID = range(0, 601, STEP)
+"""Numbers of turns that are measured in any case."""
+BEGINNINGS = range(264, 481, STEP)
+"""Turns to begin with, of GRID: jumps behind one of them may leave out what is wanted."""
 
 
 class NoBurdenError(Exception):
@@ -102,32 +105,28 @@ def chained(rates: Callable[[int], Sequence[float]], percents: Sequence[float]) 
 def fitting(rates: Callable[[int], Sequence[float]], turns: int, percent: float) -> int:
     """How many turns, instead of `turns`, move all rates by so many percent.
 
-    More turns are not always slower: code moves to other places, and a segment to another burst.  So each step starts
-    from the nearest so far, as if what lies between that and the beginning were a line, and where that number has been
-    tried it is the next one beside it.  Raises NoBurdenError where nothing comes near.
+    More turns are not always slower: code moves to other places, and a segment to another burst, so that rates are
+    pieces of lines, all as steep.  So from each number of GRID the line tells where on its piece the wanted rate
+    would be, and where that is within a step it is tried, the nearest first.  Raises NoBurdenError where nothing comes
+    near.
     """
     before = rates(turns)
-    tried: dict[int, list[float]] = {turns: shifts(before, before)}
-    for _ in range(TRIES):
-        nearest = min(tried, key=lambda turns: abs(statistics.fmean(tried[turns]) - percent))
-        shift = statistics.fmean(tried[nearest])
-        slope = min(shift / (nearest - turns), SLOPE / 10) if nearest != turns else SLOPE
-        guess = _untried(max(0, nearest + round((percent - shift) / slope)), tried)
-        tried[guess] = shifts(before, rates(guess))
-        if _distance(tried[guess], percent) == 0:
-            return guess
-    found = min(tried, key=lambda turns: _distance(tried[turns], percent))
-    if abs(statistics.fmean(tried[found]) - percent) > MISSES:
-        raise NoBurdenError(f"no burden moves TCP by {percent:+} %: {TRIES} were tried from {turns} turns on")
-    return found
-
-
-def _untried(guess: int, tried: dict[int, list[float]]) -> int:
-    """The number next to a guess that has not been tried."""
-    return min((turns for turns in range(guess + len(tried) + 1) if turns not in tried), key=lambda n: abs(n - guess))
+    known = {number: statistics.fmean(shifts(before, rates(number))) for number in GRID}
+    slope = statistics.median(b - a for a, b in itertools.pairwise(known.values())) / STEP
+    ways = {number: round((percent - shift) / slope) for number, shift in known.items()} if slope else {}
+    tried = {}
+    for number, way in sorted(ways.items(), key=lambda item: abs(item[1])):
+        if abs(way) <= STEP and number + way >= 0:
+            tried[number + way] = shifts(before, rates(number + way))
+            if _distance(tried[number + way], percent) == 0:
+                return number + way
+    near = [guess for guess, seen in tried.items() if _distance(seen, percent) <= MISSES - MEETS]
+    if not near:
+        raise NoBurdenError(f"no burden moves TCP by {percent:+} % from {turns} turns on: {len(tried)} were tried")
+    return min(near, key=lambda guess: _distance(tried[guess], percent))
 
 
 def _distance(shifts: Sequence[float], percent: float) -> float:
     """How far rates that moved so are from what is wanted; 0 where that is near enough."""
     miss, apart = abs(statistics.fmean(shifts) - percent), max(shifts) - min(shifts)
-    return max(0.0, miss - MEETS) + max(0.0, apart - AGREES)
+    return max(0.0, miss - MEETS) + max(0.0, apart - AGREES * max(1, abs(percent)))
