@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long single transactions take: the percentiles that netperf tells with each sample of a request/response test."""
+"""How long single transactions take: the percentiles that netperf tells with each sample of a request/response test,
+and those of netblast's probes at each load that it offers.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +13,64 @@ from django.contrib.postgres.aggregates import ArrayAgg
 
 from perfweb.reports.figures import Figure, drawn, slots_axis
 from perfweb.reports.sides import Side
+from perfweb.runs.catalogue import LOADS
 from perfweb.runs.models import Sample
 
-PERCENTILES = {
-    "latency.min": "least",
-    "latency.p50": "50 %",
-    "latency.p90": "90 %",
-    "latency.p99": "99 %",
-    "latency.max": "greatest",
-}
-"""Metrics in microseconds, and which share of the transactions took no longer."""
+
+@dataclass(frozen=True)
+class Kind:
+    """Metrics in microseconds that belong together, in the order in which they grow, each with its head in a table."""
+
+    name: str
+    title: str
+    heads: Mapping[str, str]
+    axis: str
+
+
+def _at_loads(share: str, words: str) -> Kind:
+    """One percentile at each load."""
+    heads = {f"latency.{share}.{load}": f"at {load} %" for load in LOADS}
+    return Kind(f"latency-{share}", f"Latency under load, {words}", heads, "of the highest rate without loss")
+
+
+KINDS = (
+    Kind(
+        "latency",
+        "Latency of transactions",
+        {
+            "latency.min": "least",
+            "latency.p50": "50 %",
+            "latency.p90": "90 %",
+            "latency.p99": "99 %",
+            "latency.max": "greatest",
+        },
+        "share of the transactions that took no longer",
+    ),
+    _at_loads("p50", "which half of the probes did not exceed"),
+    _at_loads("p90", "which 90 % of the probes did not exceed"),
+    _at_loads("p99", "which 99 % of the probes did not exceed"),
+)
 
 
 @dataclass(frozen=True)
 class Latencies:
-    """The latencies of one test: for each side that has some, the values of its samples by metric."""
+    """The latencies of one kind of one test: for each side that has some, the values of its samples by metric."""
 
+    kind: Kind
     sides: Mapping[str, Mapping[str, Sequence[float]]]
 
     @property
     def metrics(self) -> list[str]:
         """The metrics that any side has, the fastest transactions first."""
-        return [name for name in PERCENTILES if any(name in found for found in self.sides.values())]
+        return [name for name in self.kind.heads if any(name in found for found in self.sides.values())]
 
     @property
     def heads(self) -> list[str]:
-        return [PERCENTILES[name] for name in self.metrics]
+        return [self.kind.heads[name] for name in self.metrics]
+
+    @property
+    def caption(self) -> str:
+        return f"{self.kind.title}, in µs, median over the samples"
 
     @property
     def rows(self) -> list[tuple[str, list[float | None]]]:
@@ -47,13 +81,13 @@ class Latencies:
         ]
 
 
-def read_latencies(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, Latencies]:
+def read_latencies(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, list[Latencies]]:
     """Read the latencies that the sides have in tests: one query."""
     side_of = {variant.pk: side.label for side in sides for variant in side.variants}
     rows = (
         Sample.objects.filter(measurement__boot__variant__in=side_of, measurement__test__in=list(tests))
         .valid()
-        .filter(metric__in=PERCENTILES, value__gt=0)
+        .filter(metric__in=[name for kind in KINDS for name in kind.heads], value__gt=0)
         .order_by()
         .values_list("measurement__boot__variant_id", "measurement__test", "metric")
         .annotate(values=ArrayAgg("value"))
@@ -62,11 +96,22 @@ def read_latencies(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, Lat
     for variant, test, metric, values in rows:
         of_test = found.setdefault(test, {side.label: {} for side in sides})
         of_test[side_of[variant]].setdefault(metric, []).extend(values)
-    return {test: Latencies({label: one for label, one in of_test.items() if one}) for test, of_test in found.items()}
+    return {
+        test: [made for kind in KINDS if (made := _of_kind(kind, by_side)).sides] for test, by_side in found.items()
+    }
+
+
+def _of_kind(kind: Kind, by_side: Mapping[str, Mapping[str, Sequence[float]]]) -> Latencies:
+    """What sides have of one kind; sides that have nothing of it are left out."""
+    chosen = {
+        label: {name: values for name, values in found.items() if name in kind.heads}
+        for label, found in by_side.items()
+    }
+    return Latencies(kind, {label: found for label, found in chosen.items() if found})
 
 
 def latency_figure(latencies: Latencies, labels: Sequence[str]) -> Figure:
-    """Draw each sample's percentiles, side by side, on a logarithmic scale, and a line through the medians.
+    """Draw what each sample has of each metric, side by side, on a logarithmic scale, and a line through the medians.
 
     `labels` are those of all sides of the page, whose colours and markers stay theirs.
     """
@@ -84,7 +129,7 @@ def latency_figure(latencies: Latencies, labels: Sequence[str]) -> Figure:
         "data": traces,
         "layout": {
             "height": 260,
-            "xaxis": slots_axis(latencies.heads, "share of the transactions that took no longer"),
+            "xaxis": slots_axis(latencies.heads, latencies.kind.axis),
             "yaxis": {"type": "log", "title": {"text": "µs"}},
         },
     }

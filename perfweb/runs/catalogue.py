@@ -116,6 +116,8 @@ SIMULATED = (
     ("unix", "Messages over UNIX-domain sockets", "transactions"),
     ("forward", "Forwarding of small packets", "packets"),
 )
+LOADS = (25, 50, 75, 90)
+"""Percent of the highest rate without loss at which latencies are measured; those of stack/tools/netblast.c."""
 SIMULATED_COSTS = {"instructions": "Instructions", "blocks": "Basic blocks", "atomics": "Atomic operations"}
 
 MEASURES = (
@@ -139,6 +141,15 @@ MEASURES = (
     Measure("udp.blast", "Small datagrams, all that can be sent", "netblast", "netreceive", "packets"),
     # Trials of a plan's seconds, no more of them than stack/tools/ratesearch.h has.
     Measure("udp.ndr", "Small datagrams, the most without loss", "netblast", "netreceive", "ndr", times=20),
+    # A tenth of the probes is beyond what is compared: enough of them in a second, and some may be lost.
+    Measure(
+        "udp.loaded",
+        "Latency of small datagrams under load",
+        "netblast",
+        "netreceive",
+        "latency.p90.75",
+        times=20 + len(LOADS),
+    ),
     _queries(8),
     _queries(11),
     _queries(64),

@@ -1,32 +1,49 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """netblast, which comes with the stack: small datagrams as fast as one CPU sends them, and how many netreceive got; or
-the highest rates at which hardly any are lost.
+the highest rates at which hardly any are lost; or how long round trips take at shares of the highest rate without loss.
 """
 
 import re
 
-from perfweb.runs.catalogue import Measure
+from perfweb.runs.catalogue import LOADS, Measure
 from runners.tools import SERVER_PORTS, ToolError, Value, positive
 
 _RATE = r"^{what}: \d+ seconds: [\d.]+ rate: (?P<rate>\S+) datagrams/s"
 _FOUND = re.compile(r"^(?P<name>ndr|pdr): (?P<rate>\S+) datagrams/s", re.ASCII | re.MULTILINE)
+_LOAD = re.compile(r"^load: (?P<percent>\d{1,3}) % (?P<told>.*) us$", re.ASCII | re.MULTILINE)
+_TIME = re.compile(r"\b(?P<share>p50|p90|p99|max): (?P<time>\S+)")
+_MODES = {"udp.ndr": ["-f"], "udp.loaded": ["-l"]}
 _SENT, _RECEIVED = (re.compile(_RATE.format(what=what), re.ASCII | re.MULTILINE) for what in ("sent", "received"))
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:
     port = str(SERVER_PORTS["netreceive"])
-    searching = ["-f"] if measure.name == "udp.ndr" else []
-    return [f"{prefix}/bin/netblast", *searching, "-c", port, "-t", str(seconds), address, port]
+    return [f"{prefix}/bin/netblast", *_MODES.get(measure.name, []), "-c", port, "-t", str(seconds), address, port]
 
 
 def parse(output: str) -> list[Value]:
-    """Datagrams per second that arrived, and that were sent; or what a search has found."""
+    """Datagrams per second that arrived, and that were sent; or what a search has found, and the latencies below it."""
     if found := {line["name"]: line["rate"] for line in _FOUND.finditer(output)}:
-        return [Value(name, positive(rate, name), "packets/s", "higher") for name, rate in found.items()]
+        rates = [Value(name, positive(rate, name), "packets/s", "higher") for name, rate in found.items()]
+        return [*rates, *_latencies(output)]
     sent, received = (pattern.search(output) for pattern in (_SENT, _RECEIVED))
     if sent is None or received is None:
         raise ToolError("netblast did not print what was sent and what was received")
     return [
         Value("packets", positive(received["rate"], "rate of what was received"), "packets/s", "higher"),
         Value("sent", positive(sent["rate"], "rate of what was sent"), "packets/s", "higher"),
+    ]
+
+
+def _latencies(output: str) -> list[Value]:
+    """Percentiles of the round trips at each load; none where none was offered."""
+    loads = {int(line["percent"]): line["told"] for line in _LOAD.finditer(output)}
+    if loads and tuple(loads) != LOADS:
+        told, wanted = (", ".join(map(str, some)) for some in (loads, LOADS))
+        raise ToolError(f"netblast told of loads of {told} %, not of {wanted} %")
+    return [
+        Value(name, positive(found["time"], name), "us", "lower")
+        for percent, line in loads.items()
+        for found in _TIME.finditer(line)
+        for name in [f"latency.{found['share']}.{percent}"]
     ]

@@ -109,13 +109,60 @@ def test_a_search_ends_at_rates_that_were_tried_or_says_that_everything_is_lost(
     assert {f"{rate:.0f}" for rate in rates.values()} <= {trial.split()[1] for trial in trials}
 
 
+def _loads(said: str) -> list[dict[str, float]]:
+    """What was offered, what came of it, and how long round trips took at each load."""
+    line = re.compile(
+        r"^load: (?P<load>\d+) % rate: (?P<rate>\d+) datagrams/s lost: (?P<lost>\d+) of \d+ behind: \d+ "
+        r"probes: (?P<back>\d+) of (?P<sent>\d+) "
+        r"p50: (?P<p50>\S+) p90: (?P<p90>\S+) p99: (?P<p99>\S+) max: (?P<max>\S+) us$",
+        re.MULTILINE,
+    )
+    return [{name: float(number) for name, number in found.groupdict().items()} for found in line.finditer(said)]
+
+
+def test_round_trips_are_timed_at_shares_of_what_is_not_lost(topology: Topology) -> None:
+    program = f"{topology.installed.prefix}/bin/netreceive"
+    topology.boot({}, [program, "-c", PORT, "-i", "60", PORT])
+    topology.await_line("boot.log", "ready")
+    blast = (f"{topology.installed.prefix}/bin/netblast", "-l", "-c", PORT, "-n", "3", "-t", "0.1", STACK, PORT)
+    loads = _loads(said := topology.on("left", *blast))
+    assert [load["load"] for load in loads] == [25, 50, 75, 90], said
+    rates = [load["rate"] for load in loads]
+    assert rates == sorted(rates)
+    for load in loads:
+        assert 0 < load["back"] <= load["sent"]
+        assert 0 < load["p50"] <= load["p90"] <= load["p99"] <= load["max"] <= 1e6
+
+
+def test_a_probe_that_does_not_come_back_counts_as_a_second(topology: Topology) -> None:
+    program = f"{topology.installed.prefix}/bin/netreceive"
+    topology.boot({}, [program, "-c", PORT, "-i", "60", PORT])
+    topology.await_line("boot.log", "ready")
+    blast = (f"{topology.installed.prefix}/bin/netblast", "-l", "-c", PORT, "-t", "0.5", STACK, PORT)
+    topology.on("left", "tc", "qdisc", "add", "dev", "data0", "clsact")
+    try:  # Of what left is sent, which are the answers, those go astray whose number has bit 8.
+        udp = ("match", "ip", "protocol", "17", "0xff", "match", "u8", "1", "1", "at", "42")
+        astray = ("action", "mirred", "egress", "redirect", "dev", "lo")
+        topology.on("left", "tc", "filter", "add", "dev", "data0", "ingress", "protocol", "ip", "u32", *udp, *astray)
+        loads = _loads(said := topology.on("left", *blast))
+    finally:
+        topology.on("left", "tc", "qdisc", "del", "dev", "data0", "clsact")
+    assert len(loads) == 4, said
+    for load in loads:
+        assert 0 < load["back"] < load["sent"]
+        assert load["p90"] == load["p99"] == load["max"] == 1e6
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("netblast", "10.0.0.1"), "usage: netblast"),
         (("netblast", "-s", "9000", "10.0.0.1", "9"), "-s: '9000' is no whole number from 0 to 1472"),
-        (("netblast", "-f", "10.0.0.1", "9"), "-f: with -c and without -r"),
-        (("netblast", "-f", "-c", "9", "-r", "5", "10.0.0.1", "9"), "-f: with -c and without -r"),
+        (("netblast", "-f", "10.0.0.1", "9"), "-f, -l: with -c and without -r"),
+        (("netblast", "-f", "-c", "9", "-r", "5", "10.0.0.1", "9"), "-f, -l: with -c and without -r"),
+        (("netblast", "-f", "-l", "-c", "9", "10.0.0.1", "9"), "usage: netblast"),
+        (("netblast", "-l", "-c", "9", "-s", "8", "10.0.0.1", "9"), "-s: '8' is no whole number from 16 to 1472"),
+        (("netblast", "-l", "-c", "9", "-t", "3600", "10.0.0.1", "9"), "-t: '3600' is not in 0.01 to 600"),
         (("netblast", "nowhere", "9"), "'nowhere' port '9' is not an address"),
         (("netreceive",), "usage: netreceive"),
         (("netreceive", "-i", "0", "9"), "-i: '0' is not in 0.1 to 86400"),

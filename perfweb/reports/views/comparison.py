@@ -62,7 +62,7 @@ class TestSection:
     numbers: list[SideNumbers]
     sets: dict[str, list[float]]
     graphs: list[Graph]
-    latencies: Latencies | None
+    latencies: list[Latencies]
     durations: Durations | None
     confidence: float
 
@@ -169,7 +169,7 @@ def _sections(
     latencies = read_latencies(compared, drawn) if drawn else {}
     durations = read_durations(compared, drawn) if drawn else {}
     return [
-        _section(test, by_test[test], compared, confidence, latencies.get(test), durations.get(test), test in drawn)
+        _section(test, by_test[test], compared, confidence, latencies.get(test, []), durations.get(test), test in drawn)
         for test in ordered
     ]
 
@@ -179,7 +179,7 @@ def _section(
     found: list[TestComparison],
     compared: list[Side],
     confidence: float,
-    latencies: Latencies | None,
+    latencies: list[Latencies],
     durations: Durations | None,
     drawn: bool,
 ) -> TestSection:
@@ -207,7 +207,7 @@ def _graphs(
     test: str,
     sets: dict[str, list[float]],
     scale: Scale,
-    latencies: Latencies | None,
+    latencies: list[Latencies],
     durations: Durations | None,
 ) -> list[Graph]:
     anchor, labels = names.anchor(test), list(sets)
@@ -215,9 +215,9 @@ def _graphs(
         Graph(f"samples-{anchor}", f"Samples of {test}", boxes_figure(sets, scale)),
         Graph(f"distribution-{anchor}", f"Distribution of {test}", distributions_figure(sets, scale)),
     ]
-    if latencies:
-        figure = latency_figure(latencies, labels)
-        graphs.append(Graph(f"latency-{anchor}", f"Latency of transactions of {test}", figure))
+    for found in latencies:
+        title = f"{found.kind.title}, of {test}"
+        graphs.append(Graph(f"{found.kind.name}-{anchor}", title, latency_figure(found, labels)))
     if durations:
         figure = durations_figure(durations, labels)
         graphs.append(Graph(f"durations-{anchor}", f"Histogram of the times that connections of {test} took", figure))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from copy import copy
 
 import pytest
 from django.test import Client
@@ -15,6 +16,7 @@ from tests.factories import create_run
 from tests.unit.reports.test_pages import comparison_address, page, text_of
 
 TEST = "tcp.rr/host-host/ipv4"
+LOADED = "udp.loaded/host-host/ipv4"
 
 
 @pytest.mark.django_db
@@ -35,6 +37,29 @@ def test_percentiles_stand_in_a_table_and_every_sample_is_drawn(client: Client) 
     counted = Sample.objects.filter(metric__startswith="latency", discarded=False)
     assert sum(len(trace["y"]) for trace in points) == counted.count() > 0
     assert "<marker" in page(client, comparison_address(run) + f"?graph={name}")
+
+
+@pytest.mark.django_db
+def test_latencies_under_load_have_a_table_and_a_graph_for_each_percentile(client: Client) -> None:
+    run = create_run(tests=[LOADED])
+    compared = list(Sample.objects.filter(metric="latency.p90.75"))
+    for metric, times in (("latency.p90.25", 0.5), ("latency.p90.90", 2), ("latency.p50.75", 0.25)):
+        for sample in compared:
+            made = copy(sample)
+            made.pk, made.metric, made.value = None, metric, sample.value * times
+            made.save()
+    text = text_of(page(client, comparison_address(run)))
+    assert re.search(r"which half of the probes did not exceed, in µs, median over the samples Side at 75 % d", text)
+    number = r"[\d.]+"
+    rows = rf"deferred {number} {number} {number} direct {number} {number} {number}"
+    assert re.search(rf"which 90 % of the probes did not exceed, .* Side at 25 % at 75 % at 90 % {rows}", text)
+    assert "99 % of the probes" not in text
+    figures = json.loads(page(client, comparison_address(run) + "?graphs=json"))
+    drawn = {name: figure for name, figure in figures.items() if name.startswith("latency")}
+    assert [name.split("-")[1] for name in drawn] == ["p50", "p90"]
+    points = [trace for trace in drawn[max(drawn)]["data"] if trace["mode"] == "markers"]
+    counted = Sample.objects.filter(metric__startswith="latency.p90", discarded=False)
+    assert sum(len(trace["y"]) for trace in points) == counted.count() > 0
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfweb.runs.catalogue import MEASURES, SIMULATED_COSTS, Measure
+from perfweb.runs.catalogue import LOADS, MEASURES, SIMULATED_COSTS, Measure
 from runners import tools
 from runners.tools import ToolError, simstack
 
@@ -29,6 +29,18 @@ SEARCH = (
     "trial: 39538 datagrams/s lost: 4839 of 19848, 24.380 %\n"
     "pdr: 12697 datagrams/s, too much is lost at 12866\n"
     "ndr: 12053 datagrams/s, too much is lost at 12102\n"
+)
+LOADED = (
+    "trial: 181175 datagrams/s lost: 12018 of 93056, 12.915 %\n"
+    "ndr: 78004 datagrams/s, too much is lost at 78882\n"
+    "load: 25 % rate: 19180 datagrams/s lost: 0 of 9607 behind: 391 probes: 601 of 601 "
+    "p50: 28.1 p90: 90.8 p99: 268.9 max: 3529.3 us\n"
+    "load: 50 % rate: 38999 datagrams/s lost: 0 of 19500 behind: 159 probes: 975 of 975 "
+    "p50: 14.1 p90: 33.9 p99: 1076.2 max: 4124.9 us\n"
+    "load: 75 % rate: 58502 datagrams/s lost: 0 of 29251 behind: 480 probes: 976 of 976 "
+    "p50: 12.4 p90: 26.5 p99: 3145.9 max: 3804.2 us\n"
+    "load: 90 % rate: 70202 datagrams/s lost: 0 of 35101 behind: 675 probes: 976 of 976 "
+    "p50: 12.9 p90: 176.4 p99: 5947.1 max: 7654.9 us\n"
 )
 CPUCHECK = "rounds: 109 seconds: 1.000206\n"
 SIMSTACK = """{"simulated": true, "machine": "generic", "workload": "forward", "seed": 1, "unit": "packets/s",
@@ -48,8 +60,9 @@ def recorded(measure: Measure) -> str:
         "tcpconnect": TCPCONNECT, "unixbench": UNIXBENCH, "netblast": NETBLAST, "tcpload": TCPLOAD,
         "cpucheck": CPUCHECK,
     }  # fmt: skip
-    if measure.name == "udp.ndr":
-        return SEARCH
+    searches = {"udp.ndr": SEARCH, "udp.loaded": LOADED}
+    if measure.name in searches:
+        return searches[measure.name]
     if measure.simulated:
         return SIMSTACK.replace("packets/s", UNITS_OF_SIMSTACK.get(measure.metric, "packets/s"))
     if measure.tool in said:
@@ -73,7 +86,8 @@ def datagrams(**told: object) -> str:
 def test_every_measure_reads_what_its_tool_printed(measure: Measure) -> None:
     values = {value.metric: value for value in tools.parse(measure, recorded(measure))}
     primary = values[measure.metric]
-    assert primary.direction == ("lower" if measure.metric in {"cpu", *SIMULATED_COSTS} else "higher")
+    lower = {"cpu", "latency.p90.75", *SIMULATED_COSTS}
+    assert primary.direction == ("lower" if measure.metric in lower else "higher")
     assert primary.value > 0
     assert all(value.direction == "lower" for name, value in values.items() if name.startswith("latency."))
 
@@ -161,6 +175,11 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("udp.ndr", SEARCH.replace("ndr: 12053", "ndr: 0"), "ndr is 0"),
         ("udp.ndr", SEARCH.partition("ndr")[0], "printed no ndr"),
         ("udp.ndr", SEARCH.partition("pdr")[0], "did not print"),
+        ("udp.loaded", LOADED.partition("ndr")[0], "did not print"),
+        ("udp.loaded", LOADED.partition("load")[0], "printed no latency.p90.75"),
+        ("udp.loaded", LOADED.partition("load: 90")[0], "told of loads of 25, 50, 75 %, not of 25, 50, 75, 90 %"),
+        ("udp.loaded", LOADED.replace("p90: 26.5", "p90: inf"), "latency.p90.75 is inf"),
+        ("udp.loaded", LOADED.replace("p90: 26.5", "p90: -4"), "latency.p90.75 is -4"),
         ("udp.blast", NETBLAST.replace("rate: 500000", "rate: 0"), "rate of what was received is 0"),
         ("udp.blast", NETBLAST.partition("received")[0], "did not print"),
     ],
@@ -208,7 +227,8 @@ def test_what_comes_with_the_stack_is_told_the_streams_and_the_ports() -> None:
         "/prefix/bin/netblast", "-c", "5303", "-t", "3", "fd00::2", "5303",
     ]  # fmt: skip
     assert tools.command(BY_NAME["iperf3.100"], "10.0.0.2", 1, "")[-2:] == ["-P", "100"]
-    assert tools.command(BY_NAME["udp.ndr"], "10.0.0.2", 3, "/prefix")[:2] == ["/prefix/bin/netblast", "-f"]
+    for name, mode in (("udp.ndr", "-f"), ("udp.loaded", "-l")):
+        assert tools.command(BY_NAME[name], "10.0.0.2", 3, "/prefix")[:2] == ["/prefix/bin/netblast", mode]
 
 
 @pytest.mark.parametrize(
@@ -293,6 +313,14 @@ def test_one_interval_is_no_series_and_datagrams_that_were_sent_say_nothing_of_t
 def test_a_search_tells_two_rates() -> None:
     values = tools.parse(BY_NAME["udp.ndr"], SEARCH.replace(", too much is lost at 12866", ", all that is sent"))
     assert [(value.metric, value.value) for value in values] == [("pdr", 12697.0), ("ndr", 12053.0)]
+
+
+def test_latencies_under_load_are_told_with_their_load_and_the_rate_that_it_is_of() -> None:
+    values = {value.metric: value for value in tools.parse(BY_NAME["udp.loaded"], LOADED)}
+    shares = [f"latency.{share}.{load}" for load in LOADS for share in ("p50", "p90", "p99", "max")]
+    assert list(values) == ["ndr", *shares]
+    assert values["ndr"].value == 78004
+    assert (values["latency.p99.90"].value, values["latency.p99.90"].unit) == (5947.1, "us")
 
 
 def test_the_check_of_the_cpu_runs_on_the_host_it_checks() -> None:
