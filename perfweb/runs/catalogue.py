@@ -109,6 +109,8 @@ def _simulated_cost(workload: str, metric: str) -> Measure:
 
 TOPOLOGIES = ("host-host", "host-router-host")
 FAMILIES = ("ipv4", "ipv6")
+LOADS = ("25", "50", "75", "90")
+"""Percent of the most without loss at which `netblast -l` times probes, which are the ends of its metrics' names."""
 WAYS = {"": "", "reverse": " from the server", "bidirectional": " both ways at once"}
 SIMULATED_CPUS = (1, 2, 4, 8, 10, 16, 32, 64)
 SIMULATED = (
@@ -139,6 +141,16 @@ MEASURES = (
     Measure("udp.blast", "Small datagrams, all that can be sent", "netblast", "netreceive", "packets"),
     # Trials of a plan's seconds, no more of them than stack/tools/ratesearch.h has.
     Measure("udp.ndr", "Small datagrams, the most without loss", "netblast", "netreceive", "ndr", times=20),
+    # Compared is how it stands at three quarters: at less the queues are mostly empty, and at 90 % an error of the
+    # search may be what is left. The 99th percentile is what queues make of a load, and has samples above it.
+    Measure(
+        "udp.loaded",
+        "Latency of small datagrams at 25 to 90 % of the most without loss",
+        "netblast",
+        "netreceive",
+        "latency.p99.75",
+        times=20 + len(LOADS),
+    ),
     _queries(8),
     _queries(11),
     _queries(64),

@@ -4,13 +4,23 @@
  * rate, as small as they come unless told otherwise.  They are numbered, so
  * that netreceive can say how many were lost.
  *
- *	netblast [-f] [-c PORT] [-n FLOWS] [-t SECONDS] [-s BYTES] [-r RATE]
- *	    ADDRESS PORT
+ *	netblast [-f | -l] [-c PORT] [-n FLOWS] [-t SECONDS] [-s BYTES]
+ *	    [-r RATE] ADDRESS PORT
  *
  * With -c it asks the netreceive -c at that TCP port how many came, so that
  * one command says what both ends saw.  With -f it finds the highest rate
  * that nothing of is lost (NDR), and the highest of which half a percent is
  * (PDR), by trials of -t seconds.
+ *
+ * With -l it finds NDR and then offers 25, 50, 75 and 90 % of it, for -t
+ * seconds each, and tells how long probes took meanwhile, which netreceive
+ * sends back (tools/probes.h): RFC 2544 section 26.2 asks for the latency at
+ * the highest rate without loss, where the least disturbance fills queues.
+ * Probes are datagrams of the load, due when any other would be whatever came
+ * back before; they go by the first flow, each by a call of its own.  Told
+ * besides is how many datagrams were due at once at most: what a sender that
+ * was held up sends then is a burst, and the wait in it is of his making.
+ *
  * Several flows (source ports) in turn, as RFC 2544 section 12 asks for.
  */
 #include <arpa/inet.h>
@@ -21,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sysexits.h>
@@ -29,13 +40,23 @@
 #include "tools/argument.h"
 #include "tools/blast.h"
 #include "tools/clock.h"
+#include "tools/probes.h"
 #include "tools/ratesearch.h"
 
 #define	BURST		64	/* datagrams of one call */
 #define	FLOWS_MAX	1024
 #define	RATE_MAX	1e9	/* datagrams/s */
 #define	SECONDS_MAX	86400
+#define	SECONDS_TIMED	600	/* of a load with probes, which it remembers */
 #define	SETTLE		0.1	/* seconds; what is under way arrives */
+#define	PATIENCE	1.0	/* seconds; then a probe is lost */
+
+/* What of the datagrams may be lost, the most first, and what it is called. */
+static const double losses[] = { 0.005, 0 };
+static const char *const names[] = { "pdr", "ndr" };
+
+/* Percent of NDR that are offered. */
+static const unsigned shares[] = { 25, 50, 75, 90 };
 
 /* What to send, and how often. */
 struct load {
@@ -45,7 +66,10 @@ struct load {
 	const char	*control;	/* port of netreceive, or NULL */
 	size_t		 bytes;
 	double		 seconds, rate;	/* 0: as fast as it goes */
+	long		 nap;		/* ns, if nothing is due */
 	uint32_t	 id;
+	struct probes	*probes;	/* or NULL */
+	double		 behind;	/* datagrams that were due at once */
 };
 
 /* A burst to be, with a numbered head for each datagram. */
@@ -72,10 +96,11 @@ gone(void)
 static _Noreturn void
 usage(void)
 {
-	fprintf(stderr, "usage: netblast [-f] [-c PORT] [-n FLOWS] "
+	fprintf(stderr, "usage: netblast [-f | -l] [-c PORT] [-n FLOWS] "
 	    "[-t SECONDS] [-s BYTES] [-r RATE] ADDRESS PORT\n"
 	    "1 to %d flows, 0 to %d bytes, RATE in datagrams/s, 0: as fast as "
-	    "it goes; -f: with -c and without -r\n", FLOWS_MAX, BLAST_BYTES);
+	    "it goes; -f, -l: with -c and without -r\n", FLOWS_MAX,
+	    BLAST_BYTES);
 	exit(EX_USAGE);
 }
 
@@ -137,15 +162,16 @@ burst_send(struct burst *b, int s, unsigned long long number, unsigned n)
 
 /* How many of a burst are due after so many seconds; waits if none is. */
 static unsigned
-due(const struct load *l, double seconds, unsigned long long sent)
+due(struct load *l, double seconds, unsigned long long sent)
 {
 	double missing = seconds * l->rate - (double)sent;
 
+	l->behind = fmax(l->behind, missing);
 	if (l->rate == 0 || missing >= BURST)
 		return (BURST);
 	if (missing >= 1)
 		return ((unsigned)missing);
-	nanosleep(&(struct timespec){ .tv_nsec = 50000 }, NULL);
+	nanosleep(&(struct timespec){ .tv_nsec = l->nap }, NULL);
 	return (0);
 }
 
@@ -181,9 +207,38 @@ counted(int control)
 	return (received);
 }
 
+/* A datagram that is to come back, if it goes; whether it did. */
+static unsigned
+probe_send(struct burst *b, const struct load *l, unsigned long long number)
+{
+	double date;
+	unsigned sent;
+
+	b->heads[0].kind = htons(BLAST_PROBE);
+	date = probes_now();
+	sent = burst_send(b, l->sockets[0], number, 1);
+	b->heads[0].kind = htons(BLAST_PLAIN);
+	if (sent > 0)
+		probes_note(l->probes, date);
+	return (sent);
+}
+
+/* Up to n datagrams of a load that is timed; how many went. */
+static unsigned
+timed_send(struct burst *b, const struct load *l, int s,
+    unsigned long long number, unsigned n)
+{
+	unsigned plain = probes_until(l->probes, number), sent;
+
+	sent = plain == 0 ? probe_send(b, l, number) :
+	    burst_send(b, s, number, n < plain ? n : plain);
+	probes_receive(l->probes, l->sockets[0]);
+	return (sent);
+}
+
 /* Sends for the time that was asked for; how many, and how long it took. */
 static unsigned long long
-blast(const struct load *l, double *seconds)
+blast(struct load *l, double *seconds)
 {
 	static struct burst b;
 	double start = now();
@@ -191,19 +246,22 @@ blast(const struct load *l, double *seconds)
 	int i = 0;
 
 	burst_make(&b, l);
+	l->behind = 0;
 	while ((*seconds = now() - start) < l->seconds) {
 		unsigned n = due(l, *seconds, sent);
 
 		if (n == 0)
 			continue;
-		sent += burst_send(&b, l->sockets[i], sent, n);
+		sent += l->probes != NULL ?
+		    timed_send(&b, l, l->sockets[i], sent, n) :
+		    burst_send(&b, l->sockets[i], sent, n);
 		i = (i + 1) % l->flows;
 	}
 	return (sent);
 }
 
 static void
-once(const struct load *l)
+once(struct load *l)
 {
 	int control = l->control != NULL ? counting(l) : -1;
 	unsigned long long sent, received;
@@ -220,83 +278,157 @@ once(const struct load *l)
 	    (long long)(sent - received));
 }
 
+/* Offers the load's rate; how much went and was lost. */
 static struct trial
-try(void *arg, double rate)
+offer(struct load *l, unsigned long long *sent, unsigned long long *lost)
 {
-	struct load *l = arg;
 	int control = counting(l);
-	unsigned long long sent, lost;
-	struct trial t;
 	double seconds;
 
-	l->rate = rate;
-	sent = blast(l, &seconds);
-	if (sent == 0) {
+	*sent = blast(l, &seconds);
+	if (*sent == 0) {
 		fputs("netblast: nothing could be sent\n", stderr);
 		exit(1);
 	}
 	pause_for(SETTLE);
-	lost = counted(control);
-	lost = lost < sent ? sent - lost : 0;	/* some came twice, or late */
-	t = (struct trial){ (double)sent / seconds,
-	    (double)lost / (double)sent };
+	*lost = counted(control);
+	*lost = *lost < *sent ? *sent - *lost : 0; /* some came twice, or late */
+	return ((struct trial){ (double)*sent / seconds,
+	    (double)*lost / (double)*sent });
+}
+
+static struct trial
+try(void *arg, double rate)
+{
+	struct load *l = arg;
+	unsigned long long sent, lost;
+	struct trial t;
+
+	l->rate = rate;
+	t = offer(l, &sent, &lost);
 	printf("trial: %.0f datagrams/s lost: %llu of %llu, %.3f %%\n", t.rate,
 	    lost, sent, 100 * t.loss);
 	fflush(stdout);
 	return (t);
 }
 
-/* Exit status. */
-static int
-find(struct load *l)
+/* The highest rates at which no more is lost than losses from one on say. */
+static struct bounds
+find(struct load *l, unsigned from)
 {
-	static const double losses[] = { 0.005, 0 };
-	static const char *const names[] = { "pdr", "ndr" };
 	struct bounds found[2];
 
-	ratesearch(try, l, losses, found, 2);
-	for (int i = 0; i < 2; i++)
+	ratesearch(try, l, losses + from, found + from, 2 - from);
+	for (unsigned i = from; i < 2; i++)
 		if (found[i].low == 0) {
 			fprintf(stderr, "netblast: more than %g %% was lost at "
 			    "every rate, even at %.0f datagrams/s\n",
 			    100 * losses[i], found[i].high);
-			return (1);
+			exit(1);
 		} else if (isinf(found[i].high))
 			printf("%s: %.0f datagrams/s, all that is sent\n",
 			    names[i], found[i].low);
 		else
 			printf("%s: %.0f datagrams/s, too much is lost at "
 			    "%.0f\n", names[i], found[i].low, found[i].high);
-	return (0);
+	return (found[1]);
+}
+
+static void
+await_probes(struct probes *p, int s)
+{
+	double end = now() + PATIENCE;
+
+	probes_receive(p, s);
+	while (p->back < p->sent && now() < end) {
+		pause_for(0.01);
+		probes_receive(p, s);
+	}
+}
+
+/* Offers a share of a rate, and says how long its probes took. */
+static void
+time_probes(struct load *l, unsigned percent, double most)
+{
+	unsigned long long sent, lost;
+	struct probes p;
+	struct trial t;
+
+	l->rate = most * percent / 100;
+	/* What is late from the load before is no answer. */
+	if (probes_init(&p, ++l->id, l->rate, l->seconds) != 0)
+		die("probes");
+	l->probes = &p;
+	t = offer(l, &sent, &lost);
+	await_probes(&p, l->sockets[0]);
+	if (p.back == 0) {
+		fprintf(stderr, "netblast: none of %zu probes came back at "
+		    "%.0f datagrams/s\n", p.sent, t.rate);
+		exit(1);
+	}
+	printf("load: %u %% rate: %.0f datagrams/s lost: %llu of %llu "
+	    "behind: %.0f probes: %zu of %zu ", percent, t.rate, lost, sent,
+	    floor(l->behind), p.back, p.sent);
+	printf("p50: %.1f p90: %.1f p99: %.1f max: %.1f us\n",
+	    probes_percentile(&p, 50), probes_percentile(&p, 90),
+	    probes_percentile(&p, 99), probes_longest(&p));
+	fflush(stdout);
+	probes_free(&p);
+	l->probes = NULL;
+}
+
+/*
+ * Datagrams that are due together wait for each other: the sender naps as
+ * short as it can, in the search, too, which is for what is then offered.
+ */
+static void
+find_and_time(struct load *l)
+{
+	double most;
+
+	if (probes_timestamps(l->sockets[0]) != 0)
+		die("timestamps");
+	prctl(PR_SET_TIMERSLACK, 1);
+	l->nap = 1;
+	most = find(l, 1).low;
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
+		time_probes(l, shares[i], most);
 }
 
 int
 main(int argc, char **argv)
 {
-	static struct load l = { .flows = 1, .bytes = 18, .seconds = 2 };
-	bool finding = false;
+	static struct load l = { .flows = 1, .nap = 50000 };
+	const char *seconds = "2", *bytes = "18";
+	bool finding = false, timing = false;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "fc:n:t:s:r:")) != -1)
+	while ((opt = getopt(argc, argv, "flc:n:t:s:r:")) != -1)
 		if (opt == 'f')
 			finding = true;
+		else if (opt == 'l')
+			timing = true;
 		else if (opt == 'c')
 			l.control = optarg;
 		else if (opt == 'n')
 			l.flows = (int)argument_whole("-n", optarg, 1,
 			    FLOWS_MAX);
 		else if (opt == 't')
-			l.seconds = argument_number("-t", optarg, 0.01,
-			    SECONDS_MAX);
+			seconds = optarg;
 		else if (opt == 's')
-			l.bytes = argument_whole("-s", optarg, 0, BLAST_BYTES);
+			bytes = optarg;
 		else if (opt == 'r')
 			l.rate = argument_number("-r", optarg, 0, RATE_MAX);
 		else
 			usage();
-	if (argc - optind != 2 ||
-	    (finding && (l.control == NULL || l.rate > 0)))
+	if (argc - optind != 2 || (finding && timing) ||
+	    ((finding || timing) && (l.control == NULL || l.rate > 0)))
 		usage();
+	l.seconds = argument_number("-t", seconds, 0.01,
+	    timing ? SECONDS_TIMED : SECONDS_MAX);
+	/* A probe has a head. */
+	l.bytes = argument_whole("-s", bytes,
+	    timing ? sizeof(struct blast) : 0, BLAST_BYTES);
 	if (getrandom(&l.id, sizeof(l.id), 0) != sizeof(l.id))
 		die("getrandom");
 	for (int i = 0; i < l.flows; i++)
@@ -304,7 +436,10 @@ main(int argc, char **argv)
 		    SOCK_DGRAM);
 	l.address = argv[optind];
 	if (finding)
-		return (find(&l));
-	once(&l);
+		find(&l, 0);
+	else if (timing)
+		find_and_time(&l);
+	else
+		once(&l);
 	return (0);
 }

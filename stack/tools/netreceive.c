@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * netreceive: counts the UDP datagrams that come to a port, and those of
- * netblast that do not.
+ * netblast that do not.  Probes of netblast it sends back as they came, but
+ * for their kind, so that nothing answers in turn: never more than came.
  *
  *	netreceive [-a ADDRESS] [-c PORT] [-i SECONDS] [-t SECONDS] PORT
  *
@@ -100,11 +101,30 @@ count(struct tally *t, struct run *r, const void *data, size_t len)
 	}
 }
 
+/* Sends a probe back; one that cannot go is lost, like any other. */
+static void
+answer(int s, struct msghdr *msg, size_t len)
+{
+	struct blast head;
+	void *data = msg->msg_iov->iov_base;
+
+	if (len < sizeof(head))
+		return;
+	memcpy(&head, data, sizeof(head));
+	if (head.magic != htons(BLAST_MAGIC) ||
+	    head.kind != htons(BLAST_PROBE))
+		return;
+	head.kind = htons(BLAST_ANSWER);
+	memcpy(data, &head, sizeof(head));
+	sendto(s, data, len, MSG_DONTWAIT, msg->msg_name, msg->msg_namelen);
+}
+
 /* All that is there, a burst at most; how many, and none is no error. */
 static int
 receive(int s, struct tally *t, struct run *r)
 {
 	static char data[BURST][BYTES_MAX];
+	static struct sockaddr_storage from[BURST];
 	static struct iovec iov[BURST];
 	static struct mmsghdr msgs[BURST];
 	int n;
@@ -112,13 +132,16 @@ receive(int s, struct tally *t, struct run *r)
 	for (size_t i = 0; i < BURST; i++) {
 		iov[i] = (struct iovec){ data[i], sizeof(data[i]) };
 		msgs[i].msg_hdr = (struct msghdr){ .msg_iov = &iov[i],
-		    .msg_iovlen = 1 };
+		    .msg_iovlen = 1, .msg_name = &from[i],
+		    .msg_namelen = sizeof(from[i]) };
 	}
 	n = recvmmsg(s, msgs, BURST, MSG_DONTWAIT, NULL);
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
 		die("receive");
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		answer(s, &msgs[i].msg_hdr, msgs[i].msg_len);
 		count(t, r, data[i], msgs[i].msg_len);
+	}
 	return (n);
 }
 

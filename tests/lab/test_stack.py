@@ -189,7 +189,7 @@ def test_large_datagrams_travel_in_fragments(run: Run) -> None:
         ],
         ["tcpbench.10/host-host/ipv6"],
         ["udp.blast/host-host/ipv6"],
-        ["udp.blast/host-router-host/ipv4", "udp.ndr/host-router-host/ipv4"],
+        ["udp.blast/host-router-host/ipv4", "udp.ndr/host-router-host/ipv4", "udp.loaded/host-router-host/ipv4"],
     ],
     ids=lambda names: names[0],
 )

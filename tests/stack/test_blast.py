@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.stack.topology import Topology, run
+from tests.stack.topology import PYTHON, Topology, run
 
 PORT = "5601"
 STACK, RIGHT = "10.99.0.2", "10.99.1.1"
@@ -109,13 +109,79 @@ def test_a_search_ends_at_rates_that_were_tried_or_says_that_everything_is_lost(
     assert {f"{rate:.0f}" for rate in rates.values()} <= {trial.split()[1] for trial in trials}
 
 
+def _timed(topology: Topology, address: str, *options: str) -> list[dict[str, str]]:
+    """What `netblast -l` says of each share of the highest rate without loss."""
+    program = f"{topology.installed.prefix}/bin/netblast"
+    said = topology.on("left", program, "-l", "-c", PORT, "-t", "0.2", *options, address, PORT)
+    words = r"(?P<share>\d+) % rate: (?P<rate>[1-9]\d*) datagrams/s lost: \d+ of \d+ behind: \d+"
+    probes = r"probes: (?P<back>[1-9]\d*) of (?P<probes>\d+)"
+    times = r"p50: (?P<p50>\S+) p90: (?P<p90>\S+) p99: (?P<p99>\S+) max: (?P<max>\S+) us"
+    loads = [found.groupdict() for found in re.finditer(f"^load: {words} {probes} {times}$", said, re.MULTILINE)]
+    assert [load["share"] for load in loads] == ["25", "50", "75", "90"], said
+    assert re.search(r"^ndr: [1-9]\d* datagrams/s, ", said, re.MULTILINE)
+    return loads
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_probes_come_back_and_say_how_long_they_took(topology: Topology, family: int) -> None:
+    address, everywhere = (STACK, "0.0.0.0") if family == 4 else ("2001:db8::2", "::")  # noqa: S104 - in a namespace
+    tunables = {"if.tap0.inet6": "2001:db8::2/64", "net.inet6.ip6.dad_count": "0"}
+    topology.boot(tunables, [f"{topology.installed.prefix}/bin/netreceive", "-a", everywhere, "-c", PORT, PORT])
+    topology.await_line("boot.log", "ready")
+    idle = _timed(topology, address)[0]
+    # A quarter of what is not lost is little: what a machine that is busy otherwise loses all the same is not much.
+    assert int(idle["back"]) > 0.9 * int(idle["probes"])
+    assert 0 < float(idle["p50"]) <= float(idle["p90"]) <= float(idle["p99"])
+
+
+def test_probes_that_do_not_come_back_are_told(topology: Topology) -> None:
+    # Lost is the answer to the first datagram, which is a probe: of the load itself nothing is.
+    topology.on("left", "ip", "link", "add", "down0", "type", "veth", "peer", "name", "down1")
+    topology.on("left", "tc", "qdisc", "add", "dev", "data0", "clsact")
+    answer, first = ("0x6e620002", "0xffffffff", "at", "28"), ("0", "0xffffffff", "at", "40")
+    match = ("protocol", "ip", "u32", "match", "u32", *answer, "match", "u32", *first)
+    away = ("action", "mirred", "egress", "redirect", "dev", "down0")
+    topology.on("left", "tc", "filter", "add", "dev", "data0", "ingress", *match, *away)
+    topology.boot({}, [f"{topology.installed.prefix}/bin/netreceive", "-c", PORT, PORT])
+    topology.await_line("boot.log", "ready")
+    for load in _timed(topology, STACK):
+        assert 0 < int(load["back"]) < int(load["probes"])
+        assert 0 < float(load["p50"]) <= float(load["max"])
+
+
+def test_only_probes_are_answered_and_no_answer_is(topology: Topology) -> None:
+    topology.boot({}, _receiver(topology))
+    topology.await_line("boot.log", "ready")
+    send = """
+import socket, struct, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(0.5)
+s.connect((sys.argv[1], int(sys.argv[2])))
+def asked(magic, kind, length=18):
+    s.send(struct.pack('>HHLLL', magic, kind, 7, 1, 2).ljust(length, b'x')[:length])
+    try:
+        return s.recv(2000)
+    except TimeoutError:
+        return b''
+print([asked(*words) for words in [(0x6e62, 0), (0x6e62, 2), (0x6e62, 3), (0x6e63, 1), (0x6e62, 1, 15)]])
+print(asked(0x6e62, 1).hex())
+"""
+    said = topology.on("left", PYTHON, "-c", send, STACK, PORT).splitlines()
+    assert said == [str([b""] * 5), "6e620002" + "00000007" + "00000001" + "00000002" + "7878"]
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         (("netblast", "10.0.0.1"), "usage: netblast"),
         (("netblast", "-s", "9000", "10.0.0.1", "9"), "-s: '9000' is no whole number from 0 to 1472"),
-        (("netblast", "-f", "10.0.0.1", "9"), "-f: with -c and without -r"),
-        (("netblast", "-f", "-c", "9", "-r", "5", "10.0.0.1", "9"), "-f: with -c and without -r"),
+        (("netblast", "-f", "10.0.0.1", "9"), "-f, -l: with -c and without -r"),
+        (("netblast", "-f", "-c", "9", "-r", "5", "10.0.0.1", "9"), "-f, -l: with -c and without -r"),
+        (("netblast", "-l", "10.0.0.1", "9"), "-f, -l: with -c and without -r"),
+        (("netblast", "-l", "-c", "9", "-r", "5", "10.0.0.1", "9"), "-f, -l: with -c and without -r"),
+        (("netblast", "-l", "-f", "-c", "9", "10.0.0.1", "9"), "usage: netblast"),
+        (("netblast", "-l", "-c", "9", "-s", "15", "10.0.0.1", "9"), "-s: '15' is no whole number from 16 to 1472"),
+        (("netblast", "-l", "-c", "9", "-t", "601", "10.0.0.1", "9"), "-t: '601' is not in 0.01 to 600"),
         (("netblast", "nowhere", "9"), "'nowhere' port '9' is not an address"),
         (("netreceive",), "usage: netreceive"),
         (("netreceive", "-i", "0", "9"), "-i: '0' is not in 0.1 to 86400"),

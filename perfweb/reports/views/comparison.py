@@ -217,7 +217,7 @@ def _graphs(
     ]
     if latencies:
         figure = latency_figure(latencies, labels)
-        graphs.append(Graph(f"latency-{anchor}", f"Latency of transactions of {test}", figure))
+        graphs.append(Graph(f"latency-{anchor}", f"Latency of {latencies.of} of {test}", figure))
     if durations:
         figure = durations_figure(durations, labels)
         graphs.append(Graph(f"durations-{anchor}", f"Histogram of the times that connections of {test} took", figure))

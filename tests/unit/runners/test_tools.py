@@ -30,6 +30,14 @@ SEARCH = (
     "pdr: 12697 datagrams/s, too much is lost at 12866\n"
     "ndr: 12053 datagrams/s, too much is lost at 12102\n"
 )
+LOADED = SEARCH.partition("pdr")[0] + SEARCH[SEARCH.index("ndr") :] + "".join(
+    f"load: {load} % rate: {rate} datagrams/s lost: 0 of {rate} behind: 7 probes: {back} of 1000 "
+    f"p50: {p50} p90: {p90} p99: {p99} max: 100.0 us\n"
+    for load, rate, back, p50, p90, p99 in [
+        ("25", 3000, 1000, 10.5, 20.0, 30.0), ("50", 6000, 999, 11.5, 21.0, 31.0), ("75", 9000, 800, 60.1, 70.1, 99.5),
+        ("90", 10800, 985, 61.5, 71.5, "inf"),
+    ]
+)  # fmt: skip
 CPUCHECK = "rounds: 109 seconds: 1.000206\n"
 SIMSTACK = """{"simulated": true, "machine": "generic", "workload": "forward", "seed": 1, "unit": "packets/s",
  "set": [],
@@ -50,6 +58,8 @@ def recorded(measure: Measure) -> str:
     }  # fmt: skip
     if measure.name == "udp.ndr":
         return SEARCH
+    if measure.name == "udp.loaded":
+        return (FIXTURES / "netblast-loaded.txt").read_text(encoding="utf-8")
     if measure.simulated:
         return SIMSTACK.replace("packets/s", UNITS_OF_SIMSTACK.get(measure.metric, "packets/s"))
     if measure.tool in said:
@@ -73,7 +83,8 @@ def datagrams(**told: object) -> str:
 def test_every_measure_reads_what_its_tool_printed(measure: Measure) -> None:
     values = {value.metric: value for value in tools.parse(measure, recorded(measure))}
     primary = values[measure.metric]
-    assert primary.direction == ("lower" if measure.metric in {"cpu", *SIMULATED_COSTS} else "higher")
+    lower = measure.metric in {"cpu", "latency.p99.75", *SIMULATED_COSTS}
+    assert primary.direction == ("lower" if lower else "higher")
     assert primary.value > 0
     assert all(value.direction == "lower" for name, value in values.items() if name.startswith("latency."))
 
@@ -161,6 +172,13 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("udp.ndr", SEARCH.replace("ndr: 12053", "ndr: 0"), "ndr is 0"),
         ("udp.ndr", SEARCH.partition("ndr")[0], "printed no ndr"),
         ("udp.ndr", SEARCH.partition("pdr")[0], "did not print"),
+        ("udp.loaded", SEARCH, "printed no latency.p99.75"),
+        ("udp.loaded", LOADED.partition("load: 25")[0], "did not print how long probes took at 25 %"),
+        ("udp.loaded", LOADED.replace("load: 90 ", "load: 91 "), "did not print how long probes took at 90 %"),
+        ("udp.loaded", LOADED.replace("p90: 70.1", "p90: nan"), "p90 at 75 % is nan"),
+        ("udp.loaded", LOADED.replace("p90: 70.1", "p90: 0.0"), "p90 at 75 % is 0"),
+        ("udp.loaded", LOADED.replace("p99: 99.5", "p99: inf"), "printed no latency.p99.75"),
+        ("udp.loaded", LOADED.replace("probes: 800 of", "probes: 0 of"), "number of probes at 75 % is 0"),
         ("udp.blast", NETBLAST.replace("rate: 500000", "rate: 0"), "rate of what was received is 0"),
         ("udp.blast", NETBLAST.partition("received")[0], "did not print"),
     ],
@@ -209,6 +227,7 @@ def test_what_comes_with_the_stack_is_told_the_streams_and_the_ports() -> None:
     ]  # fmt: skip
     assert tools.command(BY_NAME["iperf3.100"], "10.0.0.2", 1, "")[-2:] == ["-P", "100"]
     assert tools.command(BY_NAME["udp.ndr"], "10.0.0.2", 3, "/prefix")[:2] == ["/prefix/bin/netblast", "-f"]
+    assert tools.command(BY_NAME["udp.loaded"], "10.0.0.2", 3, "/prefix")[:2] == ["/prefix/bin/netblast", "-l"]
 
 
 @pytest.mark.parametrize(
@@ -293,6 +312,16 @@ def test_one_interval_is_no_series_and_datagrams_that_were_sent_say_nothing_of_t
 def test_a_search_tells_two_rates() -> None:
     values = tools.parse(BY_NAME["udp.ndr"], SEARCH.replace(", too much is lost at 12866", ", all that is sent"))
     assert [(value.metric, value.value) for value in values] == [("pdr", 12697.0), ("ndr", 12053.0)]
+
+
+def test_latencies_under_load_are_told_with_the_load_and_a_percentile_of_lost_probes_is_left_out() -> None:
+    values = {value.metric: value for value in tools.parse(BY_NAME["udp.loaded"], LOADED)}
+    assert (values["ndr"].value, values["offered.75"].value, values["delivered.75"].value) == (12053, 9000, 80)
+    assert [values[f"latency.{name}.75"].value for name in ("p50", "p90", "p99", "max")] == [60.1, 70.1, 99.5, 100]
+    assert {value.unit for name, value in values.items() if name.startswith("latency.")} == {"us"}
+    assert "latency.p50.90" in values
+    assert "latency.p99.90" not in values
+    assert len(values) == 1 + 4 * 6 - 1
 
 
 def test_the_check_of_the_cpu_runs_on_the_host_it_checks() -> None:

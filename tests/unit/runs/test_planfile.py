@@ -58,6 +58,7 @@ def test_a_plan_is_simulated_or_measured() -> None:
 
 def test_a_search_has_the_time_of_all_its_trials() -> None:
     assert read_plan(SEARCHED).timeout == 30
+    assert read_plan(GOOD.replace("tcp.rr", "udp.loaded")).timeout == 34  # and four loads after the search
     one, many = read_plan(GOOD), read_plan(SEARCHED)
     assert costs.of_block(many, 1) > costs.of_block(one, 1) + 20
     short, long = (estimate(plan_boots(plan, 0), plan.seconds) for plan in (one, many))

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tools/probes.h"
+
+#include <arpa/inet.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "tools/blast.h"
+
+static double
+seconds_of(struct timespec ts)
+{
+	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
+}
+
+double
+probes_now(void)
+{
+	struct timespec ts;
+
+	/* Timestamps of datagrams know no other clock. */
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (seconds_of(ts));
+}
+
+int
+probes_timestamps(int s)
+{
+	const int on = 1;
+
+	return (setsockopt(s, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)));
+}
+
+int
+probes_init(struct probes *p, uint32_t id, double rate, double seconds)
+{
+	*p = (struct probes){ .id = id,
+	    .every = (unsigned)fmax(PROBES_SHARE, ceil(rate / PROBES_RATE)) };
+	/* The last burst may go beyond the end. */
+	p->room = 2 + (size_t)(rate * seconds / p->every);
+	p->dates = calloc(p->room, sizeof(*p->dates));
+	p->trips = calloc(p->room, sizeof(*p->trips));
+	if (p->dates != NULL && p->trips != NULL)
+		return (0);
+	probes_free(p);
+	return (-1);
+}
+
+void
+probes_free(struct probes *p)
+{
+	free(p->dates);
+	free(p->trips);
+	*p = (struct probes){ .room = 0 };
+}
+
+unsigned
+probes_until(const struct probes *p, unsigned long long number)
+{
+	const unsigned past = (unsigned)(number % p->every);
+
+	if (p->sent == p->room)
+		return (p->every);
+	return (past == 0 ? 0 : p->every - past);
+}
+
+void
+probes_note(struct probes *p, double date)
+{
+	p->dates[p->sent] = date;
+	p->trips[p->sent++] = HUGE_VAL;
+}
+
+/* An answer to one of these probes; of two the first. */
+static void
+take(struct probes *p, const struct blast *head, double date)
+{
+	unsigned long long number = (unsigned long long)ntohl(head->high) <<
+	    32 | ntohl(head->low);
+	size_t i = (size_t)(number / p->every);
+
+	if (head->magic != htons(BLAST_MAGIC) || head->id != p->id ||
+	    head->kind != htons(BLAST_ANSWER) || number % p->every != 0 ||
+	    i >= p->sent || isfinite(p->trips[i]))
+		return;
+	p->trips[i] = 1e6 * (date - p->dates[i]);
+	p->back++;
+}
+
+/* When it came, as its socket tells. */
+static double
+date_of(struct msghdr *msg)
+{
+	struct timespec ts;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
+	    c = CMSG_NXTHDR(msg, c))
+		if (c->cmsg_level == SOL_SOCKET &&
+		    c->cmsg_type == SCM_TIMESTAMPNS) {
+			memcpy(&ts, CMSG_DATA(c), sizeof(ts));
+			return (seconds_of(ts));
+		}
+	return (probes_now());
+}
+
+void
+probes_receive(struct probes *p, int s)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(
+	    sizeof(struct timespec))];
+	struct blast head;
+	struct iovec iov = { &head, sizeof(head) };
+	struct msghdr msg;
+
+	while (p->back < p->sent) {
+		msg = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1,
+		    .msg_control = control,
+		    .msg_controllen = sizeof(control) };
+		ssize_t n = recvmsg(s, &msg, MSG_DONTWAIT);
+
+		if (n < 0)
+			return;
+		if (n == sizeof(head))
+			take(p, &head, date_of(&msg));
+	}
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return ((x > y) - (x < y));
+}
+
+double
+probes_percentile(struct probes *p, unsigned percent)
+{
+	/* In whole numbers: 0.99 of a hundred must not be the hundredth. */
+	size_t rank = (percent * p->sent + 99) / 100;
+
+	qsort(p->trips, p->sent, sizeof(*p->trips), compare);
+	return (p->sent == 0 ? HUGE_VAL : p->trips[rank > 0 ? rank - 1 : 0]);
+}
+
+double
+probes_longest(const struct probes *p)
+{
+	double longest = 0;
+
+	for (size_t i = 0; i < p->sent; i++)
+		if (isfinite(p->trips[i]))
+			longest = fmax(longest, p->trips[i]);
+	return (longest);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Round trips of probes: datagrams of netblast that netreceive sends back.
+ *
+ * A round trip (RFC 2681) begins right before the call that sends the probe,
+ * and nothing else, and ends when this host has taken the answer from the
+ * link, by the timestamp that it gives each datagram then.  So the cost of
+ * sending is in it, and how long an answer waits to be read is not.
+ */
+#ifndef TOOLS_PROBES_H
+#define TOOLS_PROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define	PROBES_RATE	2000	/* probes/s at most: p99 has 20 above it in 1 s */
+#define	PROBES_SHARE	16	/* no more than one datagram in so many */
+
+/* Probes of one load: every so manyth datagram. */
+struct probes {
+	uint32_t	 id;		/* of the run, as its datagrams have it */
+	unsigned	 every;
+	size_t		 room, sent, back;
+	double		*dates;		/* seconds, by probe, of its sending */
+	double		*trips;		/* microseconds; infinite: not back */
+};
+
+/* A socket tells when its datagrams came; -1 with errno if it cannot. */
+int	probes_timestamps(int s);
+/* Probes of a load of so many datagrams/s for so many seconds; ENOMEM: -1. */
+int	probes_init(struct probes *p, uint32_t id, double rate, double seconds);
+void	probes_free(struct probes *p);
+/* How many datagrams from this number on are none; 0: it is one itself. */
+unsigned	probes_until(const struct probes *p, unsigned long long number);
+/* The clock that timestamps go by, in seconds. */
+double	probes_now(void);
+/* The next one was sent, beginning at a date. */
+void	probes_note(struct probes *p, double date);
+/* Takes all answers that have come to a socket, without waiting for any. */
+void	probes_receive(struct probes *p, int s);
+/*
+ * The round trip in microseconds that so many percent of the probes did not
+ * exceed: the least one at which their distribution reaches that share (RFC
+ * 2330, section 11.3), where one that did not come back took for ever (RFC
+ * 2681, section 4.1).  Sorts the round trips; no probe may be sent after it.
+ */
+double	probes_percentile(struct probes *p, unsigned percent);
+/* The longest round trip of those that came back, 0 if none did. */
+double	probes_longest(const struct probes *p);
+
+#endif /* TOOLS_PROBES_H */
