@@ -64,7 +64,7 @@ TYPICAL = {
     "connections": (9_000.0, "connections/s", Direction.HIGHER),
     "cpu": (150.0, "ns", Direction.LOWER),
     "packets": (600_000.0, "packets/s", Direction.HIGHER),
-    "latency.p99.75": (60.0, "us", Direction.LOWER),
+    "latency.p90.75": (60.0, "us", Direction.LOWER),
     "ndr": (400_000.0, "packets/s", Direction.HIGHER),
     "rounds": (90.0, "rounds/s", Direction.HIGHER),
     **{cost: (4_000.0, f"{cost}/kilobyte", Direction.LOWER) for cost in SIMULATED_COSTS},

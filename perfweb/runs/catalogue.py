@@ -142,13 +142,14 @@ MEASURES = (
     # Trials of a plan's seconds, no more of them than stack/tools/ratesearch.h has.
     Measure("udp.ndr", "Small datagrams, the most without loss", "netblast", "netreceive", "ndr", times=20),
     # Compared is how it stands at three quarters: at less the queues are mostly empty, and at 90 % an error of the
-    # search may be what is left. The 99th percentile is what queues make of a load, and has samples above it.
+    # search may be what is left. The 90th percentile has what queues make of a load, and is a number until a tenth of
+    # the probes is lost: beside other work on its CPUs, a pause of 20 ms in a second makes the 99th infinite.
     Measure(
         "udp.loaded",
         "Latency of small datagrams at 25 to 90 % of the most without loss",
         "netblast",
         "netreceive",
-        "latency.p99.75",
+        "latency.p90.75",
         times=20 + len(LOADS),
     ),
     _queries(8),
