@@ -30,7 +30,7 @@ class Kind:
 def _at_loads(share: str, words: str) -> Kind:
     """One percentile at each load."""
     heads = {f"latency.{share}.{load}": f"at {load} %" for load in LOADS}
-    return Kind(f"latency-{share}", f"Latency under load, {words}", heads, "of the highest rate without loss")
+    return Kind(f"latency-{share}", f"Latency under load, {words}", heads, f"of the highest rate without loss: {words}")
 
 
 KINDS = (
