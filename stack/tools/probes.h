@@ -45,7 +45,7 @@ void	probes_receive(struct probes *p, int s);
  * there are some, did not exceed: the least one at which their distribution
  * reaches that share (RFC 2330 section 11.3).  One that is lost took as long
  * as was waited for it, so that percentiles are right as long as they stay
- * below; RFC 2681 section 4.2 has infinity there, which no mean survives.
+ * below; RFC 2681 section 4.1 has infinity there, which no mean survives.
  * Sorts the round trips: no probe may be sent, or come back, after it.
  */
 double	probes_percentile(struct probes *p, unsigned percent);
