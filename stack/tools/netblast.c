@@ -210,7 +210,7 @@ counted(int control)
 static unsigned
 probe_send(struct burst *b, const struct load *l, unsigned long long number)
 {
-	double date;
+	int64_t date;
 	unsigned sent;
 
 	b->heads[0].kind = htons(BLAST_PROBE);

@@ -10,20 +10,20 @@
 
 #include "tools/blast.h"
 
-static double
-seconds_of(struct timespec ts)
+static int64_t
+nanoseconds(struct timespec ts)
 {
-	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
+	return ((int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec);
 }
 
-double
+int64_t
 probes_now(void)
 {
 	struct timespec ts;
 
 	/* Timestamps of datagrams know no other clock. */
 	clock_gettime(CLOCK_REALTIME, &ts);
-	return (seconds_of(ts));
+	return (nanoseconds(ts));
 }
 
 int
@@ -68,7 +68,7 @@ probes_until(const struct probes *p, unsigned long long number)
 }
 
 void
-probes_note(struct probes *p, double date)
+probes_note(struct probes *p, int64_t date)
 {
 	p->dates[p->sent] = date;
 	p->trips[p->sent++] = PROBES_LOST;
@@ -76,7 +76,7 @@ probes_note(struct probes *p, double date)
 
 /* An answer to one of these probes; of two the first. */
 static void
-take(struct probes *p, const struct blast *head, double date)
+take(struct probes *p, const struct blast *head, int64_t date)
 {
 	unsigned long long number = (unsigned long long)ntohl(head->high) <<
 	    32 | ntohl(head->low);
@@ -87,7 +87,7 @@ take(struct probes *p, const struct blast *head, double date)
 	    head->kind != htons(BLAST_ANSWER) || number % p->every != 0 ||
 	    i >= p->sent || p->trips[i] < PROBES_LOST)
 		return;
-	trip = 1e6 * (date - p->dates[i]);
+	trip = (double)(date - p->dates[i]) / 1e3;
 	if (trip >= PROBES_LOST)
 		return;
 	p->trips[i] = trip;
@@ -95,7 +95,7 @@ take(struct probes *p, const struct blast *head, double date)
 }
 
 /* When it came, as its socket tells. */
-static double
+static int64_t
 date_of(struct msghdr *msg)
 {
 	struct timespec ts;
@@ -105,7 +105,7 @@ date_of(struct msghdr *msg)
 		if (c->cmsg_level == SOL_SOCKET &&
 		    c->cmsg_type == SCM_TIMESTAMPNS) {
 			memcpy(&ts, CMSG_DATA(c), sizeof(ts));
-			return (seconds_of(ts));
+			return (nanoseconds(ts));
 		}
 	return (probes_now());
 }

@@ -10,7 +10,6 @@
 #ifndef TOOLS_PROBES_H
 #define TOOLS_PROBES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +22,7 @@ struct probes {
 	uint32_t	 id;		/* of the run, as its datagrams have it */
 	unsigned	 every;
 	size_t		 room, sent, back;
-	double		*dates;		/* seconds, by probe, of its sending */
+	int64_t		*dates;		/* nanoseconds, by probe, of its sending */
 	double		*trips;		/* microseconds; PROBES_LOST: not back */
 };
 
@@ -34,10 +33,10 @@ int	probes_init(struct probes *p, uint32_t id, double rate, double seconds);
 void	probes_free(struct probes *p);
 /* How many datagrams from this number on are no probes; 0: it is one itself. */
 unsigned	probes_until(const struct probes *p, unsigned long long number);
-/* The clock that timestamps go by, in seconds. */
-double	probes_now(void);
+/* The clock that timestamps go by, in ns: seconds in a double are coarse. */
+int64_t	probes_now(void);
 /* The next one was sent, beginning at a date. */
-void	probes_note(struct probes *p, double date);
+void	probes_note(struct probes *p, int64_t date);
 /* Takes all answers that have come to a socket, without waiting for any. */
 void	probes_receive(struct probes *p, int s);
 /*
