@@ -41,33 +41,34 @@ class Ending:
     reason: str
 
 
-def execute(number: int, worker: str = "") -> None:
-    """Does run `number` if it is queued and its testbed is free; otherwise nothing.  `worker` may recall it."""
+def execute(number: int, worker: str = "") -> bool:
+    """Does run `number` if it is queued and its testbed is free, and returns whether.  `worker` may recall it."""
     with logs.about(run=number):
-        _execute(number, worker)
+        try:
+            run = patiently(lambda: states.lease(number, worker))
+        except (states.TestbedBusyError, states.IllegalTransitionError, Run.DoesNotExist) as reason:
+            log.info("run %d is not started: %s", number, reason)
+            return False
+        _execute(run)
+        return True
 
 
-def _execute(number: int, worker: str) -> None:
-    try:
-        run = patiently(lambda: states.lease(number, worker))
-    except (states.TestbedBusyError, states.IllegalTransitionError, Run.DoesNotExist) as reason:
-        log.info("run %d is not started: %s", number, reason)
-        return
+def _execute(run: Run) -> None:
     with Heartbeat(run) as beat, states.held_by(run.lease):
         try:
             ending = _work(run, beat)
             if beat.stop_reason == heartbeat.LOST:
-                log.error("run %d was taken from this worker, which leaves it alone from now on", number)
+                log.error("run %d was taken from this worker, which leaves it alone from now on", run.number)
                 return
             _end(run, ending)
         except fitness.UnfitError as error:
-            log.warning("run %d goes back into the queue: %s", number, error)
+            log.warning("run %d goes back into the queue: %s", run.number, error)
             patiently(lambda reason=str(error): _put_off(run, reason))  # type: ignore[misc]
         except states.IllegalTransitionError as error:
-            log.error("run %d was ended by somebody else: %s", number, error)
+            log.error("run %d was ended by somebody else: %s", run.number, error)
         except DatabaseGoneError:
             # The lab is cleaned; the state follows when the lease has expired and the database is back.
-            log.exception("run %d ends without a database; what it measured is in the spool", number)
+            log.exception("run %d ends without a database; what it measured is in the spool", run.number)
             _restore(run)
 
 

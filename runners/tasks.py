@@ -22,9 +22,13 @@ BETWEEN_LOOKS = 10.0
 
 @shared_task(bind=True, acks_late=True)
 def execute(self: "Task[[int], None]", number: int) -> None:
-    """Does a run, then tells the workers of the runs that waited for its testbed."""
-    execution.execute(number, worker=self.request.hostname or "")
-    services.dispatch()
+    """Does a run, then tells the workers of the runs that waited for its testbed.
+
+    A run is told of more than once, by beat as well.  Who comes late tells nobody: each late message would make another
+    for as long as runs wait, and beat's would add up.
+    """
+    if execution.execute(number, worker=self.request.hostname or ""):
+        services.dispatch()
 
 
 @shared_task
