@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How the throughput of single samples went: what iperf3 and tcpbench told while they ran."""
+"""How the throughput of single samples went: what netperf, iperf3 and tcpbench told while they ran."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, UDP_PAYLOAD, ToolError, Value, family_option, positive
+from runners.tools import SERVER_PORTS, UDP_PAYLOAD, Interim, ToolError, Value, family_option, number, positive
 
 _TESTS = {
     "tcp.rr": ("TCP_RR", []),
@@ -24,6 +24,10 @@ _TESTS = {
     # -R 1: without it netperf sets SO_DONTROUTE and nothing passes a router.
     "udp.stream": ("UDP_STREAM", ["-R", "1"]),
 }
+# Throughput five times a second. A negative time has netperf look at the clock after each call, of 16 KB here; of a
+# positive one it guesses how many calls it lasts, and tells intervals of up to a second.
+_MEANWHILE = ["-D", "-0.2"]
+_TOLD = re.compile(r"^NETPERF_INTERIM_RESULT.*?=(.+)\nNETPERF_UNITS.*?=(.+)\nNETPERF_INTERVAL.*?=(.+)$", re.MULTILINE)
 _UNIT = re.compile(r"10\^(3|6|9|12)bits/s(?:ec)?|([KMG])Bytes/s(?:ec)?")
 _OUTPUT = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME"
 _LATENCIES = ("MEAN_LATENCY", "MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LATENCY")
@@ -36,6 +40,8 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
         options = [*options, "-m", UDP_PAYLOAD[family]]
     common = ["netperf", family, "-H", address, "-p", str(SERVER_PORTS["netserver"]), "-l", str(seconds), "-P", "0"]
     if measure.metric == "throughput":
+        if test != "UDP_STREAM":  # netperf tells what was sent, which says nothing of what arrived
+            common += _MEANWHILE
         # Not -f b: netperf 2.7.0 then prints bytes and calls them "10^0bits/s".
         return [*common, "-f", "k", "-t", test, "--", *options, "-k", _OUTPUT]
     # -j keeps the time of every transaction for the percentiles.
@@ -45,6 +51,21 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 def parse(output: str) -> list[Value]:
     """Throughput in bits/s, or transactions/s with their latencies in microseconds."""
     return values(dict(line.split("=", 1) for line in output.splitlines() if "=" in line))
+
+
+def interim(output: str) -> Interim:
+    """The throughput of each interval, both ways together.  Their lengths are added, for NETPERF_ENDING is the time of
+    day, which may be set.
+    """
+    told: Interim = []
+    end = 0.0
+    try:
+        for rate, unit, length in _TOLD.findall(output):
+            end = positive(end + positive(length, "NETPERF_INTERVAL"), "sum of NETPERF_INTERVALs")
+            told.append((round(end, 3), round(number(rate, "NETPERF_INTERIM_RESULT") * bits(unit))))
+    except (ToolError, OverflowError):
+        return []
+    return told
 
 
 def values(fields: Mapping[str, str]) -> list[Value]:

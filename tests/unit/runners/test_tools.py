@@ -301,9 +301,26 @@ def test_what_is_told_meanwhile_adds_up_to_what_is_told_at_the_end() -> None:
     assert written / told[-1][0] == pytest.approx(tools.parse(BY_NAME["tcpbench.10"], text)[0].value)
 
 
+@pytest.mark.parametrize("name", ["tcp.stream", "tcp.maerts", "tcp.bidirectional"])
+def test_so_it_does_with_netperf(name: str) -> None:
+    told = tools.interim(BY_NAME[name], recorded(BY_NAME[name]))
+    assert [round(end, 1) for end, _ in told] == [0.2, 0.4, 0.6, 0.8, 1.0]
+    starts = [0.0, *(end for end, _ in told)]
+    carried = sum((end - start) * rate for start, (end, rate) in zip(starts, told, strict=False))
+    assert carried == pytest.approx(tools.parse(BY_NAME[name], recorded(BY_NAME[name]))[0].value, rel=0.03)
+
+
+def test_netperf_may_stall_for_an_interval_and_what_it_garbles_is_no_series() -> None:
+    lines = "NETPERF_INTERIM_RESULT[{0}]={1}\nNETPERF_UNITS[{0}]=10^3bits/s\nNETPERF_INTERVAL[{0}]=0.200\n"
+    stalled = lines.format(0, "8.00") + lines.format(1, "0.00")
+    assert tools.interim(BY_NAME["tcp.stream"], stalled) == [(0.2, 8000), (0.4, 0)]
+    for garbled in (stalled.replace("0.200", "-1"), stalled.replace("10^3bits", "10^3.bits"), lines.format(0, 8)):
+        assert tools.interim(BY_NAME["tcp.stream"], garbled) == []
+
+
 def test_one_interval_is_no_series_and_datagrams_that_were_sent_say_nothing_of_those_that_came() -> None:
     assert tools.interim(BY_NAME["iperf3.1"], recorded(BY_NAME["iperf3.1"])) == []
-    assert tools.interim(BY_NAME["tcp.stream"], recorded(BY_NAME["tcp.stream"])) == []
+    assert "-D" not in tools.command(BY_NAME["udp.stream"], "10.0.0.2", 1, "")
     way = {"packets": 5, "end": 1, "bits_per_second": 8}
     sent, came = ({"intervals": [{"sum": {**way, "sender": sender}}] * 2} for sender in (True, False))
     assert tools.interim(BY_NAME["udp.packets.64"], json.dumps(sent)) == []
