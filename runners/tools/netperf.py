@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, UDP_PAYLOAD, ToolError, Value, family_option, positive
+from runners.tools import SERVER_PORTS, ToolError, Value, family_option, positive, udp_payload
 
 _TESTS = {
     "tcp.rr": ("TCP_RR", []),
@@ -31,10 +31,9 @@ _LATENCIES = ("MEAN_LATENCY", "MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
     test, options = _TESTS[measure.name]
-    family = family_option(address)
     if test == "UDP_STREAM":
-        options = [*options, "-m", UDP_PAYLOAD[family]]
-    common = ["netperf", family, "-H", address, "-p", str(SERVER_PORTS["netserver"]), "-l", str(seconds), "-P", "0"]
+        options = [*options, "-m", udp_payload(address)]
+    common = ["netperf", family_option(address), "-H", address, "-p", str(SERVER_PORTS["netserver"]), "-l", str(seconds), "-P", "0"]
     if measure.metric == "throughput":
         # Not -f b: netperf 2.7.0 then prints bytes and calls them "10^0bits/s".
         return [*common, "-f", "k", "-t", test, "--", *options, "-k", _OUTPUT]
