@@ -180,7 +180,9 @@ MODULES: dict[str, dict[str, Check]] = {
         "owner": anything, "links": every(is_wired), "uid": is_uid, "memory": kept("data_path"),
         "namespace": kept("net"),
     },
-    "host_environment": {"tools": WORDS, "links": every(is_wired), "uid": is_uid, "addressed": anything, "tunnels": WORDS},
+    "host_environment": {
+        "tools": WORDS, "links": every(is_wired), "uid": is_uid, "addressed": anything, "tunnels": WORDS,
+    },
     "host_health": {
         "root": same("lab_root"), "builds": same("builds_root"), "group": NAME, "links": every(is_link),
         "namespace": kept("net"), "least_free_mb": anything,
@@ -191,7 +193,8 @@ MODULES: dict[str, dict[str, Check]] = {
         "memory": kept("knobs"),
     },
     "measure": {
-        "uid": is_uid, "reads": every(is_shown), "pid_directory": place(1), "interfaces": every(is_watched), "own": is_own,
+        "uid": is_uid, "reads": every(is_shown), "pid_directory": place(1), "own": is_own,
+        "interfaces": every(is_watched),
         **dict.fromkeys(("measurements", "timeout", "limits", "cpus", "environment"), anything),
     },
     "reachable": {"address": ADDRESS, "port": anything, "interface": is_link, "timeout": anything},

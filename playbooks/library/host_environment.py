@@ -128,8 +128,8 @@ def lacking(kinds: list[str]) -> list[str]:
         done = subprocess.run(["unshare", "--net", "--", *made], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             found.append(
-                f"its kernel makes no tunnel {tunnel.kind} ({done.stderr.strip()}): have one with the module {tunnel.module}, "
-                "or leave the tests of such tunnels out"
+                f"its kernel makes no tunnel {tunnel.kind} ({done.stderr.strip()}): have one with the "
+                f"module {tunnel.module}, or leave the tests of such tunnels out"
             )
     return found
 

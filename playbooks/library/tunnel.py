@@ -47,10 +47,11 @@ far:
 
 def make(tunnel: Tunnel, params: dict[str, Any]) -> int:
     """Makes the interface; returns its MTU.  Raises SettingError."""
-    mtu = int((DEVICES / params["link"] / "mtu").read_text(encoding="ascii")) - tunnel.overhead
+    mtu: int = int((DEVICES / params["link"] / "mtu").read_text(encoding="ascii")) - tunnel.overhead
     ends = ["local", params["ours"], "remote", params["theirs"], "ttl", "64", "dev", params["link"]]
+    run("ip", "link", "add", INTERFACE, "mtu", str(mtu), "type", *tunnel.linux, *ends)
     # No address is made up, and no router asked for.
-    run("ip", "link", "add", INTERFACE, "mtu", str(mtu), "addrgenmode", "none", "type", *tunnel.linux, *ends)
+    run("ip", "link", "set", INTERFACE, "addrgenmode", "none")
     run("ip", "address", "add", tunnel.address(params["role"]), "dev", INTERFACE)
     settings = SYSCTLS / "net" / "ipv6" / "conf" / INTERFACE
     if settings.exists():

@@ -18,7 +18,7 @@ INTERFACE = "perfweb0"
 
 @dataclass(frozen=True)
 class Tunnel:
-    """A kind: how Linux is asked for one and the module that makes it, how many bytes an outer packet is longer, and the
+    """A kind: how Linux is asked for one, the module that makes it, how many bytes an outer packet is longer, and the
     number of its networks.
     """
 
@@ -39,7 +39,7 @@ class Tunnel:
 
 _NUMBERS = {"left": 1, "dut": 2}
 TUNNELS = {
-    # IP in IP, RFC 2003 and 4213. Linux's ipip carries IPv4 alone; a sit of this mode carries both families, as gif does.
+    # IP in IP, RFC 2003 and 4213. Linux's ipip carries IPv4 alone; a sit of this mode carries both families, as gif.
     "gif": Tunnel("gif", ("sit", "mode", "any"), "sit", 20, 0),
     # RFC 2784, without key, sum and sequence numbers.
     "gre": Tunnel("gre", ("gre",), "ip_gre", 24, 1),

@@ -33,7 +33,8 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
     test, options = _TESTS[measure.name]
     if test == "UDP_STREAM":
         options = [*options, "-m", udp_payload(address)]
-    common = ["netperf", family_option(address), "-H", address, "-p", str(SERVER_PORTS["netserver"]), "-l", str(seconds), "-P", "0"]
+    port, family = str(SERVER_PORTS["netserver"]), family_option(address)
+    common = ["netperf", family, "-H", address, "-p", port, "-l", str(seconds), "-P", "0"]
     if measure.metric == "throughput":
         # Not -f b: netperf 2.7.0 then prints bytes and calls them "10^0bits/s".
         return [*common, "-f", "k", "-t", test, "--", *options, "-k", _OUTPUT]

@@ -3,20 +3,35 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
+import tarfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from playbooks.module_utils import processes
-from runners import vmlab
-from runners.driver import play
+from perfweb.runs.catalogue import TESTS
+from playbooks.module_utils import processes, tunnels
+from runners import tools, vmlab
+from runners.driver import Listener, play
 from runners.labs import LabError, ssh_options
 from runners.vmlab import Lab
+from tests.stack.topology import Installed
 
 HOSTS = ("left", "dut", "right")
+
+
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Installed]:
+    """The release build, installed."""
+    build = Installed()
+    yield build
+    build.remove()
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +43,22 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     vmlab.down(lab)
 
 
-def _ssh(lab: Lab, host: str, command: str) -> str:
+def _ssh(lab: Lab, host: str, command: str, content: bytes = b"") -> str:
     argv = ["ssh", *ssh_options(lab), "-i", str(lab.keys / "operator"), "-p", str(lab.ssh_port), "-o", "BatchMode=yes"]
     argv += ["-o", "ServerAliveInterval=5", f"root@{lab.management(host)}", command]
-    return subprocess.run(argv, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(argv, input=content, capture_output=True).stdout.decode().strip()
+
+
+def _installed_there(lab: Lab, host: str, installed: Installed) -> str:
+    """The prefix of a build on a guest, which cannot make one."""
+    prefix = "/var/tmp/perfweb/builds/test"  # noqa: S108  # of a guest
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name in ("bin", "lib", "libexec"):
+            archive.add(installed.prefix / name, name)
+    unpack = f"import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode='r|gz').extractall('{prefix}')"
+    _ssh(lab, host, f'mkdir -p {prefix} && python3 -c "{unpack}"', packed.getvalue())
+    return prefix
 
 
 def _crash(lab: Lab) -> None:
@@ -86,6 +113,33 @@ def test_restoring_boots_a_host_that_has_crashed_and_proves_it_as_it_was(guests:
     assert record
     assert _ssh(guests, "dut", f"ls {record}") == ""
     assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(vmlab.MARK)
+
+
+@pytest.mark.parametrize(("target", "kind"), [("linux", "gif"), ("stack", "gre")])
+def test_packets_between_guests_travel_in_a_tunnel(guests: Lab, installed: Installed, target: str, kind: str) -> None:
+    topology, ends, told = f"host-{kind}-host", tunnels.TUNNELS[kind], list[dict[str, Any]]()
+    about: dict[str, Any] = {"run_id": f"tunnel-{kind}", "boot_id": "boot", "target": target, "topology": topology}
+    about |= {"server": "netserver", "prefix": _installed_there(guests, "dut", installed), "timeout": 60}
+    inside = {f"tcp.rr/{topology}/ipv4": ends.address("dut"), f"udp.rr/{topology}/ipv6": ends.address6("dut")}
+    about["measurements"] = [
+        {"test": name, "argv": tools.command(TESTS[name].measure, to.split("/")[0], 1, ""), "samples": 1}
+        for name, to in inside.items()
+    ]
+    run = partial(play, inventory=guests.inventory, timeout=300)
+    run("prepare", extra_vars=about | {"tunnels": {"left": [kind], "dut": [kind]}}).require_ok()
+    data = run("replicate", extra_vars=about, listener=Listener(told=told.append)).require_ok().data
+    said = data["counters"]["sysctl" if target == "stack" else "ip-link"]
+    run("restore", extra_vars=about).require_ok()
+    measured = {entry["test"]: entry["sample"] for entry in told if "sample" in entry}
+    trips = sum(tools.parse(TESTS[name].measure, measured[name]["stdout"])[0].value for name in inside)
+    assert {sample["gauges"]["interface_errors"] for sample in measured.values()} == {0}
+    if target == "stack":
+        counted = re.search(rf"^if\.{kind}0\.stats\.ipackets: (\d+)$", said, re.MULTILINE)
+    else:
+        counted = re.search(rf" {tunnels.INTERFACE}@data0: .*\n.*\n.*\n +\d+ +(\d+) ", said)
+    assert counted is not None, said
+    assert int(counted[1]) > trips / 2
+    assert tunnels.INTERFACE not in _ssh(guests, "left", "ip -brief link") + _ssh(guests, "dut", "ip -brief link")
 
 
 def test_only_the_device_under_test_takes_words(guests: Lab) -> None:
