@@ -46,6 +46,7 @@ options:
     description: Kinds of tunnels of which this host is to make an end.
     type: list
     elements: str
+    choices: [gif, gre]
     default: []
 """
 
@@ -171,7 +172,7 @@ def main() -> None:
             "links": {"type": "list", "elements": "dict", "required": True},
             "uid": {"type": "int", "required": True},
             "addressed": {"type": "bool", "required": True},
-            "tunnels": {"type": "list", "elements": "str", "default": []},
+            "tunnels": {"type": "list", "elements": "str", "choices": [*TUNNELS], "default": []},
         },
     )
     found = problems(module)
