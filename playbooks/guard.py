@@ -117,6 +117,11 @@ def is_link(policy: Policy, value: object) -> bool:
     return isinstance(value, str) and value in policy.links
 
 
+def is_watched(policy: Policy, value: object) -> bool:
+    """An interface whose counters are looked at: a data link, or the tunnel (module_utils/tunnels.py)."""
+    return value == "perfweb0" or is_link(policy, value)
+
+
 def is_wired(policy: Policy, value: object) -> bool:
     """A data link with its addresses."""
     if not isinstance(value, dict) or not is_link(policy, value.get("interface")):
@@ -153,7 +158,9 @@ def is_configured(_policy: Policy, value: object) -> bool:
 
 
 NAME = text(r"[\w-]{1,64}")
-WORDS = every(text(r"[\w.-]+"))
+WORD = text(r"[\w.-]+")
+WORDS = every(WORD)
+ADDRESS = text("[0-9a-fA-F.:]+")
 _SANDBOX: dict[str, Check] = {"uid": is_uid, "reads": every(is_shown), "network": is_network}
 MODULES: dict[str, dict[str, Check]] = {
     "ask_debugger": {
@@ -173,7 +180,9 @@ MODULES: dict[str, dict[str, Check]] = {
         "owner": anything, "links": every(is_wired), "uid": is_uid, "memory": kept("data_path"),
         "namespace": kept("net"),
     },
-    "host_environment": {"tools": WORDS, "links": every(is_wired), "uid": is_uid, "addressed": anything},
+    "host_environment": {
+        "tools": WORDS, "links": every(is_wired), "uid": is_uid, "addressed": anything, "tunnels": WORDS,
+    },
     "host_health": {
         "root": same("lab_root"), "builds": same("builds_root"), "group": NAME, "links": every(is_link),
         "namespace": kept("net"), "least_free_mb": anything,
@@ -184,12 +193,14 @@ MODULES: dict[str, dict[str, Check]] = {
         "memory": kept("knobs"),
     },
     "measure": {
-        "uid": is_uid, "reads": every(is_shown), "pid_directory": place(1), "interfaces": every(is_link), "own": is_own,
+        "uid": is_uid, "reads": every(is_shown), "pid_directory": place(1), "own": is_own,
+        "interfaces": every(is_watched),
         **dict.fromkeys(("measurements", "timeout", "limits", "cpus", "environment"), anything),
     },
-    "reachable": {"address": text("[0-9a-fA-F.:]+"), "port": anything, "interface": is_link, "timeout": anything},
+    "reachable": {"address": ADDRESS, "port": anything, "interface": is_link, "timeout": anything},
     "run_directory": dict.fromkeys(("root", "name", "state"), anything),  # see is_directory
     "supervised_command": {**_SANDBOX, "commands": anything, "timeout": anything, "pid_directory": place(1)},
+    "tunnel": {"kind": WORD, "role": WORD, "link": is_link, "ours": ADDRESS, "theirs": ADDRESS},
 }  # fmt: skip
 """The modules that may be called, and what each of their parameters has to be; one that is not here is refused."""
 

@@ -12,6 +12,7 @@ from perfweb.runs import progress
 from perfweb.runs.catalogue import Test
 from perfweb.runs.models import Boot, BootState, Measurement, Run, Sample, Target, Topology, Variant
 from perfweb.runs.planfile import PlanSpec
+from playbooks.module_utils.tunnels import TUNNELS
 from runners import record, spool, tools
 from runners.consoles import Consoles
 from runners.driver import Listener, PlayCancelledError, PlayError
@@ -164,7 +165,7 @@ class _Booted:
         if self.request.target == Target.SIM:
             booting = simstack.booting(self.request.tunables, self.seed)
             return [*tools.command(test.measure, "", seconds, prefix), *booting]
-        return tools.command(test.measure, self._server().data_address(test.family), seconds, prefix)
+        return tools.command(test.measure, self._address(test), seconds, prefix)
 
     def _handed(self, data: Mapping[str, Any]) -> None:
         """What the play hands back, step by step."""
@@ -267,7 +268,15 @@ class _Booted:
             spool.remove(self.listener.journal)
 
     def _server(self) -> InventoryHost:
-        return self.bench.hosts["dut" if self.boot.topology == Topology.HOST_HOST else "right"]
+        return self.bench.hosts["right" if self.boot.topology == Topology.HOST_ROUTER_HOST else "dut"]
+
+    def _address(self, test: Test) -> str:
+        """Where its client finds the server."""
+        if test.tunnel:
+            tunnel = TUNNELS[test.tunnel]
+            inside = tunnel.address("dut") if test.family == "ipv4" else tunnel.address6("dut")
+            return inside.split("/")[0]
+        return self._server().data_address(test.family)
 
     def _pinning(self, test: Test) -> dict[str, str]:
         """CPUs by role in the experiment, as taskset(1) takes them."""

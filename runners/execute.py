@@ -80,7 +80,7 @@ def _work(run: Run, beat: Heartbeat) -> Ending:
         if beat.stop_reason == heartbeat.CANCELLED:
             return Ending(states.cancel, "cancelled while it ran")
         return Ending(states.interrupt, beat.stop_reason)
-    except (PlayError, InventoryError, SourceError, FileNotFoundError) as error:
+    except (PlayError, InventoryError, fitness.UnableError, SourceError, FileNotFoundError) as error:
         if isinstance(error, PlayError) and error.result.name == "prepare":
             patiently(lambda reason=str(error): outages.failed(run.testbed, reason))  # type: ignore[misc]
         return Ending(states.fail, str(error))
@@ -131,12 +131,13 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     patiently(lambda: states.prepare(number))
     hosts = read_inventory(Path(run.testbed.inventory))
     if not plan.simulated:
-        for family in sorted({test.family for test in plan.tests}):
+        for family in sorted({test.outer_family for test in plan.tests}):
             for host in hosts.values():
                 host.data_address(family)  # or this testbed cannot do the plan
-    facts = plays.prepare()
+    prepared = plays.prepare(_tunnels(plan))
     patiently(lambda: outages.worked(run.testbed))
-    patiently(lambda: record.host_facts(run, facts))
+    patiently(lambda: record.host_facts(run, prepared["facts"]))
+    fitness.require_means(prepared["lacking"])
     patiently(lambda: states.build(number))
     variants = {variant.name: variant for variant in patiently(lambda: _variants(run))}
     _build(plan, variants, plays)
@@ -144,6 +145,13 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     decided = _measure(Bench(run, plan, plays, hosts), variants, beat)
     ending = patiently(lambda: _verdict(run))
     return replace(ending, reason="; ".join(filter(None, [ending.reason, *decided])))
+
+
+def _tunnels(plan: PlanSpec) -> dict[str, list[str]]:
+    """The kinds of tunnels that Linux hosts have to make ends of, by role: a stack makes its own."""
+    kinds = sorted({test.tunnel for test in plan.tests if test.tunnel})
+    on_linux = any(variant.target == Target.LINUX for variant in plan.variants)
+    return {"left": kinds, "dut": kinds if on_linux else []}
 
 
 def _variants(run: Run) -> list[Variant]:

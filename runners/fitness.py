@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whether a testbed is fit for a run, asked before each: a run must not fail for what its testbed lacks."""
 
+from collections.abc import Mapping, Sequence
+
 from perfweb.lab import outages
 from perfweb.runs.models import Run
 from runners.driver import PlayCancelledError, PlayError
@@ -10,6 +12,17 @@ from runners.plays import Plays
 
 class UnfitError(Exception):
     """The testbed is not fit for a run; the message says what is wrong with which host."""
+
+
+class UnableError(Exception):
+    """The testbed cannot do what a plan asks for, which is no fault of its; the message says what which host lacks."""
+
+
+def require_means(lacking: Mapping[str, Sequence[str]]) -> None:
+    """Raises UnableError if something is lacking; texts by the name of a host."""
+    found = [f"{host}: {problem}" for host, problems in lacking.items() for problem in problems]
+    if found:
+        raise UnableError(f"this testbed cannot do the plan: {'; '.join(found)}")
 
 
 def require(run: Run, plays: Plays) -> None:

@@ -59,10 +59,10 @@ class Plays:
         self.inventory = Path(run.testbed.inventory)
         self.cancelled = cancelled
 
-    def prepare(self) -> dict[str, Any]:
-        """Facts of each host, by its name."""
-        facts: dict[str, Any] = self._play("prepare", {}).require_ok().data["facts"]
-        return facts
+    def prepare(self, tunnels: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """`facts` of each host, by its name, and what is `lacking` there of the tunnels that its role has to make."""
+        wanted = {role: list(kinds) for role, kinds in tunnels.items()}
+        return self._play("prepare", {"tunnels": wanted}).require_ok().data
 
     def health(self) -> dict[str, Any]:
         """`facts` and `problems` of each host, by its name."""
@@ -115,7 +115,8 @@ class Plays:
 
     def stop(self, request: BootRequest) -> dict[str, Any]:
         """`exit_status`, `crashed` and `log`."""
-        return self._play("stop", {"boot_id": request.boot_id}, cancellable=False).require_ok().data
+        about: dict[str, object] = {"boot_id": request.boot_id, "topology": request.topology}
+        return self._play("stop", about, cancellable=False).require_ok().data
 
     def restore(self) -> None:
         """Ends and removes all that the run left on the hosts; safe at any time."""

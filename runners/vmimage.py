@@ -39,7 +39,7 @@ NOT_OF_USE = re.compile(
 )
 MODULES = (
     "virtio_pci", "virtio_net", "virtio_blk", "virtio-rng", "tun", "dummy", "act_mirred", "cls_u32", "sch_ingress",
-    "sch_fq", "sch_fq_codel", "sch_netem", "sch_tbf", "tcp_bbr", "tcp_dctcp",
+    "sch_fq", "sch_fq_codel", "sch_netem", "sch_tbf", "tcp_bbr", "tcp_dctcp", "sit", "ip_gre",
 )  # fmt: skip
 MERGED = re.compile(r"/(bin|sbin|lib|lib64)/")
 DIRECTORIES = ("dev", "etc", "proc", "root", "run", "sys", "tmp", "var/tmp/perfweb", "lower")

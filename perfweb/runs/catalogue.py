@@ -56,6 +56,16 @@ class Test:
         return self.measure.server if shared else f"{self.measure.server}-6"
 
     @property
+    def tunnel(self) -> str:
+        """The kind of tunnel that its packets travel in, empty for none."""
+        return TUNNELS.get(self.topology, "")
+
+    @property
+    def outer_family(self) -> str:
+        """The family of the packets on the data links."""
+        return "ipv4" if self.tunnel else self.family
+
+    @property
     def title(self) -> str:
         return f"{self.measure.title}, {self.topology}, {self.family}"
 
@@ -107,9 +117,12 @@ def _simulated_cost(workload: str, metric: str) -> Measure:
     return Measure(f"simulated.{workload}.1.{metric}", title, "simstack", "none", metric, host="dut")
 
 
-TOPOLOGIES = ("host-host", "host-router-host")
+TUNNELS = {"host-gif-host": "gif", "host-gre-host": "gre"}
+TOPOLOGIES = ("host-host", "host-router-host", *TUNNELS)
 FAMILIES = ("ipv4", "ipv6")
 WAYS = {"": "", "reverse": " from the server", "bidirectional": " both ways at once"}
+TUNNELLED = ("tcp.rr", "udp.rr", "tcp.stream", "tcp.maerts", "udp.stream", "udp.blast")
+"""Measures that there are in tunnels, too: a packet's way there and back, and many of them one way or the other."""
 SIMULATED_CPUS = (1, 2, 4, 8, 10, 16, 32, 64)
 SIMULATED = (
     ("tcp", "TCP bulk transfer in memory", "throughput"),
@@ -173,9 +186,11 @@ def is_simulated(test: str) -> bool:
     return test.startswith("simulated.")
 
 
+def _makes_sense(test: Test) -> bool:
+    if test.measure.local:
+        return (test.topology, test.family) == (TOPOLOGIES[0], FAMILIES[0])
+    return not test.tunnel or test.measure.name in TUNNELLED
+
+
 _TESTS = (Test(measure, topology, family) for topology in TOPOLOGIES for measure in MEASURES for family in FAMILIES)
-TESTS = {
-    test.name: test
-    for test in _TESTS
-    if not test.measure.local or (test.topology, test.family) == (TOPOLOGIES[0], FAMILIES[0])
-}
+TESTS = {test.name: test for test in _TESTS if _makes_sense(test)}

@@ -18,6 +18,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.linux import OFFLOADS, parse_offloads
 from ansible.module_utils.sandbox import has_user_namespaces, problem
+from ansible.module_utils.tunnels import INTERFACE, TUNNELS
 
 DOCUMENTATION = """
 module: host_environment
@@ -41,12 +42,21 @@ options:
     description: Whether the data links must have their addresses already, as on the outer hosts.
     type: bool
     required: true
+  tunnels:
+    description: Kinds of tunnels of which this host is to make an end.
+    type: list
+    elements: str
+    choices: [gif, gre]
+    default: []
 """
 
 RETURN = """
 environment:
   description: Names and values, all strings, numbers or lists of them.
   type: dict
+lacking:
+  description: Why each of C(tunnels) that this host cannot make is not to be had.
+  type: list
 """
 
 VERSION_COMMANDS = {
@@ -110,6 +120,21 @@ def environment(links: list[dict[str, str]], uid: int) -> dict[str, Any]:
     }
 
 
+def lacking(kinds: list[str]) -> list[str]:
+    """Tunnels that the kernel does not make, each with what it says to the try and what to do."""
+    found = []
+    for tunnel in map(TUNNELS.__getitem__, kinds):
+        # In a network namespace that ends with the try.
+        made = ["ip", "link", "add", INTERFACE, "type", *tunnel.linux, "remote", "192.0.2.1"]
+        done = subprocess.run(["unshare", "--net", "--", *made], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            found.append(
+                f"its kernel makes no tunnel {tunnel.kind} ({done.stderr.strip()}): have one with the "
+                f"module {tunnel.module}, or leave the tests of such tunnels out"
+            )
+    return found
+
+
 def problems(module: AnsibleModule) -> list[str]:
     """What keeps this host from being used, each with what to do."""
     found = [
@@ -147,12 +172,14 @@ def main() -> None:
             "links": {"type": "list", "elements": "dict", "required": True},
             "uid": {"type": "int", "required": True},
             "addressed": {"type": "bool", "required": True},
+            "tunnels": {"type": "list", "elements": "str", "choices": [*TUNNELS], "default": []},
         },
     )
     found = problems(module)
     if found:
         module.fail_json(msg="; ".join(found))
-    module.exit_json(changed=False, environment=environment(module.params["links"], module.params["uid"]))
+    told = environment(module.params["links"], module.params["uid"])
+    module.exit_json(changed=False, environment=told, lacking=lacking(module.params["tunnels"]))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.durable import write_durably
 from ansible.module_utils.linux import (
+    DEVICES,
     KINDS,
     OFFLOADS,
     STEERING,
@@ -27,6 +28,7 @@ from ansible.module_utils.linux import (
     settings_of,
     sysctls,
 )
+from ansible.module_utils.tunnels import INTERFACE
 
 DOCUMENTATION = """
 module: host_state
@@ -68,7 +70,8 @@ MOST_DIFFERENCES = 20
 
 def state_of(links: Sequence[str], namespace: Path) -> dict[str, str]:
     """What a run can change: names and values."""
-    found = {"network namespace of a stack": "there" if namespace.exists() else ABSENT}
+    made = {"network namespace of a stack": namespace, f"tunnel {INTERFACE}": DEVICES / INTERFACE}
+    found = {name: "there" if path.exists() else ABSENT for name, path in made.items()}
     for link in links:
         try:
             found |= {f"{name} of {link}": value for name, value in link_state(link).items()}

@@ -15,15 +15,13 @@ from importlib import import_module
 from types import ModuleType
 
 from perfweb.runs.catalogue import Measure
+from playbooks.module_utils.tunnels import overhead
 
 # Where each server program listens.
 SERVER_PORTS = {
     "netserver": 12865, "iperf3": 5201, "tcpconnect": 5301, "unixbench": 5302, "netreceive": 5303, "tcpload": 5304,
     "tcpbench": 12345,
 }  # fmt: skip
-
-# Largest UDP payloads that need no fragment on Ethernet, by family_option(): 1500 - 20 - 8 and 1500 - 40 - 8.
-UDP_PAYLOAD = {"-4": "1472", "-6": "1452"}
 
 # Tools that come with the stack, and their servers.
 FROM_BUILD = frozenset({"netblast", "tcpconnect", "tcpload", "unixbench"})
@@ -71,6 +69,12 @@ def positive(text: object, what: str) -> float:
 def family_option(address: str) -> str:
     """What netperf and iperf3 want to be told of an address."""
     return "-6" if ":" in address else "-4"
+
+
+def udp_payload(address: str) -> str:
+    """The bytes of the largest UDP datagram to an address that needs no fragment on Ethernet, nor in its tunnel."""
+    ip = 40 if ":" in address else 20
+    return str(1500 - overhead(address) - ip - 8)
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, UDP_PAYLOAD, Interim, ToolError, Value, family_option, number, positive
+from runners.tools import SERVER_PORTS, Interim, ToolError, Value, family_option, number, positive, udp_payload
 
 # Also in the moment before it has noticed the end of the client before.
 BUSY = "the server is busy running a test"
@@ -20,7 +20,7 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
     """
     name, _, way = measure.name.removeprefix("iperf3.").removeprefix("udp.packets.").partition(".")
     port, family = str(SERVER_PORTS["iperf3"]), family_option(address)
-    datagrams = ["-u", "-b", "0", "-l", UDP_PAYLOAD[family] if name == "mtu" else name]
+    datagrams = ["-u", "-b", "0", "-l", udp_payload(address) if name == "mtu" else name]
     load = datagrams if measure.name.startswith("udp.") else ["-P", name]
     common = ["iperf3", family, "-J", "-c", address, "-p", port, "-t", str(seconds)]
     return [*common, *load, *_WAYS[way]]

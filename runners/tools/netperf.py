@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, UDP_PAYLOAD, Interim, ToolError, Value, family_option, number, positive
+from runners.tools import SERVER_PORTS, Interim, ToolError, Value, family_option, number, positive, udp_payload
 
 _TESTS = {
     "tcp.rr": ("TCP_RR", []),
@@ -35,10 +35,10 @@ _LATENCIES = ("MEAN_LATENCY", "MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:  # noqa: ARG001
     test, options = _TESTS[measure.name]
-    family = family_option(address)
     if test == "UDP_STREAM":
-        options = [*options, "-m", UDP_PAYLOAD[family]]
-    common = ["netperf", family, "-H", address, "-p", str(SERVER_PORTS["netserver"]), "-l", str(seconds), "-P", "0"]
+        options = [*options, "-m", udp_payload(address)]
+    port, family = str(SERVER_PORTS["netserver"]), family_option(address)
+    common = ["netperf", family, "-H", address, "-p", port, "-l", str(seconds), "-P", "0"]
     if measure.metric == "throughput":
         if test != "UDP_STREAM":  # netperf tells what was sent, which says nothing of what arrived
             common += _MEANWHILE

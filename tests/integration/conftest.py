@@ -22,6 +22,7 @@ from perfweb.lab.models import Testbed
 from perfweb.runs import services
 from perfweb.runs.models import Run, RunState
 from playbooks.module_utils import processes
+from playbooks.module_utils.tunnels import INTERFACE
 from runners import netlab
 from runners.services import Layout
 from tests.labs import raise_lab
@@ -163,6 +164,9 @@ class LabHosts:
             left.append("an address on data0")
         if "tap" in self._ip("-n", dut, "-brief", "link"):
             left.append("a TAP device")
+        links = "".join(self._ip("-n", self.lab.namespace(host), "-brief", "link") for host in ("left", "dut"))
+        if INTERFACE in links:
+            left.append("a tunnel")
         directories = self.lab.root.glob(f"{run.testbed.name[:16]}-{run.number}-*")
         return [*left, *map(str, directories)]
 

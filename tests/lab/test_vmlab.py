@@ -3,18 +3,25 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import subprocess
-from collections.abc import Iterator
+import tarfile
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from playbooks.module_utils import processes
-from runners import vmlab
-from runners.driver import play
+from perfweb.runs.catalogue import TESTS
+from playbooks.module_utils import processes, tunnels
+from runners import tools, vmlab
+from runners.driver import Listener, play
 from runners.labs import LabError, ssh_options
 from runners.vmlab import Lab
+from tests.stack.topology import Installed
 
 HOSTS = ("left", "dut", "right")
 
@@ -28,10 +35,25 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     vmlab.down(lab)
 
 
-def _ssh(lab: Lab, host: str, command: str) -> str:
+@pytest.fixture(scope="module")
+def prefix(guests: Lab) -> str:
+    """Of a build on left and dut, which cannot make one."""
+    where = "/var/tmp/perfweb/builds/test"  # noqa: S108  # of a guest
+    build, packed = Installed(), io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name in ("bin", "lib", "libexec"):
+            archive.add(build.prefix / name, name)
+    build.remove()
+    unpack = f"import sys, tarfile; tarfile.open(fileobj=sys.stdin.buffer, mode='r|gz').extractall('{where}')"
+    for host in ("left", "dut"):
+        _ssh(guests, host, f'mkdir -p {where} && python3 -c "{unpack}"', packed.getvalue())
+    return where
+
+
+def _ssh(lab: Lab, host: str, command: str, content: bytes = b"") -> str:
     argv = ["ssh", *ssh_options(lab), "-i", str(lab.keys / "operator"), "-p", str(lab.ssh_port), "-o", "BatchMode=yes"]
     argv += ["-o", "ServerAliveInterval=5", f"root@{lab.management(host)}", command]
-    return subprocess.run(argv, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(argv, input=content, capture_output=True).stdout.decode().strip()
 
 
 def _crash(lab: Lab) -> None:
@@ -86,6 +108,41 @@ def test_restoring_boots_a_host_that_has_crashed_and_proves_it_as_it_was(guests:
     assert record
     assert _ssh(guests, "dut", f"ls {record}") == ""
     assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(vmlab.MARK)
+
+
+# left's end is Linux's, so these are Linux's of either kind, and one of the stack's, with either family inside.
+@pytest.mark.parametrize(
+    ("target", "kind", "names"),
+    [("linux", "gif", ["udp.blast/ipv4"]), ("stack", "gre", ["tcp.rr/ipv4", "udp.rr/ipv6"])],
+)
+def test_packets_between_guests_travel_in_a_tunnel(
+    guests: Lab, prefix: str, target: str, kind: str, names: Sequence[str]
+) -> None:
+    topology, end = f"host-{kind}-host", tunnels.TUNNELS[kind]
+    inside = {"ipv4": end.address("dut"), "ipv6": end.address6("dut")}
+    tests = [TESTS[name.replace("/", f"/{topology}/")] for name in names]
+    argv = {test.name: tools.command(test.measure, inside[test.family].split("/")[0], 1, prefix) for test in tests}
+    about = {
+        "run_id": f"tunnel-{target}-{kind}", "boot_id": "boot", "target": target, "topology": topology,
+        "server": tests[0].server, "prefix": prefix, "timeout": 60, "tunnels": {"left": [kind], "dut": [kind]},
+        "measurements": [{"test": name, "argv": words, "samples": 1} for name, words in argv.items()],
+    }  # fmt: skip
+    told: list[dict[str, Any]] = []
+    run = partial(play, inventory=guests.inventory, extra_vars=about, timeout=300)
+    run("prepare").require_ok()
+    data = run("replicate", listener=Listener(told=told.append)).require_ok().data
+    said = data["counters"]["sysctl" if target == "stack" else "ip-link"]
+    run("restore").require_ok()
+    samples = {entry["test"]: entry["sample"] for entry in told if "sample" in entry}
+    assert {sample["gauges"]["interface_errors"] for sample in samples.values()} == {0}
+    if target == "stack":
+        counted = re.search(rf"^if\.{kind}0\.stats\.ipackets: (\d+)$", said, re.MULTILINE)
+    else:
+        counted = re.search(rf" {tunnels.INTERFACE}@data0: .*\n.*\n.*\n +\d+ +(\d+) ", said)
+    assert counted is not None, said
+    # Each sample was a second of trips, or of datagrams, by the rate that is parsed first.
+    assert int(counted[1]) > sum(tools.parse(test.measure, samples[test.name]["stdout"])[0].value for test in tests) / 2
+    assert tunnels.INTERFACE not in _ssh(guests, "left", "ip -brief link") + _ssh(guests, "dut", "ip -brief link")
 
 
 def test_only_the_device_under_test_takes_words(guests: Lab) -> None:

@@ -10,6 +10,8 @@ from perfweb.runs.models.run import Run, Variant, trigrams
 class Topology(models.TextChoices):
     HOST_HOST = "host-host", "host-(host)"
     HOST_ROUTER_HOST = "host-router-host", "host-(router)-host"
+    HOST_GIF_HOST = "host-gif-host", "host-gif-(host)"
+    HOST_GRE_HOST = "host-gre-host", "host-gre-(host)"
 
 
 class BootState(models.TextChoices):

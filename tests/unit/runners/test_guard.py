@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from playbooks.guard import CALL, MODULES, Call, Policy, Refused, judge, listen
+from playbooks.module_utils import tunnels
 from runners import guard
 from tests import guarded
 
@@ -57,6 +58,9 @@ def parameters_of(module: Path) -> set[str]:
         ("daemon", {"name": ["server", "stack"], "directory": f"{RUNS}/demo-1-dut/b1", "state": "stopped"}),
         ("data_path", {"links": [LINK], "uid": str(UID), "memory": f"{RUNS}/dut.example.data_path"}),
         ("measure", {"own": f"{RUNS}/demo-1-*/b1/*.pid", "reads": [f"{RUNS}/demo-1-left/b1/stack.own", "/usr"]}),
+        ("measure", {"interfaces": ["data0", tunnels.INTERFACE]}),
+        ("tunnel", {"kind": "gif", "role": "left", "link": "data0", "ours": "10.77.1.1", "theirs": "10.77.1.2"}),
+        ("tunnel", {"kind": "none"}),
         ("linux_knobs", {"links": ["data1"], "machine": "/run/machine", "memory": f"{RUNS}/dut.knobs"}),
     ],
 )  # fmt: skip
@@ -92,6 +96,10 @@ def test_what_the_playbooks_ask_for_is_allowed(module: str, values: dict[str, An
         ("linux_knobs", "links", [["mgmt0"], "data0"]),
         ("measure", "pid_directory", ["/run", RUNS, f"{RUNS}/a/b"]),
         ("measure", "own", ["/run/*.pid", f"{RUNS}/*/*.pid"]),
+        ("measure", "interfaces", [["mgmt0"], ["perfweb1"], "perfweb0"]),
+        ("tunnel", "link", ["mgmt0", "lo", None]),
+        ("tunnel", "theirs", ["10.77.1.2 dev mgmt0", "example.com"]),
+        ("tunnel", "kind", ["gif mode x", ["gif"]]),
         ("reachable", "interface", ["mgmt0", "data0 x"]),
         ("reachable", "address", ["-W1", "example.com"]),
     ],

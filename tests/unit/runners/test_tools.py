@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfweb.runs.catalogue import LOADS, MEASURES, SIMULATED_COSTS, Measure
+from playbooks.module_utils.tunnels import TUNNELS
 from runners import tools
 from runners.tools import ToolError, simstack
 
@@ -122,6 +123,14 @@ def test_no_datagram_needs_a_fragment() -> None:
     for address, header in (("10.0.0.2", 20), ("fd00::2", 40)):
         argv = tools.command(BY_NAME["udp.stream"], address, 1, "")
         assert int(argv[argv.index("-m") + 1]) + 8 + header == 1500
+
+
+@pytest.mark.parametrize("kind", TUNNELS)
+def test_no_datagram_needs_a_fragment_in_or_around_a_tunnel(kind: str) -> None:
+    tunnel = TUNNELS[kind]
+    for address, header in ((tunnel.address("dut"), 20), (tunnel.address6("dut"), 40)):
+        argv = tools.command(BY_NAME["udp.stream"], address.split("/")[0], 1, "")
+        assert int(argv[argv.index("-m") + 1]) + 8 + header + 20 + (4 if kind == "gre" else 0) == 1500
 
 
 def test_percentile_below_the_resolution_is_left_out() -> None:
