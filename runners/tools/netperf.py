@@ -24,7 +24,7 @@ _TESTS = {
     # -R 1: without it netperf sets SO_DONTROUTE and nothing passes a router.
     "udp.stream": ("UDP_STREAM", ["-R", "1"]),
 }
-# Throughput five times a second. A negative time has netperf look at the clock after each call, of 16 KB here; of a
+# Throughput five times a second. A negative time has netperf look at the clock after each call; of a
 # positive one it guesses how many calls it lasts, and tells intervals of up to a second.
 _MEANWHILE = ["-D", "-0.2"]
 _TOLD = re.compile(r"^NETPERF_INTERIM_RESULT.*?=(.+)\nNETPERF_UNITS.*?=(.+)\nNETPERF_INTERVAL.*?=(.+)$", re.MULTILINE)
