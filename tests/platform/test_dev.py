@@ -143,6 +143,25 @@ def test_a_supervisor_that_ends_only_the_command_itself_leaves_nothing(dev: Dev)
     assert dev.left_over() == []
 
 
+def the_bench(running: subprocess.Popen[bytes]) -> list[processes.Process]:
+    """The program of `./dev bench tracking`, if it has begun."""
+    started = processes.descendants({running.pid})
+    return [found for found in started if b"tests.bench.tracking" in Path(f"/proc/{found.pid}/cmdline").read_bytes()]
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_bench_ends_with_the_command(dev: Dev, number: signal.Signals, status: int) -> None:
+    running = dev.start("bench", "tracking")
+    deadline = time.monotonic() + 60
+    while not (bench := the_bench(running)):
+        assert running.poll() is None, dev.output.read_text()
+        assert time.monotonic() < deadline, dev.output.read_text()
+        time.sleep(0.1)
+    running.send_signal(number)
+    assert running.wait(60) == status
+    assert not bench[0].alive()
+
+
 def test_stop_removes_what_a_killed_one_has_left(dev: Dev) -> None:
     running = dev.start("serve")
     dev.wait_until_served(running)

@@ -253,7 +253,8 @@ class Build:
     def run_program(self, program: str, conf: Path, look: Callable[[], None] | None = None) -> tuple[int, str]:
         """A program on the stack, from its begin to its end: its exit status, and all that was said.
 
-        `look` is called when the program, which is that of the traffic, is done, before it ends.
+        `look` is called when the program, which is that of the traffic, is done, before it ends.  Ctrl-C does not reach
+        the program: what has begun when somebody ends the long test is not told as a failure.
         """
         log = conf.with_suffix(".log")
         wait = {} if look is None else {"TRAFFIC_WAIT": "1"}
@@ -263,7 +264,7 @@ class Build:
             log.open("w", encoding="utf-8") as errors,
             subprocess.Popen(
                 [self.installed.build / "tests" / program], env={**self._environment(conf), **wait}, text=True,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, process_group=0,
             ) as child,
         ):  # fmt: skip
             assert child.stdin is not None
