@@ -143,10 +143,17 @@ def test_a_supervisor_that_ends_only_the_command_itself_leaves_nothing(dev: Dev)
     assert dev.left_over() == []
 
 
+def words_of(process: processes.Process) -> bytes:
+    """Its command line; of one that has ended nothing."""
+    try:
+        return Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
 def the_bench(running: subprocess.Popen[bytes]) -> list[processes.Process]:
     """The program of `./dev bench tracking`, if it has begun."""
-    started = processes.descendants({running.pid})
-    return [found for found in started if b"tests.bench.tracking" in Path(f"/proc/{found.pid}/cmdline").read_bytes()]
+    return [found for found in processes.descendants({running.pid}) if b"tests.bench.tracking" in words_of(found)]
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
