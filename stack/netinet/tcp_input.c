@@ -163,6 +163,9 @@ check_seq(struct tcpcb *tp, struct tcpseg *sg)
 		report_twice(tp, sg);
 		return (sg->sg_flags & TH_RST ? TS_DROP : TS_ACK);
 	}
+	/* of a RST counts where it begins, and none of its data */
+	if (sg->sg_flags & TH_RST)
+		return (TS_NEXT);
 	update_ts(tp, sg);
 	trim(tp, sg, wnd);
 	return (TS_NEXT);
@@ -279,8 +282,12 @@ answer(struct tcpcb *tp, struct tcpseg *sg)
 {
 	if (tp->t_state == TCPS_TIME_WAIT)	/* our ACK was lost */
 		tcp_timer_set(tp, TT_2MSL, 2 * tcp_msec(&tcp_msl));
-	/* two hosts must not answer each other's ACKs for ever */
-	if (sg->sg_len == 0 && !tcp_challenge_ok(tp))
+	/*
+	 * Two hosts must not answer each other's ACKs for ever, nor we each
+	 * of an attacker's guesses (RFC 5961 section 7).
+	 */
+	if ((sg->sg_len == 0 || (sg->sg_flags & (TH_SYN | TH_RST)) != 0) &&
+	    !tcp_challenge_ok(tp))
 		return;
 	if (tp->t_state < TCPS_ESTABLISHED) {
 		(void)tcp_sendsyn(tp);

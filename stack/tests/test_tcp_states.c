@@ -210,6 +210,13 @@ static const struct transition {
 	    { "segment", FIN_ACK, 0, 0, 20 } },
 	{ TCPS_ESTABLISHED, TCPS_ESTABLISHED, TH_ACK,
 	    { "segment", FIN_ACK, 10, 0, 20 } },
+	{ TCPS_ESTABLISHED, TCPS_CLOSED, NONE,
+	    { "segment", TH_RST, 0, 0, 50 } },
+	/* data from left of the window on is not where it expects a RST */
+	{ TCPS_ESTABLISHED, TCPS_ESTABLISHED, TH_ACK,
+	    { "segment", TH_RST, -20, 0, 50 } },
+	{ TCPS_ESTABLISHED, TCPS_ESTABLISHED, TH_ACK,
+	    { "segment", TH_RST, 20, 0, 50 } },
 	{ TCPS_CLOSE_WAIT, TCPS_CLOSE_WAIT, TH_ACK,
 	    { "segment", FIN_ACK, -1, 0, 0 } },
 	{ TCPS_FIN_WAIT_1, TCPS_FIN_WAIT_1, NONE,
@@ -275,7 +282,9 @@ TEST(closed_port_answers_with_a_reset)
 	CHECK(!peer_next(&s));
 }
 
-TEST(challenge_acks_are_limited)
+/* Guesses of somebody who cannot see the connection, with data or without. */
+static void
+check_challenges(uint8_t flags, const char *data, uint32_t len)
 {
 	struct connection f;
 	struct peer_seg s;
@@ -283,12 +292,20 @@ TEST(challenge_acks_are_limited)
 
 	states_reach(&f, TCPS_ESTABLISHED);
 	for (int i = 0; i < 100; i++)
-		peer_send(&f.p, TH_RST, f.p.snd_nxt + 1, 0, NULL, 0);
+		peer_send(&f.p, flags, f.p.snd_nxt + 1, 0, data, len);
 	while (peer_next(&s))
 		answers++;
 	CHECK(answers >= 1 && answers <= 10);
 	CHECK_EQ(states_now(&f.p), TCPS_ESTABLISHED);
 	states_leave(&f);
+}
+
+TEST(challenge_acks_are_limited)
+{
+	check_challenges(TH_RST, NULL, 0);
+	check_challenges(TH_RST, "data", 4);
+	check_challenges(TH_SYN, NULL, 0);
+	check_challenges(TH_SYN, "data", 4);
 }
 
 int
