@@ -61,32 +61,42 @@ in_connhash(const struct inpcbtable *it, const struct in_conninfo *c)
 	return (siphash_words(&it->it_key, words, n));
 }
 
-/* The group of a connection: its bucket is in no other. */
-static struct pcbgroup *
-conn_group(const struct inpcbtable *it, const struct in_conninfo *c)
-{
-	if (__builtin_expect(!it->it_divided, 1))
-		return (it->it_groups);
-	return (&it->it_groups[in_connhash(it, c) % INPCB_BUCKETS %
-	    it->it_ngroups]);
-}
-
 /*
  * The connections that a thread had packets for last, good as long as the
  * group has not changed: a packet mostly follows another of its connection.
+ * Which group that is does not change, and costs a hash where there are many.
  */
 #define	PCB_HINT_BITS	6
 struct pcb_hint {
-	const struct pcbgroup *pg;
-	uint64_t	 changes;	/* 0: empty */
+	const struct inpcbtable *it;	/* NULL: empty */
+	struct in_conninfo conn;
+	struct pcbgroup	*pg;		/* of conn in it */
+	uint64_t	 changes;	/* 0: not looked for, or not found */
 	struct inpcb	*inp;
 };
 
 static struct pcb_hint *
-pcb_hint(const struct in_conninfo *c)
+pcb_hint(struct inpcbtable *it, const struct in_conninfo *c)
 {
-	return (thread_hint(TD_PCBS, sizeof(struct pcb_hint), PCB_HINT_BITS,
-	    c->faddr.s6_addr32[3] ^ ((uint32_t)c->fport << 16 | c->lport)));
+	struct pcb_hint *ph = thread_hint(TD_PCBS, sizeof(*ph), PCB_HINT_BITS,
+	    c->faddr.s6_addr32[3] ^ ((uint32_t)c->fport << 16 | c->lport));
+
+	if (ph->it != it || !in_connequal(&ph->conn, c)) {
+		*ph = (struct pcb_hint){ .it = it, .conn = *c,
+		    .pg = it->it_groups };
+		if (it->it_divided)
+			ph->pg += in_connhash(it, c) % INPCB_BUCKETS %
+			    it->it_ngroups;
+	}
+	return (ph);
+}
+
+/* The group of a connection: its bucket is in no other. */
+static struct pcbgroup *
+conn_group(struct inpcbtable *it, const struct in_conninfo *c)
+{
+	return (__builtin_expect(!it->it_divided, 1) ? it->it_groups :
+	    pcb_hint(it, c)->pg);
 }
 
 static struct inpcb *
@@ -104,15 +114,12 @@ conn_search(struct inpcbtable *it, const struct in_conninfo *c)
 struct inpcb *
 in_connfind(struct inpcbtable *it, const struct in_conninfo *c)
 {
-	const struct pcbgroup *pg = conn_group(it, c);
-	struct pcb_hint *ph = pcb_hint(c);
+	struct pcb_hint *ph = pcb_hint(it, c);
 
-	if (ph->changes == pg->pg_changes && ph->pg == pg &&
-	    in_connequal(&ph->inp->inp_conn, c))
+	if (ph->changes == ph->pg->pg_changes)
 		return (ph->inp);
 	ph->inp = conn_search(it, c);
-	ph->pg = pg;
-	ph->changes = ph->inp != NULL ? pg->pg_changes : 0;
+	ph->changes = ph->inp != NULL ? ph->pg->pg_changes : 0;
 	return (ph->inp);
 }
 

@@ -218,6 +218,47 @@ TEST(names_of_both_ends)
 	take_down(&p);
 }
 
+static struct socket *
+datagrams(const struct sockaddr_in *from, const struct sockaddr_in *to)
+{
+	struct socket *so = t_socket(SOCK_DGRAM);
+
+	CHECK_EQ(sobind(so, (const struct sockaddr *)from, sizeof(*from)), 0);
+	CHECK_EQ(soconnect(so, (const struct sockaddr *)to, sizeof(*to), 0),
+	    0);
+	return (so);
+}
+
+/* Who remembers a connection must remember which protocol's. */
+TEST(datagrams_between_the_names_of_a_connection)
+{
+	struct pair p;
+	struct sockaddr_in one, two;
+	struct socket *u, *v;
+	socklen_t len = sizeof(one);
+
+	set_up(&p);
+	CHECK_EQ(sogetsockname(p.a, (struct sockaddr *)&one, &len), 0);
+	CHECK_EQ(sogetpeername(p.a, (struct sockaddr *)&two, &len), 0);
+	u = datagrams(&one, &two);
+	v = datagrams(&two, &one);
+	for (int i = 0; i < 3; i++) {
+		t_send(p.a, "segment", 7);
+		t_expect(p.b, "segment");
+		t_send(u, "datagram", 8);
+		t_expect(v, "datagram");
+		t_send(p.b, "back", 4);
+		t_expect(p.a, "back");
+		t_send(v, "answer", 6);
+		t_expect(u, "answer");
+	}
+	take_down(&p);
+	t_send(u, "still", 5);
+	t_expect(v, "still");
+	soclose(u);
+	soclose(v);
+}
+
 TEST(linger_zero_resets)
 {
 	struct pair p;
