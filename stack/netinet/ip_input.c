@@ -53,8 +53,8 @@ ip_register(uint8_t proto, pr_input_t *input, pr_ctlinput_t *ctlinput)
 	ip_protos[proto].ctlinput = ctlinput;
 }
 
-uint16_t
-in_hdrsum(const struct ip *ip, unsigned hlen)
+static inline uint16_t
+header_sum(const struct ip *ip, unsigned hlen)
 {
 	const unsigned char *p = (const unsigned char *)ip;
 	uint64_t sum = 0;
@@ -66,6 +66,14 @@ in_hdrsum(const struct ip *ip, unsigned hlen)
 	}
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	return (in_fold((uint32_t)sum));
+}
+
+/* Nearly every header has no options, and its sum is no loop then. */
+uint16_t
+in_hdrsum(const struct ip *ip, unsigned hlen)
+{
+	return (hlen == IP_HDRLEN ? header_sum(ip, IP_HDRLEN) :
+	    header_sum(ip, hlen));
 }
 
 uint16_t
