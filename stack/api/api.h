@@ -151,7 +151,7 @@ struct file {
 	atomic_u32	 f_timeo;	/* [a] FTIMEO_*: no restart of calls */
 	LIST_HEAD(, epitem) f_items;	/* [e] its places in epoll sets */
 	struct file	*f_free;	/* [f] */
-};
+} __attribute__((aligned(64)));	/* each call counts f_refs: no line is shared */
 
 #define	FTIMEO_RCV	0x1
 #define	FTIMEO_SND	0x2

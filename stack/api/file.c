@@ -43,7 +43,7 @@ file_new(enum file_type type)
 
 	mtx_lock(&file_lock);
 	if (file_freelist == NULL) {
-		f = kmalloc(FILE_SLAB * sizeof(*f));
+		f = kmalloc_aligned(FILE_SLAB * sizeof(*f), _Alignof(struct file));
 		for (unsigned i = 0; i < FILE_SLAB; i++) {
 			f[i].f_free = file_freelist;
 			file_freelist = &f[i];

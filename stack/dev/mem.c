@@ -18,8 +18,9 @@ struct mem_softc {
 	struct ifnet	 sc_if;
 	mem_output_fn	*sc_output;	/* [I] */
 	void		*sc_arg;	/* [I] */
-	struct mem_wire	*sc_wire;	/* [I] or NULL: a test's own */
 	struct mem_source *sc_source;	/* [I] or NULL */
+	unsigned	 sc_nwires;	/* [I] 0: a test's own far end */
+	struct mem_wire	*sc_wires[];	/* [I] one for each queue */
 };
 
 static int
@@ -127,6 +128,15 @@ mem_attach_ip(const struct if_config *ic, mem_output_fn *output, void *arg)
 	return (attach_late(ic, 0, false, output, arg));
 }
 
+static void
+driver_output(void *arg, struct mbuf *m)
+{
+	struct mem_softc *sc = arg;
+	const unsigned n = sc->sc_nwires;
+
+	mem_wire_output(sc->sc_wires[n == 1 ? 0 : mach_curcpu() % n], m);
+}
+
 static int
 driver_attach(const struct if_config *ic, char *why, size_t len)
 {
@@ -138,21 +148,20 @@ driver_attach(const struct if_config *ic, char *why, size_t len)
 		    "to '%s'", ic->wire);
 		return (EINVAL);
 	}
-	if (ic->queues != 1) {
-		snprintf(why, len, "an interface in memory has one queue");
-		return (EINVAL);
-	}
-	sc = kmalloc(sizeof(*sc));
+	sc = kmalloc(sizeof(*sc) + ic->queues * sizeof(sc->sc_wires[0]));
 	if (ic->source[0] != '\0') {
 		sc->sc_source = mem_source_create(ic->source, why, len);
 		if (sc->sc_source == NULL)
 			return (EINVAL);
 	}
-	sc->sc_wire = mem_wire_create(mirror);
-	attach(sc, ic, if_offload_caps(ic) | IFCAP_BATCH, true,
-	    mem_wire_output, sc->sc_wire);
+	for (unsigned i = 0; i < ic->queues; i++)
+		sc->sc_wires[i] = mem_wire_create(mirror);
+	sc->sc_nwires = ic->queues;
+	attach(sc, ic, if_offload_caps(ic) | IFCAP_BATCH, true, driver_output,
+	    sc);
 	/* Not at start: another interface may receive, and forward, by then. */
-	mem_wire_attach(sc->sc_wire, &sc->sc_if);
+	for (unsigned i = 0; i < sc->sc_nwires; i++)
+		mem_wire_attach(sc->sc_wires[i], &sc->sc_if, i);
 	return (0);
 }
 
@@ -160,8 +169,10 @@ static int
 driver_start(struct ifnet *ifp)
 {
 	struct mem_softc *sc = ifp->if_softc;
-	int error = mem_wire_start(sc->sc_wire);
+	int error = 0;
 
+	for (unsigned i = 0; i < sc->sc_nwires && error == 0; i++)
+		error = mem_wire_start(sc->sc_wires[i]);
 	if (error == 0 && sc->sc_source != NULL)
 		error = mem_source_start(sc->sc_source, ifp);
 	return (error);
@@ -174,8 +185,8 @@ driver_detach(struct ifnet *ifp)
 
 	if (sc->sc_source != NULL)
 		mem_source_stop(sc->sc_source);
-	if (sc->sc_wire != NULL)
-		mem_wire_stop(sc->sc_wire);
+	for (unsigned i = 0; i < sc->sc_nwires; i++)
+		mem_wire_stop(sc->sc_wires[i]);
 }
 
 void

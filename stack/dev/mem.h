@@ -40,13 +40,14 @@ void	 mem_input_ip(struct ifnet *, struct mbuf *m);
  * its addresses swapped, so that whoever is called beyond the interface is
  * this stack again; a sink drops it.  What comes back passes a
  * queue, and is received by the sender's thread when it has let its locks go,
- * or by one of the mirror's own.
+ * or by one of the mirror's own.  An interface has a far end for each of its
+ * queues; who sends uses that of its CPU.
  */
 struct mem_wire;
 struct mem_wire *mem_wire_create(bool mirror);
 mem_output_fn mem_wire_output;		/* arg: the wire */
-/* To the interface whose far end it is, before anything is sent. */
-void	 mem_wire_attach(struct mem_wire *, struct ifnet *);
+/* To a queue of the interface whose far end it is, before anything is sent. */
+void	 mem_wire_attach(struct mem_wire *, struct ifnet *, unsigned queue);
 int	 mem_wire_start(struct mem_wire *);
 void	 mem_wire_stop(struct mem_wire *);
 

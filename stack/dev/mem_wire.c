@@ -56,6 +56,7 @@ struct mem_wire {
 	struct mbufq	 mw_mine;	/* [p] before those that are queued */
 	bool		 mw_mirror;	/* [I] */
 	struct ifnet	*mw_ifp;	/* [I] */
+	unsigned	 mw_index;	/* [I] of the interface's queue */
 	struct worker	 mw_worker;
 };
 
@@ -168,7 +169,7 @@ pass_frames(struct mem_wire *mw, struct mbufq *frames)
 	struct mbuf *m;
 
 	while ((m = mbufq_dequeue(frames)) != NULL)
-		mem_input(mw->mw_ifp, m);
+		if_input(mw->mw_ifp, m, mw->mw_index);
 }
 
 /* A burst of frames comes back; what they cause to be sent goes together. */
@@ -277,7 +278,7 @@ turn(struct mem_wire *mw, struct mbuf *m)
 		m = turn_frame(m, ETHER_HDR_LEN + sizeof(struct ether_arp));
 		/* At once: who asks holds no lock. */
 		answer_arp(m);
-		mem_input(mw->mw_ifp, m);
+		if_input(mw->mw_ifp, m, mw->mw_index);
 		return (NULL);
 	}
 	if (mw->mw_mirror && type == ETHERTYPE_IP) {
@@ -346,9 +347,10 @@ mem_wire_create(bool mirror)
 }
 
 void
-mem_wire_attach(struct mem_wire *mw, struct ifnet *ifp)
+mem_wire_attach(struct mem_wire *mw, struct ifnet *ifp, unsigned queue)
 {
 	mw->mw_ifp = ifp;
+	mw->mw_index = queue;
 }
 
 int

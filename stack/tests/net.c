@@ -224,7 +224,7 @@ t_mirror_attach(const char *name, const char *prefix, unsigned caps,
 	    impair, mem_wire_output, mw);
 
 	ifp->if_lro = true;
-	mem_wire_attach(mw, ifp);
+	mem_wire_attach(mw, ifp, 0);
 	CHECK_EQ(mem_wire_start(mw), 0);
 }
 

@@ -6,7 +6,8 @@
  *	tcpload serve [-6] [-e] PORT	-e: rr alone, by an event loop
  *	tcpload MODE [-n CONNECTIONS] [-t SECONDS] [-s BYTES] ADDRESS PORT
  *	tcpload self MODE ...		client and server in one process
- *	tcpload alone rr ...		... and in one thread, turn by turn
+ *	tcpload alone rr [-p THREADS] ... and in one thread, turn by turn;
+ *					or so many, with connections of its own
  *	tcpload asked ASKED ADDRESS PORT
  *	tcpload ask MODE ... ADDRESS ASKED
  *
@@ -52,19 +53,24 @@
 #define	BLOCK		(128 << 10)	/* bytes of one call of a transfer */
 #define	WARM_UP		0.3		/* seconds */
 #define	SECONDS_MAX	3600
+#define	THREADS_MAX	64
 
 static const char *const modes[NMODES] = { "in", "out", "rr", "crr" };
 
 static struct options {
 	enum mode	 mode;
-	int		 connections;
+	int		 connections, threads;
 	double		 seconds;
 	uint32_t	 size;
 	struct sockaddr_storage sa;
 	socklen_t	 salen;
-} options = { .connections = 1, .seconds = 2, .size = 1 };
+} options = { .connections = 1, .threads = 1, .seconds = 2, .size = 1 };
 
-static atomic_ullong done;	/* bytes or transactions */
+/* Bytes or transactions, by each thread in a line of its own. */
+static struct done {
+	_Alignas(64) atomic_ullong n;
+} dones[CONNECTIONS_MAX];
+static atomic_uint counting;	/* threads that have counted, ever */
 static atomic_int accepting;	/* threads of the server that do not serve */
 static atomic_bool over;	/* clients are to end */
 
@@ -81,7 +87,7 @@ usage(void)
 	fprintf(stderr, "usage: tcpload serve [-6] [-e] PORT\n"
 	    "       tcpload [self] in|out|rr|crr [-n CONNECTIONS] "
 	    "[-t SECONDS] [-s BYTES] ADDRESS PORT\n"
-	    "       tcpload alone rr ...\n"
+	    "       tcpload alone rr [-p THREADS] ...\n"
 	    "       tcpload asked ASKED ADDRESS PORT\n"
 	    "       tcpload ask in|out|rr|crr [-n CONNECTIONS] [-t SECONDS] "
 	    "ADDRESS ASKED\n");
@@ -229,7 +235,21 @@ reset(int fd)
 static void
 count(unsigned long long n)
 {
-	atomic_fetch_add_explicit(&done, n, memory_order_relaxed);
+	static _Thread_local struct done *mine;
+
+	if (mine == NULL)
+		mine = &dones[atomic_fetch_add(&counting, 1) % CONNECTIONS_MAX];
+	atomic_fetch_add_explicit(&mine->n, n, memory_order_relaxed);
+}
+
+static unsigned long long
+counted(void)
+{
+	unsigned long long sum = 0;
+
+	for (int i = 0; i < CONNECTIONS_MAX; i++)
+		sum += atomic_load_explicit(&dones[i].n, memory_order_relaxed);
+	return (sum);
 }
 
 static void *
@@ -268,33 +288,50 @@ client(void *arg)
 	return (NULL);
 }
 
-/* Both ends of every connection, one round trip after the other. */
+/* Both ends of every connection of a thread. */
+struct pair {
+	int		 client, server;
+};
+
+/* One round trip after the other. */
 static void *
 both_ends(void *arg)
 {
-	int listener = (int)(intptr_t)arg, (*ends)[2];
+	const struct pair *pairs = arg;
 	char *buf = calloc(1, SIZE_MAX_RR);
-	struct hello h;
-	bool ok = true;
+	bool ok = buf != NULL;
 
-	ends = calloc((size_t)options.connections, sizeof(*ends));
-	if (buf == NULL || ends == NULL)
-		die("memory");
-	for (int i = 0; i < options.connections; i++) {
-		ends[i][0] = say_hello();
-		ends[i][1] = accept(listener, NULL, NULL);
-		if (ends[i][1] < 0 || !read_all(ends[i][1], &h, sizeof(h)))
-			die("accept");
-		no_delay(ends[i][1]);
-	}
 	for (int i = 0; ok; i = (i + 1) % options.connections) {
-		ok = write_all(ends[i][0], buf, options.size) &&
-		    read_all(ends[i][1], buf, options.size) &&
-		    write_all(ends[i][1], buf, options.size) &&
-		    read_all(ends[i][0], buf, options.size);
+		const struct pair *p = &pairs[i];
+
+		ok = write_all(p->client, buf, options.size) &&
+		    read_all(p->server, buf, options.size) &&
+		    write_all(p->server, buf, options.size) &&
+		    read_all(p->client, buf, options.size);
 		count(ok);
 	}
 	die("transfer");
+}
+
+/* The connections of a thread; by who starts it, or ends would be mixed up. */
+static struct pair *
+make_pairs(int listener)
+{
+	struct pair *pairs = calloc((size_t)options.connections,
+	    sizeof(*pairs));
+	struct hello h;
+
+	if (pairs == NULL)
+		die("memory");
+	for (int i = 0; i < options.connections; i++) {
+		pairs[i].client = say_hello();
+		pairs[i].server = accept(listener, NULL, NULL);
+		if (pairs[i].server < 0 ||
+		    !read_all(pairs[i].server, &h, sizeof(h)))
+			die("accept");
+		no_delay(pairs[i].server);
+	}
+	return (pairs);
 }
 
 /* How often those who were started get through, as a text of ASKED_LINE. */
@@ -305,23 +342,21 @@ measure(char *said)
 	double start;
 
 	pause_for(WARM_UP);
-	before = atomic_load(&done);
+	before = counted();
 	start = now();
 	pause_for(options.seconds);
 	snprintf(said, ASKED_LINE, "%.0f %s\n",
-	    (double)(atomic_load(&done) - before) / (now() - start),
+	    (double)(counted() - before) / (now() - start),
 	    options.mode == IN || options.mode == OUT ? "bytes/s" :
 	    "transactions/s");
 }
 
-/* What fn, in n threads, does; it may never end. */
+/* What has been started; it may never end. */
 static _Noreturn void
-measure_once(void *(*fn)(void *), void *arg, int n)
+measure_once(void)
 {
 	char said[ASKED_LINE];
 
-	for (int i = 0; i < n; i++)
-		start_thread(fn, arg);
 	measure(said);
 	fputs(said, stdout);
 	fflush(stdout);
@@ -417,10 +452,13 @@ parse_client(int argc, char **argv)
 	if (argc < 1)
 		usage();
 	options.mode = mode_named(argv[0]);
-	while ((opt = getopt(argc, argv, "n:t:s:")) != -1)
+	while ((opt = getopt(argc, argv, "n:p:t:s:")) != -1)
 		if (opt == 'n')
 			options.connections = (int)argument_whole("-n", optarg,
 			    1, CONNECTIONS_MAX);
+		else if (opt == 'p')
+			options.threads = (int)argument_whole("-p", optarg, 1,
+			    THREADS_MAX);
 		else if (opt == 't')
 			options.seconds = argument_number("-t", optarg, 0.01,
 			    SECONDS_MAX);
@@ -434,11 +472,35 @@ parse_client(int argc, char **argv)
 	resolve(argv[optind], argv[optind + 1]);
 }
 
-static void *
+static int
 listener(void)
 {
-	return ((void *)(intptr_t)listen_everywhere(options.sa,
-	    options.salen));
+	return (listen_everywhere(options.sa, options.salen));
+}
+
+static void
+start_server(void)
+{
+	pthread_detach(start_thread(serve, (void *)(intptr_t)listener()));
+}
+
+static void
+start_clients(void)
+{
+	for (int i = 0; i < options.connections; i++)
+		start_thread(client, NULL);
+}
+
+static void
+start_alone(void)
+{
+	struct pair *pairs[THREADS_MAX];
+	int fd = listener();
+
+	for (int i = 0; i < options.threads; i++)
+		pairs[i] = make_pairs(fd);
+	for (int i = 0; i < options.threads; i++)
+		start_thread(both_ends, pairs[i]);
 }
 
 /* [-6] [-e] PORT; argv[0] is "serve". */
@@ -460,8 +522,8 @@ parse_serve(int argc, char **argv)
 		usage();
 	resolve(any, argv[optind]);
 	if (events)
-		serve_events(listen_everywhere(options.sa, options.salen));
-	serve(listener());
+		serve_events(listener());
+	serve((void *)(intptr_t)listener());
 }
 
 /* serve ..., or asked ASKED ADDRESS PORT: for ever. */
@@ -476,7 +538,7 @@ parse_server(int argc, char **argv)
 		port = (in_port_t)argument_whole("ASKED", argv[2], 1,
 		    UINT16_MAX);
 		resolve(argv[3], argv[4]);
-		pthread_detach(start_thread(serve, listener()));
+		start_server();
 		asked_serve("tcpload", port, run_asked);
 	}
 }
@@ -494,11 +556,14 @@ main(int argc, char **argv)
 	parse_client(argc - 1 - (self || asks), argv + 1 + (self || asks));
 	if (asks)
 		return (ask());
-	if (alone && options.mode != RR)
+	if (alone ? options.mode != RR : options.threads != 1)
 		usage();
-	if (alone)
-		measure_once(both_ends, listener(), 1);
-	if (self)
-		start_thread(serve, listener());
-	measure_once(client, NULL, options.connections);
+	if (alone) {
+		start_alone();
+	} else {
+		if (self)
+			start_server();
+		start_clients();
+	}
+	measure_once();
 }

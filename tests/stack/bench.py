@@ -42,6 +42,7 @@ GBIT = 8e-9
 LO_1500 = ("ip link set lo mtu 1500", "ethtool -K lo tso off gso off gro off")
 LO_64K = ("ip link set lo mtu 65536", "ethtool -K lo tso on gso on gro on")
 CHECKSUMS, SEGMENTS = {"if.mem0.offload": "1"}, {"if.mem0.offload": "2"}
+CPUS = str(os.cpu_count() or 1)
 
 
 def _bulk(family: int, *load: str) -> Row:
@@ -89,6 +90,9 @@ ROWS = {
     "memory: request/response, 1": Row(in_memory, "1000/s", ("self", "rr"), SEGMENTS, LO_64K, 1e-3),
     "memory: request/response, 64": Row(in_memory, "1000/s", ("self", "rr", "-n", "64"), SEGMENTS, LO_64K, 1e-3),
     "memory: round trips, one thread": Row(in_memory, "1000/s", ("alone", "rr"), SEGMENTS, LO_64K, 1e-3),
+    "memory: round trips, a thread on each CPU": Row(
+        in_memory, "1000/s", ("alone", "rr", "-p", CPUS), {**SEGMENTS, "if.mem0.queues": CPUS}, LO_64K, 1e-3
+    ),
     "memory: UNIX request/response, 1": Row(by_path, "1000/s", ("self", "rr"), scale=1e-3),
     "memory: UNIX request/response, 64": Row(by_path, "1000/s", ("self", "rr", "-n", "64"), scale=1e-3),
     **{f"memory: UNIX like MySQL, {strategy}": _unixbench(strategy) for strategy in UNIX_LOCKING},

@@ -35,21 +35,24 @@ thread.join()
 print("whole" if received == sent else "damaged", flush=True)
 """
 
-# One thread is both ends, and so passes its own packets on.
+# One thread is both ends, and so passes its own packets on; or each of several is that.
 ALONE = """
-import os, socket
-server = socket.create_server(("10.9.0.1", 5000))
-client = socket.create_connection(("10.9.0.7", 5000))
-peer, _ = server.accept()
-whole = True
-for size in [1, 100, 1448, 5000, 60000, 300000] * 20:
-    sent = os.urandom(size)
-    for here, there in ((client, peer), (peer, client)):
-        here.sendall(sent)
-        whole = whole and there.recv(size, socket.MSG_WAITALL) == sent
-client.close()
-whole = whole and peer.recv(1) == b""
-print("whole" if whole else "damaged", flush=True)
+import concurrent.futures, os, socket, sys
+def both_ends(port):
+    server = socket.create_server(("10.9.0.1", port))
+    client = socket.create_connection(("10.9.0.7", port))
+    peer, _ = server.accept()
+    whole = True
+    for size in [1, 100, 1448, 5000, 60000, 300000] * 20:
+        sent = os.urandom(size)
+        for here, there in ((client, peer), (peer, client)):
+            here.sendall(sent)
+            whole = whole and there.recv(size, socket.MSG_WAITALL) == sent
+    client.close()
+    return whole and peer.recv(1) == b""
+threads = int(sys.argv[1])
+with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+    print("whole" if all(pool.map(both_ends, range(5000, 5000 + threads))) else "damaged", flush=True)
 """
 
 ASK_WRONGLY = """
@@ -92,10 +95,14 @@ def test_packets_that_arrive_during_the_boot_are_forwarded(topology: Topology) -
         assert topology.stop(child) == 0
 
 
-@pytest.mark.parametrize("offload", ["0", "1", "2"])
-def test_tcp_passes_a_mirror(topology: Topology, offload: str) -> None:
-    mirror = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", "if.mem0.offload": offload}
-    topology.boot(mirror, (PYTHON, "-c", MIRRORED))
+MIRROR = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror"}
+
+
+@pytest.mark.parametrize(
+    "tunables", [*({"if.mem0.offload": offload} for offload in ("0", "1", "2")), {"if.mem0.queues": "2"}]
+)
+def test_tcp_passes_a_mirror(topology: Topology, tunables: dict[str, str]) -> None:
+    topology.boot({**MIRROR, **tunables}, (PYTHON, "-c", MIRRORED))
     topology.await_line("boot.log", "whole")
 
 
@@ -113,9 +120,21 @@ def test_tcp_passes_a_mirror(topology: Topology, offload: str) -> None:
     ],
 )
 def test_one_thread_is_both_ends(topology: Topology, tunables: dict[str, str]) -> None:
-    mirror = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", **tunables}
-    topology.boot(mirror, (PYTHON, "-c", ALONE))
+    topology.boot({**MIRROR, **tunables}, (PYTHON, "-c", ALONE, "1"))
     topology.await_line("boot.log", "whole")
+
+
+@pytest.mark.parametrize("queues", ["1", "2", "64"])
+def test_each_of_several_threads_is_both_ends(topology: Topology, queues: str) -> None:
+    topology.boot({**MIRROR, "if.mem0.queues": queues}, (PYTHON, "-c", ALONE, "4"))
+    topology.await_line("boot.log", "whole")
+
+
+def test_a_load_has_connections_of_its_own_in_each_thread(topology: Topology) -> None:
+    program = f"{topology.installed.prefix}/bin/tcpload"
+    load = [program, "alone", "rr", "-p", "2", "-n", "3", "-t", "0.1", "10.9.0.7", "5304"]
+    assert topology.boot({**MIRROR, "if.mem0.queues": "2"}, load).wait(20) == 0
+    assert re.search(r"^[1-9][0-9]* transactions/s$", topology.said("boot.log"), re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +143,7 @@ def test_one_thread_is_both_ends(topology: Topology, tunables: dict[str, str]) -
         ("if.mem0.wire", "tunnel", "the wire leads to a sink or a mirror, not to 'tunnel'"),
         ("if.mem0.source", "from=10.9.0.2", "is not a source like"),
         ("if.mem0.source", "from=10.9.0.2 to=10.9.1.2 len=9", "is not a source like"),
-        ("if.mem0.queues", "2", "has one queue"),
+        ("if.mem0.queues", "65", "is not a number from 1 to 64"),
         ("if.tap0.source", "from=10.9.0.2 to=10.9.1.2", "only interfaces in memory"),
         ("if.mem0.offload", "3", "is not a number from 0 to 2"),
         ("net.inet.tcp.input", "single", "is none of socket giant pcbinfo"),
@@ -139,8 +158,7 @@ def test_what_cannot_be_is_explained(topology: Topology, name: str, value: str, 
 
 def test_a_load_calls_itself_by_a_mirror_when_it_is_asked_to(topology: Topology) -> None:
     program = f"{topology.installed.prefix}/bin/tcpload"
-    tunables = {"if.mem0.inet": "10.9.0.1/24", "if.mem0.wire": "mirror", "if.mem0.lro": "0"}
-    child = topology.boot(tunables, [program, "asked", "5304", "10.9.0.7", "5305"])
+    child = topology.boot({**MIRROR, "if.mem0.lro": "0"}, [program, "asked", "5304", "10.9.0.7", "5305"])
     topology.await_line("boot.log", "tcpload: listening on port 5304")
     for mode, streams, unit in (("in", "1", "bytes"), ("out", "10", "bytes"), ("crr", "2", "transactions")):
         said = topology.on("left", program, "ask", mode, "-n", streams, "-t", "0.1", "10.99.0.2", "5304")

@@ -194,6 +194,8 @@ def test_tcpconnect_both_ways(topology: Topology) -> None:
         ("tcpconnect -c 10.0.0.1 -p 1 -t nan", "tcpconnect: -t: 'nan' is not in 0.01 to 86400"),
         ("tcpload rr -n 16k 10.0.0.1 1", "tcpload: -n: '16k' is no whole number from 1 to "),
         ("tcpload rr -t 2s 10.0.0.1 1", "tcpload: -t: '2s' is not in 0.01 to 3600"),
+        ("tcpload alone rr -p 0 10.0.0.1 1", "tcpload: -p: '0' is no whole number from 1 to 64"),
+        ("tcpload rr -p 2 10.0.0.1 1", "usage: tcpload serve"),
         ("tcpload asked 65536 10.0.0.1 1", "tcpload: ASKED: '65536' is no whole number"),
         ("netblast -r -5 10.0.0.1 1", "netblast: -r: '-5' is not in 0 to 1000000000"),
         ("unixbench -s -p 65536", "unixbench: -p: '65536' is no whole number from 1 to 65535"),
