@@ -177,8 +177,9 @@ rows, both sides of a row one after the other, samples of {seconds:g} s.
 
 Rates and CPU times are medians, each with the median distance from it. *Linux* is the same with Linux's own sockets,
 UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.
-The client of the first sixteen rows is Linux, on another CPU. *CPU* is what a GB, a transaction or a packet costs the
-CPU of the server, or of what forwards, with the host's share. In *memory* one process has both ends of each connection.
+The client of the first eighteen rows is Linux, on another CPU; both ends have CUBIC. *CPU* is what a GB, a transaction
+or a packet costs the CPU of the server, or of what forwards, with the host's share. In *memory* one process has both
+ends of each connection.
 
 ```
 {table}

@@ -64,6 +64,9 @@ class Bench:
             run("ip", "-n", host, "address", "add", f"2001:db8:98::{end}/64", "dev", "plain0", "nodad")
             run("ip", "-n", host, "link", "set", "plain0", "up")
             run("ip", "-n", host, "link", "set", "lo", "up")
+        # The stack's, and Linux's own, default: a distribution's may pace what it sends.
+        for host in ("left", "right"):
+            topology.set_congestion(host, "cubic")
 
     def forwarder(self) -> str:
         """Makes, once, the Linux host; its name.  It works on the server's CPU, as the stack does (RPS)."""

@@ -88,7 +88,7 @@ def soak(topology: Topology, leg: Leg, seconds: int) -> list[str]:
     """Runs one leg and prints what it saw; what is wrong with it."""
     server = topology.boot({}, leg.server)
     topology.await_port(leg.port)
-    topology.on("left", "sysctl", "-qw", "net.ipv4.tcp_congestion_control=cubic", check=False)
+    topology.set_congestion("left", "cubic")
     client = topology.start("left", *leg.client, str(seconds), log="client.log")
     time.sleep(max(2, seconds / 10))
     before = resident(server.pid)

@@ -38,7 +38,7 @@ def test_each_kind_of_row_is_measured(
         assert set(row["cpu"]) == (set(bench.ROWS[name].sides) if row["cpu_unit"] else set())
         assert all(samples and min(samples) >= 0 for samples in (*row["samples"].values(), *row["cpu"].values()))
     for settings in document["machine"]["linux"].values():
-        assert settings["tcp_congestion_control"]
+        assert settings["tcp_congestion_control"] == "cubic"
         assert settings["tcp-segmentation-offload"] in ("on", "off")
     table = capsys.readouterr().out
     assert all(name in table for name in KINDS)

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from playbooks.module_utils import congestion
+
 UID = 65534  # nobody
 PYTHON = "/usr/bin/python3"  # which nobody may run, too: a virtual environment may be in a closed directory
 OFFLOADS = {
@@ -253,6 +255,11 @@ class Topology:
         control, *features = shown.splitlines()
         offloads = [f"{short} {'on' if f'{name}: on' in features else 'off'}" for short, name in OFFLOADS.items()]
         return f"{control}, {', '.join(offloads)}"
+
+    def set_congestion(self, host: str, name: str) -> None:
+        """What a Linux host's TCP has from now on for congestion control."""
+        with congestion.allowed(name):
+            self.on(host, "sysctl", "-qw", f"net.ipv4.tcp_congestion_control={name}")
 
     def await_value(self, name: str, value: int) -> None:
         """Waits until a counter has come to a value, twenty seconds at most."""
