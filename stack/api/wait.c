@@ -114,8 +114,10 @@ waiter_sleep(struct waiter *w, nsec_t deadline)
 		if (error == EWOULDBLOCK)
 			error = 0;	/* ours to decide, above */
 	}
+	if (w->w_woken)
+		error = 0;
 	mtx_unlock(&w->w_lock);
-	return (w->w_woken ? 0 : error);
+	return (error);
 }
 
 /*

@@ -382,6 +382,58 @@ TEST(no_wake_up_is_lost)
 	alarm(0);
 }
 
+#define	MEETINGS	3000
+
+struct meeting {
+	int	fd;
+	atomic_int turn;
+};
+
+/* Sends a byte in each turn, a little later in each of a hundred. */
+static void *
+meeting_main(void *arg)
+{
+	struct meeting *m = arg;
+
+	for (int i = 0; i < MEETINGS; i++) {
+		struct timespec later = { .tv_nsec = i % 100 * 1000L };
+
+		while (m->turn < i)
+			sched_yield();
+		nanosleep(&later, NULL);
+		send_byte(m->fd);
+	}
+	return (NULL);
+}
+
+/* The byte that comes while a deadline passes is told now, or the next time. */
+TEST(a_wake_up_meets_a_deadline)
+{
+	const struct timespec soon = { .tv_nsec = 100000 };
+	struct meeting m = { .turn = -1 };
+	struct pollfd p;
+	pthread_t t;
+	int s[2], n, one = 1;
+
+	alarm(100);
+	tcp_pair(s);
+	OK(setsockopt(s[0], IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)));
+	p = (struct pollfd){ .fd = s[1], .events = POLLIN };
+	m.fd = s[0];
+	CHECK_EQ(pthread_create(&t, NULL, meeting_main, &m), 0);
+	for (int i = 0; i < MEETINGS; i++) {
+		m.turn = i;
+		n = OK(ppoll(&p, 1, &soon, NULL));
+		CHECK_EQ(p.revents, n == 0 ? 0 : POLLIN);
+		if (n == 0)
+			CHECK_EQ(poll(&p, 1, 5000), 1);
+		drain(s[1]);
+	}
+	pthread_join(t, NULL);
+	close_pair(s);
+	alarm(0);
+}
+
 /* One set, several threads, one-shot: each event is one thread's. */
 struct pool {
 	int	ep;
