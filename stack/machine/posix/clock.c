@@ -12,6 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#if defined(__GNUC__) && !defined(__clang__) && __has_include(<sys/rseq.h>)
+#define	CPU_BY_RSEQ		/* clang 14 has no __builtin_thread_pointer */
+#include <sys/rseq.h>
+#endif
+
 #include "machine/machine.h"
 #include "machine/posix/host.h"
 
@@ -126,8 +131,17 @@ cpu_leave(void)
 {
 }
 
+/* Asked for each packet: glibc since 2.35 has the kernel leave it here. */
 int
 cpu_current(void)
 {
+#ifdef CPU_BY_RSEQ
+	const struct rseq *rs = (const struct rseq *)(const void *)
+	    ((const char *)__builtin_thread_pointer() + __rseq_offset);
+	const int cpu = (int)*(const volatile uint32_t *)&rs->cpu_id;
+
+	if (__builtin_expect(cpu >= 0, 1))
+		return (cpu);
+#endif
 	return (sched_getcpu());
 }

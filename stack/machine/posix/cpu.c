@@ -25,6 +25,7 @@
 /* Host CPUs by stack CPU number; set before any thread is made. */
 static int cpus[CPU_SETSIZE];
 static unsigned ncpus;
+static uint16_t numbers[CPU_SETSIZE];	/* of the host's; 0 of all others */
 static bool confined = BUILT_UP;
 
 static cpu_set_t allowed;	/* to this process, when it began */
@@ -46,6 +47,14 @@ look_at_allowed(void)
 }
 
 static void
+number_cpus(void)
+{
+	memset(numbers, 0, sizeof(numbers));
+	for (unsigned i = 0; i < ncpus; i++)
+		numbers[cpus[i]] = (uint16_t)i;
+}
+
+static void
 cpus_default(void)
 {
 	if (look_at_allowed() != 0)
@@ -53,6 +62,7 @@ cpus_default(void)
 	for (int i = 0; i < CPU_SETSIZE; i++)
 		if (CPU_ISSET(i, &allowed))
 			cpus[ncpus++] = i;
+	number_cpus();
 	if (confined)
 		(void)mach_cpus_confine();
 }
@@ -71,6 +81,7 @@ mach_cpus_set(const char *list)
 	if (error == 0) {
 		memcpy(cpus, found, n * sizeof(found[0]));
 		ncpus = n;
+		number_cpus();
 	}
 	return (error);
 }
@@ -109,6 +120,7 @@ mach_cpus_nosmt(void)
 	for (unsigned i = 0; i < all; i++)
 		if (!has_sibling(cpus[i], ncpus))
 			cpus[ncpus++] = cpus[i];
+	number_cpus();
 }
 
 static void
@@ -128,6 +140,7 @@ mach_cpus_confine(void)
 	confined = true;
 	if (mach_ncpus() > 1)
 		ncpus = 1;
+	number_cpus();
 	cpus_get(&one, 0);
 	return (sched_setaffinity(0, sizeof(one), &one) == 0 ? 0 : errno);
 }
@@ -149,12 +162,10 @@ mach_ncpus(void)
 unsigned
 mach_curcpu(void)
 {
-	int host = cpu_current();
+	const unsigned host = (unsigned)cpu_current();
 
-	for (unsigned i = 0; i < ncpus; i++)
-		if (cpus[i] == host)
-			return (i);
-	return (0);	/* an application's thread, elsewhere */
+	/* 0: an application's thread, elsewhere */
+	return (host < CPU_SETSIZE ? numbers[host] : 0);
 }
 
 void
