@@ -440,20 +440,14 @@ is_silent(const struct tcpcb *tp)
 	    !state_sends_fin(tp->t_state));
 }
 
-int
-tcp_output(struct tcpcb *tp)
+/* Apart from tcp_output(), or silence would save all the registers, too. */
+static int __attribute__((noinline))
+speak(struct tcpcb *tp)
 {
 	struct tcp_tx tx = { .tx_more = false };
 	const tcp_seq before = tp->snd_max;
 	int error = 0;
 
-	so_assert_locked(tp->t_inp.inp_socket);
-	if (tp->t_state < TCPS_ESTABLISHED)
-		return (0);		/* tcp_sendsyn() speaks for these */
-	if (is_silent(tp)) {
-		tcp_info_limit(tp);
-		return (0);
-	}
 	if (tcp_leave_output(tp))
 		return (0);
 	tcp_cc_afteridle(tp);
@@ -476,6 +470,18 @@ tcp_output(struct tcpcb *tp)
 	    !tcp_timer_running(tp, TT_REXMT))
 		tcp_timer_persist(tp);
 	return (error);
+}
+
+int
+tcp_output(struct tcpcb *tp)
+{
+	so_assert_locked(tp->t_inp.inp_socket);
+	if (tp->t_state < TCPS_ESTABLISHED)
+		return (0);		/* tcp_sendsyn() speaks for these */
+	if (!is_silent(tp))
+		return (speak(tp));
+	tcp_info_limit(tp);
+	return (0);
 }
 
 bool
