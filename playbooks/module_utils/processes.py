@@ -5,8 +5,8 @@ A process id alone is a bad name, because the kernel gives it out again.  Here a
 process is its id together with its start time (field 22 of /proc/PID/stat,
 proc(5)), and a pid file holds both, so that a stale file never leads to
 somebody else's process.  It also holds the leader of its session in the same
-way; the members of that session are everything the process has started and not
-explicitly let go.
+way; the members of that session, and what they have started, are everything the
+process has started and not explicitly let go.
 
 The controller (runners/) and the modules that run on the hosts share this file.
 """
@@ -165,11 +165,14 @@ def signal_process(process: Process, number: int) -> None:
 
 
 def kill_session(process: Process) -> None:
-    """Kills what is left of the session of a process, also when its leader has gone.
+    """Kills what is left of the session of a process, also when its leader has gone, and all below its members.
 
     A session's number is not given out again while it has members, so members
     found while no stranger leads it belong to the process that was recorded.
     The caller's own session is never one that was made for a process.
+
+    A sandbox has a session of its own, whose first process dies with its parent
+    only from a moment after it has begun (bwrap(1), --die-with-parent).
     """
     leader = _stat(process.session)
     stranger = leader is not None and int(leader[19]) != process.leader_started
@@ -177,10 +180,18 @@ def kill_session(process: Process) -> None:
         return
     deadline = time.monotonic() + 5
     while (members := session_members(process.session)) and time.monotonic() < deadline:
-        for member in members:
-            signal_process(member, signal.SIGKILL)
-        for member in members:
-            wait_until_gone(member, 1)
+        _kill_with_descendants(members)
+
+
+def _kill_with_descendants(parents: list[Process]) -> None:
+    """Stopped first, for what a process starts after it was looked at would be nobody's child when it is killed."""
+    for parent in parents:
+        signal_process(parent, signal.SIGSTOP)
+    doomed = [*parents, *descendants({parent.pid for parent in parents})]
+    for process in doomed:
+        signal_process(process, signal.SIGKILL)
+    for process in doomed:
+        wait_until_gone(process, 1)
 
 
 def stop(pid_file: Path, *, grace: float = 5.0, number: int = signal.SIGTERM) -> bool:

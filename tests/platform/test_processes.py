@@ -7,11 +7,13 @@ import dataclasses
 import os
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from playbooks.module_utils import processes
+from playbooks.module_utils.sandbox import HOST_NETWORK, Sandbox, confined
 
 
 def _sleeper(directory: Path, *argv: str) -> processes.Process:
@@ -95,6 +97,29 @@ def test_children_are_killed_also_when_their_leader_has_died(tmp_path: Path) -> 
     assert processes.wait_until_gone(process, 5)
     assert not processes.stop(tmp_path / "x.pid")
     assert processes.session_members(process.session) == []
+
+
+def test_a_child_with_a_session_of_its_own_is_killed_as_well(tmp_path: Path) -> None:
+    process = _sleeper(tmp_path, "sh", "-c", "setsid sh -c 'echo ready; exec sleep 60' & wait")
+    while b"ready" not in (tmp_path / "x.log").read_bytes():
+        pass
+    (child,) = processes.descendants({process.pid})
+    assert child.session != process.session
+    processes.kill_session(process)
+    assert not child.alive()
+
+
+def test_a_sandbox_that_has_just_begun_is_killed_whole(tmp_path: Path) -> None:
+    """At whatever moment: what it has started dies with its parent only from some moment on."""
+    mark = f"61{os.getpid()}"
+    argv = confined(["sleep", mark], Sandbox(61000, network=HOST_NETWORK))
+    for attempt in range(40):
+        process = _sleeper(tmp_path, *argv)
+        time.sleep(attempt * 0.0001)
+        processes.kill_session(process)
+    # A sandbox that is left alone needs this long to begin.
+    time.sleep(1)
+    assert subprocess.run(["pgrep", "-a", "-f", f"sleep {mark}"], capture_output=True, check=False).stdout == b""
 
 
 def test_a_program_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
