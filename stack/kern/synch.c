@@ -45,13 +45,14 @@ static const struct sysctl_oid synch_oids[] = {
 /*
  * Locks used to protect struct sleeper members:
  *	[I] immutable while queued
+ *	[o] the thread that sleeps
  *	[q] the queue's lock
  */
 struct sleeper {
 	TAILQ_ENTRY(sleeper) s_link;	/* [q] */
 	const void	*s_chan;	/* [I] */
 	struct thread	*s_thread;	/* [I] */
-	uint32_t	 s_seq;		/* [I] its td_park when it came */
+	uint32_t	 s_seq;		/* [o] its td_park before it is woken */
 	bool		 s_queued;	/* [q] */
 };
 
@@ -196,6 +197,24 @@ wakeup_release(void)
 		wakeup_flush(td);
 }
 
+/*
+ * What was put off until no lock is held; it may be what we wait for.  If it
+ * slept, what woke it up has changed the word as well.
+ */
+static void
+work_off(struct sleepq *sq, struct sleeper *s)
+{
+	struct thread *td = s->s_thread;
+
+	ast_run(td);
+	if (!is_woken(s))
+		return;
+	mtx_lock(&sq->lock);
+	if (s->s_queued)
+		s->s_seq = atomic_load_u32(&td->td_park);
+	mtx_unlock(&sq->lock);
+}
+
 int
 msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
     nsec_t timeout)
@@ -213,17 +232,17 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 		deadline = mach_uptime() + timeout;
 	if (!PLANTED(LOST_WAKEUP))
 		enqueue(sq, &s);
-	atomic_store_ptr(&td->td_wmesg, wmesg);
 	mtx_unlock(m);
 	if (PLANTED(LOST_WAKEUP))
 		enqueue(sq, &s);
 	netdepth = net_drop();
 	depth = giant_drop();
 	witness_none(wmesg);
+	if (td->td_asts != NULL)
+		work_off(sq, &s);
+	atomic_store_ptr(&td->td_wmesg, wmesg);
 	if ((flags & PCATCH) != 0 && atomic_load_u32(&td->td_interrupt) != 0)
 		s.s_seq -= ONE_WAKEUP;	/* a signal waits: do not park */
-	if (td->td_asts != NULL)
-		ast_run(td);	/* may be what we wait for */
 	wakeup_flush(td);
 	if ((flags & PDUE) != 0)
 		watchdog_wait_begins(td);

@@ -411,6 +411,59 @@ TEST(work_put_off_is_done_before_a_sleep)
 	CHECK_EQ(counter, 1);
 }
 
+/* Waits for somebody else, who has to be woken for that. */
+static void
+wait_for_other(struct ast *a)
+{
+	(void)a;
+	mtx_lock(&lock);
+	counter++;
+	wakeup(&counter);
+	while (other == 0)
+		msleep(&other, &lock, PDUE, "inner", NSEC_FOREVER);
+	mtx_unlock(&lock);
+}
+
+static void
+wake_other(void *arg)
+{
+	(void)arg;
+	mtx_lock(&lock);
+	while (counter == 0)
+		msleep(&counter, &lock, 0, "test", NSEC_FOREVER);
+	other = 1;
+	wakeup(&other);
+	mtx_unlock(&lock);
+}
+
+/* What wakes the work up is not what the sleep is for. */
+TEST(work_before_a_sleep_may_sleep_itself)
+{
+	struct ast sleeps = { .ast_fn = wait_for_other };
+	const char *spins[] = { "0", "20" };
+	struct thread *td;
+
+	for (size_t i = 0; i < nitems(spins); i++) {
+		set_spin(spins[i]);
+		counter = other = 0;
+		CHECK_EQ(kthread_create("waker", MACH_CPU_ANY, wake_other,
+		    NULL, &td), 0);
+		ast_enter();
+		CHECK(ast_take(&sleeps));
+		mtx_lock(&lock);
+		CHECK_EQ(msleep(&fired, &lock, 0, "outer",
+		    20 * NSEC_PER_MSEC), EWOULDBLOCK);
+		/* nor is a sleep that has ended waited for */
+		wakeup(&fired);
+		CHECK_EQ(msleep(&fired, &lock, 0, "test", NSEC_PER_MSEC),
+		    EWOULDBLOCK);
+		mtx_unlock(&lock);
+		ast_leave();
+		kthread_join(td);
+	}
+	set_spin("20");
+}
+
 TEST(loader_conf_errors_name_line_and_reason)
 {
 	char good[] = "# comment\n\ndebug.mpsafenet=\"1\" # text\r\n";
