@@ -7,7 +7,8 @@
  *	tcpload MODE [-n CONNECTIONS] [-t SECONDS] [-s BYTES] ADDRESS PORT
  *	tcpload self MODE ...		client and server in one process
  *	tcpload alone rr [-p THREADS] ... and in one thread, turn by turn;
- *					or so many, with connections of its own
+ *					or so many, with connections and a CPU
+ *					of its own
  *	tcpload asked ASKED ADDRESS PORT
  *	tcpload ask MODE ... ADDRESS ASKED
  *
@@ -33,6 +34,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -491,6 +493,25 @@ start_clients(void)
 		start_thread(client, NULL);
 }
 
+/* On the n-th CPU of those that we may have, round and round: none shares one. */
+static void
+pin(pthread_t thread, unsigned n)
+{
+	cpu_set_t ours, its;
+	size_t cpu = 0;
+
+	if (sched_getaffinity(0, sizeof(ours), &ours) != 0)
+		die("sched_getaffinity");
+	for (n %= (unsigned)CPU_COUNT(&ours); n > 0 || !CPU_ISSET(cpu, &ours);
+	    cpu++)
+		n -= CPU_ISSET(cpu, &ours) ? 1 : 0;
+	CPU_ZERO(&its);
+	CPU_SET(cpu, &its);
+	errno = pthread_setaffinity_np(thread, sizeof(its), &its);
+	if (errno != 0)
+		die("pthread_setaffinity_np");
+}
+
 static void
 start_alone(void)
 {
@@ -500,7 +521,7 @@ start_alone(void)
 	for (int i = 0; i < options.threads; i++)
 		pairs[i] = make_pairs(fd);
 	for (int i = 0; i < options.threads; i++)
-		start_thread(both_ends, pairs[i]);
+		pin(start_thread(both_ends, pairs[i]), (unsigned)i);
 }
 
 /* [-6] [-e] PORT; argv[0] is "serve". */
