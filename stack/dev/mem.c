@@ -19,6 +19,7 @@ struct mem_softc {
 	mem_output_fn	*sc_output;	/* [I] */
 	void		*sc_arg;	/* [I] */
 	struct mem_source *sc_source;	/* [I] or NULL */
+	struct chargen	*sc_chargen;	/* [I] the far end, or NULL */
 	unsigned	 sc_nwires;	/* [I] 0: a test's own far end */
 	struct mem_wire	*sc_wires[];	/* [I] one for each queue */
 };
@@ -137,15 +138,40 @@ driver_output(void *arg, struct mbuf *m)
 	mem_wire_output(sc->sc_wires[n == 1 ? 0 : mach_curcpu() % n], m);
 }
 
+/* One of them for each queue. */
+static void
+attach_wires(struct mem_softc *sc, const struct if_config *ic, bool mirror)
+{
+	sc->sc_nwires = ic->queues;
+	for (unsigned i = 0; i < sc->sc_nwires; i++)
+		sc->sc_wires[i] = mem_wire_create(mirror);
+	attach(sc, ic, if_offload_caps(ic) | IFCAP_BATCH, true, driver_output,
+	    sc);
+	/* Not at start: another interface may receive, and forward, by then. */
+	for (unsigned i = 0; i < sc->sc_nwires; i++)
+		mem_wire_attach(sc->sc_wires[i], &sc->sc_if, i);
+}
+
+static void
+attach_chargen(struct mem_softc *sc, const struct if_config *ic)
+{
+	sc->sc_chargen = mem_chargen_create();
+	attach(sc, ic, if_offload_caps(ic) | IFCAP_BATCH, true,
+	    mem_chargen_output, sc->sc_chargen);
+	mem_chargen_attach(sc->sc_chargen, &sc->sc_if);
+}
+
 static int
 driver_attach(const struct if_config *ic, char *why, size_t len)
 {
-	bool mirror = strcmp(ic->wire, "mirror") == 0;
+	const bool mirror = strcmp(ic->wire, "mirror") == 0;
+	const bool chargen = strcmp(ic->wire, "chargen") == 0;
 	struct mem_softc *sc;
 
-	if (!mirror && strcmp(ic->wire, "sink") != 0 && ic->wire[0] != '\0') {
-		snprintf(why, len, "the wire leads to a sink or a mirror, not "
-		    "to '%s'", ic->wire);
+	if (!mirror && !chargen && strcmp(ic->wire, "sink") != 0 &&
+	    ic->wire[0] != '\0') {
+		snprintf(why, len, "the wire leads to a sink, a mirror or a "
+		    "character generator (chargen), not to '%s'", ic->wire);
 		return (EINVAL);
 	}
 	sc = kmalloc(sizeof(*sc) + ic->queues * sizeof(sc->sc_wires[0]));
@@ -154,14 +180,10 @@ driver_attach(const struct if_config *ic, char *why, size_t len)
 		if (sc->sc_source == NULL)
 			return (EINVAL);
 	}
-	for (unsigned i = 0; i < ic->queues; i++)
-		sc->sc_wires[i] = mem_wire_create(mirror);
-	sc->sc_nwires = ic->queues;
-	attach(sc, ic, if_offload_caps(ic) | IFCAP_BATCH, true, driver_output,
-	    sc);
-	/* Not at start: another interface may receive, and forward, by then. */
-	for (unsigned i = 0; i < sc->sc_nwires; i++)
-		mem_wire_attach(sc->sc_wires[i], &sc->sc_if, i);
+	if (chargen)
+		attach_chargen(sc, ic);
+	else
+		attach_wires(sc, ic, mirror);
 	return (0);
 }
 
@@ -173,6 +195,8 @@ driver_start(struct ifnet *ifp)
 
 	for (unsigned i = 0; i < sc->sc_nwires && error == 0; i++)
 		error = mem_wire_start(sc->sc_wires[i]);
+	if (error == 0 && sc->sc_chargen != NULL)
+		error = mem_chargen_start(sc->sc_chargen);
 	if (error == 0 && sc->sc_source != NULL)
 		error = mem_source_start(sc->sc_source, ifp);
 	return (error);
@@ -185,6 +209,8 @@ driver_detach(struct ifnet *ifp)
 
 	if (sc->sc_source != NULL)
 		mem_source_stop(sc->sc_source);
+	if (sc->sc_chargen != NULL)
+		mem_chargen_stop(sc->sc_chargen);
 	for (unsigned i = 0; i < sc->sc_nwires; i++)
 		mem_wire_stop(sc->sc_wires[i]);
 }

@@ -2,7 +2,8 @@
 /*
  * Interfaces in memory: what the stack sends goes to a function, what it
  * receives comes from a call.  As a driver its far end is a sink or a mirror
- * (dev/mem_wire.c) and it may have a source (dev/mem_source.c), so that the
+ * (dev/mem_wire.c) or a
+ * character generator (dev/mem_chargen.c), and it may have a source (dev/mem_source.c), so that the
  * stack can be measured at the speed of memory; tests, fuzzers and
  * packetdrill attach ends of their own.
  */
@@ -12,6 +13,7 @@
 #include "net/if_private.h"
 
 #define	MEM_HEADROOM	34	/* room for tunnels; aligns the IP header */
+#define	MEM_FAR_LLADDR	"\x02" "wire\1"	/* of whoever is at the far end */
 
 /*
  * A frame that was sent, or of an interface with IFCAP_BATCH several that are
@@ -50,6 +52,25 @@ mem_output_fn mem_wire_output;		/* arg: the wire */
 void	 mem_wire_attach(struct mem_wire *, struct ifnet *, unsigned queue);
 int	 mem_wire_start(struct mem_wire *);
 void	 mem_wire_stop(struct mem_wire *);
+
+/*
+ * A far end that is a character generator (RFC 864) for whoever connects over
+ * IPv4; one for all queues of an interface, and a thread of its own.
+ */
+struct chargen;
+struct chargen *mem_chargen_create(void);
+mem_output_fn mem_chargen_output;	/* arg: the chargen */
+void	 mem_chargen_attach(struct chargen *, struct ifnet *);
+int	 mem_chargen_start(struct chargen *);
+void	 mem_chargen_stop(struct chargen *);
+
+/*
+ * For far ends.  A burst of frames is received by a queue of the interface;
+ * what they cause to be sent goes together.  mem_answer_arp() is true if the
+ * frame was ARP: its answer has been received, and it is consumed.
+ */
+void	 mem_pass(struct ifnet *, struct mbufq *, unsigned queue);
+bool	 mem_answer_arp(struct ifnet *, struct mbuf *, unsigned queue);
 
 /*
  * A source of UDP packets, received as fast as the stack takes them in the

@@ -21,7 +21,6 @@
 #define	QUEUE_MAX	4096	/* frames; no more are added to them */
 #define	SENDER_MAX	16	/* frames that a sender passes on itself */
 #define	THREAD_MAX	1024	/* ... and the wire's thread in one go */
-#define	FAR_LLADDR	"\x02" "wire\1"
 
 /* A neighbour's solicitation with its sender's link address. */
 struct solicitation {
@@ -81,7 +80,7 @@ turn_frame(struct mbuf *m, uint32_t headers)
 }
 
 static void
-answer_arp(struct mbuf *m)
+reflect_arp(struct mbuf *m)
 {
 	struct ether_header *eh = mtod(m, struct ether_header *);
 	struct ether_arp *ea = (struct ether_arp *)(void *)(eh + 1);
@@ -90,11 +89,24 @@ answer_arp(struct mbuf *m)
 	memcpy(target, ea->arp_tpa, 4);
 	memcpy(ea->arp_tha, ea->arp_sha, 6);
 	memcpy(ea->arp_tpa, ea->arp_spa, 4);
-	memcpy(ea->arp_sha, FAR_LLADDR, 6);
+	memcpy(ea->arp_sha, MEM_FAR_LLADDR, 6);
 	memcpy(ea->arp_spa, target, 4);
 	ea->arp_op = htons(ARPOP_REPLY);
 	memcpy(eh->ether_dhost, ea->arp_tha, 6);
 	memcpy(eh->ether_shost, ea->arp_sha, 6);
+}
+
+/* At once: who asks holds no lock. */
+bool
+mem_answer_arp(struct ifnet *ifp, struct mbuf *m, unsigned queue)
+{
+	if (mtod(m, const struct ether_header *)->ether_type !=
+	    htons(ETHERTYPE_ARP))
+		return (false);
+	m = turn_frame(m, ETHER_HDR_LEN + sizeof(struct ether_arp));
+	reflect_arp(m);
+	if_input(ifp, m, queue);
+	return (true);
 }
 
 static void
@@ -107,7 +119,7 @@ reflect_ip(struct mbuf *m)
 	ip->ip_src = ip->ip_dst;
 	ip->ip_dst = src;
 	memcpy(eh->ether_dhost, eh->ether_shost, 6);
-	memcpy(eh->ether_shost, FAR_LLADDR, 6);
+	memcpy(eh->ether_shost, MEM_FAR_LLADDR, 6);
 }
 
 /*
@@ -127,7 +139,7 @@ answer_solicitation(struct mbuf *m)
 	sol->ns.nd_ns_type = ND_NEIGHBOR_ADVERT;
 	sol->ns.nd_ns_reserved = ND_NA_FLAG_SOLICITED | ND_NA_FLAG_OVERRIDE;
 	sol->opt.nd_opt_type = ND_OPT_TARGET_LINKADDR;
-	memcpy(sol->lladdr, FAR_LLADDR, 6);
+	memcpy(sol->lladdr, MEM_FAR_LLADDR, 6);
 	sol->ip6.ip6_dst = sol->ip6.ip6_src;
 	sol->ip6.ip6_src = sol->ns.nd_ns_target;
 	/* What the stack computed is of the question. */
@@ -150,7 +162,7 @@ reflect_ip6(struct mbuf *m)
 		ip6->ip6_dst = src;
 	}
 	memcpy(eh->ether_dhost, eh->ether_shost, 6);
-	memcpy(eh->ether_shost, FAR_LLADDR, 6);
+	memcpy(eh->ether_shost, MEM_FAR_LLADDR, 6);
 	return (true);
 }
 
@@ -164,32 +176,33 @@ call_thread(struct mem_wire *mw) REQUIRES(mw->mw_lock)
 }
 
 static void
-pass_frames(struct mem_wire *mw, struct mbufq *frames)
+pass_frames(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 {
 	struct mbuf *m;
 
 	while ((m = mbufq_dequeue(frames)) != NULL)
-		if_input(mw->mw_ifp, m, mw->mw_index);
+		if_input(ifp, m, queue);
 }
 
-/* A burst of frames comes back; what they cause to be sent goes together. */
-static void
-pass(struct mem_wire *mw, struct mbufq *frames)
+/* As of a device's burst (dev/hostif.c): the net lock goes before the frames. */
+void
+mem_pass(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 {
+	const bool several = frames->mq_len > 1;
 	struct if_batch batch;
 	struct if_lro lro;
 
-	burst_begin();
-	if (frames->mq_len == 1) {
-		pass_frames(mw, frames);
-	} else {
+	if (several)
 		if_batch_begin(&batch);
+	burst_begin();
+	if (several)
 		if_lro_begin(&lro);
-		pass_frames(mw, frames);
+	pass_frames(ifp, frames, queue);
+	if (several)
 		if_lro_end(&lro);
-		if_batch_end(&batch);
-	}
 	burst_end();
+	if (several)
+		if_batch_end(&batch);
 }
 
 /* Who passes goes on until there are no frames, or with about so many. */
@@ -204,7 +217,7 @@ pass_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 		mbufq_take(&back, &mw->mw_queue);
 		n += back.mq_len;
 		mtx_unlock(&mw->mw_lock);
-		pass(mw, &back);
+		mem_pass(mw->mw_ifp, &back, mw->mw_index);
 		mtx_lock(&mw->mw_lock);
 	}
 	if (mw->mw_queue.mq_len > 0)
@@ -219,7 +232,7 @@ sender_passes(struct ast *a)
 	struct mem_wire *mw = container_of(a, struct mem_wire, mw_ast);
 	uint32_t state = WIRE_PASSING;
 
-	pass(mw, &mw->mw_mine);
+	mem_pass(mw->mw_ifp, &mw->mw_mine, mw->mw_index);
 	if (atomic_cmpset_u32(&mw->mw_state, &state, WIRE_IDLE))
 		return;
 	mtx_lock(&mw->mw_lock);
@@ -274,13 +287,8 @@ turn(struct mem_wire *mw, struct mbuf *m)
 {
 	uint16_t type = ntohs(mtod(m, const struct ether_header *)->ether_type);
 
-	if (type == ETHERTYPE_ARP) {
-		m = turn_frame(m, ETHER_HDR_LEN + sizeof(struct ether_arp));
-		/* At once: who asks holds no lock. */
-		answer_arp(m);
-		if_input(mw->mw_ifp, m, mw->mw_index);
+	if (mem_answer_arp(mw->mw_ifp, m, mw->mw_index))
 		return (NULL);
-	}
 	if (mw->mw_mirror && type == ETHERTYPE_IP) {
 		m = turn_frame(m, ETHER_HDR_LEN + sizeof(struct ip));
 		reflect_ip(m);

@@ -201,7 +201,7 @@ static const struct {
 	TEXT("driver", driver, 0,
 	    "tap, packet, xdp or mem; empty: by its name"),
 	TEXT("pcap", pcap, 0, "file that its packets are kept in"),
-	TEXT("wire", wire, IFHAS_WIRE, "far end: sink or mirror"),
+	TEXT("wire", wire, IFHAS_WIRE, "far end: sink, mirror or chargen"),
 	TEXT("source", source, IFHAS_WIRE, "packets that are received"),
 	TEXT("tunnel", tunnel, IFHAS_TUNNEL, "outer addresses, ours and theirs"),
 	TEXT("key", key, IFHAS_TUNNEL, "number in gre's header; empty: none"),

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A far end that is a character generator (RFC 864) at each address and port
+ * beyond an interface in memory: whoever connects is sent segments as fast as
+ * its window lets, and what it sends is acknowledged and thrown away.
+ *
+ * It knows as much of TCP (RFC 9293) as that takes, over IPv4: nothing is
+ * lost in memory, so there is neither congestion control nor SACK, and what
+ * the stack itself has dropped is sent again from there on.  So it costs
+ * almost nothing, and its thread does what one of a device's queue would: it
+ * receives bursts of segments, while the program reads on another CPU.
+ */
+#include <arpa/inet.h>
+#include <net/ethernet.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "dev/mem.h"
+#include "kern/thread.h"
+#include "kern/worker.h"
+#include "netinet/ip_private.h"
+#include "netinet/tcp_opt.h"
+
+#define	BURST		64	/* segments in one visit of the tables */
+#define	FLIGHT_MAX	128U	/* ... that are not acknowledged: half of
+				   what netisr queues */
+#define	MSS		1460	/* bytes of an MTU of 1500 */
+#define	MSS_DEFAULT	536	/* of who says nothing (RFC 9293 3.7.1) */
+#define	ISS		1000	/* of all: nobody guesses */
+#define	PORTS		65536
+#define	RESEND		(200 * NSEC_PER_MSEC)	/* without progress */
+#define	LINE		74	/* characters of a line, with its end */
+#define	PATTERN		(95 * LINE)	/* until it begins again */
+
+struct headers {
+	struct ether_header eh;
+	struct ip	 ip;
+	struct tcphdr	 th;
+} __attribute__((packed));
+
+/*
+ * A connection.  Locks used to protect its members:
+ *	[c] cg_lock
+ *	[I] immutable once it is on the list
+ *	[w] the generator's thread
+ */
+struct stream {
+	LIST_ENTRY(stream) s_link;	/* [c] */
+	struct in_addr	 s_near, s_far;	/* [I] the stack's address; ours */
+	uint16_t	 s_nport, s_fport; /* [I] in network order */
+	uint8_t		 s_lladdr[6];	/* [I] of the stack's interface */
+	uint8_t		 s_wscale;	/* [I] of the windows that it tells */
+	uint16_t	 s_mss;		/* [I] bytes of a segment */
+	bool		 s_answer;	/* [c] it waits for an ACK */
+	bool		 s_fin;		/* [c] it has no more to say */
+	bool		 s_gone;	/* [c] nobody knows it any more */
+	tcp_seq		 s_rcvnxt;	/* [c] */
+	tcp_seq		 s_una, s_nxt, s_max;	/* [c] sent: acknowledged;
+						   up to here; ever */
+	tcp_seq		 s_end;		/* [c] where its FIN is, if s_fin */
+	uint32_t	 s_wnd;		/* [c] */
+	nsec_t		 s_moved;	/* [c] when s_una did */
+};
+
+struct chargen {
+	struct mtx	 cg_lock;
+	LIST_HEAD(, stream) cg_streams;	/* [c] */
+	struct stream	*cg_ports[PORTS];	/* [c] by the stack's port */
+	struct worker	 cg_worker;
+	struct ifnet	*cg_ifp;	/* [I] once attached */
+	char		 cg_pattern[PATTERN + MSS];	/* [I] */
+};
+
+/* What is sent in one go: segments from here on. */
+struct burst {
+	tcp_seq		 b_seq;
+	uint32_t	 b_len;
+	uint8_t		 b_flags;
+};
+
+/* A segment that the stack sent, in host order. */
+struct heard {
+	const struct headers *h_headers;
+	uint32_t	 h_len;
+	tcp_seq		 h_seq, h_ack;
+	uint8_t		 h_flags;
+	struct tcpopts	 h_opt;
+};
+
+/* RFC 864: 72 of the 95 characters in a line, from the next one each time. */
+static void
+pattern_make(char *p, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		size_t line = i / LINE, column = i % LINE;
+
+		p[i] = column == 72 ? '\r' : column == 73 ? '\n' :
+		    (char)(' ' + (line + column) % 95);
+	}
+}
+
+/* False: no segment of TCP over IPv4. */
+static bool
+hear(struct mbuf *m, uint8_t *buf, struct heard *h)
+{
+	const struct headers *hd;
+	uint32_t len = m->m_pkthdr.len, ip_len, off;
+
+	if (len < sizeof(*hd))
+		return (false);
+	hd = m_peek(m, 0, sizeof(*hd), buf);
+	if (hd->eh.ether_type != htons(ETHERTYPE_IP) ||
+	    hd->ip.ip_p != IPPROTO_TCP || hd->ip.ip_hl != sizeof(hd->ip) >> 2)
+		return (false);
+	ip_len = ntohs(hd->ip.ip_len);
+	off = (uint32_t)hd->th.th_off << 2;
+	if (off < sizeof(hd->th) || ip_len < sizeof(hd->ip) + off ||
+	    len < ETHER_HDR_LEN + ip_len)
+		return (false);
+	h->h_headers = hd = m_peek(m, 0, ETHER_HDR_LEN + sizeof(hd->ip) + off,
+	    buf);
+	h->h_len = ip_len - (uint32_t)sizeof(hd->ip) - off;
+	h->h_seq = ntohl(hd->th.th_seq);
+	h->h_ack = ntohl(hd->th.th_ack);
+	h->h_flags = hd->th.th_flags;
+	(void)tcp_opt_parse((const uint8_t *)(hd + 1), off - sizeof(hd->th),
+	    (h->h_flags & TH_SYN) != 0, &h->h_opt);
+	return (true);
+}
+
+/* A port that the stack uses again has nothing to do with what it was. */
+static void
+stream_open(struct chargen *cg, const struct heard *h) REQUIRES(cg->cg_lock)
+{
+	const struct headers *hd = h->h_headers;
+	struct stream **port = &cg->cg_ports[hd->th.th_sport], *s;
+
+	if (*port != NULL)
+		(*port)->s_gone = true;
+	s = *port = kmalloc(sizeof(*s));
+	*s = (struct stream){ .s_near = hd->ip.ip_src, .s_far = hd->ip.ip_dst,
+	    .s_nport = hd->th.th_sport, .s_fport = hd->th.th_dport,
+	    .s_rcvnxt = h->h_seq + 1, .s_una = ISS, .s_nxt = ISS,
+	    .s_max = ISS, .s_answer = true,
+	    .s_wscale = h->h_opt.has_wscale ? h->h_opt.wscale : 0,
+	    .s_mss = MSS_DEFAULT };
+	if (h->h_opt.has_mss && h->h_opt.mss > 0)
+		s->s_mss = h->h_opt.mss < MSS ? h->h_opt.mss : MSS;
+	memcpy(s->s_lladdr, hd->eh.ether_shost, sizeof(s->s_lladdr));
+	LIST_INSERT_HEAD(&cg->cg_streams, s, s_link);
+}
+
+static void
+stream_ack(struct stream *s, const struct heard *h)
+{
+	if ((h->h_flags & TH_ACK) == 0 || SEQ_LT(h->h_ack, s->s_una) ||
+	    SEQ_GT(h->h_ack, s->s_max))
+		return;
+	s->s_wnd = (uint32_t)ntohs(h->h_headers->th.th_win) << s->s_wscale;
+	if (h->h_ack == s->s_una)
+		return;
+	s->s_una = h->h_ack;
+	s->s_nxt = seq_max(s->s_nxt, s->s_una);
+	s->s_moved = mach_uptime();
+}
+
+static void
+stream_data(struct stream *s, const struct heard *h)
+{
+	const bool fin = (h->h_flags & TH_FIN) != 0;
+
+	if (h->h_len == 0 && !fin)
+		return;
+	s->s_answer = true;
+	if (h->h_seq != s->s_rcvnxt)
+		return;
+	s->s_rcvnxt += h->h_len + (fin ? 1 : 0);
+	if (fin) {
+		s->s_fin = true;
+		s->s_end = s->s_max;
+	}
+}
+
+/* What the stack has sent reaches the connection that it is for. */
+static void
+segment(struct chargen *cg, const struct heard *h) REQUIRES(cg->cg_lock)
+{
+	const struct headers *hd = h->h_headers;
+	struct stream *s = cg->cg_ports[hd->th.th_sport];
+
+	if ((h->h_flags & (TH_SYN | TH_ACK)) == TH_SYN) {
+		stream_open(cg, h);
+	} else if (s != NULL && s->s_near.s_addr == hd->ip.ip_src.s_addr &&
+	    s->s_far.s_addr == hd->ip.ip_dst.s_addr &&
+	    s->s_fport == hd->th.th_dport) {
+		stream_ack(s, h);
+		stream_data(s, h);
+		s->s_gone |= (h->h_flags & TH_RST) != 0;
+	}
+}
+
+void
+mem_chargen_output(void *arg, struct mbuf *m)
+{
+	struct chargen *cg = arg;
+	uint8_t buf[sizeof(struct headers) + TCP_OPT_MAX];
+	struct mbuf *next;
+	struct heard h;
+
+	for (; m != NULL; m = next) {
+		next = m->m_nextpkt;
+		m->m_nextpkt = NULL;
+		if (mem_answer_arp(cg->cg_ifp, m, 0))
+			continue;
+		if (hear(m, buf, &h)) {
+			mtx_lock(&cg->cg_lock);
+			segment(cg, &h);
+			worker_wake(&cg->cg_worker);
+			mtx_unlock(&cg->cg_lock);
+		}
+		m_freem(m);
+	}
+}
+
+/* A segment of s, a copy, with so many bytes of the pattern. */
+static struct mbuf *
+segment_make(const struct chargen *cg, const struct stream *s, tcp_seq seq,
+    uint8_t flags, uint32_t len)
+{
+	const struct tcpopts syn = { .has_mss = true, .mss = MSS,
+	    .has_wscale = true };
+	struct ip ip = { .ip_v = IPVERSION, .ip_hl = sizeof(ip) >> 2,
+	    .ip_ttl = IPDEFTTL, .ip_p = IPPROTO_TCP, .ip_src = s->s_far,
+	    .ip_dst = s->s_near };
+	struct mbuf *m = m_getcl(MCLBYTES);
+	struct headers *hd;
+	uint8_t *data;
+	unsigned opts;
+
+	m->m_data += MEM_HEADROOM;
+	hd = mtod(m, struct headers *);
+	data = (uint8_t *)(hd + 1);
+	opts = flags & TH_SYN ? tcp_opt_build(data, &syn) : 0;
+	memcpy(hd->eh.ether_dhost, s->s_lladdr, sizeof(s->s_lladdr));
+	memcpy(hd->eh.ether_shost, MEM_FAR_LLADDR, sizeof(hd->eh.ether_shost));
+	hd->eh.ether_type = htons(ETHERTYPE_IP);
+	ip.ip_len = htons((uint16_t)(sizeof(ip) + sizeof(hd->th) + opts + len));
+	ip.ip_sum = in_hdrsum(&ip, sizeof(ip));
+	hd->ip = ip;
+	hd->th = (struct tcphdr){ .th_sport = s->s_fport,
+	    .th_dport = s->s_nport, .th_seq = htonl(seq),
+	    .th_ack = htonl(s->s_rcvnxt), .th_win = htons(UINT16_MAX),
+	    .th_off = (uint8_t)((sizeof(hd->th) + opts) >> 2) & 0xf,
+	    .th_flags = flags };
+	memcpy(data + opts, cg->cg_pattern + (seq - (ISS + 1)) % PATTERN, len);
+	m->m_len = m->m_pkthdr.len = (uint32_t)sizeof(*hd) + opts + len;
+	m->m_pkthdr.csum_flags = CSUM_VALID;
+	return (m);
+}
+
+/* How many bytes may be sent now: whole segments, unless it has no room. */
+static uint32_t
+stream_room(const struct stream *s)
+{
+	uint32_t flight = s->s_nxt - s->s_una, room = s->s_wnd;
+
+	if (room > FLIGHT_MAX * s->s_mss)
+		room = FLIGHT_MAX * s->s_mss;
+	room = room > flight ? room - flight : 0;
+	if (room > BURST * s->s_mss)
+		room = BURST * s->s_mss;
+	if (room >= s->s_mss || flight > 0)
+		room -= room % s->s_mss;
+	if (s->s_fin && room > s->s_end - s->s_nxt)
+		room = s->s_end - s->s_nxt;
+	return (room);
+}
+
+/* Accounts for what is sent next; false: nothing is. */
+static bool
+stream_next(struct stream *s, struct burst *b)
+{
+	const bool syn = s->s_nxt == ISS;
+	const bool fin = s->s_fin && s->s_nxt == s->s_end;
+	const bool over = s->s_fin && SEQ_GT(s->s_nxt, s->s_end);
+
+	*b = (struct burst){ .b_seq = s->s_nxt, .b_flags = (uint8_t)(TH_ACK |
+	    (syn ? TH_SYN : 0) | (fin ? TH_FIN : 0)) };
+	if (!syn && !fin && !over)
+		b->b_len = stream_room(s);
+	if (!syn && !fin && b->b_len == 0 && !s->s_answer)
+		return (false);
+	if (s->s_nxt == s->s_una)
+		s->s_moved = mach_uptime();
+	s->s_answer = false;
+	s->s_nxt += b->b_len + (syn || fin ? 1 : 0);
+	s->s_max = seq_max(s->s_max, s->s_nxt);
+	return (true);
+}
+
+/* The stack receives a burst of segments, or what it waits for. */
+static void
+stream_send(struct chargen *cg, const struct stream *s, const struct burst *b)
+{
+	tcp_seq seq = b->b_seq, end = seq + b->b_len;
+	struct mbufq frames;
+
+	mbufq_init(&frames);
+	do {
+		uint32_t len = end - seq < s->s_mss ? end - seq : s->s_mss;
+
+		mbufq_enqueue(&frames, segment_make(cg, s, seq, b->b_flags,
+		    len));
+		seq += len;
+	} while (seq != end);
+	mem_pass(cg->cg_ifp, &frames, 0);
+}
+
+/* Nobody knows it any more, or the stack has heard that we know of its end. */
+static bool
+stream_ended(const struct stream *s)
+{
+	return (s->s_gone || (s->s_fin && SEQ_GT(s->s_una, s->s_end)));
+}
+
+static void
+stream_free(struct chargen *cg, struct stream *s) REQUIRES(cg->cg_lock)
+{
+	LIST_REMOVE(s, s_link);
+	if (cg->cg_ports[s->s_nport] == s)
+		cg->cg_ports[s->s_nport] = NULL;
+	kfree(s);
+}
+
+/* The stack has dropped something: all from there on goes again. */
+static void
+stream_resend(struct stream *s)
+{
+	if (s->s_una == s->s_max || mach_uptime() - s->s_moved < RESEND)
+		return;
+	s->s_nxt = s->s_una;
+	s->s_answer = true;
+	s->s_moved = mach_uptime();
+}
+
+/* One burst for each connection; others stay where they are meanwhile. */
+static nsec_t
+chargen_work(void *arg)
+{
+	struct chargen *cg = arg;
+	struct stream *s, *next, copy;
+	nsec_t idle = NSEC_FOREVER;
+	struct burst burst;
+
+	mtx_assert_owned(&cg->cg_lock);
+	for (s = LIST_FIRST(&cg->cg_streams); s != NULL; s = next) {
+		stream_resend(s);
+		if (!stream_ended(s) && stream_next(s, &burst)) {
+			copy = *s;
+			mtx_unlock(&cg->cg_lock);
+			stream_send(cg, &copy, &burst);
+			mtx_lock(&cg->cg_lock);
+			idle = 0;
+		} else if (idle > 0 && s->s_una != s->s_max)
+			idle = RESEND;
+		next = LIST_NEXT(s, s_link);
+		if (stream_ended(s))
+			stream_free(cg, s);
+	}
+	return (idle);
+}
+
+struct chargen *
+mem_chargen_create(void)
+{
+	struct chargen *cg = kmalloc(sizeof(*cg));
+
+	mtx_init(&cg->cg_lock, LC_DEVQ);
+	LIST_INIT(&cg->cg_streams);
+	pattern_make(cg->cg_pattern, sizeof(cg->cg_pattern));
+	cg->cg_worker = (struct worker){ .w_lock = &cg->cg_lock,
+	    .w_fn = chargen_work, .w_arg = cg, .w_wmesg = "chargen" };
+	return (cg);
+}
+
+void
+mem_chargen_attach(struct chargen *cg, struct ifnet *ifp)
+{
+	cg->cg_ifp = ifp;
+}
+
+int
+mem_chargen_start(struct chargen *cg)
+{
+	return (worker_start(&cg->cg_worker, "intr: chargen", MACH_CPU_ANY));
+}
+
+void
+mem_chargen_stop(struct chargen *cg)
+{
+	struct stream *s;
+
+	worker_stop(&cg->cg_worker);
+	mtx_lock(&cg->cg_lock);
+	while ((s = LIST_FIRST(&cg->cg_streams)) != NULL)
+		stream_free(cg, s);
+	mtx_unlock(&cg->cg_lock);
+}
