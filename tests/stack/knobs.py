@@ -41,6 +41,10 @@ def _memory(load: Sequence[str], like: str) -> Workload:
     return Workload(replace(ROWS[like], load=tuple(load)), ("mem0",))
 
 
+def _chargen(streams: str) -> Workload:
+    return Workload(Row(in_memory, "Gbit/s", ("out", "-n", streams), CHARGEN, scale=GBIT), ("mem0",))
+
+
 def _unix(*load: str) -> Workload:
     return Workload(replace(ROWS["memory: UNIX like MySQL, single"], load=load, tunables={}))
 
@@ -50,9 +54,7 @@ UDP_SOURCE = "from=10.97.0.2 to=10.97.0.1 flows=64"
 # What a CPU forwards whatever the strategy, or drops would be measured; a thread without work sleeps.
 RATE = "from=10.97.0.2 to=10.97.1.2 flows=64 rate=1000000"
 PACED = {"if.mem0.source": RATE, "machine.spin_us": "0"}
-SINGLE_SEGMENTS = Workload(
-    Row(in_memory, "Gbit/s", ("self", "in"), {**CHECKSUMS, "if.mem0.lro": "0"}, scale=GBIT), ("mem0",)
-)
+CHARGEN = {**CHECKSUMS, "if.mem0.wire": "chargen", "if.mem0.lro": "0"}
 WORKLOADS = {
     "TCP 1": _memory(("self", "in"), BULK),
     "TCP 4": _memory(("self", "in", "-n", "4"), BULK),
@@ -68,15 +70,13 @@ WORKLOADS = {
         Row(from_source, "Mpps/core", ("if.mem0.stats.ipackets",), {"if.mem0.source": UDP_SOURCE}, scale=1e-6),
         ("mem0",),
     ),
-    "TCP 1, single segments": SINGLE_SEGMENTS,
-    "TCP 1, single segments, queued": replace(
-        SINGLE_SEGMENTS,
-        row=replace(SINGLE_SEGMENTS.row, tunables={**SINGLE_SEGMENTS.row.tunables, "net.isr.dispatch": "deferred"}),
-    ),
+    "chargen 1": _chargen("1"),
+    "chargen 10": _chargen("10"),
     "UNIX": _unix(),
     "UNIX 1:1": _unix("-w", "simple"),
 }
 TCP = ("TCP 1", "TCP 4", "RR 1", "RR 16", "CRR 4")
+CHARGENS = ("chargen 1", "chargen 10")
 UDP = ("UDP in", "UDP out")
 UNIX = ("UNIX", "UNIX 1:1")
 IN_TURN = ("TCP 1", "RR 1", "UDP in", "forward")  # one packet after the other: what a packet costs
@@ -105,7 +105,7 @@ class Strategy:
 STRATEGIES = (
     Strategy("debug.mpsafenet", ALL, ("0",)),
     Strategy("lock.giant_adaptive", ("TCP 4", "CRR 4", "UNIX"), ("0",), {"debug.mpsafenet": "0"}),
-    Strategy("lock.mutex", ("TCP 1", *AT_ONCE, "CRR 4", *UNIX)),
+    Strategy("lock.mutex", ("TCP 1", *AT_ONCE, "CRR 4", *CHARGENS, *UNIX)),
     Strategy("lock.spin_limit", ("TCP 4", "CRR 4", *UNIX), ("1000",)),
     Strategy("kern.smp.disabled", ("TCP 1", "RR 1", "RR 16", "UNIX"), ("1",)),
     Strategy("machine.placement", ("TCP 1", "TCP 4", "RR 1", "RR 16")),
@@ -118,7 +118,7 @@ STRATEGIES = (
     Strategy("net.isr.bindthreads", AT_ONCE, ("1",), TWO_WORKERS),
     Strategy("net.isr.proto.ip.policy", AT_ONCE, base=TWO_WORKERS),
     Strategy("net.isr.proto.ip.mpsafe", IN_TURN, ("0",)),
-    Strategy("net.inet.tcp.input", TCP),
+    Strategy("net.inet.tcp.input", (*TCP, *CHARGENS)),
     Strategy("net.inet.ip.alone", ("TCP 1", "TCP 4"), ("tcp",), {"net.inet.tcp.input": "shared-socket"}),
     Strategy("net.inet.tcp.pcbtable", ("TCP 4", "RR 16", "CRR 4"), base=TWO_WORKERS),
     Strategy("net.inet.ip.fastforwarding", ("forward",), ("1",)),
@@ -289,23 +289,14 @@ def _direct(title: str, published: str, workload: str) -> Published:
     return Published(f"direct against deferred, {title}", published, workload, ((way, "deferred"),), ((way, "direct"),))
 
 
-def _batch(title: str, workload: str) -> Published:
-    way, slower = "net.inet.tcp.input", "shared-socket"
-    faster = f"{slower}-batch"
-    return Published(
-        f"{faster} against {slower}, one stream, {title}",
-        "+38 to +100 % (Bluhm 2025)",
-        workload,
-        ((way, slower),),
-        ((way, faster),),
-    )
-
-
-# On OpenBSD all that is received waits in a queue for a softnet thread, which takes the whole queue: that is deferred
-# dispatch.  Where the sender itself receives, segment by segment, there is less to keep the lock for.
 PUBLISHED = (
-    _batch("deferred dispatch, as on OpenBSD", "TCP 1, single segments, queued"),
-    _batch("direct dispatch", "TCP 1, single segments"),
+    Published(
+        "shared-socket-batch against shared-socket, one stream",
+        "+38 to +100 % (Bluhm 2025)",
+        "chargen 1",
+        (("net.inet.tcp.input", "shared-socket"),),
+        (("net.inet.tcp.input", "shared-socket-batch"),),
+    ),
     _direct(
         "packets forwarded in a second of CPU", "a stream through a router: +13.6 %, SMP +15.7 % (2005)", "forward"
     ),

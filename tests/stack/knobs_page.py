@@ -128,6 +128,7 @@ five. An empty cell cannot differ, and was not measured. {chances}
 
 All of it is in memory, on as many CPUs as there are: what needs more of them cannot show here. *TCP*, *RR* and *CRR*
 are bulk, round trips, and connections with a request each, of so many connections of a program that talks to itself;
+*chargen* is bulk of single segments that come from a thread which does nothing else, in bursts as a device has them;
 *forward* is a million small packets a second, for each second that one CPU works on them, and *received* as many as it
 takes; *UDP in* is what a program gets of more than it can take, *UDP out* what it sends; *UNIX* is unixbench with the
 workload of MySQL, *1:1* the simple one.

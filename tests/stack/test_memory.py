@@ -55,6 +55,25 @@ with concurrent.futures.ThreadPoolExecutor(threads) as pool:
     print("whole" if all(pool.map(both_ends, range(5000, 5000 + threads))) else "damaged", flush=True)
 """
 
+# Some streams of a character generator at once, and each from its first byte on as RFC 864 has it; to its end.
+GENERATED = """
+import concurrent.futures, socket
+LINES = b"".join(bytes(32 + (line + column) % 95 for column in range(72)) + b"\\r\\n" for line in range(95))
+SIZE = 2_000_000
+EXPECTED = LINES * (SIZE // len(LINES) + 1000)
+def read(host):
+    with socket.create_connection((f"10.9.0.{host}", 19)) as sock:
+        sock.sendall(b"thrown away")
+        received = b""
+        while len(received) < SIZE:
+            received += sock.recv(1 + len(received) % 50000)
+        sock.shutdown(socket.SHUT_WR)
+        received += b"".join(iter(lambda: sock.recv(65536), b""))
+    return EXPECTED.startswith(received)
+with concurrent.futures.ThreadPoolExecutor(3) as pool:
+    print("whole" if all(pool.map(read, range(2, 8))) else "damaged", flush=True)
+"""
+
 ASK_WRONGLY = """
 import errno, socket
 lines = [b"", b"in 1", b"in 0 1", b"in 1 nan", b"in 99999 1", b"in 1 1e9", b"in -1 1", b"sideways 1 1", b"x" * 200]
@@ -124,6 +143,35 @@ def test_one_thread_is_both_ends(topology: Topology, tunables: dict[str, str]) -
     topology.await_line("boot.log", "whole")
 
 
+@pytest.mark.parametrize(
+    "tunables",
+    [
+        {},
+        {"if.mem0.lro": "0", "net.inet.tcp.input": "shared-socket-batch"},
+        {"net.inet.tcp.input": "backlog", "if.mem0.mtu": "600"},
+        {"net.isr.dispatch": "deferred", "if.mem0.queues": "2"},
+        {"if.mem0.impair.loss": "2000", "if.mem0.impair.reorder": "2000", "if.mem0.impair.delay": "10"},
+    ],
+)
+def test_a_character_generator_sends_whoever_connects_what_it_should(
+    topology: Topology, tunables: dict[str, str]
+) -> None:
+    topology.boot({**MIRROR, "if.mem0.wire": "chargen", **tunables}, (PYTHON, "-c", GENERATED))
+    topology.await_line("boot.log", "whole")
+
+
+def test_a_character_generator_acknowledges_a_burst_once_with_each_strategy(topology: Topology) -> None:
+    load = [f"{topology.installed.prefix}/bin/tcpload", "out", "-t", "20", "10.9.0.7", "19"]
+    for strategy in ("socket", "exclusive", "shared-socket", "shared-socket-batch"):
+        boot = {"if.mem0.wire": "chargen", "if.mem0.lro": "0", "net.inet.tcp.input": strategy}
+        child = topology.boot({**MIRROR, **boot}, load)
+        topology.await_line("boot.log", "stack: up")
+        topology.await_value("net.inet.tcp.stats.rcvdata", 100_000)
+        received, acknowledged = (topology.value(f"net.inet.tcp.stats.{name}") for name in ("rcvdata", "sndtotal"))
+        assert int(acknowledged) < int(received) / 10, strategy
+        topology.stop(child)
+
+
 @pytest.mark.parametrize("queues", ["1", "2", "64"])
 def test_each_of_several_threads_is_both_ends(topology: Topology, queues: str) -> None:
     topology.boot({**MIRROR, "if.mem0.queues": queues}, (PYTHON, "-c", ALONE, "4"))
@@ -140,7 +188,11 @@ def test_a_load_has_connections_of_its_own_in_each_thread(topology: Topology) ->
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("if.mem0.wire", "tunnel", "the wire leads to a sink or a mirror, not to 'tunnel'"),
+        (
+            "if.mem0.wire",
+            "tunnel",
+            "the wire leads to a sink, a mirror or a character generator \\(chargen\\), not to 'tunnel'",
+        ),
         ("if.mem0.source", "from=10.9.0.2", "is not a source like"),
         ("if.mem0.source", "from=10.9.0.2 to=10.9.1.2 len=9", "is not a source like"),
         ("if.mem0.queues", "65", "is not a number from 1 to 64"),
