@@ -20,7 +20,7 @@ struct mem_softc {
 	void		*sc_arg;	/* [I] */
 	struct mem_source *sc_source;	/* [I] or NULL */
 	struct chargen	*sc_chargen;	/* [I] the far end, or NULL */
-	unsigned	 sc_nwires;	/* [I] 0: a test's own far end */
+	unsigned	 sc_nwires;	/* [I] 0: another far end */
 	struct mem_wire	*sc_wires[];	/* [I] one for each queue */
 };
 

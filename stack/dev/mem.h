@@ -2,10 +2,9 @@
 /*
  * Interfaces in memory: what the stack sends goes to a function, what it
  * receives comes from a call.  As a driver its far end is a sink or a mirror
- * (dev/mem_wire.c) or a
- * character generator (dev/mem_chargen.c), and it may have a source (dev/mem_source.c), so that the
- * stack can be measured at the speed of memory; tests, fuzzers and
- * packetdrill attach ends of their own.
+ * (dev/mem_wire.c) or a character generator (dev/mem_chargen.c), and it may
+ * have a source (dev/mem_source.c), so that the stack can be measured at the
+ * speed of memory; tests, fuzzers and packetdrill attach ends of their own.
  */
 #ifndef DEV_MEM_H
 #define DEV_MEM_H

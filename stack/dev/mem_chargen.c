@@ -43,7 +43,6 @@ struct headers {
  * A connection.  Locks used to protect its members:
  *	[c] cg_lock
  *	[I] immutable once it is on the list
- *	[w] the generator's thread
  */
 struct stream {
 	LIST_ENTRY(stream) s_link;	/* [c] */
@@ -272,8 +271,8 @@ stream_room(const struct stream *s)
 		room = BURST * s->s_mss;
 	if (room >= s->s_mss || flight > 0)
 		room -= room % s->s_mss;
-	if (s->s_fin && room > s->s_end - s->s_nxt)
-		room = s->s_end - s->s_nxt;
+	if (s->s_fin && SEQ_GT(s->s_nxt + room, s->s_end))
+		room = SEQ_GT(s->s_end, s->s_nxt) ? s->s_end - s->s_nxt : 0;
 	return (room);
 }
 
@@ -283,11 +282,10 @@ stream_next(struct stream *s, struct burst *b)
 {
 	const bool syn = s->s_nxt == ISS;
 	const bool fin = s->s_fin && s->s_nxt == s->s_end;
-	const bool over = s->s_fin && SEQ_GT(s->s_nxt, s->s_end);
 
 	*b = (struct burst){ .b_seq = s->s_nxt, .b_flags = (uint8_t)(TH_ACK |
 	    (syn ? TH_SYN : 0) | (fin ? TH_FIN : 0)) };
-	if (!syn && !fin && !over)
+	if (!syn && !fin)
 		b->b_len = stream_room(s);
 	if (!syn && !fin && b->b_len == 0 && !s->s_answer)
 		return (false);

@@ -188,21 +188,22 @@ pass_frames(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 void
 mem_pass(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 {
-	const bool several = frames->mq_len > 1;
 	struct if_batch batch;
 	struct if_lro lro;
 
-	if (several)
-		if_batch_begin(&batch);
+	if (frames->mq_len == 1) {
+		burst_begin();
+		pass_frames(ifp, frames, queue);
+		burst_end();
+		return;
+	}
+	if_batch_begin(&batch);
 	burst_begin();
-	if (several)
-		if_lro_begin(&lro);
+	if_lro_begin(&lro);
 	pass_frames(ifp, frames, queue);
-	if (several)
-		if_lro_end(&lro);
+	if_lro_end(&lro);
 	burst_end();
-	if (several)
-		if_batch_end(&batch);
+	if_batch_end(&batch);
 }
 
 /* Who passes goes on until there are no frames, or with about so many. */

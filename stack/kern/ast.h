@@ -14,7 +14,7 @@ struct thread;
 
 /* Belongs to the thread that took it until ast_fn is called. */
 struct ast {
-	void		(*ast_fn)(struct ast *);	/* sleeps for what is due */
+	void		(*ast_fn)(struct ast *);	/* sleeps with PDUE alone */
 	struct ast	*ast_next;
 };
 

@@ -453,7 +453,7 @@ TEST(work_before_a_sleep_may_sleep_itself)
 		mtx_lock(&lock);
 		CHECK_EQ(msleep(&fired, &lock, 0, "outer",
 		    20 * NSEC_PER_MSEC), EWOULDBLOCK);
-		/* nor is a sleep that has ended waited for */
+		/* nothing of it is left for a waker to find */
 		wakeup(&fired);
 		CHECK_EQ(msleep(&fired, &lock, 0, "test", NSEC_PER_MSEC),
 		    EWOULDBLOCK);

@@ -493,7 +493,7 @@ start_clients(void)
 		start_thread(client, NULL);
 }
 
-/* On the n-th CPU of those that we may have, round and round: none shares one. */
+/* To the n-th of the CPUs that we may have, counted round and round. */
 static void
 pin(pthread_t thread, unsigned n)
 {
@@ -502,9 +502,8 @@ pin(pthread_t thread, unsigned n)
 
 	if (sched_getaffinity(0, sizeof(ours), &ours) != 0)
 		die("sched_getaffinity");
-	for (n %= (unsigned)CPU_COUNT(&ours); n > 0 || !CPU_ISSET(cpu, &ours);
-	    cpu++)
-		n -= CPU_ISSET(cpu, &ours) ? 1 : 0;
+	while (!CPU_ISSET(cpu, &ours) || n-- > 0)
+		cpu = (cpu + 1) % CPU_SETSIZE;
 	CPU_ZERO(&its);
 	CPU_SET(cpu, &its);
 	errno = pthread_setaffinity_np(thread, sizeof(its), &its);

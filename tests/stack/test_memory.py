@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
+from pathlib import Path
 
 import pytest
 
@@ -176,6 +179,31 @@ def test_a_character_generator_acknowledges_a_burst_once_with_each_strategy(topo
 def test_each_of_several_threads_is_both_ends(topology: Topology, queues: str) -> None:
     topology.boot({**MIRROR, "if.mem0.queues": queues}, (PYTHON, "-c", ALONE, "4"))
     topology.await_line("boot.log", "whole")
+
+
+def test_each_thread_of_a_load_has_a_cpu_of_its_own(topology: Topology) -> None:
+    ours = sorted(os.sched_getaffinity(0))
+    load = [
+        f"{topology.installed.prefix}/bin/tcpload",
+        "alone",
+        "rr",
+        "-p",
+        str(len(ours)),
+        "-t",
+        "20",
+        "10.9.0.7",
+        "5304",
+    ]
+    child = topology.boot({**MIRROR, "if.mem0.queues": "2"}, load)
+
+    def pinned() -> list[int]:
+        threads = [os.sched_getaffinity(int(thread.name)) for thread in Path(f"/proc/{child.pid}/task").iterdir()]
+        return sorted(cpu for cpus in threads if len(cpus) == 1 for cpu in cpus)
+
+    until = time.monotonic() + 10
+    while pinned() != ours:
+        assert time.monotonic() < until, f"pinned to {pinned()}, not to {ours}"
+        time.sleep(0.05)
 
 
 def test_a_load_has_connections_of_its_own_in_each_thread(topology: Topology) -> None:
