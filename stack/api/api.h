@@ -115,7 +115,7 @@ void	 real_resolve(void);
 EARLY static inline struct real_calls *
 real_table(void)
 {
-	if (__builtin_expect(real_calls.socket == NULL, 0))
+	if (__predict_false(real_calls.socket == NULL))
 		real_resolve();
 	return (&real_calls);
 }
@@ -164,7 +164,8 @@ extern atomic_uptr fdtable[API_MAXFD];
 static inline bool
 fd_ours(int fd)
 {
-	return ((unsigned)fd < API_MAXFD && atomic_load_uptr(&fdtable[fd]) != 0);
+	return (__predict_true((unsigned)fd < API_MAXFD) &&
+	    atomic_load_uptr(&fdtable[fd]) != 0);
 }
 
 /*
@@ -199,7 +200,7 @@ void	 file_close(struct file *);
 void	 fd_leave(int fd, struct file *);
 /* A child closes or replaces what may be FT_LEFT. */
 void	 fd_forget(int fd);
-void	 api_explain(void);		/* on standard error, once */
+COLD void	 api_explain(void);		/* on standard error, once */
 unsigned fd_limit(void);		/* no higher number is ours */
 /* The stack's own descriptors, which the program may not close. */
 void	 fd_hide(int fd);

@@ -95,7 +95,7 @@ rw_changed(void) NO_LOCK_ANALYSIS
 	api_leave(0);
 }
 
-static struct file *
+HOT static struct file *
 lockless_get(int fd)
 {
 	struct file *f;

@@ -15,14 +15,16 @@
 static ssize_t
 io_return(int error, size_t done)
 {
-	return (api_return(done > 0 ? 0 : error, (ssize_t)done));
+	return (__predict_true(done > 0) ? (ssize_t)done :
+	    api_return(error, 0));
 }
 
 /* Releases f. */
-static ssize_t
+HOT static ssize_t
 receive(struct file *f, struct msghdr *msg, int flags)
 {
-	struct msghdr copy;
+	const socklen_t namelen = msg->msg_namelen;
+	const size_t controllen = msg->msg_controllen;
 	size_t done;
 	int error;
 	bool restart;
@@ -31,20 +33,20 @@ receive(struct file *f, struct msghdr *msg, int flags)
 	if (atomic_load_u32(&f->f_nonblock))
 		flags |= MSG_DONTWAIT;
 	do {
-		copy = *msg;
+		msg->msg_namelen = namelen;
+		msg->msg_controllen = controllen;
 		done = 0;
 		api_enter();
-		error = soreceive(f->f_so, &copy, flags, &done);
+		error = soreceive(f->f_so, msg, flags, &done);
 		restart = api_leave(error) && done == 0 &&
 		    !(atomic_load_u32(&f->f_timeo) & FTIMEO_RCV);
-	} while (restart);
+	} while (__predict_false(restart));
 	frele(f);
-	*msg = copy;
 	return (io_return(error, done));
 }
 
 /* Releases f. */
-static ssize_t
+HOT static ssize_t
 transmit(struct file *f, const struct msghdr *msg, int flags)
 {
 	size_t done;
@@ -60,9 +62,10 @@ transmit(struct file *f, const struct msghdr *msg, int flags)
 		error = sosend(f->f_so, msg, flags, &done);
 		restart = api_leave(error) && done == 0 &&
 		    !(atomic_load_u32(&f->f_timeo) & FTIMEO_SND);
-	} while (restart);
+	} while (__predict_false(restart));
 	frele(f);
-	if (error == EPIPE && done == 0 && !(flags & MSG_NOSIGNAL))
+	if (__predict_false(error == EPIPE) && done == 0 &&
+	    !(flags & MSG_NOSIGNAL))
 		pthread_kill(pthread_self(), SIGPIPE);
 	return (io_return(error, done));
 }
@@ -101,7 +104,7 @@ readv(int fd, const struct iovec *iov, int count)
 	return (receive(f, &msg, 0));
 }
 
-EXPORT ssize_t
+HOT EXPORT ssize_t
 recvfrom(int fd, void *restrict buf, size_t len, int flags,
     struct sockaddr *restrict addr, socklen_t *restrict addrlen)
 {
@@ -122,7 +125,7 @@ recvfrom(int fd, void *restrict buf, size_t len, int flags,
 	return (n);
 }
 
-EXPORT ssize_t
+HOT EXPORT ssize_t
 recv(int fd, void *buf, size_t len, int flags)
 {
 	return (recvfrom(fd, buf, len, flags, NULL, NULL));
@@ -202,7 +205,7 @@ writev(int fd, const struct iovec *iov, int count)
 	return (transmit(f, &msg, 0));
 }
 
-EXPORT ssize_t
+HOT EXPORT ssize_t
 sendto(int fd, const void *buf, size_t len, int flags,
     const struct sockaddr *addr, socklen_t addrlen)
 {
@@ -222,7 +225,7 @@ sendto(int fd, const void *buf, size_t len, int flags,
 	return (transmit(f, &msg, flags));
 }
 
-EXPORT ssize_t
+HOT EXPORT ssize_t
 send(int fd, const void *buf, size_t len, int flags)
 {
 	return (sendto(fd, buf, len, flags, NULL, 0));

@@ -144,7 +144,7 @@ api_enter(void)
 	self.depth++;
 	atomic_signal_fence(memory_order_seq_cst);
 	(void)curthread;	/* known to the stack from now on */
-	if (__builtin_expect(self.pending != 0, 0))
+	if (__predict_false(self.pending != 0))
 		thread_interrupt();
 }
 
@@ -157,7 +157,7 @@ api_leave(int error)
 	atomic_signal_fence(memory_order_seq_cst);
 	self.depth--;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(self.pending == 0, 1) || self.depth > 0)
+	if (__predict_true(self.pending == 0) || self.depth > 0)
 		return (false);
 	restart = deliver();
 	return (restart && error == EINTR);

@@ -24,7 +24,7 @@ struct mem_softc {
 	struct mem_wire	*sc_wires[];	/* [I] one for each queue */
 };
 
-static int
+HOT static int
 mem_transmit(struct ifnet *ifp, struct mbuf *m)
 {
 	struct mem_softc *sc = ifp->if_softc;
@@ -129,13 +129,15 @@ mem_attach_ip(const struct if_config *ic, mem_output_fn *output, void *arg)
 	return (attach_late(ic, 0, false, output, arg));
 }
 
-static void
+HOT static void
 driver_output(void *arg, struct mbuf *m)
 {
 	struct mem_softc *sc = arg;
-	const unsigned n = sc->sc_nwires;
+	const unsigned n = sc->sc_nwires, cpu = n == 1 ? 0 : mach_curcpu();
 
-	mem_wire_output(sc->sc_wires[n == 1 ? 0 : mach_curcpu() % n], m);
+	/* a division would cost more than the wire */
+	mem_wire_output(sc->sc_wires[__predict_true(cpu < n) ? cpu : cpu % n],
+	    m);
 }
 
 /* One of them for each queue. */

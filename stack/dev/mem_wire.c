@@ -57,7 +57,7 @@ struct mem_wire {
 	struct ifnet	*mw_ifp;	/* [I] */
 	unsigned	 mw_index;	/* [I] of the interface's queue */
 	struct worker	 mw_worker;
-};
+} __attribute__((aligned(64)));	/* of one CPU: no line is another's */
 
 /*
  * What was sent as it will be received: headers that are private, behind them
@@ -79,7 +79,7 @@ turn_frame(struct mbuf *m, uint32_t headers)
 	return (m);
 }
 
-static void
+COLD static void
 reflect_arp(struct mbuf *m)
 {
 	struct ether_header *eh = mtod(m, struct ether_header *);
@@ -185,18 +185,12 @@ pass_frames(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 }
 
 /* As of a device's burst (dev/hostif.c): the net lock goes before the frames. */
-void
-mem_pass(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
+APART static void
+pass_burst(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 {
 	struct if_batch batch;
 	struct if_lro lro;
 
-	if (frames->mq_len == 1) {
-		burst_begin();
-		pass_frames(ifp, frames, queue);
-		burst_end();
-		return;
-	}
 	if_batch_begin(&batch);
 	burst_begin();
 	if_lro_begin(&lro);
@@ -204,6 +198,18 @@ mem_pass(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 	if_lro_end(&lro);
 	burst_end();
 	if_batch_end(&batch);
+}
+
+HOT void
+mem_pass(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
+{
+	if (frames->mq_len > 1) {
+		pass_burst(ifp, frames, queue);
+		return;
+	}
+	burst_begin();
+	pass_frames(ifp, frames, queue);
+	burst_end();
 }
 
 /* Who passes goes on until there are no frames, or with about so many. */
@@ -227,7 +233,7 @@ pass_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 	    WIRE_QUEUED : WIRE_IDLE);
 }
 
-static void
+HOT static void
 sender_passes(struct ast *a)
 {
 	struct mem_wire *mw = container_of(a, struct mem_wire, mw_ast);
@@ -269,7 +275,7 @@ enqueue(struct mem_wire *mw, struct mbufq *back) REQUIRES(mw->mw_lock)
 		call_thread(mw);
 }
 
-static struct mbuf *
+APART static struct mbuf *
 turn_ip6(struct mbuf *m)
 {
 	uint32_t len = m->m_pkthdr.len;
@@ -301,7 +307,7 @@ turn(struct mem_wire *mw, struct mbuf *m)
 	return (NULL);
 }
 
-void
+HOT void
 mem_wire_output(void *arg, struct mbuf *m)
 {
 	struct mem_wire *mw = arg;
@@ -309,13 +315,13 @@ mem_wire_output(void *arg, struct mbuf *m)
 	struct mbufq back;
 
 	mbufq_init(&back);
-	for (; m != NULL; m = next) {
+	do {
 		next = m->m_nextpkt;
 		m->m_nextpkt = NULL;
 		m = turn(mw, m);
 		if (m != NULL)
 			mbufq_enqueue(&back, m);
-	}
+	} while ((m = next) != NULL);
 	if (back.mq_len == 0 || sender_takes(mw, &back))
 		return;
 	mtx_lock(&mw->mw_lock);
@@ -344,7 +350,8 @@ wire_work(void *arg)
 struct mem_wire *
 mem_wire_create(bool mirror)
 {
-	struct mem_wire *mw = kmalloc(sizeof(*mw));
+	struct mem_wire *mw = kmalloc_aligned(sizeof(*mw),
+	    _Alignof(struct mem_wire));
 
 	mtx_init(&mw->mw_lock, LC_DEVQ);
 	mbufq_init(&mw->mw_queue);

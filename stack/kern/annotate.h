@@ -30,4 +30,8 @@
 #define	PRINTFLIKE(f, a)	__attribute__((format(printf, f, a)))
 #define	NORETURN		_Noreturn
 
+/* What a condition nearly always is, whatever the load (FreeBSD's names). */
+#define	__predict_true(c)	__builtin_expect((c) != 0, 1)
+#define	__predict_false(c)	__builtin_expect((c) != 0, 0)
+
 #endif /* KERN_ANNOTATE_H */

@@ -15,16 +15,16 @@ ast_enter(void)
 bool
 ast_entered(void)
 {
-	return (curthread->td_astdepth > 0);
+	return (thread_known()->td_astdepth > 0);
 }
 
 bool
 ast_take(struct ast *a)
 {
-	struct thread *td = curthread;
+	struct thread *td = thread_known();
 	struct ast **p;
 
-	if (!ast_entered())
+	if (td->td_astdepth == 0)
 		return (false);
 	for (p = &td->td_asts; *p != NULL; p = &(*p)->ast_next)
 		KASSERT(*p != a, ("ast_take: taken already"));
@@ -51,7 +51,7 @@ ast_run(struct thread *td)
 void
 ast_leave(void)
 {
-	struct thread *td = curthread;
+	struct thread *td = thread_known();
 
 	KASSERT(td->td_astdepth > 0, ("ast_leave: not entered"));
 	if (--td->td_astdepth == 0 && td->td_asts != NULL)

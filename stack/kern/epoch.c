@@ -73,7 +73,7 @@ epoch_enter(void)
 	struct thread *td = curthread;
 	struct epoch_reader *er = td->td_epoch;
 
-	if (__builtin_expect(er == NULL, 0))
+	if (__predict_false(er == NULL))
 		er = td->td_epoch = reader_take();
 	if (er->er_depth++ > 0)
 		return;

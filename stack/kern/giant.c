@@ -139,7 +139,7 @@ giant_owned(void)
 	return (curthread->td_giant > 0);
 }
 
-void
+APART void
 giant_lock_at(const struct lock_site *site) NO_LOCK_ANALYSIS
 {
 	struct thread *td = curthread;
@@ -149,7 +149,7 @@ giant_lock_at(const struct lock_site *site) NO_LOCK_ANALYSIS
 	}
 }
 
-void
+APART void
 giant_unlock(void) NO_LOCK_ANALYSIS
 {
 	struct thread *td = curthread;

@@ -60,7 +60,7 @@ mtx_assert_owned(struct mtx *m)
 	(void)m;
 }
 
-void
+HOT void
 mtx_lock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 {
 	uintptr_t self = self_word();
@@ -69,7 +69,7 @@ mtx_lock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 	KASSERT(!mtx_owned(m), ("mtx_lock: %s is held already",
 	    lock_classes[m->mtx_class].lc_name));
 	lock_wanted(m, m->mtx_class, site);
-	if (__builtin_expect(!mtx_try(m, self), 0)) {
+	if (__predict_false(!mtx_try(m, self))) {
 		since = lock_wait_begins();
 		lock_waits(m, m->mtx_class, site);
 		mtx_wait(m, self);
@@ -89,7 +89,16 @@ mtx_trylock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 	return (true);
 }
 
-void
+/* Somebody waits. */
+APART static void
+mtx_pass_on(struct mtx *m)
+{
+	if (!PLANTED(MUTEX_SEQ))
+		atomic_fetchadd_u32(&m->mtx_seq, 1);
+	mach_unpark(&m->mtx_seq, 1);
+}
+
+HOT void
 mtx_unlock(struct mtx *m) NO_LOCK_ANALYSIS
 {
 	uintptr_t owner;
@@ -99,11 +108,8 @@ mtx_unlock(struct mtx *m) NO_LOCK_ANALYSIS
 	lock_leaving(m);
 	mtx_prof_leaving(m);
 	owner = atomic_swap_uptr(&m->mtx_owner, 0);
-	if ((owner & CONTESTED) != 0) {
-		if (!PLANTED(MUTEX_SEQ))
-			atomic_fetchadd_u32(&m->mtx_seq, 1);
-		mach_unpark(&m->mtx_seq, 1);
-	}
+	if (__predict_false((owner & CONTESTED) != 0))
+		mtx_pass_on(m);
 }
 
 /*
@@ -139,12 +145,13 @@ rw_tryread(struct rwlock *l)
 {
 	uintptr_t owner = atomic_load_uptr(&l->rw_owner);
 
-	while ((owner == 0 || (owner & RW_READER) != 0) &&
-	    atomic_load_acq_u32(&l->rw_writers) == 0) {
-		uintptr_t next = owner == 0 ? RW_ONE | RW_READER :
-		    owner + RW_ONE;
+	/* nobody's, or readers' */
+	while (__predict_true(owner == 0 || (owner & RW_READER) != 0) &&
+	    __predict_true(atomic_load_acq_u32(&l->rw_writers) == 0)) {
+		uintptr_t next = (owner | RW_READER) + RW_ONE;
 
-		if (atomic_cmpset_uptr(&l->rw_owner, &owner, next))
+		if (__predict_true(atomic_cmpset_uptr(&l->rw_owner, &owner,
+		    next)))
 			return (true);
 	}
 	return (false);
@@ -207,6 +214,7 @@ rw_rlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 	    ("rw_rlock: %s is write-held by us",
 	    lock_classes[l->rw_class].lc_name));
 	lock_wanted(l, l->rw_class, site);
+	mach_prefetch_write(l);
 	if (!rw_tryread(l))
 		since = rw_wait(l, rw_tryread, 0, site);
 	lock_got(l, l->rw_class, site, since);
@@ -216,26 +224,31 @@ bool
 rw_tryrlock_at(struct rwlock *l, const struct lock_site *site)
     NO_LOCK_ANALYSIS
 {
+	mach_prefetch_write(l);
 	if (!rw_tryread(l))
 		return (false);
 	lock_got(l, l->rw_class, site, 0);
 	return (true);
 }
 
-void
+HOT void
 rw_runlock(struct rwlock *l) NO_LOCK_ANALYSIS
 {
-	uintptr_t owner = atomic_load_uptr(&l->rw_owner), next;
+	uintptr_t owner, next;
 
 	lock_leaving(l);
+	mach_prefetch_write(l);
+	owner = atomic_load_uptr(&l->rw_owner);
 	do {
 		KASSERT((owner & RW_READER) != 0 && owner > RW_READER,
 		    ("rw_runlock: %s is not read-held",
 		    lock_classes[l->rw_class].lc_name));
 		next = owner == (RW_ONE | RW_READER) ? 0 : owner - RW_ONE;
-	} while (!atomic_cmpset_uptr(&l->rw_owner, &owner, next));
+	} while (__predict_false(!atomic_cmpset_uptr(&l->rw_owner, &owner,
+	    next)));
 	/* Only a writer waits for readers to go. */
-	if (next == 0 && atomic_load_acq_u32(&l->rw_writers) != 0)
+	if (__predict_false(atomic_load_acq_u32(&l->rw_writers) != 0) &&
+	    next == 0)
 		rw_wakeall(l);
 }
 

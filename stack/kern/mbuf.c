@@ -13,30 +13,23 @@ m_writable(const struct mbuf *m)
 	    atomic_load_acq_u32(&m->m_ext->me_refs) == 1);
 }
 
-static const char *
-m_start(const struct mbuf *m)
-{
-	return (m->m_ext != NULL ? m->m_ext->me_data : m->m_dat);
-}
-
-static uint32_t
-m_size(const struct mbuf *m)
-{
-	return (m->m_ext != NULL ? m->m_ext->me_size :
-	    (uint32_t)sizeof(m->m_dat));
-}
-
 uint32_t
 m_leadingspace(const struct mbuf *m)
 {
-	return (m_writable(m) ? (uint32_t)(m->m_data - m_start(m)) : 0);
+	if (m->m_ext == NULL)
+		return ((uint32_t)(m->m_data - m->m_dat));
+	return (m_writable(m) ? (uint32_t)(m->m_data - m->m_ext->me_data) : 0);
 }
 
 uint32_t
 m_trailingspace(const struct mbuf *m)
 {
-	return (m_writable(m) ? m_size(m) -
-	    (uint32_t)(m->m_data - m_start(m)) - m->m_len : 0);
+	const char *end = m->m_data + m->m_len;
+
+	if (m->m_ext == NULL)
+		return ((uint32_t)(m->m_dat + sizeof(m->m_dat) - end));
+	return (m_writable(m) ? (uint32_t)(m->m_ext->me_data +
+	    m->m_ext->me_size - end) : 0);
 }
 
 static void
@@ -48,27 +41,32 @@ move_header(struct mbuf *to, struct mbuf *from)
 	from->m_nextpkt = NULL;
 }
 
-struct mbuf *
+/*
+ * An mbuf in front.  What it is for lies at its end, so that more headers fit
+ * in front, and what follows is aligned if a pullup brings it here: behind the
+ * 14 bytes of Ethernet that is an IP header.
+ */
+APART static struct mbuf *
+prepend_mbuf(struct mbuf *m, uint32_t len)
+{
+	struct mbuf *h = m_get();
+
+	KASSERT(len <= sizeof(h->m_dat), ("m_prepend: %u", len));
+	h->m_data += (sizeof(h->m_dat) & ~7UL) - len;
+	h->m_len = len;
+	move_header(h, m);
+	h->m_next = m;
+	return (h);
+}
+
+HOT struct mbuf *
 m_prepend(struct mbuf *m, uint32_t len)
 {
-	struct mbuf *h;
-
-	if (m_leadingspace(m) >= len) {
+	if (__predict_true(m_leadingspace(m) >= len)) {
 		m->m_data -= len;
 		m->m_len += len;
 	} else {
-		h = m_get();
-		KASSERT(len <= sizeof(h->m_dat), ("m_prepend: %u", len));
-		/*
-		 * At the end, so that more headers fit in front, and what
-		 * follows is aligned if a pullup brings it here: behind the
-		 * 14 bytes of Ethernet that is an IP header.
-		 */
-		h->m_data += (sizeof(h->m_dat) & ~7UL) - len;
-		h->m_len = len;
-		move_header(h, m);
-		h->m_next = m;
-		m = h;
+		m = prepend_mbuf(m, len);
 	}
 	m->m_pkthdr.len += len;
 	return (m);
@@ -129,7 +127,7 @@ trim_head(struct mbuf *m, uint32_t len)
 }
 
 /* Keeps the first len bytes. */
-static void
+COLD static void
 trim_tail(struct mbuf *m, uint32_t len)
 {
 	while (m->m_len < len) {
@@ -209,7 +207,7 @@ m_copym(const struct mbuf *m, uint32_t off, uint32_t len)
 }
 
 void
-m_copydata(const struct mbuf *m, uint32_t off, uint32_t len, void *buf)
+m_copydata_far(const struct mbuf *m, uint32_t off, uint32_t len, void *buf)
 {
 	char *to = buf;
 
@@ -349,10 +347,7 @@ void
 mbufq_take(struct mbufq *to, struct mbufq *from)
 {
 	mbufq_init(to);
-	if (from->mq_head != NULL) {
-		*to = *from;
-		mbufq_init(from);
-	}
+	mbufq_concat(to, from);
 }
 
 void

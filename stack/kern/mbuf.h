@@ -67,11 +67,14 @@ _Static_assert(sizeof(struct mbuf) == MSIZE, "mbuf size");
 
 #define	mtod(m, t)	((t)(void *)((m)->m_data))
 
-/* FIFO of packets */
+/*
+ * FIFO of packets.  The pointers are apart, so that they are copied one by
+ * one: as a pair they would be loaded before both stores have left the CPU.
+ */
 struct mbufq {
 	struct mbuf	*mq_head;
-	struct mbuf	**mq_tail;
 	unsigned	 mq_len;
+	struct mbuf	**mq_tail;
 };
 
 /* Allocation never fails (memory is the host's); counters in mbuf.*. */
@@ -79,7 +82,13 @@ struct mbuf *m_get(void);		/* empty, data at start of m_dat */
 struct mbuf *m_gethdr(size_t room);	/* empty, room bytes of headroom */
 struct mbuf *m_getcl(uint32_t size);	/* with a cluster of that size */
 struct mbuf *m_free(struct mbuf *);	/* one; returns m_next */
-void	 m_freem(struct mbuf *);	/* a chain; NULL is fine */
+void	 m_freechain(struct mbuf *);
+static inline void
+m_freem(struct mbuf *m)		/* a chain; NULL is fine */
+{
+	if (m != NULL)
+		m_freechain(m);
+}
 /* Packets that are linked by m_nextpkt; returns how many. */
 unsigned m_freelist(struct mbuf *);
 
@@ -91,11 +100,11 @@ uint32_t m_trailingspace(const struct mbuf *);	/* 0 if shared storage */
 struct mbuf *m_prepend(struct mbuf *, uint32_t len);
 /* First len bytes contiguous and private (writable); NULL and the chain
    freed if it is shorter. */
-struct mbuf *m_pullup_far(struct mbuf *, uint32_t len);
+COLD struct mbuf *m_pullup_far(struct mbuf *, uint32_t len);
 static inline struct mbuf *
 m_pullup(struct mbuf *m, uint32_t len)
 {
-	if (__builtin_expect(m->m_len >= len && m->m_ext == NULL, 1))
+	if (__predict_true(m->m_len >= len && m->m_ext == NULL))
 		return (m);
 	return (m_pullup_far(m, len));
 }
@@ -112,14 +121,23 @@ m_strip(struct mbuf *m, uint32_t len)
 }
 /* Shares bytes [off, off + len) of a chain; header from m if off is 0. */
 struct mbuf *m_copym(const struct mbuf *m, uint32_t off, uint32_t len);
-void	 m_copydata(const struct mbuf *, uint32_t off, uint32_t len, void *);
+COLD void m_copydata_far(const struct mbuf *, uint32_t off, uint32_t len,
+	    void *);
+static inline void
+m_copydata(const struct mbuf *m, uint32_t off, uint32_t len, void *buf)
+{
+	if (__predict_true(off + len <= m->m_len))
+		copy_bytes(buf, m->m_data + off, len);
+	else
+		m_copydata_far(m, off, len, buf);
+}
 /* len bytes from off: where they are, or a copy in buf if they are apart. */
 static inline const void *
 m_peek(const struct mbuf *m, uint32_t off, uint32_t len, void *buf)
 {
-	if (__builtin_expect(off + len <= m->m_len, 1))
+	if (__predict_true(off + len <= m->m_len))
 		return (m->m_data + off);
-	m_copydata(m, off, len, buf);
+	m_copydata_far(m, off, len, buf);
 	return (buf);
 }
 void	 m_cat(struct mbuf *, struct mbuf *);	/* appends; fixes no header */

@@ -195,17 +195,22 @@ mbuf_show(struct ctl_out *co)
 	}
 }
 
+COLD static void
+cache_attach(struct thread *td)
+{
+	td->td_mcache = kmalloc(sizeof(*td->td_mcache));
+	mtx_lock(&depot_lock);
+	LIST_INSERT_HEAD(&caches, td->td_mcache, mc_link);
+	mtx_unlock(&depot_lock);
+}
+
 static struct mbuf_cache *
 cache_self(void)
 {
 	struct thread *td = curthread;
 
-	if (__builtin_expect(td->td_mcache == NULL, 0)) {
-		td->td_mcache = kmalloc(sizeof(*td->td_mcache));
-		mtx_lock(&depot_lock);
-		LIST_INSERT_HEAD(&caches, td->td_mcache, mc_link);
-		mtx_unlock(&depot_lock);
-	}
+	if (td->td_mcache == NULL)
+		cache_attach(td);
 	return (td->td_mcache);
 }
 
@@ -335,7 +340,7 @@ zone_of(uint32_t size)
 	}
 }
 
-struct mbuf *
+HOT struct mbuf *
 m_get(void)
 {
 	struct mbuf *m = zone_alloc(Z_MBUF);
@@ -350,7 +355,7 @@ m_get(void)
 	return (m);
 }
 
-struct mbuf *
+HOT struct mbuf *
 m_gethdr(size_t room)
 {
 	struct mbuf *m = m_get();
@@ -373,13 +378,13 @@ m_getcl(uint32_t size)
 	return (m);
 }
 
-struct mbuf *
+HOT struct mbuf *
 m_free(struct mbuf *m)
 {
 	struct mbuf *next = m->m_next;
 	struct mext *ext = m->m_ext;
 
-	if (ext != NULL) {
+	if (__predict_false(ext != NULL)) {
 		KASSERT(atomic_load_u32(&ext->me_refs) > 0,
 		    ("m_free: storage of %u bytes is free", ext->me_size));
 		if (atomic_fetchadd_u32(&ext->me_refs, UINT32_MAX) == 1)
@@ -389,11 +394,12 @@ m_free(struct mbuf *m)
 	return (next);
 }
 
-void
-m_freem(struct mbuf *m)
+HOT void
+m_freechain(struct mbuf *m)
 {
-	while (m != NULL)
+	do {
 		m = m_free(m);
+	} while (__predict_false(m != NULL));
 }
 
 void

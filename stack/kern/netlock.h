@@ -25,14 +25,14 @@ void	 netlock_give(void);
 static inline void
 net_enter(void)
 {
-	if (__builtin_expect(netlock_mode != NETLOCK_NONE, 0))
+	if (__predict_false(netlock_mode != NETLOCK_NONE))
 		netlock_take();
 }
 
 static inline void
 net_exit(void)
 {
-	if (__builtin_expect(netlock_mode != NETLOCK_NONE, 0))
+	if (__predict_false(netlock_mode != NETLOCK_NONE))
 		netlock_give();
 }
 

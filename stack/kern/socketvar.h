@@ -307,7 +307,7 @@ static inline void
 solock_at(struct socket *so, const struct lock_site *site)
     ACQUIRES(so->so_lock) NO_LOCK_ANALYSIS
 {
-	if (__builtin_expect(so_lockops == NULL, 1))
+	if (__predict_true(so_lockops == NULL))
 		mtx_lock_at(&so->so_lock, site);
 	else
 		solock_slow(so, site);
@@ -324,7 +324,7 @@ solock_at(struct socket *so, const struct lock_site *site)
 static inline void
 so_keepdate(struct socket *so)
 {
-	const nsec_t now = curthread->td_now;
+	const nsec_t now = thread_known()->td_now;
 
 	if (now > so->so_date)
 		so->so_date = now;
@@ -333,15 +333,17 @@ so_keepdate(struct socket *so)
 static inline void
 so_checkdate(struct socket *so)
 {
-	if (so_lockops != NULL || curthread->td_now < so->so_date)
-		forget_uptime();
+	struct thread *td = thread_known();
+
+	if (__predict_false(so_lockops != NULL) || td->td_now < so->so_date)
+		td->td_now = 0;
 }
 
 static inline void
 sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
 {
 	so_keepdate(so);
-	if (__builtin_expect(so_lockops == NULL, 1))
+	if (__predict_true(so_lockops == NULL))
 		mtx_unlock(&so->so_lock);
 	else
 		sounlock_slow(so);
@@ -404,13 +406,13 @@ void	 socontrol_add(struct socontrol *, int level, int type, const void *,
 void	 socontrol_put(struct msghdr *, size_t room, size_t *used, int level,
 	    int type, const void *, size_t len);
 /* TCP_INQ: what a read left in so_rcv, in a buffer of room bytes. */
-void	 socontrol_inq(struct socket *so, struct msghdr *, size_t room)
+COLD void	 socontrol_inq(struct socket *so, struct msghdr *, size_t room)
 	    REQUIRES(so->so_lock);
 const struct cmsghdr *socontrol_next(const struct msghdr *,
 	    const struct cmsghdr *, int *error);
 /* Copies between a message, from its byte skip on, and a chain. */
 struct mbuf *somakechain(const struct msghdr *, size_t skip, size_t len);
-void	 soscatter(const struct msghdr *, size_t skip, const struct mbuf *);
+size_t	 soscatter(const struct msghdr *, size_t skip, const struct mbuf *);
 void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
 
 /*
@@ -421,13 +423,13 @@ void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
  * sooobpassed() is told how many were.  sooobnext(): the mark has been
  * reached.
  */
-void	 sooobmark(struct socket *, uint32_t off);
-struct mbuf *sooobtake(struct socket *, struct mbuf *, uint32_t len);
+COLD void	 sooobmark(struct socket *, uint32_t off);
+COLD struct mbuf *sooobtake(struct socket *, struct mbuf *, uint32_t len);
 uint32_t sooobbound(const struct socket *, uint32_t n);
 void	 sooobpassed(struct socket *, uint32_t n);
-bool	 sooobnext(const struct socket *);
+COLD bool	 sooobnext(const struct socket *);
 /* recv(MSG_OOB), socket not locked. */
-int	 soreceiveoob(struct socket *, struct msghdr *, int flags, size_t len,
+COLD int	 soreceiveoob(struct socket *, struct msghdr *, int flags, size_t len,
 	    size_t *done);
 
 /* Buffers; socket locked. */

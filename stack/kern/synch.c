@@ -173,7 +173,7 @@ sleep_wait(struct sleepq *sq, struct sleeper *s, int flags, nsec_t deadline)
  * Unparks what was gathered.  A struct thread may be gone by now; waking a
  * word where nobody parks is harmless.
  */
-static void
+APART static void
 wakeup_flush(struct thread *td)
 {
 	for (unsigned i = 0; i < td->td_nwoken; i++)
@@ -190,10 +190,10 @@ wakeup_hold(void)
 void
 wakeup_release(void)
 {
-	struct thread *td = curthread;
+	struct thread *td = thread_known();
 
 	KASSERT(td->td_wakehold > 0, ("wakeup_release: not held"));
-	if (--td->td_wakehold == 0)
+	if (--td->td_wakehold == 0 && td->td_nwoken > 0)
 		wakeup_flush(td);
 }
 

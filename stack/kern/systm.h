@@ -8,18 +8,58 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kern/annotate.h"
 #include "machine/machine.h"
 
 /* Off the way that packets take: neither inlined nor near it. */
 #define	COLD		__attribute__((cold, noinline))
+/* On the way of nearly every packet: they lie together in memory. */
+#define	HOT		__attribute__((hot))
+/* What a packet may need, but most need not: a call, wherever it is made. */
+#define	APART		__attribute__((noinline))
 
 #ifndef nitems
 #define	nitems(a)	(sizeof(a) / sizeof((a)[0]))
 #endif
 #define	container_of(p, type, field)					\
 	((type *)(void *)((char *)(p) - offsetof(type, field)))
+
+/*
+ * memcpy(3) of what is often a few bytes: these are moved here, in two pieces
+ * that may overlap, and only more of them by a call.
+ */
+static inline void
+copy_bytes(void *to, const void *from, size_t len)
+{
+	char *t = to;
+	const char *f = from;
+
+	if (len > 16) {
+		memcpy(t, f, len);
+	} else if (len >= 8) {
+		uint64_t head, tail;
+
+		memcpy(&head, f, 8);
+		memcpy(&tail, f + len - 8, 8);
+		memcpy(t, &head, 8);
+		memcpy(t + len - 8, &tail, 8);
+	} else if (len >= 4) {
+		uint32_t head, tail;
+
+		memcpy(&head, f, 4);
+		memcpy(&tail, f + len - 4, 4);
+		memcpy(t, &head, 4);
+		memcpy(t + len - 4, &tail, 4);
+	} else if (len > 0) {
+		const char mid = f[len / 2], last = f[len - 1];
+
+		t[0] = f[0];
+		t[len / 2] = mid;
+		t[len - 1] = last;
+	}
+}
 
 /*
  * Prints to the console with the function's name and stops the process.
@@ -32,7 +72,7 @@ NORETURN void panic(const char *fmt, ...) PRINTFLIKE(1, 2);
  */
 #ifdef INVARIANTS
 #define	KASSERT(cond, msg) do {						\
-	if (__builtin_expect(!(cond), 0))				\
+	if (__predict_false(!(cond)))				\
 		panic msg;						\
 } while (0)
 #else
@@ -55,7 +95,7 @@ bool	 pps_limited(struct pps_limit *, uint32_t limit);
 /* Memory.  Never returns NULL: exhaustion is a panic.  Zeroed. */
 void	*kmalloc(size_t size);
 /* The same at a multiple of align, a power of two that divides size. */
-void	*kmalloc_aligned(size_t size, size_t align);
+COLD void	*kmalloc_aligned(size_t size, size_t align);
 void	 kfree(void *);
 
 /*

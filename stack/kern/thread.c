@@ -91,13 +91,21 @@ thread_foreach(void (*fn)(struct thread *, void *), void *arg)
 	spin_unlock(&threads_lock);
 }
 
+/* The calling thread is td from now on. */
+static void
+thread_begin(struct thread *td)
+{
+	mach_thread_attach(td, thread_exit);
+	atomic_store_u32(&td->td_id, mach_thread_id());
+	counters_attach(td);
+}
+
 struct thread *
 thread_attach(void)
 {
 	struct thread *td = thread_new("application", false);
 
-	mach_thread_attach(td, thread_exit);
-	atomic_store_u32(&td->td_id, mach_thread_id());
+	thread_begin(td);
 	return (td);
 }
 
@@ -122,8 +130,7 @@ kthread_main(void *arg)
 	struct kthread_start ks = *(struct kthread_start *)arg;
 
 	kfree(arg);
-	mach_thread_attach(ks.ks_thread, thread_exit);
-	atomic_store_u32(&ks.ks_thread->td_id, mach_thread_id());
+	thread_begin(ks.ks_thread);
 	ks.ks_fn(ks.ks_arg);
 }
 
@@ -145,6 +152,19 @@ kthread_create(const char *name, int cpu, void (*fn)(void *), void *arg,
 		*tdp = NULL;
 	}
 	return (error);
+}
+
+HOT nsec_t
+thread_date(struct thread *td)
+{
+	td->td_now = mach_uptime();
+	return (td->td_now);
+}
+
+void
+thread_hints_attach(struct thread *td, enum td_hint kind, size_t size)
+{
+	td->td_hints[kind] = kmalloc(size);
 }
 
 void

@@ -79,10 +79,20 @@ thread_self(void)
 {
 	struct thread *td = mach_thread_self();
 
-	return (__builtin_expect(td != NULL, 1) ? td : thread_attach());
+	return (__predict_true(td != NULL) ? td : thread_attach());
 }
 #define	curthread	(thread_self())
+/* The same, of a thread that holds a lock or handles a packet: it is known. */
+static inline struct thread *
+thread_known(void)
+{
+	struct thread *td = mach_thread_self();
 
+	KASSERT(td != NULL, ("thread_known: not attached"));
+	return (td);
+}
+
+APART nsec_t thread_date(struct thread *);	/* looks at the clock */
 /*
  * When the packet or call that this thread is at work on began: one look at
  * the clock for all that is done with it.  Whoever locks a socket forgets it,
@@ -91,17 +101,15 @@ thread_self(void)
 static inline nsec_t
 getuptime(void)
 {
-	struct thread *td = curthread;
+	struct thread *td = thread_known();
 
-	if (td->td_now == 0)
-		td->td_now = mach_uptime();
-	return (td->td_now);
+	return (__predict_true(td->td_now != 0) ? td->td_now : thread_date(td));
 }
 /* Another one begins. */
 static inline void
 forget_uptime(void)
 {
-	curthread->td_now = 0;
+	thread_known()->td_now = 0;
 }
 
 /*
@@ -110,14 +118,15 @@ forget_uptime(void)
  */
 void	 thread_interrupt(void);
 
+COLD void thread_hints_attach(struct thread *, enum td_hint kind, size_t size);
 /* What this thread remembers of a kind: size bytes, zero at first. */
 static inline void *
 thread_hints(enum td_hint kind, size_t size)
 {
-	struct thread *td = curthread;
+	struct thread *td = thread_known();
 
-	if (__builtin_expect(td->td_hints[kind] == NULL, 0))
-		td->td_hints[kind] = kmalloc(size);
+	if (__predict_false(td->td_hints[kind] == NULL))
+		thread_hints_attach(td, kind, size);
 	return (td->td_hints[kind]);
 }
 

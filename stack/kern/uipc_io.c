@@ -24,22 +24,36 @@
 /* Room for link, IP and transport headers in front of a datagram. */
 #define	SEND_HEADROOM	96
 
-static int
-iov_length(const struct msghdr *msg, size_t *len)
+APART static int
+iov_total(const struct msghdr *msg, size_t *len)
 {
 	*len = 0;
 	for (size_t i = 0; i < msg->msg_iovlen; i++) {
-		if (msg->msg_iov[i].iov_len > SSIZE_MAX - *len)
+		if (__predict_false(msg->msg_iov[i].iov_len > SSIZE_MAX - *len))
 			return (EINVAL);
 		*len += msg->msg_iov[i].iov_len;
 	}
 	return (0);
 }
 
+static int
+iov_length(const struct msghdr *msg, size_t *len)
+{
+	if (__predict_false(msg->msg_iovlen != 1))
+		return (iov_total(msg, len));
+	*len = msg->msg_iov->iov_len;
+	return (__predict_true(*len <= SSIZE_MAX) ? 0 : EINVAL);
+}
+
 /* Copies len bytes, from byte skip of an iovec on, to a flat buffer. */
 static void
 iov_gather(const struct msghdr *msg, size_t skip, char *to, size_t len)
 {
+	if (__predict_true(msg->msg_iovlen == 1)) {
+		copy_bytes(to, (const char *)msg->msg_iov->iov_base + skip,
+		    len);
+		return;
+	}
 	for (size_t i = 0; len > 0; i++) {
 		const struct iovec *iov = &msg->msg_iov[i];
 		size_t n;
@@ -51,43 +65,40 @@ iov_gather(const struct msghdr *msg, size_t skip, char *to, size_t len)
 			continue;
 		}
 		n = iov->iov_len - skip < len ? iov->iov_len - skip : len;
-		memcpy(to, (const char *)iov->iov_base + skip, n);
+		copy_bytes(to, (const char *)iov->iov_base + skip, n);
 		to += n;
 		len -= n;
 		skip = 0;
 	}
 }
 
-/* Copies a chain to an iovec, from its byte skip on. */
-void
+size_t
 soscatter(const struct msghdr *msg, size_t skip, const struct mbuf *m)
 {
 	const struct iovec *iov = msg->msg_iov;
-	uint32_t off = 0;
+	size_t done = 0;
 
-	while (m != NULL) {
-		size_t n = m->m_len - off;
+	for (; m != NULL; m = m->m_next) {
+		const char *from = m->m_data;
+		size_t left = m->m_len, n;
 
-		if (n == 0) {
-			m = m->m_next;
-			off = 0;
-			continue;
-		}
-		if (skip >= iov->iov_len) {
-			skip -= iov->iov_len;
-			iov++;
-			continue;
-		}
-		if (n > iov->iov_len - skip)
+		for (; left > 0; left -= n) {
+			for (; skip >= iov->iov_len; iov++)
+				skip -= iov->iov_len;
 			n = iov->iov_len - skip;
-		memcpy((char *)iov->iov_base + skip, m->m_data + off, n);
-		skip += n;
-		off += (uint32_t)n;
+			if (n > left)
+				n = left;
+			copy_bytes((char *)iov->iov_base + skip, from, n);
+			from += n;
+			skip += n;
+		}
+		done += m->m_len;
 	}
+	return (done);
 }
 
 /* A chain with len bytes of the message; small ones in one mbuf. */
-struct mbuf *
+HOT struct mbuf *
 somakechain(const struct msghdr *msg, size_t skip, size_t len)
 {
 	struct mbuf *m;
@@ -135,7 +146,8 @@ sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
 		if (error != 0)
 			return (error);
 		*n = sosendspace(so, resid);
-		if ((so->so_state & SS_ISCONNECTED) && *n > 0)
+		if (__predict_true((so->so_state & SS_ISCONNECTED) != 0) &&
+		    __predict_true(*n > 0))
 			break;
 		if (flags & MSG_DONTWAIT)
 			return (EWOULDBLOCK);
@@ -200,7 +212,7 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 	return (error);
 }
 
-static int
+APART static int
 sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
     size_t len, size_t *done) REQUIRES(so->so_lock)
 {
@@ -232,44 +244,46 @@ sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
 	return (error);
 }
 
-int
+HOT int
 sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 {
+	const struct protosw *pr = so->so_proto;
 	struct mbuf *small = NULL;
 	size_t len;
 	int error;
 
 	*done = 0;
 	error = iov_length(msg, &len);
-	if (error != 0)
+	if (__predict_false(error != 0))
 		return (error);
-	if ((flags & MSG_OOB) && (!so->so_proto->pr_stream ||
-	    so->so_proto->pr_local))
+	if (__predict_false((flags & MSG_OOB) != 0) &&
+	    (!pr->pr_stream || pr->pr_local))
 		return (EOPNOTSUPP);
-	if (so->so_proto->pr_sosend != NULL)
-		return (so->so_proto->pr_sosend(so, msg, flags, len, done));
-	if (so->so_proto->pr_stream && len > 0 && len <= SEND_SMALL)
+	if (__predict_false(pr->pr_sosend != NULL))
+		return (pr->pr_sosend(so, msg, flags, len, done));
+	if (pr->pr_stream && len > 0 && len <= SEND_SMALL)
 		small = somakechain(msg, 0, len);
 	so_enter(so);
-	if (!so->so_proto->pr_stream) {
+	if (__predict_false(!pr->pr_stream)) {
 		error = sosend_dgram(so, msg, flags, len, done);
-	} else if (len == 0) {
+	} else if (__predict_false(len == 0)) {
 		error = sosenderror(so);
-	} else if ((error = sblock(so, &so->so_snd, flags)) == 0) {
+	} else if (__predict_true((error = sblock(so, &so->so_snd,
+	    flags)) == 0)) {
 		error = sosend_stream(so, msg, flags, &small, len, done);
 		sbunlock(&so->so_snd);
 	}
 	so_leave(so);
 	m_freem(small);
 	/* what was taken counts; the error comes with the next call */
-	return (*done > 0 && so->so_proto->pr_stream ? 0 : error);
+	return (*done > 0 && pr->pr_stream ? 0 : error);
 }
 
 /*
  * Waits for want bytes or whatever ends the wait.  Returns 0 with data or
  * at the end of the stream.
  */
-int
+HOT int
 soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
     nsec_t deadline) REQUIRES(so->so_lock)
 {
@@ -303,12 +317,9 @@ soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
 static void
 sogive(const struct msghdr *msg, int flags, struct mbuf *m, size_t *done)
 {
-	size_t n = m_length(m);
-
-	if ((flags & MSG_TRUNC) == 0)
-		soscatter(msg, *done, m);
+	*done += __predict_true((flags & MSG_TRUNC) == 0) ?
+	    soscatter(msg, *done, m) : m_length(m);
 	m_freem(m);
-	*done += n;
 }
 
 /* How many bytes a stream reader waits for (POSIX recv(), SO_RCVLOWAT). */
@@ -344,11 +355,12 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 	for (;;) {
 		error = soreceivewait(so, sowant(sb, resid, flags), *done > 0,
 		    flags, deadline);
-		if (error != 0 || sb->sb_cc == 0)
+		if (__predict_false(error != 0) ||
+		    __predict_false(sb->sb_cc == 0))
 			return (error);
 		n = sooobbound(so, sb->sb_cc < resid ? sb->sb_cc :
 		    (uint32_t)resid);
-		if (flags & MSG_PEEK) {
+		if (__predict_false(flags & MSG_PEEK)) {
 			m = m_copym(sb->sb_head, 0, n);
 		} else {
 			m = sbcut(sb, n);
@@ -417,7 +429,7 @@ sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
 	m_freem(m);
 }
 
-static int
+APART static int
 soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
     size_t room, size_t *done) REQUIRES(so->so_lock)
 {
@@ -439,7 +451,7 @@ soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
 }
 
 /* What went wrong with a datagram, and the datagram (ip(7)); never waits. */
-static int
+COLD static int
 soreceive_error(struct socket *so, struct msghdr *msg, size_t room,
     size_t *done)
 {
@@ -457,7 +469,7 @@ soreceive_error(struct socket *so, struct msghdr *msg, size_t room,
 	return (0);
 }
 
-int
+HOT int
 soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 {
 	const bool stream = so->so_proto->pr_stream;
@@ -469,18 +481,18 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 	*done = 0;
 	msg->msg_flags = 0;
 	error = iov_length(msg, &len);
-	if (error != 0)
+	if (__predict_false(error != 0))
 		return (error);
-	if (flags & MSG_ERRQUEUE)
+	if (__predict_false(flags & MSG_ERRQUEUE))
 		return (soreceive_error(so, msg, len, done));
-	if (flags & MSG_OOB)
+	if (__predict_false(flags & MSG_OOB))
 		return (soreceiveoob(so, msg, flags, len, done));
-	if (so->so_proto->pr_soreceive != NULL)
+	if (__predict_false(so->so_proto->pr_soreceive != NULL))
 		return (so->so_proto->pr_soreceive(so, msg, flags, len, done));
 	so_enter(so);
 	error = sblock(so, &so->so_rcv, flags);
-	if (error == 0) {
-		if (stream && len > 0)
+	if (__predict_true(error == 0)) {
+		if (__predict_true(stream) && __predict_true(len > 0))
 			error = soreceive_stream(so, msg, flags, len, done,
 			    &rest);
 		else if (!stream)
@@ -491,7 +503,7 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 		msg->msg_namelen = 0;
 	if (stream || error != 0)
 		msg->msg_controllen = 0;
-	if (stream && error == 0 && (so->so_options & SOO_INQ))
+	if (__predict_false(so->so_options & SOO_INQ) && stream && error == 0)
 		socontrol_inq(so, msg, room);
 	so_leave(so);
 	if (rest != NULL)

@@ -158,19 +158,19 @@ soisconnected(struct socket *so)
 	mtx_unlock(&head->so_qlock);
 }
 
-void
+HOT void
 sounlock_input(struct socket *so)
 {
 	struct socket *head = NULL;
 
-	if (so->so_state & SS_WAKEHEAD) {
+	if (__predict_false(so->so_state & SS_WAKEHEAD)) {
 		so->so_state &= ~(unsigned)SS_WAKEHEAD;
 		head = so->so_head;
 		if (head != NULL && !PLANTED(ACCEPT_WAKE))
 			soref(head);
 	}
 	sounlock(so);
-	if (head == NULL)
+	if (__predict_true(head == NULL))
 		return;
 	solock(head);
 	sorwakeup(head);

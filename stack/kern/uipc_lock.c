@@ -48,7 +48,7 @@ so_owned(struct socket *so)
 }
 
 /* The rest of so_resume(), where there is a strategy. */
-static void
+APART static void
 resume_slow(struct socket *so) NO_LOCK_ANALYSIS
 {
 	if (!so->so_proto->pr_local)
@@ -59,7 +59,7 @@ resume_slow(struct socket *so) NO_LOCK_ANALYSIS
 		mtx_lock(&so->so_lock);
 }
 
-static void
+APART static void
 pause_slow(struct socket *so) NO_LOCK_ANALYSIS
 {
 	if (has_strategy(so))
@@ -73,7 +73,7 @@ pause_slow(struct socket *so) NO_LOCK_ANALYSIS
 void
 so_resume(struct socket *so) NO_LOCK_ANALYSIS
 {
-	if (__builtin_expect(so_lockops == NULL, 1))
+	if (__predict_true(so_lockops == NULL))
 		mtx_lock(&so->so_lock);
 	else
 		resume_slow(so);
@@ -84,7 +84,7 @@ void
 so_pause(struct socket *so) NO_LOCK_ANALYSIS
 {
 	so_keepdate(so);
-	if (__builtin_expect(so_lockops == NULL, 1))
+	if (__predict_true(so_lockops == NULL))
 		mtx_unlock(&so->so_lock);
 	else
 		pause_slow(so);

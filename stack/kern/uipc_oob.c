@@ -45,8 +45,9 @@ sooobtake(struct socket *so, struct mbuf *m, uint32_t len)
 uint32_t
 sooobbound(const struct socket *so, uint32_t n)
 {
-	return (so->so_oob != OOB_NONE && so->so_oobmark > 0 &&
-	    so->so_oobmark < n ? so->so_oobmark : n);
+	if (__predict_true(so->so_oob == OOB_NONE))
+		return (n);
+	return (so->so_oobmark > 0 && so->so_oobmark < n ? so->so_oobmark : n);
 }
 
 void

@@ -47,7 +47,7 @@ sowriteable(struct socket *so)
 	return (sbspace(sb) >= sb->sb_cc / 2 && sosendspace(so, SIZE_MAX) > 0);
 }
 
-int
+APART int
 soready(struct socket *so)
 {
 	const unsigned both = SS_CANTRCVMORE | SS_CANTSENDMORE;
@@ -77,7 +77,7 @@ soready(struct socket *so)
  * A connection is for one of those who wait in accept(); each has a wake-up of
  * its own, so that none is for nothing.  The end of a listener is for all.
  */
-static void
+APART static void
 sowake(struct socket *so, struct sockbuf *sb)
 {
 	if ((so->so_state & (SS_LISTENING | SS_CANTRCVMORE)) == SS_LISTENING &&
@@ -87,18 +87,12 @@ sowake(struct socket *so, struct sockbuf *sb)
 		wakeup(sb);
 }
 
-static void
-sonotify(struct socket *so, struct sockbuf *sb, int mask)
+APART static void
+tell_watches(struct socket *so, int mask)
 {
+	const int events = soready(so) & mask;
 	struct sowatch *sw, *next;
-	int events;
 
-	so_assert_locked(so);
-	if (sb->sb_waiters > 0)
-		sowake(so, sb);
-	if (LIST_EMPTY(&so->so_watch))
-		return;
-	events = soready(so) & mask;
 	if (events == 0)
 		return;
 	for (sw = LIST_FIRST(&so->so_watch); sw != NULL; sw = next) {
@@ -107,13 +101,23 @@ sonotify(struct socket *so, struct sockbuf *sb, int mask)
 	}
 }
 
-void
+static void
+sonotify(struct socket *so, struct sockbuf *sb, int mask)
+{
+	so_assert_locked(so);
+	if (sb->sb_waiters > 0)
+		sowake(so, sb);
+	if (!LIST_EMPTY(&so->so_watch))
+		tell_watches(so, mask);
+}
+
+HOT void
 sorwakeup(struct socket *so)
 {
 	sonotify(so, &so->so_rcv, READ_EVENTS);
 }
 
-void
+HOT void
 sowwakeup(struct socket *so)
 {
 	sonotify(so, &so->so_snd, WRITE_EVENTS);

@@ -75,8 +75,8 @@ sbcompress(struct mbuf *tail, struct mbuf *m)
 	return (true);
 }
 
-void
-sbappendstream(struct sockbuf *sb, struct mbuf *m)
+APART static void
+append_chain(struct sockbuf *sb, struct mbuf *m)
 {
 	const uint32_t len = m->m_len;
 
@@ -88,7 +88,7 @@ sbappendstream(struct sockbuf *sb, struct mbuf *m)
 		struct mbuf *next = m->m_next;
 
 		m->m_next = NULL;
-		if (m->m_len == 0) {
+		if (__predict_false(m->m_len == 0)) {
 			m_free(m);
 		} else {
 			if (sb->sb_tail == NULL)
@@ -100,6 +100,18 @@ sbappendstream(struct sockbuf *sb, struct mbuf *m)
 		}
 		m = next;
 	}
+}
+
+/* One mbuf into an empty buffer is a small message. */
+HOT void
+sbappendstream(struct sockbuf *sb, struct mbuf *m)
+{
+	if (sb->sb_tail != NULL || m->m_next != NULL || m->m_len == 0) {
+		append_chain(sb, m);
+		return;
+	}
+	sb->sb_head = sb->sb_tail = m;
+	sb->sb_cc = m->m_len;
 }
 
 /*
@@ -236,8 +248,8 @@ sbdetachaddr(struct sockbuf *sb)
  * Takes len bytes off the head and returns the mbufs that held them.  Of an
  * mbuf that is cut in two the storage is shared if the bytes are wanted.
  */
-static struct mbuf *
-sbtake(struct sockbuf *sb, uint32_t len, bool wanted)
+APART static struct mbuf *
+sbtake_some(struct sockbuf *sb, uint32_t len, bool wanted)
 {
 	struct mbuf *first = sb->sb_head, *m = first, **last = &first;
 	uint32_t left = len;
@@ -264,13 +276,27 @@ sbtake(struct sockbuf *sb, uint32_t len, bool wanted)
 	return (first);
 }
 
-struct mbuf *
+/* The same; all that there is and in one mbuf is a small message. */
+static struct mbuf *
+sbtake(struct sockbuf *sb, uint32_t len, bool wanted)
+{
+	struct mbuf *m = sb->sb_head;
+
+	if (m == NULL || m->m_next != NULL || len != m->m_len)
+		return (sbtake_some(sb, len, wanted));
+	KASSERT(len == sb->sb_cc, ("sbtake: %u bytes of %u", len, sb->sb_cc));
+	sb->sb_head = sb->sb_tail = sb->sb_sendm = NULL;
+	sb->sb_cc = sb->sb_sendoff = 0;
+	return (m);
+}
+
+HOT struct mbuf *
 sbcut(struct sockbuf *sb, uint32_t len)
 {
 	return (sbtake(sb, len, true));
 }
 
-void
+HOT void
 sbdrop(struct sockbuf *sb, uint32_t len)
 {
 	m_freem(sbtake(sb, len, false));
@@ -318,11 +344,17 @@ sbflush(struct socket *so, struct sockbuf *sb)
 	KASSERT(sb->sb_cc == 0, ("sbflush: %u bytes left", sb->sb_cc));
 }
 
+APART static nsec_t
+after(nsec_t timeo)
+{
+	return (mach_uptime() + timeo);
+}
+
 nsec_t
 sbdeadline(const struct sockbuf *sb)
 {
-	return (sb->sb_timeo == NSEC_FOREVER ? NSEC_FOREVER :
-	    mach_uptime() + sb->sb_timeo);
+	return (__predict_true(sb->sb_timeo == NSEC_FOREVER) ? NSEC_FOREVER :
+	    after(sb->sb_timeo));
 }
 
 int
@@ -350,26 +382,37 @@ sbwait(struct socket *so, struct sockbuf *sb, const char *wmesg,
 	return (error);
 }
 
-int
-sblock(struct socket *so, struct sockbuf *sb, int flags)
+/* Until nobody else has it. */
+COLD static int
+sblock_wait(struct socket *so, struct sockbuf *sb, int flags)
+    REQUIRES(so->so_lock)
 {
 	int error = 0;
 
-	while (sb->sb_busy) {
+	while (sb->sb_busy && error == 0) {
 		if (flags & MSG_DONTWAIT)
 			return (EWOULDBLOCK);
 		sb->sb_lockwaiters++;
 		error = so_sleep(so, &sb->sb_busy, "sblock", NSEC_FOREVER);
 		sb->sb_lockwaiters--;
-		if (error != 0 || PLANTED(SBLOCK_ONCE))
+		if (PLANTED(SBLOCK_ONCE))
 			break;
 	}
-	if (so->so_state & SS_NOFDREF)
-		return (EBADF);
-	if (error != 0)
-		return (error);
-	sb->sb_busy = true;
-	return (0);
+	return (so->so_state & SS_NOFDREF ? EBADF : error);
+}
+
+int
+sblock(struct socket *so, struct sockbuf *sb, int flags)
+{
+	int error = 0;
+
+	if (sb->sb_busy)
+		error = sblock_wait(so, sb, flags);
+	else if (so->so_state & SS_NOFDREF)
+		error = EBADF;
+	if (error == 0)
+		sb->sb_busy = true;
+	return (error);
 }
 
 void
@@ -377,6 +420,6 @@ sbunlock(struct sockbuf *sb)
 {
 	KASSERT(sb->sb_busy, ("sbunlock: not locked"));
 	sb->sb_busy = false;
-	if (sb->sb_lockwaiters > 0)
+	if (__predict_false(sb->sb_lockwaiters > 0))
 		wakeup_one(&sb->sb_busy);
 }

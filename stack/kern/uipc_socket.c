@@ -119,14 +119,14 @@ soref_unless_dying(struct socket *so)
 	return (false);
 }
 
-void
+HOT void
 sorele(struct socket *so)
 {
 	uint32_t old = atomic_fetchadd_u32(&so->so_refs, UINT32_MAX);
 	struct socket *head;
 
 	KASSERT(old > 0, ("sorele: socket %p is gone", (void *)so));
-	if (old != 1)
+	if (__predict_true(old != 1))
 		return;
 	KASSERT(so->so_pcb == NULL, ("sorele: socket %p has a pcb",
 	    (void *)so));

@@ -92,6 +92,16 @@ mach_prefetch(const void *p)
 {
 	__builtin_prefetch(p);
 }
+/* The same, for what will be written to: no other CPU keeps a copy. */
+static inline void
+mach_prefetch_write(const void *p)
+{
+#ifdef __x86_64__		/* the compiler asks for it by an option only */
+	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
 void	 mach_cache_flush(const void *, size_t len);
 void	 mach_yield(void);		/* another thread goes first, if any */
 

@@ -28,28 +28,28 @@ bool	 burst_is_open(void);
 static inline void
 burst_begin(void)
 {
-	if (__builtin_expect(net_bursts, 0))
+	if (__predict_false(net_bursts))
 		burst_open();
 }
 
 static inline void
 burst_end(void)
 {
-	if (__builtin_expect(net_bursts, 0))
+	if (__predict_false(net_bursts))
 		burst_close();
 }
 
 static inline void
 burst_gather_begin(void)
 {
-	if (__builtin_expect(net_bursts, 0))
+	if (__predict_false(net_bursts))
 		burst_gather_open();
 }
 
 static inline void
 burst_gather_end(void)
 {
-	if (__builtin_expect(net_bursts, 0))
+	if (__predict_false(net_bursts))
 		burst_gather_close();
 }
 
@@ -57,7 +57,7 @@ burst_gather_end(void)
 static inline bool
 burst_gather(struct mbuf *m)
 {
-	return (__builtin_expect(net_bursts, 0) && burst_gather_frame(m));
+	return (__predict_false(net_bursts) && burst_gather_frame(m));
 }
 
 #endif /* NET_BURST_H */

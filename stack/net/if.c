@@ -132,19 +132,25 @@ if_pass(struct mbuf *m)
 		netisr_dispatch(NETISR_ETHER, m);
 }
 
+static bool
+joins(struct ifnet *ifp)
+{
+	return (ifp->if_lro && ifp->if_bridge == NULL &&
+	    if_monitors(ifp, MONITOR_OFF));
+}
+
 static void
 if_dispatch(void *arg, struct mbuf *m)
 {
 	struct ifnet *ifp = arg;
-	bool join = ifp->if_lro && ifp->if_bridge == NULL &&
-	    if_monitors(ifp, MONITOR_OFF);
 
 	m->m_pkthdr.rcvif = ifp;
-	if (!join || !if_lro_take(m))
+	/* only who takes frames in together holds some */
+	if (thread_known()->td_lro == NULL || !joins(ifp) || !if_lro_take(m))
 		if_pass(m);
 }
 
-void
+HOT void
 if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 {
 	KASSERT(queue < ifp->if_queues, ("if_input: %s queue %u of %u",
@@ -155,7 +161,7 @@ if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 	if_pcap_tap(ifp, m);
 	if (if_monitors(ifp, MONITOR_QUEUE))
 		m_freem(m);
-	else if (ifp->if_impair != NULL)
+	else if (__predict_false(ifp->if_impair != NULL))
 		if_impair_pass(ifp->if_impair, m, if_dispatch, ifp);
 	else
 		if_dispatch(ifp, m);
@@ -218,7 +224,7 @@ if_batch_later(void (*fn)(void *), void *arg)
 bool
 if_batch_holds(void)
 {
-	const struct if_batch *ib = curthread->td_batch;
+	const struct if_batch *ib = thread_known()->td_batch;
 
 	return (ib != NULL && ib->ib_frames.mq_head != NULL);
 }
@@ -240,9 +246,9 @@ if_batch_flush(void)
 int
 if_send(struct ifnet *ifp, struct mbuf *m)
 {
-	struct if_batch *ib = curthread->td_batch;
+	struct if_batch *ib = thread_known()->td_batch;
 
-	if (ib == NULL || (ifp->if_caps & IFCAP_BATCH) == 0)
+	if (__predict_true(ib == NULL) || (ifp->if_caps & IFCAP_BATCH) == 0)
 		return (ifp->if_transmit(ifp, m));
 	if (ib->ib_ifp != ifp || ib->ib_frames.mq_len == BATCH_MAX) {
 		batch_flush(ib);

@@ -23,14 +23,33 @@ ether_wanted(struct ifnet *ifp, const uint8_t dst[6])
 	    memcmp(dst, allhosts, 6) == 0);
 }
 
-static void
+/*
+ * Not to this interface alone.  False: to nobody here, which a hub does and a
+ * promiscuous port.
+ */
+APART static bool
+ether_tomany(struct ifnet *ifp, struct mbuf *m)
+{
+	const uint8_t *dst = mtod(m, const struct ether_header *)->ether_dhost;
+
+	if ((dst[0] & 1) == 0)
+		return (false);
+	if (!ether_wanted(ifp, dst)) {
+		IFSTAT_INC(ifp, ifiltered);
+		return (false);
+	}
+	m->m_flags |= memcmp(dst, ether_broadcast, 6) == 0 ? M_BCAST : M_MCAST;
+	return (true);
+}
+
+COLD static void
 ether_drop(struct ifnet *ifp, struct mbuf *m)
 {
 	IFSTAT_INC(ifp, ierrors);
 	m_freem(m);
 }
 
-void
+HOT void
 ether_input(struct ifnet *ifp, struct mbuf *m)
 {
 	const struct ether_header *eh;
@@ -47,27 +66,18 @@ ether_input(struct ifnet *ifp, struct mbuf *m)
 	m = m_pullup(m, ETHER_HDR_LEN);
 	KASSERT(m != NULL, ("ether_input: pullup of a checked length"));
 	eh = mtod(m, const struct ether_header *);
-	if ((eh->ether_dhost[0] & 1) != 0)
+	if (__predict_false((eh->ether_dhost[0] & 1) != 0))
 		IFSTAT_INC(ifp, imcasts);
 	if (if_monitors(ifp, MONITOR_HEADER)) {
 		m_freem(m);
 		return;
 	}
-	if (ifp->if_bridge != NULL) {
+	if (__predict_false(ifp->if_bridge != NULL)) {
 		bridge_input(ifp, m);
 		return;
 	}
-	if ((eh->ether_dhost[0] & 1) != 0 &&
-	    !ether_wanted(ifp, eh->ether_dhost)) {
-		IFSTAT_INC(ifp, ifiltered);
-		m_freem(m);
-		return;
-	}
-	if ((eh->ether_dhost[0] & 1) != 0)
-		m->m_flags |= memcmp(eh->ether_dhost, ether_broadcast, 6) == 0 ?
-		    M_BCAST : M_MCAST;
-	else if (memcmp(eh->ether_dhost, ifp->if_lladdr, 6) != 0) {
-		/* For another host: a hub, or a promiscuous port. */
+	if (__predict_false(memcmp(eh->ether_dhost, ifp->if_lladdr, 6) != 0) &&
+	    !ether_tomany(ifp, m)) {
 		m_freem(m);
 		return;
 	}
@@ -86,11 +96,11 @@ ether_input(struct ifnet *ifp, struct mbuf *m)
 		return;
 	}
 	m_strip(m, ETHER_HDR_LEN);
-	if (netisr_dispatch(proto, m) != 0)
+	if (__predict_false(netisr_dispatch(proto, m) != 0))
 		IFSTAT_INC(ifp, iqdrops);
 }
 
-static void
+HOT static void
 ether_nh_input(struct mbuf *m)
 {
 	ether_input(m->m_pkthdr.rcvif, m);
@@ -112,13 +122,13 @@ ether_pass(void *arg, struct mbuf *m)
 int
 ether_send(struct ifnet *ifp, struct mbuf *m)
 {
-	if (ifp->if_impair == NULL)
+	if (__predict_true(ifp->if_impair == NULL))
 		return (ether_transmit(ifp, m));
 	if_impair_pass(ifp->if_impair, m, ether_pass, ifp);
 	return (0);
 }
 
-int
+HOT int
 ether_frame(struct ifnet *ifp, struct mbuf *m, const uint8_t dst[6],
     uint16_t type)
 {
@@ -153,19 +163,13 @@ ether_group6(const struct in6_addr *addr, uint8_t ll[6])
 	memcpy(ll + 2, addr->s6_addr + 12, 4);
 }
 
-int
+HOT int
 ether_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	uint8_t dst[6];
 	bool ready;
 	int error;
 
-	if (if_isbroadcast(ifp, nexthop))
-		return (ether_frame(ifp, m, ether_broadcast, ETHERTYPE_IP));
-	if (IN_MULTICAST(ntohl(nexthop.s_addr))) {
-		ether_group(nexthop, dst);
-		return (ether_frame(ifp, m, dst, ETHERTYPE_IP));
-	}
 	error = arp_resolve(ifp, m, nexthop, dst, &ready);
 	if (!ready)
 		return (error);

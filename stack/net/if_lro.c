@@ -263,15 +263,14 @@ hold(struct if_lro *lro, const struct lro_segment *sg)
 	    sg->ls_len };
 }
 
-bool
+HOT bool
 if_lro_take(struct mbuf *m)
 {
 	struct if_lro *lro = curthread->td_lro;
 	struct lro_segment sg;
 	struct lro_flow *f;
 
-	if (lro == NULL)
-		return (false);
+	KASSERT(lro != NULL, ("if_lro_take: not begun"));
 	if (!find_segment(m, &sg)) {
 		pass_all(lro);
 		return (false);

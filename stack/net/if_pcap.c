@@ -84,7 +84,7 @@ pcap_put(struct if_pcap *pc, const void *data, size_t len)
 	}
 }
 
-static void
+COLD static void
 pcap_packet(struct if_pcap *pc, const struct mbuf *m)
 {
 	struct packet_header ph = { .caplen = m->m_pkthdr.len,
@@ -112,7 +112,7 @@ if_pcap_tap(struct ifnet *ifp, const struct mbuf *m)
 {
 	struct if_pcap *pc;
 
-	if (__builtin_expect(atomic_load_uptr(&ifp->if_pcap) == 0, 1))
+	if (__predict_true(atomic_load_uptr(&ifp->if_pcap) == 0))
 		return;
 	epoch_enter();
 	pc = (struct if_pcap *)atomic_load_acq_uptr(&ifp->if_pcap);

@@ -96,7 +96,7 @@ void	 bridge_init(void);
 /* Makes a bridge of interfaces that are there; errno, reason in why. */
 int	 bridge_create(const struct if_config *, char *why, size_t);
 /* A frame, its header contiguous, that a member received; consumes m. */
-void	 bridge_input(struct ifnet *member, struct mbuf *m);
+APART void  bridge_input(struct ifnet *member, struct mbuf *m);
 void	 route_init(void);
 int	 route_attach(void);		/* interfaces' subnets */
 int	 route_config_attach(void);	/* routes of loader.conf */
@@ -138,7 +138,8 @@ struct if_lro {
 void	 if_lro_begin(struct if_lro *);
 void	 if_lro_end(struct if_lro *);
 void	 if_pass(struct mbuf *);	/* a frame, its interface set */
-/* A received frame: true if it was taken, false if it is to pass. */
+/* A received frame, after if_lro_begin(): true if it was taken, false if it is
+   to pass. */
 bool	 if_lro_take(struct mbuf *);
 /* A thread in front of an interface's driver; see if_txq.c. */
 #define	TXQ_ALWAYS	0x1	/* whoever sends leaves its frames to it */

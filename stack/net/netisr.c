@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "kern/ast.h"
 #include "kern/counter.h"
 #include "kern/ctl.h"
 #include "kern/lock.h"
@@ -39,14 +40,14 @@ struct isr_direct isr_direct COUNTERS;
 static const struct isr_generation *generation = &isr_2009; /* [I] */
 
 /* Whoever the packet wakes is let go when its locks have been. */
-void
+HOT void
 isr_handle(enum netisr_proto proto, struct mbuf *m)
 {
 	struct isr_proto *ps = &isr_protos[proto];
 
 	wakeup_hold();
 	/* what a program's call brings about has the date of the call */
-	if (curthread->td_astdepth == 0)
+	if (!ast_entered())
 		forget_uptime();
 	if (ps->mpsafe) {
 		giant_enter();
@@ -129,7 +130,7 @@ dispatch_fast(const struct isr_proto *ps, struct mbuf *m)
 	return (handled);
 }
 
-int
+HOT int
 netisr_dispatch(enum netisr_proto proto, struct mbuf *m)
 {
 	const struct isr_proto *ps = &isr_protos[proto];
@@ -137,7 +138,7 @@ netisr_dispatch(enum netisr_proto proto, struct mbuf *m)
 	KASSERT(ps->np.nh_handler != NULL,
 	    ("netisr_dispatch: protocol %d", proto));
 	KASSERT(m->m_nextpkt == NULL, ("netisr_dispatch: packet is queued"));
-	if (!ps->mpsafe)
+	if (__predict_false(!ps->mpsafe))
 		return (generation->ig_dispatch(proto, m, DISPATCH_DEFERRED));
 	if (dispatch_fast(ps, m))
 		return (0);

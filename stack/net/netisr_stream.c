@@ -60,7 +60,7 @@ stream_here(void)
 	const unsigned cpu = nstreams == 1 ? 0 : mach_curcpu();
 
 	/* a division would cost as much as all the rest */
-	return (cpu < nstreams ? cpu : cpu % nstreams);
+	return (__predict_true(cpu < nstreams) ? cpu : cpu % nstreams);
 }
 
 static uint32_t
@@ -120,7 +120,7 @@ enqueue(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
 	return (true);
 }
 
-static int
+APART static int
 queue_to(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
 {
 	bool fits;
@@ -162,7 +162,7 @@ netisr_wake(unsigned worker, enum netisr_proto proto)
 	mtx_unlock(&ws->ws_lock);
 }
 
-static int
+APART static int
 stream_queue(enum netisr_proto proto, struct mbuf *m)
 {
 	return (queue_to(select_stream(proto, m, DISPATCH_DEFERRED), proto,
@@ -177,7 +177,7 @@ dispatch_direct(enum netisr_proto proto, struct mbuf *m)
 	return (0);
 }
 
-static int
+APART static int
 dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 {
 	struct workstream *ws = select_stream(proto, m, DISPATCH_HYBRID);
@@ -208,7 +208,7 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	return (0);
 }
 
-static int
+HOT static int
 stream_dispatch(enum netisr_proto proto, struct mbuf *m, enum isr_dispatch way)
 {
 	if (way == DISPATCH_DIRECT)

@@ -94,7 +94,7 @@ is_other_host(const struct ifnet *ifp, struct in_addr dst)
 	    if_byaddr(dst) == NULL && !if_isbroadcast(ifp, dst));
 }
 
-static bool
+APART static bool
 lookup(struct in_addr dst, struct nhop *nh)
 {
 	const struct rtkey key = rtkey_inet(dst);
@@ -113,13 +113,14 @@ lookup(struct in_addr dst, struct nhop *nh)
 	return (found != NULL);
 }
 
-bool
+HOT bool
 route_lookup(struct in_addr dst, struct nhop *nh)
 {
 	struct route_hint *rh = route_hint(dst);
 	uint64_t changes = atomic_load_acq_u64(&route_changes);
 
-	if (rh->changes != changes || rh->dst.s_addr != dst.s_addr) {
+	if (__predict_false(rh->changes != changes) ||
+	    __predict_false(rh->dst.s_addr != dst.s_addr)) {
 		if (!lookup(dst, &rh->nh)) {
 			rh->changes = 0;
 			return (false);

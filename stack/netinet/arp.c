@@ -158,7 +158,7 @@ arp_send(struct ifnet *ifp, uint16_t op, struct in_addr sender,
 	ether_frame(ifp, m, tha != NULL ? tha : broadcast, ETHERTYPE_ARP);
 }
 
-static void
+COLD static void
 arp_request(struct ifnet *ifp, struct in_addr target)
 {
 	ARPSTAT_INC(requests);
@@ -197,7 +197,7 @@ link_hint(struct in_addr addr)
 	    LINK_HINT_BITS, addr.s_addr));
 }
 
-/* What arp_resolve() finds in the table; *ask: a request is to be sent. */
+/* What is in the table; *ask: a request is to be sent. */
 static int
 resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     struct link_hint *lh, bool *ready, bool *ask) REQUIRES(arp_lock)
@@ -223,30 +223,57 @@ resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
 	return (0);
 }
 
-int
-arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
-    uint8_t lladdr[6], bool *ready)
+/* Link addresses of many are not asked for. */
+static bool
+resolve_many(const struct ifnet *ifp, struct in_addr nexthop, uint8_t lladdr[6])
 {
-	struct link_hint *lh = link_hint(nexthop);
-	bool ask = false;
-	int error = 0;
+	if (if_isbroadcast(ifp, nexthop))
+		memset(lladdr, 0xff, 6);
+	else if (IN_MULTICAST(ntohl(nexthop.s_addr)))
+		ether_group(nexthop, lladdr);
+	else
+		return (false);
+	return (true);
+}
 
-	*ready = lh->changes == atomic_load_acq_u64(&arp_changes) &&
-	    lh->addr.s_addr == nexthop.s_addr && lh->ifp == ifp;
-	if (!*ready) {
-		mtx_lock(&arp_lock);
-		error = resolve(ifp, m, nexthop, lh, ready, &ask);
-		mtx_unlock(&arp_lock);
-	}
+/* The thread does not remember it. */
+APART static int
+resolve_anew(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
+    struct link_hint *lh, uint8_t lladdr[6], bool *ready)
+{
+	bool ask = false;
+	int error;
+
+	*ready = resolve_many(ifp, nexthop, lladdr);
 	if (*ready)
-		memcpy(lladdr, lh->lladdr, 6);
+		return (0);
+	mtx_lock(&arp_lock);
+	error = resolve(ifp, m, nexthop, lh, ready, &ask);
+	mtx_unlock(&arp_lock);
 	if (error != 0) {
 		ARPSTAT_INC(dropped);
 		m_freem(m);
 	}
 	if (ask)
 		arp_request(ifp, nexthop);
+	if (*ready)
+		memcpy(lladdr, lh->lladdr, 6);
 	return (error);
+}
+
+HOT int
+arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
+    uint8_t lladdr[6], bool *ready)
+{
+	struct link_hint *lh = link_hint(nexthop);
+
+	if (__predict_false(lh->changes != atomic_load_acq_u64(&arp_changes)) ||
+	    __predict_false(lh->addr.s_addr != nexthop.s_addr) ||
+	    __predict_false(lh->ifp != ifp))
+		return (resolve_anew(ifp, m, nexthop, lh, lladdr, ready));
+	memcpy(lladdr, lh->lladdr, 6);
+	*ready = true;
+	return (0);
 }
 
 /* The sender's addresses, if we know or should know it (RFC 826). */

@@ -24,7 +24,7 @@ static inline void
 in_upper_input(pr_input_t *input, uint8_t proto, struct mbuf *m,
     unsigned hlen)
 {
-	if (__builtin_expect(!in_alone_some, 1) ||
+	if (__predict_true(!in_alone_some) ||
 	    !in_alone_handover(input, proto, m, hlen))
 		input(m, hlen);
 }

@@ -86,7 +86,7 @@ in4_route(const struct in_conninfo *c, struct in6_addr *src, uint32_t *mtu)
 	return (true);
 }
 
-static int
+HOT int
 in4_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
     const struct ip_sendopts *opts)
 {
@@ -94,21 +94,14 @@ in4_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
 	const struct in_addr dst = in_unmap(&c->faddr);
 	struct ip_sendopts by;
 
-	if (c->zone == 0)
+	if (__predict_true(c->zone == 0))
 		return (ip_output(m, src, dst, proto, opts));
 	by = *opts;
 	by.ifindex = c->zone;
 	return (ip_output(m, src, dst, proto, &by));
 }
 
-static uint16_t
-in4_pseudo(const struct in_conninfo *c, uint8_t proto, uint32_t len)
-{
-	return (in_pseudo(in_unmap(&c->laddr), in_unmap(&c->faddr), proto,
-	    len));
-}
-
-static void
+HOT void
 in4_endpoints(const struct mbuf *m, struct in_conninfo *c)
 {
 	const struct ip *ip = mtod(m, const struct ip *);
@@ -129,16 +122,21 @@ in4_isours(const struct in_endpoint *ep, bool stream)
 	    IN_MULTICAST(ntohl(a.s_addr)) || if_hasbroadcast(a))));
 }
 
-static bool
+HOT bool
 in4_ismany(const struct mbuf *m, const struct in6_addr *addr)
 {
 	const struct in_addr a = in_unmap(addr);
 
-	if (IN_MULTICAST(ntohl(a.s_addr)) || a.s_addr == INADDR_BROADCAST)
+	const struct ifnet *rcvif = m != NULL ? m->m_pkthdr.rcvif : NULL;
+
+	if (__predict_false(IN_MULTICAST(ntohl(a.s_addr))) ||
+	    __predict_false(a.s_addr == INADDR_BROADCAST))
 		return (true);
-	return (m != NULL && ((m->m_flags & (M_BCAST | M_MCAST)) != 0 ||
-	    (m->m_pkthdr.rcvif != NULL &&
-	    if_isbroadcast(m->m_pkthdr.rcvif, a))));
+	if (rcvif == NULL)
+		return (false);
+	return (__predict_false((m->m_flags & (M_BCAST | M_MCAST)) != 0) ||
+	    (__predict_false(a.s_addr != rcvif->if_addr.s_addr) &&
+	    if_isbroadcast(rcvif, a)));
 }
 
 static void
@@ -154,10 +152,6 @@ const struct in_family in4_family = {
 	.af_any = { .s6_addr = { [10] = 0xff, 0xff } },
 	.af_loopback = { .s6_addr = { [10] = 0xff, 0xff, 127, 0, 0, 1 } },
 	.af_route = in4_route,
-	.af_output = in4_output,
-	.af_pseudo = in4_pseudo,
-	.af_endpoints = in4_endpoints,
 	.af_isours = in4_isours,
-	.af_ismany = in4_ismany,
 	.af_portunreach = in4_portunreach,
 };

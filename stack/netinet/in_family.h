@@ -30,6 +30,13 @@ struct in_conninfo {
 					   the one to a group by, or 0 */
 };
 
+/* It has no padding: five words. */
+static inline bool
+in_connequal(const struct in_conninfo *a, const struct in_conninfo *b)
+{
+	return (memcmp(a, b, sizeof(*a)) == 0);
+}
+
 struct in_family {
 	int		 af_family;		/* AF_INET, AF_INET6 */
 	uint32_t	 af_hdrlen;		/* of the IP header */
@@ -41,23 +48,8 @@ struct in_family {
 	 */
 	bool		(*af_route)(const struct in_conninfo *c,
 			    struct in6_addr *src, uint32_t *mtu);
-	/* As ip_output(). */
-	int		(*af_output)(struct mbuf *, const struct in_conninfo *,
-			    uint8_t proto, const struct ip_sendopts *);
-	/* As in_pseudo(). */
-	uint16_t	(*af_pseudo)(const struct in_conninfo *, uint8_t proto,
-			    uint32_t len);
-	/* Of a received packet: its addresses; ports are left alone. */
-	void		(*af_endpoints)(const struct mbuf *,
-			    struct in_conninfo *);
 	/* A socket may be bound to this address, which is not "any". */
 	bool		(*af_isours)(const struct in_endpoint *, bool stream);
-	/*
-	 * An address that is, or a received packet (may be NULL) that was
-	 * sent to, more hosts than one.
-	 */
-	bool		(*af_ismany)(const struct mbuf *,
-			    const struct in6_addr *);
 	/* Nobody is at the port of a received packet; consumes m. */
 	void		(*af_portunreach)(struct mbuf *);
 };
@@ -105,6 +97,64 @@ static inline const struct in_family *
 in_family(const struct in6_addr *a)
 {
 	return (IN6_IS_ADDR_V4MAPPED(a) ? &in4_family : &in6_family);
+}
+
+/*
+ * What every packet asks of its family is not in the table: there are two, and
+ * of functions that are called by name the compiler makes one with the caller.
+ */
+int	 in4_output(struct mbuf *, const struct in_conninfo *, uint8_t proto,
+	    const struct ip_sendopts *);
+int	 in6_output(struct mbuf *, const struct in_conninfo *, uint8_t proto,
+	    const struct ip_sendopts *);
+void	 in4_endpoints(const struct mbuf *, struct in_conninfo *);
+void	 in6_endpoints(const struct mbuf *, struct in_conninfo *);
+bool	 in4_ismany(const struct mbuf *, const struct in6_addr *);
+bool	 in6_ismany(const struct mbuf *, const struct in6_addr *);
+/* Pseudo header sum (RFC 8200 section 8.1), folded, not complemented. */
+uint16_t in6_pseudo(const struct in6_addr *, const struct in6_addr *,
+	    uint8_t proto, uint32_t len);
+
+/* As ip_output(). */
+static inline int
+af_output(const struct in_family *af, struct mbuf *m,
+    const struct in_conninfo *c, uint8_t proto, const struct ip_sendopts *opts)
+{
+	return (af == &in4_family ? in4_output(m, c, proto, opts) :
+	    in6_output(m, c, proto, opts));
+}
+
+/* As in_pseudo(). */
+static inline uint16_t
+af_pseudo(const struct in_family *af, const struct in_conninfo *c,
+    uint8_t proto, uint32_t len)
+{
+	return (af == &in4_family ? in_pseudo(in_unmap(&c->laddr),
+	    in_unmap(&c->faddr), proto, len) :
+	    in6_pseudo(&c->laddr, &c->faddr, proto, len));
+}
+
+/* Of a received packet: its addresses; ports are left alone. */
+static inline void
+af_endpoints(const struct in_family *af, const struct mbuf *m,
+    struct in_conninfo *c)
+{
+	if (af == &in4_family)
+		in4_endpoints(m, c);
+	else
+		in6_endpoints(m, c);
+}
+
+/*
+ * An address that is, or a received packet (may be NULL) that was sent to,
+ * more hosts than one.
+ */
+static inline bool
+af_ismany(const struct in_family *af, const struct mbuf *m,
+    const struct in6_addr *addr)
+{
+	return (af == &in4_family ? in4_ismany(m, addr) :
+	    in6_ismany(m, addr));
 }
 
 /* The family of a packet that starts at its IP header. */

@@ -158,6 +158,13 @@ void	 in_pcbremove(struct inpcb *);
 struct socket *in_pcblookup_conn(struct inpcbtable *,
 	    const struct in_conninfo *);
 struct socket *in_pcblookup(struct inpcbtable *, const struct in_conninfo *);
+/* One will be asked for soon: the lock that all CPUs take comes meanwhile. */
+static inline void
+in_pcbsoon(const struct inpcbtable *it)
+{
+	if (!it->it_divided)
+		mach_prefetch_write(&it->it_lock);
+}
 /* Whether there is an exact match. */
 bool	 in_pcbconnected(struct inpcbtable *, const struct in_conninfo *);
 /*

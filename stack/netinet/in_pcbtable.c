@@ -75,19 +75,23 @@ struct pcb_hint {
 	struct inpcb	*inp;
 };
 
+APART static void
+pcb_hint_anew(struct pcb_hint *ph, struct inpcbtable *it,
+    const struct in_conninfo *c)
+{
+	*ph = (struct pcb_hint){ .it = it, .conn = *c, .pg = it->it_groups };
+	if (it->it_divided)
+		ph->pg += in_connhash(it, c) % INPCB_BUCKETS % it->it_ngroups;
+}
+
 static struct pcb_hint *
 pcb_hint(struct inpcbtable *it, const struct in_conninfo *c)
 {
 	struct pcb_hint *ph = thread_hint(TD_PCBS, sizeof(*ph), PCB_HINT_BITS,
 	    c->faddr.s6_addr32[3] ^ ((uint32_t)c->fport << 16 | c->lport));
 
-	if (ph->it != it || !in_connequal(&ph->conn, c)) {
-		*ph = (struct pcb_hint){ .it = it, .conn = *c,
-		    .pg = it->it_groups };
-		if (it->it_divided)
-			ph->pg += in_connhash(it, c) % INPCB_BUCKETS %
-			    it->it_ngroups;
-	}
+	if (__predict_false(ph->it != it || !in_connequal(&ph->conn, c)))
+		pcb_hint_anew(ph, it, c);
 	return (ph);
 }
 
@@ -95,11 +99,11 @@ pcb_hint(struct inpcbtable *it, const struct in_conninfo *c)
 static struct pcbgroup *
 conn_group(struct inpcbtable *it, const struct in_conninfo *c)
 {
-	return (__builtin_expect(!it->it_divided, 1) ? it->it_groups :
+	return (__predict_true(!it->it_divided) ? it->it_groups :
 	    pcb_hint(it, c)->pg);
 }
 
-static struct inpcb *
+APART static struct inpcb *
 conn_search(struct inpcbtable *it, const struct in_conninfo *c)
 {
 	struct inpcb *inp;
@@ -116,7 +120,7 @@ in_connfind(struct inpcbtable *it, const struct in_conninfo *c)
 {
 	struct pcb_hint *ph = pcb_hint(it, c);
 
-	if (ph->changes == ph->pg->pg_changes)
+	if (__predict_true(ph->changes == ph->pg->pg_changes))
 		return (ph->inp);
 	ph->inp = conn_search(it, c);
 	ph->changes = ph->inp != NULL ? ph->pg->pg_changes : 0;
@@ -255,7 +259,7 @@ lookup_lock(struct inpcbtable *it, const struct in_conninfo *c)
 	struct rwlock *lock = it->it_divided ? &conn_group(it, c)->pg_lock :
 	    &it->it_lock;
 
-	if (__builtin_expect(!rw_tryrlock(lock), 0)) {
+	if (__predict_false(!rw_tryrlock(lock))) {
 		counter_add(&pcbstat.waits, 1);
 		rw_rlock(lock);
 	}
@@ -267,7 +271,7 @@ static bool
 find_unlocked(const struct inpcbtable *it, const struct in_conninfo *c,
     struct socket **sop)
 {
-	return (__builtin_expect(it->it_ops != NULL, 0) &&
+	return (__predict_false(it->it_ops != NULL) &&
 	    it->it_ops->po_find(c, sop));
 }
 
@@ -311,7 +315,7 @@ in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
 }
 
 /* The best pcb that is bound to where a packet goes. */
-static struct inpcb *
+APART static struct inpcb *
 bound_find(struct inpcbtable *it, const struct in_conninfo *c)
     REQUIRES_SHARED(it->it_lock)
 {
@@ -333,7 +337,7 @@ bound_find(struct inpcbtable *it, const struct in_conninfo *c)
 	return (best);
 }
 
-struct socket *
+HOT struct socket *
 in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
     NO_LOCK_ANALYSIS
 {
@@ -345,7 +349,7 @@ in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
 		return (so);
 	lock = lookup_lock(it, c);
 	inp = in_connfind(it, c);
-	if (inp == NULL) {
+	if (__predict_false(inp == NULL)) {
 		if (lock != &it->it_lock) {
 			rw_runlock(lock);
 			lock = &it->it_lock;

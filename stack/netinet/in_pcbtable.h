@@ -15,13 +15,6 @@
 
 void	 in_pcbtable_sysctl_init(void);
 uint64_t in_connhash(const struct inpcbtable *, const struct in_conninfo *);
-static inline bool
-in_connequal(const struct in_conninfo *a, const struct in_conninfo *b)
-{
-	return (a->fport == b->fport && a->lport == b->lport &&
-	    IN6_ARE_ADDR_EQUAL(&a->faddr, &b->faddr) &&
-	    IN6_ARE_ADDR_EQUAL(&a->laddr, &b->laddr) && a->zone == b->zone);
-}
 /* Table or group locked; NULL: there is none. */
 struct inpcb *in_connfind(struct inpcbtable *, const struct in_conninfo *);
 struct inport *in_portfind(struct inpcbtable *it, in_port_t port)

@@ -113,7 +113,7 @@ read_notes(struct pcb_thread *pt)
 {
 	struct pcb_note *left, *next, *first = NULL;
 
-	if (__builtin_expect(atomic_load_uptr(&pt->pt_notes) == 0, 1))
+	if (__predict_true(atomic_load_uptr(&pt->pt_notes) == 0))
 		return;
 	left = (struct pcb_note *)atomic_swap_uptr(&pt->pt_notes, 0);
 	for (; left != NULL; left = next) {
@@ -214,7 +214,7 @@ thread_handover(struct mbuf *m, unsigned hlen)
 
 	if (m->m_pkthdr.len < hlen + PORTS_LEN)
 		return (false);
-	af->af_endpoints(m, &c);
+	af_endpoints(af, m, &c);
 	ports = m_peek(m, hlen, PORTS_LEN, buf);
 	c.fport = ports[0];
 	c.lport = ports[1];

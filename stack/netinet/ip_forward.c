@@ -108,16 +108,14 @@ ip_isplain(const struct mbuf *m)
  * dispatch is.  Options, local destinations, fragments to be made and errors
  * to be sent are left to ip_input().
  */
-bool
-ip_fastforward(struct mbuf *m)
+APART static bool
+fastforward(struct mbuf *m)
 {
 	const struct ip *ip = mtod(m, const struct ip *);
 	struct nhop nh;
 	uint32_t len;
 
-	if (atomic_load_u32(&ip_fastforwarding) == 0 ||
-	    atomic_load_u32(&ip_forwarding) == 0 || !ip_isplain(m) ||
-	    !route_lookup(ip->ip_dst, &nh))
+	if (!ip_isplain(m) || !route_lookup(ip->ip_dst, &nh))
 		return (false);
 	len = ntohs(ip->ip_len);
 	if (m->m_pkthdr.len > len)
@@ -128,4 +126,11 @@ ip_fastforward(struct mbuf *m)
 	IPSTAT_INC(fastforward);
 	ip_pass(m, &nh);
 	return (true);
+}
+
+HOT bool
+ip_fastforward(struct mbuf *m)
+{
+	return (atomic_load_u32(&ip_fastforwarding) != 0 &&
+	    atomic_load_u32(&ip_forwarding) != 0 && fastforward(m));
 }

@@ -64,16 +64,18 @@ header_sum(const struct ip *ip, unsigned hlen)
 		memcpy(&w, p + i, sizeof(w));
 		sum += w;
 	}
+	/* of at most 15 words: 18 bits, then 17, and a last carry */
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	return (in_fold((uint32_t)sum));
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ((uint16_t)~(sum + (sum >> 16)));
 }
 
 /* Nearly every header has no options, and its sum is no loop then. */
 uint16_t
 in_hdrsum(const struct ip *ip, unsigned hlen)
 {
-	return (hlen == IP_HDRLEN ? header_sum(ip, IP_HDRLEN) :
-	    header_sum(ip, hlen));
+	return (__predict_true(hlen == IP_HDRLEN) ?
+	    header_sum(ip, IP_HDRLEN) : header_sum(ip, hlen));
 }
 
 uint16_t
@@ -88,18 +90,24 @@ in_pseudo(struct in_addr src, struct in_addr dst, uint8_t proto, uint32_t len)
 	return ((uint16_t)(sum + (sum >> 16)));
 }
 
-bool
-in_cksum_ok(const struct mbuf *m, unsigned hlen, uint8_t proto)
+/* As in_cksum_ok(), of what no device has looked at. */
+APART static bool
+sum_is_ok(const struct mbuf *m, unsigned hlen, uint8_t proto)
 {
 	const struct in_family *af = in_packetfamily(m);
 	uint32_t len = m->m_pkthdr.len - hlen;
 	struct in_conninfo c;
 
-	if ((m->m_pkthdr.csum_flags & (CSUM_VALID | CSUM_PARTIAL)) != 0)
-		return (true);
-	af->af_endpoints(m, &c);
+	af_endpoints(af, m, &c);
 	return (in_fold(in_sum(m, hlen, len,
-	    af->af_pseudo(&c, proto, len))) == 0);
+	    af_pseudo(af, &c, proto, len))) == 0);
+}
+
+bool
+in_cksum_ok(const struct mbuf *m, unsigned hlen, uint8_t proto)
+{
+	return ((m->m_pkthdr.csum_flags & (CSUM_VALID | CSUM_PARTIAL)) != 0 ||
+	    sum_is_ok(m, hlen, proto));
 }
 
 /*
@@ -150,7 +158,7 @@ ip_validate(struct mbuf *m, unsigned *hlen)
 	}
 	if (m->m_pkthdr.len > len)
 		m_adj(m, -(int64_t)(m->m_pkthdr.len - len));
-	if (*hlen > IP_HDRLEN)
+	if (__predict_false(*hlen > IP_HDRLEN))
 		m = m_pullup(m, *hlen);
 	KASSERT(m != NULL && m->m_len >= *hlen, ("ip_validate: header"));
 	ip = mtod(m, struct ip *);
@@ -168,12 +176,11 @@ drop:
 	return (NULL);
 }
 
-bool
-ip_isours(const struct mbuf *m, struct in_addr dst)
+/* If it is not the address that the interface has first. */
+APART static bool
+is_another_of_ours(const struct ifnet *rcvif, struct in_addr dst)
 {
-	const struct ifnet *rcvif = m->m_pkthdr.rcvif;
-
-	if (dst.s_addr == rcvif->if_addr.s_addr || if_byaddr(dst) != NULL)
+	if (if_byaddr(dst) != NULL)
 		return (true);
 	if (dst.s_addr == htonl(INADDR_BROADCAST) ||
 	    dst.s_addr == htonl(INADDR_ALLHOSTS_GROUP))
@@ -189,7 +196,16 @@ ip_isours(const struct mbuf *m, struct in_addr dst)
 	return (if_isbroadcast(rcvif, dst));
 }
 
-void
+bool
+ip_isours(const struct mbuf *m, struct in_addr dst)
+{
+	const struct ifnet *rcvif = m->m_pkthdr.rcvif;
+
+	return (__predict_true(dst.s_addr == rcvif->if_addr.s_addr) ||
+	    is_another_of_ours(rcvif, dst));
+}
+
+HOT void
 ip_deliver(struct mbuf *m, unsigned hlen)
 {
 	uint8_t proto = mtod(m, struct ip *)->ip_p;
@@ -213,7 +229,7 @@ ip_deliver(struct mbuf *m, unsigned hlen)
 	icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_PROTOCOL, 0);
 }
 
-void
+HOT void
 ip_input(struct mbuf *m)
 {
 	struct ip *ip;
@@ -225,7 +241,7 @@ ip_input(struct mbuf *m)
 	m = ip_validate(m, &hlen);
 	if (m == NULL)
 		return;
-	if (hlen > IP_HDRLEN && !ip_options(m, hlen))
+	if (__predict_false(hlen > IP_HDRLEN) && !ip_options(m, hlen))
 		return;
 	ip = mtod(m, struct ip *);
 	if (!ip_isours(m, ip->ip_dst)) {

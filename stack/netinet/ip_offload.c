@@ -70,8 +70,8 @@ tso_segment(const struct mbuf *m, uint32_t hlen, uint32_t hdrlen, uint32_t off,
 	if (off > 0)
 		th->th_flags &= (uint8_t)~0x80;
 	/* the sum is the same in either direction */
-	af->af_endpoints(s, &c);
-	th->th_sum = af->af_pseudo(&c, IPPROTO_TCP, hdrlen - hlen + len);
+	af_endpoints(af, s, &c);
+	th->th_sum = af_pseudo(af, &c, IPPROTO_TCP, hdrlen - hlen + len);
 	return (s);
 }
 

@@ -35,7 +35,7 @@ send_segment(struct ifnet *ifp, struct mbuf *m, const void *nexthop)
 }
 
 /* Cuts into fragments of at most the device's MTU.  Consumes m. */
-static int
+COLD static int
 fragment_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	const struct ip *whole = mtod(m, struct ip *);
@@ -78,7 +78,7 @@ ip_wirelen(const struct mbuf *m)
 	    (uint32_t)mtod(m, const struct ip *)->ip_hl << 2));
 }
 
-int
+HOT int
 ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	struct pkthdr *ph = &m->m_pkthdr;
@@ -166,38 +166,63 @@ ip_source(struct in_addr dst, uint32_t ifindex, struct in_addr *src,
 	return (true);
 }
 
+/*
+ * The sum of a header without options, from what it is made of: fields that
+ * were stored one by one a moment ago are slow to load as words.  Addresses,
+ * protocol and length are those of the pseudo header; id and off are in
+ * network order.
+ */
+static uint16_t
+plain_sum(uint16_t pseudo, uint8_t tos, uint8_t ttl, uint16_t id, uint16_t off)
+{
+	uint32_t sum = pseudo + id + off + htons((uint16_t)(ttl << 8)) +
+	    htons((uint16_t)((IPVERSION << 4 | IP_HDRLEN >> 2) << 8 | tos));
+
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ((uint16_t)~(sum + (sum >> 16)));
+}
+
 static void
 ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
     uint8_t proto, const struct ip_sendopts *opts, uint32_t hlen)
 {
 	static const uint8_t alert[] = { IPOPT_RA, 4, 0, 0 };
 	const bool group = IN_MULTICAST(ntohl(dst.s_addr));
+	/* RFC 1112 section 6.1: groups are near unless somebody says more */
+	const uint8_t ttl = opts->ttl != 0 ? opts->ttl :
+	    group ? 1 : IP_TTL_DEFAULT;
+	/* what will not be fragmented needs none (RFC 6864 section 4.1) */
+	const uint16_t id = opts->dontfrag ? 0 :
+	    htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
+	const uint16_t off = opts->dontfrag ? htons(IP_DF) : 0;
+	const uint32_t len = m->m_pkthdr.len;
 	struct ip *ip = mtod(m, struct ip *);
 
 	ip->ip_v = IPVERSION;
 	ip->ip_hl = (hlen >> 2) & 0xf;
 	ip->ip_tos = opts->tos;
-	ip->ip_len = htons((uint16_t)m->m_pkthdr.len);
-	/* what will not be fragmented needs none (RFC 6864 section 4.1) */
-	ip->ip_id = opts->dontfrag ? 0 :
-	    htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
-	ip->ip_off = opts->dontfrag ? htons(IP_DF) : 0;
-	/* RFC 1112 section 6.1: groups are near unless somebody says more */
-	ip->ip_ttl = opts->ttl != 0 ? opts->ttl : group ? 1 : IP_TTL_DEFAULT;
+	ip->ip_len = htons((uint16_t)len);
+	ip->ip_id = id;
+	ip->ip_off = off;
+	ip->ip_ttl = ttl;
 	ip->ip_p = proto;
-	ip->ip_sum = 0;
 	ip->ip_src = src;
 	ip->ip_dst = dst;
-	if (opts->alert)
+	ip->ip_sum = 0;
+	if (__predict_false(opts->alert)) {
 		memcpy(ip + 1, alert, sizeof(alert));
-	ip->ip_sum = in_hdrsum(ip, hlen);
+		ip->ip_sum = in_hdrsum(ip, hlen);
+	} else {
+		ip->ip_sum = plain_sum(in_pseudo(src, dst, proto, len),
+		    opts->tos, ttl, id, off);
+	}
 }
 
 /*
  * To a group or a broadcast address, and to this host if it is one of the
  * many (RFC 1112 section 6.1).  Consumes m.
  */
-static int
+COLD static int
 send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
     const struct ip_sendopts *opts)
 {
@@ -217,14 +242,11 @@ send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
 	return (0);
 }
 
-/* Where a packet goes, and whether that is to many; 0 or an errno value. */
-static int
-find_way(struct in_addr dst, const struct ip_sendopts *opts, struct nhop *nh,
-    bool *many)
+/* As find_way(), if it is not to one other host by a route. */
+APART static int
+find_other_way(struct in_addr dst, const struct ip_sendopts *opts,
+    struct nhop *nh, bool *many)
 {
-	*many = false;
-	if (route_lookup(dst, nh) && nh->nh_host)
-		return (0);
 	*many = IN_MULTICAST(ntohl(dst.s_addr));
 	if (!ip_route(dst, opts->ifindex, nh)) {
 		IPSTAT_INC(noroute);
@@ -236,7 +258,18 @@ find_way(struct in_addr dst, const struct ip_sendopts *opts, struct nhop *nh,
 	return (opts->broadcast ? 0 : EACCES);
 }
 
-int
+/* Where a packet goes, and whether that is to many; 0 or an errno value. */
+static int
+find_way(struct in_addr dst, const struct ip_sendopts *opts, struct nhop *nh,
+    bool *many)
+{
+	*many = false;
+	return (__predict_true(route_lookup(dst, nh)) &&
+	    __predict_true(nh->nh_host) ? 0 :
+	    find_other_way(dst, opts, nh, many));
+}
+
+HOT int
 ip_output(struct mbuf *m, struct in_addr src, struct in_addr dst,
     uint8_t proto, const struct ip_sendopts *opts)
 {

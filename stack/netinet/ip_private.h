@@ -25,12 +25,12 @@ bool	 ip_fastforward(struct mbuf *);
 bool	 ip_badsource(const struct ip *, const struct ifnet *rcvif);
 bool	 ip_isours(const struct mbuf *, struct in_addr dst);
 /* A fragment; the whole datagram when this was the last piece, or NULL. */
-struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
+COLD struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
 /*
  * The options of a packet (RFC 791 section 3.1): false, m consumed, if they
  * are malformed or ask for a route of the source's own.
  */
-bool	 ip_options(struct mbuf *, unsigned hlen);
+COLD bool	 ip_options(struct mbuf *, unsigned hlen);
 /*
  * Redirects.  ip_redirects(): the packet goes back to the link it came from,
  * whose host should send it there itself; it is then told.
@@ -38,7 +38,7 @@ bool	 ip_options(struct mbuf *, unsigned hlen);
 struct nhop;
 void	 ip_redirect_init(void);
 void	 ip_redirect_input(const struct mbuf *, unsigned hlen);
-bool	 ip_redirects(const struct mbuf *, const struct nhop *);
+COLD bool	 ip_redirects(const struct mbuf *, const struct nhop *);
 void	 ip_redirect_send(const struct mbuf *, const struct nhop *);
 /* Length of the longest packet that this one will be on the wire. */
 uint32_t ip_wirelen(const struct mbuf *);

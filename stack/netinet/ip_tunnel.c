@@ -190,7 +190,7 @@ tunnel_send(struct tunnel *t, struct mbuf *m)
 	/* fragments of IPv6 are made here, at the tunnel's entry */
 	if (in_family(&t->t_dst) == &in6_family)
 		opts.dontfrag = false;
-	return (in_family(&t->t_dst)->af_output(m, &c, proto, &opts));
+	return (af_output(in_family(&t->t_dst), m, &c, proto, &opts));
 }
 
 static void
@@ -334,7 +334,7 @@ tunnel_of(struct mbuf *m, bool gre, uint8_t *outer)
 	struct in_conninfo c;
 	struct tunnel *t;
 
-	af->af_endpoints(m, &c);
+	af_endpoints(af, m, &c);
 	*outer = inner_tos(m);
 	t = tunnel_find(&c, gre);
 	if (t != NULL)

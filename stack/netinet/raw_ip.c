@@ -149,7 +149,7 @@ raw_deliver(const struct mbuf *m, unsigned hlen, uint8_t proto,
 	struct in_conninfo c;
 	unsigned n;
 
-	in_packetfamily(m)->af_endpoints(m, &c);
+	af_endpoints(in_packetfamily(m), m, &c);
 	n = raw_lookup(&c, proto, ident, sos);
 	if (n > 0)
 		in_arrival(m, &arrival);

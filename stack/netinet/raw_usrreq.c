@@ -194,7 +194,7 @@ raw_seal(struct mbuf **m, const struct in_conninfo *c, int at)
 	*m = m_pullup(*m, (uint32_t)at + sizeof(sum));
 	memcpy((*m)->m_data + at, &sum, sizeof(sum));
 	sum = in_fold(in_sum(*m, 0, len, af == &in6_family ?
-	    af->af_pseudo(c, IPPROTO_ICMPV6, len) : 0));
+	    af_pseudo(af, c, IPPROTO_ICMPV6, len) : 0));
 	memcpy((*m)->m_data + at, &sum, sizeof(sum));
 	return (0);
 }
@@ -252,7 +252,7 @@ raw_transmit(struct rawcb *rc, struct mbuf **m, struct in_conninfo *c,
 	if (rc->rc_hdrincl)
 		return (ip_outputheader(*m, in_unmap(&c->laddr),
 		    in_unmap(&c->faddr), opts));
-	return (in_family(&c->faddr)->af_output(*m, c, rc->rc_proto, opts));
+	return (af_output(in_family(&c->faddr), *m, c, rc->rc_proto, opts));
 }
 
 static int

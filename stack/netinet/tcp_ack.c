@@ -34,7 +34,7 @@ tcp_rttsample(struct tcpcb *tp, nsec_t rtt)
 
 	if (rtt < tp->t_rttmin)
 		tp->t_rttmin = rtt;
-	if (tp->t_srtt == 0) {
+	if (__predict_false(tp->t_srtt == 0)) {
 		tp->t_srtt = rtt > 0 ? rtt : 1;
 		tp->t_rttvar = rtt / 2;
 	} else {
@@ -55,7 +55,7 @@ measure(struct tcpcb *tp, const struct tcpseg *sg)
 {
 	if (tp->t_rttstart != 0) {
 		if (SEQ_GEQ(sg->sg_ack, tp->t_rttseq)) {
-			tcp_rttsample(tp, getuptime() - tp->t_rttstart);
+			tcp_rttsample(tp, tp->t_lastrecv - tp->t_rttstart);
 			tp->t_rttstart = 0;
 		}
 	} else if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
@@ -79,7 +79,7 @@ tcp_updatewindow(struct tcpcb *tp, const struct tcpseg *sg)
 	tp->snd_wnd = sg->sg_win;
 	tp->snd_wl1 = sg->sg_seq;
 	tp->snd_wl2 = sg->sg_ack;
-	if (tp->snd_wnd > tp->max_sndwnd)
+	if (__predict_false(tp->snd_wnd > tp->max_sndwnd))
 		tp->max_sndwnd = tp->snd_wnd;
 }
 
@@ -136,7 +136,7 @@ digest(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 
 	if (a->acked == 0)
 		a->duplicate = is_duplicate(tp, sg, a->delivered > 0);
-	if (a->duplicate)
+	if (__predict_false(a->duplicate))
 		TCPSTAT_INC(rcvdupack);
 	tcp_recover(tp, sg->sg_ack, a);
 	if (a->acked == 0)
@@ -148,7 +148,7 @@ digest(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 }
 
 /* Our FIN is acknowledged. */
-static enum tcp_step
+APART static enum tcp_step
 fin_acked(struct tcpcb *tp)
 {
 	const struct socket *so = tp->t_inp.inp_socket;
@@ -168,10 +168,10 @@ fin_acked(struct tcpcb *tp)
 	}
 }
 
-enum tcp_step
+HOT enum tcp_step
 tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 {
-	struct tcp_acked a = { .now = getuptime(),
+	struct tcp_acked a = { .now = tp->t_lastrecv,
 	    .marked = (tp->t_flags & TF_ECN) != 0 &&
 	    (sg->sg_flags & TH_ECE) != 0,
 	    .has_ts = (tp->t_flags & TF_TS) != 0 && sg->sg_opt.has_ts &&
@@ -191,7 +191,7 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 		fin = advance(tp, sg, &a);
 	digest(tp, sg, &a);
 	tcp_updatewindow(tp, sg);
-	if (tp->snd_wnd == 0 && tp->t_rxtshift > PROBE_SHIFT)
+	if (__predict_false(tp->snd_wnd == 0) && tp->t_rxtshift > PROBE_SHIFT)
 		tp->t_rxtshift = PROBE_SHIFT;	/* alive, only full */
-	return (fin ? fin_acked(tp) : TS_NEXT);
+	return (__predict_false(fin) ? fin_acked(tp) : TS_NEXT);
 }

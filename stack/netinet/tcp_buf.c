@@ -26,24 +26,29 @@ grown(uint32_t size, uint32_t step, uint32_t most)
  * if we send any: a queue that built up on the path since then needs no
  * larger buffer.
  */
-void
-tcp_recvbuf_tune(struct tcpcb *tp)
+APART static void
+half_read(struct tcpcb *tp, struct sockbuf *sb, uint64_t read)
 {
-	struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
-	uint64_t read = tp->t_bytes_received - sb->sb_cc, fresh;
-	uint32_t inc = atomic_load_u32(&tcp_recvbuf_inc);
-	nsec_t now;
+	const uint64_t fresh = read - tp->t_readmark;
+	const uint32_t inc = atomic_load_u32(&tcp_recvbuf_inc);
+	const nsec_t now = getuptime();
 
-	fresh = read - tp->t_readmark;
-	if (sb->sb_fixed || fresh < sb->sb_hiwat / 2)
-		return;
-	now = getuptime();
 	if (atomic_load_u32(&tcp_recvbuf_auto) != 0 && tp->t_readdate != 0 &&
 	    now - tp->t_readdate <= tp->t_srtt)
 		sb->sb_hiwat = grown(sb->sb_hiwat, fresh > inc ?
 		    (uint32_t)fresh : inc, atomic_load_u32(&tcp_recvbuf_max));
 	tp->t_readmark = read;
 	tp->t_readdate = now;
+}
+
+void
+tcp_recvbuf_tune(struct tcpcb *tp)
+{
+	struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
+	const uint64_t read = tp->t_bytes_received - sb->sb_cc;
+
+	if (!sb->sb_fixed && read - tp->t_readmark >= sb->sb_hiwat / 2)
+		half_read(tp, sb, read);
 }
 
 /*

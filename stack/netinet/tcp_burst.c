@@ -105,7 +105,8 @@ tcp_leave_output(struct tcpcb *tp)
 	uint32_t state = atomic_load_acq_u32(&so->so_gathered);
 
 	so_assert_locked(so);
-	if (state == GATHERED_NONE || so->so_gatherer == curthread)
+	if (__predict_true(state == GATHERED_NONE) ||
+	    so->so_gatherer == curthread)
 		return (false);
 	return (state == GATHERED_LEFT || atomic_cmpset_u32(&so->so_gathered,
 	    &state, GATHERED_LEFT));

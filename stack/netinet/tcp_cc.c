@@ -42,7 +42,7 @@ void
 tcp_cc_acked(struct tcpcb *tp, uint32_t bytes)
 {
 	tp->t_cc->cc_ack_received(tp, bytes);
-	if (tp->snd_cwnd > UINT32_MAX / 4)
+	if (__predict_false(tp->snd_cwnd > UINT32_MAX / 4))
 		tp->snd_cwnd = UINT32_MAX / 4;
 }
 
@@ -81,8 +81,8 @@ tcp_cc_afteridle(struct tcpcb *tp)
 		return;
 	if (tp->t_cc->cc_after_idle != NULL)
 		tp->t_cc->cc_after_idle(tp);
-	if (tp->snd_cwnd > initial_window(tp) &&
-	    getuptime() - tp->t_lastsend > tp->t_rto)
+	if (__predict_false(tp->snd_cwnd > initial_window(tp) &&
+	    getuptime() - tp->t_lastsend > tp->t_rto))
 		tp->snd_cwnd = initial_window(tp);
 }
 

@@ -58,7 +58,7 @@ cubic_window(const struct cubic *cu, uint32_t mss, nsec_t t)
 }
 
 /* Section 4.2; after a timeout the curve starts at its plateau (4.8). */
-static void
+COLD static void
 begin_epoch(struct tcpcb *tp)
 {
 	struct cubic *cu = &tp->t_cubic;
@@ -91,7 +91,7 @@ grow_estimate(struct tcpcb *tp, uint32_t bytes)
 }
 
 /* Sections 4.2 to 4.5; t stands still while the window is not in full use. */
-static void
+HOT static void
 cubic_ack_received(struct tcpcb *tp, uint32_t bytes)
 {
 	struct cubic *cu = &tp->t_cubic;
@@ -144,7 +144,7 @@ cubic_cong_signal(struct tcpcb *tp, enum cc_signal signal)
 }
 
 /* Section 5.8: idle time is no time. */
-static void
+HOT static void
 cubic_after_idle(struct tcpcb *tp)
 {
 	tp->t_cubic.last = getuptime();

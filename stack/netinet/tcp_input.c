@@ -28,7 +28,7 @@
  * Header and options into host order; m is left with the data alone.
  * False: the segment was bad and is freed.
  */
-static bool
+HOT static bool
 parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 {
 	uint8_t buf[TCP_HDRLEN + TCP_OPT_MAX];
@@ -36,13 +36,13 @@ parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 	const struct tcphdr *th;
 
 	TCPSTAT_INC(rcvtotal);
-	if (len < TCP_HDRLEN)
+	if (__predict_false(len < TCP_HDRLEN))
 		BADSEG(rcvshort);
 	th = m_peek(m, hlen, TCP_HDRLEN, buf);
 	off = (uint32_t)th->th_off << 2;
-	if (off < TCP_HDRLEN || off > len)
+	if (__predict_false(off < TCP_HDRLEN || off > len))
 		BADSEG(rcvshort);
-	if (!in_cksum_ok(m, hlen, IPPROTO_TCP))
+	if (__predict_false(!in_cksum_ok(m, hlen, IPPROTO_TCP)))
 		BADSEG(rcvbadsum);
 	th = m_peek(m, hlen, off, buf);
 	if (!tcp_opt_parse((const uint8_t *)th + TCP_HDRLEN, off - TCP_HDRLEN,
@@ -61,13 +61,17 @@ parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 	if (m->m_pkthdr.tso_segsz > 0 && sg->sg_len > m->m_pkthdr.tso_segsz)
 		sg->sg_segs = (sg->sg_len + m->m_pkthdr.tso_segsz - 1) /
 		    m->m_pkthdr.tso_segsz;
-	m_adj(m, (int64_t)(hlen + off));
+	off += hlen;
+	if (__predict_true(off <= m->m_len))
+		m_strip(m, off);
+	else
+		m_adj(m, off);
 	sg->sg_m = m;
 	return (true);
 }
 
 /* What lies left of the window was received before. */
-static void
+COLD static void
 report_twice(struct tcpcb *tp, const struct tcpseg *sg)
 {
 	tcp_reass_twice(tp, sg->sg_seq, seq_min(sg->sg_seq + sg->sg_len,
@@ -83,7 +87,7 @@ check_paws(struct tcpcb *tp, struct tcpseg *sg)
 	if (!sg->sg_opt.has_ts)
 		return (TS_DROP);	/* RFC 7323 section 3.2 */
 	if ((int32_t)(sg->sg_opt.tsval - tp->ts_recent) >= 0 ||
-	    getuptime() - tp->ts_recent_date > TS_STALE)
+	    tp->t_lastrecv - tp->ts_recent_date > TS_STALE)
 		return (TS_NEXT);
 	TCPSTAT_INC(pawsdrop);
 	report_twice(tp, sg);
@@ -98,12 +102,14 @@ check_paws(struct tcpcb *tp, struct tcpseg *sg)
 static void
 update_ts(struct tcpcb *tp, const struct tcpseg *sg)
 {
-	if ((sg->sg_flags & TH_ACK) && SEQ_GT(sg->sg_ack, tp->snd_max))
+	if (__predict_false(SEQ_GT(sg->sg_ack, tp->snd_max)) &&
+	    (sg->sg_flags & TH_ACK))
 		return;
-	if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
-	    SEQ_LEQ(sg->sg_seq, tp->last_ack_sent)) {
+	if (__predict_true((tp->t_flags & TF_TS) != 0) &&
+	    __predict_true(sg->sg_opt.has_ts) &&
+	    __predict_true(SEQ_LEQ(sg->sg_seq, tp->last_ack_sent))) {
 		tp->ts_recent = sg->sg_opt.tsval;
-		tp->ts_recent_date = getuptime();
+		tp->ts_recent_date = tp->t_lastrecv;
 	}
 }
 
@@ -113,7 +119,7 @@ trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
 {
 	uint32_t n;
 
-	if (SEQ_LT(sg->sg_seq, tp->rcv_nxt)) {
+	if (__predict_false(SEQ_LT(sg->sg_seq, tp->rcv_nxt))) {
 		n = tp->rcv_nxt - sg->sg_seq;
 		if (n > sg->sg_len)
 			n = sg->sg_len;
@@ -123,7 +129,8 @@ trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
 		sg->sg_seq = tp->rcv_nxt;
 		tp->t_flags |= TF_ACKNOW;
 	}
-	if (SEQ_GT(sg->sg_seq + sg->sg_len, tp->rcv_nxt + wnd)) {
+	if (__predict_false(SEQ_GT(sg->sg_seq + sg->sg_len,
+	    tp->rcv_nxt + wnd))) {
 		n = sg->sg_seq + sg->sg_len - (tp->rcv_nxt + wnd);
 		TCPSTAT_INC(rcvafterwin);
 		m_adj(sg->sg_m, -(int64_t)n);
@@ -131,6 +138,16 @@ trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
 		sg->sg_flags &= (uint8_t)~TH_FIN;
 		tp->t_flags |= TF_ACKNOW;
 	}
+}
+
+/* Whether any of len sequence numbers, or a segment of none, is in a window. */
+static bool
+is_inside(const struct tcpcb *tp, const struct tcpseg *sg, uint32_t len,
+    uint32_t wnd)
+{
+	return (SEQ_LT(sg->sg_seq, tp->rcv_nxt + wnd) &&
+	    (len == 0 ? SEQ_GT(sg->sg_seq, tp->rcv_nxt) :
+	    SEQ_GT(sg->sg_seq + len, tp->rcv_nxt)));
 }
 
 /* First step: is any of it in the window? */
@@ -141,30 +158,23 @@ check_seq(struct tcpcb *tp, struct tcpseg *sg)
 	    tp->rcv_adv - tp->rcv_nxt : 0;
 	uint32_t len = sg->sg_len + (sg->sg_flags & TH_FIN ? 1 : 0) +
 	    (sg->sg_flags & TH_SYN ? 1 : 0);
-	bool ok;
-
 	/* simultaneous open: the peer's SYN again, now with our ACK */
-	if (tp->t_state == TCPS_SYN_RECEIVED && sg->sg_seq == tp->irs &&
+	if (__predict_false(tp->t_state == TCPS_SYN_RECEIVED) &&
+	    sg->sg_seq == tp->irs &&
 	    (sg->sg_flags & (TH_SYN | TH_ACK)) == (TH_SYN | TH_ACK)) {
 		sg->sg_flags &= (uint8_t)~TH_SYN;
 		sg->sg_seq++;
 		len--;
 	}
-	if (len == 0)
-		ok = sg->sg_seq == tp->rcv_nxt ||
-		    (SEQ_GT(sg->sg_seq, tp->rcv_nxt) &&
-		    SEQ_LT(sg->sg_seq, tp->rcv_nxt + wnd));
-	else	/* at a shut window, ACK, URG and RST still count */
-		ok = SEQ_GT(sg->sg_seq + len, tp->rcv_nxt) &&
-		    (SEQ_LT(sg->sg_seq, tp->rcv_nxt + wnd) ||
-		    sg->sg_seq == tp->rcv_nxt);
-	if (!ok) {
+	/* at a shut window, ACK, URG and RST still count */
+	if (__predict_false(sg->sg_seq != tp->rcv_nxt) &&
+	    !is_inside(tp, sg, len, wnd)) {
 		TCPSTAT_INC(rcvdup);
 		report_twice(tp, sg);
 		return (sg->sg_flags & TH_RST ? TS_DROP : TS_ACK);
 	}
 	/* of a RST counts where it begins, and none of its data */
-	if (sg->sg_flags & TH_RST)
+	if (__predict_false(sg->sg_flags & TH_RST))
 		return (TS_NEXT);
 	update_ts(tp, sg);
 	trim(tp, sg, wnd);
@@ -177,7 +187,7 @@ check_rst(struct tcpcb *tp, struct tcpseg *sg)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
-	if ((sg->sg_flags & TH_RST) == 0)
+	if (__predict_true((sg->sg_flags & TH_RST) == 0))
 		return (TS_NEXT);
 	if (sg->sg_seq != tp->rcv_nxt) {
 		TCPSTAT_INC(badrst);
@@ -201,10 +211,9 @@ check_rst(struct tcpcb *tp, struct tcpseg *sg)
 
 /* Fourth step: a SYN here is a mistake or an attack (RFC 5961 section 4). */
 static enum tcp_step
-check_syn(struct tcpcb *tp, struct tcpseg *sg)
+check_syn(const struct tcpseg *sg)
 {
-	(void)tp;
-	if ((sg->sg_flags & TH_SYN) == 0)
+	if (__predict_true((sg->sg_flags & TH_SYN) == 0))
 		return (TS_NEXT);
 	TCPSTAT_INC(badsyn);
 	return (TS_ACK);
@@ -212,20 +221,32 @@ check_syn(struct tcpcb *tp, struct tcpseg *sg)
 
 /* Fifth step, first half: nothing counts without an ACK. */
 static enum tcp_step
-check_ack(struct tcpcb *tp, struct tcpseg *sg)
+check_ack(const struct tcpseg *sg)
 {
-	(void)tp;
-	return (sg->sg_flags & TH_ACK ? TS_NEXT : TS_DROP);
+	return (__predict_true(sg->sg_flags & TH_ACK) ? TS_NEXT : TS_DROP);
 }
 
-typedef enum tcp_step tcp_step_fn(struct tcpcb *, struct tcpseg *);
+/*
+ * RFC 9293 section 3.10.7.4, in its order.  By their names and not from a
+ * table: the compiler makes one function of them.
+ */
+static enum tcp_step
+follow_steps(struct tcpcb *tp, struct tcpseg *sg)
+{
+	enum tcp_step step;
 
-/* RFC 9293 section 3.10.7.4, in its order. */
-static tcp_step_fn *const steps[] = {
-	check_paws, check_seq, check_rst, check_syn, check_ack,
-	tcp_synreceived_ack, tcp_ecn_input, tcp_ack_input, tcp_urgent_input,
-	tcp_data_input,
-};
+	if ((step = check_paws(tp, sg)) != TS_NEXT ||
+	    (step = check_seq(tp, sg)) != TS_NEXT ||
+	    (step = check_rst(tp, sg)) != TS_NEXT ||
+	    (step = check_syn(sg)) != TS_NEXT ||
+	    (step = check_ack(sg)) != TS_NEXT ||
+	    (step = tcp_synreceived_ack(tp, sg)) != TS_NEXT ||
+	    (step = tcp_ecn_input(tp, sg)) != TS_NEXT ||
+	    (step = tcp_ack_input(tp, sg)) != TS_NEXT ||
+	    (step = tcp_urgent_input(tp, sg)) != TS_NEXT)
+		return (step);
+	return (tcp_data_input(tp, sg));
+}
 
 /* The longest segment that came, of merged ones their mean. */
 static void
@@ -237,10 +258,10 @@ learn_rcvmss(struct tcpcb *tp, const struct tcpseg *sg)
 		tp->t_rcvmss = mss;
 }
 
-static enum tcp_step
+HOT static enum tcp_step
 synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 {
-	enum tcp_step step = TS_NEXT;
+	enum tcp_step step;
 
 	tp->t_lastrecv = getuptime();
 	tp->t_segs_in += sg->sg_segs;
@@ -252,9 +273,7 @@ synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 	}
 	if ((sg->sg_flags & TH_SYN) == 0)
 		sg->sg_win <<= tp->snd_scale;
-#pragma GCC unroll 16	/* to calls of functions that are known */
-	for (size_t i = 0; i < nitems(steps) && step == TS_NEXT; i++)
-		step = steps[i](tp, sg);
+	step = follow_steps(tp, sg);
 	if (step == TS_NEXT)
 		(void)tcp_output(tp);
 	return (step);
@@ -267,7 +286,7 @@ synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 static bool
 timewait_reusable(const struct tcpcb *tp, const struct tcpseg *sg)
 {
-	if (tp->t_state != TCPS_TIME_WAIT ||
+	if (__predict_true(tp->t_state != TCPS_TIME_WAIT) ||
 	    (sg->sg_flags & (TH_SYN | TH_ACK | TH_RST)) != TH_SYN)
 		return (false);
 	if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
@@ -277,7 +296,7 @@ timewait_reusable(const struct tcpcb *tp, const struct tcpseg *sg)
 }
 
 /* The answer that a step asked for. */
-static void
+COLD static void
 answer(struct tcpcb *tp, struct tcpseg *sg)
 {
 	if (tp->t_state == TCPS_TIME_WAIT)	/* our ACK was lost */
@@ -306,25 +325,20 @@ answer(struct tcpcb *tp, struct tcpseg *sg)
 static bool
 still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
 {
-	const struct in_conninfo *c;
-
-	if ((tp == NULL && !PLANTED(TCP_CLOSED)) ||
-	    tp->t_state == TCPS_CLOSED)
+	if (__predict_false(tp == NULL && !PLANTED(TCP_CLOSED)) ||
+	    __predict_false(tp->t_state == TCPS_CLOSED))
 		return (false);
-	if (tp->t_state == TCPS_LISTEN)
+	if (__predict_false(tp->t_state == TCPS_LISTEN))
 		return ((sg->sg_flags & (TH_ACK | TH_RST)) == 0 ||
 		    !in_pcbconnected(&tcp_table, &sg->sg_conn));
-	c = &tp->t_inp.inp_conn;
-	return (c->fport == sg->sg_conn.fport &&
-	    c->lport == sg->sg_conn.lport &&
-	    IN6_ARE_ADDR_EQUAL(&c->faddr, &sg->sg_conn.faddr));
+	return (in_connequal(&tp->t_inp.inp_conn, &sg->sg_conn));
 }
 
 /*
  * A listener, locked.  If the segment finishes a handshake its child takes
  * the listener's place, which the checker cannot see.
  */
-static enum tcp_step
+APART static enum tcp_step
 listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
 {
 	struct socket *child;
@@ -349,7 +363,7 @@ listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
  * The segment and the socket it was looked up for, locked.  False: the
  * socket is not the right one any more, look again.
  */
-bool
+HOT bool
 tcp_socket_input(struct socket **sop, struct tcpseg *sg)
 {
 	struct tcpcb *tp = sototcpcb(*sop);
@@ -362,9 +376,9 @@ tcp_socket_input(struct socket **sop, struct tcpseg *sg)
 		tcp_close(tp);
 		return (false);
 	}
-	if (tp->t_state == TCPS_LISTEN)
+	if (__predict_false(tp->t_state == TCPS_LISTEN))
 		step = listener_input(sop, sg);
-	else if (tp->t_state == TCPS_SYN_SENT)
+	else if (__predict_false(tp->t_state == TCPS_SYN_SENT))
 		step = tcp_synsent_input(tp, sg);
 	else
 		step = synchronised_input(tp, sg);
@@ -388,7 +402,7 @@ tcp_find(const struct tcpseg *sg)
 }
 
 /* A child may take its listener's place, which the checker cannot see. */
-void
+HOT void
 tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
 {
 	struct socket *so;
@@ -403,24 +417,25 @@ tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
 		done = tcp_socket_input(&so, sg);
 		sounlock_input(so);
 		sorele(so);
-	} while (!done);
+	} while (__predict_false(!done));
 }
 
-void
+HOT void
 tcp_segment(struct mbuf *m, unsigned hlen)
 {
 	const struct in_family *af = in_packetfamily(m);
 	struct tcpseg sg;
 
-	af->af_endpoints(m, &sg.sg_conn);
+	af_endpoints(af, m, &sg.sg_conn);
 	/* RFC 9293 section 3.9.2.3: TCP is between two hosts */
-	if (af->af_ismany(m, &sg.sg_conn.laddr)) {
+	if (af_ismany(af, m, &sg.sg_conn.laddr)) {
 		m_freem(m);
 		return;
 	}
+	in_pcbsoon(&tcp_table);
 	if (!parse(m, hlen, &sg))
 		return;
-	if (__builtin_expect(tcp_strategy.ts_input == NULL, 1))
+	if (__predict_true(tcp_strategy.ts_input == NULL))
 		tcp_input_single(&sg);
 	else
 		tcp_strategy.ts_input(&sg);
@@ -430,15 +445,15 @@ tcp_segment(struct mbuf *m, unsigned hlen)
 void
 tcp_input_here(struct mbuf *m, unsigned hlen)
 {
-	if (__builtin_expect(tcp_strategy.ts_gather == NULL, 1) ||
+	if (__predict_true(tcp_strategy.ts_gather == NULL) ||
 	    !tcp_strategy.ts_gather(m, hlen))
 		tcp_segment(m, hlen);
 }
 
-void
+HOT void
 tcp_input(struct mbuf *m, unsigned hlen)
 {
-	if (__builtin_expect(tcp_table.it_ops == NULL, 1) ||
+	if (__predict_true(tcp_table.it_ops == NULL) ||
 	    !tcp_table.it_ops->po_handover(m, hlen))
 		tcp_input_here(m, hlen);
 }

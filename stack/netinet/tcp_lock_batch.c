@@ -23,7 +23,7 @@ batch_mine(void)
 {
 	struct tcp_batch *tb = thread_hints(TD_BATCH, sizeof(*tb));
 
-	if (__builtin_expect(tb->tb_segments.mq_tail == NULL, 0))
+	if (__predict_false(tb->tb_segments.mq_tail == NULL))
 		mbufq_init(&tb->tb_segments);
 	return (tb);
 }

@@ -45,7 +45,7 @@ set_pathmtu(struct tcpcb *tp, uint32_t mtu)
 }
 
 /* The search goes on between what works and what may. */
-static void
+COLD static void
 set_search(struct tcpcb *tp, uint32_t high, nsec_t next)
 {
 	tp->t_mtu = (struct tcp_mtu){ .high = high, .next = next };
@@ -146,16 +146,19 @@ tcp_mtu_probe(struct tcpcb *tp)
 	return (len);
 }
 
+COLD static void
+probe_passed(struct tcpcb *tp)
+{
+	TCPSTAT_INC(mtuprobeok);
+	set_pathmtu(tp, tp->t_mtu.probe);
+	tp->t_mtu.probe = 0;
+}
+
 void
 tcp_mtu_acked(struct tcpcb *tp)
 {
-	struct tcp_mtu *mt = &tp->t_mtu;
-
-	if (mt->probe == 0 || SEQ_LT(tp->snd_una, mt->end))
-		return;
-	TCPSTAT_INC(mtuprobeok);
-	set_pathmtu(tp, mt->probe);
-	mt->probe = 0;
+	if (tp->t_mtu.probe != 0 && SEQ_GEQ(tp->snd_una, tp->t_mtu.end))
+		probe_passed(tp);
 }
 
 void

@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "kern/systm.h"
 #include "netinet/tcp_opt.h"
 
 enum {
@@ -33,7 +34,7 @@ put32(uint8_t *p, uint32_t v)
 	return (p + sizeof(v));
 }
 
-static bool
+COLD static bool
 parse_sack(const uint8_t *p, unsigned len, struct tcpopts *to)
 {
 	if (len < 10 || (len - 2) % 8 != 0)
@@ -89,19 +90,11 @@ parse_one(const uint8_t *p, unsigned len, bool syn, struct tcpopts *to)
 	}
 }
 
-bool
-tcp_opt_parse(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
+APART static bool
+parse_all(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
 {
 	unsigned len;
 
-	memset(to, 0, sizeof(*to));
-	/* RFC 7323 appendix A: nearly all segments have this and no more */
-	if (left == 12 && get32(p) == TS_ALONE) {
-		to->has_ts = true;
-		to->tsval = get32(p + 4);
-		to->tsecr = get32(p + 8);
-		return (true);
-	}
 	while (left > 0 && p[0] != OPT_EOL) {
 		if (p[0] == OPT_NOP) {
 			p++;
@@ -119,8 +112,22 @@ tcp_opt_parse(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
 	return (true);
 }
 
+bool
+tcp_opt_parse(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
+{
+	memset(to, 0, sizeof(*to));
+	/* RFC 7323 appendix A: nearly all segments have this and no more */
+	if (__predict_false(left != 12) ||
+	    __predict_false(get32(p) != TS_ALONE))
+		return (parse_all(p, left, syn, to));
+	to->has_ts = true;
+	to->tsval = get32(p + 4);
+	to->tsecr = get32(p + 8);
+	return (true);
+}
+
 /* As many blocks as the room behind used bytes holds. */
-static uint8_t *
+COLD static uint8_t *
 build_sack(uint8_t *p, unsigned used, const struct tcpopts *to)
 {
 	unsigned n = (TCP_OPT_MAX - used - 4) / 8;

@@ -149,7 +149,7 @@ worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
 }
 
 /* len bytes from seq, which are in flight, and the FIN if end is behind it. */
-static void
+COLD static void
 plan_again(const struct tcpcb *tp, struct tcp_tx *tx, tcp_seq seq,
     tcp_seq end)
 {
@@ -171,7 +171,8 @@ plan_lost(struct tcpcb *tp, struct tcp_tx *tx)
 	const struct tcp_sent *r = TAILQ_FIRST(&tp->t_lost);
 	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256, len, room;
 
-	if (r == NULL || tp->t_frto == FRTO_NEW || (r->seq != tp->snd_una &&
+	if (__predict_true(r == NULL) || tp->t_frto == FRTO_NEW ||
+	    (r->seq != tp->snd_una &&
 	    SEQ_GEQ(r->seq, tp->snd_una + tp->snd_wnd)))
 		return (false);
 	len = r->end - r->seq;
@@ -228,7 +229,8 @@ build_options(struct tcpcb *tp, uint8_t *buf)
 	const uint32_t tsval = has_ts ? tcp_now_ts(tp) : 0;
 	struct tcpopts to;
 
-	if ((tp->t_flags & TF_SACK) == 0 || !tcp_reass_reports(tp))
+	if (__predict_true((tp->t_flags & TF_SACK) == 0 ||
+	    !tcp_reass_reports(tp)))
 		return (has_ts ? tcp_opt_timestamps(buf, tsval,
 		    tp->ts_recent) : 0);
 	to = (struct tcpopts){ .has_ts = has_ts, .tsval = tsval,
@@ -239,8 +241,8 @@ build_options(struct tcpcb *tp, uint8_t *buf)
 
 /* The TCP header in front of m's data, window and checksum included. */
 static void
-fill_header(struct tcpcb *tp, struct mbuf *m, unsigned optlen, tcp_seq seq,
-    uint8_t flags)
+fill_header(struct tcpcb *tp, const struct in_family *af, struct mbuf *m,
+    unsigned optlen, tcp_seq seq, uint8_t flags)
 {
 	const struct in_conninfo *c = &tp->t_inp.inp_conn;
 	const uint32_t mask = (1U << tp->rcv_scale) - 1;
@@ -258,8 +260,7 @@ fill_header(struct tcpcb *tp, struct mbuf *m, unsigned optlen, tcp_seq seq,
 	th->th_flags = flags;
 	th->th_win = htons((uint16_t)win);
 	tcp_urgent_output(tp, seq, th);
-	th->th_sum = in_family(&c->faddr)->af_pseudo(c, IPPROTO_TCP,
-	    m->m_pkthdr.len);
+	th->th_sum = af_pseudo(af, c, IPPROTO_TCP, m->m_pkthdr.len);
 	m->m_pkthdr.csum_flags |= CSUM_TX;
 	m->m_pkthdr.csum_start = 0;
 	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
@@ -310,7 +311,7 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 	tp->t_bytes_sent += len;
 	tp->t_data_segs_out += tcp_segments(tp, len);
 	tcp_sent_add(tp, seq, end, now);
-	if (SEQ_LT(seq, tp->snd_max)) {
+	if (__predict_false(SEQ_LT(seq, tp->snd_max))) {
 		TCPSTAT_INC(sndrexmitpack);
 		TCPSTAT_ADD(sndrexmitbyte, len);
 		tp->t_total_retrans++;
@@ -344,14 +345,14 @@ account_ack(struct tcpcb *tp, uint32_t len)
 	tp->t_flags &= ~(unsigned)TF_ACKNOW;
 	tp->t_unacked = 0;
 	/* who answers with data needs no others */
-	if (tp->t_quickacks > 0)
+	if (__predict_false(tp->t_quickacks > 0))
 		tp->t_quickacks = len > 0 ? 0 : tp->t_quickacks - 1;
 	tcp_timer_clear(tp, TT_DELACK);
 	tp->t_segs_out += len == 0 ? 1 : tcp_segments(tp, len);
 	TCPSTAT_INC(sndtotal);
 }
 
-static int
+COLD static int
 send_error(struct tcpcb *tp, int error)
 {
 	TCPSTAT_INC(outerror);
@@ -370,12 +371,14 @@ send_error(struct tcpcb *tp, int error)
 }
 
 /* Sends one segment of an established connection. */
-static int
+HOT static int
 transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 {
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
 	const struct in_conninfo *c = &tp->t_inp.inp_conn;
-	struct ip_sendopts opts = tp->t_inp.inp_opts;
+	const struct ip_sendopts *opts = &tp->t_inp.inp_opts;
+	const struct in_family *af = in_family(&c->faddr);
+	struct ip_sendopts marked;
 	struct mbuf *m;
 	unsigned optlen;
 	uint32_t asked = *len;
@@ -396,15 +399,18 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 	    *len > tp->t_maxseg))
 		flags |= TH_PUSH;
 	flags |= tcp_ecn_output(tp, *len > 0 && seq == tp->snd_max, &ecn);
-	if (tp->t_flags & TF_ECN)
-		opts.tos = (opts.tos & IPTOS_DSCP_MASK) | ecn;
-	fill_header(tp, m, optlen, seq, flags);
+	if (tp->t_flags & TF_ECN) {
+		marked = *opts;
+		marked.tos = (opts->tos & IPTOS_DSCP_MASK) | ecn;
+		opts = &marked;
+	}
+	fill_header(tp, af, m, optlen, seq, flags);
 	if (*len > 0 || fin)
 		account_data(tp, seq, *len, fin);
 	else
 		TCPSTAT_INC(sndacks);
 	account_ack(tp, *len);
-	error = in_family(&c->faddr)->af_output(m, c, IPPROTO_TCP, &opts);
+	error = af_output(af, m, c, IPPROTO_TCP, opts);
 	return (error == 0 ? 0 : send_error(tp, error));
 }
 
@@ -441,7 +447,7 @@ is_silent(const struct tcpcb *tp)
 }
 
 /* Apart from tcp_output(), or silence would save all the registers, too. */
-static int __attribute__((noinline))
+HOT APART static int
 speak(struct tcpcb *tp)
 {
 	struct tcp_tx tx = { .tx_more = false };
@@ -465,14 +471,14 @@ speak(struct tcpcb *tp)
 		if (tcp_notsentmax(tp) <= INT32_MAX)
 			sowwakeup(tp->t_inp.inp_socket);
 	}
-	if (tp->snd_una == tp->snd_max &&
+	if (__predict_false(tp->snd_una == tp->snd_max) &&
 	    tp->t_inp.inp_socket->so_snd.sb_cc > 0 &&
 	    !tcp_timer_running(tp, TT_REXMT))
 		tcp_timer_persist(tp);
 	return (error);
 }
 
-int
+HOT int
 tcp_output(struct tcpcb *tp)
 {
 	so_assert_locked(tp->t_inp.inp_socket);
@@ -546,12 +552,12 @@ tcp_respond(const struct tcpseg *sg, tcp_seq seq, tcp_seq ack, uint8_t flags,
 	th->th_ack = htonl(ack);
 	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
 	th->th_flags = flags;
-	th->th_sum = af->af_pseudo(c, IPPROTO_TCP, m->m_pkthdr.len);
+	th->th_sum = af_pseudo(af, c, IPPROTO_TCP, m->m_pkthdr.len);
 	m->m_pkthdr.csum_flags = CSUM_TX;
 	m->m_pkthdr.csum_start = 0;
 	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
 	TCPSTAT_INC(sndtotal);
-	(void)af->af_output(m, c, IPPROTO_TCP, &opts);
+	(void)af_output(af, m, c, IPPROTO_TCP, &opts);
 }
 
 /* RFC 9293 section 3.5.2: the reset that a segment deserves. */

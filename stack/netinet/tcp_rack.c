@@ -98,7 +98,7 @@ reorder_window(const struct tcpcb *tp)
  * Section 6.2, step 5: takes for lost what is overdue, and has the timer
  * look again when the next one will be.  True: something was lost.
  */
-bool
+HOT bool
 tcp_rack_detect(struct tcpcb *tp, nsec_t now)
 {
 	const struct tcp_rack *rk = &tp->t_rack;
@@ -146,7 +146,7 @@ tcp_rack_timeout(struct tcpcb *tp, nsec_t now)
  * is thought to delay the ACK of a single segment as long as we would.  A
  * timeout that would come before the probe gives way to it.
  */
-void
+HOT void
 tcp_tlp_schedule(struct tcpcb *tp)
 {
 	nsec_t pto = PTO_UNKNOWN;
@@ -193,7 +193,7 @@ tcp_tlp_acked(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 {
 	struct tcp_tlp *tlp = &tp->t_tlp;
 
-	if (!tlp->pending || SEQ_LT(ack, tlp->end))
+	if (__predict_true(!tlp->pending) || SEQ_LT(ack, tlp->end))
 		return (false);
 	if (!tlp->again || a->dsack) {
 		tlp->pending = false;

@@ -9,7 +9,7 @@
 
 #include "netinet/tcp_var.h"
 
-static void
+COLD static void
 ooseg_free(struct tcpcb *tp, struct tcp_ooseg *q)
 {
 	TAILQ_REMOVE(&tp->t_ooq, q, link);
@@ -191,7 +191,7 @@ tcp_reass_sack(const struct tcpcb *tp, struct tcp_sackblock *blocks)
 }
 
 /* RFC 9293 section 3.10.7.4, eighth step: the peer sends no more. */
-static enum tcp_step
+APART static enum tcp_step
 fin_received(struct tcpcb *tp)
 {
 	tp->rcv_nxt++;
@@ -236,41 +236,41 @@ schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
 static bool
 is_orphaned(const struct tcpcb *tp, const struct tcpseg *sg)
 {
-	return (sg->sg_len > 0 &&
-	    (tp->t_inp.inp_socket->so_state & SS_NOFDREF) != 0 &&
+	return ((tp->t_inp.inp_socket->so_state & SS_NOFDREF) != 0 &&
+	    sg->sg_len > 0 &&
 	    tp->t_inp.inp_socket->so_head == NULL);
 }
 
 /* A step of input: text and FIN. */
-enum tcp_step
+HOT enum tcp_step
 tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
 {
 	bool fin = (sg->sg_flags & TH_FIN) != 0;
 
 	if (sg->sg_len == 0 && !fin)
 		return (TS_NEXT);
-	if (tcp_has_fin(tp))
+	if (__predict_false(tcp_has_fin(tp)))
 		return (TS_NEXT);
-	if (is_orphaned(tp, sg)) {
+	if (__predict_false(is_orphaned(tp, sg))) {
 		TCPSTAT_INC(rcvafterclose);
 		tcp_drop(tp, ECONNRESET);
 		return (TS_GONE);
 	}
-	if (sg->sg_seq != tp->rcv_nxt) {
+	if (__predict_false(sg->sg_seq != tp->rcv_nxt)) {
 		tp->t_flags |= TF_ACKNOW;	/* RFC 5681 section 4.2 */
 		queue(tp, sg);
 		return (TS_NEXT);
 	}
-	if (sg->sg_len > 0) {
+	if (__predict_true(sg->sg_len > 0)) {
 		TCPSTAT_INC(rcvdata);
 		deliver(tp, sg->sg_m, sg->sg_len);
 		sg->sg_m = NULL;
 		schedule_ack(tp, sg);
 	}
-	if (!TAILQ_EMPTY(&tp->t_ooq)) {
+	if (__predict_false(!TAILQ_EMPTY(&tp->t_ooq))) {
 		tp->t_flags |= TF_ACKNOW;	/* a gap was filled */
 		fin = drain(tp) || fin;
 	}
 	sorwakeup(tp->t_inp.inp_socket);
-	return (fin ? fin_received(tp) : TS_NEXT);
+	return (__predict_false(fin) ? fin_received(tp) : TS_NEXT);
 }

@@ -29,8 +29,8 @@ is_dsack(struct tcpcb *tp, const struct tcpseg *sg)
 	const struct tcp_sackblock *b = sg->sg_opt.sack;
 	uint32_t len = b[0].end - b[0].start;
 
-	if (sg->sg_opt.nsack == 0 || SEQ_GEQ(b[0].start, b[0].end) ||
-	    SEQ_GT(b[0].end, tp->snd_max))
+	if (__predict_true(sg->sg_opt.nsack == 0) ||
+	    SEQ_GEQ(b[0].start, b[0].end) || SEQ_GT(b[0].end, tp->snd_max))
 		return (false);
 	if (SEQ_GT(b[0].end, sg->sg_ack) && (sg->sg_opt.nsack < 2 ||
 	    SEQ_LT(b[0].start, b[1].start) || SEQ_GT(b[0].end, b[1].end)))
@@ -49,7 +49,7 @@ tcp_sack_input(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 {
 	tcp_seq low = seq_max(tp->snd_una, sg->sg_ack);
 
-	if ((tp->t_flags & TF_SACK) == 0)
+	if (__predict_false((tp->t_flags & TF_SACK) == 0))
 		return;
 	a->dsack = is_dsack(tp, sg);
 	for (unsigned i = 0; i < sg->sg_opt.nsack; i++) {
@@ -71,7 +71,7 @@ tcp_pipe(const struct tcpcb *tp)
 	uint32_t flight = tp->snd_max - tp->snd_una;
 	uint32_t gone = tp->t_sackedbytes + tp->t_lostbytes;
 
-	if ((tp->t_flags & TF_SACK) == 0)
+	if (__predict_false((tp->t_flags & TF_SACK) == 0))
 		gone += tp->t_dupacks * tp->t_maxseg;
 	return (gone < flight ? flight - gone : 0);
 }
@@ -93,7 +93,7 @@ arm_undo(struct tcpcb *tp)
 }
 
 /* The window comes down from that of flight bytes. */
-static void
+COLD static void
 reduce(struct tcpcb *tp, enum tcp_recovery state, enum cc_signal signal,
     uint32_t flight)
 {
@@ -107,7 +107,7 @@ reduce(struct tcpcb *tp, enum tcp_recovery state, enum cc_signal signal,
 }
 
 /* A window that is coming down already is not reduced again. */
-static void
+COLD static void
 enter_fast(struct tcpcb *tp)
 {
 	TCPSTAT_INC(fastrexmit);
@@ -146,7 +146,7 @@ was_spurious(const struct tcpcb *tp, const struct tcp_acked *a)
 {
 	const struct tcp_undo *u = &tp->t_undo;
 
-	if (!u->armed)
+	if (__predict_true(!u->armed))
 		return (false);
 	if (a->has_ts && a->again && u->rexmitted > 0 &&
 	    tp->t_recovery != TR_OPEN && (int32_t)(a->tsecr - u->stamp) < 0)
@@ -157,7 +157,7 @@ was_spurious(const struct tcpcb *tp, const struct tcp_acked *a)
 }
 
 /* RFC 4015, and RFC 9438 section 4.9: all as it was. */
-static void
+COLD static void
 undo(struct tcpcb *tp)
 {
 	const struct tcp_undo *u = &tp->t_undo;
@@ -176,7 +176,7 @@ undo(struct tcpcb *tp)
 }
 
 /* All that was in flight when it began is acknowledged. */
-static void
+COLD static void
 leave(struct tcpcb *tp)
 {
 	if (tp->t_recovery != TR_TIMEOUT)
@@ -189,7 +189,7 @@ leave(struct tcpcb *tp)
 }
 
 /* RFC 6582: losses without SACK.  True: something was lost. */
-static bool
+COLD static bool
 count_duplicates(struct tcpcb *tp, const struct tcp_acked *a)
 {
 	const struct tcp_sent *first = TAILQ_FIRST(&tp->t_sent);
@@ -237,7 +237,7 @@ delivered(const struct tcpcb *tp, const struct tcp_acked *a)
  * RFC 6937 with the conservative bound, and slow start when an ACK advances
  * without news of another loss, as its revision has it.
  */
-static void
+COLD static void
 reduce_rate(struct tcpcb *tp, const struct tcp_acked *a, bool lost)
 {
 	struct tcp_prr *prr = &tp->t_prr;
@@ -288,7 +288,7 @@ judge_timeout(struct tcpcb *tp, const struct tcp_acked *a)
 }
 
 /* Slow start again; an ACK counts for one segment (RFC 3465 section 2.3). */
-static void
+COLD static void
 grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
 {
 	judge_timeout(tp, a);
@@ -301,7 +301,7 @@ grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
  * An ACK was taken off the send buffer and off the send map.  ack is what it
  * acknowledged, which may be less than snd_una.
  */
-void
+HOT void
 tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 {
 	const bool calm = tp->t_recovery == TR_OPEN;
@@ -321,7 +321,7 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 		tcp_rack_dsack(tp);
 	if (was_spurious(tp, a))
 		undo(tp);
-	if (tp->t_recovery != TR_OPEN &&
+	if (__predict_false(tp->t_recovery != TR_OPEN) &&
 	    SEQ_GEQ(tp->snd_una, tp->snd_recover))
 		leave(tp);
 	lost = tp->t_flags & TF_SACK ? tcp_rack_detect(tp, a->now) :
@@ -335,7 +335,7 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 	else if (calm && a->acked > 0)
 		tcp_cc_acked(tp, tp->t_flags & TF_SACK ? a->delivered :
 		    a->acked);
-	if (a->acked > 0 || a->delivered > 0)
+	if (__predict_true(a->acked > 0) || a->delivered > 0)
 		tcp_tlp_schedule(tp);
 }
 

@@ -40,13 +40,13 @@ record_free(struct tcpcb *tp, struct tcp_sent *r)
 static void
 leave_state(struct tcpcb *tp, struct tcp_sent *r)
 {
-	if (r->state == SENT_SACKED) {
+	if (__predict_true(r->state == SENT_INFLIGHT)) {
+		TAILQ_REMOVE(&tp->t_inflight, r, tlink);
+	} else if (r->state == SENT_SACKED) {
 		tp->t_sackedbytes -= LENGTH(r);
-	} else if (r->state == SENT_LOST) {
+	} else {
 		TAILQ_REMOVE(&tp->t_lost, r, tlink);
 		tp->t_lostbytes -= LENGTH(r);
-	} else {
-		TAILQ_REMOVE(&tp->t_inflight, r, tlink);
 	}
 }
 
@@ -62,7 +62,7 @@ enter_inflight(struct tcpcb *tp, struct tcp_sent *r)
 {
 	struct tcp_sent *p = TAILQ_LAST(&tp->t_inflight, tcp_senttime);
 
-	while (p != NULL && tcp_sent_after(p, r->time, r->end))
+	while (__predict_false(p != NULL && tcp_sent_after(p, r->time, r->end)))
 		p = TAILQ_PREV(p, tcp_senttime, tlink);
 	if (p != NULL)
 		TAILQ_INSERT_AFTER(&tp->t_inflight, p, r, tlink);
@@ -98,7 +98,7 @@ tcp_sent_set(struct tcpcb *tp, struct tcp_sent *r, enum tcp_sentstate state)
 }
 
 /* Cuts a record in two; the right half is behind it in all lists. */
-static struct tcp_sent *
+APART static struct tcp_sent *
 split(struct tcpcb *tp, struct tcp_sent *r, tcp_seq at)
 {
 	struct tcp_sent *right = record_new(tp);
@@ -166,12 +166,12 @@ find(struct tcpcb *tp, tcp_seq seq)
 }
 
 /* [seq, end) has just been sent, for the first time or again. */
-void
+HOT void
 tcp_sent_add(struct tcpcb *tp, tcp_seq seq, tcp_seq end, nsec_t now)
 {
 	struct tcp_sent *r;
 
-	if (SEQ_LT(seq, tp->snd_max)) {
+	if (__predict_false(SEQ_LT(seq, tp->snd_max))) {
 		r = find(tp, seq);
 		KASSERT(r != NULL && r->state != SENT_SACKED,
 		    ("tcp_sent_add: %u is not missing", seq));
@@ -203,18 +203,18 @@ deliver(struct tcpcb *tp, const struct tcp_sent *r, struct tcp_acked *a)
 }
 
 /* The cumulative acknowledgement has reached ack. */
-void
+HOT void
 tcp_sent_ack(struct tcpcb *tp, tcp_seq ack, struct tcp_acked *a)
 {
 	struct tcp_sent *r;
 
 	while ((r = TAILQ_FIRST(&tp->t_sent)) != NULL &&
 	    SEQ_LT(r->seq, ack)) {
-		if (SEQ_LT(ack, r->end))
+		if (__predict_false(SEQ_LT(ack, r->end)))
 			(void)split(tp, r, ack);
-		if (r->again)
+		if (__predict_false(r->again))
 			a->again = true;
-		if (r->state != SENT_SACKED)
+		if (__predict_true(r->state != SENT_SACKED))
 			deliver(tp, r, a);
 		discard(tp, r);
 	}

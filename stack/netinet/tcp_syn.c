@@ -104,11 +104,11 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
 	th->th_flags = flags | tcp_ecn_synflags(h->hf_flags, flags);
 	th->th_win = htons(h->hf_win);
-	th->th_sum = af->af_pseudo(c, IPPROTO_TCP, m->m_pkthdr.len);
+	th->th_sum = af_pseudo(af, c, IPPROTO_TCP, m->m_pkthdr.len);
 	m->m_pkthdr.csum_flags = CSUM_TX;
 	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
 	TCPSTAT_INC(sndtotal);
-	return (af->af_output(m, c, IPPROTO_TCP, &h->hf_opts));
+	return (af_output(af, m, c, IPPROTO_TCP, &h->hf_opts));
 }
 
 /* Sends, or sends again, the SYN or SYN-ACK that the state asks for. */
@@ -151,7 +151,7 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 {
 	int error;
 
-	if (in_family(&ep->addr)->af_ismany(NULL, &ep->addr))
+	if (af_ismany(in_family(&ep->addr), NULL, &ep->addr))
 		return (ENETUNREACH);
 	error = in_pcbconnect(&tp->t_inp, ep);
 	if (error != 0)
@@ -398,7 +398,7 @@ tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 enum tcp_step
 tcp_synreceived_ack(struct tcpcb *tp, struct tcpseg *sg)
 {
-	if (tp->t_state != TCPS_SYN_RECEIVED)
+	if (__predict_true(tp->t_state != TCPS_SYN_RECEIVED))
 		return (TS_NEXT);
 	if (SEQ_LEQ(sg->sg_ack, tp->iss) || SEQ_GT(sg->sg_ack, tp->snd_max))
 		return (TS_RESET);

@@ -45,7 +45,7 @@ timer_arm(struct tcpcb *tp, nsec_t when, nsec_t now)
 		timer_ref(so);
 }
 
-void
+HOT void
 tcp_timer_set(struct tcpcb *tp, enum tcp_timer which, nsec_t delay)
 {
 	nsec_t now = getuptime();
@@ -53,7 +53,7 @@ tcp_timer_set(struct tcpcb *tp, enum tcp_timer which, nsec_t delay)
 	KASSERT(tp->t_state != TCPS_CLOSED, ("tcp_timer_set: %d on a closed "
 	    "connection", which));
 	tp->t_deadline[which] = now + delay;
-	if (tp->t_deadline[which] < tp->t_armed)
+	if (__predict_false(tp->t_deadline[which] < tp->t_armed))
 		timer_arm(tp, tp->t_deadline[which], now);
 }
 

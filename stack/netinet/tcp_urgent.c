@@ -25,7 +25,7 @@ tcp_urgent_input(struct tcpcb *tp, struct tcpseg *sg)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
-	if ((sg->sg_flags & TH_URG) == 0 || tcp_has_fin(tp) ||
+	if (__predict_true((sg->sg_flags & TH_URG) == 0) || tcp_has_fin(tp) ||
 	    (so->so_state & SS_CANTRCVMORE) ||
 	    SEQ_LT(sg->sg_urgent, tp->rcv_nxt))
 		return (TS_NEXT);
@@ -47,7 +47,7 @@ tcp_urgent_output(const struct tcpcb *tp, tcp_seq seq, struct tcphdr *th)
 {
 	const uint32_t up = tp->snd_up - seq;
 
-	if (!tcp_is_urgent(tp, seq) || up > FARTHEST)
+	if (__predict_true(!tcp_is_urgent(tp, seq)) || up > FARTHEST)
 		return;
 	th->th_flags |= TH_URG;
 	th->th_urp = htons((uint16_t)up);

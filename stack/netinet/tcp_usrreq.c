@@ -146,7 +146,7 @@ tcp_usr_shutdown(struct socket *so)
  * reads the first request of a connection does not tell what the SYN could
  * not, that the window is more than 64 KB.
  */
-void
+HOT void
 tcp_rcvd(struct socket *so)
 {
 	struct tcpcb *tp = sototcpcb(so);
@@ -172,7 +172,7 @@ tcp_rcvd(struct socket *so)
 uint32_t
 tcp_notsentmax(const struct tcpcb *tp)
 {
-	return (tp->t_notsentmax != 0 ? tp->t_notsentmax :
+	return (__predict_false(tp->t_notsentmax != 0) ? tp->t_notsentmax :
 	    atomic_load_u32(&tcp_notsent_lowat));
 }
 
@@ -180,13 +180,16 @@ tcp_notsentmax(const struct tcpcb *tp)
  * TCP_NOTSENT_LOWAT: as on Linux a writer adds whole buffers, and no more of
  * them once so much is unsent.
  */
-static uint32_t
+HOT static uint32_t
 tcp_usr_sendroom(const struct socket *so)
 {
 	const struct tcpcb *tp = sototcpcb(so);
 	uint32_t max, unsent;
 
-	if (tp == NULL || (max = tcp_notsentmax(tp)) > INT32_MAX)
+	if (__predict_false(tp == NULL))
+		return (UINT32_MAX);
+	max = tcp_notsentmax(tp);
+	if (__predict_true(max > INT32_MAX))
 		return (UINT32_MAX);
 	unsent = tcp_notsent(tp);
 	if (unsent >= max)
@@ -194,7 +197,7 @@ tcp_usr_sendroom(const struct socket *so)
 	return (((max - unsent - 1) / MJUMBYTES + 1) * MJUMBYTES);
 }
 
-static int
+HOT static int
 tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     const struct msghdr *msg, int flags)
 {
@@ -207,7 +210,7 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		tp->t_flags |= TF_MORE;
 	else
 		tp->t_flags &= ~(unsigned)TF_MORE;
-	if (flags & MSG_OOB)
+	if (__predict_false(flags & MSG_OOB))
 		tcp_urgent_send(tp);
 	/* what could not be sent now is sent again by a timer */
 	(void)tcp_output(tp);

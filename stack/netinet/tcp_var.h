@@ -373,7 +373,7 @@ void	 tcp_input(struct mbuf *, unsigned hlen);
 /* tcp_syn.c */
 enum tcp_step tcp_listen_input(struct socket *head, const struct tcpseg *,
 	    struct socket **child);
-enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
+APART enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
 enum tcp_step tcp_synreceived_ack(struct tcpcb *, struct tcpseg *);
 int	 tcp_connect(struct tcpcb *, const struct in_endpoint *);
 int	 tcp_sendsyn(struct tcpcb *);
@@ -404,9 +404,9 @@ void	 tcp_sent_init(struct tcpcb *);
 void	 tcp_sent_flush(struct tcpcb *);
 void	 tcp_sent_add(struct tcpcb *, tcp_seq seq, tcp_seq end, nsec_t now);
 void	 tcp_sent_ack(struct tcpcb *, tcp_seq ack, struct tcp_acked *);
-void	 tcp_sent_sack(struct tcpcb *, tcp_seq start, tcp_seq end,
+COLD void	 tcp_sent_sack(struct tcpcb *, tcp_seq start, tcp_seq end,
 	    struct tcp_acked *);
-void	 tcp_sent_set(struct tcpcb *, struct tcp_sent *, enum tcp_sentstate);
+COLD void tcp_sent_set(struct tcpcb *, struct tcp_sent *, enum tcp_sentstate);
 void	 tcp_sent_lose(struct tcpcb *, uint32_t len);
 void	 tcp_sent_unlose(struct tcpcb *);
 void	 tcp_sent_renege(struct tcpcb *);
@@ -416,7 +416,7 @@ bool	 tcp_sent_after(const struct tcp_sent *, nsec_t time, tcp_seq end);
 void	 tcp_rack_init(struct tcpcb *);
 void	 tcp_rack_delivered(struct tcpcb *, const struct tcp_sent *,
 	    struct tcp_acked *);
-void	 tcp_rack_dsack(struct tcpcb *);
+COLD void	 tcp_rack_dsack(struct tcpcb *);
 void	 tcp_rack_recovered(struct tcpcb *);
 bool	 tcp_rack_detect(struct tcpcb *, nsec_t now);
 void	 tcp_rack_timeout(struct tcpcb *, nsec_t now);
@@ -429,7 +429,7 @@ void	 tcp_recover_init(struct tcpcb *);
 void	 tcp_sack_input(struct tcpcb *, const struct tcpseg *,
 	    struct tcp_acked *);
 void	 tcp_recover(struct tcpcb *, tcp_seq ack, const struct tcp_acked *);
-void	 tcp_recover_rexmit(struct tcpcb *, uint32_t len, nsec_t now);
+COLD void	 tcp_recover_rexmit(struct tcpcb *, uint32_t len, nsec_t now);
 void	 tcp_recover_reorder(struct tcpcb *);
 void	 tcp_recover_timeout(struct tcpcb *);
 void	 tcp_recover_resend(struct tcpcb *);
@@ -448,7 +448,7 @@ uint8_t	 tcp_ecn_output(struct tcpcb *, bool fresh, uint8_t *ecn);
 /* tcp_reass.c */
 enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);
 void	 tcp_reass_flush(struct tcpcb *);
-unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
+COLD unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
 /* Whether there is anything to report. */
 static inline bool
 tcp_reass_reports(const struct tcpcb *tp)
@@ -463,7 +463,7 @@ void	 tcp_reass_twice(struct tcpcb *, tcp_seq start, tcp_seq end);
 struct tcphdr;
 tcp_seq	 tcp_urgent_byte(const struct tcphdr *);
 enum tcp_step tcp_urgent_input(struct tcpcb *, struct tcpseg *);
-void	 tcp_urgent_send(struct tcpcb *);
+COLD void	 tcp_urgent_send(struct tcpcb *);
 /* The pointer of a segment that begins at seq. */
 void	 tcp_urgent_output(const struct tcpcb *, tcp_seq seq, struct tcphdr *);
 /* Whether such a segment has one. */
@@ -480,7 +480,7 @@ void	 tcp_mtu_timeout(struct tcpcb *);
 /* Bytes to send as one probe from snd_max on; 0: no probe now. */
 uint32_t tcp_mtu_probe(struct tcpcb *);
 void	 tcp_mtu_acked(struct tcpcb *);		/* snd_una has moved */
-void	 tcp_mtu_resent(struct tcpcb *, tcp_seq, uint32_t len);
+COLD void	 tcp_mtu_resent(struct tcpcb *, tcp_seq, uint32_t len);
 
 /* tcp_buf.c: after a read and after a write; may make the buffer larger */
 void	 tcp_recvbuf_tune(struct tcpcb *);
@@ -505,9 +505,9 @@ uint32_t tcp_notsentmax(const struct tcpcb *);
 /* New data if there is some, or the last segment again: then false. */
 bool	 tcp_sendtail(struct tcpcb *);
 void	 tcp_sendprobe(struct tcpcb *);
-void	 tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
+COLD void  tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
 	    uint8_t flags, uint32_t tsval);
-void	 tcp_reset(const struct tcpseg *);
+COLD void  tcp_reset(const struct tcpseg *);
 uint32_t tcp_rcvwindow(struct tcpcb *);
 /* Our timestamp clock: milliseconds (RFC 7323 section 5.4). */
 static inline uint32_t

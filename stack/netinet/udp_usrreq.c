@@ -148,11 +148,11 @@ udp_input(struct mbuf *m, unsigned hlen)
 	if (m == NULL)
 		return;
 	af = in_packetfamily(m);
-	af->af_endpoints(m, &c);
+	af_endpoints(af, m, &c);
 	c.lport = uh.uh_dport;
 	c.fport = uh.uh_sport;
 	in_arrival(m, &arrival);
-	if (af->af_ismany(m, &c.laddr)) {
+	if (af_ismany(af, m, &c.laddr)) {
 		m_adj(m, (int64_t)(hlen + UDP_HDRLEN));
 		udp_input_many(m, &c, &arrival);
 		return;
@@ -277,12 +277,12 @@ udp_output(struct mbuf *m, const struct in_conninfo *c,
 	uh->uh_sport = c->lport;
 	uh->uh_dport = c->fport;
 	uh->uh_ulen = htons((uint16_t)len);
-	uh->uh_sum = af->af_pseudo(c, IPPROTO_UDP, len);
+	uh->uh_sum = af_pseudo(af, c, IPPROTO_UDP, len);
 	m->m_pkthdr.csum_flags = CSUM_TX;
 	m->m_pkthdr.csum_start = 0;
 	m->m_pkthdr.csum_offset = offsetof(struct udphdr, uh_sum);
 	UDPSTAT_INC(sent);
-	return (af->af_output(m, c, IPPROTO_UDP, opts));
+	return (af_output(af, m, c, IPPROTO_UDP, opts));
 }
 
 /* Where a datagram goes and from which address. */

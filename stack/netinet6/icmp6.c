@@ -100,7 +100,7 @@ answer_endpoints(const struct mbuf *m, struct in_conninfo *c)
 {
 	struct nhop6 nh;
 
-	in6_family.af_endpoints(m, c);
+	in6_endpoints(m, c);
 	if (in_islinklocal(&c->faddr))
 		c->zone = m->m_pkthdr.rcvif->if_index;
 	if (IN6_IS_ADDR_MULTICAST(&c->laddr) ||

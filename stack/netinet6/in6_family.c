@@ -4,14 +4,15 @@
  */
 #include "netinet6/ip6_private.h"
 
-static uint16_t
-family_pseudo(const struct in_conninfo *c, uint8_t proto, uint32_t len)
+int
+in6_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
+    const struct ip_sendopts *opts)
 {
-	return (in6_pseudo(&c->laddr, &c->faddr, proto, len));
+	return (ip6_output(m, c, proto, opts));
 }
 
-static void
-family_endpoints(const struct mbuf *m, struct in_conninfo *c)
+void
+in6_endpoints(const struct mbuf *m, struct in_conninfo *c)
 {
 	const struct ip6_hdr *ip6 = mtod(m, const struct ip6_hdr *);
 	const struct ifnet *rcvif = m->m_pkthdr.rcvif;
@@ -24,7 +25,7 @@ family_endpoints(const struct mbuf *m, struct in_conninfo *c)
 }
 
 static bool
-family_isours(const struct in_endpoint *ep, bool stream)
+in6_isours(const struct in_endpoint *ep, bool stream)
 {
 	struct nhop6 nh;
 
@@ -33,15 +34,15 @@ family_isours(const struct in_endpoint *ep, bool stream)
 	return (route6_lookup(&ep->addr, ep->zone, &nh) && nh.nh_local);
 }
 
-static bool
-family_ismany(const struct mbuf *m, const struct in6_addr *addr)
+bool
+in6_ismany(const struct mbuf *m, const struct in6_addr *addr)
 {
 	return (IN6_IS_ADDR_MULTICAST(addr) ||
 	    (m != NULL && (m->m_flags & (M_BCAST | M_MCAST)) != 0));
 }
 
 static void
-family_portunreach(struct mbuf *m)
+in6_portunreach(struct mbuf *m)
 {
 	icmp6_error(m, ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_NOPORT, 0);
 }
@@ -52,10 +53,6 @@ const struct in_family in6_family = {
 	.af_minmtu = IP6_MINMTU,
 	.af_loopback = IN6ADDR_LOOPBACK_INIT,
 	.af_route = ip6_route,
-	.af_output = ip6_output,
-	.af_pseudo = family_pseudo,
-	.af_endpoints = family_endpoints,
-	.af_isours = family_isours,
-	.af_ismany = family_ismany,
-	.af_portunreach = family_portunreach,
+	.af_isours = in6_isours,
+	.af_portunreach = in6_portunreach,
 };

@@ -54,9 +54,6 @@ int	 ip6_output(struct mbuf *, const struct in_conninfo *, uint8_t proto,
 bool	 ip6_route(const struct in_conninfo *, struct in6_addr *src,
 	    uint32_t *mtu);
 void	 ip6_input(struct mbuf *);
-/* Pseudo header sum (RFC 8200 section 8.1), folded, not complemented. */
-uint16_t in6_pseudo(const struct in6_addr *, const struct in6_addr *,
-	    uint8_t proto, uint32_t len);
 /* ICMPv6 error about the packet m, which starts at its header; consumes m. */
 void	 icmp6_error(struct mbuf *m, uint8_t type, uint8_t code,
 	    uint32_t param);

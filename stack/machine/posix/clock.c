@@ -32,15 +32,20 @@ monotonic(void)
 	return ((uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec);
 }
 
+static uint64_t __attribute__((cold, noinline))
+begin(void)
+{
+	uint64_t date = monotonic(), zero = 0;
+
+	return (atomic_cmpset_u64(&boot_date, &zero, date) ? date : zero);
+}
+
 static uint64_t
 boot(void)
 {
-	uint64_t date = atomic_load_u64(&boot_date), zero = 0;
+	uint64_t date = atomic_load_u64(&boot_date);
 
-	if (date != 0)
-		return (date);
-	date = monotonic();
-	return (atomic_cmpset_u64(&boot_date, &zero, date) ? date : zero);
+	return (date != 0 ? date : begin());
 }
 
 nsec_t

@@ -151,13 +151,13 @@ fix_checksum(const struct fuzz_packet *p, struct mbuf *m, uint32_t off)
 	uint32_t at = 2, start = 0;
 	uint16_t sum = 0;
 
-	af->af_endpoints(m, &c);
+	af_endpoints(af, m, &c);
 	if (p->proto == IPPROTO_UDP)
 		at = 6;
 	else if (p->proto == IPPROTO_GRE)
 		at = 4;
 	if (p->proto == IPPROTO_UDP || p->proto == IPPROTO_ICMPV6)
-		start = af->af_pseudo(&c, p->proto, len);
+		start = af_pseudo(af, &c, p->proto, len);
 	if (len < at + sizeof(sum))
 		return;
 	memcpy(m->m_data + off + at, &sum, sizeof(sum));
