@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Links the stack again and again, each time in another layout: what `-Dlayouts=N` installs below layouts/.
 
-    layouts.py OUTPUT N OBJECT... -- COMPILER...
+    layouts.py OUTPUT N OBJECT... -- COMPILER OPTION...
 
 Where functions and variables lie decides which of them share cache lines, sets of caches, and entries of predictors.
 That can be worth percents and says nothing about the code, so a change is measured in many layouts or with the chance
@@ -21,13 +21,14 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-OPTIONS = ("-O3", "-flto=auto", "-ffunction-sections", "-fdata-sections", "-pthread")
-KINDS = ("text", "data", "bss")
+OPTIONS = ("-ffunction-sections", "-fdata-sections", "-pthread")
+KINDS = ("text.hot", "text", "data", "bss")
+"""Each is shuffled by itself: what every packet passes stays together."""
 GRAIN, GRAINS = 16, 4
 """Functions begin at multiples of GRAIN bytes; less than GRAINS of these are left free before each."""
 _SECTION = re.compile(r"\] \.((?:text|data|bss)\.\S+) ")
 # Code that seldom runs stays together, away from the rest, and constants with addresses stay protected.
-_APART = re.compile(r"text\.(?:unlikely|startup|exit|hot)\.|data\.rel\.ro\.")
+_APART = re.compile(r"text\.(?:unlikely|startup|exit)\.|data\.rel\.ro\.")
 
 
 def sections(listing: str) -> list[str]:
@@ -35,16 +36,21 @@ def sections(listing: str) -> list[str]:
     return [name for name in dict.fromkeys(_SECTION.findall(listing)) if not _APART.match(name)]
 
 
+def kind_of(name: str) -> str:
+    """The kind of a section that is to be moved."""
+    return next(kind for kind in KINDS if name.startswith(f"{kind}."))
+
+
 def script(names: Iterable[str], seed: int) -> Iterator[str]:
     """The lines of a linker script that adds to the linker's own (ld(1), INSERT)."""
     names, chance = list(names), random.Random(seed)  # noqa: S311 - an order to repeat, not a secret
     for kind in KINDS:
-        moved = [name for name in names if name.startswith(f"{kind}.")]
+        moved = [name for name in names if kind_of(name) == kind]
         chance.shuffle(moved)
         yield f"SECTIONS {{ .{kind}.layout : {{"
         for name in moved:
             yield f". += {GRAIN * chance.randrange(GRAINS)}; *(.{name})"
-        yield f"}} }} INSERT BEFORE .{kind};"
+        yield f"}} }} INSERT BEFORE .{kind.partition('.')[0]};"
 
 
 def run(*argv: str | Path) -> str:

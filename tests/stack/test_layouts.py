@@ -40,6 +40,18 @@ def test_layouts_have_the_same_code_in_other_places(installed: Installed, usual:
     assert sorted(first) == sorted(second)
 
 
+def test_what_every_packet_passes_stays_together_in_another_order(installed: Installed) -> None:
+    hot = ("ip_input", "ip_output", "ether_input", "if_input", "sendto", "recvfrom", "tcp_segment")
+    orders = []
+    for seed in ("1", "2"):
+        order = list(functions(installed.prefix / "layouts" / seed / "libstack.so"))
+        places = {name: order.index(name) for name in hot}
+        # The library has a thousand functions, and some dozens of these.
+        assert max(places.values()) - min(places.values()) < len(order) / 8
+        orders.append(sorted(hot, key=places.__getitem__))
+    assert orders[0] != orders[1]
+
+
 @pytest.mark.parametrize("layout", [1, 2])
 def test_a_stream_passes_a_router_of_each(topology: Topology, layout: int) -> None:
     child = topology.boot(ROUTER, layout=layout)
