@@ -410,7 +410,8 @@ COLD void	 socontrol_inq(struct socket *so, struct msghdr *, size_t room)
 	    REQUIRES(so->so_lock);
 const struct cmsghdr *socontrol_next(const struct msghdr *,
 	    const struct cmsghdr *, int *error);
-/* Copies between a message, from its byte skip on, and a chain. */
+/* Copies between a message, from its byte skip on, and a chain; soscatter()
+   returns how many bytes. */
 struct mbuf *somakechain(const struct msghdr *, size_t skip, size_t len);
 size_t	 soscatter(const struct msghdr *, size_t skip, const struct mbuf *);
 void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
