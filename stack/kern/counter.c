@@ -15,7 +15,6 @@ struct counters {
 };
 
 static struct mtx counter_lock;
-static bool counting;			/* [I] the lock is there */
 static LIST_HEAD(, counters) copies GUARDED_BY(counter_lock);	/* [c] */
 
 /* So that there is a section even in a program without counters. */
@@ -36,11 +35,8 @@ has_copies(const atomic_u64 *c)
 void
 counters_attach(struct thread *td)
 {
-	struct counters *own;
+	struct counters *own = kmalloc(sizeof(*own) + section_size());
 
-	if (!counting || td->td_counters != NULL)
-		return;
-	own = kmalloc(sizeof(*own) + section_size());
 	mtx_lock(&counter_lock);
 	LIST_INSERT_HEAD(&copies, own, c_link);
 	mtx_unlock(&counter_lock);
@@ -91,6 +87,4 @@ void
 counter_init(void)
 {
 	mtx_init(&counter_lock, LC_COUNTER);
-	counting = true;
-	counters_attach(curthread);
 }

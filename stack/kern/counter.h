@@ -16,8 +16,7 @@
 extern char __start_counters[] __attribute__((visibility("hidden")));
 extern char __stop_counters[] __attribute__((visibility("hidden")));
 
-/* Of the calling thread, once there are any; detaching one that has none is
-   fine. */
+/* Of the calling thread; detaching one that has none is fine. */
 COLD void counters_attach(struct thread *);
 void	 counters_detach(struct thread *);
 /* Of any counter, whether it is one of COUNTERS or not. */
@@ -28,8 +27,11 @@ void	 counter_init(void);
 __attribute__((always_inline)) static inline void
 counter_add(atomic_u64 *c, uint64_t n)
 {
-	atomic_u64 *own = (atomic_u64 *)(void *)((char *)c + mach_counters);
+	atomic_u64 *own;
 
+	if (__predict_false(mach_counters == 0))
+		counters_attach(curthread);
+	own = (atomic_u64 *)(void *)((char *)c + mach_counters);
 	atomic_store_u64(own, atomic_load_u64(own) + n);
 }
 

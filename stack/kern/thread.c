@@ -97,7 +97,6 @@ thread_begin(struct thread *td)
 {
 	mach_thread_attach(td, thread_exit);
 	atomic_store_u32(&td->td_id, mach_thread_id());
-	counters_attach(td);
 }
 
 struct thread *
