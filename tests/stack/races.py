@@ -51,7 +51,7 @@ RACES = (
     Race("timer_ref", "a timer has no reference to its socket", "tcp-reset", "random", 70, 6151),
     Race("backlog_leave", "the owner goes without looking at what came last", "tcp-backlog", "random", 127, 5688),
     Race("backlog_sleep", "... or sleeps", "tcp-backlog", "random", 3, 6504),
-    Race("hybrid_lost", "hybrid dispatch ends, and nobody works on what came", "netisr", "random", 1289, 3894),
+    Race("hybrid_lost", "hybrid dispatch ends, and nobody works on what came", "netisr", "pct", 1424, 3556),
     Race("hybrid_overtake", "hybrid dispatch begins while the worker runs", "netisr", "pct", 18, 3616),
 )
 
