@@ -127,7 +127,7 @@ trim_head(struct mbuf *m, uint32_t len)
 }
 
 /* Keeps the first len bytes. */
-COLD static void
+APART static void
 trim_tail(struct mbuf *m, uint32_t len)
 {
 	while (m->m_len < len) {

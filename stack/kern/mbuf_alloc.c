@@ -384,7 +384,7 @@ m_free(struct mbuf *m)
 	struct mbuf *next = m->m_next;
 	struct mext *ext = m->m_ext;
 
-	if (__predict_false(ext != NULL)) {
+	if (ext != NULL) {
 		KASSERT(atomic_load_u32(&ext->me_refs) > 0,
 		    ("m_free: storage of %u bytes is free", ext->me_size));
 		if (atomic_fetchadd_u32(&ext->me_refs, UINT32_MAX) == 1)
@@ -399,7 +399,7 @@ m_freechain(struct mbuf *m)
 {
 	do {
 		m = m_free(m);
-	} while (__predict_false(m != NULL));
+	} while (m != NULL);
 }
 
 void

@@ -430,8 +430,8 @@ uint32_t sooobbound(const struct socket *, uint32_t n);
 void	 sooobpassed(struct socket *, uint32_t n);
 COLD bool	 sooobnext(const struct socket *);
 /* recv(MSG_OOB), socket not locked. */
-COLD int	 soreceiveoob(struct socket *, struct msghdr *, int flags, size_t len,
-	    size_t *done);
+COLD int soreceiveoob(struct socket *, struct msghdr *, int flags,
+	    size_t len, size_t *done);
 
 /* Buffers; socket locked. */
 void	 soreserve(struct socket *, uint32_t snd, uint32_t rcv);

@@ -26,39 +26,32 @@
 #define	container_of(p, type, field)					\
 	((type *)(void *)((char *)(p) - offsetof(type, field)))
 
-/*
- * memcpy(3) of what is often a few bytes: these are moved here, in two pieces
- * that may overlap, and only more of them by a call.
- */
+/* len bytes, part to twice part, in two parts that may overlap. */
+__attribute__((always_inline)) static inline void
+copy_ends(char *to, const char *from, size_t len, size_t part)
+{
+	char head[8], tail[8];
+
+	memcpy(head, from, part);
+	memcpy(tail, from + len - part, part);
+	memcpy(to, head, part);
+	memcpy(to + len - part, tail, part);
+}
+
+/* memcpy(3) of what is often a few bytes: only more of them are a call. */
 static inline void
 copy_bytes(void *to, const void *from, size_t len)
 {
-	char *t = to;
-	const char *f = from;
-
-	if (len > 16) {
-		memcpy(t, f, len);
-	} else if (len >= 8) {
-		uint64_t head, tail;
-
-		memcpy(&head, f, 8);
-		memcpy(&tail, f + len - 8, 8);
-		memcpy(t, &head, 8);
-		memcpy(t + len - 8, &tail, 8);
-	} else if (len >= 4) {
-		uint32_t head, tail;
-
-		memcpy(&head, f, 4);
-		memcpy(&tail, f + len - 4, 4);
-		memcpy(t, &head, 4);
-		memcpy(t + len - 4, &tail, 4);
-	} else if (len > 0) {
-		const char mid = f[len / 2], last = f[len - 1];
-
-		t[0] = f[0];
-		t[len / 2] = mid;
-		t[len - 1] = last;
-	}
+	if (len > 16)
+		memcpy(to, from, len);
+	else if (len >= 8)
+		copy_ends(to, from, len, 8);
+	else if (len >= 4)
+		copy_ends(to, from, len, 4);
+	else if (len >= 2)
+		copy_ends(to, from, len, 2);
+	else if (len == 1)
+		*(char *)to = *(const char *)from;
 }
 
 /*

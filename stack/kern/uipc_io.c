@@ -259,12 +259,12 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 	if (__predict_false((flags & MSG_OOB) != 0) &&
 	    (!pr->pr_stream || pr->pr_local))
 		return (EOPNOTSUPP);
-	if (__predict_false(pr->pr_sosend != NULL))
+	if (pr->pr_sosend != NULL)
 		return (pr->pr_sosend(so, msg, flags, len, done));
 	if (pr->pr_stream && len > 0 && len <= SEND_SMALL)
 		small = somakechain(msg, 0, len);
 	so_enter(so);
-	if (__predict_false(!pr->pr_stream)) {
+	if (!pr->pr_stream) {
 		error = sosend_dgram(so, msg, flags, len, done);
 	} else if (__predict_false(len == 0)) {
 		error = sosenderror(so);
@@ -487,12 +487,12 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 		return (soreceive_error(so, msg, len, done));
 	if (__predict_false(flags & MSG_OOB))
 		return (soreceiveoob(so, msg, flags, len, done));
-	if (__predict_false(so->so_proto->pr_soreceive != NULL))
+	if (so->so_proto->pr_soreceive != NULL)
 		return (so->so_proto->pr_soreceive(so, msg, flags, len, done));
 	so_enter(so);
 	error = sblock(so, &so->so_rcv, flags);
 	if (__predict_true(error == 0)) {
-		if (__predict_true(stream) && __predict_true(len > 0))
+		if (stream && len > 0)
 			error = soreceive_stream(so, msg, flags, len, done,
 			    &rest);
 		else if (!stream)

@@ -248,7 +248,7 @@ if_send(struct ifnet *ifp, struct mbuf *m)
 {
 	struct if_batch *ib = thread_known()->td_batch;
 
-	if (__predict_true(ib == NULL) || (ifp->if_caps & IFCAP_BATCH) == 0)
+	if (ib == NULL || (ifp->if_caps & IFCAP_BATCH) == 0)
 		return (ifp->if_transmit(ifp, m));
 	if (ib->ib_ifp != ifp || ib->ib_frames.mq_len == BATCH_MAX) {
 		batch_flush(ib);

@@ -30,7 +30,8 @@ struct in_conninfo {
 					   the one to a group by, or 0 */
 };
 
-/* It has no padding: five words. */
+/* Five words. */
+_Static_assert(sizeof(struct in_conninfo) == 40, "in_conninfo has padding");
 static inline bool
 in_connequal(const struct in_conninfo *a, const struct in_conninfo *b)
 {

@@ -177,7 +177,7 @@ drop:
 }
 
 /* If it is not the address that the interface has first. */
-APART static bool
+static bool
 is_another_of_ours(const struct ifnet *rcvif, struct in_addr dst)
 {
 	if (if_byaddr(dst) != NULL)
@@ -201,7 +201,7 @@ ip_isours(const struct mbuf *m, struct in_addr dst)
 {
 	const struct ifnet *rcvif = m->m_pkthdr.rcvif;
 
-	return (__predict_true(dst.s_addr == rcvif->if_addr.s_addr) ||
+	return (dst.s_addr == rcvif->if_addr.s_addr ||
 	    is_another_of_ours(rcvif, dst));
 }
 

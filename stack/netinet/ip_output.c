@@ -35,7 +35,7 @@ send_segment(struct ifnet *ifp, struct mbuf *m, const void *nexthop)
 }
 
 /* Cuts into fragments of at most the device's MTU.  Consumes m. */
-COLD static int
+APART static int
 fragment_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	const struct ip *whole = mtod(m, struct ip *);
@@ -222,7 +222,7 @@ ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
  * To a group or a broadcast address, and to this host if it is one of the
  * many (RFC 1112 section 6.1).  Consumes m.
  */
-COLD static int
+APART static int
 send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
     const struct ip_sendopts *opts)
 {

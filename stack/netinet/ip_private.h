@@ -25,7 +25,7 @@ bool	 ip_fastforward(struct mbuf *);
 bool	 ip_badsource(const struct ip *, const struct ifnet *rcvif);
 bool	 ip_isours(const struct mbuf *, struct in_addr dst);
 /* A fragment; the whole datagram when this was the last piece, or NULL. */
-COLD struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
+APART struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
 /*
  * The options of a packet (RFC 791 section 3.1): false, m consumed, if they
  * are malformed or ask for a route of the source's own.
@@ -38,7 +38,7 @@ COLD bool	 ip_options(struct mbuf *, unsigned hlen);
 struct nhop;
 void	 ip_redirect_init(void);
 void	 ip_redirect_input(const struct mbuf *, unsigned hlen);
-COLD bool	 ip_redirects(const struct mbuf *, const struct nhop *);
+bool	 ip_redirects(const struct mbuf *, const struct nhop *);
 void	 ip_redirect_send(const struct mbuf *, const struct nhop *);
 /* Length of the longest packet that this one will be on the wire. */
 uint32_t ip_wirelen(const struct mbuf *);

@@ -66,7 +66,7 @@ int	 ip_outputheader(struct mbuf *, struct in_addr src, struct in_addr dst,
 bool	 ip_source(struct in_addr dst, uint32_t ifindex, struct in_addr *src,
 	    struct ifnet **);
 /* The interface by which packets to a group leave, or NULL. */
-COLD struct ifnet *ip_groupif(struct in_addr group, uint32_t ifindex);
+APART struct ifnet *ip_groupif(struct in_addr group, uint32_t ifindex);
 void	 ip_input(struct mbuf *);
 /* Pseudo header sum (RFC 793 3.1), folded, not complemented. */
 uint16_t in_pseudo(struct in_addr, struct in_addr, uint8_t proto, uint32_t len);

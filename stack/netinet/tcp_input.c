@@ -107,7 +107,7 @@ update_ts(struct tcpcb *tp, const struct tcpseg *sg)
 		return;
 	if (__predict_true((tp->t_flags & TF_TS) != 0) &&
 	    __predict_true(sg->sg_opt.has_ts) &&
-	    __predict_true(SEQ_LEQ(sg->sg_seq, tp->last_ack_sent))) {
+	    SEQ_LEQ(sg->sg_seq, tp->last_ack_sent)) {
 		tp->ts_recent = sg->sg_opt.tsval;
 		tp->ts_recent_date = tp->t_lastrecv;
 	}

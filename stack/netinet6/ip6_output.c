@@ -78,7 +78,7 @@ ip6_transmit(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *gw)
 }
 
 /* Cuts into packets of at most mtu bytes.  Consumes m. */
-COLD static int
+APART static int
 fragment_transmit(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *gw,
     uint32_t mtu)
 {

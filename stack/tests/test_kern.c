@@ -464,6 +464,23 @@ TEST(work_before_a_sleep_may_sleep_itself)
 	set_spin("20");
 }
 
+/* Each length up to some that are a call, and no byte beside. */
+TEST(a_few_bytes_are_copied_and_no_more)
+{
+	char from[40], to[42], want[42];
+
+	for (size_t i = 0; i < sizeof(from); i++)
+		from[i] = (char)(i + 1);
+	for (size_t len = 0; len <= sizeof(from); len++) {
+		memset(to, 'x', sizeof(to));
+		memset(want, 'x', sizeof(want));
+		for (size_t i = 0; i < len; i++)
+			want[1 + i] = from[i];
+		copy_bytes(to + 1, from, len);
+		CHECK_EQ(memcmp(to, want, sizeof(to)), 0);
+	}
+}
+
 TEST(loader_conf_errors_name_line_and_reason)
 {
 	char good[] = "# comment\n\ndebug.mpsafenet=\"1\" # text\r\n";
