@@ -62,7 +62,7 @@ struct mbuf {
 	struct pkthdr	 m_pkthdr;
 	char		 m_dat[MSIZE - 4 * sizeof(void *) -
 			    2 * sizeof(uint32_t) - sizeof(struct pkthdr)];
-};
+} __attribute__((aligned(64)));	/* another CPU may write to its neighbour */
 _Static_assert(sizeof(struct mbuf) == MSIZE, "mbuf size");
 
 #define	mtod(m, t)	((t)(void *)((m)->m_data))

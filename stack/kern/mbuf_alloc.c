@@ -28,14 +28,14 @@
 enum zone { Z_MBUF, Z_CLUSTER, Z_JUMBO, Z_MAX, Z_COUNT };
 
 static const struct {
-	size_t		 size;
+	size_t		 size, align;	/* as of mach_alloc() */
 	unsigned	 cache_max;	/* kept by one thread */
 	unsigned	 depot_max;	/* kept by all */
 } zones[Z_COUNT] = {
-	[Z_MBUF] = { sizeof(struct mbuf), 256, 8192 },
-	[Z_CLUSTER] = { sizeof(struct mext) + MCLBYTES, 128, 4096 },
-	[Z_JUMBO] = { sizeof(struct mext) + MJUMBYTES, 32, 512 },
-	[Z_MAX] = { sizeof(struct mext) + MMAXBYTES, 4, 128 },
+	[Z_MBUF] = { sizeof(struct mbuf), _Alignof(struct mbuf), 256, 8192 },
+	[Z_CLUSTER] = { sizeof(struct mext) + MCLBYTES, 0, 128, 4096 },
+	[Z_JUMBO] = { sizeof(struct mext) + MJUMBYTES, 0, 32, 512 },
+	[Z_MAX] = { sizeof(struct mext) + MMAXBYTES, 0, 4, 128 },
 };
 
 /* A free item; items are linked through their first word. */
@@ -309,7 +309,8 @@ zone_alloc(enum zone z)
 	count_own(&mc->mc_allocs[z]);
 	if (p->count == 0)
 		cache_refill(p, z);
-	return (p->count > 0 ? pile_take(p) : kmalloc(zones[z].size));
+	return (p->count > 0 ? pile_take(p) :
+	    kmalloc_aligned(zones[z].size, zones[z].align));
 }
 
 static void

@@ -135,7 +135,7 @@ struct socket {
 	unsigned	 so_callwaiters;	/* [s] others who want to */
 	unsigned	 so_nleft;		/* [s] */
 	STAILQ_HEAD(, so_left) so_leftq;	/* [s] segments for it */
-};
+} __attribute__((aligned(64)));	/* no line is shared with another one */
 
 #define	SS_ISCONNECTED	0x001
 #define	SS_ISCONNECTING	0x002

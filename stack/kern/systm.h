@@ -87,8 +87,8 @@ bool	 pps_limited(struct pps_limit *, uint32_t limit);
 
 /* Memory.  Never returns NULL: exhaustion is a panic.  Zeroed. */
 void	*kmalloc(size_t size);
-/* The same at a multiple of align, a power of two that divides size. */
-COLD void	*kmalloc_aligned(size_t size, size_t align);
+/* The same, aligned as by mach_alloc(). */
+void	*kmalloc_aligned(size_t size, size_t align);
 void	 kfree(void *);
 
 /*

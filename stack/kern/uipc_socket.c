@@ -72,7 +72,8 @@ protosw_find(int domain, int type, int protocol, int *error)
 static struct socket *
 soalloc(const struct protosw *pr, int protocol)
 {
-	struct socket *so = kmalloc(sizeof(*so));
+	struct socket *so = kmalloc_aligned(sizeof(*so),
+	    _Alignof(struct socket));
 
 	mtx_init(&so->so_lock, LC_SOCKET);
 	mtx_init(&so->so_qlock, LC_ACCEPT);

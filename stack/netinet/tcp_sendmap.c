@@ -17,21 +17,24 @@
 /* More records than this and than two a segment are a peer's attack. */
 #define	RECORDS_MIN	128
 
-/* One record is kept: a program that asks and waits has one at a time. */
+/*
+ * A program that asks and waits has one record at a time, which is part of the
+ * tcpcb: of memory that no other CPU writes to.
+ */
 static struct tcp_sent *
 record_new(struct tcpcb *tp)
 {
-	struct tcp_sent *r = tp->t_sentspare;
-
-	tp->t_sentspare = NULL;
-	return (r != NULL ? r : kmalloc(sizeof(*r)));
+	if (tp->t_sentused)
+		return (kmalloc(sizeof(struct tcp_sent)));
+	tp->t_sentused = true;
+	return (&tp->t_sentown);
 }
 
 static void
 record_free(struct tcpcb *tp, struct tcp_sent *r)
 {
-	if (tp->t_sentspare == NULL)
-		tp->t_sentspare = r;
+	if (r == &tp->t_sentown)
+		tp->t_sentused = false;
 	else
 		kfree(r);
 }
@@ -142,8 +145,6 @@ tcp_sent_flush(struct tcpcb *tp)
 
 	while ((r = TAILQ_FIRST(&tp->t_sent)) != NULL)
 		discard(tp, r);
-	kfree(tp->t_sentspare);
-	tp->t_sentspare = NULL;
 	KASSERT(tp->t_nsent == 0 && tp->t_lostbytes == 0 &&
 	    tp->t_sackedbytes == 0, ("tcp_sent_flush: %u left", tp->t_nsent));
 }

@@ -56,7 +56,8 @@ tcp_offers(void)
 struct tcpcb *
 tcp_newtcpcb(struct socket *so)
 {
-	struct tcpcb *tp = kmalloc(sizeof(*tp));
+	struct tcpcb *tp = kmalloc_aligned(sizeof(*tp),
+	    _Alignof(struct tcpcb));
 
 	KASSERT(so->so_pcb == NULL, ("tcp_newtcpcb: socket has a pcb"));
 	in_pcbinit(&tp->t_inp, so, &tcp_table);

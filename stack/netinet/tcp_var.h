@@ -215,7 +215,8 @@ struct tcpcb {
 	struct tcp_senttime t_lost;
 	struct tcp_sent	*t_senthint;	/* where the last search ended */
 	unsigned	 t_nsent;	/* records */
-	struct tcp_sent	*t_sentspare;	/* a free one, or NULL */
+	struct tcp_sent	 t_sentown;	/* one of them */
+	bool		 t_sentused;	/* ... it is */
 	uint32_t	 t_sackedbytes, t_lostbytes;
 	enum tcp_recovery t_recovery;
 	enum tcp_frto	 t_frto;
@@ -257,7 +258,7 @@ struct tcpcb {
 	enum tcp_limit	 t_limit;
 	nsec_t		 t_limitsince;
 	nsec_t		 t_limited[TL_COUNT];	/* before that */
-};
+} __attribute__((aligned(64)));	/* no line is shared with another one */
 
 #define	sototcpcb(so)	((struct tcpcb *)(so)->so_pcb)
 

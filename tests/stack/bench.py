@@ -43,6 +43,7 @@ LO_1500 = ("ip link set lo mtu 1500", "ethtool -K lo tso off gso off gro off")
 LO_64K = ("ip link set lo mtu 65536", "ethtool -K lo tso on gso on gro on")
 CHECKSUMS, SEGMENTS = {"if.mem0.offload": "1"}, {"if.mem0.offload": "2"}
 CPUS = str(os.cpu_count() or 1)
+ON_EACH = {**SEGMENTS, "if.mem0.queues": CPUS}
 
 
 def _bulk(family: int, *load: str) -> Row:
@@ -91,7 +92,10 @@ ROWS = {
     "memory: request/response, 64": Row(in_memory, "1000/s", ("self", "rr", "-n", "64"), SEGMENTS, LO_64K, 1e-3),
     "memory: round trips, one thread": Row(in_memory, "1000/s", ("alone", "rr"), SEGMENTS, LO_64K, 1e-3),
     "memory: round trips, a thread on each CPU": Row(
-        in_memory, "1000/s", ("alone", "rr", "-p", CPUS), {**SEGMENTS, "if.mem0.queues": CPUS}, LO_64K, 1e-3
+        in_memory, "1000/s", ("alone", "rr", "-p", CPUS), ON_EACH, LO_64K, 1e-3
+    ),
+    "memory: round trips, each CPU, bucket locks": Row(
+        in_memory, "1000/s", ("alone", "rr", "-p", CPUS), {**ON_EACH, "net.inet.tcp.pcbtable": "bucket"}, LO_64K, 1e-3
     ),
     "memory: UNIX request/response, 1": Row(by_path, "1000/s", ("self", "rr"), scale=1e-3),
     "memory: UNIX request/response, 64": Row(by_path, "1000/s", ("self", "rr", "-n", "64"), scale=1e-3),
@@ -179,7 +183,8 @@ Rates and CPU times are medians, each with the median distance from it. *Linux* 
 UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.
 The client of the first eighteen rows is Linux, on another CPU; both ends have CUBIC. *CPU* is what a GB, a transaction
 or a packet costs the CPU of the server, or of what forwards, with the host's share. In *memory* one process has both
-ends of each connection.
+ends of each connection; by default one lock guards the table of all of them, and *bucket locks* are
+`net.inet.tcp.pcbtable=bucket`.
 
 ```
 {table}
