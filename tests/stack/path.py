@@ -32,7 +32,7 @@ NAME = 52  # columns
 LINE, PAGE = 64, 4096
 LONGEST = 15  # bytes of an instruction (Intel SDM, volume 2, section 2.3.11)
 WARM_UP = 1.0  # seconds until buffers and caches are full
-PATIENCE = 10  # seconds for the messages of a row; two are enough
+PATIENCE = 30  # seconds for the messages of a row; two are enough
 SECONDS = 60  # that the load runs for unless it is ended
 
 # linux/ptrace.h; a register's place is that of sys/user.h.
@@ -51,7 +51,7 @@ TCP = {
 
 
 class Way(NamedTuple):
-    """Tunables of the stack, the address that the load is given, and what no knob begins with that acts on it."""
+    """Tunables of the stack, the address that the load is given, and how knobs begin that do not act on it."""
 
     tunables: Mapping[str, str]
     address: str
@@ -60,7 +60,7 @@ class Way(NamedTuple):
 
 WAYS = {
     "TCP": Way(TCP, "10.97.0.7", ("unix.",)),
-    "UNIX": Way({"unix.sockets": "stack"}, "tcpload.sock", ("net.inet.", "if.")),
+    "UNIX": Way({"unix.sockets": "stack"}, "{directory}/socket", ("net.inet.", "if.")),
 }
 
 
@@ -113,9 +113,8 @@ def measure(prefix: Path, address: str, tunables: Mapping[str, str]) -> Cost:
     with tempfile.TemporaryDirectory(prefix="path-") as directory:
         conf = Path(directory) / "loader.conf"
         conf.write_text("".join(f'{name}="{value}"\n' for name, value in tunables.items()), encoding="ascii")
-        if "." in address and not address[0].isdigit():
-            address = f"{directory}/{address}"
-        load = [f"{prefix}/bin/tcpload", "alone", "rr", "-t", str(SECONDS), address, "5999"]
+        to = address.format(directory=directory)
+        load = [f"{prefix}/bin/tcpload", "alone", "rr", "-t", str(SECONDS), to, "5999"]
         with _running(f"{prefix}/bin/bootstack", "-c", str(conf), "--", *load) as pid:
             return cost(_steps(pid, _entry(pid, prefix), MESSAGES))
 
