@@ -223,6 +223,18 @@ TEST(a_queue_takes_as_many_as_there_is_room_for)
 	CHECK(mbufq_dequeue(&mq) == NULL);
 }
 
+TEST(no_two_share_a_cache_line)
+{
+	struct mbuf *m[8];
+
+	for (unsigned i = 0; i < nitems(m); i++) {
+		m[i] = m_get();
+		CHECK_EQ((uintptr_t)m[i] % 64, 0);
+	}
+	for (unsigned i = 0; i < nitems(m); i++)
+		m_freem(m[i]);
+}
+
 TEST(nothing_is_left)
 {
 	char n[32];

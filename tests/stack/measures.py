@@ -221,9 +221,9 @@ def from_source(bench: Bench, row: Row, _side: str) -> Sample:
         **row.tunables,
     })  # fmt: skip
     try:
-        before = (_packets(bench, counter), _cpu(child.pid))
+        before = (_packets(bench, counter), sum(cputimes(child.pid).values()))
         time.sleep(bench.seconds)
-        after = (_packets(bench, counter), _cpu(child.pid))
+        after = (_packets(bench, counter), sum(cputimes(child.pid).values()))
         packets, cpu = (now - then for now, then in zip(after, before, strict=True))
         assert cpu > 0, "the stack had no CPU meanwhile"
         return Sample(packets / cpu)
@@ -240,9 +240,10 @@ def _packets(bench: Bench, counter: str) -> int:
     raise AssertionError("the stack does not answer")
 
 
-def _cpu(pid: int) -> float:
+def cputimes(pid: int) -> dict[int, float]:
+    """Seconds of a CPU that each thread of a process has had."""
     threads = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((thread / "schedstat").read_text("ascii").split()[0]) for thread in threads) / 1e9
+    return {int(thread.name): int((thread / "schedstat").read_text("ascii").split()[0]) / 1e9 for thread in threads}
 
 
 def between_hosts(bench: Bench, row: Row, side: str) -> Sample:

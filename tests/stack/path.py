@@ -25,6 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.stack.measures import cputimes
 from tests.stack.topology import Installed, run
 
 BATCHES, MESSAGES = 4, 5
@@ -33,7 +34,7 @@ NAME = 52  # columns
 LINE, PAGE = 64, 4096
 LONGEST = 15  # bytes of an instruction (Intel SDM, volume 2, section 2.3.11)
 WARM_UP = 0.5  # seconds of a CPU until buffers and caches are full
-PATIENCE = 30  # seconds for the messages of a row; two are enough
+PATIENCE = 30  # seconds for the messages of a row; three are enough
 SECONDS = 60  # that the load runs for unless it is ended
 
 # linux/ptrace.h; a register's place is that of sys/user.h.
@@ -145,10 +146,10 @@ def _running(*words: str) -> Iterator[int]:
         subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=said) as child,
     ):
         try:
-            until = time.monotonic() + PATIENCE
-            while child.poll() is None and max(_cputimes(child.pid).values()) < WARM_UP:
+            until = time.monotonic() + SECONDS
+            while child.poll() is None and max(cputimes(child.pid).values()) < WARM_UP:
                 if time.monotonic() > until:
-                    sys.exit(f"path: {words[0]} has had no {WARM_UP} s of a CPU in {PATIENCE} s")
+                    sys.exit(f"path: {words[0]} has had no {WARM_UP} s of a CPU in {SECONDS} s")
                 time.sleep(0.05)
             if child.poll() is not None:
                 said.seek(0)
@@ -169,7 +170,7 @@ def _entry(pid: int, prefix: Path) -> int:
 
 def _batches(pid: int, entry: int) -> list[list[list[int]]]:
     """The addresses of what each message executed: of the busiest thread, while all others are frozen."""
-    threads = _cputimes(pid)
+    threads = cputimes(pid)
     busiest = max(threads, key=lambda thread: threads[thread])
     found = []
     with _traced(pid, threads), _patience(), _on_cpus_of(busiest):
@@ -241,12 +242,6 @@ def _patience() -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _cputimes(pid: int) -> dict[int, float]:
-    """Seconds of a CPU that each thread has had."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return {int(task.name): int((task / "schedstat").read_text("ascii").split()[0]) / 1e9 for task in tasks}
 
 
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -6,13 +6,12 @@ from __future__ import annotations
 import pytest
 
 from tests.stack import path
-
-LINE = path.LINE
+from tests.stack.topology import Installed
 
 
 def test_what_is_executed_twice_is_two_instructions_in_one_line() -> None:
     straight = [0x1000, 0x1003, 0x1007]
-    looped = [0x1000, 0x1003, 0x1000, 0x1003, 0x1000 + LINE]
+    looped = [0x1000, 0x1003, 0x1000, 0x1003, 0x1000 + path.LINE]
     assert path.cost([straight]) == (3, 1, 1, 0)
     assert path.cost([looped]) == (5, 2, 1, 2)
     assert path.cost([straight, looped, looped]) == (5, 2, 1, 2)
@@ -46,7 +45,11 @@ def test_an_unknown_knob_is_what_the_stack_says_of_it() -> None:
         path.main(["nonsense=1"])
 
 
-def test_a_message_that_needs_two_threads_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(path, "PATIENCE", 2)
+def test_a_message_that_needs_two_threads_is_not_waited_for(
+    installed: Installed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    way = path.WAYS["TCP"]
+    monkeypatch.setattr(path, "PATIENCE", 5)
+    monkeypatch.setattr(path, "MESSAGES", 1)  # quick, if one thread did it all
     with pytest.raises(SystemExit, match="waits for another thread"):
-        path.main(["net.isr.dispatch=deferred"])
+        path.measure(installed.prefix, way.address, {**way.tunables, "net.isr.dispatch": "deferred"})
