@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tests.stack import bench
+from tests.stack.control import Control
 
 KINDS = (
     "request/response, 1",
@@ -34,15 +36,19 @@ def test_each_kind_of_row_is_measured(
     document = json.loads((tmp_path / "bench" / "stack.json").read_text(encoding="utf-8"))
     assert list(document["rows"]) == list(KINDS)
     for name, row in document["rows"].items():
-        assert set(row["samples"]) == set(bench.ROWS[name].sides)
-        assert set(row["cpu"]) == (set(bench.ROWS[name].sides) if row["cpu_unit"] else set())
-        assert all(samples and min(samples) >= 0 for samples in (*row["samples"].values(), *row["cpu"].values()))
+        assert set(row["taken"]) == set(bench.ROWS[name].sides)
+        for (sample,) in row["taken"].values():
+            assert sample["rate"] > 0
+            assert sample["control"] > 0
+            assert (sample["cpu"] or 0) >= 0
+            assert (sample["cpu"] is not None) == bool(row["cpu_unit"])
     for settings in document["machine"]["linux"].values():
         assert settings["tcp_congestion_control"] == "cubic"
         assert settings["tcp-segmentation-offload"] in ("on", "off")
     table = capsys.readouterr().out
     assert all(name in table for name in KINDS)
     assert "request/response, 1, IPv6: " in table
+    assert f"{sum(len(bench.ROWS[name].sides) for name in KINDS)} samples; " in table
 
 
 def test_a_row_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,9 +63,56 @@ def test_the_page_is_not_made_of_some_rows(capsys: pytest.CaptureFixture[str]) -
     assert "--write makes the whole page" in capsys.readouterr().err
 
 
+def _taken(*rates: float, control: float = 100.0) -> list[bench.Taken]:
+    return [bench.Taken(rate, None, control) for rate in rates]
+
+
 def test_the_page_has_the_table_and_says_how_it_was_measured() -> None:
-    row = bench.Result("Gbit/s", "", samples={"stack": [19.0, 20.0, 24.0], "linux": [10.0, 10.0, 10.0]})
-    text = bench.page({"bulk in, 1 stream": row}, rounds=3, seconds=1.5)
+    row = bench.Result("Gbit/s", "", 3, {"stack": _taken(19.0, 20.0, 24.0), "linux": _taken(10.0, 10.0, 10.0)})
+    text = bench.page(bench.Measured({"bulk in, 1 stream": row}, {}, Control(0)), rounds=3, seconds=1.5)
     assert "20.000  ±1.000    10.000  ±0.000   2.00" in text
     assert "3 rounds" in text
     assert "samples of 1.5 s" in text
+    assert "6 samples; 0 void" in text
+
+
+@dataclass
+class Script:
+    """A control with speeds, and a row whose rates are numbers of the samples taken."""
+
+    control: Control
+    speeds: list[float]
+    result: bench.Result = field(default_factory=lambda: bench.Result("Mpps/core", "", 2))
+
+    def take(self, name: str, side: str) -> bench.Taken:
+        assert (name, side) == ("memory: forward", "stack")
+        self.control.best = max(self.control.best, speed := self.speeds.pop(0))
+        return bench.Taken(float(len(self.result.taken.get(side, [])) + 1), None, speed)
+
+    def fill(self) -> bench.Measured:
+        results = {"memory: forward": self.result}
+        bench.fill(results, self.control, self.take)
+        assert not self.speeds
+        return bench.Measured(results, {}, self.control)
+
+
+def test_what_was_measured_on_busy_cpus_is_void_and_measured_again() -> None:
+    script = Script(Control(3600), [95.0, 60.0, 89.0, 100.0])
+    text = bench.report(script.fill())
+    assert script.result.rates("stack") == [4.0, 1.0]
+    assert "4 samples; 2 void" in text
+    assert "no quiet time" not in text
+
+
+def test_a_sample_is_void_as_soon_as_the_cpus_were_faster_at_another_time() -> None:
+    script = Script(Control(3600), [60.0, 60.0, 100.0, 95.0])
+    assert "4 samples; 2 void" in bench.report(script.fill())
+    assert script.result.rates("stack") == [3.0, 4.0]
+
+
+def test_the_least_disturbed_count_and_are_named_when_the_patience_is_over() -> None:
+    script = Script(Control(0), [100.0, 60.0])
+    text = bench.report(script.fill())
+    assert script.result.rates("stack") == [1.0, 2.0]
+    assert "2 samples; 0 void" in text
+    assert "no quiet time for these, which count: memory: forward (1)" in text

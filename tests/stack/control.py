@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether the CPUs of this machine are its own: a *control*, work on which no change of the stack has an effect.
+
+The CPUs of a guest are threads of its host's cores, and share a core with each other or with another guest for seconds
+at a time when the host is busy. Neither steal nor the frequency shows that, but all of it is slower. So a sample counts
+if the control was fast before it and after it; what the sample itself said has no part in that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+
+SECONDS = 0.05  # of one look
+LIMIT = 0.1  # what the control may lose of its best, in a sample that counts
+PAUSE = 0.3  # seconds between two looks while waiting
+BLOCK = bytes(1 << 20)  # hashing it takes about a millisecond, in which Python's lock is free
+
+
+class Control:
+    """The best speed that the slowest CPU had while all worked at once, and how long to wait for it to come back."""
+
+    def __init__(self, patience: float) -> None:
+        """`patience` is in seconds from now."""
+        self.until = time.monotonic() + patience
+        self.best = 0.0
+
+    def speed(self) -> float:
+        """A look: blocks in a second, of the slowest CPU."""
+        cpus = sorted(os.sched_getaffinity(0))
+        start = threading.Barrier(len(cpus))
+        found: list[float] = []
+        threads = [threading.Thread(target=lambda cpu=cpu: found.append(_work(cpu, start))) for cpu in cpus]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.best = max(self.best, min(found))
+        return min(found)
+
+    def is_quiet(self, speed: float) -> bool:
+        """Whether a speed is near the best one, as known by now."""
+        return speed >= (1 - LIMIT) * self.best
+
+    def waits(self) -> bool:
+        """Whether there is time left to wait."""
+        return time.monotonic() < self.until
+
+    def quiet(self) -> float:
+        """Waits for a fast look, if there is time; its speed."""
+        while not self.is_quiet(speed := self.speed()) and self.waits():
+            time.sleep(PAUSE)
+        return speed
+
+
+def _work(cpu: int, start: threading.Barrier) -> float:
+    os.sched_setaffinity(0, {cpu})  # of this thread
+    start.wait()
+    blocks, began = 0, time.perf_counter()
+    while (now := time.perf_counter()) < began + SECONDS or not blocks:
+        hashlib.blake2b(BLOCK).digest()
+        blocks += 1
+    return blocks / (now - began)
