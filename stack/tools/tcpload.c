@@ -3,8 +3,8 @@
  * tcpload: the smallest load that shows what TCP costs; the same program on
  * the stack and on the host.
  *
- *	tcpload serve [-6] [-e] PORT	-e: rr alone, by an event loop
- *	tcpload MODE [-n CONNECTIONS] [-t SECONDS] [-s BYTES] ADDRESS PORT
+ *	tcpload serve [-6] [-e] PORT
+ *	tcpload MODE [-e] [-n CONNECTIONS] [-t SECONDS] [-s BYTES] ADDRESS PORT
  *	tcpload self MODE ...		client and server in one process
  *	tcpload alone rr [-p THREADS] ... and in one thread, turn by turn;
  *					or so many, with connections and a CPU
@@ -21,8 +21,10 @@
  *
  * MODE is in (bytes to the server), out (from it), rr (request and response
  * of BYTES each on a standing connection) or crr (one on a new connection
- * each time).  What happens in SECONDS after a warm-up is counted at the
- * client and printed as "number bytes/s" or "number transactions/s".
+ * each time).  With -e, of these two alone, a server or a client has all its
+ * connections in one thread with an event loop.  What happens in SECONDS after
+ * a warm-up is counted at the client and printed as "number bytes/s" or
+ * "number transactions/s".
  *
  * With crr the server closes first, and the client, having seen that, resets:
  * then no end is left in TIME_WAIT (tools/tcpconnect.c).  If the client closed
@@ -59,14 +61,9 @@
 
 static const char *const modes[NMODES] = { "in", "out", "rr", "crr" };
 
-static struct options {
-	enum mode	 mode;
-	int		 connections, threads;
-	double		 seconds;
-	uint32_t	 size;
-	struct sockaddr_storage sa;
-	socklen_t	 salen;
-} options = { .connections = 1, .threads = 1, .seconds = 2, .size = 1 };
+struct options options = {
+	.connections = 1, .threads = 1, .seconds = 2, .size = 1
+};
 
 /* Bytes or transactions, by each thread in a line of its own. */
 static struct done {
@@ -87,7 +84,7 @@ static _Noreturn void
 usage(void)
 {
 	fprintf(stderr, "usage: tcpload serve [-6] [-e] PORT\n"
-	    "       tcpload [self] in|out|rr|crr [-n CONNECTIONS] "
+	    "       tcpload [self] in|out|rr|crr [-e] [-n CONNECTIONS] "
 	    "[-t SECONDS] [-s BYTES] ADDRESS PORT\n"
 	    "       tcpload alone rr [-p THREADS] ...\n"
 	    "       tcpload asked ASKED ADDRESS PORT\n"
@@ -204,37 +201,41 @@ listen_everywhere(struct sockaddr_storage sa, socklen_t len)
 	return (fd);
 }
 
-static int
-say_hello(void)
+/* The first request goes with it if there is one alone. */
+bool
+say_hello_to(int fd)
 {
 	struct hello h = { options.mode, options.size };
+
+	no_delay(fd);
+	return (send(fd, &h, sizeof(h), options.mode == CRR ? MSG_MORE |
+	    MSG_NOSIGNAL : MSG_NOSIGNAL) == (ssize_t)sizeof(h));
+}
+
+int
+say_hello(void)
+{
 	int fd = socket(options.sa.ss_family, SOCK_STREAM, 0);
 
 	if (fd < 0 || connect(fd, (struct sockaddr *)&options.sa,
 	    options.salen) != 0)
 		die("connect");
-	no_delay(fd);
-	/* the first request goes with it */
-	if (send(fd, &h, sizeof(h), options.mode == CRR ? MSG_MORE |
-	    MSG_NOSIGNAL : MSG_NOSIGNAL) != (ssize_t)sizeof(h))
+	if (!say_hello_to(fd))
 		die("send");
 	return (fd);
 }
 
 /* After the server has closed. */
-static void
+void
 reset(int fd)
 {
 	const struct linger now = { .l_onoff = 1 };
-	char c;
 
-	if (recv(fd, &c, 1, 0) != 0)
-		die("end");
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(fd);
 }
 
-static void
+void
 count(unsigned long long n)
 {
 	static _Thread_local struct done *mine;
@@ -280,6 +281,8 @@ client(void *arg)
 		if (n <= 0)
 			die("transfer");
 		if (options.mode == CRR) {
+			if (recv(fd, buf, 1, 0) != 0)
+				die("end");
 			reset(fd);
 			fd = say_hello();
 		}
@@ -377,13 +380,21 @@ mode_named(const char *name)
 	return ((enum mode)mode);
 }
 
+/* Requests to an event loop are sent whole or not at all. */
+static bool
+events_good(void)
+{
+	return (!options.events || ((options.mode == RR ||
+	    options.mode == CRR) && options.size <= SIZE_MAX_EVENTS));
+}
+
 static bool
 options_good(void)
 {
 	return (options.mode != NMODES && options.connections >= 1 &&
 	    options.connections <= CONNECTIONS_MAX && options.seconds > 0 &&
 	    options.seconds <= SECONDS_MAX && options.size >= 1 &&
-	    options.size <= SIZE_MAX_RR);
+	    options.size <= SIZE_MAX_RR && events_good());
 }
 
 static void
@@ -454,8 +465,10 @@ parse_client(int argc, char **argv)
 	if (argc < 1)
 		usage();
 	options.mode = mode_named(argv[0]);
-	while ((opt = getopt(argc, argv, "n:p:t:s:")) != -1)
-		if (opt == 'n')
+	while ((opt = getopt(argc, argv, "en:p:t:s:")) != -1)
+		if (opt == 'e')
+			options.events = true;
+		else if (opt == 'n')
 			options.connections = (int)argument_whole("-n", optarg,
 			    1, CONNECTIONS_MAX);
 		else if (opt == 'p')
@@ -486,9 +499,20 @@ start_server(void)
 	pthread_detach(start_thread(serve, (void *)(intptr_t)listener()));
 }
 
+static void *
+all_clients(void *arg)
+{
+	(void)arg;
+	ask_events();
+}
+
 static void
 start_clients(void)
 {
+	if (options.events) {
+		start_thread(all_clients, NULL);
+		return;
+	}
 	for (int i = 0; i < options.connections; i++)
 		start_thread(client, NULL);
 }
@@ -574,6 +598,8 @@ main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	parse_server(argc, argv);
 	parse_client(argc - 1 - (self || asks), argv + 1 + (self || asks));
+	if (options.events && (asks || alone))
+		usage();
 	if (asks)
 		return (ask());
 	if (alone ? options.mode != RR : options.threads != 1)

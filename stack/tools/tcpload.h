@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the servers of tcpload share: with a thread for each connection
- * (tcpload.c), and with an event loop (tcpload_events.c).
+ * What the ends of connections of tcpload share: with a thread for each
+ * (tcpload.c), and all in one thread with an event loop (tcpload_events.c).
  */
 #ifndef TOOLS_TCPLOAD_H
 #define TOOLS_TCPLOAD_H
@@ -9,9 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define	CONNECTIONS_MAX	1024
 #define	SIZE_MAX_RR	65536
+#define	SIZE_MAX_EVENTS	4096
 
 enum mode { IN, OUT, RR, CRR, NMODES };
 
@@ -20,12 +22,29 @@ struct hello {
 	uint32_t	 mode, size;
 };
 
+struct options {
+	enum mode	 mode;
+	int		 connections, threads;
+	double		 seconds;
+	uint32_t	 size;
+	bool		 events;
+	struct sockaddr_storage sa;
+	socklen_t	 salen;
+};
+
+extern struct options options;
+
 _Noreturn void die(const char *what);
 bool	 read_all(int fd, void *, size_t);
 bool	 write_all(int fd, const void *, size_t);
 void	 no_delay(int fd);
+int	 say_hello(void);
+bool	 say_hello_to(int fd);
+void	 reset(int fd);
+void	 count(unsigned long long);
 
 /* Requests and responses of all connections, in one thread, for ever. */
 _Noreturn void serve_events(int listener);
+_Noreturn void ask_events(void);
 
 #endif /* TOOLS_TCPLOAD_H */

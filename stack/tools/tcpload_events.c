@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tcpload serve -e: all connections in one thread, as servers with an event
- * loop have them.
+ * tcpload -e: all connections of an end in one thread, as programs with an
+ * event loop have them.
  */
 #include "tools/tcpload.h"
 
+#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,57 +13,164 @@
 #define	EVENTS_MAX	64	/* of one call */
 
 static void
-watch(int ep, int fd)
+watch(int ep, int fd, uint32_t events)
 {
-	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+	struct epoll_event ev = { .events = events, .data.fd = fd };
 
 	if (epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) != 0)
 		die("epoll");
 }
 
-/*
- * A client says hello when it has connected, and the rest of a request comes
- * with its first byte: who waits for either keeps nobody waiting for long.
- */
+static int
+epoll(void)
+{
+	int ep = epoll_create1(0);
+
+	if (ep < 0)
+		die("epoll");
+	return (ep);
+}
+
+static struct hello hellos[CONNECTIONS_MAX];	/* by descriptor; of size 0:
+						   not said yet */
+
 static void
-welcome(int ep, int listener, uint32_t *sizes)
+welcome(int ep, int listener)
 {
 	int fd = accept(listener, NULL, NULL);
-	struct hello h;
 
-	if (fd < 0)
-		return;
-	no_delay(fd);
-	if (fd < CONNECTIONS_MAX && read_all(fd, &h, sizeof(h)) &&
-	    h.mode == RR && h.size <= SIZE_MAX_RR) {
-		sizes[fd] = h.size;
-		watch(ep, fd);
-	} else {
+	if (fd >= CONNECTIONS_MAX) {
 		close(fd);
+	} else if (fd >= 0) {
+		no_delay(fd);
+		hellos[fd].size = 0;
+		watch(ep, fd, EPOLLIN);
 	}
+}
+
+/*
+ * Whether more is to come.  The rest of a hello and of a request comes with its
+ * first byte: who waits for it keeps nobody waiting for long.
+ */
+static bool
+serve_event(int fd)
+{
+	static char buf[SIZE_MAX_RR];
+	struct hello *h = &hellos[fd];
+
+	if (h->size == 0) {
+		if (!read_all(fd, h, sizeof(*h)) || h->size == 0 ||
+		    h->size > SIZE_MAX_RR || (h->mode != RR && h->mode != CRR))
+			return (false);
+		if (h->mode == RR)
+			return (true);
+	}
+	return (read_all(fd, buf, h->size) && write_all(fd, buf, h->size) &&
+	    h->mode == RR);
 }
 
 _Noreturn void
 serve_events(int listener)
 {
-	static uint32_t sizes[CONNECTIONS_MAX];	/* by descriptor */
-	static char buf[SIZE_MAX_RR];
 	struct epoll_event events[EVENTS_MAX];
-	int ep = epoll_create1(0), n;
+	int ep = epoll(), n;
 
-	if (ep < 0)
-		die("epoll");
-	watch(ep, listener);
+	watch(ep, listener, EPOLLIN);
 	for (;;) {
 		n = epoll_wait(ep, events, EVENTS_MAX, -1);
 		for (int i = 0; i < n; i++) {
 			int fd = events[i].data.fd;
 
 			if (fd == listener)
-				welcome(ep, listener, sizes);
-			else if (!read_all(fd, buf, sizes[fd]) ||
-			    !write_all(fd, buf, sizes[fd]))
+				welcome(ep, listener);
+			else if (!serve_event(fd))
 				close(fd);
 		}
+	}
+}
+
+/* By descriptor, which may be larger than the number of connections. */
+static struct asked {
+	bool		 greeted;
+	uint32_t	 left;	/* bytes of the response */
+} asked[2 * CONNECTIONS_MAX];
+static char block[SIZE_MAX_EVENTS];
+
+/* Tells of the connection, and of whatever comes by it. */
+static void
+begin(int ep)
+{
+	int fd = socket(options.sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	if (fd < 0 || fd >= 2 * CONNECTIONS_MAX ||
+	    (connect(fd, (struct sockaddr *)&options.sa, options.salen) != 0 &&
+	    errno != EINPROGRESS))
+		die("connect");
+	asked[fd].greeted = false;
+	watch(ep, fd, EPOLLIN | EPOLLOUT | EPOLLET);
+}
+
+static void
+request(int fd)
+{
+	asked[fd].left = options.size;
+	if (!write_all(fd, block, options.size))
+		die("request");
+}
+
+/* Whether there are any bytes, or the end, which is none. */
+static bool
+received(int fd, size_t len, ssize_t *n)
+{
+	*n = recv(fd, block, len, 0);
+	if (*n < 0 && errno != EAGAIN)
+		die("transfer");
+	return (*n >= 0);
+}
+
+static void
+ask_event(int ep, int fd)
+{
+	struct asked *a = &asked[fd];
+	ssize_t n;
+
+	if (!a->greeted) {
+		if (!say_hello_to(fd))
+			die("connect");
+		a->greeted = true;
+		request(fd);
+		return;
+	}
+	for (; a->left > 0; a->left -= (uint32_t)n) {
+		if (!received(fd, a->left, &n))
+			return;
+		if (n == 0)
+			die("transfer");
+	}
+	if (options.mode == RR) {
+		request(fd);
+	} else {
+		if (!received(fd, 1, &n))
+			return;
+		if (n != 0)
+			die("end");
+		reset(fd);
+		begin(ep);
+	}
+	count(1);
+}
+
+_Noreturn void
+ask_events(void)
+{
+	struct epoll_event events[EVENTS_MAX];
+	int ep = epoll(), n;
+
+	for (int i = 0; i < options.connections; i++)
+		begin(ep);
+	for (;;) {
+		n = epoll_wait(ep, events, EVENTS_MAX, -1);
+		for (int i = 0; i < n; i++)
+			ask_event(ep, events[i].data.fd);
 	}
 }

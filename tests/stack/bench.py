@@ -58,6 +58,11 @@ def _transactions(family: int, *load: str) -> Row:
     return Row(over_veth, "1000/s", load, scale=1e-3, cpu_unit="us", cpu_scale=1e6, family=family)
 
 
+def _by_events(row: Row) -> Row:
+    """Each end has all its connections in one thread: no threads of its own take turns in what is measured."""
+    return replace(row, server=("-e",))
+
+
 def _over_veth(family: int) -> dict[str, Row]:
     return {
         "bulk in, 1 stream": _bulk(family, "in"),
@@ -66,9 +71,10 @@ def _over_veth(family: int) -> dict[str, Row]:
         "bulk out, 4 streams": _bulk(family, "out", "-n", "4"),
         "request/response, 1": _transactions(family, "rr"),
         "request/response, 16": _transactions(family, "rr", "-n", "16"),
-        "request/response, 16, event loop": replace(_transactions(family, "rr", "-n", "16"), server=("-e",)),
+        "request/response, 16, event loop": _by_events(_transactions(family, "rr", "-e", "-n", "16")),
         "connect+request+close, 1": _transactions(family, "crr"),
         "connect+request+close, 8": _transactions(family, "crr", "-n", "8"),
+        "connect+request+close, 8, event loop": _by_events(_transactions(family, "crr", "-e", "-n", "8")),
     }
 
 
@@ -249,7 +255,8 @@ after it, was slower than at its best in this run.
 
 Rates and CPU times are medians, each with the median distance from it. *Linux* is the same with Linux's own sockets,
 UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.
-The client of the first eighteen rows is Linux, on another CPU; both ends have CUBIC. *CPU* is what a GB, a transaction
+The client of the first twenty rows is Linux, on another CPU; both ends have CUBIC, and a thread for each connection or
+an *event loop*. *CPU* is what a GB, a transaction
 or a packet costs the CPU of the server, or of what forwards, with the host's share. In *memory* one process has both
 ends of each connection; by default one lock guards the table of all of them, and *bucket locks* are
 `net.inet.tcp.pcbtable=bucket`.

@@ -213,6 +213,22 @@ def test_a_load_has_connections_of_its_own_in_each_thread(topology: Topology) ->
     assert re.search(r"^[1-9][0-9]* transactions/s$", topology.said("boot.log"), re.MULTILINE)
 
 
+@pytest.mark.parametrize("mode", ["rr", "crr"])
+@pytest.mark.parametrize("size", ["1", "4096"])
+def test_an_event_loop_is_each_end_of_a_load(topology: Topology, mode: str, size: str) -> None:
+    program = f"{topology.installed.prefix}/bin/tcpload"
+    server = topology.boot({}, [program, "serve", "-e", "5304"])
+    topology.await_port(5304)
+    client = (program, mode, "-e", "-n", "50", "-s", size, "-t", "0.2", "10.99.0.2", "5304")
+    assert re.fullmatch(r"[1-9][0-9]* transactions/s\n", topology.on("left", *client))
+    assert topology.stop(server) == -15
+    load = [program, "self", mode, "-e", "-n", "50", "-s", size, "-t", "0.2", "10.9.0.7", "5304"]
+    assert topology.boot(MIRROR, load).wait(20) == 0
+    assert re.search(r"^[1-9][0-9]* transactions/s$", topology.said("boot.log"), re.MULTILINE)
+    with pytest.raises(AssertionError, match="tcpload: connect: Connection refused"):
+        topology.on("left", program, mode, "-e", "10.99.0.1", "5304")
+
+
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
