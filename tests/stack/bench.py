@@ -115,6 +115,9 @@ ROWS = {
 }
 
 
+WIDTH = max(map(len, ROWS))
+
+
 def _cell(samples: Sequence[float]) -> str:
     """The median, and the median distance from it."""
     if not samples:
@@ -165,7 +168,7 @@ class Result:
         """A line of the table."""
         rates = " ".join(_cell(self.rates(side)) for side in SIDES)
         cpu = " ".join(_cell(self.cpus(side)) for side in SIDES) if self.cpu_unit else ""
-        return f"{name:<40} {self.unit:<10} {rates} {self.ratio():>6} {self.cpu_unit:>5} {cpu}".rstrip()
+        return f"{name:<{WIDTH}} {self.unit:<10} {rates} {self.ratio():>6} {self.cpu_unit:>5} {cpu}".rstrip()
 
 
 @dataclass
@@ -235,7 +238,7 @@ def report(measured: Measured) -> str:
     """The table, how near IPv6 is to IPv4, and how quiet it was."""
     results = measured.results
     sides = f"{'stack':>9} {'':>7} {'Linux':>9} {'':>7}"
-    lines = [f"{'':<40} {'unit':<10} {sides} {'ratio':>6} {'CPU':>5} {sides}".rstrip()]
+    lines = [f"{'':<{WIDTH}} {'unit':<10} {sides} {'ratio':>6} {'CPU':>5} {sides}".rstrip()]
     lines += [result.line(name) for name, result in results.items()]
     for name, result in results.items():
         other = results.get(name.removesuffix(", IPv6"))
@@ -256,10 +259,9 @@ after it, was slower than at its best in this run.
 Rates and CPU times are medians, each with the median distance from it. *Linux* is the same with Linux's own sockets,
 UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.
 The client of the first twenty rows is Linux, on another CPU; both ends have CUBIC, and a thread for each connection or
-an *event loop*. *CPU* is what a GB, a transaction
-or a packet costs the CPU of the server, or of what forwards, with the host's share. In *memory* one process has both
-ends of each connection; by default one lock guards the table of all of them, and *bucket locks* are
-`net.inet.tcp.pcbtable=bucket`.
+an *event loop*. *CPU* is what a GB, a transaction or a packet costs the CPU of the server, or of what forwards, with
+the host's share. In *memory* one process has both ends of each connection; by default one lock guards the table of all
+of them, and *bucket locks* are `net.inet.tcp.pcbtable=bucket`.
 
 ```
 {table}
