@@ -35,8 +35,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -57,7 +55,6 @@
 #define	BLOCK		(128 << 10)	/* bytes of one call of a transfer */
 #define	WARM_UP		0.3		/* seconds */
 #define	SECONDS_MAX	3600
-#define	THREADS_MAX	64
 
 static const char *const modes[NMODES] = { "in", "out", "rr", "crr" };
 
@@ -144,7 +141,7 @@ serve_one(int fd, char *buf)
 	close(fd);
 }
 
-static pthread_t
+pthread_t
 start_thread(void *(*fn)(void *), void *arg)
 {
 	pthread_t thread;
@@ -291,52 +288,6 @@ client(void *arg)
 	close(fd);
 	free(buf);
 	return (NULL);
-}
-
-/* Both ends of every connection of a thread. */
-struct pair {
-	int		 client, server;
-};
-
-/* One round trip after the other. */
-static void *
-both_ends(void *arg)
-{
-	const struct pair *pairs = arg;
-	char *buf = calloc(1, SIZE_MAX_RR);
-	bool ok = buf != NULL;
-
-	for (int i = 0; ok; i = (i + 1) % options.connections) {
-		const struct pair *p = &pairs[i];
-
-		ok = write_all(p->client, buf, options.size) &&
-		    read_all(p->server, buf, options.size) &&
-		    write_all(p->server, buf, options.size) &&
-		    read_all(p->client, buf, options.size);
-		count(ok);
-	}
-	die("transfer");
-}
-
-/* The connections of a thread; by who starts it, or ends would be mixed up. */
-static struct pair *
-make_pairs(int listener)
-{
-	struct pair *pairs = calloc((size_t)options.connections,
-	    sizeof(*pairs));
-	struct hello h;
-
-	if (pairs == NULL)
-		die("memory");
-	for (int i = 0; i < options.connections; i++) {
-		pairs[i].client = say_hello();
-		pairs[i].server = accept(listener, NULL, NULL);
-		if (pairs[i].server < 0 ||
-		    !read_all(pairs[i].server, &h, sizeof(h)))
-			die("accept");
-		no_delay(pairs[i].server);
-	}
-	return (pairs);
 }
 
 /* How often those who were started get through, as a text of ASKED_LINE. */
@@ -499,52 +450,15 @@ start_server(void)
 	pthread_detach(start_thread(serve, (void *)(intptr_t)listener()));
 }
 
-static void *
-all_clients(void *arg)
-{
-	(void)arg;
-	ask_events();
-}
-
 static void
 start_clients(void)
 {
 	if (options.events) {
-		start_thread(all_clients, NULL);
+		start_thread(ask_events, NULL);
 		return;
 	}
 	for (int i = 0; i < options.connections; i++)
 		start_thread(client, NULL);
-}
-
-/* To the n-th of the CPUs that we may have, counted round and round. */
-static void
-pin(pthread_t thread, unsigned n)
-{
-	cpu_set_t ours, its;
-	size_t cpu = 0;
-
-	if (sched_getaffinity(0, sizeof(ours), &ours) != 0)
-		die("sched_getaffinity");
-	while (!CPU_ISSET(cpu, &ours) || n-- > 0)
-		cpu = (cpu + 1) % CPU_SETSIZE;
-	CPU_ZERO(&its);
-	CPU_SET(cpu, &its);
-	errno = pthread_setaffinity_np(thread, sizeof(its), &its);
-	if (errno != 0)
-		die("pthread_setaffinity_np");
-}
-
-static void
-start_alone(void)
-{
-	struct pair *pairs[THREADS_MAX];
-	int fd = listener();
-
-	for (int i = 0; i < options.threads; i++)
-		pairs[i] = make_pairs(fd);
-	for (int i = 0; i < options.threads; i++)
-		pin(start_thread(both_ends, pairs[i]), (unsigned)i);
 }
 
 /* [-6] [-e] PORT; argv[0] is "serve". */
@@ -605,7 +519,7 @@ main(int argc, char **argv)
 	if (alone ? options.mode != RR : options.threads != 1)
 		usage();
 	if (alone) {
-		start_alone();
+		start_alone(listener());
 	} else {
 		if (self)
 			start_server();

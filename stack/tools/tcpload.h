@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the ends of connections of tcpload share: with a thread for each
- * (tcpload.c), and all in one thread with an event loop (tcpload_events.c).
+ * (tcpload.c), all in one thread with an event loop (tcpload_events.c), and
+ * both in one thread (tcpload_alone.c).
  */
 #ifndef TOOLS_TCPLOAD_H
 #define TOOLS_TCPLOAD_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
 #define	CONNECTIONS_MAX	1024
+#define	THREADS_MAX	64
 #define	SIZE_MAX_RR	65536
 #define	SIZE_MAX_EVENTS	4096
 
@@ -42,9 +45,13 @@ int	 say_hello(void);
 bool	 say_hello_to(int fd);
 void	 reset(int fd);
 void	 count(unsigned long long);
+pthread_t start_thread(void *(*)(void *), void *);
 
 /* Requests and responses of all connections, in one thread, for ever. */
 _Noreturn void serve_events(int listener);
-_Noreturn void ask_events(void);
+void	*ask_events(void *);	/* the start of a thread */
+
+/* Threads that connect with themselves. */
+void	 start_alone(int listener);
 
 #endif /* TOOLS_TCPLOAD_H */

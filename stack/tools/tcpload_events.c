@@ -160,12 +160,13 @@ ask_event(int ep, int fd)
 	count(1);
 }
 
-_Noreturn void
-ask_events(void)
+void *
+ask_events(void *arg)
 {
 	struct epoll_event events[EVENTS_MAX];
 	int ep = epoll(), n;
 
+	(void)arg;
 	for (int i = 0; i < options.connections; i++)
 		begin(ep);
 	for (;;) {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whether the CPUs of this machine are its own: a *control*, work on which no change of the stack has an effect.
 
-The CPUs of a guest are threads of its host's cores, and share a core with each other or with another guest for seconds
-at a time when the host is busy. Neither steal nor the frequency shows that, but all of it is slower. So a sample counts
-if the control was fast before it and after it; what the sample itself said has no part in that.
+All CPUs of a guest can be slower for seconds at a time, by a third where this was seen, as if they were threads of one
+core of a busy host; steal does not show it. So a sample counts if the control was fast before it and after it; what the
+sample itself said has no part in that.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 SECONDS = 0.05  # of one look
 LIMIT = 0.1  # what the control may lose of its best, in a sample that counts
@@ -29,16 +30,12 @@ class Control:
 
     def speed(self) -> float:
         """A look: blocks in a second, of the slowest CPU."""
-        cpus = sorted(os.sched_getaffinity(0))
+        cpus = os.sched_getaffinity(0)
         start = threading.Barrier(len(cpus))
-        found: list[float] = []
-        threads = [threading.Thread(target=lambda cpu=cpu: found.append(_work(cpu, start))) for cpu in cpus]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.best = max(self.best, min(found))
-        return min(found)
+        with ThreadPoolExecutor(len(cpus)) as threads:
+            slowest = min(threads.map(lambda cpu: _work(cpu, start), cpus))
+        self.best = max(self.best, slowest)
+        return slowest
 
     def is_quiet(self, speed: float) -> bool:
         """Whether a speed is near the best one, as known by now."""

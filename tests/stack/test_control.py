@@ -20,8 +20,7 @@ def test_a_look_leaves_the_program_on_all_its_cpus() -> None:
     assert os.sched_getaffinity(0) == before
 
 
-def test_a_cpu_that_others_use_makes_a_look_slower(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each CPU has its share of the work, and the slowest counts."""
+def test_each_cpu_has_its_work_and_the_slowest_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     work = {cpu: 100.0 - cpu for cpu in os.sched_getaffinity(0)}
     monkeypatch.setattr(control, "_work", lambda cpu, _: work[cpu])
     looked = Control(0)
