@@ -12,12 +12,16 @@ import hashlib
 import os
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 SECONDS = 0.05  # of one look
 LIMIT = 0.1  # what the control may lose of its best, in a sample that counts
 PAUSE = 0.3  # seconds between two looks while waiting
 BLOCK = bytes(1 << 20)  # hashing it takes about a millisecond, in which Python's lock is free
+
+T = TypeVar("T")
 
 
 class Control:
@@ -50,6 +54,12 @@ class Control:
         while not self.is_quiet(speed := self.speed()) and self.waits():
             time.sleep(PAUSE)
         return speed
+
+    def around(self, measure: Callable[[], T]) -> tuple[T, float]:
+        """What `measure` gives, begun after a fast look if there is time, and the slower of the looks around it."""
+        before = self.quiet()
+        measured = measure()
+        return measured, min(before, self.speed())
 
 
 def _work(cpu: int, start: threading.Barrier) -> float:

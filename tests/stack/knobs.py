@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What each strategy of dispatch and locking does on this machine, beside the default.
 
-`./dev bench knobs [--quick] [--signs] [--write] [KNOB ...]` says first how long it will take, prints a table of
-strategies and workloads and what the two published comparisons give here, and keeps every sample in
-var/bench/knobs.json; --write makes docs/knobs.md of it.  A cell is one value of one knob under one workload in memory:
-in each round, the boots of a workload are in a random order, and the ratio is that to the default's boot of the same
-round.  The values come from the stack, which says what a knob may be; cells that cannot differ are not measured.
+`./dev bench knobs [--quick] [--signs] [--patience 60] [--write] [KNOB ...]` says first how long it will take if the
+CPUs are quiet, prints a table of strategies and workloads and what the two published comparisons give here, and keeps
+every sample in var/bench/knobs.json; --write makes docs/knobs.md of it.  A cell is one value of one knob under one
+workload in memory: in each round, the boots of a workload are in a random order, and the ratio is that to the default's
+boot of the same round.  What was measured while others had a part of the CPUs (tests/stack/control.py) is measured
+again at once, so that a round stays one, until the patience is over, in minutes from the start.  The values come from
+the stack, which says what a knob may be; cells that cannot differ are not measured.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import subprocess
 import sys
@@ -19,14 +20,16 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.stack.bench import CHECKSUMS, FORWARD_MEMORY, GBIT, ROWS, VAR
+from tests.stack.control import Control
 from tests.stack.knobs_page import Cell, Measured, Sign, page, report
 from tests.stack.measures import Bench, Row, datagrams, from_source, in_memory
+from tests.stack.results import keep
+from tests.stack.rows import CHECKSUMS, FORWARD_MEMORY, GBIT, ROWS
 from tests.stack.topology import ROOT, Installed, Topology
 
 PAGE = ROOT / "docs" / "knobs.md"
-PATIENCE = 2  # failures of an arm after which it is given up
-OVERHEAD = 0.36  # seconds of a sample that nothing is measured in: boot, warm-up, end
+FAILURES = 2  # of an arm, after which it is given up
+OVERHEAD = 0.46  # seconds of a sample that nothing is measured in: looks at the CPUs, boot, warm-up, end
 
 
 @dataclass(frozen=True)
@@ -224,24 +227,35 @@ def _settings(knob: str, value: str, workload: str) -> Iterable[tuple[str, str]]
 
 @dataclass
 class Samples:
-    """What a number of rounds gave: the rate of each arm, by round, and what went wrong with it."""
+    """What a number of rounds gave: the rate of each arm, by round, and what went wrong with it.
+
+    `speeds` are those of the control around what counts; `void` is how often a sample was measured again.
+    """
 
     rates: dict[Arm, dict[int, float]] = field(default_factory=dict)
     failures: dict[Arm, list[str]] = field(default_factory=dict)
+    speeds: list[float] = field(default_factory=list)
+    void: int = 0
 
-    def take(self, bench: Bench, arm: Arm, turn: int) -> None:
+    def take(self, bench: Bench, control: Control, arm: Arm, turn: int) -> None:
         """Measures it once more, unless it has failed too often."""
         failures = self.failures.setdefault(arm, [])
-        if len(failures) == PATIENCE:
+        if len(failures) == FAILURES:
             return
-        row = arm.row()
         try:
-            rate = row.measure(bench, row, "stack").rate * row.scale
-            assert rate > 0, "nothing was moved"
-            self.rates.setdefault(arm, {})[turn] = rate
+            self.rates.setdefault(arm, {})[turn] = self._quiet_rate(bench, control, arm.row())
         except (AssertionError, subprocess.TimeoutExpired) as why:
             failures.append(str(why).strip().splitlines()[-1])
             print(f"{arm.label or 'the default'} under {arm.workload}: {failures[-1]}", file=sys.stderr)
+
+    def _quiet_rate(self, bench: Bench, control: Control, row: Row) -> float:
+        while True:
+            sample, speed = control.around(lambda: row.measure(bench, row, "stack"))
+            assert sample.rate > 0, "nothing was moved"
+            if control.is_quiet(speed) or not control.waits():
+                self.speeds.append(speed)
+                return sample.rate * row.scale
+            self.void += 1
 
     def pairs(self, default: Arm, arm: Arm) -> tuple[tuple[float, float], ...]:
         """The rates of two arms in the rounds in which both have one."""
@@ -249,14 +263,16 @@ class Samples:
         return tuple((rate, theirs[turn]) for turn, rate in ours.items() if turn in theirs)
 
 
-def measure_cells(bench: Bench, found: Sequence[Sequence[Arm]], rounds: int, shuffle: random.Random) -> Samples:
+def measure_cells(
+    bench: Bench, control: Control, found: Sequence[Sequence[Arm]], rounds: int, shuffle: random.Random
+) -> Samples:
     """All groups, round by round."""
     samples = Samples()
     for turn in range(rounds if found else 0):
         print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
         for group in found:
             for arm in shuffle.sample(group, len(group)):
-                samples.take(bench, arm, turn)
+                samples.take(bench, control, arm, turn)
     return samples
 
 
@@ -309,11 +325,16 @@ def estimate(boots: int, seconds: float) -> str:
     return f"{boots} boots, about {boots * (seconds + OVERHEAD) / 60:.0f} minutes"
 
 
-def write_json(measured: Measured, found: Mapping[str, Samples]) -> None:
-    """Every sample, in var/bench/knobs.json."""
-    path = VAR / "bench" / "knobs.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    document = {
+def noise(samples: Sequence[Samples], control: Control) -> str:
+    """How many samples were measured again, and how many count although the CPUs were busy, in words."""
+    void = sum(those.void for those in samples)
+    busy = sum(not control.is_quiet(speed) for those in samples for speed in those.speeds)
+    return f"{void} samples void, {busy} counted without quiet CPUs"
+
+
+def document(measured: Measured, found: Mapping[str, Samples]) -> dict[str, object]:
+    """Every sample that counts."""
+    return {
         "measured": measured.sentence(),
         **{
             name: [
@@ -328,8 +349,6 @@ def write_json(measured: Measured, found: Mapping[str, Samples]) -> None:
             for name, samples in found.items()
         },
     }
-    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    print(f"samples: {path}", file=sys.stderr)
 
 
 def options(argv: Sequence[str]) -> argparse.Namespace:
@@ -343,11 +362,14 @@ def options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="of the table (5)")
     parser.add_argument("--pairs", type=int, help="of the published comparisons (30)")
     parser.add_argument("--seconds", type=float, help="of each sample (0.4)")
+    parser.add_argument("--patience", type=float, help="minutes, after which busy CPUs will do (60; quick: 0)")
     parser.add_argument("knobs", nargs="*", metavar="KNOB", help="words of the names of knobs; all unless named")
     chosen = parser.parse_args(argv)
     chosen.rounds = chosen.rounds or (3 if chosen.quick else 5)
     chosen.pairs = chosen.pairs or (6 if chosen.quick else 30)
     chosen.seconds = chosen.seconds or (0.05 if chosen.quick else 0.4)
+    if chosen.patience is None:
+        chosen.patience = 0.0 if chosen.quick else 60.0
     if min(chosen.rounds, chosen.pairs) < 2 or chosen.seconds <= 0:
         parser.error("an interval needs two rounds and two pairs or more, and samples of more than no time")
     if chosen.write and (chosen.signs or chosen.knobs):
@@ -368,18 +390,21 @@ def measure(chosen: argparse.Namespace) -> str:
             comparisons = () if chosen.knobs else PUBLISHED
             boots = chosen.rounds * sum(map(len, found)) + 2 * chosen.pairs * len(comparisons)
             print(estimate(boots, chosen.seconds), file=sys.stderr, flush=True)
-            bench = Bench(topology, chosen.seconds)
-            of_signs = measure_cells(bench, [comparison.arms() for comparison in comparisons], chosen.pairs, shuffle)
-            of_cells = measure_cells(bench, found, chosen.rounds, shuffle)
+            bench, control = Bench(topology, chosen.seconds), Control(chosen.patience * 60)
+            signs = [comparison.arms() for comparison in comparisons]
+            of_signs = measure_cells(bench, control, signs, chosen.pairs, shuffle)
+            of_cells = measure_cells(bench, control, found, chosen.rounds, shuffle)
     finally:
         installed.remove()
-    measured = Measured(chosen.rounds, chosen.pairs, chosen.seconds, (time.monotonic() - start) / 60)
-    write_json(measured, {"cells": of_cells, "signs": of_signs})
-    signs = [Sign(c.title, c.published, cells([c.arms()], of_signs)[0]) for c in comparisons]
+    minutes = (time.monotonic() - start) / 60
+    said = noise([of_cells, of_signs], control)
+    measured = Measured(chosen.rounds, chosen.pairs, chosen.seconds, minutes, said)
+    keep("knobs", document(measured, {"cells": of_cells, "signs": of_signs}))
+    as_published = [Sign(c.title, c.published, cells([c.arms()], of_signs)[0]) for c in comparisons]
     units = {name: workload.row.unit for name, workload in WORKLOADS.items()}
     if chosen.write:
-        PAGE.write_text(page(cells(found, of_cells), signs, units, measured), encoding="utf-8")
-    return report(cells(found, of_cells), signs, units)
+        PAGE.write_text(page(cells(found, of_cells), as_published, units, measured), encoding="utf-8")
+    return f"{report(cells(found, of_cells), as_published, units)}\n\n{said}"
 
 
 def main(argv: Sequence[str]) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfweb.stats.paired import detectable_change, paired_change
+from tests.stack.control import LIMIT
 from tests.stack.machine import here_and_now
 
 COVERAGE = 0.95
@@ -61,18 +62,20 @@ class Sign:
 
 @dataclass(frozen=True)
 class Measured:
-    """How it was measured: rounds of the table, pairs of the signs, seconds of a sample, minutes in all."""
+    """How it was measured: rounds of the table, pairs of the signs, seconds of a sample, minutes in all, and noise."""
 
     rounds: int
     pairs: int
     seconds: float
     minutes: float
+    noise: str
 
     def sentence(self) -> str:
         """When, on what, and how."""
         return (
             f"Measured {here_and_now()}, in {self.minutes:.0f} minutes: samples of {self.seconds:g} s, "
-            f"{self.rounds} rounds of the table, {self.pairs} pairs of boots of the published comparisons."
+            f"{self.rounds} rounds of the table, {self.pairs} pairs of boots of the published comparisons; "
+            f"{self.noise}."
         )
 
 
@@ -124,7 +127,9 @@ PAGE = """# What each strategy does on this machine
 Each number is a change in percent against the default, or against the default with what stands behind *beside*: the
 rates of two boots of the same round, with a {coverage:.0%} interval (paired t of the logarithms). **Bold** is proven:
 the interval leaves out zero. *none (4)* is no difference proven, where one of 4 % would have been seen in four runs of
-five. An empty cell cannot differ, and was not measured. {chances}
+five. An empty cell cannot differ, and was not measured. {chances} A sample is void,
+and taken again, if a fixed work on all CPUs at once was slower by more than {limit:.0%}, just before or just after it,
+than at its best.
 
 All of it is in memory, on as many CPUs as there are: what needs more of them cannot show here. *TCP*, *RR* and *CRR*
 are bulk, round trips, and connections with a request each, of so many connections of a program that talks to itself;
@@ -146,6 +151,6 @@ Pairs of boots, one after the other. *sign* says which way it goes here.
 def page(cells: Sequence[Cell], signs: Sequence[Sign], units: Mapping[str, str], measured: Measured) -> str:
     """docs/knobs.md."""
     return PAGE.format(
-        how=measured.sentence(), coverage=COVERAGE, chances=chances(cells),
+        how=measured.sentence(), coverage=COVERAGE, limit=LIMIT, chances=chances(cells),
         cells=table_of_cells(cells, units), signs=table_of_signs(signs),
     )  # fmt: skip

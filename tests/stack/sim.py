@@ -11,24 +11,23 @@ Nothing is adjusted to the outcome: parameters come from what was measured for t
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.stack import sim_page
-from tests.stack.bench import VAR
 from tests.stack.knobs import STRATEGIES, Known, known
 from tests.stack.machine import here_and_now
 from tests.stack.races import DOCUMENT, replace_between
+from tests.stack.results import BENCH, keep
 from tests.stack.sim_host import WARM_UP, Load, Machines, RunError, interface_settings
 from tests.stack.sim_page import LADDER, PUBLISHED, Validated
 from tests.stack.topology import Installed, Topology
 
 BEGIN, END = "<!-- validation: ./dev bench sim --write -->", "<!-- end of validation -->"
-HOST = VAR / "bench" / "host.machine"
+HOST = BENCH / "host.machine"
 CPUS = (1, 2)
 SPEED_MS = 200  # virtual
 SHAPE_MS = 400  # virtual, some quanta of the machines that have long ones
@@ -171,13 +170,6 @@ def defaults(found: Sequence[Arm], rates: Rates) -> list[tuple[Load, float, list
     ]
 
 
-def write_json(found: Mapping[str, object]) -> None:
-    """Every number, in var/bench/sim.json."""
-    path = VAR / "bench" / "sim.json"
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(f"costs: {HOST}; all numbers: {path}", file=sys.stderr)
-
-
 def bench(machines: Machines, stack: Known, chosen: argparse.Namespace) -> str:
     """All tables, as the document has them."""
     start = time.monotonic()
@@ -192,7 +184,7 @@ def bench(machines: Machines, stack: Known, chosen: argparse.Namespace) -> str:
     rows = validated(found, rates)
     rungs, shapes = ladder(machines), published(machines)
     minutes = (time.monotonic() - start) / 60
-    write_json({
+    keep("sim", {
         "costs": HOST.read_text(encoding="utf-8").splitlines(),
         "instruction": costs,
         "validated": [vars(row) for row in rows],

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack import bench
+from tests.stack import bench, results
 from tests.stack.control import Control
+from tests.stack.rows import ROWS
 
 KINDS = (
     "request/response, 1",
@@ -30,13 +31,13 @@ KINDS = (
 def test_each_kind_of_row_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(bench, "VAR", tmp_path)
-    monkeypatch.setattr(bench, "ROWS", {name: bench.ROWS[name] for name in KINDS})
+    monkeypatch.setattr(results, "BENCH", tmp_path)
+    monkeypatch.setattr(bench, "ROWS", {name: ROWS[name] for name in KINDS})
     assert bench.main(["--quick"]) == 0
-    document = json.loads((tmp_path / "bench" / "stack.json").read_text(encoding="utf-8"))
+    document = json.loads((tmp_path / "stack.json").read_text(encoding="utf-8"))
     assert list(document["rows"]) == list(KINDS)
     for name, row in document["rows"].items():
-        assert set(row["taken"]) == set(bench.ROWS[name].sides)
+        assert set(row["taken"]) == set(ROWS[name].sides)
         for (sample,) in row["taken"].values():
             assert sample["rate"] > 0
             assert sample["control"] > 0
@@ -48,7 +49,7 @@ def test_each_kind_of_row_is_measured(
     table = capsys.readouterr().out
     assert all(name in table for name in KINDS)
     assert "request/response, 1, IPv6: " in table
-    assert f"{sum(len(bench.ROWS[name].sides) for name in KINDS)} samples; " in table
+    assert f"{sum(len(ROWS[name].sides) for name in KINDS)} samples; " in table
 
 
 def test_a_row_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

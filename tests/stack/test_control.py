@@ -50,3 +50,10 @@ def test_it_waits_no_longer_than_its_patience(monkeypatch: pytest.MonkeyPatch) -
     scripted = Scripted(0, [60.0, 100.0])
     assert scripted.quiet() == 60.0
     assert scripted.speeds == [100.0]
+
+
+def test_what_is_measured_comes_with_the_slower_look_around_it() -> None:
+    scripted = Scripted(3600, [91.0, 70.0])
+    assert scripted.around(lambda: scripted.speeds[:]) == ([70.0], 70.0)
+    scripted = Scripted(3600, [91.0, 99.0])
+    assert scripted.around(lambda: "measured") == ("measured", 91.0)

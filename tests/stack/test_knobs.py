@@ -9,7 +9,8 @@ from typing import cast
 
 import pytest
 
-from tests.stack import knobs, knobs_page
+from tests.stack import knobs, knobs_page, results
+from tests.stack.control import Control
 from tests.stack.knobs import Arm, Known, Samples, Strategy
 from tests.stack.knobs_page import Cell, Measured, Sign
 from tests.stack.measures import Bench, Row, Sample
@@ -122,9 +123,10 @@ def test_the_page_says_what_chance_would_have_proven() -> None:
     assert knobs_page.chances(cells) == (
         "Of 40 cells 1 have a proven difference; if no knob did anything, about 2 would seem to."
     )
-    said = knobs_page.page(cells, [], {"UNIX": "1000/s"}, Measured(5, 30, 0.4, 15.2))
+    said = knobs_page.page(cells, [], {"UNIX": "1000/s"}, Measured(5, 30, 0.4, 15.2, "no noise"))
     assert "in 15 minutes" in said
     assert "5 rounds of the table, 30 pairs of boots" in said
+    assert "no noise." in said
 
 
 @pytest.mark.parametrize(
@@ -144,9 +146,9 @@ def test_what_cannot_be_measured_is_refused(argv: list[str], why: str, capsys: p
 def test_one_knob_is_measured_for_real(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(knobs, "VAR", tmp_path)
-    assert knobs.main(["--rounds", "2", "--seconds", "0.5", "fastforwarding"]) == 0
-    document = json.loads((tmp_path / "bench" / "knobs.json").read_text(encoding="utf-8"))
+    monkeypatch.setattr(results, "BENCH", tmp_path)
+    assert knobs.main(["--rounds", "2", "--seconds", "0.5", "--patience", "0", "fastforwarding"]) == 0
+    document = json.loads((tmp_path / "knobs.json").read_text(encoding="utf-8"))
     settings = [row["setting"] for row in document["cells"]]
     assert sorted(settings, key=len) == [{}, {"net.inet.ip.fastforwarding": "1"}]
     assert all(0 < len(row["rates"]) <= 2 and min(row["rates"]) > 0 for row in document["cells"])
@@ -154,6 +156,7 @@ def test_one_knob_is_measured_for_real(
     said = capsys.readouterr()
     assert "4 boots, about 0 minutes" in said.err
     assert "`net.inet.ip.fastforwarding=1`" in said.out
+    assert "0 samples void, " in said.out
 
 
 def test_an_arm_that_fails_again_is_given_up_with_its_reason(
@@ -168,7 +171,31 @@ def test_an_arm_that_fails_again_is_given_up_with_its_reason(
     monkeypatch.setitem(knobs.WORKLOADS, "UNIX", knobs.Workload(Row(refuse, "1000/s")))
     arm, samples = Arm("UNIX", (), "unix.locking=pair"), Samples()
     for turn in range(5):
-        samples.take(cast("Bench", None), arm, turn)
+        samples.take(cast("Bench", None), Control(0), arm, turn)
     assert not samples.rates
     assert len(tried) == 2
     assert capsys.readouterr().err == 2 * "unix.locking=pair under UNIX: why it stopped\n"
+
+
+@pytest.mark.parametrize(
+    ("patience", "rates", "said"),
+    [
+        (3600, {0: 20.0, 1: 30.0}, "1 samples void, 0 counted without quiet CPUs"),
+        (0, {0: 10.0, 1: 20.0}, "0 samples void, 1 counted without quiet CPUs"),
+    ],
+)
+def test_a_sample_of_busy_cpus_is_taken_again_in_its_round_while_there_is_patience(
+    monkeypatch: pytest.MonkeyPatch, patience: float, rates: dict[int, float], said: str
+) -> None:
+    measured, speeds = iter((10.0, 20.0, 30.0)), iter((95.0, 60.0, 95.0, 100.0, 100.0, 100.0))
+    monkeypatch.setitem(
+        knobs.WORKLOADS, "UNIX", knobs.Workload(Row(lambda _bench, _row, _side: Sample(next(measured)), "1000/s"))
+    )
+    control = Control(patience)
+    control.best = 100.0
+    monkeypatch.setattr(control, "speed", lambda: next(speeds))
+    arm, samples = Arm("UNIX", (), None), Samples()
+    for turn in range(2):
+        samples.take(cast("Bench", None), control, arm, turn)
+    assert samples.rates == {arm: rates}
+    assert knobs.noise([samples], control) == said

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where the numbers of a bench are kept, beside the page that is made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.stack.topology import ROOT
+
+BENCH = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "bench"
+
+
+def keep(name: str, document: Mapping[str, object]) -> None:
+    """Writes `BENCH/name.json`, and says so."""
+    BENCH.mkdir(parents=True, exist_ok=True)
+    path = BENCH / f"{name}.json"
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    print(f"all numbers: {path}", file=sys.stderr)
