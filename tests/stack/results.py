@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from tests.stack.topology import ROOT
 
@@ -17,6 +18,19 @@ BENCH = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "bench"
 def keep(name: str, document: Mapping[str, object]) -> None:
     """Writes `BENCH/name.json`, and says so."""
     BENCH.mkdir(parents=True, exist_ok=True)
-    path = BENCH / f"{name}.json"
+    path = _path(name)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"all numbers: {path}", file=sys.stderr)
+
+
+def kept(name: str) -> dict[str, Any]:
+    """What was written so; FileNotFoundError if nothing was."""
+    path = _path(name)
+    if not path.exists():
+        raise FileNotFoundError(f"nothing has been measured yet: there is no {path}")
+    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return document
+
+
+def _path(name: str) -> Path:
+    return BENCH / f"{name}.json"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.stack import bench, results
+from tests.stack.bench_page import Measured, Result, Taken, page, report
 from tests.stack.control import Control
 from tests.stack.rows import ROWS
 
@@ -43,7 +44,7 @@ def test_each_kind_of_row_is_measured(
             assert sample["control"] > 0
             assert (sample["cpu"] or 0) >= 0
             assert (sample["cpu"] is not None) == bool(row["cpu_unit"])
-    for settings in document["machine"]["linux"].values():
+    for settings in document["linux"].values():
         assert settings["tcp_congestion_control"] == "cubic"
         assert settings["tcp-segmentation-offload"] in ("on", "off")
     table = capsys.readouterr().out
@@ -64,13 +65,13 @@ def test_the_page_is_not_made_of_some_rows(capsys: pytest.CaptureFixture[str]) -
     assert "--write makes the whole page" in capsys.readouterr().err
 
 
-def _taken(*rates: float, control: float = 100.0) -> list[bench.Taken]:
-    return [bench.Taken(rate, None, control) for rate in rates]
+def _taken(*rates: float, control: float = 100.0) -> list[Taken]:
+    return [Taken(rate, None, control) for rate in rates]
 
 
 def test_the_page_has_the_table_and_says_how_it_was_measured() -> None:
-    row = bench.Result("Gbit/s", "", 3, {"stack": _taken(19.0, 20.0, 24.0), "linux": _taken(10.0, 10.0, 10.0)})
-    text = bench.page(bench.Measured({"bulk in, 1 stream": row}, {}, Control(0)), rounds=3, seconds=1.5)
+    row = Result("Gbit/s", "", 3, {"stack": _taken(19.0, 20.0, 24.0), "linux": _taken(10.0, 10.0, 10.0)})
+    text = page(Measured({"bulk in, 1 stream": row}, Control(0)), rounds=3, seconds=1.5)
     assert "20.000  ±1.000    10.000  ±0.000   2.00" in text
     assert "3 rounds" in text
     assert "samples of 1.5 s" in text
@@ -83,23 +84,23 @@ class Script:
 
     control: Control
     speeds: list[float]
-    result: bench.Result = field(default_factory=lambda: bench.Result("Mpps/core", "", 2))
+    result: Result = field(default_factory=lambda: Result("Mpps/core", "", 2))
 
-    def take(self, name: str, side: str) -> bench.Taken:
+    def take(self, name: str, side: str) -> Taken:
         assert (name, side) == ("memory: forward", "stack")
         self.control.best = max(self.control.best, speed := self.speeds.pop(0))
-        return bench.Taken(float(len(self.result.taken.get(side, [])) + 1), None, speed)
+        return Taken(float(len(self.result.taken.get(side, [])) + 1), None, speed)
 
-    def fill(self) -> bench.Measured:
+    def fill(self) -> Measured:
         results = {"memory: forward": self.result}
         bench.fill(results, self.control, self.take)
         assert not self.speeds
-        return bench.Measured(results, {}, self.control)
+        return Measured(results, self.control)
 
 
 def test_what_was_measured_on_busy_cpus_is_void_and_measured_again() -> None:
     script = Script(Control(3600), [95.0, 60.0, 80.0, 100.0])
-    text = bench.report(script.fill())
+    text = report(script.fill())
     assert script.result.rates("stack") == [4.0, 1.0]
     assert "4 samples; 2 void" in text
     assert "no quiet time" not in text
@@ -107,13 +108,64 @@ def test_what_was_measured_on_busy_cpus_is_void_and_measured_again() -> None:
 
 def test_a_sample_is_void_as_soon_as_the_cpus_were_faster_at_another_time() -> None:
     script = Script(Control(3600), [60.0, 100.0, 95.0])
-    assert "3 samples; 1 void" in bench.report(script.fill())
+    assert "3 samples; 1 void" in report(script.fill())
     assert script.result.rates("stack") == [2.0, 3.0]
 
 
 def test_the_least_disturbed_count_and_are_named_when_the_patience_is_over() -> None:
     script = Script(Control(0), [100.0, 60.0])
-    text = bench.report(script.fill())
+    text = report(script.fill())
     assert script.result.rates("stack") == [1.0, 2.0]
     assert "2 samples; 0 void" in text
     assert "no quiet time for these, which count: memory: forward (1)" in text
+
+
+def test_a_later_call_goes_on_with_what_was_measured() -> None:
+    machine = {"seconds": 0.5, "sources": "1234"}
+    script = Script(Control(0), [100.0, 95.0])
+    script.fill()
+    document = json.loads(
+        json.dumps(bench.document(Measured({"memory: forward": script.result}, script.control), machine))
+    )
+    resumed = bench.begin(["memory: forward"], rounds=3, patience=0)
+    bench.resume(resumed, document, machine)
+    assert resumed.control.best == 100.0
+    script = Script(resumed.control, [99.0], resumed.results["memory: forward"])
+    script.fill()
+    assert script.result.rates("stack") == [1.0, 3.0, 2.0]
+
+
+def test_what_was_measured_of_something_else_is_not_gone_on_with() -> None:
+    document = bench.document(Measured({}, Control(0)), {"seconds": 0.5, "sources": "1234", "cpus": 2})
+    with pytest.raises(ValueError, match="with another seconds, sources: leave out --resume"):
+        bench.resume(bench.begin([], 1, 0), document, {"seconds": 2.0, "sources": "5678", "cpus": 2})
+
+
+def test_there_must_be_something_to_go_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(results, "BENCH", tmp_path)
+    with pytest.raises(SystemExit):
+        bench.main(["--resume"])
+    assert "nothing has been measured yet" in capsys.readouterr().err
+
+
+def test_what_was_measured_is_kept_when_the_bench_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(results, "BENCH", tmp_path)
+    measured = bench.begin(["memory: forward"], rounds=1, patience=0)
+
+    def interrupted(*_: object) -> None:
+        measured.results["memory: forward"].taken["stack"] = _taken(7.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bench, "fill", interrupted)
+    monkeypatch.setattr(bench, "begin", lambda *_: measured)
+    assert bench.main(["--rounds", "1", "--seconds", "0.5", "memory: forward"]) == 130
+    assert "--resume goes on" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(results, "BENCH", tmp_path)
+    resumed = bench.begin(["memory: forward"], rounds=1, patience=0)
+    bench.resume(resumed, results.kept("stack"), bench.machine(0.5))
+    assert resumed.results["memory: forward"].rates("stack") == [7.0]

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What `./dev bench stack` took, which of it counts, and the table and the page that are made of it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tests.stack.control import LIMIT, Control
+from tests.stack.machine import here_and_now
+from tests.stack.rows import ROWS
+
+SIDES = ("stack", "linux")
+NEAR = 0.1  # IPv6 is meant to be this near to IPv4
+WIDTH = max(map(len, ROWS))
+
+
+def _cell(samples: Sequence[float]) -> str:
+    """The median, and the median distance from it."""
+    if not samples:
+        return f"{'':>9} {'':>7}"
+    median = statistics.median(samples)
+    spread = statistics.median(abs(sample - median) for sample in samples)
+    return f"{median:>9.3f} {'±' + format(spread, '.3f'):>7}"
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A rate, seconds of CPU for each if the row has them, and how fast the control was around them."""
+
+    rate: float
+    cpu: float | None
+    control: float
+
+
+@dataclass
+class Result:
+    """All that was taken of a row, by side, of which the `rounds` with the fastest control count."""
+
+    unit: str
+    cpu_unit: str
+    rounds: int
+    taken: dict[str, list[Taken]] = field(default_factory=dict)
+
+    def counted(self, side: str) -> list[Taken]:
+        """What enters the statistics."""
+        return sorted(self.taken.get(side, []), key=lambda taken: -taken.control)[: self.rounds]
+
+    def rates(self, side: str) -> list[float]:
+        """The rates that count."""
+        return [taken.rate for taken in self.counted(side)]
+
+    def cpus(self, side: str) -> list[float]:
+        """The seconds of CPU that count."""
+        return [taken.cpu for taken in self.counted(side) if taken.cpu is not None]
+
+    def ratio(self) -> str:
+        """The stack's median in Linux's."""
+        if not all(map(self.taken.get, SIDES)):
+            return ""
+        ours, theirs = (statistics.median(self.rates(side)) for side in SIDES)
+        return f"{ours / theirs:.2f}"
+
+    def line(self, name: str) -> str:
+        """A line of the table."""
+        rates = " ".join(_cell(self.rates(side)) for side in SIDES)
+        cpu = " ".join(_cell(self.cpus(side)) for side in SIDES) if self.cpu_unit else ""
+        return f"{name:<{WIDTH}} {self.unit:<10} {rates} {self.ratio():>6} {self.cpu_unit:>5} {cpu}".rstrip()
+
+
+@dataclass
+class Measured:
+    """What there is to say of a run: its rows, how quiet it was, and what the Linux ends were set to."""
+
+    results: dict[str, Result]
+    control: Control
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def noise(self) -> str:
+        """How many samples were void, and whether any of those had to count."""
+        taken = [sample for result in self.results.values() for side in SIDES for sample in result.taken.get(side, [])]
+        noisy = {
+            name: sum(not self.control.is_quiet(sample.control) for side in SIDES for sample in result.counted(side))
+            for name, result in self.results.items()
+        }
+        void = sum(not self.control.is_quiet(sample.control) for sample in taken) - sum(noisy.values())
+        said = f"{len(taken)} samples; {void} void, with CPUs slower by {LIMIT:.0%} before or after than at their best"
+        rows = ", ".join(f"{name} ({count})" for name, count in noisy.items() if count)
+        return said + (f"\nno quiet time for these, which count: {rows}" if rows else "")
+
+
+def report(measured: Measured) -> str:
+    """The table, how near IPv6 is to IPv4, and how quiet it was."""
+    results = measured.results
+    sides = f"{'stack':>9} {'':>7} {'Linux':>9} {'':>7}"
+    lines = [f"{'':<{WIDTH}} {'unit':<10} {sides} {'ratio':>6} {'CPU':>5} {sides}".rstrip()]
+    lines += [result.line(name) for name, result in results.items()]
+    for name, result in results.items():
+        other = results.get(name.removesuffix(", IPv6"))
+        if other is not None and other is not result:
+            ratio = statistics.median(result.rates("stack")) / statistics.median(other.rates("stack"))
+            verdict = "within" if ratio >= 1 - NEAR else "not within"
+            lines.append(f"{name}: {ratio:.2f} of IPv4, {verdict} {NEAR:.0%}")
+    return "\n".join([*lines, measured.noise()])
+
+
+SPEED = """# What the stack does in a second on this machine
+
+`./dev bench stack --write` makes this page. Measured {here_and_now}, {rounds} rounds of all
+rows, both sides of a row one after the other, samples of {seconds:g} s. A sample is void, and taken again in a later
+round, if something else had a part of the CPUs: if a fixed work on all of them at once, just before or just after it,
+was slower by more than a tenth than at its best in this run.
+
+Rates and CPU times are medians, each with the median distance from it. *Linux* is the same with Linux's own sockets,
+UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.
+The client of the first twenty rows is Linux, on another CPU; both ends have CUBIC, and a thread for each connection or
+an *event loop*. *CPU* is what a GB, a transaction or a packet costs the CPU of the server, or of what forwards, with
+the host's share. In *memory* one process has both ends of each connection; by default one lock guards the table of all
+of them, and *bucket locks* are `net.inet.tcp.pcbtable=bucket`.
+
+```
+{table}
+```
+"""
+
+
+def page(measured: Measured, rounds: int, seconds: float) -> str:
+    """docs/speed.md."""
+    return SPEED.format(here_and_now=here_and_now(), rounds=rounds, seconds=seconds, table=report(measured))
