@@ -19,29 +19,28 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 from tests.stack.bench_page import Measured, Result, Taken, page, report
 from tests.stack.control import Control
 from tests.stack.measures import CLIENT_CPU, SERVER_CPU, Bench, Row
-from tests.stack.results import keep, kept
+from tests.stack.results import BOOT, keep, kept
 from tests.stack.rows import ROWS
 from tests.stack.topology import ROOT, Installed, Topology
 
 PAGE = ROOT / "docs" / "speed.md"
 
 
-def begin(names: Sequence[str], rounds: int, patience: float) -> Measured:
+def begin(names: Sequence[str], rounds: int, control: Control) -> Measured:
     """Nothing yet of these rows."""
-    return Measured({name: Result(ROWS[name].unit, ROWS[name].cpu_unit, rounds) for name in names}, Control(patience))
+    return Measured({name: Result(ROWS[name].unit, ROWS[name].cpu_unit, rounds) for name in names}, control)
 
 
 def resume(measured: Measured, document: Mapping[str, Any], machine: Mapping[str, object]) -> None:
     """Takes over what an earlier call measured; ValueError if that was something else, or elsewhere."""
     if other := [name for name, value in machine.items() if document["machine"].get(name) != value]:
         raise ValueError(f"what is kept was measured with another {', '.join(other)}: leave out --resume")
-    measured.control.best = document["control"]
+    measured.control.best = max(measured.control.best, document["control"])
     for name, row in document["rows"].items():
         if name in measured.results:
             measured.results[name].taken = {
@@ -52,9 +51,8 @@ def resume(measured: Measured, document: Mapping[str, Any], machine: Mapping[str
 def machine(seconds: float) -> dict[str, object]:
     """What samples must have in common to be of one table: `sources` are those of the stack and of the bench."""
     return {
-        "boot": Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip(),
-        "kernel": platform.release(), "cpus": os.cpu_count(), "client_cpu": CLIENT_CPU, "server_cpu": SERVER_CPU,
-        "seconds": seconds, "sources": _sources(),
+        "boot": BOOT, "kernel": platform.release(), "cpus": os.cpu_count(), "client_cpu": CLIENT_CPU,
+        "server_cpu": SERVER_CPU, "seconds": seconds, "sources": _sources(),
     }  # fmt: skip
 
 
@@ -78,7 +76,8 @@ def measure(measured: Measured, seconds: float) -> None:
             measured.settings = bench.settings()
             fill(measured.results, control, lambda name, side: _take(bench, ROWS[name], side, control))
     finally:
-        keep("stack", document(measured, machine(seconds)))
+        print(f"samples: {keep('stack', document(measured, machine(seconds)))}", file=sys.stderr)
+        control.remember()
         installed.remove()
 
 
@@ -140,7 +139,7 @@ def main(argv: Sequence[str]) -> int:
         parser.error("--write makes the whole page: leave out --quick and words of rows")
     if options.quick:
         options.rounds, options.seconds, options.patience = 1, 0.5, 0.0
-    measured = begin(names, options.rounds, options.patience * 60)
+    measured = begin(names, options.rounds, Control.remembering(options.patience * 60))
     if options.resume:
         try:
             resume(measured, kept("stack"), machine(options.seconds))

@@ -3,7 +3,8 @@
 
 All CPUs of a guest can be slower for seconds at a time, by a third where this was seen, as if they were threads of one
 core of a busy host; steal does not show it. So a sample counts if the control was fast before it and after it; what the
-sample itself said has no part in that.
+sample itself said has no part in that.  What these CPUs can do is remembered until the machine is booted again: a bench
+that begins while they are busy would take that for their best.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from tests.stack.results import BOOT, keep, kept
+
 SECONDS = 0.05  # of one look
 LIMIT = 0.1  # what the control may lose of its best, in a sample that counts
 PAUSE = 0.3  # seconds between two looks while waiting
 BLOCK = bytes(1 << 20)  # hashing it takes about a millisecond, in which Python's lock is free
+
+NAME = "control"  # of what is remembered
 
 T = TypeVar("T")
 
@@ -27,10 +32,19 @@ T = TypeVar("T")
 class Control:
     """The best speed that the slowest CPU had while all worked at once, and how long to wait for it to come back."""
 
-    def __init__(self, patience: float) -> None:
+    def __init__(self, patience: float, best: float = 0.0) -> None:
         """`patience` is in seconds from now."""
         self.until = time.monotonic() + patience
-        self.best = 0.0
+        self.best = best
+
+    @classmethod
+    def remembering(cls, patience: float) -> Control:
+        """One that knows the best of the controls before it, since this machine was booted."""
+        return cls(patience, _remembered())
+
+    def remember(self) -> None:
+        """Tells later ones of its best."""
+        keep(NAME, {"boot": BOOT, "best": max(self.best, _remembered())})
 
     def speed(self) -> float:
         """A look: blocks in a second, of the slowest CPU."""
@@ -60,6 +74,14 @@ class Control:
         before = self.quiet()
         measured = measure()
         return measured, min(before, self.speed())
+
+
+def _remembered() -> float:
+    try:
+        before = kept(NAME)
+    except FileNotFoundError:
+        return 0.0
+    return float(before["best"]) if before["boot"] == BOOT else 0.0
 
 
 def _work(cpu: int, start: threading.Barrier) -> float:

@@ -390,16 +390,18 @@ def measure(chosen: argparse.Namespace) -> str:
             comparisons = () if chosen.knobs else PUBLISHED
             boots = chosen.rounds * sum(map(len, found)) + 2 * chosen.pairs * len(comparisons)
             print(estimate(boots, chosen.seconds), file=sys.stderr, flush=True)
-            bench, control = Bench(topology, chosen.seconds), Control(chosen.patience * 60)
+            bench, control = Bench(topology, chosen.seconds), Control.remembering(chosen.patience * 60)
             signs = [comparison.arms() for comparison in comparisons]
             of_signs = measure_cells(bench, control, signs, chosen.pairs, shuffle)
             of_cells = measure_cells(bench, control, found, chosen.rounds, shuffle)
     finally:
         installed.remove()
     minutes = (time.monotonic() - start) / 60
+    control.remember()
     said = noise([of_cells, of_signs], control)
     measured = Measured(chosen.rounds, chosen.pairs, chosen.seconds, minutes, said)
-    keep("knobs", document(measured, {"cells": of_cells, "signs": of_signs}))
+    path = keep("knobs", document(measured, {"cells": of_cells, "signs": of_signs}))
+    print(f"samples: {path}", file=sys.stderr)
     as_published = [Sign(c.title, c.published, cells([c.arms()], of_signs)[0]) for c in comparisons]
     units = {name: workload.row.unit for name, workload in WORKLOADS.items()}
     if chosen.write:

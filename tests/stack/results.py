@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,15 @@ from typing import Any
 from tests.stack.topology import ROOT
 
 BENCH = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "bench"
+BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()  # another one, another machine
 
 
-def keep(name: str, document: Mapping[str, object]) -> None:
-    """Writes `BENCH/name.json`, and says so."""
+def keep(name: str, document: Mapping[str, object]) -> Path:
+    """Writes `BENCH/name.json`."""
     BENCH.mkdir(parents=True, exist_ok=True)
     path = _path(name)
     path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    print(f"all numbers: {path}", file=sys.stderr)
+    return path
 
 
 def kept(name: str) -> dict[str, Any]:

@@ -184,13 +184,14 @@ def bench(machines: Machines, stack: Known, chosen: argparse.Namespace) -> str:
     rows = validated(found, rates)
     rungs, shapes = ladder(machines), published(machines)
     minutes = (time.monotonic() - start) / 60
-    keep("sim", {
+    path = keep("sim", {
         "costs": HOST.read_text(encoding="utf-8").splitlines(),
         "instruction": costs,
         "validated": [vars(row) for row in rows],
         "published": shapes,
         "ladder": rungs,
     })  # fmt: skip
+    print(f"costs: {HOST}; all numbers: {path}", file=sys.stderr)
     rounds = f"{chosen.rounds} rounds of samples of {chosen.seconds:g} s"
     how = f"Measured {here_and_now()}, in {minutes:.0f} minutes: {rounds}."
     return sim_page.page(how, costs, defaults(found, rates), rows, shapes, rungs, speed(machines))

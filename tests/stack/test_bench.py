@@ -127,7 +127,7 @@ def test_a_later_call_goes_on_with_what_was_measured() -> None:
     document = json.loads(
         json.dumps(bench.document(Measured({"memory: forward": script.result}, script.control), machine))
     )
-    resumed = bench.begin(["memory: forward"], rounds=3, patience=0)
+    resumed = bench.begin(["memory: forward"], 3, Control(0))
     bench.resume(resumed, document, machine)
     assert resumed.control.best == 100.0
     script = Script(resumed.control, [99.0], resumed.results["memory: forward"])
@@ -138,7 +138,7 @@ def test_a_later_call_goes_on_with_what_was_measured() -> None:
 def test_what_was_measured_of_something_else_is_not_gone_on_with() -> None:
     document = bench.document(Measured({}, Control(0)), {"seconds": 0.5, "sources": "1234", "cpus": 2})
     with pytest.raises(ValueError, match="with another seconds, sources: leave out --resume"):
-        bench.resume(bench.begin([], 1, 0), document, {"seconds": 2.0, "sources": "5678", "cpus": 2})
+        bench.resume(bench.begin([], 1, Control(0)), document, {"seconds": 2.0, "sources": "5678", "cpus": 2})
 
 
 def test_there_must_be_something_to_go_on_with(
@@ -154,7 +154,7 @@ def test_what_was_measured_is_kept_when_the_bench_is_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(results, "BENCH", tmp_path)
-    measured = bench.begin(["memory: forward"], rounds=1, patience=0)
+    measured = bench.begin(["memory: forward"], 1, Control(0))
 
     def interrupted(*_: object) -> None:
         measured.results["memory: forward"].taken["stack"] = _taken(7.0)
@@ -166,6 +166,6 @@ def test_what_was_measured_is_kept_when_the_bench_is_interrupted(
     assert "--resume goes on" in capsys.readouterr().err
     monkeypatch.undo()
     monkeypatch.setattr(results, "BENCH", tmp_path)
-    resumed = bench.begin(["memory: forward"], rounds=1, patience=0)
+    resumed = bench.begin(["memory: forward"], 1, Control(0))
     bench.resume(resumed, results.kept("stack"), bench.machine(0.5))
     assert resumed.results["memory: forward"].rates("stack") == [7.0]

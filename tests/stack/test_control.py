@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
-from tests.stack import control
+from tests.stack import control, results
 from tests.stack.control import Control
 
 
@@ -57,3 +58,15 @@ def test_what_is_measured_comes_with_the_slower_look_around_it() -> None:
     assert scripted.around(lambda: scripted.speeds[:]) == ([70.0], 70.0)
     scripted = Scripted(3600, [91.0, 99.0])
     assert scripted.around(lambda: "measured") == ("measured", 91.0)
+
+
+def test_the_best_speed_is_remembered_until_the_machine_is_booted_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "BENCH", tmp_path / "bench")
+    assert Control.remembering(0).best == 0.0
+    Control(0, 80.0).remember()
+    Control(0, 60.0).remember()
+    assert Control.remembering(0).best == 80.0
+    monkeypatch.setattr(control, "BOOT", "another")
+    assert Control.remembering(0).best == 0.0
