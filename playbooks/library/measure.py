@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.cpuspeed import Slowdown
 from ansible.module_utils.ethtool import pause_frames
 from ansible.module_utils.gates import Taking
 from ansible.module_utils.gauges import Observer, between
@@ -74,7 +75,7 @@ options:
     type: dict
     default: {}
   pid_directory:
-    description: Where a pid file lies as long as a command runs.
+    description: Where a pid file lies as long as a command runs, and the best speed of the CPUs as long as the run.
     type: path
     required: true
   interfaces:
@@ -171,7 +172,9 @@ def _observer(params: dict[str, Any]) -> Observer:
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     files = glob.glob(params["own"])
     own = {number for file in files if (found := read_pid_file(Path(file))) for number in (found.pid, found.session)}
-    return Observer(params["interfaces"], params["cpus"], own, pause_frames)
+    slowdown = Slowdown(Path(params["pid_directory"], "best-cpu-speed"))
+    wanted = "slowdown" in params["limits"]
+    return Observer(params["interfaces"], params["cpus"], own, pause_frames, slowdown.look if wanted else None)
 
 
 def measure_all(params: dict[str, Any]) -> bool:

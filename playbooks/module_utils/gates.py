@@ -53,6 +53,11 @@ GATES = (
         "more than the margin of equivalence, so that what it takes may be all of the difference",
     ),
     Gate(
+        "slowdown", "slowdown", _itself, None,
+        "the CPUs lost {percent:.1f} % of the best speed that they had in this run",
+        "off: to try it keeps the run's CPUs at work for 0.05 s around each sample; 0.1 is right for a virtual machine",
+    ),
+    Gate(
         "foreign", "foreign", _itself, 0.5,
         "others used {value:.2f} CPUs, above all {program}",
         "a host has some tenths of a CPU of its own life; half a CPU is a program that has work",
@@ -100,7 +105,7 @@ GATES = (
 )  # fmt: skip
 BY_NAME = {gate.name: gate for gate in GATES}
 DEFAULT_LIMITS: Limits = {gate.name: gate.limit for gate in GATES if gate.limit is not None}
-SHARES = ("steal", "frequency")
+SHARES = ("steal", "slowdown", "frequency")
 """Gates whose limit is a share, 0.05 for 5 %."""
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What may have disturbed a sample: looks at /proc and /sys before and after it, and what lies between two looks.
 
-Nothing is started for a look, which takes some milliseconds. What a host does not have (a temperature, a driver's
-counters of pause frames) is missing among its gauges, never zero.
+Nothing is started for a look, which takes some milliseconds, and 50 more if the CPUs' speed is tried. What a host does
+not have (a temperature, a driver's counters of pause frames) is missing among its gauges, never zero.
 
 What counts is what happens on the CPUs that the run may use: those that its processes are pinned to. Whose time it was
 is told process by process, for each by the CPU where it ran last. The time of processes that have ended is that of
@@ -27,6 +27,7 @@ from pathlib import Path
 UNITS = {
     "seconds": "s",
     "steal": "of the CPUs' time",
+    "slowdown": "of the CPUs' best speed",
     "busy": "CPUs",
     "own": "CPUs",
     "foreign": "CPUs",
@@ -98,7 +99,7 @@ class Observer:
     `interfaces` are the data links; those that are in another network namespace are passed over. `cpus` are those whose
     frequency counts, all if there is none. `own` are numbers of processes and sessions that are the run's, as is all
     that they started; so are this process and the children it waited for. `pause_frames` asks the driver of an
-    interface.
+    interface, and `slowdown` how much of their best speed the CPUs of the run have lost, if that is wanted.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class Observer:
         cpus: Collection[int],
         own: Collection[int],
         pause_frames: Callable[[str], int | None],
+        slowdown: Callable[[Collection[int]], float] | None = None,
     ) -> None:
         self.interfaces = frozenset(interfaces)
         self.own = frozenset(own)
@@ -115,6 +117,7 @@ class Observer:
         self._frequencies = _files(f"{CPU_DIRECTORY}/cpu{number}/cpufreq/scaling_cur_freq" for number in numbers)
         self._throttles = _files([f"{CPU_DIRECTORY}/cpu[0-9]*/thermal_throttle/*_throttle_count"])
         self._pause_frames = pause_frames
+        self._slowdown = slowdown
 
     def look(self) -> Look:
         """Looks at everything."""
@@ -129,7 +132,7 @@ class Observer:
             counts["throttles"] = sum(map(_number, self._throttles))
         if pauses := [count for name in self.interfaces if (count := self._pause_frames(name)) is not None]:
             counts["pause_frames"] = sum(pauses)
-        return Look(time.monotonic(), times, cpus, seconds, foreign, counts, self._state())
+        return Look(time.monotonic(), times, cpus, seconds, foreign, counts, self._state(cpus))
 
     def _processes(self) -> tuple[dict[int, Usage], dict[int, Usage]]:
         """Those of the run but for this one, and those that are neither the run's nor the kernel's, by number."""
@@ -160,8 +163,10 @@ class Observer:
             found[number] = Usage(name, int(fields[1]), int(fields[3]), int(fields[36]), ticks)
         return found
 
-    def _state(self) -> dict[str, float | str]:
+    def _state(self, cpus: Collection[int]) -> dict[str, float | str]:
         state: dict[str, float | str] = {"load": float(_text("/proc/loadavg").split()[0])}
+        if self._slowdown:
+            state["slowdown"] = self._slowdown(cpus)
         if self._frequencies:
             state["frequency"] = sum(map(_number, self._frequencies)) / len(self._frequencies) / 1000
         for name, path in (
@@ -189,6 +194,8 @@ def between(before: Look, after: Look) -> dict[str, float | str]:
         {name: max(0, count - before.counts[name]) for name, count in after.counts.items() if name in before.counts}
     )
     gauges.update(after.state)
+    if "slowdown" in before.state:
+        gauges["slowdown"] = max(float(look.state["slowdown"]) for look in (before, after))
     return {name: round(value, 6) if isinstance(value, float) else value for name, value in gauges.items()}
 
 

@@ -201,6 +201,21 @@ def test_a_program_that_takes_the_cpu_of_the_samples_fires_the_gate_unless_it_is
 
 
 @pytest.mark.usefixtures("prepared")
+def test_cpus_that_are_slow_fire_the_gate_that_tries_them(play: Play, lab: Lab) -> None:
+    limits = {"slowdown": 0.5}
+    ((calm,),) = measured(play, ["grep", "Cpus_allowed_list", "/proc/self/status"], limits=limits)
+    assert 0 <= calm["gauges"]["slowdown"] < 1
+    burner = burner_on(lab, int(calm["stdout"].split()[1]))
+    try:
+        (slow,) = measured(play, ["true"], order={"voids_allowed": 1}, limits=limits)
+    finally:
+        burner.kill()
+        burner.wait()
+    assert len(slow) == 2, "one is taken again"
+    assert all("slowdown: in " in sample["void"] for sample in slow)
+
+
+@pytest.mark.usefixtures("prepared")
 def test_gauges_come_with_every_sample_in_known_units(play: Play, lab: Lab) -> None:
     gauges = [sample["gauges"] for samples in measured(play, ["true"], ["false"], samples=2) for sample in samples]
     assert len(gauges) == 4

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import pytest
@@ -135,7 +136,7 @@ def test_every_gauge_has_a_unit_and_none_is_made_up(monkeypatch: pytest.MonkeyPa
     found = between(observer.look(), observer.look())
     assert found.keys() <= UNITS.keys()
     assert {"steal", "foreign", "load", "interrupts", "retransmits", "interface_errors"} <= found.keys()
-    assert not {"frequency", "throttles", "pause_frames"} & found.keys()
+    assert not {"frequency", "throttles", "pause_frames", "slowdown"} & found.keys()
     assert 0 <= float(found["steal"]) <= 1
 
 
@@ -155,6 +156,19 @@ def test_frequency_is_that_of_the_cpus_in_question_and_throttling_that_of_all(
     assert (found["frequency"], found["throttles"]) == (3000.0, 2)
     both = Observer([], [], [], pause_frames)
     assert between(both.look(), both.look())["frequency"] == 2000.0
+
+
+def test_the_slower_look_says_what_the_cpus_have_lost() -> None:
+    asked, lost = [], [0.0, 0.3, 0.1]
+
+    def slowdown(cpus: Collection[int]) -> float:
+        asked.append(set(cpus))
+        return lost.pop(0)
+
+    observer = Observer([], [], [], pause_frames, slowdown)
+    looks = [observer.look() for _ in range(3)]
+    assert [between(*pair)["slowdown"] for pair in itertools.pairwise(looks)] == [0.3, 0.3]
+    assert asked == [os.sched_getaffinity(0)] * 3
 
 
 def test_drivers_without_counters_have_none() -> None:

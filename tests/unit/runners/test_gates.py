@@ -13,11 +13,15 @@ from playbooks.module_utils.gauges import UNITS
 DOCS = Path(__file__).parents[3] / "docs"
 CALM: Gauges = {
     "seconds": 1.02, "steal": 0.0, "foreign": 0.1, "foreign_program": "cron", "interface_errors": 0,
-    "interface_drops": 0, "retransmits": 0, "pause_frames": 0, "frequency": 3000.0, "throttles": 0,
+    "slowdown": 0.02, "interface_drops": 0, "retransmits": 0, "pause_frames": 0, "frequency": 3000.0, "throttles": 0,
     "clocksource": "tsc", "congestion_control": "cubic",
 }  # fmt: skip
 DISTURBED: dict[str, tuple[Gauges, str]] = {
     "steal": ({"steal": 0.123}, "steal: in 1.0 s the hypervisor took 12.3 % of the CPUs' time (5 % allowed)"),
+    "slowdown": (
+        {"slowdown": 0.37},
+        "slowdown: in 1.0 s the CPUs lost 37.0 % of the best speed that they had in this run (10 % allowed)",
+    ),
     "foreign": (
         {"foreign": 0.93, "foreign_program": "cc1"},
         "foreign: in 1.0 s others used 0.93 CPUs, above all cc1 (0.5 allowed)",
@@ -46,7 +50,7 @@ DISTURBED: dict[str, tuple[Gauges, str]] = {
         "throttles: in 1.0 s the CPUs were too hot and slowed down 1 times (none allowed)",
     ),
 }
-EVERY_LIMIT = {gate.name: 0.1 if gate.name == "frequency" else gate.limit or 0.0 for gate in GATES}
+EVERY_LIMIT = {gate.name: 0.1 if gate.name in ("frequency", "slowdown") else gate.limit or 0.0 for gate in GATES}
 
 
 @pytest.mark.parametrize("name", BY_NAME)
