@@ -40,12 +40,13 @@ def resume(measured: Measured, document: Mapping[str, Any], machine: Mapping[str
     """Takes over what an earlier call measured; ValueError if that was something else, or elsewhere."""
     if other := [name for name, value in machine.items() if document["machine"].get(name) != value]:
         raise ValueError(f"what is kept was measured with another {', '.join(other)}: leave out --resume")
+    if left_out := document["rows"].keys() - measured.results.keys():
+        raise ValueError(f"what is kept has {', '.join(sorted(left_out))}, too: name these, or leave out --resume")
     measured.control.best = max(measured.control.best, document["control"])
     for name, row in document["rows"].items():
-        if name in measured.results:
-            measured.results[name].taken = {
-                side: [Taken(**sample) for sample in taken] for side, taken in row["taken"].items()
-            }
+        measured.results[name].taken = {
+            side: [Taken(**sample) for sample in taken] for side, taken in row["taken"].items()
+        }
 
 
 def machine(seconds: float) -> dict[str, object]:

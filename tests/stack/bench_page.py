@@ -110,7 +110,7 @@ SPEED = """# What the stack does in a second on this machine
 `./dev bench stack --write` makes this page. Measured {here_and_now}, {rounds} rounds of all
 rows, both sides of a row one after the other, samples of {seconds:g} s. A sample is void, and taken again in a later
 round, if something else had a part of the CPUs: if a fixed work on all of them at once, just before or just after it,
-was slower by more than a tenth than at its best in this run.
+was slower by more than a tenth than at its best since this machine was booted.
 
 Rates and CPU times are medians, each with the median distance from it. *Linux* is the same with Linux's own sockets,
 UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.

@@ -141,6 +141,12 @@ def test_what_was_measured_of_something_else_is_not_gone_on_with() -> None:
         bench.resume(bench.begin([], 1, Control(0)), document, {"seconds": 2.0, "sources": "5678", "cpus": 2})
 
 
+def test_nothing_that_was_measured_is_dropped_by_going_on_with_some_of_it() -> None:
+    document = bench.document(bench.begin(["memory: forward", "memory: forward, fast"], 1, Control(0)), {})
+    with pytest.raises(ValueError, match="has memory: forward, fast, too: name these"):
+        bench.resume(bench.begin(["memory: forward"], 1, Control(0)), document, {})
+
+
 def test_there_must_be_something_to_go_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
