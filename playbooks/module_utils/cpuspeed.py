@@ -7,6 +7,7 @@ threads of cores that other guests use, too. Steal does not show it, so it is tr
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
@@ -41,7 +42,9 @@ class Slowdown:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.best = float(path.read_text(encoding="ascii")) if path.exists() else 0.0
+        self.best = 0.0
+        with contextlib.suppress(FileNotFoundError, ValueError):  # none yet, or the host crashed as it was written
+            self.best = float(path.read_text(encoding="ascii"))
 
     def look(self, cpus: Collection[int]) -> float:
         """The share, from 0, now."""

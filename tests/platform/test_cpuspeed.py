@@ -37,3 +37,9 @@ def test_what_is_lost_is_lost_of_the_best_speed_that_any_process_has_seen(
     first = Slowdown(tmp_path / "best")
     assert [first.look([0, 1]) for _ in range(3)] == [0.0, 0.25, 0.0]
     assert Slowdown(tmp_path / "best").look([0, 1]) == 0.5
+
+
+def test_a_best_speed_that_a_crash_has_emptied_is_found_anew(tmp_path: Path) -> None:
+    (tmp_path / "best").touch()
+    assert Slowdown(tmp_path / "best").look(os.sched_getaffinity(0)) == 0.0
+    assert float((tmp_path / "best").read_text(encoding="ascii")) > 0
