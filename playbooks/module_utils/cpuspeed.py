@@ -10,26 +10,26 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import threading
 import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 SECONDS = 0.05
-BLOCK = bytes(1 << 20)  # hashing it takes about a millisecond, in which Python's lock is free
+BLOCK = bytes(1 << 20)  # hashing it takes some milliseconds, in which Python's lock is free
 
 
 def speed(cpus: Collection[int]) -> float:
-    """Blocks in a second that the slowest of these CPUs hashes while all of them do, for SECONDS."""
-    start = threading.Barrier(len(cpus))
+    """Blocks in a second that the slowest of these CPUs hashes while all of them do, for SECONDS.
+
+    OSError if this process may not use one of them.
+    """
     with ThreadPoolExecutor(len(cpus)) as threads:
-        return min(threads.map(lambda cpu: _work(cpu, start), cpus))
+        return min(threads.map(_work, cpus))
 
 
-def _work(cpu: int, start: threading.Barrier) -> float:
+def _work(cpu: int) -> float:
     os.sched_setaffinity(0, {cpu})  # of this thread
-    start.wait()
     blocks, began = 0, time.perf_counter()
     while (now := time.perf_counter()) < began + SECONDS or not blocks:
         hashlib.blake2b(BLOCK).digest()

@@ -20,8 +20,13 @@ def test_a_look_leaves_the_program_on_all_its_cpus() -> None:
 
 
 def test_each_cpu_has_its_work_and_the_slowest_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpuspeed, "_work", lambda cpu, _: {3: 90.0, 5: 70.0, 8: 80.0}[cpu])
+    monkeypatch.setattr(cpuspeed, "_work", lambda cpu: {3: 90.0, 5: 70.0, 8: 80.0}[cpu])
     assert speed([3, 5, 8]) == 70.0
+
+
+def test_a_cpu_that_this_process_may_not_use_is_an_error_and_no_hang() -> None:
+    with pytest.raises(OSError, match="Invalid argument"):
+        speed([*os.sched_getaffinity(0), 1023])
 
 
 def test_what_is_lost_is_lost_of_the_best_speed_that_any_process_has_seen(

@@ -68,17 +68,19 @@ def _sources() -> str:
 def measure(measured: Measured, seconds: float) -> None:
     """All rows, in rounds, until each has enough samples of quiet CPUs or the patience is over; seconds all.
 
-    Keeps what there is, however it ends.
+    Keeps what there is, however it ends; what an earlier call kept stays if it does not even begin.
     """
     control, installed = measured.control, Installed()
     try:
         with Topology(installed) as topology:
             bench = Bench(topology, seconds)
             measured.settings = bench.settings()
-            fill(measured.results, control, lambda name, side: _take(bench, ROWS[name], side, control))
+            try:
+                fill(measured.results, control, lambda name, side: _take(bench, ROWS[name], side, control))
+            finally:
+                print(f"samples: {keep('stack', document(measured, machine(seconds)))}", file=sys.stderr)
+                control.remember()
     finally:
-        print(f"samples: {keep('stack', document(measured, machine(seconds)))}", file=sys.stderr)
-        control.remember()
         installed.remove()
 
 

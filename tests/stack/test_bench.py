@@ -175,3 +175,17 @@ def test_what_was_measured_is_kept_when_the_bench_is_interrupted(
     resumed = bench.begin(["memory: forward"], 1, Control(0))
     bench.resume(resumed, results.kept("stack"), bench.machine(0.5))
     assert resumed.results["memory: forward"].rates("stack") == [7.0]
+
+
+def test_what_an_earlier_call_kept_stays_if_the_bench_does_not_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("no lab")
+
+    monkeypatch.setattr(results, "BENCH", tmp_path)
+    monkeypatch.setattr(bench, "Topology", refuse)
+    results.keep("stack", {"of": "before"})
+    with pytest.raises(OSError, match="no lab"):
+        bench.measure(bench.begin(["memory: forward"], 1, Control(0)), 0.5)
+    assert results.kept("stack") == {"of": "before"}
