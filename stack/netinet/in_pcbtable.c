@@ -104,7 +104,7 @@ conn_group(struct inpcbtable *it, const struct in_conninfo *c)
 }
 
 APART static struct inpcb *
-conn_search(struct inpcbtable *it, const struct in_conninfo *c)
+conn_search(const struct inpcbtable *it, const struct in_conninfo *c)
 {
 	struct inpcb *inp;
 
@@ -115,16 +115,21 @@ conn_search(struct inpcbtable *it, const struct in_conninfo *c)
 	return (NULL);
 }
 
+/* Table or group locked. */
+static struct inpcb *
+hint_find(struct pcb_hint *ph)
+{
+	if (__predict_true(ph->changes == ph->pg->pg_changes))
+		return (ph->inp);
+	ph->inp = conn_search(ph->it, &ph->conn);
+	ph->changes = ph->inp != NULL ? ph->pg->pg_changes : 0;
+	return (ph->inp);
+}
+
 struct inpcb *
 in_connfind(struct inpcbtable *it, const struct in_conninfo *c)
 {
-	struct pcb_hint *ph = pcb_hint(it, c);
-
-	if (__predict_true(ph->changes == ph->pg->pg_changes))
-		return (ph->inp);
-	ph->inp = conn_search(it, c);
-	ph->changes = ph->inp != NULL ? ph->pg->pg_changes : 0;
-	return (ph->inp);
+	return (hint_find(pcb_hint(it, c)));
 }
 
 struct inport *
@@ -253,10 +258,9 @@ in_pcbcovers(const struct inpcb *inp, const struct in6_addr *laddr,
  * cannot see.
  */
 static struct rwlock *
-lookup_lock(struct inpcbtable *it, const struct in_conninfo *c)
-    NO_LOCK_ANALYSIS
+lookup_lock(struct inpcbtable *it, const struct pcb_hint *ph) NO_LOCK_ANALYSIS
 {
-	struct rwlock *lock = it->it_divided ? &conn_group(it, c)->pg_lock :
+	struct rwlock *lock = it->it_divided ? &ph->pg->pg_lock :
 	    &it->it_lock;
 
 	if (__predict_false(!rw_tryrlock(lock))) {
@@ -280,13 +284,15 @@ in_pcblookup_conn(struct inpcbtable *it, const struct in_conninfo *c)
     NO_LOCK_ANALYSIS
 {
 	struct socket *so = NULL;
+	struct pcb_hint *ph;
 	struct rwlock *lock;
 	struct inpcb *inp;
 
 	if (find_unlocked(it, c, &so))
 		return (so);
-	lock = lookup_lock(it, c);
-	inp = in_connfind(it, c);
+	ph = pcb_hint(it, c);
+	lock = lookup_lock(it, ph);
+	inp = hint_find(ph);
 	if (inp != NULL) {
 		so = inp->inp_socket;
 		soref(so);
@@ -300,6 +306,7 @@ in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
     NO_LOCK_ANALYSIS
 {
 	struct socket *so = NULL;
+	struct pcb_hint *ph;
 	struct rwlock *lock;
 	bool found;
 
@@ -308,8 +315,9 @@ in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
 			sorele(so);
 		return (so != NULL);
 	}
-	lock = lookup_lock(it, c);
-	found = in_connfind(it, c) != NULL;
+	ph = pcb_hint(it, c);
+	lock = lookup_lock(it, ph);
+	found = hint_find(ph) != NULL;
 	rw_runlock(lock);
 	return (found);
 }
@@ -342,13 +350,15 @@ in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
     NO_LOCK_ANALYSIS
 {
 	struct socket *so = NULL;
+	struct pcb_hint *ph;
 	struct rwlock *lock;
 	struct inpcb *inp;
 
 	if (find_unlocked(it, c, &so) && so != NULL)
 		return (so);
-	lock = lookup_lock(it, c);
-	inp = in_connfind(it, c);
+	ph = pcb_hint(it, c);
+	lock = lookup_lock(it, ph);
+	inp = hint_find(ph);
 	if (__predict_false(inp == NULL)) {
 		if (lock != &it->it_lock) {
 			rw_runlock(lock);

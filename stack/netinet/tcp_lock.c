@@ -38,7 +38,7 @@ static atomic_u32 chosen;		/* [I] after boot: index of both */
 enum { TABLE_GLOBAL, TABLE_GROUPS, TABLE_BUCKET, TABLE_THREAD };
 static const char *const table_names[] = { "global", "groups-lock", "bucket",
     "groups-thread", NULL };
-static atomic_u32 table;		/* [I] after boot: index of these */
+static atomic_u32 table = TABLE_GROUPS;	/* [I] after boot: of these */
 static atomic_u32 ngroups = 128;	/* [I] after boot */
 
 static const struct sysctl_oid lock_oids[] = {

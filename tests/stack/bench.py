@@ -4,8 +4,8 @@
 `./dev bench stack [--quick] [--rounds 5] [--seconds 2] [--patience 30] [--resume] [--write] [ROW ...]` prints a table
 and writes var/bench/stack.json with every sample; --write makes docs/speed.md of the table.  Rounds are interleaved:
 each measures every row on both sides once, so that what changes on the machine meanwhile changes both.  What was
-measured while others had a part of the CPUs (tests/stack/control.py) is measured again, until the patience is over, in
-minutes from the start.  What was measured is kept on Ctrl-C, too, and --resume goes on with it: on a machine that is
+measured while the CPUs were not at their best (tests/stack/control.py) is measured again, until the patience is over,
+in minutes from the start.  What was measured is kept on Ctrl-C, too, and --resume goes on with it: on a machine that is
 busy for hours its quiet minutes add up.  tests/stack/measures.py says what runs where.
 """
 
@@ -17,12 +17,11 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from hashlib import sha256
 from typing import Any
 
 from tests.stack.bench_page import Measured, Result, Taken, page, report
-from tests.stack.control import Control
+from tests.stack.control import Control, Look
 from tests.stack.measures import CLIENT_CPU, SERVER_CPU, Bench, Row
 from tests.stack.results import BOOT, keep, kept
 from tests.stack.rows import ROWS
@@ -33,7 +32,8 @@ PAGE = ROOT / "docs" / "speed.md"
 
 def begin(names: Sequence[str], rounds: int, control: Control) -> Measured:
     """Nothing yet of these rows."""
-    return Measured({name: Result(ROWS[name].unit, ROWS[name].cpu_unit, rounds) for name in names}, control)
+    rows = {name: ROWS[name] for name in names}
+    return Measured({name: Result(row.unit, row.cpu_unit, rounds, control) for name, row in rows.items()}, control)
 
 
 def resume(measured: Measured, document: Mapping[str, Any], machine: Mapping[str, object]) -> None:
@@ -42,10 +42,11 @@ def resume(measured: Measured, document: Mapping[str, Any], machine: Mapping[str
         raise ValueError(f"what is kept was measured with another {', '.join(other)}: leave out --resume")
     if left_out := document["rows"].keys() - measured.results.keys():
         raise ValueError(f"what is kept has {', '.join(sorted(left_out))}, too: name these, or leave out --resume")
-    measured.control.best = max(measured.control.best, document["control"])
+    measured.control.learn(Look(*document["control"]))
     for name, row in document["rows"].items():
         measured.results[name].taken = {
-            side: [Taken(**sample) for sample in taken] for side, taken in row["taken"].items()
+            side: [Taken(sample["rate"], sample["cpu"], Look(*sample["control"])) for sample in taken]
+            for side, taken in row["taken"].items()
         }
 
 
@@ -107,9 +108,9 @@ def _wanted(results: Mapping[str, Result], control: Control) -> list[tuple[str, 
 
 
 def _take(bench: Bench, row: Row, side: str, control: Control) -> Taken:
-    sample, speed = control.around(lambda: row.measure(bench, row, side))
+    sample, look = control.around(lambda: row.measure(bench, row, side))
     cpu = None if sample.cpu is None else sample.cpu * row.cpu_scale
-    return Taken(sample.rate * row.scale, cpu, speed)
+    return Taken(sample.rate * row.scale, cpu, look)
 
 
 def document(measured: Measured, machine: Mapping[str, object]) -> dict[str, object]:
@@ -118,7 +119,7 @@ def document(measured: Measured, machine: Mapping[str, object]) -> dict[str, obj
         "machine": machine,
         "control": measured.control.best,
         "linux": measured.settings,
-        "rows": {name: asdict(result) for name, result in measured.results.items()},
+        "rows": {name: result.document() for name, result in measured.results.items()},
     }
 
 

@@ -6,8 +6,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from tests.stack.control import LIMIT, Control
+from tests.stack.control import LIMITS, Control, Look
 from tests.stack.machine import here_and_now
 from tests.stack.rows import ROWS
 
@@ -25,27 +26,40 @@ def _cell(samples: Sequence[float]) -> str:
     return f"{median:>9.3f} {'±' + format(spread, '.3f'):>7}"
 
 
-@dataclass(frozen=True)
-class Taken:
-    """A rate, seconds of CPU for each if the row has them, and how fast the control was around them."""
+class Taken(NamedTuple):
+    """A rate, seconds of CPU for each if the row has them, and what the control was around them."""
 
     rate: float
     cpu: float | None
-    control: float
+    control: Look
 
 
 @dataclass
 class Result:
-    """All that was taken of a row, by side, of which the `rounds` with the fastest control count."""
+    """All that was taken of a row, by side, of which the `rounds` with the best control count."""
 
     unit: str
     cpu_unit: str
     rounds: int
+    control: Control
     taken: dict[str, list[Taken]] = field(default_factory=dict)
 
     def counted(self, side: str) -> list[Taken]:
-        """What enters the statistics."""
-        return sorted(self.taken.get(side, []), key=lambda taken: -taken.control)[: self.rounds]
+        """What enters the statistics: quiet ones before others, and faster ones first."""
+
+        def rank(taken: Taken) -> tuple[bool, float]:
+            return not self.control.is_quiet(taken.control), -taken.control.speed
+
+        return sorted(self.taken.get(side, []), key=rank)[: self.rounds]
+
+    def noisy(self) -> int:
+        """How many of those were not quiet."""
+        return sum(not self.control.is_quiet(taken.control) for side in SIDES for taken in self.counted(side))
+
+    def document(self) -> dict[str, object]:
+        """Every sample; the control is that of all rows."""
+        taken = {side: [sample._asdict() for sample in samples] for side, samples in self.taken.items()}
+        return {"unit": self.unit, "cpu_unit": self.cpu_unit, "rounds": self.rounds, "taken": taken}
 
     def rates(self, side: str) -> list[float]:
         """The rates that count."""
@@ -80,12 +94,9 @@ class Measured:
     def noise(self) -> str:
         """How many samples were void, and whether any of those had to count."""
         taken = [sample for result in self.results.values() for side in SIDES for sample in result.taken.get(side, [])]
-        noisy = {
-            name: sum(not self.control.is_quiet(sample.control) for side in SIDES for sample in result.counted(side))
-            for name, result in self.results.items()
-        }
+        noisy = {name: result.noisy() for name, result in self.results.items()}
         void = sum(not self.control.is_quiet(sample.control) for sample in taken) - sum(noisy.values())
-        said = f"{len(taken)} samples; {void} void, with CPUs slower by {LIMIT:.0%} before or after than at their best"
+        said = f"{len(taken)} samples; {void} void, with CPUs {LIMITS} before or after than at their best"
         rows = ", ".join(f"{name} ({count})" for name, count in noisy.items() if count)
         return said + (f"\nno quiet time for these, which count: {rows}" if rows else "")
 
@@ -109,15 +120,17 @@ SPEED = """# What the stack does in a second on this machine
 
 `./dev bench stack --write` makes this page. Measured {here_and_now}, {rounds} rounds of all
 rows, both sides of a row one after the other, samples of {seconds:g} s. A sample is void, and taken again in a later
-round, if something else had a part of the CPUs: if a fixed work on all of them at once, just before or just after it,
-was slower by more than a tenth than at its best since this machine was booted.
+round, if just before or just after it the CPUs were not what they were at their best since this machine was booted: if
+a fixed work on all of them at once was slower by more than a tenth, since something else had a part of them, or if the
+first and the last were farther apart, since the host of this virtual machine moves its CPUs about: a byte written by
+one was answered by the other, by two programs in Python, after a time longer by more than two fifths.
 
 Rates and CPU times are medians, each with the median distance from it. *Linux* is the same with Linux's own sockets,
 UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.
 The client of the first twenty rows is Linux, on another CPU; both ends have CUBIC, and a thread for each connection or
 an *event loop*. *CPU* is what a GB, a transaction or a packet costs the CPU of the server, or of what forwards, with
-the host's share. In *memory* one process has both ends of each connection; by default one lock guards the table of all
-of them, and *bucket locks* are `net.inet.tcp.pcbtable=bucket`.
+the host's share. In *memory* one process has both ends of each connection; *one table lock* is
+`net.inet.tcp.pcbtable=global`, the default has groups with a lock each ([tcp-locking.md](tcp-locking.md)).
 
 ```
 {table}

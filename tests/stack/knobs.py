@@ -5,7 +5,7 @@
 CPUs are quiet, prints a table of strategies and workloads and what the two published comparisons give here, and keeps
 every sample in var/bench/knobs.json; --write makes docs/knobs.md of it.  A cell is one value of one knob under one
 workload in memory: in each round, the boots of a workload are in a random order, and the ratio is that to the default's
-boot of the same round.  What was measured while others had a part of the CPUs (tests/stack/control.py) is measured
+boot of the same round.  What was measured while the CPUs were not at their best (tests/stack/control.py) is measured
 again at once, so that a round stays one, until the patience is over, in minutes from the start.  The values come from
 the stack, which says what a knob may be; cells that cannot differ are not measured.
 """
@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.stack.control import Control
+from tests.stack.control import Control, Look
 from tests.stack.knobs_page import Cell, Measured, Sign, page, report
 from tests.stack.measures import Bench, Row, datagrams, from_source, in_memory
 from tests.stack.results import keep
@@ -229,12 +229,12 @@ def _settings(knob: str, value: str, workload: str) -> Iterable[tuple[str, str]]
 class Samples:
     """What a number of rounds gave: the rate of each arm, by round, and what went wrong with it.
 
-    `speeds` are those of the control around what counts; `void` is how often a sample was measured again.
+    `looks` are those of the control around what counts; `void` is how often a sample was measured again.
     """
 
     rates: dict[Arm, dict[int, float]] = field(default_factory=dict)
     failures: dict[Arm, list[str]] = field(default_factory=dict)
-    speeds: list[float] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)
     void: int = 0
 
     def take(self, bench: Bench, control: Control, arm: Arm, turn: int) -> None:
@@ -250,10 +250,10 @@ class Samples:
 
     def _quiet_rate(self, bench: Bench, control: Control, row: Row) -> float:
         while True:
-            sample, speed = control.around(lambda: row.measure(bench, row, "stack"))
+            sample, look = control.around(lambda: row.measure(bench, row, "stack"))
             assert sample.rate > 0, "nothing was moved"
-            if control.is_quiet(speed) or not control.waits():
-                self.speeds.append(speed)
+            if control.is_quiet(look) or not control.waits():
+                self.looks.append(look)
                 return sample.rate * row.scale
             self.void += 1
 
@@ -328,7 +328,7 @@ def estimate(boots: int, seconds: float) -> str:
 def noise(samples: Sequence[Samples], control: Control) -> str:
     """How many samples were measured again, and how many count although the CPUs were busy, in words."""
     void = sum(those.void for those in samples)
-    busy = sum(not control.is_quiet(speed) for those in samples for speed in those.speeds)
+    busy = sum(not control.is_quiet(look) for those in samples for look in those.looks)
     return f"{void} samples void, {busy} counted without quiet CPUs"
 
 

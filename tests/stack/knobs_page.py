@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perfweb.stats.paired import detectable_change, paired_change
-from tests.stack.control import LIMIT
+from tests.stack.control import LIMITS
 from tests.stack.machine import here_and_now
 
 COVERAGE = 0.95
@@ -128,8 +128,8 @@ Each number is a change in percent against the default, or against the default w
 rates of two boots of the same round, with a {coverage:.0%} interval (paired t of the logarithms). **Bold** is proven:
 the interval leaves out zero. *none (4)* is no difference proven, where one of 4 % would have been seen in four runs of
 five. An empty cell cannot differ, and was not measured. {chances} A sample is void,
-and taken again, if a fixed work on all CPUs at once was slower by more than {limit:.0%}, just before or just after it,
-than at its best.
+and taken again, if just before or just after it the CPUs were {limits} than at their
+best ([speed.md](speed.md) says how that is tried).
 
 All of it is in memory, on as many CPUs as there are: what needs more of them cannot show here. *TCP*, *RR* and *CRR*
 are bulk, round trips, and connections with a request each, of so many connections of a program that talks to itself;
@@ -151,6 +151,6 @@ Pairs of boots, one after the other. *sign* says which way it goes here.
 def page(cells: Sequence[Cell], signs: Sequence[Sign], units: Mapping[str, str], measured: Measured) -> str:
     """docs/knobs.md."""
     return PAGE.format(
-        how=measured.sentence(), coverage=COVERAGE, limit=LIMIT, chances=chances(cells),
+        how=measured.sentence(), coverage=COVERAGE, limits=LIMITS, chances=chances(cells),
         cells=table_of_cells(cells, units), signs=table_of_signs(signs),
     )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 
 from tests.stack import bench, results
 from tests.stack.bench_page import Measured, Result, Taken, page, report
-from tests.stack.control import Control
+from tests.stack.control import Control, Look
 from tests.stack.rows import ROWS
 
 KINDS = (
@@ -41,7 +41,7 @@ def test_each_kind_of_row_is_measured(
         assert set(row["taken"]) == set(ROWS[name].sides)
         for (sample,) in row["taken"].values():
             assert sample["rate"] > 0
-            assert sample["control"] > 0
+            assert all(part >= 0 for part in sample["control"])
             assert (sample["cpu"] or 0) >= 0
             assert (sample["cpu"] is not None) == bool(row["cpu_unit"])
     for settings in document["linux"].values():
@@ -65,13 +65,14 @@ def test_the_page_is_not_made_of_some_rows(capsys: pytest.CaptureFixture[str]) -
     assert "--write makes the whole page" in capsys.readouterr().err
 
 
-def _taken(*rates: float, control: float = 100.0) -> list[Taken]:
-    return [Taken(rate, None, control) for rate in rates]
+def _taken(*rates: float) -> list[Taken]:
+    return [Taken(rate, None, Look(100.0, 300.0)) for rate in rates]
 
 
 def test_the_page_has_the_table_and_says_how_it_was_measured() -> None:
-    row = Result("Gbit/s", "", 3, {"stack": _taken(19.0, 20.0, 24.0), "linux": _taken(10.0, 10.0, 10.0)})
-    text = page(Measured({"bulk in, 1 stream": row}, Control(0)), rounds=3, seconds=1.5)
+    taken = {"stack": _taken(19.0, 20.0, 24.0), "linux": _taken(10.0, 10.0, 10.0)}
+    row = Result("Gbit/s", "", 3, Control(0), taken)
+    text = page(Measured({"bulk in, 1 stream": row}, row.control), rounds=3, seconds=1.5)
     assert "20.000  ±1.000    10.000  ±0.000   2.00" in text
     assert "3 rounds" in text
     assert "samples of 1.5 s" in text
@@ -80,40 +81,53 @@ def test_the_page_has_the_table_and_says_how_it_was_measured() -> None:
 
 @dataclass
 class Script:
-    """A control with speeds, and a row whose rates are numbers of the samples taken."""
+    """A row with what its control shows, whose rates are numbers of the samples taken."""
 
-    control: Control
+    result: Result
     speeds: list[float]
-    result: Result = field(default_factory=lambda: Result("Mpps/core", "", 2))
+    distances: list[float] = field(default_factory=list)
 
     def take(self, name: str, side: str) -> Taken:
         assert (name, side) == ("memory: forward", "stack")
-        self.control.best = max(self.control.best, speed := self.speeds.pop(0))
-        return Taken(float(len(self.result.taken.get(side, [])) + 1), None, speed)
+        look = Look(self.speeds.pop(0), self.distances.pop(0) if self.distances else 300.0)
+        self.result.control.learn(look)
+        return Taken(float(len(self.result.taken.get(side, [])) + 1), None, look)
 
     def fill(self) -> Measured:
         results = {"memory: forward": self.result}
-        bench.fill(results, self.control, self.take)
+        bench.fill(results, self.result.control, self.take)
         assert not self.speeds
-        return Measured(results, self.control)
+        return Measured(results, self.result.control)
+
+
+def _row(patience: float) -> Result:
+    return Result("Mpps/core", "", 2, Control(patience))
 
 
 def test_what_was_measured_on_busy_cpus_is_void_and_measured_again() -> None:
-    script = Script(Control(3600), [95.0, 60.0, 80.0, 100.0])
+    script = Script(_row(3600), [95.0, 60.0, 80.0, 100.0])
     text = report(script.fill())
     assert script.result.rates("stack") == [4.0, 1.0]
     assert "4 samples; 2 void" in text
     assert "no quiet time" not in text
 
 
+def test_what_was_measured_on_cpus_far_apart_is_void_and_measured_again() -> None:
+    script = Script(_row(3600), [95.0, 100.0, 94.0, 93.0], [300.0, 500.0, 450.0, 400.0])
+    text = report(script.fill())
+    assert script.result.rates("stack") == [1.0, 4.0]
+    assert "4 samples; 2 void" in text
+    assert "no quiet time" not in text
+
+
 def test_a_sample_is_void_as_soon_as_the_cpus_were_faster_at_another_time() -> None:
-    script = Script(Control(3600), [60.0, 100.0, 95.0])
+    script = Script(_row(3600), [60.0, 100.0, 95.0])
     assert "3 samples; 1 void" in report(script.fill())
     assert script.result.rates("stack") == [2.0, 3.0]
 
 
 def test_the_least_disturbed_count_and_are_named_when_the_patience_is_over() -> None:
-    script = Script(Control(0), [100.0, 60.0])
+    script = Script(_row(0), [100.0, 60.0])
     text = report(script.fill())
     assert script.result.rates("stack") == [1.0, 2.0]
     assert "2 samples; 0 void" in text
@@ -122,15 +136,12 @@ def test_the_least_disturbed_count_and_are_named_when_the_patience_is_over() -> 
 
 def test_a_later_call_goes_on_with_what_was_measured() -> None:
     machine = {"seconds": 0.5, "sources": "1234"}
-    script = Script(Control(0), [100.0, 95.0])
-    script.fill()
-    document = json.loads(
-        json.dumps(bench.document(Measured({"memory: forward": script.result}, script.control), machine))
-    )
+    script = Script(_row(0), [100.0, 95.0])
+    document = json.loads(json.dumps(bench.document(script.fill(), machine)))
     resumed = bench.begin(["memory: forward"], 3, Control(0))
     bench.resume(resumed, document, machine)
-    assert resumed.control.best == 100.0
-    script = Script(resumed.control, [99.0], resumed.results["memory: forward"])
+    assert resumed.control.best == Look(100.0, 300.0)
+    script = Script(resumed.results["memory: forward"], [99.0])
     script.fill()
     assert script.result.rates("stack") == [1.0, 3.0, 2.0]
 

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from tests.stack import knobs, knobs_page, results
-from tests.stack.control import Control
+from tests.stack.control import Control, Look
 from tests.stack.knobs import Arm, Known, Samples, Strategy
 from tests.stack.knobs_page import Cell, Measured, Sign
 from tests.stack.measures import Bench, Row, Sample
@@ -191,9 +191,8 @@ def test_a_sample_of_busy_cpus_is_taken_again_in_its_round_while_there_is_patien
     monkeypatch.setitem(
         knobs.WORKLOADS, "UNIX", knobs.Workload(Row(lambda _bench, _row, _side: Sample(next(measured)), "1000/s"))
     )
-    control = Control(patience)
-    control.best = 100.0
-    monkeypatch.setattr(control, "speed", lambda: next(speeds))
+    control = Control(patience, Look(100.0, 300.0))
+    monkeypatch.setattr(control, "look", lambda: Look(next(speeds), 300.0))
     arm, samples = Arm("UNIX", (), None), Samples()
     for turn in range(2):
         samples.take(cast("Bench", None), control, arm, turn)
