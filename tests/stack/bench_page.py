@@ -122,8 +122,8 @@ SPEED = """# What the stack does in a second on this machine
 rows, both sides of a row one after the other, samples of {seconds:g} s. A sample is void, and taken again in a later
 round, if just before or just after it the CPUs were not what they were at their best since this machine was booted: if
 a fixed work on all of them at once was slower by more than a tenth, since something else had a part of them, or if the
-first and the last were farther apart, since the host of this virtual machine moves its CPUs about: a byte written by
-one was answered by the other, by two programs in Python, after a time longer by more than two fifths.
+first and the last were farther apart (a host moves the CPUs of its virtual machines about), so that a byte from one was
+answered by the other, from one process in Python to another, after a time longer by more than two fifths.
 
 Rates and CPU times are medians, each with the median distance from it. *Linux* is the same with Linux's own sockets,
 UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.
