@@ -111,7 +111,7 @@ def _remembered() -> Look:
 
 
 def distance(first: int, last: int) -> float:
-    """Nanoseconds until a byte that one CPU writes has been answered by another: of four exchanges the second fastest.
+    """Nanoseconds until a byte that one CPU writes has been answered by another; a quarter of the exchanges are faster.
 
     0 from a CPU to itself, infinity if the other does not answer.  OSError if this process may not use one of them.
     """
