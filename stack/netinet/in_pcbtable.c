@@ -95,14 +95,6 @@ pcb_hint(struct inpcbtable *it, const struct in_conninfo *c)
 	return (ph);
 }
 
-/* The group of a connection: its bucket is in no other. */
-static struct pcbgroup *
-conn_group(struct inpcbtable *it, const struct in_conninfo *c)
-{
-	return (__predict_true(!it->it_divided) ? it->it_groups :
-	    pcb_hint(it, c)->pg);
-}
-
 APART static struct inpcb *
 conn_search(const struct inpcbtable *it, const struct in_conninfo *c)
 {
@@ -174,7 +166,7 @@ port_put(struct inport *ip)
 static void
 conn_enter(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
 {
-	struct pcbgroup *pg = conn_group(it, &inp->inp_conn);
+	struct pcbgroup *pg = pcb_hint(it, &inp->inp_conn)->pg;
 
 	if (it->it_divided)
 		rw_wlock(&pg->pg_lock);
@@ -190,7 +182,7 @@ conn_enter(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
 static void
 conn_takeout(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
 {
-	struct pcbgroup *pg = conn_group(it, &inp->inp_conn);
+	struct pcbgroup *pg = pcb_hint(it, &inp->inp_conn)->pg;
 
 	if (it->it_divided)
 		rw_wlock(&pg->pg_lock);
