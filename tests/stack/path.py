@@ -50,6 +50,7 @@ TCP = {
     "net.inet.tcp.rexmit_min": "60000",
     "net.inet.tcp.rexmit_initial": "60000",
 }
+TCP6 = {**TCP, "if.mem0.inet6": "2001:db8:97::1/64", "net.inet6.ip6.dad_count": "0"}
 
 
 class Way(NamedTuple):
@@ -62,6 +63,7 @@ class Way(NamedTuple):
 
 WAYS = {
     "TCP": Way(TCP, "10.97.0.7", ("unix.",)),
+    "TCP, IPv6": Way(TCP6, "2001:db8:97::7", ("unix.",)),
     "UNIX": Way({"unix.sockets": "stack"}, "{directory}/socket", ("net.inet.", "if.")),
 }
 

@@ -82,6 +82,20 @@ def test_the_page_has_the_table_and_says_how_it_was_measured() -> None:
     assert "6 samples; 0 void" in text
 
 
+def test_how_near_ipv6_is_to_ipv4_has_an_interval() -> None:
+    control = Control(0)
+
+    def row(*rates: float) -> Result:
+        return Result("Gbit/s", "", 5, control, {"stack": _taken(*rates)})
+
+    rows = {
+        "bulk in, 1 stream": row(19.0, 20.0, 21.0, 20.0, 5.0),
+        "bulk in, 1 stream, IPv6": row(18.0, 19.0, 18.0, 19.0, 18.0),
+    }
+    text = report(Measured(rows, control))
+    assert "bulk in, 1 stream, IPv6: 0.90 of IPv4 (0.86 to 3.60), within 10%" in text
+
+
 @dataclass
 class Script:
     """A row with what its control shows, whose rates are numbers of the samples taken."""

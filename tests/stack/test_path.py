@@ -19,15 +19,18 @@ def test_what_is_executed_twice_is_two_instructions_in_one_line() -> None:
 
 def test_a_knob_is_left_out_where_it_does_nothing() -> None:
     found = {name: tunables for name, _, tunables in path.rows([("unix.locking", "pair"), ("fd.lock", "filedesc")])}
-    assert list(found) == ["TCP", "TCP, fd.lock=filedesc", "UNIX", "UNIX, unix.locking=pair", "UNIX, fd.lock=filedesc"]
+    assert list(found) == [
+        "TCP", "TCP, fd.lock=filedesc", "TCP, IPv6", "TCP, IPv6, fd.lock=filedesc",
+        "UNIX", "UNIX, unix.locking=pair", "UNIX, fd.lock=filedesc",
+    ]  # fmt: skip
     assert found["UNIX, unix.locking=pair"] == {**found["UNIX"], "unix.locking": "pair"}
 
 
-def test_giant_is_seen_in_a_message_of_tcp_and_of_unix(capsys: pytest.CaptureFixture[str]) -> None:
+def test_giant_is_seen_in_a_message_of_each_way(capsys: pytest.CaptureFixture[str]) -> None:
     assert path.main(["debug.mpsafenet=0"]) == 0
     _, *lines = capsys.readouterr().out.splitlines()
     counts = {line[: path.NAME].strip(): [int(word) for word in line[path.NAME :].split()] for line in lines}
-    for way in ("TCP", "UNIX"):
+    for way in path.WAYS:
         alone, giant = counts[way], counts[f"{way}, debug.mpsafenet=0"]
         assert giant[0] > alone[0] > alone[3] > 0
         assert alone[0] > alone[1] > alone[2] > 0
