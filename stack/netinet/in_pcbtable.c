@@ -80,7 +80,7 @@ pcb_hint_anew(struct pcb_hint *ph, struct inpcbtable *it,
     const struct in_conninfo *c)
 {
 	*ph = (struct pcb_hint){ .it = it, .conn = *c, .pg = it->it_groups };
-	if (it->it_divided)
+	if (it->it_divided)		/* by bucket: it is in no other */
 		ph->pg += in_connhash(it, c) % INPCB_BUCKETS % it->it_ngroups;
 }
 

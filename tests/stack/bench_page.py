@@ -142,7 +142,8 @@ The client of the first twenty rows is Linux, on another CPU; both ends have CUB
 an *event loop*. *CPU* is what a GB, a transaction or a packet costs the CPU of the server, or of what forwards, with
 the host's share. In *memory* one process has both ends of each connection; *one table lock* is
 `net.inet.tcp.pcbtable=global`, the default has groups with a lock each ([tcp-locking.md](tcp-locking.md)). Below the
-table is how near IPv6 comes to IPv4, by the medians, with a 95 % interval, by ranks (Hodges and Lehmann).
+table is how near IPv6 comes to IPv4: the ratio of the medians, and in brackets the {confidence} % interval of a common
+factor between all samples of both, by ranks (Mann and Whitney).
 
 ```
 {table}
@@ -152,4 +153,6 @@ table is how near IPv6 comes to IPv4, by the medians, with a 95 % interval, by r
 
 def page(measured: Measured, rounds: int, seconds: float) -> str:
     """docs/speed.md."""
-    return SPEED.format(here_and_now=here_and_now(), rounds=rounds, seconds=seconds, table=report(measured))
+    return SPEED.format(
+        here_and_now=here_and_now(), rounds=rounds, seconds=seconds, confidence=CONFIDENCE, table=report(measured)
+    )

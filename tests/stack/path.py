@@ -28,6 +28,7 @@ from typing import NamedTuple
 from tests.stack.measures import cputimes
 from tests.stack.topology import Installed, run
 
+BOOTS = 2  # ports are random: now and then each message of a boot executes 500 instructions more
 BATCHES, MESSAGES = 4, 5
 PAUSE = 0.05  # seconds between one batch and the next
 NAME = 52  # columns
@@ -113,10 +114,14 @@ def rows(knobs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str,
 
 
 def measure(prefix: Path, address: str, tunables: Mapping[str, str]) -> Cost:
-    """The medians of some messages, of the batch that had the fewest instructions.
+    """The medians of some messages, of the batch of any boot that had the fewest instructions.
 
     If a thread is frozen while it waits for a lock that the message takes, each message wakes it up in vain.
     """
+    return min(_measure_boot(prefix, address, tunables) for _ in range(BOOTS))
+
+
+def _measure_boot(prefix: Path, address: str, tunables: Mapping[str, str]) -> Cost:
     with tempfile.TemporaryDirectory(prefix="path-") as directory:
         conf = Path(directory) / "loader.conf"
         conf.write_text("".join(f'{name}="{value}"\n' for name, value in tunables.items()), encoding="ascii")

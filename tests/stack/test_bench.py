@@ -91,9 +91,12 @@ def test_how_near_ipv6_is_to_ipv4_has_an_interval() -> None:
     rows = {
         "bulk in, 1 stream": row(19.0, 20.0, 21.0, 20.0, 5.0),
         "bulk in, 1 stream, IPv6": row(18.0, 19.0, 18.0, 19.0, 18.0),
+        "bulk out, 1 stream": row(20.0, 20.0),
+        "bulk out, 1 stream, IPv6": row(17.8, 17.8),
     }
     text = report(Measured(rows, control))
     assert "bulk in, 1 stream, IPv6: 0.90 of IPv4 (0.86 to 3.60), within 10%" in text
+    assert "bulk out, 1 stream, IPv6: 0.89 of IPv4 (0.89 to 0.89), not within 10%" in text
 
 
 @dataclass
