@@ -207,6 +207,7 @@ def worker(testbed: Testbed, tmp_path: Path) -> Iterator[Worker]:
     worker.start()
     yield worker
     worker.kill()
+    print(worker.log.read_text(encoding="utf-8", errors="replace"))  # which pytest shows of a test that failed
 
 
 @pytest.fixture

@@ -28,10 +28,15 @@ def measured(run: Run) -> set[int]:
     return set(Measurement.objects.filter(boot__run=run, state="ok").values_list("pk", flat=True))
 
 
-def wait_for_second_boot(run: Run, hosts: LabHosts) -> set[int]:
-    """Waits until one boot is measured and the next one is measuring; returns what is in the database."""
-    wait_for(lambda: Boot.objects.filter(run=run, position=1, state="up").exists(), "the second boot")
-    wait_for(lambda: hosts.runs("left", "netperf"), "its first sample")
+def hold_second_boot(run: Run, hosts: LabHosts) -> set[int]:
+    """Waits until one boot is measured, and holds a sample of the next one; returns what is in the database.
+
+    Held: however late we are, the second boot has not been measured before something dies.
+    """
+    second = Boot.objects.filter(run=run, position=1)
+    wait_for(second.exists, "the second boot")
+    wait_for(lambda: hosts.hold("left", "netperf"), "a sample of it")
+    wait_for(second.filter(state="up").exists, "it to be known as up")
     return measured(run)
 
 
@@ -62,7 +67,7 @@ def goes_on_to_its_end(run: Run) -> None:
 
 
 def test_worker_is_killed(run: Run, worker: Worker, hosts: LabHosts) -> None:
-    before = wait_for_second_boot(run, hosts)
+    before = hold_second_boot(run, hosts)
     assert len(before) == 1
     worker.kill()
     time.sleep(LEASE_SECONDS)
@@ -104,9 +109,10 @@ def test_redis_goes_away(run: Run, layout: Layout, worker: Worker, hosts: LabHos
 
 
 def test_database_is_restarted(run: Run, layout: Layout, hosts: LabHosts) -> None:
-    wait_for_second_boot(run, hosts)
+    hold_second_boot(run, hosts)
     connection.close()
     stop(layout, ["postgresql"])
+    hosts.release("left", "netperf")
     start_postgresql(layout)
     wait_for_state(run, RunState.DONE)
     assert "interrupted" not in history(run)
@@ -116,9 +122,10 @@ def test_database_is_restarted(run: Run, layout: Layout, hosts: LabHosts) -> Non
 
 def test_database_stays_away(run: Run, layout: Layout, worker: Worker, hosts: LabHosts) -> None:
     """The measurement that nobody could store waits in the spool and is there after the resumption."""
-    before = wait_for_second_boot(run, hosts)
+    before = hold_second_boot(run, hosts)
     connection.close()
     stop(layout, ["postgresql"])
+    hosts.release("left", "netperf")
     try:
         wait_for(lambda: bool(spool.waiting(run)), "the measurement in the spool")
         wait_for(lambda: not hosts.left_behind(run), "the lab to be restored")
@@ -133,8 +140,9 @@ def test_database_stays_away(run: Run, layout: Layout, worker: Worker, hosts: La
 
 
 def test_server_dies_under_a_measurement(run: Run, hosts: LabHosts) -> None:
-    wait_for(lambda: hosts.runs("left", "netperf"), "the first sample")
+    wait_for(lambda: hosts.hold("left", "netperf"), "the first sample")
     hosts.kill("dut", "netserver")
+    hosts.release("left", "netperf")
     wait_for_state(run, RunState.DONE)
     assert run.reason.startswith("1 of 2 measurements failed; the first: ")
     first, second = Boot.objects.filter(run=run)

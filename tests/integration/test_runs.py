@@ -134,7 +134,7 @@ def hold_client(hosts: LabHosts, before: set[int]) -> None:
 
 
 def test_cancelled_in_the_middle(run: Run, hosts: LabHosts) -> None:
-    wait_for(lambda: hosts.runs("left", "netperf"), "the first sample")
+    wait_for(lambda: hosts.hold("left", "netperf"), "the first sample")
     services.cancel(run.number)
     wait_for_state(run, RunState.CANCELLED, seconds=30)
     assert history(run) == [*LIFE, "cancelled"]
@@ -143,7 +143,7 @@ def test_cancelled_in_the_middle(run: Run, hosts: LabHosts) -> None:
 
 
 def test_worker_that_is_told_to_stop_leaves_a_clean_lab(run: Run, worker: Worker, hosts: LabHosts) -> None:
-    wait_for(lambda: hosts.runs("left", "netperf"), "the first sample")
+    wait_for(lambda: hosts.hold("left", "netperf"), "the first sample")
     worker.signal(signal.SIGTERM)
     wait_for_state(run, RunState.INTERRUPTED, seconds=30)
     assert run.reason == "the worker was stopped"
