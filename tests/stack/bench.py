@@ -13,21 +13,20 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import os
-import platform
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from tests.stack.bench_page import Measured, Result, Taken, page, report
+from tests.stack.conditions import conditions, require_same
 from tests.stack.control import Control, Look
-from tests.stack.measures import CLIENT_CPU, SERVER_CPU, Bench, Row
-from tests.stack.results import BOOT, keep, kept
+from tests.stack.measures import Bench, Row
+from tests.stack.results import keep, kept
 from tests.stack.rows import ROWS
 from tests.stack.topology import ROOT, Installed, Topology
 
 PAGE = ROOT / "docs" / "speed.md"
+MODULES = ("rows", "measures")  # that say what a row is
 
 
 def begin(names: Sequence[str], rounds: int, control: Control) -> Measured:
@@ -38,8 +37,7 @@ def begin(names: Sequence[str], rounds: int, control: Control) -> Measured:
 
 def resume(measured: Measured, document: Mapping[str, Any], machine: Mapping[str, object]) -> None:
     """Takes over what an earlier call measured; ValueError if that was something else, or elsewhere."""
-    if other := [name for name, value in machine.items() if document["machine"].get(name) != value]:
-        raise ValueError(f"what is kept was measured with another {', '.join(other)}: leave out --resume")
+    require_same(document["machine"], machine)
     if left_out := document["rows"].keys() - measured.results.keys():
         raise ValueError(f"what is kept has {', '.join(sorted(left_out))}, too: name these, or leave out --resume")
     measured.control.learn(Look(*document["control"]))
@@ -48,22 +46,6 @@ def resume(measured: Measured, document: Mapping[str, Any], machine: Mapping[str
             side: [Taken(sample["rate"], sample["cpu"], Look(*sample["control"])) for sample in taken]
             for side, taken in row["taken"].items()
         }
-
-
-def machine(seconds: float) -> dict[str, object]:
-    """What samples must have in common to be of one table: `sources` are those of the stack and of the bench."""
-    return {
-        "boot": BOOT, "kernel": platform.release(), "cpus": os.cpu_count(), "client_cpu": CLIENT_CPU,
-        "server_cpu": SERVER_CPU, "seconds": seconds, "sources": _sources(),
-    }  # fmt: skip
-
-
-def _sources() -> str:
-    digest = sha256()
-    of_stack = (path for path in (ROOT / "stack").rglob("*") if path.suffix in (".c", ".h", ".build"))
-    for path in (*sorted(of_stack), *(ROOT / "tests" / "stack" / name for name in ("rows.py", "measures.py"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
 
 
 def measure(measured: Measured, seconds: float) -> None:
@@ -79,7 +61,7 @@ def measure(measured: Measured, seconds: float) -> None:
             try:
                 fill(measured.results, control, lambda name, side: _take(bench, ROWS[name], side, control))
             finally:
-                print(f"samples: {keep('stack', document(measured, machine(seconds)))}", file=sys.stderr)
+                print(f"samples: {keep('stack', document(measured, conditions(seconds, *MODULES)))}", file=sys.stderr)
                 control.remember()
     finally:
         installed.remove()
@@ -146,7 +128,7 @@ def main(argv: Sequence[str]) -> int:
     measured = begin(names, options.rounds, Control.remembering(options.patience * 60))
     if options.resume:
         try:
-            resume(measured, kept("stack"), machine(options.seconds))
+            resume(measured, kept("stack"), conditions(options.seconds, *MODULES))
         except (OSError, ValueError) as why:
             parser.error(str(why))
     try:

@@ -18,12 +18,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.stack import sim_page
-from tests.stack.knobs import STRATEGIES, Known, known
 from tests.stack.machine import here_and_now
 from tests.stack.races import DOCUMENT, replace_between
 from tests.stack.results import BENCH, keep
 from tests.stack.sim_host import WARM_UP, Load, Machines, RunError, interface_settings
 from tests.stack.sim_page import LADDER, PUBLISHED, Validated
+from tests.stack.strategies import STRATEGIES, Known, known
 from tests.stack.topology import Installed, Topology
 
 BEGIN, END = "<!-- validation: ./dev bench sim --write -->", "<!-- end of validation -->"

@@ -11,6 +11,7 @@ import pytest
 
 from tests.stack import bench, results
 from tests.stack.bench_page import Measured, Result, Taken, page, report
+from tests.stack.conditions import conditions
 from tests.stack.control import Control, Look
 from tests.stack.measures import CLIENT_CPU, SERVER_CPU
 from tests.stack.rows import ROWS
@@ -204,7 +205,7 @@ def test_what_was_measured_is_kept_when_the_bench_is_interrupted(
     monkeypatch.undo()
     monkeypatch.setattr(results, "BENCH", tmp_path)
     resumed = bench.begin(["memory: forward"], 1, Control(0))
-    bench.resume(resumed, results.kept("stack"), bench.machine(0.5))
+    bench.resume(resumed, results.kept("stack"), conditions(0.5, *bench.MODULES))
     assert resumed.results["memory: forward"].rates("stack") == [7.0]
 
 

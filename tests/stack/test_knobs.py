@@ -9,11 +9,12 @@ from typing import cast
 
 import pytest
 
-from tests.stack import knobs, knobs_page, results
+from tests.stack import knobs, knobs_page, knobs_samples, results, strategies
 from tests.stack.control import Control, Look
-from tests.stack.knobs import Arm, Known, Samples, Strategy
 from tests.stack.knobs_page import Cell, Measured, Sign
+from tests.stack.knobs_samples import Samples
 from tests.stack.measures import Bench, Row, Sample
+from tests.stack.strategies import Arm, Known, Strategy
 from tests.stack.topology import Topology
 
 CHOICES = {"unix.locking": ("giant", "single", "pair"), "if.<name>.transmit": ("inline", "deferred")}
@@ -25,7 +26,7 @@ ALIKE = tuple((100.0 + i % 3, 100.0 + i % 2) for i in range(5))
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bench of three knobs."""
-    monkeypatch.setattr(knobs, "STRATEGIES", (
+    monkeypatch.setattr(strategies, "STRATEGIES", (
         Strategy("unix.locking", ("UNIX", "UNIX 1:1")),
         Strategy("if.<name>.transmit", ("forward",)),
         Strategy("debug.mpsafenet", ("UNIX",), ("0",), {"fd.lock": "mutex"}),
@@ -35,14 +36,14 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_tunable_is_a_choice_if_it_may_be_several_words() -> None:
     types = {"unix.locking": " giant single", "unix.sendspace": " 1-100", "ctl.path": "", "if.tap0.monitor": " off top"}
     values = {"unix.locking": " single", "if.tap0.monitor": " off", "ctl.path": " stack.ctl", "kern.up": " 7"}
-    read = knobs.parse_known(types, values)
+    read = strategies.parse_known(types, values)
     assert read.choices == {"unix.locking": ("giant", "single"), "if.<name>.monitor": ("off", "top")}
     assert read.defaults == {"unix.locking": "single", "if.<name>.monitor": "off", "ctl.path": "stack.ctl"}
 
 
 @pytest.mark.usefixtures("few")
 def test_every_value_but_the_default_is_compared_with_it_where_it_can_act() -> None:
-    found = {(group[0].workload, group[0].base): group for group in knobs.groups(STACK)}
+    found = {(group[0].workload, group[0].base): group for group in strategies.groups(STACK)}
     assert [arm.label for arm in found["UNIX", ()]] == [None, "unix.locking=giant", "unix.locking=pair"]
     assert [arm.label for arm in found["UNIX 1:1", ()]] == [None, "unix.locking=giant", "unix.locking=pair"]
     beside = (("fd.lock", "mutex"),)
@@ -55,7 +56,7 @@ def test_every_value_but_the_default_is_compared_with_it_where_it_can_act() -> N
 
 @pytest.mark.usefixtures("few")
 def test_knobs_that_are_named_are_measured_alone() -> None:
-    assert [[arm.label for arm in group] for group in knobs.groups(STACK, ["transmit"])] == [
+    assert [[arm.label for arm in group] for group in strategies.groups(STACK, ["transmit"])] == [
         [None, "if.<name>.transmit=deferred"]
     ]
 
@@ -66,20 +67,20 @@ def test_a_tunable_that_is_gone_is_named() -> None:
 
 
 def test_every_choice_of_the_stack_is_measured_or_said_to_be_no_strategy(topology: Topology) -> None:
-    stack = knobs.known(topology)
-    for strategy in knobs.STRATEGIES:
+    stack = strategies.known(topology)
+    for strategy in strategies.STRATEGIES:
         assert stack.values(strategy), f"{strategy.knob} has nothing but its default"
-    named = {strategy.knob for strategy in knobs.STRATEGIES} | set(knobs.NO_STRATEGY)
+    named = {strategy.knob for strategy in strategies.STRATEGIES} | set(strategies.NO_STRATEGY)
     unknown = set(stack.choices) - named
-    assert not unknown, f"STRATEGIES or NO_STRATEGY of tests/stack/knobs.py should have {unknown}"
+    assert not unknown, f"STRATEGIES or NO_STRATEGY of tests/stack/strategies.py should have {unknown}"
 
 
 @pytest.mark.usefixtures("few")
 def test_a_cell_has_the_rounds_in_which_both_sides_were_measured() -> None:
-    group = next(group for group in knobs.groups(STACK) if group[0].workload == "UNIX" and not group[0].base)
+    group = next(group for group in strategies.groups(STACK) if group[0].workload == "UNIX" and not group[0].base)
     default, giant, pair = group
     samples = Samples({default: {0: 1.0, 1: 2.0, 3: 9.0}, giant: {0: 3.0, 2: 5.0, 3: 4.0}, pair: {1: 5.0}})
-    of_giant, of_pair = knobs.cells([group], samples)
+    of_giant, of_pair = knobs_samples.cells([group], samples)
     assert (of_giant.label, of_giant.pairs) == ("unix.locking=giant", ((1.0, 3.0), (9.0, 4.0)))
     assert (of_pair.label, of_pair.pairs, of_pair.text()) == ("unix.locking=pair", ((2.0, 5.0),), "failed")
 
@@ -149,14 +150,54 @@ def test_one_knob_is_measured_for_real(
     monkeypatch.setattr(results, "BENCH", tmp_path)
     assert knobs.main(["--rounds", "2", "--seconds", "0.5", "--patience", "0", "fastforwarding"]) == 0
     document = json.loads((tmp_path / "knobs.json").read_text(encoding="utf-8"))
-    settings = [row["setting"] for row in document["cells"]]
+    settings = [row["setting"] for row in document["cells"]["arms"]]
     assert sorted(settings, key=len) == [{}, {"net.inet.ip.fastforwarding": "1"}]
-    assert all(0 < len(row["rates"]) <= 2 and min(row["rates"]) > 0 for row in document["cells"])
-    assert not document["signs"]
+    assert all(0 < len(row["rates"]) <= 2 and min(row["rates"].values()) > 0 for row in document["cells"]["arms"])
+    assert not document["signs"]["arms"]
     said = capsys.readouterr()
     assert "4 boots, about 0 minutes" in said.err
     assert "`net.inet.ip.fastforwarding=1`" in said.out
     assert "0 samples void, " in said.out
+    assert knobs.main(["--rounds", "2", "--seconds", "0.5", "--patience", "0", "--resume", "fastforwarding"]) == 0
+    again = capsys.readouterr()
+    assert "0 boots, " in again.err
+    assert again.out == said.out
+    with pytest.raises(SystemExit, match="measured with another seconds, knobs: leave out --resume"):
+        knobs.main(["--rounds", "2", "--resume", "lro"])
+
+
+def test_what_was_measured_is_kept_when_the_bench_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arm = Arm("forward", (), None)
+
+    def interrupted(_bench: Bench, _control: Control, _found: object, samples: Samples, _rounds: int) -> None:
+        samples.rates[arm] = {0: 7.0}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(results, "BENCH", tmp_path)
+    monkeypatch.setattr(knobs, "measure_cells", interrupted)
+    assert knobs.main(["fastforwarding"]) == 130
+    assert "--resume goes on" in capsys.readouterr().err
+    chosen = knobs.options(["fastforwarding"])
+    assert knobs.resume(results.kept("knobs"), chosen).signs.rates == {arm: {0: 7.0}}
+
+
+def test_a_round_that_was_interrupted_in_a_group_has_it_anew_and_the_others_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unix = [Arm("UNIX", (), None), Arm("UNIX", (), "fd.lock=rw", (("fd.lock", "rw"),))]
+    forward = [Arm("forward", (("a", "b"),), None), Arm("forward", (("a", "b"),), "c=d", (("c", "d"),))]
+    samples = Samples({unix[0]: {0: 1.0, 1: 2.0}, unix[1]: {0: 3.0}, forward[0]: {0: 4.0, 1: 5.0}})
+    samples.failures[forward[1]] = ["why", "why again"]
+    samples.looks.append(Look(100.0, 300.0))
+    read = knobs_samples.read(json.loads(json.dumps(knobs_samples.document(samples))))
+    taken: list[tuple[Arm, int]] = []
+    monkeypatch.setattr(Samples, "take", lambda _self, _bench, _control, arm, turn: taken.append((arm, turn)))
+    assert (read.looks, read.void) == (samples.looks, 0)
+    knobs_samples.measure_cells(cast("Bench", None), Control(0), [unix, forward], read, 2)
+    assert sorted(taken, key=str) == sorted(((arm, 1) for arm in unix), key=str)
+    assert read.rates == {unix[0]: {0: 1.0}, unix[1]: {0: 3.0}, forward[0]: {0: 4.0, 1: 5.0}, forward[1]: {}}
 
 
 def test_an_arm_that_fails_again_is_given_up_with_its_reason(
@@ -168,7 +209,7 @@ def test_an_arm_that_fails_again_is_given_up_with_its_reason(
         tried.append(row)
         raise AssertionError("the console's first line\nwhy it stopped")
 
-    monkeypatch.setitem(knobs.WORKLOADS, "UNIX", knobs.Workload(Row(refuse, "1000/s")))
+    monkeypatch.setitem(strategies.WORKLOADS, "UNIX", strategies.Workload(Row(refuse, "1000/s")))
     arm, samples = Arm("UNIX", (), "unix.locking=pair"), Samples()
     for turn in range(5):
         samples.take(cast("Bench", None), Control(0), arm, turn)
@@ -188,13 +229,12 @@ def test_a_sample_of_busy_cpus_is_taken_again_in_its_round_while_there_is_patien
     monkeypatch: pytest.MonkeyPatch, patience: float, rates: dict[int, float], said: str
 ) -> None:
     measured, speeds = iter((10.0, 20.0, 30.0)), iter((95.0, 60.0, 95.0, 100.0, 100.0, 100.0))
-    monkeypatch.setitem(
-        knobs.WORKLOADS, "UNIX", knobs.Workload(Row(lambda _bench, _row, _side: Sample(next(measured)), "1000/s"))
-    )
+    row = Row(lambda _bench, _row, _side: Sample(next(measured)), "1000/s")
+    monkeypatch.setitem(strategies.WORKLOADS, "UNIX", strategies.Workload(row))
     control = Control(patience, Look(100.0, 300.0))
     monkeypatch.setattr(control, "look", lambda: Look(next(speeds), 300.0))
     arm, samples = Arm("UNIX", (), None), Samples()
     for turn in range(2):
         samples.take(cast("Bench", None), control, arm, turn)
     assert samples.rates == {arm: rates}
-    assert knobs.noise([samples], control) == said
+    assert knobs_samples.noise([samples], control) == said

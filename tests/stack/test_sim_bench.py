@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.stack import sim, sim_page
-from tests.stack.knobs import Known
 from tests.stack.sim_host import Load, Machines, RunError, instruction_cost
 from tests.stack.sim_page import Validated
+from tests.stack.strategies import Known
 from tests.stack.topology import Installed
 
 CHOICES = {"net.inet.tcp.input": ("giant", "pcbinfo"), "unix.locking": ("giant", "pair")}

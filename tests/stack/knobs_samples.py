@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The samples of a bench of knobs: taken in rounds while the CPUs are quiet, kept in a file, compared in pairs."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+from tests.stack.control import Control, Look
+from tests.stack.knobs_page import Cell
+from tests.stack.measures import Bench, Row
+from tests.stack.strategies import Arm
+
+Group = Sequence[Arm]  # that are compared with the first
+FAILURES = 2  # of an arm, after which it is given up
+
+
+@dataclass
+class Samples:
+    """What a number of rounds gave: the rate of each arm, by round, and what went wrong with it.
+
+    `looks` are those of the control around what counts; `void` is how often a sample was measured again.
+    """
+
+    rates: dict[Arm, dict[int, float]] = field(default_factory=dict)
+    failures: dict[Arm, list[str]] = field(default_factory=dict)
+    looks: list[Look] = field(default_factory=list)
+    void: int = 0
+
+    def take(self, bench: Bench, control: Control, arm: Arm, turn: int) -> None:
+        """Measures it once more, unless it has failed too often."""
+        if self._given_up(arm):
+            return
+        try:
+            self.rates.setdefault(arm, {})[turn] = self._quiet_rate(bench, control, arm.row())
+        except (AssertionError, subprocess.TimeoutExpired) as why:
+            last = str(why).strip().splitlines()[-1]
+            self.failures.setdefault(arm, []).append(last)
+            print(f"{arm.label or 'the default'} under {arm.workload}: {last}", file=sys.stderr)
+
+    def _quiet_rate(self, bench: Bench, control: Control, row: Row) -> float:
+        while True:
+            sample, look = control.around(lambda: row.measure(bench, row, "stack"))
+            assert sample.rate > 0, "nothing was moved"
+            if control.is_quiet(look) or not control.waits():
+                self.looks.append(look)
+                return sample.rate * row.scale
+            self.void += 1
+
+    def has(self, arms: Group, turn: int) -> bool:
+        """Whether a round has all of a group that has not failed too often."""
+        return all(turn in self.rates.get(arm, {}) or self._given_up(arm) for arm in arms)
+
+    def drop(self, arms: Group, turn: int) -> None:
+        """Forgets what a round has of a group: what is compared is measured together."""
+        for arm in arms:
+            self.rates.get(arm, {}).pop(turn, None)
+
+    def _given_up(self, arm: Arm) -> bool:
+        return len(self.failures.get(arm, [])) == FAILURES
+
+    def pairs(self, default: Arm, arm: Arm) -> tuple[tuple[float, float], ...]:
+        """The rates of two arms in the rounds in which both have one."""
+        ours, theirs = self.rates.get(default, {}), self.rates.get(arm, {})
+        return tuple((rate, theirs[turn]) for turn, rate in ours.items() if turn in theirs)
+
+
+def missing(found: Sequence[Group], samples: Samples, rounds: int) -> list[tuple[int, Group]]:
+    """The groups that a round does not have whole yet, round by round."""
+    return [(turn, group) for turn in range(rounds) for group in found if not samples.has(group, turn)]
+
+
+def measure_cells(bench: Bench, control: Control, found: Sequence[Group], samples: Samples, rounds: int) -> None:
+    """All groups that are missing."""
+    for turn, wanted in itertools.groupby(missing(found, samples, rounds), key=itemgetter(0)):
+        print(f"round {turn + 1} of {rounds}", file=sys.stderr, flush=True)
+        for _, group in wanted:
+            samples.drop(group, turn)
+            for arm in random.sample(group, len(group)):
+                samples.take(bench, control, arm, turn)
+
+
+def cells(found: Sequence[Group], samples: Samples) -> list[Cell]:
+    """What came out, as the page has it."""
+    return [
+        Cell(str(arm.label), dict(arm.base), arm.workload, samples.pairs(default, arm))
+        for default, *others in found
+        for arm in others
+    ]
+
+
+def noise(samples: Sequence[Samples], control: Control) -> str:
+    """How many samples were measured again, and how many count although the CPUs were busy, in words."""
+    void = sum(those.void for those in samples)
+    busy = sum(not control.is_quiet(look) for those in samples for look in those.looks)
+    return f"{void} samples void, {busy} counted without quiet CPUs"
+
+
+def document(samples: Samples) -> dict[str, object]:
+    """All of it, for a file."""
+    arms = dict.fromkeys([*samples.rates, *samples.failures])
+    return {
+        "arms": [
+            {
+                "workload": arm.workload,
+                "base": dict(arm.base),
+                "label": arm.label,
+                "setting": dict(arm.setting),
+                "rates": samples.rates.get(arm, {}),
+                "failures": samples.failures.get(arm, []),
+            }
+            for arm in arms
+        ],
+        "looks": samples.looks,
+        "void": samples.void,
+    }
+
+
+def read(document: Mapping[str, Any]) -> Samples:
+    """What such a file has."""
+    samples = Samples(looks=[Look(*look) for look in document["looks"]], void=document["void"])
+    for kept in document["arms"]:
+        arm = Arm(kept["workload"], tuple(kept["base"].items()), kept["label"], tuple(kept["setting"].items()))
+        samples.rates[arm] = {int(turn): rate for turn, rate in kept["rates"].items()}
+        samples.failures[arm] = kept["failures"]
+    return samples

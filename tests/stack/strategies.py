@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every strategy of dispatch and locking, the workloads in memory that show it, and what others have published of them.
+
+The values come from the stack, which says what a knob may be; cells that cannot differ are not named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tests.stack.measures import Row, datagrams, from_source, in_memory
+from tests.stack.rows import CHECKSUMS, FORWARD_MEMORY, GBIT, ROWS
+from tests.stack.topology import Topology
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A row of the bench, and the interfaces that a tunable of an interface is set for."""
+
+    row: Row
+    interfaces: tuple[str, ...] = ()
+
+
+def _memory(load: Sequence[str], like: str) -> Workload:
+    return Workload(replace(ROWS[like], load=tuple(load)), ("mem0",))
+
+
+def _chargen(streams: str) -> Workload:
+    return Workload(Row(in_memory, "Gbit/s", ("out", "-n", streams), CHARGEN, scale=GBIT), ("mem0",))
+
+
+def _unix(*load: str) -> Workload:
+    return Workload(replace(ROWS["memory: UNIX like MySQL, single"], load=load, tunables={}))
+
+
+BULK, ROUND_TRIPS = "memory: bulk, MTU 1500", "memory: request/response, 1"
+UDP_SOURCE = "from=10.97.0.2 to=10.97.0.1 flows=64"
+# What a CPU forwards whatever the strategy, or drops would be measured; a thread without work sleeps.
+RATE = "from=10.97.0.2 to=10.97.1.2 flows=64 rate=1000000"
+PACED = {"if.mem0.source": RATE, "machine.spin_us": "0"}
+CHARGEN = {**CHECKSUMS, "if.mem0.wire": "chargen", "if.mem0.lro": "0"}
+WORKLOADS = {
+    "TCP 1": _memory(("self", "in"), BULK),
+    "TCP 4": _memory(("self", "in", "-n", "4"), BULK),
+    "RR 1": _memory(("self", "rr"), ROUND_TRIPS),
+    "RR 16": _memory(("self", "rr", "-n", "16"), ROUND_TRIPS),
+    "CRR 4": _memory(("self", "crr", "-n", "4"), ROUND_TRIPS),
+    "UDP in": Workload(
+        Row(datagrams, "1000/s", ("netreceive", "9"), {"if.mem0.source": UDP_SOURCE}, scale=1e-3), ("mem0",)
+    ),
+    "UDP out": Workload(Row(datagrams, "1000/s", ("netblast", "10.97.0.7", "9"), scale=1e-3), ("mem0",)),
+    "forward": Workload(replace(FORWARD_MEMORY, tunables=PACED), ("mem0", "mem1")),
+    "received": Workload(
+        Row(from_source, "Mpps/core", ("if.mem0.stats.ipackets",), {"if.mem0.source": UDP_SOURCE}, scale=1e-6),
+        ("mem0",),
+    ),
+    "chargen 1": _chargen("1"),
+    "chargen 10": _chargen("10"),
+    "UNIX": _unix(),
+    "UNIX 1:1": _unix("-w", "simple"),
+}
+TCP = ("TCP 1", "TCP 4", "RR 1", "RR 16", "CRR 4")
+CHARGENS = ("chargen 1", "chargen 10")
+UDP = ("UDP in", "UDP out")
+UNIX = ("UNIX", "UNIX 1:1")
+IN_TURN = ("TCP 1", "RR 1", "UDP in", "forward")  # one packet after the other: what a packet costs
+AT_ONCE = ("TCP 4", "RR 16", "UDP in")  # several threads and flows: who keeps out of whose way
+ALL = (*TCP, *UDP, "forward", *UNIX)
+
+DEFERRED = {"net.isr.dispatch": "deferred"}
+TWO_WORKERS = {**DEFERRED, "net.isr.maxthreads": "2"}
+COLD = {"if.mem0.source": f"{RATE} cold=1"}
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """A knob, and where it can act.
+
+    `values` are those of a knob that is a number; of one that is a choice, the stack knows them.  `base` holds on both
+    sides, where a knob does nothing without it.
+    """
+
+    knob: str
+    workloads: tuple[str, ...]
+    values: tuple[str, ...] = ()
+    base: Mapping[str, str] = field(default_factory=dict)
+
+
+STRATEGIES = (
+    Strategy("debug.mpsafenet", ALL, ("0",)),
+    Strategy("lock.giant_adaptive", ("TCP 4", "CRR 4", "UNIX"), ("0",), {"debug.mpsafenet": "0"}),
+    Strategy("lock.mutex", ("TCP 1", *AT_ONCE, "CRR 4", *CHARGENS, *UNIX)),
+    Strategy("lock.spin_limit", ("TCP 4", "CRR 4", *UNIX), ("1000",)),
+    Strategy("kern.smp.disabled", ("TCP 1", "RR 1", "RR 16", "UNIX"), ("1",)),
+    Strategy("machine.placement", ("TCP 1", "TCP 4", "RR 1", "RR 16")),
+    Strategy("machine.sched", ("TCP 4", "RR 16", "CRR 4")),
+    Strategy("machine.spin_us", ("TCP 1", "RR 1", "RR 16", "CRR 4", "UNIX"), ("0",)),
+    Strategy("net.isr.dispatch", (*TCP, "UDP in", "forward")),
+    Strategy("net.isr.generation", IN_TURN),
+    Strategy("net.isr.generation", IN_TURN, base=DEFERRED),
+    Strategy("net.isr.maxthreads", AT_ONCE, ("2",), DEFERRED),
+    Strategy("net.isr.bindthreads", AT_ONCE, ("1",), TWO_WORKERS),
+    Strategy("net.isr.proto.ip.policy", AT_ONCE, base=TWO_WORKERS),
+    Strategy("net.isr.proto.ip.mpsafe", IN_TURN, ("0",)),
+    Strategy("net.inet.tcp.input", (*TCP, *CHARGENS)),
+    Strategy("net.inet.ip.alone", ("TCP 1", "TCP 4"), ("tcp",), {"net.inet.tcp.input": "shared-socket"}),
+    Strategy("net.inet.tcp.pcbtable", ("TCP 4", "RR 16", "CRR 4"), base=TWO_WORKERS),
+    Strategy("net.inet.ip.fastforwarding", ("forward",), ("1",)),
+    Strategy("net.prefetch", ("forward",), ("1",), COLD),
+    Strategy("kern.mbuf.recycle", ("TCP 1", "UDP in", "forward")),
+    Strategy("if.<name>.lro", ("TCP 1", "TCP 4"), ("0",)),
+    Strategy("if.<name>.monitor", ("received",)),
+    Strategy("if.<name>.needsgiant", ("TCP 1", "RR 1", "UDP out", "forward"), ("1",)),
+    Strategy("if.<name>.transmit", ("TCP 1", "RR 1", "UDP out", "forward")),
+    Strategy("unix.locking", UNIX),
+    Strategy("fd.lock", ("RR 16", *UNIX)),
+)
+# Choices that are no strategy of dispatch or locking, or cannot differ here.
+NO_STRATEGY = {
+    "debug.witness.mode": "what a build that is checked does with what it finds",
+    "net.inet.tcp.cc.algorithm": "nothing is lost in memory",
+    "net.isr.proto.arp.dispatch": "net.isr.dispatch for one protocol",
+    "net.isr.proto.ether.dispatch": "net.isr.dispatch for one protocol",
+    "net.isr.proto.ip.dispatch": "net.isr.dispatch for one protocol",
+    "net.isr.proto.ip6.dispatch": "net.isr.dispatch for one protocol",
+    "net.isr.proto.arp.policy": "a packet in a thousand",
+    "net.isr.proto.ether.policy": "nothing of it is queued",
+    "net.isr.proto.ip6.policy": "as that of IPv4",
+    "unix.sockets": "whose sockets they are",
+}
+# Real-time threads that yield for work would keep the load off two CPUs.
+NO_VALUE = {"machine.sched": ("fifo", "rr")}
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a booted stack says of its tunables: the words that each may be, if it is a choice, and what it is."""
+
+    choices: Mapping[str, tuple[str, ...]]
+    defaults: Mapping[str, str]
+
+    def values(self, strategy: Strategy) -> tuple[str, ...]:
+        """All that a knob may be, but for its default and what must not be tried."""
+        knob = strategy.knob
+        if knob not in self.defaults:
+            raise KeyError(f"the stack has no tunable {knob}: repair STRATEGIES of tests/stack/strategies.py")
+        left_out = (self.defaults[knob], *NO_VALUE.get(knob, ()))
+        return tuple(value for value in strategy.values or self.choices[knob] if value not in left_out)
+
+
+def known(topology: Topology) -> Known:
+    """Asks a stack that is booted for it, under a program: the tunables of descriptors are there, too."""
+    child = topology.boot({}, [f"{topology.installed.prefix}/bin/netreceive", "9"])
+    try:
+        types, values = (
+            dict(line.split(":", 1) for line in topology.ask("sysctl", option).splitlines()) for option in ("-t", "-a")
+        )
+    finally:
+        topology.stop(child)
+    return parse_known(types, values)
+
+
+def parse_known(types: Mapping[str, str], values: Mapping[str, str]) -> Known:
+    """Reads lines of `sysctl -t` and `-a`, split at the colon; an interface's tunables are those of all."""
+
+    def general(name: str) -> str:
+        return name.replace("if.tap0.", "if.<name>.")
+
+    words = {general(name): tuple(text.split()) for name, text in types.items()}
+    choices = {name: several for name, several in words.items() if len(several) > 1}
+    return Known(choices, {general(name): text.strip() for name, text in values.items() if name in types})
+
+
+@dataclass(frozen=True)
+class Arm:
+    """What a stack is booted with under a workload; `label` is None for that to which the others are compared."""
+
+    workload: str
+    base: tuple[tuple[str, str], ...]
+    label: str | None
+    setting: tuple[tuple[str, str], ...] = ()
+
+    def row(self) -> Row:
+        """The row that measures it."""
+        row = WORKLOADS[self.workload].row
+        return replace(row, tunables={**row.tunables, **dict(self.base), **dict(self.setting)})
+
+
+def groups(known: Known, words: Sequence[str] = ()) -> list[list[Arm]]:
+    """The arms that are compared with one another, each group with its default first; of some knobs only if named."""
+    found: dict[tuple[str, tuple[tuple[str, str], ...]], list[Arm]] = {}
+    for strategy in STRATEGIES:
+        if words and not any(word in strategy.knob for word in words):
+            continue
+        base = tuple(strategy.base.items())
+        for value in known.values(strategy):
+            for name in strategy.workloads:
+                group = found.setdefault((name, base), [Arm(name, base, None)])
+                group.append(Arm(name, base, f"{strategy.knob}={value}", tuple(_settings(strategy.knob, value, name))))
+    return list(found.values())
+
+
+def _settings(knob: str, value: str, workload: str) -> Iterable[tuple[str, str]]:
+    if "<name>" not in knob:
+        return [(knob, value)]
+    return [(knob.replace("<name>", name), value) for name in WORKLOADS[workload].interfaces]
+
+
+@dataclass(frozen=True)
+class Published:
+    """Two settings that somebody compared, the slower first, under a workload that shows the difference."""
+
+    title: str
+    published: str
+    workload: str
+    slower: tuple[tuple[str, str], ...]
+    faster: tuple[tuple[str, str], ...]
+
+    def arms(self) -> list[Arm]:
+        """A group of two, as those of the table."""
+        return [Arm(self.workload, (), None, self.slower), Arm(self.workload, (), self.title, self.faster)]
+
+
+def _direct(title: str, published: str, workload: str) -> Published:
+    way = "net.isr.dispatch"
+    return Published(f"direct against deferred, {title}", published, workload, ((way, "deferred"),), ((way, "direct"),))
+
+
+PUBLISHED = (
+    Published(
+        "shared-socket-batch against shared-socket, one stream",
+        "+38 to +100 % (Bluhm 2025)",
+        "chargen 1",
+        (("net.inet.tcp.input", "shared-socket"),),
+        (("net.inet.tcp.input", "shared-socket-batch"),),
+    ),
+    _direct(
+        "packets forwarded in a second of CPU", "a stream through a router: +13.6 %, SMP +15.7 % (2005)", "forward"
+    ),
+    _direct("round trips", "+0.9 %, SMP +0.7 % (2005)", "RR 1"),
+)
