@@ -86,9 +86,12 @@ class Taken:
 
 
 def resume(then: Mapping[str, Any], chosen: argparse.Namespace) -> Taken:
-    """What an earlier call measured; ValueError if that was something else, or elsewhere."""
-    require_same(then["machine"], _conditions(chosen))
-    return Taken(read(then["signs"]), read(then["cells"]), then["minutes"])
+    """What an earlier call measured; ValueError if that was something else, or elsewhere, or more."""
+    require_same(then.get("machine", {}), _conditions(chosen))
+    taken = Taken(read(then["signs"]), read(then["cells"]), then["minutes"])
+    if taken.signs.rounds() > chosen.pairs or taken.cells.rounds() > chosen.rounds:
+        raise ValueError("what is kept has more rounds or pairs: ask for as many, or leave out --resume")
+    return taken
 
 
 def _conditions(chosen: argparse.Namespace) -> dict[str, object]:

@@ -53,6 +53,10 @@ class Samples:
                 return sample.rate * row.scale
             self.void += 1
 
+    def rounds(self) -> int:
+        """How many have been begun."""
+        return max((turn + 1 for rates in self.rates.values() for turn in rates), default=0)
+
     def has(self, arms: Group, turn: int) -> bool:
         """Whether a round has all of a group that has not failed too often."""
         return all(turn in self.rates.get(arm, {}) or self._given_up(arm) for arm in arms)

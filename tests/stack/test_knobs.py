@@ -162,6 +162,7 @@ def test_one_knob_is_measured_for_real(
     again = capsys.readouterr()
     assert "0 boots, " in again.err
     assert again.out == said.out
+    assert results.kept("knobs")["minutes"] >= document["minutes"]
     with pytest.raises(SystemExit, match="measured with another seconds, knobs: leave out --resume"):
         knobs.main(["--rounds", "2", "--resume", "lro"])
 
@@ -181,6 +182,28 @@ def test_what_was_measured_is_kept_when_the_bench_is_interrupted(
     assert "--resume goes on" in capsys.readouterr().err
     chosen = knobs.options(["fastforwarding"])
     assert knobs.resume(results.kept("knobs"), chosen).signs.rates == {arm: {0: 7.0}}
+
+
+@pytest.mark.parametrize(("rounds_of_cells", "rounds_of_signs", "refused"), [(2, 3, False), (3, 0, True), (0, 4, True)])
+def test_what_has_more_rounds_than_are_asked_for_is_no_part_of_a_page(
+    rounds_of_cells: int, rounds_of_signs: int, *, refused: bool
+) -> None:
+    def samples(rounds: int) -> Samples:
+        return Samples({arm: dict.fromkeys(range(rounds), 1.0)}, {arm: []})
+
+    arm, chosen = Arm("UNIX", (), None), knobs.options(["--rounds", "2", "--pairs", "3"])
+    taken = knobs.Taken(samples(rounds_of_signs), samples(rounds_of_cells))
+    kept = json.loads(json.dumps(taken.document(chosen)))
+    if refused:
+        with pytest.raises(ValueError, match="more rounds or pairs: ask for as many"):
+            knobs.resume(kept, chosen)
+    else:
+        assert knobs.resume(kept, chosen) == taken
+
+
+def test_what_an_older_version_kept_is_not_resumed() -> None:
+    with pytest.raises(ValueError, match="measured with another boot, kernel"):
+        knobs.resume({"measured": "on a day", "cells": [], "signs": []}, knobs.options([]))
 
 
 def test_a_round_that_was_interrupted_in_a_group_has_it_anew_and_the_others_stay(
