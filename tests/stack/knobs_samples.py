@@ -25,12 +25,12 @@ FAILURES = 2  # of an arm, after which it is given up
 class Samples:
     """What a number of rounds gave: the rate of each arm, by round, and what went wrong with it.
 
-    `looks` are those of the control around what counts; `void` is how often a sample was measured again.
+    `looks` are those of the control around what counts, by round, too; `void` is how often a sample was measured again.
     """
 
     rates: dict[Arm, dict[int, float]] = field(default_factory=dict)
     failures: dict[Arm, list[str]] = field(default_factory=dict)
-    looks: list[Look] = field(default_factory=list)
+    looks: dict[Arm, dict[int, Look]] = field(default_factory=dict)
     void: int = 0
 
     def take(self, bench: Bench, control: Control, arm: Arm, turn: int) -> None:
@@ -38,19 +38,21 @@ class Samples:
         if self._given_up(arm):
             return
         try:
-            self.rates.setdefault(arm, {})[turn] = self._quiet_rate(bench, control, arm.row())
+            rate, look = self._quiet_rate(bench, control, arm.row())
         except (AssertionError, subprocess.TimeoutExpired) as why:
             last = str(why).strip().splitlines()[-1]
             self.failures.setdefault(arm, []).append(last)
             print(f"{arm.label or 'the default'} under {arm.workload}: {last}", file=sys.stderr)
+            return
+        self.rates.setdefault(arm, {})[turn] = rate
+        self.looks.setdefault(arm, {})[turn] = look
 
-    def _quiet_rate(self, bench: Bench, control: Control, row: Row) -> float:
+    def _quiet_rate(self, bench: Bench, control: Control, row: Row) -> tuple[float, Look]:
         while True:
             sample, look = control.around(lambda: row.measure(bench, row, "stack"))
             assert sample.rate > 0, "nothing was moved"
             if control.is_quiet(look) or not control.waits():
-                self.looks.append(look)
-                return sample.rate * row.scale
+                return sample.rate * row.scale, look
             self.void += 1
 
     def rounds(self) -> int:
@@ -65,6 +67,7 @@ class Samples:
         """Forgets what a round has of a group: what is compared is measured together."""
         for arm in arms:
             self.rates.get(arm, {}).pop(turn, None)
+            self.looks.get(arm, {}).pop(turn, None)
 
     def _given_up(self, arm: Arm) -> bool:
         return len(self.failures.get(arm, [])) == FAILURES
@@ -102,7 +105,9 @@ def cells(found: Sequence[Group], samples: Samples) -> list[Cell]:
 def noise(samples: Sequence[Samples], control: Control) -> str:
     """How many samples were measured again, and how many count although the CPUs were busy, in words."""
     void = sum(those.void for those in samples)
-    busy = sum(not control.is_quiet(look) for those in samples for look in those.looks)
+    busy = sum(
+        not control.is_quiet(look) for those in samples for looks in those.looks.values() for look in looks.values()
+    )
     return f"{void} samples void, {busy} counted without quiet CPUs"
 
 
@@ -117,20 +122,21 @@ def document(samples: Samples) -> dict[str, object]:
                 "label": arm.label,
                 "setting": dict(arm.setting),
                 "rates": samples.rates.get(arm, {}),
+                "looks": samples.looks.get(arm, {}),
                 "failures": samples.failures.get(arm, []),
             }
             for arm in arms
         ],
-        "looks": samples.looks,
         "void": samples.void,
     }
 
 
 def read(document: Mapping[str, Any]) -> Samples:
     """What such a file has."""
-    samples = Samples(looks=[Look(*look) for look in document["looks"]], void=document["void"])
+    samples = Samples(void=document["void"])
     for kept in document["arms"]:
         arm = Arm(kept["workload"], tuple(kept["base"].items()), kept["label"], tuple(kept["setting"].items()))
         samples.rates[arm] = {int(turn): rate for turn, rate in kept["rates"].items()}
+        samples.looks[arm] = {int(turn): Look(*look) for turn, look in kept["looks"].items()}
         samples.failures[arm] = kept["failures"]
     return samples

@@ -189,7 +189,7 @@ def test_what_has_more_rounds_than_are_asked_for_is_no_part_of_a_page(
     rounds_of_cells: int, rounds_of_signs: int, *, refused: bool
 ) -> None:
     def samples(rounds: int) -> Samples:
-        return Samples({arm: dict.fromkeys(range(rounds), 1.0)}, {arm: []})
+        return Samples({arm: dict.fromkeys(range(rounds), 1.0)}, {arm: []}, {arm: {}})
 
     arm, chosen = Arm("UNIX", (), None), knobs.options(["--rounds", "2", "--pairs", "3"])
     taken = knobs.Taken(samples(rounds_of_signs), samples(rounds_of_cells))
@@ -213,14 +213,17 @@ def test_a_round_that_was_interrupted_in_a_group_has_it_anew_and_the_others_stay
     forward = [Arm("forward", (("a", "b"),), None), Arm("forward", (("a", "b"),), "c=d", (("c", "d"),))]
     samples = Samples({unix[0]: {0: 1.0, 1: 2.0}, unix[1]: {0: 3.0}, forward[0]: {0: 4.0, 1: 5.0}})
     samples.failures[forward[1]] = ["why", "why again"]
-    samples.looks.append(Look(100.0, 300.0))
+    samples.void = 3
+    quiet, busy = Look(100.0, 300.0), Look(50.0, 300.0)
+    samples.looks = {unix[0]: {0: quiet, 1: busy}, unix[1]: {0: quiet}, forward[0]: {0: busy, 1: quiet}}
     read = knobs_samples.read(json.loads(json.dumps(knobs_samples.document(samples))))
     taken: list[tuple[Arm, int]] = []
     monkeypatch.setattr(Samples, "take", lambda _self, _bench, _control, arm, turn: taken.append((arm, turn)))
-    assert (read.looks, read.void) == (samples.looks, 0)
+    assert knobs_samples.noise([read], Control(0, quiet)) == "3 samples void, 2 counted without quiet CPUs"
     knobs_samples.measure_cells(cast("Bench", None), Control(0), [unix, forward], read, 2)
     assert sorted(taken, key=str) == sorted(((arm, 1) for arm in unix), key=str)
     assert read.rates == {unix[0]: {0: 1.0}, unix[1]: {0: 3.0}, forward[0]: {0: 4.0, 1: 5.0}, forward[1]: {}}
+    assert knobs_samples.noise([read], Control(0, quiet)) == "3 samples void, 1 counted without quiet CPUs"
 
 
 def test_an_arm_that_fails_again_is_given_up_with_its_reason(
