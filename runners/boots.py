@@ -16,7 +16,7 @@ from playbooks.module_utils.tunnels import TUNNELS
 from runners import record, spool, tools
 from runners.consoles import Consoles
 from runners.driver import Listener, PlayCancelledError, PlayError
-from runners.patience import patiently
+from runners.patience import DatabaseGoneError, patiently
 from runners.planner import PlannedBoot, PlannedMeasurement
 from runners.plays import PATIENCE_SECONDS, BootRequest, Plays, Sampling
 from runners.tools import simstack
@@ -48,7 +48,7 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
     """Boots `variant` and takes the `missing` measurements of the planned boot.
 
     Raises PlayCancelledError, and OSError if this machine has no room for its own files (the boot is then left to
-    `restore`), and DatabaseGoneError; nothing else that a host or a tool can cause.
+    `restore`), and DatabaseGoneError.  Any other exception fails this boot, and the run goes on with the next one.
     """
     block = 0 if planned.sentinel else planned.block  # a sentinel is the same each time
     layout = bench.plan.layout_of(block) if variant.target == Target.STACK else None
@@ -95,16 +95,35 @@ class _Booted:
             self._measure(self.bench.plays.replicate)
             while self.left and not self.error and self._lives():
                 self._measure(self.bench.plays.finish)
-            while self.left:
-                self._keep(f"not measured: {self.error or 'the stack had crashed before'}")
-            self._stop()
+            self._finish()
         except PlayCancelledError:
             self._interrupted("stopped before it was done")
             raise
         except OSError as error:
             self._interrupted(f"stopped, as this machine could not go on: {error}")
             raise
+        except DatabaseGoneError:
+            raise
+        except Exception as error:
+            log.exception("%s failed", self.boot)
+            self.error = f"error in this program, see the worker's log: {error!r}"
+            self._finish_failed()
         self._forget_journal()
+
+    def _finish(self) -> None:
+        while self.left:
+            self._keep(f"not measured: {self.error or 'the stack had crashed before'}")
+        self._stop()
+
+    def _finish_failed(self) -> None:
+        """The same after an unexpected exception: at least the boot ends, and `restore` does the rest."""
+        try:
+            self._finish()
+        except (PlayCancelledError, OSError, DatabaseGoneError):
+            raise
+        except Exception:
+            log.exception("%s cannot be stopped in order", self.boot)
+            self._end(BootState.FAILED, self.error)
 
     def _begin_journal(self) -> None:
         documents = {planned.test.name: self._document(planned) for planned in self.left}

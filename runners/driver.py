@@ -168,9 +168,12 @@ class _Play:
 
     def hear(self) -> None:
         """Passes on what was told since the last time, a sign of life that makes the time begin anew."""
-        for told in self.journal.new():
-            self.deadline = time.monotonic() + self.patience
-            self.call(self.listener.told, told)
+        try:
+            for told in self.journal.new():
+                self.deadline = time.monotonic() + self.patience
+                self.call(self.listener.told, told)
+        except Exception as error:  # a line that cannot be read
+            self.raised = self.raised or error
 
     def call(self, listener: Callable[[T], None] | None, what: T) -> None:
         """An exception must not get into ansible-runner, which would leave the play alone: it waits for the end."""

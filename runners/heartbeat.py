@@ -66,6 +66,8 @@ class Heartbeat:
                 except Error as error:
                     connection.close()
                     log.warning("no heartbeat of run %d: %s", self.number, str(error).strip())
+                except Exception:  # without a heartbeat the run loses its testbed
+                    log.exception("no heartbeat of run %d", self.number)
         finally:
             connection.close()
 

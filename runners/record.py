@@ -2,35 +2,44 @@
 """Writes what a run does into the database.  Each function is one transaction and safe to repeat."""
 
 import hashlib
+import json
+import logging
+import math
 import os
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from perfweb.lab.models import Role
-from perfweb.plaintext import plain
+from perfweb.plaintext import plain, storable
 from perfweb.runs.bulk import copy_samples
-from perfweb.runs.catalogue import TESTS
+from perfweb.runs.catalogue import TESTS, Measure, Test
 from perfweb.runs.models import (
     Artefact,
     ArtefactKind,
     Boot,
     BootState,
+    Direction,
     HostFacts,
     Measurement,
     MeasurementState,
     Run,
+    Sample,
     Variant,
 )
 from playbooks.module_utils.gauges import UNITS
 from runners import tools
 from runners.planner import PlannedBoot
 
+log = logging.getLogger(__name__)
+
 LONGEST_ARTEFACT = 8 * 1024 * 1024
+SMALLEST, LARGEST = 1e-30, 1e30
+"""Bounds of a sample other than 0.  Statistics square and divide samples, and a double ends at 1.8e308."""
 
 
 def host_facts(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
@@ -38,7 +47,9 @@ def host_facts(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
     for name, values in facts.items():
         role = values.get("group")
         if role in Role.values:
-            HostFacts.objects.update_or_create(run=run, role=role, defaults={"name": name, "facts": dict(values)})
+            HostFacts.objects.update_or_create(
+                run=run, role=role, defaults={"name": name, "facts": storable(dict(values))}
+            )
 
 
 @transaction.atomic
@@ -55,8 +66,8 @@ def boot_started(run: Run, variant: Variant, planned: PlannedBoot, layout: int |
 @transaction.atomic
 def boot_up(boot: Boot, outcome: Mapping[str, Any], effective: Mapping[str, str]) -> None:
     commands = outcome.get("commands", {})
-    boot.command = "\n".join(shlex.join(map(str, words)) for words in commands.values())
-    boot.effective_tunables = dict(effective)
+    boot.command = storable("\n".join(shlex.join(map(str, words)) for words in commands.values()))
+    boot.effective_tunables = storable(dict(effective))
     boot.state = BootState.UP
     boot.save()
     artefact(boot, ArtefactKind.BOOT_LOG, "boot.log", str(outcome.get("boot_log", "")))
@@ -145,28 +156,44 @@ def document(
 
 @transaction.atomic
 def measurement(document: Mapping[str, Any]) -> Measurement:
-    """Reads the tool's output and keeps it with the samples; does nothing if that was done before."""
+    """Reads the tool's output and keeps it with the samples; does nothing if that was done before.
+
+    A document comes from untrusted programs.  What cannot be read or stored is a failed measurement that keeps the
+    raw output.  Raises KeyError for an unknown test, Boot.DoesNotExist for a boot that was removed, and what Django
+    raises when the database does not answer.
+    """
     # Locked, so that two who empty the spool at the same time do not both find it missing.
     boot = Boot.objects.select_for_update(of=("self",)).select_related("variant").get(pk=document["boot"])
     test = TESTS[document["test"]]
     if done := Measurement.objects.filter(boot=boot, test=test.name).first():
         return done
+    try:
+        with transaction.atomic():
+            return _measured(boot, test, document)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        log.exception("%s on %s cannot be stored", test.name, boot)
+        return _unstorable(boot, test, document, error)
+
+
+def _measured(boot: Boot, test: Test, document: Mapping[str, Any]) -> Measurement:
     outputs: Sequence[Mapping[str, Any]] = document["samples"]
-    readings = [_read(test.name, output) for output in outputs]
+    readings = [_read(test.measure, output) for output in outputs]
     voids = [plain(output.get("void", "")) for output in outputs]
-    interim = [tools.interim(test.measure, output["stdout"]) for output in outputs]
+    interim = [_interim(test.measure, output) for output in outputs]
     state, reason = _state(document, [problem for _, problem in readings], voids)
     made = Measurement.objects.create(
         boot=boot,
         test=test.name,
         tool=test.measure.tool,
         metric=test.measure.metric,
-        command=shlex.join(map(str, document["argv"])),
-        pinning=document["pinning"],
+        command=storable(shlex.join(map(str, document["argv"]))),
+        pinning=storable(document["pinning"]),
         state=state,
         reason=reason,
-        environment=document["environment"],
-        gauges=[output.get("gauges", {}) for output in outputs],
+        environment=storable(document["environment"]),
+        gauges=[storable(output.get("gauges", {})) for output in outputs],
         interim=interim if any(interim) else [],
         voids=sum(map(bool, voids)),
         started=datetime.fromtimestamp(outputs[0]["started"] if outputs else document["time"], UTC),
@@ -181,22 +208,63 @@ def measurement(document: Mapping[str, Any]) -> Measurement:
         for value in values
     )  # fmt: skip
     text = "".join(map(_shown, range(len(outputs)), outputs, voids))
-    artefact(boot, ArtefactKind.TOOL_OUTPUT, f"{test.name.replace('/', '_')}.txt", text, made)
+    artefact(boot, ArtefactKind.TOOL_OUTPUT, _output_name(test), text, made)
     return made
 
 
-def _read(test: str, output: Mapping[str, Any]) -> tuple[list[tools.Value], str]:
+def _unstorable(boot: Boot, test: Test, document: Mapping[str, Any], error: Exception) -> Measurement:
+    """A failed measurement of a document that does not fit the database, with the document as it came."""
+    made = Measurement.objects.create(
+        boot=boot, test=test.name, tool=test.measure.tool, metric=test.measure.metric, command="",
+        state=MeasurementState.FAILED, reason=plain(f"the result cannot be stored: {error!r}"),
+        started=timezone.now(), seconds=0.0,
+    )  # fmt: skip
+    artefact(boot, ArtefactKind.TOOL_OUTPUT, _output_name(test), json.dumps(document, indent=1, default=repr), made)
+    return made
+
+
+def _output_name(test: Test) -> str:
+    return f"{test.name.replace('/', '_')}.txt"
+
+
+def _read(measure: Measure, output: Mapping[str, Any]) -> tuple[list[tools.Value], str]:
     """The values in one sample's output, or why there are none."""
-    measure = TESTS[test].measure
     last = (output["stderr"].strip() or output["stdout"].strip()).rsplit("\n", 1)[-1][:200]
     if output["timed_out"]:
         return [], f"{measure.tool} did not end in time" + (f": {last}" if last else "")
     if output["rc"] != 0:
         return [], f"{measure.tool} ended with status {output['rc']}" + (f": {last}" if last else "")
     try:
-        return tools.parse(measure, output["stdout"]), ""
+        values = tools.parse(measure, output["stdout"])
     except tools.ToolError as error:
         return [], str(error)
+    except Exception as error:
+        log.exception("the parser of %s failed", measure.tool)
+        return [], f"{measure.tool} printed what cannot be read: {error!r}"
+    if wrong := next(filter(None, map(_wrong, values)), ""):
+        return [], f"{measure.tool} printed {wrong}"
+    return values, ""
+
+
+def _wrong(value: tools.Value) -> str:
+    """Why a value cannot be a sample, or an empty text."""
+    if not math.isfinite(value.value) or (value.value and not SMALLEST <= abs(value.value) <= LARGEST):
+        return f"{value.metric} {value.value:g}, which is out of range"
+    for name in ("metric", "unit"):
+        text, longest = getattr(value, name), getattr(Sample._meta.get_field(name), "max_length", 0)
+        if plain(text) != text or len(text) > longest:
+            return f"a {name} that is too long or has control characters: {plain(text)[:40]!r}"
+    return "" if value.direction in Direction.values else f"an unknown direction: {plain(value.direction)[:40]!r}"
+
+
+def _interim(measure: Measure, output: Mapping[str, Any]) -> tools.Interim:
+    """The throughput within a sample; none where that cannot be read, because no verdict rests on it."""
+    try:
+        found = tools.interim(measure, output["stdout"])
+    except Exception:
+        log.exception("the interim results of %s cannot be read", measure.tool)
+        return []
+    return found if all(math.isfinite(number) for pair in found for number in pair) else []
 
 
 def _reason(problems: Sequence[str]) -> str:

@@ -16,10 +16,16 @@ from django.conf import settings
 
 from perfweb.runs.models import Run
 
+_UNREAD = ".unread"
+
+
+def _root() -> Path:
+    return Path(settings.PERFWEB_VAR) / "spool"
+
 
 def _folder(run: Run) -> Path:
     """Named by number and birth, for a database that was made anew counts from 1 again."""
-    return Path(settings.PERFWEB_VAR) / "spool" / f"{run.number}-{run.created.timestamp():.6f}"
+    return _root() / f"{run.number}-{run.created.timestamp():.6f}"
 
 
 def put(run: Run, document: dict[str, Any]) -> Path:
@@ -82,7 +88,24 @@ def remove(path: Path) -> None:
 
 def set_aside(path: Path) -> Path:
     """Takes out a result that cannot be stored, but keeps it beside the others; returns its file."""
-    return path.rename(path.with_suffix(".unread"))
+    return path.rename(path.with_name(f"{path.name}{_UNREAD}"))
+
+
+def aside() -> list[Path]:
+    """All results on this machine that could not be stored, those of older versions of this program included."""
+    return sorted(_root().glob(f"*/*{_UNREAD}"))
+
+
+def run_number(path: Path) -> int:
+    """The run that a file of the spool is of."""
+    return int(path.parent.name.partition("-")[0])
+
+
+def put_back(path: Path) -> Path:
+    """Makes a result that was set aside one that waits again; returns its file."""
+    name = path.name.removesuffix(_UNREAD)
+    # An older version removed the ending: a journal was named by the key of its boot alone.
+    return path.rename(path.with_name(name if "." in name else f"{name}{'.told' if name.isdigit() else '.json'}"))
 
 
 @contextmanager

@@ -34,8 +34,10 @@ def execute(self: "Task[[int], None]", number: int) -> None:
 @shared_task
 def recover(lab: str = "") -> None:
     """Ends the runs of a lab whose worker died, then tells its workers of all runs that could start."""
-    recovery.recover(lab)
-    services.dispatch(lab)
+    try:
+        recovery.recover(lab)
+    finally:
+        services.dispatch(lab)
 
 
 @shared_task

@@ -93,5 +93,6 @@ class Laboratory:
 
 def tracked(since: str = "", **options: object) -> TrackedBranch:
     """The branch main, tracked."""
-    wanted = Wanted(name="head", plan=PLAN, testbed="demo", branch="main", since=since, **options)  # type: ignore[arg-type]
+    usual = {"name": "head", "plan": PLAN, "testbed": "demo", "branch": "main", "since": since}
+    wanted = Wanted(**{**usual, **options})  # type: ignore[arg-type]
     return track(on_server(), wanted)

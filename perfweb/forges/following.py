@@ -1,27 +1,27 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Posts what there is to say about everything that was asked for and is not settled."""
 
-import logging
-
 from django.db.models import Q
 
+from perfweb.faults import services as faults
 from perfweb.forges.comments import mark, report
 from perfweb.forges.models import Asked
 from perfweb.outbox import services as outbox
 from perfweb.runs.models import OPEN_STATES
 
-log = logging.getLogger(__name__)
+REPORT = faults.Task("report to a forge", "it is tried again; look at the messenger's log")
 
 
 def follow() -> None:
     """Say what is new; one that was settled is followed again where it is measured again."""
     again = Q(submissions__runs__state__in=OPEN_STATES)
-    for asked in Asked.objects.filter(Q(settled=False) | again).select_related("project__mirror").distinct():
-        if asked.answer or asked.submissions.exists():  # else it is being acted on
-            try:
-                tell(asked)
-            except Exception:  # of one: the others are told
-                log.exception("%s cannot be told", asked)
+    open_requests = Asked.objects.filter(Q(settled=False) | again).select_related("project__mirror").distinct()
+    faults.for_each(REPORT, open_requests, _follow)
+
+
+def _follow(asked: Asked) -> None:
+    if asked.answer or asked.submissions.exists():  # else it is being acted on
+        tell(asked)
 
 
 def tell(asked: Asked) -> None:

@@ -2,6 +2,7 @@
 """Acts on what forges have told: a comment with a request becomes submissions, or an answer that says what is wrong."""
 
 import logging
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -16,6 +17,7 @@ from perfweb.accounts.permissions import NotAllowedError
 from perfweb.builds import mirrors
 from perfweb.builds.mirrors import FetchError
 from perfweb.builds.repositories import Repository
+from perfweb.faults import services as faults
 from perfweb.forges.markdown import block, code
 from perfweb.forges.models import Asked, Delivery, Member, Project
 from perfweb.forges.table import FORGES, Event
@@ -29,6 +31,7 @@ log = logging.getLogger(__name__)
 
 PREFIX = "/perf"
 MOST_ATTEMPTS = 6
+ACT = faults.Task("act on a webhook", "it is tried again, six times in all; look at the messenger's log")
 
 
 def act(number: int, now: datetime | None = None) -> None:
@@ -49,17 +52,22 @@ def act(number: int, now: datetime | None = None) -> None:
         log.warning("delivery %s waits: %s", delivery, error)
         return
     except Exception:
-        log.exception("delivery %s: a bug, attempt %d of %d", delivery, delivery.attempts, MOST_ATTEMPTS)
-        if not last:
-            return
+        log.error("delivery %s: attempt %d of %d", delivery, delivery.attempts, MOST_ATTEMPTS)
+        if last:
+            Delivery.objects.filter(pk=delivery.pk).update(due=None)
+        raise
     Delivery.objects.filter(pk=delivery.pk).update(due=None)
 
 
 def act_on_all(now: datetime | None = None) -> None:
     """Do what is due, the oldest first: what no task was made for, and what was not possible before."""
     now = now or timezone.now()
-    for number in list(Delivery.objects.filter(due__lte=now).values_list("pk", flat=True)[:20]):
-        act(number, now)
+    act_on(list(Delivery.objects.filter(due__lte=now).values_list("pk", flat=True)[:20]), now)
+
+
+def act_on(numbers: Iterable[int], now: datetime | None = None) -> None:
+    """Do what each of some deliveries asks for; one that fails does not stop the others."""
+    faults.for_each(ACT, numbers, lambda number: act(number, now), lambda number: f"delivery {number}")
 
 
 def forget(now: datetime | None = None) -> int:

@@ -10,7 +10,7 @@ from perfweb.outbox import services as outbox
 @shared_task
 def act(number: int) -> None:
     """Do what a delivery asks for, and answer."""
-    services.act(number)
+    services.act_on([number])
     following.follow()
     outbox.deliver()
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import Error, close_old_connections
+from django.db import Error, InterfaceError, OperationalError, close_old_connections
 from imapclient import SEEN, IMAPClient
-from imapclient.exceptions import CapabilityError, IMAPClientError
+from imapclient.exceptions import CapabilityError, IMAPClientAbortError, IMAPClientError
 
 from perfweb.accounts.limits import NotNowError
+from perfweb.faults import services as faults
 from perfweb.mail.intake import receive
 from perfweb.mail.messages import LARGEST, IgnoredError
 
@@ -29,6 +30,8 @@ LONGEST_PAUSE = 600.0
 # Of a mail that is larger than any patch no more than what shows that. PEEK: to be fetched is not to be seen.
 _CONTENT = f"BODY.PEEK[]<0.{LARGEST + 1}>"
 _FETCHED = b"BODY[]<0>"
+
+TAKE = faults.Task("take a mail", "it stays unread and is tried again; read it in the mailbox, and mark it as seen")
 
 log = logging.getLogger(__name__)
 
@@ -96,24 +99,36 @@ def follow(box: Mailbox, ending: threading.Event) -> None:
 
 
 def take_all(client: IMAPClient, box: Mailbox) -> None:
-    """Take what nobody has seen, the oldest first. Raises NotNowError or a database's error: the rest comes later."""
+    """Take what nobody has seen, the oldest first; a mail that cannot be taken stays unseen, and the others are taken.
+
+    Raises NotNowError, and an error of a server or a database that does not answer: the rest comes later.
+    """
     for key in sorted(client.search("UNSEEN")):
-        fetched: dict[bytes, Any] = client.fetch([key], [_CONTENT]).get(key, {})
-        if _FETCHED in fetched and _take(fetched[_FETCHED]):
+        try:
+            taken = _take(client, key)
+        except (NotNowError, OperationalError, InterfaceError, IMAPClientAbortError, OSError):
+            raise
+        except Exception as error:
+            faults.note(TAKE, _name(box, key), error)
+            continue
+        faults.clear(TAKE, _name(box, key))
+        if taken:
             client.add_flags([key], [SEEN], silent=True)
             if box.done:
                 client.move([key], box.done)
 
 
-def _take(content: bytes) -> bool:
-    """Whether a mail needs no further look."""
+def _take(client: IMAPClient, key: int) -> bool:
+    """Whether there is a mail that needs no further look."""
+    fetched: dict[bytes, Any] = client.fetch([key], [_CONTENT]).get(key, {})
+    if _FETCHED not in fetched:
+        return False
     try:
-        log.info("%s", receive(content))
+        log.info("%s", receive(fetched[_FETCHED]))
     except IgnoredError as error:
         log.info("ignored a mail: %s", error)
-    except (NotNowError, Error):
-        raise
-    except Exception:  # a mistake of ours about one mail; the others do not wait, and it is tried again
-        log.exception("a mail could not be taken")
-        return False
     return True
+
+
+def _name(box: Mailbox, key: int) -> str:
+    return f"message {key} in {box.folder}"

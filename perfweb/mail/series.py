@@ -17,6 +17,7 @@ from perfweb.accounts.actors import Actor
 from perfweb.accounts.limits import Limit, NotNowError
 from perfweb.accounts.models import Means, Role, User
 from perfweb.accounts.permissions import NotAllowedError
+from perfweb.faults import services as faults
 from perfweb.lab.models import Testbed
 from perfweb.mail import answers, sending
 from perfweb.mail.models import Posting, Series, SeriesState
@@ -33,6 +34,8 @@ PATIENCE = timedelta(minutes=30)
 KEPT = timedelta(days=7)
 """How long a series is waited for that is not whole, or asks for nothing."""
 STRANGER_ANSWERED = Limit("answers to an address that nothing proves", 20, 24 * 3600)
+
+ATTEND = faults.Task("attend to mail", "it is tried again; look at the messenger's log")
 
 log = logging.getLogger(__name__)
 
@@ -61,13 +64,13 @@ def forget(now: datetime | None = None) -> int:
 
 def _each(chosen: QuerySet[Series], step: Callable[[Series], None]) -> None:
     """Takes a step with each series, except with those that another process has in hand."""
-    for key in chosen.values_list("pk", flat=True):
-        try:
-            with transaction.atomic():
-                if series := chosen.filter(pk=key).select_for_update(of=("self",), skip_locked=True).first():
-                    step(series)
-        except Exception:  # one that makes trouble does not keep the others waiting
-            log.exception("series %s", key)
+
+    @transaction.atomic
+    def locked(key: int) -> None:
+        if series := chosen.filter(pk=key).select_for_update(of=("self",), skip_locked=True).first():
+            step(series)
+
+    faults.for_each(ATTEND, list(chosen.values_list("pk", flat=True)), locked, lambda key: f"series {key}")
 
 
 def _gathered(series: Series, now: datetime) -> None:

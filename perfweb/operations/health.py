@@ -17,9 +17,11 @@ from django.core.cache import cache
 from django.db import Error, connection
 from kombu.exceptions import OperationalError as BrokerError
 
+from perfweb.faults import services as faults
 from perfweb.lab.models import queue_of
 from perfweb.lab.services import labs
 from perfweb.redisclient import client
+from runners import space
 
 log = logging.getLogger("perfweb.health")
 OK = "ok"
@@ -32,6 +34,10 @@ BEAT = "perfweb:beat"
 """The key of Redis with the time when beat has called last, written by the worker for messages."""
 BEAT_SECONDS = 60
 RUNS, MESSAGES = "workers for runs", "worker for messages"
+FAULTS, DISK = "faults", "disk"
+NOTES = frozenset({FAULTS})
+"""Parts that do not make the service unhealthy: it goes on without the items that have faults."""
+SHOWN_FAULTS = 10
 _KEPT = "perfweb:health"
 _looking = Lock()
 
@@ -62,8 +68,10 @@ def answer() -> dict[str, str]:
 
 def parts() -> dict[str, str]:
     """Each part with OK, or with what is wrong and where to look.  Takes PING_SECONDS."""
-    found = {"database": _database()}
+    found = {"database": _database(), DISK: _disk()}
     known = _labs() if found["database"] == OK else []
+    if found["database"] == OK:
+        found[FAULTS] = _faults()
     try:
         client().ping()
         names = _workers()
@@ -99,6 +107,23 @@ def _database() -> str:
         log.warning("database: %s", error)
         return AWAY
     return OK
+
+
+def _disk() -> str:
+    """Whether the disks of this machine have the space that runs need, and which has not."""
+    found = "; ".join(map(str, space.shortages()))
+    return f"{found}: runs pause until there is room; remove files there" if found else OK
+
+
+def _faults() -> str:
+    """What failed unattended and goes on failing, with what to do."""
+    try:
+        found = [f"{fault} ({fault.advice})" for fault in faults.current()]
+    except Error as error:
+        log.warning("database: %s", error)
+        return AWAY
+    more = len(found) - SHOWN_FAULTS
+    return "; ".join(found[:SHOWN_FAULTS] + ([f"and {more} more: manage.py faults"] if more > 0 else [])) or OK
 
 
 def _labs() -> list[str]:

@@ -11,11 +11,13 @@ from django.db import connection
 from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
 
+from perfweb.faults import services as faults
 from perfweb.lab.models import Lease, Outage, Testbed
-from perfweb.operations import health
+from perfweb.operations import contradictions, health
 from perfweb.outbox.models import Letter
 from perfweb.runs.models import Artefact, Boot, Run, RunState, Sample
 from perfweb.tracking.models import Alert, AlertState
+from runners import space
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -31,7 +33,7 @@ class Gauge:
 
 
 def exposition() -> str:
-    """All gauges as Prometheus reads them: nine queries and one of Redis, whatever there is."""
+    """All gauges as Prometheus reads them: eleven queries and one of Redis, whatever there is."""
     return "".join(line for gauge in _gauges() for line in _lines(gauge))
 
 
@@ -49,6 +51,11 @@ def _gauges() -> Iterator[Gauge]:
     yield Gauge(
         "alerts", "Alerts of tracked branches by state", _by_state(Alert.objects.all(), AlertState.values), "state"
     )
+    yield Gauge(
+        "faults", "Items of unattended loops that fail, contradictions included", _one(faults.current().count())
+    )
+    yield Gauge("contradictions", "Invariants of the database that do not hold", _one(contradictions.count()))
+    yield Gauge("disks_short", "Disks of the web server with too little space for runs", _one(len(space.shortages())))
     yield Gauge("last_beat_age_seconds", "Age of the last call of celery beat that was taken", _beat())
     yield Gauge(
         "rows", "Rows of the largest tables, as PostgreSQL estimates them", _rows(Sample, Boot, Artefact), "table"

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
+from perfweb.faults import services as faults
 from perfweb.outbox.models import Letter
 from perfweb.plaintext import plain
 
@@ -24,6 +25,7 @@ LONGEST_PAUSE = timedelta(hours=1)
 PATIENCE = timedelta(days=14)
 """How long a letter is tried."""
 AT_ONCE = 50
+DELIVER = faults.Task("deliver", "it is tried again after a pause; look at the messenger's log")
 
 
 class LaterError(Exception):
@@ -58,12 +60,16 @@ def post(channel: str, key: str, content: dict[str, Any], now: datetime | None =
 def deliver(now: datetime | None = None) -> int:
     """Try all letters that are due, the oldest first; returns how many were delivered."""
     now = now or timezone.now()
-    delivered = 0
-    for number in Letter.objects.filter(due__lte=now).values_list("pk", flat=True)[:AT_ONCE]:
+    delivered: list[bool] = []
+
+    def step(number: int) -> None:
         letter = _take(number, now)
         if letter is not None:
-            delivered += _try(letter, now)
-    return delivered
+            delivered.append(_try(letter, now))
+
+    due = list(Letter.objects.filter(due__lte=now).values_list("pk", flat=True)[:AT_ONCE])
+    faults.for_each(DELIVER, due, step, lambda number: f"message {number}")
+    return sum(delivered)
 
 
 def pause(attempts: int) -> timedelta:
@@ -93,7 +99,7 @@ def _take(number: int, now: datetime) -> Letter | None:
 
 def _try(letter: Letter, now: datetime) -> bool:
     try:
-        reference = import_string(settings.OUTBOX_SENDERS[letter.channel.partition(":")[0]])(letter)
+        reference = plain(import_string(settings.OUTBOX_SENDERS[letter.channel.partition(":")[0]])(letter))[:500]
     except LaterError as error:
         _put_off(letter, now, error)
     except NeverError as error:

@@ -6,7 +6,7 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from django.db import connection, transaction
 from django.db.models import Count, F, Q
@@ -29,13 +29,13 @@ from perfweb.runs.states import ACTIVE, ALLOWED
 Check = Callable[[], Iterator[str]]
 
 
-def violations() -> list[str]:
-    """What does not hold, in words; of one moment, although runs go on meanwhile."""
+def violations(checks: Sequence[Check] | None = None) -> list[str]:
+    """What does not hold, in words, by some checks or all; of one moment, although runs go on meanwhile."""
     with transaction.atomic():
         if not connection.savepoint_ids:  # or somebody else has begun the transaction
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        return [said for check in CHECKS for said in check()]
+        return [said for check in CHECKS if checks is None or check in checks for said in check()]
 
 
 def _leases_without_a_live_run() -> Iterator[str]:
@@ -140,3 +140,11 @@ CHECKS: tuple[Check, ...] = (
     _summaries_that_miscount,
     _artefacts_that_changed,
 )
+
+CHEAP: tuple[Check, ...] = (
+    _leases_without_a_live_run,
+    _runs_without_their_lease,
+    _ends_that_disagree,
+    _boots_without_a_live_run,
+)
+"""Checks of runs, leases and boots alone, for every few minutes: the others read the samples and all raw outputs."""

@@ -15,20 +15,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
+from perfweb.faults import services as faults
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease
 from perfweb.plaintext import plain
 from perfweb.runs import calibration, progress, queue, summaries
-from perfweb.runs.models import Run, RunState, RunTransition
+from perfweb.runs.models import Boot, BootState, Run, RunState, RunTransition
 
 log = logging.getLogger(__name__)
 
 S = RunState
 ACTIVE = frozenset({S.LEASED, S.PREPARING, S.BUILDING, S.RUNNING, S.RESTORING})
 """States in which the run holds its testbed."""
+
+SUMMARISE = faults.Task("summarise", "its pages compute from the samples; the log has the error: report it as a bug")
 
 _HOLDER: ContextVar[Lease | None] = ContextVar("holder", default=None)
 
@@ -151,10 +154,24 @@ def created(run: Run) -> None:
 def _end(run: Run) -> None:
     now = timezone.now()
     run.ended = max(now, run.started or now)  # a clock may have been put back meanwhile
-    summaries.summarise([run.number])
+    Boot.objects.filter(run=run, state__in=[BootState.BOOTING, BootState.UP]).update(
+        state=BootState.INTERRUPTED, error="its run ended first", ended=now
+    )
+    _summarise(run)
     transaction.on_commit(lambda: calibration.calibrate(run.number), robust=True)  # which takes seconds
     if run.state == S.RESTORING and run.lease is not None and not run.lease.problem:
         lab.release(run.lease)
+
+
+def _summarise(run: Run) -> None:
+    """Summaries are derived from samples: a run whose samples they cannot digest must end nevertheless."""
+    try:
+        with transaction.atomic():
+            summaries.summarise([run.number])
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception as error:
+        faults.note(SUMMARISE, str(run), error)
 
 
 def _nothing(run: Run) -> None:

@@ -19,6 +19,7 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "perfweb.faults",
     "perfweb.accounts",
     "perfweb.lab",
     "perfweb.builds",
@@ -134,7 +135,15 @@ CELERY_BEAT_SCHEDULE = {
     "attend to mail": {"task": "perfweb.mail.tasks.attend", "schedule": 10.0, "options": {"expires": 10.0}},
     **{
         f"forget in {app}": {"task": f"perfweb.{app}.tasks.forget", "schedule": 3600.0, "options": {"expires": 3600.0}}
-        for app in ("outbox", "forges", "mail")
+        for app in ("outbox", "forges", "mail", "operations")
+    },
+    **{
+        name.replace("_", " "): {
+            "task": f"perfweb.operations.tasks.{name}",
+            "schedule": seconds,
+            "options": {"expires": seconds},
+        }
+        for name, seconds in (("check_invariants", 300.0), ("check_all_invariants", 24 * 3600.0))
     },
 }
 # A worker of their own has what is said to others: it does not wait for the end of a run.
@@ -198,6 +207,8 @@ QUARANTINE_FAULTS = int(os.environ.get("PERFWEB_QUARANTINE_FAULTS", "3"))
 UNFIT_SECONDS = float(os.environ.get("PERFWEB_UNFIT_SECONDS", "60"))
 # Seconds for which a run waits for a database that does not answer before it gives up and cleans the lab.
 DATABASE_PATIENCE = float(os.environ.get("PERFWEB_DATABASE_PATIENCE", "60"))
+# Megabytes that have to be free on the disks of a controller before each boot of a run; with less the run pauses.
+RESERVE_MB = int(os.environ.get("PERFWEB_RESERVE_MB", "16"))
 
 # Of the lab of namespaces that `./dev` raises; not there where testbeds are registered by hand.
 LAB_INVENTORY = os.environ.get("PERFWEB_LAB_INVENTORY", str(PERFWEB_VAR / "lab" / "inventory.yml"))

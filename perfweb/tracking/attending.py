@@ -7,7 +7,6 @@ has one run at a time: with its result the next one may be chosen better.
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime, timedelta
 
 from django.utils import timezone
@@ -15,6 +14,7 @@ from django.utils import timezone
 from perfweb.builds.patches import PatchError
 from perfweb.builds.repositories import RepositoryError
 from perfweb.builds.sources import SourceError
+from perfweb.faults import services as faults
 from perfweb.plaintext import plain
 from perfweb.runs.models import FINAL_STATES, Run
 from perfweb.runs.planfile import PlanError
@@ -25,24 +25,27 @@ from perfweb.tracking.choosing import Candidate, next_position
 from perfweb.tracking.models import TrackedBranch, TrackedCommit
 from perfweb.tracking.series import Results, differing, read
 
-log = logging.getLogger(__name__)
-
 BETWEEN_LOOKS = timedelta(seconds=60)
 """How long a repository is left alone."""
+ATTEND = faults.Task("track a branch", "it is tried again; look at the messenger's log and the page of the branch")
 PROBLEMS = (RepositoryError, PatchError, SourceError, PlanError, RunError)
 """What may be otherwise at the next round."""
 
 
 def attend(now: datetime | None = None) -> None:
     """Do what is due on every branch; one that has a problem does not keep the others from theirs."""
-    for branch in TrackedBranch.objects.filter(active=True).select_related("mirror", "testbed"):
-        try:
-            attend_to(branch, now or timezone.now())
-        except PROBLEMS as error:
-            _report(branch, str(error))
-        except Exception as error:
-            log.exception("tracked branch %s", branch)
-            _report(branch, f"an error of the service: {error!r}")
+    branches = TrackedBranch.objects.filter(active=True).select_related("mirror", "testbed")
+    faults.for_each(ATTEND, branches, lambda branch: _attend(branch, now or timezone.now()))
+
+
+def _attend(branch: TrackedBranch, now: datetime) -> None:
+    try:
+        attend_to(branch, now)
+    except PROBLEMS as error:
+        _report(branch, str(error))
+    except Exception as error:
+        _report(branch, f"an error of the service: {error!r}")
+        raise
 
 
 def attend_to(branch: TrackedBranch, now: datetime) -> None:
@@ -52,7 +55,7 @@ def attend_to(branch: TrackedBranch, now: datetime) -> None:
         TrackedBranch.objects.filter(pk=branch.pk).update(looked=now)
         history.refresh(branch, now)
         _report(branch, "")
-    weekly.report(branch, now)
+    faults.attempt(weekly.REPORT, str(branch), lambda: weekly.report(branch, now))
     if is_working(branch):
         return
     results = read(branch)

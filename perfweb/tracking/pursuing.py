@@ -15,6 +15,7 @@ from operator import attrgetter
 
 from django.db import transaction
 
+from perfweb.faults import services as faults
 from perfweb.plaintext import plain
 from perfweb.reports.wording import change_words
 from perfweb.runs.models import RunState
@@ -24,17 +25,26 @@ from perfweb.tracking.confirming import change_of, compared, confirm
 from perfweb.tracking.models import Alert, AlertState, Check, Movement, TrackedBranch, TrackedCommit
 from perfweb.tracking.sizing import boots_of_check
 
+FOLLOW_UP = faults.Task("follow up an alert", "it is tried again; look at the messenger's log")
 ENOUGH = 0.95
 """Probability with which a commit is named."""
 
 
 def pursue(branch: TrackedBranch) -> bool:
-    """Do the next step of the oldest alerts that are not concluded, up to a run; tell whether one was queued.
+    """Do the next step of the oldest alerts that are not concluded, up to a run; return whether one was queued.
 
-    Raises what measuring.check() does.
+    An alert whose step fails does not keep the others, nor the branch, from being followed up.
     """
     waiting = branch.alerts.filter(conclusion="").exclude(state=AlertState.REFUTED).order_by("number")
-    return any(_step(alert) for alert in waiting.select_related("branch__testbed", "branch__mirror", "since", "until"))
+    queued: list[Alert] = []
+
+    def step(alert: Alert) -> None:
+        if not queued and _step(alert):
+            queued.append(alert)
+
+    alerts = waiting.select_related("branch__testbed", "branch__mirror", "since", "until")
+    faults.for_each(FOLLOW_UP, alerts, step)
+    return bool(queued)
 
 
 def _step(alert: Alert) -> bool:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.urls import reverse
 
+from perfweb.faults import services as faults
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import post
 from perfweb.tracking import periods
@@ -15,6 +16,7 @@ from perfweb.tracking.models import Alert, TrackedBranch
 from perfweb.tracking.telling import MAIL
 
 WEEK = timedelta(days=7)
+REPORT = faults.Task("weekly report", "it is tried again for a day; look at the messenger's log")
 LATEST = timedelta(days=1)
 """How late a report is still sent, where the service was away; a quiet week gets none for what came after it."""
 HOUR = 6

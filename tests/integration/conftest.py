@@ -20,6 +20,7 @@ from django.db import connection
 from perfweb.lab import services as lab_services
 from perfweb.lab.models import Testbed
 from perfweb.runs import services
+from perfweb.runs.invariants import violations
 from perfweb.runs.models import Run, RunState
 from playbooks.module_utils import processes
 from playbooks.module_utils.tunnels import INTERFACE
@@ -193,6 +194,13 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabHosts]:
     lab = raise_lab("i", tmp_path_factory.mktemp("lab"))
     yield LabHosts(lab)
     netlab.down(lab)
+
+
+@pytest.fixture(autouse=True)
+def invariants(transactional_db: None) -> Iterator[None]:
+    """After every test, whatever it broke: nothing in the database contradicts itself, and no worker works any more."""
+    yield
+    assert violations() == []
 
 
 @pytest.fixture

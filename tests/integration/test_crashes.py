@@ -2,13 +2,11 @@
 """Whatever dies in the middle of a run: its end says so or it goes on, the lab is clean, nothing measured is lost."""
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from celery import current_app
 from django.db import connection
 
-from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
 from runners import spool
 from runners.services import Layout, start_postgresql, start_redis, stop
@@ -38,14 +36,6 @@ def hold_second_boot(run: Run, hosts: LabHosts) -> set[int]:
     wait_for(lambda: hosts.hold("left", "netperf"), "a sample of it")
     wait_for(second.filter(state="up").exists, "it to be known as up")
     return measured(run)
-
-
-@pytest.fixture(autouse=True)
-def sound(worker: Worker) -> Iterator[None]:
-    """Whatever died, the database contradicts itself nowhere."""
-    yield
-    worker.kill()
-    assert violations() == []
 
 
 def recover(run: Run) -> None:

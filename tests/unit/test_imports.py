@@ -74,6 +74,7 @@ MAY_IMPORT = {
         "perfweb.stats",
     },
     "perfweb.operations": {
+        "runners",
         "perfweb.tracking",
         "perfweb.outbox",
         "perfweb.runs",

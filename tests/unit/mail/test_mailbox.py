@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, connection
+from django.db import DataError, OperationalError, connection
 from imapclient import IMAPClient
 from imapclient.exceptions import IMAPClientError
 from pytest_django import Settings
 
 from perfweb.accounts.limits import Limit, NotNowError
+from perfweb.faults.models import Fault
 from perfweb.mail import imap
 from perfweb.mail.imap import Mailbox, follow, take_all
 from perfweb.mail.intake import receive
@@ -120,18 +121,23 @@ def test_a_mail_that_was_stored_and_not_marked_is_not_stored_again(
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("mistake", [RuntimeError, RecursionError, DataError])
 def test_a_mail_that_we_make_a_mistake_about_does_not_keep_the_others(
-    server: Dovecot, mails: list[bytes], monkeypatch: pytest.MonkeyPatch
+    server: Dovecot, mails: list[bytes], monkeypatch: pytest.MonkeyPatch, mistake: type[Exception]
 ) -> None:
     def mistaken(content: bytes, taken: Callable[[bytes], str] = receive) -> str:
         if b"0/2" in content:
-            raise RuntimeError("a mistake")
+            raise mistake("planted")
         return taken(content)
 
     monkeypatch.setattr(imap, "receive", mistaken)
     server.put(*mails)
     look(server.box)
     assert (Posting.objects.count(), server.unseen()) == (2, 1)
+    assert mistake.__name__ in Fault.objects.get(task="take a mail").error
+    monkeypatch.undo()
+    look(server.box)
+    assert (Posting.objects.count(), server.unseen(), Fault.objects.count()) == (3, 0, 0)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
+from perfweb.faults.models import Fault
 from perfweb.runs.models import Artefact, Boot, BootState, Measurement, MeasurementState, Run, Sample
 from runners import record, recovery, spool
 from runners.planner import PlannedBoot
@@ -184,9 +186,11 @@ def test_a_journal_that_cannot_be_read_is_set_aside(boot: Boot, settings: Settin
     assert spool.unfinished(boot.run) == []
 
 
-@pytest.mark.parametrize("text", ['{"test": "tcp.old/host-host/ipv4", "boot": %d}', '{"boot": 0}', "{", "[]", "\xff"])
+@pytest.mark.parametrize(
+    "text", ['{"test": "tcp.old/host-host/ipv4", "boot": %d}', '{"boot": 0}', "{", "[]", "\xff", "[" * 5000]
+)
 def test_what_cannot_be_stored_is_set_aside_and_holds_up_nothing(
-    boot: Boot, settings: Settings, tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
+    boot: Boot, settings: Settings, tmp_path: Path, text: str
 ) -> None:
     settings.PERFWEB_VAR = tmp_path
     bad = spool.put(boot.run, measured(boot) | {"test": "a"})
@@ -198,7 +202,8 @@ def test_what_cannot_be_stored_is_set_aside_and_holds_up_nothing(
     assert Measurement.objects.get().test == TEST
     (kept,) = bad.parent.iterdir()
     assert kept.read_bytes() == content
-    assert f"{kept}, for it cannot be stored" in caplog.text
+    assert Fault.objects.get(lasting=True).item == str(kept.relative_to(tmp_path))
+    assert "manage.py spool retry" in Fault.objects.get().advice
 
 
 def test_a_spooled_result_is_on_disk_with_the_names_that_lead_to_it(
@@ -240,3 +245,28 @@ def test_huge_output_loses_its_middle_and_says_so(boot: Boot, monkeypatch: pytes
     monkeypatch.setattr(record, "LONGEST_ARTEFACT", 10)
     record.counters(boot, {"all": "a" * 6 + "b" * 10 + "c" * 6})
     assert bytes(Artefact.objects.get().content) == b"aaaaa\n[12 bytes left out]\nccccc"
+
+
+def test_results_that_were_set_aside_are_stored_after_a_repair(
+    boot: Boot, settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PERFWEB_VAR = tmp_path
+    spool.put(boot.run, measured(boot, output()))
+    journal = spool.begin(
+        boot.run, boot.pk, {"udp.rr/host-host/ipv4": measured(boot) | {"test": "udp.rr/host-host/ipv4"}}
+    )
+    with journal.open("a") as file:
+        file.write(json.dumps({"test": "udp.rr/host-host/ipv4", "left": 0, "sample": output()}) + "\n")
+    with monkeypatch.context() as broken:
+        broken.setattr(json, "loads", lambda *_, **__: 1 // 0)
+        recovery.replay_spool(boot.run)
+    assert (spool.waiting(boot.run), spool.unfinished(boot.run), Measurement.objects.count()) == ([], [], 0)
+    call_command("spool", "list")
+    assert "2 results are set aside" in capsys.readouterr().out
+    assert Fault.objects.count() == 2
+    call_command("spool", "retry")
+    assert capsys.readouterr().out == "2 results are stored\n"
+    assert (Measurement.objects.count(), Fault.objects.count(), spool.aside()) == (2, 0, [])
+    journal.with_name("1-bad.json.unread").write_text("{")
+    with pytest.raises(CommandError, match="1 results cannot be stored"):
+        call_command("spool", "retry")

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What failed unattended, for the health page and the operator."""
+
+from django.db import models
+
+
+class Fault(models.Model):
+    """An item of a loop over many that raised an exception; the other items went on.
+
+    Only perfweb.faults.services changes one.
+    """
+
+    task = models.CharField(max_length=64, help_text="what was done to the item: recover, deliver …")
+    item = models.CharField(max_length=200, help_text="which item")
+    error = models.TextField(help_text="the newest exception; its traceback is in the log")
+    advice = models.TextField(help_text="what an operator can do")
+    lasting = models.BooleanField(default=False, help_text="stays until it is cleared, not only while it repeats")
+    times = models.PositiveIntegerField(default=1)
+    first = models.DateTimeField()
+    last = models.DateTimeField()
+
+    class Meta:
+        ordering = ["task", "item"]
+        constraints = [models.UniqueConstraint(fields=["task", "item"], name="fault_once_per_item")]
+
+    def __str__(self) -> str:
+        times = f", {self.times} times since {self.first:%Y-%m-%d %H:%M} UTC" if self.times > 1 else ""
+        return f"{self.task}: {self.item}{times}"

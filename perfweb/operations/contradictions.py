@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The invariants in production: each contradiction in the database is shown as a fault until it is gone."""
+
+from collections.abc import Iterable
+
+from perfweb.faults import services as faults
+from perfweb.faults.models import Fault
+from perfweb.runs.invariants import Check, violations
+
+PREFIX = "invariant: "
+ADVICE = "manage.py check_invariants lists all contradictions; report them, and leave the database as it is"
+
+
+def look(checks: Iterable[Check]) -> None:
+    """Keep what contradicts itself by each of some checks, and clear what does no longer."""
+    for check in checks:
+        task = faults.Task(PREFIX + check.__name__.strip("_").replace("_", " "), ADVICE, lasting=True)
+        found = violations([check])
+        Fault.objects.filter(task=task.name).exclude(item__in=map(faults.short, found)).delete()
+        for said in found:
+            faults.note(task, said, "the database contradicts itself")
+
+
+def count() -> int:
+    """How many contradictions are known."""
+    return Fault.objects.filter(task__startswith=PREFIX).count()

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`manage.py spool list|retry`: results on this machine that could not be stored."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from perfweb.faults import services as faults
+from perfweb.runs.models import Run
+from runners import recovery, spool
+
+
+class Command(BaseCommand):
+    help = "Lists the results in the spool of this machine that could not be stored, or tries to store them again."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        commands = parser.add_subparsers(dest="command", required=True)
+        commands.add_parser("list", help="list the files that were set aside")
+        commands.add_parser("retry", help="store them, after a repair or an upgrade; what fails is set aside again")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        found = spool.aside()
+        if options["command"] == "list":
+            self.stdout.writelines(f"{path}: {path.stat().st_size} bytes" for path in found)
+            self.stdout.write(f"{len(found)} results are set aside")
+            return
+        for path in found:
+            faults.clear(recovery.SPOOL, recovery.spooled(path))
+            spool.put_back(path)
+        for run in Run.objects.filter(pk__in={spool.run_number(path) for path in found}):
+            recovery.replay_spool(run)
+        left = spool.aside()
+        self.stdout.write(f"{len(found) - len(left)} results are stored")
+        if left:
+            raise CommandError(f"{len(left)} results cannot be stored; manage.py faults shows why")

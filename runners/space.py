@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Space on the disks of this machine: whether there is enough to measure, and which errors say that there is not."""
+
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+
+from perfweb.builds.services import source_store
+
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+FULL_WORDS = tuple(os.strerror(number) for number in sorted(FULL))
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A directory whose disk has less space than is needed, in megabytes of 1048576 bytes."""
+
+    path: Path
+    free: int
+    needed: int
+
+    def __str__(self) -> str:
+        return f"{self.path} has {self.free} MB free and {self.needed} MB are needed"
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether an exception, or one that it comes from, says that a disk or a quota is full (errno(3))."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def shortages() -> list[Shortage]:
+    """The directories that runs write to on this machine and whose disks have less than RESERVE_MB free."""
+    needed = settings.RESERVE_MB
+    found = ((path, shutil.disk_usage(path).free >> 20) for path in _places())
+    return [Shortage(path, free, needed) for path, free in found if free < needed]
+
+
+def _places() -> Iterator[Path]:
+    """One directory of each disk, as far as they exist."""
+    seen = set()
+    for wanted in (Path(settings.PERFWEB_VAR), source_store()):
+        path = next(place for place in (wanted, *wanted.parents) if place.exists())
+        device = path.stat().st_dev
+        if device not in seen:
+            seen.add(device)
+            yield path
