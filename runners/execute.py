@@ -19,7 +19,7 @@ from perfweb.lab.inventory import InventoryError, read_inventory
 from perfweb.runs import progress, states
 from perfweb.runs.models import Measurement, MeasurementState, Run, Target, Variant
 from perfweb.runs.planfile import PlanSpec, read_plan
-from runners import fitness, heartbeat, losses, record, recovery
+from runners import fitness, heartbeat, losses, record, recovery, space
 from runners.boots import Bench, run_boot
 from runners.driver import PlayCancelledError, PlayError, PlayFailedError
 from runners.heartbeat import Heartbeat, StopRequestedError
@@ -31,6 +31,9 @@ from runners.tools import FROM_BUILD
 
 log = logging.getLogger(__name__)
 Transition = Callable[[int, str], Run]
+
+EXPECTED = (PlayError, InventoryError, fitness.UnableError, SourceError, FileNotFoundError)
+"""What ends a run because of its testbed or its plan; the message says enough."""
 
 
 @dataclass(frozen=True)
@@ -80,19 +83,33 @@ def _work(run: Run, beat: Heartbeat) -> Ending:
         if beat.stop_reason == heartbeat.CANCELLED:
             return Ending(states.cancel, "cancelled while it ran")
         return Ending(states.interrupt, beat.stop_reason)
-    except (PlayError, InventoryError, fitness.UnableError, SourceError, FileNotFoundError) as error:
-        if isinstance(error, PlayError) and error.result.name == "prepare":
-            patiently(lambda reason=str(error): outages.failed(run.testbed, reason))  # type: ignore[misc]
-        return Ending(states.fail, str(error))
     except (DatabaseGoneError, fitness.UnfitError):
         raise
-    except states.IllegalTransitionError as error:
-        return Ending(states.interrupt, str(error))
     except Exception as error:
-        log.exception("run %d cannot go on", run.number)
-        ours = f"error in this program, see the worker's log: {error!r}"
-        full = f"the controller cannot go on: {error}"  # such as its disk
-        return Ending(states.fail, full if isinstance(error, OSError) else ours)
+        return _cut_short(run, error)
+
+
+def _cut_short(run: Run, error: Exception) -> Ending:
+    """How a run ends that an exception cut short."""
+    expected = isinstance(error, EXPECTED)
+    # With little space Ansible reports whatever it noticed first.
+    if isinstance(error, space.DiskFullError) or space.is_full(error) or (expected and space.shortages()):
+        return _paused(error)
+    if isinstance(error, PlayError) and error.result.name == "prepare":
+        patiently(lambda: outages.failed(run.testbed, str(error)))
+    if expected:
+        return Ending(states.fail, str(error))
+    if isinstance(error, states.IllegalTransitionError):
+        return Ending(states.interrupt, str(error))
+    log.error("run %d cannot go on", run.number, exc_info=error)
+    ours = f"error in this program, see the worker's log: {error!r}"
+    return Ending(states.fail, f"the controller cannot go on: {error}" if isinstance(error, OSError) else ours)
+
+
+def _paused(error: Exception) -> Ending:
+    """Nothing measured is lost; recovery queues the run again when there is space."""
+    found = "; ".join(map(str, space.shortages())) or str(error)
+    return Ending(states.pause, f"disk full: {found}; the run goes on by itself when there is space")
 
 
 @transaction.atomic
@@ -107,7 +124,9 @@ def _end(run: Run, ending: Ending) -> None:
     problem = _restore(run)
     if problem:
         reason = "; ".join(filter(None, [ending.reason, problem]))
-        patiently(lambda: states.fail(run.number, reason, problem))
+        # What is paused goes on when the testbed is restored, which needs space, too.
+        end = states.pause if ending.transition is states.pause else states.fail
+        patiently(lambda: end(run.number, reason, problem))
     else:
         patiently(lambda: ending.transition(run.number, ending.reason))
 
@@ -124,6 +143,7 @@ def _restore(run: Run) -> str:
 
 def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     number = run.number
+    space.require()
     patiently(lambda: recovery.replay_spool(run))
     plan = read_plan(run.plan.text)
     plays = Plays(run, beat.must_stop)
@@ -208,6 +228,7 @@ def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> lis
     notes = []
     while ahead:
         beat.check()
+        space.require()
         boot, missing = ahead[0]
         enough = patiently(lambda boot=boot: settled(bench.run, bench.plan, planned, boot))  # type: ignore[misc]
         if enough:

@@ -16,8 +16,8 @@ from perfweb.lab import services as lab
 from perfweb.lab.models import Lease
 from perfweb.plaintext import plain
 from perfweb.runs import states
-from perfweb.runs.models import Boot, BootState, Run
-from runners import losses, record, space, spool
+from perfweb.runs.models import Boot, BootState, Run, RunState
+from runners import clocks, losses, record, space, spool
 from runners.driver import PlayError
 from runners.plays import Plays
 
@@ -28,6 +28,7 @@ AWAY = (OperationalError, InterfaceError)
 RECOVER = faults.Task(
     "recover", "it is tried again; look at the worker's log, and give the testbed up with manage.py free TESTBED"
 )
+RESUME = faults.Task("resume a paused run", "it is tried again; manage.py resume N says what is wrong")
 GO_ON = faults.Task("go on", "the run stays interrupted: manage.py resume N, or submit its plan again", lasting=True)
 UNREADABLE = faults.Task("read from the spool", "it is tried again; look at the disk of the machine")
 SPOOL = faults.Task(
@@ -42,7 +43,15 @@ def recover(name: str = "") -> None:
 
     A testbed that cannot be restored stays out of service and is tried again, unless `manage.py free` gives it up.
     """
+    clocks.database.check()
     faults.for_each(RECOVER, lab.expired().filter(testbed__lab=name).select_related("testbed"), _recover)
+
+
+def resume_paused(name: str = "") -> None:
+    """Queues the paused runs of the lab `name` again once this machine, its controller, has space."""
+    paused = Run.objects.filter(state=RunState.PAUSED, testbed__lab=name, lease__released__isnull=False)
+    if paused.exists() and not space.shortages():
+        faults.for_each(RESUME, list(paused), lambda run: states.requeue(run.number, "there is space again"))
 
 
 def _recover(lease: Lease) -> None:

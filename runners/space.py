@@ -2,7 +2,6 @@
 """Space on the disks of this machine: whether there is enough to measure, and which errors say that there is not."""
 
 import errno
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +12,10 @@ from django.conf import settings
 from perfweb.builds.services import source_store
 
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-FULL_WORDS = tuple(os.strerror(number) for number in sorted(FULL))
+
+
+class DiskFullError(Exception):
+    """There is too little space on a disk of this machine; the message says where, and how much is needed."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,12 @@ def is_full(error: BaseException) -> bool:
             return True
         cause = cause.__cause__ or cause.__context__
     return False
+
+
+def require() -> None:
+    """Raises DiskFullError if a disk that runs write to has too little space."""
+    if found := shortages():
+        raise DiskFullError("; ".join(map(str, found)))
 
 
 def shortages() -> list[Shortage]:

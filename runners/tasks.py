@@ -36,6 +36,7 @@ def recover(lab: str = "") -> None:
     """Ends the runs of a lab whose worker died, then tells its workers of all runs that could start."""
     try:
         recovery.recover(lab)
+        recovery.resume_paused(lab)
     finally:
         services.dispatch(lab)
 

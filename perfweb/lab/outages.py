@@ -63,10 +63,14 @@ def checked(testbed: Testbed, holder: str, facts: dict[str, object], problems: l
 
 
 def unavailable() -> Q:
-    """Which testbeds no run may take now: held, out of service, or found unfit a moment ago."""
-    lately = timezone.now() - timedelta(seconds=settings.UNFIT_SECONDS)
+    """Which testbeds no run may take now: held, out of service, or found unfit a moment ago.
+
+    A check of the future was made before the clock was put back, and counts as an old one.
+    """
+    now = timezone.now()
+    lately = now - timedelta(seconds=settings.UNFIT_SECONDS)
     return (
         Q(pk__in=Lease.objects.filter(released__isnull=True).values("testbed"))
         | Q(pk__in=Outage.objects.filter(ended__isnull=True).values("testbed"))
-        | Q(pk__in=HealthCheck.objects.filter(at__gt=lately).exclude(problems=[]).values("testbed"))
+        | Q(pk__in=HealthCheck.objects.filter(at__gt=lately, at__lte=now).exclude(problems=[]).values("testbed"))
     )

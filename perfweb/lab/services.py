@@ -86,6 +86,11 @@ def expired() -> QuerySet[Lease]:
     return Lease.objects.filter(released__isnull=True, expires__lt=Now())
 
 
+def renew_all() -> int:
+    """Lets every lease begin anew, after the clock of the database has jumped; returns how many there are."""
+    return Lease.objects.filter(released__isnull=True, problem="").update(expires=_deadline())
+
+
 def release(lease: Lease) -> None:
     """Gives the testbed back; releasing twice is no error."""
     Lease.objects.filter(pk=lease.pk, released__isnull=True).update(released=timezone.now())

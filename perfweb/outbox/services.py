@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
@@ -67,7 +68,7 @@ def deliver(now: datetime | None = None) -> int:
         if letter is not None:
             delivered.append(_try(letter, now))
 
-    due = list(Letter.objects.filter(due__lte=now).values_list("pk", flat=True)[:AT_ONCE])
+    due = list(Letter.objects.filter(_due(now)).values_list("pk", flat=True)[:AT_ONCE])
     faults.for_each(DELIVER, due, step, lambda number: f"message {number}")
     return sum(delivered)
 
@@ -86,10 +87,15 @@ def forget(now: datetime | None = None) -> int:
     return Letter.objects.filter(due=None, since__lt=old).exclude(content={}).update(content={})
 
 
+def _due(now: datetime) -> Q:
+    """Which letters are to be tried: also one of the future that was never tried, since the clock was put back."""
+    return Q(due__lte=now) | Q(due__isnull=False, attempts=0, since__gt=now)
+
+
 @transaction.atomic
 def _take(number: int, now: datetime) -> Letter | None:
     """Take a letter that is still due; whoever else looks sees that it is tried later, as it is if we crash."""
-    letter = Letter.objects.select_for_update(skip_locked=True).filter(pk=number, due__lte=now).first()
+    letter = Letter.objects.select_for_update(skip_locked=True).filter(_due(now), pk=number).first()
     if letter is not None:
         letter.attempts += 1
         letter.due = now + pause(letter.attempts)

@@ -65,7 +65,7 @@ def machine_time(now: datetime) -> dict[str, float]:
     held = Lease.objects.filter(Q(released__isnull=True) | Q(released__gt=since)).order_by()
     taken = Coalesce("released", Value(now)) - Greatest("taken", Value(since))
     return {
-        account: time.total_seconds()
+        account: max(time.total_seconds(), 0.0)  # a clock may have been put back meanwhile
         for account, time in held.values_list("account").annotate(time=Sum(taken)).values_list("account", "time")
     }
 

@@ -148,7 +148,7 @@ def cancel(number: int, by: str = "") -> Run:
             run.cancel_requested = True
             run.save(update_fields=["cancel_requested"])
             return run
-        if run.state not in {RunState.QUEUED, RunState.INTERRUPTED}:
+        if run.state not in {RunState.QUEUED, RunState.PAUSED, RunState.INTERRUPTED}:
             raise RunError(f"run {number} is {run.state} already")
         return states.cancel(number, reason)
 
@@ -157,8 +157,8 @@ def resume(number: int) -> Run:
     """Queues an interrupted or failed run again; what it has measured is kept.  Raises RunError otherwise."""
     with transaction.atomic():
         run = get(number, lock=True)
-        if run.state not in {RunState.INTERRUPTED, RunState.FAILED}:
-            raise RunError(f"run {number} is {run.state}; only an interrupted or failed run can be resumed")
+        if run.state not in {RunState.PAUSED, RunState.INTERRUPTED, RunState.FAILED}:
+            raise RunError(f"run {number} is {run.state}; only a paused, interrupted or failed run can be resumed")
         run = states.requeue(number, "resumed")
         transaction.on_commit(lambda: enqueue(run))
         return run

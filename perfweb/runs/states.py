@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The life of a run: one function per transition, and nothing else changes a run's state.
 
-    queued → leased → preparing → building → running → restoring → done | failed | cancelled | interrupted
+    queued → leased → preparing → building → running → restoring → done | failed | cancelled | interrupted | paused
 
 A run that holds a testbed always passes `restoring` before it ends, so that no end leaves the lab half configured.
 The exception is a run whose worker died: it is interrupted by somebody else, and its lease stays until the lab has been
 restored (runners.recovery).  An end out of `restoring` releases the lease, unless the lab could not be restored: then
 recovery goes on with that, too.  An interrupted or failed run can be queued again and keeps what it has measured.
+A run for which its controller has no space passes `restoring` and is paused; recovery queues it again when there is.
 A leased run whose testbed is found unfit has touched nothing and is queued again at once.
 """
 
@@ -41,7 +42,8 @@ ALLOWED: dict[RunState, frozenset[RunState]] = {
     S.PREPARING: frozenset({S.BUILDING, S.RESTORING, S.INTERRUPTED}),
     S.BUILDING: frozenset({S.RUNNING, S.RESTORING, S.INTERRUPTED}),
     S.RUNNING: frozenset({S.RESTORING, S.INTERRUPTED}),
-    S.RESTORING: frozenset({S.DONE, S.FAILED, S.CANCELLED, S.INTERRUPTED}),
+    S.RESTORING: frozenset({S.DONE, S.FAILED, S.CANCELLED, S.INTERRUPTED, S.PAUSED}),
+    S.PAUSED: frozenset({S.QUEUED, S.CANCELLED}),
     S.DONE: frozenset(),
     S.FAILED: frozenset({S.QUEUED}),
     S.CANCELLED: frozenset(),
@@ -121,8 +123,19 @@ def fail(number: int, reason: str, unrestored: str = "") -> Run:
     return _change(number, S.FAILED, reason, end)
 
 
+def pause(number: int, reason: str, unrestored: str = "") -> Run:
+    """restoring → paused; `unrestored` as for `fail`."""
+
+    def leave(run: Run) -> None:
+        if unrestored and run.lease is not None:
+            lab.quarantine(run.lease, plain(unrestored))
+        _leave_testbed(run)
+
+    return _change(number, S.PAUSED, reason, leave)
+
+
 def cancel(number: int, reason: str) -> Run:
-    """queued, interrupted or restoring → cancelled."""
+    """queued, paused, interrupted or restoring → cancelled."""
     return _change(number, S.CANCELLED, reason, _end)
 
 
@@ -132,7 +145,7 @@ def interrupt(number: int, reason: str) -> Run:
 
 
 def requeue(number: int, reason: str) -> Run:
-    """interrupted or failed → queued, to do what is missing; or leased → queued, for a testbed that is not fit."""
+    """paused, interrupted or failed → queued, to do what is missing; or leased → queued, for an unfit testbed."""
 
     def again(run: Run) -> None:
         run.ended = None
@@ -154,11 +167,16 @@ def created(run: Run) -> None:
 def _end(run: Run) -> None:
     now = timezone.now()
     run.ended = max(now, run.started or now)  # a clock may have been put back meanwhile
-    Boot.objects.filter(run=run, state__in=[BootState.BOOTING, BootState.UP]).update(
-        state=BootState.INTERRUPTED, error="its run ended first", ended=now
-    )
     _summarise(run)
     transaction.on_commit(lambda: calibration.calibrate(run.number), robust=True)  # which takes seconds
+    _leave_testbed(run)
+
+
+def _leave_testbed(run: Run) -> None:
+    """Ends the boots that nothing works on any more, and gives a testbed back that was restored."""
+    Boot.objects.filter(run=run, state__in=[BootState.BOOTING, BootState.UP]).update(
+        state=BootState.INTERRUPTED, error="its run ended first", ended=timezone.now()
+    )
     if run.state == S.RESTORING and run.lease is not None and not run.lease.problem:
         lab.release(run.lease)
 

@@ -110,6 +110,7 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # find the run taken and return, so this is about noise and not about safety.
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 24 * 3600}
 
+CELERY_BEAT_SCHEDULER = "perfweb.scheduler:SteadyScheduler"
 CELERY_BEAT_SCHEDULE = {
     # A run that lost its worker is found a lease and a beat later at most.  The queue of runs is the database, so
     # this also finds what a lost message left waiting.

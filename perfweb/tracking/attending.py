@@ -50,7 +50,7 @@ def _attend(branch: TrackedBranch, now: datetime) -> None:
 
 def attend_to(branch: TrackedBranch, now: datetime) -> None:
     """Do what is due on a branch.  Raises one of PROBLEMS."""
-    if branch.looked is None or now - branch.looked >= BETWEEN_LOOKS:
+    if branch.looked is None or abs(now - branch.looked) >= BETWEEN_LOOKS:
         # Noted first: a repository that does not answer is left alone as long as one that does.
         TrackedBranch.objects.filter(pk=branch.pk).update(looked=now)
         history.refresh(branch, now)

@@ -69,18 +69,22 @@ def history(run: Run) -> list[str]:
 class Worker:
     """A Celery worker with short leases, as a process of its own."""
 
-    def __init__(self, folder: Path, queue: str = "celery") -> None:
-        self.folder, self.queue = folder, queue
+    def __init__(self, folder: Path, queue: str = "celery", **environment: str) -> None:
+        self.folder, self.queue, self.environment = folder, queue, environment
         self.process: subprocess.Popen[bytes] | None = None
         self.log = folder / "worker.log"
 
     def start(self) -> None:
-        environment = os.environ | {
-            "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
-            "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
-            "PERFWEB_LEASE_SECONDS": str(LEASE_SECONDS),
-            "PERFWEB_DATABASE_PATIENCE": str(DATABASE_PATIENCE),
-        }
+        environment = (
+            os.environ
+            | self.environment
+            | {
+                "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
+                "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
+                "PERFWEB_LEASE_SECONDS": str(LEASE_SECONDS),
+                "PERFWEB_DATABASE_PATIENCE": str(DATABASE_PATIENCE),
+            }
+        )
         argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--concurrency", "1", "-l", "INFO"]
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(

@@ -29,7 +29,7 @@ from perfweb.lab import services as lab_services
 from perfweb.lab.models import Lease, Testbed
 from perfweb.runs import services
 from perfweb.runs.models import Artefact, ArtefactKind, Boot, Measurement, Run, RunState, Sample
-from runners import netlab, recovery, spool
+from runners import netlab, recovery, spool, tasks
 from tests.integration.conftest import LabHosts, Worker, history, wait_for, wait_for_state
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -256,7 +256,7 @@ def test_disk_of_a_host_that_is_full_fails_the_next_boot_with_words(
     assert counted(run) == 1
 
 
-def test_disk_of_the_controller_that_is_full_ends_the_run_which_keeps_what_it_has(
+def test_disk_of_the_controller_that_is_full_pauses_the_run_until_there_is_space(
     small_stack: SmallStack, hosts: LabHosts, worker: Worker, tmp_path: Path, settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -269,11 +269,14 @@ def test_disk_of_the_controller_that_is_full_ends_the_run_which_keeps_what_it_ha
         wait_for_state(run, RunState.RUNNING)
         wait_for(lambda: hosts.runs("dut", "bwrap"), "the sample")
         fill(tmp_path / "var")
-        assert ended(run).startswith("failed: the controller cannot go on: [Errno 28] No space left on device")
-        assert not freed(run.testbed)
+        wait_for_state(run, RunState.PAUSED, *OVER)
+        assert run.state == RunState.PAUSED
+        assert run.reason.startswith(f"disk full: {tmp_path}/var has 0 MB free and 16 MB are needed; the run goes on")
+        tasks.recover()
+        wait_for_state(run, RunState.PAUSED)
         (tmp_path / "var" / "filler").unlink()
         wait_for(lambda: freed(run.testbed), "the testbed to be restored")
-        services.resume(run.number)
+        tasks.recover()
         assert ended(run) == "done: "
         assert counted(run) == 2
         worker.kill()

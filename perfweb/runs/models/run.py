@@ -41,6 +41,7 @@ class RunState(models.TextChoices):
     BUILDING = "building", "building"
     RUNNING = "running", "running"
     RESTORING = "restoring", "restoring"
+    PAUSED = "paused", "paused"
     DONE = "done", "done"
     FAILED = "failed", "failed"
     CANCELLED = "cancelled", "cancelled"

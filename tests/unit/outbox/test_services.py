@@ -44,6 +44,11 @@ def test_what_is_posted_is_said_once_and_again_when_it_changes() -> None:
     assert (heard, Letter.objects.get().reference) == ([{"text": "one"}, {"text": "three"}], "number 2")
 
 
+def test_letter_is_delivered_after_the_clock_was_put_back() -> None:
+    post("test:a", "k", {"text": "one"}, NOW)
+    assert [deliver(NOW - HOUR), deliver(NOW - HOUR)] == [1, 0]
+
+
 def test_nothing_is_lost_while_the_other_side_is_down_for_a_day() -> None:
     trouble.append(LaterError("down", everything=True))
     for number in range(3):

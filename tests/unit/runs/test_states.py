@@ -27,12 +27,13 @@ TRANSITIONS: dict[RunState, tuple[Callable[[int], Run], set[RunState]]] = {
     RunState.FAILED: (lambda number: states.fail(number, "why"), {RunState.RESTORING}),
     RunState.CANCELLED: (
         lambda number: states.cancel(number, "why"),
-        {RunState.QUEUED, RunState.INTERRUPTED, RunState.RESTORING},
+        {RunState.QUEUED, RunState.PAUSED, RunState.INTERRUPTED, RunState.RESTORING},
     ),
+    RunState.PAUSED: (lambda number: states.pause(number, "why"), {RunState.RESTORING}),
     RunState.INTERRUPTED: (lambda number: states.interrupt(number, "why"), set(states.ACTIVE)),
     RunState.QUEUED: (
         lambda number: states.requeue(number, "why"),
-        {RunState.LEASED, RunState.INTERRUPTED, RunState.FAILED},
+        {RunState.LEASED, RunState.PAUSED, RunState.INTERRUPTED, RunState.FAILED},
     ),
 }
 PAIRS = [(before, after) for before in RunState for after in RunState]
