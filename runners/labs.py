@@ -72,8 +72,10 @@ class Lab:
             raise LabError(f"{self.name!r} is no name for a lab: use 1 to 9 small letters and digits, a letter first")
         if not 0 <= self.net <= 255:
             raise LabError(f"{self.net} is no number for a lab: 10.NUMBER.0.0/16 needs one from 0 to 255")
-        if re.search(r"\s", str(self.state)):
-            raise LabError(f"ssh cannot use files in {str(self.state)!r}: choose a directory without blanks")
+        if re.search(r"[\s,]", str(self.state)):  # QEMU's options end at a comma
+            raise LabError(
+                f"ssh and QEMU cannot use files in {str(self.state)!r}: choose one without blanks and commas"
+            )
 
     def host_name(self, host: str) -> str:
         """What a host is called on this machine."""

@@ -6,6 +6,7 @@ brings is checked, and nothing of it is executed.
 """
 
 import ipaddress
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,10 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from perfweb.builds.models import Mirror
-from perfweb.builds.repositories import Repository, RepositoryError, git_command, git_environment
+from perfweb.builds.repositories import Repository, RepositoryError, check_name, git_command, git_environment
 
+_MIRROR = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_URL = re.compile(r"[!-~]{1,500}", re.ASCII)
 SECONDS = 120.0
 MOST_BYTES = 512 * 1024 * 1024
 """Of a single file that git writes: of what one fetch brings."""
@@ -36,6 +39,8 @@ class Changes:
 
 def check(url: str) -> str:
     """The protocol of an address that may be fetched from.  Raises RepositoryError."""
+    if _URL.fullmatch(url) is None:
+        raise RepositoryError("the address of a repository has characters that need to be escaped: write them as %20")
     if url.startswith("/"):
         return "file"
     parts = urlsplit(url)
@@ -56,6 +61,8 @@ def opened(mirror: Mirror) -> Repository:
 def fetch(mirror: Mirror, *refs: str, seconds: float = SECONDS) -> Repository:
     """Brings the copy up to date: all branches and tags, and `refs`.  Raises FetchError."""
     protocol, folder = check(mirror.url), _folder(mirror)
+    for ref in refs:
+        _check_ref(ref)
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         _git(["init", "--quiet", "--bare", "--template=", str(folder)], folder.parent)
@@ -85,7 +92,16 @@ def changes(repository: Repository, branch: str, ref: str, *, each: bool = False
     return Changes(known + patch, base, head.sha)
 
 
+def _check_ref(ref: str) -> None:
+    """Refuses what would be more than one ref in the words of git-fetch(1), such as one with a colon."""
+    check_name(ref)
+    if not ref.startswith("refs/"):
+        raise RepositoryError(f"“{ref[:100]}” is no ref: it begins with refs/")
+
+
 def _folder(mirror: Mirror) -> Path:
+    if _MIRROR.fullmatch(mirror.name) is None:
+        raise RepositoryError(f"“{mirror.name[:100]}” is no name of a repository: use letters, digits, - and _")
     return Path(settings.PERFWEB_VAR) / "repositories" / f"{mirror.name}.git"
 
 

@@ -114,7 +114,7 @@ class Repository:
 
 def check_name(name: str) -> None:
     """Refuses what git could take for more than the name of a commit.  Raises RepositoryError."""
-    if _NAME.fullmatch(name) is None:
+    if _NAME.fullmatch(name) is None or ".." in name:
         raise RepositoryError(f"“{name[:100]}” names no commit: give a branch, a tag or a hash")
 
 

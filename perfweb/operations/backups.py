@@ -29,6 +29,7 @@ from perfweb.builds.sources import archive_path
 from perfweb.runs.models import FINAL_STATES, Variant
 
 FORMAT = 1
+_BACKED_UP = re.compile(r"database\.dump|sources/[0-9a-f]{64}\.tar\.gz", re.ASCII)
 DUMP, MANIFEST, SOURCES = "database.dump", "manifest.json", "sources"
 
 
@@ -241,7 +242,7 @@ def _restore_sources(source: Path, manifest: Manifest) -> None:
 
 def _check_files(source: Path, manifest: Manifest) -> None:
     for name, sha256 in manifest.files.items():
-        if not (source / name).resolve().is_relative_to(source.resolve()):
+        if _BACKED_UP.fullmatch(name) is None or not (source / name).resolve().is_relative_to(source.resolve()):
             raise BackupError(f"{MANIFEST} names {name}, which is not in the back-up")
         try:
             found = _sha256(source / name)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import Process, descendants, running
 from ansible.module_utils.sandbox import Sandbox, confined
 from ansible.module_utils.supervision import ControllerGoneError, run_once
@@ -113,7 +114,7 @@ def main() -> None:
         },
     )
     try:
-        said = "".join(ask(module.params))
+        said = "".join(ask(checked(module, "ask_debugger")))
         if len(said) > SAID_MOST:
             said = f"{said[:SAID_MOST]}\n[{len(said) - SAID_MOST} characters left out]\n"
     except (OSError, ValueError) as error:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.parameters import checked
 from ansible.module_utils.sandbox import MIB, Sandbox, confined
 from ansible.module_utils.strangers import StrangeArchiveError, unpack
 from ansible.module_utils.supervision import FAILURE_LIMIT, ControllerGoneError, last_words, run_once
@@ -184,7 +185,7 @@ def main() -> None:
         },
     )
     begin = time.monotonic()
-    params = module.params
+    params = checked(module, "build")
     prefix = Path(params["root"]) / params["key"]
     try:
         cached, log = prefix.is_dir(), ""

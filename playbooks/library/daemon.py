@@ -19,7 +19,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils import beneath
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import (
     Process,
     descendants,
@@ -156,10 +158,10 @@ def _sandbox(params: dict[str, Any], base: Path) -> Sandbox:
 
 
 def _prepare_directory(params: dict[str, Any], base: Path) -> None:
-    directory = Path(params["directory"])
-    directory.mkdir(mode=0o755, parents=True, exist_ok=True)
-    for name, text in params["files"].items():
-        (directory / name).write_text(str(text), encoding="utf-8")
+    directory = beneath.absolute(params["directory"])
+    with beneath.directory("/", directory, make=True):
+        for name, text in params["files"].items():
+            beneath.write_text("/", f"{directory}/{name}", text, make=True)
     mount_scratch(_file(base, ".own"), params["uid"])
     for suffix in (".log", ".exit", ".child"):
         _file(base, suffix).unlink(missing_ok=True)
@@ -265,7 +267,8 @@ def main() -> None:
         },
         required_if=[("state", "started", ["argv", "uid"])],
     )
-    directory, names = Path(module.params["directory"]), module.params["name"]
+    params = checked(module, "daemon")
+    directory, names = Path(params["directory"]), params["name"]
     try:
         if module.params["state"] == "started":
             result = start(module, directory / names[0])

@@ -16,11 +16,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
-from typing import Any
 
+from ansible.module_utils import beneath
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.durable import write_durably
+from ansible.module_utils.linux import SettingError, Sysctl
+from ansible.module_utils.parameters import checked
+from ansible.module_utils.remembered import damaged, forget, sysctl_of, texts
 
 DOCUMENTATION = """
 module: data_path
@@ -56,9 +60,9 @@ taps:
   type: list
 """
 
-NET = Path("/proc/sys/net")
-FORWARDING = NET / "ipv4" / "ip_forward"
-FORWARDING6 = NET / "ipv6" / "conf" / "all" / "forwarding"
+FORWARDING = Sysctl("net.ipv4.ip_forward")
+FORWARDING6 = Sysctl("net.ipv6.conf.all.forwarding")
+OWN6 = re.compile(r"net\.ipv6\.conf\.[^.]+\.(accept_dad|disable_ipv6)")
 TUN = Path("/dev/net/tun")
 
 
@@ -100,9 +104,9 @@ class DataPath:
         for link in self.links:
             name = link["interface"]
             self.run("ip", "address", "flush", "dev", name)
-            disabled = self.own6(link, "disable_ipv6")
-            if str(disabled) in self.remembered():
-                disabled.write_text(self.remembered()[str(disabled)], encoding="ascii")
+            disabled, before = self.own6(link, "disable_ipv6"), self.remembered()
+            if disabled in before:
+                disabled.write(before[disabled])
 
     def leave_namespace(self) -> None:
         """Takes the links out of the stack's namespace, which ends with its last program, and its devices with it."""
@@ -116,34 +120,37 @@ class DataPath:
             self.run("umount", str(self.namespace))
         self.namespace.unlink(missing_ok=True)
 
-    def settings(self) -> list[Path]:
+    def settings(self) -> list[Sysctl]:
         """What `give_to_kernel` changes of a host."""
         links = [link for link in self.links if "address6" in link]
         names = ("accept_dad", "disable_ipv6")
         return [FORWARDING, *([FORWARDING6] if links else []), *(self.own6(link, n) for link in links for n in names)]
 
-    def own6(self, link: dict[str, str], name: str) -> Path:
+    def own6(self, link: dict[str, str], name: str) -> Sysctl:
         """A setting of IPv6 on an interface."""
-        return NET / "ipv6" / "conf" / link["interface"] / name
+        return Sysctl(f"net.ipv6.conf.{link['interface'].replace('.', '/')}.{name}")
 
     def remember(self) -> None:
         """Keeps what a host had before the first change."""
-        if not self.memory.exists():
-            values = {str(path): path.read_text(encoding="ascii").strip() for path in self.settings()}
-            write_durably(self.memory, json.dumps(values))
+        if texts(self.memory) is None:
+            write_durably(self.memory, json.dumps({str(setting.path): setting.read() for setting in self.settings()}))
 
-    def remembered(self) -> dict[str, str]:
-        """What `remember` kept: files and what was in them."""
-        if not self.memory.exists():
-            return {}
-        values: dict[str, str] = json.loads(self.memory.read_text(encoding="ascii"))
-        return values
+    def remembered(self) -> dict[Sysctl, str]:
+        """What `remember` kept: settings that this module changes, and their values."""
+        found = {sysctl_of(path): value for path, value in (texts(self.memory) or {}).items()}
+        if not all(self.is_own(setting) and re.fullmatch(r"-?[0-9]", value) for setting, value in found.items()):
+            raise damaged(self.memory)
+        return found
+
+    def is_own(self, setting: Sysctl) -> bool:
+        """Whether this module changes such a setting."""
+        return setting in {FORWARDING, FORWARDING6} or OWN6.fullmatch(setting.name) is not None
 
     def restore(self) -> None:
         """Puts back what `remember` kept."""
-        for path, value in self.remembered().items():
-            Path(path).write_text(value, encoding="ascii")
-        self.memory.unlink(missing_ok=True)
+        for setting, value in self.remembered().items():
+            setting.write(value)
+        forget(self.memory)
 
     def open_to_users(self) -> None:
         """Lets ordinary users open the TUN device, as udev does; a machine without udev has it for root alone.
@@ -161,7 +168,8 @@ class DataPath:
     def give_to_stack(self) -> list[str]:
         """Moves the links into a namespace, makes the TAP devices there and joins them."""
         self.open_to_users()
-        self.namespace.touch()
+        with beneath.opened("/", beneath.absolute(self.namespace), os.O_RDONLY | os.O_CREAT):
+            pass
         self.run("unshare", f"--net={self.namespace}", "--", "true")
         # The kernel shall not send anything of its own, neither to the stack nor to the cables.
         silent = [f"net.ipv6.conf.{which}.disable_ipv6=1" for which in ("all", "default")]
@@ -199,11 +207,11 @@ class DataPath:
             if "address6" in link:
                 # A run does not wait until the kernel is sure of its addresses; it needs one of the link, too, to ask
                 # for neighbours when it forwards.
-                self.own6(link, "accept_dad").write_text("0", encoding="ascii")
-                self.own6(link, "disable_ipv6").write_text("0", encoding="ascii")
+                self.own6(link, "accept_dad").write("0")
+                self.own6(link, "disable_ipv6").write("0")
                 self.run("ip", "address", "add", link["address6"], "dev", link["interface"])
-                FORWARDING6.write_text("1", encoding="ascii")
-        FORWARDING.write_text("1", encoding="ascii")
+                FORWARDING6.write("1")
+        FORWARDING.write("1")
 
 
 def main() -> None:
@@ -217,8 +225,16 @@ def main() -> None:
             "namespace": {"type": "path", "required": True},
         },
     )
-    path = DataPath(module)
-    owner: str = module.params["owner"]
+    checked(module, "data_path")
+    try:
+        taps = give(DataPath(module), module.params["owner"])
+    except (SettingError, OSError, ValueError) as error:
+        module.fail_json(msg=f"the data links could not be handed over: {error}")
+    module.exit_json(changed=True, taps=taps)
+
+
+def give(path: DataPath, owner: str) -> list[str]:
+    """Hands the links to their new owner; returns the TAP devices."""
     taps: list[str] = []
     path.leave_namespace()
     path.check_interfaces()
@@ -231,8 +247,7 @@ def main() -> None:
         path.give_to_kernel()
     else:
         path.restore()
-    result: dict[str, Any] = {"changed": True, "taps": taps}
-    module.exit_json(**result)
+    return taps
 
 
 if __name__ == "__main__":

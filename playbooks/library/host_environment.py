@@ -17,6 +17,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.linux import OFFLOADS, parse_offloads
+from ansible.module_utils.parameters import checked
 from ansible.module_utils.sandbox import has_user_namespaces, problem
 from ansible.module_utils.tunnels import INTERFACE, TUNNELS
 
@@ -175,6 +176,7 @@ def main() -> None:
             "tunnels": {"type": "list", "elements": "str", "choices": [*TUNNELS], "default": []},
         },
     )
+    checked(module, "host_environment")
     found = problems(module)
     if found:
         module.fail_json(msg="; ".join(found))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import running
 
 DOCUMENTATION = """
@@ -83,7 +84,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    params: dict[str, Any] = module.params
+    params: dict[str, Any] = checked(module, "host_health")
     root, namespace, least = Path(params["root"]), Path(params["namespace"]), params["least_free_mb"]
     free = {str(place): free_megabytes(place) for place in (root, Path(params["builds"]))}
     scarce = {place: found for place, found in free.items() if found < least}

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from ansible.module_utils.linux import (
     settings_of,
     sysctls,
 )
+from ansible.module_utils.linux import SYSCTL as SYSCTL_NAME
+from ansible.module_utils.parameters import checked
+from ansible.module_utils.remembered import damaged, forget, texts
 from ansible.module_utils.tunnels import INTERFACE
 
 DOCUMENTATION = """
@@ -139,20 +143,26 @@ def set_sysctls(names: Sequence[str], before: Mapping[str, str]) -> list[str]:
     return done
 
 
-def recorded(record: Path) -> dict[str, str]:
-    """What a record says.  Raises ValueError with what to do for one that says nothing."""
-    try:
-        before: dict[str, str] = json.loads(record.read_text(encoding="utf-8"))
-    except ValueError:
-        raise ValueError(f"{record} is no record: look whether the host is as it should be, and remove it") from None
+def recorded(record: Path) -> dict[str, str] | None:
+    """What a record says, None if there is none.  Raises ValueError with what to do for one that says nothing."""
+    before: dict[str, str] | None = texts(record)
+    if before is not None and not all(map(_is_recorded, before, before.values())):
+        raise damaged(record)
     return before
+
+
+def _is_recorded(name: str, value: str) -> bool:
+    """Whether `state_of` could have made such an entry."""
+    if name.startswith(SYSCTL):
+        return re.fullmatch(SYSCTL_NAME, name[len(SYSCTL) :], re.ASCII) is not None
+    return name.isascii() and name.isprintable() and len(name) < 200 and len(value) < 65_536
 
 
 def prove(module: AnsibleModule, record: Path) -> dict[str, Any]:
     """Compares with the record and ends it.  Fails the module if something differs."""
-    if not record.exists():
-        return {"changed": False, "proven": False, "put_back": []}
     before = recorded(record)
+    if before is None:
+        return {"changed": False, "proven": False, "put_back": []}
     links, namespace = module.params["links"], Path(module.params["namespace"])
     now = state_of(links, namespace)
     differing, done = differences(before, now), []
@@ -165,7 +175,7 @@ def prove(module: AnsibleModule, record: Path) -> dict[str, Any]:
         more = f"; and {len(differing) - len(named)} more" if len(differing) > len(named) else ""
         module.fail_json(msg=f"the host is not as it was before the run: {'; '.join(named)}{more}", put_back=done)
     if not module.check_mode:
-        record.unlink()
+        forget(record)
     return {"changed": bool(done), "proven": True, "put_back": done}
 
 
@@ -180,7 +190,7 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    record = Path(module.params["record"])
+    record = Path(checked(module, "host_state")["record"])
     result: dict[str, Any] = {"changed": False}
     try:
         if module.params["state"] == "proven":

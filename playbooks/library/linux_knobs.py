@@ -9,16 +9,15 @@ that, written before anything is changed.  So a variant without knobs undoes eve
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils import congestion
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.durable import write_durably
-from ansible.module_utils.linux import KINDS, Setting, SettingError, link_knobs, own, settings_of, sysctls
+from ansible.module_utils.linux import Setting, SettingError, link_knobs, own, settings_of, sysctls
+from ansible.module_utils.parameters import checked
+from ansible.module_utils.remembered import Change, Memory
 
 DOCUMENTATION = """
 module: linux_knobs
@@ -55,34 +54,6 @@ effective:
 """
 
 OFFERED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-
-
-@dataclass(frozen=True)
-class Change:
-    """A setting and what it was before it was changed for the first time."""
-
-    setting: Setting
-    before: str
-
-
-class Memory:
-    """The file of what was before, oldest change first."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.changes: list[Change] = []
-        if path.exists():
-            for kind, name, link, before in json.loads(path.read_text(encoding="utf-8")):
-                self.changes.append(Change(KINDS[kind](name, link), before))
-
-    def keep(self, changes: Sequence[Change]) -> None:
-        """Writes it, and removes it when there is nothing to remember."""
-        self.changes = list(changes)
-        rows = [[type(c.setting).__name__.lower(), c.setting.name, c.setting.link, c.before] for c in changes]
-        if rows:
-            write_durably(self.path, json.dumps(rows))
-        else:
-            self.path.unlink(missing_ok=True)
 
 
 class Host:
@@ -197,13 +168,13 @@ def main() -> None:
         },
         supports_check_mode=True,
     )
-    params: dict[str, Any] = module.params
+    params: dict[str, Any] = checked(module, "linux_knobs")
     roles, links = params["roles"], params["links"]
     try:
         congestion.put_back(params["machine"])
-        knobs = {name: str(value) for name, value in (params["knobs"] or {}).items()}
+        knobs: dict[str, str] = params["knobs"] or {}
         ours = {name: (bare, knobs[name]) for name, bare in own(knobs, roles).items()}
-        host = Host(Memory(Path(params["memory"])), params["machine"], dry=module.check_mode)
+        host = Host(Memory(params["memory"]), params["machine"], dry=module.check_mode)
         host.apply(wanted_settings(dict(ours.values()), links))
         asked = {name: value for name, (_, value) in ours.items()}
         told = {} if params["knobs"] is None else effective(asked, roles, links)

@@ -32,6 +32,7 @@ from ansible.module_utils.cpuspeed import Slowdown
 from ansible.module_utils.ethtool import pause_frames
 from ansible.module_utils.gates import Taking
 from ansible.module_utils.gauges import Observer, between
+from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import read_pid_file
 from ansible.module_utils.sandbox import Sandbox, confined
 from ansible.module_utils.supervision import ControllerGoneError, run_once
@@ -214,10 +215,8 @@ def main() -> None:
             "own": {"type": "str", "default": ""},
         },
     )
-    if not all(measurement["argv"] for measurement in module.params["measurements"]):
-        module.fail_json(msg="an empty command: give at least the name of a program")
     try:
-        well = measure_all(module.params)
+        well = measure_all(checked(module, "measure"))
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"the commands could not be run: {error}")
     except ControllerGoneError:

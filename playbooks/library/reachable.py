@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.parameters import checked
 
 DOCUMENTATION = """
 module: reachable
@@ -67,7 +68,7 @@ def main() -> None:
             "timeout": {"type": "float", "default": 10},
         },
     )
-    params: dict[str, Any] = module.params
+    params: dict[str, Any] = checked(module, "reachable")
     address, port, begin = params["address"], params["port"], time.monotonic()
     module.run_command(["ip", "neigh", "flush", "dev", params["interface"]], check_rc=True)
     while not (answers_ping(module, address) if port is None else connects(address, port)):

@@ -13,7 +13,9 @@ import shutil
 import stat
 from pathlib import Path
 
+from ansible.module_utils import beneath
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.parameters import checked
 from ansible.module_utils.processes import stop
 from ansible.module_utils.sandbox import unmount_scratch
 
@@ -77,15 +79,15 @@ def main() -> None:
             "state": {"choices": ["present", "absent"], "default": "present"},
         },
     )
-    root, name = Path(module.params["root"]), module.params["name"]
-    if not name.replace("-", "").replace("_", "").isalnum():
-        module.fail_json(msg=f"{name!r} is no name of a run: use letters, digits, - and _")
+    params = checked(module, "run_directory")
+    root, name = Path(params["root"]), params["name"]
     try:
         require_own(root)
-        if module.params["state"] == "absent":
+        if params["state"] == "absent":
             stopped = remove(root / name)
             module.exit_json(changed=bool(stopped), stopped=stopped)
-        (root / name).mkdir(mode=0o755, exist_ok=True)
+        with beneath.directory("/", beneath.absolute(root / name), make=True):
+            pass
     except OSError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=True, stopped=[])

@@ -15,6 +15,7 @@ import tempfile
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.parameters import checked
 from ansible.module_utils.sandbox import HOST_NETWORK, Sandbox, confined
 from ansible.module_utils.supervision import ControllerGoneError, run_once
 
@@ -57,17 +58,6 @@ results:
 """
 
 
-ABOUT_KERNEL = (
-    ["nstat", "-az"], ["ip", "-s", "link"], ["ip", "route"], ["ss", "-s"], ["tc", "-s", "qdisc"],
-)  # fmt: skip
-"""What root runs, and `ethtool -S` of an interface."""
-
-
-def asks_kernel(argv: list[str]) -> bool:
-    """Whether a command does nothing but ask the kernel for its counters."""
-    return argv in ABOUT_KERNEL or (argv[:2] == ["ethtool", "-S"] and len(argv) == 3 and not argv[2].startswith("-"))
-
-
 def run_all(params: dict[str, Any]) -> list[dict[str, Any]]:
     """Runs every command and returns what RETURN describes."""
     directory = params["pid_directory"] or tempfile.gettempdir()
@@ -96,12 +86,7 @@ def main() -> None:
             "pid_directory": {"type": "path"},
         },
     )
-    params = module.params
-    params["commands"] = [[str(word) for word in argv] for argv in params["commands"]]
-    if not all(params["commands"]):
-        module.fail_json(msg="an empty command: give at least the name of a program")
-    if params["uid"] is None and not all(map(asks_kernel, params["commands"])):
-        module.fail_json(msg="root runs only what asks the kernel for its counters: give a uid")
+    params = checked(module, "supervised_command")
     try:
         results = run_all(params)
     except (OSError, ValueError) as error:

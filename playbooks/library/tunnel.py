@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.linux import DEVICES, SYSCTLS, SettingError, run
+from ansible.module_utils.linux import DEVICES, Mtu, SettingError, Sysctl, run
+from ansible.module_utils.parameters import checked
 from ansible.module_utils.tunnels import INTERFACE, TUNNELS, Tunnel
 
 DOCUMENTATION = """
@@ -47,16 +48,16 @@ far:
 
 def make(tunnel: Tunnel, params: dict[str, Any]) -> int:
     """Makes the interface; returns its MTU.  Raises SettingError."""
-    mtu: int = int((DEVICES / params["link"] / "mtu").read_text(encoding="ascii")) - tunnel.overhead
+    mtu: int = int(Mtu("mtu", params["link"]).read()) - tunnel.overhead
     ends = ["local", params["ours"], "remote", params["theirs"], "ttl", "64", "dev", params["link"]]
     run("ip", "link", "add", INTERFACE, "mtu", str(mtu), "type", *tunnel.linux, *ends)
     # No address is made up, and no router asked for.
     run("ip", "link", "set", INTERFACE, "addrgenmode", "none")
     run("ip", "address", "add", tunnel.address(params["role"]), "dev", INTERFACE)
-    settings = SYSCTLS / "net" / "ipv6" / "conf" / INTERFACE
-    if settings.exists():
-        for name in ("accept_ra", "disable_ipv6"):
-            (settings / name).write_text("0", encoding="ascii")
+    settings = [Sysctl(f"net.ipv6.conf.{INTERFACE}.{name}") for name in ("accept_ra", "disable_ipv6")]
+    if settings[0].path.exists():
+        for setting in settings:
+            setting.write("0")
         run("ip", "address", "add", tunnel.address6(params["role"]), "dev", INTERFACE, "nodad")
     run("ip", "link", "set", INTERFACE, "up")
     return mtu
@@ -75,7 +76,7 @@ def main() -> None:
         required_if=[("kind", kind, ("role", "link", "ours", "theirs")) for kind in TUNNELS],
         supports_check_mode=True,
     )
-    params: dict[str, Any] = module.params
+    params: dict[str, Any] = checked(module, "tunnel")
     there = (DEVICES / INTERFACE).exists()
     tunnel = TUNNELS.get(params["kind"])
     if module.check_mode:

@@ -6,20 +6,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from . import beneath
+
 
 def write_durably(path: Path, text: str) -> None:
-    """Writes a file in the place of the one there is, and waits until both its text and its name are on the disk.
+    """Puts a file in the place of the one there is, and waits until both its text and its name are on the disk.
 
-    Without the first of them a name can outlive its text (fsync(2)). Raises OSError.
+    Without the first of them a name can outlive its text (fsync(2)).  No link may lead there.  Raises OSError.
     """
-    new = path.with_name(path.name + ".new")
-    with new.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+    above, _, name = beneath.absolute(path).rpartition("/")
+    new = f"{name}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    with beneath.directory("/", above) as directory, beneath.opened("/", f"{above}/{new}", flags) as descriptor:
+        with open(descriptor, "w", encoding="utf-8", closefd=False) as file:
+            file.write(text)
+        os.fsync(descriptor)
+        os.replace(new, name, src_dir_fd=directory, dst_dir_fd=directory)
+    # A descriptor of a path alone (O_PATH) cannot be synchronised.
+    whole = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(directory)
+        os.fsync(whole)
     finally:
-        os.close(directory)
+        os.close(whole)

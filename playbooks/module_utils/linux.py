@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 import subprocess
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
+
+from . import beneath
 
 SYSCTLS = Path("/proc/sys")
 DEVICES = Path("/sys/class/net")
@@ -34,10 +38,22 @@ STEERING = {"rps_cpus": "rx-*", "xps_cpus": "tx-*"}
 DEFAULT, NO_CPUS = "default", "none"
 
 _OFFLOAD = re.compile(r"^\s*([\w-]+): (on|off)(.*)$", re.MULTILINE)
-_CPUS = re.compile(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", re.ASCII)
 # What the kernel writes itself, what nobody shall read, and what is no value but an order.
 _NOT_A_SETTING = re.compile(r"(_key|_secret|\.flush)$")
 _OF_AN_INTERFACE = re.compile(r"net\.ipv[46]\.(conf|neigh)\.(.+)\.[^.]+")
+
+INTERFACE = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}"
+"""The name of a network interface: the kernel takes more (dev_valid_name() of Linux), and this needs no more."""
+SYSCTL = r"net(\.[A-Za-z0-9_-]{1,64}(/[A-Za-z0-9_-]{1,64}){0,8}){1,8}"
+"""The name of a sysctl of the network.  A slash stands for a dot between other characters, so that no part is `..`."""
+KNOB_SYSCTL = r"net(?:\.[A-Za-z0-9_]{1,64}){1,8}"
+"""Those that a plan can name."""
+SYSCTL_VALUE = r"([A-Za-z0-9_.,:/+=-]([A-Za-z0-9_.,:/+= -]{0,4094}[A-Za-z0-9_.,:/+=-])?)?"
+# The words are given to tc(8) as they are: none looks like an option, and a slash stands between numbers only.
+QDISC = r"[a-z][a-z0-9_]{0,15}(?: (?:[0-9][A-Za-z0-9.]{0,15}/[0-9]{1,9}|[A-Za-z0-9_.%:+][A-Za-z0-9_.%:+-]{0,31})){0,24}"
+CPUS = r"none|[0-9]{1,4}(?:-[0-9]{1,4})?(?:,[0-9]{1,4}(?:-[0-9]{1,4})?){0,255}"
+MTU = r"[1-9][0-9]{1,4}"
+SWITCH = r"on|off"
 
 
 class SettingError(Exception):
@@ -54,10 +70,29 @@ def run(*argv: str) -> str:
 
 @dataclass(frozen=True)
 class Setting:
-    """One thing of a host; `link` is empty where it is not of an interface."""
+    """One thing of a host; `link` is empty where it is not of an interface.
+
+    `NAMES`, `LINKS` and `VALUES` are patterns of what they can be.  A setting with another name or link is not made,
+    and none takes another value, whether it comes from a plan or from a file in which a module keeps what was before.
+    Raises SettingError.
+    """
+
+    NAMES: ClassVar[str] = r"(?!)"
+    LINKS: ClassVar[str] = INTERFACE
+    VALUES: ClassVar[str] = r"(?!)"
 
     name: str
     link: str = ""
+
+    def __post_init__(self) -> None:
+        for what, pattern in ((self.name, self.NAMES), (self.link, self.LINKS)):
+            if type(what) is not str or re.fullmatch(pattern, what, re.ASCII) is None:
+                raise SettingError(f"{what!r:.80} names no {type(self).__name__.lower()} of a host")
+
+    def require(self, value: object) -> None:
+        """Raises SettingError for a value that this kind of setting never has."""
+        if type(value) is not str or re.fullmatch(self.VALUES, value, re.ASCII) is None:
+            raise SettingError(f"{self} does not take {value!r:.200}: it is no value of {type(self).__name__.lower()}")
 
     def __str__(self) -> str:
         return f"{self.name} of {self.link}" if self.link else self.name
@@ -80,26 +115,45 @@ class Setting:
 
 
 class Sysctl(Setting):
-    """A sysctl by its dotted name; a slash in it stands for a dot, as for sysctl(8)."""
+    """A sysctl of the network by its dotted name; a slash in it stands for a dot, as for sysctl(8)."""
+
+    NAMES = SYSCTL
+    LINKS = ""
+    VALUES = SYSCTL_VALUE
+
+    @property
+    def relative(self) -> str:
+        """Its file below SYSCTLS."""
+        return "/".join(part.replace("/", ".") for part in self.name.split("."))
 
     @property
     def path(self) -> Path:
         """Its file."""
-        return SYSCTLS.joinpath(*(part.replace("/", ".") for part in self.name.split(".")))
+        return SYSCTLS / self.relative
 
     def read(self) -> str:
+        self.require_open()
         try:
-            return " ".join(self.path.read_text(encoding="utf-8", errors="replace").split())
+            return " ".join(beneath.read_text(SYSCTLS, self.relative).split())
         except OSError as error:
             raise SettingError(self._missing() if not self.path.is_file() else f"{self}: {error.strerror}") from None
 
     def write(self, value: str) -> None:
-        if not self.path.stat().st_mode & 0o200:
-            raise SettingError(f"{self} can only be read on this host, which may be a network namespace of another")
+        self.require_open()
+        self.require(value)
         try:
-            self.path.write_text(f"{value}\n", encoding="utf-8")  # the line break makes an empty value a value
+            with beneath.opened(SYSCTLS, self.relative, os.O_RDONLY) as descriptor:
+                writable = os.fstat(descriptor).st_mode & 0o200
+            if not writable:
+                raise SettingError(f"{self} can only be read on this host, which may be a network namespace of another")
+            beneath.write_text(SYSCTLS, self.relative, f"{value}\n")  # the line break makes an empty value a value
         except OSError as error:
             raise SettingError(f"{self} does not take {value!r}: {self._refusal(error)}") from None
+
+    def require_open(self) -> None:
+        """Raises SettingError for what the kernel keeps to itself."""
+        if _NOT_A_SETTING.search(self.name):
+            raise SettingError(f"{self} is a secret or an order to the kernel, and not a setting")
 
     def _refusal(self, error: OSError) -> str:
         if self.name != "net.ipv4.tcp_congestion_control":
@@ -116,6 +170,9 @@ class Sysctl(Setting):
 class Offload(Setting):
     """An offload of an interface, by its short name."""
 
+    NAMES = "|".join(OFFLOADS)
+    VALUES = SWITCH
+
     def _now(self) -> Feature:
         return offloads(self.link)[OFFLOADS[self.name]]
 
@@ -123,6 +180,7 @@ class Offload(Setting):
         return self._now().state
 
     def write(self, value: str) -> None:
+        self.require(value)
         if self._now().fixed:
             raise SettingError(f"{self} is {self._now().state} and its driver lets nobody change that")
         run("ethtool", "-K", self.link, self.name, value)
@@ -131,36 +189,46 @@ class Offload(Setting):
 class Mtu(Setting):
     """The MTU of an interface, in bytes."""
 
+    NAMES = "mtu"
+    VALUES = MTU
+
     def read(self) -> str:
-        return _attribute(DEVICES / self.link / "mtu")
+        return attribute(DEVICES / self.link, "mtu")
 
     def write(self, value: str) -> None:
+        self.require(value)
         run("ip", "link", "set", "dev", self.link, "mtu", value)
 
 
 class Steering(Setting):
     """Which CPUs work for a queue of an interface; the name is that of its file, `rx-0/rps_cpus`."""
 
+    NAMES = r"(rx-[0-9]{1,5}/rps|tx-[0-9]{1,5}/xps)_cpus"
+    VALUES = CPUS
+
     @property
-    def path(self) -> Path:
-        """Its file."""
-        return DEVICES / self.link / "queues" / self.name
+    def relative(self) -> str:
+        """Its file below the interface."""
+        return f"queues/{self.name}"
 
     def read(self) -> str:
+        device = DEVICES / self.link
         try:
-            return cpu_list(mask_cpus(self.path.read_text(encoding="ascii")))
+            return cpu_list(mask_cpus(beneath.read_text(device, self.relative)))
         except OSError as error:
-            why = "it has one queue, so there is nothing to choose" if self.path.exists() else error.strerror
+            there = (device / self.relative).exists()
+            why = "it has one queue, so there is nothing to choose" if there else error.strerror
             raise SettingError(f"{self}: {why}") from None
 
     def canonical(self, value: str) -> str:
         return cpu_list(parse_cpus(value))
 
     def write(self, value: str) -> None:
+        self.require(value)
         try:
-            self.path.write_text(cpu_mask(parse_cpus(value)), encoding="ascii")
+            beneath.write_text(DEVICES / self.link, self.relative, cpu_mask(parse_cpus(value)))
         except OSError as error:
-            there = _attribute(POSSIBLE_CPUS)
+            there = attribute(POSSIBLE_CPUS.parent, POSSIBLE_CPUS.name)
             raise SettingError(f"{self} does not take CPUs {value}: {error.strerror}; this host has {there}") from None
 
 
@@ -170,6 +238,9 @@ class Qdisc(Setting):
     Its handle stands for the words it was made of, so that it is known again.
     """
 
+    NAMES = "qdisc"
+    VALUES = QDISC
+
     def read(self) -> str:
         root = next((found for found in qdiscs(self.link) if found.get("root")), {"handle": "0:"})
         return DEFAULT if root["handle"] == "0:" else f"{root['kind']} {root['handle']}"
@@ -178,6 +249,7 @@ class Qdisc(Setting):
         return DEFAULT if value == DEFAULT else f"{value.partition(' ')[0]} {self._handle(value)}"
 
     def write(self, value: str) -> None:
+        self.require(value)
         if value == DEFAULT:
             run("tc", "qdisc", "del", "dev", self.link, "root")
         else:
@@ -231,6 +303,8 @@ def _sysctls(links: Sequence[str]) -> Iterator[tuple[Sysctl, str]]:
         name = ".".join(part.replace(".", "/") for part in path.relative_to(SYSCTLS).parts)
         interface = _OF_AN_INTERFACE.fullmatch(name)
         ours = interface is None or interface[2].replace("/", ".") in {"all", "default", *links}
+        if re.fullmatch(SYSCTL, name, re.ASCII) is None:
+            continue
         if not ours or _NOT_A_SETTING.search(name) or not path.is_file() or not path.stat().st_mode & 0o200:
             continue
         try:
@@ -243,7 +317,7 @@ def parse_cpus(text: str) -> set[int]:
     """CPUs in a list such as `0-3,8`, or `none`."""
     if text == NO_CPUS:
         return set()
-    if _CPUS.fullmatch(text) is None:
+    if re.fullmatch(CPUS, text, re.ASCII) is None:
         raise SettingError(f"{text!r} is no list of CPUs: use one such as 0-3,8, or {NO_CPUS}")
     ends = [[int(end) for end in part.split("-")] for part in text.split(",")]
     return {cpu for part in ends for cpu in range(part[0], part[-1] + 1)}
@@ -301,6 +375,35 @@ def settings_of(knob: str, links: Sequence[str]) -> list[Setting]:
     raise SettingError(f"{knob} is no knob of Linux: of data links there are {', '.join(link_knobs())}")
 
 
+def require_knob(name: object, value: object) -> None:
+    """Raises SettingError for what is no knob of a plan, without the name of a host, or no value of it."""
+    if type(name) is not str or len(name) > 256:
+        raise SettingError(f"{name!r:.80} is no knob of Linux")
+    _some_setting(name).require(value)
+
+
+def _some_setting(knob: str) -> Setting:
+    """The setting that a knob is about, of an interface that stands for any.  Raises SettingError."""
+    if re.fullmatch(KNOB_SYSCTL, knob, re.ASCII):
+        setting = Sysctl(knob)
+        setting.require_open()
+        return setting
+    if knob not in link_knobs():
+        raise SettingError(
+            f"{knob} is no knob of Linux: use a sysctl net.…, or of data links {', '.join(link_knobs())}"
+        )
+    name = knob.partition(".")[2]
+    if name in STEERING:
+        return Steering(f"{STEERING[name].replace('*', '0')}/{name}", "any")
+    return Offload(name.partition(".")[2], "any") if name.startswith("offload.") else KINDS[name](name, "any")
+
+
+def interface_of(knob: str) -> str | None:
+    """The interface, `all` or `default` that a sysctl is about, None for another knob."""
+    found = _OF_AN_INTERFACE.fullmatch(knob)
+    return found[2] if found else None
+
+
 def link_knobs() -> list[str]:
     """The knobs of data links."""
     return ["link.mtu", "link.qdisc", *(f"link.{name}" for name in STEERING), *(f"link.offload.{o}" for o in OFFLOADS)]
@@ -313,8 +416,9 @@ def _queues(link: str, pattern: str) -> list[str]:
     return found
 
 
-def _attribute(path: Path) -> str:
+def attribute(device: Path, name: str) -> str:
+    """What a file below a directory of sysfs says.  Raises SettingError."""
     try:
-        return path.read_text(encoding="ascii").strip()
+        return beneath.read_text(device, name).strip()
     except OSError as error:
-        raise SettingError(f"{path}: {error.strerror}") from None
+        raise SettingError(f"{device}/{name}: {error.strerror}") from None

@@ -67,7 +67,7 @@ def confined(argv: Sequence[str], box: Sandbox) -> list[str]:
     limits = ["prlimit", *(f"--{name}={value}" for name, value in LIMITS.items())]
     return [
         *_enter(box.network), "choom", "-n", "1000", "--", *limits, "bwrap", *_namespaces(box), *_view(box),
-        *_environment(box), "--chdir", box.directory, "--", *_drop(box.uid), *argv,
+        *_environment(), "--chdir", box.directory, "--", *_drop(box.uid), *_given(box), *argv,
     ]  # fmt: skip
 
 
@@ -106,12 +106,17 @@ def _shown(option: str, path: str) -> list[str]:
     return [*above, option, path, path]
 
 
-def _environment(box: Sandbox) -> list[str]:
-    variables = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}  # noqa: S108
+def _environment() -> list[str]:
+    """The variables of all programs.  Those of one box are set when root has been given up: see `_given`."""
     words = ["--clearenv"]
-    for name, value in {**variables, **box.environment}.items():
+    for name, value in {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/tmp", "LANG": "C.UTF-8"}.items():  # noqa: S108
         words += ["--setenv", name, value]
     return words
+
+
+def _given(box: Sandbox) -> list[str]:
+    """The variables of this box, for its program alone: PATH or LD_PRELOAD would choose what root runs before."""
+    return ["env", "--", *(f"{name}={value}" for name, value in box.environment.items())] if box.environment else []
 
 
 def _drop(uid: int) -> list[str]:

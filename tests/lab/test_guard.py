@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,6 +104,63 @@ def test_root_runs_no_program_of_the_keys(lab: Lab, tmp_path: Path) -> None:
         done = ask(lab, on(lab), CALL, content=program(module, values))
         assert why in done.stdout.decode().replace("\\", "")
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_sysctl_is_no_other_file(lab: Lab, tmp_path: Path) -> None:
+    """A slash in the name of a sysctl stands for a dot, so that two of them would be the directory above."""
+    secret = tmp_path / "secret"
+    secret.write_text("as it was")
+    parts = [part.replace(".", "/") for part in secret.parts[1:]]
+    memory = lab.root / "x.knobs"
+    state = {"roles": ["dut"], "links": ["data0"], "memory": str(memory)}
+    for name in (".".join(["net", "//", "//", "//", *parts]), ".".join(["net", "ipv4", *["//"] * 4, *parts])):
+        for knobs in ({name: "written"}, {f"left.{name}": "written"}):
+            values = {**state, "knobs": knobs, "roles": ["left", "dut"]}
+            done = ask(lab, on(lab), CALL, content=program("linux_knobs", values))
+            assert done.returncode == REFUSED
+            assert b"may not be called with knobs" in done.stdout
+    assert secret.read_text() == "as it was"
+    assert not memory.exists()
+
+
+def test_what_a_module_remembers_is_no_order(lab: Lab, tmp_path: Path) -> None:
+    """Also where another fault lets somebody write what root puts back, or a link in its place."""
+    secret = tmp_path / "secret"
+    secret.write_text("as it was")
+    outside = ".".join(["net", "//", "//", "//", *(part.replace(".", "/") for part in secret.parts[1:])])
+    link, uid = {"interface": "data0", "address": lab.links("dut")[0].address}, UID
+    knobs: dict[str, Any] = {"roles": ["dut"], "links": ["data0"], "memory": f"{lab.root}/x.knobs"}
+    links = {"owner": "nobody", "links": [link], "uid": uid, "memory": f"{lab.root}/x.data_path"}
+    links["namespace"] = f"{lab.root}/x.net"
+    state = {"state": "proven", "links": ["data0"], "namespace": f"{lab.root}/x.net", "record": f"{lab.root}/x.before"}
+    for module, values, content in (
+        ("linux_knobs", knobs, [["sysctl", outside, "", "written"]]),
+        ("linux_knobs", knobs, [["steering", f"rx-0/../../../../..{secret}", "data0", "1"]]),
+        ("linux_knobs", knobs, [["mtu", "mtu", "data0", "1500 dev mgmt0"]]),
+        ("data_path", links, {str(secret): "written"}),
+        ("data_path", links, {f"/proc/sys/net/../../..{secret}": "1"}),
+        ("host_state", state, {f"sysctl {outside}": "written"}),
+    ):
+        file = Path(str(values.get("memory") or values["record"]))
+        file.write_text(json.dumps(content))
+        done = ask(lab, on(lab), CALL, content=program(module, values))
+        assert b'"failed": true' in done.stdout, done
+        file.unlink()
+        file.symlink_to(secret)
+        done = ask(lab, on(lab), CALL, content=program(module, values))
+        assert b'"failed": true' in done.stdout, done
+        assert b"as it was" not in done.stdout
+        file.unlink()
+        assert secret.read_text() == "as it was"
+
+
+def test_no_variable_chooses_what_root_runs(lab: Lab) -> None:
+    run = {"measurements": [{"test": "x", "argv": ["true"], "samples": 1}], "timeout": 5, "uid": UID, "limits": {}}
+    for name in ("PATH", "LD_PRELOAD", "LD_LIBRARY_PATH"):
+        values = {**run, "pid_directory": f"{lab.root}/run", "environment": {name: f"{lab.root}/builds/k"}}
+        done = ask(lab, on(lab), CALL, content=program("measure", values))
+        assert done.returncode == REFUSED
+        assert b"may not be called with environment" in done.stdout
 
 
 def test_neither_ports_nor_agents_nor_terminals(lab: Lab) -> None:

@@ -63,3 +63,18 @@ def test_a_stack_has_64_mb_and_4096_files(tmp_path: Path) -> None:
         assert (tmp_path / "own").stat().st_uid == UID
     finally:
         unmount_scratch(tmp_path / "own")
+
+
+@pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD"])
+def test_variables_of_a_program_are_not_roots(name: str, tmp_path: Path) -> None:
+    """Root gives itself up in the sandbox, by programs that must not be those of a variable's choice."""
+    os.chmod(tmp_path.parent, 0o755)  # noqa: S103  # a build can be read by all
+    for program in ("setpriv", "unshare", "env"):
+        (tmp_path / program).write_text("#!/bin/sh\necho I am $(/usr/bin/id -u)\n")
+        (tmp_path / program).chmod(0o755)
+    (tmp_path / "evil.so").write_bytes(b"no library")
+    value = str(tmp_path) if name == "PATH" else str(tmp_path / "evil.so")
+    box = Sandbox(UID, reads=[str(tmp_path)], environment={name: value})
+    argv = confined(["/bin/sh", "-c", f"echo ${name}; /usr/bin/id -u"], box)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == [value, str(UID)]

@@ -70,6 +70,28 @@ def test_what_cannot_be_fetched_is_told(pulled: Mirror, tmp_path: Path) -> None:
         mirrors.opened(Mirror(name="never", url="/x"))
 
 
+@pytest.mark.parametrize(
+    "ref",
+    ["--upload-pack=touch x", "-x", "main", "refs/heads/x:refs/heads/main", "+refs/x", "refs/*", "refs/../../x",
+     "refs/x\n", "refs/x ", "^refs/x", "refs/\u0445", "refs/x@{1}", "refs/a..b"],
+)  # fmt: skip
+def test_a_ref_is_one_ref_and_no_option(pulled: Mirror, ref: str) -> None:
+    with pytest.raises(RepositoryError, match=r"names no commit|is no ref"):
+        mirrors.fetch(pulled, ref)
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", ".", "..", "x\n", "-"])
+def test_a_copy_lies_among_the_copies(pulled: Mirror, name: str, tmp_path: Path) -> None:
+    before = sorted(tmp_path.rglob("*.git"))
+    pulled.name = name
+    if name == "-":
+        assert mirrors.fetch(pulled).git_dir.parent == tmp_path / "var" / "repositories"
+        return
+    with pytest.raises(RepositoryError, match="is no name of a repository"):
+        mirrors.fetch(pulled)
+    assert sorted(tmp_path.rglob("*.git")) == before
+
+
 def test_too_much_is_refused(pulled: Mirror, checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mirrors, "MOST_BYTES", 100)
     with pytest.raises(RepositoryError, match="cannot be fetched: "):

@@ -21,6 +21,13 @@ from tests import guarded
 RUNS, BUILDS = "/var/tmp/perfweb/lab", "/var/tmp/perfweb/lab/builds"  # noqa: S108  # names only
 POLICY = Policy(RUNS, BUILDS, ["data0", "data1"], [1879048192, 2147483647], "/opt/meson", "/run/machine")
 UID = 1879048200
+ESCAPES = (
+    "net.//.//.//.tmp.x", "net.//", "net..", "net/../../tmp/x", "net.ipv4.//.tmp", "net.ipv4./tmp", "net.ipv4.tmp/",
+    "net.ipv4.a/b", "net.\uff0f\uff0f.tmp", "net.ipv4.\u2024\u2024", "net.ipv4.x\0", "net.ipv4.x\n", "net", "net.",
+    "kernel.x", "left.net.//.//.tmp.x", "right.net.//.x", "net.ipv4.conf.mgmt0.rp_filter", "net.ipv6.neigh.mgmt0.x",
+    "net.ipv4.tcp_fastopen_key", "net.ipv6.conf.all.stable_secret", "net.ipv4.route.flush", "net." + "a." * 20 + "b",
+)  # fmt: skip
+"""Names that are no sysctl of a plan: they lead to another file, to another interface, to a secret or to an order."""
 LINK = {"interface": "data0", "address": "10.77.1.2/24", "address6": "fd00::2/64"}
 
 
@@ -101,13 +108,39 @@ def test_what_the_playbooks_ask_for_is_allowed(module: str, values: dict[str, An
         ("tunnel", "theirs", ["10.77.1.2 dev mgmt0", "example.com"]),
         ("tunnel", "kind", ["gif mode x", ["gif"]]),
         ("reachable", "interface", ["mgmt0", "data0 x"]),
-        ("reachable", "address", ["-W1", "example.com"]),
+        ("reachable", "address", ["-W1", "example.com", "10.77.1.2%eth0", "\uff11.2.3.4", "1.2.3", 167772161]),
+        ("reachable", "port", [0, 65536, True, 1.5, "0x50", 10**30, -1, "\u0661"]),
+        ("linux_knobs", "knobs", [{name: "1"} for name in ESCAPES] + [{"net.ipv4.tcp_sack": value} for value in (
+            "1\n2", "a;b", "\u0661", None, True, 1.5, ["1"], "x" * 5000)] + [[], "net.ipv4.tcp_sack=1", {1: "1"}]),
+        ("linux_knobs", "knobs", [{"link.mtu": "1500 dev mgmt0"}, {"link.offload.gro": "off tso on"},
+                                  {"link.qdisc": "-b x"},
+                                  {"link.qdisc": "netem distribution ../../tmp/x"}, {"link.rps_cpus": "0x3"},
+                                  {"link.qdisc": "a/b"}, {"left.link.qdisc": "fq\nfq"}]),
+        ("linux_knobs", "roles", [["mgmt"], "dut", [["dut"]], ["dut"] * 4]),
+        ("measure", "environment", [{"PATH": f"{BUILDS}/k/bin"}, {"LD_PRELOAD": f"{BUILDS}/k/x.so"},
+                                    {"STACK_CTL": "/x"}]),
+        ("measure", "limits", [{"steal": float("nan")}, {"steal": True}, {"nothing": 1}, {"steal": "0.5"}]),
+        ("measure", "timeout", [float("inf"), float("nan"), -1, "5", True, 10**9]),
+        ("measure", "cpus", [[-1], ["a"], [True], [10**9], "0", [[0]]]),
+        ("measure", "measurements", [[{"test": "x", "argv": ["-x"], "samples": 1}], [{"test": "x", "argv": ["x"]}],
+                                     [{"test": "../x\n", "argv": ["x"], "samples": 1}], {}, [{}], [[]]]),
+        ("daemon", "ready", ["(a+)+$", "^x.*", "x\n", ""]),
+        ("daemon", "argv", [[], ["-c"], ["../x"], ["x", "a\0b"], ["x", "\x1b[31m"], ["x", "\u202e"], "sh -c x",
+                            [["x"]]]),
+        ("daemon", "files", [{"loader.conf": "a\0b"}, {"loader.conf": ["x"]}, {"loader.conf": "x", "y": ""}]),
+        ("build", "options", [["--prefix=/x"], ["-Dx=a b"], ["x"], "-Dx=1", ["-Dx=../y/z"]]),
+        ("build", "sources", ["no base64!", "QUJD\n", b"QUJD", 1]),
+        ("host_health", "least_free_mb", [True, 1.0, float("nan"), "1e9", 10**30]),
+        ("host_environment", "addressed", [1, 0, "true", "no", None]),
+        ("host_environment", "tunnels", [["sit"], "gif", [{"gif": 1}]]),
+        ("data_path", "owner", ["root", 0, None, ["stack"]]),
+        ("boot_words", "words", ["init=/x", "INIT=/x", "quiet -- sh", "a  b", "", 1, ["quiet"]]),
     ],
 )  # fmt: skip
 def test_what_is_not_the_services_is_refused(module: str, name: str, values: list[Any]) -> None:
     for value in values:
-        with pytest.raises(Refused, match=f"{module}.* {name}"):
-            judge(Call(module, {name: value}, {}), POLICY)
+        with pytest.raises(Refused, match=rf"(?s){module}.* {name}"):
+            judge(Call(module, {"roles": ["dut"], name: value} if name == "knobs" else {name: value}, {}), POLICY)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +160,62 @@ def test_parameters_arrive_and_those_of_ansible_that_name_files_do_not(modules: 
     values = {"root": RUNS, "name": 'it\'s "ü"\n),'}
     call = listen(guarded.CALL, io.BytesIO(guarded.program("run_directory", {**values, **internal})), modules)
     assert call == Call("run_directory", values, {"_ansible_check_mode": True})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"ANSIBLE_MODULE_ARGS": {"name": "x", "name": "y"}}', '{"ANSIBLE_MODULE_ARGS": {}, "ANSIBLE_MODULE_ARGS": {}}',
+        '{"ANSIBLE_MODULE_ARGS": {"timeout": NaN}}', '{"ANSIBLE_MODULE_ARGS": {"timeout": -Infinity}}',
+        '{"ANSIBLE_MODULE_ARGS": {"port": ' + "9" * 5000 + "}}", '{"ANSIBLE_MODULE_ARGS": ' + "[" * 100_000 + "}",
+        '{"ANSIBLE_MODULE_ARGS": []}', "[]", '{"ANSIBLE_MODULE_ARGS": {}, "more": 1}',
+    ],
+    ids=["name", "object", "nan", "infinity", "huge", "deep", "list", "bare", "more"],
+)  # fmt: skip
+def test_parameters_that_two_parsers_could_read_differently_are_refused(text: str, modules: str) -> None:
+    sent = guarded.program("reachable", {}).replace(repr('{"ANSIBLE_MODULE_ARGS": {}}').encode(), repr(text).encode())
+    assert repr(text).encode() in sent
+    with pytest.raises(Refused, match="what was sent is no module"):
+        listen(guarded.CALL, io.BytesIO(sent), modules)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("check_mode", 1),
+        ("check_mode", "yes"),
+        ("verbosity", True),
+        ("verbosity", 99),
+        ("version", "2; x"),
+        ("shell", "x"),
+    ],
+)
+def test_ansibles_own_parameters_have_a_grammar_too(name: str, value: object, modules: str) -> None:
+    with pytest.raises(Refused, match=f"run_directory may not be called with _ansible_{name}"):
+        listen(guarded.CALL, io.BytesIO(guarded.program("run_directory", {f"_ansible_{name}": value})), modules)
+
+
+def test_values_get_one_normal_form() -> None:
+    sent = {"uid": str(UID), "links": [{"interface": "data0", "address6": "FD00:0::2/64"}]}
+    assert judge(Call("data_path", sent, {}), POLICY).parameters == {
+        "uid": UID, "links": [{"interface": "data0", "address6": "fd00::2/64"}],
+    }  # fmt: skip
+
+
+def test_root_runs_no_command_but_those_about_the_kernel() -> None:
+    for argv in (
+        ["id"],
+        ["ip", "route", "add"],
+        ["ethtool", "-S", "mgmt0"],
+        ["ethtool", "-S", "--version"],
+        [],
+        "ss -s",
+    ):
+        with pytest.raises(Refused, match="root runs only what asks the kernel for its counters"):
+            judge(Call("supervised_command", {"commands": [argv], "timeout": 5}, {}), POLICY)
+    judge(
+        Call("supervised_command", {"commands": [["ethtool", "-S", "data1"], ["ss", "-s"]], "timeout": 5}, {}), POLICY
+    )
 
 
 @pytest.mark.parametrize("order", ["/bin/sh -c '/usr/bin/python3 -c 1 && sleep 0'", "/bin/sh -c '/x;id && sleep 0'",

@@ -1,0 +1,38 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Asks this host whether words may be added to the command line of its kernel; changes nothing.
+
+The guard of the host answers by the policy of the host, before this begins: so a host decides itself what it can be
+booted with, whatever the controller allows.  On a host without a guard only what no host allows is refused.
+"""
+
+from __future__ import annotations
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.parameters import checked
+
+DOCUMENTATION = """
+module: boot_words
+short_description: ask whether the kernel of this host may be booted with words of a plan
+options:
+  words:
+    description: Words for the kernel's command line, with one space between them, or C(default) for none.
+    type: str
+    required: true
+"""
+
+RETURN = """
+words:
+  description: The words, which are allowed.
+  type: str
+"""
+
+
+def main() -> None:
+    """Entry point of the module."""
+    module = AnsibleModule(argument_spec={"words": {"type": "str", "required": True}}, supports_check_mode=True)
+    module.exit_json(changed=False, words=checked(module, "boot_words")["words"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files below a directory, opened so that no name leads out of it: no symbolic link, no `..`, no absolute path.
+
+Each directory on the way is opened relative to the one before and never through a link (openat(2), O_NOFOLLOW), as
+openat2(2) does with RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS.  What is checked is what is opened, so that nobody can
+exchange a directory in between.  The walk needs no newer kernel than Python does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def directory(root: str | Path, relative: str | Path = "", *, make: bool = False) -> Iterator[int]:
+    """A descriptor of a directory `relative` to `root`; `make` makes those that are missing, for root alone to change.
+
+    `root` itself may be reached by links: the caller knows it.  Raises OSError, with ELOOP for a name that leads out.
+    """
+    parts = _parts(relative)
+    descriptor = os.open(root, _DIRECTORY & ~os.O_NOFOLLOW)
+    try:
+        for part in parts:
+            if make:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, 0o755, dir_fd=descriptor)
+            below = os.open(part, _DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _parts(relative: str | Path) -> list[str]:
+    """The names in a relative path, each of which is one."""
+    words = str(relative)
+    parts = words.split("/") if words else []
+    if any(part in {"", ".", ".."} or "\0" in part for part in parts):
+        raise OSError(errno.ELOOP, "a path that leads out of its directory", words)
+    return parts
+
+
+@contextmanager
+def opened(root: str | Path, relative: str | Path, flags: int, mode: int = 0o644) -> Iterator[int]:
+    """A descriptor of the regular file `relative` to `root`.  Raises OSError."""
+    above, _, name = str(relative).rpartition("/")
+    _parts(name)
+    with directory(root, above) as descriptor:
+        safe = flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # a pipe must not hold this program up
+        file = os.open(name, safe, mode, dir_fd=descriptor)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(relative))
+        yield file
+    finally:
+        os.close(file)
+
+
+def read_text(root: str | Path, relative: str | Path, most: int = 16 * 1024 * 1024) -> str:
+    """The text of a file of at most `most` bytes.  Raises OSError."""
+    content = b""
+    with opened(root, relative, os.O_RDONLY) as descriptor:
+        # In steps: the kernel has memory for as much of a setting as it is asked for.
+        while step := os.read(descriptor, 1 << 16):
+            content += step
+            if len(content) > most:
+                raise OSError(errno.EFBIG, f"more than {most} bytes", str(relative))
+    return content.decode("utf-8", "replace")
+
+
+def write_text(root: str | Path, relative: str | Path, content: str, *, make: bool = False) -> None:
+    """Writes a file in one go; with `make` it may be a new one.  Raises OSError."""
+    flags = os.O_WRONLY | (os.O_CREAT | os.O_TRUNC if make else 0)
+    with opened(root, relative, flags) as descriptor:
+        data = content.encode()
+        if os.write(descriptor, data) != len(data):  # a setting of the kernel takes all of a write or nothing
+            raise OSError(errno.EIO, "written in part", str(relative))
+
+
+def require_no_links(path: str | Path) -> None:
+    """Raises OSError if an absolute path leads through a symbolic link, or ends in one; it need not be there."""
+    parts = _parts(absolute(path))
+    with contextlib.suppress(FileNotFoundError), directory("/", "/".join(parts[:-1])) as above:
+        if stat.S_ISLNK(os.stat(parts[-1], dir_fd=above, follow_symlinks=False).st_mode):
+            raise OSError(errno.ELOOP, "a symbolic link", str(path))
+
+
+def absolute(path: str | Path) -> str:
+    """An absolute path as one relative to /, for a file that no link at all may lead to.  Raises OSError."""
+    words = str(path)
+    if not words.startswith("/"):
+        raise OSError(errno.ELOOP, "not an absolute path", words)
+    return words[1:]
