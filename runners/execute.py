@@ -150,6 +150,7 @@ def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     fitness.require(run, plays)
     patiently(lambda: states.prepare(number))
     hosts = read_inventory(Path(run.testbed.inventory))
+    fitness.require_words(plan, hosts)
     if not plan.simulated:
         for family in sorted({test.outer_family for test in plan.tests}):
             for host in hosts.values():

@@ -4,7 +4,9 @@
 from collections.abc import Mapping, Sequence
 
 from perfweb.lab import outages
+from perfweb.lab.inventory import InventoryHost
 from perfweb.runs.models import Run
+from perfweb.runs.planfile import PlanSpec
 from runners.driver import PlayCancelledError, PlayError
 from runners.patience import patiently
 from runners.plays import Plays
@@ -23,6 +25,12 @@ def require_means(lacking: Mapping[str, Sequence[str]]) -> None:
     found = [f"{host}: {problem}" for host, problems in lacking.items() for problem in problems]
     if found:
         raise UnableError(f"this testbed cannot do the plan: {'; '.join(found)}")
+
+
+def require_words(plan: PlanSpec, hosts: Mapping[str, InventoryHost]) -> None:
+    """Raises UnableError if the inventory of the testbed does not allow words for the kernel's command line."""
+    if why := plan.words_problem(hosts["dut"].command_line_words):
+        raise UnableError(f"this testbed does not allow {why}")
 
 
 def require(run: Run, plays: Plays) -> None:

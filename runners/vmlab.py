@@ -29,7 +29,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from playbooks.module_utils import processes
+from playbooks.module_utils import command_line, processes
 from runners import guard, labs, vmimage
 from runners.labs import (
     MANAGEMENT_NUMBER,
@@ -238,6 +238,8 @@ def boot(lab: Lab, host: str, words: str = "") -> str:
     """
     if words and host != "dut":
         raise LabError(f"only the device under test has another command line, not {host}")
+    if words and (why := command_line.problem(words)):
+        raise LabError(f"the kernel is not booted with other words: {why}")
     with _exclusive(lab):
         if not lab.inventory.exists():
             raise LabError(f"no lab in {lab.state}: raise it with `up`")

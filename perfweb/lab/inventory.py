@@ -28,6 +28,7 @@ class InventoryHost:
     `cpus_alone` those where no other host of the testbed has work.
 
     A testbed without IPv6 has no `data_addresses6`.  `console_log` is a file on the controller, if there is one.
+    `command_line_words` are the kernel parameters that plans may add, None for the list that ships.
     """
 
     role: str
@@ -38,6 +39,7 @@ class InventoryHost:
     cpus: str
     cpus_alone: str
     console_log: str = ""
+    command_line_words: tuple[str, ...] | None = None
 
     def data_address(self, family: str) -> str:
         """Where tests of a family find this host.  Raises InventoryError."""
@@ -103,7 +105,16 @@ def _read_host(path: Path, role: str, listing: dict[str, Any], *, wired: bool) -
         cpus=_for_taskset(variables.get("cpus", [])),
         cpus_alone=_for_taskset(variables.get("cpus_alone", variables.get("cpus", []))),
         console_log=str(variables.get("console_log", "")),
+        command_line_words=_words(path, names[0], variables.get("command_line_words")),
     )
+
+
+def _words(path: Path, name: str, words: list[str] | None) -> tuple[str, ...] | None:
+    if words is None:
+        return None
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise InventoryError(f"{path}: command_line_words of host {name} is no list of names, such as [nosmt]")
+    return tuple(words)
 
 
 def _for_taskset(cpus: list[int]) -> str:

@@ -22,6 +22,11 @@ class Testbed(models.Model):
     lab = models.SlugField(
         max_length=32, blank=True, help_text="the lab whose own worker drives it; empty where the service's does"
     )
+    command_line_words = models.JSONField(
+        null=True,
+        blank=True,
+        help_text="kernel parameters that plans may add to the command line of dut; null for the list that ships",
+    )
     created = models.DateTimeField(auto_now_add=True)
     faults = models.PositiveIntegerField(default=0, help_text="its own, one after the other, since a run was prepared")
 

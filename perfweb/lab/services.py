@@ -17,13 +17,15 @@ from django.utils import timezone
 
 from perfweb.lab import outages
 from perfweb.lab.inventory import InventoryError, read_inventory, simulates
-from perfweb.lab.models import Host, Lease, Testbed
+from perfweb.lab.models import Host, Lease, Role, Testbed
 
 
 @transaction.atomic
 def register(name: str, inventory: Path, lab: str = "") -> Testbed:
     """Makes or updates the testbed `name` from an Ansible inventory, driven by the worker of `lab`, or by the service's
     own.  Raises InventoryError.
+
+    The inventory also has the words that plans may add to the command line of dut's kernel.
 
     A testbed that simulates, whose inventory has only dut, never becomes one that measures, nor the other way round.
     """
@@ -38,9 +40,10 @@ def register(name: str, inventory: Path, lab: str = "") -> Testbed:
             f"testbed {name} {'measures' if simulated else 'simulates'}, and {inventory} is of one that "
             f"{'simulates' if simulated else 'measures'}: results of both have no place in one series; use another name"
         )
-    testbed, _ = Testbed.objects.update_or_create(
-        name=name, defaults={"inventory": str(inventory.resolve()), "simulated": simulated, "lab": lab}
-    )
+    words = hosts[Role.DUT].command_line_words
+    about = {"inventory": str(inventory.resolve()), "simulated": simulated, "lab": lab}
+    about["command_line_words"] = None if words is None else list(words)
+    testbed, _ = Testbed.objects.update_or_create(name=name, defaults=about)
     for role, host in hosts.items():
         Host.objects.update_or_create(testbed=testbed, role=role, defaults={"name": host.name, "address": host.address})
     return testbed

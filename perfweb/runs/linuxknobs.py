@@ -9,18 +9,17 @@ import re
 from collections.abc import Callable
 
 from perfweb.runs.yamlnodes import Field
+from playbooks.module_utils import command_line, linux
 
 HOSTS = ("left", "right")
-SYSCTL = re.compile(r"net(?:\.[A-Za-z0-9_]+)+", re.ASCII)
-CPUS = re.compile(r"none|\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*", re.ASCII)
+# What the hosts take, by their own table.
+SYSCTL = re.compile(linux.KNOB_SYSCTL, re.ASCII)
+CPUS = re.compile(linux.CPUS, re.ASCII)
 CPUS_RULE = "CPUs such as 0-3,8, or none"
-# Words of tc(8): it is given them as they are, so none may look like an option.
-QDISC = re.compile(r"[a-z][a-z0-9_]{0,15}(?: [A-Za-z0-9_.%:/+][A-Za-z0-9_.%:/+-]{0,31}){0,24}", re.ASCII)
+QDISC = re.compile(linux.QDISC, re.ASCII)
 QDISC_RULE = "default, or a queueing discipline in the words of tc(8), such as fq or pfifo limit 100"
-# Words of the kernel's command line, each like mitigations=off.
-COMMAND_LINE = re.compile(r"[A-Za-z][A-Za-z0-9_.,:=/+-]{0,63}(?: [A-Za-z][A-Za-z0-9_.,:=/+-]{0,63}){0,7}", re.ASCII)
+COMMAND_LINE = "boot.command_line"
 COMMAND_LINE_RULE = "default, or words for the kernel's command line such as mitigations=off"
-OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro", "lro")
 LOWEST_MTU, HIGHEST_MTU = 1280, 65535
 """Below the lowest an interface loses its addresses of IPv6 (RFC 8200, section 5)."""
 
@@ -29,11 +28,19 @@ LINK_KNOBS: dict[str, Callable[[Field], str]] = {
     "link.qdisc": lambda value: value.matching(QDISC, QDISC_RULE),
     "link.rps_cpus": lambda value: value.matching(CPUS, CPUS_RULE),
     "link.xps_cpus": lambda value: value.matching(CPUS, CPUS_RULE),
-    **{f"link.offload.{name}": lambda value: value.one_of(("on", "off")) for name in OFFLOADS},
+    **{f"link.offload.{name}": lambda value: value.one_of(("on", "off")) for name in linux.OFFLOADS},
 }
-BOOT_KNOBS: dict[str, Callable[[Field], str]] = {
-    "boot.command_line": lambda value: value.matching(COMMAND_LINE, COMMAND_LINE_RULE),
-}
+
+
+def _command_line(value: Field) -> str:
+    """Words that some testbed could allow; which of them a testbed does is asked when it is chosen."""
+    words = value.scalar()
+    if why := command_line.problem(words, None):
+        value.reject(f"is not {COMMAND_LINE_RULE}: {why}")
+    return words
+
+
+BOOT_KNOBS: dict[str, Callable[[Field], str]] = {COMMAND_LINE: _command_line}
 
 
 def read_knob(key: Field, value: Field, sysctl: Callable[[Field], str]) -> str:
@@ -42,7 +49,7 @@ def read_knob(key: Field, value: Field, sysctl: Callable[[Field], str]) -> str:
     host, _, rest = name.partition(".")
     knob = rest if host in HOSTS else name
     if SYSCTL.fullmatch(knob):
-        return sysctl(value)
+        return _sysctl(key, knob, sysctl(value))
     if name in BOOT_KNOBS:
         return BOOT_KNOBS[name](value)
     if knob not in LINK_KNOBS:
@@ -54,3 +61,12 @@ def read_knob(key: Field, value: Field, sysctl: Callable[[Field], str]) -> str:
             f"{' or '.join(f'{host}.' for host in HOSTS)} before it if not of dut"
         )
     return LINK_KNOBS[knob](value)
+
+
+def _sysctl(key: Field, name: str, text: str) -> str:
+    """The value of a sysctl that a plan can set: not every sysctl of the network is a setting."""
+    try:
+        linux.require_knob(name, text)
+    except linux.SettingError as error:
+        key.reject(f"has a sysctl that cannot be set: {error}")
+    return text

@@ -5,15 +5,16 @@
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
 import yaml
 
 from perfweb.runs.catalogue import TESTS, Test
-from perfweb.runs.linuxknobs import read_knob
+from perfweb.runs.linuxknobs import BOOT_KNOBS, COMMAND_LINE, read_knob
 from perfweb.runs.yamlnodes import Field, PlanError, Record
+from playbooks.module_utils import command_line
 from playbooks.module_utils.gates import BY_NAME, DEFAULT_LIMITS, Limits
 
 __all__ = [
@@ -43,8 +44,8 @@ MOST_LIMIT = 999_999
 MOST_MINUTES = 24 * 60
 MOST_DECIDING_BOOTS = 20
 FEWEST_DECIDING_BOOTS = 3
-SIM = "sim"
-TARGETS = ("stack", "linux", SIM)
+SIM, LINUX = "sim", "linux"
+TARGETS = ("stack", LINUX, SIM)
 SENTINEL_SAMPLES = 2
 """Of a test on each boot of the sentinel: the fewest that tell how they scatter."""
 SIM_TIMEOUT = 300
@@ -134,6 +135,20 @@ class PlanSpec:
     def layout_of(self, block: int) -> int | None:
         """Which layout the stacks of a block have: all the same, as they have all else in common."""
         return block % self.layouts + 1 if self.layouts else None
+
+    @property
+    def command_lines(self) -> dict[str, str]:
+        """Words for the command line of a kernel, by variant, where one has any."""
+        return {v.name: v.tunables[COMMAND_LINE] for v in self.variants if COMMAND_LINE in v.tunables}
+
+    def words_problem(self, testbed: Collection[str] | None) -> str:
+        """Which variant has words for the command line that a testbed does not allow, and why; else an empty text.
+
+        A testbed without a list of its own has the one that ships.
+        """
+        allowed = command_line.ALLOWED if testbed is None else testbed
+        found = ((name, command_line.problem(words, allowed)) for name, words in self.command_lines.items())
+        return next((f"{COMMAND_LINE} of variant {name}: {why}" for name, why in found if why), "")
 
     @property
     def simulated(self) -> bool:
@@ -378,7 +393,7 @@ def _read_variant(variant: Record) -> VariantSpec:
     target = variant.need("target").one_of(TARGETS)
     given = variant.get("tunables")
     source = variant.get("source")
-    if source and target == "linux":
+    if source and target == LINUX:
         source.reject("is for target stack: patches are patches of the stack")
     options = variant.get("build")
     always = ("-Dsim=true",) if target == SIM else ()
@@ -401,10 +416,13 @@ def _read_tunables(given: Field, target: str) -> dict[str, str]:
     """Lines of a stack's loader.conf, or knobs of a Linux kernel; in the order of the plan."""
     tunables = {}
     for key, value in Record(given, most=64).fields():
-        if target == "linux":
+        if target == LINUX:
             tunables[key.scalar()] = read_knob(key, value, _tunable_value)
         else:
-            tunables[key.matching(TUNABLE, "the name of a tunable such as net.isr.dispatch")] = _tunable_value(value)
+            name = key.matching(TUNABLE, "the name of a tunable such as net.isr.dispatch")
+            if name in BOOT_KNOBS:
+                key.reject(f"has {name}, which is a knob of target linux")
+            tunables[name] = _tunable_value(value)
     return tunables
 
 

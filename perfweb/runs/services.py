@@ -87,8 +87,12 @@ def find_testbed(testbed_name: str) -> Testbed:
 
 
 def testbed_for(spec: PlanSpec, testbed_name: str) -> Testbed:
-    """The testbed of this name, if it is for this plan: what is simulated stays apart.  Raises RunError."""
+    """The testbed of this name, if it is for this plan: what is simulated stays apart, and the testbed
+    has to allow words for its kernel's command line.  Raises RunError.
+    """
     testbed = find_testbed(testbed_name)
+    if why := spec.words_problem(testbed.command_line_words):
+        raise RunError(f"testbed {testbed} does not allow {why}")
     if testbed.simulated == spec.simulated:
         return testbed
     others = Testbed.objects.filter(simulated=spec.simulated).exclude(inventory="").values_list("name", flat=True)

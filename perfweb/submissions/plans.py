@@ -9,8 +9,10 @@ from functools import cache
 import yaml
 
 from perfweb.runs.catalogue import TESTS
+from perfweb.runs.linuxknobs import COMMAND_LINE, HOSTS
 from perfweb.runs.planfile import (
     BASE,
+    LINUX,
     MOST_SAMPLES,
     PATCH,
     SIM,
@@ -29,6 +31,33 @@ BUILD_SECONDS = 40.0
 
 class KnobError(ValueError):
     """A line that sets no tunable; the message says what one looks like."""
+
+
+@dataclass(frozen=True)
+class HostChange:
+    """What a variant of a plan changes of a host of the testbed, outside of any sandbox."""
+
+    variant: str
+    host: str
+    name: str
+    value: str
+
+
+def host_changes(spec: PlanSpec) -> list[HostChange]:
+    """All that a plan changes of hosts, words for a kernel's command line first: a maintainer sees it at approval."""
+    found = [
+        HostChange(variant.name, *_split(name), value)
+        for variant in spec.variants
+        if variant.target == LINUX
+        for name, value in variant.tunables.items()
+    ]
+    return sorted(found, key=lambda change: change.name != COMMAND_LINE)
+
+
+def _split(knob: str) -> tuple[str, str]:
+    """The host of a knob, and its name there."""
+    host, _, rest = knob.partition(".")
+    return (host, rest) if host in HOSTS else ("dut", knob)
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,13 @@ from perfweb.reports.downloads import send, text_body
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs import progress, states
 from perfweb.runs.models import Run
-from perfweb.runs.planfile import MOST_BOOTS
+from perfweb.runs.planfile import MOST_BOOTS, PlanError, read_plan
 from perfweb.submissions import services
 from perfweb.submissions.difftext import marked
 from perfweb.submissions.forms import SubmissionForm
 from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.more import more
+from perfweb.submissions.plans import HostChange, host_changes
 from perfweb.submissions.services import PROBLEMS, DuplicateError
 from perfweb.submissions.story import Result, story
 
@@ -175,6 +176,14 @@ def _shown(found: Submission) -> dict[str, object]:
     }
 
 
+def _host_changes(found: Submission) -> list[HostChange]:
+    """What the plan changes of hosts; nothing for one that no longer is a plan, which cannot be approved either."""
+    try:
+        return host_changes(read_plan(found.plan))
+    except PlanError:
+        return []
+
+
 def _actions(request: HttpRequest, found: Submission, problem: str = "") -> HttpResponse:
     waiting, approved = (found.state == state for state in (SubmissionState.WAITING, SubmissionState.APPROVED))
     working = any(not run.is_over for run in found.runs.all())
@@ -187,6 +196,7 @@ def _actions(request: HttpRequest, found: Submission, problem: str = "") -> Http
         "more": more(found, found.newest_run) if may_rerun else None,
         "most_boots": MOST_BOOTS,
         "may_approve": waiting and may(request.user, Action.APPROVE),
+        "host_changes": _host_changes(found) if waiting else [],
         "may_cancel": (waiting or working) and may(request.user, cancelling),
         "may_rerun": may_rerun,
     }

@@ -217,6 +217,29 @@ def test_what_a_stack_leaves_misleads_nobody(attacker: tuple[Attacker, str], vic
     made.play("prepare").require_ok()
 
 
+def test_knobs_of_a_plan_reach_no_other_file(attacker: tuple[Attacker, str], tmp_path: Path) -> None:
+    """The controller refuses them, and so would the guard and the module: see tests/lab/test_guard.py."""
+    made, _ = attacker
+    secret = tmp_path / "secret"
+    secret.write_text("as it was")
+    parts = [part.replace(".", "/") for part in secret.parts[1:]]
+    for name in (".".join(["net", "//", "//", "//", *parts]), f"net/../../..{secret}", "net.ipv4.conf.lo.rp_filter",
+                 "net.ipv4.tcp_fastopen_key"):  # fmt: skip
+        result = made.play("boot", target="linux", tunables={name: "written"})
+        assert not result.ok
+        assert any(why in str(result.failures[0]) for why in ("not of letters, digits, dots", "may not be called with"))
+    assert secret.read_text() == "as it was"
+    made.play("restore").require_ok()
+    made.play("prepare").require_ok()
+
+
+def test_words_for_a_kernel_are_not_those_of_a_stack(attacker: tuple[Attacker, str]) -> None:
+    """The name has the form of a tunable, and a stack knows none of that name."""
+    made, _ = attacker
+    result = made.play("boot", tunables={"boot.command_line": "init=/x"})
+    assert [failure.task for failure in result.failures] == ["Refuse a command line where no host can be booted"]
+
+
 @pytest.mark.parametrize(
     ("meson", "values", "reason"),
     [

@@ -8,10 +8,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from perfweb.runs.catalogue import MEASURES
 from playbooks.module_utils import congestion
@@ -216,3 +218,26 @@ def test_a_congestion_control_is_allowed_no_longer_although_its_user_was_killed(
     congestion.put_back()
     assert ALLOWED.read_text() == before
     assert not congestion.KEPT.exists()
+
+
+def test_a_host_allows_words_itself_before_it_is_switched(lab: Lab, tmp_path: Path) -> None:
+    """The guard of the host answers by the host's policy, whatever the controller has let pass."""
+    switched = tmp_path / "switched"
+    inventory = yaml.safe_load(lab.inventory.read_text(encoding="utf-8"))
+    about = inventory["all"]["children"]["dut"]["hosts"][lab.namespace("dut")]
+    about["boot_command"] = ["sh", "-c", f'for word; do echo "<$word>"; done >>{switched}', "switch"]
+    path = tmp_path / "inventory.yml"
+    path.write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    run = {"run_id": f"words-{lab.name}", "boot_id": "boot1", "target": "linux", "topology": "host-host"}
+    play = partial(driver.play, inventory=path, timeout=120)
+    play("prepare", extra_vars=run).require_ok()
+    for words in ("init=/x", "quiet init=/x", '"init=/x"', "-- init=/x", "quiet\ninit=/x", "debug_x", "quiet  nosmt"):
+        result = play("boot", extra_vars={**run, "server": "none", "tunables": {"boot.command_line": words}})
+        assert not result.ok
+        assert not switched.exists()
+        refused = ("the module boot_words may not be called with words", "a quote or a line break in its value")
+        assert any(why in result.failures[0].message for why in refused)
+    allowed = {"boot.command_line": "mitigations=off nosmt"}
+    play("boot", extra_vars={**run, "server": "none", "tunables": allowed}).require_ok()
+    assert switched.read_text() == "<mitigations=off nosmt>\n"
+    play("restore", extra_vars=run).require_ok()

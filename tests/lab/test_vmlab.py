@@ -145,6 +145,35 @@ def test_packets_between_guests_travel_in_a_tunnel(
     assert tunnels.INTERFACE not in _ssh(guests, "left", "ip -brief link") + _ssh(guests, "dut", "ip -brief link")
 
 
+@pytest.mark.parametrize("words", ["init=/bin/sh", "quiet rd.break", "debug_x", "quiet  nosmt"])
+def test_a_host_is_not_booted_with_words_that_it_does_not_allow(guests: Lab, words: str) -> None:
+    """The guard of the host says so, before anything is changed there."""
+    about = {"run_id": "words", "boot_id": "boot", "target": "linux", "topology": "host-host", "server": "none"}
+    run = partial(play, inventory=guests.inventory, timeout=300)
+    run("prepare", extra_vars=about).require_ok()
+    before = _ssh(guests, "dut", "cat /proc/sys/kernel/random/boot_id")
+    result = run("boot", extra_vars={**about, "tunables": {"boot.command_line": words}})
+    assert [failure.host for failure in result.failures] == [guests.host_name("dut")]
+    assert "refused: the module boot_words may not be called with words" in result.failures[0].message
+    run("restore", extra_vars=about).require_ok()
+    assert _ssh(guests, "dut", "cat /proc/sys/kernel/random/boot_id") == before != ""
+    with pytest.raises(LabError, match="the kernel is not booted with other words"):
+        vmlab.boot(guests, "dut", words)
+
+
+def test_a_host_that_has_crashed_is_booted_without_words_and_then_with_them(guests: Lab) -> None:
+    about = {"run_id": "words", "boot_id": "boot", "target": "linux", "topology": "host-host", "server": "none"}
+    run = partial(play, inventory=guests.inventory, timeout=300)
+    run("prepare", extra_vars=about).require_ok()
+    _ssh(guests, "dut", "sync")
+    _crash(guests)
+    booted = run("boot", extra_vars={**about, "tunables": {"boot.command_line": "nokaslr"}}).require_ok().data
+    assert booted["effective"]["boot.command_line"] == "nokaslr"
+    assert "Linux version" in booted["boot_log"]
+    run("restore", extra_vars=about).require_ok()
+    assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(vmlab.MARK)
+
+
 def test_only_the_device_under_test_takes_words(guests: Lab) -> None:
     with pytest.raises(LabError, match="only the device under test"):
         vmlab.boot(guests, "left", "mitigations=off")

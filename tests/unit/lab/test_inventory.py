@@ -4,10 +4,11 @@
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
 
 from perfweb.lab import services
 from perfweb.lab.inventory import InventoryError, read_inventory
-from perfweb.lab.models import Host
+from perfweb.lab.models import Host, Testbed
 
 GOOD = """\
 all:
@@ -70,6 +71,30 @@ def test_a_testbed_without_ipv6_says_so(tmp_path: Path) -> None:
 def test_what_is_missing_is_said(tmp_path: Path, text: str, problem: str) -> None:
     with pytest.raises(InventoryError, match=problem):
         read_inventory(written(tmp_path, text))
+
+
+def test_words_for_the_command_line_are_the_testbeds(tmp_path: Path) -> None:
+    assert read_inventory(written(tmp_path, GOOD))["dut"].command_line_words is None
+    own = GOOD.replace("cpus: [1, 2]", "cpus: [1, 2]\n          command_line_words: [mitigations, debug_x]")
+    assert read_inventory(written(tmp_path, own))["dut"].command_line_words == ("mitigations", "debug_x")
+    for words in ("mitigations", "[1]", "{mitigations: 1}"):
+        with pytest.raises(InventoryError, match="command_line_words of host d"):
+            read_inventory(written(tmp_path, own.replace("[mitigations, debug_x]", words)))
+
+
+@pytest.mark.django_db
+def test_registering_keeps_the_words_and_forgets_them(tmp_path: Path) -> None:
+    own = GOOD.replace("cpus: [1, 2]", "cpus: [1, 2]\n          command_line_words: [mitigations]")
+    call_command("register_testbed", "own", inventory=written(tmp_path, own))
+    assert Testbed.objects.get(name="own").command_line_words == ["mitigations"]
+    for words in ("init", "rd.break", "mitigations=off"):
+        with pytest.raises(CommandError, match="command_line_words of dut"):
+            call_command(
+                "register_testbed", "own", inventory=written(tmp_path, own.replace("[mitigations]", f"[{words}]"))
+            )
+    assert Testbed.objects.get(name="own").command_line_words == ["mitigations"]
+    call_command("register_testbed", "own", inventory=written(tmp_path, GOOD))
+    assert Testbed.objects.get(name="own").command_line_words is None
 
 
 def test_dut_alone_simulates(tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 """A run does not fail for what its testbed lacks: it goes back into the queue, and the testbed into quarantine."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.conf import settings
 
+from perfweb.lab.inventory import read_inventory
 from perfweb.lab.models import HealthCheck, Outage
 from perfweb.runs import services, states
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import RunState
+from perfweb.runs.planfile import read_plan
+from runners import fitness
 from runners.driver import Failure, PlayFailedError, PlayResult
 from runners.execute import execute
 from runners.plays import Plays
@@ -23,6 +27,16 @@ baseline: a
 variants: [{name: a, target: linux}]
 tests: [tcp.rr/host-host/ipv4]
 """
+
+
+def test_the_inventory_of_the_controller_has_the_last_word_on_a_command_line(tmp_path: Path) -> None:
+    inventory = tmp_path / "inventory.yml"
+    text = Path("playbooks/inventories/example.yml").read_text(encoding="utf-8")
+    inventory.write_text(text.replace("cpus: [2, 3]", "cpus: [2, 3]\n          command_line_words: [nosmt]"))
+    plan = PLAN.replace("linux}", "linux, tunables: {boot.command_line: mitigations=off}}")
+    fitness.require_words(read_plan(plan.replace("mitigations=off", "nosmt")), read_inventory(inventory))
+    with pytest.raises(fitness.UnableError, match=r"does not allow boot\.command_line of variant a: 'mitigations'"):
+        fitness.require_words(read_plan(plan), read_inventory(inventory))
 
 
 def full(_: Plays) -> dict[str, object]:

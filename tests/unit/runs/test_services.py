@@ -37,6 +37,27 @@ def test_submitted_run_has_its_variants_and_history() -> None:
     assert list(run.transitions.values_list("to_state", flat=True)) == ["queued"]
 
 
+BOOTED = """\
+name: booted
+baseline: a
+variants:
+  - {name: a, target: linux, tunables: {boot.command_line: WORDS}}
+tests: [tcp.rr/host-host/ipv4]
+"""
+
+
+def test_words_for_the_command_line_are_allowed_by_the_testbed() -> None:
+    testbed = create_testbed("bench")
+    services.submit(BOOTED.replace("WORDS", "mitigations=off"), "bench")
+    with pytest.raises(RunError, match=r"testbed bench does not allow .* 'debug-x' is not allowed"):
+        services.submit(BOOTED.replace("WORDS", "debug-x=1"), "bench")
+    testbed.command_line_words = ["debug_x"]
+    testbed.save()
+    services.submit(BOOTED.replace("WORDS", "debug-x=1"), "bench")
+    with pytest.raises(RunError, match="'mitigations' is not allowed"):
+        services.submit(BOOTED.replace("WORDS", "mitigations=off"), "bench")
+
+
 def test_same_text_is_the_same_plan() -> None:
     create_testbed("bench")
     assert services.submit(PLAN, "bench").plan == services.submit(PLAN, "bench").plan

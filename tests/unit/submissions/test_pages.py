@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The form, the list and the page of a submission, for who may and who may not."""
 
+import re
+from dataclasses import replace
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -16,7 +19,7 @@ from perfweb.submissions.models import Submission
 from perfweb.submissions.more import more
 from perfweb.submissions.plans import MATRICES
 from tests.checkouts import Checkout
-from tests.factories import create_measurements
+from tests.factories import create_measurements, create_submission
 from tests.unit.submissions.conftest import WANTED, five
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +55,44 @@ def test_branch_of_a_registered_repository(author: Actor, topic: str) -> None:
     assert "Measuring it takes about" in client.post("/submissions/new/", {**named, "examine": ""}).content.decode()
     answer = client.post("/submissions/new/", {**named, "submit": ""}, follow=True)
     assert "</code> of theirs</span>" in answer.content.decode()
+
+
+BOOTING = """\
+name: booting
+baseline: base
+variants:
+  - {name: base, target: stack, source: base}
+  - {name: patch, target: stack, source: patch}
+  - name: own
+    target: linux
+    tunables: {left.link.mtu: 1400, net.ipv4.tcp_sack: 0, boot.command_line: mitigations=off}
+tests: [tcp.rr/host-host/ipv4]
+"""
+
+
+def test_approval_shows_what_a_plan_changes_of_the_hosts(author: Actor, maintainer: Actor) -> None:
+    number = create_submission(plan=BOOTING).number
+    text = signed_in(maintainer).get(f"/submissions/{number}/actions/").content.decode()
+    table = text[text.index("<tbody>") : text.index("</tbody>")]
+    cells = re.findall(r"<td[^>]*>(?:<code>)?([^<]*)", table)
+    assert cells == [
+        "own", "dut", "boot.command_line", "mitigations=off",
+        "own", "left", "link.mtu", "1400",
+        "own", "dut", "net.ipv4.tcp_sack", "0",
+    ]  # fmt: skip
+    assert text.index("boot.command_line") < text.index("Approve: build and measure it")
+    assert "boot.command_line" not in signed_in(author).get(f"/submissions/{number}/actions/").content.decode()
+    plain = create_submission().number
+    assert (
+        "changes no setting of the testbed"
+        in signed_in(maintainer).get(f"/submissions/{plain}/actions/").content.decode()
+    )
+
+
+def test_a_plan_with_words_that_are_refused_is_not_submitted(author: Actor, diff: bytes) -> None:
+    wanted = replace(WANTED, plan=BOOTING.replace("mitigations=off", "init=/x"))
+    with pytest.raises(services.PROBLEMS, match="is refused on every testbed"):
+        services.submit(author, diff, wanted)
 
 
 def test_submitting_leads_to_its_page(author: Actor, diff: bytes) -> None:

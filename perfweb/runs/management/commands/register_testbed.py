@@ -11,6 +11,13 @@ from perfweb.accounts.actors import on_server
 from perfweb.accounts.permissions import Action
 from perfweb.lab import services
 from perfweb.lab.inventory import InventoryError
+from playbooks.module_utils import command_line
+
+
+def _require_words(words: list[str]) -> None:
+    """Raises InventoryError for kernel parameters that no testbed can allow."""
+    if why := command_line.list_problem(words):
+        raise InventoryError(f"command_line_words of dut: {why}")
 
 
 class Command(BaseCommand):
@@ -34,6 +41,8 @@ class Command(BaseCommand):
         try:
             with audit.doing(on_server(), Action.REGISTER_TESTBED, f"testbed {name}", str(inventory)):
                 testbed = services.register(name, inventory, options["lab"])
+                if testbed.command_line_words is not None:
+                    _require_words(testbed.command_line_words)
         except InventoryError as error:
             raise CommandError(str(error)) from None
         hosts = ", ".join(str(host) for host in testbed.hosts.all())
