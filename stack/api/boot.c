@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "boot/boot.h"
 #include "kern/ctl.h"
 #include "kern/file.h"
 #include "kern/kern_private.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of kern/ tell the boot (kern/init.c).
+ * Interface between the files of kern/ and the boot (boot/init.c).
  */
 #ifndef KERN_KERN_PRIVATE_H
 #define KERN_KERN_PRIVATE_H

@@ -91,15 +91,4 @@ void	*kmalloc(size_t size);
 void	*kmalloc_aligned(size_t size, size_t align);
 void	 kfree(void *);
 
-/*
- * Boots from a loader.conf (see docs/architecture.md): subsystems in the
- * order of the table in kern/init.c, then interfaces, then "stack: up".
- * path NULL boots with defaults.  Errors are printed to the console with
- * file and line; returns an errno value.
- */
-int	 stack_boot(const char *path);
-/* The same; configure(arg) sets the tunables: 0 or an errno value. */
-int	 stack_boot_config(int (*configure)(const char *), const char *arg);
-void	 stack_shutdown(void);
-
 #endif /* KERN_SYSTM_H */

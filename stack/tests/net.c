@@ -2,6 +2,7 @@
 /*
  * What tests of sockets share.
  */
+#include "boot/boot.h"
 #include "tests/net.h"
 
 #include <errno.h>

@@ -13,6 +13,7 @@
 #include <netinet/if_ether.h>
 #include <netinet/ip_icmp.h>
 
+#include "boot/boot.h"
 #include "dev/mem.h"
 #include "kern/kern_private.h"
 #include "kern/sysctl.h"

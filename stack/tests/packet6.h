@@ -6,6 +6,7 @@
 #ifndef TESTS_PACKET6_H
 #define TESTS_PACKET6_H
 
+#include "boot/boot.h"
 #include "machine/virtual/virtual.h"
 #include "netinet6/ip6_private.h"
 #include "tests/packet.h"

@@ -4,6 +4,7 @@
  * and the next hop's subnet chooses the one that packets come from (RFC 1122
  * section 3.3.4.3).
  */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A bridge of three interfaces in memory, and this host on it. */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include <errno.h>

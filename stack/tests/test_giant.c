@@ -3,6 +3,7 @@
  * Giant over a whole stack, or over what needs it.  $GIANT_NEEDS names
  * components that say so while the stack boots.
  */
+#include "boot/boot.h"
 #include "tests/console.h"
 
 #include <errno.h>

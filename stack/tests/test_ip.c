@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* IPv4 input, forwarding and output, and ICMP. */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include <errno.h>

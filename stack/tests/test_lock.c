@@ -3,6 +3,7 @@
  * Mutexes and reader-writer locks, with the strategy that $LOCK_MUTEX names,
  * and what watches them, as far as it is compiled in.
  */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Interfaces: ARP, routes, the fault injector, odd frames. */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reassembly: any order, duplicates, overlaps, limits. */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include "tests/packet.h"

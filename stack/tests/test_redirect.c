@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ICMP redirects: a router sends them, a host heeds them (RFC 1122 3.2.2.2). */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include "tests/packet.h"

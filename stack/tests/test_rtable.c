@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Longest-prefix match, against a list that is searched from end to end. */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include "kern/epoch.h"

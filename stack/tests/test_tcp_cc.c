@@ -3,6 +3,7 @@
  * Congestion control: the window against the formulas of RFC 9438 and
  * RFC 5681, HyStart++ (RFC 9406), and the choice of an algorithm.
  */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * TCP_INFO in the words of Linux's header, which is longer than the C
  * library's.
  */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include <errno.h>

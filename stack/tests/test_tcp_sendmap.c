@@ -2,6 +2,7 @@
 /*
  * TCP's send map against a model that has a byte for each byte in flight.
  */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include "machine/virtual/virtual.h"

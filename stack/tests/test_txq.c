@@ -3,6 +3,7 @@
  * The thread in front of a driver: who calls the driver, and under which
  * lock.
  */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include <errno.h>

@@ -6,6 +6,7 @@
  * another.  What single calls do is in posix_unix.c and posix_passing.c, which
  * ask the same of the kernel.
  */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * Virtual time: the clock jumps to the next deadline, and stands still while
  * somebody runs.
  */
+#include "boot/boot.h"
 #include "tests/check.h"
 
 #include "kern/callout.h"

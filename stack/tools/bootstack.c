@@ -16,6 +16,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "boot/boot.h"
 #include "kern/systm.h"
 
 static void

@@ -12,6 +12,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "boot/boot.h"
 #include "kern/systm.h"
 #include "tools/argument.h"
 #include "tools/simload.h"

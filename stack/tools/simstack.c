@@ -14,6 +14,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "boot/boot.h"
 #include "kern/systm.h"
 #include "machine/posix/cpulist.h"
 #include "machine/sim/sim.h"

@@ -36,7 +36,7 @@ def literals(code: str) -> set[str]:
 
 def sources() -> dict[str, str]:
     """All C files of the stack that are part of it, by their path in it."""
-    folders = ("machine", "kern", "net", "netinet", "netinet6", "dev", "api")
+    folders = ("machine", "kern", "net", "netinet", "netinet6", "dev", "boot", "api")
     files = (path for folder in folders for path in (STACK / folder).rglob("*.c"))
     return {str(path.relative_to(STACK)): path.read_text(encoding="utf-8") for path in files}
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "boot/boot.h"
 #include "fuzz.h"
 #include "kern/unpcb.h"
 #include "netinet/in_pcb.h"

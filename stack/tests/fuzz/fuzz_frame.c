@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
+#include "boot/boot.h"
 #include "dev/mem.h"
 #include "fuzz.h"
 #include "kern/socketvar.h"

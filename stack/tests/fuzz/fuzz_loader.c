@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "boot/boot.h"
 #include "fuzz.h"
 #include "kern/kern_private.h"
 #include "kern/systm.h"

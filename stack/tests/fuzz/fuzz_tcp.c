@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "boot/boot.h"
 #include "dev/mem.h"
 #include "fuzz.h"
 #include "kern/socketvar.h"

@@ -2,6 +2,7 @@
 /*
  * A stack that receives the packets of a fuzz target.
  */
+#include "boot/boot.h"
 #include "packets.h"
 
 #include <arpa/inet.h>

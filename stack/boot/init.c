@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "boot/boot.h"
 #include "kern/counter.h"
 #include "kern/ctl.h"
 #include "kern/epoch.h"

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Boot and shutdown of the stack.
+ */
+#ifndef BOOT_BOOT_H
+#define BOOT_BOOT_H
+
+/*
+ * Boots from a loader.conf (docs/tunables.md); path NULL boots with defaults.
+ * Subsystems register their tunables, the file is read, and then they start in
+ * the order of the tables in boot/init.c.  Errors are printed to the console
+ * with file and line.  Returns 0 or an errno value; EALREADY: it has booted.
+ */
+int	 stack_boot(const char *path);
+/* The same, but configure(arg) sets the tunables: 0 or an errno value. */
+int	 stack_boot_config(int (*configure)(const char *), const char *arg);
+/* Stops the stack's threads.  A process boots once. */
+void	 stack_shutdown(void);
+
+#endif /* BOOT_BOOT_H */
