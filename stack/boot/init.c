@@ -47,7 +47,7 @@ static void (*const subsystems[])(void) = {
 	giant_init, netlock_init, synch_init, sleep_prof_init, ddb_init,
 	epoch_init, callout_subsys_init, mbuf_init, ctl_init, netisr_init,
 	route_init, if_init, if_config_init, loop_init, ether_init, arp_init,
-	ip_init, ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
+	inet_init, ip_init, ip6_init, socket_init, unp_init, in_pcb_sysctl_init, udp_init,
 	tcp_init, raw_init, tunnel_init, bridge_init, in_netstat_init,
 	tap_init, packet_init, xdp_init, mem_init,
 #ifdef PLANTED_RACES

@@ -120,7 +120,7 @@ hostif_attach(const struct hostif_ops *ops, const struct if_config *ic,
 	ifp = &hi->hi_if;
 	if_initname(ifp, ic, HOSTIF_MTU);
 	ifp->if_softc = hi;
-	ifp->if_output = ether_output;
+	ether_ifattach(ifp);
 	ifp->if_transmit = hostif_transmit;
 	ifp->if_caps = (if_offload_caps(ic) & ops->caps) | IFCAP_BATCH;
 	make_lladdr(ifp);

@@ -86,8 +86,12 @@ attach(struct mem_softc *sc, const struct if_config *ic, unsigned caps,
 	if_initname(ifp, ic, MEM_MTU);
 	ifp->if_softc = sc;
 	ifp->if_caps = caps;
-	ifp->if_output = ether ? ether_output : mem_ip_output;
-	ifp->if_output6 = ether ? ether_output6 : mem_ip6_output;
+	if (ether) {
+		ether_ifattach(ifp);
+	} else {
+		ifp->if_output = mem_ip_output;
+		ifp->if_output6 = mem_ip6_output;
+	}
 	ifp->if_transmit = mem_transmit;
 	memcpy(ifp->if_lladdr, "\x02mem\0\1", sizeof(ifp->if_lladdr));
 	if_attach(ifp);

@@ -16,6 +16,7 @@
 #define	BATCH_MAX	32	/* frames that are sent with one call */
 
 struct ifnet *ifnet_list;
+struct if_family *if_families;
 static unsigned if_count;
 static struct if_counters if_counts[IF_MAX] COUNTERS;
 
@@ -56,13 +57,12 @@ if_attach(struct ifnet *ifp)
 {
 	struct ifnet **p;
 
-	KASSERT(ifp->if_output != NULL, ("if_attach: %s", ifp->if_xname));
+	KASSERT(ifp->if_output != NULL && ifp->if_output6 != NULL,
+	    ("if_attach: %s", ifp->if_xname));
 	KASSERT(ifp->if_mtu >= 68, ("if_attach: %s: mtu %u (RFC 791 has 68)",
 	    ifp->if_xname, ifp->if_mtu));
 	KASSERT(if_byname(ifp->if_xname) == NULL,
 	    ("if_attach: %s twice", ifp->if_xname));
-	if (ifp->if_output6 == NULL)
-		ifp->if_output6 = ether_output6;
 	if (if_count == IF_MAX)
 		panic("%s: there are %u interfaces already, which is the most",
 		    ifp->if_xname, IF_MAX);
@@ -73,6 +73,36 @@ if_attach(struct ifnet *ifp)
 	*p = ifp;
 	if_hashaddrs(ifp);
 	if_register_counters(ifp);
+}
+
+void
+if_family_register(struct if_family *fam)
+{
+	struct if_family **p;
+
+	for (p = &if_families; *p != NULL; p = &(*p)->fam_next)
+		continue;
+	*p = fam;
+}
+
+struct if_family *
+if_family_find(const char *name)
+{
+	struct if_family *fam = if_families;
+
+	while (fam != NULL && strcmp(fam->fam_name, name) != 0)
+		fam = fam->fam_next;
+	return (fam);
+}
+
+void
+ether_ifattach(struct ifnet *ifp)
+{
+	const struct if_family *fam;
+
+	ifp->if_ether = true;
+	for (fam = if_families; fam != NULL; fam = fam->fam_next)
+		fam->fam_ether(ifp);
 }
 
 void
@@ -261,6 +291,7 @@ if_send(struct ifnet *ifp, struct mbuf *m)
 static void
 if_show(struct ctl_out *co)
 {
+	const struct if_family *fam;
 	const struct ifnet *ifp;
 	const uint8_t *ll;
 
@@ -268,11 +299,11 @@ if_show(struct ctl_out *co)
 		ll = ifp->if_lladdr;
 		ctl_printf(co, "%s: index %u mtu %u queues %u\n",
 		    ifp->if_xname, ifp->if_index, ifp->if_mtu, ifp->if_queues);
-		if (ifp->if_output == ether_output)
+		if (ifp->if_ether)
 			ctl_printf(co, "\tether %02x:%02x:%02x:%02x:%02x:%02x"
 			    "\n", ll[0], ll[1], ll[2], ll[3], ll[4], ll[5]);
-		inet_show(ifp, co);
-		in6_addr_show(ifp, co);
+		for (fam = if_families; fam != NULL; fam = fam->fam_next)
+			fam->fam_show(ifp, co);
 		if_config_show(ifp, co);
 	}
 }

@@ -278,7 +278,7 @@ member_add(struct bridge *b, const char *name, char *why, size_t len)
 	struct ifnet *ifp = if_byname(name);
 	const struct ifnet *first = b->b_members[0];
 
-	if (ifp == NULL || ifp->if_output != ether_output ||
+	if (ifp == NULL || !ifp->if_ether ||
 	    ifp->if_transmit == bridge_transmit) {
 		snprintf(why, len, "member '%s' is no Ethernet interface whose "
 		    "lines come before the bridge's", name);
@@ -366,8 +366,7 @@ bridge_create(const struct if_config *ic, char *why, size_t len)
 	b->b_if.if_caps = b->b_members[0]->if_caps & ~(unsigned)IFCAP_BATCH;
 	memcpy(b->b_if.if_lladdr, b->b_members[0]->if_lladdr, 6);
 	b->b_if.if_softc = b;
-	b->b_if.if_output = ether_output;
-	b->b_if.if_output6 = ether_output6;
+	ether_ifattach(&b->b_if);
 	b->b_if.if_transmit = bridge_transmit;
 	if_attach(&b->b_if);
 	register_counters(b);

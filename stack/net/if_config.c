@@ -310,6 +310,7 @@ static int
 if_config_set(const char *name, const char *value, char *why, size_t len)
 {
 	const char *what = strchr(name + strlen(PREFIX), '.');
+	const struct if_family *fam;
 	char ifname[IFNAMSIZ];
 	struct if_config *ic;
 	size_t n;
@@ -330,10 +331,9 @@ if_config_set(const char *name, const char *value, char *why, size_t len)
 		return (EINVAL);
 	}
 	ic = config_find(ifname);
-	if (strcmp(what + 1, "inet") == 0)
-		return (inet_config_set(ic, value, why, len));
-	if (strcmp(what + 1, "inet6") == 0)
-		return (in6_config_set(ic, value, why, len));
+	fam = if_family_find(what + 1);
+	if (fam != NULL)
+		return (fam->fam_set(ic, value, why, len));
 	for (size_t i = 0; i < nitems(texts); i++)
 		if (strcmp(what + 1, texts[i].what) == 0)
 			return (set_text(ic, i, value, why, len));
@@ -376,12 +376,6 @@ config_publish(struct if_config *ic)
 	    (ifp->if_caps & IFCAP_TXCSUM) != 0 ? OFFLOAD_CSUM : OFFLOAD_NONE;
 	if (ic->offload != asked && config_has(ic, IFHAS_MODES))
 		offload_forced(ic, asked);
-	if (ic->ninet > 0)
-		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
-		    .oid_flags = CTL_TUN, .oid_ptr = ic,
-		    .oid_proc = inet_config_show,
-		    .oid_descr = "IPv4 addresses" },
-		    PREFIX "%s.inet", ic->name);
 	for (size_t i = 0; i < nitems(numbers); i++)
 		if (config_has(ic, numbers[i].has))
 			sysctl_add(&(struct sysctl_oid){
@@ -440,6 +434,17 @@ config_txq(const struct if_config *ic, char *why, size_t len)
 	return (0);
 }
 
+static int
+config_families(struct if_config *ic)
+{
+	const struct if_family *fam;
+	int error = 0;
+
+	for (fam = if_families; fam != NULL && error == 0; fam = fam->fam_next)
+		error = fam->fam_attach(ic);
+	return (error);
+}
+
 int
 if_config_attach(void)
 {
@@ -460,7 +465,7 @@ if_config_attach(void)
 			return (error);
 		}
 		config_publish(ic);
-		error = in6_config_attach(ic);
+		error = config_families(ic);
 		if (error != 0)
 			return (error);
 	}

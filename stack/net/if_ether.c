@@ -163,34 +163,6 @@ ether_group6(const struct in6_addr *addr, uint8_t ll[6])
 	memcpy(ll + 2, addr->s6_addr + 12, 4);
 }
 
-HOT int
-ether_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
-{
-	uint8_t dst[6];
-	bool ready;
-	int error;
-
-	error = arp_resolve(ifp, m, nexthop, dst, &ready);
-	if (!ready)
-		return (error);
-	return (ether_frame(ifp, m, dst, ETHERTYPE_IP));
-}
-
-int
-ether_output6(struct ifnet *ifp, struct mbuf *m,
-    const struct in6_addr *nexthop)
-{
-	uint8_t dst[6];
-	bool ready = true;
-	int error = 0;
-
-	if (IN6_IS_ADDR_MULTICAST(nexthop))
-		ether_group6(nexthop, dst);
-	else
-		error = nd6_resolve(ifp, m, nexthop, dst, &ready);
-	return (ready ? ether_frame(ifp, m, dst, ETHERTYPE_IPV6) : error);
-}
-
 void
 ether_init(void)
 {

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4 addresses of interfaces: as loader.conf lists them, and which
- * interface, subnet or source belongs to another address.  They are given at
- * boot only, so that they are read without a lock.
+ * IPv4 addresses of interfaces: which interface, subnet or source address
+ * belongs to another address.  They are set at boot only, so that they are
+ * read without a lock.
  */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "kern/ctl.h"
-#include "kern/sysctl.h"
 #include "net/if_private.h"
 
 struct in_addr
@@ -25,73 +21,6 @@ unsigned
 inet_masklen(struct in_addr mask)
 {
 	return ((unsigned)__builtin_popcount(mask.s_addr));
-}
-
-/* One word of the list; 0.0.0.0/0 stands for none. */
-static int
-take_word(struct if_config *ic, const char *word)
-{
-	struct if_inet in;
-	unsigned plen;
-
-	if (!in_parse_prefix(AF_INET, word, &in.addr, &plen) ||
-	    IN_MULTICAST(ntohl(in.addr.s_addr)) ||
-	    in.addr.s_addr == htonl(INADDR_BROADCAST))
-		return (EINVAL);
-	if (in.addr.s_addr == INADDR_ANY)
-		return (0);
-	if (ic->ninet == nitems(ic->inet))
-		return (ENOSPC);
-	for (unsigned i = 0; i < ic->ninet; i++)
-		if (ic->inet[i].addr.s_addr == in.addr.s_addr)
-			return (EEXIST);
-	in.mask = inet_mask(plen);
-	ic->inet[ic->ninet++] = in;
-	return (0);
-}
-
-int
-inet_config_set(struct if_config *ic, const char *value, char *why, size_t len)
-{
-	ic->ninet = 0;
-	return (if_config_words(ic, value, take_word,
-	    "not an address like 10.1.0.2/24", why, len));
-}
-
-static const char *
-prefix_text(const struct if_inet *in, char *buf, size_t len)
-{
-	char addr[INET_ADDRSTRLEN];
-
-	snprintf(buf, len, "%s/%u", inet_ntop(AF_INET, &in->addr, addr,
-	    sizeof(addr)), inet_masklen(in->mask));
-	return (buf);
-}
-
-int
-inet_config_show(const struct sysctl_oid *oid, const char *value, char *buf,
-    size_t len)
-{
-	const struct if_config *ic = oid->oid_ptr;
-	char text[INET_ADDRSTRLEN + 4];
-	size_t used = 0;
-
-	(void)value;
-	for (unsigned i = 0; i < ic->ninet && used < len; i++)
-		used += (size_t)snprintf(buf + used, len - used, "%s%s",
-		    used > 0 ? " " : "",
-		    prefix_text(&ic->inet[i], text, sizeof(text)));
-	return (0);
-}
-
-void
-inet_show(const struct ifnet *ifp, struct ctl_out *co)
-{
-	char text[INET_ADDRSTRLEN + 4];
-
-	for (unsigned i = 0; i < ifp->if_ninet; i++)
-		ctl_printf(co, "\tinet %s\n", prefix_text(&ifp->if_inet[i],
-		    text, sizeof(text)));
 }
 
 static bool

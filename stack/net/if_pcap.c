@@ -125,8 +125,8 @@ static int
 pcap_create(struct if_pcap *pc, const struct ifnet *ifp)
 {
 	const struct file_header fh = { .magic = MAGIC_NSEC, .major = 2,
-	    .minor = 4, .snaplen = SNAPLEN, .linktype = ifp->if_output ==
-	    ether_output ? LINKTYPE_ETHERNET : LINKTYPE_RAW };
+	    .minor = 4, .snaplen = SNAPLEN, .linktype = ifp->if_ether ?
+	    LINKTYPE_ETHERNET : LINKTYPE_RAW };
 
 	return (mach_appendfile(pc->pc_path, &fh, sizeof(fh), true));
 }

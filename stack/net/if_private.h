@@ -78,6 +78,29 @@ struct if_driver {
 };
 void	 if_driver_register(struct if_driver *);
 
+/*
+ * A protocol family as interfaces see it.  The family registers itself at
+ * boot, before loader.conf is read; net/ calls no protocol by name.
+ */
+struct if_family {
+	const char	*fam_name;	/* "inet6": sets if.<name>.inet6 */
+	/* Parses the tunable's value; EINVAL with the reason in why. */
+	int		(*fam_set)(struct if_config *, const char *value,
+			    char *why, size_t);
+	/* The driver has attached the interface: 0 or an errno value. */
+	int		(*fam_attach)(struct if_config *);
+	/* Lines of "ifconfig" about one. */
+	void		(*fam_show)(const struct ifnet *, struct ctl_out *);
+	/* Sets if_output or if_output6, which resolve link addresses. */
+	void		(*fam_ether)(struct ifnet *);
+	struct if_family *fam_next;
+};
+extern struct if_family *if_families;	/* [I] list, set at boot */
+void	 if_family_register(struct if_family *);
+struct if_family *if_family_find(const char *name);	/* or NULL */
+/* Before if_attach(): output over Ethernet for every family. */
+void	 ether_ifattach(struct ifnet *);
+
 /* Boot order: init (registers tunables), loader.conf, attach, stop. */
 void	 if_init(void);
 void	 if_config_init(void);
@@ -98,6 +121,7 @@ int	 bridge_create(const struct if_config *, char *why, size_t);
 /* A frame, its header contiguous, that a member received; consumes m. */
 APART void  bridge_input(struct ifnet *member, struct mbuf *m);
 void	 route_init(void);
+void	 route_config_init(void);
 int	 route_attach(void);		/* interfaces' subnets */
 int	 route_config_attach(void);	/* routes of loader.conf */
 void	 netisr_init(void);
@@ -151,11 +175,7 @@ void	 if_txq_stop(struct if_txq *);
 /* Announces an address (RFC 5227 section 2.3). */
 void	 arp_announce(struct ifnet *);
 void	 arp_input(struct mbuf *);
-/* Link address of nexthop into a frame that waits for it; consumes m. */
-int	 arp_resolve(struct ifnet *, struct mbuf *, struct in_addr nexthop,
-	    uint8_t lladdr[6], bool *ready);
-int	 nd6_resolve(struct ifnet *, struct mbuf *,
-	    const struct in6_addr *nexthop, uint8_t lladdr[6], bool *ready);
+void	 arp_ifattach(struct ifnet *);	/* fam_ether of IPv4 */
 /* Link addresses of groups: RFC 1112 section 6.4, RFC 2464 section 7. */
 void	 ether_group(struct in_addr, uint8_t ll[6]);
 void	 ether_group6(const struct in6_addr *, uint8_t ll[6]);
@@ -172,22 +192,13 @@ int	 ether_frame(struct ifnet *, struct mbuf *, const uint8_t dst[6],
 int	 if_config_words(struct if_config *, const char *value,
 	    int (*take)(struct if_config *, const char *word),
 	    const char *wrong, char *why, size_t);
-/* The value of if.<name>.inet, a list, as it is read and shown. */
-struct sysctl_oid;
+/* Parses the value of if.<name>.inet, a list. */
 int	 inet_config_set(struct if_config *, const char *value, char *why,
 	    size_t);
-int	 inet_config_show(const struct sysctl_oid *, const char *value,
-	    char *buf, size_t);
-void	 inet_show(const struct ifnet *, struct ctl_out *);
+void	 inet_init(void);		/* IPv4, as an if_family */
 void	 if_hashaddrs(const struct ifnet *);	/* before if_byaddr() finds them */
 /* Routes to the subnets of an interface; errno. */
 int	 route_subnets(struct ifnet *);
-/* The value of if.<name>.inet6, and what it makes of the interface. */
-int	 in6_config_set(struct if_config *, const char *value, char *why,
-	    size_t);
-int	 in6_config_attach(struct if_config *);
-void	 in6_addr_show(const struct ifnet *, struct ctl_out *);
-void	 route6_show(struct ctl_out *);
 
 /*
  * "10.1.0.2/24" of AF_INET or "2001:db8::1/64" of AF_INET6, into a struct

@@ -72,6 +72,7 @@ struct ifnet {
 	uint32_t	 if_mtu;		/* [I] of IP packets */
 	unsigned	 if_caps;		/* [I] IFCAP_* */
 	bool		 if_loopback;		/* [I] */
+	bool		 if_ether;		/* [I] ether_ifattach() was called */
 	bool		 if_lro;		/* [I] segments are joined */
 	uint8_t		 if_lladdr[6];		/* [I] */
 	unsigned	 if_ninet;		/* [I] */
@@ -87,12 +88,12 @@ struct ifnet {
 						   IGMPv2 routers are on it */
 	void		*if_softc;		/* [I] of the driver */
 	/*
-	 * Link output: an IP packet to its next hop; resolves and frames
-	 * (ether_output, looutput).  Consumes m.
+	 * Link output: an IP packet to its next hop; resolves its link
+	 * address and frames it (arp_output, lo_output).  Consumes m.
 	 */
 	int		(*if_output)(struct ifnet *, struct mbuf *,
 			    struct in_addr nexthop);
-	/* The same for IPv6; if_attach() sets Ethernet's. */
+	/* The same for IPv6 (nd6_output, lo_output6). */
 	int		(*if_output6)(struct ifnet *, struct mbuf *,
 			    const struct in6_addr *nexthop);
 	/*
@@ -148,9 +149,6 @@ if_monitors(struct ifnet *ifp, enum if_monitor here)
  */
 void	 if_input(struct ifnet *, struct mbuf *, unsigned queue);
 void	 ether_input(struct ifnet *, struct mbuf *);
-int	 ether_output(struct ifnet *, struct mbuf *, struct in_addr nexthop);
-int	 ether_output6(struct ifnet *, struct mbuf *,
-	    const struct in6_addr *nexthop);
 
 /*
  * A whole frame to the driver.  Between begin and end the calling thread's

@@ -168,14 +168,6 @@ route_show(struct ctl_out *co)
 	rtable_walk(route_table, show_entry, co);
 }
 
-static void
-netstat_show(struct ctl_out *co)
-{
-	route_show(co);
-	ctl_printf(co, "\n");
-	route6_show(co);
-}
-
 /* Whether an earlier address of the interface is in the very subnet. */
 static bool
 subnet_before(const struct ifnet *ifp, unsigned n)
@@ -269,6 +261,7 @@ static const struct route_family route_family = {
 	.rf_add = family_add,
 	.rf_delete = family_delete,
 	.rf_gateway = family_gateway,
+	.rf_show = route_show,
 	.rf_lookup = family_lookup,
 };
 
@@ -276,7 +269,6 @@ void
 route_init(void)
 {
 	route_table = rtable_create(32);
-	ctl_view_register("netstat -r", netstat_show);
-	ctl_view_register("route show", route_show);
+	route_config_init();
 	route_family_register(&route_family);
 }

@@ -7,6 +7,8 @@
 
 #include "net/if_var.h"
 
+struct ctl_out;
+
 struct nhop {
 	struct ifnet	*nh_ifp;
 	struct in_addr	 nh_gw;		/* where to send: gateway or dst */
@@ -43,6 +45,8 @@ struct route_family {
 	int		(*rf_delete)(const struct in6_addr *dst, unsigned plen);
 	bool		(*rf_gateway)(const struct in6_addr *dst, unsigned plen,
 			    struct in6_addr *gw);
+	/* The table, as "route show" prints it. */
+	void		(*rf_show)(struct ctl_out *);
 	/* Where a packet to dst goes; false: no route. */
 	bool		(*rf_lookup)(const struct in6_addr *dst,
 			    struct in6_addr *gw, struct ifnet **);

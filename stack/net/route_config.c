@@ -285,6 +285,22 @@ name_of(const struct route_family *rf, const char *rest)
 	return (name);
 }
 
+static void
+netstat_show(struct ctl_out *co)
+{
+	for (unsigned i = 0; i < nfamilies; i++) {
+		if (i > 0)
+			ctl_printf(co, "\n");
+		families[i]->rf_show(co);
+	}
+}
+
+void
+route_config_init(void)
+{
+	ctl_view_register("netstat -r", netstat_show);
+}
+
 void
 route_family_register(const struct route_family *rf)
 {
@@ -292,6 +308,7 @@ route_family_register(const struct route_family *rf)
 	    rf->rf_command));
 	families[nfamilies++] = rf;
 	sysctl_register_prefix(name_of(rf, "."), config_set);
+	ctl_view_register(name_of(rf, " show"), rf->rf_show);
 	ctl_command_register(name_of(rf, " add"), cmd_add);
 	ctl_command_register(name_of(rf, " delete"), cmd_delete);
 	ctl_command_register(name_of(rf, " get"), cmd_get);

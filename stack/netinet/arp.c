@@ -261,7 +261,8 @@ resolve_anew(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
 	return (error);
 }
 
-HOT int
+/* Link address of nexthop into a frame that waits for it; consumes m. */
+HOT static int
 arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     uint8_t lladdr[6], bool *ready)
 {
@@ -274,6 +275,26 @@ arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
 	memcpy(lladdr, lh->lladdr, 6);
 	*ready = true;
 	return (0);
+}
+
+/* if_output of Ethernet. */
+HOT static int
+arp_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
+{
+	uint8_t dst[6];
+	bool ready;
+	int error;
+
+	error = arp_resolve(ifp, m, nexthop, dst, &ready);
+	if (!ready)
+		return (error);
+	return (ether_frame(ifp, m, dst, ETHERTYPE_IP));
+}
+
+void
+arp_ifattach(struct ifnet *ifp)
+{
+	ifp->if_output = arp_output;
 }
 
 /* The sender's addresses, if we know or should know it (RFC 826). */

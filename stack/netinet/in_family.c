@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoints of either family, and IPv4 as transport protocols see it.
+ * Endpoints of either family, the operations of IPv4, and those of IPv6 that
+ * need no more than its header (RFC 8200).
  */
 #include "netinet/in_family.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/ip6.h>
 #include <netinet/ip_icmp.h>
 #include <string.h>
 
 #include "kern/socketvar.h"
 #include "netinet/ip_private.h"
+
+struct in_family in6_family;
 
 const struct in_family *
 in_packetfamily(const struct mbuf *m)
@@ -145,6 +149,18 @@ in4_portunreach(struct mbuf *m)
 	icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_PORT, 0);
 }
 
+static void
+in4_toobig(struct mbuf *m, uint32_t mtu)
+{
+	icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_NEEDFRAG, mtu);
+}
+
+static struct ifnet *
+in4_groupif(const struct in6_addr *group, uint32_t ifindex)
+{
+	return (ip_groupif(in_unmap(group), ifindex));
+}
+
 const struct in_family in4_family = {
 	.af_family = AF_INET,
 	.af_hdrlen = IP_HDRLEN,
@@ -154,4 +170,55 @@ const struct in_family in4_family = {
 	.af_route = in4_route,
 	.af_isours = in4_isours,
 	.af_portunreach = in4_portunreach,
+	.af_toobig = in4_toobig,
+	.af_groupif = in4_groupif,
+	.af_register = ip_register,
+	.af_output = in4_output,
 };
+
+void
+in6_endpoints(const struct mbuf *m, struct in_conninfo *c)
+{
+	const struct ip6_hdr *ip6 = mtod(m, const struct ip6_hdr *);
+	const struct ifnet *rcvif = m->m_pkthdr.rcvif;
+
+	c->laddr = ip6->ip6_dst;
+	c->faddr = ip6->ip6_src;
+	c->zone = rcvif != NULL &&
+	    (in_islinklocal(&c->laddr) || in_islinklocal(&c->faddr)) ?
+	    rcvif->if_index : 0;
+}
+
+bool
+in6_ismany(const struct mbuf *m, const struct in6_addr *addr)
+{
+	return (IN6_IS_ADDR_MULTICAST(addr) ||
+	    (m != NULL && (m->m_flags & (M_BCAST | M_MCAST)) != 0));
+}
+
+uint16_t
+in6_pseudo(const struct in6_addr *src, const struct in6_addr *dst,
+    uint8_t proto, uint32_t len)
+{
+	uint64_t sum = (uint64_t)htonl(len) + htonl(proto);
+
+	for (unsigned i = 0; i < 4; i++)
+		sum += (uint64_t)src->s6_addr32[i] + dst->s6_addr32[i];
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ((uint16_t)((sum & 0xffff) + (sum >> 16)));
+}
+
+void
+in6_family_register(const struct in_family *af)
+{
+	in6_family = *af;
+}
+
+void
+in_proto_register(uint8_t proto, pr_input_t *input, pr_ctlinput_t *ctlinput)
+{
+	in4_family.af_register(proto, input, ctlinput);
+	in6_family.af_register(proto, input, ctlinput);
+}

@@ -51,11 +51,28 @@ struct in_family {
 			    struct in6_addr *src, uint32_t *mtu);
 	/* A socket may be bound to this address, which is not "any". */
 	bool		(*af_isours)(const struct in_endpoint *, bool stream);
-	/* Nobody is at the port of a received packet; consumes m. */
+	/* No socket has the port of a received packet; consumes m. */
 	void		(*af_portunreach)(struct mbuf *);
+	/* The packet is longer than mtu, which is the path's; consumes m. */
+	void		(*af_toobig)(struct mbuf *, uint32_t mtu);
+	/* The interface by which packets to a group leave, or NULL. */
+	struct ifnet	*(*af_groupif)(const struct in6_addr *group,
+			    uint32_t ifindex);
+	/* Adds an upper protocol; see in_proto_register(). */
+	void		(*af_register)(uint8_t proto, pr_input_t *,
+			    pr_ctlinput_t *);
+	/* As ip_output(). */
+	int		(*af_output)(struct mbuf *, const struct in_conninfo *,
+			    uint8_t proto, const struct ip_sendopts *);
 };
 
-extern const struct in_family in4_family, in6_family;
+/* [I] in6_family is filled at boot: IPv6 is above this folder. */
+extern const struct in_family in4_family;
+extern struct in_family in6_family;
+void	 in6_family_register(const struct in_family *);
+
+/* An upper protocol of both families; once for each number. */
+void	 in_proto_register(uint8_t proto, pr_input_t *, pr_ctlinput_t *);
 
 static inline struct in6_addr
 in_map(struct in_addr a)
@@ -101,12 +118,10 @@ in_family(const struct in6_addr *a)
 }
 
 /*
- * What every packet asks of its family is not in the table: there are two, and
- * of functions that are called by name the compiler makes one with the caller.
+ * Operations of every packet.  They are called by name, except for the output
+ * of IPv6, because the compiler inlines such calls.
  */
 int	 in4_output(struct mbuf *, const struct in_conninfo *, uint8_t proto,
-	    const struct ip_sendopts *);
-int	 in6_output(struct mbuf *, const struct in_conninfo *, uint8_t proto,
 	    const struct ip_sendopts *);
 void	 in4_endpoints(const struct mbuf *, struct in_conninfo *);
 void	 in6_endpoints(const struct mbuf *, struct in_conninfo *);
@@ -116,13 +131,12 @@ bool	 in6_ismany(const struct mbuf *, const struct in6_addr *);
 uint16_t in6_pseudo(const struct in6_addr *, const struct in6_addr *,
 	    uint8_t proto, uint32_t len);
 
-/* As ip_output(). */
 static inline int
 af_output(const struct in_family *af, struct mbuf *m,
     const struct in_conninfo *c, uint8_t proto, const struct ip_sendopts *opts)
 {
 	return (af == &in4_family ? in4_output(m, c, proto, opts) :
-	    in6_output(m, c, proto, opts));
+	    in6_family.af_output(m, c, proto, opts));
 }
 
 /* As in_pseudo(). */

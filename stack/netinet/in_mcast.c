@@ -10,7 +10,6 @@
 #include "kern/sysctl.h"
 #include "netinet/in_group.h"
 #include "netinet/in_pcb.h"
-#include "netinet6/ip6_var.h"
 
 /* A group that a socket is in.  [s] socket lock */
 struct in_member {
@@ -90,9 +89,7 @@ if_addressed(struct in_addr addr, struct in_addr group)
 static struct ifnet *
 if_indexed(uint32_t index, const struct in6_addr *group)
 {
-	if (IN6_IS_ADDR_V4MAPPED(group))
-		return (ip_groupif(in_unmap(group), index));
-	return (in6_zoneif(index));
+	return (in_family(group)->af_groupif(group, index));
 }
 
 static int

@@ -153,7 +153,7 @@ ip_redirects(const struct mbuf *m, const struct nhop *nh)
 	const struct ifnet *ifp = nh->nh_ifp;
 	const struct if_inet *in;
 
-	if (ifp != m->m_pkthdr.rcvif || ifp->if_output != ether_output ||
+	if (ifp != m->m_pkthdr.rcvif || !ifp->if_ether ||
 	    atomic_load_u32(&ip_sendredirects) == 0)
 		return (false);
 	in = if_subnet(ifp, nh->nh_gw);

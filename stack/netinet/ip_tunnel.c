@@ -10,6 +10,7 @@
  * for ever.
  */
 #include <errno.h>
+#include <netinet/ip6.h>
 #include <netinet/ip_icmp.h>
 #include <string.h>
 
@@ -20,7 +21,6 @@
 #include "netinet/in_family.h"
 #include "netinet/ip_private.h"
 #include "netinet/ip_tunnel.h"
-#include "netinet6/ip6_var.h"
 
 #define	TUNNEL_NESTING	4	/* RFC 2473 section 6.7's default */
 #define	PATHMTU_LIFE	(600 * NSEC_PER_SEC)	/* RFC 1191 section 6.3 */
@@ -130,21 +130,18 @@ path_limit(struct tunnel *t, struct in_conninfo *c)
 static bool
 path_takes(struct tunnel *t, struct mbuf *m, uint32_t limit, bool *dontfrag)
 {
-	const bool ipv4 = inner_family(m) == &in4_family;
+	const struct in_family *af = inner_family(m);
+	const bool ipv4 = af == &in4_family;
 
 	*dontfrag = ipv4 &&
 	    (mtod(m, const struct ip *)->ip_off & htons(IP_DF)) != 0;
 	if (m->m_pkthdr.len <= limit || (ipv4 ? !*dontfrag :
-	    limit < IP6_MINMTU))
+	    limit < af->af_minmtu))
 		return (true);
 	TUNNELSTAT_INC(toobig);
-	if (ipv4) {
-		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_NEEDFRAG, limit);
-	} else {
-		if (m->m_pkthdr.rcvif == NULL)
-			m->m_pkthdr.rcvif = &t->t_if;
-		icmp6_error(m, ICMP6_PACKET_TOO_BIG, 0, limit);
-	}
+	if (!ipv4 && m->m_pkthdr.rcvif == NULL)
+		m->m_pkthdr.rcvif = &t->t_if;
+	af->af_toobig(m, limit);
 	return (false);
 }
 
@@ -456,10 +453,7 @@ tunnel_input_init(void)
 	};
 
 	sysctl_register(tunnel_oids, nitems(tunnel_oids));
-	for (size_t i = 0; i < nitems(protos); i++) {
-		ip_register(protos[i].proto, protos[i].input,
+	for (size_t i = 0; i < nitems(protos); i++)
+		in_proto_register(protos[i].proto, protos[i].input,
 		    tunnel_ctlinput);
-		ip6_register(protos[i].proto, protos[i].input,
-		    tunnel_ctlinput);
-	}
 }

@@ -8,7 +8,6 @@
 
 #include "netinet/ip_private.h"
 #include "netinet/raw_pcb.h"
-#include "netinet6/ip6_var.h"
 
 #define	RAW_MANY	64	/* sockets that hear one packet */
 

@@ -10,7 +10,6 @@
 #include "kern/sysctl.h"
 #include "netinet/ip_private.h"
 #include "netinet/raw_pcb.h"
-#include "netinet6/ip6_var.h"
 
 #define	ECHO_HDRLEN	8
 

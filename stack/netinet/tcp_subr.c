@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "netinet/tcp_syncache.h"
-#include "netinet6/ip6_var.h"
 
 const char *const tcp_state_names[TCPS_COUNT] = {
 	"CLOSED", "LISTEN", "SYN_SENT", "SYN_RECEIVED", "ESTABLISHED",
@@ -40,8 +39,7 @@ tcp_init(void)
 	tcp6_protosw.pr_namelen = sizeof(struct sockaddr_in6);
 	protosw_register(&tcp_protosw);
 	protosw_register(&tcp6_protosw);
-	ip_register(IPPROTO_TCP, tcp_input, tcp_ctlinput);
-	ip6_register(IPPROTO_TCP, tcp_input, tcp_ctlinput);
+	in_proto_register(IPPROTO_TCP, tcp_input, tcp_ctlinput);
 }
 
 unsigned

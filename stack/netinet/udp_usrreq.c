@@ -11,7 +11,6 @@
 #include "kern/sysctl.h"
 #include "netinet/in_pcb.h"
 #include "netinet/udp_var.h"
-#include "netinet6/ip6_var.h"
 
 #define	UDP_HDRLEN	sizeof(struct udphdr)
 #define	UDP_SEGMENTS_MAX 128	/* of one write, as Linux */
@@ -490,6 +489,5 @@ udp_init(void)
 	udp6_protosw.pr_namelen = sizeof(struct sockaddr_in6);
 	protosw_register(&udp_protosw);
 	protosw_register(&udp6_protosw);
-	ip_register(IPPROTO_UDP, udp_input, udp_ctlinput);
-	ip6_register(IPPROTO_UDP, udp_input, udp_ctlinput);
+	in_proto_register(IPPROTO_UDP, udp_input, udp_ctlinput);
 }

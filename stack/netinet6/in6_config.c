@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6 of interfaces as loader.conf says it: if.<name>.inet6 is a list of
- * addresses like 2001:db8:1::2/64; the word "auto" among them asks routers
- * for more (RFC 4862).
+ * IPv6 of interfaces, from loader.conf: if.<name>.inet6 is a list of
+ * addresses like 2001:db8:1::2/64; the word "auto" among them enables
+ * autoconfiguration by routers (RFC 4862).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -98,4 +98,16 @@ in6_config_attach(struct if_config *ic)
 		    .oid_descr = "IPv6 addresses; auto: routers are asked" },
 		    "if.%s.inet6", ic->name);
 	return (error);
+}
+
+void
+in6_config_init(void)
+{
+	static struct if_family inet6 = {
+		.fam_name = "inet6", .fam_set = in6_config_set,
+		.fam_attach = in6_config_attach, .fam_show = in6_addr_show,
+		.fam_ether = nd6_ifattach,
+	};
+
+	if_family_register(&inet6);
 }

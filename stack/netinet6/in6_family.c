@@ -1,28 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6 as transport protocols see it.
+ * The operations of IPv6 that transport protocols use.
  */
 #include "netinet6/ip6_private.h"
-
-int
-in6_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
-    const struct ip_sendopts *opts)
-{
-	return (ip6_output(m, c, proto, opts));
-}
-
-void
-in6_endpoints(const struct mbuf *m, struct in_conninfo *c)
-{
-	const struct ip6_hdr *ip6 = mtod(m, const struct ip6_hdr *);
-	const struct ifnet *rcvif = m->m_pkthdr.rcvif;
-
-	c->laddr = ip6->ip6_dst;
-	c->faddr = ip6->ip6_src;
-	c->zone = rcvif != NULL &&
-	    (in_islinklocal(&c->laddr) || in_islinklocal(&c->faddr)) ?
-	    rcvif->if_index : 0;
-}
 
 static bool
 in6_isours(const struct in_endpoint *ep, bool stream)
@@ -34,25 +14,41 @@ in6_isours(const struct in_endpoint *ep, bool stream)
 	return (route6_lookup(&ep->addr, ep->zone, &nh) && nh.nh_local);
 }
 
-bool
-in6_ismany(const struct mbuf *m, const struct in6_addr *addr)
-{
-	return (IN6_IS_ADDR_MULTICAST(addr) ||
-	    (m != NULL && (m->m_flags & (M_BCAST | M_MCAST)) != 0));
-}
-
 static void
 in6_portunreach(struct mbuf *m)
 {
 	icmp6_error(m, ICMP6_DST_UNREACH, ICMP6_DST_UNREACH_NOPORT, 0);
 }
 
-const struct in_family in6_family = {
-	.af_family = AF_INET6,
-	.af_hdrlen = IP6_HDRLEN,
-	.af_minmtu = IP6_MINMTU,
-	.af_loopback = IN6ADDR_LOOPBACK_INIT,
-	.af_route = ip6_route,
-	.af_isours = in6_isours,
-	.af_portunreach = in6_portunreach,
-};
+static void
+in6_toobig(struct mbuf *m, uint32_t mtu)
+{
+	icmp6_error(m, ICMP6_PACKET_TOO_BIG, 0, mtu);
+}
+
+static struct ifnet *
+in6_groupif(const struct in6_addr *group, uint32_t ifindex)
+{
+	(void)group;
+	return (in6_zoneif(ifindex));
+}
+
+void
+in6_family_init(void)
+{
+	static const struct in_family family = {
+		.af_family = AF_INET6,
+		.af_hdrlen = IP6_HDRLEN,
+		.af_minmtu = IP6_MINMTU,
+		.af_loopback = IN6ADDR_LOOPBACK_INIT,
+		.af_route = ip6_route,
+		.af_isours = in6_isours,
+		.af_portunreach = in6_portunreach,
+		.af_toobig = in6_toobig,
+		.af_groupif = in6_groupif,
+		.af_register = ip6_register,
+		.af_output = ip6_output,
+	};
+
+	in6_family_register(&family);
+}

@@ -43,20 +43,6 @@ ip6_register(uint8_t proto, pr_input_t *input, pr_ctlinput_t *ctlinput)
 	ip6_protos[proto].ctlinput = ctlinput;
 }
 
-uint16_t
-in6_pseudo(const struct in6_addr *src, const struct in6_addr *dst,
-    uint8_t proto, uint32_t len)
-{
-	uint64_t sum = (uint64_t)htonl(len) + htonl(proto);
-
-	for (unsigned i = 0; i < 4; i++)
-		sum += (uint64_t)src->s6_addr32[i] + dst->s6_addr32[i];
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ((uint16_t)((sum & 0xffff) + (sum >> 16)));
-}
-
 /*
  * RFC 4291 sections 2.5.2, 2.5.3 and 2.7: addresses that no packet on a wire
  * may have, mapped ones included, which would pass for IPv4 inside.
@@ -259,11 +245,13 @@ ip6_init(void)
 	};
 
 	sysctl_register(ip6_oids, nitems(ip6_oids));
+	in6_family_init();
 	netisr_register(&ip6_nh);
 	ip6_exthdr_init();
 	ip6_pmtu_init();
 	route6_init();
 	in6_addr_init();
+	in6_config_init();
 	icmp6_init();
 	mld6_init();
 	nd6_init();

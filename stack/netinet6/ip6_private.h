@@ -15,7 +15,9 @@ void	 ip6_init(void);
 void	 icmp6_init(void);
 void	 nd6_init(void);
 void	 mld6_init(void);
+void	 in6_family_init(void);
 void	 in6_addr_init(void);
+void	 in6_config_init(void);
 void	 route6_init(void);
 int	 in6_start(void);
 
@@ -71,6 +73,7 @@ void	 icmp6_seal(struct mbuf *, const struct in6_addr *src,
 void	 icmp6_send(struct ifnet *, struct mbuf *, const struct in6_addr *src,
 	    const struct in6_addr *dst, uint8_t hoplimit);
 
+void	 nd6_ifattach(struct ifnet *);	/* fam_ether of IPv6 */
 /* Neighbour discovery messages; hlen as for icmp6_input().  Consume m. */
 void	 nd6_input(struct mbuf *, unsigned hlen, uint8_t type);
 void	 mld6_input(struct mbuf *, unsigned hlen);
@@ -116,6 +119,9 @@ void	 nd6_find_lladdr(const struct mbuf *, const struct nd6_option *,
 
 /* Another speaks for this address while it is tentative here. */
 void	 in6_dad_conflict(struct ifnet *, const struct in6_addr *);
+/* "ifconfig": the addresses of an interface. */
+struct ctl_out;
+void	 in6_addr_show(const struct ifnet *, struct ctl_out *);
 /* Seconds go by: duplicate detection, lifetimes. */
 void	 in6_addr_tick(void);
 /* A prefix of a router advertisement (RFC 4862 section 5.5.3); seconds. */

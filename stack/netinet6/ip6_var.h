@@ -95,6 +95,11 @@ struct in6_addr in6_prefix(const struct in6_addr *, unsigned plen);
 #define	IA6_DUPLICATED	0x4	/* another has it: never used */
 #define	IA6_AUTO	0x8	/* made from an advertised prefix */
 
+/* The value of if.<name>.inet6, and what it makes of the interface. */
+struct if_config;
+int	 in6_config_set(struct if_config *, const char *value, char *why,
+	    size_t);
+int	 in6_config_attach(struct if_config *);
 /* Gives an interface IPv6 with a link-local address; once. */
 void	 in6_ifattach(struct ifnet *, bool autoconf);
 /* EEXIST, EINVAL (not a unicast address). */

@@ -259,7 +259,8 @@ resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
 	return (ne == NULL ? ENOBUFS : 0);
 }
 
-int
+/* As arp_resolve(). */
+static int
 nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
     uint8_t lladdr[6], bool *ready)
 {
@@ -273,6 +274,27 @@ nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
 	if (*ready)
 		memcpy(lladdr, lh->lladdr, 6);
 	return (error);
+}
+
+/* if_output6 of Ethernet. */
+static int
+nd6_output(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop)
+{
+	uint8_t dst[6];
+	bool ready = true;
+	int error = 0;
+
+	if (IN6_IS_ADDR_MULTICAST(nexthop))
+		ether_group6(nexthop, dst);
+	else
+		error = nd6_resolve(ifp, m, nexthop, dst, &ready);
+	return (ready ? ether_frame(ifp, m, dst, ETHERTYPE_IPV6) : error);
+}
+
+void
+nd6_ifattach(struct ifnet *ifp)
+{
+	ifp->if_output6 = nd6_output;
 }
 
 /* A link address: stored; what waited for it is moved to ready. */

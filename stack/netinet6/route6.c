@@ -189,7 +189,7 @@ show_entry(struct rtprefix *rp, void *arg)
 	    rt->rt_flags & RT6_AUTO ? " advertised" : "");
 }
 
-void
+static void
 route6_show(struct ctl_out *co)
 {
 	ctl_printf(co, "%-30s %-26s %s\n", "Destination", "Gateway",
@@ -237,6 +237,7 @@ static const struct route_family route6_family = {
 	.rf_add = family_add,
 	.rf_delete = family_delete,
 	.rf_gateway = route6_gateway,
+	.rf_show = route6_show,
 	.rf_lookup = family_lookup,
 };
 
@@ -244,6 +245,5 @@ void
 route6_init(void)
 {
 	route6_table = rtable_create(128);
-	ctl_view_register("route6 show", route6_show);
 	route_family_register(&route6_family);
 }
