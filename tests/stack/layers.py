@@ -97,8 +97,8 @@ def upwards(references: Iterable[Reference], folders: Sequence[str]) -> list[Ref
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    build = Path(*(sys.argv[1:] if argv is None else argv) or [ROOT / "build" / "release"])
-    references = [*includes(), *calls(symbol_tables(build))]
+    builds = (sys.argv[1:] if argv is None else argv) or [str(ROOT / "build" / "release")]
+    references = [*includes(), *calls(symbol_tables(Path(builds[0])))]
     folders = order(references)
     found = upwards(references, folders)
     for each in found:
