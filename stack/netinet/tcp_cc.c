@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Congestion control: what all algorithms share, the choice among them, and
- * NewReno (RFC 5681).
+ * Congestion control: the choice of an algorithm, and what algorithms share.
  */
 #include <string.h>
 
 #include "kern/sysctl.h"
 #include "netinet/tcp_var.h"
 
-/* The order is that of the names below. */
-static const struct cc_algo *const cc_algos[] = {
-	&tcp_cc_cubic, &tcp_cc_newreno,
+/* From the list in meson.build. */
+static const struct {
+	const char	*name;
+	const struct cc_algo *algo;
+} cc_algos[] = {
+#define	ENTRY(algo, name)	{ name, &tcp_cc_##algo },
+	TCP_CCS(ENTRY)
 };
-static const char *const cc_names[] = { "cubic", "newreno", NULL };
-static char cc_available[] = "cubic newreno";
+#define	NAME(algo, name)	name,
+static const char *const cc_names[] = { TCP_CCS(NAME) NULL };
+static char cc_available[] = TCP_CC_WORDS;
 static atomic_u32 cc_algorithm;		/* [a] index of the default */
 
 /* RFC 6928; net.inet.tcp.initcwnd segments. */
@@ -33,8 +37,27 @@ tcp_cc_init(struct tcpcb *tp)
 	tp->t_cwndacked = 0;
 	tp->t_usage = 0;
 	tp->t_usageend = tp->snd_una;
-	tp->t_cubic = (struct cubic){ .w_max = 0 };
 	hystart_init(&tp->t_hystart);
+	tcp_cc_choose(tp, tp->t_cc);
+}
+
+/* A reduction by another algorithm cannot be undone by this one. */
+void
+tcp_cc_choose(struct tcpcb *tp, const struct cc_algo *cc)
+{
+	tp->t_cc = cc;
+	tp->t_ccstate = (struct cc_state){ .words = { 0 } };
+	tp->t_undo.armed = false;
+	if (cc->cc_init != NULL)
+		cc->cc_init(tp);
+}
+
+void
+tcp_cc_undo(struct tcpcb *tp, const struct cc_state *before)
+{
+	tp->t_ccstate = *before;
+	if (tp->t_cc->cc_undo != NULL)
+		tp->t_cc->cc_undo(tp);
 }
 
 /* New data was acknowledged outside recovery. */
@@ -118,8 +141,8 @@ tcp_cc_reduced(const struct tcpcb *tp, unsigned num, unsigned den)
 }
 
 /* RFC 5681 section 3.1. */
-static void
-newreno_ack_received(struct tcpcb *tp, uint32_t bytes)
+void
+tcp_cc_reno(struct tcpcb *tp, uint32_t bytes)
 {
 	if (!tcp_cc_validated(tp))
 		return;
@@ -134,22 +157,7 @@ newreno_ack_received(struct tcpcb *tp, uint32_t bytes)
 	}
 }
 
-/* RFC 5681 equation 4. */
-static void
-newreno_cong_signal(struct tcpcb *tp, enum cc_signal signal)
-{
-	(void)signal;
-	tp->snd_ssthresh = tcp_cc_reduced(tp, 1, 2);
-	tp->t_cwndacked = 0;
-}
-
-const struct cc_algo tcp_cc_newreno = {
-	.cc_name = "newreno",
-	.cc_ack_received = newreno_ack_received,
-	.cc_cong_signal = newreno_cong_signal,
-};
-
-/* "reno" is what Linux calls NewReno, and what programs ask for. */
+/* Linux calls NewReno "reno", and so do programs. */
 const struct cc_algo *
 tcp_cc_byname(const char *name, size_t len)
 {
@@ -158,16 +166,26 @@ tcp_cc_byname(const char *name, size_t len)
 	if (n == 4 && memcmp(name, "reno", n) == 0)
 		return (&tcp_cc_newreno);
 	for (size_t i = 0; i < nitems(cc_algos); i++)
-		if (n == strlen(cc_algos[i]->cc_name) &&
-		    memcmp(name, cc_algos[i]->cc_name, n) == 0)
-			return (cc_algos[i]);
+		if (n == strlen(cc_algos[i].name) &&
+		    memcmp(name, cc_algos[i].name, n) == 0)
+			return (cc_algos[i].algo);
 	return (NULL);
+}
+
+const char *
+tcp_cc_name(const struct cc_algo *algo)
+{
+	size_t i = 0;
+
+	while (cc_algos[i].algo != algo)
+		i++;
+	return (cc_algos[i].name);
 }
 
 const struct cc_algo *
 tcp_cc_default(void)
 {
-	return (cc_algos[atomic_load_u32(&cc_algorithm)]);
+	return (cc_algos[atomic_load_u32(&cc_algorithm)].algo);
 }
 
 static const struct sysctl_oid cc_oids[] = {
@@ -175,7 +193,7 @@ static const struct sysctl_oid cc_oids[] = {
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &cc_algorithm,
 	  .oid_names = cc_names,
 	  .oid_descr = "congestion control of new connections: "
-	  "cubic (RFC 9438), newreno" },
+	  TCP_CC_NAMES },
 	{ .oid_name = "net.inet.tcp.cc.available", .oid_type = CTL_STRING,
 	  .oid_ptr = cc_available, .oid_max = sizeof(cc_available),
 	  .oid_descr = "congestion control algorithms there are" },

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Congestion control: the operations of an algorithm, and the state of those
- * there are.  Windows are in bytes.  Loss recovery (tcp_recover.c) is common
- * to all: an algorithm says how the window grows while all is well and what
- * becomes of the threshold when it is not.
+ * Congestion control.  Windows are in bytes.  Loss recovery (tcp_recover.c) is
+ * common to all algorithms: an algorithm only decides how the window grows,
+ * and what the threshold becomes at a congestion signal.
+ *
+ * An algorithm is one file: tcp_cc_NAME.c defines the table tcp_cc_NAME.  The
+ * list in meson.build names them; the values of net.inet.tcp.cc.algorithm and
+ * of TCP_CONGESTION are made from that list.
  */
 #ifndef NETINET_TCP_CC_H
 #define NETINET_TCP_CC_H
 
 #include "kern/systm.h"
 #include "netinet/tcp_seq.h"
+#include "strategies.h"
 
 struct tcpcb;
 
@@ -19,32 +23,49 @@ enum cc_signal {
 	CC_TIMEOUT	/* first retransmission timeout in a row */
 };
 
+/* Operations may be NULL where that is said.  The socket is locked. */
 struct cc_algo {
-	const char	*cc_name;
+	/* The private state is zero; may be NULL. */
+	void		(*cc_init)(struct tcpcb *);
 	/* New data was acknowledged and nothing is being recovered. */
 	void		(*cc_ack_received)(struct tcpcb *, uint32_t bytes);
 	/* Sets snd_ssthresh; recovery brings snd_cwnd down to it. */
 	void		(*cc_cong_signal)(struct tcpcb *, enum cc_signal);
 	/* Nothing was in flight, and sending begins again.  May be NULL. */
 	void		(*cc_after_idle)(struct tcpcb *);
+	/*
+	 * The last signal was spurious: the private state is again what it
+	 * was before cc_cong_signal().  May be NULL.
+	 */
+	void		(*cc_undo)(struct tcpcb *);
+	/* Every ACK, before its signal: with ECE or without.  May be NULL. */
+	void		(*cc_ack_marked)(struct tcpcb *, uint32_t bytes,
+			    bool ece);
+	/*
+	 * Data came with or without a congestion mark: sets TF_ECNECHO.  NULL:
+	 * a mark is echoed until the peer answers it (RFC 3168 6.1.3).
+	 */
+	void		(*cc_data_marked)(struct tcpcb *, bool ce);
+	bool		 cc_wants_ecn;	/* connect() asks for ECN */
 };
-extern const struct cc_algo tcp_cc_newreno, tcp_cc_cubic;
 
-/* CUBIC's variables, in the words of RFC 9438 section 4.1.2. */
-struct cubic {
-	uint32_t	 w_max;		/* plateau of the curve */
-	uint32_t	 cwnd_prior;	/* window before the last reduction */
-	uint32_t	 w_est;		/* what Reno would have */
-	uint32_t	 w_est_acked;	/* bytes towards its next segment */
-	uint32_t	 k;		/* ms from the epoch to the plateau */
-	bool		 epoch;		/* congestion avoidance has begun */
-	bool		 timeout;	/* next epoch starts at its plateau */
-	nsec_t		 t;		/* since then, window in full use */
-	nsec_t		 last;		/* when t was brought up to date */
+#define	TCP_CC_DECLARE(algo, name) extern const struct cc_algo tcp_cc_##algo;
+TCP_CCS(TCP_CC_DECLARE)
+
+/*
+ * Private state of the algorithm, in the control block: zero before cc_init(),
+ * copied before cc_cong_signal().  Access is by CC_STATE(tp, struct cubic).
+ */
+#define	CC_STATE_WORDS	6
+typedef uint64_t __attribute__((may_alias)) cc_word;
+struct cc_state {
+	cc_word		 words[CC_STATE_WORDS];
 };
-/* Equation 1 at t ns, and K in ms (equation 2), for segments of mss bytes. */
-uint32_t cubic_window(const struct cubic *, uint32_t mss, nsec_t t);
-uint32_t cubic_k(uint32_t w_max, uint32_t cwnd_epoch, uint32_t mss);
+#define	CC_STATE(tp, type) __extension__ ({				\
+	_Static_assert(sizeof(type) <= sizeof(struct cc_state),		\
+	    "CC_STATE_WORDS is too small");				\
+	(type *)(void *)&(tp)->t_ccstate;				\
+})
 
 /* HyStart++ (RFC 9406 section 4). */
 struct hystart {
@@ -60,17 +81,23 @@ void	 hystart_init(struct hystart *);
 /* Slow start's increase for bytes acknowledged; may end slow start. */
 uint32_t hystart_increase(struct tcpcb *, uint32_t bytes);
 
-void	 tcp_cc_init(struct tcpcb *);
+void	 tcp_cc_init(struct tcpcb *);	/* the connection is established */
+/* Another algorithm; keeps the window. */
+void	 tcp_cc_choose(struct tcpcb *, const struct cc_algo *);
+void	 tcp_cc_undo(struct tcpcb *, const struct cc_state *);
 void	 tcp_cc_acked(struct tcpcb *, uint32_t bytes);
 void	 tcp_cc_afteridle(struct tcpcb *);
 void	 tcp_cc_sent(struct tcpcb *);
 bool	 tcp_cc_validated(const struct tcpcb *);
 /* Slow start's share of bytes: grows the window, returns what is left. */
 uint32_t tcp_cc_slowstart(struct tcpcb *, uint32_t bytes);
+/* Growth of RFC 5681: slow start, then a segment for each window. */
+void	 tcp_cc_reno(struct tcpcb *, uint32_t bytes);
 /* num/den of t_prr.flight, at least two segments (RFC 5681 equation 4). */
 uint32_t tcp_cc_reduced(const struct tcpcb *, unsigned num, unsigned den);
 /* The one of that name, which need not end in NUL; NULL: none. */
 const struct cc_algo *tcp_cc_byname(const char *name, size_t len);
+const char *tcp_cc_name(const struct cc_algo *);
 const struct cc_algo *tcp_cc_default(void);
 void	 tcp_cc_sysctl_init(void);
 

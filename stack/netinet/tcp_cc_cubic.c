@@ -7,6 +7,7 @@
  * The RFC counts windows in segments and time in seconds; here it is bytes
  * and milliseconds, in integers: C = 0.4 segments/s^3 and beta = 0.7.
  */
+#include "netinet/tcp_cc_cubic.h"
 #include "netinet/tcp_var.h"
 
 #define	BETA_NUM	7
@@ -61,7 +62,7 @@ cubic_window(const struct cubic *cu, uint32_t mss, nsec_t t)
 COLD static void
 begin_epoch(struct tcpcb *tp)
 {
-	struct cubic *cu = &tp->t_cubic;
+	struct cubic *cu = CC_STATE(tp, struct cubic);
 
 	cu->epoch = true;
 	cu->t = 0;
@@ -77,7 +78,7 @@ begin_epoch(struct tcpcb *tp)
 static void
 grow_estimate(struct tcpcb *tp, uint32_t bytes)
 {
-	struct cubic *cu = &tp->t_cubic;
+	struct cubic *cu = CC_STATE(tp, struct cubic);
 	uint32_t num = ALPHA_NUM, den = ALPHA_DEN, share;
 
 	if (cu->w_est >= cu->cwnd_prior)
@@ -94,7 +95,7 @@ grow_estimate(struct tcpcb *tp, uint32_t bytes)
 HOT static void
 cubic_ack_received(struct tcpcb *tp, uint32_t bytes)
 {
-	struct cubic *cu = &tp->t_cubic;
+	struct cubic *cu = CC_STATE(tp, struct cubic);
 	nsec_t now = getuptime();
 	uint32_t target, most;
 
@@ -129,7 +130,7 @@ cubic_ack_received(struct tcpcb *tp, uint32_t bytes)
 static void
 cubic_cong_signal(struct tcpcb *tp, enum cc_signal signal)
 {
-	struct cubic *cu = &tp->t_cubic;
+	struct cubic *cu = CC_STATE(tp, struct cubic);
 	uint32_t cwnd = tp->snd_cwnd;
 
 	cu->cwnd_prior = cwnd;
@@ -143,16 +144,16 @@ cubic_cong_signal(struct tcpcb *tp, enum cc_signal signal)
 	tp->snd_ssthresh = tcp_cc_reduced(tp, BETA_NUM, BETA_DEN);
 }
 
-/* Section 5.8: idle time is no time. */
+/* Section 5.8: time without data in flight does not count. */
 HOT static void
 cubic_after_idle(struct tcpcb *tp)
 {
-	tp->t_cubic.last = getuptime();
+	CC_STATE(tp, struct cubic)->last = getuptime();
 }
 
 const struct cc_algo tcp_cc_cubic = {
-	.cc_name = "cubic",
 	.cc_ack_received = cubic_ack_received,
 	.cc_cong_signal = cubic_cong_signal,
 	.cc_after_idle = cubic_after_idle,
+	.cc_undo = cubic_after_idle,	/* section 4.9.2 */
 };

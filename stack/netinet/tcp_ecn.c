@@ -38,11 +38,14 @@ tcp_ecn_field(const struct mbuf *m)
 	    ip[1] >> 4 & IPTOS_ECN_MASK);
 }
 
-/* TF_ECN if a connection of ours shall ask. */
+/* TF_ECN if connect() asks for ECN. */
 unsigned
-tcp_ecn_ask(void)
+tcp_ecn_ask(const struct tcpcb *tp)
 {
-	return (atomic_load_u32(&ecn_enable) == ECN_ASK ? TF_ECN : 0);
+	const uint32_t enable = atomic_load_u32(&ecn_enable);
+
+	return (enable == ECN_ASK || (enable == ECN_ASKED &&
+	    tp->t_cc->cc_wants_ecn) ? TF_ECN : 0);
 }
 
 /* TF_ECN if the SYN of a peer asks and may. */
@@ -77,12 +80,18 @@ tcp_ecn_input(struct tcpcb *tp, struct tcpseg *sg)
 {
 	if ((tp->t_flags & TF_ECN) == 0)
 		return (TS_NEXT);
+	if (sg->sg_ecn == IPTOS_ECN_CE)
+		TCPSTAT_INC(ecnmarks);
+	if (tp->t_cc->cc_data_marked != NULL) {
+		if (sg->sg_len > 0)
+			tp->t_cc->cc_data_marked(tp,
+			    sg->sg_ecn == IPTOS_ECN_CE);
+		return (TS_NEXT);
+	}
 	if (sg->sg_flags & TH_CWR)
 		tp->t_flags &= ~(unsigned)TF_ECNECHO;
-	if (sg->sg_ecn == IPTOS_ECN_CE) {
-		TCPSTAT_INC(ecnmarks);
+	if (sg->sg_ecn == IPTOS_ECN_CE)
 		tp->t_flags |= TF_ECNECHO | TF_ACKNOW;
-	}
 	return (TS_NEXT);
 }
 

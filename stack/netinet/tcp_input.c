@@ -402,22 +402,29 @@ tcp_find(const struct tcpseg *sg)
 }
 
 /* A child may take its listener's place, which the checker cannot see. */
+HOT bool
+tcp_input_locked(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
+{
+	bool done;
+
+	so_checkdate(so);
+	done = tcp_socket_input(&so, sg);
+	sounlock_input(so);
+	sorele(so);
+	return (done);
+}
+
 HOT void
 tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
 {
 	struct socket *so;
-	bool done;
 
 	do {
 		so = tcp_find(sg);
 		if (so == NULL)
 			return;
 		solock(so);
-		so_checkdate(so);
-		done = tcp_socket_input(&so, sg);
-		sounlock_input(so);
-		sorele(so);
-	} while (__predict_false(!done));
+	} while (__predict_false(!tcp_input_locked(so, sg)));
 }
 
 HOT void

@@ -1,48 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ladder of net.inet.tcp.input: how input, socket calls and timers of TCP
- * keep out of each other's way.
+ * net.inet.tcp.input: how input, socket calls and timers of TCP exclude each
+ * other.
  *
- *	giant		Giant alone (BSD until 2004)
- *	pcbinfo		a lock over all connections until a segment proves to
- *			be what was expected, and one for each (FreeBSD 2005)
- *	exclusive	the net lock alone (OpenBSD until 2024)
- *	exclusive-socket	... and the socket's mutex
- *	shared-socket	the net lock shared, the mutex for each segment
- *	shared-socket-batch	... which consecutive segments keep
- *			(Bluhm, "running TCP input in parallel", 2025)
- *	socket		the mutex for each segment, and no lock around
- *	backlog		segments for a socket that a call works on wait for
- *			the call to end (Linux's lock_sock())
- *
- * A strategy is one file with one table; NULL stands for what "socket" does.
+ * A strategy is one file: tcp_lock_NAME.c defines the table tcp_lock_NAME
+ * ("-" in a value of the tunable is "_" there).  The list in meson.build
+ * names them; the tunable's values and description are made from that list.
  */
 #ifndef NETINET_TCP_LOCK_H
 #define NETINET_TCP_LOCK_H
 
 #include "kern/netlock.h"
 #include "netinet/tcp_var.h"
+#include "strategies.h"
 
 struct tcp_strategy {
-	const char	*ts_name;
-	enum netlock_mode ts_net;
-	bool		 ts_giant;	/* over the whole stack */
+	enum netlock_mode ts_net;	/* the net lock around input */
+	bool		 ts_giant;	/* Giant over the whole stack */
 	/* True: the segment waits for the end of the burst. */
 	bool		(*ts_gather)(struct mbuf *, unsigned hlen);
 	void		(*ts_last)(void);	/* that end */
-	/* A segment to its socket; takes sg_m if it keeps it. */
+	/*
+	 * Delivers a segment to its socket; sets sg_m to NULL if it keeps it.
+	 * NULL: tcp_input_single().
+	 */
 	void		(*ts_input)(struct tcpseg *);
-	const struct so_lockops *ts_lockops;	/* of its sockets */
-	void		(*ts_init)(void);
+	/* Of TCP's sockets; NULL: the mutex, inline, without a net lock. */
+	const struct so_lockops *ts_lockops;
+	void		(*ts_init)(void);	/* at boot, or NULL */
 };
+#define	TCP_LOCK_DECLARE(strategy, name)				\
+	extern const struct tcp_strategy tcp_lock_##strategy;
+TCP_LOCKS(TCP_LOCK_DECLARE)
 extern struct tcp_strategy tcp_strategy;	/* [I] after boot: in use */
 
-extern const struct tcp_strategy tcp_strategy_giant, tcp_strategy_pcbinfo,
-    tcp_strategy_exclusive, tcp_strategy_exclusive_socket,
-    tcp_strategy_shared_socket, tcp_strategy_shared_socket_batch,
-    tcp_strategy_backlog;
+/*
+ * Operations that strategies share.  tcp_lock_mutex: the socket's mutex, under
+ * the net lock.  tcp_lock_outer: Giant or the exclusive net lock covers every
+ * connection; calls still take the mutex, uncontended, to sleep with it.
+ */
+extern const struct so_lockops tcp_lock_mutex, tcp_lock_outer;
 
-/* The mutex, for strategies that have something to add. */
+/* The mutex alone, for strategies that add something to it. */
 void	 tcp_lock_enter(struct socket *so) ACQUIRES(so->so_lock);
 void	 tcp_lock_leave(struct socket *so) RELEASES(so->so_lock);
 int	 tcp_lock_sleep(struct socket *so, const void *chan,
@@ -51,7 +50,8 @@ bool	 tcp_lock_owned(struct socket *);
 
 void	 tcp_lock_init(void);		/* registers the tunable */
 int	 tcp_lock_start(void);		/* at boot; 0 */
-/* When there are workers; an errno value, explained. */
+void	 tcp_table_init(void);		/* tunables of tcp_pcbtable.c */
+/* When the netisr has workers; an errno value, with its reason on console. */
 int	 tcp_table_start(void);
 
 /*
@@ -67,6 +67,9 @@ void	 tcp_segment(struct mbuf *, unsigned hlen);
 void	 tcp_input_single(struct tcpseg *);
 struct socket *tcp_find(const struct tcpseg *);
 bool	 tcp_socket_input(struct socket **, struct tcpseg *);
+/* The same, then unlocks and releases the socket. */
+bool	 tcp_input_locked(struct socket *so, struct tcpseg *)
+	    RELEASES(so->so_lock);
 
 /* How often a segment found its socket locked by the one before it. */
 #define	TCP_LOCK_STATS(X)						\

@@ -51,22 +51,6 @@ disown(struct socket *so) REQUIRES(so->so_lock)
 }
 
 /*
- * A segment to its socket, whose mutex is held and is let go, as is a
- * reference.  The checker does not see that a child may take its place.
- */
-static bool
-segment_input(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
-{
-	bool done;
-
-	forget_uptime();
-	done = tcp_socket_input(&so, sg);
-	sounlock_input(so);
-	sorele(so);
-	return (done);
-}
-
-/*
  * Takes in what was left behind, until there is nothing or an owner who will.
  * Entered with the mutex, left without.
  */
@@ -81,7 +65,7 @@ drain(struct socket *so) NO_LOCK_ANALYSIS
 		STAILQ_REMOVE_HEAD(&so->so_leftq, sl_link);
 		so->so_nleft--;
 		soref(so);
-		if (!segment_input(so, &sl->sl_seg))
+		if (!tcp_input_locked(so, &sl->sl_seg))
 			tcp_input_single(&sl->sl_seg);
 		m_freem(sl->sl_seg.sg_m);
 		kfree(sl);
@@ -179,7 +163,7 @@ backlog_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
 			sorele(so);
 			return;
 		}
-	} while (!segment_input(so, sg));
+	} while (!tcp_input_locked(so, sg));
 }
 
 static const struct so_lockops backlog_ops = {
@@ -189,7 +173,6 @@ static const struct so_lockops backlog_ops = {
 	.sl_waits = true,
 };
 
-const struct tcp_strategy tcp_strategy_backlog = {
-	.ts_name = "backlog", .ts_input = backlog_input,
-	.ts_lockops = &backlog_ops,
+const struct tcp_strategy tcp_lock_backlog = {
+	.ts_input = backlog_input, .ts_lockops = &backlog_ops,
 };

@@ -89,7 +89,7 @@ static void
 arm_undo(struct tcpcb *tp)
 {
 	tp->t_undo = (struct tcp_undo){ .armed = true, .cwnd = tp->snd_cwnd,
-	    .ssthresh = tp->snd_ssthresh, .cubic = tp->t_cubic };
+	    .ssthresh = tp->snd_ssthresh, .ccstate = tp->t_ccstate };
 }
 
 /* The window comes down from that of flight bytes. */
@@ -171,8 +171,7 @@ undo(struct tcpcb *tp)
 	if (tp->snd_cwnd < u->cwnd)
 		tp->snd_cwnd = u->cwnd;
 	tp->snd_ssthresh = u->ssthresh;
-	tp->t_cubic = u->cubic;
-	tp->t_cubic.last = getuptime();
+	tcp_cc_undo(tp, &u->ccstate);
 }
 
 /* All that was in flight when it began is acknowledged. */
@@ -310,6 +309,8 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 	if (tcp_tlp_acked(tp, ack, a) && calm)
 		reduce(tp, TR_CWR, CC_LOSS, tp->snd_max - tp->snd_una +
 		    a->acked);
+	if (__predict_false(tp->t_cc->cc_ack_marked != NULL))
+		tp->t_cc->cc_ack_marked(tp, a->acked, a->marked);
 	/* RFC 3168 section 6.1.2: once for what was in flight */
 	if (a->marked && tp->t_recovery == TR_OPEN &&
 	    SEQ_GT(ack, tp->snd_recover)) {

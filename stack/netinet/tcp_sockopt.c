@@ -203,7 +203,7 @@ tcp_setopt(struct socket *so, int level, int name, const void *val,
 		cc = tcp_cc_byname(val, len);
 		if (cc == NULL)
 			return (ENOENT);
-		tp->t_cc = cc;
+		tcp_cc_choose(tp, cc);
 		return (0);
 	}
 	if (len < sizeof(num))
@@ -293,8 +293,8 @@ tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 		return (0);
 	}
 	if (name == TCP_CONGESTION)
-		return (put(val, len, tp->t_cc->cc_name,
-		    strlen(tp->t_cc->cc_name) + 1));
+		return (put(val, len, tcp_cc_name(tp->t_cc),
+		    strlen(tcp_cc_name(tp->t_cc)) + 1));
 	error = get_number(tp, name, &num);
 	return (error != 0 ? error : put(val, len, &num, sizeof(num)));
 }

@@ -158,7 +158,7 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 		return (error);
 	TCPSTAT_INC(connattempt);
 	send_sequence(tp, tcp_newiss(&tp->t_inp.inp_conn));
-	tp->t_flags |= tcp_ecn_ask();
+	tp->t_flags |= tcp_ecn_ask(tp);
 	if (tp->t_flags & TF_WSCALE)
 		tp->rcv_scale = window_scale(&tp->t_inp.inp_socket->so_rcv);
 	tcp_setmss(tp);

@@ -108,4 +108,5 @@ tcp_sysctl_init(void)
 	tcp_cc_sysctl_init();
 	tcp_ecn_sysctl_init();
 	tcp_lock_init();
+	tcp_table_init();
 }

@@ -12,8 +12,8 @@
  *	tcp_rack.c	which of it is lost (RACK), probes of the tail (TLP)
  *	tcp_ecn.c	congestion marks
  *	tcp_recover.c	recovery from losses and timeouts, and undoing it
- *	tcp_cc.c	congestion control, a table of operations, and NewReno;
- *			tcp_cc_cubic.c and tcp_cc_hystart.c
+ *	tcp_cc.c	congestion control; tcp_cc_NAME.c are its algorithms
+ *	tcp_hystart.c	the end of slow start
  *	tcp_reass.c	data in and out of order, FIN
  *	tcp_burst.c	what waits for the end of a burst
  *	tcp_urgent.c	urgent data, either way
@@ -126,7 +126,7 @@ struct tcp_prr {
 struct tcp_undo {
 	bool		 armed;
 	uint32_t	 cwnd, ssthresh;
-	struct cubic	 cubic;
+	struct cc_state	 ccstate;
 	uint32_t	 stamp;		/* timestamp of the first sent again */
 	uint32_t	 rexmitted, dsacked;	/* bytes since then */
 };
@@ -205,7 +205,7 @@ struct tcpcb {
 	uint32_t	 t_cwndacked;	/* bytes towards Reno's next increase */
 	uint32_t	 t_usage;	/* most bytes in flight ... */
 	tcp_seq		 t_usageend;	/* ... until this is acknowledged */
-	struct cubic	 t_cubic;
+	struct cc_state	 t_ccstate;	/* private to t_cc */
 	struct hystart	 t_hystart;
 	unsigned	 t_dupacks;	/* without SACK only */
 
@@ -439,7 +439,7 @@ uint32_t tcp_pipe(const struct tcpcb *);
 /* tcp_ecn.c */
 void	 tcp_ecn_sysctl_init(void);
 uint8_t	 tcp_ecn_field(const struct mbuf *);
-unsigned tcp_ecn_ask(void);
+unsigned tcp_ecn_ask(const struct tcpcb *);
 unsigned tcp_ecn_asked(const struct tcpseg *);
 void	 tcp_ecn_answered(struct tcpcb *, const struct tcpseg *);
 uint8_t	 tcp_ecn_synflags(unsigned wants, uint8_t flags);

@@ -12,6 +12,7 @@
 
 #include "kern/sysctl.h"
 #include "machine/virtual/virtual.h"
+#include "netinet/tcp_cc_cubic.h"
 #include "netinet/tcp_var.h"
 #include "tests/net.h"
 
@@ -41,7 +42,8 @@ ack_window(struct tcpcb *tp)
 {
 	uint32_t left = tp->snd_cwnd / MSS;
 
-	tp->t_cubic.last -= RTT;
+	if (tp->t_cc == &tcp_cc_cubic)
+		CC_STATE(tp, struct cubic)->last -= RTT;
 	for (uint32_t n; left > 0; left -= n) {
 		n = left < 2 ? left : 2;
 		tp->snd_una += n * MSS;
@@ -132,9 +134,9 @@ TEST(cubic_converges_fast)
 	struct tcpcb *tp = new_block(&tcp_cc_cubic, 1000);
 
 	lose(tp, CC_LOSS);
-	CHECK_EQ(tp->t_cubic.w_max, 1000 * MSS);
+	CHECK_EQ(CC_STATE(tp, struct cubic)->w_max, 1000 * MSS);
 	lose(tp, CC_LOSS);	/* below the plateau: gives way */
-	check_near((double)tp->t_cubic.w_max / MSS, 700 * 1.7 / 2, 1);
+	check_near((double)CC_STATE(tp, struct cubic)->w_max / MSS, 700 * 1.7 / 2, 1);
 	free(tp);
 }
 
@@ -147,8 +149,8 @@ TEST(cubic_after_a_timeout_starts_at_its_plateau)
 	while (tp->snd_cwnd < tp->snd_ssthresh)
 		ack_window(tp);
 	ack_window(tp);
-	CHECK_EQ(tp->t_cubic.k, 0);
-	CHECK(tp->t_cubic.w_max <= 72 * MSS);
+	CHECK_EQ(CC_STATE(tp, struct cubic)->k, 0);
+	CHECK(CC_STATE(tp, struct cubic)->w_max <= 72 * MSS);
 	free(tp);
 }
 
@@ -164,7 +166,7 @@ TEST(time_without_need_of_the_window_does_not_count)
 	for (int i = 0; i < 1000; i++)
 		ack_window(tp);
 	CHECK_EQ(tp->snd_cwnd, before);
-	tp->t_cubic.last -= 3600 * NSEC_PER_SEC;
+	CC_STATE(tp, struct cubic)->last -= 3600 * NSEC_PER_SEC;
 	tcp_cc_afteridle(tp);
 	tp->t_cc->cc_after_idle(tp);
 	tp->t_flags = TF_CWNDLIMITED;

@@ -60,11 +60,9 @@ info_segment(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
 		TCPLOCK_INC(predicted);
 		mtx_unlock(&tcpinfo);
 	}
-	done = tcp_socket_input(&so, sg);
+	done = tcp_input_locked(so, sg);
 	if (!expected)
 		mtx_unlock(&tcpinfo);
-	sounlock_input(so);
-	sorele(so);
 	return (done);
 }
 
@@ -81,7 +79,6 @@ info_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
 			return;
 		}
 		solock(so);
-		forget_uptime();
 	} while (!info_segment(so, sg));
 }
 
@@ -97,7 +94,7 @@ static const struct so_lockops info_ops = {
 	.sl_unlock = tcp_lock_leave, .sl_owned = tcp_lock_owned,
 };
 
-const struct tcp_strategy tcp_strategy_pcbinfo = {
-	.ts_name = "pcbinfo", .ts_input = info_input,
+const struct tcp_strategy tcp_lock_pcbinfo = {
+	.ts_input = info_input,
 	.ts_lockops = &info_ops, .ts_init = info_init,
 };

@@ -133,8 +133,8 @@ batch_last(void)
 	batch_drop(tb);
 }
 
-const struct tcp_strategy tcp_strategy_shared_socket_batch = {
-	.ts_name = "shared-socket-batch", .ts_net = NETLOCK_SHARED,
+const struct tcp_strategy tcp_lock_shared_socket_batch = {
+	.ts_net = NETLOCK_SHARED, .ts_lockops = &tcp_lock_mutex,
 	.ts_gather = batch_gather, .ts_last = batch_last,
 	.ts_input = batch_input,
 };

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * "exclusive": the net lock, exclusively, and no lock of a connection (OpenBSD
+ * until 2024).
+ */
+#include "netinet/tcp_lock.h"
+
+const struct tcp_strategy tcp_lock_exclusive = {
+	.ts_net = NETLOCK_EXCLUSIVE, .ts_lockops = &tcp_lock_outer,
+};

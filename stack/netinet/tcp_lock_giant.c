@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * "giant": Giant over the whole stack, and no lock of a connection (BSD until
+ * 2004).
+ */
+#include "netinet/tcp_lock.h"
+
+const struct tcp_strategy tcp_lock_giant = {
+	.ts_giant = true, .ts_lockops = &tcp_lock_outer,
+};

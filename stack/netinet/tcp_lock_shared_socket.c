@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * "shared-socket": the net lock, shared, and the socket's mutex for each
+ * segment.
+ */
+#include "netinet/tcp_lock.h"
+
+const struct tcp_strategy tcp_lock_shared_socket = {
+	.ts_net = NETLOCK_SHARED, .ts_lockops = &tcp_lock_mutex,
+};

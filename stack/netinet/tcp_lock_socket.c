@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * "socket", the default: the socket's mutex for each segment, and no lock
+ * around it.  All operations are NULL, so that input, calls and timers take
+ * the mutex inline.
+ */
+#include "netinet/tcp_lock.h"
+
+const struct tcp_strategy tcp_lock_socket = { .ts_net = NETLOCK_NONE };
