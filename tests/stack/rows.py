@@ -13,6 +13,7 @@ GBIT = 8e-9
 LO_1500 = ("ip link set lo mtu 1500", "ethtool -K lo tso off gso off gro off")
 LO_64K = ("ip link set lo mtu 65536", "ethtool -K lo tso on gso on gro on")
 CHECKSUMS, SEGMENTS = {"if.mem0.offload": "1"}, {"if.mem0.offload": "2"}
+DCTCP = {**CHECKSUMS, "net.inet.tcp.cc.algorithm": "dctcp"}
 CPUS = str(os.cpu_count() or 1)
 ON_EACH = {**SEGMENTS, "if.mem0.queues": CPUS}
 
@@ -64,6 +65,7 @@ ROWS = {
         for driver in DRIVERS
     },
     "memory: bulk, MTU 1500": Row(in_memory, "Gbit/s", ("self", "in"), CHECKSUMS, LO_1500, GBIT),
+    "memory: bulk, MTU 1500, DCTCP": Row(in_memory, "Gbit/s", ("self", "in"), DCTCP, scale=GBIT, sides=("stack",)),
     "memory: bulk, 64 K": Row(in_memory, "Gbit/s", ("self", "in"), SEGMENTS, LO_64K, GBIT),
     "memory: request/response, 1": Row(in_memory, "1000/s", ("self", "rr"), SEGMENTS, LO_64K, 1e-3),
     "memory: request/response, 64": Row(in_memory, "1000/s", ("self", "rr", "-n", "64"), SEGMENTS, LO_64K, 1e-3),
