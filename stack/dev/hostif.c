@@ -16,7 +16,7 @@
 #include "kern/epoch.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
-#include "net/burst.h"
+#include "net/rx_burst.h"
 
 #define	HOSTIF_MTU	1500
 #define	RX_BURST	64	/* frames; what they cause to be sent waits */
@@ -33,7 +33,7 @@ rx_burst(void *arg)
 {
 	struct hostif_queue *hq = arg;
 	const struct hostif *hi = hq->hq_if;
-	struct if_batch batch;
+	struct tx_batch batch;
 	struct if_lro lro;
 	uint64_t woken = hq->hq_bytes;
 	unsigned n = 0;
@@ -41,8 +41,8 @@ rx_burst(void *arg)
 	wakeup_hold();
 	/* One visit of the tables, not one for each packet. */
 	epoch_enter();
-	if_batch_begin(&batch);
-	burst_gather_begin();
+	tx_batch_begin(&batch);
+	rx_burst_gather_begin();
 	if_lro_begin(&lro);
 	do {
 		hq->hq_error = hi->hi_ops->receive(hq);
@@ -54,8 +54,8 @@ rx_burst(void *arg)
 		}
 	} while (hq->hq_error == 0 && ++n < RX_BURST);
 	if_lro_end(&lro);
-	burst_gather_end();
-	if_batch_end(&batch);
+	rx_burst_gather_end();
+	tx_batch_end(&batch);
 	wakeup_release();
 	epoch_exit();
 	return (n > 0 || hq->hq_error != -EAGAIN);

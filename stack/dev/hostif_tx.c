@@ -11,7 +11,7 @@
 #define	TX_IOV		192	/* pieces of the frames of one call */
 
 /* Frames of one call. */
-struct tx_batch {
+struct tx_call {
 	struct hostif_queue *tx_queue;
 	unsigned	 tx_n, tx_niov;
 	struct mbuf	*tx_mbufs[MACH_SEND_MAX];
@@ -72,7 +72,7 @@ tx_collapse(struct mbuf *m)
 
 /* False: there is no room for it in this call. */
 static bool
-tx_add(struct tx_batch *tx, struct mbuf *m)
+tx_add(struct tx_call *tx, struct mbuf *m)
 {
 	struct iovec *iov = &tx->tx_iov[tx->tx_niov];
 	unsigned room = TX_IOV - tx->tx_niov, used = 0, i = tx->tx_n;
@@ -97,7 +97,7 @@ tx_add(struct tx_batch *tx, struct mbuf *m)
 }
 
 static int
-tx_call(struct tx_batch *tx, unsigned from)
+tx_call(struct tx_call *tx, unsigned from)
 {
 	struct hostif_queue *hq = tx->tx_queue;
 	bool serial = hq->hq_if->hi_ops->serial;
@@ -118,7 +118,7 @@ tx_call(struct tx_batch *tx, unsigned from)
  * alone; when the device is full, the rest is lost with it.
  */
 static int
-tx_flush(struct tx_batch *tx)
+tx_flush(struct tx_call *tx)
 {
 	const struct ifnet *ifp = &tx->tx_queue->hq_if->hi_if;
 	unsigned sent = 0, lost = 0;
@@ -153,7 +153,7 @@ int
 hostif_transmit(struct ifnet *ifp, struct mbuf *m)
 {
 	struct hostif *hi = ifp->if_softc;
-	struct tx_batch tx;
+	struct tx_call tx;
 	struct mbuf *next;
 	int error = 0;
 

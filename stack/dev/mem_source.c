@@ -18,7 +18,7 @@
 #include "dev/mem.h"
 #include "kern/epoch.h"
 #include "kern/thread.h"
-#include "net/burst.h"
+#include "net/rx_burst.h"
 
 #define	BURST		64	/* packets in one visit of the tables */
 #define	FIRST_PORT	1024
@@ -215,9 +215,9 @@ source_main(void *arg)
 			continue;
 		last = due - n < BURST ? due : n + BURST;
 		epoch_enter();
-		burst_begin();
+		rx_burst_begin();
 		burst(ms, n, last);
-		burst_end();
+		rx_burst_end();
 		epoch_exit();
 		n = last;
 	}

@@ -16,7 +16,7 @@
 #include "kern/ast.h"
 #include "kern/thread.h"
 #include "kern/worker.h"
-#include "net/burst.h"
+#include "net/rx_burst.h"
 
 #define	QUEUE_MAX	4096	/* frames; no more are added to them */
 #define	SENDER_MAX	16	/* frames that a sender passes on itself */
@@ -188,16 +188,16 @@ pass_frames(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 APART static void
 pass_burst(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 {
-	struct if_batch batch;
+	struct tx_batch batch;
 	struct if_lro lro;
 
-	if_batch_begin(&batch);
-	burst_begin();
+	tx_batch_begin(&batch);
+	rx_burst_begin();
 	if_lro_begin(&lro);
 	pass_frames(ifp, frames, queue);
 	if_lro_end(&lro);
-	burst_end();
-	if_batch_end(&batch);
+	rx_burst_end();
+	tx_batch_end(&batch);
 }
 
 HOT void
@@ -207,9 +207,9 @@ mem_pass(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 		pass_burst(ifp, frames, queue);
 		return;
 	}
-	burst_begin();
+	rx_burst_begin();
 	pass_frames(ifp, frames, queue);
-	burst_end();
+	rx_burst_end();
 }
 
 /* Who passes goes on until there are no frames, or with about so many. */

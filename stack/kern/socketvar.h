@@ -127,7 +127,7 @@ struct socket {
 	struct socketq	 so_comp;		/* [q] to be accepted */
 	unsigned	 so_qlen;		/* [q] */
 	unsigned	 so_qlimit;		/* [s] */
-	/* of TCP, see tcp_burst.c */
+	/* of TCP, see tcp_defer.c */
 	struct thread	*so_gatherer;		/* [s] */
 	atomic_u32	 so_gathered;		/* [a] */
 	/* with net.inet.tcp.input=backlog */

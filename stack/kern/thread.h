@@ -13,15 +13,15 @@
 
 struct ast;
 struct epoch_reader;
-struct if_batch;
+struct tx_batch;
 struct if_lro;
 struct mbuf_cache;
 
 #define	TD_WOKEN_MAX	16
 
 /* What layers above remember for a thread; freed with it. */
-enum td_hint { TD_ROUTES, TD_ROUTES6, TD_LINKS, TD_LINKS6, TD_PCBS, TD_BURST,
-    TD_BATCH, TD_HINTS };
+enum td_hint { TD_ROUTES, TD_ROUTES6, TD_LINKS, TD_LINKS6, TD_PCBS, TD_RX_BURST,
+    TD_LOCK_BATCH, TD_HINTS };
 
 /*
  * Locks used to protect struct thread members:
@@ -61,7 +61,7 @@ struct thread {
 	bool		 td_netalone;		/* [o] ... exclusively */
 	unsigned	 td_tunnels;		/* [o] that what it sends is in */
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
-	struct if_batch	*td_batch;		/* [o] frames to send, or NULL */
+	struct tx_batch	*td_tx_batch;	/* [o] frames to send, or NULL */
 	struct if_lro	*td_lro;		/* [o] frames held, or NULL */
 	char		*td_counters;		/* [o] its copy, or NULL */
 	struct epoch_reader *td_epoch;		/* [o] its record, or NULL */

@@ -9,11 +9,9 @@
 #include "kern/ctl.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
-#include "net/burst.h"
+#include "net/rx_burst.h"
 #include "net/if_private.h"
 #include "net/netisr.h"
-
-#define	BATCH_MAX	32	/* frames that are sent with one call */
 
 struct ifnet *ifnet_list;
 struct if_family *if_families;
@@ -158,7 +156,7 @@ if_byindex(unsigned index)
 void
 if_pass(struct mbuf *m)
 {
-	if (!burst_gather(m))
+	if (!rx_burst_gather(m))
 		netisr_dispatch(NETISR_ETHER, m);
 }
 
@@ -195,97 +193,6 @@ if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 		if_impair_pass(ifp->if_impair, m, if_dispatch, ifp);
 	else
 		if_dispatch(ifp, m);
-}
-
-static void
-batch_flush(struct if_batch *ib)
-{
-	struct mbuf *frames = ib->ib_frames.mq_head;
-
-	mbufq_init(&ib->ib_frames);
-	if (frames != NULL)
-		(void)ib->ib_ifp->if_transmit(ib->ib_ifp, frames);
-}
-
-void
-if_batch_begin(struct if_batch *ib)
-{
-	KASSERT(curthread->td_batch == NULL, ("if_batch_begin: begun"));
-	mbufq_init(&ib->ib_frames);
-	ib->ib_later.n = ib->ib_sent.n = 0;
-	curthread->td_batch = ib;
-}
-
-static bool
-calls_add(struct if_calls *ic, void (*fn)(void *), void *arg)
-{
-	if (ic->n == IF_CALLS_MAX)
-		return (false);
-	ic->calls[ic->n].fn = fn;
-	ic->calls[ic->n++].arg = arg;
-	return (true);
-}
-
-static void
-calls_run(const struct if_calls *ic)
-{
-	for (unsigned i = 0; i < ic->n; i++)
-		ic->calls[i].fn(ic->calls[i].arg);
-}
-
-void
-if_batch_end(struct if_batch *ib)
-{
-	KASSERT(curthread->td_batch == ib, ("if_batch_end: not begun"));
-	calls_run(&ib->ib_later);
-	curthread->td_batch = NULL;
-	batch_flush(ib);
-	calls_run(&ib->ib_sent);
-}
-
-bool
-if_batch_later(void (*fn)(void *), void *arg)
-{
-	struct if_batch *ib = curthread->td_batch;
-
-	return (ib != NULL && calls_add(&ib->ib_later, fn, arg));
-}
-
-bool
-if_batch_holds(void)
-{
-	const struct if_batch *ib = thread_known()->td_batch;
-
-	return (ib != NULL && ib->ib_frames.mq_head != NULL);
-}
-
-bool
-if_batch_sent(void (*fn)(void *), void *arg)
-{
-	KASSERT(if_batch_holds(), ("if_batch_sent: nothing is gathered"));
-	return (calls_add(&curthread->td_batch->ib_sent, fn, arg));
-}
-
-void
-if_batch_flush(void)
-{
-	KASSERT(if_batch_holds(), ("if_batch_flush: nothing is gathered"));
-	batch_flush(curthread->td_batch);
-}
-
-int
-if_send(struct ifnet *ifp, struct mbuf *m)
-{
-	struct if_batch *ib = thread_known()->td_batch;
-
-	if (ib == NULL || (ifp->if_caps & IFCAP_BATCH) == 0)
-		return (ifp->if_transmit(ifp, m));
-	if (ib->ib_ifp != ifp || ib->ib_frames.mq_len == BATCH_MAX) {
-		batch_flush(ib);
-		ib->ib_ifp = ifp;
-	}
-	mbufq_enqueue(&ib->ib_frames, m);
-	return (0);
 }
 
 static void

@@ -155,30 +155,30 @@ void	 ether_input(struct ifnet *, struct mbuf *);
  * frames are gathered, interface by interface, and sent together; a thread
  * must not sleep in between.
  */
-#define	IF_CALLS_MAX	16
-struct if_calls {
+#define	TX_CALLS_MAX	16
+struct tx_calls {
 	unsigned	 n;
-	struct { void (*fn)(void *); void *arg; } calls[IF_CALLS_MAX];
+	struct { void (*fn)(void *); void *arg; } calls[TX_CALLS_MAX];
 };
-struct if_batch {
-	struct ifnet	*ib_ifp;
-	struct mbufq	 ib_frames;
-	struct if_calls	 ib_later, ib_sent;
+struct tx_batch {
+	struct ifnet	*xb_ifp;
+	struct mbufq	 xb_frames;
+	struct tx_calls	 xb_later, xb_sent;
 };
-void	 if_batch_begin(struct if_batch *);
-void	 if_batch_end(struct if_batch *);
+void	 tx_batch_begin(struct tx_batch *);
+void	 tx_batch_end(struct tx_batch *);
 /*
  * Calls fn(arg) at the end of the batch that this thread gathers, before that
  * is sent.  False: it gathers none, or has so much to do at its end already.
  */
-bool	 if_batch_later(void (*fn)(void *), void *arg);
+bool	 tx_batch_later(void (*fn)(void *), void *arg);
 /*
  * Whether this thread holds back frames; if so, calls fn(arg) when they are
  * sent (false: it has so much to do then already), or sends them now.
  */
-bool	 if_batch_holds(void);
-bool	 if_batch_sent(void (*fn)(void *), void *arg);
-void	 if_batch_flush(void);
+bool	 tx_batch_holds(void);
+bool	 tx_batch_sent(void (*fn)(void *), void *arg);
+void	 tx_batch_flush(void);
 int	 if_send(struct ifnet *, struct mbuf *);
 
 /*

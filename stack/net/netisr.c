@@ -26,7 +26,7 @@
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
-#include "net/burst.h"
+#include "net/rx_burst.h"
 #include "net/if_private.h"
 
 struct isr_proto isr_protos[NETISR_NPROTO] = {
@@ -51,35 +51,35 @@ isr_handle(enum netisr_proto proto, struct mbuf *m)
 		forget_uptime();
 	if (ps->mpsafe) {
 		giant_enter();
-		burst_begin();
+		rx_burst_begin();
 		ps->np.nh_handler(m);
-		burst_end();
+		rx_burst_end();
 		giant_exit();
 	} else {
 		giant_lock();
-		burst_begin();
+		rx_burst_begin();
 		ps->np.nh_handler(m);
-		burst_end();
+		rx_burst_end();
 		giant_unlock();
 	}
 	wakeup_release();
 }
 
 void
-isr_burst_begin(enum netisr_proto proto)
+isr_rx_burst_begin(enum netisr_proto proto)
 {
-	if (!net_bursts || !isr_protos[proto].mpsafe)
+	if (!rx_bursts || !isr_protos[proto].mpsafe)
 		return;
 	giant_enter();	/* comes before the net lock */
-	burst_begin();
+	rx_burst_begin();
 }
 
 void
-isr_burst_end(enum netisr_proto proto)
+isr_rx_burst_end(enum netisr_proto proto)
 {
-	if (!net_bursts || !isr_protos[proto].mpsafe)
+	if (!rx_bursts || !isr_protos[proto].mpsafe)
 		return;
-	burst_end();
+	rx_burst_end();
 	giant_exit();
 }
 

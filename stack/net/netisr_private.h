@@ -69,8 +69,8 @@ const char *isr_refusal(void);
 /* Runs the handler, under Giant if it needs that.  Consumes m. */
 void	 isr_handle(enum netisr_proto, struct mbuf *);
 /* Around a queue that is handled whole: a burst, if it can be one. */
-void	 isr_burst_begin(enum netisr_proto);
-void	 isr_burst_end(enum netisr_proto);
+void	 isr_rx_burst_begin(enum netisr_proto);
+void	 isr_rx_burst_end(enum netisr_proto);
 /* Appends, unless the queue is full: then counts that and returns false. */
 bool	 isr_enqueue(enum netisr_proto, struct mbufq *, struct isr_count *,
 	    struct mbuf *);

@@ -233,10 +233,10 @@ work_proto(struct workstream *ws, enum netisr_proto proto)
 	ws->ws_pending &= ~(1U << proto);
 	mtx_unlock(&ws->ws_lock);
 	atomic_count_u64(&ws->ws_count[proto].worked, work.mq_len);
-	isr_burst_begin(proto);
+	isr_rx_burst_begin(proto);
 	while ((m = mbufq_next(&work)) != NULL)
 		isr_handle(proto, m);
-	isr_burst_end(proto);
+	isr_rx_burst_end(proto);
 	if (isr_protos[proto].np.nh_drained != NULL)
 		isr_protos[proto].np.nh_drained((unsigned)(ws - streams));
 	witness_none(isr_protos[proto].np.nh_name);

@@ -11,7 +11,7 @@
 #include "kern/netlock.h"
 #include "kern/sysctl.h"
 #include "kern/worker.h"
-#include "net/burst.h"
+#include "net/rx_burst.h"
 
 #define	QUEUE_MAX	1024	/* packets; more are lost */
 
@@ -99,13 +99,13 @@ run_alone(struct alone_list *packets)
 
 	giant_enter();
 	net_enter_alone();
-	burst_begin();
+	rx_burst_begin();
 	while ((ap = STAILQ_FIRST(packets)) != NULL) {
 		STAILQ_REMOVE_HEAD(packets, ap_link);
 		ap->ap_input(ap->ap_m, ap->ap_hlen);
 		kfree(ap);
 	}
-	burst_end();
+	rx_burst_end();
 	net_exit();
 	giant_exit();
 }

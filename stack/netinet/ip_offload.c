@@ -82,8 +82,8 @@ tso_transmit(struct ifnet *ifp, struct mbuf *m, uint32_t hlen,
     const void *nexthop)
 {
 	uint32_t hdrlen, off, len, total, segsz = m->m_pkthdr.tso_segsz;
-	const bool gather = curthread->td_batch == NULL;
-	struct if_batch batch;
+	const bool gather = curthread->td_tx_batch == NULL;
+	struct tx_batch batch;
 	struct mbuf *s;
 	struct tcphdr th;
 	int error = 0;
@@ -97,7 +97,7 @@ tso_transmit(struct ifnet *ifp, struct mbuf *m, uint32_t hlen,
 	}
 	total = m->m_pkthdr.len - hdrlen;
 	if (gather)
-		if_batch_begin(&batch);
+		tx_batch_begin(&batch);
 	for (off = 0; off < total && error == 0; off += len) {
 		len = total - off < segsz ? total - off : segsz;
 		IPSTAT_INC(swtso);
@@ -106,7 +106,7 @@ tso_transmit(struct ifnet *ifp, struct mbuf *m, uint32_t hlen,
 		error = send(ifp, s, nexthop);
 	}
 	if (gather)
-		if_batch_end(&batch);
+		tx_batch_end(&batch);
 	m_freem(m);
 	return (error);
 }

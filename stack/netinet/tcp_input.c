@@ -452,8 +452,8 @@ tcp_segment(struct mbuf *m, unsigned hlen)
 void
 tcp_input_here(struct mbuf *m, unsigned hlen)
 {
-	if (__predict_true(tcp_strategy.ts_gather == NULL) ||
-	    !tcp_strategy.ts_gather(m, hlen))
+	if (__predict_true(tcp_strategy.ts_defer == NULL) ||
+	    !tcp_strategy.ts_defer(m, hlen))
 		tcp_segment(m, hlen);
 }
 

@@ -8,7 +8,7 @@
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
-#include "net/burst.h"
+#include "net/rx_burst.h"
 
 /* From the list in meson.build. */
 #define	ADDRESS(strategy, name)	&tcp_lock_##strategy,
@@ -116,8 +116,8 @@ tcp_lock_start(void)
 	if (ts->ts_giant)
 		net_needs_giant("net.inet.tcp.input");
 	netlock_mode = ts->ts_net;
-	burst_last = ts->ts_last;
-	net_bursts = ts->ts_net != NETLOCK_NONE || ts->ts_last != NULL;
+	rx_burst_last = ts->ts_rx_burst_end;
+	rx_bursts = ts->ts_net != NETLOCK_NONE || ts->ts_rx_burst_end != NULL;
 	so_lockops = ts->ts_lockops;
 	if (ts->ts_init != NULL)
 		ts->ts_init();

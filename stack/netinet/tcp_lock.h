@@ -18,8 +18,8 @@ struct tcp_strategy {
 	enum netlock_mode ts_net;	/* the net lock around input */
 	bool		 ts_giant;	/* Giant over the whole stack */
 	/* True: the segment waits for the end of the burst. */
-	bool		(*ts_gather)(struct mbuf *, unsigned hlen);
-	void		(*ts_last)(void);	/* that end */
+	bool		(*ts_defer)(struct mbuf *, unsigned hlen);
+	void		(*ts_rx_burst_end)(void);	/* that end */
 	/*
 	 * Delivers a segment to its socket; sets sg_m to NULL if it keeps it.
 	 * NULL: tcp_input_single().

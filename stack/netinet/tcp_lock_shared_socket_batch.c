@@ -7,21 +7,21 @@
  * So all TCP of a burst comes behind all that is not TCP.  What is dropped
  * before its socket is looked up leaves the lock where it was.
  */
-#include "net/burst.h"
+#include "net/rx_burst.h"
 #include "netinet/tcp_lock.h"
 
 /* [o] the thread that has it among its hints */
-struct tcp_batch {
+struct tcp_lock_batch {
 	struct mbufq	 tb_segments;	/* [o] csum_start: their IP header's */
 	struct socket	*tb_so;		/* [o] locked and referenced; or NULL */
 	const void	*tb_pcb;	/* [o] its block when it was locked */
 	unsigned	 tb_run;	/* [o] segments since then */
 };
 
-static struct tcp_batch *
+static struct tcp_lock_batch *
 batch_mine(void)
 {
-	struct tcp_batch *tb = thread_hints(TD_BATCH, sizeof(*tb));
+	struct tcp_lock_batch *tb = thread_hints(TD_LOCK_BATCH, sizeof(*tb));
 
 	if (__predict_false(tb->tb_segments.mq_tail == NULL))
 		mbufq_init(&tb->tb_segments);
@@ -44,7 +44,7 @@ count_run(unsigned n)
 
 /* Lets the socket go that the last segment left locked. */
 static void
-batch_drop(struct tcp_batch *tb) NO_LOCK_ANALYSIS
+batch_drop(struct tcp_lock_batch *tb) NO_LOCK_ANALYSIS
 {
 	struct socket *so = tb->tb_so;
 
@@ -58,7 +58,7 @@ batch_drop(struct tcp_batch *tb) NO_LOCK_ANALYSIS
 
 /* Locks a socket that was looked up, or finds it locked. */
 static void
-batch_lock(struct tcp_batch *tb, struct socket *so) NO_LOCK_ANALYSIS
+batch_lock(struct tcp_lock_batch *tb, struct socket *so) NO_LOCK_ANALYSIS
 {
 	if (so == tb->tb_so && so->so_pcb == tb->tb_pcb) {
 		TCPLOCK_INC(kept);
@@ -82,7 +82,7 @@ batch_lock(struct tcp_batch *tb, struct socket *so) NO_LOCK_ANALYSIS
  * was locked for it, if that has a future.
  */
 static void
-batch_keep(struct tcp_batch *tb, struct socket *so, bool done)
+batch_keep(struct tcp_lock_batch *tb, struct socket *so, bool done)
 {
 	const struct tcpcb *tp = sototcpcb(so);
 
@@ -99,7 +99,7 @@ batch_keep(struct tcp_batch *tb, struct socket *so, bool done)
 static void
 batch_input(struct tcpseg *sg)
 {
-	struct tcp_batch *tb = batch_mine();
+	struct tcp_lock_batch *tb = batch_mine();
 	struct socket *so;
 	bool done;
 
@@ -114,9 +114,10 @@ batch_input(struct tcpseg *sg)
 }
 
 static bool
-batch_gather(struct mbuf *m, unsigned hlen)
+batch_defer(struct mbuf *m, unsigned hlen)
 {
-	KASSERT(burst_is_open(), ("batch_gather: a segment without a burst"));
+	KASSERT(rx_burst_is_open(),
+	    ("batch_defer: a segment without a burst"));
 	m->m_pkthdr.csum_start = (uint16_t)hlen;
 	mbufq_enqueue(&batch_mine()->tb_segments, m);
 	return (true);
@@ -125,7 +126,7 @@ batch_gather(struct mbuf *m, unsigned hlen)
 static void
 batch_last(void)
 {
-	struct tcp_batch *tb = batch_mine();
+	struct tcp_lock_batch *tb = batch_mine();
 	struct mbuf *m;
 
 	while ((m = mbufq_dequeue(&tb->tb_segments)) != NULL)
@@ -135,6 +136,6 @@ batch_last(void)
 
 const struct tcp_strategy tcp_lock_shared_socket_batch = {
 	.ts_net = NETLOCK_SHARED, .ts_lockops = &tcp_lock_mutex,
-	.ts_gather = batch_gather, .ts_last = batch_last,
+	.ts_defer = batch_defer, .ts_rx_burst_end = batch_last,
 	.ts_input = batch_input,
 };

@@ -454,7 +454,7 @@ speak(struct tcpcb *tp)
 	const tcp_seq before = tp->snd_max;
 	int error = 0;
 
-	if (tcp_leave_output(tp))
+	if (tcp_output_handoff(tp))
 		return (0);
 	tcp_cc_afteridle(tp);
 	try_larger(tp);
@@ -463,7 +463,7 @@ speak(struct tcpcb *tp)
 			break;
 		error = transmit(tp, tx.tx_seq, &tx.tx_len, tx.tx_fin);
 	} while (error == 0 && tx.tx_more);
-	tcp_gathered(tp);
+	tcp_output_held(tp);
 	tcp_info_limit(tp);
 	if (tp->snd_max != before) {
 		tcp_cc_sent(tp);

@@ -227,7 +227,7 @@ schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
 	if ((tp->t_flags & TF_QUICKACK) || tp->t_quickacks > 0)
 		tp->t_flags |= TF_ACKNOW;
 	else if (tp->t_unacked >= 2)
-		tp->t_flags |= tcp_ack_later(tp) ? 0 : TF_ACKNOW;
+		tp->t_flags |= tcp_ack_defer(tp) ? 0 : TF_ACKNOW;
 	else if (!tcp_timer_running(tp, TT_DELACK))
 		tcp_timer_set(tp, TT_DELACK, tcp_msec(&tcp_delacktime));
 }

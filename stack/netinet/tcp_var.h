@@ -15,7 +15,7 @@
  *	tcp_cc.c	congestion control; tcp_cc_NAME.c are its algorithms
  *	tcp_hystart.c	the end of slow start
  *	tcp_reass.c	data in and out of order, FIN
- *	tcp_burst.c	what waits for the end of a burst
+ *	tcp_defer.c	deferred ACKs and output
  *	tcp_urgent.c	urgent data, either way
  *	tcp_output.c	what to send next, and sending it
  *	tcp_timer.c	timeouts
@@ -79,7 +79,7 @@ enum tcp_timer {
 #define	TF_ECN		0x0800	/* ECN agreed (or asked for) */
 #define	TF_ECNECHO	0x1000	/* a mark came: our ACKs say so */
 #define	TF_ECNCWR	0x2000	/* new data will say that we slowed down */
-#define	TF_ACKLATER	0x4000	/* an ACK is sent at the end of a burst */
+#define	TF_ACKDEFERRED 0x4000	/* an ACK is sent at the end of a burst */
 
 /* Flags of the header that the C library does not name (RFC 3168). */
 #define	TH_ECE		0x40
@@ -488,14 +488,14 @@ void	 tcp_recvbuf_tune(struct tcpcb *);
 void	 tcp_sendbuf_tune(struct tcpcb *);
 
 /*
- * tcp_burst.c.  tcp_ack_later(): true: the ACK that is due waits for the end
- * of a burst.  tcp_leave_output(), before output: true: another thread holds
- * segments back, and will send what is due, too.  tcp_gathered(), behind it:
- * this thread may hold them back.
+ * tcp_defer.c.  tcp_ack_defer(): true: the ACK that is due is sent at the end
+ * of the receive burst.  tcp_output_handoff(), before output: true: another
+ * thread has segments of the connection in its transmit batch, and will send
+ * what is due.  tcp_output_held(), after output: this thread may be the one.
  */
-bool	 tcp_ack_later(struct tcpcb *);
-void	 tcp_gathered(struct tcpcb *);
-bool	 tcp_leave_output(struct tcpcb *);
+bool	 tcp_ack_defer(struct tcpcb *);
+void	 tcp_output_held(struct tcpcb *);
+bool	 tcp_output_handoff(struct tcpcb *);
 
 /* tcp_output.c */
 int	 tcp_output(struct tcpcb *);

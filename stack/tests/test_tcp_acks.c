@@ -42,15 +42,15 @@ expect_nothing(void)
 
 TEST(a_burst_is_acknowledged_at_its_end)
 {
-	struct if_batch batch;
+	struct tx_batch batch;
 	struct peer_conn c;
 	struct peer_seg s;
 
 	peer_conn_open(&c);
-	if_batch_begin(&batch);
+	tx_batch_begin(&batch);
 	send_segments(&c.p, 7);
 	CHECK(!peer_next(&s));
-	if_batch_end(&batch);
+	tx_batch_end(&batch);
 	expect_ack(&c.p);
 	expect_nothing();
 	/* and the next one is no part of it */
@@ -61,85 +61,85 @@ TEST(a_burst_is_acknowledged_at_its_end)
 
 TEST(a_quarter_of_the_window_is_acknowledged_at_once)
 {
-	struct if_batch batch;
+	struct tx_batch batch;
 	struct peer_conn c;
 	struct peer_seg s;
 
 	peer_conn_open(&c);
-	if_batch_begin(&batch);
+	tx_batch_begin(&batch);
 	send_segments(&c.p, WINDOW / 4 / LEN);
 	CHECK(!peer_next(&s));
 	send_segments(&c.p, 1);
 	expect_ack(&c.p);
-	if_batch_end(&batch);
+	tx_batch_end(&batch);
 	expect_nothing();
 	peer_conn_close(&c);
 }
 
 TEST(data_of_ours_is_the_ack)
 {
-	struct if_batch batch;
+	struct tx_batch batch;
 	struct peer_conn c;
 	struct peer_seg s;
 
 	peer_conn_open(&c);
-	if_batch_begin(&batch);
+	tx_batch_begin(&batch);
 	send_segments(&c.p, 4);
 	t_send(c.so, bytes, 10);
 	CHECK(peer_next(&s));
 	CHECK_EQ(s.len, 10);
 	CHECK_EQ(s.ack, c.p.snd_nxt);
-	if_batch_end(&batch);
+	tx_batch_end(&batch);
 	CHECK(!peer_next(&s));
 	peer_conn_close(&c);
 }
 
 TEST(a_gap_is_told_at_once)
 {
-	struct if_batch batch;
+	struct tx_batch batch;
 	struct peer_conn c;
 	struct peer_seg s;
 
 	peer_conn_open(&c);
-	if_batch_begin(&batch);
+	tx_batch_begin(&batch);
 	send_segments(&c.p, 2);
 	peer_send(&c.p, TH_ACK, c.p.snd_nxt + LEN, c.p.rcv_nxt, bytes, LEN);
 	expect_ack(&c.p);
-	if_batch_end(&batch);
+	tx_batch_end(&batch);
 	CHECK(!peer_next(&s));
 	peer_conn_close(&c);
 }
 
 TEST(a_connection_may_end_before_its_burst)
 {
-	struct if_batch batch;
+	struct tx_batch batch;
 	struct peer_conn c;
 	struct peer_seg s;
 
 	peer_conn_open(&c);
-	if_batch_begin(&batch);
+	tx_batch_begin(&batch);
 	send_segments(&c.p, 4);
 	peer_conn_close(&c);
-	if_batch_end(&batch);
+	tx_batch_end(&batch);
 	CHECK(!peer_next(&s));
 }
 
 TEST(more_connections_than_a_burst_remembers)
 {
-	struct peer_conn c[IF_CALLS_MAX + 1];
-	struct if_batch batch;
+	struct peer_conn c[TX_CALLS_MAX + 1];
+	struct tx_batch batch;
 	struct peer_seg s;
 
 	for (size_t i = 0; i < nitems(c); i++)
 		peer_conn_open(&c[i]);
-	if_batch_begin(&batch);
-	for (size_t i = 0; i < IF_CALLS_MAX; i++)
+	tx_batch_begin(&batch);
+	for (size_t i = 0; i < TX_CALLS_MAX; i++)
 		send_segments(&c[i].p, 2);
 	CHECK(!peer_next(&s));
-	send_segments(&c[IF_CALLS_MAX].p, 2);
-	expect_ack(&c[IF_CALLS_MAX].p);
-	if_batch_end(&batch);
-	for (size_t i = 0; i < IF_CALLS_MAX; i++)
+	send_segments(&c[TX_CALLS_MAX].p, 2);
+	expect_ack(&c[TX_CALLS_MAX].p);
+	tx_batch_end(&batch);
+	for (size_t i = 0; i < TX_CALLS_MAX; i++)
 		expect_ack(&c[i].p);
 	for (size_t i = 0; i < nitems(c); i++)
 		peer_conn_close(&c[i]);

@@ -10,7 +10,7 @@
 #include <poll.h>
 
 #include "kern/netlock.h"
-#include "net/burst.h"
+#include "net/rx_burst.h"
 #include "tests/states.h"
 
 static uint16_t next_port = 5000;
@@ -39,11 +39,11 @@ TEST(consecutive_segments_keep_the_lock)
 
 	peer_conn_open(&c);
 	counts_begin();
-	burst_begin();
+	rx_burst_begin();
 	peer_text(&c.p, "one");
 	peer_text(&c.p, "two");
 	peer_text(&c.p, "three");
-	burst_end();
+	rx_burst_end();
 	CHECK_COUNTS(2, 0, 1);
 	CHECK_EQ(t_sysctl("net.inet.tcp.lock.run4") - runs, 1);
 	t_expect(c.so, "onetwothree");
@@ -57,11 +57,11 @@ TEST(another_socket_takes_the_lock)
 	peer_conn_open(&a);
 	peer_conn_open(&b);
 	counts_begin();
-	burst_begin();
+	rx_burst_begin();
 	peer_text(&a.p, "a");
 	peer_text(&b.p, "b");
 	peer_text(&a.p, "a");
-	burst_end();
+	rx_burst_end();
 	CHECK_COUNTS(0, 2, 1);
 	t_expect(a.so, "aa");
 	t_expect(b.so, "b");
@@ -77,11 +77,11 @@ TEST(what_has_no_socket_leaves_the_lock)
 
 	peer_conn_open(&c);
 	counts_begin();
-	burst_begin();
+	rx_burst_begin();
 	peer_text(&c.p, "before");
 	peer_send(&nobody, TH_ACK, 1, 1, NULL, 0);
 	peer_text(&c.p, "behind");
-	burst_end();
+	rx_burst_end();
 	CHECK_COUNTS(1, 0, 1);
 	t_expect(c.so, "beforebehind");
 	peer_conn_close(&c);
@@ -107,11 +107,11 @@ TEST(what_is_damaged_leaves_the_lock)
 
 	peer_conn_open(&c);
 	counts_begin();
-	burst_begin();
+	rx_burst_begin();
 	peer_text(&c.p, "before");
 	send_damaged(&c.p);
 	peer_text(&c.p, "behind");
-	burst_end();
+	rx_burst_end();
 	CHECK_EQ(t_sysctl("net.inet.tcp.stats.rcvshort"), bad + 1);
 	CHECK_COUNTS(1, 0, 1);
 	t_expect(c.so, "beforebehind");
@@ -127,10 +127,10 @@ TEST(a_socket_without_its_connection_never_matches)
 	CHECK_EQ(soclose(c.so), 0);		/* FIN_WAIT_1, no descriptor */
 	peer_forget();
 	counts_begin();
-	burst_begin();
+	rx_burst_begin();
 	peer_send(&c.p, RST_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
 	peer_text(&c.p, "late");	/* finds the listener */
-	burst_end();
+	rx_burst_end();
 	CHECK_COUNTS(0, 0, 2);
 	CHECK_EQ(states_answer(), TH_RST);
 	CHECK_EQ(soclose(c.head), 0);
@@ -145,10 +145,10 @@ TEST(time_wait_ends_for_a_new_connection)
 	states_reach(&c, TCPS_TIME_WAIT);
 	(void)states_answer();
 	counts_begin();
-	burst_begin();
+	rx_burst_begin();
 	peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
 	peer_send(&c.p, TH_SYN, c.p.snd_nxt + 100000, 0, NULL, 0);
-	burst_end();
+	rx_burst_end();
 	CHECK_EQ(t_sysctl("net.inet.tcp.stats.timewaitreuse") - before, 1);
 	CHECK_COUNTS(1, 0, 2);
 	CHECK_EQ(states_answer(), SYN_ACK);
@@ -174,11 +174,11 @@ TEST(a_child_keeps_the_lock_it_was_born_with)
 
 	set_up_handshake(&c, 5);
 	counts_begin();
-	burst_begin();
+	rx_burst_begin();
 	peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
 	peer_text(&c.p, "first");
 	peer_text(&c.p, "second");
-	burst_end();
+	rx_burst_end();
 	CHECK_COUNTS(2, 0, 1);
 	c.so = t_accept(c.head);
 	t_expect(c.so, "firstsecond");
@@ -193,10 +193,10 @@ TEST(a_wrong_ack_makes_no_child)
 	set_up_handshake(&c, 5);
 	peer_forget();
 	counts_begin();
-	burst_begin();
+	rx_burst_begin();
 	peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt + 7, NULL, 0);
 	peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
-	burst_end();
+	rx_burst_end();
 	CHECK_COUNTS(1, 0, 1);
 	CHECK_EQ(states_answer(), TH_RST);
 	c.so = t_accept(c.head);
@@ -212,9 +212,9 @@ TEST(the_timer_of_a_handshake_finds_it_finished)
 	set_up_handshake(&c, 5);
 	peer_await(&s, 5000);		/* the timer sent the SYN-ACK again */
 	CHECK_EQ(s.flags, SYN_ACK);
-	burst_begin();
+	rx_burst_begin();
 	peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
-	burst_end();
+	rx_burst_end();
 	CHECK_EQ(t_sysctl("net.inet.tcp.syncache.count"), 0);
 	t_sleep(20000);
 	CHECK(!peer_next(&s));
@@ -239,11 +239,11 @@ TEST(who_waits_in_accept_is_woken_when_the_child_is_let_go)
 	set_up_handshake(&c, 5);
 	td = t_thread(accept_one, &c);
 	t_sleep(10);
-	burst_begin();
+	rx_burst_begin();
 	peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
 	peer_text(&c.p, "hello");
 	CHECK_EQ(sopoll(c.head, POLLIN), 0);
-	burst_end();
+	rx_burst_end();
 	t_join(td);
 	t_expect(c.so, "hello");
 	peer_conn_close(&c);
@@ -269,10 +269,10 @@ TEST(a_reader_goes_on_between_bursts)
 	peer_conn_open(&c);
 	td = t_thread(read_pieces, &c);
 	for (int i = 0; i < PIECES; i += 4) {
-		burst_begin();
+		rx_burst_begin();
 		for (int k = 0; k < 4; k++)
 			peer_text(&c.p, "0123456789");
-		burst_end();
+		rx_burst_end();
 	}
 	t_join(td);
 	peer_conn_close(&c);
@@ -286,10 +286,10 @@ TEST(timers_of_a_connection_that_has_gone_do_nothing)
 
 	peer_conn_open(&c);
 	t_send(c.so, "never acknowledged", 18);
-	burst_begin();
+	rx_burst_begin();
 	peer_text(&c.p, "x");		/* a delayed ACK is due, too */
 	peer_send(&c.p, RST_ACK, c.p.snd_nxt, c.p.rcv_nxt, NULL, 0);
-	burst_end();
+	rx_burst_end();
 	peer_forget();
 	CHECK_EQ(soclose(c.so), 0);
 	CHECK_EQ(soclose(c.head), 0);
@@ -309,10 +309,10 @@ TEST(closing_a_listener_resets_who_waits)
 	set_up_handshake(&a, 5);
 	b.p = (struct peer){ .window = 60000 };
 	peer_syn(&b.p, a.p.stack_port, 0, &s);
-	burst_begin();
+	rx_burst_begin();
 	peer_send(&a.p, TH_ACK, a.p.snd_nxt, a.p.rcv_nxt, NULL, 0);
 	peer_send(&b.p, TH_ACK, b.p.snd_nxt, b.p.rcv_nxt, NULL, 0);
-	burst_end();
+	rx_burst_end();
 	peer_forget();
 	CHECK_EQ(soclose(a.head), 0);
 	while (peer_next(&s))
@@ -327,10 +327,10 @@ TEST(the_end_comes_behind_the_data)
 	struct peer_conn c;
 
 	peer_conn_open(&c);
-	burst_begin();
+	rx_burst_begin();
 	peer_text(&c.p, "last");
 	peer_send(&c.p, FIN_ACK, c.p.snd_nxt++, c.p.rcv_nxt, NULL, 0);
-	burst_end();
+	rx_burst_end();
 	t_expect(c.so, "last");
 	t_expect_eof(c.so);
 	peer_conn_close(&c);
@@ -345,12 +345,12 @@ TEST(tcp_comes_behind_all_else_of_a_burst)
 
 	CHECK_EQ(sobind(udp, (struct sockaddr *)&sin, sizeof(sin)), 0);
 	peer_conn_open(&c);
-	burst_begin();
+	rx_burst_begin();
 	peer_text(&c.p, "first");
 	peer_udp(7, ntohs(sin.sin_port), "second", 6);
 	CHECK_EQ(soavail(udp), 6);
 	CHECK_EQ(soavail(c.so), 0);
-	burst_end();
+	rx_burst_end();
 	CHECK_EQ(soavail(c.so), 5);
 	t_expect(c.so, "first");
 	soclose(udp);

@@ -43,15 +43,15 @@ let_out(struct peer_conn *c)
 
 TEST(a_writer_does_not_overtake_what_an_ack_let_out)
 {
-	struct if_batch batch;
+	struct tx_batch batch;
 	struct peer_conn c;
 	struct peer_seg s;
 
 	open_narrow(&c);
-	if_batch_begin(&batch);
+	tx_batch_begin(&batch);
 	let_out(&c);
 	t_join(t_thread(write_more, c.so));
-	if_batch_end(&batch);
+	tx_batch_end(&batch);
 	CHECK(peer_next(&s));
 	CHECK_EQ(s.seq, c.p.rcv_nxt + MSS);
 	CHECK_EQ(s.len, MSS);
@@ -80,7 +80,7 @@ read_all(void *so)
  */
 TEST(a_reader_does_not_overtake_the_ack_of_a_shut_window)
 {
-	struct if_batch batch;
+	struct tx_batch batch;
 	struct peer_conn c;
 	struct peer_seg s;
 
@@ -90,11 +90,11 @@ TEST(a_reader_does_not_overtake_the_ack_of_a_shut_window)
 	c.so = t_accept(c.head);
 	t_setint(c.so, IPPROTO_TCP, TCP_QUICKACK, 1);
 	peer_forget();
-	if_batch_begin(&batch);
+	tx_batch_begin(&batch);
 	for (int i = 0; i < ROOM; i++, c.p.snd_nxt += MSS)
 		peer_send(&c.p, TH_ACK, c.p.snd_nxt, c.p.rcv_nxt, bytes, MSS);
 	t_join(t_thread(read_all, c.so));
-	if_batch_end(&batch);
+	tx_batch_end(&batch);
 	for (int i = 0; i < ROOM; i++) {
 		CHECK(peer_next(&s));
 		CHECK_EQ(s.window, (ROOM - 1 - i) * MSS);
@@ -108,23 +108,23 @@ TEST(a_reader_does_not_overtake_the_ack_of_a_shut_window)
 
 TEST(more_connections_than_a_batch_remembers)
 {
-	struct peer_conn c[IF_CALLS_MAX + 1];
-	struct if_batch batch;
+	struct peer_conn c[TX_CALLS_MAX + 1];
+	struct tx_batch batch;
 	struct peer_seg s;
 
 	for (size_t i = 0; i < nitems(c); i++)
 		open_narrow(&c[i]);
-	if_batch_begin(&batch);
-	for (size_t i = 0; i < IF_CALLS_MAX; i++)
+	tx_batch_begin(&batch);
+	for (size_t i = 0; i < TX_CALLS_MAX; i++)
 		let_out(&c[i]);
 	CHECK(!peer_next(&s));
-	let_out(&c[IF_CALLS_MAX]);
+	let_out(&c[TX_CALLS_MAX]);
 	for (size_t i = 0; i < nitems(c); i++) {
 		CHECK(peer_next(&s));
 		CHECK_EQ(s.dport, c[i].p.port);
 		CHECK_EQ(s.len, MSS);
 	}
-	if_batch_end(&batch);
+	tx_batch_end(&batch);
 	CHECK(!peer_next(&s));
 	for (size_t i = 0; i < nitems(c); i++)
 		peer_conn_close(&c[i]);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is put off to the end of a burst of received segments: the ACKs that
- * they ask for, and what others would send meanwhile.
+ * Deferred output: ACKs, until the end of a receive burst, and segments that
+ * would overtake a transmit batch.
  *
- * A thread that receives gathers the frames that it causes (net/if.c), and
- * sends them when the connection has long been unlocked.  Segments that
- * another thread sent until then would overtake them: a peer takes an old
- * window for a new one (RFC 9293 section 3.10.7.4), or what comes first for
- * loss.  So who would send on such a connection leaves that to the thread
- * which gathers; it looks again when its frames are on their way.
+ * A thread that receives collects the frames that it sends (net/if_txbatch.c)
+ * and passes them to the driver after the connection was unlocked.  Segments
+ * that another thread sent before that would overtake them: a peer takes an
+ * old window for a new one (RFC 9293 section 3.10.7.4), or a gap for a loss.
+ * So the other thread hands its output off to the one with the batch, which
+ * looks again when its frames are with the driver.
  */
 #include "kern/netlock.h"
 #include "kern/thread.h"
@@ -34,9 +34,9 @@ output_late(void *arg)
 	tp = sototcpcb(so);
 	if (tp != NULL && tp->t_state != TCPS_CLOSED) {
 		/* unless a reader or our own data was first */
-		if ((tp->t_flags & TF_ACKLATER) && tp->t_unacked >= 2)
+		if ((tp->t_flags & TF_ACKDEFERRED) && tp->t_unacked >= 2)
 			tp->t_flags |= TF_ACKNOW;
-		tp->t_flags &= ~(unsigned)TF_ACKLATER;
+		tp->t_flags &= ~(unsigned)TF_ACKDEFERRED;
 		(void)tcp_output(tp);
 	}
 	sounlock_input(so);
@@ -46,25 +46,24 @@ output_late(void *arg)
 }
 
 /*
- * Of the ACKs that a burst of segments asks for the last says all, and each
- * costs the peer's host about as much as one of its segments costs us.  So
- * they wait for the end of the burst, before which nothing would be sent
- * anyway; but not beyond a quarter of the window, or a peer would wait.
+ * ACKs are cumulative: one for each burst is enough, and each costs the peer's
+ * host about as much as one of its segments costs this one.  But no ACK is
+ * deferred beyond a quarter of the window, or the peer would stop sending.
  */
 bool
-tcp_ack_later(struct tcpcb *tp)
+tcp_ack_defer(struct tcpcb *tp)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
 	if (so_lockwaits() || tp->rcv_nxt - tp->last_ack_sent >
 	    (tp->rcv_adv - tp->last_ack_sent) / 4)
 		return (false);
-	if (tp->t_flags & TF_ACKLATER)
+	if (tp->t_flags & TF_ACKDEFERRED)
 		return (true);
-	if (!if_batch_later(output_late, so))
+	if (!tx_batch_later(output_late, so))
 		return (false);
 	soref(so);
-	tp->t_flags |= TF_ACKLATER;
+	tp->t_flags |= TF_ACKDEFERRED;
 	return (true);
 }
 
@@ -81,16 +80,16 @@ batch_sent(void *arg)
 }
 
 void
-tcp_gathered(struct tcpcb *tp)
+tcp_output_held(struct tcpcb *tp)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
 	so_assert_locked(so);
-	if (!if_batch_holds() ||
+	if (!tx_batch_holds() ||
 	    atomic_load_u32(&so->so_gathered) != GATHERED_NONE)
 		return;
-	if (so_lockwaits() || !if_batch_sent(batch_sent, so)) {
-		if_batch_flush();
+	if (so_lockwaits() || !tx_batch_sent(batch_sent, so)) {
+		tx_batch_flush();
 		return;
 	}
 	soref(so);
@@ -99,7 +98,7 @@ tcp_gathered(struct tcpcb *tp)
 }
 
 bool
-tcp_leave_output(struct tcpcb *tp)
+tcp_output_handoff(struct tcpcb *tp)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 	uint32_t state = atomic_load_acq_u32(&so->so_gathered);
