@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 
-from perfweb.accounts import limits
 from perfweb.accounts.actors import address_of
-from perfweb.accounts.limits import NotNowError
+from perfweb.accounts.limits import Attempt
 from perfweb.accounts.models import Means, Outcome, Scope, User
 from perfweb.accounts.permissions import Action
 
@@ -18,19 +17,35 @@ LIFETIMES = {7: "a week", 30: "a month", 90: "three months", 365: "a year"}
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password, which can be tried only so often."""
-
-    refused: NotNowError | None = None
+    """Name and password, which can be guessed only so often."""
 
     def clean(self) -> dict[str, Any]:
-        """Count the attempt before the password is looked at."""
+        """Check the password. Raises NotNowError after too many wrong ones."""
         assert self.request is not None  # noqa: S101 (the view gives it)
-        try:
-            limits.sign_in(self.cleaned_data.get("username", ""), address_of(self.request))
-        except NotNowError as error:
-            self.refused = error
-            raise forms.ValidationError(str(error)) from None
-        return super().clean()
+        name, password = (self.cleaned_data.get(field) for field in ("username", "password"))
+        if not name or not password:
+            return super().clean()
+        attempt = Attempt(name, address_of(self.request))
+        attempt.begin()
+        cleaned = super().clean()
+        attempt.right()
+        return cleaned
+
+
+class PasswordForm(PasswordChangeForm):
+    """The old password, which can be guessed no more often than when signing in, and a new one."""
+
+    def __init__(self, *arguments: Any, address: str | None, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._address = address
+
+    def clean_old_password(self) -> str:
+        """Check the old password. Raises NotNowError after too many wrong ones."""
+        attempt = Attempt(self.user.username, self._address)
+        attempt.begin()
+        old = super().clean_old_password()
+        attempt.right()
+        return old
 
 
 class TokenForm(forms.Form):

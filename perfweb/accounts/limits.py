@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How often something may be tried: counters in Redis that begin anew when their time is over.
 
-When Redis does not answer nothing can be counted, and then nobody signs in or writes: a limit that goes away with the
-service that counts would be none.
+While Redis does not answer nothing can be counted, and then no password is checked and nothing is changed: a limit that
+goes away with its counters could be switched off by an attacker who overloads Redis.  Reading goes on.
+
+Guesses.  An attempt is counted before the secret is checked, so that attempts at the same time cannot pass the limit
+together, and taken back when the secret was right.  Nobody can lock another user out: the limits that refuse are those
+of the client's network; many wrong guesses for an account from everywhere only slow its sign-ins down, and not from
+networks where its owner has signed in before.
 """
 
 from __future__ import annotations
@@ -10,14 +15,21 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any, TypeVar
 
 import redis
 
 from perfweb.redisclient import client
 
 log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
 
 
 class NotNowError(Exception):
@@ -28,6 +40,20 @@ class NotNowError(Exception):
         self.status, self.seconds = status, seconds
 
 
+def _counted(what: str, call: Callable[[], _Result]) -> _Result:
+    """Ask Redis.  Raises NotNowError where it does not answer."""
+    try:
+        return call()
+    except (redis.RedisError, OSError) as error:
+        log.warning("cannot count %s: %s", what, error)
+        message = "This cannot be done while Redis does not answer. Try again in a minute."
+        raise NotNowError(HTTPStatus.SERVICE_UNAVAILABLE, 60, message) from None
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
 @dataclass(frozen=True)
 class Limit:
     """At most so many times in so many seconds."""
@@ -36,45 +62,114 @@ class Limit:
     most: int
     seconds: int
 
-    def spend(self, key: str) -> None:
-        """Count one more time. Raises NotNowError for one too many."""
-        name = f"limit:{self.name}:{hashlib.sha256(key.encode()).hexdigest()[:32]}"
-        try:
+    def count(self, key: str) -> tuple[int, int]:
+        """Count one more time. Returns how many there were, and the seconds until the count begins anew."""
+        name = self._name(key)
+
+        def call() -> list[Any]:
             pipe = client().pipeline()
             pipe.incr(name)
             pipe.expire(name, self.seconds, nx=True)
             pipe.ttl(name)
-            count, _, left = pipe.execute()
-        except (redis.RedisError, OSError) as error:
-            log.warning("cannot count %s: %s", self.name, error)
-            message = "This cannot be done while Redis does not answer. Try again in a minute."
-            raise NotNowError(HTTPStatus.SERVICE_UNAVAILABLE, 60, message) from None
+            return pipe.execute()
+
+        count, _, left = _counted(self.name, call)
+        return int(count), max(int(left), 1)
+
+    def spend(self, key: str) -> None:
+        """Count one more time. Raises NotNowError for one too many."""
+        count, left = self.count(key)
         if count > self.most:
-            message = f"That was too often. Try again in {max(left, 1)} seconds."
-            raise NotNowError(HTTPStatus.TOO_MANY_REQUESTS, max(left, 1), message)
+            raise too_many(left)
+
+    def give_back(self, key: str, times: int = 1) -> None:
+        """Take times back that were counted; without Redis they stay counted."""
+        with suppress(NotNowError):
+            _counted(self.name, lambda: client().decrby(self._name(key), times))
+
+    def _name(self, key: str) -> str:
+        return f"limit:{self.name}:{_digest(key)}"
+
+
+def too_many(seconds: int) -> NotNowError:
+    """Return the refusal of one time too many, to be raised."""
+    return NotNowError(HTTPStatus.TOO_MANY_REQUESTS, seconds, f"That was too often. Try again in {seconds} seconds.")
 
 
 SIGN_IN_HERE = Limit("sign in to an account from a network", 10, 15 * 60)
 SIGN_IN_NETWORK = Limit("sign in from a network", 50, 15 * 60)
 SIGN_IN_ACCOUNT = Limit("sign in to an account", 100, 15 * 60)
-"""High, because it also keeps its owner out while strangers try."""
+"""Beyond it sign-ins are slowed down, not refused."""
+SLOW_SECONDS = 5.0
+SLOW_AT_ONCE = 20
+"""Sign-ins of a web process that are slowed down at once; each holds a thread."""
+KNOWN_SECONDS = 90 * 24 * 3600
+"""How long a network is remembered from which an account was signed in to."""
 
 SIGN_IN_ELSEWHERE = Limit("ask where somebody signs in elsewhere, or who came back, from a network", 100, 15 * 60)
+WRONG_SECRETS = Limit("wrong tokens, signatures and links from a network", 300, 15 * 60)
 
 WRITE = Limit("write", 60, 60)
 
+_slow = threading.BoundedSemaphore(SLOW_AT_ONCE)
 
-def sign_in(name: str, address: str | None) -> None:
-    """Count an attempt to sign in. Raises NotNowError."""
-    name, network = name.lower(), network_of(address)
-    SIGN_IN_HERE.spend(f"{network} {name}")
-    SIGN_IN_NETWORK.spend(network)
-    SIGN_IN_ACCOUNT.spend(name)
+
+class Attempt:
+    """One guess of a password: it counts unless `right` was called."""
+
+    def __init__(self, name: str, address: str | None) -> None:
+        network = network_of(address)
+        self._here = f"{network} {name.lower()}"
+        self._counters = [(SIGN_IN_HERE, self._here), (SIGN_IN_NETWORK, network), (SIGN_IN_ACCOUNT, name.lower())]
+        self._known = f"limit:known:{_digest(self._here)}"
+
+    def begin(self) -> None:
+        """Count the guess.  Raises NotNowError; waits where an account is under attack."""
+        for limit, key in self._counters[:2]:
+            limit.spend(key)
+        limit, key = self._counters[2]
+        count, _ = limit.count(key)
+        if count > limit.most and not _counted("known networks", lambda: client().exists(self._known)):
+            _slow_down()
+
+    def right(self) -> None:
+        """Take the guess back: it was none.  The network is known for this account from now on."""
+        for limit, key in self._counters:
+            limit.give_back(key)
+        with suppress(NotNowError):
+            _counted("known networks", lambda: client().set(self._known, 1, ex=KNOWN_SECONDS))
+
+
+def _slow_down() -> None:
+    if not _slow.acquire(blocking=False):
+        raise too_many(int(SLOW_SECONDS))
+    try:
+        time.sleep(SLOW_SECONDS)
+    finally:
+        _slow.release()
 
 
 def sign_in_elsewhere(address: str | None) -> None:
     """Count one of the two steps of signing in elsewhere. Raises NotNowError."""
     SIGN_IN_ELSEWHERE.spend(network_of(address))
+
+
+def signed_in_elsewhere(address: str | None) -> None:
+    """Take both steps back: they led to an account."""
+    SIGN_IN_ELSEWHERE.give_back(network_of(address), times=2)
+
+
+def wrong_secret(address: str | None) -> None:
+    """Count a wrong token, signature or link. Raises NotNowError for one too many.
+
+    Called after the check, so that a right one from the same network always passes. These secrets have 128 bits or
+    more: the work that wrong ones make is limited, not the chance of guessing one. So without Redis none is refused.
+    """
+    try:
+        WRONG_SECRETS.spend(network_of(address))
+    except NotNowError as error:
+        if error.status == HTTPStatus.TOO_MANY_REQUESTS:
+            raise
 
 
 def write(name: str, address: str | None) -> None:

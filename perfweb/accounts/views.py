@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, cast
 
 from django.contrib.auth import views as auth_views
@@ -13,11 +14,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse_lazy
 from django.views.decorators.http import require_POST, require_safe
 
-from perfweb.accounts import audit, providers, tokens
+from perfweb.accounts import audit, limits, providers, tokens
 from perfweb.accounts.actors import Actor, address_of, on_page
-from perfweb.accounts.forms import LogForm, SignInForm, TokenForm
+from perfweb.accounts.forms import LogForm, PasswordForm, SignInForm, TokenForm
 from perfweb.accounts.guards import acts
-from perfweb.accounts.middleware import not_now
 from perfweb.accounts.models import Entry, Means, Outcome, Token, User
 from perfweb.accounts.permissions import LEAST, Action, may
 
@@ -43,9 +43,6 @@ class SignIn(auth_views.LoginView):
         return answer
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        refused = cast("SignInForm", form).refused
-        if refused:
-            return not_now(self.request, refused)
         # Only names that there are: in the place of others people type their passwords.
         user = User.objects.filter(username__iexact=form.data.get("username", "").replace("\0", "")).first()
         who = user.username if user else "unknown name"
@@ -67,7 +64,16 @@ class PasswordChange(auth_views.PasswordChangeView):
     """Changes the password, which ends all other sessions."""
 
     template_name = "accounts/password.html"
+    form_class = PasswordForm
     success_url = reverse_lazy("accounts:account")
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return super().get_form_kwargs() | {"address": address_of(self.request)}
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        if form.data.get("old_password") and "old_password" in form.errors:
+            audit.record(on_page(self.request), Action.CHANGE_PASSWORD, outcome=Outcome.REFUSED)
+        return super().form_invalid(form)
 
     def form_valid(self, form: Any) -> HttpResponse:
         with audit.doing(on_page(self.request), Action.CHANGE_PASSWORD):
@@ -79,6 +85,13 @@ class PasswordSet(auth_views.PasswordResetConfirmView):
 
     template_name = "accounts/password.html"
     success_url = reverse_lazy("accounts:sign-in")
+
+    def dispatch(self, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Show the form, or that the link is wrong. Raises limits.NotNowError after too many wrong ones."""
+        answer = super().dispatch(*args, **kwargs)
+        if not self.validlink and answer.status_code == HTTPStatus.OK:
+            limits.wrong_secret(address_of(self.request))
+        return answer
 
     def form_valid(self, form: Any) -> HttpResponse:
         actor = Actor(form.user.username, form.user.role, Means.PAGE, form.user, address=address_of(self.request))

@@ -55,8 +55,11 @@ def came_back(request: HttpRequest, key: str) -> HttpResponseBase:
     try:
         person, kept = provider.finish(request)
         if "owner" in kept:
-            return _link(request, provider, person, kept["owner"])
-        return _sign_in(request, provider, person, kept["next"])
+            answer = _link(request, provider, person, kept["owner"])
+        else:
+            answer = _sign_in(request, provider, person, kept["next"])
+        limits.signed_in_elsewhere(address_of(request))
+        return answer
     except ProviderError as error:
         return _refused(request, provider, error)
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from ninja.security import HttpBearer
 
 from perfweb.accounts import audit, limits, tokens
-from perfweb.accounts.actors import Actor, with_token
+from perfweb.accounts.actors import Actor, address_of, with_token
 from perfweb.accounts.models import Outcome
 from perfweb.accounts.permissions import Action, NotAllowedError, may
 from perfweb.api.problems import RefusedError
@@ -23,10 +23,11 @@ class Bearer(HttpBearer):
     """A token that its owner made on the page of the account."""
 
     def authenticate(self, request: HttpRequest, token: str) -> Actor:
-        """Return who acts. Raises RefusedError."""
+        """Return who acts. Raises RefusedError, and NotNowError after too many wrong tokens."""
         try:
             return with_token(request, tokens.find(token))
         except tokens.TokenError as error:
+            limits.wrong_secret(address_of(request))
             raise RefusedError(HTTPStatus.UNAUTHORIZED, str(error)) from None
 
 

@@ -14,6 +14,8 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 from kombu.exceptions import OperationalError as BrokerError
 
+from perfweb.accounts import limits
+from perfweb.accounts.actors import address_of
 from perfweb.accounts.guards import acts
 from perfweb.accounts.permissions import Action
 from perfweb.forges import secrets
@@ -49,6 +51,7 @@ def _refusal(project: Project, request: HttpRequest) -> HttpResponse | None:
         log.warning("webhooks of %s are refused: %s", project, error)
         return _say(503, "This project has no secret yet.")
     if not FORGES[project.forge].genuine(request.headers, request.body, secret):
+        limits.wrong_secret(address_of(request))
         return _say(403, "The signature is not that of this project's secret.")
     return None
 

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from perfweb import logs
+from perfweb import logs, proxies
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 PERFWEB_VAR = Path(os.environ.get("PERFWEB_VAR", BASE_DIR / "var"))
@@ -68,7 +68,14 @@ DATABASES: dict[str, dict[str, Any]] = {
         "USER": os.environ.get("PERFWEB_PGUSER", "perfweb"),
         "PASSWORD": os.environ.get("PERFWEB_PGPASSWORD", ""),
         "NAME": os.environ.get("PERFWEB_PGDATABASE", "perfweb"),
-        "OPTIONS": {"connect_timeout": 5},
+        # A server whose host has vanished is noticed after 25 s (https://www.postgresql.org/docs/15/libpq-connect.html).
+        "OPTIONS": {
+            "connect_timeout": 5,
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": 25_000,
+        },
     }
 }
 AUTH_USER_MODEL = "accounts.User"
@@ -104,11 +111,17 @@ REDIS_URL = os.environ.get("PERFWEB_REDIS_URL") or f"unix://{_redis_socket}?db=0
 CELERY_BROKER_URL = os.environ.get("PERFWEB_REDIS_URL") or f"redis+socket://{_redis_socket}?virtual_host=0"
 CELERY_TASK_IGNORE_RESULT = True  # the state of a run is in its models
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # workers and beat wait for Redis, however long it is away
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # A run may take hours.  Redis hands a task that is not acknowledged for this long to another worker; the task would
 # find the run taken and return, so this is about noise and not about safety.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 24 * 3600}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 24 * 3600,
+    # A Redis that hangs, or whose host has vanished, is one that is away.
+    "socket_timeout": 5.0,
+    "socket_connect_timeout": 5.0,
+}
 
 CELERY_BEAT_SCHEDULER = "perfweb.scheduler:SteadyScheduler"
 CELERY_BEAT_SCHEDULE = {
@@ -235,6 +248,13 @@ USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 
+# Addresses and networks of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto count; none unless listed.
+TRUSTED_PROXIES = proxies.networks(os.environ.get("PERFWEB_TRUSTED_PROXIES", ""))
+# Limits of a web process (perfweb/connections.py, perfweb/server.py): connections, streams of events, and of these for
+# one client network.
+CONNECTIONS = int(os.environ.get("PERFWEB_CONNECTIONS", "6000"))
+STREAMS = int(os.environ.get("PERFWEB_STREAMS", "1500"))
+STREAMS_OF_NETWORK = int(os.environ.get("PERFWEB_STREAMS_OF_NETWORK", "100"))
 # What a request may bring; patches are the largest.
 LARGEST_UPLOAD = DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
 

@@ -32,7 +32,6 @@ if not DATABASES["default"]["HOST"].startswith("/"):
     _required("PERFWEB_PGPASSWORD", "the password of the PostgreSQL user")
 
 SECURE_SSL_REDIRECT = os.environ.get("PERFWEB_TLS", "1") != "0"
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if SECURE_SSL_REDIRECT else 0
 # These two would promise HTTPS for a whole domain, of which this site may be only a part.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]

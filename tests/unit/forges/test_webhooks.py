@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import Settings
 
+from perfweb.accounts.limits import Limit
 from perfweb.forges import secrets, webhooks
 from perfweb.forges.models import Delivery
 from perfweb.forges.services import act_on_all, forget
@@ -169,3 +170,11 @@ def test_what_is_refused(github: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_no_database_can_keep_is_kept_without(github: Bot) -> None:
     assert github.deliver(commented("github", "/perf \0 \ud800 \\u0000")) == 202
     assert Delivery.objects.get().event["body"] == "/perf ? ? \\u0000"
+
+
+def test_wrong_signatures_are_limited_and_right_ones_pass(github: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perfweb.accounts.limits.WRONG_SECRETS", Limit("few wrong signatures", 2, 60))
+    payload = commented("github", "/perf help")
+    answers = [github.post(json.dumps(payload).encode(), {}).status_code for _ in range(3)]
+    assert answers == [403, 403, 429]
+    assert github.deliver(payload) == 202
