@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +22,15 @@ def about(**facts: int | str) -> Iterator[None]:
         yield
     finally:
         _about.reset(token)
+
+
+class Expected(logging.Filter):
+    """Drops the traceback of what is no fault of this program: Django logs one for each answer 503."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if getattr(record, "status_code", None) == HTTPStatus.SERVICE_UNAVAILABLE:
+            record.exc_info = record.exc_text = None
+        return True
 
 
 class JsonLines(logging.Formatter):
@@ -53,7 +63,8 @@ def configuration(form: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"line": line},
-        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["expected"]}},
+        "filters": {"expected": {"()": Expected}},
         "root": {"handlers": ["console"], "level": "INFO"},
         "loggers": {
             "mail.log": {"level": "WARNING"},  # aiosmtpd's, which has every line that a client says

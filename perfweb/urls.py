@@ -3,6 +3,7 @@
 
 from django.urls import include, path
 
+handler500 = "perfweb.unavailable.server_error"
 urlpatterns = [
     path("", include("perfweb.accounts.urls")),
     path("", include("perfweb.runs.urls")),

@@ -87,6 +87,7 @@ def _as_problem(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         HTTPStatus.NOT_FOUND: f"Nothing is at {request.path}. The API is described at /api/v1/.",
         HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here; /api/v1/ says what is.",
         HTTPStatus.INTERNAL_SERVER_ERROR: "The server failed; the reason is in its log.",
+        HTTPStatus.SERVICE_UNAVAILABLE: "A part of the service is away; /health/ names it. Try again in a few seconds.",
     }.get(HTTPStatus(response.status_code), "The request was not understood.")
     told = problem(response.status_code, detail)
     for name in ("Allow", "Retry-After"):

@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
+from tempfile import TemporaryFile
 from threading import Lock
 
 import redis
 from celery import current_app
+from django.conf import settings
 from django.core.cache import cache
 from django.db import Error, connection
 from kombu.exceptions import OperationalError as BrokerError
@@ -20,6 +22,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from perfweb.faults import services as faults
 from perfweb.lab.models import queue_of
 from perfweb.lab.services import labs
+from perfweb.postgresql import answers_within
 from perfweb.redisclient import client
 from runners import space
 
@@ -33,6 +36,8 @@ KEPT_SECONDS = 5.0
 BEAT = "perfweb:beat"
 """The key of Redis with the time when beat has called last, written by the worker for messages."""
 BEAT_SECONDS = 60
+BLOCK = 4096
+"""Bytes that are written to see that the disk takes any."""
 RUNS, MESSAGES = "workers for runs", "worker for messages"
 FAULTS, DISK = "faults", "disk"
 NOTES = frozenset({FAULTS})
@@ -101,7 +106,7 @@ def beat_says(age: float | None, *, messenger: bool) -> str:
 
 def _database() -> str:
     try:
-        with connection.cursor() as cursor:
+        with answers_within(PING_SECONDS), connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except Error as error:
         log.warning("database: %s", error)
@@ -112,7 +117,19 @@ def _database() -> str:
 def _disk() -> str:
     """Whether the disks of this machine have the space that runs need, and which has not."""
     found = "; ".join(map(str, space.shortages()))
-    return f"{found}: runs pause until there is room; remove files there" if found else OK
+    return f"{found}: runs pause until there is room; remove files there" if found else _writable()
+
+
+def _writable() -> str:
+    """Whether PERFWEB_VAR takes a file."""
+    try:
+        with TemporaryFile(dir=settings.PERFWEB_VAR) as file:
+            file.write(bytes(BLOCK))
+            file.flush()
+    except OSError as error:
+        log.warning("disk: %s", error)
+        return f"cannot be written: {error.strerror}"
+    return OK
 
 
 def _faults() -> str:

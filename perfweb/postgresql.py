@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The web server's connections to PostgreSQL: a pool that recovers at once, and statements with a time limit.
+
+psycopg_pool keeps connections that the server has closed, checks them one by one with growing pauses, and retries a
+failed connection for five minutes with growing pauses.  A pool that grew before the server went away answers with
+errors for minutes after it is back.  So the first connection that is found lost empties the pool, and a connection that
+cannot be made is given up after RECONNECT_SECONDS: the next request makes a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
+from psycopg_pool import ConnectionPool
+
+STATEMENT_SECONDS = 10.0
+"""A statement that takes longer fails; the server cancels it a second earlier, if it still runs."""
+CONNECT_SECONDS = 3
+RECONNECT_SECONDS = 2.0
+POOL_SECONDS = 3.0
+"""How long a request waits for a connection."""
+
+_seconds: ContextVar[float] = ContextVar("statement seconds", default=STATEMENT_SECONDS)
+_Result = TypeVar("_Result")
+
+
+@contextmanager
+def answers_within(seconds: float) -> Iterator[None]:
+    """Inside, a statement, or the check of a connection, that takes longer than `seconds` fails."""
+    token = _seconds.set(seconds)
+    try:
+        yield
+    finally:
+        _seconds.reset(token)
+
+
+class WebConnection(psycopg.Connection[Any]):
+    """A connection that does not wait for ever: a server that is stopped (SIGSTOP) or unreachable sends no error."""
+
+    def wait(self, gen: PQGen[_Result], interval: float = 0.1, timeout: float | None = None) -> _Result:
+        """Wait for an operation of the connection.  Raises psycopg.OperationalError after the time limit."""
+        try:
+            return super().wait(gen, interval, _seconds.get() if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if self.info.transaction_status == TransactionStatus.ACTIVE:  # the server owes an answer
+                self.close()
+            if self.closed and isinstance(self._pool, ConnectionPool):
+                self._pool.drain()
+            raise
+
+
+def pooled(options: dict[str, Any]) -> dict[str, Any]:
+    """Return Django's OPTIONS of a database with a pool of such connections."""
+    pool = {
+        "min_size": 1,
+        "max_size": 50,
+        "timeout": POOL_SECONDS,
+        "reconnect_timeout": RECONNECT_SECONDS,
+        "connection_class": WebConnection,
+    }
+    limit = f"-c statement_timeout={(STATEMENT_SECONDS - 1) * 1000:.0f}"
+    return {**options, "connect_timeout": CONNECT_SECONDS, "options": limit, "pool": pool}

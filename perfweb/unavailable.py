@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""While the database, Redis or the disk is away, every address answers 503 with Retry-After (RFC 9110 section 10.2.3).
+
+Pages get a page, the API a problem (RFC 9457).  A failure in a view, a middleware or a template reaches `server_error`
+(Django's handler500); one outside of them, such as a body that cannot be written to a temporary file, `Unavailable`.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import sys
+from http import HTTPStatus
+from typing import Any
+
+import psycopg
+import redis
+from asgiref.typing import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, Scope
+from django.db import InterfaceError, InternalError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views import defaults
+from kombu.exceptions import OperationalError as BrokerError
+
+log = logging.getLogger("perfweb.unavailable")
+
+RETRY_SECONDS = 5
+DATABASE, REDIS, DISK = "database", "Redis", "disk"
+_SENTENCES = {
+    DATABASE: "The database does not answer now. Try again in a few seconds.",
+    REDIS: "Redis does not answer now. Try again in a few seconds.",
+    DISK: "The server cannot use its disk now. Try again later.",
+}
+_PROGRAM_LIMIT = "54"  # SQLSTATE class: the statement is too large or too complex, so another try fails, too
+_READ_ONLY = "25006"  # a standby, or a server in recovery, takes no changes
+_REDIS_AWAY = (
+    redis.ConnectionError,
+    redis.TimeoutError,
+    redis.exceptions.ReadOnlyError,
+    redis.exceptions.OutOfMemoryError,
+    BrokerError,
+)
+_REDIS_REFUSES = ("MISCONF", "NOREPLICAS", "CLUSTERDOWN", "MASTERDOWN")
+_DISK_AWAY = {
+    number
+    for name in ("ENOSPC", "EDQUOT", "EROFS", "EIO", "EACCES", "EPERM", "EMFILE", "ENFILE", "ESTALE")
+    if (number := getattr(errno, name, None)) is not None
+}
+
+
+def part_away(error: BaseException | None) -> str:
+    """Return which part of the service an exception shows to be away: DATABASE, REDIS, DISK, or "" for none."""
+    if isinstance(error, OperationalError | InterfaceError | InternalError | psycopg.Error):
+        return DATABASE if _database_is_away(error) else ""
+    if isinstance(error, _REDIS_AWAY):
+        return REDIS
+    if isinstance(error, redis.ResponseError):
+        return REDIS if str(error).startswith(_REDIS_REFUSES) else ""
+    if isinstance(error, OSError):
+        return DISK if error.errno in _DISK_AWAY else ""
+    return ""
+
+
+def _database_is_away(error: BaseException) -> bool:
+    state = str(getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None) or "")
+    if isinstance(error, OperationalError | InterfaceError | psycopg.OperationalError | psycopg.InterfaceError):
+        return state[:2] != _PROGRAM_LIMIT
+    return state == _READ_ONLY
+
+
+def answer(request: HttpRequest, part: str) -> HttpResponse:
+    """Return the page that says which part is away; the API's middleware makes a problem of it."""
+    context = {"reason": _SENTENCES[part]}
+    response = render(request, "503.html", context, status=HTTPStatus.SERVICE_UNAVAILABLE)
+    response.headers["Retry-After"] = str(RETRY_SECONDS)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer where an exception was not handled: 503 if a part is away, else 500."""
+    error = sys.exc_info()[1]
+    part = part_away(error)
+    if not part:
+        return defaults.server_error(request)
+    log.warning("%s: the %s is away: %s", request.path, part, error)
+    return answer(request, part)
+
+
+async def send_text(send: ASGISendCallable, status: int, text: str, headers: tuple[tuple[bytes, bytes], ...]) -> None:
+    """Send a whole answer in plain text and close the connection."""
+    known: list[tuple[bytes, bytes]] = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+    start: Any = {"type": "http.response.start", "status": status, "headers": [*known, *headers], "trailers": False}
+    await send(start)
+    await send({"type": "http.response.body", "body": f"{text}\n".encode(), "more_body": False})
+
+
+async def send_unavailable(send: ASGISendCallable, text: str, seconds: int = RETRY_SECONDS) -> None:
+    """Send 503 with Retry-After."""
+    await send_text(send, HTTPStatus.SERVICE_UNAVAILABLE, text, ((b"retry-after", str(seconds).encode()),))
+
+
+class Unavailable:
+    """Answers 503 for what fails outside of Django's handling of a request because a part is away."""
+
+    def __init__(self, application: ASGI3Application) -> None:
+        self.application = application
+
+    async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        started = False
+
+        async def noted(event: ASGISendEvent) -> None:
+            nonlocal started
+            started = True
+            await send(event)
+
+        try:
+            await self.application(scope, receive, noted)
+        except Exception as error:
+            part = part_away(error)
+            if started or not part:
+                raise
+            log.warning("the %s is away: %s", part, error)
+            await send_unavailable(send, _SENTENCES[part])
