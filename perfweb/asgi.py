@@ -10,15 +10,26 @@ from django.conf import settings
 from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
+from perfweb.connections import ConnectionLimits, Places
+from perfweb.postgresql import pooled
+from perfweb.proxies import TrustedProxies
+from perfweb.unavailable import Unavailable
 from perfweb.uploads import UploadLimit
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
 # Each request has a thread of its own, and its connection comes out of a pool: a server process that PostgreSQL starts
-# for a new one reads the catalogue first, which takes longer than the queries of most pages. Nobody else asks that
-# often. A connection that is no more, since the database was started anew, is replaced.
-settings.DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 50, "timeout": 10}
+# for a new one reads the catalogue first, which takes longer than the queries of most pages. Other processes connect
+# less often.
+settings.DATABASES["default"]["OPTIONS"] = pooled(settings.DATABASES["default"]["OPTIONS"])
 settings.DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-application = UploadLimit(cast("ASGI3Application", get_asgi_application()), settings.LARGEST_UPLOAD)
+_limits = ConnectionLimits(
+    Unavailable(UploadLimit(cast("ASGI3Application", get_asgi_application()), settings.LARGEST_UPLOAD)),
+    bodies=Places(500, 50),
+    requests=Places(200, 100),
+    streams=Places(settings.STREAMS, settings.STREAMS_OF_NETWORK),
+    body_seconds=60,
+)
+application = TrustedProxies(_limits, settings.TRUSTED_PROXIES)
 # All modules that answer are imported now and stay, so that the collector need not look at them in the middle of an
 # answer, where that takes longer than most answers.
 _ = get_resolver().url_patterns

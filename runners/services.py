@@ -301,8 +301,8 @@ def start_web(layout: Layout) -> None:
             print(f"port {wanted} is taken, the web server listens on {port}")
     # Before it starts, so that its settings find it, too.
     address.write_text(f"http://127.0.0.1:{port}/\n", encoding="ascii")
-    argv = [sys.executable, "-m", "uvicorn", "perfweb.asgi:application", "--host", "127.0.0.1", "--port", str(port)]
-    _start(layout, "web", [*argv, "--no-server-header"], lambda _: _answers(port), cwd=ROOT)
+    argv = [sys.executable, "-m", "perfweb.server", "--host", "127.0.0.1", "--port", str(port)]
+    _start(layout, "web", argv, lambda _: _answers(port), cwd=ROOT)
 
 
 def start_worker(layout: Layout) -> None:

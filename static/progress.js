@@ -7,11 +7,18 @@
 (() => {
   const LONGEST_LIST = 8;
   const MOST_STREAMS = 4; // of the six connections that a browser opens to a server, two are left for everything else
+  const REFUSED_MS = 5000;
   const format = new Intl.NumberFormat("en", { maximumSignificantDigits: 5 });
 
   // Narrow blanks between thousands, as everywhere else on the pages.
   function number(value) {
     return format.format(value).replaceAll(",", "\u202f");
+  }
+
+  // Ids of events are milliseconds, "-", and a number within them. A new connection begins with the first event.
+  function isNewer(id, than) {
+    const [a, b] = [id, than || "0-0"].map((text) => text.split("-").map(Number));
+    return a[0] > b[0] || (a[0] === b[0] && a[1] > b[1]);
   }
 
   function quantity(value, unit) {
@@ -56,10 +63,26 @@
       },
     };
 
-    const events = new EventSource(box.dataset.events);
-    for (const [name, handle] of Object.entries(handlers)) {
-      events.addEventListener(name, (message) => handle(JSON.parse(message.data)));
+    let events;
+    let last = "";
+
+    // A browser comes again by itself when a stream breaks off, but not when it was refused, as with 503. Then the page
+    // polls: each answer ends at once, and says when to come again.
+    function connect(address) {
+      events = new EventSource(address);
+      for (const [name, handle] of Object.entries(handlers)) {
+        events.addEventListener(name, (message) => {
+          if (message.lastEventId && !isNewer(message.lastEventId, last)) return;
+          last = message.lastEventId || last;
+          handle(JSON.parse(message.data));
+        });
+      }
+      events.addEventListener("error", () => {
+        if (events.readyState === EventSource.CLOSED) setTimeout(connect, REFUSED_MS, `${box.dataset.events}?once`);
+      });
     }
+
+    connect(box.dataset.events);
   }
 
   [...document.querySelectorAll("[data-events]")].slice(0, MOST_STREAMS).forEach(follow);

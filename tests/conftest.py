@@ -37,7 +37,7 @@ def served(database: str) -> Iterator[str]:
     from django.conf import settings as site
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        command = [sys.executable, "-m", "uvicorn", "perfweb.asgi:application", "--log-level", "warning", "--fd"]
+        command = [sys.executable, "-m", "perfweb.server", "--log-level", "warning", "--fd"]
         environment = {
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",

@@ -11,14 +11,10 @@ a boot begins; `measuring` (test, variant) before and `measurement` (test, varia
 
 import json
 import logging
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import cast
 
 import redis
-import redis.asyncio
-from django.conf import settings
-from redis.typing import StreamIdT
 
 from perfweb import redisclient
 
@@ -40,7 +36,8 @@ class Event:
     values: dict[str, object]
 
 
-def _key(number: int) -> str:
+def key_of(number: int) -> str:
+    """Return the key of the stream of run `number`."""
     return f"run:{number}"
 
 
@@ -48,8 +45,8 @@ def publish(number: int, name: str, **values: object) -> None:
     """Appends an event to the stream of run `number`.  Never raises: without Redis the event is lost and logged."""
     try:
         pipe = redisclient.client().pipeline(transaction=False)
-        pipe.xadd(_key(number), {"name": name, "values": json.dumps(values)}, maxlen=LONGEST_STREAM, approximate=True)
-        pipe.expire(_key(number), STREAM_SECONDS)
+        pipe.xadd(key_of(number), {"name": name, "values": json.dumps(values)}, maxlen=LONGEST_STREAM, approximate=True)
+        pipe.expire(key_of(number), STREAM_SECONDS)
         pipe.execute()
     except (redis.RedisError, OSError) as error:
         log.warning("no progress for run %d: Redis does not answer (%s)", number, error)
@@ -58,7 +55,7 @@ def publish(number: int, name: str, **values: object) -> None:
 def begin(number: int) -> None:
     """Forgets what an earlier run `number` left in Redis, as when the database was made anew."""
     try:
-        redisclient.client().delete(_key(number))
+        redisclient.client().delete(key_of(number))
     except (redis.RedisError, OSError) as error:
         log.warning("no progress for run %d: Redis does not answer (%s)", number, error)
 
@@ -66,43 +63,24 @@ def begin(number: int) -> None:
 def progress_since(number: int, last_id: str = FIRST) -> list[Event]:
     """The events of run `number` after `last_id`, oldest first; none without Redis."""
     try:
-        entries = cast("Entries", redisclient.client().xrange(_key(number), min=f"({last_id}"))
+        entries = cast("Entries", redisclient.client().xrange(key_of(number), min=f"({last_id}"))
     except (redis.RedisError, OSError) as error:
         log.warning("no progress of run %d: Redis does not answer (%s)", number, error)
         return []
-    return [_event(entry_id, fields) for entry_id, fields in entries]
+    return [read_entry(entry_id, fields) for entry_id, fields in entries]
 
 
 def latest(number: int) -> dict[str, dict[str, object]]:
     """The values of the last event of each name among the newest events of run `number`; empty without Redis."""
     try:
-        entries = cast("Entries", redisclient.client().xrevrange(_key(number), count=NEWEST))
+        entries = cast("Entries", redisclient.client().xrevrange(key_of(number), count=NEWEST))
     except (redis.RedisError, OSError) as error:
         log.warning("no progress of run %d: Redis does not answer (%s)", number, error)
         return {}
-    events = (_event(entry_id, fields) for entry_id, fields in reversed(entries))
+    events = (read_entry(entry_id, fields) for entry_id, fields in reversed(entries))
     return {event.name: event.values for event in events}
 
 
-async def follow(number: int, last_id: str, wait_seconds: float) -> AsyncIterator[Event | None]:
-    """The events after `last_id` as they come, and None after every `wait_seconds` without one.  Raises RedisError."""
-    position: StreamIdT = last_id
-    client = redis.asyncio.Redis.from_url(
-        settings.REDIS_URL, decode_responses=True, socket_connect_timeout=redisclient.TIMEOUT
-    )
-    try:
-        while True:
-            raw = await client.xread({_key(number): position}, count=100, block=int(wait_seconds * 1000))
-            answer = cast("list[tuple[str, Entries]] | None", raw)
-            if not answer:
-                yield None
-            for _, entries in answer or []:
-                for entry_id, fields in entries:
-                    position = entry_id
-                    yield _event(entry_id, fields)
-    finally:
-        await client.aclose()
-
-
-def _event(entry_id: str, fields: dict[str, str]) -> Event:
+def read_entry(entry_id: str, fields: dict[str, str]) -> Event:
+    """Return the event that an entry of a stream is."""
     return Event(entry_id, fields["name"], json.loads(fields["values"]))

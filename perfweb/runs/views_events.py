@@ -9,37 +9,48 @@ import json
 import re
 from collections.abc import AsyncIterator
 
-import redis
 from asgiref.sync import sync_to_async
 from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponseBadRequest, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
 from perfweb.runs import progress
-from perfweb.runs.models import FINAL_STATES, Run
+from perfweb.runs.broadcast import Broadcast, Position, position_of
+from perfweb.runs.models import Run
 
-KEEP_ALIVE_SECONDS = 10.0
 RETRY_MILLISECONDS = 3000
+POLL_MILLISECONDS = 15000
 _STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}", re.ASCII)
 
 
 @require_safe
 async def events(request: HttpRequest, number: int) -> HttpResponseBase:
-    """GET /runs/<number>/events: all events after Last-Event-ID, then new ones until the run is over."""
+    """GET /runs/<number>/events: all events after Last-Event-ID, then new ones until the run is over.
+
+    With `?once` it ends after the first ones, for pages that poll because the server has too many streams
+    (perfweb/connections.py): an EventSource comes again by itself.
+    """
     last_id = request.headers.get("Last-Event-ID", progress.FIRST)
     if _STREAM_ID.fullmatch(last_id) is None:
         return HttpResponseBadRequest("Last-Event-ID must be the id of an event, like 1700000000000-0\n", "text/plain")
     state = await _state(number)
     if state is None:
         raise Http404(f"There is no run {number}.")
-    response = StreamingHttpResponse(_stream(number, state, last_id), content_type="text/event-stream")
+    once = "once" in request.GET
+    response = StreamingHttpResponse(
+        _stream(number, state, position_of(last_id), once=once), content_type="text/event-stream"
+    )
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Accel-Buffering"] = "no"
     return response
 
 
-@sync_to_async
-def _state(number: int) -> str | None:
+async def _state(number: int) -> str | None:
+    """The state of a run, asked in a thread of the loop's: that of the first viewer's request ends with it."""
+    return await sync_to_async(_state_now, thread_sensitive=False)(number)
+
+
+def _state_now(number: int) -> str | None:
     """The state of a run; the connection is closed, for a stream may last hours and PostgreSQL has few."""
     try:
         return Run.objects.filter(number=number).values_list("state", flat=True).first()
@@ -47,22 +58,19 @@ def _state(number: int) -> str | None:
         connection.close()
 
 
-async def _stream(number: int, state: str | None, last_id: str) -> AsyncIterator[str]:
-    """Ends with the event `over`, after which a client need not come again.
-
-    A run may have gone on after an end that is in the stream (it was resumed), so only what the database says counts.
-    """
-    yield f"retry: {RETRY_MILLISECONDS}\n\n"
-    try:
-        async for event in progress.follow(number, last_id, 0.1 if state in FINAL_STATES else KEEP_ALIVE_SECONDS):
-            if event is None:
-                yield ": still here\n\n"
-            else:
-                yield f"id: {event.id}\nevent: {event.name}\ndata: {json.dumps(event.values)}\n\n"
-            if event is None or event.values.get("state") in FINAL_STATES:
-                state = await _state(number)
-                if state in FINAL_STATES and (event is None or event.values["state"] == state):
-                    yield f"event: over\ndata: {json.dumps({'state': state})}\n\n"
-                    return
-    except (redis.RedisError, OSError):
-        yield ": progress is not available now\n\n"
+async def _stream(number: int, state: str | None, position: Position, *, once: bool) -> AsyncIterator[str]:
+    """Ends with the event `over`, after which a client need not come again."""
+    yield f"retry: {POLL_MILLISECONDS if once else RETRY_MILLISECONDS}\n\n"
+    async with Broadcast.joined(number, state, _state) as broadcast:
+        while not broadcast.ended and not (once and broadcast.complete):
+            seen = broadcast.changes  # before the look: what comes while the text is sent is not missed
+            position, text = broadcast.after(position)
+            yield text or ": still here\n\n"
+            await broadcast.change(seen)
+        position, text = broadcast.after(position)
+        if text:
+            yield text
+        if broadcast.over:
+            yield f"event: over\ndata: {json.dumps({'state': broadcast.state})}\n\n"
+        elif broadcast.ended:
+            yield ": progress is not available now\n\n"

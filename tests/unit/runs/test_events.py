@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Live progress through a real Redis, and as server-sent events."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from typing import cast
 
@@ -106,3 +107,53 @@ async def test_without_redis_the_stream_says_so_and_ends(client: AsyncClient, se
     await finished_run()
     settings.REDIS_URL = "unix:///nowhere/redis.sock"
     assert "progress is not available now" in await read(client, NUMBER)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_poll_ends_at_once_with_what_there_is(client: AsyncClient) -> None:
+    run = await finished_run()
+    await Run.objects.filter(pk=run.pk).aupdate(state=RunState.RUNNING)
+    response = await client.get(f"/runs/{NUMBER}/events?once")
+    parts = cast("AsyncIterator[bytes]", cast("StreamingHttpResponse", response).streaming_content)
+    text = b"".join([part async for part in parts]).decode()
+    assert text.startswith("retry: 15000\n\n")
+    assert text.count("event: state\n") == 2
+    assert "event: over" not in text
+
+
+VIEWERS = 200
+
+
+async def first_events(address: str, number: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Open a stream and read up to the end of its first event."""
+    host, port = address.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(f"GET /runs/{number}/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    assert b" 200 " in await reader.readline()
+    await reader.readuntil(b"data: ")
+    return reader, writer
+
+
+def readers() -> int:
+    """How many connections Redis has that wait for events."""
+    return sum(one["cmd"] == "xread" for one in redisclient.client().client_list())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_all_viewers_of_a_run_share_one_reader(asgi_server: str) -> None:
+    number = create_queued_run(state=RunState.RUNNING).number
+    progress.begin(number)
+    progress.publish(number, "eta", seconds=60, fraction=0.25)
+
+    async def view() -> None:
+        streams = [await first_events(asgi_server, number) for _ in range(VIEWERS)]
+        assert await asyncio.to_thread(readers) == 1
+        await asyncio.to_thread(progress.publish, number, "eta", seconds=30, fraction=0.5)
+        for reader, _ in streams:
+            assert b'"fraction": 0.5' in await reader.readuntil(b'"fraction": 0.5')
+        for _, writer in streams:
+            writer.transport.abort()
+        while await asyncio.to_thread(readers):  # until the server has seen that they are gone
+            await asyncio.sleep(0.05)
+
+    asyncio.run(asyncio.wait_for(view(), 120))
