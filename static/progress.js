@@ -72,8 +72,8 @@
       events = new EventSource(address);
       for (const [name, handle] of Object.entries(handlers)) {
         events.addEventListener(name, (message) => {
-          if (message.lastEventId && !isNewer(message.lastEventId, last)) return;
-          last = message.lastEventId || last;
+          if (name !== "over" && !isNewer(message.lastEventId, last)) return; // "over" has no id of its own
+          last = message.lastEventId;
           handle(JSON.parse(message.data));
         });
       }
