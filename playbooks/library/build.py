@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Builds the stack from an archive once, under a name that stands for its content.
 
-Whose sources these are nobody knows, so they are unpacked, configured and
-compiled in a sandbox without a network.  What was built comes out as an archive,
-of which root keeps files and directories and nothing else.
+The sources are untrusted, so they are unpacked, configured, compiled and installed
+in a sandbox without a network.  It installs into a directory in memory of limited
+size, which root copies when all processes of the sandbox have ended
+(module_utils/untrusted_tree.py).  The sandbox sends nothing but its log.
 
 The tree appears under its name only when it is complete: it is put into
 a directory beside it, which is renamed at the end.  So an interrupted build
@@ -18,7 +19,6 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,9 +27,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.parameters import checked
-from ansible.module_utils.sandbox import MIB, Sandbox, confined
-from ansible.module_utils.strangers import StrangeArchiveError, unpack
+from ansible.module_utils.sandbox import MIB, Sandbox, confined, mounted_scratch, unmount_scratch
 from ansible.module_utils.supervision import FAILURE_LIMIT, ControllerGoneError, last_words, run_once
+from ansible.module_utils.untrusted_tree import BYTES_LIMIT, ENTRY_LIMIT, UntrustedTreeError, copy_tree
 
 DOCUMENTATION = """
 module: build
@@ -84,10 +84,9 @@ seconds:
   type: float
 """
 
-# Standard output is kept for what was built: an archive, since nothing else leaves the sandbox.
 BUILD = """\
 set -eu
-exec 3>&1 >&2
+exec >&2
 archive=$1 meson=$2 prefix=$3
 shift 3
 say()
@@ -105,57 +104,66 @@ tree=source
 }
 say "$meson" setup build "$tree" --prefix "$prefix" --libdir lib "$@"
 say "$meson" compile -C build
-say "$meson" install -C build --destdir "$PWD/installed"
-tar --create --hard-dereference --directory "installed$prefix" . >&3
+say "$meson" install -C build
 """
 ROOM = "/build"
 ROOM_LIMIT = 2048 * MIB
 """Bytes of sources, of everything that is made of them, and of what the compiler keeps in between."""
 
 
-def sandbox(params: dict[str, Any], archive: Path) -> Sandbox:
-    """Where the build happens: it sees the archive and meson, and writes to memory."""
+def sandbox(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -> Sandbox:
+    """Where the build happens: it sees the archive and meson, and `output` as the directory that it installs into."""
     folder = Path(params["meson"]).parent
     # The meson of a virtual environment needs all of it.
     tools = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
     reads = [str(archive), *([str(tools)] if tools.is_absolute() else [])]
-    return Sandbox(params["uid"], reads=reads, scratch={ROOM: ROOM_LIMIT}, directory=ROOM)
+    return Sandbox(
+        params["uid"], reads=reads, writes={str(output): str(prefix)}, scratch={ROOM: ROOM_LIMIT}, directory=ROOM
+    )
 
 
-def command(params: dict[str, Any], prefix: Path, archive: Path) -> list[str]:
-    """The build, which writes an archive of what belongs below the prefix."""
+def command(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -> list[str]:
+    """The words that build the archive and install the result into `output`."""
     options = list(params["options"])
     if not any(option.startswith(("-Dbuildtype=", "--buildtype")) for option in options):
         options.append("-Dbuildtype=release")
     script = ["sh", "-c", BUILD, "build", str(archive), params["meson"], str(prefix), *options]
-    words: list[str] = confined(script, sandbox(params, archive))
+    words: list[str] = confined(script, sandbox(params, prefix, archive, output))
     return words
 
 
 def make(module: AnsibleModule, prefix: Path) -> str:
-    """Builds, puts the result into a directory beside the prefix and moves it there; returns the log."""
+    """Builds, copies the result into a directory beside the prefix and renames that; returns the log."""
     params = module.params
     work = prefix.with_name(prefix.name + ".new")
+    archive, output, installed = work / "sources.tar.gz", work / "output", work / "installed"
+    unmount_scratch(output)
     shutil.rmtree(work, ignore_errors=True)
-    (work / "installed").mkdir(parents=True)
+    work.mkdir(parents=True)
     try:
-        archive = work / "sources.tar.gz"
         archive.write_bytes(base64.b64decode(params["sources"], validate=True))
-        with tempfile.TemporaryFile(dir=work) as packed:
-            argv, limit = command(params, prefix, archive), params["timeout"]
-            done = run_once(argv, timeout=limit, directory="/", pid_directory=str(work), output=packed)
-            log: str = done["stderr"]
-            if done["rc"] != 0 or done["timed_out"]:
-                why = f"after {limit:g} s" if done["timed_out"] else f"with status {done['rc']}"
-                module.fail_json(msg=f"the build ended {why}:\n{last_words(log)}", build_log=log[-FAILURE_LIMIT:])
-            packed.seek(0)
-            unpack(packed, work / "installed")
+        with mounted_scratch(output, params["uid"], BYTES_LIMIT, ENTRY_LIMIT):
+            log = build(module, prefix, archive, output)
+            copy_tree(output, installed)
+        if not any(installed.iterdir()):
+            raise UntrustedTreeError("it is empty: meson.build installs nothing below the prefix")
         (work / "build.log").write_text(log, encoding="utf-8")
-        (work / "build.log").replace(work / "installed" / "build.log")
+        (work / "build.log").replace(installed / "build.log")
         os.sync()  # a name that outlives its files in a crash would stand for a build for ever
-        (work / "installed").rename(prefix)
+        installed.rename(prefix)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+    return log
+
+
+def build(module: AnsibleModule, prefix: Path, archive: Path, output: Path) -> str:
+    """Runs the build until all its processes have ended; returns the log, and fails the module if the build fails."""
+    argv, limit = command(module.params, prefix, archive, output), module.params["timeout"]
+    done = run_once(argv, timeout=limit, directory="/", pid_directory=str(archive.parent))
+    log: str = done["stderr"]
+    if done["rc"] != 0 or done["timed_out"]:
+        why = f"after {limit:g} s" if done["timed_out"] else f"with status {done['rc']}"
+        module.fail_json(msg=f"the build ended {why}:\n{last_words(log)}", build_log=log[-FAILURE_LIMIT:])
     return log
 
 
@@ -197,7 +205,7 @@ def main() -> None:
                 log = "" if cached else make(module, prefix)
         if cached:
             log = (prefix / "build.log").read_text(encoding="utf-8")
-    except StrangeArchiveError as error:
+    except UntrustedTreeError as error:
         module.fail_json(msg=f"what the build has installed is refused: {error}")
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"the build could not be made: {error}")

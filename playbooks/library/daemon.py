@@ -150,9 +150,9 @@ def _pinning(cpus: list[int]) -> list[str]:
 
 
 def _sandbox(params: dict[str, Any], base: Path) -> Sandbox:
-    files = [str(base.with_name(name)) for name in params["files"]]
+    files, own = [str(base.with_name(name)) for name in params["files"]], str(_file(base, ".own"))
     return Sandbox(
-        params["uid"], reads=[*files, *params["reads"]], writes=[str(_file(base, ".own"))],
+        params["uid"], reads=[*files, *params["reads"]], writes={own: own},
         devices=params["devices"], network=params["network"],
     )  # fmt: skip
 

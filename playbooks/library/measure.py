@@ -17,8 +17,6 @@ as whoever serves may be dead.
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import glob
 import json
 import os
@@ -102,7 +100,6 @@ told:
     C(gauges), by the names of UNITS in module_utils/gauges.py, and C(void), why it is, or an empty text."
 """
 
-PR_SET_CHILD_SUBREAPER = 36  # prctl(2): orphans among its descendants become this process's children
 PAUSE_SECONDS = 0.2
 """Before a command comes again."""
 RECORD_SEPARATOR = "\x1e"
@@ -142,22 +139,15 @@ class Sampler:
             measurement["samples"], measurement["discard"], self.params["limits"], measurement["voids_allowed"]
         )
         tell(test=test, left=taking.left)
-        before = self.look()
+        before = self.observer.look()
         while taking.left:
             sample = run_patiently(self.words(argv), busy, patience, self.settings)
-            after = self.look()
+            after = self.observer.look()
             sample["gauges"] = between(before, after)
             sample["void"] = taking.judge(sample)
             tell(test=test, left=taking.left, sample=sample)
             before = after
         return not taking.failed
-
-    def look(self) -> Any:
-        """Looks when the orphans that have ended are buried: their time is this process's children's then."""
-        with contextlib.suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG) != (0, 0):
-                pass
-        return self.observer.look()
 
     def words(self, argv: list[str]) -> list[str]:
         """The command in its sandbox."""
@@ -169,8 +159,6 @@ class Sampler:
 
 
 def _observer(params: dict[str, Any]) -> Observer:
-    # A sandbox's first process outlives the one that was waited for by a moment, and with it goes the tool's time.
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     files = glob.glob(params["own"])
     own = {number for file in files if (found := read_pid_file(Path(file))) for number in (found.pid, found.session)}
     slowdown = Slowdown(Path(params["pid_directory"], "best-cpu-speed"))

@@ -14,6 +14,7 @@ The controller (runners/) and the modules that run on the hosts share this file.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import select
 import signal
@@ -22,6 +23,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+PR_SET_CHILD_SUBREAPER = 36
 
 
 @dataclass(frozen=True)
@@ -192,6 +195,29 @@ def _kill_with_descendants(parents: list[Process]) -> None:
         signal_process(process, signal.SIGKILL)
     for process in doomed:
         wait_until_gone(process, 1)
+
+
+def adopt_orphans() -> None:
+    """Makes this process the parent of what its descendants leave behind (prctl(2), PR_SET_CHILD_SUBREAPER)."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_children(seconds: float = 5.0) -> None:
+    """Kills and reaps all that this process has started or adopted.
+
+    bubblewrap ends before the PID namespace that it has made.  The first process of a namespace ends after all others
+    in it (pid_namespaces(7)), so once that one is reaped nothing of the sandbox runs.  Raises TimeoutError.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            reaped, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        left = [] if reaped else descendants({os.getpid()})
+        if left and time.monotonic() > deadline:
+            raise TimeoutError(f"processes do not end after SIGKILL: {', '.join(str(one.pid) for one in left)}")
+        _kill_with_descendants(left)
 
 
 def stop(pid_file: Path, *, grace: float = 5.0, number: int = signal.SIGTERM) -> bool:

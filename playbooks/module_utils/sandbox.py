@@ -12,10 +12,11 @@ namespaces from ordinary users are in the way, and gives up root before the prog
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,13 +44,14 @@ HOST_NETWORK = "host"
 class Sandbox:
     """Who runs in it, as a user and a group of that number, and what he gets.
 
+    `writes` has directories of the host and where each is seen.
     `network` is NO_NETWORK, HOST_NETWORK or the file of a network namespace. `scratch` has directories in memory and
     how many bytes they hold; they are gone with the program.
     """
 
     uid: int
     reads: Sequence[str] = ()
-    writes: Sequence[str] = ()
+    writes: Mapping[str, str] = field(default_factory=dict)
     devices: Sequence[str] = ()
     network: str = NO_NETWORK
     scratch: Mapping[str, int] = field(default_factory=dict)
@@ -94,16 +96,22 @@ def _view(box: Sandbox) -> list[str]:
     words += ["--proc", "/proc", "--dev", "/dev"]
     for directory, size in {"/tmp": SCRATCH_LIMIT, "/dev/shm": SCRATCH_LIMIT, **box.scratch}.items():  # noqa: S108
         words += ["--perms", "1777", "--size", str(size), "--tmpfs", directory]
-    for option, paths in (("--ro-bind-try", box.reads), ("--bind", box.writes), ("--dev-bind", box.devices)):
+    for option, paths in (("--ro-bind-try", box.reads), ("--dev-bind", box.devices)):
         for shown in paths:
             words += _shown(option, shown)
+    for source, seen in box.writes.items():
+        words += _shown("--bind", source, seen)
     return words
 
 
-def _shown(option: str, path: str) -> list[str]:
-    """Shows a path of the host where it is; what bubblewrap itself makes above it only root could enter."""
-    above = [word for parent in reversed(Path(path).parents[:-1]) for word in ("--dir", str(parent))]
-    return [*above, option, path, path]
+def _shown(option: str, path: str, seen: str | None = None) -> list[str]:
+    """Shows a path of the host at `seen`, or where it is.
+
+    bubblewrap would make the directories above it for root alone.
+    """
+    seen = seen or path
+    above = [word for parent in reversed(Path(seen).parents[:-1]) for word in ("--dir", str(parent))]
+    return [*above, option, path, seen]
 
 
 def _environment() -> list[str]:
@@ -144,12 +152,25 @@ def problem(uid: int) -> str:
     return "" if done.returncode == 0 else done.stderr.strip() or f"status {done.returncode}"
 
 
-def mount_scratch(directory: Path, uid: int) -> None:
-    """A directory in memory for one user, which others can look into; `unmount_scratch` removes what is in it."""
+def mount_scratch(directory: Path, uid: int, size: int = SCRATCH_LIMIT, files: int = SCRATCH_FILES) -> None:
+    """Mounts a file system in memory of `size` bytes and `files` inodes for one user; others can read it.
+
+    `unmount_scratch` removes it with its content.
+    """
     directory.mkdir(mode=0o755, exist_ok=True)
     unmount_scratch(directory)
-    options = f"size={SCRATCH_LIMIT},nr_inodes={SCRATCH_FILES},mode=0755,uid={uid},gid={uid},nosuid,nodev,noexec"
+    options = f"size={size},nr_inodes={files},mode=0755,uid={uid},gid={uid},nosuid,nodev,noexec"
     _run("mount", "-t", "tmpfs", "-o", options, "perfweb", str(directory))
+
+
+@contextlib.contextmanager
+def mounted_scratch(directory: Path, uid: int, size: int, files: int) -> Iterator[None]:
+    """`mount_scratch` for as long as the context lasts."""
+    mount_scratch(directory, uid, size, files)
+    try:
+        yield
+    finally:
+        unmount_scratch(directory)
 
 
 def unmount_scratch(directory: Path) -> None:

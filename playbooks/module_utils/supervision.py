@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from ansible.module_utils.processes import identify, kill_session, write_pid_file
+from ansible.module_utils.processes import adopt_orphans, end_children, identify, kill_session, write_pid_file
 from ansible.module_utils.sandbox import FILE_LIMIT
 
 TEXT_LIMIT = 8 * 1024 * 1024
@@ -67,19 +67,18 @@ def last_words(output: str) -> str:
     return "\n".join(output.splitlines()[-20:])[-10_000:]
 
 
-def run_once(
-    argv: list[str], *, timeout: float, directory: str, pid_directory: str, output: IO[bytes] | None = None
-) -> dict[str, Any]:
+def run_once(argv: list[str], *, timeout: float, directory: str, pid_directory: str) -> dict[str, Any]:
     """Runs one command to its end, its limit, or the end of the controller's interest.
 
     Returns a sample: `rc` (negative is the number of the signal that ended it),
     `stdout`, `stderr`, `started` (seconds since 1970), `seconds`, `timed_out`.
-    Its standard output goes into `output` instead if there is one.
-    While the command runs its pid file lies in `pid_directory`.  Raises
-    ControllerGoneError when nobody waits for the answer any more.
+    While the command runs its pid file lies in `pid_directory`.  When it returns
+    no process of the command runs, and none that this process had started before.
+    Raises ControllerGoneError when the controller no longer waits for the result.
     """
+    adopt_orphans()
     with contextlib.ExitStack() as files:
-        stdout = output or files.enter_context(tempfile.TemporaryFile())
+        stdout = files.enter_context(tempfile.TemporaryFile())
         stderr = files.enter_context(tempfile.TemporaryFile())
         started, clock = time.time(), time.monotonic()
         child = subprocess.Popen(
@@ -100,12 +99,14 @@ def run_once(
             if process is not None:
                 kill_session(process)
             rc = child.wait()
+            seconds = time.monotonic() - clock
+            end_children()
             pid_file.unlink(missing_ok=True)
         return {
             "rc": rc,
-            "stdout": "" if output else text_of(stdout),
+            "stdout": text_of(stdout),
             "stderr": text_of(stderr),
             "started": started,
-            "seconds": time.monotonic() - clock,
+            "seconds": seconds,
             "timed_out": not finished,
         }

@@ -240,23 +240,57 @@ def test_words_for_a_kernel_are_not_those_of_a_stack(attacker: tuple[Attacker, s
     assert [failure.task for failure in result.failures] == ["Refuse a command line where no host can be booted"]
 
 
+def installing(shell: str) -> str:
+    """A meson.build whose installation runs shell commands in the directory of the result."""
+    return f"project('x')\nmeson.add_install_script('sh', '-c', 'cd $MESON_INSTALL_DESTDIR_PREFIX && {shell}')\n"
+
+
+NESTING = "import os\nfor _ in range(5000):\n    os.mkdir('d')\n    os.chdir('d')\n"
+
+
 @pytest.mark.parametrize(
     ("meson", "values", "reason"),
     [
-        ("meson.add_install_script('sh', '-c', 'ln -s /etc/shadow $MESON_INSTALL_DESTDIR_PREFIX/x')", {}, "'./x' is"),
-        ("run_command('sleep', '600', check: true)", {"build_timeout": 5}, "the build ended after 5 s"),
-        ("meson.add_install_script('sh', '-c', 'yes')", {}, "the build ended with status"),
-        ("run_command('sh', '-c', 'kill -KILL -1', check: true)", {}, "the build ended with status"),
+        (installing("ln -s /etc/shadow x"), {}, "'x' is a link to '/etc/shadow'"),
+        (installing("ln -s .. x"), {}, "'x' is a link to '..'"),
+        (installing("mkfifo x"), {}, "'x' is neither a file"),
+        (installing("exec python3 $MESON_SOURCE_ROOT/nest.py"), {}, "nested deeper than 32 levels"),
+        (installing('touch "$(printf "x\\\\377")"'), {}, "printable UTF-8"),
+        (installing("for i in 1 2 3 4 5; do truncate -s 64M $i; done"), {}, "more than 268435456 bytes"),
+        (installing("truncate -s 64M 1 && ln 1 2 && ln 1 3 && ln 1 4 && ln 1 5"), {}, "more than 268435456 bytes"),
+        (installing("set -e; for i in 1 2 3 4 5; do head -c 63M /dev/zero > $i; done"), {}, "No space left"),
+        (installing("exec mkdir $(seq 10001)"), {}, "No space left"),
+        (installing("mkdir build.log"), {}, "build.log"),
+        (installing("rm -rf $MESON_INSTALL_DESTDIR_PREFIX"), {}, "the build ended with status"),
+        (installing("true"), {}, "it is empty"),
+        ("project('x')\nrun_command('sleep', '600', check: true)", {"build_timeout": 5}, "the build ended after 5 s"),
+        (installing("yes"), {}, "the build ended with status"),
+        ("project('x')\nrun_command('sh', '-c', 'kill -KILL -1', check: true)", {}, "the build ended with status"),
     ],
-    ids=["link", "endless", "flood", "suicide"],
-)
+    ids=[
+        "link", "link upwards", "pipe", "deep", "no UTF-8", "holes", "hard links", "full", "many", "log", "no prefix",
+        "empty", "endless", "flood", "suicide",
+    ],
+)  # fmt: skip
 def test_a_build_that_is_refused(
     attacker: tuple[Attacker, str], meson: str, values: dict[str, Any], reason: str
 ) -> None:
     made, _ = attacker
-    make_prefix = "meson.add_install_script('sh', '-c', 'mkdir -p $MESON_INSTALL_DESTDIR_PREFIX')\n"
-    result = made.build({"meson.build": f"project('x')\n{make_prefix}{meson}\n"}, **values)
+    result = made.build({"meson.build": meson, "nest.py": NESTING}, **values)
     assert not result.ok
     assert reason in result.failures[0].message
     assert not list(BUILDS.glob(f"{made.keys[-1]}*"))
     assert made.remaining() == []
+
+
+def test_a_result_does_not_change_when_the_build_has_ended(attacker: tuple[Attacker, str]) -> None:
+    """What a build has started in the background ends before the result is read."""
+    made, _ = attacker
+    shell = 'echo first > x; chmod 0 x .; (setsid sh -c "while :; do echo later >> x; done" >/dev/null 2>&1 &)'
+    prefix = Path(made.build({"meson.build": installing(shell)}).require_ok().data["prefix"])
+    assert sorted(os.listdir(prefix)) == ["build.log", "x"]
+    assert (prefix / "x").read_text().startswith("first\n")
+    assert (prefix.stat().st_mode & 0o7777, (prefix / "x").stat().st_mode & 0o7777) == (0o755, 0o644)
+    assert made.remaining() == []
+    mounted = Path("/proc/self/mountinfo").read_text()
+    assert f"{made.keys[-1]}.new" not in mounted
