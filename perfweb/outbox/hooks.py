@@ -25,7 +25,11 @@ def send(letter: Letter) -> str:
     delivery = f"{letter.key}.{letter.version}"
     headers = {"User-Agent": "perfweb", "Perfweb-Delivery": delivery}
     try:
-        answer = _pool.request("POST", url, headers=headers, json=letter.content["data"], redirect=False)
+        # The body is not read: it may have no end.
+        answer = _pool.request(
+            "POST", url, headers=headers, json=letter.content["data"], redirect=False, preload_content=False
+        )
+        answer.close()
     except urllib3.exceptions.HTTPError as error:
         raise LaterError(f"POST {url}: no answer ({type(error).__name__})") from None
     if 200 <= answer.status < 300:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tarfile
+from collections.abc import Iterator
 from http import HTTPStatus
 from http.client import HTTPResponse
 from pathlib import Path
@@ -15,6 +16,8 @@ from perfctl.server import Refused, Server, ServerError
 
 CHUNK = 1 << 16
 ATTEMPTS = 5
+SUMS = "SHA256SUMS"
+LARGEST_SUMS = 64 << 20
 
 
 class DamagedError(Exception):
@@ -87,7 +90,7 @@ def _append(answer: HTTPResponse, part: Path, begin: int) -> None:
             file.write(chunk)
         file.truncate()
         got = file.tell() - begin
-    if announced is not None and got != int(announced):
+    if announced is not None and str(got) != announced.strip():
         raise ServerError(f"the connection broke after {got} of {announced} bytes")
 
 
@@ -96,26 +99,50 @@ def check_archive(archive: Path) -> int:
     sums: dict[str, str] = {}
     promised: dict[str, str] = {}
     try:
-        with tarfile.open(archive, "r:") as tar:
-            for member in tar:
-                content = tar.extractfile(member)
-                if content is None:
-                    continue
-                name = member.name.partition("/")[2]
-                if name == "SHA256SUMS":
-                    lines = (line.partition("  ") for line in content.read().decode().splitlines())
+        with archive.open("rb") as file:
+            for name, size in _members(file, archive.stat().st_size):
+                if name in sums or (promised and name == SUMS):
+                    raise DamagedError(f"{archive} is damaged: {name} is there twice")
+                if name == SUMS:
+                    lines = (line.partition("  ") for line in _content(file, size).decode().splitlines())
                     promised = {path: digest for digest, _, path in lines}
                 else:
-                    sums[name] = _sha256(content)
-    except (tarfile.TarError, UnicodeDecodeError, EOFError) as error:
+                    sums[name] = _sha256(file, size)
+    except (tarfile.TarError, ValueError, EOFError) as error:
         raise DamagedError(f"{archive} is damaged: {error}") from None
     if wrong := sorted(name for name in promised.keys() | sums.keys() if promised.get(name) != sums.get(name)):
         raise DamagedError(f"{archive} is damaged: {', '.join(wrong[:5])} is not what SHA256SUMS says")
     return len(sums)
 
 
-def _sha256(content: IO[bytes]) -> str:
+def _members(file: IO[bytes], length: int) -> Iterator[tuple[str, int]]:
+    """Yield name and size of each member, whose content is next in the file then.
+
+    tarfile would follow what a header says: a negative size leads back, extended headers are read into memory, and the
+    zeros of a sparse file have no end. The server writes plain ustar headers of regular files.
+    """
+    while (block := file.read(tarfile.BLOCKSIZE)).strip(b"\0"):
+        member = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
+        begin = file.tell()
+        if member.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            raise tarfile.ReadError(f"{member.name} is no regular file")
+        if not 0 <= member.size <= length - begin:
+            raise tarfile.ReadError(f"{member.name} has {member.size} bytes in its header, and {length - begin} follow")
+        yield member.name.partition("/")[2], member.size
+        file.seek(begin + member.size + -member.size % tarfile.BLOCKSIZE)
+    if not block:
+        raise EOFError("its end is missing")
+
+
+def _content(file: IO[bytes], size: int) -> bytes:
+    if size > LARGEST_SUMS:
+        raise tarfile.ReadError(f"{SUMS} has {size} bytes; {LARGEST_SUMS} are the limit")
+    return file.read(size)
+
+
+def _sha256(file: IO[bytes], size: int) -> str:
     digest = hashlib.sha256()
-    while chunk := content.read(CHUNK):
+    while size and (chunk := file.read(min(size, CHUNK))):
+        size -= len(chunk)
         digest.update(chunk)
     return digest.hexdigest()

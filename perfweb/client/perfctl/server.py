@@ -31,6 +31,9 @@ from perfctl.answers import (
 
 ROOT = "/api/v1/"
 USER_AGENT = "perfctl/1"
+LARGEST = 64 << 20
+LARGEST_ERROR = 1 << 20
+"""Bytes of an answer of the API that are read, and of one that refuses."""
 
 
 class ServerError(Exception):
@@ -162,7 +165,9 @@ class Server:
 
     def _json(self, path: str, *, signed: bool = False, content: bytes | None = None) -> Any:
         with self.open(path, signed=signed, content=content) as answer:
-            told = answer.read()
+            told = answer.read(LARGEST + 1)
+        if len(told) > LARGEST:
+            raise ServerError(f"{self.address} sent more than {LARGEST} bytes for {path.partition('?')[0]}")
         try:
             return json.loads(told)
         except ValueError:
@@ -200,7 +205,7 @@ class Server:
 def _detail(error: HTTPError) -> str:
     """The sentence of a problem (RFC 9457), or what else the server said."""
     with error:
-        content = error.read()
+        content = error.read(LARGEST_ERROR)
     if error.headers.get_content_type() == "application/problem+json":
         return str(json.loads(content)["detail"])
     if error.headers.get_content_type() == "text/plain":

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import re
 import tarfile
+import tempfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from perfctl import Server, ServerError
 from perfctl.download import DamagedError, check_archive, download
 
@@ -123,3 +127,58 @@ def test_an_archive_is_checked(tmp_path: Path) -> None:
     (tmp_path / "short.tar").write_bytes((tmp_path / "good.tar").read_bytes()[:700])
     with pytest.raises(DamagedError):
         check_archive(tmp_path / "short.tar")
+
+
+def header(name: str, size: bytes = b"00000000000\0", kind: bytes = tarfile.REGTYPE) -> bytes:
+    """A header with any bytes as its size, and a right check sum."""
+    info = tarfile.TarInfo(f"run-1/{name}")
+    info.type = kind
+    block = bytearray(info.tobuf(tarfile.USTAR_FORMAT))
+    block[124:136] = size.ljust(12, b"\0")
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    return bytes(block)
+
+
+def base256(number: int) -> bytes:
+    """A size as GNU tar writes those that octal digits cannot hold."""
+    return (b"\xff" if number < 0 else b"\x80") + (number % 256**11).to_bytes(11, "big")
+
+
+END = bytes(1024)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        header("a") + header("b", base256(-1024)) + END,
+        header("a", base256(1 << 60)) + END,
+        header("a", b"77777777777\0") + END,
+        header("a", b"1" + bytes(11)) + END[:512],
+        header("a", b"nonsense") + END,
+        header("a", b"00000002000\0", tarfile.GNUTYPE_SPARSE) + END + END,
+        header("a", b"00000002000\0", tarfile.XHDTYPE) + END + END,
+        header("a", b"00000002000\0", tarfile.GNUTYPE_LONGNAME) + END + END,
+        header("a", kind=tarfile.SYMTYPE) + END,
+        header("a", kind=tarfile.LNKTYPE) + END,
+        header("a") + header("a") + END,
+        header("SHA256SUMS", base256(-512)) + END,
+        header("a"),
+        b"",
+    ],
+)  # fmt: skip
+def test_a_forged_archive_is_damaged(content: bytes, tmp_path: Path) -> None:
+    """A negative size leads back to a header before, one of a sparse file to an endless row of zeros."""
+    (tmp_path / "forged.tar").write_bytes(content)
+    with pytest.raises(DamagedError):
+        check_archive(tmp_path / "forged.tar")
+
+
+@given(st.lists(st.tuples(st.binary(max_size=12), st.sampled_from([b"0", b"\0", b"x", b"L", b"S", b"5", b"1"]))))
+def test_any_headers_are_read_once(headers: list[tuple[bytes, bytes]]) -> None:
+    content = b"".join(header(str(number), size, kind) for number, (size, kind) in enumerate(headers)) + END
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "forged.tar")
+        path.write_bytes(content)
+        with contextlib.suppress(DamagedError):
+            assert check_archive(path) <= len(headers)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from perfweb.outbox import hooks
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import deliver, post
 
+MEGABYTE = 1 << 20
 pytestmark = pytest.mark.django_db
 
 
@@ -24,6 +26,7 @@ class Program(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.status, self.got = 204, list[tuple[str, Any]]()
+        self.endless, self.sent = False, 0
 
     @property
     def url(self) -> str:
@@ -39,6 +42,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(self.server.status)
         self.send_header("Location", self.server.url)
         self.end_headers()
+        with contextlib.suppress(ConnectionError):
+            while self.server.endless and self.server.sent < 256 * MEGABYTE:
+                self.server.sent += self.wfile.write(bytes(MEGABYTE))
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -82,6 +88,13 @@ def test_a_refusal_is_kept_with_its_reason_and_no_redirect_followed(program: Pro
     assert letter.due is None
     assert str(status) in letter.problem
     assert len(program.got) == 1
+
+
+def test_an_answer_without_an_end_is_not_read(program: Program) -> None:
+    program.status, program.endless = 200, True
+    letter = posted(program)
+    assert (letter.due, letter.problem) == (None, "")
+    assert program.sent < 64 * MEGABYTE
 
 
 def test_a_program_that_is_away_is_asked_again(program: Program) -> None:
