@@ -21,7 +21,7 @@ readonly LAB_PACKAGES=(
 	build-essential ninja-build pkg-config git
 	python3 python3-venv
 	postgresql-15 redis-server
-	iproute2 iputils-ping ethtool procps bubblewrap
+	iproute2 iputils-ping ethtool procps bubblewrap libseccomp2
 	openssh-server openssh-client
 	netperf iperf3 tcpbench)
 readonly VM_PACKAGES=(qemu-system-x86 kmod e2fsprogs)

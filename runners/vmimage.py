@@ -23,14 +23,14 @@ from runners.labs import LabError, command
 
 PACKAGES = (
     "base-passwd", "bash", "bubblewrap", "coreutils", "dash", "ethtool", "grep", "hostname", "iperf3", "iproute2",
-    "iputils-ping", "kmod", "libc-bin", "mount", "netperf", "openssh-server", "procps", "python3", "sed", "tcpbench",
-    "util-linux",
+    "iputils-ping", "kmod", "libc-bin", "libseccomp2", "mount", "netperf", "openssh-server", "perl-base", "procps",
+    "python3", "sed", "tcpbench", "util-linux",
 )  # fmt: skip
 # Needed by scripts that set packages up, which has been done here, or to mail or to log to somebody else.
 NOT_NEEDED = frozenset(
     {
         "adduser", "dbus", "debconf", "debianutils", "dpkg", "init-system-helpers", "libpam-runtime", "lsb-base",
-        "media-types", "openssh-sftp-server", "passwd", "perl-base", "python3-distutils", "runit-helper",
+        "media-types", "openssh-sftp-server", "passwd", "python3-distutils", "runit-helper",
         "sysvinit-utils", "ucf",
     }
 )  # fmt: skip

@@ -3,15 +3,28 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import re
+import struct
 import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from playbooks.module_utils.sandbox import Sandbox, confined, mount_scratch, unmount_scratch
+from playbooks.module_utils import seccomp
+from playbooks.module_utils.sandbox import (
+    MIB,
+    Sandbox,
+    confined,
+    has_user_namespaces,
+    mount_scratch,
+    problem,
+    unmount_scratch,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 UID = 0x70000001
@@ -23,6 +36,8 @@ from playbooks.module_utils.sandbox import Sandbox, confined, has_user_namespace
 box = Sandbox({UID})
 run = lambda *argv: subprocess.run(confined(argv, box), capture_output=True, text=True, check=True).stdout
 about = dict(line.split(":", 1) for line in run("cat", "/proc/self/status").splitlines())
+about["limit"] = run("cat", "/proc/sys/user/max_user_namespaces")
+about["rank"] = run("sh", "-c", "echo 0 2>&1 >/proc/self/oom_score_adj; cat /proc/self/oom_score_adj")
 print(json.dumps([problem({UID}), has_user_namespaces({UID}), run("cat", "/proc/self/uid_map").split(), about]))
 """
 IN_CHROOT = 'mount --rbind / "$0" && exec chroot "$0" "$@"'
@@ -43,6 +58,10 @@ def test_without_a_user_namespace_all_the_rest_is_alike(in_chroot: bool, tmp_pat
     assert about["Groups"].split() in ([], [str(UID)])
     assert about["NoNewPrivs"].strip() == "1"
     assert {int(about[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapAmb")} == {0}
+    assert (about["Seccomp"].strip(), about["Seccomp_filters"].strip()) == ("2", "1")
+    assert (int(about["limit"]) == 0) is own
+    assert about["rank"].splitlines()[-1] == "1000"
+    assert "Read-only file system" in about["rank"]
 
 
 def test_namespaces_are_its_own_and_what_it_may_write_has_an_end() -> None:
@@ -78,3 +97,143 @@ def test_variables_of_a_program_are_not_roots(name: str, tmp_path: Path) -> None
     argv = confined(["/bin/sh", "-c", f"echo ${name}; /usr/bin/id -u"], box)
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.stdout.split() == [value, str(UID)]
+
+
+SYSCALLS = Path(__file__).parent / "hostile" / "syscalls.py"
+ALLOW_ALL = struct.pack("<HBBI", 0x06, 0, 0, 0x7FFF0000)
+"""A filter that refuses nothing."""
+REFUSED = {
+    "ENOSYS": "clone3, x32, a system call of the future, i386",
+    "EAFNOSUPPORT": "netlink of sockets, netlink of netfilter, socketpair of TIPC, a family with other high bits",
+    "EROFS": "oom_score_adj, oom_score_adj of none",
+    "ok": "a process, personality, netlink of routes, socketpair",
+}
+"""What attempts get that do not get EPERM."""
+ALLOWED_FAMILIES = {"family 1", "family 2", "family 10", "family 16"}
+OPEN_OTHERWISE = {
+    "clone3", "io_uring", "userfaultfd", "add_key", "keyctl", "pidfd_getfd", "ptrace", "ptrace another", "kcmp",
+    "open_tree", "adjtimex", "personality without random addresses", "personality with executable data", "i386",
+    "netlink of sockets",
+}  # fmt: skip
+"""What an ordinary user may do on Debian 12 without the filter."""
+OTHER_ERROR_OTHERWISE = {
+    "a user namespace by unshare": "ENOSPC",
+    "a user namespace by clone": "ENOSPC",
+    "bpf": "EINVAL",
+}
+
+
+def attempts() -> dict[str, str]:
+    """The answers to all attempts of hostile/syscalls.py in a sandbox."""
+    calls = set(re.findall(r'call\("(\w+)"', SYSCALLS.read_text()))
+    numbers = json.dumps({call: seccomp.number(call) for call in calls})
+    argv = ["/usr/bin/python3", str(SYSCALLS), numbers]
+    done = subprocess.run(
+        confined(argv, Sandbox(UID, reads=[str(SYSCALLS)])), capture_output=True, text=True, check=True
+    )
+    answers: dict[str, str] = json.loads(done.stdout)
+    return answers
+
+
+def test_the_filter_refuses_what_no_program_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = attempts()
+    expected = {name: error for error, names in REFUSED.items() for name in names.split(", ")}
+    for name, answer in found.items():
+        if name.startswith("family "):
+            assert (name, answer) == (name, "ok" if name in ALLOWED_FAMILIES else "EAFNOSUPPORT")
+        else:
+            assert (name, answer) == (name, expected.get(name, "EPERM"))
+    monkeypatch.setattr(seccomp, "program", lambda: ALLOW_ALL)
+    without = attempts()
+    assert {name: without[name] for name in OPEN_OTHERWISE} == dict.fromkeys(OPEN_OTHERWISE, "ok")
+    if has_user_namespaces(UID):
+        assert {name: without[name] for name in OTHER_ERROR_OTHERWISE} == OTHER_ERROR_OTHERWISE
+    assert without["TIOCSTI"] != "EPERM"
+    assert without["TIOCSTI with other high bits"] != "EPERM"
+
+
+def test_the_filter_begins_with_a_limit_that_newer_system_calls_exceed() -> None:
+    first = [struct.unpack("<HBBI", seccomp.program()[at : at + 8]) for at in (0, 8, 16)]
+    assert first == [(0x20, 0, 0, 0), (0x25, 0, 1, 450), (0x06, 0, 0, 0x00050026)]
+
+
+def test_without_libseccomp_there_is_no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(_name: str) -> None:
+        raise OSError("libseccomp.so.2: cannot open shared object file")
+
+    for cached in (seccomp.library, seccomp.number, seccomp.program):
+        cached.cache_clear()
+    monkeypatch.setattr(ctypes, "CDLL", missing)
+    assert "install libseccomp2" in problem(UID)
+
+
+def test_a_program_gets_a_session_keyring_of_its_own() -> None:
+    """The caller has a session keyring with a key in it, as pam_keyinit(8) makes one at a login."""
+    join, add = seccomp.number("keyctl"), seccomp.number("add_key")
+    parent = (
+        "import ctypes, os, sys; libc = ctypes.CDLL(None)\n"
+        f"assert libc.syscall({join}, 1, b'perfweb-test') > 0\n"
+        f"assert libc.syscall({add}, b'user', b'perfweb-secret', b'4711', 4, -3) > 0\n"
+        "print(open('/proc/keys').read(), flush=True)\n"
+        "os.execvp(sys.argv[1], sys.argv[1:])"
+    )
+    argv = [sys.executable, "-c", parent, *confined(["sh", "-c", "echo inside; cat /proc/keys"], Sandbox(UID))]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    outside, inside = done.stdout.split("inside\n")
+    assert "perfweb-secret" in outside
+    assert "perfweb" not in inside
+    assert [line.split()[-1] for line in inside.splitlines()] == ["empty"]
+
+
+class MemoryGroup:
+    """A control group of limited memory, of version 1 or 2 (cgroups(7))."""
+
+    def __init__(self, size: int) -> None:
+        root = Path("/sys/fs/cgroup")
+        first = (root / "memory").is_dir()
+        if not first:
+            (root / "cgroup.subtree_control").write_text("+memory")
+        self.directory = (root / "memory" if first else root) / f"perfweb-test-{os.getpid()}"
+        self.directory.mkdir()
+        (self.directory / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(size))
+
+    def start(self, argv: Sequence[str]) -> subprocess.Popen[str]:
+        """Runs a command in the group."""
+        words = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.directory / "cgroup.procs"), *argv]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.fixture
+def group() -> Iterator[MemoryGroup]:
+    made = MemoryGroup(256 * MIB)
+    yield made
+    made.directory.rmdir()
+
+
+HOLD = "import sys; held = b'x' * (int(sys.argv[1]) << 20); print('holds', flush=True); sys.stdin.read()"
+EAT = """\
+import glob
+for file in glob.glob("/proc/[0-9]*/oom_score_adj"):
+    for rank in ("-1000", "0", "999"):
+        try:
+            open(file, "w").write(rank)
+            print("lowered", file, rank, flush=True)
+        except OSError:
+            pass
+held = []
+while True:
+    held.append(b"x" * (1 << 20))
+"""
+
+
+def test_a_program_that_eats_memory_is_killed_before_a_larger_one(group: MemoryGroup) -> None:
+    bystander = group.start([sys.executable, "-c", HOLD, "160"])
+    assert bystander.stdout is not None
+    assert bystander.stdout.readline() == "holds\n"
+    eater = group.start(confined(["/usr/bin/python3", "-c", EAT], Sandbox(UID)))
+    output, _ = eater.communicate(timeout=120)
+    assert "lowered" not in output
+    assert eater.returncode == 128 + 9
+    assert bystander.poll() is None
+    bystander.communicate("")

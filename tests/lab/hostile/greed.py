@@ -23,6 +23,9 @@ HERE = Path(__file__).resolve().parent
 CHUNK = b"x" * 1024 * 1024
 PTRACE_ATTACH = 16
 MAP_NORESERVE = 0x4000
+CLONE_NEWUSER = 0x10000000
+IO_URING_SETUP, PIDFD_GETFD = 425, 438
+AF_VSOCK = 40
 
 
 def processes() -> str:
@@ -101,10 +104,31 @@ def sees_processes() -> str:
 
 
 def trace(pid: int) -> str:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.ptrace(PTRACE_ATTACH, pid, 0, 0) != 0:
+    return checked(ctypes.CDLL(None, use_errno=True).ptrace(PTRACE_ATTACH, pid, 0, 0))
+
+
+def checked(result: int) -> str:
+    """The outcome of a call of the C library; raises OSError."""
+    if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return "attached"
+    return "done"
+
+
+def take_descriptor() -> str:
+    """Duplicates the standard output of the first process of the sandbox."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    return checked(libc.syscall(PIDFD_GETFD, os.pidfd_open(1), 1, 0))
+
+
+def open_vsock() -> str:
+    socket.socket(AF_VSOCK).close()
+    return "opened"
+
+
+def live_longer() -> str:
+    """Lowers the rank with which it is killed when memory runs out."""
+    Path("/proc/self/oom_score_adj").write_text("999")
+    return "done"
 
 
 def kill(pid: int) -> str:
@@ -164,6 +188,11 @@ def attempts(targets: dict[str, str]) -> dict[str, Callable[[], str]]:
         "processes of the host": sees_processes,
         "signal": lambda: kill(int(targets["pid"])),
         "trace": lambda: trace(int(targets["pid"])),
+        "descriptor of another process": take_descriptor,
+        "user namespace": lambda: checked(ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWUSER)),
+        "io_uring": lambda: checked(ctypes.CDLL(None, use_errno=True).syscall(IO_URING_SETUP, 8, bytes(256))),
+        "socket of a hypervisor": open_vsock,
+        "live longer": live_longer,
         "write to tools": lambda: write("/usr/bin"),
         "write to itself": lambda: write(str(HERE)) if targets["when"] == "boot" else "its own",
         "mount": lambda: run("mount", "-t", "tmpfs", "x", "/proc"),

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The system calls that no program in a sandbox may make, as a seccomp filter (seccomp(2), SECCOMP_SET_MODE_FILTER).
+
+The filter is a list of what is refused.  A list of what is allowed would have to name all that compilers, meson, tools
+and stacks use, in each version of their libraries.  But system calls that were added after LAST are refused, because
+nothing is known about them; libraries take ENOSYS for an older kernel and use others.
+
+libseccomp writes the program, as it knows the numbers of each architecture and adds the check of the architecture.  It
+is called with ctypes, because its Python binding is not on every host, and libseccomp itself is: apt depends on it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import functools
+import os
+import struct
+
+LAST = "set_mempolicy_home_node"
+"""The newest system call that libseccomp 2.5.4 knows (Debian 12): number 450 on each architecture, of Linux 5.17."""
+REFUSED = {
+    "mounts": (
+        "mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr "
+        "name_to_handle_at open_by_handle_at quotactl quotactl_fd swapon swapoff acct sethostname setdomainname"
+    ),
+    "namespaces of others": "setns",
+    "other processes": (
+        "ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd kcmp move_pages migrate_pages"
+    ),
+    "parts of the kernel that no program here uses and that had many holes": (
+        "bpf perf_event_open userfaultfd io_uring_setup io_uring_enter io_uring_register keyctl add_key request_key "
+        "fanotify_init fanotify_mark lookup_dcookie vhangup uselib modify_ldt nfsservctl"
+    ),
+    "the machine": (
+        "kexec_load kexec_file_load init_module finit_module delete_module reboot syslog iopl ioperm "
+        "settimeofday clock_settime clock_adjtime adjtimex"
+    ),
+}
+"""By what they reach; each fails with EPERM."""
+FAMILIES = {1: "AF_UNIX", 2: "AF_INET", 10: "AF_INET6", 16: "AF_NETLINK"}
+"""Address families of sockets that may be made; all others fail with EAFNOSUPPORT, and of AF_NETLINK all protocols but
+NETLINK_ROUTE, which getaddrinfo(3) and getifaddrs(3) use."""
+NAMESPACES = {
+    "CLONE_NEWTIME": 0x80, "CLONE_NEWNS": 0x20000, "CLONE_NEWCGROUP": 0x2000000, "CLONE_NEWUTS": 0x4000000,
+    "CLONE_NEWIPC": 0x8000000, "CLONE_NEWUSER": 0x10000000, "CLONE_NEWPID": 0x20000000, "CLONE_NEWNET": 0x40000000,
+}  # fmt: skip
+"""Flags of clone(2) and unshare(2) that are refused; clone's lowest byte is a signal, which is not CLONE_NEWTIME."""
+TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+"""ioctl_tty(2), ioctl_console(2): both put words into the input of a terminal."""
+ASK = 0xFFFFFFFF
+"""personality(2): it returns what is set and changes nothing."""
+
+# <seccomp.h>
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_NE, _EQ, _GE, _MASKED_EQ = 1, 4, 5, 7
+_BAD_ARCHITECTURE = 2
+# <linux/filter.h>: load a word, jump if greater, return
+_LOAD, _GREATER, _RETURN = 0x20, 0x25, 0x06
+
+
+class _Comparison(ctypes.Structure):
+    """struct scmp_arg_cmp: the number of an argument, an operator and what it is compared with."""
+
+    _fields_ = (
+        ("argument", ctypes.c_uint), ("operator", ctypes.c_int), ("first", ctypes.c_uint64), ("second", ctypes.c_uint64)
+    )  # fmt: skip
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """libseccomp.  Raises OSError where it is missing."""
+    try:
+        return ctypes.CDLL("libseccomp.so.2")
+    except OSError:
+        raise OSError("libseccomp.so.2 is missing on this host: install libseccomp2") from None
+
+
+class _Filter:
+    """A filter of libseccomp, which allows what no rule refuses."""
+
+    def __init__(self) -> None:
+        self.library = library()
+        self.library.seccomp_init.restype = ctypes.c_void_p
+        self.context = ctypes.c_void_p(self.library.seccomp_init(ctypes.c_uint32(_ALLOW)))
+        if not self.context:
+            raise OSError("libseccomp made no filter")
+        # Numbers of another architecture, and of x32, would name other system calls.
+        self._check(
+            self.library.seccomp_attr_set(self.context, _BAD_ARCHITECTURE, ctypes.c_uint32(_ERRNO | errno.ENOSYS))
+        )
+
+    def refuse(self, call: str, error: int, *comparisons: tuple[int, ...]) -> None:
+        """Has a call fail if all comparisons hold."""
+        array = (_Comparison * len(comparisons))(*(_Comparison(*one) for one in comparisons))
+        rule = self.library.seccomp_rule_add_array
+        self._check(rule(self.context, ctypes.c_uint32(_ERRNO | error), number(call), len(comparisons), array))
+
+    def export(self) -> bytes:
+        """The program for the kernel."""
+        with open(os.memfd_create("seccomp"), "rb") as file:
+            self._check(self.library.seccomp_export_bpf(self.context, file.fileno()))
+            self.library.seccomp_release(self.context)
+            file.seek(0)
+            return file.read()
+
+    @staticmethod
+    def _check(result: int) -> None:
+        if result != 0:
+            raise OSError(-result, f"libseccomp: {os.strerror(-result)}")
+
+
+@functools.cache
+def number(call: str) -> int:
+    """The number of a system call on this architecture.  Raises OSError without a usable libseccomp."""
+    found: int = library().seccomp_syscall_resolve_name(call.encode())
+    if found == -1:
+        raise OSError(f"libseccomp does not know the system call {call}: install version 2.5.4 or newer")
+    return found
+
+
+@functools.cache
+def program() -> bytes:
+    """The filter as instructions of 8 bytes (struct sock_filter).  Raises OSError without a usable libseccomp."""
+    made = _Filter()
+    for calls in REFUSED.values():
+        for call in calls.split():
+            made.refuse(call, errno.EPERM)
+    for flag in NAMESPACES.values():
+        made.refuse("unshare", errno.EPERM, (0, _MASKED_EQ, flag, flag))
+        if flag > 0xFF:
+            made.refuse("clone", errno.EPERM, (0, _MASKED_EQ, flag, flag))
+    # Its flags are in memory, where no filter sees them; the C library goes back to clone(2).
+    made.refuse("clone3", errno.ENOSYS)
+    for call in ("socket", "socketpair"):
+        for family in range(max(FAMILIES)):
+            if family not in FAMILIES:
+                made.refuse(call, errno.EAFNOSUPPORT, (0, _EQ, family))
+        made.refuse(call, errno.EAFNOSUPPORT, (0, _GE, max(FAMILIES) + 1))
+        made.refuse(call, errno.EAFNOSUPPORT, (0, _EQ, 16), (2, _NE, 0))
+    for request in (TIOCSTI, TIOCLINUX):
+        made.refuse("ioctl", errno.EPERM, (1, _MASKED_EQ, 0xFFFFFFFF, request))
+    made.refuse("personality", errno.EPERM, (0, _NE, ASK))
+    return _refuse_above(number(LAST)) + made.export()
+
+
+def _refuse_above(last: int) -> bytes:
+    """Instructions before those of libseccomp, which has no ranges; jumps are relative.  x32 numbers are above, too."""
+    rows = ((_LOAD, 0, 0, 0), (_GREATER, 0, 1, last), (_RETURN, 0, 0, _ERRNO | errno.ENOSYS))
+    return b"".join(struct.pack("<HBBI", *row) for row in rows)
