@@ -112,8 +112,8 @@ REFUSED = {
 ALLOWED_FAMILIES = {"family 1", "family 2", "family 10", "family 16"}
 OPEN_OTHERWISE = {
     "clone3", "io_uring", "userfaultfd", "add_key", "keyctl", "pidfd_getfd", "ptrace", "ptrace another", "kcmp",
-    "open_tree", "adjtimex", "personality without random addresses", "personality with executable data", "i386",
-    "netlink of sockets",
+    "process_vm_readv", "open_tree", "adjtimex", "personality without random addresses",
+    "personality with executable data", "i386", "netlink of sockets",
 }  # fmt: skip
 """What an ordinary user may do on Debian 12 without the filter."""
 OTHER_ERROR_OTHERWISE = {

@@ -29,7 +29,8 @@ I386_GETPID = b"\xb8\x14\x00\x00\x00\xcd\x80\xc3"  # mov $20, %eax; int $0x80; r
 
 def call(name: str, *arguments: object) -> int:
     """A system call; raises OSError."""
-    return _checked(LIBC.syscall(NUMBERS[name], *arguments))
+    words = (ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments)
+    return _checked(LIBC.syscall(NUMBERS[name], *words))
 
 
 def _checked(result: int) -> int:
