@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from asgiref.typing import ASGI3Application, ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, Scope
+from asgiref.typing import ASGI3Application, ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, HTTPScope, Scope
+
+from perfweb.inputlimits import REQUEST_HEAD_BYTES
 
 
 class _TooLargeError(Exception):
@@ -13,7 +15,9 @@ class _TooLargeError(Exception):
 
 
 class UploadLimit:
-    """Passes requests on to an application, and refuses those of more than `most` bytes (413)."""
+    """Passes requests on to an application, and refuses those of more than `most` bytes (413), and those with more than
+    REQUEST_HEAD_BYTES in their address and headers (431, RFC 6585 section 5).
+    """
 
     def __init__(self, application: ASGI3Application, most: int) -> None:
         self.application, self.most = application, most
@@ -30,21 +34,30 @@ class UploadLimit:
                 raise _TooLargeError
             return event
 
+        if scope["type"] == "http" and _head(scope) > REQUEST_HEAD_BYTES:
+            await _refuse(send, 431, f"The address and the headers may have {REQUEST_HEAD_BYTES} bytes at most.")
+            return
         try:
             if scope["type"] == "http" and _announced(scope["headers"]) > self.most:
                 raise _TooLargeError
             await self.application(scope, counted, send)
         except _TooLargeError:
-            await self._refuse(send)
+            await _refuse(send, 413, f"A request may bring {self.most} bytes at most.")
 
-    async def _refuse(self, send: ASGISendCallable) -> None:
-        text = f"A request may bring {self.most} bytes at most.\n".encode()
-        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": 413, "headers": headers, "trailers": False})
-        await send({"type": "http.response.body", "body": text, "more_body": False})
+
+async def _refuse(send: ASGISendCallable, status: int, text: str) -> None:
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
+    await send({"type": "http.response.body", "body": f"{text}\n".encode(), "more_body": False})
+
+
+def _head(scope: HTTPScope) -> int:
+    """Bytes of the address and the headers."""
+    address = len(scope.get("raw_path") or b"") + len(scope.get("query_string", b""))
+    return address + sum(len(name) + len(value) for name, value in scope["headers"])
 
 
 def _announced(headers: Iterable[tuple[bytes, bytes]]) -> int:
     """How long a request says that it is; 0 if it does not."""
     length = dict(headers).get(b"content-length", b"")
-    return int(length) if length.isdigit() else 0
+    return int(length[:18]) if length.isdigit() else 0

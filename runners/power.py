@@ -16,7 +16,6 @@ which hands the words of the plan to the program as its last argument.
 from __future__ import annotations
 
 import argparse
-import json
 import socket
 import ssl
 import subprocess
@@ -28,6 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import urllib3
+
+from perfweb.jsontext import read_json
 
 SECONDS = urllib3.Timeout(connect=10, read=30)
 SWITCH_SECONDS = 120.0
@@ -150,7 +151,7 @@ class Redfish:
             raise PowerError(f"{self.url} leads to {path}, which is somewhere else: the password does not go there")
         try:
             answer = self.pool.request(method, f"{self.url}{path}", json=body, redirect=False)
-            found = json.loads(answer.data) if answer.data else {}
+            found = read_json(answer.data) if answer.data else {}
         except urllib3.exceptions.SSLError as error:
             raise PowerError(f"{self.url}: {error}: name the certificate to trust with --authorities") from None
         except (urllib3.exceptions.HTTPError, ValueError) as error:

@@ -17,7 +17,7 @@ from perfweb.accounts.permissions import Action
 from perfweb.api.identity import actor_of
 from perfweb.api.operations import Name, Number, Page, Text, Window, change, chosen, cut, read
 from perfweb.api.problems import RefusedError
-from perfweb.builds.patches import LONGEST
+from perfweb.inputlimits import PATCH_BYTES
 from perfweb.reports.tags import tag_of_database
 from perfweb.runs.planfile import MOST_BOOTS
 from perfweb.submissions import services
@@ -35,7 +35,7 @@ class NewSubmission(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     patch: str = Field(
-        "", max_length=LONGEST, description="what git format-patch --stdout or git diff prints; or else a ref"
+        "", max_length=PATCH_BYTES, description="what git format-patch --stdout or git diff prints; or else a ref"
     )
     ref: str = Field(
         "", max_length=100, description="a branch, tag or commit: the patch is what it has and the base has not"

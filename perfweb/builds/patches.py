@@ -4,26 +4,32 @@
 Nothing is applied here and no file is touched: what a patch changes is for git to say (perfweb.builds.repositories).
 """
 
-import binascii
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from email.errors import HeaderParseError, MessageError
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.parser import BytesParser
 from email.policy import Compat32
 
-LONGEST = 2 * 1024 * 1024
-MOST_PATCHES = 64
+from perfweb.inputlimits import (
+    MAIL_CONTAINERS,
+    MAIL_HEADER_CHARACTERS,
+    MAIL_HEADERS,
+    MAIL_PARTS,
+    MAIL_REFERENCES_CHARACTERS,
+    PATCH_BYTES,
+    PATCH_LINES,
+    SERIES_PATCHES,
+)
+
 LONGEST_TITLE = 200
-LONGEST_HEADER = 8000
-"""Characters of a header that are looked at: what reads them takes the square of their number."""
-MOST_BOUNDARIES = 10_000
-"""Lines that may end a part of a mail, of which it has some."""
 CRLF = b"\r\n"
 
-_ENVELOPE = re.compile(rb"^From [^\n]*\d\d:\d\d[^\n]*\d{4}[^\n]*\n", re.MULTILINE)
+# The time and the year are looked for once each: without atomic groups a line of n times took n squared steps.
+_ENVELOPE = re.compile(rb"^From (?>[^\n]*?\d\d:\d\d)(?>[^\n]*?\d{4})[^\n]*\n", re.MULTILINE)
 _HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:[ \t]")
 _DIFF = re.compile(rb"^(?:diff --git |--- [^\n]+\n\+\+\+ )", re.MULTILINE)
 _BINARY = re.compile(rb"^(?:GIT binary patch$|Binary files .* differ$)", re.MULTILINE)
@@ -106,8 +112,10 @@ def read_series(content: bytes) -> Series:
 
 def _readable(content: bytes) -> bytes:
     """The text with LF at the end of lines.  A form and some mailers make CRLF of all of them."""
-    if len(content) > LONGEST:
-        raise PatchError(f"This has {len(content)} bytes; {LONGEST} is the most. Is something generated in it?")
+    if len(content) > PATCH_BYTES:
+        raise PatchError(f"This has {len(content)} bytes; {PATCH_BYTES} is the most. Is something generated in it?")
+    if (lines := count_lines(content)) > PATCH_LINES:
+        raise PatchError(f"This has {lines} lines; {PATCH_LINES} is the most. Is something generated in it?")
     if b"\0" in content:
         raise PatchError("This holds a NUL byte, so it is no text. Send a diff as text, not compressed.")
     if content.count(b"\n") == content.count(CRLF):
@@ -115,6 +123,11 @@ def _readable(content: bytes) -> bytes:
     if _BINARY.search(content):
         raise PatchError("This changes a binary file. A patch of the stack changes text; leave the file out.")
     return content.lstrip(b"\n").rstrip(b"\n") + b"\n"
+
+
+def count_lines(content: bytes) -> int:
+    """How many lines a text has, as Python's parser of mail counts: each of LF, CR and CRLF ends one."""
+    return content.count(b"\n") + content.count(b"\r") - content.count(CRLF)
 
 
 def _messages(content: bytes) -> Iterator[bytes]:
@@ -125,8 +138,8 @@ def _messages(content: bytes) -> Iterator[bytes]:
     ]  # fmt: skip
     if starts and starts[0].start() == 0:
         ends = [found.start() for found in starts[1:]] + [len(content)]
-        if len(ends) > 2 * MOST_PATCHES:
-            raise PatchError(f"This holds {len(ends)} mails. Send one series, of {MOST_PATCHES} patches at most.")
+        if len(ends) > 2 * SERIES_PATCHES:
+            raise PatchError(f"This holds {len(ends)} mails. Send one series, of {SERIES_PATCHES} patches at most.")
         yield from (content[start.end() : end] for start, end in zip(starts, ends, strict=True))
     elif _HEADER.match(content) and not content.startswith(b"Index:"):
         yield content
@@ -134,7 +147,17 @@ def _messages(content: bytes) -> Iterator[bytes]:
 
 def read_mail(raw: bytes) -> Mail:
     """One mail, with the text of its attachments behind its own.  Raises PatchError and nothing else."""
-    message = parse_mail(raw)
+    try:
+        return _read_mail(parse_mail(raw))
+    except PatchError:
+        raise
+    except (LookupError, TypeError, AttributeError, ValueError, MessageError):  # the email package's, about no mail
+        raise PatchError(
+            "This is no mail that can be read. Send what `git format-patch --stdout BASE` prints."
+        ) from None
+
+
+def _read_mail(message: Message) -> Mail:
     body = b"\n".join(_texts(message)).replace(CRLF, b"\n")
     subject = read_subject(message)
     text, author = body, header(message, "From")
@@ -150,25 +173,37 @@ def read_mail(raw: bytes) -> Mail:
     return Mail(subject, patch, body)
 
 
-class _ShortHeaders(Compat32):
-    """Cuts headers before anything is read in them."""
+class _Limits(Compat32):
+    """Counts what the parser makes of one mail, and stops it at the limits; `counts` is that of this mail."""
+
+    counts: Counter[str] = Counter()
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         name, value = super().header_source_parse(sourcelines)
-        return name, value[:LONGEST_HEADER]
+        kind = name.lower()
+        self.count("headers", MAIL_HEADERS)
+        if kind == "content-type" and value.lstrip().lower().startswith("multipart/"):
+            self.count("parts that contain others", MAIL_CONTAINERS)
+        return name, value[: MAIL_REFERENCES_CHARACTERS if kind in _REFERENCES else MAIL_HEADER_CHARACTERS]
+
+    def count(self, what: str, most: int) -> None:
+        self.counts[what] += 1
+        if self.counts[what] > most:
+            raise PatchError(f"This mail has more than {most} {what}. Send the patch as plain text, one in a mail.")
 
 
-_SHORT_HEADERS = _ShortHeaders()
+_REFERENCES = {"references", "in-reply-to"}
 
 
 def parse_mail(raw: bytes) -> Message:
-    """Headers and parts of a mail.  Raises PatchError for what could keep us busy for long."""
-    if raw.count(b"\n--") > MOST_BOUNDARIES:
-        raise PatchError("This has more parts than a mail has. Send the patch as plain text.")
-    try:
-        return BytesParser(policy=_SHORT_HEADERS).parsebytes(raw)
-    except RecursionError:
-        raise PatchError("This has mails in mails in mails. Send the patch as plain text.") from None
+    """Headers and parts of a mail.  Raises PatchError for one that exceeds the limits of perfweb.inputlimits."""
+    limits = _Limits(counts=Counter())  # type: ignore[call-arg]  # a policy takes the names of its attributes
+
+    def part(policy: Compat32 = limits) -> Message:
+        limits.count("parts", MAIL_PARTS)
+        return Message(policy)
+
+    return BytesParser(part, policy=limits).parsebytes(raw)
 
 
 def read_subject(message: Message) -> Subject:
@@ -207,7 +242,7 @@ def header(message: Message, name: str) -> str:
     raw = str(message.get(name, ""))
     try:
         return _plain(str(make_header(decode_header(raw))))
-    except (LookupError, ValueError, HeaderParseError, binascii.Error):
+    except (LookupError, ValueError, MessageError):
         return _plain(raw)
 
 
@@ -236,8 +271,8 @@ def _in_order(mails: Sequence[Mail]) -> list[Mail]:
     """The mails of a series by their numbers, all of them there once."""
     if not mails:
         raise PatchError("None of these mails holds a diff. Send what `git format-patch --stdout BASE` prints, whole.")
-    if len(mails) > MOST_PATCHES:
-        raise PatchError(f"This has {len(mails)} patches; {MOST_PATCHES} is the most. Send the ones to be measured.")
+    if len(mails) > SERIES_PATCHES:
+        raise PatchError(f"This has {len(mails)} patches; {SERIES_PATCHES} is the most. Send the ones to be measured.")
     versions = sorted({mail.subject.version for mail in mails})
     if len(versions) > 1:
         raise PatchError(f"This holds versions {versions[0]} and {versions[-1]} of a series. Send one of them.")

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from perfweb.builds.patches import LONGEST, Patch, PatchError, Series
+from perfweb.builds.patches import Patch, PatchError, Series
 from perfweb.builds.sources import SourceFile, Sources, pack
+from perfweb.inputlimits import PATCH_BYTES
 
 ROOT = "stack"
 """What a patch may change; nothing else of a commit is built."""
@@ -33,7 +34,7 @@ _GONE = "000000"
 _FAILED_HUNK = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 _FAILED_FILE = re.compile(r"^error: (.+): (does not exist in index|already exists in index)$", re.MULTILINE)
 _BAD_PATH = re.compile(r"^error: invalid path '(.*)'$", re.MULTILINE)
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@", re.ASCII)
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@", re.ASCII)
 
 
 class RepositoryError(ValueError):
@@ -103,13 +104,21 @@ class Repository:
                 raise RepositoryError(f"the repository has no commit “{name}”: push it there, or name another")
             revision = bench.ask("describe", "--always", "--tags", sha).strip()
             committed = bench.ask("log", "-1", "--format=%cI", "--no-show-signature", sha, "--").strip()
-        return Commit(sha, revision or sha[:12], datetime.fromisoformat(committed))
+        return Commit(sha, revision or sha[:12], read_time(committed, sha))
 
     @contextmanager
     def bench(self) -> "Iterator[Bench]":
         """A place to apply patches, gone afterwards."""
         with tempfile.TemporaryDirectory(prefix="perfweb-patch-") as folder:
             yield Bench(self.git_dir, Path(folder))
+
+
+def read_time(text: str, sha: str) -> datetime:
+    """The time of a commit as git prints it.  Raises RepositoryError: the one who made the commit chooses the time."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise RepositoryError(f"commit {sha[:12]} has the time {text[:40]!r}, which cannot be read") from None
 
 
 def check_name(name: str) -> None:
@@ -188,10 +197,10 @@ class Bench:
         command = [*self._command, words[0], *plainly, *words[1:], "--", f"{ROOT}/"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=self._empty, env=self._environment) as git:
             assert git.stdout is not None  # noqa: S101
-            made = git.stdout.read(LONGEST + 1)
+            made = git.stdout.read(PATCH_BYTES + 1)
             git.kill()
-        if len(made) > LONGEST:
-            raise PatchError(f"These changes have more than {LONGEST} bytes. Ask for less at once.")
+        if len(made) > PATCH_BYTES:
+            raise PatchError(f"These changes have more than {PATCH_BYTES} bytes. Ask for less at once.")
         if not made:
             raise PatchError(f"Nothing below {ROOT}/ is changed: there is nothing to measure.")
         return made
@@ -212,7 +221,7 @@ class Bench:
         if bad := _BAD_PATH.search(said):
             return PatchError(f"{which} names the file “{bad.group(1)[:200]}”, which may not be.")
         if failed := _FAILED_HUNK.search(said):
-            path, line = failed.group(1), int(failed.group(2))
+            path, line = failed.group(1), int(failed.group(2)[:9])
             hunk, length = _hunk(patch.diff, path, line)
             there = self.ask("cat-file", "blob", f":{path}").splitlines()[max(line - 1, 0) :][
                 : min(length, LONGEST_SHOWN)
@@ -372,7 +381,7 @@ def _taken(lines: Sequence[str], old: int, new: int) -> list[str]:
 
 
 def _count(number: str) -> int:
-    return int(number) if number.isdigit() else 0
+    return int(number[:9]) if number.isascii() and number.isdigit() else 0
 
 
 def _shown(path: str) -> str:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One call of a forge's API: no redirect is followed, little is waited for, and what it says about haste is obeyed."""
 
-import json
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -10,6 +9,7 @@ from typing import Any
 
 import urllib3
 
+from perfweb.jsontext import JsonError, read_json
 from perfweb.outbox.services import LaterError, NeverError
 
 SECONDS = urllib3.Timeout(connect=5, read=15, total=20)
@@ -35,9 +35,9 @@ def call(method: str, url: str, headers: Mapping[str, str], content: object = No
         raise LaterError(f"{method} {url}: no answer ({type(error).__name__})", everything=True) from None
     if 200 <= answer.status < 300 and len(data) <= LARGEST:
         try:
-            return json.loads(data)
-        except ValueError:
-            raise LaterError(f"{method} {url}: the answer is no JSON", everything=True) from None
+            return read_json(data)
+        except JsonError as error:
+            raise LaterError(f"{method} {url}: the answer {error}", everything=True) from None
     told = f"{method} {url}: {answer.status} {data[:300].decode('utf-8', 'replace')}"
     if pause := _pause(answer.status, answer.headers):
         raise LaterError(told, min(pause, LONGEST_PAUSE), everything=True)

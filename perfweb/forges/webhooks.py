@@ -2,7 +2,6 @@
 """Where forges tell what happened: checked, kept, and acted on by somebody else, so that the answer comes at once."""
 
 import hashlib
-import json
 import logging
 from dataclasses import asdict, replace
 
@@ -21,12 +20,11 @@ from perfweb.accounts.permissions import Action
 from perfweb.forges import secrets
 from perfweb.forges.models import Delivery, Project
 from perfweb.forges.table import FORGES, Event, ShapeError
+from perfweb.inputlimits import COMMENT_CHARACTERS, WEBHOOK_BYTES
+from perfweb.jsontext import JsonError, read_json
 
 log = logging.getLogger(__name__)
 
-LARGEST = 1024 * 1024
-LONGEST_BODY = 20_000
-"""Characters of a comment that are looked at."""
 LONGEST_TITLE = 200
 
 
@@ -43,8 +41,8 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
 
 def _refusal(project: Project, request: HttpRequest) -> HttpResponse | None:
     """What is said to who is not the project's forge."""
-    if len(request.body) > LARGEST:
-        return _say(413, f"A delivery has at most {LARGEST} bytes.")
+    if len(request.body) > WEBHOOK_BYTES:
+        return _say(413, f"A delivery has at most {WEBHOOK_BYTES} bytes.")
     try:
         secret = secrets.webhook_secret(project)
     except secrets.SecretError as error:
@@ -60,10 +58,10 @@ def _read(project: Project, request: HttpRequest) -> HttpResponse:
     """Keep what a genuine delivery says, if we listen to that."""
     forge = FORGES[project.forge]
     try:
-        payload = json.loads(request.body)
+        payload = read_json(request.body)
         event = forge.read(request.headers, payload) if isinstance(payload, dict) else None
-    except (ValueError, RecursionError) as error:
-        problem = str(error) if isinstance(error, ShapeError) else "it is no JSON"
+    except (JsonError, ShapeError) as error:
+        problem = str(error) if isinstance(error, ShapeError) else f"it {error}"
         return _say(400, f"This delivery cannot be read: {problem}.")
     if event is None or event.path.lower() != project.path.lower():
         return _say(200, "Nothing to do.")
@@ -72,7 +70,7 @@ def _read(project: Project, request: HttpRequest) -> HttpResponse:
 
 
 def _keep(project: Project, identifier: str, digest: str, event: Event) -> HttpResponse:
-    short = replace(event, body=event.body[:LONGEST_BODY], title=event.title[:LONGEST_TITLE])
+    short = replace(event, body=event.body[:COMMENT_CHARACTERS], title=event.title[:LONGEST_TITLE])
     content = {name: _storable(value) for name, value in asdict(short).items()}
     try:
         with transaction.atomic():

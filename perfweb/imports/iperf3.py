@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from perfweb.imports.records import Files, Options, Record, data_sets
+from perfweb.jsontext import check_depth, refuse_constant
 from runners.tools import ToolError, Value, iperf3, positive
+
+_BLANKS = re.compile(r"\s*")
 
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
@@ -34,25 +38,25 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
 
 def _reports(text: str) -> Iterator[tuple[int, str, dict[str, Any] | ToolError]]:
     """Yield the line, the text and the content of each document, or what is wrong with the one it stops at."""
-    decoder = json.JSONDecoder(parse_constant=_no_constant)
-    place = 0
-    while rest := text[place:].lstrip():
-        start = len(text) - len(rest)
-        line = text.count("\n", 0, start) + 1
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+    place, line = 0, 1
+    while True:
+        start = _BLANKS.match(text, place).end()  # type: ignore[union-attr]
+        line += text.count("\n", place, start)
+        if start == len(text):
+            return
         try:
             found, place = decoder.raw_decode(text, start)
+            check_depth(found)
         except json.JSONDecodeError as error:
-            yield text.count("\n", 0, error.pos) + 1, "", ToolError(f"is not JSON: {error.msg}")
+            yield line + text.count("\n", start, error.pos), "", ToolError(f"is not JSON: {error.msg}")
             return
         except (ValueError, RecursionError) as error:
             yield line, "", ToolError(f"is not JSON that can be read: {type(error).__name__}: {str(error)[:80]}")
             return
         document = found if isinstance(found, dict) else ToolError("is JSON, but no report of iperf3")
         yield line, text[start:place], document
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no JSON number")
+        line += text.count("\n", start, place)
 
 
 def _values(report: dict[str, Any]) -> tuple[Value, ...]:

@@ -85,7 +85,10 @@ class _Reader:
             self.kind, self.family = banner["test"], "ipv6" if banner["family"].endswith("6") else "ipv4"
             self.unit, self.columns, self.sent = "", [], None
         elif "," in content:
-            return self._comma(next(csv.reader([content])))
+            try:
+                return self._comma(next(csv.reader([content])))
+            except csv.Error as error:
+                raise ToolError(f"is not CSV: {error}") from None
         elif self.kind and _ROW.fullmatch(content):
             return self._row(content.split())
         elif self.kind and (unit := _UNIT.search(content)):
@@ -160,11 +163,11 @@ class _Reader:
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
     """Yield a record for each call of netperf, with all it printed since the one before."""
     for variant, boot, path, text in data_sets(paths, files):
-        reader, kept, count = _Reader(options), "", 0
+        reader, kept, count = _Reader(options), list[str](), 0
         found: Record | None = None
         # A blank line at the end completes what was chosen.
         for line, content in [*lines(text), (text.count("\n") + 1, "")]:
-            kept += f"{content}\n"
+            kept.append(f"{content}\n")
             try:
                 sample = reader.feed(content)
             except ToolError as error:
@@ -177,10 +180,10 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
                 sample_boot = f"{boot}.{count}" if options.boot_per_sample else boot
                 found = Record(
                     path, line, variant, sample_boot, sample.test, sample.values, seconds=sample.seconds,
-                    tool="netperf", command=sample.command, output=kept,
+                    tool="netperf", command=sample.command, output="".join(kept),
                 )  # fmt: skip
-                kept = ""
+                kept.clear()
         if found:
-            yield replace(found, output=found.output + kept)
+            yield replace(found, output=found.output + "".join(kept))
         else:
             files.report.add(path, 0, "has no result of netperf")

@@ -25,7 +25,7 @@ SMALLEST, LARGEST = 1e-12, 1e18
 
 LONGEST_TEST = 64
 _TEST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _METRIC = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", re.ASCII)
 # Times are units in which less is better; of everything else that is counted, more is.
 _TIMES = frozenset({"s", "sec", "secs", "second", "seconds", "ms", "us", "µs", "ns"})

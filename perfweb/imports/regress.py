@@ -10,6 +10,7 @@ the file is what the tool printed.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -152,8 +153,8 @@ def _status(content: str) -> tuple[str, str]:
 def _names(tests: set[str], topology: str) -> dict[str, str]:
     """Name tests by what they do and not by addresses, which change; tests that only these tell apart keep them."""
     plain = {test: _name(test, topology, keep=False) for test in tests}
-    named = list(plain.values())
-    return {test: name if named.count(name) == 1 else _name(test, topology, keep=True) for test, name in plain.items()}
+    counts = Counter(plain.values())
+    return {test: name if counts[name] == 1 else _name(test, topology, keep=True) for test, name in plain.items()}
 
 
 def _name(test: str, topology: str, *, keep: bool) -> str:

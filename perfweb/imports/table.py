@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
@@ -53,7 +54,7 @@ def _columns(heading: Sequence[str], options: Options, path: Path, files: Files)
     before = len(files.report.problems)
     there = f"its columns are: {', '.join(heading) or 'none'}"[:300]
     if len(set(heading)) < len(heading):
-        twice = next(name for name in heading if heading.count(name) > 1)
+        twice = next(name for name, count in Counter(heading).items() if count > 1)
         files.report.add(path, 1, f"has the column {twice!r} twice")
     for name, column in asked.items():
         if name not in FIELDS:

@@ -153,10 +153,11 @@ def _testbed_name(record: Record) -> str:
 
 def _check_units(units: dict[str, tuple[str, str]], records: Sequence[Record], report: Report) -> None:
     """A test that is here in another unit would be drawn in one graph with it."""
+    first = {record.test: record for record in reversed(records)}
     known = Summary.objects.filter(test__in=units).order_by("test").distinct("test")
     for test, unit, direction in known.values_list("test", "unit", "direction"):
         if units[test] != (unit, direction):
-            place = next(record for record in records if record.test == test)
+            place = first[test]
             asked = (
                 f"{test} is here in {unit or 'no unit'}, {direction} is better, and not in {units[test][0] or 'none'}"
             )

@@ -19,8 +19,9 @@ from imapclient.exceptions import CapabilityError, IMAPClientAbortError, IMAPCli
 
 from perfweb.accounts.limits import NotNowError
 from perfweb.faults import services as faults
+from perfweb.inputlimits import MAIL_BYTES
 from perfweb.mail.intake import receive
-from perfweb.mail.messages import LARGEST, IgnoredError
+from perfweb.mail.messages import IgnoredError
 
 SECONDS = 60.0
 """How long the server may say nothing."""
@@ -28,7 +29,7 @@ PERIOD = 30.0
 """Seconds between two looks into the folder."""
 LONGEST_PAUSE = 600.0
 # Of a mail that is larger than any patch no more than what shows that. PEEK: to be fetched is not to be seen.
-_CONTENT = f"BODY.PEEK[]<0.{LARGEST + 1}>"
+_CONTENT = f"BODY.PEEK[]<0.{MAIL_BYTES + 1}>"
 _FETCHED = b"BODY[]<0>"
 
 TAKE = faults.Task("take a mail", "it stays unread and is tried again; read it in the mailbox, and mark it as seen")

@@ -15,8 +15,9 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from perfweb.accounts.limits import NotNowError
+from perfweb.inputlimits import MAIL_BYTES
 from perfweb.mail.intake import receive
-from perfweb.mail.messages import LARGEST, IgnoredError
+from perfweb.mail.messages import IgnoredError
 
 SECONDS = 60.0
 """How long a client may say nothing."""
@@ -71,7 +72,7 @@ class _OnSocket(UnixSocketController):
 
 
 def _speaker(handler: Intake) -> LMTP:
-    return LMTP(handler, data_size_limit=LARGEST, timeout=SECONDS, hostname="perfweb", ident="perfweb")
+    return LMTP(handler, data_size_limit=MAIL_BYTES, timeout=SECONDS, hostname="perfweb", ident="perfweb")
 
 
 def _take(content: bytes, sender: str) -> str:

@@ -8,40 +8,38 @@ says what is wrong with it.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from email.errors import MessageError
 from email.header import Header
 from email.message import Message as Headers
 
 from perfweb.builds.patches import (
     CRLF,
-    LONGEST,
-    LONGEST_HEADER,
-    MOST_PATCHES,
     Mail,
     PatchError,
     Subject,
+    count_lines,
     header,
     parse_mail,
     read_mail,
     read_subject,
 )
+from perfweb.inputlimits import MAIL_BYTES, MAIL_LINES, MAIL_REFERENCES_CHARACTERS, PATCH_BYTES, SERIES_PATCHES
 from perfweb.mail import proof
 from perfweb.plaintext import plain
 from perfweb.submissions import commands
 
 PREFIX = "perf:"
-LARGEST = 2 * LONGEST
-"""Bytes of a mail: a patch in base64, and what servers add to it."""
 MOST_PARENTS = 50
 MOST_RESULTS = 20
 OWN_HEADER = "X-Perfweb"
 ENVELOPE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
 
-_ID = re.compile(r"<[!-;=?-~]{1,120}@[!-;=?-~]{1,120}>", re.ASCII)
+_ID = re.compile(r"<[!-;=?-~]{1,120}@[!-;=?A-~]{1,120}>", re.ASCII)
 _ADDRESS = r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9.-]{1,180}"
-_FROM = re.compile(rf'(?:(?:"(?:[^"\\]|\\.)*"|[^"<>@]*)\s*<({_ADDRESS})>|({_ADDRESS}))', re.IGNORECASE | re.DOTALL)
+_FROM = re.compile(rf'(?:(?:"(?:[^"\\]|\\.)*"\s*|[^"<>@]*)<({_ADDRESS})>|({_ADDRESS}))', re.IGNORECASE | re.DOTALL)
 _LIST = re.compile(r"<([a-z0-9._-]{1,200})>\s*$", re.IGNORECASE)
 _PATCH = re.compile(r"\b(?:PATCH|RFC)\b", re.IGNORECASE)
-_MACHINE = re.compile(r"(?:mailer-daemon|postmaster|no-?reply|owner-.*|.*-request|.*-bounces(?:\+.*)?)@", re.IGNORECASE)
+_MACHINES = {"mailer-daemon", "postmaster", "noreply", "no-reply"}
 _BULK = {"bulk", "junk", "auto_reply"}
 _COMMIT_MAIL = re.compile(rb"^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001\n", re.MULTILINE)
 
@@ -89,8 +87,10 @@ class Message:
 
 def read_message(content: bytes, rules: Rules, envelope_sender: str | None = None) -> Message:
     """A mail, byte for byte as it came.  Raises IgnoredError and nothing else."""
-    if len(content) > LARGEST:
-        raise IgnoredError(f"it has {len(content)} bytes; {LARGEST} is the most")
+    if len(content) > MAIL_BYTES:
+        raise IgnoredError(f"it has {len(content)} bytes; {MAIL_BYTES} is the most")
+    if (lines := count_lines(content)) > MAIL_LINES:
+        raise IgnoredError(f"it has {lines} lines; {MAIL_LINES} is the most")
     content = content.replace(CRLF, b"\n")
     try:
         return _read(parse_mail(content), content, rules, envelope_sender)
@@ -98,7 +98,7 @@ def read_message(content: bytes, rules: Rules, envelope_sender: str | None = Non
         raise
     except PatchError as error:
         raise IgnoredError(str(error)) from None
-    except (LookupError, TypeError, AttributeError, ValueError):  # the parser's, about what is no mail
+    except (LookupError, TypeError, AttributeError, ValueError, MessageError):  # the parser's, about what is no mail
         raise IgnoredError("it is no mail that can be read") from None
 
 
@@ -111,8 +111,10 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
     problem, mail = "", None
     try:
         mail = read_mail(content)
-        if len(mail.body) > LONGEST:
-            raise PatchError(f"This has {len(mail.body)} bytes; {LONGEST} is the most. Is something generated in it?")
+        if len(mail.body) > PATCH_BYTES:
+            raise PatchError(
+                f"This has {len(mail.body)} bytes; {PATCH_BYTES} is the most. Is something generated in it?"
+            )
     except PatchError as error:
         problem = str(error)
     request, twice = _request(mail, content)
@@ -160,7 +162,7 @@ def _refuse_machines(headers: Headers, rules: Rules, sender: str, envelope_sende
         raise IgnoredError(f"a machine sent it: Auto-Submitted is {automatic[:40]}")
     if OWN_HEADER in headers or sender == rules.address.lower():
         raise IgnoredError("it is a mail of our own")
-    if _MACHINE.match(sender):
+    if _is_machine(sender.partition("@")[0]):
         raise IgnoredError("a machine sent it, by its address")
     precedence = _one(headers, "Precedence").strip().lower()
     named = _LIST.search(_one(headers, "List-Id"))
@@ -170,6 +172,12 @@ def _refuse_machines(headers: Headers, rules: Rules, sender: str, envelope_sende
     if not copy_to and ("List-Id" in headers or precedence == "list"):
         raise IgnoredError("it came by a list that is not set up here")
     return copy_to
+
+
+def _is_machine(name: str) -> bool:
+    """Whether the local part of an address, in lower case, is one of those that programs send from."""
+    listed = name.startswith("owner-") or name.endswith(("-request", "-bounces")) or "-bounces+" in name
+    return listed or name in _MACHINES
 
 
 def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
@@ -193,8 +201,8 @@ def _why_not(headers: Headers, mail: Mail | None, subject: Subject) -> str:
                 "git send-email, or attach it."
             )
     number, total = subject.number, subject.total
-    if number is not None and total is not None and not 0 <= number <= total <= MOST_PATCHES:
-        return f"This is patch {number} of {total}; a series has {MOST_PATCHES} patches at most, counted from 1."
+    if number is not None and total is not None and not 0 <= number <= total <= SERIES_PATCHES:
+        return f"This is patch {number} of {total}; a series has {SERIES_PATCHES} patches at most, counted from 1."
     return ""
 
 
@@ -226,4 +234,4 @@ def _one(headers: Headers, name: str) -> str:
 
 
 def _all(headers: Headers, name: str) -> str:
-    return " ".join(str(value) for value in headers.get_all(name, []))[:LONGEST_HEADER]
+    return " ".join(str(value) for value in headers.get_all(name, []))[:MAIL_REFERENCES_CHARACTERS]

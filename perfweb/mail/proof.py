@@ -8,9 +8,11 @@ stays, only the topmost that speaks of DKIM counts, since what a server adds sta
 import re
 from collections.abc import Iterator, Sequence
 
-_QUOTED = r'"(?:[^"\\]|\\.)*"'
+# A string that is not closed extends to the end, so that no character is looked at for a second string.
+_QUOTED = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
 _TOKEN = re.compile(rf'{_QUOTED}|[;=]|[^\s;="]+', re.DOTALL)
 _PIECE = re.compile(rf"{_QUOTED}|\\.|.", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 _DOMAIN = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+", re.ASCII)
 
 
@@ -60,7 +62,7 @@ def _without_comments(text: str) -> str:
         if depth and sign[0] == '"':
             sign = sign[0]  # which means nothing in a comment
         place += len(sign)
-        if not depth and sign == '"':
+        if not depth and sign[0] == '"' and _STRING.fullmatch(sign) is None:
             return ""
         if sign == "(":
             depth += 1

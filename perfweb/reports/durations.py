@@ -87,7 +87,7 @@ def read_durations(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, Dur
     found: dict[str, dict[str, Counter[Bin]]] = {}
     for variant, test, first, content in texts:
         of_test = found.setdefault(test, {side.label: Counter() for side in sides})
-        of_test[side_of[variant]] += read_bins(bytes(content).decode("utf-8", "replace"), first)
+        of_test[side_of[variant]].update(read_bins(bytes(content).decode("utf-8", "replace"), first))
     made = {
         test: Durations({label: dict(sorted(bins.items())) for label, bins in of_test.items() if bins})
         for test, of_test in found.items()

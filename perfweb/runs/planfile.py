@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import yaml
 
+from perfweb.inputlimits import PLAN_CHARACTERS, PLAN_DEPTH, PLAN_NODES
 from perfweb.runs.catalogue import TESTS, Test
 from perfweb.runs.linuxknobs import BOOT_KNOBS, COMMAND_LINE, read_knob
 from perfweb.runs.yamlnodes import Field, PlanError, Record
@@ -29,7 +30,6 @@ __all__ = [
     "resized",
 ]
 
-MAX_TEXT = 64 * 1024
 ORDERS = ("abba", "random")
 SENTINEL = "sentinel"
 SIZES = ("boots", "samples", "discard", "seconds", "timeout", SENTINEL)
@@ -164,12 +164,31 @@ def read_plan(text: str) -> PlanSpec:
     return _read_plan(Record(Field("plan", node)))
 
 
+class _Loader(yaml.SafeLoader):
+    """Composes documents of limited size: PyYAML looks at all open brackets for each token."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.nodes = self.depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self.nodes += 1
+        self.depth += 1
+        if self.nodes > PLAN_NODES or self.depth > PLAN_DEPTH:
+            problem = f"it has more than {PLAN_NODES} values, or values nested more than {PLAN_DEPTH} deep"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
+
+
 def _compose(text: str) -> yaml.Node | None:
     """The document of a text, None where it has none.  Raises PlanError."""
-    if len(text) > MAX_TEXT:
-        raise PlanError(1, 1, "plan", f"is longer than {MAX_TEXT} characters")
+    if len(text) > PLAN_CHARACTERS:
+        raise PlanError(1, 1, "plan", f"is longer than {PLAN_CHARACTERS} characters")
     try:
-        return yaml.compose(text, Loader=yaml.SafeLoader)
+        return yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         _reject_syntax(error)
     except yaml.reader.ReaderError as error:

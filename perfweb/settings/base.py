@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from perfweb import logs, proxies
+from perfweb import inputlimits, logs, proxies
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 PERFWEB_VAR = Path(os.environ.get("PERFWEB_VAR", BASE_DIR / "var"))
@@ -256,7 +256,9 @@ CONNECTIONS = int(os.environ.get("PERFWEB_CONNECTIONS", "6000"))
 STREAMS = int(os.environ.get("PERFWEB_STREAMS", "1500"))
 STREAMS_OF_NETWORK = int(os.environ.get("PERFWEB_STREAMS_OF_NETWORK", "100"))
 # What a request may bring; patches are the largest.
-LARGEST_UPLOAD = DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 1024 * 1024
+LARGEST_UPLOAD = DATA_UPLOAD_MAX_MEMORY_SIZE = inputlimits.REQUEST_BYTES
+DATA_UPLOAD_MAX_NUMBER_FIELDS = inputlimits.FORM_FIELDS
+DATA_UPLOAD_MAX_NUMBER_FILES = inputlimits.FORM_FILES
 
 STATIC_URL = "static/"
 STATIC_ROOT = PERFWEB_VAR / "static"

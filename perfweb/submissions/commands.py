@@ -6,7 +6,6 @@ docs/bots.md describes the words for who writes them.
 
 import difflib
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -72,13 +71,14 @@ def find(text: str, prefix: str) -> str | None:
     Indented and quoted lines are not looked at, nor what stands between fences. Raises RequestError for a second one.
     """
     found, fence = list[str](), ""
-    start = re.compile(re.escape(prefix) + (r"\s*(.*)" if prefix.endswith(":") else r"(?:\s+(.*))?"), re.IGNORECASE)
     for line in text.splitlines():
         mark = line[:3]
         if mark in {"```", "~~~"} and fence in {"", mark}:
             fence = "" if fence else mark
-        elif not fence and (said := start.fullmatch(line)):
-            found.append((said[1] or "").strip())
+        elif not fence and line[: len(prefix)].lower() == prefix.lower():
+            words = line[len(prefix) :]
+            if prefix.endswith(":") or not words or words[0].isspace():
+                found.append(words.strip())
     if len(found) > 1:
         raise RequestError(
             f"This has {len(found)} lines that begin with {prefix}. Write one: a request is answered once."

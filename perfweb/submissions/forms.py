@@ -7,7 +7,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 
 from perfweb.builds.models import Mirror
-from perfweb.builds.patches import LONGEST
+from perfweb.inputlimits import PATCH_BYTES
 from perfweb.lab.models import Testbed
 from perfweb.submissions.plans import MATRICES
 from perfweb.submissions.services import LONGEST_TITLE, Wanted
@@ -17,7 +17,7 @@ class SubmissionForm(forms.Form):
     """A patch, pasted or as a file, and how it is to be measured."""
 
     text = forms.CharField(
-        label="Patch", required=False, strip=False, max_length=LONGEST,
+        label="Patch", required=False, strip=False, max_length=PATCH_BYTES,
         widget=forms.Textarea({"rows": 12, "spellcheck": "false", "class": "patch"}),
         help_text="what git format-patch --stdout or git diff prints",
     )  # fmt: skip
@@ -69,8 +69,8 @@ class SubmissionForm(forms.Form):
         file: UploadedFile[bytes] | None = values.get("file")
         if [bool(file), bool(values.get("text", "").strip()), bool(values.get("ref"))].count(True) != 1:
             raise forms.ValidationError("Paste a patch, choose a file with it, or name a commit: one of the three.")
-        if file and (file.size or 0) > LONGEST:
-            raise forms.ValidationError(f"The file has {file.size} bytes; {LONGEST} is the most.")
+        if file and (file.size or 0) > PATCH_BYTES:
+            raise forms.ValidationError(f"The file has {file.size} bytes; {PATCH_BYTES} is the most.")
         return values
 
     @property

@@ -139,7 +139,7 @@ def cancel(request: HttpRequest, number: int) -> HttpResponse:
 def rerun(request: HttpRequest, number: int) -> HttpResponse:
     """Measure once more, with as many boots as are asked for."""
     boots = request.POST.get("boots", "")
-    if boots and not (boots.isascii() and boots.isdigit() and 1 <= int(boots[:4]) <= MOST_BOOTS):
+    if boots and not (boots.isascii() and boots.isdigit() and len(boots) <= 4 and 1 <= int(boots) <= MOST_BOOTS):
         return _actions(request, _find(number), f"“{boots[:20]}” is no number of boots: a run has 1 to {MOST_BOOTS}.")
     return _act(request, number, lambda actor: services.rerun(actor, number, int(boots) if boots else None))
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from perfweb.builds import mirrors
-from perfweb.builds.repositories import ROOT, Repository, RepositoryError
+from perfweb.builds.repositories import ROOT, Repository, RepositoryError, read_time
 from perfweb.plaintext import plain
 from perfweb.tracking.models import Rhythm, TrackedBranch, TrackedCommit
 
@@ -65,7 +65,7 @@ def commits(repository: Repository, branch: str, since: str) -> list[Listed]:
 
 def _listed(line: str, places: dict[str, int]) -> Listed:
     sha, committed, author, subject = line.split("\0", 3)
-    return Listed(places[sha], sha, datetime.fromisoformat(committed), plain(author)[:150], plain(subject)[:200])
+    return Listed(places[sha], sha, read_time(committed, sha), plain(author)[:150], plain(subject)[:200])
 
 
 def wanted_by(rhythm: str, every: int, committed: Sequence[datetime], today: date) -> list[bool]:

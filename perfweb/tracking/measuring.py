@@ -75,8 +75,8 @@ def pair_plan(text: str, before: str, commit: str, boots: int) -> str:
     Each is called as before, and `before-NAME` on the other commit.  The plan has a name of its own, so that no
     timeline joins its results with those of commits measured by themselves.
     """
+    spec = read_plan(text)  # first: it has the limits
     plan: dict[str, Any] = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 (all scalars stay as they are written)
-    spec = read_plan(text)
     plan |= {
         "name": f"pair-{before}-{commit}",
         "title": f"{spec.title[:150]}: {commit} against {before}",

@@ -37,7 +37,7 @@ STEERING = {"rps_cpus": "rx-*", "xps_cpus": "tx-*"}
 """Files that say which CPUs work for a queue, and whose they are (Documentation/networking/scaling.rst of Linux)."""
 DEFAULT, NO_CPUS = "default", "none"
 
-_OFFLOAD = re.compile(r"^\s*([\w-]+): (on|off)(.*)$", re.MULTILINE)
+_OFFLOAD = re.compile(r"^[ \t]*([\w-]+): (on|off)(.*)$", re.MULTILINE)
 # What the kernel writes itself, what nobody shall read, and what is no value but an order.
 _NOT_A_SETTING = re.compile(r"(_key|_secret|\.flush)$")
 _OF_AN_INTERFACE = re.compile(r"net\.ipv[46]\.(conf|neigh)\.(.+)\.[^.]+")

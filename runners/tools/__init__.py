@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
+from perfweb.inputlimits import TOOL_NUMBER_CHARACTERS
 from perfweb.runs.catalogue import Measure
 from playbooks.module_utils.tunnels import overhead
 
@@ -49,6 +50,8 @@ def number(text: object, what: str) -> float:
     """`text` as a finite number; raises ToolError that names `what`."""
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise ToolError(f"{what} is not a number")
+    if isinstance(text, str) and len(text) > TOOL_NUMBER_CHARACTERS:
+        raise ToolError(f"{what} has {len(text)} characters; a number has at most {TOOL_NUMBER_CHARACTERS}")
     try:
         value = float(text)
     except (ValueError, OverflowError):
@@ -93,6 +96,8 @@ def parse(measure: Measure, output: str) -> list[Value]:
     """The values in the tool's standard output, the measure's own metric among them; ToolError if not."""
     read: Callable[[str], list[Value]] = _module(measure.tool).parse
     values = read(output)
+    for value in values:
+        positive(value.value, value.metric)  # a product of finite numbers may be infinite
     if all(value.metric != measure.metric for value in values):
         raise ToolError(f"{measure.tool} printed no {measure.metric}")
     return values

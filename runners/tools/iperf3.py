@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """iperf3, reading the JSON that `-J` prints at the end."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from perfweb.jsontext import JsonError, read_json
 from perfweb.runs.catalogue import Measure
 from runners.tools import SERVER_PORTS, Interim, ToolError, Value, family_option, number, positive, udp_payload
 
@@ -31,8 +31,8 @@ def interim(output: str) -> Interim:
     client receives: how many it sent says nothing of what arrived.
     """
     try:
-        told = [_carried(interval) for interval in json.loads(output)["intervals"]]
-    except (ToolError, ValueError, LookupError, TypeError, ArithmeticError, RecursionError):
+        told = [_carried(interval) for interval in read_json(output)["intervals"]]
+    except (ToolError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError):
         return []
     return [point for point in told if point is not None]
 
@@ -49,9 +49,9 @@ def _carried(interval: Mapping[str, Any]) -> tuple[float, float] | None:
 def parse(output: str) -> list[Value]:
     """What the receivers got in bits/s; of UDP also in packets/s, with the share that was delivered and the jitter."""
     try:
-        document = json.loads(output)
-    except (ValueError, RecursionError):
-        raise ToolError("iperf3 printed no JSON") from None
+        document = read_json(output)
+    except JsonError as error:
+        raise ToolError(f"iperf3 printed a document that {error}") from None
     if not isinstance(document, dict):
         raise ToolError("iperf3 printed JSON that is no report")
     return values(document)

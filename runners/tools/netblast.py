@@ -8,12 +8,13 @@ import re
 from perfweb.runs.catalogue import LOADS, Measure
 from runners.tools import SERVER_PORTS, ToolError, Value, positive
 
-_RATE = r"^{what}: \d+ seconds: [\d.]+ rate: (?P<rate>\S+) datagrams/s"
 _FOUND = re.compile(r"^(?P<name>ndr|pdr): (?P<rate>\S+) datagrams/s", re.ASCII | re.MULTILINE)
 _LOAD = re.compile(r"^load: (?P<percent>\d{1,3}) % (?P<told>.*) us$", re.ASCII | re.MULTILINE)
 _TIME = re.compile(r"\b(?P<share>p50|p90|p99|max): (?P<time>\S+)")
 _MODES = {"udp.ndr": ["-f"], "udp.loaded": ["-l"]}
-_SENT, _RECEIVED = (re.compile(_RATE.format(what=what), re.ASCII | re.MULTILINE) for what in ("sent", "received"))
+_RATE = r"\d+ seconds: [\d.]+ rate: (?P<rate>\S+) datagrams/s"
+_SENT = re.compile(rf"^sent: {_RATE}", re.ASCII | re.MULTILINE)
+_RECEIVED = re.compile(rf"^received: {_RATE}", re.ASCII | re.MULTILINE)
 
 
 def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[str]:

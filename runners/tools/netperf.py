@@ -27,7 +27,9 @@ _TESTS = {
 # Throughput five times a second. A negative time has netperf look at the clock after each call; of a
 # positive one it guesses how many calls it lasts, and tells intervals of up to a second.
 _MEANWHILE = ["-D", "-0.2"]
-_TOLD = re.compile(r"^NETPERF_INTERIM_RESULT.*?=(.+)\nNETPERF_UNITS.*?=(.+)\nNETPERF_INTERVAL.*?=(.+)$", re.MULTILINE)
+_TOLD = re.compile(
+    r"^NETPERF_INTERIM_RESULT[^=\n]*=(.+)\nNETPERF_UNITS[^=\n]*=(.+)\nNETPERF_INTERVAL[^=\n]*=(.+)$", re.MULTILINE
+)
 _UNIT = re.compile(r"10\^(3|6|9|12)bits/s(?:ec)?|([KMG])Bytes/s(?:ec)?")
 _OUTPUT = "THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME"
 _LATENCIES = ("MEAN_LATENCY", "MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LATENCY")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """simstack, which a build for the simulated machine has: each sample boots the stack there (docs/simulator.md)."""
 
-import json
 from collections.abc import Mapping
 
+from perfweb.jsontext import read_json
 from perfweb.runs.catalogue import Measure
 from runners.tools import ToolError, Value, positive
 
@@ -42,7 +42,7 @@ def booting(tunables: Mapping[str, str], seed: int) -> list[str]:
 def parse(output: str) -> list[Value]:
     """The rate in virtual time, and what each unit cost: instructions, blocks, atomic operations, lines fetched."""
     try:
-        told = json.loads(output)
+        told = read_json(output)
         (run,) = told["runs"]
         metric, unit, factor = _RATES[told["unit"]]
         values = [Value(metric, factor * positive(run["rate"], "rate"), unit, "higher")]
@@ -50,6 +50,6 @@ def parse(output: str) -> list[Value]:
         # A cost that does not occur, as lines on one CPU may not, is no sample: nothing can be compared with zero.
         # Nor is one that an older simstack does not know.
         costs = {name: positive(run[name], name) for name in _COSTS if run.get(name, 0) != 0}
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise ToolError(f"simstack printed no result: {error!r}"[:200]) from None
     return values + [Value(name, cost, f"{name}/{each}", "lower") for name, cost in costs.items()]

@@ -4,24 +4,24 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from perfweb.inputlimits import PLAN_CHARACTERS
+from perfweb.jsontext import JsonError, read_json
 from perfweb.reports.rawdata.archives import MANIFEST
 from perfweb.reports.rawdata.bodies import BUNDLE_FORMAT
 from perfweb.reports.replay.tarwalk import BundleError, Found, walk
-from perfweb.runs.planfile import MAX_TEXT
 from perfweb.stats.comparison import checked_margin
 from perfweb.stats.samples import Metric, parse_samples
 from perfweb.stats.student import checked_confidence
 
 _READ = {
     "bundle.json": 4 << 20,
-    "plan.yaml": 4 * MAX_TEXT,
+    "plan.yaml": 4 * PLAN_CHARACTERS,
     "samples.csv": 256 << 20,
     "verdicts.json": 64 << 20,
     MANIFEST: 64 << 20,
@@ -161,15 +161,10 @@ def _text(found: Mapping[str, Found], name: str) -> str:
 
 
 def _json(found: Mapping[str, Found], name: str) -> Any:
-    def no_number(text: str) -> NoReturn:
-        raise ValueError(f"{text} is no number")
-
     try:
-        return json.loads(_text(found, name), parse_constant=no_number)
-    except BundleError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise BundleError(f"{name} is not JSON: {error}") from None
+        return read_json(_text(found, name))
+    except JsonError as error:
+        raise BundleError(f"{name} {error}") from None
 
 
 class _Reader:

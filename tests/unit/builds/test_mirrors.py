@@ -96,7 +96,7 @@ def test_too_much_is_refused(pulled: Mirror, checkout: Checkout, monkeypatch: py
     monkeypatch.setattr(mirrors, "MOST_BYTES", 100)
     with pytest.raises(RepositoryError, match="cannot be fetched: "):
         mirrors.fetch(pulled)
-    monkeypatch.setattr("perfweb.builds.repositories.LONGEST", 10)
+    monkeypatch.setattr("perfweb.builds.repositories.PATCH_BYTES", 10)
     with pytest.raises(PatchError, match="more than 10 bytes"), Repository.at(checkout.tree).bench() as bench:
         bench.patch("HEAD~1", "HEAD", each=False)
 

@@ -159,7 +159,7 @@ def test_what_is_refused(github: Bot, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = commented("github", "/perf help")
     elsewhere["repository"]["full_name"] = "somebody/else"
     assert github.deliver(elsewhere) == 200
-    monkeypatch.setattr(webhooks, "LARGEST", 10)
+    monkeypatch.setattr(webhooks, "WEBHOOK_BYTES", 10)
     assert github.post(body, good).status_code == 413
     secrets.secret_file(github.project).write_text("short")
     monkeypatch.undo()

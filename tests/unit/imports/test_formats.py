@@ -225,7 +225,7 @@ def test_csv_columns_are_mapped(tmp_path: Path) -> None:
         ("value,what\n1,../../etc\n", {"test": "what"}, "2: '../../etc' cannot name a test"),
         ("value,variant\n1,***\n", {}, "2: '***' cannot name a variant"),
         ("value,revision\n1,r1\x1f2\n", {}, "2: the revision 'r1\\x1f2' has a character that cannot be printed"),
-        (f"value\n{'9' * 400}\n", {}, "2: it is inf, which cannot be measured"),
+        ("value\n1e999\n", {}, "2: it is inf, which cannot be measured"),
         ("value\n1\x002\n", {}, "2: has a NUL character"),
     ],
 )

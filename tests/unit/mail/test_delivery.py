@@ -24,8 +24,8 @@ from pytest_django import Settings
 
 from perfweb.accounts.limits import Limit
 from perfweb.accounts.models import Entry, Role, User
+from perfweb.inputlimits import MAIL_BYTES
 from perfweb.mail.lmtp import listen
-from perfweb.mail.messages import LARGEST
 from perfweb.mail.models import Address, Posting
 from perfweb.mail.series import attend
 from perfweb.outbox.models import Letter
@@ -108,7 +108,7 @@ def test_mail_is_taken_by_lmtp(mails: list[bytes]) -> None:
             with pytest.raises(smtplib.SMTPRecipientsRefused):
                 client.sendmail(SENDER, ["root@service.example"], mails[0])
             with pytest.raises(smtplib.SMTPException):
-                client.sendmail(SENDER, [OWN], b"x" * (LARGEST + 1))
+                client.sendmail(SENDER, [OWN], b"x" * (MAIL_BYTES + 1))
         with smtplib.LMTP("127.0.0.1", port) as client:
             for mail in mails:
                 client.sendmail(SENDER, [OWN], mail)

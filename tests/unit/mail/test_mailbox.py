@@ -18,10 +18,10 @@ from pytest_django import Settings
 
 from perfweb.accounts.limits import Limit, NotNowError
 from perfweb.faults.models import Fault
+from perfweb.inputlimits import MAIL_BYTES
 from perfweb.mail import imap
 from perfweb.mail.imap import Mailbox, follow, take_all
 from perfweb.mail.intake import receive
-from perfweb.mail.messages import LARGEST
 from perfweb.mail.models import Posting
 from tests.unit.mail.dovecot import Dovecot
 
@@ -53,7 +53,7 @@ def look(box: Mailbox) -> None:
 
 @pytest.mark.django_db
 def test_what_nobody_has_seen_is_taken_once(server: Dovecot, mails: list[bytes]) -> None:
-    server.put(*mails, b"nonsense", b"From: ada@example.org\r\n\r\n" + b"x" * LARGEST)
+    server.put(*mails, b"nonsense", b"From: ada@example.org\r\n\r\n" + b"x" * MAIL_BYTES)
     look(server.box)
     assert Posting.objects.count() == 3
     assert (server.unseen(), server.seen()) == (0, 5)

@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from perfweb.builds.patches import read_series
-from perfweb.mail.messages import LARGEST, OWN_HEADER, IgnoredError, Rules, read_message
+from perfweb.inputlimits import MAIL_BYTES
+from perfweb.mail.messages import OWN_HEADER, IgnoredError, Rules, read_message
 from perfweb.mail.proof import signers
 
 RULES = Rules("perf@service.example", "mx.service.example", {"net.lists.example": "net@lists.example"})
@@ -95,7 +96,7 @@ def test_what_is_left_alone(headers: dict[str, str], why: str) -> None:
 
 
 def test_two_senders_and_too_much_are_left_alone() -> None:
-    for content in (b"From: bob@example.org\n" + mail(), mail() + b"x" * LARGEST):
+    for content in (b"From: bob@example.org\n" + mail(), mail() + b"x" * MAIL_BYTES):
         with pytest.raises(IgnoredError):
             read_message(content, RULES)
     with pytest.raises(IgnoredError, match="no sender"):

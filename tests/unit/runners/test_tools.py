@@ -147,7 +147,7 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("tcp.rr", "THROUGHPUT=fast\nTHROUGHPUT_UNITS=Trans/s\n", "not a number"),
         ("tcp.rr", "THROUGHPUT=1\nTHROUGHPUT_UNITS=10^3bits/s\n", "no transactions"),
         ("tcp.stream", "THROUGHPUT=1\nTHROUGHPUT_UNITS=10^0bits/s\n", "unknown unit"),
-        ("iperf3.1", "", "no JSON"),
+        ("iperf3.1", "", "is not JSON"),
         ("iperf3.1", "[]", "no report"),
         ("iperf3.1", '{"end": {}}', "no sum_received"),
         ("iperf3.1", '{"end": {"sum_received": {"bits_per_second": 0}}}', "bits_per_second is 0"),

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfweb.inputlimits import PLAN_CHARACTERS
 from perfweb.runs import costs
 from perfweb.runs.catalogue import TESTS
-from perfweb.runs.planfile import MAX_TEXT, SIZES, PlanError, PlanSpec, SentinelSpec, SizeError, read_plan, resized
+from perfweb.runs.planfile import SIZES, PlanError, PlanSpec, SentinelSpec, SizeError, read_plan, resized
 from playbooks.module_utils.gates import DEFAULT_LIMITS
 from runners.planner import estimate, plan_boots
 
@@ -201,7 +202,7 @@ def test_scalars_are_the_text_that_was_written() -> None:
         ("- 1\n", 1, 1, "plan", "must be a mapping"),
         ("name: [\n", 2, 1, "plan", "not YAML"),
         ("name: a\n\0", 2, 1, "plan", "forbids"),
-        ("x" * (MAX_TEXT + 1), 1, 1, "plan", "longer than"),
+        ("x" * (PLAN_CHARACTERS + 1), 1, 1, "plan", "longer than"),
         (GOOD + "colour: red\n", 10, 1, "plan", "unknown field 'colour'"),
         (GOOD + "name: again\n", 10, 1, "plan", "second time"),
         (GOOD + "sampels: 3\n", 10, 1, "plan", "did you mean 'samples'"),

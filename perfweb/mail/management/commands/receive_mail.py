@@ -9,8 +9,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 
 from perfweb.accounts.limits import NotNowError
+from perfweb.inputlimits import MAIL_BYTES
 from perfweb.mail.intake import receive
-from perfweb.mail.messages import LARGEST, IgnoredError
+from perfweb.mail.messages import IgnoredError
 
 
 class Command(BaseCommand):
@@ -21,7 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            self.stdout.write(receive(sys.stdin.buffer.read(LARGEST + 1), options["sender"]))
+            self.stdout.write(receive(sys.stdin.buffer.read(MAIL_BYTES + 1), options["sender"]))
         except IgnoredError as error:
             self.stdout.write(f"ignored: {error}")
         except (NotNowError, Error) as error:  # the mail server keeps it

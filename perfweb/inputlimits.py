@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Limits on untrusted input, which are checked before it is parsed.  docs/security.md has the same table.
+
+Every parser takes linear time in the size of its input, so these limits bound the time for which a parser can hold the
+interpreter's lock.  tests/untrusted tests both.
+"""
+
+KIB, MIB = 1 << 10, 1 << 20
+
+# HTTP requests
+REQUEST_BYTES = 4 * MIB
+REQUEST_HEAD_BYTES = 32 * KIB
+"""Bytes of the path, the query string and all headers together."""
+FORM_FIELDS = 1000
+FORM_FILES = 4
+WEBHOOK_BYTES = 1 * MIB
+COMMENT_CHARACTERS = 20_000
+"""Characters of a comment on a forge that are searched for a request."""
+
+# Patches and mail
+PATCH_BYTES = 2 * MIB
+PATCH_LINES = 100_000
+SERIES_PATCHES = 64
+MAIL_BYTES = 2 * PATCH_BYTES
+"""Twice a patch: base64 makes it a third longer, and mail servers add headers."""
+MAIL_LINES = 2 * PATCH_LINES
+MAIL_HEADERS = 1000
+"""Headers of a mail and all its parts together."""
+MAIL_HEADER_CHARACTERS = 2000
+"""Characters of a header that are read: Python's parsers of parameters and of encoded words take quadratic time."""
+MAIL_REFERENCES_CHARACTERS = 8000
+"""Characters that are read of the headers that name other mails: each of up to 50 takes up to 160."""
+MAIL_PARTS = 200
+MAIL_CONTAINERS = 6
+"""Parts that contain others: Python's parser compares each line with the boundaries of all open ones."""
+
+# Plans
+PLAN_CHARACTERS = 64 * KIB
+PLAN_NODES = 10_000
+PLAN_DEPTH = 10
+
+# JSON documents of any origin
+JSON_DEPTH = 32
+
+# Output of measuring tools
+TOOL_NUMBER_CHARACTERS = 64

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reads JSON (RFC 8259) of untrusted origin."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from perfweb.inputlimits import JSON_DEPTH
+
+
+class JsonError(ValueError):
+    """The text is not JSON, or is nested too deeply; the message completes "The document …"."""
+
+
+def read_json(text: str | bytes) -> Any:
+    """Return the value of a JSON text.  Raises JsonError and nothing else.
+
+    Python's parser alone takes NaN and Infinity, which are not JSON, and raises RecursionError for deep nesting, or
+    returns a value that makes whatever walks through it next raise RecursionError.
+    """
+    try:
+        value = json.loads(text, parse_constant=refuse_constant)
+    except RecursionError:
+        raise JsonError(f"is nested more than {JSON_DEPTH} deep") from None
+    except ValueError as error:  # also bytes that are not UTF-8, and numbers of more than 4300 digits
+        raise JsonError(f"is not JSON: {str(error)[:200]}") from None
+    check_depth(value)
+    return value
+
+
+def check_depth(value: object) -> None:
+    """Raise JsonError if a value that was read is nested more than JSON_DEPTH deep."""
+    level: list[object] = [value]
+    for _ in range(JSON_DEPTH + 1):
+        level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list)]
+        if not level:
+            return
+    raise JsonError(f"is nested more than {JSON_DEPTH} deep")
+
+
+def _inside(value: object) -> Iterable[object]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Raise ValueError for NaN and Infinity; for the parameter `parse_constant` of the module json."""
+    raise ValueError(f"{name} is not a JSON number")

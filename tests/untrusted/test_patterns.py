@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""No regular expression of the service takes more than linear time, whatever the text.
+
+This is decided from the patterns (tests/untrusted/ambiguity.py), because nothing that a test can count on every machine
+counts the steps of the C code of `re`.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.untrusted.ambiguity import why_not_linear
+from tests.untrusted.patterns import Use, uses
+
+USES = list(uses())
+
+NO_FAILURE = "it matches at every place where it is tried, so that no character is read twice"
+ACCEPTED = {
+    "perfweb/mail/proof.py _TOKEN": NO_FAILURE,
+    "perfweb/mail/proof.py _PIECE": NO_FAILURE,
+}
+"""Patterns that are not linear by themselves, each with the reason why that does no harm."""
+
+COMPUTED = {
+    "perfweb/reports/contention.py": "the patterns are those of perfweb/reports/published.yaml, checked below",
+    "playbooks/guard.py": "the patterns are in that file, of digits and words between fixed separators",
+    "playbooks/library/daemon.py": "the pattern is one of playbooks/roles, and the guard refuses others",
+}
+"""Files with patterns that they compute, each with what they are computed from."""
+
+
+def _key(use: Use) -> str:
+    return f"{use.where.partition(':')[0]} {use.name}".rstrip()
+
+
+@pytest.mark.parametrize("use", [use for use in USES if use.pattern], ids=lambda use: f"{use.where} {use.name}")
+def test_pattern_takes_linear_time(use: Use) -> None:
+    assert use.pattern
+    problem = why_not_linear(use.pattern, search=use.search, full=use.full)
+    assert bool(problem) == (_key(use) in ACCEPTED), f"{use.pattern.pattern!r}: {problem or 'take it out of ACCEPTED'}"
+
+
+def test_computed_patterns_are_known() -> None:
+    assert {_key(use) for use in USES if use.pattern is None} == set(COMPUTED)
+
+
+def test_all_patterns_are_found() -> None:
+    """The search in the source sees what the modules have."""
+    from perfweb.builds import patches
+    from runners.tools import netperf
+
+    found = {(use.where.partition(":")[0], use.name): use.pattern for use in USES}
+    for module, path in ((patches, "perfweb/builds/patches.py"), (netperf, "runners/tools/netperf.py")):
+        patterns = {name: value for name, value in vars(module).items() if isinstance(value, re.Pattern)}
+        assert {name: found[path, name] for name in patterns} == patterns
+
+
+LINEAR = [
+    r"a+b",
+    r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?",
+    r"[a-z](?:[a-z0-9_]{0,62}[a-z])?",
+    r"\s*(?:\[[^\]]*\]\s*)+",
+    r"(?>a*)a*b",
+    r'(?:"(?:[^"\\]|\\.)*"\s*|[^"<>@]*)<x>',
+]
+LINEAR_SEARCH = [r"^From (?>[^\n]*?\d\d:\d\d)(?>[^\n]*?\d{4})[^\n]*\n", r"^a[^\n]*b$", r"`+", r"-t\s*(\S+)"]
+POLYNOMIAL = [r"\d+\.?\d*x", r".*?=(.+)\ny=", r"\s*a?\s*b", r"[^<]*\s*<x>", r"(?:.*a)(?:.*b)c", r"a*(?>a*)b"]
+POLYNOMIAL_SEARCH = [r"\s+$", r"^\s*x", r"a+b", r'"(?:[^"\\]|\\.)*"', r"From [^\n]*x"]
+EXPONENTIAL = [r"(a+)+b", r"(?:a|a)*b", r"(?:a|b|ab)*c", r"(?:[a-z]{0,60}){0,24}!", r"(?:a*b?)*c"]
+
+
+@pytest.mark.parametrize("text", LINEAR)
+def test_linear_match(text: str) -> None:
+    assert why_not_linear(re.compile(text), search=False, full=True) == ""
+
+
+@pytest.mark.parametrize("text", LINEAR_SEARCH)
+def test_linear_search(text: str) -> None:
+    assert why_not_linear(re.compile(text, re.MULTILINE)) == ""
+
+
+@pytest.mark.parametrize("text", POLYNOMIAL)
+def test_polynomial_match(text: str) -> None:
+    assert "polynomial" in why_not_linear(re.compile(text), search=False)
+
+
+@pytest.mark.parametrize("text", POLYNOMIAL_SEARCH)
+def test_polynomial_search(text: str) -> None:
+    assert "polynomial" in why_not_linear(re.compile(text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("text", EXPONENTIAL)
+def test_exponential(text: str) -> None:
+    assert re.search("exponential|the same", why_not_linear(re.compile(text), search=False, full=True))
+
+
+def test_back_references_are_refused() -> None:
+    assert "refers back" in why_not_linear(re.compile(r"(a*)\1b"))
