@@ -43,7 +43,10 @@ def check(url: str) -> str:
         raise RepositoryError("the address of a repository has characters that need to be escaped: write them as %20")
     if url.startswith("/"):
         return "file"
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise RepositoryError(f"“{url[:200]}” is no address: {error}") from None
     if parts.username or parts.password:
         raise RepositoryError("the address of a repository holds a name or password; it is shown to everybody")
     if parts.scheme == "https" and parts.hostname:

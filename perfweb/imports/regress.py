@@ -58,13 +58,22 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
     for path, place, tests in sorted(read_tests, key=lambda entry: (entry[1].checkout, entry[1].run, entry[0])):
         started = _moment(place.run, path, files)
         for line, test, values, problem in tests:
-            log = path.parent / "logs" / f"{test}.log"
             yield Record(
                 path, line, place.variant, f"{place.run} {place.repeat}", names[test], values, problem,
                 tool=test.partition("_")[0], command=test.replace("_", " "), revision=place.checkout,
                 committed=_moment(place.checkout, path, files), started=started,
-                output=(files.text(log, exact=False) or "") if log.is_file() else "",
+                output=_log_text(path, test, files),
             )  # fmt: skip
+
+
+def _log_text(path: Path, test: str, files: Files) -> str:
+    """What the tool printed, empty where no such file can exist; its name comes from the results."""
+    log = path.parent / "logs" / f"{test}.log"
+    try:
+        there = "/" not in test and log.is_file()
+    except OSError:  # the name is too long for a file
+        there = False
+    return (files.text(log, exact=False) or "") if there else ""
 
 
 def _results(folder: Path, depth: int) -> Iterator[Path]:

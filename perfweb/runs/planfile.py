@@ -171,16 +171,24 @@ class _Loader(yaml.SafeLoader):
         super().__init__(text)
         self.nodes = self.depth = 0
 
+    def fetch_flow_collection_start(self, kind: type[yaml.Token]) -> None:
+        if self.flow_level >= PLAN_DEPTH:
+            self._refuse()
+        super().fetch_flow_collection_start(kind)
+
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         self.nodes += 1
         self.depth += 1
         if self.nodes > PLAN_NODES or self.depth > PLAN_DEPTH:
-            problem = f"it has more than {PLAN_NODES} values, or values nested more than {PLAN_DEPTH} deep"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
+            self._refuse()
         try:
             return super().compose_node(parent, index)
         finally:
             self.depth -= 1
+
+    def _refuse(self) -> NoReturn:
+        problem = f"it has more than {PLAN_NODES} values, or values nested more than {PLAN_DEPTH} deep"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.get_mark())
 
 
 def _compose(text: str) -> yaml.Node | None:

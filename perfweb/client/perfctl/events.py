@@ -67,6 +67,6 @@ def parse(lines: Iterable[str]) -> Iterator[Event]:
 def _values(data: str) -> dict[str, Any] | None:
     try:
         values = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return values if isinstance(values, dict) else None

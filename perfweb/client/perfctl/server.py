@@ -170,7 +170,7 @@ class Server:
             raise ServerError(f"{self.address} sent more than {LARGEST} bytes for {path.partition('?')[0]}")
         try:
             return json.loads(told)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ServerError(f"{self.address} is no perfweb server, or an old one: its answer is not JSON") from None
 
     @contextmanager
