@@ -31,7 +31,7 @@ def read_json(text: str | bytes) -> Any:
 def check_depth(value: object) -> None:
     """Raise JsonError if a value that was read is nested more than JSON_DEPTH deep."""
     level: list[object] = [value]
-    for _ in range(JSON_DEPTH + 1):
+    for _ in range(JSON_DEPTH):
         level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list)]
         if not level:
             return

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from perfweb.inputlimits import REQUEST_HEAD_BYTES
 from perfweb.uploads import UploadLimit
 
 MOST = 10
 
 
-async def ask(pieces: list[bytes], headers: list[tuple[bytes, bytes]]) -> tuple[int, bytes]:
+async def ask(pieces: list[bytes], headers: list[tuple[bytes, bytes]], **address: bytes) -> tuple[int, bytes]:
     """The status of the answer, and what reached the application."""
     reached, sent = bytearray(), []
     waiting = [{"type": "http.request", "body": piece, "more_body": True} for piece in pieces]
@@ -32,7 +33,7 @@ async def ask(pieces: list[bytes], headers: list[tuple[bytes, bytes]]) -> tuple[
             more = event["more_body"]
         await send({"type": "http.response.start", "status": 200, "headers": []})
 
-    scope: Any = {"type": "http", "headers": headers}
+    scope: Any = {"type": "http", "headers": headers, **address}
     await UploadLimit(application, MOST)(scope, receive, send)
     return sent[0]["status"], bytes(reached)
 
@@ -49,3 +50,22 @@ async def test_what_says_that_it_is_too_large_is_not_read() -> None:
 async def test_what_is_larger_than_it_says_ends_there() -> None:
     status, reached = await ask([b"x" * 6, b"x" * 6, b"x" * 6], [])
     assert (status, len(reached)) == (413, 6)
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "headers"),
+    [
+        ("x" * REQUEST_HEAD_BYTES, "", []),
+        ("", "x" * REQUEST_HEAD_BYTES, []),
+        ("", "", [(b"cookie", b"x" * REQUEST_HEAD_BYTES)]),
+        ("", "", [(b"a", b"b")] * REQUEST_HEAD_BYTES),
+    ],
+)
+async def test_long_addresses_and_headers_are_refused(
+    path: str, query: str, headers: list[tuple[bytes, bytes]]
+) -> None:
+    assert await ask([b""], headers, raw_path=path.encode() + b"/", query_string=query.encode()) == (431, b"")
+
+
+async def test_a_length_of_very_many_digits_is_refused() -> None:
+    assert await ask([b"x"], [(b"content-length", b"9" * 5000)]) == (413, b"")

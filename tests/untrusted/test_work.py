@@ -3,9 +3,8 @@
 
 Each hostile text is doubled four times.  The work is the number of lines of Python that are executed, counted with
 sys.settrace(): each iteration of a loop, a comprehension and a generator counts, in the standard library as well, and
-the number is the same on every machine.  What a single line does in C is not counted.  It is covered by two other
-tests: test_patterns.py proves that the regular expressions are linear, and test_instructions.py counts the machine's
-instructions.
+the number is the same on every machine.  What a single line does in C is not counted: test_patterns.py covers the
+regular expressions.
 """
 
 from __future__ import annotations
