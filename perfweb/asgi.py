@@ -5,12 +5,13 @@ import gc
 import os
 from typing import cast
 
+import django
 from asgiref.typing import ASGI3Application
 from django.conf import settings
-from django.core.asgi import get_asgi_application
 from django.urls import get_resolver
 
 from perfweb.connections import ConnectionLimits, Places
+from perfweb.malformed import Handler
 from perfweb.postgresql import pooled
 from perfweb.proxies import TrustedProxies
 from perfweb.unavailable import Unavailable
@@ -22,8 +23,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
 # less often.
 settings.DATABASES["default"]["OPTIONS"] = pooled(settings.DATABASES["default"]["OPTIONS"])
 settings.DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+django.setup(set_prefix=False)
 _limits = ConnectionLimits(
-    Unavailable(UploadLimit(cast("ASGI3Application", get_asgi_application()), settings.LARGEST_UPLOAD)),
+    Unavailable(UploadLimit(cast("ASGI3Application", Handler()), settings.LARGEST_UPLOAD)),
     bodies=Places(500, 50),
     requests=Places(200, 100),
     streams=Places(settings.STREAMS, settings.STREAMS_OF_NETWORK),

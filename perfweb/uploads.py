@@ -4,10 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from http import HTTPStatus
 
 from asgiref.typing import ASGI3Application, ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, HTTPScope, Scope
 
 from perfweb.inputlimits import REQUEST_HEAD_BYTES
+from perfweb.malformed import early_refusal
+
+MOST_DIGITS = 18
+"""Of a length that is read: int() refuses thousands of digits."""
 
 
 class _TooLargeError(Exception):
@@ -35,20 +40,24 @@ class UploadLimit:
             return event
 
         if scope["type"] == "http" and _head(scope) > REQUEST_HEAD_BYTES:
-            await _refuse(send, 431, f"The address and the headers may have {REQUEST_HEAD_BYTES} bytes at most.")
+            text = f"The address and the headers may have {REQUEST_HEAD_BYTES} bytes at most."
+            await _refuse(scope, send, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
             return
         try:
             if scope["type"] == "http" and _announced(scope["headers"]) > self.most:
                 raise _TooLargeError
             await self.application(scope, counted, send)
         except _TooLargeError:
-            await _refuse(send, 413, f"A request may bring {self.most} bytes at most.")
+            text = f"A request may bring {self.most} bytes at most."
+            await _refuse(scope, send, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
 
 
-async def _refuse(send: ASGISendCallable, status: int, text: str) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+async def _refuse(scope: Scope, send: ASGISendCallable, status: HTTPStatus, text: str) -> None:
+    answer = early_refusal(str(scope.get("path", "")), status, text)
+    answer.headers["Connection"] = "close"
+    headers = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in answer.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
-    await send({"type": "http.response.body", "body": f"{text}\n".encode(), "more_body": False})
+    await send({"type": "http.response.body", "body": answer.content, "more_body": False})
 
 
 def _head(scope: HTTPScope) -> int:
@@ -58,6 +67,8 @@ def _head(scope: HTTPScope) -> int:
 
 
 def _announced(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """How long a request says that it is; 0 if it does not."""
+    """How long a request says that it is; 0 if it does not say a number."""
     length = dict(headers).get(b"content-length", b"")
-    return int(length[:18]) if length.isdigit() else 0
+    if not length.isdigit():
+        return 0
+    return int(length) if len(length) <= MOST_DIGITS else 10**MOST_DIGITS

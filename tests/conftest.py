@@ -20,6 +20,7 @@ settings.load_profile("untimed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write", action="store_true", help="write docs/security-crawl.md anew from what the crawl sees")
+    parser.addoption("--requests", type=int, default=2000, help="malformed requests that tests/unit/crawl sends")
 
 
 @pytest.fixture

@@ -81,6 +81,7 @@ def read(
     tag of the answer before it is made; `auth` says that it is about who asks.
     """
     responses: dict[int, Any] = {HTTPStatus.OK: response, HTTPStatus.NOT_MODIFIED: None}
+    responses[HTTPStatus.BAD_REQUEST] = Problem
     if may_lack:
         responses[HTTPStatus.NOT_FOUND] = Problem
     if auth:

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from ninja import NinjaAPI
-from ninja.errors import AuthenticationError, ValidationError
+from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from perfweb.accounts.limits import NotNowError
 from perfweb.accounts.permissions import NotAllowedError
@@ -30,6 +30,7 @@ from perfweb.api import (
     submissions,
     tracking,
 )
+from perfweb.api.bodies import StrictParser
 from perfweb.api.problems import BadInput, RefusedError, bad_input, problem
 
 ROOT = "/api/v1/"
@@ -41,6 +42,7 @@ nothing has changed. Times are UTC. Runs have numbers, plans the SHA-256 of thei
 these are kept."""
 
 api = NinjaAPI(
+    parser=StrictParser(),
     title="perfweb",
     version="1",
     description=DESCRIPTION,
@@ -55,6 +57,12 @@ for resource in (runs, queue, results, comparisons, series, catalogue, tracking,
 @api.exception_handler(RefusedError)
 def refused(request: HttpRequest, error: RefusedError) -> HttpResponse:  # noqa: ARG001
     return problem(error.status, error.detail, error.errors)
+
+
+@api.exception_handler(HttpError)
+def unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa: ARG001
+    """Answer a body that is no JSON; its cause says why (ninja's own text does not)."""
+    return problem(error.status_code, f"{error}: {error.__cause__}" if error.__cause__ else str(error))
 
 
 @api.exception_handler(Http404)

@@ -125,8 +125,8 @@ def read_window(by: str, first: str, last: str, newest: str) -> Window:
     """Read the window from the words of an address; empty ones are not given. Raises RangeError."""
     if by not in {COMMIT, RUN}:
         raise RangeError(f"a timeline goes by {COMMIT} or by {RUN}, not by “{by}”")
-    if newest and not (newest.isascii() and newest.isdigit() and 0 < int(newest[:9]) == int(newest)):
-        raise RangeError(f"“{newest}” is no number of points: take a whole number from 1 on")
+    if newest and not (newest.isascii() and newest.isdigit() and len(newest) < 10 and int(newest) > 0):
+        raise RangeError(f"“{newest[:40]}” is no number of points: take a whole number from 1 on")
     bounds = [_bound(by, text) if text else None for text in (first, last)]
     return Window(by, bounds[0], bounds[1], int(newest) if newest else None)
 

@@ -21,7 +21,7 @@ class SubmissionForm(forms.Form):
         widget=forms.Textarea({"rows": 12, "spellcheck": "false", "class": "patch"}),
         help_text="what git format-patch --stdout or git diff prints",
     )  # fmt: skip
-    file = forms.FileField(label="or a file with it", required=False)
+    file = forms.FileField(label="or a file with it", required=False, widget=forms.FileInput)
     ref = forms.CharField(
         label="or a branch, tag or commit", required=False, max_length=100,
         help_text="such as topic/locks, or refs/pull/7/head; what it has and the base has not is the patch",

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from perfweb.accounts.actors import Actor, on_page
 from perfweb.accounts.guards import acts
 from perfweb.accounts.permissions import Action, may
+from perfweb.parameters import number_in
 from perfweb.reports.downloads import send, text_body
 from perfweb.reports.verdicts import verdicts
 from perfweb.runs import progress, states
@@ -34,9 +35,8 @@ LONGEST_SHOWN = 100_000
 def submission_list(request: HttpRequest) -> HttpResponse:
     """Show what waits for approval, what is measured now, and the newest submissions; `?before=` has older ones."""
     found = Submission.objects.select_related("author", "testbed").defer("patch", "plan", "stages")
-    before = request.GET.get("before", "")
-    if before.isascii() and before.isdigit() and len(before) < 18:
-        found = found.filter(number__lt=int(before))
+    if (before := number_in(request, "before")) is not None:
+        found = found.filter(number__lt=before)
     rows = list(found.prefetch_related("runs__variants")[: PER_PAGE + 1])
     newest = {row.number: run for row in rows for run in row.runs.all()[:1]}
     said = {run.pk: pairs for run, pairs in verdicts(list(newest.values()))}

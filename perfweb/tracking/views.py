@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from perfweb.accounts.actors import on_page
 from perfweb.accounts.guards import acts
 from perfweb.accounts.permissions import Action
+from perfweb.parameters import number_in
 from perfweb.reports.graphs import respond
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.ratio import Change
@@ -98,10 +99,9 @@ def period(request: HttpRequest, name: str) -> HttpResponse:
 @require_safe
 def alert_list(request: HttpRequest) -> HttpResponse:
     """Show alerts, the newest first; `?before=` has older ones."""
-    before = request.GET.get("before", "")
     found = Alert.objects.to_show()
-    if before.isascii() and before.isdigit() and len(before) < 18:
-        found = found.filter(number__lt=int(before))
+    if (before := number_in(request, "before")) is not None:
+        found = found.filter(number__lt=before)
     rows = list(found[: PER_PAGE + 1])
     older = rows[PER_PAGE - 1].number if len(rows) > PER_PAGE else None
     return render(request, "tracking/alerts.html", {"alerts": rows[:PER_PAGE], "older": older})

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A small repository with a stack, and a series of patches of it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 
 from tests.checkouts import Checkout, small_checkout
 
@@ -25,3 +28,14 @@ def series(checkout: Checkout) -> bytes:
     made = checkout.git("format-patch", "--stdout", "--cover-letter", "--base=HEAD~2", "HEAD~2")
     checkout.git("reset", "-q", "--hard", "HEAD~2")
     return made.replace(b"*** SUBJECT HERE ***", b"net: names").replace(b"*** BLURB HERE ***", b"Why not.")
+
+
+@pytest.fixture
+def one_connection(db: None) -> Iterator[None]:
+    """Keep the connection from request to request, as Django's client does, and with it the transaction of the test."""
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in signals:
+        signal.connect(close_old_connections)

@@ -13,6 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
+from perfweb.parameters import number_in
 from perfweb.reports import names
 from perfweb.reports.calibrations import trust_of
 from perfweb.reports.doubts import doubted
@@ -42,7 +43,6 @@ MOST_VERDICTS = 2
 """Verdicts of a test that have columns of their own; more stand in the cells of the variants."""
 
 _TOPIC = "topic-"
-MOST_DIGITS = 18  # of a number that PostgreSQL's bigint holds
 
 
 @require_safe
@@ -203,12 +203,6 @@ def _patches(run: Run) -> Iterable[Artefact]:
     """What variants were built from besides commits; plans without a source, which are most, are not asked about."""
     patched = "source:" in run.plan.text
     return run.artefacts.filter(kind=ArtefactKind.PATCH).defer("content") if patched else ()
-
-
-def number_in(request: HttpRequest, name: str) -> int | None:
-    """Return the number of a run that an address gives, None where it gives none or one that cannot be."""
-    text = request.GET.get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS else None
 
 
 def find_run(number: int) -> Run:

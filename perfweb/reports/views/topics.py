@@ -7,11 +7,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
+from perfweb.parameters import number_in
 from perfweb.reports import names
 from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.tags import tag_of_database
 from perfweb.reports.topics import read_topic
-from perfweb.reports.views.runs import number_in
 
 
 @require_safe

@@ -85,6 +85,10 @@ class Site:
 
     def place(self, address: str) -> str:
         """An address with things that there are."""
+        return address.format(**self.values(address)) + self.query(address)
+
+    def values(self, address: str) -> dict[str, Any]:
+        """The variables of an address, with things that there are."""
         run, test = self.run.pk, DEMO_TESTS[0]
         values: dict[str, Any] = {
             "a": "deferred", "b": "direct", "variant": "direct", "test": test, "form": "csv", "number": run,
@@ -102,10 +106,15 @@ class Site:
         values["key"] = next((key for part, key in keys.items() if f"/{part}/" in address), "github")
         named = {"topics": "tcp", "forges": "on-github", "tracking": "head"}
         values["name"] = "head" if "/tracked-branches/" in address else named.get(address.split("/")[1], values["name"])
+        return values
+
+    def query(self, address: str) -> str:
+        """What an address needs besides."""
+        run, test = self.run.pk, DEMO_TESTS[0]
         query = {"/search/": "?q=direct", "/api/v1/series": f"?test={test}", "/api/v1/summaries": f"?test={test}"}
         if address.startswith(("/compare/", "/api/v1/comparisons")):
             query[address] = f"?base={run}/deferred&with={run}/direct"
-        return address.format(**values) + query.get(address, "")
+        return query.get(address, "")
 
     def sent(self, address: str) -> dict[str, Any]:
         """What is sent to an address that changes something."""

@@ -16,8 +16,9 @@ from perfweb.accounts.permissions import LEAST, Action, may
 from tests.checkouts import Checkout
 from tests.factories import create_queued_run
 from tests.unit.accounts.conftest import PASSWORD
-from tests.unit.accounts.crawl import ADDRESSES, Crawl, digests, report
+from tests.unit.accounts.crawl import Crawl, digests, report
 from tests.unit.accounts.site import ANYBODY, ROLES, Site
+from tests.unit.crawl.addresses import ADDRESSES
 
 pytestmark = pytest.mark.django_db
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "security-crawl.md"

@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import schemathesis
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections
 from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from schemathesis.checks import positive_data_acceptance
@@ -27,17 +24,6 @@ CHANGES = SCHEMA.include(method="POST")
 
 # It would have every string accepted that a pattern allows: also dates that no calendar has.
 EXCLUDED = [positive_data_acceptance]
-
-
-@pytest.fixture
-def one_connection(db: None) -> Iterator[None]:
-    """Keep the connection from request to request, as Django's client does, and with it the transaction of the test."""
-    signals = (request_started, request_finished)
-    for signal in signals:
-        signal.disconnect(close_old_connections)
-    yield
-    for signal in signals:
-        signal.connect(close_old_connections)
 
 
 @SCHEMA.parametrize()

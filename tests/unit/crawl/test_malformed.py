@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""No malformed request is answered with status 500, and every refusal has a reason.
+
+`./dev test tests/unit/crawl --requests 50000` sends more than the usual two thousand; the
+statuses of the answers are printed as a table.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from django.db import transaction
+from pytest_django import Settings
+
+from perfweb.api.problems import CONTENT_TYPE
+from tests.checkouts import Checkout
+from tests.unit.accounts.conftest import forget_limits
+from tests.unit.accounts.site import Site
+from tests.unit.crawl.addresses import ADDRESSES
+from tests.unit.crawl.asking import Answer, Application, Request
+from tests.unit.crawl.learning import Names
+from tests.unit.crawl.mutations import Mutations
+
+pytestmark = pytest.mark.django_db
+
+NOT_ASKED = {"/runs/{number}/events"}
+"""A stream that closes its connection, and with it the transaction of the test: it is asked by test_over_http.py."""
+MAY_BE_AWAY = {"/health/"}
+"""Answers 503 where no worker runs, as in a test."""
+SEED = 20261127
+SHOWN = 40
+
+
+@pytest.fixture
+def site(checkout: Checkout, settings: Settings, tmp_path: Path, db: None) -> Site:
+    settings.PATCH_REPOSITORY = checkout.tree
+    settings.PERFWEB_VAR = tmp_path / "var"
+    settings.FORGE_SECRETS = tmp_path / "var" / "forges"
+    secret = tmp_path / "client"
+    secret.write_text("secret-of-the-client", encoding="ascii")
+    settings.GITHUB_CLIENT_ID, settings.GITHUB_SECRET_FILE = "perfweb", str(secret)
+    made = Site(checkout)
+    made.furnish()
+    return made
+
+
+def test_no_malformed_request_fails(
+    site: Site,
+    one_connection: None,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    most = request.config.getoption("--requests")
+    application, names = Application(), Names()
+    mutations = Mutations(site, names.known, SEED)
+    statuses: Counter[int] = Counter()
+    wrong: dict[str, str] = {}
+    asked = [address for address in ADDRESSES if address.name not in NOT_ASKED]
+    with monkeypatch.context() as patch:
+        names.record(patch)
+        for address, method in itertools.product(asked, ("GET", "POST")):
+            with transaction.atomic():
+                answer = application.ask(mutations.good(address, method, "admin"))
+                transaction.set_rollback(True)
+            names.learn(address, answer.body)
+    while statuses.total() < most:
+        forget_limits()
+        for address in asked:
+            for method, spot in list(mutations.spots(address)):
+                person, malformed = mutations.request(address, method, spot)
+                with transaction.atomic():
+                    answer = application.ask(malformed)
+                    transaction.set_rollback(True)
+                statuses[answer.status] += 1
+                for problem in problems(address.name, malformed, answer):
+                    wrong.setdefault(f"{problem} {address.name}", f"{person}: {malformed}")
+            if statuses.total() >= most:
+                break
+    with capsys.disabled():
+        print(
+            f"\n{statuses.total()} malformed requests",
+            *(f"{status}\t{count}" for status, count in sorted(statuses.items())),
+            sep="\n",
+        )
+    assert not wrong, "\n".join(f"{what}\n    {how}" for what, how in list(wrong.items())[:SHOWN])
+
+
+def problems(name: str, request: Request, answer: Answer) -> list[str]:
+    """What is wrong with an answer."""
+    found = []
+    if answer.status >= 500 and not (answer.status == 503 and name in MAY_BE_AWAY):
+        found.append(f"{answer.status}: {answer.failure}")
+    if not answer.status:
+        found.append("no answer")
+    if answer.status >= 400:
+        if request.method != "HEAD" and not answer.body.strip():
+            found.append(f"{answer.status} without a reason")
+        if name.startswith("/api/v1") and answer.headers.get("content-type") != CONTENT_TYPE:
+            found.append(f"{answer.status} is no problem in JSON")
+        elif name.startswith("/api/v1") and answer.body and not json.loads(answer.body)["detail"]:
+            found.append(f"{answer.status} without a detail")
+    return found
