@@ -205,7 +205,8 @@ install_wheels()
 	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --require-hashes \
 	    --only-binary :all: -r requirements-uv.txt || die "pip could not install uv: is the package index reachable?"
 	# Where no program may write bytecode, each would compile what it imports each time: a play half a second.
-	.venv/bin/uv pip install -q --python .venv/bin/python --require-hashes --only-binary :all: \
+	# The locks are complete, but for what requirements-overrides.in leaves out on purpose.
+	.venv/bin/uv pip install -q --python .venv/bin/python --no-deps --require-hashes --only-binary :all: \
 	    ${PYTHONDONTWRITEBYTECODE:+--compile-bytecode} "${locks[@]/#/-r}" || die "uv could not install the wheels: is the package index reachable?"
 	echo "$stamp" >".venv/stamp-$set"
 }

@@ -105,6 +105,12 @@ class Mutations:
                 yield from ((method, ("body", "")) for _ in range(3))
             yield from ((method, spot) for spot in self._random.sample(WHOLE, 3))
 
+    def endless(self, addresses: list[Address]) -> Iterator[tuple[Address, str, Spot]]:
+        """All spots of all addresses, each time in another order, so that the first few are of all kinds."""
+        while True:
+            found = [(address, *spot) for address in addresses for spot in self.spots(address)]
+            yield from self._random.sample(found, len(found))
+
     def request(self, address: Address, method: str, spot: Spot) -> tuple[str, Request]:
         """A person, and a request of theirs that is malformed in a spot, and now and then in a second one."""
         person = self._random.choice([ANYBODY, "admin", "admin", *ROLES])
