@@ -69,8 +69,8 @@ def licence_of(name: str) -> str:
     classified = [
         one.rpartition(" :: ")[2] for one in told.get_all("Classifier") or () if one.startswith("License :: ")
     ]
-    stated = (told.get("License") or "").strip().partition("\n")[0]
-    return told.get("License-Expression") or " OR ".join(one for one in classified if one != "OSI Approved") or stated
+    (expression, *_), (stated, *_) = (told.get_all(name) or [""] for name in ("License-Expression", "License"))
+    return expression or " OR ".join(classified) or stated.strip().partition("\n")[0]
 
 
 def _python() -> Iterator[Component]:
