@@ -190,7 +190,7 @@ def test_number_of_queries_of_the_list_does_not_grow(
 
 def test_reason_has_no_control_characters(author: Actor, maintainer: Actor, diff: bytes) -> None:
     number = services.submit(author, diff, WANTED).number
-    answer = signed_in(maintainer).post(f"/submissions/{number}/refuse/", {"reason": "not\0 \x1b[31mnow"}, follow=True)
+    answer = signed_in(maintainer).post(f"/submissions/{number}/refuse/", {"reason": "not\1 \x1b[31mnow"}, follow=True)
     assert "not? ?[31mnow" in answer.content.decode()
     assert Entry.objects.filter(detail="refused: not? ?[31mnow").exists()
 
