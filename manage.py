@@ -13,6 +13,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
     try:
         execute_from_command_line(sys.argv)
+    except KeyboardInterrupt:
+        sys.exit(130)
     except OperationalError as error:
         # Only a server that was reached gives its errors a code.
         if "--traceback" in sys.argv or getattr(error.__cause__, "sqlstate", None):

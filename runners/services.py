@@ -222,6 +222,17 @@ def _initialise_postgresql(layout: Layout) -> None:
     (data / "pg_ident.conf").write_text(f"owner {me} postgres\nowner {me} {ROLE}\n", encoding="utf-8")
 
 
+VOLATILE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+"""A database with these settings survives a crash of its processes, not one of the machine (PostgreSQL 15, ch. 30)."""
+
+
+def make_volatile(layout: Layout) -> None:
+    """Makes the cluster one that never waits for a disk, from its next start on; for tests alone."""
+    _initialise_postgresql(layout)
+    lines = [f"{name} = {value}\n" for name, value in VOLATILE.items()]
+    (layout.postgresql_data / "postgresql.auto.conf").write_text("".join(lines), encoding="ascii")
+
+
 def start_postgresql(layout: Layout) -> None:
     """Starts the cluster, with the role and the database in it."""
     if not (POSTGRESQL_BIN / "postgres").exists():
@@ -381,10 +392,12 @@ def watch(layout: Layout, names: Sequence[str]) -> None:
         time.sleep(1)
 
 
-def _perform(layout: Layout, verb: str, names: Sequence[str]) -> None:
+def _perform(layout: Layout, verb: str, names: Sequence[str], volatile: bool = False) -> None:
     """Carries out one verb of the command line."""
     if verb == "start":
         write_environment(layout)
+        if volatile:
+            make_volatile(layout)
         for name in (known for known in STARTERS if known in names):
             STARTERS[name](layout)
     elif verb == "stop":
@@ -400,6 +413,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; see the top of this file."""
     parser = argparse.ArgumentParser(prog="runners.services", description="Start and stop the private services.")
     parser.add_argument("--var", type=Path, default=ROOT / "var", help="directory that holds everything")
+    parser.add_argument("--volatile", action="store_true", help="start a database for tests: it never waits for a disk")
     parser.add_argument("verb", choices=("start", "stop", "status", "watch"))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(STARTERS)}; default: all")
     options = parser.parse_args(arguments)
@@ -407,7 +421,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"unknown service {unknown[0]!r}: choose from {', '.join(STARTERS)}")
     try:
-        _perform(Layout.of(options.var), options.verb, options.names or list(STARTERS))
+        _perform(Layout.of(options.var), options.verb, options.names or list(STARTERS), options.volatile)
     except (ServiceError, OSError) as error:
         print(f"services: {error}", file=sys.stderr)
         return 1

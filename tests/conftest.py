@@ -21,6 +21,17 @@ settings.load_profile("untimed")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write", action="store_true", help="write docs/security-crawl.md anew from what the crawl sees")
     parser.addoption("--requests", type=int, default=2000, help="malformed requests that tests/unit/crawl sends")
+    parser.addoption("--thorough", action="store_true", help="also run the tests marked `thorough`")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselects tests marked `thorough`, which pytest counts in its closing line, unless --thorough is given."""
+    if config.getoption("--thorough"):
+        return
+    deselected = [item for item in items if item.get_closest_marker("thorough")]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
 
 
 @pytest.fixture

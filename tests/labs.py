@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import random
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from runners import netlab
@@ -14,29 +17,41 @@ from runners.labs import LabError
 from runners.netlab import Lab
 
 NETWORKS = range(100, 240)
+RESERVED = Path("/run/perfweb/networks")
+"""A file for each network, which is locked by the test that uses the network."""
 
 
-def free_network() -> int:
-    """A number N for which the machine has no address in 10.N.0.0/16."""
+def _addresses() -> set[int]:
+    """The numbers N for which the machine has an address in 10.N.0.0/16."""
     listed = subprocess.run(["ip", "-j", "-4", "address"], capture_output=True, text=True, check=True).stdout
     addresses = [address["local"] for interface in json.loads(listed) for address in interface["addr_info"]]
-    free = [net for net in NETWORKS if not any(address.startswith(f"10.{net}.") for address in addresses)]
-    if free:
-        # By chance, as other tests may look at the same time.
-        return random.choice(free)
+    return {int(address.split(".")[1]) for address in addresses if address.startswith("10.")}
+
+
+@contextmanager
+def free_network() -> Iterator[int]:
+    """A number N for which the machine has no address in 10.N.0.0/16; no other test gets it until the context ends."""
+    RESERVED.mkdir(parents=True, exist_ok=True)
+    candidates = list(set(NETWORKS) - _addresses())
+    random.shuffle(candidates)
+    for number in candidates:
+        with (RESERVED / str(number)).open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            # Another test may have raised its lab and ended its reservation since the addresses were read.
+            if number not in _addresses():
+                yield number
+                return
     raise LabError(
         f"the networks 10.{NETWORKS.start} to 10.{NETWORKS.stop - 1} are all taken: take down labs that nobody needs"
     )
 
 
 def raise_lab(letter: str, state: Path) -> Lab:
-    """Raises a lab whose files are in `state`; another one that is raised meanwhile may take the network first."""
-    while True:
-        lab = Lab(f"{letter}{os.getpid()}"[:9], free_network(), state)
-        try:
-            netlab.up(lab)
-        except LabError as error:
-            if "choose another network" not in str(error):
-                raise
-        else:
-            return lab
+    """Raises a lab whose files are in `state`."""
+    with free_network() as number:
+        lab = Lab(f"{letter}{os.getpid()}"[:9], number, state)
+        netlab.up(lab)
+        return lab

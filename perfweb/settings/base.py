@@ -108,8 +108,9 @@ NEWCOMER_ROLE = os.environ.get("PERFWEB_NEWCOMER_ROLE", "") or "reader"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 _redis_socket = os.environ.get("PERFWEB_REDIS_SOCKET", str(_RUN / "redis" / "redis.sock"))
-REDIS_URL = os.environ.get("PERFWEB_REDIS_URL") or f"unix://{_redis_socket}?db=0"
-CELERY_BROKER_URL = os.environ.get("PERFWEB_REDIS_URL") or f"redis+socket://{_redis_socket}?virtual_host=0"
+_redis_db = os.environ.get("PERFWEB_REDIS_DB", "0")
+REDIS_URL = os.environ.get("PERFWEB_REDIS_URL") or f"unix://{_redis_socket}?db={_redis_db}"
+CELERY_BROKER_URL = os.environ.get("PERFWEB_REDIS_URL") or f"redis+socket://{_redis_socket}?virtual_host={_redis_db}"
 CELERY_TASK_IGNORE_RESULT = True  # the state of a run is in its models
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # workers and beat wait for Redis, however long it is away

@@ -117,8 +117,16 @@ def sandbox(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -
     # The meson of a virtual environment needs all of it.
     tools = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
     reads = [str(archive), *([str(tools)] if tools.is_absolute() else [])]
+    # ccache, which meson would use, would only fill the memory of the sandbox: no other build sees what is kept there.
+    environment = {"CCACHE_DISABLE": "1"}
+    writes = {str(output): str(prefix)}
     return Sandbox(
-        params["uid"], reads=reads, writes={str(output): str(prefix)}, scratch={ROOM: ROOM_LIMIT}, directory=ROOM
+        params["uid"],
+        reads=reads,
+        writes=writes,
+        scratch={ROOM: ROOM_LIMIT},
+        directory=ROOM,
+        environment=environment,
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import multiprocessing
+import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -75,7 +76,8 @@ def _summaries(runs: int) -> Iterator[int]:
     """Summarise and judge all runs, in two processes, and tell now and then how many are done."""
     parts = [range(first, min(first + RUNS_AT_ONCE, runs + 1)) for first in range(1, runs + 1, RUNS_AT_ONCE)]
     connections.close_all()  # which the processes would have in common
-    with ProcessPoolExecutor(_PROCESSES, multiprocessing.get_context("fork")) as workers:
+    fork, quietly = multiprocessing.get_context("fork"), (signal.SIGINT, signal.SIG_DFL)  # Ctrl-C: without a traceback
+    with ProcessPoolExecutor(_PROCESSES, fork, signal.signal, quietly) as workers:
         for number, _ in enumerate(workers.map(summarise, parts), start=1):
             if number % 10 == 0 or number == len(parts):
                 yield min(number * RUNS_AT_ONCE, runs)

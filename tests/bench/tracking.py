@@ -14,6 +14,7 @@ import argparse
 import csv
 import math
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -188,10 +189,16 @@ def row(name: str, kind: str, series: int, sizes: Sequence[float]) -> str:
     return f"| {name} | {false / series:.2f} | " + " | ".join(cells) + " |"
 
 
+def _prepare_worker() -> None:
+    """Leaves the CPUs to others, and ends at Ctrl-C without a traceback."""
+    os.nice(1)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def table(series: int, sizes: Sequence[float], kinds: Sequence[str]) -> str:
     """All methods as Markdown, on some kinds of series."""
     head = "| | false | " + " | ".join(f"{size:g} %: found | delay | precision" for size in sizes) + " |"
-    with ProcessPoolExecutor(initializer=os.nice, initargs=(1,)) as pool:
+    with ProcessPoolExecutor(initializer=_prepare_worker) as pool:
         rows = {
             (kind, name): pool.submit(row, name, kind, series, sizes) for kind in kinds for name in METHODS
         }  # fmt: skip

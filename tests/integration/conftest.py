@@ -45,7 +45,7 @@ gates: off
 """
 
 
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 120) -> None:
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 600) -> None:
     """Waits until `condition`, which fails the test if it takes too long."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -58,7 +58,7 @@ def state_of(run: Run) -> str:
     return run.state
 
 
-def wait_for_state(run: Run, *wanted: RunState, seconds: float = 180) -> None:
+def wait_for_state(run: Run, *wanted: RunState, seconds: float = 600) -> None:
     wait_for(lambda: state_of(run) in wanted, f"{run} to be {' or '.join(wanted)}", seconds)
 
 
@@ -75,6 +75,8 @@ class Worker:
         self.log = folder / "worker.log"
 
     def start(self) -> None:
+        """Starts it anew: one that still runs, because a test failed, is killed."""
+        self.kill()
         environment = (
             os.environ
             | self.environment

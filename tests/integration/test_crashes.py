@@ -11,7 +11,6 @@ from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
 from runners import spool
 from runners.services import Layout, start_postgresql, start_redis, stop
 from tests.integration.conftest import (
-    LEASE_SECONDS,
     LabHosts,
     Worker,
     history,
@@ -60,7 +59,6 @@ def test_worker_is_killed(run: Run, worker: Worker, hosts: LabHosts) -> None:
     before = hold_second_boot(run, hosts)
     assert len(before) == 1
     worker.kill()
-    time.sleep(LEASE_SECONDS)
     worker.start()
     recover(run)
     goes_on_to_its_end(run)
@@ -74,7 +72,6 @@ def test_worker_is_killed(run: Run, worker: Worker, hosts: LabHosts) -> None:
 def test_worker_is_killed_between_the_samples_of_a_measurement(run: Run, worker: Worker, hosts: LabHosts) -> None:
     wait_for(lambda: any('"sample"' in path.read_text() for path in spool.unfinished(run)), "a sample")
     worker.kill()
-    time.sleep(LEASE_SECONDS)
     worker.start()
     recover(run)
     goes_on_to_its_end(run)
@@ -121,7 +118,6 @@ def test_database_stays_away(run: Run, layout: Layout, worker: Worker, hosts: La
         wait_for(lambda: not hosts.left_behind(run), "the lab to be restored")
     finally:
         start_postgresql(layout)
-    time.sleep(LEASE_SECONDS)
     recover(run)
     goes_on_to_its_end(run)
     assert len(measured(run)) == len(before) + 1

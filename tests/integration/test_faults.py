@@ -30,7 +30,7 @@ from perfweb.lab.models import Lease, Testbed
 from perfweb.runs import services
 from perfweb.runs.models import Artefact, ArtefactKind, Boot, Measurement, Run, RunState, Sample
 from runners import netlab, recovery, spool, tasks
-from tests.integration.conftest import LabHosts, Worker, history, wait_for, wait_for_state
+from tests.integration.conftest import LabHosts, Worker, history, state_of, wait_for, wait_for_state
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,11 +57,12 @@ boots: 1
 """
 MESON = """\
 project('stack')
-run_command('sleep', '2')
 install_data('simstack', install_dir: 'bin', install_mode: 'rwxr-xr-x')
 """
 RESULT = """{"unit": "kilobytes/s", "runs": [{"rate": 5}]}"""
-SLOWLY = f"sleep 2; echo '{RESULT}'"
+# Programs that wait until a test kills their sleep: however late the test is, it finds them at work.
+HELD = f"sleep 600; echo '{RESULT}'"
+HELD_BUILD = f"{MESON}run_command('sleep', '600')\n"
 STATES = ("queued", "leased", "preparing", "building", "running", "restoring")
 OVER = (RunState.DONE, RunState.FAILED)
 SAMPLE = re.compile(rb"^== sample \d+: (\S+),", re.MULTILINE)
@@ -116,6 +117,24 @@ def ended(run: Run) -> str:
     return f"{run.state}: {run.reason}"
 
 
+def go_on(run: Run, hosts: LabHosts, *wanted: RunState) -> None:
+    """Waits until a run is in one of the states, and lets every program go on that is held until then."""
+
+    def is_there() -> bool:
+        if state_of(run) in wanted:
+            return True
+        hosts.kill("dut", "sleep")
+        return False
+
+    wait_for(is_there, f"{run} to be {' or '.join(wanted)}")
+
+
+def ended_after_going_on(run: Run, hosts: LabHosts) -> str:
+    """The same of a run whose programs are held."""
+    go_on(run, hosts, *OVER)
+    return ended(run)
+
+
 def recover(run: Run) -> None:
     """What beat does every few seconds, until the lease of a worker that has gone was seen to expire."""
 
@@ -152,21 +171,21 @@ def test_controller_is_killed_in_each_state(
 ) -> None:
     """One run, whose workers are killed one after the other, each at another step."""
     worker.kill()
-    run = small_stack(SLOWLY)
+    run = small_stack(HELD, HELD_BUILD)
     for state in STATES:
         with subtests.test(state):
             with no_run_leaves(state):
                 worker.start()
                 services.dispatch()
-                wait_for_state(run, RunState(state))
+                go_on(run, hosts, RunState(state))
                 if state in {"building", "running"}:
-                    wait_for(lambda: hosts.runs("dut", "bwrap"), "a program in its sandbox")
+                    wait_for(lambda: hosts.runs("dut", "sleep"), "a program in its sandbox")
                 worker.kill()
             if state != "queued":
                 recover(run)
     worker.start()
     services.dispatch()
-    assert ended(run) == "done: "
+    assert ended_after_going_on(run, hosts) == "done: "
     assert counted(run) == 1
     assert list(run.losses.values_list("step", flat=True)) == ["leased", "preparing", "building", "boot 0", "restoring"]
 
@@ -265,11 +284,11 @@ def test_disk_of_the_controller_that_is_full_pauses_the_run_until_there_is_space
         settings.PERFWEB_VAR = tmp_path / "var"
         monkeypatch.setenv("PERFWEB_VAR", str(tmp_path / "var"))
         worker.start()
-        run = small_stack(SLOWLY, plan=SMALL.replace("boots: 1", "boots: 2").replace("samples: 1", "samples: 2"))
+        run = small_stack(HELD, plan=SMALL.replace("boots: 1", "boots: 2").replace("samples: 1", "samples: 2"))
         wait_for_state(run, RunState.RUNNING)
-        wait_for(lambda: hosts.runs("dut", "bwrap"), "the sample")
+        wait_for(lambda: hosts.runs("dut", "sleep"), "the sample")
         fill(tmp_path / "var")
-        wait_for_state(run, RunState.PAUSED, *OVER)
+        go_on(run, hosts, RunState.PAUSED, *OVER)
         assert run.state == RunState.PAUSED
         assert run.reason.startswith(f"disk full: {tmp_path}/var has 0 MB free and 16 MB are needed; the run goes on")
         tasks.recover()
@@ -277,7 +296,7 @@ def test_disk_of_the_controller_that_is_full_pauses_the_run_until_there_is_space
         (tmp_path / "var" / "filler").unlink()
         wait_for(lambda: freed(run.testbed), "the testbed to be restored")
         tasks.recover()
-        assert ended(run) == "done: "
+        assert ended_after_going_on(run, hosts) == "done: "
         assert counted(run) == 2
         worker.kill()
 
@@ -286,9 +305,9 @@ def test_clock_that_jumps_ends_no_run_and_keeps_none(
     small_stack: SmallStack, hosts: LabHosts, worker: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     true = timezone.now
-    run = small_stack(SLOWLY)
+    run = small_stack(HELD)
     wait_for_state(run, RunState.RUNNING)
-    wait_for(lambda: hosts.runs("dut", "bwrap"), "the sample")
+    wait_for(lambda: hosts.runs("dut", "sleep"), "the sample")
     monkeypatch.setattr(timezone, "now", lambda: true() + timedelta(hours=1))
     recovery.recover()
     assert run.losses.count() == 0
@@ -298,16 +317,16 @@ def test_clock_that_jumps_ends_no_run_and_keeps_none(
     monkeypatch.setattr(timezone, "now", true)
     worker.start()
     services.dispatch()
-    assert ended(run) == "done: "
+    assert ended_after_going_on(run, hosts) == "done: "
     assert counted(run) == 1
 
 
 def test_controller_that_sleeps_longer_than_its_lease_leaves_the_run_to_who_took_it_up(
     small_stack: SmallStack, hosts: LabHosts, worker: Worker, tmp_path: Path
 ) -> None:
-    run = small_stack(SLOWLY)
+    run = small_stack(HELD)
     wait_for_state(run, RunState.RUNNING)
-    wait_for(lambda: hosts.runs("dut", "bwrap"), "the sample")
+    wait_for(lambda: hosts.runs("dut", "sleep"), "the sample")
     worker.signal_all(signal.SIGSTOP)
     (tmp_path / "other").mkdir()
     other = Worker(tmp_path / "other")
@@ -317,7 +336,7 @@ def test_controller_that_sleeps_longer_than_its_lease_leaves_the_run_to_who_took
         services.dispatch()
         wait_for_state(run, RunState.RUNNING, *OVER)
         worker.signal_all(signal.SIGCONT)
-        assert ended(run) == "done: "
+        assert ended_after_going_on(run, hosts) == "done: "
         wait_for(lambda: b"run %d was " % run.number in worker.log.read_bytes(), "the first to see that it is late")
     finally:
         other.kill()

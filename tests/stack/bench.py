@@ -18,12 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.stack.bench_page import Measured, Result, Taken, page, report
+from tests.stack.builds import ROOT
 from tests.stack.conditions import conditions, require_same
 from tests.stack.control import Control, Look
 from tests.stack.measures import Bench, Row
 from tests.stack.results import keep, kept
 from tests.stack.rows import ROWS
-from tests.stack.topology import ROOT, Installed, Topology
+from tests.stack.topology import Installed, Topology
 
 PAGE = ROOT / "docs" / "speed.md"
 MODULES = ("rows", "measures")  # that say what a row is

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+from tests.stack.builds import ROOT
 from tests.stack.measures import CLIENT_CPU, SERVER_CPU
 from tests.stack.results import BOOT
-from tests.stack.topology import ROOT
 
 
 def conditions(seconds: float, *modules: str) -> dict[str, object]:

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.stack.builds import ROOT
 from tests.stack.conditions import conditions, require_same
 from tests.stack.control import Control
 from tests.stack.knobs_page import Measured, Sign, page, report
@@ -26,7 +27,7 @@ from tests.stack.knobs_samples import Samples, cells, document, measure_cells, m
 from tests.stack.measures import Bench
 from tests.stack.results import keep, kept
 from tests.stack.strategies import PUBLISHED, STRATEGIES, WORKLOADS, groups, known
-from tests.stack.topology import ROOT, Installed, Topology
+from tests.stack.topology import Installed, Topology
 
 NAME = "knobs"  # of what is kept
 PAGE = ROOT / "docs" / "knobs.md"

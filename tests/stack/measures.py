@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.stack.topology import TAP, Driver, Topology, run
+from tests.stack.topology import PATIENCE, TAP, Driver, Topology, run
 
 STACK, LINUX = {4: "10.99.0.2", 6: "2001:db8::2"}, {4: "10.98.0.2", 6: "2001:db8:98::2"}
 PORT, DISCARD = "5999", "9"
@@ -112,7 +112,7 @@ class Bench:
 
     def await_server(self, address: str) -> None:
         """Returns when the server answers."""
-        until = time.monotonic() + 20
+        until = time.monotonic() + PATIENCE
         ask = (f"{self.bin}/tcpload", "rr", "-t", "0.01", address, PORT)
         # nothing: nobody listens; "0 transactions/s": nobody answers
         while not self.rate(self.topology.on("left", *ask, check=False) or "0 transactions/s"):

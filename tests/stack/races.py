@@ -14,7 +14,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.stack.topology import ROOT, Installed
+from tests.stack.builds import ROOT
+from tests.stack.topology import Installed
 
 DOCUMENT = ROOT / "docs" / "simulator.md"
 BEGIN, END = "<!-- races: ./dev bench races --write -->", "<!-- end of races -->"

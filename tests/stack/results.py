@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.stack.topology import ROOT
+from tests.stack.builds import ROOT
 
 BENCH = Path(os.environ.get("PERFWEB_VAR", ROOT / "var")) / "bench"
 BOOT = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()  # another one, another machine

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each fuzz target of the stack for a few seconds, from the corpus in the tree, under address and undefined sanitizers.
+"""Fuzzers of the stack under the address and undefined-behaviour sanitizers.
 
-To look for longer, `FUZZ_SECONDS=600` in the environment; what is found is printed, to be kept in the corpus.
+Each replays its corpus in the tree and what earlier runs found, then explores for FUZZ_SECONDS (8). New inputs are kept
+in var/fuzz/TARGET, and inputs that fail there as crash-*, leak-* or timeout-*: to be put into the corpus.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import MESON, ROOT, run
+from tests.stack.builds import CLANG, MESON, ROOT, locked
+from tests.stack.topology import run
 
 BUILD = ROOT / "build" / "fuzz"
 CORPORA = ROOT / "stack" / "tests" / "fuzz" / "corpus"
+FOUND = ROOT / "var" / "fuzz"
 TARGETS = sorted(path.name for path in CORPORA.iterdir() if path.is_dir())
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "8"))
 OPTIONS = [
@@ -34,14 +37,17 @@ Runs = dict[str, Future[subprocess.CompletedProcess[str]]]
 @pytest.fixture(scope="module")
 def fuzzers() -> Path:
     """The directory of the fuzzers, built with clang."""
-    if not (BUILD / "build.ninja").exists():
-        run("env", "CC=clang-14", MESON, "setup", str(BUILD), str(ROOT / "stack"), *OPTIONS, timeout=120)
-    run(MESON, "compile", "-C", str(BUILD), "-j2", timeout=600)
+    with locked(BUILD):
+        if not (BUILD / "build.ninja").exists():
+            run("env", f"CC={CLANG}", MESON, "setup", str(BUILD), str(ROOT / "stack"), *OPTIONS, timeout=900)
+        run(MESON, "compile", "-C", str(BUILD), "-j2", timeout=3600)
     return BUILD / "tests"
 
 
-def fuzz(program: Path, corpus: Path, found: Path) -> subprocess.CompletedProcess[str]:
+def fuzz(program: Path, corpus: Path) -> subprocess.CompletedProcess[str]:
     """Runs a fuzzer for its time; its dictionary, if there is one, lies beside its corpus."""
+    found = FOUND / corpus.name
+    found.mkdir(parents=True, exist_ok=True)
     limits = [f"-max_total_time={SECONDS}", "-seed=1", "-close_fd_mask=2", "-timeout=60", f"-artifact_prefix={found}/"]
     words = corpus.with_suffix(".dict")
     if words.exists():
@@ -50,7 +56,7 @@ def fuzz(program: Path, corpus: Path, found: Path) -> subprocess.CompletedProces
         [program, *limits, found, corpus],
         capture_output=True,
         text=True,
-        timeout=SECONDS + 240,
+        timeout=SECONDS + 1800,
         env={**os.environ, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"},
         errors="replace",
         check=False,
@@ -58,13 +64,10 @@ def fuzz(program: Path, corpus: Path, found: Path) -> subprocess.CompletedProces
 
 
 @pytest.fixture(scope="module")
-def runs(fuzzers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+def runs(fuzzers: Path) -> Iterator[Runs]:
     """All targets, two at a time."""
     with ThreadPoolExecutor(max_workers=2) as pool:
-        yield {
-            name: pool.submit(fuzz, fuzzers / f"fuzz_{name}", CORPORA / name, tmp_path_factory.mktemp(name))
-            for name in TARGETS
-        }
+        yield {name: pool.submit(fuzz, fuzzers / f"fuzz_{name}", CORPORA / name) for name in TARGETS}
 
 
 @pytest.mark.parametrize("target", TARGETS)

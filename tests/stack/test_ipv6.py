@@ -17,7 +17,7 @@ from tests.stack.test_programs import (
     rate,
     script,
 )
-from tests.stack.topology import PYTHON, Topology, impair
+from tests.stack.topology import PATIENCE, PYTHON, Topology, impair
 
 STACK, LINUX, RIGHT = "2001:db8::2", "2001:db8::1", "2001:db8:1::1"
 HOST = {"if.tap0.inet6": f"{STACK}/64", "net.inet6.ip6.dad_count": "0"}
@@ -70,7 +70,7 @@ def _ping(topology: Topology, *options: str, to: str = STACK, count: int = 3) ->
 
 def _await_link_of_linux(topology: Topology) -> None:
     """Waits until Linux has heard that its link is up, which may be late under load: its groups hear nothing before."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE
     while "ff00::/8 dev data0" not in (said := topology.on("left", "ip", "-6", "route", "show", "table", "local")):
         assert time.monotonic() < until, said
         time.sleep(0.02)

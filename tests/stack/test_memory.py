@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import PYTHON, Topology
+from tests.stack.topology import PATIENCE, PYTHON, Topology
 
 FORWARD = {
     "net.inet.ip.forwarding": "1",
@@ -200,7 +200,7 @@ def test_each_thread_of_a_load_has_a_cpu_of_its_own(topology: Topology) -> None:
         threads = [os.sched_getaffinity(int(thread.name)) for thread in Path(f"/proc/{child.pid}/task").iterdir()]
         return sorted(cpu for cpus in threads if len(cpus) == 1 for cpu in cpus)
 
-    until = time.monotonic() + 10
+    until = time.monotonic() + PATIENCE
     while pinned() != ours:
         assert time.monotonic() < until, f"pinned to {pinned()}, not to {ours}"
         time.sleep(0.05)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.stack.topology import DRIVERS, TAP, Driver, Topology
+from tests.stack.topology import DRIVERS, PATIENCE, TAP, Driver, Topology
 
 RIGHT = "10.99.1.1"
 SOURCE = "from=10.9.0.2 to=10.9.1.2 flows=10 cold=1 rate=20000"
@@ -57,7 +57,7 @@ def test_every_combination_forwards_every_packet(
         "if.mem1.inet": "10.9.1.1/24", "if.mem1.transmit": transmit,
     })  # fmt: skip
     # The request for a link address is one more; only some of the packets may wait for its answer.
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE
     while (
         _count(topology, "if.mem1.stats.opackets", "net.link.ether.arp.stats.dropped") < 3001
         or int(topology.value("mbuf.outstanding")) > BUFFERS

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import PYTHON, Topology, impair, run
+from tests.stack.topology import PATIENCE, PYTHON, Topology, impair, run
 
 HERE = Path(__file__).parent
 STACK, LINUX = "10.99.0.2", "10.99.0.1"
@@ -125,7 +125,9 @@ def test_netserver_on_the_stack(topology: Topology, tunables: dict[str, str]) ->
     topology.boot(tunables, ["netserver", "-D", "-f", "-4"])
     topology.await_line("boot.log", "Starting netserver")
     for test in NETPERF:
-        report = topology.on("left", "netperf", "-H", STACK, "-t", test, "-l", "1", "-P", "0", "-v", "0", timeout=20)
+        report = topology.on(
+            "left", "netperf", "-H", STACK, "-t", test, "-l", "1", "-P", "0", "-v", "0", timeout=PATIENCE
+        )
         assert rate(report) > 0, (test, report)
 
 
@@ -282,5 +284,5 @@ def test_urgent_data_with_linux(topology: Topology) -> None:
 def test_a_configuration_that_is_wrong_stops_the_program_before_it_begins(topology: Topology) -> None:
     with pytest.raises(AssertionError, match="'sideways' is none of"):
         topology.boot({"net.isr.dispatch": "sideways"}, ["echo", "the program ran"])
-    assert topology.children[-1].wait(timeout=10) == 78
+    assert topology.children[-1].wait(timeout=PATIENCE) == 78
     assert "the program ran" not in topology.said("boot.log")

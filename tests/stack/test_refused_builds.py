@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import MESON, ROOT, run
+from tests.stack.builds import MESON, ROOT
+from tests.stack.topology import run
 
 # Another architecture, whatever this machine is.
 ARM = """

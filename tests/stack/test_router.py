@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.stack.topology import Topology, run
+from tests.stack.topology import PATIENCE, Topology, run
 
 ROUTER = {"if.tap1.inet": "10.99.1.2/24", "net.inet.ip.forwarding": "1"}
 RIGHT = "10.99.1.1"
@@ -117,7 +117,7 @@ def send_a_stream(topology: Topology) -> None:
     receiver = topology.start("right", sys.executable, "-c", RECEIVE, log="received.log")
     topology.await_line("received.log", "ready")
     sent = topology.on("left", sys.executable, "-c", SEND, RIGHT)
-    assert receiver.wait(timeout=20) == 0
+    assert receiver.wait(timeout=PATIENCE) == 0
     assert topology.said("received.log") == "ready\n" + sent
 
 
@@ -134,7 +134,7 @@ def test_bulk_data_passes_with_each_dispatch(router: Topology, dispatch: str) ->
     router.await_line("iperf3.log", "listening")
     report = json.loads(router.on("left", "iperf3", "-J", "-c", RIGHT, "-n", "200M", "-P", "2"))
     _check_amount(report)
-    assert server.wait(timeout=10) == 0
+    assert server.wait(timeout=PATIENCE) == 0
 
 
 @pytest.mark.parametrize("giant", ["0", "1"])
@@ -163,7 +163,7 @@ def test_several_queues_and_workers_pass_many_flows(topology: Topology) -> None:
     topology.await_line("iperf3.log", "listening")
     report = json.loads(topology.on("left", "iperf3", "-J", "-c", RIGHT, "-n", "200M", "-P", "8"))
     _check_amount(report)
-    assert server.wait(timeout=10) == 0
+    assert server.wait(timeout=PATIENCE) == 0
     assert topology.value("if.tap0.queues") == "2"
     handled = re.findall(r"^\d+ +ip +(?:\d+ +){5}(\d+) ", topology.ask("netstat", "-Q"), re.MULTILINE)
     assert len(handled) == len(os.sched_getaffinity(0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from tests.stack.topology import ROOT
+from tests.stack.builds import ROOT
 
 DOCUMENT = ROOT / "docs" / "tcp-locking.md"
 TESTS = ROOT / "stack" / "tests"

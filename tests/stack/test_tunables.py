@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from tests.stack.topology import ROOT, Topology
+from tests.stack.builds import ROOT
+from tests.stack.topology import Topology
 
 DOCUMENT = ROOT / "docs" / "tunables.md"
 # What the test itself sets is shown as what it stands for.

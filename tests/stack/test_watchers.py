@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import ROOT, Installed, run
+from tests.stack.builds import ROOT
+from tests.stack.topology import Installed, run
 
 STACK = ROOT / "stack"
 BINARIES = ["lib/libstack.so", "bin/bootstack"]

@@ -44,7 +44,7 @@ def urgent(sock: socket.socket) -> bytes:
 
 def await_news(sock: socket.socket) -> None:
     """Until an urgent byte is announced, although the window is too small for it to come."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 180
     sock.setblocking(False)
     while True:
         try:

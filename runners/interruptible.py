@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs a module of Python that Ctrl-C ends without a traceback, with the exit status that a shell has for it.
+
+    env --block-signal=INT python -m runners.interruptible MODULE ARGUMENTS ...
+
+Python raises KeyboardInterrupt from its first import on. So SIGINT is blocked when it starts, and let through here.
+"""
+
+from __future__ import annotations
+
+import runpy
+import signal
+import sys
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Command line; see the top of this file."""
+    del sys.argv[0]
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second one ends the process while it waits for threads
+        sys.exit(INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The jobs of `./dev test`: what each runs, what it comes after, and which changes it depends on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runners.services import Layout
+from tests.gate.scheduler import Argv, Job
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = sys.executable
+BIN = Path(PYTHON).parent
+STACK_BUILDS = ("release", "address", "thread")
+CLANG_BUILDS = ("clang", "clang-sim")
+FUZZ_SECONDS = {False: "8", True: "60"}
+"""How long each fuzzer explores, by whether the run is thorough."""
+
+# A test of real traffic may fail once in hundreds of runs; it is then run once more, and its first failure is printed.
+ONCE_MORE = ("--reruns", "1", "--max-suite-reruns", "3", "--rerun-show-tracebacks")
+
+# Of tests/stack: files with a job of their own. The rest of tests/stack is one job.
+SIMULATED = ("test_races.py", "test_sim_bench.py", "test_simulator.py", "test_simweights.py", "test_up.py")
+COMBINED = ("test_combinations.py",)
+FUZZED = ("test_fuzz.py",)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the jobs of a run have in common: the directory of its data, and whether it is the thorough one."""
+
+    var: Path
+    thorough: bool = False
+
+
+def tracked(*patterns: str) -> list[str]:
+    """Files that git tracks, by patterns of git ls-files."""
+    listed = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, check=True)
+    return [name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).exists()]
+
+
+def _lint(name: str, *steps: Argv, after: tuple[str, ...] = ()) -> Job:
+    return Job(f"lint-{name}", steps, after=after)
+
+
+def _compiled(name: str) -> Argv:
+    return (PYTHON, "-m", "tests.stack.builds", "make", name)
+
+
+def lint_jobs() -> list[Job]:
+    """Style and types of everything, and the builds by clang."""
+    templates = tracked("templates/*.html")
+    ruff = str(BIN / "ruff")
+    return [
+        *(_lint(name, _compiled(name)) for name in CLANG_BUILDS),
+        _lint("cppcheck", _cppcheck(), after=("lint-clang",)),
+        _lint("mypy", (str(BIN / "mypy"), "--no-error-summary", *tracked("*.py"))),
+        _lint("djlint", (str(BIN / "djlint"), "--quiet", "--lint", *templates)),
+        _lint("shellcheck", ("shellcheck", "--severity=warning", "dev", "runners/install.sh", ".ci/run")),
+        _lint("ruff", (ruff, "check", "--quiet"), (ruff, "format", "--check", "--quiet")),
+    ]
+
+
+def _cppcheck() -> Argv:
+    def output(*argv: str) -> str:
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
+
+    cache = ROOT / "build" / "cppcheck"
+    cache.mkdir(parents=True, exist_ok=True)
+    machine = output("uname", "-m")
+    # Without any definition it tries a dozen sets of those that the C library's headers test, in ten times the time.
+    defined = ["__STDC__=1", "__STDC_VERSION__=201112L", "__GNUC__=12", "__GNUC_MINOR__=2", "__linux__=1"]
+    defined += [f"__{machine}__=1", "INVARIANTS", "WITNESS", "LOCK_TRACKING", "LOCK_PROFILING"]
+    return (
+        "cppcheck", "--quiet", "--std=c11", "--enable=portability", "--inline-suppr", "--error-exitcode=1",
+        # It takes a buffer that is passed to be filled for one that is read.
+        "--suppress=ctuuninitvar",
+        f"--cppcheck-build-dir={cache}", "-I", "stack", "-I", "build/clang", "-I", f"/usr/include/{output('gcc', '-print-multiarch')}",
+        *(f"-D{name}" for name in defined), *tracked("stack/*.c"),
+    )  # fmt: skip
+
+
+def _suite(name: str) -> Job:
+    """The stack's own tests in one of its builds."""
+    test = (PYTHON, "-m", "tests.stack.builds", "test", name, "--processes", "1")
+    junit = (ROOT / "build" / name / "meson-logs" / "testlog.junit.xml",)
+    return Job(f"suite-{name}", (test,), after=(f"build-{name}",), junit=junit)
+
+
+def pytest_job(
+    setting: Setting,
+    name: str,
+    *arguments: str,
+    cpus: int = 1,
+    after: tuple[str, ...] = (),
+    databases: bool = False,
+    environment: dict[str, str] | None = None,
+) -> Job:
+    """A run of pytest with a directory of its own, in which it has PostgreSQL and Redis if it needs them."""
+    var, junit = setting.var / name, setting.var / name / "junit.xml"
+    words = [PYTHON, "-m", "pytest", "-q", f"--junit-xml={junit}", "-o", f"cache_dir={var / 'pytest_cache'}"]
+    if setting.thorough:
+        words.append("--thorough")
+    job = Job(name, ((*words, *arguments),), cpus=cpus, after=after, junit=(junit,), environment=environment or {})
+    if not databases:
+        return job
+    services = (PYTHON, "-m", "runners.services", "--var", str(var))
+    return replace(
+        job,
+        steps=((*services, "--volatile", "start", "postgresql", "redis"), *job.steps),
+        cleanup=((*services, "stop"),),
+        environment={**job.environment, **Layout.of(var).environment()},
+    )
+
+
+def test_jobs(setting: Setting) -> list[Job]:
+    """All tests: what mostly waits first, then the builds that others come after."""
+    stack = [f"--ignore=tests/stack/{name}" for name in (*SIMULATED, *COMBINED, *FUZZED)]
+
+    def files(names: Iterable[str]) -> list[str]:
+        return [f"tests/stack/{name}" for name in names]
+
+    return [
+        pytest_job(setting, "integration", "tests/integration", cpus=0, databases=True),
+        *(Job(f"build-{name}", (_compiled(name),)) for name in STACK_BUILDS),
+        pytest_job(setting, "lab", "tests/lab", *ONCE_MORE, cpus=0, after=("build-release",)),
+        pytest_job(setting, "stack", "tests/stack", *stack, *ONCE_MORE, after=("build-release",)),
+        pytest_job(setting, "combinations", *files(COMBINED), after=("build-address", "build-thread")),
+        *(_suite(name) for name in STACK_BUILDS),
+        pytest_job(setting, "simulator", *files(SIMULATED)),
+        pytest_job(setting, "fuzz", *files(FUZZED), environment={"FUZZ_SECONDS": FUZZ_SECONDS[setting.thorough]}),
+        pytest_job(setting, "unit", "tests/unit", "-n", "2", "--dist", "loadfile", cpus=2, databases=True),
+        pytest_job(setting, "browser", "tests/browser", databases=True),
+        pytest_job(setting, "client", "tests/client", databases=True),
+        pytest_job(setting, "platform", "tests/platform", cpus=0, databases=True),
+    ]
+
+
+def all_jobs(setting: Setting) -> list[Job]:
+    """The gate."""
+    return [*test_jobs(setting), *lint_jobs()]
+
+
+STACK = (
+    "lint-clang", "lint-clang-sim", "lint-cppcheck", *(f"build-{name}" for name in STACK_BUILDS),
+    *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "simulator", "fuzz", "lab",
+)  # fmt: skip
+PYTHON_LINT = ("lint-mypy", "lint-ruff")
+SERVICE = (*PYTHON_LINT, "unit", "browser", "client", "one-run")
+DOCS = ("docs",)
+
+DOCUMENTED = (
+    "tests/unit/test_documents.py", "tests/unit/runners/test_gates.py", "tests/unit/reports/test_rawdata.py",
+    "tests/unit/accounts/test_crawl.py", "tests/stack/test_tcp_locking.py",
+)  # fmt: skip
+"""Tests that compare a document with the code: also part of the jobs `unit` and `stack`."""
+
+# The jobs of what begins with a path; the first that fits counts. All jobs run for what is not here.
+DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("docs/tunables.md", (*DOCS, "docs-tunables")),
+    ("docs/", DOCS),
+    ("README.md", DOCS),
+    ("stack/README.md", DOCS),
+    ("stack/", STACK),
+    ("perfweb/client/", (*SERVICE, "platform")),
+    ("perfweb/", SERVICE),
+    ("templates/", ("lint-djlint", "unit", "browser")),
+    ("static/", ("unit", "browser")),
+    ("tests/unit/", (*PYTHON_LINT, "unit")),
+    ("tests/stack/", (*PYTHON_LINT, *STACK)),
+    ("tests/lab/", (*PYTHON_LINT, "build-release", "lab")),
+    ("tests/integration/", (*PYTHON_LINT, "integration")),
+    ("tests/browser/", (*PYTHON_LINT, "browser")),
+    ("tests/client/", (*PYTHON_LINT, "client")),
+    ("tests/platform/", (*PYTHON_LINT, "platform")),
+    ("tests/bench/", (*PYTHON_LINT, "unit")),
+)
+
+
+def partial_jobs(setting: Setting) -> list[Job]:
+    """Parts of the gate's jobs, for changes that ask for no more."""
+    first = "tests/integration/test_runs.py::test_demo_command_runs_a_plan_to_its_verdict"
+    return [
+        pytest_job(setting, "docs", *DOCUMENTED, databases=True),
+        pytest_job(setting, "docs-tunables", "tests/stack/test_tunables.py"),
+        pytest_job(setting, "one-run", first, cpus=0, databases=True),
+    ]
+
+
+def names_for(changed: Iterable[str], everything: Sequence[str]) -> set[str]:
+    """The names of the jobs that changed files ask for."""
+    chosen: set[str] = set()
+    for path in changed:
+        jobs = next((jobs for prefix, jobs in DEPENDENTS if path.startswith(prefix)), tuple(everything))
+        chosen.update(jobs)
+    return chosen
+
+
+def changed_files(tree: Path = ROOT) -> list[str]:
+    """Files that differ from the newest commit shared with the main branch, committed or not; new ones, too."""
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=tree, capture_output=True, text=True, check=False).stdout
+
+    main = next((name for name in ("origin/main", "main") if git("rev-parse", "--verify", "--quiet", name)), "HEAD")
+    base = git("merge-base", main, "HEAD").strip()
+    listed = git("diff", "--name-only", "-z", base) + git("ls-files", "--others", "--exclude-standard", "-z")
+    return sorted({name for name in listed.split("\0") if name})

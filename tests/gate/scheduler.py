@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Runs jobs beside each other on a fixed number of CPU slots.
+
+A job is a sequence of commands with one log. It takes `cpus` slots, or none if it mostly waits; such light jobs have a
+limit of their own. Jobs start in the order given, as soon as the jobs that they come after have ended and their slots
+are free. A job that fails stops no other: a run reports all failures.
+
+Every command leads a process group of its own, so Ctrl-C in a terminal reaches the scheduler alone. It interrupts the
+groups, waits until they have tidied up, kills those that do not end, and runs the clean-up commands of each job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Argv = tuple[str, ...]
+INTERRUPTED = 130
+NOT_FOUND = 127
+GRACE_SECONDS = 60.0
+"""How long an interrupted command may tidy up before it is killed: a worker in a run restores its lab first."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Commands that run one after the other until one fails.
+
+    `cleanup` runs at the end whatever happened. `after` names jobs that must have ended before, passed or not; names of
+    jobs that are not part of the run are ignored. `junit` are files in which the commands leave their results.
+    """
+
+    name: str
+    steps: tuple[Argv, ...]
+    cpus: int = 1
+    after: tuple[str, ...] = ()
+    cleanup: tuple[Argv, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    junit: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended: the exit status of its first command that failed, or 0.
+
+    `seconds` pass from start to end; `cpu_seconds` are those of its commands, which a busy machine hardly changes.
+    """
+
+    job: Job
+    status: int
+    seconds: float
+    cpu_seconds: float
+    log: Path
+
+    @property
+    def passed(self) -> bool:
+        return self.status == 0
+
+
+Progress = Callable[[str], None]
+
+
+def _signal_group(leader: int, number: int) -> None:
+    """Signals a command and its children, if any of them is left."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(leader, number)
+
+
+async def _end_group(leader: int, ended: asyncio.Task[tuple[int, float]], grace: float) -> None:
+    """Interrupts a process group as Ctrl-C would and waits for its leader; what is left after `grace` is killed."""
+    _signal_group(leader, signal.SIGINT)
+    await asyncio.wait([ended], timeout=grace)
+    _signal_group(leader, signal.SIGKILL)
+    await ended
+
+
+def _wait_for(leader: int) -> tuple[int, float]:
+    """Waits for a child: its exit status as a shell has it, and the CPU seconds of it and its own children."""
+    _, status, used = os.wait4(leader, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return (code if code >= 0 else 128 - code), used.ru_utime + used.ru_stime
+
+
+class Scheduler:
+    """`slots` CPU slots, `light` jobs without a slot at once, and a directory of logs, one for each job."""
+
+    def __init__(
+        self, slots: int, light: int, logs: Path, progress: Progress = print, grace: float = GRACE_SECONDS
+    ) -> None:
+        self.slots, self.light, self.logs, self.progress, self.grace = slots, light, logs, progress, grace
+
+    async def run(self, jobs: Sequence[Job]) -> list[Outcome]:
+        """Runs all jobs; the outcomes in the order in which the jobs ended.
+
+        When it is cancelled, it returns only after every job has been ended and cleaned up.
+        """
+        self.logs.mkdir(parents=True, exist_ok=True)
+        waiting = list(jobs)
+        running: dict[asyncio.Task[Outcome], Job] = {}
+        outcomes: list[Outcome] = []
+        try:
+            while waiting or running:
+                while job := self._next(waiting, list(running.values())):
+                    waiting.remove(job)
+                    self.progress(f"{job.name}: started")
+                    running[asyncio.create_task(self._perform(job))] = job
+                ended, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in ended:
+                    del running[task]
+                    outcomes.append(task.result())
+                    self._report(task.result(), list(running.values()), len(waiting))
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+        return outcomes
+
+    def _next(self, waiting: Sequence[Job], running: Sequence[Job]) -> Job | None:
+        """The first job that may start now. A job that needs more slots than there are gets all of them."""
+        unfinished = {job.name for job in (*waiting, *running)}
+        free = self.slots - sum(min(job.cpus, self.slots) for job in running)
+        free_light = self.light - sum(job.cpus == 0 for job in running)
+        for job in waiting:
+            fits = free_light > 0 if job.cpus == 0 else min(job.cpus, self.slots) <= free
+            if fits and unfinished.isdisjoint(job.after):
+                return job
+        if not running and waiting:
+            raise ValueError(f"jobs that wait for each other: {', '.join(job.name for job in waiting)}")
+        return None
+
+    def _report(self, outcome: Outcome, running: Sequence[Job], waiting: int) -> None:
+        state = "passed" if outcome.passed else f"FAILED with status {outcome.status}"
+        beside = f"; running: {', '.join(job.name for job in running)}" if running else ""
+        self.progress(f"{outcome.job.name}: {state} in {outcome.seconds:.0f} s{beside}; {waiting} waiting")
+
+    async def _perform(self, job: Job) -> Outcome:
+        begin, status, used = time.monotonic(), 0, 0.0
+        log = self.logs / f"{job.name}.log"
+        log.write_bytes(b"")
+        try:
+            for step in job.steps:
+                status, seconds = await self._execute(step, job.environment, log)
+                used += seconds
+                if status != 0:
+                    break
+        finally:
+            # A second interrupt must not stop the clean-up of the first.
+            cleanup = asyncio.create_task(self._clean_up(job, log))
+            while not cleanup.done():
+                try:
+                    await asyncio.shield(cleanup)
+                except asyncio.CancelledError:
+                    continue
+        return Outcome(job, status, time.monotonic() - begin, used, log)
+
+    async def _clean_up(self, job: Job, log: Path) -> None:
+        for step in job.cleanup:
+            await self._execute(step, job.environment, log)
+
+    async def _execute(self, argv: Argv, environment: Mapping[str, str], log: Path) -> tuple[int, float]:
+        """Runs a command to its end; its exit status and CPU seconds."""
+        with log.open("ab") as output:
+            output.write(f"$ {' '.join(argv)}\n".encode())
+            output.flush()
+            try:
+                process = subprocess.Popen(
+                    argv, env={**os.environ, **environment}, process_group=0,
+                    stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                )  # fmt: skip
+            except OSError as error:
+                output.write(f"{argv[0]}: {error.strerror}\n".encode())
+                return NOT_FOUND, 0.0
+        ended = asyncio.create_task(asyncio.to_thread(_wait_for, process.pid))
+        try:
+            process.returncode, seconds = await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            await _end_group(process.pid, ended, self.grace)
+            process.returncode = 0
+            raise
+        return process.returncode, seconds
+
+
+def run_jobs(scheduler: Scheduler, jobs: Sequence[Job]) -> list[Outcome]:
+    """Runs jobs from synchronous code; SIGINT, SIGTERM and SIGHUP end them and raise KeyboardInterrupt.
+
+    Further signals are ignored while the jobs tidy up.
+    """
+
+    async def supervise() -> list[Outcome]:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+        def interrupt() -> None:
+            for number in numbers:
+                loop.add_signal_handler(number, lambda: None)
+            task.cancel()
+
+        for number in numbers:
+            loop.add_signal_handler(number, interrupt)
+        return await scheduler.run(jobs)
+
+    try:
+        return asyncio.run(supervise())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
