@@ -27,6 +27,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +39,7 @@ POSTGRESQL_BIN = Path("/usr/lib/postgresql/15/bin")
 DATABASE = "perfweb"
 ROLE = "perfweb"
 LONGEST_SOCKET_NAME = len("postgresql/.s.PGSQL.5432")
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 DATABASES = ("postgresql", "redis")
 GRACE_SECONDS = {
     "postgresql": 10,
@@ -294,10 +295,18 @@ def free_port(first: int) -> int:
     raise ServiceError(f"the ports {first} to {first + 99} are all taken: give another one with PERFWEB_PORT")
 
 
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def listens(pid: int, port: int) -> bool:
+    """Whether this process listens at a port of 127.0.0.1 (proc(5), /proc/net/tcp: state 0A); another one may."""
+    sockets = set()
+    for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
+        fields = line.split()
+        if fields[1] == f"0100007F:{port:04X}" and fields[3] == "0A":
+            sockets.add(f"socket:[{fields[9]}]")
+    found = set()
+    with suppress(OSError):  # the process has ended, or closes descriptors meanwhile
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            found.add(os.readlink(descriptor))
+    return not sockets.isdisjoint(found)
 
 
 def start_web(layout: Layout) -> None:
@@ -313,7 +322,7 @@ def start_web(layout: Layout) -> None:
     # Before it starts, so that its settings find it, too.
     address.write_text(f"http://127.0.0.1:{port}/\n", encoding="ascii")
     argv = [sys.executable, "-m", "perfweb.server", "--host", "127.0.0.1", "--port", str(port)]
-    _start(layout, "web", argv, lambda _: _answers(port), cwd=ROOT)
+    _start(layout, "web", argv, lambda pid: listens(pid, port), cwd=ROOT)
 
 
 def start_worker(layout: Layout) -> None:

@@ -79,7 +79,8 @@ def _cppcheck() -> Argv:
         "cppcheck", "--quiet", "--std=c11", "--enable=portability", "--inline-suppr", "--error-exitcode=1",
         # It takes a buffer that is passed to be filled for one that is read.
         "--suppress=ctuuninitvar",
-        f"--cppcheck-build-dir={cache}", "-I", "stack", "-I", "build/clang", "-I", f"/usr/include/{output('gcc', '-print-multiarch')}",
+        f"--cppcheck-build-dir={cache}", "-I", "stack", "-I", "build/clang",
+        "-I", f"/usr/include/{output('gcc', '-print-multiarch')}",
         *(f"-D{name}" for name in defined), *tracked("stack/*.c"),
     )  # fmt: skip
 

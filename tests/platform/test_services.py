@@ -191,3 +191,31 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path) -> None
     tmp_path.chmod(0o777)
     with pytest.raises(UnsafeDirectoryError, match="remove it"):
         require_private(tmp_path)
+
+
+def test_a_server_is_ready_only_if_it_is_the_one_that_listens() -> None:
+    """Another server may take the port between its choice and our start."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert services.listens(os.getpid(), port)
+        assert not services.listens(os.getppid(), port)
+    assert not services.listens(os.getpid(), port)
+    assert not services.listens(2**22, port)
+
+
+def test_the_test_database_never_waits_for_a_disk_however_it_is_started(tmp_path: Path) -> None:
+    made = Layout.of(tmp_path / "var")
+    services.make_volatile(made)
+    services.start_postgresql(made)
+    try:
+        with connect(made) as connection:
+            for name in services.VOLATILE:
+                assert connection.execute("SELECT current_setting(%s)", [name]).fetchone() == ("off",)
+    finally:
+        services.stop(made, ["postgresql"])
+
+
+def test_a_database_waits_for_disks_unless_it_is_one_for_tests(layout: Layout) -> None:
+    with connect(layout) as connection:
+        for name in services.VOLATILE:
+            assert connection.execute("SELECT current_setting(%s)", [name]).fetchone() == ("on",)
