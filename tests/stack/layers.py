@@ -15,7 +15,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.stack.topology import ROOT, run
+from tests.stack.builds import ROOT
+from tests.stack.topology import run
 
 STACK = ROOT / "stack"
 FOLDERS = ("machine", "kern", "net", "netinet", "netinet6", "dev", "boot", "api")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.topology import MESON, ROOT, run
+from tests.stack.builds import MESON, ROOT
+from tests.stack.topology import run
 
 TREE = ROOT / "stack"
 LISTS = {"tcp_lock": "tcp_locks", "tcp_cc": "tcp_ccs"}  # prefix of the file: list in meson.build
