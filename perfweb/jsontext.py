@@ -12,14 +12,16 @@ class JsonError(ValueError):
     """The text is not JSON, or is nested too deeply; the message completes "The document …"."""
 
 
-def read_json(text: str | bytes) -> Any:
+def read_json(text: str | bytes, *, unique: bool = False) -> Any:
     """Return the value of a JSON text.  Raises JsonError and nothing else.
+
+    With `unique` it refuses an object that has a name twice (RFC 8259 section 4); otherwise the last one counts.
 
     Python's parser alone takes NaN and Infinity, which are not JSON, and raises RecursionError for deep nesting, or
     returns a value that makes whatever walks through it next raise RecursionError.
     """
     try:
-        value = json.loads(text, parse_constant=refuse_constant)
+        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_once if unique else None)
     except RecursionError:
         raise JsonError(f"is nested more than {JSON_DEPTH} deep") from None
     except ValueError as error:  # also bytes that are not UTF-8, and numbers of more than 4300 digits
@@ -40,6 +42,15 @@ def check_depth(value: object) -> None:
 
 def _inside(value: object) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the name “{name[:40]}” is there twice")
+        found[name] = value
+    return found
 
 
 def refuse_constant(name: str) -> NoReturn:

@@ -87,6 +87,9 @@ def read(
     if auth:
         responses[HTTPStatus.UNAUTHORIZED] = Problem
     responses[HTTPStatus.UNPROCESSABLE_ENTITY] = Problem
+    if auth:  # wrong tokens are counted
+        responses[HTTPStatus.TOO_MANY_REQUESTS] = Problem
+    responses[HTTPStatus.SERVICE_UNAVAILABLE] = Problem
 
     def register(function: View) -> View:
         known: list[str] = []

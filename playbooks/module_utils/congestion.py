@@ -8,6 +8,7 @@ Only the first network namespace of a machine may choose any; the others take wh
 from __future__ import annotations
 
 import fcntl
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +59,9 @@ def _alone(machine: str) -> Iterator[None]:
 def _put_back(machine: str) -> None:
     # Whoever was killed before the file was complete had changed nothing yet.
     if KEPT.exists():
-        if before := KEPT.read_text(encoding="ascii"):
+        # It is written through sysctl(8) as root: nothing but names passes.
+        before = KEPT.read_text(encoding="ascii", errors="replace").strip()
+        if before and re.fullmatch(r"[a-z0-9_]{1,15}( [a-z0-9_]{1,15})*", before) is not None:
             _allow(machine, before)
         KEPT.unlink()
 

@@ -272,11 +272,6 @@ MODULES: dict[str, dict[str, Grammar]] = {
 }  # fmt: skip
 """The modules that may be called, and what each of their parameters has to be."""
 
-ACTIONS: dict[str, dict[str, Grammar]] = {
-    "build": {**MODULES["build"], "archive": text(rf"{PATH}\.tar\.gz", "the path of a tar.gz", 1024)},
-}
-"""What the action plugins take on the controller."""
-
 INTERNAL: dict[str, Grammar] = {
     "check_mode": flag, "diff": flag, "no_log": flag, "verbosity": integer(0, 7),
     "version": text(r"[0-9][0-9A-Za-z.+-]{0,31}", "a version"),
@@ -352,11 +347,6 @@ def normal(module: str, values: Mapping[str, Any], policy: Policy | None) -> dic
 
 def _no_rule(_policy: Policy | None, _values: Mapping[str, Any]) -> str:
     return ""
-
-
-def of_action(action: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of an action plugin in their normal form.  Raises GrammarError."""
-    return _normal(action, ACTIONS[action], values, None)
 
 
 def _normal(
