@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One reader of a run's progress for all its viewers in this process.
+"""One reader of a run's progress for all its viewers in an event loop; the web server has one loop.
 
 The first viewer starts the reader, the last one stops it.  It keeps the run's events, formatted once, and each viewer
-sends those after its own position; so a viewer costs neither a connection to Redis nor a query.  All of this runs in
-one event loop and needs no lock.
+sends those after its own position; so a viewer costs neither a connection to Redis nor a query.  No lock is needed,
+because viewers in another loop, such as that of another thread, have another reader.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import ClassVar, cast
+from weakref import WeakKeyDictionary
 
 import redis
 import redis.asyncio
@@ -49,12 +50,12 @@ def position_of(event_id: str) -> Position:
 class Broadcast:
     """The events of run `number` as they come."""
 
-    running: ClassVar[dict[int, Broadcast]] = {}
+    running: ClassVar[WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, Broadcast]]] = WeakKeyDictionary()
 
     def __init__(self, number: int, state: str | None, state_of: StateOf) -> None:
         self.number, self.state, self.state_of = number, state, state_of
         self.over = False
-        """The run is over, by the database."""
+        """The run is over, or deleted, by the database."""
         self.ended = False
         """Nothing comes any more: the run is over, or Redis or the database is away."""
         self.complete = False
@@ -70,9 +71,10 @@ class Broadcast:
     @asynccontextmanager
     async def joined(cls, number: int, state: str | None, state_of: StateOf) -> AsyncIterator[Broadcast]:
         """Join the broadcast of run `number`, which is in `state` now; `state_of` asks the database."""
-        broadcast = cls.running.get(number)
+        running = cls.running.setdefault(asyncio.get_running_loop(), {})
+        broadcast = running.get(number)
         if broadcast is None or broadcast.ended:
-            broadcast = cls.running[number] = cls(number, state, state_of)
+            broadcast = running[number] = cls(number, state, state_of)
             broadcast._reader = asyncio.create_task(broadcast._read())
         broadcast.viewers += 1
         try:
@@ -80,7 +82,7 @@ class Broadcast:
         finally:
             broadcast.viewers -= 1
             if not broadcast.viewers:
-                broadcast._stop()
+                broadcast._stop(running)
 
     def after(self, position: Position) -> tuple[Position, str]:
         """Return the events after a position as one text, and the position of the last of them."""
@@ -95,12 +97,12 @@ class Broadcast:
             self._waiting.append(change)
             await change
 
-    def _stop(self) -> None:
+    def _stop(self, running: dict[int, Broadcast]) -> None:
         if self._reader:
             self._reader.cancel()
         self.ended = True
-        if self.running.get(self.number) is self:
-            del self.running[self.number]
+        if running.get(self.number) is self:
+            del running[self.number]
 
     async def _read(self) -> None:
         try:
@@ -141,7 +143,7 @@ class Broadcast:
         if events and not ends:
             return False
         self.state = await self.state_of(self.number)
-        return self.state in FINAL_STATES and (not events or ends[-1] == self.state)
+        return self.state is None or (self.state in FINAL_STATES and (not events or ends[-1] == self.state))
 
     def _keep(self, events: list[Event]) -> None:
         self._positions += [position_of(event.id) for event in events]

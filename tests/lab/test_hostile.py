@@ -42,7 +42,7 @@ printf 'words: \033[31m<script>alert(1)</script> {{ lookup("pipe", "touch /tmp/o
 REFUSED = {
     "user": "nobody's",
     "capabilities": "none",
-    "environment": "HOME,LANG,PATH",
+    "environment": "CCACHE_DISABLE,HOME,LANG,PATH",
     "devices": "none of the host",
     "key of the lab": "No such file or directory",
     "other runs": "No such file or directory",

@@ -196,8 +196,8 @@ def test_a_program_that_takes_the_cpu_of_the_samples_fires_the_gate_unless_it_is
         burner.wait()
     assert len(foreign) == 3, "one is taken again"
     assert all("foreign: in " in sample["void"] for sample in foreign)
-    assert all(sample["gauges"]["own"] < 0.5 for sample in foreign)
-    assert all(sample["gauges"]["own"] > 0.5 for sample in own)
+    # How much the burner gets depends on what else the machine does.
+    assert max(sample["gauges"]["own"] for sample in foreign) < min(sample["gauges"]["own"] for sample in own)
 
 
 @pytest.mark.usefixtures("prepared")

@@ -2,7 +2,9 @@
 """Live progress through a real Redis, and as server-sent events."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import pytest
@@ -15,6 +17,7 @@ from pytest_django import Settings
 
 from perfweb import redisclient
 from perfweb.runs import progress
+from perfweb.runs.broadcast import Broadcast
 from perfweb.runs.models import Run, RunState
 from tests.factories import create_queued_run
 
@@ -119,6 +122,37 @@ async def test_a_poll_ends_at_once_with_what_there_is(client: AsyncClient) -> No
     assert text.startswith("retry: 15000\n\n")
     assert text.count("event: state\n") == 2
     assert "event: over" not in text
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_stream_of_a_deleted_run_ends(client: AsyncClient) -> None:
+    run = await finished_run()
+    await Run.objects.filter(pk=run.pk).aupdate(state=RunState.RUNNING)
+    response = await client.get(f"/runs/{NUMBER}/events")
+    parts = aiter(cast("AsyncIterator[bytes]", cast("StreamingHttpResponse", response).streaming_content))
+    first = await anext(parts)
+    await Run.objects.filter(pk=run.pk).adelete()
+    text = b"".join([first, *[part async for part in parts]]).decode()
+    assert text.endswith('event: over\ndata: {"state": null}\n\n')
+
+
+def test_viewers_in_two_event_loops_have_a_reader_each() -> None:
+    """A future of one loop never wakes a task of another."""
+    joined = threading.Barrier(2)
+
+    async def state_of(_number: int) -> str:
+        await asyncio.to_thread(joined.wait)
+        return "done"
+
+    async def view() -> bool:
+        async with Broadcast.joined(NUMBER, "running", state_of) as broadcast:
+            while not broadcast.ended:
+                await broadcast.change(broadcast.changes)
+            return broadcast.over
+
+    with ThreadPoolExecutor(2) as pool:
+        views = [pool.submit(asyncio.run, view()) for _ in range(2)]
+        assert [one.result(timeout=120) for one in views] == [True, True]
 
 
 VIEWERS = 200
