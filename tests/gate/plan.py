@@ -128,7 +128,7 @@ def test_jobs(setting: Setting) -> list[Job]:
     return [
         pytest_job(setting, "integration", "tests/integration", cpus=0, databases=True),
         *(Job(f"build-{name}", (_compiled(name),)) for name in STACK_BUILDS),
-        pytest_job(setting, "lab", "tests/lab", *ONCE_MORE, cpus=0, after=("build-release",)),
+        pytest_job(setting, "lab", "tests/lab", *ONCE_MORE, after=("build-release",)),
         pytest_job(setting, "stack", "tests/stack", *stack, *ONCE_MORE, after=("build-release",)),
         pytest_job(setting, "combinations", *files(COMBINED), after=("build-address", "build-thread")),
         *(_suite(name) for name in STACK_BUILDS),
