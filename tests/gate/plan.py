@@ -23,6 +23,9 @@ FUZZ_SECONDS = {False: "8", True: "60"}
 # A test of real traffic may fail once in hundreds of runs; it is then run once more, and its first failure is printed.
 ONCE_MORE = ("--reruns", "1", "--max-suite-reruns", "3", "--rerun-show-tracebacks")
 
+WORKERS = ("-n", "2", "--dist", "loadfile")
+"""Options of pytest-xdist."""
+
 # Of tests/stack: files with a job of their own. The rest of tests/stack is one job.
 SIMULATED = ("test_races.py", "test_sim_bench.py", "test_simulator.py", "test_simweights.py", "test_up.py")
 COMBINED = ("test_combinations.py",)
@@ -134,7 +137,9 @@ def test_jobs(setting: Setting) -> list[Job]:
         *(_suite(name) for name in STACK_BUILDS),
         pytest_job(setting, "simulator", *files(SIMULATED)),
         pytest_job(setting, "fuzz", *files(FUZZED), environment={"FUZZ_SECONDS": FUZZ_SECONDS[setting.thorough]}),
-        pytest_job(setting, "unit", "tests/unit", "-n", "2", "--dist", "loadfile", cpus=2, databases=True),
+        pytest_job(
+            setting, "unit", "tests/unit", "tests/untrusted", "-n", "2", "--dist", "loadfile", cpus=2, databases=True
+        ),
         pytest_job(setting, "browser", "tests/browser", databases=True),
         pytest_job(setting, "client", "tests/client", databases=True),
         pytest_job(setting, "platform", "tests/platform", cpus=0, databases=True),
@@ -172,6 +177,7 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("templates/", ("lint-djlint", "unit", "browser")),
     ("static/", ("unit", "browser")),
     ("tests/unit/", (*PYTHON_LINT, "unit")),
+    ("tests/untrusted/", (*PYTHON_LINT, "unit")),
     ("tests/stack/", (*PYTHON_LINT, *STACK)),
     ("tests/lab/", (*PYTHON_LINT, "build-release", "lab")),
     ("tests/integration/", (*PYTHON_LINT, "integration")),

@@ -58,7 +58,7 @@ def test_maintainer_decides(author: Actor, diff: bytes) -> None:
     maintainer = person("maintainer", Role.MAINTAINER)
     made = post(author, ADDRESS, wanted).json()
     assert post(author, f"{made['url']}/approve", {}).status_code == 403
-    for reason in ({}, {"reason": " "}, {"reason": "nul \0"}):
+    for reason in ({}, {"reason": " "}, {"reason": "control \1"}):
         assert post(maintainer, f"{made['url']}/refuse", reason, Scope.MAINTAIN).status_code == 422
     refused = post(maintainer, f"{made['url']}/refuse", {"reason": "reads keys"}, Scope.MAINTAIN).json()
     assert (refused["state"], refused["reason"]) == ("refused", "reads keys")

@@ -112,12 +112,12 @@ def test_run_that_is_over_cannot_be_cancelled(state: RunState) -> None:
 
 
 @pytest.mark.parametrize("state", RunState)
-def test_only_interrupted_and_failed_runs_are_resumed(state: RunState) -> None:
+def test_only_paused_interrupted_and_failed_runs_are_resumed(state: RunState) -> None:
     run = create_queued_run(state=state)
-    if state in {RunState.INTERRUPTED, RunState.FAILED}:
+    if state in {RunState.PAUSED, RunState.INTERRUPTED, RunState.FAILED}:
         assert services.resume(run.number).state == RunState.QUEUED
     else:
-        with pytest.raises(RunError, match="only an interrupted or failed run"):
+        with pytest.raises(RunError, match="only a paused, interrupted or failed run"):
             services.resume(run.number)
 
 

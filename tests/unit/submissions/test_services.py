@@ -125,7 +125,7 @@ def test_commit_and_pull_request_by_their_names(author: Actor, topic: str, repos
         ("main", "theirs", "Nothing below stack/ is changed"),
         ("refs/heads/*:refs/heads/*", "theirs", "names no commit: give a branch, a tag or a hash"),
         ("--upload-pack=x", "theirs", "names no commit"),
-        ("main..topic", "", "has no commit"),
+        ("main..topic", "", "names no commit"),
     ],
 )
 def test_commit_that_cannot_be_measured(author: Actor, topic: str, ref: str, mirror: str, sentence: str) -> None:

@@ -89,7 +89,7 @@ def test_the_page_begins_with_all_that_is_tracked(client: Client, branch: Tracke
         ("from=ffffffffff", "no commit “ffffffffff”"),
         ("from=5&until=5", "nothing of head lies between"),
         ("from=7&until=2", "write the older one first"),
-        ("from=%00", "no commit"),
+        ("from=%01", "no commit"),
     ],
 )
 def test_what_is_no_period_is_explained(client: Client, branch: TrackedBranch, asked: str, problem: str) -> None:
