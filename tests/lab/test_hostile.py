@@ -42,7 +42,7 @@ printf 'words: \033[31m<script>alert(1)</script> {{ lookup("pipe", "touch /tmp/o
 REFUSED = {
     "user": "nobody's",
     "capabilities": "none",
-    "environment": "CCACHE_DISABLE,HOME,LANG,PATH",
+    "environment": "HOME,LANG,PATH",
     "devices": "none of the host",
     "key of the lab": "No such file or directory",
     "other runs": "No such file or directory",
@@ -68,7 +68,12 @@ REFUSED = {
     "fork bomb": "below 600, then Resource temporarily unavailable",
     "fill memory": "No space left on device",
 }
-BUILD = {**REFUSED, "write to itself": "its own", "fill the build": "No space left on device"}
+BUILD = {
+    **REFUSED,
+    "environment": "CCACHE_DISABLE,HOME,LANG,PATH",
+    "write to itself": "its own",
+    "fill the build": "No space left on device",
+}
 BOOT = {**REFUSED, "write to itself": "Read-only file system", "fill its own": "No space left on device"}
 
 
