@@ -48,7 +48,7 @@ class _SlowBodyError(Exception):
 
 @dataclass
 class Places:
-    """At most `most` at once, and `each` of one network; those of an unknown network ("") are not told apart."""
+    """At most `most` at once, and `each` of one network; those of an unknown network ("") have no such limit."""
 
     most: int
     each: int

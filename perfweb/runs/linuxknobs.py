@@ -33,7 +33,7 @@ LINK_KNOBS: dict[str, Callable[[Field], str]] = {
 
 
 def _command_line(value: Field) -> str:
-    """Words that some testbed could allow; which of them a testbed does is asked when it is chosen."""
+    """Words that some testbed could allow. Those of a testbed are checked when it is chosen."""
     words = value.scalar()
     if why := command_line.problem(words, None):
         value.reject(f"is not {COMMAND_LINE_RULE}: {why}")

@@ -303,7 +303,7 @@ def _directory_problem(policy: Policy | None, values: Mapping[str, Any]) -> str:
 
 
 def _command_problem(policy: Policy | None, values: Mapping[str, Any]) -> str:
-    """Without a user of runs root runs what is asked for."""
+    """Without a user of runs, root runs the commands."""
     commands = values.get("commands")
     if values.get("uid") is not None or type(commands) is not list:
         return ""
