@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Limits on untrusted input, which are checked before it is parsed.  docs/security.md has the same table.
+"""Limits on untrusted input, which are checked before it is parsed.  docs/explanation/security.md has the same table.
 
 Every parser takes linear time in the size of its input, so these limits bound the time for which a parser can hold the
 interpreter's lock.  tests/untrusted tests both.

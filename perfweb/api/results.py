@@ -66,7 +66,7 @@ class MeasurementRow(BaseModel):
     seconds: float = Field(description="wall-clock time of all samples together")
     voids: int = Field(description="how many of its samples are void")
     gauges: list[dict[str, float | str]] = Field(
-        description="of each sample, by index, what the host measured while it was taken; docs/data.md has the names"
+        description="for each sample, what the host measured meanwhile: docs/reference/data.md lists the names"
     )
     interim: list[list[list[float]]] = Field(
         description="of each sample, by index, the throughput as its tool told it meanwhile: ends of intervals in "

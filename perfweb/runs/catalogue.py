@@ -103,7 +103,7 @@ def _in_memory(streams: int) -> Measure:
 
 
 def _simulated(workload: str, title: str, metric: str, cpus: int) -> Measure:
-    """A workload of simstack, with a stream for each of so many virtual CPUs (docs/simulator.md)."""
+    """A workload of simstack, with a stream for each of so many virtual CPUs (docs/explanation/simulator.md)."""
     title = f"{title}, simulated, {cpus} CPU{'s' if cpus > 1 else ''}"
     return Measure(f"simulated.{workload}.{cpus}", title, "simstack", "none", metric, host="dut")
 

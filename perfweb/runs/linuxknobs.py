@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a plan can set in the Linux kernel, and what each takes.  docs/linux.md explains them.
+"""What a plan can set in the Linux kernel, and what each takes.  docs/reference/linux.md explains them.
 
 Knobs are of the device under test, or with `left.` or `right.` before the name of those hosts, but for those of a boot.
 """

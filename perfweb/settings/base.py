@@ -94,8 +94,8 @@ CSRF_FAILURE_VIEW = "perfweb.accounts.views.csrf_failure"
 CSRF_COOKIE_HTTPONLY = SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = SESSION_COOKIE_SAMESITE = "Lax"
 
-# Signing in with an account elsewhere (docs/operators.md): each way is off without the id that we have there. The role
-# is that of who comes in so for the first time.
+# Sign-in with an external account (docs/howto/operators.md): a provider is off until its client id is set.  The role is
+# that of a new account.
 GITHUB_URL = os.environ.get("PERFWEB_GITHUB_URL", "").rstrip("/") or "https://github.com"
 GITHUB_CLIENT_ID = os.environ.get("PERFWEB_GITHUB_CLIENT_ID", "")
 GITHUB_SECRET_FILE = os.environ.get("PERFWEB_GITHUB_SECRET_FILE", "")
@@ -191,8 +191,8 @@ PATCH_REPOSITORY = Path(os.environ.get("PERFWEB_REPOSITORY", BASE_DIR))
 OPEN_SUBMISSIONS = int(os.environ.get("PERFWEB_OPEN_SUBMISSIONS", "5"))
 SUBMISSION_HOURS = float(os.environ.get("PERFWEB_SUBMISSION_HOURS", "6"))
 
-# Patches by mail (docs/mail.md): the service's own address, without which there is no mail; the name under which our
-# mail server signs Authentication-Results; mailing lists, `LIST-ID=ADDRESS`, separated by commas; the usual testbed.
+# Patches by mail (docs/howto/mail.md): the service's own address, without which there is no mail; the name under which
+# our mail server signs Authentication-Results; mailing lists, `LIST-ID=ADDRESS`, comma-separated; the default testbed.
 MAIL_ADDRESS = os.environ.get("PERFWEB_MAIL_ADDRESS", "")
 MAIL_AUTHSERV_ID = os.environ.get("PERFWEB_MAIL_AUTHSERV_ID", "")
 MAIL_LISTS = {

@@ -24,7 +24,7 @@ POOLING = 0.5
 """p-value of the analysis of variance above which boots are taken not to matter.
 
 Bancroft and Han (1983, "A note on pooling variances", JASA 78) recommend 0.25; we are more careful, because with two
-boots of a variant the analysis sees little. docs/statistics.md has the coverage that this gives.
+boots of a variant the analysis sees little. docs/explanation/statistics.md has the coverage that this gives.
 """
 
 

@@ -19,7 +19,7 @@ from perfweb.stats.student import DEFAULT_CONFIDENCE, MINIMUM_SAMPLES, checked_c
 from perfweb.stats.summary import Summary, summarize
 
 DEFAULT_MARGIN = 2.0
-"""Percent within which two variants count as equivalent: docs/statistics.md says why."""
+"""Percent within which two variants count as equivalent: docs/explanation/statistics.md says why."""
 
 MINIMUM_BOOTS = 2
 """One boot of a variant says nothing about how much its boots differ."""

@@ -2,7 +2,7 @@
 """What the machine did meanwhile, told by one variant that was booted again and again during a run: the sentinel.
 
 All is counted in logarithms of the means of its boots, and told in percent. No boot's place in the input matters, only
-its time. docs/statistics.md says what pages make of it.
+its time. docs/explanation/statistics.md says what pages make of it.
 """
 
 from __future__ import annotations

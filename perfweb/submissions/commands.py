@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Requests in words, as people write them in comments and mails: `/perf run tcp net.isr.dispatch=direct,deferred`.
 
-docs/bots.md describes the words for who writes them.
+docs/howto/bots.md describes the words for who writes them.
 """
 
 import difflib

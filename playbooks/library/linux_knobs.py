@@ -24,7 +24,7 @@ module: linux_knobs
 short_description: set the knobs of a Linux host that a variant has, and put back all others
 options:
   knobs:
-    description: Names and values as in a plan, of all hosts; see docs/linux.md. Without it everything is put back.
+    description: Names and values as in a plan (docs/reference/linux.md). Without it everything is restored.
     type: dict
   roles:
     description: What this host is, of C(left), C(dut) and C(right).

@@ -47,7 +47,7 @@ UNITS = {
     "clocksource": "",
     "congestion_control": "",
 }
-"""Every gauge with its unit, none for a number of times and for a name. docs/data.md says what each means."""
+"""Every gauge with its unit, none for a number of times and for a name. docs/reference/data.md says what each means."""
 
 CPU_DIRECTORY = "/sys/devices/system/cpu"
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Settings of a Linux host that its network depends on: what they are called in a plan, how they are read and set.
 
-A knob is a name of a plan (docs/linux.md), such as `left.link.mtu`; a setting is one thing of the host that it sets,
-such as the MTU of one data link.  Each setting can be read, and set to what was read before.
+A knob is a name of a plan (docs/reference/linux.md), such as `left.link.mtu`; a setting is one thing of the host that
+it sets, such as the MTU of one data link.  Each setting can be read, and set to what was read before.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""simstack, which a build for the simulated machine has: each sample boots the stack there (docs/simulator.md)."""
+"""simstack, part of a build for the simulated machine: each sample boots the stack (docs/explanation/simulator.md)."""
 
 from collections.abc import Mapping
 

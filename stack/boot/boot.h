@@ -6,7 +6,8 @@
 #define BOOT_BOOT_H
 
 /*
- * Boots from a loader.conf (docs/tunables.md); path NULL boots with defaults.
+ * Boots from a loader.conf (docs/reference/tunables.md); path NULL boots with
+ * defaults.
  * Subsystems register their tunables, the file is read, and then they start in
  * the order of the tables in boot/init.c.  Errors are printed to the console
  * with file and line.  Returns 0 or an errno value; EALREADY: it has booted.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Races that are known, to see whether a search for races finds them
- * (docs/simulator.md).  In a build with -Dplanted=true the tunable
+ * (docs/explanation/simulator.md).  In a build with -Dplanted=true the tunable
  * debug.planted switches one of them on; other builds have none.
  *
  *	if (!PLANTED(MUTEX_SEQ))

@@ -25,7 +25,8 @@ static const struct sysctl_oid lock_oids[] = {
 	{ .oid_name = "unix.locking", .oid_type = CTL_ENUM,
 	  .oid_flags = CTL_TUN, .oid_ptr = &locking, .oid_names = names,
 	  .oid_descr = "locking strategy of UNIX-domain sockets: giant, "
-	      "single, global, rwlock, pair, socket (docs/unix-locking.md)" },
+	      "single, global, rwlock, pair, socket "
+	      "(docs/explanation/unix-locking.md)" },
 	{ .oid_name = "unix.stats.relocks", .oid_type = CTL_U64,
 	  .oid_ptr = &unp_relocks, .oid_descr = "pairs of locks for which the "
 	      "first one was let go, and what it protects looked at again" },

@@ -2,7 +2,7 @@
 /*
  * Segments of a burst keep their socket's lock (net.inet.tcp.input=
  * shared-socket-batch): the subtle cases of it, with their numbers in
- * docs/tcp-locking.md.
+ * docs/explanation/tcp-locking.md.
  */
 #include "tests/check.h"
 

@@ -6,7 +6,7 @@
  *	sysctl [-neqw] name | name=value ...
  *	sysctl -a
  *
- * Names are the stack's own, or those of Linux (docs/tunables.md has the
+ * Names are the stack's own, or those of Linux (docs/reference/tunables.md has the
  * table), with dots or with slashes.  The stack is the one at $STACK_CTL.
  */
 #include <stdbool.h>

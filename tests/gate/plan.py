@@ -167,7 +167,7 @@ DOCUMENTED = (
 
 # The jobs of what begins with a path; the first that fits counts. All jobs run for what is not here.
 DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("docs/tunables.md", (*DOCS, "docs-tunables")),
+    ("docs/reference/tunables.md", (*DOCS, "docs-tunables")),
     ("docs/", DOCS),
     ("README.md", DOCS),
     ("stack/README.md", DOCS),

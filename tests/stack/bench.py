@@ -2,7 +2,7 @@
 """What the stack does in a second, with Linux's own sockets beside it.
 
 `./dev bench stack [--quick] [--rounds 5] [--seconds 2] [--patience 30] [--resume] [--write] [ROW ...]` prints a table
-and writes var/bench/stack.json with every sample; --write makes docs/speed.md of the table.  Rounds are interleaved:
+and writes var/bench/stack.json with every sample; --write makes docs/measured/speed.md.  Rounds are interleaved:
 each measures every row on both sides once, so that what changes on the machine meanwhile changes both.  What was
 measured while the CPUs were not at their best (tests/stack/control.py) is measured again, until the patience is over,
 in minutes from the start.  What was measured is kept on Ctrl-C, too, and --resume goes on with it: on a machine that is
@@ -26,7 +26,7 @@ from tests.stack.results import keep, kept
 from tests.stack.rows import ROWS
 from tests.stack.topology import Installed, Topology
 
-PAGE = ROOT / "docs" / "speed.md"
+PAGE = ROOT / "docs" / "measured" / "speed.md"
 MODULES = ("rows", "measures")  # that say what a row is
 
 
@@ -116,7 +116,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="of each sample")
     parser.add_argument("--patience", type=float, default=30.0, help="minutes, after which busy CPUs will do")
     parser.add_argument("--resume", action="store_true", help="go on with what an earlier call has measured")
-    parser.add_argument("--write", action="store_true", help="make docs/speed.md of it")
+    parser.add_argument("--write", action="store_true", help="make docs/measured/speed.md of it")
     parser.add_argument("rows", nargs="*", metavar="ROW", help="words of the names of rows; all unless named")
     options = parser.parse_args(argv)
     names = [name for name in ROWS if not options.rows or any(word in name for word in options.rows)]

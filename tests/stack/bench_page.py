@@ -141,9 +141,9 @@ UNIX sockets or forwarding, over a pair of veth or its loopback; other machines 
 The client of the first twenty rows is Linux, on another CPU; both ends have CUBIC, and a thread for each connection or
 an *event loop*. *CPU* is what a GB, a transaction or a packet costs the CPU of the server, or of what forwards, with
 the host's share. In *memory* one process has both ends of each connection; *one table lock* is
-`net.inet.tcp.pcbtable=global`, the default has groups with a lock each ([tcp-locking.md](tcp-locking.md)). Below the
-table is how near IPv6 comes to IPv4: the ratio of the medians, and in brackets the {confidence} % interval of a common
-factor between all samples of both, by ranks (Mann and Whitney).
+`net.inet.tcp.pcbtable=global`, the default has groups with a lock each ([locks](../explanation/tcp-locking.md)).
+Below the table is how near IPv6 comes to IPv4: the ratio of the medians, and in brackets the {confidence} % interval
+of a common factor between all samples of both, by ranks (Mann and Whitney).
 
 ```
 {table}
@@ -152,7 +152,7 @@ factor between all samples of both, by ranks (Mann and Whitney).
 
 
 def page(measured: Measured, rounds: int, seconds: float) -> str:
-    """docs/speed.md."""
+    """docs/measured/speed.md."""
     return SPEED.format(
         here_and_now=here_and_now(), rounds=rounds, seconds=seconds, confidence=CONFIDENCE, table=report(measured)
     )

@@ -3,8 +3,8 @@
 
 `./dev bench knobs [--quick] [--signs] [--patience 60] [--resume] [--write] [KNOB ...]` says first how long it will take
 if the CPUs are quiet, prints a table of strategies and workloads and what the published comparisons give here, and
-keeps every sample in var/bench/knobs.json; --write makes docs/knobs.md of it.  A cell is one value of one knob under
-one workload in memory: in each round, the boots of a workload are in a random order, and the ratio is that to the
+keeps every sample in var/bench/knobs.json; --write makes docs/measured/knobs.md of it.  A cell is one value of one knob
+under one workload in memory: in each round, the boots of a workload are in a random order, and the ratio is that to the
 default's boot of the same round.  What was measured while the CPUs were not at their best (tests/stack/control.py) is
 measured again at once, so that a round stays one, until the patience is over, in minutes from the start.  What was
 measured is kept on Ctrl-C, too, and --resume goes on with it, but for the boots of the workload under way.
@@ -30,7 +30,7 @@ from tests.stack.strategies import PUBLISHED, STRATEGIES, WORKLOADS, groups, kno
 from tests.stack.topology import Installed, Topology
 
 NAME = "knobs"  # of what is kept
-PAGE = ROOT / "docs" / "knobs.md"
+PAGE = ROOT / "docs" / "measured" / "knobs.md"
 OVERHEAD = 0.46  # seconds of a sample that nothing is measured in: looks at the CPUs, boot, warm-up, end
 
 
@@ -46,7 +46,7 @@ def options(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="few rounds and short samples: a look, no measurement")
     parser.add_argument("--signs", action="store_true", help="the published comparisons alone")
-    parser.add_argument("--write", action="store_true", help="make docs/knobs.md of it")
+    parser.add_argument("--write", action="store_true", help="make docs/measured/knobs.md of it")
     parser.add_argument("--rounds", type=int, help="of the table (5)")
     parser.add_argument("--pairs", type=int, help="of the published comparisons (30)")
     parser.add_argument("--seconds", type=float, help="of each sample (0.4)")

@@ -149,7 +149,7 @@ Pairs of boots, one after the other. *sign* says which way it goes here.
 
 
 def page(cells: Sequence[Cell], signs: Sequence[Sign], units: Mapping[str, str], measured: Measured) -> str:
-    """docs/knobs.md."""
+    """docs/measured/knobs.md."""
     return PAGE.format(
         how=measured.sentence(), coverage=COVERAGE, limits=LIMITS, chances=chances(cells),
         cells=table_of_cells(cells, units), signs=table_of_signs(signs),

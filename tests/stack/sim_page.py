@@ -125,7 +125,7 @@ def page(  # one argument for each table
     rungs: Mapping[str, Mapping[int, float]],
     speed: str,
 ) -> str:
-    """All of it, between the marks of docs/simulator.md."""
+    """All of it, between the marks of docs/explanation/simulator.md."""
     costs = ", ".join(f"{cost:.0f} ps in `{name}`" for name, cost in instructions.items())
     sections = (
         f"{how} An instruction would have to cost {costs}; it costs the median everywhere.",

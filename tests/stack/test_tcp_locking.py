@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/tcp-locking.md names a test that exists for each subtle case of parallel input of TCP."""
+"""docs/explanation/tcp-locking.md names a test that exists for each subtle case of parallel input of TCP."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 from tests.stack.builds import ROOT
 
-DOCUMENT = ROOT / "docs" / "tcp-locking.md"
+DOCUMENT = ROOT / "docs" / "explanation" / "tcp-locking.md"
 TESTS = ROOT / "stack" / "tests"
 CASES = 12
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""docs/tunables.md lists the tunables that a booted stack has, with their defaults."""
+"""docs/reference/tunables.md lists the tunables that a booted stack has, with their defaults."""
 
 from __future__ import annotations
 
 from tests.stack.builds import ROOT
 from tests.stack.topology import Topology
 
-DOCUMENT = ROOT / "docs" / "tunables.md"
+DOCUMENT = ROOT / "docs" / "reference" / "tunables.md"
 # What the test itself sets is shown as what it stands for.
 SHOWN = {"ctl.path": "", "if.<name>.inet": "", "if.<name>.inet6": "", "net.inet.ip.forwarding": "0"}
 

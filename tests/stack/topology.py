@@ -2,7 +2,7 @@
 """Network namespaces with a booted stack between them, for tests of programs and of the router.
 
 `left` and `right` are Linux hosts; `dut` has for each of them a data link that two `tc` redirects join to a TAP device,
-as docs/architecture.md says of a device under test.  The stack runs as an unprivileged user.
+as docs/explanation/architecture.md says of a device under test.  The stack runs as an unprivileged user.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Imports point one way, as docs/architecture.md says."""
+"""Imports point one way, as docs/explanation/architecture.md says."""
 
 import ast
 from collections.abc import Iterator

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Downloads: tables, documents and archives of runs, comparisons and series. docs/data.md describes them to users."""
+"""Downloads: tables, documents and archives of runs, comparisons and series (docs/reference/data.md)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a replay bundle says, checked: docs/data.md has its members."""
+"""What a replay bundle says, checked: docs/reference/data.md has its members."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
  * The simulated machine: several virtual CPUs, each with a clock of its own,
  * in one thread of the host.  It always goes on with the CPU whose clock is
  * behind all others, and it measures no real time, so that two runs of one
- * program with one seed are the same, event for event (docs/simulator.md).
+ * program with one seed are the same, event for event (docs/explanation/simulator.md).
  */
 #ifndef MACHINE_SIM_SIM_H
 #define MACHINE_SIM_SIM_H

@@ -21,7 +21,7 @@ from tests.unit.accounts.site import ANYBODY, ROLES, Site
 from tests.unit.crawl.addresses import ADDRESSES
 
 pytestmark = pytest.mark.django_db
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "security-crawl.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "security-crawl.md"
 GUARDED = [address for address in ADDRESSES if address.action]
 PUBLIC = [address for address in ADDRESSES if not address.action]
 

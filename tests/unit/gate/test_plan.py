@@ -49,11 +49,11 @@ def test_every_path_of_the_table_exists() -> None:
 @pytest.mark.parametrize(
     ("changed", "some", "none"),
     [
-        (["docs/users.md"], {"docs"}, {"unit", "stack", "lint-mypy"}),
-        (["docs/tunables.md"], {"docs", "docs-tunables"}, {"unit"}),
+        (["docs/howto/users.md"], {"docs"}, {"unit", "stack", "lint-mypy"}),
+        (["docs/reference/tunables.md"], {"docs", "docs-tunables"}, {"unit"}),
         (["perfweb/runs/services.py"], {"unit", "browser", "lint-mypy", "one-run"}, {"stack", "integration"}),
         (["stack/net/if.c"], {"stack", "suite-address", "lint-clang", "fuzz"}, {"unit", "browser", "lint-mypy"}),
-        (["docs/users.md", "stack/net/if.c"], {"docs", "suite-thread"}, {"unit"}),
+        (["docs/howto/users.md", "stack/net/if.c"], {"docs", "suite-thread"}, {"unit"}),
         (["pyproject.toml"], {"unit", "stack", "integration", "lint-ruff"}, {"docs"}),
         (["runners/driver.py"], {"unit", "lab", "integration", "platform"}, set()),
         ([], set(), {"unit"}),

@@ -295,7 +295,7 @@ def test_names_of_strangers_are_safe_paths(client: Client, run: Run, tmp_path: P
 
 
 def test_the_columns_are_documented() -> None:
-    text = (Path(__file__).parents[3] / "docs" / "data.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[3] / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
     tables = (selections.SAMPLE_COLUMNS, selections.INTERIM_COLUMNS, selections.SERIES_COLUMNS, VERDICT_COLUMNS)
     for column in (column for table in tables for column in table):
         assert f"| `{column.name}` | {column.kind} | {column.meaning} |" in text, column.name

@@ -83,7 +83,7 @@ def test_load_of_programs_that_have_ended_has_no_name() -> None:
 
 
 def test_every_gate_looks_at_a_gauge_and_every_gauge_and_gate_is_documented() -> None:
-    gauges, gates = ((DOCS / name).read_text(encoding="utf-8") for name in ("data.md", "users.md"))
+    gauges, gates = ((DOCS / name).read_text(encoding="utf-8") for name in ("reference/data.md", "howto/users.md"))
     described = gauges[gauges.index("## Gauges") :]
     table = gates[gates.index("### Void samples") :]
     for gauge, unit in UNITS.items():

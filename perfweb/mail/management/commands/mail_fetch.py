@@ -19,7 +19,7 @@ NEEDED = {
 
 
 class Command(BaseCommand):
-    help = "Fetches mails from a mailbox; the messenger does what they ask for. docs/mail.md has the rest."
+    help = "Fetches mails from a mailbox; the messenger does what they ask for. docs/howto/mail.md has the rest."
 
     def handle(self, *_: Any, **__: Any) -> None:
         for name, meaning in NEEDED.items():
