@@ -6,14 +6,17 @@
 #define BOOT_BOOT_H
 
 /*
- * Boots from a loader.conf (docs/reference/tunables.md); path NULL boots with
- * defaults.
- * Subsystems register their tunables, the file is read, and then they start in
- * the order of the tables in boot/init.c.  Errors are printed to the console
- * with file and line.  Returns 0 or an errno value; EALREADY: it has booted.
+ * Boots from a loader.conf (docs/reference/tunables.md); a NULL path boots with the
+ * default values.  The order: subsystems register their tunables, the file is
+ * read, and the subsystems start in the order of the tables in boot/init.c.
+ * Errors are printed to the console with file and line.  Returns 0 or an errno
+ * value; EALREADY means that the stack has booted before.
  */
 int	 stack_boot(const char *path);
-/* The same, but configure(arg) sets the tunables: 0 or an errno value. */
+/*
+ * Like stack_boot(), but configure(arg) sets the tunables.  configure()
+ * returns 0 or an errno value.
+ */
 int	 stack_boot_config(int (*configure)(const char *), const char *arg);
 /* Stops the stack's threads.  A process boots once. */
 void	 stack_shutdown(void);

@@ -18,14 +18,15 @@ typedef _Atomic uint64_t atomic_u64;
 typedef _Atomic uintptr_t atomic_uptr;
 
 /*
- * What the simulated machine is told: which word is used, and how; only
- * SIM_RMW must have the line for itself while the CPU waits.
+ * Reports an access to the simulated machine: which word, and how it is used.
+ * Only SIM_RMW needs exclusive ownership of the cache line while the CPU
+ * waits.
  */
 enum sim_access { SIM_LOAD, SIM_STORE, SIM_RMW };
 #ifdef MACH_SIM
 void	 sim_access(const volatile void *, enum sim_access);
 void	 sim_fence(void);
-void	 sim_lock_got(void);	/* a lock, of whatever kind; only counted */
+void	 sim_lock_got(void);	/* any kind of lock; only counted */
 #else
 static inline void
 sim_access(const volatile void *word, enum sim_access how)
@@ -73,14 +74,14 @@ MACH_LOADSTORE(u32, uint32_t, atomic_u32)
 MACH_LOADSTORE(u64, uint64_t, atomic_u64)
 MACH_LOADSTORE(uptr, uintptr_t, atomic_uptr)
 
-/* A pointer, of any type, that others only look at. */
+/* Stores a pointer of any type that other threads only read. */
 #define	atomic_store_ptr(p, v)						\
 	(sim_access((p), SIM_STORE),					\
 	    atomic_store_explicit((p), (v), memory_order_relaxed))
 
 /*
- * The rest reads and writes at once: with other CPUs, with virtual ones, or
- * in a stack built for one.
+ * Three implementations: SMP, the simulated CPUs, and a stack built for one
+ * CPU.
  */
 #ifdef MACH_UP
 #include "machine/atomic_up.h"

@@ -18,7 +18,7 @@ atomic_swap_##sfx(word *p, type v)					\
 	sim_access(p, SIM_RMW);						\
 	return (atomic_exchange_explicit(p, v, memory_order_acq_rel));	\
 }									\
-/* Returns true, and stores v, if *p was *old; else loads *p into *old. */ \
+/* If *p == *old, stores v, returns true; else loads *p into *old. */	\
 static inline bool							\
 atomic_cmpset_##sfx(word *p, type *old, type v)				\
 {									\
@@ -26,7 +26,7 @@ atomic_cmpset_##sfx(word *p, type *old, type v)				\
 	return (atomic_compare_exchange_strong_explicit(p, old, v,	\
 	    memory_order_acq_rel, memory_order_acquire));		\
 }									\
-/* Sets bits, or clears them. */					\
+/* Set bits or clear bits. */						\
 static inline void							\
 atomic_set_##sfx(word *p, type bits)					\
 {									\
@@ -39,7 +39,7 @@ atomic_clear_##sfx(word *p, type bits)					\
 	sim_access(p, SIM_RMW);						\
 	atomic_fetch_and_explicit(p, (type)~bits, memory_order_acq_rel); \
 }									\
-/* A statistics counter: no ordering, never lost. */			\
+/* Statistics counter: no ordering, but no update is lost. */		\
 static inline void							\
 atomic_count_##sfx(word *p, type v)					\
 {									\
@@ -48,9 +48,9 @@ atomic_count_##sfx(word *p, type v)					\
 }
 
 /*
- * Stores before it are seen by everybody before loads behind it are made.
- * The thread sanitizer knows no fences; an operation on one word of all
- * orders as much.
+ * Makes earlier stores visible to all CPUs before later loads.  The thread
+ * sanitizer does not model fences, so it gets a sequentially consistent
+ * operation on one word, which has the same effect.
  */
 static inline void
 atomic_fence(void)

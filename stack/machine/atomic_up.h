@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Atomic operations among threads of one CPU; included by machine/atomic.h in
- * builds with -Dup=true, which run on no more than one (machine/posix).
+ * Atomic operations for threads of one CPU.  machine/atomic.h includes this
+ * file in builds with -Dup=true, which run on one CPU only (machine/posix).
  *
- * A thread loses its CPU between two instructions, never within one.  So one
- * instruction of x86 that reads and writes is atomic without its lock prefix
- * (Intel SDM volume 3, 8.1.2.2), as in kernels that are built for one
- * processor.  XCHG has a lock that cannot be left out, and is not used.
+ * A thread can be preempted between two instructions but not within one.  One
+ * x86 instruction that reads and writes is therefore atomic without its lock
+ * prefix (Intel SDM volume 3, 8.1.2.2), as in uniprocessor kernels.  XCHG
+ * always locks the bus and is not used.
  */
 #ifndef MACHINE_ATOMIC_UP_H
 #define MACHINE_ATOMIC_UP_H
@@ -19,7 +19,7 @@ atomic_fetchadd_##sfx(word *p, type v)					\
 	    "memory", "cc");						\
 	return (v);							\
 }									\
-/* Returns true, and stores v, if *p was *old; else loads *p into *old. */ \
+/* If *p == *old, stores v, returns true; else loads *p into *old. */	\
 static inline bool							\
 atomic_cmpset_##sfx(word *p, type *old, type v)				\
 {									\
@@ -38,7 +38,7 @@ atomic_swap_##sfx(word *p, type v)					\
 		continue;						\
 	return (old);							\
 }									\
-/* Sets bits, or clears them. */					\
+/* Set bits or clear bits. */						\
 static inline void							\
 atomic_set_##sfx(word *p, type bits)					\
 {									\
@@ -51,14 +51,14 @@ atomic_clear_##sfx(word *p, type bits)					\
 	__asm__ volatile("and %1, %0" : "+m" (*p) : "r" (~bits) :	\
 	    "memory", "cc");						\
 }									\
-/* A statistics counter: no ordering, never lost. */			\
+/* Statistics counter: no ordering, but no update is lost. */		\
 static inline void							\
 atomic_count_##sfx(word *p, type v)					\
 {									\
 	__asm__ volatile("add %1, %0" : "+m" (*p) : "r" (v) : "cc");	\
 }
 
-/* A CPU sees its own stores in order; the compiler has to be told. */
+/* A CPU sees its own stores in order; only the compiler needs a barrier. */
 static inline void
 atomic_fence(void)
 {

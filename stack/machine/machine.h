@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The machine: what hardware and host operating system give to the stack.
+ * The machine layer: what the hardware and the host operating system provide.
  *
- * Everything that blocks, reads a clock, touches an atomic or a device
- * queue goes through this interface and machine/atomic.h; no other folder
- * calls pthreads, futexes, clocks, poll or read.  machine/posix runs for
- * real, machine/sim runs the same code on virtual CPUs in virtual time.  For
- * the same reason there is no _Thread_local outside machine/: what a
- * thread owns hangs off struct thread (kern/thread.h).
+ * Every operation that blocks, reads a clock, or uses an atomic or a device
+ * queue goes through this interface and machine/atomic.h.  No other folder
+ * calls pthreads, futexes, clocks, poll or read.  machine/posix runs on the
+ * host; machine/sim runs the same code on virtual CPUs in virtual time.  For
+ * the same reason _Thread_local is used only in machine/: data of a thread is
+ * reached from struct thread (kern/thread.h).
  */
 #ifndef MACHINE_MACHINE_H
 #define MACHINE_MACHINE_H
@@ -21,7 +21,7 @@
 
 #include "machine/atomic.h"
 
-typedef uint64_t nsec_t;	/* nanoseconds; as a date: since boot */
+typedef uint64_t nsec_t; /* nanoseconds; a point in time counts from boot */
 
 #define	NSEC_FOREVER	UINT64_MAX
 #define	NSEC_PER_USEC	1000ULL
@@ -40,88 +40,105 @@ void	 mach_walltime(struct timespec *);
 void	 mach_random(void *buf, size_t len);
 
 /*
- * Memory, zeroed, at a multiple of align, a power of two that divides size; 0:
- * where any object may be.  NULL: there is none.
+ * Allocates zeroed memory.  align is a power of two that divides size; 0 means
+ * the alignment of malloc(3).  Returns NULL if there is no memory.
  */
 void	*mach_alloc(size_t size, size_t align);
 void	 mach_free(void *);
 
-/* The console: standard error. */
+/* Writes to the console: standard error. */
 void	 mach_console(const char *text, size_t len);
-/* A whole small file; its length, at most size, or -errno. */
+/* Reads a whole small file.  Returns its length, at most size, or -errno. */
 ssize_t	 mach_readfile(const char *path, char *buf, size_t size);
-/* Appends; with create to a new or emptied file of this user's alone, that
-   is not a symbolic link.  An errno value. */
+/*
+ * Appends to a file.  With create, the file is created or emptied with mode
+ * 0600, and must not be a symbolic link.  Returns 0 or an errno value.
+ */
 int	 mach_appendfile(const char *path, const void *, size_t, bool create);
 
 /*
- * A file that stands for a socket: what tells it from all others, made and
- * found by path as the host's permissions allow.  Errno values: those of
- * mknod(2); of stat(2) and access(2), ECONNREFUSED if it is no socket.
+ * A file that represents a socket: mach_node identifies it.  The file is
+ * created and found by path with the host's permission checks.  Errno values:
+ * those of mknod(2), stat(2) and access(2); ECONNREFUSED if the file is no
+ * socket.
  */
 struct mach_node {
 	uint64_t	 mn_dev, mn_ino, mn_born;
 };
 int	 mach_node_make(const char *path, struct mach_node *);
 int	 mach_node_find(const char *path, struct mach_node *);
-/* kill(2) whose failure does not matter. */
+/* kill(2) whose failure is ignored. */
 void	 mach_kill(pid_t, int sig);
-/* Who this process is. */
+/* Process ID, user ID and group ID of this process. */
 void	 mach_credentials(pid_t *, uid_t *, gid_t *);
 
 /*
- * CPUs.  mach_cpus_set() names the host CPUs on which the stack's own
- * threads may run ("0-1,3"; error EINVAL or ENODEV); the stack numbers
- * them 0 .. mach_ncpus() - 1.
+ * CPUs.  mach_cpus_set() names the host CPUs on which the stack's own threads
+ * may run, for example "0-1,3"; errors are EINVAL and ENODEV.  The stack
+ * numbers these CPUs 0 ..  mach_ncpus() - 1.
  */
 int	 mach_cpus_set(const char *list);
-/* Leaves out all but the first of the CPUs that are threads of one core. */
+/* Keeps one hardware thread of each core and removes the others. */
 void	 mach_cpus_nosmt(void);
 /*
- * All threads, the program's too, use the first of these CPUs from now on.  An
- * errno value.  A stack that is built for one CPU (MACH_UP) begins so.
+ * Confines all threads, including the program's, to the first of these CPUs.
+ * A stack built for one CPU (MACH_UP) does this at boot.  Returns 0 or an
+ * errno value.
  */
 int	 mach_cpus_confine(void);
-bool	 mach_up(void);			/* is it so? */
+bool	 mach_up(void);			/* confined to one CPU */
 unsigned mach_ncpus(void);
 unsigned mach_curcpu(void);
-void	 mach_cpu_relax(void);		/* in a spin loop */
-/* Hints: these bytes are wanted soon; they leave the caches for memory. */
+void	 mach_cpu_relax(void);		/* pause instruction for spin loops */
+/*
+ * Cache hints: fetch a line that will be read soon; write a line back to
+ * memory.
+ */
 static inline void
 mach_prefetch(const void *p)
 {
 	__builtin_prefetch(p);
 }
-/* The same, for what will be written to: no other CPU keeps a copy. */
+/*
+ * Like mach_prefetch(), for a line that will be written: it is fetched
+ * exclusively.
+ */
 static inline void
 mach_prefetch_write(const void *p)
 {
-#ifdef __x86_64__		/* the compiler asks for it by an option only */
+#ifdef __x86_64__		/* GCC emits it only with -mprfchw */
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
 #else
 	__builtin_prefetch(p, 1);
 #endif
 }
 void	 mach_cache_flush(const void *, size_t len);
-void	 mach_yield(void);		/* another thread goes first, if any */
+void	 mach_yield(void); /* let another runnable thread go first */
 
 /*
- * Threads.  cpu is a stack CPU number or MACH_CPU_ANY.  Returns 0 or an
- * errno value.  curthread is in kern/thread.h, built on these two hooks.
+ * Threads.  cpu is a stack CPU number or MACH_CPU_ANY.  Functions return 0 or
+ * an errno value.  curthread (kern/thread.h) is built on the two functions
+ * below.
  */
 enum mach_sched { MACH_SCHED_OTHER, MACH_SCHED_BATCH, MACH_SCHED_FIFO,
     MACH_SCHED_RR };
-/* Of threads made from now on: sched(7); an errno value if it may not be. */
+/*
+ * Scheduling policy of threads created from now on: sched(7).  Returns an
+ * errno value without permission.
+ */
 int	 mach_sched_set(enum mach_sched, int priority);
-/* Those for any CPU are bound to one each, in turn. */
+/*
+ * With pinned, threads with MACH_CPU_ANY are bound to one CPU each, round
+ * robin.
+ */
 void	 mach_placement_set(bool pinned);
 int	 mach_thread_create(const char *name, int cpu, void (*fn)(void *),
 	    void *arg, struct mach_thread **);
 void	 mach_thread_join(struct mach_thread *);
-extern _Thread_local struct thread *mach_self	/* of machine/ alone */
+extern _Thread_local struct thread *mach_self	/* used only in machine/ */
     __attribute__((tls_model("initial-exec")));
-/* How far from the common statistics counters a thread's own ones are. */
-extern _Thread_local intptr_t mach_counters	/* kern/counter.h; 0: none */
+/* Offset from the shared statistics counters to this thread's copy. */
+extern _Thread_local intptr_t mach_counters	/* kern/counter.h; 0: no copy */
     __attribute__((tls_model("initial-exec")));
 static inline struct thread *
 mach_thread_self(void)		/* NULL: not attached yet */
@@ -129,55 +146,58 @@ mach_thread_self(void)		/* NULL: not attached yet */
 	return (mach_self);
 }
 void	 mach_thread_attach(struct thread *, void (*on_exit)(struct thread *));
-/* The host's number of the calling thread, and the CPU time that a thread of
-   this process has used since it began; 0 if there is none. */
+/*
+ * The host's ID of the calling thread, and the CPU time that a thread of this
+ * process has used; 0 if it has ended.
+ */
 uint32_t mach_thread_id(void);
 nsec_t	 mach_thread_cputime(uint32_t id);
 
 #ifdef LOCK_TRACKING
 /*
- * The calls that a thread of this process has not come back from, latest
- * first, at most max; 0: it does not answer, or somebody else asks.  What
- * sleeps is disturbed only for a moment.  And what there is to say of one.
+ * mach_thread_calls() returns the call stack of another thread, innermost call
+ * first, at most max entries.  It returns 0 if the thread does not answer or
+ * another request is running.  It interrupts a sleep only briefly.
+ * mach_call_name() formats one entry.
  */
 int	 mach_thread_calls(uint32_t id, void *calls[], int max);
 void	 mach_call_name(void *call, char *buf, size_t len);
 #endif
 
 /*
- * Park and unpark on a word: sleep while *word == expected, until deadline
- * (a date of mach_uptime, or NSEC_FOREVER).  Returns 0 (woken, maybe
- * spuriously, or the word differed), ETIMEDOUT, or EINTR.
+ * Park and unpark on a word.  mach_park() sleeps while *word == expected,
+ * until deadline (a time of mach_uptime(), or NSEC_FOREVER).  It returns 0
+ * (woken, possibly spuriously, or the word differed), ETIMEDOUT or EINTR.
  */
 int	 mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline);
 void	 mach_unpark(atomic_u32 *word, int nthreads);
 
 /*
- * Device queues.  Nothing here blocks but a wait, which returns when there
- * is something to receive, at the deadline (ETIMEDOUT), or after
- * mach_devq_wake() (EINTR).  Frames begin with a struct virtio_net_hdr
- * (10 bytes) where the kind of queue says so.
+ * Device queues.  Only mach_devq_wait() blocks.  It returns when there is
+ * something to receive, at the deadline (ETIMEDOUT) or after mach_devq_wake()
+ * (EINTR).  Frames begin with a struct virtio_net_hdr (10 bytes) on the queues
+ * described so below.
  *
- * Queues that are read give a byte count or a negative errno (-EAGAIN:
- * empty).  Queues with a ring show the next frame in place: 0, -EAGAIN: none
- * yet, -EMSGSIZE: too large for a slot, to be read after the release, or
- * -EIO: damaged.  All but -EAGAIN must be released before the next, whose
- * headers may be prefetched then.
+ * Queues that are read return a byte count or a negative errno (-EAGAIN:
+ * empty).  Queues with a ring return the next frame in place.  Their errors
+ * are -EAGAIN (no frame), -EMSGSIZE (too large for a slot, read it after the
+ * release) and -EIO (damaged).  Every frame must be released before the next
+ * is taken, except after -EAGAIN.  The release may prefetch the next headers.
  *
- * Up to MACH_SEND_MAX frames are sent with one call: how many were, or a
- * negative errno (-EAGAIN: full) that the first one met.
+ * One call sends up to MACH_SEND_MAX frames.  It returns how many were sent,
+ * or the negative errno of the first frame (-EAGAIN: full).
  */
 #define	MACH_SEND_MAX	32
 
 struct virtio_net_hdr;
 
-struct mach_slot {		/* a received frame in a ring */
+struct mach_slot {		/* received frame in a ring */
 	const char	*ms_data;
 	uint32_t	 ms_len;
 	const struct virtio_net_hdr *ms_vnet;	/* or NULL */
 };
 
-struct mach_frame {		/* a frame to send */
+struct mach_frame {		/* frame to send */
 	const struct iovec *mf_iov;
 	unsigned	 mf_niov;
 };
@@ -193,26 +213,28 @@ void	 mach_devq_wake(struct mach_devq *);
 void	 mach_devq_close(struct mach_devq *);
 
 /*
- * A queue of a TAP device: it is read, with headers; offloads are the TUN_F_*
- * bits offered.
+ * Opens a queue of a TAP device.  It is read, and frames have virtio headers.
+ * offloads are the TUN_F_* bits to offer.
  */
 int	 mach_devq_open_tap(const char *ifname, bool multiqueue,
 	    unsigned offloads, struct mach_devq **);
 /*
- * A packet socket on a network interface of the host, with headers and a
- * ring.  Queues of one group (not 0) share what is received, by flow.
+ * Opens a packet socket on a network interface of the host, with virtio
+ * headers and a ring.  Queues of one group (not 0) share received frames by
+ * flow hash.
  */
 int	 mach_devq_open_packet(const char *ifname, unsigned group,
 	    struct mach_devq **);
 /*
- * AF_XDP sockets on the first n queues of a network interface of the host:
- * with a ring, without headers; one thread at a time may send on each.  An
- * errno value, with what failed in *step.
+ * Opens AF_XDP sockets on the first n queues of a network interface of the
+ * host.  They have a ring and no virtio headers.  Each allows one sending
+ * thread at a time.  Returns an errno value and, in *step, what failed.
  */
-#define	MACH_XDP_MTU	1778	/* 2048, less the host's headroom, Ethernet */
+/* 2048, minus the host's headroom, minus Ethernet */
+#define	MACH_XDP_MTU	1778
 int	 mach_devq_open_xdp(const char *ifname, unsigned n,
 	    struct mach_devq *queues[], const char **step);
-/* How many frames are where: all that are received into, and all others. */
+/* Numbers of frames in the fill ring, the receive ring and elsewhere. */
 struct mach_xdp_frames {
 	uint32_t	 fill, receive;
 	uint32_t	 free, send;
@@ -220,9 +242,9 @@ struct mach_xdp_frames {
 void	 mach_devq_xdp_frames(struct mach_devq *, struct mach_xdp_frames *);
 
 /*
- * Local stream server for the control socket.  Accept blocks until
- * mach_ctl_wake() makes it return -ECANCELED; read and write until their
- * deadline, then -ETIMEDOUT.
+ * Local stream server for the control socket.  mach_ctl_accept() blocks until
+ * mach_ctl_wake() makes it return -ECANCELED.  Reads and writes return
+ * -ETIMEDOUT at their deadline.
  */
 struct mach_ctl;
 int	 mach_ctl_listen(const char *path, struct mach_ctl **);

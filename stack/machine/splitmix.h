@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Random numbers that are the same every time: splitmix64 (Steele, Lea, Flood,
- * "Fast splittable pseudorandom number generators", 2014).
+ * Reproducible pseudorandom numbers: splitmix64 (Steele, Lea, Flood, "Fast
+ * splittable pseudorandom number generators", 2014).
  */
 #ifndef MACHINE_SPLITMIX_H
 #define MACHINE_SPLITMIX_H
 
 #include <stdint.h>
 
-#define	SPLITMIX_STEP	0x9e3779b97f4a7c15ULL	/* from state to state */
+#define	SPLITMIX_STEP	0x9e3779b97f4a7c15ULL	/* increment of the state */
 
-/* The number of a state. */
+/* Returns the output for a state. */
 static inline uint64_t
 splitmix(uint64_t z)
 {

@@ -7,7 +7,10 @@
 
 #include <sched.h>
 
-/* The numbers of "0-1,3", at most CPU_SETSIZE; 0, or EINVAL: it is no list. */
+/*
+ * Parses "0-1,3" into at most CPU_SETSIZE numbers.  Returns 0, or EINVAL for
+ * bad syntax.
+ */
 int	 cpulist_parse(const char *list, int found[], unsigned *n);
 
 #endif /* MACHINE_POSIX_CPULIST_H */

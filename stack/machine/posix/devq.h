@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device queues: what the sorts of them have in common.
+ * Device queues: the interface between the kinds of queues and their common
+ * part.
  */
 #ifndef MACHINE_POSIX_DEVQ_H
 #define MACHINE_POSIX_DEVQ_H
 
 #include "machine/machine.h"
 
-/* As in machine/machine.h, where they are called mach_devq_NAME. */
+/*
+ * Operations of a kind of queue; machine/machine.h documents each as
+ * mach_devq_NAME.
+ */
 struct devq_ops {
 	int	 (*send)(struct mach_devq *, const struct mach_frame *,
 		    unsigned);
@@ -25,17 +29,17 @@ struct mach_devq {
 };
 
 /*
- * A queue of size bytes, of which struct mach_devq is the first part, with
- * a descriptor (or -1, with errno) that is its own from now on.
+ * Creates a queue of size bytes that begins with struct mach_devq.  The queue
+ * takes over fd.  A negative fd with errno set is reported as the error.
  */
 int	 devq_create(size_t size, const struct devq_ops *, int fd,
 	    struct mach_devq **);
-/* setsockopt(2); an errno value. */
+/* setsockopt(2); returns an errno value. */
 int	 devq_option(const struct mach_devq *, int level, int name,
 	    const void *, size_t);
-/* The index of an interface of the host; an errno value. */
+/* Looks up the index of a host interface; returns an errno value. */
 int	 devq_ifindex(const char *ifname, int *index);
-/* Memory that is shared with the host; NULL with errno. */
+/* Maps memory shared with the host; NULL with errno on failure. */
 void	*devq_map(size_t len, int fd, uint64_t offset);
 
 #endif /* MACHINE_POSIX_DEVQ_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that go to the host's kernel directly.  Under LD_PRELOAD the C
- * library's names (read, poll, close, ...) are the stack's own.  And who may
- * run: in real time that is the host's affair.
+ * Direct system calls of the host's kernel.  Under LD_PRELOAD the C library's
+ * names (read, poll, close, ...)  resolve to the stack's functions.  Also
+ * which thread may run: in real time the host's scheduler decides.
  */
 #ifndef MACHINE_POSIX_HOST_H
 #define MACHINE_POSIX_HOST_H
@@ -17,32 +17,34 @@
 #include <unistd.h>
 
 /*
- * The CPU of virtual time (machine/virtual/clock.c); in real time these do
- * nothing.  A thread queues for one that it is about to make, which then
- * starts when its turn comes; a thread that waits for the host leaves the
- * CPU meanwhile, and one that ends leaves it for good.
+ * The CPU of virtual time (machine/virtual/clock.c); in real time these
+ * functions do nothing.  A thread queues a turn for each thread that it is
+ * about to create; the new thread starts at that turn.  A thread leaves the
+ * CPU while it waits for the host, and when it ends.
  */
 struct cpu_turn;
 struct cpu_turn *cpu_queue(void);
-void	 cpu_cancel(struct cpu_turn *);	/* the thread could not be made */
+void	 cpu_cancel(struct cpu_turn *);	/* the thread could not be created */
 void	 cpu_start(struct cpu_turn *);
 void	 cpu_enter(void);
 void	 cpu_leave(void);
-/* The host's CPU that this thread is on. */
+/* The host CPU on which this thread runs. */
 int	 cpu_current(void);
 
 /*
- * Where a thread that is about to be made may run (cpu as in
- * mach_thread_create()); how the host schedules it, said by itself; and what
- * holds for threads that come from elsewhere.
+ * cpu_place() sets where a new thread may run (cpu as in
+ * mach_thread_create()).  cpu_schedule() sets the scheduling policy of the
+ * calling thread.  The last function applies both to threads that the stack
+ * did not create.
  */
 void	 cpu_place(pthread_attr_t *, int cpu);
 void	 cpu_schedule(void);
 void	 cpu_attach(void);
 
 /*
- * Whether the last signal only asked what this thread does (calls.c); and
- * takes that signal out of a set of those that the stack's threads block.
+ * calls_disturbed() is true if the last signal only requested the call stack
+ * (calls.c).  The other function removes that signal from a set of signals
+ * that the stack's threads block.
  */
 #ifdef LOCK_TRACKING
 bool	 calls_disturbed(void);
@@ -85,7 +87,7 @@ host_writev(int fd, const struct iovec *iov, int n)
 	return (len >= 0 ? len : -errno);
 }
 
-/* A timeout of NULL waits for ever.  -1 with errno, as ppoll(2). */
+/* ppoll(2); a NULL timeout waits without limit.  Returns -1 with errno. */
 static inline int
 host_poll(struct pollfd *fds, unsigned n, const struct timespec *timeout)
 {
@@ -93,7 +95,8 @@ host_poll(struct pollfd *fds, unsigned n, const struct timespec *timeout)
 	int count;
 
 	if (timeout != NULL)
-		ts = *timeout;	/* the system call writes the rest back */
+		/* the system call writes the remaining time back */
+		ts = *timeout;
 	cpu_leave();
 	count = (int)syscall(SYS_ppoll, fds, (long)n,
 	    timeout != NULL ? &ts : NULL, NULL, KERNEL_SIGSET);

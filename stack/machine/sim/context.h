@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Coroutines: several flows of control in one thread of the host, each on a
- * stack of its own, which hand it to one another.
+ * Coroutines: several flows of control in one host thread, each on its own
+ * stack, with explicit switches.
  */
 #ifndef MACHINE_SIM_CONTEXT_H
 #define MACHINE_SIM_CONTEXT_H
@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 #if !defined(__x86_64__) && !defined(SIM_UCONTEXT)
-#define	SIM_UCONTEXT	/* elsewhere the C library's, with two system calls */
+/* other CPUs: ucontext(3), two system calls for each switch */
+#define	SIM_UCONTEXT
 #endif
 
 #ifdef SIM_UCONTEXT
@@ -20,17 +21,17 @@ struct context {
 };
 #else
 struct context {
-	void		*sp;	/* its registers lie there */
+	void		*sp;	/* its registers are saved there */
 };
 #endif
 
 /*
- * Prepares a flow that begins in entry(), which must not return, on size bytes
- * of stack from there.  The flow that runs already needs no preparation.
+ * Prepares a coroutine that begins in entry(), which must not return, on the
+ * given stack.  The coroutine that runs already needs no preparation.
  */
 void	 context_create(struct context *, void (*entry)(void), void *stack,
 	    size_t size);
-/* The calling flow stops here until somebody switches back to it. */
+/* Suspends the calling coroutine until another one switches back to it. */
 void	 context_switch(struct context *from, struct context *to);
 
 #endif /* MACHINE_SIM_CONTEXT_H */

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a simulated machine consists of, and what everything costs there.
+ * Presets of the simulated machine: its topology and the costs of operations.
  */
 #ifndef MACHINE_SIM_PRESETS_H
 #define MACHINE_SIM_PRESETS_H
 
 #include <stdint.h>
 
-/* Picoseconds: a nanosecond is too long for an instruction. */
+/* Picoseconds: one instruction takes less than a nanosecond. */
 typedef uint64_t psec_t;
 
 #define	PSEC_PER_NSEC	1000ULL
 #define	PSEC_PER_USEC	1000000ULL
 
-/* All in picoseconds; machine/sim/presets.c says where values come from. */
+/* Costs in picoseconds; machine/sim/presets.c has the sources of the values. */
 #define	SIM_COSTS(X)							\
 	X(instruction, "an instruction, on average")			\
 	X(copy, "a byte that memcpy() and its like move or set")	\
@@ -44,25 +44,27 @@ struct sim_costs {
 };
 
 /*
- * CPU n is thread n / (sockets * cores) of its core, so that the first CPUs
- * are cores of their own, and those of a socket follow one another.
+ * CPU n is hardware thread n / (sockets * cores) of its core.  The first CPUs
+ * are therefore different cores, and CPUs of a socket have consecutive
+ * numbers.
  */
 struct sim_preset {
 	const char	*name, *what;
-	unsigned	 sockets, cores, threads;	/* of what is before */
+	/* each counted within the previous one */
+	unsigned	 sockets, cores, threads;
 	struct sim_costs costs;
 };
 extern const struct sim_preset sim_presets[];
 extern const unsigned sim_npresets;
 
-/* NULL: there is none of that name. */
+/* Returns NULL for an unknown name. */
 const struct sim_preset *sim_preset_find(const char *name);
 /*
- * One in a file (machine/sim/preset_file.c), in place of the one that was read
- * before; NULL: it has said why not.
+ * Reads a preset from a file (machine/sim/preset_file.c) and replaces the
+ * preset read before.  On an error, prints the reason and returns NULL.
  */
 const struct sim_preset *sim_preset_read(const char *path);
-/* How many CPUs it has. */
+/* Number of CPUs of a preset. */
 unsigned sim_preset_cpus(const struct sim_preset *);
 
 #endif /* MACHINE_SIM_PRESETS_H */

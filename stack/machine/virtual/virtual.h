@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Virtual time for a program's own threads.  The stack's threads know
- * nothing of it.
+ * Virtual time for a program's own threads.  Threads of the stack do not need
+ * these calls.
  */
 #ifndef MACHINE_VIRTUAL_VIRTUAL_H
 #define MACHINE_VIRTUAL_VIRTUAL_H
@@ -9,15 +9,15 @@
 #include <stdbool.h>
 
 /*
- * Before a thread that the stack did not make does anything with it.  With
- * drive, the clock moves while this thread waits in the stack; while none
- * does, it stands still.
+ * A program's thread calls this before it uses the stack.  With drive, the
+ * clock advances while this thread waits in the stack; without such a thread
+ * the clock stands still.
  */
 void	 mach_virtual_enter(bool drive);
 /*
- * When it has done.  Without hold, once all other threads wait for
- * something; with hold, at once, and the clock stands still until this
- * thread is back.
+ * A program's thread calls this when it is done.  Without hold it returns once
+ * all other threads wait.  With hold it returns at once, and the clock stands
+ * still until this thread is back.
  */
 void	 mach_virtual_leave(bool hold);
 
