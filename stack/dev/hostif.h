@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Interfaces that the host gives us: queues of its devices, each with a
- * thread that receives.  A driver says how they are opened and what they
- * can do; the rest is the same for all.
+ * Interfaces on devices of the host: each queue has a receive thread.  A
+ * driver provides operations to open and use a device and its capabilities;
+ * everything else is common.
  */
 #ifndef DEV_HOSTIF_H
 #define DEV_HOSTIF_H
@@ -17,22 +17,27 @@ struct hostif_queue {
 	unsigned	 hq_index;	/* [I] */
 	struct mach_devq *hq_devq;	/* [I] */
 	struct thread	*hq_thread;	/* [I] */
-	struct mbuf	*hq_small;	/* receive thread: next frame's start */
-	struct mbuf	*hq_large;	/* and its rest */
-	int		 hq_error;	/* of the last frame, negative */
+	/* receive thread: cluster for the start of the next frame */
+	struct mbuf	*hq_small;
+	struct mbuf	*hq_large;	/* large buffer for the rest of it */
+	int		 hq_error;	/* negative errno of the last frame */
 	uint64_t	 hq_bytes;	/* received */
-	struct mtx	 hq_txlock;	/* if one at a time may send */
+	/* used if ho_serial: one sender at a time */
+	struct mtx	 hq_txlock;
 };
 
 struct hostif_ops {
-	/* Opens the devices of all queues; an errno value with the reason. */
+	/*
+	 * Opens the devices of all queues.  Returns an errno value with the
+	 * reason in why.
+	 */
 	int		(*open)(struct hostif *, char *why, size_t);
-	/* One frame into the stack; -EAGAIN: none, or another error. */
+	/* Receives one frame.  Returns -EAGAIN (no frame) or another error. */
 	int		(*receive)(struct hostif_queue *);
-	unsigned	 caps;		/* IFCAP_* that it can have */
+	unsigned	 caps;		/* IFCAP_* that are possible */
 	uint32_t	 mtu_max;
-	bool		 vnet;		/* virtio-net headers before frames */
-	bool		 serial;	/* one thread at a time may send */
+	bool		 vnet; /* frames begin with virtio-net headers */
+	bool		 serial;	/* only one thread at a time may send */
 };
 
 /* [I] immutable after attach, [a] atomic */
@@ -44,18 +49,20 @@ struct hostif {
 	struct hostif_queue hi_queues[];
 };
 
-/* What is the same in all drivers' tables. */
+/* Members that are the same in the tables of all drivers. */
 int	 hostif_attach(const struct hostif_ops *, const struct if_config *,
 	    char *why, size_t);
 int	 hostif_start(struct ifnet *);
 void	 hostif_detach(struct ifnet *);
 
-/* Receives from a device that is read, or from one that shares a ring. */
+/*
+ * Receive one frame: by a read into buffers, or from a slot of a shared ring.
+ */
 int	 hostif_read(struct hostif_queue *);
 int	 hostif_take(struct hostif_queue *);
-void	 hostif_free(struct hostif_queue *);	/* its buffers */
+void	 hostif_free(struct hostif_queue *);	/* frees its buffers */
 
-/* Sends frames that are linked by m_nextpkt; ENOBUFS if not all went. */
+/* Sends frames linked by m_nextpkt.  Returns ENOBUFS if some were not sent. */
 int	 hostif_transmit(struct ifnet *, struct mbuf *);
 
 #endif /* DEV_HOSTIF_H */
