@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lock annotations that clang checks (-Wthread-safety) and gcc ignores.
- * The letter in brackets behind a field is for the reader; the attribute
- * keeps the letter true.
+ * Lock annotations that clang checks (-Wthread-safety) and gcc ignores.  The
+ * letter in brackets behind a field is for the reader; the attribute verifies
+ * it.
  */
 #ifndef KERN_ANNOTATE_H
 #define KERN_ANNOTATE_H
@@ -24,13 +24,16 @@
 #define	REQUIRES_SHARED(...)	LOCK_ATTR(requires_shared_capability(__VA_ARGS__))
 #define	EXCLUDES(...)		LOCK_ATTR(locks_excluded(__VA_ARGS__))
 #define	ASSERTS_LOCK(...)	LOCK_ATTR(assert_capability(__VA_ARGS__))
-/* Where the checker cannot follow: say why in a comment. */
+/* Exempts a function from the analysis; a comment gives the reason. */
 #define	NO_LOCK_ANALYSIS	LOCK_ATTR(no_thread_safety_analysis)
 
 #define	PRINTFLIKE(f, a)	__attribute__((format(printf, f, a)))
 #define	NORETURN		_Noreturn
 
-/* What a condition nearly always is, whatever the load (FreeBSD's names). */
+/*
+ * Branch hints for conditions with one usual outcome under any load (FreeBSD's
+ * names).
+ */
 #define	__predict_true(c)	__builtin_expect((c) != 0, 1)
 #define	__predict_false(c)	__builtin_expect((c) != 0, 0)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Callouts: functions called later by the clock thread, with no lock held
- * (Giant is, when debug.mpsafenet=0).
+ * Callouts: functions that the clock thread calls later, with no lock held
+ * except Giant if debug.mpsafenet=0.
  */
 #ifndef KERN_CALLOUT_H
 #define KERN_CALLOUT_H
@@ -13,7 +13,7 @@ typedef void callout_fn(void *);
 /* [c] callout lock */
 struct callout {
 	struct callout	*c_next, **c_prev;	/* [c] wheel slot list */
-	nsec_t		 c_when;		/* [c] date */
+	nsec_t		 c_when;		/* [c] time */
 	callout_fn	*c_fn;			/* [c] */
 	void		*c_arg;			/* [c] */
 	bool		 c_pending;		/* [c] */
@@ -21,15 +21,15 @@ struct callout {
 
 void	 callout_init(struct callout *);
 /*
- * (Re)arms to fire after delay.  Returns true if it was pending, so that
- * an owner who holds one reference for each pending callout knows whether
- * to take another.
+ * (Re)arms the callout to fire after delay.  Returns true if it was pending.
+ * An owner that holds one reference for each pending callout takes another if
+ * this returns false.
  */
 bool	 callout_reset(struct callout *, nsec_t delay, callout_fn *, void *arg);
-/* Returns true if it was pending and now will not run. */
+/* Returns true if the callout was pending and will not run. */
 bool	 callout_stop(struct callout *);
 bool	 callout_pending(struct callout *);
-/* As callout_stop(), and waits for a running handler to return. */
+/* Like callout_stop(), and waits for a running handler to return. */
 bool	 callout_drain(struct callout *);
 
 #endif /* KERN_CALLOUT_H */

@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Statistics that every packet counts in (counter(9)).  Each thread adds to
- * a copy of all such counters that is its own, so that no cache line goes
- * from CPU to CPU, and no atomic addition is needed; who reads one adds up.
+ * Per-thread statistics counters (counter(9)).  Each thread adds to its own
+ * copy of all counters, so counting needs no atomic operation and no cache
+ * line moves between CPUs.  Readers add the copies up.
  */
 #ifndef KERN_COUNTER_H
 #define KERN_COUNTER_H
 
 #include "kern/thread.h"
 
-/* Of structures of atomic_u64, and of nothing else. */
+/* For structures that contain only atomic_u64. */
 #define	COUNTERS	__attribute__((section("counters")))
 
-/* The linker's names for the ends of that section. */
+/* Start and end of that section, defined by the linker. */
 extern char __start_counters[] __attribute__((visibility("hidden")));
 extern char __stop_counters[] __attribute__((visibility("hidden")));
 
-/* Of the calling thread; detaching one that has none is fine. */
+/*
+ * Attach and detach the calling thread's copy; detaching without one is
+ * allowed.
+ */
 COLD void counters_attach(struct thread *);
 void	 counters_detach(struct thread *);
-/* Of any counter, whether it is one of COUNTERS or not. */
+/* Reads any counter, in COUNTERS or not. */
 uint64_t counter_read(atomic_u64 *);
 void	 counter_init(void);
 
-/* A load, an addition and a store: a segment of TCP counts in 13 places. */
+/*
+ * Inlined as a load, an addition and a store, because one TCP segment updates
+ * 13 counters.
+ */
 __attribute__((always_inline)) static inline void
 counter_add(atomic_u64 *c, uint64_t n)
 {

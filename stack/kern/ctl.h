@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control socket: how stackctl asks a booted stack.
+ * The control socket: stackctl's connection to a booted stack.
  *
- * One request a connection: the client sends a line of at most CTL_LINEMAX
- * bytes, the stack answers "ok\n" and text, or "error: reason\n", and hangs
- * up.  Requests are "sysctl -a", "sysctl -d" (with descriptions),
- * "sysctl -t" (what each tunable may be), "sysctl name", "sysctl name=value",
- * and what subsystems register: views ("ifconfig", "netstat -r") and commands
- * with arguments ("route add").
+ * Each connection carries one request.  The client sends a line of at most
+ * CTL_LINEMAX bytes.  The stack answers "ok\n" and text, or "error: reason\n",
+ * and closes the connection.  Requests are "sysctl -a", "sysctl -d" (with
+ * descriptions), "sysctl -t" (the values each tunable accepts), "sysctl name"
+ * and "sysctl name=value".  Subsystems register further requests: views
+ * ("ifconfig", "netstat -r") and commands with arguments ("route add").
  */
 #ifndef KERN_CTL_H
 #define KERN_CTL_H
@@ -26,8 +26,8 @@ struct ctl_request {
 };
 
 /*
- * Splits a request line in place.  Returns NULL, or the reason why it is
- * not a request.
+ * Splits a request line in place.  Returns NULL, or an error message if the
+ * syntax is wrong.
  */
 const char *ctl_parse(char *line, struct ctl_request *);
 
@@ -35,25 +35,26 @@ const char *ctl_parse(char *line, struct ctl_request *);
 struct ctl_out;
 void	 ctl_printf(struct ctl_out *, const char *fmt, ...) PRINTFLIKE(2, 3);
 
-/* A view is shown for a command; both are constants of the subsystem. */
+/* Registers a view; both arguments are constants of the subsystem. */
 void	 ctl_view_register(const char *command, void (*show)(struct ctl_out *));
 /*
- * A command has up to CTL_ARGS_MAX arguments, argv[0] being the first; run is
- * told which command it is, as several may share it.  On an error, an errno
- * value, the answer is the reason in why alone.
+ * Registers a command with up to CTL_ARGS_MAX arguments; argv[0] is the first
+ * argument.  Several commands may share run, which gets the command's name.
+ * If run returns an errno value, the answer is only the reason in why.
  */
 #define	CTL_ARGS_MAX	8
 typedef int ctl_run_t(const char *command, struct ctl_out *, int argc,
 	    char *argv[], char *why, size_t len);
 void	 ctl_command_register(const char *command, ctl_run_t *);
 
-/* Starts serving on the tunable ctl.path, if it is set. */
+/* Starts the server if the tunable ctl.path is set. */
 void	 ctl_init(void);	/* registers the tunable */
-int	 ctl_start(void);	/* 0 or an errno value, said on the console */
+int	 ctl_start(void); /* 0 or an errno value, printed on the console */
 void	 ctl_stop(void);
 /*
- * Who must know all descriptors that the boot opens lets nobody be answered
- * before it has looked: a connection has one, too, for a while.
+ * ctl_hold() delays answers until ctl_release().  A caller that lists all
+ * descriptors opened by the boot needs this, because each connection
+ * temporarily has one, too.
  */
 void	 ctl_hold(void);
 void	 ctl_release(void);

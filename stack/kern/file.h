@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Open files as sockets see them that pass them on.  The table of
- * descriptors is the api layer's; it registers these at boot.
+ * Open files, as seen by sockets that pass descriptors.  The api layer owns
+ * the descriptor table and registers these operations at boot.
  */
 #ifndef KERN_FILE_H
 #define KERN_FILE_H
@@ -11,15 +11,16 @@
 struct socket;
 
 struct fileops {
-	/* A reference to a descriptor's file, which keeps it open; EBADF. */
+	/* Takes a reference that keeps a descriptor's file open; EBADF. */
 	int		(*fo_get)(int fd, void **file);
-	/* The lowest free descriptor for it, or -1 (EMFILE). */
+	/* Installs the file at the lowest free descriptor; -1: EMFILE. */
 	int		(*fo_install)(void *file, bool cloexec);
-	void		(*fo_hold)(void *file);		/* once more */
+	void		(*fo_hold)(void *file); /* takes another reference */
 	void		(*fo_close)(void *file);	/* may block */
-	/* All references: descriptors, calls, those of fo_get and fo_hold. */
+	/* Number of references: descriptors, calls, fo_get and fo_hold. */
 	unsigned	(*fo_refs)(void *file);
-	struct socket	*(*fo_socket)(void *file);	/* of ours, or NULL */
+	/* NULL: not a socket of the stack */
+	struct socket	*(*fo_socket)(void *file);
 };
 extern const struct fileops *fileops;	/* [I] after boot; NULL: none */
 

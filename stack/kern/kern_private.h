@@ -10,25 +10,32 @@
 void	 sysctl_init(void);
 void	 machine_init(void);	/* CPUs and scheduling of threads */
 int	 machine_start(void);
-void	 lock_init(void);	/* strategies, and what watches the locks */
-void	 lock_spin_never(void);	/* at boot: there is one CPU */
+void	 lock_init(void);	/* contention strategies and lock tracking */
+/* at boot: there is one CPU, spinning is useless */
+void	 lock_spin_never(void);
 void	 giant_init(void);
-int	 giant_start(void);	/* debug.mpsafenet does not change any more */
+int	 giant_start(void);	/* fixes debug.mpsafenet */
 void	 ddb_init(void);
 void	 synch_init(void);
 void	 sleep_prof_init(void);
-/* The date if sleeps are counted, else 0; and what to do with it later. */
+/*
+ * sleep_begins() returns the time if sleeps are profiled, else 0.
+ * sleep_ended() takes that time and counts the sleep.
+ */
 nsec_t	 sleep_begins(void);
 void	 sleep_ended(const char *wmesg, nsec_t since);
 void	 callout_subsys_init(void);
 int	 callout_start(void);
 void	 callout_shutdown(void);
-/* Sets the tunables of a loader.conf; says what is wrong, with its line. */
+/* Sets the tunables of a loader.conf; prints errors with their line. */
 int	 loader_read(const char *path);
-/* The same from memory; name is for messages. */
+/* Like loader_read(), from memory; name appears in messages. */
 int	 loader_parse(const char *name, char *text);
 
-/* loader.conf was read: tunables cannot be set but those marked CTL_RUN. */
+/*
+ * True once loader.conf was read: from then on only tunables marked CTL_RUN
+ * can be set.
+ */
 extern bool	 booted;
 
 #endif /* KERN_KERN_PRIVATE_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Mutexes, reader-writer locks and Giant.  Every lock belongs to a class of
- * the one table below; the table gives its name in profiles and reports
- * and its place in the lock order (a thread may only acquire a class with a
- * higher rank than those it holds; the same class twice only as the table
- * says: NEVER, in ANY order, or by rising ADDRESS).
+ * the table below.  The table gives its name in profiles and reports and its
+ * place in the lock order.  A thread may only acquire a class with a higher
+ * rank than those it holds.  Two locks of the same class follow the last
+ * column: NEVER, in ANY order, or by rising ADDRESS.
  */
 #ifndef KERN_LOCK_H
 #define KERN_LOCK_H
@@ -71,8 +71,8 @@ struct lock_class_info {
 extern const struct lock_class_info lock_classes[LC_COUNT];
 
 /*
- * A place in the source that acquires a lock.  Builds that do not keep
- * track of locks (LOCK_TRACKING: witness, lock_profiling) pass none.
+ * A place in the source that acquires a lock.  Builds without lock tracking
+ * (LOCK_TRACKING: witness, lock_profiling) pass NULL.
  */
 struct lock_site {
 	const char	*ls_file;
@@ -92,20 +92,21 @@ struct lock_site {
 
 #ifdef LOCK_PROFILING
 /*
- * What the mutex profile of 2006 keeps in each mutex.
- *	[o] its owner
+ * Per-mutex data of the mutex profile of 2006.
+ *	[o] the mutex's owner
  *	[a] atomic
  */
 struct mtx_prof {
 	nsec_t		 mp_since;	/* [o] when it was acquired, or 0 */
-	const struct lock_site *mp_site; /* [o] where */
+	const struct lock_site *mp_site; /* [o] where it was acquired */
 	atomic_u32	 mp_hold;	/* [a] attempts that found it held */
 	uint32_t	 mp_lock;	/* [o] acquisitions that had to wait */
-	uint32_t	 mp_generation;	/* [o] the reset that the two are from */
+	/* [o] the profile reset that both counts belong to */
+	uint32_t	 mp_generation;
 };
 #endif
 
-/* Owner word: struct thread pointer, bit 0 set while somebody waits. */
+/* Owner word: struct thread pointer; bit 0 is set while a thread waits. */
 struct LOCKABLE("mutex") mtx {
 	atomic_uptr	 mtx_owner;	/* [a] */
 	atomic_u32	 mtx_seq;	/* [a] word that waiters park on */
@@ -129,9 +130,8 @@ void	 mtx_destroy(struct mtx *);
 #define	mtx_lock(m)	mtx_lock_at((m), LOCK_SITE)
 void	 mtx_lock_at(struct mtx *m, const struct lock_site *) ACQUIRES(*m);
 /*
- * Of a class whose locks are taken by address, one whose place is behind
- * another one of its class, wherever they lie: a listener comes before its
- * children.
+ * Locks a child after its listener.  SOCKET locks are otherwise taken by
+ * rising address; a listener comes before its children at any address.
  */
 #define	mtx_lock_child(m) mtx_lock_at((m), LOCK_SITE_OF(true))
 #define	mtx_trylock(m)	mtx_trylock_at((m), LOCK_SITE)
@@ -158,23 +158,25 @@ bool	 rw_trywlock_at(struct rwlock *l, const struct lock_site *)
 void	 rw_wunlock(struct rwlock *l) RELEASES(*l);
 
 /*
- * Giant (Watson 2004): with debug.mpsafenet=0 it is taken around every
- * socket call, protocol handler and callout; with 1 these do nothing.  It
- * may be recursed, is taken before any other lock, and is dropped while
- * the thread sleeps.
+ * Giant (Watson 2004).  With debug.mpsafenet=0 every socket call, protocol
+ * handler and callout holds it; with 1 these functions do nothing.  Giant is
+ * recursive, is taken before any other lock, and is dropped while the thread
+ * sleeps.
  */
 extern bool	 mpsafenet;		/* [I] after boot */
-/* A component is not MP-safe: while booting, that sets debug.mpsafenet to 0. */
+/*
+ * For components that are not MP-safe: sets debug.mpsafenet to 0 during boot.
+ */
 void	 net_needs_giant(const char *component);
 #define	giant_enter()	giant_enter_at(LOCK_SITE)
 void	 giant_enter_at(const struct lock_site *);
 void	 giant_exit(void);
-/* Whatever mpsafenet says: for handlers and drivers that need Giant. */
+/* Independent of mpsafenet: for handlers and drivers that need Giant. */
 #define	giant_lock()	giant_lock_at(LOCK_SITE)
 void	 giant_lock_at(const struct lock_site *);
 void	 giant_unlock(void);
 bool	 giant_owned(void);		/* by the calling thread */
-unsigned giant_drop(void);		/* before sleeping; depth */
-void	 giant_pickup(unsigned depth);	/* after it */
+unsigned giant_drop(void);		/* before sleeping; returns the depth */
+void	 giant_pickup(unsigned depth);	/* after sleeping */
 
 #endif /* KERN_LOCK_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of the locks share: the owner word, what a thread does that
- * does not get a mutex (lock_wait.c), and who watches (lock_track.c).
+ * Shared definitions of the lock code: the owner word, mutex contention
+ * strategies (lock_wait.c) and lock tracking (lock_track.c).
  */
 #ifndef KERN_LOCK_PRIVATE_H
 #define KERN_LOCK_PRIVATE_H
@@ -21,14 +21,14 @@ mtx_try(struct mtx *m, uintptr_t self)
 
 /* Returns with the mutex held by self, the calling thread. */
 COLD void mtx_wait(struct mtx *, uintptr_t self);
-/* How often to look at a held lock before parking. */
+/* Max number of tests of a held lock before parking. */
 unsigned lock_spin_limit(void);
-/* Parks on a lock's word: this thread does not run meanwhile. */
+/* Parks on a lock's word and marks the thread as off-CPU. */
 void	 lock_park(atomic_u32 *word, uint32_t expected);
 
 /*
- * Before a lock is asked for; when it is there, after waiting since a date
- * (0: it was free); and before it is let go.
+ * Hooks of lock tracking: before a lock is requested; when it is acquired,
+ * after waiting since a time (0: it was free); and before it is released.
  */
 #ifdef LOCK_TRACKING
 void	 lock_wanted(const void *, enum lock_class, const struct lock_site *);
@@ -73,7 +73,7 @@ lock_track_waited(struct thread *td)
 }
 #endif
 
-/* The calling thread waits for a lock; and has it. */
+/* Mark the calling thread as waiting for a lock, and clear the mark. */
 static inline void
 lock_waits(const void *l, enum lock_class class, const struct lock_site *site)
 {
@@ -92,10 +92,13 @@ lock_waited(void)
 	atomic_store_ptr(&td->td_blocked, NULL);
 }
 
-/* The date, where somebody asks how long threads wait; or 0. */
+/* The current time if a profile measures waiting, else 0. */
 #ifdef LOCK_PROFILING
 nsec_t	 lock_wait_begins(void);
-/* An attempt found the mutex held; a thread got it, or lets it go. */
+/*
+ * mtx_prof_bounce() counts an attempt that found the mutex held.  The other
+ * two run when a thread has acquired it and before it is released.
+ */
 void	 mtx_prof_bounce(struct mtx *);
 void	 mtx_prof_got(struct mtx *, const struct lock_site *, bool waited);
 void	 mtx_prof_leaving(struct mtx *);

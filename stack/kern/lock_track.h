@@ -13,14 +13,15 @@ struct thread;
 #define	LOCK_HELD_MAX	16
 
 /*
- * A lock that is held, or that a thread waits for; read by others for a
- * look ("show alllocks"), which may be late.
+ * A lock that a thread holds or waits for.  Other threads read it without
+ * synchronization ("show alllocks"), so their view may be stale.
  */
 struct lock_held {
 	const void	*lh_lock;
 	const struct lock_site *lh_site;
 	nsec_t		 lh_since;	/* profiled: when it was acquired */
-	nsec_t		 lh_waited;	/* profiled: how long that took */
+	/* profiled: how long the acquisition took */
+	nsec_t		 lh_waited;
 	bool		 lh_contested;	/* profiled: it was not free */
 	uint8_t		 lh_class;	/* enum lock_class */
 };
@@ -34,11 +35,11 @@ struct lock_held {
 struct lock_track {
 	struct lock_held lt_held[LOCK_HELD_MAX];	/* [o] */
 	unsigned	 lt_nheld;			/* [o] */
-	struct lock_held lt_wanted;	/* [o] no lh_lock: nothing */
-	atomic_u32	 lt_due;	/* [a] waits for what must come soon */
-	atomic_u32	 lt_waits;	/* [a] how often it has */
-	uint32_t	 lt_seen;	/* [w] lt_waits at the last look */
-	unsigned	 lt_looks;	/* [w] since when it is the same */
+	struct lock_held lt_wanted;	/* [o] lh_lock is NULL: not waiting */
+	atomic_u32	 lt_due; /* [a] waits for a step of another thread */
+	atomic_u32	 lt_waits;	/* [a] number of such waits */
+	uint32_t	 lt_seen;	/* [w] lt_waits when last checked */
+	unsigned	 lt_looks;	/* [w] checks without a change */
 };
 
 #ifdef LOCK_PROFILING
@@ -46,11 +47,11 @@ struct ctl_out;
 struct lock_prof;
 struct sysctl_oid;
 
-/* What both profiles are switched by, and what they say of their own cost. */
+/* The switch of either profile, and the measured cost of profiling. */
 struct prof_switch {
 	atomic_u32	 ps_on;		/* [a] */
-	atomic_u64	 ps_cost_off;	/* [a] a mutex got and let go, ns */
-	atomic_u64	 ps_cost_on;	/* [a] the same while it counts */
+	atomic_u64	 ps_cost_off;	/* [a] ns for a lock and unlock */
+	atomic_u64	 ps_cost_on;	/* [a] the same while profiling */
 	void		(*ps_reset)(void); /* [I] */
 };
 int	 proc_prof_enable(const struct sysctl_oid *, const char *, char *,
@@ -59,14 +60,14 @@ int	 proc_prof_reset(const struct sysctl_oid *, const char *, char *,
 	    size_t);
 void	 prof_show_cost(struct ctl_out *, struct prof_switch *);
 
-/* The profile of 2007: a lock was let go. */
+/* The profile of 2007: a lock was released. */
 void	 lock_prof_release(struct thread *, const struct lock_held *);
 bool	 lock_prof_enabled(void);
 void	 lock_prof_init(void);
 void	 mtx_prof_init(void);
 #endif
 
-/* Registers what was compiled in. */
+/* Registers the trackers that were compiled in. */
 #ifdef LOCK_TRACKING
 void	 lock_watch_init(void);
 #else
@@ -78,9 +79,9 @@ lock_watch_init(void)
 
 #ifdef WITNESS
 /*
- * The order of the class table is checked whenever a lock is asked for.  A
- * thread that holds locks where it must not is reported the same way: going
- * to sleep, coming back from a handler, ending.
+ * Checks the class table's order before a lock is acquired.  A thread that
+ * holds locks where it must not (sleep, return from a handler, exit) is
+ * reported in the same way.
  */
 void	 witness_order(const struct lock_track *, const void *,
 	    enum lock_class, const struct lock_site *);

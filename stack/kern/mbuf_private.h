@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the mbuf allocator tells threads and the boot.
+ * Interface of the mbuf allocator for threads and the boot.
  */
 #ifndef KERN_MBUF_PRIVATE_H
 #define KERN_MBUF_PRIVATE_H
@@ -10,7 +10,7 @@
 struct mbuf_cache;
 
 void	 mbuf_init(void);
-/* Gives a thread's free buffers back; NULL is fine. */
+/* Returns a thread's free buffers to the allocator; NULL is allowed. */
 void	 mbuf_cache_free(struct mbuf_cache *);
 
 #endif /* KERN_MBUF_PRIVATE_H */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The net lock: one reader-writer lock over the internet's protocols, which a
- * thread holds while it takes a burst of packets in, makes a socket call or
- * runs a callout (OpenBSD's netlock).  Held exclusively it is all the locking
- * that protocols need; shared, it lets several threads work on several
- * sockets.  Which it is, or that there is none, net.inet.tcp.input says.
+ * The net lock: one reader-writer lock over the internet protocols (OpenBSD's
+ * netlock).  A thread holds it while it processes a burst of packets, makes a
+ * socket call or runs a callout.  Held exclusively, it is the only lock that
+ * protocols need.  Held shared, it lets several threads work on different
+ * sockets.  net.inet.tcp.input selects exclusive, shared or none.
  *
  * It is taken after Giant, before any other lock, and is dropped while a
- * thread sleeps.  A thread that has it may ask again, which only counts: a
- * reader that waited for itself behind a writer would wait for ever.
+ * thread sleeps.  A thread that holds it may enter again, which only counts: a
+ * second read behind a waiting writer would deadlock.
  */
 #ifndef KERN_NETLOCK_H
 #define KERN_NETLOCK_H
@@ -36,15 +36,15 @@ net_exit(void)
 		netlock_give();
 }
 
-/* Around a sleep; the depth is what net_pickup() restores. */
+/* Release the lock around a sleep; net_pickup() restores the depth. */
 unsigned net_drop(void);
 void	 net_pickup(unsigned depth);
-/* Whether this thread holds it, and does so alone. */
+/* Whether this thread holds the lock, and holds it exclusively. */
 bool	 net_held(void);
 bool	 net_alone(void);
 /*
- * A handler that only one thread may run, in a thread that holds nothing; so
- * long as it lasts nobody else is in the network.
+ * Takes the lock exclusively for a handler that is not MP-safe.  The caller
+ * holds no locks.
  */
 void	 net_enter_alone(void);
 

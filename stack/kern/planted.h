@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Races that are known, to see whether a search for races finds them
- * (docs/explanation/simulator.md).  In a build with -Dplanted=true the tunable
- * debug.planted switches one of them on; other builds have none.
+ * Known races that test a search for races (docs/explanation/simulator.md).  In a build
+ * with -Dplanted=true the tunable debug.planted enables one of them; other
+ * builds contain none.
  *
  *	if (!PLANTED(MUTEX_SEQ))
  *		atomic_fetchadd_u32(&m->mtx_seq, 1);
@@ -16,39 +16,39 @@
 
 #define	PLANTED_LIST(X)							\
 	X(NONE, "none")							\
-	/* who sleeps lets the mutex go before a waker can find him */	\
+	/* a sleeper unlocks before it is on the sleep queue */		\
 	X(LOST_WAKEUP, "lost_wakeup")					\
-	/* a mutex is let go between the look at it and the park */	\
+	/* a mutex is released between the test and the park */		\
 	X(MUTEX_SEQ, "mutex_seq")					\
-	/* a callout is drained while its handler runs on */		\
+	/* drain returns while the handler still runs */		\
 	X(CALLOUT_DRAIN, "callout_drain")				\
-	/* what is retired is freed under who came just before */	\
+	/* retired memory is freed under the newest readers */		\
 	X(EPOCH_EARLY, "epoch_early")					\
-	/* a waiter takes a socket buffer without looking again */	\
+	/* a waiter takes a socket buffer without a second test */	\
 	X(SBLOCK_ONCE, "sblock_once")					\
 	/* two pcbs are locked in the wrong order */			\
 	X(PAIR_ORDER, "pair_order")					\
-	/* the peer is not looked at again when both are locked */	\
+	/* the peer is not tested again after locking both */		\
 	X(PAIR_RECHECK, "pair_recheck")					\
-	/* a message is sent or read while the collector looks */	\
+	/* a message is sent or read while the collector runs */	\
 	X(GC_UNLOCKED, "gc_unlocked")					\
 	/* a listener is woken without a reference */			\
 	X(ACCEPT_WAKE, "accept_wake")					\
-	/* a child joins a queue from which it was taken */		\
+	/* a child is queued after it was dequeued */			\
 	X(ACCEPT_QUEUE, "accept_queue")					\
-	/* a segment comes to a connection that was closed meanwhile */	\
+	/* a segment reaches a connection closed meanwhile */		\
 	X(TCP_CLOSED, "tcp_closed")					\
 	/* a timer has no reference to its socket */			\
 	X(TIMER_REF, "timer_ref")					\
-	/* the owner goes without looking at what came last */		\
+	/* the owner leaves with segments in the backlog */		\
 	X(BACKLOG_LEAVE, "backlog_leave")				\
-	/* ... or sleeps */						\
+	/* ... or sleeps with them */					\
 	X(BACKLOG_SLEEP, "backlog_sleep")				\
-	/* hybrid dispatch ends, and nobody works on what came */	\
+	/* hybrid dispatch ends with packets left in the queue */	\
 	X(HYBRID_LOST, "hybrid_lost")					\
-	/* hybrid dispatch begins while the worker runs */		\
+	/* hybrid dispatch starts while the worker runs */		\
 	X(HYBRID_OVERTAKE, "hybrid_overtake")				\
-	/* no race: IPv4 makes one atomic operation more on each packet */ \
+	/* no race: IPv4 does one more atomic operation a packet */	\
 	X(EXTRA_ATOMIC, "extra_atomic")
 
 enum planted {
@@ -59,11 +59,11 @@ enum planted {
 
 extern atomic_u32 planted;		/* [I] after boot */
 
-/* A plain look: it is no point at which a search may go on with another. */
+/* A relaxed load: it is no scheduling point of a search. */
 #define	PLANTED(id)							\
 	(atomic_load_explicit(&planted, memory_order_relaxed) == PLANTED_##id)
 
-/* What EXTRA_ATOMIC costs more. */
+/* The operation that EXTRA_ATOMIC adds. */
 #define	PLANTED_ATOMIC() do {						\
 	if (PLANTED(EXTRA_ATOMIC))					\
 		atomic_count_u64(&planted_count, 1);			\

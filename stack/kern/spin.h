@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A spin lock for a few instructions of what lies below mutexes, which need
- * a struct thread: the list of threads, and those who watch the locks.
- * Whoever holds one must not wait for anything.
+ * A spin lock for short sections below mutexes, which need a struct thread:
+ * the list of threads, and lock tracking.  A holder must not wait for
+ * anything.
  */
 #ifndef KERN_SPIN_H
 #define KERN_SPIN_H

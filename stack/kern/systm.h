@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What every file of the stack may use: assertions, console, memory.
+ * Facilities for every file of the stack: assertions, console, memory.
  */
 #ifndef KERN_SYSTM_H
 #define KERN_SYSTM_H
@@ -26,7 +26,7 @@
 #define	container_of(p, type, field)					\
 	((type *)(void *)((char *)(p) - offsetof(type, field)))
 
-/* len bytes, part to twice part, in two parts that may overlap. */
+/* Copies len bytes, part <= len <= 2 * part, as two parts that may overlap. */
 __attribute__((always_inline)) static inline void
 copy_ends(char *to, const char *from, size_t len, size_t part)
 {
@@ -38,7 +38,7 @@ copy_ends(char *to, const char *from, size_t len, size_t part)
 	memcpy(to + len - part, tail, part);
 }
 
-/* memcpy(3) of what is often a few bytes: only more of them are a call. */
+/* memcpy(3) for short lengths: only longer copies are a function call. */
 static inline void
 copy_bytes(void *to, const void *from, size_t len)
 {
@@ -76,18 +76,18 @@ NORETURN void panic(const char *fmt, ...) PRINTFLIKE(1, 2);
 void	 console(const char *fmt, ...) PRINTFLIKE(1, 2);
 
 /*
- * Whether something has happened more than limit times in this second; counts
- * it.  Two threads may meet in a new second: a few more.
+ * True if called more than limit times in this second.  Two threads that race
+ * at the start of a second may exceed the limit by a few.
  */
 struct pps_limit {
-	atomic_u64	 second;	/* that count is of */
+	atomic_u64	 second;	/* second that the count belongs to */
 	atomic_u32	 count;
 };
 bool	 pps_limited(struct pps_limit *, uint32_t limit);
 
 /* Memory.  Never returns NULL: exhaustion is a panic.  Zeroed. */
 void	*kmalloc(size_t size);
-/* The same, aligned as by mach_alloc(). */
+/* Like kmalloc(), aligned as by mach_alloc(). */
 void	*kmalloc_aligned(size_t size, size_t align);
 void	 kfree(void *);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * struct thread: what the stack knows of a thread, its own or one of the
- * application's that came in through a socket call.
+ * struct thread: a thread of the stack, or an application's thread that
+ * entered through a socket call.
  */
 #ifndef KERN_THREAD_H
 #define KERN_THREAD_H
@@ -19,7 +19,7 @@ struct mbuf_cache;
 
 #define	TD_WOKEN_MAX	16
 
-/* What layers above remember for a thread; freed with it. */
+/* Per-thread caches of higher layers; freed with the thread. */
 enum td_hint { TD_ROUTES, TD_ROUTES6, TD_LINKS, TD_LINKS6, TD_PCBS, TD_RX_BURST,
     TD_LOCK_BATCH, TD_HINTS };
 
@@ -32,39 +32,42 @@ enum td_hint { TD_ROUTES, TD_ROUTES6, TD_LINKS, TD_LINKS6, TD_PCBS, TD_RX_BURST,
  */
 struct thread {
 	SLIST_ENTRY(thread) td_link;		/* [l] */
-	bool		 td_ended;		/* [l] may be used again */
-	atomic_u32	 td_offcpu;		/* [a] parked while it may own
-						   a lock; others may spin */
+	bool		 td_ended; /* [l] the struct may be reused */
+	/* [a] parked while it may own a lock; spinning is useless */
+	atomic_u32	 td_offcpu;
 #ifdef LOCK_PROFILING
 	struct lock_prof *_Atomic td_prof;	/* [a] counters, or NULL */
 #endif
-	/* From here on a new thread begins with zeros. */
+	/* The members from here on are zeroed in a new thread. */
 	char		 td_name[24];		/* [I] */
-	bool		 td_kernel;		/* [I] made by kthread_create */
-	atomic_u32	 td_id;			/* [a] the host's number, or 0 */
-	atomic_u32	 td_park;		/* [a] word it parks on: twice the
-						   wake-ups, odd while parked */
-	atomic_u32	 td_interrupt;		/* [a] a signal waits: no sleep
-						   with PCATCH */
-	const char	*_Atomic td_wmesg;	/* [a] why it sleeps, or NULL */
-	const char	*_Atomic td_blocked;	/* [a] class of the lock that it
-						   waits for, or NULL */
-	unsigned	 td_nospin;		/* [o] sleeps without spinning */
+	bool		 td_kernel; /* [I] created by kthread_create() */
+	atomic_u32	 td_id; /* [a] the host's thread ID, or 0 */
+	/* [a] word to park on: twice the number of wakeups, odd while parked */
+	atomic_u32	 td_park;
+	/* [a] a signal is pending: no sleep with PCATCH */
+	atomic_u32	 td_interrupt;
+	const char	*_Atomic td_wmesg;	/* [a] wait channel, or NULL */
+	/* [a] class of the lock that it waits for, or NULL */
+	const char	*_Atomic td_blocked;
+	/* [o] depth: sleeps without spinning first */
+	unsigned	 td_nospin;
 	unsigned	 td_wakehold;		/* [o] depth of wakeup_hold() */
-	unsigned	 td_nwoken;		/* [o] wake-ups held back */
+	unsigned	 td_nwoken;		/* [o] deferred wakeups */
 	atomic_u32	*td_woken[TD_WOKEN_MAX]; /* [o] */
-	nsec_t		 td_now;		/* [o] getuptime(), 0: not yet */
+	nsec_t		 td_now; /* [o] getuptime(), 0: not cached */
 	unsigned	 td_astdepth;		/* [o] depth of ast_enter() */
-	struct ast	*td_asts;		/* [o] work put off */
+	struct ast	*td_asts;		/* [o] deferred work */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	unsigned	 td_netdepth;		/* [o] depth of net_enter() */
 	bool		 td_netalone;		/* [o] ... exclusively */
-	unsigned	 td_tunnels;		/* [o] that what it sends is in */
+	/* [o] tunnels around the packet being sent */
+	unsigned	 td_tunnels;
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
 	struct tx_batch	*td_tx_batch;	/* [o] frames to send, or NULL */
 	struct if_lro	*td_lro;		/* [o] frames held, or NULL */
-	char		*td_counters;		/* [o] its copy, or NULL */
-	struct epoch_reader *td_epoch;		/* [o] its record, or NULL */
+	/* [o] its copy of the counters, or NULL */
+	char		*td_counters;
+	struct epoch_reader *td_epoch; /* [o] its epoch record, or NULL */
 	void		*td_hints[TD_HINTS];	/* [o] from kmalloc(), or NULL */
 	struct mach_thread *td_machine;		/* [I] */
 #ifdef LOCK_TRACKING
@@ -72,7 +75,7 @@ struct thread {
 #endif
 };
 
-/* Attaches an application's thread at first sight. */
+/* Attaches an application's thread on its first call. */
 COLD struct thread *thread_attach(void);
 static inline struct thread *
 thread_self(void)
@@ -82,7 +85,10 @@ thread_self(void)
 	return (__predict_true(td != NULL) ? td : thread_attach());
 }
 #define	curthread	(thread_self())
-/* The same, of a thread that holds a lock or handles a packet: it is known. */
+/*
+ * Like curthread, for a thread that holds a lock or handles a packet: it is
+ * attached.
+ */
 static inline struct thread *
 thread_known(void)
 {
@@ -92,11 +98,11 @@ thread_known(void)
 	return (td);
 }
 
-APART nsec_t thread_date(struct thread *);	/* looks at the clock */
+APART nsec_t thread_date(struct thread *);	/* reads the clock */
 /*
- * When the packet or call that this thread is at work on began: one look at
- * the clock for all that is done with it.  Whoever locks a socket forgets it,
- * since no date that others left there may be in the future.
+ * When the current packet or call of this thread began: the clock is read once
+ * for it.  A thread that locks a socket discards the cached time, because no
+ * timestamp stored in the socket may be in the future.
  */
 static inline nsec_t
 getuptime(void)
@@ -105,7 +111,7 @@ getuptime(void)
 
 	return (__predict_true(td->td_now != 0) ? td->td_now : thread_date(td));
 }
-/* Another one begins. */
+/* Discards the cached time, because a new packet or call begins. */
 static inline void
 forget_uptime(void)
 {
@@ -113,13 +119,13 @@ forget_uptime(void)
 }
 
 /*
- * A signal came for the calling thread: its sleeps with PCATCH end with
+ * Reports a signal to the calling thread: its sleeps with PCATCH end with
  * EINTR until td_interrupt is cleared.  Called in signal handlers.
  */
 void	 thread_interrupt(void);
 
 COLD void thread_hints_attach(struct thread *, enum td_hint kind, size_t size);
-/* What this thread remembers of a kind: size bytes, zero at first. */
+/* The cache of a kind of this thread: size bytes, zeroed when created. */
 static inline void *
 thread_hints(enum td_hint kind, size_t size)
 {
@@ -131,8 +137,8 @@ thread_hints(enum td_hint kind, size_t size)
 }
 
 /*
- * Of 1 << bits things of a size that this thread remembers of a kind, the one
- * where a key's would be (Fibonacci hashing, Knuth, volume 3, section 6.4).
+ * The slot of key in a cache of 1 << bits entries (Fibonacci hashing, Knuth,
+ * volume 3, section 6.4).
  */
 static inline void *
 thread_hint(enum td_hint kind, size_t size, unsigned bits, uint32_t key)
@@ -143,12 +149,12 @@ thread_hint(enum td_hint kind, size_t size, unsigned bits, uint32_t key)
 }
 
 /*
- * Calls fn for each thread there is or was; none comes or goes meanwhile.  fn
- * must not wait for anything.
+ * Calls fn for each struct thread, in use or ended; none is added or removed
+ * meanwhile.  fn must not wait.
  */
 void	 thread_foreach(void (*fn)(struct thread *, void *arg), void *arg);
 
-/* Threads of the stack's own; cpu as in mach_thread_create(). */
+/* Creates a thread of the stack; cpu as in mach_thread_create(). */
 int	 kthread_create(const char *name, int cpu, void (*fn)(void *),
 	    void *arg, struct thread **);
 void	 kthread_join(struct thread *);

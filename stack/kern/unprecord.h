@@ -12,43 +12,53 @@
 
 struct unp_record {
 	struct socket	*rec_from;	/* datagrams: charged, referenced */
-	struct sockname	 rec_name;	/* ... its name, or sn_len 0 */
+	/* datagrams: sender, charged and referenced */
+	struct sockname	 rec_name;
 	struct unp_control rec_control;
-	uint32_t	 rec_len;	/* bytes left */
-	uint32_t	 rec_charge;	/* left of what the sender was charged */
+	uint32_t	 rec_len;	/* datagrams: its name, or sn_len 0 */
+	/* part of the sender's charge that remains */
+	uint32_t	 rec_charge;
 };
 #define	mtorec(m)	mtod(m, struct unp_record *)
 
-/* Whose records have no bounds for the reader. */
+/* Whether readers see a byte stream without record boundaries. */
 static inline bool
 unp_isstream(const struct socket *so)
 {
 	return (so->so_type == SOCK_STREAM);
 }
 
-/* Of data that was charged to from, which is referenced unless it is NULL. */
+/*
+ * Makes a record of data that was charged to from, which is referenced unless
+ * NULL.
+ */
 struct mbuf *unp_record_make(struct socket *from, const struct unp_control *,
 	    struct mbuf *data, uint32_t len, uint32_t charge);
-/* Ends one that is in no buffer. */
+/* Frees a record that is in no buffer. */
 void	 unp_record_free(struct mbuf *);
 
-/* In the buffer of a locked socket: puts one at the end, takes the first. */
+/* Append to, and remove the first record of, a locked socket's buffer. */
 void	 unp_record_append(struct socket *, struct mbuf *);
 struct mbuf *unp_record_remove(struct socket *);
-/* The one that byte off of a stream's buffer is in, or NULL; *in its offset. */
+/*
+ * The record that holds byte off of a stream's buffer, or NULL; *in is the
+ * offset in it.
+ */
 struct mbuf *unp_record_at(struct socket *, size_t off, uint32_t *in);
 
-/* One record's part of a read: what was taken, and from whom. */
+/* The result of reading from one record: data and sender. */
 struct unp_taken {
 	struct mbuf	*data;
 	struct unp_control control;
 	struct socket	*from;		/* referenced, or NULL */
 	uint32_t	 charge;
 };
-/* Looks at n bytes of a record, from off on, without taking them. */
+/* Copies n bytes of a record from off without removing them. */
 void	 unp_record_peek(struct mbuf *, uint32_t off, uint32_t n,
 	    struct unp_taken *);
-/* Takes n bytes of the first record, which ends if whole; socket locked. */
+/*
+ * Removes n bytes of the first record, and the record if whole; socket locked.
+ */
 void	 unp_record_take(struct socket *, uint32_t n, bool whole,
 	    struct unp_taken *);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The watchdog: says what hangs when the stack makes no progress.  Builds
- * that do not keep track of locks (LOCK_TRACKING) have none.
+ * The watchdog: reports what hangs when the stack makes no progress.  It
+ * exists only in builds with lock tracking (LOCK_TRACKING).
  */
 #ifndef KERN_WATCHDOG_H
 #define KERN_WATCHDOG_H
@@ -11,9 +11,8 @@
 struct thread;
 
 /*
- * Something that has work to do: how much waits now, and how much was done
- * since boot.  It must not wait for a lock; false: there is none of that
- * number.
+ * A watched queue: items waiting now, and items done since boot.  The function
+ * must not wait for a lock; false: no queue has this number.
  */
 struct watched {
 	unsigned	 w_waiting;
@@ -23,10 +22,10 @@ typedef bool watch_t(unsigned number, struct watched *);
 
 #ifdef LOCK_TRACKING
 void	 watchdog_init(void);		/* registers the tunable */
-int	 watchdog_start(void);		/* the last of the boot */
+int	 watchdog_start(void);		/* the last step of the boot */
 void	 watchdog_stop(void);
 void	 watchdog_watch(const char *what, watch_t *);
-/* The calling thread waits for what another thread must do soon. */
+/* The calling thread waits for a step that another thread must make soon. */
 void	 watchdog_wait_begins(struct thread *);
 void	 watchdog_wait_ended(struct thread *);
 #else

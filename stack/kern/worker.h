@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Worker threads: each does what gathers under a lock of its owner's, and
- * sleeps while there is nothing.
+ * Worker threads: each processes work that accumulates under its owner's lock,
+ * and sleeps while there is none.
  */
 #ifndef KERN_WORKER_H
 #define KERN_WORKER_H
@@ -9,9 +9,9 @@
 #include "kern/lock.h"
 
 /*
- * A piece of work, with the lock, which may be let go meanwhile.  Returns for
- * how long there is nothing to do: 0, it is called again at once, or
- * NSEC_FOREVER, until worker_wake().
+ * Does a piece of work with the lock held, which it may release meanwhile.
+ * Returns the time until there is more work: 0 calls it again at once;
+ * NSEC_FOREVER waits for worker_wake().
  */
 typedef nsec_t	 worker_fn(void *arg);
 
@@ -26,14 +26,16 @@ struct worker {
 	worker_fn	*w_fn;		/* [I] */
 	void		*w_arg;		/* [I] */
 	const char	*w_wmesg;	/* [I] constant: its wait channel */
-	struct thread	*w_thread;	/* [s] NULL: it does not run */
+	struct thread	*w_thread;	/* [s] NULL: not running */
 	bool		 w_stop;	/* [w] */
 };
 
-/* Errno value; cpu as in mach_thread_create(). */
+/* Returns an errno value; cpu as in mach_thread_create(). */
 int	 worker_start(struct worker *, const char *name, int cpu);
 void	 worker_wake(struct worker *);
-/* Once it has ended the piece of work that it is at; nothing if none runs. */
+/*
+ * Stops the worker after its current piece of work; does nothing if none runs.
+ */
 void	 worker_stop(struct worker *);
 
 #endif /* KERN_WORKER_H */
