@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Network interfaces.  A device driver (dev/) makes one, hands received
- * frames to if_input() and sends what if_output() gives it.
+ * Network interfaces.  A device driver (dev/) creates one, passes received
+ * frames to if_input() and transmits the frames that the stack sends.
  */
 #ifndef NET_IF_VAR_H
 #define NET_IF_VAR_H
@@ -36,23 +36,26 @@ struct if_counters {
 
 #define	IF_INET_MAX	8	/* addresses of IPv4 */
 
-/* One of them, and the subnet that it is in. */
+/* An address and its subnet. */
 struct if_inet {
 	struct in_addr	 addr, mask;
 };
 
 /*
- * Where an interface in monitor mode drops what it has received, counted and
- * tapped: behind the look at the Ethernet header, as FreeBSD's did in 2008;
- * before it, as in Bruce Evans's experiment of that year; or before anything
- * is called, as in OpenBSD's receive queues.
+ * Where an interface in monitor mode drops received packets, after counting
+ * and capturing them.  HEADER: after reading the Ethernet header (FreeBSD,
+ * 2008).  TOP: before it (Bruce Evans's experiment of that year).  QUEUE:
+ * before any call (OpenBSD's receive queues).
  */
 enum if_monitor { MONITOR_OFF, MONITOR_HEADER, MONITOR_TOP, MONITOR_QUEUE };
 
-/* Who hands frames to the driver: whoever sends, or a thread for it. */
+/*
+ * Which thread passes frames to the driver: the sender, or a thread of the
+ * interface.
+ */
 enum if_transmit { TRANSMIT_INLINE, TRANSMIT_DEFERRED };
 
-/* What if.<name>.monitor and .transmit say. */
+/* Values of if.<name>.monitor and .transmit. */
 struct if_modes {
 	atomic_u32	 monitor;	/* [a] enum if_monitor */
 	atomic_u32	 transmit;	/* [a] enum if_transmit, set at boot */
@@ -69,11 +72,11 @@ struct ifnet {
 	char		 if_xname[IFNAMSIZ];	/* [I] */
 	unsigned	 if_index;		/* [I] from 1 */
 	unsigned	 if_queues;		/* [I] */
-	uint32_t	 if_mtu;		/* [I] of IP packets */
+	uint32_t	 if_mtu;		/* [I] for IP packets */
 	unsigned	 if_caps;		/* [I] IFCAP_* */
 	bool		 if_loopback;		/* [I] */
 	bool		 if_ether;		/* [I] ether_ifattach() was called */
-	bool		 if_lro;		/* [I] segments are joined */
+	bool		 if_lro;		/* [I] large receive offload */
 	uint8_t		 if_lladdr[6];		/* [I] */
 	unsigned	 if_ninet;		/* [I] */
 	struct if_inet	 if_inet[IF_INET_MAX];	/* [I] */
@@ -82,28 +85,31 @@ struct ifnet {
 	struct in6_ifdata *if_in6;		/* [I] NULL: no IPv6 */
 	struct if_modes	 if_modes;		/* [a] */
 	struct if_counters *if_count;		/* [I] COUNTERS */
-	atomic_u64	 if_filter;		/* [a] groups passed on: bits of
-						   their if_filterbit() */
-	atomic_u64	 if_oldquerier[2];	/* [a] dates until which IGMPv1,
-						   IGMPv2 routers are on it */
-	void		*if_softc;		/* [I] of the driver */
 	/*
-	 * Link output: an IP packet to its next hop; resolves its link
-	 * address and frames it (arp_output, lo_output).  Consumes m.
+	 * [a] multicast filter: bits of the groups received, see
+	 * if_filterbit()
+	 */
+	atomic_u64	 if_filter;
+	/* [a] IGMPv1 and IGMPv2 routers are present until these times */
+	atomic_u64	 if_oldquerier[2];
+	void		*if_softc;		/* [I] the driver's data */
+	/*
+	 * Link output: resolves the link address of the next hop, frames the
+	 * packet and transmits it (arp_output, lo_output).  Consumes m.
 	 */
 	int		(*if_output)(struct ifnet *, struct mbuf *,
 			    struct in_addr nexthop);
-	/* The same for IPv6 (nd6_output, lo_output6). */
+	/* Like if_output, for IPv6 (nd6_output, lo_output6). */
 	int		(*if_output6)(struct ifnet *, struct mbuf *,
 			    const struct in6_addr *nexthop);
 	/*
-	 * Transmit of a whole frame, or of several that are linked by
-	 * m_nextpkt, by the driver or its thread.  Consumes them.
+	 * Transmits a whole frame, or several linked by m_nextpkt, by the
+	 * driver or its thread.  Consumes them.
 	 */
 	int		(*if_transmit)(struct ifnet *, struct mbuf *);
-	struct if_txq	*if_txq;	/* [I] in front of its driver, or NULL */
-	atomic_uptr	 if_pcap;	/* [a] where packets are kept, or 0 */
-	struct ifnet	*if_bridge;	/* [I] that it is a member of, or NULL */
+	struct if_txq	*if_txq; /* [I] queue before the driver, or NULL */
+	atomic_uptr	 if_pcap;	/* [a] packet capture, or 0 */
+	struct ifnet	*if_bridge;	/* [I] bridge of this member, or NULL */
 	struct if_impair *if_impair;		/* [I] fault injector or NULL */
 };
 
@@ -113,22 +119,23 @@ extern struct ifnet *loif;
 void	 if_attach(struct ifnet *);	/* assigns index, registers sysctls */
 struct ifnet *if_byname(const char *);
 struct ifnet *if_byindex(unsigned);
-struct ifnet *if_byaddr(struct in_addr);	/* whose own address it is */
-struct ifnet *if_onlink(struct in_addr);	/* whose subnet it is in */
+struct ifnet *if_byaddr(struct in_addr); /* the interface with this address */
+struct ifnet *if_onlink(struct in_addr); /* the interface with this subnet */
 bool	 if_hasaddr(const struct ifnet *, struct in_addr);
-/* The smallest subnet of the interface that it is in, or NULL. */
+/* The smallest subnet of the interface that contains the address, or NULL. */
 const struct if_inet *if_subnet(const struct ifnet *, struct in_addr);
 /*
- * From which address packets to a next hop go (RFC 1122 section 3.3.4.3):
- * the one in its subnet, or else the first.
+ * The source address for packets to a next hop (RFC 1122 section 3.3.4.3): the
+ * one in its subnet, else the first.
  */
 struct in_addr if_source(const struct ifnet *, struct in_addr nexthop);
 bool	 if_isbroadcast(const struct ifnet *, struct in_addr);
-bool	 if_hasbroadcast(struct in_addr);	/* is it one of any's */
+bool	 if_hasbroadcast(struct in_addr);	/* of any interface */
 
 /*
- * The filter of multicast frames, as devices have one: a hash of the link
- * address (which ends in what differs) chooses one of 64 bits.
+ * The multicast filter, as devices have one: a hash of the link address
+ * selects one of 64 bits.  Only the last bytes of group addresses differ, so
+ * the hash uses those.
  */
 static inline uint64_t
 if_filterbit(const uint8_t ll[6])
@@ -136,7 +143,7 @@ if_filterbit(const uint8_t ll[6])
 	return (1ULL << ((ll[3] * 31U + ll[4]) * 31U + ll[5]) % 64);
 }
 
-/* Here an interface has done, or MONITOR_OFF: it does not listen only. */
+/* Whether the interface is in monitor mode and drops packets at this point. */
 static inline bool
 if_monitors(struct ifnet *ifp, enum if_monitor here)
 {
@@ -144,16 +151,16 @@ if_monitors(struct ifnet *ifp, enum if_monitor here)
 }
 
 /*
- * A frame received on a queue; in the driver's receive thread.  The driver
- * places it so that what follows the 14 bytes of Ethernet is 4-byte aligned.
+ * Receives a frame on a queue, in the driver's receive thread.  The driver
+ * aligns the data after the 14 bytes of Ethernet to 4 bytes.
  */
 void	 if_input(struct ifnet *, struct mbuf *, unsigned queue);
 void	 ether_input(struct ifnet *, struct mbuf *);
 
 /*
- * A whole frame to the driver.  Between begin and end the calling thread's
- * frames are gathered, interface by interface, and sent together; a thread
- * must not sleep in between.
+ * Transmits a whole frame.  Between begin and end the calling thread's frames
+ * are collected for each interface and sent as one batch.  The thread must not
+ * sleep in between.
  */
 #define	TX_CALLS_MAX	16
 struct tx_calls {
@@ -168,13 +175,14 @@ struct tx_batch {
 void	 tx_batch_begin(struct tx_batch *);
 void	 tx_batch_end(struct tx_batch *);
 /*
- * Calls fn(arg) at the end of the batch that this thread gathers, before that
- * is sent.  False: it gathers none, or has so much to do at its end already.
+ * Calls fn(arg) at the end of this thread's transmit batch, before it is sent.
+ * False: no batch is open, or its list of calls is full.
  */
 bool	 tx_batch_later(void (*fn)(void *), void *arg);
 /*
- * Whether this thread holds back frames; if so, calls fn(arg) when they are
- * sent (false: it has so much to do then already), or sends them now.
+ * tx_batch_holds(): whether this thread holds unsent frames.  tx_batch_sent()
+ * then calls fn(arg) when they have been sent.  False: the list of calls is
+ * full.
  */
 bool	 tx_batch_holds(void);
 bool	 tx_batch_sent(void (*fn)(void *), void *arg);
@@ -182,15 +190,15 @@ void	 tx_batch_flush(void);
 int	 if_send(struct ifnet *, struct mbuf *);
 
 /*
- * A copy of a packet that is sent by an interface to many, this host included,
- * comes back as if received by it; flag is M_BCAST or M_MCAST.
+ * Receives a copy of a multicast or broadcast packet on the interface that
+ * sends it, for members on this host; flag is M_BCAST or M_MCAST.
  */
 void	 lo_copy(struct ifnet *, const struct mbuf *, uint32_t flag);
 
 /*
- * Fault injector, from tunables if.<name>.impair.{loss,dup,reorder,corrupt}
- * in parts per million and .seed; applied on input and output.  Passes zero,
- * one or two packets on to fn.
+ * Fault injector, with the tunables
+ * if.<name>.impair.{loss,dup,reorder,corrupt} (parts per million) and .seed.
+ * It applies to input and output and passes zero, one or two packets to fn.
  */
 struct if_impair;
 void	 if_impair_pass(struct if_impair *, struct mbuf *,

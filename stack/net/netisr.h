@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * netisr: dispatch of received packets to protocols.  See netisr.c for what
- * direct, hybrid and deferred are.
+ * netisr: dispatch of received packets to protocols.  netisr.c explains
+ * direct, hybrid and deferred dispatch.
  */
 #ifndef NET_NETISR_H
 #define NET_NETISR_H
 
 #include "kern/mbuf.h"
 
-/* TCP: segments that a certain worker wants (netinet/in_pcbthread.c). */
+/*
+ * NETISR_TCP: segments for the worker that owns their connection group
+ * (netinet/in_pcbthread.c).
+ */
 enum netisr_proto { NETISR_ETHER, NETISR_IP, NETISR_ARP, NETISR_IPV6,
     NETISR_TCP, NETISR_NPROTO };
 
 #define	NETISR_WORKERS_MAX	64
 
 /*
- * What of a packet chooses the worker that it is queued to, so that packets
- * which belong together stay in order.
+ * The property of a packet that selects its worker.  Packets with the same
+ * value stay in order.
  */
 enum netisr_policy {
-	NETISR_POLICY_SOURCE,	/* interface and queue it was received on */
+	NETISR_POLICY_SOURCE,	/* interface and receive queue */
 	NETISR_POLICY_FLOW,	/* flow, if known, else the source */
 	NETISR_POLICY_CPU	/* CPU of the flow's bucket, as RSS has it */
 };

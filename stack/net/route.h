@@ -11,32 +11,33 @@ struct ctl_out;
 
 struct nhop {
 	struct ifnet	*nh_ifp;
-	struct in_addr	 nh_gw;		/* where to send: gateway or dst */
-	bool		 nh_host;	/* dst is one host, and another */
+	struct in_addr	 nh_gw;		/* next hop: gateway or dst */
+	bool		 nh_host; /* dst is one host other than this one */
 };
 
 /*
- * Routes come and go at any time.  route_add: ifp NULL is found from gw, and
- * gw INADDR_ANY is on link; EEXIST, ENETUNREACH (gw is on no interface's
- * subnet).  route_delete: ESRCH.
+ * Routes may change at any time.  route_add(): a NULL ifp is derived from gw;
+ * gw INADDR_ANY means on link.  Errors: EEXIST, ENETUNREACH (gw is in no
+ * interface's subnet).  route_delete(): ESRCH.
  */
 int	 route_add(struct in_addr dst, unsigned plen, struct in_addr gw,
 	    struct ifnet *);
 int	 route_delete(struct in_addr dst, unsigned plen);
-const char *route_why_not(int error);	/* in words, of either */
+const char *route_why_not(int error);	/* message for an error of either */
 /* Longest match, without a lock; false: no route. */
 bool	 route_lookup(struct in_addr dst, struct nhop *);
-/* Gateway of the route to just this prefix; false: there is none. */
+/* The gateway of the route with exactly this prefix; false: no such route. */
 bool	 route_gateway(struct in_addr dst, unsigned plen, struct in_addr *gw);
 
 /*
- * A family's routes as people write them: route_config.c reads and shows them
- * for each family that registers this.  Addresses have 16 bytes, those of
- * IPv4 mapped (netinet/in_family.h); prefix lengths are the family's own;
- * errors as above.
+ * Textual interface of a family's routes: route_config.c parses and prints
+ * them for each registered family.  Addresses have 16 bytes, IPv4 mapped
+ * (netinet/in_family.h); prefix lengths are the family's own.  Errors are
+ * those above.
  */
 struct route_family {
-	const char	*rf_command;	/* "route": names commands, tunables */
+	/* "route": prefix of commands and tunables */
+	const char	*rf_command;
 	int		 rf_domain;	/* AF_* */
 	struct in6_addr	 rf_any;
 	const char	*rf_subnet, *rf_gwname;	/* examples for messages */
@@ -45,9 +46,9 @@ struct route_family {
 	int		(*rf_delete)(const struct in6_addr *dst, unsigned plen);
 	bool		(*rf_gateway)(const struct in6_addr *dst, unsigned plen,
 			    struct in6_addr *gw);
-	/* The table, as "route show" prints it. */
+	/* Prints the table for "route show". */
 	void		(*rf_show)(struct ctl_out *);
-	/* Where a packet to dst goes; false: no route. */
+	/* The next hop of a packet to dst; false: no route. */
 	bool		(*rf_lookup)(const struct in6_addr *dst,
 			    struct in6_addr *gw, struct ifnet **);
 };

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Receive bursts: packets that a thread receives together share one hold of
- * the net lock.  What a protocol deferred until all of them were processed is
- * done at the end, still under it (OpenBSD's if_input_process() and struct
- * netstack).
+ * Receive bursts: packets received together share one hold of the net lock.
+ * Work that a protocol deferred is done at the end of the burst, still under
+ * the lock (OpenBSD's if_input_process() and struct netstack).
  *
- * A driver collects frames while its device has some, and takes them in
- * between rx_burst_gather_begin() and rx_burst_gather_end(); a queue's worker
- * opens a burst around the whole queue; a handler that runs alone is a burst
- * of its own.  Bursts nest, and do nothing unless net.inet.tcp.input needs
- * them.
+ * A driver collects frames while its device has some and processes them
+ * between rx_burst_gather_begin() and rx_burst_gather_end().  A netisr worker
+ * opens a burst around a whole queue.  An exclusive handler is a burst of its
+ * own.  Bursts nest, and do nothing unless net.inet.tcp.input needs them.
  */
 #ifndef NET_RX_BURST_H
 #define NET_RX_BURST_H
@@ -17,7 +15,7 @@
 #include "kern/mbuf.h"
 
 extern bool	 rx_bursts;		/* [I] after boot */
-/* What was put off, or NULL; in the thread whose burst ends. */
+/* Runs the deferred work, or NULL; in the thread whose burst ends. */
 extern void	(*rx_burst_last)(void);	/* [I] after boot */
 
 void	 rx_burst_open(void);
@@ -55,7 +53,10 @@ rx_burst_gather_end(void)
 		rx_burst_gather_close();
 }
 
-/* A frame, its interface set: true if it waits for the end of gathering. */
+/*
+ * Collects a frame whose interface is set; true if it waits for the end of
+ * collection.
+ */
 static inline bool
 rx_burst_gather(struct mbuf *m)
 {
