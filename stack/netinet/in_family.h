@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Endpoints of either family, and what a transport protocol asks of the one
- * below it: a table of operations for IPv4, one for IPv6.
+ * Endpoints of either family, and the operations that a transport protocol
+ * needs from IP: one table for IPv4, one for IPv6.
  *
- * An address has 16 bytes; one of IPv4 is mapped, ::ffff:a.b.c.d (RFC 4291
- * section 2.5.5.2).  A socket of IPv6 that is bound to :: so speaks both, and
- * tables of connections need not know of families.
+ * An address has 16 bytes; an IPv4 address is mapped, ::ffff:a.b.c.d (RFC 4291
+ * section 2.5.5.2).  An IPv6 socket bound to :: therefore serves both
+ * families, and connection tables do not depend on the family.
  */
 #ifndef NETINET_IN_FAMILY_H
 #define NETINET_IN_FAMILY_H
@@ -15,22 +15,25 @@
 #include "kern/mbuf.h"
 #include "netinet/ip_var.h"
 
-/* An address and a port (network order). */
+/* An address and a port (network byte order). */
 struct in_endpoint {
 	struct in6_addr	 addr;
 	in_port_t	 port;
 	uint32_t	 zone;	/* interface of a link-local address, or 0 */
 };
 
-/* The four numbers of a connection, as this host sees them. */
+/* The four numbers of a connection, from this host's point of view. */
 struct in_conninfo {
 	struct in6_addr	 laddr, faddr;
-	in_port_t	 lport, fport;		/* network order */
-	uint32_t	 zone;		/* as above, of either address; also
-					   the one to a group by, or 0 */
+	in_port_t	 lport, fport;		/* network byte order */
+	/*
+	 * zone of either address, also the interface for sending to a group;
+	 * 0: none
+	 */
+	uint32_t	 zone;
 };
 
-/* Five words. */
+/* Hashed and compared as five words. */
 _Static_assert(sizeof(struct in_conninfo) == 40, "in_conninfo has padding");
 static inline bool
 in_connequal(const struct in_conninfo *a, const struct in_conninfo *b)
@@ -41,37 +44,40 @@ in_connequal(const struct in_conninfo *a, const struct in_conninfo *b)
 struct in_family {
 	int		 af_family;		/* AF_INET, AF_INET6 */
 	uint32_t	 af_hdrlen;		/* of the IP header */
-	uint32_t	 af_minmtu;		/* what every path carries */
+	uint32_t	 af_minmtu; /* MTU that every path supports */
 	struct in6_addr	 af_any, af_loopback;
 	/*
-	 * Source address and MTU of the way to c->faddr, c->laddr being the
-	 * source if it is set.  False: no route.
+	 * Source address and MTU of the route to c->faddr; uses c->laddr as
+	 * the source if it is set.  False: no route.
 	 */
 	bool		(*af_route)(const struct in_conninfo *c,
 			    struct in6_addr *src, uint32_t *mtu);
-	/* A socket may be bound to this address, which is not "any". */
+	/* Whether a socket may be bound to this address, which is not "any". */
 	bool		(*af_isours)(const struct in_endpoint *, bool stream);
-	/* No socket has the port of a received packet; consumes m. */
+	/* Answers a packet whose port no socket has; consumes m. */
 	void		(*af_portunreach)(struct mbuf *);
-	/* The packet is longer than mtu, which is the path's; consumes m. */
+	/* Answers a packet longer than mtu, the path's MTU; consumes m. */
 	void		(*af_toobig)(struct mbuf *, uint32_t mtu);
-	/* The interface by which packets to a group leave, or NULL. */
+	/* The interface for sending to a group, or NULL. */
 	struct ifnet	*(*af_groupif)(const struct in6_addr *group,
 			    uint32_t ifindex);
-	/* Adds an upper protocol; see in_proto_register(). */
+	/* Registers an upper protocol; see in_proto_register(). */
 	void		(*af_register)(uint8_t proto, pr_input_t *,
 			    pr_ctlinput_t *);
-	/* As ip_output(). */
+	/* Like ip_output(). */
 	int		(*af_output)(struct mbuf *, const struct in_conninfo *,
 			    uint8_t proto, const struct ip_sendopts *);
 };
 
-/* [I] in6_family is filled at boot: IPv6 is above this folder. */
+/*
+ * [I] in6_family is filled at boot, because this folder may not refer to
+ * netinet6/.
+ */
 extern const struct in_family in4_family;
 extern struct in_family in6_family;
 void	 in6_family_register(const struct in_family *);
 
-/* An upper protocol of both families; once for each number. */
+/* Registers an upper protocol for both families, once for each number. */
 void	 in_proto_register(uint8_t proto, pr_input_t *, pr_ctlinput_t *);
 
 static inline struct in6_addr
@@ -87,7 +93,7 @@ in_unmap(const struct in6_addr *a)
 	return ((struct in_addr){ a->s6_addr32[3] });
 }
 
-/* "Any" of either family. */
+/* The unspecified address of either family. */
 static inline bool
 in_isany(const struct in6_addr *a)
 {
@@ -96,7 +102,7 @@ in_isany(const struct in6_addr *a)
 	    a->s6_addr32[2] == htonl(0xffff)));
 }
 
-/* A multicast group of either family. */
+/* Whether the address is a multicast group of either family. */
 static inline bool
 in_isgroup(const struct in6_addr *a)
 {
@@ -104,7 +110,7 @@ in_isgroup(const struct in6_addr *a)
 	    IN_MULTICAST(ntohl(a->s6_addr32[3]))));
 }
 
-/* Addresses that mean nothing without a zone; none of IPv4 does. */
+/* Whether the address needs a zone; no IPv4 address does. */
 static inline bool
 in_islinklocal(const struct in6_addr *a)
 {
@@ -118,8 +124,8 @@ in_family(const struct in6_addr *a)
 }
 
 /*
- * Operations of every packet.  They are called by name, except for the output
- * of IPv6, because the compiler inlines such calls.
+ * Per-packet operations.  They are called by name so that the compiler can
+ * inline them; only IPv6 output uses the table.
  */
 int	 in4_output(struct mbuf *, const struct in_conninfo *, uint8_t proto,
 	    const struct ip_sendopts *);
@@ -139,7 +145,7 @@ af_output(const struct in_family *af, struct mbuf *m,
 	    in6_family.af_output(m, c, proto, opts));
 }
 
-/* As in_pseudo(). */
+/* Like in_pseudo(). */
 static inline uint16_t
 af_pseudo(const struct in_family *af, const struct in_conninfo *c,
     uint8_t proto, uint32_t len)
@@ -149,7 +155,7 @@ af_pseudo(const struct in_family *af, const struct in_conninfo *c,
 	    in6_pseudo(&c->laddr, &c->faddr, proto, len));
 }
 
-/* Of a received packet: its addresses; ports are left alone. */
+/* Fills in the addresses of a received packet; ports are not changed. */
 static inline void
 af_endpoints(const struct in_family *af, const struct mbuf *m,
     struct in_conninfo *c)
@@ -161,8 +167,8 @@ af_endpoints(const struct in_family *af, const struct mbuf *m,
 }
 
 /*
- * An address that is, or a received packet (may be NULL) that was sent to,
- * more hosts than one.
+ * Whether the destination address, or that of a received packet (m may be
+ * NULL), is multicast or broadcast.
  */
 static inline bool
 af_ismany(const struct in_family *af, const struct mbuf *m,
@@ -176,15 +182,16 @@ af_ismany(const struct in_family *af, const struct mbuf *m,
 const struct in_family *in_packetfamily(const struct mbuf *);
 
 /*
- * The connection as words for a keyed hash, into room for IN_CONNWORDS;
- * returns how many.
+ * Stores the connection as words for a keyed hash, with room for IN_CONNWORDS;
+ * returns their number.
  */
 #define	IN_CONNWORDS	5
 size_t	 in_connwords(const struct in_conninfo *, uint64_t *words);
 
 /*
- * To and from a program's socket address.  family is the socket's: one of
- * AF_INET6 has addresses of both.  EINVAL (too short), EAFNOSUPPORT.
+ * Convert from and to a program's socket address.  family is the socket's; an
+ * AF_INET6 socket may have addresses of both families.  Errors: EINVAL (too
+ * short), EAFNOSUPPORT.
  */
 struct sockname;
 int	 in_fromname(int family, const struct sockname *,

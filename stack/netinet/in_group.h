@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast groups that this host is in, on each interface, of either
- * family: IGMP (RFC 3376) and MLD (RFC 3810) differ in their messages only.
- * Addresses have 16 bytes, those of IPv4 mapped.
+ * Multicast group membership of this host, on each interface, for either
+ * family.  IGMP (RFC 3376) and MLD (RFC 3810) differ only in their messages.
+ * Addresses have 16 bytes, IPv4 mapped.
  *
- * A member wants a group from every source or from one; what is told to
- * routers is the union: "exclude none" if anybody wants every source, else
- * "include" those that are wanted.
+ * A member joins a group for every source or for one source.  Routers get the
+ * union: "exclude none" if a member wants every source, else "include" with
+ * the wanted sources.
  */
 #ifndef NETINET_IN_GROUP_H
 #define NETINET_IN_GROUP_H
@@ -15,8 +15,12 @@
 
 #include "net/if_var.h"
 
-#define	GROUP_SOURCES_MAX	32	/* of a group on an interface */
-#define	GROUP_ROBUSTNESS	2	/* reports of a change (8.1, 9.1) */
+#define	GROUP_SOURCES_MAX	32	/* for a group on an interface */
+/*
+ * transmissions of a change report (RFC 3376 section 8.1, RFC 3810 section
+ * 9.1)
+ */
+#define	GROUP_ROBUSTNESS	2
 
 /* Record types, the same in both protocols. */
 enum group_record {
@@ -24,7 +28,10 @@ enum group_record {
 	GROUP_TO_EXCLUDE
 };
 
-/* One record to be reported; "include" without sources is "left". */
+/*
+ * One record of a report; "include" without sources means that the group was
+ * left.
+ */
 struct group_report {
 	struct ifnet	*gr_ifp;
 	struct in6_addr	 gr_group;
@@ -34,7 +41,7 @@ struct group_report {
 };
 
 struct group_family {
-	/* Some groups are never spoken of. */
+	/* Whether routers get reports of the group. */
 	bool		(*gf_isreported)(const struct in6_addr *group);
 	void		(*gf_report)(const struct group_report *);
 	/* Link address of a group. */
@@ -45,9 +52,9 @@ void	 in_group_init(void);		/* at boot */
 void	 in_group_register(int domain, const struct group_family *);
 
 /*
- * One more, or one fewer, member; source NULL: of every source.  Reports a
- * change.  EINVAL: not a multicast address; ENOBUFS: over
- * net.inet.ip.mcast.maxgroups, or GROUP_SOURCES_MAX.
+ * Adds or removes a member; source NULL means every source.  Sends a report of
+ * the change.  Errors: EINVAL (not a multicast address), ENOBUFS (over
+ * net.inet.ip.mcast.maxgroups or GROUP_SOURCES_MAX).
  */
 int	 in_group_join(struct ifnet *, const struct in6_addr *group,
 	    const struct in6_addr *source);
@@ -56,18 +63,19 @@ void	 in_group_leave(struct ifnet *, const struct in6_addr *group,
 bool	 in_group_ismember(const struct ifnet *, const struct in6_addr *);
 
 /*
- * A querier asks for a group, or for all of a family (its "any"): answers
- * are due within so many milliseconds.  Another host answered for a group,
- * which is as good where older routers listen.
+ * in_group_queried(): a querier asked for a group, or for all groups of a
+ * family (its "any"); answers are due within the given milliseconds.  The
+ * other function: another host reported a group.  With older routers that
+ * suppresses our own report.
  */
 void	 in_group_queried(const struct ifnet *, const struct in6_addr *,
 	    uint32_t most);
 void	 in_group_heard(const struct ifnet *, const struct in6_addr *);
 
 /*
- * The number in a query that stands for a time (RFC 3376 section 4.1.1, RFC
- * 3810 section 5.1.3): itself, or with the highest of its bits set an
- * exponent of three bits and a mantissa of the others.
+ * Decodes a time in a query (RFC 3376 section 4.1.1, RFC 3810 section 5.1.3).
+ * With the highest of its bits set, the code is an exponent of three bits and
+ * a mantissa; otherwise it is the value.
  */
 uint32_t in_group_time(uint32_t code, unsigned bits);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Internet protocol control blocks: addresses and ports of a socket, and
- * the tables in which input finds it.
+ * Internet protocol control blocks: addresses and ports of a socket, and the
+ * tables in which input looks them up.
  *
  * A table has two hashes: connections by their four numbers, and ports.  A
- * port lists the pcbs that are bound to it and not connected (listeners,
- * datagram servers) and counts the connections that use it, so that a
- * listener with a hundred thousand connections is still found at once.
+ * port lists its pcbs that are not connected (listeners, datagram servers) and
+ * counts its connections.  The lookup of a listener therefore does not depend
+ * on the number of its connections.
  */
 #ifndef NETINET_IN_PCB_H
 #define NETINET_IN_PCB_H
@@ -21,12 +21,12 @@
 struct inpcbtable;
 struct in_member;
 
-/* What a socket says of multicast; one for both families.  [s] socket lock */
+/* Multicast options of a socket, for both families. [s] socket lock */
 struct in_moptions {
-	uint8_t		 mo_ttl;	/* [s] 1 unless set; 0: this host */
+	uint8_t		 mo_ttl;	/* [s] default 1; 0: this host only */
 	bool		 mo_noloop;	/* [s] IP_MULTICAST_LOOP is 0 */
 	bool		 mo_onlymine;	/* [s] IP_MULTICAST_ALL is 0 */
-	uint32_t	 mo_ifindex;	/* [s] IP_MULTICAST_IF; 0: as routed */
+	uint32_t	 mo_ifindex;	/* [s] IP_MULTICAST_IF; 0: by route */
 	unsigned	 mo_nmembers;	/* [s] */
 	LIST_HEAD(, in_member) mo_members;	/* [s] */
 };
@@ -38,7 +38,7 @@ struct inport {
 	LIST_ENTRY(inport) ip_hash;		/* [t] */
 	in_port_t	 ip_port;		/* [t] network order */
 	unsigned	 ip_conns;		/* [t] connected pcbs */
-	LIST_HEAD(, inpcb) ip_bound;		/* [t] others */
+	LIST_HEAD(, inpcb) ip_bound; /* [t] pcbs that are not connected */
 };
 
 /*
@@ -48,29 +48,29 @@ struct inport {
  *	[t] written with socket and table locked, read with either
  */
 struct inpcb {
-	LIST_ENTRY(inpcb) inp_link;		/* [t] in a connection bucket,
-						   or ip_bound */
+	/* [t] in a connection bucket or in ip_bound */
+	LIST_ENTRY(inpcb) inp_link;
 	struct inport	*inp_port;		/* [t] NULL: not bound */
 	struct inpcbtable *inp_table;		/* [I] */
-	struct pcb_member *inp_member;		/* [t] where a thread alone
-						   looks it up, or NULL */
+	/* [t] entry in the table of one thread, or NULL */
+	struct pcb_member *inp_member;
 	struct socket	*inp_socket;		/* [I] */
-	struct in_conninfo inp_conn;		/* [t] faddr: when connected */
+	struct in_conninfo inp_conn; /* [t] faddr is valid if connected */
 	int		 inp_family;		/* [I] AF_* of the socket */
 	bool		 inp_v6only;		/* [t] IPV6_V6ONLY */
 	bool		 inp_connected;		/* [t] */
 	bool		 inp_listening;		/* [t] */
-	unsigned	 inp_reuse;		/* [t] SOO_REUSE* when bound */
+	unsigned	 inp_reuse; /* [t] SOO_REUSE* at bind time */
 	struct ip_sendopts inp_opts;		/* [s] IP_TOS, IP_TTL */
 	uint8_t		 inp_mtudiscover;	/* [s] IP_PMTUDISC_* */
 	bool		 inp_recverr;		/* [s] IP_RECVERR */
 	unsigned	 inp_recvopts;		/* [s] INP_RECV* */
 	struct in_moptions inp_mopts;		/* [s] */
-	uint16_t	 inp_segment;		/* [s] UDP_SEGMENT, 0: whole */
+	uint16_t	 inp_segment; /* [s] UDP_SEGMENT, 0: no segmentation */
 	bool		 inp_gro;		/* [s] UDP_GRO */
 };
 
-/* What recvmsg() tells of a datagram besides its sender. */
+/* Control messages that recvmsg() returns with a datagram. */
 #define	INP_RECVPKTINFO	0x01	/* IP_PKTINFO */
 #define	INP_RECVTTL	0x02
 #define	INP_RECVTOS	0x04
@@ -81,26 +81,38 @@ struct inpcb {
 #define	INPCB_BUCKETS	16384
 #define	INPORT_BUCKETS	4096
 
-/* Connections that share a lock.  [g] pg_lock, or the table's if it is whole */
+/*
+ * Connections that share a lock. [g] pg_lock, or the table's lock if it has no
+ * groups
+ */
 struct pcbgroup {
 	struct rwlock	 pg_lock;
-	uint64_t	 pg_changes;		/* [g] of its list; not 0 */
+	uint64_t	 pg_changes; /* [g] version of its list; not 0 */
 } __attribute__((aligned(64)));
 
 /*
- * Who looks connections up without the table's lock, and what they must be
- * told; NULL stands for locks alone.
+ * Operations of a lookup without the table's lock; the table is NULL if
+ * lookups take locks.
  */
 struct pcbtable_ops {
-	/* The netisr runs.  Why the tunables do not go together, or NULL. */
+	/*
+	 * Called when the netisr runs.  Returns why the tunables conflict, or
+	 * NULL.
+	 */
 	const char	*(*po_start)(struct inpcbtable *,
 			    void (*input)(struct mbuf *, unsigned hlen));
-	/* A packet, its addresses at hlen; true: for another thread. */
+	/*
+	 * A packet with its addresses set, transport header at hlen; true:
+	 * handed off to another thread.
+	 */
 	bool		(*po_handover)(struct mbuf *, unsigned hlen);
-	/* Into the table, table locked; and out of it. */
+	/*
+	 * A pcb was entered into the table, which is locked; a pcb is about to
+	 * leave it.
+	 */
 	void		(*po_entered)(struct inpcb *);
 	void		(*po_leaving)(struct inpcb *);
-	/* False: ask the table.  The socket is referenced, or NULL. */
+	/* False: search the table.  The socket found is referenced, or NULL. */
 	bool		(*po_find)(const struct in_conninfo *,
 			    struct socket **);
 };
@@ -110,29 +122,32 @@ extern const struct pcbtable_ops pcbtable_thread;
 struct inpcbtable {
 	struct rwlock	 it_lock;
 	const char	*it_name;		/* [I] */
-	bool		 it_stream;		/* [I] TCP's rules of reuse */
+	bool		 it_stream; /* [I] TCP's rules for address reuse */
 	struct siphash_key it_key;		/* [I] */
 	atomic_u32	 it_portcounter;	/* [a] */
 	struct pcbgroup	*it_groups;		/* [I] after boot */
 	unsigned	 it_ngroups;		/* [I] after boot */
-	bool		 it_divided;		/* [I] after boot: has groups */
+	bool		 it_divided; /* [I] after boot: it has groups */
 	const struct pcbtable_ops *it_ops;	/* [I] after boot, or NULL */
-	struct pcbgroup	 it_whole;		/* the one if it has not */
+	struct pcbgroup	 it_whole;		/* the only group otherwise */
 	LIST_HEAD(, inpcb) it_conns[INPCB_BUCKETS];	/* [t] and [g] */
 	LIST_HEAD(, inport) it_ports[INPORT_BUCKETS];	/* [t] */
 };
 
 void	 in_pcbtable_init(struct inpcbtable *, const char *name, bool stream);
-/* At boot: so many groups, at most INPCB_BUCKETS (in_pcbtable.h). */
+/*
+ * At boot: divides the table into at most INPCB_BUCKETS groups
+ * (in_pcbtable.h).
+ */
 void	 in_pcbtable_divide(struct inpcbtable *, unsigned ngroups);
 void	 in_pcbinit(struct inpcb *, struct socket *, struct inpcbtable *);
 
 /*
- * Socket locked.  in_pcbbind(): address and port may be 0, NULL says both;
- * EADDRINUSE, EADDRNOTAVAIL, EINVAL (bound already; no zone; TCP to a
- * group of IPv6).  in_pcbconnect() chooses what is
- * not bound yet; EADDRINUSE (the connection exists), EADDRNOTAVAIL (no port
- * left), ENETUNREACH.  in_pcbadopt() enters an accepted connection;
+ * All with the socket locked.  in_pcbbind(): address and port may be 0; NULL
+ * means both are.  Errors: EADDRINUSE, EADDRNOTAVAIL, EINVAL (already bound;
+ * no zone; TCP to an IPv6 group).  in_pcbconnect() selects what is not bound
+ * yet.  Errors: EADDRINUSE (the connection exists), EADDRNOTAVAIL (no free
+ * port), ENETUNREACH.  in_pcbadopt() enters an accepted connection;
  * EADDRINUSE.  in_pcblisten(): EADDRINUSE.
  */
 int	 in_pcbbind(struct inpcb *, const struct in_endpoint *);
@@ -140,25 +155,24 @@ int	 in_pcbconnect(struct inpcb *, const struct in_endpoint *);
 int	 in_pcbadopt(struct inpcb *, const struct in_conninfo *);
 int	 in_pcblisten(struct inpcb *);
 /*
- * Addresses and ports of a packet from this pcb to an endpoint, which may be
- * "any": this host.  ENETUNREACH, EINVAL (a link-local address without its
- * zone).
+ * Addresses and ports of a packet from this pcb to an endpoint; "any" means
+ * this host.  Errors: ENETUNREACH, EINVAL (link-local address without zone).
  */
 int	 in_pcbroute(const struct inpcb *, const struct in_endpoint *,
 	    struct in_conninfo *);
-/* Datagram sockets: back to bound. */
+/* Datagram sockets: return from connected to bound. */
 void	 in_pcbdisconnect(struct inpcb *);
-/* Out of all tables. */
+/* Removes the pcb from all tables. */
 void	 in_pcbremove(struct inpcb *);
 
 /*
- * The socket that a packet is for, referenced; NULL if there is none.  An
- * exact match only, or else the best that is bound.
+ * The socket that receives a packet, referenced, or NULL.  in_pcblookup_conn()
+ * needs an exact match; the other function also accepts the best bound socket.
  */
 struct socket *in_pcblookup_conn(struct inpcbtable *,
 	    const struct in_conninfo *);
 struct socket *in_pcblookup(struct inpcbtable *, const struct in_conninfo *);
-/* One will be asked for soon: the lock that all CPUs take comes meanwhile. */
+/* Prefetches the lock that all CPUs share, shortly before a lookup. */
 static inline void
 in_pcbsoon(const struct inpcbtable *it)
 {
@@ -168,8 +182,8 @@ in_pcbsoon(const struct inpcbtable *it)
 /* Whether there is an exact match. */
 bool	 in_pcbconnected(struct inpcbtable *, const struct in_conninfo *);
 /*
- * All sockets that a packet to many is for, each referenced, into room for
- * max; how many there are.
+ * Finds all sockets that receive a multicast or broadcast packet, each
+ * referenced.  Stores at most max; returns their number.
  */
 unsigned in_pcblookup_all(struct inpcbtable *, const struct in_conninfo *,
 	    struct socket **, unsigned max);
@@ -185,11 +199,11 @@ int	 in_pcbgetopt(struct inpcb *, int level, int name, void *,
 	    socklen_t *);
 
 /*
- * Multicast: IP_MULTICAST_IF, memberships and source filters; ENOPROTOOPT if
- * it is another option, EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENODEV, ENOBUFS,
- * EPROTO (TCP).  in_mcast_hears(): whether a packet from c->faddr to the group
- * c->laddr, received by an interface, is for the socket; true if that is no
- * group.  Socket locked.
+ * Multicast: IP_MULTICAST_IF, memberships and source filters.  Errors:
+ * ENOPROTOOPT (another option), EADDRINUSE, EADDRNOTAVAIL, EINVAL, ENODEV,
+ * ENOBUFS, EPROTO (TCP).  in_mcast_hears(): whether the socket receives a
+ * packet from c->faddr to the group c->laddr that arrived on an interface;
+ * true if c->laddr is no group.  Socket locked.
  */
 int	 in_mcast_setopt(struct inpcb *, int level, int name, const void *,
 	    socklen_t);
@@ -197,14 +211,15 @@ int	 in_mcast_getif(const struct inpcb *, int level);
 bool	 in_mcast_hears(const struct inpcb *, const struct in_conninfo *,
 	    unsigned ifindex);
 void	 in_mcast_sendopts(const struct inpcb *, struct ip_sendopts *);
-void	 in_mcast_free(struct inpcb *);		/* leaves all */
+void	 in_mcast_free(struct inpcb *);		/* leaves all groups */
 void	 in_mcast_init(void);			/* at boot */
 
 /*
- * Control messages of datagrams, ip(7), ipv6(7) and RFC 3542.  A packet that
- * starts at its IP header tells what is not in its addresses; that becomes
- * what the program asked for; and what a program says of one datagram (EINVAL)
- * overrides what it said of all.
+ * Control messages of datagrams: ip(7), ipv6(7), RFC 3542.  The first function
+ * reads from a packet, which starts at its IP header, what its addresses do
+ * not contain.  The second makes the control messages that the program
+ * enabled.  The third applies a program's control messages for one datagram,
+ * which override the socket's options (EINVAL).
  */
 struct in_arrival {
 	unsigned	 ia_ifindex;
@@ -217,17 +232,17 @@ int	 in_control_send(const struct inpcb *, const struct msghdr *,
 	    struct in_conninfo *, struct ip_sendopts *);
 
 /*
- * An ICMP error about a datagram of a socket, skip bytes of header in front of
- * what the program sent: the socket's error if it is connected or asked for
- * errors (IP_RECVERR), and then also kept for recvmsg(MSG_ERRQUEUE), as ip(7)
- * says.  Socket locked.
+ * Reports an ICMP error about a datagram of a socket; skip is the length of
+ * the header before the program's data.  Sets the socket's error if it is
+ * connected or has IP_RECVERR.  With IP_RECVERR the error is also queued for
+ * recvmsg(MSG_ERRQUEUE) (ip(7)).  Socket locked.
  */
 void	 in_pcberror(struct inpcb *, int error, const struct in_conninfo *,
 	    uint32_t mtu, const struct in_icmperr *, uint32_t skip);
 
 /* Range of ephemeral ports, net.inet.ip.portrange.{first,last}. */
 void	 in_pcb_sysctl_init(void);
-/* The view of all sockets, stackctl netstat -a. */
+/* Registers the view of all sockets, stackctl netstat -a. */
 void	 in_netstat_init(void);
 
 #endif /* NETINET_IN_PCB_H */

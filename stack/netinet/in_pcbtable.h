@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The insides of a table of pcbs, for in_pcb.c.
+ * Internals of a table of pcbs, for in_pcb.c.
  *
- * The table's lock is held to change anything.  Input that looks a connection
- * up needs it only if the table has no groups; else the lock of the group
- * that the connection hashes to, which is also held to change its members
- * (Willmann, Rixner, Cox, "An evaluation of network stack parallelization
- * strategies in modern operating systems", 2006: ConnP-L).
+ * Every change holds the table's lock.  A lookup of a connection takes it only
+ * if the table has no groups.  Otherwise it takes the lock of the connection's
+ * group, which also protects the group's members (Willmann, Rixner, Cox, "An
+ * evaluation of network stack parallelization strategies in modern operating
+ * systems", 2006: ConnP-L).
  */
 #ifndef NETINET_IN_PCBTABLE_H
 #define NETINET_IN_PCBTABLE_H
@@ -15,19 +15,22 @@
 
 void	 in_pcbtable_sysctl_init(void);
 uint64_t in_connhash(const struct inpcbtable *, const struct in_conninfo *);
-/* Table or group locked; NULL: there is none. */
+/* Table or group locked; NULL if not found. */
 struct inpcb *in_connfind(struct inpcbtable *, const struct in_conninfo *);
 struct inport *in_portfind(struct inpcbtable *it, in_port_t port)
 	    REQUIRES_SHARED(it->it_lock);
-/* Enters a pcb with a local port into the list or bucket it belongs to. */
+/*
+ * Enters a pcb with a local port into its connection bucket or its port's
+ * list.
+ */
 void	 in_pcbenter(struct inpcbtable *it, struct inpcb *, bool connected)
 	    REQUIRES(it->it_lock);
-/* Out of it again; nothing, if it was not in. */
+/* Removes it; does nothing if it is not in the table. */
 void	 in_pcbtakeout(struct inpcbtable *it, struct inpcb *)
 	    REQUIRES(it->it_lock);
 /*
- * Whether packets to an address may be for a pcb that is bound to laddr: "any"
- * of IPv4 is for all of IPv4, :: is for both unless IPV6_V6ONLY says no.
+ * Whether a pcb bound to laddr receives packets to an address.  "Any" of IPv4
+ * covers all of IPv4; :: covers both families unless IPV6_V6ONLY is set.
  */
 bool	 in_pcbcovers(const struct inpcb *, const struct in6_addr *laddr,
 	    const struct in6_addr *addr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters of IPv4 and ICMP, one table each: the struct, the sysctl names
- * net.inet.{ip,icmp}.stats.* and their text all come from it.
+ * Counters of IPv4 and ICMP, one table each.  The structs, the sysctl names
+ * net.inet.{ip,icmp}.stats.* and their descriptions are generated from it.
  */
 #ifndef NETINET_IP_STAT_H
 #define NETINET_IP_STAT_H

@@ -19,25 +19,28 @@ struct tunnel {
 	struct tunnel	*t_next;	/* [I] */
 	bool		 t_gre;		/* [I] */
 	bool		 t_keyed;	/* [I] */
-	uint32_t	 t_key;		/* [I] network order */
-	uint8_t		 t_ttl;		/* [I] of outer packets */
-	struct in6_addr	 t_src, t_dst;	/* [I] of the same family */
-	uint32_t	 t_overhead;	/* [I] outer headers, bytes */
-	atomic_u32	 t_pathmtu;	/* [a] of the outer path, as told */
-	atomic_u64	 t_pathmtu_until;	/* [a] believed until then */
+	uint32_t	 t_key;		/* [I] network byte order */
+	uint8_t		 t_ttl;		/* [I] TTL of outer packets */
+	struct in6_addr	 t_src, t_dst;	/* [I] outer addresses, same family */
+	uint32_t	 t_overhead;	/* [I] bytes of outer headers */
+	atomic_u32	 t_pathmtu;	/* [a] outer path's MTU, from ICMP */
+	atomic_u64	 t_pathmtu_until;	/* [a] valid until this time */
 };
 
 void	 tunnel_init(void);		/* at boot */
-/* Makes a gif or gre interface; an errno value with the reason in why. */
+/*
+ * Creates a gif or gre interface.  Returns an errno value with the reason in
+ * why.
+ */
 int	 tunnel_create(const struct if_config *, bool gre, char *why, size_t);
 /*
- * RFC 6040 section 4.2: the traffic class of a packet that leaves a tunnel, of
- * both headers' classes; -1: it must be dropped.
+ * The traffic class of a decapsulated packet from both headers' classes (RFC
+ * 6040 section 4.2); -1: drop it.
  */
 int	 tunnel_ecn(uint8_t outer, uint8_t inner);
 
 
-/* Between the files of tunnels. */
+/* Shared by the files of tunnels. */
 extern struct tunnel *tunnels;		/* [I] after boot */
 void	 tunnel_input_init(void);
 struct in_conninfo;

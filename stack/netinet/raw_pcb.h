@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the files of raw and ping sockets tell each other.
+ * Shared definitions of raw and ping sockets.
  */
 #ifndef NETINET_RAW_PCB_H
 #define NETINET_RAW_PCB_H
@@ -25,8 +25,8 @@ struct rawcb {
 	bool		 rc_ping;	/* [I] */
 	bool		 rc_hdrincl;	/* [s] IP_HDRINCL */
 	int		 rc_checksum;	/* [s] IPV6_CHECKSUM, or NO_CHECKSUM */
-	uint32_t	 rc_filter4;	/* [s] types of ICMP not heard */
-	struct icmp6_filter rc_filter6;	/* [s] types of ICMPv6 heard */
+	uint32_t	 rc_filter4;	/* [s] blocked ICMP types */
+	struct icmp6_filter rc_filter6;	/* [s] ICMPv6 types passed */
 };
 
 static inline struct rawcb *
@@ -35,7 +35,10 @@ sotorawcb(const struct socket *so)
 	return (so->so_pcb);
 }
 
-/* Those there are; the lock also for writing a socket's addresses. */
+/*
+ * The list of raw sockets.  raw_lock also protects writes of a socket's
+ * addresses.
+ */
 extern struct rwlock raw_lock;
 void	 raw_insert(struct rawcb *);
 void	 raw_remove(struct rawcb *);
@@ -56,7 +59,7 @@ struct rawstat {
 extern struct rawstat rawstat;
 #define	RAWSTAT_INC(name)	atomic_count_u64(&rawstat.name, 1)
 
-/* Options: those of raw(7) and RFC 3542, and those of IP; as pr_setopt. */
+/* Options of raw(7), RFC 3542 and IP; arguments as in pr_setopt. */
 int	 raw_setopt(struct socket *, int level, int name, const void *,
 	    socklen_t);
 int	 raw_getopt(struct socket *, int level, int name, void *,

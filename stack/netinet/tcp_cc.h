@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Congestion control.  Windows are in bytes.  Loss recovery (tcp_recover.c) is
- * common to all algorithms: an algorithm only decides how the window grows,
- * and what the threshold becomes at a congestion signal.
+ * common to all algorithms.  An algorithm only decides how the window grows,
+ * and the new threshold after a congestion signal.
  *
- * An algorithm is one file: tcp_cc_NAME.c defines the table tcp_cc_NAME.  The
- * list in meson.build names them; the values of net.inet.tcp.cc.algorithm and
- * of TCP_CONGESTION are made from that list.
+ * An algorithm is one file: tcp_cc_NAME.c defines the table tcp_cc_NAME.  A
+ * list in meson.build names the algorithms; the values of
+ * net.inet.tcp.cc.algorithm and TCP_CONGESTION are generated from it.
  */
 #ifndef NETINET_TCP_CC_H
 #define NETINET_TCP_CC_H
@@ -19,34 +19,38 @@ struct tcpcb;
 
 enum cc_signal {
 	CC_LOSS,	/* a segment was lost */
-	CC_ECN,		/* the peer saw a congestion mark */
+	CC_ECN,		/* the peer echoed a congestion mark */
 	CC_TIMEOUT	/* first retransmission timeout in a row */
 };
 
-/* Operations may be NULL where that is said.  The socket is locked. */
+/* Operations may be NULL if their comment permits it.  The socket is locked. */
 struct cc_algo {
-	/* The private state is zero; may be NULL. */
+	/* Initializes the private state, which is zero.  May be NULL. */
 	void		(*cc_init)(struct tcpcb *);
-	/* New data was acknowledged and nothing is being recovered. */
+	/* New data was acknowledged outside recovery. */
 	void		(*cc_ack_received)(struct tcpcb *, uint32_t bytes);
-	/* Sets snd_ssthresh; recovery brings snd_cwnd down to it. */
+	/* Sets snd_ssthresh; recovery then reduces snd_cwnd to it. */
 	void		(*cc_cong_signal)(struct tcpcb *, enum cc_signal);
-	/* Nothing was in flight, and sending begins again.  May be NULL. */
+	/* Transmission restarts after nothing was in flight.  May be NULL. */
 	void		(*cc_after_idle)(struct tcpcb *);
 	/*
-	 * The last signal was spurious: the private state is again what it
-	 * was before cc_cong_signal().  May be NULL.
+	 * The last signal was spurious.  The private state has already been
+	 * restored to its value before cc_cong_signal().  May be NULL.
 	 */
 	void		(*cc_undo)(struct tcpcb *);
-	/* Every ACK, before its signal: with ECE or without.  May be NULL. */
+	/*
+	 * Called for every ACK before its signal; ece: it carried ECE.  May be
+	 * NULL.
+	 */
 	void		(*cc_ack_marked)(struct tcpcb *, uint32_t bytes,
 			    bool ece);
 	/*
-	 * Data came with or without a congestion mark: sets TF_ECNECHO.  NULL:
-	 * a mark is echoed until the peer answers it (RFC 3168 6.1.3).
+	 * Data arrived with or without a congestion mark (ce): sets or clears
+	 * TF_ECNECHO.  NULL: a mark is echoed until the peer sends CWR (RFC
+	 * 3168 section 6.1.3).
 	 */
 	void		(*cc_data_marked)(struct tcpcb *, bool ce);
-	bool		 cc_wants_ecn;	/* connect() asks for ECN */
+	bool		 cc_wants_ecn;	/* connect() negotiates ECN */
 };
 
 #define	TCP_CC_DECLARE(algo, name) extern const struct cc_algo tcp_cc_##algo;
@@ -70,32 +74,32 @@ struct cc_state {
 /* HyStart++ (RFC 9406 section 4). */
 struct hystart {
 	tcp_seq		 window_end;	/* the round ends when it is acked */
-	unsigned	 samples;	/* of the RTT in this round */
+	unsigned	 samples;	/* RTT samples in this round */
 	nsec_t		 now_min;	/* currentRoundMinRTT */
 	nsec_t		 last_min;	/* lastRoundMinRTT */
 	nsec_t		 baseline;	/* cssBaselineMinRtt; 0: not in CSS */
 	unsigned	 css_rounds;
-	uint32_t	 rest;		/* of the division in CSS, bytes */
+	uint32_t	 rest; /* remainder of the CSS division, bytes */
 };
 void	 hystart_init(struct hystart *);
-/* Slow start's increase for bytes acknowledged; may end slow start. */
+/* Slow start's window increase for acknowledged bytes; may end slow start. */
 uint32_t hystart_increase(struct tcpcb *, uint32_t bytes);
 
-void	 tcp_cc_init(struct tcpcb *);	/* the connection is established */
-/* Another algorithm; keeps the window. */
+void	 tcp_cc_init(struct tcpcb *);	/* called when established */
+/* Changes the algorithm; keeps the window. */
 void	 tcp_cc_choose(struct tcpcb *, const struct cc_algo *);
 void	 tcp_cc_undo(struct tcpcb *, const struct cc_state *);
 void	 tcp_cc_acked(struct tcpcb *, uint32_t bytes);
 void	 tcp_cc_afteridle(struct tcpcb *);
 void	 tcp_cc_sent(struct tcpcb *);
 bool	 tcp_cc_validated(const struct tcpcb *);
-/* Slow start's share of bytes: grows the window, returns what is left. */
+/* Uses bytes for slow start: grows the window, returns the unused bytes. */
 uint32_t tcp_cc_slowstart(struct tcpcb *, uint32_t bytes);
 /* Growth of RFC 5681: slow start, then a segment for each window. */
 void	 tcp_cc_reno(struct tcpcb *, uint32_t bytes);
-/* num/den of t_prr.flight, at least two segments (RFC 5681 equation 4). */
+/* num/den of t_prr.flight, min two segments (RFC 5681 equation 4). */
 uint32_t tcp_cc_reduced(const struct tcpcb *, unsigned num, unsigned den);
-/* The one of that name, which need not end in NUL; NULL: none. */
+/* Finds an algorithm by a name that need not end in NUL; NULL: unknown. */
 const struct cc_algo *tcp_cc_byname(const char *name, size_t len);
 const char *tcp_cc_name(const struct cc_algo *);
 const struct cc_algo *tcp_cc_default(void);

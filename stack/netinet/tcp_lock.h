@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * net.inet.tcp.input: how input, socket calls and timers of TCP exclude each
+ * net.inet.tcp.input: how TCP input, socket calls and timers exclude each
  * other.
  *
- * A strategy is one file: tcp_lock_NAME.c defines the table tcp_lock_NAME
- * ("-" in a value of the tunable is "_" there).  The list in meson.build
- * names them; the tunable's values and description are made from that list.
+ * A strategy is one file: tcp_lock_NAME.c defines the table tcp_lock_NAME ("-"
+ * in a value of the tunable is "_" in the C name).  A list in meson.build
+ * names the strategies; the tunable's values and description are generated
+ * from it.
  */
 #ifndef NETINET_TCP_LOCK_H
 #define NETINET_TCP_LOCK_H
@@ -15,33 +16,38 @@
 #include "strategies.h"
 
 struct tcp_strategy {
-	enum netlock_mode ts_net;	/* the net lock around input */
-	bool		 ts_giant;	/* Giant over the whole stack */
-	/* True: the segment waits for the end of the burst. */
+	enum netlock_mode ts_net;	/* mode of the net lock during input */
+	bool		 ts_giant;	/* Giant covers the whole stack */
+	/* True: the segment is deferred to the end of the receive burst. */
 	bool		(*ts_defer)(struct mbuf *, unsigned hlen);
-	void		(*ts_rx_burst_end)(void);	/* that end */
+	/* processes deferred segments */
+	void		(*ts_rx_burst_end)(void);
 	/*
-	 * Delivers a segment to its socket; sets sg_m to NULL if it keeps it.
-	 * NULL: tcp_input_single().
+	 * Delivers a segment to its socket; sets sg_m to NULL if it keeps the
+	 * mbuf.  NULL: tcp_input_single().
 	 */
 	void		(*ts_input)(struct tcpseg *);
-	/* Of TCP's sockets; NULL: the mutex, inline, without a net lock. */
+	/*
+	 * Lock operations of TCP's sockets; NULL: the inline mutex, no net
+	 * lock.
+	 */
 	const struct so_lockops *ts_lockops;
 	void		(*ts_init)(void);	/* at boot, or NULL */
 };
 #define	TCP_LOCK_DECLARE(strategy, name)				\
 	extern const struct tcp_strategy tcp_lock_##strategy;
 TCP_LOCKS(TCP_LOCK_DECLARE)
-extern struct tcp_strategy tcp_strategy;	/* [I] after boot: in use */
+extern struct tcp_strategy tcp_strategy; /* [I] after boot: the one in use */
 
 /*
- * Operations that strategies share.  tcp_lock_mutex: the socket's mutex, under
+ * Operations shared by strategies.  tcp_lock_mutex: the socket's mutex, under
  * the net lock.  tcp_lock_outer: Giant or the exclusive net lock covers every
- * connection; calls still take the mutex, uncontended, to sleep with it.
+ * connection; calls still take the uncontended mutex because msleep() needs
+ * it.
  */
 extern const struct so_lockops tcp_lock_mutex, tcp_lock_outer;
 
-/* The mutex alone, for strategies that add something to it. */
+/* The mutex only, for strategies that extend it. */
 void	 tcp_lock_enter(struct socket *so) ACQUIRES(so->so_lock);
 void	 tcp_lock_leave(struct socket *so) RELEASES(so->so_lock);
 int	 tcp_lock_sleep(struct socket *so, const void *chan,
@@ -51,27 +57,33 @@ bool	 tcp_lock_owned(struct socket *);
 void	 tcp_lock_init(void);		/* registers the tunable */
 int	 tcp_lock_start(void);		/* at boot; 0 */
 void	 tcp_table_init(void);		/* tunables of tcp_pcbtable.c */
-/* When the netisr has workers; an errno value, with its reason on console. */
+/*
+ * Called when the netisr has workers.  Returns an errno value; prints its
+ * reason.
+ */
 int	 tcp_table_start(void);
 
 /*
- * Input from here on (tcp_input.c).  tcp_input_here() is that of a thread
- * which may look the connection up.  tcp_segment() parses one and gives it to
- * ts_input; tcp_input_single() is that of "socket".  tcp_find() finds its
- * socket, referenced, or answers for nobody: NULL.  tcp_socket_input() is
- * called with the socket locked, which a child may replace; false: it was the
- * wrong one, look it up again.
+ * TCP input after the strategy's entry (tcp_input.c).  tcp_input_here() runs
+ * in a thread that may look the connection up.  tcp_segment() parses a segment
+ * and passes it to ts_input; tcp_input_single() is the ts_input of "socket".
+ * tcp_find() returns its socket, referenced, or answers the segment and
+ * returns NULL.  tcp_socket_input() is called with the socket locked, and may
+ * replace it by a child; false: the connection has changed, look it up again.
  */
 void	 tcp_input_here(struct mbuf *, unsigned hlen);
 void	 tcp_segment(struct mbuf *, unsigned hlen);
 void	 tcp_input_single(struct tcpseg *);
 struct socket *tcp_find(const struct tcpseg *);
 bool	 tcp_socket_input(struct socket **, struct tcpseg *);
-/* The same, then unlocks and releases the socket. */
+/* Like tcp_socket_input(), then unlocks and releases the socket. */
 bool	 tcp_input_locked(struct socket *so, struct tcpseg *)
 	    RELEASES(so->so_lock);
 
-/* How often a segment found its socket locked by the one before it. */
+/*
+ * Counters of segments that found their socket already locked by the previous
+ * one.
+ */
 #define	TCP_LOCK_STATS(X)						\
 	X(kept, "segments that found their socket locked by the one before") \
 	X(switched, "... that had another socket unlocked first")	\

@@ -11,8 +11,8 @@
 
 #include "netinet/tcp_seq.h"
 
-#define	TCP_OPT_MAX	40	/* bytes behind the fixed header */
-#define	TCP_SACK_MAX	4	/* blocks that fit there */
+#define	TCP_OPT_MAX	40	/* bytes after the fixed header */
+#define	TCP_SACK_MAX	4	/* blocks that fit into them */
 #define	TCP_WSCALE_MAX	14	/* RFC 7323 section 2.3 */
 
 struct tcp_sackblock {
@@ -29,19 +29,19 @@ struct tcpopts {
 };
 
 /*
- * Reads the options of a segment; MSS, window scale and SACK-permitted
- * count in a SYN only.  A malformed option ends the list: what was read
- * before it stands, as RFC 9293 MUST-7 asks for robustness.  Returns false
- * if the list was malformed.
+ * Parses the options of a segment.  MSS, window scale and SACK-permitted are
+ * valid only in a SYN.  A malformed option ends the list; options before it
+ * stay valid (RFC 9293 MUST-7 requires robustness).  Returns false if the list
+ * was malformed.
  */
 bool	 tcp_opt_parse(const uint8_t *p, size_t len, bool syn,
 	    struct tcpopts *);
 /*
- * Writes options, padded to a multiple of 4; returns their length, at most
- * TCP_OPT_MAX.  As many SACK blocks as fit.
+ * Writes options, padded to a multiple of 4, with as many SACK blocks as fit.
+ * Returns their length, at most TCP_OPT_MAX.
  */
 unsigned tcp_opt_build(uint8_t *p, const struct tcpopts *);
-/* The same for timestamps and no more, as nearly all segments have them. */
+/* Like tcp_opt_build(), for timestamps only, as in nearly all segments. */
 unsigned tcp_opt_timestamps(uint8_t *p, uint32_t tsval, uint32_t tsecr);
 
 #endif /* NETINET_TCP_OPT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters of TCP, one table: the struct, the sysctl names
- * net.inet.tcp.stats.* and their text all come from it.
+ * Counters of TCP in one table.  The struct, the sysctl names
+ * net.inet.tcp.stats.* and their descriptions are generated from it.
  */
 #ifndef NETINET_TCP_STAT_H
 #define NETINET_TCP_STAT_H

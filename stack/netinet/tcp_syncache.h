@@ -1,32 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Handshakes that a listener has answered and that are not finished: what
- * is kept of one, where, and how it is told from the ACK alone if there is
- * no room.
+ * Incomplete handshakes of listeners: their state, the SYN cache, and SYN
+ * cookies for when the cache is full.
  */
 #ifndef NETINET_TCP_SYNCACHE_H
 #define NETINET_TCP_SYNCACHE_H
 
 #include "netinet/tcp_var.h"
 
-/* All that the two SYNs of a connection said. */
+/* The contents of both SYNs of a connection. */
 struct tcp_half {
 	struct in_conninfo hf_conn;
 	tcp_seq		 hf_iss, hf_irs;
-	unsigned	 hf_flags;	/* agreed: TF_TS, _WSCALE ... */
-	uint32_t	 hf_tsoffset;	/* of our timestamps */
+	unsigned	 hf_flags;	/* negotiated: TF_TS, TF_WSCALE ... */
+	uint32_t	 hf_tsoffset;	/* offset of our timestamps */
 	uint32_t	 hf_tsval;	/* the peer's */
 	uint16_t	 hf_mss, hf_peermss;
-	uint16_t	 hf_win;	/* our window, not scaled */
+	uint16_t	 hf_win;	/* our unscaled window */
 	uint8_t		 hf_scale, hf_peerscale;
 	struct ip_sendopts hf_opts;
-	nsec_t		 hf_sent;	/* when ours went, if only once; 0 */
+	nsec_t		 hf_sent; /* time of our SYN if sent once, else 0 */
 };
 
-/* Fills h from a SYN, or what is known of it; head is locked. */
+/* Fills h from a SYN; head is locked. */
 void	 tcp_half_init(struct tcp_half *h, struct socket *head,
 	    const struct in_conninfo *, tcp_seq irs, const struct tcpopts *);
-/* Sends our SYN, flags TH_SYN, or SYN-ACK; as ip_output(). */
+/* Sends our SYN (flags TH_SYN) or SYN-ACK; returns like ip_output(). */
 int	 tcp_half_send(const struct tcp_half *, uint8_t flags);
 
 /*
@@ -35,20 +34,21 @@ int	 tcp_half_send(const struct tcp_half *, uint8_t flags);
  */
 void	 tcp_syncache_init(void);
 /*
- * Keeps a handshake and answers its SYN; one that is there already is
- * answered again.  False: no room, nothing was sent.
+ * Stores a handshake and answers its SYN.  A duplicate is answered again.
+ * False: no room, nothing was sent.
  */
 bool	 tcp_syncache_add(struct tcp_half *);
-/* The handshake of a connection, and since when; false: none. */
+/* Finds a connection's handshake and its start time; false: none. */
 bool	 tcp_syncache_find(const struct in_conninfo *, struct tcp_half *,
 	    nsec_t *since);
 void	 tcp_syncache_remove(const struct in_conninfo *);
-/* A reset came for a listener. */
+/* Processes a reset for a listener. */
 void	 tcp_syncache_reset(const struct tcpseg *);
 
 /*
- * SYN cookies (Bernstein 1996; RFC 4987 section 3.6): initial sequence
- * numbers from which a listener that has kept nothing recognises the ACK.
+ * SYN cookies (Bernstein 1996; RFC 4987 section 3.6): the initial sequence
+ * number encodes the handshake, so that the listener keeps no state until the
+ * ACK.
  */
 void	 tcp_syncookie_init(void);
 void	 tcp_syncookie_send(struct tcp_half *);

@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP (RFC 9293): the control block, a segment as input sees it, and what
- * the files of TCP offer each other.
+ * TCP (RFC 9293): the control block, a segment during input, and the functions
+ * shared by the files of TCP.
  *
- *	tcp_input.c	from the wire: checks, lookup, the steps of RFC 9293
- *			section 3.10.7.4, dispatch by state
+ *	tcp_input.c	checks, lookup, the steps of RFC 9293 section
+ *			3.10.7.4, dispatch by state
  *	tcp_syn.c	the handshake, either side
- *	tcp_syncache.c	handshakes a listener has answered; tcp_syncookie.c
+ *	tcp_syncache.c	incomplete handshakes; tcp_syncookie.c: SYN cookies
  *	tcp_ack.c	acknowledgements, windows, round-trip times
- *	tcp_sendmap.c	what was sent when, and what became of it (SACK)
- *	tcp_rack.c	which of it is lost (RACK), probes of the tail (TLP)
+ *	tcp_sendmap.c	records of sent segments and their fate (SACK)
+ *	tcp_rack.c	loss detection (RACK), tail loss probes (TLP)
  *	tcp_ecn.c	congestion marks
  *	tcp_recover.c	recovery from losses and timeouts, and undoing it
  *	tcp_cc.c	congestion control; tcp_cc_NAME.c are its algorithms
- *	tcp_hystart.c	the end of slow start
+ *	tcp_hystart.c	the end of slow start (HyStart++)
  *	tcp_reass.c	data in and out of order, FIN
  *	tcp_defer.c	deferred ACKs and output
  *	tcp_urgent.c	urgent data, either way
- *	tcp_output.c	what to send next, and sending it
+ *	tcp_output.c	building and sending segments
  *	tcp_timer.c	timeouts
- *	tcp_subr.c	birth and death of control blocks, resets
- *	tcp_usrreq.c	socket operations; tcp_sockopt.c and tcp_info.c options
- *	tcp_buf.c	buffers that grow with the path
- *	tcp_mtu.c	the MTU of the path, told and found out
+ *	tcp_subr.c	creation and destruction of control blocks, resets
+ *	tcp_usrreq.c	socket operations; tcp_sockopt.c, tcp_info.c: options
+ *	tcp_buf.c	automatic buffer sizes
+ *	tcp_mtu.c	the path's MTU, from ICMP and from probes
  *	tcp_opt.c	options on the wire
  *	tcp_sysctl.c	tunables and counters
  *
- * The mutex of the socket covers its control block.  Functions that may
- * free the block return it, or NULL when it is gone.
+ * The socket's mutex protects its control block.  Functions that may free the
+ * block return it, or NULL if it was freed.
  */
 #ifndef NETINET_TCP_VAR_H
 #define NETINET_TCP_VAR_H
@@ -41,8 +41,8 @@
 #include "netinet/tcp_stat.h"
 
 #define	TCP_HDRLEN	20
-#define	TCP_DEFAULT_MSS	536		/* before there is a connection */
-#define	TCP_MSS_MIN	88		/* smaller ones are an attack */
+#define	TCP_DEFAULT_MSS	536		/* until the connection has an MSS */
+#define	TCP_MSS_MIN	88		/* protects against tiny segments */
 #define	TCP_TS_LEN	12		/* timestamps, padded */
 #define	TCP_LINGER2_NONE	NSEC_FOREVER	/* no FIN_WAIT_2 */
 
@@ -53,68 +53,69 @@ enum tcp_state {
 };
 extern const char *const tcp_state_names[TCPS_COUNT];
 
-/* In the order in which they run when a busy host lets several fall due. */
+/* Timers that are due together run in this order. */
 enum tcp_timer {
-	TT_REORDER,	/* what may have been reordered is lost */
+	TT_REORDER,	/* RACK reordering timer (RFC 8985 section 6.2) */
 	TT_PROBE,	/* tail loss probe */
 	TT_REXMT,	/* retransmission */
-	TT_PERSIST,	/* window probe, or data held back too long */
-	TT_KEEP,	/* handshake limit, then keep-alive */
-	TT_2MSL,	/* TIME_WAIT, and FIN_WAIT_2 of a closed socket */
+	TT_PERSIST, /* window probe, or override of silly window avoidance */
+	TT_KEEP,	/* handshake timeout, then keep-alive */
+	TT_2MSL,	/* TIME_WAIT, or FIN_WAIT_2 of a closed socket */
 	TT_DELACK,
 	TT_COUNT
 };
 
 #define	TF_ACKNOW	0x0001	/* an ACK must be sent at once */
-#define	TF_NODELAY	0x0002	/* no Nagle */
+#define	TF_NODELAY	0x0002	/* Nagle's algorithm is off */
 #define	TF_CORK		0x0004	/* TCP_CORK: full segments only */
-#define	TF_MORE		0x0008	/* the writer says there is more */
+#define	TF_MORE		0x0008	/* MSG_MORE: more data will follow */
 #define	TF_FORCE	0x0010	/* persist: send what fits */
-#define	TF_TS		0x0020	/* timestamps agreed (or asked for) */
-#define	TF_WSCALE	0x0040	/* window scaling agreed (or asked for) */
-#define	TF_SACK		0x0080	/* SACK agreed (or asked for) */
+#define	TF_TS		0x0020	/* timestamps negotiated (or offered) */
+#define	TF_WSCALE	0x0040	/* window scaling negotiated (or offered) */
+#define	TF_SACK		0x0080	/* SACK negotiated (or offered) */
 #define	TF_QUICKACK	0x0100	/* TCP_QUICKACK: no ACK is delayed */
-#define	TF_CWNDLIMITED	0x0200	/* the congestion window held us back */
+#define	TF_CWNDLIMITED	0x0200	/* the congestion window limited sending */
 #define	TF_TIMEDWAIT	0x0400	/* counted in tcp_ntimewait */
-#define	TF_ECN		0x0800	/* ECN agreed (or asked for) */
-#define	TF_ECNECHO	0x1000	/* a mark came: our ACKs say so */
-#define	TF_ECNCWR	0x2000	/* new data will say that we slowed down */
-#define	TF_ACKDEFERRED 0x4000	/* an ACK is sent at the end of a burst */
+#define	TF_ECN		0x0800	/* ECN negotiated (or offered) */
+#define	TF_ECNECHO	0x1000	/* a mark was received: ACKs carry ECE */
+#define	TF_ECNCWR	0x2000	/* new data will carry CWR */
+/* an ACK is due at the end of the receive burst */
+#define	TF_ACKDEFERRED 0x4000
 
 /* Flags of the header that the C library does not name (RFC 3168). */
 #define	TH_ECE		0x40
 #define	TH_CWR		0x80
 
-/* What was sent at one time and is not acknowledged (tcp_sendmap.c). */
+/* Data sent at one time and not acknowledged (tcp_sendmap.c). */
 enum tcp_sentstate { SENT_INFLIGHT, SENT_SACKED, SENT_LOST };
 struct tcp_sent {
 	TAILQ_ENTRY(tcp_sent) link;
 	TAILQ_ENTRY(tcp_sent) tlink;	/* in t_inflight or t_lost */
 	tcp_seq		 seq, end;	/* [seq, end), FIN included */
-	nsec_t		 time;		/* of the last transmission */
+	nsec_t		 time;		/* last transmission */
 	enum tcp_sentstate state;
-	bool		 again;		/* it was not the first */
+	bool		 again;		/* was retransmitted */
 };
 
-/* RACK and TLP, in the words of RFC 8985 sections 5.3 and 7.1. */
+/* RACK and TLP; RFC 8985 sections 5.3 and 7.1 have these variables. */
 struct tcp_rack {
-	nsec_t		 time;		/* xmit_ts of the newest delivered */
-	tcp_seq		 end;		/* and its end_seq */
+	nsec_t		 time; /* xmit_ts of the newest delivered segment */
+	tcp_seq		 end;		/* its end_seq */
 	nsec_t		 rtt, min_rtt;
-	tcp_seq		 fack;		/* highest delivered */
+	tcp_seq		 fack;		/* highest delivered sequence */
 	tcp_seq		 dsack_end;	/* the round with a DSACK ends here */
 	bool		 reordered, dsack_round;
-	unsigned	 mult, persist;	/* of the reordering window */
+	unsigned	 mult, persist;	/* reo_wnd_mult, reo_wnd_persist */
 };
 struct tcp_tlp {
-	bool		 pending;	/* a probe is out */
-	bool		 again;		/* it was a retransmission */
+	bool		 pending;	/* a probe is in flight */
+	bool		 again;		/* the probe was a retransmission */
 	tcp_seq		 end;
 };
 
-/* The states of recovery; see tcp_recover.c. */
+/* States of recovery; see tcp_recover.c. */
 enum tcp_recovery { TR_OPEN, TR_CWR, TR_FAST, TR_TIMEOUT };
-/* F-RTO: off, first segment sent again, new data sent. */
+/* F-RTO: off, first segment retransmitted, new data sent. */
 enum tcp_frto { FRTO_OFF, FRTO_SENT, FRTO_NEW };
 
 /* Proportional rate reduction, in bytes (RFC 6937 section 3). */
@@ -122,21 +123,21 @@ struct tcp_prr {
 	uint32_t	 delivered, out, flight;
 };
 
-/* What the last reduction of the window was, should it be a mistake. */
+/* State before the last window reduction, restored if it was spurious. */
 struct tcp_undo {
 	bool		 armed;
 	uint32_t	 cwnd, ssthresh;
 	struct cc_state	 ccstate;
-	uint32_t	 stamp;		/* timestamp of the first sent again */
+	uint32_t	 stamp; /* timestamp of the first retransmission */
 	uint32_t	 rexmitted, dsacked;	/* bytes since then */
 };
 
 /* The search for the path's MTU (RFC 4821). */
 struct tcp_mtu {
-	uint32_t	 high;		/* no more than this is tried */
-	uint32_t	 probe;		/* size of the one that is out, or 0 */
+	uint32_t	 high;		/* upper limit of the search */
+	uint32_t	 probe;		/* size of the probe in flight, or 0 */
 	tcp_seq		 seq, end;	/* its data */
-	nsec_t		 next;		/* no probe before */
+	nsec_t		 next;		/* no probe before this time */
 };
 
 /* A segment received out of order. */
@@ -148,7 +149,10 @@ struct tcp_ooseg {
 	struct mbuf	*m;
 };
 
-/* What keeps the sender from sending more: the program, the network ... */
+/*
+ * What limits the sender: the program, the network, the peer's window, the
+ * send buffer.
+ */
 enum tcp_limit { TL_PROGRAM, TL_BUSY, TL_WINDOW, TL_BUFFER, TL_COUNT };
 
 /* [s] everything: lock of the socket */
@@ -157,14 +161,14 @@ struct tcpcb {
 	enum tcp_state	 t_state;
 	unsigned	 t_flags;	/* TF_* */
 
-	/* send sequence space (RFC 9293 figure 3) */
+	/* Send sequence space (RFC 9293 figure 3). */
 	tcp_seq		 iss, snd_una;
-	tcp_seq		 snd_max;	/* SND.NXT: never goes back */
+	tcp_seq		 snd_max;	/* SND.NXT: never decreases */
 	tcp_seq		 snd_wl1, snd_wl2;
 	tcp_seq		 snd_small;	/* end of the last small segment */
 	tcp_seq		 snd_up;	/* end of urgent data, or snd_una */
 	uint32_t	 snd_wnd, max_sndwnd;
-	/* receive sequence space */
+	/* Receive sequence space (RFC 9293 figure 4). */
 	tcp_seq		 irs, rcv_nxt;
 	tcp_seq		 rcv_adv;	/* right edge advertised */
 	tcp_seq		 last_ack_sent;
@@ -173,50 +177,51 @@ struct tcpcb {
 	uint32_t	 t_maxseg;	/* data bytes of a full segment */
 	uint16_t	 t_usermss;	/* TCP_MAXSEG, 0: not set */
 	uint16_t	 t_peermss;	/* MSS option of the peer */
-	uint32_t	 t_pathmtu;	/* told or found out, 0: not yet */
+	uint32_t	 t_pathmtu;	/* from ICMP or probes, 0: unknown */
 	struct tcp_mtu	 t_mtu;
 	bool		 t_used;	/* has been connected before */
-	unsigned	 t_unacked;	/* segments received since our ACK */
-	unsigned	 t_quickacks;	/* ACKs still not to be delayed */
+	unsigned	 t_unacked; /* segments received since our last ACK */
+	unsigned	 t_quickacks;	/* ACKs that must not be delayed */
 	uint32_t	 t_rcvmss;	/* longest segment received */
 	uint32_t	 t_windowclamp;	/* TCP_WINDOW_CLAMP, 0: none */
 
-	/* timestamps (RFC 7323) */
+	/* Timestamps (RFC 7323). */
 	uint32_t	 ts_recent, ts_offset;
 	nsec_t		 ts_recent_date;
 
-	/* timers; one callout serves the earliest deadline */
+	/* Timers; one callout serves the earliest deadline. */
 	struct callout	 t_callout;
-	nsec_t		 t_armed;	/* when it will look, or forever */
+	nsec_t		 t_armed; /* when the callout fires, or NSEC_FOREVER */
 	nsec_t		 t_deadline[TT_COUNT];
 
-	/* round-trip time (RFC 6298) */
+	/* Round-trip time (RFC 6298). */
 	nsec_t		 t_srtt, t_rttvar, t_rto, t_rttmin;
-	nsec_t		 t_rttlast;	/* the newest sample */
+	nsec_t		 t_rttlast;	/* the latest sample */
 	nsec_t		 t_rttstart;	/* segment being timed, or 0 */
 	tcp_seq		 t_rttseq;
 	unsigned	 t_rxtshift;	/* back-off */
-	nsec_t		 t_rxtsince;	/* when what timed out was sent */
+	nsec_t		 t_rxtsince;	/* send time of the timed-out segment */
 	nsec_t		 t_lastsend, t_lastrecv;
 
-	/* congestion */
+	/* Congestion control. */
 	const struct cc_algo *t_cc;
 	uint32_t	 snd_cwnd, snd_ssthresh;
-	uint32_t	 t_cwndacked;	/* bytes towards Reno's next increase */
-	uint32_t	 t_usage;	/* most bytes in flight ... */
+	/* bytes acked towards Reno's next increase */
+	uint32_t	 t_cwndacked;
+	uint32_t	 t_usage;	/* max bytes in flight ... */
 	tcp_seq		 t_usageend;	/* ... until this is acknowledged */
 	struct cc_state	 t_ccstate;	/* private to t_cc */
 	struct hystart	 t_hystart;
-	unsigned	 t_dupacks;	/* without SACK only */
+	unsigned	 t_dupacks;	/* only without SACK */
 
-	/* in flight, and recovery */
+	/* Data in flight and recovery. */
 	TAILQ_HEAD(tcp_sentlist, tcp_sent) t_sent;
 	TAILQ_HEAD(tcp_senttime, tcp_sent) t_inflight;
 	struct tcp_senttime t_lost;
 	struct tcp_sent	*t_senthint;	/* where the last search ended */
 	unsigned	 t_nsent;	/* records */
-	struct tcp_sent	 t_sentown;	/* one of them */
-	bool		 t_sentused;	/* ... it is */
+	struct tcp_sent	 t_sentown;	/* preallocated record */
+	bool		 t_sentused;	/* ... and whether it is in use */
 	uint32_t	 t_sackedbytes, t_lostbytes;
 	enum tcp_recovery t_recovery;
 	enum tcp_frto	 t_frto;
@@ -227,44 +232,46 @@ struct tcpcb {
 	struct tcp_undo	 t_undo;
 	uint64_t	 t_rexmitbytes, t_dsackbytes;
 
-	/* reassembly */
+	/* Reassembly. */
 	TAILQ_HEAD(, tcp_ooseg) t_ooq;
 	unsigned	 t_oolen;	/* entries */
 	tcp_seq		 t_oolast;	/* start of the most recent block */
-	struct tcp_sackblock t_dsack;	/* received twice; empty: none */
+	struct tcp_sackblock t_dsack;	/* last duplicate range; empty: none */
 
-	/* keep-alive, limits */
+	/* Keep-alive and limits. */
 	nsec_t		 t_keepidle, t_keepintvl;
 	unsigned	 t_keepcnt, t_keepprobes;
 	nsec_t		 t_usertimeo;	/* TCP_USER_TIMEOUT, 0: none */
 	nsec_t		 t_deferaccept;	/* TCP_DEFER_ACCEPT, 0: none */
-	nsec_t		 t_linger2;	/* TCP_LINGER2, 0: as others */
-	unsigned	 t_syncnt;	/* TCP_SYNCNT, 0: as others */
-	uint32_t	 t_notsentmax;	/* TCP_NOTSENT_LOWAT, 0: as others */
+	nsec_t		 t_linger2;	/* TCP_LINGER2, 0: default */
+	unsigned	 t_syncnt;	/* TCP_SYNCNT, 0: default */
+	uint32_t	 t_notsentmax;	/* TCP_NOTSENT_LOWAT, 0: default */
 	nsec_t		 t_challenge_date;
-	unsigned	 t_challenges;	/* in the second from that date */
-	int		 t_softerror;	/* ICMP said, not believed yet */
+	/* challenge ACKs in the second that starts at the time */
+	unsigned	 t_challenges;
+	/* from ICMP, only reported after a timeout */
+	int		 t_softerror;
 
-	/* what the program has read since a date (tcp_buf.c) */
+	/* Receive rate of the program, for tcp_buf.c. */
 	nsec_t		 t_readdate;
-	uint64_t	 t_readmark;	/* bytes read until then */
+	uint64_t	 t_readmark;	/* bytes read before that time */
 
-	/* statistics of TCP_INFO */
+	/* Statistics for TCP_INFO. */
 	uint64_t	 t_bytes_acked, t_bytes_received;
 	uint64_t	 t_bytes_sent;
 	uint32_t	 t_segs_out, t_segs_in, t_total_retrans;
 	uint32_t	 t_data_segs_out, t_data_segs_in, t_ooopack;
-	nsec_t		 t_lastdata;	/* received */
+	nsec_t		 t_lastdata;	/* when data was last received */
 	enum tcp_limit	 t_limit;
 	nsec_t		 t_limitsince;
-	nsec_t		 t_limited[TL_COUNT];	/* before that */
-} __attribute__((aligned(64)));	/* no line is shared with another one */
+	nsec_t		 t_limited[TL_COUNT];	/* time until then by limit */
+} __attribute__((aligned(64)));	/* no cache line is shared by two connections */
 
 #define	sototcpcb(so)	((struct tcpcb *)(so)->so_pcb)
 
 /*
- * How many segments, and bytes of a last one that is not full, len bytes make.
- * Most are shorter than a segment: a division would cost as much as a lock.
+ * The number of segments in len bytes, and the bytes in a last partial one.
+ * Most lengths fit one segment, and a division would cost as much as a lock.
  */
 static inline uint32_t
 tcp_segments(const struct tcpcb *tp, uint32_t len)
@@ -279,7 +286,7 @@ tcp_tail(const struct tcpcb *tp, uint32_t len)
 	return (len < tp->t_maxseg ? len : len % tp->t_maxseg);
 }
 
-/* The peer sends no more (RFC 9293 section 3.10.7.4). */
+/* The peer has sent FIN (RFC 9293 section 3.10.7.4). */
 static inline bool
 tcp_has_fin(const struct tcpcb *tp)
 {
@@ -287,30 +294,30 @@ tcp_has_fin(const struct tcpcb *tp)
 	    tp->t_state != TCPS_FIN_WAIT_1 && tp->t_state != TCPS_FIN_WAIT_2);
 }
 
-/* A received segment in host order.  Steps of input take from it. */
+/* A received segment in host byte order.  Input steps modify it. */
 struct tcpseg {
 	struct in_conninfo sg_conn;
 	tcp_seq		 sg_seq, sg_ack;
 	uint32_t	 sg_len;	/* bytes of data */
-	uint32_t	 sg_win;	/* as on the wire until it is scaled */
-	tcp_seq		 sg_urgent;	/* the urgent byte, if TH_URG */
+	uint32_t	 sg_win;	/* from the wire, scaled later */
+	tcp_seq		 sg_urgent; /* sequence of the urgent byte, if TH_URG */
 	uint8_t		 sg_flags;	/* TH_* */
-	uint8_t		 sg_ecn;	/* of the IP header */
-	unsigned	 sg_segs;	/* wire segments merged in this one */
+	uint8_t		 sg_ecn;	/* ECN field of the IP header */
+	unsigned	 sg_segs;	/* wire segments merged into this one */
 	struct tcpopts	 sg_opt;
 	struct mbuf	*sg_m;		/* the data; NULL once taken */
 };
 
-/* What becomes of a segment after a step of input. */
+/* What input does with a segment after a step. */
 enum tcp_step {
 	TS_NEXT,	/* go on to the next step */
-	TS_DROP,	/* done with it */
+	TS_DROP,	/* drop it */
 	TS_ACK,		/* answer with an ACK and drop it */
 	TS_RESET,	/* answer with a reset and drop it */
-	TS_GONE		/* the control block has gone */
+	TS_GONE		/* the control block was freed */
 };
 
-/* tcp_sysctl.c: tunables; times are in milliseconds */
+/* tcp_sysctl.c: tunables; times are in milliseconds. */
 extern atomic_u32 tcp_sendspace, tcp_recvspace;
 extern atomic_u32 tcp_sendbuf_auto, tcp_sendbuf_max, tcp_sendbuf_inc;
 extern atomic_u32 tcp_recvbuf_auto, tcp_recvbuf_max, tcp_recvbuf_inc;
@@ -322,17 +329,17 @@ extern atomic_u32 tcp_syncachelimit, tcp_synbucketlimit, tcp_synrexmtlimit;
 extern atomic_u32 tcp_syncookies, tcp_mtu_probing, tcp_quickacks;
 #define	MTU_PROBING_ALWAYS	2
 #define	SYNCOOKIES_ALWAYS	2
-extern atomic_u32 tcp_syncount;		/* entries of the SYN cache */
+extern atomic_u32 tcp_syncount;		/* entries in the SYN cache */
 extern atomic_u32 tcp_maxreass, tcp_abc_l_var;
 extern atomic_u32 tcp_do_sack, tcp_do_timestamps, tcp_do_wscale;
 void	 tcp_sysctl_init(void);
-/* Bytes of IP and TCP header without options. */
+/* Length of IP and TCP header without options. */
 static inline uint32_t
 tcp_hdrlen(const struct in_conninfo *c)
 {
 	return (in_family(&c->faddr)->af_hdrlen + TCP_HDRLEN);
 }
-/* The peer's MSS if its SYN has none (RFC 9293 MUST-15). */
+/* The peer's MSS if its SYN has no option (RFC 9293 MUST-15). */
 static inline uint16_t
 tcp_defaultmss(const struct in_conninfo *c)
 {
@@ -350,12 +357,12 @@ void	 tcp_init(void);
 struct tcpcb *tcp_newtcpcb(struct socket *);
 unsigned tcp_offers(void);	/* TF_TS, TF_WSCALE, TF_SACK */
 /*
- * The connection is over: out of the tables, the socket told.  Frees the
- * block unless a descriptor still holds the socket; either way the caller
- * must not touch it any more.
+ * Ends the connection: removes it from the tables and notifies the socket.
+ * Frees the block unless a descriptor still references the socket.  The caller
+ * must not use the block afterwards.
  */
 void	 tcp_close(struct tcpcb *);
-/* The same, with a reset to the peer and so_error set. */
+/* Like tcp_close(), and resets the peer and sets so_error. */
 void	 tcp_drop(struct tcpcb *, int error);
 void	 tcp_discard(struct tcpcb *);	/* frees a closed block */
 bool	 tcp_timewait(struct tcpcb *);	/* false: closed at once */
@@ -363,7 +370,7 @@ tcp_seq	 tcp_newiss(const struct in_conninfo *);
 uint32_t tcp_tsoffset(const struct in_conninfo *);
 uint16_t tcp_offermss(const struct in_conninfo *, uint16_t usermss);
 void	 tcp_setmss(struct tcpcb *);
-uint32_t tcp_mymss(const struct tcpcb *);	/* what we offer */
+uint32_t tcp_mymss(const struct tcpcb *);	/* the MSS that we advertise */
 void	 tcp_setstate(struct tcpcb *, enum tcp_state);
 void	 tcp_ctlinput(int error, const struct in_conninfo *,
 	    const uint8_t *header, uint32_t mtu, const struct in_icmperr *);
@@ -385,19 +392,19 @@ void	 tcp_updatewindow(struct tcpcb *, const struct tcpseg *);
 void	 tcp_rttsample(struct tcpcb *, nsec_t rtt);
 void	 tcp_setrto(struct tcpcb *);
 
-/* What an ACK has brought. */
+/* The effects of an ACK. */
 struct tcp_acked {
 	nsec_t		 now;
 	uint32_t	 acked;		/* bytes that snd_una advanced */
-	uint32_t	 delivered;	/* bytes first heard of */
+	uint32_t	 delivered;	/* bytes delivered, by ACK or SACK */
 	bool		 duplicate;	/* RFC 5681 section 2 */
-	bool		 again;		/* acked what was sent again */
-	bool		 original;	/* news of what was sent once only */
+	bool		 again;		/* covers retransmitted data */
+	bool		 original;	/* covers data sent only once */
 	bool		 dsack;
-	bool		 marked;	/* the peer saw a congestion mark */
+	bool		 marked;	/* the peer echoed a congestion mark */
 	bool		 has_ts;
 	uint32_t	 tsecr;
-	tcp_seq		 fack;		/* highest delivered before it */
+	tcp_seq		 fack;		/* highest delivered before this ACK */
 };
 
 /* tcp_sendmap.c */
@@ -450,14 +457,14 @@ uint8_t	 tcp_ecn_output(struct tcpcb *, bool fresh, uint8_t *ecn);
 enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);
 void	 tcp_reass_flush(struct tcpcb *);
 COLD unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
-/* Whether there is anything to report. */
+/* Whether the next ACK has SACK blocks to report. */
 static inline bool
 tcp_reass_reports(const struct tcpcb *tp)
 {
 	return (!TAILQ_EMPTY(&tp->t_ooq) ||
 	    tp->t_dsack.start != tp->t_dsack.end);
 }
-/* [start, end) was received before: our next ACK says so (RFC 2883). */
+/* Reports [start, end) as a duplicate in the next ACK (RFC 2883). */
 void	 tcp_reass_twice(struct tcpcb *, tcp_seq start, tcp_seq end);
 
 /* tcp_urgent.c */
@@ -465,9 +472,9 @@ struct tcphdr;
 tcp_seq	 tcp_urgent_byte(const struct tcphdr *);
 enum tcp_step tcp_urgent_input(struct tcpcb *, struct tcpseg *);
 COLD void	 tcp_urgent_send(struct tcpcb *);
-/* The pointer of a segment that begins at seq. */
+/* Sets the urgent pointer of a segment that begins at seq. */
 void	 tcp_urgent_output(const struct tcpcb *, tcp_seq seq, struct tcphdr *);
-/* Whether such a segment has one. */
+/* Whether the segment that begins at seq has an urgent pointer. */
 static inline bool
 tcp_is_urgent(const struct tcpcb *tp, tcp_seq seq)
 {
@@ -475,23 +482,24 @@ tcp_is_urgent(const struct tcpcb *tp, tcp_seq seq)
 }
 
 /* tcp_mtu.c */
-void	 tcp_mtu_init(struct tcpcb *);		/* the handshake is over */
+void	 tcp_mtu_init(struct tcpcb *);		/* the handshake is complete */
 void	 tcp_mtu_told(struct tcpcb *, uint32_t mtu);	/* by ICMP */
 void	 tcp_mtu_timeout(struct tcpcb *);
-/* Bytes to send as one probe from snd_max on; 0: no probe now. */
+/* Bytes to send as one probe from snd_max; 0: no probe now. */
 uint32_t tcp_mtu_probe(struct tcpcb *);
-void	 tcp_mtu_acked(struct tcpcb *);		/* snd_una has moved */
+void	 tcp_mtu_acked(struct tcpcb *);		/* snd_una has advanced */
 COLD void	 tcp_mtu_resent(struct tcpcb *, tcp_seq, uint32_t len);
 
-/* tcp_buf.c: after a read and after a write; may make the buffer larger */
+/* tcp_buf.c: called after a read and after a write; may enlarge the buffer. */
 void	 tcp_recvbuf_tune(struct tcpcb *);
 void	 tcp_sendbuf_tune(struct tcpcb *);
 
 /*
- * tcp_defer.c.  tcp_ack_defer(): true: the ACK that is due is sent at the end
- * of the receive burst.  tcp_output_handoff(), before output: true: another
- * thread has segments of the connection in its transmit batch, and will send
- * what is due.  tcp_output_held(), after output: this thread may be the one.
+ * tcp_defer.c.  tcp_ack_defer(): true if the due ACK is deferred to the end of
+ * the receive burst.  tcp_output_handoff() runs before output: true if another
+ * thread holds segments of the connection in its transmit batch and will send
+ * the rest.  tcp_output_held() runs after output and marks this thread as that
+ * holder.
  */
 bool	 tcp_ack_defer(struct tcpcb *);
 void	 tcp_output_held(struct tcpcb *);
@@ -501,9 +509,12 @@ bool	 tcp_output_handoff(struct tcpcb *);
 int	 tcp_output(struct tcpcb *);
 /* Bytes in the send buffer that have never been sent. */
 uint32_t tcp_notsent(const struct tcpcb *);
-/* Unsent bytes that a writer adds no more to; above INT32_MAX: no limit. */
+/*
+ * A writer adds no data beyond this number of unsent bytes; above INT32_MAX:
+ * no limit.
+ */
 uint32_t tcp_notsentmax(const struct tcpcb *);
-/* New data if there is some, or the last segment again: then false. */
+/* Sends new data, else retransmits the last segment and returns false. */
 bool	 tcp_sendtail(struct tcpcb *);
 void	 tcp_sendprobe(struct tcpcb *);
 COLD void  tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
@@ -518,7 +529,7 @@ tcp_clock_ts(uint32_t offset, nsec_t when)
 }
 uint32_t tcp_now_ts(const struct tcpcb *);
 uint32_t tcp_ts_at(const struct tcpcb *, nsec_t);
-/* May a challenge ACK be sent now? (RFC 5961 section 7) */
+/* Whether the rate limit permits a challenge ACK (RFC 5961 section 7). */
 bool	 tcp_challenge_ok(struct tcpcb *);
 
 /* tcp_timer.c */
@@ -528,9 +539,12 @@ bool	 tcp_timer_running(const struct tcpcb *, enum tcp_timer);
 void	 tcp_timer_stopall(struct tcpcb *);
 void	 tcp_timer_persist(struct tcpcb *);
 void	 tcp_timer_keep(struct tcpcb *);
-/* In FIN_WAIT_2, and the socket is closed; false: the connection is, too. */
+/*
+ * Starts the FIN_WAIT_2 timer of a closed socket; false: the connection was
+ * closed instead.
+ */
 bool	 tcp_timer_finwait2(struct tcpcb *);
-unsigned tcp_synlimit(const struct tcpcb *);	/* SYNs sent again */
+unsigned tcp_synlimit(const struct tcpcb *);	/* max SYN retransmissions */
 
 /* tcp_usrreq.c, tcp_sockopt.c, tcp_info.c */
 extern const struct protosw tcp_protosw;
@@ -540,7 +554,7 @@ int	 tcp_setopt(struct socket *, int level, int name, const void *,
 	    socklen_t);
 int	 tcp_getopt(struct socket *, int level, int name, void *, socklen_t *);
 int	 tcp_getinfo(const struct tcpcb *, void *, socklen_t *);
-/* All has been sent that may be sent now. */
+/* Records what limits the sender, after output. */
 void	 tcp_info_limit(struct tcpcb *);
 
 #endif /* NETINET_TCP_VAR_H */
