@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The api layer: libstack.so stands in front of the C library's socket calls
- * and serves those on the stack's own descriptors itself.  What its files
- * share.
+ * The api layer: libstack.so interposes the C library's socket calls and
+ * serves those on the stack's own descriptors.  Shared definitions.
  *
- * Like machine/, this folder faces the host: it may call the C library
- * (through the table "real", never by name, since the names are its own) and
- * keep thread-local variables.  It waits for the stack only with msleep(), and
- * spin_until() before that.
+ * Like machine/, this folder faces the host.  It may keep thread-local
+ * variables and call the C library, but only through the table "real", because
+ * the C library's names are its own exports.  It waits for the stack only with
+ * msleep(), preceded by spin_until().
  */
 #ifndef API_API_H
 #define API_API_H
@@ -25,15 +24,15 @@
 #include "kern/socketvar.h"
 #include "kern/systm.h"
 
-/* A function that the program calls instead of the C library's. */
+/* Exported: the program calls this function instead of the C library's. */
 #define	EXPORT	__attribute__((visibility("default")))
 
 struct addrinfo;
 struct ifaddrs;
 
 /*
- * Functions that a thread sanitizer's runtime calls while it starts, when
- * code that it watches cannot run yet.
+ * For functions that a thread sanitizer's runtime calls while it starts,
+ * before instrumented code can run.
  */
 #define	EARLY	__attribute__((no_sanitize_thread))
 
@@ -111,7 +110,7 @@ extern struct real_calls real_calls;	/* [I] after real_resolve() */
 void	 real_resolve(void);
 #define	real	(*real_table())
 
-/* The program may call us before our own constructor ran. */
+/* The program may call the stack before its constructor has run. */
 EARLY static inline struct real_calls *
 real_table(void)
 {
@@ -121,8 +120,8 @@ real_table(void)
 }
 
 /*
- * Open files.  A file is what descriptors refer to: several after dup().
- * Its memory is never given back, only reused, so that fget() needs no lock.
+ * Open files.  A file is what descriptors refer to: several after dup().  Its
+ * memory is reused but never freed, so that fget() needs no lock.
  *
  * Locks used to protect struct file members:
  *	[I] immutable while f_refs > 0
@@ -132,16 +131,16 @@ real_table(void)
  */
 enum file_type {
 	FT_SOCKET,	/* of the stack */
-	FT_EPOLL,	/* a kernel epoll, with the stack's share of its set */
+	FT_EPOLL,	/* a kernel epoll, with a set of the stack's sockets */
 	FT_KERNEL,	/* a kernel descriptor in a message, see passed.c */
-	FT_LEFT		/* in a child: a socket that stayed with its parent */
+	FT_LEFT		/* after fork(): a socket that stayed with the parent */
 };
 
 struct epset;
 struct epitem;
 
 struct file {
-	atomic_u32	 f_refs;	/* [a] descriptors and calls; 0 free */
+	atomic_u32	 f_refs;	/* [a] descriptors and calls; 0: free */
 	atomic_u32	 f_fds;		/* [a] descriptors */
 	enum file_type	 f_type;	/* [I] */
 	struct socket	*f_so;		/* [I] FT_SOCKET */
@@ -149,18 +148,19 @@ struct file {
 	int		 f_kernel;	/* [I] FT_KERNEL: hidden, or -1 */
 	atomic_u32	 f_nonblock;	/* [a] O_NONBLOCK */
 	atomic_u32	 f_timeo;	/* [a] FTIMEO_*: no restart of calls */
-	LIST_HEAD(, epitem) f_items;	/* [e] its places in epoll sets */
+	LIST_HEAD(, epitem) f_items;	/* [e] entries in epoll sets */
 	struct file	*f_free;	/* [f] */
-} __attribute__((aligned(64)));	/* each call counts f_refs: no line is shared */
+/* each call counts f_refs: no cache line is shared */
+} __attribute__((aligned(64)));
 
 #define	FTIMEO_RCV	0x1
 #define	FTIMEO_SND	0x2
 
-#define	API_MAXFD	(1 << 20)	/* highest descriptor of ours + 1 */
+#define	API_MAXFD	(1 << 20)	/* max descriptor of the stack + 1 */
 
 extern atomic_uptr fdtable[API_MAXFD];
 
-/* True if a call on this descriptor may be ours; cheap. */
+/* Cheap test: false if a descriptor cannot be the stack's. */
 static inline bool
 fd_ours(int fd)
 {
@@ -169,60 +169,65 @@ fd_ours(int fd)
 }
 
 /*
- * How the table is read and changed: a strategy, chosen at boot by fd.lock.
- * A child process, for whom nobody lets locks go, goes on without any.
+ * Locking of the descriptor table: a strategy, selected at boot by fd.lock.  A
+ * child process uses no locks, because the threads that hold them do not exist
+ * there.
  */
 struct fd_lockops {
-	struct file	*(*get)(int fd);	/* with a reference, or NULL */
+	struct file	*(*get)(int fd);	/* referenced, or NULL */
 	void		(*change)(void);
 	void		(*changed)(void);
 };
 extern const struct fd_lockops *fd_lockops;	/* [I] after boot */
 void	 fd_lock_init(void);		/* registers fd.lock */
-void	 fd_lock_start(void);		/* when it is known */
+void	 fd_lock_start(void);		/* after loader.conf is read */
 void	 fd_lock_child(void);
 
-struct file *fget(int fd);		/* with a reference, or NULL */
-/* The same, NULL for other types; says why if it is FT_LEFT. */
+struct file *fget(int fd);		/* referenced, or NULL */
+/* Like fget(); NULL for other types.  Prints an explanation for FT_LEFT. */
 struct file *fget_type(int fd, enum file_type);
 void	 frele(struct file *);
-struct file *file_new(enum file_type);	/* with the caller's reference */
-int	 fd_reserve(void);		/* a fresh number, or -1 and errno */
-/* cloexec is what F_GETFD shows; a socket never survives exec. */
+struct file *file_new(enum file_type);	/* owned by the caller */
+int	 fd_reserve(void);		/* a new number, or -1 and errno */
+/* cloexec is the value for F_GETFD; sockets never survive exec. */
 void	 fd_install(int fd, struct file *, bool cloexec);
 bool	 fd_cloexec(int fd);
 void	 fd_set_cloexec(int fd, bool);
-/* Takes a descriptor out of the table.  The caller closes or reuses its
-   number, then gives the file to file_close(), which may block. */
+/*
+ * Removes a descriptor from the table.  The caller closes or reuses its
+ * number, then passes the file to file_close(), which may block.
+ */
 struct file *fd_take(int fd);
 void	 file_close(struct file *);
-/* fork() has made this process: the parent keeps the sockets. */
+/* In the child of fork(): the socket stays with the parent. */
 void	 fd_leave(int fd, struct file *);
-/* A child closes or replaces what may be FT_LEFT. */
+/* A child closes or replaces a descriptor that may be FT_LEFT. */
 void	 fd_forget(int fd);
 COLD void	 api_explain(void);		/* on standard error, once */
-unsigned fd_limit(void);		/* no higher number is ours */
+unsigned fd_limit(void); /* upper bound of the stack's descriptors */
 /* The stack's own descriptors, which the program may not close. */
 void	 fd_hide(int fd);
 void	 fd_unhide(int fd);
 bool	 fd_hidden(int fd);
-int	 fd_hidden_copy(int fd);	/* hidden, out of the program's way */
+int	 fd_hidden_copy(int fd);	/* hidden copy with a high number */
 void	 fd_foreach(void (*fn)(int fd, struct file *));
 void	 file_init(void);		/* at boot */
 
-/* ioctl(2) that asks for interfaces, netdevice(7): errno value. */
+/* ioctl(2) for interfaces, netdevice(7); returns an errno value. */
 int	 interface_ioctl(unsigned long cmd, void *arg);
 
 /* Boot state. */
 enum api_state {
-	API_PASSIVE,	/* no $STACK_CONF: every call is the kernel's */
+	API_PASSIVE,	/* no $STACK_CONF: all calls go to the kernel */
 	API_UP,
-	API_FORKED	/* a child: the stack is in its parent */
+	API_FORKED	/* child process: the stack is in the parent */
 };
 enum api_state api_state(void);
-/* As stack_boot_config(), and the program's calls are the stack's from now. */
+/*
+ * Like stack_boot_config(); from then on the stack serves the program's calls.
+ */
 int	 api_boot(int (*configure)(const char *), const char *arg);
-/* False in a vfork()ed child, which shares our memory but no descriptors. */
+/* False in a vfork()ed child, which shares memory but not descriptors. */
 bool	 api_own_process(void);
 extern atomic_u32 api_inet6_kernel;
 extern atomic_u32 api_unix_sockets;	/* UNIX_KERNEL, UNIX_STACK */
@@ -230,17 +235,17 @@ enum { UNIX_KERNEL, UNIX_STACK };
 extern const struct fileops api_fileops;
 
 /*
- * Entering and leaving the stack.  Signals that arrive in between are kept
- * and delivered by api_leave(), as a kernel does at the return to user mode.
- * api_leave() returns true when the call ended with EINTR only for signals
- * whose handlers ask for SA_RESTART.
+ * Enter and leave the stack.  Signals that arrive in between are deferred and
+ * delivered by api_leave(), as a kernel does at the return to user mode.
+ * api_leave() returns true if the call ended with EINTR only for signals whose
+ * handlers have SA_RESTART.
  */
 void	 api_enter(void);
 bool	 api_leave(int error);
-bool	 api_signalled(void);		/* between the two: one is waiting */
+bool	 api_signalled(void); /* a signal is pending; between the two */
 
 /*
- * A thread that waits for sockets, and maybe kernel descriptors too.
+ * A thread that waits for sockets, and optionally kernel descriptors.
  *
  *	[I] immutable while in use
  *	[w] w_lock
@@ -253,15 +258,18 @@ struct waiter {
 
 int	 waiter_init(struct waiter *, bool kernel);	/* errno value */
 void	 waiter_wake(struct waiter *);
-/* Sleeps in the stack.  0, EINTR or EWOULDBLOCK. */
+/* Sleeps in the stack.  Returns 0, EINTR or EWOULDBLOCK. */
 int	 waiter_sleep(struct waiter *, nsec_t deadline);
-/* Forgets a wake-up that is being acted on. */
+/* Clears a wakeup before its events are collected. */
 void	 waiter_reset(struct waiter *);
-/* Sleeps in the kernel; as ppoll(), but no signal is missed. */
+/* Sleeps in the kernel; like ppoll(), but no signal is missed. */
 int	 kernel_poll(struct pollfd *, nfds_t, nsec_t deadline,
 	    const sigset_t *mask);
 
-/* Dates from relative times, which may be absent (for ever). */
+/*
+ * Convert relative timeouts to deadlines; a negative or NULL timeout waits
+ * without limit.
+ */
 nsec_t	 deadline_ms(int ms);
 int	 deadline_ts(const struct timespec *, nsec_t *);	/* EINVAL */
 nsec_t	 time_left(nsec_t deadline);

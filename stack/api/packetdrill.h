@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What packetdrill asks of a network stack in a shared object
- * (--so_filename): it looks up packetdrill_interface_init() and calls it
- * with the text of --so_flags and this table to fill.  Each function gets
- * userdata first and is otherwise the POSIX or Linux call of its name; order
- * and types are packetdrill's.
+ * The interface of packetdrill for a network stack in a shared object
+ * (--so_filename).  packetdrill calls packetdrill_interface_init() with the
+ * text of --so_flags and this table to fill.  Each function gets userdata
+ * first and is otherwise the POSIX or Linux call of its name.  Order and types
+ * are packetdrill's.
  */
 #ifndef API_PACKETDRILL_H
 #define API_PACKETDRILL_H
@@ -43,9 +43,12 @@ struct packetdrill_interface {
 	int	(*getsockopt)(void *, int, int, int, void *, socklen_t *);
 	int	(*setsockopt)(void *, int, int, int, const void *, socklen_t);
 	int	(*poll)(void *, struct pollfd *, nfds_t, int);
-	/* An IP packet arrives. */
+	/* Receives an IP packet. */
 	int	(*netdev_send)(void *, const void *, size_t);
-	/* The next packet sent: its length (0: none came) and date, usec. */
+	/*
+	 * Returns the next sent packet, its length (0: none) and its time in
+	 * usec.
+	 */
 	int	(*netdev_receive)(void *, void *, size_t *, long long *);
 	int	(*usleep)(void *, useconds_t);
 	int	(*gettimeofday)(void *, struct timeval *, struct timezone *);
