@@ -6,11 +6,11 @@
 #define BOOT_BOOT_H
 
 /*
- * Boots from a loader.conf (docs/reference/tunables.md); a NULL path boots with the
- * default values.  The order: subsystems register their tunables, the file is
- * read, and the subsystems start in the order of the tables in boot/init.c.
- * Errors are printed to the console with file and line.  Returns 0 or an errno
- * value; EALREADY means that the stack has booted before.
+ * Boots from a loader.conf (docs/reference/tunables.md); a NULL path boots
+ * with the default values.  The order: subsystems register their tunables, the
+ * file is read, and the subsystems start in the order of the tables in
+ * boot/init.c. Errors are printed to the console with file and line.  Returns
+ * 0 or an errno value; EALREADY means that the stack has booted before.
  */
 int	 stack_boot(const char *path);
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Known races that test a search for races (docs/explanation/simulator.md).  In a build
- * with -Dplanted=true the tunable debug.planted enables one of them; other
- * builds contain none.
+ * Known races that test a search for races (docs/explanation/simulator.md).
+ * In a build with -Dplanted=true the tunable debug.planted enables one of
+ * them; other builds contain none.
  *
  *	if (!PLANTED(MUTEX_SEQ))
  *		atomic_fetchadd_u32(&m->mtx_seq, 1);
