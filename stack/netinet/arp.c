@@ -2,9 +2,9 @@
 /*
  * Address resolution (RFC 826, RFC 1122 section 2.3.2).
  *
- * An entry is incomplete (packets wait for the answer), or complete until it
- * expires; a little before that it is asked for anew while still in use, so
- * that traffic never stops for it.  Packets wait in a bounded queue.
+ * An entry is incomplete (packets wait for the reply) or complete until it
+ * expires.  Shortly before it expires, a packet that uses it triggers a new
+ * request, so that traffic does not stop.  Packets wait in a bounded queue.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,9 +25,9 @@
 #include "netinet/ip_var.h"
 
 #define	ARP_HASH	64
-#define	ARP_TRIES	3		/* a second apart, as Linux */
+#define	ARP_TRIES	3		/* one a second, as in Linux */
 #define	ARP_RETRY	NSEC_PER_SEC
-#define	ARP_HOLD	64		/* packets waiting for one address */
+#define	ARP_HOLD	64		/* packets queued for one address */
 
 /*
  * Locks used to protect struct arpent members:
@@ -40,7 +40,7 @@ struct arpent {
 	struct in_addr	 ae_addr;	/* [I] */
 	uint8_t		 ae_lladdr[6];	/* [l] */
 	bool		 ae_complete;	/* [l] */
-	bool		 ae_expiring;	/* [l] soon: ask again when it is used */
+	bool		 ae_expiring;	/* [l] request again at the next use */
 	unsigned	 ae_tries;	/* [l] requests since the last answer */
 	nsec_t		 ae_expires;	/* [l] */
 	struct mbufq	 ae_hold;	/* [l] */
@@ -51,10 +51,13 @@ static LIST_HEAD(, arpent) arp_hash[ARP_HASH];	/* [l] */
 static unsigned arp_count;			/* [l] */
 static struct callout arp_callout;
 
-/* Grows when an address that was good is so no more, or not for long. */
+/*
+ * Version of the table: changes when a valid address becomes invalid or is
+ * about to expire.
+ */
 static atomic_u64 arp_changes = 1;
 
-/* Addresses that a thread has found good: no need to take the lock. */
+/* Addresses that a thread resolved recently; a hit avoids the lock. */
 #define	LINK_HINT_BITS	2
 struct link_hint {
 	const struct ifnet *ifp;
@@ -165,7 +168,7 @@ arp_request(struct ifnet *ifp, struct in_addr target)
 	arp_send(ifp, ARPOP_REQUEST, if_source(ifp, target), NULL, target);
 }
 
-/* RFC 5227 section 2.3: from the address, and for it. */
+/* RFC 5227 section 2.3: sender and target are the announced address. */
 static void
 announce(struct ifnet *ifp, struct in_addr addr)
 {
@@ -180,7 +183,7 @@ arp_announce(struct ifnet *ifp)
 		announce(ifp, ifp->if_inet[i].addr);
 }
 
-/* True if it is time to ask (again) for this address; counts the try. */
+/* True if a request is due for this address; counts it. */
 static bool
 arp_shouldask(struct arpent *ae)
 {
@@ -197,7 +200,7 @@ link_hint(struct in_addr addr)
 	    LINK_HINT_BITS, addr.s_addr));
 }
 
-/* What is in the table; *ask: a request is to be sent. */
+/* Looks up the table; *ask: the caller must send a request. */
 static int
 resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     struct link_hint *lh, bool *ready, bool *ask) REQUIRES(arp_lock)
@@ -223,7 +226,7 @@ resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
 	return (0);
 }
 
-/* Link addresses of many are not asked for. */
+/* Multicast and broadcast addresses are mapped without a request. */
 static bool
 resolve_many(const struct ifnet *ifp, struct in_addr nexthop, uint8_t lladdr[6])
 {
@@ -236,7 +239,7 @@ resolve_many(const struct ifnet *ifp, struct in_addr nexthop, uint8_t lladdr[6])
 	return (true);
 }
 
-/* The thread does not remember it. */
+/* Resolves an address that the thread's cache does not have. */
 APART static int
 resolve_anew(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     struct link_hint *lh, uint8_t lladdr[6], bool *ready)
@@ -261,7 +264,7 @@ resolve_anew(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
 	return (error);
 }
 
-/* Link address of nexthop into a frame that waits for it; consumes m. */
+/* Stores nexthop's link address in a waiting frame; consumes m. */
 HOT static int
 arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     uint8_t lladdr[6], bool *ready)
@@ -297,7 +300,10 @@ arp_ifattach(struct ifnet *ifp)
 	ifp->if_output = arp_output;
 }
 
-/* The sender's addresses, if we know or should know it (RFC 826). */
+/*
+ * Stores the sender's addresses if the entry exists, or if create is set (RFC
+ * 826).
+ */
 static void
 arp_learn(struct ifnet *ifp, struct in_addr addr, const uint8_t lladdr[6],
     bool create)
@@ -344,10 +350,10 @@ arp_process(struct ifnet *ifp, const struct ether_arp *ea)
 	memcpy(&spa, ea->arp_spa, sizeof(spa));
 	memcpy(&tpa, ea->arp_tpa, sizeof(tpa));
 	if (memcmp(ea->arp_sha, ifp->if_lladdr, 6) == 0)
-		return;			/* our own, come back */
+		return;			/* our own packet */
 	if (if_hasaddr(ifp, spa)) {
 		ARPSTAT_INC(conflicts);
-		announce(ifp, spa);	/* RFC 5227 section 2.4, defend */
+		announce(ifp, spa);	/* RFC 5227 section 2.4: defend it */
 		return;
 	}
 	forus = if_hasaddr(ifp, tpa);
@@ -377,8 +383,8 @@ arp_input(struct mbuf *m)
 }
 
 /*
- * One entry's second: ask again, or give up.  True if it must be asked for
- * (without the lock, by the caller).
+ * Ages one entry by a second: request again, or give up.  True if the caller
+ * must send a request, without the lock.
  */
 static bool
 arp_tick(struct arpent *ae, nsec_t now, struct mbufq *dead, bool *gone)
@@ -438,7 +444,7 @@ arp_timer(void *arg)
 	mtx_unlock(&arp_lock);
 	while (n-- > 0)
 		arp_request(ask[n].ifp, ask[n].addr);
-	/* RFC 1812 5.2.7.1; what we sent ourselves comes back to its socket. */
+	/* RFC 1812 5.2.7.1; the error for our own packet goes to its socket */
 	while ((m = mbufq_dequeue(&dead)) != NULL)
 		icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_HOST, 0);
 }

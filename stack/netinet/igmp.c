@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IGMP version 3 (RFC 3376), and 2 and 1 (RFC 2236, RFC 1112) where an older
- * router asks: the messages by which switches and routers learn which groups
- * this host is in (in_group.c).
+ * IGMP version 3 (RFC 3376), and versions 2 and 1 (RFC 2236, RFC 1112) for
+ * older routers.  Its messages report the groups of this host (in_group.c) to
+ * switches and routers.
  */
 #include "netinet/igmp.h"
 
@@ -44,7 +44,10 @@ static const struct sysctl_oid igmp_oids[] = {
 #undef X
 };
 
-/* Version that the routers of an interface understand (RFC 3376 7.2.1). */
+/*
+ * The version that all routers of an interface support (RFC 3376 section
+ * 7.2.1).
+ */
 static unsigned
 igmp_version(struct ifnet *ifp)
 {
@@ -66,7 +69,7 @@ send_message(struct ifnet *ifp, struct mbuf *m, struct in_addr dst)
 	memcpy(m->m_data + offsetof(struct igmp_message, sum), &sum,
 	    sizeof(sum));
 	IGMPSTAT_INC(sent);
-	/* RFC 3376 section 4.2.13: from 0.0.0.0 before there is an address */
+	/* RFC 3376 section 4.2.13: 0.0.0.0 if there is no address */
 	ip_output(m, ifp->if_addr, dst, IPPROTO_IGMP, &opts);
 }
 
@@ -90,7 +93,7 @@ send_old(const struct group_report *gr, unsigned version)
 	send_message(gr->gr_ifp, m, left ? routers : group);
 }
 
-/* A report of one record (RFC 3376 section 4.2). */
+/* Sends a report of one record (RFC 3376 section 4.2). */
 static void
 send_report(const struct group_report *gr)
 {
@@ -137,9 +140,9 @@ link_address(const struct in6_addr *group, uint8_t ll[6])
 }
 
 /*
- * Sections 4.1.12 and 7.1: the version is in the length and the code; a query
- * for all groups goes to all hosts.  Who asks for sources of a group is told
- * of the group.
+ * Sections 4.1.12 and 7.1: length and code determine the version; a general
+ * query goes to all hosts.  A query for sources of a group is answered for the
+ * group.
  */
 static void
 igmp_query(struct ifnet *ifp, const struct igmp_message *im, uint32_t len,
@@ -166,7 +169,7 @@ igmp_query(struct ifnet *ifp, const struct igmp_message *im, uint32_t len,
 	in_group_queried(ifp, &group, tenths * 100);
 }
 
-/* A host of older ways keeps still when another has answered. */
+/* Versions 1 and 2: a host suppresses its report if another host sent one. */
 static void
 igmp_report(struct ifnet *ifp, const struct igmp_message *im)
 {

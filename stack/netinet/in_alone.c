@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The queue of packets whose protocol wants to be alone.
+ * The queue of packets whose protocol needs the net lock exclusively.
  */
 #include "netinet/in_alone.h"
 
@@ -13,7 +13,7 @@
 #include "kern/worker.h"
 #include "net/rx_burst.h"
 
-#define	QUEUE_MAX	1024	/* packets; more are lost */
+#define	QUEUE_MAX	1024	/* max packets; more are dropped */
 
 /* [q] alone.lock */
 struct alone_packet {
@@ -91,7 +91,10 @@ in_alone_handover(pr_input_t *input, uint8_t proto, struct mbuf *m,
 	return (true);
 }
 
-/* In one hold of the lock; others come in between two. */
+/*
+ * Handles all packets under one hold of the lock; readers run between two
+ * calls.
+ */
 static void
 run_alone(struct alone_list *packets)
 {

@@ -12,7 +12,7 @@
 #include "kern/sysctl.h"
 #include "net/if_private.h"
 
-/* One word of the list; 0.0.0.0/0 stands for none. */
+/* Parses one word of the list; 0.0.0.0/0 means no address. */
 static int
 take_word(struct if_config *ic, const char *word)
 {
@@ -79,7 +79,7 @@ inet_show(const struct ifnet *ifp, struct ctl_out *co)
 		    text, sizeof(text)));
 }
 
-/* The driver has copied the addresses (if_initname()). */
+/* The driver has copied the addresses already (if_initname()). */
 static int
 config_attach(struct if_config *ic)
 {

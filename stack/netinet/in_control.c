@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Control messages of datagrams: ip(7), ipv6(7) and RFC 3542 section 6, and
- * the time of arrival, socket(7).
+ * Control messages of datagrams: ip(7), ipv6(7), RFC 3542 section 6, and the
+ * receive time of socket(7).
  */
 #include <errno.h>
 #include <netinet/ip6.h>
 #include <string.h>
 #include <sys/time.h>
 
-#include <linux/errqueue.h>	/* wants the time's structures */
+#include <linux/errqueue.h>	/* needs the time structures */
 
 #include "netinet/in_pcb.h"
 
@@ -53,7 +53,7 @@ add_pktinfo6(const struct in_conninfo *c, const struct in_arrival *ia,
 	socontrol_add(sc, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info));
 }
 
-/* SO_TIMESTAMP and SO_TIMESTAMPNS: one of them, the finer if both. */
+/* SO_TIMESTAMP and SO_TIMESTAMPNS: one message, the finer if both are set. */
 static void
 add_time(unsigned options, struct socontrol *sc)
 {
@@ -101,7 +101,7 @@ in_control_received(const struct inpcb *inp, const struct in_conninfo *c,
 		    sizeof(tclass));
 }
 
-/* The error as recvmsg() tells it, and who sent it. */
+/* The error as a control message for recvmsg(), with its sender. */
 static void
 add_error(const struct inpcb *inp, const struct sock_extended_err *ee,
     const struct in_icmperr *ie, struct socontrol *sc)
@@ -149,7 +149,7 @@ in_pcberror(struct inpcb *inp, int error, const struct in_conninfo *c,
 		in_toname(inp->inp_family, &to, &name);
 		add_time(so->so_options, &control);
 		add_error(inp, &ee, ie, &control);
-		/* one that finds no room is lost, as on Linux */
+		/* dropped if the queue is full, as in Linux */
 		(void)sbappendaddr(&so->so_errors, &name, &control,
 		    m_copym(ie->quote, from, quoted - from));
 	}
@@ -157,7 +157,7 @@ in_pcberror(struct inpcb *inp, int error, const struct in_conninfo *c,
 		soseterror(so, error);
 }
 
-/* A number in a control message, of a byte only where that is allowed. */
+/* Reads a number of a control message; a single byte only if byte is set. */
 static int
 get_number(const struct cmsghdr *cm, bool byte, int min, int max, int *num)
 {
@@ -172,7 +172,7 @@ get_number(const struct cmsghdr *cm, bool byte, int min, int max, int *num)
 	return (*num < min || *num > max ? EINVAL : 0);
 }
 
-/* The source address of one datagram, which must be ours. */
+/* Sets the source address of one datagram, which must be local. */
 static int
 set_source(struct in_conninfo *c, const struct in6_addr *source)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Endpoints of either family, the operations of IPv4, and those of IPv6 that
- * need no more than its header (RFC 8200).
+ * need only its header (RFC 8200).
  */
 #include "netinet/in_family.h"
 
@@ -45,7 +45,7 @@ in_fromname(int family, const struct sockname *name, struct in_endpoint *ep)
 {
 	const struct sockaddr_in *sin = &name->sn_sin;
 	const struct sockaddr_in6 *sin6 = &name->sn_sin6;
-	/* RFC 2133 had no scope; Linux still takes such addresses */
+	/* RFC 2133 had no scope; Linux still accepts such addresses */
 	const socklen_t old = offsetof(struct sockaddr_in6, sin6_scope_id);
 
 	if (name->sn_len < (family == AF_INET ? sizeof(*sin) : old))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Membership in multicast groups: who is in, and when it is told.
+ * Multicast group membership: members, and the times of reports.
  */
 #include "netinet/in_group.h"
 
@@ -34,10 +34,10 @@ struct in_group {
 	bool		 ig_reported;	/* [I] */
 	unsigned	 ig_any;	/* [l] members for every source */
 	unsigned	 ig_nsources;	/* [l] */
-	struct in_source *ig_sources;	/* [l] room for the most, or NULL */
-	unsigned	 ig_changes;	/* [l] reports of a change to be sent */
-	nsec_t		 ig_change;	/* [l] date of the next of them */
-	nsec_t		 ig_answer;	/* [l] date of an answer, or never */
+	struct in_source *ig_sources;	/* [l] space for the max, or NULL */
+	unsigned	 ig_changes; /* [l] change reports still to be sent */
+	nsec_t		 ig_change;	/* [l] time of the next change report */
+	nsec_t		 ig_answer;	/* [l] time of a response, or never */
 };
 
 static struct rwlock group_lock;
@@ -85,7 +85,7 @@ group_find(const struct ifnet *ifp, const struct in6_addr *group)
 	return (ig);
 }
 
-/* Which frames the interface passes on: of groups that somebody is in. */
+/* Updates the interface's filter: it receives groups with members. */
 static void
 filter_update(struct ifnet *ifp) REQUIRES(group_lock)
 {
@@ -143,7 +143,7 @@ source_find(const struct in_group *ig, const struct in6_addr *source)
 	return (NULL);
 }
 
-/* What is told of a group: its state, or that it has changed to this. */
+/* Fills in a report of the group: its state, or a change to this state. */
 static void
 describe(const struct in_group *ig, bool changed, struct group_report *gr)
     REQUIRES_SHARED(group_lock)
@@ -172,7 +172,7 @@ random_date(uint32_t most)
 	return (mach_uptime() + delay % (most + 1) * NSEC_PER_MSEC);
 }
 
-/* When something is to be sent for this group. */
+/* When the next report of this group is due. */
 static nsec_t
 due_date(const struct in_group *ig) REQUIRES_SHARED(group_lock)
 {
@@ -197,7 +197,7 @@ timer_start(void) REQUIRES(group_lock)
 		    group_timer, NULL);
 }
 
-/* A report that is due now; false: there is none. */
+/* Takes a report that is due; false: there is none. */
 static bool
 next_due(struct group_report *gr)
 {
@@ -237,7 +237,7 @@ group_timer(void *arg)
 		family_of(&gr.gr_group)->gf_report(&gr);
 }
 
-/* The state of a group is another: reported now, and once more. */
+/* The group's state has changed: reports it now and once more later. */
 static void
 group_changed(struct in_group *ig, struct group_report *gr)
     REQUIRES(group_lock)
@@ -248,7 +248,7 @@ group_changed(struct in_group *ig, struct group_report *gr)
 	timer_start();
 }
 
-/* A member more.  ENOBUFS; *changed: what is to be told is another. */
+/* Adds a member.  ENOBUFS; *changed: the group's reported state changes. */
 static int
 member_add(struct in_group *ig, const struct in6_addr *source, bool *changed)
     REQUIRES(group_lock)
@@ -374,7 +374,7 @@ in_group_queried(const struct ifnet *ifp, const struct in6_addr *group,
 			    (!in_isany(group) &&
 			    !IN6_ARE_ADDR_EQUAL(&ig->ig_addr, group)))
 				continue;
-			/* answers are spread over the time that is given */
+			/* responses are spread over the given time */
 			date = random_date(most);
 			if (date < ig->ig_answer)
 				ig->ig_answer = date;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast as a socket sees it: which groups it is in and from which sources
- * it hears (RFC 3376 section 3.1, RFC 3678), with the options of ip(7) and
- * ipv6(7).  What is blocked by a socket is still asked for on the link.
+ * Multicast membership of a socket, with source filters (RFC 3376 section 3.1,
+ * RFC 3678) and the options of ip(7) and ipv6(7).  Sources blocked by a socket
+ * are still received from the link.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 #include "netinet/in_group.h"
 #include "netinet/in_pcb.h"
 
-/* A group that a socket is in.  [s] socket lock */
+/* A socket's membership in a group. [s] socket lock */
 struct in_member {
 	LIST_ENTRY(in_member) im_link;	/* [s] */
 	struct ifnet	*im_ifp;	/* [s] */
 	struct in6_addr	 im_group;	/* [s] */
-	bool		 im_include;	/* [s] from these sources only; else
-					   from all but these */
+	/* [s] only these sources; else all but these */
+	bool		 im_include;
 	unsigned	 im_nsources;	/* [s] */
 	struct in6_addr	 im_sources[GROUP_SOURCES_MAX];	/* [s] */
 };
@@ -31,21 +31,21 @@ static const struct sysctl_oid mcast_oids[] = {
 	    .oid_descr = "most multicast groups of one socket" },
 };
 
-/* What an option asks for, whatever structure it came in. */
+/* An option's request, independent of its structure. */
 enum mcast_op { MCAST_JOIN, MCAST_LEAVE, MCAST_BLOCK, MCAST_UNBLOCK };
 struct mcast_request {
 	enum mcast_op	 op;
 	struct ifnet	*ifp;
 	struct in6_addr	 group;
-	bool		 specific;	/* of one source */
+	bool		 specific;	/* for one source */
 	struct in6_addr	 source;
 };
 
-/* The structures. */
+/* The structures that options use. */
 enum mcast_form { MREQ, MREQ_SOURCE, MREQ6, GROUP_REQ, GROUP_SOURCE_REQ };
 
 static const struct mcast_option {
-	int		 level, name;	/* level 0: of both families */
+	int		 level, name;	/* level 0: either family */
 	enum mcast_form	 form;
 	enum mcast_op	 op;
 } mcast_options[] = {
@@ -76,7 +76,7 @@ find_option(int level, int name)
 	return (NULL);
 }
 
-/* The interface with an address, or the one to a group. */
+/* The interface with the address addr, or if it is 0 the route to the group. */
 static struct ifnet *
 if_addressed(struct in_addr addr, struct in_addr group)
 {
@@ -209,7 +209,7 @@ member_find(const struct inpcb *inp, const struct ifnet *ifp,
 	return (im);
 }
 
-/* Where a source stands in the list; im_nsources: not there. */
+/* Index of a source in the list; im_nsources if it is not there. */
 static unsigned
 source_index(const struct in_member *im, const struct in6_addr *source)
 {
@@ -299,7 +299,7 @@ member_leave(struct inpcb *inp, const struct mcast_request *r)
 	return (0);
 }
 
-/* Sources that a member of a whole group does not want to hear. */
+/* Blocks or unblocks a source for a member of a whole group. */
 static int
 member_block(struct inpcb *inp, const struct mcast_request *r)
 {
@@ -344,7 +344,7 @@ do_request(struct inpcb *inp, const struct mcast_request *r)
 	}
 }
 
-/* IP_MULTICAST_IF, which takes three structures, and IPV6_MULTICAST_IF. */
+/* IP_MULTICAST_IF, which accepts three structures, and IPV6_MULTICAST_IF. */
 static int
 set_interface(struct inpcb *inp, int level, const void *val, socklen_t len)
 {
@@ -367,7 +367,7 @@ set_interface(struct inpcb *inp, int level, const void *val, socklen_t len)
 	else if (mreq.imr_address.s_addr != INADDR_ANY)
 		ifp = if_addressed(mreq.imr_address, anygroup);
 	else {
-		inp->inp_mopts.mo_ifindex = 0;	/* as routed again */
+		inp->inp_mopts.mo_ifindex = 0;	/* by route again */
 		return (0);
 	}
 	if (ifp == NULL)
@@ -416,7 +416,10 @@ in_mcast_hears(const struct inpcb *inp, const struct in_conninfo *c,
 		    IN6_ARE_ADDR_EQUAL(&im->im_group, &c->laddr))
 			return ((source_index(im, &c->faddr) <
 			    im->im_nsources) == im->im_include);
-	/* ip(7): others' groups are heard, too, unless IP_MULTICAST_ALL is 0 */
+	/*
+	 * ip(7): groups joined by other sockets are received, too, unless
+	 * IP_MULTICAST_ALL is 0
+	 */
 	return (!inp->inp_mopts.mo_onlymine);
 }
 

@@ -9,7 +9,9 @@
 #include "kern/thread.h"
 #include "netinet/in_pcbtable.h"
 
-/* RFC 6056 wants the range wide; privileged ports are left alone. */
+/*
+ * RFC 6056 section 3.2 recommends a wide range; privileged ports are excluded.
+ */
 static atomic_u32 portrange_first = 10000;
 static atomic_u32 portrange_last = 65535;
 
@@ -63,7 +65,7 @@ in_pcbremove(struct inpcb *inp)
 	rw_wunlock(&it->it_lock);
 }
 
-/* Whether there are packets for a pcb that also another, if on laddr, gets. */
+/* Whether some packet could match both pcbs, if other is bound to laddr. */
 static bool
 pcb_overlap(const struct inpcb *inp, const struct inpcb *other,
     const struct in6_addr *laddr)
@@ -74,10 +76,9 @@ pcb_overlap(const struct inpcb *inp, const struct inpcb *other,
 }
 
 /*
- * Whether binding to a port in use is refused.  With SO_REUSEADDR on both
- * sides a port may be shared unless somebody listens; connections of a
- * server that has gone (TIME_WAIT and others) do not stop its successor,
- * who says SO_REUSEADDR.
+ * Whether a port in use cannot be bound.  If both sockets set SO_REUSEADDR,
+ * they may share a port unless one listens.  Connections of a previous server
+ * (TIME_WAIT and others) do not block a successor with SO_REUSEADDR.
  */
 static bool
 port_conflict(const struct inpcbtable *it, const struct inpcb *inp,
@@ -142,7 +143,7 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 		return (EINVAL);
 	if (ep == NULL)
 		ep = &any;
-	/* as Linux: no zone; TCP is between two hosts */
+	/* as in Linux: no zone; TCP has no multicast */
 	if ((in_islinklocal(&ep->addr) && ep->zone == 0) ||
 	    (it->it_stream && IN6_IS_ADDR_MULTICAST(&ep->addr)))
 		return (EINVAL);
@@ -193,10 +194,10 @@ in_pcblisten(struct inpcb *inp)
 }
 
 /*
- * RFC 6056 section 3.3.3: where the search for a port starts depends on
- * both addresses and a secret; the counter goes on with each connection.
- * A port that others are bound to (servers) is never taken, one that only
- * other connections use is.
+ * RFC 6056 section 3.3.3: the first port tried depends on both addresses and a
+ * secret, and a counter that each connection increments.  A port that another
+ * socket is bound to (a server) is never used; a port with only other
+ * connections may be.
  */
 static int
 connect_ephemeral(struct inpcbtable *it, struct in_conninfo *c)

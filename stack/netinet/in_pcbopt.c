@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Options of levels IPPROTO_IP and IPPROTO_IPV6, which are the same for every
- * protocol above IP; names and meanings are Linux's ip(7) and ipv6(7).
+ * Options of levels IPPROTO_IP and IPPROTO_IPV6 for all protocols above IP;
+ * names and meanings are those of Linux's ip(7) and ipv6(7).
  */
 #include <errno.h>
 #include <string.h>
 
 #include "netinet/in_pcb.h"
 
-/* Linux takes a byte or an int for these. */
+/* Linux accepts a byte or an int for these. */
 static int
 getnumber(const void *val, socklen_t len, int *num)
 {
@@ -55,7 +55,7 @@ setopt4(struct inpcb *inp, int name, int num)
 		if (num < IP_PMTUDISC_DONT || num > IP_PMTUDISC_OMIT)
 			return (EINVAL);
 		inp->inp_mtudiscover = (uint8_t)num;
-		/* TCP fits its segments to the path whatever is said */
+		/* TCP always adapts to the path MTU */
 		if (!inp->inp_table->it_stream)
 			inp->inp_opts.dontfrag = num == IP_PMTUDISC_DO ||
 			    num == IP_PMTUDISC_PROBE;
@@ -90,10 +90,7 @@ setopt4(struct inpcb *inp, int name, int num)
 	}
 }
 
-/*
- * A socket has one traffic class and one hop limit, which packets of either
- * family get.
- */
+/* A socket has one traffic class and one hop limit for both families. */
 static int
 setopt6(struct inpcb *inp, int name, int num)
 {
@@ -250,7 +247,7 @@ in_pcbgetopt(struct inpcb *inp, int level, int name, void *val,
 	int num, error;
 
 	if (level == IPPROTO_IP && name == IP_OPTIONS) {
-		*len = 0;		/* none are ever set */
+		*len = 0;		/* no option is ever set */
 		return (0);
 	}
 	if (level == IPPROTO_IP)

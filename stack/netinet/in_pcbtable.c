@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables of Internet protocol control blocks: where input finds a socket.
+ * Tables of Internet protocol control blocks: input looks sockets up here.
  */
 #include "netinet/in_pcbtable.h"
 
@@ -62,16 +62,16 @@ in_connhash(const struct inpcbtable *it, const struct in_conninfo *c)
 }
 
 /*
- * The connections that a thread had packets for last, good as long as the
- * group has not changed: a packet mostly follows another of its connection.
- * Which group that is does not change, and costs a hash where there are many.
+ * A thread's cache of connections.  An entry is valid as long as its group has
+ * not changed.  Consecutive packets often belong to one connection.  The
+ * connection's group never changes; the cache also avoids its hash.
  */
 #define	PCB_HINT_BITS	6
 struct pcb_hint {
 	const struct inpcbtable *it;	/* NULL: empty */
 	struct in_conninfo conn;
-	struct pcbgroup	*pg;		/* of conn in it */
-	uint64_t	 changes;	/* 0: not looked for, or not found */
+	struct pcbgroup	*pg;		/* the group of conn in it */
+	uint64_t	 changes;	/* 0: not looked up, or not found */
 	struct inpcb	*inp;
 };
 
@@ -80,7 +80,7 @@ pcb_hint_anew(struct pcb_hint *ph, struct inpcbtable *it,
     const struct in_conninfo *c)
 {
 	*ph = (struct pcb_hint){ .it = it, .conn = *c, .pg = it->it_groups };
-	if (it->it_divided)		/* by bucket: it is in no other */
+	if (it->it_divided) /* with groups, its bucket belongs to one group */
 		ph->pg += in_connhash(it, c) % INPCB_BUCKETS % it->it_ngroups;
 }
 
@@ -160,8 +160,8 @@ port_put(struct inport *ip)
 }
 
 /*
- * Into or out of its bucket.  If there are groups its own is locked, for
- * those who look up without the table's lock.
+ * Enters a connection into its bucket or removes it.  Locks its group, if
+ * there are groups, for lookups without the table's lock.
  */
 static void
 conn_enter(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
@@ -246,8 +246,8 @@ in_pcbcovers(const struct inpcb *inp, const struct in6_addr *laddr,
 }
 
 /*
- * Locks what a connection is looked up under; which that is the checker
- * cannot see.
+ * Locks what protects a lookup of the connection; the checker cannot see which
+ * lock it is.
  */
 static struct rwlock *
 lookup_lock(struct inpcbtable *it, const struct pcb_hint *ph) NO_LOCK_ANALYSIS
@@ -262,7 +262,7 @@ lookup_lock(struct inpcbtable *it, const struct pcb_hint *ph) NO_LOCK_ANALYSIS
 	return (lock);
 }
 
-/* As po_find, if there is somebody who looks up without a lock. */
+/* Looks a connection up with po_find, if the table has that operation. */
 static bool
 find_unlocked(const struct inpcbtable *it, const struct in_conninfo *c,
     struct socket **sop)
@@ -314,7 +314,7 @@ in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
 	return (found);
 }
 
-/* The best pcb that is bound to where a packet goes. */
+/* The best pcb bound to a packet's destination. */
 APART static struct inpcb *
 bound_find(struct inpcbtable *it, const struct in_conninfo *c)
     REQUIRES_SHARED(it->it_lock)
@@ -330,7 +330,7 @@ bound_find(struct inpcbtable *it, const struct in_conninfo *c)
 		if (!in_pcbcovers(inp, &inp->inp_conn.laddr, &c->laddr) ||
 		    (inp->inp_conn.zone != 0 && inp->inp_conn.zone != c->zone))
 			continue;
-		/* one bound to this very address is best */
+		/* prefer a pcb bound to this address */
 		if (best == NULL || !in_isany(&inp->inp_conn.laddr))
 			best = inp;
 	}

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * "groups-thread": the connections of a table are divided into groups, one
- * for each worker of the netisr, which alone looks connections up in its
- * group, without a lock (Willmann, Rixner, Cox, "An evaluation of network
- * stack parallelization strategies in modern operating systems", 2006:
- * ConnP-T).
+ * "groups-thread": the connections of a table are divided into groups, one for
+ * each netisr worker.  Only that worker looks connections up in its group,
+ * without a lock (Willmann, Rixner, Cox, "An evaluation of network stack
+ * parallelization strategies in modern operating systems", 2006: ConnP-T).
  *
- * A segment that comes in on another thread is queued to the worker.  Who
- * makes or ends a connection, mostly a call or a timer, changes the table
- * under its lock (in_pcbtable.c) and leaves the worker a note, which it acts
- * upon before it looks anything up: so a note that was left before a segment
- * came counts for it.  All other threads look up in the table.
+ * A segment received by another thread is queued to the worker.  A thread that
+ * adds or removes a connection (usually in a call or a timer) changes the
+ * table under its lock (in_pcbtable.c) and queues a note for the worker.  The
+ * worker applies all notes before each lookup; therefore a note queued before
+ * a segment arrives applies to it.  All other threads look up in the table.
  *
- * Listeners are in no group: who finds no connection asks the table.
+ * Listeners are in no group: if no connection is found, the table is searched.
  */
 #include <netinet/tcp.h>
 
@@ -23,26 +22,27 @@
 #include "netinet/in_alone.h"
 #include "netinet/in_pcbtable.h"
 
-#define	PORTS_LEN	4U	/* the two of a segment come first */
+/* source and destination port are the first 4 bytes */
+#define	PORTS_LEN	4U
 
-/* Connections that a worker had segments for last. */
+/* Size of a worker's cache of connections. */
 #define	RECENT		64
 
 struct pcb_note {
-	struct pcb_note	*pn_next;	/* [n] left before this one */
+	struct pcb_note	*pn_next;	/* [n] queued before this one */
 	struct pcb_member *pn_member;	/* [I] */
 };
 
 /*
- * A connection in its group.
- * Locks used to protect its members, and those of a group:
+ * A connection in its group.  Locks used to protect its members, and those of
+ * a group:
  *	[I] immutable
- *	[n] who leaves the note; once it was left, the worker
- *	[w] the group's worker alone
+ *	[n] the thread that makes the note; once queued, the worker
+ *	[w] the group's worker only
  *	[a] atomic
  */
 struct pcb_member {
-	LIST_ENTRY(pcb_member) pm_link;	/* [w] in its bucket, or the dead */
+	LIST_ENTRY(pcb_member) pm_link;	/* [w] in its bucket, or in pt_dead */
 	struct in_conninfo pm_conn;	/* [I] */
 	struct socket	*pm_so;		/* [I] referenced */
 	unsigned	 pm_bucket;	/* [I] */
@@ -52,16 +52,18 @@ struct pcb_member {
 LIST_HEAD(pcb_members, pcb_member);
 
 struct pcb_thread {
-	atomic_uptr	 pt_notes;	/* [a] the latest */
-	struct pcb_members pt_dead;	/* [w] whose sockets are not let go */
-	struct pcb_member *pt_recent[RECENT];	/* [w] by bucket, or NULL */
+	atomic_uptr	 pt_notes;	/* [a] the latest note */
+	/* [w] members whose sockets are still to be released */
+	struct pcb_members pt_dead;
+	/* [w] cache, by bucket; or NULL */
+	struct pcb_member *pt_recent[RECENT];
 } __attribute__((aligned(64)));
 
 static struct inpcbtable *table;		/* [I] after boot */
 static void (*table_input)(struct mbuf *, unsigned);	/* [I] after boot */
 static struct pcb_thread threads[NETISR_WORKERS_MAX];
 static unsigned nthreads;			/* [I] after boot */
-static struct pcb_members buckets[INPCB_BUCKETS];	/* [w] of its group */
+static struct pcb_members buckets[INPCB_BUCKETS]; /* [w] worker of its group */
 
 static struct { atomic_u64 handed, notes; } threadstat COUNTERS;
 
@@ -82,7 +84,7 @@ bucket_of(const struct in_conninfo *c)
 	return ((unsigned)(in_connhash(table, c) % INPCB_BUCKETS));
 }
 
-/* Neighbours are in one group, so that workers share few cache lines. */
+/* Adjacent buckets are in one group, so that workers share few cache lines. */
 static unsigned
 worker_of(unsigned bucket)
 {
@@ -95,7 +97,7 @@ member_enter(struct pcb_member *pm)
 	LIST_INSERT_HEAD(&buckets[pm->pm_bucket], pm, pm_link);
 }
 
-/* Its socket is let go when the worker holds no locks. */
+/* The socket is released when the worker holds no locks. */
 static void
 member_bury(struct pcb_thread *pt, struct pcb_member *pm)
 {
@@ -107,7 +109,7 @@ member_bury(struct pcb_thread *pt, struct pcb_member *pm)
 	LIST_INSERT_HEAD(&pt->pt_dead, pm, pm_link);
 }
 
-/* In the order in which they were left. */
+/* Applies the notes, oldest first. */
 static void
 read_notes(struct pcb_thread *pt)
 {
@@ -132,7 +134,10 @@ read_notes(struct pcb_thread *pt)
 	}
 }
 
-/* The first one wakes the worker: nobody may wait for what a socket holds. */
+/*
+ * The first note wakes the worker, because a removed member holds a reference
+ * to its socket.
+ */
 static void
 leave_note(struct pcb_note *pn, struct pcb_member *pm)
 {
@@ -202,7 +207,7 @@ thread_find(const struct in_conninfo *c, struct socket **sop)
 	return (true);
 }
 
-/* One that is too short for its ports is counted where it is. */
+/* A segment too short for its ports is counted by the current thread. */
 static bool
 thread_handover(struct mbuf *m, unsigned hlen)
 {
@@ -233,7 +238,7 @@ handed_input(struct mbuf *m)
 	table_input(m, m->m_pkthdr.csum_start);
 }
 
-/* The worker holds no locks. */
+/* Called when the worker holds no locks. */
 static void
 thread_drained(unsigned worker)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4 forwarding (RFC 1812 section 5.2): a packet that is not for this
- * host goes on to the next, or an ICMP error goes back.
+ * IPv4 forwarding (RFC 1812 section 5.2): sends a packet for another host to
+ * its next hop, or an ICMP error to its source.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "net/route.h"
 #include "netinet/ip_private.h"
 
-/* RFC 1812 5.3.7, 4.2.2.11: what is never forwarded. */
+/* RFC 1812 sections 5.3.7 and 4.2.2.11: packets that are never forwarded. */
 static bool
 ip_mayforward(const struct mbuf *m, const struct ip *ip)
 {
@@ -22,7 +22,7 @@ ip_mayforward(const struct mbuf *m, const struct ip *ip)
 	    ip->ip_src.s_addr != INADDR_ANY);
 }
 
-/* RFC 1624, equation 3, for a TTL that went down by one. */
+/* RFC 1624, equation 3, for a TTL decremented by one. */
 static void
 ip_decrement_ttl(struct ip *ip)
 {
@@ -34,7 +34,7 @@ ip_decrement_ttl(struct ip *ip)
 	ip->ip_sum = in_fold(sum);
 }
 
-/* To the next hop; the header is ours to write to. */
+/* Sends to the next hop; the header is writable. */
 static void
 ip_pass(struct mbuf *m, const struct nhop *nh)
 {
@@ -74,15 +74,15 @@ ip_forward(struct mbuf *m, unsigned hlen)
 	}
 	if (ip_redirects(m, &nh))
 		ip_redirect_send(m, &nh);
-	/* The header is rewritten: nobody else may hold this memory. */
+	/* The header is rewritten, so its memory must not be shared. */
 	m = m_pullup(m, hlen);
 	KASSERT(m != NULL, ("ip_forward: header of %u bytes", hlen));
 	ip_pass(m, &nh);
 }
 
 /*
- * Checks of the header, the cheapest first.  False is no verdict: ip_input()
- * looks again, knows all the rules, and counts the errors.
+ * Checks of the header, the cheapest first.  False only means that ip_input()
+ * must check the packet; it knows all rules and counts errors.
  */
 static bool
 ip_isplain(const struct mbuf *m)
@@ -103,10 +103,10 @@ ip_isplain(const struct mbuf *m)
 }
 
 /*
- * Fast forwarding, as 4.4BSD's descendants have it (inet(4)): what is plain
- * and only passes goes from device to device in one go, whatever the
- * dispatch is.  Options, local destinations, fragments to be made and errors
- * to be sent are left to ip_input().
+ * Fast forwarding as in 4.4BSD's descendants (inet(4)): plain packets to other
+ * hosts go from device to device in one call, under any dispatch policy.
+ * Options, local destinations, fragmentation and errors are left to
+ * ip_input().
  */
 APART static bool
 fastforward(struct mbuf *m)

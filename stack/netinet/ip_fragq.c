@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reassembly of datagrams of either family (RFC 791 section 3.2, RFC 8200
- * section 4.5; RFC 815 in spirit).
+ * section 4.5; similar to RFC 815).
  *
- * Each datagram in progress is a list of fragments sorted by offset.  An
- * exact duplicate is ignored; a partial overlap gives up the datagram,
- * because only an attack makes one (RFC 3128, RFC 5722).  The number of
- * datagrams, and of fragments in each, is limited for both families
- * together.
+ * Each incomplete datagram is a list of fragments sorted by offset.  An exact
+ * duplicate is ignored.  A partial overlap discards the datagram, because only
+ * attacks produce one (RFC 3128, RFC 5722).  The numbers of datagrams, and of
+ * fragments in each, are limited for both families together.
  */
 #include "netinet/ip_fragq.h"
 
@@ -55,8 +54,8 @@ static const struct sysctl_oid fragq_oids[] = {
 };
 
 /*
- * A fragment has no offloads: while it is queued, their fields in its packet
- * header hold its place.
+ * A queued fragment has no offloads, so those fields of its packet header hold
+ * its offset.
  */
 static uint32_t
 frag_offset(const struct mbuf *m)
@@ -126,7 +125,7 @@ fragq_create(const struct fragq_family *ff, const struct fragq_key *key)
 	return (q);
 }
 
-/* Unlinks q; its fragments are the caller's. */
+/* Unlinks q; the caller owns its fragments. */
 static struct mbuf *
 fragq_remove(struct fragq *q)
 {
@@ -191,7 +190,7 @@ fragq_complete(const struct fragq *q)
 	return (false);
 }
 
-/* Headers of the first fragment and the data of all, in one chain. */
+/* Joins the headers of the first fragment and the data of all. */
 static struct mbuf *
 frags_join(const struct fragq_family *ff, struct mbuf *first)
 {
@@ -209,7 +208,7 @@ frags_join(const struct fragq_family *ff, struct mbuf *first)
 		len += m->m_pkthdr.len;
 		m_cat(first, m);
 	}
-	/* Nobody has checked the transport checksum over the whole. */
+	/* The checksum over the whole datagram is not verified yet. */
 	first->m_pkthdr.len = len;
 	first->m_pkthdr.csum_flags = 0;
 	first->m_pkthdr.csum_start = first->m_pkthdr.csum_offset = 0;
@@ -219,8 +218,8 @@ frags_join(const struct fragq_family *ff, struct mbuf *first)
 }
 
 /*
- * All but the last carry a multiple of 8 bytes, none is empty, and the whole
- * is no longer than a packet can be.
+ * All fragments but the last carry a multiple of 8 bytes, none is empty, and
+ * the datagram does not exceed the max length.
  */
 static bool
 frag_valid(const struct mbuf *m)
@@ -268,7 +267,7 @@ fragq_input(const struct fragq_family *ff, const struct fragq_key *key,
 	return (whole != NULL ? frags_join(ff, whole) : NULL);
 }
 
-/* Tells the sender, if the first fragment is there. */
+/* Reports the timeout to the sender, if the first fragment has arrived. */
 static void
 frags_expire(const struct fragq_family *ff, struct mbuf *m)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ICMP (RFC 792, RFC 1122 section 3.2.2, RFC 1812 section 4.3): answers echo
- * requests, sends errors at a limited rate, tells transport protocols of
- * errors received.
+ * requests, sends errors at a limited rate, and reports received errors to
+ * transport protocols.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "netinet/raw_ip.h"
 
 #define	ICMP_HDRLEN	8
-#define	ICMP_MAXERROR	576	/* RFC 1812 4.3.2.3: whole datagram */
+#define	ICMP_MAXERROR	576	/* RFC 1812 section 4.3.2.3: max datagram */
 
 struct icmpstat icmpstat COUNTERS;
 
@@ -41,7 +41,7 @@ icmp_iserror(uint8_t type)
 	    type == ICMP_PARAMPROB);
 }
 
-/* RFC 1122 3.2.2: what no error may be sent about. */
+/* RFC 1122 section 3.2.2: packets that must not cause an error. */
 static bool
 icmp_mayanswer(const struct mbuf *m)
 {
@@ -111,7 +111,10 @@ icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t word)
 	icp->icmp_gwaddr.s_addr = htonl(word);
 	m_copydata(m, 0, quote, n->m_data + ICMP_HDRLEN);
 	to = mtod(m, struct ip *)->ip_src;
-	/* whom it was sent to, or as the route back says (RFC 1812 4.3.2.4) */
+	/*
+	 * the destination, or the address of the route back (RFC 1812 section
+	 * 4.3.2.4)
+	 */
 	from = mtod(m, struct ip *)->ip_dst;
 	if (if_byaddr(from) == NULL)
 		from.s_addr = INADDR_ANY;
@@ -120,7 +123,10 @@ icmp_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t word)
 	icmp_send(n, from, to);
 }
 
-/* RFC 1122 3.2.2.6; to a broadcast address we stay silent (same place). */
+/*
+ * RFC 1122 section 3.2.2.6; requests to a broadcast address are ignored
+ * (ibid.).
+ */
 static void
 icmp_echo(struct mbuf *m, unsigned hlen)
 {
@@ -173,7 +179,7 @@ icmp_errinput(struct mbuf *m, unsigned hlen)
 	uint32_t quoted = m->m_pkthdr.len - hlen - ICMP_HDRLEN;
 	struct in_icmperr ie = { .quote = m };
 	struct icmp icmp;
-	/* A whole quoted header and the 8 bytes that name the ports. */
+	/* A full quoted header and 8 more bytes, which contain the ports. */
 	union { struct ip ip; unsigned char bytes[60 + 8]; } q;
 
 	ICMPSTAT_INC(errors);

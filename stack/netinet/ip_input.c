@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4 input (RFC 791, RFC 1122 section 3.2.1): checks, ours or not,
+ * IPv4 input (RFC 791, RFC 1122 section 3.2.1): checks, local or forwarded,
  * reassembly, delivery.
  */
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@ struct ipstat ipstat COUNTERS;
 atomic_u32 ip_forwarding;
 atomic_u32 ip_fastforwarding;
 
-/* Filled at boot. */
+/* Upper protocols, registered at boot. */
 static struct {
 	pr_input_t	*input;
 	pr_ctlinput_t	*ctlinput;
@@ -65,13 +65,13 @@ header_sum(const struct ip *ip, unsigned hlen)
 		memcpy(&w, p + i, sizeof(w));
 		sum += w;
 	}
-	/* of at most 15 words: 18 bits, then 17, and a last carry */
+	/* at most 15 words: fold to 18 bits, 17 bits, then the last carry */
 	sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
 	sum = (sum & 0xffff) + (sum >> 16);
 	return ((uint16_t)~(sum + (sum >> 16)));
 }
 
-/* Nearly every header has no options, and its sum is no loop then. */
+/* Nearly every header has no options; its sum is unrolled. */
 uint16_t
 in_hdrsum(const struct ip *ip, unsigned hlen)
 {
@@ -91,7 +91,7 @@ in_pseudo(struct in_addr src, struct in_addr dst, uint8_t proto, uint32_t len)
 	return ((uint16_t)(sum + (sum >> 16)));
 }
 
-/* As in_cksum_ok(), of what no device has looked at. */
+/* Verifies a checksum that no device has verified. */
 APART static bool
 sum_is_ok(const struct mbuf *m, unsigned hlen, uint8_t proto)
 {
@@ -127,8 +127,8 @@ ip_badsource(const struct ip *ip, const struct ifnet *ifp)
 }
 
 /*
- * Validates the header and trims link padding.  Returns the packet with its
- * header contiguous and *hlen set, or NULL with m freed and counted.
+ * Validates the header and trims link padding.  Returns the packet with a
+ * contiguous header and *hlen set; or NULL, after it counted and freed m.
  */
 static struct mbuf *
 ip_validate(struct mbuf *m, unsigned *hlen)
@@ -177,7 +177,7 @@ drop:
 	return (NULL);
 }
 
-/* If it is not the address that the interface has first. */
+/* Whether dst is local, if it is not the interface's first address. */
 static bool
 is_another_of_ours(const struct ifnet *rcvif, struct in_addr dst)
 {
@@ -191,7 +191,7 @@ is_another_of_ours(const struct ifnet *rcvif, struct in_addr dst)
 
 		return (in_group_ismember(rcvif, &group));
 	}
-	/* All of 127/8 is this host; ip_badsource kept it to loopback. */
+	/* 127/8 is local; ip_badsource() accepts it only on loopback. */
 	if (ntohl(dst.s_addr) >> 24 == IN_LOOPBACKNET)
 		return (true);
 	return (if_isbroadcast(rcvif, dst));
@@ -279,8 +279,8 @@ ip_ctlinput(int error, const struct ip *ip, uint32_t mtu,
 }
 
 /*
- * Flow of a packet, for netisr to choose a workstream: addresses, protocol
- * and ports, or without ports for fragments, which must stay together.
+ * The flow of a packet selects its netisr workstream: addresses, protocol and
+ * ports.  Fragments are hashed without ports, so that they stay together.
  */
 static uint32_t
 ip_m2flow(struct mbuf *m)

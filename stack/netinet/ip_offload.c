@@ -14,8 +14,8 @@
 #include "netinet/ip_stat.h"
 
 /*
- * The field holds the pseudo-header sum already.  The header is private,
- * since we or the driver made it; only data behind it is shared.
+ * The field holds the pseudo header's sum already.  The header is writable,
+ * because the stack or the driver made it; only data after it is shared.
  */
 void
 csum_complete(struct mbuf *m)
@@ -27,7 +27,7 @@ csum_complete(struct mbuf *m)
 	KASSERT(at + sizeof(sum) <= m->m_len,
 	    ("csum_complete: field at %u of %u bytes", at, m->m_len));
 	sum = in_fold(in_sum(m, start, m->m_pkthdr.len - start, 0));
-	/* RFC 768: zero means none; RFC 793 does not mind. */
+	/* RFC 768: zero means no checksum; TCP accepts either. */
 	if (sum == 0)
 		sum = 0xffff;
 	memcpy(m->m_data + at, &sum, sizeof(sum));
@@ -48,8 +48,8 @@ m_copyheaders(const struct mbuf *m, uint32_t len)
 }
 
 /*
- * One segment of a large TCP packet: bytes [off, off + len) of its data.
- * FIN and PSH belong to the last segment only, CWR to the first (RFC 3168).
+ * Makes one segment of a large TCP packet: bytes [off, off + len) of its data.
+ * FIN and PSH go into the last segment only, CWR into the first (RFC 3168).
  */
 static struct mbuf *
 tso_segment(const struct mbuf *m, uint32_t hlen, uint32_t hdrlen, uint32_t off,
@@ -69,7 +69,7 @@ tso_segment(const struct mbuf *m, uint32_t hlen, uint32_t hdrlen, uint32_t off,
 		th->th_flags &= (uint8_t)~(TH_FIN | TH_PUSH);
 	if (off > 0)
 		th->th_flags &= (uint8_t)~0x80;
-	/* the sum is the same in either direction */
+	/* the sum does not depend on the direction */
 	af_endpoints(af, s, &c);
 	th->th_sum = af_pseudo(af, &c, IPPROTO_TCP, hdrlen - hlen + len);
 	return (s);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Options of IPv4 (RFC 791 section 3.1, RFC 1122 section 3.2.1.8): they must
- * be well formed.  Source routes are refused, whether they have come to their
- * end or not: they lead past filters and have no other use (RFC 7126 sections
- * 4.3 and 4.4).  Record route and timestamp are not filled in, as the same
- * document advises (4.6, 4.7): what they would tell, routers keep to
- * themselves.
+ * Options of IPv4 (RFC 791 section 3.1, RFC 1122 section 3.2.1.8) must be well
+ * formed.  Source routes are refused, complete or not, because they bypass
+ * filters and have no other use (RFC 7126 sections 4.3 and 4.4).  Record route
+ * and timestamp are not filled in, as RFC 7126 advises (sections 4.6 and 4.7),
+ * because they reveal a router's topology.
  */
 #include <netinet/ip_icmp.h>
 
 #include "netinet/ip_private.h"
 
-/* Where the first option is that is malformed, or a source route; or 0. */
+/* Offset of the first malformed option or source route; 0: none. */
 static unsigned
 find_bad(const uint8_t *header, unsigned hlen, bool *sourceroute)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4 output: header, route, copies to this host of what goes to many, and
- * what the device leaves to software: the transport checksum, TCP
- * segmentation, fragmentation (RFC 791 section 3.2).
+ * IPv4 output: header, route, copies of multicast and broadcast packets for
+ * this host, and the work that the device cannot do: the transport checksum,
+ * TCP segmentation, fragmentation (RFC 791 section 3.2).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "netinet/ip_offload.h"
 #include "netinet/ip_private.h"
 
-/* RFC 6864: unique per datagram where it may be fragmented. */
+/* RFC 6864: unique for each datagram that may be fragmented. */
 static atomic_u32 ip_id;
 
 static void
@@ -34,7 +34,7 @@ send_segment(struct ifnet *ifp, struct mbuf *m, const void *nexthop)
 	return (ip_transmit(ifp, m, *(const struct in_addr *)nexthop));
 }
 
-/* Cuts into fragments of at most the device's MTU.  Consumes m. */
+/* Cuts a packet into fragments of at most the device's MTU.  Consumes m. */
 APART static int
 fragment_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
@@ -87,7 +87,7 @@ ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	KASSERT(ph->len == m_length(m), ("ip_transmit: header says %u bytes, "
 	    "there are %u", ph->len, m_length(m)));
 	if ((ph->csum_flags & CSUM_TSO) != 0) {
-		/* A segment that is too long itself needs fragments, too. */
+		/* A segment that exceeds the MTU is fragmented, too. */
 		if ((ifp->if_caps & IFCAP_TSO4) == 0 ||
 		    ip_wirelen(m) > ifp->if_mtu)
 			return (tso_transmit(ifp, m, (uint32_t)mtod(m,
@@ -125,7 +125,7 @@ ip_groupif(struct in_addr group, uint32_t ifindex)
 	return (ifp);
 }
 
-/* Where a packet to dst leaves, this host's own addresses included. */
+/* The next hop of a packet to dst, local addresses included. */
 static bool
 ip_route(struct in_addr dst, uint32_t ifindex, struct nhop *nh)
 {
@@ -143,11 +143,11 @@ ip_route(struct in_addr dst, uint32_t ifindex, struct nhop *nh)
 	return (route_lookup(dst, nh));
 }
 
-/* From which address packets go that say nothing else. */
+/* The source address of packets that specify none. */
 static struct in_addr
 default_source(const struct nhop *nh, struct in_addr dst)
 {
-	/* To ourselves: from the address that is spoken to (RFC 1122). */
+	/* Local destination: the source is the same address. */
 	return (nh->nh_ifp->if_loopback && !IN_MULTICAST(ntohl(dst.s_addr)) ?
 	    dst : if_source(nh->nh_ifp, nh->nh_gw));
 }
@@ -167,10 +167,10 @@ ip_source(struct in_addr dst, uint32_t ifindex, struct in_addr *src,
 }
 
 /*
- * The sum of a header without options, from what it is made of: fields that
- * were stored one by one a moment ago are slow to load as words.  Addresses,
- * protocol and length are those of the pseudo header; id and off are in
- * network order.
+ * The sum of a header without options, computed from its parts: loading fields
+ * as words right after storing them separately is slow.  Addresses, protocol
+ * and length are in the pseudo header's sum; id and off are in network byte
+ * order.
  */
 static uint16_t
 plain_sum(uint16_t pseudo, uint8_t tos, uint8_t ttl, uint16_t id, uint16_t off)
@@ -188,10 +188,10 @@ ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
 {
 	static const uint8_t alert[] = { IPOPT_RA, 4, 0, 0 };
 	const bool group = IN_MULTICAST(ntohl(dst.s_addr));
-	/* RFC 1112 section 6.1: groups are near unless somebody says more */
+	/* RFC 1112 section 6.1: the default TTL of multicast is 1 */
 	const uint8_t ttl = opts->ttl != 0 ? opts->ttl :
 	    group ? 1 : IP_TTL_DEFAULT;
-	/* what will not be fragmented needs none (RFC 6864 section 4.1) */
+	/* unfragmentable packets need none (RFC 6864 section 4.1) */
 	const uint16_t id = opts->dontfrag ? 0 :
 	    htons((uint16_t)atomic_fetchadd_u32(&ip_id, 1));
 	const uint16_t off = opts->dontfrag ? htons(IP_DF) : 0;
@@ -219,8 +219,8 @@ ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
 }
 
 /*
- * To a group or a broadcast address, and to this host if it is one of the
- * many (RFC 1112 section 6.1).  Consumes m.
+ * Sends to a group or a broadcast address, and to this host if it is a member
+ * (RFC 1112 section 6.1).  Consumes m.
  */
 APART static int
 send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
@@ -242,7 +242,7 @@ send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
 	return (0);
 }
 
-/* As find_way(), if it is not to one other host by a route. */
+/* Like find_way(), unless it is a route to one other host. */
 APART static int
 find_other_way(struct in_addr dst, const struct ip_sendopts *opts,
     struct nhop *nh, bool *many)
@@ -258,7 +258,10 @@ find_other_way(struct in_addr dst, const struct ip_sendopts *opts,
 	return (opts->broadcast ? 0 : EACCES);
 }
 
-/* Where a packet goes, and whether that is to many; 0 or an errno value. */
+/*
+ * Finds the next hop of a packet, and whether the destination is multicast or
+ * broadcast; returns 0 or an errno value.
+ */
 static int
 find_way(struct in_addr dst, const struct ip_sendopts *opts, struct nhop *nh,
     bool *many)

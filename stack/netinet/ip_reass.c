@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reassembly of IPv4 datagrams (RFC 791 section 3.2); the work is done in
- * ip_fragq.c.
+ * Reassembly of IPv4 datagrams (RFC 791 section 3.2); ip_fragq.c has the
+ * algorithm.
  */
 #include <arpa/inet.h>
 #include <netinet/ip_icmp.h>
@@ -10,14 +10,14 @@
 #include "netinet/ip_fragq.h"
 #include "netinet/ip_private.h"
 
-/* Tells the sender (RFC 792, code 1). */
+/* Reports the timeout to the sender (RFC 792, code 1). */
 static void
 reass_expired(struct mbuf *m)
 {
 	icmp_error(m, ICMP_TIMXCEED, ICMP_TIMXCEED_REASS, 0);
 }
 
-/* RFC 1122 section 3.3.2: 60 to 120 s; all stacks use 15 to 30. */
+/* RFC 1122 section 3.3.2: 60 to 120 s; common stacks use 15 to 30. */
 static const struct fragq_family reass_family = {
 	.ff_lifetime = 30 * NSEC_PER_SEC,
 	.ff_expired = reass_expired,

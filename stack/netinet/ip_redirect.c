@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ICMP redirects of IPv4: a router tells a host of a better first hop (RFC
- * 1812 section 5.2.7.2), a host heeds it for that destination for a while
- * (RFC 1122 section 3.2.2.2).
+ * ICMP redirects of IPv4.  A router reports a better first hop to a host (RFC
+ * 1812 section 5.2.7.2); a host uses it for that destination for a limited
+ * time (RFC 1122 section 3.2.2.2).
  */
 #include <arpa/inet.h>
 #include <netinet/ip_icmp.h>
@@ -19,10 +19,10 @@
 #define	INTERVAL	(10 * NSEC_PER_SEC)
 #define	ICMP_HDRLEN	8
 
-/* A route that a router told of.  [r] redirect_lock */
+/* A host route learned from a redirect. [r] redirect_lock */
 static struct heeded {
 	struct in_addr	 dst;		/* [r] */
-	nsec_t		 expires;	/* [r] 0: this place is free */
+	nsec_t		 expires;	/* [r] 0: the slot is free */
 } heeded[HEEDED_MAX];
 
 static struct mtx redirect_lock;
@@ -65,7 +65,7 @@ redirect_timer(void *arg)
 	mtx_unlock(&redirect_lock);
 }
 
-/* Its place, or a free one; NULL: there is none. */
+/* The slot of a destination, or a free one; NULL: there is none. */
 static struct heeded *
 place_for(struct in_addr dst)
 {
@@ -80,7 +80,7 @@ place_for(struct in_addr dst)
 	return (free);
 }
 
-/* What an administrator has said of just this host stays. */
+/* Adds the host route, unless an administrator configured one. */
 static bool
 heed(struct in_addr dst, struct in_addr gw, struct ifnet *ifp)
 {
@@ -107,8 +107,8 @@ heed(struct in_addr dst, struct in_addr gw, struct ifnet *ifp)
 }
 
 /*
- * From the hop that is used now, to another on the interface's own subnet:
- * all else is somebody's attempt to take our packets.
+ * A redirect must come from the current first hop and name another host of the
+ * interface's subnet; other redirects may be attacks on our traffic.
  */
 static bool
 redirect_valid(const struct ifnet *ifp, struct in_addr from,
@@ -166,7 +166,7 @@ ip_redirect_send(const struct mbuf *m, const struct nhop *nh)
 {
 	const uint32_t len = m->m_pkthdr.len;
 
-	/* the packet itself goes on: what is quoted is a copy */
+	/* the packet is forwarded; the error quotes a copy */
 	icmp_error(m_pullup(m_copym(m, 0, len), IP_HDRLEN), ICMP_REDIRECT,
 	    ICMP_REDIRECT_HOST, ntohl(nh->nh_gw.s_addr));
 }

@@ -3,11 +3,11 @@
  * Tunnels as interfaces: gif, IP in IP of either family in either (RFC 2003,
  * RFC 4213, RFC 2473), and gre (RFC 2784 with the key of RFC 2890).
  *
- * An interface has two outer addresses, if.gif0.tunnel="OURS THEIRS".  What
- * arrives inside is queued to the netisr, never handled by the thread that
- * received the outer packet; and a packet goes through TUNNEL_NESTING tunnels
- * at most, lest a route into a tunnel that leads to its own end goes round
- * for ever.
+ * An interface has two outer addresses, if.gif0.tunnel="LOCAL REMOTE".  Inner
+ * packets are queued to the netisr and never handled by the thread that
+ * received the outer packet.  A packet passes at most TUNNEL_NESTING tunnels,
+ * because a route to a tunnel's remote end through the tunnel itself would
+ * loop.
  */
 #include <errno.h>
 #include <netinet/ip6.h>
@@ -60,7 +60,7 @@ static const struct sysctl_oid tunnel_oids[] = {
 
 struct tunnel *tunnels;			/* [I] after boot */
 
-/* The packet inside, or to be put there. */
+/* The family of an inner packet, received or to be sent. */
 static const struct in_family *
 inner_family(const struct mbuf *m)
 {
@@ -75,7 +75,7 @@ inner_tos(const struct mbuf *m)
 	    (uint8_t)(ntohl(mtod(m, const struct ip6_hdr *)->ip6_flow) >> 20));
 }
 
-/* The header is private and contiguous. */
+/* The header is writable and contiguous. */
 static void
 set_inner_tos(struct mbuf *m, uint8_t tos)
 {
@@ -107,7 +107,7 @@ tunnel_ecn(uint8_t outer, uint8_t inner)
 	return (inner);
 }
 
-/* How long a packet inside may be on the outer path now; 0: no way there. */
+/* Max length of an inner packet on the outer path; 0: no route. */
 static uint32_t
 path_limit(struct tunnel *t, struct in_conninfo *c)
 {
@@ -122,10 +122,10 @@ path_limit(struct tunnel *t, struct in_conninfo *c)
 }
 
 /*
- * Whether the packet may go: one that is too long for the outer path and must
- * not be cut goes back to its source (RFC 2003 section 5.1); one of IPv6 is
- * cut outside rather than below what IPv6 asks of a link (RFC 4213 section
- * 3.2).  *dontfrag is for the outer header.  False: m is consumed.
+ * Whether the packet may be sent.  If it exceeds the outer path's MTU and must
+ * not be fragmented, its source gets an error (RFC 2003 section 5.1).  An IPv6
+ * packet of the min MTU is fragmented outside instead (RFC 4213 section 3.2).
+ * *dontfrag is for the outer header.  False: m was consumed.
  */
 static bool
 path_takes(struct tunnel *t, struct mbuf *m, uint32_t limit, bool *dontfrag)
@@ -159,13 +159,13 @@ gre_prepend(const struct tunnel *t, struct mbuf *m, bool ipv4)
 	return (m);
 }
 
-/* Into the tunnel; the thread is inside of one more. */
+/* Encapsulates the packet; counts the thread's nesting. */
 static int
 tunnel_send(struct tunnel *t, struct mbuf *m)
 {
 	const bool ipv4 = inner_family(m) == &in4_family;
 	struct in_conninfo c = { .laddr = t->t_src, .faddr = t->t_dst };
-	/* RFC 6040 section 4.1: the outer header gets the mark, too */
+	/* RFC 6040 section 4.1: copy the mark to the outer header */
 	struct ip_sendopts opts = { .tos = inner_tos(m), .ttl = t->t_ttl };
 	const uint32_t limit = path_limit(t, &c);
 	uint8_t proto = ipv4 ? IPPROTO_IPIP : IPPROTO_IPV6;
@@ -184,7 +184,7 @@ tunnel_send(struct tunnel *t, struct mbuf *m)
 	m->m_flags &= ~(uint32_t)(M_BCAST | M_MCAST);
 	m->m_pkthdr.csum_flags = 0;
 	m->m_pkthdr.rcvif = NULL;
-	/* fragments of IPv6 are made here, at the tunnel's entry */
+	/* IPv6 fragments are made here, at the tunnel's entry */
 	if (in_family(&t->t_dst) == &in6_family)
 		opts.dontfrag = false;
 	return (af_output(in_family(&t->t_dst), m, &c, proto, &opts));
@@ -237,7 +237,7 @@ tunnel_output6(struct ifnet *ifp, struct mbuf *m,
 	return (tunnel_transmit(ifp, m));
 }
 
-/* The tunnel that a packet of the network comes by. */
+/* The tunnel of a received outer packet. */
 struct tunnel *
 tunnel_find(const struct in_conninfo *c, bool gre)
 {
@@ -251,7 +251,7 @@ tunnel_find(const struct in_conninfo *c, bool gre)
 	return (t);
 }
 
-/* The packet inside, its header contiguous; NULL: m freed and counted. */
+/* The inner packet with a contiguous header; NULL: counted and freed. */
 static struct mbuf *
 inner_validate(struct mbuf *m, const struct in_family *af)
 {
@@ -265,7 +265,7 @@ inner_validate(struct mbuf *m, const struct in_family *af)
 	return (NULL);
 }
 
-/* RFC 6040 section 4.2.  NULL: the packet is dropped. */
+/* RFC 6040 section 4.2.  NULL: the packet was dropped. */
 static struct mbuf *
 inner_mark(struct mbuf *m, uint8_t outer)
 {
@@ -283,7 +283,7 @@ inner_mark(struct mbuf *m, uint8_t outer)
 	if (inner_family(m) == &in4_family) {
 		hlen = (uint32_t)mtod(m, const struct ip *)->ip_hl << 2;
 		if (hlen < IP_HDRLEN || hlen > m->m_pkthdr.len)
-			return (m);	/* ip_input() counts it */
+			return (m);	/* ip_input() counts the error */
 		m = m_pullup(m, hlen);
 	}
 	set_inner_tos(m, (uint8_t)marked);
@@ -304,7 +304,7 @@ tunnel_receive(void *arg, struct mbuf *m)
 		IFSTAT_INC(ifp, iqdrops);
 }
 
-/* What is inside of a packet that came by a tunnel, at byte off. */
+/* Decapsulates the inner packet at byte off. */
 static void
 decapsulate(struct tunnel *t, struct mbuf *m, uint32_t off, uint8_t outer,
     const struct in_family *af)
@@ -362,9 +362,9 @@ ip6ip_input(struct mbuf *m, unsigned hlen)
 }
 
 /*
- * The GRE header at off (RFC 2784 section 2, RFC 2890 section 2): its length
- * and the key, 0 if there is none; length 0: it is bad.  Numbers of sequence
- * are passed over.
+ * Parses the GRE header at off (RFC 2784 section 2, RFC 2890 section 2).
+ * Returns its length (0: invalid) and the key (0: none).  Sequence numbers are
+ * ignored.
  */
 static uint32_t
 gre_header(const struct mbuf *m, uint32_t off, const struct in_family **af,
@@ -421,7 +421,7 @@ gre_input(struct mbuf *m, unsigned hlen)
 	m_freem(m);
 }
 
-/* The outer path is narrower than was thought (RFC 2003 section 5.1). */
+/* The outer path's MTU is smaller than assumed (RFC 2003 section 5.1). */
 static void
 tunnel_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
     uint32_t mtu, const struct in_icmperr *ie)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tunnels as loader.conf describes them: if.gif0.tunnel="OURS THEIRS",
- * if.gre0.key, if.gif0.ttl.
+ * Configuration of tunnels: if.gif0.tunnel="LOCAL REMOTE", if.gre0.key,
+ * if.gif0.ttl.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,7 +15,10 @@
 
 #define	ETHER_MTU	1500
 
-/* An address of either family, IPv4's mapped; not a group, not link-local. */
+/*
+ * Parses a unicast address of either family that is not link-local; IPv4 is
+ * mapped.
+ */
 static bool
 parse_end(const char *s, struct in6_addr *a)
 {
@@ -28,7 +31,7 @@ parse_end(const char *s, struct in6_addr *a)
 	return (!in_isany(a) && !in_isgroup(a) && !in_islinklocal(a));
 }
 
-/* "10.1.0.2 10.1.0.1": ours and theirs. */
+/* Parses "10.1.0.2 10.1.0.1": local and remote address. */
 static int
 parse_ends(struct tunnel *t, const char *spec, char *why, size_t len)
 {
@@ -70,7 +73,10 @@ parse_key(struct tunnel *t, const char *key, char *why, size_t len)
 	return (0);
 }
 
-/* A link address for IPv6's interface identifier: the tunnel's own end. */
+/*
+ * Makes a link address from the local address, for IPv6's interface
+ * identifier.
+ */
 static void
 make_lladdr(struct tunnel *t)
 {
@@ -125,7 +131,7 @@ gre_attach(const struct if_config *ic, char *why, size_t len)
 	return (tunnel_create(ic, true, why, len));
 }
 
-/* All interfaces are there: one must have our end. */
+/* Called when all interfaces exist: one must have our address. */
 static int
 tunnel_start(struct ifnet *ifp)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Raw sockets of both families (raw(7), RFC 3542 section 3) and ping sockets
- * (SOCK_DGRAM with IPPROTO_ICMP or IPPROTO_ICMPV6): who hears a packet.
+ * (SOCK_DGRAM with IPPROTO_ICMP or IPPROTO_ICMPV6): delivery of packets.
  */
 #include <netinet/icmp6.h>
 #include <string.h>
@@ -9,12 +9,12 @@
 #include "netinet/ip_private.h"
 #include "netinet/raw_pcb.h"
 
-#define	RAW_MANY	64	/* sockets that hear one packet */
+#define	RAW_MANY	64	/* max sockets that receive one packet */
 
 struct rwlock raw_lock;
 struct rawstat rawstat;
 static LIST_HEAD(, rawcb) raw_list;	/* [r] */
-static atomic_u32 raw_count;		/* [a] of them: mostly none */
+static atomic_u32 raw_count; /* [a] number of raw sockets, usually 0 */
 
 void
 raw_input_init(void)
@@ -40,7 +40,7 @@ raw_remove(struct rawcb *rc)
 	atomic_count_u32(&raw_count, UINT32_MAX);
 }
 
-/* Whether the socket's addresses and protocol are those of a packet. */
+/* Whether a packet matches the socket's addresses and protocol. */
 static bool
 raw_matches(const struct rawcb *rc, const struct in_conninfo *c, uint8_t proto)
     REQUIRES_SHARED(raw_lock)
@@ -56,7 +56,10 @@ raw_matches(const struct rawcb *rc, const struct in_conninfo *c, uint8_t proto)
 	    (mine->zone == 0 || c->zone == 0 || mine->zone == c->zone));
 }
 
-/* Sockets for a packet, referenced; ident 0: raw ones, else a ping's. */
+/*
+ * Sockets that receive a packet, referenced.  ident 0 finds raw sockets;
+ * otherwise the ping socket of that identifier.
+ */
 static unsigned
 raw_lookup(const struct in_conninfo *c, uint8_t proto, in_port_t ident,
     struct socket *sos[RAW_MANY])
@@ -81,7 +84,7 @@ raw_lookup(const struct in_conninfo *c, uint8_t proto, in_port_t ident,
 	return (n);
 }
 
-/* Whether a socket asked not to hear this type of ICMP or ICMPv6. */
+/* Whether the socket's filter blocks this type of ICMP or ICMPv6. */
 static bool
 filtered(const struct rawcb *rc, const struct mbuf *m, unsigned hlen)
 {
@@ -97,7 +100,7 @@ filtered(const struct rawcb *rc, const struct mbuf *m, unsigned hlen)
 	    !ICMP6_FILTER_WILLPASS(type, &rc->rc_filter6));
 }
 
-/* RFC 3542 section 3.1: of a socket that said where the checksum is. */
+/* RFC 3542 section 3.1: verifies the checksum if the socket set its offset. */
 static bool
 checksum_wrong(const struct rawcb *rc, const struct mbuf *m, unsigned hlen)
 {
@@ -118,7 +121,7 @@ raw_append(struct socket *so, const struct mbuf *m, unsigned hlen,
 {
 	const struct rawcb *rc = sotorawcb(so);
 	const struct in_endpoint from = { c->faddr, 0, c->zone };
-	/* raw sockets of IPv4 hear the header, too: raw(7) */
+	/* raw sockets of IPv4 receive the IP header, too: raw(7) */
 	const uint32_t skip = rc->rc_ping || rc->rc_inp.inp_family != AF_INET ?
 	    hlen : 0;
 	struct socontrol control = { .sc_len = 0 };

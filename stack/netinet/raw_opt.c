@@ -7,10 +7,10 @@
 
 #include "netinet/raw_pcb.h"
 
-#define	SOL_RAW		255	/* raw(7): level of */
-#define	ICMP_FILTER	1	/* ... this option, a set of types */
+#define	SOL_RAW		255	/* raw(7): the level */
+#define	ICMP_FILTER	1	/* ... and its option, a set of types */
 
-/* IPV6_CHECKSUM: an even offset, or -1 for none; ICMPv6's is fixed. */
+/* IPV6_CHECKSUM: an even offset, or -1 for none; ICMPv6's cannot be changed. */
 static int
 set_checksum(struct rawcb *rc, int at)
 {
@@ -20,7 +20,7 @@ set_checksum(struct rawcb *rc, int at)
 	return (0);
 }
 
-/* The options that only raw sockets have; ENOPROTOOPT: it is another. */
+/* Options that only raw sockets have; ENOPROTOOPT: another option. */
 static int
 raw_setown(struct rawcb *rc, int level, int name, const void *val,
     socklen_t len)

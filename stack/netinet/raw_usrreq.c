@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Raw and ping sockets: what the socket calls ask, and what they send.
+ * Raw and ping sockets: socket operations and output.
  */
 #include <errno.h>
 #include <netinet/icmp6.h>
@@ -13,7 +13,7 @@
 
 #define	ECHO_HDRLEN	8
 
-static struct inpcbtable raw_table;	/* of ping sockets: identifiers */
+static struct inpcbtable raw_table;	/* identifiers of ping sockets */
 static atomic_u32 raw_allowed;
 static atomic_u32 ping_allowed = 1;
 static atomic_u32 raw_recvspace = 256 * 1024;
@@ -119,7 +119,7 @@ raw_bind(struct socket *so, const struct sockname *name)
 	return (error);
 }
 
-/* Gives a ping socket an identifier, if it has none. */
+/* Assigns an identifier to a ping socket without one. */
 static int
 ping_bind(struct rawcb *rc)
 {
@@ -178,7 +178,7 @@ raw_rcvd(struct socket *so)
 	(void)so;
 }
 
-/* The checksum of a message, where the socket's protocol has it. */
+/* Computes a message's checksum, for protocols that have one. */
 static int
 raw_seal(struct mbuf **m, const struct in_conninfo *c, int at)
 {
@@ -198,7 +198,7 @@ raw_seal(struct mbuf **m, const struct in_conninfo *c, int at)
 	return (0);
 }
 
-/* Echo requests are all that a ping socket sends; its identifier in them. */
+/* Ping sockets send only echo requests, with their own identifier. */
 static int
 ping_prepare(struct rawcb *rc, struct mbuf **m)
 {
@@ -217,7 +217,7 @@ ping_prepare(struct rawcb *rc, struct mbuf **m)
 	return (error);
 }
 
-/* Where a packet goes and from which address. */
+/* The addresses of a packet to be sent. */
 static int
 raw_route(const struct socket *so, const struct sockname *to,
     struct in_conninfo *c)
@@ -319,7 +319,7 @@ static const struct protosw raw_protosw = {
 	.pr_peeraddr = raw_peeraddr,
 };
 
-/* The four kinds.  [I] after boot */
+/* Raw and ping sockets of both families. [I] after boot */
 static struct protosw raw_kinds[4];
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP acknowledgements: what the peer has, what it will take, and how long
- * that took (RFC 9293 section 3.10.7.4, fifth step; RFC 6298).
+ * TCP acknowledgements: what was delivered, the send window, and the
+ * round-trip time (RFC 9293 section 3.10.7.4, fifth step; RFC 6298).
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -9,12 +9,13 @@
 #include "netinet/tcp_var.h"
 
 #define	RTO_MAX		(60 * NSEC_PER_SEC)
-/* A peer that keeps its window shut is probed no less often than this. */
+/* Max back-off of probes to a closed window. */
 #define	PROBE_SHIFT	8
 
 /*
- * RFC 6298 (2.4), with Linux's floor of 200 ms under the variance instead
- * of 1 s under the sum, so that both ends of a measurement recover alike.
+ * RFC 6298 (2.4).  As in Linux, the min of 200 ms applies to the variance and
+ * not 1 s to the sum, so that both ends of a measurement recover in the same
+ * way.
  */
 void
 tcp_setrto(struct tcpcb *tp)
@@ -47,8 +48,9 @@ tcp_rttsample(struct tcpcb *tp, nsec_t rtt)
 }
 
 /*
- * One segment is timed at a time; while retransmissions are out, only an
- * echoed timestamp tells which transmission was acknowledged (RFC 7323).
+ * One segment is timed at a time.  While retransmissions are in flight, only
+ * an echoed timestamp shows which transmission was acknowledged (RFC 7323
+ * section 4.1).
  */
 static void
 measure(struct tcpcb *tp, const struct tcpseg *sg)
@@ -60,7 +62,7 @@ measure(struct tcpcb *tp, const struct tcpseg *sg)
 		}
 	} else if ((tp->t_flags & TF_TS) && sg->sg_opt.has_ts &&
 	    sg->sg_opt.tsecr != 0) {
-		/* the clock ticks once a millisecond */
+		/* +1: the timestamp clock has a resolution of 1 ms */
 		uint32_t ms = tcp_now_ts(tp) - sg->sg_opt.tsecr + 1;
 
 		if (ms < RTO_MAX / NSEC_PER_MSEC)
@@ -68,7 +70,7 @@ measure(struct tcpcb *tp, const struct tcpseg *sg)
 	}
 }
 
-/* RFC 9293 section 3.10.7.4: SND.WND from the newest segment. */
+/* RFC 9293 section 3.10.7.4: SND.WND comes from the newest segment. */
 void
 tcp_updatewindow(struct tcpcb *tp, const struct tcpseg *sg)
 {
@@ -94,7 +96,10 @@ restart_timer(struct tcpcb *tp)
 		tcp_timer_set(tp, TT_REXMT, tp->t_rto);
 }
 
-/* The ACK is new: takes what it covers off the buffer.  True: our FIN too. */
+/*
+ * A new ACK: drops the acknowledged bytes from the send buffer.  True: it
+ * covers our FIN, too.
+ */
 static bool
 advance(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 {
@@ -118,7 +123,10 @@ advance(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 	return (fin);
 }
 
-/* RFC 5681 section 2; with SACK, news in it counts (RFC 6675 section 2). */
+/*
+ * RFC 5681 section 2; with SACK, new SACK information counts (RFC 6675 section
+ * 2).
+ */
 static bool
 is_duplicate(const struct tcpcb *tp, const struct tcpseg *sg, bool sacked)
 {
@@ -128,7 +136,7 @@ is_duplicate(const struct tcpcb *tp, const struct tcpseg *sg, bool sacked)
 	    (sg->sg_flags & TH_FIN) == 0));
 }
 
-/* Tells recovery, and the writer if there is room now. */
+/* Passes the ACK to recovery, and wakes a writer if there is space. */
 static void
 digest(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 {
@@ -183,7 +191,7 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 		TCPSTAT_INC(rcvacktoomuch);
 		return (TS_ACK);
 	}
-	/* RFC 5961 section 5: older than the peer can mean */
+	/* RFC 5961 section 5: too old to be from the peer */
 	if (SEQ_LT(sg->sg_ack, tp->snd_una - tp->max_sndwnd - 1))
 		return (TS_ACK);
 	tcp_sack_input(tp, sg, &a);
@@ -192,6 +200,7 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 	digest(tp, sg, &a);
 	tcp_updatewindow(tp, sg);
 	if (__predict_false(tp->snd_wnd == 0) && tp->t_rxtshift > PROBE_SHIFT)
-		tp->t_rxtshift = PROBE_SHIFT;	/* alive, only full */
+		/* the peer is alive, its buffer is full */
+		tp->t_rxtshift = PROBE_SHIFT;
 	return (__predict_false(fin) ? fin_acked(tp) : TS_NEXT);
 }

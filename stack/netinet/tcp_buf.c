@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP buffers that grow with the path.  A connection is never faster than
- * its smaller buffer a round trip, and the right size is not known before:
- * so a buffer starts at what does for a local network and grows while it is
- * what holds the connection back, unless the program set a size itself
- * (SO_SNDBUF, SO_RCVBUF).
+ * Automatic TCP buffer sizes.  Throughput is limited to the smaller buffer for
+ * each round trip, and the right size is not known in advance.  A buffer
+ * therefore starts with a size for local networks, and grows while it limits
+ * the connection.  A size set by the program (SO_SNDBUF, SO_RCVBUF) is fixed.
  *
- * The receive buffer follows the program, not the sender: twice what is
- * read in a round trip lets a window that doubles each round trip grow
+ * The receive buffer follows the program, not the sender.  It is twice what is
+ * read in a round trip, so that a window that doubles each round trip fits
  * (Fisk and Feng, "Dynamic Right-Sizing in TCP", 2001).
  */
 #include "netinet/tcp_var.h"
@@ -21,10 +20,10 @@ grown(uint32_t size, uint32_t step, uint32_t most)
 }
 
 /*
- * A reader that took half the buffer within a round trip gets room for as
- * much again.  The round trip is that of the handshake, and of our own data
- * if we send any: a queue that built up on the path since then needs no
- * larger buffer.
+ * If the reader took half the buffer within a round trip, adds as much again.
+ * The round trip is t_srtt: of the handshake and, if we send data, of later
+ * samples.  A queue that built up on the path since then needs no larger
+ * buffer.
  */
 APART static void
 half_read(struct tcpcb *tp, struct sockbuf *sb, uint64_t read)
@@ -52,8 +51,8 @@ tcp_recvbuf_tune(struct tcpcb *tp)
 }
 
 /*
- * A writer that filled the buffer although both windows would let all of it
- * out gets more.
+ * Enlarges the send buffer if it is full although both windows would permit
+ * more data in flight.
  */
 void
 tcp_sendbuf_tune(struct tcpcb *tp)

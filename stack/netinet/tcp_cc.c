@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Congestion control: the choice of an algorithm, and what algorithms share.
+ * Congestion control: selection of an algorithm, and functions shared by
+ * algorithms.
  */
 #include <string.h>
 
 #include "kern/sysctl.h"
 #include "netinet/tcp_var.h"
 
-/* From the list in meson.build. */
+/* Generated from the list in meson.build. */
 static const struct {
 	const char	*name;
 	const struct cc_algo *algo;
@@ -20,7 +21,7 @@ static const char *const cc_names[] = { TCP_CCS(NAME) NULL };
 static char cc_available[] = TCP_CC_WORDS;
 static atomic_u32 cc_algorithm;		/* [a] index of the default */
 
-/* RFC 6928; net.inet.tcp.initcwnd segments. */
+/* RFC 6928, with net.inet.tcp.initcwnd segments. */
 static uint32_t
 initial_window(const struct tcpcb *tp)
 {
@@ -41,7 +42,7 @@ tcp_cc_init(struct tcpcb *tp)
 	tcp_cc_choose(tp, tp->t_cc);
 }
 
-/* A reduction by another algorithm cannot be undone by this one. */
+/* Disarms undo: this algorithm cannot undo a reduction by another one. */
 void
 tcp_cc_choose(struct tcpcb *tp, const struct cc_algo *cc)
 {
@@ -69,7 +70,7 @@ tcp_cc_acked(struct tcpcb *tp, uint32_t bytes)
 		tp->snd_cwnd = UINT32_MAX / 4;
 }
 
-/* Data has been sent; the most in flight in a round trip is remembered. */
+/* After sending: records the max in flight in a round trip. */
 void
 tcp_cc_sent(struct tcpcb *tp)
 {
@@ -82,7 +83,7 @@ tcp_cc_sent(struct tcpcb *tp)
 }
 
 /*
- * A window grows only while it is used: it held the sender back, or, in slow
+ * A window grows only while it is used: it limited the sender or, in slow
  * start, more than half of it was in flight (RFC 7661 section 4.2).
  */
 bool
@@ -94,8 +95,8 @@ tcp_cc_validated(const struct tcpcb *tp)
 }
 
 /*
- * RFC 5681 section 4.1: after an idle time of more than an RTO the window
- * says nothing about the path any more.
+ * RFC 5681 section 4.1: after an idle time of more than an RTO the window is
+ * no longer valid for the path.
  */
 void
 tcp_cc_afteridle(struct tcpcb *tp)
@@ -110,9 +111,9 @@ tcp_cc_afteridle(struct tcpcb *tp)
 }
 
 /*
- * RFC 5681 section 3.1, counting bytes (RFC 3465).  Its limit for one ACK is
- * net.inet.tcp.abc_l_var, off by default: receivers that merge segments
- * acknowledge many at once, and Linux has none either.
+ * RFC 5681 section 3.1 with appropriate byte counting (RFC 3465).  The limit
+ * for one ACK is net.inet.tcp.abc_l_var.  It is off by default, as in Linux,
+ * because receivers that merge segments acknowledge many at once.
  */
 uint32_t
 tcp_cc_slowstart(struct tcpcb *tp, uint32_t bytes)
@@ -157,7 +158,7 @@ tcp_cc_reno(struct tcpcb *tp, uint32_t bytes)
 	}
 }
 
-/* Linux calls NewReno "reno", and so do programs. */
+/* Linux's name of NewReno is "reno", and programs use it. */
 const struct cc_algo *
 tcp_cc_byname(const char *name, size_t len)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CUBIC (RFC 9438): the window follows a cubic curve of the time since the
- * last reduction, flat where that happened, and is never below what Reno
- * would have.
+ * CUBIC (RFC 9438): the window is a cubic function of the time since the last
+ * reduction.  It is flat near the size at that reduction, and is never below
+ * Reno's estimate.
  *
- * The RFC counts windows in segments and time in seconds; here it is bytes
- * and milliseconds, in integers: C = 0.4 segments/s^3 and beta = 0.7.
+ * The RFC counts windows in segments and time in seconds.  This file uses
+ * bytes and milliseconds in integers: C = 0.4 segments/s^3 and beta = 0.7.
  */
 #include "netinet/tcp_cc_cubic.h"
 #include "netinet/tcp_var.h"
@@ -15,10 +15,10 @@
 /* alpha_cubic = 3 * (1 - beta) / (1 + beta) = 9/17 (section 4.3) */
 #define	ALPHA_NUM	9
 #define	ALPHA_DEN	17
-/* No curve is followed for longer; keeps the cube in 64 bits. */
+/* Max time on the curve: the cube fits into 64 bits. */
 #define	T_MAX		100000		/* ms */
 
-/* The greatest r with r^3 <= x, bit by bit. */
+/* Integer cube root, rounded down, bit by bit. */
 static uint32_t
 cube_root(uint64_t x)
 {
@@ -58,7 +58,9 @@ cubic_window(const struct cubic *cu, uint32_t mss, nsec_t t)
 	    UINT32_MAX / 4);
 }
 
-/* Section 4.2; after a timeout the curve starts at its plateau (4.8). */
+/*
+ * Section 4.2; after a timeout the epoch starts at the plateau (section 4.8).
+ */
 COLD static void
 begin_epoch(struct tcpcb *tp)
 {
@@ -74,7 +76,7 @@ begin_epoch(struct tcpcb *tp)
 	cu->k = cubic_k(cu->w_max, tp->snd_cwnd, tp->t_maxseg);
 }
 
-/* Section 4.3: Reno's window, W_est. */
+/* Section 4.3: the Reno estimate, W_est. */
 static void
 grow_estimate(struct tcpcb *tp, uint32_t bytes)
 {
@@ -91,7 +93,7 @@ grow_estimate(struct tcpcb *tp, uint32_t bytes)
 	}
 }
 
-/* Sections 4.2 to 4.5; t stands still while the window is not in full use. */
+/* Sections 4.2 to 4.5; t advances only while the window is fully used. */
 HOT static void
 cubic_ack_received(struct tcpcb *tp, uint32_t bytes)
 {
@@ -144,7 +146,7 @@ cubic_cong_signal(struct tcpcb *tp, enum cc_signal signal)
 	tp->snd_ssthresh = tcp_cc_reduced(tp, BETA_NUM, BETA_DEN);
 }
 
-/* Section 5.8: time without data in flight does not count. */
+/* Section 5.8: idle time does not count. */
 HOT static void
 cubic_after_idle(struct tcpcb *tp)
 {

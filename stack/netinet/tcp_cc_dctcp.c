@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * DCTCP (RFC 8257): the window is reduced in proportion to the share of bytes
- * that routers marked.  For datacenters only (section 5): both ends need it,
- * and routers that mark at a low threshold.
+ * DCTCP (RFC 8257): the window is reduced in proportion to the fraction of
+ * marked bytes.  It is for datacenters only (section 5), because both ends
+ * must use it and routers must mark at a low threshold.
  *
- * Without ECN on the connection it behaves as NewReno.
+ * Without ECN on the connection it behaves like NewReno.
  */
 #include "netinet/tcp_var.h"
 
-/* Alpha, the estimated share of marked bytes, in 1/1024. */
+/* Alpha, the estimated fraction of marked bytes, in units of 1/1024. */
 #define	ALPHA_MAX	1024U
 #define	ALPHA_SHIFT	4	/* g = 1/16 (section 4.2) */
 
 struct dctcp {
 	uint32_t	 alpha;
 	uint32_t	 acked, marked;	/* bytes in this observation window */
-	tcp_seq		 window_end;	/* which ends when it is acked */
+	tcp_seq		 window_end;	/* the window ends when this is acked */
 };
 
-/* Section 3.3: alpha starts at 1, so that the first mark halves the window. */
+/* Section 3.3: alpha starts at 1, so the first mark halves the window. */
 static void
 dctcp_init(struct tcpcb *tp)
 {
@@ -26,7 +26,7 @@ dctcp_init(struct tcpcb *tp)
 	    .window_end = tp->snd_max };
 }
 
-/* Alpha = Alpha * (1 - g) + g * M; what is less than g becomes 0. */
+/* Alpha = Alpha * (1 - g) + g * M; values below g are rounded to 0. */
 static uint32_t
 next_alpha(const struct dctcp *d)
 {
@@ -37,7 +37,7 @@ next_alpha(const struct dctcp *d)
 	    (uint32_t)(share >> ALPHA_SHIFT));
 }
 
-/* Section 3.3: the sender's estimate, once in a window. */
+/* Section 3.3: updates the sender's estimate once a window. */
 static void
 dctcp_ack_marked(struct tcpcb *tp, uint32_t bytes, bool ece)
 {
@@ -54,8 +54,8 @@ dctcp_ack_marked(struct tcpcb *tp, uint32_t bytes, bool ece)
 }
 
 /*
- * Section 3.2: ACKs have ECE while marked data arrive, and no longer.  When
- * that changes, the data before are acknowledged at once, as they came.
+ * Section 3.2: ACKs carry ECE exactly while marked data arrive.  At a change,
+ * the data received before it are acknowledged at once with the previous mark.
  */
 static void
 dctcp_data_marked(struct tcpcb *tp, bool ce)
@@ -71,7 +71,7 @@ dctcp_data_marked(struct tcpcb *tp, bool ce)
 	tp->t_flags ^= TF_ECNECHO;
 }
 
-/* Section 3.3: cwnd * (1 - alpha / 2); section 3.4: losses as NewReno. */
+/* Section 3.3: cwnd * (1 - alpha / 2); section 3.4: losses as in NewReno. */
 static void
 dctcp_cong_signal(struct tcpcb *tp, enum cc_signal signal)
 {

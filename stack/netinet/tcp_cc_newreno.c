@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * NewReno (RFC 5681; its recovery, RFC 6582, is tcp_recover.c's).
+ * NewReno (RFC 5681).  Its recovery (RFC 6582) is in tcp_recover.c.
  */
 #include "netinet/tcp_var.h"
 

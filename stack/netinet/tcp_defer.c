@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Deferred output: ACKs, until the end of a receive burst, and segments that
+ * Deferred output: ACKs until the end of a receive burst, and segments that
  * would overtake a transmit batch.
  *
- * A thread that receives collects the frames that it sends (net/if_txbatch.c)
- * and passes them to the driver after the connection was unlocked.  Segments
- * that another thread sent before that would overtake them: a peer takes an
- * old window for a new one (RFC 9293 section 3.10.7.4), or a gap for a loss.
- * So the other thread hands its output off to the one with the batch, which
- * looks again when its frames are with the driver.
+ * A receiving thread collects the frames that it sends (net/if_txbatch.c) and
+ * passes them to the driver after it unlocked the connection.  A segment that
+ * another thread sends before that would overtake them.  The peer would then
+ * take an old window for a new one (RFC 9293 section 3.10.7.4) or a gap for a
+ * loss.  The other thread therefore hands its output off to the thread with
+ * the batch, which runs output again after its frames were sent.
  */
 #include "kern/netlock.h"
 #include "kern/thread.h"
 #include "net/if_var.h"
 #include "netinet/tcp_var.h"
 
-/* so_gathered */
+/* Values of so_gathered. */
 #define	GATHERED_NONE	0U
-#define	GATHERED	1U	/* so_gatherer has segments of it in its batch */
-#define	GATHERED_LEFT	2U	/* ... and others have left it more to send */
+#define	GATHERED	1U /* so_gatherer's batch has segments of the socket */
+#define	GATHERED_LEFT	2U /* ... and another thread handed output off to it */
 
-/* Sends what is due at the end of a burst.  Takes the reference. */
+/* Sends what is due at the end of a burst.  Consumes the reference. */
 static void
 output_late(void *arg)
 {
@@ -33,7 +33,7 @@ output_late(void *arg)
 	so_checkdate(so);
 	tp = sototcpcb(so);
 	if (tp != NULL && tp->t_state != TCPS_CLOSED) {
-		/* unless a reader or our own data was first */
+		/* unless a reader or our own data carried the ACK */
 		if ((tp->t_flags & TF_ACKDEFERRED) && tp->t_unacked >= 2)
 			tp->t_flags |= TF_ACKNOW;
 		tp->t_flags &= ~(unsigned)TF_ACKDEFERRED;
@@ -46,9 +46,10 @@ output_late(void *arg)
 }
 
 /*
- * ACKs are cumulative: one for each burst is enough, and each costs the peer's
- * host about as much as one of its segments costs this one.  But no ACK is
- * deferred beyond a quarter of the window, or the peer would stop sending.
+ * ACKs are cumulative: one for each burst is enough, and an ACK costs the
+ * peer's host about as much as a segment costs this one.  The ACK is not
+ * deferred beyond a quarter of the window, because the peer would stop
+ * sending.
  */
 bool
 tcp_ack_defer(struct tcpcb *tp)
@@ -67,7 +68,7 @@ tcp_ack_defer(struct tcpcb *tp)
 	return (true);
 }
 
-/* The frames are on their way. */
+/* The frames of the batch have been passed to the driver. */
 static void
 batch_sent(void *arg)
 {

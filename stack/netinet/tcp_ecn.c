@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Explicit congestion notification (RFC 3168 section 6.1): a router that is
- * about to drop marks instead, the receiver echoes the mark until the sender
- * says that it has reduced its window.
+ * Explicit congestion notification (RFC 3168 section 6.1): a router marks
+ * packets instead of dropping them.  The receiver echoes the mark until the
+ * sender reports that it reduced its window.
  *
- * net.inet.tcp.ecn.enable: 0 never, 1 we ask for it, 2 when the peer asks.
+ * net.inet.tcp.ecn.enable: 0 never, 1 connect() requests it, 2 only if the
+ * peer requests it.
  */
 #include <netinet/tcp.h>
 
@@ -38,7 +39,7 @@ tcp_ecn_field(const struct mbuf *m)
 	    ip[1] >> 4 & IPTOS_ECN_MASK);
 }
 
-/* TF_ECN if connect() asks for ECN. */
+/* TF_ECN if connect() requests ECN. */
 unsigned
 tcp_ecn_ask(const struct tcpcb *tp)
 {
@@ -48,7 +49,7 @@ tcp_ecn_ask(const struct tcpcb *tp)
 	    tp->t_cc->cc_wants_ecn) ? TF_ECN : 0);
 }
 
-/* TF_ECN if the SYN of a peer asks and may. */
+/* TF_ECN if a peer's SYN requests ECN and the tunable permits it. */
 unsigned
 tcp_ecn_asked(const struct tcpseg *sg)
 {
@@ -57,7 +58,7 @@ tcp_ecn_asked(const struct tcpseg *sg)
 	    TF_ECN : 0);
 }
 
-/* The peer's SYN came in answer to ours (section 6.1.1). */
+/* Processes the peer's SYN-ACK or SYN after ours (section 6.1.1). */
 void
 tcp_ecn_answered(struct tcpcb *tp, const struct tcpseg *sg)
 {
@@ -65,7 +66,7 @@ tcp_ecn_answered(struct tcpcb *tp, const struct tcpseg *sg)
 		tp->t_flags &= ~(unsigned)TF_ECN;
 }
 
-/* What a SYN or SYN-ACK (flags) says, given what the connection wants. */
+/* ECN flags of a SYN or SYN-ACK (flags) for the wanted options. */
 uint8_t
 tcp_ecn_synflags(unsigned wants, uint8_t flags)
 {
@@ -74,7 +75,7 @@ tcp_ecn_synflags(unsigned wants, uint8_t flags)
 	return (flags & TH_ACK ? TH_ECE : TH_ECE | TH_CWR);
 }
 
-/* A step of input: marks, and the end of their echo (section 6.1.3). */
+/* Input step: marks, and the end of their echo (section 6.1.3). */
 enum tcp_step
 tcp_ecn_input(struct tcpcb *tp, struct tcpseg *sg)
 {
@@ -96,9 +97,9 @@ tcp_ecn_input(struct tcpcb *tp, struct tcpseg *sg)
 }
 
 /*
- * The TCP flags of a segment, and in *ecn its ECN field.  Only data that is
- * sent for the first time may be marked, or carry the news of a reduction
- * (sections 6.1.2 and 6.1.5).
+ * Returns the TCP flags of a segment, and in *ecn its ECN field.  Only data
+ * sent for the first time may be marked ECT, or carry CWR (sections 6.1.2 and
+ * 6.1.5).
  */
 uint8_t
 tcp_ecn_output(struct tcpcb *tp, bool fresh, uint8_t *ecn)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HyStart++ (RFC 9406): slow start ends before it overfills the path.  When
- * the least RTT of a round has risen, growth slows to a quarter (conservative
- * slow start); if that was not spurious, congestion avoidance begins after
- * five rounds.  The limit L of section 4.2 is net.inet.tcp.abc_l_var.
+ * HyStart++ (RFC 9406): ends slow start before it overfills the path.  When
+ * the min RTT of a round has risen, growth slows to a quarter (conservative
+ * slow start).  If the rise was not spurious, congestion avoidance begins
+ * after five rounds.  The limit L of section 4.2 is net.inet.tcp.abc_l_var.
  */
 #include "netinet/tcp_var.h"
 
@@ -32,7 +32,7 @@ rtt_threshold(nsec_t last_min)
 	return (thresh < MAX_RTT_THRESH ? thresh : MAX_RTT_THRESH);
 }
 
-/* A round ends when what was sent before it has been acknowledged. */
+/* A round ends when the data sent before its start has been acknowledged. */
 static void
 next_round(struct tcpcb *tp, struct hystart *hs)
 {
@@ -53,7 +53,7 @@ judge_delay(struct hystart *hs)
 		return;
 	if (hs->baseline != 0) {
 		if (hs->now_min < hs->baseline)
-			hs->baseline = 0;	/* it was spurious */
+			hs->baseline = 0;	/* the rise was spurious */
 	} else if (hs->last_min != NSEC_FOREVER &&
 	    hs->now_min >= hs->last_min + rtt_threshold(hs->last_min)) {
 		hs->baseline = hs->now_min;

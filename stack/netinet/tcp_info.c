@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP_INFO: the state of a connection in the words of Linux's struct
- * tcp_info, which iperf3 and others read.
+ * TCP_INFO: the state of a connection as Linux's struct tcp_info, for iperf3
+ * and other programs.
  */
 #include <linux/tcp.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "netinet/tcp_var.h"
 
 /*
- * Linux 6.18's structure is longer than the one in older headers, and
- * programs built with it want all of it.  What is behind ours is zero.
+ * Linux 6.18's structure is longer than older headers define, and programs
+ * built with it request its full length.  The bytes after ours are zero.
  */
 #define	TCP_INFO_LEN	280
 
@@ -71,12 +71,12 @@ fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 	ti->tcpi_probes = (uint8_t)(probing ? tp->t_rxtshift :
 	    tp->t_keepprobes);
 	ti->tcpi_backoff = (uint8_t)tp->t_rxtshift;
-	/* Linux counts packets where TCP counts bytes */
+	/* Linux counts packets, TCP counts bytes */
 	ti->tcpi_unacked = (tp->snd_max - tp->snd_una + mss - 1) / mss;
 	ti->tcpi_sacked = tp->t_sackedbytes / mss;
 	ti->tcpi_lost = tp->t_lostbytes / mss;
 	ti->tcpi_snd_ssthresh = tp->snd_ssthresh >= INT32_MAX ?
-	    INT32_MAX : tp->snd_ssthresh / mss;	/* not known yet */
+	    INT32_MAX : tp->snd_ssthresh / mss;	/* not determined yet */
 	ti->tcpi_snd_cwnd = tp->snd_cwnd / mss;
 	ti->tcpi_snd_wnd = tp->snd_wnd;
 	ti->tcpi_total_retrans = tp->t_total_retrans;
@@ -90,7 +90,7 @@ fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 	ti->tcpi_segs_out = tp->t_segs_out;
 	ti->tcpi_data_segs_out = tp->t_data_segs_out;
 	ti->tcpi_notsent_bytes = tcp_notsent(tp);
-	/* nothing is paced */
+	/* no pacing */
 	ti->tcpi_pacing_rate = ti->tcpi_max_pacing_rate = UINT64_MAX;
 }
 
@@ -113,9 +113,9 @@ fill_receiver(const struct tcpcb *tp, struct tcp_info *ti)
 }
 
 /*
- * The program, as long as nothing waits.  The peer's window, if the
- * congestion window would let out more; the buffer, if a writer waits for
- * room although all has been sent.
+ * What limits the sender: the program, if no data waits; the peer's window, if
+ * the congestion window has room and the peer's has not; the buffer, if a
+ * writer waits for space and all data was sent.
  */
 static enum tcp_limit
 what_limits(const struct tcpcb *tp)
@@ -148,7 +148,7 @@ tcp_info_limit(struct tcpcb *tp)
 	tp->t_limitsince = now;
 }
 
-/* Microseconds, those since the last change included. */
+/* Microseconds in a state, including the time since the last change. */
 static uint64_t
 limited(const struct tcpcb *tp, enum tcp_limit limit)
 {
@@ -189,7 +189,7 @@ tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
 	ti.tcpi_rtt = usec(tp->t_srtt);
 	ti.tcpi_rttvar = usec(tp->t_rttvar);
 	ti.tcpi_min_rtt = usec(tp->t_rttmin);
-	ti.tcpi_reordering = 3;		/* RFC 5681's threshold */
+	ti.tcpi_reordering = 3;		/* RFC 5681's duplicate ACK threshold */
 	if (*len > TCP_INFO_LEN)
 		*len = TCP_INFO_LEN;
 	memset(val, 0, *len);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP input.  A segment is parsed into host order, its socket is looked up
- * and locked as net.inet.tcp.input says (tcp_lock.h), and then it goes
- * through the steps of RFC 9293 section 3.10.7.4, one function each, until
- * one of them has dealt with it.  The states before a connection is
- * synchronised have their own functions in tcp_syn.c.
+ * TCP input.  A segment is parsed into host byte order, and its socket is
+ * looked up and locked as net.inet.tcp.input requires (tcp_lock.h).  Then it
+ * passes through the steps of RFC 9293 section 3.10.7.4, one function each,
+ * until one of them disposes of it.  The states before synchronization have
+ * their own functions in tcp_syn.c.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "kern/planted.h"
 #include "netinet/tcp_lock.h"
 
-/* RFC 7323 section 5.5: a timestamp older than this says nothing. */
+/* RFC 7323 section 5.5: a timestamp older than this is invalid. */
 #define	TS_STALE	(24ULL * 24 * 3600 * NSEC_PER_SEC)
 
 /* Counts a bad segment and frees it. */
@@ -25,8 +25,8 @@
 } while (0)
 
 /*
- * Header and options into host order; m is left with the data alone.
- * False: the segment was bad and is freed.
+ * Parses header and options into host byte order; m then holds only the data.
+ * False: the segment was malformed and has been freed.
  */
 HOT static bool
 parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
@@ -70,7 +70,7 @@ parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 	return (true);
 }
 
-/* What lies left of the window was received before. */
+/* Reports data left of the window as a duplicate (RFC 2883). */
 COLD static void
 report_twice(struct tcpcb *tp, const struct tcpseg *sg)
 {
@@ -95,9 +95,9 @@ check_paws(struct tcpcb *tp, struct tcpseg *sg)
 }
 
 /*
- * RFC 7323 section 4.3: remembers the timestamp that will be echoed.  Not
- * one of a segment that acknowledges what was never sent: PAWS would then
- * drop the true ones (RFC 5961 section 5).
+ * RFC 7323 section 4.3: records the timestamp to echo.  The timestamp of a
+ * segment that acknowledges unsent data is not recorded, because PAWS would
+ * then drop valid segments (RFC 5961 section 5).
  */
 static void
 update_ts(struct tcpcb *tp, const struct tcpseg *sg)
@@ -113,7 +113,7 @@ update_ts(struct tcpcb *tp, const struct tcpseg *sg)
 	}
 }
 
-/* Cuts off what is left and right of the window. */
+/* Trims the segment to the receive window. */
 static void
 trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
 {
@@ -140,7 +140,10 @@ trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
 	}
 }
 
-/* Whether any of len sequence numbers, or a segment of none, is in a window. */
+/*
+ * Whether any of len sequence numbers, or the position of an empty segment, is
+ * in the window.
+ */
 static bool
 is_inside(const struct tcpcb *tp, const struct tcpseg *sg, uint32_t len,
     uint32_t wnd)
@@ -150,7 +153,7 @@ is_inside(const struct tcpcb *tp, const struct tcpseg *sg, uint32_t len,
 	    SEQ_GT(sg->sg_seq + len, tp->rcv_nxt)));
 }
 
-/* First step: is any of it in the window? */
+/* First step: is any part in the window? */
 static enum tcp_step
 check_seq(struct tcpcb *tp, struct tcpseg *sg)
 {
@@ -158,7 +161,7 @@ check_seq(struct tcpcb *tp, struct tcpseg *sg)
 	    tp->rcv_adv - tp->rcv_nxt : 0;
 	uint32_t len = sg->sg_len + (sg->sg_flags & TH_FIN ? 1 : 0) +
 	    (sg->sg_flags & TH_SYN ? 1 : 0);
-	/* simultaneous open: the peer's SYN again, now with our ACK */
+	/* simultaneous open: the peer's SYN again, with an ACK */
 	if (__predict_false(tp->t_state == TCPS_SYN_RECEIVED) &&
 	    sg->sg_seq == tp->irs &&
 	    (sg->sg_flags & (TH_SYN | TH_ACK)) == (TH_SYN | TH_ACK)) {
@@ -166,14 +169,14 @@ check_seq(struct tcpcb *tp, struct tcpseg *sg)
 		sg->sg_seq++;
 		len--;
 	}
-	/* at a shut window, ACK, URG and RST still count */
+	/* zero window: ACK, URG and RST are still processed */
 	if (__predict_false(sg->sg_seq != tp->rcv_nxt) &&
 	    !is_inside(tp, sg, len, wnd)) {
 		TCPSTAT_INC(rcvdup);
 		report_twice(tp, sg);
 		return (sg->sg_flags & TH_RST ? TS_DROP : TS_ACK);
 	}
-	/* of a RST counts where it begins, and none of its data */
+	/* RST: only its sequence number is checked */
 	if (__predict_false(sg->sg_flags & TH_RST))
 		return (TS_NEXT);
 	update_ts(tp, sg);
@@ -181,7 +184,7 @@ check_seq(struct tcpcb *tp, struct tcpseg *sg)
 	return (TS_NEXT);
 }
 
-/* Second step: RST, believed only at the left edge (RFC 5961 section 3). */
+/* Second step: RST, accepted only at the left edge (RFC 5961 section 3). */
 static enum tcp_step
 check_rst(struct tcpcb *tp, struct tcpseg *sg)
 {
@@ -209,7 +212,7 @@ check_rst(struct tcpcb *tp, struct tcpseg *sg)
 	return (TS_GONE);
 }
 
-/* Fourth step: a SYN here is a mistake or an attack (RFC 5961 section 4). */
+/* Fourth step: a SYN is an error or an attack (RFC 5961 section 4). */
 static enum tcp_step
 check_syn(const struct tcpseg *sg)
 {
@@ -219,7 +222,7 @@ check_syn(const struct tcpseg *sg)
 	return (TS_ACK);
 }
 
-/* Fifth step, first half: nothing counts without an ACK. */
+/* Fifth step, first half: a segment without ACK is dropped. */
 static enum tcp_step
 check_ack(const struct tcpseg *sg)
 {
@@ -227,8 +230,8 @@ check_ack(const struct tcpseg *sg)
 }
 
 /*
- * RFC 9293 section 3.10.7.4, in its order.  By their names and not from a
- * table: the compiler makes one function of them.
+ * RFC 9293 section 3.10.7.4, in its order.  The steps are called by name, so
+ * that the compiler inlines them.
  */
 static enum tcp_step
 follow_steps(struct tcpcb *tp, struct tcpseg *sg)
@@ -248,7 +251,7 @@ follow_steps(struct tcpcb *tp, struct tcpseg *sg)
 	return (tcp_data_input(tp, sg));
 }
 
-/* The longest segment that came, of merged ones their mean. */
+/* Max segment size received; for merged segments their mean. */
 static void
 learn_rcvmss(struct tcpcb *tp, const struct tcpseg *sg)
 {
@@ -280,8 +283,8 @@ synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 }
 
 /*
- * RFC 9293 section 3.10.7.4 (SYN in TIME-WAIT) with the conditions of
- * RFC 6191: a newer connection between the same ports may begin at once.
+ * RFC 9293 section 3.10.7.4 (SYN in TIME-WAIT) with the conditions of RFC
+ * 6191: a new connection may reuse the ports at once.
  */
 static bool
 timewait_reusable(const struct tcpcb *tp, const struct tcpseg *sg)
@@ -295,15 +298,16 @@ timewait_reusable(const struct tcpcb *tp, const struct tcpseg *sg)
 	return (SEQ_GT(sg->sg_seq, tp->rcv_nxt));
 }
 
-/* The answer that a step asked for. */
+/* Sends the response that a step requested. */
 COLD static void
 answer(struct tcpcb *tp, struct tcpseg *sg)
 {
 	if (tp->t_state == TCPS_TIME_WAIT)	/* our ACK was lost */
 		tcp_timer_set(tp, TT_2MSL, 2 * tcp_msec(&tcp_msl));
 	/*
-	 * Two hosts must not answer each other's ACKs for ever, nor we each
-	 * of an attacker's guesses (RFC 5961 section 7).
+	 * Rate-limited (RFC 5961 section 7): two hosts must not answer each
+	 * other's ACKs without end, and an attacker's guesses must not cause
+	 * one ACK each.
 	 */
 	if ((sg->sg_len == 0 || (sg->sg_flags & (TH_SYN | TH_RST)) != 0) &&
 	    !tcp_challenge_ok(tp))
@@ -318,9 +322,9 @@ answer(struct tcpcb *tp, struct tcpseg *sg)
 }
 
 /*
- * Whether a socket that was looked up is still the one it was.  Of a
- * connection that whoever had the listener before has made of an earlier
- * segment, the listener knows nothing.
+ * Whether the segment still belongs to the socket that was looked up.  The
+ * lookup was done before the listener was locked: another thread may have made
+ * the connection meanwhile.
  */
 static bool
 still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
@@ -335,8 +339,8 @@ still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
 }
 
 /*
- * A listener, locked.  If the segment finishes a handshake its child takes
- * the listener's place, which the checker cannot see.
+ * Input for a locked listener.  If the segment completes a handshake, its
+ * child replaces the listener in *sop; the checker cannot see that.
  */
 APART static enum tcp_step
 listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
@@ -353,15 +357,15 @@ listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
 	forget_uptime();
 	step = synchronised_input(sototcpcb(child), sg);
 	tp = sototcpcb(child);
-	/* the segment was not good enough; a better one may come */
+	/* no handshake was completed: wait for another segment */
 	if (tp != NULL && tp->t_state == TCPS_SYN_RECEIVED)
 		tcp_timer_set(tp, TT_KEEP, tcp_msec(&tcp_keepinit));
 	return (step);
 }
 
 /*
- * The segment and the socket it was looked up for, locked.  False: the
- * socket is not the right one any more, look again.
+ * Input for a locked socket.  False: the socket no longer matches, look it up
+ * again.
  */
 HOT bool
 tcp_socket_input(struct socket **sop, struct tcpseg *sg)
@@ -401,7 +405,7 @@ tcp_find(const struct tcpseg *sg)
 	return (so);
 }
 
-/* A child may take its listener's place, which the checker cannot see. */
+/* A child may replace the listener; the checker cannot see that. */
 HOT bool
 tcp_input_locked(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
 {
@@ -434,7 +438,7 @@ tcp_segment(struct mbuf *m, unsigned hlen)
 	struct tcpseg sg;
 
 	af_endpoints(af, m, &sg.sg_conn);
-	/* RFC 9293 section 3.9.2.3: TCP is between two hosts */
+	/* RFC 9293 section 3.9.2.3: TCP has no multicast */
 	if (af_ismany(af, m, &sg.sg_conn.laddr)) {
 		m_freem(m);
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * net.inet.tcp.input: the choice of a locking strategy, the operations that
- * strategies share, and their counters.
+ * net.inet.tcp.input: selection of a locking strategy, lock operations shared
+ * by strategies, and their counters.
  */
 #include "netinet/tcp_lock.h"
 
@@ -10,7 +10,7 @@
 #include "kern/thread.h"
 #include "net/rx_burst.h"
 
-/* From the list in meson.build. */
+/* Generated from the list in meson.build. */
 #define	ADDRESS(strategy, name)	&tcp_lock_##strategy,
 #define	NAME(strategy, name)	name,
 static const struct tcp_strategy *const strategies[] = { TCP_LOCKS(ADDRESS) };
@@ -19,7 +19,7 @@ static const char *const names[] = { TCP_LOCKS(NAME) NULL };
 struct tcp_strategy tcp_strategy;
 struct tcp_lockstat tcp_lockstat COUNTERS;
 
-static atomic_u32 chosen;		/* [I] after boot: index of both */
+static atomic_u32 chosen;		/* [I] after boot: index into both */
 
 static const struct sysctl_oid lock_oids[] = {
 	{ .oid_name = "net.inet.tcp.input", .oid_type = CTL_ENUM,

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * "backlog": a socket call owns its socket without holding the mutex, which
- * is held only to become and to cease to be the owner (Linux's lock_sock()).
- * Input never waits for a call with a segment: one for a socket that has an
- * owner is left behind, and the owner takes it in before it goes or sleeps.
+ * "backlog": a socket call owns its socket without holding the mutex.  The
+ * mutex is held only to acquire and release ownership (Linux's lock_sock()).
+ * Input never waits for a call: a segment for an owned socket is queued, and
+ * the owner processes the queue before it releases the socket or sleeps.
  *
- * While something is left somebody is about to take it in: the owner, or who
- * was it last.  So a later segment must be left behind, too, or it would
- * overtake.  Input and timers hold the mutex while they work.
+ * While the queue is not empty, the owner or its successor will process it.
+ * Later segments must be queued, too, to keep the order.  Input and timers
+ * hold the mutex while they run.
  */
 #include "kern/planted.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
 #include "netinet/tcp_lock.h"
 
-#define	LEFT_MAX	1024	/* segments for one socket */
+#define	LEFT_MAX	1024	/* max queue of a socket */
 
-/* A segment left behind.  [s] mutex of its socket */
+/* A queued segment. [s] mutex of its socket */
 struct so_left {
 	STAILQ_ENTRY(so_left) sl_link;	/* [s] */
 	struct tcpseg	 sl_seg;	/* [s] */
@@ -40,7 +40,10 @@ own(struct socket *so) REQUIRES(so->so_lock)
 	so->so_caller = curthread;
 }
 
-/* Wakes all who wait: a timer that was woken alone would not wake others. */
+/*
+ * Wakes all waiters, because a timer that was woken alone would not wake the
+ * next.
+ */
 static void
 disown(struct socket *so) REQUIRES(so->so_lock)
 {
@@ -51,8 +54,8 @@ disown(struct socket *so) REQUIRES(so->so_lock)
 }
 
 /*
- * Takes in what was left behind, until there is nothing or an owner who will.
- * Entered with the mutex, left without.
+ * Processes queued segments until the queue is empty or an owner will do it.
+ * Called with the mutex held, returns without it.
  */
 static void
 drain(struct socket *so) NO_LOCK_ANALYSIS
@@ -106,7 +109,7 @@ backlog_sleep(struct socket *so, const void *chan, const char *wmesg,
 	mtx_lock(&so->so_lock);
 	disown(so);
 	if (!STAILQ_EMPTY(&so->so_leftq) && !PLANTED(BACKLOG_SLEEP)) {
-		drain(so);	/* perhaps it is what we wait for */
+		drain(so);	/* the queue may contain the awaited event */
 		backlog_enter(so);
 		return (0);
 	}
@@ -129,7 +132,7 @@ backlog_owned(struct socket *so)
 	return (mtx_owned(&so->so_lock) || so->so_caller == curthread);
 }
 
-/* The segment is the owner's now; or is lost, as on a full link. */
+/* Queues a segment for the owner, or drops it if the queue is full. */
 static void
 leave_behind(struct socket *so, struct tcpseg *sg) REQUIRES(so->so_lock)
 {

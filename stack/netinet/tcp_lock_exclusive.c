@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * "exclusive": the net lock, exclusively, and no lock of a connection (OpenBSD
+ * "exclusive": the net lock, exclusively; no lock for each connection (OpenBSD
  * until 2024).
  */
 #include "netinet/tcp_lock.h"

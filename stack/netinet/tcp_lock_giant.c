@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * "giant": Giant over the whole stack, and no lock of a connection (BSD until
+ * "giant": Giant over the whole stack; no lock for each connection (BSD until
  * 2004).
  */
 #include "netinet/tcp_lock.h"

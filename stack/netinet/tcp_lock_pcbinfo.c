@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * "pcbinfo": one mutex over all connections and one for each, as FreeBSD had
- * them in 2005.  A segment takes the first before it is looked up and keeps
- * it to its end, since it may change what others find; only if it is what
- * the connection expects next, and cannot, it lets it go as soon as it has
- * the second.  Socket calls and timers pass through the first on their way.
+ * "pcbinfo": one mutex over all connections and one for each, as in FreeBSD in
+ * 2005.  A segment takes the first before its lookup and keeps it until it is
+ * done, because it may change the table.  A segment that is expected next
+ * cannot change the table; then the first mutex is released once the second is
+ * held.  Socket calls and timers pass through the first before they take the
+ * second.
  */
 #include <netinet/tcp.h>
 
@@ -13,7 +14,7 @@
 
 static struct mtx tcpinfo;
 
-/* The checker cannot follow a lock that is held at times. */
+/* The checker cannot follow a conditionally held lock. */
 static void
 info_lock(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
 {
@@ -33,8 +34,8 @@ info_enter(struct socket *so)
 }
 
 /*
- * Header prediction (Jacobson, "4BSD header prediction", 1990): an ACK of
- * something new without data, or the next data that acknowledge nothing.
+ * Header prediction (Jacobson, "4BSD header prediction", 1990): a new ACK
+ * without data, or the next data without a new ACK.
  */
 static bool
 is_expected(const struct tcpcb *tp, const struct tcpseg *sg)

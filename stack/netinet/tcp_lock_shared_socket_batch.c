@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * "shared-socket-batch" (Bluhm, "running TCP input in parallel", 2025): the
- * segments of a burst wait until all its packets have been looked at, and
- * consecutive ones for one socket keep its lock.
+ * segments of a receive burst are deferred to its end, and consecutive
+ * segments for one socket keep its lock.
  *
- * So all TCP of a burst comes behind all that is not TCP.  What is dropped
- * before its socket is looked up leaves the lock where it was.
+ * All TCP segments of a burst are therefore processed after its other packets.
+ * A segment dropped before its lookup leaves the lock held.
  */
 #include "net/rx_burst.h"
 #include "netinet/tcp_lock.h"
 
-/* [o] the thread that has it among its hints */
+/* [o] the thread whose hints hold it */
 struct tcp_lock_batch {
-	struct mbufq	 tb_segments;	/* [o] csum_start: their IP header's */
+	/* [o] csum_start: offset of the IP header */
+	struct mbufq	 tb_segments;
 	struct socket	*tb_so;		/* [o] locked and referenced; or NULL */
-	const void	*tb_pcb;	/* [o] its block when it was locked */
+	const void	*tb_pcb;	/* [o] its pcb when it was locked */
 	unsigned	 tb_run;	/* [o] segments since then */
 };
 
@@ -42,7 +43,7 @@ count_run(unsigned n)
 	    1);
 }
 
-/* Lets the socket go that the last segment left locked. */
+/* Unlocks the socket that the last segment left locked. */
 static void
 batch_drop(struct tcp_lock_batch *tb) NO_LOCK_ANALYSIS
 {
@@ -56,7 +57,7 @@ batch_drop(struct tcp_lock_batch *tb) NO_LOCK_ANALYSIS
 	sorele(so);
 }
 
-/* Locks a socket that was looked up, or finds it locked. */
+/* Locks the socket of a segment, unless the last segment left it locked. */
 static void
 batch_lock(struct tcp_lock_batch *tb, struct socket *so) NO_LOCK_ANALYSIS
 {
@@ -78,8 +79,8 @@ batch_lock(struct tcp_lock_batch *tb, struct socket *so) NO_LOCK_ANALYSIS
 }
 
 /*
- * Keeps the socket that the segment was for, perhaps a child of the one that
- * was locked for it, if that has a future.
+ * Keeps the segment's socket locked, perhaps a new child, if more segments may
+ * follow.
  */
 static void
 batch_keep(struct tcp_lock_batch *tb, struct socket *so, bool done)

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The MTU of the path: told by routers (RFC 1191), or found out where they
- * keep silent (RFC 4821): segments shrink after timeouts in a row, and now
- * and then one is sent that is larger.
+ * The MTU of the path, from ICMP (RFC 1191) or from probes where routers send
+ * none (RFC 4821).  Segments shrink after consecutive timeouts, and larger
+ * segments are sent occasionally as probes.
  *
- * A probe is new data.  One that is lost is retransmitted in segments of
- * the old size, and counts as a loss to congestion control, which errs on
- * the safe side.
+ * A probe consists of new data.  A lost probe is retransmitted in segments of
+ * the old size and counts as a loss for congestion control, which is
+ * conservative.
  */
 #include "netinet/tcp_var.h"
 
-#define	BASE_MSS	1024	/* carried by any path (RFC 4821 7.7) */
-#define	LEAST_MSS	256	/* no black hole is narrower */
-#define	CLOSE_ENOUGH	16	/* the search ends */
-#define	BEHIND		3	/* segments that tell of a lost probe */
+/* supported by every path (RFC 4821 section 7.7) */
+#define	BASE_MSS	1024
+#define	LEAST_MSS	256	/* smallest segment size tried */
+#define	CLOSE_ENOUGH	16	/* the search ends at this difference */
+#define	BEHIND		3	/* later segments that reveal a lost probe */
 #define	SEARCH_AGAIN	(600 * NSEC_PER_SEC)	/* RFC 1191 section 6.3 */
 
-/* Header bytes of a segment with data. */
+/* Header bytes of a data segment. */
 static uint32_t
 headers(const struct tcpcb *tp)
 {
@@ -24,7 +25,7 @@ headers(const struct tcpcb *tp)
 	    (tp->t_flags & TF_TS ? TCP_TS_LEN : 0));
 }
 
-/* What our interface and the peer would take. */
+/* Max segment for our interface's MTU and the peer's MSS. */
 static uint32_t
 largest(const struct tcpcb *tp)
 {
@@ -44,14 +45,16 @@ set_pathmtu(struct tcpcb *tp, uint32_t mtu)
 	tcp_setmss(tp);
 }
 
-/* The search goes on between what works and what may. */
+/* Restarts the search between the working size and high. */
 COLD static void
 set_search(struct tcpcb *tp, uint32_t high, nsec_t next)
 {
 	tp->t_mtu = (struct tcp_mtu){ .high = high, .next = next };
 }
 
-/* With net.inet.tcp.mtu_probing=2 every connection starts low. */
+/*
+ * With net.inet.tcp.mtu_probing=2 every connection starts with the small size.
+ */
 void
 tcp_mtu_init(struct tcpcb *tp)
 {
@@ -63,8 +66,8 @@ tcp_mtu_init(struct tcpcb *tp)
 }
 
 /*
- * A router that tells no size (mtu 0) gets the smallest that IPv6 would
- * allow, which nearly all carry.
+ * If a router reports no size (mtu 0), uses IPv6's min MTU, which nearly all
+ * paths support.
  */
 void
 tcp_mtu_told(struct tcpcb *tp, uint32_t mtu)
@@ -86,8 +89,8 @@ tcp_mtu_told(struct tcpcb *tp, uint32_t mtu)
 }
 
 /*
- * A timeout.  The second in a row, of data in segments that are not small,
- * may come from a black hole: a router that drops and does not tell.
+ * After a timeout: the second in a row of large segments may come from a black
+ * hole, a router that drops without an ICMP error.
  */
 void
 tcp_mtu_timeout(struct tcpcb *tp)
@@ -99,10 +102,10 @@ tcp_mtu_timeout(struct tcpcb *tp)
 		return;
 	TCPSTAT_INC(mtublackhole);
 	set_pathmtu(tp, mss + headers(tp));
-	set_search(tp, largest(tp), 0);		/* perhaps it was an outage */
+	set_search(tp, largest(tp), 0);		/* it may have been an outage */
 }
 
-/* The size to try next; 0: none now. */
+/* The next size to probe; 0: no probe now. */
 static uint32_t
 next_size(struct tcpcb *tp)
 {
@@ -113,11 +116,11 @@ next_size(struct tcpcb *tp)
 	    getuptime() < mt->next)
 		return (0);
 	if (mt->high < tp->t_pathmtu + CLOSE_ENOUGH) {
-		/* found; the path may change */
+		/* found; search again later, because the path may change */
 		set_search(tp, largest(tp), getuptime() + SEARCH_AGAIN);
 		return (0);
 	}
-	/* most paths carry all that their ends do */
+	/* most paths support the MTU of their ends */
 	if (mt->high == largest(tp))
 		return (mt->high);
 	return ((tp->t_pathmtu + mt->high + 1) / 2);
@@ -169,7 +172,7 @@ tcp_mtu_resent(struct tcpcb *tp, tcp_seq seq, uint32_t len)
 	if (mt->probe == 0 || SEQ_LEQ(seq + len, mt->seq) ||
 	    SEQ_GEQ(seq, mt->end))
 		return;
-	/* a tail loss probe knows of no loss: tried again some time */
+	/* a tail loss probe detected no loss: retry later */
 	if (tp->t_recovery != TR_OPEN)
 		mt->high = mt->probe - 1;
 	mt->probe = 0;

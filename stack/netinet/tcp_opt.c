@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP options, from and to the wire.  Knows nothing but bytes, so that a
- * fuzzer can call it.
+ * TCP options, to and from the wire.  The functions use only bytes, so that a
+ * fuzzer can call them.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -116,7 +116,7 @@ bool
 tcp_opt_parse(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
 {
 	memset(to, 0, sizeof(*to));
-	/* RFC 7323 appendix A: nearly all segments have this and no more */
+	/* RFC 7323 appendix A: nearly all segments have only this option */
 	if (__predict_false(left != 12) ||
 	    __predict_false(get32(p) != TS_ALONE))
 		return (parse_all(p, left, syn, to));
@@ -126,7 +126,7 @@ tcp_opt_parse(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
 	return (true);
 }
 
-/* As many blocks as the room behind used bytes holds. */
+/* Writes as many blocks as fit after used bytes. */
 COLD static uint8_t *
 build_sack(uint8_t *p, unsigned used, const struct tcpopts *to)
 {
@@ -165,7 +165,7 @@ tcp_opt_build(uint8_t *buf, const struct tcpopts *to)
 		*p++ = (uint8_t)(to->mss >> 8);
 		*p++ = (uint8_t)to->mss;
 	}
-	/* SACK-permitted and the two bytes before timestamps fit together. */
+	/* SACK-permitted replaces the two NOPs before timestamps. */
 	if (to->has_sackok || to->has_ts) {
 		*p++ = to->has_sackok && to->has_ts ? OPT_SACKOK : OPT_NOP;
 		*p++ = to->has_sackok && to->has_ts ? 2 : OPT_NOP;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP output: deciding what may be sent (windows, Nagle, silly-window
- * avoidance, segmentation offload) and sending it.
+ * TCP output: decides what may be sent (windows, Nagle, silly window
+ * avoidance, segmentation offload) and sends it.
  *
- * Everything that changes what may be sent (a write, an ACK, a timer, a
- * reader) calls tcp_output(), which sends all it can and sees to it that
- * a timer runs whenever something is left: the retransmission timer if
- * anything is in flight, else the persist timer if data waits.
+ * Every event that changes what may be sent (a write, an ACK, a timer, a read)
+ * calls tcp_output(), which sends all it can.  If data remains, it starts a
+ * timer: the retransmission timer if data is in flight, else the persist
+ * timer.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,9 +15,9 @@
 
 #include "netinet/tcp_var.h"
 
-/* In front of the TCP header: link and IP headers. */
+/* Space before the TCP header: link and IP headers. */
 #define	TCP_HEADROOM	64
-/* Data up to this is copied behind the header instead of shared. */
+/* Data up to this length is copied after the header instead of shared. */
 #define	TCP_COPYMAX	160
 
 /* What to send next. */
@@ -25,10 +25,10 @@ struct tcp_tx {
 	tcp_seq		 tx_seq;
 	uint32_t	 tx_len;
 	bool		 tx_fin;
-	bool		 tx_more;	/* look again afterwards */
+	bool		 tx_more;	/* more may follow this one */
 };
 
-/* The clock of our timestamps (RFC 7323 section 5.4). */
+/* Our timestamp clock (RFC 7323 section 5.4). */
 uint32_t
 tcp_ts_at(const struct tcpcb *tp, nsec_t when)
 {
@@ -42,8 +42,8 @@ tcp_now_ts(const struct tcpcb *tp)
 }
 
 /*
- * The receive window to advertise: never takes back what was advertised,
- * and stays shut until it is worth a segment (RFC 9293 section 3.8.6.2.2).
+ * The receive window to advertise.  It never shrinks, and stays closed until
+ * it is worth a segment (RFC 9293 section 3.8.6.2.2).
  */
 uint32_t
 tcp_rcvwindow(struct tcpcb *tp)
@@ -84,9 +84,9 @@ state_sends_fin(enum tcp_state state)
 }
 
 /*
- * Whether a segment shorter than full may go although more could come:
- * Nagle in Minshall's form (one short segment in flight at a time), so that
- * the tail of a large write need not wait for the ACK of its body.
+ * Whether a partial segment may be sent although more data may come: Nagle in
+ * Minshall's form (one small segment in flight at a time).  The tail of a
+ * large write then need not wait for the ACK of its body.
  */
 static bool
 tail_ok(const struct tcpcb *tp)
@@ -100,7 +100,7 @@ tail_ok(const struct tcpcb *tp)
 	    SEQ_LEQ(tp->snd_small, tp->snd_una));
 }
 
-/* Bytes the congestion window lets out. */
+/* Bytes that the congestion window permits. */
 static uint32_t
 congestion_room(const struct tcpcb *tp)
 {
@@ -109,7 +109,7 @@ congestion_room(const struct tcpcb *tp)
 	return (tp->snd_cwnd > pipe ? tp->snd_cwnd - pipe : 0);
 }
 
-/* Of queued bytes, those that both windows let out. */
+/* Of queued bytes, those that both windows permit. */
 static uint32_t
 usable_window(struct tcpcb *tp, uint32_t inflight, uint32_t queued)
 {
@@ -124,9 +124,9 @@ usable_window(struct tcpcb *tp, uint32_t inflight, uint32_t queued)
 }
 
 /*
- * How much of len bytes, which the windows let out, of queued bytes, which
- * wait, to send at once: whole segments, a tail only when it is due
- * (RFC 9293 section 3.8.6.2.1).
+ * How much to send at once of len bytes permitted by the windows, when queued
+ * bytes wait: whole segments, and a partial one only when it is due (RFC 9293
+ * section 3.8.6.2.1).
  */
 static uint32_t
 worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
@@ -148,7 +148,10 @@ worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
 	return (0);
 }
 
-/* len bytes from seq, which are in flight, and the FIN if end is behind it. */
+/*
+ * Plans a retransmission of len bytes from seq, and the FIN if it follows
+ * them.
+ */
 COLD static void
 plan_again(const struct tcpcb *tp, struct tcp_tx *tx, tcp_seq seq,
     tcp_seq end)
@@ -161,9 +164,9 @@ plan_again(const struct tcpcb *tp, struct tcp_tx *tx, tcp_seq seq,
 }
 
 /*
- * What is lost goes first (RFC 6675 section 4), as far as the pipe takes it;
- * F-RTO has new data tried in between.  A window that shrank holds back all
- * but the first segment, which probes it.
+ * Lost data goes first (RFC 6675 section 4), as far as the pipe permits; F-RTO
+ * sends new data in between (RFC 5682).  If the window shrank, only the first
+ * segment is sent, as a window probe.
  */
 static bool
 plan_lost(struct tcpcb *tp, struct tcp_tx *tx)
@@ -193,7 +196,7 @@ plan_lost(struct tcpcb *tp, struct tcp_tx *tx)
 	return (true);
 }
 
-/* Segmentation by a device would repeat CWR and a pointer to urgent data. */
+/* A device that segments would repeat CWR and the urgent pointer. */
 static bool
 must_be_single(const struct tcpcb *tp, tcp_seq seq)
 {
@@ -239,7 +242,7 @@ build_options(struct tcpcb *tp, uint8_t *buf)
 	return (tcp_opt_build(buf, &to));
 }
 
-/* The TCP header in front of m's data, window and checksum included. */
+/* Fills in the TCP header before m's data, with window and checksum. */
 static void
 fill_header(struct tcpcb *tp, const struct in_family *af, struct mbuf *m,
     unsigned optlen, tcp_seq seq, uint8_t flags)
@@ -268,7 +271,7 @@ fill_header(struct tcpcb *tp, const struct in_family *af, struct mbuf *m,
 	    tp->rcv_nxt + (win << tp->rcv_scale));
 }
 
-/* Header mbuf with len bytes of the send buffer from seq on behind it. */
+/* Makes a header mbuf followed by len bytes of the send buffer from seq. */
 static struct mbuf *
 build_segment(struct tcpcb *tp, tcp_seq seq, uint32_t *len, unsigned *optlen)
 {
@@ -277,7 +280,7 @@ build_segment(struct tcpcb *tp, tcp_seq seq, uint32_t *len, unsigned *optlen)
 	uint32_t moff, segsz;
 
 	*optlen = build_options(tp, (uint8_t *)m->m_data + TCP_HDRLEN);
-	/* SACK blocks take their place from the data */
+	/* SACK blocks reduce the data by their length */
 	segsz = tp->t_maxseg - (*optlen - (tp->t_flags & TF_TS ?
 	    TCP_TS_LEN : 0));
 	if (*len > segsz) {
@@ -300,7 +303,7 @@ build_segment(struct tcpcb *tp, tcp_seq seq, uint32_t *len, unsigned *optlen)
 	return (m);
 }
 
-/* Bookkeeping of a segment that carries data or a FIN. */
+/* Updates the state after sending data or a FIN. */
 static void
 account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 {
@@ -336,7 +339,7 @@ account_data(struct tcpcb *tp, tcp_seq seq, uint32_t len, bool fin)
 	}
 }
 
-/* Our acknowledgement has gone out, with len bytes of data. */
+/* Updates the state after sending an ACK with len bytes of data. */
 static void
 account_ack(struct tcpcb *tp, uint32_t len)
 {
@@ -344,7 +347,7 @@ account_ack(struct tcpcb *tp, uint32_t len)
 	tp->t_dsack.end = tp->t_dsack.start;
 	tp->t_flags &= ~(unsigned)TF_ACKNOW;
 	tp->t_unacked = 0;
-	/* who answers with data needs no others */
+	/* a peer that gets data back needs no quick ACKs */
 	if (__predict_false(tp->t_quickacks > 0))
 		tp->t_quickacks = len > 0 ? 0 : tp->t_quickacks - 1;
 	tcp_timer_clear(tp, TT_DELACK);
@@ -366,7 +369,7 @@ send_error(struct tcpcb *tp, int error)
 		tp->t_softerror = error;
 		break;
 	}
-	/* lost on the way out is lost: the timer sends it again */
+	/* a failed transmission is retransmitted by the timer */
 	return (error);
 }
 
@@ -391,9 +394,9 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 	if (fin)
 		flags |= TH_FIN;
 	/*
-	 * RFC 9293 section 3.9.1.2 wants it on the last bytes there are; on
-	 * several segments in one it makes receivers that merge them pass
-	 * them on.
+	 * RFC 9293 section 3.9.1.2 requires PSH on the last bytes in the
+	 * buffer.  On a large segment it makes receivers that merge segments
+	 * deliver it.
 	 */
 	if (*len > 0 && (seq + *len == tp->snd_una + sb->sb_cc ||
 	    *len > tp->t_maxseg))
@@ -423,7 +426,7 @@ tcp_notsent(const struct tcpcb *tp)
 	return (cc > sent ? cc - sent : 0);
 }
 
-/* One segment that is larger than those before, if it is time for that. */
+/* Sends a larger segment as an MTU probe, if one is due. */
 static void
 try_larger(struct tcpcb *tp)
 {
@@ -437,7 +440,7 @@ try_larger(struct tcpcb *tp)
 	tp->t_maxseg = maxseg;
 }
 
-/* Most segments that come in ask for nothing to be sent. */
+/* Whether nothing is to be sent, as after most input. */
 static bool
 is_silent(const struct tcpcb *tp)
 {
@@ -446,7 +449,7 @@ is_silent(const struct tcpcb *tp)
 	    !state_sends_fin(tp->t_state));
 }
 
-/* Apart from tcp_output(), or silence would save all the registers, too. */
+/* Out of line: keeps the prologue of the idle path in tcp_output() small. */
 HOT APART static int
 speak(struct tcpcb *tp)
 {
@@ -483,7 +486,7 @@ tcp_output(struct tcpcb *tp)
 {
 	so_assert_locked(tp->t_inp.inp_socket);
 	if (tp->t_state < TCPS_ESTABLISHED)
-		return (0);		/* tcp_sendsyn() speaks for these */
+		return (0); /* tcp_sendsyn() sends in these states */
 	if (!is_silent(tp))
 		return (speak(tp));
 	tcp_info_limit(tp);
@@ -516,9 +519,9 @@ tcp_sendtail(struct tcpcb *tp)
 }
 
 /*
- * A segment the peer must answer: below its window, without data, as Linux
- * probes windows and idle connections.  It needs no state and takes no
- * sequence number, so a lost one leaves no trace.
+ * Sends a segment that the peer must answer: below its window and without
+ * data, as Linux probes windows and idle connections.  It needs no state and
+ * no sequence number, so its loss has no effect.
  */
 void
 tcp_sendprobe(struct tcpcb *tp)
@@ -529,7 +532,7 @@ tcp_sendprobe(struct tcpcb *tp)
 	(void)transmit(tp, tp->snd_una - 1, &len, false);
 }
 
-/* A segment that belongs to no connection, in answer to sg. */
+/* Sends a segment that belongs to no connection, in response to sg. */
 void
 tcp_respond(const struct tcpseg *sg, tcp_seq seq, tcp_seq ack, uint8_t flags,
     uint32_t tsval)
@@ -560,7 +563,7 @@ tcp_respond(const struct tcpseg *sg, tcp_seq seq, tcp_seq ack, uint8_t flags,
 	(void)af_output(af, m, c, IPPROTO_TCP, &opts);
 }
 
-/* RFC 9293 section 3.5.2: the reset that a segment deserves. */
+/* RFC 9293 section 3.5.2: sends the reset for a segment. */
 void
 tcp_reset(const struct tcpseg *sg)
 {

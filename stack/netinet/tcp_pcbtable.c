@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * net.inet.tcp.pcbtable: how TCP's table of connections is divided.
+ * net.inet.tcp.pcbtable: how TCP's connection table is divided.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 enum { TABLE_GLOBAL, TABLE_GROUPS, TABLE_BUCKET, TABLE_THREAD };
 static const char *const table_names[] = { "global", "groups-lock", "bucket",
     "groups-thread", NULL };
-static atomic_u32 table = TABLE_GROUPS;	/* [I] after boot: of these */
+static atomic_u32 table = TABLE_GROUPS;	/* [I] after boot */
 static atomic_u32 ngroups = 128;	/* [I] after boot */
 
 static const struct sysctl_oid table_oids[] = {
@@ -33,7 +33,7 @@ tcp_table_init(void)
 	sysctl_register(table_oids, nitems(table_oids));
 }
 
-/* How many groups there are, where that is no choice. */
+/* Overrides the number of groups where the table determines it. */
 static void
 force_groups(unsigned n, const char *why)
 {

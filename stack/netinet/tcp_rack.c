@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * RACK-TLP (RFC 8985).  RACK: what was sent before something that has arrived
- * is lost once a reordering window has passed, whether it was sent for the
- * first time or again.  TLP: when ACKs stay away a probe at the end of the
- * flight provokes one, so that a lost tail need not wait for the RTO.
+ * RACK-TLP (RFC 8985).  RACK: a segment sent before a delivered one is lost
+ * after a reordering window, whether it is an original or a retransmission.
+ * TLP: if no ACK arrives, a probe at the end of the flight triggers one, so
+ * that a lost tail need not wait for the RTO.
  *
  * Both need SACK; names in capitals are those of the RFC.
  */
 #include "netinet/tcp_var.h"
 
 #define	DUPTHRESH	3
-#define	PERSIST_ROUNDS	16	/* recoveries that a larger window stays for */
+#define	PERSIST_ROUNDS	16 /* recoveries for which a larger window is kept */
 #define	MULT_MAX	250
-/* A host that is busy may answer later than 2 SRTT. */
+/* Min PTO: a busy host may answer later than 2 SRTT. */
 #define	PTO_MIN		(10 * NSEC_PER_MSEC)
 #define	PTO_UNKNOWN	NSEC_PER_SEC
 
-/* Section 6.2, steps 1 to 3, for a record that has just been delivered. */
+/* Section 6.2, steps 1 to 3, for a record that was just delivered. */
 void
 tcp_rack_delivered(struct tcpcb *tp, const struct tcp_sent *r,
     struct tcp_acked *a)
@@ -24,12 +24,12 @@ tcp_rack_delivered(struct tcpcb *tp, const struct tcp_sent *r,
 	struct tcp_rack *rk = &tp->t_rack;
 	nsec_t rtt = a->now - r->time;
 
-	/* one ACK may tell of several, in any order */
+	/* one ACK may deliver several records, in any order */
 	if (!r->again && SEQ_LT(r->end, a->fack))
 		rk->reordered = true;
 	rk->fack = seq_max(rk->fack, r->end);
 	if (r->again) {
-		/* the ACK may be for the first transmission */
+		/* the ACK may be for the original transmission */
 		if (rtt < rk->min_rtt || (a->has_ts &&
 		    (int32_t)(a->tsecr - tcp_ts_at(tp, r->time)) < 0))
 			return;
@@ -45,7 +45,7 @@ tcp_rack_delivered(struct tcpcb *tp, const struct tcp_sent *r,
 	}
 }
 
-/* Section 6.2, step 4: a DSACK says that the window was too small. */
+/* Section 6.2, step 4: a DSACK shows that the window was too small. */
 void
 tcp_rack_dsack(struct tcpcb *tp)
 {
@@ -95,8 +95,8 @@ reorder_window(const struct tcpcb *tp)
 }
 
 /*
- * Section 6.2, step 5: takes for lost what is overdue, and has the timer
- * look again when the next one will be.  True: something was lost.
+ * Section 6.2, step 5: marks overdue records lost and sets the timer for the
+ * next one.  True: a record was lost.
  */
 HOT bool
 tcp_rack_detect(struct tcpcb *tp, nsec_t now)
@@ -126,7 +126,9 @@ tcp_rack_detect(struct tcpcb *tp, nsec_t now)
 	return (lost);
 }
 
-/* Section 6.3: after an RTO, the first segment and all that are overdue. */
+/*
+ * Section 6.3: after an RTO, marks the first record and all overdue ones lost.
+ */
 void
 tcp_rack_timeout(struct tcpcb *tp, nsec_t now)
 {
@@ -142,9 +144,9 @@ tcp_rack_timeout(struct tcpcb *tp, nsec_t now)
 }
 
 /*
- * Section 7.2: after new data, or an ACK of some, while all is well.  A peer
- * is thought to delay the ACK of a single segment as long as we would.  A
- * timeout that would come before the probe gives way to it.
+ * Section 7.2: runs after new data or an ACK of data, outside recovery.  The
+ * peer may delay the ACK of a single segment as long as we would.  An RTO that
+ * would fire before the probe is postponed.
  */
 HOT void
 tcp_tlp_schedule(struct tcpcb *tp)
@@ -185,8 +187,8 @@ tcp_tlp_probe(struct tcpcb *tp)
 }
 
 /*
- * Section 7.4: what became of the probe.  True: it repaired a loss, which
- * nothing else has told of.
+ * Section 7.4: ends the episode.  True: the probe repaired a loss that no
+ * other signal reported.
  */
 bool
 tcp_tlp_acked(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
@@ -203,7 +205,7 @@ tcp_tlp_acked(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 		tlp->pending = false;
 		return (true);
 	}
-	/* the same ACK twice: the peer has both, and speaks no DSACK */
+	/* the same ACK twice: the peer has both, and does not send DSACK */
 	if (a->acked == 0 && a->delivered == 0)
 		tlp->pending = false;
 	return (false);

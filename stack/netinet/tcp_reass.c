@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP data and FIN: in order to the receive buffer, out of order to a
- * sorted queue (RFC 9293 section 3.10.7.4, seventh and eighth step), and
- * the SACK blocks that tell the peer of it (RFC 2018).
+ * TCP data and FIN: in-order data goes to the receive buffer, other data to a
+ * sorted queue (RFC 9293 section 3.10.7.4, seventh and eighth step).  The
+ * queue also yields our SACK blocks (RFC 2018).
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -29,7 +29,7 @@ tcp_reass_flush(struct tcpcb *tp)
 	KASSERT(tp->t_oolen == 0, ("tcp_reass_flush: %u left", tp->t_oolen));
 }
 
-/* The first report before the next ACK stands. */
+/* Only the first duplicate before the next ACK is reported. */
 void
 tcp_reass_twice(struct tcpcb *tp, tcp_seq start, tcp_seq end)
 {
@@ -38,7 +38,7 @@ tcp_reass_twice(struct tcpcb *tp, tcp_seq start, tcp_seq end)
 		tp->t_dsack = (struct tcp_sackblock){ start, end };
 }
 
-/* Appends data that is next to the receive buffer.  Takes m. */
+/* Appends in-order data to the receive buffer.  Consumes m. */
 static void
 deliver(struct tcpcb *tp, struct mbuf *m, uint32_t len)
 {
@@ -57,9 +57,9 @@ deliver(struct tcpcb *tp, struct mbuf *m, uint32_t len)
 }
 
 /*
- * Cuts a new segment to what is not queued yet: bytes that came first
- * stand.  Returns the entry to insert it behind (NULL: at the head), and
- * leaves len 0 if nothing is new.
+ * Trims a new segment to what is not queued yet; data received first is kept.
+ * Returns the entry to insert it after (NULL: at the head).  len is 0 if
+ * nothing is new.
  */
 static struct tcp_ooseg *
 cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
@@ -81,7 +81,7 @@ cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
 		sg->sg_seq += n;
 		sg->sg_len -= n;
 	}
-	/* what the new one covers goes, what it touches cuts it */
+	/* remove entries that the segment covers; trim it where one overlaps */
 	for (; q != NULL && sg->sg_len > 0; q = next) {
 		next = TAILQ_NEXT(q, link);
 		if (SEQ_LEQ(sg->sg_seq + sg->sg_len, q->seq))
@@ -101,7 +101,7 @@ cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
 	return (before);
 }
 
-/* Queues a segment that cannot be delivered yet. */
+/* Queues a segment that is out of order. */
 static void
 queue(struct tcpcb *tp, struct tcpseg *sg)
 {
@@ -132,7 +132,7 @@ queue(struct tcpcb *tp, struct tcpseg *sg)
 	tp->t_oolen++;
 }
 
-/* Delivers what has become contiguous.  True: a FIN was reached. */
+/* Delivers data that has become contiguous.  True: a FIN was reached. */
 static bool
 drain(struct tcpcb *tp)
 {
@@ -155,9 +155,9 @@ drain(struct tcpcb *tp)
 }
 
 /*
- * Blocks for the SACK option: what was received twice (RFC 2883 section 4),
- * then the one that holds the most recent segment, then from the left edge
- * up (RFC 2018 section 4).
+ * Blocks of the SACK option: first a duplicate (RFC 2883 section 4), then the
+ * block with the most recent segment, then from the left edge up (RFC 2018
+ * section 4).
  */
 unsigned
 tcp_reass_sack(const struct tcpcb *tp, struct tcp_sackblock *blocks)
@@ -190,7 +190,7 @@ tcp_reass_sack(const struct tcpcb *tp, struct tcp_sackblock *blocks)
 	return (n);
 }
 
-/* RFC 9293 section 3.10.7.4, eighth step: the peer sends no more. */
+/* RFC 9293 section 3.10.7.4, eighth step: the peer has closed its side. */
 APART static enum tcp_step
 fin_received(struct tcpcb *tp)
 {
@@ -213,9 +213,9 @@ fin_received(struct tcpcb *tp)
 }
 
 /*
- * RFC 9293 section 3.8.6.3: at least every second segment is acknowledged
- * at once, the others within the delay.  A very long one counts as what it
- * was merged from.
+ * RFC 9293 section 3.8.6.3: at least every second segment is acknowledged at
+ * once, others within the delay.  A merged segment counts as its wire
+ * segments.
  */
 static void
 schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
@@ -232,7 +232,10 @@ schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
 		tcp_timer_set(tp, TT_DELACK, tcp_msec(&tcp_delacktime));
 }
 
-/* Data after the program has closed: nobody will read it (RFC 2525). */
+/*
+ * Data after the program has closed: no reader is left (RFC 9293 section
+ * 3.6.1, SHLD-3).
+ */
 static bool
 is_orphaned(const struct tcpcb *tp, const struct tcpseg *sg)
 {
@@ -241,7 +244,7 @@ is_orphaned(const struct tcpcb *tp, const struct tcpseg *sg)
 	    tp->t_inp.inp_socket->so_head == NULL);
 }
 
-/* A step of input: text and FIN. */
+/* Input step: data and FIN. */
 HOT enum tcp_step
 tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP loss recovery: what an acknowledgement, or its absence, says about the
- * segments in flight, and what becomes of the congestion window meanwhile.
+ * TCP loss recovery: interprets ACKs and timeouts, and controls the congestion
+ * window during recovery.
  *
- *	TR_OPEN		all is well; the window belongs to t_cc
- *	TR_CWR		nothing to send again, but the window comes down
+ *	TR_OPEN		no loss; the window belongs to t_cc
+ *	TR_CWR		nothing to retransmit, but the window is reduced
  *	TR_FAST		fast recovery (RFC 6675, RFC 6582)
  *	TR_TIMEOUT	slow start after a retransmission timeout (RFC 5681)
  *
- * each but the first until snd_recover is acknowledged.  With SACK it is RACK
- * that finds losses (tcp_rack.c), without it three duplicate ACKs.  In CWR
- * and FAST the window follows proportional rate reduction (RFC 6937).  A
- * reduction that turns out to have been a mistake is undone.
+ * All states but the first end when snd_recover is acknowledged.  With SACK,
+ * RACK detects losses (tcp_rack.c); without it, three duplicate ACKs do.  In
+ * CWR and FAST the window follows proportional rate reduction (RFC 6937).  A
+ * spurious reduction is undone.
  */
 #include <netinet/tcp.h>
 
@@ -20,8 +20,8 @@
 #define	DUPTHRESH	3
 
 /*
- * RFC 2883 section 4: is the first block about data received twice?  No more
- * of it is believed than was sent twice.
+ * RFC 2883 section 4: whether the first block reports a duplicate.  It is
+ * accepted only up to the amount that was retransmitted.
  */
 static bool
 is_dsack(struct tcpcb *tp, const struct tcpseg *sg)
@@ -43,7 +43,7 @@ is_dsack(struct tcpcb *tp, const struct tcpseg *sg)
 	return (true);
 }
 
-/* The blocks of a segment; those that cannot be true are ignored. */
+/* Processes the SACK blocks of a segment; impossible ones are ignored. */
 void
 tcp_sack_input(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 {
@@ -62,8 +62,8 @@ tcp_sack_input(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 }
 
 /*
- * Bytes thought to be on their way (RFC 6675's pipe); without SACK each
- * duplicate ACK stands for a segment that has arrived.
+ * Estimated bytes in flight (RFC 6675's pipe).  Without SACK each duplicate
+ * ACK counts as one delivered segment.
  */
 uint32_t
 tcp_pipe(const struct tcpcb *tp)
@@ -84,7 +84,7 @@ tcp_recover_init(struct tcpcb *tp)
 	tcp_rack_init(tp);
 }
 
-/* Remembers what a reduction that begins now would have to undo. */
+/* Saves the state that undo() restores, before a reduction. */
 static void
 arm_undo(struct tcpcb *tp)
 {
@@ -92,7 +92,7 @@ arm_undo(struct tcpcb *tp)
 	    .ssthresh = tp->snd_ssthresh, .ccstate = tp->t_ccstate };
 }
 
-/* The window comes down from that of flight bytes. */
+/* Starts a reduction from a window of flight bytes. */
 COLD static void
 reduce(struct tcpcb *tp, enum tcp_recovery state, enum cc_signal signal,
     uint32_t flight)
@@ -106,7 +106,7 @@ reduce(struct tcpcb *tp, enum tcp_recovery state, enum cc_signal signal,
 	tcp_timer_clear(tp, TT_PROBE);
 }
 
-/* A window that is coming down already is not reduced again. */
+/* A reduction in progress is not repeated. */
 COLD static void
 enter_fast(struct tcpcb *tp)
 {
@@ -120,26 +120,26 @@ enter_fast(struct tcpcb *tp)
 	reduce(tp, TR_FAST, CC_LOSS, tp->snd_max - tp->snd_una);
 }
 
-/* A segment is being sent again; called for each. */
+/* Called for each retransmission. */
 void
 tcp_recover_rexmit(struct tcpcb *tp, uint32_t len, nsec_t now)
 {
 	struct tcp_undo *u = &tp->t_undo;
 
-	tp->t_rttstart = 0;		/* Karn: not timed any more */
+	tp->t_rttstart = 0;		/* Karn's algorithm: no RTT sample */
 	tp->t_rexmitbytes += len;
 	if (tp->t_recovery == TR_OPEN)
-		return;			/* a probe */
+		return;			/* a tail loss probe */
 	if (u->rexmitted == 0)
 		u->stamp = tcp_ts_at(tp, now);
 	u->rexmitted += len;
 }
 
 /*
- * Whether the last reduction was a mistake: an ACK of what was sent again
- * echoes an older timestamp (Eifel, RFC 3522), or all that was sent again
- * had arrived before (RFC 2883, RFC 3708), or after a timeout there comes
- * news of something that was not sent again (F-RTO, RFC 5682).
+ * Whether the last reduction was spurious: an ACK of retransmitted data echoes
+ * an older timestamp (Eifel, RFC 3522), or all retransmissions were duplicates
+ * (RFC 2883, RFC 3708), or after a timeout data is acknowledged that was not
+ * retransmitted (F-RTO, RFC 5682).
  */
 static bool
 was_spurious(const struct tcpcb *tp, const struct tcp_acked *a)
@@ -156,7 +156,7 @@ was_spurious(const struct tcpcb *tp, const struct tcp_acked *a)
 	return (tp->t_frto == FRTO_NEW && a->original);
 }
 
-/* RFC 4015, and RFC 9438 section 4.9: all as it was. */
+/* Restores the state (RFC 4015, RFC 9438 section 4.9). */
 COLD static void
 undo(struct tcpcb *tp)
 {
@@ -174,7 +174,7 @@ undo(struct tcpcb *tp)
 	tcp_cc_undo(tp, &u->ccstate);
 }
 
-/* All that was in flight when it began is acknowledged. */
+/* Ends recovery: all data in flight at its start is acknowledged. */
 COLD static void
 leave(struct tcpcb *tp)
 {
@@ -187,7 +187,7 @@ leave(struct tcpcb *tp)
 	tp->t_dupacks = 0;
 }
 
-/* RFC 6582: losses without SACK.  True: something was lost. */
+/* RFC 6582: loss detection without SACK.  True: a loss was detected. */
 COLD static bool
 count_duplicates(struct tcpcb *tp, const struct tcp_acked *a)
 {
@@ -201,7 +201,7 @@ count_duplicates(struct tcpcb *tp, const struct tcp_acked *a)
 			tp->t_dupacks = 0;
 			return (false);
 		}
-		/* one segment filled the hole, the others were counted */
+		/* one segment filled the hole, the others had been counted */
 		segs = a->acked > tp->t_maxseg ? a->acked / tp->t_maxseg - 1 :
 		    0;
 		tp->t_dupacks -= segs < tp->t_dupacks ? segs : tp->t_dupacks;
@@ -213,7 +213,9 @@ count_duplicates(struct tcpcb *tp, const struct tcp_acked *a)
 	if (!a->duplicate)
 		return (false);
 	tp->t_dupacks++;
-	/* section 3.2 step 2: not what a timeout sent twice */
+	/*
+	 * section 3.2 step 2: ignore duplicates of a timeout's retransmissions
+	 */
 	if (tp->t_recovery == TR_FAST || tp->t_dupacks < DUPTHRESH ||
 	    SEQ_LEQ(tp->snd_una, tp->snd_recover))
 		return (false);
@@ -221,7 +223,7 @@ count_duplicates(struct tcpcb *tp, const struct tcp_acked *a)
 	return (true);
 }
 
-/* Bytes that have left the network; RFC 6937 says how without SACK. */
+/* Bytes that have left the network (RFC 6937 section 3, DeliveredData). */
 static uint32_t
 delivered(const struct tcpcb *tp, const struct tcp_acked *a)
 {
@@ -233,8 +235,8 @@ delivered(const struct tcpcb *tp, const struct tcp_acked *a)
 }
 
 /*
- * RFC 6937 with the conservative bound, and slow start when an ACK advances
- * without news of another loss, as its revision has it.
+ * RFC 6937 with the conservative bound.  As in its revision, slow start is
+ * used when an ACK advances without another loss.
  */
 COLD static void
 reduce_rate(struct tcpcb *tp, const struct tcp_acked *a, bool lost)
@@ -257,15 +259,15 @@ reduce_rate(struct tcpcb *tp, const struct tcp_acked *a, bool lost)
 		if (send > tp->snd_ssthresh - pipe)
 			send = tp->snd_ssthresh - pipe;
 	}
-	/* the first retransmission goes at once; an empty pipe is no clock */
+	/* fast retransmit is immediate; an empty pipe gives no ACK clock */
 	if ((prr->out == 0 || pipe == 0) && send < tp->t_maxseg)
 		send = tp->t_maxseg;
 	tp->snd_cwnd = pipe + (send > 0 ? (uint32_t)send : 0);
 }
 
 /*
- * RFC 5682 section 3.1: the first ACK after a timeout lets out new data
- * instead of what is taken for lost; the next one decides.
+ * RFC 5682 section 3.1: the first ACK after a timeout sends new data instead
+ * of retransmissions; the next ACK decides.
  */
 static void
 judge_timeout(struct tcpcb *tp, const struct tcp_acked *a)
@@ -286,7 +288,10 @@ judge_timeout(struct tcpcb *tp, const struct tcp_acked *a)
 	}
 }
 
-/* Slow start again; an ACK counts for one segment (RFC 3465 section 2.3). */
+/*
+ * Slow start after a timeout; an ACK counts as at most one segment (RFC 3465
+ * section 2.3).
+ */
 COLD static void
 grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
 {
@@ -297,8 +302,8 @@ grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
 }
 
 /*
- * An ACK was taken off the send buffer and off the send map.  ack is what it
- * acknowledged, which may be less than snd_una.
+ * Called after an ACK was applied to the send buffer and the send map.  ack is
+ * its number, which may be less than snd_una.
  */
 HOT void
 tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
@@ -311,7 +316,7 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 		    a->acked);
 	if (__predict_false(tp->t_cc->cc_ack_marked != NULL))
 		tp->t_cc->cc_ack_marked(tp, a->acked, a->marked);
-	/* RFC 3168 section 6.1.2: once for what was in flight */
+	/* RFC 3168 section 6.1.2: once a window */
 	if (a->marked && tp->t_recovery == TR_OPEN &&
 	    SEQ_GT(ack, tp->snd_recover)) {
 		TCPSTAT_INC(ecnreductions);
@@ -340,7 +345,7 @@ tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 		tcp_tlp_schedule(tp);
 }
 
-/* What was late enough to be only reordered has not come. */
+/* The reordering timer fired: late segments are lost. */
 void
 tcp_recover_reorder(struct tcpcb *tp)
 {
@@ -356,8 +361,8 @@ tcp_recover_reorder(struct tcpcb *tp)
 }
 
 /*
- * The retransmission timer has fired: back to one segment (RFC 5681 section
- * 3.1).  A peer that does not have what it reported first has discarded it.
+ * The retransmission timer fired: one segment (RFC 5681 section 3.1).  If SACK
+ * had reported the first segment, the peer has discarded reported data.
  */
 void
 tcp_recover_timeout(struct tcpcb *tp)
@@ -388,7 +393,7 @@ tcp_recover_timeout(struct tcpcb *tp)
 	tp->snd_cwnd = tcp_pipe(tp) + tp->t_maxseg;
 }
 
-/* Segments became shorter (RFC 1191): what is in flight goes again. */
+/* The segment size was reduced (RFC 1191): retransmits what is in flight. */
 void
 tcp_recover_resend(struct tcpcb *tp)
 {

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP's send map: a record for what was sent at one time and is not
- * acknowledged, in the order of sequence numbers.  A record is in flight, or
- * reported by SACK (RFC 2018), or lost and waiting to be sent again:
+ * TCP's send map: records of data sent and not acknowledged, in sequence
+ * order.  Each record has the data of one transmission.  It is in flight, or
+ * reported by SACK (RFC 2018), or lost and to be retransmitted:
  *
  *	in flight	also in t_inflight, in the order of transmission,
- *			which is what RACK looks at
- *	lost		also in t_lost, in the order of sequence numbers
- *	reported	in neither; neighbours are merged
+ *			which RACK needs
+ *	lost		also in t_lost, in sequence order
+ *	reported	in neither list; adjacent ones are merged
  *
  * The records cover [snd_una, snd_max) without gaps, FIN included.
  */
 #include "netinet/tcp_var.h"
 
 #define	LENGTH(r)	((r)->end - (r)->seq)
-/* More records than this and than two a segment are a peer's attack. */
+/*
+ * More records than this and than two a segment indicate an attack by the
+ * peer.
+ */
 #define	RECORDS_MIN	128
 
 /*
- * A program that asks and waits has one record at a time, which is part of the
- * tcpcb: of memory that no other CPU writes to.
+ * A program with one request at a time uses one record.  It is part of the
+ * tcpcb, so that other CPUs do not write to its memory.
  */
 static struct tcp_sent *
 record_new(struct tcpcb *tp)
@@ -39,7 +42,7 @@ record_free(struct tcpcb *tp, struct tcp_sent *r)
 		kfree(r);
 }
 
-/* Out of the list that its state puts it in, and out of its sum. */
+/* Removes a record from the list and sum of its state. */
 static void
 leave_state(struct tcpcb *tp, struct tcp_sent *r)
 {
@@ -53,7 +56,7 @@ leave_state(struct tcpcb *tp, struct tcp_sent *r)
 	}
 }
 
-/* RFC 8985 section 5.2: sent after, by time and then by sequence number. */
+/* RFC 8985 section 5.2: compares transmission times, then sequence numbers. */
 bool
 tcp_sent_after(const struct tcp_sent *r, nsec_t time, tcp_seq end)
 {
@@ -100,7 +103,7 @@ tcp_sent_set(struct tcpcb *tp, struct tcp_sent *r, enum tcp_sentstate state)
 		enter_inflight(tp, r);
 }
 
-/* Cuts a record in two; the right half is behind it in all lists. */
+/* Splits a record; the right half follows it in all lists. */
 APART static struct tcp_sent *
 split(struct tcpcb *tp, struct tcp_sent *r, tcp_seq at)
 {
@@ -149,7 +152,7 @@ tcp_sent_flush(struct tcpcb *tp)
 	    tp->t_sackedbytes == 0, ("tcp_sent_flush: %u left", tp->t_nsent));
 }
 
-/* The record that holds seq, sought from where the last search ended. */
+/* Finds the record of seq, starting where the last search ended. */
 static struct tcp_sent *
 find(struct tcpcb *tp, tcp_seq seq)
 {
@@ -166,7 +169,7 @@ find(struct tcpcb *tp, tcp_seq seq)
 	return (r);
 }
 
-/* [seq, end) has just been sent, for the first time or again. */
+/* Records that [seq, end) was sent or retransmitted. */
 HOT void
 tcp_sent_add(struct tcpcb *tp, tcp_seq seq, tcp_seq end, nsec_t now)
 {
@@ -193,7 +196,7 @@ tcp_sent_add(struct tcpcb *tp, tcp_seq seq, tcp_seq end, nsec_t now)
 	enter_inflight(tp, r);
 }
 
-/* The peer has told of a record for the first time. */
+/* The peer reports a record for the first time. */
 static void
 deliver(struct tcpcb *tp, const struct tcp_sent *r, struct tcp_acked *a)
 {
@@ -221,7 +224,7 @@ tcp_sent_ack(struct tcpcb *tp, tcp_seq ack, struct tcp_acked *a)
 	}
 }
 
-/* Joins a reported record with the one in front of it if that is too. */
+/* Merges a reported record with its predecessor if that is reported, too. */
 static struct tcp_sent *
 merge(struct tcpcb *tp, struct tcp_sent *r)
 {
@@ -230,13 +233,13 @@ merge(struct tcpcb *tp, struct tcp_sent *r)
 	if (left == NULL || left->state != SENT_SACKED ||
 	    r->state != SENT_SACKED)
 		return (r);
-	tp->t_sackedbytes += LENGTH(r);		/* discard() takes it off */
+	tp->t_sackedbytes += LENGTH(r); /* subtracted again by discard() */
 	left->end = r->end;
 	discard(tp, r);
 	return (left);
 }
 
-/* The peer reports [start, end), which is between snd_una and snd_max. */
+/* SACK reports [start, end), which lies between snd_una and snd_max. */
 void
 tcp_sent_sack(struct tcpcb *tp, tcp_seq start, tcp_seq end,
     struct tcp_acked *a)
@@ -265,7 +268,7 @@ tcp_sent_sack(struct tcpcb *tp, tcp_seq start, tcp_seq end,
 		(void)merge(tp, r);
 }
 
-/* Takes len bytes from snd_una for lost, or all there are. */
+/* Marks len bytes from snd_una lost, or all there are. */
 void
 tcp_sent_lose(struct tcpcb *tp, uint32_t len)
 {
@@ -282,7 +285,7 @@ tcp_sent_lose(struct tcpcb *tp, uint32_t len)
 	}
 }
 
-/* Nothing is lost after all, but on its way. */
+/* Marks all lost records in flight again. */
 void
 tcp_sent_unlose(struct tcpcb *tp)
 {
@@ -292,7 +295,7 @@ tcp_sent_unlose(struct tcpcb *tp)
 		tcp_sent_set(tp, r, SENT_INFLIGHT);
 }
 
-/* The peer has dropped what it reported (RFC 2018 section 8). */
+/* The peer has discarded reported data (RFC 2018 section 8). */
 void
 tcp_sent_renege(struct tcpcb *tp)
 {

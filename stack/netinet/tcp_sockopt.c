@@ -8,7 +8,7 @@
 
 #include "netinet/tcp_var.h"
 
-/* Programs set these and can do without them. */
+/* Accepted without effect, because programs set these but do not need them. */
 static const int tcp_accepted[] = {
 	TCP_THIN_LINEAR_TIMEOUTS, TCP_THIN_DUPACK,
 };
@@ -22,7 +22,7 @@ is_accepted(int name)
 	return (false);
 }
 
-/* Linux's limits: the least half of a buffer, tcp_fin_timeout, counts. */
+/* Linux's limits: half of the min buffer, and tcp_fin_timeout's max. */
 #define	WINDOW_CLAMP_MIN	1152
 #define	LINGER2_MAX		120	/* s */
 #define	COUNT_MAX		127
@@ -33,7 +33,7 @@ keep_seconds(nsec_t own, atomic_u32 *common)
 	return ((int)((own != 0 ? own : tcp_msec(common)) / NSEC_PER_SEC));
 }
 
-/* Sets or clears a flag; what it held back goes out. */
+/* Sets or clears a flag; with pushes, sends data that it held back. */
 static int
 set_flag(struct tcpcb *tp, unsigned flag, bool on, bool pushes)
 {
@@ -46,7 +46,7 @@ set_flag(struct tcpcb *tp, unsigned flag, bool on, bool pushes)
 	return (0);
 }
 
-/* tcp(7): setting it flushes what is held back, even by TCP_CORK. */
+/* tcp(7): setting it sends pending data, even with TCP_CORK. */
 static int
 set_nodelay(struct tcpcb *tp, bool on)
 {
@@ -59,7 +59,7 @@ set_nodelay(struct tcpcb *tp, bool on)
 	return (0);
 }
 
-/* What has been held back goes out, too. */
+/* Enabling it sends a delayed ACK, too. */
 static int
 set_quickack(struct tcpcb *tp, bool on)
 {
@@ -79,7 +79,7 @@ set_keep(struct tcpcb *tp, nsec_t *field, int seconds)
 	return (0);
 }
 
-/* TCP_INQ: reads say how much is left behind them. */
+/* TCP_INQ: reads report how many bytes are left. */
 static int
 set_inq(struct tcpcb *tp, int num)
 {
@@ -121,7 +121,7 @@ get_linger2(const struct tcpcb *tp)
 	return (keep_seconds(tp->t_linger2, &tcp_finwait2_timeout));
 }
 
-/* Counts, each with its largest value; the smallest is 1. */
+/* Sets a count between 1 and its max. */
 static int
 set_count(unsigned *field, int num)
 {
@@ -288,7 +288,7 @@ tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 		return (ENOPROTOOPT);
 	if (name == TCP_INFO)
 		return (tcp_getinfo(tp, val, len));
-	if (name == TCP_CC_INFO) {	/* they have no more to tell */
+	if (name == TCP_CC_INFO) {	/* these algorithms have no more data */
 		*len = 0;
 		return (0);
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP control blocks from birth to death, and what ICMP says about them.
+ * TCP control blocks: creation, destruction, and ICMP errors.
  *
- * A block lives as long as its connection or the descriptor, whichever is
- * longer: after the connection has ended a program may still ask for
- * options, statistics and the error, so tcp_close() leaves the block, in
- * state CLOSED and out of the tables, until the descriptor goes too.
+ * A block lives as long as its connection or its descriptor, whichever ends
+ * last.  After the connection has ended, a program may still read options,
+ * statistics and the error.  tcp_close() therefore removes the block from the
+ * tables and sets state CLOSED; it is freed with the descriptor.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -50,7 +50,7 @@ tcp_offers(void)
 	    (atomic_load_u32(&tcp_do_sack) ? TF_SACK : 0));
 }
 
-/* A block for a socket without one. */
+/* Creates the block of a new socket. */
 struct tcpcb *
 tcp_newtcpcb(struct socket *so)
 {
@@ -92,8 +92,9 @@ tcp_setstate(struct tcpcb *tp, enum tcp_state state)
 }
 
 /*
- * RFC 6528: a clock of 4 microseconds plus a keyed hash of the connection,
- * so that numbers of one connection grow and those of another tell nothing.
+ * RFC 6528: a clock of 4 microseconds plus a keyed hash of the connection.
+ * Numbers of one connection increase, and reveal nothing about those of
+ * another.
  */
 tcp_seq
 tcp_newiss(const struct in_conninfo *c)
@@ -106,8 +107,8 @@ tcp_newiss(const struct in_conninfo *c)
 }
 
 /*
- * RFC 7323 section 5.4: where a connection's timestamps begin; a hash, so
- * that a SYN cookie need not remember it.
+ * RFC 7323 section 5.4: offset of a connection's timestamps.  It is a hash, so
+ * that a SYN cookie need not store it.
  */
 uint32_t
 tcp_tsoffset(const struct in_conninfo *c)
@@ -119,8 +120,8 @@ tcp_tsoffset(const struct in_conninfo *c)
 }
 
 /*
- * RFC 9293 section 3.7.1: the interface's MTU less fixed headers, or what
- * the program asked for (0: did not).
+ * RFC 9293 section 3.7.1: the interface's MTU minus fixed headers, or
+ * TCP_MAXSEG (0: not set).
  */
 uint16_t
 tcp_offermss(const struct in_conninfo *c, uint16_t usermss)
@@ -142,7 +143,7 @@ tcp_mymss(const struct tcpcb *tp)
 	return (tcp_offermss(&tp->t_inp.inp_conn, tp->t_usermss));
 }
 
-/* Data bytes of a full segment, from all that limits it. */
+/* Computes the data bytes of a full segment from all limits. */
 void
 tcp_setmss(struct tcpcb *tp)
 {
@@ -192,8 +193,8 @@ tcp_close(struct tcpcb *tp)
 }
 
 /*
- * The reset of a connection that we give up, with a timestamp if the others
- * have one (RFC 7323 section 3.2).
+ * Resets a connection, with a timestamp if it uses them (RFC 7323 section
+ * 3.2).
  */
 static void
 send_reset(struct tcpcb *tp)
@@ -207,7 +208,7 @@ send_reset(struct tcpcb *tp)
 	    tcp_now_ts(tp));
 }
 
-/* RFC 9293 section 3.10.5: not a peer that has closed, and that we told. */
+/* RFC 9293 section 3.10.5: no reset after both FINs were exchanged. */
 static bool
 wants_reset(enum tcp_state state)
 {
@@ -251,8 +252,8 @@ tcp_timewait(struct tcpcb *tp)
 }
 
 /*
- * RFC 5927: an ICMP error counts only if it quotes data in flight; RFC 9293
- * section 3.9.2.2: once a connection stands, unreachability is a hint.
+ * RFC 5927 section 4.1: an ICMP error must quote data in flight.  RFC 9293
+ * section 3.9.2.2: unreachable errors do not end an established connection.
  */
 static void
 icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The TCP handshake from either side: SYN out, SYN in, SYN-ACK and the
- * ACK that completes it, simultaneous open included.
+ * The TCP handshake of either side: SYN, SYN-ACK, the ACK that completes it,
+ * and simultaneous open.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define	SYN_HEADROOM	64
 
-/* RFC 7323 section 2.3: for the largest buffer there may be. */
+/* RFC 7323 section 2.3: the scale for the max buffer size. */
 static uint8_t
 window_scale(const struct sockbuf *sb)
 {
@@ -52,7 +52,7 @@ receive_sequence(struct tcpcb *tp, tcp_seq irs)
 	tp->rcv_nxt = tp->rcv_adv = tp->last_ack_sent = irs + 1;
 }
 
-/* The options of the peer's SYN: what it did not offer is off. */
+/* Options of the peer's SYN: those it did not offer are off. */
 static void
 learn_options(struct tcpcb *tp, const struct tcpopts *to)
 {
@@ -111,7 +111,7 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 	return (af_output(af, m, c, IPPROTO_TCP, &h->hf_opts));
 }
 
-/* Sends, or sends again, the SYN or SYN-ACK that the state asks for. */
+/* Sends or retransmits the SYN or SYN-ACK of the state. */
 int
 tcp_sendsyn(struct tcpcb *tp)
 {
@@ -165,11 +165,11 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 	tcp_setstate(tp, TCPS_SYN_SENT);
 	soisconnecting(tp->t_inp.inp_socket);
 	tcp_timer_set(tp, TT_KEEP, tcp_msec(&tcp_keepinit));
-	(void)tcp_sendsyn(tp);		/* lost: the timer repeats it */
+	(void)tcp_sendsyn(tp); /* if it is lost, the timer retransmits it */
 	return (0);
 }
 
-/* Both SYNs are acknowledged. */
+/* Both SYNs have been acknowledged. */
 static void
 established(struct tcpcb *tp)
 {
@@ -191,7 +191,7 @@ established(struct tcpcb *tp)
 	tcp_timer_keep(tp);
 	soisconnected(so);
 	if (so->so_state & SS_CANTSENDMORE)
-		tcp_usrclosed(tp);	/* closed before it was open */
+		tcp_usrclosed(tp);	/* closed during the handshake */
 }
 
 static void
@@ -202,7 +202,7 @@ first_window(struct tcpcb *tp, const struct tcpseg *sg)
 	tp->snd_wl2 = sg->sg_ack;
 }
 
-/* What a child has from its listener's block. */
+/* Copies a listener's options to its child. */
 static void
 inherit(struct tcpcb *tp, const struct tcpcb *from)
 {
@@ -243,7 +243,7 @@ tcp_half_init(struct tcp_half *h, struct socket *head,
 		h->hf_scale = window_scale(&head->so_rcv);
 }
 
-/* Where a child stands when both SYNs are out. */
+/* Sets a child's sequence numbers and options from its handshake. */
 static void
 adopt_half(struct tcpcb *tp, const struct tcp_half *h)
 {
@@ -266,9 +266,9 @@ adopt_half(struct tcpcb *tp, const struct tcp_half *h)
 }
 
 /*
- * The child of a finished handshake, locked and referenced, which the
- * checker cannot see; NULL: there is no room to wait for accept, or another
- * thread was first.
+ * Creates the child of a completed handshake, locked and referenced; the
+ * checker cannot see that.  NULL: the accept queue is full, or another thread
+ * has created it.
  */
 static struct socket *
 newchild(struct socket *head, const struct tcp_half *h) NO_LOCK_ANALYSIS
@@ -295,7 +295,7 @@ newchild(struct socket *head, const struct tcp_half *h) NO_LOCK_ANALYSIS
 	return (so);
 }
 
-/* An ACK for a listener: does it finish a handshake? */
+/* An ACK for a listener: does it complete a handshake? */
 static enum tcp_step
 listen_ack(struct socket *head, const struct tcpseg *sg,
     struct socket **child)
@@ -309,7 +309,7 @@ listen_ack(struct socket *head, const struct tcpseg *sg,
 			return (TS_RESET);
 		if (seq - h.hf_irs - 1 > h.hf_win)
 			return (TS_DROP);
-		/* the program wants no connection without a request */
+		/* TCP_DEFER_ACCEPT: wait for data */
 		if (sg->sg_len == 0 && (sg->sg_flags & TH_FIN) == 0 &&
 		    getuptime() - since < sototcpcb(head)->t_deferaccept)
 			return (TS_DROP);
@@ -324,8 +324,8 @@ listen_ack(struct socket *head, const struct tcpseg *sg,
 }
 
 /*
- * RFC 9293 section 3.10.7.2, state LISTEN.  If the segment finishes a
- * handshake it is for *child, locked and referenced.
+ * RFC 9293 section 3.10.7.2, state LISTEN.  If the segment completes a
+ * handshake, it is for *child, which is locked and referenced.
  */
 enum tcp_step
 tcp_listen_input(struct socket *head, const struct tcpseg *sg,
@@ -386,7 +386,7 @@ tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 	}
 	established(tp);
 	tp->t_flags |= TF_ACKNOW;
-	/* our SYN promised the buffer, unscaled, from here on */
+	/* our SYN advertised the buffer, unscaled, from here on */
 	tp->rcv_adv = tp->rcv_nxt + syn_window(tp->t_inp.inp_socket);
 	step = tcp_data_input(tp, sg);
 	if (step == TS_NEXT)
@@ -394,7 +394,7 @@ tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 	return (step);
 }
 
-/* A step of input: the ACK that ends SYN-RECEIVED. */
+/* Input step: the ACK that ends SYN-RECEIVED. */
 enum tcp_step
 tcp_synreceived_ack(struct tcpcb *tp, struct tcpseg *sg)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The SYN cache.  A SYN costs whoever sends it nothing, so it must cost a
- * listener little: an entry here, not a socket, in a hash bucket of bounded
- * length, so that a flood neither fills the memory nor makes the search
- * long.  The hash is keyed, or a flood could aim at one bucket.
+ * The SYN cache.  A SYN costs its sender nothing, so it must cost a listener
+ * little: an entry here instead of a socket.  Hash buckets have a bounded
+ * length, so that a flood neither fills the memory nor makes lookups slow.
+ * The hash is keyed to prevent floods that target one bucket.
  */
 #include <netinet/tcp.h>
 
@@ -11,26 +11,26 @@
 
 #define	SYNCACHE_BUCKETS 512
 #define	TICK		(100 * NSEC_PER_MSEC)
-#define	BATCH		16		/* SYN-ACKs sent again at a time */
-#define	CHALLENGES	10		/* for one handshake (RFC 5961) */
+#define	BATCH		16		/* SYN-ACKs retransmitted at a time */
+#define	CHALLENGES	10 /* max challenges of one handshake (RFC 5961) */
 
 struct syncache {
 	TAILQ_ENTRY(syncache) sc_link;	/* [b] */
 	struct tcp_half	 sc_half;	/* [b] */
-	nsec_t		 sc_since;	/* [b] the SYN came */
-	nsec_t		 sc_due;	/* [b] sent again, or given up */
+	nsec_t		 sc_since;	/* [b] when the SYN arrived */
+	nsec_t		 sc_due;	/* [b] when to retransmit or give up */
 	unsigned	 sc_rexmits;	/* [b] */
 	unsigned	 sc_challenges;	/* [b] */
 };
 
 static struct bucket {
 	struct mtx	 lock;
-	TAILQ_HEAD(, syncache) entries;	/* [b] lock; oldest first */
+	TAILQ_HEAD(, syncache) entries;	/* [b] oldest first */
 	unsigned	 len;		/* [b] */
 } buckets[SYNCACHE_BUCKETS];
 static struct siphash_key bucket_key;	/* [I] after boot */
 static struct callout ticker;
-static atomic_u32 ticking;		/* [a] the timer is armed */
+static atomic_u32 ticking;		/* [a] the timer is running */
 
 static void	syncache_tick(void *);
 
@@ -92,7 +92,9 @@ tick_arm(void)
 		callout_reset(&ticker, TICK, syncache_tick, NULL);
 }
 
-/* Whether there is room for one more, made by dropping one if need be. */
+/*
+ * Whether there is room for an entry, after dropping the oldest if necessary.
+ */
 static bool
 make_room(struct bucket *b) REQUIRES(b->lock)
 {
@@ -174,7 +176,10 @@ tcp_syncache_remove(const struct in_conninfo *c)
 	mtx_unlock(&b->lock);
 }
 
-/* Believed at the left edge only, else challenged (RFC 5961 section 3). */
+/*
+ * A reset is accepted at the left edge only, else challenged (RFC 5961 section
+ * 3).
+ */
 void
 tcp_syncache_reset(const struct tcpseg *sg)
 {
@@ -199,7 +204,7 @@ tcp_syncache_reset(const struct tcpseg *sg)
 		(void)tcp_half_send(&h, TH_SYN | TH_ACK);
 }
 
-/* Collects what is to be sent again, and gives up what has been often. */
+/* Collects handshakes due for retransmission; drops those with too many. */
 static unsigned
 bucket_due(struct bucket *b, nsec_t now, struct tcp_half *due)
 {

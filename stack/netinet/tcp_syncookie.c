@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SYN cookies.  Our initial sequence number is 24 bits of a keyed hash of
- * the connection, the peer's number and the time, and 8 bits that say what
- * the peer's SYN offered:
+ * SYN cookies.  Our initial sequence number has 24 bits of a keyed hash of the
+ * connection, the peer's number and the time, and 8 bits for the options of
+ * the peer's SYN:
  *
  *	7	parity of the epoch
  *	6	SACK permitted
  *	5-3	maximum segment size, an index
  *	2-0	window scale, an index; 0: not offered
  *
- * An ACK of such a number proves that its sender has got our SYN-ACK, in
- * this epoch or the one before.  Timestamps need no bit: the ACK has one or
- * has none.
+ * An ACK of such a number proves that its sender received our SYN-ACK in this
+ * epoch or the previous one.  Timestamps need no bit, because the ACK either
+ * has them or not.
  */
 #include <netinet/tcp.h>
 
@@ -19,17 +19,17 @@
 
 #define	EPOCH		(16 * NSEC_PER_SEC)
 #define	HASH_MASK	0xffffff00U
-/* Cookies are looked at so long after the last was sent: two epochs. */
+/* Cookies are accepted this long after the last was sent: two epochs. */
 #define	COOKIE_LIFE	(2 * EPOCH)
 
-/* Sizes that are common; what was offered is rounded down. */
+/* Common sizes; the offered one is rounded down. */
 static const uint16_t mss_table[8] = {
 	216, 536, 1200, 1360, 1400, 1440, 1452, 1460
 };
 static const uint8_t scale_table[8] = { 0, 0, 1, 2, 4, 6, 7, 8 };
 
 static struct siphash_key cookie_key;	/* [I] after boot */
-static atomic_u64 last_sent;		/* [a] date, 0: never */
+static atomic_u64 last_sent;		/* [a] time, 0: never */
 
 void
 tcp_syncookie_init(void)
@@ -64,7 +64,7 @@ tcp_syncookie_send(struct tcp_half *h)
 		scale = 0;
 	bits = (uint8_t)((epoch & 1) << 7 |
 	    (h->hf_flags & TF_SACK ? 1U << 6 : 0) | mss << 3 | scale);
-	h->hf_flags &= ~(unsigned)TF_ECN;	/* the cookie has no bit left */
+	h->hf_flags &= ~(unsigned)TF_ECN; /* the cookie has no bit for ECN */
 	h->hf_iss = cookie(&h->hf_conn, h->hf_irs, bits, epoch);
 	atomic_store_u64(&last_sent, mach_uptime());
 	TCPSTAT_INC(syncookiesent);

@@ -7,7 +7,7 @@
 
 struct tcpstat tcpstat COUNTERS;
 
-/*	variable, name, default, lowest, highest, text */
+/* variable, name, default, min, max, description */
 #define	TCP_TUNABLES(X)							\
 	X(tcp_do_sack, "sack", 1, 0, 1,					\
 	    "offer selective acknowledgement (RFC 2018)")		\

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP timers.  A connection keeps a deadline for each timer and one callout
- * for the earliest: on the data path a timer is set by a store, and the
- * callout is moved only if it would come too late.  When it fires it runs
- * what is due and sleeps until the next deadline.
+ * TCP timers.  A connection has a deadline for each timer and one callout for
+ * the earliest.  On the data path, setting a timer is a store, and the callout
+ * is moved only if it would fire too late.  When it fires, it runs the due
+ * timers and sleeps until the next deadline.
  *
- * A pending callout holds a reference to the socket, and its argument is
- * the socket, so that one that fires after the control block has gone finds
- * that out under the socket's lock.
+ * A pending callout holds a reference to the socket, which is its argument.  A
+ * callout that fires after the control block was freed detects that under the
+ * socket's lock.
  */
 #include <errno.h>
 
@@ -15,7 +15,7 @@
 #include "netinet/tcp_var.h"
 
 #define	MAX_REXMT	15		/* as Linux's tcp_retries2 */
-#define	MAX_SYN_REXMT	6		/* as its tcp_syn_retries */
+#define	MAX_SYN_REXMT	6		/* as Linux's tcp_syn_retries */
 #define	RTO_MAX		(60 * NSEC_PER_SEC)	/* RFC 6298 (2.5) */
 
 static void	tcp_timer_fire(void *);
@@ -79,7 +79,7 @@ tcp_timer_stopall(struct tcpcb *tp)
 		timer_rele(tp->t_inp.inp_socket);
 }
 
-/* RFC 6298 (5.5), and the limit of RFC 9293 section 3.8.3. */
+/* RFC 6298 (5.5), with the limit of RFC 9293 section 3.8.3. */
 static nsec_t
 backoff(const struct tcpcb *tp)
 {
@@ -90,7 +90,7 @@ backoff(const struct tcpcb *tp)
 	return (rto < RTO_MAX ? rto : RTO_MAX);
 }
 
-/* Until TCP_USER_TIMEOUT ends the connection (RFC 5482); 0: now. */
+/* Time until TCP_USER_TIMEOUT ends the connection (RFC 5482); 0: now. */
 static nsec_t
 user_timeout_left(const struct tcpcb *tp, nsec_t since, nsec_t now)
 {
@@ -119,7 +119,7 @@ timer_gaveup(struct tcpcb *tp, nsec_t now)
 	return (++tp->t_rxtshift > limit);
 }
 
-/* A handshake ends in silence: whoever forged its SYN gets no echo. */
+/* A handshake ends without a reset, because its SYN may be forged. */
 static struct tcpcb *
 timer_giveup(struct tcpcb *tp)
 {
@@ -148,7 +148,7 @@ timer_rexmt(struct tcpcb *tp, nsec_t now)
 	left = user_timeout_left(tp, tp->t_rxtsince, now);
 	tcp_timer_set(tp, TT_REXMT, delay < left ? delay : left);
 	if (tp->t_state < TCPS_ESTABLISHED) {
-		/* perhaps that is why (RFC 3168 section 6.1.1.1) */
+		/* ECN may be the cause (RFC 3168 section 6.1.1.1) */
 		tp->t_flags &= ~(unsigned)TF_ECN;
 		(void)tcp_sendsyn(tp);
 		return (tp);
@@ -159,26 +159,26 @@ timer_rexmt(struct tcpcb *tp, nsec_t now)
 	return (tp);
 }
 
-/* RFC 9293 section 3.8.6.1: probe a closed window, without limit. */
+/* RFC 9293 section 3.8.6.1: probes a closed window, without limit. */
 static struct tcpcb *
 timer_persist(struct tcpcb *tp, nsec_t now)
 {
 	TCPSTAT_INC(persisttimeo);
 	if (tp->t_rxtshift == 0)
 		tp->t_rxtsince = now;
-	/* a peer that answers may keep its window shut for ever */
+	/* a peer that answers may keep its window closed without limit */
 	if (tp->t_rxtshift >= MAX_REXMT ||
 	    (tp->t_rxtshift > 0 &&
 	    user_timeout_left(tp, tp->t_rxtsince, now) == 0))
 		return (timer_giveup(tp));
-	/* Set before output, which would begin with the first interval. */
+	/* Set before output, which would start with the first interval. */
 	tp->t_rxtshift++;
 	tcp_timer_set(tp, TT_PERSIST, backoff(tp));
 	tp->t_flags |= TF_FORCE;
 	(void)tcp_output(tp);
 	tp->t_flags &= ~(unsigned)TF_FORCE;
 	if (tcp_timer_running(tp, TT_REXMT))
-		tcp_timer_clear(tp, TT_PERSIST);	/* something fitted */
+		tcp_timer_clear(tp, TT_PERSIST);	/* data was sent */
 	else if (tp->t_inp.inp_socket->so_snd.sb_cc > 0)
 		tcp_sendprobe(tp);
 	return (tp);
@@ -200,7 +200,7 @@ keepidle(const struct tcpcb *tp)
 	    tcp_msec(&tcp_keepidle));
 }
 
-/* Starts or ends keep-alive, after the handshake or by SO_KEEPALIVE. */
+/* Starts or stops keep-alive, after the handshake or by SO_KEEPALIVE. */
 void
 tcp_timer_keep(struct tcpcb *tp)
 {
@@ -228,7 +228,7 @@ timer_keep(struct tcpcb *tp, nsec_t now)
 		tcp_timer_set(tp, TT_KEEP, keepidle(tp) - idle);
 		return (tp);
 	}
-	/* as on Linux the user's timeout counts instead of the probes */
+	/* as in Linux, the user timeout replaces the probe limit */
 	if (tp->t_usertimeo == 0 ? tp->t_keepprobes >= limit :
 	    tp->t_keepprobes > 0 &&
 	    user_timeout_left(tp, tp->t_lastrecv, now) == 0) {
@@ -243,7 +243,7 @@ timer_keep(struct tcpcb *tp, nsec_t now)
 	return (tp);
 }
 
-/* Nobody is left who could close a second time. */
+/* The program has closed both sides, so the timer must end the connection. */
 bool
 tcp_timer_finwait2(struct tcpcb *tp)
 {
@@ -300,7 +300,7 @@ static struct tcpcb *(*const timer_fns[TT_COUNT])(struct tcpcb *, nsec_t) = {
 	[TT_PROBE] = timer_probe,
 };
 
-/* Runs what is due; NULL if that ended the connection. */
+/* Runs the due timers; NULL if one ended the connection. */
 static struct tcpcb *
 timer_run(struct tcpcb *tp, nsec_t now)
 {

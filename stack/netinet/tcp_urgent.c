@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP urgent data (RFC 9293 section 3.8.5), as RFC 6093 found everybody to
- * have it: the pointer tells of the byte behind the urgent one, of which
- * there is one.
+ * TCP urgent data (RFC 9293 section 3.8.5) as implemented everywhere (RFC 6093
+ * section 3): the pointer is the sequence number after the urgent data, which
+ * is one byte.
  */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 
 #include "netinet/tcp_var.h"
 
-#define	FARTHEST	65535	/* that the header can tell */
+#define	FARTHEST	65535	/* max value of the pointer */
 
 tcp_seq
 tcp_urgent_byte(const struct tcphdr *th)
@@ -19,7 +19,7 @@ tcp_urgent_byte(const struct tcphdr *th)
 	return (ntohl(th->th_seq) + (up > 0 ? up - 1 : 0));
 }
 
-/* A step of input, RFC 9293 section 3.10.7.4, sixth. */
+/* Input step: RFC 9293 section 3.10.7.4, sixth. */
 enum tcp_step
 tcp_urgent_input(struct tcpcb *tp, struct tcpseg *sg)
 {
@@ -33,12 +33,12 @@ tcp_urgent_input(struct tcpcb *tp, struct tcpseg *sg)
 	return (TS_NEXT);
 }
 
-/* What is in the send buffer ends with an urgent byte. */
+/* The last byte in the send buffer is urgent. */
 void
 tcp_urgent_send(struct tcpcb *tp)
 {
 	tp->snd_up = tp->snd_una + tp->t_inp.inp_socket->so_snd.sb_cc;
-	/* a peer whose window is shut must learn of it too (MUST-62) */
+	/* a peer with a closed window must be notified, too (MUST-62) */
 	tp->t_flags |= TF_ACKNOW;
 }
 

@@ -15,7 +15,7 @@ tcp_usr_attach(struct socket *so)
 	return (0);
 }
 
-/* The program sends no more: FIN, as soon as the state allows. */
+/* The program closed its side: sends FIN when the state permits. */
 void
 tcp_usrclosed(struct tcpcb *tp)
 {
@@ -27,14 +27,14 @@ tcp_usrclosed(struct tcpcb *tp)
 		tcp_setstate(tp, TCPS_LAST_ACK);
 		break;
 	default:
-		/* SYN-RECEIVED: established() comes back here */
+		/* SYN-RECEIVED: established() calls this again */
 		break;
 	}
 }
 
 /*
- * The descriptor is gone.  With unread data the peer must learn that it is
- * lost, by a reset (RFC 9293 section 3.6.1).
+ * The descriptor was closed.  If data is unread, a reset informs the peer of
+ * its loss (RFC 9293 section 3.6.1).
  */
 static void
 tcp_usr_detach(struct socket *so)
@@ -117,7 +117,7 @@ tcp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 		return (error);
 	if (tp->t_state != TCPS_CLOSED)
 		return (EISCONN);
-	if (tp->t_used) {		/* a second life, as on Linux */
+	if (tp->t_used) { /* reused after disconnect, as in Linux */
 		tcp_discard(tp);
 		tp = tcp_newtcpcb(so);
 	}
@@ -138,13 +138,14 @@ tcp_usr_shutdown(struct socket *so)
 }
 
 /*
- * The reader took data.  The window is opened again when that is worth a
- * segment to the peer: two full segments and a quarter of the buffer, or
- * half the buffer if that is less than two segments.  Not while an ACK is due
- * and the peer may send two full segments: these bring it out if it is not
- * sent before (RFC 9293 section 3.8.6.3), and it tells the window.  So who
- * reads the first request of a connection does not tell what the SYN could
- * not, that the window is more than 64 KB.
+ * The reader took data.  The window is updated when that is worth a segment to
+ * the peer: two full segments and a quarter of the buffer, or half the buffer
+ * if that is less than two segments.
+ *
+ * No update is sent while an ACK is due and the peer may send two full
+ * segments, because these trigger an ACK with the window (RFC 9293 section
+ * 3.8.6.3).  The first read of a connection therefore sends no segment only to
+ * advertise a window above 64 KB, which the SYN could not.
  */
 HOT void
 tcp_rcvd(struct socket *so)
@@ -177,8 +178,8 @@ tcp_notsentmax(const struct tcpcb *tp)
 }
 
 /*
- * TCP_NOTSENT_LOWAT: as on Linux a writer adds whole buffers, and no more of
- * them once so much is unsent.
+ * TCP_NOTSENT_LOWAT: as in Linux a writer appends whole buffers, but none
+ * above this number of unsent bytes.
  */
 HOT static uint32_t
 tcp_usr_sendroom(const struct socket *so)
@@ -212,7 +213,7 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		tp->t_flags &= ~(unsigned)TF_MORE;
 	if (__predict_false(flags & MSG_OOB))
 		tcp_urgent_send(tp);
-	/* what could not be sent now is sent again by a timer */
+	/* if sending failed, a timer retries */
 	(void)tcp_output(tp);
 	tcp_sendbuf_tune(tp);
 	return (0);
@@ -229,7 +230,7 @@ tcp_usr_peeraddr(struct socket *so, struct sockname *name)
 {
 	const struct tcpcb *tp = sototcpcb(so);
 
-	/* a child in the accept queue may have been reset: still its peer */
+	/* a child in the accept queue may have been reset: return its peer */
 	if (so->so_state & (SS_ISCONNECTED | SS_ISDISCONNECTING))
 		return (in_pcbpeeraddr(&tp->t_inp, name));
 	if (so->so_head != NULL || tp->t_state == TCPS_SYN_SENT)

@@ -13,8 +13,8 @@
 #include "netinet/udp_var.h"
 
 #define	UDP_HDRLEN	sizeof(struct udphdr)
-#define	UDP_SEGMENTS_MAX 128	/* of one write, as Linux */
-#define	UDP_MANY	64	/* sockets that hear one datagram */
+#define	UDP_SEGMENTS_MAX 128	/* segments of one write, as in Linux */
+#define	UDP_MANY	64	/* max sockets that receive one datagram */
 
 struct udpstat udpstat COUNTERS;
 static struct inpcbtable udp_table;
@@ -38,7 +38,7 @@ static const struct sysctl_oid udp_oids[] = {
 };
 
 /*
- * Checks the header and cuts padding off.  Returns the header, or NULL with
+ * Validates the header and removes padding.  Returns the packet, or NULL with
  * m freed.
  */
 static struct mbuf *
@@ -55,7 +55,7 @@ udp_check(struct mbuf *m, unsigned hlen, struct udphdr *uh)
 		goto badlen;
 	if (ulen < len)
 		m_adj(m, (int64_t)ulen - (int64_t)len);
-	/* zero: the sender computed none, as IPv6 forbids (RFC 8200 8.1) */
+	/* zero: no checksum, which IPv6 forbids (RFC 8200 section 8.1) */
 	if (uh->uh_sum == 0 ? in_packetfamily(m) != &in4_family :
 	    !in_cksum_ok(m, hlen, IPPROTO_UDP)) {
 		UDPSTAT_INC(badsum);
@@ -70,8 +70,8 @@ badlen:
 }
 
 /*
- * UDP_GRO, udp(7): what comes while another from the same sender waits, no
- * shorter, is joined to it.  False, m freed: no room.
+ * UDP_GRO, udp(7): appends a datagram to a queued one of the same sender and
+ * segment size.  False, m freed: no room.
  */
 static bool
 udp_append(const struct inpcb *inp, struct sockbuf *sb,
@@ -114,7 +114,10 @@ udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
 	mtx_unlock(&so->so_lock);
 }
 
-/* RFC 1122 section 4.1.3.1 and common sense: everybody at the port. */
+/*
+ * Delivers a multicast or broadcast datagram to every socket bound to the
+ * port.
+ */
 static void
 udp_input_many(struct mbuf *m, const struct in_conninfo *c,
     const struct in_arrival *arrival)
@@ -168,8 +171,8 @@ udp_input(struct mbuf *m, unsigned hlen)
 }
 
 /*
- * RFC 1122 section 4.1.3.3: an ICMP error goes to the socket: one that is
- * connected, or asked for such errors.
+ * RFC 1122 section 4.1.3.3: an ICMP error is reported to a connected socket,
+ * or to one that enabled such errors.
  */
 static void
 udp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
@@ -262,7 +265,7 @@ udp_rcvd(struct socket *so)
 	(void)so;
 }
 
-/* Header in front of the data, checksum left to the device.  Consumes m. */
+/* Prepends the header; the device computes the checksum.  Consumes m. */
 static int
 udp_output(struct mbuf *m, const struct in_conninfo *c,
     const struct ip_sendopts *opts)
@@ -284,7 +287,7 @@ udp_output(struct mbuf *m, const struct in_conninfo *c,
 	return (af_output(af, m, c, IPPROTO_UDP, opts));
 }
 
-/* Where a datagram goes and from which address. */
+/* The addresses of a datagram to be sent. */
 static int
 udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 {
@@ -294,7 +297,7 @@ udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 	int error;
 
 	if (to != NULL) {
-		/* Linux takes AF_UNSPEC for AF_INET here */
+		/* Linux treats AF_UNSPEC as AF_INET here */
 		if (to->sn_sa.sa_family == AF_UNSPEC) {
 			inet = *to;
 			inet.sn_sa.sa_family = AF_INET;
@@ -309,14 +312,14 @@ udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 		return (EDESTADDRREQ);
 	}
 	error = in_pcbroute(inp, &ep, c);
-	/* the first datagram binds the socket */
+	/* sending binds an unbound socket */
 	if (error == 0 && inp->inp_port == NULL)
 		error = in_pcbbind(inp, NULL);
 	c->lport = inp->inp_conn.lport;
 	return (error);
 }
 
-/* The size of datagrams that a write is cut into, as udp(7); 0: it is one. */
+/* The segment size of a write, as in udp(7); 0: one datagram. */
 static int
 udp_segment(const struct inpcb *inp, const struct msghdr *msg,
     const struct in_conninfo *c, uint32_t len, uint16_t *size)
@@ -345,7 +348,7 @@ udp_segment(const struct inpcb *inp, const struct msghdr *msg,
 	return (error);
 }
 
-/* Datagrams of so many bytes each, the last perhaps of fewer.  Consumes m. */
+/* Sends datagrams of the segment size; the last may be shorter.  Consumes m. */
 static int
 udp_output_segments(struct mbuf *m, const struct in_conninfo *c,
     const struct ip_sendopts *opts, uint16_t size)
