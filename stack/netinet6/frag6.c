@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reassembly of IPv6 datagrams (RFC 8200 section 4.5); queues and limits are
- * those of netinet/ip_fragq.c.
+ * Reassembly of IPv6 datagrams (RFC 8200 section 4.5).  netinet/ip_fragq.c has
+ * the queues and limits.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "netinet/ip_fragq.h"
 #include "netinet6/ip6_private.h"
 
-#define	UNFRAGMENTABLE_MAX	256	/* headers in front of a fragment's */
+#define	UNFRAGMENTABLE_MAX	256 /* max headers before the fragment header */
 
 static void
 frag6_expired(struct mbuf *m)
@@ -26,8 +26,9 @@ static const struct fragq_family frag6_family = {
 };
 
 /*
- * RFC 8200 section 4.5: pieces that are no multiple of 8, or end beyond the
- * longest packet, are answered; RFC 7112: the first piece has all headers.
+ * RFC 8200 section 4.5: fragments with a length that is no multiple of 8, or
+ * beyond the max packet length, cause an error.  RFC 7112: the first fragment
+ * must contain all headers.
  */
 static bool
 frag6_valid(struct mbuf *m, uint32_t off, const struct ip6_frag *fh)
@@ -47,13 +48,14 @@ frag6_valid(struct mbuf *m, uint32_t off, const struct ip6_frag *fh)
 		return (false);
 	}
 	if (at == 0 && ip6_upper(m, off + (uint32_t)sizeof(*fh), &nxt) == 0) {
-		icmp6_error(m, ICMP6_PARAM_PROB, 3, 0);	/* incomplete chain */
+		/* incomplete header chain */
+		icmp6_error(m, ICMP6_PARAM_PROB, 3, 0);
 		return (false);
 	}
 	return (true);
 }
 
-/* Takes the fragment header at off out; the headers in front name its next. */
+/* Removes the fragment header at off and links the headers around it. */
 static struct mbuf *
 frag6_strip(struct mbuf *m, uint32_t off, uint8_t nxt)
 {
@@ -105,7 +107,7 @@ frag6_input(struct mbuf *m, uint32_t off)
 	    (fh.ip6f_offlg & IP6F_MORE_FRAG) == 0);
 	if (m == NULL)
 		return (NULL);
-	/* the first fragment's word on what follows counts */
+	/* the first fragment determines the next header */
 	m_copydata(m, off, 1, &nxt);
 	return (frag6_strip(m, off, nxt));
 }

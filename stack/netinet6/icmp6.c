@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ICMPv6 (RFC 4443): answers echo requests, sends errors at a limited rate,
- * tells transport protocols of errors received.
+ * and reports received errors to transport protocols.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,7 +31,7 @@ static const struct sysctl_oid icmp6_oids[] = {
 #undef X
 };
 
-/* RFC 4443 section 2.4 (e): what no error may be sent about. */
+/* RFC 4443 section 2.4 (e): packets that must not cause an error. */
 static bool
 mayanswer(const struct mbuf *m, uint8_t type, uint8_t code)
 {
@@ -76,7 +76,7 @@ icmp6_send(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *src,
 	ip6_sendlink(ifp, m, src, dst, IPPROTO_ICMPV6, hoplimit);
 }
 
-/* An answer to whom c->faddr is; c->laddr is kept if it can be a source. */
+/* Sends a message to c->faddr; keeps c->laddr if it is a valid source. */
 static void
 reply(struct mbuf *m, struct in_conninfo *c)
 {
@@ -92,8 +92,8 @@ reply(struct mbuf *m, struct in_conninfo *c)
 }
 
 /*
- * Whom an answer to m goes to, and from where: the address that was spoken
- * to if it is one of ours (RFC 4443 section 2.2).
+ * The addresses of a response to m; the source is m's destination if that is
+ * local (RFC 4443 section 2.2).
  */
 static void
 answer_endpoints(const struct mbuf *m, struct in_conninfo *c)
@@ -187,7 +187,9 @@ icmp6_errno(uint8_t type, uint8_t code)
 	}
 }
 
-/* The quoted packet of ours: whose it was.  False: it cannot be ours. */
+/*
+ * Finds the connection of a quoted packet.  False: this host did not send it.
+ */
 static bool
 quoted_packet(struct mbuf *m, uint32_t zone, struct in_conninfo *c,
     uint8_t *proto, uint8_t header[8], uint32_t *upper)
@@ -236,7 +238,7 @@ icmp6_errinput(struct mbuf *m, unsigned hlen, uint8_t type)
 		return;
 	}
 	mtu = ntohl(icmp6.icmp6_mtu);
-	/* RFC 8201 section 4: less than all links carry is no truth */
+	/* RFC 8201 section 4: no path has an MTU below the min */
 	if (type == ICMP6_PACKET_TOO_BIG && mtu < IP6_MINMTU)
 		mtu = IP6_MINMTU;
 	if (type == ICMP6_PACKET_TOO_BIG)

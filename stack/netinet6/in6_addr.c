@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * IPv6 addresses of interfaces: link-local and others, duplicate address
- * detection and stateless autoconfiguration (RFC 4862), and which of them is
- * the source of a packet (RFC 6724).
+ * detection and stateless autoconfiguration (RFC 4862), and source address
+ * selection (RFC 6724).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,15 +28,15 @@ struct in6_ifaddr {
 	struct in6_addr	 ia_addr;	/* [I] */
 	unsigned	 ia_plen;	/* [I] */
 	unsigned	 ia_flags;	/* [l] IA6_* */
-	unsigned	 ia_probes;	/* [l] still to be sent */
-	nsec_t		 ia_preferred, ia_valid;	/* [l] until when */
+	unsigned	 ia_probes;	/* [l] probes still to be sent */
+	nsec_t		 ia_preferred, ia_valid; /* [l] ends of the lifetimes */
 };
 
 static struct rwlock in6_lock;
-static struct mtx start_lock;		/* to sleep with */
+static struct mtx start_lock;		/* for msleep() */
 static LIST_HEAD(, in6_ifaddr) in6_addrs;	/* [l] */
 
-static atomic_u32 in6_ntentative;	/* [a] of them: mostly none */
+static atomic_u32 in6_ntentative;	/* [a] tentative addresses, usually 0 */
 static bool in6_started;		/* [I] after boot */
 
 static atomic_u32 ip6_dad_count = 1;
@@ -85,12 +85,12 @@ in6_addr_flags(const struct ifnet *ifp, const struct in6_addr *addr)
 bool
 in6_addr_tentative(const struct ifnet *ifp, const struct in6_addr *addr)
 {
-	/* asked for each packet: no lock when there is nothing to look for */
+	/* runs for each packet: no lock if no address is tentative */
 	return (atomic_load_acq_u32(&in6_ntentative) != 0 &&
 	    (in6_addr_flags(ifp, addr) & IA6_TENTATIVE) != 0);
 }
 
-/* Duplicate detection has ended, one way or the other. */
+/* Duplicate detection has ended, with or without a conflict. */
 static void
 addr_decided(struct in6_ifaddr *ia)
 {
@@ -113,7 +113,7 @@ in6_addr_add(struct ifnet *ifp, const struct in6_addr *addr, unsigned plen,
 	error = route6_add(addr, 128, NULL, ifp, RT6_LOCAL);
 	if (error != 0)
 		return (error);
-	/* the subnet may be there already: several addresses share it */
+	/* the subnet's route may exist: several addresses share it */
 	if (plen < 128)
 		(void)route6_add(addr, plen, NULL, ifp, 0);
 	ia = kmalloc(sizeof(*ia));
@@ -134,7 +134,7 @@ in6_addr_add(struct ifnet *ifp, const struct in6_addr *addr, unsigned plen,
 	return (ifp->if_loopback ? 0 : in_group_join(ifp, &group, NULL));
 }
 
-/* Modified EUI-64 (RFC 4291 appendix A) behind a prefix of 64 bits. */
+/* Modified EUI-64 (RFC 4291 appendix A) after a prefix of 64 bits. */
 static struct in6_addr
 eui64(const struct ifnet *ifp, const struct in6_addr *prefix)
 {
@@ -170,7 +170,7 @@ in6_ifattach(struct ifnet *ifp, bool autoconf)
 		nd6_start();
 }
 
-/* RFC 4862 section 5.4.5; said once. */
+/* RFC 4862 section 5.4.5; reported once. */
 void
 in6_dad_conflict(struct ifnet *ifp, const struct in6_addr *addr)
 {
@@ -188,7 +188,7 @@ in6_dad_conflict(struct ifnet *ifp, const struct in6_addr *addr)
 	rw_wunlock(&in6_lock);
 	if (!duplicate)
 		return;
-	/* it is a neighbour's from now on */
+	/* the address belongs to a neighbour */
 	(void)route6_delete(addr, 128, ifp->if_index);
 	ND6STAT_INC(dadduplicates);
 	console("%s: %s is another host's address already; it is not used",
@@ -196,8 +196,8 @@ in6_dad_conflict(struct ifnet *ifp, const struct in6_addr *addr)
 }
 
 /*
- * One address a second older.  True: it must be probed for (once more);
- * *expired: it is unlinked.
+ * Ages one address by a second.  True: send a probe; *expired: the address was
+ * unlinked.
  */
 static bool
 addr_tick(struct in6_ifaddr *ia, nsec_t now, bool *expired)
@@ -242,7 +242,7 @@ in6_addr_tick(void)
 	for (ia = LIST_FIRST(&in6_addrs); ia != NULL; ia = next) {
 		next = LIST_NEXT(ia, ia_link);
 		expired = false;
-		/* those beyond wait for the next second */
+		/* further addresses wait for the next second */
 		if (n < nitems(probe) && addr_tick(ia, now, &expired)) {
 			probe[n].ifp = ia->ia_ifp;
 			probe[n++].addr = ia->ia_addr;
@@ -258,7 +258,7 @@ in6_addr_tick(void)
 	}
 }
 
-/* A date so many seconds from now, or none. */
+/* Converts a lifetime in seconds to a time, or NSEC_FOREVER. */
 static nsec_t
 lifetime(uint32_t seconds)
 {
@@ -280,20 +280,20 @@ in6_autoconf(struct ifnet *ifp, const struct in6_addr *prefix,
 	known = ia != NULL;
 	if (known && (ia->ia_flags & IA6_AUTO)) {
 		ia->ia_preferred = lifetime(preferred);
-		/* (e): nobody may cut it to less than two hours */
+		/* (e): an advertisement cannot reduce it below two hours */
 		if (until >= twohours || until > ia->ia_valid)
 			ia->ia_valid = until;
 		else if (ia->ia_valid > twohours)
 			ia->ia_valid = twohours;
 	}
 	rw_wunlock(&in6_lock);
-	/* its subnet is on link only if the advertisement says so */
+	/* its subnet is on link only if the advertisement sets the flag */
 	if (!known && valid > 0)
 		(void)in6_addr_add(ifp, &a, 128, IA6_AUTO, lifetime(preferred),
 		    until);
 }
 
-/* How many leading bits two addresses share. */
+/* Length of the common prefix of two addresses. */
 static unsigned
 common_bits(const struct in6_addr *a, const struct in6_addr *b)
 {
@@ -307,9 +307,9 @@ common_bits(const struct in6_addr *a, const struct in6_addr *b)
 }
 
 /*
- * How good a source is, RFC 6724 section 5: the right scope (rule 2), not
- * deprecated (3), of the outgoing interface (5), the longest common prefix
- * (8).  0: it cannot be one.
+ * The rank of a source address (RFC 6724 section 5): right scope (rule 2), not
+ * deprecated (3), outgoing interface (5), longest common prefix (8).  0: not
+ * usable.
  */
 static unsigned
 source_rank(const struct in6_ifaddr *ia, const struct ifnet *ifp,
@@ -435,9 +435,8 @@ any_tentative(void)
 }
 
 /*
- * The clock may look at all interfaces only when the boot has attached the
- * last.  A program finds its addresses usable: the boot waits for the end of
- * duplicate detection.
+ * The timer starts after the last interface was attached.  The boot waits for
+ * the end of duplicate detection, so that programs find usable addresses.
  */
 int
 in6_start(void)

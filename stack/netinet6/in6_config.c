@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6 of interfaces, from loader.conf: if.<name>.inet6 is a list of
- * addresses like 2001:db8:1::2/64; the word "auto" among them enables
+ * IPv6 addresses of interfaces, from loader.conf.  if.<name>.inet6 is a list
+ * of addresses like 2001:db8:1::2/64; the word "auto" enables
  * autoconfiguration by routers (RFC 4862).
  */
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 #include "net/if_private.h"
 #include "netinet6/ip6_private.h"
 
-/* One word of the list. */
+/* Parses one word of the list. */
 static int
 take_word(struct if_config *ic, const char *word)
 {

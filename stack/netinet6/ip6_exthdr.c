@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Extension headers (RFC 8200 section 4) within the limits that RFC 8504
- * section 5.3 lets a host set, so that no packet costs more than a few steps.
+ * Extension headers (RFC 8200 section 4) with the limits of RFC 8504 section
+ * 5.3, which bound the work for each packet.
  */
 #include <string.h>
 
 #include "kern/sysctl.h"
 #include "netinet6/ip6_private.h"
 
-#define	PADDING_MAX	7	/* bytes in a row: more hide something */
+/* max consecutive padding bytes (RFC 8504 section 5.3) */
+#define	PADDING_MAX	7
 
 static atomic_u32 ip6_maxexthdrs = 8;
 static atomic_u32 ip6_maxoptions = 8;
@@ -30,10 +31,13 @@ ip6_exthdr_init(void)
 	sysctl_register(exthdr_oids, nitems(exthdr_oids));
 }
 
-/* What to do about an option, a bit of it or its length. */
+/* The result for an option: accept, drop, or drop with an ICMP error. */
 enum verdict { OPT_OK, OPT_DROP, OPT_ANSWER };
 
-/* RFC 8200 section 4.2: the two highest bits of a type nobody knows. */
+/*
+ * RFC 8200 section 4.2: the two high bits of an unknown type determine the
+ * action.
+ */
 static enum verdict
 unknown_option(const struct mbuf *m, uint8_t type)
 {
@@ -53,8 +57,8 @@ unknown_option(const struct mbuf *m, uint8_t type)
 }
 
 /*
- * The options in bytes [off, end) of a packet.  Other than OPT_OK, *at is
- * the one that is wrong.
+ * Checks the options in bytes [off, end) of a packet.  If the result is not
+ * OPT_OK, *at is the offending option.
  */
 static enum verdict
 check_options(const struct mbuf *m, uint32_t off, uint32_t end, uint32_t *at)
@@ -94,8 +98,9 @@ check_options(const struct mbuf *m, uint32_t off, uint32_t end, uint32_t *at)
 }
 
 /*
- * The extension header at *off, which is of 8 bytes and as many more as its
- * second byte says.  False: it is cut; else *next is behind it.
+ * The extension header at *off: its second byte is its length after the first
+ * 8 bytes, in units of 8.  False: truncated; otherwise *end is after the
+ * header.
  */
 static bool
 header_end(const struct mbuf *m, uint32_t off, uint8_t *nxt, uint32_t *end)
@@ -110,7 +115,7 @@ header_end(const struct mbuf *m, uint32_t off, uint8_t *nxt, uint32_t *end)
 	return (*end <= m->m_pkthdr.len);
 }
 
-/* A header of options, hop-by-hop's or the destination's; false: consumed. */
+/* Processes a hop-by-hop or destination options header; false: consumed. */
 static bool
 options_header(struct mbuf *m, uint32_t *off, uint8_t *nxt)
 {
@@ -136,8 +141,8 @@ options_header(struct mbuf *m, uint32_t *off, uint8_t *nxt)
 }
 
 /*
- * A routing header that has run out is skipped; the types that ask us to
- * send the packet on are as if unknown (type 0: RFC 5095).
+ * A routing header without segments left is skipped.  Others are treated as
+ * unknown, because this host does not forward by them (type 0: RFC 5095).
  */
 static bool
 routing_header(struct mbuf *m, uint32_t *off, uint8_t *nxt)

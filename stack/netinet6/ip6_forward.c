@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6 forwarding (RFC 8200 sections 3 and 5, RFC 4443 section 3): a packet
- * that is not for this host goes on, or an error goes back.  Redirects are
- * not sent.
+ * IPv6 forwarding (RFC 8200 sections 3 and 5, RFC 4443 section 3): sends a
+ * packet for another host to its next hop, or an error to its source.
+ * Redirects are not sent.
  */
 #include "netinet6/ip6_private.h"
 
-/* RFC 4291 section 2.5.6, RFC 4007 section 9: what stays on its link. */
+/*
+ * RFC 4291 section 2.5.6, RFC 4007 section 9: packets that stay on their link.
+ */
 static bool
 ip6_mayforward(const struct mbuf *m)
 {
@@ -56,7 +58,7 @@ ip6_forward(struct mbuf *m)
 		    ip6_linkmtu(nh.nh_ifp));
 		return;
 	}
-	/* The header is rewritten: nobody else may hold this memory. */
+	/* The header is rewritten, so its memory must not be shared. */
 	m = m_pullup(m, IP6_HDRLEN);
 	KASSERT(m != NULL, ("ip6_forward: header"));
 	mtod(m, struct ip6_hdr *)->ip6_hlim--;

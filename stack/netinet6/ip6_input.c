@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6 input (RFC 8200): checks, ours or not, extension headers, delivery.
+ * IPv6 input (RFC 8200): checks, local or forwarded, extension headers,
+ * delivery.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 struct ip6stat ip6stat COUNTERS;
 atomic_u32 ip6_forwarding;
 
-/* Filled at boot. */
+/* Upper protocols, registered at boot. */
 static struct {
 	pr_input_t	*input;
 	pr_ctlinput_t	*ctlinput;
@@ -44,8 +45,9 @@ ip6_register(uint8_t proto, pr_input_t *input, pr_ctlinput_t *ctlinput)
 }
 
 /*
- * RFC 4291 sections 2.5.2, 2.5.3 and 2.7: addresses that no packet on a wire
- * may have, mapped ones included, which would pass for IPv4 inside.
+ * RFC 4291 sections 2.5.2, 2.5.3 and 2.7: addresses that are invalid on a
+ * link.  Mapped addresses are invalid, too, because the stack would treat them
+ * as IPv4.
  */
 static bool
 ip6_badaddress(const struct ip6_hdr *ip6, const struct ifnet *ifp)
@@ -61,7 +63,7 @@ ip6_badaddress(const struct ip6_hdr *ip6, const struct ifnet *ifp)
 	    (IN6_IS_ADDR_MULTICAST(dst) && (dst->s6_addr[1] & 0xf) <= 1));
 }
 
-/* The packet with its header contiguous; NULL: m freed and counted. */
+/* Returns the packet with a contiguous header, or NULL: counted and freed. */
 static struct mbuf *
 ip6_validate(struct mbuf *m)
 {
@@ -96,7 +98,7 @@ drop:
 	return (NULL);
 }
 
-/* An upper protocol's header is at off. */
+/* Delivers a packet whose upper protocol's header is at off. */
 static void
 deliver_upper(struct mbuf *m, uint32_t off, uint8_t nxt, uint32_t nxtat)
 {
@@ -117,8 +119,8 @@ deliver_upper(struct mbuf *m, uint32_t off, uint8_t nxt, uint32_t nxtat)
 }
 
 /*
- * Where the field is that says what follows at off: for "unrecognized next
- * header", which points to it (RFC 4443 section 3.4).
+ * Offset of the next-header field for the header at off, for "unrecognized
+ * next header" errors (RFC 4443 section 3.4).
  */
 static uint32_t
 nexthdr_field(const struct mbuf *m, uint32_t off)
@@ -136,7 +138,10 @@ nexthdr_field(const struct mbuf *m, uint32_t off)
 	return (field);
 }
 
-/* For this host: the headers between IPv6's and the upper protocol's. */
+/*
+ * Processes the headers between IPv6's and the upper protocol's of a local
+ * packet.
+ */
 static void
 ip6_deliver(struct mbuf *m, uint32_t off, uint8_t nxt)
 {
@@ -146,14 +151,17 @@ ip6_deliver(struct mbuf *m, uint32_t off, uint8_t nxt)
 		m = frag6_input(m, off);
 		if (m == NULL)
 			return;
-		/* what was behind the fragment header is at off now */
+		/* the reassembled datagram continues at off */
 		m_copydata(m, nexthdr_field(m, off), 1, &nxt);
 	}
 	if (what == EH_UPPER)
 		deliver_upper(m, off, nxt, nexthdr_field(m, off));
 }
 
-/* Whether the host is addressed; false, m consumed: not, or not yet. */
+/*
+ * Whether the packet is for this host.  False: m was consumed, because the
+ * address is tentative or a group without members.
+ */
 static bool
 ip6_isours(struct mbuf *m, bool *ours)
 {
@@ -215,7 +223,10 @@ ip6_ctlinput(uint8_t proto, int error, struct in_conninfo *c,
 	raw_ctlinput(error, proto, c, header, mtu, ie);
 }
 
-/* As ip_m2flow(): addresses, protocol, and ports where they come first. */
+/*
+ * Like ip_m2flow(): addresses, protocol, and ports if the upper header is
+ * first.
+ */
 static uint32_t
 ip6_m2flow(struct mbuf *m)
 {

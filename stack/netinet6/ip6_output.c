@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6 output: header, route, and what the device leaves to software.  Only
- * the source of a packet cuts it into fragments (RFC 8200 section 4.5), to
- * the MTU of the path (RFC 8201).
+ * IPv6 output: header, route, and the work that the device cannot do.  Only
+ * the source of a packet fragments it (RFC 8200 section 4.5), to the path's
+ * MTU (RFC 8201).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "netinet/ip_offload.h"
 #include "netinet6/ip6_private.h"
 
-/* RFC 7739: numbers of fragmented packets that nobody can guess. */
+/* RFC 7739: unpredictable fragment identification. */
 static uint32_t
 fragment_id(void)
 {
@@ -31,7 +31,7 @@ ip6_linkmtu(const struct ifnet *ifp)
 	return (mtu >= IP6_MINMTU && mtu < ifp->if_mtu ? mtu : ifp->if_mtu);
 }
 
-/* Where TCP's header is in a packet with offloads. */
+/* Offset of TCP's header in a packet with offloads. */
 static uint32_t
 transport_offset(const struct mbuf *m)
 {
@@ -77,7 +77,7 @@ ip6_transmit(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *gw)
 	return (ifp->if_output6(ifp, m, gw));
 }
 
-/* Cuts into packets of at most mtu bytes.  Consumes m. */
+/* Cuts a packet into fragments of at most mtu bytes.  Consumes m. */
 APART static int
 fragment_transmit(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *gw,
     uint32_t mtu)
@@ -115,7 +115,7 @@ fragment_transmit(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *gw,
 	return (error);
 }
 
-/* Where a packet of ours to dst goes. */
+/* The next hop of a packet from this host. */
 static bool
 route_out(const struct in6_addr *dst, uint32_t zone, struct nhop6 *nh)
 {
@@ -127,7 +127,7 @@ route_out(const struct in6_addr *dst, uint32_t zone, struct nhop6 *nh)
 	return (nh->nh_ifp != NULL);
 }
 
-/* The way and the source; false: there is none. */
+/* The next hop and source; false: no route. */
 static bool
 route_source(const struct in_conninfo *c, struct nhop6 *nh,
     struct in6_addr *src)
@@ -138,7 +138,7 @@ route_source(const struct in_conninfo *c, struct nhop6 *nh,
 	if (!IN6_IS_ADDR_UNSPECIFIED(src))
 		return (!IN6_IS_ADDR_V4MAPPED(src));
 	if (nh->nh_local) {
-		*src = c->faddr;	/* to ourselves, from there */
+		*src = c->faddr;	/* local destination: the same source */
 		return (true);
 	}
 	return (in6_selectsrc(nh->nh_ifp, &c->faddr, src));
@@ -151,7 +151,7 @@ ip6_route(const struct in_conninfo *c, struct in6_addr *src, uint32_t *mtu)
 
 	if (!route_source(c, &nh, src))
 		return (false);
-	/* what comes back could not be told from another link's */
+	/* a reply could not be distinguished from another link's */
 	if (IN6_IS_ADDR_LINKLOCAL(src) && !in_islinklocal(&c->faddr))
 		return (false);
 	*mtu = nh.nh_local ? loif->if_mtu :
@@ -195,7 +195,9 @@ ip6_sendlink(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *src,
 	ip6_transmit(ifp, m, dst);
 }
 
-/* Whether a packet leaves for the link; a group's copy is made. */
+/*
+ * Whether a packet is sent to the link; copies packets to groups to this host.
+ */
 static bool
 group_leaves(struct ifnet *ifp, const struct mbuf *m,
     const struct in6_addr *group, const struct ip_sendopts *opts)
@@ -204,7 +206,7 @@ group_leaves(struct ifnet *ifp, const struct mbuf *m,
 		return (!opts->noloop);
 	if (!opts->noloop && in_group_ismember(ifp, group))
 		lo_copy(ifp, m, M_MCAST);
-	/* RFC 4291 section 2.7: interface-local stays here */
+	/* RFC 4291 section 2.7: interface-local groups stay on this host */
 	return (!opts->local && (group->s6_addr[1] & 0xf) > 1);
 }
 
@@ -239,7 +241,7 @@ ip6_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
 		return (0);
 	}
 	if (nh.nh_local) {
-		/* it comes back by the interface that has the address */
+		/* it is received on the interface that has the address */
 		m->m_pkthdr.rcvif = nh.nh_ifp;
 		nh.nh_ifp = loif;
 	}

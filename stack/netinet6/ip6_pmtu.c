@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What paths have told of their MTU (RFC 8201): a small table of those that
- * take less than their first link.  An entry is forgotten after ten
- * minutes (section 4), so that a path that has grown is used again.
+ * Path MTUs (RFC 8201): a small table of destinations whose path MTU is below
+ * the first link's.  An entry expires after ten minutes (section 4), so that
+ * an increase is detected.
  */
 #include "kern/lock.h"
 #include "netinet6/ip6_private.h"
@@ -10,9 +10,7 @@
 #define	PMTU_SLOTS	1024
 #define	PMTU_LIFETIME	(600 * NSEC_PER_SEC)
 
-/*
- * One destination to a slot, the latest.  [p] pmtu_lock
- */
+/* Each slot holds the latest destination of its hash. [p] pmtu_lock */
 struct pmtu {
 	struct in6_addr	 p_dst;		/* [p] */
 	uint32_t	 p_zone;	/* [p] */
@@ -22,7 +20,7 @@ struct pmtu {
 
 static struct mtx pmtu_lock;
 static struct pmtu pmtu_table[PMTU_SLOTS];	/* [p] */
-static atomic_u32 pmtu_used;	/* [a] entries were ever made: else no lock */
+static atomic_u32 pmtu_used; /* [a] 0 until the first entry: skips the lock */
 
 static struct pmtu *
 pmtu_slot(const struct in6_addr *dst)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Multicast listener discovery, version 2 (RFC 3810): the messages by which
- * switches and routers learn which groups this host is in (in_group.c), and
- * those of version 1 (RFC 2710) where an older router asks.
+ * Multicast listener discovery, version 2 (RFC 3810), and version 1 (RFC 2710)
+ * for older routers.  Its messages report the groups of this host (in_group.c)
+ * to switches and routers.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static const struct sysctl_oid mld_oids[] = {
 #undef X
 };
 
-/* A message with the router alert of RFC 2711 in front. */
+/* Sends a message with the router alert option (RFC 2711). */
 static void
 send_message(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *dst)
 {
@@ -35,7 +35,7 @@ send_message(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *dst)
 	    IP6OPT_ROUTER_ALERT, 2, 0, 0, IP6OPT_PADN, 0 };
 	struct in6_addr src;
 
-	/* RFC 3590: from nowhere, before there is an address */
+	/* RFC 3590: unspecified until there is an address */
 	if (!in6_selectsrc(ifp, dst, &src) || !IN6_IS_ADDR_LINKLOCAL(&src))
 		src = in6addr_any;
 	icmp6_seal(m, &src, dst);
@@ -45,7 +45,10 @@ send_message(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *dst)
 	ip6_sendlink(ifp, m, &src, dst, IPPROTO_HOPOPTS, 1);
 }
 
-/* RFC 2710 section 4: a report to the group, a leave to all routers. */
+/*
+ * RFC 2710 section 4: a report goes to the group, a done message to all
+ * routers.
+ */
 static void
 send_v1(const struct group_report *gr)
 {
@@ -62,7 +65,7 @@ send_v1(const struct group_report *gr)
 	send_message(gr->gr_ifp, m, left ? &routers : &gr->gr_group);
 }
 
-/* A report of one record (section 5.2). */
+/* Sends a report of one record (section 5.2). */
 static void
 send_report(const struct group_report *gr)
 {
@@ -96,7 +99,7 @@ send_report(const struct group_report *gr)
 	send_message(gr->gr_ifp, m, &routers);
 }
 
-/* Section 6: all nodes, and what stays within the host, is never reported. */
+/* Section 6: all-nodes and interface-local groups are never reported. */
 static bool
 is_reported(const struct in6_addr *group)
 {
@@ -107,7 +110,7 @@ is_reported(const struct in6_addr *group)
 	    !IN6_ARE_ADDR_EQUAL(group, &allnodes));
 }
 
-/* Section 6.2: from the link only, and long enough. */
+/* Section 6.2: link-local source, hop limit 1, and a valid length. */
 static bool
 mld_valid(const struct mbuf *m, unsigned hlen)
 {

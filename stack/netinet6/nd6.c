@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The neighbour cache (RFC 4861 section 7): link addresses of neighbours and
- * whether they still answer.
+ * The neighbour cache (RFC 4861 section 7): link addresses and reachability of
+ * neighbours.
  *
- *   INCOMPLETE	solicited, packets wait for the answer
- *   REACHABLE	answered a short time ago
- *   STALE	that was longer ago; used without asking
- *   DELAY	used since it was stale: asked in five seconds
- *   PROBE	is being asked, and used meanwhile
+ *	INCOMPLETE	solicited, packets wait for the answer
+ *	REACHABLE	confirmed recently
+ *	STALE		confirmed some time ago; used without probing
+ *	DELAY		used since it was stale: probed after five seconds
+ *	PROBE		being probed, and used meanwhile
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define	ND6_TICK	NSEC_PER_SEC
 #define	ND6_TRIES	3		/* RFC 4861 section 10 */
 #define	ND6_DELAY	(5 * NSEC_PER_SEC)
-#define	ND6_HOLD	64		/* packets waiting for one address */
+#define	ND6_HOLD	64		/* packets queued for one address */
 
 enum nd6_state { INCOMPLETE, REACHABLE, STALE, DELAY, PROBE };
 
@@ -44,7 +44,7 @@ struct nd6_entry {
 	enum nd6_state	 ne_state;	/* [l] */
 	bool		 ne_router;	/* [l] */
 	unsigned	 ne_tries;	/* [l] solicitations in this state */
-	nsec_t		 ne_when;	/* [l] this state's next step */
+	nsec_t		 ne_when;	/* [l] time of the next transition */
 	struct mbufq	 ne_hold;	/* [l] */
 };
 
@@ -54,10 +54,13 @@ static unsigned nd6_count;				/* [l] */
 static struct callout nd6_callout;
 static atomic_u32 nd6_started;
 
-/* Grows when a link address is so no more, or not used without a step. */
+/*
+ * Version of the cache: changes when an entry becomes invalid or needs a state
+ * transition at its next use.
+ */
 static atomic_u64 nd6_changes = 1;
 
-/* As in netinet/arp.c: addresses that a thread found in a state to be used. */
+/* A thread's cache of resolved addresses, as in netinet/arp.c. */
 #define	LINK6_HINT_BITS	2
 struct link6_hint {
 	const struct ifnet *ifp;
@@ -111,7 +114,7 @@ nd6_find(const struct ifnet *ifp, const struct in6_addr *addr)
 	return (ne);
 }
 
-/* Moves to a state whose next step is due after a time. */
+/* Changes the state; the next transition is due after delay. */
 static void
 nd6_become(struct nd6_entry *ne, enum nd6_state state, nsec_t delay)
 {
@@ -133,7 +136,7 @@ nd6_retrans(const struct ifnet *ifp)
 	return (atomic_load_u32(&ifp->if_in6->retrans) * NSEC_PER_MSEC);
 }
 
-/* Out of the cache; what waited goes to dead. */
+/* Removes the entry; its waiting packets go to dead. */
 static void
 nd6_forget(struct nd6_entry *ne, struct mbufq *dead) REQUIRES(nd6_lock)
 {
@@ -151,8 +154,8 @@ nd6_forget(struct nd6_entry *ne, struct mbufq *dead) REQUIRES(nd6_lock)
 }
 
 /*
- * RFC 6583: a scan of a subnet must not push out those who answer: of one
- * bucket after the other, an entry that is not in use goes.
+ * RFC 6583: a scan of a subnet must not evict answering neighbours.  Removes
+ * an unused entry, one bucket after the other.
  */
 static bool
 nd6_make_room(struct mbufq *dead) REQUIRES(nd6_lock)
@@ -189,7 +192,7 @@ nd6_create(struct ifnet *ifp, const struct in6_addr *addr, struct mbufq *dead)
 	return (ne);
 }
 
-/* RFC 4861 section 7.2.2: the sender learns that nobody answers. */
+/* RFC 4861 section 7.2.2: reports unreachable destinations to the senders. */
 static void
 nd6_bury(struct mbufq *dead)
 {
@@ -200,8 +203,8 @@ nd6_bury(struct mbufq *dead)
 }
 
 /*
- * Waits for an answer, in place of the oldest if many do.  An error about a
- * packet of our own comes back by the interface that it was to leave by.
+ * Queues a packet until the answer arrives; a full queue drops the oldest.  An
+ * error about a packet of this host is received on the outgoing interface.
  */
 static void
 nd6_hold(struct nd6_entry *ne, struct mbuf *m)
@@ -222,7 +225,7 @@ link6_hint(const struct in6_addr *addr)
 	    LINK6_HINT_BITS, addr->s6_addr32[2] ^ addr->s6_addr32[3]));
 }
 
-/* What the cache says; as nd6_resolve(). */
+/* Looks up the cache; arguments as for nd6_resolve(). */
 static int
 resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
     struct link6_hint *lh, bool *ready)
@@ -259,7 +262,7 @@ resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
 	return (ne == NULL ? ENOBUFS : 0);
 }
 
-/* As arp_resolve(). */
+/* Like arp_resolve(). */
 static int
 nd6_resolve(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *nexthop,
     uint8_t lladdr[6], bool *ready)
@@ -297,7 +300,7 @@ nd6_ifattach(struct ifnet *ifp)
 	ifp->if_output6 = nd6_output;
 }
 
-/* A link address: stored; what waited for it is moved to ready. */
+/* Stores a link address; the waiting packets go to ready. */
 static void
 nd6_setlladdr(struct nd6_entry *ne, const uint8_t lladdr[6],
     struct mbufq *ready)
@@ -316,7 +319,7 @@ nd6_sendheld(struct ifnet *ifp, const uint8_t lladdr[6], struct mbufq *ready)
 		ether_frame(ifp, m, lladdr, ETHERTYPE_IPV6);
 }
 
-/* RFC 4861 sections 7.2.3, 6.2.6 and 6.3.4: told, but not in answer to us. */
+/* RFC 4861 sections 7.2.3, 6.2.6 and 6.3.4: an unsolicited link address. */
 void
 nd6_learn(struct ifnet *ifp, const struct in6_addr *addr,
     const uint8_t lladdr[6], bool router)
@@ -333,7 +336,7 @@ nd6_learn(struct ifnet *ifp, const struct in6_addr *addr,
 	else if (ne->ne_state != INCOMPLETE &&
 	    memcmp(ne->ne_lladdr, lladdr, 6) == 0) {
 		ne->ne_router |= router;
-		ne = NULL;		/* nothing new */
+		ne = NULL;		/* unchanged */
 	}
 	if (ne != NULL) {
 		nd6_setlladdr(ne, lladdr, &ready);
@@ -348,7 +351,7 @@ nd6_learn(struct ifnet *ifp, const struct in6_addr *addr,
 	nd6_bury(&dead);
 }
 
-/* RFC 4861 section 7.2.5, for an entry that has a link address. */
+/* RFC 4861 section 7.2.5, for an entry with a link address. */
 static void
 nd6_update(struct nd6_entry *ne, const uint8_t *lladdr, uint32_t flags)
 {
@@ -396,14 +399,14 @@ nd6_advertised(struct ifnet *ifp, const struct in6_addr *addr,
 		nd6_sendheld(ifp, lladdr, &ready);
 }
 
-/* What a second made of an entry: whom to ask. */
+/* A solicitation to be sent after the lock is released. */
 struct nd6_ask {
 	struct ifnet	*ifp;
 	struct in6_addr	 addr;
 	bool		 unicast;
 };
 
-/* One entry's step, if it is due.  True: it is to be solicited, see ask. */
+/* One entry's transition, if it is due.  True: send the solicitation in ask. */
 static bool
 nd6_step(struct nd6_entry *ne, nsec_t now, struct mbufq *dead,
     struct nd6_ask *ask) REQUIRES(nd6_lock)
@@ -450,7 +453,7 @@ nd6_cache_tick(void)
 	for (unsigned i = 0; i < ND6_HASH; i++)
 		for (ne = LIST_FIRST(&nd6_hash[i]); ne != NULL; ne = next) {
 			next = LIST_NEXT(ne, ne_link);
-			/* those that find no room wait for the next second */
+			/* the rest waits for the next second */
 			if (n < nitems(ask) &&
 			    nd6_step(ne, now, &dead, &ask[n]))
 				n++;

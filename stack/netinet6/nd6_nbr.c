@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Neighbour solicitations and advertisements on the wire (RFC 4861 sections
- * 4.3, 4.4 and 7.1), those of duplicate address detection included (RFC 4862
- * section 5.4).
+ * Neighbour solicitations and advertisements (RFC 4861 sections 4.3, 4.4 and
+ * 7.1), also for duplicate address detection (RFC 4862 section 5.4).
  */
 #include <arpa/inet.h>
 #include <string.h>
 
 #include "netinet6/ip6_private.h"
 
-#define	ND6_HOPLIMIT	255	/* nobody beyond the link can send that */
+/* proves that the packet was not forwarded (RFC 4861 section 7.1) */
+#define	ND6_HOPLIMIT	255
 #define	LLADDR_OPT	8
 
 bool
@@ -83,7 +83,10 @@ nd6_solicit(struct ifnet *ifp, const struct in6_addr *src,
 	icmp6_send(ifp, m, &from, unicast ? target : &group, ND6_HOPLIMIT);
 }
 
-/* In answer to one that solicits, or to all if it has no address yet. */
+/*
+ * Sends an advertisement to the soliciting node, or to all nodes if it has no
+ * address.
+ */
 static void
 nd6_advertise(struct ifnet *ifp, const struct in6_addr *target,
     const struct in6_addr *to)
@@ -106,7 +109,7 @@ nd6_advertise(struct ifnet *ifp, const struct in6_addr *target,
 	icmp6_send(ifp, m, target, anonymous ? &allnodes : to, ND6_HOPLIMIT);
 }
 
-/* RFC 4861 section 7.1.1, beyond what all messages have in common. */
+/* RFC 4861 section 7.1.1, beyond the checks common to all messages. */
 static bool
 solicit_valid(const struct mbuf *m, const struct in6_addr *target, bool lladdr)
 {
@@ -138,7 +141,7 @@ solicit_input(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
 	if ((flags & IA6_PRESENT) == 0)
 		return (true);
 	if (flags & IA6_TENTATIVE) {
-		/* another probes for it at the same time */
+		/* another node probes for the address at the same time */
 		if (dad)
 			in6_dad_conflict(ifp, &ns.nd_ns_target);
 		return (true);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routers, as a host sees them (RFC 4861 sections 6.3 and 8.3): solicits them,
- * heeds what they advertise on interfaces that ask for it, and redirects.  One
- * default router is kept, the first; another takes its place when its lifetime
- * has ended.
+ * Router discovery of a host (RFC 4861 sections 6.3 and 8.3): solicits
+ * routers, accepts advertisements on interfaces configured for it, and
+ * redirects.  The first default router is used until its lifetime ends.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -12,21 +11,21 @@
 #include "netinet6/ip6_private.h"
 
 #define	SOLICIT_INTERVAL	(4 * NSEC_PER_SEC)
-#define	ADVERTISED_MAX		64	/* subnets on link, and redirects */
+#define	ADVERTISED_MAX		64	/* max on-link subnets and redirects */
 #define	REDIRECT_LIFETIME	600	/* seconds */
 
-/* What a router advertised and until when.  [r] router_lock */
+/* An advertised prefix or redirect, and its lifetime. [r] router_lock */
 struct advertised {
 	struct in6_addr	 prefix;	/* [r] */
 	unsigned	 plen;		/* [r] */
-	struct ifnet	*ifp;		/* [r] NULL: this place is free */
+	struct ifnet	*ifp;		/* [r] NULL: the slot is free */
 	nsec_t		 expires;	/* [r] */
 };
 
 static struct mtx router_lock;
-static struct advertised default_router;	/* [r] prefix: its address */
+static struct advertised default_router; /* [r] prefix: the router's address */
 static struct advertised advertised[ADVERTISED_MAX];	/* [r] */
-static nsec_t next_solicit;			/* of the clock thread */
+static nsec_t next_solicit; /* used only by the clock thread */
 
 void
 nd6_router_init(void)
@@ -41,7 +40,7 @@ expiry(uint32_t seconds)
 	    mach_uptime() + seconds * NSEC_PER_SEC);
 }
 
-/* A static default route goes before an advertised one. */
+/* A static default route takes precedence over an advertised one. */
 static void
 default_update(struct ifnet *ifp, const struct in6_addr *router,
     uint16_t seconds)
@@ -67,8 +66,8 @@ default_update(struct ifnet *ifp, const struct in6_addr *router,
 }
 
 /*
- * A prefix is reached by gw, or is on link if that is NULL, for so long.  A
- * route of another origin stays.
+ * Adds a route by gw, or on link if gw is NULL, for a lifetime.  A route of
+ * another origin is not changed.
  */
 static void
 route_update(struct ifnet *ifp, const struct in6_addr *prefix, unsigned plen,
@@ -89,7 +88,7 @@ route_update(struct ifnet *ifp, const struct in6_addr *prefix, unsigned plen,
 			place = a;
 	}
 	if (place != NULL && place->ifp != NULL && plen == 128) {
-		/* a redirect, perhaps to another than before */
+		/* a redirect may name another next hop than before */
 		(void)route6_delete(prefix, plen, ifp->if_index);
 		place->ifp = NULL;
 	}
@@ -159,7 +158,7 @@ nd6_router_advert(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
 	atomic_store_u32(&in6->solicits, 0);
 	if (ra.nd_ra_curhoplimit != 0)
 		atomic_store_u32(&in6->hoplimit, ra.nd_ra_curhoplimit);
-	/* limits: an hour, and no storm of solicitations */
+	/* limits: an hour, and a min interval of solicitations */
 	if (ra.nd_ra_reachable != 0 && ntohl(ra.nd_ra_reachable) <= 3600000)
 		atomic_store_u32(&in6->reachable, ntohl(ra.nd_ra_reachable));
 	if (ntohl(ra.nd_ra_retransmit) >= 1000 &&
@@ -172,7 +171,7 @@ nd6_router_advert(struct ifnet *ifp, struct mbuf *m, unsigned hlen)
 	return (true);
 }
 
-/* Section 8.1: from the router that we send these packets to, and no other. */
+/* Section 8.1: only from the current next hop of the destination. */
 static bool
 redirect_valid(const struct ifnet *ifp, const struct in6_addr *src,
     const struct nd_redirect *rd)
@@ -233,7 +232,7 @@ expire_routes(nsec_t now)
 	mtx_unlock(&router_lock);
 }
 
-/* RFC 4861 section 6.3.7: three times, until one advertises. */
+/* RFC 4861 section 6.3.7: three times, until an advertisement arrives. */
 static bool
 solicit_routers(struct ifnet *ifp)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv6 routes.  Addresses of this host are routes too, so that one look-up
- * tells whether a packet is for us and where it goes otherwise.  The
- * link-local subnet exists once for each interface: in keys, its index
- * stands in the 54 bits that such addresses have zero (RFC 4291 section
- * 2.5.6).
+ * IPv6 routes.  Addresses of this host are routes, too, so that one lookup
+ * decides between local delivery and the next hop.  The link-local subnet
+ * exists once for each interface: in keys, the interface index is stored in
+ * the 54 zero bits of such addresses (RFC 4291 section 2.5.6).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,12 +28,12 @@ struct rt6entry {
 #define	RT6_ONLINK	0x80
 
 static struct rtable *route6_table;	/* [I] */
-/* Grows with every change, when the table shows it. */
+/* Version of the table: incremented after each change. */
 static atomic_u64 route6_changes = 1;
 
 /*
- * As in net/route.c: where a thread found that its last packets go, those to
- * this host included.  A link-local address alone does not say where.
+ * A thread's cache of routes, including local ones, as in net/route.c.
+ * Link-local addresses are cached with their zone.
  */
 #define	ROUTE6_HINT_BITS	4
 struct route6_hint {
@@ -125,7 +124,7 @@ lookup(const struct in6_addr *dst, uint32_t zone, struct nhop6 *nh)
 
 	epoch_enter();
 	found = rtable_lookup(route6_table, &key);
-	/* a link-local address is on its link or nowhere */
+	/* only its link's route applies to a link-local address */
 	if (found != NULL && IN6_IS_ADDR_LINKLOCAL(dst) && found->rp_len < 64)
 		found = NULL;
 	if (found != NULL) {
@@ -204,7 +203,7 @@ family_add(const struct in6_addr *dst, unsigned plen,
 	return (route6_add(dst, plen, gw, NULL, 0));
 }
 
-/* Addresses of this host and its subnets go with their interfaces only. */
+/* Routes of this host's addresses and subnets cannot be deleted. */
 static int
 family_delete(const struct in6_addr *dst, unsigned plen)
 {
