@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Interfaces: the list, its look-ups, counters, and the way of a received
- * frame into the stack.  The list changes at boot only, so that it is read
- * without a lock.
+ * Interfaces: the list, its lookups, counters, and the path of a received
+ * frame into the stack.  The list changes only at boot and is read without a
+ * lock.
  */
 #include <string.h>
 
@@ -173,7 +173,7 @@ if_dispatch(void *arg, struct mbuf *m)
 	struct ifnet *ifp = arg;
 
 	m->m_pkthdr.rcvif = ifp;
-	/* only who takes frames in together holds some */
+	/* LRO needs a thread that receives bursts */
 	if (thread_known()->td_lro == NULL || !joins(ifp) || !if_lro_take(m))
 		if_pass(m);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A bridge joins Ethernet interfaces to one network (IEEE 802.1D section 7,
- * without the spanning tree: who wires a loop gets one).  It learns behind
- * which member an address is, and is an interface itself, with the addresses
- * of this host in that network; its members have none.
+ * without the spanning tree: physical loops are not detected).  It learns
+ * which member leads to an address.  It is an interface with this host's
+ * addresses in that network; members have no addresses.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,9 +22,7 @@
 #define	BUCKETS		256
 #define	AGE_INTERVAL	(10 * NSEC_PER_SEC)
 
-/*
- * Where a host is.  [b] lock of the bridge
- */
+/* The location of a host. [b] lock of the bridge */
 struct bridge_host {
 	LIST_ENTRY(bridge_host) bh_link;	/* [b] */
 	uint8_t		 bh_lladdr[6];		/* [b] */
@@ -121,7 +119,7 @@ bridge_timer(void *arg)
 	mtx_unlock(&b->b_lock);
 }
 
-/* 802.1D section 7.8: the sender is behind this member. */
+/* 802.1D section 7.8: records that the sender is behind this member. */
 static void
 bridge_learn(struct bridge *b, struct ifnet *member, const uint8_t ll[6])
 {
@@ -151,7 +149,7 @@ bridge_learn(struct bridge *b, struct ifnet *member, const uint8_t ll[6])
 	mtx_unlock(&b->b_lock);
 }
 
-/* The member behind which a host is, or NULL. */
+/* The member that leads to a host, or NULL. */
 static struct ifnet *
 bridge_lookup(struct bridge *b, const uint8_t ll[6])
 {
@@ -166,7 +164,7 @@ bridge_lookup(struct bridge *b, const uint8_t ll[6])
 	return (member);
 }
 
-/* A frame that was received, or is ours, leaves by a member.  Consumes m. */
+/* Sends a received frame, or one from this host, on a member.  Consumes m. */
 static int
 bridge_pass(struct ifnet *member, struct mbuf *m)
 {
@@ -174,7 +172,7 @@ bridge_pass(struct ifnet *member, struct mbuf *m)
 	return (ether_send(member, m));
 }
 
-/* To all members but the one that it came by, if it did.  Consumes m. */
+/* Sends to all members except the receiving one, if any.  Consumes m. */
 static void
 bridge_flood(struct bridge *b, const struct ifnet *from, struct mbuf *m)
 {
@@ -187,8 +185,8 @@ bridge_flood(struct bridge *b, const struct ifnet *from, struct mbuf *m)
 }
 
 /*
- * 802.1D section 7.12.6: what is addressed to bridges stays on its link; and
- * nothing leaves that is longer than a link takes, unless it will be cut.
+ * 802.1D section 7.12.6: frames to bridges stay on their link.  A frame longer
+ * than the MTU is not forwarded, unless it will be segmented.
  */
 static bool
 bridge_mayforward(const struct bridge *b, const struct mbuf *m)
@@ -202,7 +200,7 @@ bridge_mayforward(const struct bridge *b, const struct mbuf *m)
 	    m->m_pkthdr.len <= b->b_if.if_mtu + ETHER_HDR_LEN);
 }
 
-/* To this host: as if the bridge had received it.  Consumes m. */
+/* Delivers to this host, as received by the bridge.  Consumes m. */
 static void
 bridge_local(struct bridge *b, struct mbuf *m)
 {
@@ -244,11 +242,11 @@ bridge_input(struct ifnet *member, struct mbuf *m)
 		BRIDGESTAT_INC(b, forwarded);
 		(void)bridge_pass(to, m);
 	} else {
-		m_freem(m);	/* they hear each other */
+		m_freem(m);	/* both hosts are behind the same member */
 	}
 }
 
-/* A frame of this host's, from ether_frame(). */
+/* Sends a frame of this host, from ether_frame(). */
 static int
 bridge_transmit(struct ifnet *ifp, struct mbuf *m)
 {
@@ -271,7 +269,7 @@ bridge_transmit(struct ifnet *ifp, struct mbuf *m)
 	return (0);
 }
 
-/* One that may be a member: all members are alike. */
+/* Adds a member with the same properties as the others. */
 static int
 member_add(struct bridge *b, const char *name, char *why, size_t len)
 {
@@ -308,7 +306,7 @@ member_add(struct bridge *b, const char *name, char *why, size_t len)
 	return (0);
 }
 
-/* One that came to nothing. */
+/* Frees a bridge that was not created completely. */
 static void
 bridge_free(struct bridge *b)
 {
@@ -362,7 +360,7 @@ bridge_create(const struct if_config *ic, char *why, size_t len)
 	if_initname(&b->b_if, ic, b->b_members[0]->if_mtu);
 	if (b->b_if.if_mtu > b->b_members[0]->if_mtu)
 		b->b_if.if_mtu = b->b_members[0]->if_mtu;
-	/* batches are the members' */
+	/* members send batches themselves */
 	b->b_if.if_caps = b->b_members[0]->if_caps & ~(unsigned)IFCAP_BATCH;
 	memcpy(b->b_if.if_lladdr, b->b_members[0]->if_lladdr, 6);
 	b->b_if.if_softc = b;

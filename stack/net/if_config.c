@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Interfaces as loader.conf describes them: if.<name>.<what>="value" is
- * collected while the file is read, and made when it has been read whole.
+ * Configuration of interfaces: if.<name>.<what>="value" is collected while
+ * loader.conf is read; the interfaces are created afterwards.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define	PPM_MAX		1000000
 #define	DELAY_MAX	10000000
 #define	TUNNEL_TTL	64
-#define	MTU_MIN		576	/* RFC 1122 3.3.3 asks for no less */
+#define	MTU_MIN		576	/* RFC 1122 section 3.3.3 */
 #define	MTU_MAX		65521
 
 static struct if_config *if_configs;
@@ -99,7 +99,10 @@ driver_named(const char *name)
 	return (drv);
 }
 
-/* What if.<name>.driver says, or else what the interface's name begins with. */
+/*
+ * The driver of if.<name>.driver, or the one whose name the interface's name
+ * begins with.
+ */
 static struct if_driver *
 driver_find(const char *name)
 {
@@ -133,12 +136,12 @@ config_find(const char *name)
 	return (*p);
 }
 
-/* The numbers of an interface, and where if_config has them. */
+/* Numeric settings, with their offsets in if_config. */
 static const struct {
 	const char	*what;
 	size_t		 offset;
 	uint32_t	 min, max;
-	unsigned	 has;		/* of such interfaces only, or 0 */
+	unsigned	 has;		/* IFHAS_* required, or 0 */
 	const char	*descr;
 } numbers[] = {
 #define	NUMBER_OF(what, field, min, max, has, descr)			\
@@ -170,12 +173,12 @@ static const struct {
 #undef NUMBER_OF
 };
 
-/* Its modes, by name, and where struct if_modes has them. */
+/* Mode settings by name, with their offsets in struct if_modes. */
 static const struct {
 	const char	*what;
 	size_t		 offset;
-	const char	*names[6];	/* as in their enum */
-	unsigned	 flags;		/* CTL_RUN: may change */
+	const char	*names[6];	/* in the order of the enum */
+	unsigned	 flags;		/* CTL_RUN: may change while running */
 	const char	*descr;
 } modes[] = {
 	{ "monitor", offsetof(struct if_modes, monitor),
@@ -188,11 +191,11 @@ static const struct {
 	    "(a thread)" },
 };
 
-/* Its texts. */
+/* String settings. */
 static const struct {
 	const char	*what;
 	size_t		 offset, size;
-	unsigned	 has;		/* of such interfaces only, or 0 */
+	unsigned	 has;		/* IFHAS_* required, or 0 */
 	const char	*descr;
 } texts[] = {
 #define	TEXT(what, field, has, descr)					\
@@ -209,7 +212,7 @@ static const struct {
 #undef TEXT
 };
 
-/* Whether an interface has what only some have. */
+/* Whether the interface's driver supports an optional setting. */
 static bool
 config_has(const struct if_config *ic, unsigned has)
 {
@@ -284,7 +287,7 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 	return (ENOENT);
 }
 
-/* The mode as sysctl has it: of a configuration or of an interface. */
+/* A sysctl node for the mode of a configuration or an interface. */
 static struct sysctl_oid
 mode_oid(struct if_modes *im, size_t i)
 {
@@ -363,7 +366,9 @@ offload_forced(const struct if_config *ic, uint32_t wanted)
 	sysctl_forced(name, asked, now, "its device takes no more");
 }
 
-/* What holds now, for those who check that they got what they asked for. */
+/*
+ * Publishes the effective settings as sysctls, so that users can verify them.
+ */
 static void
 config_publish(struct if_config *ic)
 {
@@ -413,7 +418,7 @@ if_config_show(const struct ifnet *ifp, struct ctl_out *co)
 		drv->show(ifp, co);
 }
 
-/* Bridges and tunnels send by other interfaces, loopback to nobody. */
+/* Bridges and tunnels send through other interfaces, loopback has no device. */
 static int
 config_txq(const struct if_config *ic, char *why, size_t len)
 {

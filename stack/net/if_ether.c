@@ -12,7 +12,7 @@
 
 static const uint8_t ether_broadcast[6] = { 255, 255, 255, 255, 255, 255 };
 
-/* To everybody, to all hosts of IPv4, or to a group that somebody is in. */
+/* Whether a frame is for all hosts, all IPv4 hosts, or a group with members. */
 static bool
 ether_wanted(struct ifnet *ifp, const uint8_t dst[6])
 {
@@ -24,8 +24,8 @@ ether_wanted(struct ifnet *ifp, const uint8_t dst[6])
 }
 
 /*
- * Not to this interface alone.  False: to nobody here, which a hub does and a
- * promiscuous port.
+ * A frame not addressed to this interface.  False: not for this host (hub,
+ * promiscuous port).
  */
 APART static bool
 ether_tomany(struct ifnet *ifp, struct mbuf *m)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fault injector of an interface: loses, duplicates, reorders and corrupts
- * packets with given probabilities, from a seeded generator, so that a test
- * can say what the stack had to bear.
+ * Fault injector of an interface: drops, duplicates, reorders and corrupts
+ * packets with given probabilities.  The generator is seeded, so that a test
+ * can repeat the faults.
  *
- * A reordered packet is held back until two others have passed, or until
- * HOLD_MAX has gone by (so that the last packet of a conversation arrives).
- * A delay makes all packets late by the same time, as a long wire does.
+ * A reordered packet is held back until two others have passed, or for
+ * HOLD_MAX, so that the last packet of a conversation arrives.  A delay
+ * postpones all packets by the same time, as a long link does.
  */
 #include <string.h>
 #include <sys/queue.h>
@@ -17,7 +17,7 @@
 
 #define	PPM		1000000
 #define	HOLD_PACKETS	2
-#define	LATE_MAX	16384	/* packets on a long wire; more are lost */
+#define	LATE_MAX	16384	/* max delayed packets; more are dropped */
 #define	HOLD_MAX	(5 * NSEC_PER_MSEC)
 
 typedef void impair_fn(void *, struct mbuf *);
@@ -32,11 +32,11 @@ struct if_impair {
 	struct mtx	 im_lock;
 	uint64_t	 im_random;	/* [i] */
 	struct mbuf	*im_held;	/* [i] */
-	unsigned	 im_passed;	/* [i] packets since it was held */
-	impair_fn	*im_fn;		/* [i] where it was going */
+	unsigned	 im_passed;	/* [i] packets passed since then */
+	impair_fn	*im_fn;		/* [i] function to call with it */
 	void		*im_arg;	/* [i] */
 	struct callout	 im_callout;
-	/* Packets that are late on purpose, in order. */
+	/* Delayed packets, in order. */
 	STAILQ_HEAD(, late) im_late;	/* [i] */
 	unsigned	 im_nlate;	/* [i] */
 	struct callout	 im_late_callout;
@@ -68,7 +68,7 @@ if_impair_create(const struct impair_config *ic)
 	return (im);
 }
 
-/* xorshift64* (Vigna 2016), which needs a state other than zero. */
+/* xorshift64* (Vigna 2016), whose state must not be zero. */
 static uint32_t
 impair_random(struct if_impair *im)
 {
@@ -99,9 +99,9 @@ packet_copy(const struct mbuf *m)
 }
 
 /*
- * Flips one bit in the first part of the packet, in private memory.  A
- * packet whose checksum a device has yet to compute is left alone: the
- * device would sign the damage, which no wire does.
+ * Flips one bit near the start of the packet, in unshared memory.  A packet
+ * whose checksum is left to the device is not corrupted, because the device
+ * would compute a valid checksum over the damage.
  */
 static struct mbuf *
 packet_corrupt(struct mbuf *m, uint32_t random)
@@ -114,7 +114,10 @@ packet_corrupt(struct mbuf *m, uint32_t random)
 	if (m != NULL && len > 0)
 		m->m_data[random % len] ^= (char)(1U << ((random >> 16) & 7));
 	if (m != NULL) {
-		/* Nobody may vouch for its checksum now, nor cut it. */
+		/*
+		 * The checksum must be verified now, and the packet not
+		 * segmented.
+		 */
 		m->m_pkthdr.csum_flags &=
 		    (uint16_t)~(CSUM_VALID | CSUM_PARTIAL);
 		m->m_pkthdr.tso_segsz = 0;
@@ -122,7 +125,7 @@ packet_corrupt(struct mbuf *m, uint32_t random)
 	return (m);
 }
 
-/* Delivers what is due; re-arms for the next. */
+/* Delivers due packets; re-arms for the next. */
 static void
 late_release(void *arg)
 {
@@ -171,7 +174,7 @@ late_enqueue(struct if_impair *im, struct mbuf *m, impair_fn *fn, void *arg)
 	kfree(la);
 }
 
-/* To where it goes, now or later. */
+/* Delivers a packet now or after the delay. */
 static void
 impair_deliver(struct if_impair *im, struct mbuf *m, impair_fn *fn, void *arg)
 {
@@ -199,7 +202,7 @@ impair_release(void *arg)
 		impair_deliver(im, m, fn, to);
 }
 
-/* Decides the fate of m: up to three packets go on, in this order. */
+/* Applies the faults to m: returns up to three packets, in this order. */
 static unsigned
 impair_decide(struct if_impair *im, struct mbuf *m, struct mbuf *out[3],
     impair_fn *fn, void *arg)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4 addresses of interfaces: which interface, subnet or source address
- * belongs to another address.  They are set at boot only, so that they are
- * read without a lock.
+ * IPv4 addresses of interfaces: finds the interface, subnet or source address
+ * for another address.  They change only at boot and are read without a lock.
  */
 #include <arpa/inet.h>
 #include <string.h>
@@ -61,9 +60,8 @@ if_hasaddr(const struct ifnet *ifp, struct in_addr addr)
 }
 
 /*
- * Bits of the addresses that interfaces have, by a hash: a packet to forward
- * has a destination that is nobody's here, and one look says so, however many
- * interfaces there are.
+ * A bitmap of the hashes of interface addresses.  Destinations of forwarded
+ * packets are not local, and one test shows this for any number of interfaces.
  */
 #define	ADDR_HASHBITS	10
 static uint64_t addr_bits[(1 << ADDR_HASHBITS) / 64];
@@ -111,7 +109,7 @@ if_onlink(struct in_addr addr)
 	return (ifp);
 }
 
-/* A subnet's last address; RFC 3021: a /31 or /32 has none. */
+/* A subnet's last address; a /31 or /32 has none (RFC 3021). */
 static bool
 is_last(const struct if_inet *in, struct in_addr addr)
 {

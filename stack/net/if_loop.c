@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loopback.  Its packets are always queued to the netisr, never handled by
- * the sender's thread: that would recurse into protocols whose locks the
- * sender holds (Watson 2005).
+ * Loopback.  Its packets are always queued to the netisr: direct dispatch
+ * would recurse into protocols whose locks the sender holds (Watson 2005).
  */
 #include <arpa/inet.h>
 
@@ -23,14 +22,14 @@ lo_pass(void *arg, struct mbuf *m)
 	IFSTAT_INC(ifp, ipackets);
 	IFSTAT_ADD(ifp, ibytes, ph->len);
 	if_pcap_tap(ifp, m);
-	/* IPv6 has said whose address it is: link-local ones need that */
+	/* IPv6 has set the interface of the address: link-local ones need it */
 	if (!ip6 || ph->rcvif == NULL)
 		ph->rcvif = ifp;
 	if (netisr_queue(ip6 ? NETISR_IPV6 : NETISR_IP, m) != 0)
 		IFSTAT_INC(ifp, iqdrops);
 }
 
-/* The data never leaves memory: what was to be summed is good. */
+/* The data stays in memory: pending checksums are marked valid. */
 static void
 lo_checksums(struct pkthdr *ph)
 {

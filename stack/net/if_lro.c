@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Large receive offload: of a burst of frames, TCP segments that follow one
- * another are joined before the stack sees them, so that what each packet
- * costs is paid once for many (Menon and Zwaenepoel, "Optimizing TCP Receive
- * Performance", 2008).
+ * Large receive offload: joins consecutive TCP segments of a burst before the
+ * stack processes them, so that the cost for each packet is paid once for many
+ * (Menon and Zwaenepoel, "Optimizing TCP Receive Performance", 2008).
  *
- * Only segments whose headers say the same are joined: data with an ACK of
- * the same number, the same timestamps, ECN field and TTL, all of one length
- * but the last.  So the result can be cut into what it was made of, and goes
- * on as one from a device that merges does (CSUM_PARTIAL, tso_segsz).  PSH
- * ends it; what is not joined passes at once, behind what is held of its
+ * Only segments with equal headers are joined: the same ACK number,
+ * timestamps, ECN field and TTL, and one length except for the last.  The
+ * result can therefore be cut into the original segments, and is marked like a
+ * packet merged by a device (CSUM_PARTIAL, tso_segsz).  PSH ends a merge.
+ * Segments that do not match pass at once, after those held for their
  * connection.
  */
 #include <arpa/inet.h>
@@ -22,7 +21,7 @@
 #include "kern/thread.h"
 #include "net/if_private.h"
 
-#define	TS_LEN		12	/* timestamps, the only options of a segment */
+#define	TS_LEN		12	/* timestamps, if they are the only option */
 
 static char *
 ip_of(const struct mbuf *m)
@@ -36,7 +35,7 @@ tcp_of(const struct mbuf *m, uint32_t tcp)
 	return ((struct tcphdr *)(void *)(m->m_data + tcp));
 }
 
-/* Whether it is a whole packet of IPv4 without options, or of IPv6. */
+/* Parses a frame: a whole IPv4 packet without options, or IPv6, with TCP. */
 static bool
 find_tcp(struct mbuf *m, struct lro_segment *sg)
 {
@@ -77,7 +76,7 @@ find_segment(struct mbuf *m, struct lro_segment *sg)
 	return (true);
 }
 
-/* RFC 9293 section 3.1, for len bytes of TCP. */
+/* Pseudo header sum (RFC 9293 section 3.1) for len bytes of TCP. */
 static uint32_t
 pseudo_sum(const struct lro_segment *sg, uint32_t len)
 {
@@ -101,7 +100,7 @@ checksum_ok(const struct lro_segment *sg)
 	return ((ph->csum_flags & (CSUM_VALID | CSUM_PARTIAL)) != 0);
 }
 
-/* Data, and an ACK without anything that is special. */
+/* Whether the segment has data, ACK and no special flags. */
 static bool
 is_plain(const struct lro_segment *sg)
 {
@@ -122,7 +121,7 @@ is_same(const struct lro_segment *a, const struct lro_segment *b, uint32_t from,
 	    to - from) == 0);
 }
 
-/* Addresses and ports. */
+/* Compares addresses and ports. */
 static bool
 same_connection(const struct lro_segment *a, const struct lro_segment *b)
 {
@@ -134,8 +133,8 @@ same_connection(const struct lro_segment *a, const struct lro_segment *b)
 }
 
 /*
- * All of the headers but lengths, identification, checksums, sequence number,
- * flags and window.
+ * Compares all header fields except lengths, identification, checksums,
+ * sequence number, flags and window.
  */
 static bool
 same_headers(const struct lro_segment *a, const struct lro_segment *b)
@@ -155,7 +154,7 @@ same_headers(const struct lro_segment *a, const struct lro_segment *b)
 	    is_same(a, b, a->ls_tcp + sizeof(struct tcphdr), a->ls_data));
 }
 
-/* What was joined says how long it is, and that it has been checked. */
+/* Sets the merged packet's lengths and checksum state. */
 static void
 seal(const struct lro_flow *f)
 {
@@ -180,7 +179,7 @@ seal(const struct lro_flow *f)
 	m->m_pkthdr.tso_segsz = (uint16_t)sg->ls_len;
 }
 
-/* Passes on what is held of a connection. */
+/* Passes the segments held for a connection. */
 static void
 pass(struct if_lro *lro, struct lro_flow *f)
 {
@@ -216,7 +215,7 @@ last_mbuf(struct mbuf *m)
 	return (m);
 }
 
-/* False: it does not follow what is held, or differs from it. */
+/* False: the segment does not follow the held ones, or its headers differ. */
 static bool
 may_join(const struct lro_flow *f, const struct lro_segment *sg)
 {
@@ -228,7 +227,7 @@ may_join(const struct lro_flow *f, const struct lro_segment *sg)
 	    same_headers(first, sg) && is_plain(sg));
 }
 
-/* The data behind what is held.  True: nothing may follow. */
+/* Appends the data to the held segments.  True: no segment may follow. */
 static bool
 join(struct lro_flow *f, const struct lro_segment *sg)
 {

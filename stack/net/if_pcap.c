@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packets of an interface kept in a file that tcpdump and wireshark read
- * (pcap-savefile(5), with nanoseconds): received ones as the device gave
- * them, before the fault injector, and sent ones as the device gets them.
- * So a merged segment is one packet, and a checksum that is left to the
- * device is not there yet.
+ * Packet capture of an interface to a file for tcpdump and wireshark
+ * (pcap-savefile(5), with nanoseconds).  Received packets are captured before
+ * the fault injector, sent packets as the device gets them.  A merged segment
+ * is therefore one packet, and a checksum left to the device is still missing.
  *
  * "pcap start INTERFACE FILE [MEGABYTES]" and "pcap stop INTERFACE", or
- * if.<name>.pcap from the boot on.  What would make the file longer than
- * that is dropped and counted.
+ * if.<name>.pcap from the boot on.  Packets beyond the file's max size are
+ * dropped and counted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,8 +22,8 @@
 #define	LINKTYPE_ETHERNET 1
 #define	LINKTYPE_RAW	101	/* IPv4 or IPv6, by the version */
 #define	SNAPLEN		262144
-#define	BUFFER		65536	/* bytes before they are written */
-#define	MEGABYTES	64	/* unless told */
+#define	BUFFER		65536	/* bytes buffered before a write */
+#define	MEGABYTES	64	/* default */
 #define	MEGABYTES_MAX	65536
 
 struct file_header {
@@ -45,14 +44,14 @@ struct packet_header {
 struct if_pcap {
 	struct mtx	 pc_lock;
 	char		 pc_path[PCAP_PATH_MAX];	/* [I] */
-	uint64_t	 pc_left;	/* [p] bytes the file may grow */
+	uint64_t	 pc_left;	/* [p] bytes left in the file */
 	uint64_t	 pc_packets;	/* [p] */
 	uint64_t	 pc_dropped;	/* [p] */
-	size_t		 pc_used;	/* [p] of the buffer */
+	size_t		 pc_used;	/* [p] bytes in the buffer */
 	char		 pc_buf[BUFFER];	/* [p] */
 };
 
-static struct mtx pcap_lock;	/* starting and stopping */
+static struct mtx pcap_lock;	/* serializes start and stop */
 
 static void
 pcap_flush(struct if_pcap *pc) REQUIRES(pc->pc_lock)
@@ -162,7 +161,7 @@ if_pcap_start(struct ifnet *ifp, const char *path, uint64_t bytes, char *why,
 	return (error);
 }
 
-/* Counts may be NULL. */
+/* packets and dropped may be NULL. */
 static int
 pcap_stop(struct ifnet *ifp, uint64_t *packets, uint64_t *dropped)
 {
@@ -175,7 +174,7 @@ pcap_stop(struct ifnet *ifp, uint64_t *packets, uint64_t *dropped)
 		return (ENOENT);
 	mtx_lock(&pc->pc_lock);
 	pcap_flush(pc);
-	pc->pc_left = 0;	/* for those who have it in their hands */
+	pc->pc_left = 0; /* stops threads that already have the pointer */
 	*packets = pc->pc_packets;
 	*dropped = pc->pc_dropped;
 	mtx_unlock(&pc->pc_lock);

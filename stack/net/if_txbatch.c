@@ -6,7 +6,7 @@
 #include "kern/thread.h"
 #include "net/if_private.h"
 
-#define	BATCH_MAX	32	/* frames in one call */
+#define	BATCH_MAX	32	/* max frames in one call */
 
 static void
 batch_flush(struct tx_batch *xb)

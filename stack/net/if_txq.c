@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread in front of an interface's driver.
+ * A transmit thread before an interface's driver.
  *
- * Deferred transmit: whoever sends need not wait for the device (iflib(4)
- * calls it tx_abdicate).  The thread takes all that has gathered meanwhile,
- * and gives it to a driver that takes many frames with one call.
+ * Deferred transmit: senders do not wait for the device (tx_abdicate in
+ * iflib(4)).  The thread takes all queued frames and passes them to a driver
+ * that accepts many with one call.
  *
- * A driver that is not MP-safe (IFF_NEEDSGIANT of FreeBSD 5 to 7) sends under
- * Giant.  Who sends often holds locks that Giant must not follow; so unless
- * it has Giant already, its frames are left to the thread, which takes Giant:
- * a switch of threads for each burst, "a performance penalty beyond just
- * running with the Giant lock" (Watson 2004).
+ * A driver that is not MP-safe (IFF_NEEDSGIANT in FreeBSD 5 to 7) sends under
+ * Giant.  Senders often hold locks that come after Giant.  Unless a sender
+ * holds Giant already, its frames are therefore left to the thread, which
+ * takes Giant.  This costs a thread switch for each burst, "a performance
+ * penalty beyond just running with the Giant lock" (Watson 2004).
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "kern/worker.h"
 #include "net/if_private.h"
 
-#define	TXQ_MAX	4096	/* frames; more are lost */
+#define	TXQ_MAX	4096	/* max frames; more are dropped */
 
 /*
  * Locks used to protect struct if_txq members:
@@ -31,17 +31,20 @@
 struct if_txq {
 	struct ifnet	*tq_ifp;		/* [I] */
 	int		(*tq_transmit)(struct ifnet *, struct mbuf *);
-						/* [I] the driver's */
-	bool		 tq_lists;		/* [I] it takes many frames */
-	bool		 tq_giant;		/* [I] it needs Giant */
-	bool		 tq_always;		/* [I] nobody else calls it */
+						/*
+						 * [I] properties of the driver
+						 */
+	bool		 tq_lists;		/* [I] accepts many frames */
+	bool		 tq_giant;		/* [I] needs Giant */
+	bool		 tq_always; /* [I] only the thread calls it */
 	struct worker	 tq_worker;
 	struct mtx	 tq_lock;
 	struct mbufq	 tq_frames;		/* [q] */
-	atomic_u64	 tq_deferred;		/* [a] sends for want of Giant */
+	/* [a] frames deferred for want of Giant */
+	atomic_u64	 tq_deferred;
 };
 
-/* Frames that are linked by m_nextpkt, as the driver takes them. */
+/* Passes frames linked by m_nextpkt to the driver. */
 static int
 driver_transmit(const struct if_txq *tq, struct mbuf *m)
 {
@@ -59,7 +62,7 @@ driver_transmit(const struct if_txq *tq, struct mbuf *m)
 	return (error);
 }
 
-/* What if_send() calls in the place of the driver. */
+/* Replaces the driver's function for if_send(). */
 static int
 txq_transmit(struct ifnet *ifp, struct mbuf *m)
 {
@@ -82,7 +85,7 @@ txq_transmit(struct ifnet *ifp, struct mbuf *m)
 	return (lost > 0 ? ENOBUFS : 0);
 }
 
-/* Hands all that waits to the driver. */
+/* Passes all queued frames to the driver. */
 static void
 txq_send(struct if_txq *tq) REQUIRES(tq->tq_lock)
 {

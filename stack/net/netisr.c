@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * netisr: who runs a protocol's input, and when (Watson 2005; netisr(9)).
+ * netisr: dispatch of received packets to protocols (Watson 2005; netisr(9)).
  *
- *   direct    the thread that received the packet runs the handler, to
- *             completion
- *   deferred  the packet is queued, and another thread runs it
- *   hybrid    direct if that keeps the order, else deferred
+ *	direct		the receiving thread runs the handler to completion
+ *	deferred	the packet is queued, and another thread runs it
+ *	hybrid		direct if that keeps the order, else deferred
  *
- * net.isr.dispatch chooses for all protocols, net.isr.proto.<p>.dispatch for
+ * net.isr.dispatch applies to all protocols, net.isr.proto.<p>.dispatch to
  * one.  A handler that is not MP-safe is always deferred and runs under Giant.
  * Loopback and tunnels call netisr_queue().
  *
- * How packets are handed over was made anew in 2009: net.isr.generation
- * chooses between netisr_swi.c (2005) and netisr_stream.c.
+ * FreeBSD reimplemented the queues in 2009: net.isr.generation selects
+ * netisr_swi.c (2005) or netisr_stream.c (2009).
  */
 #include "net/netisr_private.h"
 
@@ -30,7 +29,7 @@
 #include "net/if_private.h"
 
 struct isr_proto isr_protos[NETISR_NPROTO] = {
-	/* Framing only: a queue here would be one too many. */
+	/* Framing only: another queue would be one too many. */
 	[NETISR_ETHER] = { .dispatch = DISPATCH_DIRECT },
 	[NETISR_TCP] = { .dispatch = DISPATCH_DEFERRED },
 };
@@ -39,14 +38,14 @@ struct isr_direct isr_direct COUNTERS;
 
 static const struct isr_generation *generation = &isr_2009; /* [I] */
 
-/* Whoever the packet wakes is let go when its locks have been. */
+/* Defers wakeups until the packet's locks are released. */
 HOT void
 isr_handle(enum netisr_proto proto, struct mbuf *m)
 {
 	struct isr_proto *ps = &isr_protos[proto];
 
 	wakeup_hold();
-	/* what a program's call brings about has the date of the call */
+	/* packets that a program's call causes keep the call's time */
 	if (!ast_entered())
 		forget_uptime();
 	if (ps->mpsafe) {
@@ -70,7 +69,7 @@ isr_rx_burst_begin(enum netisr_proto proto)
 {
 	if (!rx_bursts || !isr_protos[proto].mpsafe)
 		return;
-	giant_enter();	/* comes before the net lock */
+	giant_enter();	/* before the net lock */
 	rx_burst_begin();
 }
 
@@ -169,7 +168,7 @@ netisr_init(void)
 	isr_sysctl_init();
 }
 
-/* What is under Giant is never dispatched directly: says so. */
+/* Protocols under Giant are never dispatched directly: records the override. */
 static void
 force_deferred(void)
 {

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * netisr of 2009 (netisr(9), "netisr2"): workstreams, one for each CPU and
- * for each worker thread.
+ * each worker thread.
  *
- * A workstream has a queue for each protocol and, if it is among the first
- * net.isr.maxthreads, a thread.  A protocol's policy chooses the stream that
- * a packet is queued to.  A worker takes the whole queue of a protocol at a
- * time: one lock operation for many packets, and up to twice the limit in
- * flight.
+ * A workstream has a queue for each protocol.  The first net.isr.maxthreads
+ * workstreams have a thread.  A protocol's policy selects the stream of a
+ * packet.  A worker takes the whole queue of a protocol at a time: one lock
+ * operation for many packets, and up to twice the limit in flight.
  *
- * Direct dispatch asks nobody: it runs the handler and counts on the stream
- * of this CPU.  Hybrid dispatch asks the policy, and runs the handler if that
- * says this CPU's stream and nothing is queued, running or about to run
- * there, so that it never overtakes.
+ * Direct dispatch runs the handler without the policy, and counts on the
+ * stream of this CPU.  Hybrid dispatch runs the handler if the policy selects
+ * this CPU's stream and no packet is queued or being handled there, so that no
+ * packet overtakes another.
  */
 #include "net/netisr_private.h"
 
@@ -27,7 +26,7 @@
 #include "kern/worker.h"
 #include "net/if_var.h"
 
-/* Toeplitz hashes of RSS name one of so many buckets, and these CPUs. */
+/* A Toeplitz hash of RSS maps to one of these buckets, and these to CPUs. */
 #define	RSS_BUCKETS	128
 
 /*
@@ -38,7 +37,7 @@
  */
 struct workstream {
 	struct mtx	 ws_lock;
-	struct thread	*ws_thread;			/* [I] or NULL */
+	struct thread	*ws_thread; /* [I] worker, or NULL */
 	bool		 ws_running;			/* [w] worker is busy */
 	bool		 ws_dispatching;		/* [w] hybrid in progress */
 	bool		 ws_scheduled;			/* [w] worker was woken */
@@ -48,12 +47,12 @@ struct workstream {
 	struct worker	 ws_worker;
 } __attribute__((aligned(64)));
 
-/* There may be more CPUs; some then share one. */
+/* If there are more CPUs, some share a stream. */
 static struct workstream streams[NETISR_WORKERS_MAX];
 static unsigned nstreams = 1;			/* [I] */
-static unsigned nworkers = 1;			/* [I] of the first streams */
+static unsigned nworkers = 1;			/* [I] streams with a worker */
 
-/* That of this CPU, which may have no worker. */
+/* The stream of this CPU, which may have no worker. */
 static unsigned
 stream_here(void)
 {
@@ -98,7 +97,7 @@ is_busy(const struct workstream *ws) REQUIRES(ws->ws_lock)
 	return (ws->ws_running || ws->ws_dispatching || ws->ws_scheduled);
 }
 
-/* Wakes the worker unless somebody will look at the queue anyway. */
+/* Wakes the worker, unless a thread that runs now will process the queue. */
 static void
 schedule(struct workstream *ws) REQUIRES(ws->ws_lock)
 {
@@ -108,7 +107,7 @@ schedule(struct workstream *ws) REQUIRES(ws->ws_lock)
 	worker_wake(&ws->ws_worker);
 }
 
-/* False: the queue is full; m is the caller's still. */
+/* False: the queue is full; the caller still owns m. */
 static bool
 enqueue(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
     REQUIRES(ws->ws_lock)
@@ -218,7 +217,7 @@ stream_dispatch(enum netisr_proto proto, struct mbuf *m, enum isr_dispatch way)
 	return (stream_queue(proto, m));
 }
 
-/* Runs all that is queued for one protocol, without the lock. */
+/* Handles all queued packets of one protocol, without the lock. */
 static void
 work_proto(struct workstream *ws, enum netisr_proto proto)
     REQUIRES(ws->ws_lock)
@@ -250,7 +249,7 @@ stream_work(void *arg)
 
 	mtx_assert_owned(&ws->ws_lock);
 	ws->ws_scheduled = false;
-	/* A dispatcher at work will schedule us when it is done. */
+	/* A hybrid dispatcher will schedule the worker when it is done. */
 	if (ws->ws_pending == 0 || ws->ws_dispatching)
 		return (NSEC_FOREVER);
 	ws->ws_running = true;
@@ -325,7 +324,7 @@ stream_show(struct ctl_out *co)
 	}
 }
 
-/* Who has the lock says that it hangs itself. */
+/* A thread that holds the lock is reported as hanging itself. */
 static bool
 stream_watch(unsigned i, struct watched *w)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * netisr of 2005 (netisr(9) of FreeBSD 6; Watson 2005): one software
- * interrupt thread for all protocols.
+ * netisr of 2005 (netisr(9) of FreeBSD 6; Watson 2005): one software interrupt
+ * thread for all protocols.
  *
- * Each protocol has one bounded queue with a lock of its own, and a bit in a
- * word that says that there is something in it.  The thread takes the whole
- * word, and empties the queue of each bit, the lowest first, one packet for
- * each lock operation.  A packet keeps its place among those that went the
- * same way: direct dispatch may overtake what is queued.
+ * Each protocol has one bounded queue with its own lock, and a bit in a word
+ * that marks the queue as not empty.  The thread takes the whole word and
+ * empties the marked queues, lowest bit first, with one lock operation for
+ * each packet.  Packets keep their order only among those dispatched in the
+ * same way: direct dispatch may overtake queued packets.
  */
 #include "net/netisr_private.h"
 
@@ -37,7 +37,7 @@ static worker_fn swi_work;
 
 static struct {
 	struct swi_queue queues[NETISR_NPROTO];
-	struct mtx	 lock;		/* between a look at pending and sleep */
+	struct mtx	 lock; /* between the test of pending and the sleep */
 	struct worker	 worker;
 	atomic_u32	 pending;	/* [a] bit per protocol */
 } swi = {
@@ -45,7 +45,7 @@ static struct {
 	    .w_wmesg = "netisr" },
 };
 
-/* The counters of 2005, by their names. */
+/* Counters with their names of 2005. */
 static struct {
 	atomic_u64	 count, directed, deferred, queued, drop, swi_count;
 } isrstat;
@@ -63,7 +63,7 @@ static const struct sysctl_oid swi_oids[] = {
 	ISRSTAT(swi_count, "turns of the thread"),
 };
 
-/* Sets a bit; whoever sets the first one wakes the thread. */
+/* Sets a bit; the thread that sets the first bit wakes the worker. */
 static void
 schedule(enum netisr_proto proto)
 {
@@ -103,7 +103,7 @@ swi_queue(enum netisr_proto proto, struct mbuf *m)
 	return (handoff(proto, m));
 }
 
-/* That Ethernet's framing is a protocol, too, was new in 2009. */
+/* In 2005 Ethernet framing was not a netisr protocol. */
 static int
 swi_dispatch(enum netisr_proto proto, struct mbuf *m, enum isr_dispatch way)
 {
@@ -220,7 +220,7 @@ swi_show(struct ctl_out *co)
 	}
 }
 
-/* Who has a lock says that it hangs itself. */
+/* A thread that holds a lock is reported as hanging itself. */
 static bool
 swi_watch(unsigned i, struct watched *w)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tunables of the netisr, in the spellings of twenty years, and what
- * "netstat -Q" shows of it.
+ * The tunables of the netisr, with their old names, and "netstat -Q".
  */
 #include "net/netisr_private.h"
 
@@ -25,7 +24,7 @@ static const char *const generation_names[] = { "2005", "2009", NULL };
 static const struct isr_generation *const generations[] = { &isr_2005,
     &isr_2009 };
 
-static atomic_u32 generation = 1;		/* of the two, [I] */
+static atomic_u32 generation = 1; /* [I] index of the generation */
 atomic_u32 isr_dispatch = DISPATCH_DIRECT;
 atomic_u32 isr_maxthreads = 1;
 bool isr_bindthreads;
@@ -66,7 +65,7 @@ isr_qlimit(enum netisr_proto proto)
 	return (limit < max ? limit : max);
 }
 
-/* While running, what the generation refuses is not set at all. */
+/* While running, a value that the generation does not support is refused. */
 static int
 set_checked(atomic_u32 *word, uint32_t value, char *why, size_t len)
 {
@@ -80,7 +79,7 @@ set_checked(atomic_u32 *word, uint32_t value, char *why, size_t len)
 	return (EINVAL);
 }
 
-/* All spellings: names, and net.isr.direct's 0 and 1. */
+/* Accepts policy names, and 0 and 1 of net.isr.direct. */
 static int
 proc_dispatch(const struct sysctl_oid *oid, const char *value, char *buf,
     size_t len)

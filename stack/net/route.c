@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IPv4 routing table: longest match (RFC 1812 section 5.2.4.3).  Interfaces'
- * own subnets are routes like any other.
+ * IPv4 routing table: longest match (RFC 1812 section 5.2.4.3).  The subnets
+ * of interfaces are ordinary routes.
  */
 #include "net/route.h"
 
@@ -24,12 +24,12 @@ struct rtentry {
 };
 
 static struct rtable *route_table;	/* [I] */
-/* Grows with every change, when the table shows it. */
+/* Version of the table: incremented after each change. */
 static atomic_u64 route_changes = 1;
 
 /*
- * Where a thread found that its last packets go: most that it sends or
- * forwards go there, too.  Of no worth once the table has changed.
+ * A thread's cache of routes, because consecutive packets often share a
+ * destination.  Entries are valid until the table changes.
  */
 #define	ROUTE_HINT_BITS	4
 struct route_hint {
@@ -84,7 +84,7 @@ route_hint(struct in_addr dst)
 	    ROUTE_HINT_BITS, dst.s_addr));
 }
 
-/* Asked once for what a thread remembers, not for each packet. */
+/* Evaluated when an entry is cached, not for each packet. */
 static bool
 is_other_host(const struct ifnet *ifp, struct in_addr dst)
 {
@@ -168,7 +168,7 @@ route_show(struct ctl_out *co)
 	rtable_walk(route_table, show_entry, co);
 }
 
-/* Whether an earlier address of the interface is in the very subnet. */
+/* Whether an earlier address of the interface has the same subnet. */
 static bool
 subnet_before(const struct ifnet *ifp, unsigned n)
 {
@@ -208,7 +208,7 @@ route_attach(void)
 	return (error);
 }
 
-/* The last four bytes of a mapped address. */
+/* The IPv4 address of a mapped address. */
 static struct in_addr
 unmap(const struct in6_addr *a)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Routes as people write them, of every family: in loader.conf
- * (route.<destination>, route6.<destination>), and while running as "route
- * add", "route delete" and "route get".
+ * Textual routes of all families: in loader.conf (route.<destination>,
+ * route6.<destination>), and while running by "route add", "route delete" and
+ * "route get".
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +19,10 @@
 static const struct route_family *families[FAMILIES_MAX];	/* [I] at boot */
 static unsigned nfamilies;					/* [I] at boot */
 
-/* Routes of loader.conf, until the interfaces are there; kept to be told. */
+/*
+ * Routes of loader.conf, added when the interfaces exist; kept for their
+ * sysctls.
+ */
 static struct route_config {
 	struct route_config *next;
 	const struct route_family *family;
@@ -27,7 +30,7 @@ static struct route_config {
 	unsigned	 plen;
 } *route_configs, **route_configs_tail = &route_configs;
 
-/* The family that a command ("route add") or tunable ("route.x") is of. */
+/* The family of a command ("route add") or tunable ("route.x"). */
 static const struct route_family *
 family_of(const char *name)
 {
@@ -41,7 +44,7 @@ family_of(const char *name)
 	return (families[i]);
 }
 
-/* Where a family's own address is in one of 16 bytes. */
+/* The family's own address within one of 16 bytes. */
 static void *
 own_part(const struct route_family *rf, struct in6_addr *a)
 {
@@ -68,7 +71,7 @@ has_tail(const struct in6_addr *a, unsigned n)
 	return (false);
 }
 
-/* "default", or a subnet as the family writes it. */
+/* Parses "default", or a subnet in the family's notation. */
 static int
 parse_destination(struct route_config *rc, const char *s, char *why,
     size_t len)
@@ -133,7 +136,7 @@ config_set(const char *name, const char *value, char *why, size_t len)
 	return (0);
 }
 
-/* What the table has now: the route may have been deleted or replaced. */
+/* The current gateway: the route may have been deleted or replaced. */
 static int
 show_gateway(const struct sysctl_oid *oid, const char *value, char *buf,
     size_t len)
@@ -166,7 +169,7 @@ route_why_not(int error)
 	}
 }
 
-/* Adds a route of loader.conf, and a sysctl that tells it. */
+/* Adds a route of loader.conf, and a sysctl for it. */
 static int
 config_add(struct route_config *rc)
 {
@@ -274,7 +277,7 @@ cmd_get(const char *command, struct ctl_out *co, int argc, char *argv[],
 	return (0);
 }
 
-/* A name that is kept for good. */
+/* Allocates a name that is never freed. */
 static const char *
 name_of(const struct route_family *rf, const char *rest)
 {

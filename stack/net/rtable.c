@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Longest-prefix match: a tree bitmap (W. Eatherton, G. Varghese, Z. Dittia,
- * "Tree Bitmap: Hardware/Software IP Lookups with Incremental Updates", ACM
- * CCR 34(2), 2004) whose levels take six bits of the key, with population
- * counts for indices as in poptrie (H. Asai, Y. Ohara, SIGCOMM 2015).
+ * Longest-prefix match: a tree bitmap (W.  Eatherton, G.  Varghese, Z.
+ * Dittia, "Tree Bitmap: Hardware/Software IP Lookups with Incremental
+ * Updates", ACM CCR 34(2), 2004).  Each level uses six bits of the key, and
+ * population counts give indices, as in poptrie (H.  Asai, Y.  Ohara, SIGCOMM
+ * 2015).
  *
- * A node at depth d has two bitmaps and one array of as many pointers as
- * they have bits.  rn_inner has the prefixes of d to d + 5 bits, in the
- * order of a heap: bit 0 is the node's own prefix, bits 1 and 2 those that
- * are one bit longer, and so on.  So the longest of those that match is the
- * highest bit of the key's six ancestors.  rn_outer has a bit for each of
- * the next six bits of longer keys: there the pointer leads to a node, or,
- * marked with LEAF, to the only entry below, however long its prefix is.
- * That spares the chains of nodes for lone routes: the shape of the tree
- * follows from its entries alone, and a node other than the root has at
- * least two pointers or one to another node.
+ * A node at depth d has two bitmaps and one array with a pointer for each bit
+ * set in them.  rn_inner has the prefixes of d to d + 5 bits in heap order:
+ * bit 0 is the node's own prefix, bits 1 and 2 those that are one bit longer,
+ * and so on.  The longest match is therefore the highest set bit among the
+ * key's six ancestors.
  *
- * Bitmaps never change: a change makes a new node, stores it over the old
- * one in its parent's array, and retires the old one.  Only that store is
- * seen by readers, which follow pointers with acquire order.
+ * rn_outer has a bit for each value of the next six bits of longer keys.  Its
+ * pointer leads to a node or, marked with LEAF, to the only entry below, of
+ * any prefix length.  This avoids chains of nodes for single routes.  The
+ * shape of the tree depends only on its entries; a node other than the root
+ * has at least two pointers, or one to another node.
+ *
+ * Bitmaps never change.  A change makes a new node, stores it over the old one
+ * in its parent's array, and retires the old one.  Readers see only that
+ * store; they follow pointers with acquire order.
  */
 #include "net/rtable.h"
 
@@ -36,18 +38,18 @@
 struct rtnode {
 	uint64_t	 rn_inner;	/* [I] */
 	uint64_t	 rn_outer;	/* [I] */
-	atomic_uptr	 rn_slot[];	/* [a] outer ones first */
+	atomic_uptr	 rn_slot[];	/* [a] pointers of rn_outer first */
 };
 
 /* [t] rt_lock for writing, [a] atomic */
 struct rtable {
-	struct mtx	 rt_lock;	/* against other writers */
+	struct mtx	 rt_lock;	/* serializes writers */
 	unsigned	 rt_bits;	/* [I] */
 	atomic_uptr	 rt_root;	/* [a] struct rtnode, never NULL */
 	struct rtable_size rt_size;	/* [t] */
 };
 
-/* A bitmap of a node and the bit of it that a prefix has. */
+/* A bitmap of a node, and a prefix's bit in it. */
 struct place {
 	bool		 inner;
 	unsigned	 bit;
@@ -114,7 +116,7 @@ prefix_equal(const struct rtprefix *a, const struct rtprefix *b)
 	return (a->rp_len == b->rp_len && prefix_covers(a, &b->rp_key));
 }
 
-/* Where a prefix that is no shorter than d belongs in a node at depth d. */
+/* The place of a prefix of at least d bits in a node at depth d. */
 static struct place
 place_of(const struct rtprefix *p, unsigned d)
 {
@@ -127,7 +129,7 @@ place_of(const struct rtprefix *p, unsigned d)
 	    (bits >> (STRIDE - rel)) });
 }
 
-/* Bits of the six prefixes in a node that the next bits of a key match. */
+/* Bits of the six prefixes in a node that match the next bits of a key. */
 static inline uint64_t
 ancestors(unsigned bits)
 {
@@ -238,7 +240,7 @@ node_retire(struct rtable *rt, struct rtnode *n) REQUIRES(rt->rt_lock)
 	epoch_call(kfree, n);
 }
 
-/* A copy of n with the bit of pl turned over; a new slot is 0. */
+/* A copy of n with the bit of pl inverted; a new slot is 0. */
 static struct rtnode *
 node_flip(struct rtable *rt, const struct rtnode *n, struct place pl)
     REQUIRES(rt->rt_lock)
@@ -265,7 +267,7 @@ entry_slot(struct rtprefix *e, struct place pl)
 	return ((uintptr_t)e | (pl.inner ? 0 : LEAF));
 }
 
-/* A node at depth d with nothing in it but e. */
+/* A node at depth d that contains only e. */
 static struct rtnode *
 node_of_one(struct rtable *rt, struct rtprefix *e, unsigned d)
     REQUIRES(rt->rt_lock)
@@ -300,7 +302,9 @@ slot_insert(struct rtable *rt, atomic_uptr *slot, unsigned d,
 		other = leaf_of(atomic_load_uptr(next));
 		if (prefix_equal(other, e))
 			return (other);
-		/* Two below one slot: the leaf moves down into a node. */
+		/*
+		 * Two entries below one slot: the leaf moves down into a node.
+		 */
 		atomic_store_rel_uptr(next,
 		    (uintptr_t)node_of_one(rt, other, d + STRIDE));
 	}
@@ -323,7 +327,7 @@ rtable_insert(struct rtable *rt, struct rtprefix *e)
 	return (other);
 }
 
-/* What stands for a node in its parent: a lone entry does so itself. */
+/* The parent's pointer to a node: a single entry replaces its node. */
 static uintptr_t
 node_shrunk(struct rtnode *n)
 {
@@ -335,7 +339,7 @@ node_shrunk(struct rtnode *n)
 	return (only | LEAF);
 }
 
-/* Puts n, or what stands for it, in the place of old, at depth d. */
+/* Replaces old at depth d by n, or by n's single entry. */
 static void
 node_replace(struct rtable *rt, atomic_uptr *slot, struct rtnode *old,
     struct rtnode *n, unsigned d) REQUIRES(rt->rt_lock)
@@ -351,7 +355,7 @@ node_replace(struct rtable *rt, atomic_uptr *slot, struct rtnode *old,
 }
 
 /*
- * Below a node other than the root there are two entries or more, so that
+ * Below a node other than the root there are at least two entries, so that
  * none becomes empty.
  */
 static struct rtprefix *
@@ -398,7 +402,7 @@ struct walk {
 	void		*arg;
 };
 
-/* The prefixes at and below one place of a node, as a heap: in order. */
+/* Visits the prefixes at and below one place of a node, in heap order. */
 static void
 walk_place(struct rtnode *n, unsigned bit, const struct walk *w)
 {

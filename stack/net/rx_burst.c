@@ -10,11 +10,11 @@
 #include "kern/thread.h"
 #include "net/netisr.h"
 
-/* [o] the thread that has it among its hints */
+/* [o] the thread whose hints hold it */
 struct rx_burst {
 	unsigned	 rb_depth;	/* [o] */
 	bool		 rb_gathers;	/* [o] */
-	struct mbufq	 rb_frames;	/* [o] gathered */
+	struct mbufq	 rb_frames;	/* [o] collected frames */
 };
 
 bool rx_bursts;
@@ -32,7 +32,7 @@ rx_burst_is_open(void)
 	return (rx_burst_mine()->rb_depth > 0);
 }
 
-/* Whom its packets wake is let go when all locks are. */
+/* Defers wakeups until all locks are released. */
 void
 rx_burst_open(void)
 {
