@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Work put off until a thread holds no locks.
+ * Work deferred until a thread holds no locks.
  */
 #include "kern/ast.h"
 
@@ -40,7 +40,7 @@ ast_run(struct thread *td)
 
 	if (td->td_asts != NULL)
 		witness_none("ast_run");
-	td->td_astdepth++;	/* what the work brings about is ours, too */
+	td->td_astdepth++; /* work that this work causes is run here, too */
 	while ((a = td->td_asts) != NULL) {
 		td->td_asts = a->ast_next;
 		a->ast_fn(a);

@@ -2,10 +2,10 @@
 /*
  * Callouts: a timing wheel and the clock thread.
  *
- * A callout hangs in the slot of the tick at which it is due; a callout of a
- * later turn of the wheel stays in its slot until then (Varghese and Lauck
- * 1987, scheme 6).  The clock thread runs handlers without the lock, one
- * after the other, and sleeps while nothing is due.
+ * A callout is in the slot of the tick at which it is due.  Callouts of later
+ * turns of the wheel stay in their slot (Varghese and Lauck 1987, scheme 6).
+ * The clock thread runs handlers one after the other without the lock, and
+ * sleeps while none is due.
  */
 #include "kern/callout.h"
 
@@ -26,7 +26,7 @@ static worker_fn run_due;
 static struct {
 	struct mtx	 lock;			/* [c] */
 	struct callout	*wheel[WHEEL_SIZE];	/* [c] */
-	uint64_t	 tick;			/* [c] next tick to look at */
+	uint64_t	 tick;			/* [c] next tick to process */
 	unsigned	 pending;		/* [c] callouts in the wheel */
 	uint64_t	 wake_tick;		/* [c] thread sleeps until */
 	struct callout	*running;		/* [c] */
@@ -53,7 +53,7 @@ wheel_insert(struct callout *c)
 	uint64_t tick = due_tick(c);
 	struct callout **head;
 
-	/* The tick may have been looked at already: then the next one. */
+	/* If that tick was processed already, the next one. */
 	head = slot_of(tick < clk.tick ? clk.tick : tick);
 	c->c_next = *head;
 	if (c->c_next != NULL)
@@ -96,7 +96,7 @@ callout_reset(struct callout *c, nsec_t delay, callout_fn *fn, void *arg)
 	c->c_arg = arg;
 	wheel_insert(c);
 	if (due_tick(c) < clk.wake_tick) {
-		clk.wake_tick = 0;	/* once is enough */
+		clk.wake_tick = 0;	/* one wakeup is enough */
 		worker_wake(&clk.worker);
 	}
 	mtx_unlock(&clk.lock);
@@ -173,7 +173,7 @@ run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock)
 	return (true);
 }
 
-/* The first tick from now on that has a callout in its slot. */
+/* The next tick whose slot has a callout. */
 static uint64_t
 next_tick(void) REQUIRES(clk.lock)
 {
@@ -193,7 +193,7 @@ next_tick(void) REQUIRES(clk.lock)
 	return (best);
 }
 
-/* Runs what is due; returns in how long the next is. */
+/* Runs the due callouts; returns the time until the next one. */
 static nsec_t
 run_due(void *arg) REQUIRES(clk.lock)
 {
@@ -202,7 +202,7 @@ run_due(void *arg) REQUIRES(clk.lock)
 
 	(void)arg;
 	clk.wake_tick = 0;
-	/* One turn shows every slot. */
+	/* One turn covers every slot. */
 	if (tick >= clk.tick + WHEEL_SIZE)
 		clk.tick = tick - WHEEL_SIZE + 1;
 	for (; clk.tick <= tick && !clk.worker.w_stop; clk.tick++)

@@ -17,7 +17,7 @@ struct counters {
 static struct mtx counter_lock;
 static LIST_HEAD(, counters) copies GUARDED_BY(counter_lock);	/* [c] */
 
-/* So that there is a section even in a program without counters. */
+/* Ensures that the section exists in programs without counters. */
 static atomic_u64 nothing COUNTERS __attribute__((used));
 
 static size_t
@@ -44,7 +44,7 @@ counters_attach(struct thread *td)
 	mach_counters = (intptr_t)own->c_data - (intptr_t)__start_counters;
 }
 
-/* What the thread has counted goes to the section itself. */
+/* Adds the thread's counts to the section itself. */
 void
 counters_detach(struct thread *td)
 {

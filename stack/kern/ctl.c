@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Server of the control socket: one thread, one request a connection.  The
- * socket's file belongs to the user who runs the stack and has mode 0600, so
- * whoever may ask is whoever could have killed it.
+ * Server of the control socket: one thread, one request for each connection.
+ * The socket's file has mode 0600.  Only the user who runs the stack can send
+ * requests, who could also kill it.
  */
 #include "kern/ctl.h"
 
@@ -16,7 +16,7 @@
 #include "kern/thread.h"
 
 #define	CTL_COMMANDS_MAX 48
-/* A slow client holds up others, and the stack's end, no longer. */
+/* Limits the time for which a slow client delays others and shutdown. */
 #define	CTL_TIMEOUT	(500 * NSEC_PER_MSEC)
 
 struct ctl_out {
@@ -27,7 +27,7 @@ struct ctl_out {
 /* Registered at boot, before the server's thread starts. */
 static struct ctl_command {
 	const char	*command;
-	void		(*show)(struct ctl_out *);	/* a view's, or NULL */
+	void		(*show)(struct ctl_out *); /* for a view, or NULL */
 	ctl_run_t	*run;
 } ctl_commands[CTL_COMMANDS_MAX];
 static unsigned ctl_ncommands;
@@ -35,7 +35,7 @@ static unsigned ctl_ncommands;
 static char ctl_path[108];		/* as long as sun_path */
 static struct mach_ctl *ctl_socket;
 static struct thread *ctl_thread;
-static atomic_u32 ctl_held;		/* it parks on this word */
+static atomic_u32 ctl_held;		/* the server parks on this word */
 
 static const struct sysctl_oid ctl_oids[] = {
 	{ .oid_name = "ctl.path", .oid_type = CTL_STRING, .oid_flags = CTL_TUN,
@@ -112,8 +112,8 @@ show_description(const struct sysctl_oid *oid, const char *value, void *arg)
 }
 
 /*
- * For programs: "name: a b c" if a tunable is one of those, "name: 0-9" if it
- * is a number, "name:" if it is a text.
+ * For programs: "name: a b c" for an enumeration, "name: 0-9" for a number,
+ * "name:" for a string.
  */
 static void
 show_type(const struct sysctl_oid *oid, const char *value, void *arg)
@@ -137,11 +137,14 @@ show_type(const struct sysctl_oid *oid, const char *value, void *arg)
 
 struct counters {
 	struct ctl_out	*co;
-	const char	*last;		/* name of the last one, */
-	size_t		 len;		/* and how much of it is the protocol */
+	const char	*last;		/* name of the previous counter, */
+	size_t		 len;		/* and the length of its protocol */
 };
 
-/* Counters are named <protocol>.stats.<counter>; one heading a protocol. */
+/*
+ * Counters are named <protocol>.stats.<counter>; prints one heading for each
+ * protocol.
+ */
 static void
 show_counter(const struct sysctl_oid *oid, const char *value, void *arg)
 {
@@ -190,7 +193,7 @@ answer_set(struct ctl_out *co, const struct ctl_request *cr)
 		answer_get(co, cr->cr_name);
 }
 
-/* The arguments in a line that starts with the command; or NULL. */
+/* Returns the arguments if the line starts with the command, else NULL. */
 static const char *
 command_args(const struct ctl_command *cc, const char *line)
 {
@@ -279,7 +282,7 @@ ctl_answer(struct ctl_out *co, char *line)
 	}
 }
 
-/* Reads up to the newline; false if the client broke the rules. */
+/* Reads up to the newline; false on a protocol error. */
 static bool
 ctl_readline(int handle, char *line, size_t size, nsec_t deadline)
 {

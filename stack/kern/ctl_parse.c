@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parser of control requests, apart from the server so that it can be
- * fuzzed by itself.
+ * Parser of control requests, separate from the server for the fuzzer.
  */
 #include "kern/ctl.h"
 

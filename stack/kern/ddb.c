@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A look at what the threads of a running stack do, as ddb(4)'s ps.
+ * A view of the threads of a running stack, as ddb(4)'s ps.
  */
 #include "kern/ddb.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which locks the threads hold and wait for, as ddb(4)'s show locks and show
- * alllocks, and where they are: the stacks of all who are in the stack.
+ * Locks that threads hold and wait for, as ddb(4)'s show locks and show
+ * alllocks, and the call stacks of threads inside the stack.
  *
- * A look at a thread that goes on meanwhile may be wrong; who hangs does not.
+ * The view of a running thread may be inconsistent; that of a hung thread is
+ * not.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,10 +15,10 @@
 
 #define	STACK_MAX	32	/* calls shown */
 
-/* Others change what is looked at; nobody waits for a look. */
+/* Other threads change the data meanwhile; readers take no lock. */
 #define	RACY	__attribute__((no_sanitize("thread")))
 
-/* The locks of a thread at one moment, or nearly. */
+/* Copies the locks of a thread, approximately at one moment. */
 RACY static unsigned
 copy_locks(const struct thread *td, struct lock_held held[LOCK_HELD_MAX],
     struct lock_held *wanted)
@@ -47,7 +48,7 @@ show_lock(struct ctl_out *co, const char *what, const struct lock_held *lh)
 		    lh->lh_site->ls_file, lh->lh_site->ls_line);
 }
 
-/* False: it neither has nor wants any. */
+/* False: the thread neither holds nor waits for a lock. */
 static bool
 show_thread(struct ctl_out *co, const struct ddb_thread *dt)
 {
@@ -116,7 +117,10 @@ show_stack(struct ctl_out *co, const struct ddb_thread *dt)
 	}
 }
 
-/* A program's thread that is elsewhere is left alone: it may be disturbed. */
+/*
+ * A program's thread outside the stack is skipped, because the signal may
+ * disturb it.
+ */
 void
 ddb_stacks(struct ctl_out *co)
 {

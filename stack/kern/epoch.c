@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Epochs: memory that readers without locks may still look at.
+ * Epochs: deferred freeing of memory that lock-free readers may still use.
  *
- * A global number grows with every call of epoch_call(), which marks what
- * it retires with the number before.  Each thread has a record with the
- * number it saw when it entered.  What was retired in epoch e can have been
- * found only by visits that began in e or before; so it is freed when every
- * record says more than e, or nothing.
+ * Each epoch_call() increments a global epoch, and tags what it retires with
+ * the number before.  Each thread has a record with the epoch at which its
+ * read section began.  Memory retired in epoch e can have been found only by
+ * read sections that began in e or before.  It is freed when every record is
+ * greater than e or inactive.
  */
 #include "kern/epoch.h"
 
@@ -15,19 +15,20 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
-#define	RECLAIM_EVERY	64	/* calls between looks at all records */
+#define	RECLAIM_EVERY	64	/* calls between scans of all records */
 
 /*
  * Locks used to protect struct epoch_reader members:
  *	[I] immutable
  *	[o] owner thread
  *	[a] atomic
- * Its size keeps two threads' records off one cache line.
+ * The struct is as large as a cache line, so that two threads do not share
+ * one.
  */
 struct epoch_reader {
 	atomic_u64	 er_epoch;	/* [a] when it entered; 0: outside */
 	atomic_u32	 er_taken;	/* [a] belongs to a thread */
-	unsigned	 er_depth;	/* [o] of nested visits */
+	unsigned	 er_depth;	/* [o] nesting depth */
 	struct epoch_reader *er_next;	/* [I] */
 	char		 er_pad[104];
 };
@@ -46,7 +47,7 @@ static struct mtx epoch_lock;
 static struct retired *retired, **retired_tail GUARDED_BY(epoch_lock);
 static unsigned nretired GUARDED_BY(epoch_lock);
 
-/* A record that a thread has left behind, or a new one. */
+/* Takes the record of an ended thread, or makes a new one. */
 static struct epoch_reader *
 reader_take(void)
 {
@@ -78,7 +79,9 @@ epoch_enter(void)
 	if (er->er_depth++ > 0)
 		return;
 	atomic_store_rel_u64(&er->er_epoch, atomic_load_u64(&epoch_now));
-	/* Either a writer sees the record, or we see what it unlinked. */
+	/*
+	 * Either a writer sees the record, or this thread sees the unlinking.
+	 */
 	atomic_fence();
 }
 
@@ -100,7 +103,7 @@ epoch_inside(void)
 	return (er != NULL && er->er_depth > 0);
 }
 
-/* The number of the visit that began first, or UINT64_MAX. */
+/* The epoch of the oldest read section, or UINT64_MAX. */
 static uint64_t
 oldest_visit(void)
 {

@@ -2,13 +2,13 @@
 /*
  * Giant: one recursive lock over the whole stack (Watson 2004).
  *
- * With debug.mpsafenet=0 every way into the stack takes it; with 1 only what
- * declared that it needs it.  It comes before every other lock, and is
- * dropped while its owner sleeps, whatever the depth of recursion.
+ * With debug.mpsafenet=0 every entry into the stack takes it; with 1 only
+ * components that declare a need for it do.  It comes before every other lock.
+ * It is dropped while its owner sleeps, at any depth of recursion.
  *
- * A component that is not MP-safe says so by name.  While the stack boots
- * that brings Giant back over all of it; later it is too late, since who is
- * inside without Giant cannot be asked to take it.
+ * A component that is not MP-safe declares that by name.  During boot this
+ * puts Giant over the whole stack.  Later it is refused, because threads may
+ * already be inside without Giant.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,12 +24,15 @@
 bool mpsafenet = true;
 
 static struct mtx giant;
-static bool giant_settled;	/* [I] after boot: it is too late to change */
+static bool giant_settled;	/* [I] after boot: cannot change any more */
 static char needs_giant[NAMES_MAX];	/* components that tunables name */
 static char forced_by[NAMES_MAX];	/* [I] after boot */
 static atomic_u64 mpsafenet_warnings;
 
-/* Built-in ones, which are MP-safe and can be told to say that they are not. */
+/*
+ * Built-in components are MP-safe; debug.needsgiant makes them declare the
+ * opposite.
+ */
 static const char *const components[] = { "arp", "bridge", "icmp", "igmp",
     "ip6", "raw", "tcp", "tunnel", "udp", "unix", NULL };
 
@@ -39,7 +42,7 @@ net_needs_giant(const char *component)
 	size_t len = strlen(forced_by);
 
 	if (!mpsafenet && len == 0)
-		return;		/* as loader.conf wants it */
+		return;		/* loader.conf has set it already */
 	if (!giant_settled) {
 		sysctl_forced("debug.mpsafenet", "1", "0", "%s needs Giant",
 		    component);
@@ -57,7 +60,7 @@ net_needs_giant(const char *component)
 		    "too late");
 }
 
-/* Calls fn, if any, for each name of a list; false: there is no such one. */
+/* Calls fn, if not NULL, for each name of a list; false: unknown name. */
 static bool
 each_component(const char *list, void (*fn)(const char *))
 {

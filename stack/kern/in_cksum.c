@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The Internet checksum (RFC 1071): a one's complement sum of 16-bit words in
- * memory order, added eight bytes at a time.
+ * memory order, computed eight bytes at a time.
  */
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * loader.conf: lines name="value" with # comments, as loader.conf(5).
+ * loader.conf: lines of the form name="value" with # comments, as in
+ * loader.conf(5).
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +19,7 @@ skip_spaces(char *s)
 	return (s);
 }
 
-/* Nothing but a comment from here on. */
+/* Whether only white space or a comment follows. */
 static bool
 is_end(char *s)
 {
@@ -27,8 +28,8 @@ is_end(char *s)
 }
 
 /*
- * Splits a line in place.  Returns NULL, or what is wrong; *name is NULL for
- * a line that says nothing.
+ * Splits a line in place.  Returns NULL or an error message; *name is NULL for
+ * a blank line.
  */
 static const char *
 split_line(char *line, char **name, char **value)

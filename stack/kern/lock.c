@@ -2,13 +2,14 @@
 /*
  * Mutexes and reader-writer locks.
  *
- * The owner word of a mutex is the owner's struct thread, with bit 0 set
- * while somebody may be parked.  A thread that does not get the lock may spin
- * (lock_wait.c); at last it sets the bit and parks on mtx_seq, which every
- * unlock of a contested mutex changes: a wake-up between the look and the
- * park is not lost, because the word differs by then.
+ * The owner word of a mutex is the owner's struct thread, with bit 0 set while
+ * a thread may be parked.  A thread that does not get the lock may spin
+ * (lock_wait.c).  Finally it sets the bit and parks on mtx_seq.  Every unlock
+ * of a contested mutex changes mtx_seq, so a wakeup between the test and the
+ * park is not lost.
  *
- * The checker cannot see through these functions, which are the locks.
+ * The checker cannot analyse these functions, because they implement the
+ * locks.
  */
 #include "kern/lock_private.h"
 #include "kern/planted.h"
@@ -89,7 +90,7 @@ mtx_trylock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 	return (true);
 }
 
-/* Somebody waits. */
+/* Unlocks a mutex for which threads may be parked. */
 APART static void
 mtx_pass_on(struct mtx *m)
 {
@@ -113,10 +114,10 @@ mtx_unlock(struct mtx *m) NO_LOCK_ANALYSIS
 }
 
 /*
- * Reader-writer lock.  Owner word: 0 free; (readers << 1) | 1; or the
- * writer's struct thread, whose bit 0 is clear.  rw_writers counts writers
- * that sleep; while it is not zero new readers wait too.  Every unlock that
- * leaves the lock free changes rw_seq and wakes all who parked, if any did.
+ * Reader-writer lock.  Owner word: 0 free; (readers << 1) | 1; or the writer's
+ * struct thread, whose bit 0 is clear.  rw_writers counts waiting writers; new
+ * readers wait while it is not zero.  Every unlock that leaves the lock free
+ * changes rw_seq and wakes all parked threads, if any.
  */
 #define	RW_READER	((uintptr_t)1)
 #define	RW_ONE		((uintptr_t)2)
@@ -145,7 +146,7 @@ rw_tryread(struct rwlock *l)
 {
 	uintptr_t owner = atomic_load_uptr(&l->rw_owner);
 
-	/* nobody's, or readers' */
+	/* free, or held by readers */
 	while (__predict_true(owner == 0 || (owner & RW_READER) != 0) &&
 	    __predict_true(atomic_load_acq_u32(&l->rw_writers) == 0)) {
 		uintptr_t next = (owner | RW_READER) + RW_ONE;
@@ -166,9 +167,9 @@ rw_trywrite(struct rwlock *l)
 }
 
 /*
- * Busy checks first, unless others wait for Giant behind us; then a writer
- * counts itself, so that no more readers go before it.  Returns since when it
- * waited, if anybody asks.
+ * Spins first, unless this thread holds Giant, for which others may wait.
+ * Then a writer counts itself, so that no more readers overtake it.  Returns
+ * the time when the wait began, if a profile is on.
  */
 COLD static nsec_t
 rw_wait(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers,
@@ -246,7 +247,7 @@ rw_runlock(struct rwlock *l) NO_LOCK_ANALYSIS
 		next = owner == (RW_ONE | RW_READER) ? 0 : owner - RW_ONE;
 	} while (__predict_false(!atomic_cmpset_uptr(&l->rw_owner, &owner,
 	    next)));
-	/* Only a writer waits for readers to go. */
+	/* The last reader wakes waiting writers. */
 	if (__predict_false(atomic_load_acq_u32(&l->rw_writers) != 0) &&
 	    next == 0)
 		rw_wakeall(l);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LOCK_PROFILING as FreeBSD has it since 2007: of every place that acquires a
- * lock, how long it waited and how long it held.
+ * LOCK_PROFILING of FreeBSD since 2007: wait and hold times for each place
+ * that acquires a lock.
  *
- * Each thread counts for itself, so that profiling does not serialise what it
- * looks at; the tables are added up when somebody asks, those of threads that
- * have ended too.  The profile of 2006, which does serialise, is in
- * mutex_prof.c.
+ * Each thread has its own table, so that profiling does not serialise the
+ * threads.  A view adds the tables up, including those of ended threads.  The
+ * profile of 2006, which does serialise, is in mutex_prof.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,11 +17,11 @@
 #include "kern/lock_track.h"
 #include "kern/sysctl.h"
 
-#define	SLOTS		1024	/* places for each thread; a power of two */
-#define	PROBES		16	/* looked at before a place is rejected */
+#define	SLOTS		1024	/* places a thread; a power of two */
+#define	PROBES		16	/* slots probed before a place is rejected */
 #define	COST_TURNS	20000
 
-/* What is known of one place and class.  [o] written by one thread only. */
+/* Data of one place and class. [o] written by one thread only. */
 struct lock_record {
 	const struct lock_site *_Atomic lr_site;
 	atomic_u32	 lr_class;
@@ -32,7 +31,8 @@ struct lock_record {
 };
 
 struct lock_prof {
-	atomic_u32	 lp_generation;	/* a table of before a reset is empty */
+	/* a table of an older generation is empty */
+	atomic_u32	 lp_generation;
 	struct lock_record lp_records[SLOTS];
 };
 
@@ -54,7 +54,7 @@ lock_prof_enabled(void)
 	return (atomic_load_u32(&prof.ps_on) != 0);
 }
 
-/* Counters have one writer: no atomic addition is needed. */
+/* Each counter has one writer: no atomic addition is needed. */
 static void
 add(atomic_u64 *p, uint64_t n)
 {
@@ -80,7 +80,7 @@ record_clear(struct lock_record *lr)
 	atomic_store_u64(&lr->lr_wait_max, 0);
 }
 
-/* Empties a table that is from before the last reset. */
+/* Empties a table that predates the last reset. */
 static void
 prof_refresh(struct lock_prof *lp)
 {
@@ -94,8 +94,8 @@ prof_refresh(struct lock_prof *lp)
 }
 
 /*
- * The record of a place, made if there is none; NULL: the table is full there.
- * A function in a header has one place for each file that includes it.
+ * The record of a place, created if missing; NULL: no free slot.  A function
+ * in a header counts as one place for each file that includes it.
  */
 static struct lock_record *
 record_of(struct lock_prof *lp, const struct lock_site *site, unsigned class)
@@ -143,7 +143,7 @@ lock_prof_release(struct thread *td, const struct lock_held *lh)
 	raise_to(&lr->lr_wait_max, lh->lh_waited);
 }
 
-/* Adds one table to another, which nobody else writes. */
+/* Adds one table to another, which no other thread writes. */
 static void
 prof_add(struct lock_prof *to, struct lock_prof *from)
 {
@@ -177,7 +177,7 @@ add_thread(struct thread *td, void *arg)
 		prof_add(arg, lp);
 }
 
-/* Those that cost most waiting first, then those that were acquired most. */
+/* Sorts by time waited, then by acquisitions. */
 static int
 by_wait(const void *a, const void *b)
 {
@@ -236,7 +236,7 @@ lock_prof_show(struct ctl_out *co)
 	kfree(sum);
 }
 
-/* What a mutex costs that nobody else wants, ns. */
+/* Cost of an uncontended lock and unlock of a mutex, ns. */
 static uint64_t
 mutex_cost(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keeps the list of locks that each thread holds, for the checker of their
- * order (witness.c) and for their profile (lock_prof.c).
+ * Maintains the list of locks that each thread holds, for the checks of their
+ * order (witness.c) and for the profile (lock_prof.c).
  */
 #include "kern/lock_track.h"
 
@@ -44,7 +44,7 @@ lock_got(const void *l, enum lock_class class, const struct lock_site *site,
 	sim_lock_got();
 }
 
-/* Locks may be let go in any order; the latest one is usual. */
+/* Locks may be released in any order; usually the latest is first. */
 void
 lock_leaving(const void *l)
 {

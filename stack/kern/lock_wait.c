@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a thread does that does not get a mutex: the strategies of lock.mutex.
+ * Mutex contention strategies: the values of lock.mutex.
  *
- * The owner may be looked at even when it has just let the lock go and ended:
- * a struct thread stays one for ever (kern/thread.c).  That it runs is what
- * it says itself, around parking on another lock; that the host has taken
- * its CPU away cannot be seen, and is why every spin has a limit.
+ * The owner's struct thread may be read even after the owner has unlocked and
+ * ended, because a struct thread is never freed (kern/thread.c).  Each thread
+ * records in it when it parks on another lock.  Preemption by the host is not
+ * visible, and therefore every spin has a limit.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,8 @@ static const char *const strategy_names[] = { "spin", "block", "adaptive",
     "backoff", NULL };
 
 static atomic_u32 strategy = MUTEX_ADAPTIVE;	/* [I] after boot */
-static atomic_u32 spin_limit = 100;	/* about a short section; turns */
+/* turns; about one short critical section */
+static atomic_u32 spin_limit = 100;
 static atomic_u32 delay_base = 1;	/* turns */
 static atomic_u32 delay_max = 64;	/* turns */
 static atomic_u32 giant_adaptive = 1;
@@ -53,14 +54,14 @@ lock_park(atomic_u32 *word, uint32_t expected)
 	atomic_store_u32(&td->td_offcpu, 0);
 }
 
-/* Once: says that somebody waits, and parks.  True if it is ours. */
+/* Sets the contested bit and parks once.  True if the lock was acquired. */
 static bool
 park(struct mtx *m, uintptr_t self)
 {
 	uint32_t seq = atomic_load_acq_u32(&m->mtx_seq);
 	uintptr_t owner = atomic_load_uptr(&m->mtx_owner);
 
-	/* Others may be parked still: stay contested. */
+	/* Other threads may still be parked: stay contested. */
 	if (owner == 0)
 		return (atomic_cmpset_uptr(&m->mtx_owner, &owner,
 		    self | CONTESTED));
@@ -87,8 +88,8 @@ is_running(uintptr_t owner)
 }
 
 /*
- * Looks again after a delay that grows from base to max, for as long as the
- * owner runs and turns last.  True if it is ours, with word for its owner.
+ * Tests the lock after delays that grow from base to max, while the owner runs
+ * and turns remain.  True if it was acquired; word is the new owner word.
  */
 static bool
 spin_on_owner(struct mtx *m, uintptr_t word, unsigned base, unsigned max)
@@ -109,7 +110,10 @@ spin_on_owner(struct mtx *m, uintptr_t word, unsigned base, unsigned max)
 	return (false);
 }
 
-/* Who has parked once says so for those who may be parked still. */
+/*
+ * After it has parked once, a thread keeps the contested bit for others that
+ * may still be parked.
+ */
 static void
 spin_and_park(struct mtx *m, uintptr_t self, unsigned base, unsigned max)
 {
@@ -122,8 +126,8 @@ spin_and_park(struct mtx *m, uintptr_t self, unsigned base, unsigned max)
 }
 
 /*
- * Never parks; but lets others go first after a while, since the owner may be
- * among them.
+ * Never parks, but yields after some turns, because the owner may need this
+ * CPU.
  */
 static void
 wait_spin(struct mtx *m, uintptr_t self)
@@ -185,7 +189,7 @@ static const struct sysctl_oid lock_oids[] = {
 	    .oid_names = strategy_names,
 	    .oid_descr = "what waits for a mutex: spin, block, adaptive (spins "
 	    "while the owner runs), backoff (with growing pauses)" },
-	/* ADAPTIVE_GIANT (Watson 2004): Giant is held for long. */
+	/* ADAPTIVE_GIANT (Watson 2004): Giant is held for long times. */
 	{ .oid_name = "lock.giant_adaptive", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &giant_adaptive,
 	    .oid_max = 1,

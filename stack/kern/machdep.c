@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which CPUs the stack uses, how its threads are placed on them, and how the
- * host schedules them.
+ * The CPUs of the stack, and placement and scheduling of its threads.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +20,7 @@ static const char *const sched_names[] = { [MACH_SCHED_OTHER] = "other",
 static atomic_u32 sched = MACH_SCHED_OTHER;	/* [I] after boot */
 static atomic_u32 priority = 1;			/* [I] after boot */
 
-/* What goes together is seen when the boot comes to it. */
+/* Conflicts between these are detected later in the boot. */
 static const struct sysctl_oid machine_oids[] = {
 	{ .oid_name = "kern.smp.disabled", .oid_type = CTL_BOOL,
 	    .oid_flags = CTL_TUN, .oid_ptr = &smp_disabled,
@@ -75,7 +74,7 @@ choose_cpus(void)
 	return (0);
 }
 
-/* One CPU for all: a choice in most builds, a must in those with -Dup=true. */
+/* One CPU for all threads: a tunable in most builds, always with -Dup=true. */
 static int
 confine(void)
 {

@@ -42,9 +42,9 @@ move_header(struct mbuf *to, struct mbuf *from)
 }
 
 /*
- * An mbuf in front.  What it is for lies at its end, so that more headers fit
- * in front, and what follows is aligned if a pullup brings it here: behind the
- * 14 bytes of Ethernet that is an IP header.
+ * Prepends an mbuf.  Its data is at its end, so that more headers fit before
+ * it.  If a pullup moves data here, the IP header after the 14 bytes of
+ * Ethernet is aligned.
  */
 APART static struct mbuf *
 prepend_mbuf(struct mbuf *m, uint32_t len)
@@ -73,8 +73,8 @@ m_prepend(struct mbuf *m, uint32_t len)
 }
 
 /*
- * Headroom for a copy of the n bytes at off, which leaves them as aligned.
- * Where they lie now there is so much in front of them, if no more.
+ * Headroom for a copy of the n bytes at off that keeps their alignment; at
+ * most the space before them now.
  */
 static size_t
 aligned_room(const struct mbuf *m, uint32_t off, uint32_t n)
@@ -154,7 +154,9 @@ m_adj(struct mbuf *m, int64_t len)
 	m->m_pkthdr.len = total - n;
 }
 
-/* A new mbuf for n bytes of m from off: shares storage, copies small data. */
+/*
+ * Makes an mbuf for n bytes of m from off: shares storage, copies small data.
+ */
 static struct mbuf *
 share(const struct mbuf *m, uint32_t off, uint32_t n)
 {
@@ -180,7 +182,7 @@ m_copym(const struct mbuf *m, uint32_t off, uint32_t len)
 	const struct mbuf *first = m;
 	uint32_t left = len;
 
-	/* nothing may be asked for behind the last byte */
+	/* an offset after the last byte is valid only for length 0 */
 	while (len > 0 && off > 0 && off >= m->m_len) {
 		off -= m->m_len;
 		m = m->m_next;

@@ -2,17 +2,17 @@
 /*
  * Allocation of mbufs and their storage.
  *
- * Each thread keeps a few free ones of each size, for itself alone.  Buffers
- * travel: the receive thread allocates what an application's thread frees.
- * So a full cache hands half of itself to a global list, the depot, and an
- * empty one takes as much back: one lock operation for cache_max / 2 buffers.
- * A thread keeps few large ones: those in a pile are out of the CPU's caches
- * by the time that their thread has a use for them.
+ * Each thread caches some free buffers of each size.  Buffers move between
+ * threads: the receive thread allocates what an application's thread frees.  A
+ * full cache therefore returns half of its buffers to a global list, the
+ * depot, and an empty cache takes as many: one lock operation for cache_max /
+ * 2 buffers.  A thread caches few large buffers, because they leave the CPU's
+ * caches before the thread reuses them.
  *
- * kern.mbuf.recycle says which of the free ones is used next.  With lifo it
- * is the one that was freed last, which the caches still have.  With fifo it
- * is the one that was freed first, when half of depot_max others of its size
- * are free: none is in a cache, as in a driver's ring of many buffers (the
+ * kern.mbuf.recycle selects the free buffer that is used next.  With lifo it
+ * is the one freed last, which is still in the CPU's caches.  With fifo it is
+ * the one freed first, while half of depot_max others of its size are free.
+ * Then no buffer is in a cache, as in a driver's ring of many buffers (the
  * "perfect non-locality for mbufs" that Bruce Evans suspected in 2008).
  */
 #include <stdio.h>
@@ -24,13 +24,13 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
-/* The sizes: mbufs themselves and three sorts of storage. */
+/* The sizes: mbufs, and three sizes of storage. */
 enum zone { Z_MBUF, Z_CLUSTER, Z_JUMBO, Z_MAX, Z_COUNT };
 
 static const struct {
-	size_t		 size, align;	/* as of mach_alloc() */
-	unsigned	 cache_max;	/* kept by one thread */
-	unsigned	 depot_max;	/* kept by all */
+	size_t		 size, align;	/* as for mach_alloc() */
+	unsigned	 cache_max;	/* max cached by a thread */
+	unsigned	 depot_max;	/* max in the depot */
 } zones[Z_COUNT] = {
 	[Z_MBUF] = { sizeof(struct mbuf), _Alignof(struct mbuf), 256, 8192 },
 	[Z_CLUSTER] = { sizeof(struct mext) + MCLBYTES, 0, 128, 4096 },
@@ -43,19 +43,19 @@ struct item {
 	struct item	*next;
 };
 
-/* Free items of a thread: first in, last out. */
+/* Free items of a thread, last in, first out. */
 struct pile {
 	struct item	*top;
 	unsigned	 count;
 };
 
-/* What is allocated next, and what fifo keeps apart from it. */
+/* The pile that is allocated from, and with fifo another for freed items. */
 enum pile_use { PILE_NEXT, PILE_FREED, PILES };
 
 /*
  * Locks used to protect struct mbuf_cache members:
  *	[o] owner thread
- *	[a] atomic, written to by the owner alone
+ *	[a] atomic, written only by the owner
  *	[d] depot_lock
  */
 struct mbuf_cache {
@@ -68,7 +68,7 @@ struct mbuf_cache {
 static struct mtx depot_lock;
 /* [d] depot_lock */
 static struct depot {
-	struct item	*first;			/* [d] to be used next */
+	struct item	*first;			/* [d] used next */
 	struct item	*last;			/* [d] undefined if empty */
 	unsigned	 count;			/* [d] */
 } depots[Z_COUNT];
@@ -97,10 +97,10 @@ depot_append(struct depot *d, struct item *it) REQUIRES(depot_lock)
 enum { RECYCLE_LIFO, RECYCLE_FIFO };
 
 static const struct recycling {
-	enum pile_use	 freed;		/* what a thread frees goes there */
+	enum pile_use	 freed;		/* pile for freed items */
 	void		(*give)(struct depot *, struct item *);
-	unsigned	 keep;		/* of a full pile, halves */
-	unsigned	 idle;		/* of depot_max, halves that stay free */
+	unsigned	 keep;		/* halves kept of a full pile */
+	unsigned	 idle;		/* halves of depot_max kept free */
 } recyclings[] = {
 	[RECYCLE_LIFO] = { PILE_NEXT, depot_push, 1, 0 },
 	[RECYCLE_FIFO] = { PILE_FREED, depot_append, 0, 1 },
@@ -109,10 +109,13 @@ static atomic_u32 recycling = RECYCLE_LIFO;	/* [I] after boot */
 atomic_u32 net_prefetch;
 
 static LIST_HEAD(, mbuf_cache) caches;		/* [d] */
-/* Of threads that have gone. */
+/* Counts of ended threads. */
 static uint64_t allocs_gone[Z_COUNT], frees_gone[Z_COUNT];	/* [d] */
 
-/* All threads' counts; those at work meanwhile may be off by a few. */
+/*
+ * Sums the counts of all threads; those of running threads may be off by a
+ * few.
+ */
 static void
 count_zone(enum zone z, uint64_t *allocs, uint64_t *frees)
 {
@@ -214,7 +217,7 @@ cache_self(void)
 	return (td->td_mcache);
 }
 
-/* One more, by the only thread that writes to this word. */
+/* Increments a counter with one writer. */
 static void
 count_own(atomic_u64 *word)
 {
@@ -239,7 +242,7 @@ pile_take(struct pile *p)
 	return (it);
 }
 
-/* Half a cache from the depot, as far as it has. */
+/* Takes up to half a cache from the depot. */
 COLD static void
 cache_refill(struct pile *p, enum zone z)
 {
@@ -258,7 +261,10 @@ cache_refill(struct pile *p, enum zone z)
 	mtx_unlock(&depot_lock);
 }
 
-/* All but keep items to the depot, and what it will not have to the host. */
+/*
+ * Returns all but keep items to the depot, and what exceeds the depot to the
+ * host.
+ */
 COLD static void
 cache_drain(struct pile *p, enum zone z, unsigned keep)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * MUTEX_PROFILING as FreeBSD had it in 2006, with its columns and its flaws:
- * every release looks its place up in one table under one spin lock, so that
- * what it shows is slower than what it looks at (lock_prof.c is not).
+ * MUTEX_PROFILING of FreeBSD in 2006, with its columns and its flaws.  Every
+ * release looks its place up in one table under one spin lock, so profiling
+ * slows the profiled code (lock_prof.c does not).
  *
- * The key is where the mutex was acquired.  Each failed attempt to get a
- * mutex adds one to cnt_hold of the place where its owner got it, however
- * often one thread tries; cnt_lock counts, at the place that acquires, the
- * acquisitions that had to wait.  The kernel of 2006 went on with these
- * tallies while profiling was off and credited them to the first release
- * after it was switched on; here they begin at zero.
+ * The key is the place that acquired the mutex.  Each failed attempt to get a
+ * mutex adds one to cnt_hold of the place where its owner acquired it, even
+ * for repeated attempts of one thread.  cnt_lock counts acquisitions that had
+ * to wait, at the acquiring place.  The kernel of 2006 kept these tallies
+ * while profiling was off and credited them to the first release after it was
+ * switched on; here they begin at zero.
  */
 #include <stdio.h>
 #include <string.h>
@@ -38,7 +38,8 @@ static struct spin table_lock;
 static struct mtx_record records[RECORDS_MAX] GUARDED_BY(table_lock);
 static struct mtx_record *buckets[BUCKETS] GUARDED_BY(table_lock);
 static unsigned nrecords GUARDED_BY(table_lock);
-static atomic_u32 generation = 1;	/* tallies of an earlier one are void */
+/* tallies of an earlier generation are invalid */
+static atomic_u32 generation = 1;
 static atomic_u64 acquisitions, rejected, collisions;
 
 static void
@@ -130,7 +131,7 @@ mtx_prof_got(struct mtx *m, const struct lock_site *site, bool waited)
 	}
 	if (waited) {
 		mp->mp_lock++;
-		/* Those were of the owner before. */
+		/* These tallies belong to the previous owner. */
 		atomic_store_u32(&mp->mp_hold, 0);
 	}
 	mp->mp_site = site;
@@ -175,7 +176,7 @@ show_record(struct ctl_out *co, const struct mtx_record *mr)
 	    lock_classes[mr->mr_class].lc_name);
 }
 
-/* As it was printed: unsorted; sort(1) does the rest. */
+/* Printed unsorted, as in 2006; use sort(1). */
 static void
 mutex_prof_show(struct ctl_out *co)
 {

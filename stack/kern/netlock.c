@@ -35,7 +35,7 @@ netlock_init(void)
 	sysctl_register(netlock_oids, nitems(netlock_oids));
 }
 
-/* The checker cannot follow a lock whose kind is chosen at boot. */
+/* The checker cannot follow a lock whose mode is selected at boot. */
 static void
 lock_shared(void) NO_LOCK_ANALYSIS
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which of the known races is there.
+ * Selection of the planted race.
  */
 #include "kern/planted.h"
 

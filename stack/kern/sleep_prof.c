@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What threads sleep for: for each wait channel how often, how long in all,
- * and the median and the 99th percentile of a sleep.
+ * Profile of sleeps: for each wait channel the count, the total time, the
+ * median and the 99th percentile.
  *
- * Durations are counted in a histogram of four steps to each power of two, so
- * that a percentile is right to an eighth.
+ * Durations are counted in a histogram with four steps to each power of two,
+ * so that the error of a percentile is at most an eighth.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,14 +30,14 @@ static struct channel {
 static atomic_u32 enabled;
 static atomic_u64 rejected;
 
-/* NULL: it is free. */
+/* NULL: the entry is free. */
 static const char *
 name_of(struct channel *c)
 {
 	return ((const char *)atomic_load_uptr(&c->name));
 }
 
-/* The position of the first bit, and the two bits behind it. */
+/* The position of the first bit, and the two bits after it. */
 static unsigned
 bucket_of(nsec_t ns)
 {
@@ -61,7 +61,10 @@ bucket_middle(unsigned b)
 	    ((nsec_t)1 << (log - 2)) / 2);
 }
 
-/* One constant may have an address in each file: the view adds them up. */
+/*
+ * A constant may have a different address in each file: the view merges equal
+ * names.
+ */
 static struct channel *
 channel_of(const char *name)
 {
@@ -128,7 +131,7 @@ channel_add(struct channel *to, struct channel *from)
 		    atomic_load_u64(&from->buckets[b]));
 }
 
-/* Adds up what has the same name; how many names there are. */
+/* Sums entries with equal names; returns the number of names. */
 static unsigned
 gather(struct channel *sums)
 {

@@ -12,8 +12,8 @@
 #define	LINE_MAX_LEN	512
 
 /*
- * One write a line, so that lines of several threads do not mix.  Straight to
- * the descriptor: the program's stdio is not ours to buffer in.
+ * One write for each line, so that lines of several threads do not mix.  It
+ * bypasses stdio, whose buffer belongs to the program.
  */
 static void
 console_line(const char *prefix, const char *fmt, va_list ap)

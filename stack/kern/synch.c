@@ -2,12 +2,11 @@
 /*
  * Sleep and wakeup on wait channels (msleep(9), wakeup(9)).
  *
- * A sleeper hangs itself on a hashed queue before it lets its mutex go, so
- * a wakeup that follows the change it waits for finds it.  It then waits for
- * a change of its own word, first awake and then parked: parking and being
- * unparked cost several microseconds on either side, and much of what a
- * thread waits for comes sooner (Karlin, Li, Manasse and Owicki, "Empirical
- * studies of competitive spinning", 1991).
+ * A sleeper enters a hashed queue before it releases its mutex, so a wakeup
+ * after the awaited change finds it.  It then waits for a change of its own
+ * word, first spinning and then parked.  Parking and unparking each cost
+ * several microseconds, and many awaited events come sooner (Karlin, Li,
+ * Manasse and Owicki, "Empirical studies of competitive spinning", 1991).
  */
 #include "kern/synch.h"
 
@@ -24,11 +23,11 @@
 
 #define	SLEEPQ_HASH	256
 
-/* td_park: wake-ups counted in twos, and a bit that its thread sets. */
+/* td_park: twice the number of wakeups, and a bit set by its thread. */
 #define	PARKED		1U
 #define	ONE_WAKEUP	2U
 
-/* A yield that takes so long, and the sleeps that then do without it. */
+/* If a yield takes longer than this, so many sleeps skip spinning. */
 #define	YIELD_LATE	(500 * NSEC_PER_USEC)
 #define	YIELD_PAUSE	100
 
@@ -45,14 +44,14 @@ static const struct sysctl_oid synch_oids[] = {
 /*
  * Locks used to protect struct sleeper members:
  *	[I] immutable while queued
- *	[o] the thread that sleeps
+ *	[o] the sleeping thread
  *	[q] the queue's lock
  */
 struct sleeper {
 	TAILQ_ENTRY(sleeper) s_link;	/* [q] */
 	const void	*s_chan;	/* [I] */
 	struct thread	*s_thread;	/* [I] */
-	uint32_t	 s_seq;		/* [o] its td_park before it is woken */
+	uint32_t	 s_seq;		/* [o] td_park before the sleep */
 	bool		 s_queued;	/* [q] */
 };
 
@@ -79,8 +78,9 @@ synch_init(void)
 }
 
 /*
- * A CPU that comes back late has other work: a thread that sleeps is then
- * scheduled sooner than one that yields, so spinning pauses for a while.
+ * A late return from yield means that the CPU has other work.  The host then
+ * schedules a sleeping thread sooner than a yielding one, so spinning pauses
+ * for some sleeps.
  */
 bool
 spin_until(bool (*done)(void *), void *arg)
@@ -122,7 +122,9 @@ is_woken(void *arg)
 	return (atomic_load_acq_u32(&s->s_thread->td_park) != s->s_seq);
 }
 
-/* Parks until the word changes; 0, ETIMEDOUT or, with PCATCH, EINTR. */
+/*
+ * Parks until the word changes.  Returns 0, ETIMEDOUT or, with PCATCH, EINTR.
+ */
 static int
 park(struct sleeper *s, int flags, nsec_t deadline)
 {
@@ -142,9 +144,8 @@ park(struct sleeper *s, int flags, nsec_t deadline)
 }
 
 /*
- * Waits until woken; takes the sleeper off the queue if nobody has.  The
- * word changes when a waker has taken us off the queue, and when a signal
- * came (thread_interrupt).
+ * Waits until woken, and leaves the queue unless the waker removed this
+ * thread.  The word changes at a wakeup and at a signal (thread_interrupt).
  */
 static int
 sleep_wait(struct sleepq *sq, struct sleeper *s, int flags, nsec_t deadline)
@@ -156,7 +157,8 @@ sleep_wait(struct sleepq *sq, struct sleeper *s, int flags, nsec_t deadline)
 		error = park(s, flags, deadline);
 	if (is_woken(s)) {
 		if (atomic_load_u32(&td->td_interrupt) == 0)
-			return (0);	/* the waker took us off the queue */
+			/* the waker removed this thread from the queue */
+			return (0);
 		error = (flags & PCATCH) != 0 ? EINTR : 0;
 	}
 	mtx_lock(&sq->lock);
@@ -170,8 +172,8 @@ sleep_wait(struct sleepq *sq, struct sleeper *s, int flags, nsec_t deadline)
 }
 
 /*
- * Unparks what was gathered.  A struct thread may be gone by now; waking a
- * word where nobody parks is harmless.
+ * Unparks the collected threads.  A struct thread may have ended; waking a
+ * word without a parked thread is harmless.
  */
 APART static void
 wakeup_flush(struct thread *td)
@@ -198,8 +200,8 @@ wakeup_release(void)
 }
 
 /*
- * What was put off until no lock is held; it may be what we wait for.  If it
- * slept, what woke it up has changed the word as well.
+ * Runs deferred work, because it may cause the awaited wakeup.  If the work
+ * slept, its wakeup changed the word, too.
  */
 static void
 work_off(struct sleepq *sq, struct sleeper *s)
@@ -242,7 +244,7 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 		work_off(sq, &s);
 	atomic_store_ptr(&td->td_wmesg, wmesg);
 	if ((flags & PCATCH) != 0 && atomic_load_u32(&td->td_interrupt) != 0)
-		s.s_seq -= ONE_WAKEUP;	/* a signal waits: do not park */
+		s.s_seq -= ONE_WAKEUP;	/* a signal is pending: do not park */
 	wakeup_flush(td);
 	if ((flags & PDUE) != 0)
 		watchdog_wait_begins(td);
@@ -259,8 +261,8 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
 }
 
 /*
- * Takes up to n sleepers of a channel off the queue, longest asleep first,
- * as far as there is room to remember them.
+ * Removes up to n sleepers of a channel from the queue, oldest first, as far
+ * as td_woken has room.
  */
 static unsigned
 dequeue(struct sleepq *sq, const void *chan, struct thread *td, unsigned n)
@@ -286,7 +288,10 @@ dequeue(struct sleepq *sq, const void *chan, struct thread *td, unsigned n)
 	return (count);
 }
 
-/* Unparks without the queue's lock, or the woken thread would run into it. */
+/*
+ * Unparks without the queue's lock, because the woken thread would contend for
+ * it.
+ */
 static void
 wakeup_n(const void *chan, unsigned n)
 {

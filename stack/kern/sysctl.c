@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sysctl: the registry of names, and setting and printing their values.
+ * sysctl: the registry of names, and setting and printing of values.
  *
- * Subsystems register at boot, interfaces later; look-ups are rare (control
- * socket, boot), so one sorted array under one lock will do.
+ * Subsystems register at boot, interfaces later.  Lookups are rare (control
+ * socket, boot), so one sorted array under one lock is enough.
  */
 #include "kern/sysctl.h"
 
@@ -34,7 +34,7 @@ static struct {
 } prefixes[PREFIXES_MAX];
 static unsigned nprefixes;
 
-/* Index of name, or of where it would be. */
+/* Index of name, or where to insert it. */
 static unsigned
 oid_search(const char *name, bool *found)
 {

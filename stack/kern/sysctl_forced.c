@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tunables that others have overruled while the stack booted: the one table
- * of what was asked for, and why it is not so.
+ * Tunables that were overridden during boot: the table of configured values
+ * and the reasons.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static struct {
 } forced[FORCED_MAX];		/* [I] after boot */
 static unsigned nforced;	/* [I] after boot */
 
-/* Index of a name, or of where it would be. */
+/* Index of a name, or where to insert it. */
 static unsigned
 forced_search(const char *name)
 {

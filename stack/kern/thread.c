@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads of the stack, and application threads at first sight.
+ * Threads of the stack, and application threads, attached at their first call.
  */
 #include "kern/thread.h"
 
@@ -18,7 +18,7 @@ struct kthread_start {
 	void		*ks_arg;
 };
 
-/* What it kept for itself. */
+/* Frees the caches and other data of a thread. */
 static void
 thread_strip(struct thread *td)
 {
@@ -32,8 +32,8 @@ thread_strip(struct thread *td)
 }
 
 /*
- * A struct thread is used again, never freed: who waits for a lock looks at
- * its owner, which may have let go and ended by then (kern/lock_wait.c).
+ * A struct thread is reused, never freed: a thread that waits for a lock reads
+ * its owner's, which may have unlocked and ended (kern/lock_wait.c).
  */
 static struct spin threads_lock;
 static SLIST_HEAD(, thread) threads GUARDED_BY(threads_lock);
@@ -47,7 +47,7 @@ thread_free(struct thread *td)
 	spin_unlock(&threads_lock);
 }
 
-/* A thread of the stack's own is freed by kthread_join(). */
+/* kthread_join() releases a thread of the stack. */
 static void
 thread_exit(struct thread *td)
 {
@@ -91,7 +91,7 @@ thread_foreach(void (*fn)(struct thread *, void *), void *arg)
 	spin_unlock(&threads_lock);
 }
 
-/* The calling thread is td from now on. */
+/* Makes td the calling thread. */
 static void
 thread_begin(struct thread *td)
 {
@@ -109,8 +109,8 @@ thread_attach(void)
 }
 
 /*
- * The flag alone would be missed by a thread that has looked at it and is
- * about to park; so the word changes too, and the park does not sleep.
+ * A thread that has tested the flag and is about to park would miss the flag.
+ * The word is therefore changed, too, so that the park returns.
  */
 void
 thread_interrupt(void)

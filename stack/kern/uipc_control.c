@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Control messages of sendmsg() and recvmsg(): building, cutting and walking
- * over them (cmsg(3)).
+ * Control messages of sendmsg() and recvmsg(): building, truncating and
+ * iterating (cmsg(3)).
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -17,7 +17,7 @@ socontrol_add(struct socontrol *sc, int level, int type, const void *data,
 
 	KASSERT(sc->sc_len + CMSG_SPACE(len) <= sizeof(sc->sc_buf),
 	    ("socontrol_add: %zu bytes behind %zu", len, sc->sc_len));
-	/* what is alike is alike to the last byte of padding */
+	/* padding is zeroed, so that equal messages compare equal */
 	memset(sc->sc_buf + sc->sc_len, 0, CMSG_SPACE(len));
 	socontrol_put(&msg, sizeof(sc->sc_buf), &sc->sc_len, level, type,
 	    data, len);
@@ -72,7 +72,9 @@ socontrol_next(const struct msghdr *msg, const struct cmsghdr *cm, int *error)
 	return (cm);
 }
 
-/* After a FIN there is always something to read, its end (as on Linux). */
+/*
+ * After a FIN the end of the stream counts as something to read (as in Linux).
+ */
 void
 socontrol_inq(struct socket *so, struct msghdr *msg, size_t room)
 {

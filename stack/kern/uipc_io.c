@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moving data: sosend() and soreceive().
+ * Data transfer: sosend() and soreceive().
  *
- * The bytes are copied between the program and mbufs with the socket
- * unlocked: a writer builds its chain first and appends it by reference,
- * a reader detaches its chain and copies afterwards.  sblock keeps the
- * order among several readers (or writers) meanwhile.
+ * Bytes are copied between the program and mbufs with the socket unlocked.  A
+ * writer builds its chain first and appends it by reference; a reader detaches
+ * its chain and copies afterwards.  sblock keeps the order among several
+ * readers (or writers) meanwhile.
  */
 #include <errno.h>
 #include <limits.h>
@@ -17,11 +17,14 @@
 #include "kern/synch.h"
 #include "kern/thread.h"
 
-/* What one turn of the sender's loop copies while the wire is idle. */
+/*
+ * Max bytes copied in one turn of the sender's loop, so that sending starts
+ * early.
+ */
 #define	SEND_TURN	(128 * 1024)
-/* So little is copied before the socket is locked, to lock it only once. */
+/* Up to this length the copy is made before locking, to lock only once. */
 #define	SEND_SMALL	256
-/* Room for link, IP and transport headers in front of a datagram. */
+/* Space for link, IP and transport headers before a datagram. */
 #define	SEND_HEADROOM	96
 
 APART static int
@@ -97,7 +100,7 @@ soscatter(const struct msghdr *msg, size_t skip, const struct mbuf *m)
 	return (done);
 }
 
-/* A chain with len bytes of the message; small ones in one mbuf. */
+/* Makes a chain with len bytes of the message; small ones in one mbuf. */
 HOT struct mbuf *
 somakechain(const struct msghdr *msg, size_t skip, size_t len)
 {
@@ -133,7 +136,7 @@ sosenderror(struct socket *so) REQUIRES(so->so_lock)
 	return (0);
 }
 
-/* Waits until some bytes can be appended; how many of resid is in *n. */
+/* Waits until bytes can be appended; *n is how many of resid. */
 int
 sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
     size_t *n) REQUIRES(so->so_lock)
@@ -163,8 +166,8 @@ sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
 }
 
 /*
- * Waits for room and copies what fits, with the socket unlocked.  small, if
- * it is not NULL, is a copy of all there is, which is taken if all fits.
+ * Waits for space and copies what fits, with the socket unlocked.  small, if
+ * not NULL, is a copy of the whole message, used if all of it fits.
  */
 static int
 sosend_copy(struct socket *so, const struct msghdr *msg, int flags,
@@ -275,12 +278,12 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 	}
 	so_leave(so);
 	m_freem(small);
-	/* what was taken counts; the error comes with the next call */
+	/* a partial transfer succeeds; the next call returns the error */
 	return (*done > 0 && pr->pr_stream ? 0 : error);
 }
 
 /*
- * Waits for want bytes or whatever ends the wait.  Returns 0 with data or
+ * Waits for want bytes or an event that ends the wait.  Returns 0 with data or
  * at the end of the stream.
  */
 HOT int
@@ -313,7 +316,7 @@ soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
 	return (0);
 }
 
-/* Gives a detached piece of a stream to the reader. */
+/* Copies a detached part of a stream to the reader. */
 static void
 sogive(const struct msghdr *msg, int flags, struct mbuf *m, size_t *done)
 {
@@ -338,8 +341,8 @@ sowant(const struct sockbuf *sb, size_t resid, int flags)
 }
 
 /*
- * Detaches what there is.  The last piece is left in *rest, for the caller to
- * copy when it has let the socket go.
+ * Detaches the available data.  The last part is left in *rest; the caller
+ * copies it after it has unlocked the socket.
  */
 static int
 soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
@@ -376,12 +379,12 @@ soreceive_stream(struct socket *so, struct msghdr *msg, int flags,
 		so_pause(so);
 		sogive(msg, flags, m, done);
 		so_resume(so);
-		if (sooobnext(so))	/* it came meanwhile */
+		if (sooobnext(so))	/* the mark was reached meanwhile */
 			return (0);
 	}
 }
 
-/* Copies control messages out, as far as there is room for them. */
+/* Copies control messages to the program, as far as they fit. */
 static void
 sodeliver_control(struct msghdr *msg, struct socontrol *control)
 {
@@ -400,7 +403,9 @@ sodeliver_control(struct msghdr *msg, struct socontrol *control)
 	msg->msg_controllen = used;
 }
 
-/* Copies a datagram out; one that does not fit is cut (MSG_TRUNC). */
+/*
+ * Copies a datagram to the program, truncated if it does not fit (MSG_TRUNC).
+ */
 static void
 sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
     size_t *done)
@@ -450,7 +455,7 @@ soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
 	return (0);
 }
 
-/* What went wrong with a datagram, and the datagram (ip(7)); never waits. */
+/* Returns a queued error and its datagram (ip(7)); never waits. */
 COLD static int
 soreceive_error(struct socket *so, struct msghdr *msg, size_t room,
     size_t *done)

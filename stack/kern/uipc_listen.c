@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Listening sockets.  A listener has two queues: children whose protocol
- * has not finished with them, and connections that wait for accept, bounded
- * by the backlog.  The queues have a lock of their own, so that a child can
- * leave them while only the child is locked (it was reset, say); whoever
- * must wake the listener does so after having let the child go, because the
- * order of socket locks is listener, then child.
+ * Listening sockets.  A listener has two queues: children in their handshake,
+ * and connections that wait for accept, limited by the backlog.  The queues
+ * have their own lock, so that a child can leave them while only the child is
+ * locked, for example after a reset.  A thread wakes the listener after it has
+ * unlocked the child, because the order of socket locks is listener, then
+ * child.
  */
 #include <errno.h>
 #include <poll.h>
@@ -30,7 +30,7 @@ solisten(struct socket *so, int backlog)
 	else if ((so->so_state & SS_LISTENING) == 0)
 		error = so->so_proto->pr_listen(so);
 	if (error == 0) {
-		/* Linux: a backlog of 0 lets one connection wait */
+		/* Linux: a backlog of 0 permits one connection */
 		if (backlog < 0 || backlog > SOMAXCONN)
 			backlog = SOMAXCONN;
 		so->so_qlimit = (unsigned)backlog + 1;
@@ -40,7 +40,7 @@ solisten(struct socket *so, int backlog)
 	return (error);
 }
 
-/* Takes a child off whichever queue it is on; the queue's reference stays. */
+/* Removes a child from its queue; the queue's reference remains. */
 static void
 queue_remove(struct socket *head, struct socket *so)
     REQUIRES(head->so_qlock)
@@ -54,7 +54,7 @@ queue_remove(struct socket *head, struct socket *so)
 	so->so_onqueue = SQ_NONE;
 }
 
-/* Takes the first child of a queue with the queue's reference; or NULL. */
+/* Removes the first child of a queue with the queue's reference; or NULL. */
 static struct socket *
 queue_pop(struct socket *head, struct socketq *q)
 {
@@ -68,7 +68,7 @@ queue_pop(struct socket *head, struct socketq *q)
 	return (so);
 }
 
-/* Aborts a child that queue_pop() returned; nobody will accept it. */
+/* Aborts a child that queue_pop() returned. */
 static void
 soabort(struct socket *so)
 {
@@ -92,7 +92,7 @@ soacceptfull(struct socket *head)
 	return (full);
 }
 
-/* Returns with the child locked, which the checker takes for a mistake. */
+/* Returns with the child locked, which the checker would report. */
 struct socket *
 sonewconn(struct socket *head) NO_LOCK_ANALYSIS
 {
@@ -179,7 +179,7 @@ sounlock_input(struct socket *so)
 		sorele(head);
 }
 
-/* The listener is closed: nobody will accept what waits. */
+/* The listener is closed: aborts the children in its queues. */
 void
 sodrainqueues(struct socket *head)
 {
@@ -194,7 +194,7 @@ sodrainqueues(struct socket *head)
 	}
 }
 
-/* Waits for a connection; the child comes with the queue's reference. */
+/* Waits for a connection; the child has the queue's reference. */
 static int
 soacceptwait(struct socket *head, int flags, struct socket **sop)
     REQUIRES(head->so_lock)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a socket is locked: its mutex, unless a strategy of net.inet.tcp.input
- * (netinet/tcp_lock.h) has other operations for sockets of TCP, and with the
- * net lock around if there is one.
+ * Locking of a socket: its mutex, unless a strategy of net.inet.tcp.input
+ * (netinet/tcp_lock.h) has other operations for TCP sockets; and the net lock
+ * around it, if used.
  *
- * The checker takes every strategy for the mutex.
+ * The checker treats every strategy as the mutex.
  */
 #include "kern/ast.h"
 #include "kern/netlock.h"
@@ -14,7 +14,7 @@
 
 const struct so_lockops *so_lockops;
 
-/* The strategies are about connections of the internet. */
+/* Strategies apply to TCP sockets only. */
 static bool
 has_strategy(const struct socket *so)
 {
@@ -47,7 +47,7 @@ so_owned(struct socket *so)
 	    mtx_owned(&so->so_lock));
 }
 
-/* The rest of so_resume(), where there is a strategy. */
+/* The remainder of so_resume() with a strategy. */
 APART static void
 resume_slow(struct socket *so) NO_LOCK_ANALYSIS
 {

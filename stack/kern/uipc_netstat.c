@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The view "netstat -f unix": UNIX-domain sockets with their queues, state
- * and name; @ stands for the zero byte before an abstract one.
+ * The view "netstat -f unix": UNIX-domain sockets with their queues, state and
+ * name; @ is the zero byte before an abstract name.
  */
 #include <ctype.h>
 
@@ -18,7 +18,7 @@ state_of(const struct socket *so)
 	return (so->so_state & SS_ISCONNECTED ? "CONNECTED" : "-");
 }
 
-/* A name may hold anything: what cannot be printed is shown as ?. */
+/* Prints ?  for bytes of a name that are not printable. */
 static void
 printable(const struct sockname *name, char text[sizeof(struct sockaddr_un)])
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Out-of-band data of a stream, as in Linux's tcp(7): one byte, and the mark
- * where it belongs.  It waits beside the stream for recv(MSG_OOB), or stays
- * in the stream behind the mark (SO_OOBINLINE).  A read never goes across
- * the mark; one that begins there leaves it behind, and the byte with it.
+ * at its position.  The byte is kept outside the stream for recv(MSG_OOB), or
+ * stays in the stream after the mark (SO_OOBINLINE).  A read never crosses the
+ * mark.  A read that begins at the mark passes it, and discards the byte.
  */
 #include <errno.h>
 #include <signal.h>
@@ -16,7 +16,7 @@ sooobmark(struct socket *so, uint32_t off)
 {
 	so_assert_locked(so);
 	if (so->so_oob == OOB_AWAITED && off <= so->so_oobmark)
-		return;		/* said before */
+		return;		/* announced before */
 	so->so_oob = OOB_AWAITED;
 	so->so_oobmark = off;
 	if (so->so_owner != 0)
@@ -96,8 +96,8 @@ sogetowner(struct socket *so)
 }
 
 /*
- * Never waits (POSIX lets it be either way): EINVAL if there is no byte to
- * be had, EWOULDBLOCK if it has been announced.
+ * Never waits (POSIX permits either): EINVAL if there is no byte, EWOULDBLOCK
+ * if it was announced but has not arrived.
  */
 static int
 take_byte(struct socket *so, struct msghdr *msg, int flags, size_t len,

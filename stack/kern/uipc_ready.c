@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Readiness: what poll(2) would say of a socket, and telling those who
- * wait for it.  The rules are Linux's (tcp(7), poll(2)), since programs
- * were written against them.
+ * Readiness: the poll(2) events of a socket, and notification of waiters.  The
+ * rules are Linux's (tcp(7), poll(2)), because programs depend on them.
  */
 #include <poll.h>
 
@@ -30,8 +29,8 @@ soreadable(struct socket *so)
 }
 
 /*
- * A third of the buffer must be free, as on Linux: programs write many blocks
- * when they hear of room, and for a single one each call would be for little.
+ * Writable if a third of the buffer is free, as in Linux: programs write many
+ * blocks after a notification, and waking for a single block is inefficient.
  */
 static bool
 sowriteable(struct socket *so)
@@ -65,7 +64,7 @@ soready(struct socket *so)
 	if (so->so_proto->pr_stream && (so->so_state & SS_LISTENING) == 0) {
 		if (so->so_state & SS_CANTRCVMORE)
 			events |= POLLRDHUP;
-		/* closed both ways, or never connected */
+		/* closed in both directions, or never connected */
 		if ((so->so_state & both) == both || (so->so_state &
 		    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0)
 			events |= POLLHUP;
@@ -74,8 +73,8 @@ soready(struct socket *so)
 }
 
 /*
- * A connection is for one of those who wait in accept(); each has a wake-up of
- * its own, so that none is for nothing.  The end of a listener is for all.
+ * A new connection wakes one thread in accept(), with its own wakeup, so that
+ * no thread wakes in vain.  The end of a listener wakes all.
  */
 APART static void
 sowake(struct socket *so, struct sockbuf *sb)
@@ -123,7 +122,7 @@ sowwakeup(struct socket *so)
 	sonotify(so, &so->so_snd, WRITE_EVENTS);
 }
 
-/* What poll() always reports, and what was asked for. */
+/* The requested events, and those that poll() always reports. */
 static int
 soreadymask(struct socket *so, int events)
 {

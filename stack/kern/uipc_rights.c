@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ancillary data of UNIX-domain sockets: credentials, and descriptors on
- * their way (SCM_RIGHTS), with the collector of those that nobody can ever
- * receive.
+ * Ancillary data of UNIX-domain sockets: credentials, descriptors in flight
+ * (SCM_RIGHTS), and the collector of descriptors that cannot be received any
+ * more.
  *
  * A descriptor in a message keeps its file open.  Sockets can thus keep each
- * other open, or one itself, with nobody left to read the messages.  When a
- * socket is closed while others are in messages, unp_gc() looks for them: a
- * socket can be reached if something besides messages refers to it, or if a
- * message to, or a connection waiting at, one that can be reached does.  The
- * messages of the rest lose their descriptors, which closes those sockets.
+ * other or themselves open without a reader.  When a socket is closed while
+ * others are in flight, unp_gc() searches for such cycles.  A socket is
+ * reachable if it has a reference other than messages, or if it is in a
+ * message to, or waits for accept at, a reachable socket.  Messages to all
+ * others lose their descriptors, which closes these sockets.
  *
  * The descriptors in a socket's buffer are also on its list unp_passed, so
- * that the collector needs unp_rights_lock only.  It is taken with a socket
- * locked, and before none.
+ * that the collector needs only unp_rights_lock.  It is taken with a socket
+ * locked; no lock is taken under it.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,12 +24,12 @@
 #include "kern/unpcb.h"
 
 #define	RIGHTS_MAX	253	/* in a message, as on Linux */
-#define	RIGHTS_INFLIGHT	65536	/* in all messages */
+#define	RIGHTS_INFLIGHT	65536	/* in all messages together */
 
 struct unp_rights {
 	TAILQ_ENTRY(unp_rights) ur_link;	/* [r] unp_passed, or discarded */
 	struct unpcb	*ur_to;			/* [r] whose unp_passed; NULL */
-	unsigned	 ur_n;			/* [r] once it is passed */
+	unsigned	 ur_n;			/* [r] once passed */
 	void		*ur_files[RIGHTS_MAX];
 };
 
@@ -154,9 +154,9 @@ unp_rights_copy(struct unp_rights *ur)
 }
 
 /*
- * Closing a file may close a socket whose messages hold files, and so on:
- * only the outermost call closes, in a loop, so that a long chain does not
- * take a long stack.
+ * Closing a file may close a socket whose messages hold files, and so on.
+ * Only the outermost call closes files, in a loop, so that long chains do not
+ * exhaust the stack.
  */
 void
 unp_rights_discard(struct unp_rights *ur)
@@ -184,7 +184,7 @@ unp_rights_discard(struct unp_rights *ur)
 	mtx_unlock(&unp_rights_lock);
 }
 
-/* Adds the descriptors of one control message; errno value. */
+/* Adds the descriptors of one control message; returns an errno value. */
 static int
 rights_add(struct unp_rights *ur, const struct cmsghdr *cm)
 {
@@ -202,7 +202,7 @@ rights_add(struct unp_rights *ur, const struct cmsghdr *cm)
 	return (error);
 }
 
-/* The superuser may say that he is somebody else. */
+/* Only the superuser may send other credentials. */
 static int
 cred_check(const struct cmsghdr *cm, struct ucred *cred)
 {
@@ -258,7 +258,7 @@ unp_internalize(const struct msghdr *msg, struct unp_control *uc)
 	return (error);
 }
 
-/* Gives the reader as many descriptors as fit; the others are closed. */
+/* Installs as many descriptors as fit for the reader; closes the others. */
 static void
 rights_put(struct msghdr *msg, size_t room, size_t *used,
     struct unp_rights *ur, bool cloexec)
@@ -300,7 +300,7 @@ unp_externalize(struct socket *so, struct msghdr *msg, size_t room,
 	msg->msg_controllen = used;
 }
 
-/* Whether something besides messages and its own listener refers to it. */
+/* Whether it has a reference other than messages and its own listener. */
 static bool
 gc_isroot(struct unpcb *unp) REQUIRES(unp_rights_lock)
 {
@@ -310,7 +310,7 @@ gc_isroot(struct unpcb *unp) REQUIRES(unp_rights_lock)
 	    fileops->fo_refs(unp->unp_file) > unp->unp_inflight);
 }
 
-/* One round: marks what newly is in reach; false if nothing was. */
+/* One round: marks newly reachable sockets; false if there was none. */
 static bool
 gc_spread(void) REQUIRES(unp_rights_lock)
 {
@@ -334,7 +334,7 @@ gc_spread(void) REQUIRES(unp_rights_lock)
 	return (found);
 }
 
-/* Takes the descriptors out of all messages that nobody will receive. */
+/* Removes the descriptors of all messages that cannot be received. */
 static struct unp_rights *
 gc_steal(void) REQUIRES(unp_rights_lock)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Socket buffers.  A stream's buffer is one chain of mbufs: bytes are
- * appended by reference and leave at the head, so that neither the sender
- * (whose segments share the storage until they are acknowledged) nor the
- * receiver copies anything while the socket is locked.  A datagram
- * socket's buffer is a list of packets, each with its sender in front.
+ * Socket buffers.  A stream's buffer is one chain of mbufs: bytes are appended
+ * by reference and removed at the head.  Therefore neither the sender (whose
+ * segments share the storage until they are acknowledged) nor the receiver
+ * copies data while the socket is locked.  A datagram socket's buffer is a
+ * list of packets, each preceded by its sender.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #include "kern/socketvar.h"
 #include "kern/synch.h"
 
-/* Data no longer than this is copied into the tail rather than chained. */
+/* Data up to this length is copied into the tail, if possible. */
 #define	SB_COMPRESS	256
 
-/* Datagrams that become one, as on Linux, and their bytes, as of one. */
+/* Max merged datagrams and bytes of UDP_GRO, as in Linux. */
 #define	SB_SEGMENTS_MAX	64
 #define	SB_MERGED_MAX	65507
 
@@ -40,8 +40,8 @@ sosendspace(const struct socket *so, size_t resid)
 }
 
 /*
- * A writer is woken when a good piece is free, not for each byte that was
- * acknowledged.
+ * Sets the size.  A writer is woken when a large part is free, not after each
+ * acknowledged byte.
  */
 void
 sbreserve_snd(struct sockbuf *sb, uint32_t size)
@@ -60,8 +60,8 @@ soreserve(struct socket *so, uint32_t snd, uint32_t rcv)
 }
 
 /*
- * Copies a small piece behind the tail if its storage is private and has
- * room: a stream of small segments must not hold a cluster for each.
+ * Copies a small mbuf to the tail if its storage is writable and has room, so
+ * that small segments do not occupy a cluster each.
  */
 static bool
 sbcompress(struct mbuf *tail, struct mbuf *m)
@@ -102,7 +102,7 @@ append_chain(struct sockbuf *sb, struct mbuf *m)
 	}
 }
 
-/* One mbuf into an empty buffer is a small message. */
+/* Fast path: one mbuf into an empty buffer, a small message. */
 HOT void
 sbappendstream(struct sockbuf *sb, struct mbuf *m)
 {
@@ -115,8 +115,8 @@ sbappendstream(struct sockbuf *sb, struct mbuf *m)
 }
 
 /*
- * In front of a datagram stand its control messages and its sender, each
- * behind its length.
+ * A datagram is preceded by its control messages and its sender, each after
+ * its length.
  */
 static uint32_t
 sbcontrollen(const struct mbuf *m)
@@ -188,7 +188,7 @@ sbappendaddr(struct sockbuf *sb, const struct sockname *from,
 	return (true);
 }
 
-/* Whether what stands in front of a datagram is just that. */
+/* Whether exactly this sender and these control messages precede a datagram. */
 static bool
 sbhasheader(const struct mbuf *m, const struct sockname *from,
     const struct socontrol *control)
@@ -245,8 +245,8 @@ sbdetachaddr(struct sockbuf *sb)
 }
 
 /*
- * Takes len bytes off the head and returns the mbufs that held them.  Of an
- * mbuf that is cut in two the storage is shared if the bytes are wanted.
+ * Removes len bytes at the head and returns their mbufs.  If an mbuf is split
+ * and wanted is set, its storage is shared.
  */
 APART static struct mbuf *
 sbtake_some(struct sockbuf *sb, uint32_t len, bool wanted)
@@ -276,7 +276,7 @@ sbtake_some(struct sockbuf *sb, uint32_t len, bool wanted)
 	return (first);
 }
 
-/* The same; all that there is and in one mbuf is a small message. */
+/* Like sbtake_some(); fast path for one mbuf with all the data. */
 static struct mbuf *
 sbtake(struct sockbuf *sb, uint32_t len, bool wanted)
 {
@@ -303,10 +303,10 @@ sbdrop(struct sockbuf *sb, uint32_t len)
 }
 
 /*
- * Finds byte off of a stream's buffer.  Remembers where, since a sender
- * mostly goes on behind what it sent last and the chain may be long.
- * sb_sendoff is the offset of the first byte of sb_sendm, or 0 when that is
- * the head, whose front may have been dropped.
+ * Finds byte off of a stream's buffer.  The position is cached, because a
+ * sender usually continues after the last segment and the chain may be long.
+ * sb_sendoff is the offset of the first byte of sb_sendm.  It is 0 for the
+ * head, whose front may have been dropped.
  */
 struct mbuf *
 sbsendptr(struct sockbuf *sb, uint32_t off, uint32_t *moff)
@@ -364,7 +364,7 @@ sbwait(struct socket *so, struct sockbuf *sb, const char *wmesg,
 	nsec_t left = NSEC_FOREVER, now;
 	int error;
 
-	/* Who closes wakes those who sleep, and nobody after them. */
+	/* Closing wakes only the threads that sleep at that time. */
 	if (so->so_state & SS_NOFDREF)
 		return (EBADF);
 	if (deadline != NSEC_FOREVER) {
@@ -382,7 +382,7 @@ sbwait(struct socket *so, struct sockbuf *sb, const char *wmesg,
 	return (error);
 }
 
-/* Until nobody else has it. */
+/* Waits until the buffer is not busy. */
 COLD static int
 sblock_wait(struct socket *so, struct sockbuf *sb, int flags)
     REQUIRES(so->so_lock)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sockets: life and death, and the calls that change state.  Moving data
+ * Sockets: creation, destruction, and calls that change state.  Data transfer
  * is in uipc_io.c, listening in uipc_listen.c, options in uipc_sockopt.c,
  * readiness in uipc_ready.c, buffers in uipc_sockbuf.c.
  *
- * One mutex covers a socket, its two buffers and its protocol control
- * block.  Nobody frees a socket: it goes with its last reference, so a
- * thread that looked one up may lock it at leisure and then sees from
- * so_pcb and so_state whether it came too late.
+ * One mutex covers a socket, its two buffers and its protocol control block.
+ * A socket is freed with its last reference.  A thread that looked a socket up
+ * can therefore lock it, and then detects by so_pcb and so_state whether it
+ * was closed meanwhile.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,12 +18,12 @@
 #include "kern/thread.h"
 
 #define	MAX_PROTOSW	16
-#define	ERRORS_MAX	65536	/* bytes of errors kept for a socket */
+#define	ERRORS_MAX	65536	/* max bytes of queued errors of a socket */
 
 static const struct protosw *protocols[MAX_PROTOSW];	/* [I] after boot */
 static unsigned nprotocols;				/* [I] after boot */
 
-/* Every socket; also counts what boot and tests compare. */
+/* All sockets; also counted for comparison by boot and tests. */
 static struct mtx solist_lock;
 static LIST_HEAD(, socket) solist = LIST_HEAD_INITIALIZER(solist);
 atomic_u32 sockets;
@@ -68,7 +68,7 @@ protosw_find(int domain, int type, int protocol, int *error)
 	return (NULL);
 }
 
-/* A socket with one reference, the caller's. */
+/* Allocates a socket with one reference, the caller's. */
 static struct socket *
 soalloc(const struct protosw *pr, int protocol)
 {
@@ -106,8 +106,8 @@ soref(struct socket *so)
 }
 
 /*
- * The list's reference is not counted: so_foreach() skips a socket that is
- * on its way out.
+ * The list holds no reference: so_foreach() skips a socket whose last
+ * reference is gone.
  */
 static bool
 soref_unless_dying(struct socket *so)
@@ -282,9 +282,9 @@ sobind(struct socket *so, const struct sockaddr *sa, socklen_t len)
 }
 
 /*
- * Waits for the outcome of a connect: POSIX lets the attempt go on in the
- * background when a signal ends the wait, and so does a timeout, which
- * Linux reports as EINPROGRESS.
+ * Waits for the result of a connect.  If a signal ends the wait, the attempt
+ * continues in the background (POSIX), also after a timeout, which Linux
+ * reports as EINPROGRESS.
  */
 static int
 soconnectwait(struct socket *so) REQUIRES(so->so_lock)
@@ -322,7 +322,7 @@ soconnect1(struct socket *so, const struct sockname *name, int flags)
 	if (pr->pr_stream && (so->so_state & SS_ISCONNECTED))
 		return (EISCONN);
 	if (pr->pr_stream && so->so_error != 0) {
-		/* the outcome of an earlier attempt, not fetched yet */
+		/* result of an earlier attempt, not returned yet */
 		error = so->so_error;
 		so->so_error = 0;
 		return (error);
@@ -355,8 +355,8 @@ soconnect(struct socket *so, const struct sockaddr *sa, socklen_t len,
 }
 
 /*
- * As on Linux, which servers use to end a thread that waits in accept():
- * whoever waits or comes is refused.  A listener does not write.
+ * As in Linux, shutdown() of a listener refuses current and later accept()
+ * calls; servers use it to end a thread in accept().
  */
 static void
 soshutlisten(struct socket *so, int how) REQUIRES(so->so_lock)
@@ -396,7 +396,7 @@ soshutdown(struct socket *so, int how)
 	return (error);
 }
 
-/* SO_LINGER with a time: until what was sent is acknowledged. */
+/* SO_LINGER with a time: waits until the sent data is acknowledged. */
 static void
 solinger(struct socket *so) REQUIRES(so->so_lock)
 {

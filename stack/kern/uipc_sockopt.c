@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Socket options of level SOL_SOCKET, with the names and meanings of
- * Linux's socket(7); other levels are the protocol's.
+ * Socket options of level SOL_SOCKET, with the names and meanings of Linux's
+ * socket(7); the protocol handles other levels.
  */
 #include <errno.h>
 #include <linux/sock_diag.h>
@@ -10,7 +10,7 @@
 
 #include "kern/socketvar.h"
 
-/* Smallest and largest buffer a program may ask for. */
+/* Min and max buffer size that a program may set. */
 #define	SOCKBUF_MIN	2048
 #define	SOCKBUF_MAX	(16 * 1024 * 1024)
 
@@ -29,7 +29,7 @@ static const struct {
 	{ SO_TIMESTAMPNS, SOO_TIMESTAMPNS },
 };
 
-/* Options that programs set and that change nothing here. */
+/* Options accepted without effect. */
 static const int so_accepted[] = {
 	SO_PRIORITY, SO_DONTROUTE, SO_NO_CHECK, SO_BUSY_POLL,
 	SO_MARK, SO_ZEROCOPY, SO_INCOMING_CPU, SO_SNDLOWAT,
@@ -150,7 +150,7 @@ so_setopt(struct socket *so, int name, const void *val, socklen_t len)
 		return (EINVAL);
 	memcpy(&num, val, sizeof(num));
 	error = so_setint(so, name, num);
-	/* keep-alive starts or ends a timer */
+	/* keep-alive starts or stops a timer */
 	if (error == 0 && name == SO_KEEPALIVE && so->so_pcb != NULL)
 		(void)so->so_proto->pr_setopt(so, SOL_SOCKET, name, val, len);
 	return (error);
@@ -175,7 +175,7 @@ sosetopt(struct socket *so, int level, int name, const void *val,
 	return (error);
 }
 
-/* An option's value may be cut to the room there is, as on Linux. */
+/* An option's value may be truncated, as in Linux. */
 static int
 so_putopt(void *val, socklen_t *len, const void *from, size_t size)
 {
@@ -210,7 +210,7 @@ so_getlinger(const struct socket *so, void *val, socklen_t *len)
 	return (so_putopt(val, len, &l, sizeof(l)));
 }
 
-/* Linux's socket(7); what there is no such thing of here is zero. */
+/* Linux's socket(7); values without a counterpart are zero. */
 static int
 so_getmeminfo(const struct socket *so, void *val, socklen_t *len)
 {
@@ -226,9 +226,9 @@ so_getmeminfo(const struct socket *so, void *val, socklen_t *len)
 }
 
 /*
- * socket(7): the size of a buffer reads back doubled, with what it costs to
- * keep the data.  Programs written for Linux halve it, or compare it with
- * what they asked for and complain if it is less.
+ * socket(7): the size of a buffer reads back doubled, to account for overhead.
+ * Programs written for Linux halve it, or report an error if it is less than
+ * requested.
  */
 static int
 so_getint(struct socket *so, int name, int *val)

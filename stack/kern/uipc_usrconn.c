@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who is linked to whom: connecting UNIX-domain sockets, and ending that.
+ * Links between UNIX-domain sockets: connecting and disconnecting.
  *
- * What changes concerns two pcbs at a time, both locked as the strategy has
- * it (ulo_link, ulo_link_with); a socket with several, as a datagram socket
- * that others send to, goes through them one by one.
+ * A change concerns two pcbs at a time, both locked by the strategy (ulo_link,
+ * ulo_link_with).  A socket with several links, such as a datagram receiver,
+ * changes them one by one.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,19 +12,19 @@
 #include "kern/synch.h"
 #include "kern/unpcb.h"
 
-/* One end of a connection that is over; error is 0 or the reason. */
+/* Ends one side of a connection; error is 0 or the reason. */
 static void
 end_disconnected(struct socket *so, int error)
 {
 	unp_solock(so);
-	so->so_snd.sb_cc = 0;	/* what was charged is lost with the peer */
+	so->so_snd.sb_cc = 0;	/* the peer no longer holds charged data */
 	if (error != 0)
 		so->so_error = error;
 	soisdisconnected(so);
 	unp_sounlock(so);
 }
 
-/* A datagram socket forgets its peer.  Linkage of both locked. */
+/* A datagram socket loses its peer.  Links of both locked. */
 static void
 datagram_disconnect(struct unpcb *unp, bool lost)
 {
@@ -44,7 +44,7 @@ unp_peer(struct unpcb *unp)
 	return (unp->unp_conn);
 }
 
-/* Whoever a socket is connected with, in either direction. */
+/* A socket linked with this one, in either direction. */
 static struct unpcb *
 unp_connected(struct unpcb *unp)
 {
@@ -52,7 +52,7 @@ unp_connected(struct unpcb *unp)
 	    LIST_FIRST(&unp->unp_senders));
 }
 
-/* Ends one connection of a socket that is closed; linkage of both locked. */
+/* Ends one connection of a closed socket; links of both locked. */
 static void
 disconnect(struct unpcb *unp, struct unpcb *other, int error)
 {
@@ -85,7 +85,7 @@ unp_disconnect(struct unpcb *unp, int error)
 	unp_lockops->ulo_linked(unp, NULL);
 }
 
-/* Both sockets see the connection; linkage of both locked. */
+/* Connects both sockets; links of both locked. */
 static void
 unp_link(struct unpcb *a, struct unpcb *b)
 {
@@ -102,7 +102,7 @@ unp_link(struct unpcb *a, struct unpcb *b)
 	}
 }
 
-/* Linkage of both locked.  A datagram socket may connect to itself. */
+/* Links of both locked.  A datagram socket may connect to itself. */
 static void
 datagram_link(struct unpcb *unp, struct unpcb *peer)
 {
@@ -128,8 +128,8 @@ datagram_forget(struct unpcb *unp)
 }
 
 /*
- * The child that the listener will accept, with a reference, and who
- * listens; EWOULDBLOCK if the queue is full.
+ * Creates the child that the listener will accept, with a reference, and
+ * returns the listener's credentials; EWOULDBLOCK if the queue is full.
  */
 static int
 unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
@@ -157,14 +157,14 @@ unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
 	return (so != NULL ? 0 : EWOULDBLOCK);
 }
 
-/* Another thread closed it meanwhile; linkage locked. */
+/* Whether another thread closed it meanwhile; links locked. */
 static bool
 unp_isclosed(const struct unpcb *unp)
 {
 	return (unp->unp_socket->so_pcb == NULL);
 }
 
-/* Connects with a child that its listener does not know of yet. */
+/* Connects to a child that is not yet visible to its listener. */
 static int
 stream_link(struct unpcb *unp, struct unpcb *child, const struct ucred *cred)
 {
@@ -208,7 +208,7 @@ stream_connect(struct unpcb *unp, struct socket *head)
 	}
 	if (error != 0) {
 		mtx_lock(&so->so_lock);
-		if (sounqueue(so))	/* or else its listener ends it */
+		if (sounqueue(so))	/* otherwise its listener ends it */
 			unp_abort(so);
 		mtx_unlock(&so->so_lock);
 	}
@@ -227,7 +227,7 @@ queue_full(struct socket *head) REQUIRES(head->so_lock)
 	return (full);
 }
 
-/* Waits until somebody accepts, as Linux does; unlike BSD's ECONNREFUSED. */
+/* Waits for space in the queue, as Linux does; BSD returns ECONNREFUSED. */
 static int
 wait_for_room(struct socket *head, nsec_t deadline)
 {
@@ -241,7 +241,7 @@ wait_for_room(struct socket *head, nsec_t deadline)
 	return (error == EBADF ? ECONNREFUSED : error);
 }
 
-/* What keeps a datagram socket from connecting; linkage of both locked. */
+/* Why a datagram socket cannot connect; links of both locked. */
 static int
 datagram_error(const struct unpcb *unp, const struct unpcb *peer)
 {
@@ -252,7 +252,7 @@ datagram_error(const struct unpcb *unp, const struct unpcb *peer)
 	return (peer->unp_conn != NULL && peer->unp_conn != unp ? EPERM : 0);
 }
 
-/* The peer that it had is a third one, which is let go of first. */
+/* Disconnects from the previous peer, a third socket, first. */
 static int
 datagram_connect(struct unpcb *unp, struct unpcb *peer)
 {
@@ -326,7 +326,7 @@ unp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 	return (error);
 }
 
-/* socketpair(): both are new and nobody else knows them. */
+/* socketpair(): both are new and not visible to other threads. */
 int
 unp_connect2(struct socket *a, struct socket *b)
 {

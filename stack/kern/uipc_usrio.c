@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moving data between UNIX-domain sockets.
+ * Data transfer between UNIX-domain sockets.
  */
 #include <errno.h>
 
 #include "kern/unprecord.h"
 
-/* What a sender was charged for n bytes is his again; socket locked. */
+/* Returns n charged bytes to a sender; socket locked. */
 static void
 uncharge_locked(struct socket *so, uint32_t n)
 {
@@ -23,7 +23,7 @@ uncharge(struct socket *so, uint32_t n)
 	mtx_unlock(&so->so_lock);
 }
 
-/* ... by the reader of what was sent, so unlocked. */
+/* Returns n charged bytes after a read; socket unlocked. */
 static void
 rcvd(struct unpcb *unp, struct socket *from, uint32_t n)
 {
@@ -63,8 +63,8 @@ unp_flush(struct socket *so)
 }
 
 /*
- * Gives a record to the peer, or, of a datagram with an address, to whoever
- * has it.  Errno value; then the record is the caller's again.
+ * Delivers a record to the peer, or to the socket with a datagram's address.
+ * Returns an errno value; then the caller owns the record again.
  */
 static int
 deliver(struct socket *so, struct mbuf *h)
@@ -73,7 +73,7 @@ deliver(struct socket *so, struct mbuf *h)
 
 	unp_solock(so);
 	if (so->so_pcb == NULL)
-		error = ECONNREFUSED;	/* closed just now */
+		error = ECONNREFUSED;	/* closed meanwhile */
 	else if (so->so_state & SS_CANTRCVMORE)
 		error = EPIPE;
 	else
@@ -100,7 +100,7 @@ deliver_peer(struct unpcb *unp, struct mbuf *h)
 	return (error);
 }
 
-/* unix(7): a datagram socket that is connected hears only its peer. */
+/* unix(7): a connected datagram socket receives only from its peer. */
 static int
 deliver_named(struct unpcb *unp, const struct sockname *to, struct mbuf *h)
 {
@@ -150,7 +150,7 @@ send_stream(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
 		    (uint32_t)n, (uint32_t)n);
 		error = deliver_peer(unp, h);
 		if (error == 0) {
-			uc->uc_rights = NULL;	/* with the first piece */
+			uc->uc_rights = NULL;	/* sent with the first part */
 			*done += n;
 			resid -= n;
 		} else {
@@ -227,7 +227,7 @@ send_message(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
 	return (error);
 }
 
-/* What keeps a stream from sending, even nothing. */
+/* Why a stream cannot send, even zero bytes. */
 static int
 stream_error(const struct socket *so, const struct msghdr *msg)
 {
@@ -285,7 +285,7 @@ unp_sosend(struct socket *so, const struct msghdr *msg, int flags, size_t len,
 	return (*done > 0 ? 0 : error);
 }
 
-/* Copies what was taken to the reader, and gives the sender his room back. */
+/* Copies the data to the reader and returns the sender's charge. */
 static void
 taken_finish(struct unpcb *unp, struct unp_taken *t, const struct msghdr *msg,
     size_t skip, struct unp_control *uc)
@@ -302,8 +302,8 @@ taken_finish(struct unpcb *unp, struct unp_taken *t, const struct msghdr *msg,
 }
 
 /*
- * Descriptors end a read, so that a program knows which bytes they came
- * with (unix(7)); so does the end of what is there, unless MSG_WAITALL.
+ * Descriptors end a read, so that the program knows which bytes they belong to
+ * (unix(7)).  Without MSG_WAITALL the read also ends with the available data.
  */
 static int
 receive_stream(struct socket *so, struct unpcb *unp, struct msghdr *msg,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The locking strategy of the UNIX domain, chosen at boot, and what the
- * strategies share.  Each has a file of its own, uipc_usrlock_*.c.
+ * The locking strategy of the UNIX domain, selected at boot, and functions
+ * shared by strategies.  Each strategy has its own file, uipc_usrlock_*.c.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@ atomic_u64 unp_relocks, unp_tryfails;
 
 static const char *const names[] = { "giant", "single", "global", "rwlock",
     "pair", "socket", NULL };
-static atomic_u32 locking = 1;		/* index of single */
+static atomic_u32 locking = 1;		/* index of "single" */
 _Static_assert(nitems(names) == nitems(unp_strategies),
     "a name for each strategy");
 
@@ -44,7 +44,7 @@ unp_lock_init(void)
 	sysctl_register(lock_oids, nitems(lock_oids));
 }
 
-/* Under Giant finer locks would be taken and never waited for. */
+/* With Giant, finer locks would never be contended. */
 int
 unp_lock_start(void)
 {
@@ -59,7 +59,7 @@ unp_lock_start(void)
 	return (EINVAL);
 }
 
-/* The checker cannot follow locks that one function leaves to another. */
+/* The checker cannot follow a lock that another function releases. */
 void
 unp_lock_two(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unix.locking=giant: Giant protects the UNIX domain, as until 2004, in a
- * stack that is otherwise free of it.  Calls that move data hold it from end
- * to end, copying included, except while they sleep.
+ * unix.locking=giant: Giant protects the UNIX domain, as until 2004, while the
+ * rest of the stack does not use it.  Calls that move data hold it throughout,
+ * also while copying, except while they sleep.
  */
 #include "kern/unpcb.h"
 

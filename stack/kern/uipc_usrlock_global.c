@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unix.locking=global: Watson's patch of 2006.  One mutex protects who is
- * linked to whom, and each pcb has a mutex that keeps its own link from
- * changing: changes take the global one and both pcbs', a sender the global
- * one and his own, and who has received only his own.
+ * unix.locking=global: Watson's patch of 2006.  One mutex protects all links,
+ * and each pcb has a mutex that protects its own link.  A change takes the
+ * global mutex and both pcbs', a sender the global one and its own, a receiver
+ * only its own.
  */
 #include "kern/unpcb.h"
 
@@ -15,7 +15,7 @@ global_init(void)
 	mtx_init(&unp_global_mtx, LC_UNPGLOBAL);
 }
 
-/* The checker cannot follow a lock that one function leaves to another. */
+/* The checker cannot follow a lock that another function releases. */
 static void
 global_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unix.locking=pair: FreeBSD since 2018.  There is no lock of all; what links
- * two pcbs is protected by the mutexes of both, and the lower address comes
- * first.  Who knows only one of them locks it, tries the other one, and if
- * that is taken and comes first lets go, takes both in order and looks again.
- * A sender keeps only his peer's, which cannot be unlinked without it.
+ * unix.locking=pair: FreeBSD since 2018.  There is no global lock.  The
+ * mutexes of both pcbs protect their link; the lower address is locked first.
+ * A thread that knows only one pcb locks it and tries the other.  If that
+ * fails and the other comes first, it unlocks, takes both in order and checks
+ * again.  A sender keeps only its peer's mutex, without which the peer cannot
+ * be unlinked.
  */
 #include "kern/planted.h"
 #include "kern/unpcb.h"
 
-/* The checker cannot follow a lock that one function leaves to another. */
+/* The checker cannot follow a lock that another function releases. */
 static void
 pair_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 {
@@ -18,7 +19,7 @@ pair_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 	unp_lock_two(a, b);
 }
 
-/* Locks b, which comes first, behind a.  True if a still picks it. */
+/* Locks b, which comes first, after a.  True if a still picks it. */
 static bool
 pair_relock(struct unpcb *a, struct unpcb *b, unp_pick *pick)
     NO_LOCK_ANALYSIS
@@ -54,7 +55,7 @@ pair_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
 	return (b);
 }
 
-/* The reference lasts until b's mutex has been let go of. */
+/* The reference lasts until b's mutex has been released. */
 static void
 pair_linked(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 {

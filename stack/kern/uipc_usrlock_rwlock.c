@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unix.locking=rwlock: FreeBSD of 2007.  A reader-writer lock protects who is
- * linked to whom: changes write, and take the mutexes of both pcbs; a sender
- * reads, and takes the mutex of his peer's pcb; who has received takes only
- * his own, which keeps his link from changing.
+ * unix.locking=rwlock: FreeBSD of 2007.  A reader-writer lock protects all
+ * links.  A change takes it for writing and the mutexes of both pcbs.  A
+ * sender takes it for reading and the mutex of its peer's pcb.  A receiver
+ * takes only its own mutex, which protects its link.
  */
 #include "kern/unpcb.h"
 
@@ -15,7 +15,7 @@ rwlock_init(void)
 	rw_init(&unp_link_rwlock, LC_UNPLINK);
 }
 
-/* The checker cannot follow a lock that one function leaves to another. */
+/* The checker cannot follow a lock that another function releases. */
 static void
 rwlock_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unix.locking=single: one mutex over all linkage, as BSD had until 2006.
- * Every send and every receive takes it, around the locks of the sockets.
+ * unix.locking=single: one mutex over all links, as in BSD until 2006.  Every
+ * send and every receive takes it, around the locks of the sockets.
  */
 #include "kern/unpcb.h"
 
 static struct mtx unp_mtx;
 
-/* The checker cannot follow a lock that one function leaves to another. */
+/* The checker cannot follow a lock that another function releases. */
 static void
 single_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unix.locking=socket: as OpenBSD does it.  The sockets' own locks, which
- * protect their buffers too, are the only ones; whoever crosses from one
- * socket to another holds both, the lower address first.  Who knows only one
- * of them and finds that the other one comes first lets go, takes both in
- * order and looks again.
+ * unix.locking=socket: as in OpenBSD.  The sockets' own locks, which also
+ * protect their buffers, are the only ones.  An operation on two sockets holds
+ * both, the lower address first.  A thread that knows only one socket and
+ * finds that the other comes first unlocks, takes both in order and checks
+ * again.
  */
 #include "kern/unpcb.h"
 
-/* The checker cannot follow a lock that one function leaves to another. */
+/* The checker cannot follow a lock that another function releases. */
 static void
 sopair_lock(struct socket *a, struct socket *b) NO_LOCK_ANALYSIS
 {
@@ -49,7 +49,10 @@ sopair_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
 		if (pick(a) == b)
 			break;
 		mtx_unlock(&other->so_lock);
-		/* The last reference would lock a socket that comes first. */
+		/*
+		 * Releasing the last reference would lock a socket that comes
+		 * first.
+		 */
 		mtx_unlock(&so->so_lock);
 		unp_rele(b);
 		mtx_lock(&so->so_lock);

@@ -3,9 +3,9 @@
  * Names of UNIX-domain sockets (unix(7), "Address format").
  *
  * An abstract name is compared byte by byte.  A path name is a file of the
- * host, made by bind(): it obeys the host's permissions, umask and unlink(),
- * and two paths to one file are one name.  A file's number may be used again
- * once it is removed, so its birth belongs to its identity.
+ * host, created by bind().  It obeys the host's permissions, umask and
+ * unlink(), and two paths to one file are one name.  A removed file's inode
+ * number may be reused, so its birth time is part of the identity.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #define	NAME_BUCKETS	256
 #define	PATH_AT		offsetof(struct sockaddr_un, sun_path)
-#define	AUTO_LAST	0xfffff		/* of names chosen by the stack */
+#define	AUTO_LAST	0xfffff		/* max of names chosen by the stack */
 
 static struct mtx name_lock;
 static LIST_HEAD(, unpcb) name_table[NAME_BUCKETS];
@@ -30,14 +30,14 @@ unp_name_init(void)
 	mach_random(&name_key, sizeof(name_key));
 }
 
-/* How a name is compared: abstract by its bytes, path by its file. */
+/* The comparison key of a name: abstract by its bytes, path by its file. */
 struct name {
 	struct sockname	 text;
 	struct mach_node node;
 	bool		 path;
 };
 
-/* Takes a program's name apart; EAFNOSUPPORT, EINVAL. */
+/* Parses a program's name; EAFNOSUPPORT, EINVAL. */
 static int
 name_parse(const struct sockname *from, struct name *name)
 {
@@ -51,7 +51,7 @@ name_parse(const struct sockname *from, struct name *name)
 	memcpy(&name->text.sn_sa, &from->sn_sa, len);
 	name->text.sn_len = from->sn_len;
 	name->path = from->sn_un.sun_path[0] != '\0';
-	if (name->path)		/* the end may be anywhere or nowhere */
+	if (name->path)		/* the terminating NUL is optional */
 		name->text.sn_len = (socklen_t)(PATH_AT +
 		    strnlen(name->text.sn_un.sun_path, len - PATH_AT) + 1);
 	return (0);
@@ -111,7 +111,7 @@ name_insert(struct unpcb *unp, const struct name *name) REQUIRES(name_lock)
 	    unp_hash);
 }
 
-/* An abstract name of five digits that is free, unix(7) "Autobind". */
+/* Chooses a free abstract name of five digits, unix(7) "Autobind". */
 static int
 name_choose(struct unpcb *unp)
 {
@@ -160,7 +160,7 @@ unp_bind(struct unpcb *unp, const struct sockname *from)
 	return (error);
 }
 
-/* The file of a path name stays, as with a kernel. */
+/* The file of a path name remains, as in Linux and BSD. */
 void
 unp_unbind(struct unpcb *unp)
 {
@@ -189,7 +189,7 @@ unp_lookup(const struct sockname *to, struct socket **sop)
 	mtx_lock(&name_lock);
 	unp = name_find(&name);
 	if (unp != NULL) {
-		/* there, since its reference goes after unp_unbind() */
+		/* valid, because its reference is dropped after unp_unbind() */
 		*sop = unp->unp_socket;
 		soref(*sop);
 	}

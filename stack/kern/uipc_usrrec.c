@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records in the buffers of UNIX-domain sockets: made, queued, looked at and
- * taken, whole or in pieces.
+ * Records in the buffers of UNIX-domain sockets: creating, queueing, peeking
+ * and removing, whole or in parts.
  */
 #include "kern/unprecord.h"
 
@@ -77,7 +77,7 @@ unp_record_remove(struct socket *so)
 	return (h);
 }
 
-/* The first n bytes of a record; the rest stays. */
+/* Removes the first n bytes of a record. */
 static struct mbuf *
 record_cut(struct mbuf *h, uint32_t n)
 {
@@ -127,7 +127,7 @@ unp_record_take(struct socket *so, uint32_t n, bool whole, struct unp_taken *t)
 	so->so_rcv.sb_cc -= n;
 	if (rec->rec_control.uc_rights != NULL)
 		unp_rights_take(rec->rec_control.uc_rights);
-	rec->rec_control.uc_rights = NULL;	/* with the first bytes */
+	rec->rec_control.uc_rights = NULL; /* delivered with the first bytes */
 }
 
 struct mbuf *

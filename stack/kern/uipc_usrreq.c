@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * UNIX-domain sockets: life, and what the socket calls ask.
- * unpcb.h says how data moves; connections are in uipc_usrconn.c, names in
+ * UNIX-domain sockets: creation, destruction and socket operations.  unpcb.h
+ * describes the data flow.  Connections are in uipc_usrconn.c, names in
  * uipc_usrname.c, data in uipc_usrio.c and uipc_usrrec.c, descriptors in
  * uipc_rights.c, locking strategies in uipc_usrlock.c.
  *
  * The strategy's locks come before those of sockets, and the socket layer
- * calls most functions here with the socket locked: they let it go, which is
- * safe because the caller holds a reference, and take it again at the end.
+ * calls most of these functions with the socket locked.  They unlock it, which
+ * is safe because the caller holds a reference, and lock it again at the end.
  */
 #include <errno.h>
 #include <string.h>
@@ -77,8 +77,8 @@ unp_attach(struct socket *so)
 }
 
 /*
- * As on Linux a peer whose data was not read, or who was never accepted, is
- * told so by ECONNRESET.
+ * As in Linux, a peer whose data was not read, or which was not accepted, gets
+ * ECONNRESET.
  */
 static void
 unp_close(struct socket *so, bool refused) NO_LOCK_ANALYSIS
@@ -110,8 +110,8 @@ unp_abort(struct socket *so)
 }
 
 /*
- * Bind and connect look at the file system, without a lock; meanwhile
- * unp_busy keeps others out.
+ * Bind and connect access the file system without a lock; meanwhile unp_busy
+ * excludes other calls.
  */
 static int
 unp_usr_bind(struct socket *so, const struct sockname *name)
@@ -162,10 +162,10 @@ unp_accepted(struct socket *head, struct socket *so)
 	if (so->so_pcb != NULL)
 		unp_rights_head(sotounpcb(so), NULL);
 	mtx_unlock(&so->so_lock);
-	sowwakeup(head);	/* who waits to connect has room */
+	sowwakeup(head);	/* a thread that waits to connect has space */
 }
 
-/* Ends one direction: of mine, as writer, or of the peer's. */
+/* Shuts one direction down: this socket as writer, or its peer. */
 static void
 unp_shut(struct socket *so, bool writing) NO_LOCK_ANALYSIS
 {
@@ -180,7 +180,7 @@ unp_shut(struct socket *so, bool writing) NO_LOCK_ANALYSIS
 		socantrcvmore(so);
 	mtx_unlock(&so->so_lock);
 	peer = unp_lockops->ulo_send(unp);
-	/* of datagrams only this side hears of it */
+	/* datagrams: only this side is notified */
 	if (peer != NULL && so->so_proto->pr_stream) {
 		other = peer->unp_socket;
 		unp_solock(other);
@@ -214,7 +214,7 @@ unp_rcvd(struct socket *so)
 	(void)so;
 }
 
-/* Never called: unp_sosend() is. */
+/* Never called: unp_sosend() is used instead. */
 static int
 unp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     const struct msghdr *msg, int flags)
@@ -277,7 +277,7 @@ unp_peeraddr(struct socket *so, struct sockname *name) NO_LOCK_ANALYSIS
 	.pr_name = (name),						\
 	.pr_domain = AF_UNIX,						\
 	.pr_type = (type),						\
-	.pr_protocol = AF_UNIX,		/* Linux takes PF_UNIX for 0 */	\
+	.pr_protocol = AF_UNIX,		/* Linux accepts PF_UNIX as 0 */ \
 	.pr_namelen = sizeof(sa_family_t),				\
 	.pr_stream = (stream),						\
 	.pr_local = true,						\

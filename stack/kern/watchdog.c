@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The watchdog.  Several times in debug.watchdog.seconds it looks at every
- * thread and at what has work to do.  A thread that waits, at each look, for
- * the same lock or for the same step of another thread hangs; and so does
- * whoever should handle packets while some are queued and none is handled.
+ * The watchdog.  Several times in debug.watchdog.seconds it checks every
+ * thread and every queue.  A thread hangs if it waits at each check for the
+ * same lock or for the same step of another thread.  A queue hangs if it has
+ * packets and none was handled.
  *
- * What hangs is named.  The first time what ddb(4) would be asked is shown,
- * too: ps, show alllocks, and the stacks of all threads.
+ * Each hang is reported by name.  The first report also prints ddb(4)'s ps,
+ * show alllocks, and the stacks of all threads.
  *
- * It counts looks, not time: a stack that was stopped and goes on does not
- * hang.  And it takes no lock that a thread may hold for long.
+ * The watchdog counts checks, not time: a stack that was stopped and continues
+ * does not hang.  It takes no lock that a thread may hold for long.
  */
 #include "kern/watchdog.h"
 
@@ -20,24 +20,24 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
-#define	LOOKS		4	/* in the time of the tunable */
-#define	HUNG_MAX	16	/* threads that are named at one look */
+#define	LOOKS		4	/* checks within the time of the tunable */
+#define	HUNG_MAX	16	/* max threads reported at one check */
 #define	SOURCES_MAX	4
-#define	NUMBERS_MAX	64	/* of one source */
+#define	NUMBERS_MAX	64	/* max queues of one source */
 
 static struct source {
 	const char	*name;			/* [I] after boot */
 	watch_t		*watch;			/* [I] after boot */
-	uint64_t	 done[NUMBERS_MAX];	/* [w] at the last look */
-	unsigned	 looks[NUMBERS_MAX];	/* [w] since when */
+	uint64_t	 done[NUMBERS_MAX];	/* [w] at the last check */
+	unsigned	 looks[NUMBERS_MAX]; /* [w] checks without progress */
 } sources[SOURCES_MAX];
 static unsigned nsources;			/* [I] after boot */
 
 static atomic_u32 seconds;		/* [I] after boot; 0: off */
 static atomic_u64 hangs;		/* [a] */
-static atomic_u32 stop;			/* [a] it parks on this word */
+static atomic_u32 stop; /* [a] the watchdog parks on this word */
 static struct thread *watchdog;		/* [I] or NULL */
-static bool shown;			/* [w] the view was */
+static bool shown;			/* [w] the views were printed */
 
 static const struct sysctl_oid watchdog_oids[] = {
 	{ .oid_name = "debug.watchdog.seconds", .oid_type = CTL_U32,
@@ -72,7 +72,7 @@ watchdog_wait_ended(struct thread *td)
 	atomic_store_u32(&td->td_track.lt_due, 0);
 }
 
-/* At the look that makes it a hang, and at no later one of the same. */
+/* True exactly once for each hang. */
 static bool
 too_long(unsigned *looks, bool same)
 {
@@ -159,7 +159,7 @@ show_all(void)
 	console("watchdog: that was all; later hangs are only named");
 }
 
-/* What is counted has been said. */
+/* The counter is incremented after the report. */
 static void
 look(void)
 {

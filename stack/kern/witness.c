@@ -2,8 +2,8 @@
 /*
  * WITNESS (witness(4)): checks the order in which locks are acquired.
  *
- * The order is that of the one class table (kern/lock.h), so that a reversal
- * is found when either side of it runs, not only when both have met.
+ * The order is that of the class table (kern/lock.h).  A reversal is therefore
+ * found when either side runs; both need not have happened.
  */
 #include <stdio.h>
 
@@ -20,7 +20,7 @@ static const char *const mode_names[] = { "warn", "panic", NULL };
 static atomic_u32 mode = WITNESS_PANIC;
 static atomic_u64 reversals, leaks;
 
-/* Pairs of places that were reported: once is enough. */
+/* Pairs of places already reported: each is reported once. */
 static struct spin report_lock;
 static struct {
 	const struct lock_site *first, *second;
@@ -76,12 +76,13 @@ report(const char *what, const struct lock_held *lh, const void *l,
 	complain(what, first, second);
 }
 
-/* What is wrong with a second lock of a class, or NULL. */
+/* Why a second lock of a class is an error, or NULL. */
 static const char *
 wrong_twice(const void *held, const void *l, enum lock_class class,
     const struct lock_site *site)
 {
-	if (held == l)	/* even a read waits for a writer between the two */
+	/* a recursive read deadlocks if a writer waits in between */
+	if (held == l)
 		return ("acquiring a lock that is held");
 	switch (lock_classes[class].lc_twice) {
 	case LOCK_ANY:

@@ -16,7 +16,10 @@ worker_main(void *arg)
 	mtx_lock(w->w_lock);
 	while (!w->w_stop) {
 		idle = w->w_fn(w->w_arg);
-		/* It may have been told to while it had let the lock go. */
+		/*
+		 * The stop may have been requested while the lock was
+		 * released.
+		 */
 		if (idle > 0 && !w->w_stop)
 			(void)msleep(w, w->w_lock, 0, w->w_wmesg, idle);
 	}
