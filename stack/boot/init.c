@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Boot and shutdown of the stack: the order in which subsystems start.
+ * Boot and shutdown of the stack: the start order of subsystems.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -55,7 +55,7 @@ static void (*const subsystems[])(void) = {
 #endif
 };
 
-/* The CPUs are those that machine.cpus and others have left. */
+/* The CPUs that machine.cpus and related tunables leave. */
 static int
 boot_banner(void)
 {
@@ -81,7 +81,7 @@ boot_banner(void)
 	return (0);
 }
 
-/* Second half, when loader.conf has been read. */
+/* Second half, after loader.conf was read. */
 static const struct {
 	const char	*what;
 	int		(*start)(void);
@@ -94,7 +94,7 @@ static const struct {
 	{ "clock", callout_start },
 	{ "netisr", netisr_start },
 	{ "protocols that are alone", in_alone_start },
-	{ "TCP's table", tcp_table_start },	/* asks both */
+	{ "TCP's table", tcp_table_start },	/* depends on both */
 	{ "interfaces", if_config_attach },
 	{ "subnets", route_attach },
 	{ "routes", route_config_attach },
@@ -129,7 +129,10 @@ stack_boot_config(int (*configure)(const char *), const char *arg)
 		subsystems[i]();
 	if (configure != NULL)
 		error = configure(arg);
-	/* Before the control socket is there: nobody may set late ones. */
+	/*
+	 * Before the control socket starts, so that boot-only tunables cannot
+	 * be set.
+	 */
 	booted = true;
 	for (size_t i = 0; i < nitems(starts) && error == 0; i++) {
 		error = starts[i].start();
