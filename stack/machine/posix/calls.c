@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stack of calls of another thread: it is asked for by a signal, which
- * makes the thread look at itself.
+ * Call stacks of other threads: a signal makes a thread record its own stack.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -18,22 +17,26 @@
 
 #define	ASK_SIGNAL	(SIGRTMAX - 2)
 #define	CALLS_MAX	64
-#define	SKIPPED		2	/* the handler, and what the host puts there */
+/* frames of the handler and of the host's signal delivery */
+#define	SKIPPED		2
 #define	PATIENCE_MS	500
 
-/* Under LD_PRELOAD the other name is the stack's own, for programs. */
+/* Under LD_PRELOAD sigaction() is the stack's, for programs. */
 extern int __sigaction(int, const struct sigaction *, struct sigaction *);
 
-/* The thread sanitizer does not follow who is in the middle of its own work. */
+/*
+ * The thread sanitizer cannot handle a thread interrupted within its runtime.
+ */
 #define	UNSEEN	__attribute__((no_sanitize("thread")))
 
 enum { IDLE, ASKED, ANSWERED };
 static struct {
-	atomic_u32	 lock;		/* one asks at a time */
+	atomic_u32	 lock;		/* one request at a time */
 	atomic_u32	 state;		/* [a] */
-	atomic_u32	 who;		/* [a] the host's number of a thread */
-	void		*calls[CALLS_MAX];	/* who answers, then who asked */
-	int		 n;			/* the same */
+	atomic_u32	 who; /* [a] thread ID of the requested thread */
+	/* written by the answering thread, then read by the requester */
+	void		*calls[CALLS_MAX];
+	int		 n;			/* like calls */
 } question;
 static _Thread_local bool disturbed;
 
@@ -82,7 +85,7 @@ prepare(void)
 	if (__sigaction(ASK_SIGNAL, NULL, &old) != 0 ||
 	    old.sa_handler != SIG_DFL)
 		return (false);
-	(void)backtrace(here, 1);	/* loads what it needs */
+	(void)backtrace(here, 1);	/* the first call loads a library */
 	ready = __sigaction(ASK_SIGNAL, &sa, NULL) == 0;
 	return (ready);
 }
@@ -121,8 +124,8 @@ mach_thread_calls(uint32_t id, void *calls[], int max)
 }
 
 /*
- * The function of a symbol table that an address lies in, by its distance
- * from where the file was loaded; NULL if the file has no such table.
+ * Finds the function that contains an address, relative to the load address,
+ * in a file's symbol table; NULL if there is none.
  */
 static const char *
 find_symbol(const char *file, size_t size, uintptr_t at, uintptr_t *start)
@@ -150,7 +153,10 @@ find_symbol(const char *file, size_t size, uintptr_t at, uintptr_t *start)
 	return (found);
 }
 
-/* The functions of the stack are seen by no dynamic linker. */
+/*
+ * The dynamic linker does not know the stack's functions, because they are
+ * hidden.
+ */
 static bool
 name_by_file(const char *path, uintptr_t at, char *buf, size_t len)
 {
@@ -185,7 +191,7 @@ mach_call_name(void *call, char *buf, size_t len)
 		snprintf(buf, len, "%p", call);
 		return;
 	}
-	/* A return address may be behind the end of a function. */
+	/* A return address may lie after the end of a function. */
 	if (name_by_file(info.dli_fname, (uintptr_t)call - 1 -
 	    (uintptr_t)info.dli_fbase, buf, len))
 		return;

@@ -20,7 +20,7 @@
 #include "machine/machine.h"
 #include "machine/posix/host.h"
 
-/* The first caller's date is boot; one word, so that no lock is needed. */
+/* The time of the first call is the boot time; one word needs no lock. */
 static atomic_u64 boot_date;
 
 static uint64_t
@@ -71,7 +71,7 @@ mach_random(void *buf, size_t len)
 		ssize_t n = getrandom(p, len, 0);
 
 		if (n < 0 && errno != EINTR)
-			abort();	/* no kernel without it runs this */
+			abort();	/* every supported kernel has it */
 		if (n > 0) {
 			p += n;
 			len -= (size_t)n;
@@ -91,7 +91,7 @@ mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline)
 		ts.tv_nsec = (long)(date % NSEC_PER_SEC);
 		tsp = &ts;
 	}
-	/* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC date. */
+	/* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time. */
 	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
 	    expected, tsp, NULL, FUTEX_BITSET_MATCH_ANY) == 0)
 		return (0);
@@ -107,7 +107,7 @@ mach_unpark(atomic_u32 *word, int nthreads)
 	    NULL, NULL, 0);
 }
 
-/* The host shares its CPUs out itself. */
+/* In real time the host schedules its CPUs. */
 struct cpu_turn *
 cpu_queue(void)
 {
@@ -136,7 +136,7 @@ cpu_leave(void)
 {
 }
 
-/* Asked for each packet: glibc since 2.35 has the kernel leave it here. */
+/* Called for each packet: since glibc 2.35 the kernel stores the CPU here. */
 int
 cpu_current(void)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CPUs: which of the host's the stack uses, and how its threads are placed
- * and scheduled there.
+ * CPUs: which host CPUs the stack uses, and placement and scheduling of its
+ * threads.
  *
- * A stack that is built for one CPU keeps every thread that comes near it on
- * that one: its atomic operations count on it (machine/atomic_up.h).
+ * A stack built for one CPU confines every thread that enters it to that CPU,
+ * because its atomic operations depend on it (machine/atomic_up.h).
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,20 +22,21 @@
 #define	BUILT_UP	false
 #endif
 
-/* Host CPUs by stack CPU number; set before any thread is made. */
+/* Host CPUs by stack CPU number; set before any thread is created. */
 static int cpus[CPU_SETSIZE];
 static unsigned ncpus;
-static uint16_t numbers[CPU_SETSIZE];	/* of the host's; 0 of all others */
+/* stack CPU number by host CPU; 0 for others */
+static uint16_t numbers[CPU_SETSIZE];
 static bool confined = BUILT_UP;
 
-static cpu_set_t allowed;	/* to this process, when it began */
+static cpu_set_t allowed;	/* CPUs allowed to this process when it began */
 static bool allowed_known;
 
 static bool pinned;
 static atomic_u32 next_pin;
 static int policy = SCHED_OTHER, priority;
 
-/* An errno value. */
+/* Returns an errno value. */
 static int
 look_at_allowed(void)
 {
@@ -86,7 +87,7 @@ mach_cpus_set(const char *list)
 	return (error);
 }
 
-/* Is one of the first n CPUs a thread of the same core as this one? */
+/* Whether one of the first n CPUs is a thread of the same core. */
 static bool
 has_sibling(int cpu, unsigned n)
 {
@@ -99,7 +100,7 @@ has_sibling(int cpu, unsigned n)
 	    "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
 	len = mach_readfile(path, text, sizeof(text) - 1);
 	if (len <= 0)
-		return (false);		/* a host that does not tell has none */
+		return (false);		/* unknown topology: assume none */
 	text[len] = '\0';
 	text[strcspn(text, "\n")] = '\0';
 	if (cpulist_parse(text, siblings, &nsiblings) != 0)
@@ -164,7 +165,7 @@ mach_curcpu(void)
 {
 	const unsigned host = (unsigned)cpu_current();
 
-	/* 0: an application's thread, elsewhere */
+	/* 0: an application's thread on another CPU */
 	return (host < CPU_SETSIZE ? numbers[host] : 0);
 }
 
@@ -181,7 +182,7 @@ mach_cache_flush(const void *p, size_t len)
 #elif defined(__aarch64__)
 		__asm__ volatile("dc civac, %0" : : "r" (at) : "memory");
 #else
-		(void)at;	/* it stays where it is */
+		(void)at;	/* it keeps its CPUs */
 #endif
 	}
 }
@@ -202,7 +203,7 @@ mach_yield(void)
 	sched_yield();
 }
 
-/* It is tried on the calling thread, which then is as it was. */
+/* Tested on the calling thread, whose policy is restored afterwards. */
 int
 mach_sched_set(enum mach_sched how, int prio)
 {

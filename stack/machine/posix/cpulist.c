@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "3" or "0-2"; false: it is neither. */
+/* Parses "3" or "0-2"; false: neither. */
 static bool
 parse_range(const char *item, int *first, int *last)
 {
@@ -25,7 +25,7 @@ parse_range(const char *item, int *first, int *last)
 	    *last < CPU_SETSIZE);
 }
 
-/* Adds a range to CPUs that were found; returns an errno value. */
+/* Adds a range to the CPUs found; returns an errno value. */
 static int
 add_range(const char *item, int found[], unsigned *n)
 {

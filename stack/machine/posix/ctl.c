@@ -20,7 +20,7 @@ struct mach_ctl {
 	char	 path[108];
 };
 
-/* True if somebody answers there: the file is not a left-over. */
+/* True if a server answers: the file is not stale. */
 static bool
 in_use(const struct sockaddr_un *sun)
 {
@@ -34,7 +34,7 @@ in_use(const struct sockaddr_un *sun)
 	return (used);
 }
 
-/* Removes the socket of a stack that died, and nothing else. */
+/* Removes only the socket of a stack that has ended. */
 static int
 remove_leftover(const char *path)
 {
@@ -82,7 +82,10 @@ mach_ctl_listen(const char *path, struct mach_ctl **cp)
 	return (error);
 }
 
-/* 0 when the client can be read or written, ETIMEDOUT at the deadline. */
+/*
+ * Returns 0 when the client is readable or writable, ETIMEDOUT at the
+ * deadline.
+ */
 static int
 wait_until(int fd, short events, nsec_t deadline)
 {
@@ -132,7 +135,7 @@ mach_ctl_read(int handle, void *buf, size_t len, nsec_t deadline)
 	return (n >= 0 ? n : -errno);
 }
 
-/* MSG_NOSIGNAL: a client that left must not kill the program. */
+/* MSG_NOSIGNAL: a closed connection must not kill the program. */
 ssize_t
 mach_ctl_write(int handle, const void *buf, size_t len, nsec_t deadline)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device queues: what all have in common, and those of a Linux TAP device
- * (Documentation/networking/tuntap.rst), which was made for this user
- * beforehand, or which the caller may make.
+ * Device queues: the common part, and queues of a Linux TAP device
+ * (Documentation/networking/tuntap.rst).  The device was created for this user
+ * beforehand, or the caller may create it.
  */
 #include "machine/posix/devq.h"
 
@@ -66,7 +66,7 @@ devq_ifindex(const char *ifname, int *index)
 	if (strlen(ifname) >= sizeof(ifr.ifr_name))
 		return (ENAMETOOLONG);
 	strcpy(ifr.ifr_name, ifname);
-	/* Not every socket knows this request; these do. */
+	/* Not every socket supports this request; UNIX-domain sockets do. */
 	fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || syscall(SYS_ioctl, fd, SIOCGIFINDEX, &ifr) != 0)
 		error = errno;
@@ -106,7 +106,7 @@ tap_setup(int fd, const char *ifname, bool multiqueue, unsigned offloads)
 	return (0);
 }
 
-/* A TAP device takes one frame with each call. */
+/* A TAP device accepts one frame with each call. */
 static int
 tap_send(struct mach_devq *q, const struct mach_frame *frames, unsigned n)
 {
@@ -125,8 +125,9 @@ tap_send(struct mach_devq *q, const struct mach_frame *frames, unsigned n)
 static const struct devq_ops tap_ops = { .send = tap_send };
 
 /*
- * A device made with several queues must be opened so, and one made
- * without must not: the kernel says EINVAL, so both are tried for one queue.
+ * A device created with several queues must be opened with that flag, and any
+ * other without it; the kernel returns EINVAL otherwise.  For one queue both
+ * are tried.
  */
 int
 mach_devq_open_tap(const char *ifname, bool multiqueue, unsigned offloads,
@@ -225,6 +226,6 @@ mach_devq_wake(struct mach_devq *q)
 {
 	uint64_t one = 1;
 
-	/* May fail on a full counter, which is as loud. */
+	/* May fail on a full counter, which is readable, too. */
 	host_writev(q->wakefd, &(struct iovec){ &one, sizeof(one) }, 1);
 }

@@ -3,12 +3,12 @@
  * Device queues that are packet sockets (packet(7)) with a receive ring
  * (Documentation/networking/packet_mmap.rst).
  *
- * The ring is of version 2: its slots are handed over one at a time.
- * Version 3 hands over blocks of many frames, and one that is not full only
- * after a timeout of a millisecond at least, which a request would wait for.
- * Slots are for frames of common size.  The host keeps a larger one, which
- * it merged from segments, in the socket's buffer (TP_STATUS_COPY), to be
- * read without another copy.
+ * The ring is of version 2: its slots are handed off one at a time.  Version 3
+ * hands off blocks of many frames, and a partial block only after a timeout of
+ * at least one millisecond, which would delay requests.  Slots have the size
+ * of common frames.  A larger frame, merged from segments by the host, is kept
+ * in the socket's buffer (TP_STATUS_COPY) and read from there without another
+ * copy.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -22,15 +22,15 @@
 #include "machine/posix/host.h"
 
 #define	SLOT_SIZE	2048U
-#define	SLOTS		1024U		/* of a queue */
-#define	SLOT_HEADERS	192U		/* the slot's own and the frame's */
-#define	BLOCK_SIZE	65536U		/* contiguous in the host */
-#define	BUFFER_SIZE	(8 << 20)	/* bytes of large frames */
+#define	SLOTS		1024U		/* in each queue */
+#define	SLOT_HEADERS	192U		/* headers of the slot and the frame */
+#define	BLOCK_SIZE	65536U		/* contiguous in the host's kernel */
+#define	BUFFER_SIZE	(8 << 20)	/* bytes for large frames */
 
 struct packet_devq {
 	struct mach_devq q;
 	char		*ring;		/* SLOTS of SLOT_SIZE */
-	unsigned	 next;		/* slot that is filled next */
+	unsigned	 next;		/* slot that the host fills next */
 };
 
 static struct tpacket2_hdr *
@@ -116,7 +116,7 @@ packet_option(const struct packet_devq *pq, int name, const void *value,
 	return (devq_option(&pq->q, SOL_PACKET, name, value, len));
 }
 
-/* Everything that is to hold for the first frame already. */
+/* Options that must be set before the first frame. */
 static int
 packet_ring(struct packet_devq *pq)
 {
@@ -136,7 +136,7 @@ packet_ring(struct packet_devq *pq)
 	return (pq->ring == NULL ? errno : 0);
 }
 
-/* What the host allows; more only to the privileged. */
+/* The host's limit applies unless the process is privileged. */
 static void
 packet_buffer(const struct packet_devq *pq)
 {
@@ -148,7 +148,7 @@ packet_buffer(const struct packet_devq *pq)
 		    sizeof(size));
 }
 
-/* The interface receives whatever address frames are for. */
+/* The interface receives frames to any address. */
 static int
 packet_setup(struct packet_devq *pq, const char *ifname, unsigned group)
 {

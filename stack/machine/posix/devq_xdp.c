@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Device queues that are AF_XDP sockets
- * (Documentation/networking/af_xdp.rst).
+ * Device queues that are AF_XDP sockets (Documentation/networking/af_xdp.rst).
  *
- * Socket and host share an area of frames and four rings of their addresses:
- * fill (free frames, to the host), receive (the same, filled), send (frames
- * to send, to the host) and completion (the same, sent).  Each frame is, for
- * good, either one to receive into or one to send from, and is always in one
- * of the rings or among the free ones, so that their numbers can be checked.
- * The receive thread uses fill and receive, whoever sends uses the others,
- * one at a time.
+ * Socket and host share an area of frames and four rings of frame addresses:
+ * fill (free frames, to the host), receive (filled frames), send (frames to
+ * send, to the host) and completion (sent frames).  Each frame is permanently
+ * assigned to receiving or sending.  It is always in one of the rings or free,
+ * so that the numbers can be verified.  The receive thread uses fill and
+ * receive; one sender at a time uses the others.
  */
 #include <errno.h>
 #include <linux/if_xdp.h>
@@ -22,20 +20,20 @@
 #include "machine/posix/host.h"
 #include "machine/posix/xdp_program.h"
 
-#define	FRAME_SIZE	2048U	/* least that the host allows */
+#define	FRAME_SIZE	2048U	/* min size that the host allows */
 #define	RX_FRAMES	2048U
 #define	TX_FRAMES	1024U
-#define	KICKS_MAX	64	/* calls to send one batch */
+#define	KICKS_MAX	64	/* max calls to send one batch */
 
 /*
- * One producer and one consumer; indices run freely, and each end keeps the
- * one that it moves in its own memory, too.
+ * One producer and one consumer; indices wrap.  Each end caches the index that
+ * it advances.
  */
 struct ring {
 	atomic_u32	*producer, *consumer, *flags;
 	void		*entries;
 	uint32_t	 size;		/* a power of two */
-	uint32_t	 mine;		/* the index that we move */
+	uint32_t	 mine;		/* the index that this end advances */
 };
 
 struct xdp_devq {
@@ -44,7 +42,7 @@ struct xdp_devq {
 	struct ring	 fill, receive, send, completion;
 	uint64_t	 free[TX_FRAMES];	/* addresses */
 	unsigned	 nfree;
-	int		 link;		/* program on the interface, or -1 */
+	int		 link;		/* link of the BPF program, or -1 */
 };
 
 static uint64_t *
@@ -59,7 +57,7 @@ ring_desc(const struct ring *r, uint32_t i)
 	return ((struct xdp_desc *)r->entries + (i & (r->size - 1)));
 }
 
-/* The host sleeps, and must be called. */
+/* The host does not poll the ring, and needs a system call. */
 static bool
 ring_asleep(const struct ring *r)
 {
@@ -91,7 +89,7 @@ xdp_peek(struct mach_devq *q, struct mach_slot *slot)
 	return (0);
 }
 
-/* Back to be filled: there is room in that ring for all of them. */
+/* Returns frames to the fill ring, which has room for all of them. */
 static void
 xdp_release(struct mach_devq *q)
 {
@@ -104,7 +102,7 @@ xdp_release(struct mach_devq *q)
 	atomic_store_rel_u32(xq->fill.producer, xq->fill.mine);
 }
 
-/* A stale descriptor names a frame of ours all the same. */
+/* A stale descriptor still addresses a frame of this area. */
 static void
 xdp_prefetch(struct mach_devq *q)
 {
@@ -114,7 +112,7 @@ xdp_prefetch(struct mach_devq *q)
 	    ring_desc(&xq->receive, xq->receive.mine)->addr);
 }
 
-/* Frames that have been sent are free again. */
+/* Frees frames that have been sent. */
 static void
 tx_reclaim(struct xdp_devq *xq)
 {
@@ -126,7 +124,7 @@ tx_reclaim(struct xdp_devq *xq)
 	atomic_store_rel_u32(r->consumer, r->mine);
 }
 
-/* Copies a frame into the send ring; an errno value. */
+/* Copies a frame into the send ring; returns an errno value. */
 static int
 tx_put(struct xdp_devq *xq, const struct mach_frame *frame)
 {
@@ -151,7 +149,7 @@ tx_put(struct xdp_devq *xq, const struct mach_frame *frame)
 	return (0);
 }
 
-/* The host sends a number of frames with each call. */
+/* The host sends a limited number of frames with each call. */
 static void
 tx_kick(const struct xdp_devq *xq)
 {
@@ -185,7 +183,7 @@ xdp_send(struct mach_devq *q, const struct mach_frame *frames, unsigned n)
 	return (i > 0 ? (int)i : -error);
 }
 
-/* What the host would not take when it was called last. */
+/* Sends frames that the host did not send at the last call. */
 static void
 xdp_before_wait(struct mach_devq *q)
 {
@@ -195,7 +193,7 @@ xdp_before_wait(struct mach_devq *q)
 		tx_kick(xq);
 }
 
-/* The host's end of the process frees the rest. */
+/* The host frees the rest when the process ends. */
 static void
 xdp_close(struct mach_devq *q)
 {
@@ -224,7 +222,7 @@ mach_devq_xdp_frames(struct mach_devq *q, struct mach_xdp_frames *f)
 	};
 }
 
-/* An errno value. */
+/* Returns an errno value. */
 static int
 ring_map(const struct xdp_devq *xq, struct ring *r, uint32_t size,
     size_t entry, const struct xdp_ring_offset *off, uint64_t page)
@@ -281,7 +279,7 @@ xdp_rings(struct xdp_devq *xq)
 	return (error);
 }
 
-/* All frames to their places. */
+/* Assigns the frames to the fill ring and the free list. */
 static void
 xdp_frames(struct xdp_devq *xq)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files that stand for sockets, and the identity of the process.
+ * Files that represent sockets, and the identity of the process.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "machine/machine.h"
 
-/* The birth tells a file from a later one with the same number. */
+/* The birth time distinguishes files that reuse an inode number. */
 static int
 identify(const char *path, struct mach_node *node, mode_t *mode)
 {

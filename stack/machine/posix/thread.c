@@ -14,13 +14,13 @@
 struct mach_thread {
 	pthread_t	 pthread;
 	struct cpu_turn	*turn;
-	atomic_u32	 done;		/* fn returned; who joins parks on it */
+	atomic_u32	 done; /* fn returned; the joining thread parks on it */
 	char		 name[16];
 	void		(*fn)(void *);
 	void		*arg;
 };
 
-/* The library is there when the program starts, so its offset is known. */
+/* The library is loaded at program start, so the TLS offset is constant. */
 _Thread_local struct thread *mach_self;
 _Thread_local intptr_t mach_counters;
 static _Thread_local void (*self_exit)(struct thread *);
@@ -59,7 +59,7 @@ mach_thread_id(void)
 	return ((uint32_t)syscall(SYS_gettid));
 }
 
-/* Its clock, as pthread_getcpuclockid(3) composes it. */
+/* The thread's CPU clock, composed like pthread_getcpuclockid(3) does. */
 nsec_t
 mach_thread_cputime(uint32_t id)
 {
@@ -86,9 +86,7 @@ thread_start(void *arg)
 	return (NULL);
 }
 
-/*
- * The stack's threads take no signals: those are the application's.
- */
+/* Threads of the stack block all signals, which belong to the application. */
 int
 mach_thread_create(const char *name, int cpu, void (*fn)(void *), void *arg,
     struct mach_thread **mtp)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program on an interface that gives the frames of each queue to the
- * AF_XDP socket of that queue, and those of other queues to the host.  It is
- * six instructions long, written out here (bpf(2),
- * Documentation/bpf/standardization/instruction-set.rst), so that nothing
- * but the kernel's headers is needed to build it.
+ * The BPF program on an interface: redirects the frames of each queue to its
+ * AF_XDP socket; other queues' frames go to the host.  Its six instructions
+ * are written here (bpf(2),
+ * Documentation/bpf/standardization/instruction-set.rst), so that the build
+ * needs only the kernel's headers.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -59,7 +59,7 @@ program_load(int map)
 		    .off = offsetof(struct xdp_md, rx_queue_index) },
 		{ .code = BPF_LD | BPF_IMM | BPF_DW, .dst_reg = BPF_REG_1,
 		    .src_reg = BPF_PSEUDO_MAP_FD, .imm = map },
-		{ .code = 0 },	/* the upper half of that constant */
+		{ .code = 0 },	/* the upper half of the constant */
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3,
 		    .imm = XDP_PASS },
 		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect_map },
@@ -77,7 +77,7 @@ program_load(int map)
 	return (bpf(BPF_PROG_LOAD, &attr));
 }
 
-/* The link holds the program, and goes with the process's descriptor. */
+/* The link holds the program, and is removed with the process's descriptor. */
 int
 xdp_program_attach(int map, int ifindex)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stack of calls of another thread: nobody looks at it here, where a
- * debugger finds the same again in another run.
+ * Call stacks of other threads: not supported here, because a debugger sees
+ * the same execution in another run.
  */
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Clocks, random numbers, and park and unpark.  The date is that of the CPU
- * which asks; no other one can have been told a later one.
+ * Clocks, random numbers, and park and unpark.  The time is that of the
+ * calling CPU; no other CPU can have read a later one.
  */
 #include "machine/sim/sim_private.h"
 #include "machine/splitmix.h"
 
-#define	BOOT_DATE	NSEC_PER_SEC	/* no date is zero */
+#define	BOOT_DATE	NSEC_PER_SEC	/* no time is zero */
 #define	BOOT_WALLTIME	946684800	/* 2000-01-01 00:00 UTC */
 
 nsec_t
@@ -31,12 +31,12 @@ mach_random(void *buf, size_t len)
 {
 	uint8_t *p = buf;
 
-	sim_sync();	/* the next number is who comes next's */
+	sim_sync();	/* the CPU that is next in time takes the next number */
 	for (size_t i = 0; i < len; i++)
 		p[i] = (uint8_t)splitmix(sim.random += SPLITMIX_STEP);
 }
 
-/* The date of mach_uptime() on the clocks of CPUs. */
+/* A time of mach_uptime() on the clocks of CPUs. */
 static psec_t
 clock_of(nsec_t deadline)
 {
@@ -51,12 +51,12 @@ mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline)
 {
 	if (atomic_load_acq_u32(word) != expected)
 		return (0);
-	/* Nobody has run since it was loaded. */
+	/* No other thread has run since the word was loaded. */
 	sim_charge(SIM_COST(park));
 	return (sim_wait(word, clock_of(deadline)));
 }
 
-/* First come, first woken. */
+/* Wakes in the order of parking. */
 void
 mach_unpark(atomic_u32 *word, int nthreads)
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What code costs: the compiler calls __sanitizer_cov_trace_pc() in each basic
- * block of the stack and of what runs on it (-fsanitize-coverage=trace-pc),
- * and the linker leads memcpy() and its like here (--wrap).  A block costs by
- * its instructions, which tools/simweights.py counts in the linked program.
+ * Costs of code.  The compiler inserts a call of __sanitizer_cov_trace_pc()
+ * into each basic block of the stack and of programs on it
+ * (-fsanitize-coverage=trace-pc), and the linker redirects memcpy() and
+ * similar functions (--wrap).  A block costs by its number of instructions,
+ * which tools/simweights.py counts in the linked program.
  *
- * This file and the rest of machine/sim are built without the former.
+ * This file and the rest of machine/sim are built without that option.
  */
 #include <string.h>
 
 #include "machine/sim/sim_private.h"
 
-/* Bytes of a program, at most. */
+/* Max bytes of a program's code. */
 #define	SIM_TEXT	(2 << 20)
 
 /*
- * The instructions of each block, by the distance of its first one from the
- * program's start; all zero where they were not counted.
+ * The number of instructions of each block, indexed by the offset of its first
+ * instruction.  All are zero if they were not counted.
  */
 extern uint8_t	 sim_weights[SIM_TEXT];
 uint8_t sim_weights[SIM_TEXT] __attribute__((section(".sim_weights")));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Coroutines.  A switch is a call, so only what a callee must keep is saved:
- * on x86-64 six registers and the stack pointer (System V ABI, AMD64
- * supplement, 3.2.1).  Signal masks and the floating-point control words,
- * which nobody here changes, are not.
+ * Coroutines.  A switch is a function call, so only callee-saved registers are
+ * saved: six registers and the stack pointer on x86-64 (System V ABI, AMD64
+ * supplement, 3.2.1).  Signal masks and floating-point control words are not
+ * saved, because the stack does not change them.
  */
 #include "machine/sim/context.h"
 
@@ -35,7 +35,7 @@ context_switch(struct context *from, struct context *to)
 #include <stdint.h>
 #include <string.h>
 
-/* What context_switch() pops, and then the place where a caller would be. */
+/* The frame that context_switch() pops, followed by a return address. */
 struct frame {
 	uint64_t	 r15, r14, r13, r12, rbx, rbp;
 	void		(*rip)(void);
@@ -46,7 +46,9 @@ void
 context_create(struct context *c, void (*entry)(void), void *stack,
     size_t size)
 {
-	/* A function begins with its stack 8 bytes off a multiple of 16. */
+	/*
+	 * At function entry the stack is 8 bytes off a multiple of 16 (ibid.).
+	 */
 	struct frame f = { .rip = entry };
 	uintptr_t top = ((uintptr_t)stack + size) & ~(uintptr_t)15;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CPUs: which of the machine's the stack uses, and how its threads are placed
- * on them.  All threads have one priority.
+ * CPUs: which CPUs of the machine the stack uses, and placement of its
+ * threads.  All threads have one priority.
  */
 #include <errno.h>
 
@@ -108,10 +108,10 @@ mach_curcpu(void)
 	for (unsigned i = 0; i < nused; i++)
 		if (used[i] == sim.cpu->sc_number)
 			return (i);
-	return (0);	/* whoever was there before machine.cpus was set */
+	return (0);	/* a thread created before machine.cpus was set */
 }
 
-/* Lines never leave the caches of this machine. */
+/* The simulated caches have no capacity limit. */
 void
 mach_cache_flush(const void *p, size_t len)
 {

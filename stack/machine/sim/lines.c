@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cache lines of atomic words: which CPUs have each, and what it costs to get
- * one there.
+ * Cache lines of atomic words: which CPUs hold each line, and the cost of
+ * fetching it.
  *
- * A line is with one CPU that may write to it, or with several that may only
- * read.  Whoever loads from one that it has not gets it from the CPU that
- * wrote to it last; whoever writes takes it from all others, of which the
- * farthest counts.  A line goes from one CPU to one other at a time: the next
- * waits, which is what makes a counter of all CPUs slower than none.  A plain
- * store goes on without its line; an atomic operation does not.  Caches have
- * room for all lines.
+ * A line is held by one CPU that may write, or by several that may only read.
+ * A load of a missing line fetches it from its last writer.  A write takes it
+ * from all other CPUs; the farthest determines the cost.  A line moves between
+ * two CPUs at a time, and the next CPU waits, which makes a counter shared by
+ * all CPUs slow.  A plain store does not wait for its line; an atomic
+ * operation does.  Caches have room for all lines.
  */
 #include <stdlib.h>
 
@@ -17,16 +16,16 @@
 #include "machine/splitmix.h"
 
 #define	LINE_SIZE	64
-#define	LINES_FIRST	(1U << 14)	/* room at first; a power of two */
+#define	LINES_FIRST	(1U << 14)	/* initial size; a power of two */
 
 struct line {
-	uintptr_t	 number;	/* of the line, or 0: none here */
-	psec_t		 arrives;	/* where it goes to now, if it does */
-	uint64_t	 holders[2];	/* a bit for each CPU */
-	unsigned	 owner;		/* wrote to it last */
+	uintptr_t	 number;	/* of the line, or 0: free entry */
+	psec_t		 arrives;	/* when its current transfer ends */
+	uint64_t	 holders[2];	/* one bit for each CPU */
+	unsigned	 owner;		/* last writer */
 };
 
-/* Open addressing: a line is at its hash's place, or behind it. */
+/* Open addressing with linear probing. */
 static struct {
 	struct line	*table;
 	size_t		 size, count;
@@ -69,7 +68,7 @@ grow(void)
 	free(old);
 }
 
-/* The line of a word; one that is new has no holders. */
+/* The line of a word; a new line has no holders. */
 static struct line *
 find_line(const volatile void *word)
 {
@@ -108,7 +107,7 @@ distance(const struct sim_cpu *a, const struct sim_cpu *b)
 	return (a->sc_socket == b->sc_socket ? SIM_SOCKET : SIM_REMOTE);
 }
 
-/* How far away the farthest holder but this CPU is; SIM_MEMORY: none is. */
+/* Distance of the farthest other holder; SIM_MEMORY: none. */
 static enum sim_event
 farthest(const struct line *l, const struct sim_cpu *cpu)
 {
@@ -139,7 +138,7 @@ cost_of(enum sim_event from)
 	}
 }
 
-/* It comes here when it has been where it goes before. */
+/* Starts a transfer to this CPU after the current one. */
 static void
 fetch(struct line *l, const struct sim_cpu *cpu, enum sim_event from)
 {
@@ -149,7 +148,7 @@ fetch(struct line *l, const struct sim_cpu *cpu, enum sim_event from)
 	sim_event(from, l->arrives, cpu, cpu->sc_running->mt_number);
 }
 
-/* False: it is here. */
+/* False: this CPU holds the line. */
 static bool
 fetch_to_read(struct line *l, const struct sim_cpu *cpu)
 {
@@ -166,7 +165,7 @@ fetch_to_read(struct line *l, const struct sim_cpu *cpu)
 	return (true);
 }
 
-/* Nobody else has it from now on. */
+/* Afterwards no other CPU holds the line. */
 static void
 fetch_to_write(struct line *l, const struct sim_cpu *cpu)
 {
@@ -181,7 +180,7 @@ fetch_to_write(struct line *l, const struct sim_cpu *cpu)
 	add_holder(l, l->owner);
 }
 
-/* From now until its line is here. */
+/* Time until the line arrives. */
 static psec_t
 wait_for(const struct line *l, const struct sim_cpu *cpu)
 {

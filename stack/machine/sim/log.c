@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The log of events: counted, hashed, and written if somebody wants to read
- * it.  Two runs with one hash were the same.
+ * The event log: counts and hashes events, and writes them to a file if
+ * requested.  Equal hashes mean identical runs.
  */
 #include "machine/sim/sim_private.h"
 #include "machine/splitmix.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The memory of the simulated machine: at the same addresses in every run,
- * whatever the host's kernel and C library do, since sleep queues are hashed
- * and locks are ordered by address.
+ * The memory of the simulated machine.  Addresses are the same in every run,
+ * independent of the host's kernel and C library, because sleep queues are
+ * hashed and locks are ordered by address.
  *
- * A heap with a list of free blocks for each size, four sizes to a power of
- * two; and stacks, each above a page that nobody may touch.
+ * It consists of a heap with a free list for each size, four sizes to a power
+ * of two, and of stacks, each above an inaccessible page.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,26 +16,27 @@
 #include "machine/sim/sim_private.h"
 
 #define	HEAP_START	((char *)(uintptr_t)0x1000000000)	/* 64 GB */
-#define	HEAP_SIZE	((size_t)4 << 30)	/* the sandbox of a run has 8 */
+/* a run's sandbox has a limit of 8 GB */
+#define	HEAP_SIZE	((size_t)4 << 30)
 #define	STACKS_START	(HEAP_START + ((size_t)16 << 30))
 #define	STACK_SLOT	((size_t)256 << 10)
-#define	STACK_GUARD	((size_t)64 << 10)	/* a page of any host */
+#define	STACK_GUARD	((size_t)64 << 10) /* at least a page of any host */
 #define	STACKS_MAX	4096
 
-#define	UNIT		16	/* least block, and its alignment */
+#define	UNIT		16	/* min block, and alignment */
 #define	NCLASSES	128
 
-/* In front of what was allocated. */
+/* The header before an allocation. */
 struct block {
 	uint32_t	 class;
-	uint32_t	 offset;	/* of this from the block's start */
-	struct block	*next;		/* free ones of its class */
+	uint32_t	 offset;	/* offset from the block's start */
+	struct block	*next;		/* free blocks of its class */
 };
 _Static_assert(sizeof(struct block) == UNIT, "blocks are aligned");
 
-/* What was freed in a search and is not given out again for a while. */
+/* In a search, freed memory is quarantined before it is reused. */
 #define	QUARANTINE	1024
-#define	POISON		0xdf		/* reads as no pointer and no number */
+#define	POISON		0xdf /* no valid pointer, no plausible number */
 
 struct freed {
 	char		*start;
@@ -44,11 +45,11 @@ struct freed {
 
 static struct {
 	bool		 mapped;
-	size_t		 top;		/* first byte never given out */
+	size_t		 top;		/* first byte never allocated */
 	struct block	*free[NCLASSES];
-	bool		 stacks[STACKS_MAX];	/* taken */
-	struct freed	*quarantine;	/* of a search, or NULL */
-	unsigned	 turn;		/* who leaves it next */
+	bool		 stacks[STACKS_MAX];	/* in use */
+	struct freed	*quarantine;	/* in a search, else NULL */
+	unsigned	 turn;		/* next block to leave the quarantine */
 } memory;
 
 static void
@@ -65,7 +66,7 @@ map(char *start, size_t size, int prot)
 	exit(1);
 }
 
-/* What class_of() gives for blocks of so many bytes. */
+/* The block size of a class. */
 static size_t
 size_of(uint32_t class)
 {
@@ -74,7 +75,7 @@ size_of(uint32_t class)
 	return (((size_t)UNIT << shift) * (class - 4 * shift));
 }
 
-/* Whatever an earlier machine had there is gone: all bytes are zero. */
+/* Discards the memory of an earlier machine: all bytes are zero. */
 void
 sim_memory_reset(void)
 {
@@ -88,7 +89,7 @@ sim_memory_reset(void)
 	memory.mapped = true;
 }
 
-/* The least class whose blocks have so many bytes, and how many those are. */
+/* The smallest class for a size; *size is set to its block size. */
 static uint32_t
 class_of(size_t *size)
 {
@@ -99,7 +100,7 @@ class_of(size_t *size)
 		step *= 2;
 		class += 4;
 	}
-	steps = (*size + step - 1) / step;	/* 5 to 8, but for the least */
+	steps = (*size + step - 1) / step; /* 5 to 8, except for the smallest */
 	*size = steps * step;
 	return (class + (uint32_t)steps);
 }
@@ -164,7 +165,7 @@ check_freed(const struct freed *f)
 		}
 }
 
-/* Whoever looks at it finds nonsense, and whoever writes there is noticed. */
+/* Poisons freed memory: readers get invalid values, and writes are detected. */
 static void
 detain(char *start, uint32_t class)
 {
@@ -185,7 +186,7 @@ sim_memory_check(void)
 		check_freed(&memory.quarantine[i]);
 }
 
-/* From now on what is freed is watched. */
+/* Starts to check freed memory. */
 void
 sim_memory_watch(void)
 {

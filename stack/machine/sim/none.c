@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the simulated machine has not: devices and control sockets, which
- * belong to a host and its time.  Interfaces in memory (dev/mem.h) need none.
+ * Missing parts of the simulated machine: devices and control sockets, which
+ * depend on a host and its time.  Interfaces in memory (dev/mem.h) do not need
+ * them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ mach_ctl_listen(const char *path UNUSED, struct mach_ctl **c UNUSED)
 	return (EOPNOTSUPP);
 }
 
-/* Nobody can call the rest, without a queue or a control socket. */
+/* The other functions cannot be called without a queue or a control socket. */
 #define	NEVER(type, name, args)						\
 type									\
 name args								\

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A machine in a file: a line for each cost, "name picoseconds", and one with
- * "cpus" and how many there are, all of one socket, each a core.  What follows
- * a '#' is a comment.
+ * Machine files: one line for each cost, "name picoseconds", and one with
+ * "cpus" and their number, all on one socket, each its own core.  A '#' starts
+ * a comment.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const struct {
 };
 #define	NCOSTS	(sizeof(costs) / sizeof(costs[0]))
 
-/* What was read, and of which costs there has been a line. */
+/* The preset being read, and which costs had a line. */
 struct reader {
 	struct sim_preset *preset;
 	bool		 seen[NCOSTS];

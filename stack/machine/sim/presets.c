@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Machines.  Beside each cost stands where it comes from; "estimate" is what
- * it says: nobody has measured it for this.  None of them was chosen so that
- * a result comes out.
+ * Presets of machines.  Each cost has its source.  An "estimate" was not
+ * measured for this.  No cost was chosen to produce a result.
  *
  *	[D] David, Guerraoui, Trigonakis, "Everything you always wanted to know
  *	    about synchronization but were afraid to ask", 2013, table 2: the
@@ -17,7 +16,7 @@
  *	    times 1 + ilog(CPUs), of which at most 8 count
  *	[M] McKenney, "Is parallel programming hard, and, if so, what can you do
  *	    about it?", 2023, chapter 3, on eight sockets of Xeon Platinum 8176,
- *	    2.1 GHz: blind CAS, less that of a line that is here
+ *	    2.1 GHz: blind CAS, minus that of a local line
  *	[N] Nagelhout, "Cost of lock instruction for Xeon", in Intel's forum on
  *	    parallel architectures: cmpxchg on a 2.8 GHz SMP Xeon
  *	[P] Peng and others, "Memory hierarchy performance measurement of
@@ -26,19 +25,18 @@
  *	[U] Falsafi, Guerraoui, Picorel, Trigonakis, "Unlocking energy", 2016, on
  *	    futex(2): Xeon, 2.8 GHz
  *
- * [I], [L], [M] and [N] were looked up; the numbers of the others were quoted
- * from memory and are to be looked up before anybody compares this with a real
- * machine.
+ * [I], [L], [M] and [N] were looked up.  The numbers of the others were quoted
+ * from memory and must be verified before a comparison with a real machine.
  *
- * Cycles of other machines are taken at the frequency of theirs, all else at
- * that of the machine, which is 3 GHz for generic.
+ * Cycles of other machines are converted at their own frequency; all else uses
+ * the machine's frequency, which is 3 GHz for generic.
  */
 #include "machine/sim/presets.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* Of Linux, on processors of these years. */
+/* Linux, on processors of these years. */
 #define	LINUX_COSTS							\
 	.yield = 300000,	/* estimate */				\
 	.park = 750000,		/* 2100 cycles [U] */			\
@@ -54,8 +52,8 @@
 	.copy = 60,		/* 16 GB/s: estimate */			\
 	.alloc = 20000,		/* estimate */				\
 	.clock = 20000,		/* estimate */				\
-	.load = 0,		/* in its instruction */		\
-	.store = 0,		/* the same: it waits in a buffer */	\
+	.load = 0,		/* included in its instruction */ \
+	.store = 0,		/* included: it waits in the store buffer */ \
 	.rmw = 6000,		/* 18 cycles [F] */			\
 	.fence = 11000,		/* 33 cycles [F] */			\
 	.memory = 90000,	/* estimate */				\
@@ -73,10 +71,10 @@
 	.alloc = 60000,		/* estimate */				\
 	.clock = 30000,		/* estimate */				\
 	.rmw = 47000,		/* 132 cycles [N] */			\
-	.fence = 47000,		/* the same: it waits for as much */	\
+	.fence = 47000,		/* the same: it waits for the same events */ \
 	.memory = 130000,	/* estimate */				\
 	.sibling = 5000,	/* estimate */				\
-	.socket = 133000,	/* no core shares a socket */		\
+	.socket = 133000,	/* each socket has one core */		\
 	.remote = 133000,	/* [P] */				\
 	.relax = 15000,		/* estimate */				\
 	.yield = 1000000,	/* estimate */				\
@@ -131,18 +129,18 @@ const struct sim_preset sim_presets[] = {
 	{ .name = "generic", .what = "one socket of 128 cores",
 	    .sockets = 1, .cores = 128, .threads = 1,
 	    .costs = GENERIC_COSTS },
-	/* Its processor is not published. */
+	/* The source does not name its processor. */
 	{ .name = "four-2025", .what = "the four CPUs of \"Running TCP input "
 	    "in parallel\", 2025, with the costs of generic",
 	    .sockets = 1, .cores = 4, .threads = 1, .costs = GENERIC_COSTS },
 	{ .name = "server-64", .what = "two sockets of 32 cores with two "
 	    "threads each, as of 2017 and later",
 	    .sockets = 2, .cores = 32, .threads = 2, .costs = SERVER_64_COSTS },
-	/* Which Xeons is not published; threads were off. */
+	/* The source does not name the Xeon model; hyper-threading was off. */
 	{ .name = "xeon-2005", .what = "the two CPUs of \"Direct dispatch\", "
 	    "2005: Xeons of one core, 2.8 GHz",
 	    .sockets = 2, .cores = 1, .threads = 1, .costs = XEON_2005_COSTS },
-	/* Neither its processor nor how many is published. */
+	/* The source gives neither the processor nor its number. */
 	{ .name = "sparc64-2006", .what = "the machine of \"Fine-grained UNIX "
 	    "sockets\", 2006: twelve CPUs, guessed",
 	    .sockets = 12, .cores = 1, .threads = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A machine from its beginning to its end.
+ * Creation and end of a machine.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,7 +18,7 @@ sim_report(struct sim_report *report)
 	report->clock = sim.cpu->sc_clock / PSEC_PER_NSEC;
 }
 
-/* What the first thread is for. */
+/* The function of the first thread. */
 struct first {
 	void		(*fn)(void *);
 	void		*arg;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who runs: the CPU whose clock is behind all others, the one with the lower
- * number if two are equal; and on each CPU one thread after another.
+ * Scheduling.  The next CPU is the one with the earliest clock, and of two
+ * equal ones that with the lower number.  Each CPU runs its threads in turn.
  *
- * A CPU goes on without asking as long as its clock cannot be ahead of
- * others' (sim.stop).  It asks before it does anything that others may notice
- * (sim_sync), so that all that can be noticed happens in the order of time.
+ * A CPU runs without a check as long as its clock cannot be later than
+ * another's (sim.stop).  It checks before every effect that other threads can
+ * see (sim_sync), so that all visible effects happen in the order of time.
  *
- * Threads are placed as a work-conserving scheduler does: who is woken gets an
- * idle CPU if there is one, and a CPU that becomes idle takes over who waits
- * for another one.  Nobody is preempted by who is woken, but only when a slice
- * is over.
+ * Threads are placed as by a work-conserving scheduler: a woken thread gets an
+ * idle CPU if there is one, and an idle CPU takes a thread that waits for
+ * another one.  A woken thread never preempts; only the end of a slice does.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 #include "machine/sim/sim_private.h"
 #include "machine/splitmix.h"
 
-/* What was spent goes on the clock. */
+/* Adds the pending cost to the clock. */
 static void
 settle(void)
 {
@@ -32,7 +31,7 @@ settle(void)
 	sim_blocks = sim_instructions = 0;
 }
 
-/* From this date on the CPU that runs may not be the last any more. */
+/* From this time on another CPU's clock may be earlier. */
 static void
 stop_at(psec_t date)
 {
@@ -40,7 +39,7 @@ stop_at(psec_t date)
 		sim.stop = date;
 }
 
-/* A latency with some of what differs from time to time. */
+/* A latency with random jitter. */
 static psec_t
 vary(psec_t latency)
 {
@@ -73,7 +72,10 @@ queue_length(const struct sim_cpu *cpu)
 	return (n);
 }
 
-/* Where it ran last if that is idle, an idle one, or the shortest queue. */
+/*
+ * The CPU where it ran last if that is idle, else an idle one, else the one
+ * with the shortest queue.
+ */
 static struct sim_cpu *
 place(const struct mach_thread *mt)
 {
@@ -98,7 +100,7 @@ place(const struct mach_thread *mt)
 	return (best);
 }
 
-/* It gets a CPU when latency has passed since date, or waits for one. */
+/* Queues a thread for a CPU, runnable when latency has passed since date. */
 static void
 enqueue(struct mach_thread *mt, psec_t date, psec_t latency)
 {
@@ -127,7 +129,7 @@ sim_start(struct mach_thread *mt)
 	enqueue(mt, now, vary(SIM_COST(wake)));
 }
 
-/* It does not wait any more. */
+/* Removes it from the list of parked threads. */
 static void
 unlist(struct mach_thread *mt)
 {
@@ -146,7 +148,10 @@ sim_wake(struct mach_thread *mt)
 	enqueue(mt, now, vary(SIM_COST(wake)));
 }
 
-/* The first whose deadline is not later than what comes next; or NULL. */
+/*
+ * The first parked thread whose deadline precedes the next CPU's clock; or
+ * NULL.
+ */
 static struct mach_thread *
 due(const struct sim_cpu *next)
 {
@@ -165,7 +170,7 @@ expire(struct mach_thread *mt)
 	enqueue(mt, mt->mt_deadline, vary(SIM_COST(timer)));
 }
 
-/* The CPU that is behind all others; how far it may go alone. */
+/* The CPU with the earliest clock; also sets how far it may run alone. */
 static struct sim_cpu *
 find_last(void)
 {
@@ -202,7 +207,7 @@ sim_give_up(const char *why)
 	abort();
 }
 
-/* The CPU that comes next; those whose deadlines come before it have one. */
+/* The next CPU, after threads with earlier deadlines were woken. */
 static struct sim_cpu *
 next_by_clock(void)
 {
@@ -214,7 +219,10 @@ next_by_clock(void)
 	return (next);
 }
 
-/* The same in a search, in which all CPUs have the clock of the last one. */
+/*
+ * Like next_by_clock(), for a search, in which all CPUs share the latest
+ * clock.
+ */
 static struct sim_cpu *
 next_by_search(void)
 {
@@ -233,7 +241,7 @@ next_by_search(void)
 	return (next);
 }
 
-/* Goes on with the thread of the CPU that comes next, which may be this one. */
+/* Switches to the thread of the next CPU, which may be this one. */
 static void
 resume(struct mach_thread *from)
 {
@@ -267,7 +275,7 @@ first_unbound(const struct sim_cpu *cpu)
 	return (mt);
 }
 
-/* Of those in which somebody would go elsewhere; NULL: there is none. */
+/* The longest queue with a thread that may migrate; NULL: none. */
 static struct sim_cpu *
 longest_queue(void)
 {
@@ -287,8 +295,8 @@ longest_queue(void)
 }
 
 /*
- * Takes somebody off a queue who is to run on a CPU that is idle: its own, or
- * the longest one of others'.
+ * Takes a thread for an idle CPU from its own queue, or else from the longest
+ * one.
  */
 static struct mach_thread *
 find_work(struct sim_cpu *idle)
@@ -305,7 +313,7 @@ find_work(struct sim_cpu *idle)
 	return (mt);
 }
 
-/* The calling thread's CPU goes to another one, if any wants it. */
+/* Gives the calling thread's CPU to another thread, if one is queued. */
 static void
 give_up_cpu(void)
 {
@@ -318,7 +326,7 @@ give_up_cpu(void)
 		sim_cpu_begin(cpu, mt);
 }
 
-/* Those who want this CPU go first. */
+/* Other queued threads of this CPU run first. */
 static void
 requeue(enum sim_event why)
 {
@@ -403,7 +411,8 @@ sim_leave(void)
 	self->mt_ended = true;
 	if (self->mt_joiner != NULL)
 		sim_wake(self->mt_joiner);
-	sim_stack_free(self->mt_stack);	/* taken again by others at most */
+	/* the stack is not reused before the switch */
+	sim_stack_free(self->mt_stack);
 	give_up_cpu();
 	resume(self);
 	abort();

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whose turn it is in a search for schedules that go wrong: instead of the
- * CPU whose clock is behind, one of all threads that could run, whether they
- * have a CPU or wait for one.  Before each thing that others may notice
- * (sim_sync), which is called a point, it is chosen anew.
+ * Scheduling in a search for failing schedules.  Instead of the CPU with the
+ * earliest clock, any runnable thread may be next, whether it has a CPU or
+ * waits for one.  The choice is made before each visible effect (sim_sync),
+ * which is called a point.
  *
- * SIM_RANDOM chooses any of them.  SIM_PCT gives each thread a priority at
- * random, runs the first, and at depth - 1 points puts who runs behind all
- * others: Burckhardt, Kothari, Musuvathi, Nagarakatte, "A randomized scheduler
- * with probabilistic guarantees of finding bugs", 2010, section 3.  Who spins
- * or yields goes behind all others, too, or those might never run.
+ * SIM_RANDOM chooses any of them.  SIM_PCT gives each thread a random
+ * priority, runs the highest, and at depth - 1 points lowers the running
+ * thread below all others: Burckhardt, Kothari, Musuvathi, Nagarakatte, "A
+ * randomized scheduler with probabilistic guarantees of finding bugs", 2010,
+ * section 3.  A thread that spins or yields is lowered, too, because others
+ * might never run otherwise.
  *
- * There is one clock for all CPUs then, and at a few points it jumps to the
- * next deadline, as if the host had stopped everybody until then: what timers
- * race with would else be over long before.
+ * All CPUs then share one clock.  At a few points it jumps to the next
+ * deadline, as if the host had stopped all CPUs until then.  Otherwise races
+ * with timers would end before the timers fire.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,17 +27,17 @@
 
 struct candidate {
 	struct mach_thread *mt;
-	struct sim_cpu	*cpu;		/* that it has, or waits for */
+	struct sim_cpu	*cpu;		/* CPU that it has or waits for */
 };
 
 static struct {
 	struct sim_search how;
-	uint64_t	 state;		/* of its random numbers */
+	uint64_t	 state;		/* of the search's random numbers */
 	uint64_t	 points;	/* so far */
-	psec_t		 end;		/* of its time */
-	uint64_t	 changes[SIM_DEPTH_MAX];	/* points of SIM_PCT */
+	psec_t		 end;		/* end of the search in virtual time */
+	uint64_t	 changes[SIM_DEPTH_MAX]; /* change points of SIM_PCT */
 	uint64_t	 jumps[JUMPS];
-	int64_t		 lowest;	/* priority that anybody has */
+	int64_t		 lowest;	/* lowest priority assigned */
 } search;
 
 static uint64_t
@@ -45,7 +46,7 @@ chance(uint64_t n)
 	return (splitmix(search.state += SPLITMIX_STEP) % n);
 }
 
-/* Above all that are lowered; that two are equal is unlikely. */
+/* Initial priorities are above all lowered ones; a collision is unlikely. */
 void
 sim_search_enter(struct mach_thread *mt)
 {
@@ -82,7 +83,7 @@ sim_search(const struct sim_search *how)
 		search.jumps[i] = 1 + chance(how->points);
 	SLIST_FOREACH(mt, &sim.all, mt_all)
 		sim_search_enter(mt);
-	/* What only spreads threads in time is of no use here. */
+	/* Latencies that only spread threads over time do not help a search. */
 	sim.costs.wake = sim.costs.timer = sim.costs.jitter = 0;
 	sim_memory_watch();
 	sim.order = how->order;
@@ -105,7 +106,7 @@ is_among(const uint64_t *points, unsigned n)
 	return (false);
 }
 
-/* Everybody is stopped until the next deadline, unless that is far away. */
+/* All threads stop until the next deadline, unless that is far away. */
 static void
 jump(struct sim_cpu *cpu)
 {
@@ -116,7 +117,7 @@ jump(struct sim_cpu *cpu)
 		cpu->sc_clock = mt->mt_deadline;
 }
 
-/* What happens to the thread that runs, at certain points. */
+/* Applies a change to the running thread at selected points. */
 void
 sim_search_point(void)
 {
@@ -131,7 +132,10 @@ sim_search_point(void)
 		jump(sim.cpu);
 }
 
-/* Takes it in the place of the best so far, of which n were offered. */
+/*
+ * Considers a candidate: SIM_PCT keeps the highest priority, SIM_RANDOM any of
+ * n.
+ */
 static void
 offer(struct candidate *best, struct mach_thread *mt, struct sim_cpu *cpu,
     unsigned *n)
@@ -142,7 +146,7 @@ offer(struct candidate *best, struct mach_thread *mt, struct sim_cpu *cpu,
 		*best = (struct candidate){ mt, cpu };
 }
 
-/* NULL: nobody can run. */
+/* NULL: no thread is runnable. */
 struct sim_cpu *
 sim_search_next(void)
 {

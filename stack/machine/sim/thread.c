@@ -14,7 +14,7 @@ _Thread_local intptr_t mach_counters;
 static bool pinned;
 static unsigned next_pin;
 
-/* Those of the machine before this one. */
+/* Frees the threads of an earlier machine. */
 void
 sim_threads_reset(void)
 {

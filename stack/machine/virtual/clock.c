@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Virtual time: one CPU, and a clock that moves while nobody runs.
+ * Virtual time: one CPU, and a clock that advances only while no thread runs.
  *
- * A thread runs while it has the CPU, which it gives up only where it parks
- * or waits for the host.  Whoever is woken queues for the CPU.  When nobody
- * wants it, the clock jumps to the earliest deadline of those who are parked,
- * as in any simulation of discrete events: hours pass in no time, and two
- * runs of a program are alike.  It stands still while the program is not in
- * the stack: a thread of the program says so when it comes and goes (machine/
- * virtual/virtual.h).  Threads are POSIX threads still, so that the
- * code is the one that runs in real time.
+ * A thread runs while it has the CPU, and releases it only where it parks or
+ * waits for the host.  A woken thread queues for the CPU.  When no thread is
+ * queued, the clock jumps to the earliest deadline of the parked threads, as
+ * in a discrete event simulation.  Hours therefore pass at once, and two runs
+ * of a program are identical.
  *
- * Takes the place of machine/posix/clock.c in the programs that use it.
+ * The clock stands still while the program is outside the stack: its threads
+ * report entry and exit (machine/virtual/virtual.h).  Threads are POSIX
+ * threads, so that the code is the same as in real time.
+ *
+ * Replaces machine/posix/clock.c in the programs that use it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,18 +25,18 @@
 #include "machine/splitmix.h"
 #include "machine/virtual/virtual.h"
 
-#define	BOOT_DATE	(1 * NSEC_PER_SEC)	/* no date is zero */
+#define	BOOT_DATE	(1 * NSEC_PER_SEC)	/* no time is zero */
 #define	BOOT_WALLTIME	946684800		/* 2000-01-01 00:00 UTC */
 
 /*
- * A thread that waits, for the CPU or parked.
+ * A thread that waits for the CPU or is parked.
  *	[c] cpu.lock
  */
 struct cpu_turn {
 	TAILQ_ENTRY(cpu_turn) link;	/* [c] */
-	atomic_u32	*word;		/* [c] what it is parked on */
+	atomic_u32	*word;		/* [c] word that it is parked on */
 	nsec_t		 deadline;	/* [c] */
-	int		 result;	/* [c] of mach_park() */
+	int		 result;	/* [c] result of mach_park() */
 	bool		 granted;	/* [c] it has the CPU */
 	pthread_cond_t	 cond;
 };
@@ -43,12 +44,13 @@ TAILQ_HEAD(cpu_turns, cpu_turn);
 
 static struct {
 	pthread_mutex_t	 lock;
-	struct cpu_turns queue;		/* [c] for the CPU, first come first */
+	struct cpu_turns queue; /* [c] threads that wait for the CPU, FIFO */
 	struct cpu_turns parked;	/* [c] */
-	bool		 taken;		/* [c] somebody runs */
-	bool		 draining;	/* [c] a thread leaves last */
-	unsigned	 drivers;	/* [c] threads the clock moves for */
-	unsigned	 holders;	/* [c] threads that stop it */
+	bool		 taken;		/* [c] a thread runs */
+	/* [c] a leaving thread waits for all others */
+	bool		 draining;
+	unsigned	 drivers; /* [c] threads that let the clock advance */
+	unsigned	 holders;	/* [c] threads that stop the clock */
 } cpu = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.queue = TAILQ_HEAD_INITIALIZER(cpu.queue),
@@ -60,7 +62,7 @@ static atomic_u64 random_state;
 
 static _Thread_local bool has_cpu, drives_clock, holds_clock;
 
-/* A look at the clock takes a microsecond, so that no duration is zero. */
+/* Reading the clock takes a microsecond, so that no duration is zero. */
 nsec_t
 mach_uptime(void)
 {
@@ -76,7 +78,7 @@ mach_walltime(struct timespec *ts)
 	ts->tv_nsec = (long)(date % NSEC_PER_SEC);
 }
 
-/* The same numbers every time. */
+/* The same numbers in every run. */
 void
 mach_random(void *buf, size_t len)
 {
@@ -87,7 +89,9 @@ mach_random(void *buf, size_t len)
 		    SPLITMIX_STEP));
 }
 
-/* The parked thread whose deadline comes first; the clock moves there. */
+/*
+ * Removes the parked thread with the earliest deadline; the clock jumps there.
+ */
 static struct cpu_turn *
 expire(void)
 {
@@ -106,7 +110,7 @@ expire(void)
 	return (first);
 }
 
-/* Gives the CPU, if it is free, to the next who wants it. */
+/* Gives the CPU, if it is free, to the next queued thread. */
 static void
 dispatch(void)
 {
@@ -149,7 +153,10 @@ acquire(void)
 	await(&t);
 }
 
-/* A thread that ends has no CPU any more: it is told to look again. */
+/*
+ * An ending thread has released the CPU; its call returns at once, to try
+ * again.
+ */
 int
 mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline)
 {
@@ -262,7 +269,7 @@ mach_virtual_leave(bool hold)
 		cpu.draining = true;
 		while (!TAILQ_EMPTY(&cpu.queue)) {
 			cpu.taken = false;
-			acquire();	/* behind all who queue already */
+			acquire();	/* after all queued threads */
 		}
 		cpu.draining = false;
 	}
@@ -270,7 +277,7 @@ mach_virtual_leave(bool hold)
 	pthread_mutex_unlock(&cpu.lock);
 }
 
-/* One that the host has not: all run on the first of the stack's. */
+/* The host's CPU is not used: all threads run on the first of the stack's. */
 int
 cpu_current(void)
 {
