@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Interfaces of the host: attach, the receive threads, detach.
+ * Interfaces on devices of the host: attach, receive threads, detach.
  *
- * One receive thread per queue takes frames until there are none.  What it
- * sends meanwhile, acknowledgements or the packets that it forwards, goes
- * out together at the end of a burst, so that a device that takes many
- * frames with one call is called once.
+ * Each queue has a receive thread that receives frames until there are none.
+ * Frames that it sends meanwhile (ACKs, forwarded packets) leave at the end of
+ * a burst, so that a driver that accepts batches is called once.
  */
 #include "dev/hostif.h"
 
@@ -19,14 +18,15 @@
 #include "net/rx_burst.h"
 
 #define	HOSTIF_MTU	1500
-#define	RX_BURST	64	/* frames; what they cause to be sent waits */
-#define	RX_WAKE		16	/* wake-ups wait for so many frames ... */
-#define	RX_WAKEBYTES	65536	/* ... or bytes of them, at most */
+#define	RX_BURST	64	/* max frames; output waits until its end */
+#define	RX_WAKE		16 /* wakeups are deferred for this many frames ... */
+#define	RX_WAKEBYTES	65536	/* ... or bytes */
 
 /*
- * Frames until there are none.  True: there were some, or it failed.  Whom the
- * first wakes is let go at once, whom others wake a few frames together: each
- * would take the CPU from us, only to give it back for the next frame.
+ * Receives until there are no more frames.  True: there were some, or an
+ * error.  The first frame's wakeups are flushed at once.  Later ones are
+ * flushed after several frames, because each woken thread would take this CPU
+ * until the next frame.
  */
 static bool
 rx_burst(void *arg)
@@ -39,7 +39,7 @@ rx_burst(void *arg)
 	unsigned n = 0;
 
 	wakeup_hold();
-	/* One visit of the tables, not one for each packet. */
+	/* One epoch section for the burst instead of one for each packet. */
 	epoch_enter();
 	tx_batch_begin(&batch);
 	rx_burst_gather_begin();
@@ -81,8 +81,8 @@ rx_main(void *arg)
 }
 
 /*
- * A locally administered address (IEEE 802), the same at each boot so that
- * peers need not learn a new one.
+ * A locally administered address (IEEE 802).  It is the same after each boot,
+ * so that neighbours' caches stay valid.
  */
 static void
 make_lladdr(struct ifnet *ifp)
@@ -127,7 +127,8 @@ hostif_attach(const struct hostif_ops *ops, const struct if_config *ic,
 	error = ops->open(hi, why, len);
 	if (error == 0)
 		if_attach(ifp);
-	return (error);	/* on error the boot stops: the host closes them */
+	/* on an error the boot fails; the host closes the devices */
+	return (error);
 }
 
 int
@@ -158,5 +159,8 @@ hostif_detach(struct ifnet *ifp)
 		mach_devq_wake(hi->hi_queues[i].hq_devq);
 		kthread_join(hi->hi_queues[i].hq_thread);
 	}
-	/* Others may still send; the process's end closes the queues. */
+	/*
+	 * Other threads may still send; queues are closed when the process
+	 * ends.
+	 */
 }

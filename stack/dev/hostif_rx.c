@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames from the host.
+ * Reception of frames from the host.
  *
- * A device that is read: each frame is read into a cluster and, behind it,
- * 64 KB of storage: a small frame costs one cluster, a large one is not
- * copied.  A device that shares a ring: its frames are small and are copied
- * out at once, so that the host never waits for a slot.
+ * A device that is read: a frame is read into a cluster followed by 64 KB of
+ * storage.  A small frame occupies one cluster, and a large one is not copied.
+ * A device with a shared ring: its small frames are copied at once, so that
+ * slots are returned to the host without delay.
  */
 #include <errno.h>
 #include <linux/virtio_net.h>
@@ -15,10 +15,10 @@
 #include "dev/hostif.h"
 
 #define	RX_HEADROOM	34	/* room for tunnels; aligns the IP header */
-#define	RX_COPY		8192	/* bytes of a frame's rest to copy, at most */
-#define	RX_TINY		256	/* bytes of a frame that needs no cluster */
+#define	RX_COPY		8192	/* max bytes of a frame's rest to copy */
+#define	RX_TINY		256	/* max bytes of a frame without a cluster */
 
-/* What the host says of a frame, in our words. */
+/* Converts the host's offload header to packet flags. */
 static void
 rx_offloads(struct mbuf *m, const struct virtio_net_hdr *vh)
 {
@@ -58,8 +58,8 @@ hostif_free(struct hostif_queue *hq)
 }
 
 /*
- * The last len bytes of a frame.  Few are copied, so that a full receive
- * buffer does not hold 64 KB of storage for every few of its bytes.
+ * The last len bytes of a frame.  A short rest is copied, so that a full
+ * receive buffer does not hold 64 KB of storage for a few bytes.
  */
 static struct mbuf *
 rx_rest(struct hostif_queue *hq, uint32_t len)
@@ -77,7 +77,7 @@ rx_rest(struct hostif_queue *hq, uint32_t len)
 	return (m);
 }
 
-/* The frame of len bytes that was read into the queue's buffers. */
+/* Makes a packet of the len bytes read into the queue's buffers. */
 static struct mbuf *
 rx_frame(struct hostif_queue *hq, uint32_t len)
 {

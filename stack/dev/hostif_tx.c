@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames to the host: as many as there are with one call.
+ * Transmission of frames to the host, many with one call.
  */
 #include <errno.h>
 #include <linux/virtio_net.h>
@@ -8,7 +8,7 @@
 
 #include "dev/hostif.h"
 
-#define	TX_IOV		192	/* pieces of the frames of one call */
+#define	TX_IOV		192	/* iovec entries of one call */
 
 /* Frames of one call. */
 struct tx_call {
@@ -41,15 +41,15 @@ tx_offloads(const struct mbuf *m, struct virtio_net_hdr *vh)
 		vh->gso_type = version >> 4 == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 :
 		    VIRTIO_NET_HDR_GSO_TCPV6;
 		vh->gso_size = ph->tso_segsz;
-		/* th_off: how much of the frame is headers. */
+		/* th_off: length of the headers. */
 		m_copydata(m, (uint32_t)vh->csum_start + 12, 1, &tcpoff);
 		vh->hdr_len = (uint16_t)(vh->csum_start + (tcpoff >> 4) * 4);
 	}
 }
 
 /*
- * A chain of more pieces than one call takes (a socket written to in tiny
- * pieces, then sent at once) is copied together.
+ * Copies a chain with more pieces than one call accepts into one buffer (tiny
+ * writes sent at once).
  */
 static struct mbuf *
 tx_collapse(struct mbuf *m)
@@ -70,7 +70,7 @@ tx_collapse(struct mbuf *m)
 	return (head);
 }
 
-/* False: there is no room for it in this call. */
+/* False: this call has no room for the frame. */
 static bool
 tx_add(struct tx_call *tx, struct mbuf *m)
 {
@@ -114,8 +114,8 @@ tx_call(struct tx_call *tx, unsigned from)
 }
 
 /*
- * Sends what was added.  A frame that the device will not have is lost
- * alone; when the device is full, the rest is lost with it.
+ * Sends the collected frames.  A frame that the device refuses is dropped
+ * alone; if the device is full, the rest is dropped, too.
  */
 static int
 tx_flush(struct tx_call *tx)
@@ -148,7 +148,7 @@ tx_flush(struct tx_call *tx)
 	return (lost > 0 ? ENOBUFS : 0);
 }
 
-/* Any thread; several may send on one queue at a time. */
+/* Called by any thread; several may send on one queue at a time. */
 int
 hostif_transmit(struct ifnet *ifp, struct mbuf *m)
 {

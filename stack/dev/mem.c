@@ -20,7 +20,7 @@ struct mem_softc {
 	void		*sc_arg;	/* [I] */
 	struct mem_source *sc_source;	/* [I] or NULL */
 	struct chargen	*sc_chargen;	/* [I] the far end, or NULL */
-	unsigned	 sc_nwires;	/* [I] 0: another far end */
+	unsigned	 sc_nwires;	/* [I] 0: another kind of far end */
 	struct mem_wire	*sc_wires[];	/* [I] one for each queue */
 };
 
@@ -40,7 +40,7 @@ mem_transmit(struct ifnet *ifp, struct mbuf *m)
 	return (0);
 }
 
-/* Link output where there is no link: the packet is the frame. */
+/* Link output without a link layer: the packet is the frame. */
 static int
 mem_ip_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
@@ -97,7 +97,7 @@ attach(struct mem_softc *sc, const struct if_config *ic, unsigned caps,
 	if_attach(ifp);
 }
 
-/* To a stack that runs already: its subnet's route comes with it. */
+/* Attaches to a running stack, and adds the subnet's route. */
 static struct ifnet *
 attach_late(const struct if_config *ic, unsigned caps, bool ether,
     mem_output_fn *output, void *arg)
@@ -144,7 +144,7 @@ driver_output(void *arg, struct mbuf *m)
 	    m);
 }
 
-/* One of them for each queue. */
+/* Makes one wire for each queue. */
 static void
 attach_wires(struct mem_softc *sc, const struct if_config *ic, bool mirror)
 {
@@ -153,7 +153,10 @@ attach_wires(struct mem_softc *sc, const struct if_config *ic, bool mirror)
 		sc->sc_wires[i] = mem_wire_create(mirror);
 	attach(sc, ic, if_offload_caps(ic) | IFCAP_BATCH, true, driver_output,
 	    sc);
-	/* Not at start: another interface may receive, and forward, by then. */
+	/*
+	 * Not in start: another interface may already receive and forward
+	 * then.
+	 */
 	for (unsigned i = 0; i < sc->sc_nwires; i++)
 		mem_wire_attach(sc->sc_wires[i], &sc->sc_if, i);
 }

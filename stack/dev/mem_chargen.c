@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A far end that is a character generator (RFC 864) at each address and port
- * beyond an interface in memory: whoever connects is sent segments as fast as
- * its window lets, and what it sends is acknowledged and thrown away.
+ * A far end that is a character generator (RFC 864) at every address and port
+ * beyond an interface in memory.  Each connection gets segments as fast as its
+ * window permits; received data is acknowledged and discarded.
  *
- * It knows as much of TCP (RFC 9293) as that takes, over IPv4: nothing is
- * lost in memory, so there is neither congestion control nor SACK, and what
- * the stack itself has dropped is sent again from there on.  So it costs
- * almost nothing, and its thread does what one of a device's queue would: it
- * receives bursts of segments, while the program reads on another CPU.
+ * It implements the necessary subset of TCP (RFC 9293) over IPv4.  Memory
+ * loses no packets, so it has neither congestion control nor SACK; segments
+ * that the stack dropped are sent again from there on.  It costs almost
+ * nothing, and its thread works like that of a device queue: it receives
+ * bursts of segments, while the program reads on another CPU.
  */
 #include <arpa/inet.h>
 #include <net/ethernet.h>
@@ -22,16 +22,16 @@
 #include "netinet/ip_private.h"
 #include "netinet/tcp_opt.h"
 
-#define	BURST		64	/* segments in one visit of the tables */
-#define	FLIGHT_MAX	128U	/* ... that are not acknowledged: half of
-				   what netisr queues */
-#define	MSS		1460	/* bytes of an MTU of 1500 */
-#define	MSS_DEFAULT	536	/* of who says nothing (RFC 9293 3.7.1) */
-#define	ISS		1000	/* of all: nobody guesses */
+#define	BURST		64	/* segments in one epoch section */
+/* max unacknowledged segments: half of netisr's queue limit */
+#define	FLIGHT_MAX	128U
+#define	MSS		1460	/* for an MTU of 1500 bytes */
+#define	MSS_DEFAULT	536 /* of a peer without the option (RFC 9293 3.7.1) */
+#define	ISS		1000	/* for all connections: no attackers here */
 #define	PORTS		65536
-#define	RESEND		(200 * NSEC_PER_MSEC)	/* without progress */
-#define	LINE		74	/* characters of a line, with its end */
-#define	PATTERN		(95 * LINE)	/* until it begins again */
+#define	RESEND		(200 * NSEC_PER_MSEC)	/* timeout without progress */
+#define	LINE		74	/* characters of a line, with CRLF */
+#define	PATTERN		(95 * LINE)	/* length of one period */
 
 struct headers {
 	struct ether_header eh;
@@ -46,39 +46,40 @@ struct headers {
  */
 struct stream {
 	LIST_ENTRY(stream) s_link;	/* [c] */
-	struct in_addr	 s_near, s_far;	/* [I] the stack's address; ours */
-	uint16_t	 s_nport, s_fport; /* [I] in network order */
+	/* [I] the stack's address; the far end's */
+	struct in_addr	 s_near, s_far;
+	uint16_t	 s_nport, s_fport; /* [I] network byte order */
 	uint8_t		 s_lladdr[6];	/* [I] of the stack's interface */
-	uint8_t		 s_wscale;	/* [I] of the windows that it tells */
+	uint8_t		 s_wscale;	/* [I] scale of received windows */
 	uint16_t	 s_mss;		/* [I] bytes of a segment */
-	bool		 s_answer;	/* [c] it waits for an ACK */
-	bool		 s_fin;		/* [c] it has no more to say */
-	bool		 s_gone;	/* [c] nobody knows it any more */
+	bool		 s_answer;	/* [c] the stack waits for an ACK */
+	bool		 s_fin;		/* [c] its FIN is due at s_end */
+	bool		 s_gone; /* [c] reset or replaced */
 	tcp_seq		 s_rcvnxt;	/* [c] */
-	tcp_seq		 s_una, s_nxt, s_max;	/* [c] sent: acknowledged;
-						   up to here; ever */
-	tcp_seq		 s_end;		/* [c] where its FIN is, if s_fin */
+	/* [c] sequence numbers: acknowledged; next to send; max sent */
+	tcp_seq		 s_una, s_nxt, s_max;
+	tcp_seq		 s_end; /* [c] sequence number of its FIN, if s_fin */
 	uint32_t	 s_wnd;		/* [c] */
-	nsec_t		 s_moved;	/* [c] when s_una did */
+	nsec_t		 s_moved;	/* [c] when s_una advanced */
 };
 
 struct chargen {
 	struct mtx	 cg_lock;
 	LIST_HEAD(, stream) cg_streams;	/* [c] */
-	struct stream	*cg_ports[PORTS];	/* [c] by the stack's port */
+	struct stream	*cg_ports[PORTS]; /* [c] indexed by the stack's port */
 	struct worker	 cg_worker;
 	struct ifnet	*cg_ifp;	/* [I] once attached */
 	char		 cg_pattern[PATTERN + MSS];	/* [I] */
 };
 
-/* What is sent in one go: segments from here on. */
+/* A burst of segments to send. */
 struct burst {
 	tcp_seq		 b_seq;
 	uint32_t	 b_len;
 	uint8_t		 b_flags;
 };
 
-/* A segment that the stack sent, in host order. */
+/* A segment sent by the stack, in host byte order. */
 struct heard {
 	const struct headers *h_headers;
 	uint32_t	 h_len;
@@ -87,7 +88,7 @@ struct heard {
 	struct tcpopts	 h_opt;
 };
 
-/* RFC 864: 72 of the 95 characters in a line, from the next one each time. */
+/* RFC 864: each line has 72 of the 95 characters, starting at the next one. */
 static void
 pattern_make(char *p, size_t len)
 {
@@ -99,7 +100,7 @@ pattern_make(char *p, size_t len)
 	}
 }
 
-/* False: no segment of TCP over IPv4. */
+/* Parses a frame; false: not TCP over IPv4. */
 static bool
 hear(struct mbuf *m, uint8_t *buf, struct heard *h)
 {
@@ -128,7 +129,7 @@ hear(struct mbuf *m, uint8_t *buf, struct heard *h)
 	return (true);
 }
 
-/* A port that the stack uses again has nothing to do with what it was. */
+/* A new SYN replaces an old connection of the same port. */
 static void
 stream_open(struct chargen *cg, const struct heard *h) REQUIRES(cg->cg_lock)
 {
@@ -181,7 +182,7 @@ stream_data(struct stream *s, const struct heard *h)
 	}
 }
 
-/* What the stack has sent reaches the connection that it is for. */
+/* Processes a segment sent by the stack. */
 static void
 segment(struct chargen *cg, const struct heard *h) REQUIRES(cg->cg_lock)
 {
@@ -222,7 +223,7 @@ mem_chargen_output(void *arg, struct mbuf *m)
 	}
 }
 
-/* A segment of s, a copy, with so many bytes of the pattern. */
+/* Makes a segment of s with a copy of so many bytes of the pattern. */
 static struct mbuf *
 segment_make(const struct chargen *cg, const struct stream *s, tcp_seq seq,
     uint8_t flags, uint32_t len)
@@ -258,7 +259,7 @@ segment_make(const struct chargen *cg, const struct stream *s, tcp_seq seq,
 	return (m);
 }
 
-/* How many bytes may be sent now: whole segments, unless it has no room. */
+/* Bytes that may be sent now: whole segments, unless the window is smaller. */
 static uint32_t
 stream_room(const struct stream *s)
 {
@@ -276,7 +277,7 @@ stream_room(const struct stream *s)
 	return (room);
 }
 
-/* Accounts for what is sent next; false: nothing is. */
+/* Takes the next burst into account; false: nothing to send. */
 static bool
 stream_next(struct stream *s, struct burst *b)
 {
@@ -297,7 +298,7 @@ stream_next(struct stream *s, struct burst *b)
 	return (true);
 }
 
-/* The stack receives a burst of segments, or what it waits for. */
+/* Delivers a burst, or a pending ACK, to the stack. */
 static void
 stream_send(struct chargen *cg, const struct stream *s, const struct burst *b)
 {
@@ -315,7 +316,7 @@ stream_send(struct chargen *cg, const struct stream *s, const struct burst *b)
 	mem_pass(cg->cg_ifp, &frames, 0);
 }
 
-/* Nobody knows it any more, or the stack has heard that we know of its end. */
+/* Whether it was reset or replaced, or its FIN was acknowledged. */
 static bool
 stream_ended(const struct stream *s)
 {
@@ -331,7 +332,7 @@ stream_free(struct chargen *cg, struct stream *s) REQUIRES(cg->cg_lock)
 	kfree(s);
 }
 
-/* The stack has dropped something: all from there on goes again. */
+/* The stack dropped a segment: sends everything from there on again. */
 static void
 stream_resend(struct stream *s)
 {
@@ -342,7 +343,7 @@ stream_resend(struct stream *s)
 	s->s_moved = mach_uptime();
 }
 
-/* One burst for each connection; others stay where they are meanwhile. */
+/* Sends one burst for each connection; the list does not change meanwhile. */
 static nsec_t
 chargen_work(void *arg)
 {

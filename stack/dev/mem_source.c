@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A source of UDP packets on an interface in memory, as a traffic generator
- * on a wire would be (RFC 2544 section 9 asks for several flows).  Packets
- * are copies of one template in which the source port and the destination
- * go round; received by the source's thread, so that with direct dispatch
- * one CPU does all the work on them.  Cold ones are written a burst ahead and
- * flushed from the caches: a device that writes to memory leaves them so.
+ * A source of UDP packets on an interface in memory, like a traffic generator
+ * on a link (RFC 2544 section 12: several flows).  Packets are copies of one
+ * template; source port and destination rotate.  The source's thread receives
+ * them, so that with direct dispatch one CPU does all their work.  With cold=1
+ * packets are written a burst ahead and flushed from the caches, as a device
+ * that writes to memory leaves them.
  */
 #include <arpa/inet.h>
 #include <net/ethernet.h>
@@ -20,10 +20,10 @@
 #include "kern/thread.h"
 #include "net/rx_burst.h"
 
-#define	BURST		64	/* packets in one visit of the tables */
+#define	BURST		64	/* packets in one epoch section */
 #define	FIRST_PORT	1024
 #define	DISCARD_PORT	9	/* RFC 863 */
-#define	FRAME_MAX	(MSIZE / 2)	/* fits an mbuf without a cluster */
+#define	FRAME_MAX	(MSIZE / 2) /* fits into an mbuf without a cluster */
 
 struct template {
 	struct ether_header eh;
@@ -35,16 +35,16 @@ struct template {
 struct mem_source {
 	struct in_addr	 ms_from, ms_to;	/* [I] */
 	uint64_t	 ms_len, ms_flows, ms_hosts, ms_count;	/* [I] */
-	uint64_t	 ms_cold;		/* [I] 1: not in the caches */
-	uint64_t	 ms_rate;		/* [I] of packets a second, or 0 */
+	uint64_t	 ms_cold; /* [I] 1: flushed from the caches */
+	uint64_t	 ms_rate;		/* [I] packets a second, or 0 */
 	struct template	 ms_template;		/* [I] ip_dst is zero */
-	uint32_t	 ms_sum;		/* [I] of its IP header */
+	uint32_t	 ms_sum; /* [I] checksum of its IP header */
 	struct ifnet	*ms_ifp;		/* [I] */
 	struct thread	*ms_thread;		/* [I] */
 	atomic_u32	 ms_stop;		/* [a] */
 };
 
-/* Sets "len=46" of a source; false: it has nothing of that name. */
+/* Sets an option like "len=46"; false: unknown name. */
 static bool
 set_number(struct mem_source *ms, const char *name, const char *value)
 {
@@ -135,7 +135,7 @@ template_make(struct mem_source *ms)
 	}
 }
 
-/* The n-th packet; its UDP checksum is zero: none was computed (RFC 768). */
+/* Makes the n-th packet; its UDP checksum is zero: none (RFC 768). */
 static struct mbuf *
 source_packet(const struct mem_source *ms, uint64_t n)
 {
@@ -156,7 +156,7 @@ source_packet(const struct mem_source *ms, uint64_t n)
 	return (m);
 }
 
-/* Packets from the n-th on, each received as soon as it is written. */
+/* Packets from the n-th on, each received right after it is written. */
 static void
 burst_warm(const struct mem_source *ms, uint64_t n, uint64_t end)
 {
@@ -180,7 +180,7 @@ burst_cold(const struct mem_source *ms, uint64_t n, uint64_t end)
 		mem_input(ms->ms_ifp, m);
 }
 
-/* How many are due since start; waits if the n-th is not yet. */
+/* Number of packets due since start; waits if the n-th is not due. */
 static uint64_t
 source_due(struct mem_source *ms, nsec_t start, uint64_t n)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The far end of an interface in memory: a sink or a mirror.  Swapping the
- * addresses of a packet changes neither the header's checksum nor the
- * transport's, so a mirror recomputes nothing, and what the stack got wrong
- * it will notice itself.
+ * addresses of a packet does not change its checksums.  A mirror therefore
+ * recomputes nothing, and the stack itself detects its wrong checksums.
  */
 #include <net/ethernet.h>
 #include <netinet/icmp6.h>
@@ -18,11 +17,11 @@
 #include "kern/worker.h"
 #include "net/rx_burst.h"
 
-#define	QUEUE_MAX	4096	/* frames; no more are added to them */
-#define	SENDER_MAX	16	/* frames that a sender passes on itself */
-#define	THREAD_MAX	1024	/* ... and the wire's thread in one go */
+#define	QUEUE_MAX	4096	/* max frames; more are dropped */
+#define	SENDER_MAX	16	/* max frames that a sender delivers itself */
+#define	THREAD_MAX	1024	/* ... and the wire's thread at a time */
 
-/* A neighbour's solicitation with its sender's link address. */
+/* A neighbour solicitation with its sender's link address. */
 struct solicitation {
 	struct ether_header eh;
 	struct ip6_hdr	 ip6;
@@ -31,7 +30,7 @@ struct solicitation {
 	uint8_t		 lladdr[6];
 } __attribute__((packed));
 
-/* mw_state, bits: somebody passes frames on; frames may be in the queue. */
+/* Bits of mw_state: a thread delivers frames; the queue may have frames. */
 #define	WIRE_IDLE	0U
 #define	WIRE_PASSING	1U
 #define	WIRE_QUEUED	2U
@@ -41,27 +40,27 @@ struct solicitation {
  *	[I] immutable once attached
  *	[a] atomic
  *	[q] mw_lock
- *	[p] the sender that passes frames on
+ *	[p] the sender that delivers frames
  *
- * A wire that is idle is taken, and one with nothing in its queue is left, by
- * one atomic operation; mw_state changes otherwise only with mw_lock held.
+ * One atomic operation takes an idle wire, and one leaves a wire with an empty
+ * queue.  Other changes of mw_state hold mw_lock.
  */
 struct mem_wire {
 	struct mtx	 mw_lock;
 	atomic_u32	 mw_state;	/* [a] */
-	struct mbufq	 mw_queue;	/* [q] on the way back */
-	bool		 mw_called;	/* [q] the thread will pass frames on */
+	struct mbufq	 mw_queue;	/* [q] frames on the way back */
+	bool		 mw_called; /* [q] the thread was woken to deliver */
 	struct ast	 mw_ast;	/* [p] */
-	struct mbufq	 mw_mine;	/* [p] before those that are queued */
+	struct mbufq	 mw_mine;	/* [p] delivered before the queue */
 	bool		 mw_mirror;	/* [I] */
 	struct ifnet	*mw_ifp;	/* [I] */
-	unsigned	 mw_index;	/* [I] of the interface's queue */
+	unsigned	 mw_index;	/* [I] queue index of the interface */
 	struct worker	 mw_worker;
-} __attribute__((aligned(64)));	/* of one CPU: no line is another's */
+} __attribute__((aligned(64)));	/* used by one CPU: no shared cache lines */
 
 /*
- * What was sent as it will be received: headers that are private, behind them
- * the sender's storage, which nobody writes to while it is shared.
+ * Makes the received form of a sent frame: private headers, followed by the
+ * sender's shared storage, which is not written while shared.
  */
 static struct mbuf *
 turn_frame(struct mbuf *m, uint32_t headers)
@@ -96,7 +95,7 @@ reflect_arp(struct mbuf *m)
 	memcpy(eh->ether_shost, ea->arp_sha, 6);
 }
 
-/* At once: who asks holds no lock. */
+/* Answers at once, because the sender holds no lock. */
 bool
 mem_answer_arp(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 {
@@ -123,8 +122,8 @@ reflect_ip(struct mbuf *m)
 }
 
 /*
- * An advertisement of whoever is solicited, who is at the far end (RFC 4861
- * section 7.2.4), unless an address is only tried (RFC 4862 section 5.4).
+ * Answers a solicitation with an advertisement from the far end (RFC 4861
+ * section 7.2.4), except for duplicate detection (RFC 4862 section 5.4).
  */
 static bool
 answer_solicitation(struct mbuf *m)
@@ -142,12 +141,12 @@ answer_solicitation(struct mbuf *m)
 	memcpy(sol->lladdr, MEM_FAR_LLADDR, 6);
 	sol->ip6.ip6_dst = sol->ip6.ip6_src;
 	sol->ip6.ip6_src = sol->ns.nd_ns_target;
-	/* What the stack computed is of the question. */
+	/* The computed checksum was the solicitation's. */
 	m->m_pkthdr.csum_flags = CSUM_VALID;
 	return (true);
 }
 
-/* False: nobody at the far end hears it. */
+/* False: the far end drops it. */
 static bool
 reflect_ip6(struct mbuf *m)
 {
@@ -184,7 +183,10 @@ pass_frames(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 		if_input(ifp, m, queue);
 }
 
-/* As of a device's burst (dev/hostif.c): the net lock goes before the frames. */
+/*
+ * Receives a burst like a device (dev/hostif.c): the net lock first, then the
+ * frames.
+ */
 APART static void
 pass_burst(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 {
@@ -212,7 +214,7 @@ mem_pass(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 	rx_burst_end();
 }
 
-/* Who passes goes on until there are no frames, or with about so many. */
+/* Delivers frames until there are none, or about the given number. */
 static void
 pass_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 {
@@ -248,8 +250,8 @@ sender_passes(struct ast *a)
 }
 
 /*
- * If nobody passes frames on or was called to, the sender will, when it holds
- * no locks, if it is a program's thread and they are few.
+ * If no thread delivers frames or was woken to, the sender does, when it holds
+ * no locks, if it is a program's thread and the frames are few.
  */
 static bool
 sender_takes(struct mem_wire *mw, struct mbufq *back)
@@ -263,13 +265,13 @@ sender_takes(struct mem_wire *mw, struct mbufq *back)
 	return (ast_take(&mw->mw_ast));
 }
 
-/* For whoever passes frames on now, or for the wire's thread. */
+/* Queues frames for the delivering thread, or for the wire's thread. */
 static void
 enqueue(struct mem_wire *mw, struct mbufq *back) REQUIRES(mw->mw_lock)
 {
 	if (mw->mw_queue.mq_len < QUEUE_MAX)
 		mbufq_concat(&mw->mw_queue, back);
-	/* Who leaves the wire from now on looks at the queue first. */
+	/* A thread that leaves the wire from now on checks the queue first. */
 	atomic_set_u32(&mw->mw_state, WIRE_QUEUED);
 	if ((atomic_load_acq_u32(&mw->mw_state) & WIRE_PASSING) == 0)
 		call_thread(mw);
@@ -288,7 +290,7 @@ turn_ip6(struct mbuf *m)
 	return (NULL);
 }
 
-/* As it comes back, or NULL if it does not, or has been received already. */
+/* The returned frame, or NULL if there is none or it was delivered already. */
 static struct mbuf *
 turn(struct mem_wire *mw, struct mbuf *m)
 {
@@ -339,7 +341,7 @@ wire_work(void *arg)
 	if (!mw->mw_called)
 		return (NSEC_FOREVER);
 	mw->mw_called = false;
-	/* whoever passes frames on sees what has come since */
+	/* the delivering thread sees frames that were queued since */
 	if (atomic_load_acq_u32(&mw->mw_state) == WIRE_QUEUED) {
 		atomic_set_u32(&mw->mw_state, WIRE_PASSING);
 		pass_queue(mw, THREAD_MAX);

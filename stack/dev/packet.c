@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Packet sockets on an interface of the host, with the same headers as a TAP
- * device's.  Those of several queues share what is received by flow
- * (PACKET_FANOUT).
+ * Packet sockets on an interface of the host, with the virtio headers of TAP
+ * devices.  Several queues share received frames by flow hash (PACKET_FANOUT).
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +15,7 @@ packet_open(struct hostif *hi, char *why, size_t len)
 	int error = 0;
 
 	mach_random(&group, sizeof(group));
-	group |= 1;	/* 0 would be none */
+	group |= 1;	/* 0 means no group */
 	for (unsigned i = 0; i < hi->hi_nqueues && error == 0; i++)
 		error = mach_devq_open_packet(hi->hi_if.if_xname,
 		    hi->hi_nqueues > 1 ? group : 0,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TAP devices with virtio-net headers: the host's side merges segments and
- * leaves checksums to us, and does the same for what we send, so that one
+ * TAP devices with virtio-net headers.  The host merges segments and leaves
+ * checksums to the stack, and accepts both in the other direction, so that one
  * system call moves up to 64 KB.
  */
 #include <errno.h>

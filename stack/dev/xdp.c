@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * AF_XDP sockets: the queues of an interface of the host, whose frames reach
- * us before the host's own stack sees them.  A frame is just a frame: the
- * host neither merges segments nor leaves checksums to anybody, so both are
- * our own work.
+ * AF_XDP sockets: queues of a host interface, whose frames bypass the host's
+ * network stack.  Frames are plain: the host neither merges segments nor omits
+ * checksums, so the stack does both in software.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #include "dev/hostif.h"
 #include "kern/sysctl.h"
 
-/* What may be done about an error. */
+/* Suggests a remedy for an error. */
 static const char *
 remedy(int error)
 {
@@ -42,7 +41,7 @@ remedy(int error)
 	}
 }
 
-/* Where a queue's frames are; their number never changes. */
+/* Prints the numbers of a queue's frames by place; their sum is constant. */
 static int
 show_frames(const struct sysctl_oid *oid, const char *value, char *buf,
     size_t len)
