@@ -7,8 +7,8 @@
  * It is dropped while its owner sleeps, at any depth of recursion.
  *
  * A component that is not MP-safe declares that by name.  During boot this
- * puts Giant over the whole stack.  Later it is refused, because threads may
- * already be inside without Giant.
+ * puts Giant over the whole stack.  Later only a warning is printed and
+ * counted, because threads may already be inside without Giant.
  */
 #include <errno.h>
 #include <stdio.h>
