@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The life of the stack inside a program: it boots before main() from
- * $STACK_CONF, stays in the parent when the program forks, and lets its
- * connections finish when the program exits.
+ * The stack's lifetime in a program: it boots from $STACK_CONF before main(),
+ * stays in the parent after fork(), and completes its connections when the
+ * program exits.
  */
 #include <dirent.h>
 #include <pthread.h>
@@ -59,8 +59,8 @@ api_own_process(void)
 }
 
 /*
- * Programs that this one executes are ordinary ones: a second stack on the
- * same device would fight with this one.  Other preloaded libraries stay.
+ * Programs executed by this one do not use the stack, because two stacks
+ * cannot share a device.  Other preloaded libraries are kept.
  */
 static void
 clear_environment(void)
@@ -99,7 +99,7 @@ each_descriptor(void (*fn)(int fd, void *), void *arg)
 	struct dirent *entry;
 
 	if (dir == NULL)
-		return;		/* no /proc: then nothing is protected */
+		return;		/* without /proc no descriptor is protected */
 	while ((entry = readdir(dir)) != NULL)
 		if (*entry->d_name != '.' && atoi(entry->d_name) != dirfd(dir))
 			fn(atoi(entry->d_name), arg);
@@ -113,7 +113,7 @@ note_descriptor(int fd, void *arg)
 		FD_SET(fd, (fd_set *)arg);
 }
 
-/* What the boot opened is the stack's own. */
+/* Marks descriptors opened by the boot as the stack's own. */
 static void
 hide_descriptor(int fd, void *arg)
 {
@@ -122,8 +122,8 @@ hide_descriptor(int fd, void *arg)
 }
 
 /*
- * Many children execute something at once and use no socket, so this waits
- * for the first use.
+ * Many children only call exec() and use no socket, so the message is printed
+ * at the first use.
  */
 void
 api_explain(void)
@@ -137,10 +137,10 @@ api_explain(void)
 }
 
 /*
- * The child of a fork() has this thread only: no device, no clock, locks
- * that nobody will release.  Its sockets become what they are to the kernel,
- * placeholders on which everything fails with EBADF; the kernel descriptors
- * in its epoll sets still work.
+ * In the child of a fork() only this thread exists: no device, no clock, and
+ * locks that are never released.  Its sockets become what they are to the
+ * kernel: placeholders on which every call fails with EBADF.  Kernel
+ * descriptors in its epoll sets still work.
  */
 static void
 forked(void)
@@ -186,7 +186,7 @@ boot(void)
 {
 	const char *path = getenv("STACK_CONF");
 
-	(void)real_table();	/* while there is one thread */
+	(void)real_table();	/* while there is only one thread */
 	if (path != NULL && api_boot(loader_read, path) != 0)
 		_exit(EX_CONFIG);
 }
@@ -208,8 +208,8 @@ count_unsent(struct socket *so, void *arg)
 }
 
 /*
- * A kernel goes on sending what a program wrote before it exited.  Here the
- * stack ends with the program, so the program waits a little.
+ * A kernel continues to send what a program wrote before it exited.  The stack
+ * ends with the program, so exit() waits for a short time.
  */
 __attribute__((destructor)) static void
 drain(void)
@@ -219,7 +219,7 @@ drain(void)
 
 	if (!api_own_process())
 		return;
-	api_enter();	/* for good: no handler runs any more */
+	api_enter();	/* never left: no handler runs any more */
 	deadline = deadline_ms((int)atomic_load_u32(&api_drain));
 	fd_foreach(close_socket);
 	do {

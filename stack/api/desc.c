@@ -2,9 +2,9 @@
 /*
  * Calls on descriptors of any kind: close, duplicate, flags, status.
  *
- * The stack's own descriptors (the device, the control socket) are no
- * business of the program: closing or replacing one gives EBADF, as if the
- * number were not in use.
+ * The stack's own descriptors (the device, the control socket) are hidden from
+ * the program: closing or replacing one fails with EBADF, as for an unused
+ * number.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 
 #include "api/api.h"
 
-/* The slot is emptied first: the number may be somebody else's at once. */
+/* The slot is cleared first, because the number may be reused at once. */
 EXPORT int
 close(int fd)
 {
@@ -38,8 +38,8 @@ close(int fd)
 }
 
 /*
- * Closes first .. last except the stack's own.  A child closes those too
- * (subprocesses do so before they execute something).
+ * Closes first ..  last except the stack's own.  A child closes those, too
+ * (subprocesses do so before exec()).
  */
 EXPORT int
 close_range(unsigned first, unsigned last, int flags)
@@ -97,7 +97,7 @@ dup(int fd)
 	return (duplicate(fd, 0, false));
 }
 
-/* dup3() where one of the two numbers is ours. */
+/* dup3() if one of the two numbers is the stack's. */
 static int
 replace(int fd, int newfd, int flags)
 {
@@ -161,9 +161,9 @@ get_owner(struct file *f)
 }
 
 /*
- * O_NONBLOCK is the file's, not the placeholder's.  A socket is always
- * closed on exec, since the stack does not survive that, whatever F_GETFD
- * shows.
+ * O_NONBLOCK belongs to the file, not the placeholder.  A socket is always
+ * closed on exec, because the stack does not survive it, regardless of
+ * F_GETFD.
  */
 static int
 socket_fcntl(int fd, struct file *f, int cmd, long arg)
@@ -295,7 +295,7 @@ ioctl(int fd, unsigned long cmd, ...)
 	return ((int)api_return(error, 0));
 }
 
-/* The C library's would ask the kernel. */
+/* The C library's version would call the kernel. */
 EXPORT int
 sockatmark(int fd)
 {
@@ -304,7 +304,7 @@ sockatmark(int fd)
 	return (ioctl(fd, SIOCATMARK, &at) == 0 ? at : -1);
 }
 
-/* Programs ask S_ISSOCK(); the placeholder would say character device. */
+/* Programs test S_ISSOCK(); the placeholder would be a character device. */
 EXPORT int
 fstat(int fd, struct stat *st)
 {
@@ -329,7 +329,7 @@ fstat64(int fd, struct stat64 *st)
 	return (fstat(fd, (struct stat *)(void *)st));
 }
 
-/* Standard I/O on a socket: the C library would read the number directly. */
+/* Standard I/O on a socket: the C library would use the number directly. */
 static ssize_t
 stream_read(void *cookie, char *buf, size_t len)
 {

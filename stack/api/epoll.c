@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * epoll: the calls, and waiting for the stack's sockets (epoll_set.c) and
- * kernel descriptors at once.
+ * kernel descriptors together.
  */
 #include <pthread.h>
 
 #include "api/epoll.h"
 #include "kern/synch.h"
 
-/* Takes our own eventfd out of what the kernel reported. */
+/* Removes the set's eventfd from the kernel's events. */
 static int
 drop_wake(const struct epset *es, struct epoll_event *out, int n)
 {
@@ -20,7 +20,7 @@ drop_wake(const struct epset *es, struct epoll_event *out, int n)
 	return (kept);
 }
 
-/* The kernel's events of now: nothing to be interrupted. */
+/* Polls the kernel's events without sleeping. */
 static int
 kernel_look(int epfd, const struct epset *es, struct epoll_event *out, int max)
 {
@@ -32,7 +32,10 @@ kernel_look(int epfd, const struct epset *es, struct epoll_event *out, int max)
 	return (n > 0 ? drop_wake(es, out, n) : n);
 }
 
-/* The kernel's events; sleeps until deadline.  -1 and errno, or a count. */
+/*
+ * Gets the kernel's events; sleeps until deadline.  Returns -1 and errno, or a
+ * count.
+ */
 static int
 kernel_epoll(int epfd, const struct epset *es, struct epoll_event *out,
     int max, nsec_t deadline, const sigset_t *mask)
@@ -65,7 +68,7 @@ kernel_sleep(int epfd, struct epset *es, struct epoll_event *out, int max,
 
 	mtx_lock(&es->es_lock);
 	es->es_sleepers++;
-	epset_kick(es);		/* something came since we looked */
+	epset_kick(es);		/* an event arrived meanwhile */
 	mtx_unlock(&es->es_lock);
 	n = kernel_epoll(epfd, es, out, max, deadline, mask);
 	mtx_lock(&es->es_lock);
@@ -82,10 +85,10 @@ has_news(void *arg)
 }
 
 /*
- * To sleep in the kernel and to be woken there takes five system calls, more
- * than the rest of a small message: first a thread looks for a while, as one
- * that waits for one socket does.  Kernel descriptors wait as long.  True: it
- * is worth another look.
+ * Sleeping and waking in the kernel takes five system calls, more than the
+ * rest of a small message.  The thread therefore spins first, as one that
+ * waits for a single socket does; kernel descriptors wait meanwhile.  True:
+ * poll again.
  */
 static bool
 await_news(struct epset *es)
@@ -95,8 +98,8 @@ await_news(struct epset *es)
 }
 
 /*
- * Room for the stack's events, so that the kernel's have their share: all
- * but one entry, and every other time if there is one only.
+ * The number of entries for the stack's events.  The kernel's events get at
+ * least one entry, or every second call if there is only one.
  */
 static int
 stack_share(struct epset *es, int max)
@@ -135,7 +138,10 @@ epset_wait(int epfd, struct epset *es, struct epoll_event *out, int max,
 	}
 }
 
-/* epoll_pwait() on a set of ours until deadline; releases f. */
+/*
+ * epoll_pwait() on a set with sockets of the stack, until deadline; releases
+ * f.
+ */
 static int
 epoll_until(int epfd, struct file *f, struct epoll_event *out, int max,
     nsec_t deadline, const sigset_t *mask)
@@ -221,7 +227,7 @@ epoll_create(int size)
 	return (epoll_create1(0));
 }
 
-/* A kernel descriptor goes into the kernel's set. */
+/* Adds a kernel descriptor to the kernel's set. */
 static int
 kernel_ctl(struct epset *es, int epfd, int op, int fd,
     struct epoll_event *event)

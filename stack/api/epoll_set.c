@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sockets of the stack in an epoll set.
+ * The stack's sockets in an epoll set.
  *
- * The program's epoll descriptor is a real one.  Kernel descriptors are
- * registered with it as usual; the stack's sockets are kept here, as items
- * with a watcher each.  A watcher puts its item on the ready list; a thread
- * that waits looks there for a while, and then sleeps in the kernel's
- * epoll_pwait(), where an eventfd that is registered, too, wakes it.  The same
- * eventfd makes the descriptor readable for the kernel when it is itself
- * polled or part of another set.
+ * The program's epoll descriptor is a kernel epoll.  Kernel descriptors are
+ * registered with it as usual.  The stack's sockets are kept here, as items
+ * with a watcher each.  A watcher puts its item on the ready list.  A waiting
+ * thread polls that list for a while, and then sleeps in the kernel's
+ * epoll_pwait(), where a registered eventfd wakes it.  The same eventfd makes
+ * the descriptor readable if it is polled or in another set.
  *
- * An item on the ready list may be ready: whoever takes it off asks the
- * socket.  It comes off before the question, so that a change after the
- * answer puts it on again; level-triggered ones go back to the end when the
- * answer was yes.  This gives all of level, edge and one-shot.
+ * An item on the ready list may be ready; the thread that removes it polls the
+ * socket.  It is removed before the poll, so that a later change queues it
+ * again.  Level-triggered items return to the end of the list if they were
+ * ready.  This implements level, edge and one-shot.
  *
  * Locks: epoll_filelock is held while sets change and is taken before a
- * socket's lock; a watcher runs under the socket's lock and takes es_lock.
+ * socket's lock.  A watcher runs under the socket's lock and takes es_lock.
  */
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -198,14 +197,16 @@ epitem_modify(struct epitem *ei, const struct epoll_event *event)
 	ei->ei_event = *event;
 	ei->ei_event.events |= EPOLL_ALWAYS;
 	ei->ei_modified++;
-	epitem_queue(es, ei);	/* it may be ready: whoever waits will ask */
+	/* it may be ready: a waiting thread will poll it */
+	epitem_queue(es, ei);
 	epset_kick(es);
 	mtx_unlock(&es->es_lock);
 }
 
 /*
- * epoll_ctl(2): EPOLLEXCLUSIVE is for EPOLL_CTL_ADD, for good, and with few
- * others.  All who wait are woken nevertheless, "one or more" being allowed.
+ * epoll_ctl(2): EPOLLEXCLUSIVE is valid only for EPOLL_CTL_ADD, permanent, and
+ * combines with few flags.  All waiters are woken nevertheless, because "one
+ * or more" is permitted.
  */
 static bool
 exclusive_ok(int op, const struct epoll_event *event, const struct epitem *ei)
@@ -221,7 +222,7 @@ exclusive_ok(int op, const struct epoll_event *event, const struct epitem *ei)
 	    (op == EPOLL_CTL_ADD && (event->events & ~with) == 0));
 }
 
-/* Giant, which the sockets that are asked may want, comes first. */
+/* Giant comes first, because polled sockets may need it. */
 static void
 filelock_enter(void) ACQUIRES(epoll_filelock)
 {
@@ -248,7 +249,7 @@ epset_ctl(struct epset *es, int op, struct file *f, int fd,
 	filelock_enter();
 	ei = epitem_find(es, f, fd);
 	if (atomic_load_acq_u32(&f->f_fds) == 0)
-		error = EBADF;		/* closed just now */
+		error = EBADF;		/* closed meanwhile */
 	else if (!exclusive_ok(op, event, ei))
 		error = EINVAL;
 	else if (op == EPOLL_CTL_ADD && ei != NULL)
@@ -304,10 +305,10 @@ epoll_expose(struct epset *es)
 }
 
 /*
- * Takes the first item off the ready list, asks its socket, and stores what
- * is ready in *out.  Returns false if it was not ready after all, or if it
- * was modified since the socket was asked: another thread may have taken a
- * one-shot event and all of its data by then, and armed it again.
+ * Removes the first item of the ready list, polls its socket, and stores the
+ * ready events in *out.  Returns false if none is ready, or if the item was
+ * modified during the poll: another thread may have consumed a one-shot event
+ * and its data, and armed it again.
  */
 static bool
 epset_take(struct epset *es, struct epoll_event *out) REQUIRES(es->es_lock)
@@ -351,7 +352,7 @@ epset_collect(struct epset *es, struct epoll_event *out, int max)
 	while (n < max && look-- > 0 && epset_may_be_ready(es))
 		n += epset_take(es, &out[n]);
 	epset_unkick(es);
-	epset_kick(es);		/* others may sleep though some is left */
+	epset_kick(es); /* other threads may sleep although events are left */
 	mtx_unlock(&es->es_lock);
 	return (n);
 }

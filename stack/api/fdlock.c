@@ -2,15 +2,16 @@
 /*
  * Locking strategies of the descriptor table (fd.lock).
  *
- *	mutex	  one mutex around every look and every change, as the file
+ *	mutex	  one mutex around every lookup and every change, as the file
  *		  descriptor lock of FreeBSD until 2006
  *	rw	  a reader-writer lock, as the sleepable one of 2007
- *	lockless  no lock: a look takes a reference, unless the count is zero
- *		  already, and then checks that the slot still holds the same
- *		  file
+ *	lockless  no lock: a lookup takes a reference, unless the count is
+ *		  zero already, and then checks that the slot still holds the
+ *		  same file
  *
- * Calls look descriptors up before they enter the stack, so what locks here
- * enters it, lest a handler interrupts it and looks up another one.
+ * Calls look descriptors up before they enter the stack.  A function that
+ * locks here therefore enters it, so that no signal handler interrupts it and
+ * looks up another descriptor.
  */
 #include "api/api.h"
 #include "kern/sysctl.h"
@@ -29,7 +30,7 @@ static const struct sysctl_oid fd_oids[] = {
 	      "lockless" },
 };
 
-/* With the table locked: what is in it is referenced by its slot. */
+/* Table locked: the slot references its file. */
 static struct file *
 get_locked(int fd)
 {
@@ -53,7 +54,7 @@ mutex_get(int fd)
 	return (f);
 }
 
-/* The checker cannot follow a lock that one function leaves to another. */
+/* The checker cannot follow a lock that another function releases. */
 static void
 mutex_change(void) NO_LOCK_ANALYSIS
 {
@@ -109,7 +110,7 @@ lockless_get(int fd)
 		while (n != 0 && !atomic_cmpset_u32(&f->f_refs, &n, n + 1))
 			;
 		if (n == 0)
-			continue;	/* closed meanwhile: look again */
+			continue;	/* closed meanwhile: look up again */
 		if (atomic_load_acq_uptr(&fdtable[fd]) == (uintptr_t)f)
 			return (f);
 		frele(f);

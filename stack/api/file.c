@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The table from descriptor numbers to the stack's files.
+ * The table that maps descriptor numbers to the stack's files.
  *
  * Every descriptor of the stack is a real one: a duplicate of one O_PATH
- * descriptor, which costs no more than its number.  So numbers are unique in
- * the process, the kernel's limit applies, and a call that does not come
- * through this library (a system call made directly, a child after fork())
- * fails with EBADF instead of reading or writing something else.
+ * descriptor, which costs only its number.  Numbers are therefore unique in
+ * the process, and the kernel's limit applies.  A call that bypasses this
+ * library (a direct system call, a child after fork()) fails with EBADF
+ * instead of using another file.
  *
- * Looking up takes no lock unless fd.lock says so (fdlock.c).  A slot holds a
- * pointer to a struct file whose memory is never given back.
+ * A lookup takes no lock unless fd.lock selects one (fdlock.c).  A slot holds
+ * a pointer to a struct file, whose memory is never freed.
  */
 #include <fcntl.h>
 #include <sys/resource.h>
 
 #include "api/api.h"
 
-#define	FILE_SLAB	64	/* files allocated at a time */
+#define	FILE_SLAB	64	/* files allocated together */
 
 atomic_uptr fdtable[API_MAXFD];
 
 static struct mtx file_lock;
 static struct file *file_freelist GUARDED_BY(file_lock);
-static atomic_u32 fd_top;	/* highest slot ever used + 1 */
+static atomic_u32 fd_top;	/* max slot ever used + 1 */
 static atomic_u64 fd_hidden_bits[API_MAXFD / 64];
 static atomic_u64 fd_cloexec_bits[API_MAXFD / 64];
-static int placeholder = -1;	/* what descriptors are duplicates of */
+static int placeholder = -1;	/* the descriptor that is duplicated */
 
 void
 file_init(void)
@@ -217,8 +217,8 @@ fd_forget(int fd)
 }
 
 /*
- * A program that closes "all" descriptors must not pull the network cable:
- * what the stack uses itself is marked, and looks closed to the program.
+ * A program that closes all descriptors must not close the stack's device.
+ * The stack's own descriptors are marked, and appear closed to the program.
  */
 void
 fd_hide(int fd)
@@ -254,7 +254,7 @@ fd_set_cloexec(int fd, bool on)
 	fd_set_bit(fd_cloexec_bits, fd, on);
 }
 
-/* Moves a descriptor to a high number: programs expect low ones. */
+/* Moves a descriptor to a high number, because programs expect low ones. */
 int
 fd_hidden_copy(int fd)
 {

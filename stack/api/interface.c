@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program asks of interfaces: the stack's, not the kernel's, through
- * its sockets (netdevice(7)), getifaddrs() and if_nametoindex().
+ * Information about interfaces: the stack's, not the kernel's, through its
+ * sockets (netdevice(7)), getifaddrs() and if_nametoindex().
  */
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -36,7 +36,7 @@ interface_flags(const struct ifnet *ifp)
 	return (IFF_UP | IFF_RUNNING | IFF_BROADCAST);
 }
 
-/* SIOCGIFNAME goes from index to name, the others from name to something. */
+/* SIOCGIFNAME maps an index to a name; the others take a name. */
 static struct ifnet *
 interface_asked(unsigned long cmd, struct ifreq *req)
 {
@@ -88,7 +88,7 @@ interface_get(unsigned long cmd, struct ifreq *req)
 	}
 }
 
-/* An interface's addresses of IPv4 behind used bytes of the list. */
+/* Appends an interface's IPv4 addresses to the list after used bytes. */
 static int
 interface_append(const struct ifnet *ifp, const struct ifconf *conf, int used)
 {
@@ -107,7 +107,7 @@ interface_append(const struct ifnet *ifp, const struct ifconf *conf, int used)
 	return (used);
 }
 
-/* SIOCGIFCONF: as many as there is room for; without a buffer, the size. */
+/* SIOCGIFCONF: as many entries as fit; without a buffer, the size. */
 static int
 interface_list(struct ifconf *conf)
 {
@@ -128,8 +128,8 @@ interface_ioctl(unsigned long cmd, void *arg)
 }
 
 /*
- * One entry of getifaddrs(), which the C library's freeifaddrs() gives back
- * with one free() for the whole list.
+ * One entry of getifaddrs().  The list is one allocation, because the C
+ * library's freeifaddrs() frees it with one free().
  */
 struct entry {
 	struct ifaddrs	 ifa;
@@ -137,9 +137,9 @@ struct entry {
 	char		 name[IFNAMSIZ];
 };
 
-#define	ADDRS6_MAX	16	/* shown of an interface */
+#define	ADDRS6_MAX	16	/* max listed for an interface */
 
-/* What both families have in common. */
+/* Fills in what both families share. */
 static void
 entry_init(struct entry *e, const struct ifnet *ifp)
 {
@@ -176,7 +176,7 @@ entry_inet6(struct entry *e, const struct ifnet *ifp,
 		    (uint8_t)(0x80 >> bit % 8);
 }
 
-/* Fills the entries of an interface; how many. */
+/* Fills the entries of an interface; returns their number. */
 static unsigned
 entries_of(const struct ifnet *ifp, struct entry *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sending and receiving: every call of the family becomes one struct msghdr
- * and one soreceive() or sosend().
+ * Sending and receiving: every call becomes one struct msghdr and one
+ * soreceive() or sosend().
  */
 #include <limits.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include "api/api.h"
 
-/* Data that moved counts more than an error that came after it. */
+/* Transferred data takes precedence over a later error. */
 static ssize_t
 io_return(int error, size_t done)
 {
@@ -81,7 +81,8 @@ read(int fd, void *buf, size_t len)
 		return (real.read(fd, buf, len));
 	if (len == 0) {
 		frele(f);
-		return (0);	/* read(2); recv() of 0 bytes may wait */
+		/* read(2) of 0 bytes returns at once; recv() may wait */
+		return (0);
 	}
 	return (receive(f, &msg, 0));
 }
@@ -147,8 +148,8 @@ recvmsg(int fd, struct msghdr *msg, int flags)
 }
 
 /*
- * As on Linux the timeout is looked at between messages only, and an error
- * after the first message is the next call's.
+ * As in Linux, the timeout is tested only between messages, and an error after
+ * the first message is returned by the next call.
  */
 EXPORT int
 recvmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags,
@@ -262,7 +263,7 @@ sendmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags)
 	return (i == 0 && len < 0 ? -1 : (int)i);
 }
 
-/* What programs compiled with _FORTIFY_SOURCE call. */
+/* Programs compiled with _FORTIFY_SOURCE call these. */
 NORETURN void __chk_fail(void);
 EXPORT ssize_t __read_chk(int, void *, size_t, size_t);
 EXPORT ssize_t __recv_chk(int, void *, size_t, size_t, int);

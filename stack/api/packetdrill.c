@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libstack_packetdrill.so: the stack as packetdrill drives it, in virtual
- * time, with an interface whose other end is the script.
+ * libstack_packetdrill.so: the stack in packetdrill, in virtual time, with an
+ * interface whose other end is the script.
  *
- * The calls are those of libstack.so, but nothing is preloaded and signals
- * are left alone: this file has what api/signal.c has there.  Time passes
- * only while packetdrill sleeps or waits for a packet.  A call that blocks is
- * made by a second thread, which then asks what time it is; until it has, it
- * holds the clock.
+ * The calls are those of libstack.so, but nothing is preloaded and signals are
+ * not intercepted: this file replaces api/signal.c.  Time advances only while
+ * packetdrill sleeps or waits for a packet.  packetdrill's second thread makes
+ * blocking calls and reads the time after each; it stops the clock until then.
  */
 #include "api/packetdrill.h"
 
@@ -31,12 +30,12 @@
 #include "netinet6/ip6_var.h"
 
 #define	IFNAME		"pkt0"
-#define	DEFAULT_INET	"192.168.0.1/16"	/* packetdrill's examples */
+#define	DEFAULT_INET	"192.168.0.1/16" /* address in packetdrill's examples */
 #define	DEFAULT_PLEN	"/16"			/* its default netmask */
-#define	PACKET_WAIT	(4 * 3600 * NSEC_PER_SEC)	/* past all timers */
+#define	PACKET_WAIT	(4 * 3600 * NSEC_PER_SEC) /* longer than all timers */
 #define	EPOLL_STEP	NSEC_PER_MSEC
 
-/* Packets that the stack sent and the script has not seen. */
+/* Packets sent by the stack that the script has not received. */
 struct packet {
 	TAILQ_ENTRY(packet) link;
 	struct mbuf	*m;
@@ -56,7 +55,7 @@ api_enter(void)
 {
 	if (depth++ == 0)
 		mach_virtual_enter(is_script);
-	(void)curthread;	/* known to the stack from now on */
+	(void)curthread;	/* attaches the thread to the stack */
 }
 
 bool
@@ -153,7 +152,7 @@ pd_netdev_receive(void *arg, void *buf, size_t *len, long long *usecs)
 	return (0);
 }
 
-/* In the stack: virtual time passes. */
+/* Enters the stack, so that virtual time advances. */
 static void
 nap(nsec_t length)
 {
@@ -174,7 +173,7 @@ pd_usleep(void *arg, useconds_t usec)
 	return (0);
 }
 
-/* packetdrill spins on the clock before an event: looking takes time. */
+/* packetdrill spins on the clock before an event: reading it must take time. */
 static int
 pd_gettimeofday(void *arg, struct timeval *tv, struct timezone *tz)
 {
@@ -210,8 +209,8 @@ pd_epoll_wait(void *arg, int epfd, struct epoll_event *events, int max,
 }
 
 /*
- * The kernel knows nothing of the stack's sockets, so the bytes are copied.
- * No more is taken than a pipe holds, so that all of it can be passed on.
+ * The kernel does not know the stack's sockets, so the bytes are copied.  Not
+ * more is taken than a pipe holds, so that all of it can be written.
  */
 static int
 pd_splice(void *arg, int in, off_t *in_off, int out, off_t *out_off,
@@ -260,7 +259,7 @@ pd_ioctl(void *arg, int fd, unsigned long request, ...)
 	return (ioctl(fd, request, value));
 }
 
-/* The calls that are the same but for userdata. */
+/* Calls that differ only by userdata. */
 #define	PASS(ret, name, params, args)					\
 static ret								\
 pd_##name params							\
@@ -326,7 +325,7 @@ set_inet(const char *value)
 	return (EINVAL);
 }
 
-/* One word of the flags: inet=, inet6=, conf=, or a tunable. */
+/* Processes one word of the flags: inet=, inet6=, conf=, or a tunable. */
 static int
 set_flag(char *word)
 {
@@ -357,7 +356,7 @@ configure(const char *flags)
 	if (copy == NULL)
 		return (ENOMEM);
 	(void)sysctl_set("boot_mute", "1", (char[1]){ 0 }, 1);
-	/* The script has no part in asking who else has our addresses. */
+	/* Scripts do not expect duplicate address detection. */
 	(void)sysctl_set("net.inet6.ip6.dad_count", "0", (char[1]){ 0 }, 1);
 	for (word = strtok_r(copy, " ,", &rest); word != NULL && error == 0;
 	    word = strtok_r(NULL, " ,", &rest))
@@ -378,7 +377,7 @@ static const struct packetdrill_interface interface = {
 #undef X
 };
 
-/* The interface, with its addresses, is the way to everybody. */
+/* Attaches the interface with its addresses as the default route. */
 static void
 attach_interface(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Files in messages of the stack's UNIX-domain sockets (SCM_RIGHTS).  A file
- * of the stack is held by one more reference that counts as a descriptor; a
- * kernel descriptor is kept by a hidden duplicate.
+ * of the stack gets another reference that counts as a descriptor; a kernel
+ * descriptor is kept by a hidden duplicate.
  */
 #include <fcntl.h>
 #include <unistd.h>

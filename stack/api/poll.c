@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * poll, ppoll, select and pselect over any mixture of the stack's sockets
- * and kernel descriptors.
+ * poll, ppoll, select and pselect over any mixture of the stack's sockets and
+ * kernel descriptors.
  *
- * First everything is looked at once, without registering: a busy program
- * finds something ready nearly always.  Only a thread that has to sleep
- * registers a watcher with each socket; registering looks once more, in the
- * same locked step, so no change is missed.
+ * First all entries are polled once without registration, because a busy
+ * program nearly always finds one ready.  Only a thread that must sleep
+ * registers a watcher with each socket.  Registration polls again in the same
+ * locked step, so no change is missed.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/api.h"
 
-#define	POLL_FEW	16	/* entries that fit on the stack */
+#define	POLL_FEW	16	/* entries kept on the C stack */
 
 /* One socket of the stack in a set. */
 struct pollent {
@@ -26,12 +26,12 @@ struct pollent {
 struct pollset {
 	struct pollfd	*ps_user;	/* the caller's array */
 	nfds_t		 ps_n;
-	struct pollent	*ps_ent;	/* sockets of the stack */
+	struct pollent	*ps_ent;	/* entries for the stack's sockets */
 	unsigned	 ps_nent;
-	struct pollfd	*ps_kernel;	/* ps_n of the kernel's (fd -1: not),
-					   then the eventfd */
-	bool		 ps_mixed;	/* some are the kernel's */
-	int		 ps_kready;	/* ready ones of the kernel's */
+	/* ps_n entries of the kernel (fd -1: none), then the eventfd */
+	struct pollfd	*ps_kernel;
+	bool		 ps_mixed;	/* some descriptors are the kernel's */
+	int		 ps_kready;	/* number of ready kernel descriptors */
 	struct waiter	 ps_waiter;
 };
 
@@ -45,7 +45,7 @@ pollent_wake(struct sowatch *watch, int events)
 		waiter_wake(pe->pe_waiter);
 }
 
-/* Sorts the caller's entries into the stack's and the kernel's. */
+/* Separates the caller's entries into the stack's and the kernel's. */
 static void
 pollset_gather(struct pollset *ps)
 {
@@ -83,7 +83,7 @@ pollent_ready(struct pollent *pe, int got)
 	return ((short)(got & (pe->pe_fd->events | POLLERR | POLLHUP)));
 }
 
-/* Looks at the stack's sockets; returns how many are ready. */
+/* Polls the stack's sockets; returns how many are ready. */
 static int
 pollset_scan(struct pollset *ps)
 {
@@ -122,7 +122,7 @@ pollset_unwatch(struct pollset *ps)
 		    &ps->ps_ent[i].pe_watch);
 }
 
-/* Looks at the kernel's descriptors, and sleeps there until deadline. */
+/* Polls the kernel's descriptors; sleeps there until deadline. */
 static int
 pollset_kernel(struct pollset *ps, nsec_t deadline, const sigset_t *mask)
 {
@@ -142,8 +142,9 @@ pollset_kernel(struct pollset *ps, nsec_t deadline, const sigset_t *mask)
 }
 
 /*
- * Returns 0 or an errno value, and counts in *ready.  The last look comes
- * after the deadline or signal, as in the kernel: readiness wins.
+ * Returns 0 or an errno value; *ready is the number of ready entries.  The
+ * last poll comes after the deadline or signal, as in the kernel: readiness
+ * takes precedence.
  */
 static int
 pollset_sleep(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
@@ -193,7 +194,9 @@ pollset_poll(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
 	return (error);
 }
 
-/* In a child the kernel knows best: it says POLLNVAL of a socket of ours. */
+/*
+ * In a child the kernel decides: it returns POLLNVAL for the stack's sockets.
+ */
 static bool
 poll_ours(const struct pollfd *fds, nfds_t n)
 {
@@ -205,7 +208,7 @@ poll_ours(const struct pollfd *fds, nfds_t n)
 	return (false);
 }
 
-/* poll() until deadline where some of the descriptors are ours. */
+/* poll() until deadline if some descriptors are the stack's. */
 static int
 poll_until(struct pollfd *fds, nfds_t n, nsec_t deadline,
     const sigset_t *mask)

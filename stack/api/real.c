@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The C library's own functions, found behind this library in the order in
- * which the dynamic linker looks names up.
+ * The C library's own functions, found after this library in the dynamic
+ * linker's search order.
  */
 #include <dlfcn.h>
 
@@ -19,8 +19,8 @@ static const struct {
 };
 
 /*
- * Runs before main(), when there is one thread only: when this library is
- * loaded, or in the first call of one that was loaded before.
+ * Runs before main(), while there is one thread: when this library is loaded,
+ * or at the first call from a library loaded before it.
  */
 EARLY void
 real_resolve(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Name look-up.  Where the stack has no IPv6 address, a program that asks for
- * addresses of any kind gets those of IPv4: many take the first that they are
- * given.  AI_ADDRCONFIG, which means the kinds of addresses that this host
- * has, would make the C library look at the kernel's interfaces, so it is
- * taken care of here.  A DNS server is asked over the kernel's network.
+ * Name resolution.  If the stack has no IPv6 address, a request for addresses
+ * of any family returns IPv4 addresses, because many programs use the first
+ * one.  AI_ADDRCONFIG (only families configured on this host) would make the C
+ * library look at the kernel's interfaces, so it is handled here.  DNS queries
+ * use the kernel's network.
  */
 #include <netdb.h>
 
@@ -15,7 +15,7 @@ EXPORT int
 getaddrinfo(const char *restrict node, const char *restrict service,
     const struct addrinfo *restrict hints, struct addrinfo **restrict result)
 {
-	/* What no hints means, getaddrinfo(3). */
+	/* The default hints, getaddrinfo(3). */
 	struct addrinfo ours = {
 		.ai_family = AF_UNSPEC,
 		.ai_flags = AI_V4MAPPED | AI_ADDRCONFIG

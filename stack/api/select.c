@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * select and pselect, in terms of ppoll().  The events that make a
- * descriptor a member of each result set are those of select(2).
+ * select and pselect by means of ppoll().  select(2) defines the events that
+ * make a descriptor a member of each result set.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #define	WRITE_EVENTS	(POLLOUT | POLLWRNORM | POLLWRBAND)
 #define	EXCEPT_EVENTS	POLLPRI
 
-/* fd_set without its limit: programs make longer ones. */
+/* fd_set without its size limit: programs allocate longer ones. */
 static bool
 isset(const fd_set *set, int fd)
 {
@@ -43,7 +43,7 @@ wanted(int fd, const fd_set *rd, const fd_set *wr, const fd_set *ex)
 	    (isset(ex, fd) ? EXCEPT_EVENTS : 0)));
 }
 
-/* Counts the members; *ours tells whether a socket of ours is among them. */
+/* Counts the members; *ours: a socket of the stack is among them. */
 static int
 count_members(int n, const fd_set *rd, const fd_set *wr, const fd_set *ex,
     bool *ours)
@@ -59,7 +59,9 @@ count_members(int n, const fd_set *rd, const fd_set *wr, const fd_set *ex,
 	return (count);
 }
 
-/* The result sets from what ppoll() said; -1 and EBADF, or a bit count. */
+/*
+ * Builds the result sets from ppoll()'s; returns -1 and EBADF, or a bit count.
+ */
 static int
 store_result(int n, const struct pollfd *fds, int nfds, fd_set *rd,
     fd_set *wr, fd_set *ex)
@@ -124,7 +126,7 @@ pselect(int n, fd_set *restrict rd, fd_set *restrict wr, fd_set *restrict ex,
 	return (select_poll(n, members, rd, wr, ex, timeout, mask));
 }
 
-/* As Linux does, leaves in *timeout what was left of it. */
+/* As in Linux, stores the remaining time in *timeout. */
 EXPORT int
 select(int n, fd_set *restrict rd, fd_set *restrict wr, fd_set *restrict ex,
     struct timeval *restrict timeout)

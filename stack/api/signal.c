@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signals.  A handler of the program may do anything its author could do in
- * a handler on a kernel's sockets: call send(), or leave by longjmp().  It
- * must therefore never run while its thread is inside the stack, perhaps
- * with locks held.  As a kernel delivers signals at the return to user mode,
- * this file keeps a signal that arrives inside the stack, makes the call end
- * with EINTR if it sleeps, and runs the handler when the call has left.
+ * Signals.  A handler of the program may do whatever it could do with a
+ * kernel's sockets: call send(), or leave by longjmp().  It must therefore
+ * never run while its thread is inside the stack, perhaps with locks held.
+ * Like a kernel, which delivers signals at the return to user mode, this file
+ * defers a signal that arrives inside the stack.  If the call sleeps, it ends
+ * with EINTR.  The handler runs when the call has left the stack.
  *
- * So sigaction() and signal() install catcher() for the program's handlers
- * and remember those in the table below.  Signals that report the program's
- * own faults are left alone.
+ * sigaction() and signal() install catcher() for the program's handlers and
+ * store these in the table below.  Signals that report faults of the program
+ * are not intercepted.
  *
- * A call that ended with EINTR is started again if every handler that ran
- * was installed with SA_RESTART (signal(7)), and fails with EINTR otherwise.
+ * A call that ended with EINTR is restarted if every handler that ran has
+ * SA_RESTART (signal(7)), and fails with EINTR otherwise.
  */
 #include <pthread.h>
 #include <string.h>
@@ -24,20 +24,20 @@
 #define	KERNEL_SIGSET	8	/* bytes of the mask in a ucontext */
 
 /*
- * What a thread has waiting.  The catcher runs with all signals blocked, so
- * it is never interrupted by itself.
+ * Pending signals of a thread.  The catcher runs with all signals blocked, so
+ * it never interrupts itself.
  */
 struct api_thread {
 	volatile unsigned depth;	/* calls entered */
 	volatile uint64_t pending;	/* signal numbers, bit sig - 1 */
-	siginfo_t	 info[NSIG];	/* of pending ones */
+	siginfo_t	 info[NSIG];	/* of pending signals */
 };
 static _Thread_local struct api_thread self
     __attribute__((tls_model("initial-exec")));
 
 /*
- * The program's dispositions.  A spin lock with all signals blocked, since
- * sigaction() may be called in a handler.
+ * The program's dispositions.  The lock is a spin lock with all signals
+ * blocked, because sigaction() may be called in a handler.
  */
 static atomic_u32 sig_lock;
 static struct sigaction sig_actions[NSIG];	/* sig_lock */
@@ -64,9 +64,9 @@ sig_lock_leave(const sigset_t *old)
 }
 
 /*
- * Runs the program's handler, as if the signal had arrived with the mask
- * base in force.  All signals are blocked on entry and on return.  Returns
- * true if interrupted calls are to be started again.
+ * Runs the program's handler, as if the signal had arrived with the mask base
+ * in force.  All signals are blocked on entry and on return.  Returns true if
+ * interrupted calls are to be restarted.
  */
 static bool
 run_handler(int sig, siginfo_t *info, void *context, const sigset_t *base)
@@ -115,7 +115,7 @@ catcher(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* Delivers what is pending; true if all handlers have SA_RESTART. */
+/* Delivers pending signals; true if all handlers have SA_RESTART. */
 static bool
 deliver(void)
 {
@@ -143,7 +143,7 @@ api_enter(void)
 {
 	self.depth++;
 	atomic_signal_fence(memory_order_seq_cst);
-	(void)curthread;	/* known to the stack from now on */
+	(void)curthread;	/* attaches the thread to the stack */
 	if (__predict_false(self.pending != 0))
 		thread_interrupt();
 }
@@ -169,7 +169,7 @@ api_signalled(void)
 	return (self.pending != 0);
 }
 
-/* Signals whose handlers run at once, wherever the thread is. */
+/* Signals whose handlers run at once, even inside the stack. */
 EARLY static bool
 is_fault(int sig)
 {
@@ -187,7 +187,7 @@ is_fault(int sig)
 	}
 }
 
-/* What the kernel is to do for the program's sa. */
+/* The kernel's action for the program's action sa. */
 static void
 caught_action(const struct sigaction *sa, struct sigaction *caught)
 {
@@ -241,7 +241,7 @@ set_handler(int sig, sighandler_t handler, int flags)
 	return (old.sa_handler);
 }
 
-/* BSD semantics, as the C library's: the handler stays, calls restart. */
+/* BSD semantics, as in the C library: the handler stays, calls restart. */
 EXPORT sighandler_t
 signal(int sig, sighandler_t handler)
 {

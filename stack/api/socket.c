@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls that make sockets, connect them, and get and set what they have:
- * arguments checked, descriptor looked up, one so*() function called.
+ * Calls that create and connect sockets, and get and set their properties:
+ * each checks its arguments, looks the descriptor up, and calls one so*()
+ * function.
  */
 #include <unistd.h>
 
 #include "api/api.h"
 
-/* Gives a new socket a descriptor number reserved for it. */
+/* Installs a new socket at its reserved descriptor number. */
 static void
 socket_install(int fd, struct socket *so, int flags)
 {
@@ -15,7 +16,7 @@ socket_install(int fd, struct socket *so, int flags)
 
 	KASSERT(fd >= 0 && !fd_ours(fd),
 	    ("socket_install: descriptor %d is in use", fd));
-	soref(so);	/* the file's; soclose() drops the descriptor's */
+	soref(so); /* the file's reference; soclose() drops the descriptor's */
 	f->f_so = so;
 	atomic_store_u32(&f->f_nonblock, (flags & SOCK_NONBLOCK) != 0);
 	fd_install(fd, f, (flags & SOCK_CLOEXEC) != 0);
@@ -38,8 +39,8 @@ domain_ours(int domain)
 }
 
 /*
- * IPv4 and IPv6 are the stack's, raw sockets included: a
- * program must not end up on the kernel's network without noticing.
+ * IPv4 and IPv6 sockets are always the stack's, raw sockets included: a
+ * program must not use the kernel's network by accident.
  */
 EXPORT int
 socket(int domain, int type, int protocol)
@@ -68,7 +69,7 @@ socket(int domain, int type, int protocol)
 	return ((int)api_return(error, fd));
 }
 
-/* Two numbers for a pair of sockets; errno value. */
+/* Reserves two numbers for a pair of sockets; returns an errno value. */
 static int
 reserve_two(int fds[2])
 {
@@ -152,8 +153,8 @@ accept_once(struct file *f, int fd, struct sockaddr *addr, socklen_t *len,
 }
 
 /*
- * The number is reserved first: a connection must not be lost because there
- * is none left.
+ * The number is reserved first, because a connection must not be lost for want
+ * of one.
  */
 EXPORT int
 accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -189,8 +190,8 @@ accept(int fd, struct sockaddr *addr, socklen_t *len)
 }
 
 /*
- * An interrupted connect() goes on in the background (POSIX), so it is
- * never started again: EINTR, then poll for writability and SO_ERROR.
+ * An interrupted connect() continues in the background (POSIX), so it is never
+ * restarted: EINTR, then poll for writability and SO_ERROR.
  */
 EXPORT int
 connect(int fd, const struct sockaddr *addr, socklen_t len)
@@ -269,7 +270,7 @@ getsockopt(int fd, int level, int name, void *restrict value,
 	return ((int)api_return(error, 0));
 }
 
-/* Remembers whether calls have a timeout: those are not restarted. */
+/* Records whether calls have a timeout, because those are not restarted. */
 static void
 note_timeout(struct file *f, int level, int name, const void *value,
     socklen_t len)

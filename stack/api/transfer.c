@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Data from descriptor to descriptor: sendfile(2) and splice(2); and calls
- * with a position, which a socket has not.
+ * Data transfer between descriptors: sendfile(2) and splice(2); and calls with
+ * a position, which sockets do not support.
  */
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -10,9 +10,9 @@
 
 #include "api/api.h"
 
-#define	CHUNK	65536		/* what an empty pipe takes (pipe(7)) */
+#define	CHUNK	65536		/* capacity of an empty pipe (pipe(7)) */
 
-/* Bytes of a kernel file read at *offset, or at the file's own position. */
+/* Reads bytes of a kernel file at *offset, or at the file's own position. */
 static ssize_t
 file_read(int fd, char *buf, size_t len, off_t *offset)
 {
@@ -26,7 +26,7 @@ file_read(int fd, char *buf, size_t len, off_t *offset)
 	return (n);
 }
 
-/* Undoes the part of file_read() that could not be sent. */
+/* Reverts the part of file_read() that could not be sent. */
 static void
 file_unread(int fd, off_t *offset, ssize_t n)
 {
@@ -73,8 +73,9 @@ sendfile64(int out, int in, off64_t *offset, size_t len)
 }
 
 /*
- * The kernel decides how much a pipe takes or has, and when to wait for it:
- * the data passes a pipe of our own, from and to which it splices.
+ * The kernel decides how much a pipe accepts or contains, and when to wait.
+ * The data therefore passes a private pipe, which is spliced with the
+ * program's.
  */
 static int
 private_pipe(int fds[2])
@@ -90,7 +91,7 @@ close_private(int fds[2], int error)
 	errno = error;
 }
 
-/* Only what the pipe took is read from the socket for good. */
+/* Only what the pipe accepted is removed from the socket. */
 static ssize_t
 socket_to_pipe(int in, int out, size_t len, unsigned flags)
 {
@@ -110,7 +111,7 @@ socket_to_pipe(int in, int out, size_t len, unsigned flags)
 	return (n);
 }
 
-/* Only what the socket took is read from the pipe for good. */
+/* Only what the socket accepted is removed from the pipe. */
 static ssize_t
 pipe_to_socket(int in, int out, size_t len, unsigned flags)
 {
@@ -132,7 +133,7 @@ pipe_to_socket(int in, int out, size_t len, unsigned flags)
 	return (n);
 }
 
-/* The other end must be a pipe, and neither has a position. */
+/* The other end must be a pipe, and neither may have a position. */
 static int
 splice_error(int pipe_end, const off64_t *sockoff, const off64_t *pipeoff)
 {
@@ -166,7 +167,7 @@ splice(int in, off64_t *inoff, int out, off64_t *outoff, size_t len,
 	return (pipe_to_socket(in, out, len, flags));
 }
 
-/* Of the calls with a position the 64-bit names are the same functions. */
+/* For calls with a position, the 64-bit names are the same functions. */
 #define	POSITIONED(ret, name, params, args)				\
 EXPORT ret name params;							\
 EXPORT ret								\

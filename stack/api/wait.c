@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Waiting for several things at once.
+ * Waiting for several descriptors.
  *
- * When all of them are sockets of the stack the thread sleeps in the stack
- * (msleep).  When kernel descriptors are among them, or a signal mask has to
- * be swapped in the same step, it sleeps in the kernel's ppoll(), and the
- * stack wakes it through an eventfd of the thread's own.
+ * If all of them are sockets of the stack, the thread sleeps in the stack
+ * (msleep).  With kernel descriptors, or a signal mask to be swapped
+ * atomically, it sleeps in the kernel's ppoll(), and the stack wakes it
+ * through the thread's eventfd.
  */
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -14,8 +14,8 @@
 #include "kern/synch.h"
 
 /*
- * The longest single sleep in the stack.  A finite one is never started
- * again by the kernel behind our back after a signal.
+ * The longest single sleep in the stack.  The kernel never restarts a finite
+ * sleep by itself after a signal.
  */
 #define	SLEEP_MAX	(3600 * NSEC_PER_SEC)
 
@@ -38,7 +38,7 @@ eventfd_init(void)
 		panic("libstack: no thread key left");
 }
 
-/* The eventfd of this thread; -1 and errno if there can be none. */
+/* The eventfd of this thread; -1 and errno if it cannot be created. */
 static int
 thread_eventfd(void)
 {
@@ -112,7 +112,7 @@ waiter_sleep(struct waiter *w, nsec_t deadline)
 		error = msleep(w, &w->w_lock, PCATCH, "select",
 		    left < SLEEP_MAX ? left : SLEEP_MAX);
 		if (error == EWOULDBLOCK)
-			error = 0;	/* ours to decide, above */
+			error = 0;	/* decided by the code above */
 	}
 	if (w->w_woken)
 		error = 0;
@@ -121,8 +121,8 @@ waiter_sleep(struct waiter *w, nsec_t deadline)
 }
 
 /*
- * All signals are blocked between the look at those already caught and the
- * kernel's own look, which ppoll() makes in one step with the sleep.
+ * All signals are blocked between the test for caught signals and ppoll(),
+ * which unblocks them atomically with its sleep.
  */
 int
 kernel_poll(struct pollfd *fds, nfds_t n, nsec_t deadline,
