@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Words of a command line; see argument.h. */
+/* Command-line arguments; see argument.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

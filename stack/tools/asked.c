@@ -9,7 +9,7 @@
 
 #include "tools/asked.h"
 
-#define	STALL		5	/* seconds; nobody asks that slowly */
+#define	STALL		5	/* seconds; max time for a request line */
 #define	BACKLOG		16
 
 static _Noreturn void
@@ -19,7 +19,7 @@ die(const char *tool, const char *what)
 	exit(1);
 }
 
-/* The words before the end of a line; false: they are too many or none. */
+/* Reads the words of a line; false: too many, or none. */
 static bool
 hear_line(int fd, char *line)
 {
@@ -36,7 +36,7 @@ hear_line(int fd, char *line)
 	return (false);
 }
 
-/* Who connects and says nothing only looks whether somebody is there. */
+/* A connection without a request is a test whether the server runs. */
 static void
 answer(int fd, asked_fn *fn)
 {

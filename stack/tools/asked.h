@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A tool that makes its own load, inside a booted stack, whenever another
- * host asks for it: what asks is a line of TCP, and what is answered is what
- * the tool would have printed.
+ * A tool that generates load inside a booted stack on request of another host.
+ * A request is a line over TCP; the response is what the tool would print.
  */
 #ifndef TOOLS_ASKED_H
 #define TOOLS_ASKED_H
@@ -10,15 +9,15 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#define	ASKED_LINE	128	/* bytes of what asks, and of what is answered */
+#define	ASKED_LINE	128	/* max bytes of a request and of a response */
 
-/* Does what a line asks for; a complaint begins with the tool's name. */
+/* Runs a request; an error message begins with the tool's name. */
 typedef void asked_fn(const char *line, char *said);
 
-/* Listens at a TCP port of IPv4; one after the other, for ever. */
+/* Serves requests at an IPv4 TCP port, one after the other, without end. */
 _Noreturn void	asked_serve(const char *tool, in_port_t port, asked_fn *fn);
 
-/* Asks for something, and prints the answer; exit status. */
+/* Sends a request and prints the response; returns an exit status. */
 int	asked_ask(const char *tool, const struct sockaddr *server,
 	    socklen_t len, const char *line);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How a datagram of netblast begins, in network byte order, if it is as long:
- * enough for netreceive to tell what was lost, and what it is to send back.
+ * The start of a netblast datagram, in network byte order, if the datagram is
+ * long enough.  netreceive uses it to count losses, and to decide what to send
+ * back.
  */
 #ifndef TOOLS_BLAST_H
 #define TOOLS_BLAST_H
@@ -9,16 +10,17 @@
 #include <stdint.h>
 
 #define	BLAST_MAGIC	0x6e62 /* "nb" */
-#define	BLAST_BYTES	1472	/* of a datagram that Ethernet carries whole */
+#define	BLAST_BYTES	1472	/* the largest datagram in one Ethernet frame */
 
-/* An answer is a probe that came, sent back; nothing answers an answer. */
+/* An answer is a probe sent back; answers are not answered. */
 enum blast_kind { BLAST_PLAIN, BLAST_PROBE, BLAST_ANSWER };
 
 struct blast {
 	uint16_t	 magic;
 	uint16_t	 kind;
-	uint32_t	 id;		/* of a run of netblast */
-	uint32_t	 high, low;	/* number of the datagram in it, from 0 */
+	uint32_t	 id;		/* identifies a run of netblast */
+	/* number of the datagram in the run, from 0 */
+	uint32_t	 high, low;
 };
 
 #endif /* TOOLS_BLAST_H */

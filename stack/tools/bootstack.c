@@ -30,7 +30,7 @@ usage(FILE *out)
 	    "explains the names.\n");
 }
 
-/* The library beside this binary: installed, or in a build folder. */
+/* The library in the directory of this binary, or of a build. */
 static const char *
 find_library(void)
 {
@@ -65,7 +65,7 @@ run_program(const char *conf, char **argv)
 		    "program; install with 'meson install'\n");
 		return (EX_UNAVAILABLE);
 	}
-	/* Others first: a sanitizer's runtime must come before all. */
+	/* Other libraries first: a sanitizer's runtime must be the first. */
 	snprintf(preload, sizeof(preload), "%s%s%s",
 	    others != NULL ? others : "", others != NULL ? ":" : "", library);
 	setenv("LD_PRELOAD", preload, 1);
@@ -81,7 +81,10 @@ run_router(const char *conf)
 	sigset_t stop;
 	int sig;
 
-	/* Blocked before the stack's threads exist, so that none gets them. */
+	/*
+	 * Blocked before the stack's threads exist, so that they inherit the
+	 * mask.
+	 */
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTERM);
 	sigaddset(&stop, SIGINT);

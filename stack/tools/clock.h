@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The clock of tools that measure.
+ * The clock of measuring tools.
  */
 #ifndef TOOLS_CLOCK_H
 #define TOOLS_CLOCK_H
 
 #include <time.h>
 
-/* Seconds since some fixed date. */
+/* Seconds since an arbitrary time. */
 static inline double
 now(void)
 {

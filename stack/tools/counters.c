@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One look at all that a booted stack counts.
+ * A snapshot of all counters of a booted stack.
  */
 #include "tools/counters.h"
 
@@ -32,7 +32,7 @@ add(struct counters *c, uint64_t value, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* "if.tap0.stats.ipackets: 7"; tunables are not counted. */
+/* Reads "if.tap0.stats.ipackets: 7"; tunables are skipped. */
 static void
 read_sysctl(struct counters *c, char *line)
 {
@@ -76,7 +76,7 @@ read_netisr(struct counters *c, char *line)
 static void
 read_thread(struct counters *c, char *line)
 {
-	const size_t names = 51;	/* where they stand */
+	const size_t names = 51;	/* their column */
 	unsigned long long cpu;
 	unsigned id;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One look at all that a booted stack counts, asked through its control
+ * A snapshot of all counters of a booted stack, read through its control
  * socket: counters by their sysctl names, those of netisr as
  * "netisr.WORKSTREAM.PROTOCOL.COLUMN", and the CPU time of threads in
  * microseconds as "thread.NUMBER.NAME".
@@ -18,15 +18,15 @@ struct counter {
 };
 
 struct counters {
-	double		 date;		/* of now() */
+	double		 date;		/* time of the snapshot, by now() */
 	struct counter	*list;
 	size_t		 n, size;
 };
 
-/* False, after a message: the stack did not answer. */
+/* False, after a message, if the stack did not answer. */
 bool	 counters_ask(struct counters *, const char *path);
 void	 counters_free(struct counters *);
-/* The value of a name, or otherwise if there is none. */
+/* The value of a counter, or otherwise if there is none of this name. */
 uint64_t counters_value(const struct counters *, const char *name,
 	    uint64_t otherwise);
 

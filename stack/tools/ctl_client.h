@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The client's side of the control socket (kern/ctl.h): one request line,
- * one answer, a connection each.
+ * The client's side of the control socket (kern/ctl.h): one request and one
+ * answer for each connection.
  */
 #ifndef TOOLS_CTL_CLIENT_H
 #define TOOLS_CTL_CLIENT_H
@@ -11,14 +11,14 @@
 #define	CTL_REQUEST_MAX	1024
 
 /*
- * Sends a line, which ends with a newline, to the stack at path and opens
- * its answer; NULL after a message that begins with program's name.
+ * Sends a line, which ends with a newline, to the stack at path and opens its
+ * answer.  On an error prints a message, which begins with program, and
+ * returns NULL.
  */
 FILE	*ctl_ask(const char *program, const char *path, const char *line);
 /*
- * Reads to the end of the answer and closes it.  What follows "ok" goes to
- * out; a refusal, or a word about the lack of an answer, to standard error.
- * Returns 0 or 1, as an exit status.
+ * Reads the whole answer and closes it.  The text after "ok" goes to out; an
+ * error goes to standard error.  Returns the exit status 0 or 1.
  */
 int	 ctl_answer(const char *program, FILE *in, FILE *out);
 

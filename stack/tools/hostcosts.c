@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hostcosts: what this machine's CPUs and its kernel take for what the
- * simulated machine has costs of (machine/sim/presets.h), as a file of such.
- * What an instruction costs is not here: it depends on the code.
+ * hostcosts: measures the costs of the simulated machine
+ * (machine/sim/presets.h) on this host, and prints them as a machine file.  It
+ * does not measure the cost of an instruction, which depends on the code.
  *
- * A rate is the best of several turns, since others can only make it slower; a
- * latency is the one below which a tenth of all are, and the jitter of waking
- * is from there to that below which nine tenths are.
+ * A rate is the best of several turns, because other load can only make it
+ * slower.  A latency is the 10th percentile; the jitter of waking is the range
+ * from the 10th to the 90th percentile.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -23,10 +23,10 @@
 #include <unistd.h>
 
 #define	TURNS		15
-#define	CALLS		20000		/* in a turn */
+#define	CALLS		20000		/* calls in a turn */
 #define	WAKES		400
-#define	COPY		16384		/* bytes; in the first cache or near */
-#define	CHAIN		(1U << 23)	/* words: more than caches hold */
+#define	COPY		16384 /* bytes; fits the first or second level cache */
+#define	CHAIN		(1U << 23)	/* words: larger than the caches */
 #define	STEPS		200000
 #define	ALLOC		2048		/* bytes */
 #define	PAUSE_NS	200000
@@ -54,7 +54,7 @@ print_cost(const char *name, double ns)
 	fflush(stdout);
 }
 
-/* Nanoseconds of one call of what is called n times in a turn. */
+/* Nanoseconds of one call; a turn makes n calls. */
 static double
 best(void (*calls)(unsigned), unsigned n)
 {
@@ -133,7 +133,7 @@ copies(unsigned n)
 	}
 }
 
-/* Of an allocation and freeing, each counts as one. */
+/* Allocation and freeing count as one call each. */
 static void
 allocs(unsigned n)
 {
@@ -158,7 +158,7 @@ unparks(unsigned n)
 		futex(&word, FUTEX_WAKE, 1, NULL);
 }
 
-/* Lines one after another, each of which says where the next one is. */
+/* Each line contains the index of the next one. */
 static double
 memory_latency(void)
 {
@@ -166,7 +166,7 @@ memory_latency(void)
 
 	if (chain == NULL)
 		return (0);
-	/* An odd step through a power of two comes everywhere. */
+	/* An odd step modulo a power of two visits every index. */
 	for (uint64_t i = 0; i < CHAIN; i++)
 		chain[i] = (i * 5 + 0x2545f491) % CHAIN;
 	start = now();
@@ -177,7 +177,9 @@ memory_latency(void)
 	return ((double)(now() - start) / STEPS);
 }
 
-/* Two who write to a word in turn: each turn gets its line and takes it. */
+/*
+ * Two threads write to a word in turn: each turn loads its line and takes it.
+ */
 static void
 take_turns(unsigned n, uint32_t mine)
 {
@@ -215,8 +217,10 @@ start(void *(*fn)(void *))
 	return (thread);
 }
 
-/* A line from the other CPU: a turn of each has two that load and two that
-   take, of which the taking is an operation, too. */
+/*
+ * The cost to fetch a line from the other CPU.  A round has two loads and two
+ * atomic operations; the operations' own cost is subtracted.
+ */
 static double
 transfer(double rmw)
 {
@@ -230,7 +234,7 @@ transfer(double rmw)
 	return ((both / 2 - rmw) / 2);
 }
 
-/* Sleeps until the word is one more, and says when it woke. */
+/* Sleeps until the word is incremented, and records the time of waking. */
 static void *
 sleeper(void *arg)
 {
@@ -251,7 +255,7 @@ compare(const void *a, const void *b)
 	return ((*x > *y) - (*x < *y));
 }
 
-/* Sorts them; that which so many hundredths do not exceed. */
+/* Sorts the values; returns the given percentile. */
 static double
 percentile(double *values, unsigned n, unsigned hundredths)
 {
@@ -267,7 +271,7 @@ rest(void)
 	nanosleep(&ts, NULL);
 }
 
-/* One that sleeps on the other CPU: the call, and what comes after it. */
+/* Wakes a thread on the other CPU: cost of the call, and the latency. */
 static void
 measure_wakes(void)
 {
@@ -317,7 +321,9 @@ timer_latency(void)
 	return (percentile(late, WAKES, 10));
 }
 
-/* Two on one CPU: they yield to each other, or park and wake in turn. */
+/*
+ * Two threads on one CPU: they yield to each other, or park and wake in turn.
+ */
 static void *
 yielder(void *arg)
 {
@@ -336,7 +342,7 @@ yield_to_another(void)
 	atomic_store(&stop, false);
 	thread = start(yielder);
 	rest();
-	cost = best(yields, CALLS) / 2;	/* the other's are in it */
+	cost = best(yields, CALLS) / 2;	/* both threads' yields are in it */
 	atomic_store(&stop, true);
 	pthread_join(thread, NULL);
 	return (cost);
@@ -370,7 +376,7 @@ first_parker(unsigned n)
 	park_in_turns(n, 0);
 }
 
-/* From one thread to the other by parking: park, wake, and change. */
+/* A handover between threads by parking: park, wake, and switch. */
 static double
 hand_over(void)
 {
@@ -400,7 +406,10 @@ find_cpus(void)
 	}
 }
 
-/* A CPU's share while others want it, as Linux scales it, up to 8 CPUs. */
+/*
+ * The time slice of a CPU with several runnable threads, as Linux scales it,
+ * up to 8 CPUs.
+ */
 static uint64_t
 slice(void)
 {

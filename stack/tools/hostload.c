@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hostload: a workload of simstack on this machine, to compare the two.  It
- * prints how many units a second took, on the CPUs that the process may use.
+ * hostload: runs a workload of simstack on this host, for comparison.  Prints
+ * the units done in a second, on the CPUs that the process may use.
  *
  *	taskset -c 0,1 hostload forward 2 200 net.isr.dispatch=deferred
  */
@@ -60,7 +60,7 @@ parse_arguments(int argc, char **argv)
 			usage();
 }
 
-/* Tunables of the workload, then those that were asked for. */
+/* Sets the workload's tunables, then those of the command line. */
 static int
 configure(const char *arg)
 {
@@ -96,7 +96,7 @@ main(int argc, char **argv)
 
 	parse_arguments(argc, argv);
 	if (stack_boot_config(configure, NULL) != 0)
-		return (1);	/* it has said why */
+		return (1);	/* the reason has been printed */
 	if (asked.load->start != NULL)
 		asked.load->start(asked.streams);
 	sleep_for(WARM_UP);
@@ -108,5 +108,5 @@ main(int argc, char **argv)
 	printf("%.3f %s/s\n", (double)units * 1e9 / (double)time,
 	    asked.load->unit);
 	fflush(stdout);
-	_exit(0);	/* threads run on, and have nothing to end */
+	_exit(0);	/* threads still run, and need no cleanup */
 }

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * netblast: UDP datagrams to a port, as fast as one CPU sends them or at a
- * rate, as small as they come unless told otherwise.  They are numbered, so
- * that netreceive can say how many were lost.
+ * netblast: sends UDP datagrams to a port, as fast as one CPU can or at a
+ * rate, of the smallest size by default.  They are numbered, so that
+ * netreceive can count losses.
  *
  *	netblast [-f | -l] [-c PORT] [-n FLOWS] [-t SECONDS] [-s BYTES]
  *	    [-r RATE] ADDRESS PORT
  *
- * With -c it asks the netreceive -c at that TCP port how many came, so that
- * one command says what both ends saw.  With -f it finds the highest rate
- * that nothing of is lost (NDR), and the highest of which half a percent is
- * (PDR), by trials of -t seconds.
+ * With -c it gets the number received from the netreceive -c at that TCP port,
+ * so that one command reports both ends.  With -f it searches the highest rate
+ * without loss (NDR) and with at most 0.5 % loss (PDR), in trials of -t
+ * seconds.
  *
- * With -l it finds NDR and then offers 25, 50, 75 and 90 % of it, for -t
- * seconds each, and tells how long probes took meanwhile, which netreceive
- * sends back (tools/probes.h): RFC 2544 section 26.2 asks for the latency at
- * the highest rate without loss, where the least disturbance fills queues.
- * Probes are datagrams of the load, due when any other would be whatever came
- * back before; they go by the first flow, each by a call of its own.  Told
- * besides is how many datagrams were due at once at most: what a sender that
- * was held up sends then is a burst, and the wait in it is of his making.
+ * With -l it finds NDR, then offers 25, 50, 75 and 90 % of it for -t seconds
+ * each.  It reports the round-trip times of probes, which netreceive sends
+ * back (tools/probes.h).  RFC 2544 section 26.2 specifies the latency at the
+ * highest rate without loss, where the smallest disturbance fills queues.
  *
- * Several flows (source ports) in turn, as RFC 2544 section 12 asks for.
+ * Probes are datagrams of the load and are sent when any other would be,
+ * independent of responses.  They belong to the first flow, and each is sent
+ * by its own call.  The max number of datagrams due at once is reported, too:
+ * a delayed sender sends them as a burst, and their waiting time is its own
+ * fault.
+ *
+ * Several flows (source ports) are used in turn (RFC 2544 section 12).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -47,31 +49,31 @@
 #define	FLOWS_MAX	1024
 #define	RATE_MAX	1e9	/* datagrams/s */
 #define	SECONDS_MAX	86400
-#define	SECONDS_TIMED	600	/* of a load with probes, which it remembers */
-#define	SETTLE		0.1	/* seconds; what is under way arrives */
+#define	SECONDS_TIMED	600 /* of a load with probes, whose times are stored */
+#define	SETTLE		0.1 /* seconds; until packets in flight have arrived */
 
-/* What of the datagrams may be lost, the most first, and what it is called. */
+/* The accepted losses, the highest first, and their names. */
 static const double losses[] = { 0.005, 0 };
 static const char *const names[] = { "pdr", "ndr" };
 
-/* Percent of NDR that are offered. */
+/* Offered loads, percent of NDR. */
 static const unsigned shares[] = { 25, 50, 75, 90 };
 
-/* What to send, and how often. */
+/* The load to send. */
 struct load {
 	int		 sockets[FLOWS_MAX];
 	int		 flows;
 	const char	*address;
 	const char	*control;	/* port of netreceive, or NULL */
 	size_t		 bytes;
-	double		 seconds, rate;	/* 0: as fast as it goes */
-	long		 nap;		/* ns, if nothing is due */
+	double		 seconds, rate;	/* 0: as fast as possible */
+	long		 nap;		/* ns to sleep if no datagram is due */
 	uint32_t	 id;
 	struct probes	*probes;	/* or NULL */
-	double		 behind;	/* datagrams that were due at once */
+	double		 behind;	/* max datagrams due at once */
 };
 
-/* A burst to be, with a numbered head for each datagram. */
+/* A burst, with a numbered header for each datagram. */
 struct burst {
 	struct blast	 heads[BURST];
 	struct iovec	 iov[BURST][2];
@@ -140,8 +142,8 @@ burst_make(struct burst *b, const struct load *l)
 }
 
 /*
- * Up to n datagrams from the given number on; how many went.  Refusals and
- * full queues are the network's answer, not a failure.
+ * Sends up to n datagrams starting at a number; returns how many.  Errors from
+ * ICMP and full queues count as loss, not as failures.
  */
 static unsigned
 burst_send(struct burst *b, int s, unsigned long long number, unsigned n)
@@ -159,7 +161,10 @@ burst_send(struct burst *b, int s, unsigned long long number, unsigned n)
 	return (sent > 0 ? (unsigned)sent : 0);
 }
 
-/* How many of a burst are due after so many seconds; waits if none is. */
+/*
+ * How many datagrams of a burst are due after so many seconds; waits if none
+ * is.
+ */
 static unsigned
 due(struct load *l, double seconds, unsigned long long sent)
 {
@@ -174,7 +179,7 @@ due(struct load *l, double seconds, unsigned long long sent)
 	return (0);
 }
 
-/* A connection to netreceive, which counts from now on. */
+/* Connects to netreceive, which counts from now on. */
 static int
 counting(const struct load *l)
 {
@@ -186,7 +191,7 @@ counting(const struct load *l)
 	return (control);
 }
 
-/* What netreceive has counted since it was connected to. */
+/* The number that netreceive has received since the connection. */
 static unsigned long long
 counted(int control)
 {
@@ -206,7 +211,7 @@ counted(int control)
 	return (received);
 }
 
-/* A datagram that is to come back, if it goes; whether it did. */
+/* Sends a probe; returns the number sent. */
 static unsigned
 probe_send(struct burst *b, const struct load *l, unsigned long long number)
 {
@@ -222,7 +227,7 @@ probe_send(struct burst *b, const struct load *l, unsigned long long number)
 	return (sent);
 }
 
-/* Up to n datagrams of a load that is timed; how many went. */
+/* Sends up to n datagrams of a load with probes; returns how many. */
 static unsigned
 timed_send(struct burst *b, const struct load *l, int s,
     unsigned long long number, unsigned n)
@@ -235,7 +240,7 @@ timed_send(struct burst *b, const struct load *l, int s,
 	return (sent);
 }
 
-/* Sends for the time that was asked for; how many, and how long it took. */
+/* Sends for the given time; returns how many datagrams, and the time taken. */
 static unsigned long long
 blast(struct load *l, double *seconds)
 {
@@ -277,7 +282,7 @@ once(struct load *l)
 	    (long long)(sent - received));
 }
 
-/* Offers the load's rate; how much went and was lost. */
+/* Offers the load's rate; returns the rate sent and the loss. */
 static struct trial
 offer(struct load *l, unsigned long long *sent, unsigned long long *lost)
 {
@@ -291,7 +296,8 @@ offer(struct load *l, unsigned long long *sent, unsigned long long *lost)
 	}
 	pause_for(SETTLE);
 	*lost = counted(control);
-	*lost = *lost < *sent ? *sent - *lost : 0; /* some came twice, or late */
+	/* duplicates, or late datagrams of another trial */
+	*lost = *lost < *sent ? *sent - *lost : 0;
 	return ((struct trial){ (double)*sent / seconds,
 	    (double)*lost / (double)*sent });
 }
@@ -311,7 +317,7 @@ try(void *arg, double rate)
 	return (t);
 }
 
-/* The highest rates at which no more is lost than losses from one on say. */
+/* The highest rates with at most losses[from] and less. */
 static struct bounds
 find(struct load *l, unsigned from)
 {
@@ -345,7 +351,7 @@ await_probes(struct probes *p, int s)
 	}
 }
 
-/* Offers a share of a rate, and says how long its probes took. */
+/* Offers a share of a rate, and prints the round-trip times of its probes. */
 static void
 time_probes(struct load *l, unsigned percent, double most)
 {
@@ -354,7 +360,7 @@ time_probes(struct load *l, unsigned percent, double most)
 	struct trial t;
 
 	l->rate = most * percent / 100;
-	/* What is late from the load before is no answer. */
+	/* A new ID rejects late answers of the load before. */
 	if (probes_init(&p, ++l->id, l->rate, l->seconds) != 0)
 		die("probes");
 	l->probes = &p;
@@ -377,8 +383,8 @@ time_probes(struct load *l, unsigned percent, double most)
 }
 
 /*
- * Datagrams that are due together wait for each other: the sender naps as
- * short as it can, in the search, too, which is for what is then offered.
+ * Datagrams due together wait for each other.  The sender therefore sleeps as
+ * briefly as possible, also during the search for the load offered later.
  */
 static void
 find_and_time(struct load *l)
@@ -425,7 +431,7 @@ main(int argc, char **argv)
 		usage();
 	l.seconds = argument_number("-t", seconds, 0.01,
 	    timing ? SECONDS_TIMED : SECONDS_MAX);
-	/* A probe has a head. */
+	/* A probe contains a header. */
 	l.bytes = argument_whole("-s", bytes,
 	    timing ? sizeof(struct blast) : 0, BLAST_BYTES);
 	if (getrandom(&l.id, sizeof(l.id), 0) != sizeof(l.id))

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * netreceive: counts the UDP datagrams that come to a port, and those of
- * netblast that do not.  Probes of netblast it sends back as they came, but
- * for their kind, so that nothing answers in turn: never more than came.
+ * netreceive: counts the UDP datagrams received at a port, and those of
+ * netblast that were lost.  It sends probes of netblast back with a different
+ * kind, so that they are not answered again, and never sends more than it
+ * receives.
  *
  *	netreceive [-a ADDRESS] [-c PORT] [-i SECONDS] [-t SECONDS] PORT
  *
- * Says what came in each interval (one second), and at the end in all: after
- * -t seconds, from the first datagram on, or when it is interrupted.  Who
- * connects to TCP port -c is told, when he shuts his end, how many came since.
+ * Prints the counts of each interval (one second), and the totals at the end:
+ * after -t seconds, counted from the first datagram, or when it is
+ * interrupted.  A client of TCP port -c gets the number of datagrams received
+ * since its connection, when it shuts down its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -32,26 +34,26 @@
 #define	SECONDS_MAX	86400
 
 /*
- * What came.  Numbers go on through the intervals, so that a datagram which
- * is late is not lost for good: an interval's loss may be negative.
+ * Counts.  Numbers continue through the intervals, so that a late datagram is
+ * not lost forever: an interval's loss may be negative.
  */
 struct tally {
 	unsigned long long datagrams, bytes, numbered;
-	unsigned long long sent;	/* by all runs, as their numbers say */
+	unsigned long long sent;	/* by all runs, from their numbers */
 };
 
-/* The run of netblast whose datagrams come now. */
+/* The run of netblast being received. */
 struct run {
 	uint32_t	 id;
 	bool		 any;
-	unsigned long long next;	/* number behind the highest */
+	unsigned long long next;	/* highest number + 1 */
 };
 
 /* The sockets; -1: none. */
 struct ports {
 	int		 datagrams, listener;
-	int		 asker;		/* one at a time, the latest */
-	unsigned long long since;	/* datagrams before he came */
+	int		 asker;		/* the latest client; one at a time */
+	unsigned long long since;	/* datagrams before its connection */
 };
 
 static volatile sig_atomic_t interrupted;
@@ -101,7 +103,7 @@ count(struct tally *t, struct run *r, const void *data, size_t len)
 	}
 }
 
-/* Sends a probe back; one that cannot go is lost, like any other. */
+/* Sends a probe back; if that fails, it is lost like any other datagram. */
 static void
 answer(int s, struct msghdr *msg, size_t len)
 {
@@ -119,7 +121,10 @@ answer(int s, struct msghdr *msg, size_t len)
 	sendto(s, data, len, MSG_DONTWAIT, msg->msg_name, msg->msg_namelen);
 }
 
-/* All that is there, a burst at most; how many, and none is no error. */
+/*
+ * Receives what is queued, at most a burst; returns how many.  None is no
+ * error.
+ */
 static int
 receive(int s, struct tally *t, struct run *r)
 {
@@ -145,7 +150,7 @@ receive(int s, struct tally *t, struct run *r)
 	return (n);
 }
 
-/* What came between two times. */
+/* Prints the counts between two times. */
 static void
 report(const char *what, const struct tally *was, const struct tally *is,
     double seconds)
@@ -161,7 +166,7 @@ report(const char *what, const struct tally *was, const struct tally *is,
 	fflush(stdout);
 }
 
-/* An empty line says that from now on counts. */
+/* An empty line confirms that counting has begun. */
 static void
 asker_comes(struct ports *p, const struct tally *is)
 {
@@ -173,7 +178,7 @@ asker_comes(struct ports *p, const struct tally *is)
 		send(p->asker, "\n", 1, MSG_NOSIGNAL);
 }
 
-/* What was sent before he shut his end may wait still. */
+/* Datagrams sent before the shutdown may still be queued. */
 static void
 asker_ends(struct ports *p, struct tally *is, struct run *r)
 {
@@ -187,7 +192,7 @@ asker_ends(struct ports *p, struct tally *is, struct run *r)
 	p->asker = -1;
 }
 
-/* Counts what came, and serves who asks for it. */
+/* Counts datagrams, and serves clients, until date. */
 static void
 wait_until(struct ports *p, double date, struct tally *is, struct run *r)
 {

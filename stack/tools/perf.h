@@ -10,10 +10,10 @@
 #include <sys/types.h>
 
 /*
- * Counts the misses of the last-level cache of a thread from now on, those in
- * the kernel too if this user may see them (*kernel).  A descriptor for
- * perf_read(), or -1 with errno: ENOENT where the CPU, or the virtual machine,
- * offers no such counter.
+ * Starts to count the last-level cache misses of a thread, including those in
+ * the kernel if the user may see them (*kernel).  Returns a descriptor for
+ * perf_read(), or -1 with errno; ENOENT means that the CPU or virtual machine
+ * has no such counter.
  */
 int	 perf_open(pid_t thread, bool *kernel);
 uint64_t perf_read(int counter);

@@ -21,7 +21,7 @@ probes_now(void)
 {
 	struct timespec ts;
 
-	/* Timestamps of datagrams know no other clock. */
+	/* Timestamps of datagrams use this clock. */
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return (nanoseconds(ts));
 }
@@ -39,7 +39,7 @@ probes_init(struct probes *p, uint32_t id, double rate, double seconds)
 {
 	*p = (struct probes){ .id = id,
 	    .every = (unsigned)fmax(PROBES_SHARE, ceil(rate / PROBES_RATE)) };
-	/* The last burst may go beyond the end. */
+	/* The last burst may exceed the end. */
 	p->room = 2 + (size_t)(rate * seconds / p->every);
 	p->dates = calloc(p->room, sizeof(*p->dates));
 	p->trips = calloc(p->room, sizeof(*p->trips));
@@ -74,7 +74,7 @@ probes_note(struct probes *p, int64_t date)
 	p->trips[p->sent++] = PROBES_LOST;
 }
 
-/* An answer to one of these probes; of two the first. */
+/* Records an answer to a probe; of duplicates the first. */
 static void
 take(struct probes *p, const struct blast *head, int64_t date)
 {
@@ -94,7 +94,7 @@ take(struct probes *p, const struct blast *head, int64_t date)
 	p->back++;
 }
 
-/* When it came, as its socket tells. */
+/* The receive time, from its socket. */
 static int64_t
 date_of(struct msghdr *msg)
 {
@@ -143,7 +143,7 @@ compare(const void *a, const void *b)
 double
 probes_percentile(struct probes *p, unsigned percent)
 {
-	/* In whole numbers: 0.99 of a hundred must not be the hundredth. */
+	/* In integers: 0.99 of a hundred must not round up to the hundredth. */
 	size_t rank = (percent * p->sent + 99) / 100;
 
 	qsort(p->trips, p->sent, sizeof(*p->trips), compare);

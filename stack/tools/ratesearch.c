@@ -23,7 +23,7 @@ bounds(const struct search *s, double loss)
 	return (b);
 }
 
-/* Nothing is left to find. */
+/* The bounds are close enough. */
 static bool
 done(const struct search *s, struct bounds b)
 {
@@ -53,7 +53,7 @@ ratesearch(try_fn *fn, void *arg, const double *losses, struct bounds *found,
 		while (!done(&s, b = bounds(&s, losses[i])) &&
 		    s.n < RATESEARCH_TRIALS)
 			s.trials[s.n++] = fn(arg, between(&s, b));
-	/* With the trials for the others. */
+	/* Trials count for all goals. */
 	for (unsigned i = 0; i < n; i++)
 		found[i] = bounds(&s, losses[i]);
 }

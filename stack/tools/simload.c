@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Workloads of simstack and hostload.  Streams are alike, and have nothing in common but
- * what the stack makes common.
+ * Workloads of simstack and hostload.  Streams are equal, and share only what
+ * the stack shares.
  */
 #include "tools/simload.h"
 
@@ -16,16 +16,16 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 
-#define	FLOWS		"16"	/* of a stream that is forwarded */
+#define	FLOWS		"16"	/* of a forwarded stream */
 #define	MESSAGE		64	/* bytes, between UNIX-domain sockets */
-#define	CHUNK		65536	/* bytes that TCP is given at once */
+#define	CHUNK		65536	/* bytes of one write to TCP */
 #define	PORT		5000
 
-/* By each stream, in a line of its own: they are real on a real machine. */
+/* Each stream has its own cache line, which matters on a real machine. */
 static struct {
 	_Alignas(64) uint64_t units;
 } done[STREAMS_MAX];
-static uint64_t limit = UINT64_MAX;	/* of that, in the workload's units */
+static uint64_t limit = UINT64_MAX;	/* of units for each stream */
 
 void
 simload_limit(uint64_t units)
@@ -93,8 +93,8 @@ count_done(unsigned streams)
 }
 
 /*
- * Forwarding: each stream is received by a thread of its own, and all are
- * sent through mem0, where nobody has to wait.
+ * Forwarding: each stream is received by its own thread, and all are sent
+ * through mem0, whose far end never blocks.
  */
 static int
 forward_configure(unsigned streams)
@@ -145,7 +145,7 @@ receive(struct socket *so, char *buf, size_t len, int flags)
 	return (received);
 }
 
-/* UNIX domain: a message there and one back, for ever. */
+/* UNIX domain: ping-pong of messages, without end. */
 static struct socket *pairs[STREAMS_MAX][2];
 
 static int
@@ -192,8 +192,8 @@ unix_start(unsigned streams)
 }
 
 /*
- * TCP: streams from this stack to itself, each through a mirror of its own at
- * the end of an interface.
+ * TCP: streams from this stack to itself, each through the mirror of its own
+ * interface.
  */
 static int
 tcp_configure(unsigned streams)

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What simstack has a stack on the simulated machine do, and hostload one on
- * this machine.
+ * Workloads that simstack runs on the simulated machine, and hostload on this
+ * host.
  */
 #ifndef TOOLS_SIMLOAD_H
 #define TOOLS_SIMLOAD_H
 
 #include <stdint.h>
 
-#define	STREAMS_MAX	56	/* each has an interface, and the tunables of one */
+#define	STREAMS_MAX	56	/* limited by the number of interfaces */
 
 struct simload {
 	const char	*name, *what;
-	const char	*unit;		/* of what is counted */
-	/* Sets tunables, before the boot; an errno value. */
+	const char	*unit;		/* what is counted */
+	/* Sets tunables before the boot; returns an errno value. */
 	int		(*configure)(unsigned streams);
-	/* Starts threads on the stack that has booted, or NULL. */
+	/* Starts threads on the booted stack, or NULL. */
 	void		(*start)(unsigned streams);
 	uint64_t	(*count)(unsigned streams);	/* done so far */
 };
@@ -23,12 +23,12 @@ extern const struct simload simloads[];
 extern const unsigned nsimloads;
 
 /*
- * From the next configuration on each stream ends when it has done so many
- * units; 0: it does not end.
+ * From the next configuration on, each stream ends after so many units; 0:
+ * never.
  */
 void	 simload_limit(uint64_t units);
 
-/* Sets a tunable; if that fails says why, and returns an errno value. */
+/* Sets a tunable.  On failure prints the reason and returns an errno value. */
 int	 simload_set(const char *name, const char *value);
 
 #endif /* TOOLS_SIMLOAD_H */

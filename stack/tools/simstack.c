@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * simstack: the stack on the simulated machine, with as many CPUs as wanted.
- * What it prints was simulated, and is the same in every run with one seed.
- * A child for each number of CPUs: a stack boots once in a process.
+ * simstack: runs the stack on the simulated machine, with any number of CPUs.
+ * Its results are simulated, and equal in every run with one seed.  Each
+ * number of CPUs runs in its own child, because a process can boot only one
+ * stack.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -24,11 +25,11 @@
 #define	SETTINGS_MAX	64
 #define	WARM_UP		(2 * NSEC_PER_MSEC)
 #define	MS_MAX		100000
-/* Of the lane: units of each stream, and until when all have come to rest. */
+/* Lane mode: units of each stream, and the time until all have ended. */
 #define	LANE_UNITS	1000
 #define	LANE_TIME	(100 * NSEC_PER_MSEC)
 
-/* What was asked for. */
+/* The command line. */
 static struct {
 	const struct simload *load;
 	const struct sim_preset *machine;
@@ -42,18 +43,18 @@ static struct {
 	const char	*log;		/* file, or NULL */
 	bool		 json;
 	bool		 lane;
-	uint64_t	 units;		/* of each stream of the lane, or 0 */
+	uint64_t	 units; /* lane mode: units of each stream; else 0 */
 } asked = { .load = simloads, .machine = sim_presets, .cpus = { 1, 2, 4 },
     .ncpus = 3, .seed = 1, .duration = 10 * NSEC_PER_MSEC };
 
-/* What came out, from the child. */
+/* A result, sent by the child. */
 struct result {
 	unsigned	 streams;
-	uint64_t	 units;		/* in the time that was measured */
+	uint64_t	 units;		/* in the measured time */
 	nsec_t		 time;
-	uint64_t	 atomics, lines, locks;		/* in the same */
+	uint64_t	 atomics, lines, locks; /* in the measured time */
 	uint64_t	 blocks, instructions;
-	uint64_t	 hash;		/* of everything */
+	uint64_t	 hash;		/* of the whole run */
 };
 
 static void
@@ -92,7 +93,7 @@ find_load(const char *name)
 	argument_refuse("no workload", name);
 }
 
-/* One that is known, or a path, which has a slash, of a file with one. */
+/* A preset by name, or a machine file by a path, which contains a slash. */
 static const struct sim_preset *
 find_machine(const char *name)
 {
@@ -211,7 +212,7 @@ check_request(void)
 	}
 }
 
-/* Tunables of the workload, then those that were asked for. */
+/* Sets the workload's tunables, then those of the command line. */
 static int
 configure(const char *arg)
 {
@@ -248,7 +249,7 @@ lines_of(const struct sim_report *r)
 	    r->events[SIM_SOCKET] + r->events[SIM_REMOTE]);
 }
 
-/* What has been spent since then. */
+/* Adds what was spent since before. */
 static void
 add_up(struct result *result, const struct sim_report *before)
 {
@@ -262,7 +263,7 @@ add_up(struct result *result, const struct sim_report *before)
 	result->lines = lines_of(&after) - lines_of(before);
 }
 
-/* On the machine: boots, and measures when everything has begun. */
+/* On the machine: boots, and measures once all streams run. */
 static void
 measure(void *arg)
 {
@@ -270,7 +271,7 @@ measure(void *arg)
 	struct sim_report before, nothing = { .hash = 0 };
 
 	if (stack_boot_config(configure, arg) != 0)
-		_exit(1);	/* it has said why */
+		_exit(1);	/* the reason has been printed */
 	if (asked.load->start != NULL)
 		asked.load->start(result->streams);
 	if (asked.lane) {
@@ -289,7 +290,7 @@ measure(void *arg)
 	add_up(result, &before);
 }
 
-/* In a child: what comes out goes to a pipe. */
+/* In a child: writes the result to a pipe. */
 static _Noreturn void
 simulate(unsigned ncpus, int out)
 {
@@ -334,7 +335,7 @@ run_child(unsigned ncpus)
 	close(ends[0]);
 	if (waitpid(child, &status, 0) == child && WIFEXITED(status) &&
 	    WEXITSTATUS(status) != 0)
-		exit(1);	/* it has said why */
+		exit(1);	/* the reason has been printed */
 	if (status != 0 || n != sizeof(result)) {
 		fprintf(stderr, "simstack: the run with %u CPUs did not end "
 		    "well (above)\n", ncpus);
@@ -416,7 +417,10 @@ print_json_run(unsigned ncpus, const struct result *r, bool first)
 	    (unsigned long long)r->hash);
 }
 
-/* Among several CPUs a run with more may by chance cost less of something. */
+/*
+ * The cost of additional units; with several CPUs a longer run may by chance
+ * cost less.
+ */
 static double
 more(uint64_t half, uint64_t all, uint64_t units)
 {
@@ -424,8 +428,8 @@ more(uint64_t half, uint64_t all, uint64_t units)
 }
 
 /*
- * What more units cost more: a run with twice as many, less one with half of
- * them.  What boot, beginning and end cost is in both.
+ * The marginal cost of units: a run with twice as many, minus one with half of
+ * them.  Both include boot, start and end.
  */
 static void
 print_lane_run(unsigned ncpus, bool first)
@@ -483,7 +487,7 @@ main(int argc, char **argv)
 		print_json_head();
 	else
 		print_head();
-	fflush(stdout);		/* before a child has a copy */
+	fflush(stdout);		/* before fork() copies the buffer */
 	for (unsigned i = 0; i < asked.ncpus; i++) {
 		unsigned ncpus = (unsigned)asked.cpus[i];
 		struct result r = run_child(ncpus);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stackctl: asks a booted stack through its control socket (kern/ctl.h).
+ * stackctl: sends requests to a booted stack through its control socket
+ * (kern/ctl.h).
  *
  *	stackctl -s SOCKET sysctl [-a | -d | -t | name | name=value]
  *	stackctl -s SOCKET ifconfig

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sysctl: stands in for the host's program, so that scripts written for it
- * set the stack's knobs instead.
+ * sysctl: replaces the host's program, so that scripts written for it set the
+ * stack's tunables.
  *
  *	sysctl [-neqw] name | name=value ...
  *	sysctl -a
  *
- * Names are the stack's own, or those of Linux (docs/reference/tunables.md has the
- * table), with dots or with slashes.  The stack is the one at $STACK_CTL.
+ * Names are the stack's own, or those of Linux (docs/reference/tunables.md has
+ * the table), with dots or with slashes. $STACK_CTL is the stack's control
+ * socket.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -21,18 +22,18 @@
 #define	FIELDS_MAX	3
 #define	VALUE_MAX	512
 
-/* How a number of Linux becomes one of ours. */
+/* Conversion of a Linux value to the stack's. */
 enum convert {
 	SAME,
 	SECONDS,	/* to milliseconds */
 	USECS,		/* to milliseconds */
-	TRUTH,		/* any but 0 is 1 */
-	ALGORITHM,	/* reno is newreno */
+	TRUTH,		/* nonzero is 1 */
+	ALGORITHM,	/* "reno" is "newreno" */
 };
 
 /*
- * A name of Linux, the values it has, and our name for each.  One that is
- * in parentheses is a constant, which can be set to anything.
+ * A Linux name, the values it consists of, and the stack's name of each.  A
+ * name in parentheses is a constant; setting it has no effect.
  */
 static const struct alias {
 	const char	*name;
@@ -71,7 +72,7 @@ static const struct alias {
 #undef IP
 };
 
-/* Linux's, of what the stack does not do: setting them changes nothing. */
+/* Linux sysctls without a counterpart: setting them has no effect. */
 static const char *const idle[] = {
 	"net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_pacing_ca_ratio",
 	"net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_tso_win_divisor",
@@ -100,7 +101,7 @@ alias_find(const char *name)
 	return (NULL);
 }
 
-/* Asks with a line; the answer's text in buf.  An exit status. */
+/* Sends a request; stores the answer's text in buf.  Returns an exit status. */
 static int
 ask(const char *line, char *buf, size_t size)
 {
@@ -117,7 +118,7 @@ ask(const char *line, char *buf, size_t size)
 	return (status);
 }
 
-/* Ours from Linux's, or back; in place. */
+/* Converts a value of Linux to the stack's, or back; in place. */
 static void
 convert(enum convert how, bool back, char *value, size_t size)
 {
@@ -193,7 +194,7 @@ get_alias(const struct alias *a, char *value, size_t size)
 	return (status);
 }
 
-/* Fewer values than there are leave the others, as on Linux. */
+/* If there are fewer values, the others are not changed, as in Linux. */
 static int
 set_alias(const struct alias *a, char *value)
 {
@@ -232,7 +233,7 @@ is_idle(const char *name)
 	return (false);
 }
 
-/* A name of Linux that we do not know; an exit status. */
+/* An unknown Linux name; returns an exit status. */
 static int
 do_unknown(const char *name, bool set)
 {
@@ -245,7 +246,7 @@ do_unknown(const char *name, bool set)
 	return (harmless ? 0 : 1);
 }
 
-/* One argument; an exit status. */
+/* Processes one argument; returns an exit status. */
 static int
 do_name(char *name)
 {
@@ -273,7 +274,7 @@ do_name(char *name)
 	return (status);
 }
 
-/* Our own names, as the stack lists them. */
+/* Prints the stack's own names. */
 static int
 do_all(void)
 {
@@ -304,7 +305,7 @@ main(int argc, char **argv)
 			quiet = true;
 			break;
 		case 'w':
-			break;	/* it goes without saying */
+			break;	/* -w is the default */
 		default:
 			usage(opt == 'h' ? stdout : stderr);
 			return (opt == 'h' ? 0 : EX_USAGE);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tcpconnect: how many TCP connections a second.
+ * tcpconnect: measures TCP connections a second.
  *
  *	tcpconnect -s [-a ADDR] -p PORT
  *	tcpconnect -c ADDR -p PORT -t SECONDS [-n PARALLEL]
  *
- * The server accepts and closes, for ever.  The client connects, reads until
- * the server's end of file, and closes, as fast as it can.
+ * The server accepts and closes, without end.  The client connects, reads
+ * until the server's end of file, and closes, as fast as it can.
  *
- * Who closes first waits in TIME_WAIT for a minute or more (RFC 9293 3.6),
- * and a client has some 28000 ephemeral ports to one server: at 10000
- * connections a second it would run out within three seconds.  So the server
- * closes first.  Then the server would gather TIME_WAITs on the same pairs
- * of ports, and the client's next round would depend on how well the server
- * recognises that a SYN is newer.  So the client, having seen the server's
- * FIN, resets the connection (SO_LINGER of zero): that ends it on both sides
- * at once, and every round is like the first.
+ * The side that closes first stays in TIME_WAIT for a minute or more (RFC 9293
+ * section 3.6).  A client has about 28000 ephemeral ports to one server: at
+ * 10000 connections a second they would be exhausted within three seconds.  So
+ * the server closes first.  Its TIME_WAIT states would then accumulate on the
+ * same port pairs, and the client's next round would depend on the server's
+ * test for newer SYNs.  So the client resets the connection after the server's
+ * FIN (SO_LINGER of zero).  That ends it on both sides at once, and every
+ * round is like the first.
  *
- * The client also counts how long its connections took, from before socket()
- * to after close(), in steps of a sixteenth of a doubling: each time is known
- * to 4.4 percent, whatever its size, and the counts are a histogram on a
- * logarithmic axis as they are.
+ * The client also records how long its connections took, from before socket()
+ * to after close().  The buckets are sixteenths of a doubling: the relative
+ * error is 4.4 percent for any time, and the counts are a histogram on a
+ * logarithmic axis.
  */
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -43,16 +43,16 @@
 
 #define	BACKLOG		1024
 #define	PARALLEL_MAX	256
-#define	STALL		5	/* seconds; no connection takes that long */
-#define	STEPS		16	/* to the double of a time */
+#define	STALL		5	/* seconds; max time of a connection */
+#define	STEPS		16	/* buckets for each doubling */
 #define	TIMES		(35 * STEPS)	/* all times below 2^35 ns */
 
 struct client {
 	pthread_t	 thread;
 	const struct sockaddr_storage *server;
-	double		 end;		/* date */
+	double		 end;		/* end time */
 	uint64_t	 connections;
-	uint64_t	 took[TIMES];	/* of them, by place_of() */
+	uint64_t	 took[TIMES];	/* connections by bucket */
 	const char	*failed;	/* call that failed, or NULL */
 	int		 error;
 };
@@ -104,13 +104,18 @@ serve(const struct sockaddr_storage *addr, unsigned port)
 	for (;;) {
 		if ((c = accept(s, NULL, NULL)) != -1)
 			close(c);
-		/* A connection that its client has reset already is fine. */
+		/*
+		 * A connection that its client has already reset is no error.
+		 */
 		else if (errno != ECONNABORTED && errno != EINTR)
 			fail("accept", errno);
 	}
 }
 
-/* One connection; NULL, or the call that failed, with errno. */
+/*
+ * Makes one connection; returns NULL, or the name of the failed call, with
+ * errno.
+ */
 static const char *
 connect_once(const struct sockaddr_storage *server)
 {
@@ -136,7 +141,7 @@ connect_once(const struct sockaddr_storage *server)
 	return (failed);
 }
 
-/* Where a time in seconds is counted; what is too long counts as the longest. */
+/* The bucket of a time in seconds; longer times go into the last. */
 static unsigned
 place_of(double seconds)
 {
@@ -145,7 +150,7 @@ place_of(double seconds)
 	return (place < 0 ? 0 : place < TIMES ? (unsigned)place : TIMES - 1);
 }
 
-/* The shortest time, in microseconds, that is counted at a place. */
+/* The lower bound of a bucket in microseconds. */
 static double
 time_of(unsigned place)
 {
@@ -172,7 +177,7 @@ client_main(void *arg)
 	return (NULL);
 }
 
-/* A line for each place where the clients have counted something. */
+/* Prints a line for each bucket that is not empty. */
 static void
 print_times(const struct client *clients, unsigned n)
 {
@@ -186,7 +191,7 @@ print_times(const struct client *clients, unsigned n)
 			printf("took %.3f to %.3f us: %llu\n", time_of(place),
 			    time_of(place + 1), (unsigned long long)count);
 	}
-	/* Before a stack that is in the same process says that it is down. */
+	/* Before a stack in the same process prints its shutdown message. */
 	fflush(stdout);
 }
 
@@ -220,7 +225,7 @@ measure(const struct sockaddr_storage *server, double seconds, unsigned n)
 	print_times(clients, n);
 }
 
-/* An address of either family. */
+/* Parses an address of either family. */
 static void
 resolve(const char *where, in_port_t port, struct sockaddr_storage *addr)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tcpload: the smallest load that shows what TCP costs; the same program on
+ * tcpload: the smallest load that shows the costs of TCP; the same program on
  * the stack and on the host.
  *
  *	tcpload serve [-6] [-e] PORT
@@ -12,24 +12,25 @@
  *	tcpload asked ASKED ADDRESS PORT
  *	tcpload ask MODE ... ADDRESS ASKED
  *
- * What is "asked" serves at PORT, and is also the client, calling ADDRESS,
- * whenever another host's "ask" comes to its TCP port ASKED with a MODE, a
- * number of connections and a time, one after the other (tools/asked.h).
+ * "asked" serves at PORT, and is also a client: for each request to its TCP
+ * port ASKED from another host's "ask" (a MODE, a number of connections and a
+ * time), it connects to ADDRESS.  Requests run one after the other
+ * (tools/asked.h).
  *
- * An ADDRESS that begins with a slash is the path of a UNIX-domain socket,
- * and its PORT is ignored.
+ * An ADDRESS that begins with a slash is the path of a UNIX-domain socket;
+ * PORT is then ignored.
  *
- * MODE is in (bytes to the server), out (from it), rr (request and response
- * of BYTES each on a standing connection) or crr (one on a new connection
- * each time).  With -e, of these two alone, a server or a client has all its
- * connections in one thread with an event loop.  What happens in SECONDS after
- * a warm-up is counted at the client and printed as "number bytes/s" or
- * "number transactions/s".
+ * MODE is in (bytes to the server), out (from it), rr (request and response of
+ * BYTES each on a persistent connection) or crr (one on a new connection each
+ * time).  With -e, which only rr and crr support, a server or a client has all
+ * its connections in one thread with an event loop.  The client counts for
+ * SECONDS after a warm-up and prints "number bytes/s" or "number
+ * transactions/s".
  *
- * With crr the server closes first, and the client, having seen that, resets:
- * then no end is left in TIME_WAIT (tools/tcpconnect.c).  If the client closed
- * first, it would have used up its 28000 ports within two seconds, and from
- * then on the search for a free one would be what is measured.
+ * With crr the server closes first, and the client then resets the connection,
+ * so that no side stays in TIME_WAIT (tools/tcpconnect.c).  If the client
+ * closed first, it would use up its 28000 ports within two seconds, and then
+ * the search for a free port would be measured.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -62,13 +63,13 @@ struct options options = {
 	.connections = 1, .threads = 1, .seconds = 2, .size = 1
 };
 
-/* Bytes or transactions, by each thread in a line of its own. */
+/* Bytes or transactions, each thread in its own cache line. */
 static struct done {
 	_Alignas(64) atomic_ullong n;
 } dones[CONNECTIONS_MAX];
-static atomic_uint counting;	/* threads that have counted, ever */
-static atomic_int accepting;	/* threads of the server that do not serve */
-static atomic_bool over;	/* clients are to end */
+static atomic_uint counting;	/* threads that have counted so far */
+static atomic_int accepting;	/* server threads without a connection */
+static atomic_bool over;	/* clients must end */
 
 _Noreturn void
 die(const char *what)
@@ -102,7 +103,7 @@ write_all(int fd, const void *buf, size_t len)
 	return (send(fd, buf, len, MSG_NOSIGNAL) == (ssize_t)len);
 }
 
-/* Until the other end has gone, or once. */
+/* Serves until the other end has closed, or once. */
 static void
 serve_hello(int fd, const struct hello *h, char *buf)
 {
@@ -153,8 +154,8 @@ start_thread(void *(*fn)(void *), void *arg)
 }
 
 /*
- * Who accepts serves, too, so that a connection costs no thread; the last who
- * did not serve leaves another one behind to accept.
+ * The accepting thread also serves, so that a connection costs no thread
+ * switch.  The last idle thread starts another one before it serves.
  */
 static void *
 serve(void *arg)
@@ -198,7 +199,7 @@ listen_everywhere(struct sockaddr_storage sa, socklen_t len)
 	return (fd);
 }
 
-/* The first request goes with it if there is one alone. */
+/* Sends the hello, and with a single request in the same write. */
 bool
 say_hello_to(int fd)
 {
@@ -222,7 +223,7 @@ say_hello(void)
 	return (fd);
 }
 
-/* After the server has closed. */
+/* Called after the server has closed. */
 void
 reset(int fd)
 {
@@ -290,7 +291,7 @@ client(void *arg)
 	return (NULL);
 }
 
-/* How often those who were started get through, as a text of ASKED_LINE. */
+/* Measures the started clients; the result has ASKED_LINE bytes. */
 static void
 measure(char *said)
 {
@@ -307,7 +308,7 @@ measure(char *said)
 	    "transactions/s");
 }
 
-/* What has been started; it may never end. */
+/* Measures once and exits without joining threads, which may never end. */
 static _Noreturn void
 measure_once(void)
 {
@@ -319,7 +320,7 @@ measure_once(void)
 	_exit(0);
 }
 
-/* NMODES: there is no such mode. */
+/* NMODES: unknown mode. */
 static enum mode
 mode_named(const char *name)
 {
@@ -331,7 +332,7 @@ mode_named(const char *name)
 	return ((enum mode)mode);
 }
 
-/* Requests to an event loop are sent whole or not at all. */
+/* Whether an event loop can write whole requests. */
 static bool
 events_good(void)
 {
@@ -484,7 +485,7 @@ parse_serve(int argc, char **argv)
 	serve((void *)(intptr_t)listener());
 }
 
-/* serve ..., or asked ASKED ADDRESS PORT: for ever. */
+/* serve ..., or asked ASKED ADDRESS PORT: without end. */
 static void
 parse_server(int argc, char **argv)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the ends of connections of tcpload share: with a thread for each
- * (tcpload.c), all in one thread with an event loop (tcpload_events.c), and
- * both in one thread (tcpload_alone.c).
+ * Shared definitions of tcpload: a thread for each connection (tcpload.c), all
+ * in one thread with an event loop (tcpload_events.c), or both ends in one
+ * thread (tcpload_alone.c).
  */
 #ifndef TOOLS_TCPLOAD_H
 #define TOOLS_TCPLOAD_H
@@ -20,7 +20,7 @@
 
 enum mode { IN, OUT, RR, CRR, NMODES };
 
-/* What a client says first. */
+/* The first message of a client. */
 struct hello {
 	uint32_t	 mode, size;
 };
@@ -47,11 +47,11 @@ void	 reset(int fd);
 void	 count(unsigned long long);
 pthread_t start_thread(void *(*)(void *), void *);
 
-/* Requests and responses of all connections, in one thread, for ever. */
+/* Requests and responses of all connections, in one thread, without end. */
 _Noreturn void serve_events(int listener);
-void	*ask_events(void *);	/* the start of a thread */
+void	*ask_events(void *);	/* thread function */
 
-/* Threads that connect with themselves. */
+/* Threads that connect to themselves. */
 void	 start_alone(int listener);
 
 #endif /* TOOLS_TCPLOAD_H */

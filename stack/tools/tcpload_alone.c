@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tcpload alone: each of some threads is both ends of its connections, turn by
- * turn, on a CPU of its own.
+ * tcpload alone: each thread has both ends of its connections, turn by turn,
+ * on its own CPU.
  */
 #include "tools/tcpload.h"
 
@@ -9,12 +9,12 @@
 #include <sched.h>
 #include <stdlib.h>
 
-/* Both ends of every connection of a thread. */
+/* Both ends of a connection. */
 struct pair {
 	int		 client, server;
 };
 
-/* One round trip after the other. */
+/* Makes round trips, one after the other. */
 static void *
 both_ends(void *arg)
 {
@@ -34,7 +34,10 @@ both_ends(void *arg)
 	die("transfer");
 }
 
-/* The connections of a thread; by who starts it, or ends would be mixed up. */
+/*
+ * Makes the connections of a thread.  The starting thread does this, because
+ * concurrent accepts would mix up the ends.
+ */
 static struct pair *
 make_pairs(int listener)
 {
@@ -55,7 +58,7 @@ make_pairs(int listener)
 	return (pairs);
 }
 
-/* To the n-th of the CPUs that we may have, counted round and round. */
+/* Pins a thread to the n-th permitted CPU, round robin. */
 static void
 pin(pthread_t thread, unsigned n)
 {

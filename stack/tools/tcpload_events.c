@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * tcpload -e: all connections of an end in one thread, as programs with an
- * event loop have them.
+ * tcpload -e: all connections of an end in one thread, as in programs with an
+ * event loop.
  */
 #include "tools/tcpload.h"
 
@@ -31,8 +31,8 @@ epoll(void)
 	return (ep);
 }
 
-static struct hello hellos[CONNECTIONS_MAX];	/* by descriptor; of size 0:
-						   not said yet */
+/* by descriptor; size 0: not received yet */
+static struct hello hellos[CONNECTIONS_MAX];
 
 static void
 welcome(int ep, int listener)
@@ -49,8 +49,8 @@ welcome(int ep, int listener)
 }
 
 /*
- * Whether more is to come.  The rest of a hello and of a request comes with its
- * first byte: who waits for it keeps nobody waiting for long.
+ * True if more may follow.  The rest of a hello or request arrives with its
+ * first byte, so waiting for it does not delay others.
  */
 static bool
 serve_event(int fd)
@@ -92,11 +92,11 @@ serve_events(int listener)
 /* By descriptor, which may be larger than the number of connections. */
 static struct asked {
 	bool		 greeted;
-	uint32_t	 left;	/* bytes of the response */
+	uint32_t	 left;	/* bytes left of the response */
 } asked[2 * CONNECTIONS_MAX];
 static char block[SIZE_MAX_EVENTS];
 
-/* Tells of the connection, and of whatever comes by it. */
+/* Starts a connection and watches all its events. */
 static void
 begin(int ep)
 {
@@ -118,7 +118,7 @@ request(int fd)
 		die("request");
 }
 
-/* Whether there are any bytes, or the end, which is none. */
+/* Whether bytes were received; the end of file counts as none. */
 static bool
 received(int fd, size_t len, ssize_t *n)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stackctl top: what a booted stack does, again and again, as top(1) shows
- * what a host does.
+ * stackctl top: shows the activity of a booted stack periodically, as top(1)
+ * does for a host.
  *
  *	top [-b] [-n TIMES] [-d SECONDS]
  *
- * With -b the screen is not cleared, for files and scripts.  First come the
- * receive threads together: what they leave of their CPUs, how many packets
- * came, and what one of these cost in time and in cache misses.  That a thread
- * looks for work for machine.spin_us before it parks counts as work.
+ * With -b the screen is not cleared, for files and scripts.  The first line
+ * has all receive threads together: their idle CPU time, the packets received,
+ * and the CPU time and cache misses of a packet.  Spinning for machine.spin_us
+ * before parking counts as busy.
  */
 #include "tools/top.h"
 
@@ -26,16 +26,16 @@
 
 #define	RECEIVERS_MAX	64
 
-/* Counters of the CPU on the receive threads. */
+/* CPU counters of the receive threads. */
 struct misses {
 	int		 fds[RECEIVERS_MAX];
 	unsigned	 n;
-	bool		 kernel;	/* its misses are among them */
-	int		 error;		/* why there are none */
+	bool		 kernel;	/* includes misses in the kernel */
+	int		 error;		/* errno, if they are unavailable */
 	uint64_t	 before;
 };
 
-/* What happened between two looks. */
+/* The difference of two snapshots. */
 struct change {
 	const struct counters *was, *is;
 	double		 seconds;
@@ -60,7 +60,7 @@ is_receiver(const char *name)
 	    strncmp(thread_name(name), "intr: ", strlen("intr: ")) == 0);
 }
 
-/* "if.tap0.stats.ipackets", but of the loopback interface. */
+/* "if.tap0.stats.ipackets", but not of the loopback interface. */
 static bool
 is_received(const char *name)
 {
@@ -70,7 +70,7 @@ is_received(const char *name)
 	    strncmp(name, "if.lo0.", 7) != 0);
 }
 
-/* Of one counter, in a second. */
+/* Change of a counter, in a second. */
 static double
 rate(const struct change *ch, const struct counter *c)
 {
@@ -190,7 +190,7 @@ show_threads(FILE *out, const struct change *ch)
 	free(threads);
 }
 
-/* Those that changed. */
+/* Prints the counters that changed. */
 static void
 show_counters(FILE *out, const struct change *ch)
 {
@@ -205,7 +205,7 @@ show_counters(FILE *out, const struct change *ch)
 	}
 }
 
-/* As much of it as the terminal shows. */
+/* Prints as much as fits the terminal. */
 static void
 refresh(const char *text)
 {

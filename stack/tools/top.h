@@ -3,7 +3,7 @@
 #define TOOLS_TOP_H
 
 /*
- * stackctl top of the stack at a control socket; argv[0] is "top".  Returns
+ * stackctl top for the stack at a control socket; argv[0] is "top".  Returns
  * an exit status.
  */
 int	 top_main(const char *path, int argc, char **argv);

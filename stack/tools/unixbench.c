@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unixbench: what the locks of UNIX-domain sockets and of descriptors cost a
- * server and its clients; the same program on the stack and on the host.
+ * unixbench: measures what the locks of UNIX-domain sockets and of descriptors
+ * cost a server and its clients; the same program on the stack and on the
+ * host.
  *
  *	unixbench [-w mysql|simple] [-n CLIENTS] [-t SECONDS]
  *	unixbench -s -p PORT
  *	unixbench -c ADDR -p PORT [-w mysql|simple] [-n CLIENTS] [-t SECONDS]
  *
- * With -s it runs when it is asked to, by one with -c, as often as that may be
- * and one after the other; what asks is a line of TCP, "mysql 8 2", and the
- * answer what would be printed.
+ * With -s it runs on request of a unixbench -c, any number of times, one after
+ * the other.  A request is a line over TCP, "mysql 8 2"; the response is what
+ * would be printed.
  *
- * CLIENTS threads each ask, over a connection of their own, a thread of the
- * server in the same process.  A transaction of workload "simple" is a
- * message there and one back.  One of "mysql" is a query of one packet and an
- * answer of eight (columns and their end, a row, the end), in one write; the
- * reader of a packet receives its header and then its body, and before each
- * write the descriptor's flags are looked at and set.  So there are nine
- * receives, two fcntl() and twelve look-ups of a descriptor for each send, as
- * in Kennaway's profiles of MySQL of May 2006 (nine, two and eleven or so).
+ * CLIENTS threads each send requests, over their own connection, to a server
+ * thread in the same process.  A transaction of workload "simple" is a message
+ * in each direction.  A transaction of "mysql" is a query of one packet and a
+ * response of eight (columns and their end, a row, the end) in one write.  The
+ * reader of a packet receives its header and then its body; before each write
+ * the descriptor's flags are read and set.  There are therefore nine receives,
+ * two fcntl() and twelve descriptor lookups for each send, as in Kennaway's
+ * profiles of MySQL of May 2006 (nine, two and about eleven).
  *
- * Prints how many transactions there were in each of SECONDS after a
- * warm-up, and the seconds of CPU that the process used meanwhile.
+ * Prints the number of transactions in each of SECONDS after a warm-up, and
+ * the CPU seconds that the process used.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -51,10 +52,10 @@
 #define	PACKETS_MAX	8
 #define	SECONDS_MAX	3600
 
-/* Length of what follows, and a number that nobody looks at. */
+/* The body's length, and a number that is not used. */
 #define	HEADER		4
 
-/* A message: its packets' bodies, bytes each, 0 at the end. */
+/* A message: the body lengths of its packets, 0 at the end. */
 struct message {
 	uint8_t		 body[PACKETS_MAX + 1];
 };
@@ -62,13 +63,14 @@ struct message {
 static const struct workload {
 	const char	*name;
 	struct message	 query, answer;
-	bool		 packets;	/* header and body, and fcntl() */
+	/* separate reads of header and body, and fcntl() */
+	bool		 packets;
 } workloads[] = {
 	{ "mysql", { { 48 } }, { { 1, 40, 40, 40, 40, 5, 60, 5 } }, true },
 	{ "simple", { { 64 } }, { { 64 } }, false },
 };
 
-/* What to run. */
+/* A run. */
 struct job {
 	const struct workload *workload;
 	int		 clients;
@@ -77,7 +79,7 @@ struct job {
 
 static const struct workload *load;	/* while clients run */
 static atomic_ullong done;		/* transactions */
-static atomic_bool over;		/* clients are to end */
+static atomic_bool over;		/* clients must end */
 
 static _Noreturn void
 die(const char *what)
@@ -97,7 +99,7 @@ usage(void)
 	exit(EX_USAGE);
 }
 
-/* One write for all packets; false: the other end has gone. */
+/* One write for all packets; false: the other end has closed. */
 static bool
 say(int fd, const struct message *m)
 {
@@ -174,7 +176,7 @@ start_thread(void *(*fn)(void *), int fd)
 	return (thread);
 }
 
-/* A name that no other process has, and no file. */
+/* A name that no other process uses, and without a file. */
 static socklen_t
 server_name(struct sockaddr_un *sun)
 {
@@ -186,7 +188,7 @@ server_name(struct sockaddr_un *sun)
 	    strlen(sun->sun_path + 1)));
 }
 
-/* Two threads for each client. */
+/* Starts two threads for each client. */
 static void
 start_all(int clients, pthread_t *threads)
 {
@@ -221,7 +223,7 @@ cpu_seconds(void)
 	    (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
 }
 
-/* Says in a text of ASKED_LINE bytes what was measured. */
+/* Stores the result in a text of ASKED_LINE bytes. */
 static void
 measure(const struct job *job, char *said)
 {
@@ -256,7 +258,7 @@ workload_named(const char *name)
 	return (NULL);
 }
 
-/* A number from min to max; anything else, and what is no number, is 0. */
+/* A number from min to max; 0 for anything else. */
 static double
 number(const char *text, double min, double max)
 {
@@ -268,7 +270,7 @@ number(const char *text, double min, double max)
 	return (value);
 }
 
-/* false: one of the words is none that usage() has. */
+/* Parses a job; false: a word that usage() does not list. */
 static bool
 job_read(struct job *job, const char *workload, const char *clients,
     const char *seconds)
