@@ -203,7 +203,7 @@ void	 file_close(struct file *);
 void	 fd_leave(int fd, struct file *);
 /* A child closes or replaces a descriptor that may be FT_LEFT. */
 void	 fd_forget(int fd);
-COLD void	 api_explain(void);		/* on standard error, once */
+__cold void	 api_explain(void);		/* on standard error, once */
 unsigned fd_limit(void); /* upper bound of the stack's descriptors */
 /* The stack's own descriptors, which the program may not close. */
 void	 fd_hide(int fd);
@@ -248,12 +248,12 @@ bool	 api_signalled(void); /* a signal is pending; between the two */
  * A thread that waits for sockets, and optionally kernel descriptors.
  *
  *	[I] immutable while in use
- *	[w] w_lock
+ *	[w] wt_lock
  */
 struct waiter {
-	struct mtx	 w_lock;
-	bool		 w_woken;	/* [w] */
-	int		 w_eventfd;	/* [I] -1: sleeps in the stack */
+	struct mtx	 wt_lock;
+	bool		 wt_woken;	/* [w] */
+	int		 wt_eventfd;	/* [I] -1: sleeps in the stack */
 };
 
 int	 waiter_init(struct waiter *, bool kernel);	/* errno value */

@@ -96,7 +96,7 @@ rw_changed(void) NO_LOCK_ANALYSIS
 	api_leave(0);
 }
 
-HOT static struct file *
+__hot static struct file *
 lockless_get(int fd)
 {
 	struct file *f;

@@ -86,7 +86,7 @@ file_free(struct file *f)
 	mtx_unlock(&file_lock);
 }
 
-HOT void
+__hot void
 frele(struct file *f)
 {
 	uint32_t was = atomic_fetchadd_u32(&f->f_refs, (uint32_t)-1);
@@ -102,7 +102,7 @@ fget(int fd)
 	return (fd_ours(fd) ? fd_lockops->get(fd) : NULL);
 }
 
-HOT struct file *
+__hot struct file *
 fget_type(int fd, enum file_type type)
 {
 	struct file *f = fget(fd);

@@ -20,7 +20,7 @@ io_return(int error, size_t done)
 }
 
 /* Releases f. */
-HOT static ssize_t
+__hot static ssize_t
 receive(struct file *f, struct msghdr *msg, int flags)
 {
 	const socklen_t namelen = msg->msg_namelen;
@@ -46,7 +46,7 @@ receive(struct file *f, struct msghdr *msg, int flags)
 }
 
 /* Releases f. */
-HOT static ssize_t
+__hot static ssize_t
 transmit(struct file *f, const struct msghdr *msg, int flags)
 {
 	size_t done;
@@ -105,7 +105,7 @@ readv(int fd, const struct iovec *iov, int count)
 	return (receive(f, &msg, 0));
 }
 
-HOT EXPORT ssize_t
+__hot EXPORT ssize_t
 recvfrom(int fd, void *restrict buf, size_t len, int flags,
     struct sockaddr *restrict addr, socklen_t *restrict addrlen)
 {
@@ -126,7 +126,7 @@ recvfrom(int fd, void *restrict buf, size_t len, int flags,
 	return (n);
 }
 
-HOT EXPORT ssize_t
+__hot EXPORT ssize_t
 recv(int fd, void *buf, size_t len, int flags)
 {
 	return (recvfrom(fd, buf, len, flags, NULL, NULL));
@@ -206,7 +206,7 @@ writev(int fd, const struct iovec *iov, int count)
 	return (transmit(f, &msg, 0));
 }
 
-HOT EXPORT ssize_t
+__hot EXPORT ssize_t
 sendto(int fd, const void *buf, size_t len, int flags,
     const struct sockaddr *addr, socklen_t addrlen)
 {
@@ -226,7 +226,7 @@ sendto(int fd, const void *buf, size_t len, int flags,
 	return (transmit(f, &msg, flags));
 }
 
-HOT EXPORT ssize_t
+__hot EXPORT ssize_t
 send(int fd, const void *buf, size_t len, int flags)
 {
 	return (sendto(fd, buf, len, flags, NULL, 0));

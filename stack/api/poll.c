@@ -129,9 +129,9 @@ pollset_kernel(struct pollset *ps, nsec_t deadline, const sigset_t *mask)
 	struct pollfd *wake = &ps->ps_kernel[ps->ps_n];
 	int count;
 
-	KASSERT(ps->ps_waiter.w_eventfd != -1 || !ps->ps_mixed,
+	KASSERT(ps->ps_waiter.wt_eventfd != -1 || !ps->ps_mixed,
 	    ("pollset_kernel: nothing would wake it"));
-	wake->fd = ps->ps_waiter.w_eventfd;
+	wake->fd = ps->ps_waiter.wt_eventfd;
 	wake->events = POLLIN;
 	wake->revents = 0;
 	count = kernel_poll(ps->ps_kernel, ps->ps_n + 1, deadline, mask);
@@ -150,7 +150,7 @@ static int
 pollset_sleep(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
     int *ready)
 {
-	const bool kernel = ps->ps_waiter.w_eventfd != -1;
+	const bool kernel = ps->ps_waiter.wt_eventfd != -1;
 	int error = 0;
 
 	*ready = pollset_watch(ps);

@@ -58,10 +58,10 @@ thread_eventfd(void)
 int
 waiter_init(struct waiter *w, bool kernel)
 {
-	mtx_init(&w->w_lock, LC_EPOLL);
-	w->w_woken = false;
-	w->w_eventfd = -1;
-	if (kernel && (w->w_eventfd = thread_eventfd()) == -1)
+	mtx_init(&w->wt_lock, LC_EPOLL);
+	w->wt_woken = false;
+	w->wt_eventfd = -1;
+	if (kernel && (w->wt_eventfd = thread_eventfd()) == -1)
 		return (errno);
 	return (0);
 }
@@ -71,15 +71,15 @@ waiter_wake(struct waiter *w)
 {
 	const uint64_t one = 1;
 
-	mtx_lock(&w->w_lock);
-	if (!w->w_woken) {
-		w->w_woken = true;
-		if (w->w_eventfd == -1)
+	mtx_lock(&w->wt_lock);
+	if (!w->wt_woken) {
+		w->wt_woken = true;
+		if (w->wt_eventfd == -1)
 			wakeup(w);
 		else
-			(void)!real.write(w->w_eventfd, &one, sizeof(one));
+			(void)!real.write(w->wt_eventfd, &one, sizeof(one));
 	}
-	mtx_unlock(&w->w_lock);
+	mtx_unlock(&w->wt_lock);
 }
 
 void
@@ -87,12 +87,12 @@ waiter_reset(struct waiter *w)
 {
 	uint64_t count;
 
-	KASSERT(w->w_lock.mtx_class == LC_EPOLL, ("waiter_reset: no waiter"));
-	mtx_lock(&w->w_lock);
-	if (w->w_woken && w->w_eventfd != -1)
-		(void)!real.read(w->w_eventfd, &count, sizeof(count));
-	w->w_woken = false;
-	mtx_unlock(&w->w_lock);
+	KASSERT(w->wt_lock.mtx_class == LC_EPOLL, ("waiter_reset: no waiter"));
+	mtx_lock(&w->wt_lock);
+	if (w->wt_woken && w->wt_eventfd != -1)
+		(void)!real.read(w->wt_eventfd, &count, sizeof(count));
+	w->wt_woken = false;
+	mtx_unlock(&w->wt_lock);
 }
 
 int
@@ -101,22 +101,22 @@ waiter_sleep(struct waiter *w, nsec_t deadline)
 	nsec_t left;
 	int error = 0;
 
-	KASSERT(w->w_eventfd == -1, ("waiter_sleep: waits in the kernel"));
-	mtx_lock(&w->w_lock);
-	while (!w->w_woken && error == 0) {
+	KASSERT(w->wt_eventfd == -1, ("waiter_sleep: waits in the kernel"));
+	mtx_lock(&w->wt_lock);
+	while (!w->wt_woken && error == 0) {
 		left = time_left(deadline);
 		if (left == 0) {
 			error = EWOULDBLOCK;
 			break;
 		}
-		error = msleep(w, &w->w_lock, PCATCH, "select",
+		error = msleep(w, &w->wt_lock, PCATCH, "select",
 		    left < SLEEP_MAX ? left : SLEEP_MAX);
 		if (error == EWOULDBLOCK)
 			error = 0;	/* decided by the code above */
 	}
-	if (w->w_woken)
+	if (w->wt_woken)
 		error = 0;
-	mtx_unlock(&w->w_lock);
+	mtx_unlock(&w->wt_lock);
 	return (error);
 }
 

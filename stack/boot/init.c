@@ -19,7 +19,7 @@
 #include "kern/unpcb.h"
 #include "kern/watchdog.h"
 #include "net/if_private.h"
-#include "netinet/in_alone.h"
+#include "netinet/in_exclusive.h"
 #include "netinet/ip_private.h"
 #include "netinet/ip_tunnel.h"
 #include "netinet/raw_ip.h"
@@ -93,7 +93,7 @@ static const struct {
 	{ "UNIX-domain sockets", unp_lock_start },
 	{ "clock", callout_start },
 	{ "netisr", netisr_start },
-	{ "protocols that are alone", in_alone_start },
+	{ "protocols that are alone", in_exclusive_start },
 	{ "TCP's table", tcp_table_start },	/* depends on both */
 	{ "interfaces", if_config_attach },
 	{ "subnets", route_attach },
@@ -163,7 +163,7 @@ stack_shutdown(void)
 	ctl_stop();
 	if_config_detach();
 	netisr_stop();
-	in_alone_stop();
+	in_exclusive_stop();
 	callout_shutdown();
 	if (!boot_mute)
 		console("down");

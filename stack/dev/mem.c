@@ -24,7 +24,7 @@ struct mem_softc {
 	struct mem_wire	*sc_wires[];	/* [I] one for each queue */
 };
 
-HOT static int
+__hot static int
 mem_transmit(struct ifnet *ifp, struct mbuf *m)
 {
 	struct mem_softc *sc = ifp->if_softc;
@@ -133,7 +133,7 @@ mem_attach_ip(const struct if_config *ic, mem_output_fn *output, void *arg)
 	return (attach_late(ic, 0, false, output, arg));
 }
 
-HOT static void
+__hot static void
 driver_output(void *arg, struct mbuf *m)
 {
 	struct mem_softc *sc = arg;

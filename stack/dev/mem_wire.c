@@ -78,7 +78,7 @@ turn_frame(struct mbuf *m, uint32_t headers)
 	return (m);
 }
 
-COLD static void
+__cold static void
 reflect_arp(struct mbuf *m)
 {
 	struct ether_header *eh = mtod(m, struct ether_header *);
@@ -187,7 +187,7 @@ pass_frames(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
  * Receives a burst like a device (dev/hostif.c): the net lock first, then the
  * frames.
  */
-APART static void
+NOINLINE static void
 pass_burst(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 {
 	struct tx_batch batch;
@@ -202,7 +202,7 @@ pass_burst(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 	tx_batch_end(&batch);
 }
 
-HOT void
+__hot void
 mem_pass(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 {
 	if (frames->mq_len > 1) {
@@ -235,7 +235,7 @@ pass_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 	    WIRE_QUEUED : WIRE_IDLE);
 }
 
-HOT static void
+__hot static void
 sender_passes(struct ast *a)
 {
 	struct mem_wire *mw = container_of(a, struct mem_wire, mw_ast);
@@ -277,7 +277,7 @@ enqueue(struct mem_wire *mw, struct mbufq *back) REQUIRES(mw->mw_lock)
 		call_thread(mw);
 }
 
-APART static struct mbuf *
+NOINLINE static struct mbuf *
 turn_ip6(struct mbuf *m)
 {
 	uint32_t len = m->m_pkthdr.len;
@@ -309,7 +309,7 @@ turn(struct mem_wire *mw, struct mbuf *m)
 	return (NULL);
 }
 
-HOT void
+__hot void
 mem_wire_output(void *arg, struct mbuf *m)
 {
 	struct mem_wire *mw = arg;

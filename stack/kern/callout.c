@@ -82,7 +82,7 @@ callout_init(struct callout *c)
 	*c = (struct callout){ 0 };
 }
 
-HOT bool
+__hot bool
 callout_reset(struct callout *c, nsec_t delay, callout_fn *fn, void *arg)
 {
 	bool was;

@@ -20,7 +20,7 @@ extern char __stop_counters[] __attribute__((visibility("hidden")));
  * Attach and detach the calling thread's copy; detaching without one is
  * allowed.
  */
-COLD void counters_attach(struct thread *);
+__cold void counters_attach(struct thread *);
 void	 counters_detach(struct thread *);
 /* Reads any counter, in COUNTERS or not. */
 uint64_t counter_read(atomic_u64 *);

@@ -142,7 +142,7 @@ giant_owned(void)
 	return (curthread->td_giant > 0);
 }
 
-APART void
+NOINLINE void
 giant_lock_at(const struct lock_site *site) NO_LOCK_ANALYSIS
 {
 	struct thread *td = curthread;
@@ -152,7 +152,7 @@ giant_lock_at(const struct lock_site *site) NO_LOCK_ANALYSIS
 	}
 }
 
-APART void
+NOINLINE void
 giant_unlock(void) NO_LOCK_ANALYSIS
 {
 	struct thread *td = curthread;

@@ -61,7 +61,7 @@ mtx_assert_owned(struct mtx *m)
 	(void)m;
 }
 
-HOT void
+__hot void
 mtx_lock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 {
 	uintptr_t self = self_word();
@@ -91,7 +91,7 @@ mtx_trylock_at(struct mtx *m, const struct lock_site *site) NO_LOCK_ANALYSIS
 }
 
 /* Unlocks a mutex for which threads may be parked. */
-APART static void
+NOINLINE static void
 mtx_pass_on(struct mtx *m)
 {
 	if (!PLANTED(MUTEX_SEQ))
@@ -99,7 +99,7 @@ mtx_pass_on(struct mtx *m)
 	mach_unpark(&m->mtx_seq, 1);
 }
 
-HOT void
+__hot void
 mtx_unlock(struct mtx *m) NO_LOCK_ANALYSIS
 {
 	uintptr_t owner;
@@ -171,7 +171,7 @@ rw_trywrite(struct rwlock *l)
  * Then a writer counts itself, so that no more readers overtake it.  Returns
  * the time when the wait began, if a profile is on.
  */
-COLD static nsec_t
+__cold static nsec_t
 rw_wait(struct rwlock *l, bool (*try)(struct rwlock *), uint32_t writers,
     const struct lock_site *site)
 {
@@ -232,7 +232,7 @@ rw_tryrlock_at(struct rwlock *l, const struct lock_site *site)
 	return (true);
 }
 
-HOT void
+__hot void
 rw_runlock(struct rwlock *l) NO_LOCK_ANALYSIS
 {
 	uintptr_t owner, next;

@@ -20,7 +20,7 @@ mtx_try(struct mtx *m, uintptr_t self)
 }
 
 /* Returns with the mutex held by self, the calling thread. */
-COLD void mtx_wait(struct mtx *, uintptr_t self);
+__cold void mtx_wait(struct mtx *, uintptr_t self);
 /* Max number of tests of a held lock before parking. */
 unsigned lock_spin_limit(void);
 /* Parks on a lock's word and marks the thread as off-CPU. */

@@ -46,7 +46,7 @@ move_header(struct mbuf *to, struct mbuf *from)
  * it.  If a pullup moves data here, the IP header after the 14 bytes of
  * Ethernet is aligned.
  */
-APART static struct mbuf *
+NOINLINE static struct mbuf *
 prepend_mbuf(struct mbuf *m, uint32_t len)
 {
 	struct mbuf *h = m_get();
@@ -59,7 +59,7 @@ prepend_mbuf(struct mbuf *m, uint32_t len)
 	return (h);
 }
 
-HOT struct mbuf *
+__hot struct mbuf *
 m_prepend(struct mbuf *m, uint32_t len)
 {
 	if (__predict_true(m_leadingspace(m) >= len)) {
@@ -127,7 +127,7 @@ trim_head(struct mbuf *m, uint32_t len)
 }
 
 /* Keeps the first len bytes. */
-APART static void
+NOINLINE static void
 trim_tail(struct mbuf *m, uint32_t len)
 {
 	while (m->m_len < len) {
@@ -398,7 +398,7 @@ mbufq_fill(struct mbufq *mq, struct mbuf *m, unsigned max)
 }
 
 void
-m_turnoffloads(struct mbuf *m)
+m_offload_rx_to_tx(struct mbuf *m)
 {
 	struct pkthdr *ph = &m->m_pkthdr;
 	uint16_t flags = 0;

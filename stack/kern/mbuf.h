@@ -111,7 +111,7 @@ struct mbuf *m_prepend(struct mbuf *, uint32_t len);
  * Makes the first len bytes contiguous and writable.  If the chain is shorter,
  * frees it and returns NULL.
  */
-COLD struct mbuf *m_pullup_far(struct mbuf *, uint32_t len);
+__cold struct mbuf *m_pullup_far(struct mbuf *, uint32_t len);
 static inline struct mbuf *
 m_pullup(struct mbuf *m, uint32_t len)
 {
@@ -135,7 +135,7 @@ m_strip(struct mbuf *m, uint32_t len)
  * 0.
  */
 struct mbuf *m_copym(const struct mbuf *m, uint32_t off, uint32_t len);
-COLD void m_copydata_far(const struct mbuf *, uint32_t off, uint32_t len,
+__cold void m_copydata_far(const struct mbuf *, uint32_t off, uint32_t len,
 	    void *);
 static inline void
 m_copydata(const struct mbuf *m, uint32_t off, uint32_t len, void *buf)
@@ -161,7 +161,7 @@ uint32_t m_length(const struct mbuf *);
  * Converts receive offloads to transmit offloads: the device segments what a
  * device merged, and computes a checksum that is still partial.
  */
-void	 m_turnoffloads(struct mbuf *);
+void	 m_offload_rx_to_tx(struct mbuf *);
 /* Copies bytes of an iovec into a new chain of MJUMBYTES clusters. */
 struct mbuf *m_uiotombuf(const struct iovec *, int iovcnt, size_t skip,
 	    size_t len);

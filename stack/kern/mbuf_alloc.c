@@ -198,7 +198,7 @@ mbuf_show(struct ctl_out *co)
 	}
 }
 
-COLD static void
+__cold static void
 cache_attach(struct thread *td)
 {
 	td->td_mcache = kmalloc(sizeof(*td->td_mcache));
@@ -243,7 +243,7 @@ pile_take(struct pile *p)
 }
 
 /* Takes up to half a cache from the depot. */
-COLD static void
+__cold static void
 cache_refill(struct pile *p, enum zone z)
 {
 	struct depot *d = &depots[z];
@@ -265,7 +265,7 @@ cache_refill(struct pile *p, enum zone z)
  * Returns all but keep items to the depot, and what exceeds the depot to the
  * host.
  */
-COLD static void
+__cold static void
 cache_drain(struct pile *p, enum zone z, unsigned keep)
 {
 	void (*give)(struct depot *, struct item *) =
@@ -347,7 +347,7 @@ zone_of(uint32_t size)
 	}
 }
 
-HOT struct mbuf *
+__hot struct mbuf *
 m_get(void)
 {
 	struct mbuf *m = zone_alloc(Z_MBUF);
@@ -362,7 +362,7 @@ m_get(void)
 	return (m);
 }
 
-HOT struct mbuf *
+__hot struct mbuf *
 m_gethdr(size_t room)
 {
 	struct mbuf *m = m_get();
@@ -385,7 +385,7 @@ m_getcl(uint32_t size)
 	return (m);
 }
 
-HOT struct mbuf *
+__hot struct mbuf *
 m_free(struct mbuf *m)
 {
 	struct mbuf *next = m->m_next;
@@ -401,7 +401,7 @@ m_free(struct mbuf *m)
 	return (next);
 }
 
-HOT void
+__hot void
 m_freechain(struct mbuf *m)
 {
 	do {

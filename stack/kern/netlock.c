@@ -54,7 +54,7 @@ lock_exclusive(struct thread *td) NO_LOCK_ANALYSIS
 		counter_add(&stats.exclusivewaits, 1);
 		rw_wlock(&netlock);
 	}
-	td->td_netalone = true;
+	td->td_netexclusive = true;
 }
 
 static void
@@ -69,8 +69,8 @@ acquire(struct thread *td)
 static void
 release(struct thread *td) NO_LOCK_ANALYSIS
 {
-	if (td->td_netalone) {
-		td->td_netalone = false;
+	if (td->td_netexclusive) {
+		td->td_netexclusive = false;
 		rw_wunlock(&netlock);
 	} else
 		rw_runlock(&netlock);
@@ -97,13 +97,13 @@ netlock_give(void)
 }
 
 void
-net_enter_alone(void)
+net_enter_exclusive(void)
 {
 	struct thread *td = curthread;
 
 	if (netlock_mode == NETLOCK_NONE)
 		return;
-	KASSERT(td->td_netdepth == 0, ("net_enter_alone: %s holds it already",
+	KASSERT(td->td_netdepth == 0, ("net_enter_exclusive: %s holds it already",
 	    td->td_name));
 	td->td_netdepth = 1;
 	lock_exclusive(td);
@@ -140,7 +140,7 @@ net_held(void)
 }
 
 bool
-net_alone(void)
+net_is_exclusive(void)
 {
-	return (curthread->td_netalone);
+	return (curthread->td_netexclusive);
 }

@@ -41,12 +41,12 @@ unsigned net_drop(void);
 void	 net_pickup(unsigned depth);
 /* Whether this thread holds the lock, and holds it exclusively. */
 bool	 net_held(void);
-bool	 net_alone(void);
+bool	 net_is_exclusive(void);
 /*
  * Takes the lock exclusively for a handler that is not MP-safe.  The caller
  * holds no locks.
  */
-void	 net_enter_alone(void);
+void	 net_enter_exclusive(void);
 
 void	 netlock_init(void);		/* at boot */
 

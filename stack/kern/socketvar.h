@@ -107,7 +107,7 @@ struct socket {
 	unsigned	 so_state;		/* [s] SS_* */
 	unsigned	 so_options;		/* [s] SOO_* */
 	int		 so_error;		/* [s] */
-	nsec_t		 so_date; /* [s] max getuptime() used under so_lock */
+	nsec_t		 so_time; /* [s] max getuptime() used under so_lock */
 	nsec_t		 so_linger;		/* [s] NSEC_FOREVER: off */
 	/* Out-of-band data, see uipc_oob.c. */
 	enum so_oob	 so_oob;		/* [s] */
@@ -339,27 +339,27 @@ solock_at(struct socket *so, const struct lock_site *site)
  * need no such timestamp.
  */
 static inline void
-so_keepdate(struct socket *so)
+so_keep_time(struct socket *so)
 {
 	const nsec_t now = thread_known()->td_now;
 
-	if (now > so->so_date)
-		so->so_date = now;
+	if (now > so->so_time)
+		so->so_time = now;
 }
 
 static inline void
-so_checkdate(struct socket *so)
+so_check_time(struct socket *so)
 {
 	struct thread *td = thread_known();
 
-	if (__predict_false(so_lockops != NULL) || td->td_now < so->so_date)
+	if (__predict_false(so_lockops != NULL) || td->td_now < so->so_time)
 		td->td_now = 0;
 }
 
 static inline void
 sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
 {
-	so_keepdate(so);
+	so_keep_time(so);
 	if (__predict_true(so_lockops == NULL))
 		mtx_unlock(&so->so_lock);
 	else
@@ -423,7 +423,7 @@ void	 socontrol_add(struct socontrol *, int level, int type, const void *,
 void	 socontrol_put(struct msghdr *, size_t room, size_t *used, int level,
 	    int type, const void *, size_t len);
 /* TCP_INQ: reports the bytes left in so_rcv, in a buffer of room bytes. */
-COLD void	 socontrol_inq(struct socket *so, struct msghdr *, size_t room)
+__cold void	 socontrol_inq(struct socket *so, struct msghdr *, size_t room)
 	    REQUIRES(so->so_lock);
 const struct cmsghdr *socontrol_next(const struct msghdr *,
 	    const struct cmsghdr *, int *error);
@@ -443,13 +443,13 @@ void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
  * sooobpassed() advances the mark by the bytes read.  sooobnext() is true at
  * the mark.
  */
-COLD void	 sooobmark(struct socket *, uint32_t off);
-COLD struct mbuf *sooobtake(struct socket *, struct mbuf *, uint32_t len);
+__cold void	 sooobmark(struct socket *, uint32_t off);
+__cold struct mbuf *sooobtake(struct socket *, struct mbuf *, uint32_t len);
 uint32_t sooobbound(const struct socket *, uint32_t n);
 void	 sooobpassed(struct socket *, uint32_t n);
-COLD bool	 sooobnext(const struct socket *);
+__cold bool	 sooobnext(const struct socket *);
 /* recv(MSG_OOB), socket not locked. */
-COLD int soreceiveoob(struct socket *, struct msghdr *, int flags,
+__cold int soreceiveoob(struct socket *, struct msghdr *, int flags,
 	    size_t len, size_t *done);
 
 /* Socket buffers; socket locked. */

@@ -175,7 +175,7 @@ sleep_wait(struct sleepq *sq, struct sleeper *s, int flags, nsec_t deadline)
  * Unparks the collected threads.  A struct thread may have ended; waking a
  * word without a parked thread is harmless.
  */
-APART static void
+NOINLINE static void
 wakeup_flush(struct thread *td)
 {
 	for (unsigned i = 0; i < td->td_nwoken; i++)

@@ -14,11 +14,11 @@
 #include "machine/machine.h"
 
 /* Off the way that packets take: neither inlined nor near it. */
-#define	COLD		__attribute__((cold, noinline))
+#define	__cold		__attribute__((cold, noinline))
 /* On the way of nearly every packet: they lie together in memory. */
-#define	HOT		__attribute__((hot))
+#define	__hot		__attribute__((hot))
 /* What a packet may need, but most need not: a call, wherever it is made. */
-#define	APART		__attribute__((noinline))
+#define	NOINLINE		__attribute__((noinline))
 
 #ifndef nitems
 #define	nitems(a)	(sizeof(a) / sizeof((a)[0]))

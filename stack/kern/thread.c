@@ -153,8 +153,8 @@ kthread_create(const char *name, int cpu, void (*fn)(void *), void *arg,
 	return (error);
 }
 
-HOT nsec_t
-thread_date(struct thread *td)
+__hot nsec_t
+thread_read_clock(struct thread *td)
 {
 	td->td_now = mach_uptime();
 	return (td->td_now);

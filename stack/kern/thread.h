@@ -59,7 +59,7 @@ struct thread {
 	struct ast	*td_asts;		/* [o] deferred work */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	unsigned	 td_netdepth;		/* [o] depth of net_enter() */
-	bool		 td_netalone;		/* [o] ... exclusively */
+	bool		 td_netexclusive;		/* [o] ... exclusively */
 	/* [o] tunnels around the packet being sent */
 	unsigned	 td_tunnels;
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
@@ -76,7 +76,7 @@ struct thread {
 };
 
 /* Attaches an application's thread on its first call. */
-COLD struct thread *thread_attach(void);
+__cold struct thread *thread_attach(void);
 static inline struct thread *
 thread_self(void)
 {
@@ -98,7 +98,7 @@ thread_known(void)
 	return (td);
 }
 
-APART nsec_t thread_date(struct thread *);	/* reads the clock */
+NOINLINE nsec_t thread_read_clock(struct thread *);	/* reads the clock */
 /*
  * When the current packet or call of this thread began: the clock is read once
  * for it.  A thread that locks a socket discards the cached time, because no
@@ -109,7 +109,7 @@ getuptime(void)
 {
 	struct thread *td = thread_known();
 
-	return (__predict_true(td->td_now != 0) ? td->td_now : thread_date(td));
+	return (__predict_true(td->td_now != 0) ? td->td_now : thread_read_clock(td));
 }
 /* Discards the cached time, because a new packet or call begins. */
 static inline void
@@ -124,7 +124,7 @@ forget_uptime(void)
  */
 void	 thread_interrupt(void);
 
-COLD void thread_hints_attach(struct thread *, enum td_hint kind, size_t size);
+__cold void thread_hints_attach(struct thread *, enum td_hint kind, size_t size);
 /* The cache of a kind of this thread: size bytes, zeroed when created. */
 static inline void *
 thread_hints(enum td_hint kind, size_t size)

@@ -27,7 +27,7 @@
 /* Space for link, IP and transport headers before a datagram. */
 #define	SEND_HEADROOM	96
 
-APART static int
+NOINLINE static int
 iov_total(const struct msghdr *msg, size_t *len)
 {
 	*len = 0;
@@ -101,7 +101,7 @@ soscatter(const struct msghdr *msg, size_t skip, const struct mbuf *m)
 }
 
 /* Makes a chain with len bytes of the message; small ones in one mbuf. */
-HOT struct mbuf *
+__hot struct mbuf *
 somakechain(const struct msghdr *msg, size_t skip, size_t len)
 {
 	struct mbuf *m;
@@ -215,7 +215,7 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 	return (error);
 }
 
-APART static int
+NOINLINE static int
 sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
     size_t len, size_t *done) REQUIRES(so->so_lock)
 {
@@ -247,7 +247,7 @@ sosend_dgram(struct socket *so, const struct msghdr *msg, int flags,
 	return (error);
 }
 
-HOT int
+__hot int
 sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 {
 	const struct protosw *pr = so->so_proto;
@@ -286,7 +286,7 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
  * Waits for want bytes or an event that ends the wait.  Returns 0 with data or
  * at the end of the stream.
  */
-HOT int
+__hot int
 soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
     nsec_t deadline) REQUIRES(so->so_lock)
 {
@@ -434,7 +434,7 @@ sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
 	m_freem(m);
 }
 
-APART static int
+NOINLINE static int
 soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
     size_t room, size_t *done) REQUIRES(so->so_lock)
 {
@@ -456,7 +456,7 @@ soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
 }
 
 /* Returns a queued error and its datagram (ip(7)); never waits. */
-COLD static int
+__cold static int
 soreceive_error(struct socket *so, struct msghdr *msg, size_t room,
     size_t *done)
 {
@@ -474,7 +474,7 @@ soreceive_error(struct socket *so, struct msghdr *msg, size_t room,
 	return (0);
 }
 
-HOT int
+__hot int
 soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 {
 	const bool stream = so->so_proto->pr_stream;

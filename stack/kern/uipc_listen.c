@@ -158,7 +158,7 @@ soisconnected(struct socket *so)
 	mtx_unlock(&head->so_qlock);
 }
 
-HOT void
+__hot void
 sounlock_input(struct socket *so)
 {
 	struct socket *head = NULL;

@@ -48,7 +48,7 @@ so_owned(struct socket *so)
 }
 
 /* The remainder of so_resume() with a strategy. */
-APART static void
+NOINLINE static void
 resume_slow(struct socket *so) NO_LOCK_ANALYSIS
 {
 	if (!so->so_proto->pr_local)
@@ -59,7 +59,7 @@ resume_slow(struct socket *so) NO_LOCK_ANALYSIS
 		mtx_lock(&so->so_lock);
 }
 
-APART static void
+NOINLINE static void
 pause_slow(struct socket *so) NO_LOCK_ANALYSIS
 {
 	if (has_strategy(so))
@@ -83,7 +83,7 @@ so_resume(struct socket *so) NO_LOCK_ANALYSIS
 void
 so_pause(struct socket *so) NO_LOCK_ANALYSIS
 {
-	so_keepdate(so);
+	so_keep_time(so);
 	if (__predict_true(so_lockops == NULL))
 		mtx_unlock(&so->so_lock);
 	else
@@ -110,7 +110,7 @@ int
 so_sleep(struct socket *so, const void *chan, const char *wmesg,
     nsec_t timeout)
 {
-	so_keepdate(so);
+	so_keep_time(so);
 	if (has_strategy(so))
 		return (so_lockops->sl_sleep(so, chan, wmesg, timeout));
 	return (msleep(chan, &so->so_lock, PCATCH, wmesg, timeout));

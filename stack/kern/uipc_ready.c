@@ -46,7 +46,7 @@ sowriteable(struct socket *so)
 	return (sbspace(sb) >= sb->sb_cc / 2 && sosendspace(so, SIZE_MAX) > 0);
 }
 
-APART int
+NOINLINE int
 soready(struct socket *so)
 {
 	const unsigned both = SS_CANTRCVMORE | SS_CANTSENDMORE;
@@ -76,7 +76,7 @@ soready(struct socket *so)
  * A new connection wakes one thread in accept(), with its own wakeup, so that
  * no thread wakes in vain.  The end of a listener wakes all.
  */
-APART static void
+NOINLINE static void
 sowake(struct socket *so, struct sockbuf *sb)
 {
 	if ((so->so_state & (SS_LISTENING | SS_CANTRCVMORE)) == SS_LISTENING &&
@@ -86,7 +86,7 @@ sowake(struct socket *so, struct sockbuf *sb)
 		wakeup(sb);
 }
 
-APART static void
+NOINLINE static void
 tell_watches(struct socket *so, int mask)
 {
 	const int events = soready(so) & mask;
@@ -110,13 +110,13 @@ sonotify(struct socket *so, struct sockbuf *sb, int mask)
 		tell_watches(so, mask);
 }
 
-HOT void
+__hot void
 sorwakeup(struct socket *so)
 {
 	sonotify(so, &so->so_rcv, READ_EVENTS);
 }
 
-HOT void
+__hot void
 sowwakeup(struct socket *so)
 {
 	sonotify(so, &so->so_snd, WRITE_EVENTS);

@@ -75,7 +75,7 @@ sbcompress(struct mbuf *tail, struct mbuf *m)
 	return (true);
 }
 
-APART static void
+NOINLINE static void
 append_chain(struct sockbuf *sb, struct mbuf *m)
 {
 	const uint32_t len = m->m_len;
@@ -103,7 +103,7 @@ append_chain(struct sockbuf *sb, struct mbuf *m)
 }
 
 /* Fast path: one mbuf into an empty buffer, a small message. */
-HOT void
+__hot void
 sbappendstream(struct sockbuf *sb, struct mbuf *m)
 {
 	if (sb->sb_tail != NULL || m->m_next != NULL || m->m_len == 0) {
@@ -248,7 +248,7 @@ sbdetachaddr(struct sockbuf *sb)
  * Removes len bytes at the head and returns their mbufs.  If an mbuf is split
  * and wanted is set, its storage is shared.
  */
-APART static struct mbuf *
+NOINLINE static struct mbuf *
 sbtake_some(struct sockbuf *sb, uint32_t len, bool wanted)
 {
 	struct mbuf *first = sb->sb_head, *m = first, **last = &first;
@@ -290,13 +290,13 @@ sbtake(struct sockbuf *sb, uint32_t len, bool wanted)
 	return (m);
 }
 
-HOT struct mbuf *
+__hot struct mbuf *
 sbcut(struct sockbuf *sb, uint32_t len)
 {
 	return (sbtake(sb, len, true));
 }
 
-HOT void
+__hot void
 sbdrop(struct sockbuf *sb, uint32_t len)
 {
 	m_freem(sbtake(sb, len, false));
@@ -344,7 +344,7 @@ sbflush(struct socket *so, struct sockbuf *sb)
 	KASSERT(sb->sb_cc == 0, ("sbflush: %u bytes left", sb->sb_cc));
 }
 
-APART static nsec_t
+NOINLINE static nsec_t
 after(nsec_t timeo)
 {
 	return (mach_uptime() + timeo);
@@ -383,7 +383,7 @@ sbwait(struct socket *so, struct sockbuf *sb, const char *wmesg,
 }
 
 /* Waits until the buffer is not busy. */
-COLD static int
+__cold static int
 sblock_wait(struct socket *so, struct sockbuf *sb, int flags)
     REQUIRES(so->so_lock)
 {

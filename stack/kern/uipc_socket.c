@@ -120,7 +120,7 @@ soref_unless_dying(struct socket *so)
 	return (false);
 }
 
-HOT void
+__hot void
 sorele(struct socket *so)
 {
 	uint32_t old = atomic_fetchadd_u32(&so->so_refs, UINT32_MAX);

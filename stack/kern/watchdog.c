@@ -137,14 +137,14 @@ look_at_source(struct source *s)
 	unsigned found = 0;
 
 	for (unsigned i = 0; i < NUMBERS_MAX && s->watch(i, &w); i++) {
-		const bool same = w.w_waiting > 0 && w.w_done == s->done[i];
+		const bool same = w.wd_waiting > 0 && w.wd_done == s->done[i];
 
-		s->done[i] = w.w_done;
+		s->done[i] = w.wd_done;
 		if (!too_long(&s->looks[i], same))
 			continue;
 		found++;
 		console("watchdog: %s %u: %u wait, and none has been handled "
-		    "for %u s", s->name, i, w.w_waiting,
+		    "for %u s", s->name, i, w.wd_waiting,
 		    atomic_load_u32(&seconds));
 	}
 	return (found);

@@ -15,8 +15,8 @@ struct thread;
  * must not wait for a lock; false: no queue has this number.
  */
 struct watched {
-	unsigned	 w_waiting;
-	uint64_t	 w_done;
+	unsigned	 wd_waiting;
+	uint64_t	 wd_done;
 };
 typedef bool watch_t(unsigned number, struct watched *);
 

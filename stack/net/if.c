@@ -178,7 +178,7 @@ if_dispatch(void *arg, struct mbuf *m)
 		if_pass(m);
 }
 
-HOT void
+__hot void
 if_input(struct ifnet *ifp, struct mbuf *m, unsigned queue)
 {
 	KASSERT(queue < ifp->if_queues, ("if_input: %s queue %u of %u",

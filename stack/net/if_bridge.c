@@ -168,7 +168,7 @@ bridge_lookup(struct bridge *b, const uint8_t ll[6])
 static int
 bridge_pass(struct ifnet *member, struct mbuf *m)
 {
-	m_turnoffloads(m);
+	m_offload_rx_to_tx(m);
 	return (ether_send(member, m));
 }
 

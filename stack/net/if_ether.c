@@ -27,7 +27,7 @@ ether_wanted(struct ifnet *ifp, const uint8_t dst[6])
  * A frame not addressed to this interface.  False: not for this host (hub,
  * promiscuous port).
  */
-APART static bool
+NOINLINE static bool
 ether_tomany(struct ifnet *ifp, struct mbuf *m)
 {
 	const uint8_t *dst = mtod(m, const struct ether_header *)->ether_dhost;
@@ -42,14 +42,14 @@ ether_tomany(struct ifnet *ifp, struct mbuf *m)
 	return (true);
 }
 
-COLD static void
+__cold static void
 ether_drop(struct ifnet *ifp, struct mbuf *m)
 {
 	IFSTAT_INC(ifp, ierrors);
 	m_freem(m);
 }
 
-HOT void
+__hot void
 ether_input(struct ifnet *ifp, struct mbuf *m)
 {
 	const struct ether_header *eh;
@@ -100,7 +100,7 @@ ether_input(struct ifnet *ifp, struct mbuf *m)
 		IFSTAT_INC(ifp, iqdrops);
 }
 
-HOT static void
+__hot static void
 ether_nh_input(struct mbuf *m)
 {
 	ether_input(m->m_pkthdr.rcvif, m);
@@ -128,7 +128,7 @@ ether_send(struct ifnet *ifp, struct mbuf *m)
 	return (0);
 }
 
-HOT int
+__hot int
 ether_frame(struct ifnet *ifp, struct mbuf *m, const uint8_t dst[6],
     uint16_t type)
 {

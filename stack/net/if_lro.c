@@ -21,7 +21,7 @@
 #include "kern/thread.h"
 #include "net/if_private.h"
 
-#define	TS_LEN		12	/* timestamps, if they are the only option */
+#define	TIMESTAMP_LEN		12	/* timestamps, if they are the only option */
 
 static char *
 ip_of(const struct mbuf *m)
@@ -109,7 +109,7 @@ is_plain(const struct lro_segment *sg)
 	return ((th->th_flags & ~TH_PUSH) == TH_ACK && sg->ls_len > 0 &&
 	    sg->ls_m->m_pkthdr.tso_segsz == 0 &&
 	    (sg->ls_data == sg->ls_tcp + sizeof(*th) ||
-	    sg->ls_data == sg->ls_tcp + sizeof(*th) + TS_LEN) &&
+	    sg->ls_data == sg->ls_tcp + sizeof(*th) + TIMESTAMP_LEN) &&
 	    m_writable(sg->ls_m) && checksum_ok(sg));
 }
 
@@ -262,7 +262,7 @@ hold(struct if_lro *lro, const struct lro_segment *sg)
 	    sg->ls_len };
 }
 
-HOT bool
+__hot bool
 if_lro_take(struct mbuf *m)
 {
 	struct if_lro *lro = curthread->td_lro;

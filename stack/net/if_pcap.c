@@ -83,7 +83,7 @@ pcap_put(struct if_pcap *pc, const void *data, size_t len)
 	}
 }
 
-COLD static void
+__cold static void
 pcap_packet(struct if_pcap *pc, const struct mbuf *m)
 {
 	struct packet_header ph = { .caplen = m->m_pkthdr.len,

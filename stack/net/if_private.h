@@ -119,7 +119,7 @@ void	 bridge_init(void);
 /* Makes a bridge of interfaces that are there; errno, reason in why. */
 int	 bridge_create(const struct if_config *, char *why, size_t);
 /* A frame, its header contiguous, that a member received; consumes m. */
-APART void  bridge_input(struct ifnet *member, struct mbuf *m);
+NOINLINE void  bridge_input(struct ifnet *member, struct mbuf *m);
 void	 route_init(void);
 void	 route_config_init(void);
 int	 route_attach(void);		/* interfaces' subnets */

@@ -39,7 +39,7 @@ struct isr_direct isr_direct COUNTERS;
 static const struct isr_generation *generation = &isr_2009; /* [I] */
 
 /* Defers wakeups until the packet's locks are released. */
-HOT void
+__hot void
 isr_handle(enum netisr_proto proto, struct mbuf *m)
 {
 	struct isr_proto *ps = &isr_protos[proto];
@@ -129,7 +129,7 @@ dispatch_fast(const struct isr_proto *ps, struct mbuf *m)
 	return (handled);
 }
 
-HOT int
+__hot int
 netisr_dispatch(enum netisr_proto proto, struct mbuf *m)
 {
 	const struct isr_proto *ps = &isr_protos[proto];

@@ -119,7 +119,7 @@ enqueue(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
 	return (true);
 }
 
-APART static int
+NOINLINE static int
 queue_to(struct workstream *ws, enum netisr_proto proto, struct mbuf *m)
 {
 	bool fits;
@@ -161,7 +161,7 @@ netisr_wake(unsigned worker, enum netisr_proto proto)
 	mtx_unlock(&ws->ws_lock);
 }
 
-APART static int
+NOINLINE static int
 stream_queue(enum netisr_proto proto, struct mbuf *m)
 {
 	return (queue_to(select_stream(proto, m, DISPATCH_DEFERRED), proto,
@@ -176,7 +176,7 @@ dispatch_direct(enum netisr_proto proto, struct mbuf *m)
 	return (0);
 }
 
-APART static int
+NOINLINE static int
 dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 {
 	struct workstream *ws = select_stream(proto, m, DISPATCH_HYBRID);
@@ -207,7 +207,7 @@ dispatch_hybrid(enum netisr_proto proto, struct mbuf *m)
 	return (0);
 }
 
-HOT static int
+__hot static int
 stream_dispatch(enum netisr_proto proto, struct mbuf *m, enum isr_dispatch way)
 {
 	if (way == DISPATCH_DIRECT)
@@ -334,11 +334,11 @@ stream_watch(unsigned i, struct watched *w)
 	if (i >= nworkers)
 		return (false);
 	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
-		w->w_done += atomic_load_u64(&ws->ws_count[p].worked);
+		w->wd_done += atomic_load_u64(&ws->ws_count[p].worked);
 	if (!mtx_trylock(&ws->ws_lock))
 		return (true);
 	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
-		w->w_waiting += ws->ws_queue[p].mq_len;
+		w->wd_waiting += ws->ws_queue[p].mq_len;
 	mtx_unlock(&ws->ws_lock);
 	return (true);
 }

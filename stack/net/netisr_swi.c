@@ -228,10 +228,10 @@ swi_watch(unsigned i, struct watched *w)
 	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++) {
 		struct swi_queue *sq = &swi.queues[p];
 
-		w->w_done += atomic_load_u64(&sq->sq_count.worked);
+		w->wd_done += atomic_load_u64(&sq->sq_count.worked);
 		if (!mtx_trylock(&sq->sq_lock))
 			continue;
-		w->w_waiting += sq->sq_packets.mq_len;
+		w->wd_waiting += sq->sq_packets.mq_len;
 		mtx_unlock(&sq->sq_lock);
 	}
 	return (i == 0);

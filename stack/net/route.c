@@ -94,7 +94,7 @@ is_other_host(const struct ifnet *ifp, struct in_addr dst)
 	    if_byaddr(dst) == NULL && !if_isbroadcast(ifp, dst));
 }
 
-APART static bool
+NOINLINE static bool
 lookup(struct in_addr dst, struct nhop *nh)
 {
 	const struct rtkey key = rtkey_inet(dst);
@@ -113,7 +113,7 @@ lookup(struct in_addr dst, struct nhop *nh)
 	return (found != NULL);
 }
 
-HOT bool
+__hot bool
 route_lookup(struct in_addr dst, struct nhop *nh)
 {
 	struct route_hint *rh = route_hint(dst);

@@ -161,7 +161,7 @@ arp_send(struct ifnet *ifp, uint16_t op, struct in_addr sender,
 	ether_frame(ifp, m, tha != NULL ? tha : broadcast, ETHERTYPE_ARP);
 }
 
-COLD static void
+__cold static void
 arp_request(struct ifnet *ifp, struct in_addr target)
 {
 	ARPSTAT_INC(requests);
@@ -240,7 +240,7 @@ resolve_many(const struct ifnet *ifp, struct in_addr nexthop, uint8_t lladdr[6])
 }
 
 /* Resolves an address that the thread's cache does not have. */
-APART static int
+NOINLINE static int
 resolve_anew(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     struct link_hint *lh, uint8_t lladdr[6], bool *ready)
 {
@@ -265,7 +265,7 @@ resolve_anew(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
 }
 
 /* Stores nexthop's link address in a waiting frame; consumes m. */
-HOT static int
+__hot static int
 arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
     uint8_t lladdr[6], bool *ready)
 {
@@ -281,7 +281,7 @@ arp_resolve(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop,
 }
 
 /* if_output of Ethernet. */
-HOT static int
+__hot static int
 arp_output(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	uint8_t dst[6];

@@ -90,7 +90,7 @@ in4_route(const struct in_conninfo *c, struct in6_addr *src, uint32_t *mtu)
 	return (true);
 }
 
-HOT int
+__hot int
 in4_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
     const struct ip_sendopts *opts)
 {
@@ -105,7 +105,7 @@ in4_output(struct mbuf *m, const struct in_conninfo *c, uint8_t proto,
 	return (ip_output(m, src, dst, proto, &by));
 }
 
-HOT void
+__hot void
 in4_endpoints(const struct mbuf *m, struct in_conninfo *c)
 {
 	const struct ip *ip = mtod(m, const struct ip *);
@@ -126,7 +126,7 @@ in4_isours(const struct in_endpoint *ep, bool stream)
 	    IN_MULTICAST(ntohl(a.s_addr)) || if_hasbroadcast(a))));
 }
 
-HOT bool
+__hot bool
 in4_ismany(const struct mbuf *m, const struct in6_addr *addr)
 {
 	const struct in_addr a = in_unmap(addr);

@@ -164,7 +164,7 @@ describe(const struct in_group *ig, bool changed, struct group_report *gr)
 }
 
 static nsec_t
-random_date(uint32_t most)
+random_time(uint32_t most)
 {
 	uint32_t delay;
 
@@ -174,7 +174,7 @@ random_date(uint32_t most)
 
 /* When the next report of this group is due. */
 static nsec_t
-due_date(const struct in_group *ig) REQUIRES_SHARED(group_lock)
+due_time(const struct in_group *ig) REQUIRES_SHARED(group_lock)
 {
 	return (ig->ig_changes > 0 && ig->ig_change < ig->ig_answer ?
 	    ig->ig_change : ig->ig_answer);
@@ -190,8 +190,8 @@ timer_start(void) REQUIRES(group_lock)
 
 	for (unsigned i = 0; i < BUCKETS; i++)
 		LIST_FOREACH(ig, &groups[i], ig_link)
-			if (due_date(ig) < first)
-				first = due_date(ig);
+			if (due_time(ig) < first)
+				first = due_time(ig);
 	if (first != NSEC_FOREVER)
 		callout_reset(&group_callout, first > now ? first - now : 0,
 		    group_timer, NULL);
@@ -208,12 +208,12 @@ next_due(struct group_report *gr)
 	rw_wlock(&group_lock);
 	for (unsigned i = 0; i < BUCKETS && !found; i++)
 		LIST_FOREACH(ig, &groups[i], ig_link) {
-			if (due_date(ig) > now)
+			if (due_time(ig) > now)
 				continue;
 			found = true;
 			if (ig->ig_changes > 0 && ig->ig_change <= now) {
 				ig->ig_changes--;
-				ig->ig_change = random_date(CHANGE_INTERVAL);
+				ig->ig_change = random_time(CHANGE_INTERVAL);
 				describe(ig, true, gr);
 			} else {
 				ig->ig_answer = NSEC_FOREVER;
@@ -244,7 +244,7 @@ group_changed(struct in_group *ig, struct group_report *gr)
 {
 	describe(ig, true, gr);
 	ig->ig_changes = GROUP_ROBUSTNESS - 1;
-	ig->ig_change = random_date(CHANGE_INTERVAL);
+	ig->ig_change = random_time(CHANGE_INTERVAL);
 	timer_start();
 }
 
@@ -375,7 +375,7 @@ in_group_queried(const struct ifnet *ifp, const struct in6_addr *group,
 			    !IN6_ARE_ADDR_EQUAL(&ig->ig_addr, group)))
 				continue;
 			/* responses are spread over the given time */
-			date = random_date(most);
+			date = random_time(most);
 			if (date < ig->ig_answer)
 				ig->ig_answer = date;
 		}

@@ -174,7 +174,7 @@ struct socket *in_pcblookup_conn(struct inpcbtable *,
 struct socket *in_pcblookup(struct inpcbtable *, const struct in_conninfo *);
 /* Prefetches the lock that all CPUs share, shortly before a lookup. */
 static inline void
-in_pcbsoon(const struct inpcbtable *it)
+in_pcblookup_prefetch(const struct inpcbtable *it)
 {
 	if (!it->it_divided)
 		mach_prefetch_write(&it->it_lock);

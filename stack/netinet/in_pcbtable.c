@@ -75,7 +75,7 @@ struct pcb_hint {
 	struct inpcb	*inp;
 };
 
-APART static void
+NOINLINE static void
 pcb_hint_anew(struct pcb_hint *ph, struct inpcbtable *it,
     const struct in_conninfo *c)
 {
@@ -95,7 +95,7 @@ pcb_hint(struct inpcbtable *it, const struct in_conninfo *c)
 	return (ph);
 }
 
-APART static struct inpcb *
+NOINLINE static struct inpcb *
 conn_search(const struct inpcbtable *it, const struct in_conninfo *c)
 {
 	struct inpcb *inp;
@@ -315,7 +315,7 @@ in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
 }
 
 /* The best pcb bound to a packet's destination. */
-APART static struct inpcb *
+NOINLINE static struct inpcb *
 bound_find(struct inpcbtable *it, const struct in_conninfo *c)
     REQUIRES_SHARED(it->it_lock)
 {
@@ -337,7 +337,7 @@ bound_find(struct inpcbtable *it, const struct in_conninfo *c)
 	return (best);
 }
 
-HOT struct socket *
+__hot struct socket *
 in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
     NO_LOCK_ANALYSIS
 {

@@ -19,7 +19,7 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "net/netisr.h"
-#include "netinet/in_alone.h"
+#include "netinet/in_exclusive.h"
 #include "netinet/in_pcbtable.h"
 
 /* source and destination port are the first 4 bytes */
@@ -267,7 +267,7 @@ thread_start(struct inpcbtable *it, void (*input)(struct mbuf *, unsigned))
 		return ("with groups-thread each worker has a group, and the "
 		    "netisr of 2005 has no workers; set net.isr.generation to "
 		    "2009, or use groups-lock");
-	if (in_alone_is(IPPROTO_TCP))
+	if (in_exclusive_is(IPPROTO_TCP))
 		return ("with groups-thread each worker takes segments in, "
 		    "and net.inet.ip.alone wants one thread to; leave tcp out "
 		    "of that, or use groups-lock");

@@ -40,7 +40,7 @@ ip_pass(struct mbuf *m, const struct nhop *nh)
 {
 	KASSERT(mtod(m, struct ip *)->ip_ttl > 1, ("ip_pass: last hop"));
 	ip_decrement_ttl(mtod(m, struct ip *));
-	m_turnoffloads(m);
+	m_offload_rx_to_tx(m);
 	IPSTAT_INC(forward);
 	ip_transmit(nh->nh_ifp, m, nh->nh_gw);
 }
@@ -108,7 +108,7 @@ ip_isplain(const struct mbuf *m)
  * Options, local destinations, fragmentation and errors are left to
  * ip_input().
  */
-APART static bool
+NOINLINE static bool
 fastforward(struct mbuf *m)
 {
 	const struct ip *ip = mtod(m, const struct ip *);
@@ -128,7 +128,7 @@ fastforward(struct mbuf *m)
 	return (true);
 }
 
-HOT bool
+__hot bool
 ip_fastforward(struct mbuf *m)
 {
 	return (atomic_load_u32(&ip_fastforwarding) != 0 &&

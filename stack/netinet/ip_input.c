@@ -12,7 +12,7 @@
 #include "net/netisr.h"
 #include "netinet/in_family.h"
 #include "netinet/igmp.h"
-#include "netinet/in_alone.h"
+#include "netinet/in_exclusive.h"
 #include "netinet/in_group.h"
 #include "netinet/ip_fragq.h"
 #include "netinet/ip_private.h"
@@ -92,7 +92,7 @@ in_pseudo(struct in_addr src, struct in_addr dst, uint8_t proto, uint32_t len)
 }
 
 /* Verifies a checksum that no device has verified. */
-APART static bool
+NOINLINE static bool
 sum_is_ok(const struct mbuf *m, unsigned hlen, uint8_t proto)
 {
 	const struct in_family *af = in_packetfamily(m);
@@ -179,7 +179,7 @@ drop:
 
 /* Whether dst is local, if it is not the interface's first address. */
 static bool
-is_another_of_ours(const struct ifnet *rcvif, struct in_addr dst)
+ip_islocal_slow(const struct ifnet *rcvif, struct in_addr dst)
 {
 	if (if_byaddr(dst) != NULL)
 		return (true);
@@ -203,10 +203,10 @@ ip_isours(const struct mbuf *m, struct in_addr dst)
 	const struct ifnet *rcvif = m->m_pkthdr.rcvif;
 
 	return (dst.s_addr == rcvif->if_addr.s_addr ||
-	    is_another_of_ours(rcvif, dst));
+	    ip_islocal_slow(rcvif, dst));
 }
 
-HOT void
+__hot void
 ip_deliver(struct mbuf *m, unsigned hlen)
 {
 	uint8_t proto = mtod(m, struct ip *)->ip_p;
@@ -230,7 +230,7 @@ ip_deliver(struct mbuf *m, unsigned hlen)
 	icmp_error(m, ICMP_UNREACH, ICMP_UNREACH_PROTOCOL, 0);
 }
 
-HOT void
+__hot void
 ip_input(struct mbuf *m)
 {
 	struct ip *ip;
@@ -313,7 +313,7 @@ ip_init(void)
 	netisr_register(&ip_nh);
 	fragq_init();
 	in_group_init();
-	in_alone_init();
+	in_exclusive_init();
 	icmp_init();
 	igmp_init();
 }

@@ -35,7 +35,7 @@ send_segment(struct ifnet *ifp, struct mbuf *m, const void *nexthop)
 }
 
 /* Cuts a packet into fragments of at most the device's MTU.  Consumes m. */
-APART static int
+NOINLINE static int
 fragment_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	const struct ip *whole = mtod(m, struct ip *);
@@ -78,7 +78,7 @@ ip_wirelen(const struct mbuf *m)
 	    (uint32_t)mtod(m, const struct ip *)->ip_hl << 2));
 }
 
-HOT int
+__hot int
 ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 {
 	struct pkthdr *ph = &m->m_pkthdr;
@@ -222,7 +222,7 @@ ip_fillheader(struct mbuf *m, struct in_addr src, struct in_addr dst,
  * Sends to a group or a broadcast address, and to this host if it is a member
  * (RFC 1112 section 6.1).  Consumes m.
  */
-APART static int
+NOINLINE static int
 send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
     const struct ip_sendopts *opts)
 {
@@ -243,7 +243,7 @@ send_to_many(const struct nhop *nh, struct mbuf *m, struct in_addr dst,
 }
 
 /* Like find_way(), unless it is a route to one other host. */
-APART static int
+NOINLINE static int
 find_other_way(struct in_addr dst, const struct ip_sendopts *opts,
     struct nhop *nh, bool *many)
 {
@@ -272,7 +272,7 @@ find_way(struct in_addr dst, const struct ip_sendopts *opts, struct nhop *nh,
 	    find_other_way(dst, opts, nh, many));
 }
 
-HOT int
+__hot int
 ip_output(struct mbuf *m, struct in_addr src, struct in_addr dst,
     uint8_t proto, const struct ip_sendopts *opts)
 {

@@ -27,12 +27,12 @@ bool	 ip_fastforward(struct mbuf *);
 bool	 ip_badsource(const struct ip *, const struct ifnet *rcvif);
 bool	 ip_isours(const struct mbuf *, struct in_addr dst);
 /* Adds a fragment.  Returns the whole datagram if it is complete, else NULL. */
-APART struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
+NOINLINE struct mbuf *ip_reass(struct mbuf *, unsigned hlen);
 /*
  * Checks the options of a packet (RFC 791 section 3.1).  False if they are
  * malformed or contain a source route; then m is consumed.
  */
-COLD bool	 ip_options(struct mbuf *, unsigned hlen);
+__cold bool	 ip_options(struct mbuf *, unsigned hlen);
 /*
  * Redirects (RFC 1812 section 5.2.7.2).  ip_redirects(): the packet leaves by
  * the link it came from, and its sender could reach the next hop directly;

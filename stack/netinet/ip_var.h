@@ -69,7 +69,7 @@ int	 ip_outputheader(struct mbuf *, struct in_addr src, struct in_addr dst,
 bool	 ip_source(struct in_addr dst, uint32_t ifindex, struct in_addr *src,
 	    struct ifnet **);
 /* The interface for sending to a group, or NULL. */
-APART struct ifnet *ip_groupif(struct in_addr group, uint32_t ifindex);
+NOINLINE struct ifnet *ip_groupif(struct in_addr group, uint32_t ifindex);
 void	 ip_input(struct mbuf *);
 /* Pseudo header sum (RFC 793 3.1), folded, not complemented. */
 uint16_t in_pseudo(struct in_addr, struct in_addr, uint8_t proto, uint32_t len);
@@ -81,7 +81,7 @@ bool	 in_cksum_ok(const struct mbuf *m, unsigned hlen, uint8_t proto);
  * order: the MTU, the gateway of a redirect, or the pointer of a parameter
  * problem in the highest byte.
  */
-COLD void icmp_error(struct mbuf *m, uint8_t type, uint8_t code,
+__cold void icmp_error(struct mbuf *m, uint8_t type, uint8_t code,
 	    uint32_t word);
 
 #endif /* NETINET_IP_VAR_H */

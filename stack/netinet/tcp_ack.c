@@ -156,7 +156,7 @@ digest(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 }
 
 /* Our FIN is acknowledged. */
-APART static enum tcp_step
+NOINLINE static enum tcp_step
 fin_acked(struct tcpcb *tp)
 {
 	const struct socket *so = tp->t_inp.inp_socket;
@@ -165,18 +165,18 @@ fin_acked(struct tcpcb *tp)
 	case TCPS_FIN_WAIT_1:
 		tcp_setstate(tp, TCPS_FIN_WAIT_2);
 		return ((so->so_state & SS_NOFDREF) == 0 ||
-		    tcp_timer_finwait2(tp) ? TS_NEXT : TS_GONE);
+		    tcp_timer_finwait2(tp) ? STEP_NEXT : STEP_GONE);
 	case TCPS_CLOSING:
-		return (tcp_timewait(tp) ? TS_NEXT : TS_GONE);
+		return (tcp_timewait(tp) ? STEP_NEXT : STEP_GONE);
 	case TCPS_LAST_ACK:
 		tcp_close(tp);
-		return (TS_GONE);
+		return (STEP_GONE);
 	default:
 		panic("fin_acked: state %s", tcp_state_names[tp->t_state]);
 	}
 }
 
-HOT enum tcp_step
+__hot enum tcp_step
 tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 {
 	struct tcp_acked a = { .now = tp->t_lastrecv,
@@ -189,11 +189,11 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 
 	if (SEQ_GT(sg->sg_ack, tp->snd_max)) {
 		TCPSTAT_INC(rcvacktoomuch);
-		return (TS_ACK);
+		return (STEP_ACK);
 	}
 	/* RFC 5961 section 5: too old to be from the peer */
 	if (SEQ_LT(sg->sg_ack, tp->snd_una - tp->max_sndwnd - 1))
-		return (TS_ACK);
+		return (STEP_ACK);
 	tcp_sack_input(tp, sg, &a);
 	if (SEQ_GT(sg->sg_ack, tp->snd_una))
 		fin = advance(tp, sg, &a);
@@ -202,5 +202,5 @@ tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
 	if (__predict_false(tp->snd_wnd == 0) && tp->t_rxtshift > PROBE_SHIFT)
 		/* the peer is alive, its buffer is full */
 		tp->t_rxtshift = PROBE_SHIFT;
-	return (__predict_false(fin) ? fin_acked(tp) : TS_NEXT);
+	return (__predict_false(fin) ? fin_acked(tp) : STEP_NEXT);
 }

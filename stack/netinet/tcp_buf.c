@@ -25,19 +25,19 @@ grown(uint32_t size, uint32_t step, uint32_t most)
  * samples.  A queue that built up on the path since then needs no larger
  * buffer.
  */
-APART static void
+NOINLINE static void
 half_read(struct tcpcb *tp, struct sockbuf *sb, uint64_t read)
 {
 	const uint64_t fresh = read - tp->t_readmark;
 	const uint32_t inc = atomic_load_u32(&tcp_recvbuf_inc);
 	const nsec_t now = getuptime();
 
-	if (atomic_load_u32(&tcp_recvbuf_auto) != 0 && tp->t_readdate != 0 &&
-	    now - tp->t_readdate <= tp->t_srtt)
+	if (atomic_load_u32(&tcp_recvbuf_auto) != 0 && tp->t_readtime != 0 &&
+	    now - tp->t_readtime <= tp->t_srtt)
 		sb->sb_hiwat = grown(sb->sb_hiwat, fresh > inc ?
 		    (uint32_t)fresh : inc, atomic_load_u32(&tcp_recvbuf_max));
 	tp->t_readmark = read;
-	tp->t_readdate = now;
+	tp->t_readtime = now;
 }
 
 void

@@ -61,7 +61,7 @@ cubic_window(const struct cubic *cu, uint32_t mss, nsec_t t)
 /*
  * Section 4.2; after a timeout the epoch starts at the plateau (section 4.8).
  */
-COLD static void
+__cold static void
 begin_epoch(struct tcpcb *tp)
 {
 	struct cubic *cu = CC_STATE(tp, struct cubic);
@@ -94,7 +94,7 @@ grow_estimate(struct tcpcb *tp, uint32_t bytes)
 }
 
 /* Sections 4.2 to 4.5; t advances only while the window is fully used. */
-HOT static void
+__hot static void
 cubic_ack_received(struct tcpcb *tp, uint32_t bytes)
 {
 	struct cubic *cu = CC_STATE(tp, struct cubic);
@@ -147,7 +147,7 @@ cubic_cong_signal(struct tcpcb *tp, enum cc_signal signal)
 }
 
 /* Section 5.8: idle time does not count. */
-HOT static void
+__hot static void
 cubic_after_idle(struct tcpcb *tp)
 {
 	CC_STATE(tp, struct cubic)->last = getuptime();

@@ -30,7 +30,7 @@ output_late(void *arg)
 	giant_enter();
 	net_enter();
 	solock(so);
-	so_checkdate(so);
+	so_check_time(so);
 	tp = sototcpcb(so);
 	if (tp != NULL && tp->t_state != TCPS_CLOSED) {
 		/* unless a reader or our own data carried the ACK */

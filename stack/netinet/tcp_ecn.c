@@ -41,7 +41,7 @@ tcp_ecn_field(const struct mbuf *m)
 
 /* TF_ECN if connect() requests ECN. */
 unsigned
-tcp_ecn_ask(const struct tcpcb *tp)
+tcp_ecn_request(const struct tcpcb *tp)
 {
 	const uint32_t enable = atomic_load_u32(&ecn_enable);
 
@@ -51,7 +51,7 @@ tcp_ecn_ask(const struct tcpcb *tp)
 
 /* TF_ECN if a peer's SYN requests ECN and the tunable permits it. */
 unsigned
-tcp_ecn_asked(const struct tcpseg *sg)
+tcp_ecn_requested(const struct tcpseg *sg)
 {
 	return (atomic_load_u32(&ecn_enable) != ECN_NEVER &&
 	    (sg->sg_flags & (TH_ECE | TH_CWR)) == (TH_ECE | TH_CWR) ?
@@ -60,7 +60,7 @@ tcp_ecn_asked(const struct tcpseg *sg)
 
 /* Processes the peer's SYN-ACK or SYN after ours (section 6.1.1). */
 void
-tcp_ecn_answered(struct tcpcb *tp, const struct tcpseg *sg)
+tcp_ecn_accepted(struct tcpcb *tp, const struct tcpseg *sg)
 {
 	if ((sg->sg_flags & (TH_ACK | TH_ECE | TH_CWR)) != (TH_ACK | TH_ECE))
 		tp->t_flags &= ~(unsigned)TF_ECN;
@@ -80,20 +80,20 @@ enum tcp_step
 tcp_ecn_input(struct tcpcb *tp, struct tcpseg *sg)
 {
 	if ((tp->t_flags & TF_ECN) == 0)
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	if (sg->sg_ecn == IPTOS_ECN_CE)
 		TCPSTAT_INC(ecnmarks);
 	if (tp->t_cc->cc_data_marked != NULL) {
 		if (sg->sg_len > 0)
 			tp->t_cc->cc_data_marked(tp,
 			    sg->sg_ecn == IPTOS_ECN_CE);
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	}
 	if (sg->sg_flags & TH_CWR)
 		tp->t_flags &= ~(unsigned)TF_ECNECHO;
 	if (sg->sg_ecn == IPTOS_ECN_CE)
 		tp->t_flags |= TF_ECNECHO | TF_ACKNOW;
-	return (TS_NEXT);
+	return (STEP_NEXT);
 }
 
 /*

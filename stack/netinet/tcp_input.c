@@ -28,7 +28,7 @@
  * Parses header and options into host byte order; m then holds only the data.
  * False: the segment was malformed and has been freed.
  */
-HOT static bool
+__hot static bool
 parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 {
 	uint8_t buf[TCP_HDRLEN + TCP_OPT_MAX];
@@ -71,10 +71,10 @@ parse(struct mbuf *m, unsigned hlen, struct tcpseg *sg)
 }
 
 /* Reports data left of the window as a duplicate (RFC 2883). */
-COLD static void
-report_twice(struct tcpcb *tp, const struct tcpseg *sg)
+__cold static void
+report_duplicate(struct tcpcb *tp, const struct tcpseg *sg)
 {
-	tcp_reass_twice(tp, sg->sg_seq, seq_min(sg->sg_seq + sg->sg_len,
+	tcp_dsack_report(tp, sg->sg_seq, seq_min(sg->sg_seq + sg->sg_len,
 	    tp->rcv_nxt));
 }
 
@@ -83,15 +83,15 @@ static enum tcp_step
 check_paws(struct tcpcb *tp, struct tcpseg *sg)
 {
 	if ((tp->t_flags & TF_TS) == 0 || (sg->sg_flags & TH_RST))
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	if (!sg->sg_opt.has_ts)
-		return (TS_DROP);	/* RFC 7323 section 3.2 */
+		return (STEP_DROP);	/* RFC 7323 section 3.2 */
 	if ((int32_t)(sg->sg_opt.tsval - tp->ts_recent) >= 0 ||
-	    tp->t_lastrecv - tp->ts_recent_date > TS_STALE)
-		return (TS_NEXT);
+	    tp->t_lastrecv - tp->ts_recent_time > TS_STALE)
+		return (STEP_NEXT);
 	TCPSTAT_INC(pawsdrop);
-	report_twice(tp, sg);
-	return (TS_ACK);
+	report_duplicate(tp, sg);
+	return (STEP_ACK);
 }
 
 /*
@@ -109,7 +109,7 @@ update_ts(struct tcpcb *tp, const struct tcpseg *sg)
 	    __predict_true(sg->sg_opt.has_ts) &&
 	    SEQ_LEQ(sg->sg_seq, tp->last_ack_sent)) {
 		tp->ts_recent = sg->sg_opt.tsval;
-		tp->ts_recent_date = tp->t_lastrecv;
+		tp->ts_recent_time = tp->t_lastrecv;
 	}
 }
 
@@ -123,7 +123,7 @@ trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
 		n = tp->rcv_nxt - sg->sg_seq;
 		if (n > sg->sg_len)
 			n = sg->sg_len;
-		report_twice(tp, sg);
+		report_duplicate(tp, sg);
 		m_adj(sg->sg_m, n);
 		sg->sg_len -= n;
 		sg->sg_seq = tp->rcv_nxt;
@@ -145,7 +145,7 @@ trim(struct tcpcb *tp, struct tcpseg *sg, uint32_t wnd)
  * in the window.
  */
 static bool
-is_inside(const struct tcpcb *tp, const struct tcpseg *sg, uint32_t len,
+is_in_window(const struct tcpcb *tp, const struct tcpseg *sg, uint32_t len,
     uint32_t wnd)
 {
 	return (SEQ_LT(sg->sg_seq, tp->rcv_nxt + wnd) &&
@@ -171,17 +171,17 @@ check_seq(struct tcpcb *tp, struct tcpseg *sg)
 	}
 	/* zero window: ACK, URG and RST are still processed */
 	if (__predict_false(sg->sg_seq != tp->rcv_nxt) &&
-	    !is_inside(tp, sg, len, wnd)) {
+	    !is_in_window(tp, sg, len, wnd)) {
 		TCPSTAT_INC(rcvdup);
-		report_twice(tp, sg);
-		return (sg->sg_flags & TH_RST ? TS_DROP : TS_ACK);
+		report_duplicate(tp, sg);
+		return (sg->sg_flags & TH_RST ? STEP_DROP : STEP_ACK);
 	}
 	/* RST: only its sequence number is checked */
 	if (__predict_false(sg->sg_flags & TH_RST))
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	update_ts(tp, sg);
 	trim(tp, sg, wnd);
-	return (TS_NEXT);
+	return (STEP_NEXT);
 }
 
 /* Second step: RST, accepted only at the left edge (RFC 5961 section 3). */
@@ -191,10 +191,10 @@ check_rst(struct tcpcb *tp, struct tcpseg *sg)
 	struct socket *so = tp->t_inp.inp_socket;
 
 	if (__predict_true((sg->sg_flags & TH_RST) == 0))
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	if (sg->sg_seq != tp->rcv_nxt) {
 		TCPSTAT_INC(badrst);
-		return (TS_ACK);
+		return (STEP_ACK);
 	}
 	TCPSTAT_INC(drops);
 	switch (tp->t_state) {
@@ -209,7 +209,7 @@ check_rst(struct tcpcb *tp, struct tcpseg *sg)
 		so->so_error = ECONNRESET;
 	}
 	tcp_close(tp);
-	return (TS_GONE);
+	return (STEP_GONE);
 }
 
 /* Fourth step: a SYN is an error or an attack (RFC 5961 section 4). */
@@ -217,16 +217,16 @@ static enum tcp_step
 check_syn(const struct tcpseg *sg)
 {
 	if (__predict_true((sg->sg_flags & TH_SYN) == 0))
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	TCPSTAT_INC(badsyn);
-	return (TS_ACK);
+	return (STEP_ACK);
 }
 
 /* Fifth step, first half: a segment without ACK is dropped. */
 static enum tcp_step
 check_ack(const struct tcpseg *sg)
 {
-	return (__predict_true(sg->sg_flags & TH_ACK) ? TS_NEXT : TS_DROP);
+	return (__predict_true(sg->sg_flags & TH_ACK) ? STEP_NEXT : STEP_DROP);
 }
 
 /*
@@ -238,15 +238,15 @@ follow_steps(struct tcpcb *tp, struct tcpseg *sg)
 {
 	enum tcp_step step;
 
-	if ((step = check_paws(tp, sg)) != TS_NEXT ||
-	    (step = check_seq(tp, sg)) != TS_NEXT ||
-	    (step = check_rst(tp, sg)) != TS_NEXT ||
-	    (step = check_syn(sg)) != TS_NEXT ||
-	    (step = check_ack(sg)) != TS_NEXT ||
-	    (step = tcp_synreceived_ack(tp, sg)) != TS_NEXT ||
-	    (step = tcp_ecn_input(tp, sg)) != TS_NEXT ||
-	    (step = tcp_ack_input(tp, sg)) != TS_NEXT ||
-	    (step = tcp_urgent_input(tp, sg)) != TS_NEXT)
+	if ((step = check_paws(tp, sg)) != STEP_NEXT ||
+	    (step = check_seq(tp, sg)) != STEP_NEXT ||
+	    (step = check_rst(tp, sg)) != STEP_NEXT ||
+	    (step = check_syn(sg)) != STEP_NEXT ||
+	    (step = check_ack(sg)) != STEP_NEXT ||
+	    (step = tcp_synreceived_ack(tp, sg)) != STEP_NEXT ||
+	    (step = tcp_ecn_input(tp, sg)) != STEP_NEXT ||
+	    (step = tcp_ack_input(tp, sg)) != STEP_NEXT ||
+	    (step = tcp_urgent_input(tp, sg)) != STEP_NEXT)
 		return (step);
 	return (tcp_data_input(tp, sg));
 }
@@ -261,7 +261,7 @@ learn_rcvmss(struct tcpcb *tp, const struct tcpseg *sg)
 		tp->t_rcvmss = mss;
 }
 
-HOT static enum tcp_step
+__hot static enum tcp_step
 synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 {
 	enum tcp_step step;
@@ -277,7 +277,7 @@ synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
 	if ((sg->sg_flags & TH_SYN) == 0)
 		sg->sg_win <<= tp->snd_scale;
 	step = follow_steps(tp, sg);
-	if (step == TS_NEXT)
+	if (step == STEP_NEXT)
 		(void)tcp_output(tp);
 	return (step);
 }
@@ -299,7 +299,7 @@ timewait_reusable(const struct tcpcb *tp, const struct tcpseg *sg)
 }
 
 /* Sends the response that a step requested. */
-COLD static void
+__cold static void
 answer(struct tcpcb *tp, struct tcpseg *sg)
 {
 	if (tp->t_state == TCPS_TIME_WAIT)	/* our ACK was lost */
@@ -342,7 +342,7 @@ still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
  * Input for a locked listener.  If the segment completes a handshake, its
  * child replaces the listener in *sop; the checker cannot see that.
  */
-APART static enum tcp_step
+NOINLINE static enum tcp_step
 listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
 {
 	struct socket *child;
@@ -367,7 +367,7 @@ listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
  * Input for a locked socket.  False: the socket no longer matches, look it up
  * again.
  */
-HOT bool
+__hot bool
 tcp_socket_input(struct socket **sop, struct tcpseg *sg)
 {
 	struct tcpcb *tp = sototcpcb(*sop);
@@ -386,9 +386,9 @@ tcp_socket_input(struct socket **sop, struct tcpseg *sg)
 		step = tcp_synsent_input(tp, sg);
 	else
 		step = synchronised_input(tp, sg);
-	if (step == TS_ACK)
+	if (step == STEP_ACK)
 		answer(sototcpcb(*sop), sg);
-	else if (step == TS_RESET)
+	else if (step == STEP_RESET)
 		tcp_reset(sg);
 	return (true);
 }
@@ -406,19 +406,19 @@ tcp_find(const struct tcpseg *sg)
 }
 
 /* A child may replace the listener; the checker cannot see that. */
-HOT bool
+__hot bool
 tcp_input_locked(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
 {
 	bool done;
 
-	so_checkdate(so);
+	so_check_time(so);
 	done = tcp_socket_input(&so, sg);
 	sounlock_input(so);
 	sorele(so);
 	return (done);
 }
 
-HOT void
+__hot void
 tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
 {
 	struct socket *so;
@@ -431,7 +431,7 @@ tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
 	} while (__predict_false(!tcp_input_locked(so, sg)));
 }
 
-HOT void
+__hot void
 tcp_segment(struct mbuf *m, unsigned hlen)
 {
 	const struct in_family *af = in_packetfamily(m);
@@ -443,25 +443,25 @@ tcp_segment(struct mbuf *m, unsigned hlen)
 		m_freem(m);
 		return;
 	}
-	in_pcbsoon(&tcp_table);
+	in_pcblookup_prefetch(&tcp_table);
 	if (!parse(m, hlen, &sg))
 		return;
-	if (__predict_true(tcp_strategy.ts_input == NULL))
+	if (__predict_true(tcp_lockops.tlo_input == NULL))
 		tcp_input_single(&sg);
 	else
-		tcp_strategy.ts_input(&sg);
+		tcp_lockops.tlo_input(&sg);
 	m_freem(sg.sg_m);
 }
 
 void
 tcp_input_here(struct mbuf *m, unsigned hlen)
 {
-	if (__predict_true(tcp_strategy.ts_defer == NULL) ||
-	    !tcp_strategy.ts_defer(m, hlen))
+	if (__predict_true(tcp_lockops.tlo_defer == NULL) ||
+	    !tcp_lockops.tlo_defer(m, hlen))
 		tcp_segment(m, hlen);
 }
 
-HOT void
+__hot void
 tcp_input(struct mbuf *m, unsigned hlen)
 {
 	if (__predict_true(tcp_table.it_ops == NULL) ||

@@ -13,10 +13,10 @@
 /* Generated from the list in meson.build. */
 #define	ADDRESS(strategy, name)	&tcp_lock_##strategy,
 #define	NAME(strategy, name)	name,
-static const struct tcp_strategy *const strategies[] = { TCP_LOCKS(ADDRESS) };
+static const struct tcp_lockops *const strategies[] = { TCP_LOCKS(ADDRESS) };
 static const char *const names[] = { TCP_LOCKS(NAME) NULL };
 
-struct tcp_strategy tcp_strategy;
+struct tcp_lockops tcp_lockops;
 struct tcp_lockstat tcp_lockstat COUNTERS;
 
 static atomic_u32 chosen;		/* [I] after boot: index into both */
@@ -71,7 +71,7 @@ const struct so_lockops tcp_lock_mutex = {
 static bool
 outer_held(void)
 {
-	return (net_alone() || curthread->td_giant > 0);
+	return (net_is_exclusive() || curthread->td_giant > 0);
 }
 
 static void
@@ -110,16 +110,16 @@ tcp_lock_init(void)
 int
 tcp_lock_start(void)
 {
-	const struct tcp_strategy *ts = strategies[atomic_load_u32(&chosen)];
+	const struct tcp_lockops *tlo = strategies[atomic_load_u32(&chosen)];
 
-	tcp_strategy = *ts;
-	if (ts->ts_giant)
+	tcp_lockops = *tlo;
+	if (tlo->tlo_giant)
 		net_needs_giant("net.inet.tcp.input");
-	netlock_mode = ts->ts_net;
-	rx_burst_last = ts->ts_rx_burst_end;
-	rx_bursts = ts->ts_net != NETLOCK_NONE || ts->ts_rx_burst_end != NULL;
-	so_lockops = ts->ts_lockops;
-	if (ts->ts_init != NULL)
-		ts->ts_init();
+	netlock_mode = tlo->tlo_net;
+	rx_burst_last = tlo->tlo_rx_burst_end;
+	rx_bursts = tlo->tlo_net != NETLOCK_NONE || tlo->tlo_rx_burst_end != NULL;
+	so_lockops = tlo->tlo_lockops;
+	if (tlo->tlo_init != NULL)
+		tlo->tlo_init();
 	return (0);
 }

@@ -15,29 +15,29 @@
 #include "netinet/tcp_var.h"
 #include "strategies.h"
 
-struct tcp_strategy {
-	enum netlock_mode ts_net;	/* mode of the net lock during input */
-	bool		 ts_giant;	/* Giant covers the whole stack */
+struct tcp_lockops {
+	enum netlock_mode tlo_net;	/* mode of the net lock during input */
+	bool		 tlo_giant;	/* Giant covers the whole stack */
 	/* True: the segment is deferred to the end of the receive burst. */
-	bool		(*ts_defer)(struct mbuf *, unsigned hlen);
+	bool		(*tlo_defer)(struct mbuf *, unsigned hlen);
 	/* processes deferred segments */
-	void		(*ts_rx_burst_end)(void);
+	void		(*tlo_rx_burst_end)(void);
 	/*
 	 * Delivers a segment to its socket; sets sg_m to NULL if it keeps the
 	 * mbuf.  NULL: tcp_input_single().
 	 */
-	void		(*ts_input)(struct tcpseg *);
+	void		(*tlo_input)(struct tcpseg *);
 	/*
 	 * Lock operations of TCP's sockets; NULL: the inline mutex, no net
 	 * lock.
 	 */
-	const struct so_lockops *ts_lockops;
-	void		(*ts_init)(void);	/* at boot, or NULL */
+	const struct so_lockops *tlo_lockops;
+	void		(*tlo_init)(void);	/* at boot, or NULL */
 };
 #define	TCP_LOCK_DECLARE(strategy, name)				\
-	extern const struct tcp_strategy tcp_lock_##strategy;
+	extern const struct tcp_lockops tcp_lock_##strategy;
 TCP_LOCKS(TCP_LOCK_DECLARE)
-extern struct tcp_strategy tcp_strategy; /* [I] after boot: the one in use */
+extern struct tcp_lockops tcp_lockops; /* [I] after boot: the one in use */
 
 /*
  * Operations shared by strategies.  tcp_lock_mutex: the socket's mutex, under
@@ -66,7 +66,7 @@ int	 tcp_table_start(void);
 /*
  * TCP input after the strategy's entry (tcp_input.c).  tcp_input_here() runs
  * in a thread that may look the connection up.  tcp_segment() parses a segment
- * and passes it to ts_input; tcp_input_single() is the ts_input of "socket".
+ * and passes it to tlo_input; tcp_input_single() is the tlo_input of "socket".
  * tcp_find() returns its socket, referenced, or answers the segment and
  * returns NULL.  tcp_socket_input() is called with the socket locked, and may
  * replace it by a child; false: the connection has changed, look it up again.

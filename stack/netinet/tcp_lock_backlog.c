@@ -176,6 +176,6 @@ static const struct so_lockops backlog_ops = {
 	.sl_waits = true,
 };
 
-const struct tcp_strategy tcp_lock_backlog = {
-	.ts_input = backlog_input, .ts_lockops = &backlog_ops,
+const struct tcp_lockops tcp_lock_backlog = {
+	.tlo_input = backlog_input, .tlo_lockops = &backlog_ops,
 };

@@ -5,6 +5,6 @@
  */
 #include "netinet/tcp_lock.h"
 
-const struct tcp_strategy tcp_lock_exclusive = {
-	.ts_net = NETLOCK_EXCLUSIVE, .ts_lockops = &tcp_lock_outer,
+const struct tcp_lockops tcp_lock_exclusive = {
+	.tlo_net = NETLOCK_EXCLUSIVE, .tlo_lockops = &tcp_lock_outer,
 };

@@ -5,6 +5,6 @@
  */
 #include "netinet/tcp_lock.h"
 
-const struct tcp_strategy tcp_lock_exclusive_socket = {
-	.ts_net = NETLOCK_EXCLUSIVE, .ts_lockops = &tcp_lock_mutex,
+const struct tcp_lockops tcp_lock_exclusive_socket = {
+	.tlo_net = NETLOCK_EXCLUSIVE, .tlo_lockops = &tcp_lock_mutex,
 };

@@ -5,6 +5,6 @@
  */
 #include "netinet/tcp_lock.h"
 
-const struct tcp_strategy tcp_lock_giant = {
-	.ts_giant = true, .ts_lockops = &tcp_lock_outer,
+const struct tcp_lockops tcp_lock_giant = {
+	.tlo_giant = true, .tlo_lockops = &tcp_lock_outer,
 };

@@ -95,7 +95,7 @@ static const struct so_lockops info_ops = {
 	.sl_unlock = tcp_lock_leave, .sl_owned = tcp_lock_owned,
 };
 
-const struct tcp_strategy tcp_lock_pcbinfo = {
-	.ts_input = info_input,
-	.ts_lockops = &info_ops, .ts_init = info_init,
+const struct tcp_lockops tcp_lock_pcbinfo = {
+	.tlo_input = info_input,
+	.tlo_lockops = &info_ops, .tlo_init = info_init,
 };

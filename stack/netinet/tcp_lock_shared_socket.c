@@ -5,6 +5,6 @@
  */
 #include "netinet/tcp_lock.h"
 
-const struct tcp_strategy tcp_lock_shared_socket = {
-	.ts_net = NETLOCK_SHARED, .ts_lockops = &tcp_lock_mutex,
+const struct tcp_lockops tcp_lock_shared_socket = {
+	.tlo_net = NETLOCK_SHARED, .tlo_lockops = &tcp_lock_mutex,
 };

@@ -135,8 +135,8 @@ batch_last(void)
 	batch_drop(tb);
 }
 
-const struct tcp_strategy tcp_lock_shared_socket_batch = {
-	.ts_net = NETLOCK_SHARED, .ts_lockops = &tcp_lock_mutex,
-	.ts_defer = batch_defer, .ts_rx_burst_end = batch_last,
-	.ts_input = batch_input,
+const struct tcp_lockops tcp_lock_shared_socket_batch = {
+	.tlo_net = NETLOCK_SHARED, .tlo_lockops = &tcp_lock_mutex,
+	.tlo_defer = batch_defer, .tlo_rx_burst_end = batch_last,
+	.tlo_input = batch_input,
 };

@@ -6,4 +6,4 @@
  */
 #include "netinet/tcp_lock.h"
 
-const struct tcp_strategy tcp_lock_socket = { .ts_net = NETLOCK_NONE };
+const struct tcp_lockops tcp_lock_socket = { .tlo_net = NETLOCK_NONE };

@@ -46,7 +46,7 @@ set_pathmtu(struct tcpcb *tp, uint32_t mtu)
 }
 
 /* Restarts the search between the working size and high. */
-COLD static void
+__cold static void
 set_search(struct tcpcb *tp, uint32_t high, nsec_t next)
 {
 	tp->t_mtu = (struct tcp_mtu){ .high = high, .next = next };
@@ -70,7 +70,7 @@ tcp_mtu_init(struct tcpcb *tp)
  * paths support.
  */
 void
-tcp_mtu_told(struct tcpcb *tp, uint32_t mtu)
+tcp_mtu_icmp(struct tcpcb *tp, uint32_t mtu)
 {
 	const uint32_t before = tp->t_maxseg;
 
@@ -149,7 +149,7 @@ tcp_mtu_probe(struct tcpcb *tp)
 	return (len);
 }
 
-COLD static void
+__cold static void
 probe_passed(struct tcpcb *tp)
 {
 	TCPSTAT_INC(mtuprobeok);

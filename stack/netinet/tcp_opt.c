@@ -34,7 +34,7 @@ put32(uint8_t *p, uint32_t v)
 	return (p + sizeof(v));
 }
 
-COLD static bool
+__cold static bool
 parse_sack(const uint8_t *p, unsigned len, struct tcpopts *to)
 {
 	if (len < 10 || (len - 2) % 8 != 0)
@@ -90,7 +90,7 @@ parse_one(const uint8_t *p, unsigned len, bool syn, struct tcpopts *to)
 	}
 }
 
-APART static bool
+NOINLINE static bool
 parse_all(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
 {
 	unsigned len;
@@ -127,7 +127,7 @@ tcp_opt_parse(const uint8_t *p, size_t left, bool syn, struct tcpopts *to)
 }
 
 /* Writes as many blocks as fit after used bytes. */
-COLD static uint8_t *
+__cold static uint8_t *
 build_sack(uint8_t *p, unsigned used, const struct tcpopts *to)
 {
 	unsigned n = (TCP_OPT_MAX - used - 4) / 8;

@@ -66,8 +66,8 @@ tcp_challenge_ok(struct tcpcb *tp)
 {
 	nsec_t now = getuptime();
 
-	if (now - tp->t_challenge_date > NSEC_PER_SEC) {
-		tp->t_challenge_date = now;
+	if (now - tp->t_challenge_time > NSEC_PER_SEC) {
+		tp->t_challenge_time = now;
 		tp->t_challenges = 0;
 	}
 	if (tp->t_challenges >= 10)
@@ -152,7 +152,7 @@ worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
  * Plans a retransmission of len bytes from seq, and the FIN if it follows
  * them.
  */
-COLD static void
+__cold static void
 plan_again(const struct tcpcb *tp, struct tcp_tx *tx, tcp_seq seq,
     tcp_seq end)
 {
@@ -355,7 +355,7 @@ account_ack(struct tcpcb *tp, uint32_t len)
 	TCPSTAT_INC(sndtotal);
 }
 
-COLD static int
+__cold static int
 send_error(struct tcpcb *tp, int error)
 {
 	TCPSTAT_INC(outerror);
@@ -374,7 +374,7 @@ send_error(struct tcpcb *tp, int error)
 }
 
 /* Sends one segment of an established connection. */
-HOT static int
+__hot static int
 transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 {
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
@@ -450,8 +450,8 @@ is_silent(const struct tcpcb *tp)
 }
 
 /* Out of line: keeps the prologue of the idle path in tcp_output() small. */
-HOT APART static int
-speak(struct tcpcb *tp)
+__hot NOINLINE static int
+tcp_output_slow(struct tcpcb *tp)
 {
 	struct tcp_tx tx = { .tx_more = false };
 	const tcp_seq before = tp->snd_max;
@@ -481,14 +481,14 @@ speak(struct tcpcb *tp)
 	return (error);
 }
 
-HOT int
+__hot int
 tcp_output(struct tcpcb *tp)
 {
 	so_assert_locked(tp->t_inp.inp_socket);
 	if (tp->t_state < TCPS_ESTABLISHED)
 		return (0); /* tcp_sendsyn() sends in these states */
 	if (!is_silent(tp))
-		return (speak(tp));
+		return (tcp_output_slow(tp));
 	tcp_info_limit(tp);
 	return (0);
 }

@@ -98,7 +98,7 @@ reorder_window(const struct tcpcb *tp)
  * Section 6.2, step 5: marks overdue records lost and sets the timer for the
  * next one.  True: a record was lost.
  */
-HOT bool
+__hot bool
 tcp_rack_detect(struct tcpcb *tp, nsec_t now)
 {
 	const struct tcp_rack *rk = &tp->t_rack;
@@ -148,7 +148,7 @@ tcp_rack_timeout(struct tcpcb *tp, nsec_t now)
  * peer may delay the ACK of a single segment as long as we would.  An RTO that
  * would fire before the probe is postponed.
  */
-HOT void
+__hot void
 tcp_tlp_schedule(struct tcpcb *tp)
 {
 	nsec_t pto = PTO_UNKNOWN;

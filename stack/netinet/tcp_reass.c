@@ -9,7 +9,7 @@
 
 #include "netinet/tcp_var.h"
 
-COLD static void
+__cold static void
 ooseg_free(struct tcpcb *tp, struct tcp_ooseg *q)
 {
 	TAILQ_REMOVE(&tp->t_ooq, q, link);
@@ -31,7 +31,7 @@ tcp_reass_flush(struct tcpcb *tp)
 
 /* Only the first duplicate before the next ACK is reported. */
 void
-tcp_reass_twice(struct tcpcb *tp, tcp_seq start, tcp_seq end)
+tcp_dsack_report(struct tcpcb *tp, tcp_seq start, tcp_seq end)
 {
 	if ((tp->t_flags & TF_SACK) != 0 && SEQ_LT(start, end) &&
 	    tp->t_dsack.start == tp->t_dsack.end)
@@ -76,7 +76,7 @@ cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
 		n = before->seq + before->len - sg->sg_seq;
 		if (n > sg->sg_len)
 			n = sg->sg_len;
-		tcp_reass_twice(tp, sg->sg_seq, sg->sg_seq + n);
+		tcp_dsack_report(tp, sg->sg_seq, sg->sg_seq + n);
 		m_adj(sg->sg_m, n);
 		sg->sg_seq += n;
 		sg->sg_len -= n;
@@ -86,7 +86,7 @@ cut_overlap(struct tcpcb *tp, struct tcpseg *sg)
 		next = TAILQ_NEXT(q, link);
 		if (SEQ_LEQ(sg->sg_seq + sg->sg_len, q->seq))
 			break;
-		tcp_reass_twice(tp, q->seq, seq_min(q->seq + q->len,
+		tcp_dsack_report(tp, q->seq, seq_min(q->seq + q->len,
 		    sg->sg_seq + sg->sg_len));
 		if (SEQ_GEQ(sg->sg_seq + sg->sg_len, q->seq + q->len) &&
 		    !q->fin) {
@@ -191,7 +191,7 @@ tcp_reass_sack(const struct tcpcb *tp, struct tcp_sackblock *blocks)
 }
 
 /* RFC 9293 section 3.10.7.4, eighth step: the peer has closed its side. */
-APART static enum tcp_step
+NOINLINE static enum tcp_step
 fin_received(struct tcpcb *tp)
 {
 	tp->rcv_nxt++;
@@ -201,12 +201,12 @@ fin_received(struct tcpcb *tp)
 	switch (tp->t_state) {
 	case TCPS_ESTABLISHED:
 		tcp_setstate(tp, TCPS_CLOSE_WAIT);
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	case TCPS_FIN_WAIT_1:
 		tcp_setstate(tp, TCPS_CLOSING);
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	case TCPS_FIN_WAIT_2:
-		return (tcp_timewait(tp) ? TS_NEXT : TS_GONE);
+		return (tcp_timewait(tp) ? STEP_NEXT : STEP_GONE);
 	default:
 		panic("fin_received: state %s", tcp_state_names[tp->t_state]);
 	}
@@ -245,24 +245,24 @@ is_orphaned(const struct tcpcb *tp, const struct tcpseg *sg)
 }
 
 /* Input step: data and FIN. */
-HOT enum tcp_step
+__hot enum tcp_step
 tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
 {
 	bool fin = (sg->sg_flags & TH_FIN) != 0;
 
 	if (sg->sg_len == 0 && !fin)
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	if (__predict_false(tcp_has_fin(tp)))
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	if (__predict_false(is_orphaned(tp, sg))) {
 		TCPSTAT_INC(rcvafterclose);
 		tcp_drop(tp, ECONNRESET);
-		return (TS_GONE);
+		return (STEP_GONE);
 	}
 	if (__predict_false(sg->sg_seq != tp->rcv_nxt)) {
 		tp->t_flags |= TF_ACKNOW;	/* RFC 5681 section 4.2 */
 		queue(tp, sg);
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	}
 	if (__predict_true(sg->sg_len > 0)) {
 		TCPSTAT_INC(rcvdata);
@@ -275,5 +275,5 @@ tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
 		fin = drain(tp) || fin;
 	}
 	sorwakeup(tp->t_inp.inp_socket);
-	return (__predict_false(fin) ? fin_received(tp) : TS_NEXT);
+	return (__predict_false(fin) ? fin_received(tp) : STEP_NEXT);
 }

@@ -93,7 +93,7 @@ arm_undo(struct tcpcb *tp)
 }
 
 /* Starts a reduction from a window of flight bytes. */
-COLD static void
+__cold static void
 reduce(struct tcpcb *tp, enum tcp_recovery state, enum cc_signal signal,
     uint32_t flight)
 {
@@ -107,7 +107,7 @@ reduce(struct tcpcb *tp, enum tcp_recovery state, enum cc_signal signal,
 }
 
 /* A reduction in progress is not repeated. */
-COLD static void
+__cold static void
 enter_fast(struct tcpcb *tp)
 {
 	TCPSTAT_INC(fastrexmit);
@@ -157,7 +157,7 @@ was_spurious(const struct tcpcb *tp, const struct tcp_acked *a)
 }
 
 /* Restores the state (RFC 4015, RFC 9438 section 4.9). */
-COLD static void
+__cold static void
 undo(struct tcpcb *tp)
 {
 	const struct tcp_undo *u = &tp->t_undo;
@@ -175,7 +175,7 @@ undo(struct tcpcb *tp)
 }
 
 /* Ends recovery: all data in flight at its start is acknowledged. */
-COLD static void
+__cold static void
 leave(struct tcpcb *tp)
 {
 	if (tp->t_recovery != TR_TIMEOUT)
@@ -188,7 +188,7 @@ leave(struct tcpcb *tp)
 }
 
 /* RFC 6582: loss detection without SACK.  True: a loss was detected. */
-COLD static bool
+__cold static bool
 count_duplicates(struct tcpcb *tp, const struct tcp_acked *a)
 {
 	const struct tcp_sent *first = TAILQ_FIRST(&tp->t_sent);
@@ -238,7 +238,7 @@ delivered(const struct tcpcb *tp, const struct tcp_acked *a)
  * RFC 6937 with the conservative bound.  As in its revision, slow start is
  * used when an ACK advances without another loss.
  */
-COLD static void
+__cold static void
 reduce_rate(struct tcpcb *tp, const struct tcp_acked *a, bool lost)
 {
 	struct tcp_prr *prr = &tp->t_prr;
@@ -292,7 +292,7 @@ judge_timeout(struct tcpcb *tp, const struct tcp_acked *a)
  * Slow start after a timeout; an ACK counts as at most one segment (RFC 3465
  * section 2.3).
  */
-COLD static void
+__cold static void
 grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
 {
 	judge_timeout(tp, a);
@@ -305,7 +305,7 @@ grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
  * Called after an ACK was applied to the send buffer and the send map.  ack is
  * its number, which may be less than snd_una.
  */
-HOT void
+__hot void
 tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
 {
 	const bool calm = tp->t_recovery == TR_OPEN;

@@ -104,7 +104,7 @@ tcp_sent_set(struct tcpcb *tp, struct tcp_sent *r, enum tcp_sentstate state)
 }
 
 /* Splits a record; the right half follows it in all lists. */
-APART static struct tcp_sent *
+NOINLINE static struct tcp_sent *
 split(struct tcpcb *tp, struct tcp_sent *r, tcp_seq at)
 {
 	struct tcp_sent *right = record_new(tp);
@@ -170,7 +170,7 @@ find(struct tcpcb *tp, tcp_seq seq)
 }
 
 /* Records that [seq, end) was sent or retransmitted. */
-HOT void
+__hot void
 tcp_sent_add(struct tcpcb *tp, tcp_seq seq, tcp_seq end, nsec_t now)
 {
 	struct tcp_sent *r;
@@ -207,7 +207,7 @@ deliver(struct tcpcb *tp, const struct tcp_sent *r, struct tcp_acked *a)
 }
 
 /* The cumulative acknowledgement has reached ack. */
-HOT void
+__hot void
 tcp_sent_ack(struct tcpcb *tp, tcp_seq ack, struct tcp_acked *a)
 {
 	struct tcp_sent *r;

@@ -262,7 +262,7 @@ icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
 	    SEQ_GEQ(seq, tp->snd_max))
 		return;
 	if (error == EMSGSIZE)
-		tcp_mtu_told(tp, mtu);
+		tcp_mtu_icmp(tp, mtu);
 	else if (tp->t_state < TCPS_ESTABLISHED)
 		tcp_drop(tp, error);
 	else

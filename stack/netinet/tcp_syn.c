@@ -68,7 +68,7 @@ learn_options(struct tcpcb *tp, const struct tcpopts *to)
 		tp->t_flags &= ~(unsigned)TF_SACK;
 	if (to->has_ts) {
 		tp->ts_recent = to->tsval;
-		tp->ts_recent_date = getuptime();
+		tp->ts_recent_time = getuptime();
 	} else {
 		tp->t_flags &= ~(unsigned)TF_TS;
 	}
@@ -158,7 +158,7 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 		return (error);
 	TCPSTAT_INC(connattempt);
 	send_sequence(tp, tcp_newiss(&tp->t_inp.inp_conn));
-	tp->t_flags |= tcp_ecn_ask(tp);
+	tp->t_flags |= tcp_ecn_request(tp);
 	if (tp->t_flags & TF_WSCALE)
 		tp->rcv_scale = window_scale(&tp->t_inp.inp_socket->so_rcv);
 	tcp_setmss(tp);
@@ -259,7 +259,7 @@ adopt_half(struct tcpcb *tp, const struct tcp_half *h)
 	tp->rcv_scale = h->hf_scale;
 	tp->snd_scale = h->hf_flags & TF_WSCALE ? h->hf_peerscale : 0;
 	tp->ts_recent = h->hf_tsval;
-	tp->ts_recent_date = getuptime();
+	tp->ts_recent_time = getuptime();
 	tp->t_rttstart = h->hf_sent;
 	tp->t_rttseq = h->hf_iss + 1;
 	tcp_setmss(tp);
@@ -306,21 +306,21 @@ listen_ack(struct socket *head, const struct tcpseg *sg,
 
 	if (tcp_syncache_find(&sg->sg_conn, &h, &since)) {
 		if (sg->sg_ack != h.hf_iss + 1)
-			return (TS_RESET);
+			return (STEP_RESET);
 		if (seq - h.hf_irs - 1 > h.hf_win)
-			return (TS_DROP);
+			return (STEP_DROP);
 		/* TCP_DEFER_ACCEPT: wait for data */
 		if (sg->sg_len == 0 && (sg->sg_flags & TH_FIN) == 0 &&
 		    getuptime() - since < sototcpcb(head)->t_deferaccept)
-			return (TS_DROP);
+			return (STEP_DROP);
 	} else if ((sg->sg_flags & TH_SYN) ||
 	    !tcp_syncookie_check(head, sg, &h)) {
-		return (TS_RESET);
+		return (STEP_RESET);
 	}
 	*child = newchild(head, &h);
 	if (*child != NULL)
 		tcp_syncache_remove(&h.hf_conn);
-	return (TS_DROP);
+	return (STEP_DROP);
 }
 
 /*
@@ -336,60 +336,60 @@ tcp_listen_input(struct socket *head, const struct tcpseg *sg,
 	*child = NULL;
 	if (sg->sg_flags & TH_RST) {
 		tcp_syncache_reset(sg);
-		return (TS_DROP);
+		return (STEP_DROP);
 	}
 	if (sg->sg_flags & TH_ACK)
 		return (listen_ack(head, sg, child));
 	if ((sg->sg_flags & TH_SYN) == 0)
-		return (TS_DROP);
+		return (STEP_DROP);
 	if (soacceptfull(head)) {
 		TCPSTAT_INC(listendrop);
-		return (TS_DROP);
+		return (STEP_DROP);
 	}
 	tcp_half_init(&h, head, &sg->sg_conn, sg->sg_seq, &sg->sg_opt);
-	h.hf_flags |= tcp_ecn_asked(sg);
+	h.hf_flags |= tcp_ecn_requested(sg);
 	if (atomic_load_u32(&tcp_syncookies) == SYNCOOKIES_ALWAYS ||
 	    (!tcp_syncache_add(&h) && atomic_load_u32(&tcp_syncookies) != 0))
 		tcp_syncookie_send(&h);
-	return (TS_DROP);
+	return (STEP_DROP);
 }
 
 /* RFC 9293 section 3.10.7.3, state SYN-SENT. */
 enum tcp_step
 tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 {
-	enum tcp_step step = TS_NEXT;
+	enum tcp_step step = STEP_NEXT;
 	bool acked = (sg->sg_flags & TH_ACK) != 0;
 
 	if (acked && (SEQ_LEQ(sg->sg_ack, tp->iss) ||
 	    SEQ_GT(sg->sg_ack, tp->snd_max)))
-		return (sg->sg_flags & TH_RST ? TS_DROP : TS_RESET);
+		return (sg->sg_flags & TH_RST ? STEP_DROP : STEP_RESET);
 	if (sg->sg_flags & TH_RST) {
 		if (!acked)
-			return (TS_DROP);
+			return (STEP_DROP);
 		TCPSTAT_INC(drops);
 		tp->t_inp.inp_socket->so_error = ECONNREFUSED;
 		tcp_close(tp);
-		return (TS_GONE);
+		return (STEP_GONE);
 	}
 	if ((sg->sg_flags & TH_SYN) == 0)
-		return (TS_DROP);
+		return (STEP_DROP);
 	receive_sequence(tp, sg->sg_seq);
 	learn_options(tp, &sg->sg_opt);
-	tcp_ecn_answered(tp, sg);
+	tcp_ecn_accepted(tp, sg);
 	first_window(tp, sg);
 	sg->sg_seq++;
 	if (!acked) {			/* simultaneous open */
 		tcp_setstate(tp, TCPS_SYN_RECEIVED);
 		(void)tcp_sendsyn(tp);
-		return (TS_DROP);
+		return (STEP_DROP);
 	}
 	established(tp);
 	tp->t_flags |= TF_ACKNOW;
 	/* our SYN advertised the buffer, unscaled, from here on */
 	tp->rcv_adv = tp->rcv_nxt + syn_window(tp->t_inp.inp_socket);
 	step = tcp_data_input(tp, sg);
-	if (step == TS_NEXT)
+	if (step == STEP_NEXT)
 		(void)tcp_output(tp);
 	return (step);
 }
@@ -399,10 +399,10 @@ enum tcp_step
 tcp_synreceived_ack(struct tcpcb *tp, struct tcpseg *sg)
 {
 	if (__predict_true(tp->t_state != TCPS_SYN_RECEIVED))
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	if (SEQ_LEQ(sg->sg_ack, tp->iss) || SEQ_GT(sg->sg_ack, tp->snd_max))
-		return (TS_RESET);
+		return (STEP_RESET);
 	established(tp);
 	first_window(tp, sg);
-	return (TS_NEXT);
+	return (STEP_NEXT);
 }

@@ -45,7 +45,7 @@ timer_arm(struct tcpcb *tp, nsec_t when, nsec_t now)
 		timer_ref(so);
 }
 
-HOT void
+__hot void
 tcp_timer_set(struct tcpcb *tp, enum tcp_timer which, nsec_t delay)
 {
 	nsec_t now = getuptime();

@@ -28,9 +28,9 @@ tcp_urgent_input(struct tcpcb *tp, struct tcpseg *sg)
 	if (__predict_true((sg->sg_flags & TH_URG) == 0) || tcp_has_fin(tp) ||
 	    (so->so_state & SS_CANTRCVMORE) ||
 	    SEQ_LT(sg->sg_urgent, tp->rcv_nxt))
-		return (TS_NEXT);
+		return (STEP_NEXT);
 	sooobmark(so, so->so_rcv.sb_cc + (sg->sg_urgent - tp->rcv_nxt));
-	return (TS_NEXT);
+	return (STEP_NEXT);
 }
 
 /* The last byte in the send buffer is urgent. */

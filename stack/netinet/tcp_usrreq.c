@@ -147,7 +147,7 @@ tcp_usr_shutdown(struct socket *so)
  * 3.8.6.3).  The first read of a connection therefore sends no segment only to
  * advertise a window above 64 KB, which the SYN could not.
  */
-HOT void
+__hot void
 tcp_rcvd(struct socket *so)
 {
 	struct tcpcb *tp = sototcpcb(so);
@@ -181,7 +181,7 @@ tcp_notsentmax(const struct tcpcb *tp)
  * TCP_NOTSENT_LOWAT: as in Linux a writer appends whole buffers, but none
  * above this number of unsent bytes.
  */
-HOT static uint32_t
+__hot static uint32_t
 tcp_usr_sendroom(const struct socket *so)
 {
 	const struct tcpcb *tp = sototcpcb(so);
@@ -198,7 +198,7 @@ tcp_usr_sendroom(const struct socket *so)
 	return (((max - unsent - 1) / MJUMBYTES + 1) * MJUMBYTES);
 }
 
-HOT static int
+__hot static int
 tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     const struct msghdr *msg, int flags)
 {

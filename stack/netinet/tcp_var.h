@@ -187,7 +187,7 @@ struct tcpcb {
 
 	/* Timestamps (RFC 7323). */
 	uint32_t	 ts_recent, ts_offset;
-	nsec_t		 ts_recent_date;
+	nsec_t		 ts_recent_time;
 
 	/* Timers; one callout serves the earliest deadline. */
 	struct callout	 t_callout;
@@ -246,14 +246,14 @@ struct tcpcb {
 	nsec_t		 t_linger2;	/* TCP_LINGER2, 0: default */
 	unsigned	 t_syncnt;	/* TCP_SYNCNT, 0: default */
 	uint32_t	 t_notsentmax;	/* TCP_NOTSENT_LOWAT, 0: default */
-	nsec_t		 t_challenge_date;
+	nsec_t		 t_challenge_time;
 	/* challenge ACKs in the second that starts at the time */
 	unsigned	 t_challenges;
 	/* from ICMP, only reported after a timeout */
 	int		 t_softerror;
 
 	/* Receive rate of the program, for tcp_buf.c. */
-	nsec_t		 t_readdate;
+	nsec_t		 t_readtime;
 	uint64_t	 t_readmark;	/* bytes read before that time */
 
 	/* Statistics for TCP_INFO. */
@@ -310,11 +310,11 @@ struct tcpseg {
 
 /* What input does with a segment after a step. */
 enum tcp_step {
-	TS_NEXT,	/* go on to the next step */
-	TS_DROP,	/* drop it */
-	TS_ACK,		/* answer with an ACK and drop it */
-	TS_RESET,	/* answer with a reset and drop it */
-	TS_GONE		/* the control block was freed */
+	STEP_NEXT,	/* go on to the next step */
+	STEP_DROP,	/* drop it */
+	STEP_ACK,		/* answer with an ACK and drop it */
+	STEP_RESET,	/* answer with a reset and drop it */
+	STEP_GONE		/* the control block was freed */
 };
 
 /* tcp_sysctl.c: tunables; times are in milliseconds. */
@@ -381,7 +381,7 @@ void	 tcp_input(struct mbuf *, unsigned hlen);
 /* tcp_syn.c */
 enum tcp_step tcp_listen_input(struct socket *head, const struct tcpseg *,
 	    struct socket **child);
-APART enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
+NOINLINE enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
 enum tcp_step tcp_synreceived_ack(struct tcpcb *, struct tcpseg *);
 int	 tcp_connect(struct tcpcb *, const struct in_endpoint *);
 int	 tcp_sendsyn(struct tcpcb *);
@@ -412,9 +412,9 @@ void	 tcp_sent_init(struct tcpcb *);
 void	 tcp_sent_flush(struct tcpcb *);
 void	 tcp_sent_add(struct tcpcb *, tcp_seq seq, tcp_seq end, nsec_t now);
 void	 tcp_sent_ack(struct tcpcb *, tcp_seq ack, struct tcp_acked *);
-COLD void	 tcp_sent_sack(struct tcpcb *, tcp_seq start, tcp_seq end,
+__cold void	 tcp_sent_sack(struct tcpcb *, tcp_seq start, tcp_seq end,
 	    struct tcp_acked *);
-COLD void tcp_sent_set(struct tcpcb *, struct tcp_sent *, enum tcp_sentstate);
+__cold void tcp_sent_set(struct tcpcb *, struct tcp_sent *, enum tcp_sentstate);
 void	 tcp_sent_lose(struct tcpcb *, uint32_t len);
 void	 tcp_sent_unlose(struct tcpcb *);
 void	 tcp_sent_renege(struct tcpcb *);
@@ -424,7 +424,7 @@ bool	 tcp_sent_after(const struct tcp_sent *, nsec_t time, tcp_seq end);
 void	 tcp_rack_init(struct tcpcb *);
 void	 tcp_rack_delivered(struct tcpcb *, const struct tcp_sent *,
 	    struct tcp_acked *);
-COLD void	 tcp_rack_dsack(struct tcpcb *);
+__cold void	 tcp_rack_dsack(struct tcpcb *);
 void	 tcp_rack_recovered(struct tcpcb *);
 bool	 tcp_rack_detect(struct tcpcb *, nsec_t now);
 void	 tcp_rack_timeout(struct tcpcb *, nsec_t now);
@@ -437,7 +437,7 @@ void	 tcp_recover_init(struct tcpcb *);
 void	 tcp_sack_input(struct tcpcb *, const struct tcpseg *,
 	    struct tcp_acked *);
 void	 tcp_recover(struct tcpcb *, tcp_seq ack, const struct tcp_acked *);
-COLD void	 tcp_recover_rexmit(struct tcpcb *, uint32_t len, nsec_t now);
+__cold void	 tcp_recover_rexmit(struct tcpcb *, uint32_t len, nsec_t now);
 void	 tcp_recover_reorder(struct tcpcb *);
 void	 tcp_recover_timeout(struct tcpcb *);
 void	 tcp_recover_resend(struct tcpcb *);
@@ -446,9 +446,9 @@ uint32_t tcp_pipe(const struct tcpcb *);
 /* tcp_ecn.c */
 void	 tcp_ecn_sysctl_init(void);
 uint8_t	 tcp_ecn_field(const struct mbuf *);
-unsigned tcp_ecn_ask(const struct tcpcb *);
-unsigned tcp_ecn_asked(const struct tcpseg *);
-void	 tcp_ecn_answered(struct tcpcb *, const struct tcpseg *);
+unsigned tcp_ecn_request(const struct tcpcb *);
+unsigned tcp_ecn_requested(const struct tcpseg *);
+void	 tcp_ecn_accepted(struct tcpcb *, const struct tcpseg *);
 uint8_t	 tcp_ecn_synflags(unsigned wants, uint8_t flags);
 enum tcp_step tcp_ecn_input(struct tcpcb *, struct tcpseg *);
 uint8_t	 tcp_ecn_output(struct tcpcb *, bool fresh, uint8_t *ecn);
@@ -456,7 +456,7 @@ uint8_t	 tcp_ecn_output(struct tcpcb *, bool fresh, uint8_t *ecn);
 /* tcp_reass.c */
 enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);
 void	 tcp_reass_flush(struct tcpcb *);
-COLD unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
+__cold unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
 /* Whether the next ACK has SACK blocks to report. */
 static inline bool
 tcp_reass_reports(const struct tcpcb *tp)
@@ -465,13 +465,13 @@ tcp_reass_reports(const struct tcpcb *tp)
 	    tp->t_dsack.start != tp->t_dsack.end);
 }
 /* Reports [start, end) as a duplicate in the next ACK (RFC 2883). */
-void	 tcp_reass_twice(struct tcpcb *, tcp_seq start, tcp_seq end);
+void	 tcp_dsack_report(struct tcpcb *, tcp_seq start, tcp_seq end);
 
 /* tcp_urgent.c */
 struct tcphdr;
 tcp_seq	 tcp_urgent_byte(const struct tcphdr *);
 enum tcp_step tcp_urgent_input(struct tcpcb *, struct tcpseg *);
-COLD void	 tcp_urgent_send(struct tcpcb *);
+__cold void	 tcp_urgent_send(struct tcpcb *);
 /* Sets the urgent pointer of a segment that begins at seq. */
 void	 tcp_urgent_output(const struct tcpcb *, tcp_seq seq, struct tcphdr *);
 /* Whether the segment that begins at seq has an urgent pointer. */
@@ -483,12 +483,12 @@ tcp_is_urgent(const struct tcpcb *tp, tcp_seq seq)
 
 /* tcp_mtu.c */
 void	 tcp_mtu_init(struct tcpcb *);		/* the handshake is complete */
-void	 tcp_mtu_told(struct tcpcb *, uint32_t mtu);	/* by ICMP */
+void	 tcp_mtu_icmp(struct tcpcb *, uint32_t mtu);	/* by ICMP */
 void	 tcp_mtu_timeout(struct tcpcb *);
 /* Bytes to send as one probe from snd_max; 0: no probe now. */
 uint32_t tcp_mtu_probe(struct tcpcb *);
 void	 tcp_mtu_acked(struct tcpcb *);		/* snd_una has advanced */
-COLD void	 tcp_mtu_resent(struct tcpcb *, tcp_seq, uint32_t len);
+__cold void	 tcp_mtu_resent(struct tcpcb *, tcp_seq, uint32_t len);
 
 /* tcp_buf.c: called after a read and after a write; may enlarge the buffer. */
 void	 tcp_recvbuf_tune(struct tcpcb *);
@@ -517,9 +517,9 @@ uint32_t tcp_notsentmax(const struct tcpcb *);
 /* Sends new data, else retransmits the last segment and returns false. */
 bool	 tcp_sendtail(struct tcpcb *);
 void	 tcp_sendprobe(struct tcpcb *);
-COLD void  tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
+__cold void  tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
 	    uint8_t flags, uint32_t tsval);
-COLD void  tcp_reset(const struct tcpseg *);
+__cold void  tcp_reset(const struct tcpseg *);
 uint32_t tcp_rcvwindow(struct tcpcb *);
 /* Our timestamp clock: milliseconds (RFC 7323 section 5.4). */
 static inline uint32_t

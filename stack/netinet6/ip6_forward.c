@@ -62,7 +62,7 @@ ip6_forward(struct mbuf *m)
 	m = m_pullup(m, IP6_HDRLEN);
 	KASSERT(m != NULL, ("ip6_forward: header"));
 	mtod(m, struct ip6_hdr *)->ip6_hlim--;
-	m_turnoffloads(m);
+	m_offload_rx_to_tx(m);
 	IP6STAT_INC(forward);
 	ip6_transmit(nh.nh_ifp, m, &nh.nh_gw);
 }

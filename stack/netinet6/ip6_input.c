@@ -9,7 +9,7 @@
 #include "kern/sysctl.h"
 #include "net/netisr.h"
 #include "net/if_private.h"
-#include "netinet/in_alone.h"
+#include "netinet/in_exclusive.h"
 #include "netinet/in_group.h"
 #include "netinet/raw_ip.h"
 #include "netinet6/ip6_private.h"

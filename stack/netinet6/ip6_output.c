@@ -78,7 +78,7 @@ ip6_transmit(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *gw)
 }
 
 /* Cuts a packet into fragments of at most mtu bytes.  Consumes m. */
-APART static int
+NOINLINE static int
 fragment_transmit(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *gw,
     uint32_t mtu)
 {

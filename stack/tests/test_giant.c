@@ -60,7 +60,7 @@ TEST(a_driver_that_needs_giant_gets_its_frames_from_who_has_it)
 }
 
 static void
-say_it_late(void)
+report_late(void)
 {
 	t_sysctl_set("debug.needsgiant", "raw");
 	t_sysctl_set("debug.needsgiant", "raw tunnel");
@@ -69,7 +69,7 @@ say_it_late(void)
 TEST(a_late_component_is_warned_of)
 {
 	bool before = mpsafenet;
-	char *text = console_of(say_it_late);
+	char *text = console_of(report_late);
 	char *first;
 
 	CHECK_EQ(mpsafenet, before);

@@ -360,8 +360,8 @@ TEST(tcp_comes_behind_all_else_of_a_burst)
 static void
 be_alone(void *arg)
 {
-	net_enter_alone();
-	CHECK(net_alone());
+	net_enter_exclusive();
+	CHECK(net_is_exclusive());
 	*(bool *)arg = true;
 	net_exit();
 }
@@ -376,7 +376,7 @@ TEST(the_net_lock_may_be_asked_for_again)
 	td = t_thread(be_alone, &alone);
 	t_sleep(10);
 	net_enter();
-	CHECK(net_held() && !net_alone());
+	CHECK(net_held() && !net_is_exclusive());
 	CHECK(!alone);
 	net_exit();
 	CHECK(net_held());

@@ -334,7 +334,7 @@ yielder(void *arg)
 }
 
 static double
-yield_to_another(void)
+yield_to_other(void)
 {
 	pthread_t thread;
 	double cost;
@@ -444,7 +444,7 @@ main(void)
 	print_cost("remote", line);
 	yield = best(yields, CALLS);
 	print_cost("yield", yield);
-	change = yield_to_another() - yield;
+	change = yield_to_other() - yield;
 	print_cost("change", change);
 	print_cost("park", hand_over() - best(unparks, CALLS) -
 	    (change > 0 ? change : 0));

@@ -25,7 +25,7 @@ static struct {
 	unsigned	 streams;
 	nsec_t		 duration;
 	char		**settings;	/* name=value, until NULL */
-} asked;
+} options;
 
 static _Noreturn void
 usage(void)
@@ -47,15 +47,15 @@ parse_arguments(int argc, char **argv)
 		usage();
 	for (unsigned i = 0; i < nsimloads; i++)
 		if (strcmp(simloads[i].name, argv[1]) == 0)
-			asked.load = &simloads[i];
-	if (asked.load == NULL)
+			options.load = &simloads[i];
+	if (options.load == NULL)
 		usage();
-	asked.streams = (unsigned)argument_whole("STREAMS", argv[2], 1,
+	options.streams = (unsigned)argument_whole("STREAMS", argv[2], 1,
 	    STREAMS_MAX);
-	asked.duration = argument_whole("MILLISECONDS", argv[3], 1, MS_MAX) *
+	options.duration = argument_whole("MILLISECONDS", argv[3], 1, MS_MAX) *
 	    NSEC_PER_MSEC;
-	asked.settings = argv + 4;
-	for (char **s = asked.settings; *s != NULL; s++)
+	options.settings = argv + 4;
+	for (char **s = options.settings; *s != NULL; s++)
 		if (strchr(*s, '=') == NULL)
 			usage();
 }
@@ -68,8 +68,8 @@ configure(const char *arg)
 
 	(void)arg;
 	if (error == 0)
-		error = asked.load->configure(asked.streams);
-	for (char **s = asked.settings; *s != NULL && error == 0; s++) {
+		error = options.load->configure(options.streams);
+	for (char **s = options.settings; *s != NULL && error == 0; s++) {
 		char *value = strchr(*s, '=');
 
 		*value = '\0';
@@ -97,16 +97,16 @@ main(int argc, char **argv)
 	parse_arguments(argc, argv);
 	if (stack_boot_config(configure, NULL) != 0)
 		return (1);	/* the reason has been printed */
-	if (asked.load->start != NULL)
-		asked.load->start(asked.streams);
+	if (options.load->start != NULL)
+		options.load->start(options.streams);
 	sleep_for(WARM_UP);
-	units = asked.load->count(asked.streams);
+	units = options.load->count(options.streams);
 	time = mach_uptime();
-	sleep_for(asked.duration);
-	units = asked.load->count(asked.streams) - units;
+	sleep_for(options.duration);
+	units = options.load->count(options.streams) - units;
 	time = mach_uptime() - time;
 	printf("%.3f %s/s\n", (double)units * 1e9 / (double)time,
-	    asked.load->unit);
+	    options.load->unit);
 	fflush(stdout);
 	_exit(0);	/* threads still run, and need no cleanup */
 }

@@ -44,7 +44,7 @@ static struct {
 	bool		 json;
 	bool		 lane;
 	uint64_t	 units; /* lane mode: units of each stream; else 0 */
-} asked = { .load = simloads, .machine = sim_presets, .cpus = { 1, 2, 4 },
+} options = { .load = simloads, .machine = sim_presets, .cpus = { 1, 2, 4 },
     .ncpus = 3, .seed = 1, .duration = 10 * NSEC_PER_MSEC };
 
 /* A result, sent by the child. */
@@ -109,7 +109,7 @@ find_machine(const char *name)
 static void
 parse_cpus(const char *list)
 {
-	if (cpulist_parse(list, asked.cpus, &asked.ncpus) != 0)
+	if (cpulist_parse(list, options.cpus, &options.ncpus) != 0)
 		argument_refuse("not numbers of CPUs like 1,2,4:", list);
 }
 
@@ -118,9 +118,9 @@ add_setting(char *text)
 {
 	if (strchr(text, '=') == NULL)
 		argument_refuse("not name=value:", text);
-	if (asked.nsettings == SETTINGS_MAX)
+	if (options.nsettings == SETTINGS_MAX)
 		argument_refuse("too many tunables, from", text);
-	asked.settings[asked.nsettings++] = text;
+	options.settings[options.nsettings++] = text;
 }
 
 static void
@@ -128,37 +128,37 @@ parse_option(int option, char *value)
 {
 	switch (option) {
 	case 'w':
-		asked.load = find_load(value);
+		options.load = find_load(value);
 		break;
 	case 'c':
 		parse_cpus(value);
 		break;
 	case 'n':
-		asked.streams = (unsigned)argument_whole("--streams", value,
+		options.streams = (unsigned)argument_whole("--streams", value,
 		    1, STREAMS_MAX);
 		break;
 	case 'm':
-		asked.machine = find_machine(value);
+		options.machine = find_machine(value);
 		break;
 	case 's':
-		asked.seed = argument_whole("--seed", value, 0, UINT64_MAX);
+		options.seed = argument_whole("--seed", value, 0, UINT64_MAX);
 		break;
 	case 't':
-		asked.duration = NSEC_PER_MSEC * argument_whole("--ms", value,
+		options.duration = NSEC_PER_MSEC * argument_whole("--ms", value,
 		    1, MS_MAX);
 		break;
 	case 'v':
 		add_setting(value);
 		break;
 	case 'l':
-		asked.log = value;
+		options.log = value;
 		break;
 	case 'L':
-		asked.lane = true;
+		options.lane = true;
 		parse_cpus("1");
 		break;
 	case 'j':
-		asked.json = true;
+		options.json = true;
 		break;
 	case 'h':
 		usage(stdout);
@@ -197,15 +197,15 @@ parse_options(int argc, char **argv)
 static void
 check_request(void)
 {
-	for (unsigned i = 0; i < asked.ncpus; i++)
-		if (asked.cpus[i] < 1 || asked.cpus[i] > SIM_CPUS_MAX ||
-		    (unsigned)asked.cpus[i] > sim_preset_cpus(asked.machine)) {
+	for (unsigned i = 0; i < options.ncpus; i++)
+		if (options.cpus[i] < 1 || options.cpus[i] > SIM_CPUS_MAX ||
+		    (unsigned)options.cpus[i] > sim_preset_cpus(options.machine)) {
 			fprintf(stderr, "simstack: --cpus: the machine %s "
-			    "has 1 to %u CPUs, not %d\n", asked.machine->name,
-			    sim_preset_cpus(asked.machine), asked.cpus[i]);
+			    "has 1 to %u CPUs, not %d\n", options.machine->name,
+			    sim_preset_cpus(options.machine), options.cpus[i]);
 			exit(EX_USAGE);
 		}
-	if (asked.log != NULL && asked.ncpus != 1) {
+	if (options.log != NULL && options.ncpus != 1) {
 		fprintf(stderr, "simstack: --log is of one run: give --cpus "
 		    "one number\n");
 		exit(EX_USAGE);
@@ -219,11 +219,11 @@ configure(const char *arg)
 	const struct result *result = (const void *)arg;
 	int error = simload_set("boot_mute", "1");
 
-	simload_limit(asked.units);
+	simload_limit(options.units);
 	if (error == 0)
-		error = asked.load->configure(result->streams);
-	for (unsigned i = 0; i < asked.nsettings && error == 0; i++) {
-		char *name = asked.settings[i], *value = strchr(name, '=');
+		error = options.load->configure(result->streams);
+	for (unsigned i = 0; i < options.nsettings && error == 0; i++) {
+		char *name = options.settings[i], *value = strchr(name, '=');
 
 		*value = '\0';
 		error = simload_set(name, value + 1);
@@ -272,20 +272,20 @@ measure(void *arg)
 
 	if (stack_boot_config(configure, arg) != 0)
 		_exit(1);	/* the reason has been printed */
-	if (asked.load->start != NULL)
-		asked.load->start(result->streams);
-	if (asked.lane) {
+	if (options.load->start != NULL)
+		options.load->start(result->streams);
+	if (options.lane) {
 		sleep_for(LANE_TIME);
 		add_up(result, &nothing);
-		result->units = asked.load->count(result->streams);
+		result->units = options.load->count(result->streams);
 		return;
 	}
 	sleep_for(WARM_UP);
-	result->units = asked.load->count(result->streams);
+	result->units = options.load->count(result->streams);
 	result->time = mach_uptime();
 	sim_report(&before);
-	sleep_for(asked.duration);
-	result->units = asked.load->count(result->streams) - result->units;
+	sleep_for(options.duration);
+	result->units = options.load->count(result->streams) - result->units;
 	result->time = mach_uptime() - result->time;
 	add_up(result, &before);
 }
@@ -294,15 +294,15 @@ measure(void *arg)
 static _Noreturn void
 simulate(unsigned ncpus, int out)
 {
-	struct sim_config config = { .machine = asked.machine,
-	    .ncpus = ncpus, .seed = asked.seed };
-	struct result result = { .streams = asked.streams };
+	struct sim_config config = { .machine = options.machine,
+	    .ncpus = ncpus, .seed = options.seed };
+	struct result result = { .streams = options.streams };
 	struct sim_report report;
 
 	if (result.streams == 0)
 		result.streams = ncpus < STREAMS_MAX ? ncpus : STREAMS_MAX;
-	if (asked.log != NULL && (config.log = fopen(asked.log, "w")) == NULL) {
-		fprintf(stderr, "simstack: %s: %s\n", asked.log,
+	if (options.log != NULL && (config.log = fopen(options.log, "w")) == NULL) {
+		fprintf(stderr, "simstack: %s: %s\n", options.log,
 		    strerror(errno));
 		_exit(1);
 	}
@@ -372,9 +372,9 @@ print_head(void)
 	printf("simulated: %s on %s, seed %llu; per %.*s: atomic operations, "
 	    "lines fetched, instructions\n"
 	    "cpus streams %12s/s  speedup  atomics   lines   instr  hash\n",
-	    asked.load->name, asked.machine->name,
-	    (unsigned long long)asked.seed, (int)strlen(asked.load->unit) - 1,
-	    asked.load->unit, asked.load->unit);
+	    options.load->name, options.machine->name,
+	    (unsigned long long)options.seed, (int)strlen(options.load->unit) - 1,
+	    options.load->unit, options.load->unit);
 }
 
 static void
@@ -396,11 +396,11 @@ print_json_head(void)
 {
 	printf("{\"simulated\": true, \"machine\": \"%s\", \"workload\": "
 	    "\"%s\", \"seed\": %llu, \"unit\": \"%s/s\",\n \"set\": [",
-	    asked.machine->name, asked.load->name,
-	    (unsigned long long)asked.seed, asked.load->unit);
-	for (unsigned i = 0; i < asked.nsettings; i++) {
+	    options.machine->name, options.load->name,
+	    (unsigned long long)options.seed, options.load->unit);
+	for (unsigned i = 0; i < options.nsettings; i++) {
 		printf("%s", i > 0 ? ", " : "");
-		print_json_string(asked.settings[i]);
+		print_json_string(options.settings[i]);
 	}
 	printf("],\n \"runs\": [");
 }
@@ -437,20 +437,20 @@ print_lane_run(unsigned ncpus, bool first)
 	struct result half, all;
 	uint64_t n;
 
-	asked.units = LANE_UNITS;
+	options.units = LANE_UNITS;
 	half = run_child(ncpus);
-	asked.units = 2 * LANE_UNITS;
+	options.units = 2 * LANE_UNITS;
 	all = run_child(ncpus);
 	n = all.units - half.units;
 	if (n < (uint64_t)LANE_UNITS * all.streams) {
 		fprintf(stderr, "simstack: the lane's %s did not end in time\n",
-		    asked.load->name);
+		    options.load->name);
 		exit(1);
 	}
 	printf("%s\n  {\"workload\": \"%s\", \"unit\": \"%s\", \"cpus\": %u, "
 	    "\"instructions\": %.3f, \"blocks\": %.3f, \"locks\": %.3f, "
 	    "\"atomics\": %.3f, \"lines\": %.3f}",
-	    first ? "" : ",", asked.load->name, asked.load->unit, ncpus,
+	    first ? "" : ",", options.load->name, options.load->unit, ncpus,
 	    more(half.instructions, all.instructions, n),
 	    more(half.blocks, all.blocks, n),
 	    more(half.locks, all.locks, n),
@@ -462,12 +462,12 @@ static void
 print_lane(void)
 {
 	printf("{\"simulated\": true, \"machine\": \"%s\", \"lane\": [",
-	    asked.machine->name);
+	    options.machine->name);
 	fflush(stdout);
 	for (unsigned i = 0; i < nsimloads; i++) {
-		asked.load = &simloads[i];
-		for (unsigned k = 0; k < asked.ncpus; k++)
-			print_lane_run((unsigned)asked.cpus[k], i + k == 0);
+		options.load = &simloads[i];
+		for (unsigned k = 0; k < options.ncpus; k++)
+			print_lane_run((unsigned)options.cpus[k], i + k == 0);
 	}
 	printf("\n]}\n");
 }
@@ -479,28 +479,28 @@ main(int argc, char **argv)
 
 	parse_options(argc, argv);
 	check_request();
-	if (asked.lane) {
+	if (options.lane) {
 		print_lane();
 		return (0);
 	}
-	if (asked.json)
+	if (options.json)
 		print_json_head();
 	else
 		print_head();
 	fflush(stdout);		/* before fork() copies the buffer */
-	for (unsigned i = 0; i < asked.ncpus; i++) {
-		unsigned ncpus = (unsigned)asked.cpus[i];
+	for (unsigned i = 0; i < options.ncpus; i++) {
+		unsigned ncpus = (unsigned)options.cpus[i];
 		struct result r = run_child(ncpus);
 
 		if (i == 0)
 			first = rate(&r);
-		if (asked.json)
+		if (options.json)
 			print_json_run(ncpus, &r, i == 0);
 		else
 			print_row(ncpus, &r, first);
 		fflush(stdout);
 	}
-	if (asked.json)
+	if (options.json)
 		printf("\n]}\n");
 	return (0);
 }

@@ -15,7 +15,7 @@
  * "asked" serves at PORT, and is also a client: for each request to its TCP
  * port ASKED from another host's "ask" (a MODE, a number of connections and a
  * time), it connects to ADDRESS.  Requests run one after the other
- * (tools/asked.h).
+ * (tools/load_server.h).
  *
  * An ADDRESS that begins with a slash is the path of a UNIX-domain socket;
  * PORT is then ignored.
@@ -49,7 +49,7 @@
 #include <unistd.h>
 
 #include "tools/argument.h"
-#include "tools/asked.h"
+#include "tools/load_server.h"
 #include "tools/clock.h"
 #include "tools/tcpload.h"
 
@@ -291,7 +291,7 @@ client(void *arg)
 	return (NULL);
 }
 
-/* Measures the started clients; the result has ASKED_LINE bytes. */
+/* Measures the started clients; the result has LOAD_LINE bytes. */
 static void
 measure(char *said)
 {
@@ -302,7 +302,7 @@ measure(char *said)
 	before = counted();
 	start = now();
 	pause_for(options.seconds);
-	snprintf(said, ASKED_LINE, "%.0f %s\n",
+	snprintf(said, LOAD_LINE, "%.0f %s\n",
 	    (double)(counted() - before) / (now() - start),
 	    options.mode == IN || options.mode == OUT ? "bytes/s" :
 	    "transactions/s");
@@ -312,7 +312,7 @@ measure(char *said)
 static _Noreturn void
 measure_once(void)
 {
-	char said[ASKED_LINE];
+	char said[LOAD_LINE];
 
 	measure(said);
 	fputs(said, stdout);
@@ -350,16 +350,16 @@ options_good(void)
 }
 
 static void
-run_asked(const char *line, char *said)
+run_request(const char *line, char *said)
 {
 	pthread_t threads[CONNECTIONS_MAX];
-	char mode[ASKED_LINE];
+	char mode[LOAD_LINE];
 
 	options.mode = sscanf(line, "%127s %5d %lf", mode,
 	    &options.connections, &options.seconds) == 3 ? mode_named(mode) :
 	    NMODES;
 	if (!options_good()) {
-		snprintf(said, ASKED_LINE, "tcpload: no such load; ask for "
+		snprintf(said, LOAD_LINE, "tcpload: no such load; ask for "
 		    "one as \"in 10 2\"\n");
 		return;
 	}
@@ -375,11 +375,11 @@ run_asked(const char *line, char *said)
 static int
 ask(void)
 {
-	char line[ASKED_LINE];
+	char line[LOAD_LINE];
 
 	snprintf(line, sizeof(line), "%s %d %g\n", modes[options.mode],
 	    options.connections, options.seconds);
-	return (asked_ask("tcpload", (struct sockaddr *)&options.sa,
+	return (load_request("tcpload", (struct sockaddr *)&options.sa,
 	    options.salen, line));
 }
 
@@ -498,7 +498,7 @@ parse_server(int argc, char **argv)
 		    UINT16_MAX);
 		resolve(argv[3], argv[4]);
 		start_server();
-		asked_serve("tcpload", port, run_asked);
+		load_server_run("tcpload", port, run_request);
 	}
 }
 

@@ -43,7 +43,7 @@
 #include <unistd.h>
 
 #include "tools/argument.h"
-#include "tools/asked.h"
+#include "tools/load_server.h"
 #include "tools/clock.h"
 
 #define	WARM_UP		0.3		/* seconds */
@@ -223,7 +223,7 @@ cpu_seconds(void)
 	    (double)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) / 1e6);
 }
 
-/* Stores the result in a text of ASKED_LINE bytes. */
+/* Stores the result in a text of LOAD_LINE bytes. */
 static void
 measure(const struct job *job, char *said)
 {
@@ -245,7 +245,7 @@ measure(const struct job *job, char *said)
 	atomic_store(&over, true);
 	for (int i = 0; i < 2 * job->clients; i++)
 		pthread_join(threads[i], NULL);
-	snprintf(said, ASKED_LINE, "%.0f transactions/s\n%.2f CPU seconds\n",
+	snprintf(said, LOAD_LINE, "%.0f transactions/s\n%.2f CPU seconds\n",
 	    (double)count / took, cpu);
 }
 
@@ -283,16 +283,16 @@ job_read(struct job *job, const char *workload, const char *clients,
 }
 
 static void
-run_asked(const char *line, char *said)
+run_request(const char *line, char *said)
 {
-	char words[3][ASKED_LINE];
+	char words[3][LOAD_LINE];
 	struct job job;
 
 	if (sscanf(line, "%127s %127s %127s", words[0], words[1],
 	    words[2]) == 3 && job_read(&job, words[0], words[1], words[2]))
 		measure(&job, said);
 	else
-		snprintf(said, ASKED_LINE, "unixbench: no such load; ask "
+		snprintf(said, LOAD_LINE, "unixbench: no such load; ask "
 		    "for one as \"mysql 8 2\"\n");
 }
 
@@ -302,7 +302,7 @@ main(int argc, char **argv)
 	struct sockaddr_in sin = { .sin_family = AF_INET };
 	const char *workload = "mysql", *clients = "8", *seconds = "2";
 	const char *server = NULL;
-	char line[ASKED_LINE];
+	char line[LOAD_LINE];
 	bool serving = false;
 	struct job job;
 	int opt;
@@ -329,10 +329,10 @@ main(int argc, char **argv)
 	    inet_pton(AF_INET, server, &sin.sin_addr) != 1))
 		usage();
 	if (serving)
-		asked_serve("unixbench", ntohs(sin.sin_port), run_asked);
+		load_server_run("unixbench", ntohs(sin.sin_port), run_request);
 	snprintf(line, sizeof(line), "%s %s %s\n", workload, clients, seconds);
 	if (server != NULL)
-		return (asked_ask("unixbench", (struct sockaddr *)&sin,
+		return (load_request("unixbench", (struct sockaddr *)&sin,
 		    sizeof(sin), line));
 	measure(&job, line);
 	fputs(line, stdout);

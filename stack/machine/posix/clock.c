@@ -21,7 +21,7 @@
 #include "machine/posix/host.h"
 
 /* The time of the first call is the boot time; one word needs no lock. */
-static atomic_u64 boot_date;
+static atomic_u64 boot_time;
 
 static uint64_t
 monotonic(void)
@@ -37,13 +37,13 @@ begin(void)
 {
 	uint64_t date = monotonic(), zero = 0;
 
-	return (atomic_cmpset_u64(&boot_date, &zero, date) ? date : zero);
+	return (atomic_cmpset_u64(&boot_time, &zero, date) ? date : zero);
 }
 
 static uint64_t
 boot(void)
 {
-	uint64_t date = atomic_load_u64(&boot_date);
+	uint64_t date = atomic_load_u64(&boot_time);
 
 	return (date != 0 ? date : begin());
 }

@@ -22,7 +22,7 @@ template_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
 	} while (!tcp_input_locked(so, sg));
 }
 
-const struct tcp_strategy tcp_lock_template = {
-	.ts_net = NETLOCK_SHARED, .ts_lockops = &tcp_lock_mutex,
-	.ts_input = template_input,
+const struct tcp_lockops tcp_lock_template = {
+	.tlo_net = NETLOCK_SHARED, .tlo_lockops = &tcp_lock_mutex,
+	.tlo_input = template_input,
 };

@@ -81,7 +81,7 @@ def test_effects_against_another_variant_and_without_a_number(client: Client) ->
 
 PROFILE = """\
     max        total       count   avg     cnt_hold     cnt_lock name
-      9           70     1000000     7     {unp:8}            1 ../kern/uipc_usrlock_{strategy}.c:36 ({lock})
+      9           70     1000000     7     {unp:8}            1 ../kern/unp_lock_{strategy}.c:36 ({lock})
       9           70     1000000     7     {filedesc:8}            1 ../api/fdlock.c:49 (filedesc)
       9           70        1000     7            7            1 ../api/fdlock.c:49 (filedesc2)
       9           70        1000     7            0            0 ../kern/sleepq.c:49 (sleepq)

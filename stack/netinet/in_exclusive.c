@@ -2,7 +2,7 @@
 /*
  * The queue of packets whose protocol needs the net lock exclusively.
  */
-#include "netinet/in_alone.h"
+#include "netinet/in_exclusive.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static struct {
 	    .w_wmesg = "alone" },
 };
 
-bool in_alone_some;
+bool in_exclusive_some;
 static bool is_alone[256];		/* [I] after boot */
 static char names[64];			/* [I] after boot */
 static atomic_u64 queued, drops;	/* [a] */
@@ -57,18 +57,18 @@ static const struct sysctl_oid alone_oids[] = {
 };
 
 bool
-in_alone_is(uint8_t proto)
+in_exclusive_is(uint8_t proto)
 {
 	return (is_alone[proto]);
 }
 
 bool
-in_alone_handover(pr_input_t *input, uint8_t proto, struct mbuf *m,
+in_exclusive_handover(pr_input_t *input, uint8_t proto, struct mbuf *m,
     unsigned hlen)
 {
 	struct alone_packet *ap;
 
-	if (!is_alone[proto] || net_alone())
+	if (!is_alone[proto] || net_is_exclusive())
 		return (false);
 	ap = kmalloc(sizeof(*ap));
 	*ap = (struct alone_packet){ .ap_input = input, .ap_m = m,
@@ -101,7 +101,7 @@ run_alone(struct alone_list *packets)
 	struct alone_packet *ap;
 
 	giant_enter();
-	net_enter_alone();
+	net_enter_exclusive();
 	rx_burst_begin();
 	while ((ap = STAILQ_FIRST(packets)) != NULL) {
 		STAILQ_REMOVE_HEAD(packets, ap_link);
@@ -130,7 +130,7 @@ alone_work(void *arg) REQUIRES(alone.lock)
 }
 
 void
-in_alone_init(void)
+in_exclusive_init(void)
 {
 	sysctl_register(alone_oids, nitems(alone_oids));
 	mtx_init(&alone.lock, LC_NETISR);
@@ -158,7 +158,7 @@ find_proto(const char *name)
 }
 
 int
-in_alone_start(void)
+in_exclusive_start(void)
 {
 	char copy[sizeof(names)], *save = NULL, *word;
 
@@ -170,9 +170,9 @@ in_alone_start(void)
 			    "icmp igmp icmp6", word);
 			return (EINVAL);
 		}
-		in_alone_some = true;
+		in_exclusive_some = true;
 	}
-	if (!in_alone_some)
+	if (!in_exclusive_some)
 		return (0);
 	if (netlock_mode != NETLOCK_SHARED) {
 		console("net.inet.ip.alone: nobody shares the net lock; set "
@@ -184,7 +184,7 @@ in_alone_start(void)
 }
 
 void
-in_alone_stop(void)
+in_exclusive_stop(void)
 {
 	worker_stop(&alone.worker);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The locking strategy of the UNIX domain, selected at boot, and functions
- * shared by strategies.  Each strategy has its own file, uipc_usrlock_*.c.
+ * shared by strategies.  Each strategy has its own file, unp_lock_*.c.
  */
 #include <errno.h>
 

@@ -7,7 +7,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "tools/asked.h"
+#include "tools/load_server.h"
 
 #define	STALL		5	/* seconds; max time for a request line */
 #define	BACKLOG		16
@@ -25,8 +25,8 @@ hear_line(int fd, char *line)
 {
 	ssize_t n;
 
-	for (size_t len = 0; len < ASKED_LINE - 1; len += (size_t)n) {
-		n = recv(fd, line + len, ASKED_LINE - 1 - len, 0);
+	for (size_t len = 0; len < LOAD_LINE - 1; len += (size_t)n) {
+		n = recv(fd, line + len, LOAD_LINE - 1 - len, 0);
 		if (n <= 0)
 			return (false);
 		line[len + (size_t)n] = '\0';
@@ -38,10 +38,10 @@ hear_line(int fd, char *line)
 
 /* A connection without a request is a test whether the server runs. */
 static void
-answer(int fd, asked_fn *fn)
+answer(int fd, load_fn *fn)
 {
 	const struct timeval stall = { .tv_sec = STALL };
-	char line[ASKED_LINE], said[ASKED_LINE];
+	char line[LOAD_LINE], said[LOAD_LINE];
 
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &stall, sizeof(stall));
 	if (!hear_line(fd, line))
@@ -51,7 +51,7 @@ answer(int fd, asked_fn *fn)
 }
 
 void
-asked_serve(const char *tool, in_port_t port, asked_fn *fn)
+load_server_run(const char *tool, in_port_t port, load_fn *fn)
 {
 	const struct sockaddr_in sin = { .sin_family = AF_INET,
 	    .sin_port = htons(port) };
@@ -77,11 +77,11 @@ asked_serve(const char *tool, in_port_t port, asked_fn *fn)
 }
 
 int
-asked_ask(const char *tool, const struct sockaddr *server, socklen_t server_len,
+load_request(const char *tool, const struct sockaddr *server, socklen_t server_len,
     const char *line)
 {
 	int fd = socket(server->sa_family, SOCK_STREAM, 0);
-	char said[ASKED_LINE];
+	char said[LOAD_LINE];
 	size_t len = 0;
 	bool complains;
 	ssize_t n;

@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "kern/unprecord.h"
+#include "kern/unp_record.h"
 
 /* Returns n charged bytes to a sender; socket locked. */
 static void

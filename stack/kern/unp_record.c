@@ -3,7 +3,7 @@
  * Records in the buffers of UNIX-domain sockets: creating, queueing, peeking
  * and removing, whole or in parts.
  */
-#include "kern/unprecord.h"
+#include "kern/unp_record.h"
 
 #include <string.h>
 

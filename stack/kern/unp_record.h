@@ -5,8 +5,8 @@
  * A record in so_rcv is a chain of mbufs: the first holds struct unp_record,
  * the others the bytes.  Records are linked by m_nextpkt.
  */
-#ifndef KERN_UNPRECORD_H
-#define KERN_UNPRECORD_H
+#ifndef KERN_UNP_RECORD_H
+#define KERN_UNP_RECORD_H
 
 #include "kern/unpcb.h"
 
@@ -62,4 +62,4 @@ void	 unp_record_peek(struct mbuf *, uint32_t off, uint32_t n,
 void	 unp_record_take(struct socket *, uint32_t n, bool whole,
 	    struct unp_taken *);
 
-#endif /* KERN_UNPRECORD_H */
+#endif /* KERN_UNP_RECORD_H */

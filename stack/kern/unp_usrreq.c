@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * UNIX-domain sockets: creation, destruction and socket operations.  unpcb.h
- * describes the data flow.  Connections are in uipc_usrconn.c, names in
- * uipc_usrname.c, data in uipc_usrio.c and uipc_usrrec.c, descriptors in
- * uipc_rights.c, locking strategies in uipc_usrlock.c.
+ * describes the data flow.  Connections are in unp_conn.c, names in
+ * unp_name.c, data in unp_io.c and unp_record.c, descriptors in
+ * unp_rights.c, locking strategies in unp_lock.c.
  *
  * The strategy's locks come before those of sockets, and the socket layer
  * calls most of these functions with the socket locked.  They unlock it, which
