@@ -10,17 +10,15 @@
  * nothing, and its thread works like that of a device queue: it receives
  * bursts of segments, while the program reads on another CPU.
  */
-#include <arpa/inet.h>
 #include <net/ethernet.h>
 #include <netinet/ip.h>
-#include <netinet/tcp.h>
 #include <string.h>
 
 #include "dev/mem.h"
 #include "kern/thread.h"
 #include "kern/worker.h"
 #include "netinet/ip_private.h"
-#include "netinet/tcp_opt.h"
+#include "netinet/tcp_header.h"
 
 #define	BURST		64	/* segments in one epoch section */
 /* max unacknowledged segments: half of netisr's queue limit */
@@ -248,11 +246,9 @@ segment_make(const struct chargen *cg, const struct stream *s, tcp_seq seq,
 	ip.ip_len = htons((uint16_t)(sizeof(ip) + sizeof(hd->th) + opts + len));
 	ip.ip_sum = in_hdrsum(&ip, sizeof(ip));
 	hd->ip = ip;
-	hd->th = (struct tcphdr){ .th_sport = s->s_fport,
-	    .th_dport = s->s_nport, .th_seq = htonl(seq),
-	    .th_ack = htonl(s->s_rcvnxt), .th_win = htons(UINT16_MAX),
-	    .th_off = (uint8_t)((sizeof(hd->th) + opts) >> 2) & 0xf,
-	    .th_flags = flags };
+	hd->th = tcp_header_make(&(struct tcp_header){ .seq = seq,
+	    .ack = s->s_rcvnxt, .win = UINT16_MAX, .flags = flags,
+	    .optlen = opts }, s->s_fport, s->s_nport);
 	memcpy(data + opts, cg->cg_pattern + (seq - (ISS + 1)) % PATTERN, len);
 	m->m_len = m->m_pkthdr.len = (uint32_t)sizeof(*hd) + opts + len;
 	m->m_pkthdr.csum_flags = CSUM_VALID;

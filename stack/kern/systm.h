@@ -13,12 +13,19 @@
 #include "kern/annotate.h"
 #include "machine/machine.h"
 
-/* Off the way that packets take: neither inlined nor near it. */
-#define	__cold		__attribute__((cold, noinline))
-/* On the way of nearly every packet: they lie together in memory. */
+/*
+ * Where a function's code goes.  What every packet executes should share cache
+ * lines and pages with nothing else, and inlining an uncommon path makes a
+ * common one save registers that it does not need.
+ *
+ *	__hot		executed for nearly every packet: placed together
+ *	__cold		errors, losses, set-up: placed elsewhere, never inlined,
+ *			and a branch that leads there is predicted not taken
+ *	NOINLINE	an uncommon path of packets: never inlined
+ */
 #define	__hot		__attribute__((hot))
-/* What a packet may need, but most need not: a call, wherever it is made. */
-#define	NOINLINE		__attribute__((noinline))
+#define	__cold		__attribute__((cold, noinline))
+#define	NOINLINE	__attribute__((noinline))
 
 #ifndef nitems
 #define	nitems(a)	(sizeof(a) / sizeof((a)[0]))

@@ -59,7 +59,7 @@ struct thread {
 	struct ast	*td_asts;		/* [o] deferred work */
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	unsigned	 td_netdepth;		/* [o] depth of net_enter() */
-	bool		 td_netexclusive;		/* [o] ... exclusively */
+	bool		 td_netexclusive;	/* [o] ... exclusively */
 	/* [o] tunnels around the packet being sent */
 	unsigned	 td_tunnels;
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
@@ -109,7 +109,8 @@ getuptime(void)
 {
 	struct thread *td = thread_known();
 
-	return (__predict_true(td->td_now != 0) ? td->td_now : thread_read_clock(td));
+	return (__predict_true(td->td_now != 0) ? td->td_now :
+	    thread_read_clock(td));
 }
 /* Discards the cached time, because a new packet or call begins. */
 static inline void
@@ -124,7 +125,8 @@ forget_uptime(void)
  */
 void	 thread_interrupt(void);
 
-__cold void thread_hints_attach(struct thread *, enum td_hint kind, size_t size);
+__cold void thread_hints_attach(struct thread *, enum td_hint kind,
+	    size_t size);
 /* The cache of a kind of this thread: size bytes, zeroed when created. */
 static inline void *
 thread_hints(enum td_hint kind, size_t size)

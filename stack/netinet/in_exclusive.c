@@ -15,34 +15,34 @@
 
 #define	QUEUE_MAX	1024	/* max packets; more are dropped */
 
-/* [q] alone.lock */
-struct alone_packet {
-	STAILQ_ENTRY(alone_packet) ap_link;	/* [q] */
-	pr_input_t	*ap_input;
-	struct mbuf	*ap_m;
-	unsigned	 ap_hlen;
+/* [q] queue.lock */
+struct exclusive_packet {
+	STAILQ_ENTRY(exclusive_packet) ep_link;	/* [q] */
+	pr_input_t	*ep_input;
+	struct mbuf	*ep_m;
+	unsigned	 ep_hlen;
 };
-STAILQ_HEAD(alone_list, alone_packet);
+STAILQ_HEAD(exclusive_list, exclusive_packet);
 
-static worker_fn alone_work;
+static worker_fn exclusive_work;
 
 static struct {
 	struct mtx	 lock;
-	struct alone_list packets;	/* [q] */
+	struct exclusive_list packets;	/* [q] */
 	unsigned	 len;		/* [q] */
 	struct worker	 worker;
-} alone = {
-	.worker = { .w_lock = &alone.lock, .w_fn = alone_work,
-	    .w_wmesg = "alone" },
+} queue = {
+	.worker = { .w_lock = &queue.lock, .w_fn = exclusive_work,
+	    .w_wmesg = "exclusive" },
 };
 
 bool in_exclusive_some;
-static bool is_alone[256];		/* [I] after boot */
+static bool is_exclusive[256];		/* [I] after boot */
 static char names[64];			/* [I] after boot */
 static atomic_u64 queued, drops;	/* [a] */
-static atomic_u64 longest;		/* [a] written under alone.lock */
+static atomic_u64 longest;		/* [a] written under queue.lock */
 
-static const struct sysctl_oid alone_oids[] = {
+static const struct sysctl_oid exclusive_oids[] = {
 	{ .oid_name = "net.inet.ip.alone", .oid_type = CTL_STRING,
 	  .oid_flags = CTL_TUN, .oid_ptr = names, .oid_max = sizeof(names),
 	  .oid_descr = "protocols whose input needs the net lock "
@@ -59,34 +59,34 @@ static const struct sysctl_oid alone_oids[] = {
 bool
 in_exclusive_is(uint8_t proto)
 {
-	return (is_alone[proto]);
+	return (is_exclusive[proto]);
 }
 
 bool
 in_exclusive_handover(pr_input_t *input, uint8_t proto, struct mbuf *m,
     unsigned hlen)
 {
-	struct alone_packet *ap;
+	struct exclusive_packet *ep;
 
-	if (!is_alone[proto] || net_is_exclusive())
+	if (!is_exclusive[proto] || net_is_exclusive())
 		return (false);
-	ap = kmalloc(sizeof(*ap));
-	*ap = (struct alone_packet){ .ap_input = input, .ap_m = m,
-	    .ap_hlen = hlen };
-	mtx_lock(&alone.lock);
-	if (alone.len < QUEUE_MAX) {
-		STAILQ_INSERT_TAIL(&alone.packets, ap, ap_link);
-		ap = NULL;
+	ep = kmalloc(sizeof(*ep));
+	*ep = (struct exclusive_packet){ .ep_input = input, .ep_m = m,
+	    .ep_hlen = hlen };
+	mtx_lock(&queue.lock);
+	if (queue.len < QUEUE_MAX) {
+		STAILQ_INSERT_TAIL(&queue.packets, ep, ep_link);
+		ep = NULL;
 		atomic_count_u64(&queued, 1);
-		if (++alone.len > atomic_load_u64(&longest))
-			atomic_store_u64(&longest, alone.len);
-		worker_wake(&alone.worker);
+		if (++queue.len > atomic_load_u64(&longest))
+			atomic_store_u64(&longest, queue.len);
+		worker_wake(&queue.worker);
 	}
-	mtx_unlock(&alone.lock);
-	if (ap != NULL) {
+	mtx_unlock(&queue.lock);
+	if (ep != NULL) {
 		atomic_count_u64(&drops, 1);
 		m_freem(m);
-		kfree(ap);
+		kfree(ep);
 	}
 	return (true);
 }
@@ -96,17 +96,17 @@ in_exclusive_handover(pr_input_t *input, uint8_t proto, struct mbuf *m,
  * calls.
  */
 static void
-run_alone(struct alone_list *packets)
+run_exclusive(struct exclusive_list *packets)
 {
-	struct alone_packet *ap;
+	struct exclusive_packet *ep;
 
 	giant_enter();
 	net_enter_exclusive();
 	rx_burst_begin();
-	while ((ap = STAILQ_FIRST(packets)) != NULL) {
-		STAILQ_REMOVE_HEAD(packets, ap_link);
-		ap->ap_input(ap->ap_m, ap->ap_hlen);
-		kfree(ap);
+	while ((ep = STAILQ_FIRST(packets)) != NULL) {
+		STAILQ_REMOVE_HEAD(packets, ep_link);
+		ep->ep_input(ep->ep_m, ep->ep_hlen);
+		kfree(ep);
 	}
 	rx_burst_end();
 	net_exit();
@@ -114,27 +114,27 @@ run_alone(struct alone_list *packets)
 }
 
 static nsec_t
-alone_work(void *arg) REQUIRES(alone.lock)
+exclusive_work(void *arg) REQUIRES(queue.lock)
 {
-	struct alone_list packets = STAILQ_HEAD_INITIALIZER(packets);
+	struct exclusive_list packets = STAILQ_HEAD_INITIALIZER(packets);
 
 	(void)arg;
-	if (alone.len == 0)
+	if (queue.len == 0)
 		return (NSEC_FOREVER);
-	STAILQ_CONCAT(&packets, &alone.packets);
-	alone.len = 0;
-	mtx_unlock(&alone.lock);
-	run_alone(&packets);
-	mtx_lock(&alone.lock);
+	STAILQ_CONCAT(&packets, &queue.packets);
+	queue.len = 0;
+	mtx_unlock(&queue.lock);
+	run_exclusive(&packets);
+	mtx_lock(&queue.lock);
 	return (0);
 }
 
 void
 in_exclusive_init(void)
 {
-	sysctl_register(alone_oids, nitems(alone_oids));
-	mtx_init(&alone.lock, LC_NETISR);
-	STAILQ_INIT(&alone.packets);
+	sysctl_register(exclusive_oids, nitems(exclusive_oids));
+	mtx_init(&queue.lock, LC_NETISR);
+	STAILQ_INIT(&queue.packets);
 }
 
 static bool
@@ -151,7 +151,7 @@ find_proto(const char *name)
 
 	for (size_t i = 0; i < nitems(protos); i++)
 		if (strcmp(name, protos[i].name) == 0) {
-			is_alone[protos[i].proto] = true;
+			is_exclusive[protos[i].proto] = true;
 			return (true);
 		}
 	return (false);
@@ -180,11 +180,11 @@ in_exclusive_start(void)
 		    "shared-socket-batch");
 		return (EINVAL);
 	}
-	return (worker_start(&alone.worker, "swi: alone", MACH_CPU_ANY));
+	return (worker_start(&queue.worker, "swi: alone", MACH_CPU_ANY));
 }
 
 void
 in_exclusive_stop(void)
 {
-	worker_stop(&alone.worker);
+	worker_stop(&queue.worker);
 }

@@ -8,7 +8,6 @@
 
 #include "netinet/tcp_var.h"
 
-#define	RTO_MAX		(60 * NSEC_PER_SEC)
 /* Max back-off of probes to a closed window. */
 #define	PROBE_SHIFT	8
 
@@ -23,8 +22,8 @@ tcp_setrto(struct tcpcb *tp)
 	nsec_t least = tcp_msec(&tcp_rexmit_min), var = 4 * tp->t_rttvar;
 
 	tp->t_rto = tp->t_srtt + (var > least ? var : least);
-	if (tp->t_rto > RTO_MAX)
-		tp->t_rto = RTO_MAX;
+	if (tp->t_rto > TCP_RTO_MAX)
+		tp->t_rto = TCP_RTO_MAX;
 }
 
 /* RFC 6298 (2.2) and (2.3). */
@@ -65,7 +64,7 @@ measure(struct tcpcb *tp, const struct tcpseg *sg)
 		/* +1: the timestamp clock has a resolution of 1 ms */
 		uint32_t ms = tcp_now_ts(tp) - sg->sg_opt.tsecr + 1;
 
-		if (ms < RTO_MAX / NSEC_PER_MSEC)
+		if (ms < TCP_RTO_MAX / NSEC_PER_MSEC)
 			tcp_rttsample(tp, ms * NSEC_PER_MSEC);
 	}
 }

@@ -8,12 +8,10 @@
  * timer: the retransmission timer if data is in flight, else the persist
  * timer.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <string.h>
 
-#include "netinet/tcp_var.h"
+#include "netinet/tcp_header.h"
 
 /* Space before the TCP header: link and IP headers. */
 #define	TCP_HEADROOM	64
@@ -247,26 +245,15 @@ static void
 fill_header(struct tcpcb *tp, const struct in_family *af, struct mbuf *m,
     unsigned optlen, tcp_seq seq, uint8_t flags)
 {
-	const struct in_conninfo *c = &tp->t_inp.inp_conn;
 	const uint32_t mask = (1U << tp->rcv_scale) - 1;
-	struct tcphdr *th = mtod(m, struct tcphdr *);
 	uint32_t win = (tcp_rcvwindow(tp) + mask) >> tp->rcv_scale;
 
 	if (win > 65535)
 		win = 65535;
-	memset(th, 0, TCP_HDRLEN);
-	th->th_sport = c->lport;
-	th->th_dport = c->fport;
-	th->th_seq = htonl(seq);
-	th->th_ack = htonl(tp->rcv_nxt);
-	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
-	th->th_flags = flags;
-	th->th_win = htons((uint16_t)win);
-	tcp_urgent_output(tp, seq, th);
-	th->th_sum = af_pseudo(af, c, IPPROTO_TCP, m->m_pkthdr.len);
-	m->m_pkthdr.csum_flags |= CSUM_TX;
-	m->m_pkthdr.csum_start = 0;
-	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
+	tcp_header_put(m, &(struct tcp_header){ .seq = seq, .ack = tp->rcv_nxt,
+	    .win = (uint16_t)win, .flags = flags, .optlen = optlen }, af,
+	    &tp->t_inp.inp_conn);
+	tcp_urgent_output(tp, seq, mtod(m, struct tcphdr *));
 	tp->rcv_adv = seq_max(tp->rcv_adv,
 	    tp->rcv_nxt + (win << tp->rcv_scale));
 }
@@ -543,22 +530,12 @@ tcp_respond(const struct tcpseg *sg, tcp_seq seq, tcp_seq ack, uint8_t flags,
 	struct tcpopts to = { .has_ts = sg->sg_opt.has_ts && tsval != 0,
 	    .tsval = tsval, .tsecr = sg->sg_opt.tsval };
 	struct mbuf *m = m_gethdr(TCP_HEADROOM);
-	struct tcphdr *th = mtod(m, struct tcphdr *);
 	unsigned optlen;
 
-	memset(th, 0, TCP_HDRLEN);
 	optlen = tcp_opt_build((uint8_t *)m->m_data + TCP_HDRLEN, &to);
 	m->m_len = m->m_pkthdr.len = TCP_HDRLEN + optlen;
-	th->th_sport = c->lport;
-	th->th_dport = c->fport;
-	th->th_seq = htonl(seq);
-	th->th_ack = htonl(ack);
-	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
-	th->th_flags = flags;
-	th->th_sum = af_pseudo(af, c, IPPROTO_TCP, m->m_pkthdr.len);
-	m->m_pkthdr.csum_flags = CSUM_TX;
-	m->m_pkthdr.csum_start = 0;
-	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
+	tcp_header_put(m, &(struct tcp_header){ .seq = seq, .ack = ack,
+	    .flags = flags, .optlen = optlen }, af, c);
 	TCPSTAT_INC(sndtotal);
 	(void)af_output(af, m, c, IPPROTO_TCP, &opts);
 }

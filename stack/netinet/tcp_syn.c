@@ -3,11 +3,10 @@
  * The TCP handshake of either side: SYN, SYN-ACK, the ACK that completes it,
  * and simultaneous open.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <string.h>
 
+#include "netinet/tcp_header.h"
 #include "netinet/tcp_syncache.h"
 
 #define	SYN_HEADROOM	64
@@ -91,22 +90,14 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 		.tsecr = flags & TH_ACK ? h->hf_tsval : 0,
 	};
 	struct mbuf *m = m_gethdr(SYN_HEADROOM);
-	struct tcphdr *th = mtod(m, struct tcphdr *);
 	unsigned optlen;
 
-	memset(th, 0, TCP_HDRLEN);
 	optlen = tcp_opt_build((uint8_t *)m->m_data + TCP_HDRLEN, &to);
 	m->m_len = m->m_pkthdr.len = TCP_HDRLEN + optlen;
-	th->th_sport = c->lport;
-	th->th_dport = c->fport;
-	th->th_seq = htonl(h->hf_iss);
-	th->th_ack = flags & TH_ACK ? htonl(h->hf_irs + 1) : 0;
-	th->th_off = (TCP_HDRLEN + optlen) >> 2 & 0xf;
-	th->th_flags = flags | tcp_ecn_synflags(h->hf_flags, flags);
-	th->th_win = htons(h->hf_win);
-	th->th_sum = af_pseudo(af, c, IPPROTO_TCP, m->m_pkthdr.len);
-	m->m_pkthdr.csum_flags = CSUM_TX;
-	m->m_pkthdr.csum_offset = offsetof(struct tcphdr, th_sum);
+	tcp_header_put(m, &(struct tcp_header){ .seq = h->hf_iss,
+	    .ack = flags & TH_ACK ? h->hf_irs + 1 : 0, .win = h->hf_win,
+	    .flags = flags | tcp_ecn_synflags(h->hf_flags, flags),
+	    .optlen = optlen }, af, c);
 	TCPSTAT_INC(sndtotal);
 	return (af_output(af, m, c, IPPROTO_TCP, &h->hf_opts));
 }

@@ -16,7 +16,6 @@
 
 #define	MAX_REXMT	15		/* as Linux's tcp_retries2 */
 #define	MAX_SYN_REXMT	6		/* as Linux's tcp_syn_retries */
-#define	RTO_MAX		(60 * NSEC_PER_SEC)	/* RFC 6298 (2.5) */
 
 static void	tcp_timer_fire(void *);
 
@@ -85,9 +84,9 @@ backoff(const struct tcpcb *tp)
 {
 	nsec_t rto = tp->t_rto;
 
-	for (unsigned i = 0; i < tp->t_rxtshift && rto < RTO_MAX; i++)
+	for (unsigned i = 0; i < tp->t_rxtshift && rto < TCP_RTO_MAX; i++)
 		rto *= 2;
-	return (rto < RTO_MAX ? rto : RTO_MAX);
+	return (rto < TCP_RTO_MAX ? rto : TCP_RTO_MAX);
 }
 
 /* Time until TCP_USER_TIMEOUT ends the connection (RFC 5482); 0: now. */

@@ -17,17 +17,19 @@
  *	tcp_reass.c	data in and out of order, FIN
  *	tcp_defer.c	deferred ACKs and output
  *	tcp_urgent.c	urgent data, either way
- *	tcp_output.c	building and sending segments
+ *	tcp_output.c	building and sending segments, resets; tcp_header.h
+ *	tcp_lock.c	the choice of locking; tcp_lock_NAME.c: strategies
  *	tcp_timer.c	timeouts
- *	tcp_subr.c	creation and destruction of control blocks, resets
+ *	tcp_subr.c	creation and destruction of control blocks, ICMP errors
  *	tcp_usrreq.c	socket operations; tcp_sockopt.c, tcp_info.c: options
  *	tcp_buf.c	automatic buffer sizes
  *	tcp_mtu.c	the path's MTU, from ICMP and from probes
  *	tcp_opt.c	options on the wire
  *	tcp_sysctl.c	tunables and counters
  *
- * The socket's mutex protects its control block.  Functions that may free the
- * block return it, or NULL if it was freed.
+ * so_lock protects the control block, or the lock that net.inet.tcp.input
+ * selects (tcp_lock.h).  tcp_close() and tcp_drop() may free the block; input
+ * and timers return STEP_GONE or false after them.
  */
 #ifndef NETINET_TCP_VAR_H
 #define NETINET_TCP_VAR_H
@@ -44,6 +46,7 @@
 #define	TCP_DEFAULT_MSS	536		/* until the connection has an MSS */
 #define	TCP_MSS_MIN	88		/* protects against tiny segments */
 #define	TCP_TS_LEN	12		/* timestamps, padded */
+#define	TCP_RTO_MAX	(60 * NSEC_PER_SEC)	/* RFC 6298 (2.5) */
 #define	TCP_LINGER2_NONE	NSEC_FOREVER	/* no FIN_WAIT_2 */
 
 enum tcp_state {

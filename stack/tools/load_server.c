@@ -77,8 +77,8 @@ load_server_run(const char *tool, in_port_t port, load_fn *fn)
 }
 
 int
-load_request(const char *tool, const struct sockaddr *server, socklen_t server_len,
-    const char *line)
+load_request(const char *tool, const struct sockaddr *server,
+    socklen_t server_len, const char *line)
 {
 	int fd = socket(server->sa_family, SOCK_STREAM, 0);
 	char said[LOAD_LINE];

@@ -172,7 +172,7 @@ parse_option(int option, char *value)
 static void
 parse_options(int argc, char **argv)
 {
-	static const struct option options[] = {
+	static const struct option longopts[] = {
 		{ "workload", required_argument, NULL, 'w' },
 		{ "cpus", required_argument, NULL, 'c' },
 		{ "streams", required_argument, NULL, 'n' },
@@ -188,7 +188,7 @@ parse_options(int argc, char **argv)
 	};
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, "", longopts, NULL)) != -1)
 		parse_option(option, optarg);
 	if (optind < argc)
 		argument_refuse("nothing is to be done with", argv[optind]);
