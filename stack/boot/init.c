@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "boot/boot.h"
+#include "dev/drivers.h"
 #include "kern/counter.h"
 #include "kern/ctl.h"
 #include "kern/epoch.h"
@@ -18,7 +19,12 @@
 #include "kern/sysctl.h"
 #include "kern/unpcb.h"
 #include "kern/watchdog.h"
-#include "net/if_private.h"
+#include "net/if_bridge.h"
+#include "net/if_config.h"
+#include "net/if_ether.h"
+#include "net/netisr.h"
+#include "net/route.h"
+#include "netinet/arp.h"
 #include "netinet/in_exclusive.h"
 #include "netinet/ip_private.h"
 #include "netinet/ip_tunnel.h"

@@ -15,7 +15,10 @@
 #include "kern/epoch.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
+#include "net/if_ether.h"
+#include "net/if_lro.h"
 #include "net/rx_burst.h"
+#include "netinet/arp.h"
 
 #define	HOSTIF_MTU	1500
 #define	RX_BURST	64	/* max frames; output waits until its end */

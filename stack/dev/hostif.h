@@ -8,7 +8,7 @@
 #define DEV_HOSTIF_H
 
 #include "kern/lock.h"
-#include "net/if_private.h"
+#include "net/if_driver.h"
 
 struct hostif;
 

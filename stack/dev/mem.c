@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dev/drivers.h"
+#include "net/if_ether.h"
 #include "net/netisr.h"
 #include "net/route.h"
 

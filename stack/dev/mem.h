@@ -9,7 +9,7 @@
 #ifndef DEV_MEM_H
 #define DEV_MEM_H
 
-#include "net/if_private.h"
+#include "net/if_driver.h"
 
 #define	MEM_HEADROOM	34	/* room for tunnels; aligns the IP header */
 #define	MEM_FAR_LLADDR	"\x02" "wire\1"	/* link address of the far end */

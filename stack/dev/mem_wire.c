@@ -15,6 +15,7 @@
 #include "kern/ast.h"
 #include "kern/thread.h"
 #include "kern/worker.h"
+#include "net/if_lro.h"
 #include "net/rx_burst.h"
 
 #define	QUEUE_MAX	4096	/* max frames; more are dropped */

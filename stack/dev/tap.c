@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dev/drivers.h"
 #include "dev/hostif.h"
 
 static int

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dev/drivers.h"
 #include "dev/hostif.h"
 #include "kern/sysctl.h"
 

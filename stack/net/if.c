@@ -9,9 +9,11 @@
 #include "kern/ctl.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
-#include "net/rx_burst.h"
-#include "net/if_private.h"
+#include "net/if_driver.h"
+#include "net/if_ether.h"
+#include "net/if_lro.h"
 #include "net/netisr.h"
+#include "net/rx_burst.h"
 
 struct ifnet *ifnet_list;
 struct if_family *if_families;

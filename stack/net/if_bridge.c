@@ -16,7 +16,9 @@
 #include "kern/ctl.h"
 #include "kern/lock.h"
 #include "kern/sysctl.h"
-#include "net/if_private.h"
+#include "net/if_bridge.h"
+#include "net/if_driver.h"
+#include "net/if_ether.h"
 
 #define	MEMBERS_MAX	16
 #define	BUCKETS		256

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kern/sysctl.h"
-#include "net/if_private.h"
+#include "net/if_driver.h"
 
 #define	PREFIX		"if."
 #define	PPM_MAX		1000000

@@ -7,7 +7,9 @@
 #include <net/ethernet.h>
 #include <string.h>
 
-#include "net/if_private.h"
+#include "net/if_bridge.h"
+#include "net/if_driver.h"
+#include "net/if_ether.h"
 #include "net/netisr.h"
 
 static const uint8_t ether_broadcast[6] = { 255, 255, 255, 255, 255, 255 };

@@ -13,7 +13,7 @@
 
 #include "kern/callout.h"
 #include "kern/lock.h"
-#include "net/if_private.h"
+#include "net/if_driver.h"
 
 #define	PPM		1000000
 #define	HOLD_PACKETS	2

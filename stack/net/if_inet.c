@@ -6,7 +6,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "net/if_private.h"
+#include "net/if_config.h"
 
 struct in_addr
 inet_mask(unsigned plen)

@@ -5,7 +5,7 @@
  */
 #include <arpa/inet.h>
 
-#include "net/if_private.h"
+#include "net/if_driver.h"
 #include "net/netisr.h"
 
 #define	LO_MTU	16384

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "kern/thread.h"
-#include "net/if_private.h"
+#include "net/if_lro.h"
 
 #define	TIMESTAMP_LEN		12	/* timestamps, if they are the only option */
 

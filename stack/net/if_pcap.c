@@ -16,7 +16,7 @@
 
 #include "kern/ctl.h"
 #include "kern/epoch.h"
-#include "net/if_private.h"
+#include "net/if_driver.h"
 
 #define	MAGIC_NSEC	0xa1b23c4d
 #define	LINKTYPE_ETHERNET 1

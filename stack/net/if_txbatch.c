@@ -4,7 +4,7 @@
  * and passed to the driver with one call.
  */
 #include "kern/thread.h"
-#include "net/if_private.h"
+#include "net/if_var.h"
 
 #define	BATCH_MAX	32	/* max frames in one call */
 

@@ -18,7 +18,7 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "kern/worker.h"
-#include "net/if_private.h"
+#include "net/if_driver.h"
 
 #define	TXQ_MAX	4096	/* max frames; more are dropped */
 

@@ -25,8 +25,8 @@
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
+#include "net/if_var.h"
 #include "net/rx_burst.h"
-#include "net/if_private.h"
 
 struct isr_proto isr_protos[NETISR_NPROTO] = {
 	/* Framing only: another queue would be one too many. */

@@ -78,4 +78,9 @@ bool	 netisr_is_worker(unsigned worker);
 int	 netisr_queue_to(unsigned worker, enum netisr_proto, struct mbuf *);
 void	 netisr_wake(unsigned worker, enum netisr_proto);
 
+/* At boot, and at its end; netisr_start() returns an errno value. */
+void	 netisr_init(void);
+int	 netisr_start(void);
+void	 netisr_stop(void);
+
 #endif /* NET_NETISR_H */

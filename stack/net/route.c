@@ -13,7 +13,7 @@
 #include "kern/ctl.h"
 #include "kern/epoch.h"
 #include "kern/thread.h"
-#include "net/if_private.h"
+#include "net/if_config.h"
 #include "net/rtable.h"
 
 /* [I] immutable */

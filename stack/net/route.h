@@ -54,4 +54,12 @@ struct route_family {
 };
 void	 route_family_register(const struct route_family *);
 
+/* Boot order: init, then the subnets of interfaces, then loader.conf. */
+void	 route_init(void);
+void	 route_config_init(void);
+int	 route_attach(void);		/* errno value */
+int	 route_config_attach(void);	/* errno value */
+/* Routes to the subnets of an interface; errno. */
+int	 route_subnets(struct ifnet *);
+
 #endif /* NET_ROUTE_H */

@@ -11,7 +11,7 @@
 
 #include "kern/ctl.h"
 #include "kern/sysctl.h"
-#include "net/if_private.h"
+#include "net/if_config.h"
 #include "net/route.h"
 
 #define	FAMILIES_MAX	2

@@ -20,8 +20,9 @@
 #include "kern/lock.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
-#include "net/if_private.h"
+#include "net/if_ether.h"
 #include "net/netisr.h"
+#include "netinet/arp.h"
 #include "netinet/ip_var.h"
 
 #define	ARP_HASH	64

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kern/sysctl.h"
-#include "net/if_private.h"
+#include "net/if_ether.h"
 #include "netinet/in_family.h"
 #include "netinet/in_group.h"
 #include "netinet/ip_private.h"

@@ -10,7 +10,8 @@
 
 #include "kern/ctl.h"
 #include "kern/sysctl.h"
-#include "net/if_private.h"
+#include "net/if_driver.h"
+#include "netinet/arp.h"
 
 /* Parses one word of the list; 0.0.0.0/0 means no address. */
 static int

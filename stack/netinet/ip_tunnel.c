@@ -16,7 +16,7 @@
 
 #include "kern/sysctl.h"
 #include "kern/thread.h"
-#include "net/if_private.h"
+#include "net/if_driver.h"
 #include "net/netisr.h"
 #include "netinet/in_family.h"
 #include "netinet/ip_private.h"

@@ -5,7 +5,7 @@
 #ifndef NETINET_IP_TUNNEL_H
 #define NETINET_IP_TUNNEL_H
 
-#include "net/if_private.h"
+#include "net/if_driver.h"
 
 #define	GRE_HDRLEN	4
 

@@ -13,7 +13,7 @@
 #include "kern/lock.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
-#include "net/if_private.h"
+#include "net/if_var.h"
 #include "netinet/in_group.h"
 #include "netinet6/ip6_private.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "kern/sysctl.h"
-#include "net/if_private.h"
+#include "net/if_config.h"
 #include "netinet6/ip6_private.h"
 
 /* Parses one word of the list. */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "kern/sysctl.h"
+#include "net/if_var.h"
 #include "net/netisr.h"
-#include "net/if_private.h"
 #include "netinet/in_exclusive.h"
 #include "netinet/in_group.h"
 #include "netinet/raw_ip.h"

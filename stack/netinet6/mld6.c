@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "kern/sysctl.h"
-#include "net/if_private.h"
+#include "net/if_ether.h"
 #include "netinet/in_group.h"
 #include "netinet6/ip6_private.h"
 

@@ -20,7 +20,7 @@
 #include "kern/lock.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
-#include "net/if_private.h"
+#include "net/if_ether.h"
 #include "netinet6/ip6_private.h"
 
 #define	ND6_HASH	256

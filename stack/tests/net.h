@@ -11,7 +11,7 @@
 
 #include "kern/socketvar.h"
 #include "kern/thread.h"
-#include "net/if_private.h"
+#include "net/if_driver.h"
 
 /*
  * Boots with the tunables in $STACK_TUNABLES, words like name=value, so that

@@ -8,6 +8,7 @@
 
 #include "dev/mem.h"
 #include "machine/virtual/virtual.h"
+#include "net/if_bridge.h"
 #include "net/route.h"
 #include "tests/net.h"
 

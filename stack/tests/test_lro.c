@@ -7,6 +7,7 @@
 
 #include <netinet/tcp.h>
 
+#include "net/if_lro.h"
 #include "tests/net.h"
 #include "tests/packet6.h"
 

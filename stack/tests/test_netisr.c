@@ -12,7 +12,7 @@
 #include "kern/synch.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
-#include "net/if_private.h"
+#include "net/if_var.h"
 #include "net/netisr_private.h"
 #include "tests/threads.h"
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ethernet: framing, and link addresses of groups.
+ */
+#ifndef NET_IF_ETHER_H
+#define NET_IF_ETHER_H
+
+#include "net/if_var.h"
+
+void	 ether_init(void);
+/* Before if_attach(): output over Ethernet for every family. */
+void	 ether_ifattach(struct ifnet *);
+/* Link addresses of groups: RFC 1112 section 6.4, RFC 2464 section 7. */
+void	 ether_group(struct in_addr, uint8_t ll[6]);
+void	 ether_group6(const struct in6_addr *, uint8_t ll[6]);
+/* A whole frame to the driver, by way of what keeps and harms packets. */
+int	 ether_send(struct ifnet *, struct mbuf *);
+int	 ether_frame(struct ifnet *, struct mbuf *, const uint8_t dst[6],
+	    uint16_t type);
+
+#endif /* NET_IF_ETHER_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Large receive offload: segments of a connection that were received together
+ * are merged; see if_lro.c.
+ */
+#ifndef NET_IF_LRO_H
+#define NET_IF_LRO_H
+
+#include "net/if_var.h"
+
+#define	LRO_FLOWS	8	/* connections at a time */
+struct lro_segment {		/* offsets are from the frame's first byte */
+	struct mbuf	*ls_m;
+	uint32_t	 ls_tcp, ls_data;
+	uint32_t	 ls_len;	/* bytes of data */
+	bool		 ls_v6;
+};
+struct lro_flow {
+	struct lro_segment lf_first;
+	struct mbuf	*lf_last;	/* of what was joined, or NULL */
+	uint32_t	 lf_next;	/* sequence number behind it */
+};
+struct if_lro {
+	unsigned	 lro_n;
+	struct lro_flow	 lro_flows[LRO_FLOWS];
+};
+/*
+ * Between the two, frames that the calling thread receives on interfaces with
+ * if_lro may be held back.
+ */
+void	 if_lro_begin(struct if_lro *);
+void	 if_lro_end(struct if_lro *);
+void	 if_pass(struct mbuf *);	/* a frame, its interface set */
+/* A received frame, after if_lro_begin(): true if it was taken, false if the
+   caller is to pass it on. */
+bool	 if_lro_take(struct mbuf *);
+
+#endif /* NET_IF_LRO_H */
