@@ -46,8 +46,18 @@ struct pkthdr {
 	uint32_t	 flowid;	/* hash of the flow, 0 unknown */
 	struct ifnet	*rcvif;
 	uint16_t	 csum_flags;
-	uint16_t	 csum_start;	/* from start of the IP header */
-	uint16_t	 csum_offset;
+	union {
+		struct {
+			/* from start of the IP header */
+			uint16_t	 csum_start, csum_offset;
+		};
+		/* after input of IP, of a packet for this host: offset and
+		   number of its protocol (netinet/in_handoff.h) */
+		struct {
+			uint16_t	 upper_off;
+			uint8_t		 upper_proto;
+		};
+	};
 	uint16_t	 tso_segsz;	/* segment size of TSO or merged data */
 };
 

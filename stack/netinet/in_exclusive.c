@@ -12,32 +12,21 @@
 #include "kern/sysctl.h"
 #include "kern/worker.h"
 #include "net/rx_burst.h"
+#include "netinet/in_handoff.h"
 
 #define	QUEUE_MAX	1024	/* max packets; more are dropped */
-
-/* [q] queue.lock */
-struct exclusive_packet {
-	STAILQ_ENTRY(exclusive_packet) ep_link;	/* [q] */
-	pr_input_t	*ep_input;
-	struct mbuf	*ep_m;
-	unsigned	 ep_hlen;
-};
-STAILQ_HEAD(exclusive_list, exclusive_packet);
 
 static worker_fn exclusive_work;
 
 static struct {
 	struct mtx	 lock;
-	struct exclusive_list packets;	/* [q] */
-	unsigned	 len;		/* [q] */
+	struct mbufq	 packets;	/* [q] lock */
 	struct worker	 worker;
 } queue = {
 	.worker = { .w_lock = &queue.lock, .w_fn = exclusive_work,
 	    .w_wmesg = "exclusive" },
 };
 
-bool in_exclusive_some;
-static bool is_exclusive[256];		/* [I] after boot */
 static char names[64];			/* [I] after boot */
 static atomic_u64 queued, drops;	/* [a] */
 static atomic_u64 longest;		/* [a] written under queue.lock */
@@ -56,38 +45,26 @@ static const struct sysctl_oid exclusive_oids[] = {
 	  .oid_ptr = &longest, .oid_descr = "its longest queue" },
 };
 
-bool
-in_exclusive_is(uint8_t proto)
+static bool
+exclusive_take(struct mbuf *m, unsigned hlen)
 {
-	return (is_exclusive[proto]);
-}
+	bool full;
 
-bool
-in_exclusive_handover(pr_input_t *input, uint8_t proto, struct mbuf *m,
-    unsigned hlen)
-{
-	struct exclusive_packet *ep;
-
-	if (!is_exclusive[proto] || net_is_exclusive())
+	(void)hlen;
+	if (net_is_exclusive())
 		return (false);
-	ep = kmalloc(sizeof(*ep));
-	*ep = (struct exclusive_packet){ .ep_input = input, .ep_m = m,
-	    .ep_hlen = hlen };
 	mtx_lock(&queue.lock);
-	if (queue.len < QUEUE_MAX) {
-		STAILQ_INSERT_TAIL(&queue.packets, ep, ep_link);
-		ep = NULL;
-		atomic_count_u64(&queued, 1);
-		if (++queue.len > atomic_load_u64(&longest))
-			atomic_store_u64(&longest, queue.len);
+	full = queue.packets.mq_len == QUEUE_MAX;
+	if (!full) {
+		mbufq_enqueue(&queue.packets, m);
+		if (queue.packets.mq_len > atomic_load_u64(&longest))
+			atomic_store_u64(&longest, queue.packets.mq_len);
 		worker_wake(&queue.worker);
 	}
 	mtx_unlock(&queue.lock);
-	if (ep != NULL) {
-		atomic_count_u64(&drops, 1);
+	atomic_count_u64(full ? &drops : &queued, 1);
+	if (full)
 		m_freem(m);
-		kfree(ep);
-	}
 	return (true);
 }
 
@@ -96,18 +73,15 @@ in_exclusive_handover(pr_input_t *input, uint8_t proto, struct mbuf *m,
  * calls.
  */
 static void
-run_exclusive(struct exclusive_list *packets)
+run_exclusive(struct mbufq *packets)
 {
-	struct exclusive_packet *ep;
+	struct mbuf *m;
 
 	giant_enter();
 	net_enter_exclusive();
 	rx_burst_begin();
-	while ((ep = STAILQ_FIRST(packets)) != NULL) {
-		STAILQ_REMOVE_HEAD(packets, ep_link);
-		ep->ep_input(ep->ep_m, ep->ep_hlen);
-		kfree(ep);
-	}
+	while ((m = mbufq_dequeue(packets)) != NULL)
+		in_handoff_resume(HANDOFF_EXCLUSIVE, m);
 	rx_burst_end();
 	net_exit();
 	giant_exit();
@@ -116,13 +90,13 @@ run_exclusive(struct exclusive_list *packets)
 static nsec_t
 exclusive_work(void *arg) REQUIRES(queue.lock)
 {
-	struct exclusive_list packets = STAILQ_HEAD_INITIALIZER(packets);
+	struct mbufq packets;
 
 	(void)arg;
-	if (queue.len == 0)
+	if (queue.packets.mq_len == 0)
 		return (NSEC_FOREVER);
-	STAILQ_CONCAT(&packets, &queue.packets);
-	queue.len = 0;
+	mbufq_init(&packets);
+	mbufq_concat(&packets, &queue.packets);
 	mtx_unlock(&queue.lock);
 	run_exclusive(&packets);
 	mtx_lock(&queue.lock);
@@ -134,11 +108,11 @@ in_exclusive_init(void)
 {
 	sysctl_register(exclusive_oids, nitems(exclusive_oids));
 	mtx_init(&queue.lock, LC_NETISR);
-	STAILQ_INIT(&queue.packets);
+	mbufq_init(&queue.packets);
 }
 
 static bool
-find_proto(const char *name)
+set_proto(const char *name)
 {
 	static const struct {
 		const char	*name;
@@ -151,7 +125,8 @@ find_proto(const char *name)
 
 	for (size_t i = 0; i < nitems(protos); i++)
 		if (strcmp(name, protos[i].name) == 0) {
-			is_exclusive[protos[i].proto] = true;
+			in_handoff_set(protos[i].proto, HANDOFF_EXCLUSIVE,
+			    exclusive_take);
 			return (true);
 		}
 	return (false);
@@ -161,18 +136,19 @@ int
 in_exclusive_start(void)
 {
 	char copy[sizeof(names)], *save = NULL, *word;
+	bool any = false;
 
 	memcpy(copy, names, sizeof(copy));
 	for (word = strtok_r(copy, ", ", &save); word != NULL;
 	    word = strtok_r(NULL, ", ", &save)) {
-		if (!find_proto(word)) {
+		if (!set_proto(word)) {
 			console("net.inet.ip.alone: '%s' is none of tcp udp "
 			    "icmp igmp icmp6", word);
 			return (EINVAL);
 		}
-		in_exclusive_some = true;
+		any = true;
 	}
-	if (!in_exclusive_some)
+	if (!any)
 		return (0);
 	if (netlock_mode != NETLOCK_SHARED) {
 		console("net.inet.ip.alone: nobody shares the net lock; set "

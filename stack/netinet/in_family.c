@@ -173,6 +173,7 @@ const struct in_family in4_family = {
 	.af_toobig = in4_toobig,
 	.af_groupif = in4_groupif,
 	.af_register = ip_register,
+	.af_protoinput = ip_protoinput,
 	.af_output = in4_output,
 };
 

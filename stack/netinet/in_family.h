@@ -64,6 +64,8 @@ struct in_family {
 	/* Registers an upper protocol; see in_proto_register(). */
 	void		(*af_register)(uint8_t proto, pr_input_t *,
 			    pr_ctlinput_t *);
+	/* Input of a registered protocol, or NULL. */
+	pr_input_t	*(*af_protoinput)(uint8_t proto);
 	/* Like ip_output(). */
 	int		(*af_output)(struct mbuf *, const struct in_conninfo *,
 			    uint8_t proto, const struct ip_sendopts *);

@@ -99,13 +99,7 @@ struct pcbtable_ops {
 	 * Called when the netisr runs.  Returns why the tunables conflict, or
 	 * NULL.
 	 */
-	const char	*(*po_start)(struct inpcbtable *,
-			    void (*input)(struct mbuf *, unsigned hlen));
-	/*
-	 * A packet with its addresses set, transport header at hlen; true:
-	 * handed off to another thread.
-	 */
-	bool		(*po_handover)(struct mbuf *, unsigned hlen);
+	const char	*(*po_start)(struct inpcbtable *);
 	/*
 	 * A pcb was entered into the table, which is locked; a pcb is about to
 	 * leave it.

@@ -19,7 +19,7 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "net/netisr.h"
-#include "netinet/in_exclusive.h"
+#include "netinet/in_handoff.h"
 #include "netinet/in_pcbtable.h"
 
 /* source and destination port are the first 4 bytes */
@@ -60,7 +60,6 @@ struct pcb_thread {
 } __attribute__((aligned(64)));
 
 static struct inpcbtable *table;		/* [I] after boot */
-static void (*table_input)(struct mbuf *, unsigned);	/* [I] after boot */
 static struct pcb_thread threads[NETISR_WORKERS_MAX];
 static unsigned nthreads;			/* [I] after boot */
 static struct pcb_members buckets[INPCB_BUCKETS]; /* [w] worker of its group */
@@ -209,7 +208,7 @@ thread_find(const struct in_conninfo *c, struct socket **sop)
 
 /* A segment too short for its ports is counted by the current thread. */
 static bool
-thread_handover(struct mbuf *m, unsigned hlen)
+thread_take(struct mbuf *m, unsigned hlen)
 {
 	const struct in_family *af = in_packetfamily(m);
 	struct in_conninfo c;
@@ -227,7 +226,6 @@ thread_handover(struct mbuf *m, unsigned hlen)
 	if (netisr_is_worker(worker))
 		return (false);
 	counter_add(&threadstat.handed, 1);
-	m->m_pkthdr.csum_start = (uint16_t)hlen;
 	(void)netisr_queue_to(worker, NETISR_TCP, m);
 	return (true);
 }
@@ -235,7 +233,7 @@ thread_handover(struct mbuf *m, unsigned hlen)
 static void
 handed_input(struct mbuf *m)
 {
-	table_input(m, m->m_pkthdr.csum_start);
+	in_handoff_resume(HANDOFF_WORKER, m);
 }
 
 /* Called when the worker holds no locks. */
@@ -254,7 +252,7 @@ thread_drained(unsigned worker)
 }
 
 static const char *
-thread_start(struct inpcbtable *it, void (*input)(struct mbuf *, unsigned))
+thread_start(struct inpcbtable *it)
 {
 	const struct netisr_handler handler = { .nh_name = "tcp",
 	    .nh_proto = NETISR_TCP, .nh_handler = handed_input,
@@ -267,20 +265,19 @@ thread_start(struct inpcbtable *it, void (*input)(struct mbuf *, unsigned))
 		return ("with groups-thread each worker has a group, and the "
 		    "netisr of 2005 has no workers; set net.isr.generation to "
 		    "2009, or use groups-lock");
-	if (in_exclusive_is(IPPROTO_TCP))
+	if (in_handoff_has(IPPROTO_TCP, HANDOFF_EXCLUSIVE))
 		return ("with groups-thread each worker takes segments in, "
 		    "and net.inet.ip.alone wants one thread to; leave tcp out "
 		    "of that, or use groups-lock");
 	table = it;
-	table_input = input;
 	sysctl_register(thread_oids, nitems(thread_oids));
 	netisr_register(&handler);
+	in_handoff_set(IPPROTO_TCP, HANDOFF_WORKER, thread_take);
 	it->it_ops = &pcbtable_thread;
 	return (NULL);
 }
 
 const struct pcbtable_ops pcbtable_thread = {
-	.po_start = thread_start, .po_handover = thread_handover,
-	.po_entered = thread_entered, .po_leaving = thread_leaving,
-	.po_find = thread_find,
+	.po_start = thread_start, .po_entered = thread_entered,
+	.po_leaving = thread_leaving, .po_find = thread_find,
 };

@@ -13,6 +13,7 @@
 #include "netinet/in_family.h"
 #include "netinet/igmp.h"
 #include "netinet/in_exclusive.h"
+#include "netinet/in_handoff.h"
 #include "netinet/in_group.h"
 #include "netinet/ip_fragq.h"
 #include "netinet/ip_private.h"
@@ -51,6 +52,12 @@ ip_register(uint8_t proto, pr_input_t *input, pr_ctlinput_t *ctlinput)
 	    ("ip_register: protocol %u registered twice", proto));
 	ip_protos[proto].input = input;
 	ip_protos[proto].ctlinput = ctlinput;
+}
+
+pr_input_t *
+ip_protoinput(uint8_t proto)
+{
+	return (ip_protos[proto].input);
 }
 
 static inline uint16_t

@@ -33,6 +33,7 @@ typedef void pr_ctlinput_t(int error, const struct in_conninfo *,
 	    const uint8_t *header, uint32_t mtu, const struct in_icmperr *);
 
 void	 ip_register(uint8_t proto, pr_input_t *, pr_ctlinput_t *);
+pr_input_t *ip_protoinput(uint8_t proto);	/* input of one; NULL: none */
 
 /*
  * Sends a packet.  m holds the transport header and data, with csum_flags

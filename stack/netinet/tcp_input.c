@@ -432,7 +432,7 @@ tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
 }
 
 __hot void
-tcp_segment(struct mbuf *m, unsigned hlen)
+tcp_input(struct mbuf *m, unsigned hlen)
 {
 	const struct in_family *af = in_packetfamily(m);
 	struct tcpseg sg;
@@ -451,20 +451,4 @@ tcp_segment(struct mbuf *m, unsigned hlen)
 	else
 		tcp_lockops.tlo_input(&sg);
 	m_freem(sg.sg_m);
-}
-
-void
-tcp_input_here(struct mbuf *m, unsigned hlen)
-{
-	if (__predict_true(tcp_lockops.tlo_defer == NULL) ||
-	    !tcp_lockops.tlo_defer(m, hlen))
-		tcp_segment(m, hlen);
-}
-
-__hot void
-tcp_input(struct mbuf *m, unsigned hlen)
-{
-	if (__predict_true(tcp_table.it_ops == NULL) ||
-	    !tcp_table.it_ops->po_handover(m, hlen))
-		tcp_input_here(m, hlen);
 }

@@ -119,6 +119,8 @@ tcp_lock_start(void)
 	rx_burst_last = tlo->tlo_rx_burst_end;
 	rx_bursts = tlo->tlo_net != NETLOCK_NONE || tlo->tlo_rx_burst_end != NULL;
 	so_lockops = tlo->tlo_lockops;
+	if (tlo->tlo_defer != NULL)
+		in_handoff_set(IPPROTO_TCP, HANDOFF_BATCH, tlo->tlo_defer);
 	if (tlo->tlo_init != NULL)
 		tlo->tlo_init();
 	return (0);

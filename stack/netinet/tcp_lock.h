@@ -12,15 +12,15 @@
 #define NETINET_TCP_LOCK_H
 
 #include "kern/netlock.h"
+#include "netinet/in_handoff.h"
 #include "netinet/tcp_var.h"
 #include "strategies.h"
 
 struct tcp_lockops {
 	enum netlock_mode tlo_net;	/* mode of the net lock during input */
 	bool		 tlo_giant;	/* Giant covers the whole stack */
-	/* True: the segment is deferred to the end of the receive burst. */
-	bool		(*tlo_defer)(struct mbuf *, unsigned hlen);
-	/* processes deferred segments */
+	/* HANDOFF_BATCH of TCP, and the end of a receive burst; or NULL. */
+	in_handoff_t	*tlo_defer;
 	void		(*tlo_rx_burst_end)(void);
 	/*
 	 * Delivers a segment to its socket; sets sg_m to NULL if it keeps the
@@ -64,15 +64,11 @@ void	 tcp_table_init(void);		/* tunables of tcp_pcbtable.c */
 int	 tcp_table_start(void);
 
 /*
- * TCP input after the strategy's entry (tcp_input.c).  tcp_input_here() runs
- * in a thread that may look the connection up.  tcp_segment() parses a segment
- * and passes it to tlo_input; tcp_input_single() is the tlo_input of "socket".
- * tcp_find() returns its socket, referenced, or answers the segment and
+ * Input of segments, for strategies (tcp_input.c); packets enter by
+ * tcp_input().  tcp_input_single() is the tlo_input of "socket".  tcp_find() returns its socket, referenced, or answers the segment and
  * returns NULL.  tcp_socket_input() is called with the socket locked, and may
  * replace it by a child; false: the connection has changed, look it up again.
  */
-void	 tcp_input_here(struct mbuf *, unsigned hlen);
-void	 tcp_segment(struct mbuf *, unsigned hlen);
 void	 tcp_input_single(struct tcpseg *);
 struct socket *tcp_find(const struct tcpseg *);
 bool	 tcp_socket_input(struct socket **, struct tcpseg *);

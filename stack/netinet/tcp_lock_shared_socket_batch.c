@@ -12,8 +12,7 @@
 
 /* [o] the thread whose hints hold it */
 struct tcp_lock_batch {
-	/* [o] csum_start: offset of the IP header */
-	struct mbufq	 tb_segments;
+	struct mbufq	 tb_segments;	/* [o] deferred */
 	struct socket	*tb_so;		/* [o] locked and referenced; or NULL */
 	const void	*tb_pcb;	/* [o] its pcb when it was locked */
 	unsigned	 tb_run;	/* [o] segments since then */
@@ -119,7 +118,7 @@ batch_defer(struct mbuf *m, unsigned hlen)
 {
 	KASSERT(rx_burst_is_open(),
 	    ("batch_defer: a segment without a burst"));
-	m->m_pkthdr.csum_start = (uint16_t)hlen;
+	(void)hlen;
 	mbufq_enqueue(&batch_mine()->tb_segments, m);
 	return (true);
 }
@@ -131,7 +130,7 @@ batch_last(void)
 	struct mbuf *m;
 
 	while ((m = mbufq_dequeue(&tb->tb_segments)) != NULL)
-		tcp_segment(m, m->m_pkthdr.csum_start);
+		in_handoff_resume(HANDOFF_BATCH, m);
 	batch_drop(tb);
 }
 

@@ -62,7 +62,7 @@ tcp_table_start(void)
 		in_pcbtable_divide(&tcp_table, atomic_load_u32(&ngroups));
 		break;
 	case TABLE_THREAD:
-		why = pcbtable_thread.po_start(&tcp_table, tcp_input_here);
+		why = pcbtable_thread.po_start(&tcp_table);
 		if (why != NULL) {
 			console("net.inet.tcp.pcbtable: %s", why);
 			return (EINVAL);

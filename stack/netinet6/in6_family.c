@@ -47,6 +47,7 @@ in6_family_init(void)
 		.af_toobig = in6_toobig,
 		.af_groupif = in6_groupif,
 		.af_register = ip6_register,
+		.af_protoinput = ip6_protoinput,
 		.af_output = ip6_output,
 	};
 

@@ -9,7 +9,7 @@
 #include "kern/sysctl.h"
 #include "net/if_var.h"
 #include "net/netisr.h"
-#include "netinet/in_exclusive.h"
+#include "netinet/in_handoff.h"
 #include "netinet/in_group.h"
 #include "netinet/raw_ip.h"
 #include "netinet6/ip6_private.h"
@@ -42,6 +42,12 @@ ip6_register(uint8_t proto, pr_input_t *input, pr_ctlinput_t *ctlinput)
 	    ("ip6_register: protocol %u registered twice", proto));
 	ip6_protos[proto].input = input;
 	ip6_protos[proto].ctlinput = ctlinput;
+}
+
+pr_input_t *
+ip6_protoinput(uint8_t proto)
+{
+	return (ip6_protos[proto].input);
 }
 
 /*

@@ -42,6 +42,7 @@ struct in6_ifdata {
  * hlen bytes of headers before the upper protocol's.
  */
 void	 ip6_register(uint8_t proto, pr_input_t *, pr_ctlinput_t *);
+pr_input_t *ip6_protoinput(uint8_t proto);	/* input of one; NULL: none */
 
 /*
  * Like ip_output().  c->laddr may be unspecified; c->zone is the interface of

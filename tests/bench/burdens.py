@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILE = "stack/netinet/tcp_input.c"
-FUNCTION = "void\ntcp_segment(struct mbuf *m, unsigned hlen)\n{\n"
-FIRST = "\taf->af_endpoints(m, &sg.sg_conn);\n\t/*"
+FUNCTION = "__hot void\ntcp_input(struct mbuf *m, unsigned hlen)\n{\n"
+FIRST = "\taf_endpoints(af, m, &sg.sg_conn);\n\t/*"
 SEEDS = range(1, 9)
 """Of the boots of a plan (runners/boots.py): eight."""
 MEETS = 0.05
@@ -49,7 +49,7 @@ class Burden:
     def planted(self, original: str) -> str:
         """The text of FILE with it.  Raises SystemExit where that is not as it was when this was written."""
         if FUNCTION not in original or FIRST not in original:
-            raise SystemExit(f"{FILE} has another tcp_segment() now: tests/bench/burdens.py plants its changes there")
+            raise SystemExit(f"{FILE} has another tcp_input() now: tests/bench/burdens.py plants its changes there")
         body = f"\tfor (volatile unsigned n = 0; n < {self.turns}; n++)\n\t\tcontinue;\n" if self.turns else ""
         globals_ = ""
         if self.crowd:

@@ -5,7 +5,8 @@ import statistics
 
 import pytest
 
-from tests.bench.burdens import FIRST, FUNCTION, Burden, NoBurdenError, chained, fitting, shifts
+from tests.bench.burdens import FILE, FIRST, FUNCTION, Burden, NoBurdenError, chained, fitting, shifts
+from tests.stack.builds import ROOT
 
 
 def rates(turns: int) -> list[float]:
@@ -45,7 +46,8 @@ def test_where_a_jump_leaves_out_a_change_it_begins_behind_the_jump() -> None:
 def test_a_burden_is_planted_where_a_segment_begins() -> None:
     text = f"/* Before. */\n{FUNCTION}\tint x;\n\n{FIRST} The rest. */\n}}\n"
     planted = Burden(7, crowd=True).planted(text)
-    assert planted.index("} crowd[128];") < planted.index("tcp_segment(")
+    assert planted.index("} crowd[128];") < planted.index("tcp_input(")
     assert planted.index("n < 7;") < planted.index("&crowd[n].seen") < planted.index(FIRST)
-    with pytest.raises(SystemExit, match=r"another tcp_segment\(\) now"):
+    assert Burden(7).planted((ROOT / FILE).read_text(encoding="utf-8"))
+    with pytest.raises(SystemExit, match=r"another tcp_input\(\) now"):
         Burden(7).planted("int main;\n")
