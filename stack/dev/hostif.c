@@ -37,7 +37,6 @@ rx_burst(void *arg)
 	struct hostif_queue *hq = arg;
 	const struct hostif *hi = hq->hq_if;
 	struct tx_batch batch;
-	struct if_lro lro;
 	uint64_t woken = hq->hq_bytes;
 	unsigned n = 0;
 
@@ -46,7 +45,7 @@ rx_burst(void *arg)
 	epoch_enter();
 	tx_batch_begin(&batch);
 	rx_burst_gather_begin();
-	if_lro_begin(&lro);
+	if_lro_begin();
 	do {
 		hq->hq_error = hi->hi_ops->receive(hq);
 		if (n % RX_WAKE == 0 ||
@@ -56,7 +55,7 @@ rx_burst(void *arg)
 			woken = hq->hq_bytes;
 		}
 	} while (hq->hq_error == 0 && ++n < RX_BURST);
-	if_lro_end(&lro);
+	if_lro_end();
 	rx_burst_gather_end();
 	tx_batch_end(&batch);
 	wakeup_release();

@@ -192,13 +192,12 @@ NOINLINE static void
 pass_burst(struct ifnet *ifp, struct mbufq *frames, unsigned queue)
 {
 	struct tx_batch batch;
-	struct if_lro lro;
 
 	tx_batch_begin(&batch);
 	rx_burst_begin();
-	if_lro_begin(&lro);
+	if_lro_begin();
 	pass_frames(ifp, frames, queue);
-	if_lro_end(&lro);
+	if_lro_end();
 	rx_burst_end();
 	tx_batch_end(&batch);
 }

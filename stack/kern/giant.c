@@ -20,6 +20,7 @@
 #include "kern/thread.h"
 
 #define	NAMES_MAX	128
+#define	COMPONENTS_MAX	16
 
 bool mpsafenet = true;
 
@@ -29,12 +30,29 @@ static char needs_giant[NAMES_MAX];	/* components that tunables name */
 static char forced_by[NAMES_MAX];	/* [I] after boot */
 static atomic_u64 mpsafenet_warnings;
 
-/*
- * Built-in components are MP-safe; debug.needsgiant makes them declare the
- * opposite.
- */
-static const char *const components[] = { "arp", "bridge", "icmp", "igmp",
-    "ip6", "raw", "tcp", "tunnel", "udp", "unix", NULL };
+/* Those that debug.needsgiant may name, in alphabetical order. */
+static const char *components[COMPONENTS_MAX];	/* [I] after boot */
+static unsigned ncomponents;			/* [I] after boot */
+
+void
+giant_component(const char *name)
+{
+	unsigned i = ncomponents++;
+
+	KASSERT(i < COMPONENTS_MAX, ("giant_component: too many"));
+	for (; i > 0 && strcmp(components[i - 1], name) > 0; i--)
+		components[i] = components[i - 1];
+	components[i] = name;
+}
+
+static const char *
+find_component(const char *name)
+{
+	for (unsigned i = 0; i < ncomponents; i++)
+		if (strcmp(components[i], name) == 0)
+			return (components[i]);
+	return (NULL);
+}
 
 void
 net_needs_giant(const char *component)
@@ -69,14 +87,12 @@ each_component(const char *list, void (*fn)(const char *))
 	snprintf(copy, sizeof(copy), "%s", list);
 	for (name = strtok_r(copy, " ", &rest); name != NULL;
 	    name = strtok_r(NULL, " ", &rest)) {
-		const char *const *p = components;
+		const char *component = find_component(name);
 
-		while (*p != NULL && strcmp(*p, name) != 0)
-			p++;
-		if (*p == NULL)
+		if (component == NULL)
 			return (false);
 		if (fn != NULL)
-			fn(*p);
+			fn(component);
 	}
 	return (true);
 }
@@ -100,8 +116,8 @@ proc_needsgiant(const struct sysctl_oid *oid, const char *value, char *buf,
 		return (0);
 	}
 	n = (size_t)snprintf(buf, len, "'%s' is no list of", value);
-	for (const char *const *p = components; *p != NULL && n < len; p++)
-		n += (size_t)snprintf(buf + n, len - n, " %s", *p);
+	for (unsigned i = 0; i < ncomponents && n < len; i++)
+		n += (size_t)snprintf(buf + n, len - n, " %s", components[i]);
 	return (EINVAL);
 }
 
@@ -117,8 +133,8 @@ static const struct sysctl_oid giant_oids[] = {
 	    .oid_descr = "components that said so too late" },
 	{ .oid_name = "debug.needsgiant", .oid_type = CTL_PROC,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_proc = proc_needsgiant,
-	    .oid_descr = "components that say they need Giant, of arp bridge "
-	    "icmp igmp ip6 raw tcp tunnel udp unix" },
+	    .oid_descr = "components that report that they need Giant; an "
+	    "error lists all" },
 };
 
 void

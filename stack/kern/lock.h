@@ -168,6 +168,8 @@ extern bool	 mpsafenet;		/* [I] after boot */
  * For components that are not MP-safe: sets debug.mpsafenet to 0 during boot.
  */
 void	 net_needs_giant(const char *component);
+/* At boot: debug.needsgiant may name it. */
+void	 giant_component(const char *name);
 #define	giant_enter()	giant_enter_at(LOCK_SITE)
 void	 giant_enter_at(const struct lock_site *);
 void	 giant_exit(void);

@@ -129,16 +129,6 @@ struct socket {
 	struct socketq	 so_comp;		/* [q] to be accepted */
 	unsigned	 so_qlen;		/* [q] */
 	unsigned	 so_qlimit;		/* [s] */
-	/* TCP: deferred output, see tcp_defer.c. */
-	struct thread	*so_gatherer;		/* [s] */
-	atomic_u32	 so_gathered;		/* [a] */
-	/* Used with net.inet.tcp.input=backlog. */
-	struct thread	*so_caller; /* [s] thread that owns the socket */
-	/* [s] threads that wait for ownership */
-	unsigned	 so_callwaiters;
-	unsigned	 so_nleft;		/* [s] */
-	/* [s] segments that wait for the owner */
-	STAILQ_HEAD(, so_left) so_leftq;
 } __attribute__((aligned(64)));	/* no cache line is shared by two sockets */
 
 #define	SS_ISCONNECTED	0x001
@@ -167,6 +157,11 @@ struct socket {
 struct protosw {
 	const char	*pr_name;
 	int		 pr_domain, pr_type, pr_protocol;
+	/*
+	 * Size of a socket with the protocol's state behind struct socket,
+	 * which is zeroed and lives as long as the socket; 0: no such state.
+	 */
+	size_t		 pr_sosize;
 	socklen_t	 pr_namelen;	/* length of an unbound socket's name */
 	/* raw sockets: any protocol number but 0 */
 	bool		 pr_anyproto;
@@ -221,6 +216,14 @@ struct protosw {
 			    int flags, size_t len, size_t *done);
 	uint32_t	(*pr_avail)(struct socket *);	/* FIONREAD */
 	void		(*pr_shutrd)(struct socket *);	/* SHUT_RD */
+	/*
+	 * Adds control messages to a read from a stream with SOO_INQ, in a
+	 * buffer of room bytes; socket locked.
+	 */
+	void		(*pr_readcontrol)(struct socket *, struct msghdr *,
+			    size_t room);
+	/* Adds control messages to a datagram that is read. */
+	void		(*pr_control)(const struct mbuf *, struct socontrol *);
 	/* A child of head was accepted; head is locked. */
 	void		(*pr_accepted)(struct socket *head, struct socket *);
 	int		(*pr_connect2)(struct socket *, struct socket *);
@@ -422,9 +425,6 @@ void	 socontrol_add(struct socontrol *, int level, int type, const void *,
 	    size_t len);
 void	 socontrol_put(struct msghdr *, size_t room, size_t *used, int level,
 	    int type, const void *, size_t len);
-/* TCP_INQ: reports the bytes left in so_rcv, in a buffer of room bytes. */
-__cold void	 socontrol_inq(struct socket *so, struct msghdr *, size_t room)
-	    REQUIRES(so->so_lock);
 const struct cmsghdr *socontrol_next(const struct msghdr *,
 	    const struct cmsghdr *, int *error);
 /*

@@ -14,14 +14,13 @@
 struct ast;
 struct epoch_reader;
 struct tx_batch;
-struct if_lro;
 struct mbuf_cache;
 
 #define	TD_WOKEN_MAX	16
 
 /* Per-thread caches of higher layers; freed with the thread. */
 enum td_hint { TD_ROUTES, TD_ROUTES6, TD_LINKS, TD_LINKS6, TD_PCBS, TD_RX_BURST,
-    TD_LOCK_BATCH, TD_HINTS };
+    TD_LOCK_BATCH, TD_LRO, TD_TUNNELS, TD_HINTS };
 
 /*
  * Locks used to protect struct thread members:
@@ -60,11 +59,8 @@ struct thread {
 	unsigned	 td_giant;		/* [o] Giant recursion depth */
 	unsigned	 td_netdepth;		/* [o] depth of net_enter() */
 	bool		 td_netexclusive;	/* [o] ... exclusively */
-	/* [o] tunnels around the packet being sent */
-	unsigned	 td_tunnels;
 	struct mbuf_cache *td_mcache;		/* [o] free mbufs */
 	struct tx_batch	*td_tx_batch;	/* [o] frames to send, or NULL */
-	struct if_lro	*td_lro;		/* [o] frames held, or NULL */
 	/* [o] its copy of the counters, or NULL */
 	char		*td_counters;
 	struct epoch_reader *td_epoch; /* [o] its epoch record, or NULL */

@@ -4,7 +4,6 @@
  * iterating (cmsg(3)).
  */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <string.h>
 
 #include "kern/socketvar.h"
@@ -70,20 +69,4 @@ socontrol_next(const struct msghdr *msg, const struct cmsghdr *cm, int *error)
 		return (NULL);
 	}
 	return (cm);
-}
-
-/*
- * After a FIN the end of the stream counts as something to read (as in Linux).
- */
-void
-socontrol_inq(struct socket *so, struct msghdr *msg, size_t room)
-{
-	int inq = (int)so->so_rcv.sb_cc;
-	size_t used = 0;
-
-	if (inq == 0 && (so->so_state & SS_CANTRCVMORE))
-		inq = 1;
-	socontrol_put(msg, room, &used, IPPROTO_TCP, TCP_CM_INQ, &inq,
-	    sizeof(inq));
-	msg->msg_controllen = used;
 }

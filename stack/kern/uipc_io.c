@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <netinet/ip.h>
-#include <netinet/udp.h>
 #include <string.h>
 
 #include "kern/socketvar.h"
@@ -407,10 +406,9 @@ sodeliver_control(struct msghdr *msg, struct socontrol *control)
  * Copies a datagram to the program, truncated if it does not fit (MSG_TRUNC).
  */
 static void
-sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
-    size_t *done)
+sodeliver(const struct protosw *pr, struct mbuf *m, struct msghdr *msg,
+    int flags, size_t room, size_t *done)
 {
-	const int size = m->m_pkthdr.tso_segsz;
 	struct socontrol control;
 	struct sockname from;
 	size_t len;
@@ -419,9 +417,8 @@ sodeliver(struct mbuf *m, struct msghdr *msg, int flags, size_t room,
 	if (msg->msg_name != NULL)
 		sockname_put(&from, msg->msg_name, &msg->msg_namelen);
 	len = m->m_pkthdr.len;
-	if (size != 0 && len > (size_t)size)	/* merged; udp(7) */
-		socontrol_add(&control, IPPROTO_UDP, UDP_GRO, &size,
-		    sizeof(size));
+	if (pr->pr_control != NULL)
+		pr->pr_control(m, &control);
 	sodeliver_control(msg, &control);
 	*done = len;
 	if (len > room) {
@@ -450,7 +447,7 @@ soreceive_dgram(struct socket *so, struct msghdr *msg, int flags,
 	else
 		m = sbdetachaddr(sb);
 	so_pause(so);
-	sodeliver(m, msg, flags, room, done);
+	sodeliver(so->so_proto, m, msg, flags, room, done);
 	so_resume(so);
 	return (0);
 }
@@ -469,7 +466,7 @@ soreceive_error(struct socket *so, struct msghdr *msg, size_t room,
 	so_leave(so);
 	if (m == NULL)
 		return (EWOULDBLOCK);
-	sodeliver(m, msg, 0, room, done);
+	sodeliver(so->so_proto, m, msg, 0, room, done);
 	msg->msg_flags |= MSG_ERRQUEUE;
 	return (0);
 }
@@ -509,7 +506,7 @@ soreceive(struct socket *so, struct msghdr *msg, int flags, size_t *done)
 	if (stream || error != 0)
 		msg->msg_controllen = 0;
 	if (__predict_false(so->so_options & SOO_INQ) && stream && error == 0)
-		socontrol_inq(so, msg, room);
+		so->so_proto->pr_readcontrol(so, msg, room);
 	so_leave(so);
 	if (rest != NULL)
 		sogive(msg, flags, rest, done);

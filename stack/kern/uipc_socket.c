@@ -72,8 +72,8 @@ protosw_find(int domain, int type, int protocol, int *error)
 static struct socket *
 soalloc(const struct protosw *pr, int protocol)
 {
-	struct socket *so = kmalloc_aligned(sizeof(*so),
-	    _Alignof(struct socket));
+	struct socket *so = kmalloc_aligned(pr->pr_sosize != 0 ?
+	    pr->pr_sosize : sizeof(*so), _Alignof(struct socket));
 
 	mtx_init(&so->so_lock, LC_SOCKET);
 	mtx_init(&so->so_qlock, LC_ACCEPT);
@@ -88,7 +88,6 @@ soalloc(const struct protosw *pr, int protocol)
 	LIST_INIT(&so->so_watch);
 	TAILQ_INIT(&so->so_incomp);
 	TAILQ_INIT(&so->so_comp);
-	STAILQ_INIT(&so->so_leftq);
 	atomic_count_u32(&sockets, 1);
 	mtx_lock(&solist_lock);
 	LIST_INSERT_HEAD(&solist, so, so_all);

@@ -311,6 +311,7 @@ static const struct protosw unp_protosw[] = {
 void
 unp_init(void)
 {
+	giant_component("unix");
 	unp_lock_init();
 	unp_name_init();
 	unp_rights_init();

@@ -176,7 +176,7 @@ if_dispatch(void *arg, struct mbuf *m)
 
 	m->m_pkthdr.rcvif = ifp;
 	/* LRO needs a thread that receives bursts */
-	if (thread_known()->td_lro == NULL || !joins(ifp) || !if_lro_take(m))
+	if (!if_lro_begun() || !joins(ifp) || !if_lro_take(m))
 		if_pass(m);
 }
 

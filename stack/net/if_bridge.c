@@ -429,6 +429,7 @@ bridge_init(void)
 	    .has = IFHAS_MEMBERS, .attach = bridge_create,
 	    .detach = bridge_detach, .show = bridge_ifconfig };
 
+	giant_component("bridge");
 	sysctl_register(bridge_oids, nitems(bridge_oids));
 	ctl_view_register("bridge", bridge_show);
 	if_driver_register(&driver);

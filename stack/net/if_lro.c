@@ -29,6 +29,12 @@ ip_of(const struct mbuf *m)
 	return (m->m_data + ETHER_HDR_LEN);
 }
 
+static struct if_lro *
+lro_mine(void)
+{
+	return (thread_hints(TD_LRO, sizeof(struct if_lro)));
+}
+
 static struct tcphdr *
 tcp_of(const struct mbuf *m, uint32_t tcp)
 {
@@ -265,11 +271,11 @@ hold(struct if_lro *lro, const struct lro_segment *sg)
 __hot bool
 if_lro_take(struct mbuf *m)
 {
-	struct if_lro *lro = curthread->td_lro;
+	struct if_lro *lro = lro_mine();
 	struct lro_segment sg;
 	struct lro_flow *f;
 
-	KASSERT(lro != NULL, ("if_lro_take: not begun"));
+	KASSERT(lro->lro_begun, ("if_lro_take: not begun"));
 	if (!find_segment(m, &sg)) {
 		pass_all(lro);
 		return (false);
@@ -289,17 +295,20 @@ if_lro_take(struct mbuf *m)
 }
 
 void
-if_lro_begin(struct if_lro *lro)
+if_lro_begin(void)
 {
-	KASSERT(curthread->td_lro == NULL, ("if_lro_begin: begun"));
-	lro->lro_n = 0;
-	curthread->td_lro = lro;
+	struct if_lro *lro = lro_mine();
+
+	KASSERT(!lro->lro_begun, ("if_lro_begin: begun"));
+	lro->lro_begun = true;
 }
 
 void
-if_lro_end(struct if_lro *lro)
+if_lro_end(void)
 {
-	KASSERT(curthread->td_lro == lro, ("if_lro_end: not begun"));
-	curthread->td_lro = NULL;
+	struct if_lro *lro = lro_mine();
+
+	KASSERT(lro->lro_begun, ("if_lro_end: not begun"));
+	lro->lro_begun = false;
 	pass_all(lro);
 }

@@ -6,6 +6,7 @@
 #ifndef NET_IF_LRO_H
 #define NET_IF_LRO_H
 
+#include "kern/thread.h"
 #include "net/if_var.h"
 
 #define	LRO_FLOWS	8	/* connections at a time */
@@ -20,7 +21,9 @@ struct lro_flow {
 	struct mbuf	*lf_last;	/* of what was joined, or NULL */
 	uint32_t	 lf_next;	/* sequence number behind it */
 };
+/* [o] the thread that has it among its hints */
 struct if_lro {
+	bool		 lro_begun;
 	unsigned	 lro_n;
 	struct lro_flow	 lro_flows[LRO_FLOWS];
 };
@@ -28,8 +31,15 @@ struct if_lro {
  * Between the two, frames that the calling thread receives on interfaces with
  * if_lro may be held back.
  */
-void	 if_lro_begin(struct if_lro *);
-void	 if_lro_end(struct if_lro *);
+void	 if_lro_begin(void);
+void	 if_lro_end(void);
+static inline bool
+if_lro_begun(void)
+{
+	const struct if_lro *lro = thread_known()->td_hints[TD_LRO];
+
+	return (lro != NULL && lro->lro_begun);
+}
 void	 if_pass(struct mbuf *);	/* a frame, its interface set */
 /* A received frame, after if_lro_begin(): true if it was taken, false if the
    caller is to pass it on. */

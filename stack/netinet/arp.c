@@ -478,6 +478,7 @@ arp_init(void)
 		.nh_handler = arp_input, .nh_mpsafe = true,
 	};
 
+	giant_component("arp");
 	mtx_init(&arp_lock, LC_ARP);
 	callout_init(&arp_callout);
 	sysctl_register(arp_oids, nitems(arp_oids));

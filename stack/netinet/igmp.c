@@ -213,6 +213,7 @@ igmp_init(void)
 		.gf_lladdr = link_address,
 	};
 
+	giant_component("igmp");
 	in_group_register(AF_INET, &family);
 	sysctl_register(igmp_oids, nitems(igmp_oids));
 	ip_register(IPPROTO_IGMP, igmp_input, NULL);

@@ -241,6 +241,7 @@ icmp_input(struct mbuf *m, unsigned hlen)
 void
 icmp_init(void)
 {
+	giant_component("icmp");
 	sysctl_register(icmp_oids, nitems(icmp_oids));
 	ip_redirect_init();
 	ip_register(IPPROTO_ICMP, icmp_input, NULL);

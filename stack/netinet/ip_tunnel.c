@@ -205,20 +205,21 @@ tunnel_pass(void *arg, struct mbuf *m)
 static int
 tunnel_transmit(struct ifnet *ifp, struct mbuf *m)
 {
-	struct thread *td = curthread;
+	/* tunnels around what this thread sends now */
+	unsigned *depth = thread_hints(TD_TUNNELS, sizeof(*depth));
 
-	if (td->td_tunnels == TUNNEL_NESTING) {
+	if (*depth == TUNNEL_NESTING) {
 		TUNNELSTAT_INC(nested);
 		IFSTAT_INC(ifp, odrops);
 		m_freem(m);
 		return (ENETUNREACH);
 	}
-	td->td_tunnels++;
+	++*depth;
 	if (ifp->if_impair != NULL)
 		if_impair_pass(ifp->if_impair, m, tunnel_pass, ifp->if_softc);
 	else
 		tunnel_pass(ifp->if_softc, m);
-	td->td_tunnels--;
+	--*depth;
 	return (0);
 }
 

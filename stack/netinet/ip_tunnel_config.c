@@ -175,6 +175,8 @@ tunnel_init(void)
 	static struct if_driver gre = { .name = "gre", .has = IFHAS_TUNNEL,
 	    .attach = gre_attach, .start = tunnel_start,
 	    .show = tunnel_show };
+
+	giant_component("tunnel");
 	tunnel_input_init();
 	if_driver_register(&gif);
 	if_driver_register(&gre);

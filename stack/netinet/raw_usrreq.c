@@ -327,6 +327,7 @@ raw_init(void)
 {
 	static const char *const names[] = { "raw", "raw6", "icmp", "icmp6" };
 
+	giant_component("raw");
 	in_pcbtable_init(&raw_table, "raw", false);
 	raw_input_init();
 	sysctl_register(raw_oids, nitems(raw_oids));

@@ -15,10 +15,10 @@
 #include "net/if_var.h"
 #include "netinet/tcp_var.h"
 
-/* Values of so_gathered. */
-#define	GATHERED_NONE	0U
-#define	GATHERED	1U /* so_gatherer's batch has segments of the socket */
-#define	GATHERED_LEFT	2U /* ... and another thread handed output off to it */
+/* tcp_socket.batched */
+#define	BATCHED_NONE	0U
+#define	BATCHED		1U /* the batcher's batch has segments of the socket */
+#define	BATCHED_MORE	2U /* ... and another thread handed output off to it */
 
 /* Sends what is due at the end of a burst.  Consumes the reference. */
 static void
@@ -74,7 +74,8 @@ batch_sent(void *arg)
 {
 	struct socket *so = arg;
 
-	if (atomic_swap_u32(&so->so_gathered, GATHERED_NONE) == GATHERED_LEFT)
+	if (atomic_swap_u32(&sototcp(so)->batched, BATCHED_NONE) ==
+	    BATCHED_MORE)
 		output_late(so);
 	else
 		sorele(so);
@@ -87,27 +88,27 @@ tcp_output_held(struct tcpcb *tp)
 
 	so_assert_locked(so);
 	if (!tx_batch_holds() ||
-	    atomic_load_u32(&so->so_gathered) != GATHERED_NONE)
+	    atomic_load_u32(&sototcp(so)->batched) != BATCHED_NONE)
 		return;
 	if (so_lockwaits() || !tx_batch_sent(batch_sent, so)) {
 		tx_batch_flush();
 		return;
 	}
 	soref(so);
-	so->so_gatherer = curthread;
-	atomic_store_u32(&so->so_gathered, GATHERED);
+	sototcp(so)->batcher = curthread;
+	atomic_store_u32(&sototcp(so)->batched, BATCHED);
 }
 
 bool
 tcp_output_handoff(struct tcpcb *tp)
 {
 	struct socket *so = tp->t_inp.inp_socket;
-	uint32_t state = atomic_load_acq_u32(&so->so_gathered);
+	uint32_t state = atomic_load_acq_u32(&sototcp(so)->batched);
 
 	so_assert_locked(so);
-	if (__predict_true(state == GATHERED_NONE) ||
-	    so->so_gatherer == curthread)
+	if (__predict_true(state == BATCHED_NONE) ||
+	    sototcp(so)->batcher == curthread)
 		return (false);
-	return (state == GATHERED_LEFT || atomic_cmpset_u32(&so->so_gathered,
-	    &state, GATHERED_LEFT));
+	return (state == BATCHED_MORE ||
+	    atomic_cmpset_u32(&sototcp(so)->batched, &state, BATCHED_MORE));
 }

@@ -65,9 +65,10 @@ int	 tcp_table_start(void);
 
 /*
  * Input of segments, for strategies (tcp_input.c); packets enter by
- * tcp_input().  tcp_input_single() is the tlo_input of "socket".  tcp_find() returns its socket, referenced, or answers the segment and
- * returns NULL.  tcp_socket_input() is called with the socket locked, and may
- * replace it by a child; false: the connection has changed, look it up again.
+ * tcp_input().  tcp_input_single() is the tlo_input of "socket".  tcp_find()
+ * returns its socket, referenced, or answers the segment and returns NULL.
+ * tcp_socket_input() is called with the socket locked, and may replace it by a
+ * child; false: the connection has changed, look it up again.
  */
 void	 tcp_input_single(struct tcpseg *);
 struct socket *tcp_find(const struct tcpseg *);

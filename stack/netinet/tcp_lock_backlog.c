@@ -14,22 +14,24 @@
 #include "kern/thread.h"
 #include "netinet/tcp_lock.h"
 
-#define	LEFT_MAX	1024	/* max queue of a socket */
+#define	BACKLOG_MAX	1024	/* max queue of a socket */
 
-/* A queued segment. [s] mutex of its socket */
-struct so_left {
-	STAILQ_ENTRY(so_left) sl_link;	/* [s] */
-	struct tcpseg	 sl_seg;	/* [s] */
+/* A queued segment.  [s] mutex of its socket */
+struct tcp_backlog {
+	STAILQ_ENTRY(tcp_backlog) bl_link;	/* [s] */
+	struct tcpseg	 bl_seg;		/* [s] */
 };
 
 static void
 await_owner(struct socket *so) REQUIRES(so->so_lock)
 {
-	while (so->so_caller != NULL) {
-		so->so_callwaiters++;
-		(void)msleep(&so->so_caller, &so->so_lock, PDUE, "sockcall",
+	struct tcp_socket *tso = sototcp(so);
+
+	while (tso->owner != NULL) {
+		tso->ownerwaits++;
+		(void)msleep(&tso->owner, &so->so_lock, PDUE, "sockcall",
 		    NSEC_FOREVER);
-		so->so_callwaiters--;
+		tso->ownerwaits--;
 	}
 }
 
@@ -37,7 +39,7 @@ static void
 own(struct socket *so) REQUIRES(so->so_lock)
 {
 	await_owner(so);
-	so->so_caller = curthread;
+	sototcp(so)->owner = curthread;
 }
 
 /*
@@ -47,10 +49,12 @@ own(struct socket *so) REQUIRES(so->so_lock)
 static void
 disown(struct socket *so) REQUIRES(so->so_lock)
 {
-	KASSERT(so->so_caller == curthread, ("disown: not the owner"));
-	so->so_caller = NULL;
-	if (so->so_callwaiters > 0)
-		wakeup(&so->so_caller);
+	struct tcp_socket *tso = sototcp(so);
+
+	KASSERT(tso->owner == curthread, ("disown: not the owner"));
+	tso->owner = NULL;
+	if (tso->ownerwaits > 0)
+		wakeup(&tso->owner);
 }
 
 /*
@@ -60,18 +64,19 @@ disown(struct socket *so) REQUIRES(so->so_lock)
 static void
 drain(struct socket *so) NO_LOCK_ANALYSIS
 {
-	struct so_left *sl;
+	struct tcp_socket *tso = sototcp(so);
+	struct tcp_backlog *bl;
 
 	wakeup_hold();
-	while (so->so_caller == NULL &&
-	    (sl = STAILQ_FIRST(&so->so_leftq)) != NULL) {
-		STAILQ_REMOVE_HEAD(&so->so_leftq, sl_link);
-		so->so_nleft--;
+	while (tso->owner == NULL &&
+	    (bl = STAILQ_FIRST(&tso->backlog)) != NULL) {
+		STAILQ_REMOVE_HEAD(&tso->backlog, bl_link);
+		tso->nbacklog--;
 		soref(so);
-		if (!tcp_input_locked(so, &sl->sl_seg))
-			tcp_input_single(&sl->sl_seg);
-		m_freem(sl->sl_seg.sg_m);
-		kfree(sl);
+		if (!tcp_input_locked(so, &bl->bl_seg))
+			tcp_input_single(&bl->bl_seg);
+		m_freem(bl->bl_seg.sg_m);
+		kfree(bl);
 		mtx_lock(&so->so_lock);
 	}
 	mtx_unlock(&so->so_lock);
@@ -90,11 +95,11 @@ static void
 backlog_leave(struct socket *so) NO_LOCK_ANALYSIS
 {
 	const bool looked = PLANTED(BACKLOG_LEAVE) &&
-	    STAILQ_EMPTY(&so->so_leftq);
+	    STAILQ_EMPTY(&sototcp(so)->backlog);
 
 	mtx_lock(&so->so_lock);
 	disown(so);
-	if (looked || STAILQ_EMPTY(&so->so_leftq))
+	if (looked || STAILQ_EMPTY(&sototcp(so)->backlog))
 		mtx_unlock(&so->so_lock);
 	else
 		drain(so);
@@ -108,7 +113,7 @@ backlog_sleep(struct socket *so, const void *chan, const char *wmesg,
 
 	mtx_lock(&so->so_lock);
 	disown(so);
-	if (!STAILQ_EMPTY(&so->so_leftq) && !PLANTED(BACKLOG_SLEEP)) {
+	if (!STAILQ_EMPTY(&sototcp(so)->backlog) && !PLANTED(BACKLOG_SLEEP)) {
 		drain(so);	/* the queue may contain the awaited event */
 		backlog_enter(so);
 		return (0);
@@ -129,25 +134,27 @@ backlog_lock(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
 static bool
 backlog_owned(struct socket *so)
 {
-	return (mtx_owned(&so->so_lock) || so->so_caller == curthread);
+	return (mtx_owned(&so->so_lock) || sototcp(so)->owner == curthread);
 }
 
 /* Queues a segment for the owner, or drops it if the queue is full. */
 static void
-leave_behind(struct socket *so, struct tcpseg *sg) REQUIRES(so->so_lock)
+backlog_put(struct socket *so, struct tcpseg *sg) REQUIRES(so->so_lock)
 {
-	struct so_left *sl;
+	struct tcp_socket *tso = sototcp(so);
+	struct tcp_backlog *bl;
 
-	if (so->so_nleft == LEFT_MAX) {
+	if (tso->nbacklog == BACKLOG_MAX) {
 		TCPLOCK_INC(backlogdrops);
 		return;
 	}
+	if (tso->nbacklog++ == 0)
+		STAILQ_INIT(&tso->backlog);
 	TCPLOCK_INC(backlogged);
-	sl = kmalloc(sizeof(*sl));
-	sl->sl_seg = *sg;
+	bl = kmalloc(sizeof(*bl));
+	bl->bl_seg = *sg;
 	sg->sg_m = NULL;
-	STAILQ_INSERT_TAIL(&so->so_leftq, sl, sl_link);
-	so->so_nleft++;
+	STAILQ_INSERT_TAIL(&tso->backlog, bl, bl_link);
 }
 
 static void
@@ -160,8 +167,9 @@ backlog_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
 		if (so == NULL)
 			return;
 		mtx_lock(&so->so_lock);
-		if (so->so_caller != NULL || !STAILQ_EMPTY(&so->so_leftq)) {
-			leave_behind(so, sg);
+		if (sototcp(so)->owner != NULL ||
+		    !STAILQ_EMPTY(&sototcp(so)->backlog)) {
+			backlog_put(so, sg);
 			mtx_unlock(&so->so_lock);
 			sorele(so);
 			return;

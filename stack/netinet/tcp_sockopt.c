@@ -298,3 +298,20 @@ tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 	error = get_number(tp, name, &num);
 	return (error != 0 ? error : put(val, len, &num, sizeof(num)));
 }
+
+/*
+ * TCP_INQ: the bytes left to read.  After a FIN there is always something to
+ * read, its end (as on Linux).
+ */
+void
+tcp_readcontrol(struct socket *so, struct msghdr *msg, size_t room)
+{
+	int inq = (int)so->so_rcv.sb_cc;
+	size_t used = 0;
+
+	if (inq == 0 && (so->so_state & SS_CANTRCVMORE))
+		inq = 1;
+	socontrol_put(msg, room, &used, IPPROTO_TCP, TCP_CM_INQ, &inq,
+	    sizeof(inq));
+	msg->msg_controllen = used;
+}

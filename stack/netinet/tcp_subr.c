@@ -28,6 +28,7 @@ static atomic_u32 tcp_ntimewait;	/* [a] connections in TIME_WAIT */
 void
 tcp_init(void)
 {
+	giant_component("tcp");
 	in_pcbtable_init(&tcp_table, "tcp", true);
 	mach_random(&tcp_isskey, sizeof(tcp_isskey));
 	mach_random(&tcp_tskey, sizeof(tcp_tskey));

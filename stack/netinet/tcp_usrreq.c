@@ -239,6 +239,8 @@ tcp_usr_peeraddr(struct socket *so, struct sockname *name)
 }
 
 const struct protosw tcp_protosw = {
+	.pr_sosize = sizeof(struct tcp_socket),
+	.pr_readcontrol = tcp_readcontrol,
 	.pr_name = "tcp",
 	.pr_domain = AF_INET,
 	.pr_type = SOCK_STREAM,

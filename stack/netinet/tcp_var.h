@@ -273,6 +273,30 @@ struct tcpcb {
 #define	sototcpcb(so)	((struct tcpcb *)(so)->so_pcb)
 
 /*
+ * State that outlives the control block: its users may hold nothing but a
+ * reference to the socket.
+ *	[s] so_lock
+ *	[a] atomic
+ */
+struct tcp_socket {
+	struct socket	 so;
+	/* deferred output (tcp_defer.c) */
+	struct thread	*batcher;	/* [s] thread with the transmit batch */
+	atomic_u32	 batched;	/* [a] BATCHED_* */
+	/* net.inet.tcp.input=backlog (tcp_lock_backlog.c) */
+	struct thread	*owner;		/* [s] in a socket call, or NULL */
+	unsigned	 ownerwaits;	/* [s] threads that wait for ownership */
+	unsigned	 nbacklog;	/* [s] */
+	STAILQ_HEAD(, tcp_backlog) backlog;	/* [s] segments for the owner */
+} __attribute__((aligned(64)));	/* no cache line is shared by two sockets */
+
+static inline struct tcp_socket *
+sototcp(struct socket *so)
+{
+	return ((struct tcp_socket *)so);
+}
+
+/*
  * The number of segments in len bytes, and the bytes in a last partial one.
  * Most lengths fit one segment, and a division would cost as much as a lock.
  */
@@ -556,6 +580,7 @@ void	 tcp_rcvd(struct socket *);
 int	 tcp_setopt(struct socket *, int level, int name, const void *,
 	    socklen_t);
 int	 tcp_getopt(struct socket *, int level, int name, void *, socklen_t *);
+__cold void	 tcp_readcontrol(struct socket *, struct msghdr *, size_t room);
 int	 tcp_getinfo(const struct tcpcb *, void *, socklen_t *);
 /* Records what limits the sender, after output. */
 void	 tcp_info_limit(struct tcpcb *);

@@ -89,6 +89,17 @@ udp_append(const struct inpcb *inp, struct sockbuf *sb,
 	return (true);
 }
 
+/* How long the datagrams are that were joined. */
+static void
+udp_control(const struct mbuf *m, struct socontrol *control)
+{
+	const int size = m->m_pkthdr.tso_segsz;
+
+	if (size != 0 && m->m_pkthdr.len > (uint32_t)size)
+		socontrol_add(control, IPPROTO_UDP, UDP_GRO, &size,
+		    sizeof(size));
+}
+
 static void
 udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
     const struct in_arrival *arrival)
@@ -477,6 +488,7 @@ static const struct protosw udp_protosw = {
 	.pr_getopt = udp_getopt,
 	.pr_sockaddr = udp_sockaddr,
 	.pr_peeraddr = udp_peeraddr,
+	.pr_control = udp_control,
 };
 
 static struct protosw udp6_protosw;	/* [I] after boot */
@@ -484,6 +496,7 @@ static struct protosw udp6_protosw;	/* [I] after boot */
 void
 udp_init(void)
 {
+	giant_component("udp");
 	in_pcbtable_init(&udp_table, "udp", false);
 	sysctl_register(udp_oids, nitems(udp_oids));
 	udp6_protosw = udp_protosw;

@@ -261,6 +261,7 @@ ip6_init(void)
 		.nh_mpsafe = true,
 	};
 
+	giant_component("ip6");
 	sysctl_register(ip6_oids, nitems(ip6_oids));
 	in6_family_init();
 	netisr_register(&ip6_nh);

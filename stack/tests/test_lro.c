@@ -82,13 +82,12 @@ forwarded(const struct piece *pieces, size_t n)
 	const char *total = pieces[0].v6 ? "net.inet6.ip6.stats.total" :
 	    "net.inet.ip.stats.total";
 	const uint64_t before = counter(total);
-	struct if_lro lro;
 	struct mbuf *m, *was;
 
-	if_lro_begin(&lro);
+	if_lro_begin();
 	for (size_t i = 0; i < n; i++)
 		mem_input(mem[0], segment(&pieces[i]));
-	if_lro_end(&lro);
+	if_lro_end();
 	for (size_t i = 0; i < n; i++) {
 		const bool v6 = pieces[i].v6;
 
@@ -183,15 +182,14 @@ TEST(connections_are_joined_each_by_itself)
 {
 	struct piece p[4];
 	const uint64_t before = counter("net.inet.ip.stats.total");
-	struct if_lro lro;
 
-	if_lro_begin(&lro);
+	if_lro_begin();
 	for (unsigned i = 0; i < 5 * LRO_FLOWS; i++) {
 		run_of(p, nitems(p));
 		p[i % 3].port += (uint16_t)(i / 3 % (2 * LRO_FLOWS));
 		mem_input(mem[0], segment(&p[i % 3]));
 	}
-	if_lro_end(&lro);
+	if_lro_end();
 	CHECK(counter("net.inet.ip.stats.total") - before < 5 * LRO_FLOWS);
 	CHECK_EQ(sent[1].mq_len, 5 * LRO_FLOWS);
 	start_over();
@@ -202,17 +200,16 @@ TEST(checksums_are_looked_at)
 {
 	const uint64_t before = counter("net.inet.ip.stats.total");
 	struct piece p[3];
-	struct if_lro lro;
 	struct mbuf *m;
 
 	run_of(p, nitems(p));
-	if_lro_begin(&lro);
+	if_lro_begin();
 	for (unsigned i = 0; i < 3; i++) {
 		m = segment(&p[i]);
 		m->m_data[m->m_len - 1] ^= (char)(i == 1);
 		mem_input(mem[0], m);
 	}
-	if_lro_end(&lro);
+	if_lro_end();
 	CHECK_EQ(counter("net.inet.ip.stats.total") - before, 3);
 	for (unsigned i = 0; i < 3; i++) {
 		m = take_sent(1);
