@@ -55,6 +55,30 @@ TEST(echoed_timestamp_undoes_a_fast_retransmission)
 	sacker_down(&f);
 }
 
+/*
+ * An algorithm's private state was saved before its reduction: after
+ * TCP_CONGESTION it is another algorithm's, so nothing is restored.
+ */
+TEST(reduction_of_another_algorithm_is_not_undone)
+{
+	static const struct cc_state none;
+	struct sacker f;
+	uint32_t first, before;
+
+	sacker_up(&f, WITH_TS);
+	first = send_stamped(&f, 8);
+	before = sacker_cwnd(&f);
+	t_sleep(5);		/* the timestamps' clock ticks */
+	SACK(&f, 0, 1 * f.seg, 5 * f.seg);
+	EXPECT(&f, 0);
+	CHECK_EQ(sosetopt(f.so, IPPROTO_TCP, TCP_CONGESTION, "newreno", 7), 0);
+	sacker_ack_ts(&f, 5 * f.seg, first);
+	CHECK_EQ(t_sysctl("net.inet.tcp.stats.undone"), f.undone);
+	CHECK(sacker_cwnd(&f) < before);
+	CHECK_EQ(memcmp(&sacker_block(&f)->t_ccstate, &none, sizeof(none)), 0);
+	sacker_down(&f);
+}
+
 TEST(echoed_timestamp_undoes_a_timeout)
 {
 	struct sacker f;

@@ -16,6 +16,7 @@
 #include "fuzz.h"
 #include "kern/socketvar.h"
 #include "kern/sysctl.h"
+#include "net/if_lro.h"
 #include "netinet6/ip6_var.h"
 
 #define	FIX_CHECKSUMS	0x1	/* the IP header's; the others count as valid */
@@ -173,10 +174,9 @@ clean_up(void)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct if_lro lro;
 
 	setup();
-	if_lro_begin(&lro);
+	if_lro_begin();
 	while (size > 3) {
 		size_t len = (size_t)data[0] << 8 | data[1];
 		const unsigned flags = data[2];
@@ -191,7 +191,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += len;
 		size -= len;
 	}
-	if_lro_end(&lro);
+	if_lro_end();
 	clean_up();
 	return (0);
 }
