@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The drivers, which the boot registers.
+ * The drivers that the boot registers.
  */
 #ifndef DEV_DRIVERS_H
 #define DEV_DRIVERS_H

@@ -74,7 +74,7 @@ soready(struct socket *so)
 
 /*
  * A new connection wakes one thread in accept(), with its own wakeup, so that
- * no thread wakes in vain.  The end of a listener wakes all.
+ * no thread wakes without a connection.  The end of a listener wakes all.
  */
 NOINLINE static void
 sowake(struct socket *so, struct sockbuf *sb)

@@ -8,9 +8,15 @@
 #include "net/if_config.h"
 
 void	 bridge_init(void);
-/* Makes a bridge of interfaces that are there; errno, reason in why. */
+/*
+ * Creates a bridge of existing interfaces; returns an errno value, reason in
+ * why.
+ */
 int	 bridge_create(const struct if_config *, char *why, size_t);
-/* A frame, its header contiguous, that a member received; consumes m. */
+/*
+ * Processes a frame received by a member, with a contiguous header; consumes
+ * m.
+ */
 NOINLINE void  bridge_input(struct ifnet *member, struct mbuf *m);
 
 #endif /* NET_IF_BRIDGE_H */

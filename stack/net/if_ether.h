@@ -8,12 +8,12 @@
 #include "net/if_var.h"
 
 void	 ether_init(void);
-/* Before if_attach(): output over Ethernet for every family. */
+/* Called before if_attach(): sets Ethernet output for every family. */
 void	 ether_ifattach(struct ifnet *);
 /* Link addresses of groups: RFC 1112 section 6.4, RFC 2464 section 7. */
 void	 ether_group(struct in_addr, uint8_t ll[6]);
 void	 ether_group6(const struct in6_addr *, uint8_t ll[6]);
-/* A whole frame to the driver, by way of what keeps and harms packets. */
+/* Sends a whole frame to the driver, through capture and the fault injector. */
 int	 ether_send(struct ifnet *, struct mbuf *);
 int	 ether_frame(struct ifnet *, struct mbuf *, const uint8_t dst[6],
 	    uint16_t type);

@@ -24,14 +24,14 @@ enum netisr_proto { NETISR_ETHER, NETISR_IP, NETISR_ARP, NETISR_IPV6,
 enum netisr_policy {
 	NETISR_POLICY_SOURCE,	/* interface and receive queue */
 	NETISR_POLICY_FLOW,	/* flow, if known, else the source */
-	NETISR_POLICY_CPU	/* CPU of the flow's bucket, as RSS has it */
+	NETISR_POLICY_CPU	/* CPU of the flow's RSS bucket */
 };
 
 /*
- * The flow id of a hash that nh_m2flow gathered, never 0, which says unknown.
- * Workers are chosen by its low bits, which a product leaves blind to the high
- * bits of its factors: those are mixed in twice, by the finalizer of
- * MurmurHash3 (Appleby).
+ * The flow ID for a hash computed by nh_m2flow.  It is never 0, which means
+ * unknown.  Workers are selected by its low bits, but a product's low bits do
+ * not depend on the high bits of its factors.  The finalizer of MurmurHash3
+ * (Appleby) mixes them in.
  */
 static inline uint32_t
 netisr_flow(uint32_t hash)
@@ -47,38 +47,41 @@ struct netisr_handler {
 	enum netisr_proto nh_proto;
 	void		(*nh_handler)(struct mbuf *);
 	uint32_t	(*nh_m2flow)(struct mbuf *);	/* or NULL */
-	enum netisr_policy nh_policy;	/* until a tunable says otherwise */
+	enum netisr_policy nh_policy;	/* default of the tunable */
 	/*
-	 * Tried first, in the thread that received the packet and whatever
-	 * the dispatch is; true: it was handled to its end.  Or NULL.
+	 * Called first, in the receiving thread, under any dispatch policy;
+	 * true: the packet was processed completely.  Or NULL.
 	 */
 	bool		(*nh_fast)(struct mbuf *);
 	/*
-	 * When a worker has handled all that was queued for it, or somebody
-	 * called netisr_wake(); or NULL.
+	 * Called when a worker has emptied its queue, or after netisr_wake();
+	 * or NULL.
 	 */
 	void		(*nh_drained)(unsigned worker);
 	bool		 nh_mpsafe;	/* else always queued, under Giant */
 };
 
 void	 netisr_register(const struct netisr_handler *);
-/* After boot: false, if its handler runs under Giant. */
+/* After boot: false if its handler runs under Giant. */
 bool	 netisr_is_mpsafe(enum netisr_proto);
-/* By the way that is set.  Consumes m; ENOBUFS when a queue was full. */
+/*
+ * Dispatches by the current policy.  Consumes m; ENOBUFS if a queue was full.
+ */
 int	 netisr_dispatch(enum netisr_proto, struct mbuf *);
-/* Always queue: loopback, tunnel re-input. */
+/* Always queues: for loopback and tunnels. */
 int	 netisr_queue(enum netisr_proto, struct mbuf *);
 
 /*
- * Workers, from 0 on; the generation of 2005 has none.  Whether the calling
- * thread is one; and a packet, or nothing, for a certain one.
+ * Workers are numbered from 0; the generation of 2005 has none.
+ * netisr_is_worker(): whether the calling thread is this worker.  The other
+ * functions queue a packet to a worker, or only wake it.
  */
 unsigned netisr_workers(void);
 bool	 netisr_is_worker(unsigned worker);
 int	 netisr_queue_to(unsigned worker, enum netisr_proto, struct mbuf *);
 void	 netisr_wake(unsigned worker, enum netisr_proto);
 
-/* At boot, and at its end; netisr_start() returns an errno value. */
+/* At boot and shutdown; netisr_start() returns an errno value. */
 void	 netisr_init(void);
 int	 netisr_start(void);
 void	 netisr_stop(void);

@@ -63,10 +63,10 @@ void	 in_group_leave(struct ifnet *, const struct in6_addr *group,
 bool	 in_group_ismember(const struct ifnet *, const struct in6_addr *);
 
 /*
- * in_group_queried(): a querier asked for a group, or for all groups of a
- * family (its "any"); answers are due within the given milliseconds.  The
- * other function: another host reported a group.  With older routers that
- * suppresses our own report.
+ * in_group_queried(): a querier requested a group, or all groups of a family
+ * (its "any"); answers are due within the given milliseconds.  The other
+ * function: another host reported a group.  With older routers that suppresses
+ * our own report.
  */
 void	 in_group_queried(const struct ifnet *, const struct in6_addr *,
 	    uint32_t most);

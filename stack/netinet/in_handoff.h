@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Handing packets off.  A received packet is for a protocol above IP, whose
- * input runs at once and in the same thread, unless a step takes the packet:
+ * Handing packets off.  The input of a received packet's upper protocol runs
+ * at once and in the same thread, unless a step takes the packet:
  *
  *	HANDOFF_EXCLUSIVE	to the thread that has the net lock exclusively
  *				(in_exclusive.c)
@@ -11,7 +11,7 @@
  *				(tcp_lock_shared_socket_batch.c)
  *
  * A packet passes the steps of its protocol in this order.  The step that took
- * it gives it back by in_handoff_resume(), which goes on behind that step.
+ * it returns it by in_handoff_resume(), which continues after that step.
  */
 #ifndef NETINET_IN_HANDOFF_H
 #define NETINET_IN_HANDOFF_H
@@ -21,20 +21,20 @@
 enum in_handoff_step { HANDOFF_EXCLUSIVE, HANDOFF_WORKER, HANDOFF_BATCH,
     HANDOFF_STEPS };
 
-/* True: the step has taken the packet, or dropped it. */
+/* True: the step has taken or dropped the packet. */
 typedef bool in_handoff_t(struct mbuf *, unsigned hlen);
 
 extern bool	 in_handoff_any;	/* [I] after boot: a protocol has steps */
 
-/* At boot. */
+/* Called at boot. */
 void	 in_handoff_set(uint8_t proto, enum in_handoff_step, in_handoff_t *);
 bool	 in_handoff_has(uint8_t proto, enum in_handoff_step);
 
 void	 in_handoff(uint8_t proto, struct mbuf *, unsigned hlen);
-/* A packet that the step took earlier. */
+/* Resumes a packet that the step took earlier. */
 void	 in_handoff_resume(enum in_handoff_step, struct mbuf *);
 
-/* A packet to its protocol, for IPv4 and IPv6. */
+/* Passes a packet to its protocol, for IPv4 and IPv6. */
 static inline void
 in_upper_input(pr_input_t *input, uint8_t proto, struct mbuf *m,
     unsigned hlen)

@@ -3,7 +3,7 @@
  * Shared definitions of the simulated machine.
  *
  * All data belongs to one host thread.  A function switches coroutines only
- * where its comment says so; therefore no locks are needed.
+ * where its comment allows it; therefore no locks are needed.
  */
 #ifndef MACHINE_SIM_SIM_PRIVATE_H
 #define MACHINE_SIM_SIM_PRIVATE_H
