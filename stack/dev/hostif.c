@@ -17,6 +17,7 @@
 #include "kern/thread.h"
 #include "net/if_ether.h"
 #include "net/if_lro.h"
+#include "net/if_txbatch.h"
 #include "net/rx_burst.h"
 #include "netinet/arp.h"
 

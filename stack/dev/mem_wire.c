@@ -16,6 +16,7 @@
 #include "kern/thread.h"
 #include "kern/worker.h"
 #include "net/if_lro.h"
+#include "net/if_txbatch.h"
 #include "net/rx_burst.h"
 
 #define	QUEUE_MAX	4096	/* max frames; more are dropped */

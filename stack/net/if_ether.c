@@ -10,6 +10,7 @@
 #include "net/if_bridge.h"
 #include "net/if_driver.h"
 #include "net/if_ether.h"
+#include "net/if_txbatch.h"
 #include "net/netisr.h"
 
 static const uint8_t ether_broadcast[6] = { 255, 255, 255, 255, 255, 255 };

@@ -3,8 +3,7 @@
  * Transmit batches: frames that a thread sends to one interface are collected
  * and passed to the driver with one call.
  */
-#include "kern/thread.h"
-#include "net/if_var.h"
+#include "net/if_txbatch.h"
 
 #define	BATCH_MAX	32	/* max frames in one call */
 
@@ -63,14 +62,6 @@ tx_batch_later(void (*fn)(void *), void *arg)
 }
 
 bool
-tx_batch_holds(void)
-{
-	const struct tx_batch *xb = thread_known()->td_tx_batch;
-
-	return (xb != NULL && xb->xb_frames.mq_head != NULL);
-}
-
-bool
 tx_batch_sent(void (*fn)(void *), void *arg)
 {
 	KASSERT(tx_batch_holds(), ("tx_batch_sent: nothing is gathered"));
@@ -84,17 +75,12 @@ tx_batch_flush(void)
 	batch_flush(curthread->td_tx_batch);
 }
 
-int
-if_send(struct ifnet *ifp, struct mbuf *m)
+void
+tx_batch_put(struct tx_batch *xb, struct ifnet *ifp, struct mbuf *m)
 {
-	struct tx_batch *xb = thread_known()->td_tx_batch;
-
-	if (xb == NULL || (ifp->if_caps & IFCAP_BATCH) == 0)
-		return (ifp->if_transmit(ifp, m));
 	if (xb->xb_ifp != ifp || xb->xb_frames.mq_len == BATCH_MAX) {
 		batch_flush(xb);
 		xb->xb_ifp = ifp;
 	}
 	mbufq_enqueue(&xb->xb_frames, m);
-	return (0);
 }

@@ -158,38 +158,6 @@ void	 if_input(struct ifnet *, struct mbuf *, unsigned queue);
 void	 ether_input(struct ifnet *, struct mbuf *);
 
 /*
- * Transmits a whole frame.  Between begin and end the calling thread's frames
- * are collected for each interface and sent as one batch.  The thread must not
- * sleep in between.
- */
-#define	TX_CALLS_MAX	16
-struct tx_calls {
-	unsigned	 n;
-	struct { void (*fn)(void *); void *arg; } calls[TX_CALLS_MAX];
-};
-struct tx_batch {
-	struct ifnet	*xb_ifp;
-	struct mbufq	 xb_frames;
-	struct tx_calls	 xb_later, xb_sent;
-};
-void	 tx_batch_begin(struct tx_batch *);
-void	 tx_batch_end(struct tx_batch *);
-/*
- * Calls fn(arg) at the end of this thread's transmit batch, before it is sent.
- * False: no batch is open, or its list of calls is full.
- */
-bool	 tx_batch_later(void (*fn)(void *), void *arg);
-/*
- * tx_batch_holds(): whether this thread holds unsent frames.  tx_batch_sent()
- * then calls fn(arg) when they have been sent.  False: the list of calls is
- * full.
- */
-bool	 tx_batch_holds(void);
-bool	 tx_batch_sent(void (*fn)(void *), void *arg);
-void	 tx_batch_flush(void);
-int	 if_send(struct ifnet *, struct mbuf *);
-
-/*
  * Receives a copy of a multicast or broadcast packet on the interface that
  * sends it, for members on this host; flag is M_BCAST or M_MCAST.
  */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kern/thread.h"
+#include "net/if_txbatch.h"
 #include "netinet/in_family.h"
 #include "netinet/ip_stat.h"
 

@@ -12,6 +12,7 @@
  */
 #include "kern/netlock.h"
 #include "kern/thread.h"
+#include "net/if_txbatch.h"
 #include "net/if_var.h"
 #include "netinet/tcp_var.h"
 

@@ -4,6 +4,7 @@
  */
 #include "tests/check.h"
 
+#include "net/if_txbatch.h"
 #include "net/if_var.h"
 #include "tests/states.h"
 

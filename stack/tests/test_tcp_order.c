@@ -7,6 +7,7 @@
 
 #include <netinet/tcp.h>
 
+#include "net/if_txbatch.h"
 #include "tests/peer.h"
 
 #define	MSS	1000		/* what the peer offers */
