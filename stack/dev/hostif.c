@@ -45,7 +45,7 @@ rx_burst(void *arg)
 	/* One epoch section for the burst instead of one for each packet. */
 	epoch_enter();
 	tx_batch_begin(&batch);
-	rx_burst_gather_begin();
+	rx_burst_collect_begin();
 	if_lro_begin();
 	do {
 		hq->hq_error = hi->hi_ops->receive(hq);
@@ -57,7 +57,7 @@ rx_burst(void *arg)
 		}
 	} while (hq->hq_error == 0 && ++n < RX_BURST);
 	if_lro_end();
-	rx_burst_gather_end();
+	rx_burst_collect_end();
 	tx_batch_end(&batch);
 	wakeup_release();
 	epoch_exit();

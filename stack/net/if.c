@@ -158,7 +158,7 @@ if_byindex(unsigned index)
 void
 if_pass(struct mbuf *m)
 {
-	if (!rx_burst_gather(m))
+	if (!rx_burst_collect(m))
 		netisr_dispatch(NETISR_ETHER, m);
 }
 

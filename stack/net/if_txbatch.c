@@ -64,14 +64,14 @@ tx_batch_later(void (*fn)(void *), void *arg)
 bool
 tx_batch_sent(void (*fn)(void *), void *arg)
 {
-	KASSERT(tx_batch_holds(), ("tx_batch_sent: nothing is gathered"));
+	KASSERT(tx_batch_holds(), ("tx_batch_sent: no frames are held"));
 	return (calls_add(&curthread->td_tx_batch->xb_sent, fn, arg));
 }
 
 void
 tx_batch_flush(void)
 {
-	KASSERT(tx_batch_holds(), ("tx_batch_flush: nothing is gathered"));
+	KASSERT(tx_batch_holds(), ("tx_batch_flush: no frames are held"));
 	batch_flush(curthread->td_tx_batch);
 }
 

@@ -13,7 +13,7 @@
 /* [o] the thread whose hints hold it */
 struct rx_burst {
 	unsigned	 rb_depth;	/* [o] */
-	bool		 rb_gathers;	/* [o] */
+	bool		 rb_collecting;	/* [o] */
 	struct mbufq	 rb_frames;	/* [o] collected frames */
 };
 
@@ -59,32 +59,32 @@ rx_burst_close(void)
 }
 
 void
-rx_burst_gather_open(void)
+rx_burst_collect_open(void)
 {
 	struct rx_burst *rb = rx_burst_mine();
 
-	KASSERT(!rb->rb_gathers, ("rx_burst_gather_open: gathers already"));
+	KASSERT(!rb->rb_collecting, ("rx_burst_collect_open: collects already"));
 	mbufq_init(&rb->rb_frames);
-	rb->rb_gathers = true;
+	rb->rb_collecting = true;
 }
 
 bool
-rx_burst_gather_frame(struct mbuf *m)
+rx_burst_collect_frame(struct mbuf *m)
 {
 	struct rx_burst *rb = rx_burst_mine();
 
-	if (rb->rb_gathers)
+	if (rb->rb_collecting)
 		mbufq_enqueue(&rb->rb_frames, m);
-	return (rb->rb_gathers);
+	return (rb->rb_collecting);
 }
 
 void
-rx_burst_gather_close(void)
+rx_burst_collect_close(void)
 {
 	struct rx_burst *rb = rx_burst_mine();
 	struct mbuf *m;
 
-	rb->rb_gathers = false;
+	rb->rb_collecting = false;
 	if (rb->rb_frames.mq_len == 0)
 		return;
 	rx_burst_open();

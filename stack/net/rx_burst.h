@@ -5,7 +5,7 @@
  * the lock (OpenBSD's if_input_process() and struct netstack).
  *
  * A driver collects frames while its device has some and processes them
- * between rx_burst_gather_begin() and rx_burst_gather_end().  A netisr worker
+ * between rx_burst_collect_begin() and rx_burst_collect_end().  A netisr worker
  * opens a burst around a whole queue.  An exclusive handler is a burst of its
  * own.  Bursts nest, and do nothing unless net.inet.tcp.input needs them.
  */
@@ -20,9 +20,9 @@ extern void	(*rx_burst_last)(void);	/* [I] after boot */
 
 void	 rx_burst_open(void);
 void	 rx_burst_close(void);
-void	 rx_burst_gather_open(void);
-void	 rx_burst_gather_close(void);
-bool	 rx_burst_gather_frame(struct mbuf *);
+void	 rx_burst_collect_open(void);
+void	 rx_burst_collect_close(void);
+bool	 rx_burst_collect_frame(struct mbuf *);
 bool	 rx_burst_is_open(void);
 
 static inline void
@@ -40,17 +40,17 @@ rx_burst_end(void)
 }
 
 static inline void
-rx_burst_gather_begin(void)
+rx_burst_collect_begin(void)
 {
 	if (__predict_false(rx_bursts))
-		rx_burst_gather_open();
+		rx_burst_collect_open();
 }
 
 static inline void
-rx_burst_gather_end(void)
+rx_burst_collect_end(void)
 {
 	if (__predict_false(rx_bursts))
-		rx_burst_gather_close();
+		rx_burst_collect_close();
 }
 
 /*
@@ -58,9 +58,9 @@ rx_burst_gather_end(void)
  * collection.
  */
 static inline bool
-rx_burst_gather(struct mbuf *m)
+rx_burst_collect(struct mbuf *m)
 {
-	return (__predict_false(rx_bursts) && rx_burst_gather_frame(m));
+	return (__predict_false(rx_bursts) && rx_burst_collect_frame(m));
 }
 
 #endif /* NET_RX_BURST_H */

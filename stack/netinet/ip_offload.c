@@ -83,7 +83,7 @@ tso_transmit(struct ifnet *ifp, struct mbuf *m, uint32_t hlen,
     const void *nexthop)
 {
 	uint32_t hdrlen, off, len, total, segsz = m->m_pkthdr.tso_segsz;
-	const bool gather = curthread->td_tx_batch == NULL;
+	const bool batch_here = curthread->td_tx_batch == NULL;
 	struct tx_batch batch;
 	struct mbuf *s;
 	struct tcphdr th;
@@ -97,7 +97,7 @@ tso_transmit(struct ifnet *ifp, struct mbuf *m, uint32_t hlen,
 		return (EINVAL);
 	}
 	total = m->m_pkthdr.len - hdrlen;
-	if (gather)
+	if (batch_here)
 		tx_batch_begin(&batch);
 	for (off = 0; off < total && error == 0; off += len) {
 		len = total - off < segsz ? total - off : segsz;
@@ -106,7 +106,7 @@ tso_transmit(struct ifnet *ifp, struct mbuf *m, uint32_t hlen,
 		header(s, hlen);
 		error = send(ifp, s, nexthop);
 	}
-	if (gather)
+	if (batch_here)
 		tx_batch_end(&batch);
 	m_freem(m);
 	return (error);

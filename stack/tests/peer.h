@@ -43,7 +43,7 @@ struct peer_seg {
 };
 
 void	 peer_attach(void);		/* after the boot */
-/* From now on the stack may gather what it sends. */
+/* From now on the stack may batch what it sends. */
 void	 peer_takelists(void);
 /* A segment arrives at the stack. */
 void	 peer_send(struct peer *, uint8_t flags, tcp_seq seq, tcp_seq ack,

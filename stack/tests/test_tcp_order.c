@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The segments of a connection leave in the order in which they were made,
- * although a thread that receives gathers frames and another sends meanwhile.
+ * although a thread that receives batches frames while another sends.
  */
 #include "tests/check.h"
 
