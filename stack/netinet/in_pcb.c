@@ -82,13 +82,13 @@ pcb_overlap(const struct inpcb *inp, const struct inpcb *other,
  */
 static bool
 port_conflict(const struct inpcbtable *it, const struct inpcb *inp,
-    const struct inport *ip, const struct in_endpoint *ep)
+    const struct inport *ipt, const struct in_endpoint *ep)
 {
 	const struct inpcb *other;
 
-	if (it->it_stream && ip->ip_conns > 0 && inp->inp_reuse == 0)
+	if (it->it_stream && ipt->ipt_conns > 0 && inp->inp_reuse == 0)
 		return (true);
-	LIST_FOREACH(other, &ip->ip_bound, inp_link) {
+	LIST_FOREACH(other, &ipt->ipt_bound, inp_link) {
 		if (!pcb_overlap(other, inp, &ep->addr))
 			continue;
 		if ((other->inp_reuse & inp->inp_reuse) == 0)
@@ -136,7 +136,7 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 {
 	struct inpcbtable *it = inp->inp_table;
 	const struct in_endpoint any = { .addr = *pcb_any(inp) };
-	struct inport *ip;
+	struct inport *ipt;
 	int error = 0;
 
 	if (inp->inp_port != NULL)
@@ -156,8 +156,8 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 	if (ep->port == 0) {
 		error = bind_ephemeral(it, inp);
 	} else {
-		ip = in_portfind(it, ep->port);
-		if (ip != NULL && port_conflict(it, inp, ip, ep))
+		ipt = in_portfind(it, ep->port);
+		if (ipt != NULL && port_conflict(it, inp, ipt, ep))
 			error = EADDRINUSE;
 		else
 			inp->inp_conn.lport = ep->port;
@@ -183,7 +183,7 @@ in_pcblisten(struct inpcb *inp)
 	if (error != 0)
 		return (error);
 	rw_wlock(&it->it_lock);
-	LIST_FOREACH(other, &inp->inp_port->ip_bound, inp_link)
+	LIST_FOREACH(other, &inp->inp_port->ipt_bound, inp_link)
 		if (other != inp && other->inp_listening &&
 		    pcb_overlap(other, inp, &inp->inp_conn.laddr))
 			error = EADDRINUSE;
@@ -204,15 +204,15 @@ connect_ephemeral(struct inpcbtable *it, struct in_conninfo *c)
     REQUIRES(it->it_lock)
 {
 	uint32_t start, count = 1;
-	struct inport *ip;
+	struct inport *ipt;
 
 	c->lport = 0;
 	start = (uint32_t)in_connhash(it, c) / 2 +
 	    atomic_fetchadd_u32(&it->it_portcounter, 1) % 65536;
 	for (uint32_t n = 0; n < count; n++) {
 		c->lport = ephemeral(start, n, &count);
-		ip = in_portfind(it, c->lport);
-		if (ip == NULL || (LIST_EMPTY(&ip->ip_bound) &&
+		ipt = in_portfind(it, c->lport);
+		if (ipt == NULL || (LIST_EMPTY(&ipt->ipt_bound) &&
 		    in_connfind(it, c) == NULL))
 			return (0);
 	}

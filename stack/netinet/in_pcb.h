@@ -35,10 +35,10 @@ struct in_moptions {
  * A port in use.  [t] table lock
  */
 struct inport {
-	LIST_ENTRY(inport) ip_hash;		/* [t] */
-	in_port_t	 ip_port;		/* [t] network order */
-	unsigned	 ip_conns;		/* [t] connected pcbs */
-	LIST_HEAD(, inpcb) ip_bound; /* [t] pcbs that are not connected */
+	LIST_ENTRY(inport) ipt_hash;		/* [t] */
+	in_port_t	 ipt_port;		/* [t] network order */
+	unsigned	 ipt_conns;		/* [t] connected pcbs */
+	LIST_HEAD(, inpcb) ipt_bound; /* [t] pcbs that are not connected */
 };
 
 /*
@@ -48,7 +48,7 @@ struct inport {
  *	[t] written with socket and table locked, read with either
  */
 struct inpcb {
-	/* [t] in a connection bucket or in ip_bound */
+	/* [t] in a connection bucket or in ipt_bound */
 	LIST_ENTRY(inpcb) inp_link;
 	struct inport	*inp_port;		/* [t] NULL: not bound */
 	struct inpcbtable *inp_table;		/* [I] */

@@ -127,35 +127,35 @@ in_connfind(struct inpcbtable *it, const struct in_conninfo *c)
 struct inport *
 in_portfind(struct inpcbtable *it, in_port_t port)
 {
-	struct inport *ip;
+	struct inport *ipt;
 
-	LIST_FOREACH(ip, &it->it_ports[ntohs(port) % INPORT_BUCKETS], ip_hash)
-		if (ip->ip_port == port)
-			return (ip);
+	LIST_FOREACH(ipt, &it->it_ports[ntohs(port) % INPORT_BUCKETS], ipt_hash)
+		if (ipt->ipt_port == port)
+			return (ipt);
 	return (NULL);
 }
 
 static struct inport *
 port_get(struct inpcbtable *it, in_port_t port) REQUIRES(it->it_lock)
 {
-	struct inport *ip = in_portfind(it, port);
+	struct inport *ipt = in_portfind(it, port);
 
-	if (ip != NULL)
-		return (ip);
-	ip = kmalloc(sizeof(*ip));
-	ip->ip_port = port;
-	LIST_INIT(&ip->ip_bound);
-	LIST_INSERT_HEAD(&it->it_ports[ntohs(port) % INPORT_BUCKETS], ip,
-	    ip_hash);
-	return (ip);
+	if (ipt != NULL)
+		return (ipt);
+	ipt = kmalloc(sizeof(*ipt));
+	ipt->ipt_port = port;
+	LIST_INIT(&ipt->ipt_bound);
+	LIST_INSERT_HEAD(&it->it_ports[ntohs(port) % INPORT_BUCKETS], ipt,
+	    ipt_hash);
+	return (ipt);
 }
 
 static void
-port_put(struct inport *ip)
+port_put(struct inport *ipt)
 {
-	if (ip->ip_conns == 0 && LIST_EMPTY(&ip->ip_bound)) {
-		LIST_REMOVE(ip, ip_hash);
-		kfree(ip);
+	if (ipt->ipt_conns == 0 && LIST_EMPTY(&ipt->ipt_bound)) {
+		LIST_REMOVE(ipt, ipt_hash);
+		kfree(ipt);
 	}
 }
 
@@ -204,32 +204,32 @@ in_pcbenter(struct inpcbtable *it, struct inpcb *inp, bool connected)
 	inp->inp_port = port_get(it, c->lport);
 	inp->inp_connected = connected;
 	if (connected) {
-		inp->inp_port->ip_conns++;
+		inp->inp_port->ipt_conns++;
 		conn_enter(it, inp);
 	} else {
-		LIST_INSERT_HEAD(&inp->inp_port->ip_bound, inp, inp_link);
+		LIST_INSERT_HEAD(&inp->inp_port->ipt_bound, inp, inp_link);
 	}
 }
 
 void
 in_pcbtakeout(struct inpcbtable *it, struct inpcb *inp)
 {
-	struct inport *ip = inp->inp_port;
+	struct inport *ipt = inp->inp_port;
 
 	KASSERT(inp->inp_table == it, ("in_pcbtakeout: wrong table"));
-	if (ip == NULL)
+	if (ipt == NULL)
 		return;
 	if (inp->inp_connected) {
-		KASSERT(ip->ip_conns > 0, ("in_pcbtakeout: port %u has no "
-		    "connection", ntohs(ip->ip_port)));
-		ip->ip_conns--;
+		KASSERT(ipt->ipt_conns > 0, ("in_pcbtakeout: port %u has no "
+		    "connection", ntohs(ipt->ipt_port)));
+		ipt->ipt_conns--;
 		conn_takeout(it, inp);
 	} else {
 		LIST_REMOVE(inp, inp_link);
 	}
 	inp->inp_connected = false;
 	inp->inp_port = NULL;
-	port_put(ip);
+	port_put(ipt);
 }
 
 bool
@@ -319,12 +319,12 @@ NOINLINE static struct inpcb *
 bound_find(struct inpcbtable *it, const struct in_conninfo *c)
     REQUIRES_SHARED(it->it_lock)
 {
-	struct inport *ip = in_portfind(it, c->lport);
+	struct inport *ipt = in_portfind(it, c->lport);
 	struct inpcb *inp, *best = NULL;
 
-	if (ip == NULL)
+	if (ipt == NULL)
 		return (NULL);
-	LIST_FOREACH(inp, &ip->ip_bound, inp_link) {
+	LIST_FOREACH(inp, &ipt->ipt_bound, inp_link) {
 		if (it->it_stream && !inp->inp_listening)
 			continue;
 		if (!in_pcbcovers(inp, &inp->inp_conn.laddr, &c->laddr) ||
@@ -371,7 +371,7 @@ unsigned
 in_pcblookup_all(struct inpcbtable *it, const struct in_conninfo *c,
     struct socket **sos, unsigned max)
 {
-	struct inport *ip;
+	struct inport *ipt;
 	struct inpcb *inp;
 	unsigned n = 0;
 
@@ -379,9 +379,9 @@ in_pcblookup_all(struct inpcbtable *it, const struct in_conninfo *c,
 	inp = in_connfind(it, c);
 	if (inp != NULL)
 		sos[n++] = inp->inp_socket;
-	ip = in_portfind(it, c->lport);
-	if (ip != NULL)
-		LIST_FOREACH(inp, &ip->ip_bound, inp_link)
+	ipt = in_portfind(it, c->lport);
+	if (ipt != NULL)
+		LIST_FOREACH(inp, &ipt->ipt_bound, inp_link)
 			if (in_pcbcovers(inp, &inp->inp_conn.laddr,
 			    &c->laddr) && (inp->inp_conn.zone == 0 ||
 			    inp->inp_conn.zone == c->zone) && n++ < max)
