@@ -32,7 +32,7 @@ from tests.stack.races import replace_between
 Numbers = npt.NDArray[np.float64]
 Method = Callable[[Sequence[float]], list[int]]
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "howto" / "tracking.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "measured" / "tracking.md"
 BEGIN, END = "<!-- detection: ./dev bench tracking --write -->", "<!-- end of detection -->"
 FREEBSD = Path(__file__).resolve().parents[1] / "unit" / "imports" / "data" / "freebsd-head-2015-forwarding.csv"
 COMMITS, STEP = 100, 60
@@ -241,7 +241,7 @@ def main() -> None:
     parser.add_argument(
         "--quick", action="store_true", help="two series of a kind and two sizes, to see whether it works"
     )
-    parser.add_argument("--write", action="store_true", help="into docs/howto/tracking.md")
+    parser.add_argument("--write", action="store_true", help="into docs/measured/tracking.md")
     options = parser.parse_args()
     if options.series < 1:
         parser.error("--series: at least one")

@@ -127,7 +127,9 @@ def _nearness(ipv4: Sequence[float], ipv6: Sequence[float]) -> str:
     return f"{ratio:.2f} of IPv4{interval}, {'within' if ratio >= 1 - NEAR else 'not within'} {NEAR:.0%}"
 
 
-SPEED = """# What the stack does in a second on this machine
+SPEED = """# Throughput and cost of the stack
+
+How fast is the stack on this machine, beside Linux?
 
 `./dev bench stack --write` makes this page. Measured {here_and_now}, {rounds} rounds of all
 rows, both sides of a row one after the other, samples of {seconds:g} s. A sample is void, and taken again in a later

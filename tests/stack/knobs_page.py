@@ -120,7 +120,9 @@ def report(cells: Sequence[Cell], signs: Sequence[Sign], units: Mapping[str, str
     return "\n\n".join([*tables, *([table_of_signs(signs)] if signs else [])])
 
 
-PAGE = """# What each strategy does on this machine
+PAGE = """# Effects of dispatch and locking strategies
+
+What does each strategy of dispatch and locking change on this machine?
 
 `./dev bench knobs --write` makes this page. {how}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Known races, which a build with -Dplanted=true has on request, and how many schedules a search takes to find each.
 
-./dev bench races prints the table of docs/explanation/simulator.md, and writes it there with --write.
+./dev bench races prints the table of docs/measured/simulator.md, and writes it there with --write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.stack.builds import ROOT
 from tests.stack.topology import Installed
 
-DOCUMENT = ROOT / "docs" / "explanation" / "simulator.md"
+DOCUMENT = ROOT / "docs" / "measured" / "simulator.md"
 BEGIN, END = "<!-- races: ./dev bench races --write -->", "<!-- end of races -->"
 SEARCHES = ("random", "pct")
 # Of each search for each race, with other seeds; and how many schedules it may take.
@@ -124,7 +124,7 @@ def replace_between(document: Path, begin_mark: str, end_mark: str, text: str) -
 def main() -> None:
     """Makes the table."""
     parser = argparse.ArgumentParser(prog="./dev bench races", description=__doc__)
-    parser.add_argument("--write", action="store_true", help="into docs/explanation/simulator.md")
+    parser.add_argument("--write", action="store_true", help="into docs/measured/simulator.md")
     asked = parser.parse_args()
     searcher = Searcher()
     try:

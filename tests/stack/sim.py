@@ -5,7 +5,7 @@
 simstack --machine), predicts with that what each strategy of dispatch and locking does on one CPU and on two, and
 measures it, with the same workloads in both; then predicts with the presets what was published, and four ways to lock
 TCP's input on up to 64 CPUs, with the Universal Scalability Law of each.  --write puts it all into
-docs/explanation/simulator.md.  Nothing is adjusted to the outcome: parameters come from what was measured for them, or
+docs/measured/simulator.md.  Nothing is adjusted to the outcome: parameters come from what was measured for them, or
 from presets.c.
 """
 
@@ -204,7 +204,7 @@ def options(argv: Sequence[str]) -> argparse.Namespace:
         prog="./dev bench sim", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="few rounds and short samples: a look, no measurement")
-    parser.add_argument("--write", action="store_true", help="into docs/explanation/simulator.md")
+    parser.add_argument("--write", action="store_true", help="into docs/measured/simulator.md")
     parser.add_argument("knobs", nargs="*", metavar="KNOB", help="words of the names of knobs; all unless named")
     chosen = parser.parse_args(argv)
     chosen.rounds, chosen.seconds = (2, 0.05) if chosen.quick else (5, 0.15)

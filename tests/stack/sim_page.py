@@ -125,15 +125,15 @@ def page(  # one argument for each table
     rungs: Mapping[str, Mapping[int, float]],
     speed: str,
 ) -> str:
-    """All of it, between the marks of docs/explanation/simulator.md."""
+    """All of it, between the marks of docs/measured/simulator.md."""
     costs = ", ".join(f"{cost:.0f} ps in `{name}`" for name, cost in instructions.items())
     sections = (
         f"{how} An instruction would have to cost {costs}; it costs the median everywhere.",
         _rates(defaults),
         f"{_summary(rows)}\n\n{_changes(rows)}",
-        "### Beside what was published\n\n" + _shapes(shapes),
-        "### Four ways to lock TCP's input, on up to 64 simulated CPUs\n\n" + _ladder(rungs),
-        "### Speed\n\n" + speed,
+        "## Beside what was published\n\n" + _shapes(shapes),
+        "## Four ways to lock TCP's input, on up to 64 simulated CPUs\n\n" + _ladder(rungs),
+        "## Speed\n\n" + speed,
     )
     return "\n" + "\n\n".join(sections) + "\n\n"
 
