@@ -19,5 +19,6 @@ urlpatterns = [
     path("", include("perfweb.tracking.urls")),
     path("", include("perfweb.forges.urls")),
     path("", include("perfweb.api.urls")),
+    path("", include("perfweb.manual.urls")),
     path("", include("perfweb.operations.urls")),
 ]

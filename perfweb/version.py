@@ -16,7 +16,14 @@ def code_version() -> str:
     """Return a digest of the code and the files that make pages, answers and downloads, or are named in them."""
     digest = hashlib.sha256()
     code, root = Path(perfweb.__path__[0]), settings.BASE_DIR
-    for folder, pattern in ((code, "*.py"), (code, "*.yaml"), (root / "templates", "*.html"), (root / "static", "*.*")):
+    sources = (
+        (code, "*.py"),
+        (code, "*.yaml"),
+        (root / "templates", "*.html"),
+        (root / "static", "*.*"),
+        (root / "docs", "*.md"),
+    )
+    for folder, pattern in sources:
         for path in sorted(folder.rglob(pattern)):
             digest.update(path.read_bytes())
     for library in ("django", "numpy", "scipy", "pyarrow"):

@@ -16,6 +16,7 @@ from django.urls import reverse
 
 from perfweb.builds.models import Build
 from perfweb.lab.models import Testbed
+from perfweb.manual import search as manual
 from perfweb.reports import names
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Boot, HostFacts, Measurement, Plan, Run, Variant
@@ -65,6 +66,7 @@ def search(query: str) -> list[Group]:
             _group("Variants", _variants(words)),
             _group("Hosts", _hosts(words)),
             _group("Failures", _failures(words)),
+            _group("Documentation", _documentation(words)),
         ]
     return [group for group in groups if group.hits]
 
@@ -156,3 +158,8 @@ def _failures(words: list[str]) -> Iterable[Hit]:
     ]
     for number, text in sorted(dict.fromkeys(found), reverse=True):
         yield Hit(f"run {number}", reverse("reports:run", args=[number]), text)
+
+
+def _documentation(words: list[str]) -> Iterable[Hit]:
+    for found in manual.sections(words)[: MOST_HITS + 1]:
+        yield Hit(found.title, found.address, found.excerpt)

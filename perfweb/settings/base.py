@@ -28,6 +28,7 @@ INSTALLED_APPS = [
     "perfweb.reports",
     "perfweb.submissions",
     "perfweb.outbox",
+    "perfweb.manual",
     "perfweb.tracking",
     "perfweb.mail",
     "perfweb.forges",
@@ -264,7 +265,8 @@ DATA_UPLOAD_MAX_NUMBER_FILES = inputlimits.FORM_FILES
 
 STATIC_URL = "static/"
 STATIC_ROOT = PERFWEB_VAR / "static"
-STATICFILES_DIRS = [path for path in (BASE_DIR / "static",) if path.is_dir()]
+STATICFILES_DIRS: list[Any] = [path for path in (BASE_DIR / "static",) if path.is_dir()]
+STATICFILES_DIRS += [("docs", path) for path in (BASE_DIR / "docs" / "images",) if path.is_dir()]
 
 # Pages load nothing but our own files and may not be framed.
 CONTENT_SECURITY_POLICY = (

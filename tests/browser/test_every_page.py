@@ -53,6 +53,10 @@ PAGES = {
     "api": "/api/v1/",
     "missing": "/runs/999999/",
     "sign-in": "/account/sign-in/",
+    "docs": "/docs/",
+    "document": "/docs/explanation/statistics/",
+    "document-with-images": "/docs/howto/users/",
+    "glossary": "/docs/glossary/",
 }
 
 

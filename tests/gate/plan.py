@@ -161,7 +161,7 @@ DOCS = ("docs",)
 
 DOCUMENTED = (
     "tests/unit/test_documents.py", "tests/unit/runners/test_gates.py", "tests/unit/reports/test_rawdata.py",
-    "tests/unit/accounts/test_crawl.py", "tests/stack/test_tcp_locking.py",
+    "tests/unit/accounts/test_crawl.py", "tests/stack/test_tcp_locking.py", "tests/unit/manual",
 )  # fmt: skip
 """Tests that compare a document with the code: also part of the jobs `unit` and `stack`."""
 

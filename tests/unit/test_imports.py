@@ -13,6 +13,7 @@ MAY_IMPORT = {
     "perfweb.stats": set(),
     "perfweb.accounts": set(),
     "perfweb.outbox": set(),
+    "perfweb.manual": set(),
     "perfweb.lab": {"perfweb.stats"},
     "perfweb.builds": {"perfweb.lab", "perfweb.stats"},
     "perfweb.runs": {"playbooks", "perfweb.builds", "perfweb.lab", "perfweb.accounts", "perfweb.stats"},
@@ -34,7 +35,14 @@ MAY_IMPORT = {
         "perfweb.accounts",
         "perfweb.stats",
     },
-    "perfweb.reports": {"perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.accounts", "perfweb.stats"},
+    "perfweb.reports": {
+        "perfweb.manual",
+        "perfweb.runs",
+        "perfweb.builds",
+        "perfweb.lab",
+        "perfweb.accounts",
+        "perfweb.stats",
+    },
     "perfweb.submissions": {
         "runners",
         "perfweb.reports",

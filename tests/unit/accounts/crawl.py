@@ -41,10 +41,12 @@ WORDS = {
     422: "not possible",
 }
 INTRODUCTION = """\
-# What everybody gets
+# Access by role
 
-A crawl asks every address of the site, by GET and by POST, as people of every role, and writes down what they got. A
-test compares that with this page; `./dev test tests/unit/accounts/test_crawl.py --write` writes it anew.
+Which role can read or change what?
+
+A crawl requests every address of the site, by GET and by POST, as every role. A test compares the answers with this
+page; `./dev test tests/unit/accounts/test_crawl.py --write` writes it.
 
 *author* has the role submitter and has submitted what is asked about; *submitter* has that role, too. On pages people
 have a session, in the API a token that may do all that they may. What is sent is good, so that only who asks decides;

@@ -92,7 +92,7 @@ class Site:
         run, test = self.run.pk, DEMO_TESTS[0]
         values: dict[str, Any] = {
             "a": "deferred", "b": "direct", "variant": "direct", "test": test, "form": "csv", "number": run,
-            "name": "demo", "sha256": self.run.plan.sha256, "uidb64": "MQ", "token": "x-y",
+            "name": "demo", "sha256": self.run.plan.sha256, "uidb64": "MQ", "token": "x-y", "document": "glossary",
         }  # fmt: skip
         if "/submissions/" in address:
             values["number"] = (self.approved if "rerun" in address else self.waiting).number

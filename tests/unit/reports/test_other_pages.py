@@ -249,7 +249,7 @@ def test_search_finds_the_newest_of_many(client: Client) -> None:
     assert re.findall(r"run (\d+) the cable", text) == [str(run.pk) for run in runs[: -MOST_HITS - 1 : -1]]
 
 
-@pytest.mark.parametrize("query", ["", "zzzzzz", "a b", "%_%", "'; DROP TABLE", "\1", "x" * 5000, "9" * 100])
+@pytest.mark.parametrize("query", ["", "zzzzzz", "a b", "%_%", "'; DROP TABLE zzzz", "\1", "x" * 5000, "9" * 100])
 def test_search_for_what_is_not_there(client: Client, run: Run, query: str) -> None:
     assert "Search for the number of a run" in text_of(client.get("/search/", {"q": query}).content.decode())
 

@@ -33,6 +33,7 @@ def page(client: Client, address: str) -> str:
 def text_of(html: str) -> str:
     """Return what a text browser shows, roughly: no scripts, no tags, white space collapsed."""
     html = re.sub(r"<script.*?</script>", " ", html, flags=re.DOTALL)
+    html = re.sub(r'<span role="tooltip".*?</span>', "", html)
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", html))
 
 

@@ -20,6 +20,7 @@ from perfweb.submissions.more import more
 from perfweb.submissions.plans import MATRICES
 from tests.checkouts import Checkout
 from tests.factories import create_measurements, create_submission
+from tests.unit.reports.test_pages import text_of
 from tests.unit.submissions.conftest import WANTED, five
 
 pytestmark = pytest.mark.django_db
@@ -141,7 +142,7 @@ def test_what_cannot_be_submitted(author: Actor, given: dict[str, str], sentence
 def test_maintainer_decides_on_the_page(author: Actor, maintainer: Actor, diff: bytes) -> None:
     number = services.submit(author, diff, WANTED).number
     client = signed_in(maintainer)
-    assert "Waiting for approval" in client.get("/submissions/").content.decode()
+    assert "Waiting for approval" in text_of(client.get("/submissions/").content.decode())
     assert "in a sandbox" in client.get(f"/submissions/{number}/actions/").content.decode()
     assert client.post(f"/submissions/{number}/refuse/", {"reason": ""}).status_code == 409
     answer = client.post(f"/submissions/{number}/approve/", follow=True)
