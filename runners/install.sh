@@ -28,7 +28,7 @@ readonly VM_PACKAGES=(qemu-system-x86 kmod e2fsprogs)
 # The guests' kernel: Debian's for virtual machines, of which this is the newest.
 readonly VM_KERNEL=linux-image-cloud-amd64
 readonly TEST_PACKAGES=(
-	ccache clang-14 libclang-rt-14-dev cppcheck shellcheck ministat chromium
+	ccache clang-14 libclang-rt-14-dev cppcheck mold shellcheck ministat chromium
 	curl dovecot-imapd ipmitool nginx-light openipmi redis-tools traceroute)
 # The client is for back-ups: pg_dump has to be that of the database's version, or a later one.
 readonly WEB_PACKAGES=(python3 python3-venv openssh-client git postgresql-client-15)

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from tests.stack.topology import Installed
 
-CHECKED = ("-Dbuildtype=debugoptimized", "-Dinvariants=true", "-Dwitness=true", "-Dlock_profiling=true")
-SANITIZERS = {"address": "address,undefined", "thread": "thread"}
+SANITIZERS = ("address", "thread")
+"""Builds of tests/stack/builds.py."""
 
 # Socket tests, a few of which are run with each combination; and those that stack/tests/meson.build keeps from the
 # thread sanitizer, or that take ten seconds with it and are run there with each unix.locking alone.
@@ -229,9 +229,8 @@ class Build:
     def __init__(self, name: str) -> None:
         self.tests = PROGRAMS if name == "thread" else (*PROGRAMS, *NOT_WITH_THREAD)
         programs = {TRAFFIC, *(program for group in self.tests for program in group.split())}
-        options = [*CHECKED, f"-Db_sanitize={SANITIZERS[name]}"]
         self.name = name
-        self.installed = Installed(name, options, sorted(programs))
+        self.installed = Installed(name, [f"tests/{program}" for program in sorted(programs)])
 
     def _environment(self, conf: Path) -> dict[str, str]:
         """Of a program on the stack.

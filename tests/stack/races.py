@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.stack.builds import ROOT
-from tests.stack.topology import Installed
+from tests.stack.topology import PATIENCE, Installed
 
 DOCUMENT = ROOT / "docs" / "measured" / "simulator.md"
 BEGIN, END = "<!-- races: ./dev bench races --write -->", "<!-- end of races -->"
@@ -68,14 +68,13 @@ class Found:
 class Searcher:
     """simsearch in a build with planted races."""
 
-    def __init__(self, options: tuple[str, ...] = ()) -> None:
-        checked = ["-Dwitness=true", "-Dinvariants=true"]
-        self.installed = Installed("planted", ["-Dsim=true", "-Dplanted=true", *checked, *options])
+    def __init__(self) -> None:
+        self.installed = Installed("planted")
         self.program = self.installed.prefix / "bin" / "simsearch"
 
     def scenes(self) -> list[str]:
         """The names of all scenes."""
-        told = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=True, timeout=60)
+        told = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=True, timeout=PATIENCE)
         return re.findall(r"^  (\S+)", told.stdout.partition("scenes:\n")[2], re.MULTILINE)
 
     def search(self, scene: str, how: str, *options: str, schedules: int) -> Found:

@@ -218,7 +218,7 @@ def options(argv: Sequence[str]) -> argparse.Namespace:
 def main(argv: Sequence[str]) -> int:
     """The command line; its exit status."""
     chosen = options(argv)
-    host, sim = Installed(), Installed("sim", ["-Dsim=true"])
+    host, sim = Installed(), Installed("sim")
     try:
         with Topology(host) as topology:
             stack = known(topology)

@@ -15,21 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.builds import CLANG, MESON, ROOT, locked
-from tests.stack.topology import run
+from tests.stack import builds
+from tests.stack.builds import ROOT
 
-BUILD = ROOT / "build" / "fuzz"
 CORPORA = ROOT / "stack" / "tests" / "fuzz" / "corpus"
 FOUND = ROOT / "var" / "fuzz"
 TARGETS = sorted(path.name for path in CORPORA.iterdir() if path.is_dir())
 SECONDS = int(os.environ.get("FUZZ_SECONDS", "8"))
-OPTIONS = [
-    "-Dfuzz=true",
-    "-Dinvariants=true",
-    "-Db_sanitize=address,undefined",
-    "-Db_lundef=false",  # the sanitizers' runtime is in the program, not in the library
-    "-Dbuildtype=debugoptimized",
-]
 
 Runs = dict[str, Future[subprocess.CompletedProcess[str]]]
 
@@ -37,11 +29,7 @@ Runs = dict[str, Future[subprocess.CompletedProcess[str]]]
 @pytest.fixture(scope="module")
 def fuzzers() -> Path:
     """The directory of the fuzzers, built with clang."""
-    with locked(BUILD):
-        if not (BUILD / "build.ninja").exists():
-            run("env", f"CC={CLANG}", MESON, "setup", str(BUILD), str(ROOT / "stack"), *OPTIONS, timeout=900)
-        run(MESON, "compile", "-C", str(BUILD), "-j2", timeout=3600)
-    return BUILD / "tests"
+    return builds.make("fuzz") / "tests"
 
 
 def fuzz(program: Path, corpus: Path) -> subprocess.CompletedProcess[str]:

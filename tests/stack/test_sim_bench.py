@@ -24,7 +24,7 @@ STEADY = ((100.0, 90.0), (100.0, 91.0), (101.0, 91.0))
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Machines]:
     """This machine and the simulated one."""
-    builds = Installed(), Installed("sim", ["-Dsim=true"])
+    builds = Installed(), Installed("sim")
     yield Machines(*builds)
     for build in builds:
         build.remove()

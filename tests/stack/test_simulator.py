@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.stack.topology import Installed, run
+from tests.stack.topology import PATIENCE, Installed, run
 
 
 @pytest.fixture(scope="module")
 def sim() -> Iterator[Installed]:
     """The build for the simulated machine, installed."""
-    build = Installed("sim", ["-Dsim=true"])
+    build = Installed("sim")
     yield build
     build.remove()
 
@@ -37,7 +37,7 @@ def rates(sim: Installed, *options: str) -> list[float]:
 
 def refusal(sim: Installed, *options: str) -> str:
     """Why a run is refused."""
-    done = subprocess.run([f"{sim.prefix}/bin/simstack", *options], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([f"{sim.prefix}/bin/simstack", *options], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode != 0
     return done.stderr
 

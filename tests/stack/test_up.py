@@ -14,7 +14,7 @@ from tests.stack.test_strategies import HARM, TWO_CPUS, cpus_of, refusal_of_two_
 from tests.stack.topology import Installed, Topology, run
 
 TESTS = ("lock-adaptive", "lock-spin", "netisr-2005", "netisr-2009-workers", "giant", "churn")
-PROGRAMS = ("test_lock", "test_netisr", "test_giant", "test_churn")
+PROGRAMS = ("tests/test_lock", "tests/test_netisr", "tests/test_giant", "tests/test_churn")
 
 # The prefix, and XCHG with memory, which has the same effect without it.
 LOCKED = re.compile(r"\t(lock |xchg .*\()")
@@ -23,7 +23,7 @@ LOCKED = re.compile(r"\t(lock |xchg .*\()")
 @pytest.fixture(scope="module")
 def up() -> Iterator[Installed]:
     """The build for one CPU, installed."""
-    build = Installed("up", ["-Dup=true"], PROGRAMS)
+    build = Installed("up", PROGRAMS)
     yield build
     build.remove()
 

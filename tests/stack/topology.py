@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Self
 
 from playbooks.module_utils import congestion
-from tests.stack.builds import MESON, ROOT, locked
+from tests.stack import builds
 
 UID = 65534  # nobody
 PATIENCE = 180.0
@@ -72,34 +72,20 @@ DRIVERS = (TAP, PACKET, XDP)
 class Installed:
     """A build of the stack, installed in a directory that every user may read.
 
-    `name` is that of its directory under build/; `options` are meson's; `targets` are built beside what is
-    installed.
+    `name` is one of builds.BUILDS; `targets` are those of ninja that are built beside what is installed.
     """
 
-    def __init__(self, name: str = "release", options: Sequence[str] = (), targets: Sequence[str] = ()) -> None:
+    def __init__(self, name: str = "release", targets: Sequence[str] = ()) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="stack-test-"))
         self.directory.chmod(0o755)
-        self.build = ROOT / "build" / name
-        with locked(self.build):
-            self._make(options, targets)
+        self.build = builds.make(name, *targets)
+        with builds.locked(self.build):
+            self.meson("install", "-C", str(self.build), "--no-rebuild", "--quiet", "--destdir", str(self.directory))
         self.prefix = next(path.parent for path in self.directory.rglob("bin"))
-
-    def _make(self, options: Sequence[str], targets: Sequence[str]) -> None:
-        """Configures, compiles and installs it."""
-        if not (self.build / "build.ninja").exists():
-            self.meson("setup", str(self.build), str(ROOT / "stack"), "--libdir", "lib", "-Ddevelopment=true", *options)
-        elif options:  # An old directory may have other ones.
-            self.meson("configure", str(self.build), *options)
-        if targets:  # And know of other ones of these.
-            self.meson("setup", "--reconfigure", str(self.build), str(ROOT / "stack"))
-        self.meson("compile", "-C", str(self.build), "-j2")
-        if targets:
-            self.meson("compile", "-C", str(self.build), "-j2", *targets)
-        self.meson("install", "-C", str(self.build), "--no-rebuild", "--destdir", str(self.directory))
 
     def meson(self, *argv: str) -> str:
         """Runs meson; what it printed."""
-        return run(MESON, *argv, timeout=3600)
+        return run(builds.MESON, *argv, timeout=3600)
 
     def remove(self) -> None:
         """Deletes it."""
