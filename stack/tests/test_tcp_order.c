@@ -118,7 +118,9 @@ TEST(more_connections_than_a_batch_remembers)
 	tx_batch_begin(&batch);
 	for (size_t i = 0; i < TX_CALLS_MAX; i++)
 		let_out(&c[i]);
-	CHECK(!peer_next(&s));
+	/* Where a lock may wait for a call's end each segment leaves at once. */
+	if (!so_lockwaits())
+		CHECK(!peer_next(&s));
 	let_out(&c[TX_CALLS_MAX]);
 	for (size_t i = 0; i < nitems(c); i++) {
 		CHECK(peer_next(&s));
