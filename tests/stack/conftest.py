@@ -20,7 +20,7 @@ collect_ignore = [] if platform.machine() == "x86_64" else ["test_up.py"]
 @pytest.fixture(scope="session")
 def installed() -> Iterator[Installed]:
     """The release build, installed, with two more layouts of it."""
-    build = Installed(options=["-Dlayouts=2"])
+    build = Installed()
     yield build
     build.remove()
 
@@ -46,10 +46,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was said in tests that were run once more, and what the other end of all was set to."""
-    for report in terminalreporter.getreports("rerun"):
-        for title, text in report.sections:
-            terminalreporter.section(f"{report.nodeid}, the first time: {title}")
-            terminalreporter.line(text)
+    """What the other end of all tests was set to."""
     for settings, count in SETTINGS.items():
         terminalreporter.write_line(f"Linux, the other end of {count} tests of the stack: {settings}")

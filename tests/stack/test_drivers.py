@@ -9,7 +9,7 @@ import re
 import pytest
 
 from tests.stack.test_programs import LINUX, STACK, STREAM, iperf3, script
-from tests.stack.topology import DRIVERS, PACKET, PYTHON, TAP, XDP, Driver, Topology, run
+from tests.stack.topology import DRIVERS, PACKET, PATIENCE, PYTHON, TAP, XDP, Driver, Topology, run
 
 EACH = pytest.mark.parametrize("driver", DRIVERS, ids=lambda driver: driver.name)
 HARMS = {"loss": "10000", "dup": "10000", "reorder": "10000", "corrupt": "10000", "delay": "500"}
@@ -35,7 +35,7 @@ def _exchange(topology: Topology, driver: Driver, tunables: dict[str, str]) -> N
     program = script(topology, "bytestream.py")
     topology.boot(tunables, [PYTHON, program, "listen", "5000", str(STREAM)], driver)
     topology.await_line("boot.log", "listening")
-    said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=90)
+    said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=PATIENCE)
     assert said.startswith("verified ")
     topology.await_line("boot.log", said)
 
@@ -84,7 +84,7 @@ def test_a_router_between_two_hosts(topology: Topology, driver: Driver) -> None:
     topology.start("right", PYTHON, program, "listen", "5000", str(STREAM), log="right.log")
     topology.await_line("right.log", "listening")
     before = topology.value("mbuf.outstanding")
-    said = topology.on("left", PYTHON, program, "connect", "10.99.1.1", "5000", str(STREAM), timeout=90)
+    said = topology.on("left", PYTHON, program, "connect", "10.99.1.1", "5000", str(STREAM), timeout=PATIENCE)
     assert said.startswith("verified ")
     assert int(topology.value("net.inet.ip.stats.forward")) > 100
     assert abs(int(topology.value("mbuf.outstanding")) - int(before)) < 20
@@ -134,5 +134,5 @@ def test_a_program_calls_out(topology: Topology, driver: Driver) -> None:
     topology.start("left", PYTHON, program, "listen", "5000", str(STREAM), log="peer.log")
     topology.await_line("peer.log", "listening")
     child = topology.boot({}, [PYTHON, program, "connect", LINUX, "5000", str(STREAM)], driver)
-    assert child.wait(timeout=60) == 0, topology.said("boot.log")
+    assert child.wait(timeout=PATIENCE) == 0, topology.said("boot.log")
     assert re.search(r"^verified ", topology.said("boot.log"), re.MULTILINE)

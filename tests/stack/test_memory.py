@@ -209,7 +209,7 @@ def test_each_thread_of_a_load_has_a_cpu_of_its_own(topology: Topology) -> None:
 def test_a_load_has_connections_of_its_own_in_each_thread(topology: Topology) -> None:
     program = f"{topology.installed.prefix}/bin/tcpload"
     load = [program, "alone", "rr", "-p", "2", "-n", "3", "-t", "0.1", "10.9.0.7", "5304"]
-    assert topology.boot({**MIRROR, "if.mem0.queues": "2"}, load).wait(20) == 0
+    assert topology.boot({**MIRROR, "if.mem0.queues": "2"}, load).wait(PATIENCE) == 0
     assert re.search(r"^[1-9][0-9]* transactions/s$", topology.said("boot.log"), re.MULTILINE)
 
 
@@ -223,7 +223,7 @@ def test_an_event_loop_is_each_end_of_a_load(topology: Topology, mode: str, size
     assert re.fullmatch(r"[1-9][0-9]* transactions/s\n", topology.on("left", *client))
     assert topology.stop(server) == -15
     load = [program, "self", mode, "-e", "-n", "50", "-s", size, "-t", "0.2", "10.9.0.7", "5304"]
-    assert topology.boot(MIRROR, load).wait(20) == 0
+    assert topology.boot(MIRROR, load).wait(PATIENCE) == 0
     assert re.search(r"^[1-9][0-9]* transactions/s$", topology.said("boot.log"), re.MULTILINE)
     with pytest.raises(AssertionError, match="tcpload: connect: Connection refused"):
         topology.on("left", program, mode, "-e", "10.99.0.1", "5304")

@@ -52,13 +52,13 @@ with socket.socket(socket.AF_UNIX) as sock, socket.socket() as inet:
 """
 
 
-def finish(topology: Topology, child: subprocess.Popen[str], log: str, timeout: float = 30) -> str:
+def finish(topology: Topology, child: subprocess.Popen[str], log: str) -> str:
     """Waits for a program to end well; what it said."""
     try:
-        status = child.wait(timeout=timeout)
+        status = child.wait(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
         status = None
-    assert status == 0, f"`{' '.join(child.args)}` gave {status} in {timeout} s"  # type: ignore[arg-type]
+    assert status == 0, f"`{' '.join(child.args)}` gave {status} in {PATIENCE} s"  # type: ignore[arg-type]
     return topology.said(log)
 
 
@@ -84,7 +84,7 @@ NOT_NOW = ("the server is busy", "unable to read from stream socket: Resource te
 
 def once_free(client: Callable[[], str]) -> str:
     """What an iperf3 client reports, which comes again if it could not begin."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     said = client()
     while any(why in said for why in NOT_NOW):
         assert time.monotonic() < until, said
@@ -144,7 +144,7 @@ def test_every_byte_arrives_in_order(topology: Topology, harm: tuple[str, ...]) 
     topology.boot(impair(*harm), [PYTHON, program, "listen", "5000", str(STREAM)])
     topology.await_line("boot.log", "listening")
     for _ in range(2):
-        said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=90)
+        said = topology.on("left", PYTHON, program, "connect", STACK, "5000", str(STREAM), timeout=PATIENCE)
         assert said.startswith("verified ")
         topology.await_line("boot.log", said)
 
@@ -154,7 +154,7 @@ def test_every_byte_arrives_in_order_from_the_stack(topology: Topology) -> None:
     topology.start("left", PYTHON, program, "listen", "5000", str(STREAM), log="peer.log")
     topology.await_line("peer.log", "listening")
     words = [PYTHON, program, "connect", LINUX, "5000", str(STREAM)]
-    assert "verified " in finish(topology, topology.boot(impair("loss", "dup"), words), "boot.log", 90)
+    assert "verified " in finish(topology, topology.boot(impair("loss", "dup"), words), "boot.log")
     topology.await_line("peer.log", "verified ")
 
 
@@ -211,7 +211,7 @@ def test_a_number_that_cannot_be_meant_is_refused(topology: Topology, words: str
     """Half of it would be measured as another one."""
     tool, *rest = words.split()
     done = subprocess.run(
-        [f"{topology.installed.prefix}/bin/{tool}", *rest], capture_output=True, text=True, timeout=60
+        [f"{topology.installed.prefix}/bin/{tool}", *rest], capture_output=True, text=True, timeout=PATIENCE
     )
     assert reason in done.stderr
     assert done.returncode == 64

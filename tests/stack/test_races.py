@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.stack.races import RACES, SEARCHES, Race, Searcher
-from tests.stack.topology import run
+from tests.stack.topology import PATIENCE, run
 
 # Of each scene and search; a few thousand in all.
 CLEAN = 100
@@ -50,12 +50,12 @@ def test_a_schedule_goes_wrong_again(searcher: Searcher) -> None:
     found = searcher.search("unix-share", "pct", "--planted", "sblock_once", "--depth", "4", schedules=PLANTED)
     match = re.search(r"^again: (.*)$", found.text, re.MULTILINE)
     assert match is not None, found.text
-    again = subprocess.run(shlex.split(match[1]), capture_output=True, text=True, timeout=60)
+    again = subprocess.run(shlex.split(match[1]), capture_output=True, text=True, timeout=PATIENCE)
     assert again.returncode == 1
     said = [line for line in found.text.splitlines() if line.startswith("    ")]
     assert said
     assert [line for line in again.stdout.splitlines() if line.startswith("    ")] == said
-    here = subprocess.run([*shlex.split(match[1]), "--here"], capture_output=True, text=True, timeout=60)
+    here = subprocess.run([*shlex.split(match[1]), "--here"], capture_output=True, text=True, timeout=PATIENCE)
     assert here.returncode < 0
     assert [f"    {line}" for line in here.stderr.splitlines()] == said
     debugger = re.search(r"^with a debugger: gdb --args (.*)$", found.text, re.MULTILINE)
@@ -102,6 +102,6 @@ def test_every_basic_block_may_be_a_point(searcher: Searcher) -> None:
     ],
 )
 def test_what_cannot_be_is_explained(searcher: Searcher, options: list[str], reason: str) -> None:
-    done = subprocess.run([searcher.program, *options], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([searcher.program, *options], capture_output=True, text=True, timeout=PATIENCE)
     assert done.returncode == 64
     assert reason in done.stderr

@@ -185,7 +185,7 @@ def test_a_server_on_the_stack(topology: Topology, name: str, harms: tuple[str, 
 
 
 def _on_the_stack(topology: Topology, client: Sequence[str], harms: tuple[str, ...]) -> str:
-    return finish(topology, topology.boot(impair(*harms), client), "boot.log", 150)
+    return finish(topology, topology.boot(impair(*harms), client), "boot.log")
 
 
 @NETWORKS
@@ -239,6 +239,6 @@ def test_ssh_on_the_stack(topology: Topology, harms: tuple[str, ...]) -> None:
     os.chown(topology.directory / "key", 65534, 65534)
     command = f"sha256sum {topology.directory}/page; wc -c <{topology.directory}/page"
     child = topology.boot(impair(*harms), ["ssh", *options, f"root@{LINUX}", command])
-    said = finish(topology, child, "boot.log", 60)
+    said = finish(topology, child, "boot.log")
     assert digest in said
     assert f"\n{SIZE}\n" in said

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.stack.builds import MESON, ROOT
-from tests.stack.topology import run
+from tests.stack.topology import PATIENCE, run
 
 TREE = ROOT / "stack"
 LISTS = {"tcp_lock": "tcp_locks", "tcp_cc": "tcp_ccs"}  # prefix of the file: list in meson.build
@@ -58,7 +58,7 @@ def boot(tree: Path, conf: str) -> subprocess.CompletedProcess[str]:
     load = [str(tree / "build" / "tcpload"), "alone", "rr", "-t", "1", "10.97.0.7", "5999"]
     return subprocess.run(
         [str(tree / "build" / "bootstack"), "-c", str(path), "--", *load],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def urgent(sock: socket.socket) -> bytes:
     assert poll.poll(20_000), "no POLLPRI"
     sock.setblocking(False)
     byte = sock.recv(1, socket.MSG_OOB)
-    sock.settimeout(30)
+    sock.settimeout(180)
     return byte
 
 
@@ -56,7 +56,7 @@ def await_news(sock: socket.socket) -> None:
                 raise
         assert time.monotonic() < until, "not announced"
         time.sleep(0.01)
-    sock.settimeout(30)
+    sock.settimeout(180)
 
 
 def converse(sock: socket.socket) -> None:
@@ -84,7 +84,7 @@ def main(role: str, *where: str) -> None:
     server = socket.socket()
     server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    server.settimeout(30)
+    server.settimeout(180)
     sock = server
     if role == "listen":
         server.bind(("", int(where[0])))
@@ -93,7 +93,7 @@ def main(role: str, *where: str) -> None:
         sock, _ = server.accept()
     else:
         server.connect((where[0], int(where[1])))
-    sock.settimeout(30)
+    sock.settimeout(180)
     converse(sock)
     print("all came", flush=True)
 
