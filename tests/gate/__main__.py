@@ -62,7 +62,7 @@ def progress(line: str) -> None:
     print(f"{datetime.now().astimezone():%H:%M:%S} {line}", flush=True)
 
 
-def report(outcomes: Sequence[Outcome], options: argparse.Namespace, seconds: float) -> int:
+def report(outcomes: Sequence[Outcome], options: argparse.Namespace, cpus: int, seconds: float) -> int:
     """Prints the logs of failed jobs, the table, and pytest's closing line; the exit status of the run."""
     failed = [outcome for outcome in outcomes if not outcome.passed]
     for outcome in failed:
@@ -73,6 +73,7 @@ def report(outcomes: Sequence[Outcome], options: argparse.Namespace, seconds: fl
     limit = options.budget or budget(options.thorough)
     exceeded = seconds > limit
     lines += ["", f"whole run {results.minutes(seconds)}, budget {results.minutes(limit)}"]
+    lines.append(results.busy(outcomes, cpus, seconds))
     if exceeded:
         lines.append("over budget: the table shows where the time went; pyproject.toml, [tool.perfweb.tests]")
     (options.var / "results" / "table.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -102,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcomes = run_jobs(scheduler, selected(options, parser))
     except KeyboardInterrupt:
         return INTERRUPTED
-    return report(outcomes, options, time.monotonic() - begin)
+    return report(outcomes, options, scheduler.slots, time.monotonic() - begin)
 
 
 if __name__ == "__main__":

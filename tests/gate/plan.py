@@ -20,16 +20,24 @@ CLANG_BUILDS = ("clang", "clang-sim")
 FUZZ_SECONDS = {False: "8", True: "60"}
 """How long each fuzzer explores, by whether the run is thorough."""
 
-# A test of real traffic may fail once in hundreds of runs; it is then run once more, and its first failure is printed.
+# A test of `lab` that fails is run once more, and its first failure is printed.
 ONCE_MORE = ("--reruns", "1", "--max-suite-reruns", "3", "--rerun-show-tracebacks")
-
-WORKERS = ("-n", "2", "--dist", "loadfile")
-"""Options of pytest-xdist."""
 
 # Of tests/stack: files with a job of their own. The rest of tests/stack is one job.
 SIMULATED = ("test_races.py", "test_sim_bench.py", "test_simulator.py", "test_simweights.py", "test_up.py")
 COMBINED = ("test_combinations.py",)
 FUZZED = ("test_fuzz.py",)
+
+# Of tests/unit: folders of a job of their own, which ask the site for pages and the interface for programs.
+PAGES = ("accounts", "api", "crawl", "reports")
+
+WEIGHTS = {
+    "integration": 690, "lab": 600, "stack": 300, "unit": 160, "pages": 120, "simulator": 120, "suite-thread": 170,
+    "build-release": 95, "combinations": 120, "fuzz": 110, "browser": 75, "platform": 60, "lint-mypy": 60,
+    "build-address": 60, "build-thread": 60, "suite-address": 60, "lint-clang": 40, "lint-clang-sim": 20,
+    "lint-cppcheck": 40, "suite-release": 20, "client": 30, "lint-djlint": 10, "lint-shellcheck": 5, "lint-ruff": 5,
+}  # fmt: skip
+"""About how many CPU seconds each job takes: the table at the end of a run has them."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +132,7 @@ def pytest_job(
 def test_jobs(setting: Setting) -> list[Job]:
     """All tests: what mostly waits first, then the builds that others come after."""
     stack = [f"--ignore=tests/stack/{name}" for name in (*SIMULATED, *COMBINED, *FUZZED)]
+    pages = [f"--ignore=tests/unit/{name}" for name in PAGES]
 
     def files(names: Iterable[str]) -> list[str]:
         return [f"tests/stack/{name}" for name in names]
@@ -132,14 +141,13 @@ def test_jobs(setting: Setting) -> list[Job]:
         pytest_job(setting, "integration", "tests/integration", cpus=0, databases=True),
         *(Job(f"build-{name}", (_compiled(name),)) for name in STACK_BUILDS),
         pytest_job(setting, "lab", "tests/lab", *ONCE_MORE, after=("build-release",)),
-        pytest_job(setting, "stack", "tests/stack", *stack, *ONCE_MORE, after=("build-release",)),
+        pytest_job(setting, "stack", "tests/stack", *stack, after=("build-release",)),
         pytest_job(setting, "combinations", *files(COMBINED), after=("build-address", "build-thread")),
         *(_suite(name) for name in STACK_BUILDS),
         pytest_job(setting, "simulator", *files(SIMULATED)),
         pytest_job(setting, "fuzz", *files(FUZZED), environment={"FUZZ_SECONDS": FUZZ_SECONDS[setting.thorough]}),
-        pytest_job(
-            setting, "unit", "tests/unit", "tests/untrusted", "-n", "2", "--dist", "loadfile", cpus=2, databases=True
-        ),
+        pytest_job(setting, "unit", "tests/unit", "tests/untrusted", *pages, databases=True),
+        pytest_job(setting, "pages", *(f"tests/unit/{name}" for name in PAGES), databases=True),
         pytest_job(setting, "browser", "tests/browser", databases=True),
         pytest_job(setting, "client", "tests/client", databases=True),
         pytest_job(setting, "platform", "tests/platform", cpus=0, databases=True),
@@ -148,7 +156,7 @@ def test_jobs(setting: Setting) -> list[Job]:
 
 def all_jobs(setting: Setting) -> list[Job]:
     """The gate."""
-    return [*test_jobs(setting), *lint_jobs()]
+    return [replace(job, weight=WEIGHTS[job.name]) for job in (*test_jobs(setting), *lint_jobs())]
 
 
 STACK = (
@@ -156,7 +164,8 @@ STACK = (
     *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "simulator", "fuzz", "lab",
 )  # fmt: skip
 PYTHON_LINT = ("lint-mypy", "lint-ruff")
-SERVICE = (*PYTHON_LINT, "unit", "browser", "client", "one-run")
+UNIT = ("unit", "pages")
+SERVICE = (*PYTHON_LINT, *UNIT, "browser", "client", "one-run")
 DOCS = ("docs",)
 
 DOCUMENTED = (
@@ -174,9 +183,9 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("stack/", STACK),
     ("perfweb/client/", (*SERVICE, "platform")),
     ("perfweb/", SERVICE),
-    ("templates/", ("lint-djlint", "unit", "browser")),
-    ("static/", ("unit", "browser")),
-    ("tests/unit/", (*PYTHON_LINT, "unit")),
+    ("templates/", ("lint-djlint", *UNIT, "browser")),
+    ("static/", (*UNIT, "browser")),
+    ("tests/unit/", (*PYTHON_LINT, *UNIT)),
     ("tests/untrusted/", (*PYTHON_LINT, "unit")),
     ("tests/stack/", (*PYTHON_LINT, *STACK)),
     ("tests/lab/", (*PYTHON_LINT, "build-release", "lab")),

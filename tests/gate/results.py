@@ -86,6 +86,12 @@ def table(outcomes: Sequence[Outcome], cases: Sequence[TestCase]) -> list[str]:
     return lines
 
 
+def busy(outcomes: Sequence[Outcome], cpus: int, seconds: float) -> str:
+    """How much of the CPUs the jobs have used: `25:30 of CPU time, 85 % of 2 CPUs`."""
+    used = sum(outcome.cpu_seconds for outcome in outcomes)
+    return f"{minutes(used)} of CPU time, {100 * used / (cpus * seconds):.0f} % of {cpus} CPUs"
+
+
 def closing_line(outcomes: Sequence[Outcome], cases: Sequence[TestCase]) -> str:
     """`3 passed, 0 failed`: all tests. A job that failed without a failed test, such as a linter, counts as one."""
     failed = sum(case.state == "failed" for case in cases)

@@ -2,8 +2,9 @@
 """Runs jobs beside each other on a fixed number of CPU slots.
 
 A job is a sequence of commands with one log. It takes `cpus` slots, or none if it mostly waits; such light jobs have a
-limit of their own. Jobs start in the order given, as soon as the jobs that they come after have ended and their slots
-are free. A job that fails stops no other: a run reports all failures.
+limit of their own. The job with the longest chain of jobs that come after it starts first (list scheduling by critical
+path), as soon as the jobs that it comes after have ended and its slots are free; equal ones start in the order given. A
+job that fails stops no other: a run reports all failures.
 
 Every command leads a process group of its own, so Ctrl-C in a terminal reaches the scheduler alone. It interrupts the
 groups, waits until they have tidied up, kills those that do not end, and runs the clean-up commands of each job.
@@ -32,6 +33,7 @@ GRACE_SECONDS = 60.0
 class Job:
     """Commands that run one after the other until one fails.
 
+    `weight` is about how many CPU seconds the job takes; only the order of jobs depends on it.
     `cleanup` runs at the end whatever happened. `after` names jobs that must have ended before, passed or not; names of
     jobs that are not part of the run are ignored. `junit` are files in which the commands leave their results.
     """
@@ -43,6 +45,7 @@ class Job:
     cleanup: tuple[Argv, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     junit: tuple[Path, ...] = ()
+    weight: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,21 @@ def _wait_for(leader: int) -> tuple[int, float]:
     return (code if code >= 0 else 128 - code), used.ru_utime + used.ru_stime
 
 
+def longest_chain_first(jobs: Sequence[Job]) -> list[Job]:
+    """The jobs by the weight of the heaviest chain that begins with each. Raises ValueError if there is a circle."""
+    followers = {job.name: [other for other in jobs if job.name in other.after] for job in jobs}
+    chains: dict[str, float] = {}
+    left = list(jobs)
+    while left:
+        ready = [job for job in left if all(other.name in chains for other in followers[job.name])]
+        if not ready:
+            raise ValueError(f"jobs that wait for each other: {', '.join(job.name for job in left)}")
+        for job in ready:
+            chains[job.name] = job.weight + max((chains[other.name] for other in followers[job.name]), default=0.0)
+        left = [job for job in left if job.name not in chains]
+    return sorted(jobs, key=lambda job: -chains[job.name])
+
+
 class Scheduler:
     """`slots` CPU slots, `light` jobs without a slot at once, and a directory of logs, one for each job."""
 
@@ -101,7 +119,7 @@ class Scheduler:
         When it is cancelled, it returns only after every job has been ended and cleaned up.
         """
         self.logs.mkdir(parents=True, exist_ok=True)
-        waiting = list(jobs)
+        waiting = longest_chain_first(jobs)
         running: dict[asyncio.Task[Outcome], Job] = {}
         outcomes: list[Outcome] = []
         try:
@@ -130,8 +148,6 @@ class Scheduler:
             fits = free_light > 0 if job.cpus == 0 else min(job.cpus, self.slots) <= free
             if fits and unfinished.isdisjoint(job.after):
                 return job
-        if not running and waiting:
-            raise ValueError(f"jobs that wait for each other: {', '.join(job.name for job in waiting)}")
         return None
 
     def _report(self, outcome: Outcome, running: Sequence[Job], waiting: int) -> None:

@@ -25,7 +25,8 @@ def files_of(job: Job) -> Iterator[str]:
     words = [word for step in job.steps if "pytest" in step for word in step]
     left_out = {word.removeprefix("--ignore=") for word in words if word.startswith("--ignore=")}
     for path in (word for word in words if word.startswith("tests/")):
-        yield from set(plan.tracked(f"{path}/test_*.py", path)) - left_out
+        found = plan.tracked(f"{path}/test_*.py", path)
+        yield from (name for name in found if not any(Path(name).is_relative_to(other) for other in left_out))
 
 
 def test_every_test_file_is_run_by_one_job(setting: plan.Setting) -> None:
@@ -40,6 +41,10 @@ def test_names_are_unique_and_those_of_dependencies_exist(setting: plan.Setting)
     assert max(names.values()) == 1
     assert {name for job in jobs for name in job.after} <= set(names)
     assert {name for _, chosen in plan.DEPENDENTS for name in chosen} <= set(names)
+
+
+def test_every_job_has_a_weight(setting: plan.Setting) -> None:
+    assert {job.name for job in plan.all_jobs(setting)} == set(plan.WEIGHTS)
 
 
 def test_every_path_of_the_table_exists() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.gate.results import closing_line, collect, minutes, read_junit, table
+from tests.gate.results import busy, closing_line, collect, minutes, read_junit, table
 from tests.gate.scheduler import Job, Outcome
 
 PYTEST = """\
@@ -72,6 +72,11 @@ def test_the_table_has_jobs_by_duration_and_the_longest_tests(tmp_path: Path) ->
     ]
     assert lines[5] == "longest tests"
     assert lines[6].split() == ["61.2", "s", "unit", "tests.unit.test_a::test_wrong"]
+
+
+def test_the_use_of_the_cpus_is_that_of_all_jobs(tmp_path: Path) -> None:
+    outcomes = [outcome(tmp_path, name, 0, None, seconds=30) for name in ("a", "b")]  # 60 s of CPU time each
+    assert busy(outcomes, 2, 75) == "2:00 of CPU time, 80 % of 2 CPUs"
 
 
 def test_durations_are_minutes_and_seconds() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from playbooks.module_utils import processes
-from tests.gate.scheduler import Argv, Job, Scheduler, run_jobs
+from tests.gate.scheduler import Argv, Job, Scheduler, longest_chain_first, run_jobs
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -78,6 +78,19 @@ def test_jobs_that_wait_for_each_other_are_refused(scheduler: Scheduler) -> None
     jobs = [Job("a", (("true",),), after=("b",)), Job("b", (("true",),), after=("a",))]
     with pytest.raises(ValueError, match="jobs that wait for each other: a, b"):
         run_jobs(scheduler, jobs)
+
+
+def test_the_longest_chain_starts_first() -> None:
+    jobs = [
+        Job("short", (), weight=2),
+        Job("long", (), weight=5),
+        Job("leads", (), weight=1),
+        Job("last", (), weight=4, after=("middle", "not in this run")),
+        Job("middle", (), weight=3, after=("leads",)),
+        Job("equal", (), weight=5),
+    ]
+    names = [job.name for job in longest_chain_first(jobs)]
+    assert names == ["leads", "middle", "long", "equal", "last", "short"]
 
 
 def test_a_job_ends_with_its_first_failure_and_is_cleaned_up(scheduler: Scheduler, lines: list[str]) -> None:
