@@ -30,6 +30,7 @@ RECOVER = faults.Task(
 )
 RESUME = faults.Task("resume a paused run", "it is tried again; manage.py resume N says what is wrong")
 GO_ON = faults.Task("go on", "the run stays interrupted: manage.py resume N, or submit its plan again", lasting=True)
+REPLAY = faults.Task("replay the spool", "make room on the disk of its machine, then manage.py spool retry there")
 UNREADABLE = faults.Task("read from the spool", "it is tried again; look at the disk of the machine")
 SPOOL = faults.Task(
     "store from the spool", "see the worker's log; manage.py spool retry on its machine stores it after a repair",
@@ -138,6 +139,9 @@ def _save(run: Run, path: Path) -> None:
 
 def _salvage(run: Run, journal: Path) -> None:
     """Makes results of what a journal has, also of the measurement that was under way."""
-    for document in list(spool.salvaged(journal)):
+    documents, damaged = spool.salvaged(journal)
+    for document in documents:
         spool.put(run, document)
+    if damaged:
+        raise ValueError(f"the readable lines are stored, {len(damaged)} are not readable: {damaged[0][:80]!r}")
     spool.remove(journal)

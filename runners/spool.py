@@ -7,7 +7,7 @@ measurement that came to its end, however that was, lies in BOOT-TEST.json until
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -58,16 +58,23 @@ def unfinished(run: Run) -> list[Path]:
     return sorted(_folder(run).glob("*.told"))
 
 
-def salvaged(journal: Path) -> Iterator[dict[str, Any]]:
-    """What was measured according to a journal; without the line that was being added when the worker died."""
-    lines = journal.read_text(encoding="utf-8").split("\n")[:-1]
+def salvaged(journal: Path) -> tuple[list[dict[str, Any]], list[str]]:
+    """What was measured according to a journal, and its lines that cannot be read: after a crash of the machine a block
+    of a file may be lost.  The line that was being added when the worker died is neither.
+    """
+    lines = journal.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
     documents: dict[str, dict[str, Any]] = json.loads(lines[0]) if lines else {}
+    damaged = []
     for line in lines[1:]:
-        told = json.loads(line)
-        document = documents[told["test"]]
-        document["reason"] = f"the worker died with {told['left']} samples to take" if told["left"] else ""
+        try:
+            told = json.loads(line)
+            document, left = documents[told["test"]], told["left"]
+        except (ValueError, RecursionError, KeyError, TypeError):
+            damaged.append(line)
+            continue
+        document["reason"] = f"the worker died with {left} samples to take" if left else ""
         document["samples"] += [told["sample"]] if "sample" in told else []
-    yield from (document for document in documents.values() if document["samples"])
+    return [document for document in documents.values() if document["samples"]], damaged
 
 
 def waiting(run: Run) -> list[Path]:
@@ -96,9 +103,10 @@ def aside() -> list[Path]:
     return sorted(_root().glob(f"*/*{_UNREAD}"))
 
 
-def run_number(path: Path) -> int:
-    """The run that a file of the spool is of."""
-    return int(path.parent.name.partition("-")[0])
+def run_numbers(paths: Iterable[Path]) -> set[int]:
+    """The runs that files of the spool are of; a directory without the number of a run is left out."""
+    names = {path.parent.name.partition("-")[0] for path in paths}
+    return {int(name) for name in names if name.isascii() and name.isdigit()}
 
 
 def put_back(path: Path) -> Path:

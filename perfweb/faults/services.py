@@ -37,14 +37,19 @@ class Task:
     lasting: bool = False
 
 
-def for_each(task: Task, items: Iterable[T], step: Callable[[T], object], name: Callable[[T], str] = str) -> None:
+def for_each(task: Task, items: Iterable[T], step: Callable[[T], object], name: Callable[[T], str] = str) -> list[str]:
     """Calls `step` with each item; whatever it raises is a fault of this item, and the others go on.
+
+    Returns the names of the items that failed, for a command that ends with an error then.
 
     Raises django.db.Error where the database does not answer before the first item.
     """
     known = set(Fault.objects.filter(task=task.name).values_list("item", flat=True))
-    for item in items:
-        attempt(task, name(item), lambda item=item: step(item), known)  # type: ignore[misc]
+    return [
+        name(item)
+        for item in items
+        if not attempt(task, name(item), lambda item=item: step(item), known)  # type: ignore[misc]
+    ]
 
 
 def attempt(task: Task, item: str, step: Callable[[], object], known: Iterable[str] | None = None) -> bool:

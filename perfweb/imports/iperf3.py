@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from perfweb.imports.records import Files, Options, Record, data_sets
@@ -19,21 +20,25 @@ _BLANKS = re.compile(r"\s*")
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
     """Yield a record for each report; what the receiver got is the sample."""
     for variant, boot, path, text in data_sets(paths, files):
-        samples = 0
-        for line, written, report in _reports(text):
-            samples += 1
-            sample_boot = f"{boot}.{samples}" if options.boot_per_sample else boot
-            try:
-                if isinstance(report, ToolError):
-                    raise report
-                yield Record(
-                    path, line, variant, sample_boot, _test(report, options), _values(report), seconds=_seconds(report),
-                    tool="iperf3", output=f"{written}\n", started=_started(report),
-                )  # fmt: skip
-            except ToolError as error:
-                files.report.add(path, line, str(error))
-        if not samples:
-            files.report.add(path, 0, "is empty")
+        yield from files.isolated(path, _file(variant, boot, path, text, options, files))
+
+
+def _file(variant: str, boot: str, path: Path, text: str, options: Options, files: Files) -> Iterator[Record]:
+    samples = 0
+    for line, written, report in _reports(text):
+        samples += 1
+        sample_boot = f"{boot}.{samples}" if options.boot_per_sample else boot
+        try:
+            if isinstance(report, ToolError):
+                raise report
+            yield Record(
+                path, line, variant, sample_boot, _test(report, options), _values(report), seconds=_seconds(report),
+                tool="iperf3", output=f"{written}\n", started=_started(report),
+            )  # fmt: skip
+        except ToolError as error:
+            files.report.add(path, line, str(error))
+    if not samples:
+        files.report.add(path, 0, "is empty")
 
 
 def _reports(text: str) -> Iterator[tuple[int, str, dict[str, Any] | ToolError]]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
 from runners.tools import ToolError
@@ -11,27 +12,31 @@ from runners.tools import ToolError
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
     """Yield a record for each line. Text from `#` on and blank lines are left out; `column` counts from 1."""
+    for variant, boot, path, text in data_sets(paths, files):
+        yield from files.isolated(path, _file(variant, boot, path, text, options, files))
+
+
+def _file(variant: str, boot: str, path: Path, text: str, options: Options, files: Files) -> Iterator[Record]:
     column = options.columns.get("value", "1")
     place = int(column) if column.isascii() and column.isdigit() else 0
-    for variant, boot, path, text in data_sets(paths, files):
-        if not place:
-            files.report.add(path, 0, f"--column {column} is no number of a column: they count from 1")
+    if not place:
+        files.report.add(path, 0, f"--column {column} is no number of a column: they count from 1")
+        return
+    before = 0
+    for line, content in lines(text):
+        words = content.partition("#")[0].split()
+        if not words:
             continue
-        before = 0
-        for line, content in lines(text):
-            words = content.partition("#")[0].split()
-            if not words:
-                continue
-            before += 1
-            sample_boot = f"{boot}.{before}" if options.boot_per_sample else boot
-            if len(words) < place:
-                files.report.add(path, line, f"has {len(words)} columns, and column {place} is asked for")
-                continue
-            try:
-                value = options.value(number(words[place - 1], f"column {place}"))
-            except ToolError as error:
-                files.report.add(path, line, str(error))
-                continue
-            yield Record(path, line, variant, sample_boot, options.test, (value,), output=f"{content}\n")
-        if not before:
-            files.report.add(path, 0, "has no numbers")
+        before += 1
+        sample_boot = f"{boot}.{before}" if options.boot_per_sample else boot
+        if len(words) < place:
+            files.report.add(path, line, f"has {len(words)} columns, and column {place} is asked for")
+            continue
+        try:
+            value = options.value(number(words[place - 1], f"column {place}"))
+        except ToolError as error:
+            files.report.add(path, line, str(error))
+            continue
+        yield Record(path, line, variant, sample_boot, options.test, (value,), output=f"{content}\n")
+    if not before:
+        files.report.add(path, 0, "has no numbers")

@@ -10,6 +10,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
 from runners.tools import ToolError, Value, netperf
@@ -163,27 +164,31 @@ class _Reader:
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
     """Yield a record for each call of netperf, with all it printed since the one before."""
     for variant, boot, path, text in data_sets(paths, files):
-        reader, kept, count = _Reader(options), list[str](), 0
-        found: Record | None = None
-        # A blank line at the end completes what was chosen.
-        for line, content in [*lines(text), (text.count("\n") + 1, "")]:
-            kept.append(f"{content}\n")
-            try:
-                sample = reader.feed(content)
-            except ToolError as error:
-                files.report.add(path, line, str(error))
-                continue
-            if sample:
-                if found:
-                    yield found
-                count += 1
-                sample_boot = f"{boot}.{count}" if options.boot_per_sample else boot
-                found = Record(
-                    path, line, variant, sample_boot, sample.test, sample.values, seconds=sample.seconds,
-                    tool="netperf", command=sample.command, output="".join(kept),
-                )  # fmt: skip
-                kept.clear()
-        if found:
-            yield replace(found, output=found.output + "".join(kept))
-        else:
-            files.report.add(path, 0, "has no result of netperf")
+        yield from files.isolated(path, _file(variant, boot, path, text, options, files))
+
+
+def _file(variant: str, boot: str, path: Path, text: str, options: Options, files: Files) -> Iterator[Record]:
+    reader, kept, count = _Reader(options), list[str](), 0
+    found: Record | None = None
+    # A blank line at the end completes what was chosen.
+    for line, content in [*lines(text), (text.count("\n") + 1, "")]:
+        kept.append(f"{content}\n")
+        try:
+            sample = reader.feed(content)
+        except ToolError as error:
+            files.report.add(path, line, str(error))
+            continue
+        if sample:
+            if found:
+                yield found
+            count += 1
+            sample_boot = f"{boot}.{count}" if options.boot_per_sample else boot
+            found = Record(
+                path, line, variant, sample_boot, sample.test, sample.values, seconds=sample.seconds,
+                tool="netperf", command=sample.command, output="".join(kept),
+            )  # fmt: skip
+            kept.clear()
+    if found:
+        yield replace(found, output=found.output + "".join(kept))
+    else:
+        files.report.add(path, 0, "has no result of netperf")

@@ -4,14 +4,19 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from perfweb.runs.catalogue import is_simulated
 from runners.tools import ToolError, Value, positive
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 MOST_BYTES = 64 * 2**20
 """Of all files of an import together, which are held in memory."""
@@ -165,6 +170,24 @@ class Files:
         self._sums.append(f"{hashlib.sha256(content).hexdigest()}  {path.name!r}\n")
         return self._decoded(path, content) if exact else content.decode("utf-8", "replace")
 
+    def isolated(self, path: Path, found: Iterator[T]) -> Iterator[T]:
+        """Yield what a parser finds in a file; any exception is a problem of this file alone."""
+        try:
+            yield from found
+        except ImportProblemsError:
+            raise
+        except Exception as error:
+            log.exception("%s cannot be parsed", path)
+            self.report.add(path, 0, f"cannot be parsed: {type(error).__name__}: {str(error)[:200]}")
+
+    def members(self, folder: Path) -> list[Path]:
+        """Return the entries of a folder but hidden ones, sorted; none after reporting why it cannot be read."""
+        try:
+            return sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
+        except OSError as error:
+            self.report.add(folder, 0, f"cannot be read: {error.strerror}")
+            return []
+
     def _decoded(self, path: Path, content: bytes) -> str | None:
         try:
             text = content.decode("utf-8-sig")
@@ -194,9 +217,7 @@ def data_sets(paths: Sequence[str], files: Files) -> Iterator[tuple[str, str, Pa
         if not (seen.setdefault(variant, named) and named) and variant in boots:
             files.report.add(path, 0, f"would be named {variant!r} like one before: write NAME={path}")
             continue
-        members = (
-            sorted(entry for entry in path.iterdir() if not entry.name.startswith(".")) if path.is_dir() else [path]
-        )
+        members = files.members(path) if path.is_dir() else [path]
         if not members:
             files.report.add(path, 0, "is an empty folder")
         for member in members:

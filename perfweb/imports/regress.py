@@ -44,7 +44,7 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
     """Yield a record for each test in each test.result below the paths; each checkout is a run of its own."""
     found: list[tuple[Path, _Place]] = []
     for argument in paths:
-        results = sorted(_results(Path(argument), 0))
+        results = sorted(files.isolated(Path(argument), _results(Path(argument), 0)))
         if not results:
             files.report.add(Path(argument), 0, "has no test.result in it or below")
         for path in results:
@@ -53,7 +53,7 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
                 found.append((path, place))
             else:
                 files.report.add(path, 0, "lies below no folder that is named by a date such as 2026-11-21T00:00:00Z")
-    read_tests = [(path, place, list(_tests(path, files))) for path, place in found]
+    read_tests = [(path, place, list(files.isolated(path, _tests(path, files)))) for path, place in found]
     names = _names({test for _, _, tests in read_tests for _, test, *_ in tests}, options.topology)
     for path, place, tests in sorted(read_tests, key=lambda entry: (entry[1].checkout, entry[1].run, entry[0])):
         started = _moment(place.run, path, files)

@@ -22,7 +22,7 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
     for argument in paths:
         path = Path(argument)
         if (text := files.text(path)) is not None:
-            yield from _table(path, text, options, files)
+            yield from files.isolated(path, _table(path, text, options, files))
 
 
 def _table(path: Path, text: str, options: Options, files: Files) -> Iterator[Record]:

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from perfweb.builds import services as builds
+from perfweb.faults.services import for_each
 from perfweb.imports import iperf3, ministat, netperf, regress, table
 from perfweb.imports.records import (
     MOST_RECORDS,
@@ -50,6 +51,7 @@ from perfweb.runs.models import (
     Topology,
     Variant,
 )
+from perfweb.runs.states import SUMMARISE
 from perfweb.runs.summaries import summarise
 from runners import record as recording
 
@@ -85,7 +87,7 @@ def import_files(
             return made, []
         plan = _plan(options)
         written = [_write(made, plan, group, options) for group in _by_run(records)]
-        summarise([run.pk for run in written])
+        for_each(SUMMARISE, written, lambda run: summarise([run.pk]))
     return made, records
 
 

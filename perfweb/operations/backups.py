@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from django.utils import timezone
 from perfweb.builds.services import source_store
 from perfweb.builds.sources import archive_path
 from perfweb.runs.models import FINAL_STATES, Variant
+from runners.space import is_full
 
 FORMAT = 1
 _BACKED_UP = re.compile(r"database\.dump|sources/[0-9a-f]{64}\.tar\.gz", re.ASCII)
@@ -40,7 +41,7 @@ class BackupError(Exception):
 @dataclass(frozen=True)
 class Manifest:
     """What is in a back-up: the migrations of its database as "app.name", the rows of each table, and the SHA-256 of
-    each file by its path.
+    each file by its path.  `missing` are packed sources that could not be copied, each with the reason.
     """
 
     format: int
@@ -49,6 +50,7 @@ class Manifest:
     migrations: list[str]
     rows: dict[str, int]
     files: dict[str, str]
+    missing: list[str] = field(default_factory=list)
 
 
 def backup(target: Path) -> Manifest:
@@ -117,13 +119,26 @@ def _written(folder: Path) -> Manifest:
         rows = {table: _count(table) for table in _tables()}
         migrations = _applied()
         waiting = _sources_of_waiting_runs()
-    for path in waiting:
-        _copy(path, folder / SOURCES / path.name)
+    missing = _copy_sources(waiting, folder / SOURCES)
     files = {str(path.relative_to(folder)): _sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()}
     server = f"PostgreSQL {_server_version()}"
-    manifest = Manifest(FORMAT, timezone.now().isoformat(timespec="seconds"), server, migrations, rows, files)
+    made = timezone.now().isoformat(timespec="seconds")
+    manifest = Manifest(FORMAT, made, server, migrations, rows, files, missing)
     (folder / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n", encoding="utf-8")
     return manifest
+
+
+def _copy_sources(paths: Sequence[Path], folder: Path) -> list[str]:
+    """Copy packed sources; returns which failed and why.  Raises OSError where the back-up has no room."""
+    missing = []
+    for path in paths:
+        try:
+            _copy(path, folder / path.name)
+        except OSError as error:
+            if is_full(error):
+                raise
+            missing.append(f"{path.name}: {error.strerror}")
+    return missing
 
 
 @contextmanager
@@ -241,15 +256,20 @@ def _restore_sources(source: Path, manifest: Manifest) -> None:
 
 
 def _check_files(source: Path, manifest: Manifest) -> None:
+    """Check all files before anything is restored; the error names each that is damaged."""
+    problems = []
     for name, sha256 in manifest.files.items():
         if _BACKED_UP.fullmatch(name) is None or not (source / name).resolve().is_relative_to(source.resolve()):
             raise BackupError(f"{MANIFEST} names {name}, which is not in the back-up")
         try:
             found = _sha256(source / name)
         except OSError as error:
-            raise BackupError(f"{name} is missing: {error}") from None
-        if found != sha256:
-            raise BackupError(f"{name} is damaged: its SHA-256 is not that of the manifest")
+            problems.append(f"{name} is missing: {error}")
+        else:
+            if found != sha256:
+                problems.append(f"{name} is damaged: its SHA-256 is not that of the manifest")
+    if problems:
+        raise BackupError("; ".join(problems))
     if DUMP not in manifest.files:
         raise BackupError(f"{MANIFEST} names no {DUMP}")
 
@@ -257,7 +277,7 @@ def _check_files(source: Path, manifest: Manifest) -> None:
 def _sources_of_waiting_runs() -> list[Path]:
     """Packed sources that a run may still be built from."""
     waiting = Variant.objects.exclude(run__state__in=FINAL_STATES).filter(build__isnull=False)
-    digests = waiting.values_list("build__source_sha256", flat=True).distinct()
+    digests = waiting.order_by().values_list("build__source_sha256", flat=True).distinct()
     return [path for path in (archive_path(source_store(), digest) for digest in digests) if path.exists()]
 
 

@@ -10,12 +10,16 @@ from perfweb.runs.invariants import Check, violations
 PREFIX = "invariant: "
 ADVICE = "manage.py check_invariants lists all contradictions; report them, and leave the database as it is"
 
+LOOK = faults.Task("check an invariant", "it is tried again; manage.py check_invariants shows the error: report it")
+
 
 def look(checks: Iterable[Check]) -> None:
     """Keep what contradicts itself by each of some checks, and clear what does no longer."""
     for check in checks:
         task = faults.Task(PREFIX + check.__name__.strip("_").replace("_", " "), ADVICE, lasting=True)
-        found = violations([check])
+        found = list[str]()
+        if not faults.attempt(LOOK, check.__name__, lambda: found.extend(violations([check]))):  # noqa: B023
+            continue
         Fault.objects.filter(task=task.name).exclude(item__in=map(faults.short, found)).delete()
         for said in found:
             faults.note(task, said, "the database contradicts itself")

@@ -8,13 +8,15 @@ on to show it under its name, and whoever has a copy can prove that it is the on
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from perfweb.faults.services import Task, for_each
 from perfweb.runs.models import FINAL_STATES, Artefact, ArtefactKind
 from perfweb.tracking import states
 from perfweb.tracking.models import Alert
@@ -33,14 +35,16 @@ AT_ONCE = 500
 """Texts of a transaction."""
 MOST = 10_000
 """Texts of a call that others wait for."""
+THIN = Task("give up a raw output", "it is kept and tried again; look at the messenger's log")
 
 
 @dataclass(frozen=True)
 class Thinned:
-    """How many texts, and how many bytes of them."""
+    """How many texts, and how many bytes of them; `failed` names those that could not be given up."""
 
     texts: int = 0
     size: int = 0
+    failed: tuple[str, ...] = ()
 
 
 def thin(days: int, now: datetime | None = None, most: int | None = None) -> Thinned:
@@ -50,16 +54,20 @@ def thin(days: int, now: datetime | None = None, most: int | None = None) -> Thi
     A second call goes on where one was interrupted, and finds nothing more after one that was not.
     """
     now = now or timezone.now()
-    texts = size = 0
-    while (most is None or texts < most) and (keys := list(too_old(days, now).values_list("pk", flat=True)[:AT_ONCE])):
-        with transaction.atomic():
-            rows = list(Artefact.objects.select_for_update().defer("content").filter(pk__in=keys))
-            size += sum(row.size for row in rows)
-            for row in rows:
-                _give_up(row, now)
-            Artefact.objects.bulk_update(rows, ["content", "size", "sha256"])
-        texts += len(rows)
-    return Thinned(texts, size)
+    sizes: list[int] = []
+    failed: list[str] = []
+    old, last = too_old(days, now), 0
+    while (most is None or len(sizes) < most) and (
+        keys := list(old.filter(pk__gt=last).values_list("pk", flat=True)[:AT_ONCE])
+    ):
+        last = keys[-1]
+        try:
+            sizes.extend(_give_up(keys, now))
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:  # each one alone, so that the others are given up
+            failed += for_each(THIN, keys, lambda key: sizes.extend(_give_up([key], now)), _name)
+    return Thinned(len(sizes), sum(sizes), tuple(failed))
 
 
 def too_old(days: int, now: datetime) -> QuerySet[Artefact]:
@@ -75,7 +83,22 @@ def too_old(days: int, now: datetime) -> QuerySet[Artefact]:
     return old.exclude(run__in=kept).order_by("pk")
 
 
-def _give_up(row: Artefact, now: datetime) -> None:
+def _name(key: int) -> str:
+    return f"text {key}"
+
+
+@transaction.atomic
+def _give_up(keys: Sequence[int], now: datetime) -> list[int]:
+    """Put notes in the places of texts; returns the sizes that those had."""
+    rows = list(Artefact.objects.select_for_update().defer("content").filter(pk__in=keys))
+    sizes = [row.size for row in rows]
+    for row in rows:
+        _put_note(row, now)
+    Artefact.objects.bulk_update(rows, ["content", "size", "sha256"])
+    return sizes
+
+
+def _put_note(row: Artefact, now: datetime) -> None:
     note = f"Given up on {now:%Y-%m-%d}: {row.size} bytes with the SHA-256 {row.sha256}. The samples are kept.\n"
     row.content = note.encode()
     row.size, row.sha256 = len(row.content), hashlib.sha256(row.content).hexdigest()

@@ -33,6 +33,7 @@ ACTIVE = frozenset({S.LEASED, S.PREPARING, S.BUILDING, S.RUNNING, S.RESTORING})
 """States in which the run holds its testbed."""
 
 SUMMARISE = faults.Task("summarise", "its pages compute from the samples; the log has the error: report it as a bug")
+CALIBRATE = faults.Task("calibrate", "its testbed shows an older one: manage.py summarise NUMBER tries it again")
 
 _HOLDER: ContextVar[Lease | None] = ContextVar("holder", default=None)
 
@@ -168,7 +169,7 @@ def _end(run: Run) -> None:
     now = timezone.now()
     run.ended = max(now, run.started or now)  # a clock may have been put back meanwhile
     _summarise(run)
-    transaction.on_commit(lambda: calibration.calibrate(run.number), robust=True)  # which takes seconds
+    transaction.on_commit(lambda: _calibrate(run), robust=True)  # which takes seconds
     _leave_testbed(run)
 
 
@@ -190,6 +191,10 @@ def _summarise(run: Run) -> None:
         raise
     except Exception as error:
         faults.note(SUMMARISE, str(run), error)
+
+
+def _calibrate(run: Run) -> None:
+    faults.attempt(CALIBRATE, str(run), lambda: calibration.calibrate(run.number))
 
 
 def _nothing(run: Run) -> None:

@@ -85,7 +85,7 @@ def test_nothing_of_a_bad_import_stays(tmp_path: Path) -> None:
 
 
 def test_nothing_stays_when_the_database_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfweb.imports.write.summarise", lambda _: Run.objects.get(pk=-1))
+    monkeypatch.setattr("perfweb.imports.write.copy_samples", lambda _: Run.objects.get(pk=-1))
     with pytest.raises(Run.DoesNotExist):
         imported("csv", file(tmp_path, CSV), columns=COLUMNS, test=TEST)
     assert not Import.objects.exists()

@@ -177,6 +177,22 @@ def test_what_a_worker_had_been_told_before_it_died_is_kept_and_taken_again(
     assert spool.unfinished(boot.run) == []
 
 
+@pytest.mark.parametrize("line", ["\0" * 40, "{", "[]", '{"test": "another"}', '{"left": 1}', "[" * 5000, "\udcff"])
+def test_a_line_of_a_journal_that_cannot_be_read_costs_no_other(
+    boot: Boot, settings: Settings, tmp_path: Path, line: str
+) -> None:
+    """After a crash of the machine a block of a file may hold zeros."""
+    settings.PERFWEB_VAR = tmp_path
+    journal = spool.begin(boot.run, boot.pk, {TEST: record.document(boot, TEST, 0, ["netperf"], {})})
+    sample = json.dumps({"test": TEST, "left": 0, "sample": output()})
+    with journal.open("a", errors="surrogateescape") as file:
+        file.write(f"{sample}\n{line}\n{sample}\n")
+    recovery.replay_spool(boot.run)
+    assert Measurement.objects.get().samples.counted().count() == 2
+    assert Fault.objects.get().item.endswith(".told.unread")
+    assert len(spool.aside()) == 1
+
+
 def test_a_journal_that_cannot_be_read_is_set_aside(boot: Boot, settings: Settings, tmp_path: Path) -> None:
     settings.PERFWEB_VAR = tmp_path
     journal = spool.begin(boot.run, boot.pk, {})

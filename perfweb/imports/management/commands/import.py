@@ -11,9 +11,11 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from perfweb.accounts import audit
 from perfweb.accounts.actors import on_server
 from perfweb.accounts.permissions import Action
+from perfweb.faults.models import Fault
 from perfweb.imports.records import ImportProblemsError, Options, moment, slug
 from perfweb.imports.write import FORMATS, import_files, read_files
 from perfweb.runs.models import Topology
+from perfweb.runs.states import SUMMARISE
 
 SHOWN = 200
 
@@ -78,6 +80,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from None
         what = f"{len(records)} samples are {named}" if records else f"imported before, as {named}"
         self.stdout.write(f"{what}: {settings.SITE_URL}/runs/{numbers[-1]}/")
+        imported = [f"run {number}" for number in numbers]
+        if failed := Fault.objects.filter(task=SUMMARISE.name, item__in=imported).values_list("item", flat=True):
+            raise CommandError(f"no summaries of {', '.join(failed)}: manage.py faults shows why")
 
 
 def _options(given: dict[str, Any]) -> Options:

@@ -21,3 +21,8 @@ class Command(BaseCommand):
         except BackupError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"{options['directory']}: {sum(made.rows.values())} rows of {len(made.rows)} tables")
+        if made.missing:
+            raise CommandError(
+                f"{len(made.missing)} packed sources are not in the back-up, and their runs cannot be built after a "
+                f"restore; all else is in it: {'; '.join(made.missing)}"
+            )

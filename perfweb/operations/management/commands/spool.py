@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`manage.py spool list|retry`: results on this machine that could not be stored."""
 
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -24,12 +25,15 @@ class Command(BaseCommand):
             self.stdout.writelines(f"{path}: {path.stat().st_size} bytes" for path in found)
             self.stdout.write(f"{len(found)} results are set aside")
             return
-        for path in found:
-            faults.clear(recovery.SPOOL, recovery.spooled(path))
-            spool.put_back(path)
-        for run in Run.objects.filter(pk__in={spool.run_number(path) for path in found}):
-            recovery.replay_spool(run)
+        failed = faults.for_each(recovery.UNREADABLE, found, _put_back, recovery.spooled)
+        runs = Run.objects.filter(pk__in=spool.run_numbers(found))
+        failed += faults.for_each(recovery.REPLAY, runs, recovery.replay_spool)
         left = spool.aside()
         self.stdout.write(f"{len(found) - len(left)} results are stored")
-        if left:
+        if left or failed:
             raise CommandError(f"{len(left)} results cannot be stored; manage.py faults shows why")
+
+
+def _put_back(path: Path) -> None:
+    spool.put_back(path)
+    faults.clear(recovery.SPOOL, recovery.spooled(path))

@@ -28,3 +28,5 @@ class Command(BaseCommand):
             return
         done = thin(days)
         self.stdout.write(f"{done.texts} texts with {done.size} bytes given up")
+        if done.failed:
+            raise CommandError(f"{len(done.failed)} failed: {', '.join(done.failed)}; manage.py faults shows why")
