@@ -12,8 +12,7 @@ from perfweb.mail.messages import IgnoredError, Message, Rules, read_message
 from perfweb.mail.models import Address, Posting, Series, SeriesState
 
 FROM_ADDRESS = Limit("mails from an address", 200, 3600)
-FROM_ALL = Limit("mails", 500, 3600)
-"""A sender can be made up, so there is a limit for all of them together."""
+FROM_ALL = Limit("mails of a kind", 500, 3600)
 
 
 def rules() -> Rules:
@@ -30,17 +29,31 @@ def receive(content: bytes, envelope_sender: str | None = None) -> str:
     message = read_message(content, rules(), envelope_sender)
     if not message.is_patch and not message.request:
         raise IgnoredError("its subject does not begin with [PATCH]")
-    FROM_ADDRESS.spend(message.sender)
-    FROM_ALL.spend("")
-    return _keep(message) if message.is_patch else _obey(message)
+    account = _account(message)
+    _limit(message, account, envelope_sender)
+    return _keep(message, account) if message.is_patch else _obey(message, account)
 
 
-def _keep(message: Message) -> str:
+def _limit(message: Message, account: User | None, envelope_sender: str | None) -> None:
+    """Count a mail.  Raises limits.NotNowError.
+
+    Nobody can spend the limits of a sender whose mail the signature proves.  An account has a limit of its own, because
+    any owner of a domain can prove senders without number; what nothing proves counts for its envelope, never for the
+    address that it claims in From.
+    """
+    if account is not None:
+        FROM_ADDRESS.spend(f"account {account.pk}")
+        return
+    proof = "proven" if message.proven else "unproven"
+    FROM_ADDRESS.spend(f"{proof} {message.sender if message.proven else envelope_sender or ''}")
+    FROM_ALL.spend(proof)
+
+
+def _keep(message: Message, account: User | None) -> str:
     with transaction.atomic():
         # One at a time for a sender: of two mails of a series neither would find the other.
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"mail {message.sender}"])
-        account = _account(message)
         _refuse_twice(message, account)
         series = _series_of(message, account)
         Series.objects.filter(pk=series.pk).update(changed=timezone.now())
@@ -70,11 +83,11 @@ def _refuse_twice(message: Message, account: User | None) -> None:
         known.series.delete()
 
 
-def _obey(message: Message) -> str:
-    """Does what stands in the reply of who has sent a series; that of anybody else is none of our business."""
+def _obey(message: Message, account: User | None) -> str:
+    """Does what stands in a reply of the sender of a series, and ignores those of others."""
     with transaction.atomic():
         thread = Posting.objects.filter(message_id__in=message.parents).values("series")
-        own = Series.objects.filter(sender=message.sender, user=_account(message), pk__in=thread)
+        own = Series.objects.filter(sender=message.sender, user=account, pk__in=thread)
         series = own.select_for_update(of=("self",)).order_by("pk").last()
         if series is None:
             raise IgnoredError("its subject does not begin with [PATCH], and it replies to no patch of its sender")
