@@ -2,7 +2,8 @@
 """Checks the locked distributions: `./dev audit`.
 
 Offline: each has hashes, and a licence that is allowed here. Online: pip-audit asks the package index for published
-advisories. pip-audit ends with 0 also where it could ask about nothing, so what it skipped is counted.
+advisories. pip-audit ends with 0 also where it could ask about nothing, so what it skipped is counted. uv resolves the
+lock once more, installs nothing, and warns of distributions that were yanked (PEP 592) after they were locked.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from enum import IntEnum
+from pathlib import Path
 from typing import Any
 
 from runners.sbom import LOCKS, ROOT, Locked, licence_of, locked
@@ -27,6 +29,7 @@ EXCEPTIONS = {
     "imapclient": "BSD-3-Clause, which its metadata does not state",
 }
 """Distributions whose licence is allowed although the pattern does not say so, and why."""
+_YANKED = re.compile(r'warning: `([^`]+)` is yanked(?: \(reason: "(.*)"\))?')
 
 
 class Outcome(IntEnum):
@@ -78,6 +81,22 @@ def _ask(lock: str) -> tuple[Outcome, list[str]]:
         return Outcome.NOT_ASKED, ["no advisory database can be reached: pip-audit gave no report"]
 
 
+def yanked(lock: str, *options: str) -> tuple[Outcome, list[str]]:
+    """Return a line for each distribution of a lock file that its authors have yanked; `options` are for uv."""
+    words = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--dry-run", "--reinstall", "--no-deps"]
+    words += ["--color", "never", "--python", sys.executable, "-r", lock, *options]
+    unknown = Outcome.NOT_ASKED, ["the package index does not answer: whether a distribution was yanked is not known"]
+    try:
+        done = subprocess.run(words, check=False, cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT)
+    except subprocess.TimeoutExpired:
+        return unknown
+    if done.returncode != 0:
+        return unknown
+    found = filter(None, map(_YANKED.fullmatch, done.stderr.splitlines()))
+    lines = [f"{one[1]} was yanked: {one[2] or 'no reason is given'}; run ./dev lock" for one in found]
+    return (Outcome.FOUND if lines else Outcome.CLEAN), lines
+
+
 def main() -> int:
     """Print what is wrong; return an Outcome."""
     distributions = locked()
@@ -85,9 +104,10 @@ def main() -> int:
     print(*wrong, f"{len(distributions)} locked distributions: {len(wrong)} problems of hashes and licences", sep="\n")
     outcomes = [Outcome.FOUND if wrong else Outcome.CLEAN]
     for lock in LOCKS:
-        outcome, lines = _ask(lock)
-        outcomes.append(outcome)
-        print(*(f"{lock}: {line}" for line in lines or ["no advisory is known"]), sep="\n")
+        for ask, nothing in ((_ask, "no advisory is known"), (yanked, "no distribution was yanked")):
+            outcome, lines = ask(lock)
+            outcomes.append(outcome)
+            print(*(f"{lock}: {line}" for line in lines or [nothing]), sep="\n")
     return Outcome.FOUND if Outcome.FOUND in outcomes else max(outcomes)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +16,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from runners import sbom
-from runners.advisories import Outcome, judge, offline
+from runners.advisories import Outcome, judge, offline, yanked
 from runners.sbom import Locked
 
 
@@ -85,3 +89,59 @@ def test_silence_of_the_database_is_not_taken_for_safety(
     rows: list[dict[str, Any]], outcome: Outcome, words: list[str]
 ) -> None:
     assert judge({"dependencies": rows}) == (outcome, words)
+
+
+UNKNOWN = "the package index does not answer: whether a distribution was yanked is not known"
+
+
+class Index(BaseHTTPRequestHandler):
+    """A package index (PEP 691) in which everything is there in two versions, of which 1.0 was yanked."""
+
+    def do_GET(self) -> None:
+        name = self.path.rstrip("/").rpartition("/")[2]
+        files = [
+            {
+                "filename": f"{name}-{version}-py3-none-any.whl", "url": f"{name}-{version}-py3-none-any.whl",
+                "hashes": {"sha256": "0" * 64}, "yanked": why,
+            }
+            for version, why in (("1.0", "it lost data (twice)"), ("1.1", False))
+        ]  # fmt: skip
+        body = json.dumps({"meta": {"api-version": "1.0"}, "name": name, "files": files}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/vnd.pypi.simple.v1+json")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def index() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Index) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/simple"
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("version", "outcome", "words"),
+    [
+        ("1.0", Outcome.FOUND, ["planted==1.0 was yanked: it lost data (twice); run ./dev lock"]),
+        ("1.1", Outcome.CLEAN, []),
+        ("1.2", Outcome.NOT_ASKED, [UNKNOWN]),
+    ],
+)
+def test_a_yanked_distribution_is_named(
+    index: str, tmp_path: Path, version: str, outcome: Outcome, words: list[str]
+) -> None:
+    lock = tmp_path / "requirements.txt"
+    lock.write_text(f"planted=={version} --hash=sha256:{'0' * 64}\n")
+    assert yanked(str(lock), "--no-cache", "--index-url", index) == (outcome, words)
+
+
+def test_an_index_that_is_away_is_not_taken_for_safety(tmp_path: Path) -> None:
+    lock = tmp_path / "requirements.txt"
+    lock.write_text(f"planted==1.0 --hash=sha256:{'0' * 64}\n")
+    found = yanked(str(lock), "--no-cache", "--index-url", "http://127.0.0.1:9/simple")
+    assert found == (Outcome.NOT_ASKED, [UNKNOWN])
