@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import re
 import sys
 from http import HTTPStatus
 from typing import Any
@@ -32,7 +33,11 @@ _SENTENCES = {
     DISK: "The server cannot use its disk now. Try again later.",
 }
 _PROGRAM_LIMIT = "54"  # SQLSTATE class: the statement is too large or too complex, so another try fails, too
-_READ_ONLY = "25006"  # a standby, or a server in recovery, takes no changes
+_ENDS_BY_ITSELF = {
+    "25006",  # read_only_sql_transaction: a standby, or a server in recovery, takes no changes
+    "25P03",  # idle_in_transaction_session_timeout: the server has ended the session
+    "58030",  # io_error
+}
 _REDIS_AWAY = (
     redis.ConnectionError,
     redis.TimeoutError,
@@ -40,7 +45,12 @@ _REDIS_AWAY = (
     redis.exceptions.OutOfMemoryError,
     BrokerError,
 )
-_REDIS_REFUSES = ("MISCONF", "NOREPLICAS", "CLUSTERDOWN", "MASTERDOWN")
+_REDIS_REFUSES = re.compile(
+    r"(?:Command # \d+ \(.*\) of pipeline caused error: )?"
+    r"(?:MISCONF|NOREPLICAS|CLUSTERDOWN|MASTERDOWN|TRYAGAIN|LOADING|READONLY|BUSY|UNKILLABLE)\b",
+    re.DOTALL,
+)
+"""Errors of commands that work again later, also as redis-py words them for a pipeline."""
 _DISK_AWAY = {
     number
     for name in ("ENOSPC", "EDQUOT", "EROFS", "EIO", "EACCES", "EPERM", "EMFILE", "ENFILE", "ESTALE")
@@ -55,7 +65,7 @@ def part_away(error: BaseException | None) -> str:
     if isinstance(error, _REDIS_AWAY):
         return REDIS
     if isinstance(error, redis.ResponseError):
-        return REDIS if str(error).startswith(_REDIS_REFUSES) else ""
+        return REDIS if _REDIS_REFUSES.match(str(error)) else ""
     if isinstance(error, OSError):
         return DISK if error.errno in _DISK_AWAY else ""
     return ""
@@ -65,7 +75,7 @@ def _database_is_away(error: BaseException) -> bool:
     state = str(getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None) or "")
     if isinstance(error, OperationalError | InterfaceError | psycopg.OperationalError | psycopg.InterfaceError):
         return state[:2] != _PROGRAM_LIMIT
-    return state == _READ_ONLY
+    return state in _ENDS_BY_ITSELF
 
 
 def answer(request: HttpRequest, part: str) -> HttpResponse:

@@ -43,12 +43,13 @@ class Reply:
 class Installation:
     """PostgreSQL, Redis and the service's processes under one directory."""
 
-    def __init__(self, var: Path) -> None:
+    def __init__(self, var: Path, **environment: str) -> None:
         self.layout = Layout.of(var)
         self.environment = {
             **os.environ,
             **self.layout.environment(),
             "DJANGO_SETTINGS_MODULE": "perfweb.settings.development",
+            **environment,
         }
 
     def start(self, *names: str) -> None:
@@ -103,7 +104,8 @@ class Installation:
         try:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
-            return Reply(answer.status, dict(answer.getheaders()), answer.read().decode(errors="replace"))
+            found = {name: ", ".join(answer.headers.get_all(name, [])) for name in answer.headers}
+            return Reply(answer.status, found, answer.read().decode(errors="replace"))
         finally:
             connection.close()
 
@@ -113,9 +115,9 @@ class Installation:
 
 
 @contextmanager
-def installed(var: Path) -> Iterator[Installation]:
-    """An installation with migrated databases and a web server, ended at the end."""
-    installation = Installation(var)
+def installed(var: Path, **environment: str) -> Iterator[Installation]:
+    """An installation with migrated databases and a web server, ended at the end; `environment` is that of all."""
+    installation = Installation(var, **environment)
     try:
         installation.start("postgresql", "redis")
         installation.manage("migrate", "--verbosity", "0")

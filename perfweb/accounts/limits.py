@@ -74,7 +74,9 @@ class Limit:
             return pipe.execute()
 
         count, _, left = _counted(self.name, call)
-        return int(count), max(int(left), 1)
+        if left > self.seconds:  # the clock was put back, and Redis keeps the time of day at which a key expires
+            _counted(self.name, lambda: client().expire(name, self.seconds))
+        return int(count), min(max(int(left), 1), self.seconds)
 
     def spend(self, key: str) -> None:
         """Count one more time. Raises NotNowError for one too many."""

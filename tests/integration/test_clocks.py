@@ -7,6 +7,7 @@ open.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from perfweb.runs import services
 from perfweb.runs.models import Measurement, Run, RunState, Sample
 from runners import recovery
 from runners.services import Layout, start_postgresql, stop
+from tests.installation import Reply, installed, wait_until
 from tests.integration.conftest import ROOT, LabHosts, Worker, wait_for, wait_for_state
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -169,3 +171,29 @@ def test_clock_of_beat_is_set(testbed: Testbed, clock: Clock, tmp_path: Path) ->
                 wait_for(lambda before=before: calls() > before, "beat to call again")  # type: ignore[misc]
         finally:
             beat.terminate()
+
+
+def test_clock_of_the_site_is_set(clock: Clock, tmp_path: Path) -> None:
+    """Web server, database and Redis at once, as when the clock of their machine is set."""
+    days = 24
+    user = "from perfweb.accounts.models import User; User.objects.create_user('ada', password='correct horse battery')"
+    with installed(tmp_path / "var", **clock.environment) as site:
+        site.manage("shell", "-c", user)
+        for hours in (0, 1, -1, 20 * days, 0):
+            clock.set(hours)
+            wait_until(lambda: site.get("/runs/").status == 200, "a page")
+            cookie = session(site.sign_in("ada", "correct horse battery"))
+            assert site.get("/account/", {"Cookie": cookie}).status == 200
+        clock.set(1)
+        assert site.get("/account/", {"Cookie": cookie}).status == 200
+        clock.set(20 * days)
+        assert site.get("/account/", {"Cookie": cookie}).status == 302  # a session ends after 14 days
+        assert "Traceback" not in site.log("web")
+
+
+def session(reply: Reply) -> str:
+    """The cookie of who has just signed in."""
+    assert reply.status == 302, reply
+    found = re.search(r"sessionid=\w+", reply.headers["Set-Cookie"])
+    assert found
+    return found[0]

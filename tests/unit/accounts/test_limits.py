@@ -12,6 +12,7 @@ from django.test import Client
 from perfweb.accounts import limits
 from perfweb.accounts.limits import Attempt, Limit, NotNowError
 from perfweb.accounts.models import Role, User
+from perfweb.redisclient import client
 from tests.unit.accounts.conftest import PASSWORD, bearer
 
 pytestmark = pytest.mark.django_db
@@ -125,3 +126,15 @@ def test_wrong_tokens_are_limited_and_right_ones_pass(client: Client, person: Pe
 def test_wrong_links_for_a_password_are_limited(client: Client) -> None:
     answers = [client.get("/account/password/MQ/x-y/").status_code for _ in range(3)]
     assert answers == [200, 200, 429]
+
+
+def test_clock_of_redis_that_is_put_back_makes_no_limit_longer() -> None:
+    """Redis keeps the time of day at which a counter ends: of a minute an hour would be made."""
+    limit = Limit("of a minute", 1, 60)
+    limit.spend("ada")
+    name = limit._name("ada")
+    client().expire(name, 3600)
+    with pytest.raises(NotNowError) as refused:
+        limit.spend("ada")
+    assert refused.value.seconds <= 60
+    assert client().ttl(name) <= 60
