@@ -63,13 +63,13 @@ def locked(root: Path = ROOT) -> list[Locked]:
 def licence_of(name: str) -> str:
     """Return the licence that an installed distribution states: an SPDX expression if there is one; empty if none."""
     try:
-        told = metadata.metadata(name)
+        fields = metadata.metadata(name)
     except metadata.PackageNotFoundError:
         return ""
     classified = [
-        one.rpartition(" :: ")[2] for one in told.get_all("Classifier") or () if one.startswith("License :: ")
+        one.rpartition(" :: ")[2] for one in fields.get_all("Classifier") or () if one.startswith("License :: ")
     ]
-    (expression, *_), (stated, *_) = (told.get_all(name) or [""] for name in ("License-Expression", "License"))
+    (expression, *_), (stated, *_) = (fields.get_all(name) or [""] for name in ("License-Expression", "License"))
     return expression or " OR ".join(classified) or stated.strip().partition("\n")[0]
 
 

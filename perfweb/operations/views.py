@@ -14,7 +14,7 @@ from perfweb.operations.health import NOTES, OK, answer
 def health(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
     """Report what works and what does not: 200 if all parts do, 503 otherwise."""
     found = answer()
-    good = all(told == OK for part, told in found.items() if part not in NOTES)
+    good = all(state == OK for part, state in found.items() if part not in NOTES)
     return JsonResponse(found, status=200 if good else 503)
 
 

@@ -46,7 +46,7 @@ async def events(request: HttpRequest, number: int) -> HttpResponseBase:
 
 
 async def _state(number: int) -> str | None:
-    """The state of a run, asked in a thread of the loop's: that of the first viewer's request ends with it."""
+    """Query the state of a run in a thread of the loop, because that of the first viewer ends with its request."""
     return await sync_to_async(_state_now, thread_sensitive=False)(number)
 
 

@@ -69,7 +69,7 @@ def read_text(root: str | Path, relative: str | Path, most: int = 16 * 1024 * 10
     """The text of a file of at most `most` bytes.  Raises OSError."""
     content = b""
     with opened(root, relative, os.O_RDONLY) as descriptor:
-        # In steps: the kernel has memory for as much of a setting as it is asked for.
+        # In steps, because the kernel allocates a buffer of the requested size for a setting.
         while step := os.read(descriptor, 1 << 16):
             content += step
             if len(content) > most:

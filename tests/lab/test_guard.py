@@ -124,7 +124,7 @@ def test_a_sysctl_is_no_other_file(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_what_a_module_remembers_is_no_order(lab: Lab, tmp_path: Path) -> None:
-    """Also where another fault lets somebody write what root puts back, or a link in its place."""
+    """Also where another fault lets a program write what root puts back, or a link in its place."""
     secret = tmp_path / "secret"
     secret.write_text("as it was")
     outside = ".".join(["net", "//", "//", "//", *(part.replace(".", "/") for part in secret.parts[1:])])

@@ -60,8 +60,8 @@ def test_what_is_locked_has_hashes_and_allowed_licences() -> None:
 
 
 def test_a_distribution_without_a_hash_or_a_licence_is_named() -> None:
-    told = offline([Locked("no-such-distribution", "1", (), "requirements.txt")])
-    assert told == [
+    found = offline([Locked("no-such-distribution", "1", (), "requirements.txt")])
+    assert found == [
         "requirements.txt: no-such-distribution 1 has no hash: run ./dev lock",
         "requirements.txt: no-such-distribution 1: the licence “” is not allowed",
     ]

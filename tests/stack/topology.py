@@ -232,7 +232,7 @@ class Topology:
         return run(f"{self.installed.prefix}/bin/stackctl", "-s", f"{self.directory}/ctl", *request, check=check)
 
     def await_port(self, port: int, host: str | None = None) -> None:
-        """Waits until somebody listens at a port of TCP, on the stack or on a Linux host."""
+        """Waits until a program listens at a port of TCP, on the stack or on a Linux host."""
         until = time.monotonic() + PATIENCE
         while not re.search(rf":{port}\b.*LISTEN|LISTEN.*:{port}\b", said := self._sockets(host)):
             assert time.monotonic() < until, f"nobody listens at {port}: {said}{self.logs()}"

@@ -165,11 +165,11 @@ class Server:
 
     def _json(self, path: str, *, signed: bool = False, content: bytes | None = None) -> Any:
         with self.open(path, signed=signed, content=content) as answer:
-            told = answer.read(LARGEST + 1)
-        if len(told) > LARGEST:
+            body = answer.read(LARGEST + 1)
+        if len(body) > LARGEST:
             raise ServerError(f"{self.address} sent more than {LARGEST} bytes for {path.partition('?')[0]}")
         try:
-            return json.loads(told)
+            return json.loads(body)
         except (ValueError, RecursionError):
             raise ServerError(f"{self.address} is no perfweb server, or an old one: its answer is not JSON") from None
 

@@ -38,7 +38,7 @@ class Address:
 
     @cached_property
     def operations(self) -> list[Any]:
-        """Of the API: what can be asked there."""
+        """The operations of the API at this address."""
         owner = inspect.getclosurevars(self.view).nonlocals.get("self") if inspect.isfunction(self.view) else None
         return owner.operations if isinstance(owner, PathView) else []
 

@@ -18,7 +18,7 @@ _READERS = ("get", "getlist", "__getitem__", "__contains__")
 
 
 class Names:
-    """What is known of the parameters and fields of each address; it grows while they are asked."""
+    """What is known of the parameters and fields of each address; it grows with each request."""
 
     def __init__(self) -> None:
         self.known: dict[Address, set[str]] = defaultdict(set)

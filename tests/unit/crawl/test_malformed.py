@@ -28,7 +28,7 @@ from tests.unit.crawl.mutations import Mutations
 pytestmark = pytest.mark.django_db
 
 NOT_ASKED = {"/runs/{number}/events"}
-"""A stream that closes its connection, and with it the transaction of the test: it is asked by test_over_http.py."""
+"""A stream that closes its connection, and with it the transaction of the test: test_over_http.py requests it."""
 MAY_BE_AWAY = {"/health/"}
 """Answers 503 where no worker runs, as in a test."""
 SEED = 20261127
@@ -62,16 +62,16 @@ def test_no_malformed_request_fails(
     mutations = Mutations(site, names.known, SEED)
     statuses: Counter[int] = Counter()
     wrong: dict[str, str] = {}
-    asked = [address for address in ADDRESSES if address.name not in NOT_ASKED]
+    requested = [address for address in ADDRESSES if address.name not in NOT_ASKED]
     with monkeypatch.context() as patch:
         names.record(patch)
-        for address, method in itertools.product(asked, ("GET", "POST")):
+        for address, method in itertools.product(requested, ("GET", "POST")):
             with transaction.atomic():
                 answer = application.ask(mutations.good(address, method, "admin"))
                 transaction.set_rollback(True)
             names.learn(address, answer.body)
     try:
-        for address, method, spot in mutations.endless(asked):
+        for address, method, spot in mutations.endless(requested):
             person, malformed = mutations.request(address, method, spot)
             with transaction.atomic():
                 answer = application.ask(malformed)
