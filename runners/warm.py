@@ -23,6 +23,7 @@ import socket
 import struct
 import subprocess
 import sys
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
@@ -102,6 +103,7 @@ def serve(listener: socket.socket) -> NoReturn:
         importlib.import_module(f"ansible.{name}")
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     importlib.import_module("runners.packing").install()
+    _load_plugins()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the waiters
     while True:
@@ -109,6 +111,18 @@ def serve(listener: socket.socket) -> NoReturn:
         if _user(asker) == os.geteuid():
             _fork(lambda asker=asker: _wait_on(asker, listener))  # type: ignore[misc]
         asker.close()
+
+
+def _load_plugins() -> None:
+    """Parses what a play would parse before its first task: metadata of Ansible, and descriptions of plugins."""
+    from ansible.plugins import loader
+
+    loader.init_plugin_loader()
+    # Each play does this again, which changes nothing, as its settings are those of the server.
+    warnings.filterwarnings("ignore", "AnsibleCollectionFinder has already been configured")
+    importlib.import_module("ansible_collections.ansible.builtin")
+    for kind in ("become", "connection", "shell", "vars"):
+        list(getattr(loader, f"{kind}_loader").all(class_only=True))
 
 
 def _user(peer: socket.socket) -> int:
