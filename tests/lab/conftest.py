@@ -13,6 +13,15 @@ from runners.netlab import Lab
 from tests.labs import raise_lab
 
 
+@pytest.fixture(scope="session", autouse=True)
+def var(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The driver's files, in a directory of the session: another one would need another server for plays."""
+    directory = tmp_path_factory.mktemp("driver") / "var"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PERFWEB_VAR", str(directory))
+        yield directory
+
+
 @pytest.fixture(scope="session")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A lab that tests leave as they found it."""

@@ -15,7 +15,7 @@ def measured(
     play: Callable[..., PlayResult],
     *commands: Sequence[str],
     samples: int = 1,
-    timeout: float = 10,
+    timeout: float = 60,
     order: Mapping[str, object] | None = None,
     **values: object,
 ) -> list[list[Sample]]:

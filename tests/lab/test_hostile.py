@@ -161,7 +161,7 @@ def attacker(
         built = made.build(tree).require_ok().data
         made.prefix = built["prefix"]
         yield made, built["build_log"]
-    made.play("restore")
+    made.play("restore").require_ok()
     for key in made.keys:
         shutil.rmtree(BUILDS / key, ignore_errors=True)
 
@@ -239,8 +239,6 @@ def test_knobs_of_a_plan_reach_no_other_file(attacker: tuple[Attacker, str], tmp
         assert not result.ok
         assert any(why in str(result.failures[0]) for why in ("not of letters, digits, dots", "may not be called with"))
     assert secret.read_text() == "as it was"
-    made.play("restore").require_ok()
-    made.play("prepare").require_ok()
 
 
 def test_words_for_a_kernel_are_not_those_of_a_stack(attacker: tuple[Attacker, str]) -> None:

@@ -37,12 +37,6 @@ KNOBS = {
 ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
 
 
-@pytest.fixture(autouse=True)
-def own_var(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver's files go where no other test has any."""
-    monkeypatch.setenv("PERFWEB_VAR", str(tmp_path / "var"))
-
-
 @pytest.fixture
 def play(lab: Lab) -> Play:
     """Plays of one run on the kernel."""
@@ -51,17 +45,24 @@ def play(lab: Lab) -> Play:
         about = {"boot_id": "boot1", "target": "linux", "topology": "host-host", "server": "none"}
         extra = {"run_id": f"linux-{lab.name}", **about, **values}
         listener = extra.pop("listener", driver.NOBODY)
-        return driver.play(name, inventory=lab.inventory, extra_vars=extra, timeout=120, listener=listener)
+        return driver.play(name, inventory=lab.inventory, extra_vars=extra, timeout=300, listener=listener)
 
     return _play
 
 
 @pytest.fixture
-def prepared(play: Play) -> Iterator[None]:
-    """A run that is prepared, and after which all must be as before."""
-    play("prepare").require_ok()
+def prepared(play: Play, lab: Lab) -> None:
+    """The run is prepared, by this test or by one before it."""
+    if not any(lab.root.glob(f"linux-{lab.name}-*")):
+        play("prepare").require_ok()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def restored(lab: Lab) -> Iterator[None]:
+    """After the tests the hosts are as before them."""
     yield
-    play("restore").require_ok()
+    about = {"run_id": f"linux-{lab.name}"}
+    driver.play("restore", inventory=lab.inventory, extra_vars=about, timeout=300).require_ok()
 
 
 def on(lab: Lab, host: str, *argv: str) -> str:
@@ -112,7 +113,7 @@ def test_knobs_hold_and_the_hosts_are_as_they_were_afterwards(play: Play, lab: L
         assert "generic-receive-offload: on" in on(lab, "dut", "ethtool", "-k", link)
     address = lab.links("dut")[0].address.split("/")[0]
     netperf = ["netperf", "-H", address, "-t", "TCP_STREAM", "-l", "1", "-P", "0"]
-    ((sample,),) = measured(play, netperf, timeout=20)
+    ((sample,),) = measured(play, netperf)
     assert sample["rc"] == 0
     check = next(measure for measure in MEASURES if measure.name == "cpu.check")
     ((sample,),) = measured(play, tools.command(check, "", 1, ""), host=check.host)
@@ -229,7 +230,7 @@ def test_a_host_allows_words_itself_before_it_is_switched(lab: Lab, tmp_path: Pa
     path = tmp_path / "inventory.yml"
     path.write_text(yaml.safe_dump(inventory), encoding="utf-8")
     run = {"run_id": f"words-{lab.name}", "boot_id": "boot1", "target": "linux", "topology": "host-host"}
-    play = partial(driver.play, inventory=path, timeout=120)
+    play = partial(driver.play, inventory=path, timeout=300)
     play("prepare", extra_vars=run).require_ok()
     for words in ("init=/x", "quiet init=/x", '"init=/x"', "-- init=/x", "quiet\ninit=/x", "debug_x", "quiet  nosmt"):
         result = play("boot", extra_vars={**run, "server": "none", "tunables": {"boot.command_line": words}})

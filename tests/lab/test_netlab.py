@@ -124,7 +124,7 @@ def test_a_lab_whose_server_was_killed_is_raised_again(own_lab: Lab) -> None:
     server = processes.running(own_lab.pid_file("dut"))
     assert server is not None
     processes.signal_process(server, signal.SIGKILL)
-    assert processes.wait_until_gone(server, 5)
+    assert processes.wait_until_gone(server, 60)
     assert netlab.status(own_lab) == {"left": True, "dut": False, "right": True}
     netlab.up(own_lab)
     assert all(netlab.status(own_lab).values())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import socket
@@ -29,27 +30,32 @@ from tests.lab.measuring import measured
 RUN = "testrun"
 BUILDS = netlab.HOSTS_ROOT / "builds"
 SLEEP = {"test": "sleep", "argv": ["sleep", "60"], "samples": 1}
+NUMBERS = itertools.count(1)
+LIMIT_SECONDS = 300
+"""How long anything may take: a busy machine must not fail a test."""
 Play = Callable[..., PlayResult]
 
 
-@pytest.fixture(autouse=True)
-def own_var(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver's files go where the test can look at them."""
-    monkeypatch.setenv("PERFWEB_VAR", str(tmp_path / "var"))
+@pytest.fixture(scope="module")
+def run_id(lab: Lab) -> Iterator[str]:
+    """A name that no other run on this machine has; the run is restored when all tests have ended."""
+    name = f"{RUN}-{lab.name}"
+    yield name
+    restore(lab, name)
 
 
 @pytest.fixture
-def run_id(lab: Lab) -> str:
-    """A name that no other run on this machine has."""
-    return f"{RUN}-{lab.name}"
+def boot_id() -> str:
+    """A name that no other boot of the run has."""
+    return f"boot{next(NUMBERS)}"
 
 
 @pytest.fixture
-def play(lab: Lab, run_id: str) -> Play:
+def play(lab: Lab, run_id: str, boot_id: str) -> Play:
     """Plays with the names of the run filled in."""
 
-    def _play(name: str, *, limit: float = 60, **values: Any) -> PlayResult:
-        about = {"run_id": run_id, "boot_id": "boot1", "target": "linux", "topology": "host-host", "server": "none"}
+    def _play(name: str, *, limit: float = LIMIT_SECONDS, **values: Any) -> PlayResult:
+        about = {"run_id": run_id, "boot_id": boot_id, "target": "linux", "topology": "host-host", "server": "none"}
         settings = {key: values.pop(key) for key in ("cancelled", "listener") if key in values}
         return driver.play(name, inventory=lab.inventory, extra_vars={**about, **values}, timeout=limit, **settings)
 
@@ -57,11 +63,25 @@ def play(lab: Lab, run_id: str) -> Play:
 
 
 @pytest.fixture
-def prepared(play: Play) -> Iterator[None]:
-    """A run that is prepared, and restored afterwards."""
-    play("prepare").require_ok()
-    yield
-    play("restore").require_ok()
+def prepared(play: Play, lab: Lab, run_id: str) -> None:
+    """The run is prepared, by this test or by one before it."""
+    if not is_prepared(lab, run_id):
+        play("prepare").require_ok()
+
+
+@pytest.fixture
+def restored(lab: Lab, run_id: str) -> None:
+    """Nothing is left of tests before this one."""
+    if is_prepared(lab, run_id):
+        restore(lab, run_id)
+
+
+def is_prepared(lab: Lab, run_id: str) -> bool:
+    return any(lab.root.glob(f"{run_id}-*"))
+
+
+def restore(lab: Lab, run_id: str) -> None:
+    driver.play("restore", inventory=lab.inventory, extra_vars={"run_id": run_id}, timeout=LIMIT_SECONDS).require_ok()
 
 
 def commands_on(lab: Lab, host: str) -> list[str]:
@@ -75,8 +95,8 @@ def commands_on(lab: Lab, host: str) -> list[str]:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Waits until a condition holds; fails after 20 seconds."""
-    deadline = time.monotonic() + 20
+    """Waits until a condition holds; fails after LIMIT_SECONDS."""
+    deadline = time.monotonic() + LIMIT_SECONDS
     while not condition():
         assert time.monotonic() < deadline, "it did not come true"
         time.sleep(0.05)
@@ -141,7 +161,7 @@ def test_the_kernel_as_a_router_with_the_server_behind_it(play: Play, lab: Lab, 
 @pytest.mark.usefixtures("prepared")
 def test_a_command_that_takes_too_long_is_killed_and_what_it_said_is_kept(play: Play, lab: Lab) -> None:
     slow = ["sh", "-c", "echo first; echo second >&2; sleep 60 & sleep 60"]
-    ((sample,),) = measured(play, slow, timeout=0.5)
+    ((sample,),) = measured(play, slow, timeout=5)
     assert sample["timed_out"] is True
     assert sample["rc"] == -signal.SIGKILL
     assert (sample["stdout"], sample["stderr"]) == ("first\n", "second\n")
@@ -178,14 +198,14 @@ def burner_on(lab: Lab, cpu: int) -> subprocess.Popen[bytes]:
 
 @pytest.mark.usefixtures("prepared")
 def test_a_program_that_takes_the_cpu_of_the_samples_fires_the_gate_unless_it_is_the_runs(
-    play: Play, lab: Lab, run_id: str
+    play: Play, lab: Lab, run_id: str, boot_id: str
 ) -> None:
     ((pinned,),) = measured(play, ["grep", "Cpus_allowed_list", "/proc/self/status"])
     burner = burner_on(lab, int(pinned["stdout"].split()[1]))
     rule: dict[str, Any] = {"samples": 2, "timeout": 30, "order": {"voids_allowed": 1}, "limits": DEFAULT_LIMITS}
     try:
         (foreign,) = measured(play, ["sleep", "1"], **rule)
-        home = lab.root / f"{run_id}-dut" / "boot1"
+        home = lab.root / f"{run_id}-dut" / boot_id
         home.mkdir()
         found = processes.identify(burner.pid)
         assert found is not None
@@ -246,7 +266,7 @@ def test_counters_of_a_driver_are_those_that_ethtool_shows(lab: Lab) -> None:
 @pytest.mark.usefixtures("prepared")
 def test_a_server_that_stays_busy_is_not_asked_for_ever(play: Play) -> None:
     busy = ["sh", "-c", "echo busy; exit 1"]
-    ((patient,),) = measured(play, busy, order={"busy": "busy", "patience": 1})
+    ((patient,),) = measured(play, busy, order={"busy": "busy", "patience": 5})
     assert (patient["rc"], patient["stdout"]) == (1, "busy\n")
     assert patient["refused"] >= 1
     ((impatient,),) = measured(play, busy, order={"busy": "busy"})
@@ -260,8 +280,9 @@ def test_iperf3_comes_again_when_its_server_has_another_client(play: Play, lab: 
     measure = next(measure for measure in MEASURES if measure.name == "iperf3.1")
     other = ["setsid", "--fork", "iperf3", "-c", address, "-t", "2"]
     order = {"busy": tools.busy(measure), "patience": 60}
-    _, (sample,) = measured(play, other, tools.command(measure, address, 1, ""), timeout=20, order=order)
+    _, (sample,) = measured(play, other, tools.command(measure, address, 1, ""), order=order)
     assert tools.parse(measure, sample["stdout"])[0].value > 0
+    play("stop").require_ok()
 
 
 @pytest.mark.usefixtures("prepared")
@@ -306,7 +327,7 @@ def test_what_a_listener_raises_ends_the_play(play: Play, lab: Lab) -> None:
 
 
 @pytest.mark.usefixtures("prepared")
-def test_cancelling_a_play_leaves_no_process(play: Play, lab: Lab, tmp_path: Path) -> None:
+def test_cancelling_a_play_leaves_no_process(play: Play, lab: Lab, var: Path) -> None:
     with pytest.raises(PlayCancelledError, match="measure was cancelled"):
         play(
             "measure",
@@ -315,7 +336,7 @@ def test_cancelling_a_play_leaves_no_process(play: Play, lab: Lab, tmp_path: Pat
             cancelled=lambda: "sleep" in commands_on(lab, "left"),
         )
     wait_for(lambda: commands_on(lab, "left") == [])
-    assert list((tmp_path / "var" / "plays").iterdir()) == []
+    assert list((var / "plays").iterdir()) == []
 
 
 @pytest.mark.usefixtures("prepared")
@@ -327,7 +348,7 @@ def test_a_play_that_takes_too_long_is_ended_and_leaves_no_process(lab: Lab, run
 
 
 @pytest.mark.usefixtures("prepared")
-def test_a_controller_that_is_killed_leaves_no_process(lab: Lab, run_id: str, tmp_path: Path) -> None:
+def test_a_controller_that_is_killed_leaves_no_process(play: Play, lab: Lab, run_id: str, var: Path) -> None:
     program = (
         "from pathlib import Path; from runners import driver;"
         f"driver.play('measure', inventory=Path({str(lab.inventory)!r}), timeout=80, extra_vars=dict("
@@ -343,11 +364,12 @@ def test_a_controller_that_is_killed_leaves_no_process(lab: Lab, run_id: str, tm
     wait_for(lambda: commands_on(lab, "left") == [])
     wait_for(lambda: not any(child and child.alive() for child in children))
     # The next play removes what the killed one could not.
-    assert len(list((tmp_path / "var" / "plays").iterdir())) == 1
-    driver.play("restore", inventory=lab.inventory, extra_vars={"run_id": run_id}, timeout=60).require_ok()
-    assert list((tmp_path / "var" / "plays").iterdir()) == []
+    assert len(list((var / "plays").iterdir())) == 1
+    play("stop").require_ok()
+    assert list((var / "plays").iterdir()) == []
 
 
+@pytest.mark.usefixtures("restored")
 def test_restore_ends_what_a_crashed_run_has_left(play: Play, lab: Lab, run_id: str) -> None:
     play("prepare").require_ok()
     play("boot", server="netserver").require_ok()
@@ -358,9 +380,9 @@ def test_restore_ends_what_a_crashed_run_has_left(play: Play, lab: Lab, run_id: 
 
 
 @pytest.mark.usefixtures("prepared")
-def test_a_server_that_dies_is_reported_as_crashed(play: Play, lab: Lab, run_id: str) -> None:
+def test_a_server_that_dies_is_reported_as_crashed(play: Play, lab: Lab, run_id: str, boot_id: str) -> None:
     play("boot", server="netserver").require_ok()
-    server = processes.running(lab.root / f"{run_id}-dut" / "boot1" / "server.pid")
+    server = processes.running(lab.root / f"{run_id}-dut" / boot_id / "server.pid")
     assert server is not None
     processes.signal_process(server, signal.SIGSEGV)
     wait_for(lambda: not server.alive())
@@ -390,7 +412,7 @@ def test_bad_values_are_refused_with_a_reason(play: Play, name: str, values: dic
 def test_a_host_that_does_not_answer_is_named(lab: Lab, tmp_path: Path, run_id: str) -> None:
     inventory = tmp_path / "inventory.yml"
     inventory.write_text(lab.inventory.read_text().replace(lab.management("dut"), f"10.{lab.net}.0.99"))
-    result = driver.play("restore", inventory=inventory, extra_vars={"run_id": run_id}, timeout=60)
+    result = driver.play("restore", inventory=inventory, extra_vars={"run_id": run_id}, timeout=LIMIT_SECONDS)
     assert not result.ok
     assert [failure.host for failure in result.failures] == [lab.namespace("dut")]
     assert "ssh" in result.failures[0].message.lower()
@@ -471,7 +493,7 @@ def test_an_interrupted_build_has_held_up_no_other_and_leaves_nothing_that_looks
         return built and goes_on()
 
     with pytest.raises(PlayCancelledError):
-        play("build", limit=300, build_key=build_key, source_archive=str(slow), cancelled=is_overtaken)
+        play("build", build_key=build_key, source_archive=str(slow), cancelled=is_overtaken)
     wait_for(lambda: not any(commands_on(lab, host) for host in ("left", "dut", "right")))
     assert builds_of(build_key) == [f"{build_key}-other"]
 
@@ -499,8 +521,8 @@ def test_a_stack_that_is_not_ready_in_time_is_left_for_the_debugger_until_it_is_
     play: Play, build_key: str, prepared: None
 ) -> None:
     programs(BUILDS / build_key, bootstack="echo begun; exec sleep 60", stackctl="echo asked; exec sleep 60")
-    result = play("boot", target="stack", prefix=str(BUILDS / build_key), boot_timeout=1)
-    assert "stack was not ready after 1 s; its last lines:\nbegun" in result.failures[0].message
+    result = play("boot", target="stack", prefix=str(BUILDS / build_key), boot_timeout=5)
+    assert "stack was not ready after 5 s; its last lines:\nbegun" in result.failures[0].message
     said = play("debugger", prefix=str(BUILDS / build_key)).require_ok().data["debugger"]
     assert "ctl.sock ps\nasked\nIt did not answer within 3 s." in said
     assert "comm: sleep\n" in said
@@ -508,6 +530,7 @@ def test_a_stack_that_is_not_ready_in_time_is_left_for_the_debugger_until_it_is_
     assert (stopped["log"], stopped["exit_status"]) == ("begun\n", 128 + signal.SIGTERM)
 
 
+@pytest.mark.usefixtures("restored")
 def test_a_host_is_looked_at_before_a_run(play: Play, lab: Lab, run_id: str) -> None:
     """Fit as the lab is raised; unfit while another run has left something running, and without room."""
     fit = play("health").require_ok().data["health"]
