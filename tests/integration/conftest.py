@@ -5,6 +5,7 @@ The services are those of `./dev test`, which these tests stop and start again; 
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,6 +32,8 @@ from tests.labs import raise_lab
 ROOT = Path(__file__).resolve().parents[2]
 LEASE_SECONDS = 4.0
 DATABASE_PATIENCE = 6.0
+RECEIVED = re.compile(rb"Task [\w.]+\[[-\w]+\] received")
+ENDED = re.compile(rb"Task [\w.]+\[[-\w]+\] (?:succeeded|raised|retry)")
 
 PLAN = """\
 name: tiny
@@ -95,6 +98,14 @@ class Worker:
             )  # fmt: skip
         wait_for(lambda: b" ready." in self.log.read_bytes(), f"the worker; see {self.log}")
 
+    def runs(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def idle(self) -> bool:
+        """Whether all tasks that it received have ended."""
+        log = self.log.read_bytes()
+        return len(RECEIVED.findall(log)) == len(ENDED.findall(log))
+
     def signal(self, number: int) -> None:
         assert self.process is not None
         os.kill(self.process.pid, number)
@@ -106,7 +117,7 @@ class Worker:
 
     def kill(self) -> None:
         """As the kernel does when memory runs out: no goodbye, and all its processes."""
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.runs():
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
@@ -222,6 +233,24 @@ def worker(testbed: Testbed, tmp_path: Path) -> Iterator[Worker]:
     yield worker
     worker.kill()
     print(worker.log.read_text(encoding="utf-8", errors="replace"))  # which pytest shows of a test that failed
+
+
+@pytest.fixture(scope="module")
+def started_worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    worker = Worker(tmp_path_factory.mktemp("worker"))
+    yield worker
+    worker.kill()
+
+
+@pytest.fixture
+def lasting_worker(testbed: Testbed, started_worker: Worker) -> Iterator[None]:
+    """A worker for all tests of a module that leave it alone: starting one costs as much as a small run."""
+    if not started_worker.runs():
+        started_worker.start()
+    begin = started_worker.log.stat().st_size
+    yield
+    wait_for(started_worker.idle, "the worker to end its tasks")
+    print(started_worker.log.read_bytes()[begin:].decode("utf-8", "replace"))
 
 
 @pytest.fixture

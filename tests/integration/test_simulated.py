@@ -19,7 +19,7 @@ from perfweb.submissions.services import Wanted, submit
 from tests.integration.conftest import LabHosts, wait_for_state
 from tests.integration.test_patches import series_of_the_stack
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("worker")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
 BUILD_SECONDS = 600
 
 # One operation more for each IPv4 packet.

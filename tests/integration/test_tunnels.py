@@ -15,9 +15,10 @@ from perfweb.runs.models import Artefact, Boot, RunState, Sample
 from playbooks.module_utils.tunnels import INTERFACE, TUNNELS, Tunnel
 from tests.integration.conftest import LabHosts, wait_for_state
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("worker")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
 BUILD_SECONDS = 600
 
+# With layouts, because test_stack.py has this build, too.
 PLAN = """\
 name: tunnelled
 baseline: direct
@@ -28,6 +29,7 @@ tests: [tcp.rr/host-{kind}-host/ipv4, udp.rr/host-{kind}-host/ipv6]
 samples: 1
 discard: 0
 boots: 1
+layouts: 2
 seconds: 1
 gates: off
 """
