@@ -20,22 +20,23 @@ CLANG_BUILDS = ("clang", "clang-sim")
 FUZZ_SECONDS = {False: "8", True: "60"}
 """How long each fuzzer explores, by whether the run is thorough."""
 
-# A test of `lab` that fails is run once more, and its first failure is printed.
-ONCE_MORE = ("--reruns", "1", "--max-suite-reruns", "3", "--rerun-show-tracebacks")
-
 # Of tests/stack: files with a job of their own. The rest of tests/stack is one job.
 SIMULATED = ("test_races.py", "test_sim_bench.py", "test_simulator.py", "test_simweights.py", "test_up.py")
 COMBINED = ("test_combinations.py",)
 FUZZED = ("test_fuzz.py",)
 
+# Of tests/lab: what emulates machines.
+GUESTS = "tests/lab/test_vmlab.py"
+
 # Of tests/unit: folders of a job of their own, which ask the site for pages and the interface for programs.
 PAGES = ("accounts", "api", "crawl", "reports")
 
 WEIGHTS = {
-    "integration": 690, "lab": 600, "stack": 300, "unit": 160, "pages": 120, "simulator": 120, "suite-thread": 170,
-    "build-release": 95, "combinations": 120, "fuzz": 110, "browser": 75, "platform": 60, "lint-mypy": 60,
-    "build-address": 60, "build-thread": 60, "suite-address": 60, "lint-clang": 40, "lint-clang-sim": 20,
-    "lint-cppcheck": 40, "suite-release": 20, "client": 30, "lint-djlint": 10, "lint-shellcheck": 5, "lint-ruff": 5,
+    "integration": 690, "guests": 400, "lab": 300, "stack": 300, "unit": 160, "pages": 120, "simulator": 120,
+    "suite-thread": 170, "build-release": 95, "combinations": 120, "fuzz": 110, "browser": 75, "platform": 60,
+    "lint-mypy": 60, "build-address": 60, "build-thread": 60, "suite-address": 60, "lint-clang": 40,
+    "lint-clang-sim": 20, "lint-cppcheck": 40, "suite-release": 20, "client": 30, "lint-djlint": 10,
+    "lint-shellcheck": 5, "lint-ruff": 5,
 }  # fmt: skip
 """About how many CPU seconds each job takes: the table at the end of a run has them."""
 
@@ -140,7 +141,8 @@ def test_jobs(setting: Setting) -> list[Job]:
     return [
         pytest_job(setting, "integration", "tests/integration", cpus=0, databases=True),
         *(Job(f"build-{name}", (_compiled(name),)) for name in STACK_BUILDS),
-        pytest_job(setting, "lab", "tests/lab", *ONCE_MORE, after=("build-release",)),
+        pytest_job(setting, "guests", GUESTS, after=("build-release",)),
+        pytest_job(setting, "lab", "tests/lab", f"--ignore={GUESTS}"),
         pytest_job(setting, "stack", "tests/stack", *stack, after=("build-release",)),
         pytest_job(setting, "combinations", *files(COMBINED), after=("build-address", "build-thread")),
         *(_suite(name) for name in STACK_BUILDS),
@@ -161,7 +163,7 @@ def all_jobs(setting: Setting) -> list[Job]:
 
 STACK = (
     "lint-clang", "lint-clang-sim", "lint-cppcheck", *(f"build-{name}" for name in STACK_BUILDS),
-    *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "simulator", "fuzz", "lab",
+    *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "simulator", "fuzz", "lab", "guests",
 )  # fmt: skip
 PYTHON_LINT = ("lint-mypy", "lint-ruff")
 UNIT = ("unit", "pages")
@@ -188,7 +190,7 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tests/unit/", (*PYTHON_LINT, *UNIT)),
     ("tests/untrusted/", (*PYTHON_LINT, "unit")),
     ("tests/stack/", (*PYTHON_LINT, *STACK)),
-    ("tests/lab/", (*PYTHON_LINT, "build-release", "lab")),
+    ("tests/lab/", (*PYTHON_LINT, "build-release", "lab", "guests")),
     ("tests/integration/", (*PYTHON_LINT, "integration")),
     ("tests/browser/", (*PYTHON_LINT, "browser")),
     ("tests/client/", (*PYTHON_LINT, "client")),
