@@ -203,6 +203,7 @@ count_unsent(struct socket *so, void *arg)
 {
 	unsigned *n = arg;
 
+	so_assert_locked(so);
 	if ((so->so_snd.sb_cc > 0 && !so->so_proto->pr_local) || (so->so_state & SS_ISDISCONNECTING))
 		++*n;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lock annotations that clang checks (-Wthread-safety) and gcc ignores.  The
- * letter in brackets behind a field is for the reader; the attribute verifies
- * it.
+ * Lock annotations.  clang-tidy checks them (python -m tests.stack.locking);
+ * compilers ignore them, because clang takes the name of a sibling member in
+ * GUARDED_BY() since version 22 only.  The letter in brackets beside a field
+ * is for the reader; the attribute is for the checker.
  */
 #ifndef KERN_ANNOTATE_H
 #define KERN_ANNOTATE_H
 
-#ifdef __clang__
+#ifdef LOCK_ANALYSIS
 #define	LOCK_ATTR(x)	__attribute__((x))
 #else
 #define	LOCK_ATTR(x)
@@ -15,6 +16,7 @@
 
 #define	LOCKABLE(name)		LOCK_ATTR(capability(name))
 #define	GUARDED_BY(l)		LOCK_ATTR(guarded_by(l))
+#define	REENTRANT		LOCK_ATTR(reentrant_capability)
 #define	ACQUIRES(...)		LOCK_ATTR(acquire_capability(__VA_ARGS__))
 #define	ACQUIRES_SHARED(...)	LOCK_ATTR(acquire_shared_capability(__VA_ARGS__))
 #define	TRY_ACQUIRES(...)	LOCK_ATTR(try_acquire_capability(__VA_ARGS__))
@@ -26,6 +28,25 @@
 #define	ASSERTS_LOCK(...)	LOCK_ATTR(assert_capability(__VA_ARGS__))
 /* Exempts a function from the analysis; a comment gives the reason. */
 #define	NO_LOCK_ANALYSIS	LOCK_ATTR(no_thread_safety_analysis)
+
+/*
+ * A role stands for a lock that a field or a function cannot name: that of
+ * the bucket in which an entry hangs, or whichever lock a strategy chose at
+ * boot.  It exists for the checker only, is declared and never defined.  The
+ * functions that take the lock take its role.
+ */
+struct LOCKABLE("role") REENTRANT lock_role {
+	char		 lr_unused;
+};
+#ifdef LOCK_ANALYSIS
+void	 role_take(struct lock_role *r) ACQUIRES(*r);
+void	 role_drop(struct lock_role *r) RELEASES(*r);
+void	 role_assert(struct lock_role *r) ASSERTS_LOCK(*r);
+#else
+#define	role_take(r)	((void)0)
+#define	role_drop(r)	((void)0)
+#define	role_assert(r)	((void)0)
+#endif
 
 #define	PRINTFLIKE(f, a)	__attribute__((format(printf, f, a)))
 #define	NORETURN		_Noreturn

@@ -24,31 +24,42 @@
 static worker_fn run_due;
 
 static struct {
-	struct mtx	 lock;			/* [c] */
-	struct callout	*wheel[WHEEL_SIZE];	/* [c] */
-	uint64_t	 tick;			/* [c] next tick to process */
-	unsigned	 pending;		/* [c] callouts in the wheel */
-	uint64_t	 wake_tick;		/* [c] thread sleeps until */
-	struct callout	*running;		/* [c] */
+	struct mtx	 lock;
+	struct callout	*wheel[WHEEL_SIZE] GUARDED_BY(lock);	/* [c] */
+	uint64_t	 tick GUARDED_BY(lock);	/* [c] next tick to process */
+	/* [c] callouts in the wheel */
+	unsigned	 pending GUARDED_BY(lock);
+	/* [c] thread sleeps until */
+	uint64_t	 wake_tick GUARDED_BY(lock);
+	struct callout	*running GUARDED_BY(lock);	/* [c] */
 	struct worker	 worker;
 } clk = {
 	.worker = { .w_lock = &clk.lock, .w_fn = run_due, .w_wmesg = "clock" },
 };
 
+#define	wheel_lock()	do {						\
+	mtx_lock(&clk.lock);						\
+	role_take(&callout_role);					\
+} while (0)
+#define	wheel_unlock()	do {						\
+	role_drop(&callout_role);					\
+	mtx_unlock(&clk.lock);						\
+} while (0)
+
 static struct callout **
-slot_of(uint64_t tick)
+slot_of(uint64_t tick) REQUIRES(clk.lock)
 {
 	return (&clk.wheel[tick % WHEEL_SIZE]);
 }
 
 static uint64_t
-due_tick(const struct callout *c)
+due_tick(const struct callout *c) REQUIRES(callout_role)
 {
 	return ((c->c_when + TICK - 1) / TICK);
 }
 
 static void
-wheel_insert(struct callout *c)
+wheel_insert(struct callout *c) REQUIRES(clk.lock, callout_role)
 {
 	uint64_t tick = due_tick(c);
 	struct callout **head;
@@ -65,7 +76,7 @@ wheel_insert(struct callout *c)
 }
 
 static void
-wheel_remove(struct callout *c)
+wheel_remove(struct callout *c) REQUIRES(clk.lock, callout_role)
 {
 	KASSERT(c->c_pending && clk.pending > 0,
 	    ("wheel_remove: %u pending", clk.pending));
@@ -87,7 +98,7 @@ callout_reset(struct callout *c, nsec_t delay, callout_fn *fn, void *arg)
 {
 	bool was;
 
-	mtx_lock(&clk.lock);
+	wheel_lock();
 	was = c->c_pending;
 	if (was)
 		wheel_remove(c);
@@ -99,7 +110,7 @@ callout_reset(struct callout *c, nsec_t delay, callout_fn *fn, void *arg)
 		clk.wake_tick = 0;	/* one wakeup is enough */
 		worker_wake(&clk.worker);
 	}
-	mtx_unlock(&clk.lock);
+	wheel_unlock();
 	return (was);
 }
 
@@ -108,11 +119,11 @@ callout_stop(struct callout *c)
 {
 	bool was;
 
-	mtx_lock(&clk.lock);
+	wheel_lock();
 	was = c->c_pending;
 	if (was)
 		wheel_remove(c);
-	mtx_unlock(&clk.lock);
+	wheel_unlock();
 	return (was);
 }
 
@@ -121,9 +132,9 @@ callout_pending(struct callout *c)
 {
 	bool is;
 
-	mtx_lock(&clk.lock);
+	wheel_lock();
 	is = c->c_pending;
-	mtx_unlock(&clk.lock);
+	wheel_unlock();
 	return (is);
 }
 
@@ -132,19 +143,19 @@ callout_drain(struct callout *c)
 {
 	bool was = callout_stop(c);
 
-	mtx_lock(&clk.lock);
+	wheel_lock();
 	KASSERT(clk.running != c || clk.worker.w_thread != curthread,
 	    ("callout_drain: a handler drains itself"));
 	while (clk.running == c && !PLANTED(CALLOUT_DRAIN))
 		msleep(&clk.running, &clk.lock, PDUE, "codrain",
 		    NSEC_FOREVER);
-	mtx_unlock(&clk.lock);
+	wheel_unlock();
 	return (was);
 }
 
 /* Runs one due callout of a slot; false if there is none. */
 static bool
-run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock)
+run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock, callout_role)
 {
 	struct callout *c;
 	callout_fn *fn;
@@ -159,7 +170,7 @@ run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock)
 	fn = c->c_fn;
 	arg = c->c_arg;
 	clk.running = c;
-	mtx_unlock(&clk.lock);
+	wheel_unlock();
 	giant_enter();
 	net_enter();
 	forget_uptime();
@@ -167,7 +178,7 @@ run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock)
 	net_exit();
 	giant_exit();
 	witness_none("callout");
-	mtx_lock(&clk.lock);
+	wheel_lock();
 	clk.running = NULL;
 	wakeup(&clk.running);
 	return (true);
@@ -175,7 +186,7 @@ run_one(uint64_t slot_tick, nsec_t now) REQUIRES(clk.lock)
 
 /* The next tick whose slot has a callout. */
 static uint64_t
-next_tick(void) REQUIRES(clk.lock)
+next_tick(void) REQUIRES(clk.lock, callout_role)
 {
 	uint64_t best = UINT64_MAX;
 
@@ -195,12 +206,13 @@ next_tick(void) REQUIRES(clk.lock)
 
 /* Runs the due callouts; returns the time until the next one. */
 static nsec_t
-run_due(void *arg) REQUIRES(clk.lock)
+run_due(void *arg) REQUIRES(clk.lock, callout_role)
 {
 	nsec_t now = mach_uptime();
 	uint64_t tick = now / TICK, next;
 
 	(void)arg;
+	mtx_assert_owned(clk.worker.w_lock);
 	clk.wake_tick = 0;
 	/* One turn covers every slot. */
 	if (tick >= clk.tick + WHEEL_SIZE)

@@ -10,13 +10,17 @@
 
 typedef void callout_fn(void *);
 
+extern struct lock_role callout_role;	/* the lock of callout.c */
+
 /* [c] callout lock */
 struct callout {
-	struct callout	*c_next, **c_prev;	/* [c] wheel slot list */
-	nsec_t		 c_when;		/* [c] time */
-	callout_fn	*c_fn;			/* [c] */
-	void		*c_arg;			/* [c] */
-	bool		 c_pending;		/* [c] */
+	/* [c] wheel slot list */
+	struct callout	*c_next GUARDED_BY(callout_role), **c_prev
+	    GUARDED_BY(callout_role);
+	nsec_t		 c_when GUARDED_BY(callout_role);	/* [c] time */
+	callout_fn	*c_fn GUARDED_BY(callout_role);	/* [c] */
+	void		*c_arg GUARDED_BY(callout_role);	/* [c] */
+	bool		 c_pending GUARDED_BY(callout_role);	/* [c] */
 };
 
 void	 callout_init(struct callout *);

@@ -8,13 +8,14 @@
 
 #include "kern/lock.h"
 
+static struct mtx counter_lock;
+
 /* A thread's copy of the section. */
 struct counters {
-	LIST_ENTRY(counters) c_link;	/* [c] */
+	LIST_ENTRY(counters) c_link GUARDED_BY(counter_lock);	/* [c] */
 	char		 c_data[] __attribute__((aligned(8)));
 };
 
-static struct mtx counter_lock;
 static LIST_HEAD(, counters) copies GUARDED_BY(counter_lock);	/* [c] */
 
 /* Ensures that the section exists in programs without counters. */

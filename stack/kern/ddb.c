@@ -16,7 +16,7 @@ struct thread_list {
 };
 
 static void
-add_thread(struct thread *td, void *arg)
+add_thread(struct thread *td, void *arg) REQUIRES(threads_lock)
 {
 	struct thread_list *list = arg;
 	struct ddb_thread *dt = &list->all[list->n];

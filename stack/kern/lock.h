@@ -140,6 +140,17 @@ bool	 mtx_trylock_at(struct mtx *m, const struct lock_site *)
 void	 mtx_unlock(struct mtx *m) RELEASES(*m);
 bool	 mtx_owned(struct mtx *);
 void	 mtx_assert_owned(struct mtx *m) ASSERTS_LOCK(*m);
+/*
+ * For the checker: no other thread can reach what the lock protects, because
+ * it was just made, is about to be freed, or the stack boots.
+ */
+#ifdef LOCK_ANALYSIS
+void	 mtx_private(struct mtx *m) ASSERTS_LOCK(*m);
+void	 rw_private(struct rwlock *l) ASSERTS_LOCK(*l);
+#else
+#define	mtx_private(m)	((void)0)
+#define	rw_private(l)	((void)0)
+#endif
 
 void	 rw_init(struct rwlock *, enum lock_class);
 void	 rw_destroy(struct rwlock *);

@@ -52,6 +52,8 @@ struct pile {
 /* The pile that is allocated from, and with fifo another for freed items. */
 enum pile_use { PILE_NEXT, PILE_FREED, PILES };
 
+static struct mtx depot_lock;
+
 /*
  * Locks used to protect struct mbuf_cache members:
  *	[o] owner thread
@@ -62,15 +64,15 @@ struct mbuf_cache {
 	struct pile	 mc_piles[Z_COUNT][PILES]; /* [o] */
 	atomic_u64	 mc_allocs[Z_COUNT];	/* [a] */
 	atomic_u64	 mc_frees[Z_COUNT];	/* [a] */
-	LIST_ENTRY(mbuf_cache) mc_link;		/* [d] */
+	LIST_ENTRY(mbuf_cache) mc_link GUARDED_BY(depot_lock);	/* [d] */
 };
 
-static struct mtx depot_lock;
 /* [d] depot_lock */
 static struct depot {
-	struct item	*first;			/* [d] used next */
-	struct item	*last;			/* [d] undefined if empty */
-	unsigned	 count;			/* [d] */
+	struct item	*first GUARDED_BY(depot_lock);	/* [d] used next */
+	/* [d] undefined if empty */
+	struct item	*last GUARDED_BY(depot_lock);
+	unsigned	 count GUARDED_BY(depot_lock);	/* [d] */
 } depots[Z_COUNT];
 
 static void
@@ -108,9 +110,11 @@ static const struct recycling {
 static atomic_u32 recycling = RECYCLE_LIFO;	/* [I] after boot */
 atomic_u32 net_prefetch;
 
-static LIST_HEAD(, mbuf_cache) caches;		/* [d] */
+static LIST_HEAD(, mbuf_cache) caches GUARDED_BY(depot_lock);	/* [d] */
 /* Counts of ended threads. */
-static uint64_t allocs_gone[Z_COUNT], frees_gone[Z_COUNT];	/* [d] */
+/* [d] */
+static uint64_t allocs_gone[Z_COUNT] GUARDED_BY(depot_lock), frees_gone[Z_COUNT]
+    GUARDED_BY(depot_lock);
 
 /*
  * Sums the counts of all threads; those of running threads may be off by a

@@ -23,18 +23,25 @@
 #define	RECORDS_MAX	1000
 #define	BUCKETS		1009	/* a prime */
 
+static struct spin table_lock;
+
 /*
  *	[s] table_lock
  */
 struct mtx_record {
-	struct mtx_record *mr_next;	/* [s] of the same bucket */
-	const struct lock_site *mr_site; /* [s] */
-	unsigned	 mr_class;	/* [s] */
-	uint64_t	 mr_max, mr_total, mr_count;	/* [s] ns, ns, 1 */
-	uint64_t	 mr_hold, mr_lock;	/* [s] */
+	/* [s] of the same bucket */
+	struct mtx_record *mr_next GUARDED_BY(table_lock);
+	const struct lock_site *mr_site GUARDED_BY(table_lock);	/* [s] */
+	unsigned	 mr_class GUARDED_BY(table_lock);	/* [s] */
+	/* [s] ns, ns, 1 */
+	uint64_t	 mr_max GUARDED_BY(table_lock),
+			 mr_total GUARDED_BY(table_lock), mr_count
+	    GUARDED_BY(table_lock);
+	/* [s] */
+	uint64_t	 mr_hold GUARDED_BY(table_lock), mr_lock
+	    GUARDED_BY(table_lock);
 };
 
-static struct spin table_lock;
 static struct mtx_record records[RECORDS_MAX] GUARDED_BY(table_lock);
 static struct mtx_record *buckets[BUCKETS] GUARDED_BY(table_lock);
 static unsigned nrecords GUARDED_BY(table_lock);
@@ -165,6 +172,7 @@ mtx_prof_leaving(struct mtx *m)
 
 static void
 show_record(struct ctl_out *co, const struct mtx_record *mr)
+    REQUIRES(table_lock)
 {
 	ctl_printf(co, "%7llu %12llu %11llu %5llu %12llu %12llu %s:%u (%s)\n",
 	    (unsigned long long)(mr->mr_max / NSEC_PER_USEC),

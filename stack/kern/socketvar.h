@@ -48,27 +48,27 @@ struct socontrol {
  * and must not call into the socket.
  */
 struct sowatch {
-	LIST_ENTRY(sowatch) sw_link;		/* [s] socket lock */
+	LIST_ENTRY(sowatch) sw_link;		/* in so_watch, guarded */
 	void		(*sw_fn)(struct sowatch *, int events);
 };
 
-/* A socket buffer.  [s] socket lock */
+/* A socket buffer.  The attribute of so_rcv, so_snd and so_errors guards it. */
 struct sockbuf {
-	struct mbuf	*sb_head, *sb_tail;	/* [s] stream: one chain of bytes;
+	struct mbuf	*sb_head, *sb_tail;	/* stream: one chain of bytes;
 						   datagrams: m_nextpkt list */
-	struct mbuf	*sb_sendm; /* [s] position found by sbsendptr() */
-	uint32_t	 sb_sendoff;		/* [s] ... and its offset */
-	/* [s] bytes; each datagram adds SB_DGRAM_OVERHEAD */
+	struct mbuf	*sb_sendm; /* position found by sbsendptr() */
+	uint32_t	 sb_sendoff;		/* ... and its offset */
+	/* bytes; each datagram adds SB_DGRAM_OVERHEAD */
 	uint32_t	 sb_cc;
-	uint32_t	 sb_hiwat;		/* [s] max bytes */
-	uint32_t	 sb_lowat;		/* [s] min bytes for a wakeup */
-	nsec_t		 sb_timeo;		/* [s] SO_RCVTIMEO, SO_SNDTIMEO,
+	uint32_t	 sb_hiwat;		/* max bytes */
+	uint32_t	 sb_lowat;		/* min bytes for a wakeup */
+	nsec_t		 sb_timeo;		/* SO_RCVTIMEO, SO_SNDTIMEO,
 						   NSEC_FOREVER: none */
-	bool		 sb_fixed;		/* [s] size set by the program */
-	bool		 sb_busy;		/* [s] sblock: one reader/writer */
-	unsigned	 sb_waiters;		/* [s] threads asleep for data
+	bool		 sb_fixed;		/* size set by the program */
+	bool		 sb_busy;		/* sblock: one reader/writer */
+	unsigned	 sb_waiters;		/* threads asleep for data
 						   or space */
-	unsigned	 sb_lockwaiters;	/* [s] ... for sb_busy */
+	unsigned	 sb_lockwaiters;	/* ... for sb_busy */
 };
 
 /* Charged for each datagram, so that the limit also bounds empty datagrams. */
@@ -82,6 +82,9 @@ TAILQ_HEAD(socketq, socket);
 enum so_oob { OOB_NONE, OOB_AWAITED, OOB_HERE, OOB_READ };
 
 struct protosw;
+
+extern struct mtx solist_lock;
+extern struct lock_role so_queues;	/* the so_qlock of a listener */
 
 /*
  * Locks used to protect struct socket members:
@@ -103,32 +106,42 @@ struct socket {
 	const struct protosw *so_proto;		/* [I] */
 	int		 so_type;		/* [I] */
 	int		 so_protocol;		/* [I] */
-	void		*so_pcb;		/* [s] NULL when detached */
-	unsigned	 so_state;		/* [s] SS_* */
-	unsigned	 so_options;		/* [s] SOO_* */
-	int		 so_error;		/* [s] */
-	nsec_t		 so_time; /* [s] max getuptime() used under so_lock */
-	nsec_t		 so_linger;		/* [s] NSEC_FOREVER: off */
+	/* [s] NULL when detached */
+	void		*so_pcb GUARDED_BY(so_lock);
+	unsigned	 so_state GUARDED_BY(so_lock);	/* [s] SS_* */
+	unsigned	 so_options GUARDED_BY(so_lock);	/* [s] SOO_* */
+	int		 so_error GUARDED_BY(so_lock);	/* [s] */
+	/* [s] max getuptime() used under so_lock */
+	nsec_t		 so_time GUARDED_BY(so_lock);
+	/* [s] NSEC_FOREVER: off */
+	nsec_t		 so_linger GUARDED_BY(so_lock);
 	/* Out-of-band data, see uipc_oob.c. */
-	enum so_oob	 so_oob;		/* [s] */
-	uint32_t	 so_oobmark;		/* [s] bytes of so_rcv before it */
-	char		 so_oobbyte;		/* [s] valid if OOB_HERE */
-	pid_t		 so_owner;		/* [s] F_SETOWN: gets SIGURG */
-	struct sockbuf	 so_rcv, so_snd;	/* [s] */
+	enum so_oob	 so_oob GUARDED_BY(so_lock);	/* [s] */
+	/* [s] bytes of so_rcv before it */
+	uint32_t	 so_oobmark GUARDED_BY(so_lock);
+	/* [s] valid if OOB_HERE */
+	char		 so_oobbyte GUARDED_BY(so_lock);
+	/* [s] F_SETOWN: gets SIGURG */
+	pid_t		 so_owner GUARDED_BY(so_lock);
+	/* [s] */
+	struct sockbuf	 so_rcv GUARDED_BY(so_lock), so_snd GUARDED_BY(so_lock);
 	/* [s] errors of sent datagrams, for MSG_ERRQUEUE */
-	struct sockbuf	 so_errors;
-	LIST_HEAD(, sowatch) so_watch;		/* [s] */
-	LIST_ENTRY(socket) so_all;		/* [l] */
+	struct sockbuf	 so_errors GUARDED_BY(so_lock);
+	LIST_HEAD(, sowatch) so_watch GUARDED_BY(so_lock);	/* [s] */
+	LIST_ENTRY(socket) so_all GUARDED_BY(solist_lock);	/* [l] */
 	/* Members of a child, until it is accepted. */
-	struct socket	*so_head;		/* [s] its listener, referenced */
-	enum so_queue	 so_onqueue;		/* [q] */
-	TAILQ_ENTRY(socket) so_link;		/* [q] */
+	/* [s] its listener, referenced */
+	struct socket	*so_head GUARDED_BY(so_lock);
+	/* [q] */
+	enum so_queue	 so_onqueue GUARDED_BY(so_queues);
+	TAILQ_ENTRY(socket) so_link GUARDED_BY(so_queues);	/* [q] */
 	/* Members of a listener. */
 	struct mtx	 so_qlock;
-	struct socketq	 so_incomp;		/* [q] handshake unfinished */
-	struct socketq	 so_comp;		/* [q] to be accepted */
-	unsigned	 so_qlen;		/* [q] */
-	unsigned	 so_qlimit;		/* [s] */
+	/* [q] handshake unfinished */
+	struct socketq	 so_incomp GUARDED_BY(so_qlock);
+	struct socketq	 so_comp GUARDED_BY(so_qlock);	/* [q] to be accepted */
+	unsigned	 so_qlen GUARDED_BY(so_qlock);	/* [q] */
+	unsigned	 so_qlimit GUARDED_BY(so_lock);	/* [s] */
 } __attribute__((aligned(64)));	/* no cache line is shared by two sockets */
 
 #define	SS_ISCONNECTED	0x001
@@ -170,41 +183,58 @@ struct protosw {
 	bool		 pr_stream;	/* byte stream, not datagrams */
 	/* sent data is delivered at once: no lingering */
 	bool		 pr_local;
-	int		(*pr_attach)(struct socket *);
+	int		(*pr_attach)(struct socket *so) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
 	/*
 	 * The last descriptor was closed.  The pcb may remain (TCP) and is
 	 * freed when the protocol is done.
 	 */
-	void		(*pr_detach)(struct socket *);
+	void		(*pr_detach)(struct socket *so) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
 	/* Like pr_detach(), and resets the connection. */
-	void		(*pr_abort)(struct socket *);
+	void		(*pr_abort)(struct socket *so) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
 	/* The protocol checks family and length of names. */
-	int		(*pr_bind)(struct socket *, const struct sockname *);
-	int		(*pr_listen)(struct socket *);
+	int		(*pr_bind)(struct socket *so, const struct sockname *)
+			    REQUIRES(so->so_lock) REQUIRES(so->so_lock);
+	int		(*pr_listen)(struct socket *so) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
 	/* A NULL address dissolves the association of a datagram socket. */
-	int		(*pr_connect)(struct socket *, const struct sockname *,
-			    int flags);
-	int		(*pr_shutdown)(struct socket *);
+	int		(*pr_connect)(struct socket *so,
+			    const struct sockname *, int flags) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
+	int		(*pr_shutdown)(struct socket *so) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
 	/* data was read from so_rcv */
-	void		(*pr_rcvd)(struct socket *);
+	void		(*pr_rcvd)(struct socket *so) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
 	/*
 	 * Bytes that may be appended to so_snd beyond its space, because fewer
 	 * would delay transmission.  NULL: only the space counts.
 	 */
-	uint32_t	(*pr_sendroom)(const struct socket *);
+	uint32_t	(*pr_sendroom)(const struct socket *so)
+			    REQUIRES(so->so_lock) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
 	/*
 	 * Sends.  Streams: m is NULL, and data has been appended to so_snd.
 	 * msg holds the control messages of a datagram.
 	 */
-	int		(*pr_send)(struct socket *, struct mbuf *,
+	int		(*pr_send)(struct socket *so, struct mbuf *,
 			    const struct sockname *to, const struct msghdr *msg,
-			    int flags);
-	int		(*pr_setopt)(struct socket *, int level, int name,
-			    const void *, socklen_t);
-	int		(*pr_getopt)(struct socket *, int level, int name,
-			    void *, socklen_t *);
-	int		(*pr_sockaddr)(struct socket *, struct sockname *);
-	int		(*pr_peeraddr)(struct socket *, struct sockname *);
+			    int flags) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock) REQUIRES(so->so_lock);
+	int		(*pr_setopt)(struct socket *so, int level, int name,
+			    const void *, socklen_t) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock) REQUIRES(so->so_lock);
+	int		(*pr_getopt)(struct socket *so, int level, int name,
+			    void *, socklen_t *) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock) REQUIRES(so->so_lock);
+	int		(*pr_sockaddr)(struct socket *so, struct sockname *)
+			    REQUIRES(so->so_lock) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
+	int		(*pr_peeraddr)(struct socket *so, struct sockname *)
+			    REQUIRES(so->so_lock) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
 	/*
 	 * For protocols that keep messages in so_rcv (the UNIX domain); NULL
 	 * in others.  The first two are called and return with the socket
@@ -215,17 +245,19 @@ struct protosw {
 	int		(*pr_soreceive)(struct socket *, struct msghdr *,
 			    int flags, size_t len, size_t *done);
 	uint32_t	(*pr_avail)(struct socket *);	/* FIONREAD */
-	void		(*pr_shutrd)(struct socket *);	/* SHUT_RD */
+	/* SHUT_RD */
+	void		(*pr_shutrd)(struct socket *so) REQUIRES(so->so_lock);
 	/*
 	 * Adds control messages to a read from a stream with SOO_INQ, in a
 	 * buffer of room bytes; socket locked.
 	 */
-	void		(*pr_readcontrol)(struct socket *, struct msghdr *,
-			    size_t room);
+	void		(*pr_readcontrol)(struct socket *so, struct msghdr *,
+			    size_t room) REQUIRES(so->so_lock);
 	/* Adds control messages to a datagram that is read. */
 	void		(*pr_control)(const struct mbuf *, struct socontrol *);
 	/* A child of head was accepted; head is locked. */
-	void		(*pr_accepted)(struct socket *head, struct socket *);
+	void		(*pr_accepted)(struct socket *head, struct socket *)
+			    REQUIRES(head->so_lock) REQUIRES(head->so_lock);
 	int		(*pr_connect2)(struct socket *, struct socket *);
 };
 void	 protosw_register(const struct protosw *);
@@ -236,7 +268,7 @@ int	 socreate(int domain, int type, int protocol, struct socket **);
 int	 sosocketpair(int domain, int type, int protocol, struct socket *[2]);
 int	 sobind(struct socket *, const struct sockaddr *, socklen_t);
 int	 solisten(struct socket *, int backlog);
-int	 soaccept(struct socket *, int flags, struct sockaddr *, socklen_t *,
+int	 soaccept(struct socket *head, int flags, struct sockaddr *, socklen_t *,
 	    struct socket **);
 int	 soconnect(struct socket *, const struct sockaddr *, socklen_t, int flags);
 int	 sosend(struct socket *, const struct msghdr *, int flags, size_t *done);
@@ -246,7 +278,7 @@ int	 soshutdown(struct socket *, int how);
  * Closes the descriptor: threads blocked in the socket return EBADF.  Drops
  * the descriptor's reference.
  */
-int	 soclose(struct socket *);
+int	 soclose(struct socket *so);
 int	 sosetopt(struct socket *, int level, int name, const void *, socklen_t);
 int	 sogetopt(struct socket *, int level, int name, void *, socklen_t *);
 int	 sogetsockname(struct socket *, struct sockaddr *, socklen_t *);
@@ -266,7 +298,7 @@ void	 sowatch_remove(struct socket *, struct sowatch *);
 
 /* References are held by a descriptor, the pcb, and input in progress. */
 void	 soref(struct socket *);
-void	 sorele(struct socket *);
+void	 sorele(struct socket *so);
 
 /*
  * The lock of a socket.  A socket call uses so_enter() and so_leave(), which
@@ -298,12 +330,19 @@ so_assert_locked(struct socket *so) ASSERTS_LOCK(so->so_lock)
  * socket calls; sl_lock and sl_unlock serve input and timers.
  */
 struct so_lockops {
-	void		(*sl_enter)(struct socket *);
-	void		(*sl_leave)(struct socket *);
-	int		(*sl_sleep)(struct socket *, const void *chan,
-			    const char *wmesg, nsec_t timeout);
-	void		(*sl_lock)(struct socket *, const struct lock_site *);
-	void		(*sl_unlock)(struct socket *);
+	void		(*sl_enter)(struct socket *so) ACQUIRES(so->so_lock)
+			    ACQUIRES(so->so_lock) ACQUIRES(so->so_lock);
+	void		(*sl_leave)(struct socket *so) RELEASES(so->so_lock)
+			    RELEASES(so->so_lock) RELEASES(so->so_lock);
+	int		(*sl_sleep)(struct socket *so, const void *chan,
+			    const char *wmesg, nsec_t timeout)
+			    REQUIRES(so->so_lock) REQUIRES(so->so_lock)
+			    REQUIRES(so->so_lock);
+	void		(*sl_lock)(struct socket *so, const struct lock_site *)
+			    ACQUIRES(so->so_lock) ACQUIRES(so->so_lock)
+			    ACQUIRES(so->so_lock);
+	void		(*sl_unlock)(struct socket *so) RELEASES(so->so_lock)
+			    RELEASES(so->so_lock) RELEASES(so->so_lock);
 	bool		(*sl_owned)(struct socket *);
 	bool		 sl_waits; /* sl_lock may wait for the end of a call */
 };
@@ -321,7 +360,7 @@ void	 sounlock_slow(struct socket *so) RELEASES(so->so_lock);
 
 static inline void
 solock_at(struct socket *so, const struct lock_site *site)
-    ACQUIRES(so->so_lock) NO_LOCK_ANALYSIS
+    ACQUIRES(so->so_lock)
 {
 	if (__predict_true(so_lockops == NULL))
 		mtx_lock_at(&so->so_lock, site);
@@ -342,7 +381,7 @@ solock_at(struct socket *so, const struct lock_site *site)
  * need no such timestamp.
  */
 static inline void
-so_keep_time(struct socket *so)
+so_keep_time(struct socket *so) REQUIRES(so->so_lock)
 {
 	const nsec_t now = thread_known()->td_now;
 
@@ -351,7 +390,7 @@ so_keep_time(struct socket *so)
 }
 
 static inline void
-so_check_time(struct socket *so)
+so_check_time(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct thread *td = thread_known();
 
@@ -360,7 +399,7 @@ so_check_time(struct socket *so)
 }
 
 static inline void
-sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
+sounlock(struct socket *so) RELEASES(so->so_lock)
 {
 	so_keep_time(so);
 	if (__predict_true(so_lockops == NULL))
@@ -381,18 +420,19 @@ sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
  * its listener's queue and returns true if it was there.
  */
 struct socket *sonewconn(struct socket *head);
-bool	 sounqueue(struct socket *);
+bool	 sounqueue(struct socket *so) REQUIRES(so->so_lock);
 bool	 soacceptfull(struct socket *head);	/* sonewconn() would fail */
 void	 sounlock_input(struct socket *so) RELEASES(so->so_lock);
 void	 soisconnecting(struct socket *);
-void	 soisconnected(struct socket *);
+void	 soisconnected(struct socket *so) REQUIRES(so->so_lock);
 void	 soisdisconnected(struct socket *);
 void	 socantrcvmore(struct socket *);
 void	 socantsendmore(struct socket *);
-void	 sorwakeup(struct socket *);
-void	 sowwakeup(struct socket *);
+void	 sorwakeup(struct socket *so) REQUIRES(so->so_lock);
+void	 sowwakeup(struct socket *so) REQUIRES(so->so_lock);
 void	 soseterror(struct socket *, int error);
-int	 soready(struct socket *); /* returns the ready events (POLLIN ...) */
+/* Returns the ready events (POLLIN ...). */
+int	 soready(struct socket *so) REQUIRES(so->so_lock);
 
 /*
  * Shared by the files of sockets.  sockname_get() copies a program's address;
@@ -402,7 +442,7 @@ int	 soready(struct socket *); /* returns the ready events (POLLIN ...) */
 int	 sockname_get(struct sockname *, const struct sockaddr *, socklen_t);
 void	 sockname_put(const struct sockname *, struct sockaddr *, socklen_t *);
 struct sockname sockname_none(const struct socket *);
-struct socket *sonewchild(const struct socket *head);
+struct socket *sonewchild(struct socket *head) REQUIRES(head->so_lock);
 /*
  * sosendwait() waits for space in so_snd and stores in *n how much of resid
  * fits.  The receive counterpart waits for the bytes that sowant() requires in
@@ -433,7 +473,8 @@ const struct cmsghdr *socontrol_next(const struct msghdr *,
  */
 struct mbuf *somakechain(const struct msghdr *, size_t skip, size_t len);
 size_t	 soscatter(const struct msghdr *, size_t skip, const struct mbuf *);
-void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
+void	 sodrainqueues(struct socket *head)
+	    REQUIRES(head->so_lock);
 
 /*
  * Out-of-band data (uipc_oob.c), socket locked.  sooobmark(): the byte after
@@ -444,16 +485,18 @@ void	 sodrainqueues(struct socket *head) REQUIRES(head->so_lock);
  * the mark.
  */
 __cold void	 sooobmark(struct socket *, uint32_t off);
-__cold struct mbuf *sooobtake(struct socket *, struct mbuf *, uint32_t len);
-uint32_t sooobbound(const struct socket *, uint32_t n);
-void	 sooobpassed(struct socket *, uint32_t n);
-__cold bool	 sooobnext(const struct socket *);
+__cold struct mbuf *sooobtake(struct socket *so, struct mbuf *, uint32_t len)
+    REQUIRES(so->so_lock);
+uint32_t sooobbound(const struct socket *so, uint32_t n) REQUIRES(so->so_lock);
+void	 sooobpassed(struct socket *so, uint32_t n) REQUIRES(so->so_lock);
+__cold bool	 sooobnext(const struct socket *so) REQUIRES(so->so_lock);
 /* recv(MSG_OOB), socket not locked. */
 __cold int soreceiveoob(struct socket *, struct msghdr *, int flags,
 	    size_t len, size_t *done);
 
 /* Socket buffers; socket locked. */
-void	 soreserve(struct socket *, uint32_t snd, uint32_t rcv);
+void	 soreserve(struct socket *so, uint32_t snd, uint32_t rcv)
+	    REQUIRES(so->so_lock);
 void	 sbreserve_snd(struct sockbuf *, uint32_t);
 void	 sbappendstream(struct sockbuf *, struct mbuf *);
 /*
@@ -484,7 +527,8 @@ struct mbuf *sbsendptr(struct sockbuf *, uint32_t off, uint32_t *moff);
 void	 sbflush(struct socket *, struct sockbuf *);
 uint32_t sbspace(const struct sockbuf *);
 /* How many of resid bytes a writer may append now; 0: it must wait. */
-uint32_t sosendspace(const struct socket *, size_t resid);
+uint32_t sosendspace(const struct socket *so, size_t resid)
+    REQUIRES(so->so_lock);
 /*
  * Serializes readers (or writers) of a buffer.  EWOULDBLOCK with MSG_DONTWAIT,
  * EINTR, EBADF if the descriptor was closed meanwhile.

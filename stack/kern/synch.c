@@ -41,6 +41,8 @@ static const struct sysctl_oid synch_oids[] = {
 	    "microseconds" },
 };
 
+extern struct lock_role sleepq_role;	/* the lock of its queue */
+
 /*
  * Locks used to protect struct sleeper members:
  *	[I] immutable while queued
@@ -48,17 +50,27 @@ static const struct sysctl_oid synch_oids[] = {
  *	[q] the queue's lock
  */
 struct sleeper {
-	TAILQ_ENTRY(sleeper) s_link;	/* [q] */
+	TAILQ_ENTRY(sleeper) s_link GUARDED_BY(sleepq_role);	/* [q] */
 	const void	*s_chan;	/* [I] */
 	struct thread	*s_thread;	/* [I] */
 	uint32_t	 s_seq;		/* [o] td_park before the sleep */
-	bool		 s_queued;	/* [q] */
+	bool		 s_queued GUARDED_BY(sleepq_role);	/* [q] */
 };
 
 static struct sleepq {
 	struct mtx	 lock;
-	TAILQ_HEAD(, sleeper) sleepers;	/* [q] in order of arrival */
+	/* [q] in order of arrival */
+	TAILQ_HEAD(, sleeper) sleepers GUARDED_BY(lock);
 } sleepqs[SLEEPQ_HASH];
+
+#define	sleepq_lock(sq)	do {						\
+	mtx_lock(&(sq)->lock);						\
+	role_take(&sleepq_role);					\
+} while (0)
+#define	sleepq_unlock(sq) do {						\
+	role_drop(&sleepq_role);					\
+	mtx_unlock(&(sq)->lock);					\
+} while (0)
 
 static struct sleepq *
 sleepq_of(const void *chan)
@@ -72,6 +84,7 @@ synch_init(void)
 {
 	for (size_t i = 0; i < SLEEPQ_HASH; i++) {
 		mtx_init(&sleepqs[i].lock, LC_SLEEPQ);
+		mtx_private(&sleepqs[i].lock);
 		TAILQ_INIT(&sleepqs[i].sleepers);
 	}
 	sysctl_register(synch_oids, nitems(synch_oids));
@@ -109,9 +122,9 @@ spin_until(bool (*done)(void *), void *arg)
 static void
 enqueue(struct sleepq *sq, struct sleeper *s)
 {
-	mtx_lock(&sq->lock);
+	sleepq_lock(sq);
 	TAILQ_INSERT_TAIL(&sq->sleepers, s, s_link);
-	mtx_unlock(&sq->lock);
+	sleepq_unlock(sq);
 }
 
 static bool
@@ -161,13 +174,13 @@ sleep_wait(struct sleepq *sq, struct sleeper *s, int flags, nsec_t deadline)
 			return (0);
 		error = (flags & PCATCH) != 0 ? EINTR : 0;
 	}
-	mtx_lock(&sq->lock);
+	sleepq_lock(sq);
 	if (s->s_queued) {
 		TAILQ_REMOVE(&sq->sleepers, s, s_link);
 		s->s_queued = false;
 	} else
 		error = 0;	/* woken at the same moment */
-	mtx_unlock(&sq->lock);
+	sleepq_unlock(sq);
 	return (error == ETIMEDOUT ? EWOULDBLOCK : error);
 }
 
@@ -211,10 +224,10 @@ work_off(struct sleepq *sq, struct sleeper *s)
 	ast_run(td);
 	if (!is_woken(s))
 		return;
-	mtx_lock(&sq->lock);
+	sleepq_lock(sq);
 	if (s->s_queued)
 		s->s_seq = atomic_load_u32(&td->td_park);
-	mtx_unlock(&sq->lock);
+	sleepq_unlock(sq);
 }
 
 int
@@ -266,7 +279,7 @@ msleep(const void *chan, struct mtx *m, int flags, const char *wmesg,
  */
 static unsigned
 dequeue(struct sleepq *sq, const void *chan, struct thread *td, unsigned n)
-    REQUIRES(sq->lock)
+    REQUIRES(sq->lock, sleepq_role)
 {
 	struct sleeper *s, *next;
 	atomic_u32 *word;
@@ -300,9 +313,9 @@ wakeup_n(const void *chan, unsigned n)
 	bool full;
 
 	do {
-		mtx_lock(&sq->lock);
+		sleepq_lock(sq);
 		n -= dequeue(sq, chan, td, n);
-		mtx_unlock(&sq->lock);
+		sleepq_unlock(sq);
 		full = td->td_nwoken == TD_WOKEN_MAX;
 		if (full || td->td_wakehold == 0)
 			wakeup_flush(td);

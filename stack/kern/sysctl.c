@@ -24,8 +24,9 @@
 bool booted;
 
 static struct rwlock sysctl_lock;
-static const struct sysctl_oid *oids[OIDS_MAX];	/* [y] sorted by name */
-static unsigned noids;				/* [y] */
+/* [y] sorted by name */
+static const struct sysctl_oid *oids[OIDS_MAX] GUARDED_BY(sysctl_lock);
+static unsigned noids GUARDED_BY(sysctl_lock);		/* [y] */
 
 /* Registered before loader.conf is read. */
 static struct {
@@ -36,7 +37,7 @@ static unsigned nprefixes;
 
 /* Index of name, or where to insert it. */
 static unsigned
-oid_search(const char *name, bool *found)
+oid_search(const char *name, bool *found) REQUIRES_SHARED(sysctl_lock)
 {
 	unsigned lo = 0, hi = noids;
 

@@ -35,7 +35,7 @@ thread_strip(struct thread *td)
  * A struct thread is reused, never freed: a thread that waits for a lock reads
  * its owner's, which may have unlocked and ended (kern/lock_wait.c).
  */
-static struct spin threads_lock;
+struct spin threads_lock;
 static SLIST_HEAD(, thread) threads GUARDED_BY(threads_lock);
 
 static void

@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "kern/lock_track.h"
+#include "kern/spin.h"
 #include "kern/systm.h"
 
 struct ast;
@@ -22,6 +23,8 @@ struct mbuf_cache;
 enum td_hint { TD_ROUTES, TD_ROUTES6, TD_LINKS, TD_LINKS6, TD_PCBS, TD_RX_BURST,
     TD_LOCK_BATCH, TD_LRO, TD_TUNNELS, TD_HINTS };
 
+extern struct spin threads_lock;
+
 /*
  * Locks used to protect struct thread members:
  *	[I] immutable after creation
@@ -30,8 +33,9 @@ enum td_hint { TD_ROUTES, TD_ROUTES6, TD_LINKS, TD_LINKS6, TD_PCBS, TD_RX_BURST,
  *	[l] the list of threads
  */
 struct thread {
-	SLIST_ENTRY(thread) td_link;		/* [l] */
-	bool		 td_ended; /* [l] the struct may be reused */
+	SLIST_ENTRY(thread) td_link GUARDED_BY(threads_lock);	/* [l] */
+	/* [l] the struct may be reused */
+	bool		 td_ended GUARDED_BY(threads_lock);
 	/* [a] parked while it may own a lock; spinning is useless */
 	atomic_u32	 td_offcpu;
 #ifdef LOCK_PROFILING

@@ -40,10 +40,19 @@ solisten(struct socket *so, int backlog)
 	return (error);
 }
 
-/* Removes a child from its queue; the queue's reference remains. */
+#define	soq_lock(head)	do {						\
+	mtx_lock(&(head)->so_qlock);					\
+	role_take(&so_queues);						\
+} while (0)
+#define	soq_unlock(head) do {						\
+	role_drop(&so_queues);						\
+	mtx_unlock(&(head)->so_qlock);					\
+} while (0)
+
+/* Takes a child off whichever queue it is on; the queue's reference stays. */
 static void
 queue_remove(struct socket *head, struct socket *so)
-    REQUIRES(head->so_qlock)
+    REQUIRES(head->so_qlock, so_queues)
 {
 	if (so->so_onqueue == SQ_INCOMPLETE) {
 		TAILQ_REMOVE(&head->so_incomp, so, so_link);
@@ -56,15 +65,16 @@ queue_remove(struct socket *head, struct socket *so)
 
 /* Removes the first child of a queue with the queue's reference; or NULL. */
 static struct socket *
-queue_pop(struct socket *head, struct socketq *q)
+queue_pop(struct socket *head, enum so_queue which)
 {
 	struct socket *so;
 
-	mtx_lock(&head->so_qlock);
-	so = TAILQ_FIRST(q);
+	soq_lock(head);
+	so = TAILQ_FIRST(which == SQ_COMPLETE ? &head->so_comp :
+	    &head->so_incomp);
 	if (so != NULL)
 		queue_remove(head, so);
-	mtx_unlock(&head->so_qlock);
+	soq_unlock(head);
 	return (so);
 }
 
@@ -86,9 +96,9 @@ soacceptfull(struct socket *head)
 	bool full;
 
 	so_assert_locked(head);
-	mtx_lock(&head->so_qlock);
+	soq_lock(head);
 	full = head->so_qlen >= head->so_qlimit;
-	mtx_unlock(&head->so_qlock);
+	soq_unlock(head);
 	return (full);
 }
 
@@ -105,15 +115,15 @@ sonewconn(struct socket *head) NO_LOCK_ANALYSIS
 	soref(head);
 	so->so_head = head;
 	soref(so);
-	mtx_lock(&head->so_qlock);
+	soq_lock(head);
 	TAILQ_INSERT_TAIL(&head->so_incomp, so, so_link);
 	so->so_onqueue = SQ_INCOMPLETE;
-	mtx_unlock(&head->so_qlock);
+	soq_unlock(head);
 	return (so);
 }
 
 bool
-sounqueue(struct socket *so)
+sounqueue(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct socket *head = so->so_head;
 	bool found = false;
@@ -121,12 +131,12 @@ sounqueue(struct socket *so)
 	so_assert_locked(so);
 	if (head == NULL)
 		return (false);
-	mtx_lock(&head->so_qlock);
+	soq_lock(head);
 	if (so->so_onqueue == SQ_INCOMPLETE) {
 		queue_remove(head, so);
 		found = true;
 	}
-	mtx_unlock(&head->so_qlock);
+	soq_unlock(head);
 	if (found) {
 		so->so_state |= SS_NOFDREF;
 		sorele(so);
@@ -135,7 +145,7 @@ sounqueue(struct socket *so)
 }
 
 void
-soisconnected(struct socket *so)
+soisconnected(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct socket *head = so->so_head;
 
@@ -147,7 +157,7 @@ soisconnected(struct socket *so)
 		sowwakeup(so);
 		return;
 	}
-	mtx_lock(&head->so_qlock);
+	soq_lock(head);
 	if (so->so_onqueue == SQ_INCOMPLETE || PLANTED(ACCEPT_QUEUE)) {
 		queue_remove(head, so);
 		TAILQ_INSERT_TAIL(&head->so_comp, so, so_link);
@@ -155,7 +165,7 @@ soisconnected(struct socket *so)
 		head->so_qlen++;
 		so->so_state |= SS_WAKEHEAD;
 	}
-	mtx_unlock(&head->so_qlock);
+	soq_unlock(head);
 }
 
 __hot void
@@ -185,8 +195,8 @@ sodrainqueues(struct socket *head)
 {
 	struct socket *so;
 
-	while ((so = queue_pop(head, &head->so_incomp)) != NULL ||
-	    (so = queue_pop(head, &head->so_comp)) != NULL) {
+	while ((so = queue_pop(head, SQ_INCOMPLETE)) != NULL ||
+	    (so = queue_pop(head, SQ_COMPLETE)) != NULL) {
 		/* A protocol may have locks that come before a socket's. */
 		so_pause(head);
 		soabort(so);
@@ -204,7 +214,7 @@ soacceptwait(struct socket *head, int flags, struct socket **sop)
 
 	if ((head->so_state & SS_LISTENING) == 0)
 		return (EINVAL);
-	while ((*sop = queue_pop(head, &head->so_comp)) == NULL) {
+	while ((*sop = queue_pop(head, SQ_COMPLETE)) == NULL) {
 		if (head->so_error != 0) {
 			error = head->so_error;
 			head->so_error = 0;

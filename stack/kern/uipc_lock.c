@@ -4,7 +4,8 @@
  * (netinet/tcp_lock.h) has other operations for TCP sockets; and the net lock
  * around it, if used.
  *
- * The checker treats every strategy as the mutex.
+ * For the checker so_lock is the socket's lock with every strategy: the
+ * operations of a strategy acquire and release it.
  */
 #include "kern/ast.h"
 #include "kern/netlock.h"
@@ -23,7 +24,7 @@ has_strategy(const struct socket *so)
 }
 
 void
-solock_slow(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
+solock_slow(struct socket *so, const struct lock_site *site)
 {
 	if (has_strategy(so))
 		so_lockops->sl_lock(so, site);
@@ -32,7 +33,7 @@ solock_slow(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
 }
 
 void
-sounlock_slow(struct socket *so) NO_LOCK_ANALYSIS
+sounlock_slow(struct socket *so)
 {
 	if (has_strategy(so))
 		so_lockops->sl_unlock(so);
@@ -49,7 +50,7 @@ so_owned(struct socket *so)
 
 /* The remainder of so_resume() with a strategy. */
 NOINLINE static void
-resume_slow(struct socket *so) NO_LOCK_ANALYSIS
+resume_slow(struct socket *so) ACQUIRES(so->so_lock)
 {
 	if (!so->so_proto->pr_local)
 		net_enter();
@@ -60,7 +61,7 @@ resume_slow(struct socket *so) NO_LOCK_ANALYSIS
 }
 
 NOINLINE static void
-pause_slow(struct socket *so) NO_LOCK_ANALYSIS
+pause_slow(struct socket *so) RELEASES(so->so_lock)
 {
 	if (has_strategy(so))
 		so_lockops->sl_leave(so);
@@ -71,7 +72,7 @@ pause_slow(struct socket *so) NO_LOCK_ANALYSIS
 }
 
 void
-so_resume(struct socket *so) NO_LOCK_ANALYSIS
+so_resume(struct socket *so)
 {
 	if (__predict_true(so_lockops == NULL))
 		mtx_lock(&so->so_lock);
@@ -81,7 +82,7 @@ so_resume(struct socket *so) NO_LOCK_ANALYSIS
 }
 
 void
-so_pause(struct socket *so) NO_LOCK_ANALYSIS
+so_pause(struct socket *so)
 {
 	so_keep_time(so);
 	if (__predict_true(so_lockops == NULL))

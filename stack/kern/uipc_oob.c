@@ -24,7 +24,7 @@ sooobmark(struct socket *so, uint32_t off)
 }
 
 struct mbuf *
-sooobtake(struct socket *so, struct mbuf *m, uint32_t len)
+sooobtake(struct socket *so, struct mbuf *m, uint32_t len) REQUIRES(so->so_lock)
 {
 	struct sockbuf *sb = &so->so_rcv;
 	const uint32_t off = so->so_oobmark - sb->sb_cc;
@@ -43,7 +43,7 @@ sooobtake(struct socket *so, struct mbuf *m, uint32_t len)
 }
 
 uint32_t
-sooobbound(const struct socket *so, uint32_t n)
+sooobbound(const struct socket *so, uint32_t n) REQUIRES(so->so_lock)
 {
 	if (__predict_true(so->so_oob == OOB_NONE))
 		return (n);
@@ -51,7 +51,7 @@ sooobbound(const struct socket *so, uint32_t n)
 }
 
 void
-sooobpassed(struct socket *so, uint32_t n)
+sooobpassed(struct socket *so, uint32_t n) REQUIRES(so->so_lock)
 {
 	if (n > so->so_oobmark)
 		so->so_oob = OOB_NONE;
@@ -60,7 +60,7 @@ sooobpassed(struct socket *so, uint32_t n)
 }
 
 bool
-sooobnext(const struct socket *so)
+sooobnext(const struct socket *so) REQUIRES(so->so_lock)
 {
 	return (so->so_oob != OOB_NONE && so->so_oobmark == 0);
 }

@@ -13,7 +13,7 @@
 #define	WRITE_EVENTS	(POLLOUT | POLLWRNORM | POLLHUP | POLLERR)
 
 static bool
-soreadable(struct socket *so)
+soreadable(struct socket *so) REQUIRES(so->so_lock)
 {
 	bool nonempty;
 
@@ -33,7 +33,7 @@ soreadable(struct socket *so)
  * blocks after a notification, and waking for a single block is inefficient.
  */
 static bool
-sowriteable(struct socket *so)
+sowriteable(struct socket *so) REQUIRES(so->so_lock)
 {
 	const struct sockbuf *sb = &so->so_snd;
 
@@ -47,7 +47,7 @@ sowriteable(struct socket *so)
 }
 
 NOINLINE int
-soready(struct socket *so)
+soready(struct socket *so) REQUIRES(so->so_lock)
 {
 	const unsigned both = SS_CANTRCVMORE | SS_CANTSENDMORE;
 	int events = 0;
@@ -77,7 +77,7 @@ soready(struct socket *so)
  * no thread wakes without a connection.  The end of a listener wakes all.
  */
 NOINLINE static void
-sowake(struct socket *so, struct sockbuf *sb)
+sowake(struct socket *so, struct sockbuf *sb) REQUIRES(so->so_lock)
 {
 	if ((so->so_state & (SS_LISTENING | SS_CANTRCVMORE)) == SS_LISTENING &&
 	    so->so_error == 0)
@@ -87,7 +87,7 @@ sowake(struct socket *so, struct sockbuf *sb)
 }
 
 NOINLINE static void
-tell_watches(struct socket *so, int mask)
+tell_watches(struct socket *so, int mask) REQUIRES(so->so_lock)
 {
 	const int events = soready(so) & mask;
 	struct sowatch *sw, *next;
@@ -111,20 +111,20 @@ sonotify(struct socket *so, struct sockbuf *sb, int mask)
 }
 
 __hot void
-sorwakeup(struct socket *so)
+sorwakeup(struct socket *so) REQUIRES(so->so_lock)
 {
 	sonotify(so, &so->so_rcv, READ_EVENTS);
 }
 
 __hot void
-sowwakeup(struct socket *so)
+sowwakeup(struct socket *so) REQUIRES(so->so_lock)
 {
 	sonotify(so, &so->so_snd, WRITE_EVENTS);
 }
 
 /* The requested events, and those that poll() always reports. */
 static int
-soreadymask(struct socket *so, int events)
+soreadymask(struct socket *so, int events) REQUIRES(so->so_lock)
 {
 	return (soready(so) & (events | POLLERR | POLLHUP));
 }

@@ -27,7 +27,7 @@ sbspace(const struct sockbuf *sb)
 }
 
 uint32_t
-sosendspace(const struct socket *so, size_t resid)
+sosendspace(const struct socket *so, size_t resid) REQUIRES(so->so_lock)
 {
 	const struct protosw *pr = so->so_proto;
 	const struct sockbuf *sb = &so->so_snd;
@@ -53,7 +53,7 @@ sbreserve_snd(struct sockbuf *sb, uint32_t size)
 }
 
 void
-soreserve(struct socket *so, uint32_t snd, uint32_t rcv)
+soreserve(struct socket *so, uint32_t snd, uint32_t rcv) REQUIRES(so->so_lock)
 {
 	sbreserve_snd(&so->so_snd, snd);
 	so->so_rcv.sb_hiwat = rcv;

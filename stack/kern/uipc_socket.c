@@ -24,7 +24,7 @@ static const struct protosw *protocols[MAX_PROTOSW];	/* [I] after boot */
 static unsigned nprotocols;				/* [I] after boot */
 
 /* All sockets; also counted for comparison by boot and tests. */
-static struct mtx solist_lock;
+struct mtx solist_lock;
 static LIST_HEAD(, socket) solist = LIST_HEAD_INITIALIZER(solist);
 atomic_u32 sockets;
 
@@ -77,6 +77,8 @@ soalloc(const struct protosw *pr, int protocol)
 
 	mtx_init(&so->so_lock, LC_SOCKET);
 	mtx_init(&so->so_qlock, LC_ACCEPT);
+	mtx_private(&so->so_lock);
+	mtx_private(&so->so_qlock);
 	atomic_store_u32(&so->so_refs, 1);
 	so->so_proto = pr;
 	so->so_type = pr->pr_type;
@@ -128,19 +130,19 @@ sorele(struct socket *so)
 	KASSERT(old > 0, ("sorele: socket %p is gone", (void *)so));
 	if (__predict_true(old != 1))
 		return;
-	KASSERT(so->so_pcb == NULL, ("sorele: socket %p has a pcb",
-	    (void *)so));
-	KASSERT(LIST_EMPTY(&so->so_watch), ("sorele: socket %p is watched",
-	    (void *)so));
 	mtx_lock(&solist_lock);
 	LIST_REMOVE(so, so_all);
 	mtx_unlock(&solist_lock);
 	mtx_lock(&so->so_lock);
+	KASSERT(so->so_pcb == NULL, ("sorele: socket %p has a pcb",
+	    (void *)so));
+	KASSERT(LIST_EMPTY(&so->so_watch), ("sorele: socket %p is watched",
+	    (void *)so));
 	sbflush(so, &so->so_rcv);
 	sbflush(so, &so->so_snd);
 	sbflush(so, &so->so_errors);
-	mtx_unlock(&so->so_lock);
 	head = so->so_head;
+	mtx_unlock(&so->so_lock);
 	mtx_destroy(&so->so_qlock);
 	mtx_destroy(&so->so_lock);
 	kfree(so);
@@ -218,10 +220,11 @@ sosocketpair(int domain, int type, int protocol, struct socket *pair[2])
 }
 
 struct socket *
-sonewchild(const struct socket *head)
+sonewchild(struct socket *head) REQUIRES(head->so_lock)
 {
 	struct socket *so = soalloc(head->so_proto, head->so_protocol);
 
+	mtx_private(&so->so_lock);
 	so->so_options = head->so_options;
 	so->so_linger = head->so_linger;
 	so->so_rcv.sb_timeo = head->so_rcv.sb_timeo;

@@ -54,7 +54,7 @@ so_flagbit(int name)
 }
 
 static int
-so_setbuffer(struct socket *so, int name, int size)
+so_setbuffer(struct socket *so, int name, int size) REQUIRES(so->so_lock)
 {
 	uint32_t bytes = (uint32_t)size;
 
@@ -94,6 +94,7 @@ so_settimeout(struct sockbuf *sb, const void *val, socklen_t len)
 
 static int
 so_setlinger(struct socket *so, const void *val, socklen_t len)
+    REQUIRES(so->so_lock)
 {
 	struct linger l;
 
@@ -106,7 +107,7 @@ so_setlinger(struct socket *so, const void *val, socklen_t len)
 }
 
 static int
-so_setint(struct socket *so, int name, int val)
+so_setint(struct socket *so, int name, int val) REQUIRES(so->so_lock)
 {
 	unsigned bit = so_flagbit(name);
 
@@ -135,6 +136,7 @@ so_setint(struct socket *so, int name, int val)
 
 static int
 so_setopt(struct socket *so, int name, const void *val, socklen_t len)
+    REQUIRES(so->so_lock)
 {
 	int num, error;
 
@@ -200,6 +202,7 @@ so_gettimeout(const struct sockbuf *sb, void *val, socklen_t *len)
 
 static int
 so_getlinger(const struct socket *so, void *val, socklen_t *len)
+    REQUIRES(so->so_lock)
 {
 	struct linger l = { 0, 0 };
 
@@ -213,6 +216,7 @@ so_getlinger(const struct socket *so, void *val, socklen_t *len)
 /* Linux's socket(7); values without a counterpart are zero. */
 static int
 so_getmeminfo(const struct socket *so, void *val, socklen_t *len)
+    REQUIRES(so->so_lock)
 {
 	uint32_t info[SK_MEMINFO_VARS] = {
 		[SK_MEMINFO_RMEM_ALLOC] = so->so_rcv.sb_cc,
@@ -231,7 +235,7 @@ so_getmeminfo(const struct socket *so, void *val, socklen_t *len)
  * requested.
  */
 static int
-so_getint(struct socket *so, int name, int *val)
+so_getint(struct socket *so, int name, int *val) REQUIRES(so->so_lock)
 {
 	unsigned bit = so_flagbit(name);
 
@@ -274,6 +278,7 @@ so_getint(struct socket *so, int name, int *val)
 
 static int
 so_getopt(struct socket *so, int name, void *val, socklen_t *len)
+    REQUIRES(so->so_lock)
 {
 	int num, error;
 

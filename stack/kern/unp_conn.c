@@ -26,7 +26,7 @@ end_disconnected(struct socket *so, int error)
 
 /* A datagram socket loses its peer.  Links of both locked. */
 static void
-datagram_disconnect(struct unpcb *unp, bool lost)
+datagram_disconnect(struct unpcb *unp, bool lost) REQUIRES(unp_linkage)
 {
 	struct socket *so = unp->unp_socket;
 
@@ -39,14 +39,14 @@ datagram_disconnect(struct unpcb *unp, bool lost)
 }
 
 struct unpcb *
-unp_peer(struct unpcb *unp)
+unp_peer(struct unpcb *unp) REQUIRES(unp_linkage)
 {
 	return (unp->unp_conn);
 }
 
 /* A socket linked with this one, in either direction. */
 static struct unpcb *
-unp_connected(struct unpcb *unp)
+unp_connected(struct unpcb *unp) REQUIRES(unp_linkage)
 {
 	return (unp->unp_conn != NULL ? unp->unp_conn :
 	    LIST_FIRST(&unp->unp_senders));
@@ -55,6 +55,7 @@ unp_connected(struct unpcb *unp)
 /* Ends one connection of a closed socket; links of both locked. */
 static void
 disconnect(struct unpcb *unp, struct unpcb *other, int error)
+    REQUIRES(unp_linkage)
 {
 	if (unp->unp_socket->so_proto->pr_stream) {
 		KASSERT(unp->unp_conn == other && other->unp_conn == unp,
@@ -87,7 +88,7 @@ unp_disconnect(struct unpcb *unp, int error)
 
 /* Connects both sockets; links of both locked. */
 static void
-unp_link(struct unpcb *a, struct unpcb *b)
+unp_link(struct unpcb *a, struct unpcb *b) REQUIRES(unp_linkage)
 {
 	struct unpcb *both[2] = { a, b };
 
@@ -104,7 +105,7 @@ unp_link(struct unpcb *a, struct unpcb *b)
 
 /* Links of both locked.  A datagram socket may connect to itself. */
 static void
-datagram_link(struct unpcb *unp, struct unpcb *peer)
+datagram_link(struct unpcb *unp, struct unpcb *peer) REQUIRES(unp_linkage)
 {
 	struct socket *so = unp->unp_socket;
 
@@ -157,9 +158,13 @@ unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
 	return (so != NULL ? 0 : EWOULDBLOCK);
 }
 
-/* Whether another thread closed it meanwhile; links locked. */
+/*
+ * Whether another thread closed it meanwhile; links locked.  Not analysed:
+ * so_pcb is written with links and socket locked, and read with either.
+ */
 static bool
-unp_isclosed(const struct unpcb *unp)
+unp_isclosed(const struct unpcb *unp) REQUIRES(unp_linkage)
+    NO_LOCK_ANALYSIS
 {
 	return (unp->unp_socket->so_pcb == NULL);
 }
@@ -244,6 +249,7 @@ wait_for_room(struct socket *head, nsec_t deadline)
 /* Why a datagram socket cannot connect; links of both locked. */
 static int
 datagram_error(const struct unpcb *unp, const struct unpcb *peer)
+    REQUIRES(unp_linkage)
 {
 	if (unp_isclosed(unp))
 		return (EBADF);
@@ -299,17 +305,19 @@ connect_to(struct unpcb *unp, struct socket *to, int flags, nsec_t deadline)
 
 int
 unp_usr_connect(struct socket *so, const struct sockname *name, int flags)
-    NO_LOCK_ANALYSIS
+    REQUIRES(so->so_lock)
 {
 	struct unpcb *unp = unp_hold(so);
 	nsec_t deadline = sbdeadline(&so->so_snd);
 	struct socket *to;
 	int error;
 
-	if (unp == NULL || unp->unp_busy) {
-		if (unp != NULL)
-			unp_rele(unp);
-		return (unp == NULL ? EINVAL : EALREADY);
+	if (unp == NULL)
+		return (EINVAL);
+	so_assert_locked(unp->unp_socket);
+	if (unp->unp_busy) {
+		unp_rele(unp);
+		return (EALREADY);
 	}
 	unp->unp_busy = true;
 	mtx_unlock(&so->so_lock);
@@ -330,8 +338,14 @@ unp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 int
 unp_connect2(struct socket *a, struct socket *b)
 {
-	struct unpcb *x = sotounpcb(a), *y = sotounpcb(b);
+	struct unpcb *x, *y;
 
+	mtx_private(&a->so_lock);
+	mtx_private(&b->so_lock);
+	x = sotounpcb(a);
+	y = sotounpcb(b);
+	mtx_private(&x->unp_socket->so_lock);
+	mtx_private(&y->unp_socket->so_lock);
 	unp_credentials(&x->unp_cred);
 	unp_credentials(&y->unp_cred);
 	unp_lockops->ulo_link(x, y);

@@ -230,6 +230,7 @@ send_message(struct socket *so, struct unpcb *unp, const struct msghdr *msg,
 /* Why a stream cannot send, even zero bytes. */
 static int
 stream_error(const struct socket *so, const struct msghdr *msg)
+    REQUIRES(so->so_lock)
 {
 	if (msg->msg_name != NULL && msg->msg_namelen > 0)
 		return (so->so_state & SS_ISCONNECTED ? EISCONN : EOPNOTSUPP);
@@ -388,6 +389,7 @@ unp_soreceive(struct socket *so, struct msghdr *msg, int flags, size_t len,
 	const size_t room = msg->msg_controllen;
 	struct unp_control uc = { .uc_came = false };
 	struct unpcb *unp;
+	bool passcred;
 	int error;
 
 	io_enter(so);
@@ -402,6 +404,7 @@ unp_soreceive(struct socket *so, struct msghdr *msg, int flags, size_t len,
 			    done, &uc);
 		sbunlock(&so->so_rcv);
 	}
+	passcred = (so->so_options & SOO_PASSCRED) != 0;
 	io_leave(so);
 	if (unp != NULL)
 		unp_rele(unp);
@@ -409,6 +412,6 @@ unp_soreceive(struct socket *so, struct msghdr *msg, int flags, size_t len,
 		msg->msg_namelen = 0;
 	msg->msg_controllen = 0;
 	if (uc.uc_came)
-		unp_externalize(so, msg, room, &uc, flags);
+		unp_externalize(passcred, msg, room, &uc, flags);
 	return (*done > 0 ? 0 : error);
 }

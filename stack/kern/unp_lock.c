@@ -59,7 +59,7 @@ unp_lock_start(void)
 	return (EINVAL);
 }
 
-/* The checker cannot follow a lock that another function releases. */
+/* Not analysed: whether there is a second lock depends on the pcbs. */
 void
 unp_lock_two(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 {
@@ -83,15 +83,17 @@ unp_unlock_two(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 }
 
 struct unpcb *
-unp_lock_own(struct unpcb *unp) NO_LOCK_ANALYSIS
+unp_lock_own(struct unpcb *unp)
 {
 	mtx_lock(&unp->unp_mtx);
+	role_take(&unp_linkage);
 	return (unp->unp_conn);
 }
 
 void
-unp_unlock_own(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+unp_unlock_own(struct unpcb *unp, struct unpcb *peer)
 {
 	(void)peer;
+	role_drop(&unp_linkage);
 	mtx_unlock(&unp->unp_mtx);
 }

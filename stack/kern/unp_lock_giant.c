@@ -7,32 +7,36 @@
 #include "kern/unpcb.h"
 
 static void
-under_giant(struct unpcb *a, struct unpcb *b)
+under_giant(struct unpcb *a, struct unpcb *b) ACQUIRES(unp_linkage)
 {
 	(void)a;
 	(void)b;
 	giant_lock();
+	role_take(&unp_linkage);
 }
 
 static void
-leave_giant(struct unpcb *a, struct unpcb *b)
+leave_giant(struct unpcb *a, struct unpcb *b) RELEASES(unp_linkage)
 {
 	(void)a;
 	(void)b;
+	role_drop(&unp_linkage);
 	giant_unlock();
 }
 
 static struct unpcb *
-pick_under_giant(struct unpcb *a, unp_pick *pick)
+pick_under_giant(struct unpcb *a, unp_pick *pick) ACQUIRES(unp_linkage)
 {
 	giant_lock();
+	role_take(&unp_linkage);
 	return (pick(a));
 }
 
 static struct unpcb *
-peer_under_giant(struct unpcb *unp)
+peer_under_giant(struct unpcb *unp) ACQUIRES(unp_linkage)
 {
 	giant_lock();
+	role_take(&unp_linkage);
 	return (unp->unp_conn);
 }
 

@@ -15,16 +15,17 @@ global_init(void)
 	mtx_init(&unp_global_mtx, LC_UNPGLOBAL);
 }
 
-/* The checker cannot follow a lock that another function releases. */
 static void
-global_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+global_link(struct unpcb *a, struct unpcb *b)
+    ACQUIRES(unp_global_mtx, unp_linkage)
 {
 	mtx_lock(&unp_global_mtx);
 	unp_lock_two(a, b);
 }
 
 static struct unpcb *
-global_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
+global_link_with(struct unpcb *a, unp_pick *pick)
+    ACQUIRES(unp_global_mtx, unp_linkage)
 {
 	struct unpcb *b;
 
@@ -35,24 +36,29 @@ global_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
 }
 
 static void
-global_linked(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+global_linked(struct unpcb *a, struct unpcb *b)
+    RELEASES(unp_global_mtx, unp_linkage)
 {
 	unp_unlock_two(a, b);
 	mtx_unlock(&unp_global_mtx);
 }
 
 static struct unpcb *
-global_send(struct unpcb *unp) NO_LOCK_ANALYSIS
+global_send(struct unpcb *unp)
+    ACQUIRES(unp_global_mtx, unp->unp_mtx, unp_linkage)
 {
 	mtx_lock(&unp_global_mtx);
 	mtx_lock(&unp->unp_mtx);
+	role_take(&unp_linkage);
 	return (unp->unp_conn);
 }
 
 static void
-global_sent(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+global_sent(struct unpcb *unp, struct unpcb *peer)
+    RELEASES(unp_global_mtx, unp->unp_mtx, unp_linkage)
 {
 	(void)peer;
+	role_drop(&unp_linkage);
 	mtx_unlock(&unp->unp_mtx);
 	mtx_unlock(&unp_global_mtx);
 }

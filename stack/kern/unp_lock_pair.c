@@ -10,16 +10,19 @@
 #include "kern/planted.h"
 #include "kern/unpcb.h"
 
-/* The checker cannot follow a lock that another function releases. */
 static void
-pair_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+pair_link(struct unpcb *a, struct unpcb *b) ACQUIRES(unp_linkage)
 {
 	if (b != NULL)
 		unp_ref(b);
 	unp_lock_two(a, b);
 }
 
-/* Locks b, which comes first, after a.  True if a still picks it. */
+/*
+ * Locks b, which comes first, behind a.  True if a still picks it.  Neither
+ * this nor what follows is analysed: which of the two mutexes is held at the
+ * end depends on the pcbs.
+ */
 static bool
 pair_relock(struct unpcb *a, struct unpcb *b, unp_pick *pick)
     NO_LOCK_ANALYSIS
@@ -57,7 +60,7 @@ pair_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
 
 /* The reference lasts until b's mutex has been released. */
 static void
-pair_linked(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+pair_linked(struct unpcb *a, struct unpcb *b) RELEASES(unp_linkage)
 {
 	unp_unlock_two(a, b);
 	if (b != NULL)

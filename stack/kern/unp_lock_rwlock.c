@@ -15,16 +15,17 @@ rwlock_init(void)
 	rw_init(&unp_link_rwlock, LC_UNPLINK);
 }
 
-/* The checker cannot follow a lock that another function releases. */
 static void
-rwlock_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+rwlock_link(struct unpcb *a, struct unpcb *b)
+    ACQUIRES(unp_link_rwlock, unp_linkage)
 {
 	rw_wlock(&unp_link_rwlock);
 	unp_lock_two(a, b);
 }
 
 static struct unpcb *
-rwlock_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
+rwlock_link_with(struct unpcb *a, unp_pick *pick)
+    ACQUIRES(unp_link_rwlock, unp_linkage)
 {
 	struct unpcb *b;
 
@@ -35,12 +36,14 @@ rwlock_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
 }
 
 static void
-rwlock_linked(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+rwlock_linked(struct unpcb *a, struct unpcb *b)
+    RELEASES(unp_link_rwlock, unp_linkage)
 {
 	unp_unlock_two(a, b);
 	rw_wunlock(&unp_link_rwlock);
 }
 
+/* Not analysed, nor is rwlock_sent(): the mutex is that of the peer, if any. */
 static struct unpcb *
 rwlock_send(struct unpcb *unp) NO_LOCK_ANALYSIS
 {

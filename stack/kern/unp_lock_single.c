@@ -7,41 +7,46 @@
 
 static struct mtx unp_mtx;
 
-/* The checker cannot follow a lock that another function releases. */
 static void
-single_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+single_link(struct unpcb *a, struct unpcb *b) ACQUIRES(unp_mtx, unp_linkage)
 {
 	(void)a;
 	(void)b;
 	mtx_lock(&unp_mtx);
+	role_take(&unp_linkage);
 }
 
 static struct unpcb *
-single_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
+single_link_with(struct unpcb *a, unp_pick *pick) ACQUIRES(unp_mtx, unp_linkage)
 {
 	mtx_lock(&unp_mtx);
+	role_take(&unp_linkage);
 	return (pick(a));
 }
 
 static struct unpcb *
-single_send(struct unpcb *unp) NO_LOCK_ANALYSIS
+single_send(struct unpcb *unp) ACQUIRES(unp_mtx, unp_linkage)
 {
 	mtx_lock(&unp_mtx);
+	role_take(&unp_linkage);
 	return (unp->unp_conn);
 }
 
 static struct unpcb *
-single_rcvd(struct unpcb *unp) NO_LOCK_ANALYSIS
+single_rcvd(struct unpcb *unp) ACQUIRES(unp_mtx, unp_linkage)
 {
 	mtx_lock(&unp_mtx);
+	role_take(&unp_linkage);
 	return (unp->unp_conn);
 }
 
 static void
-single_unlock(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+single_unlock(struct unpcb *a, struct unpcb *b)
+    RELEASES(unp_mtx, unp_linkage)
 {
 	(void)a;
 	(void)b;
+	role_drop(&unp_linkage);
 	mtx_unlock(&unp_mtx);
 }
 

@@ -8,9 +8,10 @@
  */
 #include "kern/unpcb.h"
 
-/* The checker cannot follow a lock that another function releases. */
+/* Not analysed: whether there is a second lock depends on the sockets. */
 static void
-sopair_lock(struct socket *a, struct socket *b) NO_LOCK_ANALYSIS
+sopair_lock(struct socket *a, struct socket *b) ACQUIRES(unp_linkage)
+    NO_LOCK_ANALYSIS
 {
 	struct socket *first = (uintptr_t)a < (uintptr_t)b ? a : b;
 
@@ -20,7 +21,7 @@ sopair_lock(struct socket *a, struct socket *b) NO_LOCK_ANALYSIS
 }
 
 static void
-sopair_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+sopair_link(struct unpcb *a, struct unpcb *b) ACQUIRES(unp_linkage)
 {
 	if (b != NULL)
 		unp_ref(b);
@@ -28,7 +29,8 @@ sopair_link(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 }
 
 static struct unpcb *
-sopair_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
+sopair_link_with(struct unpcb *a, unp_pick *pick) ACQUIRES(unp_linkage)
+    NO_LOCK_ANALYSIS
 {
 	struct socket *so = a->unp_socket, *other;
 	struct unpcb *b;
@@ -60,7 +62,10 @@ sopair_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
 	return (b);
 }
 
-/* b may be a child, whose listener is woken when no socket is locked. */
+/*
+ * b may be a child, whose listener is woken when no socket is locked.
+ * Not analysed, like sopair_link_with(): b is locked unless it is NULL or a.
+ */
 static void
 sopair_unlock(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 {
@@ -73,13 +78,13 @@ sopair_unlock(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 }
 
 static struct unpcb *
-sopair_send(struct unpcb *unp)
+sopair_send(struct unpcb *unp) ACQUIRES(unp_linkage)
 {
 	return (sopair_link_with(unp, unp_peer));
 }
 
 static struct unpcb *
-sopair_rcvd(struct unpcb *unp)
+sopair_rcvd(struct unpcb *unp) ACQUIRES(unp_linkage)
 {
 	return (sopair_link_with(unp, unp_peer));
 }

@@ -18,15 +18,15 @@
 #define	PATH_AT		offsetof(struct sockaddr_un, sun_path)
 #define	AUTO_LAST	0xfffff		/* max of names chosen by the stack */
 
-static struct mtx name_lock;
+struct mtx unp_name_lock;
 static LIST_HEAD(, unpcb) name_table[NAME_BUCKETS];
 static struct siphash_key name_key;	/* [I] after boot */
-static uint32_t name_auto GUARDED_BY(name_lock);
+static uint32_t name_auto GUARDED_BY(unp_name_lock);
 
 void
 unp_name_init(void)
 {
-	mtx_init(&name_lock, LC_UNPNAME);
+	mtx_init(&unp_name_lock, LC_UNPNAME);
 	mach_random(&name_key, sizeof(name_key));
 }
 
@@ -81,6 +81,7 @@ name_hash(const struct name *name)
 
 static bool
 name_equal(const struct unpcb *unp, const struct name *name)
+    REQUIRES(unp_name_lock)
 {
 	if (name->path)
 		return (memcmp(&unp->unp_node, &name->node,
@@ -91,7 +92,7 @@ name_equal(const struct unpcb *unp, const struct name *name)
 }
 
 static struct unpcb *
-name_find(const struct name *name) REQUIRES(name_lock)
+name_find(const struct name *name) REQUIRES(unp_name_lock)
 {
 	struct unpcb *unp;
 
@@ -103,7 +104,7 @@ name_find(const struct name *name) REQUIRES(name_lock)
 }
 
 static void
-name_insert(struct unpcb *unp, const struct name *name) REQUIRES(name_lock)
+name_insert(struct unpcb *unp, const struct name *name) REQUIRES(unp_name_lock)
 {
 	unp->unp_name = name->text;
 	unp->unp_node = name->node;
@@ -120,7 +121,7 @@ name_choose(struct unpcb *unp)
 	char digits[6];
 
 	name.text.sn_un.sun_family = AF_UNIX;
-	mtx_lock(&name_lock);
+	mtx_lock(&unp_name_lock);
 	for (uint32_t n = 0; n <= AUTO_LAST && error != 0; n++) {
 		snprintf(digits, sizeof(digits), "%05x",
 		    name_auto++ & AUTO_LAST);
@@ -130,7 +131,7 @@ name_choose(struct unpcb *unp)
 			error = 0;
 		}
 	}
-	mtx_unlock(&name_lock);
+	mtx_unlock(&unp_name_lock);
 	return (error);
 }
 
@@ -138,10 +139,13 @@ int
 unp_bind(struct unpcb *unp, const struct sockname *from)
 {
 	char path[sizeof(struct sockaddr_un)];
-	const bool named = unp->unp_name.sn_len != 0;
 	struct name name;
+	bool named;
 	int error;
 
+	mtx_lock(&unp_name_lock);
+	named = unp->unp_name.sn_len != 0;
+	mtx_unlock(&unp_name_lock);
 	if (from->sn_len == PATH_AT && from->sn_sa.sa_family == AF_UNIX)
 		return (named ? 0 : name_choose(unp));
 	if (named)
@@ -151,12 +155,12 @@ unp_bind(struct unpcb *unp, const struct sockname *from)
 		error = mach_node_make(name_path(&name, path), &name.node);
 	if (error != 0)
 		return (error == EEXIST ? EADDRINUSE : error);
-	mtx_lock(&name_lock);
+	mtx_lock(&unp_name_lock);
 	if (name_find(&name) != NULL)
 		error = EADDRINUSE;
 	else
 		name_insert(unp, &name);
-	mtx_unlock(&name_lock);
+	mtx_unlock(&unp_name_lock);
 	return (error);
 }
 
@@ -164,13 +168,13 @@ unp_bind(struct unpcb *unp, const struct sockname *from)
 void
 unp_unbind(struct unpcb *unp)
 {
-	mtx_lock(&name_lock);
+	mtx_lock(&unp_name_lock);
 	/* An accepted socket has its listener's name, but not in the table. */
 	if (unp->unp_hash.le_prev != NULL) {
 		LIST_REMOVE(unp, unp_hash);
 		unp->unp_hash.le_prev = NULL;
 	}
-	mtx_unlock(&name_lock);
+	mtx_unlock(&unp_name_lock);
 }
 
 int
@@ -186,22 +190,22 @@ unp_lookup(const struct sockname *to, struct socket **sop)
 		error = mach_node_find(name_path(&name, path), &name.node);
 	if (error != 0)
 		return (error);
-	mtx_lock(&name_lock);
+	mtx_lock(&unp_name_lock);
 	unp = name_find(&name);
 	if (unp != NULL) {
 		/* valid, because its reference is dropped after unp_unbind() */
 		*sop = unp->unp_socket;
 		soref(*sop);
 	}
-	mtx_unlock(&name_lock);
+	mtx_unlock(&unp_name_lock);
 	return (unp != NULL ? 0 : ECONNREFUSED);
 }
 
 void
 unp_getname(struct unpcb *unp, struct sockname *name)
 {
-	mtx_lock(&name_lock);
+	mtx_lock(&unp_name_lock);
 	if (unp->unp_name.sn_len != 0)
 		*name = unp->unp_name;
-	mtx_unlock(&name_lock);
+	mtx_unlock(&unp_name_lock);
 }

@@ -11,7 +11,7 @@
 #define	PATH_AT	offsetof(struct sockaddr_un, sun_path)
 
 static const char *
-state_of(const struct socket *so)
+state_of(const struct socket *so) REQUIRES(so->so_lock)
 {
 	if (so->so_state & SS_LISTENING)
 		return ("LISTEN");
@@ -40,6 +40,7 @@ show_socket(struct socket *so, void *arg)
 	struct sockname name = { .sn_len = 0 };
 	char text[sizeof(struct sockaddr_un)];
 
+	so_assert_locked(so);
 	if (so->so_proto->pr_domain != AF_UNIX || so->so_pcb == NULL)
 		return;
 	unp_getname(sotounpcb(so), &name);

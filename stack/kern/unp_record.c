@@ -107,6 +107,7 @@ unp_record_peek(struct mbuf *h, uint32_t off, uint32_t n, struct unp_taken *t)
 
 void
 unp_record_take(struct socket *so, uint32_t n, bool whole, struct unp_taken *t)
+    REQUIRES(so->so_lock)
 {
 	struct mbuf *h = so->so_rcv.sb_head;
 	struct unp_record *rec = mtorec(h);
@@ -131,7 +132,7 @@ unp_record_take(struct socket *so, uint32_t n, bool whole, struct unp_taken *t)
 }
 
 struct mbuf *
-unp_record_at(struct socket *so, size_t off, uint32_t *in)
+unp_record_at(struct socket *so, size_t off, uint32_t *in) REQUIRES(so->so_lock)
 {
 	struct mbuf *h = so->so_rcv.sb_head;
 

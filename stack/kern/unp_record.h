@@ -44,7 +44,8 @@ struct mbuf *unp_record_remove(struct socket *);
  * The record that holds byte off of a stream's buffer, or NULL; *in is the
  * offset in it.
  */
-struct mbuf *unp_record_at(struct socket *, size_t off, uint32_t *in);
+struct mbuf *unp_record_at(struct socket *so, size_t off, uint32_t *in)
+    REQUIRES(so->so_lock);
 
 /* The result of reading from one record: data and sender. */
 struct unp_taken {
@@ -59,7 +60,7 @@ void	 unp_record_peek(struct mbuf *, uint32_t off, uint32_t n,
 /*
  * Removes n bytes of the first record, and the record if whole; socket locked.
  */
-void	 unp_record_take(struct socket *, uint32_t n, bool whole,
-	    struct unp_taken *);
+void	 unp_record_take(struct socket *so, uint32_t n, bool whole,
+	    struct unp_taken *) REQUIRES(so->so_lock);
 
 #endif /* KERN_UNP_RECORD_H */

@@ -27,15 +27,21 @@
 #define	RIGHTS_INFLIGHT	65536	/* in all messages together */
 
 struct unp_rights {
-	TAILQ_ENTRY(unp_rights) ur_link;	/* [r] unp_passed, or discarded */
-	struct unpcb	*ur_to;			/* [r] whose unp_passed; NULL */
-	unsigned	 ur_n;			/* [r] once passed */
+	/* [r] unp_passed, or discarded */
+	TAILQ_ENTRY(unp_rights) ur_link GUARDED_BY(unp_rights_lock);
+	/* [r] whose unp_passed; NULL */
+	struct unpcb	*ur_to GUARDED_BY(unp_rights_lock);
+	/*
+	 * Of the thread that builds or takes the message; protected by
+	 * unp_rights_lock while it is passed.
+	 */
+	unsigned	 ur_n;
 	void		*ur_files[RIGHTS_MAX];
 };
 
 const struct fileops *fileops;		/* [I] after boot */
 
-static struct mtx unp_rights_lock;
+struct mtx unp_rights_lock;
 static LIST_HEAD(, unpcb) unp_list GUARDED_BY(unp_rights_lock);
 static atomic_u32 unp_inflight;		/* written with unp_rights_lock */
 static atomic_u64 gc_runs, gc_closed, gc_deferred;
@@ -68,8 +74,8 @@ unp_rights_init(void)
 void
 unp_rights_attach(struct unpcb *unp)
 {
-	TAILQ_INIT(&unp->unp_passed);
 	mtx_lock(&unp_rights_lock);
+	TAILQ_INIT(&unp->unp_passed);
 	LIST_INSERT_HEAD(&unp_list, unp, unp_all);
 	mtx_unlock(&unp_rights_lock);
 }
@@ -93,9 +99,12 @@ unp_rights_head(struct unpcb *unp, struct unpcb *head)
 	mtx_unlock(&unp_rights_lock);
 }
 
-/* The pcb of a file that is a socket of this domain, or NULL. */
+/*
+ * The pcb of a file that is a socket of this domain, or NULL.  Not analysed:
+ * so_pcb does not change while a file refers to the socket.
+ */
 static struct unpcb *
-file_unpcb(void *file)
+file_unpcb(void *file) NO_LOCK_ANALYSIS
 {
 	struct socket *so = fileops->fo_socket(file);
 
@@ -282,14 +291,14 @@ rights_put(struct msghdr *msg, size_t room, size_t *used,
 }
 
 void
-unp_externalize(struct socket *so, struct msghdr *msg, size_t room,
+unp_externalize(bool passcred, struct msghdr *msg, size_t room,
     struct unp_control *uc, int flags)
 {
 	size_t used = 0;
 
 	if (msg->msg_control == NULL)
 		room = 0;
-	if (so->so_options & SOO_PASSCRED)
+	if (passcred)
 		socontrol_put(msg, room, &used, SOL_SOCKET, SCM_CREDENTIALS,
 		    &uc->uc_cred, sizeof(uc->uc_cred));
 	if (uc->uc_rights != NULL) {
@@ -382,6 +391,7 @@ unp_gc(void)
 	stolen = gc_steal();
 	mtx_unlock(&unp_rights_lock);
 	for (; stolen != NULL; stolen = next) {
+		mtx_private(&unp_rights_lock);	/* for the copies alone */
 		next = stolen->ur_link.tqe_next;
 		unp_rights_discard(stolen);
 	}

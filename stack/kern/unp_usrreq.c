@@ -31,7 +31,7 @@ static const struct sysctl_oid unp_oids[] = {
 };
 
 struct unpcb *
-unp_hold(struct socket *so)
+unp_hold(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct unpcb *unp = sotounpcb(so);
 
@@ -60,13 +60,14 @@ unp_rele(struct unpcb *unp)
 }
 
 int
-unp_attach(struct socket *so)
+unp_attach(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct unpcb *unp = kmalloc(sizeof(*unp));
 
 	unp->unp_socket = so;
 	atomic_store_u32(&unp->unp_refs, 1);
 	mtx_init(&unp->unp_mtx, LC_UNPCB);
+	role_assert(&unp_linkage);	/* it is linked to nothing yet */
 	LIST_INIT(&unp->unp_senders);
 	soref(so);
 	so->so_pcb = unp;
@@ -81,7 +82,7 @@ unp_attach(struct socket *so)
  * ECONNRESET.
  */
 static void
-unp_close(struct socket *so, bool refused) NO_LOCK_ANALYSIS
+unp_close(struct socket *so, bool refused) REQUIRES(so->so_lock)
 {
 	struct unpcb *unp = sotounpcb(so);
 	int error;
@@ -98,13 +99,13 @@ unp_close(struct socket *so, bool refused) NO_LOCK_ANALYSIS
 }
 
 static void
-unp_detach(struct socket *so)
+unp_detach(struct socket *so) REQUIRES(so->so_lock)
 {
 	unp_close(so, false);
 }
 
 void
-unp_abort(struct socket *so)
+unp_abort(struct socket *so) REQUIRES(so->so_lock)
 {
 	unp_close(so, true);
 }
@@ -115,11 +116,12 @@ unp_abort(struct socket *so)
  */
 static int
 unp_usr_bind(struct socket *so, const struct sockname *name)
-    NO_LOCK_ANALYSIS
+    REQUIRES(so->so_lock)
 {
 	struct unpcb *unp = unp_hold(so);
 	int error;
 
+	so_assert_locked(unp->unp_socket);
 	if (unp->unp_busy) {
 		unp_rele(unp);
 		return (EALREADY);
@@ -143,6 +145,7 @@ unp_credentials(struct ucred *cred)
 
 static int
 unp_listen(struct socket *so)
+    REQUIRES(so->so_lock)
 {
 	struct unpcb *unp = sotounpcb(so);
 	struct sockname name = { .sn_len = 0 };
@@ -150,6 +153,7 @@ unp_listen(struct socket *so)
 	unp_getname(unp, &name);
 	if (name.sn_len == 0)
 		return (EINVAL);
+	so_assert_locked(unp->unp_socket);
 	unp_credentials(&unp->unp_cred);
 	return (0);
 }
@@ -167,7 +171,7 @@ unp_accepted(struct socket *head, struct socket *so)
 
 /* Shuts one direction down: this socket as writer, or its peer. */
 static void
-unp_shut(struct socket *so, bool writing) NO_LOCK_ANALYSIS
+unp_shut(struct socket *so, bool writing) REQUIRES(so->so_lock)
 {
 	struct unpcb *unp = unp_hold(so), *peer;
 	struct socket *other;
@@ -196,14 +200,14 @@ unp_shut(struct socket *so, bool writing) NO_LOCK_ANALYSIS
 }
 
 static int
-unp_shutdown(struct socket *so)
+unp_shutdown(struct socket *so) REQUIRES(so->so_lock)
 {
 	unp_shut(so, true);
 	return (0);
 }
 
 static void
-unp_shutrd(struct socket *so)
+unp_shutrd(struct socket *so) REQUIRES(so->so_lock)
 {
 	unp_shut(so, false);
 }
@@ -236,15 +240,18 @@ unp_setopt(struct socket *so, int level, int name, const void *val,
 
 static int
 unp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
+    REQUIRES(so->so_lock)
 {
 	struct ucred cred = { .pid = 0, .uid = (uid_t)-1, .gid = (gid_t)-1 };
+	struct unpcb *unp = sotounpcb(so);
 
 	if (level != SOL_SOCKET)
 		return (EOPNOTSUPP);
 	if (name != SO_PEERCRED)
 		return (ENOPROTOOPT);
-	if (sotounpcb(so)->unp_cred.pid != 0)
-		cred = sotounpcb(so)->unp_cred;
+	so_assert_locked(unp->unp_socket);
+	if (unp->unp_cred.pid != 0)
+		cred = unp->unp_cred;
 	if (*len > sizeof(cred))
 		*len = sizeof(cred);
 	memcpy(val, &cred, *len);
@@ -252,14 +259,15 @@ unp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 }
 
 static int
-unp_sockaddr(struct socket *so, struct sockname *name)
+unp_sockaddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
 	unp_getname(sotounpcb(so), name);
 	return (0);
 }
 
 static int
-unp_peeraddr(struct socket *so, struct sockname *name) NO_LOCK_ANALYSIS
+unp_peeraddr(struct socket *so, struct sockname *name)
+    REQUIRES(so->so_lock)
 {
 	struct unpcb *unp = unp_hold(so), *peer;
 

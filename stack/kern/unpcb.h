@@ -13,6 +13,9 @@
 #include "kern/socketvar.h"
 
 struct unp_rights;
+extern struct mtx unp_rights_lock, unp_name_lock;
+/* What a strategy locks of a pcb, see struct unp_lockops. */
+extern struct lock_role unp_linkage;
 
 /*
  * Locks used to protect struct unpcb members:
@@ -28,39 +31,49 @@ struct unpcb {
 	struct socket	*unp_socket;	/* [I] referenced */
 	atomic_u32	 unp_refs; /* [a] the socket's, and calls in progress */
 	struct mtx	 unp_mtx; /* used by strategies that lock each pcb */
-	struct unpcb	*unp_conn;	/* [u] peer, or NULL */
+	/* [u] peer, or NULL */
+	struct unpcb	*unp_conn GUARDED_BY(unp_linkage);
 	/* [u] datagram sockets connected to this one */
-	LIST_HEAD(, unpcb) unp_senders;
-	LIST_ENTRY(unpcb) unp_sender;	/* [u] in the unp_conn's unp_senders */
+	LIST_HEAD(, unpcb) unp_senders GUARDED_BY(unp_linkage);
+	/* [u] in the unp_conn's unp_senders */
+	LIST_ENTRY(unpcb) unp_sender GUARDED_BY(unp_linkage);
 	/* [u] datagrams: the peer was closed; the next send reports it */
-	bool		 unp_lost;
-	struct ucred	 unp_cred; /* [s] credentials of the peer or listener */
+	bool		 unp_lost GUARDED_BY(unp_linkage);
+	/* [s] credentials of the peer or listener */
+	struct ucred	 unp_cred GUARDED_BY(unp_socket->so_lock);
 	/* [s] bind or connect is looking up a path */
-	bool		 unp_busy;
-	struct sockname	 unp_name;	/* [n] sn_len 0: none */
-	struct mach_node unp_node;	/* [n] file of a path name */
-	LIST_ENTRY(unpcb) unp_hash;	/* [n] */
-	LIST_ENTRY(unpcb) unp_all;	/* [r] */
-	TAILQ_HEAD(, unp_rights) unp_passed; /* [r] descriptors in so_rcv */
-	struct unpcb	*unp_head;	/* [r] its listener, before accept() */
+	bool		 unp_busy GUARDED_BY(unp_socket->so_lock);
+	/* [n] sn_len 0: none */
+	struct sockname	 unp_name GUARDED_BY(unp_name_lock);
+	/* [n] file of a path name */
+	struct mach_node unp_node GUARDED_BY(unp_name_lock);
+	LIST_ENTRY(unpcb) unp_hash GUARDED_BY(unp_name_lock);	/* [n] */
+	LIST_ENTRY(unpcb) unp_all GUARDED_BY(unp_rights_lock);	/* [r] */
+	/* [r] descriptors in so_rcv */
+	TAILQ_HEAD(, unp_rights) unp_passed GUARDED_BY(unp_rights_lock);
+	/* [r] its listener, before accept() */
+	struct unpcb	*unp_head GUARDED_BY(unp_rights_lock);
 	/* [r] references from messages in flight */
-	unsigned	 unp_inflight;
-	void		*unp_file;	/* [r] valid while unp_inflight > 0 */
-	bool		 unp_reached;	/* [r] marked by the collector */
+	unsigned	 unp_inflight GUARDED_BY(unp_rights_lock);
+	/* [r] valid while unp_inflight > 0 */
+	void		*unp_file GUARDED_BY(unp_rights_lock);
+	/* [r] marked by the collector */
+	bool		 unp_reached GUARDED_BY(unp_rights_lock);
 };
 
 #define	sotounpcb(so)	((struct unpcb *)(so)->so_pcb)
 
 /* Returns the pcb, referenced; the socket is locked.  NULL: detached. */
-struct unpcb *unp_hold(struct socket *);
+struct unpcb *unp_hold(struct socket *so) REQUIRES(so->so_lock);
 void	 unp_ref(struct unpcb *);
 void	 unp_rele(struct unpcb *);
 
 /* Shared by the files of the domain; see struct protosw. */
-int	 unp_attach(struct socket *);
-void	 unp_abort(struct socket *);
-int	 unp_usr_connect(struct socket *, const struct sockname *, int flags);
-int	 unp_connect2(struct socket *, struct socket *);
+int	 unp_attach(struct socket *so) REQUIRES(so->so_lock);
+void	 unp_abort(struct socket *so) REQUIRES(so->so_lock);
+int	 unp_usr_connect(struct socket *so, const struct sockname *, int flags)
+	    REQUIRES(so->so_lock);
+int	 unp_connect2(struct socket *a, struct socket *);
 /*
  * Permanently disconnects a socket from all others: so_pcb is NULL, and it
  * cannot be connected or sent to.  A stream's peer gets error unless it is 0.
@@ -84,22 +97,27 @@ struct unp_lockops {
 	/*
 	 * Locks the links of a and of b (which may be NULL or a) for writing.
 	 */
-	void		(*ulo_link)(struct unpcb *a, struct unpcb *b);
+	void		(*ulo_link)(struct unpcb *a, struct unpcb *b)
+			    ACQUIRES(unp_linkage);
 	/*
 	 * Like ulo_link(), for a and the pcb returned by the pick, or NULL.
 	 * The pick may be called repeatedly, each time with a locked.
 	 */
-	struct unpcb	*(*ulo_link_with)(struct unpcb *a, unp_pick *);
-	void		(*ulo_linked)(struct unpcb *a, struct unpcb *b);
+	struct unpcb	*(*ulo_link_with)(struct unpcb *a, unp_pick *)
+			    ACQUIRES(unp_linkage);
+	void		(*ulo_linked)(struct unpcb *a, struct unpcb *b)
+			    RELEASES(unp_linkage);
 	/*
 	 * Before sending: returns the peer, which stays connected until
 	 * ulo_sent(); or NULL.
 	 */
-	struct unpcb	*(*ulo_send)(struct unpcb *);
-	void		(*ulo_sent)(struct unpcb *, struct unpcb *peer);
+	struct unpcb	*(*ulo_send)(struct unpcb *) ACQUIRES(unp_linkage);
+	void		(*ulo_sent)(struct unpcb *, struct unpcb *peer)
+			    RELEASES(unp_linkage);
 	/* Like ulo_send(), after data was read. */
-	struct unpcb	*(*ulo_rcvd)(struct unpcb *);
-	void		(*ulo_rcvd_done)(struct unpcb *, struct unpcb *peer);
+	struct unpcb	*(*ulo_rcvd)(struct unpcb *) ACQUIRES(unp_linkage);
+	void		(*ulo_rcvd_done)(struct unpcb *, struct unpcb *peer)
+			    RELEASES(unp_linkage);
 };
 extern const struct unp_lockops *unp_lockops;	/* [I] after boot */
 /* The strategies, one file each; NULL at the end. */
@@ -129,16 +147,20 @@ unp_sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
 
 /* Helpers for strategies. */
 extern atomic_u64 unp_relocks, unp_tryfails;	/* counters */
-struct unpcb *unp_peer(struct unpcb *);		/* a pick: returns unp_conn */
+/* A pick: returns unp_conn. */
+struct unpcb *unp_peer(struct unpcb *) REQUIRES(unp_linkage);
 /* The mutexes of a and of b (which may be NULL or a), by rising address. */
-void	 unp_lock_two(struct unpcb *a, struct unpcb *b);
-void	 unp_unlock_two(struct unpcb *a, struct unpcb *b);
+void	 unp_lock_two(struct unpcb *a, struct unpcb *b) ACQUIRES(unp_linkage);
+void	 unp_unlock_two(struct unpcb *a, struct unpcb *b)
+	    RELEASES(unp_linkage);
 /*
  * An ulo_rcvd and its counterpart for strategies where a pcb's mutex protects
  * its unp_conn.
  */
-struct unpcb *unp_lock_own(struct unpcb *);
-void	 unp_unlock_own(struct unpcb *, struct unpcb *peer);
+struct unpcb *unp_lock_own(struct unpcb *unp)
+	    ACQUIRES(unp->unp_mtx, unp_linkage);
+void	 unp_unlock_own(struct unpcb *unp, struct unpcb *peer)
+	    RELEASES(unp->unp_mtx, unp_linkage);
 
 /*
  * Names.  unp_bind() creates a path name's file; errors: EADDRINUSE, EINVAL
@@ -163,8 +185,11 @@ struct unp_control {
  * another process), EBADF, EMFILE, ETOOMANYREFS.
  */
 int	 unp_internalize(const struct msghdr *, struct unp_control *);
-/* Stores ancillary data in the room that the reader provided. */
-void	 unp_externalize(struct socket *, struct msghdr *, size_t room,
+/*
+ * Stores ancillary data in the room that the reader provided, with the
+ * sender's credentials if passcred (SO_PASSCRED).
+ */
+void	 unp_externalize(bool passcred, struct msghdr *, size_t room,
 	    struct unp_control *, int flags);
 /*
  * Descriptors.  unp_rights_pass() runs when their message enters the

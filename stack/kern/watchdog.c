@@ -102,7 +102,7 @@ struct hung_list {
 };
 
 static void
-look_at_thread(struct thread *td, void *arg)
+look_at_thread(struct thread *td, void *arg) REQUIRES(threads_lock)
 {
 	struct hung_list *list = arg;
 	const char *lock = td->td_blocked, *chan = td->td_wmesg;

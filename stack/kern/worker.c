@@ -29,6 +29,7 @@ worker_main(void *arg)
 int
 worker_start(struct worker *w, const char *name, int cpu)
 {
+	mtx_private(w->w_lock);	/* it does not run yet */
 	w->w_stop = false;
 	return (kthread_create(name, cpu, worker_main, w, &w->w_thread));
 }

@@ -27,7 +27,7 @@ struct worker {
 	void		*w_arg;		/* [I] */
 	const char	*w_wmesg;	/* [I] constant: its wait channel */
 	struct thread	*w_thread;	/* [s] NULL: not running */
-	bool		 w_stop;	/* [w] */
+	bool		 w_stop GUARDED_BY(*w_lock);	/* [w] */
 };
 
 /* Returns an errno value; cpu as in mach_thread_create(). */

@@ -74,6 +74,7 @@ add_time(unsigned options, struct socontrol *sc)
 void
 in_control_received(const struct inpcb *inp, const struct in_conninfo *c,
     const struct in_arrival *ia, struct socontrol *sc)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	const bool ipv4 = in_family(&c->laddr)->af_family == AF_INET;
 	const unsigned want = inp->inp_recvopts;
@@ -129,6 +130,7 @@ add_error(const struct inpcb *inp, const struct sock_extended_err *ee,
 void
 in_pcberror(struct inpcb *inp, int error, const struct in_conninfo *c,
     uint32_t mtu, const struct in_icmperr *ie, uint32_t skip)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	const struct in_endpoint to = { c->faddr, c->fport, c->zone };
 	const struct sock_extended_err ee = {

@@ -28,10 +28,12 @@ endpoint(const struct in6_addr *addr, in_port_t port, char buf[NAMELEN])
 static void
 show_socket(struct socket *so, void *arg)
 {
-	const struct inpcb *inp = so->so_pcb;
+	const struct inpcb *inp;
 	const char *state = "";
 	char local[NAMELEN], foreign[NAMELEN];
 
+	so_assert_locked(so);
+	inp = so->so_pcb;
 	if (inp == NULL || so->so_proto->pr_domain == AF_UNIX)
 		return;
 	if (so->so_proto->pr_stream)

@@ -133,6 +133,7 @@ bind_ephemeral(struct inpcbtable *it, struct inpcb *inp)
 
 int
 in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
 	const struct in_endpoint any = { .addr = *pcb_any(inp) };
@@ -172,7 +173,7 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 }
 
 int
-in_pcblisten(struct inpcb *inp)
+in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
 	const struct inpcb *other;

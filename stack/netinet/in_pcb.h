@@ -144,10 +144,11 @@ void	 in_pcbinit(struct inpcb *, struct socket *, struct inpcbtable *);
  * port), ENETUNREACH.  in_pcbadopt() enters an accepted connection;
  * EADDRINUSE.  in_pcblisten(): EADDRINUSE.
  */
-int	 in_pcbbind(struct inpcb *, const struct in_endpoint *);
+int	 in_pcbbind(struct inpcb *inp, const struct in_endpoint *)
+	    REQUIRES(inp->inp_socket->so_lock);
 int	 in_pcbconnect(struct inpcb *, const struct in_endpoint *);
 int	 in_pcbadopt(struct inpcb *, const struct in_conninfo *);
-int	 in_pcblisten(struct inpcb *);
+int	 in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
 /*
  * Addresses and ports of a packet from this pcb to an endpoint; "any" means
  * this host.  Errors: ENETUNREACH, EINVAL (link-local address without zone).
@@ -220,8 +221,9 @@ struct in_arrival {
 	uint8_t		 ia_ttl, ia_tos;
 };
 void	 in_arrival(const struct mbuf *, struct in_arrival *);
-void	 in_control_received(const struct inpcb *, const struct in_conninfo *,
-	    const struct in_arrival *, struct socontrol *);
+void	 in_control_received(const struct inpcb *inp, const struct in_conninfo *,
+	    const struct in_arrival *, struct socontrol *)
+	    REQUIRES(inp->inp_socket->so_lock);
 int	 in_control_send(const struct inpcb *, const struct msghdr *,
 	    struct in_conninfo *, struct ip_sendopts *);
 
@@ -231,8 +233,9 @@ int	 in_control_send(const struct inpcb *, const struct msghdr *,
  * connected or has IP_RECVERR.  With IP_RECVERR the error is also queued for
  * recvmsg(MSG_ERRQUEUE) (ip(7)).  Socket locked.
  */
-void	 in_pcberror(struct inpcb *, int error, const struct in_conninfo *,
-	    uint32_t mtu, const struct in_icmperr *, uint32_t skip);
+void	 in_pcberror(struct inpcb *inp, int error, const struct in_conninfo *,
+	    uint32_t mtu, const struct in_icmperr *, uint32_t skip)
+	    REQUIRES(inp->inp_socket->so_lock);
 
 /* Range of ephemeral ports, net.inet.ip.portrange.{first,last}. */
 void	 in_pcb_sysctl_init(void);

@@ -118,6 +118,7 @@ checksum_wrong(const struct rawcb *rc, const struct mbuf *m, unsigned hlen)
 static void
 raw_append(struct socket *so, const struct mbuf *m, unsigned hlen,
     const struct in_conninfo *c, const struct in_arrival *arrival)
+    REQUIRES(so->so_lock)
 {
 	const struct rawcb *rc = sotorawcb(so);
 	const struct in_endpoint from = { c->faddr, 0, c->zone };
@@ -127,6 +128,7 @@ raw_append(struct socket *so, const struct mbuf *m, unsigned hlen,
 	struct socontrol control = { .sc_len = 0 };
 	struct sockname name;
 
+	so_assert_locked(rc->rc_inp.inp_socket);
 	if ((so->so_state & SS_CANTRCVMORE) || filtered(rc, m, hlen) ||
 	    checksum_wrong(rc, m, hlen) ||
 	    !in_mcast_hears(&rc->rc_inp, c, arrival->ia_ifindex))
@@ -202,10 +204,16 @@ raw_ctlinput(int error, uint8_t proto, const struct in_conninfo *c,
 	if (n == 0 && ident != 0)
 		n = raw_lookup(&ports, proto, ident, sos);
 	for (unsigned i = 0; i < n; i++) {
-		mtx_lock(&sos[i]->so_lock);
-		if (sos[i]->so_pcb != NULL)
-			in_pcberror(sos[i]->so_pcb, error, &ports, mtu, ie, 0);
-		mtx_unlock(&sos[i]->so_lock);
-		sorele(sos[i]);
+		struct socket *so = sos[i];
+		struct inpcb *inp;
+
+		mtx_lock(&so->so_lock);
+		inp = so->so_pcb;
+		if (inp != NULL) {
+			so_assert_locked(inp->inp_socket);
+			in_pcberror(inp, error, &ports, mtu, ie, 0);
+		}
+		mtx_unlock(&so->so_lock);
+		sorele(so);
 	}
 }

@@ -51,7 +51,7 @@ raw_setown(struct rawcb *rc, int level, int name, const void *val,
 
 int
 raw_setopt(struct socket *so, int level, int name, const void *val,
-    socklen_t len)
+    socklen_t len) REQUIRES(so->so_lock)
 {
 	struct rawcb *rc = sotorawcb(so);
 	int error = rc->rc_ping ? ENOPROTOOPT : raw_setown(rc, level, name,
@@ -66,6 +66,7 @@ raw_setopt(struct socket *so, int level, int name, const void *val,
 
 int
 raw_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
+    REQUIRES(so->so_lock)
 {
 	struct rawcb *rc = sotorawcb(so);
 	const bool ipv4 = rc->rc_inp.inp_family == AF_INET;

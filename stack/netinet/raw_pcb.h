@@ -30,7 +30,7 @@ struct rawcb {
 };
 
 static inline struct rawcb *
-sotorawcb(const struct socket *so)
+sotorawcb(const struct socket *so) REQUIRES(so->so_lock)
 {
 	return (so->so_pcb);
 }
@@ -60,9 +60,9 @@ extern struct rawstat rawstat;
 #define	RAWSTAT_INC(name)	atomic_count_u64(&rawstat.name, 1)
 
 /* Options of raw(7), RFC 3542 and IP; arguments as in pr_setopt. */
-int	 raw_setopt(struct socket *, int level, int name, const void *,
-	    socklen_t);
-int	 raw_getopt(struct socket *, int level, int name, void *,
-	    socklen_t *);
+int	 raw_setopt(struct socket *so, int level, int name, const void *,
+	    socklen_t) REQUIRES(so->so_lock);
+int	 raw_getopt(struct socket *so, int level, int name, void *,
+	    socklen_t *) REQUIRES(so->so_lock);
 
 #endif /* NETINET_RAW_PCB_H */

@@ -44,7 +44,7 @@ static const struct sysctl_oid raw_oids[] = {
 };
 
 static int
-raw_create(struct socket *so, bool ping)
+raw_create(struct socket *so, bool ping) REQUIRES(so->so_lock)
 {
 	struct rawcb *rc;
 
@@ -70,19 +70,19 @@ raw_create(struct socket *so, bool ping)
 }
 
 static int
-raw_attach(struct socket *so)
+raw_attach(struct socket *so) REQUIRES(so->so_lock)
 {
 	return (raw_create(so, false));
 }
 
 static int
-ping_attach(struct socket *so)
+ping_attach(struct socket *so) REQUIRES(so->so_lock)
 {
 	return (raw_create(so, true));
 }
 
 static void
-raw_detach(struct socket *so)
+raw_detach(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct rawcb *rc = sotorawcb(so);
 
@@ -96,7 +96,7 @@ raw_detach(struct socket *so)
 
 /* A ping socket's port is the identifier of its requests. */
 static int
-raw_bind(struct socket *so, const struct sockname *name)
+raw_bind(struct socket *so, const struct sockname *name) REQUIRES(so->so_lock)
 {
 	struct rawcb *rc = sotorawcb(so);
 	struct inpcb *inp = &rc->rc_inp;
@@ -105,6 +105,7 @@ raw_bind(struct socket *so, const struct sockname *name)
 
 	if (error != 0)
 		return (error);
+	so_assert_locked(inp->inp_socket);
 	if (!rc->rc_ping && !in_isany(&ep.addr) &&
 	    !in_family(&ep.addr)->af_isours(&ep, false))
 		return (EADDRNOTAVAIL);
@@ -121,7 +122,7 @@ raw_bind(struct socket *so, const struct sockname *name)
 
 /* Assigns an identifier to a ping socket without one. */
 static int
-ping_bind(struct rawcb *rc)
+ping_bind(struct rawcb *rc) REQUIRES(rc->rc_inp.inp_socket->so_lock)
 {
 	int error = 0;
 
@@ -135,17 +136,20 @@ ping_bind(struct rawcb *rc)
 
 static int
 raw_connect(struct socket *so, const struct sockname *name, int flags)
+    REQUIRES(so->so_lock)
 {
-	struct inpcb *inp = so->so_pcb;
+	struct rawcb *rc = sotorawcb(so);
+	struct inpcb *inp = &rc->rc_inp;
 	struct in_conninfo c = inp->inp_conn;
 	struct in_endpoint ep;
 	int error;
 
 	(void)flags;
+	so_assert_locked(inp->inp_socket);
 	if (name != NULL) {
 		error = in_fromname(inp->inp_family, name, &ep);
 		if (error == 0)
-			error = ping_bind(sotorawcb(so));
+			error = ping_bind(rc);
 		ep.port = 0;
 		if (error == 0)
 			error = in_pcbroute(inp, &ep, &c);
@@ -201,6 +205,7 @@ raw_seal(struct mbuf **m, const struct in_conninfo *c, int at)
 /* Ping sockets send only echo requests, with their own identifier. */
 static int
 ping_prepare(struct rawcb *rc, struct mbuf **m)
+    REQUIRES(rc->rc_inp.inp_socket->so_lock)
 {
 	struct inpcb *inp = &rc->rc_inp;
 	const uint8_t request = rc->rc_proto == IPPROTO_ICMP ? ICMP_ECHO :
@@ -220,7 +225,7 @@ ping_prepare(struct rawcb *rc, struct mbuf **m)
 /* The addresses of a packet to be sent. */
 static int
 raw_route(const struct socket *so, const struct sockname *to,
-    struct in_conninfo *c)
+    struct in_conninfo *c) REQUIRES(so->so_lock)
 {
 	const struct inpcb *inp = so->so_pcb;
 	struct in_endpoint ep = { inp->inp_conn.faddr, 0, inp->inp_conn.zone };
@@ -237,7 +242,7 @@ raw_route(const struct socket *so, const struct sockname *to,
 /* Consumes *m, also on errors. */
 static int
 raw_transmit(struct rawcb *rc, struct mbuf **m, struct in_conninfo *c,
-    const struct ip_sendopts *opts)
+    const struct ip_sendopts *opts) REQUIRES(rc->rc_inp.inp_socket->so_lock)
 {
 	int error = rc->rc_ping ? ping_prepare(rc, m) : 0;
 
@@ -256,7 +261,7 @@ raw_transmit(struct rawcb *rc, struct mbuf **m, struct in_conninfo *c,
 
 static int
 raw_send(struct socket *so, struct mbuf *m, const struct sockname *to,
-    const struct msghdr *msg, int flags)
+    const struct msghdr *msg, int flags) REQUIRES(so->so_lock)
 {
 	struct rawcb *rc = sotorawcb(so);
 	struct ip_sendopts opts;
@@ -276,17 +281,18 @@ raw_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		m_freem(m);
 		return (error);
 	}
+	so_assert_locked(rc->rc_inp.inp_socket);
 	return (raw_transmit(rc, &m, &c, &opts));
 }
 
 static int
-raw_sockaddr(struct socket *so, struct sockname *name)
+raw_sockaddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
 	return (in_pcbsockaddr(so->so_pcb, name));
 }
 
 static int
-raw_peeraddr(struct socket *so, struct sockname *name)
+raw_peeraddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
 	const struct inpcb *inp = so->so_pcb;
 	const struct in_endpoint ep = { inp->inp_conn.faddr, 0,

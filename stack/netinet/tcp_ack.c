@@ -138,6 +138,7 @@ is_duplicate(const struct tcpcb *tp, const struct tcpseg *sg, bool sacked)
 /* Passes the ACK to recovery, and wakes a writer if there is space. */
 static void
 digest(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -156,7 +157,7 @@ digest(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
 
 /* Our FIN is acknowledged. */
 NOINLINE static enum tcp_step
-fin_acked(struct tcpcb *tp)
+fin_acked(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct socket *so = tp->t_inp.inp_socket;
 
@@ -177,6 +178,7 @@ fin_acked(struct tcpcb *tp)
 
 __hot enum tcp_step
 tcp_ack_input(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct tcp_acked a = { .now = tp->t_lastrecv,
 	    .marked = (tp->t_flags & TF_ECN) != 0 &&

@@ -59,6 +59,7 @@ fill_options(const struct tcpcb *tp, struct tcp_info *ti)
 
 static void
 fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t mss = tp->t_maxseg;
 	const bool probing = tcp_timer_running(tp, TT_PERSIST);
@@ -118,7 +119,7 @@ fill_receiver(const struct tcpcb *tp, struct tcp_info *ti)
  * writer waits for space and all data was sent.
  */
 static enum tcp_limit
-what_limits(const struct tcpcb *tp)
+what_limits(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
 	const uint32_t flight = tp->snd_max - tp->snd_una;
@@ -135,7 +136,7 @@ what_limits(const struct tcpcb *tp)
 }
 
 void
-tcp_info_limit(struct tcpcb *tp)
+tcp_info_limit(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const enum tcp_limit limit = what_limits(tp);
 	nsec_t now;
@@ -170,6 +171,7 @@ fill_limits(const struct tcpcb *tp, struct tcp_info *ti)
 
 int
 tcp_getinfo(const struct tcpcb *tp, void *val, socklen_t *len)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct tcp_info ti;
 

@@ -187,6 +187,7 @@ check_seq(struct tcpcb *tp, struct tcpseg *sg)
 /* Second step: RST, accepted only at the left edge (RFC 5961 section 3). */
 static enum tcp_step
 check_rst(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -235,6 +236,7 @@ check_ack(const struct tcpseg *sg)
  */
 static enum tcp_step
 follow_steps(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	enum tcp_step step;
 
@@ -263,6 +265,7 @@ learn_rcvmss(struct tcpcb *tp, const struct tcpseg *sg)
 
 __hot static enum tcp_step
 synchronised_input(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	enum tcp_step step;
 
@@ -301,6 +304,7 @@ timewait_reusable(const struct tcpcb *tp, const struct tcpseg *sg)
 /* Sends the response that a step requested. */
 __cold static void
 answer(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	if (tp->t_state == TCPS_TIME_WAIT)	/* our ACK was lost */
 		tcp_timer_set(tp, TT_2MSL, 2 * tcp_msec(&tcp_msl));
@@ -343,7 +347,8 @@ still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
  * child replaces the listener in *sop; the checker cannot see that.
  */
 NOINLINE static enum tcp_step
-listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
+listener_input(struct socket **sop, struct tcpseg *sg) REQUIRES((*sop)->so_lock)
+    NO_LOCK_ANALYSIS
 {
 	struct socket *child;
 	struct tcpcb *tp;
@@ -369,12 +374,14 @@ listener_input(struct socket **sop, struct tcpseg *sg) NO_LOCK_ANALYSIS
  */
 __hot bool
 tcp_socket_input(struct socket **sop, struct tcpseg *sg)
+    REQUIRES((*sop)->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(*sop);
 	enum tcp_step step;
 
 	if (!still_matches(tp, sg))
 		return (false);
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (timewait_reusable(tp, sg)) {
 		TCPSTAT_INC(timewaitreuse);
 		tcp_close(tp);
@@ -386,9 +393,11 @@ tcp_socket_input(struct socket **sop, struct tcpseg *sg)
 		step = tcp_synsent_input(tp, sg);
 	else
 		step = synchronised_input(tp, sg);
-	if (step == STEP_ACK)
-		answer(sototcpcb(*sop), sg);
-	else if (step == STEP_RESET)
+	if (step == STEP_ACK) {
+		tp = sototcpcb(*sop);
+		so_assert_locked(tp->t_inp.inp_socket);
+		answer(tp, sg);
+	} else if (step == STEP_RESET)
 		tcp_reset(sg);
 	return (true);
 }

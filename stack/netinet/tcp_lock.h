@@ -72,7 +72,8 @@ int	 tcp_table_start(void);
  */
 void	 tcp_input_single(struct tcpseg *);
 struct socket *tcp_find(const struct tcpseg *);
-bool	 tcp_socket_input(struct socket **, struct tcpseg *);
+bool	 tcp_socket_input(struct socket **sop, struct tcpseg *)
+	    REQUIRES((*sop)->so_lock);
 /* Like tcp_socket_input(), then unlocks and releases the socket. */
 bool	 tcp_input_locked(struct socket *so, struct tcpseg *)
 	    RELEASES(so->so_lock);

@@ -132,7 +132,7 @@ backlog_lock(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
 }
 
 static bool
-backlog_owned(struct socket *so)
+backlog_owned(struct socket *so) REQUIRES(so->so_lock)
 {
 	return (mtx_owned(&so->so_lock) || sototcp(so)->owner == curthread);
 }

@@ -58,7 +58,8 @@ batch_drop(struct tcp_lock_batch *tb) NO_LOCK_ANALYSIS
 
 /* Locks the socket of a segment, unless the last segment left it locked. */
 static void
-batch_lock(struct tcp_lock_batch *tb, struct socket *so) NO_LOCK_ANALYSIS
+batch_lock(struct tcp_lock_batch *tb, struct socket *so)
+    ACQUIRES(so->so_lock) NO_LOCK_ANALYSIS
 {
 	if (so == tb->tb_so && so->so_pcb == tb->tb_pcb) {
 		TCPLOCK_INC(kept);
@@ -83,6 +84,7 @@ batch_lock(struct tcp_lock_batch *tb, struct socket *so) NO_LOCK_ANALYSIS
  */
 static void
 batch_keep(struct tcp_lock_batch *tb, struct socket *so, bool done)
+    REQUIRES(so->so_lock)
 {
 	const struct tcpcb *tp = sototcpcb(so);
 
@@ -97,7 +99,7 @@ batch_keep(struct tcp_lock_batch *tb, struct socket *so, bool done)
 }
 
 static void
-batch_input(struct tcpseg *sg)
+batch_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
 {
 	struct tcp_lock_batch *tb = batch_mine();
 	struct socket *so;

@@ -127,7 +127,7 @@ next_size(struct tcpcb *tp)
 }
 
 uint32_t
-tcp_mtu_probe(struct tcpcb *tp)
+tcp_mtu_probe(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t size = next_size(tp);
 	const uint32_t flight = tp->snd_max - tp->snd_una;

@@ -152,7 +152,7 @@ worthwhile(const struct tcpcb *tp, uint32_t len, uint32_t queued)
  */
 __cold static void
 plan_again(const struct tcpcb *tp, struct tcp_tx *tx, tcp_seq seq,
-    tcp_seq end)
+    tcp_seq end) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const tcp_seq data = tp->snd_una + tp->t_inp.inp_socket->so_snd.sb_cc;
 
@@ -168,6 +168,7 @@ plan_again(const struct tcpcb *tp, struct tcp_tx *tx, tcp_seq seq,
  */
 static bool
 plan_lost(struct tcpcb *tp, struct tcp_tx *tx)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct tcp_sent *r = TAILQ_FIRST(&tp->t_lost);
 	uint32_t most = atomic_load_u32(&tcp_tsomax) - 256, len, room;
@@ -204,6 +205,7 @@ must_be_single(const struct tcpcb *tp, tcp_seq seq)
 
 static bool
 plan(struct tcpcb *tp, struct tcp_tx *tx)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
 	const uint32_t off = tp->snd_max - tp->snd_una;
@@ -405,7 +407,7 @@ transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
 }
 
 uint32_t
-tcp_notsent(const struct tcpcb *tp)
+tcp_notsent(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
 	const uint32_t sent = tp->snd_max - tp->snd_una;
@@ -415,7 +417,7 @@ tcp_notsent(const struct tcpcb *tp)
 
 /* Sends a larger segment as an MTU probe, if one is due. */
 static void
-try_larger(struct tcpcb *tp)
+try_larger(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t maxseg = tp->t_maxseg;
 	uint32_t len = tcp_mtu_probe(tp);
@@ -429,7 +431,7 @@ try_larger(struct tcpcb *tp)
 
 /* Whether nothing is to be sent, as after most input. */
 static bool
-is_silent(const struct tcpcb *tp)
+is_silent(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	return ((tp->t_flags & TF_ACKNOW) == 0 && TAILQ_EMPTY(&tp->t_lost) &&
 	    tp->t_inp.inp_socket->so_snd.sb_cc == tp->snd_max - tp->snd_una &&
@@ -438,7 +440,7 @@ is_silent(const struct tcpcb *tp)
 
 /* Out of line: keeps the prologue of the idle path in tcp_output() small. */
 __hot NOINLINE static int
-tcp_output_slow(struct tcpcb *tp)
+tcp_output_slow(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct tcp_tx tx = { .tx_more = false };
 	const tcp_seq before = tp->snd_max;
@@ -481,7 +483,7 @@ tcp_output(struct tcpcb *tp)
 }
 
 bool
-tcp_sendtail(struct tcpcb *tp)
+tcp_sendtail(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
 	const uint32_t off = tp->snd_max - tp->snd_una;

@@ -172,7 +172,7 @@ tcp_tlp_schedule(struct tcpcb *tp)
 
 /* Section 7.3: the timer has fired. */
 void
-tcp_tlp_probe(struct tcpcb *tp)
+tcp_tlp_probe(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct tcp_tlp *tlp = &tp->t_tlp;
 

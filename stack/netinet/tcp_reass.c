@@ -41,6 +41,7 @@ tcp_dsack_report(struct tcpcb *tp, tcp_seq start, tcp_seq end)
 /* Appends in-order data to the receive buffer.  Consumes m. */
 static void
 deliver(struct tcpcb *tp, struct mbuf *m, uint32_t len)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -134,7 +135,7 @@ queue(struct tcpcb *tp, struct tcpseg *sg)
 
 /* Delivers data that has become contiguous.  True: a FIN was reached. */
 static bool
-drain(struct tcpcb *tp)
+drain(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct tcp_ooseg *q;
 	bool fin = false;
@@ -192,7 +193,7 @@ tcp_reass_sack(const struct tcpcb *tp, struct tcp_sackblock *blocks)
 
 /* RFC 9293 section 3.10.7.4, eighth step: the peer has closed its side. */
 NOINLINE static enum tcp_step
-fin_received(struct tcpcb *tp)
+fin_received(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	tp->rcv_nxt++;
 	tp->t_flags |= TF_ACKNOW;
@@ -238,6 +239,7 @@ schedule_ack(struct tcpcb *tp, const struct tcpseg *sg)
  */
 static bool
 is_orphaned(const struct tcpcb *tp, const struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	return ((tp->t_inp.inp_socket->so_state & SS_NOFDREF) != 0 &&
 	    sg->sg_len > 0 &&
@@ -247,6 +249,7 @@ is_orphaned(const struct tcpcb *tp, const struct tcpseg *sg)
 /* Input step: data and FIN. */
 __hot enum tcp_step
 tcp_data_input(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	bool fin = (sg->sg_flags & TH_FIN) != 0;
 

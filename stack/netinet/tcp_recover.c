@@ -271,6 +271,7 @@ reduce_rate(struct tcpcb *tp, const struct tcp_acked *a, bool lost)
  */
 static void
 judge_timeout(struct tcpcb *tp, const struct tcp_acked *a)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	uint32_t cc = tp->t_inp.inp_socket->so_snd.sb_cc;
 	uint32_t flight = tp->snd_max - tp->snd_una;
@@ -294,6 +295,7 @@ judge_timeout(struct tcpcb *tp, const struct tcp_acked *a)
  */
 __cold static void
 grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	judge_timeout(tp, a);
 	if (tp->t_frto == FRTO_OFF && a->acked > 0)
@@ -307,6 +309,7 @@ grow_after_timeout(struct tcpcb *tp, const struct tcp_acked *a)
  */
 __hot void
 tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *a)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const bool calm = tp->t_recovery == TR_OPEN;
 	bool lost;

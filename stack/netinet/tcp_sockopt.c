@@ -70,6 +70,7 @@ set_quickack(struct tcpcb *tp, bool on)
 
 static int
 set_keep(struct tcpcb *tp, nsec_t *field, int seconds)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	if (seconds < 1 || seconds > 32767)
 		return (EINVAL);
@@ -81,7 +82,7 @@ set_keep(struct tcpcb *tp, nsec_t *field, int seconds)
 
 /* TCP_INQ: reads report how many bytes are left. */
 static int
-set_inq(struct tcpcb *tp, int num)
+set_inq(struct tcpcb *tp, int num) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -133,6 +134,7 @@ set_count(unsigned *field, int num)
 
 static int
 set_number(struct tcpcb *tp, int name, int num)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	switch (name) {
 	case TCP_NODELAY:
@@ -181,12 +183,13 @@ set_number(struct tcpcb *tp, int name, int num)
 
 int
 tcp_setopt(struct socket *so, int level, int name, const void *val,
-    socklen_t len)
+    socklen_t len) REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 	const struct cc_algo *cc;
 	int num;
 
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
 		return (in_pcbsetopt(&tp->t_inp, level, name, val, len));
 	if (level == SOL_SOCKET) {	/* SO_KEEPALIVE was changed */
@@ -214,6 +217,7 @@ tcp_setopt(struct socket *so, int level, int name, const void *val,
 
 static int
 get_number(const struct tcpcb *tp, int name, int *num)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	switch (name) {
 	case TCP_NODELAY:
@@ -278,10 +282,12 @@ put(void *val, socklen_t *len, const void *from, size_t size)
 
 int
 tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
+    REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 	int error, num;
 
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
 		return (in_pcbgetopt(&tp->t_inp, level, name, val, len));
 	if (level != IPPROTO_TCP)
@@ -305,6 +311,7 @@ tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
  */
 void
 tcp_readcontrol(struct socket *so, struct msghdr *msg, size_t room)
+    REQUIRES(so->so_lock)
 {
 	int inq = (int)so->so_rcv.sb_cc;
 	size_t used = 0;

@@ -53,7 +53,7 @@ tcp_offers(void)
 
 /* Creates the block of a new socket. */
 struct tcpcb *
-tcp_newtcpcb(struct socket *so)
+tcp_newtcpcb(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = kmalloc_aligned(sizeof(*tp),
 	    _Alignof(struct tcpcb));
@@ -161,7 +161,7 @@ tcp_setmss(struct tcpcb *tp)
 }
 
 void
-tcp_discard(struct tcpcb *tp)
+tcp_discard(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -176,7 +176,7 @@ tcp_discard(struct tcpcb *tp)
 }
 
 void
-tcp_close(struct tcpcb *tp)
+tcp_close(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -219,7 +219,7 @@ wants_reset(enum tcp_state state)
 }
 
 void
-tcp_drop(struct tcpcb *tp, int error)
+tcp_drop(struct tcpcb *tp, int error) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -231,7 +231,7 @@ tcp_drop(struct tcpcb *tp, int error)
 }
 
 bool
-tcp_timewait(struct tcpcb *tp)
+tcp_timewait(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -258,6 +258,7 @@ tcp_timewait(struct tcpcb *tp)
  */
 static void
 icmp_error_for(struct tcpcb *tp, int error, tcp_seq seq, uint32_t mtu)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	if (tp->t_state == TCPS_LISTEN || SEQ_LT(seq, tp->snd_una) ||
 	    SEQ_GEQ(seq, tp->snd_max))
@@ -275,6 +276,7 @@ tcp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
     uint32_t mtu, const struct in_icmperr *ie)
 {
 	struct socket *so = in_pcblookup_conn(&tcp_table, c);
+	struct tcpcb *tp;
 	tcp_seq seq;
 
 	(void)ie;
@@ -282,8 +284,11 @@ tcp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
 	if (so == NULL)
 		return;
 	solock(so);
-	if (so->so_pcb != NULL && sototcpcb(so)->t_state != TCPS_CLOSED)
-		icmp_error_for(sototcpcb(so), error, ntohl(seq), mtu);
+	tp = sototcpcb(so);
+	if (tp != NULL && tp->t_state != TCPS_CLOSED) {
+		so_assert_locked(tp->t_inp.inp_socket);
+		icmp_error_for(tp, error, ntohl(seq), mtu);
+	}
 	sounlock_input(so);
 	sorele(so);
 }

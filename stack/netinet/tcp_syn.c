@@ -27,7 +27,7 @@ window_scale(const struct sockbuf *sb)
 
 /* RFC 7323 section 2.2: the window of a SYN is not scaled. */
 static uint16_t
-syn_window(const struct socket *so)
+syn_window(const struct socket *so) REQUIRES(so->so_lock)
 {
 	uint32_t win = sbspace(&so->so_rcv);
 
@@ -104,7 +104,7 @@ tcp_half_send(const struct tcp_half *h, uint8_t flags)
 
 /* Sends or retransmits the SYN or SYN-ACK of the state. */
 int
-tcp_sendsyn(struct tcpcb *tp)
+tcp_sendsyn(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct inpcb *inp = &tp->t_inp;
 	const struct tcp_half h = {
@@ -139,6 +139,7 @@ tcp_sendsyn(struct tcpcb *tp)
 
 int
 tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	int error;
 
@@ -162,7 +163,7 @@ tcp_connect(struct tcpcb *tp, const struct in_endpoint *ep)
 
 /* Both SYNs have been acknowledged. */
 static void
-established(struct tcpcb *tp)
+established(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -215,6 +216,7 @@ inherit(struct tcpcb *tp, const struct tcpcb *from)
 void
 tcp_half_init(struct tcp_half *h, struct socket *head,
     const struct in_conninfo *c, tcp_seq irs, const struct tcpopts *to)
+    REQUIRES(head->so_lock)
 {
 	const struct tcpcb *tp = sototcpcb(head);
 	const unsigned offered = (to->has_ts ? TF_TS : 0) |
@@ -289,7 +291,7 @@ newchild(struct socket *head, const struct tcp_half *h) NO_LOCK_ANALYSIS
 /* An ACK for a listener: does it complete a handshake? */
 static enum tcp_step
 listen_ack(struct socket *head, const struct tcpseg *sg,
-    struct socket **child)
+    struct socket **child) REQUIRES(head->so_lock)
 {
 	struct tcp_half h;
 	nsec_t since = 0;
@@ -320,7 +322,7 @@ listen_ack(struct socket *head, const struct tcpseg *sg,
  */
 enum tcp_step
 tcp_listen_input(struct socket *head, const struct tcpseg *sg,
-    struct socket **child)
+    struct socket **child) REQUIRES(head->so_lock)
 {
 	struct tcp_half h;
 
@@ -348,6 +350,7 @@ tcp_listen_input(struct socket *head, const struct tcpseg *sg,
 /* RFC 9293 section 3.10.7.3, state SYN-SENT. */
 enum tcp_step
 tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	enum tcp_step step = STEP_NEXT;
 	bool acked = (sg->sg_flags & TH_ACK) != 0;
@@ -388,6 +391,7 @@ tcp_synsent_input(struct tcpcb *tp, struct tcpseg *sg)
 /* Input step: the ACK that ends SYN-RECEIVED. */
 enum tcp_step
 tcp_synreceived_ack(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	if (__predict_true(tp->t_state != TCPS_SYN_RECEIVED))
 		return (STEP_NEXT);

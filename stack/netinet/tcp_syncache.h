@@ -24,7 +24,8 @@ struct tcp_half {
 
 /* Fills h from a SYN; head is locked. */
 void	 tcp_half_init(struct tcp_half *h, struct socket *head,
-	    const struct in_conninfo *, tcp_seq irs, const struct tcpopts *);
+	    const struct in_conninfo *, tcp_seq irs, const struct tcpopts *)
+	    REQUIRES(head->so_lock);
 /* Sends our SYN (flags TH_SYN) or SYN-ACK; returns like ip_output(). */
 int	 tcp_half_send(const struct tcp_half *, uint8_t flags);
 
@@ -53,6 +54,6 @@ void	 tcp_syncache_reset(const struct tcpseg *);
 void	 tcp_syncookie_init(void);
 void	 tcp_syncookie_send(struct tcp_half *);
 bool	 tcp_syncookie_check(struct socket *head, const struct tcpseg *,
-	    struct tcp_half *);
+	    struct tcp_half *) REQUIRES(head->so_lock);
 
 #endif /* NETINET_TCP_SYNCACHE_H */

@@ -73,7 +73,7 @@ tcp_syncookie_send(struct tcp_half *h)
 
 bool
 tcp_syncookie_check(struct socket *head, const struct tcpseg *sg,
-    struct tcp_half *h)
+    struct tcp_half *h) REQUIRES(head->so_lock)
 {
 	const tcp_seq iss = sg->sg_ack - 1, irs = sg->sg_seq - 1;
 	const uint8_t bits = iss & ~HASH_MASK, scale = bits & 7;

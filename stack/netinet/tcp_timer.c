@@ -120,7 +120,7 @@ timer_gaveup(struct tcpcb *tp, nsec_t now)
 
 /* A handshake ends without a reset, because its SYN may be forged. */
 static struct tcpcb *
-timer_giveup(struct tcpcb *tp)
+timer_giveup(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	int error = tp->t_softerror != 0 ? tp->t_softerror : ETIMEDOUT;
 
@@ -137,6 +137,7 @@ timer_giveup(struct tcpcb *tp)
 
 static struct tcpcb *
 timer_rexmt(struct tcpcb *tp, nsec_t now)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	nsec_t delay, left;
 
@@ -161,6 +162,7 @@ timer_rexmt(struct tcpcb *tp, nsec_t now)
 /* RFC 9293 section 3.8.6.1: probes a closed window, without limit. */
 static struct tcpcb *
 timer_persist(struct tcpcb *tp, nsec_t now)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	TCPSTAT_INC(persisttimeo);
 	if (tp->t_rxtshift == 0)
@@ -201,7 +203,7 @@ keepidle(const struct tcpcb *tp)
 
 /* Starts or stops keep-alive, after the handshake or by SO_KEEPALIVE. */
 void
-tcp_timer_keep(struct tcpcb *tp)
+tcp_timer_keep(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	tp->t_keepprobes = 0;
 	if (tp->t_inp.inp_socket->so_options & SOO_KEEPALIVE)
@@ -212,7 +214,7 @@ tcp_timer_keep(struct tcpcb *tp)
 
 /* RFC 9293 section 3.8.4. */
 static struct tcpcb *
-timer_keep(struct tcpcb *tp, nsec_t now)
+timer_keep(struct tcpcb *tp, nsec_t now) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	unsigned limit = tp->t_keepcnt != 0 ? tp->t_keepcnt :
 	    atomic_load_u32(&tcp_keepcnt);
@@ -244,7 +246,7 @@ timer_keep(struct tcpcb *tp, nsec_t now)
 
 /* The program has closed both sides, so the timer must end the connection. */
 bool
-tcp_timer_finwait2(struct tcpcb *tp)
+tcp_timer_finwait2(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	if (tp->t_linger2 == TCP_LINGER2_NONE) {
 		tcp_close(tp);
@@ -256,7 +258,7 @@ tcp_timer_finwait2(struct tcpcb *tp)
 }
 
 static struct tcpcb *
-timer_2msl(struct tcpcb *tp, nsec_t now)
+timer_2msl(struct tcpcb *tp, nsec_t now) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	(void)now;
 	tcp_close(tp);
@@ -283,6 +285,7 @@ timer_reorder(struct tcpcb *tp, nsec_t now)
 
 static struct tcpcb *
 timer_probe(struct tcpcb *tp, nsec_t now)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	(void)now;
 	tcp_tlp_probe(tp);

@@ -22,6 +22,7 @@ tcp_urgent_byte(const struct tcphdr *th)
 /* Input step: RFC 9293 section 3.10.7.4, sixth. */
 enum tcp_step
 tcp_urgent_input(struct tcpcb *tp, struct tcpseg *sg)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct socket *so = tp->t_inp.inp_socket;
 
@@ -35,7 +36,7 @@ tcp_urgent_input(struct tcpcb *tp, struct tcpseg *sg)
 
 /* The last byte in the send buffer is urgent. */
 void
-tcp_urgent_send(struct tcpcb *tp)
+tcp_urgent_send(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	tp->snd_up = tp->snd_una + tp->t_inp.inp_socket->so_snd.sb_cc;
 	/* a peer with a closed window must be notified, too (MUST-62) */

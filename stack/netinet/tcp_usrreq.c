@@ -7,7 +7,7 @@
 #include "netinet/tcp_var.h"
 
 static int
-tcp_usr_attach(struct socket *so)
+tcp_usr_attach(struct socket *so) REQUIRES(so->so_lock)
 {
 	(void)tcp_newtcpcb(so);
 	soreserve(so, atomic_load_u32(&tcp_sendspace),
@@ -38,9 +38,11 @@ tcp_usrclosed(struct tcpcb *tp)
  */
 static void
 tcp_usr_detach(struct socket *so)
+    REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 
+	so_assert_locked(tp->t_inp.inp_socket);
 	KASSERT(so->so_state & SS_NOFDREF, ("tcp_usr_detach: still open"));
 	switch (tp->t_state) {
 	case TCPS_CLOSED:
@@ -68,9 +70,11 @@ tcp_usr_detach(struct socket *so)
 
 static void
 tcp_usr_abort(struct socket *so)
+    REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (tp->t_state == TCPS_CLOSED)
 		tcp_discard(tp);
 	else
@@ -79,11 +83,13 @@ tcp_usr_abort(struct socket *so)
 
 static int
 tcp_usr_bind(struct socket *so, const struct sockname *name)
+    REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 	struct in_endpoint ep;
 	int error;
 
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (tp->t_state != TCPS_CLOSED || tp->t_used)
 		return (EINVAL);
 	error = in_fromname(tp->t_inp.inp_family, name, &ep);
@@ -91,11 +97,12 @@ tcp_usr_bind(struct socket *so, const struct sockname *name)
 }
 
 static int
-tcp_usr_listen(struct socket *so)
+tcp_usr_listen(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 	int error;
 
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (tp->t_state != TCPS_CLOSED || tp->t_used)
 		return (EINVAL);
 	error = in_pcblisten(&tp->t_inp);
@@ -106,6 +113,7 @@ tcp_usr_listen(struct socket *so)
 
 static int
 tcp_usr_connect(struct socket *so, const struct sockname *name, int flags)
+    REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 	struct in_endpoint ep;
@@ -117,15 +125,17 @@ tcp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 		return (error);
 	if (tp->t_state != TCPS_CLOSED)
 		return (EISCONN);
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (tp->t_used) { /* reused after disconnect, as in Linux */
 		tcp_discard(tp);
 		tp = tcp_newtcpcb(so);
 	}
+	so_assert_locked(tp->t_inp.inp_socket);
 	return (tcp_connect(tp, &ep));
 }
 
 static int
-tcp_usr_shutdown(struct socket *so)
+tcp_usr_shutdown(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 
@@ -148,7 +158,7 @@ tcp_usr_shutdown(struct socket *so)
  * advertise a window above 64 KB, which the SYN could not.
  */
 __hot void
-tcp_rcvd(struct socket *so)
+tcp_rcvd(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 	uint32_t size, open, more;
@@ -183,6 +193,7 @@ tcp_notsentmax(const struct tcpcb *tp)
  */
 __hot static uint32_t
 tcp_usr_sendroom(const struct socket *so)
+    REQUIRES(so->so_lock)
 {
 	const struct tcpcb *tp = sototcpcb(so);
 	uint32_t max, unsent;
@@ -192,6 +203,7 @@ tcp_usr_sendroom(const struct socket *so)
 	max = tcp_notsentmax(tp);
 	if (__predict_true(max > INT32_MAX))
 		return (UINT32_MAX);
+	so_assert_locked(tp->t_inp.inp_socket);
 	unsent = tcp_notsent(tp);
 	if (unsent >= max)
 		return (0);
@@ -201,9 +213,11 @@ tcp_usr_sendroom(const struct socket *so)
 __hot static int
 tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
     const struct msghdr *msg, int flags)
+    REQUIRES(so->so_lock)
 {
 	struct tcpcb *tp = sototcpcb(so);
 
+	so_assert_locked(tp->t_inp.inp_socket);
 	(void)to;
 	(void)msg;
 	KASSERT(m == NULL, ("tcp_usr_send: data comes by the buffer"));
@@ -220,13 +234,13 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 }
 
 static int
-tcp_usr_sockaddr(struct socket *so, struct sockname *name)
+tcp_usr_sockaddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
 	return (in_pcbsockaddr(&sototcpcb(so)->t_inp, name));
 }
 
 static int
-tcp_usr_peeraddr(struct socket *so, struct sockname *name)
+tcp_usr_peeraddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
 	const struct tcpcb *tp = sototcpcb(so);
 

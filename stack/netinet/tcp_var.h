@@ -381,18 +381,21 @@ tcp_msec(atomic_u32 *tunable)
 /* tcp_subr.c */
 extern struct inpcbtable tcp_table;
 void	 tcp_init(void);
-struct tcpcb *tcp_newtcpcb(struct socket *);
+struct tcpcb *tcp_newtcpcb(struct socket *so) REQUIRES(so->so_lock);
 unsigned tcp_offers(void);	/* TF_TS, TF_WSCALE, TF_SACK */
 /*
  * Ends the connection: removes it from the tables and notifies the socket.
  * Frees the block unless a descriptor still references the socket.  The caller
  * must not use the block afterwards.
  */
-void	 tcp_close(struct tcpcb *);
+void	 tcp_close(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
 /* Like tcp_close(), and resets the peer and sets so_error. */
-void	 tcp_drop(struct tcpcb *, int error);
-void	 tcp_discard(struct tcpcb *);	/* frees a closed block */
-bool	 tcp_timewait(struct tcpcb *);	/* false: closed at once */
+void	 tcp_drop(struct tcpcb *tp, int error)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
+void	 tcp_discard(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);	/* frees a closed block */
+/* False: closed at once. */
+bool	 tcp_timewait(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 tcp_seq	 tcp_newiss(const struct in_conninfo *);
 uint32_t tcp_tsoffset(const struct in_conninfo *);
 uint16_t tcp_offermss(const struct in_conninfo *, uint16_t usermss);
@@ -407,14 +410,18 @@ void	 tcp_input(struct mbuf *, unsigned hlen);
 
 /* tcp_syn.c */
 enum tcp_step tcp_listen_input(struct socket *head, const struct tcpseg *,
-	    struct socket **child);
-NOINLINE enum tcp_step tcp_synsent_input(struct tcpcb *, struct tcpseg *);
-enum tcp_step tcp_synreceived_ack(struct tcpcb *, struct tcpseg *);
-int	 tcp_connect(struct tcpcb *, const struct in_endpoint *);
-int	 tcp_sendsyn(struct tcpcb *);
+	    struct socket **child) REQUIRES(head->so_lock);
+NOINLINE enum tcp_step tcp_synsent_input(struct tcpcb *tp, struct tcpseg *)
+    REQUIRES(tp->t_inp.inp_socket->so_lock);
+enum tcp_step tcp_synreceived_ack(struct tcpcb *tp, struct tcpseg *)
+    REQUIRES(tp->t_inp.inp_socket->so_lock);
+int	 tcp_connect(struct tcpcb *tp, const struct in_endpoint *)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
+int	 tcp_sendsyn(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
 
 /* tcp_ack.c */
-enum tcp_step tcp_ack_input(struct tcpcb *, struct tcpseg *);
+enum tcp_step tcp_ack_input(struct tcpcb *tp, struct tcpseg *)
+    REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_updatewindow(struct tcpcb *, const struct tcpseg *);
 void	 tcp_rttsample(struct tcpcb *, nsec_t rtt);
 void	 tcp_setrto(struct tcpcb *);
@@ -456,14 +463,16 @@ void	 tcp_rack_recovered(struct tcpcb *);
 bool	 tcp_rack_detect(struct tcpcb *, nsec_t now);
 void	 tcp_rack_timeout(struct tcpcb *, nsec_t now);
 void	 tcp_tlp_schedule(struct tcpcb *);
-void	 tcp_tlp_probe(struct tcpcb *);
+void	 tcp_tlp_probe(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 bool	 tcp_tlp_acked(struct tcpcb *, tcp_seq ack, const struct tcp_acked *);
 
 /* tcp_recover.c */
 void	 tcp_recover_init(struct tcpcb *);
 void	 tcp_sack_input(struct tcpcb *, const struct tcpseg *,
 	    struct tcp_acked *);
-void	 tcp_recover(struct tcpcb *, tcp_seq ack, const struct tcp_acked *);
+void	 tcp_recover(struct tcpcb *tp, tcp_seq ack, const struct tcp_acked *)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 __cold void	 tcp_recover_rexmit(struct tcpcb *, uint32_t len, nsec_t now);
 void	 tcp_recover_reorder(struct tcpcb *);
 void	 tcp_recover_timeout(struct tcpcb *);
@@ -481,7 +490,8 @@ enum tcp_step tcp_ecn_input(struct tcpcb *, struct tcpseg *);
 uint8_t	 tcp_ecn_output(struct tcpcb *, bool fresh, uint8_t *ecn);
 
 /* tcp_reass.c */
-enum tcp_step tcp_data_input(struct tcpcb *, struct tcpseg *);
+enum tcp_step tcp_data_input(struct tcpcb *tp, struct tcpseg *)
+    REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_reass_flush(struct tcpcb *);
 __cold unsigned tcp_reass_sack(const struct tcpcb *, struct tcp_sackblock *);
 /* Whether the next ACK has SACK blocks to report. */
@@ -497,8 +507,10 @@ void	 tcp_dsack_report(struct tcpcb *, tcp_seq start, tcp_seq end);
 /* tcp_urgent.c */
 struct tcphdr;
 tcp_seq	 tcp_urgent_byte(const struct tcphdr *);
-enum tcp_step tcp_urgent_input(struct tcpcb *, struct tcpseg *);
-__cold void	 tcp_urgent_send(struct tcpcb *);
+enum tcp_step tcp_urgent_input(struct tcpcb *tp, struct tcpseg *)
+    REQUIRES(tp->t_inp.inp_socket->so_lock);
+__cold void	 tcp_urgent_send(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 /* Sets the urgent pointer of a segment that begins at seq. */
 void	 tcp_urgent_output(const struct tcpcb *, tcp_seq seq, struct tcphdr *);
 /* Whether the segment that begins at seq has an urgent pointer. */
@@ -513,7 +525,8 @@ void	 tcp_mtu_init(struct tcpcb *);		/* the handshake is complete */
 void	 tcp_mtu_icmp(struct tcpcb *, uint32_t mtu);	/* by ICMP */
 void	 tcp_mtu_timeout(struct tcpcb *);
 /* Bytes to send as one probe from snd_max; 0: no probe now. */
-uint32_t tcp_mtu_probe(struct tcpcb *);
+uint32_t tcp_mtu_probe(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_mtu_acked(struct tcpcb *);		/* snd_una has advanced */
 __cold void	 tcp_mtu_resent(struct tcpcb *, tcp_seq, uint32_t len);
 
@@ -535,14 +548,15 @@ bool	 tcp_output_handoff(struct tcpcb *);
 /* tcp_output.c */
 int	 tcp_output(struct tcpcb *);
 /* Bytes in the send buffer that have never been sent. */
-uint32_t tcp_notsent(const struct tcpcb *);
+uint32_t tcp_notsent(const struct tcpcb *tp)
+    REQUIRES(tp->t_inp.inp_socket->so_lock);
 /*
  * A writer adds no data beyond this number of unsent bytes; above INT32_MAX:
  * no limit.
  */
 uint32_t tcp_notsentmax(const struct tcpcb *);
 /* Sends new data, else retransmits the last segment and returns false. */
-bool	 tcp_sendtail(struct tcpcb *);
+bool	 tcp_sendtail(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_sendprobe(struct tcpcb *);
 __cold void  tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
 	    uint8_t flags, uint32_t tsval);
@@ -565,24 +579,31 @@ void	 tcp_timer_clear(struct tcpcb *, enum tcp_timer);
 bool	 tcp_timer_running(const struct tcpcb *, enum tcp_timer);
 void	 tcp_timer_stopall(struct tcpcb *);
 void	 tcp_timer_persist(struct tcpcb *);
-void	 tcp_timer_keep(struct tcpcb *);
+void	 tcp_timer_keep(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 /*
  * Starts the FIN_WAIT_2 timer of a closed socket; false: the connection was
  * closed instead.
  */
-bool	 tcp_timer_finwait2(struct tcpcb *);
+bool	 tcp_timer_finwait2(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 unsigned tcp_synlimit(const struct tcpcb *);	/* max SYN retransmissions */
 
 /* tcp_usrreq.c, tcp_sockopt.c, tcp_info.c */
 extern const struct protosw tcp_protosw;
 void	 tcp_usrclosed(struct tcpcb *);
-void	 tcp_rcvd(struct socket *);
-int	 tcp_setopt(struct socket *, int level, int name, const void *,
-	    socklen_t);
-int	 tcp_getopt(struct socket *, int level, int name, void *, socklen_t *);
-__cold void	 tcp_readcontrol(struct socket *, struct msghdr *, size_t room);
-int	 tcp_getinfo(const struct tcpcb *, void *, socklen_t *);
+void	 tcp_rcvd(struct socket *so) REQUIRES(so->so_lock);
+int	 tcp_setopt(struct socket *so, int level, int name, const void *,
+	    socklen_t)
+	    REQUIRES(so->so_lock);
+int	 tcp_getopt(struct socket *so, int level, int name, void *, socklen_t *)
+	    REQUIRES(so->so_lock);
+__cold void	 tcp_readcontrol(struct socket *so, struct msghdr *, size_t room)
+	    REQUIRES(so->so_lock);
+int	 tcp_getinfo(const struct tcpcb *tp, void *, socklen_t *)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 /* Records what limits the sender, after output. */
-void	 tcp_info_limit(struct tcpcb *);
+void	 tcp_info_limit(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 
 #endif /* NETINET_TCP_VAR_H */

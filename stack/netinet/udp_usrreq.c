@@ -107,16 +107,20 @@ udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
 	const struct in_endpoint from = { c->faddr, c->fport, c->zone };
 	struct socontrol control;
 	struct sockname name;
+	struct inpcb *inp;
 
 	in_toname(so->so_proto->pr_domain, &from, &name);
 	control.sc_len = 0;
 	mtx_lock(&so->so_lock);
-	if (so->so_pcb != NULL)
-		in_control_received(so->so_pcb, c, arrival, &control);
-	if (so->so_pcb == NULL || (so->so_state & SS_CANTRCVMORE) ||
-	    !in_mcast_hears(so->so_pcb, c, arrival->ia_ifindex)) {
+	inp = so->so_pcb;
+	if (inp != NULL) {
+		so_assert_locked(inp->inp_socket);
+		in_control_received(inp, c, arrival, &control);
+	}
+	if (inp == NULL || (so->so_state & SS_CANTRCVMORE) ||
+	    !in_mcast_hears(inp, c, arrival->ia_ifindex)) {
 		m_freem(m);
-	} else if (udp_append(so->so_pcb, &so->so_rcv, &name, &control, m)) {
+	} else if (udp_append(inp, &so->so_rcv, &name, &control, m)) {
 		UDPSTAT_INC(delivered);
 		sorwakeup(so);
 	} else {
@@ -190,19 +194,23 @@ udp_ctlinput(int error, const struct in_conninfo *c, const uint8_t *header,
     uint32_t mtu, const struct in_icmperr *ie)
 {
 	struct socket *so = in_pcblookup(&udp_table, c);
+	struct inpcb *inp;
 
 	(void)header;
 	if (so == NULL)
 		return;
 	mtx_lock(&so->so_lock);
-	if (so->so_pcb != NULL)
-		in_pcberror(so->so_pcb, error, c, mtu, ie, UDP_HDRLEN);
+	inp = so->so_pcb;
+	if (inp != NULL) {
+		so_assert_locked(inp->inp_socket);
+		in_pcberror(inp, error, c, mtu, ie, UDP_HDRLEN);
+	}
 	mtx_unlock(&so->so_lock);
 	sorele(so);
 }
 
 static int
-udp_attach(struct socket *so)
+udp_attach(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct inpcb *inp = kmalloc(sizeof(*inp));
 
@@ -215,7 +223,7 @@ udp_attach(struct socket *so)
 }
 
 static void
-udp_detach(struct socket *so)
+udp_detach(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct inpcb *inp = so->so_pcb;
 
@@ -228,16 +236,19 @@ udp_detach(struct socket *so)
 
 static int
 udp_bind(struct socket *so, const struct sockname *name)
+    REQUIRES(so->so_lock)
 {
 	struct inpcb *inp = so->so_pcb;
 	struct in_endpoint ep;
 	int error = in_fromname(inp->inp_family, name, &ep);
 
+	so_assert_locked(inp->inp_socket);
 	return (error != 0 ? error : in_pcbbind(inp, &ep));
 }
 
 static int
 udp_connect(struct socket *so, const struct sockname *name, int flags)
+    REQUIRES(so->so_lock)
 {
 	struct inpcb *inp = so->so_pcb;
 	struct in_endpoint ep;
@@ -246,6 +257,7 @@ udp_connect(struct socket *so, const struct sockname *name, int flags)
 	(void)flags;
 	if (inp == NULL)
 		return (EINVAL);
+	so_assert_locked(inp->inp_socket);
 	if (name != NULL &&
 	    (error = in_fromname(inp->inp_family, name, &ep)) != 0)
 		return (error);
@@ -301,6 +313,7 @@ udp_output(struct mbuf *m, const struct in_conninfo *c,
 /* The addresses of a datagram to be sent. */
 static int
 udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	struct in_endpoint ep = { inp->inp_conn.faddr, inp->inp_conn.fport,
 	    inp->inp_conn.zone };
@@ -378,7 +391,7 @@ udp_output_segments(struct mbuf *m, const struct in_conninfo *c,
 
 static int
 udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
-    const struct msghdr *msg, int flags)
+    const struct msghdr *msg, int flags) REQUIRES(so->so_lock)
 {
 	struct inpcb *inp = so->so_pcb;
 	struct ip_sendopts opts;
@@ -391,9 +404,12 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 		error = EBADF;
 	else if (m->m_pkthdr.len > IP_MAXPACKET - 20 - UDP_HDRLEN)
 		error = EMSGSIZE;
-	else
+	else {
+		so_assert_locked(inp->inp_socket);
 		error = udp_route(inp, to, &c);
+	}
 	if (error == 0) {
+		so_assert_locked(inp->inp_socket);
 		opts = inp->inp_opts;
 		opts.broadcast = (so->so_options & SOO_BROADCAST) != 0;
 		if (in_isgroup(&c.faddr))
@@ -432,7 +448,7 @@ udp_setown(struct inpcb *inp, int name, const void *val, socklen_t len)
 
 static int
 udp_setopt(struct socket *so, int level, int name, const void *val,
-    socklen_t len)
+    socklen_t len) REQUIRES(so->so_lock)
 {
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
 		return (in_pcbsetopt(so->so_pcb, level, name, val, len));
@@ -443,6 +459,7 @@ udp_setopt(struct socket *so, int level, int name, const void *val,
 
 static int
 udp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
+    REQUIRES(so->so_lock)
 {
 	const struct inpcb *inp = so->so_pcb;
 	int num;
@@ -459,13 +476,13 @@ udp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 }
 
 static int
-udp_sockaddr(struct socket *so, struct sockname *name)
+udp_sockaddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
 	return (in_pcbsockaddr(so->so_pcb, name));
 }
 
 static int
-udp_peeraddr(struct socket *so, struct sockname *name)
+udp_peeraddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
 	return (in_pcbpeeraddr(so->so_pcb, name));
 }

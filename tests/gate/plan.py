@@ -35,7 +35,7 @@ WEIGHTS = {
     "integration": 690, "guests": 400, "lab": 300, "stack": 300, "unit": 160, "pages": 120, "simulator": 120,
     "suite-thread": 170, "build-release": 95, "combinations": 120, "fuzz": 110, "browser": 75, "platform": 60,
     "lint-mypy": 60, "build-address": 60, "build-thread": 60, "suite-address": 60, "lint-clang": 40,
-    "lint-clang-sim": 20, "lint-cppcheck": 40, "suite-release": 20, "client": 30, "lint-djlint": 10,
+    "lint-clang-sim": 20, "lint-cppcheck": 40, "lint-locking": 30, "suite-release": 20, "client": 30, "lint-djlint": 10,
     "lint-shellcheck": 5, "lint-ruff": 5,
 }  # fmt: skip
 """About how many CPU seconds each job takes: the table at the end of a run has them."""
@@ -70,6 +70,7 @@ def lint_jobs() -> list[Job]:
     return [
         *(_lint(name, _compiled(name)) for name in CLANG_BUILDS),
         _lint("cppcheck", _cppcheck(), after=("lint-clang",)),
+        _lint("locking", (PYTHON, "-m", "tests.stack.locking", "check"), after=("lint-clang",)),
         _lint("mypy", (str(BIN / "mypy"), "--no-error-summary", *tracked("*.py"))),
         _lint("djlint", (str(BIN / "djlint"), "--quiet", "--lint", *templates)),
         _lint("shellcheck", ("shellcheck", "--severity=warning", "dev", "runners/install.sh", ".ci/run")),
@@ -162,7 +163,7 @@ def all_jobs(setting: Setting) -> list[Job]:
 
 
 STACK = (
-    "lint-clang", "lint-clang-sim", "lint-cppcheck", *(f"build-{name}" for name in STACK_BUILDS),
+    "lint-clang", "lint-clang-sim", "lint-cppcheck", "lint-locking", *(f"build-{name}" for name in STACK_BUILDS),
     *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "simulator", "fuzz", "lab", "guests",
 )  # fmt: skip
 PYTHON_LINT = ("lint-mypy", "lint-ruff")

@@ -49,7 +49,7 @@ BUILDS = {
     "release": Build(("-Dbuildtype=release", "-Dlayouts=2"), linker="bfd"),
     "address": Build((*CHECKED, "-Db_sanitize=address,undefined")),
     "thread": Build((*CHECKED, "-Db_sanitize=thread")),
-    # clang checks the lock annotations, which gcc does not know, before it optimises anything.
+    # clang warns of what gcc does not, before it optimises anything.
     "clang": Build((*UNOPTIMISED, "-Dwerror=true"), CLANG),
     "clang-sim": Build((*UNOPTIMISED, "-Dsim=true", "-Dplanted=true", "-Dwerror=true"), CLANG),
     "sim": Build(("-Dbuildtype=release", "-Dsim=true")),

@@ -57,7 +57,11 @@ def test_every_path_of_the_table_exists() -> None:
         (["docs/howto/users.md"], {"docs"}, {"unit", "stack", "lint-mypy"}),
         (["docs/reference/tunables.md"], {"docs", "docs-tunables"}, {"unit"}),
         (["perfweb/runs/services.py"], {"unit", "browser", "lint-mypy", "one-run"}, {"stack", "integration"}),
-        (["stack/net/if.c"], {"stack", "suite-address", "lint-clang", "fuzz"}, {"unit", "browser", "lint-mypy"}),
+        (
+            ["stack/net/if.c"],
+            {"stack", "suite-address", "lint-clang", "lint-locking", "fuzz"},
+            {"unit", "browser", "lint-mypy"},
+        ),
         (["docs/howto/users.md", "stack/net/if.c"], {"docs", "suite-thread"}, {"unit"}),
         (["pyproject.toml"], {"unit", "stack", "integration", "lint-ruff"}, {"docs"}),
         (["runners/driver.py"], {"unit", "lab", "integration", "platform"}, set()),
