@@ -87,8 +87,8 @@ class Archive:
         self.number = 0
         self.there: set[str] = set()
 
-    def add(self, name: str, mode: int, data: bytes = b"") -> None:
-        """An entry, with the directories above it unless they are there."""
+    def add(self, name: str, mode: int, data: bytes = b"", modified: int = 0) -> None:
+        """An entry last modified so many seconds after 1970, with the directories above it unless they are there."""
         above, _, _ = name.rpartition("/")
         if above and above not in self.there:
             self.add(above, stat.S_IFDIR | 0o755)
@@ -96,27 +96,31 @@ class Archive:
             return
         self.there.add(name)
         self.number += 1
-        self._write(name, self.number, mode, data)
+        self._write(name, self.number, mode, data, modified)
 
     def copy(self, source: Path, name: str) -> None:
-        """A file, a directory or a link of this machine; programs set no user id."""
+        """A file, a directory or a link of this machine; programs set no user id.
+
+        Files keep their modification time: Python uses its compiled files only if they name that of the source
+        (PEP 552), and compiles everything it imports after each boot otherwise.
+        """
         status = source.lstat()
         mode = status.st_mode & ~(stat.S_ISUID | stat.S_ISGID)
         if stat.S_ISLNK(mode):
             self.add(name, mode, os.fsencode(source.readlink()))
         elif stat.S_ISREG(mode):
-            self.add(name, mode, source.read_bytes())
+            self.add(name, mode, source.read_bytes(), int(status.st_mtime))
         elif stat.S_ISDIR(mode):
             self.add(name, mode)
 
     def close(self) -> None:
         """Writes the end."""
-        self._write("TRAILER!!!", 0, 0, b"")
+        self._write("TRAILER!!!", 0, 0, b"", 0)
         self.file.close()
 
-    def _write(self, name: str, number: int, mode: int, data: bytes) -> None:
+    def _write(self, name: str, number: int, mode: int, data: bytes, modified: int) -> None:
         encoded = os.fsencode(name) + b"\0"
-        fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(encoded), 0)
+        fields = (number, mode, 0, 0, 1, modified, len(data), 0, 0, 0, 0, len(encoded), 0)
         head = b"070701" + b"".join(b"%08x" % field for field in fields) + encoded
         self.file.write(_padded(head) + _padded(data))
 

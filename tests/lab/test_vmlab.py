@@ -8,8 +8,7 @@ import os
 import re
 import subprocess
 import tarfile
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,13 @@ import pytest
 from perfweb.runs.catalogue import TESTS
 from playbooks.module_utils import processes, tunnels
 from runners import tools, vmlab
-from runners.driver import Listener, play
+from runners.driver import NOBODY, Listener, PlayResult, play
 from runners.labs import LabError, ssh_options
 from runners.vmlab import Lab
 from tests.stack.topology import Installed
 
 HOSTS = ("left", "dut", "right")
+Play = Callable[..., PlayResult]
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,24 @@ def guests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     vmlab.up(lab)
     yield lab
     vmlab.down(lab)
+
+
+@pytest.fixture(scope="module")
+def run(guests: Lab) -> Play:
+    """Plays of one run on the kernel. Modules take seconds in emulated guests, so tests share what is prepared."""
+    about = {"run_id": "guests", "boot_id": "boot", "target": "linux", "topology": "host-host", "server": "none"}
+
+    def _play(name: str, listener: Listener = NOBODY, **values: object) -> PlayResult:
+        values = {**about, **values}
+        return play(name, inventory=guests.inventory, extra_vars=values, timeout=300, listener=listener)
+
+    return _play
+
+
+@pytest.fixture(scope="module")
+def prepared(run: Play) -> None:
+    """The run is prepared; the last test that needs this restores it."""
+    run("prepare").require_ok()
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +79,17 @@ def _crash(lab: Lab) -> None:
     process = processes.running(lab.file("dut", "pid"))
     assert process is not None
     _ssh(lab, "dut", "echo c >/proc/sysrq-trigger")
-    assert processes.wait_until_gone(process, 60)
+    assert processes.wait_until_gone(process, 300)
 
 
 def test_guests_are_up_and_wired(guests: Lab) -> None:
     assert vmlab.status(guests) == dict.fromkeys(HOSTS, True)
     assert [_ssh(guests, host, "hostname") for host in HOSTS] == [guests.host_name(host) for host in HOSTS]
     _ssh(guests, "dut", f"ip address add 10.{guests.net}.2.2/24 dev data1")
-    assert "1 received" in _ssh(guests, "right", f"ping -c 1 -W 20 10.{guests.net}.2.2")
+    assert "1 received" in _ssh(guests, "right", f"ping -c 1 -W 60 10.{guests.net}.2.2")
     _ssh(guests, "dut", "ip address flush dev data1")
+    # Python took its compiled files as they are: it would write those that it had to compile. init made the directory.
+    assert _ssh(guests, "right", "find /usr/lib/python3 /usr/lib/python3.11 -newer /run/sshd") == ""
 
 
 def test_raising_what_is_up_changes_nothing(guests: Lab) -> None:
@@ -85,7 +105,7 @@ def test_a_boot_has_the_words_and_keeps_the_disk_and_the_links(guests: Lab) -> N
     assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(f"{vmlab.MARK} mitigations=off nokaslr")
     assert _ssh(guests, "dut", "ls /var/tmp/perfweb/stays /root/goes") == "/var/tmp/perfweb/stays"  # noqa: S108  # of a guest
     _ssh(guests, "dut", f"ip address add 10.{guests.net}.1.2/24 dev data0")
-    assert "1 received" in _ssh(guests, "left", f"ping -c 1 -W 20 10.{guests.net}.1.2")
+    assert "1 received" in _ssh(guests, "left", f"ping -c 1 -W 60 10.{guests.net}.1.2")
     vmlab.boot(guests, "dut")
     assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(vmlab.MARK)
 
@@ -98,41 +118,26 @@ def test_a_guest_that_panics_ends_and_says_why_at_the_next_boot(guests: Lab) -> 
     assert _ssh(guests, "dut", "hostname") == guests.host_name("dut")
 
 
-def test_restoring_boots_a_host_that_has_crashed_and_proves_it_as_it_was(guests: Lab) -> None:
-    run = {"run_id": "crashed"}
-    play("prepare", inventory=guests.inventory, extra_vars=run, timeout=300).require_ok()
-    # The disk hears of all names now, and only of the texts that were waited for (ext4's delayed allocation).
-    record = _ssh(guests, "dut", "cd /var/tmp/perfweb; touch other; sync other; ls $PWD/*.before")
-    _crash(guests)
-    play("restore", inventory=guests.inventory, extra_vars=run, timeout=300).require_ok()
-    assert record
-    assert _ssh(guests, "dut", f"ls {record}") == ""
-    assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(vmlab.MARK)
-
-
 # left's end is Linux's, so these are Linux's of either kind, and one of the stack's, with either family inside.
 @pytest.mark.parametrize(
     ("target", "kind", "names"),
     [("linux", "gif", ["udp.blast/ipv4"]), ("stack", "gre", ["tcp.rr/ipv4", "udp.rr/ipv6"])],
 )
 def test_packets_between_guests_travel_in_a_tunnel(
-    guests: Lab, prefix: str, target: str, kind: str, names: Sequence[str]
+    guests: Lab, run: Play, prepared: None, prefix: str, target: str, kind: str, names: Sequence[str]
 ) -> None:
     topology, end = f"host-{kind}-host", tunnels.TUNNELS[kind]
     inside = {"ipv4": end.address("dut"), "ipv6": end.address6("dut")}
     tests = [TESTS[name.replace("/", f"/{topology}/")] for name in names]
     argv = {test.name: tools.command(test.measure, inside[test.family].split("/")[0], 1, prefix) for test in tests}
     about = {
-        "run_id": f"tunnel-{target}-{kind}", "boot_id": "boot", "target": target, "topology": topology,
-        "server": tests[0].server, "prefix": prefix, "timeout": 60, "tunnels": {"left": [kind], "dut": [kind]},
+        "boot_id": f"{target}-{kind}", "target": target, "topology": topology, "server": tests[0].server,
+        "prefix": prefix, "timeout": 60, "tunnels": {"left": [kind], "dut": [kind]},
         "measurements": [{"test": name, "argv": words, "samples": 1} for name, words in argv.items()],
     }  # fmt: skip
     told: list[dict[str, Any]] = []
-    run = partial(play, inventory=guests.inventory, extra_vars=about, timeout=300)
-    run("prepare").require_ok()
-    data = run("replicate", listener=Listener(told=told.append)).require_ok().data
+    data = run("replicate", listener=Listener(told=told.append), **about).require_ok().data
     said = data["counters"]["sysctl" if target == "stack" else "ip-link"]
-    run("restore").require_ok()
     samples = {entry["test"]: entry["sample"] for entry in told if "sample" in entry}
     assert {sample["gauges"]["interface_errors"] for sample in samples.values()} == {0}
     if target == "stack":
@@ -145,32 +150,39 @@ def test_packets_between_guests_travel_in_a_tunnel(
     assert tunnels.INTERFACE not in _ssh(guests, "left", "ip -brief link") + _ssh(guests, "dut", "ip -brief link")
 
 
-@pytest.mark.parametrize("words", ["init=/bin/sh", "quiet rd.break", "debug_x", "quiet  nosmt"])
-def test_a_host_is_not_booted_with_words_that_it_does_not_allow(guests: Lab, words: str) -> None:
+def test_a_host_is_not_booted_with_words_that_it_does_not_allow(guests: Lab, run: Play, prepared: None) -> None:
     """The guard of the host says so, before anything is changed there."""
-    about = {"run_id": "words", "boot_id": "boot", "target": "linux", "topology": "host-host", "server": "none"}
-    run = partial(play, inventory=guests.inventory, timeout=300)
-    run("prepare", extra_vars=about).require_ok()
     before = _ssh(guests, "dut", "cat /proc/sys/kernel/random/boot_id")
-    result = run("boot", extra_vars={**about, "tunables": {"boot.command_line": words}})
-    assert [failure.host for failure in result.failures] == [guests.host_name("dut")]
-    assert "refused: the module boot_words may not be called with words" in result.failures[0].message
-    run("restore", extra_vars=about).require_ok()
+    for words in ("init=/bin/sh", "quiet rd.break", "debug_x", "quiet  nosmt"):
+        result = run("boot", tunables={"boot.command_line": words})
+        assert [failure.host for failure in result.failures] == [guests.host_name("dut")]
+        assert "refused: the module boot_words may not be called with words" in result.failures[0].message
+        with pytest.raises(LabError, match="the kernel is not booted with other words"):
+            vmlab.boot(guests, "dut", words)
+    run("restore").require_ok()
     assert _ssh(guests, "dut", "cat /proc/sys/kernel/random/boot_id") == before != ""
-    with pytest.raises(LabError, match="the kernel is not booted with other words"):
-        vmlab.boot(guests, "dut", words)
+    assert tunnels.INTERFACE not in _ssh(guests, "left", "ip -brief link") + _ssh(guests, "dut", "ip -brief link")
 
 
-def test_a_host_that_has_crashed_is_booted_without_words_and_then_with_them(guests: Lab) -> None:
-    about = {"run_id": "words", "boot_id": "boot", "target": "linux", "topology": "host-host", "server": "none"}
-    run = partial(play, inventory=guests.inventory, timeout=300)
-    run("prepare", extra_vars=about).require_ok()
+def test_a_host_that_has_crashed_is_booted_without_words_and_then_with_them(guests: Lab, run: Play) -> None:
+    run("prepare").require_ok()
     _ssh(guests, "dut", "sync")
     _crash(guests)
-    booted = run("boot", extra_vars={**about, "tunables": {"boot.command_line": "nokaslr"}}).require_ok().data
+    booted = run("boot", tunables={"boot.command_line": "nokaslr"}).require_ok().data
     assert booted["effective"]["boot.command_line"] == "nokaslr"
     assert "Linux version" in booted["boot_log"]
-    run("restore", extra_vars=about).require_ok()
+    run("restore").require_ok()
+    assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(vmlab.MARK)
+
+
+def test_restoring_boots_a_host_that_has_crashed_and_proves_it_as_it_was(guests: Lab, run: Play) -> None:
+    run("prepare").require_ok()
+    # The disk hears of all names now, and only of the texts that were waited for (ext4's delayed allocation).
+    record = _ssh(guests, "dut", "cd /var/tmp/perfweb; touch other; sync other; ls $PWD/*.before")
+    _crash(guests)
+    run("restore").require_ok()
+    assert record
+    assert _ssh(guests, "dut", f"ls {record}") == ""
     assert _ssh(guests, "dut", "cat /proc/cmdline").endswith(vmlab.MARK)
 
 
