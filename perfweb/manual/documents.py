@@ -15,7 +15,7 @@ from django.urls import reverse
 from markdown_it.token import Token
 
 from perfweb.manual import markdown
-from perfweb.manual.markdown import Rendered
+from perfweb.manual.markdown import Rendered, Target
 
 IMAGES = "docs/images"
 KINDS = {
@@ -62,14 +62,16 @@ class Document:
     @cached_property
     def rendered(self) -> Rendered:
         """The HTML, with links that lead to other documents on the site."""
-        return markdown.render(self.tokens, self._target, self._image)
+        return markdown.render(self.text, self._target, self._image)
 
-    def _target(self, link: str) -> str:
-        """Return the address on the site of a link between documents; LookupError if no document has that file."""
+    def _target(self, link: str) -> Target:
+        """Resolve a link between documents; LookupError if no document has that file."""
         path, mark, anchor = link.partition("#")
         if "://" in link or not path:
-            return link
-        return reverse("manual:document", args=[by_file()[_normalised(self.file, path)]]) + mark + anchor
+            return Target(link)
+        name = by_file()[_normalised(self.file, path)]
+        address = reverse("manual:document", args=[name])
+        return Target(f"{address}{mark}{anchor}", documents()[name].outline.title)
 
     def _image(self, link: str) -> str:
         """Return the path below STATIC_URL of an image; LookupError if it is not in docs/images/."""

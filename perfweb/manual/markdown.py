@@ -45,6 +45,14 @@ class Outline:
 
 
 @dataclass(frozen=True)
+class Target:
+    """What a link leads to; `title` is that of a document, else empty."""
+
+    address: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
 class Rendered:
     """The HTML of a document, and its headings below the title."""
 
@@ -67,18 +75,25 @@ def outline(tokens: Sequence[Token]) -> Outline:
     return Outline(headings[0].text, first, sections)
 
 
-def render(tokens: list[Token], target: Callable[[str], str], image: Callable[[str], str]) -> Rendered:
-    """Return the HTML: `target` maps each link to an address, `image` each image to a path below STATIC_URL."""
+def render(text: str, target: Callable[[str], Target], image: Callable[[str], str]) -> Rendered:
+    """Return the HTML: `target` resolves each link, `image` maps each image to a path below STATIC_URL.
+
+    A link whose text is the name of a file gets the title of its document instead.
+    """
+    tokens = parse(text)
     anchors = {id(token): heading for token, heading in _headings(tokens)}
     label = ""
-    for token in _flat(tokens):
+    for token, following in pairwise([*_flat(tokens), Token("end", "", 0)]):
         if heading := anchors.get(id(token)):
             token.attrSet("id", heading.anchor)
             label = heading.text
         elif token.type == "table_open":
             token.meta["label"] = label
         elif token.type == "link_open":
-            token.attrSet("href", target(str(token.attrGet("href"))))
+            found = target(str(token.attrGet("href")))
+            token.attrSet("href", found.address)
+            if found.title and following.content.endswith(".md"):
+                following.content = found.title
         elif token.type == "image":
             token.attrSet("src", static(image(str(token.attrGet("src")))))
             token.attrSet("loading", "lazy")

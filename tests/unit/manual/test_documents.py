@@ -71,6 +71,12 @@ def test_a_link_to_no_document_is_an_error() -> None:
         render("![a](../../LICENSE)")
 
 
+def test_a_link_that_is_named_by_its_file_gets_the_title() -> None:
+    html = render("[data.md](../reference/data.md) and [columns](../reference/data.md#columns)")
+    assert '<a href="/docs/reference/data/">Raw data</a>' in html
+    assert '<a href="/docs/reference/data/#columns">columns</a>' in html
+
+
 def test_equal_headings_have_different_anchors() -> None:
     assert ids(render("# A b\n\n## A b\n\n## A b\n")) == {"a-b", "a-b-1", "a-b-2"}
 
