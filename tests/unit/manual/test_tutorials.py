@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every command of a tutorial exists and takes its arguments; tests/integration/test_tutorials.py runs them."""
+"""Every command of a tutorial exists and takes its arguments."""
 
 from __future__ import annotations
 
