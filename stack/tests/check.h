@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The least of a test harness: a test is a function, a check that fails
- * says where and what and ends the process.
+ * A minimal test harness.  A test is a function; a check that fails prints its
+ * place and values and ends the process.
  *
  *	TEST(mbuf_shares_storage) { CHECK(m != NULL); CHECK_EQ(m->m_len, 5); }
  *	int main(int argc, char **argv) { return (check_main(argc, argv)); }
  *
- * Arguments choose tests by name; none runs all.
+ * Arguments select tests by name; without arguments all run.
  */
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H

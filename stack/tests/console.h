@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the stack says on its console. */
+/* Captures the stack's console output. */
 #ifndef TESTS_CONSOLE_H
 #define TESTS_CONSOLE_H
 

@@ -47,7 +47,7 @@ void	 t_stream_send(struct socket *, uint64_t seed, uint64_t len);
 void	 t_stream_recv(struct socket *, uint64_t seed, uint64_t len);
 
 /*
- * A wire with a mirror at its end (dev/mem.h): whoever is called beyond
+ * A wire with a mirror at its end (dev/mem.h): every address beyond
  * "10.9.N.1/24" is this stack again.
  */
 void	 t_mirror_attach(const char *name, const char *prefix, unsigned caps,

@@ -139,7 +139,7 @@ peer_icmp(struct peer *p, uint8_t type, uint8_t code, uint16_t mtu,
 	deliver(m, IPPROTO_ICMP, 0);
 }
 
-/* The stack asks where the peer is. */
+/* Answers the stack's ARP request for the peer. */
 static void
 answer_arp(struct mbuf *m)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A TCP peer made of single segments, at the end of an interface in memory:
- * a test says which segment arrives and looks at what the stack answers.
- * Packets are dispatched directly, so that an answer is there when the call
- * that provoked it returns.
+ * A TCP peer that sends single segments, at the end of an interface in memory.
+ * A test chooses each segment and checks the stack's response.  Packets are
+ * dispatched directly, so that the response exists when the call returns.
  */
 #ifndef TESTS_PEER_H
 #define TESTS_PEER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For tests of the socket calls: plain POSIX programs over 127.0.0.1.  Each
- * runs twice: with $STACK_CONF on the stack, and without it on the kernel,
- * which shows that what a test asks for is what programs are used to.
+ * Tests of the socket calls: plain POSIX programs over 127.0.0.1.  Each runs
+ * twice, on the stack with $STACK_CONF and on the kernel without it.  The run
+ * on the kernel verifies the test's own expectations.
  */
 #ifndef TESTS_POSIX_H
 #define TESTS_POSIX_H

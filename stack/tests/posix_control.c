@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Control messages of datagrams: what recvmsg() tells besides the data, and
- * what sendmsg() is told for one datagram (ip(7), ipv6(7), socket(7)).
+ * Control messages of datagrams: those returned by recvmsg(), and those given
+ * to sendmsg() for one datagram (ip(7), ipv6(7), socket(7)).
  */
 #include <netinet/udp.h>
 

@@ -130,7 +130,7 @@ TEST(ranges_are_closed)
 	OK(close(a));
 }
 
-/* Linux leaves the reader asleep; the stack tells it. */
+/* Linux leaves the reader asleep; the stack wakes it. */
 TEST(closing_elsewhere_never_hangs_a_later_user)
 {
 	struct later l;
@@ -201,8 +201,8 @@ child_status(pid_t pid)
 
 /* A child's use of its parent's sockets fails, or works; never neither. */
 /*
- * LeakSanitizer asks this.  In a child it does not find the threads that only
- * the parent has, and may take what they refer to for leaks.
+ * LeakSanitizer calls this function.  In a child it does not find threads of
+ * the parent, and may report their memory as leaks.
  */
 static bool is_child;
 

@@ -14,7 +14,7 @@ union control {
 	struct cmsghdr	 align;
 };
 
-/* Sends one byte with n descriptors; what sendmsg() said. */
+/* Sends one byte with n descriptors; returns sendmsg()'s result. */
 static ssize_t
 send_fds(int to, const int *fds, unsigned n, int flags)
 {

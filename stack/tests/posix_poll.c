@@ -406,7 +406,7 @@ meeting_main(void *arg)
 	return (NULL);
 }
 
-/* The byte that comes while a deadline passes is told now, or the next time. */
+/* A byte that arrives at a deadline is reported now or by the next call. */
 TEST(a_wake_up_meets_a_deadline)
 {
 	const struct timespec soon = { .tv_nsec = 100000 };

@@ -254,7 +254,8 @@ TEST(handlers_may_jump_away)
 			(void)poll(p, (nfds_t)round, -1);
 		CHECK(0);
 	}
-	send_byte(s[1]);	/* nothing is locked, nobody is woken in vain */
+	/* no lock is held, and no thread is woken without an event */
+	send_byte(s[1]);
 	CHECK_EQ(read(s[0], &c, 1), 1);
 	close_pair(s);
 }

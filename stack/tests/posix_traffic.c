@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All that programs send, at the same time: streams both ways over TCP,
- * datagrams there and back over UDP, each in both families, and a stream and
- * datagrams of the UNIX domain.  No byte may be lost, changed or moved, whatever
- * the wire does; a datagram that gets lost is sent again.
+ * All kinds of traffic at the same time: TCP streams in both directions and
+ * UDP datagrams in each family, and a stream and datagrams of the UNIX domain.
+ * No byte may be lost, changed or reordered, whatever the wire does; a lost
+ * datagram is sent again.
  *
- * $TRAFFIC_INET and $TRAFFIC_INET6 are the addresses that are called, those of
- * the loopback interface unless set.  With $TRAFFIC_WAIT the program says "done"
- * and waits for the end of its input, so that somebody can look at the stack.
+ * $TRAFFIC_INET and $TRAFFIC_INET6 are the destination addresses, those of the
+ * loopback interface by default.  With $TRAFFIC_WAIT the program prints "done"
+ * and waits for the end of its input, so that the caller can inspect the
+ * stack.
  */
 #include <sys/un.h>
 
@@ -147,9 +148,9 @@ exchange_both(int a, int b)
 }
 
 /*
- * The first byte is sent before there is anybody to read it: if the ACK that
- * ends the handshake gets lost, a listener that answered with a SYN cookie
- * knows of no connection until something else comes.
+ * The first byte is sent before a reader exists.  If the handshake's last ACK
+ * is lost, a listener that sent a SYN cookie learns of the connection only
+ * from the next segment.
  */
 static void
 stream(int family)
@@ -168,7 +169,7 @@ stream(int family)
 	OK(close(l));
 }
 
-/* Who sends datagrams back until one that is empty comes. */
+/* Sends datagrams back until an empty one arrives. */
 struct echo {
 	int		 fd;
 	atomic_bool	 ended;

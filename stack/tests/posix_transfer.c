@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Data between descriptors (splice, sendfile), positions, which sockets have
- * not, and what a program asks of interfaces.
+ * Data transfer between descriptors (splice, sendfile), calls with a position,
+ * which sockets do not support, and information about interfaces.
  */
 #include <ifaddrs.h>
 #include <net/if.h>

@@ -79,7 +79,7 @@ states_open_both(struct connection *f)
 	CHECK_EQ(states_now(&f->p), TCPS_SYN_RECEIVED);
 }
 
-/* Both ends have closed, or one of them, as the state says. */
+/* Closes both ends, or one of them, to reach the state. */
 static void
 close_ends(struct connection *f, enum tcp_state state)
 {

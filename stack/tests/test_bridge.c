@@ -139,7 +139,7 @@ TEST(this_host_is_on_the_bridge)
 	    .msg_iov = &iov, .msg_iovlen = 1 };
 	size_t done;
 
-	/* it asks everywhere who 10.60.0.2 is */
+	/* the ARP request for 10.60.0.2 goes to all members */
 	CHECK_EQ(sosend(so, &msg, 0, &done), 0);
 	CHECK_EQ(who_sent(), 7);
 	CHECK(memcmp(bridge->if_lladdr, members[0]->if_lladdr, 6) == 0);

@@ -261,7 +261,7 @@ TEST(errors_are_limited)
 	CHECK(counter("net.inet.icmp.stats.ratelimited") >= before + 90);
 }
 
-/* An ICMP error from the host on the left about a packet of ours. */
+/* An ICMP error from the host on the left about a packet of this stack. */
 static void
 input_error(uint8_t code, uint16_t mtu, uint32_t quoted)
 {

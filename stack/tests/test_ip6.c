@@ -75,7 +75,7 @@ TEST(echo_is_answered_from_the_address_that_was_asked)
 	CHECK_EQ(m->m_pkthdr.len, ETHER_HDR_LEN + IP6_HDRLEN + 108);
 	CHECK(memcmp(m->m_data, HOST_MAC(0), 6) == 0);
 	m_freem(m);
-	/* to all nodes: from an address of ours */
+	/* to all nodes: the source is a local address */
 	mem_input(mem[0], echo6(0, "ff02::1", 8));
 	m = take_sent(0);
 	(void)icmp6_in(m, ICMP6_ECHO_REPLY);
@@ -320,7 +320,7 @@ TEST(what_cannot_be_forwarded_is_told)
 	mem_input(mem[0], packet6(0, LEFT, RIGHT, PROTO_TEST, 1461));
 	expect_error6(0, ICMP6_PACKET_TOO_BIG, 0, 1500);
 	mem_input(mem[0], packet6(0, "fe80::2", RIGHT, PROTO_TEST, 9));
-	m = take_sent(0);	/* first it asks where that is */
+	m = take_sent(0);	/* neighbour solicitation first */
 	(void)icmp6_in(m, ND_NEIGHBOR_SOLICIT);
 	m_freem(m);
 	CHECK_EQ(sent[1].mq_len, 0);

@@ -81,7 +81,9 @@ TEST(sleep_times_out)
 	mtx_unlock(&lock);
 }
 
-/* A signal that came before the sleep, as during it, ends it; once told. */
+/*
+ * A signal before the sleep or during it ends the sleep; it is reported once.
+ */
 TEST(an_interrupt_ends_sleeps_until_it_is_cleared)
 {
 	mtx_lock(&lock);
@@ -411,7 +413,7 @@ TEST(work_put_off_is_done_before_a_sleep)
 	CHECK_EQ(counter, 1);
 }
 
-/* Waits for somebody else, who has to be woken for that. */
+/* Waits for another thread, which this thread must wake. */
 static void
 wait_for_other(struct ast *a)
 {

@@ -123,8 +123,8 @@ TEST(readers_see_no_half_write)
 }
 
 /*
- * Takes the rwlock as its argument says, "r" or "w", and adds that to the
- * order of those who got it.
+ * Takes the rwlock as its argument requires, "r" or "w", and records the order
+ * of acquisitions.
  */
 static char got_it[8];
 static struct mtx got_lock;
@@ -252,7 +252,7 @@ take_giant(void *arg)
 	giant_unlock();
 }
 
-/* Without ADAPTIVE_GIANT nobody spins for it, whatever lock.mutex says. */
+/* Without ADAPTIVE_GIANT no thread spins for Giant, for any lock.mutex. */
 TEST(giant_is_parked_for_unless_it_is_adaptive)
 {
 	struct thread *td;
@@ -380,7 +380,7 @@ read_twice(void) NO_LOCK_ANALYSIS
 	rw_runlock(&rwl);
 }
 
-/* It goes well unless a writer comes in between; so it is always said. */
+/* It works unless a writer comes in between, so it is always reported. */
 TEST(a_recursive_read_is_reported)
 {
 	set("debug.witness.mode", "warn");

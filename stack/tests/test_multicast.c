@@ -165,7 +165,7 @@ TEST(malformed_igmp_is_counted)
 	CHECK_EQ(counter("net.inet.igmp.stats.bad"), bad + 1);
 }
 
-/* RFC 3376 section 7: as the oldest router says, until it has been gone. */
+/* RFC 3376 section 7: the version of the oldest router, until that has gone. */
 TEST(older_routers_are_spoken_to_in_their_version)
 {
 	const struct in6_addr g = mapped(GROUP);

@@ -134,7 +134,7 @@ TEST(packets_wait_for_a_neighbour)
 	CHECK_EQ(sent[0].mq_len, 0);
 }
 
-/* An advertisement nobody asked for makes no entry (section 7.2.5). */
+/* An unsolicited advertisement makes no entry (section 7.2.5). */
 TEST(nobody_puts_himself_into_the_cache)
 {
 	advertise("2001:db8::78", ND_NA_FLAG_OVERRIDE);
@@ -155,7 +155,7 @@ TEST(a_neighbour_that_does_not_answer_is_told_of)
 	t_sleep(2000);
 	CHECK_EQ(nd_stat("timeouts"), before + 1);
 	CHECK_EQ(sent[0].mq_len, 0);
-	/* the host that sent, forgotten meanwhile, is asked for first */
+	/* the sending host's entry was evicted: it is solicited first */
 	m = take_sent(1);
 	m_freem(m);
 }
@@ -193,7 +193,7 @@ TEST(reachability_is_watched)
 	CHECK_EQ(sent[0].mq_len, 0);	/* stale: not used */
 	learn_host6(1, HOST6(1));
 	send_to(STRANGER);
-	expect_data();		/* used all the same; in 5 s it is asked */
+	expect_data();		/* still in use; probed after 5 s */
 	t_sleep(4 * 1000);
 	CHECK_EQ(sent[0].mq_len, 0);
 	t_sleep(3 * 1000);

@@ -11,7 +11,7 @@
 #define	LEFT	"10.9.0.2"
 #define	RIGHT	"10.9.1.2"
 
-/* From somebody whom the router does not know. */
+/* Makes an ARP packet from a host that the router does not know. */
 static struct mbuf *
 arp_packet(uint16_t op, const char *sender, const char *target)
 {
@@ -143,11 +143,11 @@ TEST(a_monitor_counts_and_drops)
 
 		atomic_store_u32(&mem[0]->if_modes.monitor, where[i]);
 		receive_one_of_each();
-		memset(m->m_data, 0xff, 6);	/* to everybody */
+		memset(m->m_data, 0xff, 6);	/* broadcast */
 		mem_input(mem[0], m);
 		CHECK_EQ(sent[0].mq_len + sent[1].mq_len, 0);
 		CHECK_EQ(counter("if.mem0.stats.ipackets"), packets + 3);
-		/* Whoever has not read the header cannot know. */
+		/* Counted only if the header was read. */
 		CHECK_EQ(counter("if.mem0.stats.imcasts"), groups +
 		    (where[i] == MONITOR_HEADER));
 	}
@@ -190,7 +190,7 @@ record(void *arg, struct mbuf *m)
 static struct trace
 impair(struct impair_config ic)
 {
-	/* Like an interface, an injector is for good: no leak. */
+	/* Like an interface, an injector is never freed: no leak. */
 	static struct if_impair *all[16];
 	static unsigned n;
 	struct if_impair *im = all[n++] = if_impair_create(&ic);

@@ -25,7 +25,10 @@ static uint32_t last[FLOWS], handled;
 static bool blocked, entered, in_order, had_giant;
 static unsigned nworkers = 1;
 
-/* A packet's length is its number in its flow; blocks while told to. */
+/*
+ * A packet's length is its number in its flow; the handler blocks while
+ * requested.
+ */
 static void
 handler(struct mbuf *m)
 {

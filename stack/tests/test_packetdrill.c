@@ -92,8 +92,8 @@ segment(uint8_t flags, uint32_t seq, uint32_t ack, const char *data)
 }
 
 /*
- * The next packet of IPv4, between those in which IPv6 speaks of itself;
- * returns when it was sent.
+ * Receives the next IPv4 packet and skips IPv6's own messages; returns its
+ * send time.
  */
 static long long
 receive(struct packet *p)
@@ -184,7 +184,7 @@ TEST(a_ping_over_ipv6_is_answered)
 	p.icmp.icmp6_cksum = sum(&p.ip.ip6_src, 32 + sizeof(p.icmp),
 	    sizeof(p.icmp) + IPPROTO_ICMPV6);
 	CHECK_EQ(pd.netdev_send(pd.userdata, &p, sizeof(p)), 0);
-	do {	/* behind what the stack says of itself */
+	do {	/* after the stack's own IPv6 messages */
 		len = sizeof(p);
 		CHECK_EQ(pd.netdev_receive(pd.userdata, &p, &len, &usecs), 0);
 		CHECK(len > 0);
@@ -203,7 +203,7 @@ TEST(retransmission_has_its_exact_date)
 	first = receive(&p);
 	second = receive(&p);
 	CHECK_EQ(p.data[0], 'x');
-	/* RFC 6298 without variance: RTT 0, so the least timeout */
+	/* RFC 6298 without variance: RTT 0, so the min timeout */
 	CHECK(second - first >= 199000);
 	CHECK(second - first <= 202000);
 	segment(TH_RST, ntohl(p.tcp.ack_seq), 0, "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The search for rates, over networks that lose as they are told to. */
+/* The rate search on simulated networks with given loss. */
 #include "tests/check.h"
 
 #include <math.h>

@@ -99,7 +99,7 @@ TEST(a_raw_socket_hears_its_protocol_with_the_header)
 	CHECK_EQ(buf[49], 29);
 	CHECK_EQ(got(b, buf, sizeof(buf)), -1);	/* from another */
 	CHECK_EQ(got(other, buf, sizeof(buf)), -1);
-	CHECK_EQ(sent[0].mq_len, 0);		/* nobody is told off */
+	CHECK_EQ(sent[0].mq_len, 0);		/* no ICMP error is sent */
 	mem_input(mem[0], packet(0, "10.9.0.3", ROUTER, PROTO_TEST, 30));
 	CHECK_EQ(got(b, buf, sizeof(buf)), 50);
 	soclose(a);
@@ -212,7 +212,7 @@ TEST(a_ping_socket_sends_requests_and_hears_its_replies)
 	request[0] = ICMP_ECHOREPLY;
 	CHECK_EQ(send_to(so, LEFT, 0, request, sizeof(request)), EINVAL);
 	CHECK_EQ(send_to(so, LEFT, 0, request, 7), EINVAL);
-	/* the answer, then one to somebody else */
+	/* the reply, then one with another identifier */
 	for (unsigned i = 0; i < 2; i++) {
 		struct icmp *icp;
 

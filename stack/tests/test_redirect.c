@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ICMP redirects: a router sends them, a host heeds them (RFC 1122 3.2.2.2). */
+/*
+ * ICMP redirects: a router sends them, a host accepts them (RFC 1122 section
+ * 3.2.2.2).
+ */
 #include "boot/boot.h"
 #include "tests/check.h"
 
@@ -35,7 +38,7 @@ TEST(a_router_tells_hosts_of_a_better_hop)
 	mem_input(mem[0], packet(0, LEFT, "10.70.0.1", PROTO_TEST, 40));
 	CHECK_EQ(IP_AT(sent[0].mq_head)->ip_p, PROTO_TEST);
 	m_freem(take_sent(0));
-	/* from elsewhere, and to another interface, nobody is told */
+	/* no redirect for another subnet or interface */
 	set("net.inet.ip.redirect", "1");
 	mem_input(mem[0], packet(0, "10.71.0.1", "10.70.0.1", PROTO_TEST, 40));
 	m_freem(take_sent(0));

@@ -229,7 +229,7 @@ datagrams(const struct sockaddr_in *from, const struct sockaddr_in *to)
 	return (so);
 }
 
-/* Who remembers a connection must remember which protocol's. */
+/* A cached connection must include its protocol. */
 TEST(datagrams_between_the_names_of_a_connection)
 {
 	struct pair p;

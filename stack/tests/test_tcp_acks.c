@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ACKs that a burst of segments asks for: one at its end.
+ * ACKs of a receive burst: one at its end.
  */
 #include "tests/check.h"
 

@@ -366,7 +366,7 @@ be_alone(void *arg)
 	net_exit();
 }
 
-/* 12: a reader that asks again does not wait for the writer that waits. */
+/* 12: a recursive reader does not wait for a waiting writer. */
 TEST(the_net_lock_may_be_asked_for_again)
 {
 	bool alone = false;

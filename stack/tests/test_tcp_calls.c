@@ -96,7 +96,7 @@ static const struct outcome outcomes[TCPS_COUNT][CALLS] = {
 		[CLOSE] = { 0, TCPS_FIN_WAIT_2, NONE },
 		[ABORT] = { 0, TCPS_CLOSED, RST_ACK },
 	},
-	/* section 3.10.5: from here on an abort is silent */
+	/* section 3.10.5: from here on an abort sends no reset */
 	[TCPS_CLOSING] = {
 		[LISTEN] = { EINVAL, TCPS_CLOSING, NONE },
 		[CONNECT] = { EISCONN, TCPS_CLOSING, NONE },
@@ -227,9 +227,9 @@ TEST(every_call_in_every_state)
 }
 
 /*
- * Section 3.10.8: the peer says nothing.  Something waits for its answer
- * where the state lets it; UNTIL is when the connection is still there, AFTER
- * when it is gone, in seconds (0: it stays).
+ * Section 3.10.8: the peer does not respond.  In some states a timer waits for
+ * its response.  UNTIL is when the connection still exists, AFTER when it does
+ * not, in seconds (0: it stays).
  */
 struct silence {
 	enum tcp_state	 from;
@@ -258,7 +258,7 @@ static const struct silence silences[] = {
 	{ TCPS_CLOSING, false, 5, 4, 10, ETIMEDOUT, FIN_ACK },
 	{ TCPS_LAST_ACK, false, 0, 400, 600, ETIMEDOUT, FIN_ACK },
 	{ TCPS_LAST_ACK, true, 5, 4, 10, 0, FIN_ACK },
-	/* the peer may send as long as there is somebody to read */
+	/* the peer may send as long as there is a reader */
 	{ TCPS_FIN_WAIT_2, false, 0, 7200, 0, 0, NONE },
 	{ TCPS_FIN_WAIT_2, true, 0, 59, 61, 0, NONE },
 	/* two maximum segment lifetimes */

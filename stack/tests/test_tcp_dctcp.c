@@ -169,7 +169,7 @@ TEST(loss_halves_the_window)
 	peer_conn_close(&c);
 }
 
-/* connect() asks for ECN, unless net.inet.tcp.ecn.enable is 0. */
+/* connect() requests ECN, unless net.inet.tcp.ecn.enable is 0. */
 TEST(caller_asks_for_marks)
 {
 	for (int enable = 0; enable <= 2; enable += 2) {

@@ -97,7 +97,7 @@ check_books(const struct sacker *f)
 	CHECK(tp->snd_cwnd > 0);
 }
 
-/* A peer that says whatever comes to its mind, within the protocol or not. */
+/* Sends random segments, valid or not. */
 static void
 babble(struct sacker *f, uint64_t seed, unsigned times)
 {

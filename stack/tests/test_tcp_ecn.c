@@ -190,7 +190,7 @@ TEST(mark_is_echoed_until_the_peer_has_reduced)
 	take_down(&f);
 }
 
-/* Takes what was sent; how much, and how often it said CWR. */
+/* Takes the sent segments; returns their bytes and the number with CWR. */
 static uint32_t
 take_sent(unsigned *cwr)
 {

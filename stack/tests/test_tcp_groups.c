@@ -68,7 +68,7 @@ TEST(a_listener_of_any_address_serves_every_group)
 
 	open_pairs(head, LO, 7700, pairs);
 	check_pairs(pairs);
-	/* whoever took them in from the device has one group at most */
+	/* the thread that received them has at most one group */
 	CHECK(t_sysctl("net.inet.ip.stats.pcbhanded") > handed);
 	close_pairs(pairs);
 	soclose(head);

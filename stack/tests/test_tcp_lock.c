@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What each step of net.inet.tcp.input does that the others do not; $STEP
- * says which step it is.
+ * Properties of each value of net.inet.tcp.input that the others do not have;
+ * $STEP is the value.
  */
 #include "tests/check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The path's MTU where routers drop what is too large and do not tell, in
+ * The path's MTU if routers drop large packets without an ICMP error, in
  * virtual time.
  */
 #include "tests/check.h"

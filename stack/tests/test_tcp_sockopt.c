@@ -302,7 +302,7 @@ TEST(time_in_fin_wait_2_is_as_asked_for)
 	CHECK(!lingers(-1, 0));
 }
 
-/* tcp(7), and what Linux says of values that are not there. */
+/* Invalid values give the errors of tcp(7) and Linux. */
 TEST(values_and_errors_are_those_of_linux)
 {
 	static const struct { int name, set, error, get; } cases[] = {
@@ -355,7 +355,7 @@ TEST(clamp_of_a_connection_stays)
 	close_pair(&f);
 }
 
-/* The first segments of who only receives, if that is asked for. */
+/* Quick ACKs of the first segments of a receiver, if enabled. */
 TEST(first_acks_are_quick)
 {
 	struct fixture f;

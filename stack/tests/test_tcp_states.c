@@ -42,10 +42,10 @@ struct cell {
 #define	GOES(to, answer)	{ TCPS_##to, answer }
 
 /*
- * Sections 3.10.7.1 to 3.10.7.4 with RFC 5961; the columns are the segments
- * above.  The ACKs cover our FIN where there is one.  Nothing comes of a
- * listener but a connection in SYN-RECEIVED, which keeps silent about ACKs
- * left and right of its window: the peer has not shown yet that it is there.
+ * RFC 9293 sections 3.10.7.1 to 3.10.7.4 with RFC 5961; the columns are the
+ * segments above.  The ACKs cover our FIN if there is one.  A listener's only
+ * result is a connection in SYN-RECEIVED, which does not respond to ACKs
+ * outside its window, because the peer may be forged.
  */
 static const struct cell cells[TCPS_COUNT][nitems(segments)] = {
 	[TCPS_CLOSED] = {
@@ -131,8 +131,10 @@ send_segment(struct connection *f, const struct segment *g)
 {
 	static const uint8_t data[64];
 
-	/* a probe that the stack sends by a timer must not be taken for the
-	   answer: what is there is there at once */
+	/*
+	 * a timer's probe must not be mistaken for the response, so only
+	 * segments sent at once count
+	 */
 	peer_send(&f->p, g->flags, f->p.snd_nxt + (uint32_t)g->seq,
 	    g->flags & TH_ACK ? f->p.rcv_nxt + (uint32_t)g->ack : 0, data,
 	    g->len);
@@ -282,7 +284,9 @@ TEST(closed_port_answers_with_a_reset)
 	CHECK(!peer_next(&s));
 }
 
-/* Guesses of somebody who cannot see the connection, with data or without. */
+/*
+ * Guesses of an attacker who cannot see the connection, with or without data.
+ */
 static void
 check_challenges(uint8_t flags, const char *data, uint32_t len)
 {

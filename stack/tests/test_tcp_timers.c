@@ -256,7 +256,7 @@ set_up_with(struct fixture *f, const uint8_t *syn, unsigned optlen)
 	peer_syn(&f->p, PORT, 0, &s);
 }
 
-/* An ACK that is due anyway tells what the SYN could not: a large window. */
+/* An ACK that is due anyway advertises the window above the SYN's limit. */
 TEST(the_first_read_tells_no_window)
 {
 	static const uint8_t syn[] = { 2, 4, MSS >> 8, MSS & 0xff, 1, 3, 3, 7 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reductions of the window that were a mistake are undone: told by DSACK
- * (RFC 3708), by timestamps (Eifel, RFC 3522) or by F-RTO (RFC 5682).
+ * Spurious reductions of the window are undone: detected by DSACK (RFC 3708),
+ * timestamps (Eifel, RFC 3522) or F-RTO (RFC 5682).
  */
 #include "tests/check.h"
 

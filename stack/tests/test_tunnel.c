@@ -324,7 +324,7 @@ TEST(the_mtu_of_the_outer_path_is_told_to_the_source)
 	CHECK_EQ(icmp_in(m)->icmp_code, ICMP_UNREACH_NEEDFRAG);
 	CHECK_EQ(ntohs(icmp_in(m)->icmp_nextmtu), 1380);
 	m_freem(m);
-	/* who may be cut is sent, to be cut on the way */
+	/* a packet without don't-fragment is sent and fragmented */
 	mem_input(mem[1], packet(1, RIGHT, INNER, 253, 1400));
 	m = take_sent(0);
 	CHECK_EQ(IP_AT(m)->ip_off, 0);

@@ -60,7 +60,7 @@ started(const char *name, bool lists, unsigned flags)
 	return (ifp);
 }
 
-/* Sends one list; what if_transmit says. */
+/* Sends one list; returns if_transmit's result. */
 static int
 transmit(struct ifnet *ifp, unsigned frames)
 {
@@ -128,7 +128,7 @@ TEST(deferred_frames_wait_for_giant_whoever_has_it)
 
 /* Another thread has Giant between the two. */
 static struct thread *holder;
-static atomic_u32 holding;	/* [a] 1: it has Giant, 2: it is to let go */
+static atomic_u32 holding;	/* [a] 1: it has Giant, 2: it must release it */
 
 static bool
 holding_is(void *arg)

@@ -136,7 +136,7 @@ TEST(connected_sockets_hear_one_peer_and_errors)
 	while ((sopoll(b, POLLIN) & POLLERR) == 0)
 		t_sleep(1);
 	CHECK_EQ(t_tryrecv(b, buf, 1, 0, &n), ECONNREFUSED);
-	/* dissolved, it hears everybody */
+	/* disconnected, it receives from all */
 	sin.sin_family = AF_UNSPEC;
 	CHECK_EQ(soconnect(b, (struct sockaddr *)&sin, sizeof(sin), 0), 0);
 	CHECK_EQ(send_to(c, LO, (uint16_t)(next_port - 2), "x", 1), 0);
@@ -213,7 +213,7 @@ send_counting(struct socket *so, uint16_t port, size_t len)
 	return (send_to(so, LO, port, out, len));
 }
 
-/* The size of segments that the next datagram says it has, and its length. */
+/* Receives merged datagrams; returns their segment size and length. */
 static int
 receive_merged(struct socket *so, size_t *len)
 {

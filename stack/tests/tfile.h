@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The least of a descriptor table, for tests that pass descriptors: file n is
- * a socket with a count.
+ * A minimal descriptor table, for tests that pass descriptors: file n is a
+ * socket with a count.
  */
 #ifndef TESTS_TFILE_H
 #define TESTS_TFILE_H

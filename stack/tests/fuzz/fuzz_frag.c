@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fragments of either family: of IPv4 where the step says, of IPv6 with the
- * header that is in the input.
+ * Fragments of either family: the step selects IPv4, or IPv6 with the header
+ * from the input.
  */
 #include "packets.h"
 

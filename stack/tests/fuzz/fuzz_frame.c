@@ -149,7 +149,9 @@ receive(const uint8_t *data, size_t len, unsigned flags)
 	mem_input(mem, m);
 }
 
-/* Reads what came and lets everybody go, so that inputs start alike. */
+/*
+ * Reads received data and closes all connections, so that inputs start alike.
+ */
 static void
 clean_up(void)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Whole TCP connections in virtual time.  An input is a program of small
- * steps: a segment arrives, the application does something, time passes.
- * Sequence numbers are given as distances from those that would be right, so
- * that the fuzzer finds its way into a connection, and about.
+ * steps: a segment arrives, the application makes a call, time passes.
+ * Sequence numbers are distances from the valid ones, so that the fuzzer
+ * reaches the states of a connection.
  *
- * Afterwards everybody closes and the peer says nothing any more: all sockets
- * must go by themselves, whatever happened.
+ * At the end all sockets are closed and the peer sends nothing.  All sockets
+ * must then be freed by timers.
  */
 #include <netinet/ip.h>
 #include <netinet/tcp.h>
@@ -127,7 +127,10 @@ setup(void)
 		panic("no listener");
 }
 
-/* A segment: flags, distances, window, options, length, as the input says. */
+/*
+ * Sends a segment with flags, distances, window, options and length from the
+ * input.
+ */
 static void
 segment(struct peer *p)
 {

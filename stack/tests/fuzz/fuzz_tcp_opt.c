@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP options.  The first byte says whether the segment is a SYN.  What was
- * understood must survive being written and read again.
+ * TCP options.  The first byte decides whether the segment is a SYN.  Parsed
+ * options must survive building and parsing again.
  */
 #include <string.h>
 

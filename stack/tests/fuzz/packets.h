@@ -26,7 +26,7 @@ struct fuzz_packet {
 	uint16_t	 id, frag;	/* IPv4's ip_id and ip_off, host order */
 };
 
-/* shape() says the protocol and more of each packet. */
+/* shape() sets the protocol and other fields of each packet. */
 int	 fuzz_packets(const uint8_t *data, size_t size,
 	    void (*shape)(struct fuzz_packet *));
 

@@ -20,7 +20,7 @@ struct scene {
 /* One list for each file, with an empty one at the end. */
 extern const struct scene kern_scenes[], unix_scenes[], inet_scenes[];
 
-/* A condition: there are no more sockets than *start, an uint32_t, says. */
+/* A condition: there are not more sockets than *start, a uint32_t. */
 bool	 scene_none_left(void *start);
 /*
  * Threads that do something with a socket that others may close meanwhile.

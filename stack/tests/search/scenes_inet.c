@@ -34,7 +34,7 @@ connect_pair(struct socket *pair[2])
 	(void)soclose(head);
 }
 
-/* Two send, one receives, and both ends are closed, as the scene says. */
+/* Two threads send, one receives, and the scene's functions close both ends. */
 static void
 shut_pair(void (*close0)(void *), void (*close1)(void *))
 {
@@ -127,7 +127,7 @@ listen_scene(void)
 	CHECK(t_until(scene_none_left, &start));
 }
 
-/* A request and its answer, with another thread that asks the same socket. */
+/* A request and its response, while another thread queries the same socket. */
 static void
 ask(void *so)
 {

@@ -50,7 +50,7 @@ all(void (*fn)(void *))
 		mach_thread_join(mt[i]);
 }
 
-/* A lock that is waited for asleep: 0 free, 1 held, 2 and somebody waits. */
+/* A sleeping lock: 0 free, 1 held, 2 held with waiters. */
 static atomic_u32 lock;
 static unsigned protected;	/* by it */
 
