@@ -32,12 +32,12 @@ static const struct sysctl_oid api_oids[] = {
 	{ .oid_name = "api.inet6_kernel", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_inet6_kernel,
 	  .oid_max = 1,
-	  .oid_descr = "1: AF_INET6 sockets are the kernel's; "
-	      "0: the stack's" },
+	  .oid_descr = "1: the kernel serves AF_INET6 sockets, 0: the stack "
+	      "does" },
 	{ .oid_name = "unix.sockets", .oid_type = CTL_ENUM,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_unix_sockets,
 	  .oid_names = unix_names,
-	  .oid_descr = "whose a program's UNIX-domain sockets are: kernel, "
+	  .oid_descr = "server of AF_UNIX sockets: kernel, "
 	      "stack" },
 	{ .oid_name = "api.drain", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &api_drain,
@@ -132,7 +132,7 @@ api_explain(void)
 
 	if (atomic_fetchadd_u32(&said, 1) == 0)
 		fprintf(stderr, "libstack: process %d: the stack is in the "
-		    "parent of this process; sockets are to be used there\n",
+		    "parent process; use sockets there\n",
 		    (int)getpid());
 }
 

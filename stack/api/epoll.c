@@ -72,7 +72,7 @@ kernel_sleep(int epfd, struct epset *es, struct epoll_event *out, int max,
 	mtx_unlock(&es->es_lock);
 	n = kernel_epoll(epfd, es, out, max, deadline, mask);
 	mtx_lock(&es->es_lock);
-	KASSERT(es->es_sleepers > 0, ("kernel_sleep: nobody sleeps"));
+	KASSERT(es->es_sleepers > 0, ("kernel_sleep: no sleeper"));
 	es->es_sleepers--;
 	mtx_unlock(&es->es_lock);
 	return (n);

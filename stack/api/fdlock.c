@@ -26,8 +26,7 @@ static struct rwlock table_rwlock;
 static const struct sysctl_oid fd_oids[] = {
 	{ .oid_name = "fd.lock", .oid_type = CTL_ENUM,
 	  .oid_flags = CTL_TUN, .oid_ptr = &locking, .oid_names = names,
-	  .oid_descr = "what looking up a descriptor takes: mutex, rw, "
-	      "lockless" },
+	  .oid_descr = "lock of a descriptor lookup: mutex, rw, lockless" },
 };
 
 /* Table locked: the slot references its file. */

@@ -38,7 +38,7 @@ static bool boot_mute;
 static const struct sysctl_oid boot_oids[] = {
 	{ .oid_name = "boot_mute", .oid_type = CTL_BOOL,
 	    .oid_flags = CTL_TUN, .oid_ptr = &boot_mute,
-	    .oid_descr = "1: the boot says nothing unless it fails" },
+	    .oid_descr = "1: print nothing while booting, except errors" },
 };
 
 static void
@@ -94,13 +94,13 @@ static const struct {
 } starts[] = {
 	{ "machine", machine_start },
 	{ "banner", boot_banner },
-	{ "TCP's locks", tcp_lock_start },	/* may set mpsafenet */
+	{ "TCP locking strategy", tcp_lock_start },	/* may set mpsafenet */
 	{ "Giant", giant_start },
 	{ "UNIX-domain sockets", unp_lock_start },
 	{ "clock", callout_start },
 	{ "netisr", netisr_start },
-	{ "protocols that are alone", in_exclusive_start },
-	{ "TCP's table", tcp_table_start },	/* depends on both */
+	{ "exclusive protocols", in_exclusive_start },
+	{ "TCP connection table", tcp_table_start },	/* depends on both */
 	{ "interfaces", if_config_attach },
 	{ "subnets", route_attach },
 	{ "routes", route_config_attach },

@@ -108,8 +108,8 @@ hostif_attach(const struct hostif_ops *ops, const struct if_config *ic,
 	int error;
 
 	if (ic->mtu > ops->mtu_max) {
-		snprintf(why, len, "mtu %u: this driver's frames carry %u "
-		    "bytes at most", ic->mtu, ops->mtu_max);
+		snprintf(why, len, "mtu %u: the max of this driver is %u",
+		    ic->mtu, ops->mtu_max);
 		return (EINVAL);
 	}
 	hi = kmalloc(sizeof(*hi) + ic->queues * sizeof(hi->hi_queues[0]));

@@ -181,8 +181,8 @@ driver_attach(const struct if_config *ic, char *why, size_t len)
 
 	if (!mirror && !chargen && strcmp(ic->wire, "sink") != 0 &&
 	    ic->wire[0] != '\0') {
-		snprintf(why, len, "the wire leads to a sink, a mirror or a "
-		    "character generator (chargen), not to '%s'", ic->wire);
+		snprintf(why, len, "unknown far end '%s'; use sink, mirror "
+		    "or chargen", ic->wire);
 		return (EINVAL);
 	}
 	sc = kmalloc(sizeof(*sc) + ic->queues * sizeof(sc->sc_wires[0]));

@@ -222,7 +222,7 @@ pass_queue(struct mem_wire *mw, unsigned most) REQUIRES(mw->mw_lock)
 	struct mbufq back;
 
 	KASSERT((atomic_load_u32(&mw->mw_state) & WIRE_PASSING) != 0,
-	    ("pass_queue: not ours"));
+	    ("pass_queue: another thread delivers"));
 	for (unsigned n = 0; mw->mw_queue.mq_len > 0 && n < most; ) {
 		mbufq_take(&back, &mw->mw_queue);
 		n += back.mq_len;

@@ -22,8 +22,8 @@ packet_open(struct hostif *hi, char *why, size_t len)
 		    hi->hi_nqueues > 1 ? group : 0,
 		    &hi->hi_queues[i].hq_devq);
 	if (error != 0)
-		snprintf(why, len, "%s; is it an interface of the host, is it "
-		    "up, and has this user the capability CAP_NET_RAW?",
+		snprintf(why, len, "%s; check that it is a host interface, "
+		    "that it is up, and that this user has CAP_NET_RAW",
 		    strerror(error));
 	return (error);
 }

@@ -25,9 +25,10 @@ tap_open(struct hostif *hi, char *why, size_t len)
 		error = mach_devq_open_tap(ifname, hi->hi_nqueues > 1,
 		    offloads, &hi->hi_queues[i].hq_devq);
 	if (error != 0)
-		snprintf(why, len, "%s; may this user open /dev/net/tun, was "
-		    "the device made for it, as 'ip tuntap add %s mode tap user "
-		    "UID multi_queue vnet_hdr', and is nobody else using it?",
+		snprintf(why, len, "%s; check that this user may open "
+		    "/dev/net/tun, that the device was created by 'ip tuntap "
+		    "add %s mode tap user UID multi_queue vnet_hdr', and "
+		    "that no other process uses it",
 		    strerror(error), ifname);
 	return (error);
 }

@@ -22,14 +22,14 @@ remedy(int error)
 		return ("this user needs the capabilities CAP_NET_RAW, "
 		    "CAP_NET_ADMIN and CAP_BPF");
 	case ENODEV:
-		return ("is it an interface of the host?");
+		return ("check that it is an interface of the host");
 	case EINVAL:
-		return ("has it as many queues? 'ethtool -L' sets them, on a "
-		    "veth first the receiving end's");
+		return ("check its number of queues; 'ethtool -L' sets it, "
+		    "on a veth at the receiving end first");
 	case EBUSY:
 	case EEXIST:
-		return ("another program has its queues: 'ip link show' and "
-		    "'ss -f xdp' tell which");
+		return ("another program uses its queues: see 'ip link show' "
+		    "and 'ss -f xdp'");
 	case ENOBUFS:
 		return ("each queue locks 6 MB of memory: raise the limit "
 		    "('ulimit -l') or give CAP_IPC_LOCK");
@@ -38,7 +38,7 @@ remedy(int error)
 		return ("with a program on it, this interface's frames must "
 		    "fit a page: lower its mtu and its peer's");
 	default:
-		return ("was the host's kernel built with XDP_SOCKETS?");
+		return ("check that the host's kernel has XDP_SOCKETS");
 	}
 }
 
@@ -74,7 +74,7 @@ xdp_open(struct hostif *hi, char *why, size_t len)
 		hi->hi_queues[i].hq_devq = queues[i];
 		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
 		    .oid_ptr = &hi->hi_queues[i], .oid_proc = show_frames,
-		    .oid_descr = "where the frames of a queue are" },
+		    .oid_descr = "numbers of a queue's frames by place" },
 		    "if.%s.frames.%u", hi->hi_if.if_xname, i);
 	}
 	return (0);

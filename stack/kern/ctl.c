@@ -80,7 +80,7 @@ command_register(const struct ctl_command *cc)
 {
 	KASSERT(ctl_socket == NULL, ("ctl: %s is late", cc->command));
 	if (ctl_ncommands == CTL_COMMANDS_MAX)
-		panic("ctl: no room for %s", cc->command);
+		panic("ctl: too many commands: %s", cc->command);
 	ctl_commands[ctl_ncommands++] = *cc;
 }
 

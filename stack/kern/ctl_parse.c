@@ -60,7 +60,8 @@ parse_sysctl(char *arg, struct ctl_request *cr)
 	}
 	cr->cr_verb = value != NULL ? CTL_SET : CTL_GET;
 	cr->cr_name = arg;
-	return (is_name(arg) ? NULL : "sysctl wants -a, -d, -t, name or name=value");
+	return (is_name(arg) ? NULL : "sysctl: expected -a, -d, -t, name or "
+	    "name=value");
 }
 
 const char *

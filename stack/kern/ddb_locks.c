@@ -110,7 +110,7 @@ show_stack(struct ctl_out *co, const struct ddb_thread *dt)
 	ddb_printf(co, "%s (%u):", dt->dt_name, dt->dt_id);
 	n = mach_thread_calls(dt->dt_id, calls, STACK_MAX);
 	if (n <= 0)
-		ddb_printf(co, "  it does not answer");
+		ddb_printf(co, "  no answer");
 	for (int i = 0; i < n; i++) {
 		mach_call_name(calls[i], name, sizeof(name));
 		ddb_printf(co, "  #%d %s", i, name);

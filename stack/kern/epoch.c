@@ -90,7 +90,8 @@ epoch_exit(void)
 {
 	struct epoch_reader *er = curthread->td_epoch;
 
-	KASSERT(er != NULL && er->er_depth > 0, ("epoch_exit: not inside"));
+	KASSERT(er != NULL && er->er_depth > 0, ("epoch_exit: not in a read "
+	    "section"));
 	if (--er->er_depth == 0)
 		atomic_store_rel_u64(&er->er_epoch, 0);
 }
@@ -181,7 +182,8 @@ epoch_thread_exit(struct thread *td)
 
 	if (er == NULL)
 		return;
-	KASSERT(er->er_depth == 0, ("epoch_thread_exit: %s is inside",
+	KASSERT(er->er_depth == 0, ("epoch_thread_exit: %s is in a read "
+	    "section",
 	    td->td_name));
 	td->td_epoch = NULL;
 	atomic_store_rel_u32(&er->er_taken, 0);

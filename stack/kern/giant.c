@@ -74,8 +74,8 @@ net_needs_giant(const char *component)
 	console("warning: %s needs Giant, and the stack runs without it",
 	    component);
 	if (atomic_fetchadd_u64(&mpsafenet_warnings, 1) == 0)
-		console("loader.conf can set debug.mpsafenet=\"0\"; now it is "
-		    "too late");
+		console("set debug.mpsafenet=\"0\" in loader.conf; it cannot "
+		    "change after the boot");
 }
 
 /* Calls fn, if not NULL, for each name of a list; false: unknown name. */
@@ -115,7 +115,7 @@ proc_needsgiant(const struct sysctl_oid *oid, const char *value, char *buf,
 			each_component(value, net_needs_giant);
 		return (0);
 	}
-	n = (size_t)snprintf(buf, len, "'%s' is no list of", value);
+	n = (size_t)snprintf(buf, len, "'%s' is not a list of", value);
 	for (unsigned i = 0; i < ncomponents && n < len; i++)
 		n += (size_t)snprintf(buf + n, len - n, " %s", components[i]);
 	return (EINVAL);
@@ -127,14 +127,14 @@ static const struct sysctl_oid giant_oids[] = {
 	    .oid_descr = "0: Giant over the whole stack" },
 	{ .oid_name = "debug.mpsafenet_forced_by", .oid_type = CTL_STRING,
 	    .oid_ptr = forced_by, .oid_max = sizeof(forced_by),
-	    .oid_descr = "components that made debug.mpsafenet 0" },
+	    .oid_descr = "components that set debug.mpsafenet to 0" },
 	{ .oid_name = "debug.mpsafenet_warnings", .oid_type = CTL_U64,
 	    .oid_ptr = &mpsafenet_warnings,
-	    .oid_descr = "components that said so too late" },
+	    .oid_descr = "components that needed Giant after the boot" },
 	{ .oid_name = "debug.needsgiant", .oid_type = CTL_PROC,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_proc = proc_needsgiant,
-	    .oid_descr = "components that report that they need Giant; an "
-	    "error lists all" },
+	    .oid_descr = "components to treat as not MP-safe; an error "
+	    "lists all" },
 };
 
 void

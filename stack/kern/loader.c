@@ -42,20 +42,20 @@ split_line(char *line, char **name, char **value)
 	line = skip_spaces(line);
 	end = line + strcspn(line, "= \t\"#");
 	if (end == line)
-		return ("a name was expected");
+		return ("expected a name");
 	*value = skip_spaces(end);
 	if (**value != '=')
-		return ("'=' was expected behind the name");
+		return ("expected '=' after the name");
 	*value = skip_spaces(*value + 1);
 	if (**value != '"')
-		return ("the value must stand in double quotes");
+		return ("the value must be in double quotes");
 	*end = '\0';
 	*name = line;
 	end = strchr(++*value, '"');
 	if (end == NULL)
 		return ("the closing double quote is missing");
 	*end = '\0';
-	return (is_end(end + 1) ? NULL : "something follows the value");
+	return (is_end(end + 1) ? NULL : "unexpected text after the value");
 }
 
 static int

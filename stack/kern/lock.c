@@ -212,7 +212,7 @@ rw_rlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 	nsec_t since = 0;
 
 	KASSERT(atomic_load_uptr(&l->rw_owner) != self_word(),
-	    ("rw_rlock: %s is write-held by us",
+	    ("rw_rlock: %s is write-held by this thread",
 	    lock_classes[l->rw_class].lc_name));
 	lock_wanted(l, l->rw_class, site);
 	mach_prefetch_write(l);

@@ -291,7 +291,7 @@ proc_prof_reset(const struct sysctl_oid *oid, const char *value, char *buf,
 void
 prof_show_cost(struct ctl_out *co, struct prof_switch *ps)
 {
-	ctl_printf(co, "# a mutex got and let go: %llu ns; %llu without this "
+	ctl_printf(co, "# mutex lock and unlock: %llu ns; %llu without this "
 	    "profile\n",
 	    (unsigned long long)atomic_load_u64(&ps->ps_cost_on),
 	    (unsigned long long)atomic_load_u64(&ps->ps_cost_off));
@@ -301,14 +301,15 @@ static const struct sysctl_oid lock_prof_oids[] = {
 	{ .oid_name = "debug.lock.prof.enable", .oid_type = CTL_PROC,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &prof, .oid_max = 1,
 	    .oid_proc = proc_prof_enable,
-	    .oid_descr = "1: count what every place waits for and holds locks" },
+	    .oid_descr = "1: profile wait and hold times of each place that "
+	        "locks" },
 	{ .oid_name = "debug.lock.prof.reset", .oid_type = CTL_PROC,
 	    .oid_flags = CTL_RUN, .oid_ptr = &prof,
 	    .oid_proc = proc_prof_reset,
-	    .oid_descr = "any value: begin at zero" },
+	    .oid_descr = "any value: reset the profile" },
 	{ .oid_name = "debug.lock.prof.rejected", .oid_type = CTL_U64,
 	    .oid_ptr = &rejected,
-	    .oid_descr = "releases that no record was left for" },
+	    .oid_descr = "releases not recorded: table full" },
 };
 
 void

@@ -41,7 +41,7 @@ lock_spin_never(void)
 	atomic_store_u32(&spin_limit, 0);
 	if (strcmp(asked, "0") != 0)
 		sysctl_forced("lock.spin_limit", asked, "0",
-		    "on one CPU no owner runs while another thread looks");
+		    "on one CPU no owner runs while another thread spins");
 }
 
 void
@@ -187,26 +187,26 @@ static const struct sysctl_oid lock_oids[] = {
 	{ .oid_name = "lock.mutex", .oid_type = CTL_ENUM,
 	    .oid_flags = CTL_TUN, .oid_ptr = &strategy,
 	    .oid_names = strategy_names,
-	    .oid_descr = "what waits for a mutex: spin, block, adaptive (spins "
-	    "while the owner runs), backoff (with growing pauses)" },
+	    .oid_descr = "mutex contention strategy: spin, block, adaptive "
+	    "(spin while the owner runs), backoff (spin with growing delays)" },
 	/* ADAPTIVE_GIANT (Watson 2004): Giant is held for long times. */
 	{ .oid_name = "lock.giant_adaptive", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &giant_adaptive,
 	    .oid_max = 1,
-	    .oid_descr = "1: Giant is waited for as lock.mutex says; 0: who "
-	    "waits for it parks at once" },
+	    .oid_descr = "1: lock.mutex also applies to Giant; 0: park at "
+	    "once" },
 	{ .oid_name = "lock.spin_limit", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &spin_limit,
 	    .oid_max = 1000000,
-	    .oid_descr = "turns of looking at a held lock before parking" },
+	    .oid_descr = "max turns of spinning before parking" },
 	{ .oid_name = "lock.delay_base", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &delay_base,
 	    .oid_min = 1, .oid_max = 1000000,
-	    .oid_descr = "first pause of backoff, turns" },
+	    .oid_descr = "first delay of backoff, turns" },
 	{ .oid_name = "lock.delay_max", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &delay_max,
 	    .oid_min = 1, .oid_max = 1000000,
-	    .oid_descr = "longest pause of backoff, turns" },
+	    .oid_descr = "max delay of backoff, turns" },
 };
 
 void

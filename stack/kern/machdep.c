@@ -24,29 +24,28 @@ static atomic_u32 priority = 1;			/* [I] after boot */
 static const struct sysctl_oid machine_oids[] = {
 	{ .oid_name = "kern.smp.disabled", .oid_type = CTL_BOOL,
 	    .oid_flags = CTL_TUN, .oid_ptr = &smp_disabled,
-	    .oid_descr = "1: all threads, the program's too, use the first of "
-	    "machine.cpus" },
+	    .oid_descr = "1: confine all threads, including the program's, "
+	    "to the first of machine.cpus" },
 	{ .oid_name = "machine.cpus", .oid_type = CTL_STRING,
 	    .oid_flags = CTL_TUN, .oid_ptr = cpus, .oid_max = sizeof(cpus),
-	    .oid_descr = "CPUs the stack's threads may run on, as 0-1,3; "
+	    .oid_descr = "CPUs of the stack's threads, for example 0-1,3; "
 	    "empty: all" },
 	{ .oid_name = "machine.placement", .oid_type = CTL_ENUM,
 	    .oid_flags = CTL_TUN, .oid_ptr = &placement,
 	    .oid_names = placement_names,
-	    .oid_descr = "the stack's threads: floating on all of machine.cpus, "
-	    "or each pinned to the next of them" },
+	    .oid_descr = "placement of the stack's threads: floating on "
+	    "machine.cpus, or pinned round robin" },
 	{ .oid_name = "machine.priority", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN, .oid_ptr = &priority, .oid_min = 1,
 	    .oid_max = 99,
 	    .oid_descr = "real-time priority with machine.sched fifo and rr" },
 	{ .oid_name = "machine.sched", .oid_type = CTL_ENUM,
 	    .oid_flags = CTL_TUN, .oid_ptr = &sched, .oid_names = sched_names,
-	    .oid_descr = "how the host schedules the stack's threads: other, "
-	    "batch, fifo, rr, as sched(7)" },
+	    .oid_descr = "scheduling policy of the stack's threads, "
+	    "sched(7): other, batch, fifo, rr" },
 	{ .oid_name = "machine.smt", .oid_type = CTL_BOOL,
 	    .oid_flags = CTL_TUN, .oid_ptr = &smt,
-	    .oid_descr = "0: of CPUs that are threads of one core, only the "
-	    "first is used" },
+	    .oid_descr = "0: use one hardware thread of each core" },
 };
 
 void
@@ -83,9 +82,9 @@ confine(void)
 	if (!smp_disabled && !mach_up())
 		return (0);
 	if (cpus[0] != '\0' && mach_ncpus() > 1) {
-		console("machine.cpus: '%s' are %u CPUs, and %s uses one", cpus,
+		console("machine.cpus: '%s' has %u CPUs, but %s uses one", cpus,
 		    mach_ncpus(), smp_disabled ? "kern.smp.disabled=\"1\"" :
-		    "a stack that was built with -Dup=true");
+		    "a stack built with -Dup=true");
 		return (EINVAL);
 	}
 	error = mach_cpus_confine();

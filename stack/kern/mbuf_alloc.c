@@ -182,13 +182,12 @@ static const struct sysctl_oid tunable_oids[] = {
 	{ .oid_name = "kern.mbuf.recycle", .oid_type = CTL_ENUM,
 	    .oid_flags = CTL_TUN, .oid_ptr = &recycling,
 	    .oid_names = recycling_names,
-	    .oid_descr = "which free buffer is used next: lifo (freed last), "
-	    "fifo (first; thousands stay free)" },
+	    .oid_descr = "reuse of free buffers: lifo (freed last), fifo "
+	    "(freed first; keeps thousands free)" },
 	{ .oid_name = "net.prefetch", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &net_prefetch,
 	    .oid_max = 1,
-	    .oid_descr = "1: headers of the next packet of a burst are "
-	    "fetched early" },
+	    .oid_descr = "1: prefetch the headers of a burst's next packet" },
 };
 
 static void

@@ -13,8 +13,8 @@ enum netlock_mode netlock_mode;
 static struct rwlock netlock;
 
 #define	NETLOCK_STATS(X)						\
-	X(shared, "acquisitions by one of many readers")		\
-	X(exclusive, "acquisitions by one thread alone")		\
+	X(shared, "shared acquisitions")				\
+	X(exclusive, "exclusive acquisitions")				\
 	X(sharedwaits, "shared acquisitions that had to wait")		\
 	X(exclusivewaits, "exclusive acquisitions that had to wait")
 

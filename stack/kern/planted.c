@@ -19,7 +19,7 @@ atomic_u64 planted_count;
 static const struct sysctl_oid planted_oids[] = {
 	{ .oid_name = "debug.planted", .oid_type = CTL_ENUM,
 	    .oid_flags = CTL_TUN, .oid_ptr = &planted, .oid_names = names,
-	    .oid_descr = "a race that a search is to find" },
+	    .oid_descr = "planted race to find by a search" },
 };
 
 void

@@ -202,13 +202,13 @@ proc_reset(const struct sysctl_oid *oid, const char *value, char *buf,
 static const struct sysctl_oid sleep_prof_oids[] = {
 	{ .oid_name = "debug.sleepq.prof.enable", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &enabled, .oid_max = 1,
-	    .oid_descr = "1: count what threads sleep for (stackctl sleepprof)" },
+	    .oid_descr = "1: profile sleeps (stackctl sleepprof)" },
 	{ .oid_name = "debug.sleepq.prof.reset", .oid_type = CTL_PROC,
 	    .oid_flags = CTL_RUN, .oid_proc = proc_reset,
-	    .oid_descr = "any value: begin at zero" },
+	    .oid_descr = "any value: reset the profile" },
 	{ .oid_name = "debug.sleepq.prof.rejected", .oid_type = CTL_U64,
 	    .oid_ptr = &rejected,
-	    .oid_descr = "sleeps for which there was no room" },
+	    .oid_descr = "sleeps not recorded: table full" },
 };
 
 void

@@ -37,8 +37,7 @@ static const struct sysctl_oid synch_oids[] = {
 	{ .oid_name = "machine.spin_us", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &spin_us,
 	    .oid_max = 10000,
-	    .oid_descr = "how long a thread yields its CPU before it parks, "
-	    "microseconds" },
+	    .oid_descr = "time to spin and yield before parking, us" },
 };
 
 extern struct lock_role sleepq_role;	/* the lock of its queue */

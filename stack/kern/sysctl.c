@@ -82,11 +82,11 @@ sysctl_register(const struct sysctl_oid *table, size_t n)
 
 		KASSERT(table[k].oid_type != CTL_BOOL ||
 		    (table[k].oid_flags & CTL_RUN) == 0,
-		    ("sysctl_register: %s changes while it is read",
+		    ("sysctl_register: %s changed while it was read",
 		    table[k].oid_name));
 		if (found || noids == OIDS_MAX)
 			panic("sysctl_register: %s: %s", table[k].oid_name,
-			    found ? "registered twice" : "no room");
+			    found ? "registered twice" : "no space");
 		memmove(&oids[i + 1], &oids[i], (noids - i) * sizeof(oids[0]));
 		oids[i] = &table[k];
 		noids++;

@@ -15,7 +15,7 @@ socontrol_add(struct socontrol *sc, int level, int type, const void *data,
 	struct msghdr msg = { .msg_control = sc->sc_buf };
 
 	KASSERT(sc->sc_len + CMSG_SPACE(len) <= sizeof(sc->sc_buf),
-	    ("socontrol_add: %zu bytes behind %zu", len, sc->sc_len));
+	    ("socontrol_add: %zu bytes after %zu", len, sc->sc_len));
 	/* padding is zeroed, so that equal messages compare equal */
 	memset(sc->sc_buf + sc->sc_len, 0, CMSG_SPACE(len));
 	socontrol_put(&msg, sizeof(sc->sc_buf), &sc->sc_len, level, type,

@@ -248,7 +248,7 @@ soaccept(struct socket *head, int flags, struct sockaddr *sa, socklen_t *len,
 		return (error);
 
 	so_enter(so);
-	KASSERT(so->so_head == head, ("soaccept: a stranger's child"));
+	KASSERT(so->so_head == head, ("soaccept: child of another listener"));
 	so->so_head = NULL;
 	if (so->so_pcb != NULL)
 		(void)so->so_proto->pr_peeraddr(so, &name);

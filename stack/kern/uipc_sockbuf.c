@@ -375,7 +375,7 @@ sbwait(struct socket *so, struct sockbuf *sb, const char *wmesg,
 	}
 	sb->sb_waiters++;
 	error = so_sleep(so, sb, wmesg, left);
-	KASSERT(sb->sb_waiters > 0, ("sbwait: nobody waited"));
+	KASSERT(sb->sb_waiters > 0, ("sbwait: no waiter"));
 	sb->sb_waiters--;
 	if (so->so_state & SS_NOFDREF)
 		return (EBADF);

@@ -31,8 +31,7 @@ atomic_u32 sockets;
 static const struct sysctl_oid socket_oids[] = {
 	{ .oid_name = "kern.ipc.sockets", .oid_type = CTL_U32,
 	  .oid_flags = CTL_RD, .oid_ptr = &sockets, .oid_max = UINT32_MAX,
-	  .oid_descr = "sockets, those of connections that outlive their "
-	  "descriptor included" },
+	  .oid_descr = "sockets, including connections without a descriptor" },
 };
 
 void

@@ -19,7 +19,7 @@ static const char *const names[] = { "giant", "single", "global", "rwlock",
     "pair", "socket", NULL };
 static atomic_u32 locking = 1;		/* index of "single" */
 _Static_assert(nitems(names) == nitems(unp_strategies),
-    "a name for each strategy");
+    "each strategy has a name");
 
 static const struct sysctl_oid lock_oids[] = {
 	{ .oid_name = "unix.locking", .oid_type = CTL_ENUM,
@@ -28,11 +28,11 @@ static const struct sysctl_oid lock_oids[] = {
 	      "single, global, rwlock, pair, socket "
 	      "(docs/explanation/unix-locking.md)" },
 	{ .oid_name = "unix.stats.relocks", .oid_type = CTL_U64,
-	  .oid_ptr = &unp_relocks, .oid_descr = "pairs of locks for which the "
-	      "first one was let go, and what it protects looked at again" },
+	  .oid_ptr = &unp_relocks, .oid_descr = "lock pairs taken again in "
+	      "order after the first was released" },
 	{ .oid_name = "unix.stats.try_failures", .oid_type = CTL_U64,
-	  .oid_ptr = &unp_tryfails, .oid_descr = "second locks of a pair that "
-	      "were not free at the first try" },
+	  .oid_ptr = &unp_tryfails, .oid_descr = "second locks of a pair "
+	      "that trylock did not get" },
 };
 
 void
@@ -52,9 +52,9 @@ unp_lock_start(void)
 	if (mpsafenet || unp_lockops == &unp_giant ||
 	    unp_lockops == &unp_single)
 		return (0);
-	console("unix.locking=\"%s\" with debug.mpsafenet=\"0\": every socket "
-	    "call holds Giant, so that finer locks would never be waited for; "
-	    "set debug.mpsafenet to 1, or unix.locking to giant or single",
+	console("unix.locking=\"%s\" with debug.mpsafenet=\"0\": every "
+	    "socket call holds Giant, so finer locks have no effect; set "
+	    "debug.mpsafenet to 1, or unix.locking to giant or single",
 	    unp_lockops->ulo_name);
 	return (EINVAL);
 }

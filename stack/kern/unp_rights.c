@@ -54,14 +54,14 @@ static const struct sysctl_oid rights_oids[] = {
 	  .oid_ptr = &unp_inflight, .oid_max = UINT32_MAX,
 	  .oid_descr = "descriptors in messages" },
 	{ .oid_name = "unix.stats.gc_runs", .oid_type = CTL_U64,
-	  .oid_ptr = &gc_runs, .oid_descr = "searches for sockets that only "
-	  "messages refer to" },
+	  .oid_ptr = &gc_runs, .oid_descr = "searches for unreachable "
+	  "sockets in messages" },
 	{ .oid_name = "unix.stats.gc_closed", .oid_type = CTL_U64,
-	  .oid_ptr = &gc_closed, .oid_descr = "descriptors that such a search "
-	  "took out of messages" },
+	  .oid_ptr = &gc_closed, .oid_descr = "descriptors closed by these "
+	  "searches" },
 	{ .oid_name = "unix.stats.deferred", .oid_type = CTL_U64,
-	  .oid_ptr = &gc_deferred, .oid_descr = "closings that waited for "
-	  "another one to end" },
+	  .oid_ptr = &gc_deferred, .oid_descr = "closes deferred to an outer "
+	  "close" },
 };
 
 void

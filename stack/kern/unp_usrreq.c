@@ -26,8 +26,7 @@ static const struct sysctl_oid unp_oids[] = {
 	{ .oid_name = "unix.sendspace", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &unp_sendspace,
 	  .oid_min = 2048, .oid_max = 16777216,
-	  .oid_descr = "what a new UNIX-domain socket may have sent that is "
-	      "not read yet, bytes" },
+	  .oid_descr = "max unread bytes sent by a new UNIX-domain socket" },
 };
 
 struct unpcb *

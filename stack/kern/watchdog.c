@@ -42,11 +42,11 @@ static bool shown;			/* [w] the views were printed */
 static const struct sysctl_oid watchdog_oids[] = {
 	{ .oid_name = "debug.watchdog.seconds", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN, .oid_ptr = &seconds, .oid_max = 86400,
-	    .oid_descr = "time without progress after which the watchdog "
-	    "says what hangs; 0: none" },
+	    .oid_descr = "seconds without progress until the watchdog "
+	    "reports; 0: no watchdog" },
 	{ .oid_name = "debug.watchdog.hangs", .oid_type = CTL_U64,
 	    .oid_ptr = &hangs,
-	    .oid_descr = "threads and queues that were found to hang" },
+	    .oid_descr = "hung threads and queues reported" },
 };
 
 void
@@ -143,8 +143,8 @@ look_at_source(struct source *s)
 		if (!too_long(&s->looks[i], same))
 			continue;
 		found++;
-		console("watchdog: %s %u: %u wait, and none has been handled "
-		    "for %u s", s->name, i, w.wd_waiting,
+		console("watchdog: %s %u: %u queued, none handled for %u s",
+		    s->name, i, w.wd_waiting,
 		    atomic_load_u32(&seconds));
 	}
 	return (found);
@@ -156,7 +156,7 @@ show_all(void)
 	ddb_ps(NULL);
 	ddb_alllocks(NULL);
 	ddb_stacks(NULL);
-	console("watchdog: that was all; later hangs are only named");
+	console("watchdog: end of report; later hangs get one line each");
 }
 
 /* The counter is incremented after the report. */

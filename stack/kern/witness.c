@@ -138,13 +138,13 @@ static const struct sysctl_oid witness_oids[] = {
 	{ .oid_name = "debug.witness.mode", .oid_type = CTL_ENUM,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &mode,
 	    .oid_names = mode_names,
-	    .oid_descr = "what a wrong lock order leads to: warn, panic" },
+	    .oid_descr = "reaction to a lock order violation: warn, panic" },
 	{ .oid_name = "debug.witness.reversals", .oid_type = CTL_U64,
 	    .oid_ptr = &reversals,
-	    .oid_descr = "locks acquired against the order of their classes" },
+	    .oid_descr = "lock order violations" },
 	{ .oid_name = "debug.witness.leaks", .oid_type = CTL_U64,
 	    .oid_ptr = &leaks,
-	    .oid_descr = "locks held by threads that must not hold any" },
+	    .oid_descr = "locks held where none may be" },
 };
 
 void

@@ -37,19 +37,19 @@ if_register_counters(struct ifnet *ifp)
 	if_register_counter(ifp, "ipackets", &c->ipackets, "frames received");
 	if_register_counter(ifp, "ibytes", &c->ibytes, "bytes received");
 	if_register_counter(ifp, "imcasts", &c->imcasts,
-	    "frames received to a group or to everybody");
+	    "multicast and broadcast frames received");
 	if_register_counter(ifp, "iqdrops", &c->iqdrops,
 	    "received frames dropped by the stack");
 	if_register_counter(ifp, "ierrors", &c->ierrors,
 	    "received frames that are malformed");
 	if_register_counter(ifp, "ifiltered", &c->ifiltered,
-	    "frames received to multicast groups nobody here is in");
+	    "multicast frames received for groups without members");
 	if_register_counter(ifp, "opackets", &c->opackets, "frames sent");
 	if_register_counter(ifp, "obytes", &c->obytes, "bytes sent");
 	if_register_counter(ifp, "odrops", &c->odrops,
-	    "frames to send that the device did not take");
+	    "frames dropped because the device was full");
 	if_register_counter(ifp, "oerrors", &c->oerrors,
-	    "frames to send that failed");
+	    "frames that could not be sent");
 }
 
 void
@@ -59,12 +59,12 @@ if_attach(struct ifnet *ifp)
 
 	KASSERT(ifp->if_output != NULL && ifp->if_output6 != NULL,
 	    ("if_attach: %s", ifp->if_xname));
-	KASSERT(ifp->if_mtu >= 68, ("if_attach: %s: mtu %u (RFC 791 has 68)",
+	KASSERT(ifp->if_mtu >= 68, ("if_attach: %s: mtu %u (RFC 791: min 68)",
 	    ifp->if_xname, ifp->if_mtu));
 	KASSERT(if_byname(ifp->if_xname) == NULL,
 	    ("if_attach: %s twice", ifp->if_xname));
 	if (if_count == IF_MAX)
-		panic("%s: there are %u interfaces already, which is the most",
+		panic("%s: too many interfaces: the max is %u",
 		    ifp->if_xname, IF_MAX);
 	ifp->if_count = &if_counts[if_count];
 	ifp->if_index = ++if_count;

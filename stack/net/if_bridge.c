@@ -35,10 +35,10 @@ struct bridge_host {
 #define	BRIDGE_STATS(X)							\
 	X(forwarded, "frames passed to one member")			\
 	X(flooded, "frames passed to all others")			\
-	X(moved, "addresses that were seen at another member")		\
-	X(expired, "addresses forgotten")				\
-	X(full, "addresses not learnt: the table is full")		\
-	X(dropped, "frames that must not be passed on, or are too long")
+	X(moved, "addresses that moved to another member")		\
+	X(expired, "addresses expired")					\
+	X(full, "addresses not learned: table full")			\
+	X(dropped, "frames not forwarded: link-local, or too long")
 
 /*
  * Locks used to protect struct bridge members:
@@ -72,12 +72,11 @@ static const struct sysctl_oid bridge_oids[] = {
 	{ .oid_name = "net.link.bridge.max_age", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &bridge_maxage,
 	    .oid_min = 10, .oid_max = 1000000,
-	    .oid_descr = "seconds until an address that is silent is "
-	    "forgotten" },
+	    .oid_descr = "lifetime of an unused address, s" },
 	{ .oid_name = "net.link.bridge.maxentries", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &bridge_maxhosts,
 	    .oid_min = 1, .oid_max = 1000000,
-	    .oid_descr = "most addresses that a bridge remembers" },
+	    .oid_descr = "max addresses of a bridge" },
 };
 
 static unsigned
@@ -280,17 +279,17 @@ member_add(struct bridge *b, const char *name, char *why, size_t len)
 
 	if (ifp == NULL || !ifp->if_ether ||
 	    ifp->if_transmit == bridge_transmit) {
-		snprintf(why, len, "member '%s' is no Ethernet interface whose "
-		    "lines come before the bridge's", name);
+		snprintf(why, len, "member '%s' must be an Ethernet "
+		    "interface, configured before the bridge", name);
 		return (ENOENT);
 	}
 	if (ifp->if_addr.s_addr != INADDR_ANY || ifp->if_in6 != NULL) {
-		snprintf(why, len, "member '%s' has an address; in its place "
-		    "the bridge may have one", name);
+		snprintf(why, len, "member '%s' has an address; give the "
+		    "address to the bridge", name);
 		return (EINVAL);
 	}
 	if (ifp->if_bridge != NULL) {
-		snprintf(why, len, "'%s' is a member already", name);
+		snprintf(why, len, "duplicate member '%s'", name);
 		return (EBUSY);
 	}
 	if (b->b_nmembers == MEMBERS_MAX) {
@@ -352,7 +351,8 @@ bridge_create(const struct if_config *ic, char *why, size_t len)
 	    name = strtok_r(NULL, " ,", &rest))
 		error = member_add(b, name, why, len);
 	if (error == 0 && b->b_nmembers == 0) {
-		snprintf(why, len, "a bridge has members, as \"tap0 tap1\"");
+		snprintf(why, len, "a bridge needs members, for example "
+		    "\"tap0 tap1");
 		error = EINVAL;
 	}
 	if (error != 0) {

@@ -81,7 +81,7 @@ if_config_words(struct if_config *ic, const char *value,
 		if (error != 0) {
 			snprintf(why, len, "'%s' is %s", word,
 			    error == ENOSPC ? "one address too many" :
-			    error == EEXIST ? "there twice" : wrong);
+			    error == EEXIST ? "a duplicate" : wrong);
 			return (EINVAL);
 		}
 	}
@@ -149,24 +149,24 @@ static const struct {
 #define	NUMBER(what, field, min, max, descr)				\
 	NUMBER_OF(what, field, min, max, 0, descr)
 	NUMBER("queues", queues, 1, IF_QUEUES_MAX, "queues, each with a thread"),
-	NUMBER("mtu", mtu, MTU_MIN, MTU_MAX, "longest IP packet"),
+	NUMBER("mtu", mtu, MTU_MIN, MTU_MAX, "max IP packet, bytes"),
 	NUMBER("offload", offload, OFFLOAD_NONE, OFFLOAD_TSO,
-	    "left to the device: 0 nothing, 1 checksums, 2 segments, too"),
-	NUMBER("lro", lro, 0, 1, "1: received TCP segments are joined"),
+	    "device offloads: 0 none, 1 checksums, 2 also segmentation"),
+	NUMBER("lro", lro, 0, 1, "1: large receive offload"),
 	NUMBER("needsgiant", needsgiant, 0, 1,
-	    "1: its driver sends under Giant only"),
+	    "1: the driver is not MP-safe, it sends under Giant"),
 	NUMBER("impair.loss", impair.loss, 0, PPM_MAX,
-	    "packets lost on purpose, of a million"),
+	    "packets to drop, per million"),
 	NUMBER("impair.dup", impair.dup, 0, PPM_MAX,
-	    "packets doubled on purpose, of a million"),
+	    "packets to duplicate, per million"),
 	NUMBER("impair.reorder", impair.reorder, 0, PPM_MAX,
-	    "packets held back on purpose, of a million"),
+	    "packets to reorder, per million"),
 	NUMBER("impair.corrupt", impair.corrupt, 0, PPM_MAX,
-	    "packets damaged on purpose, of a million"),
+	    "packets to corrupt, per million"),
 	NUMBER("impair.delay", impair.delay, 0, DELAY_MAX,
-	    "time that every packet is late on purpose, us"),
+	    "delay of every packet, us"),
 	NUMBER("impair.seed", impair.seed, 0, UINT32_MAX,
-	    "start of the impairments' random numbers"),
+	    "seed of the fault injector"),
 	NUMBER_OF("ttl", ttl, 1, 255, IFHAS_TUNNEL,
 	    "TTL of outer packets"),
 #undef NUMBER
@@ -183,12 +183,11 @@ static const struct {
 } modes[] = {
 	{ "monitor", offsetof(struct if_modes, monitor),
 	    { "off", "header", "top", "queue" }, CTL_RUN,
-	    "where what is received is dropped, counted and tapped: off, "
-	    "header (behind the look at it), top (before), queue" },
+	    "monitor mode, where received frames are dropped: off, header "
+	    "(after reading it), top (before), queue" },
 	{ "transmit", offsetof(struct if_modes, transmit),
 	    { "inline", "deferred" }, 0,
-	    "who hands frames to the driver: inline (whoever sends), deferred "
-	    "(a thread)" },
+	    "transmission: inline (by the sender), deferred (by a thread)" },
 };
 
 /* String settings. */
@@ -203,12 +202,13 @@ static const struct {
 	    sizeof(((struct if_config *)NULL)->field), has, descr }
 	TEXT("driver", driver, 0,
 	    "tap, packet, xdp or mem; empty: by its name"),
-	TEXT("pcap", pcap, 0, "file that its packets are kept in"),
+	TEXT("pcap", pcap, 0, "packet capture file"),
 	TEXT("wire", wire, IFHAS_WIRE, "far end: sink, mirror or chargen"),
-	TEXT("source", source, IFHAS_WIRE, "packets that are received"),
-	TEXT("tunnel", tunnel, IFHAS_TUNNEL, "outer addresses, ours and theirs"),
-	TEXT("key", key, IFHAS_TUNNEL, "number in gre's header; empty: none"),
-	TEXT("members", members, IFHAS_MEMBERS, "interfaces that are joined"),
+	TEXT("source", source, IFHAS_WIRE, "source of UDP packets"),
+	TEXT("tunnel", tunnel, IFHAS_TUNNEL, "outer addresses, local and "
+	    "remote"),
+	TEXT("key", key, IFHAS_TUNNEL, "GRE key; empty: none"),
+	TEXT("members", members, IFHAS_MEMBERS, "members of the bridge"),
 #undef TEXT
 };
 
@@ -245,8 +245,8 @@ set_text(struct if_config *ic, size_t i, const char *value, char *why,
 		return (refuse(texts[i].what, texts[i].has, why, len));
 	if (strcmp(texts[i].what, "driver") == 0 &&
 	    driver_named(value) == NULL) {
-		snprintf(why, len, "there is no driver '%s'; there are tap, "
-		    "packet, xdp and mem", value);
+		snprintf(why, len, "unknown driver '%s'; use tap, packet, "
+		    "xdp or mem", value);
 		return (ENOENT);
 	}
 	if (strlen(value) >= texts[i].size) {
@@ -280,7 +280,7 @@ set_number(struct if_config *ic, const char *what, const char *value, char *why,
 		    numbers[i].min, numbers[i].max);
 		return (EINVAL);
 	}
-	snprintf(why, len, "an interface has no '%s'; it has inet, inet6, driver, "
+	snprintf(why, len, "unknown setting '%s'; use inet, inet6, driver, "
 	    "queues, mtu, offload, lro, needsgiant, monitor, transmit, pcap, "
 	    "tunnel, key, ttl, members, "
 	    "impair.{loss,dup,reorder,corrupt,delay,seed}", what);
@@ -321,16 +321,17 @@ if_config_set(const char *name, const char *value, char *why, size_t len)
 	name += strlen(PREFIX);
 	n = what != NULL ? (size_t)(what - name) : 0;
 	if (n == 0 || n >= sizeof(ifname)) {
-		snprintf(why, len, "an interface's name has 1 to %d characters",
+		snprintf(why, len, "an interface name must have 1 to %d "
+		    "characters",
 		    IFNAMSIZ - 1);
 		return (EINVAL);
 	}
 	memcpy(ifname, name, n);
 	ifname[n] = '\0';
 	if (strcmp(what + 1, "driver") != 0 && driver_find(ifname) == NULL) {
-		snprintf(why, len, "no driver makes an interface '%s'; a line "
-		    "if.%s.driver=\"packet\" before this one makes it of the "
-		    "host's", ifname, ifname);
+		snprintf(why, len, "no driver for interface '%s'; put "
+		    "if.%s.driver=\"packet\" before this line to use the "
+		    "host's interface", ifname, ifname);
 		return (EINVAL);
 	}
 	ic = config_find(ifname);
@@ -363,7 +364,7 @@ offload_forced(const struct if_config *ic, uint32_t wanted)
 	snprintf(name, sizeof(name), PREFIX "%s.offload", ic->name);
 	snprintf(asked, sizeof(asked), "%u", wanted);
 	snprintf(now, sizeof(now), "%u", ic->offload);
-	sysctl_forced(name, asked, now, "its device takes no more");
+	sysctl_forced(name, asked, now, "not supported by its device");
 }
 
 /*
@@ -427,7 +428,7 @@ config_txq(const struct if_config *ic, char *why, size_t len)
 
 	if (ic->needsgiant && (ifp->if_transmit == NULL ||
 	    (driver_find(ic->name)->has & (IFHAS_MEMBERS | IFHAS_TUNNEL)))) {
-		snprintf(why, len, "it has no driver that could need Giant");
+		snprintf(why, len, "it has no driver that needs Giant");
 		return (EINVAL);
 	}
 	if (ic->needsgiant)

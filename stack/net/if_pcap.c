@@ -149,8 +149,8 @@ if_pcap_start(struct ifnet *ifp, const char *path, uint64_t bytes, char *why,
 	mtx_lock(&pcap_lock);
 	if (atomic_load_uptr(&ifp->if_pcap) != 0) {
 		error = EBUSY;
-		snprintf(why, len, "%s writes to a file already; 'pcap stop "
-		    "%s' ends that", ifp->if_xname, ifp->if_xname);
+		snprintf(why, len, "%s is being captured; use 'pcap stop %s' "
+		    "first", ifp->if_xname, ifp->if_xname);
 	} else if ((error = pcap_create(pc, ifp)) != 0)
 		snprintf(why, len, "%s: %s", path, strerror(error));
 	else
@@ -248,7 +248,7 @@ cmd_stop(const char *command, struct ctl_out *co, int argc, char *argv[],
 	if (ifp == NULL)
 		return (ENOENT);
 	if (pcap_stop(ifp, &packets, &dropped) != 0) {
-		snprintf(why, len, "%s writes to no file", argv[0]);
+		snprintf(why, len, "%s is not being captured", argv[0]);
 		return (ENOENT);
 	}
 	ctl_printf(co, "%llu packets, %llu dropped\n",

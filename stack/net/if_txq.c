@@ -132,8 +132,9 @@ if_txq_create(struct ifnet *ifp, unsigned flags)
 	ifp->if_caps |= IFCAP_BATCH;
 	if (tq->tq_giant)
 		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_U64,
-		    .oid_ptr = &tq->tq_deferred, .oid_descr = "sends put off "
-		    "to the thread that holds Giant" }, "if.%s.stats.ogiant",
+		    .oid_ptr = &tq->tq_deferred, .oid_descr = "frames "
+		    "deferred to the thread that takes Giant" },
+		    "if.%s.stats.ogiant",
 		    ifp->if_xname);
 }
 

@@ -56,11 +56,11 @@ static struct {
 
 static const struct sysctl_oid swi_oids[] = {
 	ISRSTAT(count, "packets given to netisr_dispatch()"),
-	ISRSTAT(directed, "of them handled by who dispatched them"),
-	ISRSTAT(deferred, "of them put off to the thread"),
+	ISRSTAT(directed, "packets handled by the dispatching thread"),
+	ISRSTAT(deferred, "packets deferred to the thread"),
 	ISRSTAT(queued, "packets given to netisr_queue()"),
-	ISRSTAT(drop, "packets lost to a full queue"),
-	ISRSTAT(swi_count, "turns of the thread"),
+	ISRSTAT(drop, "packets dropped: queue full"),
+	ISRSTAT(swi_count, "wakeups of the thread"),
 };
 
 /* Sets a bit; the thread that sets the first bit wakes the worker. */
@@ -169,18 +169,18 @@ swi_refuses(void)
 		return ("the generation of 2005 has one thread; set "
 		    "net.isr.maxthreads to 1 or net.isr.generation to 2009");
 	if (atomic_load_u32(&isr_dispatch) == DISPATCH_HYBRID)
-		return ("the generation of 2005 knows direct and deferred "
-		    "only; set net.isr.generation to 2009 for hybrid");
+		return ("the generation of 2005 supports only direct and "
+		    "deferred; set net.isr.generation to 2009 for hybrid");
 	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++) {
 		struct isr_proto *ps = &isr_protos[p];
 
 		if (isr_way(p) == DISPATCH_HYBRID)
-			return ("the generation of 2005 knows direct and "
-			    "deferred only; a protocol's dispatch is hybrid");
+			return ("the generation of 2005 supports only direct "
+			    "and deferred, but a protocol's dispatch is "
+			    "hybrid");
 		if (atomic_load_u32(&ps->policy) != ps->np.nh_policy)
-			return ("the generation of 2005 has one thread, among "
-			    "which no policy can choose; set "
-			    "net.isr.generation to 2009");
+			return ("the generation of 2005 has one thread and "
+			    "no policies; set net.isr.generation to 2009");
 	}
 	return (NULL);
 }

@@ -178,13 +178,11 @@ proc_maxthreads(const struct sysctl_oid *oid, const char *value, char *buf,
 	    .oid_type = CTL_PROC, .oid_flags = CTL_TUN | CTL_RUN,	\
 	    .oid_ptr = &isr_protos[p].policy,				\
 	    .oid_names = policy_names, .oid_proc = proc_policy,		\
-	    .oid_descr = "what chooses a packet's worker: source, "	\
-	    "flow, cpu" },						\
+	    .oid_descr = "selection of a packet's worker: source, flow, cpu" }, \
 	{ .oid_name = "net.isr.proto." name ".qlimit",			\
 	    .oid_type = CTL_U32, .oid_flags = CTL_TUN | CTL_RUN,	\
 	    .oid_ptr = &isr_protos[p].qlimit, .oid_max = 1000000,	\
-	    .oid_descr = "packets a queue may hold; 0: "		\
-	    "net.isr.defaultqlimit" }
+	    .oid_descr = "max packets in a queue; 0: net.isr.defaultqlimit" } \
 
 static const struct sysctl_oid netisr_oids[] = {
 	{ .oid_name = "net.isr.generation", .oid_type = CTL_ENUM,
@@ -196,7 +194,8 @@ static const struct sysctl_oid netisr_oids[] = {
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &isr_dispatch,
 	    .oid_names = dispatch_names + DISPATCH_DIRECT,
 	    .oid_proc = proc_dispatch,
-	    .oid_descr = "who runs protocol input: direct, hybrid, deferred" },
+	    .oid_descr = "dispatch of protocol input: direct, hybrid, "
+	    "deferred" },
 	{ .oid_name = "net.isr.direct", .oid_type = CTL_PROC,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_max = 1,
 	    .oid_proc = proc_direct,
@@ -214,11 +213,11 @@ static const struct sysctl_oid netisr_oids[] = {
 	{ .oid_name = "net.isr.defaultqlimit", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &isr_defaultqlimit,
 	    .oid_min = 1, .oid_max = 1000000,
-	    .oid_descr = "packets a protocol's queue may hold" },
+	    .oid_descr = "default of a protocol's max packets in a queue" },
 	{ .oid_name = "net.isr.maxqlimit", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &isr_maxqlimit,
 	    .oid_min = 1, .oid_max = 1000000,
-	    .oid_descr = "no queue's limit may be above this" },
+	    .oid_descr = "upper bound of queue limits" },
 	PROTO_OIDS(NETISR_ETHER, "ether"),
 	PROTO_OIDS(NETISR_IP, "ip"),
 	PROTO_OIDS(NETISR_ARP, "arp"),

@@ -157,13 +157,12 @@ route_why_not(int error)
 {
 	switch (error) {
 	case ENETUNREACH:
-		return ("the gateway is on no interface's subnet");
+		return ("the gateway is not in an interface's subnet");
 	case EEXIST:
-		return ("there is a route to this destination; delete it "
-		    "first");
+		return ("a route to this destination exists; delete it first");
 	case ESRCH:
-		return ("there is no route to just this destination; "
-		    "'route show' and 'route6 show' list them");
+		return ("no route has exactly this destination; 'route show' "
+		    "and 'route6 show' list them");
 	default:
 		return (strerror(error));
 	}
@@ -212,8 +211,8 @@ cmd_add(const char *command, struct ctl_out *co, int argc, char *argv[],
 
 	(void)co;
 	if (argc != 2) {
-		snprintf(why, len, "usage: %s DESTINATION GATEWAY, as '%s %s "
-		    "%s' or '%s default %s'", command, command,
+		snprintf(why, len, "usage: %s DESTINATION GATEWAY, for "
+		    "example '%s %s %s' or '%s default %s'", command, command,
 		    rc.family->rf_subnet, rc.family->rf_gwname, command,
 		    rc.family->rf_gwname);
 		return (EINVAL);
@@ -237,8 +236,8 @@ cmd_delete(const char *command, struct ctl_out *co, int argc, char *argv[],
 
 	(void)co;
 	if (argc != 1) {
-		snprintf(why, len, "usage: %s DESTINATION, as '%s %s' or '%s "
-		    "default'", command, command, rc.family->rf_subnet,
+		snprintf(why, len, "usage: %s DESTINATION, for example '%s "
+		    "%s' or '%s default'", command, command, rc.family->rf_subnet,
 		    command);
 		return (EINVAL);
 	}

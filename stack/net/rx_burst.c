@@ -63,7 +63,7 @@ rx_burst_collect_open(void)
 {
 	struct rx_burst *rb = rx_burst_mine();
 
-	KASSERT(!rb->rb_collecting, ("rx_burst_collect_open: collects already"));
+	KASSERT(!rb->rb_collecting, ("rx_burst_collect_open: open already"));
 	mbufq_init(&rb->rb_frames);
 	rb->rb_collecting = true;
 }

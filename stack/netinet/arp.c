@@ -75,9 +75,9 @@ static atomic_u32 arp_maxentries = 4096;
 	X(replies, "requests answered")					\
 	X(received, "ARP packets received")				\
 	X(bad, "malformed ARP packets")					\
-	X(conflicts, "packets of others who use our address")		\
-	X(timeouts, "addresses that did not answer")			\
-	X(dropped, "packets dropped while waiting for an address")
+	X(conflicts, "packets of other hosts with our address")		\
+	X(timeouts, "addresses without an answer")			\
+	X(dropped, "packets dropped: address not resolved")
 
 static struct {
 #define	X(name, descr) atomic_u64 name;
@@ -91,11 +91,11 @@ static const struct sysctl_oid arp_oids[] = {
 	{ .oid_name = "net.link.ether.arp.max_age", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &arp_maxage,
 	    .oid_min = 2, .oid_max = 86400,
-	    .oid_descr = "seconds until an address is asked for anew" },
+	    .oid_descr = "lifetime of an entry, s" },
 	{ .oid_name = "net.link.ether.arp.maxentries", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &arp_maxentries,
 	    .oid_min = 1, .oid_max = 1000000,
-	    .oid_descr = "most addresses remembered" },
+	    .oid_descr = "max entries" },
 #define	X(name, descr)							\
 	{ .oid_name = "net.link.ether.arp.stats." #name,		\
 	    .oid_type = CTL_U64, .oid_ptr = &arpstat.name,		\

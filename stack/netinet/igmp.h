@@ -11,9 +11,9 @@
 	X(received, "IGMP messages received")				\
 	X(tooshort, "shorter than an IGMP message")			\
 	X(checksum, "wrong IGMP checksum")				\
-	X(bad, "from beyond this link, or to a group they do not name")	\
+	X(bad, "wrong TTL, or not sent to the group they name")		\
 	X(queries, "queries received")					\
-	X(reports, "reports of others received")			\
+	X(reports, "reports of other hosts received")			\
 	X(sent, "reports and leaves sent")
 
 #define	IGMP_STAT_FIELD(name, descr)	atomic_u64 name;

@@ -38,11 +38,11 @@ static const struct sysctl_oid exclusive_oids[] = {
 	  "exclusively: tcp, udp, icmp, igmp, icmp6" },
 	{ .oid_name = "net.inet.ip.stats.alonequeued", .oid_type = CTL_U64,
 	  .oid_ptr = &queued,
-	  .oid_descr = "packets handed to the thread that is alone" },
+	  .oid_descr = "packets queued to the exclusive thread" },
 	{ .oid_name = "net.inet.ip.stats.alonedrops", .oid_type = CTL_U64,
 	  .oid_ptr = &drops, .oid_descr = "... that found its queue full" },
 	{ .oid_name = "net.inet.ip.stats.alonelongest", .oid_type = CTL_U64,
-	  .oid_ptr = &longest, .oid_descr = "its longest queue" },
+	  .oid_ptr = &longest, .oid_descr = "max queue length" },
 };
 
 static bool
@@ -151,7 +151,7 @@ in_exclusive_start(void)
 	if (!any)
 		return (0);
 	if (netlock_mode != NETLOCK_SHARED) {
-		console("net.inet.ip.alone: nobody shares the net lock; set "
+		console("net.inet.ip.alone: the net lock is not shared; set "
 		    "net.inet.tcp.input to shared-socket or "
 		    "shared-socket-batch");
 		return (EINVAL);

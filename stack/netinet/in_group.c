@@ -51,11 +51,11 @@ static const struct sysctl_oid group_oids[] = {
 	{ .oid_name = "net.inet.ip.mcast.maxgroups", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &maxgroups,
 	    .oid_min = 16, .oid_max = 65536,
-	    .oid_descr = "most multicast groups of both families, each "
-	    "counted once an interface" },
+	    .oid_descr = "max multicast groups of both families, counted for "
+	    "each interface" },
 	{ .oid_name = "net.inet.ip.mcast.groups", .oid_type = CTL_U32,
 	    .oid_ptr = &ngroups, .oid_max = UINT32_MAX,
-	    .oid_descr = "multicast groups this host is in" },
+	    .oid_descr = "multicast groups of this host" },
 };
 
 static const struct group_family *
@@ -283,7 +283,7 @@ member_remove(struct in_group *ig, const struct in6_addr *source,
 
 	*changed = false;
 	if (source == NULL) {
-		KASSERT(ig->ig_any > 0, ("member_remove: nobody is in"));
+		KASSERT(ig->ig_any > 0, ("member_remove: no members"));
 		*changed = --ig->ig_any == 0;
 		return;
 	}

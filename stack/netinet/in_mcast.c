@@ -28,7 +28,7 @@ static const struct sysctl_oid mcast_oids[] = {
 	{ .oid_name = "net.inet.ip.mcast.maxsockgroups",
 	    .oid_type = CTL_U32, .oid_flags = CTL_TUN | CTL_RUN,
 	    .oid_ptr = &maxsockgroups, .oid_min = 1, .oid_max = 65536,
-	    .oid_descr = "most multicast groups of one socket" },
+	    .oid_descr = "max multicast groups of a socket" },
 };
 
 /* An option's request, independent of its structure. */
@@ -164,7 +164,7 @@ parse_group(const void *val, socklen_t len, struct mcast_request *r)
 	int error;
 
 	_Static_assert(offsetof(struct group_source_req, gsr_group) ==
-	    offsetof(struct group_req, gr_group), "one starts as the other");
+	    offsetof(struct group_req, gr_group), "equal first members");
 	if (len < need)
 		return (EINVAL);
 	memcpy(&req, val, need);

@@ -19,11 +19,11 @@ static const struct sysctl_oid in_pcb_oids[] = {
 	{ .oid_name = "net.inet.ip.portrange.first", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &portrange_first,
 	  .oid_min = 1024, .oid_max = 65535,
-	  .oid_descr = "lowest ephemeral port" },
+	  .oid_descr = "min ephemeral port" },
 	{ .oid_name = "net.inet.ip.portrange.last", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &portrange_last,
 	  .oid_min = 1024, .oid_max = 65535,
-	  .oid_descr = "highest ephemeral port" },
+	  .oid_descr = "max ephemeral port" },
 };
 
 void

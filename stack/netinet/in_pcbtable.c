@@ -15,8 +15,7 @@ static struct { atomic_u64 waits; } pcbstat COUNTERS;
 static const struct sysctl_oid pcbtable_oids[] = {
 	{ .oid_name = "net.inet.ip.stats.pcbwaits", .oid_type = CTL_U64,
 	  .oid_ptr = &pcbstat.waits,
-	  .oid_descr = "packets whose socket was looked up behind a lock that "
-	  "was taken" },
+	  .oid_descr = "lookups that waited for a lock" },
 };
 
 void

@@ -69,12 +69,12 @@ static struct { atomic_u64 handed, notes; } threadstat COUNTERS;
 static const struct sysctl_oid thread_oids[] = {
 	{ .oid_name = "net.inet.ip.stats.pcbhanded", .oid_type = CTL_U64,
 	  .oid_ptr = &threadstat.handed,
-	  .oid_descr = "segments that were queued to the worker whose group "
-	  "their connection is in" },
+	  .oid_descr = "segments queued to the worker of their connection's "
+	  "group" },
 	{ .oid_name = "net.inet.ip.stats.pcbnotes", .oid_type = CTL_U64,
 	  .oid_ptr = &threadstat.notes,
-	  .oid_descr = "connections made or ended by other threads than the "
-	  "worker whose group they are in" },
+	  .oid_descr = "connections added or removed by threads other than "
+	  "their group's worker" },
 };
 
 static unsigned
@@ -266,9 +266,9 @@ thread_start(struct inpcbtable *it)
 		    "netisr of 2005 has no workers; set net.isr.generation to "
 		    "2009, or use groups-lock");
 	if (in_handoff_has(IPPROTO_TCP, HANDOFF_EXCLUSIVE))
-		return ("with groups-thread each worker takes segments in, "
-		    "and net.inet.ip.alone wants one thread to; leave tcp out "
-		    "of that, or use groups-lock");
+		return ("with groups-thread each worker handles segments, "
+		    "but net.inet.ip.alone requires one thread; remove tcp "
+		    "from it, or use groups-lock");
 	table = it;
 	sysctl_register(thread_oids, nitems(thread_oids));
 	netisr_register(&handler);

@@ -46,11 +46,11 @@ static const struct sysctl_oid fragq_oids[] = {
 	{ .oid_name = "net.inet.ip.maxfragpackets", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &maxfragpackets,
 	    .oid_max = 65536,
-	    .oid_descr = "most datagrams being reassembled; 0: none" },
+	    .oid_descr = "max datagrams in reassembly; 0: no reassembly" },
 	{ .oid_name = "net.inet.ip.maxfragsperpacket", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &maxfragsperpacket,
 	    .oid_min = 1, .oid_max = 8192,
-	    .oid_descr = "most fragments of one datagram" },
+	    .oid_descr = "max fragments of a datagram" },
 };
 
 /*

@@ -25,7 +25,7 @@ static const struct sysctl_oid icmp_oids[] = {
 	{ .oid_name = "net.inet.icmp.icmplim", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &icmplim,
 	    .oid_max = 1000000,
-	    .oid_descr = "most ICMP errors sent in a second" },
+	    .oid_descr = "max ICMP errors sent in a second" },
 #define	X(name, descr)							\
 	{ .oid_name = "net.inet.icmp.stats." #name, .oid_type = CTL_U64, \
 	    .oid_ptr = &icmpstat.name, .oid_descr = descr },

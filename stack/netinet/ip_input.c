@@ -33,11 +33,11 @@ static const struct sysctl_oid ip_oids[] = {
 	{ .oid_name = "net.inet.ip.forwarding", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip_forwarding,
 	    .oid_max = 1,
-	    .oid_descr = "forward packets that are not for this host" },
+	    .oid_descr = "1: forward packets to other hosts" },
 	{ .oid_name = "net.inet.ip.fastforwarding", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip_fastforwarding,
 	    .oid_max = 1,
-	    .oid_descr = "forward in the receiving thread, before any queue" },
+	    .oid_descr = "1: forward in the receiving thread without queueing" },
 #define	X(name, descr)							\
 	{ .oid_name = "net.inet.ip.stats." #name, .oid_type = CTL_U64,	\
 	    .oid_ptr = &ipstat.name, .oid_descr = descr },

@@ -84,8 +84,8 @@ ip_transmit(struct ifnet *ifp, struct mbuf *m, struct in_addr nexthop)
 	struct pkthdr *ph = &m->m_pkthdr;
 
 	KASSERT(m->m_len >= IP_HDRLEN, ("ip_transmit: %u bytes", m->m_len));
-	KASSERT(ph->len == m_length(m), ("ip_transmit: header says %u bytes, "
-	    "there are %u", ph->len, m_length(m)));
+	KASSERT(ph->len == m_length(m), ("ip_transmit: header has length %u, "
+	    "packet %u", ph->len, m_length(m)));
 	if ((ph->csum_flags & CSUM_TSO) != 0) {
 		/* A segment that exceeds the MTU is fragmented, too. */
 		if ((ifp->if_caps & IFCAP_TSO4) == 0 ||

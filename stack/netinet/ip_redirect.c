@@ -34,11 +34,11 @@ static const struct sysctl_oid redirect_oids[] = {
 	{ .oid_name = "net.inet.ip.redirect", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip_sendredirects,
 	    .oid_max = 1,
-	    .oid_descr = "a router tells hosts of a better first hop" },
+	    .oid_descr = "1: as a router, send redirects to hosts" },
 	{ .oid_name = "net.inet.icmp.drop_redirect", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &drop_redirect,
 	    .oid_max = 1,
-	    .oid_descr = "1: a host does not heed what routers tell so" },
+	    .oid_descr = "1: as a host, ignore redirects" },
 };
 
 static void

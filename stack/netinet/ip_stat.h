@@ -10,28 +10,28 @@
 
 #define	IP_STATS(X)							\
 	X(total, "packets received")					\
-	X(toosmall, "shorter than an IP header or than it says")	\
+	X(toosmall, "shorter than the header or its length field")	\
 	X(badvers, "version is not 4")					\
 	X(badhlen, "header length below 20 or beyond the packet")	\
 	X(badsum, "wrong header checksum")				\
-	X(badaddr, "source address that cannot be one")			\
-	X(badoptions, "options that are malformed")			\
-	X(sourceroute, "with a route of the source's own, never followed") \
-	X(delivered, "given to an upper protocol")			\
+	X(badaddr, "invalid source address")				\
+	X(badoptions, "malformed options")				\
+	X(sourceroute, "source routes, refused")			\
+	X(delivered, "delivered to an upper protocol")			\
 	X(noproto, "upper protocol unknown")				\
-	X(notmember, "to a multicast group nobody here is in")		\
-	X(cantforward, "not for this host, and forwarding is off")	\
+	X(notmember, "to multicast groups without members")		\
+	X(cantforward, "to another host, with forwarding off")		\
 	X(forward, "forwarded")						\
 	X(fastforward, "of these, by the fast path")			\
 	X(noroute, "no route")						\
-	X(localout, "packets sent from here")				\
+	X(localout, "packets sent by this host")			\
 	X(fragments, "fragments received")				\
 	X(fragdropped, "fragments dropped: limits or overlap")		\
-	X(fragtimeout, "datagrams given up: fragments missing")		\
+	X(fragtimeout, "datagrams timed out in reassembly")		\
 	X(reassembled, "datagrams reassembled")				\
-	X(fragmented, "datagrams cut into fragments")			\
+	X(fragmented, "datagrams fragmented")				\
 	X(ofragments, "fragments sent")					\
-	X(cantfrag, "too long and not to be fragmented")		\
+	X(cantfrag, "too long, with don't-fragment")			\
 	X(swcsum, "checksums computed because the device cannot")	\
 	X(swtso, "segments cut because the device cannot")
 
@@ -42,10 +42,10 @@
 	X(echo, "echo requests answered")				\
 	X(bcastecho, "echo requests to a broadcast address, ignored")	\
 	X(errors, "error messages received")				\
-	X(badquote, "error messages that quote too little")		\
-	X(redirects, "redirects heeded")				\
-	X(badredirects, "redirects not heeded: not from the hop in use, " \
-	    "or to where it may not lead")				\
+	X(badquote, "error messages with a truncated quote")		\
+	X(redirects, "redirects accepted")				\
+	X(badredirects, "redirects refused: not from the current hop, " \
+	    "or to an invalid one")					\
 	X(sent, "error messages sent")					\
 	X(suppressed, "errors not sent: about an error, fragment, broadcast") \
 	X(ratelimited, "errors not sent: over net.inet.icmp.icmplim")

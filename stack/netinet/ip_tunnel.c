@@ -32,13 +32,13 @@
 #define	GRE_KNOWN	(GRE_CHECKSUM | GRE_KEY | GRE_SEQUENCE)
 
 #define	TUNNEL_STATS(X)							\
-	X(nobody, "tunnelled packets from where no tunnel leads")	\
-	X(malformed, "packets inside that are cut, or not of their family") \
-	X(badgre, "GRE headers that are cut, unknown, or of a wrong sum") \
+	X(nobody, "tunnelled packets from unknown addresses")		\
+	X(malformed, "inner packets truncated, or of the wrong family")	\
+	X(badgre, "GRE headers truncated, unsupported, or bad checksum")	\
 	X(badkey, "GRE packets with another key than the tunnel's")	\
-	X(badecn, "congestion marks on what cannot be marked (RFC 6040)") \
-	X(nested, "not sent: inside too many tunnels")			\
-	X(toobig, "not sent: longer than the path takes, and told so")	\
+	X(badecn, "dropped: mark on a packet without ECN (RFC 6040)")	\
+	X(nested, "not sent: too many nested tunnels")			\
+	X(toobig, "not sent: longer than the path MTU, error sent")	\
 	X(noroute, "not sent: no route to the tunnel's end")
 
 static struct {

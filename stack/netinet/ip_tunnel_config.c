@@ -45,8 +45,8 @@ parse_ends(struct tunnel *t, const char *spec, char *why, size_t len)
 	    !parse_end(theirs, &t->t_dst) ||
 	    in_family(&t->t_src) != in_family(&t->t_dst) ||
 	    IN6_ARE_ADDR_EQUAL(&t->t_src, &t->t_dst)) {
-		snprintf(why, len, "tunnel '%s' is not two addresses of one "
-		    "family, ours and theirs, as \"10.1.0.2 10.1.0.1\"", spec);
+		snprintf(why, len, "tunnel '%s' must be two addresses of one "
+		    "family, local and remote, like \"10.1.0.2 10.1.0.1", spec);
 		return (EINVAL);
 	}
 	return (0);
@@ -140,7 +140,7 @@ tunnel_start(struct ifnet *ifp)
 
 	if (in_family(&t->t_src)->af_isours(&ep, true))
 		return (0);
-	console("%s: the first address of its tunnel is none of this host's",
+	console("%s: the first address of its tunnel must be local",
 	    ifp->if_xname);
 	return (EADDRNOTAVAIL);
 }

@@ -45,10 +45,10 @@ void	 raw_remove(struct rawcb *);
 void	 raw_input_init(void);
 
 #define	RAW_STATS(X)							\
-	X(delivered, "packets given to a raw or ping socket")		\
+	X(delivered, "packets delivered to raw and ping sockets")	\
 	X(fullsock, "dropped: receive buffer full")			\
 	X(checksum, "dropped: wrong checksum (IPV6_CHECKSUM)")		\
-	X(toomany, "not heard by a socket: too many ask for the protocol") \
+	X(toomany, "not delivered: too many sockets of the protocol")	\
 	X(sent, "packets sent by raw and ping sockets")
 
 struct rawstat {

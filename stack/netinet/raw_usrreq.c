@@ -35,7 +35,7 @@ static const struct sysctl_oid raw_oids[] = {
 	{ .oid_name = "net.inet.raw.sendspace", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &raw_sendspace,
 	    .oid_min = 2048, .oid_max = 16777216,
-	    .oid_descr = "longest packet of a new raw socket, bytes" },
+	    .oid_descr = "max packet of a new raw socket, bytes" },
 #define	X(name, descr)							\
 	{ .oid_name = "net.inet.raw.stats." #name, .oid_type = CTL_U64,	\
 	    .oid_ptr = &rawstat.name, .oid_descr = descr },

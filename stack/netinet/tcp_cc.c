@@ -197,7 +197,7 @@ static const struct sysctl_oid cc_oids[] = {
 	  TCP_CC_NAMES },
 	{ .oid_name = "net.inet.tcp.cc.available", .oid_type = CTL_STRING,
 	  .oid_ptr = cc_available, .oid_max = sizeof(cc_available),
-	  .oid_descr = "congestion control algorithms there are" },
+	  .oid_descr = "available congestion control algorithms" },
 };
 
 void

@@ -20,7 +20,7 @@ static const struct sysctl_oid ecn_oids[] = {
 	{ .oid_name = "net.inet.tcp.ecn.enable", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ecn_enable,
 	  .oid_min = ECN_NEVER, .oid_max = ECN_ASKED, .oid_descr =
-	  "congestion marks (RFC 3168): 0 off, 1 on, 2 when the peer asks" },
+	  "congestion marks (RFC 3168): 0 off, 1 on, 2 if the peer requests it" },
 };
 
 void

@@ -24,7 +24,7 @@ static atomic_u32 chosen;		/* [I] after boot: index into both */
 static const struct sysctl_oid lock_oids[] = {
 	{ .oid_name = "net.inet.tcp.input", .oid_type = CTL_ENUM,
 	  .oid_flags = CTL_TUN, .oid_ptr = &chosen, .oid_names = names,
-	  .oid_descr = "what input of TCP locks: " TCP_LOCK_NAMES },
+	  .oid_descr = "locking strategy of TCP input: " TCP_LOCK_NAMES },
 #define	STAT_OID(name, descr)						\
 	{ .oid_name = "net.inet.tcp.lock." #name, .oid_type = CTL_U64,	\
 	  .oid_ptr = &tcp_lockstat.name, .oid_descr = descr },

@@ -86,11 +86,10 @@ bool	 tcp_input_locked(struct socket *so, struct tcpseg *)
 	X(kept, "segments that found their socket locked by the one before") \
 	X(switched, "... that had another socket unlocked first")	\
 	X(cold, "... that found no socket locked")			\
-	X(backlogged, "segments left to the call that works on the socket") \
-	X(backlogdrops, "... dropped, since it had too many")		\
-	X(predicted, "segments that let the lock over all connections go " \
-	    "early")							\
-	X(run1, "holds of a socket for 1 segment")			\
+	X(backlogged, "segments queued for a socket call")		\
+	X(backlogdrops, "... dropped: queue full")			\
+	X(predicted, "segments that released the table's mutex early")	\
+	X(run1, "socket locks held for 1 segment")			\
 	X(run2, "... for 2")						\
 	X(run4, "... for 3 to 4")					\
 	X(run8, "... for 5 to 8")					\

@@ -18,9 +18,9 @@ static atomic_u32 ngroups = 128;	/* [I] after boot */
 static const struct sysctl_oid table_oids[] = {
 	{ .oid_name = "net.inet.tcp.pcbtable", .oid_type = CTL_ENUM,
 	  .oid_flags = CTL_TUN, .oid_ptr = &table, .oid_names = table_names,
-	  .oid_descr = "what a connection is looked up under: one lock "
-	  "(global), one of pcbgroups (groups-lock), its bucket's (bucket), "
-	  "none, since a worker alone does it (groups-thread)" },
+	  .oid_descr = "lock of a connection lookup: one (global), one of "
+	  "pcbgroups (groups-lock), its bucket's (bucket), none, in one "
+	  "worker for each group (groups-thread)" },
 	{ .oid_name = "net.inet.tcp.pcbgroups", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN, .oid_ptr = &ngroups, .oid_min = 1,
 	  .oid_max = INPCB_BUCKETS,

@@ -10,18 +10,18 @@
 
 #define	TCP_STATS(X)							\
 	X(rcvtotal, "segments received (a merged one counts once)")	\
-	X(rcvshort, "shorter than a header or than they say")		\
+	X(rcvshort, "shorter than the header or its length field")	\
 	X(rcvbadsum, "wrong checksum")					\
 	X(rcvbadopt, "malformed options")				\
 	X(rcvdata, "segments received in order with data")		\
 	X(rcvbyte, "bytes received in order")				\
-	X(rcvdup, "segments with nothing new")				\
+	X(rcvdup, "segments without new data")				\
 	X(rcvoo, "segments received out of order")			\
 	X(rcvoodrop, "out-of-order segments dropped: queue full")	\
-	X(rcvafterwin, "segments beyond the window")			\
+	X(rcvafterwin, "segments outside the window")			\
 	X(rcvafterclose, "data for a closed socket")			\
 	X(rcvdupack, "duplicate acknowledgements")			\
-	X(rcvacktoomuch, "acknowledgements of what was not sent")	\
+	X(rcvacktoomuch, "acknowledgements of unsent data")		\
 	X(pawsdrop, "segments with an old timestamp")			\
 	X(badrst, "resets not exactly at the left edge")		\
 	X(badsyn, "SYNs in the middle of a connection")			\
@@ -29,10 +29,10 @@
 	X(noport, "segments to no connection and no listener")		\
 	X(listendrop, "SYNs dropped: accept queue full")		\
 	X(synadded, "SYNs entered in the SYN cache")			\
-	X(synoverflow, "SYNs that found the SYN cache full")		\
+	X(synoverflow, "SYNs received with a full SYN cache")		\
 	X(syncookiesent, "SYN cookies sent")				\
-	X(syncookierecv, "SYN cookies that came back")			\
-	X(syntimeout, "connections given up in the handshake")		\
+	X(syncookierecv, "SYN cookies accepted")			\
+	X(syntimeout, "handshakes that timed out")			\
 	X(connattempt, "connections initiated")				\
 	X(accepts, "connections accepted from the wire")		\
 	X(connects, "connections established")				\
@@ -57,15 +57,15 @@
 	X(keepprobe, "keep-alive probes sent")				\
 	X(keepdrops, "connections dropped by keep-alive")		\
 	X(fastrexmit, "fast retransmissions")				\
-	X(rcvdsack, "reports of data received twice (DSACK)")		\
+	X(rcvdsack, "duplicate reports received (DSACK)")		\
 	X(tlpprobe, "tail loss probes sent")				\
 	X(undone, "reductions of the window undone as spurious")	\
 	X(ecnmarks, "segments received with a congestion mark")		\
 	X(ecnreductions, "reductions of the window for an ECN echo")	\
-	X(sackrexmit, "retransmissions of holes told by SACK")		\
+	X(sackrexmit, "retransmissions of holes reported by SACK")	\
 	X(mtublackhole, "segments made smaller after timeouts")		\
 	X(mtuprobe, "larger segments tried (RFC 4821)")			\
-	X(mtuprobeok, "larger segments that arrived")			\
+	X(mtuprobeok, "larger segments acknowledged")			\
 	X(mturesent, "segments resent for a smaller path MTU")		\
 	X(outerror, "segments that could not be sent")
 

@@ -20,14 +20,13 @@ struct tcpstat tcpstat COUNTERS;
 	X(tcp_recvspace, "recvspace", 1048576, 4096, 16777216,		\
 	    "receive buffer of a new socket, bytes")			\
 	X(tcp_sendbuf_max, "sendbuf_max", 4194304, 4096, 16777216,	\
-	    "largest send buffer that tuning makes, bytes")		\
+	    "max automatic send buffer, bytes")				\
 	X(tcp_sendbuf_inc, "sendbuf_inc", 131072, 4096, 16777216,	\
-	    "least step by which a send buffer grows, bytes")		\
+	    "min step of a send buffer's growth, bytes")		\
 	X(tcp_recvbuf_max, "recvbuf_max", 6291456, 4096, 16777216,	\
-	    "largest receive buffer that tuning makes; the window "	\
-	    "scale is chosen for it, bytes")				\
+	    "max automatic receive buffer, bytes; determines the window scale") \
 	X(tcp_recvbuf_inc, "recvbuf_inc", 131072, 4096, 16777216,	\
-	    "least step by which a receive buffer grows, bytes")	\
+	    "min step of a receive buffer's growth, bytes")		\
 	X(tcp_sendbuf_auto, "sendbuf_auto", 1, 0, 1,			\
 	    "send buffers grow until the network is the limit")		\
 	X(tcp_recvbuf_auto, "recvbuf_auto", 1, 0, 1,			\
@@ -35,21 +34,21 @@ struct tcpstat tcpstat COUNTERS;
 	X(tcp_msl, "msl", 30000, 1, 120000,				\
 	    "maximum segment lifetime, ms; TIME_WAIT lasts two")	\
 	X(tcp_rexmit_min, "rexmit_min", 200, 1, 60000,			\
-	    "least retransmission timeout beyond the RTT, ms")		\
+	    "min retransmission timeout beyond the RTT, ms")		\
 	X(tcp_rexmit_initial, "rexmit_initial", 1000, 1, 60000,		\
 	    "retransmission timeout before an RTT is known, ms")	\
 	X(tcp_delacktime, "delacktime", 40, 1, 500,			\
-	    "longest time an ACK is delayed, ms")			\
+	    "max delay of an ACK, ms")					\
 	X(tcp_quickacks, "quickacks", 0, 0, 1000,			\
-	    "ACKs not delayed at the start of a connection that only "	\
-	    "receives; Linux has 16")					\
+	    "initial ACKs without delay of a connection that only "	\
+	    "receives; Linux: 16")					\
 	X(tcp_initcwnd, "initcwnd", 10, 1, 100,				\
 	    "initial congestion window, segments (RFC 6928)")		\
 	X(tcp_notsent_lowat, "notsent_lowat", 4294967295, 1, 4294967295, \
-	    "unsent bytes beyond which a socket is not writable, of those " \
-	    "without TCP_NOTSENT_LOWAT")				\
+	    "max unsent bytes of a writable socket; default of "		\
+	    "TCP_NOTSENT_LOWAT")					\
 	X(tcp_tsomax, "tsomax", 65536, 1460, 65536,			\
-	    "largest segment given to segmentation offload, bytes")	\
+	    "max segment for segmentation offload, bytes")		\
 	X(tcp_keepidle, "keepidle", 7200000, 1000, 4294967295,		\
 	    "idle time before the first keep-alive probe, ms")		\
 	X(tcp_keepintvl, "keepintvl", 75000, 1000, 4294967295,		\
@@ -57,13 +56,13 @@ struct tcpstat tcpstat COUNTERS;
 	X(tcp_keepcnt, "keepcnt", 9, 1, 127,				\
 	    "unanswered keep-alive probes before the connection drops")	\
 	X(tcp_keepinit, "keepinit", 75000, 1000, 600000,		\
-	    "longest time for a handshake, ms")				\
+	    "max time of a handshake, ms")				\
 	X(tcp_syncachelimit, "syncache.cachelimit", 15360, 1, 1048576,	\
-	    "unfinished handshakes of all listeners together")		\
+	    "max incomplete handshakes of all listeners")		\
 	X(tcp_synbucketlimit, "syncache.bucketlimit", 30, 1, 65536,	\
-	    "unfinished handshakes in one of 512 hash buckets")		\
+	    "max incomplete handshakes in one of 512 hash buckets")	\
 	X(tcp_synrexmtlimit, "syncache.rexmtlimit", 3, 0, 10,		\
-	    "how often a SYN-ACK is sent again")			\
+	    "max retransmissions of a SYN-ACK")				\
 	X(tcp_mtu_probing, "mtu_probing", 0, 0, 2,			\
 	    "search for the path's MTU: 0 never, 1 when segments vanish, " \
 	    "2 always (RFC 4821)")					\
@@ -71,13 +70,13 @@ struct tcpstat tcpstat COUNTERS;
 	    "SYN cookies: 0 never, 1 when the SYN cache is full, 2 "	\
 	    "always")							\
 	X(tcp_maxtimewait, "maxtimewait", 32768, 0, 1048576,		\
-	    "connections in TIME_WAIT; more are closed at once")	\
+	    "max connections in TIME_WAIT; more are closed at once")	\
 	X(tcp_finwait2_timeout, "finwait2_timeout", 60000, 1000, 600000, \
-	    "time in FIN_WAIT_2 of a socket that was closed, ms")	\
+	    "time in FIN_WAIT_2 of a closed socket, ms")		\
 	X(tcp_maxreass, "maxreass", 1024, 1, 65536,			\
-	    "out-of-order segments kept for a connection")		\
+	    "max out-of-order segments of a connection")		\
 	X(tcp_abc_l_var, "abc_l_var", 0, 0, 65535,			\
-	    "segments an ACK counts for in slow start; 0: no limit")
+	    "max segments counted for an ACK in slow start; 0: no limit")
 
 #define	TCP_TUNABLE_VAR(var, name, def, min, max, descr)		\
 	atomic_u32 var = def;
@@ -96,7 +95,7 @@ atomic_u32 tcp_syncount;
 static const struct sysctl_oid tcp_oids[] = {
 	{ .oid_name = "net.inet.tcp.syncache.count", .oid_type = CTL_U32,
 	  .oid_ptr = &tcp_syncount, .oid_max = UINT32_MAX,
-	  .oid_descr = "unfinished handshakes" },
+	  .oid_descr = "incomplete handshakes" },
 	TCP_TUNABLES(TCP_TUNABLE_OID)
 	TCP_STATS(TCP_STAT_OID)
 };

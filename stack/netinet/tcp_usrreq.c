@@ -220,7 +220,7 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 	so_assert_locked(tp->t_inp.inp_socket);
 	(void)to;
 	(void)msg;
-	KASSERT(m == NULL, ("tcp_usr_send: data comes by the buffer"));
+	KASSERT(m == NULL, ("tcp_usr_send: data without the buffer"));
 	if (flags & MSG_MORE)
 		tp->t_flags |= TF_MORE;
 	else

@@ -33,7 +33,7 @@ static const struct sysctl_oid udp_oids[] = {
 	{ .oid_name = "net.inet.udp.sendspace", .oid_type = CTL_U32,
 	  .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &udp_sendspace,
 	  .oid_min = 2048, .oid_max = 16777216,
-	  .oid_descr = "send buffer (largest datagram) of a new UDP socket" },
+	  .oid_descr = "send buffer (max datagram) of a new UDP socket, bytes" },
 	UDP_STATS(UDP_STAT_OID)
 };
 

@@ -9,13 +9,13 @@
 
 #define	UDP_STATS(X)							\
 	X(received, "datagrams received")				\
-	X(badlen, "shorter than a header or than they say")		\
+	X(badlen, "shorter than the header or its length field")	\
 	X(badsum, "wrong checksum")					\
-	X(noport, "nobody at that port")				\
-	X(noportbcast, "nobody at that port, sent by broadcast")	\
-	X(toomany, "not heard by a socket: too many are at its port")	\
+	X(noport, "no socket at the port")				\
+	X(noportbcast, "no socket at the port of a broadcast")		\
+	X(toomany, "not delivered: too many sockets at the port")	\
 	X(fullsock, "dropped: receive buffer full")			\
-	X(delivered, "given to a socket")				\
+	X(delivered, "delivered to a socket")				\
 	X(sent, "datagrams sent")
 
 #define	UDP_STAT_FIELD(name, descr)	atomic_u64 name;

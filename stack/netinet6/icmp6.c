@@ -22,7 +22,7 @@ static const struct sysctl_oid icmp6_oids[] = {
 	{ .oid_name = "net.inet6.icmp6.errppslimit", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &icmp6_limit,
 	    .oid_max = 1000000,
-	    .oid_descr = "most ICMPv6 errors sent in a second" },
+	    .oid_descr = "max ICMPv6 errors sent in a second" },
 #define	X(name, descr)							\
 	{ .oid_name = "net.inet6.icmp6.stats." #name,			\
 	    .oid_type = CTL_U64, .oid_ptr = &icmp6stat.name,		\

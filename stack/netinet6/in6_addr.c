@@ -45,8 +45,8 @@ static const struct sysctl_oid in6_oids[] = {
 	{ .oid_name = "net.inet6.ip6.dad_count", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip6_dad_count,
 	    .oid_max = 16,
-	    .oid_descr = "probes, a second apart, before an address is used; "
-	    "0: none" },
+	    .oid_descr = "probes of duplicate detection, one a second; 0: "
+	    "none" },
 };
 
 struct in6_addr
@@ -191,7 +191,7 @@ in6_dad_conflict(struct ifnet *ifp, const struct in6_addr *addr)
 	/* the address belongs to a neighbour */
 	(void)route6_delete(addr, 128, ifp->if_index);
 	ND6STAT_INC(dadduplicates);
-	console("%s: %s is another host's address already; it is not used",
+	console("%s: another host has the address %s; it is not used",
 	    ifp->if_xname, inet_ntop(AF_INET6, addr, text, sizeof(text)));
 }
 

@@ -88,14 +88,15 @@ in6_config_attach(struct if_config *ic)
 		if (error != 0)
 			console("%s: %s: %s", ic->name, inet_ntop(AF_INET6,
 			    &in6->addr, text, sizeof(text)), error == EEXIST ?
-			    "it is an address of this host already" :
+			    "this host has the address already" :
 			    strerror(error));
 	}
 	if (error == 0)
 		sysctl_add(&(struct sysctl_oid){ .oid_type = CTL_PROC,
 		    .oid_flags = CTL_TUN, .oid_ptr = ic,
 		    .oid_proc = config_show,
-		    .oid_descr = "IPv6 addresses; auto: routers are asked" },
+		    .oid_descr = "IPv6 addresses; auto: also "
+		        "autoconfiguration" },
 		    "if.%s.inet6", ic->name);
 	return (error);
 }

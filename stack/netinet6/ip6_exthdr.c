@@ -18,11 +18,11 @@ static const struct sysctl_oid exthdr_oids[] = {
 	{ .oid_name = "net.inet6.ip6.maxexthdrs", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip6_maxexthdrs,
 	    .oid_max = 255,
-	    .oid_descr = "most extension headers of a packet" },
+	    .oid_descr = "max extension headers of a packet" },
 	{ .oid_name = "net.inet6.ip6.maxoptions", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip6_maxoptions,
 	    .oid_max = 1024,
-	    .oid_descr = "most options of one extension header" },
+	    .oid_descr = "max options of an extension header" },
 };
 
 void

@@ -27,7 +27,7 @@ static const struct sysctl_oid ip6_oids[] = {
 	{ .oid_name = "net.inet6.ip6.forwarding", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &ip6_forwarding,
 	    .oid_max = 1,
-	    .oid_descr = "forward packets that are not for this host" },
+	    .oid_descr = "1: forward packets to other hosts" },
 #define	X(name, descr)							\
 	{ .oid_name = "net.inet6.ip6.stats." #name, .oid_type = CTL_U64, \
 	    .oid_ptr = &ip6stat.name, .oid_descr = descr },

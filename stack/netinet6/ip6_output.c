@@ -65,8 +65,8 @@ ip6_transmit(struct ifnet *ifp, struct mbuf *m, const struct in6_addr *gw)
 	struct pkthdr *ph = &m->m_pkthdr;
 
 	KASSERT(m->m_len >= IP6_HDRLEN, ("ip6_transmit: %u bytes", m->m_len));
-	KASSERT(ph->len == m_length(m), ("ip6_transmit: header says %u bytes, "
-	    "there are %u", ph->len, m_length(m)));
+	KASSERT(ph->len == m_length(m), ("ip6_transmit: header has length "
+	    "%u, packet %u", ph->len, m_length(m)));
 	if ((ph->csum_flags & CSUM_TSO) != 0) {
 		if ((ifp->if_caps & IFCAP_TSO6) == 0)
 			return (tso_transmit(ifp, m, transport_offset(m),

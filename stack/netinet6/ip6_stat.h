@@ -10,59 +10,59 @@
 
 #define	IP6_STATS(X)							\
 	X(total, "packets received")					\
-	X(toosmall, "shorter than an IPv6 header or than they say")	\
+	X(toosmall, "shorter than the header or its length field")	\
 	X(badvers, "version is not 6")					\
-	X(badaddr, "addresses that cannot be on this link")		\
+	X(badaddr, "invalid addresses for this link")			\
 	X(notconfigured, "on an interface without IPv6")		\
-	X(notmember, "to a multicast group nobody here is in")		\
-	X(tentative, "to an address that may be another's still")	\
-	X(delivered, "given to an upper protocol")			\
-	X(badoptions, "extension headers that are malformed")		\
+	X(notmember, "to multicast groups without members")		\
+	X(tentative, "to a tentative address")				\
+	X(delivered, "delivered to an upper protocol")			\
+	X(badoptions, "malformed extension headers")			\
 	X(exthdrtoomany, "more extension headers or options than allowed") \
-	X(unknownheader, "with a header or protocol unknown here")	\
-	X(cantforward, "not for this host, and forwarding is off")	\
+	X(unknownheader, "unknown header or protocol")			\
+	X(cantforward, "to another host, with forwarding off")		\
 	X(forward, "forwarded")						\
 	X(noroute, "no route")						\
-	X(hoplimit, "not forwarded: no hops left")			\
-	X(toobig, "not forwarded: longer than the next link takes")	\
-	X(localout, "packets sent from here")				\
+	X(hoplimit, "not forwarded: hop limit exceeded")		\
+	X(toobig, "not forwarded: longer than the next link's MTU")	\
+	X(localout, "packets sent by this host")			\
 	X(fragments, "fragments received")				\
-	X(atomicfrags, "fragments that are a whole datagram (RFC 6946)") \
+	X(atomicfrags, "atomic fragments (RFC 6946)")			\
 	X(fragdropped, "fragments dropped: limits, overlap, malformed")	\
-	X(fragtimeout, "datagrams given up: fragments missing")		\
+	X(fragtimeout, "datagrams timed out in reassembly")		\
 	X(reassembled, "datagrams reassembled")				\
-	X(fragmented, "datagrams cut into fragments")			\
+	X(fragmented, "datagrams fragmented")				\
 	X(ofragments, "fragments sent")					\
-	X(cantfrag, "too long and not to be fragmented")
+	X(cantfrag, "too long, with don't-fragment")
 
 #define	ICMP6_STATS(X)							\
 	X(received, "ICMPv6 messages received")				\
-	X(tooshort, "shorter than their type asks for")			\
+	X(tooshort, "shorter than their type requires")			\
 	X(checksum, "wrong checksum")					\
 	X(echo, "echo requests answered")				\
 	X(errors, "error messages received")				\
-	X(badquote, "error messages that quote too little")		\
+	X(badquote, "error messages with a truncated quote")		\
 	X(sent, "error messages sent")					\
-	X(suppressed, "errors not sent: about an error, multicast, nobody") \
+	X(suppressed, "errors not sent: about an error, multicast, ::")	\
 	X(ratelimited, "errors not sent: over net.inet6.icmp6.errppslimit") \
-	X(pathmtu, "paths whose MTU was told")
+	X(pathmtu, "path MTUs received")
 
 #define	ND6_STATS(X)							\
 	X(solicits, "neighbour solicitations sent")			\
 	X(adverts, "neighbour advertisements sent")			\
 	X(received, "neighbour discovery messages received")		\
-	X(bad, "malformed, or from beyond this link")			\
-	X(dadduplicates, "addresses not used, as another has them")	\
-	X(timeouts, "neighbours that did not answer")			\
-	X(dropped, "packets dropped while waiting for a neighbour")	\
-	X(full, "neighbours forgotten to make room for others")		\
+	X(bad, "malformed, or not from this link")			\
+	X(dadduplicates, "duplicate addresses, not used")		\
+	X(timeouts, "neighbours without an answer")			\
+	X(dropped, "packets dropped: neighbour not resolved")		\
+	X(full, "neighbours evicted by others")				\
 	X(routersolicits, "router solicitations sent")			\
-	X(routeradverts, "router advertisements heeded")		\
-	X(redirects, "redirects heeded")
+	X(routeradverts, "router advertisements accepted")		\
+	X(redirects, "redirects accepted")
 
 #define	MLD_STATS(X)							\
 	X(queries, "queries received")					\
-	X(bad, "queries that are malformed or from beyond this link")	\
+	X(bad, "queries malformed or not from this link")		\
 	X(reports, "reports sent")
 
 #define	STAT6_FIELD(name, descr)	atomic_u64 name;

@@ -77,11 +77,11 @@ static const struct sysctl_oid nd6_oids[] = {
 	{ .oid_name = "net.inet6.nd6.maxentries", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &nd6_maxentries,
 	    .oid_min = 1, .oid_max = 1000000,
-	    .oid_descr = "most neighbours remembered" },
+	    .oid_descr = "max neighbours" },
 	{ .oid_name = "net.inet6.nd6.gctimer", .oid_type = CTL_U32,
 	    .oid_flags = CTL_TUN | CTL_RUN, .oid_ptr = &nd6_gctimer,
 	    .oid_min = 1, .oid_max = 864000,
-	    .oid_descr = "seconds until an unused neighbour is forgotten" },
+	    .oid_descr = "lifetime of an unused neighbour, s" },
 #define	X(name, descr)							\
 	{ .oid_name = "net.inet6.nd6.stats." #name,			\
 	    .oid_type = CTL_U64, .oid_ptr = &nd6stat.name,		\

@@ -58,7 +58,7 @@ TEST(arp_is_answered_for_each)
 	CHECK_EQ(sent[0].mq_len, 0);
 }
 
-/* All of two subnets, many of which hash as one of ours does. */
+/* All addresses of two subnets; many have the hash of a local address. */
 TEST(nobody_elses_address_is_ours)
 {
 	struct in_addr a;
@@ -130,7 +130,7 @@ TEST(the_subnet_of_the_next_hop_chooses_the_source)
 	CHECK_EQ(route_add(addr("10.21.0.0"), 16, addr("10.8.2.2"), NULL), 0);
 	for (size_t i = 0; i < nitems(ways); i++) {
 		CHECK_EQ(send_to(so, ways[i].to), 0);
-		if (i > 0) {		/* it asks from the same address */
+		if (i > 0) { /* the request has the same source address */
 			m = take_sent(0);
 			CHECK(has_addr(arp_in(m)->arp_spa, ways[i].from));
 			CHECK(has_addr(arp_in(m)->arp_tpa, ways[i].hop));
@@ -226,7 +226,7 @@ TEST(wrong_lists_are_refused)
 		{ "10.1.0.2/24 10.2.0.2/33", "'10.2.0.2/33' is not" },
 		{ "224.0.0.1/4", "is not an address" },
 		{ "255.255.255.255/32", "is not an address" },
-		{ "10.1.0.2/24 10.1.0.2/16", "'10.1.0.2/16' is there twice" },
+		{ "10.1.0.2/24 10.1.0.2/16", "'10.1.0.2/16' is a duplicate" },
 		{ "10.0.0.1/8 10.0.0.2/8 10.0.0.3/8 10.0.0.4/8 10.0.0.5/8 "
 		    "10.0.0.6/8 10.0.0.7/8 10.0.0.8/8 10.0.0.9/8",
 		    "'10.0.0.9/8' is one address too many" },

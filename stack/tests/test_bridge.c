@@ -152,10 +152,10 @@ TEST(this_host_is_on_the_bridge)
 TEST(members_must_be_there_alike_and_without_address)
 {
 	static const struct { const char *members, *reason; } wrong[] = {
-		{ "", "a bridge has members" },
-		{ "lo0", "no Ethernet interface" },
-		{ "mem9", "no Ethernet interface" },
-		{ "mem0", "a member already" },
+		{ "", "a bridge needs members" },
+		{ "lo0", "must be an Ethernet interface" },
+		{ "mem9", "must be an Ethernet interface" },
+		{ "mem0", "duplicate member" },
 		{ "other0", "has an address" },
 	};
 	struct if_config ic = { .name = "bridge1", .queues = 1 };

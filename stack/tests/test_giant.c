@@ -81,9 +81,9 @@ TEST(a_late_component_is_warned_of)
 	CHECK(strstr(text, "tunnel needs Giant") != NULL);
 	CHECK_EQ(t_sysctl("debug.mpsafenet_warnings"), 3);
 	/* the hint is given once */
-	first = strstr(text, "now it is too late");
+	first = strstr(text, "it cannot change after the boot");
 	CHECK(first != NULL);
-	CHECK(strstr(first + 1, "now it is too late") == NULL);
+	CHECK(strstr(first + 1, "it cannot change after the boot") == NULL);
 }
 
 TEST(an_unknown_component_is_refused)
@@ -92,7 +92,7 @@ TEST(an_unknown_component_is_refused)
 
 	CHECK_EQ(sysctl_set("debug.needsgiant", "raw ipx", why, sizeof(why)),
 	    EINVAL);
-	CHECK(strstr(why, "is no list of arp bridge") != NULL);
+	CHECK(strstr(why, "is not a list of arp bridge") != NULL);
 }
 
 static int

@@ -76,7 +76,7 @@ TEST(a_lock_that_is_never_let_go_is_named)
 		"  holds test (0x", "  waits for test (0x",
 		" @ tests/test_watchdog.c:",		/* show alllocks */
 		" be_the_waiter+0x",			/* stacks */
-		"that was all",
+		"end of report",
 	};
 
 	for (size_t i = 0; i < nitems(said); i++)
@@ -126,7 +126,7 @@ TEST(packets_that_nobody_handles_are_told_of)
 	CHECK(strstr(text, "swi: netisr 0 (") != NULL);
 	CHECK(strstr(text, "has waited for lock socket") != NULL);
 	CHECK(strstr(text, "packets of netisr 0: ") != NULL);
-	CHECK(strstr(text, "none has been handled for 1 s") != NULL);
+	CHECK(strstr(text, "none handled for 1 s") != NULL);
 }
 
 static struct socket *head;
@@ -138,7 +138,7 @@ look_at_it(void *arg)
 	(void)soavail(head);
 }
 
-/* Not a lock, but who works on the socket has not told that it is done. */
+/* No lock: the owner of the socket has not released it. */
 static void
 hang_in_a_call(void)
 {

@@ -10,7 +10,7 @@
 _Noreturn void
 argument_refuse(const char *what, const char *word)
 {
-	fprintf(stderr, "%s: %s '%s'; %s --help says what there is\n",
+	fprintf(stderr, "%s: %s '%s'; see %s --help\n",
 	    program_invocation_short_name, what, word,
 	    program_invocation_short_name);
 	exit(EX_USAGE);
@@ -41,7 +41,7 @@ argument_whole(const char *option, const char *word, uint64_t min,
 	if (*word >= '0' && *word <= '9' && *end == '\0' && errno == 0 &&
 	    value >= min && value <= max)
 		return (value);
-	fprintf(stderr, "%s: %s: '%s' is no whole number from %llu to %llu\n",
+	fprintf(stderr, "%s: %s: '%s' is not an integer from %llu to %llu\n",
 	    program_invocation_short_name, option, word,
 	    (unsigned long long)min, (unsigned long long)max);
 	exit(EX_USAGE);

@@ -61,8 +61,8 @@ run_program(const char *conf, char **argv)
 	char preload[2 * PATH_MAX];
 
 	if (library == NULL) {
-		fprintf(stderr, "bootstack: libstack.so is not beside this "
-		    "program; install with 'meson install'\n");
+		fprintf(stderr, "bootstack: libstack.so not found next to "
+		    "this program; run 'meson install'\n");
 		return (EX_UNAVAILABLE);
 	}
 	/* Other libraries first: a sanitizer's runtime must be the first. */
@@ -117,8 +117,7 @@ main(int argc, char **argv)
 		}
 	}
 	if (file == NULL) {
-		fprintf(stderr, "bootstack: which configuration? -c is "
-		    "missing\n");
+		fprintf(stderr, "bootstack: option -c FILE is missing\n");
 		usage(stderr);
 		return (EX_USAGE);
 	}

@@ -24,8 +24,8 @@ ctl_connect(const char *program, const char *path)
 	strcpy(sun.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&sun, sizeof(sun)) != 0) {
-		fprintf(stderr, "%s: %s: %s; is the stack running, and are "
-		    "you its user?\n", program, path, strerror(errno));
+		fprintf(stderr, "%s: %s: %s; check that the stack runs, and "
+		    "that you are its user\n", program, path, strerror(errno));
 		if (fd >= 0)
 			close(fd);
 		return (-1);
@@ -67,7 +67,7 @@ ctl_answer(const char *program, FILE *in, FILE *out)
 		fputs(line, to);
 	}
 	if (to == NULL)
-		fprintf(stderr, "%s: the stack hung up\n", program);
+		fprintf(stderr, "%s: the stack closed the connection\n", program);
 	fclose(in);
 	return (to == out ? 0 : 1);
 }

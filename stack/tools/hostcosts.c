@@ -211,7 +211,7 @@ start(void *(*fn)(void *))
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, fn, NULL) != 0) {
-		fprintf(stderr, "hostcosts: no second thread\n");
+		fprintf(stderr, "hostcosts: cannot create a thread\n");
 		exit(1);
 	}
 	return (thread);
@@ -400,8 +400,7 @@ find_cpus(void)
 		if (CPU_ISSET(i, &set))
 			cpus[ncpus++] = i;
 	if (ncpus < 2) {
-		fprintf(stderr, "hostcosts: lines go from one CPU to another: "
-		    "let it use two\n");
+		fprintf(stderr, "hostcosts: needs two CPUs\n");
 		exit(1);
 	}
 }
@@ -431,8 +430,8 @@ main(void)
 	rmw = best(rmws, CALLS);
 	print_cost("rmw", rmw);
 	print_cost("fence", best(fences, CALLS));
-	printf("load 0\t# in its instruction\n"
-	    "store 0\t# the same: it waits in a buffer\n");
+	printf("load 0\t# included in its instruction\nstore 0\t# included: "
+	    "it waits in the store buffer\n");
 	print_cost("clock", best(clocks, CALLS));
 	print_cost("relax", best(relaxes, CALLS));
 	print_cost("copy", best(copies, CALLS) / COPY);

@@ -96,7 +96,7 @@ load_request(const char *tool, const struct sockaddr *server,
 	close(fd);
 	said[len] = '\0';
 	if (len == 0) {
-		fprintf(stderr, "%s: the server has gone\n", tool);
+		fprintf(stderr, "%s: the server closed the connection\n", tool);
 		return (1);
 	}
 	complains = strncmp(said, tool, strlen(tool)) == 0;

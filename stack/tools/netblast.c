@@ -90,17 +90,17 @@ die(const char *what)
 static _Noreturn void
 gone(void)
 {
-	fputs("netblast: netreceive has gone\n", stderr);
+	fputs("netblast: netreceive closed the connection\n", stderr);
 	exit(1);
 }
 
 static _Noreturn void
 usage(void)
 {
-	fprintf(stderr, "usage: netblast [-f | -l] [-c PORT] [-n FLOWS] "
-	    "[-t SECONDS] [-s BYTES] [-r RATE] ADDRESS PORT\n"
-	    "1 to %d flows, 0 to %d bytes, RATE in datagrams/s, 0: as fast as "
-	    "it goes; -f, -l: with -c and without -r\n", FLOWS_MAX,
+	fprintf(stderr, "usage: netblast [-f | -l] [-c PORT] [-n FLOWS] [-t "
+	    "SECONDS] [-s BYTES] [-r RATE] ADDRESS PORT\n1 to %d flows, 0 to "
+	    "%d bytes, RATE in datagrams/s, 0: as fast as possible; -f, -l: "
+	    "with -c and without -r\n", FLOWS_MAX,
 	    BLAST_BYTES);
 	exit(EX_USAGE);
 }
@@ -291,7 +291,7 @@ offer(struct load *l, unsigned long long *sent, unsigned long long *lost)
 
 	*sent = blast(l, &seconds);
 	if (*sent == 0) {
-		fputs("netblast: nothing could be sent\n", stderr);
+		fputs("netblast: no datagram could be sent\n", stderr);
 		exit(1);
 	}
 	pause_for(SETTLE);

@@ -274,11 +274,12 @@ tcp_count(unsigned streams)
 }
 
 const struct simload simloads[] = {
-	{ "forward", "small packets from each stream's source to a sink",
+	{ "forward", "forwarding of small packets, from each stream's source "
+	    "to a sink",
 	    "packets", forward_configure, NULL, forward_count },
-	{ "unix", "a message there and one back between two UNIX-domain "
-	    "sockets", "transactions", no_configure, unix_start, count_done },
-	{ "tcp", "bulk transfer of TCP to the same stack, behind a mirror",
+	{ "unix", "ping-pong of messages between two UNIX-domain sockets",
+	    "transactions", no_configure, unix_start, count_done },
+	{ "tcp", "bulk TCP transfer to the same stack, through a mirror",
 	    "kilobytes", tcp_configure, tcp_start, tcp_count },
 };
 const unsigned nsimloads = nitems(simloads);

@@ -191,7 +191,7 @@ parse_options(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", longopts, NULL)) != -1)
 		parse_option(option, optarg);
 	if (optind < argc)
-		argument_refuse("nothing is to be done with", argv[optind]);
+		argument_refuse("unexpected argument", argv[optind]);
 }
 
 static void
@@ -206,8 +206,8 @@ check_request(void)
 			exit(EX_USAGE);
 		}
 	if (options.log != NULL && options.ncpus != 1) {
-		fprintf(stderr, "simstack: --log is of one run: give --cpus "
-		    "one number\n");
+		fprintf(stderr, "simstack: --log needs a single run: --cpus "
+		    "with one number\n");
 		exit(EX_USAGE);
 	}
 }
@@ -337,8 +337,8 @@ run_child(unsigned ncpus)
 	    WEXITSTATUS(status) != 0)
 		exit(1);	/* the reason has been printed */
 	if (status != 0 || n != sizeof(result)) {
-		fprintf(stderr, "simstack: the run with %u CPUs did not end "
-		    "well (above)\n", ncpus);
+		fprintf(stderr, "simstack: the run with %u CPUs failed, see "
+		    "above\n", ncpus);
 		exit(1);
 	}
 	return (result);

@@ -240,7 +240,7 @@ do_unknown(const char *name, bool set)
 	bool harmless = ignore || (set && is_idle(name));
 
 	if (!ignore)
-		fprintf(stderr, PROGRAM ": %s: the stack has no such knob%s\n",
+		fprintf(stderr, PROGRAM ": %s: unknown sysctl%s\n",
 		    name, harmless ? ", nor anything that it would change" :
 		    "");
 	return (harmless ? 0 : 1);

@@ -72,7 +72,7 @@ static void
 fail(const char *what, int error)
 {
 	if (error == EAGAIN || error == EINPROGRESS)
-		fprintf(stderr, "tcpconnect: %s: nothing came for %d seconds\n",
+		fprintf(stderr, "tcpconnect: %s: no data for %d seconds\n",
 		    what, STALL);
 	else
 		fprintf(stderr, "tcpconnect: %s: %s\n", what, strerror(error));
@@ -240,8 +240,7 @@ resolve(const char *where, in_port_t port, struct sockaddr_storage *addr)
 		sin->sin_port = htons(port);
 	if (inet_pton(addr->ss_family, where, addr->ss_family == AF_INET6 ?
 	    (void *)&sin6->sin6_addr : (void *)&sin->sin_addr) != 1)
-		usage("ADDR is to be an address like 10.77.1.2 or "
-		    "2001:db8::2");
+		usage("ADDR must be an address like 10.77.1.2 or 2001:db8::2");
 }
 
 int

@@ -359,8 +359,8 @@ run_request(const char *line, char *said)
 	    &options.connections, &options.seconds) == 3 ? mode_named(mode) :
 	    NMODES;
 	if (!options_good()) {
-		snprintf(said, LOAD_LINE, "tcpload: no such load; ask for "
-		    "one as \"in 10 2\"\n");
+		snprintf(said, LOAD_LINE, "tcpload: unknown load; an example "
+		    "is \"in 10 2\"\n");
 		return;
 	}
 	atomic_store(&over, false);

@@ -131,7 +131,7 @@ show_misses(FILE *out, struct misses *mi, double packets)
 	double misses = (double)misses_since(mi);
 
 	if (mi->n == 0)
-		fprintf(out, "cache misses: not offered here (%s)\n",
+		fprintf(out, "cache misses: not available (%s)\n",
 		    strerror(mi->error));
 	else if (packets > 0)
 		fprintf(out, "cache misses: %.2f a packet%s\n",

@@ -292,8 +292,8 @@ run_request(const char *line, char *said)
 	    words[2]) == 3 && job_read(&job, words[0], words[1], words[2]))
 		measure(&job, said);
 	else
-		snprintf(said, LOAD_LINE, "unixbench: no such load; ask "
-		    "for one as \"mysql 8 2\"\n");
+		snprintf(said, LOAD_LINE, "unixbench: unknown load; an "
+		    "example is \"mysql 8 2\"\n");
 }
 
 int

@@ -36,7 +36,7 @@ WEIGHTS = {
     "suite-thread": 170, "build-release": 95, "combinations": 120, "fuzz": 110, "browser": 75, "platform": 60,
     "lint-mypy": 60, "build-address": 60, "build-thread": 60, "suite-address": 60, "lint-clang": 40,
     "lint-clang-sim": 20, "lint-cppcheck": 40, "lint-locking": 30, "suite-release": 20, "client": 30, "lint-djlint": 10,
-    "lint-shellcheck": 5, "lint-ruff": 5,
+    "lint-shellcheck": 5, "lint-ruff": 5, "lint-prose": 5,
 }  # fmt: skip
 """About how many CPU seconds each job takes: the table at the end of a run has them."""
 
@@ -75,6 +75,7 @@ def lint_jobs() -> list[Job]:
         _lint("djlint", (str(BIN / "djlint"), "--quiet", "--lint", *templates)),
         _lint("shellcheck", ("shellcheck", "--severity=warning", "dev", "runners/install.sh", ".ci/run")),
         _lint("ruff", (ruff, "check", "--quiet"), (ruff, "format", "--check", "--quiet")),
+        _lint("prose", (PYTHON, "-m", "tests.prose")),
     ]
 
 
@@ -163,13 +164,14 @@ def all_jobs(setting: Setting) -> list[Job]:
 
 
 STACK = (
-    "lint-clang", "lint-clang-sim", "lint-cppcheck", "lint-locking", *(f"build-{name}" for name in STACK_BUILDS),
+    "lint-clang", "lint-clang-sim", "lint-cppcheck", "lint-locking", "lint-prose",
+    *(f"build-{name}" for name in STACK_BUILDS),
     *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "simulator", "fuzz", "lab", "guests",
 )  # fmt: skip
 PYTHON_LINT = ("lint-mypy", "lint-ruff")
 UNIT = ("unit", "pages")
 SERVICE = (*PYTHON_LINT, *UNIT, "browser", "client", "one-run")
-DOCS = ("docs",)
+DOCS = ("docs", "lint-prose")
 
 DOCUMENTED = (
     "tests/unit/test_documents.py", "tests/unit/runners/test_gates.py", "tests/unit/reports/test_rawdata.py",
@@ -197,6 +199,7 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tests/client/", (*PYTHON_LINT, "client")),
     ("tests/platform/", (*PYTHON_LINT, "platform")),
     ("tests/bench/", (*PYTHON_LINT, "unit")),
+    ("tests/prose/", (*PYTHON_LINT, "unit", "lint-prose")),
 )
 
 

@@ -104,17 +104,19 @@ FINE_UNIX = {"unix.locking": no("giant", "single")}
 FINE_UNIX_SENTENCE = r'unix\.locking="\w+" with debug\.mpsafenet="0": every socket call holds Giant'
 GROUPS_THREAD = {"net.inet.tcp.pcbtable": only("groups-thread")}
 # With input that shares no lock, ip.alone is refused by the other sentence.
-ALONE_SENTENCE = r"net\.inet\.ip\.alone wants one thread to|nobody shares the net lock"
+ALONE_SENTENCE = r"net\.inet\.ip\.alone requires one thread|the net lock is not shared"
 OLD_NETISR = {"net.isr.generation": only("2005")}
 REFUSALS = (
     Refusal({**OLD_NETISR, "net.isr.maxthreads": no("1")}, "the generation of 2005 has one thread; set"),
-    Refusal({**OLD_NETISR, "net.isr.dispatch": only("hybrid")}, "the generation of 2005 knows direct and deferred"),
+    Refusal(
+        {**OLD_NETISR, "net.isr.dispatch": only("hybrid")}, "the generation of 2005 supports only direct and deferred"
+    ),
     *(
         Refusal({**OLD_NETISR, f"net.isr.proto.{proto}.dispatch": only("hybrid")}, "a protocol's dispatch is hybrid")
         for proto in ("ether", "arp", "ip", "ip6")
     ),
     *(
-        Refusal({**OLD_NETISR, f"net.isr.proto.{proto}.policy": no(policy)}, "among which no policy can choose")
+        Refusal({**OLD_NETISR, f"net.isr.proto.{proto}.policy": no(policy)}, "has one thread and no policies")
         for proto, policy in {"ether": "source", "arp": "source", "ip": "flow", "ip6": "flow"}.items()
     ),
     Refusal({**FINE_UNIX, "debug.mpsafenet": only("0")}, FINE_UNIX_SENTENCE),
@@ -124,7 +126,7 @@ REFUSALS = (
     Refusal({**GROUPS_THREAD, "net.inet.ip.alone": only("tcp")}, ALONE_SENTENCE),
     Refusal(
         {"net.inet.ip.alone": no(""), "net.inet.tcp.input": no("shared-socket", "shared-socket-batch")},
-        "nobody shares the net lock",
+        "the net lock is not shared",
     ),
 )
 

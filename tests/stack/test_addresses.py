@@ -63,7 +63,7 @@ def test_each_address_is_reached_and_the_subnet_chooses_one(topology: Topology) 
 def test_a_wrong_list_stops_the_boot(topology: Topology) -> None:
     wrong = {
         "10.99.0.2/24 10.98.0.2": r"loader\.conf:2: '10\.98\.0\.2' is not an address like 10\.1\.0\.2/24",
-        "10.99.0.2/24 10.99.0.2/16": r"'10\.99\.0\.2/16' is there twice",
+        "10.99.0.2/24 10.99.0.2/16": r"'10\.99\.0\.2/16' is a duplicate",
     }
     for value, reason in wrong.items():
         with pytest.raises(AssertionError, match=reason):

@@ -157,11 +157,11 @@ def test_a_probe_that_does_not_come_back_counts_as_a_second(topology: Topology) 
     ("words", "reason"),
     [
         (("netblast", "10.0.0.1"), "usage: netblast"),
-        (("netblast", "-s", "9000", "10.0.0.1", "9"), "-s: '9000' is no whole number from 0 to 1472"),
+        (("netblast", "-s", "9000", "10.0.0.1", "9"), "-s: '9000' is not an integer from 0 to 1472"),
         (("netblast", "-f", "10.0.0.1", "9"), "-f, -l: with -c and without -r"),
         (("netblast", "-f", "-c", "9", "-r", "5", "10.0.0.1", "9"), "-f, -l: with -c and without -r"),
         (("netblast", "-f", "-l", "-c", "9", "10.0.0.1", "9"), "usage: netblast"),
-        (("netblast", "-l", "-c", "9", "-s", "8", "10.0.0.1", "9"), "-s: '8' is no whole number from 16 to 1472"),
+        (("netblast", "-l", "-c", "9", "-s", "8", "10.0.0.1", "9"), "-s: '8' is not an integer from 16 to 1472"),
         (("netblast", "-l", "-c", "9", "-t", "3600", "10.0.0.1", "9"), "-t: '3600' is not in 0.01 to 600"),
         (("netblast", "nowhere", "9"), "'nowhere' port '9' is not an address"),
         (("netreceive",), "usage: netreceive"),

@@ -48,7 +48,7 @@ def test_members_that_cannot_be_stop_the_boot(topology: Topology) -> None:
     wrong = {
         "if.tap1.offload": ("0", "differ in mtu or offload"),
         "if.tap1.inet": ("10.99.1.2/24", "'tap1' has an address"),
-        "if.bridge0.members": ("tap0 tap7", "'tap7' is no Ethernet interface"),
+        "if.bridge0.members": ("tap0 tap7", "'tap7' must be an Ethernet interface"),
     }
     for name, (value, reason) in wrong.items():
         with pytest.raises(AssertionError, match=reason):

@@ -106,14 +106,14 @@ NOT_ROOT = Driver("xdp", capabilities=("net_raw",))
 @pytest.mark.parametrize(
     ("driver", "tunables", "reason"),
     [
-        (PACKET, {"if.data9.driver": "packet"}, r"data9: No such device; is it an interface of the host"),
-        (XDP, {"if.data9.driver": "xdp"}, r"data9: interface: No such device; is it an interface of the host"),
-        (TAP, {"if.data0.driver": "pocket"}, r"there is no driver 'pocket'; there are tap, packet, xdp and mem"),
-        (TAP, {"if.data0.inet": "10.99.0.2/24"}, r"no driver makes an interface 'data0'; a line if.data0.driver="),
-        (TAP, {"if.data0.driver": "packet"}, r"data0: Operation not permitted; .* the capability CAP_NET_RAW"),
+        (PACKET, {"if.data9.driver": "packet"}, r"data9: No such device; check that it is "),
+        (XDP, {"if.data9.driver": "xdp"}, r"data9: interface: No such device; check that it is "),
+        (TAP, {"if.data0.driver": "pocket"}, r"unknown driver 'pocket'; use tap, packet, xdp or mem"),
+        (TAP, {"if.data0.inet": "10.99.0.2/24"}, r"no driver for interface 'data0'; put if.data0.driver="),
+        (TAP, {"if.data0.driver": "packet"}, r"data0: Operation not permitted; .* this user has CAP_NET_RAW"),
         (NOT_ROOT, {}, r"data0: .* not permitted; this user needs the capabilities CAP_NET_RAW, CAP_NET_ADMIN and"),
-        (XDP, {"if.data0.queues": "2"}, r"data0: socket: Invalid argument; has it as many queues\?"),
-        (XDP, {"if.data0.mtu": "9000"}, r"data0: mtu 9000: this driver's frames carry 1778 bytes at most"),
+        (XDP, {"if.data0.queues": "2"}, r"data0: socket: Invalid argument; check its number of queues"),
+        (XDP, {"if.data0.mtu": "9000"}, r"data0: mtu 9000: the max of this driver is 1778"),
     ],
 )
 def test_what_cannot_be_is_explained(topology: Topology, driver: Driver, tunables: dict[str, str], reason: str) -> None:
@@ -123,7 +123,9 @@ def test_what_cannot_be_is_explained(topology: Topology, driver: Driver, tunable
 
 def test_an_interface_belongs_to_one_program(topology: Topology) -> None:
     topology.boot({}, driver=XDP)
-    with pytest.raises(AssertionError, match=r"data0: socket: Device or resource busy; another program has its queues"):
+    with pytest.raises(
+        AssertionError, match=r"data0: socket: Device or resource busy; another program uses its queues"
+    ):
         topology.boot({}, driver=XDP)
 
 

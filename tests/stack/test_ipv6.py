@@ -29,10 +29,10 @@ WRONG_ROUTES = {
     "route6 add 2001:db8:7::/129 2001:db8:1::1": "neither default nor a subnet",
     "route6 add 2001:db8:7::/32 2001:db8:1::1": "has bits beyond its first 32",
     "route6 add 2001:db8:7::/48 10.99.1.1": "is not the IPv6 address of a gateway",
-    "route6 add 2001:db8:7::/48 2001:db8:7::1": "the gateway is on no interface's subnet",
-    "route6 add 2001:db8:1::/64 2001:db8:1::1": "there is a route to this destination",
-    "route6 delete 2001:db8:7::/48": "no route to just this destination",
-    "route6 delete 2001:db8:1::/64": "no route to just this destination",
+    "route6 add 2001:db8:7::/48 2001:db8:7::1": "the gateway is not in an interface's subnet",
+    "route6 add 2001:db8:1::/64 2001:db8:1::1": "a route to this destination exists",
+    "route6 delete 2001:db8:7::/48": "no route has exactly this destination",
+    "route6 delete 2001:db8:1::/64": "no route has exactly this destination",
     "route6 get 2a00::1": "no route to 2a00::1",
 }
 
@@ -141,7 +141,7 @@ def test_an_address_that_linux_has_is_not_used(topology: Topology) -> None:
     _await_link_of_linux(topology)
     topology.boot({"if.tap0.inet6": f"{LINUX}/64 {STACK}/64", "net.inet6.ip6.dad_count": "3"})
     assert f"inet6 {LINUX}/64 duplicated" in topology.ask("ifconfig")
-    topology.await_line("boot.log", "is another host's address already")
+    topology.await_line("boot.log", "another host has the address")
     assert "3 received" in _ping(topology)
 
 

@@ -79,7 +79,7 @@ def test_the_file_has_an_end(topology: Topology) -> None:
         ("pcap start tap0 /nowhere/x.pcap", "/nowhere/x.pcap: No such file or directory"),
         ("pcap start tap0 /dev/null 0", "'0' is not a number of megabytes"),
         ("pcap stop", "usage: pcap stop INTERFACE"),
-        ("pcap stop tap0", "tap0 writes to no file"),
+        ("pcap stop tap0", "tap0 is not being captured"),
     ],
 )
 def test_what_cannot_be_is_explained(topology: Topology, request_: str, reason: str) -> None:

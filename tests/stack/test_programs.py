@@ -192,19 +192,19 @@ def test_tcpconnect_both_ways(topology: Topology) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ("tcpconnect -s -p 0", "tcpconnect: -p: '0' is no whole number from 1 to 65535"),
+        ("tcpconnect -s -p 0", "tcpconnect: -p: '0' is not an integer from 1 to 65535"),
         ("tcpconnect -c 10.0.0.1 -p 1 -t nan", "tcpconnect: -t: 'nan' is not in 0.01 to 86400"),
-        ("tcpload rr -n 16k 10.0.0.1 1", "tcpload: -n: '16k' is no whole number from 1 to "),
+        ("tcpload rr -n 16k 10.0.0.1 1", "tcpload: -n: '16k' is not an integer from 1 to "),
         ("tcpload rr -t 2s 10.0.0.1 1", "tcpload: -t: '2s' is not in 0.01 to 3600"),
-        ("tcpload alone rr -p 0 10.0.0.1 1", "tcpload: -p: '0' is no whole number from 1 to 64"),
+        ("tcpload alone rr -p 0 10.0.0.1 1", "tcpload: -p: '0' is not an integer from 1 to 64"),
         ("tcpload rr -p 2 10.0.0.1 1", "usage: tcpload serve"),
         ("tcpload in -e 10.0.0.1 1", "usage: tcpload serve"),
         ("tcpload alone rr -e 10.0.0.1 1", "usage: tcpload serve"),
         ("tcpload ask rr -e 10.0.0.1 1", "usage: tcpload serve"),
         ("tcpload rr -e -s 4097 10.0.0.1 1", "usage: tcpload serve"),
-        ("tcpload asked 65536 10.0.0.1 1", "tcpload: ASKED: '65536' is no whole number"),
+        ("tcpload asked 65536 10.0.0.1 1", "tcpload: ASKED: '65536' is not an integer"),
         ("netblast -r -5 10.0.0.1 1", "netblast: -r: '-5' is not in 0 to 1000000000"),
-        ("unixbench -s -p 65536", "unixbench: -p: '65536' is no whole number from 1 to 65535"),
+        ("unixbench -s -p 65536", "unixbench: -p: '65536' is not an integer from 1 to 65535"),
     ],
 )
 def test_a_number_that_cannot_be_meant_is_refused(topology: Topology, words: str, reason: str) -> None:

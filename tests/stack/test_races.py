@@ -94,11 +94,11 @@ def test_every_basic_block_may_be_a_point(searcher: Searcher) -> None:
         (["--scene", "nowhere"], "no scene 'nowhere'"),
         ([], "no scene ''"),
         (["--scene", "sleep", "--search", "luck"], "no search 'luck'"),
-        (["--scene", "sleep", "--depth", "0"], "simsearch: --depth: '0' is no whole number from 1 to "),
-        (["--scene", "sleep", "--schedules", "none"], "--schedules: 'none' is no whole number from 1 to 4294967295"),
+        (["--scene", "sleep", "--depth", "0"], "simsearch: --depth: '0' is not an integer from 1 to "),
+        (["--scene", "sleep", "--schedules", "none"], "--schedules: 'none' is not an integer from 1 to 4294967295"),
         (["--scene", "sleep", "--set", "lock.mutex"], "not name=value: 'lock.mutex'"),
         (["--scene", "sleep", "--planted", "tree"], "debug.planted=tree: "),
-        (["--scene", "sleep", "now"], "nothing is to be done with 'now'"),
+        (["--scene", "sleep", "now"], "unexpected argument 'now'"),
     ],
 )
 def test_what_cannot_be_is_explained(searcher: Searcher, options: list[str], reason: str) -> None:

@@ -89,9 +89,9 @@ def test_routes_come_and_go_while_packets_pass(router: Topology) -> None:
         ("route add 10.5.0.0/33 10.99.1.1", "neither default nor a subnet"),
         ("route add 10.5.0.1/16 10.99.1.1", "has bits beyond its first 16"),
         ("route add 10.5.0.0/16 nobody", "is not the address of a gateway"),
-        ("route add 10.5.0.0/16 10.5.0.1", "the gateway is on no interface's subnet"),
-        ("route add 10.99.1.0/24 10.99.1.1", "there is a route to this destination"),
-        ("route delete 10.5.0.0/16", "no route to just this destination"),
+        ("route add 10.5.0.0/16 10.5.0.1", "the gateway is not in an interface's subnet"),
+        ("route add 10.99.1.0/24 10.99.1.1", "a route to this destination exists"),
+        ("route delete 10.5.0.0/16", "no route has exactly this destination"),
         ("route get 8.8.8.8", "no route to 8.8.8.8"),
     ],
 )
@@ -195,7 +195,7 @@ def test_it_says_what_is_wrong_and_stops(topology: Topology) -> None:
         topology.boot({"net.isr.dipsatch": "direct"})
     with pytest.raises(AssertionError, match=r"loader\.conf:3: net\.isr\.dispatch: 'sideways' is none of"):
         topology.boot({"net.isr.dispatch": "sideways"})
-    with pytest.raises(AssertionError, match=r"tap9: .*was the device made for it"):
+    with pytest.raises(AssertionError, match=r"tap9: .*that the device was created by"):
         topology.boot({"if.tap9.inet": "10.99.9.2/24"})
 
 

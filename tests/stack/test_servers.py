@@ -200,7 +200,7 @@ def test_clients_on_the_stack(topology: Topology, name: str, harms: tuple[str, .
 
 def test_nginx_with_worker_processes_says_why_it_cannot(topology: Topology) -> None:
     topology.boot({}, nginx(topology.directory, master="on"))
-    topology.await_line("boot.log", "the stack is in the parent of this process")
+    topology.await_line("boot.log", "the stack is in the parent process")
 
 
 def sshd(topology: Topology, host: str, address: str) -> list[str]:

@@ -34,7 +34,7 @@ TWO_CPUS = f"{HERE[0]},{HERE[1] if len(HERE) > 1 else HERE[0] + 1}"
 
 def refusal_of_two_cpus(user: str) -> str:
     """What a stack says of TWO_CPUS that `user` keeps on one."""
-    why = f" are 2 CPUs, and {user} uses one" if len(HERE) > 1 else ": this process may not run there"
+    why = f" has 2 CPUs, but {user} uses one" if len(HERE) > 1 else ": this process may not run there"
     return f"'{TWO_CPUS}'{why}"
 
 
@@ -46,7 +46,7 @@ REFUSED = {
     ),
     "hybrid in 2005": (
         {"net.isr.generation": "2005", "net.isr.dispatch": "hybrid"},
-        "knows direct and deferred only",
+        "supports only direct and deferred",
     ),
     "one CPU and two": (
         {"kern.smp.disabled": "1", "machine.cpus": TWO_CPUS},
@@ -62,9 +62,9 @@ REFUSED = {
             "net.inet.tcp.input": "shared-socket",
             "net.inet.ip.alone": "tcp",
         },
-        "net.inet.ip.alone wants one thread",
+        "net.inet.ip.alone requires one thread",
     ),
-    "no driver": ({"if.lo0.needsgiant": "1"}, "lo0: it has no driver that could need Giant"),
+    "no driver": ({"if.lo0.needsgiant": "1"}, "lo0: it has no driver that needs Giant"),
     "no right": ({"machine.sched": "fifo"}, "needs the capability CAP_SYS_NICE"),
 }
 
@@ -206,8 +206,8 @@ def test_the_boot_counts_the_cpus_that_are_used(topology: Topology) -> None:
         ),
         (
             {"kern.smp.disabled": "1"},
-            "lock.spin_limit is 0, not 100: on one CPU no owner runs while another thread looks",
-            'lock.spin_limit="0"\t# not "100": on one CPU no owner runs while another thread looks',
+            "lock.spin_limit is 0, not 100: on one CPU no owner runs while another thread spins",
+            'lock.spin_limit="0"\t# not "100": on one CPU no owner runs while another thread spins',
         ),
         (
             {"net.inet.tcp.pcbtable": "groups-thread", "net.isr.maxthreads": "3"},

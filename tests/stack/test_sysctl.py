@@ -69,7 +69,7 @@ def test_words_and_truth(stack: Stack) -> None:
 @pytest.mark.parametrize(
     ("argument", "says"),
     [
-        ("net.ipv4.tcp_frto=2", "the stack has no such knob"),
+        ("net.ipv4.tcp_frto=2", "unknown sysctl"),
         ("net.inet.tcp.nothing", "unknown name"),
         ("net.ipv4.tcp_keepalive_probes=1000", "is not a number from 1 to 127"),
         ("net.ipv4.tcp_sack=1 1", "has 1 values"),
@@ -98,4 +98,4 @@ def test_nobody_there(stack: Stack) -> None:
     stack.control = stack.control.with_name("nowhere")
     done = stack.sysctl("net.ipv4.tcp_sack")
     assert done.returncode == 69
-    assert "is the stack running" in done.stderr
+    assert "check that the stack runs" in done.stderr

@@ -95,7 +95,7 @@ def ask(line):
         except OSError:  # reset by the server, which has had more than a line
             return b""
 random.seed(2006)
-refused = b'unixbench: no such load; ask for one as "mysql 8 2"\\n'
+refused = b'unixbench: unknown load; an example is "mysql 8 2"\\n'
 words = [b"mysql", b"simple", b"8", b"2", b"-1", b"nan", b"1e9", b"%s%n", b"\\0", b"x" * 200]
 for line in [b"", b"\\n", b"mysql 8\\n", b"mysql 0 1\\n", b"mysql 8 nan\\n", b"mysql 99999 1\\n", b"oracle 8 1\\n"] + [
     b" ".join(random.choices([*words[4:], random.randbytes(9)], k=random.randint(1, 4))) + b"\\n" for _ in range(200)

@@ -66,5 +66,5 @@ def test_the_program_is_on_its_cpu(network: Topology) -> None:
 
 
 def test_it_refuses_several_cpus(network: Topology) -> None:
-    with pytest.raises(AssertionError, match=refusal_of_two_cpus("a stack that was built with -Dup=true")):
+    with pytest.raises(AssertionError, match=refusal_of_two_cpus("a stack built with -Dup=true")):
         network.boot({"machine.cpus": TWO_CPUS})

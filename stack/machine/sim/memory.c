@@ -60,8 +60,8 @@ map(char *start, size_t size, int prot)
 
 	if (p == start)
 		return;
-	fprintf(stderr, "sim: %zu MB of address space at %p, where the "
-	    "simulated machine has its memory: %s\n", size >> 20,
+	fprintf(stderr, "sim: cannot map %zu MB at %p for the simulated "
+	    "memory: %s\n", size >> 20,
 	    (void *)start, p == MAP_FAILED ? strerror(errno) : "taken");
 	exit(1);
 }
@@ -159,7 +159,7 @@ check_freed(const struct freed *f)
 	for (size_t i = 0; i < size; i++)
 		if ((unsigned char)f->start[i] != POISON) {
 			fprintf(stderr, "sim: byte %zu of %zu at %p was "
-			    "written to after they were freed\n", i, size,
+			    "written after free\n", i, size,
 			    (void *)f->start);
 			abort();
 		}
@@ -210,8 +210,8 @@ mach_free(void *p)
 	b = (struct block *)p - 1;
 	class = b->class;
 	if (class >= NCLASSES) {
-		fprintf(stderr, "sim: memory at %p is freed twice, or never "
-		    "was allocated\n", p);
+		fprintf(stderr, "sim: memory at %p is freed twice or was "
+		    "never allocated\n", p);
 		abort();
 	}
 	start = (char *)b - b->offset;

@@ -15,8 +15,8 @@
 static int
 refuse_device(void)
 {
-	fprintf(stderr, "sim: the simulated machine has no devices: its "
-	    "interfaces are lo0 and those in memory, mem0 and on\n");
+	fprintf(stderr, "sim: the simulated machine has no devices; use "
+	    "interfaces in memory, for example mem0\n");
 	return (ENODEV);
 }
 
@@ -45,8 +45,8 @@ mach_devq_open_xdp(const char *ifname UNUSED, unsigned n UNUSED,
 int
 mach_ctl_listen(const char *path UNUSED, struct mach_ctl **c UNUSED)
 {
-	fprintf(stderr, "sim: the simulated machine has no control socket: "
-	    "leave ctl.path out\n");
+	fprintf(stderr, "sim: the simulated machine has no control socket; "
+	    "remove ctl.path\n");
 	return (EOPNOTSUPP);
 }
 

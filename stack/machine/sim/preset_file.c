@@ -80,12 +80,12 @@ is_complete(const struct reader *r, const char *path)
 {
 	for (size_t i = 0; i < NCOSTS; i++)
 		if (!r->seen[i]) {
-			fprintf(stderr, "%s: there is no line for %s\n", path,
+			fprintf(stderr, "%s: missing line: %s\n", path,
 			    costs[i].name);
 			return (false);
 		}
 	if (r->preset->cores == 0)
-		fprintf(stderr, "%s: there is no line for cpus\n", path);
+		fprintf(stderr, "%s: missing line: cpus\n", path);
 	return (r->preset->cores != 0);
 }
 

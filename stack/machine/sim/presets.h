@@ -16,26 +16,26 @@ typedef uint64_t psec_t;
 /* Costs in picoseconds; machine/sim/presets.c has the sources of the values. */
 #define	SIM_COSTS(X)							\
 	X(instruction, "an instruction, on average")			\
-	X(copy, "a byte that memcpy() and its like move or set")	\
+	X(copy, "a byte moved or set by memcpy() and similar functions") \
 	X(alloc, "an allocation of memory, or freeing it")		\
-	X(clock, "a look at the clock")					\
-	X(load, "an atomic load of a line that is here")		\
-	X(store, "an atomic store, wherever the line is")		\
-	X(rmw, "an atomic operation on a line that is here")		\
+	X(clock, "reading the clock")					\
+	X(load, "an atomic load of a local line")			\
+	X(store, "an atomic store, to any line")			\
+	X(rmw, "an atomic operation on a local line")			\
 	X(fence, "a full fence")					\
 	X(memory, "a line from memory")					\
 	X(sibling, "a line from another CPU of the same core")		\
 	X(socket, "a line from another core of the same socket")	\
 	X(remote, "a line from another socket")				\
 	X(relax, "a turn of a spin loop")				\
-	X(yield, "a call that lets others go first")			\
-	X(park, "a call that parks, until another thread may run")	\
-	X(unpark, "a call that wakes, whether anybody is parked or not") \
-	X(wake, "from that call until an idle CPU runs who was woken")	\
-	X(jitter, "most by which that is longer, at random")		\
-	X(timer, "from a deadline until an idle CPU runs who waited")	\
-	X(change, "a CPU goes from one thread to another")		\
-	X(slice, "how long a thread runs while others want its CPU")
+	X(yield, "a yield")						\
+	X(park, "a park, until another thread may run")			\
+	X(unpark, "an unpark, with or without a parked thread")		\
+	X(wake, "from the unpark until an idle CPU runs the thread")	\
+	X(jitter, "max random addition to that")			\
+	X(timer, "from a deadline until an idle CPU runs the thread")	\
+	X(change, "a thread switch")					\
+	X(slice, "the time slice if other threads are queued")
 
 struct sim_costs {
 #define	X(name, what)	psec_t name;

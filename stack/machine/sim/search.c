@@ -124,7 +124,7 @@ sim_search_point(void)
 	search.points++;
 	if (search.points == search.how.limit ||
 	    sim.cpu->sc_clock > search.end)
-		sim_give_up("there is no end");
+		sim_give_up("the limit was reached");
 	if (sim.order == SIM_PCT && search.how.depth > 1 &&
 	    is_among(search.changes, search.how.depth - 1))
 		step_back(sim.cpu->sc_running);

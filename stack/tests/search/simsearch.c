@@ -32,7 +32,7 @@
 static const struct scene *const lists[] = { kern_scenes, unix_scenes,
     inet_scenes };
 
-/* What was asked for. */
+/* The command line. */
 static struct {
 	const struct scene *scene;
 	struct sim_search search;
@@ -182,7 +182,7 @@ parse_options(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
 		parse_option(option, optarg);
 	if (optind < argc)
-		argument_refuse("nothing is to be done with", argv[optind]);
+		argument_refuse("unexpected argument", argv[optind]);
 	if (asked.scene == NULL)
 		argument_refuse("no scene", "");
 }
@@ -201,7 +201,7 @@ set(char *setting)
 	return (error);
 }
 
-/* Words like name=value: the scene's, then those that were asked for. */
+/* Settings like name=value: the scene's, then those of the command line. */
 static int
 configure(const char *settings)
 {
@@ -328,7 +328,7 @@ search(void *arg)
 
 	(void)arg;
 	if (stack_boot_config(configure, asked.settings) != 0)
-		exit(EX_USAGE);	/* it has said why */
+		exit(EX_USAGE);	/* the reason has been printed */
 	if (asked.scene->prepare != NULL)
 		asked.scene->prepare();
 	if (asked.here) {

@@ -14,14 +14,14 @@ from tests.factories import create_artefact
 
 HEAD = "max wait_max   total wait_total   count   avg wait_avg cnt_hold cnt_lock name\n"
 PROFILE = f"""\
-# a mutex got and let go: 151 ns; 37 without this profile
+# mutex lock and unlock: 151 ns; 37 without this profile
 {HEAD}\
 120       90    4000        500     100    40        5        0       20 ../source/tcp/tcp_input.c:61 (tcpinp)
   3        0      10          0      40     0        0        0        0 ../../stack/kern/mbuf.h:12 (mbuf)
   3        0      10          0       2     0        0        0        0 ../../stack/kern/mbuf.h:12 (mbuf)
 """
 OLD_PROFILE = """\
-# a mutex got and let go: 151 ns; 37 without this profile
+# mutex lock and unlock: 151 ns; 37 without this profile
     max        total       count   avg     cnt_hold     cnt_lock name
       7           70          10     7            3            1 ../../stack/kern/giant.c:40 (Giant)
 """

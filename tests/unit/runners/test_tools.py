@@ -162,7 +162,7 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("unix.mysql.8", "inf transactions/s\n", "rate is inf"),
         ("unix.mysql.8", "", "no transactions"),
         ("mem.tcp.1", "0 bytes/s\n", "rate is 0"),
-        ("mem.tcp.1", "tcpload: the server has gone\n", "no bytes/s"),
+        ("mem.tcp.1", "tcpload: the server closed the connection\n", "no bytes/s"),
         ("iperf3.1.bidirectional", both_ways(0), "sum_received_bidir_reverse.bits_per_second is 0"),
         ("iperf3.1.bidirectional", both_ways("x"), "sum_received_bidir_reverse.bits_per_second is not a number"),
         ("udp.packets.64", datagrams(), "no packets"),
@@ -375,7 +375,7 @@ def test_misses_are_told_where_the_cpu_counts_them() -> None:
         ("packets", 397_000.0, "higher"),
         ("misses", 19.0, "lower"),
     ]
-    not_counted = RECEIVED + "cache misses: not offered here (No such device)\n"
+    not_counted = RECEIVED + "cache misses: not available (No such device)\n"
     assert tools.parse(BY_NAME["receive"], not_counted) == counted[:3]
 
 

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`python -m tests.prose [PATH ...]`: fails if prose has words to replace; lists sentences to split."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.prose.check import FOLDERS, ROOT, SENTENCE_WORDS, check
+
+
+def main(arguments: list[str]) -> int:
+    """Check the given paths, or the default folders; the exit status."""
+    paths = [Path(argument).resolve() for argument in arguments] or [ROOT / folder for folder in FOLDERS]
+    wrong, long = check(paths)
+    for finding in (*long, *wrong):
+        print(finding)
+    print(f"prose: {len(wrong)} words to replace, {len(long)} sentences of more than {SENTENCE_WORDS} words")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
