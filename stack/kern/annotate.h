@@ -30,7 +30,7 @@
 #define	NO_LOCK_ANALYSIS	LOCK_ATTR(no_thread_safety_analysis)
 
 /*
- * A role stands for a lock that a field or a function cannot name: that of
+ * A role represents a lock that a field or a function cannot name: that of
  * the bucket in which an entry hangs, or whichever lock a strategy chose at
  * boot.  It exists for the checker only, is declared and never defined.  The
  * functions that take the lock take its role.
