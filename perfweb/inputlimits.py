@@ -21,6 +21,9 @@ COMMENT_CHARACTERS = 20_000
 PATCH_BYTES = 2 * MIB
 PATCH_LINES = 100_000
 SERIES_PATCHES = 64
+PATCH_PATH_CHARACTERS = 1000
+PATCH_PATH_FOLDERS = 32
+"""As many as a build's result may have (playbooks/module_utils/untrusted_tree.py)."""
 MAIL_BYTES = 2 * PATCH_BYTES
 """Twice a patch: base64 makes it a third longer, and mail servers add headers."""
 MAIL_LINES = 2 * PATCH_LINES
@@ -38,6 +41,11 @@ MAIL_CONTAINERS = 6
 PLAN_CHARACTERS = 64 * KIB
 PLAN_NODES = 10_000
 PLAN_DEPTH = 10
+
+# Answers of other servers
+PROVIDER_BYTES = 256 * KIB
+"""Bytes of an answer of an identity provider: its description, its keys, a token, or who has signed in."""
+FORGE_ANSWER_BYTES = 4 * MIB
 
 # JSON documents of any origin
 JSON_DEPTH = 32

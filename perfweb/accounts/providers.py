@@ -21,11 +21,15 @@ from urllib.parse import urlsplit
 import requests
 from authlib.common.errors import AuthlibBaseError
 from authlib.integrations.django_client import DjangoIntegration, DjangoOAuth2App
+from authlib.integrations.requests_client import OAuth2Session
 from django.conf import settings
 from django.core.checks import Error
 from django.http import HttpRequest
 from django.urls import reverse
 from joserfc.errors import JoseError
+
+from perfweb.boundedread import BoundedAdapter
+from perfweb.inputlimits import PROVIDER_BYTES
 
 SECONDS = (5, 10)
 """How long a provider may take to be reached, and to say the next thing."""
@@ -46,6 +50,23 @@ class ProviderError(Exception):
     def __init__(self, message: str, reason: str = "", status: HTTPStatus = HTTPStatus.FORBIDDEN) -> None:
         super().__init__(message)
         self.reason, self.status = reason or message, status
+
+
+def _bound(session: requests.Session) -> None:
+    for scheme in ("https://", "http://"):
+        session.mount(scheme, BoundedAdapter(PROVIDER_BYTES, sum(SECONDS)))
+
+
+class _Session(OAuth2Session):
+    """Authlib's session, which reads answers up to a limit."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        _bound(self)
+
+
+class _App(DjangoOAuth2App):
+    client_cls = _Session
 
 
 @dataclass(frozen=True)
@@ -111,7 +132,7 @@ class Provider(ABC):
 
     def _client(self, scope: str, method: str, **addresses: Any) -> Any:
         options = {"code_challenge_method": "S256", "token_endpoint_auth_method": method, "default_timeout": SECONDS}
-        return DjangoOAuth2App(
+        return _App(
             DjangoIntegration(self.key),
             self.key,
             client_id=self.client_id,
@@ -170,7 +191,9 @@ class OpenId(Provider):
     """A provider of OpenID Connect: what it is asked stands in its description, who somebody is in an ID token."""
 
     def _app(self) -> Any:
-        answer = requests.get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration", timeout=SECONDS)
+        with requests.Session() as session:
+            _bound(session)
+            answer = session.get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration", timeout=SECONDS)
         answer.raise_for_status()
         said = answer.json()
         if said["issuer"] != self.issuer:

@@ -9,11 +9,13 @@ from typing import Any
 
 import urllib3
 
+from perfweb.boundedread import TooMuchError, read_bounded
+from perfweb.inputlimits import FORGE_ANSWER_BYTES
 from perfweb.jsontext import JsonError, read_json
 from perfweb.outbox.services import LaterError, NeverError
 
 SECONDS = urllib3.Timeout(connect=5, read=15, total=20)
-LARGEST = 4 * 1024 * 1024
+LONGEST_ANSWER = 20.0
 DENIED = timedelta(minutes=30)
 """Before who denies access is asked again: somebody has to mend that first."""
 LONGEST_PAUSE = timedelta(hours=6)
@@ -27,13 +29,12 @@ def call(method: str, url: str, headers: Mapping[str, str], content: object = No
     sent = {"Accept": "application/json", "User-Agent": "perfweb", **headers}
     try:
         answer = _pool.request(method, url, headers=sent, json=content, redirect=False, preload_content=False)
-        try:
-            data = answer.read(LARGEST + 1)
-        finally:
-            answer.close()
+        data = read_bounded(answer, FORGE_ANSWER_BYTES, LONGEST_ANSWER)
+    except TooMuchError as error:
+        raise LaterError(f"{method} {url}: {error}", everything=True) from None
     except urllib3.exceptions.HTTPError as error:
         raise LaterError(f"{method} {url}: no answer ({type(error).__name__})", everything=True) from None
-    if 200 <= answer.status < 300 and len(data) <= LARGEST:
+    if 200 <= answer.status < 300:
         try:
             return read_json(data)
         except JsonError as error:

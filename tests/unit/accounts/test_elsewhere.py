@@ -20,6 +20,7 @@ from pytest_django import Settings
 from perfweb.accounts import providers
 from perfweb.accounts.limits import SIGN_IN_ELSEWHERE
 from perfweb.accounts.models import Entry, Identity, Role, User
+from perfweb.inputlimits import PROVIDER_BYTES
 from tests.unit.accounts.conftest import PASSWORD
 from tests.unit.accounts.provider import CLIENT, SECRET, Identities, signed_by_another, signed_by_nobody
 
@@ -231,6 +232,16 @@ def test_who_says_no_there_is_told_what_to_do(client: Client, there: Identities,
     assert answer.status_code == 403
     assert "did not allow it to tell who you are. Begin anew" in answer.content.decode()
     assert "access_denied" in Entry.objects.get().detail
+
+
+def test_a_provider_that_sends_too_much_is_refused(client: Client, there: Identities) -> None:
+    there.described["more"] = "x" * PROVIDER_BYTES
+    answer = client.post("/account/sign-in/oidc/")
+    assert answer.status_code == 502
+    assert "cannot be asked now" in answer.content.decode()
+    there.described.clear()
+    there.person["more"] = "x" * PROVIDER_BYTES
+    assert through(client).status_code == 502
 
 
 def test_a_provider_that_is_away_is_named(client: Client, there: Identities) -> None:
