@@ -21,14 +21,13 @@ from asgiref.typing import (
     ASGIReceiveCallable,
     ASGIReceiveEvent,
     ASGISendCallable,
-    ASGISendEvent,
     HTTPScope,
     Scope,
 )
 
 from perfweb.accounts.limits import network_of
 from perfweb.proxies import parse
-from perfweb.unavailable import send_text, send_unavailable
+from perfweb.unavailable import Sender, send_text, send_unavailable
 
 EVENTS = re.compile(r"/runs/\d+/events", re.ASCII)
 """Paths of streams of events (perfweb/runs/urls.py)."""
@@ -82,21 +81,15 @@ class ConnectionLimits:
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
-        started = False
-
-        async def noted(event: ASGISendEvent) -> None:
-            nonlocal started
-            started = True
-            await send(event)
-
+        sender = Sender(send)
         try:
             with ExitStack() as place:
-                await self.application(scope, self._received(scope, receive, place), noted)
+                await self.application(scope, self._received(scope, receive, place), sender)
         except _NoPlaceError:
-            if not started:
+            if not sender.started:
                 await send_unavailable(send, _BUSY)
         except _SlowBodyError:
-            if not started:
+            if not sender.started:
                 await send_text(send, HTTPStatus.REQUEST_TIMEOUT, _SLOW, ())
 
     def _received(self, scope: HTTPScope, receive: ASGIReceiveCallable, place: ExitStack) -> ASGIReceiveCallable:

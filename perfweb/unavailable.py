@@ -110,6 +110,18 @@ async def send_unavailable(send: ASGISendCallable, text: str, seconds: int = RET
     await send_text(send, HTTPStatus.SERVICE_UNAVAILABLE, text, ((b"retry-after", str(seconds).encode()),))
 
 
+class Sender:
+    """Sends the events of an answer on, and records whether the answer has started: then no other can be sent."""
+
+    def __init__(self, send: ASGISendCallable) -> None:
+        self._send = send
+        self.started = False
+
+    async def __call__(self, event: ASGISendEvent) -> None:
+        self.started = True
+        await self._send(event)
+
+
 class Unavailable:
     """Answers 503 for what fails outside of Django's handling of a request because a part is away."""
 
@@ -117,18 +129,12 @@ class Unavailable:
         self.application = application
 
     async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
-        started = False
-
-        async def noted(event: ASGISendEvent) -> None:
-            nonlocal started
-            started = True
-            await send(event)
-
+        sender = Sender(send)
         try:
-            await self.application(scope, receive, noted)
+            await self.application(scope, receive, sender)
         except Exception as error:
             part = part_away(error)
-            if started or not part:
+            if sender.started or not part:
                 raise
             log.warning("the %s is away: %s", part, error)
             await send_unavailable(send, _SENTENCES[part])
