@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from perfweb.builds.patches import Patch, PatchError, Series
 from perfweb.builds.sources import SourceFile, Sources, pack
-from perfweb.inputlimits import PATCH_BYTES
+from perfweb.inputlimits import PATCH_BYTES, PATCH_PATH_CHARACTERS, PATCH_PATH_FOLDERS
 
 ROOT = "stack"
 """What a patch may change; nothing else of a commit is built."""
@@ -31,6 +31,7 @@ LONGEST_SHOWN = 60
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", re.ASCII)
 _FILE_MODES = {"100644", "100755"}
 _GONE = "000000"
+_NAMES_OF_FILES = (b"diff --git ", b"--- ", b"+++ ", b"rename ", b"copy ")
 _FAILED_HUNK = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 _FAILED_FILE = re.compile(r"^error: (.+): (does not exist in index|already exists in index)$", re.MULTILINE)
 _BAD_PATH = re.compile(r"^error: invalid path '(.*)'$", re.MULTILINE)
@@ -211,6 +212,7 @@ class Bench:
         return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
     def _apply_one(self, patch: Patch, which: str) -> None:
+        _check_names(patch.diff, which)
         level = _strip_level(patch.diff, which)
         done = self._git(["apply", "--cached", "--whitespace=nowarn", f"-p{level}", "-"], patch.diff)
         if done.returncode != 0:
@@ -248,15 +250,7 @@ class Bench:
             before,
             after,
         )
-        words = iter(told.decode("utf-8", "surrogateescape").split("\0")[:-1])
-        changed = []
-        for word in words:
-            if word.startswith(":"):
-                _check_entry(word, next(words), which)
-            else:
-                added, removed, path = word.split("\t", 2)
-                changed.append(ChangedFile(_shown(path), _count(added), _count(removed)))
-        return tuple(changed)
+        return changed_files(told, which)
 
     def _files(self, tree: str) -> list[SourceFile]:
         listed = self._must("ls-tree", "-r", "-l", "-z", "--full-tree", tree, "--", f"{ROOT}/")
@@ -309,6 +303,19 @@ class _Entry:
     path: str
 
 
+def changed_files(told: bytes, which: str) -> tuple[ChangedFile, ...]:
+    """Return what `git diff-tree -z --raw --numstat` prints. Raises PatchError for what no patch may do."""
+    words = iter(told.decode("utf-8", "surrogateescape").split("\0")[:-1])
+    changed = []
+    for word in words:
+        if word.startswith(":"):
+            _check_entry(word, next(words), which)
+        else:
+            added, removed, path = word.split("\t", 2)
+            changed.append(ChangedFile(_shown(path), _count(added), _count(removed)))
+    return tuple(changed)
+
+
 def _entry(line: str) -> _Entry:
     about, path = line.split("\t", 1)
     mode, _, sha, size = about.split()
@@ -322,6 +329,11 @@ def _check_entry(about: str, path: str, which: str) -> None:
         raise PatchError(
             f"{which} names the file “{_shown(path)}”; names of files are UTF-8 without control characters."
         )
+    if len(path) > PATCH_PATH_CHARACTERS or path.count("/") > PATCH_PATH_FOLDERS:
+        raise PatchError(
+            f"{which} names the file “{_shown(path)}”; a name may have {PATCH_PATH_CHARACTERS} characters "
+            f"and {PATCH_PATH_FOLDERS} folders at most."
+        )
     if not path.startswith(f"{ROOT}/"):
         raise PatchError(f"{which} changes {_shown(path)}; a patch may change what is below {ROOT}/ and nothing else.")
     if mode not in _FILE_MODES | {_GONE}:
@@ -333,6 +345,13 @@ def _label(patches: Sequence[Patch], number: int) -> str:
     subject = patches[number - 1].subject
     named = f" “{subject[:80]}”" if subject else ""
     return f"Patch {number} of {len(patches)}{named}" if len(patches) > 1 else f"The patch{named}"
+
+
+def _check_names(diff: bytes, which: str) -> None:
+    """Refuse a name that is too long before git sees it: git makes an object of each folder, which can take minutes."""
+    most = 8 * PATCH_PATH_CHARACTERS + 100  # two names, whose bytes git may write as \\ooo
+    if any(line.startswith(_NAMES_OF_FILES) and len(line) > most for line in diff.split(b"\n")):
+        raise PatchError(f"{which} names a file with more than {PATCH_PATH_CHARACTERS} characters.")
 
 
 def _strip_level(diff: bytes, which: str) -> int:

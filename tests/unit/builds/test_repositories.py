@@ -151,6 +151,9 @@ HOSTILE = {
         b"diff --git a/README.md b/stack/x\nsimilarity index 100%\nrename from README.md\nrename to stack/x\n",
         "changes README.md",
     ),
+    "40 folders": (new_file("stack/" + "a/" * 40 + "x"), "32 folders at most"),
+    "a long name": (new_file("stack/" + "/".join(["a" * 200] * 6)), "1000 characters"),
+    "50 000 folders": (new_file("stack/" + "a/" * 50_000 + "x"), "more than 1000 characters"),
     "control characters": (
         b'diff --git "a/stack/\\033[2J" "b/stack/\\033[2J"\nnew file mode 100644\n',
         "control characters",
