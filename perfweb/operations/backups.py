@@ -26,6 +26,7 @@ from django.utils import timezone
 
 from perfweb.builds.services import source_store
 from perfweb.builds.sources import archive_path
+from perfweb.jsontext import read_json
 from perfweb.runs.models import FINAL_STATES, Variant
 from runners.space import is_full
 
@@ -95,7 +96,7 @@ def restore(source: Path) -> Manifest:
 def read_manifest(source: Path) -> Manifest:
     """The manifest of a back-up.  Raises BackupError."""
     try:
-        told: dict[str, Any] = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+        told: dict[str, Any] = read_json((source / MANIFEST).read_text(encoding="utf-8"))
         if told.get("format") != FORMAT:
             raise BackupError(f"{source} has the format {told.get('format')}; this version reads {FORMAT}")
         return Manifest(**told)

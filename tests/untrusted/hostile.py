@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Texts that make parsers slow or fail: for each, a function of its length in characters."""
+"""Texts that make parsers slow or fail: for each, a function of its length in characters. What a parser is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
 
 Generator = Callable[[int], str]
+Errors = tuple[type[Exception], ...]
 
 RUNS = [
     "a", " ", "\t", "\n", "\r", "\r\n", " \n", "\n ", "\0", "\x0b", "\x1c", "\u2028", "\u0301", "\u202e", "\ud800", "é",
@@ -69,3 +72,21 @@ def repeated(before: str, piece: str, after: str = "") -> dict[str, Generator]:
     """A piece again and again inside of what a parser expects; `{0}` in it is a number that grows."""
     generate = _numbered(piece) if "{0}" in piece else _run(piece)
     return {f"{before[:40]!r} … {piece[:60]!r}": lambda length: f"{before}{generate(length)}{after}"}
+
+
+@dataclass(frozen=True)
+class Parser:
+    """A parser; `texts` are hostile ones that are made for it, beside the generic ones that every parser gets."""
+
+    name: str
+    parse: Callable[[str], object]
+    errors: Errors = ()
+    texts: dict[str, Generator] = field(default_factory=dict)
+
+
+def call(parser: Parser, text: str) -> Any:
+    """The result of a parser, or the declared error."""
+    try:
+        return parser.parse(text)
+    except parser.errors as error:
+        return error

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parsers of untrusted input: what each is called with, what it may raise, and texts made for it."""
+"""The parsers of untrusted input: what each is called with, what it may raise, and texts made for it.
+
+Those of HTTP requests and of hosts are in modules of their own. test_entries.py checks that none is missing.
+"""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
-from django.core.exceptions import SuspiciousOperation
-from django.http import QueryDict, parse_cookie
 from perfctl import events
 
 from perfweb.builds import mirrors, repositories
@@ -33,19 +32,8 @@ from perfweb.stats.samples import COLUMNS, parse_samples
 from perfweb.submissions import commands, difftext, plans
 from runners import tools
 from runners.tools import ToolError
-from tests.untrusted.hostile import Generator, repeated, within
-
-Errors = tuple[type[Exception], ...]
-
-
-@dataclass(frozen=True)
-class Parser:
-    """A parser; `texts` are hostile ones that are made for it, beside the generic ones that every parser gets."""
-
-    name: str
-    parse: Callable[[str], object]
-    errors: Errors = ()
-    texts: dict[str, Generator] = field(default_factory=dict)
+from tests.untrusted import hosts, requests
+from tests.untrusted.hostile import Generator, Parser, repeated, within
 
 
 def _bytes(text: str) -> bytes:
@@ -56,7 +44,25 @@ MAIL = "From: a@b.org\nMessage-ID: <1@b.org>\nSubject: [PATCH] x\n"
 COMMIT = "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
 DIFF = "diff --git a/stack/x b/stack/x\n--- a/stack/x\n+++ b/stack/x\n@@ -1 +1 @@\n-a\n+b\n"
 PLAN = "name: x\nbaseline: a\nvariants:\n- {name: a, target: stack}\ntests: [tcp.rr/host-host/ipv4]\n"
+_LINUX = (
+    "name: x\nbaseline: a\ntests: [tcp.rr/host-host/ipv4]\nvariants:\n- name: a\n  target: linux\n  tunables: {KNOB: '"
+)
 _SHAPES = ("run", "nested", "opening")
+
+_MAIL_HEADERS = (
+    *("To", "Cc", "Reply-To", "Sender", "Date", "Message-ID", "In-Reply-To", "Received", "List-Id", "Return-Path"),
+    *("Content-Type", "Content-Disposition", "Content-Transfer-Encoding", "DKIM-Signature", "Authentication-Results"),
+)
+_HEADER_SHAPES = (
+    "run of '(",
+    "run of '<",
+    "run of '\"",
+    "run of '=?utf",
+    "run of ';",
+    "run of ' ",
+    "run of 'a",
+    "nested",
+)
 
 _IN_MAIL = {
     **within(f"{MAIL}\n", f"\n{DIFF}", *_SHAPES),
@@ -69,6 +75,11 @@ _IN_MAIL = {
     **within(f"{MAIL}Content-Transfer-Encoding: quoted-printable\n\n", "", *_SHAPES),
     **within(f"{MAIL}Content-Transfer-Encoding: x-uuencode\n\nbegin 644 a\n", "\nend\n", *_SHAPES),
     **within(f"{MAIL}Content-Type: text/plain; charset=", f"\n\n\udce9{DIFF}", *_SHAPES),
+    **{
+        name: generate
+        for header in _MAIL_HEADERS
+        for name, generate in within(f"{MAIL}{header}: ", f"\n\n{DIFF}", *_HEADER_SHAPES).items()
+    },
     **repeated(MAIL, "X-{0}: y\n", f"\n{DIFF}"),
     **repeated(MAIL, "DKIM-Signature: l=1\n", f"\n{DIFF}"),
     **repeated(MAIL, 'Authentication-Results: mx; x="\\"\\""\n', f"\n{DIFF}"),
@@ -234,6 +245,13 @@ PARSERS = [
         {
             **within(PLAN, "", "nested", "lists", "run of '-", "run of '[", "run of '?", "run of '&"),
             **within("name: ", "\n"),
+            **{
+                name: generate
+                for knob in ("boot.command_line", "net.core.rmem_max", "left.link.qdisc", "link.cpus")
+                for name, generate in within(
+                    _LINUX.replace("KNOB", knob), "'}", "run of 'a", "run of '0", "run of ' "
+                ).items()
+            },
             **repeated("a: &a0 [x]\n", "b{0}: &b{0} [*a0, *a0]\n"),
             **repeated(f"{PLAN}x: [", "[[[[[]]]]],", "1]"),
         },
@@ -286,14 +304,6 @@ PARSERS = [
         within("data: ", "\n\n"),
     ),
     Parser("address of a repository", mirrors.check, (RepositoryError,), within("https://", "")),
-    Parser("query string", QueryDict, (SuspiciousOperation,), {**repeated("", "a{0}=b&"), **repeated("", "&")}),
-    Parser("cookies", parse_cookie, (), {**within('a="', '"'), **repeated("", "a{0}=b;")}),
+    *requests.PARSERS,
+    *hosts.PARSERS,
 ]
-
-
-def call(parser: Parser, text: str) -> Any:
-    """The result of a parser, or the declared error."""
-    try:
-        return parser.parse(text)
-    except parser.errors as error:
-        return error

@@ -10,6 +10,7 @@ regular expressions.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -17,8 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.untrusted.hostile import GENERIC, RUNS, Generator
-from tests.untrusted.parsers import PARSERS, Parser, call
+from tests.untrusted import metering
+from tests.untrusted.hostile import GENERIC, RUNS, Generator, Parser, call
+from tests.untrusted.metering import METER
+from tests.untrusted.parsers import PARSERS
 
 SHORTEST = 200
 SIZES = [SHORTEST << doubling for doubling in range(5)]
@@ -28,28 +31,32 @@ where two doublings in a row exceed it, because a text that is cut elsewhere may
 """
 SPARE = 500
 """Lines that may be executed besides, since a longer text may reach what a shorter one does not."""
+SPARE_CHARACTERS = 20_000
 
 
-def work(parser: Parser, text: str) -> int:
-    """The lines of Python that a call executes."""
+def work(parser: Parser, text: str) -> tuple[int, int]:
+    """The lines of Python that a call executes, and the characters that operations in C read and write for them."""
     lines = 0
 
-    def count(_frame: FrameType, event: str, _argument: Any) -> Any:
+    def count(frame: FrameType, event: str, _argument: Any) -> Any:
         nonlocal lines
+        if frame.f_code.co_filename == metering.__file__:
+            return None
         lines += event == "line"
         return count
 
-    before = sys.gettrace()
+    before, METER.characters = sys.gettrace(), 0
     sys.settrace(count)
     try:
         call(parser, text)
     finally:
         sys.settrace(before)
-    return lines
+    return lines, METER.characters
 
 
-def superlinear(parser: Parser, generate: Generator) -> list[int]:
-    """The work at the three largest sizes, where it grows faster than the text at both doublings; else nothing.
+def superlinear(parser: Parser, generate: Generator) -> list[tuple[int, int]]:
+    """The work at the three largest sizes, where lines or characters grow faster than the text at both doublings; else
+    nothing.
 
     Counting makes a call twenty times slower, so the largest text is counted only if the first doubling is suspicious.
     """
@@ -57,19 +64,33 @@ def superlinear(parser: Parser, generate: Generator) -> list[int]:
     for text in shorter[:-2]:
         call(parser, text)
     done = [work(parser, text) for text in shorter[-2:]]
-    if not _grows(*done):
+    if not any(_grow(*done)):
         call(parser, whole)
         return []
     done.append(work(parser, whole))
-    return done if _grows(*done[-2:]) else []
+    twice = zip(_grow(*done[:2]), _grow(*done[1:]), strict=True)
+    return done if any(first and second for first, second in twice) else []
 
 
-def _grows(before: int, after: int) -> bool:
-    return after > GROWTH * before + SPARE
+def _grow(before: tuple[int, int], after: tuple[int, int]) -> tuple[bool, bool]:
+    """Whether lines grow faster than the text, and whether characters do."""
+    lines, characters = zip(before, after, strict=True)
+    return _grows(*lines, SPARE), _grows(*characters, SPARE_CHARACTERS)
+
+
+def _grows(before: int, after: int, spare: int) -> bool:
+    return after > GROWTH * before + spare
+
+
+@pytest.fixture(scope="module")
+def every_operation() -> Iterator[None]:
+    """Count what the service and the libraries under it do in C."""
+    with metering.metered(metering.modules()):
+        yield
 
 
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
-def test_work_is_linear_and_errors_are_declared(parser: Parser) -> None:
+def test_work_is_linear_and_errors_are_declared(parser: Parser, every_operation: None) -> None:
     for generate in list({**GENERIC, **parser.texts}.values())[:3]:
         call(parser, generate(SHORTEST))  # imports, caches
     texts = {**GENERIC, **parser.texts}
@@ -83,6 +104,79 @@ def test_quadratic_work_is_noticed() -> None:
 
     assert superlinear(Parser("", quadratic), lambda length: "a" * length)
     assert not superlinear(Parser("", lambda text: [letter.upper() for letter in text]), lambda length: "a" * length)
+
+
+def _rest_of_a_text(text: str) -> None:
+    while text:
+        text = text[1:]
+
+
+def _longer_text(text: str) -> str:
+    longer = ""
+    for letter in text:
+        longer += letter
+    return longer
+
+
+def _at_the_beginning(text: str) -> list[str]:
+    letters: list[str] = []
+    for letter in text:
+        letters.insert(0, letter)
+    return letters
+
+
+def _from_the_beginning(text: str) -> None:
+    letters = list(text)
+    while letters:
+        letters.pop(0)
+
+
+def _known_letters(text: str) -> list[bool]:
+    seen: list[int] = []
+    for place, _ in enumerate(text):
+        if place not in seen:
+            seen.append(place)
+    return [len(seen) > 0]
+
+
+def _searched_again(text: str) -> int:
+    return sum(text.find("b") for _ in text)
+
+
+def _replaced_again(text: str) -> None:
+    for _ in text:
+        text.replace("a", "b")
+
+
+def _encoded_again(text: str) -> None:
+    for _ in text:
+        f"{text}x".encode().decode().split("b")
+
+
+@pytest.mark.parametrize(
+    "parse",
+    [
+        *(_rest_of_a_text, _longer_text, _at_the_beginning, _from_the_beginning, _known_letters, _searched_again),
+        *(_replaced_again, _encoded_again),
+    ],
+    ids=lambda parse: parse.__name__,
+)
+def test_quadratic_work_in_c_is_noticed(parse: Callable[[str], object]) -> None:
+    with metering.metered([sys.modules[__name__]]):
+        assert superlinear(Parser("", parse), lambda length: "a" * length)
+
+
+def test_linear_work_in_c_is_accepted() -> None:
+    with metering.metered([sys.modules[__name__]]):
+        assert not superlinear(Parser("", _linear), lambda length: "ab" * (length // 2))
+
+
+def _linear(text: str) -> list[str]:
+    place, found = 0, []
+    while (end := text.find("b", place)) >= 0:
+        found.append(text[place:end])
+        place = end + 1
+    return sorted("".join(found).replace("a", "c").splitlines())
 
 
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)

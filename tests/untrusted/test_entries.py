@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Every module that can parse something is reached by a parser of the table, or is listed with the reason why not.
+
+A module that imports one of the libraries below is one that can parse. Which ones the table reaches is observed while
+its parsers run, so that a new module without a row fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from tests.untrusted.hostile import GENERIC, call
+from tests.untrusted.parsers import PARSERS
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("perfweb", "runners", "playbooks")
+LIBRARIES = {
+    *("base64", "binascii", "configparser", "csv", "email", "gzip", "html.parser", "imaplib", "ipaddress", "json"),
+    *("pickle", "plistlib", "re", "shlex", "struct", "tarfile", "xml", "yaml", "zipfile", "zlib", "perfweb.jsontext"),
+}
+WRITES = "it only writes with it"
+OWN = "it reads what the service or the tree itself has written"
+OPERATOR = "it reads what an operator has written"
+PATHS = "its patterns are applied to an address or a header of limited length"
+NOT_REACHED = {
+    "perfweb/accounts/actors.py": "it reads an address that the web server has read",
+    "perfweb/accounts/limits.py": "it reads an address that the web server has read",
+    "perfweb/accounts/views_elsewhere.py": "its pattern is applied to a name of at most 256 KiB, in one pass",
+    "perfweb/api/problems.py": WRITES,
+    "perfweb/api/v1.py": WRITES,
+    "perfweb/builds/services.py": WRITES,
+    "perfweb/builds/sources.py": WRITES,
+    "perfweb/client/perfctl/commands.py": WRITES,
+    "perfweb/client/perfctl/server.py": "perfctl trusts the server that its user names",
+    "perfweb/client/perfctl/tokens.py": OPERATOR,
+    "perfweb/client/perfctl/usage.py": WRITES,
+    "perfweb/connections.py": PATHS,
+    "perfweb/forges/http.py": "it reads with perfweb.jsontext",
+    "perfweb/forges/webhooks.py": "its parts have rows of their own: JSON, deliveries",
+    "perfweb/imports/write.py": WRITES,
+    "perfweb/lab/inventory.py": OPERATOR,
+    "perfweb/lab/services.py": OPERATOR,
+    "perfweb/logs.py": WRITES,
+    "perfweb/reports/published.py": OWN,
+    "perfweb/reports/rawdata/archives.py": WRITES,
+    "perfweb/reports/rawdata/documents.py": WRITES,
+    "perfweb/reports/rawdata/tables.py": WRITES,
+    "perfweb/reports/scaling.py": "its pattern is applied to names of tests",
+    "perfweb/reports/svg.py": WRITES,
+    "perfweb/reports/templatetags/reports.py": WRITES,
+    "perfweb/runs/broadcast.py": WRITES,
+    "perfweb/runs/bulk.py": WRITES,
+    "perfweb/runs/summaries.py": WRITES,
+    "perfweb/runs/views_events.py": PATHS,
+    "perfweb/submissions/services.py": WRITES,
+    "perfweb/tracking/measuring.py": "it reads plans that the plan reader has accepted",
+    "perfweb/tracking/series.py": WRITES,
+    "runners/advisories.py": "it reads answers of the package index for an operator",
+    "runners/guard.py": OWN,
+    "runners/labs.py": OWN,
+    "runners/netlab.py": OWN,
+    "runners/packing.py": OWN,
+    "runners/power.py": "a BMC has the power over its host anyway",
+    "runners/record.py": "it writes JSON; what it reads has rows: outputs of tools, events of plays",
+    "runners/sbom.py": OWN,
+    "runners/services.py": OWN,
+    "runners/spool.py": OWN,
+    "runners/vmimage.py": OWN,
+    "runners/warm.py": OWN,
+}
+
+
+def _imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module}
+    return {name for name in found if any(f"{name}.".startswith(f"{library}.") for library in LIBRARIES)}
+
+
+def _can_parse() -> set[str]:
+    return {
+        str(path.relative_to(ROOT))
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.py")
+        if "migrations" not in path.parts and _imports(path)
+    }
+
+
+def _reached() -> set[str]:
+    """The files whose functions the parsers of the table call."""
+    files: set[str] = set()
+
+    def notice(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            files.add(frame.f_code.co_filename)
+
+    before = sys.getprofile()
+    sys.setprofile(notice)
+    try:
+        for parser in PARSERS:
+            for generate in islice({**parser.texts, **GENERIC}.values(), 200):
+                call(parser, generate(600))
+    finally:
+        sys.setprofile(before)
+    return {name.removeprefix(f"{ROOT}/") for name in files}
+
+
+def test_every_module_that_can_parse_has_a_row_or_a_reason() -> None:
+    able = {name for name in _can_parse() if not name.startswith("playbooks/")}
+    reached = _reached()
+    assert sorted(able - reached - set(NOT_REACHED)) == [], "give it a row in tests/untrusted"
+    assert sorted(set(NOT_REACHED) & reached) == [], "it has a row: take it out of NOT_REACHED"
+    assert sorted(set(NOT_REACHED) - able) == [], "it parses nothing any more: take it out of NOT_REACHED"
+
+
+def test_every_tool_has_a_row() -> None:
+    from perfweb.runs.catalogue import MEASURES
+
+    assert {f"output of {measure.tool}" for measure in MEASURES} <= {parser.name for parser in PARSERS}
