@@ -72,4 +72,3 @@ class LogForm(forms.Form):
     outcome = forms.ChoiceField(required=False, choices=[("", "done or refused"), *Outcome.choices], label="Outcome")
     since = forms.DateField(required=False, label="Since", widget=forms.DateInput(attrs={"type": "date"}))
     q = forms.CharField(required=False, max_length=200, label="About", widget=forms.TextInput(attrs={"type": "search"}))
-    before = forms.IntegerField(required=False, min_value=1, max_value=2**62, widget=forms.HiddenInput)

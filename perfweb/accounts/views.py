@@ -20,6 +20,7 @@ from perfweb.accounts.forms import LogForm, PasswordForm, SignInForm, TokenForm
 from perfweb.accounts.guards import acts
 from perfweb.accounts.models import Entry, Means, Outcome, Token, User
 from perfweb.accounts.permissions import LEAST, Action, may
+from perfweb.parameters import number_in
 
 LINES = 50
 """Lines of the log on a page."""
@@ -140,22 +141,23 @@ def revoke_token(request: HttpRequest, key: int) -> HttpResponseBase:
 def log(request: HttpRequest) -> HttpResponse:
     """Show who did what, newest first."""
     form = LogForm(request.GET)
-    found = list(_wanted(form.cleaned_data)[: LINES + 1]) if form.is_valid() else []
+    before = number_in(request, "before")
+    found = list(_wanted(form.cleaned_data, before)[: LINES + 1]) if form.is_valid() else []
     older = request.GET.copy()
     if len(found) > LINES:
         older["before"] = str(found[LINES - 1].pk)
     context = {"form": form, "lines": found[:LINES], "older": older.urlencode() if len(found) > LINES else ""}
-    return render(request, "accounts/log.html", context)
+    return render(request, "accounts/log.html", context, status=200 if form.is_valid() else 400)
 
 
-def _wanted(terms: dict[str, Any]) -> QuerySet[Entry]:
+def _wanted(terms: dict[str, Any], before: int | None) -> QuerySet[Entry]:
     exact = {name: terms[name] for name in ("who", "action", "means", "outcome") if terms[name]}
     found = Entry.objects.filter(**exact)
     if terms["q"]:
         found = found.filter(Q(subject__icontains=terms["q"]) | Q(detail__icontains=terms["q"]))
     if terms["since"]:
         found = found.filter(time__date__gte=terms["since"])
-    return found.filter(pk__lt=terms["before"]) if terms["before"] else found
+    return found if before is None else found.filter(pk__lt=before)
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001

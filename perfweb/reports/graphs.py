@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.safestring import SafeString, mark_safe
 
+from perfweb.parameters import choice_in
 from perfweb.reports import svg
 
 Figure = dict[str, Any]
@@ -72,19 +73,18 @@ def respond(
 
 
 def asked_for(request: HttpRequest, graphs: Sequence[Graph | None]) -> HttpResponse | None:
-    """Answer an address that asks for the graphs of a page instead of the page, None where it does not."""
+    """Answer an address that asks for the graphs of a page instead of the page, None where it does not. Raises
+    ParameterError.
+    """
     drawn = {graph.id: graph for graph in graphs if graph}
-    if request.GET.get("graphs") == "json":
+    if choice_in(request, "graphs", ["json"]):
         return JsonResponse({name: graph.figure for name, graph in drawn.items()})
-    if wanted := request.GET.get("graph"):
-        return _svg_file(drawn, wanted)
+    if wanted := choice_in(request, "graph", drawn):
+        return _svg_file(drawn[wanted])
     return None
 
 
-def _svg_file(drawn: Mapping[str, Graph], wanted: str) -> HttpResponse:
-    if wanted not in drawn:
-        raise Http404(f"This page has no graph “{wanted}”. It has: {', '.join(drawn) or 'none'}.")
-    graph = drawn[wanted]
+def _svg_file(graph: Graph) -> HttpResponse:
     return HttpResponse(
         svg.render_file(graph.figure, graph.label),
         content_type="image/svg+xml",

@@ -26,6 +26,7 @@ SHORTEST_WORD = 3
 """Letters of a word that a trigram index can find."""
 
 MOST_WORDS = 8
+"""Words of a query; the page refuses more."""
 RARE = 200
 """Matches up to which all are read to find the newest."""
 
@@ -55,7 +56,7 @@ class Group:
 
 def search(query: str) -> list[Group]:
     """Find everything that holds all words of the query; a number finds its run. At most 25 queries."""
-    words = [word for word in query.split() if len(word) >= SHORTEST_WORD][:MOST_WORDS]
+    words = [word for word in query.split() if len(word) >= SHORTEST_WORD]
     groups = [_group("Runs", _run_by_number(query))]
     if words:
         groups += [

@@ -127,13 +127,19 @@ def read_window(by: str, first: str, last: str, newest: str) -> Window:
         raise RangeError(f"a timeline goes by {COMMIT} or by {RUN}, not by “{by}”")
     if newest and not (newest.isascii() and newest.isdigit() and len(newest) < 10 and int(newest) > 0):
         raise RangeError(f"“{newest[:40]}” is no number of points: take a whole number from 1 on")
-    bounds = [_bound(by, text) if text else None for text in (first, last)]
-    return Window(by, bounds[0], bounds[1], int(newest) if newest else None)
-
-
-def _bound(by: str, text: str) -> datetime | int:
+    count = int(newest) if newest else None
     if by == COMMIT:
-        return moment(text)
+        return _ordered(by, moment(first) if first else None, moment(last) if last else None, count)
+    return _ordered(by, _run_number(first) if first else None, _run_number(last) if last else None, count)
+
+
+def _ordered(by: str, first: Any, last: Any, newest: int | None) -> Window:
+    if first is not None and last is not None and first > last:
+        raise RangeError(f"{first} is after {last}: write the earlier bound first")
+    return Window(by, first, last, newest)
+
+
+def _run_number(text: str) -> int:
     if not text.removeprefix("-").isdigit() or not text.isascii() or len(text) > 18:
         raise RangeError(f"“{text}” is no number of a run")
     return int(text)

@@ -14,6 +14,7 @@ from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponseBadRequest, HttpResponseBase, StreamingHttpResponse
 from django.views.decorators.http import require_safe
 
+from perfweb.parameters import flag_in
 from perfweb.runs import progress
 from perfweb.runs.broadcast import Broadcast, Position, position_of
 from perfweb.runs.models import Run
@@ -36,7 +37,7 @@ async def events(request: HttpRequest, number: int) -> HttpResponseBase:
     state = await _state(number)
     if state is None:
         raise Http404(f"There is no run {number}.")
-    once = "once" in request.GET
+    once = flag_in(request, "once")
     response = StreamingHttpResponse(
         _stream(number, state, position_of(last_id), once=once), content_type="text/event-stream"
     )

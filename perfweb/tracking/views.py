@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from perfweb.accounts.actors import on_page
 from perfweb.accounts.guards import acts
 from perfweb.accounts.permissions import Action
-from perfweb.parameters import number_in
+from perfweb.parameters import number_in, text_in
 from perfweb.reports.graphs import respond
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.ratio import Change
@@ -85,14 +85,15 @@ def branch(request: HttpRequest, name: str) -> HttpResponse:
 def period(request: HttpRequest, name: str) -> HttpResponse:
     """Sum up what moved between two commits, `?from=` and `?until=`: a release and the next."""
     found = _branch(name)
-    context: dict[str, object] = {"branch": found, "asked": request.GET}
+    since, until = text_in(request, "from").strip(), text_in(request, "until").strip()
+    context: dict[str, object] = {"branch": found, "since": since, "until": until}
     try:
-        first = periods.find(found, request.GET.get("from", "").strip(), "position")
-        last = periods.find(found, request.GET.get("until", "").strip(), "-position")
+        first = periods.find(found, since, "position")
+        last = periods.find(found, until, "-position")
         context["period"] = periods.between(found, first, last)
     except periods.PeriodError as error:
         context["problem"] = str(error)
-    wrong = "problem" in context and bool(request.GET)  # whoever asked for nothing has done nothing wrong
+    wrong = "problem" in context and bool(since or until)  # without parameters there may be no period yet
     return render(request, "tracking/period.html", context, status=400 if wrong else 200)
 
 

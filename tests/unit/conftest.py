@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A small repository with a stack, and a series of patches of it."""
+"""A small repository with a stack, a series of patches of it, and a site with something of everything."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
+from pytest_django import Settings
 
 from tests.checkouts import Checkout, small_checkout
+from tests.unit.accounts.site import Site
 
 
 @pytest.fixture
@@ -28,6 +30,21 @@ def series(checkout: Checkout) -> bytes:
     made = checkout.git("format-patch", "--stdout", "--cover-letter", "--base=HEAD~2", "HEAD~2")
     checkout.git("reset", "-q", "--hard", "HEAD~2")
     return made.replace(b"*** SUBJECT HERE ***", b"net: names").replace(b"*** BLURB HERE ***", b"Why not.")
+
+
+@pytest.fixture
+def site(checkout: Checkout, settings: Settings, tmp_path: Path, db: None) -> Site:
+    """A site with something of everything, where GitHub accounts can sign in."""
+    secret = tmp_path / "client"
+    secret.write_text("secret-of-the-client", encoding="ascii")
+    settings.PATCH_REPOSITORY = checkout.tree
+    settings.PERFWEB_VAR = tmp_path / "var"
+    settings.FORGE_SECRETS = tmp_path / "var" / "forges"
+    settings.GITHUB_CLIENT_ID, settings.GITHUB_SECRET_FILE = "perfweb", str(secret)
+    made = Site(checkout)
+    made.furnish()
+    made.private[secret.read_text(encoding="ascii")] = set()
+    return made
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
+from perfweb.parameters import choice_in, percent_in, text_in, texts_in
 from perfweb.reports import names
 from perfweb.reports.comparisons import TestComparison, tally
 from perfweb.reports.counters import AT_END, AT_START, counter_rows, told_by
@@ -28,7 +29,7 @@ from perfweb.reports.sides import MOST_SIDES, Side, SideError, read_sides, sides
 from perfweb.reports.tags import tag_of_database, tag_of_run
 from perfweb.reports.views.runs import find_run
 from perfweb.runs.models import FINAL_STATES, Run, Variant
-from perfweb.stats.comparison import DEFAULT_MARGIN, Verdict, checked_margin
+from perfweb.stats.comparison import DEFAULT_MARGIN, Verdict
 from perfweb.stats.ministat import ministat
 from perfweb.stats.shape import Modes
 from perfweb.stats.student import CONFIDENCE_LEVELS, DEFAULT_CONFIDENCE, MINIMUM_SAMPLES
@@ -97,13 +98,14 @@ def comparison(request: HttpRequest, number: int, a: str, b: str) -> HttpRespons
 @condition(etag_func=tag_of_database)
 def compare(request: HttpRequest) -> HttpResponse:
     """Compare `?base=12/deferred` with up to six `&with=13/direct`; without a base, offer what there is."""
-    base, others = request.GET.get("base"), [other for other in request.GET.getlist("with") if other]
-    if base is None and not others:
+    base, others = text_in(request, "base"), texts_in(request, "with")
+    if not base and not others:
         return _choice(request, "")
     try:
-        return _page(request, read_sides([base or "", *others]), None)
+        compared = read_sides([base, *others])
     except SideError as error:
-        return _choice(request, str(error), status=404)
+        return _choice(request, str(error), status=400)
+    return _page(request, compared, None)
 
 
 def _choice(request: HttpRequest, problem: str, status: int = 200) -> HttpResponse:
@@ -113,8 +115,8 @@ def _choice(request: HttpRequest, problem: str, status: int = 200) -> HttpRespon
         "problem": problem,
         "runs": [run for run in runs[:OFFERED_RUNS] if run.variants.all()],
         "most": MOST_SIDES,
-        "base": request.GET.get("base", ""),
-        "others": [other for other in request.GET.getlist("with") if other],
+        "base": text_in(request, "base"),
+        "others": texts_in(request, "with"),
     }
     return render(request, "reports/compare_choice.html", context, status=status)
 
@@ -124,7 +126,8 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
     base, others = compared[0], compared[1:]
     found = side_comparisons(compared, confidence, margin)
     results, everything = found.results, found.everything
-    sections = _sections(compared, results, confidence, request.GET.get("test", ""))
+    asked = choice_in(request, "test", sorted({comparison.test for comparison in everything}))
+    sections = _sections(compared, results, confidence, asked)
     told = told_by(compared, (AT_START, AT_END, *TITLES))
     intervals = Graph("intervals", "Differences with their confidence intervals", intervals_figure(everything))
     context: dict[str, Any] = {
@@ -162,8 +165,6 @@ def _sections(
         for found in result:
             by_test.setdefault(found.test, []).append(found)
     ordered = names.in_order(by_test)
-    if asked and asked not in by_test:
-        raise Http404(f"This comparison has no test “{asked}”.")
     few = ordered if len(ordered) <= MOST_DRAWN else []
     drawn = [asked] if asked else few
     latencies = read_latencies(compared, drawn) if drawn else {}
@@ -253,9 +254,10 @@ def sides_of_run(run: Run, a: str, b: str) -> list[Side]:
 
 
 def asked_limits(request: HttpRequest) -> tuple[float, float]:
-    """Return confidence and margin of an address, in percent; Http404 says what there is to choose."""
-    confidence = _confidence(request.GET.get("confidence", f"{DEFAULT_CONFIDENCE:g}"))
-    return confidence, _margin(request.GET.get("margin", f"{DEFAULT_MARGIN:g}"))
+    """Return confidence and margin of an address, in percent. Raises ParameterError."""
+    levels = {f"{level:g}": level for level in CONFIDENCE_LEVELS}
+    confidence = levels.get(choice_in(request, "confidence", levels), DEFAULT_CONFIDENCE)
+    return confidence, percent_in(request, "margin") or DEFAULT_MARGIN
 
 
 def _variants(run: Run, *wanted: str) -> list[Variant]:
@@ -263,17 +265,3 @@ def _variants(run: Run, *wanted: str) -> list[Variant]:
     if missing := [name for name in wanted if name not in variants]:
         raise Http404(f"Run {run.pk} has no variant “{missing[0]}”. Its variants are: {', '.join(variants)}.")
     return [variants[name] for name in wanted]
-
-
-def _confidence(text: str) -> float:
-    levels = {f"{level:g}": level for level in CONFIDENCE_LEVELS}
-    if text not in levels:
-        raise Http404(f"There is no confidence level “{text}”. Choose one of {', '.join(levels)} percent.")
-    return levels[text]
-
-
-def _margin(text: str) -> float:
-    try:
-        return checked_margin(float(text))
-    except ValueError:
-        raise Http404(f"There is no margin “{text}”. Choose a number of percent above 0 and below 100.") from None

@@ -8,6 +8,7 @@ import hashlib
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from perfweb.parameters import choice_in
 from perfweb.reports.badges import badge_of_test, badge_of_tests
 from perfweb.reports.comparisons import TestComparison
 from perfweb.reports.doubts import side_comparisons
@@ -29,8 +30,8 @@ _KEPT = "public, max-age=300"
 def comparison_badge(request: HttpRequest, number: int | None = None, a: str = "", b: str = "") -> HttpResponseBase:
     """Send the verdict of a comparison as a badge, with `?test=` that of one test."""
     sides, selection = compared(request, number, a, b)
-    found = _asked(request, sides)
-    if request.GET.get("test"):
+    found, test = _asked(request, sides)
+    if test:
         picture = badge_of_test(found[0])
     else:
         others = ", ".join(side.label for side in sides[1:])
@@ -42,9 +43,9 @@ def comparison_badge(request: HttpRequest, number: int | None = None, a: str = "
 def comparison_graph(request: HttpRequest, number: int | None = None, a: str = "", b: str = "") -> HttpResponseBase:
     """Send the differences of a comparison as a graph, with `?test=` the samples of one test."""
     sides, selection = compared(request, number, a, b)
-    found = _asked(request, sides)
+    found, test = _asked(request, sides)
     against = f"{', '.join(side.label for side in sides[1:])} against {sides[0].label}{_simulated(sides)}"
-    if test := request.GET.get("test"):
+    if test:
         picture = render_file(boxes_figure(values_by_side(sides, test), found[0].scale), f"{test}: {against}")
     else:
         picture = render_file(intervals_figure(found), f"{against}: change with its confidence interval")
@@ -65,17 +66,11 @@ def _simulated(sides: list[Side]) -> str:
     return ", simulated" if sides[0].simulated else ""
 
 
-def _asked(request: HttpRequest, sides: list[Side]) -> list[TestComparison]:
-    """The comparisons of all tests, or of the one that the address names."""
+def _asked(request: HttpRequest, sides: list[Side]) -> tuple[list[TestComparison], str]:
+    """The comparisons of all tests, or of the one that the address names, with its name."""
     found = side_comparisons(sides, *asked_limits(request)).everything
-    test = request.GET.get("test")
-    if not test:
-        return found
-    chosen = [comparison for comparison in found if comparison.test == test]
-    if not chosen:
-        there = ", ".join(sorted({comparison.test for comparison in found})) or "none"
-        raise Http404(f"This comparison has no test “{test}”. It has: {there}.")
-    return chosen
+    test = choice_in(request, "test", sorted({comparison.test for comparison in found}))
+    return [comparison for comparison in found if test in {"", comparison.test}], test
 
 
 def _send(request: HttpRequest, name: str, picture: str, selection: Selection | None = None) -> HttpResponseBase:

@@ -10,6 +10,7 @@ from functools import partial
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from perfweb.parameters import ParameterError, text_in, texts_in
 from perfweb.reports.doubts import run_pairs, side_comparisons
 from perfweb.reports.downloads import PLAIN_TEXT, send, text_body
 from perfweb.reports.rawdata import bodies, selections
@@ -18,9 +19,10 @@ from perfweb.reports.rawdata.bodies import StillRunningError, archive_body, tabl
 from perfweb.reports.rawdata.judgements import verdicts_table
 from perfweb.reports.rawdata.selections import Selection
 from perfweb.reports.sides import Side, SideError, read_sides
-from perfweb.reports.timelines import COMMIT, RangeError, Window, read_window
+from perfweb.reports.timelines import Window
 from perfweb.reports.views.comparison import asked_limits, sides_of_run
 from perfweb.reports.views.runs import find_run
+from perfweb.reports.views.tests import asked_series, asked_window
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Artefact
 
@@ -131,9 +133,9 @@ def compared(request: HttpRequest, number: int | None, a: str, b: str) -> tuple[
         sides = sides_of_run(run, a, b)
         return sides, selections.of_sides(sides, run)
     try:
-        sides = read_sides([request.GET.get("base", ""), *filter(None, request.GET.getlist("with"))])
+        sides = read_sides([text_in(request, "base"), *texts_in(request, "with")])
     except SideError as error:
-        raise Http404(f"{error}.") from None
+        raise ParameterError("base, with", f"{error}.") from None
     return sides, selections.of_sides(sides, None)
 
 
@@ -166,15 +168,8 @@ def series_archive(request: HttpRequest, test: str) -> HttpResponseBase:
 
 
 def series_asked(request: HttpRequest, test: str) -> tuple[Window, list[str], Selection]:
-    """Return the part of a timeline that the address names."""
-    given = request.GET
-    try:
-        window = read_window(
-            given.get("by") or COMMIT, given.get("from", ""), given.get("to", ""), given.get("newest", "")
-        )
-    except RangeError as error:
-        raise Http404(f"{error}.") from None
-    wanted = given.getlist("series")
+    """Return the part of a timeline that the address names. Raises ParameterError."""
+    window, wanted = asked_window(request), asked_series(request, test)
     selection = selections.of_series(test, window, wanted)
     if not selection.runs.exists():
         raise Http404(f"“{test}” was not measured here. The list of tests has all names.")

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
-from perfweb.parameters import number_in
+from perfweb.parameters import choice_in, number_in, text_in
 from perfweb.reports import names
 from perfweb.reports.calibrations import trust_of
 from perfweb.reports.doubts import doubted
@@ -77,7 +77,7 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
     """
     run = find_run(number)
     tests = names.in_order(measured_tests([run.pk])[run.pk])
-    chosen = _chosen(request, run, tests)
+    chosen = _chosen(request, tests)
     brief = len(chosen.tests) > 1 and len(chosen.tests) * run.variants.count() > MOST_CELLS
     return (_in_brief if brief else _in_full)(request, run, tests, chosen)
 
@@ -91,15 +91,11 @@ class Chosen:
     test: str = ""
 
 
-def _chosen(request: HttpRequest, run: Run, tests: list[str]) -> Chosen:
+def _chosen(request: HttpRequest, tests: list[str]) -> Chosen:
     topics = names.by_topic(tests)
-    test, topic = request.GET.get("test", ""), request.GET.get("topic", "")
-    if (drawn := request.GET.get("graph", "").removeprefix(_TOPIC)) in topics:
+    test, topic = choice_in(request, "test", tests), choice_in(request, "topic", topics)
+    if (drawn := text_in(request, "graph").removeprefix(_TOPIC)) in topics:
         topic = drawn  # for the graph of a topic no other is read
-    if test and test not in tests:
-        raise Http404(f"Run {run.pk} has no test “{test}”.")
-    if topic and topic not in topics:
-        raise Http404(f"Run {run.pk} has no test of the topic “{topic}”.")
     if test:
         return Chosen([test], names.topic(test), test)
     return Chosen(topics[topic] if topic else tests, topic)
@@ -108,7 +104,7 @@ def _chosen(request: HttpRequest, run: Run, tests: list[str]) -> Chosen:
 def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
     """Every chosen test with its samples: the graphs alone where the address asks for these."""
     results = run_results(run, chosen.tests)
-    topics = _topics(results, alone="graph" in request.GET)
+    topics = _topics(results, alone=bool(text_in(request, "graph")))
     drawn = [(test, _test_graph(test), _interim_graph(test)) for test in results.tests]
     scaled = ladders(results.tests)
     sentinel = read_sentinel(run, chosen.tests)

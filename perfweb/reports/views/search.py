@@ -7,14 +7,15 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from perfweb.parameters import ParameterError, text_in
 from perfweb.reports import search
-
-LONGEST_QUERY = 200
 
 
 @require_safe
 def results(request: HttpRequest) -> HttpResponse:
     """Show what holds all words of `?q=`."""
-    query = request.GET.get("q", "")[:LONGEST_QUERY].replace("\0", "")
+    query = text_in(request, "q")
+    if len(query.split()) > search.MOST_WORDS:
+        raise ParameterError("q", f"it has {len(query.split())} words; {search.MOST_WORDS} at most are possible.")
     context = {"q": query, "groups": search.search(query), "shortest": search.SHORTEST_WORD}
     return render(request, "reports/search.html", context)

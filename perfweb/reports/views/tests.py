@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import condition, require_safe
 
+from perfweb.parameters import ParameterError, choice_in, possible, text_in, texts_in
 from perfweb.reports import names
 from perfweb.reports.graphs import Graph, respond
 from perfweb.reports.levels import Shift, draw_levels, shifts
@@ -84,24 +85,44 @@ def timeline(request: HttpRequest, test: str) -> HttpResponse:
         "shortest": 2 * SHORTEST,
         "rows": _rows(found) if found else [],
         "newest": NEWEST,
-        "narrowed": any(request.GET.get(name) for name in ("from", "to", "newest", "series")),
+        "narrowed": any(texts_in(request, name) for name in ("from", "to", "newest", "series")),
     }
     return respond(request, "reports/timeline.html", context, [graph])
 
 
 def asked_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline | None]:
-    """Return the part of a timeline that an address names, None where the test was not measured; Http404 for others."""
-    given = request.GET
-    by = given.get("by", "")
-    try:
-        window = read_window(by or COMMIT, given.get("from", ""), given.get("to", ""), given.get("newest", ""))
-        found = read_timeline(test, window, given.getlist("series"))
-        if found and not by and (len(found.places) == 1 or 2 * len(found.places) <= found.revisions):
-            # Everything was built from one commit, or nobody knows when most commits were made: follow the runs.
-            found = read_timeline(test, read_window(RUN, "", "", given.get("newest", "")), given.getlist("series"))
-    except RangeError as error:
-        raise Http404(f"{error}.") from None
+    """Return the part of a timeline that an address names, None where the test was not measured. Raises
+    ParameterError.
+    """
+    window, wanted = asked_window(request), asked_series(request, test)
+    found = read_timeline(test, window, wanted)
+    by_default = not text_in(request, "by")
+    if found and by_default and (len(found.places) == 1 or 2 * len(found.places) <= found.revisions):
+        # Everything was built from one commit, or nobody knows when most commits were made: follow the runs.
+        found = read_timeline(test, Window(RUN, newest=window.newest), wanted)
     return window, found
+
+
+def asked_window(request: HttpRequest) -> Window:
+    """Return the window of a timeline that an address names. Raises ParameterError."""
+    by = choice_in(request, "by", (COMMIT, RUN)) or COMMIT
+    try:
+        return read_window(by, text_in(request, "from"), text_in(request, "to"), text_in(request, "newest"))
+    except RangeError as error:
+        raise ParameterError("from, to, newest", f"{error}.") from None
+
+
+def asked_series(request: HttpRequest, test: str) -> list[str]:
+    """Return the series that an address names, none for all of them. Raises ParameterError, which lists the series of
+    the test: one query where some are named.
+    """
+    wanted = texts_in(request, "series")
+    if not wanted:
+        return []
+    known = sorted(set(Summary.objects.filter(test=test).order_by().values_list("series", flat=True).distinct()))
+    if wrong := [name for name in wanted if name not in known]:
+        raise ParameterError("series", f"“{wrong[0]}” is not possible. {possible(known)}")
+    return wanted
 
 
 def timeline_graph(found: Timeline, moved: Sequence[Shift]) -> Graph:

@@ -22,7 +22,8 @@ def topic(request: HttpRequest, name: str) -> HttpResponse:
     known = names.by_topic()
     if name not in known:
         raise Http404(f"There is no topic “{name}”. There are: {', '.join(known)}.")
-    found = read_topic(known[name], number_in(request, "before"))
+    before = number_in(request, "before")
+    found = read_topic(known[name], before)
     tests = [
         (history, Graph(f"test-{names.anchor(history.test)}", f"Every sample of {history.test}", history.figure))
         for history in found.tests
@@ -33,6 +34,6 @@ def topic(request: HttpRequest, name: str) -> HttpResponse:
         "topic": found,
         "tests": tests,
         "older": found.older,
-        "narrowed": "before" in request.GET,
+        "narrowed": before is not None,
     }
     return respond(request, "reports/topic.html", context, [graph for _, graph in tests])

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
-from pytest_django import Settings
 
 from perfweb.accounts.models import Entry, Role, User
 from perfweb.accounts.permissions import LEAST, Action, may
-from tests.checkouts import Checkout
 from tests.factories import create_queued_run
 from tests.unit.accounts.conftest import PASSWORD
 from tests.unit.accounts.crawl import Crawl, digests, report
@@ -27,16 +25,7 @@ PUBLIC = [address for address in ADDRESSES if not address.action]
 
 
 @pytest.fixture
-def crawl(checkout: Checkout, settings: Settings, tmp_path: Path, db: None) -> Crawl:
-    settings.PATCH_REPOSITORY = checkout.tree
-    settings.PERFWEB_VAR = tmp_path / "var"
-    settings.FORGE_SECRETS = tmp_path / "var" / "forges"
-    secret = tmp_path / "client"
-    secret.write_text("secret-of-the-client", encoding="ascii")
-    settings.GITHUB_CLIENT_ID, settings.GITHUB_SECRET_FILE = "perfweb", str(secret)
-    site = Site(checkout)
-    site.furnish()
-    site.private[secret.read_text(encoding="ascii")] = set()
+def crawl(site: Site) -> Crawl:
     return Crawl(site)
 
 

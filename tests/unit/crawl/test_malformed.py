@@ -10,14 +10,11 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from django.db import transaction
-from pytest_django import Settings
 
 from perfweb.api.problems import CONTENT_TYPE
-from tests.checkouts import Checkout
 from tests.unit.accounts.conftest import forget_limits
 from tests.unit.accounts.site import Site
 from tests.unit.crawl.addresses import ADDRESSES
@@ -35,19 +32,6 @@ SEED = 20261127
 SHOWN = 40
 FORGOTTEN_AFTER = 100
 """Requests after which the limits on how often begin anew: more would be answered with 429."""
-
-
-@pytest.fixture
-def site(checkout: Checkout, settings: Settings, tmp_path: Path, db: None) -> Site:
-    settings.PATCH_REPOSITORY = checkout.tree
-    settings.PERFWEB_VAR = tmp_path / "var"
-    settings.FORGE_SECRETS = tmp_path / "var" / "forges"
-    secret = tmp_path / "client"
-    secret.write_text("secret-of-the-client", encoding="ascii")
-    settings.GITHUB_CLIENT_ID, settings.GITHUB_SECRET_FILE = "perfweb", str(secret)
-    made = Site(checkout)
-    made.furnish()
-    return made
 
 
 def test_no_malformed_request_fails(

@@ -88,13 +88,10 @@ def test_a_picture_may_be_shown_anywhere_and_kept_for_a_while(client: Client, ru
 def test_what_is_not_there_is_told(client: Client, run: Run) -> None:
     pair = f"/runs/{run.pk}/compare/deferred..direct"
     missing = client.get(f"{pair}/badge.svg", {"test": "no/such"})
-    assert missing.status_code == 404
+    assert missing.status_code == 400
     assert escape(DEMO_TESTS[0]) in missing.content.decode()
-    for address in (
-        f"/runs/{run.pk}/compare/deferred..other/badge.svg",
-        "/compare/graph.svg",
-        "/tests/no/such/graph.svg",
-    ):
+    assert client.get("/compare/graph.svg").status_code == 400
+    for address in (f"/runs/{run.pk}/compare/deferred..other/badge.svg", "/tests/no/such/graph.svg"):
         assert client.get(address).status_code == 404
 
 

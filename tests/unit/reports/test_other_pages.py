@@ -249,7 +249,7 @@ def test_search_finds_the_newest_of_many(client: Client) -> None:
     assert re.findall(r"run (\d+) the cable", text) == [str(run.pk) for run in runs[: -MOST_HITS - 1 : -1]]
 
 
-@pytest.mark.parametrize("query", ["", "zzzzzz", "a b", "%_%", "'; DROP TABLE zzzz", "\1", "x" * 5000, "9" * 100])
+@pytest.mark.parametrize("query", ["", "zzzzzz", "a b", "%_%", "'; DROP TABLE zzzz", "\1", "x" * 200, "9" * 100])
 def test_search_for_what_is_not_there(client: Client, run: Run, query: str) -> None:
     assert "Search for the number of a run" in text_of(client.get("/search/", {"q": query}).content.decode())
 
@@ -262,8 +262,8 @@ def test_graphs_come_as_json_and_as_files(client: Client, run: Run) -> None:
     assert "script-src" not in answer.headers["Content-Security-Policy"]
     assert "sandbox" in answer.headers["Content-Security-Policy"]
     missing = client.get(f"/runs/{run.pk}/?graph=none")
-    assert missing.status_code == 404
-    assert "It has: topic-tcp" in missing.content.decode()
+    assert missing.status_code == 400
+    assert "Possible: topic-tcp" in missing.content.decode()
 
 
 def test_what_changed_on_the_hosts_since_the_run_before(client: Client) -> None:

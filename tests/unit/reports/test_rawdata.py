@@ -238,7 +238,7 @@ def test_a_comparison_has_the_limits_of_its_address(client: Client, run: Run) ->
     table = json.loads(narrow.getvalue())
     assert {(row["base"], row["margin"], row["confidence"]) for row in table} == {("direct", 0.5, 99.0)}
     assert narrow["ETag"] != client.get(address)["ETag"]
-    assert client.get(address, {"margin": "all"}).status_code == 404
+    assert client.get(address, {"margin": "all"}).status_code == 400
 
 
 def test_a_comparison_of_two_runs_has_the_samples_of_its_sides(client: Client, tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_comparison_of_two_runs_has_the_samples_of_its_sides(client: Client, t
     assert f"artefacts/run-{runs[1].pk}/boots/001-direct/tunables.txt" in files
     assert not any("run-" + str(runs[2].pk) in name for name in files)
     unknown = client.get(reverse("reports:compare-archive"), {"base": "1/x", "with": "0/y"})
-    assert unknown.status_code == 404
+    assert unknown.status_code == 400
 
 
 def test_a_series_has_every_run_of_its_window(client: Client, tmp_path: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_series_has_every_run_of_its_window(client: Client, tmp_path: Path) ->
         mean = next(float(row["mean"]) for row in part if row["run"] == str(run.pk))
         assert sum(map(float, text.split())) / len(text.split()) == pytest.approx(mean)
     assert client.get(reverse("reports:series-table", args=["no/such", "csv"])).status_code == 404
-    assert client.get(reverse("reports:series-table", args=[test, "csv"]), {"from": "soon"}).status_code == 404
+    assert client.get(reverse("reports:series-table", args=[test, "csv"]), {"from": "soon"}).status_code == 400
 
 
 def test_names_of_strangers_are_safe_paths(client: Client, run: Run, tmp_path: Path) -> None:

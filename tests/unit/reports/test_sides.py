@@ -72,7 +72,7 @@ def test_what_cannot_be_compared_is_answered_with_help(
     with pytest.raises(SideError, match=re.escape(help_text)):
         read_sides(addresses)
     answer = client.get("/compare/", {"base": addresses[0], "with": addresses[1:]})
-    assert answer.status_code == 404
+    assert answer.status_code == 400
     assert help_text in text_of(answer.content.decode())
 
 

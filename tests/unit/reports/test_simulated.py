@@ -98,5 +98,5 @@ def test_what_was_simulated_is_not_compared_with_what_was_measured(client: Clien
     with pytest.raises(SideError, match="compare like with like"):
         read_sides(["v0.1-12-g0123abc/deferred", "v0.1-12-g0123abc/direct"])
     answer = client.get(f"/compare/?base={run.pk}/direct&with={measured.pk}/direct")
-    assert answer.status_code == 404
+    assert answer.status_code == 400
     assert "compare like with like" in answer.content.decode()

@@ -89,7 +89,7 @@ def test_runs_of_one_commit_are_followed_by_run(client: Client) -> None:
 )
 def test_what_is_no_part_is_answered_with_help(client: Client, query: str) -> None:
     answer = client.get(f"{ADDRESS}?{query}")
-    assert answer.status_code == 404
+    assert answer.status_code == 400
     assert "“" in text_of(answer.content.decode())
 
 
