@@ -21,6 +21,7 @@ settings.load_profile("untimed")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write", action="store_true", help="write docs/reference/security-crawl.md from the crawl")
     parser.addoption("--requests", type=int, default=2000, help="malformed requests that tests/unit/crawl sends")
+    parser.addoption("--seed", type=int, default=20261127, help="of the malformed requests that tests/unit/crawl sends")
     parser.addoption("--thorough", action="store_true", help="also run the tests marked `thorough`")
 
 

@@ -28,7 +28,6 @@ NOT_ASKED = {"/runs/{number}/events"}
 """A stream that closes its connection, and with it the transaction of the test: test_over_http.py requests it."""
 MAY_BE_AWAY = {"/health/"}
 """Answers 503 where no worker runs, as in a test."""
-SEED = 20261127
 SHOWN = 40
 FORGOTTEN_AFTER = 100
 """Requests after which the limits on how often begin anew: more would be answered with 429."""
@@ -43,7 +42,7 @@ def test_no_malformed_request_fails(
 ) -> None:
     most = request.config.getoption("--requests")
     application, names = Application(), Names()
-    mutations = Mutations(site, names.known, SEED)
+    mutations = Mutations(site, names.known, request.config.getoption("--seed"))
     statuses: Counter[int] = Counter()
     wrong: dict[str, str] = {}
     requested = [address for address in ADDRESSES if address.name not in NOT_ASKED]
