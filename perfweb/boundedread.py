@@ -48,7 +48,7 @@ class BoundedAdapter(HTTPAdapter):
         super().__init__()
         self._most, self._seconds = most, seconds
 
-    def send(self, request: PreparedRequest, *arguments: Any, **named: Any) -> Response:  # type: ignore[override]
+    def send(self, request: PreparedRequest, *arguments: Any, **named: Any) -> Response:
         """Send a request and read the whole answer."""
         response = super().send(request, *arguments, **(named | {"stream": True}))
         try:
@@ -56,5 +56,5 @@ class BoundedAdapter(HTTPAdapter):
         except urllib3.exceptions.HTTPError as error:
             raise RequestException(str(error), request=request) from None
         # The two attributes that `Response.content` itself sets: there is no public way to give a response its body.
-        response._content, response._content_consumed = content, True  # type: ignore[attr-defined]
+        response._content, response._content_consumed = content, True
         return response

@@ -17,6 +17,7 @@ from perfweb.builds.patches import PatchError
 from perfweb.operations import backups
 from perfweb.reports import contention, lockprofiles
 from perfweb.reports.replay import bundle
+from perfweb.reports.replay.tarwalk import BundleError
 from perfweb.runs import progress
 from playbooks.module_utils import linux
 from runners import driver
@@ -75,7 +76,7 @@ def _contention(text: str) -> object:
 
 
 PARSERS = [
-    Parser("bundle of a run", _in_file(bundle.read_bundle), (bundle.BundleError,), _ARCHIVES),
+    Parser("bundle of a run", _in_file(bundle.read_bundle), (BundleError,), _ARCHIVES),
     Parser(
         "archive that perfctl has downloaded", _in_file(download.check_archive), (download.DamagedError,), _ARCHIVES
     ),

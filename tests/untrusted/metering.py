@@ -101,7 +101,7 @@ class Meter:
     def extended(self, one: Any, other: Any) -> Any:
         """Extend a value by another: a text is copied whole."""
         self.characters += _size(other) if isinstance(one, _LISTS) else 0
-        made = operator.iadd(one, other)
+        made: Any = operator.iadd(one, other)  # type: ignore[no-untyped-call]
         return self.copied(made) if isinstance(made, (*_TEXT, tuple)) else made
 
     def copied(self, made: Any) -> Any:
@@ -197,7 +197,7 @@ class _Metered(ast.NodeTransformer):
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         self.generic_visit(node)
-        name = {ast.Add: "added", ast.Mult: "repeated"}.get(type(node.op))  # type: ignore[call-overload]
+        name = {ast.Add: "added", ast.Mult: "repeated"}.get(type(node.op))
         return self._call(name, node, node.left, node.right) if name else node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:

@@ -63,8 +63,9 @@ def _range(text: str) -> object:
 
 def _query(text: str) -> object:
     request = HttpRequest()
-    request.GET = QueryDict(mutable=True)
-    request.GET.setlist("a", [text])
+    query = QueryDict(mutable=True)
+    query.setlist("a", [text])
+    request.GET = query  # type: ignore[assignment]
     for read in (parameters.number_in, parameters.percent_in, parameters.flag_in, parameters.text_in):
         try:
             read(request, "a")
