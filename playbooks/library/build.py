@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the stack from an archive once, under a name that stands for its content.
+"""Builds the stack from an archive once for each compiler, under a name that stands for its sources and options.
 
 The sources are untrusted, so they are unpacked, configured, compiled and installed
 in a sandbox without a network.  It installs into a directory in memory of limited
@@ -19,6 +19,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,7 +75,7 @@ wanted:
   description: Whether it is not built and the sources are needed; nothing else is returned then.
   type: bool
 cached:
-  description: Whether it had been built before.
+  description: Whether it had been built before, by the same versions of compiler, linker and C library.
   type: bool
 build_log:
   description: What the build printed, also when it was made before.
@@ -106,6 +107,8 @@ say "$meson" setup build "$tree" --prefix "$prefix" --libdir lib "$@"
 say "$meson" compile -C build
 say "$meson" install -C build
 """
+TOOLCHAIN = "build.toolchain"
+"""The file of a build that says what it was made with.  A host with another compiler makes it anew."""
 ROOM = "/build"
 ROOM_LIMIT = 2048 * MIB
 """Bytes of sources, of everything that is made of them, and of what the compiler keeps in between."""
@@ -116,13 +119,13 @@ def sandbox(params: dict[str, Any], prefix: Path, archive: Path, output: Path) -
     folder = Path(params["meson"]).parent
     # The meson of a virtual environment needs all of it.
     tools = folder.parent if (folder.parent / "pyvenv.cfg").exists() else folder
-    reads = [str(archive), *([str(tools)] if tools.is_absolute() else [])]
+    trusted = [str(archive), *([str(tools)] if tools.is_absolute() else [])]
     # ccache, which meson would use, would only fill the memory of the sandbox: no other build sees what is kept there.
     environment = {"CCACHE_DISABLE": "1"}
     writes = {str(output): str(prefix)}
     return Sandbox(
         params["uid"],
-        reads=reads,
+        trusted=trusted,
         writes=writes,
         scratch={ROOM: ROOM_LIMIT},
         directory=ROOM,
@@ -157,11 +160,44 @@ def make(module: AnsibleModule, prefix: Path) -> str:
             raise UntrustedTreeError("it is empty: meson.build installs nothing below the prefix")
         (work / "build.log").write_text(log, encoding="utf-8")
         (work / "build.log").replace(installed / "build.log")
+        (work / TOOLCHAIN).write_text(toolchain(), encoding="utf-8")
+        (work / TOOLCHAIN).replace(installed / TOOLCHAIN)
         os.sync()  # a name that outlives its files in a crash would stand for a build for ever
-        installed.rename(prefix)
+        _take_place(installed, prefix)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return log
+
+
+def _take_place(installed: Path, prefix: Path) -> None:
+    """Gives a tree its name; one that another compiler made goes."""
+    old = prefix.with_name(prefix.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if prefix.exists():
+        prefix.rename(old)
+    installed.rename(prefix)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def toolchain() -> str:
+    """The versions of what a program is made with beside its sources: compiler, linker, C library."""
+    lines = []
+    for tool in ("cc", "ld", "ldd"):
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}  # that of the sandbox
+        try:
+            said = subprocess.run([tool, "--version"], env=environment, capture_output=True, text=True, check=False)
+            lines.append(said.stdout.partition("\n")[0])
+        except FileNotFoundError:
+            lines.append(f"no {tool}")
+    return "\n".join(lines) + "\n"
+
+
+def is_made(prefix: Path) -> bool:
+    """Whether a build is there, of the tools that this host has now."""
+    try:
+        return (prefix / TOOLCHAIN).read_text(encoding="utf-8") == toolchain()
+    except OSError:
+        return False
 
 
 def build(module: AnsibleModule, prefix: Path, archive: Path, output: Path) -> str:
@@ -204,12 +240,12 @@ def main() -> None:
     params = checked(module, "build")
     prefix = Path(params["root"]) / params["key"]
     try:
-        cached, log = prefix.is_dir(), ""
+        cached, log = is_made(prefix), ""
         if not cached and params["sources"] is None:
             module.exit_json(changed=False, wanted=True)
         if not cached:
             with only_one(prefix):
-                cached = prefix.is_dir()
+                cached = is_made(prefix)
                 log = "" if cached else make(module, prefix)
         if cached:
             log = (prefix / "build.log").read_text(encoding="utf-8")

@@ -86,12 +86,22 @@ def write_text(root: str | Path, relative: str | Path, content: str, *, make: bo
             raise OSError(errno.EIO, "written in part", str(relative))
 
 
+def identity(path: str | Path) -> str:
+    """Device and inode of an absolute path to which no link leads, "none" of one that is not there.  Raises OSError."""
+    parts = _parts(absolute(path))
+    try:
+        with directory("/", "/".join(parts[:-1])) as above:
+            found = os.stat(parts[-1], dir_fd=above, follow_symlinks=False)
+    except FileNotFoundError:
+        return "none"
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, "a symbolic link", str(path))
+    return f"{found.st_dev}:{found.st_ino}"
+
+
 def require_no_links(path: str | Path) -> None:
     """Raises OSError if an absolute path leads through a symbolic link, or ends in one; it need not be there."""
-    parts = _parts(absolute(path))
-    with contextlib.suppress(FileNotFoundError), directory("/", "/".join(parts[:-1])) as above:
-        if stat.S_ISLNK(os.stat(parts[-1], dir_fd=above, follow_symlinks=False).st_mode):
-            raise OSError(errno.ELOOP, "a symbolic link", str(path))
+    identity(path)
 
 
 def absolute(path: str | Path) -> str:

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import seccomp
+from . import beneath, memory_group, seccomp
 
 MIB = 1024 * 1024
 FILE_LIMIT = 64 * MIB
@@ -32,8 +32,11 @@ SCRATCH_LIMIT = 64 * MIB
 """Bytes in /tmp, in /dev/shm, and in a directory that `mount_scratch` made."""
 SCRATCH_FILES = 4096
 
-# The number of processes is the user's, and so that of the sandbox; memory is each process's alone.
-LIMITS = {"fsize": FILE_LIMIT, "nproc": 512, "nofile": 16384, "core": 0, "as": 8 * 1024 * MIB}
+MEMORY_LIMIT = 8 * 1024 * MIB
+"""Bytes of all untrusted programs of a host, or where no control group can be made, of addresses of each process."""
+
+# The number of processes is the user's, and so that of the sandbox.
+LIMITS = {"fsize": FILE_LIMIT, "nproc": 512, "nofile": 16384, "core": 0}
 
 # Of /etc: where compilers and libraries are found, and the names of protocols.
 _ETC = ("alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "nsswitch.conf", "protocols")
@@ -46,7 +49,7 @@ _ALONE = ("unshare", "--user", "--map-current-user", "--keep-caps", "--")
 # 17 ms, and Debian always has it (Essential: yes).  From util-linux 2.41 on setpriv(1) can load a filter.
 # In a user namespace, with the capabilities that `unshare` has kept: no further one, and a read-only /proc.
 _LAST_STEPS = r"""
-my ($alone, $unshare, $mount_setattr, $keyctl, $capset, $seccomp, $filter) = splice @ARGV, 0, 7;
+my ($alone, $unshare, $mount_setattr, $keyctl, $capset, $seccomp, $filter, $reads) = splice @ARGV, 0, 8;
 my ($CLONE_NEWNS, $AT_FDCWD, $AT_RECURSIVE, $MOUNT_ATTR_RDONLY) = (0x20000, -100, 0x8000, 1);
 my ($KEYCTL_JOIN_SESSION_KEYRING, $_LINUX_CAPABILITY_VERSION_3, $SECCOMP_SET_MODE_FILTER) = (1, 0x20080522, 1);
 sub call {
@@ -60,6 +63,12 @@ if ($alone) {
 	my ($proc, $attributes) = ("/proc", pack("Q4", $MOUNT_ATTR_RDONLY, 0, 0, 0));
 	call("mount namespace", $unshare, $CLONE_NEWNS);
 	call("read-only /proc", $mount_setattr, $AT_FDCWD, $proc, $AT_RECURSIVE, $attributes, length $attributes);
+}
+for (1 .. $reads) {
+	my ($path, $identity) = splice @ARGV, 0, 2;
+	my ($device, $inode) = lstat $path;
+	my $found = defined $device ? "$device:$inode" : "none";
+	$found eq $identity or die "sandbox: $path was exchanged: it is $found and was $identity\n";
 }
 call("session keyring", $keyctl, $KEYCTL_JOIN_SESSION_KEYRING, 0);
 my ($header, $none) = (pack("L2", $_LINUX_CAPABILITY_VERSION_3, 0), "\0" x 24);
@@ -80,6 +89,8 @@ HOST_NETWORK = "host"
 class Sandbox:
     """Who runs in it, as a user and a group of that number, and what he gets.
 
+    `reads` has paths to which no symbolic link leads: what is seen in the sandbox is what is there when it is made, or
+    the program does not begin.  `trusted` are paths that the operator alone names, links included.
     `writes` has directories of the host and where each is seen.
     `network` is NO_NETWORK, HOST_NETWORK or the file of a network namespace. `scratch` has directories in memory and
     how many bytes they hold; they are gone with the program.
@@ -87,6 +98,7 @@ class Sandbox:
 
     uid: int
     reads: Sequence[str] = ()
+    trusted: Sequence[str] = ()
     writes: Mapping[str, str] = field(default_factory=dict)
     devices: Sequence[str] = ()
     network: str = NO_NETWORK
@@ -101,12 +113,18 @@ class Sandbox:
 
 
 def confined(argv: Sequence[str], box: Sandbox) -> list[str]:
-    """The words that run `argv` in a sandbox, for root to execute."""
-    limits = ["prlimit", *(f"--{name}={value}" for name, value in LIMITS.items())]
+    """The words that run `argv` in a sandbox, for root to execute.  Raises OSError for a link among its `reads`."""
     return [
-        *_enter(box.network), "choom", "-n", "1000", "--", *limits, "bwrap", *_namespaces(box), *_view(box),
-        *_environment(), "--chdir", box.directory, "--", *_drop(box.uid), *_given(box), *argv,
+        *_enter(box.network), *_limited(), "choom", "-n", "1000", "--", "bwrap", *_namespaces(box), *_view(box),
+        *_environment(), "--chdir", box.directory, "--", *_drop(box), *_given(box), *argv,
     ]  # fmt: skip
+
+
+def _limited() -> list[str]:
+    group = memory_group.joined_by(MEMORY_LIMIT)
+    join = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', group] if group else []
+    limits = LIMITS if group else {**LIMITS, "as": MEMORY_LIMIT}
+    return [*join, "prlimit", *(f"--{name}={value}" for name, value in limits.items())]
 
 
 def _enter(network: str) -> list[str]:
@@ -132,7 +150,7 @@ def _view(box: Sandbox) -> list[str]:
     words += ["--proc", "/proc", *_proc(box.uid), "--dev", "/dev"]
     for directory, size in {"/tmp": SCRATCH_LIMIT, "/dev/shm": SCRATCH_LIMIT, **box.scratch}.items():  # noqa: S108
         words += ["--perms", "1777", "--size", str(size), "--tmpfs", directory]
-    for option, paths in (("--ro-bind-try", box.reads), ("--dev-bind", box.devices)):
+    for option, paths in (("--ro-bind-try", [*box.trusted, *box.reads]), ("--dev-bind", box.devices)):
         for shown in paths:
             words += _shown(option, shown)
     for source, seen in box.writes.items():
@@ -170,12 +188,13 @@ def _given(box: Sandbox) -> list[str]:
     return ["env", "--", *(f"{name}={value}" for name, value in box.environment.items())] if box.environment else []
 
 
-def _drop(uid: int) -> list[str]:
+def _drop(box: Sandbox) -> list[str]:
     """The words that turn root into the user, in a user namespace that maps no other user where one can be made."""
-    alone = has_user_namespaces(uid)
+    alone = has_user_namespaces(box.uid)
     numbers = (str(seccomp.number(call)) for call in _CALLS)
-    lock = ["perl", "-e", _LAST_STEPS, str(int(alone)), *numbers, seccomp.program().hex()]
-    return [*_become(uid), *(_ALONE if alone else ()), *lock]
+    reads = [word for path in box.reads for word in (path, beneath.identity(path))]
+    lock = ["perl", "-e", _LAST_STEPS, str(int(alone)), *numbers, seccomp.program().hex(), str(len(box.reads)), *reads]
+    return [*_become(box.uid), *(_ALONE if alone else ()), *lock]
 
 
 def _become(uid: int) -> list[str]:

@@ -470,6 +470,20 @@ def test_a_build_is_made_once(play: Play, tmp_path: Path, build_key: str) -> Non
     assert builds_of(build_key) == [build_key]
 
 
+def test_a_build_of_another_compiler_is_made_anew(play: Play, tmp_path: Path, build_key: str) -> None:
+    source = archive(tmp_path, "executable('bootstack', 'hello.c', install: true)")
+    given = {"build_key": build_key, "source_archive": str(source), "meson_options": []}
+    prefix = Path(play("build", **given).require_ok().data["prefix"])
+    versions = (prefix / "build.toolchain").read_text()
+    assert subprocess.check_output(["cc", "--version"], text=True).splitlines()[0] in versions
+    for change in (lambda path: path.write_text(f"{versions}x"), Path.unlink):
+        change(prefix / "build.toolchain")
+        assert play("build", **given).require_ok().data["cached"] is False
+        assert (prefix / "build.toolchain").read_text() == versions
+    assert play("build", **given).require_ok().data["cached"] is True
+    assert builds_of(build_key) == [build_key]
+
+
 def test_a_build_that_fails_says_why_and_leaves_nothing(play: Play, tmp_path: Path, build_key: str) -> None:
     source = archive(tmp_path, "executable('bootstack', 'missing.c', install: true)")
     result = play("build", build_key=build_key, source_archive=str(source))

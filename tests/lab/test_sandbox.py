@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.module_utils import seccomp
+from playbooks.module_utils import memory_group, sandbox, seccomp
 from playbooks.module_utils.sandbox import (
     MIB,
     Sandbox,
@@ -25,6 +25,7 @@ from playbooks.module_utils.sandbox import (
     problem,
     unmount_scratch,
 )
+from tests.installation import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 UID = 0x70000001
@@ -227,7 +228,10 @@ while True:
 """
 
 
-def test_a_program_that_eats_memory_is_killed_before_a_larger_one(group: MemoryGroup) -> None:
+def test_a_program_that_eats_memory_is_killed_before_a_larger_one(
+    group: MemoryGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_group, "joined_by", lambda *_: "")
     bystander = group.start([sys.executable, "-c", HOLD, "160"])
     assert bystander.stdout is not None
     assert bystander.stdout.readline() == "holds\n"
@@ -237,3 +241,88 @@ def test_a_program_that_eats_memory_is_killed_before_a_larger_one(group: MemoryG
     assert eater.returncode == 128 + 9
     assert bystander.poll() is None
     bystander.communicate("")
+
+
+@pytest.fixture
+def own_group(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A memory group that no other test has, removed afterwards."""
+    made = memory_group.joined_by
+    monkeypatch.setattr(memory_group, "joined_by", lambda size: made(size, "perfweb-test-own"))
+    made.cache_clear()
+    yield
+    if found := made(256 * MIB, "perfweb-test-own"):  # the last processes of a sandbox end after its first
+        wait_until(lambda: not Path(found).read_text(), "the end of all programs in the group")
+        Path(found).parent.rmdir()
+    made.cache_clear()
+
+
+@pytest.mark.usefixtures("own_group")
+def test_programs_share_a_limit_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of file systems in memory; a program outside is left alone."""
+    monkeypatch.setattr(sandbox, "MEMORY_LIMIT", 64 * MIB)
+    eat = "held = []\nwhile True: held.append(b'x' * (1 << 20))"
+    assert subprocess.run(confined(["/usr/bin/python3", "-c", eat], Sandbox(UID)), check=False).returncode == 137
+    fill = "for place in /tmp /dev/shm; do head -c 48M /dev/zero >$place/x; done"
+    done = subprocess.run(confined(["sh", "-c", fill], Sandbox(UID)), check=False, capture_output=True)
+    assert done.returncode != 0
+
+
+@pytest.mark.usefixtures("own_group")
+@pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
+def test_a_program_with_a_sanitizer_runs(sanitizer: str, tmp_path: Path) -> None:
+    """The thread sanitizer starts anew without random addresses, where it may, if the kernel has more bits of them."""
+    source, program = tmp_path / "bad.c", tmp_path / "bad"
+    code = "int main(int n, char **v) { (void)v; char *p = malloc(8); p[8 * n] = 1; return (p[n]); }"
+    source.write_text(f"#include <stdlib.h>\n{code}\n")
+    subprocess.run(["cc", f"-fsanitize={sanitizer}", source, "-o", program], check=True)
+    for directory in (tmp_path, tmp_path.parent):
+        directory.chmod(0o755)
+    argv = confined([str(program)], Sandbox(UID, reads=[str(program)]))
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert "failed to allocate" not in done.stderr
+    assert ("heap-buffer-overflow" in done.stderr) is (sanitizer == "address")
+
+
+def test_without_a_control_group_addresses_are_limited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(memory_group, "ROOT", tmp_path)
+    memory_group.joined_by.cache_clear()
+    try:
+        assert memory_group.joined_by(MIB) == ""
+        argv = confined(["sh", "-c", "ulimit -v"], Sandbox(UID))
+    finally:
+        memory_group.joined_by.cache_clear()
+    assert subprocess.check_output(argv, text=True) == f"{8 * 1024 * 1024}\n"
+
+
+@pytest.mark.parametrize("place", ["secret", "public/there"])
+def test_a_path_that_is_exchanged_after_its_check_is_not_shown(place: str, tmp_path: Path) -> None:
+    """As by a link or another file, on the way or at its end, between the check and the mount."""
+    for directory in (tmp_path, tmp_path.parent):
+        directory.chmod(0o755)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "there").write_text("a secret")
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "there").write_text("public")
+    shown = tmp_path / "public" / "there"
+    argv = confined(["cat", str(shown)], Sandbox(UID, reads=[str(shown)]))
+    assert subprocess.check_output(argv, text=True) == "public"
+    if place == "secret":
+        (tmp_path / "public").rename(tmp_path / "away")
+        (tmp_path / "public").symlink_to("secret")
+    else:
+        shown.rename(tmp_path / "away")
+        shown.symlink_to(tmp_path / "secret" / "there")
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode != 0, done.stdout) == (True, "")
+    assert "was exchanged" in done.stderr
+    with pytest.raises(OSError, match=r"Not a directory|symbolic link|Too many levels"):
+        confined(["cat", str(shown)], Sandbox(UID, reads=[str(shown)]))
+
+
+def test_a_path_that_appears_after_its_check_is_not_shown(tmp_path: Path) -> None:
+    for directory in (tmp_path, tmp_path.parent):
+        directory.chmod(0o755)
+    argv = confined(["true"], Sandbox(UID, reads=[str(tmp_path / "later")]))
+    assert subprocess.run(argv, check=False).returncode == 0
+    (tmp_path / "later").write_text("x")
+    assert subprocess.run(argv, check=False, capture_output=True).returncode != 0
