@@ -57,6 +57,12 @@ def prepared(play: Play, lab: Lab) -> None:
         play("prepare").require_ok()
 
 
+def prepare_anew(play: Play) -> None:
+    """Prepares hosts that are as before any boot; `prepare` remembers the state in which it finds them."""
+    play("restore").require_ok()
+    play("prepare").require_ok()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def restored(lab: Lab) -> Iterator[None]:
     """After the tests the hosts are as before them."""
@@ -184,7 +190,7 @@ def test_a_knob_that_another_keeps_from_holding_is_told(play: Play) -> None:
 
 
 def test_what_a_run_did_not_remember_is_told_until_it_is_put_back(play: Play, lab: Lab) -> None:
-    play("prepare").require_ok()
+    prepare_anew(play)
     on(lab, "left", "ip", "link", "set", "data0", "mtu", "1400")
     on(lab, "left", "sysctl", "-qw", "net.ipv4.tcp_sack=0")
     for _ in range(2):
@@ -197,7 +203,7 @@ def test_what_a_run_did_not_remember_is_told_until_it_is_put_back(play: Play, la
 
 
 def test_a_record_that_is_damaged_says_what_to_do(play: Play, lab: Lab) -> None:
-    play("prepare").require_ok()
+    prepare_anew(play)
     record = lab.root / f"{lab.namespace('left')}.before"
     kept = record.read_text()
     record.write_text("")
