@@ -25,6 +25,7 @@ from django.template.loader import render_to_string
 
 from perfweb.api.problems import ApiAnswers, problem
 from perfweb.headers import Answer, AnswerMiddleware
+from perfweb.parameters import ParameterError
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +115,8 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     reason = str(exception) if isinstance(exception, BadRequest) else ""
     if request.path_info.startswith(ApiAnswers.PREFIX):
         return problem(status, reason or "The request is malformed; the log of the web server has the reason.")
-    return render(request, "400.html", {"title": status.phrase, "reason": reason}, status=status)
+    template = "parameter.html" if isinstance(exception, ParameterError) else "400.html"
+    return render(request, template, {"title": status.phrase, "reason": reason}, status=status)
 
 
 def check(request: HttpRequest) -> None:
