@@ -39,11 +39,11 @@ COMMITS, STEP = 100, 60
 SIZES = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 QUICK_SIZES = (0.0, 5.0)
 INTRODUCTION = """\
-Of {series} made-up series for each number, with 100 commits, a noise of 1 % and a step with the 61st (seeded: the same
-in every run), looked at after each commit. *False* are alarms in a hundred commits without a step, also those that were
-dropped later. Then, for steps of each size: the share of series in which a change within three commits of the step was
-told when or after it came, the median of how many commits with the step that took (a minus where most are not found),
-and which share of all that was told from the step on was this. The step of 0 % is none: what is found there is chance.
+Of {series} synthetic series for each number, with 100 commits, a noise of 1 % and a step at commit 61 (seeded: the same
+in every run), analysed after each commit. *False* are alarms in a hundred commits without a step, also those that were
+dropped later. Then, for steps of each size: the share of series with an alarm within three commits of the step, the
+median number of commits with the step before the alarm (a minus if most steps are not found), and which share of all
+alarms from the step on this is. The step of 0 % is none: alarms there are chance.
 """
 KNOWN = "r284739 made all slower and r285702, or one shortly before it, fast again."
 NEAR = 3

@@ -33,11 +33,11 @@ class Command(BaseCommand):
         parser.add_argument("--project", help="owner/name on the forge")
         parser.add_argument("--api", help="such as https://api.github.com, https://gitlab.example.org/api/v4")
         parser.add_argument("--login", help="the bot's own name on the forge")
-        parser.add_argument("--account", help="the account that is the author of what strangers ask for")
+        parser.add_argument("--account", help="the account for requests of forge users who have no account here")
         parser.add_argument("--testbed", default="demo", help="where it is measured (default: demo)")
         parser.add_argument(
             "--allow", action="append", default=[], metavar="LOGIN=ACCOUNT",
-            help="who LOGIN on the forge is here; may be given again; LOGIN= forgets somebody",
+            help="the account of a forge user; may be given again; LOGIN= removes it",
         )  # fmt: skip
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -90,7 +90,7 @@ def _project(mirror: Mirror, options: dict[str, Any]) -> Project:
 def _allow(project: Project | None, pair: str) -> None:
     login, equals, account = pair.partition("=")
     if project is None or not equals or not login:
-        raise CommandError("--allow LOGIN=ACCOUNT goes with --forge: it says who somebody on the forge is here")
+        raise CommandError("--allow LOGIN=ACCOUNT goes with --forge: it names the account of a forge user")
     Member.objects.filter(project=project, login__iexact=login).delete()
     if account:
         Member.objects.create(project=project, login=login, user=_account(account))

@@ -21,7 +21,7 @@ SHOWN = 200
 
 
 class Command(BaseCommand):
-    help = "Makes runs of results from elsewhere. Everything that is wrong is told, and then nothing is imported."
+    help = "Makes runs of results from elsewhere. Reports every error with its place, and then imports nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("format", choices=sorted(FORMATS))
