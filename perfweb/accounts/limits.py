@@ -95,7 +95,7 @@ class Limit:
 
 def too_many(seconds: int) -> NotNowError:
     """Return the refusal of one time too many, to be raised."""
-    return NotNowError(HTTPStatus.TOO_MANY_REQUESTS, seconds, f"That was too often. Try again in {seconds} seconds.")
+    return NotNowError(HTTPStatus.TOO_MANY_REQUESTS, seconds, f"Too many requests. Try again in {seconds} seconds.")
 
 
 SIGN_IN_HERE = Limit("sign in to an account from a network", 10, 15 * 60)

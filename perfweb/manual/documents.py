@@ -35,6 +35,9 @@ OUTSIDE = {
 }
 """Documents that stand beside the code which they describe, and their names here."""
 
+MOVED = {"howto/operators": "howto/install", "howto/users": "howto/browse"}
+"""Former names of documents; their addresses redirect."""
+
 
 @dataclass(frozen=True)
 class Document:

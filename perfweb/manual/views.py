@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
-from perfweb.manual.documents import KINDS, documents
+from perfweb.manual.documents import KINDS, MOVED, documents
 
 
 @require_safe
@@ -22,7 +22,9 @@ def contents(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def document(request: HttpRequest, document: str) -> HttpResponse:
-    """Show one document."""
+    """Show one document; redirect from a former name."""
+    if document in MOVED:
+        return redirect("manual:document", MOVED[document], permanent=True)
     found = documents().get(document)
     if not found:
         raise Http404("No such document. /docs/ lists all documents.")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Back-ups: a directory with a dump of the database, the sources of runs that wait, and a manifest that proves both.
 
-All that people measured, wrote and decided is in the database.  What is not, and why, docs/howto/operators.md says.
+All results, texts and decisions of users are in the database.  docs/howto/backup.md lists what is not in it, and why.
 """
 
 from __future__ import annotations

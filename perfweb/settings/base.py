@@ -95,7 +95,7 @@ CSRF_FAILURE_VIEW = "perfweb.accounts.views.csrf_failure"
 CSRF_COOKIE_HTTPONLY = SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = SESSION_COOKIE_SAMESITE = "Lax"
 
-# Sign-in with an external account (docs/howto/operators.md): a provider is off until its client id is set.  The role is
+# Sign-in with an external account (docs/howto/accounts.md): a provider is off until its client id is set.  The role is
 # that of a new account.
 GITHUB_URL = os.environ.get("PERFWEB_GITHUB_URL", "").rstrip("/") or "https://github.com"
 GITHUB_CLIENT_ID = os.environ.get("PERFWEB_GITHUB_CLIENT_ID", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Makes the pictures of submissions in docs/howto/users.md, of patches and results that are made up:
+"""Makes the pictures of submissions in docs/howto/patches.md, of patches and results that are made up:
 
 ./dev test tests/browser/pictures.py
 """

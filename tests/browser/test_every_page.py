@@ -55,7 +55,7 @@ PAGES = {
     "sign-in": "/account/sign-in/",
     "docs": "/docs/",
     "document": "/docs/explanation/statistics/",
-    "document-with-images": "/docs/howto/users/",
+    "document-with-images": "/docs/howto/patches/",
     "glossary": "/docs/glossary/",
 }
 

@@ -67,7 +67,7 @@ def test_only_pages_and_mails_are_taken_and_only_from_this_host(compose: dict[st
 
 
 def test_nothing_that_uses_the_database_starts_before_it_is_migrated(compose: dict[str, Any]) -> None:
-    """What docs/howto/operators.md promises of upgrades."""
+    """The upgrade of docs/howto/upgrade.md."""
     for name in set(LASTING) - {"postgres", "redis"}:
         assert compose["services"][name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
 

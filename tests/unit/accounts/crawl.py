@@ -17,12 +17,12 @@ from perfweb.accounts.models import Entry, Outcome
 from tests.unit.accounts.site import ANYBODY, ROLES, Site
 from tests.unit.crawl.addresses import ADDRESSES, Address
 
-NOT_ASKED = {
+NOT_REQUESTED = {
     "/runs/{number}/events": "a stream without a session, which closes its connection to the database",
-    "/health/": "503 where nothing else runs",
-    "/metrics": "another answer each second",
+    "/health/": "503, because no worker runs",
+    "/metrics": "another response each second",
 }
-"""Addresses that are not asked with GET, and why; tests of their own ask them."""
+"""Addresses without a GET request, with the reason; other tests request them."""
 LOG = "accounts_entry"
 SCRIPTS = {"script-src 'self'"}
 HEADERS = {
@@ -32,10 +32,10 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 WORDS = {
-    200: "seen",
+    200: "read",
     401: "token",
     403: "refused",
-    404: "not there",
+    404: "not found",
     400: "not possible",
     409: "not possible",
     422: "not possible",
@@ -48,29 +48,27 @@ Which role can read or change what?
 A crawl requests every address of the site, by GET and by POST, as every role. A test compares the answers with this
 page; `./dev test tests/unit/accounts/test_crawl.py --write` writes it.
 
-*author* has the role submitter and has submitted what is asked about; *submitter* has that role, too. On pages people
-have a session, in the API a token that may do all that they may. What is sent is good, so that only who asks decides;
-but nobody has the signature of a webhook or the link with which a password is set, or comes back from signing in
-elsewhere.
+*author* has the role submitter and owns the requested objects; *submitter* has that role, too. Roles use a session
+on pages, and a token with all their permissions in the API. Requests are valid, so only the role decides. The
+exceptions are webhook signatures, password links and external sign-ins, which no role has.
 
-| word | the answer |
+| word | response |
 |---|---|
-| seen | 200, and nothing has changed |
-| done | it was changed |
+| read | 200, and nothing has changed |
+| changed | the change was made |
 | refused | 403 |
-| sign in | a redirect to the page for that |
-| token | 401: the API wants a token |
-| not there | 404 |
+| sign in | a redirect to the page for sign-in |
+| token | 401: the API needs a token |
+| not found | 404 |
 | not possible | 400, 409 or 422, with the reason |
-| sent on | a redirect to another page |
+| redirect | a redirect to another page |
 
-Where it does not say *done* no row of any table has changed, but for a line in the log about what was refused. Every
-answer has the security headers, and no page has a script that is not a file of ours. None shows a secret, a session,
-the hash of a password, an address of mail, somebody else's token, a line of the log to who may not read it, or the
-text of a mail, a webhook or an answer on its way.
+Unless the word is *changed*, no row of any table has changed, except the audit log's entry about a refused action.
+Every response has the security headers, and no page has a script that is not a file of the service. None shows a
+secret, a session, a password hash, a mail address, another user's token, or the text of a mail, a webhook or an
+outgoing message. Only maintainers see the audit log.
 
-What stands in a list gets the same answer, byte for byte, without an account and as admin, and reads no session: all
-get it alike.
+Every list is the same, byte for byte, for anonymous users and for admins, and does not read the session.
 """
 
 
@@ -147,7 +145,7 @@ class Crawl:
         for address in ADDRESSES:
             if address.is_personal:
                 self._do(person, "GET", address)
-            elif address.name not in NOT_ASKED and person in (ANYBODY, "admin"):
+            elif address.name not in NOT_REQUESTED and person in (ANYBODY, "admin"):
                 self._note(person, "GET", address, self.ask(person, "GET", address), set())
         if digests() != self._before:
             self.wrong.append(f"{person}: looking has changed something")
@@ -162,7 +160,7 @@ class Crawl:
         """Do something as if nothing had been done before."""
         answer, changed = self.changed_by(person, method, address)
         word = self._note(person, method, address, answer, changed)
-        if changed and (method, word) != ("POST", "done"):
+        if changed and (method, word) != ("POST", "changed"):
             self.wrong.append(f"{person}: {method} {address.name} was {word} and has changed {changed}")
 
     def _compare(self, person: str, address: Address, answer: Any, content: bytes) -> None:
@@ -213,9 +211,9 @@ def _word(answer: Any, changed: set[str]) -> str:
     if status == 405:
         return ""
     if changed and status < 400:
-        return "done"
+        return "changed"
     if status in {301, 302}:
-        return "sign in" if answer.headers["Location"].startswith("/account/sign-in/") else "sent on"
+        return "sign in" if answer.headers["Location"].startswith("/account/sign-in/") else "redirect"
     return WORDS.get(status, f"status {status}")
 
 
@@ -238,5 +236,5 @@ def report(words: dict[tuple[Address, str], dict[str, str]]) -> str:
             if address.is_personal or method == "POST"
         ]
         parts.append("\n".join([f"## {app}\n", *([head + "".join(rows)] if rows else []), "".join(alike)]).rstrip())
-    not_asked = [f"* `{name}`: {why}\n" for name, why in NOT_ASKED.items()]
-    return "\n\n".join([INTRODUCTION.rstrip(), *parts, f"## Not asked\n\n{''.join(not_asked)}"])
+    not_requested = [f"* `{name}`: {why}\n" for name, why in NOT_REQUESTED.items()]
+    return "\n\n".join([INTRODUCTION.rstrip(), *parts, f"## Not requested\n\n{''.join(not_requested)}"])

@@ -82,7 +82,7 @@ def test_passwords_can_be_tried_only_so_often(client: Client, person: Person) ->
     answer = sign_in(client, "Reader")
     assert answer.status_code == 429
     assert 0 < int(answer.headers["Retry-After"]) <= SIGN_IN_HERE.seconds
-    assert "That was too often." in answer.content.decode()
+    assert "Too many requests." in answer.content.decode()
     assert sign_in(client, "somebody else", "wrong").status_code == 200
     assert len(log()) == SIGN_IN_HERE.most + 1
 

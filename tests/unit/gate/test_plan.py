@@ -54,7 +54,7 @@ def test_every_path_of_the_table_exists() -> None:
 @pytest.mark.parametrize(
     ("changed", "some", "none"),
     [
-        (["docs/howto/users.md"], {"docs"}, {"unit", "stack", "lint-mypy"}),
+        (["docs/howto/plans.md"], {"docs"}, {"unit", "stack", "lint-mypy"}),
         (["docs/reference/tunables.md"], {"docs", "docs-tunables"}, {"unit"}),
         (["perfweb/runs/services.py"], {"unit", "browser", "lint-mypy", "one-run"}, {"stack", "integration"}),
         (
@@ -62,7 +62,7 @@ def test_every_path_of_the_table_exists() -> None:
             {"stack", "suite-address", "lint-clang", "lint-locking", "fuzz"},
             {"unit", "browser", "lint-mypy"},
         ),
-        (["docs/howto/users.md", "stack/net/if.c"], {"docs", "suite-thread"}, {"unit"}),
+        (["docs/howto/plans.md", "stack/net/if.c"], {"docs", "suite-thread"}, {"unit"}),
         (["pyproject.toml"], {"unit", "stack", "integration", "lint-ruff"}, {"docs"}),
         (["runners/driver.py"], {"unit", "lab", "integration", "platform"}, set()),
         ([], set(), {"unit"}),

@@ -104,10 +104,10 @@ def plan_file(patch: pytest.MonkeyPatch) -> str:
             "Defaults and limits are those of the plan of the [first tutorial](../tutorials/first-verdict.md).",
             "Those of `boots`, `seconds` and `timeout` depend on other fields.",
             "An unknown field or a bad value is refused with its line.",
-            "[Use of the site](../howto/users.md#submit) explains the fields.", "",
+            "[Plans](../howto/plans.md) explains how to use them.", "",
             "## Fields of a plan", "", "| field | default | allowed | meaning |", "|---|---|---|---|", *rows, "",
             f"## Fields of a variant (1 to {MOST_VARIANTS})", "", "| field | meaning |", "|---|---|", *variants, "",
-            "## Validity gates", "", "[Void samples](../howto/users.md#void-samples) describes each gate.", "",
+            "## Validity gates", "", "[Void samples](../howto/plans.md#void-samples) describes each gate.", "",
             "| gate | default limit |", "|---|---|", *gates, "",
         ]
     )  # fmt: skip

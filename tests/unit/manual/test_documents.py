@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from perfweb.manual import markdown
-from perfweb.manual.documents import KINDS, Document, documents
+from perfweb.manual.documents import KINDS, MOVED, Document, documents
 
 NAMES = list(documents())
 LOCAL = re.compile(r'href="(/[^"#]*)?(?:#([^"]*))?"')
@@ -110,3 +110,12 @@ def test_the_contents_list_every_document(client: Client) -> None:
 @pytest.mark.parametrize("name", ["no-such", "howto", "../README", "howto/../glossary", "/etc/passwd"])
 def test_what_is_no_document_is_not_found(client: Client, name: str) -> None:
     assert client.get(f"/docs/{name}/").status_code == 404
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("name", MOVED)
+def test_a_former_name_redirects(client: Client, name: str) -> None:
+    assert name not in NAMES
+    page = client.get(f"/docs/{name}/")
+    assert page.status_code == 301
+    assert client.get(page.headers["Location"]).status_code == 200

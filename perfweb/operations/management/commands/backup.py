@@ -10,7 +10,7 @@ from perfweb.operations.backups import BackupError, backup
 
 
 class Command(BaseCommand):
-    help = "Backs up into a new directory, while the service goes on. docs/howto/operators.md says what is not in it."
+    help = "Backs up into a new directory while the service runs. docs/howto/backup.md lists what is not in it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("directory", type=Path, help="is made; nobody else may read it")

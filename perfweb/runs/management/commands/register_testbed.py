@@ -33,7 +33,7 @@ class Command(BaseCommand):
             "--lab",
             default="",
             metavar="NAME",
-            help="whose own worker drives it, as its controller here; docs/howto/operators.md",
+            help="lab whose own worker drives the testbed (docs/howto/testbed-operation.md)",
         )
 
     def handle(self, *_: Any, **options: Any) -> None:
