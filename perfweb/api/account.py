@@ -29,7 +29,7 @@ class Account(BaseModel):
 
 @read(router, "account", Account, auth=BEARER)
 def get_account(request: HttpRequest, response: HttpResponse) -> Account:
-    """Tell whose the token is that comes with the request."""
+    """Return the account of the request's token."""
     response.headers["Cache-Control"] = "private, no-store"
     actor = actor_of(request)
     assert actor.user is not None  # noqa: S101 (a token has an owner)

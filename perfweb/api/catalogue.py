@@ -183,7 +183,7 @@ def list_testbeds(request: HttpRequest, wanted: Query[TestbedFilters], window: Q
 
 @read(router, "testbeds/{name}", TestbedDetail, may_lack=True)
 def get_testbed(request: HttpRequest, name: Name) -> TestbedDetail:  # noqa: ARG001
-    """Tell about one testbed."""
+    """Return one testbed."""
     (state,) = health([_find(name)])
     heard = [
         TestNoise(test=row.test, median=row.median, greatest=row.greatest, runs=row.runs)

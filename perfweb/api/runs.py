@@ -185,7 +185,7 @@ def list_runs(request: HttpRequest, wanted: Query[RunFilters], window: Query[Win
 
 @read(router, "runs/{number}", RunDetail, may_lack=True, tag=tag_of_run)
 def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> RunDetail:  # noqa: ARG001
-    """Tell about one run."""
+    """Return one run."""
     run = find_run(number)
     dated(response, run)
     counts = Measurement.objects.filter(boot__run=run).order_by().values_list("state").annotate(Count("pk"))
@@ -205,7 +205,7 @@ def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> Run
 
 @read(router, "runs/{number}/progress", Progress, may_lack=True)
 def get_progress(request: HttpRequest, number: Number) -> Progress:  # noqa: ARG001
-    """Tell how far a run is.
+    """Return the progress of a run.
 
     Ask again after a second or more, or follow the events.
     """

@@ -160,7 +160,7 @@ def list_submissions(request: HttpRequest, wanted: Query[SubmissionFilters], win
 
 @read(router, "submissions/{number}", SubmissionDetail, may_lack=True, tag=tag_of_database)
 def get_submission(request: HttpRequest, number: Number) -> SubmissionDetail:  # noqa: ARG001
-    """Tell about one submission."""
+    """Return one submission."""
     return _detail(_find(number))
 
 

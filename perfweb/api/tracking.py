@@ -175,7 +175,7 @@ def list_tracked_branches(request: HttpRequest) -> BranchList:  # noqa: ARG001
 
 @read(router, "tracked-branches/{name}", BranchRow, may_lack=True)
 def get_tracked_branch(request: HttpRequest, name: Name) -> BranchRow:  # noqa: ARG001
-    """Tell about one tracked branch."""
+    """Return one tracked branch."""
     return _branch(_find(name))
 
 

@@ -147,9 +147,9 @@ def table(scores: dict[float, Score], branches: int) -> str:
     head = f"| noise of a boot | {sizes} | false alarms | refuted suspicions | runs: commits + checks |"
     lines = [head, "|---" * (len(SIZES) + 4) + "|", *(score.row(noise) for noise, score in scores.items())]
     words = (
-        f"Of {branches} branches of {COMMITS} commits for each noise, two tests, two boots to a commit. Found is what "
-        "blames the very commit; *+* is what ended with a range that has it, or another commit of it. False alarms "
-        "(confirmed) and refuted suspicions are for a hundred commits, runs for one."
+        f"Each row has {branches} branches of {COMMITS} commits with two tests and two boots for each commit. A change "
+        "is found if its commit is blamed; *+* counts bisections that end with a range around it, or another commit of "
+        "that range. False alarms (confirmed) and refuted suspicions are per hundred commits, runs per commit."
     )
     return f"{words}\n\n" + "\n".join(lines) + "\n"
 

@@ -39,11 +39,15 @@ COMMITS, STEP = 100, 60
 SIZES = (0.0, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
 QUICK_SIZES = (0.0, 5.0)
 INTRODUCTION = """\
-Of {series} synthetic series for each number, with 100 commits, a noise of 1 % and a step at commit 61 (seeded: the same
-in every run), analysed after each commit. *False* are alarms in a hundred commits without a step, also those that were
-dropped later. Then, for steps of each size: the share of series with an alarm within three commits of the step, the
-median number of commits with the step before the alarm (a minus if most steps are not found), and which share of all
-alarms from the step on this is. The step of 0 % is none: alarms there are chance.
+Each number is from {series} synthetic series with 100 commits, a noise of 1 % and a step at commit 61, analysed after
+each commit. The series are seeded, so they are the same in every run.
+
+| column | meaning |
+|---|---|
+| false | alarms in a hundred commits without a step, including those that were withdrawn later |
+| found | share of series with an alarm within three commits of the step; at 0 % these are chance |
+| delay | median number of commits with the step before the alarm; a minus if most steps are not found |
+| precision | share of these alarms in all alarms from the step on |
 """
 KNOWN = "r284739 made all slower and r285702, or one shortly before it, fast again."
 NEAR = 3
@@ -53,8 +57,8 @@ TOGETHER = 5
 FIRST = 6
 """Points of the shortest series that is looked at."""
 METHODS: dict[str, Method] = {
-    "levels (ours)": lambda values: [found.place for found in change_points(values)],
-    "energy distance (ours, as a second opinion)": divide,
+    "levels (perfweb)": lambda values: [found.place for found in change_points(values)],
+    "energy distance (perfweb, second opinion)": divide,
     "5 % from the point before": percentage,
     "three sigma of ten points": three_sigma,
     "Mann-Whitney, 5 points against 10": mann_whitney,

@@ -131,21 +131,30 @@ SPEED = """# Throughput and cost of the stack
 
 How fast is the stack on this machine, beside Linux?
 
-`./dev bench stack --write` makes this page. Measured {here_and_now}, {rounds} rounds of all
-rows, both sides of a row one after the other, samples of {seconds:g} s. A sample is void, and taken again in a later
-round, if just before or just after it the CPUs were not what they were at their best since this machine was booted: if
-a fixed work on all of them at once was slower by more than a tenth, since something else had a part of them, or if the
-first and the last were farther apart (a host moves the CPUs of its virtual machines about), so that a byte from one was
-answered by the other, from one process in Python to another, after a time longer by more than two fifths.
+`./dev bench stack --write` makes this page. Measured {here_and_now}: {rounds} rounds of all rows, both sides of a
+row in turn, samples of {seconds:g} s.
 
-Rates and CPU times are medians, each with the median distance from it. *Linux* is the same with Linux's own sockets,
-UNIX sockets or forwarding, over a pair of veth or its loopback; other machines have other rates, the *ratio* says more.
-The client of the first twenty rows is Linux, on another CPU; both ends have CUBIC, and a thread for each connection or
-an *event loop*. *CPU* is what a GB, a transaction or a packet costs the CPU of the server, or of what forwards, with
-the host's share. In *memory* one process has both ends of each connection; *one table lock* is
-`net.inet.tcp.pcbtable=global`, the default has groups with a lock each ([locks](../explanation/tcp-locking.md)).
-Below the table is how near IPv6 comes to IPv4: the ratio of the medians, and in brackets the {confidence} % interval
-of a common factor between all samples of both, by ranks (Mann and Whitney).
+A sample is void, and taken again in a later round, if the CPUs just before or after it were not at their best since
+boot:
+
+- A fixed computation on all of them at once was slower by more than a tenth, because another guest of the host used
+  them.
+- A byte and its answer between two processes on the first and the last CPU took more than two fifths longer. (A
+  host can move the CPUs of its virtual machines apart.)
+
+Rates and CPU times are medians, each with the median distance from it.
+
+- *Linux*: the same load with Linux's own sockets, UNIX sockets or forwarding, over a veth pair or loopback. Rates
+  depend on the machine; compare the *ratio*
+- first twenty rows: the client is Linux, on another CPU; both ends use CUBIC, and a thread for each connection or
+  an *event loop*
+- *CPU*: CPU time of the server or the router for a GB, a transaction or a packet, including the host's share
+- *memory*: one process has both ends of each connection
+- *one table lock*: `net.inet.tcp.pcbtable=global`; the default has groups with a lock each
+  ([locks](../explanation/tcp-locking.md))
+
+Below the table are the ratios of IPv6 to IPv4: the ratio of the medians, and in brackets the {confidence} %
+interval of a common factor between all samples of both, by ranks (Mann and Whitney).
 
 ```
 {table}

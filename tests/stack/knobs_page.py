@@ -57,7 +57,7 @@ class Sign:
         """Whether the sign is the published one."""
         if not self.cell.proven:
             return "not proven" if self.cell.pairs else "failed"
-        return "as published" if paired_change(self.cell.pairs, COVERAGE).percent > 0 else "the other way"
+        return "as published" if paired_change(self.cell.pairs, COVERAGE).percent > 0 else "opposite sign"
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def chances(cells: Sequence[Cell]) -> str:
     proven = sum(cell.proven for cell in measured)
     return (
         f"Of {len(measured)} cells {proven} have a proven difference; "
-        f"if no knob did anything, about {len(measured) * (1 - COVERAGE):.0f} would seem to."
+        f"if no knob had an effect, chance alone would show about {len(measured) * (1 - COVERAGE):.0f}."
     )
 
 
@@ -126,25 +126,31 @@ What does each strategy of dispatch and locking change on this machine?
 
 `./dev bench knobs --write` makes this page. {how}
 
-Each number is a change in percent against the default, or against the default with what stands behind *beside*: the
-rates of two boots of the same round, with a {coverage:.0%} interval (paired t of the logarithms). **Bold** is proven:
-the interval leaves out zero. *none (4)* is no difference proven, where one of 4 % would have been seen in four runs of
-five. An empty cell cannot differ, and was not measured. {chances} A sample is void,
-and taken again, if just before or just after it the CPUs were {limits} than at their
-best ([speed.md](speed.md) says how that is tried).
+Each number is the change in percent against the default, or against the default with the settings after *beside*.
+It compares the rates of two boots of the same round, with a {coverage:.0%} interval (paired t of the logarithms).
+**Bold** is proven: the interval excludes zero. *none (4)* means that no difference is proven, and that one of 4 %
+would have been detected in four runs of five. An empty cell cannot differ, and was not measured. {chances}
 
-All of it is in memory, on as many CPUs as there are: what needs more of them cannot show here. *TCP*, *RR* and *CRR*
-are bulk, round trips, and connections with a request each, of so many connections of a program that talks to itself;
-*chargen* is bulk of single segments that come from a thread which does nothing else, in bursts as a device has them;
-*forward* is a million small packets a second, for each second that one CPU works on them, and *received* as many as it
-takes; *UDP in* is what a program gets of more than it can take, *UDP out* what it sends; *UNIX* is unixbench with the
-workload of MySQL, *1:1* the simple one.
+A sample is void, and taken again, if just before or after it the CPUs were {limits} than at their best
+([speed.md](speed.md) describes the test).
+
+All workloads run in memory, on all CPUs of this machine, so effects that need more CPUs cannot appear. Numbers in
+column heads are connections or threads.
+
+| workload | content |
+|---|---|
+| TCP, RR, CRR | bulk transfer, round trips, and connections with one request each, inside one process |
+| chargen | bulk transfer of single segments from a separate thread, in bursts as from a device |
+| forward | a million small packets per second, divided by the CPU seconds spent |
+| received | as many packets as the stack can receive |
+| UDP in, UDP out | datagrams that a program receives under overload; datagrams that it sends |
+| UNIX, UNIX 1:1 | unixbench with the workload of MySQL, and with the simple one |
 
 {cells}
 
 ## Published comparisons
 
-Pairs of boots, one after the other. *sign* says which way it goes here.
+Pairs of consecutive boots. *sign* compares the direction here with the published one.
 
 {signs}
 """

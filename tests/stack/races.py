@@ -38,21 +38,21 @@ class Race:
 
 
 RACES = (
-    Race("lost_wakeup", "who sleeps lets the mutex go before a waker can find him", "sleep", "pct", 27, 162),
-    Race("mutex_seq", "a mutex is let go between the look at it and the park", "sleep", "random", 6, 334),
-    Race("callout_drain", "a callout is drained while its handler runs on", "callout", "pct", 365, 377),
-    Race("epoch_early", "what is retired is freed under who came just before", "epoch", "pct", 7, 178),
-    Race("sblock_once", "a waiter takes a socket buffer without looking again", "unix-share", "random", 1, 1000),
+    Race("lost_wakeup", "a sleeper releases the mutex before a waker can find it", "sleep", "pct", 27, 162),
+    Race("mutex_seq", "a mutex is released between the test of it and the park", "sleep", "random", 6, 334),
+    Race("callout_drain", "a callout is drained while its handler still runs", "callout", "pct", 365, 377),
+    Race("epoch_early", "retired memory is freed while a reader still uses it", "epoch", "pct", 7, 178),
+    Race("sblock_once", "a waiter takes a socket buffer without testing it again", "unix-share", "random", 1, 1000),
     Race("pair_order", "two pcbs are locked in the wrong order", "unix-pair", "random", 1, 1000),
-    Race("pair_recheck", "the peer is not looked at again when both are locked", "unix-pair", "random", 1, 1000),
-    Race("gc_unlocked", "a message is read while the collector looks", "unix-rights", "pct", 932, 978),
+    Race("pair_recheck", "the peer is not tested again when both are locked", "unix-pair", "random", 1, 1000),
+    Race("gc_unlocked", "a message is read while the collector scans it", "unix-rights", "pct", 932, 978),
     Race("accept_wake", "a listener is woken without a reference", "tcp-listen", "pct", 247, 5484),
-    Race("accept_queue", "a child joins a queue from which it was taken", "tcp-accept", "pct", 89, 4736),
-    Race("tcp_closed", "a segment comes to a connection that was closed meanwhile", "tcp-reset", "pct", 2, 7764),
+    Race("accept_queue", "a child joins a queue that it was removed from", "tcp-accept", "pct", 89, 4736),
+    Race("tcp_closed", "a segment arrives at a connection that was closed", "tcp-reset", "pct", 2, 7764),
     Race("timer_ref", "a timer has no reference to its socket", "tcp-reset", "random", 70, 6151),
-    Race("backlog_leave", "the owner goes without looking at what came last", "tcp-backlog", "random", 127, 5688),
-    Race("backlog_sleep", "... or sleeps", "tcp-backlog", "random", 3, 6504),
-    Race("hybrid_lost", "hybrid dispatch ends, and nobody works on what came", "netisr", "pct", 1424, 3556),
+    Race("backlog_leave", "the owner leaves without testing the backlog again", "tcp-backlog", "random", 127, 5688),
+    Race("backlog_sleep", "the owner sleeps without testing the backlog again", "tcp-backlog", "random", 3, 6504),
+    Race("hybrid_lost", "hybrid dispatch ends, and new packets stay queued", "netisr", "pct", 1424, 3556),
     Race("hybrid_overtake", "hybrid dispatch begins while the worker runs", "netisr", "pct", 18, 3616),
 )
 

@@ -143,7 +143,7 @@ def speed(machines: Machines) -> str:
         rate = machines.predict(Load("forward", cpus, cpus), "generic", SPEED_MS)
         packets = rate * (SPEED_MS / 1000 + WARM_UP)
         words.append(f"{packets / (time.monotonic() - start):.0f} on {cpus}")
-    return f"Virtual packets simulated in a real second, with so many virtual CPUs: {', '.join(words)}."
+    return f"Virtual packets simulated per real second, by number of virtual CPUs: {', '.join(words)}."
 
 
 def ladder(machines: Machines) -> dict[str, dict[int, float]]:

@@ -128,11 +128,11 @@ def page(  # one argument for each table
     """All of it, between the marks of docs/measured/simulator.md."""
     costs = ", ".join(f"{cost:.0f} ps in `{name}`" for name, cost in instructions.items())
     sections = (
-        f"{how} An instruction would have to cost {costs}; it costs the median everywhere.",
+        f"{how} Fitted cost of an instruction: {costs}; the median is used everywhere.",
         _rates(defaults),
         f"{_summary(rows)}\n\n{_changes(rows)}",
-        "## Beside what was published\n\n" + _shapes(shapes),
-        "## Four ways to lock TCP's input, on up to 64 simulated CPUs\n\n" + _ladder(rungs),
+        "## Published results\n\n" + _shapes(shapes),
+        "## Four locking schemes of TCP input on up to 64 simulated CPUs\n\n" + _ladder(rungs),
         "## Speed\n\n" + speed,
     )
     return "\n" + "\n\n".join(sections) + "\n\n"
@@ -160,10 +160,10 @@ def _summary(rows: Sequence[Validated]) -> str:
         return "Nothing could be compared."
     errors = [abs(float(row.predicted or 0) - paired_change(row.pairs, COVERAGE).percent) for row in known]
     return (
-        f"Of {len(known)} changes {verdicts.count('agrees')} agree: what was simulated is in the {COVERAGE:.0%} "
-        f"interval of what was measured. {verdicts.count('sign only')} have the right sign only, "
-        f"{verdicts.count('**disagrees**')} disagree, and {verdicts.count('too noisy')} were measured too badly to "
-        f"tell. Half of all errors are below {statistics.median(errors):.1f} points."
+        f"Of {len(known)} changes {verdicts.count('agrees')} agree: the simulated change is in the {COVERAGE:.0%} "
+        f"interval of the measured one. {verdicts.count('sign only')} have the right sign only, "
+        f"{verdicts.count('**disagrees**')} disagree, and {verdicts.count('too noisy')} were too noisy to "
+        f"decide. Half of all errors are below {statistics.median(errors):.1f} points."
     )
 
 
@@ -175,7 +175,7 @@ def _changes(rows: Sequence[Validated]) -> str:
 def _shapes(shapes: Sequence[tuple[str, str, str, float]]) -> str:
     rows = [
         f"{title} | {published} | {machine} | {change:+.1f} | "
-        f"{'as published' if change * float(published.split()[0]) > 0 else '**the other way**'}"
+        f"{'as published' if change * float(published.split()[0]) > 0 else '**opposite sign**'}"
         for title, published, machine, change in shapes
     ]
     return _table(("", "published", "machine", "simulated, %", "sign"), rows)
@@ -189,8 +189,8 @@ def _ladder(rungs: Mapping[str, Mapping[int, float]]) -> str:
     ]
     words = "\n".join(f"- {line}" for line in crossovers(rungs)) or "None of them overtakes another by 5 %."
     return (
-        "GB/s with so many CPUs of `generic`, a stream for each, 56 at most; the Universal Scalability Law that fits "
-        f"best, and the number of CPUs after which it falls.\n\n{_table(head, rows)}\n\n{words}"
+        "GB/s for each number of CPUs of `generic`, with a stream for each, at most 56; the Universal Scalability Law "
+        f"that fits best, and the number of CPUs after which it falls.\n\n{_table(head, rows)}\n\n{words}"
     )
 
 

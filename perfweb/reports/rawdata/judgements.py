@@ -19,8 +19,8 @@ _SUMMARY = (
     ("mean", Kind.NUMBER, "their mean"),
     ("median", Kind.NUMBER, "their median"),
     ("deviation", Kind.NUMBER, "their sample standard deviation; empty for a single sample"),
-    ("minimum", Kind.NUMBER, "the least of them"),
-    ("maximum", Kind.NUMBER, "the greatest of them"),
+    ("minimum", Kind.NUMBER, "their min"),
+    ("maximum", Kind.NUMBER, "their max"),
 )
 
 

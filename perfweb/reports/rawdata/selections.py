@@ -186,8 +186,8 @@ _SERIES_FIELDS = (
     (Column("n", Kind.INTEGER, "number of samples that count"), "n"),
     (Column("mean", Kind.NUMBER, "their mean"), "mean"),
     (Column("deviation", Kind.NUMBER, "their sample standard deviation; empty for a single sample"), "deviation"),
-    (Column("minimum", Kind.NUMBER, "the least of them"), "minimum"),
-    (Column("maximum", Kind.NUMBER, "the greatest of them"), "maximum"),
+    (Column("minimum", Kind.NUMBER, "their min"), "minimum"),
+    (Column("maximum", Kind.NUMBER, "their max"), "maximum"),
 )  # fmt: skip
 SERIES_COLUMNS = tuple(column for column, _ in _SERIES_FIELDS)
 

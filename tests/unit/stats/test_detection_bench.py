@@ -58,10 +58,10 @@ def test_the_table_has_every_method_and_the_year_of_freebsd() -> None:
     done = bench("--quick")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert sum(line.startswith("| levels (ours) | ") for line in lines) == 2
+    assert sum(line.startswith("| levels (perfweb) | ") for line in lines) == 2
     head = next(line for line in lines if line.startswith("| | false |"))
     assert head.count("|") == next(line for line in lines if line.startswith("| three sigma")).count("|")
-    assert "| levels (ours) | r284739, r285702 | r284739, r285702 | r284739, r285702 |" in lines
+    assert "| levels (perfweb) | r284739, r285702 | r284739, r285702 | r284739, r285702 |" in lines
 
 
 def bench(*words: str) -> subprocess.CompletedProcess[str]:
