@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from perfweb.lab.inventory import InventoryHost
+from perfweb.measuring import record, spool, tools
+from perfweb.measuring.planner import PlannedBoot, PlannedMeasurement
+from perfweb.measuring.tools import simstack
 from perfweb.runs import progress
 from perfweb.runs.catalogue import Test
 from perfweb.runs.models import Boot, BootState, Measurement, Run, Sample, Target, Topology, Variant
 from perfweb.runs.planfile import PlanSpec
 from playbooks.module_utils.tunnels import TUNNELS
-from runners import record, spool, tools
 from runners.consoles import Consoles
 from runners.driver import Listener, PlayCancelledError, PlayError
 from runners.patience import DatabaseGoneError, patiently
-from runners.planner import PlannedBoot, PlannedMeasurement
 from runners.plays import PATIENCE_SECONDS, BootRequest, Plays, Sampling
-from runners.tools import simstack
 
 log = logging.getLogger(__name__)
 

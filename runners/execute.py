@@ -16,18 +16,19 @@ from perfweb.builds.models import Build
 from perfweb.builds.sources import SourceError, Sources, archive_path, pack_sources
 from perfweb.lab import outages
 from perfweb.lab.inventory import InventoryError, read_inventory
+from perfweb.measuring import record, space, spool_replay
+from perfweb.measuring.planner import PlannedBoot, PlannedMeasurement, estimate, plan_boots
+from perfweb.measuring.tools import FROM_BUILD
 from perfweb.runs import progress, states
 from perfweb.runs.models import Measurement, MeasurementState, Run, Target, Variant
 from perfweb.runs.planfile import PlanSpec, read_plan
-from runners import fitness, heartbeat, losses, record, recovery, space
+from runners import fitness, heartbeat, losses, recovery
 from runners.boots import Bench, run_boot
 from runners.driver import PlayCancelledError, PlayError, PlayFailedError
 from runners.heartbeat import Heartbeat, StopRequestedError
 from runners.patience import DatabaseGoneError, patiently
-from runners.planner import PlannedBoot, PlannedMeasurement, estimate, plan_boots
 from runners.plays import Plays
 from runners.stopping import Settled, closing, settled
-from runners.tools import FROM_BUILD
 
 log = logging.getLogger(__name__)
 Transition = Callable[[int, str], Run]
@@ -144,7 +145,7 @@ def _restore(run: Run) -> str:
 def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     number = run.number
     space.require()
-    patiently(lambda: recovery.replay_spool(run))
+    patiently(lambda: spool_replay.replay(run))
     plan = read_plan(run.plan.text)
     plays = Plays(run, beat.must_stop)
     fitness.require(run, plays)

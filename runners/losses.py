@@ -10,11 +10,11 @@ next boot.  A run that was lost twice at another step stays interrupted.
 from collections import Counter
 
 from perfweb.lab.models import Lease
+from perfweb.measuring import record
+from perfweb.measuring.planner import plan_boots
 from perfweb.runs import services, states
 from perfweb.runs.models import Boot, BootState, Loss, Measurement, MeasurementState, Run
 from perfweb.runs.planfile import read_plan
-from runners import record
-from runners.planner import plan_boots
 
 MOST = 2
 """Losses at one step after which it is not tried again."""

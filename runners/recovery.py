@@ -5,37 +5,28 @@ Testbeds that a run could not restore at its end are restored here, too, as soon
 """
 
 import logging
-from collections.abc import Callable
-from pathlib import Path
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
 from perfweb import logs
 from perfweb.faults import services as faults
 from perfweb.lab import services as lab
 from perfweb.lab.models import Lease
+from perfweb.measuring import record, space, spool_replay
 from perfweb.plaintext import plain
 from perfweb.runs import states
 from perfweb.runs.models import Boot, BootState, Run, RunState
-from runners import clocks, losses, record, space, spool
+from runners import clocks, losses
 from runners.driver import PlayError
 from runners.plays import Plays
 
 log = logging.getLogger(__name__)
 UNRESTORED = "the lab could not be restored"
-AWAY = (OperationalError, InterfaceError)
-"""The database does not answer: nothing is wrong with what was to be stored."""
 RECOVER = faults.Task(
     "recover", "it is tried again; look at the worker's log, and give the testbed up with manage.py free TESTBED"
 )
 RESUME = faults.Task("resume a paused run", "it is tried again; manage.py resume N says what is wrong")
 GO_ON = faults.Task("go on", "the run stays interrupted: manage.py resume N, or submit its plan again", lasting=True)
-REPLAY = faults.Task("replay the spool", "make room on the disk of its machine, then manage.py spool retry there")
-UNREADABLE = faults.Task("read from the spool", "it is tried again; look at the disk of the machine")
-SPOOL = faults.Task(
-    "store from the spool", "see the worker's log; manage.py spool retry on its machine stores it after a repair",
-    lasting=True,
-)  # fmt: skip
 
 
 def recover(name: str = "") -> None:
@@ -81,9 +72,9 @@ def _interrupt(number: int, lease: Lease) -> bool:
 
 def _clean_up(run: Run, lease: Lease) -> None:
     try:
-        replay_spool(run)
+        spool_replay.replay(run)
         Plays(run).restore()
-    except AWAY:
+    except spool_replay.AWAY:
         raise
     except Exception as error:
         log.warning("testbed %s stays out of service, for it cannot be restored: %s", run.testbed, error)
@@ -99,49 +90,3 @@ def _clean_up(run: Run, lease: Lease) -> None:
 def _give_back(run: Run, lease: Lease) -> None:
     lab.release(lease)
     losses.go_on(run, lease)
-
-
-def replay_spool(run: Run) -> None:
-    """Brings into the database what `run` had measured when its worker or the database died.
-
-    A file that cannot be read or stored, such as one of another version of this program, is set aside, and the others
-    are stored.  Raises OSError where this machine has no room for the results of a journal.
-    """
-    for journal in spool.unfinished(run):
-        _store(journal, lambda journal=journal: _salvage(run, journal))  # type: ignore[misc]
-    for path in spool.waiting(run):
-        _store(path, lambda path=path: _save(run, path))  # type: ignore[misc]
-
-
-def _store(path: Path, step: Callable[[], None]) -> None:
-    try:
-        step()
-    except AWAY:
-        raise
-    except OSError as error:
-        if space.is_full(error):
-            raise
-        faults.note(UNREADABLE, spooled(path), error)
-    except Exception as error:
-        faults.note(SPOOL, spooled(spool.set_aside(path)), error)
-
-
-def spooled(path: Path) -> str:
-    """A file of the spool by its name below PERFWEB_VAR."""
-    return str(path.relative_to(path.parents[2]))
-
-
-def _save(run: Run, path: Path) -> None:
-    measurement = record.measurement(spool.read(path))
-    spool.remove(path)
-    log.info("%s: saved %s from the spool", run, measurement.test)
-
-
-def _salvage(run: Run, journal: Path) -> None:
-    """Makes results of what a journal has, also of the measurement that was under way."""
-    documents, damaged = spool.salvaged(journal)
-    for document in documents:
-        spool.put(run, document)
-    if damaged:
-        raise ValueError(f"the readable lines are stored, {len(damaged)} are not readable: {damaged[0][:80]!r}")
-    spool.remove(journal)

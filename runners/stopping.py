@@ -8,10 +8,10 @@ the plan's margin and confidence. A group ends with the last of its answers, so 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfweb.measuring.planner import PlannedBoot
 from perfweb.runs.models import Run, Sample
 from perfweb.runs.planfile import DECIDED, PlanSpec
 from perfweb.stats.sequential import Block, Decision, decide
-from runners.planner import PlannedBoot
 
 GIVEN_UP = 3
 """Blocks after which a comparison is no longer waited for when one of its sides has delivered nothing at all."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from perfweb.imports.records import Files, Options, Record, data_sets
 from perfweb.jsontext import check_depth, refuse_constant
-from runners.tools import ToolError, Value, iperf3, positive
+from perfweb.measuring.tools import ToolError, Value, iperf3, positive
 
 _BLANKS = re.compile(r"\s*")
 

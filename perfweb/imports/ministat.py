@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
-from runners.tools import ToolError
+from perfweb.measuring.tools import ToolError
 
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:

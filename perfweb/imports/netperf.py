@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
-from runners.tools import ToolError, Value, netperf
+from perfweb.measuring.tools import ToolError, Value, netperf
 
 _BANNER = re.compile(
     r"(?:MIGRATED )?(?P<test>TCP STREAM|UDP STREAM|TCP MAERTS|TCP REQUEST/RESPONSE|UDP REQUEST/RESPONSE"

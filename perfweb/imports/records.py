@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
+from perfweb.measuring.tools import ToolError, Value, positive
 from perfweb.runs.catalogue import is_simulated
-from runners.tools import ToolError, Value, positive
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 from perfweb.imports.records import Files, Options, Record, lines, moment, number, slug
-from runners.tools import ToolError, Value
+from perfweb.measuring.tools import ToolError, Value
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _VARIANT = re.compile(r"(?:patch|modify)-.+")

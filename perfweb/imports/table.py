@@ -11,7 +11,7 @@ from io import StringIO
 from pathlib import Path
 
 from perfweb.imports.records import Files, Options, Record, moment, number
-from runners.tools import ToolError
+from perfweb.measuring.tools import ToolError
 
 FIELDS = ("value", "test", "variant", "boot", "revision", "date", "testbed", "unit")
 """What a column may be. Only `value` is needed. A column with such a name is that, unless it is mapped otherwise."""

@@ -30,6 +30,7 @@ from perfweb.imports.records import (
 )
 from perfweb.lab import services as lab
 from perfweb.lab.models import Role, Testbed
+from perfweb.measuring import record as recording
 from perfweb.plaintext import plain
 from perfweb.runs import services as runs
 from perfweb.runs.bulk import SampleRow, copy_samples
@@ -53,7 +54,6 @@ from perfweb.runs.models import (
 )
 from perfweb.runs.states import SUMMARISE
 from perfweb.runs.summaries import summarise
-from runners import record as recording
 
 FORMATS: dict[str, Callable[[Sequence[str], Options, Files], Iterator[Record]]] = {
     "csv": table.read,

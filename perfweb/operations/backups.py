@@ -27,8 +27,8 @@ from django.utils import timezone
 from perfweb.builds.services import source_store
 from perfweb.builds.sources import archive_path
 from perfweb.jsontext import read_json
+from perfweb.measuring.space import is_full
 from perfweb.runs.models import FINAL_STATES, Variant
-from runners.space import is_full
 
 FORMAT = 1
 _BACKED_UP = re.compile(r"database\.dump|sources/[0-9a-f]{64}\.tar\.gz", re.ASCII)

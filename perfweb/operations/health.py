@@ -22,9 +22,9 @@ from kombu.exceptions import OperationalError as BrokerError
 from perfweb.faults import services as faults
 from perfweb.lab.models import queue_of
 from perfweb.lab.services import labs
+from perfweb.measuring import space
 from perfweb.postgresql import answers_within
 from perfweb.redisclient import client
-from runners import space
 
 log = logging.getLogger("perfweb.health")
 OK = "ok"

@@ -13,11 +13,11 @@ from django.utils import timezone
 
 from perfweb.faults import services as faults
 from perfweb.lab.models import Lease, Outage, Testbed
+from perfweb.measuring import space
 from perfweb.operations import contradictions, health
 from perfweb.outbox.models import Letter
 from perfweb.runs.models import Artefact, Boot, Run, RunState, Sample
 from perfweb.tracking.models import Alert, AlertState
-from runners import space
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -8,6 +8,7 @@ from functools import cache
 
 import yaml
 
+from perfweb.measuring.planner import estimate, plan_boots
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.linuxknobs import COMMAND_LINE, HOSTS
 from perfweb.runs.planfile import (
@@ -23,7 +24,6 @@ from perfweb.runs.planfile import (
     read_plan,
     resized,
 )
-from runners.planner import estimate, plan_boots
 
 BUILD_SECONDS = 40.0
 """What building one variant takes; only for estimates."""

@@ -7,8 +7,8 @@ import pytest
 from celery import current_app
 from django.db import connection
 
+from perfweb.measuring import spool
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
-from runners import spool
 from runners.services import Layout, start_postgresql, start_redis, stop
 from tests.integration.conftest import (
     LabHosts,

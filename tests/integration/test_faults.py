@@ -27,9 +27,10 @@ from perfweb.builds.models import Build
 from perfweb.builds.sources import SourceFile, pack
 from perfweb.lab import services as lab_services
 from perfweb.lab.models import Lease, Testbed
+from perfweb.measuring import spool
 from perfweb.runs import services
 from perfweb.runs.models import Artefact, ArtefactKind, Boot, Measurement, Run, RunState, Sample
-from runners import netlab, recovery, spool, tasks
+from runners import netlab, recovery, tasks
 from tests.integration.conftest import LabHosts, Worker, history, state_of, wait_for, wait_for_state
 
 pytestmark = pytest.mark.django_db(transaction=True)

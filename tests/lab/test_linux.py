@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 import yaml
 
+from perfweb.measuring import tools
 from perfweb.runs.catalogue import MEASURES
 from playbooks.module_utils import congestion
-from runners import driver, tools
+from runners import driver
 from runners.driver import PlayResult
 from runners.netlab import Lab
 from tests.lab.measuring import measured

@@ -18,11 +18,12 @@ from typing import Any
 
 import pytest
 
+from perfweb.measuring import tools
 from perfweb.runs.catalogue import MEASURES
 from playbooks.module_utils import processes
 from playbooks.module_utils.gates import DEFAULT_LIMITS
 from playbooks.module_utils.gauges import UNITS
-from runners import driver, netlab, tools
+from runners import driver, netlab
 from runners.driver import Listener, PlayCancelledError, PlayResult, PlayTimeoutError
 from runners.netlab import Lab
 from tests.lab.measuring import measured

@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from perfweb.measuring import tools
 from perfweb.reports.lockprofiles import read_profile
 from perfweb.runs.catalogue import FAMILIES, TESTS, Test
 from playbooks.module_utils import processes
-from runners import driver, netlab, tools
+from runners import driver, netlab
 from runners.driver import PlayResult
 from runners.netlab import Lab
 from tests.lab.measuring import measured

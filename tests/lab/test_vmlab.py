@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
+from perfweb.measuring import tools
 from perfweb.runs.catalogue import TESTS
 from playbooks.module_utils import processes, tunnels
-from runners import tools, vmlab
+from runners import vmlab
 from runners.driver import NOBODY, Listener, PlayResult, play
 from runners.labs import LabError, ssh_options
 from runners.vmlab import Lab

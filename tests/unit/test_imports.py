@@ -1,101 +1,21 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Imports point one way, as docs/explanation/architecture.md says."""
+"""Imports are those of the table in docs/explanation/architecture.md: each package imports only those above it."""
+
+from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT / "playbooks" / "module_utils"
-MAY_IMPORT = {
-    "perfweb.stats": set(),
-    "perfweb.accounts": set(),
-    "perfweb.outbox": set(),
-    "perfweb.manual": set(),
-    "perfweb.lab": {"perfweb.stats"},
-    "perfweb.builds": {"perfweb.lab", "perfweb.stats"},
-    "perfweb.runs": {"playbooks", "perfweb.builds", "perfweb.lab", "perfweb.accounts", "perfweb.stats"},
-    "perfweb.api": {
-        "perfweb.tracking",
-        "perfweb.submissions",
-        "perfweb.reports",
-        "perfweb.runs",
-        "perfweb.builds",
-        "perfweb.lab",
-        "perfweb.accounts",
-        "perfweb.stats",
-    },
-    "perfweb.imports": {
-        "runners",
-        "perfweb.runs",
-        "perfweb.builds",
-        "perfweb.lab",
-        "perfweb.accounts",
-        "perfweb.stats",
-    },
-    "perfweb.reports": {
-        "perfweb.manual",
-        "perfweb.runs",
-        "perfweb.builds",
-        "perfweb.lab",
-        "perfweb.accounts",
-        "perfweb.stats",
-    },
-    "perfweb.submissions": {
-        "runners",
-        "perfweb.reports",
-        "perfweb.runs",
-        "perfweb.builds",
-        "perfweb.lab",
-        "perfweb.accounts",
-        "perfweb.stats",
-    },
-    "perfweb.tracking": {
-        "perfweb.forges",
-        "perfweb.outbox",
-        "perfweb.reports",
-        "perfweb.runs",
-        "perfweb.builds",
-        "perfweb.lab",
-        "perfweb.accounts",
-        "perfweb.stats",
-    },
-    "perfweb.mail": {
-        "perfweb.outbox",
-        "perfweb.submissions",
-        "perfweb.reports",
-        "perfweb.runs",
-        "perfweb.builds",
-        "perfweb.lab",
-        "perfweb.accounts",
-        "perfweb.stats",
-    },
-    "perfweb.forges": {
-        "perfweb.submissions",
-        "perfweb.outbox",
-        "perfweb.reports",
-        "perfweb.runs",
-        "perfweb.builds",
-        "perfweb.lab",
-        "perfweb.accounts",
-        "perfweb.stats",
-    },
-    "perfweb.operations": {
-        "runners",
-        "perfweb.tracking",
-        "perfweb.outbox",
-        "perfweb.runs",
-        "perfweb.builds",
-        "perfweb.lab",
-        "perfweb.accounts",
-    },
-    "perfweb.client": set(),
-    "runners": {"perfweb.runs", "perfweb.builds", "perfweb.lab", "perfweb.stats", "playbooks"},
-    "playbooks": set(),
-}
-PARTS = set(MAY_IMPORT)
+TOPS = ("perfweb", "runners", "playbooks")
+TABLE = ROOT / "docs" / "explanation" / "architecture.md"
+ROW = re.compile(r"^\| `(perfweb\.\w+|runners|playbooks)` \|.*\|([^|]*)\|$", re.MULTILINE)
+
+Graph = dict[str, set[str]]
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -110,18 +30,72 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{package}.{alias.name}" for alias in node.names)
 
 
-def part_of(module: str) -> str | None:
-    return next((part for part in PARTS if module == part or module.startswith(f"{part}.")), None)
+def part_of(module: str) -> str:
+    """`perfweb.runs` of `perfweb.runs.models.Run`; the parts of `perfweb` are its folders and its own modules."""
+    names = module.split(".")
+    return ".".join(names[:2]) if names[0] == "perfweb" else names[0]
 
 
-@pytest.mark.parametrize("part", sorted(PARTS))
-def test_imports_point_one_way(part: str) -> None:
-    folder = ROOT / part.replace(".", "/")
+def graph_of_code() -> Graph:
+    """Which part imports which others."""
+    graph: Graph = {}
+    for path in (path for top in TOPS for path in (ROOT / top).rglob("*.py")):
+        part = part_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        others = {part_of(module) for module in imported(path) if module.split(".")[0] in TOPS}
+        graph.setdefault(part, set()).update(others - {part, "perfweb"})
+    return graph
+
+
+def folders(graph: Graph) -> set[str]:
+    return {part for part in graph if (ROOT / part.replace(".", "/")).is_dir()} - {"perfweb.settings"}
+
+
+def common(graph: Graph) -> set[str]:
+    """The modules directly in `perfweb` that need no app."""
+    apps = folders(graph)
+
+    def reaches_an_app(part: str) -> bool:
+        return any(other in apps or reaches_an_app(other) for other in graph[part])
+
+    return {part for part in graph if part not in apps and not reaches_an_app(part)}
+
+
+def table() -> list[tuple[str, set[str]]]:
+    rows = ROW.findall(TABLE.read_text(encoding="utf-8"))
+    return [(part, set(re.findall(r"[a-z]+", packages))) for part, packages in rows]
+
+
+def test_no_part_imports_itself_through_others() -> None:
+    TopologicalSorter(graph_of_code()).prepare()  # raises CycleError, which shows the cycle
+
+
+def test_the_table_has_the_imports_of_each_package() -> None:
+    graph = graph_of_code()
+    apps = folders(graph)
+    written = {part: sorted(packages) for part, packages in table()}
+    assert written == {part: sorted(other.split(".")[-1] for other in graph[part] & apps) for part in sorted(apps)}
+
+
+def test_each_package_imports_only_those_above_it_in_the_table() -> None:
+    above: set[str] = set()
+    for part, packages in table():
+        assert packages <= above, part
+        above.add(part.split(".")[-1])
+
+
+def test_packages_import_no_module_that_serves_requests() -> None:
+    graph = graph_of_code()
+    apps = folders(graph)
+    wrong = {f"{part} imports {other}" for part in apps for other in graph[part] - apps - common(graph)}
+    assert wrong == set()
+
+
+def test_the_service_imports_nothing_of_the_runners() -> None:
     wrong = {
         f"{path.relative_to(ROOT)} imports {module}"
-        for path in folder.rglob("*.py")
+        for path in [*(ROOT / "perfweb").rglob("*.py"), ROOT / "manage.py"]
         for module in imported(path)
-        if part_of(module) not in {None, part, *MAY_IMPORT[part]}
+        if module.split(".")[0] == "runners"
     }
     assert wrong == set()
 

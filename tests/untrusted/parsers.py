@@ -24,14 +24,14 @@ from perfweb.imports.write import FORMATS
 from perfweb.jsontext import JsonError, read_json
 from perfweb.mail import proof
 from perfweb.mail.messages import IgnoredError, Rules, read_message
+from perfweb.measuring import tools
+from perfweb.measuring.tools import ToolError
 from perfweb.plaintext import plain
 from perfweb.reports import counters, durations, lockprofiles
 from perfweb.runs.catalogue import MEASURES, Measure
 from perfweb.runs.planfile import PlanError, SizeError, read_plan, resized
 from perfweb.stats.samples import COLUMNS, parse_samples
 from perfweb.submissions import commands, difftext, plans
-from runners import tools
-from runners.tools import ToolError
 from tests.untrusted import hosts, requests
 from tests.untrusted.hostile import Generator, Parser, repeated, within
 

@@ -69,10 +69,10 @@ NOT_REACHED = {
     "runners/netlab.py": OWN,
     "runners/packing.py": OWN,
     "runners/power.py": "a BMC has the power over its host anyway",
-    "runners/record.py": "it writes JSON; what it reads has rows: outputs of tools, events of plays",
+    "perfweb/measuring/record.py": "it writes JSON; what it reads has rows: outputs of tools, events of plays",
     "runners/sbom.py": OWN,
     "runners/services.py": OWN,
-    "runners/spool.py": OWN,
+    "perfweb/measuring/spool.py": OWN,
     "runners/vmimage.py": OWN,
     "runners/warm.py": OWN,
 }

@@ -63,10 +63,10 @@ def test_computed_patterns_are_known() -> None:
 def test_all_patterns_are_found() -> None:
     """The search in the source sees what the modules have."""
     from perfweb.builds import patches
-    from runners.tools import netperf
+    from perfweb.measuring.tools import netperf
 
     found = {(use.where.partition(":")[0], use.name): use.pattern for use in USES}
-    for module, path in ((patches, "perfweb/builds/patches.py"), (netperf, "runners/tools/netperf.py")):
+    for module, path in ((patches, "perfweb/builds/patches.py"), (netperf, "perfweb/measuring/tools/netperf.py")):
         patterns = {name: value for name, value in vars(module).items() if isinstance(value, re.Pattern)}
         assert {name: found[path, name] for name in patterns} == patterns
 

@@ -15,6 +15,7 @@ from pytest_django import Settings
 from perfweb.builds.sources import archive_path
 from perfweb.faults.models import Fault
 from perfweb.imports import write
+from perfweb.measuring import spool
 from perfweb.operations import contradictions, tasks, thinning
 from perfweb.operations.backups import DUMP, BackupError, backup, restore
 from perfweb.runs import calibration, states
@@ -22,7 +23,6 @@ from perfweb.runs.invariants import violations
 from perfweb.runs.management.commands import summarise as command
 from perfweb.runs.models import Artefact, ArtefactKind, Import, Run, Summary
 from perfweb.runs.summaries import summarise
-from runners import spool
 from tests.factories import create_build, create_queued_run, create_run, create_variants
 
 TABLE = "variant,boot,value\nold,1,10\nold,1,11\nnew,1,20\nnew,1,21\n"

@@ -15,7 +15,7 @@ from perfweb.imports.records import Files, ImportProblemsError, Options, Problem
 from perfweb.imports.write import FORMATS
 
 DATA = Path(__file__).parent / "data"
-TOOLS = Path(__file__).parents[1] / "runners" / "fixtures"
+TOOLS = Path(__file__).parents[1] / "measuring" / "fixtures"
 TEST = "tcp.rr/host-host/ipv4"
 anything = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]

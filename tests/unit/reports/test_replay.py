@@ -108,7 +108,7 @@ def test_any_run_can_be_replayed(client: Client, tmp_path: Path, make: Callable[
 def test_another_checkout_without_a_database_comes_to_the_same(bundle: Path, tmp_path: Path) -> None:
     """A copy of the program, as a process of its own, that has no database to ask."""
     checkout = tmp_path / "checkout"
-    for part in ("perfweb", "playbooks", "runners"):
+    for part in ("perfweb", "playbooks"):
         shutil.copytree(ROOT / part, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "manage.py", checkout)
     environment = {

@@ -7,12 +7,13 @@ import pytest
 from django.utils import timezone
 
 from perfweb.lab.models import Lease
+from perfweb.measuring import record
+from perfweb.measuring.planner import plan_boots
 from perfweb.runs import services, states
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, BootState, Measurement, Run, RunState
 from perfweb.runs.planfile import read_plan
-from runners import losses, record, recovery
-from runners.planner import plan_boots
+from runners import losses, recovery
 from runners.plays import Plays
 from tests.factories import create_testbed
 

@@ -14,11 +14,12 @@ from psycopg.errors import DiskFull
 from pytest_django import Settings
 
 from perfweb.lab.models import Lease
+from perfweb.measuring import space
 from perfweb.redisclient import client as redis_client
 from perfweb.runs import progress, services, states
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, Run, RunState
-from runners import patience, recovery, space
+from runners import patience, recovery
 from runners.execute import execute
 from runners.patience import patiently
 from runners.plays import Plays

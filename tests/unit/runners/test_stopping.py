@@ -11,13 +11,13 @@ from typing import Any, cast
 
 import pytest
 
+from perfweb.measuring.planner import PlannedBoot, PlannedMeasurement, plan_boots
 from perfweb.runs import progress
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, MeasurementState, Run, Variant
 from perfweb.runs.planfile import PlanSpec, read_plan
 from runners import execute
 from runners.boots import Bench
-from runners.planner import PlannedBoot, PlannedMeasurement, plan_boots
 from runners.stopping import decisions, settled
 from tests.factories import (
     create_boot,

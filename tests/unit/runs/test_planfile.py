@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfweb.inputlimits import PLAN_CHARACTERS
+from perfweb.measuring.planner import estimate, plan_boots
 from perfweb.runs import costs
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.planfile import SIZES, PlanError, PlanSpec, SentinelSpec, SizeError, read_plan, resized
 from playbooks.module_utils.gates import DEFAULT_LIMITS
-from runners.planner import estimate, plan_boots
 
 PLANS = Path(__file__).parents[3] / "perfweb" / "runs" / "plans"
 GOOD = """\

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from perfweb.faults import services as faults
+from perfweb.measuring import spool, spool_replay
 from perfweb.runs.models import Run
-from runners import recovery, spool
 
 
 class Command(BaseCommand):
@@ -25,9 +25,9 @@ class Command(BaseCommand):
             self.stdout.writelines(f"{path}: {path.stat().st_size} bytes" for path in found)
             self.stdout.write(f"{len(found)} results are set aside")
             return
-        failed = faults.for_each(recovery.UNREADABLE, found, _put_back, recovery.spooled)
+        failed = faults.for_each(spool_replay.UNREADABLE, found, _put_back, spool_replay.spooled)
         runs = Run.objects.filter(pk__in=spool.run_numbers(found))
-        failed += faults.for_each(recovery.REPLAY, runs, recovery.replay_spool)
+        failed += faults.for_each(spool_replay.REPLAY, runs, spool_replay.replay)
         left = spool.aside()
         self.stdout.write(f"{len(found) - len(left)} results are stored")
         if left or failed:
@@ -36,4 +36,4 @@ class Command(BaseCommand):
 
 def _put_back(path: Path) -> None:
     spool.put_back(path)
-    faults.clear(recovery.SPOOL, recovery.spooled(path))
+    faults.clear(spool_replay.SPOOL, spool_replay.spooled(path))

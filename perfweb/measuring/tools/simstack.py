@@ -4,8 +4,8 @@
 from collections.abc import Mapping
 
 from perfweb.jsontext import read_json
+from perfweb.measuring.tools import ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
-from runners.tools import ToolError, Value, positive
 
 VIRTUAL_MS = 10
 """Virtual milliseconds that are simulated for each second that a plan gives a sample."""

@@ -3,8 +3,8 @@
 
 import re
 
+from perfweb.measuring.tools import SERVER_PORTS, Interim, ToolError, Value, family_option, positive
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, Interim, ToolError, Value, family_option, positive
 
 INTERVAL_MS = 100
 # Milliseconds since the beginning, bytes of the interval, Mbit/s and the share of one connection.

@@ -12,10 +12,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfweb.measuring.planner import estimate, plan_boots
 from perfweb.reports.published import FIGURES
 from perfweb.runs import costs
 from perfweb.runs.planfile import PlanSpec, SentinelSpec, VariantSpec, read_plan
-from runners.planner import estimate, plan_boots
 
 PLANS = Path(__file__).parents[3] / "perfweb/runs/plans"
 DEMO = read_plan((PLANS / "demo.yaml").read_text(encoding="utf-8"))

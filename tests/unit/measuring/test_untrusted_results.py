@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from perfweb.measuring import record, tools
+from perfweb.measuring.planner import PlannedBoot
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, BootState, Measurement, MeasurementState, Sample
 from perfweb.runs.summaries import summarise
-from runners import record, tools
-from runners.planner import PlannedBoot
 from tests.factories import create_queued_run, create_variants
 
 pytestmark = pytest.mark.django_db

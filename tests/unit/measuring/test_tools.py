@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfweb.measuring import tools
+from perfweb.measuring.tools import ToolError, simstack
 from perfweb.runs.catalogue import LOADS, MEASURES, SIMULATED_COSTS, Measure
 from playbooks.module_utils.tunnels import TUNNELS
-from runners import tools
-from runners.tools import ToolError, simstack
 
 FIXTURES = Path(__file__).parent / "fixtures"
 BY_NAME = {measure.name: measure for measure in MEASURES}

@@ -12,9 +12,9 @@ from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from perfweb.faults.models import Fault
+from perfweb.measuring import record, spool, spool_replay
+from perfweb.measuring.planner import PlannedBoot
 from perfweb.runs.models import Artefact, Boot, BootState, Measurement, MeasurementState, Run, Sample
-from runners import record, recovery, spool
-from runners.planner import PlannedBoot
 from tests.factories import create_queued_run, create_variants
 
 pytestmark = pytest.mark.django_db
@@ -146,9 +146,9 @@ def test_spool_is_replayed_once(boot: Boot, settings: Settings, tmp_path: Path) 
     settings.PERFWEB_VAR = tmp_path
     document = measured(boot, output())
     spool.put(boot.run, document)
-    recovery.replay_spool(boot.run)
+    spool_replay.replay(boot.run)
     spool.put(boot.run, document)  # the worker died after the transaction, before it took the file away
-    recovery.replay_spool(boot.run)
+    spool_replay.replay(boot.run)
     assert Measurement.objects.count() == 1
     assert spool.waiting(boot.run) == []
 
@@ -168,8 +168,8 @@ def test_what_a_worker_had_been_told_before_it_died_is_kept_and_taken_again(
     with journal.open("a") as file:
         file.writelines(f"{json.dumps(line)}\n" for line in lines)
         file.write('{"test": "udp.rr/host-host/ipv4", "left": 0, "sam')
-    recovery.replay_spool(boot.run)
-    recovery.replay_spool(boot.run)
+    spool_replay.replay(boot.run)
+    spool_replay.replay(boot.run)
     whole, cut = Measurement.objects.order_by("pk")
     assert (whole.test, whole.state, whole.samples.counted().count()) == (TEST, MeasurementState.OK, 2)
     assert (cut.state, cut.reason) == (MeasurementState.FAILED, "the worker died with 1 samples to take")
@@ -187,7 +187,7 @@ def test_a_line_of_a_journal_that_cannot_be_read_costs_no_other(
     sample = json.dumps({"test": TEST, "left": 0, "sample": output()})
     with journal.open("a", errors="surrogateescape") as file:
         file.write(f"{sample}\n{line}\n{sample}\n")
-    recovery.replay_spool(boot.run)
+    spool_replay.replay(boot.run)
     assert Measurement.objects.get().samples.counted().count() == 2
     assert Fault.objects.get().item.endswith(".told.unread")
     assert len(spool.aside()) == 1
@@ -197,7 +197,7 @@ def test_a_journal_that_cannot_be_read_is_set_aside(boot: Boot, settings: Settin
     settings.PERFWEB_VAR = tmp_path
     journal = spool.begin(boot.run, boot.pk, {})
     journal.write_text("nonsense\n")
-    recovery.replay_spool(boot.run)
+    spool_replay.replay(boot.run)
     assert [path.read_text() for path in journal.parent.iterdir()] == ["nonsense\n"]
     assert spool.unfinished(boot.run) == []
 
@@ -213,7 +213,7 @@ def test_what_cannot_be_stored_is_set_aside_and_holds_up_nothing(
     bad.write_text(text.replace("%d", str(boot.pk)), encoding="latin-1")
     spool.put(boot.run, measured(boot, output()))
     content = bad.read_bytes()
-    recovery.replay_spool(boot.run)
+    spool_replay.replay(boot.run)
     assert spool.waiting(boot.run) == []
     assert Measurement.objects.get().test == TEST
     (kept,) = bad.parent.iterdir()
@@ -236,7 +236,7 @@ def test_spool_of_an_earlier_database_is_not_taken_for_ours(boot: Boot, settings
     settings.PERFWEB_VAR = tmp_path
     spool.put(boot.run, measured(boot, output()))
     Run.objects.filter(pk=boot.run_id).update(created=boot.run.created + timedelta(seconds=1))
-    recovery.replay_spool(Run.objects.get(pk=boot.run_id))
+    spool_replay.replay(Run.objects.get(pk=boot.run_id))
     assert not Measurement.objects.exists()
 
 
@@ -275,7 +275,7 @@ def test_results_that_were_set_aside_are_stored_after_a_repair(
         file.write(json.dumps({"test": "udp.rr/host-host/ipv4", "left": 0, "sample": output()}) + "\n")
     with monkeypatch.context() as broken:
         broken.setattr(json, "loads", lambda *_, **__: 1 // 0)
-        recovery.replay_spool(boot.run)
+        spool_replay.replay(boot.run)
     assert (spool.waiting(boot.run), spool.unfinished(boot.run), Measurement.objects.count()) == ([], [], 0)
     call_command("spool", "list")
     assert "2 results are set aside" in capsys.readouterr().out

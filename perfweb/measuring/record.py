@@ -15,6 +15,8 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.utils import timezone
 
 from perfweb.lab.models import Role
+from perfweb.measuring import tools
+from perfweb.measuring.planner import PlannedBoot
 from perfweb.plaintext import plain, storable
 from perfweb.runs.bulk import copy_samples
 from perfweb.runs.catalogue import TESTS, Measure, Test
@@ -32,8 +34,6 @@ from perfweb.runs.models import (
     Variant,
 )
 from playbooks.module_utils.gauges import UNITS
-from runners import tools
-from runners.planner import PlannedBoot
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfweb.jsontext import JsonError, read_json
+from perfweb.measuring.tools import (
+    SERVER_PORTS,
+    Interim,
+    ToolError,
+    Value,
+    family_option,
+    number,
+    positive,
+    udp_payload,
+)
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, Interim, ToolError, Value, family_option, number, positive, udp_payload
 
 # Also in the moment before it has noticed the end of the client before.
 BUSY = "the server is busy running a test"

@@ -4,8 +4,17 @@
 import re
 from collections.abc import Mapping
 
+from perfweb.measuring.tools import (
+    SERVER_PORTS,
+    Interim,
+    ToolError,
+    Value,
+    family_option,
+    number,
+    positive,
+    udp_payload,
+)
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, Interim, ToolError, Value, family_option, number, positive, udp_payload
 
 _TESTS = {
     "tcp.rr": ("TCP_RR", []),

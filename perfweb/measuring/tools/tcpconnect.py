@@ -3,8 +3,8 @@
 
 import re
 
+from perfweb.measuring.tools import SERVER_PORTS, ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
-from runners.tools import SERVER_PORTS, ToolError, Value, positive
 
 _RATE = re.compile(r"^connections: \d+ seconds: [\d.]+ rate: (?P<rate>\S+) connections/s$", re.ASCII | re.MULTILINE)
 

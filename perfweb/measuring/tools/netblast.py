@@ -5,8 +5,8 @@ the highest rates at which hardly any are lost; or how long round trips take at 
 
 import re
 
+from perfweb.measuring.tools import SERVER_PORTS, ToolError, Value, positive
 from perfweb.runs.catalogue import LOADS, Measure
-from runners.tools import SERVER_PORTS, ToolError, Value, positive
 
 _FOUND = re.compile(r"^(?P<name>ndr|pdr): (?P<rate>\S+) datagrams/s", re.ASCII | re.MULTILINE)
 _LOAD = re.compile(r"^load: (?P<percent>\d{1,3}) % (?P<told>.*) us$", re.ASCII | re.MULTILINE)

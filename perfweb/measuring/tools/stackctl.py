@@ -3,8 +3,8 @@
 
 import re
 
+from perfweb.measuring.tools import ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
-from runners.tools import ToolError, Value, positive
 
 _IDLE = re.compile(r"^receive threads: \d+, (?P<idle>\S+) % idle$", re.ASCII | re.MULTILINE)
 _RATE = re.compile(r"^received: (?P<rate>\S+) kpps$", re.ASCII | re.MULTILINE)

@@ -7,8 +7,8 @@ The compiler is Python's, as there is one wherever playbooks are played.
 
 import re
 
+from perfweb.measuring.tools import ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
-from runners.tools import ToolError, Value, positive
 
 _PROGRAM = """\
 import sys, time, zlib
