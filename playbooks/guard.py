@@ -9,8 +9,8 @@ is installed beside this file, in `modules.zip`.  So the key can call these modu
 directory, a link or a user that is not the service's.  The program is compared with what is installed, so that a
 controller of another version is refused.
 
-`policy.json`, beside it too, says what is the service's here (runners/guard.py makes both).  A refusal is a sentence on
-standard error, the status 126 and a line in the system's log.  All that this needs is Python 3.9.
+`policy.json`, beside it too, says what is the service's here (runners/ansible/guard.py makes both).  A refusal is a
+sentence on standard error, the status 126 and a line in the system's log.  All that this needs is Python 3.9.
 """
 
 from __future__ import annotations

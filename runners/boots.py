@@ -16,10 +16,10 @@ from perfweb.runs.catalogue import Test
 from perfweb.runs.models import Boot, BootState, Measurement, Run, Sample, Target, Topology, Variant
 from perfweb.runs.planfile import PlanSpec
 from playbooks.module_utils.tunnels import TUNNELS
+from runners.ansible.driver import Listener, PlayCancelledError, PlayError
+from runners.ansible.plays import PATIENCE_SECONDS, BootRequest, Plays, Sampling
 from runners.consoles import Consoles
-from runners.driver import Listener, PlayCancelledError, PlayError
-from runners.patience import DatabaseGoneError, patiently
-from runners.plays import PATIENCE_SECONDS, BootRequest, Plays, Sampling
+from runners.db_retry import DatabaseGoneError, retry_db
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
     """
     block = 0 if planned.sentinel else planned.block  # a sentinel is the same each time
     layout = bench.plan.layout_of(block) if variant.target == Target.STACK else None
-    boot = patiently(lambda: record.boot_started(bench.run, variant, planned, layout))
+    boot = retry_db(lambda: record.boot_started(bench.run, variant, planned, layout))
     _Booted(bench, boot, variant, planned.block, missing).go()
 
 
@@ -160,7 +160,7 @@ class _Booted:
             said = f"its host did not answer: {failure}\n"
         if said:
             self.debugger += f"== {why}\n{said}"
-            patiently(lambda: record.debugger(self.boot, self.debugger))
+            retry_db(lambda: record.debugger(self.boot, self.debugger))
 
     def _sampling(self) -> Sampling:
         plan, measure = self.bench.plan, self.left[0].test.measure  # those of one server have one host
@@ -193,7 +193,7 @@ class _Booted:
             effective = data["effective"]
             if not effective:
                 self.late = "it did not tell its tunables"
-            patiently(lambda: record.boot_up(self.boot, data, effective))
+            retry_db(lambda: record.boot_up(self.boot, data, effective))
             if wrong := tunables_problem(self.request.tunables, effective):
                 raise WrongTunablesError(wrong)
         elif "counters" in data:
@@ -224,7 +224,7 @@ class _Booted:
         """
         document = self._document(self.left[0], reason)
         path = self._spooled(document)
-        measurement = patiently(lambda: record.measurement(document))
+        measurement = retry_db(lambda: record.measurement(document))
         if path:
             spool.remove(path)
         del self.left[0]
@@ -257,7 +257,7 @@ class _Booted:
         self.counters = counters
         if self.request.target == Target.STACK and not counters.get("sysctl"):
             self.late = self.late or "it did not tell its counters"
-        patiently(lambda: record.counters(self.boot, counters))
+        retry_db(lambda: record.counters(self.boot, counters))
 
     def _stop(self) -> None:
         try:
@@ -273,7 +273,7 @@ class _Booted:
 
     def _end(self, state: BootState, error: str, printed: str = "") -> None:
         said = self.consoles.said()
-        patiently(lambda: record.boot_ended(self.boot, state, error, printed, said))
+        retry_db(lambda: record.boot_ended(self.boot, state, error, printed, said))
 
     def _interrupted(self, why: str) -> None:
         """Keeps the samples of the measurement under way, if there are any; it is taken again when the run goes on."""
@@ -323,7 +323,7 @@ def tunables_problem(asked: Mapping[str, str], effective: Mapping[str, str]) -> 
 
 def _publish(measurement: Measurement, variant: str) -> None:
     """Tells the watchers the mean of the samples that are good."""
-    samples = patiently(lambda: list(Sample.objects.filter(measurement=measurement).primary().good()))
+    samples = retry_db(lambda: list(Sample.objects.filter(measurement=measurement).primary().good()))
     mean = sum(sample.value for sample in samples) / len(samples) if samples else None
     progress.publish(
         measurement.boot.run_id,

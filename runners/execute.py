@@ -22,18 +22,18 @@ from perfweb.measuring.tools import FROM_BUILD
 from perfweb.runs import progress, states
 from perfweb.runs.models import Measurement, MeasurementState, Run, Target, Variant
 from perfweb.runs.planfile import PlanSpec, read_plan
-from runners import fitness, heartbeat, losses, recovery
+from runners import health_check, heartbeat, recovery, worker_losses
+from runners.ansible.driver import PlayCancelledError, PlayError, PlayFailedError
+from runners.ansible.plays import Plays
 from runners.boots import Bench, run_boot
-from runners.driver import PlayCancelledError, PlayError, PlayFailedError
+from runners.db_retry import DatabaseGoneError, retry_db
 from runners.heartbeat import Heartbeat, StopRequestedError
-from runners.patience import DatabaseGoneError, patiently
-from runners.plays import Plays
 from runners.stopping import Settled, closing, settled
 
 log = logging.getLogger(__name__)
 Transition = Callable[[int, str], Run]
 
-EXPECTED = (PlayError, InventoryError, fitness.UnableError, SourceError, FileNotFoundError)
+EXPECTED = (PlayError, InventoryError, health_check.UnableError, SourceError, FileNotFoundError)
 """What ends a run because of its testbed or its plan; the message says enough."""
 
 
@@ -49,7 +49,7 @@ def execute(number: int, worker: str = "") -> bool:
     """Does run `number` if it is queued and its testbed is free, and returns whether.  `worker` may recall it."""
     with logs.about(run=number):
         try:
-            run = patiently(lambda: states.lease(number, worker))
+            run = retry_db(lambda: states.lease(number, worker))
         except (states.TestbedBusyError, states.IllegalTransitionError, Run.DoesNotExist) as reason:
             log.info("run %d is not started: %s", number, reason)
             return False
@@ -65,9 +65,9 @@ def _execute(run: Run) -> None:
                 log.error("run %d was taken from this worker, which leaves it alone from now on", run.number)
                 return
             _end(run, ending)
-        except fitness.UnfitError as error:
+        except health_check.UnfitError as error:
             log.warning("run %d goes back into the queue: %s", run.number, error)
-            patiently(lambda reason=str(error): _put_off(run, reason))  # type: ignore[misc]
+            retry_db(lambda reason=str(error): _put_off(run, reason))  # type: ignore[misc]
         except states.IllegalTransitionError as error:
             log.error("run %d was ended by somebody else: %s", run.number, error)
         except DatabaseGoneError:
@@ -84,7 +84,7 @@ def _work(run: Run, beat: Heartbeat) -> Ending:
         if beat.stop_reason == heartbeat.CANCELLED:
             return Ending(states.cancel, "cancelled while it ran")
         return Ending(states.interrupt, beat.stop_reason)
-    except (DatabaseGoneError, fitness.UnfitError):
+    except (DatabaseGoneError, health_check.UnfitError):
         raise
     except Exception as error:
         return _cut_short(run, error)
@@ -97,7 +97,7 @@ def _cut_short(run: Run, error: Exception) -> Ending:
     if isinstance(error, space.DiskFullError) or space.is_full(error) or (expected and space.shortages()):
         return _paused(error)
     if isinstance(error, PlayError) and error.result.name == "prepare":
-        patiently(lambda: outages.failed(run.testbed, str(error)))
+        retry_db(lambda: outages.failed(run.testbed, str(error)))
     if expected:
         return Ending(states.fail, str(error))
     if isinstance(error, states.IllegalTransitionError):
@@ -121,15 +121,15 @@ def _put_off(run: Run, reason: str) -> None:
 
 
 def _end(run: Run, ending: Ending) -> None:
-    patiently(lambda: states.restore(run.number, ending.reason))
+    retry_db(lambda: states.restore(run.number, ending.reason))
     problem = _restore(run)
     if problem:
         reason = "; ".join(filter(None, [ending.reason, problem]))
         # What is paused goes on when the testbed is restored, which needs space, too.
         end = states.pause if ending.transition is states.pause else states.fail
-        patiently(lambda: end(run.number, reason, problem))
+        retry_db(lambda: end(run.number, reason, problem))
     else:
-        patiently(lambda: ending.transition(run.number, ending.reason))
+        retry_db(lambda: ending.transition(run.number, ending.reason))
 
 
 def _restore(run: Run) -> str:
@@ -145,27 +145,27 @@ def _restore(run: Run) -> str:
 def _measure_everything(run: Run, beat: Heartbeat) -> Ending:
     number = run.number
     space.require()
-    patiently(lambda: spool_replay.replay(run))
+    retry_db(lambda: spool_replay.replay(run))
     plan = read_plan(run.plan.text)
     plays = Plays(run, beat.must_stop)
-    fitness.require(run, plays)
-    patiently(lambda: states.prepare(number))
+    health_check.require(run, plays)
+    retry_db(lambda: states.prepare(number))
     hosts = read_inventory(Path(run.testbed.inventory))
-    fitness.require_words(plan, hosts)
+    health_check.require_words(plan, hosts)
     if not plan.simulated:
         for family in sorted({test.outer_family for test in plan.tests}):
             for host in hosts.values():
                 host.data_address(family)  # or this testbed cannot do the plan
     prepared = plays.prepare(_tunnels(plan))
-    patiently(lambda: outages.worked(run.testbed))
-    patiently(lambda: record.host_facts(run, prepared["facts"]))
-    fitness.require_means(prepared["lacking"])
-    patiently(lambda: states.build(number))
-    variants = {variant.name: variant for variant in patiently(lambda: _variants(run))}
+    retry_db(lambda: outages.worked(run.testbed))
+    retry_db(lambda: record.host_facts(run, prepared["facts"]))
+    health_check.require_means(prepared["lacking"])
+    retry_db(lambda: states.build(number))
+    variants = {variant.name: variant for variant in retry_db(lambda: _variants(run))}
     _build(plan, variants, plays)
-    patiently(lambda: states.start(number))
+    retry_db(lambda: states.start(number))
     decided = _measure(Bench(run, plan, plays, hosts), variants, beat)
-    ending = patiently(lambda: _verdict(run))
+    ending = retry_db(lambda: _verdict(run))
     return replace(ending, reason="; ".join(filter(None, [ending.reason, *decided])))
 
 
@@ -191,11 +191,11 @@ def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
         sources = pack_sources(settings.BASE_DIR / "stack", store)
         for variant in needing:
             if variant.build is None:
-                patiently(lambda variant=variant: _assign(variant, sources))  # type: ignore[misc]
+                retry_db(lambda variant=variant: _assign(variant, sources))  # type: ignore[misc]
     for build in {variant.build.key: variant.build for variant in needing if variant.build}.values():
         _build_once(build, archive_path(store, build.source_sha256), plays)
     for variant in needing:
-        patiently(variant.build.refresh_from_db if variant.build else lambda: None)
+        retry_db(variant.build.refresh_from_db if variant.build else lambda: None)
 
 
 def _assign(variant: Variant, sources: Sources) -> None:
@@ -213,17 +213,17 @@ def _build_once(build: Build, archive: Path, plays: Plays) -> None:
         outcome = plays.build(build.key, archive, build.options)
     except PlayFailedError as failure:
         output = "\n".join(part.output for part in failure.result.failures) or failure.result.log
-        patiently(lambda: builds.failed(build, output))
+        retry_db(lambda: builds.failed(build, output))
         raise
     seconds = None if outcome["cached"] and build.seconds is not None else float(outcome["seconds"])
-    patiently(lambda: builds.succeeded(build, outcome["prefix"], outcome["build_log"], seconds))
+    retry_db(lambda: builds.succeeded(build, outcome["prefix"], outcome["build_log"], seconds))
 
 
 def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> list[str]:
     """All boots in order, without what was measured before or is decided. Returns what was decided early, in words."""
     planned = plan_boots(bench.plan, bench.run.seed)
-    done = patiently(lambda: _measured(bench.run))
-    given_up = patiently(lambda: losses.given_up(bench.run))
+    done = retry_db(lambda: _measured(bench.run))
+    given_up = retry_db(lambda: worker_losses.given_up(bench.run))
     tried = (boot for boot in planned if boot.position not in given_up)
     ahead = [(boot, missing) for boot in tried if (missing := _missing(boot, done))]
     clock = _Clock(bench, planned)
@@ -232,7 +232,7 @@ def _measure(bench: Bench, variants: dict[str, Variant], beat: Heartbeat) -> lis
         beat.check()
         space.require()
         boot, missing = ahead[0]
-        enough = patiently(lambda boot=boot: settled(bench.run, bench.plan, planned, boot))  # type: ignore[misc]
+        enough = retry_db(lambda boot=boot: settled(bench.run, bench.plan, planned, boot))  # type: ignore[misc]
         if enough:
             last = closing(planned, boot)
             spared = [other for other, _ in ahead if other.group == boot.group and other is not last]

@@ -16,9 +16,9 @@ from perfweb.measuring import record, space, spool_replay
 from perfweb.plaintext import plain
 from perfweb.runs import states
 from perfweb.runs.models import Boot, BootState, Run, RunState
-from runners import clocks, losses
-from runners.driver import PlayError
-from runners.plays import Plays
+from runners import clocks, worker_losses
+from runners.ansible.driver import PlayError
+from runners.ansible.plays import Plays
 
 log = logging.getLogger(__name__)
 UNRESTORED = "the lab could not be restored"
@@ -31,7 +31,7 @@ GO_ON = faults.Task("go on", "the run stays interrupted: manage.py resume N, or 
 
 def recover(name: str = "") -> None:
     """Ends every run of the lab `name` whose lease has expired, cleans its testbed, and queues it again
-    (runners.losses).  Only the lab's own controller reaches its hosts, and has what its workers had measured.
+    (runners.worker_losses).  Only the lab's own controller reaches its hosts, and has what its workers had measured.
 
     A testbed that cannot be restored stays out of service and is tried again, unless `manage.py free` gives it up.
     """
@@ -63,7 +63,7 @@ def _interrupt(number: int, lease: Lease) -> bool:
     if not lab.expired().filter(pk=lease.pk).exists():
         return False
     if run.state in states.ACTIVE:
-        why = losses.note(run, lease)
+        why = worker_losses.note(run, lease)
         for boot in Boot.objects.filter(run=run, state__in=[BootState.BOOTING, BootState.UP]):
             record.boot_ended(boot, BootState.INTERRUPTED, "the worker died")
         states.interrupt(number, why)
@@ -89,4 +89,4 @@ def _clean_up(run: Run, lease: Lease) -> None:
 @transaction.atomic
 def _give_back(run: Run, lease: Lease) -> None:
     lab.release(lease)
-    losses.go_on(run, lease)
+    worker_losses.go_on(run, lease)

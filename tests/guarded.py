@@ -9,7 +9,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 
-from runners import guard
+from runners.ansible import guard
 
 CALL = "/bin/sh -c '/usr/bin/python3 && sleep 0'"
 SHARED = "ansible/module_utils/basic.py"

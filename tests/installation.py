@@ -17,8 +17,8 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from playbooks.module_utils import processes
-from runners import services
-from runners.services import Layout
+from runners.services import supervisor
+from runners.services.supervisor import Layout
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -53,7 +53,7 @@ class Installation:
         }
 
     def start(self, *names: str) -> None:
-        """Start services by their names in runners/services.py, as its command does; wait until they answer."""
+        """Start services by their names in runners/services, as its command does; wait until they answer."""
         argv = [sys.executable, "-m", "runners.services", "--var", str(self.layout.var), "start", *names]
         subprocess.run(argv, cwd=ROOT, env=self.environment, check=True)
 
@@ -124,7 +124,7 @@ def installed(var: Path, **environment: str) -> Iterator[Installation]:
         installation.start("web")
         yield installation
     finally:
-        for name in services.STARTERS:
+        for name in supervisor.STARTERS:
             if processes.running(installation.layout.pid_file(name)):
                 installation.signal(name, signal.SIGCONT)
-        services.stop(installation.layout, list(services.STARTERS))
+        supervisor.stop(installation.layout, list(supervisor.STARTERS))

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from runners import netlab
-from runners.labs import LabError
-from runners.netlab import Lab
+from runners.labs import netlab
+from runners.labs.common import LabError
+from runners.labs.netlab import Lab
 
 NETWORKS = range(100, 240)
 RESERVED = Path("/run/perfweb/networks")

@@ -9,7 +9,7 @@ from perfweb import inputlimits, logs, proxies
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 PERFWEB_VAR = Path(os.environ.get("PERFWEB_VAR", BASE_DIR / "var"))
-# Where `./dev` puts sockets and the address of the pages (runners/services.py).  With a long path `run` is a link to a
+# Where `./dev` puts sockets and the address of the pages (runners/services).  With a long path `run` is a link to a
 # short one, and the name of a socket has to be short.
 _RUN = (PERFWEB_VAR / "run").resolve()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runners.services import Layout
+from runners.services.supervisor import Layout
 from tests.gate.scheduler import Argv, Job
 
 ROOT = Path(__file__).resolve().parents[2]

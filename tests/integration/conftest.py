@@ -25,8 +25,8 @@ from perfweb.runs.invariants import violations
 from perfweb.runs.models import Run, RunState
 from playbooks.module_utils import processes
 from playbooks.module_utils.tunnels import INTERFACE
-from runners import netlab
-from runners.services import Layout
+from runners.labs import netlab
+from runners.services.supervisor import Layout
 from tests.labs import raise_lab
 
 ROOT = Path(__file__).resolve().parents[2]

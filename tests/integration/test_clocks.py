@@ -22,7 +22,7 @@ from perfweb.lab.models import Testbed
 from perfweb.runs import services
 from perfweb.runs.models import Measurement, Run, RunState, Sample
 from runners import recovery
-from runners.services import Layout, start_postgresql, stop
+from runners.services.supervisor import Layout, start_postgresql, stop
 from tests.installation import Reply, installed, wait_until
 from tests.integration.conftest import ROOT, LabHosts, Worker, wait_for, wait_for_state
 

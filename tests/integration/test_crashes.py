@@ -9,7 +9,7 @@ from django.db import connection
 
 from perfweb.measuring import spool
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
-from runners.services import Layout, start_postgresql, start_redis, stop
+from runners.services.supervisor import Layout, start_postgresql, start_redis, stop
 from tests.integration.conftest import (
     LabHosts,
     Worker,

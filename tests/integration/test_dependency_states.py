@@ -20,7 +20,7 @@ import psycopg
 import pytest
 import redis
 
-from runners import services
+from runners.services import supervisor
 from tests.installation import ROOT, Installation, Reply, installed, wait_until
 
 RECOVERY_SECONDS = 5.0
@@ -59,12 +59,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
         disk(temporary, "1m"),
         disk(folder / "postgresql", "250m"),
     ):
-        layout = services.Layout.of(var)
-        services._initialise_postgresql(layout)
+        layout = supervisor.Layout.of(var)
+        supervisor._initialise_postgresql(layout)
         (layout.postgresql_data).rename(var / "made")
         subprocess.run(["cp", "-a", f"{var}/made/.", folder / "postgresql"], check=True)
         (folder / "postgresql").chmod(0o700)
-        services._own(folder / "postgresql", "postgres")
+        supervisor._own(folder / "postgresql", "postgres")
         layout.postgresql_data.symlink_to(folder / "postgresql")
         with installed(var, TMPDIR=str(temporary)) as installation:
             yield installation
@@ -110,7 +110,7 @@ def refusal(site: Installation) -> str:
 def test_postgresql_starts_up(site: Installation) -> None:
     """In recovery, without hot standby, it refuses connections with 57P03 until it is promoted."""
     data = site.layout.postgresql_data
-    services.stop(site.layout, ["postgresql"])
+    supervisor.stop(site.layout, ["postgresql"])
     settings = data / "postgresql.auto.conf"
     settings.write_text(f"{settings.read_text()}hot_standby = off\n")
     (data / "standby.signal").touch()
@@ -172,10 +172,10 @@ STORE = """
 import os
 from django.utils import timezone
 from perfweb.faults.models import Fault
-from runners.patience import patiently
+from runners.db_retry import retry_db
 text = os.urandom(3 << 20).hex()
 now = timezone.now()
-patiently(lambda: Fault.objects.create(task="store", item=text[:64], error=text, advice="", first=now, last=now))
+retry_db(lambda: Fault.objects.create(task="store", item=text[:64], error=text, advice="", first=now, last=now))
 print("stored", text[:64])
 """
 
@@ -244,7 +244,7 @@ def test_redis_takes_no_changes(site: Installation) -> None:
 
 def test_redis_loads_its_data(site: Installation, tmp_path: Path) -> None:
     """LOADING: a server that waits 20 ms for each of its 2000 keys, in the place of ours."""
-    services.stop(site.layout, ["redis"])
+    supervisor.stop(site.layout, ["redis"])
     argv = [
         "redis-server", "--port", "0", "--unixsocket", str(site.layout.redis_socket), "--dir", str(tmp_path),
         "--save", "1000 1000", "--loglevel", "warning",

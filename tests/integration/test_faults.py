@@ -30,7 +30,8 @@ from perfweb.lab.models import Lease, Testbed
 from perfweb.measuring import spool
 from perfweb.runs import services
 from perfweb.runs.models import Artefact, ArtefactKind, Boot, Measurement, Run, RunState, Sample
-from runners import netlab, recovery, tasks
+from runners import recovery, tasks
+from runners.labs import netlab
 from tests.integration.conftest import LabHosts, Worker, history, state_of, wait_for, wait_for_state
 
 pytestmark = pytest.mark.django_db(transaction=True)

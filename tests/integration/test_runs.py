@@ -14,7 +14,7 @@ from perfweb.lab.models import Testbed
 from perfweb.measuring.tools import SERVER_PORTS
 from perfweb.runs import progress, services
 from perfweb.runs.models import Artefact, Boot, HostFacts, Measurement, Run, RunState, Sample
-from runners import netlab
+from runners.labs import netlab
 from tests.integration.conftest import PLAN, LabHosts, Worker, history, wait_for, wait_for_state
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runners import netlab
-from runners.netlab import Lab
+from runners.labs import netlab
+from runners.labs.netlab import Lab
 from tests.labs import raise_lab
 
 

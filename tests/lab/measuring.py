@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from runners.driver import Listener, PlayResult
+from runners.ansible.driver import Listener, PlayResult
 
 Sample = dict[str, Any]
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from playbooks.guard import LIMIT, REFUSED
-from runners import guard
-from runners.driver import play
-from runners.labs import ssh_options
-from runners.netlab import Lab
+from runners.ansible import guard
+from runners.ansible.driver import play
+from runners.labs.common import ssh_options
+from runners.labs.netlab import Lab
 from tests.guarded import CALL, SHARED, program
 
 UID = 1879048200

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from playbooks.module_utils import processes
-from runners import driver, netlab
-from runners.driver import PlayResult
-from runners.netlab import Lab
+from runners.ansible import driver
+from runners.ansible.driver import PlayResult
+from runners.labs import netlab
+from runners.labs.netlab import Lab
 
 BUILDS = netlab.HOSTS_ROOT / "builds"
 GREED = Path(__file__).parent / "hostile" / "greed.py"

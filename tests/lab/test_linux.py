@@ -18,9 +18,9 @@ import yaml
 from perfweb.measuring import tools
 from perfweb.runs.catalogue import MEASURES
 from playbooks.module_utils import congestion
-from runners import driver
-from runners.driver import PlayResult
-from runners.netlab import Lab
+from runners.ansible import driver
+from runners.ansible.driver import PlayResult
+from runners.labs.netlab import Lab
 from tests.lab.measuring import measured
 
 Play = Callable[..., PlayResult]

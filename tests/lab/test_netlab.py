@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from playbooks.module_utils import processes
-from runners import netlab
-from runners.labs import LabError
-from runners.netlab import Lab
+from runners.labs import netlab
+from runners.labs.common import LabError
+from runners.labs.netlab import Lab
 from tests.labs import raise_lab
 
 HOSTS = ("left", "dut", "right")

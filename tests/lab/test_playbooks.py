@@ -23,9 +23,10 @@ from perfweb.runs.catalogue import MEASURES
 from playbooks.module_utils import processes
 from playbooks.module_utils.gates import DEFAULT_LIMITS
 from playbooks.module_utils.gauges import UNITS
-from runners import driver, netlab
-from runners.driver import Listener, PlayCancelledError, PlayResult, PlayTimeoutError
-from runners.netlab import Lab
+from runners.ansible import driver
+from runners.ansible.driver import Listener, PlayCancelledError, PlayResult, PlayTimeoutError
+from runners.labs import netlab
+from runners.labs.netlab import Lab
 from tests.lab.measuring import measured
 
 RUN = "testrun"
@@ -359,7 +360,7 @@ def test_a_controller_that_is_killed_leaves_no_process(play: Play, lab: Lab, run
     wait_for(lambda: "sleep" in commands_on(lab, "left"))
     words = ["ps", "-o", "pid=", "--ppid", str(controller.pid)]
     children = [processes.identify(int(pid)) for pid in subprocess.check_output(words, text=True).split()]
-    assert len(children) == 2  # the warm server, and who asks it
+    assert len(children) == 2  # the Ansible server, and its client
     controller.kill()
     controller.wait()
     wait_for(lambda: commands_on(lab, "left") == [])

@@ -18,9 +18,10 @@ from perfweb.measuring import tools
 from perfweb.reports.lockprofiles import read_profile
 from perfweb.runs.catalogue import FAMILIES, TESTS, Test
 from playbooks.module_utils import processes
-from runners import driver, netlab
-from runners.driver import PlayResult
-from runners.netlab import Lab
+from runners.ansible import driver
+from runners.ansible.driver import PlayResult
+from runners.labs import netlab
+from runners.labs.netlab import Lab
 from tests.lab.measuring import measured
 
 BUILDS = netlab.HOSTS_ROOT / "builds"

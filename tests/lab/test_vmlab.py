@@ -17,10 +17,10 @@ import pytest
 from perfweb.measuring import tools
 from perfweb.runs.catalogue import TESTS
 from playbooks.module_utils import processes, tunnels
-from runners import vmlab
-from runners.driver import NOBODY, Listener, PlayResult, play
-from runners.labs import LabError, ssh_options
-from runners.vmlab import Lab
+from runners.ansible.driver import NOBODY, Listener, PlayResult, play
+from runners.labs import vmlab
+from runners.labs.common import LabError, ssh_options
+from runners.labs.vmlab import Lab
 from tests.stack.topology import Installed
 
 HOSTS = ("left", "dut", "right")

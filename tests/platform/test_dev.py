@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from playbooks.module_utils import processes
-from runners import netlab, services
-from runners.netlab import Lab
+from runners.labs import netlab
+from runners.labs.netlab import Lab
+from runners.services import supervisor
 from tests.labs import free_network
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,7 +92,7 @@ def dev_in(folder: Path) -> Iterator[Dev]:
     with free_network() as network:
         made = Dev(folder / "var", network)
         yield made
-        services.stop(services.Layout.of(made.var), list(services.STARTERS))
+        supervisor.stop(supervisor.Layout.of(made.var), list(supervisor.STARTERS))
         netlab.down(made.lab)
 
 

@@ -19,7 +19,7 @@ from perfweb.accounts.models import Entry
 from perfweb.runs import progress
 from perfweb.runs.models import RunState
 from perfweb.settings.base import LARGEST_UPLOAD
-from runners.services import free_port
+from runners.services.supervisor import free_port
 from tests.conftest import served
 from tests.factories import create_queued_run
 

@@ -15,9 +15,9 @@ import pytest
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from runners import sbom
-from runners.advisories import Outcome, judge, offline, yanked
-from runners.sbom import Locked
+from runners.dependencies import sbom
+from runners.dependencies.advisories import Outcome, judge, offline, yanked
+from runners.dependencies.sbom import Locked
 
 
 @pytest.fixture(scope="module")

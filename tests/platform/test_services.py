@@ -18,20 +18,20 @@ import pytest
 import redis
 
 from playbooks.module_utils import processes
-from runners import services
 from runners.paths import SOCKET_PATH_LIMIT, UnsafeDirectoryError, require_private, socket_directory
-from runners.services import Layout
+from runners.services import supervisor
+from runners.services.supervisor import Layout
 
 
 @pytest.fixture(scope="module")
 def layout(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Layout]:
     """An installation of its own, with the databases running."""
     made = Layout.of(tmp_path_factory.mktemp("installation") / "var")
-    services.write_environment(made)
-    services.start_postgresql(made)
-    services.start_redis(made)
+    supervisor.write_environment(made)
+    supervisor.start_postgresql(made)
+    supervisor.start_redis(made)
     yield made
-    services.stop(made, list(services.STARTERS))
+    supervisor.stop(made, list(supervisor.STARTERS))
 
 
 def connect(layout: Layout) -> psycopg.Connection[tuple[object, ...]]:
@@ -60,10 +60,10 @@ def test_nobody_else_reaches_the_databases(layout: Layout) -> None:
 
 
 def test_starting_twice_changes_nothing(layout: Layout) -> None:
-    before = [processes.running(layout.pid_file(name)) for name in services.DATABASES]
+    before = [processes.running(layout.pid_file(name)) for name in supervisor.DATABASES]
     key = layout.secret_key_file.read_text()
-    assert services.main(["--var", str(layout.var), "start", *services.DATABASES]) == 0
-    assert [processes.running(layout.pid_file(name)) for name in services.DATABASES] == before
+    assert supervisor.main(["--var", str(layout.var), "start", *supervisor.DATABASES]) == 0
+    assert [processes.running(layout.pid_file(name)) for name in supervisor.DATABASES] == before
     assert layout.secret_key_file.read_text() == key
 
 
@@ -75,19 +75,19 @@ def test_a_database_that_was_killed_comes_back_with_its_data(layout: Layout) -> 
     assert server is not None
     processes.signal_process(server, signal.SIGKILL)
     assert processes.wait_until_gone(server, 5)
-    services.start_postgresql(layout)
+    supervisor.start_postgresql(layout)
     with connect(layout) as connection:
         assert connection.execute("SELECT value FROM kept").fetchone() == (2005,)
 
 
 def test_stopping_twice_is_no_error_and_leaves_no_process(layout: Layout) -> None:
-    running = [processes.running(layout.pid_file(name)) for name in services.DATABASES]
+    running = [processes.running(layout.pid_file(name)) for name in supervisor.DATABASES]
     assert all(running)
     for _ in range(2):
-        assert services.main(["--var", str(layout.var), "stop"]) == 0
+        assert supervisor.main(["--var", str(layout.var), "stop"]) == 0
     assert not any(process and process.alive() for process in running)
-    services.start_postgresql(layout)
-    services.start_redis(layout)
+    supervisor.start_postgresql(layout)
+    supervisor.start_redis(layout)
 
 
 def test_a_stale_pid_file_of_another_process_is_left_alone(tmp_path: Path) -> None:
@@ -95,19 +95,19 @@ def test_a_stale_pid_file_of_another_process_is_left_alone(tmp_path: Path) -> No
     me = processes.identify(os.getpid())
     assert me is not None
     processes.write_pid_file(layout.pid_file("redis"), dataclasses.replace(me, started=me.started - 1))
-    services.start_redis(layout)
+    supervisor.start_redis(layout)
     try:
         assert redis.Redis(unix_socket_path=str(layout.redis_socket)).ping()
     finally:
-        services.stop(layout, ["redis"])
+        supervisor.stop(layout, ["redis"])
 
 
 def test_a_service_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "START_SECONDS", 1.0)
+    monkeypatch.setattr(supervisor, "START_SECONDS", 1.0)
     layout = Layout.of(tmp_path / "var")
     layout.redis_socket.mkdir(parents=True)
-    with pytest.raises(services.ServiceError, match="redis did not start within 1 s") as caught:
-        services.start_redis(layout)
+    with pytest.raises(supervisor.ServiceError, match="redis did not start within 1 s") as caught:
+        supervisor.start_redis(layout)
     assert "Failed opening Unix socket" in str(caught.value)
     assert processes.running(layout.pid_file("redis")) is None
 
@@ -115,14 +115,14 @@ def test_a_service_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytes
 def test_a_server_that_nobody_knows_of_is_not_taken_for_our_own(
     layout: Layout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "START_SECONDS", 1.0)
+    monkeypatch.setattr(supervisor, "START_SECONDS", 1.0)
     kept = layout.pid_file("postgresql").rename(tmp_path / "kept")
     try:
-        with pytest.raises(services.ServiceError, match=r"lock file .* already exists"):
-            services.start_postgresql(layout)
+        with pytest.raises(supervisor.ServiceError, match=r"lock file .* already exists"):
+            supervisor.start_postgresql(layout)
     finally:
         kept.rename(layout.pid_file("postgresql"))
-    services.start_postgresql(layout)
+    supervisor.start_postgresql(layout)
 
 
 def test_the_environment_can_be_read_by_a_shell(layout: Layout) -> None:
@@ -158,12 +158,12 @@ def test_a_taken_port_leads_to_the_next_one() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port: int = taken.getsockname()[1]
-        assert port < services.free_port(port) < port + 100
+        assert port < supervisor.free_port(port) < port + 100
 
 
 def test_an_unknown_service_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit):
-        services.main(["--var", str(tmp_path), "start", "mysql"])
+        supervisor.main(["--var", str(tmp_path), "start", "mysql"])
     assert "unknown service 'mysql'" in capsys.readouterr().err
 
 
@@ -197,25 +197,25 @@ def test_a_server_is_ready_only_if_it_is_the_one_that_listens() -> None:
     """Another server may take the port between its choice and our start."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        assert services.listens(os.getpid(), port)
-        assert not services.listens(os.getppid(), port)
-    assert not services.listens(os.getpid(), port)
-    assert not services.listens(2**22, port)
+        assert supervisor.listens(os.getpid(), port)
+        assert not supervisor.listens(os.getppid(), port)
+    assert not supervisor.listens(os.getpid(), port)
+    assert not supervisor.listens(2**22, port)
 
 
 def test_the_test_database_never_waits_for_a_disk_however_it_is_started(tmp_path: Path) -> None:
     made = Layout.of(tmp_path / "var")
-    services.make_volatile(made)
-    services.start_postgresql(made)
+    supervisor.make_volatile(made)
+    supervisor.start_postgresql(made)
     try:
         with connect(made) as connection:
-            for name in services.VOLATILE:
+            for name in supervisor.VOLATILE:
                 assert connection.execute("SELECT current_setting(%s)", [name]).fetchone() == ("off",)
     finally:
-        services.stop(made, ["postgresql"])
+        supervisor.stop(made, ["postgresql"])
 
 
 def test_a_database_waits_for_disks_unless_it_is_one_for_tests(layout: Layout) -> None:
     with connect(layout) as connection:
-        for name in services.VOLATILE:
+        for name in supervisor.VOLATILE:
             assert connection.execute("SELECT current_setting(%s)", [name]).fetchone() == ("on",)

@@ -20,7 +20,7 @@ from perfweb.reports.replay import bundle
 from perfweb.reports.replay.tarwalk import BundleError
 from perfweb.runs import progress
 from playbooks.module_utils import linux
-from runners import driver
+from runners.ansible import driver
 from tests.untrusted.hostile import Generator, Parser, repeated, within
 
 

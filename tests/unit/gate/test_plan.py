@@ -64,7 +64,7 @@ def test_every_path_of_the_table_exists() -> None:
         ),
         (["docs/howto/plans.md", "stack/net/if.c"], {"docs", "suite-thread"}, {"unit"}),
         (["pyproject.toml"], {"unit", "stack", "integration", "lint-ruff"}, {"docs"}),
-        (["runners/driver.py"], {"unit", "lab", "integration", "platform"}, set()),
+        (["runners/ansible/driver.py"], {"unit", "lab", "integration", "platform"}, set()),
         ([], set(), {"unit"}),
     ],
 )

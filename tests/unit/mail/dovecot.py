@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from perfweb.mail.imap import Mailbox
-from runners.services import START_SECONDS, _as_user, free_port
+from runners.services.supervisor import START_SECONDS, _as_user, free_port
 
 USER, PASSWORD = "perf", "correct-horse-battery"
 CONFIGURATION = """

@@ -30,7 +30,7 @@ from perfweb.mail.models import Address, Posting
 from perfweb.mail.series import attend
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import LONGEST_PAUSE, deliver
-from runners.services import free_port
+from runners.services.supervisor import free_port
 from tests.checkouts import Checkout
 from tests.unit.mail.conftest import OWN, SENDER, posted, receive_all, two_commits, work
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from playbooks.guard import CALL, MODULES, Call, Policy, Refused, judge, listen
 from playbooks.module_utils import tunnels
-from runners import guard
+from runners.ansible import guard
 from tests import guarded
 
 RUNS, BUILDS = "/var/tmp/perfweb/lab", "/var/tmp/perfweb/lab/builds"  # noqa: S108  # names only

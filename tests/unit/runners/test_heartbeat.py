@@ -13,7 +13,7 @@ from perfweb.lab import services as lab
 from perfweb.lab.models import Lease
 from perfweb.runs import states
 from perfweb.runs.models import Run
-from runners.driver import Listener, PlayResult, _Play
+from runners.ansible.driver import Listener, PlayResult, _Play
 from runners.heartbeat import CANCELLED, Heartbeat
 from tests.factories import create_queued_run
 from tests.installation import wait_until

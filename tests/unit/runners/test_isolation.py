@@ -15,10 +15,10 @@ from perfweb.measuring.planner import plan_boots
 from perfweb.runs import planfile, services, states, summaries
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, BootState, Measurement, Run, RunState, RunTransition
-from runners import losses, tasks
+from runners import tasks, worker_losses
+from runners.ansible.plays import Plays
 from runners.boots import Bench, run_boot
-from runners.patience import DatabaseGoneError
-from runners.plays import Plays
+from runners.db_retry import DatabaseGoneError
 from tests.factories import create_testbed
 
 pytestmark = pytest.mark.django_db
@@ -61,11 +61,11 @@ def raising(true: Callable[..., object], concerns: Callable[..., bool]) -> Calla
 
 
 STEPS: dict[str, tuple[Any, str, Callable[..., bool]]] = {
-    "interrupting it": (losses, "note", lambda run, _: run.testbed.name == "bad"),
+    "interrupting it": (worker_losses, "note", lambda run, _: run.testbed.name == "bad"),
     "ending its boot": (record, "boot_ended", lambda boot, *_: boot.run.testbed.name == "bad"),
     "its spool": (spool_replay, "replay", lambda run: run.testbed.name == "bad"),
     "restoring its testbed": (Plays, "restore", lambda plays: plays.run_id.startswith("bad")),
-    "queueing it again": (losses, "go_on", lambda run, _: run.testbed.name == "bad"),
+    "queueing it again": (worker_losses, "go_on", lambda run, _: run.testbed.name == "bad"),
     "its summaries": (summaries, "summarise", lambda numbers: Run.objects.get(pk=numbers[0]).testbed.name == "bad"),
 }
 

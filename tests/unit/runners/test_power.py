@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from runners import power
+from runners.labs import power
 
 PASSWORD = "three-words"
 SYSTEMS = "/redfish/v1/Systems"

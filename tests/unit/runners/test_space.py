@@ -19,10 +19,10 @@ from perfweb.redisclient import client as redis_client
 from perfweb.runs import progress, services, states
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, Run, RunState
-from runners import patience, recovery
+from runners import db_retry, recovery
+from runners.ansible.plays import Plays
+from runners.db_retry import retry_db
 from runners.execute import execute
-from runners.patience import patiently
-from runners.plays import Plays
 from tests.factories import create_queued_run
 
 pytestmark = pytest.mark.django_db
@@ -136,7 +136,7 @@ def test_full_disk_of_the_database_is_waited_for_longer_than_a_database_that_is_
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DATABASE_PATIENCE = 0.0
-    monkeypatch.setattr(patience, "close_old_connections", lambda: None)
+    monkeypatch.setattr(db_retry, "close_old_connections", lambda: None)
     errors = [OperationalError("could not extend file")]
     errors[0].__cause__ = DiskFull("could not extend file")
 
@@ -145,7 +145,7 @@ def test_full_disk_of_the_database_is_waited_for_longer_than_a_database_that_is_
             raise errors.pop()
         return "written"
 
-    assert patiently(write) == "written"
+    assert retry_db(write) == "written"
 
 
 def test_redis_that_refuses_writes_fails_nothing(run: Run, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Switches a real machine off and on, however it is, and waits until its SSH server answers: a `boot_command`.
 
-    python -m runners.power ipmi    --host HOST --bmc ADDRESS --user USER --password-file FILE
-    python -m runners.power redfish --host HOST --bmc URL     --user USER --password-file FILE
-    python -m runners.power command --host HOST WORD ...
+    python -m runners.labs.power ipmi    --host HOST --bmc ADDRESS --user USER --password-file FILE
+    python -m runners.labs.power redfish --host HOST --bmc URL     --user USER --password-file FILE
+    python -m runners.labs.power command --host HOST WORD ...
 
 `ipmi` needs ipmitool on this machine.  `redfish` asks the service at URL (https, whose certificate is checked) as
 DMTF's DSP0266 has it.  `command` runs any program that switches the machine, such as that of a power strip.
@@ -177,7 +177,7 @@ def _complaint(answer: object) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="runners.power", description="Switches a machine off and on.")
+    parser = argparse.ArgumentParser(prog="runners.labs.power", description="Switches a machine off and on.")
     kinds = parser.add_subparsers(dest="kind", required=True)
     for kind in ("ipmi", "redfish", "command"):
         of_kind = kinds.add_parser(kind)

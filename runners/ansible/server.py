@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Ansible, kept warm: a process that has imported it once and forks for each play.
+"""A server process that has imported Ansible once and forks for each play.
 
 A play of ours takes a second or two; of those ansible-playbook needs more than one to import itself and to pack the
 modules, on the machine that measures, too.  Here a controller has one server process that imports Ansible; each play
-is a fork of it, and the modules that it has packed (runners/packing.py) stay packed.  What is started in place of
+is a fork of it, and the modules that it has packed (`packing`) stay packed.  What is started in place of
 ansible-playbook is `ask`, which hands over its arguments, environment and standard files, passes SIGTERM on, and ends
 with the status of the play.
 
@@ -44,7 +44,7 @@ MODULES = [
 """Of Ansible, what each of our plays imports."""
 
 
-class Warm:
+class AnsibleServer:
     """A server process, which ends with this object or with the thread that made it.
 
     `environment` has the settings that Ansible reads when it is imported; a play cannot change them.
@@ -101,8 +101,8 @@ def serve(listener: socket.socket) -> NoReturn:
     """Imports Ansible and plays what is asked for, until SIGTERM ends it."""
     for name in MODULES:
         importlib.import_module(f"ansible.{name}")
-    sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    importlib.import_module("runners.packing").install()
+    sys.path.append(os.path.abspath(f"{__file__}/../../.."))
+    importlib.import_module("runners.ansible.packing").install()
     _load_plugins()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the waiters

@@ -13,8 +13,8 @@ from perfweb.runs import services, states
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, BootState, Measurement, Run, RunState
 from perfweb.runs.planfile import read_plan
-from runners import losses, recovery
-from runners.plays import Plays
+from runners import recovery, worker_losses
+from runners.ansible.plays import Plays
 from tests.factories import create_testbed
 
 pytestmark = pytest.mark.django_db
@@ -64,17 +64,17 @@ def test_run_goes_on_when_it_has_lost_its_worker(run: Run) -> None:
     assert run.state == RunState.QUEUED
     assert run.losses.get().step == "boot 0"
     assert Boot.objects.get().state == BootState.INTERRUPTED
-    assert losses.given_up(run) == set()
+    assert worker_losses.given_up(run) == set()
     begin(run)
 
 
 def test_boot_that_costs_two_workers_is_marked_and_the_run_goes_on_without_it(run: Run) -> None:
-    for _ in range(losses.MOST):
+    for _ in range(worker_losses.MOST):
         begin(run)
         boot(run, 0)
         die(run)
     assert run.state == RunState.QUEUED
-    assert losses.given_up(run) == {0}
+    assert worker_losses.given_up(run) == {0}
     marked = Measurement.objects.filter(boot__run=run)
     assert {measurement.test for measurement in marked} == {"tcp.rr/host-host/ipv4", "udp.rr/host-host/ipv4"}
     assert {(measurement.state, measurement.reason) for measurement in marked} == {
@@ -88,11 +88,11 @@ def test_losses_at_different_boots_do_not_add_up(run: Run) -> None:
         boot(run, position)
         die(run)
     assert run.state == RunState.QUEUED
-    assert losses.given_up(run) == set()
+    assert worker_losses.given_up(run) == set()
 
 
 def test_run_that_loses_two_workers_at_another_step_stays_interrupted(run: Run) -> None:
-    for _ in range(losses.MOST):
+    for _ in range(worker_losses.MOST):
         states.lease(run.number)
         states.prepare(run.number)
         die(run)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A lab of three hosts on one machine, made of network namespaces.
 
-    python -m runners.netlab up|down|status --name demo --net 77 --state DIR
+    python -m runners.labs.netlab up|down|status --name demo --net 77 --state DIR
 
                     controller, bridge NAME-br, 10.NET.0.1
                  mgmt0 │ .11          │ .12           │ .13
@@ -37,8 +37,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.module_utils import congestion, processes
-from runners import guard, labs
-from runners.labs import (
+from runners.ansible import guard
+from runners.labs import common
+from runners.labs.common import (
     MANAGEMENT_NUMBER,
     ROOT,
     SSHD_CONFIG,
@@ -60,7 +61,7 @@ CONGESTION_CONTROL = "cubic"
 
 
 @dataclass(frozen=True)
-class Lab(labs.Lab):
+class Lab(common.Lab):
     """Names and numbers of a lab of namespaces."""
 
     @property
@@ -325,7 +326,7 @@ def _remove_state(lab: Lab) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; see the top of this file."""
-    parser = argparse.ArgumentParser(prog="runners.netlab", description="A lab of three network namespaces.")
+    parser = argparse.ArgumentParser(prog="runners.labs.netlab", description="A lab of three network namespaces.")
     parser.add_argument("verb", choices=("up", "down", "status"))
     parser.add_argument("--name", default="demo", help="prefix of everything the lab is made of (%(default)s)")
     parser.add_argument("--net", type=int, default=77, help="the lab uses 10.NET.0.0/16 (%(default)s)")

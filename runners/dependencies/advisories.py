@@ -17,7 +17,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
-from runners.sbom import LOCKS, ROOT, Locked, licence_of, locked
+from runners.dependencies.sbom import LOCKS, ROOT, Locked, licence_of, locked
 
 TIME_LIMIT = 600.0
 """Seconds for which pip-audit may ask."""

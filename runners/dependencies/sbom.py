@@ -27,7 +27,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LOCKS = {"requirements.txt": ComponentScope.REQUIRED, "requirements-dev.txt": ComponentScope.EXCLUDED}
 """Locked distributions: those that the service runs with, and those that only its development needs."""
 

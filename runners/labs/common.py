@@ -16,10 +16,10 @@ from pathlib import Path
 
 import yaml
 
-from runners import guard
+from runners.ansible import guard
 from runners.paths import CONTROL_NAME_LENGTH, socket_directory
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 MANAGEMENT_NUMBER = {"left": 11, "dut": 12, "right": 13}
 DATA_NUMBER = {"left": 1, "dut": 2, "right": 3}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a host needs for the service's key to do there only what the playbooks need: playbooks/guard.py and two files.
 
-    python -m runners.guard FILE
+    python -m runners.ansible.guard FILE
 
 packs the modules of the playbooks, exactly as Ansible sends them, into FILE.  The playbook guard.yml has that done, and
 installs all of it on real machines; the labs do it as they are raised.
@@ -24,9 +24,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from runners.packing import Packed
+from runners.ansible.packing import Packed
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOKS = ROOT / "playbooks"
 DEFAULTS = {
     "lab_root": "/var/tmp/perfweb",  # noqa: S108  # the playbooks refuse it if a stranger made it
@@ -60,7 +60,7 @@ def modules() -> bytes:
     with tempfile.TemporaryDirectory() as directory:
         target = Path(directory, "modules.zip")
         settings = {"ANSIBLE_CONFIG": str(PLAYBOOKS / "ansible.cfg"), "ANSIBLE_HOME": directory}
-        argv = [sys.executable, "-m", "runners.guard", str(target)]
+        argv = [sys.executable, "-m", "runners.ansible.guard", str(target)]
         subprocess.run(argv, cwd=ROOT, env=os.environ | settings, check=True)
         return target.read_bytes()
 

@@ -7,9 +7,9 @@ from perfweb.lab import outages
 from perfweb.lab.inventory import InventoryHost
 from perfweb.runs.models import Run
 from perfweb.runs.planfile import PlanSpec
-from runners.driver import PlayCancelledError, PlayError
-from runners.patience import patiently
-from runners.plays import Plays
+from runners.ansible.driver import PlayCancelledError, PlayError
+from runners.ansible.plays import Plays
+from runners.db_retry import retry_db
 
 
 class UnfitError(Exception):
@@ -45,6 +45,6 @@ def require(run: Run, plays: Plays) -> None:
     else:
         facts = {host: told["facts"] for host, told in found.items()}
         problems = [f"{host}: {problem}" for host, told in found.items() for problem in told["problems"]]
-    patiently(lambda: outages.checked(run.testbed, str(run), facts, problems))
+    retry_db(lambda: outages.checked(run.testbed, str(run), facts, problems))
     if problems:
         raise UnfitError("; ".join(problems))

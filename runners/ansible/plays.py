@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from perfweb.runs.models import Run, Target
-from runners import driver
-from runners.driver import Listener
+from runners.ansible import driver
+from runners.ansible.driver import Listener
 
 # A play takes some seconds, but for its samples; these limits are for hosts that hang, not for hosts that are busy.
 PLAY_SECONDS = 180.0

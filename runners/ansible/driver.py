@@ -25,11 +25,11 @@ import ansible_runner.interface
 import yaml
 
 from playbooks.module_utils import processes
+from runners.ansible.server import AnsibleServer
 from runners.paths import CONTROL_NAME_LENGTH, socket_directory
-from runners.warm import Warm
 
 T = TypeVar("T")
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PLAYBOOKS = ROOT / "playbooks"
 POLL_SECONDS = 0.5
 """How often cancellation and the time limit are looked at."""
@@ -286,18 +286,18 @@ def _private_directory() -> Iterator[Path]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _warm(environment: Mapping[str, str]) -> Warm:
+def _server(environment: Mapping[str, str]) -> AnsibleServer:
     """A server for plays with these settings, the last one if it has them."""
     settings = {name: value for name, value in environment.items() if name.startswith("ANSIBLE_") or name == "PATH"}
     key = frozenset(settings.items()), os.getpid()
-    if not _warm_with(*key).alive():
-        _warm_with.cache_clear()
-    return _warm_with(*key)
+    if not _server_with(*key).alive():
+        _server_with.cache_clear()
+    return _server_with(*key)
 
 
 @functools.lru_cache(maxsize=1)
-def _warm_with(settings: frozenset[tuple[str, str]], _controller: int) -> Warm:
-    return Warm(os.environ | dict(settings))
+def _server_with(settings: frozenset[tuple[str, str]], _controller: int) -> AnsibleServer:
+    return AnsibleServer(os.environ | dict(settings))
 
 
 def play(
@@ -339,7 +339,7 @@ def play(
             event_handler=under_way.handle_event,
             cancel_callback=under_way.must_be_killed,
         )
-        command = _warm(runner.config.env).command(runner.config.command)
+        command = _server(runner.config.env).command(runner.config.command)
         runner.config.command = [*LEASH, str(under_way.pid_file), *command]
         try:
             runner.run()

@@ -34,7 +34,7 @@ from pathlib import Path
 from playbooks.module_utils import processes
 from runners.paths import socket_directory
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 POSTGRESQL_BIN = Path("/usr/lib/postgresql/15/bin")
 DATABASE = "perfweb"
 ROLE = "perfweb"
@@ -441,7 +441,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from runners.labs import LabError, command
+from runners.labs.common import LabError, command
 
 PACKAGES = (
     "base-passwd", "bash", "bubblewrap", "coreutils", "dash", "ethtool", "grep", "hostname", "iperf3", "iproute2",

@@ -13,10 +13,10 @@ from perfweb.runs import services, states
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import RunState
 from perfweb.runs.planfile import read_plan
-from runners import fitness
-from runners.driver import Failure, PlayFailedError, PlayResult
+from runners import health_check
+from runners.ansible.driver import Failure, PlayFailedError, PlayResult
+from runners.ansible.plays import Plays
 from runners.execute import execute
-from runners.plays import Plays
 from tests.factories import create_testbed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,9 +34,11 @@ def test_the_inventory_of_the_controller_has_the_last_word_on_a_command_line(tmp
     text = Path("playbooks/inventories/example.yml").read_text(encoding="utf-8")
     inventory.write_text(text.replace("cpus: [2, 3]", "cpus: [2, 3]\n          command_line_words: [nosmt]"))
     plan = PLAN.replace("linux}", "linux, tunables: {boot.command_line: mitigations=off}}")
-    fitness.require_words(read_plan(plan.replace("mitigations=off", "nosmt")), read_inventory(inventory))
-    with pytest.raises(fitness.UnableError, match=r"does not allow boot\.command_line of variant a: 'mitigations'"):
-        fitness.require_words(read_plan(plan), read_inventory(inventory))
+    health_check.require_words(read_plan(plan.replace("mitigations=off", "nosmt")), read_inventory(inventory))
+    with pytest.raises(
+        health_check.UnableError, match=r"does not allow boot\.command_line of variant a: 'mitigations'"
+    ):
+        health_check.require_words(read_plan(plan), read_inventory(inventory))
 
 
 def full(_: Plays) -> dict[str, object]:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A lab of three hosts that are virtual machines of QEMU; nobody has to be root.
 
-    python -m runners.vmlab up|down|status --name demo --net 77 --state DIR
-    python -m runners.vmlab boot HOST [WORDS] --state DIR ...
+    python -m runners.labs.vmlab up|down|status --name demo --net 77 --state DIR
+    python -m runners.labs.vmlab boot HOST [WORDS] --state DIR ...
 
-The hosts are wired as those of runners/netlab.py.  A data link is a stream between two of QEMU's processes, which loses
-nothing.  For management each guest has a network of its own with nobody else in it, and the controller reaches its SSH
-server at 127.NET.0.11, .12 and .13, port 2222.
+The hosts are wired as those of `netlab`.  A data link is a stream between two of QEMU's processes, which loses nothing.
+For management each guest has a network of its own with nobody else in it, and the controller reaches its SSH server at
+127.NET.0.11, .12 and .13, port 2222.
 
 `boot` is the power switch: it ends the guest however it is and starts it again, the device under test with WORDS behind
 those of the lab in its kernel's command line, waits until one can log in, and prints what the console has said.  The
@@ -30,8 +30,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from playbooks.module_utils import command_line, processes
-from runners import guard, labs, vmimage
-from runners.labs import (
+from runners.ansible import guard
+from runners.labs import common, vmimage
+from runners.labs.common import (
     MANAGEMENT_NUMBER,
     ROOT,
     SSHD_CONFIG,
@@ -61,7 +62,7 @@ LINK_OWNERS = {"left": ("left",), "dut": ("left", "right"), "right": ("right",)}
 
 
 @dataclass(frozen=True)
-class Lab(labs.Lab):
+class Lab(common.Lab):
     """Names and numbers of a lab of virtual machines; `store` has the kernel and the root of its guests."""
 
     store: Path = STORE
@@ -301,7 +302,7 @@ def _raise(lab: Lab) -> None:
 
 def _write_inventory(lab: Lab) -> None:
     """Runs have little room there, and nothing is built: a guest has no compiler."""
-    switch = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "runners.vmlab", "boot", "--name", lab.name]
+    switch = ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "runners.labs.vmlab", "boot", "--name", lab.name]
     switch += ["--net", str(lab.net), "--state", str(lab.state), "--store", str(lab.store)]
     common = {"accelerator": lab.accelerator_file.read_text(encoding="ascii"), "cpus": [0]}
     hosts = {
@@ -333,7 +334,7 @@ def _take_down(lab: Lab) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Command line; see the top of this file."""
-    parser = argparse.ArgumentParser(prog="runners.vmlab", description="A lab of three virtual machines.")
+    parser = argparse.ArgumentParser(prog="runners.labs.vmlab", description="A lab of three virtual machines.")
     parser.add_argument("verb", choices=("up", "down", "status", "boot"))
     parser.add_argument("host", nargs="?", choices=tuple(MANAGEMENT_NUMBER), help="of boot: which guest")
     parser.add_argument("words", nargs="?", default="", help="of boot: words for the kernel's command line")

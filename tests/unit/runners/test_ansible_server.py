@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Plays of a warm Ansible, on this host and without connections: all that ansible-playbook does, and it is ended."""
+"""Plays of the Ansible server, on this host and without connections: what ansible-playbook does, and how it ends."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from playbooks.module_utils import processes
-from runners.packing import Packed
-from runners.warm import Warm
+from runners.ansible.packing import Packed
+from runners.ansible.server import AnsibleServer
 
 PLAY = """
 - hosts: localhost
@@ -33,18 +33,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def warm(home: Path) -> Iterator[Warm]:
-    server = Warm({"PATH": os.environ["PATH"], "ANSIBLE_HOME": str(home), "LANG": "C.UTF-8"})
+def ansible(home: Path) -> Iterator[AnsibleServer]:
+    server = AnsibleServer({"PATH": os.environ["PATH"], "ANSIBLE_HOME": str(home), "LANG": "C.UTF-8"})
     yield server
     server.process.terminate()
     assert server.process.wait() == 0
     assert list((home / "tmp").iterdir()) == []
 
 
-def start(warm: Warm, directory: Path, command: str, *, word: str = "") -> subprocess.Popen[str]:
+def start(ansible: AnsibleServer, directory: Path, command: str, *, word: str = "") -> subprocess.Popen[str]:
     """ansible-playbook under way, in `directory`."""
     (directory / "play.yml").write_text(PLAY.format(command=command), encoding="utf-8")
-    argv = warm.command(["ansible-playbook", "-i", "localhost,", "-c", "local", "play.yml"])
+    argv = ansible.command(["ansible-playbook", "-i", "localhost,", "-c", "local", "play.yml"])
     pipe = subprocess.PIPE
     environment = {**os.environ, "WORD": word, "ANSIBLE_PYTHON_INTERPRETER": "/usr/bin/python3"}
     return subprocess.Popen(argv, cwd=directory, env=environment, stdout=pipe, stderr=pipe, text=True)
@@ -71,22 +71,22 @@ def sleeper(directory: Path) -> str:
     return f"sh -c 'echo $$ > {directory}/pid; exec sleep 60'"
 
 
-def test_each_play_has_its_own_environment_directory_and_status(warm: Warm, tmp_path: Path) -> None:
+def test_each_play_has_its_own_environment_directory_and_status(ansible: AnsibleServer, tmp_path: Path) -> None:
     for word in ("first", "second"):
-        play = start(warm, tmp_path, "pwd", word=word)
+        play = start(ansible, tmp_path, "pwd", word=word)
         said, complaints = play.communicate()
         assert (play.returncode, complaints) == (0, "")
         assert f"{tmp_path} {word}" in said
-    play = start(warm, tmp_path, "sh -c 'echo why >&2; false'")
+    play = start(ansible, tmp_path, "sh -c 'echo why >&2; false'")
     assert "why" in play.communicate()[0]
     assert play.returncode == 2
-    assert warm.alive()
+    assert ansible.alive()
 
 
-def test_what_a_play_has_packed_stays_for_the_next(warm: Warm, home: Path, tmp_path: Path) -> None:
+def test_what_a_play_has_packed_stays_for_the_next(ansible: AnsibleServer, home: Path, tmp_path: Path) -> None:
     packed = []
     for _ in range(2):
-        assert start(warm, tmp_path, "echo").communicate()[1] == ""
+        assert start(ansible, tmp_path, "echo").communicate()[1] == ""
         packed.append({path: path.stat().st_ino for path in home.glob("tmp/*/ansiballz_cache/*")})
     assert packed[0] == packed[1]
     assert any("command" in path.name for path in packed[0])
@@ -103,15 +103,15 @@ def test_what_is_packed_has_its_bytecode_and_another_python_takes_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number, wanted in ((MAGIC_NUMBER, "packed.pyc"), (bytes(4), "packed.py")):
-        monkeypatch.setattr("runners.packing.MAGIC_NUMBER", number)
+        monkeypatch.setattr("runners.ansible.packing.MAGIC_NUMBER", number)
         with Packed(tmp_path / f"{wanted}.zip", "w") as archive:
             archive.writestr("packed.py", "x = 1")
         assert imported_from(tmp_path / f"{wanted}.zip") == wanted
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_play_ends_with_who_asked_for_it(warm: Warm, tmp_path: Path, number: signal.Signals) -> None:
-    play = start(warm, tmp_path, sleeper(tmp_path))
+def test_a_play_ends_with_who_asked_for_it(ansible: AnsibleServer, tmp_path: Path, number: signal.Signals) -> None:
+    play = start(ansible, tmp_path, sleeper(tmp_path))
     sleeping = until_running(tmp_path)
     play.send_signal(number)
     play.communicate()
@@ -119,7 +119,7 @@ def test_a_play_ends_with_who_asked_for_it(warm: Warm, tmp_path: Path, number: s
     until_ended(sleeping)
 
 
-def test_another_user_is_sent_away(warm: Warm) -> None:
+def test_another_user_is_sent_away(ansible: AnsibleServer) -> None:
     program = """
 import json, socket, sys
 order = {"argv": ["ansible-playbook", "--version"], "cwd": "/", "environment": {}}
@@ -128,13 +128,13 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
     socket.send_fds(server, [json.dumps(order).encode()], [0, 1, 2])
     print(server.recv(1))
 """
-    argv = ["/usr/bin/python3", "-c", program, warm.name]
+    argv = ["/usr/bin/python3", "-c", program, ansible.name]
     said = subprocess.run(argv, cwd="/", user=65534, capture_output=True, text=True, check=False, timeout=60)
     assert said.stdout == "b''\n" or "ConnectionResetError" in said.stderr or "BrokenPipeError" in said.stderr
 
 
 def test_a_play_ends_with_the_server(tmp_path: Path) -> None:
-    server = Warm({"PATH": os.environ["PATH"], "ANSIBLE_HOME": str(tmp_path), "LANG": "C.UTF-8"})
+    server = AnsibleServer({"PATH": os.environ["PATH"], "ANSIBLE_HOME": str(tmp_path), "LANG": "C.UTF-8"})
     play = start(server, tmp_path, sleeper(tmp_path))
     sleeping = until_running(tmp_path)
     server.process.kill()

@@ -5,7 +5,7 @@ import pytest
 from django.db import IntegrityError, OperationalError, connections
 from pytest_django import Settings
 
-from runners.patience import DatabaseGoneError, patiently
+from runners.db_retry import DatabaseGoneError, retry_db
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +27,7 @@ def test_comes_back(settings: Settings) -> None:
             raise errors.pop()
         return "done"
 
-    assert patiently(action) == "done"
+    assert retry_db(action) == "done"
 
 
 def test_gives_up_in_time(settings: Settings) -> None:
@@ -39,7 +39,7 @@ def test_gives_up_in_time(settings: Settings) -> None:
         raise OperationalError("no such socket")
 
     with pytest.raises(DatabaseGoneError, match="no such socket"):
-        patiently(action)
+        retry_db(action)
     assert len(calls) >= 2
 
 
@@ -51,5 +51,5 @@ def test_mistakes_are_not_repeated() -> None:
         raise IntegrityError("twice")
 
     with pytest.raises(IntegrityError):
-        patiently(action)
+        retry_db(action)
     assert len(calls) == 1

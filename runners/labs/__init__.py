@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Labs of three hosts on one machine, and the power of real hosts."""
