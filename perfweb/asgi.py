@@ -10,12 +10,12 @@ from asgiref.typing import ASGI3Application
 from django.conf import settings
 from django.urls import get_resolver
 
-from perfweb.connections import ConnectionLimits, Places
-from perfweb.malformed import Handler
 from perfweb.postgresql import pooled
 from perfweb.proxies import TrustedProxies
-from perfweb.unavailable import Unavailable
-from perfweb.uploads import UploadLimit
+from perfweb.serving.connections import ConnectionLimits, Places
+from perfweb.serving.malformed import Handler
+from perfweb.serving.unavailable import Unavailable
+from perfweb.serving.uploads import UploadLimit
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "perfweb.settings.development")
 # Each request has a thread of its own, and its connection comes out of a pool: a server process that PostgreSQL starts

@@ -6,11 +6,11 @@ from inspect import unwrap
 from django.urls import include, path
 from django.views import defaults
 
-handler400 = "perfweb.malformed.bad_request"
+handler400 = "perfweb.serving.malformed.bad_request"
 # Without their decorator, which parses the body for a CSRF token that the error pages do not have: a malformed body
 # would turn 403 and 404 into 500.
 handler403, handler404 = unwrap(defaults.permission_denied), unwrap(defaults.page_not_found)
-handler500 = "perfweb.unavailable.server_error"
+handler500 = "perfweb.serving.unavailable.server_error"
 urlpatterns = [
     path("", include("perfweb.accounts.urls")),
     path("", include("perfweb.runs.urls")),

@@ -12,8 +12,8 @@ from perfweb.accounts.actors import on_server
 from perfweb.builds.models import Build, BuildState
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.planfile import read_plan
-from perfweb.tracking.attending import attend
 from perfweb.tracking.models import TrackedBranch
+from perfweb.tracking.scheduler import attend
 from perfweb.tracking.services import Wanted, track
 from tests.checkouts import Checkout
 from tests.factories import create_measurements

@@ -17,13 +17,7 @@ from pydantic import AfterValidator, BaseModel, Field
 from perfweb.api.operations import Number, finite, read
 from perfweb.api.problems import RefusedError
 from perfweb.api.runs import find_run
-from perfweb.reports import names
-from perfweb.reports.comparisons import TestComparison, tally
-from perfweb.reports.doubts import run_pairs, side_comparisons
-from perfweb.reports.sides import MOST_SIDES, SideError, read_sides
 from perfweb.reports.tags import tag_of_database, tag_of_run
-from perfweb.reports.text import comparison_text
-from perfweb.reports.wording import difference_words, evidence_words
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Direction
 from perfweb.stats import comparison as judging
@@ -31,6 +25,12 @@ from perfweb.stats.boots import Level
 from perfweb.stats.comparison import DEFAULT_MARGIN, Lack, Verdict
 from perfweb.stats.student import CONFIDENCE_LEVELS, DEFAULT_CONFIDENCE, checked_confidence
 from perfweb.stats.summary import Summary as SampleSummary
+from perfweb.verdicts import names
+from perfweb.verdicts.comparisons import TestComparison, tally
+from perfweb.verdicts.doubts import run_pairs, side_comparisons
+from perfweb.verdicts.sides import MOST_SIDES, SideError, read_sides
+from perfweb.verdicts.text import comparison_text
+from perfweb.verdicts.wording import difference_words, evidence_words
 
 router = Router(tags=["comparisons"])
 

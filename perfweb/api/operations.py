@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from perfweb.accounts.permissions import Action
 from perfweb.api.identity import Bearer, Permitted
 from perfweb.api.problems import ENTITY_TAG, BadInput, Problem, bad_input
-from perfweb.reports.timelines import RangeError, moment
+from perfweb.figures.timelines import RangeError, moment
 from perfweb.runs.models import Run
 
 USUAL, MOST = 50, 200

@@ -18,12 +18,12 @@ from perfweb.accounts.permissions import Action
 from perfweb.api.identity import actor_of
 from perfweb.api.operations import Moment, Name, Number, Page, Text, Window, change, chosen, cut, dated, read
 from perfweb.api.problems import RefusedError
-from perfweb.reports.rawdata.tables import FORMATS
+from perfweb.rawdata.tables import FORMATS
 from perfweb.reports.tags import tag_of_database, tag_of_run
-from perfweb.reports.verdicts import verdicts
 from perfweb.runs import control, progress
 from perfweb.runs.models import Import, Measurement, MeasurementState, Plan, Run, RunState, Variant
 from perfweb.runs.services import RunError
+from perfweb.verdicts.run_verdicts import verdicts
 
 router = Router(tags=["runs"])
 

@@ -16,9 +16,9 @@ from typing_extensions import TypedDict
 
 from perfweb.api.operations import Page, Text, Window, chosen, cut, read
 from perfweb.api.problems import BadInput, bad_input
-from perfweb.reports.levels import Shift, shifts
+from perfweb.figures.levels import Shift, shifts
+from perfweb.figures.timelines import MOST_SERIES, RUN, Line, RangeError, read_timeline, read_window
 from perfweb.reports.tags import tag_of_database
-from perfweb.reports.timelines import MOST_SERIES, RUN, Line, RangeError, read_timeline, read_window
 from perfweb.runs.models import Direction, Summary
 from perfweb.stats.comparison import Verdict
 

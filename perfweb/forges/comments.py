@@ -10,16 +10,16 @@ from django.conf import settings
 
 from perfweb.forges.markdown import block, code, folded, table
 from perfweb.forges.models import Asked
-from perfweb.reports.comparisons import TestComparison, in_words
-from perfweb.reports.doubts import run_pairs
-from perfweb.reports.environment import host_table
-from perfweb.reports.text import run_text
-from perfweb.reports.verdicts import Pair
-from perfweb.reports.wording import DOUBT, difference_words, doubt_words, seen_at_best
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
 from perfweb.submissions.models import Submission, SubmissionState
+from perfweb.verdicts.comparisons import TestComparison, in_words
+from perfweb.verdicts.doubts import run_pairs
+from perfweb.verdicts.environment import host_table
+from perfweb.verdicts.run_verdicts import Pair
+from perfweb.verdicts.text import run_text
+from perfweb.verdicts.wording import DOUBT, difference_words, doubt_words, seen_at_best
 
 MOST_ROWS = 5
 LONGEST_DESCRIPTION = 140

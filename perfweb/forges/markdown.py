@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from perfweb.plaintext import plain
-from perfweb.reports.numbers import THIN_SPACE
+from perfweb.verdicts.numbers import THIN_SPACE
 
 _TICKS = re.compile("`+")
 

@@ -11,11 +11,6 @@ from django.urls import reverse
 
 from perfweb.mail.messages import PREFIX
 from perfweb.plaintext import plain
-from perfweb.reports.comparisons import TestComparison, in_words
-from perfweb.reports.doubts import run_pairs
-from perfweb.reports.numbers import THIN_SPACE, duration
-from perfweb.reports.verdicts import Pair
-from perfweb.reports.wording import DOUBT, difference_words, doubt_words, seen_at_best
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
@@ -23,6 +18,11 @@ from perfweb.stats.ministat import ministat
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 from perfweb.submissions.commands import help_text
 from perfweb.submissions.models import Submission, SubmissionState
+from perfweb.verdicts.comparisons import TestComparison, in_words
+from perfweb.verdicts.doubts import run_pairs
+from perfweb.verdicts.numbers import THIN_SPACE, duration
+from perfweb.verdicts.run_verdicts import Pair
+from perfweb.verdicts.wording import DOUBT, difference_words, doubt_words, seen_at_best
 
 WIDTH = 72
 MOST_PLOTS = 3

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfweb.reports.numbers import percent
 from perfweb.stats.comparison import Comparison
+from perfweb.verdicts.numbers import percent
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from perfweb.lab.models import Testbed
-from perfweb.reports import names
 from perfweb.runs import costs
 from perfweb.runs.budget import MOST_PER_BOOT
 from perfweb.runs.calibration import newest_of, noise_of
 from perfweb.runs.models import Calibration, Run
 from perfweb.runs.planfile import MOST_BOOTS
-from perfweb.stats.allocation import Design, allocate
-from perfweb.stats.falsealarms import RULES, VERDICT
+from perfweb.stats.design.allocation import Design, allocate
+from perfweb.stats.design.falsealarms import RULES, VERDICT
+from perfweb.verdicts import names
 
 BUDGETS = (5, 15, 60)
 """Minutes for which pages tell what can be seen."""

@@ -17,9 +17,9 @@ from typing import Any
 from perfweb.reports.agreement import PublishedChange, agreement
 from perfweb.reports.counters import told_by
 from perfweb.reports.lockprofiles import read_profile
-from perfweb.reports.sides import Side
 from perfweb.runs.models import Variant
 from perfweb.stats.comparison import Comparison, Direction, compare
+from perfweb.verdicts.sides import Side
 
 VIEW = "mutexprof"
 MILLION = 1_000_000

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfweb.reports.sides import Side
 from perfweb.runs.models import Artefact, ArtefactKind
+from perfweb.verdicts.sides import Side
 
 MOST_ROWS = 25
 AT_START, AT_END = "tunables", "sysctl"

@@ -7,9 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandError, OutputWrapper
 
-from perfweb.reports.text import run_text
 from perfweb.runs import progress, services
 from perfweb.runs.models import Run, RunState
+from perfweb.verdicts.text import run_text
 
 POLL_SECONDS = 0.5
 BAR_WIDTH = 30

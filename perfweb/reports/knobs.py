@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from perfweb.reports import names
 from perfweb.runs.judging import CountedSamples, SampleSet
 from perfweb.runs.models import Variant
 from perfweb.stats.comparison import Direction
 from perfweb.stats.factorial import Factor, KnobEffect, knob_effects
+from perfweb.verdicts import names
 
 CPUS = "machine.cpus"
 """The knob that says how many CPUs the stack may use; the effect of every other one is shown for each of its levels."""

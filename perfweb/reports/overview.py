@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perfweb.reports import names
-from perfweb.reports.numbers import Scale, scale_for
-from perfweb.reports.results import RunResults, Series, TestResults
-from perfweb.reports.verdicts import PairVerdicts, TestVerdict
 from perfweb.runs.models import Artefact, Measurement, MeasurementState, Summary, Variant
+from perfweb.verdicts import names
+from perfweb.verdicts.numbers import Scale, scale_for
+from perfweb.verdicts.results import RunResults, Series, TestResults
+from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict
 
 
 @dataclass(frozen=True)

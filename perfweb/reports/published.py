@@ -12,11 +12,11 @@ from typing import Any
 import yaml
 
 from perfweb.reports.agreement import PublishedChange, agreement
-from perfweb.reports.comparisons import TestComparison, compare_variants
 from perfweb.reports.contention import Contention, moved
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run
 from perfweb.stats.student import DEFAULT_CONFIDENCE
+from perfweb.verdicts.comparisons import TestComparison, compare_variants
 
 FIGURES = Path(__file__).parent / "published.yaml"
 _SIGNS = {"higher": 1, "lower": -1}

@@ -17,9 +17,9 @@ from django.urls import reverse
 from perfweb.builds.models import Build
 from perfweb.lab.models import Testbed
 from perfweb.manual import search as manual
-from perfweb.reports import names
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import Boot, HostFacts, Measurement, Plan, Run, Variant
+from perfweb.verdicts import names
 
 MOST_HITS = 10
 SHORTEST_WORD = 3

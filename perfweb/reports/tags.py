@@ -14,8 +14,8 @@ from django.db import connection
 from django.db.models import Count, Max, OuterRef, Subquery
 from django.http import HttpRequest
 
-from perfweb.reports.environment import earlier_run
 from perfweb.runs.models import FINAL_STATES, Calibration, Run, RunTransition, Summary
+from perfweb.verdicts.environment import earlier_run
 from perfweb.version import code_version
 
 _SNAPSHOT = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time(), pg_current_xact_id_if_assigned()"

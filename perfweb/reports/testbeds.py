@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from django.utils import timezone
 
+from perfweb.figures.timelines import MOST_SERIES, Change, changes_over_runs
 from perfweb.lab.models import HealthCheck, Lease, Outage, Testbed
-from perfweb.reports import names
-from perfweb.reports.timelines import MOST_SERIES, Change, changes_over_runs
 from perfweb.runs.models import FINAL_STATES, Run, RunState, Summary, Variant
+from perfweb.verdicts import names
 
 LOOKED_AT = 10
 """Runs that health is taken from, the newest that are over."""

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from perfweb.reports import names
-from perfweb.reports.figures import Figure, history_figure
-from perfweb.reports.numbers import Scale, scale_for
-from perfweb.reports.results import NOISY_PERCENT
-from perfweb.reports.timelines import MOST_SERIES, Change, changes_over_runs, short_names
+from perfweb.figures.plots import Figure, history_figure
+from perfweb.figures.timelines import MOST_SERIES, Change, changes_over_runs, short_names
 from perfweb.runs.judging import SampleSet, sample_sets
 from perfweb.runs.models import Direction, Run, Summary
+from perfweb.verdicts import names
+from perfweb.verdicts.numbers import Scale, scale_for
+from perfweb.verdicts.results import NOISY_PERCENT
 
 MOST_RUNS = 7
 """Runs of a test that stand side by side: as many as fit a screen."""

@@ -4,8 +4,8 @@
 from django.urls import URLPattern, URLResolver, path, register_converter
 from django.urls.converters import StringConverter
 
-from perfweb.reports.rawdata.tables import FORMATS
-from perfweb.reports.views import comparison, embedded, home, matrix, rawdata, runs, search, testbeds, tests, topics
+from perfweb.rawdata.tables import FORMATS
+from perfweb.reports.pages import comparison, embedded, home, matrix, rawdata, runs, search, testbeds, tests, topics
 
 
 class FormConverter(StringConverter):

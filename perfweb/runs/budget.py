@@ -7,7 +7,7 @@ from perfweb.lab.models import Testbed
 from perfweb.runs import costs
 from perfweb.runs.calibration import noises
 from perfweb.runs.planfile import MOST_BOOTS, MOST_SAMPLES, PlanSpec, SizeError, read_plan, resized
-from perfweb.stats.allocation import Design, Noise, allocate
+from perfweb.stats.design.allocation import Design, Noise, allocate
 
 UNKNOWN = Noise(boots=1.0, samples=1.0)
 """Percent, of a test that was never calibrated on the testbed: only their ratio matters."""

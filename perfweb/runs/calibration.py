@@ -19,9 +19,9 @@ from perfweb.runs import costs
 from perfweb.runs.judging import SampleSet, samples_of
 from perfweb.runs.models import Boot, Calibration, Run, Variant
 from perfweb.runs.planfile import MOST_BOOTS, read_plan
-from perfweb.stats.allocation import Noise
-from perfweb.stats.components import variance_components
-from perfweb.stats.falsealarms import BLOCKS, false_alarms
+from perfweb.stats.design.allocation import Noise
+from perfweb.stats.design.components import variance_components
+from perfweb.stats.design.falsealarms import BLOCKS, false_alarms
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 
 TESTS = ("tcp.rr/host-host/ipv4", "udp.rr/host-host/ipv4", "tcp.stream/host-host/ipv4")

@@ -137,7 +137,7 @@ _differ = lru_cache(maxsize=REMEMBERED)(boots_differ)
 
 
 def _digest() -> str:
-    files = sorted(Path(str(stats.__file__)).parent.glob("*.py"))
+    files = sorted(Path(str(stats.__file__)).parent.rglob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 

@@ -3,8 +3,8 @@
 
 from django.urls import path
 
-from perfweb.runs.views_control import cancel, service
-from perfweb.runs.views_events import events
+from perfweb.runs.pages.control import cancel, service
+from perfweb.runs.pages.events import events
 
 urlpatterns = [
     path("runs/<int:number>/events", events, name="run-events"),

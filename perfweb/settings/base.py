@@ -44,7 +44,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "perfweb.accounts.middleware.Personal",
     "perfweb.api.problems.ApiAnswers",
-    "perfweb.malformed.WellFormed",
+    "perfweb.serving.malformed.WellFormed",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -253,8 +253,8 @@ TIME_ZONE = "UTC"
 
 # Addresses and networks of the reverse proxies whose X-Forwarded-For and X-Forwarded-Proto count; none unless listed.
 TRUSTED_PROXIES = proxies.networks(os.environ.get("PERFWEB_TRUSTED_PROXIES", ""))
-# Limits of a web process (perfweb/connections.py, perfweb/server.py): connections, streams of events, and of these for
-# one client network.
+# Limits of a web process (perfweb.serving.connections, perfweb.server): connections, streams of events, and of these
+# for one client network.
 CONNECTIONS = int(os.environ.get("PERFWEB_CONNECTIONS", "6000"))
 STREAMS = int(os.environ.get("PERFWEB_STREAMS", "1500"))
 STREAMS_OF_NETWORK = int(os.environ.get("PERFWEB_STREAMS_OF_NETWORK", "100"))

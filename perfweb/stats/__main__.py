@@ -12,7 +12,7 @@ import numpy as np
 
 from perfweb.stats.boots import Boots, replicates
 from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, among, compare_boots
-from perfweb.stats.components import variance_components
+from perfweb.stats.design.components import variance_components
 from perfweb.stats.ratio import Change
 from perfweb.stats.samples import Metric, read_samples
 from perfweb.stats.sequential import decide

@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from perfweb.stats.boots import Boots, Level, boots_differ, replicates
-from perfweb.stats.power import detectable, needed_to_decide
+from perfweb.stats.design.power import detectable, needed_to_decide
 from perfweb.stats.ratio import Change, change, means
 from perfweb.stats.shape import Modes, modes
 from perfweb.stats.student import DEFAULT_CONFIDENCE, MINIMUM_SAMPLES, checked_confidence

@@ -16,7 +16,7 @@ from statistics import fmean
 import numpy as np
 from scipy import special
 
-from perfweb.stats.allocation import Noise
+from perfweb.stats.design.allocation import Noise
 from perfweb.stats.ratio import Change
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 

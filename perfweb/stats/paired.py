@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from perfweb.stats.power import POWER
+from perfweb.stats.design.power import POWER
 from perfweb.stats.ratio import Change
 
 
@@ -32,7 +32,7 @@ def paired_change(pairs: Sequence[tuple[float, float]], coverage: float) -> Chan
 def detectable_change(pairs: Sequence[tuple[float, float]], coverage: float) -> float:
     """Return the smallest true change, in percent, that as many such pairs prove with probability POWER.
 
-    (t of the coverage + t of the power) times the standard error, as perfweb.stats.power.detectable() for two sets.
+    (t of the coverage + t of the power) times the standard error, as `detectable` in design.power for two sets.
     """
     _, error, freedom = _logarithm(pairs)
     t = special.stdtrit(freedom, (1 + coverage) / 2) + special.stdtrit(freedom, POWER)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from perfweb.stats.boots import Boots
 from perfweb.stats.comparison import DEFAULT_MARGIN, Direction, Verdict, checked_margin, judge
-from perfweb.stats.power import fewest
+from perfweb.stats.design.power import fewest
 from perfweb.stats.ratio import Change, means
 from perfweb.stats.summary import summarize
 

@@ -3,12 +3,12 @@
 
 from dataclasses import dataclass
 
-from perfweb.reports.doubts import run_pairs
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.planfile import MOST_BOOTS, PlanError, SizeError, read_plan
 from perfweb.submissions.models import Submission
 from perfweb.submissions.plans import machine_seconds, with_boots
+from perfweb.verdicts.doubts import run_pairs
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from perfweb.reports.comparisons import in_words
-from perfweb.reports.verdicts import PairVerdicts, TestVerdict
 from perfweb.runs.models import Run, RunTransition
 from perfweb.submissions.models import Submission
+from perfweb.verdicts.comparisons import in_words
+from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict
 
 
 @dataclass(frozen=True)

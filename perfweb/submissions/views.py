@@ -12,8 +12,7 @@ from perfweb.accounts.actors import Actor, on_page
 from perfweb.accounts.guards import acts
 from perfweb.accounts.permissions import Action, may
 from perfweb.parameters import number_in
-from perfweb.reports.downloads import send, text_body
-from perfweb.reports.verdicts import verdicts
+from perfweb.rawdata.downloads import send, text_body
 from perfweb.runs import progress, states
 from perfweb.runs.models import Run
 from perfweb.runs.planfile import MOST_BOOTS, PlanError, read_plan
@@ -25,6 +24,7 @@ from perfweb.submissions.more import more
 from perfweb.submissions.plans import HostChange, host_changes
 from perfweb.submissions.services import PROBLEMS, DuplicateError
 from perfweb.submissions.story import Result, story
+from perfweb.verdicts.run_verdicts import verdicts
 
 PER_PAGE = 50
 LONGEST_SHOWN = 100_000

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from django.urls import reverse
 
-from perfweb.reports import names
-from perfweb.reports.figures import MOST_POINTS, Figure, drawn, lettered, thinned
-from perfweb.reports.graphs import Graph
-from perfweb.reports.numbers import Scale, scale_for
+from perfweb.figures.graphs import Graph
+from perfweb.figures.plots import MOST_POINTS, Figure, drawn, lettered, thinned
 from perfweb.tracking.models import Alert, TrackedCommit
 from perfweb.tracking.series import Points, Series
+from perfweb.verdicts import names
+from perfweb.verdicts.numbers import Scale, scale_for
 
 MOST_GRAPHS = 12
 

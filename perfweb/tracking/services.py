@@ -18,7 +18,8 @@ from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import RepositoryError
 from perfweb.runs.planfile import PlanError
 from perfweb.runs.services import RunError, testbed_for
-from perfweb.tracking import history, states, telling
+from perfweb.tracking import history, states
+from perfweb.tracking.alerts import notifications
 from perfweb.tracking.measuring import TrackedPlanError, check_plan
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
 
@@ -120,7 +121,7 @@ def say(actor: Actor, number: int, said: Said) -> Alert:
         elif text:
             states.note(alert, actor.name, text)
     alert.refresh_from_db()
-    telling.issue(alert)
+    notifications.issue(alert)
     return alert
 
 
@@ -183,7 +184,7 @@ def _hook(url: str) -> str:
 
 
 def _issues(wanted: bool, mirror: Mirror | None) -> bool:
-    if wanted and telling.project_of(mirror) is None:
+    if wanted and notifications.project_of(mirror) is None:
         raise TrackingError(
             "issues need a forge: name a --repository that manage.py register_repository --forge has registered"
         )

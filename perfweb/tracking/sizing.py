@@ -16,7 +16,7 @@ import numpy as np
 from perfweb.runs.models import Run, RunState
 from perfweb.runs.planfile import MOST_BOOTS, read_plan
 from perfweb.stats.changepoint import noise
-from perfweb.stats.power import detectable, fewest
+from perfweb.stats.design.power import detectable, fewest
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 from perfweb.tracking.models import Alert, AlertState, Movement, TrackedBranch
 from perfweb.tracking.series import FEWEST, Series, read

@@ -3,10 +3,10 @@
 
 from celery import shared_task
 
-from perfweb.tracking import attending
+from perfweb.tracking import scheduler
 
 
 @shared_task
 def attend() -> None:
     """Do what is due on all tracked branches."""
-    attending.attend()
+    scheduler.attend()

@@ -16,14 +16,15 @@ from django.views.decorators.http import require_http_methods, require_safe
 from perfweb.accounts.actors import on_page
 from perfweb.accounts.guards import acts
 from perfweb.accounts.permissions import Action
+from perfweb.figures.graphs import respond
 from perfweb.parameters import number_in, text_in
-from perfweb.reports.graphs import respond
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.ratio import Change
-from perfweb.tracking import ledger, periods, services, states, telling
-from perfweb.tracking.confirming import change_of, compared, in_words
+from perfweb.tracking import periods, services, states
+from perfweb.tracking.alerts import ledger, notifications
+from perfweb.tracking.alerts.confirming import change_of, compared, in_words
+from perfweb.tracking.alerts.explaining import explain
 from perfweb.tracking.drawing import graphs
-from perfweb.tracking.explaining import explain
 from perfweb.tracking.measuring import before_name
 from perfweb.tracking.models import Alert, AlertState, Check, Movement, TrackedBranch, TrackedCommit
 from perfweb.tracking.series import read
@@ -123,7 +124,7 @@ def alert(request: HttpRequest, number: int) -> HttpResponse:
         ),
         "steps": found.steps.all(),
         "explanation": explain(found, checks, movements),
-        "issue": telling.issue_of(found),
+        "issue": notifications.issue_of(found),
     }
     return render(request, "tracking/alert.html", context)
 

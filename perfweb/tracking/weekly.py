@@ -12,8 +12,8 @@ from perfweb.faults import services as faults
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import post
 from perfweb.tracking import periods
+from perfweb.tracking.alerts.notifications import MAIL
 from perfweb.tracking.models import Alert, TrackedBranch
-from perfweb.tracking.telling import MAIL
 
 WEEK = timedelta(days=7)
 REPORT = faults.Task("weekly report", "it is tried again for a day; look at the messenger's log")

@@ -141,8 +141,8 @@ def wait(branch: TrackedBranch) -> None:
     """Until nothing has happened for a while."""
     from django.utils import timezone
 
-    from perfweb.tracking.attending import is_working
     from perfweb.tracking.models import AlertStep
+    from perfweb.tracking.scheduler import is_working
 
     busy, told = timezone.now(), 0
     while timezone.now() - busy < QUIET:
@@ -183,7 +183,7 @@ def report(branch: TrackedBranch, made: dict[int, str]) -> bool:
 
 def moved(alert: Alert) -> str:
     """The tests that an alert is about, in words."""
-    from perfweb.tracking.confirming import in_words
+    from perfweb.tracking.alerts.confirming import in_words
 
     return "; ".join(in_words(movement) for movement in alert.movements.all() if movement.confirmed)
 

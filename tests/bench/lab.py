@@ -138,7 +138,7 @@ def tell_false_alarms(target: str, minutes: float, testbed: str) -> None:
     from perfweb.reports.calibrations import trust
     from perfweb.runs.calibration import TESTS, calibrate, plan_text
     from perfweb.runs.models import Calibration
-    from perfweb.stats.falsealarms import RULES
+    from perfweb.stats.design.falsealarms import RULES
 
     number = measured(f"{plan_text(target, TESTS, minutes)}gates: off\n", testbed)
     calibrate(number)  # the worker does as well, a moment after the end of the run

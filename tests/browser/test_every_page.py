@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from perfweb.accounts.models import Role, User
 from perfweb.lab.models import OutageKind
 from perfweb.lab.outages import begin, checked
-from perfweb.reports.views.runs import MOST_CELLS
+from perfweb.reports.pages.runs import MOST_CELLS
 from perfweb.runs.catalogue import TESTS
 from perfweb.runs.models import RunState
 from perfweb.runs.summaries import summarise

@@ -11,11 +11,11 @@ from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import Means, Role, User
 from perfweb.lab import services as lab_services
 from perfweb.lab.models import Testbed
-from perfweb.reports.text import run_text
 from perfweb.runs import services
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
 from perfweb.submissions.plans import MATRICES, Matrix
 from perfweb.submissions.services import Wanted, submit
+from perfweb.verdicts.text import run_text
 from tests.integration.conftest import LabHosts, wait_for_state
 from tests.integration.test_patches import series_of_the_stack
 

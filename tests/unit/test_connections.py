@@ -13,8 +13,8 @@ import pytest
 import uvicorn
 
 from perfweb import server
-from perfweb.connections import ConnectionLimits, Places
 from perfweb.proxies import TrustedProxies, networks
+from perfweb.serving.connections import ConnectionLimits, Places
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -83,7 +84,12 @@ def test_each_package_imports_only_those_above_it_in_the_table() -> None:
         above.add(part.split(".")[-1])
 
 
-def test_packages_import_no_module_that_serves_requests() -> None:
+def test_no_folder_has_more_than_20_modules() -> None:
+    modules = Counter(path.parent for top in TOPS for path in (ROOT / top).rglob("*.py"))
+    assert {folder: count for folder, count in modules.items() if count > 20 and folder.name != "migrations"} == {}
+
+
+def test_packages_import_no_module_that_starts_a_process() -> None:
     graph = graph_of_code()
     apps = folders(graph)
     wrong = {f"{part} imports {other}" for part in apps for other in graph[part] - apps - common(graph)}

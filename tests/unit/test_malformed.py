@@ -9,7 +9,7 @@ from django.test import Client
 
 from perfweb.accounts.models import Role, User
 from perfweb.api.problems import CONTENT_TYPE
-from perfweb.malformed import WellFormed
+from perfweb.serving.malformed import WellFormed
 from tests.unit.accounts.conftest import bearer
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ import pytest
 import redis
 from redis import exceptions
 
-from perfweb.unavailable import DATABASE, DISK, REDIS, part_away
+from perfweb.serving.unavailable import DATABASE, DISK, REDIS, part_away
 
 AWAY = (
     "57P01 57P02 57P03 57P04 57P05 53000 53100 53200 53300 53400 08000 08001 08003 08004 08006 08P01 "

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perfweb.inputlimits import REQUEST_HEAD_BYTES
-from perfweb.uploads import UploadLimit
+from perfweb.serving.uploads import UploadLimit
 
 MOST = 10
 

@@ -15,9 +15,9 @@ from perfctl import download
 from perfweb.builds import repositories
 from perfweb.builds.patches import PatchError
 from perfweb.operations import backups
+from perfweb.rawdata.replay import bundle
+from perfweb.rawdata.replay.tarwalk import BundleError
 from perfweb.reports import contention, lockprofiles
-from perfweb.reports.replay import bundle
-from perfweb.reports.replay.tarwalk import BundleError
 from perfweb.runs import progress
 from playbooks.module_utils import linux
 from runners.ansible import driver

@@ -17,6 +17,7 @@ from perfctl import events
 from perfweb.builds import mirrors, repositories
 from perfweb.builds.patches import PatchError, read_series
 from perfweb.builds.repositories import RepositoryError
+from perfweb.figures import durations
 from perfweb.forges import markdown
 from perfweb.forges.table import FORGES, ShapeError
 from perfweb.imports.records import Files, ImportProblemsError, Options, Report, moment, slug
@@ -27,7 +28,7 @@ from perfweb.mail.messages import IgnoredError, Rules, read_message
 from perfweb.measuring import tools
 from perfweb.measuring.tools import ToolError
 from perfweb.plaintext import plain
-from perfweb.reports import counters, durations, lockprofiles
+from perfweb.reports import counters, lockprofiles
 from perfweb.runs.catalogue import MEASURES, Measure
 from perfweb.runs.planfile import PlanError, SizeError, read_plan, resized
 from perfweb.stats.samples import COLUMNS, parse_samples

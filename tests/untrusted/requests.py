@@ -14,12 +14,13 @@ from django.utils.cache import get_conditional_response
 from django.utils.http import parse_etags, parse_http_date_safe
 from pydantic import ValidationError
 
-from perfweb import malformed, parameters, proxies
+from perfweb import parameters, proxies
 from perfweb.api.bodies import StrictParser
 from perfweb.api.submissions import NewSubmission
+from perfweb.figures.timelines import RangeError, moment, read_window
 from perfweb.jsontext import JsonError
-from perfweb.reports import downloads
-from perfweb.reports.timelines import RangeError, moment, read_window
+from perfweb.rawdata import downloads
+from perfweb.serving import malformed
 from tests.untrusted.hostile import Parser, repeated, within
 
 _FACTORY = RequestFactory()

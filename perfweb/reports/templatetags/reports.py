@@ -13,14 +13,15 @@ from django.urls import reverse
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from perfweb.reports import figures, names, numbers, svg, wording
-from perfweb.reports.levels import Shift
+from perfweb.figures import plots, svg
+from perfweb.figures.levels import Shift
+from perfweb.rawdata.tables import FORMATS
 from perfweb.reports.overview import BriefCell
-from perfweb.reports.rawdata.tables import FORMATS
-from perfweb.reports.results import NOISY_PERCENT
-from perfweb.reports.verdicts import TestVerdict
 from perfweb.runs.models import Run
 from perfweb.stats.comparison import Comparison, Verdict
+from perfweb.verdicts import names, numbers, wording
+from perfweb.verdicts.results import NOISY_PERCENT
+from perfweb.verdicts.run_verdicts import TestVerdict
 
 register = template.Library()
 
@@ -61,7 +62,7 @@ def breakable(text: str) -> SafeString:
 @register.filter
 def series_key(number: int) -> SafeString:
     """Return the marker of a series in its colour."""
-    meta, symbol = figures.series_style(number)
+    meta, symbol = plots.series_style(number)
     return mark_safe(f'<span class="{meta["role"]}">{svg.key(symbol)}</span>')  # noqa: S308 (holds no foreign text)
 
 

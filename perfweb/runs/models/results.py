@@ -206,8 +206,8 @@ class Calibration(models.Model):
     """What a run that measured the same under several names (A/A) told about one test on its testbed.
 
     Derived from the samples (perfweb.runs.calibration) when the run ends, and to be made anew at any time. Deviations
-    are in percent of the mean; `alarms` has for each rule of perfweb.stats.falsealarms the share of `comparisons` in
-    which it told a difference, and the width of its intervals to either side in percent.
+    are in percent of the mean; `alarms` has for each rule of perfweb.stats.design.falsealarms the share of
+    `comparisons` in which it reported a difference, and the width of its intervals to either side in percent.
     """
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="calibrations")

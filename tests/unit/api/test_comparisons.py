@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.reports.comparisons import compare_variants
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Run
+from perfweb.verdicts.comparisons import compare_variants
 from tests.factories import DEMO_TESTS, create_build, create_knob_run, create_queued_run, create_run
 from tests.unit.api.contract import Api
 

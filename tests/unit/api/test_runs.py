@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.reports.verdicts import verdicts
 from perfweb.runs import progress
 from perfweb.runs.models import Import, Run, RunState
 from perfweb.runs.summaries import summarise
+from perfweb.verdicts.run_verdicts import verdicts
 from tests.factories import (
     DEMO_TESTS,
     START,

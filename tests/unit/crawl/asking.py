@@ -15,8 +15,8 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.signals import got_request_exception
 
-from perfweb.malformed import Handler
-from perfweb.uploads import UploadLimit
+from perfweb.serving.malformed import Handler
+from perfweb.serving.uploads import UploadLimit
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -15,7 +15,8 @@ from perfweb.mail import series as mail
 from perfweb.mail.models import Series
 from perfweb.outbox import services as outbox
 from perfweb.outbox.models import Letter
-from perfweb.tracking import attending, history, pursuing, weekly
+from perfweb.tracking import history, scheduler, weekly
+from perfweb.tracking.alerts import followup
 from perfweb.tracking.models import Alert, AlertState
 from tests.laboratory import Laboratory, tracked
 from tests.unit.forges.conftest import Bot, commented
@@ -104,7 +105,7 @@ def test_tracked_branches(laboratory: Laboratory, monkeypatch: pytest.MonkeyPatc
     sha = laboratory.commit(1)
     branches = [tracked(sha, name=name) for name in ("bad", "good", "last")]
     monkeypatch.setattr(history, "refresh", failing_once(history.refresh, lambda branch, _: branch.name == "bad"))
-    attending.attend()
+    scheduler.attend()
     assert [branch.commits.count() for branch in branches] == [0, 1, 1]
     assert only_fault("track a branch").item == "bad"
 
@@ -115,7 +116,7 @@ def test_weekly_report_does_not_keep_its_branch_from_being_tracked(
 ) -> None:
     branch = tracked(laboratory.commit(1))
     monkeypatch.setattr(weekly, "report", failing_once(weekly.report, lambda *_: True))
-    attending.attend()
+    scheduler.attend()
     assert branch.commits.get().runs.count() == 1
     only_fault("weekly report")
 
@@ -128,7 +129,7 @@ def test_alerts_of_a_branch(laboratory: Laboratory, monkeypatch: pytest.MonkeyPa
         Alert.objects.create(branch=branch, since=commit, until=commit, state=AlertState.CONFIRMED) for _ in range(3)
     ]
     branch.commits.update(position=None)
-    monkeypatch.setattr(pursuing, "_step", failing_once(pursuing._step, lambda alert: alert == alerts[0]))
-    assert not pursuing.pursue(branch)
+    monkeypatch.setattr(followup, "_step", failing_once(followup._step, lambda alert: alert == alerts[0]))
+    assert not followup.pursue(branch)
     assert [bool(alert.conclusion) for alert in branch.alerts.order_by("number")] == [False, True, True]
     assert only_fault("follow up an alert").item == str(alerts[0])

@@ -13,7 +13,8 @@ from perfweb.builds.models import Mirror
 from perfweb.forges.table import FORGES
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import deliver
-from perfweb.tracking import services, states, telling
+from perfweb.tracking import services, states
+from perfweb.tracking.alerts import notifications
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
 from perfweb.tracking.services import Said
 from tests.unit.forges.conftest import Bot, Making
@@ -48,7 +49,7 @@ def alert_on(bot: Bot, subject: str = "net: name five", *, issues: bool = True) 
 def conclude(alert: Alert) -> None:
     alert.culprit, alert.probability, alert.conclusion = alert.until, 0.98, "It was this one."
     alert.save()
-    telling.tell(alert)
+    notifications.tell(alert)
 
 
 def say(alert: Alert, state: AlertState) -> None:
@@ -63,7 +64,7 @@ def words(bot: Bot) -> str:
 
 def test_an_issue_follows_an_alert(bot: Bot) -> None:
     alert = alert_on(bot)
-    telling.tell(alert)
+    notifications.tell(alert)
     deliver()
     (number,) = bot.peer.issues
     assert "It is being bisected." in words(bot)
@@ -106,7 +107,7 @@ def test_an_alert_that_was_done_with_while_the_forge_was_away_is_a_closed_issue(
 
 
 def test_an_answer_that_is_lost_makes_no_second_issue(bot: Bot) -> None:
-    telling.tell(alert_on(bot))
+    notifications.tell(alert_on(bot))
     bot.peer.issues[1] = {"title": "another", "description": None, "body": None, "state": "open"}
     bot.peer.trouble = Trouble(lost=True)
     deliver()
@@ -129,8 +130,8 @@ def test_nothing_is_said_that_nobody_wants_or_that_is_not_confirmed(github: Bot)
     conclude(alert)
     TrackedBranch.objects.update(issues=True)
     suspicion = alert_of(alert, AlertState.NEW)
-    telling.issue(suspicion)
-    telling.issue(alert_of(alert, AlertState.REFUTED))
+    notifications.issue(suspicion)
+    notifications.issue(alert_of(alert, AlertState.REFUTED))
     states.note(suspicion, "tracking", "seen")
     deliver()
     assert github.peer.issues == {}
@@ -152,7 +153,7 @@ def alert_of(other: Alert, state: AlertState) -> Alert:
 def test_the_page_of_an_alert_leads_to_its_issue(bot_on: Making, client: Client, kind: str, address: str) -> None:
     bot = bot_on(kind)
     alert = alert_on(bot)
-    telling.tell(alert)
+    notifications.tell(alert)
     assert "issue 7" not in client.get(f"/alerts/{alert.number}/").content.decode()
     deliver()
     text = client.get(f"/alerts/{alert.number}/").content.decode()

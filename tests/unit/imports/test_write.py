@@ -13,12 +13,12 @@ from django.test import Client
 
 from perfweb.imports.records import ImportProblemsError, Options
 from perfweb.imports.write import import_files
-from perfweb.reports.replay.analysis import analyse, differences
-from perfweb.reports.replay.bundle import read_bundle
-from perfweb.reports.text import run_text
+from perfweb.rawdata.replay.analysis import analyse, differences
+from perfweb.rawdata.replay.bundle import read_bundle
 from perfweb.runs import services
 from perfweb.runs.models import Boot, Import, Plan, Run, Sample, Summary
 from perfweb.runs.summaries import summarise
+from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, PLAN_TEXT, create_run, create_testbed
 from tests.unit.imports.test_formats import COLUMNS, CSV, DATA, RESULT, TOOLS, file
 from tests.unit.reports.test_pages import page, text_of

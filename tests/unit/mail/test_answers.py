@@ -7,11 +7,11 @@ import pytest
 from django.core import mail as sent
 
 from perfweb.accounts.models import Role, User
-from perfweb.reports.numbers import MINUS
 from perfweb.runs.models import Run, RunState, Sample
 from perfweb.submissions import services
 from perfweb.submissions.models import Submission
 from perfweb.submissions.plans import MATRICES
+from perfweb.verdicts.numbers import MINUS
 from tests.checkouts import Checkout
 from tests.factories import create_measurements
 from tests.unit.mail.conftest import OWN, SIGNED, posted, receive_all, two_commits, with_header, work

@@ -14,7 +14,7 @@ from django.test import Client, RequestFactory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfweb.reports.downloads import Body, send
+from perfweb.rawdata.downloads import Body, send
 from perfweb.runs.models import Run, RunState
 
 CONTENT = bytes(range(256)) * 4

@@ -12,7 +12,7 @@ from django.test import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfweb.reports.durations import Durations, durations_figure, quantile, read_bins
+from perfweb.figures.durations import Durations, durations_figure, quantile, read_bins
 from perfweb.runs.models import Artefact, ArtefactKind
 from tests.factories import create_run
 from tests.unit.reports.test_pages import comparison_address, page, text_of

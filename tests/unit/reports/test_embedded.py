@@ -11,10 +11,10 @@ from xml.etree import ElementTree
 import pytest
 from django.test import Client
 
-from perfweb.reports.badges import badge
-from perfweb.reports.numbers import MINUS
-from perfweb.reports.verdicts import verdicts
+from perfweb.figures.badges import badge
 from perfweb.runs.models import Measurement, Run, RunState
+from perfweb.verdicts.numbers import MINUS
+from perfweb.verdicts.run_verdicts import verdicts
 from tests.factories import DEMO_TESTS, create_history
 
 pytestmark = pytest.mark.django_db

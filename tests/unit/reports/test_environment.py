@@ -3,9 +3,9 @@ from __future__ import annotations
 
 import pytest
 
-from perfweb.reports.environment import fact_changes, host_table, tunable_rows
-from perfweb.reports.results import run_results
 from perfweb.runs.models import HostFacts, Run
+from perfweb.verdicts.environment import fact_changes, host_table, tunable_rows
+from perfweb.verdicts.results import run_results
 from tests.factories import create_queued_run, create_variants
 
 pytestmark = pytest.mark.django_db

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from perfweb.reports.comparisons import compare_variants
-from perfweb.reports.figures import intervals_figure, samples_figure
-from perfweb.reports.results import run_results
+from perfweb.figures.plots import intervals_figure, samples_figure
 from perfweb.runs.judging import counted_samples, pairs
 from perfweb.runs.models import Measurement, Run, Sample
+from perfweb.verdicts.comparisons import compare_variants
+from perfweb.verdicts.results import run_results
 from tests.factories import DEMO_TESTS, create_run, make_void
 
 pytestmark = pytest.mark.django_db

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from perfweb.reports import interim
-from perfweb.reports.names import anchor
+from perfweb.figures import interim
 from perfweb.runs.models import Measurement, Run
+from perfweb.verdicts.names import anchor
 from tests.factories import create_run, make_void
 from tests.unit.reports.test_pages import page
 

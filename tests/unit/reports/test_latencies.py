@@ -10,7 +10,7 @@ from copy import copy
 import pytest
 from django.test import Client
 
-from perfweb.reports.axes import Axis, log_ticks
+from perfweb.figures.axes import Axis, log_ticks
 from perfweb.runs.models import Sample
 from tests.factories import create_run
 from tests.unit.reports.test_pages import comparison_address, page, text_of

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from perfweb.reports.numbers import MINUS, NOTHING, THIN_SPACE, duration, grouped, percent, scale_for
+from perfweb.verdicts.numbers import MINUS, NOTHING, THIN_SPACE, duration, grouped, percent, scale_for
 
 
 @pytest.mark.parametrize(

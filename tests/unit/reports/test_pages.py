@@ -13,11 +13,11 @@ from django.urls import reverse
 from django.views.defaults import server_error
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.reports.text import run_text
-from perfweb.reports.views import comparison, runs
+from perfweb.reports.pages import comparison, runs
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Artefact, BootState, Measurement, Run, Sample
 from perfweb.runs.summaries import summarise
+from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run, make_void
 from tests.unit.reports.conftest import BROKEN_TEST
 

@@ -20,14 +20,14 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.reports.doubts import run_pairs
-from perfweb.reports.rawdata import selections
-from perfweb.reports.rawdata.documents import run_json
-from perfweb.reports.rawdata.judgements import VERDICT_COLUMNS
+from perfweb.rawdata import selections
+from perfweb.rawdata.documents import run_json
+from perfweb.rawdata.judgements import VERDICT_COLUMNS
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Artefact, Measurement, Run, Sample
 from perfweb.stats.comparison import among, compare_boots
 from perfweb.stats.samples import read_samples
+from perfweb.verdicts.doubts import run_pairs
 from tests.factories import DEMO_TESTS, START, create_artefact, create_history, create_run, make_void
 
 pytestmark = pytest.mark.django_db

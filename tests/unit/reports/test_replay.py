@@ -22,10 +22,10 @@ from django.urls import reverse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perfweb.reports.replay import tarwalk
-from perfweb.reports.replay.analysis import analyse, differences
-from perfweb.reports.replay.bundle import Bundle, read_bundle
-from perfweb.reports.replay.tarwalk import BundleError
+from perfweb.rawdata.replay import tarwalk
+from perfweb.rawdata.replay.analysis import analyse, differences
+from perfweb.rawdata.replay.bundle import Bundle, read_bundle
+from perfweb.rawdata.replay.tarwalk import BundleError
 from perfweb.runs.models import Run, Sample
 from tests.factories import create_knob_run, create_queued_run, create_run, create_watched_run, faster_later
 

@@ -13,17 +13,17 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.reports.doubts import doubted
-from perfweb.reports.names import anchor
-from perfweb.reports.numbers import MINUS
-from perfweb.reports.sentinels import read_sentinel
-from perfweb.reports.text import run_text
-from perfweb.reports.verdicts import said_by_run
-from perfweb.reports.views import runs
+from perfweb.reports.pages import runs
 from perfweb.runs.invariants import violations
 from perfweb.runs.judging import counted_samples
 from perfweb.runs.models import Boot, Measurement, Run
 from perfweb.runs.summaries import summaries_of
+from perfweb.verdicts.doubts import doubted
+from perfweb.verdicts.names import anchor
+from perfweb.verdicts.numbers import MINUS
+from perfweb.verdicts.run_verdicts import said_by_run
+from perfweb.verdicts.sentinels import read_sentinel
+from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, create_watched_run, faster_later, make_void
 from tests.unit.reports.test_pages import comparison_address, page, text_of
 

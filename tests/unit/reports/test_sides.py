@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.reports.counters import AT_END, AT_START, counter_rows, read_counters, told_by
-from perfweb.reports.sides import SideError, read_sides
 from perfweb.runs.models import Run
+from perfweb.verdicts.sides import SideError, read_sides
 from tests.factories import DEMO_TESTS, create_history, create_queued_run, create_run
 from tests.unit.reports.test_pages import page, text_of
 
@@ -44,7 +44,7 @@ def test_a_commit_is_the_runs_of_its_builds() -> None:
 
 
 def test_of_a_commit_with_many_runs_the_newest_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfweb.reports.sides.MOST_RUNS", 2)
+    monkeypatch.setattr("perfweb.verdicts.sides.MOST_RUNS", 2)
     runs = [create_run(tests=DEMO_TESTS[:1], seed=seed) for seed in range(3)]
     base, other = read_sides(["v0.1-12-g0123abc/deferred", "v0.1-12-g0123abc/direct"])
     assert base.runs == other.runs == [run.pk for run in runs[1:]]

@@ -5,12 +5,12 @@ import pytest
 from django.test import Client
 
 from perfweb.mail import answers
-from perfweb.reports.comparisons import in_words
-from perfweb.reports.sides import SideError, compare_sides, read_sides
-from perfweb.reports.text import run_text
 from perfweb.runs.models import Run
 from perfweb.runs.summaries import summarise
 from perfweb.submissions.models import SubmissionState
+from perfweb.verdicts.comparisons import in_words
+from perfweb.verdicts.sides import SideError, compare_sides, read_sides
+from perfweb.verdicts.text import run_text
 from tests.factories import create_run, create_submission, create_testbed
 
 pytestmark = pytest.mark.django_db

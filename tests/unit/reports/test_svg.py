@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perfweb.reports.axes import date_ticks, nice_ticks
-from perfweb.reports.badges import badge
-from perfweb.reports.figures import (
+from perfweb.figures.axes import date_ticks, nice_ticks
+from perfweb.figures.badges import badge
+from perfweb.figures.plots import (
     boxes_figure,
     distributions_figure,
     lettered,
@@ -21,8 +21,8 @@ from perfweb.reports.figures import (
     series_style,
     thinned,
 )
-from perfweb.reports.numbers import scale_for
-from perfweb.reports.svg import MOST_LINKS, key, render, render_file
+from perfweb.figures.svg import MOST_LINKS, key, render, render_file
+from perfweb.verdicts.numbers import scale_for
 
 SETS = {"deferred": [1.0, 2.0, 2.5, 9.0], "direct <&>": [3.0, 3.0, 3.5]}
 SVG = "{http://www.w3.org/2000/svg}"

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfweb.reports.rawdata.tables import FORMATS, PARQUET_ROWS, Column, Kind, Row, Table, guarded
+from perfweb.rawdata.tables import FORMATS, PARQUET_ROWS, Column, Kind, Row, Table, guarded
 
 COLUMNS = (
     Column("name", Kind.TEXT, "a text"),

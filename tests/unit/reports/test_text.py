@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from perfweb.reports.text import run_text
 from perfweb.runs.models import Run
+from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, create_queued_run
 
 pytestmark = pytest.mark.django_db

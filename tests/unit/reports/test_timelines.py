@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
-from perfweb.reports.timelines import RangeError, Window, read_timeline, read_window, short_names
+from perfweb.figures.timelines import RangeError, Window, read_timeline, read_window, short_names
 from perfweb.runs.summaries import summarise
 from tests.factories import DEMO_TESTS, create_history, create_run
 from tests.unit.reports.test_pages import page, text_of
@@ -96,7 +96,7 @@ def test_what_is_no_part_is_answered_with_help(client: Client, query: str) -> No
 @pytest.mark.django_db
 @pytest.mark.parametrize("by", ["commit", "run"])
 def test_of_too_many_summaries_the_newest_are_drawn(monkeypatch: pytest.MonkeyPatch, by: str) -> None:
-    monkeypatch.setattr("perfweb.reports.timelines.MOST_ROWS", 4)
+    monkeypatch.setattr("perfweb.figures.timelines.MOST_ROWS", 4)
     runs = create_history(4, [TEST])
     timeline = read_timeline(TEST, Window(by))
     assert timeline is not None

@@ -14,7 +14,7 @@ from perfweb.runs.budget import within_budget
 from perfweb.runs.calibration import TESTS, calibrate, newest_of, noise_of, noises, plan_text, same
 from perfweb.runs.models import Calibration, Run, RunState
 from perfweb.runs.planfile import PlanError, read_plan
-from perfweb.stats.falsealarms import VERDICT
+from perfweb.stats.design.falsealarms import VERDICT
 from tests.factories import create_calibrated, create_run, create_testbed
 
 pytestmark = pytest.mark.django_db

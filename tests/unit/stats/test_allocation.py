@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from perfweb.stats.allocation import Design, Noise, allocate
+from perfweb.stats.design.allocation import Design, Noise, allocate
 
 MOST = Design(boots=1000, samples=100)
 

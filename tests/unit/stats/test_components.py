@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfweb.stats.components import variance_components
+from perfweb.stats.design.components import variance_components
 
 # Calcium in per cent of dry weight of two samples from each of three leaves of each of four turnip plants: Snedecor and
 # Cochran 1967, "Statistical Methods", page 286; SAS/STAT User's Guide, the first example of PROC NESTED.

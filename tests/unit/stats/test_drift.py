@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfweb.stats.allocation import Noise
+from perfweb.stats.design.allocation import Noise
 from perfweb.stats.drift import FEWEST_BOOTS, Drift, Watched, drift, lean
 
 PERCENTS = st.floats(-20, 20)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from perfweb.stats.comparison import compare_boots
-from perfweb.stats.falsealarms import BLOCKS, RULES, VERDICT, Block, false_alarms
+from perfweb.stats.design.falsealarms import BLOCKS, RULES, VERDICT, Block, false_alarms
 
 
 def blocks(count: int, boots: float, samples: float, *, drift: float = 0.0, seed: int = 1) -> list[Block]:

@@ -8,13 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from perfweb.stats.power import (
-    POWER,
-    detectable,
-    needed_to_decide,
-    power_of_equivalence,
-    power_of_t,
-)
+from perfweb.stats.design.power import POWER, detectable, needed_to_decide, power_of_equivalence, power_of_t
 
 
 def test_the_examples_of_power_t_test() -> None:

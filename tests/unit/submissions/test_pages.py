@@ -11,13 +11,13 @@ from pytest_django import DjangoAssertNumQueries
 
 from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import Entry
-from perfweb.reports.wording import css_name
 from perfweb.runs.models import Run, RunState
 from perfweb.stats.comparison import Verdict
 from perfweb.submissions import services
 from perfweb.submissions.models import Submission
 from perfweb.submissions.more import more
 from perfweb.submissions.plans import MATRICES
+from perfweb.verdicts.wording import css_name
 from tests.checkouts import Checkout
 from tests.factories import create_measurements, create_submission
 from tests.unit.reports.test_pages import text_of

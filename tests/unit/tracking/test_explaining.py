@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.runs.models import ArtefactKind, Boot, Direction, Measurement, MeasurementState, Run, Sample
-from perfweb.tracking.explaining import explain
+from perfweb.tracking.alerts.explaining import explain
 from perfweb.tracking.measuring import before_name
 from perfweb.tracking.models import Alert, AlertState
 from tests.factories import create_artefact

@@ -10,8 +10,8 @@ from pytest_django import Settings
 
 from perfweb.outbox.models import Letter
 from perfweb.runs.models import Priority
+from perfweb.tracking.alerts.followup import pursue
 from perfweb.tracking.models import Alert, AlertState, Analysis
-from perfweb.tracking.pursuing import pursue
 from tests.laboratory import ROUND_TRIPS, STREAM, Laboratory, tracked
 
 pytestmark = pytest.mark.django_db

@@ -9,13 +9,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from perfweb.accounts import audit
 from perfweb.accounts.actors import on_server
 from perfweb.accounts.permissions import Action
+from perfweb.rawdata.replay.analysis import DIGITS, analyse, differences
+from perfweb.rawdata.replay.bundle import Bundle, read_bundle
+from perfweb.rawdata.replay.tarwalk import BundleError
 from perfweb.reports.following import follow_to_its_verdict
-from perfweb.reports.replay.analysis import DIGITS, analyse, differences
-from perfweb.reports.replay.bundle import Bundle, read_bundle
-from perfweb.reports.replay.tarwalk import BundleError
-from perfweb.reports.text import comparison_text
 from perfweb.runs import services
 from perfweb.runs.planfile import PlanError
+from perfweb.verdicts.text import comparison_text
 
 MOST_SHOWN = 50
 """Differences that are printed; more of them say nothing new."""

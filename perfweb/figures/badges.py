@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A verdict as a small picture for a README or a pull request: https://shields.io made this form known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfweb.figures.svg import escape
+from perfweb.stats.comparison import Verdict
+from perfweb.verdicts.comparisons import TestComparison, tally
+from perfweb.verdicts.numbers import MINUS
+from perfweb.verdicts.wording import css_name
+
+_HEIGHT, _PADDING, _CHARACTER = 20, 8, 6.3  # in pixels; the width of a character is that of 11 px Verdana, generously
+# White on each has a contrast of 4.5 or more (WCAG 2.2, 1.4.3).
+_COLOURS = {"faster": "#1a7431", "slower": "#b3261e", "equivalent": "#4b5563", "not-enough-data": "#7a4d00"}
+_MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "=", Verdict.NOT_ENOUGH_DATA: "?"}
+_WORST_FIRST = (Verdict.SLOWER, Verdict.FASTER, Verdict.NOT_ENOUGH_DATA, Verdict.EQUIVALENT)
+
+
+def badge(subject: str, words: str, verdict: str) -> str:
+    """Return the badge as an SVG file; `verdict` is the name of its colour, which its words say too."""
+    title = f"{subject}: {words}"
+    left, right = (round(len(text) * _CHARACTER + 2 * _PADDING) for text in (subject, words))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{_HEIGHT}" role="img">'
+        f"<title>{escape(title)}</title>"
+        f'<rect width="{left}" height="{_HEIGHT}" fill="#3b4148"/>'
+        f'<rect x="{left}" width="{right}" height="{_HEIGHT}" fill="{_COLOURS[verdict]}"/>'
+        '<g fill="#fff" font-family="Verdana,DejaVu Sans,Geneva,sans-serif" font-size="11">'
+        f"{_text(subject, _PADDING, left)}{_text(words, left + _PADDING, right)}</g></svg>"
+    )
+
+
+def _text(text: str, x: int, width: int) -> str:
+    """A text that is squeezed or stretched to the place it has, whatever font there is."""
+    length = width - 2 * _PADDING
+    return f'<text x="{x}" y="14" textLength="{length}" lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
+
+
+def badge_of_test(comparison: TestComparison) -> str:
+    """The badge of one test: "tcp.rr direct vs deferred: +14.6 % faster"."""
+    test = comparison.test.removesuffix("/host-host/ipv4")
+    result = comparison.result
+    words = f"{_MARKS[result.verdict]} {result.verdict}"
+    if result.effect and result.verdict in {Verdict.FASTER, Verdict.SLOWER}:
+        change = f"{result.effect.interval.percent:+.1f}".replace("-", MINUS)
+        words = f"{_MARKS[result.verdict]} {change} % {result.verdict}"
+    if result.verdict is Verdict.EQUIVALENT:
+        words += f" within ±{result.margin:g} %"
+    return badge(f"{test} {comparison.b} vs {comparison.a}", words, css_name(result.verdict))
+
+
+def badge_of_tests(subject: str, compared: Sequence[TestComparison]) -> str:
+    """The badge of all tests of a comparison: how many got which verdict, in the colour of the worst."""
+    there = {comparison.result.verdict for comparison in compared}
+    worst = next((verdict for verdict in _WORST_FIRST if verdict in there), Verdict.NOT_ENOUGH_DATA)
+    return badge(subject, f"{_MARKS[worst]} {tally(compared)}", css_name(worst))

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""How the throughput of single samples went: what netperf, iperf3 and tcpbench told while they ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from perfweb.figures.plots import MOST_POINTS, Figure, series_look
+from perfweb.runs.models import Measurement, MeasurementState
+from perfweb.verdicts.numbers import scale_for
+from perfweb.verdicts.results import TestResults
+
+
+@dataclass(frozen=True)
+class Course:
+    """A sample that counts, with the times in seconds since its beginning at which intervals ended and their bits/s."""
+
+    measurement: Measurement
+    number: int
+    seconds: Sequence[float]
+    rates: Sequence[float]
+
+
+def interim_figure(results: TestResults) -> Figure | None:
+    """Draw a line for each sample of a test that counts and whose tool told throughput meanwhile, None without any.
+
+    Of very many samples it draws some, evenly spread over the run.
+    """
+    told = list(_courses(results))
+    if not told:
+        return None
+    step = -(-sum(len(course.rates) for course in told) // MOST_POINTS)
+    courses = told[::step]
+    scale = scale_for("bits/s", max(max(course.rates) for course in courses))
+    traces = []
+    for course in courses:
+        boot, rates = course.measurement.boot, [rate / scale.factor for rate in course.rates]
+        where = f"boot {boot.position}, sample {course.number + 1}"
+        traces.append({
+            **series_look(boot.variant.position, boot.variant.name),
+            "type": "scatter", "mode": "lines", "line": {"width": 1}, "x": list(course.seconds), "y": rates,
+            "text": [f"{where}: {scale.text(rate)} {scale.unit}" for rate in course.rates],
+            "hovertemplate": "%{text}",
+        })  # fmt: skip
+    return {
+        "data": traces,
+        "layout": {
+            "height": 220,
+            "xaxis": {"title": {"text": "seconds since the sample began"}},
+            "yaxis": {"title": {"text": scale.unit}},
+        },
+    }
+
+
+def _courses(results: TestResults) -> Iterator[Course]:
+    counted = {
+        (series.variant.pk, point.boot, point.number)
+        for series in results.primary
+        for point in series.points
+        if not point.hollow
+    }
+    for measurement in results.counted:
+        boot = measurement.boot
+        if measurement.state != MeasurementState.OK:
+            continue
+        for number, told in enumerate(measurement.interim):
+            if told and (boot.variant_id, boot.position, number) in counted:
+                seconds, rates = zip(*told, strict=True)
+                yield Course(measurement, number, seconds, rates)

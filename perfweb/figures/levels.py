@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where the levels of a timeline's series change, as marks of its graph and as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from perfweb.figures.plots import Figure, series_look
+from perfweb.figures.timelines import Line, Timeline
+from perfweb.stats.changepoint import ChangePoint, change_points
+from perfweb.stats.comparison import Direction, Verdict
+from perfweb.verdicts.numbers import NOTHING, percent
+
+REMEMBERED = 1000
+"""Series whose changes are remembered, some ten megabytes."""
+
+MOST_PLACES = 20
+"""Places with a change that are marked, the newest."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A point of a series: its revision, maybe empty, and its newest run."""
+
+    revision: str
+    run: int
+
+
+@dataclass(frozen=True)
+class Shift:
+    """A change of the level of a series, found at `x` of the axis, where a line has the label.
+
+    The series with that name is the one with the number in its graph. It came after `since`, with `until` or before.
+    """
+
+    label: str
+    x: float
+    number: int
+    series: str
+    since: Spot
+    until: Spot
+    found: ChangePoint
+    direction: str
+
+    @property
+    def verdict(self) -> Verdict:
+        rises = self.found.after > self.found.before
+        return Verdict.FASTER if rises == (self.direction == Direction.HIGHER) else Verdict.SLOWER
+
+    @property
+    def size(self) -> str:
+        """The change in percent with its interval."""
+        if (size := self.found.change) is None:
+            return NOTHING
+        low, high = (percent(bound, signed=True).removesuffix("%").rstrip() for bound in (size.low, size.high))
+        return f"{percent(size.percent, signed=True)} ({low} to {high})"
+
+
+def shifts(timeline: Timeline) -> list[Shift]:
+    """Find the changes of the levels of all series in the order of the axis; those at one place share a label."""
+    found = [
+        (float(line.x[change.place]), number, name, change)
+        for number, (name, line) in enumerate(timeline.series.items())
+        for change in _changes(line.mean.tobytes())
+    ]
+    labels = {x: str(label) for label, x in enumerate(sorted({x for x, *_ in found})[-MOST_PLACES:], start=1)}
+    made = []
+    for x, number, name, change in sorted(found, key=lambda entry: entry[:2]):
+        if x in labels:
+            since, until = (_spot(timeline.series[name], place) for place in (change.first - 1, change.last))
+            made.append(Shift(labels[x], x, number, name, since, until, change, timeline.direction))
+    return made
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _changes(means: bytes) -> list[ChangePoint]:
+    """They depend on nothing but the series, so they may be remembered: a run adds a point to few of them."""
+    return change_points(np.frombuffer(means))
+
+
+def _spot(line: Line, place: int) -> Spot:
+    return Spot(line.revision[place], int(line.run[place]))
+
+
+def draw_levels(figure: Figure, timeline: Timeline, found: Sequence[Shift]) -> Figure:
+    """Return the figure of a timeline with the levels of series that change, and a line with a label at each place."""
+    names = list(timeline.series)
+    by_series: dict[str, list[Shift]] = {}
+    for shift in found:
+        by_series.setdefault(shift.series, []).append(shift)
+    labels = timeline.letters
+    for shift in found:
+        if shift.label not in labels.get(shift.x, "").split():
+            labels[shift.x] = f"{labels.get(shift.x, '')} {shift.label}".strip()
+    levels = (_levels(names.index(name), timeline, members) for name, members in by_series.items())
+    return {"data": [*figure["data"], *levels], "layout": {**figure["layout"], **timeline.marked(labels)}}
+
+
+def _levels(number: int, timeline: Timeline, members: Sequence[Shift]) -> Figure:
+    """The levels of a series as steps."""
+    line = timeline.series[members[0].series]
+    x, y = [float(line.x[0])], [members[0].found.before]
+    for shift in members:
+        x += [shift.x, shift.x]
+        y += [shift.found.before, shift.found.after]
+    x.append(float(line.x[-1]))
+    y.append(members[-1].found.after)
+    return {
+        **series_look(number, members[0].series),
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": [value / timeline.scale.factor for value in y],
+        "hoverinfo": "skip",
+        "line": {"width": 3},
+    }

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A test over commits or runs, read from the summaries and never from the samples."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from django.contrib.postgres.aggregates import ArrayAgg, StringAgg
+from django.db.models import Aggregate, FloatField, Max, QuerySet
+from django.db.models.functions import Cast, Extract
+from django.urls import reverse
+from django.utils.dateparse import parse_date, parse_datetime
+
+from perfweb.figures.plots import MOST_POINTS, Figure, drawn, lettered, thinned
+from perfweb.runs.models import HostFacts, Summary
+from perfweb.verdicts.environment import TableRow, fact_changes
+from perfweb.verdicts.numbers import Scale, scale_for
+
+MOST_SERIES = 12
+"""As many as can be told apart by colour and marker."""
+
+MOST_ROWS = 30_000
+"""Summaries that one graph reads, the newest: 2000 commits with twelve series, and some more."""
+
+COMMIT, RUN = "commit", "run"
+_LETTERS = string.ascii_uppercase
+_WORDS = ("revisions", "environments")
+_BETWEEN_WORDS = "\x1f"
+"""The unit separator of ASCII, which no revision has."""
+Numbers = npt.NDArray[np.float64]
+
+
+class RangeError(ValueError):
+    """A bound of a timeline that cannot be read; the message says how one is written."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """What is looked at: by commit (bounds are times) or by run (bounds are run numbers), and the last so many."""
+
+    by: str
+    first: datetime | int | None = None
+    last: datetime | int | None = None
+    newest: int | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """The points of one series from left to right, column by column: there are tens of thousands.
+
+    `x` is a time in milliseconds since 1970 or the number of a run, `mean` that of the runs of one commit, or of one
+    run; the newest of these is `run`, with its revision and the digest of its environment.
+    """
+
+    x: Numbers
+    mean: Numbers
+    run: npt.NDArray[np.int64]
+    revision: list[str]
+    environment: list[str]
+
+    def picked(self, places: Sequence[int]) -> Line:
+        """Return a line of some of the points."""
+        chosen = np.asarray(places, dtype=np.int64)
+        words = ([column[place] for place in places] for column in (self.revision, self.environment))
+        return Line(self.x[chosen], self.mean[chosen], self.run[chosen], *words)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something about the hosts of a testbed that is not as it was at the spot before."""
+
+    letter: str
+    x: float
+    testbed: str
+    run: int
+    facts: list[TableRow]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """All series of a test in a window; `left_out` are names of series that are not drawn for want of room, `revisions`
+    is how many revisions were measured.
+    """
+
+    test: str
+    window: Window
+    unit: str
+    direction: str
+    series: dict[str, Line]
+    left_out: list[str]
+    revisions: int
+    changes: list[Change]
+
+    @cached_property
+    def scale(self) -> Scale:
+        return scale_for(self.unit, max(float(abs(line.mean).max()) for line in self.series.values()))
+
+    @cached_property
+    def places(self) -> Numbers:
+        """Every place of the axis that has a point, in order."""
+        return np.unique(np.concatenate([line.x for line in self.series.values()]))
+
+    @property
+    def letters(self) -> dict[float, str]:
+        """The letters of what changed on the hosts, by their place."""
+        marks: dict[float, list[str]] = {}
+        for change in self.changes:
+            marks.setdefault(change.x, []).append(change.letter)
+        return {x: " ".join(letters) for x, letters in marks.items()}
+
+    def marked(self, labels: Mapping[float, str]) -> Figure:
+        """Return what a layout needs for labelled lines."""
+        return lettered(labels, float(self.places[-1] - self.places[0]))
+
+
+def read_window(by: str, first: str, last: str, newest: str) -> Window:
+    """Read the window from the words of an address; empty ones are not given. Raises RangeError."""
+    if by not in {COMMIT, RUN}:
+        raise RangeError(f"a timeline goes by {COMMIT} or by {RUN}, not by “{by}”")
+    if newest and not (newest.isascii() and newest.isdigit() and len(newest) < 10 and int(newest) > 0):
+        raise RangeError(f"“{newest[:40]}” is no number of points: take a whole number from 1 on")
+    count = int(newest) if newest else None
+    if by == COMMIT:
+        return _ordered(by, moment(first) if first else None, moment(last) if last else None, count)
+    return _ordered(by, _run_number(first) if first else None, _run_number(last) if last else None, count)
+
+
+def _ordered(by: str, first: Any, last: Any, newest: int | None) -> Window:
+    if first is not None and last is not None and first > last:
+        raise RangeError(f"{first} is after {last}: write the earlier bound first")
+    return Window(by, first, last, newest)
+
+
+def _run_number(text: str) -> int:
+    if not text.removeprefix("-").isdigit() or not text.isascii() or len(text) > 18:
+        raise RangeError(f"“{text}” is no number of a run")
+    return int(text)
+
+
+def moment(text: str) -> datetime:
+    """Read a date, which means its first moment, or a time; without a zone it is UTC. Raises RangeError."""
+    try:
+        # A browser's graph writes a blank between date and time, and maybe no seconds.
+        day = parse_date(text[:10])
+        time = parse_datetime(text.replace(" ", "T")) if len(text) > 10 else None
+    except ValueError:
+        day = time = None
+    if day is None or (len(text) > 10 and time is None):
+        raise RangeError(f"“{text}” is no date: write 2026-11-21 or 2026-11-21 09:30")
+    found = time or datetime(day.year, day.month, day.day, tzinfo=UTC)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def read_timeline(test: str, window: Window, wanted: Sequence[str] = ()) -> Timeline | None:
+    """Read the newest summaries of a test in a window, of the wanted series or of any: two queries, one more where
+    only so many are wanted, and one where environments changed. None if the test was never measured there.
+    """
+    rows = _grouped(test, window, wanted)
+    if not rows:
+        return None
+    lines = {row["series"]: _line(row) for row in rows}
+    newest_first = sorted(lines, key=lambda name: (-lines[name].run.max(), name))
+    series = {name: lines[name] for name in sorted(newest_first[:MOST_SERIES])}
+    return Timeline(
+        test,
+        window,
+        unit=max(row["units"] for row in rows),
+        direction=max(row["directions"] for row in rows),
+        series=series,
+        left_out=sorted(newest_first[MOST_SERIES:]),
+        revisions=len(set().union(*(row["revisions"] for row in rows))),
+        changes=changes_of(series),
+    )
+
+
+def summaries_in(test: str, window: Window, wanted: Sequence[str] = ()) -> QuerySet[Summary]:
+    """Return the summaries of a test in a window, of the wanted series or of any, in no order: the newest MOST_ROWS.
+
+    The ends are looked up in the index, so that no more is read than is wanted.
+    """
+    axis = "at" if window.by == COMMIT else "run_id"
+    rows = Summary.objects.filter(test=test).order_by(f"-{axis}")
+    if window.first is not None:
+        rows = rows.filter(**{f"{axis}__gte": window.first})
+    if window.last is not None:
+        rows = rows.filter(**{f"{axis}__lte": window.last})
+    if wanted:
+        rows = rows.filter(series__in=wanted)
+    if window.newest:
+        places = rows.values_list(axis, flat=True).distinct()
+        if earliest := places[window.newest - 1 : window.newest]:
+            rows = rows.filter(**{f"{axis}__gte": earliest[0]})
+    if too_old := rows.values_list(axis, flat=True)[MOST_ROWS : MOST_ROWS + 1]:
+        rows = rows.filter(**{f"{axis}__gt": too_old[0]})
+    return rows.order_by()
+
+
+def _grouped(test: str, window: Window, wanted: Sequence[str]) -> list[dict[str, Any]]:
+    """The summaries of each series column by column, in no order: PostgreSQL has nothing to sort.
+
+    Words come as one text: quoting and reading an array of them takes as long as finding them.
+    """
+    columns: dict[str, Aggregate] = {"means": ArrayAgg("mean"), "runs": ArrayAgg("run_id")}
+    if window.by == COMMIT:
+        columns["x"] = ArrayAgg(Cast(Extract("at", "epoch"), FloatField()) * 1000)
+    columns |= {name: StringAgg(name.removesuffix("s"), _BETWEEN_WORDS) for name in _WORDS}
+    rows = summaries_in(test, window, wanted).values("series")
+    grouped = rows.annotate(units=Max("unit"), directions=Max("direction"), **columns)
+    return [_with_words(dict(row)) for row in grouped]
+
+
+def _with_words(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {name: row[name].split(_BETWEEN_WORDS) for name in _WORDS}
+
+
+def _line(row: Mapping[str, Any]) -> Line:
+    """The points of one series in the order of the axis; runs of one commit make one point, their mean."""
+    run = np.asarray(row["runs"], dtype=np.int64)
+    mean = np.asarray(row["means"], dtype=np.float64)
+    x = np.asarray(row.get("x", run), dtype=np.float64)
+    order = np.lexsort((run, x))
+    spots, first, count = np.unique(x[order], return_index=True, return_counts=True)
+    newest = order[first + count - 1]
+    words = ([row[name][place] for place in newest.tolist()] for name in _WORDS)
+    return Line(spots, np.add.reduceat(mean[order], first) / count, run[newest], *words)
+
+
+def changes_of(series: Mapping[str, Line]) -> list[Change]:
+    """Find where the digest of a testbed's hosts changes, the newest as far as there are letters: one query at most."""
+    found: dict[tuple[str, float], tuple[int, int]] = {}
+    for name, line in series.items():
+        for place, (before, after) in enumerate(pairwise(line.environment)):
+            if before != after and before and after:
+                runs = int(line.run[place]), int(line.run[place + 1])
+                found.setdefault((name.partition("/")[0], float(line.x[place + 1])), runs)
+    newest = sorted(found.items(), key=lambda item: item[0][1])[-len(_LETTERS) :]
+    facts: dict[int, dict[str, object]] = {run: {} for _, runs in newest for run in runs}
+    known = HostFacts.objects.filter(run__in=facts) if facts else HostFacts.objects.none()
+    for run, role, told in known.values_list("run_id", "role", "facts"):
+        facts[run][role] = told
+    return [
+        Change(letter, x, testbed, after, fact_changes(facts[before], facts[after]))
+        for letter, ((testbed, x), (before, after)) in zip(_LETTERS, newest, strict=False)
+    ]
+
+
+def changes_over_runs(summaries: Iterable[Summary]) -> list[Change]:
+    """Find what changed on the hosts between the runs of summaries; places are numbers of runs."""
+    testbeds: dict[str, dict[int, Summary]] = {}
+    for summary in summaries:
+        testbeds.setdefault(summary.series.partition("/")[0], {})[summary.run_id] = summary
+    lines = {}
+    for testbed, of_run in testbeds.items():
+        runs = np.array(sorted(of_run), dtype=np.int64)
+        rows = [of_run[run] for run in runs.tolist()]
+        words = [row.revision for row in rows], [row.environment for row in rows]
+        lines[testbed] = Line(runs.astype(np.float64), np.zeros(len(rows)), runs, *words)
+    return changes_of(lines)
+
+
+def timeline_figure(timeline: Timeline) -> Figure:
+    """Draw every series as a line of points; more points than a graph can show are thinned, and fetched on zoom."""
+    scale, dated = timeline.scale, timeline.window.by == COMMIT
+    pages = reverse("reports:run-list")
+    labels = short_names(list(timeline.series))
+    most = MOST_POINTS // max(1, len(timeline.series))
+    traces = []
+    for number, line, look in drawn({labels[name]: line for name, line in timeline.series.items()}):
+        kept = line.picked(thinned(line.mean.tolist(), most))
+        runs = kept.run.tolist()
+        traces.append(
+            {
+                **look,
+                "type": "scatter",
+                "mode": "lines+markers",
+                "x": kept.x.tolist(),
+                "y": (kept.mean / scale.factor).round(6).tolist(),
+                "text": [revision or f"run {run}" for revision, run in zip(kept.revision, runs, strict=True)],
+                "customdata": [f"{pages}{run}/" for run in runs],
+                "hovertemplate": f"%{{text}}: %{{y}} {scale.unit}",
+                "line": {"dash": "dash"} if number >= MOST_SERIES // 2 else {},
+            }
+        )
+    return {
+        "data": [trace for trace in traces if trace["y"]],
+        "layout": {
+            "height": 420,
+            "xaxis": {"title": {"text": "time of the commit"}, "type": "date"} if dated else _run_axis(timeline.places),
+            "yaxis": {"title": {"text": scale.unit}},
+            **timeline.marked(timeline.letters),
+            "meta": {"zoom": timeline.window.by, "width": 1100},
+        },
+    }
+
+
+def _run_axis(places: Numbers) -> Figure:
+    """An axis of runs; where they are few, each has its tick, so that none stands between two runs."""
+    few = {"tickvals": places.tolist(), "ticktext": [f"{place:.0f}" for place in places]}
+    return {"title": {"text": "run"}, "tickformat": "d", **(few if len(places) <= MOST_SERIES else {})}
+
+
+def short_names(series: Sequence[str]) -> dict[str, str]:
+    """Leave out what all series have in common: of testbed/plan/variant the parts that differ, or the variant."""
+    parts = [name.split("/") for name in series]
+    kept = [place for place in range(3) if len({part[place] for part in parts}) > 1] or [2]
+    return {name: "/".join(part[place] for place in kept) for name, part in zip(series, parts, strict=True)}

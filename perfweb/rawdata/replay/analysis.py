@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The verdicts of a bundle, computed anew from its samples by the code that computes those of pages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from perfweb.rawdata.judgements import verdicts_table
+from perfweb.rawdata.replay.bundle import Bundle
+from perfweb.rawdata.replay.tarwalk import BundleError
+from perfweb.runs.judging import CountedSamples, SampleSet, pairs
+from perfweb.runs.models import Variant
+from perfweb.stats.samples import Metric
+from perfweb.verdicts.comparisons import compare_variants
+from perfweb.verdicts.run_verdicts import Pair
+
+DIGITS = 12
+"""Digits that have to agree: another version of a library may sum in another order, which changes the last ones."""
+
+OF_THE_RUN = {"lean"}
+"""Columns that need more than the samples that count: when they were taken, and those of the sentinel."""
+
+_KEY = ("test", "base", "other")
+
+
+def analyse(bundle: Bundle) -> list[Pair]:
+    """Compare the variants of a bundle as the page of its run does. Nothing is asked of a database.
+
+    Raises BundleError where the samples cannot be analysed.
+    """
+    variants = [
+        Variant(pk=place, name=variant.name, baseline=variant.baseline, position=place)
+        for place, variant in enumerate(bundle.variants)
+    ]
+    counted = CountedSamples(
+        set(bundle.tests), dict(_sets(bundle.metrics, {found.name: found.pk for found in variants}))
+    )
+    try:
+        return [
+            Pair(a, b, compare_variants(a, b, counted, bundle.confidence, bundle.margin)) for a, b in pairs(variants)
+        ]
+    except (ValueError, ArithmeticError) as error:
+        raise BundleError(f"samples.csv: its samples cannot be analysed: {error}") from None
+
+
+def _sets(metrics: Sequence[Metric], variants: dict[str, int]) -> Iterator[tuple[tuple[int, str], SampleSet]]:
+    for metric in metrics:
+        for name, boots in metric.variants.items():
+            if name not in variants:
+                raise BundleError(f"samples.csv has a variant {name!r}, which bundle.json does not know")
+            values = [value for boot in boots for value in boot]
+            places = [place for place, boot in enumerate(boots) for _ in boot]
+            yield (variants[name], metric.test), SampleSet(values, places, metric.unit, metric.direction)
+
+
+def differences(bundle: Bundle, analysed: Sequence[Pair]) -> list[str]:
+    """Return in words where the verdicts and numbers of a bundle are others than those computed here.
+
+    Numbers agree when they are the same to DIGITS digits. What is OF_THE_RUN, or a column that this program does not
+    know, is not looked at.
+    """
+    table = verdicts_table(comparison for pair in analysed for comparison in pair.compared)
+    columns = [column.name for column in table.columns]
+    here = {_key(row): row for row in (dict(zip(columns, cells, strict=True)) for cells in table.rows())}
+    there = {_key(row): row for row in bundle.verdicts}
+    found = []
+    if len(there) < len(bundle.verdicts):
+        found.append("the bundle has two verdicts on the same test and variants")
+    for key in [*here, *(key for key in there if key not in here)]:
+        what = f"{key[0]}, {key[2]} against {key[1]}"
+        if key not in here or key not in there:
+            found.append(f"{what}: there is no verdict {'here' if key not in here else 'in the bundle'}")
+            continue
+        found += [
+            f"{what}: {name} is {_shown(here[key][name])} here and {_shown(there[key].get(name))} in the bundle"
+            for name in columns
+            if name not in OF_THE_RUN and not _same(here[key][name], there[key].get(name))
+        ]
+    return found
+
+
+def _key(row: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(row.get(name))[:200] for name in _KEY)
+
+
+def _same(here: Any, there: Any) -> bool:
+    if isinstance(here, float) and isinstance(there, int | float) and not isinstance(there, bool):
+        return math.isclose(here, there, rel_tol=10.0**-DIGITS, abs_tol=10.0**-DIGITS)
+    return bool(here == there) and isinstance(here, bool) == isinstance(there, bool)
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:80]

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The first page: what is measured now, what waits, and what came out last."""
+
+from __future__ import annotations
+
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from perfweb.runs import progress, queue, states
+from perfweb.runs.models import FINAL_STATES, Import, Run, RunState
+from perfweb.verdicts.run_verdicts import verdicts
+
+LATEST = 10
+LONGEST_QUEUE = 25
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """Show the runs that hold a testbed with their live progress, those that are paused and why, the queue, and the
+    latest verdicts: those measured here, and of each import the newest.
+    """
+    runs = Run.objects.select_related("plan", "testbed")
+    waiting = queue.forecast()
+    newest = Q(imported=None) | Q(pk__in=Import.objects.newest_runs(LATEST))
+    over = runs.filter(newest, state__in=FINAL_STATES).prefetch_related("variants")
+    context = {
+        "running": [(run, progress.latest(run.pk)) for run in runs.filter(state__in=[*states.ACTIVE, RunState.PAUSED])],
+        "queue": waiting[:LONGEST_QUEUE],
+        "waiting": len(waiting),
+        "latest": verdicts(list(over[:LATEST])),
+    }
+    return render(request, "reports/home.html", context)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The list of runs and the page of one run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import condition, require_safe
+
+from perfweb.figures.graphs import Graph, asked_for, respond
+from perfweb.figures.interim import interim_figure
+from perfweb.figures.plots import samples_figure, topic_figure
+from perfweb.figures.scaling import ladders
+from perfweb.figures.sentinel import sentinel_graphs
+from perfweb.parameters import choice_in, number_in, text_in
+from perfweb.reports.calibrations import trust_of
+from perfweb.reports.overview import brief_rows, full_rows
+from perfweb.reports.published import beside
+from perfweb.reports.tags import tag_of_database, tag_of_page
+from perfweb.runs.judging import measured_tests
+from perfweb.runs.judging import pairs as pairs_of
+from perfweb.runs.models import Artefact, ArtefactKind, Measurement, MeasurementState, Run
+from perfweb.runs.summaries import summaries_of
+from perfweb.verdicts import names
+from perfweb.verdicts.doubts import doubted
+from perfweb.verdicts.environment import changed_facts, host_table, tunable_rows
+from perfweb.verdicts.results import RunResults, TestResults, run_frame, run_results
+from perfweb.verdicts.run_verdicts import PairVerdicts, said_by_run, verdicts
+from perfweb.verdicts.sentinels import Sentinel, read_sentinel
+
+RUNS_PER_PAGE = 25
+MOST_CELLS = 40
+"""Tests times variants that the page of a run shows in full, with graphs and outputs: more would be a page of more than
+100 kB. A single test is always shown in full.
+"""
+
+MOST_VERDICTS = 2
+"""Verdicts of a test that have columns of their own; more stand in the cells of the variants."""
+
+_TOPIC = "topic-"
+
+
+@require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_database)
+def run_list(request: HttpRequest) -> HttpResponse:
+    """Show the runs, newest first; `?before=` shows those with a lower number.
+
+    Pages go by number and not by count: counting would read the whole table.
+    """
+    runs = Run.objects.select_related("plan", "testbed").prefetch_related("variants")
+    before = number_in(request, "before")
+    found = list((runs if before is None else runs.filter(number__lt=before))[: RUNS_PER_PAGE + 1])
+    newer = Run.objects.none() if before is None else Run.objects.filter(number__gte=before).order_by("number")
+    above = list(newer.values_list("number", flat=True)[: RUNS_PER_PAGE + 1])
+    context = {
+        "rows": verdicts(found[:RUNS_PER_PAGE]),
+        "older": found[RUNS_PER_PAGE - 1].pk if len(found) > RUNS_PER_PAGE else None,
+        "newest": bool(above) and len(above) <= RUNS_PER_PAGE,
+        "newer": above[-1] if len(above) > RUNS_PER_PAGE else None,
+    }
+    return render(request, "reports/run_list.html", context)
+
+
+@require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_page)
+def run_detail(request: HttpRequest, number: int) -> HttpResponse:
+    """Show what ran where in a run, and every sample; `?topic=` has only the tests of a topic, `?test=` only one.
+
+    Very many tests are shown in brief.
+    """
+    run = find_run(number)
+    tests = names.in_order(measured_tests([run.pk])[run.pk])
+    chosen = _chosen(request, tests)
+    brief = len(chosen.tests) > 1 and len(chosen.tests) * run.variants.count() > MOST_CELLS
+    return (_in_brief if brief else _in_full)(request, run, tests, chosen)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The tests of a run that its address asks for, with the topic or the test that it names."""
+
+    tests: list[str]
+    topic: str = ""
+    test: str = ""
+
+
+def _chosen(request: HttpRequest, tests: list[str]) -> Chosen:
+    topics = names.by_topic(tests)
+    test, topic = choice_in(request, "test", tests), choice_in(request, "topic", topics)
+    if (drawn := text_in(request, "graph").removeprefix(_TOPIC)) in topics:
+        topic = drawn  # for the graph of a topic no other is read
+    if test:
+        return Chosen([test], names.topic(test), test)
+    return Chosen(topics[topic] if topic else tests, topic)
+
+
+def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
+    """Every chosen test with its samples: the graphs alone where the address asks for these."""
+    results = run_results(run, chosen.tests)
+    topics = _topics(results, alone=bool(text_in(request, "graph")))
+    drawn = [(test, _test_graph(test), _interim_graph(test)) for test in results.tests]
+    scaled = ladders(results.tests)
+    sentinel = read_sentinel(run, chosen.tests)
+    watched = sentinel_graphs(sentinel) if sentinel else []
+    graphs = [
+        *(graph for _, graph in topics),
+        *(graph for _, *two in drawn for graph in two),
+        *(ladder.graph for ladder in scaled),
+        *(graph for _, graph in watched),
+    ]
+    if answer := asked_for(request, graphs):
+        return answer
+    pairs = doubted(said_by_run(results.variants, summaries_of([run])[run.pk], tests), sentinel)
+    context = {
+        **_frame(run, results, pairs, sentinel),
+        "failures": len(results.failures),
+        "voids": results.voids,
+        "overview": full_rows(results, pairs),
+        "sentinel_graphs": watched,
+        "verdicts_in_cells": len(pairs) > MOST_VERDICTS,
+        "chosen": chosen,
+        "known_topics": list(names.by_topic(tests)),
+        "topics": topics,
+        "ladders": scaled,
+        "tests": drawn,
+    }
+    return respond(request, "reports/run.html", context, graphs)
+
+
+def _in_brief(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
+    """Means and verdicts of the chosen tests, read from the summaries. The samples of a topic are drawn on its page."""
+    results = run_results(run, chosen.tests, samples_only=True) if chosen.topic else run_frame(run)
+    topics = _topics(results, alone=True)
+    graphs = [graph for _, graph in topics]
+    if answer := asked_for(request, graphs):
+        return answer
+    kept = summaries_of([run])[run.pk]
+    sentinel = read_sentinel(run, chosen.tests)
+    pairs = doubted(said_by_run(results.variants, kept, tests), sentinel)
+    failures, voids = _not_good(run)
+    by_topic = names.by_topic(tests)
+    context = {
+        **_frame(run, results, pairs, sentinel),
+        "failures": failures.total(),
+        "voids": voids,
+        "brief": brief_rows(results.variants, chosen.tests, kept, failures, pairs),
+        "pictures": [] if chosen.topic else [(name, len(of), f"{_TOPIC}{name}") for name, of in by_topic.items()],
+        "topics": topics,
+        "chosen": chosen,
+        "known_topics": list(by_topic),
+    }
+    return respond(request, "reports/run.html", context, graphs)
+
+
+def _not_good(run: Run) -> tuple[Counter[tuple[int, str]], int]:
+    """Read how many measurements are not good, by variant's key and test, and how many samples are void, without the
+    sentinel's: one query.
+    """
+    measured = (
+        Measurement.objects.filter(boot__run=run, boot__sentinel=False)
+        .exclude(state=MeasurementState.OK, voids=0)
+        .order_by()
+    )
+    rows = list(measured.values_list("boot__variant_id", "test", "state", "voids"))
+    failures = Counter((variant, test) for variant, test, state, _ in rows if state != MeasurementState.OK)
+    return failures, sum(voids for *_, voids in rows)
+
+
+def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts], sentinel: Sentinel | None) -> dict[str, Any]:
+    """What the page says about a run beside its results."""
+    hosts, host_facts = host_table(run)
+    earlier, changes = changed_facts(run)
+    return {
+        "run": run,
+        "results": results,
+        "pairs": pairs,
+        "sentinel": sentinel,
+        "any_doubted": any(said.lean is not None for pair in pairs for said in pair.tests),
+        "any_boots_differ": any(said.boots_differ for pair in pairs for said in pair.tests),
+        "trust": trust_of(run, [said.test for pair in pairs for said in pair.tests]) if pairs else None,
+        "published": beside(run),
+        "all_topics": names.by_topic(),
+        "tunables": tunable_rows(results),
+        "hosts": hosts,
+        "host_facts": host_facts,
+        "earlier": earlier,
+        "changes": changes,
+        "transitions": run.transitions.all(),
+        "patches": _patches(run),
+    }
+
+
+def _patches(run: Run) -> Iterable[Artefact]:
+    """What variants were built from besides commits; plans without a source, which are most, are not asked about."""
+    patched = "source:" in run.plan.text
+    return run.artefacts.filter(kind=ArtefactKind.PATCH).defer("content") if patched else ()
+
+
+def find_run(number: int) -> Run:
+    """Return the run with its plan and testbed, or answer 404 with a way on."""
+    try:
+        return Run.objects.select_related("plan", "testbed", "imported").get(pk=number)
+    except Run.DoesNotExist:
+        raise Http404(f"There is no run {number}. The list of runs shows those that there are.") from None
+
+
+def _topics(results: RunResults, *, alone: bool) -> list[tuple[str, Graph]]:
+    """Each topic with its graph; of a run with one variant the samples of each test say the same, and so they do of a
+    topic with one test, unless these graphs stand `alone`.
+    """
+    compared = pairs_of(results.variants)
+    if not compared:
+        return []
+    by_name = {test.name: test for test in results.tests}
+    drawn = [
+        (topic, topic_figure([by_name[test] for test in tests], compared[0][0].pk))
+        for topic, tests in names.by_topic(by_name).items()
+        if alone or len(tests) > 1
+    ]
+    return [
+        (topic, Graph(f"{_TOPIC}{topic}", f"{topic}: every sample", figure))
+        for topic, figure in drawn
+        if figure["data"]
+    ]
+
+
+def _test_graph(test: TestResults) -> Graph | None:
+    if not test.metrics:
+        return None
+    label = f"Every sample of {test.name}, boot by boot"
+    return Graph(f"test-{names.anchor(test.name)}", label, samples_figure(test.metrics[0]))
+
+
+def _interim_graph(test: TestResults) -> Graph | None:
+    figure = interim_figure(test)
+    label = f"Throughput within the samples of {test.name}"
+    return Graph(f"interim-{names.anchor(test.name)}", label, figure) if figure else None

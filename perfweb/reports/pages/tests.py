@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The list of tests, and a test over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import condition, require_safe
+
+from perfweb.figures.graphs import Graph, respond
+from perfweb.figures.levels import Shift, draw_levels, shifts
+from perfweb.figures.timelines import (
+    COMMIT,
+    RUN,
+    RangeError,
+    Timeline,
+    Window,
+    read_timeline,
+    read_window,
+    short_names,
+    timeline_figure,
+)
+from perfweb.parameters import ParameterError, choice_in, possible, text_in, texts_in
+from perfweb.reports.tags import tag_of_database
+from perfweb.runs.catalogue import TESTS
+from perfweb.runs.models import Import, Summary
+from perfweb.stats.changepoint import SHORTEST
+from perfweb.verdicts import names
+
+NEWEST = (50, 200, 1000)
+LISTED = 25
+IMPORTS = 100
+
+
+@dataclass(frozen=True)
+class SpotRow:
+    """A commit or a run with the mean of each series there, None where it was not measured."""
+
+    revision: str
+    run: int
+    means: list[float | None]
+
+
+@require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_database)
+def test_list(request: HttpRequest) -> HttpResponse:
+    """Show all tests of the catalogue by topic, then those of the newest run of each of the newest imports, with the
+    newest summary of each: one query.
+    """
+    newest = [Summary.objects.filter(test=test).order_by("-run_id")[:1] for test in TESTS]
+    imported = (
+        Summary.objects.filter(run__in=Import.objects.newest_runs(IMPORTS)).order_by("test", "-run_id").distinct("test")
+    )
+    listed = sorted(imported.union(*newest, all=True), key=lambda summary: summary.run_id)
+    found = {summary.test: summary for summary in listed}
+    grouped = {**names.by_topic(), "": [test for test in names.in_order(found) if test not in TESTS]}
+    rows = [(topic, [(test, found.get(test)) for test in tests]) for topic, tests in grouped.items() if tests]
+    return render(request, "reports/test_list.html", {"topics": rows})
+
+
+@require_safe
+@cache_control(no_cache=True)
+@condition(etag_func=tag_of_database)
+def timeline(request: HttpRequest, test: str) -> HttpResponse:
+    """Show a test over commits (`?by=run`: over runs); `from`, `to`, `newest` and `series` choose a part."""
+    window, found = asked_timeline(request, test)
+    if found is None and test not in TESTS:
+        raise Http404(f"There is no test “{test}”. The list of tests has all names.")
+    moved = shifts(found) if found else []
+    graph = timeline_graph(found, moved) if found else None
+    labels = short_names(list(found.series)) if found else {}
+    context = {
+        "test": test,
+        "title": names.title(test),
+        "timeline": found,
+        "graph": graph,
+        "by": found.window.by if found else window.by,
+        "labels": labels.values(),
+        "shifts": [(shift, labels[shift.series]) for shift in moved],
+        "shortest": 2 * SHORTEST,
+        "rows": _rows(found) if found else [],
+        "newest": NEWEST,
+        "narrowed": any(texts_in(request, name) for name in ("from", "to", "newest", "series")),
+    }
+    return respond(request, "reports/timeline.html", context, [graph])
+
+
+def asked_timeline(request: HttpRequest, test: str) -> tuple[Window, Timeline | None]:
+    """Return the part of a timeline that an address names, None where the test was not measured. Raises
+    ParameterError.
+    """
+    window, wanted = asked_window(request), asked_series(request, test)
+    found = read_timeline(test, window, wanted)
+    by_default = not text_in(request, "by")
+    if found and by_default and (len(found.places) == 1 or 2 * len(found.places) <= found.revisions):
+        # Everything was built from one commit, or nobody knows when most commits were made: follow the runs.
+        found = read_timeline(test, Window(RUN, newest=window.newest), wanted)
+    return window, found
+
+
+def asked_window(request: HttpRequest) -> Window:
+    """Return the window of a timeline that an address names. Raises ParameterError."""
+    by = choice_in(request, "by", (COMMIT, RUN)) or COMMIT
+    try:
+        return read_window(by, text_in(request, "from"), text_in(request, "to"), text_in(request, "newest"))
+    except RangeError as error:
+        raise ParameterError("from, to, newest", f"{error}.") from None
+
+
+def asked_series(request: HttpRequest, test: str) -> list[str]:
+    """Return the series that an address names, none for all of them. Raises ParameterError, which lists the series of
+    the test: one query where some are named.
+    """
+    wanted = texts_in(request, "series")
+    if not wanted:
+        return []
+    known = sorted(set(Summary.objects.filter(test=test).order_by().values_list("series", flat=True).distinct()))
+    if wrong := [name for name in wanted if name not in known]:
+        raise ParameterError("series", f"“{wrong[0]}” is not possible. {possible(known)}")
+    return wanted
+
+
+def timeline_graph(found: Timeline, moved: Sequence[Shift]) -> Graph:
+    """Draw a timeline with the levels between the places where it moved."""
+    return Graph("timeline", f"{found.test} over time", draw_levels(timeline_figure(found), found, moved))
+
+
+def _rows(found: Timeline) -> list[SpotRow]:
+    """The newest places of the axis, newest first, as a table."""
+    at: dict[float, dict[str, tuple[int, str, float]]] = {}
+    for name, line in found.series.items():
+        newest = line.picked(range(max(0, len(line.x) - LISTED), len(line.x)))
+        columns = (newest.x.tolist(), newest.run.tolist(), newest.revision, newest.mean.tolist())
+        for x, *point in zip(*columns, strict=True):
+            at.setdefault(x, {})[name] = (point[0], point[1], point[2])
+    rows = []
+    for _, members in sorted(at.items(), reverse=True)[:LISTED]:
+        run, revision, _ = max(members.values())
+        means = [members[name][2] if name in members else None for name in found.series]
+        rows.append(SpotRow(revision, run, means))
+    return rows

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A limit on what a request may bring. Django alone would first write all of it to a temporary file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+
+from asgiref.typing import ASGI3Application, ASGIReceiveCallable, ASGIReceiveEvent, ASGISendCallable, HTTPScope, Scope
+
+from perfweb.inputlimits import REQUEST_HEAD_BYTES
+from perfweb.serving.malformed import early_refusal
+
+MOST_DIGITS = 18
+"""Of a length that is read: int() refuses thousands of digits."""
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class UploadLimit:
+    """Passes requests on to an application, and refuses those of more than `most` bytes (413), and those with more than
+    REQUEST_HEAD_BYTES in their address and headers (431, RFC 6585 section 5).
+    """
+
+    def __init__(self, application: ASGI3Application, most: int) -> None:
+        self.application, self.most = application, most
+
+    async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        taken = 0
+
+        async def counted() -> ASGIReceiveEvent:
+            nonlocal taken
+            event = await receive()
+            if event["type"] == "http.request":
+                taken += len(event["body"])
+            if taken > self.most:
+                raise _TooLargeError
+            return event
+
+        if scope["type"] == "http" and _head(scope) > REQUEST_HEAD_BYTES:
+            text = f"The address and the headers may have {REQUEST_HEAD_BYTES} bytes at most."
+            await _refuse(scope, send, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, text)
+            return
+        try:
+            if scope["type"] == "http" and _announced(scope["headers"]) > self.most:
+                raise _TooLargeError
+            await self.application(scope, counted, send)
+        except _TooLargeError:
+            text = f"A request may bring {self.most} bytes at most."
+            await _refuse(scope, send, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+
+
+async def _refuse(scope: Scope, send: ASGISendCallable, status: HTTPStatus, text: str) -> None:
+    answer = early_refusal(str(scope.get("path", "")), status, text)
+    answer.headers["Connection"] = "close"
+    headers = [(name.lower().encode("ascii"), value.encode("latin-1")) for name, value in answer.items()]
+    await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
+    await send({"type": "http.response.body", "body": answer.content, "more_body": False})
+
+
+def _head(scope: HTTPScope) -> int:
+    """Bytes of the address and the headers."""
+    address = len(scope.get("raw_path") or b"") + len(scope.get("query_string", b""))
+    return address + sum(len(name) + len(value) for name, value in scope["headers"])
+
+
+def _announced(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """How long a request says that it is; 0 if it does not say a number."""
+    length = dict(headers).get(b"content-length", b"")
+    if not length.isdigit():
+        return 0
+    return int(length) if len(length) <= MOST_DIGITS else 10**MOST_DIGITS

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What people are told of a confirmed change: a mail to who wants it, JSON for a program, and an issue on a forge."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+from django.conf import settings
+
+from perfweb.builds.models import Mirror
+from perfweb.forges.comments import mark
+from perfweb.forges.markdown import code, table
+from perfweb.forges.models import Project
+from perfweb.forges.table import FORGES
+from perfweb.outbox import hooks
+from perfweb.outbox.models import Letter
+from perfweb.outbox.services import post
+from perfweb.tracking import states
+from perfweb.tracking.alerts.confirming import in_words
+from perfweb.tracking.models import Alert, AlertState
+from perfweb.verdicts.wording import change_words
+
+WIDTH = 72
+MAIL = "mail:smtp"
+
+
+def tell(alert: Alert) -> None:
+    """Have everybody told who wants to be: once that a change is confirmed, and once how bisecting it ended.
+
+    A letter that has been sent is not sent again with the same content.
+    """
+    occasion = "ended" if alert.conclusion else "confirmed"
+    key = f"alert.{alert.number}.{occasion}"
+    addresses = alert.branch.mail_to.split()
+    if addresses and settings.MAIL_ADDRESS:
+        content = {
+            "occasion": f"alert {occasion}", "to": addresses, "cc": [], "subject": subject(alert),
+            "in_reply_to": "", "references": "", "text": text(alert),
+        }  # fmt: skip
+        post(MAIL, key, content)
+    if alert.branch.hook:
+        post(hooks.CHANNEL, key, {"url": alert.branch.hook, "data": data(alert, occasion)})
+    issue(alert)
+
+
+def issue(alert: Alert) -> None:
+    """Have the one issue of a confirmed change say what is known now: made, edited, and closed when people are done."""
+    project = project_of(alert.branch.mirror)
+    if not alert.branch.issues or project is None or alert.state in {AlertState.NEW, AlertState.REFUTED}:
+        return
+    content = {
+        "what": "issue", "title": subject(alert), "body": issue_text(alert),
+        "mark": mark(f"alert {alert.number}"), "state": _turn(alert),
+    }  # fmt: skip
+    post(*_issue_letter(project, alert), content)
+
+
+def issue_of(alert: Alert) -> tuple[str, str] | None:
+    """The name and the address of the issue that was made of an alert, None if there is none yet."""
+    project = project_of(alert.branch.mirror)
+    if project is None:
+        return None
+    channel, key = _issue_letter(project, alert)
+    number = Letter.objects.filter(channel=channel, key=key).values_list("reference", flat=True).first()
+    if not number:
+        return None
+    return f"issue {number} of {project.path}", FORGES[project.forge].issue_page(project.api, project.path, number)
+
+
+def project_of(mirror: Mirror | None) -> Project | None:
+    """The project on a forge that a repository is of."""
+    return Project.objects.select_related("mirror").filter(mirror=mirror).first() if mirror else None
+
+
+def issue_text(alert: Alert) -> str:
+    """An issue in Markdown; what others have written stands in code."""
+    rows = [
+        [code(movement.test), code(movement.variant), change_words(movement.change),
+         "faster" if movement.better else "slower"]
+        for movement in alert.movements.all() if movement.confirmed
+    ]  # fmt: skip
+    owner = code(alert.owner.username) if alert.owner else "nobody"
+    due = f", due {alert.due}" if alert.due else ""
+    page = f"[alert {alert.number}]({alert.address})"
+    parts = [
+        _where(alert),
+        table(["test", "variant", "change, measured in turn", ""], rows),
+        f"State: {alert.get_state_display()}; looked after by {owner}{due}.",
+        f"The runs behind it, and what else differs, are shown with {page}; what became of it can be said there.",
+        mark(f"alert {alert.number}"),
+    ]
+    return "\n\n".join(parts)
+
+
+def _where(alert: Alert) -> str:
+    """The commit that made it, or between which ones it is."""
+    if alert.culprit:
+        likely = f" (probability {alert.probability:.2f})" if alert.probability is not None else ""
+        return f"Since {alert.culprit.sha}{likely}: {code(alert.culprit.subject)}"
+    ends = f"After {alert.since.sha}, with {alert.until.sha} or before."
+    return f"{ends} {'It was bisected as far as it goes.' if alert.conclusion else 'It is being bisected.'}"
+
+
+def _turn(alert: Alert) -> str:
+    """An issue is closed with its alert, and opened again with it; else it is left as people have it."""
+    if alert.state not in states.OPEN:
+        return "closed"
+    return "open" if alert.steps.filter(from_state__in=set(AlertState) - states.OPEN).exists() else ""
+
+
+def _issue_letter(project: Project, alert: Alert) -> tuple[str, str]:
+    """The channel and the key of the letter that is an alert's issue."""
+    return f"forge:{project.mirror.name}", f"alert {alert.number}"
+
+
+def data(alert: Alert, occasion: str) -> dict[str, Any]:
+    """What a program is told: numbers are in percent, commits are hashes."""
+    return {
+        "occasion": occasion,
+        "alert": alert.number,
+        "address": alert.address,
+        "branch": alert.branch.name,
+        "testbed": alert.branch.testbed.name,
+        "simulated": alert.branch.testbed.simulated,
+        "since": alert.since.sha,
+        "until": alert.until.sha,
+        "commit": alert.culprit.sha if alert.culprit else None,
+        "probability": alert.probability,
+        "conclusion": alert.conclusion,
+        "movements": [
+            {"test": row.test, "variant": row.variant, "percent": row.percent, "low": row.low, "high": row.high,
+             "better": row.better}
+            for row in alert.movements.all() if row.confirmed
+        ],
+    }  # fmt: skip
+
+
+def subject(alert: Alert) -> str:
+    """A line: what moved most, by how much, and with which commit."""
+    sizes = [movement.size for movement in alert.movements.all() if movement.confirmed]
+    most = max(sizes, key=abs, default=0.0)
+    where = f"with {alert.culprit}" if alert.culprit else f"after {alert.since.short}"
+    return f"[{alert.branch.name}] {most:+.1f} % {where}"[:150]
+
+
+def text(alert: Alert) -> str:
+    """A mail in plain text."""
+    moved = [movement for movement in alert.movements.all() if movement.confirmed]
+    where = f"The change came after\n  {alert.since}\nand with this commit or before:\n  {alert.until}"
+    parts = [
+        textwrap.fill(alert.conclusion, WIDTH) if alert.conclusion else where,
+        "Measured in turn on both sides:\n" + "\n".join(f"  {in_words(movement)}" for movement in moved),
+        "" if alert.conclusion else "It is being bisected; the result comes in another mail.",
+        f"What became of it can be said here:\n  {alert.address}",
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Comparisons of variants test by test, derived from the samples each time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from perfweb.runs.catalogue import is_simulated
+from perfweb.runs.judging import NO_SAMPLES, CountedSamples, SampleSet, differ, judged
+from perfweb.runs.models import Variant
+from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, Lack, Verdict, among
+from perfweb.stats.ministat import ministat
+from perfweb.verdicts import names
+from perfweb.verdicts.numbers import Scale, scale_for
+from perfweb.verdicts.wording import verdict_words
+
+
+@dataclass(frozen=True)
+class TestComparison:
+    """One test of a comparison: both sets of samples and what they say."""
+
+    test: str
+    a: str
+    b: str
+    a_samples: list[float]
+    b_samples: list[float]
+    unit: str
+    result: Comparison
+    boots_differ: bool
+    """Whether boots of a variant differ by more than their samples scatter."""
+    boot_seconds: float
+    """How long a boot of each of the two variants takes, one after the other; 0 when not known."""
+    lean: float | None = None
+    """How much higher the run's sentinel stood with the boots of `b` than with those of `a`, in percent, where that
+    puts the verdict in doubt."""
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.result.verdict
+
+    @property
+    def words(self) -> str:
+        """The verdict, and with one that decides nothing what it would take."""
+        return verdict_words(self.result, self.boot_seconds)
+
+    @property
+    def scale(self) -> Scale:
+        means = [abs(summary.mean) for summary in (self.result.a, self.result.b) if summary]
+        return scale_for(self.unit, max(means, default=0.0))
+
+    @property
+    def files(self) -> tuple[str, str]:
+        """The names of both sets' files, as the archive of the run has them under ministat/."""
+        return names.ministat_file(self.a, self.test), names.ministat_file(self.b, self.test)
+
+    @property
+    def has_ministat(self) -> bool:
+        """Whether both sides have as many samples as ministat wants."""
+        return self.result.lack is not Lack.SAMPLES
+
+    @property
+    def ministat(self) -> str:
+        """What `ministat` prints for the two files, or why it would not."""
+        try:
+            sets = dict(zip(self.files, (self.a_samples, self.b_samples), strict=True))
+            return ministat(sets, confidence=self.result.confidence)
+        except ValueError as error:
+            return f"{error}\n"
+
+
+def compare_variants(
+    a: Variant, b: Variant, counted: CountedSamples, confidence: float, margin: float = DEFAULT_MARGIN
+) -> list[TestComparison]:
+    """Compare variant `b` with variant `a` of the same run in every test that the run measured."""
+    return together(
+        compare_sets(
+            test, (a.name, counted.sets.get((a.pk, test))), (b.name, counted.sets.get((b.pk, test))), confidence, margin
+        )
+        for test in names.in_order(counted.tests)
+    )
+
+
+def together(tests: Iterable[TestComparison]) -> list[TestComparison]:
+    """Judge tests that are read together: a change that is small may be chance when there are many of them."""
+    compared = list(tests)
+    results = among([comparison.result for comparison in compared])
+    return [replace(comparison, result=result) for comparison, result in zip(compared, results, strict=True)]
+
+
+def compare_sets(
+    test: str,
+    a: tuple[str, SampleSet | None],
+    b: tuple[str, SampleSet | None],
+    confidence: float,
+    margin: float = DEFAULT_MARGIN,
+) -> TestComparison:
+    """Compare the samples of `b` with those of `a` in one test, each with its name; None stands for no samples."""
+    ours, theirs = (samples or NO_SAMPLES for _, samples in (a, b))
+    known = ours if ours.values else theirs
+    result, unlike = judged(ours, theirs, confidence, margin), differ(ours) or differ(theirs)
+    seconds = sum(side.boot_time.total_seconds() for side in (ours, theirs) if side.boot_time)
+    return TestComparison(test, a[0], b[0], ours.values, theirs.values, known.unit, result, unlike, seconds)
+
+
+class Judged(Protocol):
+    """One test with its verdict."""
+
+    @property
+    def test(self) -> str: ...
+
+    @property
+    def verdict(self) -> Verdict: ...
+
+
+def tally(tests: Iterable[Judged]) -> str:
+    """Return how many tests got which verdict, in words: "5 faster, 1 equivalent"."""
+    counts = Counter(test.verdict for test in tests)
+    return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing measured"
+
+
+def in_words(tests: Sequence[Judged]) -> str:
+    """Return a verdict of all tests and how many got which: "Slower: 1 slower, 2 equivalent".
+
+    Of simulated tests it says that they were.
+    """
+    kinds = {test.verdict for test in tests}
+    if Verdict.SLOWER in kinds:
+        first = "Slower and faster" if Verdict.FASTER in kinds else "Slower"
+    elif Verdict.FASTER in kinds:
+        first = "Faster"
+    else:
+        first = "Equivalent" if kinds == {Verdict.EQUIVALENT} else "No change was proven"
+    simulated = ", simulated" if any(is_simulated(test.test) for test in tests) else ""
+    return f"{first}{simulated}: {tally(tests)}"

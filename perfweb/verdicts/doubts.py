@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Comparisons of the sides of pages, tables, letters and the API, with what the sentinel of a run puts in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from perfweb.runs.judging import CountedSamples, pairs
+from perfweb.runs.models import Run
+from perfweb.stats.comparison import DEFAULT_MARGIN
+from perfweb.stats.student import DEFAULT_CONFIDENCE
+from perfweb.verdicts.comparisons import TestComparison, compare_variants
+from perfweb.verdicts.run_verdicts import Pair, PairVerdicts
+from perfweb.verdicts.sentinels import Sentinel, read_sentinel
+from perfweb.verdicts.sides import Side, compare_sides
+
+
+@dataclass(frozen=True)
+class SideComparisons:
+    """The first of several sides against each of the others in their order, and the sentinel of their run if it had
+    one.
+    """
+
+    results: list[list[TestComparison]]
+    sentinel: Sentinel | None
+
+    @property
+    def everything(self) -> list[TestComparison]:
+        return [found for result in self.results for found in result]
+
+
+def run_pairs(
+    run: Run, counted: CountedSamples, confidence: float = DEFAULT_CONFIDENCE, margin: float = DEFAULT_MARGIN
+) -> list[Pair]:
+    """Compare the baseline of a run with each other variant, with confidence and margin in percent: two queries if its
+    plan has a sentinel. Wants `plan` and `variants`.
+    """
+    sentinel = read_sentinel(run, list(counted.tests))
+    return [
+        Pair(a, b, _doubted_tests(compare_variants(a, b, counted, confidence, margin), sentinel))
+        for a, b in pairs(run.variants.all())
+    ]
+
+
+def side_comparisons(sides: Sequence[Side], confidence: float, margin: float) -> SideComparisons:
+    """Compare the first side with each of the others; a sentinel speaks where all are of one run: another run had
+    another time.
+    """
+    results = [compare_sides(sides[0], other, confidence, margin) for other in sides[1:]]
+    runs = {variant.run_id for side in sides for variant in side.variants}
+    tests = list(dict.fromkeys(found.test for result in results for found in result))
+    sentinel = read_sentinel(sides[0].variants[0].run, tests) if len(runs) == 1 else None
+    return SideComparisons([_doubted_tests(result, sentinel) for result in results], sentinel)
+
+
+def doubted(said: Sequence[PairVerdicts], sentinel: Sentinel | None) -> list[PairVerdicts]:
+    """Note with the verdicts of a run which ones its sentinel puts in doubt."""
+    of = {test.test: test for test in sentinel.tests} if sentinel else {}
+
+    def doubt(pair: PairVerdicts) -> PairVerdicts:
+        sides = pair.a.name, pair.b.name
+        tests = [
+            replace(one, lean=of[one.test].doubt(sides, one.verdict, one.change, DEFAULT_MARGIN))
+            if one.test in of
+            else one
+            for one in pair.tests
+        ]
+        return replace(pair, tests=tests)
+
+    return [doubt(pair) for pair in said]
+
+
+def _doubted_tests(compared: Iterable[TestComparison], sentinel: Sentinel | None) -> list[TestComparison]:
+    """Do the same with the tests of a comparison, whose sides are variants of one run."""
+    of = {test.test: test for test in sentinel.tests} if sentinel else {}
+
+    def doubt(one: TestComparison) -> TestComparison:
+        if one.test not in of:
+            return one
+        result = one.result
+        seen = result.effect.interval if result.effect else None
+        return replace(one, lean=of[one.test].doubt((one.a, one.b), result.verdict, seen, result.margin))
+
+    return [doubt(one) for one in compared]

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What ran where: tables of the tunables of a run's variants and of the facts about its hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from perfweb.runs.models import HostFacts, Run, Variant
+from perfweb.runs.summaries import lasting
+from perfweb.verdicts.numbers import NOTHING
+from perfweb.verdicts.results import RunResults
+
+# Facts that explain a result most often come first; the long ones last.
+_FIRST = ("kernel", "cpu_model", "cpus", "pinned_to", "memory_kib", "governor", "clocksource", "congestion_control")
+_LAST = ("links", "versions", "mitigations", "command_line")
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One property and its value in each column."""
+
+    name: str
+    values: list[str]
+
+    @property
+    def differs(self) -> bool:
+        return len(set(self.values)) > 1
+
+
+def tunable_rows(results: RunResults) -> list[TableRow]:
+    """List the tunables that the plan sets on any variant, those that differ first.
+
+    Each value is the effective one, which the booted system told itself, where there was a boot.
+    """
+    asked = sorted({name for variant in results.variants for name in variant.tunables})
+    effective = {boot.variant_id: boot.effective_tunables for boot in results.boots if boot.effective_tunables}
+    rows = []
+    for name in asked:
+        values = [{**variant.tunables, **effective.get(variant.pk, {})}.get(name) for variant in results.variants]
+        rows.append(TableRow(name, [_plain(value) for value in values]))
+    return sorted(rows, key=lambda row: not row.differs)
+
+
+def host_table(run: Run) -> tuple[list[str], list[TableRow]]:
+    """Return the hosts of a run, and a row for each fact that is known about any of them."""
+    hosts = sorted(run.host_facts.all(), key=lambda host: ("left", "dut", "right").index(host.role))
+    facts = sorted({name for host in hosts for name in host.facts}, key=_place)
+    rows = [TableRow(fact.replace("_", " "), [_plain(host.facts.get(fact)) for host in hosts]) for fact in facts]
+    return [f"{host.name}: {host.get_role_display()}" for host in hosts], rows
+
+
+def side_rows(variants: Sequence[Variant]) -> list[TableRow]:
+    """List in what variants, of whatever runs, differ but for their results: one query."""
+    hosts: dict[int, dict[str, Any]] = {}
+    facts = HostFacts.objects.filter(run__in={variant.run_id for variant in variants})
+    for run, role, found in facts.values_list("run_id", "role", "facts"):
+        hosts.setdefault(run, {})[role] = lasting(found)
+    described = [_described(variant, hosts.get(variant.run_id, {})) for variant in variants]
+    properties = list(dict.fromkeys(name for description in described for name in description))
+    rows = [TableRow(name, [_plain(description.get(name)) for description in described]) for name in properties]
+    return [row for row in rows if row.differs]
+
+
+def _described(variant: Variant, hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    run, build = variant.run, variant.build
+    return {
+        "run": run.pk,
+        "plan": run.plan.name,
+        "testbed": run.testbed.name,
+        "target": variant.get_target_display(),
+        "revision": build.revision if build else None,
+        "build options": variant.build_options,
+        **variant.tunables,
+        **{
+            f"{role}: {fact.replace('_', ' ')}": value
+            for role in ("left", "dut", "right")
+            for fact, value in sorted(hosts.get(role, {}).items(), key=lambda item: _place(item[0]))
+        },
+    }
+
+
+def changed_facts(run: Run) -> tuple[Run | None, list[TableRow]]:
+    """Return the run before this one on its testbed, and the facts that changed since: role, name, before and now."""
+    earlier = earlier_run(run)
+    return earlier, fact_changes(_facts(earlier), _facts(run)) if earlier else []
+
+
+def earlier_run(run: Run) -> Run | None:
+    """Return the run before this one on its testbed that knows its hosts."""
+    return Run.objects.filter(testbed=run.testbed_id, number__lt=run.number, host_facts__isnull=False).first()
+
+
+def fact_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[TableRow]:
+    """List the facts that differ between two environments, each given as facts by role; an absent role differs in
+    nothing. What changed alike on several hosts is one row.
+    """
+    changed: dict[tuple[str, str, str], list[str]] = {}
+    for role in sorted(before.keys() & after.keys()):
+        for fact in lasting(before[role]).keys() | lasting(after[role]).keys():
+            was, now = (_plain(facts[role].get(fact)) for facts in (before, after))
+            if was != now:
+                changed.setdefault((fact, was, now), []).append(role)
+    ordered = sorted(changed.items(), key=lambda item: (_place(item[0][0]), item[1]))
+    return [
+        TableRow(f"{fact.replace('_', ' ')} of {', '.join(roles)}", [was, now]) for (fact, was, now), roles in ordered
+    ]
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    return dict(run.host_facts.values_list("role", "facts"))
+
+
+def _place(fact: str) -> tuple[int, str]:
+    if fact in _FIRST:
+        return _FIRST.index(fact), fact
+    return len(_FIRST) + 1 + _LAST.index(fact) if fact in _LAST else len(_FIRST), fact
+
+
+def _plain(value: object) -> str:
+    """Return a JSON value as words."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, dict):
+        return "; ".join(f"{name} {_plain(inner)}" for name, inner in value.items())
+    return ", ".join(map(_plain, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What may be compared: a variant of a run, or a variant of all runs of a commit.
+
+An address names a side as `RUN/VARIANT` (`12/direct`) or `REVISION/VARIANT` (`v0.1-12-g0123abc/direct`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db.models import Q, QuerySet
+
+from perfweb.runs.judging import SampleSet, joined, samples_of
+from perfweb.runs.models import Variant
+from perfweb.verdicts import names
+from perfweb.verdicts.comparisons import TestComparison, compare_sets, together
+
+MOST_SIDES = 7
+"""As many as ministat takes."""
+
+MOST_RUNS = 20
+"""Runs of a commit that are taken together, the newest."""
+
+
+class SideError(ValueError):
+    """There is no such side; the message says what there is."""
+
+
+@dataclass
+class Side:
+    """The samples of one or more variants that count as the same."""
+
+    address: str
+    label: str
+    variants: list[Variant]
+    sets: dict[str, SampleSet]
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its samples are those of the simulated machine; all sides of a comparison are, or none."""
+        return any(variant.run.testbed.simulated for variant in self.variants)
+
+    @property
+    def runs(self) -> list[int]:
+        return sorted({variant.run_id for variant in self.variants})
+
+
+def read_sides(addresses: Sequence[str]) -> list[Side]:
+    """Find the sides of a comparison with their samples: a query for each side, and one for the samples.
+
+    Raises SideError.
+    """
+    if not 2 <= len(addresses) <= MOST_SIDES:
+        raise SideError(f"a comparison takes from 2 to {MOST_SIDES} sides, and these are {len(addresses)}")
+    if len(set(addresses)) < len(addresses):
+        raise SideError("the same side is named twice; compare it with another one")
+    found = [(address, _variants(address)) for address in addresses]
+    _check_alike(found)
+    one_run = len({variant.run_id for _, variants in found for variant in variants}) == 1
+    return sides([(address, variants[0].name if one_run else address, variants) for address, variants in found])
+
+
+def sides(named: Sequence[tuple[str, str, list[Variant]]]) -> list[Side]:
+    """Return sides given as address, label and variants, with their samples: one query."""
+    samples = samples_of([variant for _, _, variants in named for variant in variants])
+    made = []
+    for address, label, variants in named:
+        keys = {variant.pk for variant in variants}
+        tests: dict[str, list[SampleSet]] = {}
+        for (variant, test), found in samples.items():
+            if variant in keys:
+                tests.setdefault(test, []).append(found)
+        made.append(Side(address, label, variants, {test: joined(some) for test, some in tests.items()}))
+    return made
+
+
+def compare_sides(base: Side, other: Side, confidence: float, margin: float) -> list[TestComparison]:
+    """Compare `other` with `base` in every test that one of them has."""
+    return together(
+        compare_sets(test, (base.label, base.sets.get(test)), (other.label, other.sets.get(test)), confidence, margin)
+        for test in names.in_order([*base.sets, *other.sets])
+    )
+
+
+def values_by_side(compared: Sequence[Side], test: str) -> dict[str, list[float]]:
+    """Return the counted samples of a test by the label of each side, none where a side has not measured it."""
+    return {side.label: side.sets[test].values if test in side.sets else [] for side in compared}
+
+
+def _check_alike(found: Sequence[tuple[str, list[Variant]]]) -> None:
+    """Refuse to compare, or to take together, what was simulated and what was measured.  Raises SideError."""
+    of_kind = {variant.run.testbed.simulated: address for address, variants in found for variant in variants}
+    if len(of_kind) == 2:
+        raise SideError(f"“{of_kind[True]}” was simulated and “{of_kind[False]}” was measured: compare like with like")
+
+
+def _variants(address: str) -> list[Variant]:
+    """The variants that an address means, newest run first."""
+    where, slash, name = address.rpartition("/")
+    if not slash or not where or not name:
+        raise SideError(f"“{address}” is no side: write RUN/VARIANT or REVISION/VARIANT, like 12/direct")
+    known = Variant.objects.select_related("run__plan", "run__testbed", "build").order_by("-run_id")
+    if where.isascii() and where.isdigit() and len(where) < 18:
+        in_run = known.filter(run=int(where))
+        return _named(in_run, name) or _missing(in_run, f"run {where}", name)
+    of_commit = known.filter(build__revision=where)
+    return _named(of_commit, name) or _missing(of_commit, f"commit {where}", name)
+
+
+def _named(variants: QuerySet[Variant], name: str) -> list[Variant]:
+    return list(variants.filter(name=name)[:MOST_RUNS])
+
+
+def _missing(variants: QuerySet[Variant], place: str, name: str) -> list[Variant]:
+    there = sorted(set(variants.filter(~Q(name=name)).values_list("name", flat=True)[:100]))
+    if not there:
+        raise SideError(f"there is no {place}")
+    raise SideError(f"{place} has no variant “{name}”; its variants are: {', '.join(there)}")

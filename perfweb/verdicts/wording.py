@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Verdicts as sentences. What is not proven is never called equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perfweb.stats.comparison import MINIMUM_BOOTS, Comparison, Lack, Verdict
+from perfweb.stats.ratio import Change
+from perfweb.stats.student import MINIMUM_SAMPLES
+from perfweb.verdicts.numbers import NOTHING, duration, percent
+
+
+def difference_words(result: Comparison) -> str:
+    """Return the change in percent of the baseline with its interval, NOTHING where there is none."""
+    return change_words(result.effect.interval if result.effect else None)
+
+
+def change_words(seen: Change | None) -> str:
+    """Return a change in percent with its interval, NOTHING where there is none."""
+    if seen is None:
+        return NOTHING
+    return f"{percent(seen.percent, signed=True)} ({_bound(seen.low)} to {_bound(seen.high)})"
+
+
+def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
+    """Return the verdict, and with one that decides nothing what it would take.
+
+    `boot_seconds` is how long a boot of each variant takes together with its measurements, None when not known.
+    """
+    if result.verdict is Verdict.EQUIVALENT:
+        certain = ", but not the same" if result.effect and result.effect.proven else ""
+        return f"{result.verdict} within ±{result.margin:g} %{certain}"
+    if result.lack is not None:
+        return f"{result.verdict} ({_lack_words(result, boot_seconds)})"
+    return str(result.verdict)
+
+
+def evidence_words(result: Comparison) -> str:
+    """Return what a verdict rests on: how much was seen, what counted as one observation, and what was asked."""
+    samples = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
+    seen = f"{samples} samples of {result.boots[0]} and {result.boots[1]} boots"
+    asked = f"margin ±{result.margin:g} %, confidence {result.confidence:g} %"
+    if result.effect is None:
+        return f"{seen}; {asked}"
+    shown = f"changes from {percent(result.effect.detectable)} on would show in 4 runs of 5"
+    return f"{seen}, compared by {result.effect.level}; {shown}; {asked}"
+
+
+def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
+    """Say what is missing and, where that is known, how much of it."""
+    samples = [summary.n if summary else 0 for summary in (result.a, result.b)]
+    apart = max((modes.apart for modes in result.modes if modes), default=None)
+    return {
+        Lack.SAMPLES: f"{samples[0]} and {samples[1]} samples; it takes {MINIMUM_SAMPLES} each",
+        Lack.BOOTS: f"{result.boots[0]} and {result.boots[1]} boots; it takes {MINIMUM_BOOTS} each",
+        Lack.BASELINE: "the baseline scatters so much that its mean cannot be told from zero",
+        Lack.MODES: f"two modes, {percent(apart)} apart: no mean describes both",
+        Lack.CERTAINTY: "among so many tests this change may be chance: repeat the run",
+        Lack.PRECISION: _precision_words(result, boot_seconds),
+    }[result.lack or Lack.PRECISION]
+
+
+def _precision_words(result: Comparison, boot_seconds: float | None) -> str:
+    """Say how many more boots would decide, and how long they take."""
+    if result.more_boots is None:
+        return f"too noisy to decide about ±{result.margin:g} %"
+    if result.more_boots == 0:
+        return "it could have been, with luck: repeat the run"
+    time = f", {duration(result.more_boots * boot_seconds)}" if boot_seconds else ""
+    boots = "boot" if result.more_boots == 1 else "boots"
+    return f"it takes about {result.more_boots} more {boots} of each{time}"
+
+
+def seen_at_best(results: Sequence[Comparison]) -> str:
+    """Return from what change on something would have been seen where nothing was; nothing where something was."""
+    effects = [result.effect.detectable for result in results if result.effect]
+    if not effects or any(result.verdict in {Verdict.FASTER, Verdict.SLOWER} for result in results):
+        return ""
+    return f"Changes from {percent(max(effects))} on would have shown in each test in 4 runs of 5."
+
+
+DOUBT = (
+    "The percentage of a sentinel beside a verdict says how much higher it stood with the boots of that side than with "
+    "those of the base: at least half of the change, or of the margin where they are equivalent, may be the machine's."
+)
+"""What doubt_words() mean, once below verdicts that have some."""
+
+
+def doubt_words(lean: float | None) -> str:
+    """Return how much a sentinel leans to one side, to stand behind a verdict that this puts in doubt, or nothing."""
+    return "" if lean is None else f"; sentinel {percent(lean, signed=True)}"
+
+
+def css_name(verdict: Verdict) -> str:
+    """Return a verdict as the name that style sheet and graphs know it by."""
+    return verdict.name.lower().replace("_", "-")
+
+
+def _bound(value: float) -> str:
+    """Write a bound of an interval like percent(), without the sign of the unit, which the change itself has."""
+    return percent(value, signed=True).removesuffix("%").rstrip()
