@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from perfweb.lab.inventory import InventoryHost
 from perfweb.measuring import record, spool, tools
 from perfweb.measuring.planner import PlannedBoot, PlannedMeasurement
+from perfweb.measuring.raw import RawMeasurement, RawSample
 from perfweb.measuring.tools import simstack
 from perfweb.runs import progress
 from perfweb.runs.catalogue import Test
@@ -78,7 +79,7 @@ class _Booted:
         )
         self.seed = block + 1  # of a simulation: all variants meet the same chance, and so does the next run
         self.left = list(missing)
-        self.samples: list[dict[str, Any]] = []
+        self.samples: list[RawSample] = []
         self.up = False
         self.error = ""
         self.late = ""
@@ -126,8 +127,8 @@ class _Booted:
             self._end(BootState.FAILED, self.error)
 
     def _begin_journal(self) -> None:
-        documents = {planned.test.name: self._document(planned) for planned in self.left}
-        self.listener = replace(self.listener, journal=spool.begin(self.bench.run, self.boot.pk, documents))
+        journal = spool.begin(self.bench.run, self.boot.pk, map(self._raw, self.left))
+        self.listener = replace(self.listener, journal=journal)
 
     def _measure(self, play: _Measuring) -> None:
         """Plays what is left; what fails it costs the measurement under way, or all if the target does not come up."""
@@ -206,37 +207,38 @@ class _Booted:
         if "sample" not in told:
             progress.publish(self.boot.run_id, "measuring", test=told["test"], variant=self.boot.variant.name)
             return
-        self.samples.append(told["sample"])
-        if told["sample"]["timed_out"]:
+        sample = RawSample.read(told["sample"])
+        self.samples.append(sample)
+        if sample.timed_out:
             self.late = f"a sample of {told['test']} did not end in time"
         if not told["left"]:
             self._keep("")
 
-    def _document(self, planned: PlannedMeasurement, reason: str = "") -> dict[str, Any]:
+    def _raw(self, planned: PlannedMeasurement, reason: str = "") -> RawMeasurement:
         test = planned.test
         argv, pinning = self._argv(test), self._pinning(test)
-        return record.document(self.boot, test.name, planned.discard, argv, pinning, self.samples, reason)
+        return RawMeasurement(self.boot.pk, test.name, planned.discard, argv, pinning, self.samples, reason)
 
     def _keep(self, reason: str) -> None:
         """The first of what is left, with its samples; into the spool first, so that no database that is away loses it.
 
         `reason` says why samples are missing.
         """
-        document = self._document(self.left[0], reason)
-        path = self._spooled(document)
-        measurement = retry_db(lambda: record.measurement(document))
+        raw = self._raw(self.left[0], reason)
+        path = self._spooled(raw)
+        measurement = retry_db(lambda: record.measurement(raw))
         if path:
             spool.remove(path)
         del self.left[0]
         self.samples = []
         _publish(measurement, self.boot.variant.name)
 
-    def _spooled(self, document: dict[str, Any]) -> Path | None:
+    def _spooled(self, raw: RawMeasurement) -> Path | None:
         """Its file in the spool; None on a full disk, which loses nothing as long as the database answers."""
         try:
-            return spool.put(self.bench.run, document)
+            return spool.put(self.bench.run, raw)
         except OSError as error:
-            log.warning("%s: %s is not in the spool: %s", self.boot, document["test"], error)
+            log.warning("%s: %s is not in the spool: %s", self.boot, raw.test, error)
             return None
 
     def _lives(self) -> bool:

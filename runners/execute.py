@@ -18,10 +18,11 @@ from perfweb.lab import outages
 from perfweb.lab.inventory import InventoryError, read_inventory
 from perfweb.measuring import record, space, spool_replay
 from perfweb.measuring.planner import PlannedBoot, PlannedMeasurement, estimate, plan_boots
-from perfweb.measuring.tools import FROM_BUILD
+from perfweb.measuring.tools import TOOLS
 from perfweb.runs import progress, states
 from perfweb.runs.models import Measurement, MeasurementState, Run, Target, Variant
 from perfweb.runs.planfile import PlanSpec, read_plan
+from perfweb.transitions import IllegalTransitionError
 from runners import health_check, heartbeat, recovery, worker_losses
 from runners.ansible.driver import PlayCancelledError, PlayError, PlayFailedError
 from runners.ansible.plays import Plays
@@ -50,7 +51,7 @@ def execute(number: int, worker: str = "") -> bool:
     with logs.about(run=number):
         try:
             run = retry_db(lambda: states.lease(number, worker))
-        except (states.TestbedBusyError, states.IllegalTransitionError, Run.DoesNotExist) as reason:
+        except (states.TestbedBusyError, IllegalTransitionError, Run.DoesNotExist) as reason:
             log.info("run %d is not started: %s", number, reason)
             return False
         _execute(run)
@@ -68,7 +69,7 @@ def _execute(run: Run) -> None:
         except health_check.UnfitError as error:
             log.warning("run %d goes back into the queue: %s", run.number, error)
             retry_db(lambda reason=str(error): _put_off(run, reason))  # type: ignore[misc]
-        except states.IllegalTransitionError as error:
+        except IllegalTransitionError as error:
             log.error("run %d was ended by somebody else: %s", run.number, error)
         except DatabaseGoneError:
             # The lab is cleaned; the state follows when the lease has expired and the database is back.
@@ -100,7 +101,7 @@ def _cut_short(run: Run, error: Exception) -> Ending:
         retry_db(lambda: outages.failed(run.testbed, str(error)))
     if expected:
         return Ending(states.fail, str(error))
-    if isinstance(error, states.IllegalTransitionError):
+    if isinstance(error, IllegalTransitionError):
         return Ending(states.interrupt, str(error))
     log.error("run %d cannot go on", run.number, exc_info=error)
     ours = f"error in this program, see the worker's log: {error!r}"
@@ -182,7 +183,7 @@ def _variants(run: Run) -> list[Variant]:
 
 def _build(plan: PlanSpec, variants: dict[str, Variant], plays: Plays) -> None:
     """Builds what the variants need, each build once.  A run that goes on uses the builds it began with."""
-    client_needs_build = any(test.measure.tool in FROM_BUILD for test in plan.tests)
+    client_needs_build = any(TOOLS[test.measure.tool].from_build for test in plan.tests)
     needing = [variant for variant in variants.values() if client_needs_build or variant.target != Target.LINUX]
     if not needing:
         return

@@ -12,6 +12,7 @@ from collections import Counter
 from perfweb.lab.models import Lease
 from perfweb.measuring import record
 from perfweb.measuring.planner import plan_boots
+from perfweb.measuring.raw import RawMeasurement
 from perfweb.runs import services, states
 from perfweb.runs.models import Boot, BootState, Loss, Measurement, MeasurementState, Run
 from perfweb.runs.planfile import read_plan
@@ -64,7 +65,7 @@ def _mark(run: Run, boot: Boot) -> None:
     ).values_list("test", flat=True)
     for test in {measurement.test.name for measurement in planned.measurements} - set(good):
         reason = f"given up: its boot has cost {MOST} workers"
-        record.measurement(record.document(boot, test, 0, [], {}, reason=reason))
+        record.measurement(RawMeasurement(boot.pk, test, 0, [], {}, reason=reason))
 
 
 def _step(position: int) -> str:

@@ -16,8 +16,9 @@ from perfweb.accounts.permissions import Action
 from perfweb.api.identity import actor_of
 from perfweb.api.operations import Name, Number, Page, Window, change, chosen, cut, finite, read
 from perfweb.api.problems import BadInput, RefusedError, bad_input
-from perfweb.tracking import periods, services, states
+from perfweb.tracking import periods, services
 from perfweb.tracking.models import Alert, AlertState, Movement, Rhythm, TrackedBranch, TrackedCommit
+from perfweb.transitions import IllegalTransitionError
 
 router = Router(tags=["tracking"])
 
@@ -229,7 +230,7 @@ def say_about_alert(request: HttpRequest, number: Number, said: SaidIn) -> Alert
     words = services.Said(state=said.state or "", owner=owner, due=said.due, text=said.text)
     try:
         services.say(actor_of(request), number, words)
-    except states.IllegalTransitionError as error:
+    except IllegalTransitionError as error:
         raise RefusedError(HTTPStatus.CONFLICT, str(error)) from None
     except services.PROBLEMS as error:
         raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from None

@@ -56,9 +56,18 @@ def check(url: str) -> str:
     raise RepositoryError(f"“{url[:200]}” cannot be fetched from: give an address with https://, or an absolute path")
 
 
-def opened(mirror: Mirror) -> Repository:
-    """The copy as it is.  Raises RepositoryError where nothing was fetched yet."""
-    return Repository.at(_folder(mirror))
+def find(name: str) -> Mirror | None:
+    """The registered repository of that name, None for the empty name: the service's own.  Raises RepositoryError."""
+    mirror = Mirror.objects.filter(name=name).first() if name else None
+    if name and mirror is None:
+        known = ", ".join(Mirror.objects.values_list("name", flat=True)) or "none, see manage.py register_repository"
+        raise RepositoryError(f"There is no repository “{name[:64]}”; registered: {known}.")
+    return mirror
+
+
+def opened(mirror: Mirror | None) -> Repository:
+    """The copy as it is, or the service's own repository.  Raises RepositoryError where nothing was fetched yet."""
+    return Repository.at(_folder(mirror) if mirror else settings.PATCH_REPOSITORY)
 
 
 def fetch(mirror: Mirror, *refs: str, seconds: float = SECONDS) -> Repository:

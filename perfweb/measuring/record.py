@@ -5,7 +5,6 @@ import hashlib
 import json
 import logging
 import math
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,6 +16,7 @@ from django.utils import timezone
 from perfweb.lab.models import Role
 from perfweb.measuring import tools
 from perfweb.measuring.planner import PlannedBoot
+from perfweb.measuring.raw import RawMeasurement, RawSample
 from perfweb.plaintext import plain, storable
 from perfweb.runs.bulk import copy_samples
 from perfweb.runs.catalogue import TESTS, Measure, Test
@@ -131,95 +131,73 @@ def _shortened(content: bytes) -> bytes:
     return content[:half] + note + content[-half:]
 
 
-def document(
-    boot: Boot,
-    test: str,
-    discard: int,
-    argv: Sequence[str],
-    pinning: Mapping[str, str],
-    samples: Sequence[Mapping[str, Any]] = (),
-    reason: str = "",
-) -> dict[str, Any]:
-    """What `measurement` needs, as JSON values for the spool; `reason` says why samples are missing."""
-    return {
-        "boot": boot.pk,
-        "test": test,
-        "discard": discard,
-        "argv": list(argv),
-        "samples": list(samples),
-        "pinning": dict(pinning),
-        "reason": reason,
-        "environment": {"controller_load": os.getloadavg()},
-        "time": timezone.now().timestamp(),
-    }
-
-
 @transaction.atomic
-def measurement(document: Mapping[str, Any]) -> Measurement:
+def measurement(raw: RawMeasurement) -> Measurement:
     """Reads the tool's output and keeps it with the samples; does nothing if that was done before.
 
-    A document comes from untrusted programs.  What cannot be read or stored is a failed measurement that keeps the
+    A measurement comes from untrusted programs.  What cannot be read or stored is a failed measurement that keeps the
     raw output.  Raises KeyError for an unknown test, Boot.DoesNotExist for a boot that was removed, and what Django
     raises when the database does not answer.
     """
     # Locked, so that two who empty the spool at the same time do not both find it missing.
-    boot = Boot.objects.select_for_update(of=("self",)).select_related("variant").get(pk=document["boot"])
-    test = TESTS[document["test"]]
+    boot = Boot.objects.select_for_update(of=("self",)).select_related("variant").get(pk=raw.boot)
+    test = TESTS[raw.test]
     if done := Measurement.objects.filter(boot=boot, test=test.name).first():
         return done
     try:
         with transaction.atomic():
-            return _measured(boot, test, document)
+            return _measured(boot, test, raw)
     except (OperationalError, InterfaceError):
         raise
     except Exception as error:
         log.exception("%s on %s cannot be stored", test.name, boot)
-        return _unstorable(boot, test, document, error)
+        return _unstorable(boot, test, raw, error)
 
 
-def _measured(boot: Boot, test: Test, document: Mapping[str, Any]) -> Measurement:
-    outputs: Sequence[Mapping[str, Any]] = document["samples"]
-    readings = [_read(test.measure, output) for output in outputs]
-    voids = [plain(output.get("void", "")) for output in outputs]
-    interim = [_interim(test.measure, output) for output in outputs]
-    state, reason = _state(document, [problem for _, problem in readings], voids)
+def _measured(boot: Boot, test: Test, raw: RawMeasurement) -> Measurement:
+    samples = raw.samples
+    readings = [_read(test.measure, sample) for sample in samples]
+    voids = [plain(sample.void) for sample in samples]
+    interim = [_interim(test.measure, sample) for sample in samples]
+    state, reason = _state(raw, [problem for _, problem in readings], voids)
     made = Measurement.objects.create(
         boot=boot,
         test=test.name,
         tool=test.measure.tool,
         metric=test.measure.metric,
-        command=storable(shlex.join(map(str, document["argv"]))),
-        pinning=storable(document["pinning"]),
+        command=storable(shlex.join(raw.argv)),
+        pinning=storable(raw.pinning),
         state=state,
         reason=reason,
-        environment=storable(document["environment"]),
-        gauges=[storable(output.get("gauges", {})) for output in outputs],
+        environment=storable(raw.environment),
+        gauges=[storable(sample.gauges) for sample in samples],
         interim=interim if any(interim) else [],
         voids=sum(map(bool, voids)),
-        started=datetime.fromtimestamp(outputs[0]["started"] if outputs else document["time"], UTC),
-        seconds=sum(output["seconds"] for output in outputs),
+        started=datetime.fromtimestamp(samples[0].started if samples else raw.time, UTC),
+        seconds=sum(sample.seconds for sample in samples),
     )
     copy_samples(
         (
-            made.pk, index, value.metric, value.value, value.unit, value.direction, index < document["discard"],
-            outputs[index]["seconds"], voids[index],
+            made.pk, index, value.metric, value.value, value.unit, value.direction, index < raw.discard,
+            samples[index].seconds, voids[index],
         )
         for index, (values, _) in enumerate(readings)
         for value in values
     )  # fmt: skip
-    text = "".join(map(_shown, range(len(outputs)), outputs, voids))
+    text = "".join(map(_shown, range(len(samples)), samples, voids))
     artefact(boot, ArtefactKind.TOOL_OUTPUT, _output_name(test), text, made)
     return made
 
 
-def _unstorable(boot: Boot, test: Test, document: Mapping[str, Any], error: Exception) -> Measurement:
-    """A failed measurement of a document that does not fit the database, with the document as it came."""
+def _unstorable(boot: Boot, test: Test, raw: RawMeasurement, error: Exception) -> Measurement:
+    """A failed measurement of what does not fit the database, which is kept as it came."""
     made = Measurement.objects.create(
         boot=boot, test=test.name, tool=test.measure.tool, metric=test.measure.metric, command="",
         state=MeasurementState.FAILED, reason=plain(f"the result cannot be stored: {error!r}"),
         started=timezone.now(), seconds=0.0,
     )  # fmt: skip
-    artefact(boot, ArtefactKind.TOOL_OUTPUT, _output_name(test), json.dumps(document, indent=1, default=repr), made)
+    text = json.dumps(raw.document(), indent=1, default=repr)
+    artefact(boot, ArtefactKind.TOOL_OUTPUT, _output_name(test), text, made)
     return made
 
 
@@ -227,15 +205,23 @@ def _output_name(test: Test) -> str:
     return f"{test.name.replace('/', '_')}.txt"
 
 
-def _read(measure: Measure, output: Mapping[str, Any]) -> tuple[list[tools.Value], str]:
+def _failure(measure: Measure, sample: RawSample) -> str:
+    """Why a sample cannot have values, or an empty text."""
+    if sample.malformed:
+        return f"its host sent what is no sample: {sample.malformed[:200]}"
+    last = (sample.stderr.strip() or sample.stdout.strip()).rsplit("\n", 1)[-1][:200]
+    details = f": {last}" if last else ""
+    if sample.timed_out:
+        return f"{measure.tool} did not end in time{details}"
+    return f"{measure.tool} ended with status {sample.rc}{details}" if sample.rc != 0 else ""
+
+
+def _read(measure: Measure, sample: RawSample) -> tuple[list[tools.Value], str]:
     """The values in one sample's output, or why there are none."""
-    last = (output["stderr"].strip() or output["stdout"].strip()).rsplit("\n", 1)[-1][:200]
-    if output["timed_out"]:
-        return [], f"{measure.tool} did not end in time" + (f": {last}" if last else "")
-    if output["rc"] != 0:
-        return [], f"{measure.tool} ended with status {output['rc']}" + (f": {last}" if last else "")
+    if failure := _failure(measure, sample):
+        return [], failure
     try:
-        values = tools.parse(measure, output["stdout"])
+        values = tools.parse(measure, sample.stdout)
     except tools.ToolError as error:
         return [], str(error)
     except Exception as error:
@@ -257,10 +243,10 @@ def _wrong(value: tools.Value) -> str:
     return "" if value.direction in Direction.values else f"an unknown direction: {plain(value.direction)[:40]!r}"
 
 
-def _interim(measure: Measure, output: Mapping[str, Any]) -> tools.Interim:
+def _interim(measure: Measure, sample: RawSample) -> tools.Interim:
     """The throughput within a sample; none where that cannot be read, because no verdict rests on it."""
     try:
-        found = tools.interim(measure, output["stdout"])
+        found = tools.interim(measure, sample.stdout)
     except Exception:
         log.exception("the interim results of %s cannot be read", measure.tool)
         return []
@@ -277,11 +263,11 @@ def _reason(problems: Sequence[str]) -> str:
     return f"{len(failed)} of {len(problems)} samples failed; sample {index}: {problem}"
 
 
-def _state(document: Mapping[str, Any], problems: Sequence[str], voids: Sequence[str]) -> tuple[MeasurementState, str]:
+def _state(raw: RawMeasurement, problems: Sequence[str], voids: Sequence[str]) -> tuple[MeasurementState, str]:
     """How a measurement went, and why it is not good."""
-    if failure := document["reason"] or _reason(problems):
+    if failure := raw.reason or _reason(problems):
         return MeasurementState.FAILED, plain(failure)
-    if too_many := _too_many(voids, document["discard"]):
+    if too_many := _too_many(voids, raw.discard):
         return MeasurementState.VOID, plain(too_many)
     return MeasurementState.OK, ""
 
@@ -296,19 +282,21 @@ def _too_many(voids: Sequence[str], discard: int) -> str:
     return f"{len(fired)} of {taken} samples are void; sample {index}: {reason}"
 
 
-def _shown(index: int, output: Mapping[str, Any], void: str) -> str:
-    """A sample's whole output below a line that tells how it ended, and what may have disturbed it."""
-    ended = "killed after its time" if output["timed_out"] else f"status {output['rc']}"
-    if refused := output.get("refused"):
-        ended += f", sent away {refused} times before"
+def _shown(index: int, sample: RawSample, void: str) -> str:
+    """A sample's whole output below a line that says how it ended, and what may have disturbed it."""
+    if sample.malformed:
+        return f"== sample {index}: malformed\n{sample.malformed}\n"
+    ended = "killed after its time" if sample.timed_out else f"status {sample.rc}"
+    if sample.refused:
+        ended += f", sent away {sample.refused} times before"
     if void:
         ended += f", void: {void}"
-    started = datetime.fromtimestamp(output["started"], UTC).isoformat(timespec="milliseconds")
-    text = f"== sample {index}: {started}, {output['seconds']:.3f} s, {ended}\n"
-    for stream in ("stdout", "stderr"):
-        if output[stream]:
-            text += f"-- {stream}\n{output[stream].rstrip()}\n"
-    if gauges := output.get("gauges"):
-        lines = (f"{name}: {value} {UNITS.get(name, '')}".rstrip() for name, value in gauges.items())
+    started = datetime.fromtimestamp(sample.started, UTC).isoformat(timespec="milliseconds")
+    text = f"== sample {index}: {started}, {sample.seconds:.3f} s, {ended}\n"
+    for stream, printed in (("stdout", sample.stdout), ("stderr", sample.stderr)):
+        if printed:
+            text += f"-- {stream}\n{printed.rstrip()}\n"
+    if sample.gauges:
+        lines = (f"{name}: {value} {UNITS.get(name, '')}".rstrip() for name, value in sample.gauges.items())
         text += "-- gauges\n" + "".join(f"{line}\n" for line in lines)
     return text

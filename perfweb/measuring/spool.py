@@ -7,13 +7,14 @@ measurement that came to its end, however that was, lies in BOOT-TEST.json until
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 
+from perfweb.measuring.raw import RawMeasurement, RawSample
 from perfweb.runs.models import Run
 
 _UNREAD = ".unread"
@@ -28,14 +29,14 @@ def _folder(run: Run) -> Path:
     return _root() / f"{run.number}-{run.created.timestamp():.6f}"
 
 
-def put(run: Run, document: dict[str, Any]) -> Path:
+def put(run: Run, raw: RawMeasurement) -> Path:
     """Writes a result of `run` so that it survives a crash of this machine; returns its file."""
     folder = _folder(run)
     folder.mkdir(parents=True, exist_ok=True)
-    name = f"{document['boot']}-{document['test'].replace('/', '_')}.json"
+    name = f"{raw.boot}-{raw.test.replace('/', '_')}.json"
     unfinished = folder / f"{name}.tmp"
     with _nothing_half(unfinished), unfinished.open("w", encoding="utf-8") as file:
-        json.dump(document, file)
+        json.dump(raw.document(), file)
         file.flush()
         os.fsync(file.fileno())
     path = unfinished.rename(folder / name)
@@ -44,11 +45,12 @@ def put(run: Run, document: dict[str, Any]) -> Path:
     return path
 
 
-def begin(run: Run, boot: int, documents: Mapping[str, Mapping[str, Any]]) -> Path:
-    """A journal for a boot by its key, with its measurements by test as they are without samples; returns its file."""
+def begin(run: Run, boot: int, planned: Iterable[RawMeasurement]) -> Path:
+    """A journal for a boot by its key, with its measurements as they are without samples; returns its file."""
     path = _folder(run) / f"{boot}.told"
     path.parent.mkdir(parents=True, exist_ok=True)
     with _nothing_half(path):
+        documents = {raw.test: raw.document() for raw in planned}
         path.write_text(f"{json.dumps(documents)}\n", encoding="utf-8")
     return path
 
@@ -58,23 +60,26 @@ def unfinished(run: Run) -> list[Path]:
     return sorted(_folder(run).glob("*.told"))
 
 
-def salvaged(journal: Path) -> tuple[list[dict[str, Any]], list[str]]:
+def salvaged(journal: Path) -> tuple[list[RawMeasurement], list[str]]:
     """What was measured according to a journal, and its lines that cannot be read: after a crash of the machine a block
     of a file may be lost.  The line that was being added when the worker died is neither.
     """
     lines = journal.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
-    documents: dict[str, dict[str, Any]] = json.loads(lines[0]) if lines else {}
+    begun = {test: RawMeasurement.read(document) for test, document in json.loads(lines[0]).items()} if lines else {}
+    samples: dict[str, list[RawSample]] = {test: [] for test in begun}
     damaged = []
     for line in lines[1:]:
         try:
             told = json.loads(line)
-            document, left = documents[told["test"]], told["left"]
+            test, left = told["test"], told["left"]
+            taken = samples[test]
         except (ValueError, RecursionError, KeyError, TypeError):
             damaged.append(line)
             continue
-        document["reason"] = f"the worker died with {left} samples to take" if left else ""
-        document["samples"] += [told["sample"]] if "sample" in told else []
-    return [document for document in documents.values() if document["samples"]], damaged
+        taken += [RawSample.read(told["sample"])] if "sample" in told else []
+        reason = f"the worker died with {left} samples to take" if left else ""
+        begun[test] = replace(begun[test], samples=taken, reason=reason)
+    return [raw for raw in begun.values() if raw.samples], damaged
 
 
 def waiting(run: Run) -> list[Path]:
@@ -82,10 +87,9 @@ def waiting(run: Run) -> list[Path]:
     return sorted(_folder(run).glob("*.json"))
 
 
-def read(path: Path) -> dict[str, Any]:
-    """What was put there."""
-    document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return document
+def read(path: Path) -> RawMeasurement:
+    """What was put there.  Raises KeyError, TypeError or ValueError where it is no measurement."""
+    return RawMeasurement.read(json.loads(path.read_text(encoding="utf-8")))
 
 
 def remove(path: Path) -> None:

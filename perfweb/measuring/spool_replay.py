@@ -60,9 +60,9 @@ def _save(run: Run, path: Path) -> None:
 
 def _salvage(run: Run, journal: Path) -> None:
     """Turn a journal into results, that of the measurement under way included."""
-    documents, damaged = spool.salvaged(journal)
-    for document in documents:
-        spool.put(run, document)
+    salvaged, damaged = spool.salvaged(journal)
+    for raw in salvaged:
+        spool.put(run, raw)
     if damaged:
         raise ValueError(f"the readable lines are stored, {len(damaged)} are not readable: {damaged[0][:80]!r}")
     spool.remove(journal)

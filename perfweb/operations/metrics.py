@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 import redis
 from django.db import connection
 from django.db.models import Count, Min, QuerySet
 from django.utils import timezone
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
 
 from perfweb.faults import services as faults
 from perfweb.lab.models import Lease, Outage, Testbed
@@ -19,59 +22,53 @@ from perfweb.outbox.models import Letter
 from perfweb.runs.models import Artefact, Boot, Run, RunState, Sample
 from perfweb.tracking.models import Alert, AlertState
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
 
-@dataclass(frozen=True)
-class Gauge:
-    """A number now, or one for each value of a label."""
-
-    name: str
-    help: str
-    values: Mapping[str, float]
-    label: str = ""
-
-
-def exposition() -> str:
+def exposition() -> bytes:
     """All gauges as Prometheus reads them: eleven queries and one of Redis, whatever there is."""
-    return "".join(line for gauge in _gauges() for line in _lines(gauge))
+    return generate_latest(_REGISTRY)
 
 
-def _gauges() -> Iterator[Gauge]:
-    yield Gauge("runs", "Runs by state", _by_state(Run.objects.all(), RunState.values), "state")
-    yield Gauge("queue_oldest_seconds", "Age of the oldest run that waits", _one(_oldest()))
-    yield Gauge(
-        "testbeds", "Testbeds that runs can be measured on", _one(Testbed.objects.exclude(inventory="").count())
-    )
-    yield Gauge("testbeds_leased", "Testbeds that a run holds", _one(_open(Lease.objects.filter(released=None))))
-    yield Gauge("testbeds_out", "Testbeds out of service", _one(_open(Outage.objects.filter(ended=None))))
-    waiting, failed = _letters()
-    yield Gauge("messages_waiting", "Messages to others that are still to be sent", _one(waiting))
-    yield Gauge("messages_given_up", "Messages that could not be sent", _one(failed))
-    yield Gauge(
-        "alerts", "Alerts of tracked branches by state", _by_state(Alert.objects.all(), AlertState.values), "state"
-    )
-    yield Gauge(
-        "faults", "Items of unattended loops that fail, contradictions included", _one(faults.current().count())
-    )
-    yield Gauge("contradictions", "Invariants of the database that do not hold", _one(contradictions.count()))
-    yield Gauge("disks_short", "Disks of the web server with too little space for runs", _one(len(space.shortages())))
-    yield Gauge("last_beat_age_seconds", "Age of the last call of celery beat that was taken", _beat())
-    yield Gauge(
-        "rows", "Rows of the largest tables, as PostgreSQL estimates them", _rows(Sample, Boot, Artefact), "table"
-    )
+class _Database(Collector):
+    """Reads the database, and Redis, each time that it is asked for the gauges."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        waiting, failed = _letters()
+        yield _labelled("runs", "Runs by state", "state", _by_state(Run.objects.all(), RunState.values))
+        yield _gauge("queue_oldest_seconds", "Age of the oldest run that waits", _oldest())
+        testbeds = Testbed.objects.exclude(inventory="").count()
+        yield _gauge("testbeds", "Testbeds that runs can be measured on", testbeds)
+        yield _gauge("testbeds_leased", "Testbeds that a run holds", _open(Lease.objects.filter(released=None)))
+        yield _gauge("testbeds_out", "Testbeds out of service", _open(Outage.objects.filter(ended=None)))
+        yield _gauge("messages_waiting", "Messages to others that are still to be sent", waiting)
+        yield _gauge("messages_given_up", "Messages that could not be sent", failed)
+        alerts = _by_state(Alert.objects.all(), AlertState.values)
+        yield _labelled("alerts", "Alerts of tracked branches by state", "state", alerts)
+        current = faults.current().count()
+        yield _gauge("faults", "Items of unattended loops that fail, contradictions included", current)
+        yield _gauge("contradictions", "Invariants of the database that do not hold", contradictions.count())
+        short = len(space.shortages())
+        yield _gauge("disks_short", "Disks of the web server with too little space for runs", short)
+        yield _gauge("last_beat_age_seconds", "Age of the last call of celery beat that was taken", _beat())
+        rows = _rows(Sample, Boot, Artefact)
+        yield _labelled("rows", "Rows of the largest tables, as PostgreSQL estimates them", "table", rows)
 
 
-def _lines(gauge: Gauge) -> Iterator[str]:
-    name = f"perfweb_{gauge.name}"
-    yield f"# HELP {name} {gauge.help}\n# TYPE {name} gauge\n"
-    for value, number in gauge.values.items():
-        label = f'{{{gauge.label}="{value}"}}' if gauge.label else ""
-        yield f"{name}{label} {number:g}\n"
+_REGISTRY = CollectorRegistry()
+_REGISTRY.register(_Database())
 
 
-def _one(number: float) -> dict[str, float]:
-    return {"": number}
+def _gauge(name: str, meaning: str, number: float | None) -> GaugeMetricFamily:
+    """A gauge without a label; None leaves out its value."""
+    return GaugeMetricFamily(f"perfweb_{name}", meaning, value=number)
+
+
+def _labelled(name: str, meaning: str, label: str, numbers: Mapping[str, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(f"perfweb_{name}", meaning, labels=[label])
+    for value, number in numbers.items():
+        family.add_metric([value], number)
+    return family
 
 
 def _by_state(rows: QuerySet[Run] | QuerySet[Alert], states: Iterable[str]) -> dict[str, float]:
@@ -88,13 +85,12 @@ def _open(rows: QuerySet[Lease] | QuerySet[Outage]) -> int:
     return rows.values("testbed").distinct().count()
 
 
-def _beat() -> dict[str, float]:
-    """Nothing while Redis is away or before the first call: there is no number then, and 0 would be a good one."""
+def _beat() -> float | None:
+    """None while Redis is away or before the first call: there is no number then, and 0 would be a good one."""
     try:
-        age = health.beat_age()
+        return health.beat_age()
     except redis.RedisError:
-        return {}
-    return {} if age is None else _one(age)
+        return None
 
 
 def _letters() -> tuple[int, int]:

@@ -25,6 +25,7 @@ from perfweb.lab.models import Lease
 from perfweb.plaintext import plain
 from perfweb.runs import calibration, progress, queue, summaries
 from perfweb.runs.models import Boot, BootState, Run, RunState, RunTransition
+from perfweb.transitions import IllegalTransitionError, change
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +51,6 @@ ALLOWED: dict[RunState, frozenset[RunState]] = {
     S.CANCELLED: frozenset(),
     S.INTERRUPTED: frozenset({S.QUEUED, S.CANCELLED}),
 }
-
-
-class IllegalTransitionError(Exception):
-    """The run is in a state from which there is no such transition."""
 
 
 @contextmanager
@@ -201,20 +198,19 @@ def _nothing(run: Run) -> None:
     pass
 
 
-@transaction.atomic
 def _change(number: int, to: RunState, reason: str = "", effect: Callable[[Run], None] = _nothing) -> Run:
-    """Locks the run, checks the transition, applies `effect` to it and writes the history."""
-    run = Run.objects.select_for_update(of=("self",)).select_related("testbed", "lease", "plan").get(number=number)
-    before = RunState(run.state)
-    if _HOLDER.get() not in {None, run.lease}:
-        raise IllegalTransitionError(f"run {number} has another lease than the one of who wants it to become {to}")
-    if to not in ALLOWED[before]:
-        raise IllegalTransitionError(f"run {number} is {before} and cannot become {to}")
-    effect(run)
-    run.state = to
-    run.reason = reason = plain(reason)
-    run.save()
-    RunTransition.objects.create(run=run, from_state=before, to_state=to, reason=reason)
-    transaction.on_commit(lambda: log.info("run %d is %s%s", number, to.value, reason and f": {reason}"))
-    transaction.on_commit(lambda: progress.publish(number, "state", state=to.value, reason=reason))
-    return run
+    """One step of the run, with `effect` on it while it has its old state."""
+    reason = plain(reason)
+
+    def before(run: Run) -> None:
+        if _HOLDER.get() not in {None, run.lease}:
+            raise IllegalTransitionError(f"run {number} has another lease than the one of who wants it to become {to}")
+        effect(run)
+        run.reason = reason
+
+    def after(run: Run, old: RunState) -> None:
+        RunTransition.objects.create(run=run, from_state=old, to_state=to, reason=reason)
+        transaction.on_commit(lambda: log.info("run %d is %s%s", number, to.value, reason and f": {reason}"))
+        transaction.on_commit(lambda: progress.publish(number, "state", state=to.value, reason=reason))
+
+    return change(Run.objects.select_related("testbed", "lease", "plan"), number, to, ALLOWED, before, after)

@@ -23,7 +23,6 @@ from perfweb.builds.repositories import (
     Bench,
     Commit,
     ConflictError,
-    Repository,
     RepositoryError,
     Stage,
     check_name,
@@ -37,6 +36,7 @@ from perfweb.runs.planfile import BASE, PATCH, PlanError, PlanSpec, SizeError, r
 from perfweb.submissions import states
 from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.plans import MATRICES, KnobError, machine_seconds, plan_text, read_knobs, with_boots
+from perfweb.transitions import IllegalTransitionError
 
 LONGEST_TITLE = 150
 FETCH_SECONDS = 20.0
@@ -57,7 +57,7 @@ class DuplicateError(SubmissionError):
 
 PROBLEMS = (
     SubmissionError, PatchError, RepositoryError, SourceError, PlanError, SizeError, KnobError, runs.RunError,
-    states.IllegalTransitionError,
+    IllegalTransitionError,
 )  # fmt: skip
 """What is wrong with what was asked for, each with a sentence for people."""
 
@@ -101,11 +101,11 @@ class Examined:
 def examine(actor: Actor, patch: bytes, wanted: Wanted) -> Examined:
     """Applies a patch in a place that is thrown away, and makes its plan.  Raises one of PROBLEMS."""
     limits.write(actor.name, actor.address)
-    mirror = _mirror(wanted.mirror)
+    mirror = mirrors.find(wanted.mirror)
     if wanted.ref:
         patch = _changes(mirror, wanted)
     series = read_series(patch)
-    repository = _repository(mirror)
+    repository = mirrors.opened(mirror)
     base = repository.commit(series.base or wanted.base or _branch(mirror))
     conflict, stages = None, list[Stage]()
     with repository.bench() as bench:
@@ -210,18 +210,6 @@ def _account(actor: Actor) -> User:
     return actor.user
 
 
-def _mirror(name: str) -> Mirror | None:
-    mirror = Mirror.objects.filter(name=name).first()
-    if name and mirror is None:
-        there_are = ", ".join(Mirror.objects.values_list("name", flat=True)) or "none"
-        raise SubmissionError(f"There is no repository “{name[:40]}”; registered: {there_are}.")
-    return mirror
-
-
-def _repository(mirror: Mirror | None) -> Repository:
-    return mirrors.opened(mirror) if mirror else Repository.at(settings.PATCH_REPOSITORY)
-
-
 def _branch(mirror: Mirror | None) -> str:
     """What patches are made for that do not say."""
     return mirror.branch if mirror else "HEAD"
@@ -232,7 +220,7 @@ def _changes(mirror: Mirror | None, wanted: Wanted) -> bytes:
     although it is no branch: refs/pull/7/head.
     """
     check_name(wanted.ref)
-    repository = _repository(None)
+    repository = mirrors.opened(None)
     if mirror:
         named = [wanted.ref] if wanted.ref.startswith("refs/") else []
         repository = mirrors.fetch(mirror, *named, seconds=FETCH_SECONDS)
@@ -352,7 +340,7 @@ def _measure(submission: Submission, plan: str, requested_by: str) -> Run:
     spec = read_plan(plan)
     patch = bytes(submission.patch)
     series = read_series(patch)
-    repository = _repository(submission.mirror)
+    repository = mirrors.opened(submission.mirror)
     with repository.bench() as bench:
         sources = _pack(bench, series, repository.commit(submission.base), {item.source for item in spec.variants})
     run = runs.submit(plan, submission.testbed.name, requested_by, sources=sources, patch=patch)

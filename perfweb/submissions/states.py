@@ -6,10 +6,9 @@
 What a maintainer submits goes from received to approved at once.  What happens after approval is the life of its runs.
 """
 
-from django.db import transaction
-
 from perfweb.plaintext import plain
 from perfweb.submissions.models import Submission, SubmissionState, SubmissionTransition
+from perfweb.transitions import change
 
 S = SubmissionState
 ALLOWED: dict[SubmissionState, frozenset[SubmissionState]] = {
@@ -20,10 +19,6 @@ ALLOWED: dict[SubmissionState, frozenset[SubmissionState]] = {
     S.REFUSED: frozenset(),
     S.CANCELLED: frozenset(),
 }
-
-
-class IllegalTransitionError(ValueError):
-    """The submission is in a state from which there is no such transition."""
 
 
 def received(submission: Submission, who: str) -> None:
@@ -56,17 +51,13 @@ def cancel(number: int, who: str, reason: str = "") -> Submission:
     return _change(number, S.CANCELLED, who, reason)
 
 
-@transaction.atomic
 def _change(number: int, to: SubmissionState, who: str, reason: str) -> Submission:
-    """Locks the submission, checks the transition and writes the history."""
-    submission = Submission.objects.select_for_update(of=("self",)).get(number=number)
-    before = SubmissionState(submission.state)
-    if to not in ALLOWED[before]:
-        raise IllegalTransitionError(f"submission {number} is {before.label} and cannot become {to.label}")
-    submission.state = to
-    submission.reason = plain(reason)
-    submission.save(update_fields=["state", "reason"])
-    SubmissionTransition.objects.create(
-        submission=submission, from_state=before, to_state=to, who=who, reason=submission.reason
-    )
-    return submission
+    reason = plain(reason)
+
+    def before(submission: Submission) -> None:
+        submission.reason = reason
+
+    def after(submission: Submission, old: SubmissionState) -> None:
+        SubmissionTransition.objects.create(submission=submission, from_state=old, to_state=to, who=who, reason=reason)
+
+    return change(Submission.objects.all(), number, to, ALLOWED, before, after)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import pairwise
 
-from django.conf import settings
 from django.db import transaction
 
 from perfweb.builds import mirrors
@@ -32,9 +31,7 @@ class Listed:
 
 def repository_of(branch: TrackedBranch, *, fresh: bool = False) -> Repository:
     """The repository of a branch, `fresh` from where it comes.  Raises RepositoryError."""
-    if branch.mirror is None:
-        return Repository.at(settings.PATCH_REPOSITORY)
-    return mirrors.fetch(branch.mirror) if fresh else mirrors.opened(branch.mirror)
+    return mirrors.fetch(branch.mirror) if fresh and branch.mirror else mirrors.opened(branch.mirror)
 
 
 def refresh(branch: TrackedBranch, now: datetime) -> None:

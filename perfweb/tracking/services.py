@@ -14,6 +14,7 @@ from perfweb.accounts.actors import Actor
 from perfweb.accounts.audit import doing
 from perfweb.accounts.models import Role, User
 from perfweb.accounts.permissions import Action
+from perfweb.builds import mirrors
 from perfweb.builds.models import Mirror
 from perfweb.builds.repositories import RepositoryError
 from perfweb.runs.planfile import PlanError
@@ -22,13 +23,14 @@ from perfweb.tracking import history, states
 from perfweb.tracking.alerts import notifications
 from perfweb.tracking.measuring import TrackedPlanError, check_plan
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
+from perfweb.transitions import IllegalTransitionError
 
 
 class TrackingError(ValueError):
     """That is not possible; the message says why and what can be done."""
 
 
-PROBLEMS = (TrackingError, TrackedPlanError, PlanError, RepositoryError, RunError, states.IllegalTransitionError)
+PROBLEMS = (TrackingError, TrackedPlanError, PlanError, RepositoryError, RunError, IllegalTransitionError)
 """What is wrong with what was asked for, each with a sentence for people."""
 
 
@@ -61,7 +63,7 @@ def track(actor: Actor, wanted: Wanted) -> TrackedBranch:
     spec = check_plan(wanted.plan)
     known = TrackedBranch.objects.filter(name=wanted.name).first()
     branch = known or TrackedBranch(name=wanted.name, plan=wanted.plan)
-    branch.mirror = _mirror(wanted.mirror)
+    branch.mirror = mirrors.find(wanted.mirror)
     branch.branch, branch.testbed = wanted.branch, testbed_for(spec, wanted.testbed)
     branch.rhythm, branch.every = wanted.rhythm, wanted.every
     branch.threshold, branch.budget, branch.mail_to = wanted.threshold, wanted.budget, _addresses(wanted.mail_to)
@@ -150,16 +152,6 @@ def find_alert(number: int) -> Alert:
     if alert is None:
         raise TrackingError(f"there is no alert {number}")
     return alert
-
-
-def _mirror(name: str) -> Mirror | None:
-    if not name:
-        return None
-    mirror = Mirror.objects.filter(name=name).first()
-    if mirror is None:
-        there_are = ", ".join(Mirror.objects.values_list("name", flat=True)) or "none; manage.py register_repository"
-        raise TrackingError(f"there is no repository “{name[:64]}”; registered: {there_are}")
-    return mirror
 
 
 def _addresses(text: str) -> str:

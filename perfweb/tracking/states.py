@@ -9,10 +9,9 @@ later.
 
 from __future__ import annotations
 
-from django.db import transaction
-
 from perfweb.plaintext import plain
 from perfweb.tracking.models import Alert, AlertState, AlertStep
+from perfweb.transitions import IllegalTransitionError, change
 
 S = AlertState
 BY_PEOPLE = frozenset({S.ACKNOWLEDGED, S.FIXED, S.NOT_A_BUG, S.INFRASTRUCTURE})
@@ -28,10 +27,6 @@ ALLOWED: dict[AlertState, frozenset[AlertState]] = {
     S.CONFIRMED: BY_PEOPLE,
     **{state: BY_PEOPLE - {state} for state in BY_PEOPLE},
 }
-
-
-class IllegalTransitionError(ValueError):
-    """The alert is in a state from which there is no such transition."""
 
 
 def suspected(alert: Alert) -> None:
@@ -61,14 +56,8 @@ def note(alert: Alert, who: str, text: str) -> AlertStep:
     return AlertStep.objects.create(alert=alert, who=who, text=plain(text))
 
 
-@transaction.atomic
 def _change(number: int, to: AlertState, who: str, text: str) -> Alert:
-    """Locks the alert, checks the transition and writes the history."""
-    alert = Alert.objects.select_for_update(of=("self",)).get(number=number)
-    before = AlertState(alert.state)
-    if to not in ALLOWED[before]:
-        raise IllegalTransitionError(f"alert {number} is {before.label} and cannot become {to.label}")
-    alert.state = to
-    alert.save(update_fields=["state"])
-    AlertStep.objects.create(alert=alert, from_state=before, to_state=to, who=who, text=plain(text))
-    return alert
+    def after(alert: Alert, old: AlertState) -> None:
+        AlertStep.objects.create(alert=alert, from_state=old, to_state=to, who=who, text=plain(text))
+
+    return change(Alert.objects.all(), number, to, ALLOWED, lambda _: None, after)

@@ -182,7 +182,7 @@ def words_of(process: processes.Process) -> bytes:
 
 def the_bench(running: subprocess.Popen[bytes]) -> list[processes.Process]:
     """The program of `./dev bench tracking`, if it has begun."""
-    return [found for found in processes.descendants({running.pid}) if b"tests.bench.tracking" in words_of(found)]
+    return [found for found in processes.descendants({running.pid}) if b"tests.bench\0--var" in words_of(found)]
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])

@@ -69,6 +69,7 @@ NOT_REACHED = {
     "runners/labs/netlab.py": OWN,
     "runners/ansible/packing.py": OWN,
     "runners/labs/power.py": "a BMC has the power over its host anyway",
+    "perfweb/measuring/raw.py": WRITES,
     "perfweb/measuring/record.py": "it writes JSON; what it reads has rows: outputs of tools, events of plays",
     "runners/dependencies/sbom.py": OWN,
     "runners/services/supervisor.py": OWN,

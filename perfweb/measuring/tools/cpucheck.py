@@ -7,7 +7,7 @@ The compiler is Python's, as there is one wherever playbooks are played.
 
 import re
 
-from perfweb.measuring.tools import ToolError, Value, positive
+from perfweb.measuring.tools.base import ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
 
 _PROGRAM = """\

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from perfweb.jsontext import JsonError, read_json
-from perfweb.measuring.tools import (
+from perfweb.measuring.tools.base import (
     SERVER_PORTS,
     Interim,
     ToolError,

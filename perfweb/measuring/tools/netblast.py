@@ -5,7 +5,7 @@ the highest rates at which hardly any are lost; or how long round trips take at 
 
 import re
 
-from perfweb.measuring.tools import SERVER_PORTS, ToolError, Value, positive
+from perfweb.measuring.tools.base import SERVER_PORTS, ToolError, Value, positive
 from perfweb.runs.catalogue import LOADS, Measure
 
 _FOUND = re.compile(r"^(?P<name>ndr|pdr): (?P<rate>\S+) datagrams/s", re.ASCII | re.MULTILINE)

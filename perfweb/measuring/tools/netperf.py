@@ -4,7 +4,7 @@
 import re
 from collections.abc import Mapping
 
-from perfweb.measuring.tools import (
+from perfweb.measuring.tools.base import (
     SERVER_PORTS,
     Interim,
     ToolError,

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 
 from perfweb.jsontext import read_json
-from perfweb.measuring.tools import ToolError, Value, positive
+from perfweb.measuring.tools.base import ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
 
 VIRTUAL_MS = 10

@@ -3,7 +3,7 @@
 
 import re
 
-from perfweb.measuring.tools import ToolError, Value, positive
+from perfweb.measuring.tools.base import ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
 
 _IDLE = re.compile(r"^receive threads: \d+, (?P<idle>\S+) % idle$", re.ASCII | re.MULTILINE)

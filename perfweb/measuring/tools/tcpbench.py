@@ -3,7 +3,7 @@
 
 import re
 
-from perfweb.measuring.tools import SERVER_PORTS, Interim, ToolError, Value, family_option, positive
+from perfweb.measuring.tools.base import SERVER_PORTS, Interim, ToolError, Value, family_option, positive
 from perfweb.runs.catalogue import Measure
 
 INTERVAL_MS = 100

@@ -3,7 +3,7 @@
 
 import re
 
-from perfweb.measuring.tools import SERVER_PORTS, ToolError, Value, positive
+from perfweb.measuring.tools.base import SERVER_PORTS, ToolError, Value, positive
 from perfweb.runs.catalogue import Measure
 
 _RATE = re.compile(r"^(?P<rate>\S+) transactions/s$", re.ASCII | re.MULTILINE)

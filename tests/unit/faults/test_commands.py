@@ -170,7 +170,7 @@ def test_spool_retry_beside_a_directory_of_no_run(
 ) -> None:
     settings.PERFWEB_VAR = tmp_path
     run = create_queued_run()
-    spool.begin(run, 1, {}).rename(tmp_path / "spool" / "1.told.unread")
+    spool.begin(run, 1, []).rename(tmp_path / "spool" / "1.told.unread")
     (tmp_path / "spool" / "1.told.unread").unlink()
     for place in ("lost+found", str(next((tmp_path / "spool").iterdir()).name)):
         (tmp_path / "spool" / place).mkdir(exist_ok=True)

@@ -3,6 +3,7 @@
 
 import json
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from pytest_django import Settings
 from perfweb.faults.models import Fault
 from perfweb.measuring import record, spool, spool_replay
 from perfweb.measuring.planner import PlannedBoot
+from perfweb.measuring.raw import RawMeasurement, RawSample
 from perfweb.runs.models import Artefact, Boot, BootState, Measurement, MeasurementState, Run, Sample
 from tests.factories import create_queued_run, create_variants
 
@@ -36,9 +38,10 @@ def output(stdout: str = GOOD, **changes: object) -> dict[str, Any]:
     return usual | changes
 
 
-def measured(boot: Boot, *outputs: dict[str, Any], reason: str = "") -> dict[str, Any]:
+def measured(boot: Boot, *outputs: dict[str, Any], reason: str = "") -> RawMeasurement:
     argv = ["netperf", "-H", "10.0.0.2"]
-    return record.document(boot, TEST, 1, argv, {"client": "0", "server": "1"}, outputs, reason)
+    samples = list(map(RawSample.read, outputs))
+    return RawMeasurement(boot.pk, TEST, 1, argv, {"client": "0", "server": "1"}, samples, reason)
 
 
 def test_samples_command_pinning_and_output(boot: Boot) -> None:
@@ -56,8 +59,7 @@ def test_samples_command_pinning_and_output(boot: Boot) -> None:
 
 def test_what_a_tool_told_meanwhile_is_kept_with_its_sample(boot: Boot) -> None:
     lines = "  100  1000000  80.000  100.00% \nConn: 1\n  300  1000000  40.000  100.00% \n"
-    document = {**measured(boot, output(lines), output("")), "test": "tcpbench.1/host-host/ipv4"}
-    record.measurement(document)
+    record.measurement(replace(measured(boot, output(lines), output("")), test="tcpbench.1/host-host/ipv4"))
     assert Measurement.objects.get().interim == [[[0.1, 80_000_000], [0.3, 40_000_000]], []]
     assert record.measurement(measured(boot, output())).interim == []
 
@@ -93,8 +95,8 @@ STOLEN = "steal: the hypervisor took 12.3 % of the CPUs' time"
 
 
 def gated(boot: Boot, outputs: list[dict[str, Any]], voids: list[str]) -> Measurement:
-    judged = [{**made, "void": void} for made, void in zip(outputs, voids, strict=True)]
-    return record.measurement(record.document(boot, TEST, 1, ["netperf"], {}, judged))
+    judged = [RawSample.read({**made, "void": void}) for made, void in zip(outputs, voids, strict=True)]
+    return record.measurement(RawMeasurement(boot.pk, TEST, 1, ["netperf"], {}, judged))
 
 
 def test_void_samples_are_kept_with_the_reason_and_do_not_count(boot: Boot) -> None:
@@ -158,7 +160,7 @@ def test_what_a_worker_had_been_told_before_it_died_is_kept_and_taken_again(
 ) -> None:
     settings.PERFWEB_VAR = tmp_path
     tests = (TEST, "udp.rr/host-host/ipv4", "tcp.crr/host-host/ipv4")
-    begun = {test: record.document(boot, test, 0, ["netperf"], {}) for test in tests}
+    begun = [RawMeasurement(boot.pk, test, 0, ["netperf"], {}) for test in tests]
     journal = spool.begin(boot.run, boot.pk, begun)
     lines = [
         {"test": TEST, "left": 2}, {"test": TEST, "left": 1, "sample": output()},
@@ -183,7 +185,7 @@ def test_a_line_of_a_journal_that_cannot_be_read_costs_no_other(
 ) -> None:
     """After a crash of the machine a block of a file may hold zeros."""
     settings.PERFWEB_VAR = tmp_path
-    journal = spool.begin(boot.run, boot.pk, {TEST: record.document(boot, TEST, 0, ["netperf"], {})})
+    journal = spool.begin(boot.run, boot.pk, [RawMeasurement(boot.pk, TEST, 0, ["netperf"], {})])
     sample = json.dumps({"test": TEST, "left": 0, "sample": output()})
     with journal.open("a", errors="surrogateescape") as file:
         file.write(f"{sample}\n{line}\n{sample}\n")
@@ -195,7 +197,7 @@ def test_a_line_of_a_journal_that_cannot_be_read_costs_no_other(
 
 def test_a_journal_that_cannot_be_read_is_set_aside(boot: Boot, settings: Settings, tmp_path: Path) -> None:
     settings.PERFWEB_VAR = tmp_path
-    journal = spool.begin(boot.run, boot.pk, {})
+    journal = spool.begin(boot.run, boot.pk, [])
     journal.write_text("nonsense\n")
     spool_replay.replay(boot.run)
     assert [path.read_text() for path in journal.parent.iterdir()] == ["nonsense\n"]
@@ -209,7 +211,7 @@ def test_what_cannot_be_stored_is_set_aside_and_holds_up_nothing(
     boot: Boot, settings: Settings, tmp_path: Path, text: str
 ) -> None:
     settings.PERFWEB_VAR = tmp_path
-    bad = spool.put(boot.run, measured(boot) | {"test": "a"})
+    bad = spool.put(boot.run, replace(measured(boot), test="a"))
     bad.write_text(text.replace("%d", str(boot.pk)), encoding="latin-1")
     spool.put(boot.run, measured(boot, output()))
     content = bad.read_bytes()
@@ -268,9 +270,7 @@ def test_results_that_were_set_aside_are_stored_after_a_repair(
 ) -> None:
     settings.PERFWEB_VAR = tmp_path
     spool.put(boot.run, measured(boot, output()))
-    journal = spool.begin(
-        boot.run, boot.pk, {"udp.rr/host-host/ipv4": measured(boot) | {"test": "udp.rr/host-host/ipv4"}}
-    )
+    journal = spool.begin(boot.run, boot.pk, [replace(measured(boot), test="udp.rr/host-host/ipv4")])
     with journal.open("a") as file:
         file.write(json.dumps({"test": "udp.rr/host-host/ipv4", "left": 0, "sample": output()}) + "\n")
     with monkeypatch.context() as broken:

@@ -9,6 +9,7 @@ import pytest
 
 from perfweb.measuring import record, tools
 from perfweb.measuring.planner import PlannedBoot
+from perfweb.measuring.raw import RawMeasurement, RawSample
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, BootState, Measurement, MeasurementState, Sample
 from perfweb.runs.summaries import summarise
@@ -53,7 +54,7 @@ def output(stdout: object = "THROUGHPUT=5000\nTHROUGHPUT_UNITS=Trans/s\n", **cha
 
 
 def measured(boot: Boot, *outputs: dict[str, Any], test: str = RR) -> Measurement:
-    return record.measurement(record.document(boot, test, 0, ["tool"], {}, outputs))
+    return record.measurement(RawMeasurement(boot.pk, test, 0, ["tool"], {}, list(map(RawSample.read, outputs))))
 
 
 def kept(made: Measurement) -> str:
@@ -146,21 +147,35 @@ STRANGE: dict[str, dict[str, object]] = {
 }
 
 
+HARMLESS = {"gauges with NUL", "gauges that are no numbers"}
+
+
 @pytest.mark.parametrize("kind", STRANGE)
-def test_strange_values_from_a_host_never_raise(boot: Boot, kind: str) -> None:
+def test_strange_values_from_a_host_fail_their_sample_alone(boot: Boot, kind: str) -> None:
     made = measured(boot, output(), output(**STRANGE[kind]))
-    assert made.state in MeasurementState.values
+    if kind not in HARMLESS:
+        assert made.reason.startswith("1 of 2 samples failed; sample 1: its host sent what is no sample: {")
+        assert [sample.index for sample in Sample.objects.filter(measurement=made).primary()] == [0]
     assert "THROUGHPUT=5000" in kept(made)
     record.boot_ended(boot, BootState.STOPPED)
     assert violations() == []
-    assert record.measurement(record.document(boot, RR, 0, [], {}, [])).pk == made.pk
+    assert record.measurement(RawMeasurement(boot.pk, RR, 0, [], {})).pk == made.pk
 
 
 def test_host_that_sends_no_sample_but_something_else(boot: Boot) -> None:
-    document = record.document(boot, RR, 0, ["tool\0"], {"client\0": "\0"}, [{}, {"stdout": "5"}])
-    made = record.measurement(document | {"environment": {"\0": float("nan")}, "time": "noon"})
+    samples = [RawSample.read(sent) for sent in ({}, {"stdout": "5"}, [], None, "5")]
+    environment = {"\0": float("nan")}
+    raw = RawMeasurement(boot.pk, RR, 0, ["tool\0"], {"client\0": "\0"}, samples, environment=environment)
+    made = record.measurement(raw)
     assert made.state == MeasurementState.FAILED
-    assert json.dumps({"stdout": "5"})[1:-1] in kept(made)
+    assert made.reason == "5 of 5 samples failed; sample 0: its host sent what is no sample: {}"
+    assert json.dumps({"stdout": "5"}) in kept(made)
+
+
+def test_times_that_no_clock_has_fail_the_measurement(boot: Boot) -> None:
+    made = record.measurement(RawMeasurement(boot.pk, RR, 0, ["tool"], {}, reason="unreachable", time=float("nan")))
+    assert made.state == MeasurementState.FAILED
+    assert "cannot be stored" in made.reason
 
 
 def test_boot_that_prints_what_the_database_cannot_store(boot: Boot) -> None:

@@ -22,12 +22,12 @@ from tests.factories import create_queued_run, create_run
 pytestmark = pytest.mark.django_db
 CountQueries = Callable[[int], AbstractContextManager[object]]
 COUNTED = (
-    'perfweb_runs{state="queued"} 3',
-    'perfweb_runs{state="done"} 1',
-    'perfweb_runs{state="failed"} 1',
-    "perfweb_testbeds 1",
-    "perfweb_messages_waiting 1",
-    'perfweb_alerts{state="confirmed"} 0',
+    'perfweb_runs{state="queued"} 3.0',
+    'perfweb_runs{state="done"} 1.0',
+    'perfweb_runs{state="failed"} 1.0',
+    "perfweb_testbeds 1.0",
+    "perfweb_messages_waiting 1.0",
+    'perfweb_alerts{state="confirmed"} 0.0',
 )
 
 

@@ -106,7 +106,7 @@ def test_health_names_the_disk_and_what_it_needs(disk: Path, client: Client) -> 
     answer = client.get("/health/")
     assert answer.status_code == 503
     assert answer.json()["disk"].startswith(f"{disk} has 12 MB free and 16 MB are needed: runs pause")
-    assert "\nperfweb_disks_short 1\n" in client.get("/metrics").content.decode()
+    assert "\nperfweb_disks_short 1.0\n" in client.get("/metrics").content.decode()
     cache.clear()
 
 

@@ -13,6 +13,7 @@ from perfweb.runs import services, states
 from perfweb.runs.invariants import violations
 from perfweb.runs.models import Boot, BootState, Measurement, Run, RunState
 from perfweb.runs.planfile import read_plan
+from perfweb.transitions import IllegalTransitionError
 from runners import recovery, worker_losses
 from runners.ansible.plays import Plays
 from tests.factories import create_testbed
@@ -110,7 +111,7 @@ def test_worker_that_wakes_up_too_late_does_not_touch_the_run_that_goes_on(run: 
     begin(run)
     with states.held_by(slept):
         for change in (states.restore, states.interrupt):
-            with pytest.raises(states.IllegalTransitionError, match="another lease"):
+            with pytest.raises(IllegalTransitionError, match="another lease"):
                 change(run.number, "woke up")
     run.refresh_from_db()
     assert run.state == RunState.RUNNING

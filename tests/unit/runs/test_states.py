@@ -9,6 +9,7 @@ from perfweb.lab import services as lab
 from perfweb.lab.models import Lease
 from perfweb.runs import states
 from perfweb.runs.models import Run, RunState, RunTransition
+from perfweb.transitions import IllegalTransitionError
 from tests.factories import create_queued_run, create_testbed
 
 pytestmark = pytest.mark.django_db
@@ -57,7 +58,7 @@ def test_every_pair_of_states(before: RunState, after: RunState) -> None:
         assert last is not None
         assert (last.from_state, last.to_state) == (before, after)
     else:
-        with pytest.raises(states.IllegalTransitionError, match=f"is {before} and cannot become {after}"):
+        with pytest.raises(IllegalTransitionError, match=f"is {before} and cannot become {after}"):
             go(run.number)
         assert RunTransition.objects.filter(run=run).count() == 1
     run.refresh_from_db()

@@ -7,6 +7,7 @@ import pytest
 
 from perfweb.submissions import states
 from perfweb.submissions.models import Submission, SubmissionState, SubmissionTransition
+from perfweb.transitions import IllegalTransitionError
 from tests.factories import create_submission
 
 pytestmark = pytest.mark.django_db
@@ -31,7 +32,7 @@ def test_every_pair_of_states(before: SubmissionState, after: SubmissionState) -
         step = SubmissionTransition.objects.get()
         assert (step.from_state, step.to_state, step.who) == (before, after, "x")
     else:
-        with pytest.raises(states.IllegalTransitionError, match=f"is {before.label} and cannot become {after.label}"):
+        with pytest.raises(IllegalTransitionError, match=f"is {before.label} and cannot become {after.label}"):
             go(number)
         assert not SubmissionTransition.objects.exists()
     assert Submission.objects.get().state == (after if before in allowed else before)

@@ -170,7 +170,7 @@ def test_the_command_tracks_pauses_and_refuses(laboratory: Laboratory, capsys: p
     for options, problem in (
         ({}, "--plan FILE says"),
         ({"plan": plan.parent / "none.yml"}, "cannot be read"),
-        ({"plan": plan, "repository": "nowhere"}, "there is no repository"),
+        ({"plan": plan, "repository": "nowhere"}, "There is no repository"),
         ({"plan": plan, "testbed": "nowhere"}, "there is no testbed"),
         ({"plan": plan, "since": "v99"}, "has no commit “v99”"),
         ({"plan": plan, "mail": ["not an address"]}, "is no address of mail"),

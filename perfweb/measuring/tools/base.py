@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What tool modules share: values, errors, numbers, ports and options."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from perfweb.inputlimits import TOOL_NUMBER_CHARACTERS
+from perfweb.runs.catalogue import Measure
+from playbooks.module_utils.tunnels import overhead
+
+# Where each server program listens.
+SERVER_PORTS = {
+    "netserver": 12865, "iperf3": 5201, "tcpconnect": 5301, "unixbench": 5302, "netreceive": 5303, "tcpload": 5304,
+    "tcpbench": 12345,
+}  # fmt: skip
+
+Interim = list[tuple[float, float]]
+"""Ends of intervals in seconds since the beginning of the sample, with the bits/s of each interval."""
+
+
+class ToolError(Exception):
+    """The tool did not deliver; the message says what is wrong with its output."""
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number: `direction` is "higher" or "lower", whichever is better."""
+
+    metric: str
+    value: float
+    unit: str
+    direction: str
+
+
+@dataclass(frozen=True)
+class Tool:
+    """How a tool is called and how its output is read.
+
+    `command(measure, address, seconds, prefix)` gives the argument list of one sample against the server at `address`;
+    `prefix` is where the stack is installed, for tools that come with it (`from_build`).  `parse(output)` gives the
+    values in what the tool printed, or raises ToolError: a missing, zero or nonsensical number is never a sample.
+    `interim(output)` gives the throughput that some tools report while they run, and raises nothing.  `busy` is the
+    text with which a server that takes one client at a time refuses others; empty for all other servers.
+    """
+
+    command: Callable[[Measure, str, int, str], list[str]]
+    parse: Callable[[str], list[Value]]
+    interim: Callable[[str], Interim] = lambda _: []
+    busy: str = ""
+    from_build: bool = False
+
+
+def number(text: object, what: str) -> float:
+    """`text` as a finite number; raises ToolError that names `what`."""
+    if isinstance(text, bool) or not isinstance(text, str | int | float):
+        raise ToolError(f"{what} is not a number")
+    if isinstance(text, str) and len(text) > TOOL_NUMBER_CHARACTERS:
+        raise ToolError(f"{what} has {len(text)} characters; a number has at most {TOOL_NUMBER_CHARACTERS}")
+    try:
+        value = float(text)
+    except (ValueError, OverflowError):
+        raise ToolError(f"{what} is not a number: {str(text)[:40]!r}") from None
+    if not math.isfinite(value):
+        raise ToolError(f"{what} is {value:g}, which cannot be measured")
+    return value
+
+
+def positive(text: object, what: str) -> float:
+    """`text` as a finite number above zero; raises ToolError that names `what`."""
+    value = number(text, what)
+    if value <= 0:
+        raise ToolError(f"{what} is {value:g}, which cannot be measured")
+    return value
+
+
+def family_option(address: str) -> str:
+    """What netperf and iperf3 want to be told of an address."""
+    return "-6" if ":" in address else "-4"
+
+
+def udp_payload(address: str) -> str:
+    """The bytes of the largest UDP datagram to an address that needs no fragment on Ethernet, nor in its tunnel."""
+    ip = 40 if ":" in address else 20
+    return str(1500 - overhead(address) - ip - 8)
