@@ -22,11 +22,13 @@ def change(
     allowed: Mapping[State, Collection[State]],
     before: Callable[[Row], None],
     after: Callable[[Row, State], None],
+    fields: Collection[str] | None = None,
 ) -> Row:
     """Give the row of `rows` with that number another state, and return it.
 
     The row is locked.  `before` changes it while it has its old state and may raise what forbids the step; `after` gets
-    the old state and writes the history.  Raises IllegalTransitionError where `allowed` has no such step.
+    the old state and writes the history.  `fields` are those that are saved, all by default.  Raises
+    IllegalTransitionError where `allowed` has no such step.
     """
     row = rows.select_for_update(of=("self",)).get(number=number)
     old = type(to)(row.state)  # type: ignore[attr-defined]
@@ -35,6 +37,6 @@ def change(
         raise IllegalTransitionError(f"{name} {number} is {old.label} and cannot become {to.label}")
     before(row)
     row.state = to  # type: ignore[attr-defined]
-    row.save()
+    row.save(update_fields=fields)
     after(row, old)
     return row

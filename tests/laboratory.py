@@ -14,7 +14,7 @@ from perfweb.runs.models import Run, RunState
 from perfweb.runs.planfile import read_plan
 from perfweb.tracking.models import TrackedBranch
 from perfweb.tracking.scheduler import attend
-from perfweb.tracking.services import Wanted, track
+from perfweb.tracking.services import BranchRequest, track
 from tests.checkouts import Checkout
 from tests.factories import create_measurements
 
@@ -94,5 +94,5 @@ class Laboratory:
 def tracked(since: str = "", **options: object) -> TrackedBranch:
     """The branch main, tracked."""
     usual = {"name": "head", "plan": PLAN, "testbed": "demo", "branch": "main", "since": since}
-    wanted = Wanted(**{**usual, **options})  # type: ignore[arg-type]
+    wanted = BranchRequest(**{**usual, **options})  # type: ignore[arg-type]
     return track(on_server(), wanted)

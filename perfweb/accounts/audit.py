@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The one way to change something for somebody: with permission, not too often, and with a line in the log."""
+"""The one way to change something for a user: with permission, within the limits, and with a line in the log."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from perfweb.plaintext import plain
 
 
 @dataclass
-class Deed:
-    """What is being done; its subject may be known only when it is done."""
+class AuditRecord:
+    """What the line in the log will say; the subject may be known only at the end of the action."""
 
     subject: str = ""
     detail: str = ""
 
 
 @contextmanager
-def doing(actor: Actor, action: Action, subject: str = "", detail: str = "") -> Iterator[Deed]:
-    """Do something in one transaction with its line in the log, so that there is no one without the other.
+def action(actor: Actor, kind: Action, subject: str = "", detail: str = "") -> Iterator[AuditRecord]:
+    """Run the block in one transaction with its line in the log, so that neither is kept without the other.
 
     Raises NotAllowedError, which is in the log, too, or limits.NotNowError.
     """
     if actor.means != Means.COMMAND:
         limits.write(actor.name, actor.address)
-    if not may(actor, action):
-        record(actor, action, subject, detail, Outcome.REFUSED)
-        raise NotAllowedError(action)
+    if not may(actor, kind):
+        record(actor, kind, subject, detail, Outcome.REFUSED)
+        raise NotAllowedError(kind)
     with transaction.atomic():
-        deed = Deed(subject, detail)
-        yield deed
-        record(actor, action, deed.subject, deed.detail)
+        entry = AuditRecord(subject, detail)
+        yield entry
+        record(actor, kind, entry.subject, entry.detail)
 
 
 def record(actor: Actor, action: Action, subject: str = "", detail: str = "", outcome: Outcome = Outcome.DONE) -> Entry:

@@ -108,7 +108,7 @@ SLOW_AT_ONCE = 20
 KNOWN_SECONDS = 90 * 24 * 3600
 """How long a network is remembered from which an account was signed in to."""
 
-SIGN_IN_ELSEWHERE = Limit("ask where somebody signs in elsewhere, or who came back, from a network", 100, 15 * 60)
+OAUTH_STEPS = Limit("ask where somebody signs in elsewhere, or who came back, from a network", 100, 15 * 60)
 WRONG_SECRETS = Limit("wrong tokens, signatures and links from a network", 300, 15 * 60)
 
 WRITE = Limit("write", 60, 60)
@@ -151,14 +151,14 @@ def _slow_down() -> None:
         _slow.release()
 
 
-def sign_in_elsewhere(address: str | None) -> None:
+def oauth_step(address: str | None) -> None:
     """Count one of the two steps of signing in elsewhere. Raises NotNowError."""
-    SIGN_IN_ELSEWHERE.spend(network_of(address))
+    OAUTH_STEPS.spend(network_of(address))
 
 
-def signed_in_elsewhere(address: str | None) -> None:
+def oauth_succeeded(address: str | None) -> None:
     """Take both steps back: they led to an account."""
-    SIGN_IN_ELSEWHERE.give_back(network_of(address), times=2)
+    OAUTH_STEPS.give_back(network_of(address), times=2)
 
 
 def wrong_secret(address: str | None) -> None:

@@ -92,7 +92,7 @@ class Provider(ABC):
         """Return the address to go to; `kept` is known again when they come back. Raises ProviderError."""
         with self._troubles():
             app = self._app()
-            here = request.build_absolute_uri(reverse("accounts:came-back", args=[self.key]))
+            here = request.build_absolute_uri(reverse("accounts:oauth-callback", args=[self.key]))
             made = app.create_authorization_url(here)
             app.save_authorize_data(request, redirect_uri=here, begun=time.time(), kept=kept, **made)
         return str(made["url"])

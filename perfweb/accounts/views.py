@@ -77,7 +77,7 @@ class PasswordChange(auth_views.PasswordChangeView):
         return super().form_invalid(form)
 
     def form_valid(self, form: Any) -> HttpResponse:
-        with audit.doing(on_page(self.request), Action.CHANGE_PASSWORD):
+        with audit.action(on_page(self.request), Action.CHANGE_PASSWORD):
             return super().form_valid(form)
 
 
@@ -96,7 +96,7 @@ class PasswordSet(auth_views.PasswordResetConfirmView):
 
     def form_valid(self, form: Any) -> HttpResponse:
         actor = Actor(form.user.username, form.user.role, Means.PAGE, form.user, address=address_of(self.request))
-        with audit.doing(actor, Action.SET_PASSWORD):
+        with audit.action(actor, Action.SET_PASSWORD):
             return super().form_valid(form)
 
 
@@ -117,9 +117,9 @@ def make_token(request: HttpRequest) -> HttpResponse:
         return _account(request, form, status=422)
     wanted = form.cleaned_data
     try:
-        with audit.doing(on_page(request), Action.MAKE_TOKEN, wanted["name"]) as deed:
+        with audit.action(on_page(request), Action.MAKE_TOKEN, wanted["name"]) as entry:
             token, secret = tokens.issue(owner, wanted["name"], wanted["scope"], wanted["days"])
-            deed.detail = f"{token.get_scope_display()}, until {token.expires:%Y-%m-%d}"
+            entry.detail = f"{token.get_scope_display()}, until {token.expires:%Y-%m-%d}"
     except tokens.TokenError as error:
         form.add_error(None, str(error))
         return _account(request, form, status=422)
@@ -131,7 +131,7 @@ def make_token(request: HttpRequest) -> HttpResponse:
 def revoke_token(request: HttpRequest, key: int) -> HttpResponseBase:
     """Revoke a token of one's own."""
     token = get_object_or_404(_owner(request).tokens, pk=key)
-    with audit.doing(on_page(request), Action.REVOKE_TOKEN, token.name):
+    with audit.action(on_page(request), Action.REVOKE_TOKEN, token.name):
         tokens.revoke(token)
     return redirect("accounts:account")
 

@@ -118,7 +118,7 @@ def change(
     router: Router, path: str, response: Any, action: Action, *, status: HTTPStatus = HTTPStatus.OK
 ) -> Callable[[View], View]:
     """Register a function for POST, which changes something for the owner of a token; `identity.actor_of` says who
-    that is, and `audit.doing` does it. The action is kept for the test that asks it of whatever takes POST.
+    that is, and `audit.action` does it. The action is kept for the test that asks it of whatever takes POST.
     """
     refusals = (
         "BAD_REQUEST",

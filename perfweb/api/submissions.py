@@ -171,7 +171,7 @@ def submit_patch(request: HttpRequest, wanted: NewSubmission) -> SubmissionDetai
     It waits for a maintainer's approval, each time, unless a maintainer submits it with a token that may approve. One
     that does not apply is kept as a conflict, with the hunk in `reason`.
     """
-    how = services.Wanted(
+    how = services.SubmissionRequest(
         testbed=wanted.testbed,
         matrix=wanted.tests,
         knobs="\n".join(f"{name}={value}" for name, value in wanted.tunables.items()),

@@ -227,9 +227,9 @@ def say_about_alert(request: HttpRequest, number: Number, said: SaidIn) -> Alert
     owner = said.owner
     if owner is None and said.due is not None:
         owner = known.owner.get_username() if known.owner else ""
-    words = services.Said(state=said.state or "", owner=owner, due=said.due, text=said.text)
+    update = services.AlertUpdate(state=said.state or "", owner=owner, due=said.due, text=said.text)
     try:
-        services.say(actor_of(request), number, words)
+        services.update_alert(actor_of(request), number, update)
     except IllegalTransitionError as error:
         raise RefusedError(HTTPStatus.CONFLICT, str(error)) from None
     except services.PROBLEMS as error:

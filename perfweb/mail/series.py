@@ -27,7 +27,7 @@ from perfweb.submissions.commands import Request, RequestError, Verb, parse
 from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.services import PROBLEMS, DuplicateError
 
-STRANGERS = "strangers-by-mail"
+UNKNOWN_SENDERS = "strangers-by-mail"
 """The account that has the patches of people who are not proven to have one."""
 PATIENCE = timedelta(minutes=30)
 """How long after the last mail of a series nobody is told that one is missing."""
@@ -198,11 +198,13 @@ def _is_over(submission: Submission) -> bool:
 
 
 def _actor(series: Series) -> Actor:
-    """Who submits. Strangers have one account together, and never more than it needs, whatever role it is given."""
+    """The submitter. Unknown senders share one account, which never gets a higher role than submitter."""
     if series.user is not None:
         return Actor(series.user.username, series.user.role, Means.MAIL, user=series.user)
-    strangers, _ = User.objects.get_or_create(username=STRANGERS, defaults={"role": Role.SUBMITTER, "password": "!"})
-    return Actor(STRANGERS, min(strangers.role, Role.SUBMITTER), Means.MAIL, user=strangers)
+    account, _ = User.objects.get_or_create(
+        username=UNKNOWN_SENDERS, defaults={"role": Role.SUBMITTER, "password": "!"}
+    )
+    return Actor(UNKNOWN_SENDERS, min(account.role, Role.SUBMITTER), Means.MAIL, user=account)
 
 
 def _testbed() -> str:

@@ -159,6 +159,7 @@ def _measured(boot: Boot, test: Test, raw: RawMeasurement) -> Measurement:
     readings = [_read(test.measure, sample) for sample in samples]
     voids = [plain(sample.void) for sample in samples]
     interim = [_interim(test.measure, sample) for sample in samples]
+    started = (sample.started for sample in samples if not sample.malformed)
     state, reason = _state(raw, [problem for _, problem in readings], voids)
     made = Measurement.objects.create(
         boot=boot,
@@ -173,7 +174,7 @@ def _measured(boot: Boot, test: Test, raw: RawMeasurement) -> Measurement:
         gauges=[storable(sample.gauges) for sample in samples],
         interim=interim if any(interim) else [],
         voids=sum(map(bool, voids)),
-        started=datetime.fromtimestamp(samples[0].started if samples else raw.time, UTC),
+        started=datetime.fromtimestamp(next(started, raw.time), UTC),
         seconds=sum(sample.seconds for sample in samples),
     )
     copy_samples(

@@ -21,7 +21,7 @@ def cancelling(run: Run, actor: Actor) -> Action:
 
 def cancel(number: int, actor: Actor) -> Run:
     """Ends a run for somebody. Raises RunError, NotAllowedError or NotNowError."""
-    with audit.doing(actor, cancelling(services.get(number), actor), f"run {number}"):
+    with audit.action(actor, cancelling(services.get(number), actor), f"run {number}"):
         return services.cancel(number, actor.name)
 
 
@@ -30,7 +30,7 @@ def maintain(testbed_name: str, why: str, actor: Actor) -> Outage:
 
     Raises RunError, OutageError, NotAllowedError or NotNowError.
     """
-    with audit.doing(actor, Action.MAINTAIN_TESTBED, f"testbed {testbed_name}", f"out of service: {why}"):
+    with audit.action(actor, Action.MAINTAIN_TESTBED, f"testbed {testbed_name}", f"out of service: {why}"):
         return outages.begin(services.find_testbed(testbed_name), OutageKind.MAINTENANCE, why, actor.name)
 
 
@@ -39,7 +39,7 @@ def put_back(testbed_name: str, actor: Actor) -> list[Outage]:
 
     Raises as `maintain` does.
     """
-    with audit.doing(actor, Action.MAINTAIN_TESTBED, f"testbed {testbed_name}", "back in service"):
+    with audit.action(actor, Action.MAINTAIN_TESTBED, f"testbed {testbed_name}", "back in service"):
         ended = outages.end(services.find_testbed(testbed_name), actor.name)
         transaction.on_commit(services.dispatch)
         return ended

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perfweb.submissions.plans import MATRICES, KnobError, read_knobs
-from perfweb.submissions.services import Wanted
+from perfweb.submissions.services import SubmissionRequest
 
 USUAL_MATRIX = "tcp-quick"
 MOST_COMBINATIONS = 4
@@ -49,10 +49,10 @@ class Request:
     each: bool = False
     trailer: bool = False
 
-    def wanted(self, testbed: str, base: str = "", title: str = "", mirror: str = "") -> list[Wanted]:
+    def wanted(self, testbed: str, base: str = "", title: str = "", mirror: str = "") -> list[SubmissionRequest]:
         """What to submit: one for each combination, with a testbed and a base for who named none."""
         return [
-            Wanted(
+            SubmissionRequest(
                 testbed=self.testbed or testbed,
                 matrix=self.matrix,
                 knobs=knobs,

@@ -10,7 +10,7 @@ from perfweb.builds.models import Mirror
 from perfweb.inputlimits import PATCH_BYTES
 from perfweb.lab.models import Testbed
 from perfweb.submissions.plans import MATRICES
-from perfweb.submissions.services import LONGEST_TITLE, Wanted
+from perfweb.submissions.services import LONGEST_TITLE, SubmissionRequest
 
 
 class SubmissionForm(forms.Form):
@@ -83,10 +83,12 @@ class SubmissionForm(forms.Form):
         return bytes(file.read())
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> SubmissionRequest:
         """How it is to be measured."""
         names = ("testbed", "matrix", "knobs", "each", "base", "title", "ref")
-        return Wanted(mirror=self.cleaned_data["repository"], **{name: self.cleaned_data[name] for name in names})
+        return SubmissionRequest(
+            mirror=self.cleaned_data["repository"], **{name: self.cleaned_data[name] for name in names}
+        )
 
     def with_file_as_text(self) -> "SubmissionForm":
         """The same form with the file in the place to paste, since a browser forgets which file was chosen."""

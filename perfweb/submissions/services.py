@@ -11,9 +11,8 @@ from django.conf import settings
 from django.db.models import Q
 from django.utils import timezone
 
-from perfweb.accounts import limits
+from perfweb.accounts import audit, limits
 from perfweb.accounts.actors import Actor
-from perfweb.accounts.audit import doing
 from perfweb.accounts.models import User
 from perfweb.accounts.permissions import Action, may
 from perfweb.builds import mirrors
@@ -63,7 +62,7 @@ PROBLEMS = (
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SubmissionRequest:
     """How a patch is to be measured: a matrix with knobs as lines `name=value`, or the whole text of a plan; against
     a commit of the mirror of that name, or of the service's own repository. With a `ref` the patch is what that has
     there and the base has not.
@@ -98,7 +97,7 @@ class Examined:
     content: str = ""
 
 
-def examine(actor: Actor, patch: bytes, wanted: Wanted) -> Examined:
+def examine(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Examined:
     """Applies a patch in a place that is thrown away, and makes its plan.  Raises one of PROBLEMS."""
     limits.write(actor.name, actor.address)
     mirror = mirrors.find(wanted.mirror)
@@ -134,10 +133,10 @@ def examine(actor: Actor, patch: bytes, wanted: Wanted) -> Examined:
     )
 
 
-def submit(actor: Actor, patch: bytes, wanted: Wanted) -> Submission:
+def submit(actor: Actor, patch: bytes, wanted: SubmissionRequest) -> Submission:
     """Keeps a patch; it is queued at once if who submits it may approve it.  Raises one of PROBLEMS."""
     examined = examine(actor, patch, wanted)
-    with doing(actor, Action.SUBMIT) as deed:
+    with audit.action(actor, Action.SUBMIT) as entry:
         author = _account(actor)
         # Locked, so that two at the same time do not pass each other's quota.
         User.objects.select_for_update().get(pk=author.pk)
@@ -146,13 +145,13 @@ def submit(actor: Actor, patch: bytes, wanted: Wanted) -> Submission:
         if not may(actor, Action.APPROVE):
             _check_quota(author, examined.seconds)
         submission = _create(author, examined)
-        deed.subject, deed.detail = str(submission), examined.title
+        entry.subject, entry.detail = str(submission), examined.title
         return _decide(submission, actor, examined)
 
 
 def approve(actor: Actor, number: int, reason: str = "") -> Submission:
     """Lets a patch that waits be built and measured.  Raises one of PROBLEMS."""
-    with doing(actor, Action.APPROVE, f"submission {number}", reason):
+    with audit.action(actor, Action.APPROVE, f"submission {number}", reason):
         submission = states.approve(get(number).number, actor.name, reason)
         _measure(submission, submission.plan, submission.author.username)
         return submission
@@ -162,7 +161,7 @@ def refuse(actor: Actor, number: int, reason: str) -> Submission:
     """Ends a submission that waits, with a reason.  Raises one of PROBLEMS."""
     if not reason.strip():
         raise SubmissionError("Say why it is refused: its author reads that.")
-    with doing(actor, Action.APPROVE, f"submission {number}", f"refused: {reason}"):
+    with audit.action(actor, Action.APPROVE, f"submission {number}", f"refused: {reason}"):
         return states.refuse(get(number).number, actor.name, reason.strip())
 
 
@@ -170,7 +169,7 @@ def cancel(actor: Actor, number: int) -> Submission:
     """Ends a submission and its runs.  Raises one of PROBLEMS."""
     submission = get(number)
     own = actor.user is not None and submission.author_id == actor.user.pk
-    with doing(actor, Action.CANCEL_OWN if own else Action.CANCEL_ANY, str(submission)):
+    with audit.action(actor, Action.CANCEL_OWN if own else Action.CANCEL_ANY, str(submission)):
         working = [run for run in submission.runs.all() if not run.is_over]
         if submission.state == SubmissionState.APPROVED and not working:
             raise SubmissionError(f"{submission} has been measured: there is nothing to cancel.".capitalize())
@@ -183,7 +182,7 @@ def cancel(actor: Actor, number: int) -> Submission:
 def rerun(actor: Actor, number: int, boots: int | None = None) -> Run:
     """Measures an approved submission once more, with other `boots` of each variant.  Raises one of PROBLEMS."""
     submission = get(number)
-    with doing(actor, Action.SUBMIT, str(submission), f"measured again{f', {boots} boots' if boots else ''}"):
+    with audit.action(actor, Action.SUBMIT, str(submission), f"measured again{f', {boots} boots' if boots else ''}"):
         if submission.state != SubmissionState.APPROVED:
             raise SubmissionError(
                 f"{submission} is {submission.get_state_display()}: only what was approved is measured."
@@ -215,7 +214,7 @@ def _branch(mirror: Mirror | None) -> str:
     return mirror.branch if mirror else "HEAD"
 
 
-def _changes(mirror: Mirror | None, wanted: Wanted) -> bytes:
+def _changes(mirror: Mirror | None, wanted: SubmissionRequest) -> bytes:
     """What a branch, tag or commit has that the base has not, fetched now. A name that begins with refs/ is fetched
     although it is no branch: refs/pull/7/head.
     """
@@ -231,7 +230,7 @@ def _digest(parts: Sequence[str]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
-def _plan(wanted: Wanted, name: str, title: str, patches: int) -> str:
+def _plan(wanted: SubmissionRequest, name: str, title: str, patches: int) -> str:
     """The plan of a matrix.  Its name is that of what the patch makes: no timeline joins what is not alike."""
     matrix = MATRICES.get(wanted.matrix)
     if matrix is None:

@@ -60,4 +60,4 @@ def _change(number: int, to: SubmissionState, who: str, reason: str) -> Submissi
     def after(submission: Submission, old: SubmissionState) -> None:
         SubmissionTransition.objects.create(submission=submission, from_state=old, to_state=to, who=who, reason=reason)
 
-    return change(Submission.objects.all(), number, to, ALLOWED, before, after)
+    return change(Submission.objects.all(), number, to, ALLOWED, before, after, ["state", "reason"])

@@ -10,8 +10,8 @@ from datetime import date
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator, validate_email
 
+from perfweb.accounts import audit
 from perfweb.accounts.actors import Actor
-from perfweb.accounts.audit import doing
 from perfweb.accounts.models import Role, User
 from perfweb.accounts.permissions import Action
 from perfweb.builds import mirrors
@@ -35,7 +35,7 @@ PROBLEMS = (TrackingError, TrackedPlanError, PlanError, RepositoryError, RunErro
 
 
 @dataclass(frozen=True)
-class Wanted:
+class BranchRequest:
     """A branch to track: `mirror` is a registered repository, the service's own where empty; `since` names the first
     commit, the tip where empty.
     """
@@ -55,7 +55,7 @@ class Wanted:
     issues: bool = False
 
 
-def track(actor: Actor, wanted: Wanted) -> TrackedBranch:
+def track(actor: Actor, wanted: BranchRequest) -> TrackedBranch:
     """Track a branch, or another way than before where one has that name.  Raises one of PROBLEMS.
 
     What was measured stays; another first commit or plan is another branch, since it is another series.
@@ -78,7 +78,7 @@ def track(actor: Actor, wanted: Wanted) -> TrackedBranch:
         branch.full_clean()
     except ValidationError as error:
         raise TrackingError(_in_words(error.message_dict)) from None
-    with doing(actor, Action.TRACK, f"branch {branch.name}", f"{branch.branch}, {branch.rhythm_words}"):
+    with audit.action(actor, Action.TRACK, f"branch {branch.name}", f"{branch.branch}, {branch.rhythm_words}"):
         branch.save()
     return branch
 
@@ -86,15 +86,15 @@ def track(actor: Actor, wanted: Wanted) -> TrackedBranch:
 def pause(actor: Actor, name: str, *, active: bool) -> TrackedBranch:
     """Measure no more commits of a branch, or go on.  Raises TrackingError."""
     branch = find(name)
-    with doing(actor, Action.TRACK, f"branch {branch.name}", "goes on" if active else "paused"):
+    with audit.action(actor, Action.TRACK, f"branch {branch.name}", "goes on" if active else "paused"):
         branch.active = active
         branch.save(update_fields=["active"])
     return branch
 
 
 @dataclass(frozen=True)
-class Said:
-    """What somebody says about an alert: another state, another owner and due date (None leaves both), a comment."""
+class AlertUpdate:
+    """A change of an alert by a user: another state, another owner and due date (None leaves both), a comment."""
 
     state: str = ""
     owner: str | None = None
@@ -102,24 +102,24 @@ class Said:
     text: str = ""
 
 
-def say(actor: Actor, number: int, said: Said) -> Alert:
-    """Write down what somebody says about an alert.  Raises one of PROBLEMS."""
+def update_alert(actor: Actor, number: int, update: AlertUpdate) -> Alert:
+    """Apply a user's update to an alert.  Raises one of PROBLEMS."""
     alert = find_alert(number)
-    if said.state and said.state not in AlertState.values:
+    if update.state and update.state not in AlertState.values:
         there_are = ", ".join(sorted(states.BY_PEOPLE))
-        raise TrackingError(f"“{said.state[:40]}” is no state of an alert; people give {there_are}")
-    owned = said.owner is not None and (said.owner, said.due) != (
+        raise TrackingError(f"“{update.state[:40]}” is no state of an alert; people give {there_are}")
+    owned = update.owner is not None and (update.owner, update.due) != (
         alert.owner.username if alert.owner else "",
         alert.due,
     )
-    text = said.text.strip()
-    if not (said.state or owned or text):
-        raise TrackingError("Nothing was said: choose a state, an owner or a due date, or write a comment.")
-    with doing(actor, Action.JUDGE_ALERT, str(alert), said.state or "comment"):
+    text = update.text.strip()
+    if not (update.state or owned or text):
+        raise TrackingError("Nothing to save: choose a state, an owner or a due date, or write a comment.")
+    with audit.action(actor, Action.JUDGE_ALERT, str(alert), update.state or "comment"):
         if owned:
-            _assign(alert, actor, said)
-        if said.state:
-            states.judge(number, AlertState(said.state), actor.name, text)
+            _assign(alert, actor, update)
+        if update.state:
+            states.judge(number, AlertState(update.state), actor.name, text)
         elif text:
             states.note(alert, actor.name, text)
     alert.refresh_from_db()
@@ -127,13 +127,13 @@ def say(actor: Actor, number: int, said: Said) -> Alert:
     return alert
 
 
-def _assign(alert: Alert, actor: Actor, said: Said) -> None:
-    user = User.objects.filter(username__iexact=said.owner, is_active=True, role__gte=Role.SUBMITTER).first()
-    if said.owner and user is None:
-        raise TrackingError(f"There is no account “{said.owner[:40]}” that may look after an alert.")
-    alert.owner, alert.due = user, said.due
+def _assign(alert: Alert, actor: Actor, update: AlertUpdate) -> None:
+    user = User.objects.filter(username__iexact=update.owner, is_active=True, role__gte=Role.SUBMITTER).first()
+    if update.owner and user is None:
+        raise TrackingError(f"There is no account “{update.owner[:40]}” that may look after an alert.")
+    alert.owner, alert.due = user, update.due
     alert.save(update_fields=["owner", "due"])
-    until = f", due {said.due}" if said.due else ""
+    until = f", due {update.due}" if update.due else ""
     states.note(alert, actor.name, f"Looked after by {user.username if user else 'nobody'}{until}.")
 
 

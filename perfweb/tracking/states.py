@@ -60,4 +60,4 @@ def _change(number: int, to: AlertState, who: str, text: str) -> Alert:
     def after(alert: Alert, old: AlertState) -> None:
         AlertStep.objects.create(alert=alert, from_state=old, to_state=to, who=who, text=plain(text))
 
-    return change(Alert.objects.all(), number, to, ALLOWED, lambda _: None, after)
+    return change(Alert.objects.all(), number, to, ALLOWED, lambda _: None, after, ["state"])

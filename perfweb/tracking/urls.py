@@ -2,10 +2,14 @@
 """Addresses of tracked branches and alerts. Those of alerts are cited in mails for years."""
 
 from django.urls import path
+from django.views.generic import RedirectView
 
 from perfweb.tracking import views
 
 app_name = "tracking"
+_OLD = {"permanent": True, "http_method_names": ["get", "head"]}
+"""Of an address that was renamed: mails and bookmarks still have it."""
+
 urlpatterns = [
     path("tracking/", views.branch_list, name="list"),
     path("tracking/<slug:name>/", views.branch, name="branch"),
@@ -13,5 +17,6 @@ urlpatterns = [
     path("tracking/<slug:name>/pause/", views.pause, name="pause"),
     path("alerts/", views.alert_list, name="alerts"),
     path("alerts/<int:number>/", views.alert, name="alert"),
-    path("alerts/<int:number>/say/", views.say, name="say"),
+    path("alerts/<int:number>/update/", views.update_alert, name="update"),
+    path("alerts/<int:number>/say/", RedirectView.as_view(pattern_name="tracking:update", **_OLD)),
 ]

@@ -141,13 +141,13 @@ def _said_by(check: Check, movements: Sequence[Movement]) -> list[tuple[str, str
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @acts(Action.JUDGE_ALERT)
-def say(request: HttpRequest, number: int) -> HttpResponse:
-    """Show the form in which people say what became of an alert, and take it."""
+def update_alert(request: HttpRequest, number: int) -> HttpResponse:
+    """Show the form that gives an alert another state, an owner or a comment, and take it."""
     found = _find(number)
     problem = ""
     if request.method == "POST":
         try:
-            services.say(on_page(request), number, _said(request))
+            services.update_alert(on_page(request), number, _update(request))
         except services.PROBLEMS as error:
             problem = str(error)
         else:
@@ -155,7 +155,7 @@ def say(request: HttpRequest, number: int) -> HttpResponse:
     allowed = states.ALLOWED[AlertState(found.state)] & states.BY_PEOPLE
     choices = [state for state in AlertState if state in allowed]
     context = {"alert": found, "states": choices, "problem": problem, "posted": request.POST}
-    return render(request, "tracking/say.html", context, status=409 if problem else 200)
+    return render(request, "tracking/update.html", context, status=409 if problem else 200)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -169,7 +169,7 @@ def pause(request: HttpRequest, name: str) -> HttpResponse:
     return render(request, "tracking/pause.html", {"branch": found})
 
 
-def _said(request: HttpRequest) -> services.Said:
+def _update(request: HttpRequest) -> services.AlertUpdate:
     due = request.POST.get("due", "")
     try:
         day: date | None = parse_date(due) if due else None
@@ -177,7 +177,7 @@ def _said(request: HttpRequest) -> services.Said:
         day = None
     if due and day is None:
         raise services.TrackingError(f"“{due[:20]}” is no date: write 2026-11-23.")
-    return services.Said(
+    return services.AlertUpdate(
         request.POST.get("state", ""), request.POST.get("owner", "").strip(), day, request.POST.get("text", "")
     )
 

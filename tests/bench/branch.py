@@ -129,11 +129,11 @@ def start(tree: Path, name: str, first: str, every: int) -> TrackedBranch:
     """Has the service track the repository."""
     from perfweb.accounts.actors import on_server
     from perfweb.builds.models import Mirror
-    from perfweb.tracking.services import Wanted, track
+    from perfweb.tracking.services import BranchRequest, track
 
     Mirror.objects.update_or_create(name=name, defaults={"url": str(tree), "branch": "main"})
     rhythm = "every" if every > 1 else "push"
-    wanted = Wanted(name, PLAN, "sim", mirror=name, branch="main", since=first, rhythm=rhythm, every=every)
+    wanted = BranchRequest(name, PLAN, "sim", mirror=name, branch="main", since=first, rhythm=rhythm, every=every)
     return track(on_server(), wanted)
 
 

@@ -78,7 +78,7 @@ def follow(name: str, tree: Path, noise: float, seed: int, score: Score) -> None
 
     from perfweb.accounts.actors import on_server
     from perfweb.runs.models import Run
-    from perfweb.tracking.services import Wanted, pause, track
+    from perfweb.tracking.services import BranchRequest, pause, track
     from tests.checkouts import small_checkout
     from tests.laboratory import PLAN, STREAM, Laboratory
 
@@ -104,7 +104,9 @@ def follow(name: str, tree: Path, noise: float, seed: int, score: Score) -> None
         only[sha] = one
         if size:
             planted[sha] = size
-        branch = branch or track(on_server(), Wanted(name=name, plan=PLAN, testbed="demo", branch="main", since=sha))
+        branch = branch or track(
+            on_server(), BranchRequest(name=name, plan=PLAN, testbed="demo", branch="main", since=sha)
+        )
         laboratory.rest()
     assert branch is not None
     branch.refresh_from_db()

@@ -22,7 +22,7 @@ from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
 from perfweb.submissions import services
 from perfweb.submissions.plans import MATRICES
-from perfweb.submissions.services import Wanted
+from perfweb.submissions.services import SubmissionRequest
 from tests.browser.screenshot import DESKTOP
 from tests.checkouts import Checkout
 from tests.factories import create_measurements, create_testbed
@@ -43,7 +43,7 @@ SERIES = (
     ("tcp: begin to count at one", "static uint64_t tcp_seen;", "static uint64_t tcp_seen = 1;"),
 )
 COSTS = {"patch-2": 0.962, "patch-3": 0.963}
-WANTED = Wanted(testbed="demo", knobs="net.isr.dispatch=direct")
+WANTED = SubmissionRequest(testbed="demo", knobs="net.isr.dispatch=direct")
 
 
 def signed_in(page: Page, server: LiveServer, user: User) -> None:

@@ -16,7 +16,7 @@ from perfweb.accounts.tokens import PREFIX
 from tests.browser.test_every_page import accessible_and_fits
 from tests.factories import create_queued_run
 from tests.unit.accounts.provider import Identities
-from tests.unit.accounts.test_elsewhere import there
+from tests.unit.accounts.test_oauth import there
 
 __all__ = ["there"]
 PASSWORD = "correct horse battery staple"

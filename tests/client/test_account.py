@@ -159,7 +159,7 @@ def test_alerts_are_read_and_judged(
     assert "acknowledged: a cache" in told
     assert told.endswith(f"/alerts/{made.number}/\n")
     assert run_command([*site, "say", str(made.number)]) == 2
-    assert "Nothing was said" in capsys.readouterr().err
+    assert "Nothing to save" in capsys.readouterr().err
     assert run_command([*site, "alert", "999"]) == 2
     assert "there is no alert 999" in capsys.readouterr().err
     assert run_command([*site, "alerts", "--branch", "nobody", "--json"]) == 0

@@ -14,7 +14,7 @@ from perfweb.lab.models import Testbed
 from perfweb.runs import services
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
 from perfweb.submissions.plans import MATRICES, Matrix
-from perfweb.submissions.services import Wanted, submit
+from perfweb.submissions.services import SubmissionRequest, submit
 from perfweb.verdicts.text import run_text
 from tests.integration.conftest import LabHosts, wait_for_state
 from tests.integration.test_patches import series_of_the_stack
@@ -112,7 +112,7 @@ def test_a_patch_is_compared_with_its_base(
     )
     user = User.objects.create(username="ada", role=Role.MAINTAINER)
     actor = Actor(user.username, user.role, Means.PAGE, user=user)
-    made = submit(actor, checkout.diff(), Wanted(simulator.name, "sim"))
+    made = submit(actor, checkout.diff(), SubmissionRequest(simulator.name, "sim"))
     run = made.runs.get()
     wait_for_state(run, RunState.DONE, RunState.FAILED, seconds=BUILD_SECONDS)
     assert (run.state, run.reason) == (RunState.DONE, "")

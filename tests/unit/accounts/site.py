@@ -28,8 +28,7 @@ from perfweb.submissions import services
 from perfweb.submissions.models import Submission
 from perfweb.tracking.history import refresh
 from perfweb.tracking.models import Alert, Movement
-from perfweb.tracking.services import Wanted as Tracked
-from perfweb.tracking.services import track
+from perfweb.tracking.services import BranchRequest, track
 from perfweb.tracking.states import confirm
 from tests.checkouts import Checkout
 from tests.factories import DEMO_TESTS, create_queued_run, create_run, create_testbed
@@ -44,7 +43,7 @@ ROLES = {
     "admin": Role.ADMIN,
 }
 """`author` has submitted what there is; `submitter` may submit, too."""
-WANTED = services.Wanted(testbed="demo", matrix="tcp-quick", knobs="")
+WANTED = services.SubmissionRequest(testbed="demo", matrix="tcp-quick", knobs="")
 TRACKED_PLAN = """\
 name: head
 variants: [{name: direct, target: stack, source: commit}]
@@ -133,7 +132,7 @@ class Site:
             },
             "/submissions/{number}/refuse/": {"reason": "no"},
             "/testbeds/{name}/service/": {"why": "new cables"},
-            "/alerts/{number}/say/": {"state": "acknowledged", "text": "seen"},
+            "/alerts/{number}/update/": {"state": "acknowledged", "text": "seen"},
             "/api/v1/testbeds/{name}/maintain": {"why": "new cables"},
             "/api/v1/submissions": {"patch": patch, "testbed": "demo"},
             "/api/v1/submissions/{number}/refuse": {"reason": "no"},
@@ -169,7 +168,7 @@ class Site:
 
     def _tracked(self) -> Alert:
         """A tracked branch with an alert that was confirmed."""
-        branch = track(on_server(), Tracked(name="head", plan=TRACKED_PLAN, testbed="demo"))
+        branch = track(on_server(), BranchRequest(name="head", plan=TRACKED_PLAN, testbed="demo"))
         refresh(branch, timezone.now())
         [commit] = branch.commits.all()
         alert = Alert.objects.create(branch=branch, since=commit, until=commit)

@@ -36,14 +36,14 @@ def test_the_database_lets_nobody_change_what_was_written() -> None:
 
 
 def test_what_fails_is_not_done_and_not_in_the_log() -> None:
-    with pytest.raises(IntegrityError), audit.doing(on_server(), Action.MANAGE_ACCOUNTS, "ann"):
+    with pytest.raises(IntegrityError), audit.action(on_server(), Action.MANAGE_ACCOUNTS, "ann"):
         User.objects.bulk_create([User(username="ann"), User(username="Ann")])
     assert not User.objects.exists()
     assert not Entry.objects.exists()
 
 
 def test_what_is_not_allowed_is_in_the_log() -> None:
-    with pytest.raises(NotAllowedError), audit.doing(Actor("ann", Role.SUBMITTER, Means.PAGE), Action.APPROVE, "it"):
+    with pytest.raises(NotAllowedError), audit.action(Actor("ann", Role.SUBMITTER, Means.PAGE), Action.APPROVE, "it"):
         raise AssertionError
     assert Entry.objects.values_list("who", "action", "outcome").get() == ("ann", "approve", "refused")
 

@@ -16,7 +16,7 @@ from perfweb.outbox.services import deliver
 from perfweb.tracking import services, states
 from perfweb.tracking.alerts import notifications
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
-from perfweb.tracking.services import Said
+from perfweb.tracking.services import AlertUpdate
 from tests.unit.forges.conftest import Bot, Making
 from tests.unit.forges.peer import Trouble
 
@@ -52,8 +52,8 @@ def conclude(alert: Alert) -> None:
     notifications.tell(alert)
 
 
-def say(alert: Alert, state: AlertState) -> None:
-    services.say(on_server(), alert.number, Said(state=state))
+def update(alert: Alert, state: AlertState) -> None:
+    services.update_alert(on_server(), alert.number, AlertUpdate(state=state))
     deliver()
 
 
@@ -85,13 +85,13 @@ def test_an_issue_is_closed_and_opened_with_its_alert(bot: Bot) -> None:
     deliver()
     (issue,) = bot.peer.issues.values()
     issue["state"] = "closed"  # by somebody on the forge
-    say(alert, AlertState.ACKNOWLEDGED)
+    update(alert, AlertState.ACKNOWLEDGED)
     assert "State: acknowledged" in words(bot)
     assert issue["state"] == "closed"
     issue["state"] = "open"
-    say(alert, AlertState.FIXED)
+    update(alert, AlertState.FIXED)
     assert issue["state"] == "closed"
-    say(alert, AlertState.ACKNOWLEDGED)
+    update(alert, AlertState.ACKNOWLEDGED)
     assert issue["state"] == "open"
 
 
@@ -100,7 +100,7 @@ def test_an_alert_that_was_done_with_while_the_forge_was_away_is_a_closed_issue(
     github.peer.stop()
     conclude(alert)
     deliver()
-    say(alert, AlertState.NOT_A_BUG)
+    update(alert, AlertState.NOT_A_BUG)
     github.peer.start()
     deliver(timezone.now() + timedelta(hours=1))
     assert [issue["state"] for issue in github.peer.issues.values()] == ["closed"]
@@ -177,7 +177,7 @@ def test_issues_need_a_forge(bot_on: Making) -> None:
     bot = bot_on("github")
     Mirror.objects.create(name="elsewhere", url=str(bot.checkout.tree))
     for repository in ("", "elsewhere"):
-        wanted = services.Wanted("head", PLAN, "demo", mirror=repository, branch="main", issues=True)
+        wanted = services.BranchRequest("head", PLAN, "demo", mirror=repository, branch="main", issues=True)
         with pytest.raises(services.TrackingError, match="issues need a forge"):
             services.track(on_server(), wanted)
     with pytest.raises(CommandError, match="--plan"):

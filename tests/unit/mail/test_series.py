@@ -14,7 +14,7 @@ from perfweb.accounts.models import Entry, Role, User
 from perfweb.mail.intake import receive
 from perfweb.mail.messages import IgnoredError
 from perfweb.mail.models import Posting, Series, SeriesState
-from perfweb.mail.series import KEPT, PATIENCE, STRANGERS, forget
+from perfweb.mail.series import KEPT, PATIENCE, UNKNOWN_SENDERS, forget
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import deliver
 from perfweb.runs.models import Run
@@ -38,7 +38,7 @@ def test_series_of_a_stranger_waits_and_its_sender_is_told(mails: list[bytes]) -
     receive_all(mails)
     assert work() == 1
     submission = Submission.objects.get()
-    assert (submission.state, submission.author.username) == (SubmissionState.WAITING, STRANGERS)
+    assert (submission.state, submission.author.username) == (SubmissionState.WAITING, UNKNOWN_SENDERS)
     assert (submission.title, len(submission.stages)) == ("net: names", 2)
     assert not Run.objects.exists()
     assert Entry.objects.get(action="submit").means == "mail"
@@ -88,7 +88,7 @@ def test_forged_sender_has_no_standing(mails: list[bytes], ada: User) -> None:
     receive_all([mails[0], SIGNED.replace(b"=pass", b"=fail") + mails[1], forged + mails[2]])
     work()
     submission = Submission.objects.get()
-    assert (submission.author.username, submission.state) == (STRANGERS, SubmissionState.WAITING)
+    assert (submission.author.username, submission.state) == (UNKNOWN_SENDERS, SubmissionState.WAITING)
 
 
 def test_forged_patch_does_not_get_into_a_proven_series(mails: list[bytes], ada: User) -> None:
@@ -108,14 +108,14 @@ def test_proven_copy_takes_the_place_of_another(mails: list[bytes], ada: User) -
 
 
 def test_account_of_strangers_never_approves(mails: list[bytes]) -> None:
-    User.objects.create(username=STRANGERS, role=Role.ADMIN)
+    User.objects.create(username=UNKNOWN_SENDERS, role=Role.ADMIN)
     receive_all(mails)
     work()
     assert Submission.objects.get().state == SubmissionState.WAITING
 
 
 def test_strangers_can_be_kept_out(mails: list[bytes]) -> None:
-    User.objects.create(username=STRANGERS, role=Role.SUBMITTER, is_active=False)
+    User.objects.create(username=UNKNOWN_SENDERS, role=Role.SUBMITTER, is_active=False)
     receive_all(mails)
     work()
     assert "people without an account here are not measured" in " ".join(str(sent.outbox[0].body).split())

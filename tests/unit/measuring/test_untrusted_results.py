@@ -163,7 +163,8 @@ def test_strange_values_from_a_host_fail_their_sample_alone(boot: Boot, kind: st
 
 
 def test_host_that_sends_no_sample_but_something_else(boot: Boot) -> None:
-    samples = [RawSample.read(sent) for sent in ({}, {"stdout": "5"}, [], None, "5")]
+    sent: list[object] = [{}, {"stdout": "5"}, [], None, "5"]
+    samples = list(map(RawSample.read, sent))
     environment = {"\0": float("nan")}
     raw = RawMeasurement(boot.pk, RR, 0, ["tool\0"], {"client\0": "\0"}, samples, environment=environment)
     made = record.measurement(raw)

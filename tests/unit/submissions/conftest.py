@@ -9,12 +9,12 @@ from pytest_django import Settings
 from perfweb.accounts.actors import Actor
 from perfweb.accounts.models import Means, Role, User
 from perfweb.builds.models import Mirror
-from perfweb.submissions.services import Wanted
+from perfweb.submissions.services import SubmissionRequest
 from tests.checkouts import Checkout
 from tests.factories import create_testbed
 from tests.unit.accounts.conftest import forget_limits
 
-WANTED = Wanted(testbed="demo", matrix="tcp-quick", knobs="net.isr.dispatch=direct")
+WANTED = SubmissionRequest(testbed="demo", matrix="tcp-quick", knobs="net.isr.dispatch=direct")
 
 
 def person(name: str, role: Role = Role.SUBMITTER) -> Actor:

@@ -18,7 +18,7 @@ from perfweb.submissions.commands import (
     parse,
 )
 from perfweb.submissions.plans import MATRICES, read_knobs
-from perfweb.submissions.services import Wanted
+from perfweb.submissions.services import SubmissionRequest
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,10 @@ def test_where_a_request_stands() -> None:
 
 def test_one_submission_for_each_combination() -> None:
     assert parse("udp each a.b=1,2").wanted("demo", "main", "A title") == [
-        Wanted("demo", "udp-quick", knobs, each=True, base="main", title="A title") for knobs in ("a.b=1", "a.b=2")
+        SubmissionRequest("demo", "udp-quick", knobs, each=True, base="main", title="A title")
+        for knobs in ("a.b=1", "a.b=2")
     ]
-    assert parse("testbed=lab2 base=v1").wanted("demo", "main")[0] == Wanted("lab2", "tcp-quick", base="v1")
+    assert parse("testbed=lab2 base=v1").wanted("demo", "main")[0] == SubmissionRequest("lab2", "tcp-quick", base="v1")
 
 
 def test_help_names_all_that_can_be_said() -> None:

@@ -281,7 +281,7 @@ def test_plan_of_ones_own(maintainer: Actor, diff: bytes) -> None:
     ],
 )
 def test_what_cannot_be_measured(
-    maintainer: Actor, diff: bytes, wanted: services.Wanted, problem: type[Exception], sentence: str
+    maintainer: Actor, diff: bytes, wanted: services.SubmissionRequest, problem: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(problem, match=sentence):
         services.submit(maintainer, diff, wanted)

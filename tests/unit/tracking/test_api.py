@@ -113,7 +113,7 @@ def test_what_became_of_an_alert_is_said(api: Api, branch: TrackedBranch) -> Non
 def test_what_cannot_be_said_of_an_alert_says_why(branch: TrackedBranch) -> None:
     known, new = alert(branch, AlertState.CONFIRMED), alert(branch, AlertState.NEW)
     assert say(new.number, state="fixed").status_code == 409
-    assert "Nothing was said" in say(known.number).json()["detail"]
+    assert "Nothing to save" in say(known.number).json()["detail"]
     assert "no account “nobody”" in say(known.number, owner="nobody").json()["detail"]
     assert say(known.number, state="confirmed").status_code == 422
     assert say(known.number, words="what?").status_code == 422

@@ -14,7 +14,7 @@ from django.test import Client
 from perfweb.accounts.actors import on_server
 from perfweb.accounts.models import Role, User
 from perfweb.tracking.models import Alert, AlertState, TrackedBranch
-from perfweb.tracking.services import PROBLEMS, TrackingError, Wanted, track
+from perfweb.tracking.services import PROBLEMS, BranchRequest, TrackingError, track
 from tests.laboratory import PLAN, Laboratory, tracked
 
 pytestmark = pytest.mark.django_db
@@ -94,8 +94,13 @@ def test_an_alert_that_is_not_concluded_says_where_the_change_may_be(client: Cli
     assert "It is being looked into" in words(client, f"/alerts/{alert.number}/")
 
 
+def test_the_old_address_of_the_form_redirects(client: Client) -> None:
+    answer = client.get("/alerts/7/say/")
+    assert (answer.status_code, answer.headers["Location"]) == (301, "/alerts/7/update/")
+
+
 def test_people_say_what_became_of_it(author: Client, alert: Alert) -> None:
-    place = f"/alerts/{alert.number}/say/"
+    place = f"/alerts/{alert.number}/update/"
     assert "not a bug" in words(author, place)
     said = {"state": "acknowledged", "owner": "ada", "due": "2026-12-01", "text": "I am looking at it."}
     assert author.post(place, said).status_code == 302
@@ -107,7 +112,7 @@ def test_people_say_what_became_of_it(author: Client, alert: Alert) -> None:
 @pytest.mark.parametrize(
     ("said", "problem"),
     [
-        ({"owner": ""}, "Nothing was said"),
+        ({"owner": ""}, "Nothing to save"),
         ({"owner": "nobody-here"}, "no account “nobody-here”"),
         ({"due": "soon"}, "“soon” is no date"),
         ({"state": "gone"}, "no state of an alert"),
@@ -116,7 +121,7 @@ def test_people_say_what_became_of_it(author: Client, alert: Alert) -> None:
 )
 def test_what_cannot_be_said_changes_nothing(author: Client, alert: Alert, said: dict[str, str], problem: str) -> None:
     steps = alert.steps.count()
-    answer = author.post(f"/alerts/{alert.number}/say/", said)
+    answer = author.post(f"/alerts/{alert.number}/update/", said)
     assert answer.status_code == 409
     assert problem in answer.content.decode()
     assert alert.steps.count() == steps
@@ -151,13 +156,13 @@ def test_what_is_not_there_is_said(client: Client, db: None) -> None:
 )
 def test_a_plan_that_says_nothing_about_commits_is_refused(laboratory: Laboratory, plan: str, problem: str) -> None:
     with pytest.raises(PROBLEMS, match=re.escape(problem)):
-        track(on_server(), Wanted(name="head", plan=plan, testbed="demo"))
+        track(on_server(), BranchRequest(name="head", plan=plan, testbed="demo"))
     assert TrackedBranch.objects.count() == 0
 
 
 def test_another_plan_needs_another_name(laboratory: Laboratory, branch: TrackedBranch) -> None:
     with pytest.raises(TrackingError, match="take another name"):
-        track(on_server(), Wanted(name="head", plan=PLAN.replace("boots: 2", "boots: 4"), testbed="demo"))
+        track(on_server(), BranchRequest(name="head", plan=PLAN.replace("boots: 2", "boots: 4"), testbed="demo"))
 
 
 def test_the_command_tracks_pauses_and_refuses(laboratory: Laboratory, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,9 +47,9 @@ class Command(BaseCommand):
             return
         name = options["name"]
         user = _new(name) if command == "add" else _known(name)
-        with audit.doing(on_server(), Action.MANAGE_ACCOUNTS, name) as deed:
-            deed.detail = self._changed(user, command, options)
-        self.stdout.write(f"{user.username}: {deed.detail}")
+        with audit.action(on_server(), Action.MANAGE_ACCOUNTS, name) as entry:
+            entry.detail = self._changed(user, command, options)
+        self.stdout.write(f"{user.username}: {entry.detail}")
         if command in {"add", "link"}:
             self.stdout.write(f"The password is set, once, at {_link(user)}")
 

@@ -44,7 +44,7 @@ class Command(BaseCommand):
         name = options["name"]
         try:
             mirrors.check(options["url"])
-            with audit.doing(on_server(), Action.REGISTER_REPOSITORY, f"repository {name}", options["url"]):
+            with audit.action(on_server(), Action.REGISTER_REPOSITORY, f"repository {name}", options["url"]):
                 mirror = _mirror(name, options["url"], options["branch"])
                 project = _project(mirror, options) if options["forge"] else None
                 for pair in options["allow"]:

@@ -67,11 +67,11 @@ class Command(BaseCommand):
                 self.stdout.write(f"{len(records)} samples of {runs} runs can be imported; SHA-256 {sha256}")
                 return
             actor = on_server()
-            with audit.doing(actor, Action.IMPORT, detail=" ".join(given["path"])) as deed:
+            with audit.action(actor, Action.IMPORT, detail=" ".join(given["path"])) as entry:
                 made, records = import_files(given["format"], given["path"], options, actor.name)
                 numbers = sorted(made.runs.values_list("pk", flat=True))
                 named = f"run {numbers[0]}" if len(numbers) == 1 else f"runs {numbers[0]} to {numbers[-1]}"
-                deed.subject = named
+                entry.subject = named
         except ImportProblemsError as error:
             shown = "\n".join(map(str, error.problems[:SHOWN]))
             more = f"\nand {len(error.problems) - SHOWN} more" if len(error.problems) > SHOWN else ""

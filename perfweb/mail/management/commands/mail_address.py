@@ -39,11 +39,11 @@ class Command(BaseCommand):
                 made.full_clean()
             except ValidationError as error:
                 raise CommandError(" ".join(error.messages)) from None
-            with audit.doing(on_server(), Action.MANAGE_ACCOUNTS, user.username, f"has the address {address}"):
+            with audit.action(on_server(), Action.MANAGE_ACCOUNTS, user.username, f"has the address {address}"):
                 made.save()
         else:
             found = Address.objects.filter(address=address).select_related("user").first()
             if found is None:
                 raise CommandError(f"{address} is nobody's; manage.py mail_address list shows all")
-            with audit.doing(on_server(), Action.MANAGE_ACCOUNTS, found.user.username, f"lost the address {address}"):
+            with audit.action(on_server(), Action.MANAGE_ACCOUNTS, found.user.username, f"lost the address {address}"):
                 found.delete()

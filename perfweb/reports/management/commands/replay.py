@@ -63,9 +63,9 @@ class Command(BaseCommand):
             if variant.revision:
                 self.stdout.write(f"{variant.name} was built from {variant.revision}; here this checkout is built.")
         try:
-            with audit.doing(on_server(), Action.SUBMIT, detail="replay of a bundle") as deed:
+            with audit.action(on_server(), Action.SUBMIT, detail="replay of a bundle") as entry:
                 run = services.submit(bundle.plan, testbed, seed=bundle.seed)
-                deed.subject = f"run {run.number}"
+                entry.subject = f"run {run.number}"
         except PlanError as error:
             raise CommandError(f"plan.yaml of the bundle cannot be measured: {error}") from None
         except services.RunError as error:

@@ -31,11 +31,11 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
-            with audit.doing(on_server(), Action.SUBMIT) as deed:
+            with audit.action(on_server(), Action.SUBMIT) as entry:
                 tests = options["tests"] or TESTS
                 text = plan_text(options["target"], tests, options["minutes"], layouts=options["layouts"])
                 run = services.submit(text, options["testbed"])
-                deed.subject, deed.detail = f"run {run.number}", f"plan {run.plan} on {run.testbed}"
+                entry.subject, entry.detail = f"run {run.number}", f"plan {run.plan} on {run.testbed}"
         except (PlanError, services.RunError) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"run {run.number} is queued: {settings.SITE_URL}/runs/{run.number}/")

@@ -23,9 +23,9 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         testbed = options["testbed"]
         try:
-            with audit.doing(on_server(), Action.FREE_TESTBED, f"testbed {testbed}") as deed:
+            with audit.action(on_server(), Action.FREE_TESTBED, f"testbed {testbed}") as entry:
                 lease = services.free(testbed)
-                deed.detail = f"from {lease.holder}"
+                entry.detail = f"from {lease.holder}"
         except services.RunError as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"{lease.testbed} is free; what {lease.holder} left on its hosts is still there")

@@ -22,7 +22,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         number, priority = options["number"], options["priority"]
         try:
-            with audit.doing(on_server(), Action.PRIORITISE, f"run {number}", priority):
+            with audit.action(on_server(), Action.PRIORITISE, f"run {number}", priority):
                 run = services.prioritise(number, Priority[priority.upper()])
         except services.RunError as error:
             raise CommandError(str(error)) from None

@@ -39,7 +39,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         name, inventory = options["name"], options["inventory"]
         try:
-            with audit.doing(on_server(), Action.REGISTER_TESTBED, f"testbed {name}", str(inventory)):
+            with audit.action(on_server(), Action.REGISTER_TESTBED, f"testbed {name}", str(inventory)):
                 testbed = services.register(name, inventory, options["lab"])
                 if testbed.command_line_words is not None:
                     _require_words(testbed.command_line_words)

@@ -20,7 +20,7 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         number = options["number"]
         try:
-            with audit.doing(on_server(), Action.RESUME, f"run {number}"):
+            with audit.action(on_server(), Action.RESUME, f"run {number}"):
                 run = services.resume(number)
         except services.RunError as error:
             raise CommandError(str(error)) from None

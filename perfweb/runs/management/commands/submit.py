@@ -39,11 +39,11 @@ class Command(BaseCommand):
         try:
             text = path.read_text(encoding="utf-8")
             sizes = dict(setting.partition("=")[::2] for setting in options["sizes"])
-            with audit.doing(on_server(), Action.SUBMIT) as deed:
+            with audit.action(on_server(), Action.SUBMIT) as entry:
                 run = services.submit(
                     resized(text, sizes), options["testbed"], priority=Priority[options["priority"].upper()]
                 )
-                deed.subject, deed.detail = f"run {run.number}", f"plan {run.plan} on {run.testbed}"
+                entry.subject, entry.detail = f"run {run.number}", f"plan {run.plan} on {run.testbed}"
         except PlanError as error:
             raise CommandError(f"{path}: {error}") from None
         except (OSError, UnicodeDecodeError) as error:

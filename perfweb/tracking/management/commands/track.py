@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from perfweb.accounts.actors import on_server
 from perfweb.tracking import services
 from perfweb.tracking.models import Rhythm
-from perfweb.tracking.services import PROBLEMS, Wanted
+from perfweb.tracking.services import PROBLEMS, BranchRequest
 
 
 class Command(BaseCommand):
@@ -50,14 +50,14 @@ class Command(BaseCommand):
         )
 
 
-def _wanted(options: dict[str, Any]) -> Wanted:
+def _wanted(options: dict[str, Any]) -> BranchRequest:
     if options["plan"] is None:
         raise CommandError("--plan FILE says what is measured; every variant of it has `source: commit`")
     try:
         plan = options["plan"].read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{options['plan']} cannot be read: {error}") from None
-    return Wanted(
+    return BranchRequest(
         name=options["name"], plan=plan, testbed=options["testbed"], mirror=options["repository"],
         branch=options["branch"], since=options["since"], rhythm=options["rhythm"], every=options["every"],
         threshold=options["threshold"], budget=options["budget"], mail_to="\n".join(options["mail"]),

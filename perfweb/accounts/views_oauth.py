@@ -48,17 +48,17 @@ def link(request: HttpRequest, key: str) -> HttpResponseBase:
 
 @require_safe
 @acts(Action.SIGN_IN)
-def came_back(request: HttpRequest, key: str) -> HttpResponseBase:
+def callback(request: HttpRequest, key: str) -> HttpResponseBase:
     """Sign in, or link, who comes back."""
     provider = _provider(key)
-    limits.sign_in_elsewhere(address_of(request))
+    limits.oauth_step(address_of(request))
     try:
         person, kept = provider.finish(request)
         if "owner" in kept:
             answer = _link(request, provider, person, kept["owner"])
         else:
             answer = _sign_in(request, provider, person, kept["next"])
-        limits.signed_in_elsewhere(address_of(request))
+        limits.oauth_succeeded(address_of(request))
         return answer
     except ProviderError as error:
         return _refused(request, provider, error)
@@ -73,7 +73,7 @@ def unlink(request: HttpRequest, key: int) -> HttpResponseBase:
     if not owner.has_usable_password() and owner.identities.count() == 1:
         reason = "You have no password, so you could not sign in any more. Link another account first."
         return _page(request, "Not unlinked", reason, 409)
-    with audit.doing(on_page(request), Action.UNLINK, str(identity)):
+    with audit.action(on_page(request), Action.UNLINK, str(identity)):
         identity.delete()
     return redirect("accounts:account")
 
@@ -90,7 +90,7 @@ def _begin(request: HttpRequest, key: str, **kept: Any) -> HttpResponse:
     what a form is redirected to, wherever the provider may redirect to in its turn.
     """
     provider = _provider(key)
-    limits.sign_in_elsewhere(address_of(request))
+    limits.oauth_step(address_of(request))
     try:
         address = provider.begin(request, **kept)
     except ProviderError as error:
@@ -113,7 +113,7 @@ def _sign_in(request: HttpRequest, provider: Provider, person: Person, wanted: s
 def _link(request: HttpRequest, provider: Provider, person: Person, owner: int) -> HttpResponseBase:
     if request.user.pk != owner:
         raise ProviderError("You are not signed in any more as who began this. Sign in, and link the account again.")
-    with audit.doing(on_page(request), Action.LINK, provider.label, f"as {person.name}"):
+    with audit.action(on_page(request), Action.LINK, provider.label, f"as {person.name}"):
         _one_at_a_time()
         known = _known(person)
         if known and known.user_id != owner:

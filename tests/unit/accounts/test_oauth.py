@@ -18,7 +18,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from perfweb.accounts import providers
-from perfweb.accounts.limits import SIGN_IN_ELSEWHERE
+from perfweb.accounts.limits import OAUTH_STEPS
 from perfweb.accounts.models import Entry, Identity, Role, User
 from perfweb.inputlimits import PROVIDER_BYTES
 from tests.unit.accounts.conftest import PASSWORD
@@ -336,7 +336,7 @@ def test_it_begins_with_a_form_of_this_site(there: Identities) -> None:
 
 
 def test_it_cannot_be_tried_without_end(client: Client, there: Identities, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfweb.accounts.limits.SIGN_IN_ELSEWHERE", type(SIGN_IN_ELSEWHERE)("few", 1, 60))
+    monkeypatch.setattr("perfweb.accounts.limits.OAUTH_STEPS", type(OAUTH_STEPS)("few", 1, 60))
     assert client.get("/account/sign-in/oidc/back/").status_code == 403
     assert client.get("/account/sign-in/oidc/back/").status_code == 429
 
