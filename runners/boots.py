@@ -53,8 +53,9 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
     """
     block = 0 if planned.sentinel else planned.block  # a sentinel is the same each time
     layout = bench.plan.layout_of(block) if variant.target == Target.STACK else None
-    boot = retry_db(lambda: record.boot_started(bench.run, variant, planned, layout))
-    _Booted(bench, boot, variant, planned.block, missing).go()
+    seed = planned.block + 1 if variant.target == Target.SIM else None  # all variants of a block, in every run
+    boot = retry_db(lambda: record.boot_started(bench.run, variant, planned, layout, seed))
+    _Booted(bench, boot, variant, missing).go()
 
 
 class _Booted:
@@ -63,9 +64,7 @@ class _Booted:
     `late` is what did not end in time or answer since a play began, `debugger` what the stack said whenever it hung.
     """
 
-    def __init__(
-        self, bench: Bench, boot: Boot, variant: Variant, block: int, missing: Sequence[PlannedMeasurement]
-    ) -> None:
+    def __init__(self, bench: Bench, boot: Boot, variant: Variant, missing: Sequence[PlannedMeasurement]) -> None:
         self.bench = bench
         self.boot = boot
         self.request = BootRequest(
@@ -77,7 +76,6 @@ class _Booted:
             prefix=variant.build.prefix if variant.build else "",
             layout=boot.layout,
         )
-        self.seed = block + 1  # of a simulation: all variants meet the same chance, and so does the next run
         self.left = list(missing)
         self.samples: list[RawSample] = []
         self.up = False
@@ -183,7 +181,7 @@ class _Booted:
     def _argv(self, test: Test) -> list[str]:
         seconds, prefix = self.bench.plan.seconds, self.request.prefix
         if self.request.target == Target.SIM:
-            booting = simstack.booting(self.request.tunables, self.seed)
+            booting = simstack.booting(self.request.tunables, self.boot.seed or 1)
             return [*tools.command(test.measure, "", seconds, prefix), *booting]
         return tools.command(test.measure, self._address(test), seconds, prefix)
 

@@ -99,7 +99,7 @@ class Comparison(BaseModel):
     other: str
     confidence: float = Field(description="in percent")
     margin: float = Field(description="what counts as equivalent, in percent")
-    verdicts: dict[Verdict, int] = Field(description="how many tests got each of the four verdicts")
+    verdicts: dict[Verdict, int] = Field(description="how many tests got each verdict")
     words: str = Field(description="the same in words")
     tests: list[TestVerdict]
     text: str = Field(description="all of it as a table for a terminal")

@@ -35,6 +35,7 @@ class Boot(BaseModel):
     position: int = Field(description="place in the order of the run, from 0")
     attempt: int = Field(description="above 1 when the boot was done again")
     layout: int | None = Field(description="seed of the order in which the stack was linked; null without layouts")
+    seed: int | None = Field(description="seed of the simulated machine; null where it was measured")
     sentinel: bool = Field(description="booted to see whether the machine drifts: in no verdict")
     topology: str
     server: str = Field(description="program that answers")
@@ -82,6 +83,7 @@ class SampleRow(BaseModel):
     boot: int = Field(description="position of the boot in the order of the run, from 0")
     attempt: int = Field(description="of the boot")
     layout: int | None = Field(description="seed of the order in which the stack was linked; null without layouts")
+    seed: int | None = Field(description="seed of the simulated machine; null where it was measured")
     sentinel: bool = Field(description="booted to see whether the machine drifts: in no verdict")
     test: str
     sample: int = Field(description="place within the measurement, from 0, warm-up included")
@@ -168,7 +170,7 @@ class ArtefactFilters(BaseModel):
 BOOT = {
     "run": "run_id",
     "variant": "variant__name",
-    **_same("position", "attempt", "layout", "sentinel", "topology", "server", "state", "error", "command"),
+    **_same("position", "attempt", "layout", "seed", "sentinel", "topology", "server", "state", "error", "command"),
     **_same("effective_tunables", "started", "ended"),
 }
 MEASUREMENT = {
@@ -186,6 +188,7 @@ MEASURED = {
     "boot": "boot__position",
     "attempt": "boot__attempt",
     "layout": "boot__layout",
+    "seed": "boot__seed",
     "sentinel": "boot__sentinel",
     **_same("test", "metric"),
     "measurement_state": "state",

@@ -13,9 +13,21 @@ from perfweb.verdicts.wording import css_name
 
 _HEIGHT, _PADDING, _CHARACTER = 20, 8, 6.3  # in pixels; the width of a character is that of 11 px Verdana, generously
 # White on each has a contrast of 4.5 or more (WCAG 2.2, 1.4.3).
-_COLOURS = {"faster": "#1a7431", "slower": "#b3261e", "equivalent": "#4b5563", "not-enough-data": "#7a4d00"}
-_MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "=", Verdict.NOT_ENOUGH_DATA: "?"}
-_WORST_FIRST = (Verdict.SLOWER, Verdict.FASTER, Verdict.NOT_ENOUGH_DATA, Verdict.EQUIVALENT)
+_COLOURS = {
+    "faster": "#1a7431",
+    "slower": "#b3261e",
+    "equivalent": "#4b5563",
+    "identical": "#4b5563",
+    "not-enough-data": "#7a4d00",
+}
+_MARKS = {
+    Verdict.FASTER: "▲",
+    Verdict.SLOWER: "▼",
+    Verdict.EQUIVALENT: "=",
+    Verdict.IDENTICAL: "≡",
+    Verdict.NOT_ENOUGH_DATA: "?",
+}
+_WORST_FIRST = (Verdict.SLOWER, Verdict.FASTER, Verdict.NOT_ENOUGH_DATA, Verdict.EQUIVALENT, Verdict.IDENTICAL)
 
 
 def badge(subject: str, words: str, verdict: str) -> str:

@@ -37,6 +37,7 @@ _VERDICT_SYMBOLS = {
     Verdict.FASTER: "triangle-right",
     Verdict.SLOWER: "triangle-left",
     Verdict.EQUIVALENT: "circle",
+    Verdict.IDENTICAL: "square",
     Verdict.NOT_ENOUGH_DATA: "circle-open",
 }
 _ROW_PIXELS = 24

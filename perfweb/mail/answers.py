@@ -26,7 +26,7 @@ from perfweb.verdicts.wording import DOUBT, difference_words, doubt_words, seen_
 
 WIDTH = 72
 MOST_PLOTS = 3
-PROVEN_NOT_SLOWER = {Verdict.FASTER, Verdict.EQUIVALENT}
+PROVEN_NOT_SLOWER = {Verdict.FASTER, Verdict.EQUIVALENT, Verdict.IDENTICAL}
 
 
 def problem(text: str) -> str:

@@ -53,13 +53,15 @@ def host_facts(run: Run, facts: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 @transaction.atomic
-def boot_started(run: Run, variant: Variant, planned: PlannedBoot, layout: int | None = None) -> Boot:
+def boot_started(
+    run: Run, variant: Variant, planned: PlannedBoot, layout: int | None = None, seed: int | None = None
+) -> Boot:
     """A new attempt at the boot of a position."""
     position = planned.position
     earlier = Boot.objects.filter(run=run, position=position).count()
     return Boot.objects.create(
         run=run, variant=variant, topology=planned.topology, server=planned.server, position=position,
-        attempt=earlier + 1, layout=layout, sentinel=planned.sentinel, started=timezone.now(),
+        attempt=earlier + 1, layout=layout, seed=seed, sentinel=planned.sentinel, started=timezone.now(),
     )  # fmt: skip
 
 

@@ -61,7 +61,7 @@ def encoded(value: object) -> str:
 
 
 def _boot(boot: Boot, samples: _Samples) -> Iterator[str]:
-    own = ("position", "attempt", "layout", "sentinel", "topology", "server", "state", "error", "command")
+    own = ("position", "attempt", "layout", "seed", "sentinel", "topology", "server", "state", "error", "command")
     head = {"variant": boot.variant.name, **_fields(boot, *own, "effective_tunables", "started", "ended")}
     of_boot = (_measurement(found, samples) for found in boot.measurements.all())
     return _with_list(head, "measurements", of_boot)

@@ -34,7 +34,7 @@ VERDICT_COLUMNS = (
     Column("other", Kind.TEXT, "what is compared with it"),
     Column("unit", Kind.TEXT, "unit of means, medians, deviations and extremes"),
     Column("direction", Kind.TEXT, "which way is better: higher or lower"),
-    Column("verdict", Kind.TEXT, "faster, slower, equivalent, or not enough data"),
+    Column("verdict", Kind.TEXT, "faster, slower, equivalent, identical, or not enough data"),
     Column("lack", Kind.TEXT, "what is missing where there is not enough data"),
     Column("words", Kind.TEXT, "the verdict as pages have it"),
     Column("confidence", Kind.NUMBER, "in percent"),

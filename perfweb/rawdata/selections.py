@@ -110,6 +110,7 @@ _SAMPLE_FIELDS = (
     (Column("boot", Kind.INTEGER, "place of the boot in the order of the run, from 0"), f"{_BOOT}__position"),
     (Column("attempt", Kind.INTEGER, "above 1 when the boot was done again"), f"{_BOOT}__attempt"),
     (Column("layout", Kind.INTEGER, "seed of the order in which the stack was linked"), f"{_BOOT}__layout"),
+    (Column("seed", Kind.INTEGER, "seed of the simulated machine, empty where it was measured"), f"{_BOOT}__seed"),
     (Column("sentinel", Kind.FLAG, "booted to see whether the machine drifts: in no verdict"), f"{_BOOT}__sentinel"),
     (Column("test", Kind.TEXT, "name of the test"), "measurement__test"),
     (Column("sample", Kind.INTEGER, "place within the measurement, from 0, warm-up included"), "index"),

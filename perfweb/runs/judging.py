@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import lru_cache
@@ -17,10 +17,14 @@ from perfweb import stats
 from perfweb.runs.models import Direction, Measurement, Run, Sample, Variant
 from perfweb.stats.boots import boots_differ
 from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, compare_boots
+from perfweb.stats.seeds import compare_seeds
 from perfweb.stats.student import DEFAULT_CONFIDENCE
 
 Boots = tuple[tuple[float, ...], ...]
 """Samples boot by boot."""
+
+BySeed = tuple[tuple[int, tuple[float, ...]], ...]
+"""Samples by the seed of the simulated machine."""
 
 REMEMBERED = 10_000
 """Comparisons whose verdict is remembered: those of the runs in some lists, some ten megabytes."""
@@ -30,7 +34,8 @@ REMEMBERED = 10_000
 class SampleSet:
     """The counted samples of one test on one variant, in the order in which they were taken, and the boot of each.
 
-    `boot_time` is the mean time that a boot took with everything that was measured on it, None when not known.
+    `boot_time` is the mean time that a boot took with everything that was measured on it, None when not known. `seeds`
+    are those of boots of the simulated machine, by boot.
     """
 
     values: list[float]
@@ -38,6 +43,7 @@ class SampleSet:
     unit: str
     direction: str
     boot_time: timedelta | None = None
+    seeds: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def by_boot(self) -> Boots:
@@ -45,6 +51,16 @@ class SampleSet:
         for boot, value in zip(self.boots, self.values, strict=True):
             groups.setdefault(boot, []).append(value)
         return tuple(map(tuple, groups.values()))
+
+    @property
+    def by_seed(self) -> BySeed:
+        """Samples by seed, in the order of seeds; empty unless each boot has one."""
+        groups: dict[int, list[float]] = {}
+        for boot, value in zip(self.boots, self.values, strict=True):
+            if boot not in self.seeds:
+                return ()
+            groups.setdefault(self.seeds[boot], []).append(value)
+        return tuple((seed, tuple(values)) for seed, values in sorted(groups.items()))
 
 
 NO_SAMPLES = SampleSet([], [], "", Direction.HIGHER)
@@ -55,7 +71,8 @@ def joined(sets: Sequence[SampleSet]) -> SampleSet:
     if not sets:
         return NO_SAMPLES
     values = [value for one in sets for value in one.values]
-    return replace(sets[0], values=values, boots=[boot for one in sets for boot in one.boots])
+    seeds = {boot: seed for one in sets for boot, seed in one.seeds.items()}
+    return replace(sets[0], values=values, boots=[boot for one in sets for boot in one.boots], seeds=seeds)
 
 
 @dataclass
@@ -101,12 +118,14 @@ def sample_sets(which: Q) -> Iterator[tuple[int, int, str, SampleSet]]:
         .annotate(
             values=ArrayAgg("value", order_by=in_order),
             boots=ArrayAgg(f"{boot}_id", order_by=in_order),
+            seeds=ArrayAgg(f"{boot}__seed", order_by=in_order),
             boot_time=Avg(F(f"{boot}__ended") - F(f"{boot}__started"), output_field=DurationField()),
         )
     )
     for run, variant, test, *known in rows:
-        unit, direction, values, boots, boot_time = known
-        yield run, variant, test, SampleSet(values, boots, unit, direction, boot_time)
+        unit, direction, values, boots, seeds, boot_time = known
+        of_boots = {boot: seed for boot, seed in zip(boots, seeds, strict=True) if seed is not None}
+        yield run, variant, test, SampleSet(values, boots, unit, direction, boot_time, of_boots)
 
 
 def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
@@ -118,14 +137,22 @@ def pairs(variants: Iterable[Variant]) -> list[tuple[Variant, Variant]]:
 def judged(
     a: SampleSet, b: SampleSet, confidence: float = DEFAULT_CONFIDENCE, margin: float = DEFAULT_MARGIN
 ) -> Comparison:
-    """Judge the samples of `b` against those of `a`, as if they were the only ones."""
-    return _judged(a.by_boot, b.by_boot, (a if a.values else b).direction, confidence, margin)
+    """Judge the samples of `b` against those of `a`, as if they were the only ones; seed by seed if simulated."""
+    direction, seeds = (a if a.values else b).direction, (a.by_seed, b.by_seed)
+    if all(seeds):
+        return _judged_by_seed(*seeds, direction, confidence, margin)
+    return _judged(a.by_boot, b.by_boot, direction, confidence, margin)
 
 
 @lru_cache(maxsize=REMEMBERED)
 def _judged(a: Boots, b: Boots, direction: str, confidence: float, margin: float) -> Comparison:
     """It depends on nothing but the samples, so that it may be remembered."""
     return compare_boots(a, b, direction, confidence, margin)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _judged_by_seed(a: BySeed, b: BySeed, direction: str, confidence: float, margin: float) -> Comparison:
+    return compare_seeds(dict(a), dict(b), direction, confidence, margin)
 
 
 def differ(samples: SampleSet) -> bool:

@@ -15,6 +15,7 @@ from perfweb.stats.comparison import DEFAULT_MARGIN, Comparison, among, compare_
 from perfweb.stats.design.components import variance_components
 from perfweb.stats.ratio import Change
 from perfweb.stats.samples import Metric, read_samples
+from perfweb.stats.seeds import compare_seeds
 from perfweb.stats.sequential import decide
 from perfweb.stats.shape import mad_outliers, tukey_outliers
 from perfweb.stats.student import CONFIDENCE_LEVELS, DEFAULT_CONFIDENCE
@@ -29,14 +30,15 @@ def main(arguments: list[str] | None = None) -> int:
         pairs = [_pair(metric, options.baseline, options.variant) for metric in metrics]
         judged = among(
             [
-                compare_boots(a, b, metric.direction, options.confidence, options.margin)
-                for metric, (a, b) in zip(metrics, pairs, strict=True)
+                _judged(metric, names, options.confidence, options.margin)
+                for metric, names in zip(metrics, pairs, strict=True)
             ]
         )
     except (OSError, ValueError) as error:
         print(f"perfweb.stats: {error}", file=sys.stderr)
         return 1
-    for metric, (a, b), result in zip(metrics, pairs, judged, strict=True):
+    for metric, names, result in zip(metrics, pairs, judged, strict=True):
+        a, b = (metric.variants[name] for name in names)
         print(f"{metric.test}, {metric.metric} in {metric.unit}, {metric.direction} is better")
         for name, text in _opinions(a, b, result):
             print(f"  {name:19}{text}")
@@ -58,13 +60,21 @@ def _wanted(metric: Metric, names: list[str] | None) -> bool:
     return len(metric.variants) > 1 and (names is None or metric.metric in names)
 
 
-def _pair(metric: Metric, baseline: str | None, variant: str | None) -> tuple[Boots, Boots]:
+def _judged(metric: Metric, names: tuple[str, str], confidence: float, margin: float) -> Comparison:
+    """Judge by seed where both variants were simulated, as the site does, and by boot otherwise."""
+    seeds = [metric.by_seed(name) for name in names]
+    if all(seeds):
+        return compare_seeds(*seeds, metric.direction, confidence, margin)
+    return compare_boots(*(metric.variants[name] for name in names), metric.direction, confidence, margin)
+
+
+def _pair(metric: Metric, baseline: str | None, variant: str | None) -> tuple[str, str]:
     a = baseline or next(name for name in metric.variants if name != variant)
     b = variant or next(name for name in metric.variants if name != a)
     for name in (a, b):
         if name not in metric.variants:
             raise ValueError(f"{metric.test} has no variant {name}: there is {', '.join(metric.variants)}")
-    return metric.variants[a], metric.variants[b]
+    return a, b
 
 
 def _opinions(a: Boots, b: Boots, result: Comparison) -> Iterator[tuple[str, str]]:

@@ -33,6 +33,7 @@ class Level(StrEnum):
 
     SAMPLES = "samples"
     BOOTS = "boots"
+    SEEDS = "seeds"
 
 
 @dataclass(frozen=True, slots=True)

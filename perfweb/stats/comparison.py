@@ -13,7 +13,7 @@ import numpy as np
 
 from perfweb.stats.boots import Boots, Level, boots_differ, replicates
 from perfweb.stats.design.power import detectable, needed_to_decide
-from perfweb.stats.ratio import Change, change, means
+from perfweb.stats.ratio import Change, change, means, unequal
 from perfweb.stats.shape import Modes, modes
 from perfweb.stats.student import DEFAULT_CONFIDENCE, MINIMUM_SAMPLES, checked_confidence
 from perfweb.stats.summary import Summary, summarize
@@ -38,6 +38,7 @@ class Verdict(StrEnum):
     FASTER = "faster"
     SLOWER = "slower"
     EQUIVALENT = "equivalent"
+    IDENTICAL = "identical"
     NOT_ENOUGH_DATA = "not enough data"
 
 
@@ -49,6 +50,7 @@ class Lack(StrEnum):
     BASELINE = "a baseline above zero"
     MODES = "a single mode"
     PRECISION = "precision"
+    SEEDS = "a seed in common"
     CERTAINTY = "certainty among many tests"
 
 
@@ -215,6 +217,8 @@ def _effect(a: Boots, b: Boots, confidence: float, margin: float) -> Effect | No
     """Estimate the change at the level that may be counted; None where no interval can be given."""
     counted = replicates(a, b)
     found = means(counted.a, counted.b)
+    if change(found, confidence / 100) is None:
+        found = unequal(found.a, found.b)  # the scatter of the other side may be many times the baseline's mean
     interval = change(found, confidence / 100)
     equivalence = change(found, 2 * confidence / 100 - 1)
     if interval is None or equivalence is None:

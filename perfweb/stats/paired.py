@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from perfweb.stats.design.power import POWER
+from perfweb.stats.design.power import POWER, fewest
 from perfweb.stats.ratio import Change
 
 
@@ -37,6 +37,28 @@ def detectable_change(pairs: Sequence[tuple[float, float]], coverage: float) -> 
     _, error, freedom = _logarithm(pairs)
     t = special.stdtrit(freedom, (1 + coverage) / 2) + special.stdtrit(freedom, POWER)
     return 100 * math.expm1(float(t) * error)
+
+
+def paired_p(pairs: Sequence[tuple[float, float]]) -> float:
+    """Return the two-sided p-value of Student's t for such pairs without a change."""
+    mean, error, freedom = _logarithm(pairs)
+    if error == 0:
+        return 0.0 if mean else 1.0
+    return float(2 * special.stdtr(freedom, -abs(mean) / error))
+
+
+def pairs_needed(pairs: Sequence[tuple[float, float]], percent: float, coverage: float) -> int | None:
+    """Return how many pairs that scatter like these would prove a change of `percent` with probability POWER, and no
+    change to be within it; None where more than power.MOST would be needed.
+    """
+    _, error, _ = _logarithm(pairs)
+    deviation, room = error * math.sqrt(len(pairs)), math.log1p(percent / 100)
+
+    def enough(n: int) -> bool:
+        t = float(special.stdtrit(n - 1, (1 + coverage) / 2) + special.stdtrit(n - 1, (1 + POWER) / 2))
+        return t * deviation / math.sqrt(n) <= room
+
+    return fewest(enough)
 
 
 def _logarithm(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, int]:

@@ -34,24 +34,35 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Two sets of independent observations with the standard deviation that both are assumed to share."""
+    """Two sets of independent observations, with the standard deviation of each as Student's t is to use it.
+
+    `pooled()` gives both sets the deviation that they are assumed to share, `unequal()` gives each its own.
+    """
 
     a: Summary
     b: Summary
-    pooled_deviation: float
+    deviations: tuple[float, float]
+    degrees_of_freedom: float
 
     @property
-    def degrees_of_freedom(self) -> int:
-        return self.a.n + self.b.n - 2
+    def errors(self) -> tuple[float, float]:
+        """The standard error of each mean, in the unit of the observations."""
+        return self.deviations[0] / math.sqrt(self.a.n), self.deviations[1] / math.sqrt(self.b.n)
 
     @property
     def p(self) -> float:
         """Two-sided p-value of Student's t: how often chance makes such a difference of means, or a larger one."""
-        error = self.pooled_deviation * math.sqrt(1 / self.a.n + 1 / self.b.n)
+        error = math.hypot(*self.errors)
         distance = abs(self.b.mean - self.a.mean)
         if error == 0:
             return 0.0 if distance else 1.0
         return float(2 * special.stdtr(self.degrees_of_freedom, -distance / error))
+
+    @property
+    def pooled_deviation(self) -> float:
+        """The standard deviation of both sets together, each around its own mean."""
+        squares = sum((summary.n - 1) * summary.deviation**2 for summary in (self.a, self.b))
+        return math.sqrt(squares / (self.a.n + self.b.n - 2))
 
     @property
     def relative_deviation(self) -> float:
@@ -60,7 +71,7 @@ class Means:
 
 
 def means(a: Sequence[float], b: Sequence[float]) -> Means:
-    """Summarize two sets of observations, with two or more in each.
+    """Summarize two sets of observations, with two or more in each, which are assumed to have the same variance.
 
     Raises ValueError for fewer, and for an observation that is not finite.
     """
@@ -71,30 +82,42 @@ def pooled(a: Summary, b: Summary) -> Means:
     """Return what `means` does of observations that are summarized already."""
     if min(a.n, b.n) < 2:
         raise ValueError(f"{a.n} and {b.n} observations: an interval needs two or more on each side")
-    squares = sum((summary.n - 1) * summary.deviation**2 for summary in (a, b))
-    return Means(a, b, math.sqrt(squares / (a.n + b.n - 2)))
+    shared = Means(a, b, (a.deviation, b.deviation), a.n + b.n - 2).pooled_deviation
+    return Means(a, b, (shared, shared), a.n + b.n - 2)
+
+
+def unequal(a: Summary, b: Summary) -> Means:
+    """Return two sets of two or more observations each, without assuming that they have the same variance.
+
+    Degrees of freedom of Welch 1947, "The generalization of Student's problem when several different population
+    variances are involved", Biometrika 34.
+    """
+    first, second = (summary.deviation * summary.deviation / summary.n for summary in (a, b))
+    share = first / (first + second) if first + second else 0.0
+    freedom = 1 / (share**2 / (a.n - 1) + (1 - share) ** 2 / (b.n - 1))
+    return Means(a, b, (a.deviation, b.deviation), freedom)
 
 
 def change(found: Means, coverage: float) -> Change | None:
     """Return the ratio of means b / a as a change in percent, with an interval of `coverage` (between 0 and 1).
 
     Fieller 1954, "Some problems in interval estimation", JRSS B 16: all ratios r for which Student's t does not reject
-    that mean b = r * mean a. The interval leaves out 0 % exactly when Student's t with pooled variance proves a
+    that mean b = r * mean a. With pooled variance the interval leaves out 0 % exactly when Student's t proves a
     difference, and unlike ministat's percentages it knows that the baseline's mean is uncertain too. Assumes
-    independent, about normal observations of the same variance.
+    independent, about normal observations.
 
     None where the baseline's mean is not proven to be above zero: then there is no percentage to speak of.
     """
     t = float(special.stdtrit(found.degrees_of_freedom, (1 + coverage) / 2))
-    spread = t * found.pooled_deviation
     a, b = found.a, found.b
     if a.mean <= 0:
         return None
-    ratio, relative = b.mean / a.mean, spread / a.mean
-    doubt = relative * relative / a.n
+    ratio = b.mean / a.mean
+    relative = [t * error / a.mean for error in found.errors]
+    doubt, spread = (error * error for error in relative)
     if not doubt < 1:
         return None
-    root = math.sqrt(doubt * ratio * ratio + (1 - doubt) * relative * relative / b.n)
+    root = math.sqrt(doubt * ratio * ratio + (1 - doubt) * spread)
     bounds = ratio, (ratio - root) / (1 - doubt), (ratio + root) / (1 - doubt)
     percents = [100 * (bound - 1) for bound in bounds]
     return Change(*percents) if all(map(math.isfinite, percents)) else None

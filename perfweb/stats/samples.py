@@ -21,7 +21,8 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class Metric:
     """The counted samples of one metric of one test: by variant, in the order of the file, one list for each boot.
 
-    `primary` says whether comparisons are about it; it is not known of older files, and then True.
+    `primary` says whether comparisons are about it; it is not known of older files, and then True. `seeds` are those of
+    the simulated machine, one for each boot, None where there is none.
     """
 
     test: str
@@ -30,6 +31,16 @@ class Metric:
     direction: str
     primary: bool
     variants: dict[str, list[list[float]]] = field(default_factory=dict)
+    seeds: dict[str, list[int | None]] = field(default_factory=dict)
+
+    def by_seed(self, variant: str) -> dict[int, list[float]]:
+        """The samples of a variant by seed; empty unless each of its boots has one."""
+        found: dict[int, list[float]] = {}
+        for seed, boot in zip(self.seeds[variant], self.variants[variant], strict=True):
+            if seed is None:
+                return {}
+            found.setdefault(seed, []).extend(boot)
+        return found
 
 
 def read_samples(path: Path) -> list[Metric]:
@@ -59,6 +70,7 @@ def parse_samples(lines: Iterable[str], name: str) -> list[Metric]:
             if place not in boots:
                 boots[place] = []
                 metric.variants.setdefault(variant, []).append(boots[place])
+                metric.seeds.setdefault(variant, []).append(_seed(row.get("seed", "")))
             boots[place].append(_value(row["value"]))
     except (_CellError, csv.Error) as error:
         raise ValueError(f"{name}, line {table.line_num}: {error}") from None
@@ -92,6 +104,12 @@ def _direction(row: dict[str, str]) -> str:
     if row["direction"] not in {"higher", "lower"}:
         raise _CellError(f"{row['direction'][:40]!r} is no direction: better is higher or lower")
     return row["direction"]
+
+
+def _seed(text: str) -> int | None:
+    if not re.fullmatch(r"[0-9]{0,9}", text):
+        raise _CellError(f"{text[:40]!r} is no seed: it is a whole number below 1000000000")
+    return int(text) if text else None
 
 
 def _value(text: str) -> float:

@@ -121,6 +121,14 @@ def tally(tests: Iterable[Judged]) -> str:
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing measured"
 
 
+_UNCHANGED = {
+    frozenset({Verdict.IDENTICAL}): "Identical",
+    frozenset({Verdict.EQUIVALENT}): "Equivalent",
+    frozenset({Verdict.EQUIVALENT, Verdict.IDENTICAL}): "Equivalent",
+}
+"""A verdict of all tests where none is faster or slower, by the verdicts that there are."""
+
+
 def in_words(tests: Sequence[Judged]) -> str:
     """Return a verdict of all tests and how many got which: "Slower: 1 slower, 2 equivalent".
 
@@ -132,6 +140,6 @@ def in_words(tests: Sequence[Judged]) -> str:
     elif Verdict.FASTER in kinds:
         first = "Faster"
     else:
-        first = "Equivalent" if kinds == {Verdict.EQUIVALENT} else "No change was proven"
+        first = _UNCHANGED.get(frozenset(kinds), "No change was proven")
     simulated = ", simulated" if any(is_simulated(test.test) for test in tests) else ""
     return f"{first}{simulated}: {tally(tests)}"

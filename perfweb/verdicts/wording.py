@@ -28,6 +28,9 @@ def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
 
     `boot_seconds` is how long a boot of each variant takes together with its measurements, None when not known.
     """
+    if result.verdict is Verdict.IDENTICAL and result.effect:
+        seeds = result.effect.observations[0]
+        return f"{result.verdict} with {seeds} {'seed' if seeds == 1 else 'seeds'}"
     if result.verdict is Verdict.EQUIVALENT:
         certain = ", but not the same" if result.effect and result.effect.proven else ""
         return f"{result.verdict} within ±{result.margin:g} %{certain}"
@@ -43,6 +46,8 @@ def evidence_words(result: Comparison) -> str:
     asked = f"margin ±{result.margin:g} %, confidence {result.confidence:g} %"
     if result.effect is None:
         return f"{seen}; {asked}"
+    if result.verdict is Verdict.IDENTICAL:
+        return f"{seen}, compared by {result.effect.level}: every sample is the same"
     shown = f"changes from {percent(result.effect.detectable)} on would show in 4 runs of 5"
     return f"{seen}, compared by {result.effect.level}; {shown}; {asked}"
 
@@ -54,11 +59,19 @@ def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
     return {
         Lack.SAMPLES: f"{samples[0]} and {samples[1]} samples; it takes {MINIMUM_SAMPLES} each",
         Lack.BOOTS: f"{result.boots[0]} and {result.boots[1]} boots; it takes {MINIMUM_BOOTS} each",
-        Lack.BASELINE: "the baseline scatters so much that its mean cannot be told from zero",
+        Lack.BASELINE: _baseline_words(result),
+        Lack.SEEDS: "the two sides have no seed in common: simulate them in one run",
         Lack.MODES: f"two modes, {percent(apart)} apart: no mean describes both",
         Lack.CERTAINTY: "among so many tests this change may be chance: repeat the run",
         Lack.PRECISION: _precision_words(result, boot_seconds),
     }[result.lack or Lack.PRECISION]
+
+
+def _baseline_words(result: Comparison) -> str:
+    """Explain why there is no percentage of the baseline."""
+    if result.a and result.a.mean <= 0:
+        return f"the baseline's mean is {result.a.mean:g}, so a change has no percentage"
+    return "the baseline scatters so much that its mean may be zero"
 
 
 def _precision_words(result: Comparison, boot_seconds: float | None) -> str:
@@ -74,7 +87,9 @@ def _precision_words(result: Comparison, boot_seconds: float | None) -> str:
 
 def seen_at_best(results: Sequence[Comparison]) -> str:
     """Return from what change on something would have been seen where nothing was; nothing where something was."""
-    effects = [result.effect.detectable for result in results if result.effect]
+    effects = [
+        result.effect.detectable for result in results if result.effect and result.verdict is not Verdict.IDENTICAL
+    ]
     if not effects or any(result.verdict in {Verdict.FASTER, Verdict.SLOWER} for result in results):
         return ""
     return f"Changes from {percent(max(effects))} on would have shown in each test in 4 runs of 5."

@@ -52,7 +52,9 @@ def _sets(metrics: Sequence[Metric], variants: dict[str, int]) -> Iterator[tuple
                 raise BundleError(f"samples.csv has a variant {name!r}, which bundle.json does not know")
             values = [value for boot in boots for value in boot]
             places = [place for place, boot in enumerate(boots) for _ in boot]
-            yield (variants[name], metric.test), SampleSet(values, places, metric.unit, metric.direction)
+            seeds = {place: seed for place, seed in enumerate(metric.seeds[name]) if seed is not None}
+            samples = SampleSet(values, places, metric.unit, metric.direction, seeds=seeds)
+            yield (variants[name], metric.test), samples
 
 
 def differences(bundle: Bundle, analysed: Sequence[Pair]) -> list[str]:

@@ -50,7 +50,13 @@ register.filter("evidence_words", wording.evidence_words)
 register.filter("duration", numbers.duration)
 
 # A mark before the words, so that a verdict is told neither by colour nor by shape alone.
-_MARKS = {Verdict.FASTER: "▲", Verdict.SLOWER: "▼", Verdict.EQUIVALENT: "=", Verdict.NOT_ENOUGH_DATA: "?"}
+_MARKS = {
+    Verdict.FASTER: "▲",
+    Verdict.SLOWER: "▼",
+    Verdict.EQUIVALENT: "=",
+    Verdict.IDENTICAL: "≡",
+    Verdict.NOT_ENOUGH_DATA: "?",
+}
 
 
 @register.filter

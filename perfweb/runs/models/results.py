@@ -33,6 +33,7 @@ class Boot(models.Model):
     position = models.PositiveIntegerField(help_text="place in the order of the run, from 0")
     attempt = models.PositiveSmallIntegerField(default=1)
     layout = models.PositiveSmallIntegerField(null=True, help_text="seed of the order in which the stack was linked")
+    seed = models.PositiveIntegerField(null=True, help_text="seed of the simulated machine; null where it was measured")
     sentinel = models.BooleanField(
         default=False, db_default=False, help_text="booted to see whether the machine drifts: in no verdict"
     )

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Results of the simulated machine say so wherever they are read, and never stand beside measured ones."""
 
+import importlib
+from pathlib import Path
+
 import pytest
+from django.db import connection
+from django.db.models import F
 from django.test import Client
 
 from perfweb.mail import answers
-from perfweb.runs.models import Run
+from perfweb.runs.models import Boot, Run, Sample
 from perfweb.runs.summaries import summarise
+from perfweb.stats.__main__ import main as recompute
+from perfweb.stats.comparison import Verdict
 from perfweb.submissions.models import SubmissionState
 from perfweb.verdicts.comparisons import in_words
 from perfweb.verdicts.sides import SideError, compare_sides, read_sides
@@ -17,13 +24,22 @@ pytestmark = pytest.mark.django_db
 TEST = "simulated.tcp.2/host-host/ipv4"
 
 
-@pytest.fixture
-def run() -> Run:
-    run = create_run(tests=[TEST], boots=4, noise=0)
+def simulated_run(gain: float = 1.08, noise: float = 0) -> Run:
+    """A run of four seeds; with `noise` its seeds differ, and both variants are the same where `gain` is 1."""
+    run = create_run(tests=[TEST], boots=4, noise=0, gain=gain)
     run.testbed = create_testbed("sim", simulated=True)
     run.save()
+    for variant in run.variants.all():
+        for seed, boot in enumerate(variant.boots.order_by("position"), start=1):
+            Boot.objects.filter(pk=boot.pk).update(seed=seed)
+            Sample.objects.filter(measurement__boot=boot).update(value=F("value") * (1 + noise * seed))
     summarise([run.pk])
     return run
+
+
+@pytest.fixture
+def run() -> Run:
+    return simulated_run()
 
 
 @pytest.mark.parametrize(
@@ -88,6 +104,49 @@ def test_texts_and_mails_say_it(run: Run) -> None:
     letter = answers.result([submission], "sim", trailer=False)
     assert "Faster, simulated: 1 faster" in letter
     assert "boots of each on sim (simulated)" in letter
+
+
+def test_variants_that_agree_seed_by_seed_are_identical(client: Client) -> None:
+    """The seeds scatter by more than any margin."""
+    run = simulated_run(gain=1, noise=0.2)
+    base, other = read_sides([f"{run.pk}/deferred", f"{run.pk}/direct"])
+    (compared,) = compare_sides(base, other, 95, 2)
+    assert (compared.verdict, compared.words) == (Verdict.IDENTICAL, "identical with 4 seeds")
+    assert in_words([compared]) == "Identical, simulated: 1 identical"
+    assert run.summaries.get(variant__name="direct").verdict == "identical"
+    for address in (f"/runs/{run.pk}/", f"/runs/{run.pk}/compare/deferred..direct/", f"/runs/{run.pk}/verdicts.csv"):
+        answer = client.get(address)
+        assert answer.status_code == 200
+        assert "identical" in b"".join(answer).decode()
+    badge = client.get(f"/runs/{run.pk}/compare/deferred..direct/badge.svg")
+    assert "≡ 1 identical" in b"".join(badge).decode()
+
+
+def test_a_difference_is_judged_seed_by_seed(
+    client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = simulated_run(gain=1.05, noise=0.2)
+    answer = client.get(f"/api/v1/runs/{run.pk}/comparisons").json()
+    (found,) = answer["items"][0]["tests"] if "items" in answer else answer[0]["tests"]
+    assert found["verdict"] == "faster"
+    samples = tmp_path / "samples.csv"
+    samples.write_bytes(b"".join(client.get(f"/runs/{run.pk}/samples.csv")))
+    assert recompute([str(samples), "--metric", "throughput"]) == 0
+    text = capsys.readouterr().out
+    assert "verdict            faster" in text
+    assert "from 4 and 4 seeds" in text
+
+
+def test_boots_of_older_versions_get_their_seeds_from_their_commands(run: Run) -> None:
+    Boot.objects.update(seed=None)
+    for boot in run.boots.all():
+        boot.measurements.update(
+            tool="simstack", command=f"simstack --json --cpus 2 --seed {boot.position + 1} --set a=1"
+        )
+    migration = importlib.import_module("perfweb.runs.migrations.0019_seeds")
+    with connection.cursor() as cursor:
+        cursor.execute(migration.OF_COMMANDS)
+    assert [boot.seed for boot in run.boots.order_by("position")] == [1, 2, 3, 4, 5, 6, 7, 8]
 
 
 def test_what_was_simulated_is_not_compared_with_what_was_measured(client: Client, run: Run) -> None:

@@ -130,6 +130,16 @@ def test_adjusted_p_values_are_those_of_scipy(p: list[float]) -> None:
     assert benjamini_hochberg(p) == pytest.approx(list(stats.false_discovery_control(p)))
 
 
+def test_a_baseline_far_below_the_scatter_of_the_other_side_still_has_a_percentage() -> None:
+    """The pooled deviation here is more than twice the baseline's mean, which its own samples know to 0.1 %."""
+    found = compare([0.1916, 0.1917, 0.1918], [22.0, 24.0, 23.0], "higher")
+    assert found.verdict is Verdict.FASTER
+    assert found.effect is not None
+    assert found.effect.interval.percent == pytest.approx(11898, abs=1)
+    assert 9000 < found.effect.interval.low < 11898 < found.effect.interval.high < 14500
+    assert compare([0.1916, 0.1917, 0.1918], [22.0, 24.0, 23.0], "lower").verdict is Verdict.SLOWER
+
+
 def test_no_percentage_of_a_baseline_that_may_be_zero() -> None:
     found = compare([-1.0, 0, 1, 2], QUEUE, "higher")
     assert (found.verdict, found.lack) == (Verdict.NOT_ENOUGH_DATA, Lack.BASELINE)

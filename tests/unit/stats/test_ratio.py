@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from perfweb.stats.ratio import Change, change, means
+from perfweb.stats.ratio import Change, change, means, unequal
+from perfweb.stats.summary import summarize
 
 observations = st.lists(st.integers(900, 1100).map(float), min_size=3, max_size=12).filter(
     lambda drawn: len(set(drawn)) > 1
@@ -63,3 +64,19 @@ def test_no_ratio_to_a_baseline_that_may_be_zero() -> None:
 def test_one_observation_has_no_interval() -> None:
     with pytest.raises(ValueError, match="1 and 2 observations"):
         means([1], [1, 2])
+
+
+def test_welch_is_used_where_variances_are_not_assumed_equal() -> None:
+    a, b = [1.0, 1.01, 0.99, 1.0], [100.0, 110.0, 90.0, 104.0]
+    found = unequal(summarize(a), summarize(b))
+    other = stats.ttest_ind(a, b, equal_var=False)
+    assert (found.p, found.degrees_of_freedom) == (pytest.approx(other.pvalue), pytest.approx(other.df))
+    interval = change(found, 0.95)
+    assert interval is not None
+    assert interval.low < 9998 < interval.high
+
+
+def test_sets_that_do_not_vary_have_an_exact_ratio() -> None:
+    found = unequal(summarize([2.0, 2, 2]), summarize([3.0, 3]))
+    assert change(found, 0.95) == Change(50, 50, 50)
+    assert found.p == 0
