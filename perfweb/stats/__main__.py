@@ -62,10 +62,10 @@ def _wanted(metric: Metric, names: list[str] | None) -> bool:
 
 def _judged(metric: Metric, names: tuple[str, str], confidence: float, margin: float) -> Comparison:
     """Judge by seed where both variants were simulated, as the site does, and by boot otherwise."""
-    seeds = [metric.by_seed(name) for name in names]
-    if all(seeds):
+    a, b = names
+    if all(seeds := (metric.by_seed(a), metric.by_seed(b))):
         return compare_seeds(*seeds, metric.direction, confidence, margin)
-    return compare_boots(*(metric.variants[name] for name in names), metric.direction, confidence, margin)
+    return compare_boots(metric.variants[a], metric.variants[b], metric.direction, confidence, margin)
 
 
 def _pair(metric: Metric, baseline: str | None, variant: str | None) -> tuple[str, str]:

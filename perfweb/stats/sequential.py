@@ -63,7 +63,7 @@ class _Estimate:
 
     change: float
     deviation: float
-    freedom: int
+    freedom: float
     size: float
 
     def error(self, alpha: float, growth: float = 1.0) -> float:
