@@ -98,7 +98,7 @@ await_answer(void)
 	for (int i = 0; i < PATIENCE_MS; i++) {
 		if (atomic_load_acq_u32(&question.state) == ANSWERED)
 			return (true);
-		(void)syscall(SYS_nanosleep, &ms, NULL);
+		(void)host_call(SYS_nanosleep, &ms, NULL);
 	}
 	return (false);
 }
@@ -113,7 +113,7 @@ mach_thread_calls(uint32_t id, void *calls[], int max)
 		return (0);
 	atomic_store_u32(&question.who, id);
 	atomic_store_rel_u32(&question.state, ASKED);
-	if (id != 0 && prepare() && syscall(SYS_tgkill, getpid(), id,
+	if (id != 0 && prepare() && host_call(SYS_tgkill, getpid(), id,
 	    ASK_SIGNAL) == 0 && await_answer()) {
 		for (int i = SKIPPED; i < question.n && n < max; i++)
 			calls[n++] = question.calls[i];
@@ -160,7 +160,7 @@ find_symbol(const char *file, size_t size, uintptr_t at, uintptr_t *start)
 static bool
 name_by_file(const char *path, uintptr_t at, char *buf, size_t len)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, path,
+	int fd = (int)host_call(SYS_openat, AT_FDCWD, path,
 	    O_RDONLY | O_CLOEXEC, 0);
 	const char *file, *name = NULL;
 	uintptr_t start;

@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #if defined(__GNUC__) && !defined(__clang__) && __has_include(<sys/rseq.h>)
@@ -92,7 +91,7 @@ mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline)
 		tsp = &ts;
 	}
 	/* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time. */
-	if (syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
+	if (host_call(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG,
 	    expected, tsp, NULL, FUTEX_BITSET_MATCH_ANY) == 0)
 		return (0);
 	if (errno == EINTR && calls_disturbed())
@@ -103,7 +102,7 @@ mach_park(atomic_u32 *word, uint32_t expected, nsec_t deadline)
 void
 mach_unpark(atomic_u32 *word, int nthreads)
 {
-	syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nthreads,
+	host_call(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, nthreads,
 	    NULL, NULL, 0);
 }
 

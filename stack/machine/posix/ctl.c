@@ -24,12 +24,12 @@ struct mach_ctl {
 static bool
 in_use(const struct sockaddr_un *sun)
 {
-	long fd = syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	long fd = host_call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool used;
 
 	if (fd < 0)
 		return (false);
-	used = syscall(SYS_connect, fd, sun, sizeof(*sun)) == 0;
+	used = host_call(SYS_connect, fd, sun, sizeof(*sun)) == 0;
 	host_close((int)fd);
 	return (used);
 }
@@ -68,11 +68,11 @@ mach_ctl_listen(const char *path, struct mach_ctl **cp)
 		return (ENOMEM);
 	strcpy(c->path, path);
 	c->wakefd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	c->fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	c->fd = (int)host_call(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	mask = umask(0177);
 	if (c->fd < 0 || c->wakefd < 0 ||
-	    syscall(SYS_bind, c->fd, &sun, sizeof(sun)) != 0 ||
-	    syscall(SYS_listen, c->fd, 8) != 0)
+	    host_call(SYS_bind, c->fd, &sun, sizeof(sun)) != 0 ||
+	    host_call(SYS_listen, c->fd, 8) != 0)
 		error = errno;
 	umask(mask);
 	if (error != 0)
@@ -119,7 +119,7 @@ mach_ctl_accept(struct mach_ctl *c)
 		continue;
 	if (fds[1].revents != 0)
 		return (-ECANCELED);
-	fd = syscall(SYS_accept4, c->fd, NULL, NULL, SOCK_CLOEXEC);
+	fd = host_call(SYS_accept4, c->fd, NULL, NULL, SOCK_CLOEXEC);
 	return (fd >= 0 ? (int)fd : -errno);
 }
 
@@ -131,7 +131,7 @@ mach_ctl_read(int handle, void *buf, size_t len, nsec_t deadline)
 
 	if (error != 0)
 		return (-error);
-	n = syscall(SYS_read, handle, buf, len);
+	n = host_call(SYS_read, handle, buf, len);
 	return (n >= 0 ? n : -errno);
 }
 
@@ -144,7 +144,7 @@ mach_ctl_write(int handle, const void *buf, size_t len, nsec_t deadline)
 
 	if (error != 0)
 		return (-error);
-	n = syscall(SYS_sendto, handle, buf, len,
+	n = host_call(SYS_sendto, handle, buf, len,
 	    MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0L);
 	return (n >= 0 ? n : -errno);
 }

@@ -52,7 +52,7 @@ int
 devq_option(const struct mach_devq *q, int level, int name, const void *value,
     size_t len)
 {
-	return (syscall(SYS_setsockopt, q->fd, level, name, value, len) != 0 ?
+	return (host_call(SYS_setsockopt, q->fd, level, name, value, len) != 0 ?
 	    errno : 0);
 }
 
@@ -67,8 +67,8 @@ devq_ifindex(const char *ifname, int *index)
 		return (ENAMETOOLONG);
 	strcpy(ifr.ifr_name, ifname);
 	/* Not every socket supports this request; UNIX-domain sockets do. */
-	fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || syscall(SYS_ioctl, fd, SIOCGIFINDEX, &ifr) != 0)
+	fd = (int)host_call(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || host_call(SYS_ioctl, fd, SIOCGIFINDEX, &ifr) != 0)
 		error = errno;
 	if (fd >= 0)
 		host_close(fd);
@@ -99,9 +99,9 @@ tap_setup(int fd, const char *ifname, bool multiqueue, unsigned offloads)
 	ifr.ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR;
 	if (multiqueue)
 		ifr.ifr_flags |= IFF_MULTI_QUEUE;
-	if (syscall(SYS_ioctl, fd, TUNSETIFF, &ifr) != 0 ||
-	    syscall(SYS_ioctl, fd, TUNSETVNETHDRSZ, &hdrlen) != 0 ||
-	    syscall(SYS_ioctl, fd, TUNSETOFFLOAD, (unsigned long)offloads) != 0)
+	if (host_call(SYS_ioctl, fd, TUNSETIFF, &ifr) != 0 ||
+	    host_call(SYS_ioctl, fd, TUNSETVNETHDRSZ, &hdrlen) != 0 ||
+	    host_call(SYS_ioctl, fd, TUNSETOFFLOAD, (unsigned long)offloads) != 0)
 		return (errno);
 	return (0);
 }

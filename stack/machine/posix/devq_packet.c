@@ -92,7 +92,7 @@ packet_send(struct mach_devq *q, const struct mach_frame *frames, unsigned n)
 		msgs[i].msg_hdr = (struct msghdr){
 		    .msg_iov = (struct iovec *)(uintptr_t)frames[i].mf_iov,
 		    .msg_iovlen = frames[i].mf_niov };
-	sent = syscall(SYS_sendmmsg, q->fd, msgs, n, MSG_DONTWAIT);
+	sent = host_call(SYS_sendmmsg, q->fd, msgs, n, MSG_DONTWAIT);
 	return (sent >= 0 ? (int)sent : -errno);
 }
 
@@ -169,7 +169,7 @@ packet_setup(struct packet_devq *pq, const char *ifname, unsigned group)
 	if (error != 0)
 		return (error);
 	packet_buffer(pq);
-	if (syscall(SYS_bind, pq->q.fd, &sll, sizeof(sll)) != 0)
+	if (host_call(SYS_bind, pq->q.fd, &sll, sizeof(sll)) != 0)
 		return (errno);
 	error = packet_option(pq, PACKET_ADD_MEMBERSHIP, &mreq, sizeof(mreq));
 	if (error == 0 && group != 0)
@@ -184,7 +184,7 @@ mach_devq_open_packet(const char *ifname, unsigned group,
 {
 	struct mach_devq *q;
 	int error = devq_create(sizeof(struct packet_devq), &packet_ops,
-	    (int)syscall(SYS_socket, AF_PACKET,
+	    (int)host_call(SYS_socket, AF_PACKET,
 	    SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), &q);
 
 	if (error != 0)

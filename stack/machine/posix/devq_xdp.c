@@ -79,7 +79,7 @@ xdp_peek(struct mach_devq *q, struct mach_slot *slot)
 
 	if (atomic_load_acq_u32(xq->receive.producer) == xq->receive.mine) {
 		if (ring_asleep(&xq->fill))
-			syscall(SYS_recvfrom, q->fd, NULL, 0, MSG_DONTWAIT,
+			host_call(SYS_recvfrom, q->fd, NULL, 0, MSG_DONTWAIT,
 			    NULL, NULL);
 		return (-EAGAIN);
 	}
@@ -158,7 +158,7 @@ tx_kick(const struct xdp_devq *xq)
 	if (!ring_asleep(&xq->send))
 		return;
 	for (unsigned i = 0; i < KICKS_MAX; i++) {
-		done = syscall(SYS_sendto, xq->q.fd, NULL, 0, MSG_DONTWAIT,
+		done = host_call(SYS_sendto, xq->q.fd, NULL, 0, MSG_DONTWAIT,
 		    NULL, 0);
 		if (done >= 0 || errno != EAGAIN)
 			break;
@@ -269,7 +269,7 @@ xdp_rings(struct xdp_devq *xq)
 	for (size_t i = 0; i < 4 && error == 0; i++)
 		error = devq_option(&xq->q, SOL_XDP, rings[i].option,
 		    &rings[i].size, sizeof(rings[i].size));
-	if (error == 0 && syscall(SYS_getsockopt, xq->q.fd, SOL_XDP,
+	if (error == 0 && host_call(SYS_getsockopt, xq->q.fd, SOL_XDP,
 	    XDP_MMAP_OFFSETS, &offsets, &len) != 0)
 		error = errno;
 	for (size_t i = 0; i < 4 && error == 0; i++)
@@ -315,7 +315,7 @@ xdp_setup(struct xdp_devq *xq, int ifindex, uint32_t queue)
 	if (error != 0)
 		return (error);
 	xdp_frames(xq);
-	return (syscall(SYS_bind, xq->q.fd, &sxdp, sizeof(sxdp)) != 0 ?
+	return (host_call(SYS_bind, xq->q.fd, &sxdp, sizeof(sxdp)) != 0 ?
 	    errno : 0);
 }
 
@@ -325,7 +325,7 @@ open_queue(int ifindex, uint32_t queue, int map, struct mach_devq **qp)
 	struct mach_devq *q;
 	struct xdp_devq *xq;
 	int error = devq_create(sizeof(struct xdp_devq), &xdp_ops,
-	    (int)syscall(SYS_socket, AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0), &q);
+	    (int)host_call(SYS_socket, AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0), &q);
 
 	if (error != 0)
 		return (error);

@@ -20,7 +20,7 @@ mach_console(const char *text, size_t len)
 ssize_t
 mach_readfile(const char *path, char *buf, size_t size)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, path,
+	int fd = (int)host_call(SYS_openat, AT_FDCWD, path,
 	    O_RDONLY | O_CLOEXEC, 0);
 	ssize_t have = 0, n;
 
@@ -38,7 +38,7 @@ mach_readfile(const char *path, char *buf, size_t size)
 int
 mach_appendfile(const char *path, const void *buf, size_t len, bool create)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND |
+	int fd = (int)host_call(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND |
 	    O_CLOEXEC | O_NOFOLLOW | (create ? O_CREAT | O_TRUNC : 0), 0600);
 	const char *p = buf;
 	ssize_t n = 0;
@@ -58,5 +58,5 @@ mach_appendfile(const char *path, const void *buf, size_t len, bool create)
 void
 mach_kill(pid_t who, int sig)
 {
-	(void)syscall(SYS_kill, who, sig);
+	(void)host_call(SYS_kill, who, sig);
 }

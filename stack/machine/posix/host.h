@@ -17,6 +17,12 @@
 #include <unistd.h>
 
 /*
+ * As syscall(2): -1 and errno if it fails.  libstack.so replaces the C library's
+ * syscall(), too.
+ */
+long	 host_call(long number, ...);
+
+/*
  * The CPU of virtual time (machine/virtual/clock.c); in real time these
  * functions do nothing.  A thread queues a turn for each thread that it is
  * about to create; the new thread starts at that turn.  A thread leaves the
@@ -68,13 +74,13 @@ calls_disturbed(void)
 static inline long
 host_close(int fd)
 {
-	return (syscall(SYS_close, fd));
+	return (host_call(SYS_close, fd));
 }
 
 static inline ssize_t
 host_readv(int fd, const struct iovec *iov, int n)
 {
-	long len = syscall(SYS_readv, fd, iov, n);
+	long len = host_call(SYS_readv, fd, iov, n);
 
 	return (len >= 0 ? len : -errno);
 }
@@ -82,7 +88,7 @@ host_readv(int fd, const struct iovec *iov, int n)
 static inline ssize_t
 host_writev(int fd, const struct iovec *iov, int n)
 {
-	long len = syscall(SYS_writev, fd, iov, n);
+	long len = host_call(SYS_writev, fd, iov, n);
 
 	return (len >= 0 ? len : -errno);
 }
@@ -98,7 +104,7 @@ host_poll(struct pollfd *fds, unsigned n, const struct timespec *timeout)
 		/* the system call writes the remaining time back */
 		ts = *timeout;
 	cpu_leave();
-	count = (int)syscall(SYS_ppoll, fds, (long)n,
+	count = (int)host_call(SYS_ppoll, fds, (long)n,
 	    timeout != NULL ? &ts : NULL, NULL, KERNEL_SIGSET);
 	cpu_enter();
 	return (count);

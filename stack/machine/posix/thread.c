@@ -56,7 +56,7 @@ mach_thread_attach(struct thread *td, void (*on_exit)(struct thread *))
 uint32_t
 mach_thread_id(void)
 {
-	return ((uint32_t)syscall(SYS_gettid));
+	return ((uint32_t)host_call(SYS_gettid));
 }
 
 /* The thread's CPU clock, composed like pthread_getcpuclockid(3) does. */

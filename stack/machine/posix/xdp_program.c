@@ -17,7 +17,7 @@
 static int
 bpf(enum bpf_cmd cmd, union bpf_attr *attr)
 {
-	long fd = syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+	long fd = host_call(SYS_bpf, cmd, attr, sizeof(*attr));
 
 	return (fd >= 0 ? (int)fd : -errno);
 }

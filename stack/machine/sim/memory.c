@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 
 #include "machine/sim/sim_private.h"
+#include "machine/sizeclass.h"
 
 #define	HEAP_START	((char *)(uintptr_t)0x1000000000)	/* 64 GB */
 /* a run's sandbox has a limit of 8 GB */
@@ -23,7 +24,7 @@
 #define	STACK_GUARD	((size_t)64 << 10) /* at least a page of any host */
 #define	STACKS_MAX	4096
 
-#define	UNIT		16	/* min block, and alignment */
+#define	UNIT		SIZECLASS_UNIT
 #define	NCLASSES	128
 
 /* The header before an allocation. */
@@ -66,15 +67,6 @@ map(char *start, size_t size, int prot)
 	exit(1);
 }
 
-/* The block size of a class. */
-static size_t
-size_of(uint32_t class)
-{
-	const uint32_t shift = class > 8 ? (class - 5) / 4 : 0;
-
-	return (((size_t)UNIT << shift) * (class - 4 * shift));
-}
-
 /* Discards the memory of an earlier machine: all bytes are zero. */
 void
 sim_memory_reset(void)
@@ -87,22 +79,6 @@ sim_memory_reset(void)
 	free(memory.quarantine);
 	memset(&memory, 0, sizeof(memory));
 	memory.mapped = true;
-}
-
-/* The smallest class for a size; *size is set to its block size. */
-static uint32_t
-class_of(size_t *size)
-{
-	size_t step = UNIT, steps;
-	uint32_t class = 0;
-
-	while (*size > 8 * step) {
-		step *= 2;
-		class += 4;
-	}
-	steps = (*size + step - 1) / step; /* 5 to 8, except for the smallest */
-	*size = steps * step;
-	return (class + (uint32_t)steps);
 }
 
 static void *
@@ -125,7 +101,7 @@ void *
 mach_alloc(size_t size, size_t align)
 {
 	size_t room = size + sizeof(struct block) + (align > UNIT ? align : 0);
-	uint32_t class = class_of(&room);
+	uint32_t class = sizeclass_of(&room);
 	char *start, *p;
 	struct block *b;
 
@@ -154,7 +130,7 @@ block_free(char *start, uint32_t class)
 static void
 check_freed(const struct freed *f)
 {
-	size_t size = f->start != NULL ? size_of(f->class) : 0;
+	size_t size = f->start != NULL ? sizeclass_size(f->class) : 0;
 
 	for (size_t i = 0; i < size; i++)
 		if ((unsigned char)f->start[i] != POISON) {
@@ -175,7 +151,7 @@ detain(char *start, uint32_t class)
 	if (f->start != NULL)
 		block_free(f->start, f->class);
 	*f = (struct freed){ start, class };
-	memset(start, POISON, size_of(class));
+	memset(start, POISON, sizeclass_size(class));
 	memory.turn = (memory.turn + 1) % QUARANTINE;
 }
 
