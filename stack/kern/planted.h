@@ -48,6 +48,14 @@
 	X(HYBRID_LOST, "hybrid_lost")					\
 	/* hybrid dispatch starts while the worker runs */		\
 	X(HYBRID_OVERTAKE, "hybrid_overtake")				\
+	/* a closed file gets another descriptor */			\
+	X(FD_HOLD, "fd_hold")						\
+	/* close() takes a number that accept() has reserved */		\
+	X(FD_RESERVED, "fd_reserved")					\
+	/* dup2() replaces a descriptor while others do */		\
+	X(FD_REPLACE, "fd_replace")					\
+	/* connect() uses a socket that was closed meanwhile */		\
+	X(CONNECT_CLOSED, "connect_closed")				\
 	/* no race: IPv4 does one more atomic operation a packet */	\
 	X(EXTRA_ATOMIC, "extra_atomic")
 

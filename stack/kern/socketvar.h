@@ -127,6 +127,8 @@ struct socket {
 	struct sockbuf	 so_rcv GUARDED_BY(so_lock), so_snd GUARDED_BY(so_lock);
 	/* [s] errors of sent datagrams, for MSG_ERRQUEUE */
 	struct sockbuf	 so_errors GUARDED_BY(so_lock);
+	/* [s] sends with MSG_ZEROCOPY that were reported */
+	uint32_t	 so_zerocopies GUARDED_BY(so_lock);
 	LIST_HEAD(, sowatch) so_watch GUARDED_BY(so_lock);	/* [s] */
 	LIST_ENTRY(socket) so_all GUARDED_BY(solist_lock);	/* [l] */
 	/* Members of a child, until it is accepted. */
@@ -162,6 +164,7 @@ struct socket {
 #define	SOO_TIMESTAMPNS	0x40
 #define	SOO_OOBINLINE	0x80
 #define	SOO_INQ		0x100
+#define	SOO_ZEROCOPY	0x200
 
 /*
  * Operations are called and return with the socket locked, unless their
@@ -199,7 +202,7 @@ struct protosw {
 			    REQUIRES(so->so_lock) REQUIRES(so->so_lock);
 	int		(*pr_listen)(struct socket *so) REQUIRES(so->so_lock)
 			    REQUIRES(so->so_lock);
-	/* A NULL address dissolves the association of a datagram socket. */
+	/* A NULL address dissolves the association or connection. */
 	int		(*pr_connect)(struct socket *so,
 			    const struct sockname *, int flags) REQUIRES(so->so_lock)
 			    REQUIRES(so->so_lock);
@@ -245,6 +248,9 @@ struct protosw {
 	int		(*pr_soreceive)(struct socket *, struct msghdr *,
 			    int flags, size_t len, size_t *done);
 	uint32_t	(*pr_avail)(struct socket *);	/* FIONREAD */
+	/* bytes of so_snd that were never sent; NULL: all of it */
+	uint32_t	(*pr_notsent)(const struct socket *so)
+			    REQUIRES(so->so_lock);
 	/* SHUT_RD */
 	void		(*pr_shutrd)(struct socket *so) REQUIRES(so->so_lock);
 	/*
@@ -273,6 +279,8 @@ int	 soaccept(struct socket *head, int flags, struct sockaddr *, socklen_t *,
 int	 soconnect(struct socket *, const struct sockaddr *, socklen_t, int flags);
 int	 sosend(struct socket *, const struct msghdr *, int flags, size_t *done);
 int	 soreceive(struct socket *, struct msghdr *, int flags, size_t *done);
+__cold int sosend_zerocopy(struct socket *, const struct msghdr *, int flags,
+	    size_t *done);
 int	 soshutdown(struct socket *, int how);
 /*
  * Closes the descriptor: threads blocked in the socket return EBADF.  Drops
@@ -289,6 +297,7 @@ int	 soatmark(struct socket *);		/* SIOCATMARK: 0 or 1 */
 void	 sosetowner(struct socket *, pid_t);	/* F_SETOWN */
 pid_t	 sogetowner(struct socket *);
 int	 sounsent(struct socket *);		/* SIOCOUTQ */
+int	 sonotsent(struct socket *);		/* SIOCOUTQNSD */
 /*
  * Registers a watcher and returns which of events are ready, in one locked
  * step.

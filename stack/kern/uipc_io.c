@@ -258,9 +258,12 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 	error = iov_length(msg, &len);
 	if (__predict_false(error != 0))
 		return (error);
-	if (__predict_false((flags & MSG_OOB) != 0) &&
-	    (!pr->pr_stream || pr->pr_local))
-		return (EOPNOTSUPP);
+	if (__predict_false((flags & (MSG_OOB | MSG_ZEROCOPY)) != 0)) {
+		if ((flags & MSG_OOB) && (!pr->pr_stream || pr->pr_local))
+			return (EOPNOTSUPP);
+		if (flags & MSG_ZEROCOPY)
+			return (sosend_zerocopy(so, msg, flags, done));
+	}
 	if (pr->pr_sosend != NULL)
 		return (pr->pr_sosend(so, msg, flags, len, done));
 	if (pr->pr_stream && len > 0 && len <= SEND_SMALL)
@@ -301,7 +304,8 @@ soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
 				so->so_error = 0;
 			return (error);
 		}
-		if (so->so_state & SS_CANTRCVMORE)
+		if ((so->so_state & SS_CANTRCVMORE) &&
+		    (so->so_proto->pr_stream || (flags & MSG_DONTWAIT) == 0))
 			return (0);
 		if (so->so_proto->pr_stream && (so->so_state &
 		    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0)
@@ -461,7 +465,9 @@ soreceive_error(struct socket *so, struct msghdr *msg, size_t room,
 
 	so_enter(so);
 	m = sbdetachaddr(&so->so_errors);
-	if (m != NULL && so->so_errors.sb_head == NULL)
+	/* a stream's error is no queued one */
+	if (m != NULL && so->so_errors.sb_head == NULL &&
+	    !so->so_proto->pr_stream)
 		so->so_error = 0;
 	so_leave(so);
 	if (m == NULL)

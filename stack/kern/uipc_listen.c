@@ -213,7 +213,7 @@ soacceptwait(struct socket *head, int flags, struct socket **sop)
 	int error;
 
 	if ((head->so_state & SS_LISTENING) == 0)
-		return (EINVAL);
+		return (head->so_proto->pr_stream ? EINVAL : EOPNOTSUPP);
 	while ((*sop = queue_pop(head, SQ_COMPLETE)) == NULL) {
 		if (head->so_error != 0) {
 			error = head->so_error;

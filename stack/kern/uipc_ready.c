@@ -23,7 +23,7 @@ soreadable(struct socket *so) REQUIRES(so->so_lock)
 		mtx_unlock(&so->so_qlock);
 		return (nonempty || (so->so_state & SS_CANTRCVMORE) != 0);
 	}
-	if (so->so_proto->pr_stream && (so->so_state & SS_CANTRCVMORE))
+	if (so->so_state & SS_CANTRCVMORE)
 		return (true);
 	return (so->so_rcv.sb_cc >= so->so_rcv.sb_lowat);
 }
@@ -58,15 +58,18 @@ soready(struct socket *so) REQUIRES(so->so_lock)
 		events |= POLLOUT | POLLWRNORM;
 	if (so->so_oob == OOB_HERE)
 		events |= POLLPRI;
-	if (so->so_error != 0 || so->so_errors.sb_head != NULL)
+	if (so->so_errors.sb_head != NULL)
+		events |= POLLERR;
+	if (so->so_error != 0)
 		events |= POLLERR | POLLIN | POLLRDNORM | POLLOUT |
 		    POLLWRNORM;
-	if (so->so_proto->pr_stream && (so->so_state & SS_LISTENING) == 0) {
+	if ((so->so_state & SS_LISTENING) == 0) {
 		if (so->so_state & SS_CANTRCVMORE)
 			events |= POLLRDHUP;
 		/* closed in both directions, or never connected */
-		if ((so->so_state & both) == both || (so->so_state &
-		    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0)
+		if ((so->so_state & both) == both ||
+		    (so->so_proto->pr_stream && (so->so_state &
+		    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0))
 			events |= POLLHUP;
 	}
 	return (events);
@@ -171,6 +174,18 @@ soavail(struct socket *so)
 		n = so->so_proto->pr_avail(so);
 	else if (!so->so_proto->pr_stream && so->so_rcv.sb_head != NULL)
 		n = sbdatalen(so->so_rcv.sb_head);
+	so_leave(so);
+	return ((int)n);
+}
+
+int
+sonotsent(struct socket *so)
+{
+	uint32_t n;
+
+	so_enter(so);
+	n = so->so_proto->pr_notsent != NULL && so->so_pcb != NULL ?
+	    so->so_proto->pr_notsent(so) : so->so_snd.sb_cc;
 	so_leave(so);
 	return ((int)n);
 }

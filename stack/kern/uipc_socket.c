@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "kern/planted.h"
 #include "kern/socketvar.h"
 #include "kern/synch.h"
 #include "kern/sysctl.h"
@@ -179,6 +180,8 @@ socreate(int domain, int type, int protocol, struct socket **sop)
 	struct socket *so;
 	int error;
 
+	if (domain == AF_UNIX && type == SOCK_RAW)
+		type = SOCK_DGRAM;	/* as in Linux */
 	pr = protosw_find(domain, type, protocol, &error);
 	if (pr == NULL)
 		return (error);
@@ -306,6 +309,26 @@ soconnectwait(struct socket *so) REQUIRES(so->so_lock)
 	return (error);
 }
 
+/*
+ * connect() to AF_UNSPEC ends a connection, or listening; the socket is as
+ * before, and keeps the address that it was bound to (connect(2)).
+ */
+static int
+sodissolve(struct socket *so) REQUIRES(so->so_lock)
+{
+	int error;
+
+	if (so->so_state & SS_LISTENING)
+		sodrainqueues(so);
+	error = so->so_proto->pr_connect(so, NULL, 0);
+	sbflush(so, &so->so_rcv);
+	so->so_oob = OOB_NONE;
+	so->so_error = 0;
+	so->so_state &= ~(unsigned)(SS_LISTENING | SS_CANTRCVMORE |
+	    SS_CANTSENDMORE);
+	return (error);
+}
+
 static int
 soconnect1(struct socket *so, const struct sockname *name, int flags)
     REQUIRES(so->so_lock)
@@ -313,6 +336,8 @@ soconnect1(struct socket *so, const struct sockname *name, int flags)
 	const struct protosw *pr = so->so_proto;
 	int error;
 
+	if (name == NULL && pr->pr_stream)
+		return (sodissolve(so));
 	if (so->so_state & SS_LISTENING)
 		return (EOPNOTSUPP);
 	if (pr->pr_stream && (so->so_state & SS_ISCONNECTING)) {
@@ -348,9 +373,12 @@ soconnect(struct socket *so, const struct sockaddr *sa, socklen_t len,
 	if (error != 0)
 		return (error);
 	dissolve = name.sn_sa.sa_family == AF_UNSPEC &&
-	    !so->so_proto->pr_stream;
+	    !(so->so_proto->pr_stream && so->so_proto->pr_local);
 	so_enter(so);
-	error = soconnect1(so, dissolve ? NULL : &name, flags);
+	if ((so->so_state & SS_NOFDREF) && !PLANTED(CONNECT_CLOSED))
+		error = EBADF;		/* closed meanwhile */
+	else
+		error = soconnect1(so, dissolve ? NULL : &name, flags);
 	so_leave(so);
 	return (error);
 }
@@ -370,6 +398,37 @@ soshutlisten(struct socket *so, int how) REQUIRES(so->so_lock)
 	sowwakeup(so);
 }
 
+/*
+ * As in Linux, what was received before SHUT_RD can still be read.
+ */
+static int
+soshutways(struct socket *so, int how) REQUIRES(so->so_lock)
+{
+	if (how != SHUT_WR && so->so_proto->pr_shutrd != NULL)
+		so->so_proto->pr_shutrd(so);
+	else if (how != SHUT_WR)
+		socantrcvmore(so);
+	return (how != SHUT_RD ? so->so_proto->pr_shutdown(so) : 0);
+}
+
+/*
+ * Without a connection the result is ENOTCONN.  A datagram socket is shut down
+ * nevertheless, which ends the calls that wait.  A connection attempt ends:
+ * programs cancel a connect() of another thread so.
+ */
+static int
+soshutunconnected(struct socket *so, int how) REQUIRES(so->so_lock)
+{
+	if (!so->so_proto->pr_stream && !so->so_proto->pr_local)
+		(void)soshutways(so, how);
+	if (!so->so_proto->pr_stream || so->so_proto->pr_local ||
+	    (so->so_state & SS_ISCONNECTING) == 0)
+		return (ENOTCONN);
+	(void)so->so_proto->pr_connect(so, NULL, 0);
+	so->so_error = ECONNRESET;
+	return (0);
+}
+
 int
 soshutdown(struct socket *so, int how)
 {
@@ -378,21 +437,14 @@ soshutdown(struct socket *so, int how)
 	if (how != SHUT_RD && how != SHUT_WR && how != SHUT_RDWR)
 		return (EINVAL);
 	so_enter(so);
-	if (so->so_state & SS_LISTENING) {
+	if (so->so_state & SS_NOFDREF)
+		error = EBADF;		/* closed meanwhile */
+	else if (so->so_state & SS_LISTENING)
 		soshutlisten(so, how);
-	} else if ((so->so_state & SS_ISCONNECTED) == 0) {
-		error = ENOTCONN;
-	} else {
-		if (how != SHUT_WR && so->so_proto->pr_shutrd != NULL) {
-			so->so_proto->pr_shutrd(so);
-		} else if (how != SHUT_WR) {
-			socantrcvmore(so);
-			sbflush(so, &so->so_rcv);
-			so->so_oob = OOB_NONE;
-		}
-		if (how != SHUT_RD)
-			error = so->so_proto->pr_shutdown(so);
-	}
+	else if ((so->so_state & SS_ISCONNECTED) == 0)
+		error = soshutunconnected(so, how);
+	else
+		error = soshutways(so, how);
 	so_leave(so);
 	return (error);
 }

@@ -27,12 +27,13 @@ static const struct {
 	{ SO_PASSCRED,	SOO_PASSCRED },
 	{ SO_TIMESTAMP,	SOO_TIMESTAMP },
 	{ SO_TIMESTAMPNS, SOO_TIMESTAMPNS },
+	{ SO_ZEROCOPY,	SOO_ZEROCOPY },
 };
 
 /* Options accepted without effect. */
 static const int so_accepted[] = {
 	SO_PRIORITY, SO_DONTROUTE, SO_NO_CHECK, SO_BUSY_POLL,
-	SO_MARK, SO_ZEROCOPY, SO_INCOMING_CPU, SO_SNDLOWAT,
+	SO_MARK, SO_INCOMING_CPU, SO_SNDLOWAT,
 };
 
 static bool
@@ -73,6 +74,7 @@ so_setbuffer(struct socket *so, int name, int size) REQUIRES(so->so_lock)
 	return (0);
 }
 
+/* As in Linux, calls do not wait if the time is negative. */
 static int
 so_settimeout(struct sockbuf *sb, const void *val, socklen_t len)
 {
@@ -83,7 +85,9 @@ so_settimeout(struct sockbuf *sb, const void *val, socklen_t len)
 	memcpy(&tv, val, sizeof(tv));
 	if (tv.tv_usec < 0 || tv.tv_usec >= 1000000)
 		return (EDOM);
-	if (tv.tv_sec < 0 || (tv.tv_sec == 0 && tv.tv_usec == 0) ||
+	if (tv.tv_sec < 0)
+		sb->sb_timeo = 0;
+	else if ((tv.tv_sec == 0 && tv.tv_usec == 0) ||
 	    (uint64_t)tv.tv_sec > NSEC_FOREVER / NSEC_PER_SEC / 2)
 		sb->sb_timeo = NSEC_FOREVER;
 	else
@@ -111,6 +115,8 @@ so_setint(struct socket *so, int name, int val) REQUIRES(so->so_lock)
 {
 	unsigned bit = so_flagbit(name);
 
+	if (name == SO_ZEROCOPY && so->so_proto->pr_local)
+		return (EOPNOTSUPP);
 	if (bit != 0) {
 		if (val != 0)
 			so->so_options |= bit;

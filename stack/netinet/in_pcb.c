@@ -75,6 +75,13 @@ pcb_overlap(const struct inpcb *inp, const struct inpcb *other,
 	return (in_pcbcovers(inp, mine, laddr) || in_pcbcovers(other, laddr, mine));
 }
 
+/* SO_REUSEPORT of both: listeners share new connections (socket(7)). */
+static bool
+share_port(const struct inpcb *inp, const struct inpcb *other)
+{
+	return ((inp->inp_reuse & other->inp_reuse & SOO_REUSEPORT) != 0);
+}
+
 /*
  * Whether a port in use cannot be bound.  If both sockets set SO_REUSEADDR,
  * they may share a port unless one listens.  Connections of a previous server
@@ -93,7 +100,8 @@ port_conflict(const struct inpcbtable *it, const struct inpcb *inp,
 			continue;
 		if ((other->inp_reuse & inp->inp_reuse) == 0)
 			return (true);
-		if (it->it_stream && other->inp_listening)
+		if (it->it_stream && other->inp_listening &&
+		    !share_port(other, inp))
 			return (true);
 	}
 	return (false);
@@ -166,10 +174,25 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 	if (error == 0) {
 		inp->inp_conn.laddr = ep->addr;
 		inp->inp_conn.zone = ep->zone;
+		inp->inp_fixedaddr = !in_isany(&ep->addr);
+		inp->inp_fixedport = ep->port != 0;
 		in_pcbenter(it, inp, false);
 	}
 	rw_wunlock(&it->it_lock);
 	return (error);
+}
+
+bool
+in_pcbexplicit(const struct inpcb *inp, struct in_endpoint *ep)
+{
+	*ep = (struct in_endpoint){ .addr = *pcb_any(inp) };
+	if (inp->inp_fixedaddr) {
+		ep->addr = inp->inp_conn.laddr;
+		ep->zone = inp->inp_conn.zone;
+	}
+	if (inp->inp_fixedport)
+		ep->port = inp->inp_conn.lport;
+	return (inp->inp_fixedaddr || inp->inp_fixedport);
 }
 
 int
@@ -186,7 +209,7 @@ in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 	rw_wlock(&it->it_lock);
 	LIST_FOREACH(other, &inp->inp_port->ipt_bound, inp_link)
 		if (other != inp && other->inp_listening &&
-		    pcb_overlap(other, inp, &inp->inp_conn.laddr))
+		    !share_port(other, inp) && pcb_overlap(other, inp, &inp->inp_conn.laddr))
 			error = EADDRINUSE;
 	if (error == 0)
 		inp->inp_listening = true;
@@ -303,6 +326,22 @@ in_pcbdisconnect(struct inpcb *inp)
 	if (!in_islinklocal(&inp->inp_conn.laddr))
 		inp->inp_conn.zone = 0;
 	in_pcbenter(it, inp, false);
+	rw_wunlock(&it->it_lock);
+}
+
+void
+in_pcbdissolve(struct inpcb *inp)
+{
+	struct inpcbtable *it = inp->inp_table;
+	struct in_endpoint ep;
+
+	(void)in_pcbexplicit(inp, &ep);
+	rw_wlock(&it->it_lock);
+	in_pcbtakeout(it, inp);
+	inp->inp_conn = (struct in_conninfo){ .laddr = ep.addr,
+	    .faddr = *pcb_any(inp), .lport = ep.port, .zone = ep.zone };
+	if (ep.port != 0)
+		in_pcbenter(it, inp, false);
 	rw_wunlock(&it->it_lock);
 }
 

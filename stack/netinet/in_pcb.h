@@ -59,7 +59,8 @@ struct inpcb {
 	int		 inp_family;		/* [I] AF_* of the socket */
 	bool		 inp_v6only;		/* [t] IPV6_V6ONLY */
 	bool		 inp_connected;		/* [t] */
-	bool		 inp_listening;		/* [t] */
+	/* [t] the last two: bind() named them */
+	bool		 inp_listening, inp_fixedaddr, inp_fixedport;
 	unsigned	 inp_reuse; /* [t] SOO_REUSE* at bind time */
 	struct ip_sendopts inp_opts;		/* [s] IP_TOS, IP_TTL */
 	uint8_t		 inp_mtudiscover;	/* [s] IP_PMTUDISC_* */
@@ -155,8 +156,14 @@ int	 in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
  */
 int	 in_pcbroute(const struct inpcb *, const struct in_endpoint *,
 	    struct in_conninfo *);
-/* Datagram sockets: return from connected to bound. */
+/*
+ * Datagram sockets: return from connected to bound.  in_pcbdissolve() also
+ * gives back an address and a port that bind() did not name (connect(2)).
+ */
 void	 in_pcbdisconnect(struct inpcb *);
+void	 in_pcbdissolve(struct inpcb *);
+/* The address and port that bind() named; false if it named neither. */
+bool	 in_pcbexplicit(const struct inpcb *, struct in_endpoint *);
 /* Removes the pcb from all tables. */
 void	 in_pcbremove(struct inpcb *);
 

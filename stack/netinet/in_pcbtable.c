@@ -313,6 +313,32 @@ in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
 	return (found);
 }
 
+/*
+ * One of the pcbs that share a port with best (SO_REUSEPORT).  The connection's
+ * hash selects it, so that all segments of a handshake come to one listener.
+ */
+NOINLINE static struct inpcb *
+bound_share(const struct inpcbtable *it, const struct inport *ipt,
+    struct inpcb *best, const struct in_conninfo *c)
+{
+	struct inpcb *inp;
+	uint64_t n = 0, chosen;
+
+	for (unsigned pass = 0; ; pass++) {
+		chosen = n > 0 ? in_connhash(it, c) % n : UINT64_MAX;
+		n = 0;
+		LIST_FOREACH(inp, &ipt->ipt_bound, inp_link)
+			if ((inp->inp_reuse & SOO_REUSEPORT) != 0 &&
+			    inp->inp_listening == best->inp_listening &&
+			    inp->inp_family == best->inp_family &&
+			    IN6_ARE_ADDR_EQUAL(&inp->inp_conn.laddr,
+			    &best->inp_conn.laddr) && n++ == chosen)
+				return (inp);
+		if (pass > 0)
+			return (best);
+	}
+}
+
 /* The best pcb bound to a packet's destination. */
 NOINLINE static struct inpcb *
 bound_find(struct inpcbtable *it, const struct in_conninfo *c)
@@ -333,7 +359,8 @@ bound_find(struct inpcbtable *it, const struct in_conninfo *c)
 		if (best == NULL || !in_isany(&inp->inp_conn.laddr))
 			best = inp;
 	}
-	return (best);
+	return (best != NULL && (best->inp_reuse & SOO_REUSEPORT) ?
+	    bound_share(it, ipt, best, c) : best);
 }
 
 __hot struct socket *

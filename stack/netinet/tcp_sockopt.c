@@ -26,6 +26,7 @@ is_accepted(int name)
 #define	WINDOW_CLAMP_MIN	1152
 #define	LINGER2_MAX		120	/* s */
 #define	COUNT_MAX		127
+#define	CC_NAME_LEN		16	/* Linux: TCP_CA_NAME_MAX */
 
 static int
 keep_seconds(nsec_t own, atomic_u32 *common)
@@ -284,6 +285,7 @@ int
 tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
     REQUIRES(so->so_lock)
 {
+	char algorithm[CC_NAME_LEN] = "";	/* padded, as on Linux */
 	struct tcpcb *tp = sototcpcb(so);
 	int error, num;
 
@@ -298,9 +300,11 @@ tcp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 		*len = 0;
 		return (0);
 	}
-	if (name == TCP_CONGESTION)
-		return (put(val, len, tcp_cc_name(tp->t_cc),
-		    strlen(tcp_cc_name(tp->t_cc)) + 1));
+	if (name == TCP_CONGESTION) {
+		strncpy(algorithm, tcp_cc_name(tp->t_cc),
+		    sizeof(algorithm) - 1);
+		return (put(val, len, algorithm, sizeof(algorithm)));
+	}
 	error = get_number(tp, name, &num);
 	return (error != 0 ? error : put(val, len, &num, sizeof(num)));
 }

@@ -14,6 +14,7 @@
 #include "kern/planted.h"
 #include "netinet/tcp_var.h"
 
+#define	ONEWAY_QUICKACKS 64	/* see timer_delack() */
 #define	MAX_REXMT	15		/* as Linux's tcp_retries2 */
 #define	MAX_SYN_REXMT	6		/* as Linux's tcp_syn_retries */
 
@@ -265,11 +266,17 @@ timer_2msl(struct tcpcb *tp, nsec_t now) REQUIRES(tp->t_inp.inp_socket->so_lock)
 	return (NULL);
 }
 
+/*
+ * No data went back while the ACK was delayed.  A peer that sends small segments
+ * with Nagle's algorithm waits for each ACK, so the next ones are sent at once,
+ * until data goes back (account_ack()).  Linux leaves its "pingpong mode" here.
+ */
 static struct tcpcb *
 timer_delack(struct tcpcb *tp, nsec_t now)
 {
 	(void)now;
 	TCPSTAT_INC(delack);
+	tp->t_quickacks = ONEWAY_QUICKACKS;
 	tp->t_flags |= TF_ACKNOW;
 	(void)tcp_output(tp);
 	return (tp);

@@ -111,6 +111,29 @@ tcp_usr_listen(struct socket *so) REQUIRES(so->so_lock)
 	return (error);
 }
 
+/*
+ * Ends whatever the socket does.  A new control block takes the old one's
+ * explicit address (connect(2), AF_UNSPEC).
+ */
+static int
+tcp_dissolve(struct socket *so) REQUIRES(so->so_lock)
+{
+	struct tcpcb *tp = sototcpcb(so);
+	struct in_endpoint ep;
+	bool was_bound;
+
+	so_assert_locked(tp->t_inp.inp_socket);
+	if (tp->t_state == TCPS_CLOSED && !tp->t_used)
+		return (0);
+	was_bound = in_pcbexplicit(&tp->t_inp, &ep);
+	if (tp->t_state != TCPS_CLOSED)
+		tcp_drop(tp, ECONNRESET);
+	tcp_discard(tp);
+	tp = tcp_newtcpcb(so);
+	so_assert_locked(tp->t_inp.inp_socket);
+	return (was_bound ? in_pcbbind(&tp->t_inp, &ep) : 0);
+}
+
 static int
 tcp_usr_connect(struct socket *so, const struct sockname *name, int flags)
     REQUIRES(so->so_lock)
@@ -120,6 +143,8 @@ tcp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 	int error;
 
 	(void)flags;
+	if (name == NULL)
+		return (tcp_dissolve(so));
 	error = in_fromname(tp->t_inp.inp_family, name, &ep);
 	if (error != 0)
 		return (error);
@@ -233,6 +258,15 @@ tcp_usr_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 	return (0);
 }
 
+static uint32_t
+tcp_usr_notsent(const struct socket *so) REQUIRES(so->so_lock)
+{
+	const struct tcpcb *tp = sototcpcb(so);
+
+	so_assert_locked(tp->t_inp.inp_socket);
+	return (tcp_notsent(tp));
+}
+
 static int
 tcp_usr_sockaddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
@@ -271,6 +305,7 @@ const struct protosw tcp_protosw = {
 	.pr_rcvd = tcp_rcvd,
 	.pr_sendroom = tcp_usr_sendroom,
 	.pr_send = tcp_usr_send,
+	.pr_notsent = tcp_usr_notsent,
 	.pr_setopt = tcp_setopt,
 	.pr_getopt = tcp_getopt,
 	.pr_sockaddr = tcp_usr_sockaddr,

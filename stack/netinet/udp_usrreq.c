@@ -117,7 +117,7 @@ udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
 		so_assert_locked(inp->inp_socket);
 		in_control_received(inp, c, arrival, &control);
 	}
-	if (inp == NULL || (so->so_state & SS_CANTRCVMORE) ||
+	if (inp == NULL ||
 	    !in_mcast_hears(inp, c, arrival->ia_ifindex)) {
 		m_freem(m);
 	} else if (udp_append(inp, &so->so_rcv, &name, &control, m)) {
@@ -261,7 +261,9 @@ udp_connect(struct socket *so, const struct sockname *name, int flags)
 	if (name != NULL &&
 	    (error = in_fromname(inp->inp_family, name, &ep)) != 0)
 		return (error);
-	if (inp->inp_connected)
+	if (inp->inp_connected && name == NULL)
+		in_pcbdissolve(inp);
+	else if (inp->inp_connected)
 		in_pcbdisconnect(inp);
 	so->so_state &= ~(unsigned)SS_ISCONNECTED;
 	so->so_error = 0;

@@ -7,6 +7,8 @@
 
 #include "posix.h"
 
+#include <linux/errqueue.h>	/* needs struct timespec */
+
 union control {
 	char		 buf[256];
 	struct cmsghdr	 align;
@@ -373,6 +375,53 @@ TEST(reads_of_a_stream_say_what_is_left)
 	}
 	CHECK_EQ(*(const int *)find(&msg, IPPROTO_TCP, TCP_CM_INQ,
 	    sizeof(int)), 1);
+	close_pair(s);
+}
+
+/* The numbers of the sends, once each; several may come together. */
+static unsigned
+completed(int fd, unsigned *first)
+{
+	union control control;
+	struct msghdr msg = { .msg_control = control.buf,
+	    .msg_controllen = sizeof(control.buf) };
+	struct sock_extended_err ee;
+	struct cmsghdr *cm;
+
+	CHECK(ready(fd, 0, 10000) & POLLERR);
+	CHECK_EQ(recvmsg(fd, &msg, MSG_ERRQUEUE), 0);
+	CHECK(msg.msg_flags & MSG_ERRQUEUE);
+	CHECK((cm = CMSG_FIRSTHDR(&msg)) != NULL);
+	CHECK_EQ(cm->cmsg_level, SOL_IP);
+	CHECK_EQ(cm->cmsg_type, IP_RECVERR);
+	memcpy(&ee, CMSG_DATA(cm), sizeof(ee));
+	CHECK_EQ(ee.ee_errno, 0);
+	CHECK_EQ(ee.ee_origin, SO_EE_ORIGIN_ZEROCOPY);
+	*first = ee.ee_info;
+	return (ee.ee_data - ee.ee_info + 1);
+}
+
+TEST(sends_without_a_copy_are_completed)
+{
+	unsigned done = 0, first;
+	int s[2];
+	char buf[16];
+
+	tcp_pair(s);
+	CHECK_EQ(send(s[0], "abc", 3, MSG_ZEROCOPY), 3);	/* ignored */
+	CHECK_EQ(ready(s[0], 0, 0), 0);
+	set_int(s[0], SOL_SOCKET, SO_ZEROCOPY, 1);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(send(s[0], "abc", 3, MSG_ZEROCOPY), 3);
+	for (int left = 12; left > 0;)
+		left -= OK(read(s[1], buf, sizeof(buf)));
+	while (done < 3) {
+		unsigned n = completed(s[0], &first);
+
+		CHECK_EQ(first, done);
+		done += n;
+	}
+	FAILS(recv(s[0], buf, 1, MSG_ERRQUEUE), EAGAIN);
 	close_pair(s);
 }
 

@@ -482,6 +482,19 @@ close_it(int fd)
 	OK(close(fd));
 }
 
+TEST(raw_means_datagrams)
+{
+	int s[2], type;
+	socklen_t len = sizeof(type);
+
+	OK(socketpair(AF_UNIX, SOCK_RAW, 0, s));
+	OK(getsockopt(s[0], SOL_SOCKET, SO_TYPE, &type, &len));
+	CHECK_EQ(type, SOCK_DGRAM);
+	send_byte(s[0]);
+	send_byte(s[1]);
+	close_pair(s);
+}
+
 TEST(a_blocked_reader_hears_of_the_end)
 {
 	struct later l;

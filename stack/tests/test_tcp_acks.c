@@ -95,6 +95,35 @@ TEST(data_of_ours_is_the_ack)
 	peer_conn_close(&c);
 }
 
+/*
+ * A sender with Nagle's algorithm waits for the ACK of each small write: only
+ * the first one is delayed, until this end has something to say.
+ */
+TEST(a_delay_in_vain_is_not_repeated)
+{
+	struct peer_conn c;
+	struct peer_seg s;
+
+	peer_conn_open(&c);
+	send_segments(&c.p, 1);
+	CHECK(!peer_next(&s));
+	peer_await(&s, 5000);
+	CHECK_EQ(s.ack, c.p.snd_nxt);
+	for (unsigned i = 0; i < 10; i++) {
+		send_segments(&c.p, 1);
+		expect_ack(&c.p);
+	}
+	t_send(c.so, "answer", 6);
+	CHECK(peer_next(&s));
+	CHECK_EQ(s.len, 6);
+	c.p.rcv_nxt += 6;
+	send_segments(&c.p, 1);
+	CHECK(!peer_next(&s));
+	peer_await(&s, 5000);
+	CHECK_EQ(s.ack, c.p.snd_nxt);
+	peer_conn_close(&c);
+}
+
 TEST(a_gap_is_told_at_once)
 {
 	struct tx_batch batch;

@@ -46,7 +46,7 @@ static const struct outcome outcomes[TCPS_COUNT][CALLS] = {
 		[CONNECT] = { EALREADY, TCPS_SYN_SENT, NONE },
 		[SEND] = { EWOULDBLOCK, TCPS_SYN_SENT, NONE },
 		[RECV] = { EWOULDBLOCK, TCPS_SYN_SENT, NONE },
-		[SHUTDOWN] = { ENOTCONN, TCPS_SYN_SENT, NONE },
+		[SHUTDOWN] = { 0, TCPS_CLOSED, NONE },	/* as in Linux */
 		[CLOSE] = { 0, TCPS_CLOSED, NONE },
 		[ABORT] = { 0, TCPS_CLOSED, NONE },
 	},
@@ -55,7 +55,7 @@ static const struct outcome outcomes[TCPS_COUNT][CALLS] = {
 		[CONNECT] = { EALREADY, TCPS_SYN_RECEIVED, NONE },
 		[SEND] = { EWOULDBLOCK, TCPS_SYN_RECEIVED, NONE },
 		[RECV] = { EWOULDBLOCK, TCPS_SYN_RECEIVED, NONE },
-		[SHUTDOWN] = { ENOTCONN, TCPS_SYN_RECEIVED, NONE },
+		[SHUTDOWN] = { 0, TCPS_CLOSED, RST_ACK },
 		/* the FIN is sent when the connection stands */
 		[CLOSE] = { 0, TCPS_SYN_RECEIVED, NONE },
 		[ABORT] = { 0, TCPS_CLOSED, RST_ACK },
