@@ -14,6 +14,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
@@ -28,6 +30,7 @@
 #define	EXPORT	__attribute__((visibility("default")))
 
 struct addrinfo;
+struct if_nameindex;
 struct ifaddrs;
 
 /*
@@ -71,6 +74,8 @@ struct ifaddrs;
 	X(ssize_t, pwrite, (int, const void *, size_t, off_t))		\
 	X(ssize_t, preadv, (int, const struct iovec *, int, off_t))	\
 	X(ssize_t, pwritev, (int, const struct iovec *, int, off_t))	\
+	X(ssize_t, preadv2, (int, const struct iovec *, int, off_t, int)) \
+	X(ssize_t, pwritev2, (int, const struct iovec *, int, off_t, int)) \
 	X(int, close, (int))						\
 	X(int, close_range, (unsigned, unsigned, int))			\
 	X(int, dup, (int))						\
@@ -79,7 +84,11 @@ struct ifaddrs;
 	X(int, fcntl, (int, int, ...))					\
 	X(int, ioctl, (int, unsigned long, ...))			\
 	X(int, fstat, (int, struct stat *))				\
+	X(int, fstatat, (int, const char *, struct stat *, int))	\
+	X(int, statx, (int, const char *, int, unsigned, struct statx *)) \
 	X(FILE *, fdopen, (int, const char *))				\
+	X(int, fileno, (FILE *))					\
+	X(int, vdprintf, (int, const char *, va_list))			\
 	X(int, ppoll, (struct pollfd *, nfds_t, const struct timespec *, \
 	    const sigset_t *))						\
 	X(int, pselect, (int, fd_set *, fd_set *, fd_set *,		\
@@ -95,10 +104,22 @@ struct ifaddrs;
 	X(int, getaddrinfo, (const char *, const char *,		\
 	    const struct addrinfo *, struct addrinfo **))		\
 	X(int, getifaddrs, (struct ifaddrs **))				\
+	X(struct if_nameindex *, if_nameindex, (void))			\
 	X(unsigned, if_nametoindex, (const char *))			\
 	X(char *, if_indextoname, (unsigned, char [16]))			\
 	X(int, sigaction, (int, const struct sigaction *,		\
-	    struct sigaction *))
+	    struct sigaction *))					\
+	X(pid_t, _Fork, (void))						\
+	X(int, execve, (const char *, char *const [], char *const []))	\
+	X(int, execvpe, (const char *, char *const [], char *const []))	\
+	X(int, fexecve, (int, char *const [], char *const []))		\
+	X(int, posix_spawn, (pid_t *, const char *,			\
+	    const posix_spawn_file_actions_t *,				\
+	    const posix_spawnattr_t *, char *const [], char *const []))	\
+	X(int, posix_spawnp, (pid_t *, const char *,			\
+	    const posix_spawn_file_actions_t *,				\
+	    const posix_spawnattr_t *, char *const [], char *const []))	\
+	X(long, syscall, (long, ...))
 
 #define	X(ret, name, args)	ret (*name) args;
 struct real_calls {
@@ -133,6 +154,7 @@ enum file_type {
 	FT_SOCKET,	/* of the stack */
 	FT_EPOLL,	/* a kernel epoll, with a set of the stack's sockets */
 	FT_KERNEL,	/* a kernel descriptor in a message, see passed.c */
+	FT_RESERVED,	/* no file yet: a call will install one */
 	FT_LEFT		/* after fork(): a socket that stayed with the parent */
 };
 
@@ -140,8 +162,8 @@ struct epset;
 struct epitem;
 
 struct file {
-	atomic_u32	 f_refs;	/* [a] descriptors and calls; 0: free */
-	atomic_u32	 f_fds;		/* [a] descriptors */
+	atomic_u32	 f_refs;	/* [a] holds and calls; 0: free */
+	atomic_u32	 f_fds;		/* [a] holds: descriptors, messages */
 	enum file_type	 f_type;	/* [I] */
 	struct socket	*f_so;		/* [I] FT_SOCKET */
 	struct epset	*f_ep;		/* [I] FT_EPOLL */
@@ -175,6 +197,7 @@ fd_ours(int fd)
  */
 struct fd_lockops {
 	struct file	*(*get)(int fd);	/* referenced, or NULL */
+	/* One thread at a time may change slots and their numbers. */
 	void		(*change)(void);
 	void		(*changed)(void);
 };
@@ -183,22 +206,44 @@ void	 fd_lock_init(void);		/* registers fd.lock */
 void	 fd_lock_start(void);		/* after loader.conf is read */
 void	 fd_lock_child(void);
 
-struct file *fget(int fd);		/* referenced, or NULL */
+/*
+ * The discipline of references and holds is described in file.c.  fget() and
+ * fget_type() return a reference for frele(); NULL for a number that is not
+ * the stack's or is reserved.
+ */
+struct file *fget(int fd);
 /* Like fget(); NULL for other types.  Prints an explanation for FT_LEFT. */
 struct file *fget_type(int fd, enum file_type);
 void	 frele(struct file *);
-struct file *file_new(enum file_type);	/* owned by the caller */
-int	 fd_reserve(void);		/* a new number, or -1 and errno */
-/* cloexec is the value for F_GETFD; sockets never survive exec. */
+/* file_new() returns a hold; file_hold() adds one: false if it is closed. */
+struct file *file_new(enum file_type);
+bool	 file_hold(struct file *);
+void	 file_close(struct file *);	/* drops a hold; may block */
+/*
+ * fd_reserve() returns a number for fd_install() or fd_unreserve(), or -1 and
+ * errno.  fd_adopt() installs a file at a number that the kernel has returned.
+ * Both consume the caller's hold.  cloexec is the value for F_GETFD; sockets
+ * never survive exec.
+ */
+int	 fd_reserve(void);
+void	 fd_unreserve(int fd);
 void	 fd_install(int fd, struct file *, bool cloexec);
+void	 fd_adopt(int fd, struct file *, bool cloexec);
 bool	 fd_cloexec(int fd);
 void	 fd_set_cloexec(int fd, bool);
 /*
- * Removes a descriptor from the table.  The caller closes or reuses its
- * number, then passes the file to file_close(), which may block.
+ * close(), dup() and dup3() of a number and its slot; -1 and errno if they
+ * fail.  fd_close() and fd_replace() store the file that was there, whose hold
+ * the caller drops by file_close().  fd_duplicate() and fd_replace() consume a
+ * hold of f if they succeed; f is NULL if fd is the kernel's.
  */
+int	 fd_close(int fd, struct file **);
+int	 fd_duplicate(int fd, struct file *f, int low, bool cloexec);
+int	 fd_replace(int fd, struct file *f, int newfd, int flags,
+	    struct file **victim);
+int	 fd_close_kernel(unsigned first, unsigned last); /* close_range() */
+/* Empties a slot, but leaves the number; NULL if it had no file. */
 struct file *fd_take(int fd);
-void	 file_close(struct file *);
 /* In the child of fork(): the socket stays with the parent. */
 void	 fd_leave(int fd, struct file *);
 /* A child closes or replaces a descriptor that may be FT_LEFT. */
@@ -216,6 +261,9 @@ void	 file_init(void);		/* at boot */
 /* ioctl(2) for interfaces, netdevice(7); returns an errno value. */
 int	 interface_ioctl(unsigned long cmd, void *arg);
 
+/* The stream of descriptor 0, 1 or 2 after that descriptor was replaced. */
+void	 stdio_follow(int fd);
+
 /* Boot state. */
 enum api_state {
 	API_PASSIVE,	/* no $STACK_CONF: all calls go to the kernel */
@@ -227,6 +275,10 @@ enum api_state api_state(void);
  * Like stack_boot_config(); from then on the stack serves the program's calls.
  */
 int	 api_boot(int (*configure)(const char *), const char *arg);
+/* exec(): before the environment is cleared; whether a socket was made. */
+void	 exec_init(void);
+extern atomic_u32 api_sockets_made;
+void	 api_forked(void);	/* in a child with its own memory */
 /* False in a vfork()ed child, which shares memory but not descriptors. */
 bool	 api_own_process(void);
 extern atomic_u32 api_inet6_kernel;
@@ -279,6 +331,7 @@ struct epset *epset_new(int epfd);
 void	 epset_free(struct epset *);
 void	 epoll_forget(struct file *);	/* closed: leave all sets */
 void	 epoll_expose(struct epset *);	/* the kernel polls the set itself */
+void	 epoll_refresh(void);	/* before the kernel polls a set in a set */
 
 /* Sets errno and returns -1, or returns value. */
 static inline ssize_t

@@ -69,6 +69,7 @@ clear_environment(void)
 	char *copy, *rest, *name, *kept;
 
 	unsetenv("STACK_CONF");
+	unsetenv("STACK_STRICT");
 	if (preload == NULL)
 		return;
 	copy = strdup(preload);
@@ -129,11 +130,15 @@ void
 api_explain(void)
 {
 	static atomic_u32 said;
+	char text[128];
+	int len;
 
-	if (atomic_fetchadd_u32(&said, 1) == 0)
-		fprintf(stderr, "libstack: process %d: the stack is in the "
-		    "parent process; use sockets there\n",
-		    (int)getpid());
+	if (atomic_fetchadd_u32(&said, 1) != 0)
+		return;
+	/* no standard I/O: a signal handler may be the caller */
+	len = snprintf(text, sizeof(text), "libstack: process %d: the stack "
+	    "is in the parent process; use sockets there\n", (int)getpid());
+	(void)!real.write(STDERR_FILENO, text, (size_t)len);
 }
 
 /*
@@ -142,9 +147,11 @@ api_explain(void)
  * kernel: placeholders on which every call fails with EBADF.  Kernel
  * descriptors in its epoll sets still work.
  */
-static void
-forked(void)
+void
+api_forked(void)
 {
+	if (api_state() != API_UP)
+		return;
 	atomic_store_rel_u32(&api_status, API_FORKED);
 	fd_lock_child();
 	fd_foreach(fd_leave);
@@ -153,6 +160,17 @@ forked(void)
 			fd_unhide((int)fd);
 			real.close((int)fd);
 		}
+}
+
+/* fork(3) without the handlers of pthread_atfork(3). */
+EXPORT pid_t
+_Fork(void)
+{
+	const pid_t pid = real._Fork();
+
+	if (pid == 0)
+		api_forked();
+	return (pid);
 }
 
 int
@@ -176,7 +194,7 @@ api_boot(int (*configure)(const char *), const char *arg)
 	ctl_release();
 	clear_environment();
 	api_pid = getpid();
-	pthread_atfork(NULL, NULL, forked);
+	pthread_atfork(NULL, NULL, api_forked);
 	atomic_store_rel_u32(&api_status, API_UP);
 	return (0);
 }
@@ -187,6 +205,7 @@ boot(void)
 	const char *path = getenv("STACK_CONF");
 
 	(void)real_table();	/* while there is only one thread */
+	exec_init();
 	if (path != NULL && api_boot(loader_read, path) != 0)
 		_exit(EX_CONFIG);
 }
@@ -220,6 +239,7 @@ drain(void)
 
 	if (!api_own_process())
 		return;
+	fflush(NULL);	/* streams of sockets; exit() would do it later */
 	api_enter();	/* never left: no handler runs any more */
 	deadline = deadline_ms((int)atomic_load_u32(&api_drain));
 	fd_foreach(close_socket);

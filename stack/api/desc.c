@@ -7,20 +7,18 @@
  * number.
  */
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "api/api.h"
 
-/* The slot is cleared first, because the number may be reused at once. */
 EXPORT int
 close(int fd)
 {
 	struct file *f;
-	int r;
+	int r, error;
 
 	if (!fd_ours(fd) && !fd_hidden(fd))
 		return (real.close(fd));
@@ -28,39 +26,38 @@ close(int fd)
 		fd_forget(fd);
 		return (real.close(fd));
 	}
-	if (fd_hidden(fd) || (f = fd_take(fd)) == NULL)
+	if (fd_hidden(fd))
 		return ((int)api_return(EBADF, 0));
-	r = real.close(fd);
 	api_enter();
-	file_close(f);
+	r = fd_close(fd, &f);
+	error = r == -1 ? errno : 0;
+	if (f != NULL)
+		file_close(f);
 	api_leave(0);
-	return (r);
+	return ((int)api_return(error, 0));
 }
 
 /*
- * Closes first ..  last except the stack's own.  A child closes those, too
- * (subprocesses do so before exec()).
+ * Closes first ..  last except the stack's own, and numbers that a call has
+ * reserved.  A child closes those, too (subprocesses do so before exec()).
  */
 EXPORT int
 close_range(unsigned first, unsigned last, int flags)
 {
-	unsigned from = first, top;
+	const unsigned top = fd_limit();
+	int r;
 
-	top = fd_limit();
 	for (unsigned fd = first; flags == 0 && fd <= last && fd < top; fd++)
 		fd_forget((int)fd);
 	if (!api_own_process() || flags != 0 || first > last)
 		return (real.close_range(first, last, flags));
-	for (unsigned fd = first; fd <= last && fd < top; fd++) {
+	for (unsigned fd = first; fd <= last && fd < top; fd++)
 		if (fd_ours((int)fd))
 			(void)close((int)fd);
-		if (!fd_hidden((int)fd))
-			continue;
-		if (from < fd)
-			(void)real.close_range(from, fd - 1, 0);
-		from = fd + 1;
-	}
-	return (from <= last ? real.close_range(from, last, 0) : 0);
+	api_enter();
+	r = fd_close_kernel(first, last);
+	api_leave(0);
+	return (r);
 }
 
 EXPORT void
@@ -73,20 +70,22 @@ static int
 duplicate(int fd, int low, bool cloexec)
 {
 	struct file *f = fget(fd);
-	int newfd;
+	int newfd = -1, error = EBADF;
 
 	if (f == NULL)
 		return ((int)api_return(EBADF, 0));
-	newfd = real.fcntl(fd, cloexec || f->f_type == FT_SOCKET ?
-	    F_DUPFD_CLOEXEC : F_DUPFD, low);
-	if (newfd >= API_MAXFD) {
-		real.close(newfd);
-		newfd = (int)api_return(EMFILE, 0);
+	api_enter();
+	if (file_hold(f)) {
+		newfd = fd_duplicate(fd, f, low, cloexec);
+		error = newfd == -1 ? errno : 0;
+		if (newfd == -1)
+			file_close(f);
 	}
-	if (newfd != -1)
-		fd_install(newfd, f, cloexec);
 	frele(f);
-	return (newfd);
+	api_leave(0);
+	if (newfd != -1)
+		stdio_follow(newfd);
+	return ((int)api_return(error, newfd));
 }
 
 EXPORT int
@@ -101,26 +100,29 @@ dup(int fd)
 static int
 replace(int fd, int newfd, int flags)
 {
-	struct file *f, *victim;
-	int r;
+	struct file *f, *victim = NULL;
+	int r = -1, error = EBADF;
 
 	if (fd_hidden(newfd) || (unsigned)newfd >= API_MAXFD)
 		return ((int)api_return(EBADF, 0));
 	f = fget(fd);
-	if (f == NULL && real.fcntl(fd, F_GETFD) == -1)
-		return (-1);
-	victim = fd_take(newfd);
-	r = real.dup3(fd, newfd, f != NULL && f->f_type == FT_SOCKET ?
-	    O_CLOEXEC : flags);
-	if (r != -1 && f != NULL)
-		fd_install(newfd, f, (flags & O_CLOEXEC) != 0);
+	if (f == NULL && (fd_ours(fd) || real.fcntl(fd, F_GETFD) == -1))
+		return ((int)api_return(EBADF, 0));
 	api_enter();
+	if (f == NULL || file_hold(f)) {
+		r = fd_replace(fd, f, newfd, flags, &victim);
+		error = r == -1 ? errno : 0;
+		if (r == -1 && f != NULL)
+			file_close(f);
+	}
 	if (f != NULL)
 		frele(f);
 	if (victim != NULL)
 		file_close(victim);
 	api_leave(0);
-	return (r);
+	if (r != -1)
+		stdio_follow(newfd);
+	return ((int)api_return(error, r));
 }
 
 static bool
@@ -149,17 +151,6 @@ dup2(int fd, int newfd)
 	return (replace(fd, newfd, 0));
 }
 
-static pid_t
-get_owner(struct file *f)
-{
-	pid_t owner;
-
-	api_enter();
-	owner = sogetowner(f->f_so);
-	api_leave(0);
-	return (owner);
-}
-
 /*
  * O_NONBLOCK belongs to the file, not the placeholder.  A socket is always
  * closed on exec, because the stack does not survive it, regardless of
@@ -168,6 +159,8 @@ get_owner(struct file *f)
 static int
 socket_fcntl(int fd, struct file *f, int cmd, long arg)
 {
+	int owner;
+
 	switch (cmd) {
 	case F_GETFL:
 		return (O_RDWR |
@@ -186,7 +179,10 @@ socket_fcntl(int fd, struct file *f, int cmd, long arg)
 		api_leave(0);
 		return (0);
 	case F_GETOWN:
-		return ((int)get_owner(f));
+		api_enter();
+		owner = (int)sogetowner(f->f_so);
+		api_leave(0);
+		return (owner);
 	case F_DUPFD:
 	case F_DUPFD_CLOEXEC:
 		return (duplicate(fd, (int)arg, cmd == F_DUPFD_CLOEXEC));
@@ -201,8 +197,10 @@ fcntl_arg(int fd, int cmd, void *arg)
 	struct file *f;
 	int r;
 
-	if (!fd_ours(fd) || !api_own_process() || (f = fget(fd)) == NULL)
+	if (!fd_ours(fd) || !api_own_process())
 		return (real.fcntl(fd, cmd, arg));
+	if ((f = fget(fd)) == NULL)
+		return ((int)api_return(EBADF, 0));
 	if (f->f_type == FT_SOCKET)
 		r = socket_fcntl(fd, f, cmd, (long)(intptr_t)arg);
 	else if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC)
@@ -237,44 +235,69 @@ fcntl64(int fd, int cmd, ...)
 	return (fcntl_arg(fd, cmd, arg));
 }
 
+/* Requests without an argument, or with one of the descriptor (ioctl(2)). */
+static bool
+descriptor_ioctl(int fd, unsigned long cmd)
+{
+	if (cmd != FIOCLEX && cmd != FIONCLEX)
+		return (false);
+	fd_set_cloexec(fd, cmd == FIOCLEX);
+	return (true);
+}
+
+/* Requests that return a number of the socket; false: another one. */
+static bool
+number_ioctl(struct file *f, unsigned long cmd, int *value)
+{
+	switch (cmd) {
+	case FIONREAD:
+		*value = soavail(f->f_so);
+		return (true);
+	case TIOCOUTQ:		/* SIOCOUTQ, tcp(7), udp(7), unix(7) */
+		*value = sounsent(f->f_so);
+		return (true);
+	case SIOCOUTQNSD:
+		*value = sonotsent(f->f_so);
+		return (true);
+	case SIOCATMARK:
+		*value = soatmark(f->f_so);
+		return (true);
+	case FIOGETOWN:
+	case SIOCGPGRP:
+		*value = (int)sogetowner(f->f_so);
+		return (true);
+	default:
+		return (false);
+	}
+}
+
 static int
 socket_ioctl(struct file *f, unsigned long cmd, void *arg)
 {
-	int error = 0;
+	int value;
+	bool found;
 
 	if (arg == NULL)
 		return (EFAULT);
+	api_enter();
+	found = number_ioctl(f, cmd, &value);
+	api_leave(0);
+	if (found) {
+		*(int *)arg = value;
+		return (0);
+	}
 	switch (cmd) {
-	case FIONREAD:
-		api_enter();
-		*(int *)arg = soavail(f->f_so);
-		api_leave(0);
-		break;
-	case TIOCOUTQ:		/* SIOCOUTQ, tcp(7), udp(7), unix(7) */
-		api_enter();
-		*(int *)arg = sounsent(f->f_so);
-		api_leave(0);
-		break;
 	case FIONBIO:
 		atomic_store_u32(&f->f_nonblock, *(int *)arg != 0);
-		break;
-	case SIOCATMARK:
-		api_enter();
-		*(int *)arg = soatmark(f->f_so);
-		api_leave(0);
-		break;
+		return (0);
+	case FIOASYNC:		/* as F_SETFL's O_ASYNC: no SIGIO */
+		return (0);
 	case FIOSETOWN:
 	case SIOCSPGRP:
 		return (socket_fcntl(-1, f, F_SETOWN, *(int *)arg));
-	case FIOGETOWN:
-	case SIOCGPGRP:
-		*(int *)arg = get_owner(f);
-		break;
 	default:
-		error = interface_ioctl(cmd, arg);
-		break;
+		return (interface_ioctl(cmd, arg));
 	}
-	return (error);
 }
 
 EXPORT int
@@ -283,14 +306,15 @@ ioctl(int fd, unsigned long cmd, ...)
 	struct file *f;
 	va_list ap;
 	void *arg;
-	int error;
+	int error = 0;
 
 	va_start(ap, cmd);
 	arg = va_arg(ap, void *);
 	va_end(ap);
 	if (!fd_ours(fd) || (f = fget_type(fd, FT_SOCKET)) == NULL)
 		return (real.ioctl(fd, cmd, arg));
-	error = socket_ioctl(f, cmd, arg);
+	if (!descriptor_ioctl(fd, cmd))
+		error = socket_ioctl(f, cmd, arg);
 	frele(f);
 	return ((int)api_return(error, 0));
 }
@@ -302,64 +326,4 @@ sockatmark(int fd)
 	int at;
 
 	return (ioctl(fd, SIOCATMARK, &at) == 0 ? at : -1);
-}
-
-/* Programs test S_ISSOCK(); the placeholder would be a character device. */
-EXPORT int
-fstat(int fd, struct stat *st)
-{
-	struct file *f = fget_type(fd, FT_SOCKET);
-
-	if (f == NULL)
-		return (real.fstat(fd, st));
-	memset(st, 0, sizeof(*st));
-	st->st_mode = S_IFSOCK | 0777;
-	st->st_nlink = 1;
-	st->st_blksize = 4096;
-	frele(f);
-	return (0);
-}
-
-EXPORT int
-fstat64(int fd, struct stat64 *st)
-{
-	_Static_assert(sizeof(struct stat) == sizeof(struct stat64),
-	    "one struct stat");
-
-	return (fstat(fd, (struct stat *)(void *)st));
-}
-
-/* Standard I/O on a socket: the C library would use the number directly. */
-static ssize_t
-stream_read(void *cookie, char *buf, size_t len)
-{
-	return (read((int)(intptr_t)cookie, buf, len));
-}
-
-static ssize_t
-stream_write(void *cookie, const char *buf, size_t len)
-{
-	return (write((int)(intptr_t)cookie, buf, len));
-}
-
-static int
-stream_close(void *cookie)
-{
-	return (close((int)(intptr_t)cookie));
-}
-
-EXPORT FILE *
-fdopen(int fd, const char *mode)
-{
-	const cookie_io_functions_t calls = {
-		.read = stream_read,
-		.write = stream_write,
-		.close = stream_close
-	};
-	struct file *f = fget_type(fd, FT_SOCKET);
-
-	if (f == NULL)
-		return (real.fdopen(fd, mode));
-	frele(f);
-	return (fopencookie((void *)(intptr_t)fd, mode, calls));
 }

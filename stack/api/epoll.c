@@ -98,13 +98,16 @@ await_news(struct epset *es)
 }
 
 /*
- * The number of entries for the stack's events.  The kernel's events get at
- * least one entry, or every second call if there is only one.
+ * The number of entries for the kernel's events, which are collected first.
+ * If the stack may have events, they get at least one entry, or every second
+ * call if there is only one.
  */
 static int
-stack_share(struct epset *es, int max)
+kernel_share(struct epset *es, int max)
 {
 	if (atomic_load_u32(&es->es_kernel) == 0)
+		return (0);
+	if (!epset_may_be_ready(es))
 		return (max);
 	if (max > 1)
 		return (max - 1);
@@ -116,21 +119,22 @@ epset_wait(int epfd, struct epset *es, struct epoll_event *out, int max,
     nsec_t deadline, const sigset_t *mask)
 {
 	int n, k, share;
-	bool expired;
+	bool expired, skipped;
 
 	for (;;) {
 		expired = time_left(deadline) == 0;
-		share = stack_share(es, max);
-		n = epset_collect(es, out, share);
-		k = 0;
-		if (n < max && atomic_load_u32(&es->es_kernel) != 0)
-			k = kernel_look(epfd, es, out + n, max - n);
+		share = kernel_share(es, max);
+		skipped = share == 0 && atomic_load_u32(&es->es_kernel) != 0;
+		if (atomic_load_u32(&es->es_nests) != 0)
+			epoll_refresh();
+		k = share > 0 ? kernel_look(epfd, es, out, share) : 0;
+		n = k > 0 ? k : 0;
+		n += epset_collect(es, out + n, max - n);
 		if (k < 0 && n == 0)
 			return (-1);
-		n += k > 0 ? k : 0;
-		if (n > 0 || (expired && share > 0))
+		if (n > 0 || (expired && !skipped))
 			return (n);
-		if (expired || share == 0 || await_news(es))
+		if (expired || skipped || await_news(es))
 			continue;
 		k = kernel_sleep(epfd, es, out, max, deadline, mask);
 		if (k != 0)
@@ -208,15 +212,15 @@ epoll_create1(int flags)
 		return (fd);
 	api_enter();
 	f = file_new(FT_EPOLL);
-	if ((f->f_ep = epset_new(fd)) != NULL)
-		fd_install(fd, f, (flags & EPOLL_CLOEXEC) != 0);
-	frele(f);
-	api_leave(0);
-	if (!fd_ours(fd)) {
+	if ((f->f_ep = epset_new(fd)) != NULL) {
+		fd_adopt(fd, f, (flags & EPOLL_CLOEXEC) != 0);
+	} else {
+		file_close(f);
 		real.close(fd);
-		return ((int)api_return(EMFILE, 0));
+		fd = -1;
 	}
-	return (fd);
+	api_leave(0);
+	return (fd != -1 ? fd : (int)api_return(EMFILE, 0));
 }
 
 EXPORT int
@@ -237,6 +241,7 @@ kernel_ctl(struct epset *es, int epfd, int op, int fd,
 
 	if (nested != NULL) {
 		epoll_expose(nested->f_ep);
+		atomic_store_u32(&es->es_nests, 1);
 		frele(nested);
 	}
 	r = real.epoll_ctl(epfd, op, fd, event);

@@ -41,6 +41,9 @@ struct epset {
 	unsigned	 es_sleepers;	/* [s] threads asleep in the kernel */
 	bool		 es_signalled;	/* [s] eventfd is readable */
 	bool		 es_exposed;	/* [s] the kernel polls the set */
+	/* In the list of exposed sets, under epoll_filelock. */
+	LIST_ENTRY(epset) es_link;
+	atomic_u32	 es_nests;	/* [a] another set is in this one */
 	atomic_u32	 es_sockets;	/* [a] items; written with [e] */
 	atomic_u32	 es_kernel;	/* [a] has kernel descriptors */
 	atomic_u32	 es_turn;	/* [a] alternates if one event fits */

@@ -26,6 +26,9 @@
 #define	EPOLL_ALWAYS	(EPOLLERR | EPOLLHUP)
 
 static struct mtx epoll_filelock;
+/* Sets that the kernel polls: they are in a poll() or in another set. */
+static LIST_HEAD(, epset) exposed GUARDED_BY(epoll_filelock) =
+    LIST_HEAD_INITIALIZER(exposed);
 static pthread_once_t epoll_once = PTHREAD_ONCE_INIT;
 
 static void
@@ -288,6 +291,8 @@ epset_free(struct epset *es)
 	filelock_enter();
 	while ((ei = LIST_FIRST(&es->es_items)) != NULL)
 		epitem_remove(ei);
+	if (es->es_exposed)
+		LIST_REMOVE(es, es_link);
 	filelock_leave();
 	fd_unhide(es->es_eventfd);
 	real.close(es->es_eventfd);
@@ -295,39 +300,90 @@ epset_free(struct epset *es)
 	kfree(es);
 }
 
-void
-epoll_expose(struct epset *es)
+/*
+ * Removes the first item of the ready list and polls its socket.  The item is
+ * referenced; *got is 0 if it is not ready, or if it was modified during the
+ * poll: another thread may have consumed a one-shot event and its data, and
+ * armed it again.
+ */
+static struct epitem *
+epset_next(struct epset *es, uint32_t *got) REQUIRES(es->es_lock)
 {
+	struct epitem *ei = TAILQ_FIRST(&es->es_ready);
+	uint32_t wanted = ei->ei_event.events & ~EPOLL_FLAGS;
+	unsigned modified = ei->ei_modified;
+
+	KASSERT(ei->ei_queued && ei->ei_set == es,
+	    ("epset_next: descriptor %d is not queued here", ei->ei_fd));
+	epitem_unqueue(es, ei);
+	atomic_fetchadd_u32(&ei->ei_refs, 1);
+	mtx_unlock(&es->es_lock);
+	*got = (uint32_t)sopoll(ei->ei_so, (int)wanted) & wanted;
 	mtx_lock(&es->es_lock);
-	es->es_exposed = true;
+	if (ei->ei_dead || ei->ei_event.events == 0 ||
+	    ei->ei_modified != modified)
+		*got = 0;
+	return (ei);
+}
+
+/*
+ * Removes items that are not ready any more from the ready list, so that the
+ * eventfd says whether the set has events.
+ */
+static void
+epset_refresh(struct epset *es)
+{
+	unsigned look;
+	uint32_t got;
+
+	mtx_lock(&es->es_lock);
+	look = atomic_load_u32(&es->es_nready);
+	while (look-- > 0 && epset_may_be_ready(es)) {
+		struct epitem *ei = epset_next(es, &got);
+
+		if (got != 0)
+			epitem_queue(es, ei);
+		mtx_unlock(&es->es_lock);
+		epitem_rele(ei);
+		mtx_lock(&es->es_lock);
+	}
+	epset_unkick(es);
 	epset_kick(es);
 	mtx_unlock(&es->es_lock);
 }
 
-/*
- * Removes the first item of the ready list, polls its socket, and stores the
- * ready events in *out.  Returns false if none is ready, or if the item was
- * modified during the poll: another thread may have consumed a one-shot event
- * and its data, and armed it again.
- */
+void
+epoll_expose(struct epset *es)
+{
+	filelock_enter();
+	mtx_lock(&es->es_lock);
+	if (!es->es_exposed)
+		LIST_INSERT_HEAD(&exposed, es, es_link);
+	es->es_exposed = true;
+	mtx_unlock(&es->es_lock);
+	epset_refresh(es);
+	filelock_leave();
+}
+
+void
+epoll_refresh(void)
+{
+	struct epset *es;
+
+	filelock_enter();
+	LIST_FOREACH(es, &exposed, es_link)
+		epset_refresh(es);
+	filelock_leave();
+}
+
+/* Stores the events of the first item of the ready list; false if it has none. */
 static bool
 epset_take(struct epset *es, struct epoll_event *out) REQUIRES(es->es_lock)
 {
-	struct epitem *ei = TAILQ_FIRST(&es->es_ready);
-	uint32_t wanted = ei->ei_event.events & ~EPOLL_FLAGS, got;
-	unsigned modified = ei->ei_modified;
-	bool ready;
+	uint32_t got;
+	struct epitem *ei = epset_next(es, &got);
 
-	KASSERT(ei->ei_queued && ei->ei_set == es,
-	    ("epset_take: descriptor %d is not queued here", ei->ei_fd));
-	epitem_unqueue(es, ei);
-	atomic_fetchadd_u32(&ei->ei_refs, 1);
-	mtx_unlock(&es->es_lock);
-	got = (uint32_t)sopoll(ei->ei_so, (int)wanted) & wanted;
-	mtx_lock(&es->es_lock);
-	ready = got != 0 && !ei->ei_dead && ei->ei_event.events != 0 &&
-	    ei->ei_modified == modified;
-	if (ready) {
+	if (got != 0) {
 		out->events = got;
 		out->data = ei->ei_event.data;
 		if (ei->ei_event.events & EPOLLONESHOT)
@@ -338,7 +394,7 @@ epset_take(struct epset *es, struct epoll_event *out) REQUIRES(es->es_lock)
 	mtx_unlock(&es->es_lock);
 	epitem_rele(ei);
 	mtx_lock(&es->es_lock);
-	return (ready);
+	return (got != 0);
 }
 
 int

@@ -7,7 +7,7 @@
  *	rw	  a reader-writer lock, as the sleepable one of 2007
  *	lockless  no lock: a lookup takes a reference, unless the count is
  *		  zero already, and then checks that the slot still holds the
- *		  same file
+ *		  same file; changes take the mutex
  *
  * Calls look descriptors up before they enter the stack.  A function that
  * locks here therefore enters it, so that no signal handler interrupts it and
@@ -16,7 +16,7 @@
 #include "api/api.h"
 #include "kern/sysctl.h"
 
-enum fd_locking { FD_MUTEX, FD_RW, FD_LOCKLESS };
+enum fd_locking { FD_MUTEX, FD_RW, FD_LOCKLESS, FD_CHILD };
 static const char *const names[] = { "mutex", "rw", "lockless", NULL };
 
 static atomic_u32 locking = FD_LOCKLESS;
@@ -117,14 +117,15 @@ lockless_get(int fd)
 }
 
 static void
-lockless_change(void)
+no_lock(void)
 {
 }
 
 static const struct fd_lockops strategies[] = {
 	[FD_MUTEX] = { mutex_get, mutex_change, mutex_changed },
 	[FD_RW] = { rw_get, rw_change, rw_changed },
-	[FD_LOCKLESS] = { lockless_get, lockless_change, lockless_change },
+	[FD_LOCKLESS] = { lockless_get, mutex_change, mutex_changed },
+	[FD_CHILD] = { lockless_get, no_lock, no_lock },
 };
 const struct fd_lockops *fd_lockops = &strategies[FD_LOCKLESS];
 
@@ -145,5 +146,5 @@ fd_lock_start(void)
 void
 fd_lock_child(void)
 {
-	fd_lockops = &strategies[FD_LOCKLESS];
+	fd_lockops = &strategies[FD_CHILD];
 }

@@ -8,13 +8,32 @@
  * library (a direct system call, a child after fork()) fails with EBADF
  * instead of using another file.
  *
- * A lookup takes no lock unless fd.lock selects one (fdlock.c).  A slot holds
- * a pointer to a struct file, whose memory is never freed.
+ * The discipline of descriptors under threads:
+ *
+ *  1. A slot is empty, reserved, or refers to a file.  A number of the stack
+ *     and its slot change together while the table is locked for a change
+ *     (fd_lockops).  A call on a number whose slot is empty goes to the kernel
+ *     without that lock.  A slot is therefore emptied after its number was
+ *     closed, and it is not empty before the number belongs to the stack.
+ *  2. A reserved number belongs to a call that will install a file, such as a
+ *     waiting accept().  For all other calls it is closed: EBADF, and EBUSY if
+ *     dup2() would replace it.
+ *  3. A reference (f_refs) keeps a file's memory and its socket.  fget() takes
+ *     one for a call unless the count is 0, and needs no lock, because the
+ *     memory of files is never freed.
+ *  4. A hold (f_fds) keeps a file open: one for each descriptor and each
+ *     message that passes the file.  Each hold includes a reference.
+ *     file_new() returns the first hold.  file_hold() adds one unless the count
+ *     is 0: a closed file is never opened again.  The last one closes the
+ *     socket.
+ *  5. A call with a reference may find the socket closed.  It locks the socket
+ *     and tests SS_NOFDREF or so_pcb (uipc_socket.c).
  */
 #include <fcntl.h>
 #include <sys/resource.h>
 
 #include "api/api.h"
+#include "kern/planted.h"
 
 #define	FILE_SLAB	64	/* files allocated together */
 
@@ -26,6 +45,10 @@ static atomic_u32 fd_top;	/* max slot ever used + 1 */
 static atomic_u64 fd_hidden_bits[API_MAXFD / 64];
 static atomic_u64 fd_cloexec_bits[API_MAXFD / 64];
 static int placeholder = -1;	/* the descriptor that is duplicated */
+
+/* What slots refer to that have no file. */
+static struct file file_reserved = { .f_refs = 1, .f_type = FT_RESERVED };
+static struct file file_left = { .f_refs = 1, .f_type = FT_LEFT };
 
 void
 file_init(void)
@@ -59,7 +82,7 @@ file_new(enum file_type type)
 	f->f_so = NULL;
 	f->f_ep = NULL;
 	f->f_kernel = -1;
-	atomic_store_u32(&f->f_fds, 0);
+	atomic_store_u32(&f->f_fds, 1);
 	atomic_store_u32(&f->f_nonblock, 0);
 	atomic_store_u32(&f->f_timeo, 0);
 	LIST_INIT(&f->f_items);
@@ -99,13 +122,19 @@ frele(struct file *f)
 struct file *
 fget(int fd)
 {
-	return (fd_ours(fd) ? fd_lockops->get(fd) : NULL);
+	struct file *f = fd_ours(fd) ? fd_lockops->get(fd) : NULL;
+
+	if (__predict_false(f == &file_reserved)) {
+		frele(f);
+		return (NULL);
+	}
+	return (f);
 }
 
 __hot struct file *
 fget_type(int fd, enum file_type type)
 {
-	struct file *f = fget(fd);
+	struct file *f = fd_ours(fd) ? fd_lockops->get(fd) : NULL;
 
 	if (f != NULL && f->f_type != type) {
 		if (f->f_type == FT_LEFT)
@@ -116,17 +145,20 @@ fget_type(int fd, enum file_type type)
 	return (f);
 }
 
-int
-fd_reserve(void)
+bool
+file_hold(struct file *f)
 {
-	int fd = real.fcntl(placeholder, F_DUPFD_CLOEXEC, 0);
+	uint32_t n = atomic_load_acq_u32(&f->f_fds);
 
-	if (fd >= API_MAXFD) {
-		real.close(fd);
-		errno = EMFILE;
-		return (-1);
-	}
-	return (fd);
+	if (PLANTED(FD_HOLD))
+		n = atomic_fetchadd_u32(&f->f_fds, 1) + 1;
+	else
+		do {
+			if (n == 0)
+				return (false);
+		} while (!atomic_cmpset_u32(&f->f_fds, &n, n + 1));
+	atomic_fetchadd_u32(&f->f_refs, 1);
+	return (true);
 }
 
 static void
@@ -156,34 +188,217 @@ fd_raise_top(int fd)
 		;
 }
 
+static struct file *
+slot_get(int fd)
+{
+	return ((struct file *)atomic_load_acq_uptr(&fdtable[fd]));
+}
+
+static void
+slot_set(int fd, struct file *f)
+{
+	atomic_store_rel_uptr(&fdtable[fd], (uintptr_t)f);
+}
+
+/*
+ * Table locked: stores f, which may be NULL, at a number that the kernel has
+ * returned.  A file that is still there was closed behind the library's back,
+ * for example by a system call that the program made itself; its hold is the
+ * caller's.
+ */
+static struct file *
+slot_claim(int fd, struct file *f)
+{
+	struct file *stale = slot_get(fd);
+
+	KASSERT(!fd_hidden(fd), ("slot_claim: %d is the stack's own", fd));
+	fd_raise_top(fd);
+	slot_set(fd, f);
+	return (stale != &file_reserved && stale != &file_left ? stale : NULL);
+}
+
+/* Table locked: a number above the table is refused like one over the limit. */
+static int
+number_check(int fd)
+{
+	if (fd < API_MAXFD)
+		return (fd);
+	real.close(fd);
+	return ((int)api_return(EMFILE, 0));
+}
+
+int
+fd_reserve(void)
+{
+	struct file *stale = NULL;
+	int fd;
+
+	fd_lockops->change();
+	fd = number_check(real.fcntl(placeholder, F_DUPFD_CLOEXEC, 0));
+	if (fd != -1)
+		stale = slot_claim(fd, &file_reserved);
+	fd_lockops->changed();
+	if (stale != NULL)
+		file_close(stale);
+	return (fd);
+}
+
+void
+fd_unreserve(int fd)
+{
+	fd_lockops->change();
+	KASSERT(slot_get(fd) == &file_reserved,
+	    ("fd_unreserve: descriptor %d", fd));
+	real.close(fd);
+	slot_set(fd, NULL);
+	fd_lockops->changed();
+}
+
 void
 fd_install(int fd, struct file *f, bool cloexec)
 {
-	uintptr_t was;
-
 	KASSERT((unsigned)fd < API_MAXFD, ("fd_install: descriptor %d", fd));
-	KASSERT(!fd_hidden(fd), ("fd_install: %d is the stack's own", fd));
-	atomic_fetchadd_u32(&f->f_refs, 1);
-	atomic_fetchadd_u32(&f->f_fds, 1);
-	fd_raise_top(fd);
 	fd_lockops->change();
+	KASSERT(slot_get(fd) == &file_reserved,
+	    ("fd_install: descriptor %d is not reserved", fd));
 	fd_set_cloexec(fd, cloexec);
-	was = atomic_swap_uptr(&fdtable[fd], (uintptr_t)f);
+	slot_set(fd, f);
 	fd_lockops->changed();
-	KASSERT(was == 0, ("fd_install: descriptor %d is in use", fd));
-	(void)was;
+}
+
+void
+fd_adopt(int fd, struct file *f, bool cloexec)
+{
+	struct file *stale;
+
+	fd_lockops->change();
+	stale = slot_claim(fd, f);
+	fd_set_cloexec(fd, cloexec);
+	fd_lockops->changed();
+	if (stale != NULL)
+		file_close(stale);
+}
+
+int
+fd_close(int fd, struct file **fp)
+{
+	struct file *f;
+	int r;
+
+	KASSERT((unsigned)fd < API_MAXFD, ("fd_close: descriptor %d", fd));
+	*fp = NULL;
+	fd_lockops->change();
+	f = slot_get(fd);
+	if (f == &file_reserved && !PLANTED(FD_RESERVED)) {
+		r = (int)api_return(EBADF, 0);
+	} else {
+		if (f != NULL)
+			slot_set(fd, &file_reserved);
+		r = real.close(fd);
+		if (f != NULL)
+			slot_set(fd, NULL);
+		*fp = f != &file_reserved ? f : NULL;
+	}
+	fd_lockops->changed();
+	return (r);
+}
+
+int
+fd_duplicate(int fd, struct file *f, int low, bool cloexec)
+{
+	struct file *stale = NULL;
+	int newfd;
+
+	fd_lockops->change();
+	if (slot_get(fd) != f)
+		newfd = (int)api_return(EBADF, 0);	/* closed meanwhile */
+	else
+		newfd = number_check(real.fcntl(fd, cloexec ||
+		    f->f_type == FT_SOCKET ? F_DUPFD_CLOEXEC : F_DUPFD, low));
+	if (newfd != -1) {
+		stale = slot_claim(newfd, f);
+		fd_set_cloexec(newfd, cloexec);
+	}
+	fd_lockops->changed();
+	if (stale != NULL)
+		file_close(stale);
+	return (newfd);
+}
+
+/* Table locked: dup3() and the slot of newfd; *victim is what it had. */
+static int
+replace_locked(int fd, struct file *f, int newfd, int flags,
+    struct file **victim)
+{
+	struct file *was = slot_get(newfd);
+	int r;
+
+	if (was == &file_reserved)
+		return ((int)api_return(EBUSY, 0));
+	if (f != NULL && slot_get(fd) != f)
+		return ((int)api_return(EBADF, 0));	/* closed meanwhile */
+	if (was == NULL)
+		slot_set(newfd, &file_reserved);
+	r = real.dup3(fd, newfd, f != NULL && f->f_type == FT_SOCKET ?
+	    O_CLOEXEC : flags);
+	if (r != -1) {
+		fd_raise_top(newfd);
+		fd_set_cloexec(newfd, (flags & O_CLOEXEC) != 0);
+		*victim = was;
+	}
+	slot_set(newfd, r != -1 ? f : was);
+	return (r);
+}
+
+int
+fd_replace(int fd, struct file *f, int newfd, int flags, struct file **victim)
+{
+	int r;
+
+	*victim = NULL;
+	if (PLANTED(FD_REPLACE))
+		return (replace_locked(fd, f, newfd, flags, victim));
+	fd_lockops->change();
+	r = replace_locked(fd, f, newfd, flags, victim);
+	fd_lockops->changed();
+	return (r);
+}
+
+int
+fd_close_kernel(unsigned first, unsigned last)
+{
+	const unsigned top = fd_limit();
+	unsigned from = first;
+	int r = 0;
+
+	fd_lockops->change();
+	for (unsigned fd = first; fd <= last && fd < top; fd++) {
+		if (!fd_hidden((int)fd) && !fd_ours((int)fd))
+			continue;
+		if (from < fd)
+			(void)real.close_range(from, fd - 1, 0);
+		from = fd + 1;
+	}
+	if (from <= last)
+		r = real.close_range(from, last, 0);
+	fd_lockops->changed();
+	return (r);
 }
 
 struct file *
 fd_take(int fd)
 {
-	uintptr_t f;
+	struct file *f;
 
 	KASSERT((unsigned)fd < API_MAXFD, ("fd_take: descriptor %d", fd));
 	fd_lockops->change();
-	f = atomic_swap_uptr(&fdtable[fd], 0);
+	f = slot_get(fd);
+	if (f == &file_reserved)
+		f = NULL;
+	else
+		slot_set(fd, NULL);
 	fd_lockops->changed();
-	return ((struct file *)f);
+	return (f);
 }
 
 void
@@ -203,10 +418,8 @@ file_close(struct file *f)
 void
 fd_leave(int fd, struct file *f)
 {
-	static struct file left = { .f_refs = 1, .f_type = FT_LEFT };
-
-	if (f->f_type == FT_SOCKET)
-		atomic_swap_uptr(&fdtable[fd], (uintptr_t)&left);
+	if (f->f_type != FT_EPOLL)
+		slot_set(fd, &file_left);
 }
 
 void

@@ -36,6 +36,13 @@ interface_flags(const struct ifnet *ifp)
 	return (IFF_UP | IFF_RUNNING | IFF_BROADCAST);
 }
 
+/* The loopback interface has Linux's name, too. */
+static struct ifnet *
+interface_named(const char *name)
+{
+	return (if_byname(strcmp(name, "lo") == 0 ? "lo0" : name));
+}
+
 /* SIOCGIFNAME maps an index to a name; the others take a name. */
 static struct ifnet *
 interface_asked(unsigned long cmd, struct ifreq *req)
@@ -43,7 +50,7 @@ interface_asked(unsigned long cmd, struct ifreq *req)
 	if (cmd == SIOCGIFNAME)
 		return (if_byindex((unsigned)req->ifr_ifindex));
 	req->ifr_name[IFNAMSIZ - 1] = '\0';
-	return (if_byname(req->ifr_name));
+	return (interface_named(req->ifr_name));
 }
 
 static int
@@ -120,11 +127,25 @@ interface_list(struct ifconf *conf)
 	return (0);
 }
 
+/* Requests that interface_get() serves; others write nothing (ioctl(2)). */
 int
 interface_ioctl(unsigned long cmd, void *arg)
 {
-	return (cmd == SIOCGIFCONF ? interface_list(arg) :
-	    interface_get(cmd, arg));
+	switch (cmd) {
+	case SIOCGIFCONF:
+		return (interface_list(arg));
+	case SIOCGIFADDR:
+	case SIOCGIFNETMASK:
+	case SIOCGIFBRDADDR:
+	case SIOCGIFNAME:
+	case SIOCGIFHWADDR:
+	case SIOCGIFFLAGS:
+	case SIOCGIFMTU:
+	case SIOCGIFINDEX:
+		return (interface_get(cmd, arg));
+	default:
+		return (ENOTTY);
+	}
 }
 
 /*
@@ -219,6 +240,31 @@ getifaddrs(struct ifaddrs **list)
 	return (0);
 }
 
+/* One allocation for each part, because if_freenameindex() frees each. */
+EXPORT struct if_nameindex *
+if_nameindex(void)
+{
+	const struct ifnet *ifp;
+	struct if_nameindex *list;
+	size_t n = 0;
+
+	if (api_state() != API_UP)
+		return (real.if_nameindex());
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next)
+		n++;
+	list = calloc(n + 1, sizeof(*list));
+	if (list == NULL) {
+		errno = ENOBUFS;
+		return (NULL);
+	}
+	n = 0;
+	for (ifp = ifnet_list; ifp != NULL; ifp = ifp->if_next, n++) {
+		list[n].if_index = ifp->if_index;
+		list[n].if_name = strdup(ifp->if_xname);
+	}
+	return (list);
+}
+
 EXPORT unsigned
 if_nametoindex(const char *name)
 {
@@ -226,7 +272,7 @@ if_nametoindex(const char *name)
 
 	if (api_state() != API_UP)
 		return (real.if_nametoindex(name));
-	ifp = if_byname(name);
+	ifp = interface_named(name);
 	if (ifp == NULL)
 		errno = ENODEV;
 	return (ifp != NULL ? ifp->if_index : 0);

@@ -10,13 +10,11 @@
 #include "api/api.h"
 #include "kern/file.h"
 
+/* The caller has a hold, so this one succeeds. */
 static void
 passed_hold(void *file)
 {
-	struct file *f = file;
-
-	atomic_fetchadd_u32(&f->f_refs, 1);
-	atomic_fetchadd_u32(&f->f_fds, 1);
+	(void)file_hold(file);
 }
 
 static void
@@ -25,24 +23,36 @@ passed_close(void *file)
 	file_close(file);
 }
 
+/* A kernel descriptor: a hidden duplicate keeps it open. */
+static int
+kernel_get(int fd, void **file)
+{
+	struct file *f;
+	int copy;
+
+	if (fd_hidden(fd) || fd_ours(fd))
+		return (EBADF);
+	copy = real.fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy == -1)
+		return (errno == EMFILE ? EMFILE : EBADF);
+	f = file_new(FT_KERNEL);
+	f->f_kernel = fd_hidden_copy(copy);
+	*file = f;
+	return (0);
+}
+
 static int
 passed_get(int fd, void **file)
 {
 	struct file *f = fget(fd);
-	int copy;
+	bool open;
 
-	if (f == NULL) {
-		copy = fd_hidden(fd) ? -1 : real.fcntl(fd, F_DUPFD_CLOEXEC, 0);
-		if (copy == -1)
-			return (fd_hidden(fd) || errno != EMFILE ? EBADF :
-			    EMFILE);
-		f = file_new(FT_KERNEL);
-		f->f_kernel = fd_hidden_copy(copy);
-	}
-	passed_hold(f);
+	if (f == NULL)
+		return (kernel_get(fd, file));
+	open = file_hold(f);
 	frele(f);
 	*file = f;
-	return (0);
+	return (open ? 0 : EBADF);
 }
 
 static int
@@ -55,8 +65,10 @@ passed_install(void *file, bool cloexec)
 		return (real.fcntl(f->f_kernel, cloexec ? F_DUPFD_CLOEXEC :
 		    F_DUPFD, 0));
 	fd = fd_reserve();
-	if (fd != -1)
+	if (fd != -1) {
+		passed_hold(f);
 		fd_install(fd, f, cloexec);
+	}
 	return (fd);
 }
 

@@ -14,6 +14,7 @@
 #include "api/api.h"
 
 #define	POLL_FEW	16	/* entries kept on the C stack */
+#define	POLL_TURN	NSEC_PER_MSEC	/* see turn_end() */
 
 /* One socket of the stack in a set. */
 struct pollent {
@@ -31,6 +32,7 @@ struct pollset {
 	/* ps_n entries of the kernel (fd -1: none), then the eventfd */
 	struct pollfd	*ps_kernel;
 	bool		 ps_mixed;	/* some descriptors are the kernel's */
+	bool		 ps_inkernel;	/* sleeps in the kernel */
 	int		 ps_kready;	/* number of ready kernel descriptors */
 	struct waiter	 ps_waiter;
 };
@@ -129,8 +131,6 @@ pollset_kernel(struct pollset *ps, nsec_t deadline, const sigset_t *mask)
 	struct pollfd *wake = &ps->ps_kernel[ps->ps_n];
 	int count;
 
-	KASSERT(ps->ps_waiter.wt_eventfd != -1 || !ps->ps_mixed,
-	    ("pollset_kernel: nothing would wake it"));
 	wake->fd = ps->ps_waiter.wt_eventfd;
 	wake->events = POLLIN;
 	wake->revents = 0;
@@ -142,6 +142,22 @@ pollset_kernel(struct pollset *ps, nsec_t deadline, const sigset_t *mask)
 }
 
 /*
+ * The end of one sleep in the kernel.  If no descriptor is left for an eventfd
+ * (EMFILE), nothing wakes the thread for the stack's sockets, and it polls both
+ * in turns: poll(2) needs no descriptor.
+ */
+static nsec_t
+turn_end(const struct pollset *ps, nsec_t deadline)
+{
+	nsec_t turn;
+
+	if (ps->ps_waiter.wt_eventfd != -1)
+		return (deadline);
+	turn = mach_uptime() + POLL_TURN;
+	return (turn < deadline ? turn : deadline);
+}
+
+/*
  * Returns 0 or an errno value; *ready is the number of ready entries.  The
  * last poll comes after the deadline or signal, as in the kernel: readiness
  * takes precedence.
@@ -150,13 +166,13 @@ static int
 pollset_sleep(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
     int *ready)
 {
-	const bool kernel = ps->ps_waiter.wt_eventfd != -1;
 	int error = 0;
 
 	*ready = pollset_watch(ps);
 	while (*ready == 0 && ps->ps_kready == 0 && error == 0) {
-		if (kernel)
-			error = pollset_kernel(ps, deadline, mask);
+		if (ps->ps_inkernel)
+			error = pollset_kernel(ps, turn_end(ps, deadline),
+			    mask);
 		else
 			error = waiter_sleep(&ps->ps_waiter, deadline);
 		waiter_reset(&ps->ps_waiter);
@@ -177,9 +193,11 @@ pollset_poll(struct pollset *ps, nsec_t deadline, const sigset_t *mask,
 {
 	int error, ready;
 
-	error = waiter_init(&ps->ps_waiter, ps->ps_mixed || mask != NULL);
-	if (error != 0)
+	ps->ps_inkernel = ps->ps_mixed || mask != NULL;
+	error = waiter_init(&ps->ps_waiter, ps->ps_inkernel);
+	if (error != 0 && error != EMFILE && error != ENFILE)
 		return (error);
+	error = 0;
 	ready = pollset_scan(ps);
 	if (ready == 0 && time_left(deadline) > 0)
 		error = pollset_sleep(ps, deadline, mask, &ready);

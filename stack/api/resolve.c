@@ -7,9 +7,17 @@
  * use the kernel's network.
  */
 #include <netdb.h>
+#include <string.h>
 
 #include "api/api.h"
 #include "netinet6/ip6_var.h"
+
+/* A numeric address needs no address of this host (RFC 3493 section 6.1). */
+static bool
+is_numeric6(const char *node)
+{
+	return (node != NULL && strchr(node, ':') != NULL);
+}
 
 EXPORT int
 getaddrinfo(const char *restrict node, const char *restrict service,
@@ -25,7 +33,7 @@ getaddrinfo(const char *restrict node, const char *restrict service,
 		return (real.getaddrinfo(node, service, hints, result));
 	if (hints != NULL)
 		ours = *hints;
-	if (ours.ai_family == AF_UNSPEC &&
+	if (ours.ai_family == AF_UNSPEC && !is_numeric6(node) &&
 	    atomic_load_u32(&api_inet6_kernel) == 0 && !in6_global())
 		ours.ai_family = AF_INET;
 	ours.ai_flags &= ~AI_ADDRCONFIG;

@@ -11,12 +11,18 @@
  * store these in the table below.  Signals that report faults of the program
  * are not intercepted.
  *
+ * A deferred signal is queued again, to its thread, when the call has left the
+ * stack.  The kernel then delivers it as it would have at once: with a
+ * context, on the alternate stack, and with the information of its cause.
+ *
  * A call that ended with EINTR is restarted if every handler that ran has
  * SA_RESTART (signal(7)), and fails with EINTR otherwise.
  */
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "api/api.h"
 #include "kern/thread.h"
@@ -30,6 +36,7 @@
 struct api_thread {
 	volatile unsigned depth;	/* calls entered */
 	volatile uint64_t pending;	/* signal numbers, bit sig - 1 */
+	bool		 restart;	/* the handlers that ran permit it */
 	siginfo_t	 info[NSIG];	/* of pending signals */
 };
 static _Thread_local struct api_thread self
@@ -100,6 +107,7 @@ catcher(int sig, siginfo_t *info, void *context)
 {
 	const ucontext_t *uc = context;
 	sigset_t base;
+	bool restart;
 	int saved = errno;
 
 	if (self.depth > 0) {
@@ -110,32 +118,56 @@ catcher(int sig, siginfo_t *info, void *context)
 		/* The kernel stored its own, shorter, mask there. */
 		sigemptyset(&base);
 		memcpy(&base, &uc->uc_sigmask, KERNEL_SIGSET);
-		(void)run_handler(sig, info, context, &base);
+		restart = self.restart;	/* the handler may use sockets */
+		self.restart = run_handler(sig, info, context, &base) &&
+		    restart;
 	}
 	errno = saved;
 }
 
-/* Delivers pending signals; true if all handlers have SA_RESTART. */
+/*
+ * Queues a deferred signal for this thread.  The kernel lets a process queue
+ * itself the information of any cause.  Without room for a real-time signal
+ * (RLIMIT_SIGPENDING) the handler runs with the context of this place.
+ */
+static void
+queue_again(int sig, const sigset_t *base)
+{
+	siginfo_t info = self.info[sig];
+	ucontext_t here;
+
+	if (real.syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig,
+	    &info) == 0)
+		return;
+	getcontext(&here);
+	self.restart = run_handler(sig, &info, &here, base) && self.restart;
+}
+
+/*
+ * Delivers pending signals, also those that were unblocked only while the call
+ * slept (ppoll(2)); true if all handlers have SA_RESTART.
+ */
 static bool
 deliver(void)
 {
-	sigset_t all, base;
-	siginfo_t info;
-	bool restart = true;
+	sigset_t all, base, open;
 	int sig, saved = errno;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &base);
 	atomic_store_u32(&curthread->td_interrupt, 0);
+	open = base;
+	self.restart = true;
 	while (self.pending != 0) {
 		sig = __builtin_ctzll(self.pending) + 1;
 		self.pending &= ~(1ULL << (sig - 1));
-		info = self.info[sig];
-		restart &= run_handler(sig, &info, NULL, &base);
+		sigdelset(&open, sig);
+		queue_again(sig, &base);
 	}
+	pthread_sigmask(SIG_SETMASK, &open, NULL);	/* handlers run here */
 	pthread_sigmask(SIG_SETMASK, &base, NULL);
 	errno = saved;
-	return (restart);
+	return (self.restart);
 }
 
 void
@@ -203,18 +235,22 @@ caught_action(const struct sigaction *sa, struct sigaction *caught)
 static int
 catch_signal(int sig, const struct sigaction *sa, struct sigaction *old)
 {
+	const bool vforked = api_state() == API_UP && !api_own_process();
 	struct sigaction caught, was;
 	sigset_t mask;
 	int error;
 
-	if (sa != NULL)
+	if (sa != NULL && vforked)
+		caught = *sa;
+	else if (sa != NULL)
 		caught_action(sa, &caught);
 	sig_lock_enter(&mask);
 	error = real.sigaction(sig, sa != NULL ? &caught : NULL, &was);
 	if (error == 0 && (was.sa_flags & SA_SIGINFO) &&
 	    was.sa_sigaction == catcher)
 		was = sig_actions[sig];
-	if (error == 0 && sa != NULL)
+	/* a vfork()ed child shares this table, but not its dispositions */
+	if (error == 0 && sa != NULL && !vforked)
 		sig_actions[sig] = *sa;
 	sig_lock_leave(&mask);
 	if (error == 0 && old != NULL)
@@ -241,11 +277,37 @@ set_handler(int sig, sighandler_t handler, int flags)
 	return (old.sa_handler);
 }
 
+static atomic_u64 interrupting;	/* siginterrupt(): bit sig - 1 */
+
+static bool
+signal_valid(int sig)
+{
+	return (sig > 0 && sig < NSIG);
+}
+
 /* BSD semantics, as in the C library: the handler stays, calls restart. */
 EXPORT sighandler_t
 signal(int sig, sighandler_t handler)
 {
-	return (set_handler(sig, handler, SA_RESTART));
+	const bool interrupts = signal_valid(sig) &&
+	    (atomic_load_u64(&interrupting) >> (sig - 1) & 1) != 0;
+
+	return (set_handler(sig, handler, interrupts ? 0 : SA_RESTART));
+}
+
+EXPORT sighandler_t bsd_signal(int, sighandler_t);
+EXPORT sighandler_t __sysv_signal(int, sighandler_t);
+
+EXPORT sighandler_t
+bsd_signal(int sig, sighandler_t handler)
+{
+	return (signal(sig, handler));
+}
+
+EXPORT sighandler_t
+ssignal(int sig, sighandler_t handler)
+{
+	return (signal(sig, handler));
 }
 
 EXPORT sighandler_t
@@ -254,10 +316,51 @@ sysv_signal(int sig, sighandler_t handler)
 	return (set_handler(sig, handler, (int)SA_RESETHAND | SA_NODEFER));
 }
 
-EXPORT sighandler_t __sysv_signal(int, sighandler_t);
-
 EXPORT sighandler_t
 __sysv_signal(int sig, sighandler_t handler)
 {
 	return (sysv_signal(sig, handler));
+}
+
+/* POSIX: whether calls that this signal interrupts fail with EINTR. */
+EXPORT int
+siginterrupt(int sig, int interrupts)
+{
+	struct sigaction sa;
+
+	if (sigaction(sig, NULL, &sa) != 0)
+		return (-1);
+	if (interrupts) {
+		atomic_set_u64(&interrupting, 1ULL << (sig - 1));
+		sa.sa_flags &= ~SA_RESTART;
+	} else {
+		atomic_clear_u64(&interrupting, 1ULL << (sig - 1));
+		sa.sa_flags |= SA_RESTART;
+	}
+	return (sigaction(sig, &sa, NULL));
+}
+
+/* System V: installs a handler and unblocks the signal, or blocks it. */
+EXPORT sighandler_t
+sigset(int sig, sighandler_t handler)
+{
+	struct sigaction old;
+	sigset_t set, mask;
+
+	if (sigaction(sig, NULL, &old) != 0)
+		return (SIG_ERR);
+	if (handler != SIG_HOLD &&
+	    set_handler(sig, handler, 0) == SIG_ERR)
+		return (SIG_ERR);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	pthread_sigmask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK, &set,
+	    &mask);
+	return (sigismember(&mask, sig) ? SIG_HOLD : old.sa_handler);
+}
+
+EXPORT int
+sigignore(int sig)
+{
+	return (set_handler(sig, SIG_IGN, 0) == SIG_ERR ? -1 : 0);
 }

@@ -14,13 +14,10 @@ socket_install(int fd, struct socket *so, int flags)
 {
 	struct file *f = file_new(FT_SOCKET);
 
-	KASSERT(fd >= 0 && !fd_ours(fd),
-	    ("socket_install: descriptor %d is in use", fd));
 	soref(so); /* the file's reference; soclose() drops the descriptor's */
 	f->f_so = so;
 	atomic_store_u32(&f->f_nonblock, (flags & SOCK_NONBLOCK) != 0);
 	fd_install(fd, f, (flags & SOCK_CLOEXEC) != 0);
-	frele(f);
 }
 
 static bool
@@ -61,10 +58,12 @@ socket(int domain, int type, int protocol)
 		return (-1);
 	api_enter();
 	error = socreate(domain, type & ~flags, protocol, &so);
+	if (atomic_load_u32(&api_sockets_made) == 0)
+		atomic_store_u32(&api_sockets_made, 1);
 	if (error == 0)
 		socket_install(fd, so, type);
 	else
-		real.close(fd);
+		fd_unreserve(fd);
 	api_leave(error);
 	return ((int)api_return(error, fd));
 }
@@ -79,7 +78,7 @@ reserve_two(int fds[2])
 	fds[1] = fd_reserve();
 	if (fds[1] != -1)
 		return (0);
-	real.close(fds[0]);
+	fd_unreserve(fds[0]);
 	return (EMFILE);
 }
 
@@ -101,7 +100,7 @@ socketpair(int domain, int type, int protocol, int out[2])
 		if (error == 0)
 			socket_install(fds[i], pair[i], type);
 		else
-			real.close(fds[i]);
+			fd_unreserve(fds[i]);
 		out[i] = error == 0 ? fds[i] : out[i];
 	}
 	api_leave(error);
@@ -138,24 +137,29 @@ listen(int fd, int backlog)
 	return ((int)api_return(error, 0));
 }
 
+/*
+ * The number is reserved first, because a connection must not be lost for want
+ * of one.  A handler that jumps out of a restarted call leaves none reserved.
+ */
 static int
-accept_once(struct file *f, int fd, struct sockaddr *addr, socklen_t *len,
+accept_once(struct file *f, int *fd, struct sockaddr *addr, socklen_t *len,
     int flags)
 {
 	struct socket *so;
 	int error;
 
+	*fd = fd_reserve();
+	if (*fd == -1)
+		return (errno);
 	error = soaccept(f->f_so,
 	    atomic_load_u32(&f->f_nonblock) ? MSG_DONTWAIT : 0, addr, len, &so);
 	if (error == 0)
-		socket_install(fd, so, flags);
+		socket_install(*fd, so, flags);
+	else
+		fd_unreserve(*fd);
 	return (error);
 }
 
-/*
- * The number is reserved first, because a connection must not be lost for want
- * of one.
- */
 EXPORT int
 accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
@@ -169,17 +173,13 @@ accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 		frele(f);
 		return ((int)api_return(EINVAL, 0));
 	}
-	newfd = fd_reserve();
-	error = newfd == -1 ? errno : 0;
-	if (error == 0) do {
+	do {
 		api_enter();
-		error = accept_once(f, newfd, addr, len, flags);
+		error = accept_once(f, &newfd, addr, len, flags);
 		restart = api_leave(error) &&
 		    !(atomic_load_u32(&f->f_timeo) & FTIMEO_RCV);
 	} while (restart);
 	frele(f);
-	if (error != 0 && newfd != -1)
-		real.close(newfd);
 	return ((int)api_return(error, newfd));
 }
 

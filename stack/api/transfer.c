@@ -26,6 +26,17 @@ file_read(int fd, char *buf, size_t len, off_t *offset)
 	return (n);
 }
 
+/* sendfile(2): the input must be a file with a position. */
+static int
+sendfile_error(int in, const off_t *offset)
+{
+	if (fd_ours(in) || fd_hidden(in))
+		return (fd_hidden(in) ? EBADF : EINVAL);
+	if (real.lseek(in, 0, SEEK_CUR) != -1)
+		return (0);
+	return (errno == ESPIPE && offset == NULL ? EINVAL : errno);
+}
+
 /* Reverts the part of file_read() that could not be sent. */
 static void
 file_unread(int fd, off_t *offset, ssize_t n)
@@ -42,11 +53,13 @@ sendfile(int out, int in, off_t *offset, size_t len)
 	char buf[CHUNK];
 	size_t total = 0;
 	ssize_t n = 0, sent;
+	int error;
 
-	if (fd_ours(in))
-		return (api_return(EINVAL, 0));
-	if (!fd_ours(out))
+	if (!fd_ours(out) && !fd_ours(in))
 		return (real.sendfile(out, in, offset, len));
+	error = sendfile_error(in, offset);
+	if (error != 0)
+		return (api_return(error, 0));
 	while (total < len) {
 		size_t want = len - total;
 
@@ -189,3 +202,53 @@ POSITIONED(ssize_t, preadv, (int fd, const struct iovec *iov, int n,
     off_t offset), (fd, iov, n, offset))
 POSITIONED(ssize_t, pwritev, (int fd, const struct iovec *iov, int n,
     off_t offset), (fd, iov, n, offset))
+
+/*
+ * Position -1 means the file's own, which permits sockets (preadv2(2)).  Of
+ * the flags only RWF_NOWAIT concerns them.
+ */
+static int
+flags2(off_t offset, int flags, int *msgflags)
+{
+	if (offset != -1)
+		return (ESPIPE);
+	if ((flags & ~(RWF_NOWAIT | RWF_HIPRI)) != 0)
+		return (EOPNOTSUPP);
+	*msgflags = flags & RWF_NOWAIT ? MSG_DONTWAIT : 0;
+	return (0);
+}
+
+EXPORT ssize_t
+preadv2(int fd, const struct iovec *iov, int n, off_t offset, int flags)
+{
+	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)iov,
+	    .msg_iovlen = (size_t)n };
+	int error, msgflags;
+
+	if (!fd_ours(fd))
+		return (real.preadv2(fd, iov, n, offset, flags));
+	if ((error = flags2(offset, flags, &msgflags)) != 0)
+		return (api_return(error, 0));
+	return (msgflags == 0 ? readv(fd, iov, n) :
+	    recvmsg(fd, &msg, msgflags));
+}
+
+EXPORT ssize_t
+pwritev2(int fd, const struct iovec *iov, int n, off_t offset, int flags)
+{
+	const struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)iov,
+	    .msg_iovlen = (size_t)n };
+	int error, msgflags;
+
+	if (!fd_ours(fd))
+		return (real.pwritev2(fd, iov, n, offset, flags));
+	if ((error = flags2(offset, flags, &msgflags)) != 0)
+		return (api_return(error, 0));
+	return (msgflags == 0 ? writev(fd, iov, n) :
+	    sendmsg(fd, &msg, msgflags));
+}
+
+EXPORT ssize_t preadv64v2(int, const struct iovec *, int, off_t, int)
+    __attribute__((alias("preadv2")));
+EXPORT ssize_t pwritev64v2(int, const struct iovec *, int, off_t, int)
+    __attribute__((alias("pwritev2")));

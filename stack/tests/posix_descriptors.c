@@ -8,6 +8,9 @@
 #include "posix.h"
 
 #define	RACERS	4
+#define	CLOSED_SOCKETS	2000
+
+static atomic_bool racers_over;
 
 static void
 close_fd(int fd)
@@ -212,6 +215,162 @@ int
 __lsan_is_turned_off(void)
 {
 	return (is_child);
+}
+
+/* accept(2) reserves its number before it waits. */
+static atomic_int accepted;
+
+static void *
+accept_one(void *arg)
+{
+	accepted = OK(accept((int)(intptr_t)arg, NULL, NULL));
+	return (NULL);
+}
+
+/* The number that accept() reserves, once it does: dup2() says so. */
+static int
+reserved_number(int l)
+{
+	for (int n = l + 1; ; n = n < l + 4 ? n + 1 : l + 1) {
+		if (dup2(l, n) == -1) {
+			CHECK_EQ(errno, EBUSY);
+			return (n);
+		}
+		OK(close(n));
+	}
+}
+
+TEST(a_reserved_number_is_neither_open_nor_free)
+{
+	int l = listener(), number, file, c;
+	struct stat st;
+	pthread_t t;
+
+	CHECK_EQ(pthread_create(&t, NULL, accept_one, (void *)(intptr_t)l), 0);
+	number = reserved_number(l);
+	file = OK(open("/dev/null", O_RDONLY));
+	CHECK(file != number);
+	FAILS(close(number), EBADF);
+	FAILS(dup(number), EBADF);
+	FAILS(fcntl(number, F_GETFD), EBADF);
+	FAILS(fstat(number, &st), EBADF);
+	FAILS(read(number, &st, 1), EBADF);
+	FAILS(dup2(file, number), EBUSY);
+	OK(close_range((unsigned)number, (unsigned)number, 0));
+	CHECK(ready(number, POLLIN, 0) == POLLNVAL);
+	c = connected_to(l);
+	CHECK_EQ(pthread_join(t, NULL), 0);
+	CHECK_EQ(accepted, number);
+	send_byte(number);
+	OK(close(number));
+	OK(close(file));
+	OK(close(c));
+	OK(close(l));
+}
+
+/* Threads use the number of a socket that another closes. */
+static atomic_int target;
+
+static void
+duplicate_target(void)
+{
+	int d = dup(target);
+
+	if (d != -1)
+		close(d);
+}
+
+static void
+duplicate_target_high(void)
+{
+	int d = fcntl(target, F_DUPFD, 100);
+
+	if (d != -1)
+		close(d);
+}
+
+static void
+replace_by_target(void)
+{
+	dup2(target, 200);
+}
+
+static void
+connect_target(void)
+{
+	struct sockaddr_in sin = loopback(9);
+	int fd = target;
+
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	(void)connect(fd, (struct sockaddr *)&sin, sizeof(sin));
+	(void)shutdown(fd, SHUT_RDWR);
+}
+
+static void
+watch_target(void)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct pollfd p = { .fd = target, .events = POLLIN };
+	int ep = OK(epoll_create1(0));
+
+	(void)epoll_ctl(ep, EPOLL_CTL_ADD, target, &ev);
+	(void)epoll_wait(ep, &ev, 1, 0);
+	(void)poll(&p, 1, 0);
+	OK(close(ep));
+}
+
+static void *
+use_target(void *arg)
+{
+	static void (*const uses[])(void) = { duplicate_target,
+	    duplicate_target_high, replace_by_target, connect_target,
+	    watch_target };
+
+	for (unsigned i = (unsigned)(uintptr_t)arg; !atomic_load(&racers_over);
+	    i++)
+		uses[i % 5]();
+	return (NULL);
+}
+
+TEST(a_socket_is_closed_once)
+{
+	pthread_t t[RACERS];
+
+	target = -1;
+	racers_over = false;
+	for (uintptr_t i = 0; i < RACERS; i++)
+		CHECK_EQ(pthread_create(&t[i], NULL, use_target, (void *)i), 0);
+	for (int i = 0; i < CLOSED_SOCKETS; i++) {
+		int s = OK(socket(AF_INET, SOCK_STREAM, 0));
+
+		target = s;
+		for (int spin = 0; spin < i * 37 % 3000; spin++)
+			__asm__ volatile("");
+		OK(close(s));
+	}
+	racers_over = true;
+	for (int i = 0; i < RACERS; i++)
+		CHECK_EQ(pthread_join(t[i], NULL), 0);
+	(void)close(200);
+}
+
+/* fork(3) without handlers: the child must get an error, and not wait. */
+TEST(a_bare_forked_child_has_no_network)
+{
+	int s[2];
+	pid_t pid;
+	char c;
+
+	tcp_pair(s);
+	if ((pid = _Fork()) == 0) {
+		alarm(30);
+		if (recv(s[0], &c, 1, MSG_DONTWAIT) != -1 ||
+		    (errno != EBADF && errno != EAGAIN))
+			_exit(1);
+		_exit(0);
+	}
+	CHECK_EQ(child_status(pid), 0);
+	close_pair(s);
 }
 
 TEST(a_forked_child_cannot_damage_its_parent)

@@ -4,6 +4,7 @@
  * together.
  */
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include "posix.h"
 
@@ -249,8 +250,10 @@ TEST(epoll_mixes_kinds_and_nests)
 	CHECK_EQ(ready(ep, POLLIN, 1000), POLLIN);
 	CHECK_EQ(OK(epoll_wait(ep, ev, 4, 0)), 1);
 	CHECK_EQ(ev[0].data.fd, s[1]);
+	drain(s[1]);			/* the outer set knows at once */
+	CHECK_EQ(epoll_next(outer, 0, &fd), 0);
+	CHECK_EQ(ready(ep, POLLIN, 0), 0);
 	later(&l, 20, write_pipe, pipes[1]);
-	drain(s[1]);
 	CHECK_EQ(OK(epoll_wait(ep, ev, 4, -1)), 1);
 	CHECK_EQ(ev[0].data.fd, pipes[0]);
 	later_join(&l);
@@ -271,6 +274,71 @@ TEST(epoll_mixes_kinds_and_nests)
 	OK(close(pipes[1]));
 	OK(close(ep));
 	OK(close(outer));
+}
+
+/* Events of the stack take all places if the kernel has none. */
+TEST(epoll_returns_as_many_events_as_fit)
+{
+	struct epoll_event ev[8], one = { .events = EPOLLIN };
+	int s[4][2], pipes[2], ep = OK(epoll_create1(0));
+
+	OK(pipe(pipes));
+	OK(epoll_ctl(ep, EPOLL_CTL_ADD, pipes[0], &one));
+	for (int i = 0; i < 4; i++) {
+		tcp_pair(s[i]);
+		OK(epoll_ctl(ep, EPOLL_CTL_ADD, s[i][1], &one));
+		send_byte(s[i][0]);
+		CHECK(ready(s[i][1], POLLIN, 10000));
+	}
+	CHECK_EQ(OK(epoll_wait(ep, ev, 4, 0)), 4);
+	CHECK_EQ(OK(epoll_wait(ep, ev, 3, 0)), 3);
+	CHECK_EQ(OK(epoll_wait(ep, ev, 1, 0)), 1);
+	for (int i = 0; i < 4; i++)
+		close_pair(s[i]);
+	close_pair(pipes);
+	OK(close(ep));
+}
+
+/* poll(2) needs no descriptor of its own. */
+static void *
+poll_mixed(void *arg)
+{
+	const int *fds = arg;
+	struct pollfd p[2] = { { .fd = fds[0], .events = POLLIN },
+	    { .fd = fds[1], .events = POLLIN } };
+
+	CHECK_EQ(OK(poll(p, 2, 20)), 0);
+	send_byte(fds[2]);
+	CHECK_EQ(OK(poll(p, 2, -1)), 1);
+	CHECK_EQ(p[0].revents, POLLIN);
+	return (NULL);
+}
+
+TEST(poll_works_at_the_descriptor_limit)
+{
+	struct rlimit old, low;
+	int s[2], pipes[2], fds[3], fill[64], n = 0;
+	pthread_t t;
+
+	tcp_pair(s);
+	OK(pipe(pipes));
+	OK(getrlimit(RLIMIT_NOFILE, &old));
+	low = old;
+	low.rlim_cur = (rlim_t)pipes[1] + 20;
+	OK(setrlimit(RLIMIT_NOFILE, &low));
+	while (n < 64 && (fill[n] = dup(pipes[0])) != -1)
+		n++;
+	fds[0] = s[0];
+	fds[1] = pipes[0];
+	fds[2] = s[1];
+	/* a thread that has never waited in the kernel */
+	CHECK_EQ(pthread_create(&t, NULL, poll_mixed, fds), 0);
+	CHECK_EQ(pthread_join(t, NULL), 0);
+	while (n > 0)
+		OK(close(fill[--n]));
+	OK(setrlimit(RLIMIT_NOFILE, &old));
+	close_pair(s);
+	close_pair(pipes);
 }
 
 /*

@@ -4,8 +4,12 @@
  * use sockets or do not return.
  */
 #include <setjmp.h>
+#include <ucontext.h>
 
 #include "posix.h"
+
+/* Programs still call them. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define	ROUNDS	300
 
@@ -307,6 +311,145 @@ TEST(no_signal_is_lost)
 	CHECK_EQ(caught, ROUNDS);
 	close_pair(s);
 	alarm(0);
+}
+
+/* What a handler was given; the signal comes while read() waits. */
+static struct {
+	siginfo_t	 info;
+	uintptr_t	 pc, stack;
+} given;
+
+static void
+remember(int sig, siginfo_t *info, void *context)
+{
+	const ucontext_t *uc = context;
+	char here;
+
+	(void)sig;
+	given.info = *info;
+	given.stack = (uintptr_t)&here;
+#if defined(__x86_64__)
+	given.pc = (uintptr_t)uc->uc_mcontext.gregs[REG_RIP];
+#else
+	given.pc = (uintptr_t)uc->uc_mcontext.pc;
+#endif
+	caught++;
+}
+
+static void
+queue_until_over(int value)
+{
+	const union sigval v = { .sival_int = value };
+
+	for (; !over; nap(20))
+		pthread_sigqueue(victim, SIGUSR1, v);
+}
+
+TEST(handlers_get_context_information_and_stack)
+{
+	static char alternate[1 << 16];
+	const stack_t ss = { .ss_sp = alternate, .ss_size = sizeof(alternate) };
+	const stack_t off = { .ss_flags = SS_DISABLE };
+	struct sigaction sa = { .sa_sigaction = remember,
+	    .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct later l;
+	int s[2];
+	char c;
+
+	caught = 0;
+	OK(sigaltstack(&ss, NULL));
+	OK(sigaction(SIGUSR1, &sa, NULL));
+	tcp_pair(s);
+	over = false;
+	victim = pthread_self();
+	later(&l, 20, queue_until_over, 7);
+	FAILS(read(s[0], &c, 1), EINTR);
+	interrupted(&l);
+	CHECK_EQ(given.info.si_signo, SIGUSR1);
+	CHECK_EQ(given.info.si_code, SI_QUEUE);
+	CHECK_EQ(given.info.si_value.sival_int, 7);
+	CHECK_EQ(given.info.si_pid, getpid());
+	CHECK(given.pc != 0);
+	CHECK(given.stack - (uintptr_t)alternate < sizeof(alternate));
+	OK(signal(SIGUSR1, SIG_DFL) == SIG_ERR ? -1 : 0);
+	OK(sigaltstack(&off, NULL));
+	close_pair(s);
+}
+
+/* vfork(2): dispositions are the child's own, although memory is shared. */
+TEST(a_vforked_child_leaves_handlers_alone)
+{
+	struct sigaction sa = { .sa_handler = SIG_DFL }, old;
+	int status;
+	pid_t pid;
+
+	catch(SIGUSR1, count, 0);
+	if ((pid = vfork()) == 0) {
+		sigaction(SIGUSR1, &sa, NULL);
+		_exit(sigaction(SIGUSR1, NULL, &old) == 0 &&
+		    old.sa_handler == SIG_DFL ? 0 : 1);
+	}
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	CHECK_EQ(status, 0);
+	raise(SIGUSR1);
+	CHECK_EQ(caught, 1);
+	OK(sigaction(SIGUSR1, NULL, &old));
+	CHECK(old.sa_handler == count);
+}
+
+/* Handlers that older functions install may use sockets as well. */
+TEST(older_functions_install_handlers)
+{
+	struct later l;
+	sigset_t mask;
+	int s[2];
+	char c;
+
+	tcp_pair(s);
+	handler_fd = s[1];
+	(void)signal(SIGUSR1, SIG_DFL);
+	CHECK(sigset(SIGUSR1, count_and_send) == SIG_DFL);
+	caught = 0;
+	interrupt_later(&l);
+	FAILS(read(s[0], &c, 1), EINTR);
+	interrupted(&l);
+	CHECK(sigset(SIGUSR1, SIG_HOLD) == count_and_send);
+	pthread_sigmask(SIG_BLOCK, NULL, &mask);
+	CHECK(sigismember(&mask, SIGUSR1));
+	CHECK(sigset(SIGUSR1, count_and_send) == SIG_HOLD);
+	CHECK_EQ(read(s[0], &c, 1), 1);
+	OK(sigignore(SIGUSR1));
+	CHECK(signal(SIGUSR1, count_and_send) == SIG_IGN);
+	interrupt_later(&l);
+	while (read(s[0], &c, 1) == 1 && caught == 0)	/* restarted */
+		continue;
+	interrupted(&l);
+	(void)signal(SIGUSR1, SIG_DFL);
+	close_pair(s);
+}
+
+TEST(siginterrupt_chooses_whether_calls_restart)
+{
+	struct later l;
+	int s[2];
+	char c;
+
+	tcp_pair(s);
+	OK(siginterrupt(SIGUSR1, 1));
+	(void)signal(SIGUSR1, count);
+	interrupt_later(&l);
+	FAILS(read(s[0], &c, 1), EINTR);
+	interrupted(&l);
+	OK(siginterrupt(SIGUSR1, 0));
+	victim = pthread_self();
+	caught = 0;
+	later(&l, 20, signal_and_send, s[1]);
+	CHECK_EQ(read(s[0], &c, 1), 1);
+	CHECK(caught > 0);
+	later_join(&l);
+	FAILS(siginterrupt(1000, 1), EINVAL);
+	(void)signal(SIGUSR1, SIG_DFL);
+	close_pair(s);
 }
 
 int

@@ -52,6 +52,10 @@ RACES = (
     Race("timer_ref", "a timer has no reference to its socket", "tcp-reset", "random", 70, 6151),
     Race("backlog_leave", "the owner leaves without testing the backlog again", "tcp-backlog", "random", 127, 5688),
     Race("backlog_sleep", "the owner sleeps without testing the backlog again", "tcp-backlog", "random", 3, 6504),
+    Race("fd_hold", "a closed file gets another descriptor", "fd-dup", "pct", 138, 201),
+    Race("fd_reserved", "close() takes a number that accept() has reserved", "fd-reserve", "random", 1, 1000),
+    Race("fd_replace", "dup2() replaces a descriptor while another one does", "fd-replace", "random", 2, 249),
+    Race("connect_closed", "connect() uses a socket that was closed meanwhile", "fd-use", "pct", 310, 206),
     Race("hybrid_lost", "hybrid dispatch ends, and new packets stay queued", "netisr", "pct", 1424, 3556),
     Race("hybrid_overtake", "hybrid dispatch begins while the worker runs", "netisr", "pct", 18, 3616),
 )

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "machine/machine.h"
+#include "machine/posix/host.h"
 
 /* The birth time distinguishes files that reuse an inode number. */
 static int
@@ -16,8 +17,8 @@ identify(const char *path, struct mach_node *node, mode_t *mode)
 {
 	struct statx st;
 
-	if (statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME,
-	    &st) != 0)
+	if (host_call(SYS_statx, AT_FDCWD, path, 0L, STATX_BASIC_STATS |
+	    STATX_BTIME, &st) != 0)
 		return (errno);
 	node->mn_dev = makedev(st.stx_dev_major, st.stx_dev_minor);
 	node->mn_ino = st.stx_ino;

@@ -18,7 +18,8 @@ struct scene {
 };
 
 /* One list for each file, with an empty one at the end. */
-extern const struct scene kern_scenes[], unix_scenes[], inet_scenes[];
+extern const struct scene fd_scenes[], kern_scenes[], unix_scenes[],
+    inet_scenes[];
 
 /* A condition: there are not more sockets than *start, a uint32_t. */
 bool	 scene_none_left(void *start);

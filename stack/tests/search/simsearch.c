@@ -29,8 +29,8 @@
 #define	LIMIT		3000000	/* points; scenes have thousands */
 #define	HANGS		(900 * NSEC_PER_SEC)	/* later than any timer */
 
-static const struct scene *const lists[] = { kern_scenes, unix_scenes,
-    inet_scenes };
+static const struct scene *const lists[] = { fd_scenes, kern_scenes,
+    unix_scenes, inet_scenes };
 
 /* The command line. */
 static struct {

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The calls of api/ that the C library would make, on the model of kernel.h;
+ * and what of api/ needs a process: signals, and the program's own state.
+ */
+#include "tests/search/kernel.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "api/api.h"
+#include "kern/lock.h"
+
+#define	FREE		0
+#define	PLACEHOLDER	1	/* file id is stored as id + 1 */
+#define	HIDDEN_FD	1000
+
+/* One word for each number, so that a call is one step, as in a kernel. */
+static atomic_u32 numbers[KERNEL_FDS];
+
+void
+kernel_reset(void)
+{
+	for (unsigned i = 0; i < KERNEL_FDS; i++)
+		atomic_store_u32(&numbers[i], FREE);
+}
+
+static int
+take_lowest(int low, uint32_t what)
+{
+	for (int fd = low; fd < KERNEL_FDS; fd++) {
+		uint32_t was = FREE;
+
+		if (atomic_cmpset_u32(&numbers[fd], &was, what))
+			return (fd);
+	}
+	errno = EMFILE;
+	return (-1);
+}
+
+int
+kernel_open(uint32_t id)
+{
+	return (take_lowest(0, id + 1));
+}
+
+uint32_t
+kernel_file(int fd)
+{
+	const uint32_t what = atomic_load_acq_u32(&numbers[fd]);
+
+	return (what > PLACEHOLDER ? what - 1 : 0);
+}
+
+unsigned
+kernel_used(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < KERNEL_FDS; i++)
+		n += atomic_load_acq_u32(&numbers[i]) != FREE;
+	return (n);
+}
+
+static bool
+number_valid(int fd)
+{
+	if (fd >= 0 && fd < KERNEL_FDS)
+		return (true);
+	errno = EBADF;
+	return (false);
+}
+
+static int
+kernel_close(int fd)
+{
+	if (number_valid(fd) &&
+	    atomic_swap_u32(&numbers[fd], FREE) != FREE)
+		return (0);
+	errno = EBADF;
+	return (-1);
+}
+
+static int
+kernel_dup3(int fd, int newfd, int flags)
+{
+	uint32_t what;
+
+	(void)flags;
+	if (!number_valid(fd) || !number_valid(newfd) ||
+	    (what = atomic_load_acq_u32(&numbers[fd])) == FREE) {
+		errno = EBADF;
+		return (-1);
+	}
+	(void)atomic_swap_u32(&numbers[newfd], what);
+	return (newfd);
+}
+
+/* Placeholders are duplicates of a descriptor outside the model. */
+static int
+kernel_fcntl(int fd, int cmd, ...)
+{
+	uint32_t what = PLACEHOLDER;
+	va_list ap;
+	int arg;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, int);
+	va_end(ap);
+	if (fd >= 0 && fd < KERNEL_FDS)
+		what = atomic_load_acq_u32(&numbers[fd]);
+	if (what == FREE) {
+		errno = EBADF;
+		return (-1);
+	}
+	return (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC ?
+	    take_lowest(arg, what) : 0);
+}
+
+static int
+kernel_dup(int fd)
+{
+	return (kernel_fcntl(fd, F_DUPFD, 0));
+}
+
+static int
+kernel_dup2(int fd, int newfd)
+{
+	return (kernel_dup3(fd, newfd, 0));
+}
+
+static int
+kernel_close_range(unsigned first, unsigned last, int flags)
+{
+	(void)flags;
+	for (unsigned fd = first; fd <= last && fd < KERNEL_FDS; fd++)
+		(void)kernel_close((int)fd);
+	return (0);
+}
+
+/* A descriptor outside the model, which the stack hides. */
+int
+open(const char *path, int flags, ...)
+{
+	(void)path;
+	(void)flags;
+	return (HIDDEN_FD);
+}
+
+int
+eventfd(unsigned count, int flags)
+{
+	(void)count;
+	(void)flags;
+	return (HIDDEN_FD);
+}
+
+static int
+kernel_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	(void)epfd;
+	(void)op;
+	(void)fd;
+	(void)event;
+	return (0);
+}
+
+static ssize_t
+kernel_write(int fd, const void *buf, size_t len)
+{
+	(void)fd;
+	(void)buf;
+	return ((ssize_t)len);
+}
+
+static ssize_t
+kernel_read(int fd, void *buf, size_t len)
+{
+	(void)fd;
+	memset(buf, 0, len);
+	return ((ssize_t)len);
+}
+
+struct real_calls real_calls = {
+	.socket = socket, .close = kernel_close, .dup = kernel_dup,
+	.dup2 = kernel_dup2, .dup3 = kernel_dup3,
+	.close_range = kernel_close_range,
+	.fcntl = kernel_fcntl, .epoll_ctl = kernel_epoll_ctl,
+	.write = kernel_write, .read = kernel_read,
+};
+
+void
+real_resolve(void)
+{
+}
+
+enum api_state
+api_state(void)
+{
+	return (API_UP);
+}
+
+bool
+api_own_process(void)
+{
+	return (true);
+}
+
+void
+api_enter(void)
+{
+}
+
+bool
+api_leave(int error)
+{
+	(void)error;
+	return (false);
+}
+
+void
+api_explain(void)
+{
+}
+
+void
+stdio_follow(int fd)
+{
+	(void)fd;
+}
+
+int
+interface_ioctl(unsigned long cmd, void *arg)
+{
+	(void)cmd;
+	(void)arg;
+	return (ENOTTY);
+}
