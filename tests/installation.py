@@ -19,6 +19,7 @@ from urllib.parse import urlencode, urlsplit
 from playbooks.module_utils import processes
 from runners.services import supervisor
 from runners.services.supervisor import Layout
+from tests import clusters
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -119,6 +120,7 @@ def installed(var: Path, **environment: str) -> Iterator[Installation]:
     """An installation with migrated databases and a web server, ended at the end; `environment` is that of all."""
     installation = Installation(var, **environment)
     try:
+        clusters.provide(installation.layout)
         installation.start("postgresql", "redis")
         installation.manage("migrate", "--verbosity", "0")
         installation.start("web")

@@ -22,10 +22,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from tests.gate import plan, results
+from tests.gate import durations, plan, results
 from tests.gate.scheduler import INTERRUPTED, Job, Outcome, Scheduler, run_jobs
 
-LIGHT_JOBS = 2
+LIGHT_JOBS = 4
+"""All that mostly wait: three of tests/integration, and `platform`."""
 
 
 def budget(thorough: bool) -> float:
@@ -69,6 +70,8 @@ def report(outcomes: Sequence[Outcome], options: argparse.Namespace, cpus: int, 
         print(f"\n===== {outcome.job.name}: output of the failed job ({outcome.log})")
         print(outcome.log.read_text(encoding="utf-8", errors="replace"))
     cases = results.collect(outcomes, options.var / "results")
+    if not options.thorough:
+        durations.record(outcomes)
     lines = results.table(outcomes, cases)
     limit = options.budget or budget(options.thorough)
     exceeded = seconds > limit

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from runners.services.supervisor import Layout
+from runners.services.supervisor import DATABASE, Layout
+from tests.gate import durations
+from tests.gate.durations import cache
 from tests.gate.scheduler import Argv, Job
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,14 +33,26 @@ GUESTS = "tests/lab/test_vmlab.py"
 # Of tests/unit: folders of a job of their own, which ask the site for pages and the interface for programs.
 PAGES = ("accounts", "api", "crawl", "reports")
 
+# Of tests/integration: jobs beside each other, since most of the time of each test is waited. The rest is one job.
+INTEGRATION = {
+    "integration-faults": ("test_faults.py", "test_labs.py"),
+    "integration-outages": (
+        "test_availability.py", "test_clocks.py", "test_crashes.py", "test_dependency_states.py", "test_linux.py",
+    ),
+}  # fmt: skip
+
+# Plugins of pytest that one job needs; all others start a second sooner without them.
+HEAVY_PLUGINS = {"schemathesis": "pages", "playwright": "browser"}
+
 WEIGHTS = {
-    "integration": 690, "guests": 400, "lab": 300, "stack": 300, "unit": 160, "pages": 120, "simulator": 120,
+    "integration": 350, "integration-faults": 350, "integration-outages": 350, "guests": 400,
+    "lab": 300, "stack": 300, "unit": 160, "pages": 120, "simulator": 120,
     "suite-thread": 170, "build-release": 95, "combinations": 120, "fuzz": 110, "browser": 75, "platform": 60,
     "lint-mypy": 60, "build-address": 60, "build-thread": 60, "suite-address": 60, "lint-clang": 40,
     "lint-clang-sim": 20, "lint-cppcheck": 40, "lint-locking": 30, "suite-release": 20, "client": 30, "lint-djlint": 10,
     "lint-shellcheck": 5, "lint-ruff": 5, "lint-prose": 5,
 }  # fmt: skip
-"""About how many CPU seconds each job takes: the table at the end of a run has them."""
+"""About how many CPU seconds each job takes where no gate has run yet (tests/gate/durations.py)."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +85,7 @@ def lint_jobs() -> list[Job]:
         *(_lint(name, _compiled(name)) for name in CLANG_BUILDS),
         _lint("cppcheck", _cppcheck(), after=("lint-clang",)),
         _lint("locking", (PYTHON, "-m", "tests.stack.locking", "check"), after=("lint-clang",)),
-        _lint("mypy", (str(BIN / "mypy"), "--no-error-summary", *tracked("*.py"))),
+        _lint("mypy", _mypy()),
         _lint("djlint", (str(BIN / "djlint"), "--quiet", "--lint", *templates)),
         _lint("shellcheck", ("shellcheck", "--severity=warning", "dev", "runners/install.sh", ".ci/run")),
         _lint("ruff", (ruff, "check", "--quiet"), (ruff, "format", "--check", "--quiet")),
@@ -79,21 +93,32 @@ def lint_jobs() -> list[Job]:
     ]
 
 
+def _alone(name: str, *argv: str) -> Argv:
+    """A command that shares a cache of that name with all clones: one at a time uses it."""
+    return ("flock", str(cache(name) / "lock"), *argv)
+
+
+def _mypy() -> Argv:
+    """Its results of a module are found by the content of the file, the options and its version."""
+    words = ("--no-error-summary", f"--cache-dir={cache('mypy')}")
+    return _alone("mypy", str(BIN / "mypy"), *words, *tracked("*.py"))
+
+
 def _cppcheck() -> Argv:
+    """Its results of a file are found by the preprocessed source, the options and its version."""
+
     def output(*argv: str) -> str:
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.strip()
 
-    cache = ROOT / "build" / "cppcheck"
-    cache.mkdir(parents=True, exist_ok=True)
     machine = output("uname", "-m")
     # Without any definition it tries a dozen sets of those that the C library's headers test, in ten times the time.
     defined = ["__STDC__=1", "__STDC_VERSION__=201112L", "__GNUC__=12", "__GNUC_MINOR__=2", "__linux__=1"]
     defined += [f"__{machine}__=1", "INVARIANTS", "WITNESS", "LOCK_TRACKING", "LOCK_PROFILING"]
-    return (
-        "cppcheck", "--quiet", "--std=c11", "--enable=portability", "--inline-suppr", "--error-exitcode=1",
+    return _alone(
+        "cppcheck", "cppcheck", "--quiet", "--std=c11", "--enable=portability", "--inline-suppr", "--error-exitcode=1",
         # It takes a buffer that is passed to be filled for one that is read.
         "--suppress=ctuuninitvar",
-        f"--cppcheck-build-dir={cache}", "-I", "stack", "-I", "build/clang",
+        f"--cppcheck-build-dir={cache('cppcheck')}", "-I", "stack", "-I", "build/clang",
         "-I", f"/usr/include/{output('gcc', '-print-multiarch')}",
         *(f"-D{name}" for name in defined), *tracked("stack/*.c"),
     )  # fmt: skip
@@ -118,6 +143,7 @@ def pytest_job(
     """A run of pytest with a directory of its own, in which it has PostgreSQL and Redis if it needs them."""
     var, junit = setting.var / name, setting.var / name / "junit.xml"
     words = [PYTHON, "-m", "pytest", "-q", f"--junit-xml={junit}", "-o", f"cache_dir={var / 'pytest_cache'}"]
+    words += [word for plugin, job in HEAVY_PLUGINS.items() if job != name for word in ("-p", f"no:{plugin}")]
     if setting.thorough:
         words.append("--thorough")
     job = Job(name, ((*words, *arguments),), cpus=cpus, after=after, junit=(junit,), environment=environment or {})
@@ -126,9 +152,13 @@ def pytest_job(
     services = (PYTHON, "-m", "runners.services", "--var", str(var))
     return replace(
         job,
-        steps=((*services, "--volatile", "start", "postgresql", "redis"), *job.steps),
+        steps=(
+            (PYTHON, "-m", "tests.clusters", str(var)),
+            (*services, "--volatile", "start", "postgresql", "redis"),
+            *job.steps,
+        ),
         cleanup=((*services, "stop"),),
-        environment={**job.environment, **Layout.of(var).environment()},
+        environment={**job.environment, **Layout.of(var).environment(), "PERFWEB_TEST_TEMPLATE": DATABASE},
     )
 
 
@@ -136,12 +166,17 @@ def test_jobs(setting: Setting) -> list[Job]:
     """All tests: what mostly waits first, then the builds that others come after."""
     stack = [f"--ignore=tests/stack/{name}" for name in (*SIMULATED, *COMBINED, *FUZZED)]
     pages = [f"--ignore=tests/unit/{name}" for name in PAGES]
+    others = [f"--ignore=tests/integration/{name}" for names in INTEGRATION.values() for name in names]
 
-    def files(names: Iterable[str]) -> list[str]:
-        return [f"tests/stack/{name}" for name in names]
+    def files(names: Iterable[str], folder: str = "stack") -> list[str]:
+        return [f"tests/{folder}/{name}" for name in names]
+
+    def integration(name: str, *arguments: str) -> Job:
+        return pytest_job(setting, name, *arguments, cpus=0, databases=True)
 
     return [
-        pytest_job(setting, "integration", "tests/integration", cpus=0, databases=True),
+        integration("integration", "tests/integration", *others),
+        *(integration(name, *files(names, "integration")) for name, names in INTEGRATION.items()),
         *(Job(f"build-{name}", (_compiled(name),)) for name in STACK_BUILDS),
         pytest_job(setting, "guests", GUESTS, after=("build-release",)),
         pytest_job(setting, "lab", "tests/lab", f"--ignore={GUESTS}"),
@@ -160,13 +195,15 @@ def test_jobs(setting: Setting) -> list[Job]:
 
 def all_jobs(setting: Setting) -> list[Job]:
     """The gate."""
-    return [replace(job, weight=WEIGHTS[job.name]) for job in (*test_jobs(setting), *lint_jobs())]
+    weights = WEIGHTS | durations.recorded()
+    return [replace(job, weight=weights[job.name]) for job in (*test_jobs(setting), *lint_jobs())]
 
 
 STACK = (
     "lint-clang", "lint-clang-sim", "lint-cppcheck", "lint-locking", "lint-prose",
     *(f"build-{name}" for name in STACK_BUILDS),
-    *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "simulator", "fuzz", "lab", "guests",
+    *(f"suite-{name}" for name in STACK_BUILDS), "stack", "combinations", "simulator", "fuzz",
+    "lab-stack", "guests-stack",
 )  # fmt: skip
 PYTHON_LINT = ("lint-mypy", "lint-ruff")
 UNIT = ("unit", "pages")
@@ -194,7 +231,7 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tests/untrusted/", (*PYTHON_LINT, "unit")),
     ("tests/stack/", (*PYTHON_LINT, *STACK)),
     ("tests/lab/", (*PYTHON_LINT, "build-release", "lab", "guests")),
-    ("tests/integration/", (*PYTHON_LINT, "integration")),
+    ("tests/integration/", (*PYTHON_LINT, "integration", *INTEGRATION)),
     ("tests/browser/", (*PYTHON_LINT, "browser")),
     ("tests/client/", (*PYTHON_LINT, "client")),
     ("tests/platform/", (*PYTHON_LINT, "platform")),
@@ -206,9 +243,12 @@ DEPENDENTS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def partial_jobs(setting: Setting) -> list[Job]:
     """Parts of the gate's jobs, for changes that ask for no more."""
     first = "tests/integration/test_runs.py::test_demo_command_runs_a_plan_to_its_verdict"
+    tunnel = f"{GUESTS}::test_packets_between_guests_travel_in_a_tunnel"
     return [
         pytest_job(setting, "docs", *DOCUMENTED, databases=True),
         pytest_job(setting, "docs-tunables", "tests/stack/test_tunables.py"),
+        pytest_job(setting, "lab-stack", "tests/lab/test_stack.py"),
+        pytest_job(setting, "guests-stack", tunnel, "-k", "stack-gre", after=("build-release",)),
         pytest_job(setting, "one-run", first, cpus=0, databases=True),
     ]
 

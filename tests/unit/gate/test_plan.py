@@ -56,14 +56,18 @@ def test_every_path_of_the_table_exists() -> None:
     [
         (["docs/howto/plans.md"], {"docs"}, {"unit", "stack", "lint-mypy"}),
         (["docs/reference/tunables.md"], {"docs", "docs-tunables"}, {"unit"}),
-        (["perfweb/runs/services.py"], {"unit", "browser", "lint-mypy", "one-run"}, {"stack", "integration"}),
+        (
+            ["perfweb/runs/services.py"],
+            {"unit", "browser", "lint-mypy", "one-run"},
+            {"stack", "integration", "integration-faults"},
+        ),
         (
             ["stack/net/if.c"],
             {"stack", "suite-address", "lint-clang", "lint-locking", "fuzz"},
             {"unit", "browser", "lint-mypy"},
         ),
         (["docs/howto/plans.md", "stack/net/if.c"], {"docs", "suite-thread"}, {"unit"}),
-        (["pyproject.toml"], {"unit", "stack", "integration", "lint-ruff"}, {"docs"}),
+        (["pyproject.toml"], {"unit", "stack", *plan.INTEGRATION, "integration", "lint-ruff"}, {"docs"}),
         (["runners/ansible/driver.py"], {"unit", "lab", "integration", "platform"}, set()),
         ([], set(), {"unit"}),
     ],

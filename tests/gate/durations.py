@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a run of the gate leaves for later ones of all clones on this machine: caches, and how long jobs take."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.gate.scheduler import Outcome
+
+
+def cache(name: str = "") -> Path:
+    """A directory that all clones of this user share (XDG Base Directory Specification 0.8)."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    directory = home / "perfweb" / name
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def recorded() -> dict[str, float]:
+    """CPU seconds of the jobs that have passed on this machine, by name, each as of its last run."""
+    try:
+        found = json.loads((cache() / "durations.json").read_text(encoding="utf-8"))
+        return {str(name): float(seconds) for name, seconds in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def record(outcomes: Sequence[Outcome]) -> None:
+    """Keeps the CPU seconds of the jobs that have passed: one that failed may have ended early."""
+    seconds = recorded() | {outcome.job.name: round(outcome.cpu_seconds, 1) for outcome in outcomes if outcome.passed}
+    new = cache() / f"durations.json.{os.getpid()}"
+    new.write_text(json.dumps(seconds, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    new.replace(cache() / "durations.json")
