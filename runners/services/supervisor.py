@@ -329,28 +329,26 @@ def start_web(layout: Layout) -> None:
     _start(layout, "web", argv, lambda pid: listens(pid, port), cwd=ROOT)
 
 
+def _worker(*options: str) -> list[str]:
+    """A Celery worker.
+
+    This service revokes no tasks: without mingle a worker does not wait a second at its start for the revoked tasks of
+    others, and without gossip it does not listen to them.
+    """
+    argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--without-mingle", "--without-gossip"]
+    return [*argv, *options]
+
+
 def start_worker(layout: Layout) -> None:
     """Starts the Celery worker: a process for each run at once, by default one, because the machine has one lab."""
     runs = os.environ.get("PERFWEB_RUNS_AT_ONCE") or "1"
-    argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--concurrency", runs, "--loglevel", "INFO"]
-    _start(layout, "worker", argv, lambda _: True, cwd=ROOT)
+    _start(layout, "worker", _worker("--concurrency", runs, "--loglevel", "INFO"), lambda _: True, cwd=ROOT)
 
 
 def start_messenger(layout: Layout) -> None:
     """Starts the worker for what others say to the service and it to them, which does not wait for the end of a run."""
-    argv = [
-        sys.executable,
-        "-m",
-        "celery",
-        "-A",
-        "perfweb",
-        "worker",
-        "--queues",
-        "messages",
-        "--hostname",
-        "messages@%h",
-    ]
-    _start(layout, "messenger", [*argv, "--concurrency", "1", "--loglevel", "WARNING"], lambda _: True, cwd=ROOT)
+    argv = _worker("--queues", "messages", "--hostname", "messages@%h", "--concurrency", "1", "--loglevel", "WARNING")
+    _start(layout, "messenger", argv, lambda _: True, cwd=ROOT)
 
 
 def start_mail(layout: Layout) -> None:

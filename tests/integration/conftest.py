@@ -5,18 +5,15 @@ The services are those of `./dev test`, which these tests stop and start again; 
 """
 
 import os
-import re
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import redis
 from django.conf import settings
-from django.db import connection
 
 from perfweb.lab import services as lab_services
 from perfweb.lab.models import Testbed
@@ -27,13 +24,10 @@ from playbooks.module_utils import processes
 from playbooks.module_utils.tunnels import INTERFACE
 from runners.labs import netlab
 from runners.services.supervisor import Layout
+from tests.integration.workers import Worker, wait_for
 from tests.labs import raise_lab
 
 ROOT = Path(__file__).resolve().parents[2]
-LEASE_SECONDS = 4.0
-DATABASE_PATIENCE = 6.0
-RECEIVED = re.compile(rb"Task [\w.]+\[[-\w]+\] received")
-ENDED = re.compile(rb"Task [\w.]+\[[-\w]+\] (?:succeeded|raised|retry)")
 
 PLAN = """\
 name: tiny
@@ -46,14 +40,6 @@ boots: 2
 seconds: 1
 gates: off
 """
-
-
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 600) -> None:
-    """Waits until `condition`, which fails the test if it takes too long."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain for {what}"
-        time.sleep(0.1)
 
 
 def state_of(run: Run) -> str:
@@ -69,57 +55,12 @@ def history(run: Run) -> list[str]:
     return list(run.transitions.values_list("to_state", flat=True))
 
 
-class Worker:
-    """A Celery worker with short leases, as a process of its own."""
-
-    def __init__(self, folder: Path, queue: str = "celery", **environment: str) -> None:
-        self.folder, self.queue, self.environment = folder, queue, environment
-        self.process: subprocess.Popen[bytes] | None = None
-        self.log = folder / "worker.log"
-
-    def start(self) -> None:
-        """Starts it anew: one that still runs, because a test failed, is killed."""
-        self.kill()
-        environment = (
-            os.environ
-            | self.environment
-            | {
-                "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
-                "PERFWEB_PGDATABASE": connection.settings_dict["NAME"],
-                "PERFWEB_LEASE_SECONDS": str(LEASE_SECONDS),
-                "PERFWEB_DATABASE_PATIENCE": str(DATABASE_PATIENCE),
-            }
-        )
-        argv = [sys.executable, "-m", "celery", "-A", "perfweb", "worker", "--concurrency", "1", "-l", "INFO"]
-        with self.log.open("wb") as output:
-            self.process = subprocess.Popen(
-                [*argv, "--queues", self.queue, "-n", f"{self.queue}@test{time.monotonic_ns()}"],
-                cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True,
-            )  # fmt: skip
-        wait_for(lambda: b" ready." in self.log.read_bytes(), f"the worker; see {self.log}")
-
-    def runs(self) -> bool:
-        return self.process is not None and self.process.poll() is None
-
-    def idle(self) -> bool:
-        """Whether all tasks that it received have ended."""
-        log = self.log.read_bytes()
-        return len(RECEIVED.findall(log)) == len(ENDED.findall(log))
-
-    def signal(self, number: int) -> None:
-        assert self.process is not None
-        os.kill(self.process.pid, number)
-
-    def signal_all(self, number: int) -> None:
-        """All its processes, as when its machine falls asleep and wakes up."""
-        assert self.process is not None
-        os.killpg(self.process.pid, number)
-
-    def kill(self) -> None:
-        """As the kernel does when memory runs out: no goodbye, and all its processes."""
-        if self.process is not None and self.runs():
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+def _programs() -> Iterator[tuple[int, str]]:
+    """All processes of the machine: process id and name of the program."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(FileNotFoundError, ProcessLookupError), open(f"/proc/{entry}/comm", encoding="utf-8") as file:
+                yield int(entry), file.read().strip()
 
 
 class LabHosts:
@@ -128,38 +69,31 @@ class LabHosts:
     def __init__(self, lab: netlab.Lab) -> None:
         self.lab = lab
 
-    def processes(self, host: str) -> dict[int, str]:
-        """The programs on a host by process id, without its SSH server."""
-        found = {}
+    def processes(self, host: str, program: str = "") -> dict[int, str]:
+        """The programs on a host by process id, or one of them, without its SSH server."""
+        wanted = {pid: name for pid, name in _programs() if name == program or not program}
+        if program and not wanted:  # which costs little, as tests look for a program again and again
+            return {}
         there = set(map(int, self._ip("netns", "pids", self.lab.namespace(host)).split()))
         # The stack has a network namespace of its own.
-        below = {process.pid for process in processes.descendants(there)}
-        for pid in sorted(there | below):
-            try:
-                name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if not name.startswith("sshd"):
-                found[pid] = name
-        return found
+        there |= {process.pid for process in processes.descendants(there)}
+        return {pid: wanted[pid] for pid in sorted(there & wanted.keys()) if not wanted[pid].startswith("sshd")}
 
     def runs(self, host: str, program: str) -> bool:
-        return program in self.processes(host).values()
+        return bool(self.processes(host, program))
 
     def kill(self, host: str, program: str) -> None:
-        for pid, name in self.processes(host).items():
-            if name == program:
-                self._signal(pid, signal.SIGKILL)
+        for pid in self.processes(host, program):
+            self._signal(pid, signal.SIGKILL)
 
     def hold(self, host: str, program: str) -> bool:
         """Stops a program in its tracks; False if none runs there (any more)."""
-        return any(self._signal(pid, signal.SIGSTOP) for pid, name in self.processes(host).items() if name == program)
+        return any(self._signal(pid, signal.SIGSTOP) for pid in self.processes(host, program))
 
     def release(self, host: str, program: str) -> None:
         """Lets what was held go on."""
-        for pid, name in self.processes(host).items():
-            if name == program:
-                self._signal(pid, signal.SIGCONT)
+        for pid in self.processes(host, program):
+            self._signal(pid, signal.SIGCONT)
 
     def use_reno(self, host: str) -> None:
         """Gives a host another congestion control than the lab's, one that every kernel allows."""

@@ -24,7 +24,8 @@ from perfweb.runs.models import Measurement, Run, RunState, Sample
 from runners import recovery
 from runners.services.supervisor import Layout, start_postgresql, stop
 from tests.installation import Reply, installed, wait_until
-from tests.integration.conftest import ROOT, LabHosts, Worker, wait_for, wait_for_state
+from tests.integration.conftest import ROOT, LabHosts, wait_for_state
+from tests.integration.workers import Worker, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,13 +10,8 @@ from django.db import connection
 from perfweb.measuring import spool
 from perfweb.runs.models import Boot, Measurement, Run, RunState, Sample
 from runners.services.supervisor import Layout, start_postgresql, start_redis, stop
-from tests.integration.conftest import (
-    LabHosts,
-    Worker,
-    history,
-    wait_for,
-    wait_for_state,
-)
+from tests.integration.conftest import LabHosts, history, wait_for_state
+from tests.integration.workers import Worker, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -21,6 +21,7 @@ import pytest
 import redis
 
 from runners.services import supervisor
+from tests import clusters
 from tests.installation import ROOT, Installation, Reply, installed, wait_until
 
 RECOVERY_SECONDS = 5.0
@@ -60,7 +61,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
         disk(folder / "postgresql", "250m"),
     ):
         layout = supervisor.Layout.of(var)
-        supervisor._initialise_postgresql(layout)
+        clusters.provide(layout)
         (layout.postgresql_data).rename(var / "made")
         subprocess.run(["cp", "-a", f"{var}/made/.", folder / "postgresql"], check=True)
         (folder / "postgresql").chmod(0o700)

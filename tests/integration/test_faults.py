@@ -32,7 +32,8 @@ from perfweb.runs import services
 from perfweb.runs.models import Artefact, ArtefactKind, Boot, Measurement, Run, RunState, Sample
 from runners import recovery, tasks
 from runners.labs import netlab
-from tests.integration.conftest import LabHosts, Worker, history, state_of, wait_for, wait_for_state
+from tests.integration.conftest import LabHosts, history, state_of, wait_for_state
+from tests.integration.workers import Worker, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

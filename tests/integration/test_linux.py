@@ -10,7 +10,8 @@ from perfweb.lab.models import Testbed
 from perfweb.runs import services
 from perfweb.runs.models import Artefact, Boot, RunState
 from perfweb.runs.planfile import resized
-from tests.integration.conftest import LabHosts, Worker, wait_for_state
+from tests.integration.conftest import LabHosts, wait_for_state
+from tests.integration.workers import Worker
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PLAN = Path(__file__).parents[2] / "perfweb" / "runs" / "plans" / "linux-gro.yaml"

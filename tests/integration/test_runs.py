@@ -15,7 +15,8 @@ from perfweb.measuring.tools import SERVER_PORTS
 from perfweb.runs import progress, services
 from perfweb.runs.models import Artefact, Boot, HostFacts, Measurement, Run, RunState, Sample
 from runners.labs import netlab
-from tests.integration.conftest import PLAN, LabHosts, Worker, history, wait_for, wait_for_state
+from tests.integration.conftest import PLAN, LabHosts, history, wait_for_state
+from tests.integration.workers import Worker, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TWO_VARIANTS = """\
@@ -121,7 +122,7 @@ def wait_for_client(hosts: LabHosts, before: set[int]) -> set[int]:
     found: set[int] = set()
 
     def there() -> bool:
-        found.update(pid for pid, name in hosts.processes("left").items() if name == "netperf" and pid not in before)
+        found.update(pid for pid in hosts.processes("left", "netperf") if pid not in before)
         return bool(found)
 
     wait_for(there, "another client")

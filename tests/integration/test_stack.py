@@ -13,7 +13,8 @@ from perfweb.lab.models import Testbed
 from perfweb.reports.published import Published, beside
 from perfweb.runs import services
 from perfweb.runs.models import Artefact, Boot, Measurement, Run, RunState, Sample
-from tests.integration.conftest import LabHosts, wait_for, wait_for_state
+from tests.integration.conftest import LabHosts, wait_for_state
+from tests.integration.workers import wait_for
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("lasting_worker")]
 BUILD_SECONDS = 600

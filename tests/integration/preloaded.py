@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Imports what a Celery worker of this service does, for the processes that are forked from this one."""
+
+import gc
+import importlib
+
+from perfweb.celery import app
+
+for name in (
+    *("celery.apps.worker", "celery.bin.celery", "celery.bin.worker", "celery.concurrency.prefork"),
+    *("celery.worker.consumer", "celery.worker.strategy", "kombu.transport.redis", "ansible_runner.interface"),
+):
+    importlib.import_module(name)
+app.loader.import_default_modules()
+gc.freeze()  # a fork shares what nothing looks at

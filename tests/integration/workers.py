@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Celery workers for tests that stop and kill them.
+
+A worker is a process that a server forks which has imported everything (multiprocessing, “forkserver”): what a worker
+imports takes longer than a small run.  One with an environment of its own is started as `celery` itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext, ForkServerProcess
+from pathlib import Path
+
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parents[2]
+PR_SET_PDEATHSIG = 1
+LEASE_SECONDS = 4.0
+DATABASE_PATIENCE = 6.0
+RECEIVED = re.compile(rb"Task [\w.]+\[[-\w]+\] received")
+ENDED = re.compile(rb"Task [\w.]+\[[-\w]+\] (?:succeeded|raised|retry)")
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 600) -> None:
+    """Waits until `condition`, which fails the test if it takes too long."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds:g} s in vain for {what}"
+        time.sleep(0.1)
+
+
+def _settings() -> dict[str, str]:
+    """What a worker of these tests has in its environment."""
+    return {
+        "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
+        "PERFWEB_PGDATABASE": str(connection.settings_dict["NAME"]),
+        "PERFWEB_LEASE_SECONDS": str(LEASE_SECONDS),
+        "PERFWEB_DATABASE_PATIENCE": str(DATABASE_PATIENCE),
+    }
+
+
+@cache
+def _forks() -> tuple[ForkServerContext, Mapping[str, str]]:
+    """The server, and the environment with which it has read the settings."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.integration.preloaded"])
+    before, environment = dict(os.environ), os.environ | _settings()
+    os.environ.update(environment)
+    try:
+        forkserver.ensure_running()
+    finally:
+        for name in environment.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+    return context, _relevant(environment)
+
+
+def _relevant(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the settings of a worker depend on."""
+    return {name: value for name, value in environment.items() if name.startswith(("PERFWEB_", "DJANGO_", "LD_"))}
+
+
+def work(log: str, argv: Sequence[str]) -> None:
+    """Becomes a worker: a leader of a session, whose output goes to a file, and that ends with these tests."""
+    os.setsid()
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    with open(log, "wb") as output:
+        for number in (1, 2):
+            os.dup2(output.fileno(), number)
+    sys.argv = ["celery", *argv]
+    from celery.bin.celery import main
+
+    main()
+
+
+class Worker:
+    """A Celery worker with short leases, as a process of its own."""
+
+    def __init__(self, folder: Path, queue: str = "celery", **environment: str) -> None:
+        self.folder, self.queue, self.environment = folder, queue, environment
+        self.process: subprocess.Popen[bytes] | ForkServerProcess | None = None
+        self.log = folder / "worker.log"
+
+    def start(self) -> None:
+        """Starts it anew: one that still runs, because a test failed, is killed."""
+        self.kill()
+        self.log.write_bytes(b"")
+        argv = ["-A", "perfweb", "worker", "--without-mingle", "--without-gossip", "--concurrency", "1", "-l", "INFO"]
+        argv += ["--queues", self.queue, "-n", f"{self.queue}@test{time.monotonic_ns()}"]
+        environment = os.environ | self.environment | _settings()
+        context, preloaded = _forks()
+        if _relevant(environment) == preloaded:
+            process = context.Process(target=work, args=(str(self.log), argv))
+            process.start()
+            self.process = process
+        else:
+            with self.log.open("wb") as output:
+                self.process = subprocess.Popen(
+                    [sys.executable, "-m", "celery", *argv],
+                    cwd=ROOT, env=environment, stdout=output, stderr=output, start_new_session=True,
+                )  # fmt: skip
+        wait_for(lambda: b" ready." in self.log.read_bytes(), f"the worker; see {self.log}")
+
+    def runs(self) -> bool:
+        if isinstance(self.process, subprocess.Popen):
+            return self.process.poll() is None
+        return self.process is not None and self.process.is_alive()
+
+    def idle(self) -> bool:
+        """Whether all tasks that it received have ended."""
+        log = self.log.read_bytes()
+        return len(RECEIVED.findall(log)) == len(ENDED.findall(log))
+
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        assert self.process.pid is not None
+        os.kill(self.process.pid, number)
+
+    def signal_all(self, number: int) -> None:
+        """All its processes, as when its machine falls asleep and wakes up."""
+        assert self.process is not None
+        assert self.process.pid is not None
+        os.killpg(self.process.pid, number)
+
+    def kill(self) -> None:
+        """As the kernel does when memory runs out: no goodbye, and all its processes."""
+        if self.process is not None and self.runs():
+            self.signal_all(signal.SIGKILL)
+            if isinstance(self.process, subprocess.Popen):
+                self.process.wait()
+            else:
+                self.process.join()
