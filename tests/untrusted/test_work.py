@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """No parser of untrusted input does more than linear work, and none raises what it does not declare.
 
-Each hostile text is doubled four times.  The work is the number of lines of Python that are executed, counted with
-sys.settrace(): each iteration of a loop, a comprehension and a generator counts, in the standard library as well, and
-the number is the same on every machine.  What a single line does in C is not counted: test_patterns.py covers the
-regular expressions.
+Each hostile text is doubled four times.  The work is the number of lines of Python that are executed (lines.py): each
+iteration of a loop, a comprehension and a generator counts, in the standard library as well, and the number is the same
+on every machine.  What a single line does in C is not counted: test_patterns.py covers the regular expressions.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.untrusted import metering
 from tests.untrusted.hostile import GENERIC, RUNS, Generator, Parser, call
+from tests.untrusted.lines import executed
 from tests.untrusted.metering import METER
 from tests.untrusted.parsers import PARSERS
 
@@ -36,21 +34,8 @@ SPARE_CHARACTERS = 20_000
 
 def work(parser: Parser, text: str) -> tuple[int, int]:
     """The lines of Python that a call executes, and the characters that operations in C read and write for them."""
-    lines = 0
-
-    def count(frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal lines
-        if frame.f_code.co_filename == metering.__file__:
-            return None
-        lines += event == "line"
-        return count
-
-    before, METER.characters = sys.gettrace(), 0
-    sys.settrace(count)
-    try:
-        call(parser, text)
-    finally:
-        sys.settrace(before)
+    METER.characters = 0
+    lines = executed(lambda: call(parser, text), without=metering.__file__)
     return lines, METER.characters
 
 
@@ -58,7 +43,7 @@ def superlinear(parser: Parser, generate: Generator) -> list[tuple[int, int]]:
     """The work at the three largest sizes, where lines or characters grow faster than the text at both doublings; else
     nothing.
 
-    Counting makes a call twenty times slower, so the largest text is counted only if the first doubling is suspicious.
+    Counting makes a call slower, so the largest text is counted only if the first doubling is suspicious.
     """
     *shorter, whole = (generate(size) for size in SIZES)
     for text in shorter[:-2]:
