@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """PostgreSQL clusters of tests, with all tables: made once on this machine for the same migrations, and copied.
 
-    python -m tests.clusters VAR      gives an installation below VAR a cluster unless it has this one
+    python -m tests.clusters VAR      gives the tests' installation below VAR this cluster, in the place of another
 
 The name of a cluster is a hash of all that it is made of, so another clone finds it.
 """
@@ -38,11 +38,11 @@ def key() -> str:
     return found.hexdigest()[:16]
 
 
-def provide(layout: Layout) -> None:
-    """Gives an installation a cluster whose database has all tables, unless it has that one already."""
+def provide(layout: Layout, *, replace: bool = False) -> None:
+    """Gives an installation without a cluster one whose database has all tables; or one of other migrations, too."""
     name, mark = key(), layout.var / "cluster"
-    there = (layout.postgresql_data / "PG_VERSION").exists()
-    if there and mark.exists() and mark.read_text(encoding="ascii") == name:
+    same = not replace or (mark.exists() and mark.read_text(encoding="ascii") == name)
+    if same and (layout.postgresql_data / "PG_VERSION").exists():
         return
     supervisor.stop(layout, ["postgresql"])
     shutil.rmtree(layout.postgresql_data, ignore_errors=True)
@@ -77,4 +77,4 @@ def _make(target: Path) -> None:
 
 
 if __name__ == "__main__":
-    provide(Layout.of(Path(sys.argv[1])))
+    provide(Layout.of(Path(sys.argv[1])), replace=True)

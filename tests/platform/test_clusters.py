@@ -25,10 +25,12 @@ def test_a_cluster_has_all_tables_and_is_replaced_by_that_of_other_migrations(tm
         argv = [sys.executable, "manage.py", "migrate", "--check"]
         assert subprocess.run(argv, cwd=clusters.ROOT, env=environment).returncode == 0
         first = version.stat().st_ino
-        clusters.provide(layout)
+        clusters.provide(layout, replace=True)
         assert version.stat().st_ino == first
         (layout.var / "cluster").write_text("of other migrations", encoding="ascii")
         clusters.provide(layout)
+        assert version.stat().st_ino == first
+        clusters.provide(layout, replace=True)
         assert version.stat().st_ino != first
         assert (layout.var / "cluster").read_text(encoding="ascii") == clusters.key()
         assert processes.running(layout.pid_file("postgresql")) is None

@@ -21,6 +21,7 @@ from playbooks.module_utils import processes
 from runners.labs import netlab
 from runners.labs.netlab import Lab
 from runners.services import supervisor
+from tests.bench.__main__ import BENCHES
 from tests.labs import free_network
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,48 +173,77 @@ def test_a_supervisor_that_ends_only_the_command_itself_leaves_nothing(dev: Dev)
     assert dev.left_over() == []
 
 
-def words_of(process: processes.Process) -> bytes:
+def words_of(process: processes.Process) -> str:
     """Its command line; of one that has ended nothing."""
     try:
-        return Path(f"/proc/{process.pid}/cmdline").read_bytes()
+        return Path(f"/proc/{process.pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
     except (FileNotFoundError, ProcessLookupError):
-        return b""
+        return ""
 
 
-def the_bench(running: subprocess.Popen[bytes]) -> list[processes.Process]:
-    """The program of `./dev bench tracking`, if it has begun."""
-    return [found for found in processes.descendants({running.pid}) if b"tests.bench\0--var" in words_of(found)]
+def programs(running: subprocess.Popen[bytes], words: str) -> list[processes.Process]:
+    """The processes of a command with these words in their command lines."""
+    return [found for found in processes.descendants({running.pid}) if f" {words} " in f"{words_of(found)} "]
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_bench_ends_with_the_command(dev: Dev, number: signal.Signals, status: int) -> None:
-    running = dev.start("bench", "tracking")
+def wait_for_program(dev: Dev, running: subprocess.Popen[bytes], words: str) -> processes.Process:
     deadline = time.monotonic() + LIMIT_SECONDS
-    while not (bench := the_bench(running)):
+    while not (found := programs(running, words)):
         assert running.poll() is None, dev.output.read_text()
         assert time.monotonic() < deadline, dev.output.read_text()
-        time.sleep(0.1)
-    running.send_signal(number)
-    assert running.wait(LIMIT_SECONDS) == status
-    assert not bench[0].alive()
+        time.sleep(0.05)
+    return found[0]
+
+
+def test_a_bench_ends_with_the_command(dev: Dev) -> None:
+    running = dev.start("bench", "tracking")
+    bench = wait_for_program(dev, running, "tests.bench --var")
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(LIMIT_SECONDS) == 143
+    assert not bench.alive()
     assert "Traceback" not in dev.output.read_text()
 
 
 @pytest.mark.parametrize(
-    ("command", "begun"),
-    [("demo", "raising the lab"), ("demo", "running the plan"), ("lint", "started")],
+    ("command", "words"),
+    [
+        ("demo", "runners.labs.netlab up"),
+        ("lint", "tests.gate --var"),
+        ("test --changed", "tests.gate --var"),
+        ("test tests/unit/gate", "pytest"),
+        ("test-long", "tests.stack.exhaust"),
+        ("bench tracking", "tests.bench --var"),
+        ("sbom", "runners.dependencies.sbom"),
+        ("audit", "runners.dependencies.advisories"),
+        *(
+            pytest.param(f"bench {name}", "tests.bench --var", marks=pytest.mark.thorough)
+            for name in BENCHES
+            if name != "tracking"
+        ),
+    ],
 )
-def test_ctrl_c_at_any_time_ends_a_command_quietly_and_leaves_nothing(dev: Dev, command: str, begun: str) -> None:
-    assert_ctrl_c_leaves_nothing(dev, command, begun)
+def test_ctrl_c_ends_each_command_quietly_and_leaves_nothing(dev: Dev, command: str, words: str) -> None:
+    """As soon as its program has begun: Python raises KeyboardInterrupt from its first import on."""
+    running = dev.start(*command.split())
+    program = wait_for_program(dev, running, words)
+    assert_ctrl_c_leaves_nothing(dev, running)
+    assert not program.alive()
+
+
+@pytest.mark.parametrize(("command", "begun"), [("demo", "running the plan"), ("lint", "started")])
+def test_ctrl_c_later_ends_a_command_quietly_and_leaves_nothing(dev: Dev, command: str, begun: str) -> None:
+    running = dev.start(command)
+    dev.wait_until_printed(running, begun)
+    assert_ctrl_c_leaves_nothing(dev, running)
 
 
 def test_ctrl_c_while_a_database_is_made_leaves_nothing(new_dev: Dev) -> None:
-    assert_ctrl_c_leaves_nothing(new_dev, "demo", "starting PostgreSQL")
+    running = new_dev.start("demo")
+    new_dev.wait_until_printed(running, "starting PostgreSQL")
+    assert_ctrl_c_leaves_nothing(new_dev, running)
 
 
-def assert_ctrl_c_leaves_nothing(dev: Dev, command: str, begun: str) -> None:
-    running = dev.start(command)
-    dev.wait_until_printed(running, begun)
+def assert_ctrl_c_leaves_nothing(dev: Dev, running: subprocess.Popen[bytes]) -> None:
     os.killpg(running.pid, signal.SIGINT)
     assert running.wait(LIMIT_SECONDS) == 130
     assert "Traceback" not in dev.output.read_text()
