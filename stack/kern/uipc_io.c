@@ -191,6 +191,19 @@ sosend_copy(struct socket *so, const struct msghdr *msg, int flags,
 	return (error);
 }
 
+/*
+ * The rest of a write follows its first part, unless the writer has to wait for
+ * space: that comes when the first part was acknowledged, so it must be sent.
+ */
+static int
+sosend_more(const struct socket *so, size_t resid, int flags)
+    REQUIRES(so->so_lock)
+{
+	if (__predict_true(resid == 0))
+		return (flags & (MSG_MORE | MSG_OOB));
+	return (sosendspace(so, resid) > 0 ? MSG_MORE : 0);
+}
+
 static int
 sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
     struct mbuf **small, size_t resid, size_t *done) REQUIRES(so->so_lock)
@@ -198,7 +211,7 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 	nsec_t deadline = sbdeadline(&so->so_snd);
 	struct mbuf *m;
 	size_t n;
-	int error, more;
+	int error;
 
 	do {
 		error = sosend_copy(so, msg, flags, deadline, *done, resid,
@@ -208,8 +221,8 @@ sosend_stream(struct socket *so, const struct msghdr *msg, int flags,
 		sbappendstream(&so->so_snd, m);
 		*done += n;
 		resid -= n;
-		more = resid > 0 ? MSG_MORE : flags & (MSG_MORE | MSG_OOB);
-		error = so->so_proto->pr_send(so, NULL, NULL, msg, more);
+		error = so->so_proto->pr_send(so, NULL, NULL, msg,
+		    sosend_more(so, resid, flags));
 	} while (error == 0 && resid > 0);
 	return (error);
 }

@@ -50,6 +50,40 @@ is_hungup(void *so)
 	return ((sopoll(so, POLLIN) & POLLHUP) != 0);
 }
 
+#define	SMALL_BUFFER	4096
+#define	SMALL_READS	100
+
+static char small_text[SMALL_READS * 1000];
+
+static void
+send_text(void *so)
+{
+	t_send(so, small_text, sizeof(small_text));
+}
+
+/* A buffer below a full segment: ACKs make progress, and no timer. */
+TEST(a_small_buffer_does_not_wait_for_timers)
+{
+	uint16_t port = next_port++;
+	struct thread *td;
+	struct pair p;
+	char buf[1000];
+	nsec_t start;
+
+	p.head = t_listen(LO, port, 5);
+	t_setint(p.head, SOL_SOCKET, SO_RCVBUF, SMALL_BUFFER);
+	p.a = t_connect(LO, port);
+	p.b = t_accept(p.head);
+	t_setint(p.a, SOL_SOCKET, SO_SNDBUF, SMALL_BUFFER);
+	start = mach_uptime();		/* virtual time: timers only */
+	td = t_thread(send_text, p.a);
+	for (unsigned i = 0; i < SMALL_READS; i++)
+		t_recv(p.b, buf, sizeof(buf));
+	t_join(td);
+	CHECK(mach_uptime() - start < NSEC_PER_SEC / 2);
+	take_down(&p);
+}
+
 TEST(bytes_go_both_ways_and_end)
 {
 	struct pair p;
