@@ -28,7 +28,7 @@ int main(void) { return 0; }
 def bootstack(installed: Installed, directory: Path, *argv: str, strict: bool) -> subprocess.CompletedProcess[str]:
     """Runs a program on a stack with nothing but its loopback interface."""
     conf = directory / "loader.conf"
-    conf.write_text("", encoding="ascii")
+    conf.write_text('boot_mute="1"\n', encoding="ascii")
     command = [str(installed.prefix / "bin" / "bootstack"), "-c", str(conf), *(["--strict"] if strict else []), "--"]
     return subprocess.run([*command, *argv], capture_output=True, text=True, timeout=PATIENCE, check=False)
 
