@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from functools import wraps
 from http import HTTPStatus
@@ -76,9 +76,9 @@ def read(
     tag: Tag | None = None,
     auth: Bearer | None = None,
 ) -> Callable[[View], View]:
-    """Register a function for GET and HEAD. A parameter that it does not know is refused, for ignoring a misspelt
-    filter would answer another question. `may_lack` says that what is asked for may not exist; `tag` gives the entity
-    tag of the answer before it is made; `auth` says that it is about who asks.
+    """Register a function for GET and HEAD. An unknown parameter is refused, because ignoring a misspelt filter would
+    answer another question; a repeated one is refused unless it takes a list. `may_lack` says that what is asked for
+    may not exist; `tag` gives the entity tag of the answer before it is made; `auth` says that it is about who asks.
     """
     responses: dict[int, Any] = {HTTPStatus.OK: response, HTTPStatus.NOT_MODIFIED: None}
     responses[HTTPStatus.BAD_REQUEST] = Problem
@@ -93,10 +93,11 @@ def read(
 
     def register(function: View) -> View:
         known: list[str] = []
+        lists: set[str] = set()
 
         @wraps(function)
         def strict(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-            _refuse_unknown(request, known)
+            _check_parameters(request, known, lists)
             if tag and (known_tag := tag(request, **kwargs)):
                 request.META[ENTITY_TAG] = known_tag
                 answer = get_conditional_response(request, etag=known_tag)
@@ -109,6 +110,7 @@ def read(
         (operation,) = router.path_operations[path].operations
         query: list[Any] = [model for model in operation.models if model.__ninja_param_source__ == "query"]
         known += sorted(name for model in query for name in model.__ninja_flatten_map__)
+        lists.update(name for model in query for name in model.__ninja_collection_fields__)
         return function
 
     return register
@@ -135,7 +137,7 @@ def change(
     def register(function: View) -> View:
         @wraps(function)
         def strict(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-            _refuse_unknown(request, ())
+            _check_parameters(request, (), ())
             answer = _written(function(request, *args, **kwargs), kwargs.get("response"))
             answer.status_code = status
             return answer
@@ -167,10 +169,18 @@ def _written(answer: BaseModel, response: HttpResponse | None) -> HttpResponse:
     return response
 
 
-def _refuse_unknown(request: HttpRequest, known: Sequence[str]) -> None:
+def _check_parameters(request: HttpRequest, known: Sequence[str], lists: Collection[str]) -> None:
+    """Refuse unknown parameters, and repeated ones that take a single value: ninja would use the last value."""
     there_are = f"there are: {', '.join(known)}" if known else "this address takes none"
-    if unknown := sorted(set(request.GET) - set(known)):
-        raise bad_input(*(BadInput(parameter=name, reason=f"no such parameter; {there_are}") for name in unknown))
+    problems = {
+        name: f"the address has it {len(values)} times; write it once"
+        if name in known
+        else f"no such parameter; {there_are}"
+        for name, values in request.GET.lists()
+        if name not in known or (len(values) > 1 and name not in lists)
+    }
+    if problems:
+        raise bad_input(*(BadInput(parameter=name, reason=reason) for name, reason in sorted(problems.items())))
 
 
 def cut(

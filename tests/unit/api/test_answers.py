@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from perfweb.api.problems import CONTENT_TYPE, Problem
+from perfweb.api.v1 import document
 from perfweb.runs.models import Run, RunTransition
 from tests.factories import DEMO_TESTS, create_queued_run, create_run
 from tests.unit.api.contract import Api
@@ -65,6 +66,36 @@ def test_bad_input_is_named_with_what_would_be_right(api: Api, query: str, param
     assert [error.parameter for error in told.errors] == [parameter]
     assert reason in told.errors[0].reason
     assert parameter in told.detail
+
+
+def test_a_repeated_parameter_is_refused_unless_it_takes_a_list(client: Client, run: Run) -> None:
+    named, wrong = set(), []
+    for path, operations in document()["paths"].items():
+        address = path.format(number=run.pk, name="demo", sha256=run.plan.sha256)
+        for parameter in operations.get("get", {}).get("parameters", ()):
+            if parameter["in"] != "query":
+                continue
+            name, value = parameter["name"], acceptable(parameter["schema"])
+            once = client.get(f"{address}?{name}={value}")
+            twice = client.get(f"{address}?{name}={value}&{name}={value}")
+            if f"{name}: the address has it 2 times; write it once" in twice.content.decode():
+                named.add(name)
+            elif twice.status_code != (once.status_code if parameter["schema"].get("type") == "array" else 422):
+                wrong.append(f"{path} {name}={value}: {twice.status_code}")
+    assert not wrong
+    assert named > {"limit", "cursor", "since", "plan", "testbed"}
+    assert not named & {"state", "kind"}
+
+
+def acceptable(schema: dict[str, Any]) -> str:
+    """A value of a query parameter that its schema allows, if it is simple."""
+    schema = next((one for one in schema.get("anyOf", ()) if one.get("type") != "null"), schema)
+    if "$ref" in schema.get("items", {}):
+        return str(document()["components"]["schemas"][schema["items"]["$ref"].rpartition("/")[2]]["enum"][0])
+    known = {"integer": "1", "boolean": "true"}
+    return known.get(
+        schema.get("type", ""), "2026-11-21" if "pattern" in schema and "\\d{4}-" in schema["pattern"] else "a"
+    )
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "9223372036854775808"])
