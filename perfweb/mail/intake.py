@@ -54,7 +54,7 @@ def _keep(message: Message, account: User | None) -> str:
         # One at a time for a sender: of two mails of a series neither would find the other.
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"mail {message.sender}"])
-        _refuse_twice(message, account)
+        _refuse_twice(message)
         series = _series_of(message, account)
         Series.objects.filter(pk=series.pk).update(changed=timezone.now())
         Posting.objects.create(
@@ -71,12 +71,12 @@ def _keep(message: Message, account: User | None) -> str:
     return f"kept {message.id} of {series}"
 
 
-def _refuse_twice(message: Message, account: User | None) -> None:
+def _refuse_twice(message: Message) -> None:
     """A mail is taken once; but a copy that is proven takes the place of one that is not, before that is submitted."""
     known = Posting.objects.filter(message_id=message.id).select_related("series").first()
     if known is None:
         return
-    if account is None or known.series.user is not None or known.series.state != SeriesState.GATHERING:
+    if not message.proven or known.series.proven or known.series.state != SeriesState.GATHERING:
         raise IgnoredError(f"{message.id} is here already")
     known.delete()
     if not known.series.postings.exists():
@@ -87,7 +87,7 @@ def _obey(message: Message, account: User | None) -> str:
     """Does what stands in a reply of the sender of a series, and ignores those of others."""
     with transaction.atomic():
         thread = Posting.objects.filter(message_id__in=message.parents).values("series")
-        own = Series.objects.filter(sender=message.sender, user=account, pk__in=thread)
+        own = Series.objects.filter(sender=message.sender, proven=message.proven, user=account, pk__in=thread)
         series = own.select_for_update(of=("self",)).order_by("pk").last()
         if series is None:
             raise IgnoredError("its subject does not begin with [PATCH], and it replies to no patch of its sender")
@@ -108,6 +108,7 @@ def _series_of(message: Message, user: User | None) -> Series:
     """The series that a patch belongs to: the same sender, version and length, and a thread in common."""
     same = {
         "sender": message.sender,
+        "proven": message.proven,
         "user": user,
         "version": message.version,
         "total": message.total,

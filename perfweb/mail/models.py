@@ -36,9 +36,10 @@ class SeriesState(models.TextChoices):
 
 
 class Series(models.Model):
-    """The patches of one version of a series, by one sender. `user` is who they are proven to be, if anybody."""
+    """The patches of one version of a series, by one sender. `user` is the account of a proven sender that has one."""
 
     sender = models.CharField(max_length=LONGEST_ADDRESS)
+    proven = models.BooleanField(default=False, help_text="whether a signature proves the sender of every mail of it")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
     copy_to = models.CharField(max_length=LONGEST_ADDRESS, blank=True, help_text="the list that it came by")
     version = models.PositiveSmallIntegerField(default=1)

@@ -33,7 +33,7 @@ PATIENCE = timedelta(minutes=30)
 """How long after the last mail of a series nobody is told that one is missing."""
 KEPT = timedelta(days=7)
 """How long a series is waited for that is not whole, or asks for nothing."""
-STRANGER_ANSWERED = Limit("answers to an address that nothing proves", 20, 24 * 3600)
+ANSWERS_WITHOUT_ACCOUNT = Limit("answers to an address without an account", 20, 24 * 3600)
 
 ATTEND = faults.Task("attend to mail", "it is tried again; look at the messenger's log")
 
@@ -162,8 +162,8 @@ def _supersede(series: Series, postings: Sequence[Posting]) -> None:
 
     What is measured already for somebody who is not proven to be the sender goes on: anybody could stop it.
     """
-    older = Series.objects.filter(sender=series.sender, user=series.user, version__lt=series.version)
-    older = older.exclude(state=SeriesState.OVER)
+    same = {"sender": series.sender, "proven": series.proven, "user": series.user}
+    older = Series.objects.filter(**same, version__lt=series.version).exclude(state=SeriesState.OVER)
     thread = [key for posting in postings for key in posting.related]
     titles = [posting.title for posting in postings]
     related = Posting.objects.filter(series__in=older, related__overlap=thread) | Posting.objects.filter(
@@ -220,12 +220,15 @@ def _testbed() -> str:
 
 
 def answer(series: Series, posting: Posting, occasion: str, text: str, *, public: bool = False) -> None:
-    """Answers, but not too often to an address that somebody else may have written into From."""
+    """Answer, but not too often to an address without an account, which may be forged.
+
+    Mails with a forged From spend a limit of their own, and leave that of the proven sender alone.
+    """
     if sending.answered(series, occasion):
         return
     if series.user is None:
         try:
-            STRANGER_ANSWERED.spend(series.sender)
+            ANSWERS_WITHOUT_ACCOUNT.spend(f"{'proven' if series.proven else 'unproven'} {series.sender}")
         except NotNowError as error:
             log.warning("%s is not answered: %s", series, error)
             return

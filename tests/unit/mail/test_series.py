@@ -3,6 +3,7 @@
 
 import itertools
 import re
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
@@ -95,6 +96,37 @@ def test_forged_patch_does_not_get_into_a_proven_series(mails: list[bytes], ada:
     receive_all([SIGNED + mails[0], SIGNED + mails[1], mails[2]])
     work()
     assert not Submission.objects.exists()
+
+
+def test_forged_mails_do_not_touch_the_series_of_a_proven_sender_without_an_account(
+    repository: Checkout, mails: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perfweb.mail.series.ANSWERS_WITHOUT_ACCOUNT", Limit("answers", 2, 60))
+    receive_all([SIGNED + mails[0], SIGNED + mails[1], mails[2]])
+    work()
+    assert not Submission.objects.exists(), "a forged patch is no part of it"
+    receive(mails[0].replace(b"Message-Id: <", b"Message-Id: <y").replace(b"perf: tcp quick", b"perf: nonsense"))
+    receive(SIGNED + mails[2])
+    assert Series.objects.filter(proven=True).count() == 1, "a proven copy takes the place of a forged one"
+    work()
+    submission = Submission.objects.get()
+    answered = len(sent.outbox)
+    asked = re.search(rb"(?m)^Message-Id: (<.*>)", mails[0])
+    assert asked
+    reply = b"From: " + SENDER.encode() + b"\nSubject: Re: net\nMessage-Id: <%d@x>\nIn-Reply-To: " + asked[1]
+    for number in range(5):
+        with suppress(IgnoredError):
+            receive(reply % number + b"\n\nperf: cancel\n")
+    two_commits(repository, "fifth")
+    receive_all(posted(repository, 2, "-v2", asking="perf: tcp quick"))
+    work()
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.WAITING, "neither a forged reply nor a forged version cancels it"
+    receive(SIGNED + reply % 9 + b"\n\nperf: cancel\n")
+    work()
+    submission.refresh_from_db()
+    assert submission.state == SubmissionState.CANCELLED
+    assert len(sent.outbox) > answered, "answers to forged mails have not spent the limit of the proven sender"
 
 
 def test_proven_copy_takes_the_place_of_another(mails: list[bytes], ada: User) -> None:
@@ -311,7 +343,7 @@ def test_same_patch_again_is_told_what_there_is(mails: list[bytes]) -> None:
 
 
 def test_nobody_is_answered_without_end(repository: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfweb.mail.series.STRANGER_ANSWERED", Limit("answers", 1, 60))
+    monkeypatch.setattr("perfweb.mail.series.ANSWERS_WITHOUT_ACCOUNT", Limit("answers", 1, 60))
     two_commits(repository)
     made = posted(repository, 1)[0].replace(b"---\n", b"perf: nonsense\n---\n", 1)
     receive_all([made, made.replace(b"Message-Id: <", b"Message-Id: <x")])
