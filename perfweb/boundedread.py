@@ -2,12 +2,17 @@
 """Answers of other servers, read up to a limit of bytes and of time, whatever their headers promise.
 
 A time-out of urllib3 limits one read from the socket, so a server that sends a byte now and then could hold a worker
-for ever; and a compressed answer is larger than what was sent. Both are counted here.
+for ever, by its headers or by its body; and a compressed answer is larger than what was sent. All three are limited
+here: use BoundedPoolManager with read_bounded, or a session of `requests` with BoundedAdapter.
 """
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import urllib3
@@ -15,6 +20,8 @@ from requests import PreparedRequest, RequestException, Response
 from requests.adapters import HTTPAdapter
 
 _CHUNK = 65536
+HEADER_SECONDS = 30.0
+"""From the request to the end of the answer's headers."""
 
 
 class TooMuchError(urllib3.exceptions.HTTPError):
@@ -41,6 +48,58 @@ def read_bounded(answer: urllib3.BaseHTTPResponse, most: int, seconds: float) ->
     return b"".join(parts)
 
 
+@contextmanager
+def _hanging_up(connection: urllib3.connection.HTTPConnection) -> Iterator[None]:
+    """Shut the connection's socket down after HEADER_SECONDS, which ends a read.  Raises TooMuchError then."""
+    late = threading.Event()
+
+    def hang_up() -> None:
+        late.set()
+        if connection.sock is not None:
+            with suppress(OSError):  # it is closed already
+                socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)  # SSLSocket's own waits for the reader
+
+    timer = threading.Timer(HEADER_SECONDS, hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        if late.is_set():
+            raise TooMuchError(f"the headers of the answer take longer than {HEADER_SECONDS:g} s")
+
+
+class _Connection(urllib3.connection.HTTPConnection):
+    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
+        """Read the headers of an answer."""
+        with _hanging_up(self):
+            return super().getresponse()
+
+
+class _TlsConnection(urllib3.connection.HTTPSConnection):
+    def getresponse(self) -> urllib3.HTTPResponse:  # type: ignore[override]
+        """Read the headers of an answer."""
+        with _hanging_up(self):
+            return super().getresponse()
+
+
+class _Pool(urllib3.HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _TlsPool(urllib3.HTTPSConnectionPool):
+    ConnectionCls = _TlsConnection
+
+
+class BoundedPoolManager(urllib3.PoolManager):
+    """Connections whose answers have HEADER_SECONDS for their headers."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.pool_classes_by_scheme = {"http": _Pool, "https": _TlsPool}
+
+
 class BoundedAdapter(HTTPAdapter):
     """A transport of `requests` that reads answers up to a limit; above it, it raises RequestException."""
 
@@ -48,10 +107,14 @@ class BoundedAdapter(HTTPAdapter):
         super().__init__()
         self._most, self._seconds = most, seconds
 
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **named: Any) -> None:
+        """Make the connections; called by HTTPAdapter."""
+        self.poolmanager = BoundedPoolManager(num_pools=connections, maxsize=maxsize, block=block, **named)
+
     def send(self, request: PreparedRequest, *arguments: Any, **named: Any) -> Response:
         """Send a request and read the whole answer."""
-        response = super().send(request, *arguments, **(named | {"stream": True}))
         try:
+            response = super().send(request, *arguments, **(named | {"stream": True}))
             content = read_bounded(response.raw, self._most, self._seconds)
         except urllib3.exceptions.HTTPError as error:
             raise RequestException(str(error), request=request) from None

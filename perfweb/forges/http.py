@@ -9,7 +9,7 @@ from typing import Any
 
 import urllib3
 
-from perfweb.boundedread import TooMuchError, read_bounded
+from perfweb.boundedread import BoundedPoolManager, TooMuchError, read_bounded
 from perfweb.inputlimits import FORGE_ANSWER_BYTES
 from perfweb.jsontext import JsonError, read_json
 from perfweb.outbox.services import LaterError, NeverError
@@ -21,7 +21,7 @@ DENIED = timedelta(minutes=30)
 LONGEST_PAUSE = timedelta(hours=6)
 _LIMITS = (("X-RateLimit-Remaining", "X-RateLimit-Reset"), ("RateLimit-Remaining", "RateLimit-Reset"))
 
-_pool = urllib3.PoolManager(retries=False, timeout=SECONDS, maxsize=1)
+_pool = BoundedPoolManager(retries=False, timeout=SECONDS, maxsize=1)
 
 
 def call(method: str, url: str, headers: Mapping[str, str], content: object = None, *, edit: bool = False) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import urllib3
 
+from perfweb.boundedread import BoundedPoolManager
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import LaterError, NeverError
 
@@ -13,7 +14,7 @@ SECONDS = urllib3.Timeout(connect=5, read=10, total=15)
 LATER = frozenset({408, 425, 429})
 """Refusals that may be otherwise later (RFC 9110, 15.5.9; RFC 8470, 5.2; RFC 6585, 4)."""
 
-_pool = urllib3.PoolManager(retries=False, timeout=SECONDS, maxsize=1)
+_pool = BoundedPoolManager(retries=False, timeout=SECONDS, maxsize=1)
 
 
 def send(letter: Letter) -> str:

@@ -28,12 +28,15 @@ from typing import Any
 
 import urllib3
 
+from perfweb.boundedread import BoundedPoolManager, read_bounded
 from perfweb.jsontext import read_json
 
 SECONDS = urllib3.Timeout(connect=10, read=30)
 SWITCH_SECONDS = 120.0
 POLL_SECONDS = 0.5
-ANSWER_SECONDS = 3.0
+GREETING_SECONDS = 3.0
+ANSWER_BYTES, ANSWER_SECONDS = 1 << 20, 60.0
+"""Limits of an answer of a BMC, which may be compromised or broken."""
 RESETS = ("ForceRestart", "PowerCycle")
 """Ways of Redfish to switch a machine off and on that do not ask its operating system, the better one first."""
 Json = dict[str, Any]
@@ -46,8 +49,8 @@ class PowerError(Exception):
 def answers(host: str, port: int) -> bool:
     """Whether an SSH server greets there (RFC 4253, 4.2)."""
     try:
-        with socket.create_connection((host, port), timeout=ANSWER_SECONDS) as connection:
-            connection.settimeout(ANSWER_SECONDS)
+        with socket.create_connection((host, port), timeout=GREETING_SECONDS) as connection:
+            connection.settimeout(GREETING_SECONDS)
             return connection.recv(4) == b"SSH-"
     except OSError:
         return False
@@ -119,46 +122,70 @@ class Redfish:
         trust = ssl.create_default_context(cafile=str(authorities) if authorities else None)
         password = _password(password_file)
         headers = urllib3.make_headers(basic_auth=f"{user}:{password}") | {"Accept": "application/json"}
-        self.pool = urllib3.PoolManager(ssl_context=trust, headers=headers, retries=False, timeout=SECONDS)
+        self.pool = BoundedPoolManager(ssl_context=trust, headers=headers, retries=False, timeout=SECONDS)
 
     def switch(self) -> str:
         """Off and on, or on if it is off, by the action ComputerSystem.Reset (DSP0268)."""
         system = self._ask("GET", self._system())
-        action = system.get("Actions", {}).get("#ComputerSystem.Reset", {})
-        if "target" not in action:
+        target, offered = _reset(system)
+        if not target:
             raise PowerError(f"{self.url} offers no reset of {system.get('Id')}: give {self.url}'s user that privilege")
         wanted = ("On",) if system.get("PowerState") == "Off" else RESETS
-        offered = action.get("ResetType@Redfish.AllowableValues", wanted)
-        how = next((reset for reset in wanted if reset in offered), None)
+        how = next((reset for reset in wanted if offered is None or reset in offered), None)
         if how is None:
-            raise PowerError(f"{self.url} offers the resets {', '.join(offered)}, and none of {', '.join(wanted)}")
-        self._ask("POST", action["target"], {"ResetType": how})
+            listed = ", ".join(offered or ())
+            raise PowerError(f"{self.url} offers the resets {listed}, and none of {', '.join(wanted)}")
+        self._ask("POST", target, {"ResetType": how})
         return f"{self.url}: {how} of {system.get('Id')}, which was {system.get('PowerState', 'in an unknown state')}\n"
 
     def _system(self) -> str:
         """The path of the system that is meant."""
-        paths = [member["@odata.id"] for member in self._ask("GET", "/redfish/v1/Systems").get("Members", [])]
+        paths = _system_paths(self._ask("GET", "/redfish/v1/Systems"))
         names = {path.rstrip("/").rpartition("/")[2]: path for path in paths}
         if self.system in names:
-            return str(names[self.system])
+            return names[self.system]
         if self.system or len(names) != 1:
             raise PowerError(f"{self.url} has the systems {', '.join(names) or '(none)'}: name one with --system")
-        return str(paths[0])
+        return paths[0]
 
     def _ask(self, method: str, path: str, body: Json | None = None) -> Json:
         """The answer, an empty one to an action that has none.  Raises PowerError."""
         if not path.startswith("/") or path.startswith("//"):
             raise PowerError(f"{self.url} leads to {path}, which is somewhere else: the password does not go there")
         try:
-            answer = self.pool.request(method, f"{self.url}{path}", json=body, redirect=False)
-            found = read_json(answer.data) if answer.data else {}
+            answer = self.pool.request(method, f"{self.url}{path}", json=body, redirect=False, preload_content=False)
+            content = read_bounded(answer, ANSWER_BYTES, ANSWER_SECONDS)
+            found = read_json(content) if content else {}
         except urllib3.exceptions.SSLError as error:
             raise PowerError(f"{self.url}: {error}: name the certificate to trust with --authorities") from None
         except (urllib3.exceptions.HTTPError, ValueError) as error:
             raise PowerError(f"{self.url}{path}: {error}") from None
         if answer.status >= 300:
             raise PowerError(f"{method} {self.url}{path} was answered with {answer.status}: {_complaint(found)}")
-        return found if isinstance(found, dict) else {}
+        return _object(found)
+
+
+def _object(value: object) -> Json:
+    """An object of JSON; an empty one for another value."""
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    """A list of JSON; an empty one for another value."""
+    return value if isinstance(value, list) else []
+
+
+def _system_paths(answer: Json) -> list[str]:
+    """The paths of a collection of systems."""
+    members = _list(answer.get("Members"))
+    return [path for member in members if isinstance(path := _object(member).get("@odata.id"), str)]
+
+
+def _reset(system: Json) -> tuple[str, list[str] | None]:
+    """The path of a system's reset, "" if it has none, and the types that it lists, None if it lists none."""
+    action = _object(_object(system.get("Actions")).get("#ComputerSystem.Reset"))
+    target, listed = action.get("target"), action.get("ResetType@Redfish.AllowableValues")
+    return target if isinstance(target, str) else "", None if listed is None else list(map(str, _list(listed)))
 
 
 def _password(path: Path) -> str:
@@ -171,9 +198,9 @@ def _password(path: Path) -> str:
 
 def _complaint(answer: object) -> str:
     """What an error of Redfish says (DSP0266, 8.6)."""
-    error = answer.get("error", {}) if isinstance(answer, dict) else {}
-    details = [str(info["Message"]) for info in error.get("@Message.ExtendedInfo", []) if "Message" in info]
-    return " ".join(details) or str(error.get("message", "no reason was given"))
+    error = _object(_object(answer).get("error"))
+    details = [str(_object(info).get("Message", "")) for info in _list(error.get("@Message.ExtendedInfo"))]
+    return " ".join(filter(None, details)) or str(error.get("message", "no reason was given"))
 
 
 def _parser() -> argparse.ArgumentParser:

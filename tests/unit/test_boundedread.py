@@ -8,15 +8,17 @@ import gzip
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 import requests
 import urllib3
 
-from perfweb.boundedread import BoundedAdapter, TooMuchError, read_bounded
+from perfweb import boundedread
+from perfweb.boundedread import BoundedAdapter, BoundedPoolManager, TooMuchError, read_bounded
 
 MEGABYTE = 1 << 20
-_pool = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(60))
+_pool = BoundedPoolManager(retries=False, timeout=urllib3.Timeout(60))
 
 
 class Server(ThreadingHTTPServer):
@@ -36,6 +38,9 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def do_GET(self) -> None:
+        if self.path == "/headers":
+            self.headers_without_end()
+            return
         self.send_response(200)
         if self.path == "/small":
             self.send_header("Content-Length", "5")
@@ -60,6 +65,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def bomb(self) -> None:
         self.write(gzip.compress(b"\0" * 64 * MEGABYTE))
+
+    def headers_without_end(self) -> None:
+        with contextlib.suppress(OSError):
+            self.write(b"HTTP/1.1 200 OK\r\nX: ")
+            self.drip()
 
     def drip(self) -> None:
         while not self.server.over.wait(0.01):
@@ -94,6 +104,23 @@ def test_a_long_answer_is_not_read_to_its_end(server: Server, path: str) -> None
 def test_an_answer_without_an_end_is_given_up(server: Server) -> None:
     with pytest.raises(TooMuchError, match=r"longer than 0\.1 s"):
         ask(server, "drip", seconds=0.1)
+
+
+def test_headers_without_an_end_are_given_up(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boundedread, "HEADER_SECONDS", 0.2)
+    with pytest.raises(urllib3.exceptions.HTTPError):
+        ask(server, "headers")
+    with requests.Session() as session:
+        session.mount("http://", BoundedAdapter(MEGABYTE, 60))
+        with pytest.raises(requests.RequestException):
+            session.get(server.url("headers"), timeout=60)
+
+
+@pytest.mark.parametrize("address", ["perfweb/outbox/hooks.py", "perfweb/forges/http.py", "runners/power.py"])
+def test_what_reads_answers_uses_connections_with_limits(address: str) -> None:
+    text = (Path(__file__).parents[2] / address).read_text(encoding="utf-8")
+    assert "BoundedPoolManager(" in text
+    assert "urllib3.PoolManager(" not in text
 
 
 @pytest.mark.parametrize(("path", "seconds"), [("endless", 60), ("bomb", 60), ("drip", 0.1)])

@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,8 @@ class Bmc(ThreadingHTTPServer):
         self.systems, self.state, self.target = ["1"], "On", RESET
         self.offers = ["On", "ForceOff", "ForceRestart", "GracefulRestart"]
         self.asked: list[tuple[str, Any]] = []
+        self.replies: dict[str, bytes] = {}
+        self.sent = 0
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that does not trust us hangs up."""
@@ -99,6 +101,15 @@ class Resources(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
+    def reply(self, content: bytes) -> None:
+        """Bytes instead of an answer; without end if there are none."""
+        self.send_response(200)
+        self.end_headers()
+        with suppress(OSError):  # the client closes the connection
+            self.wfile.write(content)
+            while not content and self.server.sent < 64 * power.ANSWER_BYTES:
+                self.server.sent += self.wfile.write(b" " * 65536)
+
     def admitted(self) -> bool:
         given = base64.b64encode(f"operator:{PASSWORD}".encode()).decode()
         if self.headers["Authorization"] == f"Basic {given}":
@@ -112,7 +123,9 @@ class Resources(BaseHTTPRequestHandler):
         bmc.asked.append((self.path, None))
         if not self.admitted():
             return
-        if self.path == SYSTEMS:
+        if self.path in bmc.replies:
+            self.reply(bmc.replies[self.path])
+        elif self.path == SYSTEMS:
             self.answer(200, {"Members": [{"@odata.id": f"{SYSTEMS}/{name}"} for name in bmc.systems]})
         else:
             reset = {"target": bmc.target, "ResetType@Redfish.AllowableValues": bmc.offers}
@@ -203,6 +216,38 @@ def test_redfish_is_asked_by_https_with_a_certificate_that_is_trusted(
     assert switch(machine, "redfish", *by_redfish) == 1
     assert "asked by https:// only" in capsys.readouterr().err
     assert bmc.asked == []
+
+
+def test_an_answer_without_end_is_not_read_to_its_end(
+    bmc: Bmc, machine: Machine, by_redfish: list[object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bmc.replies[SYSTEMS] = b""
+    assert switch(machine, "redfish", *by_redfish) == 1
+    assert "the answer is larger than 1048576 bytes" in capsys.readouterr().err
+    assert bmc.sent < 32 * power.ANSWER_BYTES
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        *((SYSTEMS, text) for text in ("5", "[1]", '{"Members": 5}', '{"Members": [1, null]}', "[" * 5000, "{")),
+        (SYSTEMS, '{"Members": [{"@odata.id": {"a": 1}}]}'),
+        (f"{SYSTEMS}/1", '{"Actions": []}'),
+        (f"{SYSTEMS}/1", '{"Actions": {"#ComputerSystem.Reset": "x"}}'),
+        (f"{SYSTEMS}/1", '{"Actions": {"#ComputerSystem.Reset": {"target": 7}}}'),
+        (
+            f"{SYSTEMS}/1",
+            '{"Actions": {"#ComputerSystem.Reset": {"target": "/x", "ResetType@Redfish.AllowableValues": 5}}}',
+        ),
+    ],
+)
+def test_an_answer_of_another_shape_is_an_error_with_a_reason(
+    bmc: Bmc, machine: Machine, by_redfish: list[object], path: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bmc.replies[path] = text.encode()
+    assert switch(machine, "redfish", *by_redfish) == 1
+    assert capsys.readouterr().err.startswith(f"power: {bmc.url}")
+    assert machine.offs == 0
 
 
 BMC = """\
