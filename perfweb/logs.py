@@ -50,6 +50,19 @@ class JsonLines(logging.Formatter):
         return json.dumps({**told, **_about.get()})
 
 
+class TextLines(logging.Formatter):
+    """A record as lines of text. Untrusted text in it cannot look like another record, or command a terminal: further
+    lines are indented, and other control characters are escaped.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n    ".join(map(_escaped, super().format(record).split("\n")))
+
+
+def _escaped(line: str) -> str:
+    return "".join(sign if sign.isprintable() or sign == "\t" else repr(sign)[1:-1] for sign in line)
+
+
 def configuration(form: str) -> dict[str, Any]:
     """For logging.config.dictConfig.  Raises ValueError for a form that is neither "" nor "json".
 
@@ -58,7 +71,8 @@ def configuration(form: str) -> dict[str, Any]:
     if form not in {"", "json"}:
         raise ValueError(f"PERFWEB_LOG is {form!r}: make it json, or leave it empty for lines of text")
     servers = ("uvicorn", "uvicorn.access", "uvicorn.error") if form else ()
-    line = {"()": JsonLines} if form else {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}
+    text = {"()": TextLines, "format": "{asctime} {levelname} {name}: {message}", "style": "{"}
+    line = {"()": JsonLines} if form else text
     return {
         "version": 1,
         "disable_existing_loggers": False,

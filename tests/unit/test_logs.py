@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.test import AsyncRequestFactory, Client, RequestFactory
 
 from perfweb.headers import LoggedPath
-from perfweb.logs import JsonLines, about, configuration
+from perfweb.logs import JsonLines, TextLines, about, configuration
 from perfweb.runs import states
 from perfweb.runs.models import RunState
 from runners import execute as execution
@@ -57,6 +57,22 @@ def test_a_line_is_an_object_whatever_it_says(written: Written) -> None:
     assert (line["level"], line["logger"]) == ("WARNING", __name__)
     assert line["message"] == 'two\nlines, "quotes" and é'
     assert line["time"].endswith("+00:00")
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r", "\r\n", "\x0b", "\x85", "\u2028"])
+def test_untrusted_text_does_not_look_like_a_record(ending: str) -> None:
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(TextLines("{levelname} {name}: {message}", style="{"))
+    forged = f"x{ending}ERROR perfweb: forged \x1b[2J\u202e"
+    try:
+        raise RuntimeError(forged)
+    except RuntimeError:
+        handler.handle(log.makeRecord(log.name, logging.WARNING, "", 0, "%s", (forged,), sys.exc_info()))
+    lines = stream.getvalue().splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == lines[:1]
+    assert "RuntimeError: x" in stream.getvalue()
+    assert not set(stream.getvalue()) & {"\x1b", "\u202e"}
 
 
 def test_an_error_has_its_traceback(written: Written) -> None:
