@@ -114,8 +114,8 @@ class Provider(ABC):
             app = self._app()
             token = app.authorize_access_token(request, claims_options=self._claims())
             person = self._person(app, token)
-        if not 0 < len(person.subject) <= LONGEST_SUBJECT:
-            raise self._unbelievable("a subject that is empty or too long")
+        if not (0 < len(person.subject) <= LONGEST_SUBJECT and person.subject.isprintable()):
+            raise self._unbelievable("a subject that is empty, too long, or not printable")
         return person, begun["kept"]
 
     @abstractmethod
@@ -184,7 +184,7 @@ class GitHub(Provider):
         answer = app.get(f"{api}/user", token=token, headers={"Accept": "application/vnd.github+json"})
         answer.raise_for_status()
         said = answer.json()
-        return Person(self.issuer, str(int(said["id"])), str(said["login"]))
+        return Person(self.issuer, _identifier(said["id"]), str(said["login"]))
 
 
 class OpenId(Provider):
@@ -226,7 +226,21 @@ class OpenId(Provider):
                 raise self._unbelievable("the ID token and the user's information are about different people")
             said |= more
         names = (said.get(claim) for claim in (*NAMES, "sub"))
-        return Person(self.issuer, str(said["sub"]), next(str(name) for name in names if name))
+        return Person(self.issuer, _text(said["sub"]), next(str(name) for name in names if name))
+
+
+def _identifier(value: object) -> str:
+    """Return a user's number as text. Raises TypeError for another value: True would be user 1."""
+    if type(value) is not int:
+        raise TypeError(f"the user's number is {value!r:.100}")
+    return str(value)
+
+
+def _text(value: object) -> str:
+    """Return a text. Raises TypeError for another value: two objects may have the same text."""
+    if not isinstance(value, str):
+        raise TypeError(f"the subject is {value!r:.100}")
+    return value
 
 
 def set_up() -> dict[str, Provider]:

@@ -255,10 +255,30 @@ def test_a_provider_that_is_away_is_named(client: Client, there: Identities) -> 
 
 
 def test_nonsense_from_github_opens_nothing(client: Client, there: Identities) -> None:
-    for said in ({}, {"id": "x", "login": "ann"}, {"id": None, "login": "ann"}, {"id": 4711}):
+    numbers: list[Any] = ["x", None, True, 1.5, "4711", [4711], 10**400]
+    for said in ({}, {"id": 4711}, *({"id": number, "login": "ann"} for number in numbers)):
         there.github = said
         assert through(client, "github").status_code == 502
     assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("subject", ["", "\ud800", "a\0b", "a\nb", "\u202e", "x" * 256, True, 1.5, {"a": 1}, ["a"]])
+def test_a_subject_that_is_no_printable_text_opens_nothing(there: Identities, subject: object) -> None:
+    there.person = {"sub": "4711"}
+    there.more = {"sub": subject, "preferred_username": "ann"}
+    there.described["userinfo_endpoint"] = f"{there.url}/me"
+    assert through(Client()).status_code == 502
+    there.person = {"sub": subject, "preferred_username": "ann"}
+    assert through(Client()).status_code == 502
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("claim", ["preferred_username", "name"])
+@pytest.mark.parametrize("value", ["a\0b", "\u202e\n", "x" * 2000, True, 1e300, {"a": [{}]}, [[[1]]]])
+def test_any_value_of_a_name_is_a_name(there: Identities, claim: str, value: object) -> None:
+    there.person = {"sub": "4711", claim: value}
+    assert through(Client()).headers["Location"] == "/account/"
+    assert User.objects.count() == 1
 
 
 @pytest.mark.parametrize(
