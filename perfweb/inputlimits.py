@@ -49,6 +49,10 @@ FORGE_ANSWER_BYTES = 4 * MIB
 
 # JSON documents of any origin
 JSON_DEPTH = 32
+REQUEST_JSON_PARTS = 500_000
+"""Commas, opening brackets and backslashes of a request's body. Source code of PATCH_BYTES in one text has fewer: its
+line ends, tabs and quotes are written with a backslash each, and every fifth of its bytes is one of these.
+"""
 
 # Output of measuring tools
 TOOL_NUMBER_CHARACTERS = 64

@@ -5,7 +5,9 @@ import json
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from perfweb.inputlimits import JSON_DEPTH
+from perfweb.inputlimits import JSON_DEPTH, REQUEST_JSON_PARTS
+
+_PARTS = (b",", b"[", b"{", b"\\")
 
 
 class JsonError(ValueError):
@@ -28,6 +30,18 @@ def read_json(text: str | bytes, *, unique: bool = False) -> Any:
         raise JsonError(f"is not JSON: {str(error)[:200]}") from None
     check_depth(value)
     return value
+
+
+def read_request(body: bytes, *, unique: bool = False) -> Any:
+    """Return the value of the JSON body of a request.  Raises JsonError and nothing else.
+
+    The parser holds the interpreter's lock, by the time that its parts take: a body with too many is refused before.
+    """
+    if (parts := sum(map(body.count, _PARTS))) > REQUEST_JSON_PARTS:
+        raise JsonError(
+            f"has {parts} commas, opening brackets and backslashes; {REQUEST_JSON_PARTS} at most are read: send less"
+        )
+    return read_json(body, unique=unique)
 
 
 def check_depth(value: object) -> None:

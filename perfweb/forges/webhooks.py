@@ -21,7 +21,7 @@ from perfweb.forges import secrets
 from perfweb.forges.models import Delivery, Project
 from perfweb.forges.table import FORGES, Event, ShapeError
 from perfweb.inputlimits import COMMENT_CHARACTERS, WEBHOOK_BYTES
-from perfweb.jsontext import JsonError, read_json
+from perfweb.jsontext import JsonError, read_request
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ def _read(project: Project, request: HttpRequest) -> HttpResponse:
     """Keep what a genuine delivery says, if we listen to that."""
     forge = FORGES[project.forge]
     try:
-        payload = read_json(request.body)
+        payload = read_request(request.body)
         event = forge.read(request.headers, payload) if isinstance(payload, dict) else None
     except (JsonError, ShapeError) as error:
         problem = str(error) if isinstance(error, ShapeError) else f"it {error}"

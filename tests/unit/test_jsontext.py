@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from perfweb.inputlimits import JSON_DEPTH
-from perfweb.jsontext import JsonError, read_json
+from perfweb.inputlimits import JSON_DEPTH, PATCH_BYTES, REQUEST_JSON_PARTS
+from perfweb.jsontext import JsonError, read_json, read_request
 
 
 @pytest.mark.parametrize("value", [None, 1, "a", [], {"a": [1, {"b": None}]}, 10**4000])
@@ -35,3 +36,22 @@ def test_what_is_refused(text: str | bytes, problem: str) -> None:
 
 def test_nesting_up_to_the_limit_is_read() -> None:
     assert read_json("[" * JSON_DEPTH + "]" * JSON_DEPTH) is not None
+
+
+@pytest.mark.parametrize("part", [b"1,", b"[],", b"{},", b'"\\n",', b"\\\\"])
+def test_a_request_of_too_many_parts_is_refused_before_it_is_parsed(part: bytes) -> None:
+    with pytest.raises(JsonError, match="at most are read: send less"):
+        read_request(b"[" + part * (REQUEST_JSON_PARTS + 1) + b"1]")
+    assert read_request(b"[" + b"1," * (REQUEST_JSON_PARTS - 2) + b"1]")
+
+
+def test_the_largest_patch_of_source_code_is_read() -> None:
+    """The densest file of the stack, as often as a patch may have it."""
+    sources = (Path(__file__).parents[2] / "stack").rglob("*.c")
+    densest = max((json.dumps(path.read_text(encoding="utf-8")) for path in sources), key=_density)
+    text = json.loads(densest) * (PATCH_BYTES // len(json.loads(densest)) + 1)
+    assert read_request(json.dumps({"patch": text[:PATCH_BYTES]}).encode())
+
+
+def _density(text: str) -> float:
+    return sum(map(text.count, ",[{\\")) / len(text)

@@ -10,10 +10,14 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from celery import current_app
+from kombu import serialization
+from kombu.exceptions import DecodeError
 from perfctl import download
 
 from perfweb.builds import repositories
 from perfweb.builds.patches import PatchError
+from perfweb.jsontext import JsonError, read_json
 from perfweb.operations import backups
 from perfweb.rawdata.replay import bundle
 from perfweb.rawdata.replay.tarwalk import BundleError
@@ -21,6 +25,7 @@ from perfweb.reports import contention, lockprofiles
 from perfweb.runs import progress
 from playbooks.module_utils import linux
 from runners.ansible import driver
+from runners.labs import power
 from tests.untrusted.hostile import Generator, Parser, repeated, within
 
 
@@ -75,7 +80,39 @@ def _contention(text: str) -> object:
     return contention.failed(contention.counted(text, {"a": "a[0-9]*"}))
 
 
+def _redfish(text: str) -> object:
+    answer = read_json(text)
+    found = power._object(answer)
+    return power._system_paths(found), power._reset(found), power._complaint(answer)
+
+
+def _task(text: str) -> object:
+    """The body of a message of Celery."""
+    body = text.encode("utf-8", "surrogatepass")
+    accepted = serialization.prepare_accept_content(current_app.conf.accept_content)
+    return serialization.loads(body, "application/json", "utf-8", accept=accepted)
+
+
 PARSERS = [
+    Parser(
+        "answer of a BMC",
+        _redfish,
+        (JsonError,),
+        {
+            **repeated('{"Members": [', '{"@odata.id": "/a{0}"}, ', "1]}"),
+            **repeated('{"error": {"@Message.ExtendedInfo": [', '{"Message": "a{0}"}, ', "1]}}"),
+        },
+    ),
+    Parser(
+        "message of Celery",
+        _task,
+        (DecodeError,),
+        {
+            **within("[[", "], {}, {}]", "nested", "run of '9"),
+            **within('[[{"__type__": "decimal", "__value__": "', '"}], {}, {}]', "run of '9", "run of '1"),
+            **repeated("[[", '{"__type__": "uuid", "__value__": {"hex": "{0}"}}, ', "1], {}, {}]"),
+        },
+    ),
     Parser("bundle of a run", _in_file(bundle.read_bundle), (BundleError,), _ARCHIVES),
     Parser(
         "archive that perfctl has downloaded", _in_file(download.check_archive), (download.DamagedError,), _ARCHIVES

@@ -22,7 +22,7 @@ from perfweb.forges import markdown
 from perfweb.forges.table import FORGES, ShapeError
 from perfweb.imports.records import Files, ImportProblemsError, Options, Report, moment, slug
 from perfweb.imports.write import FORMATS
-from perfweb.jsontext import JsonError, read_json
+from perfweb.jsontext import JsonError, read_json, read_request
 from perfweb.mail import proof
 from perfweb.mail.messages import IgnoredError, Rules, read_message
 from perfweb.measuring import tools
@@ -33,7 +33,7 @@ from perfweb.runs.catalogue import MEASURES, Measure
 from perfweb.runs.planfile import PlanError, SizeError, read_plan, resized
 from perfweb.stats.samples import COLUMNS, parse_samples
 from perfweb.submissions import commands, difftext, plans
-from tests.untrusted import hosts, requests
+from tests.untrusted import hosts, modules, requests
 from tests.untrusted.hostile import Generator, Parser, repeated, within
 
 
@@ -187,7 +187,7 @@ def _delivery(forge: str) -> Callable[[str], object]:
     headers = {"X-GitHub-Event": "issue_comment", "X-Gitea-Event": "issue_comment"}
 
     def read(text: str) -> object:
-        payload = read_json(text)
+        payload = read_request(_bytes(text))
         return FORGES[forge].read(headers, payload) if isinstance(payload, dict) else None
 
     return read
@@ -275,6 +275,7 @@ PARSERS = [
     Parser("time of an import", moment, (ValueError,)),
     Parser("name of an import", slug),
     Parser("JSON", read_json, (JsonError,)),
+    Parser("JSON of a request", lambda text: read_request(_bytes(text), unique=True), (JsonError,)),
     *(Parser(f"delivery of {forge}", _delivery(forge), (JsonError, ShapeError), _COMMENTS) for forge in FORGES),
     Parser("Markdown, a line", markdown.code),
     Parser("Markdown, a block", markdown.block),
@@ -307,4 +308,5 @@ PARSERS = [
     Parser("address of a repository", mirrors.check, (RepositoryError,), within("https://", "")),
     *requests.PARSERS,
     *hosts.PARSERS,
+    *modules.PARSERS,
 ]

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+from authlib.integrations.base_client.sync_openid import OpenIDMixin
 from django.core.exceptions import BadRequest, SuspiciousOperation
 from django.http import HttpRequest, QueryDict, parse_cookie
 from django.http.multipartparser import MultiPartParserError
@@ -12,9 +13,12 @@ from django.http.request import UnreadablePostError
 from django.test import RequestFactory, override_settings
 from django.utils.cache import get_conditional_response
 from django.utils.http import parse_etags, parse_http_date_safe
+from joserfc import jws
+from joserfc.jwk import OctKey
 from pydantic import ValidationError
 
 from perfweb import parameters, proxies
+from perfweb.accounts import providers
 from perfweb.api.bodies import StrictParser
 from perfweb.api.submissions import NewSubmission
 from perfweb.figures.timelines import RangeError, moment, read_window
@@ -89,7 +93,50 @@ def _forwarded(text: str) -> object:
     return trusted._seen({"headers": headers, "client": ("10.0.0.1", 1), "scheme": "http"})  # type: ignore[typeddict-item]
 
 
+_KEY = OctKey.generate_key(256, {"kid": "one"})
+_PROVIDER = providers.OpenId("oidc", "Example", "https://op.example", "perfweb", "")
+
+
+class _Described(OpenIDMixin):
+    """Authlib's client, once it has read the description and the keys of a provider."""
+
+    client_id = _PROVIDER.client_id
+    server_metadata: ClassVar[dict[str, Any]] = {
+        "issuer": _PROVIDER.issuer,
+        "jwks": {"keys": [_KEY.as_dict(private=True)]},
+        "id_token_signing_alg_values_supported": ["HS256"],
+    }
+
+    def load_server_metadata(self) -> dict[str, Any]:
+        return self.server_metadata
+
+
+def _id_token(text: str) -> object:
+    app = _Described()
+    with _PROVIDER._troubles():
+        claims = app.parse_id_token({"id_token": text}, nonce="n", claims_options=_PROVIDER._claims())
+        return _PROVIDER._person(app, {"userinfo": claims})
+
+
+def _claims(text: str) -> object:
+    """A token whose signature is good and whose content is the text."""
+    return _id_token(jws.serialize_compact({"alg": "HS256", "kid": "one"}, _bytes(text), _KEY, algorithms=["HS256"]))
+
+
+_CLAIMS = f'{{"iss": "{_PROVIDER.issuer}", "aud": "perfweb", "nonce": "n", "iat": 1, "exp": 9999999999, "sub": '
+
 PARSERS = [
+    Parser("ID token", _id_token, (providers.ProviderError,), within("eyJhbGciOiJIUzI1NiJ9.", ".AAAA", "run of '")),
+    Parser(
+        "claims of an ID token",
+        _claims,
+        (providers.ProviderError,),
+        {
+            **within(_CLAIMS, "}", "nested", "run of '9"),
+            **within(f'{_CLAIMS}"4711", "preferred_username": "', '"}', "run of 'a", "run of '\\\\"),
+            **repeated(f'{_CLAIMS}"4711", ', '"a{0}": 1, ', '"b": 1}'),
+        },
+    ),
     Parser("query string", QueryDict, (SuspiciousOperation,), {**repeated("", "a{0}=b&"), **repeated("", "&")}),
     Parser("value of a query parameter", _query, (parameters.ParameterError,)),
     Parser("window of a timeline", _window, (RangeError,)),

@@ -30,7 +30,7 @@ LIMITS = {
     "plan": PLAN_CHARACTERS,
     "plan of another size": PLAN_CHARACTERS,
     "knobs": 8000,
-    "JSON": REQUEST_BYTES,
+    "JSON of a request": REQUEST_BYTES,
     "body of an API request": REQUEST_BYTES,
     "query string": REQUEST_HEAD_BYTES,
     "cookies": REQUEST_HEAD_BYTES,
