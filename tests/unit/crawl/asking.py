@@ -7,7 +7,8 @@ import asyncio
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 from urllib.parse import unquote
 
@@ -21,6 +22,14 @@ from perfweb.serving.uploads import UploadLimit
 Headers = list[tuple[bytes, bytes]]
 
 
+class Received(Enum):
+    """How the body of a request comes in."""
+
+    WHOLE = "in one event"
+    PIECES = "in several events, some of them empty"
+    CUT_OFF = "to its middle, where the client closes the connection"
+
+
 @dataclass(frozen=True)
 class Request:
     """A request as a client writes it: `target` is path and query, percent-encoded or not."""
@@ -29,6 +38,18 @@ class Request:
     target: bytes
     headers: Headers = field(default_factory=list)
     body: bytes = b""
+    received: Received = Received.WHOLE
+
+    def events(self) -> list[dict[str, Any]]:
+        """The events in which an application gets the body."""
+        middle = len(self.body) // 2
+        if self.received is Received.WHOLE:
+            return [{"type": "http.request", "body": self.body, "more_body": False}]
+        first = [{"type": "http.request", "body": part, "more_body": True} for part in (b"", self.body[:middle])]
+        if self.received is Received.CUT_OFF:
+            return [*first, {"type": "http.disconnect"}]
+        rest = [{"type": "http.request", "body": self.body[middle:], "more_body": True}]
+        return [*first, *rest, {"type": "http.request", "body": b"", "more_body": False}]
 
     def __str__(self) -> str:
         shown = b", ".join(name + b": " + value[:60] for name, value in self.headers if name != b"cookie")
@@ -37,7 +58,7 @@ class Request:
     def with_header(self, name: bytes, value: bytes) -> Request:
         """The same with one header set."""
         kept = [pair for pair in self.headers if pair[0] != name]
-        return Request(self.method, self.target, [*kept, (name, value)], self.body)
+        return replace(self, headers=[*kept, (name, value)])
 
 
 @dataclass
@@ -87,11 +108,11 @@ class Application:
 
     async def _answer(self, request: Request) -> Answer:
         answer, over = Answer(), asyncio.Event()
-        unread = [request.body]
+        events = request.events()
 
         async def receive() -> dict[str, Any]:
-            if unread:
-                return {"type": "http.request", "body": unread.pop(), "more_body": False}
+            if events:
+                return events.pop(0)
             await over.wait()
             return {"type": "http.disconnect"}
 

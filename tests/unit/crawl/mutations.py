@@ -3,28 +3,35 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, quote_from_bytes, urlencode
 
 from tests.unit.accounts.site import ANYBODY, ROLES, Site
-from tests.unit.crawl import values
+from tests.unit.crawl import shapes, values
 from tests.unit.crawl.addresses import Address
-from tests.unit.crawl.asking import Headers, Request
+from tests.unit.crawl.asking import Headers, Received, Request
+from tests.unit.crawl.deliveries import WEBHOOK, Deliveries
 
 Spot = tuple[str, str]
-"""A part of a request: its kind (path, query, field, header, body, method, names) and its name."""
+"""A part of a request: its kind (a key of Mutations.SPOILERS) and its name."""
 
 WHOLE = [
     ("body", ""),
     ("method", ""),
     ("names", ""),
     ("type", ""),
+    ("length", ""),
+    ("cookies", ""),
     *(("header", name.decode()) for name in values.HEADERS),
+    *(("header twice", name.decode()) for name in values.HEADERS),
 ]
+OWNED = {"/account/unlink/{key}/", "/account/tokens/{key}/revoke/"}
+"""What an author alone may do; administrators may do everything else."""
+MORE_FIELDS = {"/api/v1/alerts/{number}/say": {"state": "acknowledged", "text": "seen"}}
+"""Good fields besides those of Site.sent()."""
 UNQUOTED = "/%{}[]|\\^`\"<>:;=&+,'()*!$~@.?#"
 
 
@@ -39,7 +46,9 @@ class Draft:
     fields: dict[str, Any]
     headers: Headers
     body: bytes | None = None
-    files: list[tuple[str, bytes]] = field(default_factory=list)
+    kind: bytes = b"multipart/form-data; boundary=x"
+    """Of a body that is not made of the fields."""
+    received: Received = Received.WHOLE
 
     @property
     def is_json(self) -> bool:
@@ -57,29 +66,19 @@ class Draft:
                 headers.append((b"content-type", kind))
         if b"content-length" not in dict(headers):
             headers.append((b"content-length", str(len(body)).encode()))
-        return Request(self.method, target.encode("ascii"), headers, body)
+        return Request(self.method, target.encode("ascii"), headers, body, self.received)
 
     def _content(self) -> tuple[bytes, bytes]:
         if self.is_json:
-            return b"application/json", self.body if self.body is not None else _json(self.fields)
+            return b"application/json", self.body if self.body is not None else shapes.write(self.fields)
         if self.body is not None:
-            return b"multipart/form-data; boundary=x", self.body
+            return self.kind, self.body
         return b"application/x-www-form-urlencoded", urlencode(self.fields).encode()
 
 
-@dataclass(frozen=True)
-class _Written:
-    """A part of a JSON body that is not written by json.dumps."""
-
-    text: bytes
-
-
-def _json(fields: dict[str, Any]) -> bytes:
-    pairs = (
-        json.dumps(name).encode() + b": " + (value.text if isinstance(value, _Written) else json.dumps(value).encode())
-        for name, value in fields.items()
-    )
-    return b"{" + b", ".join(pairs) + b"}"
+def permitted(address: Address) -> str:
+    """A person who may do what an address does."""
+    return "author" if address.name in OWNED else "admin"
 
 
 class Mutations:
@@ -92,6 +91,7 @@ class Mutations:
     def __init__(self, site: Site, names: dict[Address, set[str]], seed: int) -> None:
         self._site, self._names = site, names
         self._random = random.Random(seed)
+        self._deliveries = Deliveries(site)
 
     def spots(self, address: Address) -> Iterator[tuple[str, Spot]]:
         """Each part of the requests that an address takes, with the method."""
@@ -103,6 +103,8 @@ class Mutations:
             if method == "POST":
                 yield from ((method, ("field", name)) for name in known)
                 yield from ((method, ("body", "")) for _ in range(3))
+                yield from ((method, ("shape", "")) for _ in range(3))
+                yield from ((method, ("delivery", "")) for _ in range(12) if address.name == WEBHOOK)
             yield from ((method, spot) for spot in self._random.sample(WHOLE, 3))
 
     def endless(self, addresses: list[Address]) -> Iterator[tuple[Address, str, Spot]]:
@@ -112,8 +114,11 @@ class Mutations:
             yield from self._random.sample(found, len(found))
 
     def request(self, address: Address, method: str, spot: Spot) -> tuple[str, Request]:
-        """A person, and a request of theirs that is malformed in a spot, and now and then in a second one."""
-        person = self._random.choice([ANYBODY, "admin", "admin", *ROLES])
+        """A person, and a request of theirs that is malformed in a spot, and now and then in a second one.
+
+        It is more often a person whom no check of permissions refuses.
+        """
+        person = permitted(address) if self._random.random() < 0.5 else self._random.choice([ANYBODY, *ROLES])
         draft = self._draft(address, method, person)
         self._spoil(draft, spot)
         if self._random.random() < 0.25:
@@ -135,48 +140,101 @@ class Mutations:
             headers.append(
                 (b"authorization", b"Bearer " + token) if address.operations else (b"cookie", b"sessionid=" + session)
             )
-        fields = dict(site.sent(address.name)) if method == "POST" else {}
+        fields = dict(site.sent(address.name) or MORE_FIELDS.get(address.name, {})) if method == "POST" else {}
         if method == "POST" and not address.operations:
             cookies = dict(headers).get(b"cookie", b"")
             headers = [pair for pair in headers if pair[0] != b"cookie"]
             headers.append((b"cookie", b"; ".join(filter(None, [cookies, b"csrftoken=" + CSRF]))))
-            fields["csrfmiddlewaretoken"] = CSRF.decode()
+            headers.append((b"x-csrftoken", CSRF))  # and not a field, which a malformed body could lack
         path = {name: str(given[name]).encode() for name in address.variables}
         return Draft(address, method, path, [(a.encode(), b.encode()) for a, b in query], fields, headers)
 
     def _spoil(self, draft: Draft, spot: Spot) -> None:
         kind, name = spot
-        choose = self._random.choice
-        if kind == "path":
-            draft.path[name] = choose(values.WORDS)
-        elif kind == "query":
-            self._spoil_query(draft, name.encode())
-        elif kind == "field":
-            draft.fields[name] = _Written(choose(values.JSON_VALUES)) if draft.is_json else self._field()
-        elif kind == "body":
-            draft.body = choose(values.JSON_BODIES if draft.is_json else values.MULTIPARTS)
-        elif kind == "names":
-            draft.query.append((choose(values.WORDS)[:2000], choose(values.WORDS)[:2000]))
-        elif kind == "method":
-            draft.method = choose(values.METHODS)
-        elif kind == "type":
-            draft.headers.append((b"content-type", choose(values.CONTENT_TYPES)))
-        else:
-            value = choose(values.HEADERS[name.encode()])
-            draft.headers = [pair for pair in draft.headers if pair[0] != name.encode()] + [(name.encode(), value)]
+        self.SPOILERS[kind](self, draft, name)
 
-    def _spoil_query(self, draft: Draft, name: bytes) -> None:
-        value = self._random.choice(values.WORDS)
+    def _path(self, draft: Draft, name: str) -> None:
+        draft.path[name] = self._random.choice(values.WORDS)
+
+    def _query(self, draft: Draft, name: str) -> None:
+        key, value = name.encode(), self._random.choice(values.WORDS)
         style = self._random.random()
         if style < 0.8:
-            draft.query = [pair for pair in draft.query if pair[0] != name] + [(name, value)]
+            draft.query = [pair for pair in draft.query if pair[0] != key] + [(key, value)]
         elif style < 0.9:
-            draft.query += [(name, self._random.choice(values.WORDS)[:2000]) for _ in range(3)]
+            draft.query += [(key, self._random.choice(values.WORDS)[:2000]) for _ in range(3)]
         else:
-            draft.query.append((name + self._random.choice([b"[]", b"[0]", b".a", b"__gt", b"\0"]), value))
+            draft.query.append((key + self._random.choice([b"[]", b"[0]", b".a", b"__gt", b"\0"]), value))
 
-    def _field(self) -> bytes | list[bytes]:
-        return self._random.choice(values.WORDS)
+    def _names_of_query(self, draft: Draft, _: str) -> None:
+        choose = self._random.choice
+        draft.query.append((choose(values.WORDS)[:2000], choose(values.WORDS)[:2000]))
+
+    def _field(self, draft: Draft, name: str) -> None:
+        choose = self._random.choice
+        draft.fields[name] = shapes.Raw(choose(values.JSON_VALUES)) if draft.is_json else choose(values.WORDS)
+
+    def _body(self, draft: Draft, _: str) -> None:
+        draft.body = self._random.choice(values.JSON_BODIES if draft.is_json else values.MULTIPARTS)
+
+    def _shape(self, draft: Draft, _: str) -> None:
+        """A body that is good but for one part; sometimes with bytes in it that are not UTF-8, or cut off."""
+        if draft.is_json:
+            draft.body = self._damaged(shapes.write(shapes.spoiled_json(self._random, draft.fields)))
+        else:
+            draft.kind, draft.body = shapes.spoiled_form(self._random, draft.fields or {"a": "b"})
+
+    def _delivery(self, draft: Draft, _: str) -> None:
+        name, headers, draft.body = self._deliveries.signed(self._random, self._damaged)
+        draft.path["name"] = name.encode()
+        draft.headers = [pair for pair in draft.headers if pair[0] != b"content-type"] + headers
+
+    def _damaged(self, text: bytes) -> bytes:
+        choice, place = self._random.random(), self._random.randrange(len(text) + 1)
+        if choice < 0.1:
+            return text[:place] + self._random.choice([b"\xff", b"\xed\xa0\x80", b"\0", b"\xef\xbb\xbf"]) + text[place:]
+        return text[:place] if choice < 0.15 else text
+
+    def _method(self, draft: Draft, _: str) -> None:
+        draft.method = self._random.choice(values.METHODS)
+
+    def _type(self, draft: Draft, _: str) -> None:
+        draft.headers.append((b"content-type", self._random.choice(values.CONTENT_TYPES)))
+
+    def _length(self, draft: Draft, _: str) -> None:
+        """A length that is not that of the body, or a body in pieces, or a client that goes away in its middle."""
+        draft.received = self._random.choice(list(Received))
+        if self._random.random() < 0.5:
+            draft.headers.append((b"content-length", self._random.choice([b"0", b"1", b"10", b"5000", b"4194305"])))
+
+    def _cookies(self, draft: Draft, _: str) -> None:
+        """Malformed cookies beside the session."""
+        own = dict(draft.headers).get(b"cookie", b"")
+        draft.headers = [pair for pair in draft.headers if pair[0] != b"cookie"]
+        draft.headers.append((b"cookie", own + b"; " + self._random.choice(values.HEADERS[b"cookie"])))
+
+    def _header(self, draft: Draft, name: str) -> None:
+        draft.headers = [pair for pair in draft.headers if pair[0] != name.encode()]
+        self._header_twice(draft, name)
+
+    def _header_twice(self, draft: Draft, name: str) -> None:
+        draft.headers.append((name.encode(), self._random.choice(values.HEADERS[name.encode()])))
+
+    SPOILERS: ClassVar[dict[str, Callable[[Mutations, Draft, str], None]]] = {
+        "path": _path,
+        "query": _query,
+        "names": _names_of_query,
+        "field": _field,
+        "body": _body,
+        "shape": _shape,
+        "delivery": _delivery,
+        "method": _method,
+        "type": _type,
+        "length": _length,
+        "cookies": _cookies,
+        "header": _header,
+        "header twice": _header_twice,
+    }
 
 
 CSRF = b"x" * 32
