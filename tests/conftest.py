@@ -53,26 +53,33 @@ def asgi_server(transactional_db: None) -> Iterator[str]:
 
 
 @contextmanager
-def served(database: str) -> Iterator[str]:
-    """The address of uvicorn with a database, on a free port."""
+def served(database: str, **environment: str) -> Iterator[str]:
+    """The address of uvicorn with a database, on a free port; `environment` has variables for it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, served_at(listener, database, **environment):
+        yield address_of(listener)
+
+
+def address_of(listener: socket.socket) -> str:
+    """The address of a web server that listens there."""
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+@contextmanager
+def served_at(listener: socket.socket, database: str, **environment: str) -> Iterator[None]:
+    """A process of uvicorn that accepts connections from a socket, which may outlive it."""
     from django.conf import settings as site
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        command = [sys.executable, "-m", "perfweb.server", "--log-level", "warning", "--fd"]
-        environment = {
-            **os.environ,
-            "DJANGO_SETTINGS_MODULE": "perfweb.settings.test",
-            "PERFWEB_PGDATABASE": database,
-        }
-        server = subprocess.Popen(
-            [*command, str(listener.fileno())], cwd=site.BASE_DIR, env=environment, pass_fds=[listener.fileno()]
-        )
+    command = [sys.executable, "-m", "perfweb.server", "--log-level", "warning", "--fd", str(listener.fileno())]
+    known = {"DJANGO_SETTINGS_MODULE": "perfweb.settings.test", "PERFWEB_PGDATABASE": database}
+    server = subprocess.Popen(
+        command, cwd=site.BASE_DIR, env={**os.environ, **known, **environment}, pass_fds=[listener.fileno()]
+    )
+    try:
+        yield
+    finally:
+        server.terminate()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.terminate()
-            try:
-                server.wait(timeout=5)
-            except subprocess.TimeoutExpired:  # a client still held a stream of events
-                server.kill()
-                server.wait()
+            server.wait(timeout=5)
+        except subprocess.TimeoutExpired:  # a client still held a stream of events
+            server.kill()
+            server.wait()

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import socket
+
 import pytest
 import redis
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Response, expect
 
 from perfweb.runs import progress
 from perfweb.runs.models import Run, RunState
+from tests.conftest import address_of, served, served_at
 from tests.factories import create_queued_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -50,3 +54,41 @@ def test_the_bar_moves_and_the_end_loads_the_results(page: Page, asgi_server: st
     progress.publish(number, "state", state="done", reason="")
     expect(page.get_by_role("progressbar")).to_have_count(0)
     expect(page.locator(".state")).to_have_text("done")
+
+
+def end(number: int) -> None:
+    Run.objects.filter(pk=number).update(state=RunState.DONE, ended=timezone.now())
+    progress.publish(number, "state", state="done", reason="")
+
+
+def test_a_page_polls_when_its_stream_is_refused(page: Page, running_run: Run) -> None:
+    number, statuses = running_run.pk, dict[str, int]()
+
+    def note(response: Response) -> None:
+        statuses.setdefault(response.url.rpartition("/")[2], response.status)
+
+    page.on("response", note)
+    progress.publish(number, "boot", position=2, boots=12, variant="direct", topology="host-host", server="netserver")
+    with served(connection.settings_dict["NAME"], PERFWEB_STREAMS="0") as address:
+        page.goto(f"{address}/runs/{number}/")
+        expect(page.get_by_role("status")).to_contain_text("boot 3 of 12", timeout=120_000)
+        progress.publish(number, "eta", seconds=150, fraction=0.25)
+        expect(page.get_by_role("progressbar")).to_have_js_property("value", 0.25, timeout=120_000)
+        assert (statuses["events"], statuses["events?once"]) == (503, 200)
+        end(number)
+        expect(page.locator(".state")).to_have_text("done", timeout=120_000)
+
+
+def test_a_page_goes_on_when_its_stream_breaks_off(page: Page, running_run: Run) -> None:
+    """The web server is restarted; connections wait in the queue of its socket meanwhile."""
+    number, database = running_run.pk, connection.settings_dict["NAME"]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with served_at(listener, database):
+            page.goto(f"{address_of(listener)}/runs/{number}/")
+            progress.publish(number, "eta", seconds=150, fraction=0.25)
+            expect(page.get_by_role("progressbar")).to_have_js_property("value", 0.25)
+        progress.publish(number, "eta", seconds=50, fraction=0.75)
+        with served_at(listener, database):
+            expect(page.get_by_role("progressbar")).to_have_js_property("value", 0.75, timeout=120_000)
+            end(number)
+            expect(page.locator(".state")).to_have_text("done", timeout=120_000)
