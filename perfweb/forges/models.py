@@ -37,6 +37,11 @@ class Project(models.Model):
     def __str__(self) -> str:
         return self.mirror.name
 
+    @classmethod
+    def named(cls, mirror: str) -> "Project | None":
+        """The project whose repository has that name, with the repository."""
+        return cls.objects.select_related("mirror").filter(mirror__name=mirror).first()
+
 
 class Member(models.Model):
     """Somebody on a forge who is known here.  A name there can be given to somebody else, so the number that comes with

@@ -15,7 +15,7 @@ from perfweb.outbox.services import LaterError, NeverError
 def send(letter: Letter) -> str:
     """Say what a letter has to say; returns the number of the comment or issue.  Raises LaterError or NeverError."""
     name = letter.channel.partition(":")[2]
-    project = Project.objects.select_related("mirror").filter(mirror__name=name).first()
+    project = Project.named(name)
     if project is None:
         raise NeverError(f"there is no project {name}")
     try:

@@ -33,7 +33,7 @@ LONGEST_TITLE = 200
 @acts(Action.DELIVER)
 def webhook(request: HttpRequest, name: str) -> HttpResponse:
     """Keep what a project's forge tells. Nothing of the body is read before its signature is known to be good."""
-    project = Project.objects.select_related("mirror").filter(mirror__name=name).first()
+    project = Project.named(name)
     if project is None:
         return _say(404, "There is no such project.")
     return _refusal(project, request) or _read(project, request)

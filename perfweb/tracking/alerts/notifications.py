@@ -70,7 +70,7 @@ def issue_of(alert: Alert) -> tuple[str, str] | None:
 
 def project_of(mirror: Mirror | None) -> Project | None:
     """The project on a forge that a repository is of."""
-    return Project.objects.select_related("mirror").filter(mirror=mirror).first() if mirror else None
+    return Project.named(mirror.name) if mirror else None
 
 
 def issue_text(alert: Alert) -> str:
