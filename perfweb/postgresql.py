@@ -26,6 +26,9 @@ RECONNECT_SECONDS = 2.0
 POOL_SECONDS = 3.0
 """How long a request waits for a connection."""
 
+DISK_FULL = "53100"
+"""SQLSTATE disk_full."""
+
 _seconds: ContextVar[float] = ContextVar("statement seconds", default=STATEMENT_SECONDS)
 _Result = TypeVar("_Result")
 
@@ -38,6 +41,11 @@ def answers_within(seconds: float) -> Iterator[None]:
         yield
     finally:
         _seconds.reset(token)
+
+
+def sqlstate(error: BaseException) -> str:
+    """Return the SQLSTATE of an error of psycopg or of Django, "" where it has none."""
+    return str(getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None) or "")
 
 
 class WebConnection(psycopg.Connection[Any]):

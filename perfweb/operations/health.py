@@ -16,19 +16,20 @@ import redis
 from celery import current_app
 from django.conf import settings
 from django.core.cache import cache
-from django.db import Error, connection
+from django.db import Error, connection, transaction
 from kombu.exceptions import OperationalError as BrokerError
 
 from perfweb.faults import services as faults
 from perfweb.lab.models import queue_of
 from perfweb.lab.services import labs
 from perfweb.measuring import space
-from perfweb.postgresql import answers_within
+from perfweb.postgresql import DISK_FULL, answers_within, sqlstate
 from perfweb.redisclient import client
 
 log = logging.getLogger("perfweb.health")
 OK = "ok"
 AWAY = "does not answer"
+FULL = "its disk is full: results wait and nothing is stored until there is room; remove files on PostgreSQL's disk"
 PING_SECONDS = 1.0
 """How long workers have to answer; also how long a look takes."""
 KEPT_SECONDS = 5.0
@@ -36,6 +37,8 @@ KEPT_SECONDS = 5.0
 BEAT = "perfweb:beat"
 """The key of Redis with the time when beat has called last, written by the worker for messages."""
 BEAT_SECONDS = 60
+SORTED_ROWS = 5000
+"""Rows that PostgreSQL sorts in 64 kB of memory, so that it writes a temporary file: reading works on a full disk."""
 BLOCK = 4096
 """Bytes that are written to see that the disk takes any."""
 RUNS, MESSAGES = "workers for runs", "worker for messages"
@@ -106,11 +109,12 @@ def beat_says(age: float | None, *, messenger: bool) -> str:
 
 def _database() -> str:
     try:
-        with answers_within(PING_SECONDS), connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        with answers_within(PING_SECONDS), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL work_mem = '64kB'")
+            cursor.execute("SELECT count(DISTINCT number) FROM generate_series(1, %s) AS number", [SORTED_ROWS])
     except Error as error:
         log.warning("database: %s", error)
-        return AWAY
+        return FULL if sqlstate(error) == DISK_FULL else AWAY
     return OK
 
 

@@ -23,6 +23,8 @@ from django.shortcuts import render
 from django.views import defaults
 from kombu.exceptions import OperationalError as BrokerError
 
+from perfweb.postgresql import sqlstate
+
 log = logging.getLogger("perfweb.serving.unavailable")
 
 RETRY_SECONDS = 5
@@ -72,7 +74,7 @@ def part_away(error: BaseException | None) -> str:
 
 
 def _database_is_away(error: BaseException) -> bool:
-    state = str(getattr(error, "sqlstate", None) or getattr(error.__cause__, "sqlstate", None) or "")
+    state = sqlstate(error)
     if isinstance(error, OperationalError | InterfaceError | psycopg.OperationalError | psycopg.InterfaceError):
         return state[:2] != _PROGRAM_LIMIT
     return state in _ENDS_BY_ITSELF

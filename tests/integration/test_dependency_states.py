@@ -200,6 +200,7 @@ def test_disk_of_postgresql_is_full(site: Installation) -> None:
         assert lines[-1], lines
     assert site.get("/runs/").status == 200
     unavailable(site.sign_in("nobody here", "wrong"), "database")
+    wait_until(lambda: "its disk is full" in site.get("/health/").text, "/health/ that names the full disk")
     assert writer.poll() is None
     filler.unlink()
     printed, _ = writer.communicate(timeout=120)
@@ -208,6 +209,7 @@ def test_disk_of_postgresql_is_full(site: Installation) -> None:
         found = connection.execute("SELECT length(error) FROM faults_fault WHERE item = %s", [item]).fetchall()
         connection.execute("DELETE FROM faults_fault")
     assert found == [(6 << 20,)]
+    wait_until(lambda: "its disk is full" not in site.get("/health/").text, "/health/ after there is room")
     recovers(site)
 
 
