@@ -196,10 +196,30 @@ def test_what_a_run_did_not_remember_is_told_until_it_is_put_back(play: Play, la
     on(lab, "left", "sysctl", "-qw", "net.ipv4.tcp_sack=0")
     for _ in range(2):
         result = play("restore")
-        assert [failure.host for failure in result.failures] == [lab.namespace("left")]
+        assert {failure.host for failure in result.failures} == {lab.namespace("left")}
         assert "the host is not as it was before the run: mtu of data0 is 1400 and was 1500" in str(result.failures[0])
     assert on(lab, "left", "sysctl", "-n", "net.ipv4.tcp_sack") == "1\n"
     on(lab, "left", "ip", "link", "set", "data0", "mtu", "1500")
+    play("restore").require_ok()
+
+
+def test_restore_takes_every_step_although_one_fails(play: Play, lab: Lab) -> None:
+    prepare_anew(play)
+    play("boot", tunables={"net.ipv4.tcp_sack": "0"}).require_ok()
+    memory = lab.root / f"{lab.namespace('dut')}.knobs"
+    kept = memory.read_text()
+    memory.write_text("{")
+    result = play("restore")
+    assert {failure.host for failure in result.failures} == {lab.namespace("dut")}
+    assert [failure.task for failure in result.failures] == [
+        "Put back the knobs of the kernel",
+        "List what could not be restored",
+    ]
+    assert result.failures[-1].message == "not restored: knobs of the kernel"
+    assert on(lab, "dut", "sysctl", "-n", "net.ipv4.tcp_sack") == "1\n", "put back from the record of the host"
+    assert not any(lab.root.glob(f"linux-{lab.name}-*"))
+    assert lab.links("dut")[0].address not in on(lab, "dut", "ip", "-brief", "address")
+    memory.write_text(kept)
     play("restore").require_ok()
 
 
@@ -208,7 +228,7 @@ def test_a_record_that_is_damaged_says_what_to_do(play: Play, lab: Lab) -> None:
     record = lab.root / f"{lab.namespace('left')}.before"
     kept = record.read_text()
     record.write_text("")
-    (failure,) = play("restore").failures
+    failure, _ = play("restore").failures
     assert f"{record} is no record: look whether the host is as it should be, and remove it" in failure.message
     record.write_text(kept)
     play("restore").require_ok()
