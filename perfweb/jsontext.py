@@ -2,7 +2,7 @@
 """Reads JSON (RFC 8259) of untrusted origin."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from perfweb.inputlimits import JSON_DEPTH, REQUEST_JSON_PARTS
@@ -14,16 +14,23 @@ class JsonError(ValueError):
     """The text is not JSON, or is nested too deeply; the message completes "The document …"."""
 
 
-def read_json(text: str | bytes, *, unique: bool = False) -> Any:
+Pairs = list[tuple[str, Any]]
+"""The names and values of an object, in the order of its text."""
+
+Objects = Callable[[Pairs], dict[str, Any]]
+"""Makes the object, and says what a name means that is there twice (RFC 8259, section 4)."""
+
+
+def read_json(text: str | bytes, *, objects: Objects | None = None) -> Any:
     """Return the value of a JSON text.  Raises JsonError and nothing else.
 
-    With `unique` it refuses an object that has a name twice (RFC 8259 section 4); otherwise the last one counts.
+    `objects` is refuse_repeated or mark_repeated; without it the last value of a repeated name counts.
 
     Python's parser alone takes NaN and Infinity, which are not JSON, and raises RecursionError for deep nesting, or
     returns a value that makes whatever walks through it next raise RecursionError.
     """
     try:
-        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_once if unique else None)
+        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=objects)
     except RecursionError:
         raise JsonError(f"is nested more than {JSON_DEPTH} deep") from None
     except ValueError as error:  # also bytes that are not UTF-8, and numbers of more than 4300 digits
@@ -32,7 +39,7 @@ def read_json(text: str | bytes, *, unique: bool = False) -> Any:
     return value
 
 
-def read_request(body: bytes, *, unique: bool = False) -> Any:
+def read_request(body: bytes, *, objects: Objects | None = None) -> Any:
     """Return the value of the JSON body of a request.  Raises JsonError and nothing else.
 
     The parser holds the interpreter's lock, by the time that its parts take: a body with too many is refused before.
@@ -41,7 +48,7 @@ def read_request(body: bytes, *, unique: bool = False) -> Any:
         raise JsonError(
             f"has {parts} commas, opening brackets and backslashes; {REQUEST_JSON_PARTS} at most are read: send less"
         )
-    return read_json(body, unique=unique)
+    return read_json(body, objects=objects)
 
 
 def check_depth(value: object) -> None:
@@ -58,7 +65,23 @@ def _inside(value: object) -> Iterable[object]:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+class Repeated:
+    """Stands for the values of a name that an object has several times with different values: none of them counts."""
+
+    def __repr__(self) -> str:
+        return "several values of one name"
+
+
+def mark_repeated(pairs: Pairs) -> dict[str, Any]:
+    """Return an object in which Repeated() is the value of each name that has different ones."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        found[name] = value if name not in found or found[name] == value else Repeated()
+    return found
+
+
+def refuse_repeated(pairs: Pairs) -> dict[str, Any]:
+    """Return an object, or raise ValueError if it has a name twice."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:

@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 from ninja.parser import Parser
 
-from perfweb.jsontext import JsonError, read_request
+from perfweb.jsontext import JsonError, read_request, refuse_repeated
 
 
 class StrictParser(Parser):
@@ -17,7 +17,7 @@ class StrictParser(Parser):
     def parse_body(self, request: HttpRequest) -> dict[str, Any]:
         """Return the object. Raises ValueError with what is wrong."""
         try:
-            found = read_request(request.body, unique=True)
+            found = read_request(request.body, objects=refuse_repeated)
         except JsonError as error:
             raise ValueError(f"it {error}") from None
         if not isinstance(found, dict):

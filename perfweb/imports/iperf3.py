@@ -1,49 +1,81 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reports of `iperf3 --json`: one sample each, several may follow each other in a file."""
+"""Reports of `iperf3 --json` and `--json-stream`: one sample each, several may follow each other in a file."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from perfweb.imports.records import Files, Options, Record, data_sets
-from perfweb.jsontext import check_depth, refuse_constant
+from perfweb.jsontext import check_depth, mark_repeated, refuse_constant
 from perfweb.measuring.tools import ToolError, Value, iperf3, positive
 
 _BLANKS = re.compile(r"\s*")
 
 
+Reports = Iterator[tuple[int, str, dict[str, Any] | ToolError]]
+"""The line, the text and the content of each report, or what is wrong with it."""
+
+
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
     """Yield a record for each report; what the receiver got is the sample."""
+    reader = _Reader(options, files)
     for variant, boot, path, text in data_sets(paths, files):
-        yield from files.isolated(path, _file(variant, boot, path, text, options, files))
+        yield from files.isolated(path, reader.file(variant, boot, path, text))
 
 
-def _file(variant: str, boot: str, path: Path, text: str, options: Options, files: Files) -> Iterator[Record]:
-    samples = 0
-    for line, written, report in _reports(text):
-        samples += 1
-        sample_boot = f"{boot}.{samples}" if options.boot_per_sample else boot
-        try:
-            if isinstance(report, ToolError):
-                raise report
-            yield Record(
-                path, line, variant, sample_boot, _test(report, options), _values(report), seconds=_seconds(report),
-                tool="iperf3", output=f"{written}\n", started=_started(report),
-            )  # fmt: skip
-        except ToolError as error:
-            files.report.add(path, line, str(error))
-    if not samples:
-        files.report.add(path, 0, "is empty")
+@dataclass
+class _Reader:
+    """Reads the files of an import; `seen` has the place of each report by its digest."""
+
+    options: Options
+    files: Files
+    seen: dict[bytes, tuple[Path, int]] = field(default_factory=dict)
+
+    def file(self, variant: str, boot: str, path: Path, text: str) -> Iterator[Record]:
+        samples, problems = 0, len(self.files.report.problems)
+        for line, written, report in _assembled(_documents(text)):
+            try:
+                if isinstance(report, ToolError):
+                    raise report
+                if self._again(path, line, written):
+                    continue
+                samples += 1
+                sample_boot = f"{boot}.{samples}" if self.options.boot_per_sample else boot
+                yield Record(
+                    path, line, variant, sample_boot, _test(report, self.options), _values(report),
+                    seconds=_seconds(report), tool="iperf3", output=f"{written}\n", started=_started(report),
+                )  # fmt: skip
+            except ToolError as error:
+                self.files.report.add(path, line, str(error))
+        if not samples and len(self.files.report.problems) == problems:
+            self.files.report.add(path, 0, "is empty")
+
+    def _again(self, path: Path, line: int, written: str) -> bool:
+        """Tell whether a report is the copy of one before it in its file, which counts once.
+
+        A report has the time and a random cookie of its test, so that no two tests have the same. Raises ToolError for
+        a copy in another file, which would be another boot or variant.
+        """
+        digest = hashlib.sha256(" ".join(written.split()).encode()).digest()
+        if digest not in self.seen:
+            self.seen[digest] = path, line
+            return False
+        where, before = self.seen[digest]
+        if where != path:
+            raise ToolError(f"is the same measurement as {where}, line {before}: remove one of them")
+        return True
 
 
-def _reports(text: str) -> Iterator[tuple[int, str, dict[str, Any] | ToolError]]:
-    """Yield the line, the text and the content of each document, or what is wrong with the one it stops at."""
-    decoder = json.JSONDecoder(parse_constant=refuse_constant)
+def _documents(text: str) -> Reports:
+    """Yield each JSON document of a file; reading stops at what is none."""
+    decoder = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=mark_repeated)
     place, line = 0, 1
     while True:
         start = _BLANKS.match(text, place).end()  # type: ignore[union-attr]
@@ -64,23 +96,49 @@ def _reports(text: str) -> Iterator[tuple[int, str, dict[str, Any] | ToolError]]
         line += text.count("\n", start, place)
 
 
+def _assembled(documents: Reports) -> Reports:
+    """Yield reports, and make those that `--json-stream` printed as events from "start" to "end" one report each."""
+    stream: list[str] = []
+    began, report = 0, dict[str, Any]()
+    for line, written, found in documents:
+        event = found.get("event") if isinstance(found, dict) else None
+        if stream and event in {None, "start"}:
+            yield began, "", _UNFINISHED
+            stream = []
+        if event is None or isinstance(found, ToolError):
+            yield line, written, found
+            continue
+        if event == "start" or not stream:
+            began, report = line, {}
+        stream.append(written)
+        report[str(event)] = found.get("data")  # "interval" and others are not read
+        if event == "end":
+            yield began, "\n".join(stream), report
+            stream = []
+    if stream:
+        yield began, "", _UNFINISHED
+
+
+_UNFINISHED = ToolError("this stream of iperf3 has no end event: the test did not finish")
+
+
 def _values(report: dict[str, Any]) -> tuple[Value, ...]:
     """What the receiver got; an older iperf3 tells for UDP what was sent, and how many packets of it were lost."""
     end = _part(report, "end")
     total = _part(end, "sum")
+    iperf3.refuse_different(end, "sum")
     if "sum_received" in end or report.get("error") or not total:
         return tuple(iperf3.values(report))
     sent = positive(total.get("bits_per_second"), "sum.bits_per_second")
-    packets = positive(total.get("packets"), "sum.packets")
-    lost = total.get("lost_packets")
-    if isinstance(lost, bool) or not isinstance(lost, int) or not 0 <= lost <= packets:
-        raise ToolError("sum.lost_packets is no number of packets")
-    received = positive(sent * (1 - lost / packets), "what was received")
+    share = iperf3.delivered_share(total, "sum")
+    received = positive(sent * share, "what was received")
     return Value("throughput", received, "bits/s", "higher"), Value("throughput.sender", sent, "bits/s", "higher")
 
 
 def _test(report: dict[str, Any], options: Options) -> str:
-    """Name the test as the catalogue does: iperf3.STREAMS, with udp, and the way where it is another."""
+    """Name the test as the catalogue does: iperf3.STREAMS, with the protocol if it is not TCP, and the direction if it
+    is not from the client.
+    """
     start = _part(report, "start")
     asked = _part(start, "test_start")
     connected = start.get("connected")
@@ -89,11 +147,28 @@ def _test(report: dict[str, Any], options: Options) -> str:
     streams = asked.get("num_streams", 1)
     if isinstance(streams, bool) or not isinstance(streams, int) or not 1 <= streams <= 10_000:
         raise ToolError("start.test_start.num_streams is no number of streams")
-    udp = ".udp" if str(asked.get("protocol", "TCP")).upper() == "UDP" else ""
+    return options.test_name(f"iperf3{_protocol(start)}.{streams}{_direction(report)}", family)
+
+
+def _protocol(start: dict[str, Any]) -> str:
+    """The part of a test's name for the protocol, empty for TCP."""
+    asked = _part(start, "test_start")
+    protocol = str(asked.get("protocol", "TCP")).lower()
+    if not re.fullmatch(r"[a-z0-9]{1,12}", protocol):
+        raise ToolError("start.test_start.protocol is no name of a protocol")
+    if asked.get("mptcp") or start.get("mptcp"):
+        protocol = "mptcp"
+    return "" if protocol == "tcp" else f".{protocol}"
+
+
+def _direction(report: dict[str, Any]) -> str:
+    asked = _part(_part(report, "start"), "test_start")
     # iperf3 3.12 does not say that both ways were asked for.
-    both = ".bidirectional" if "sum_received_bidir_reverse" in _part(report, "end") else ""
-    way = both or (".reverse" if asked.get("reverse") else "")
-    return options.test_name(f"iperf3{udp}.{streams}{way}", family)
+    if "sum_received_bidir_reverse" in _part(report, "end"):
+        return ".bidirectional"
+    if asked.get("bidir"):
+        raise ToolError("both directions were measured, and the report has the sum of one: use iperf3 3.8 or later")
+    return ".reverse" if asked.get("reverse") else ""
 
 
 def _seconds(report: dict[str, Any]) -> float:

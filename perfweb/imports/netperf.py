@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What netperf prints: tables of the classic tests, chosen output as `name=value` lines (-k) and as CSV (-o).
+"""What netperf prints: tables of the classic tests and of -O, `name=value` lines (-k), and CSV (-o).
 
 A file may hold the output of many calls, one after the other.
 """
@@ -8,43 +8,38 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from perfweb.imports.netperf_tables import HEADINGS, SENT, Table, is_row, named
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
 from perfweb.measuring.tools import ToolError, Value, netperf
 
 _BANNER = re.compile(
-    r"(?:MIGRATED )?(?P<test>TCP STREAM|UDP STREAM|TCP MAERTS|TCP REQUEST/RESPONSE|UDP REQUEST/RESPONSE"
-    r"|TCP Connect/Request/Response|OMNI \S+) TEST from .* (?P<family>AF_INET6?)\b",
-    re.ASCII,
+    r"(?:MIGRATED )?(?P<test>[A-Z][A-Za-z0-9/_| -]*?) TEST from .*?(?: (?P<family>AF_[A-Z0-9]+)\b.*)?", re.ASCII
 )
 _MEASURES = {
     "TCP STREAM": "tcp.stream", "TCP_STREAM": "tcp.stream",
     "UDP STREAM": "udp.stream", "UDP_STREAM": "udp.stream",
     "TCP MAERTS": "tcp.maerts", "TCP_MAERTS": "tcp.maerts",
+    "TCP SENDFILE": "tcp.sendfile", "TCP_SENDFILE": "tcp.sendfile",
     "TCP REQUEST/RESPONSE": "tcp.rr", "TCP_RR": "tcp.rr",
     "UDP REQUEST/RESPONSE": "udp.rr", "UDP_RR": "udp.rr",
     "TCP Connect/Request/Response": "tcp.crr", "TCP_CRR": "tcp.crr",
+    "TCP Connect/Close": "tcp.cc", "TCP_CC": "tcp.cc",
 }  # fmt: skip
+_TRANSACTIONS = frozenset({"tcp.rr", "udp.rr", "tcp.crr", "tcp.cc"})
+_FAMILIES = {"AF_INET": "ipv4", "AF_INET6": "ipv6"}
 _FIELD = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.ASCII)
 _COMMAND_TEST = re.compile(r"-t\s*(\S+)")
-_UNIT = re.compile(r"(?:10\^\d+bits|[KMG]Bytes)/s(?:ec)?", re.ASCII)
-_ROW = re.compile(r"\s*[+-]?(?:\d|nan\b|inf\b)[\s\w.+-]*", re.ASCII | re.IGNORECASE)
-# Lines between the outputs of calls, as raw data of this project has them.
-_MARK = re.compile(r"(?:==|--) .*")
-# How the headings of -o spell the selectors that are read.
-_HEADINGS = {
-    "Throughput": "THROUGHPUT",
-    "Throughput Units": "THROUGHPUT_UNITS",
-    "Elapsed Time (sec)": "ELAPSED_TIME",
-    "Mean Latency Microseconds": "MEAN_LATENCY",
-    "50th Percentile Latency Microseconds": "P50_LATENCY",
-    "90th Percentile Latency Microseconds": "P90_LATENCY",
-    "99th Percentile Latency Microseconds": "P99_LATENCY",
-    "Command Line": "COMMAND_LINE",
-}
+_ASIDE = re.compile(
+    r"(?:==|--) .*"  # between the outputs of calls, as raw data of this project has them
+    r"|!!!.*"  # a warning that the confidence that was asked for was not reached
+    r"|Interim result:.*|NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[\d+\]=.*"  # of -D
+    r"|(?:catcher|enable_enobufs|netperf)\b.*"
+)
+"""Lines that netperf prints between others and that say nothing of the result."""
 
 
 @dataclass(frozen=True)
@@ -57,60 +52,96 @@ class _Sample:
 
 @dataclass
 class _Reader:
-    """How far the reading of a file is: the last banner, the unit and headings of its table, what is not complete."""
+    """How far the reading of a file is: the last banner, its table, and what is not complete."""
 
     options: Options
+    report: Callable[[int, str], None]
     kind: str = ""
     family: str = "ipv4"
-    unit: str = ""
+    banner: int = 0
+    """The line of the last banner while no result of its test has been read, else 0."""
+    skipped: bool = False
+    """Whether the test of the last banner cannot be read, which was reported."""
+    table: Table = field(default_factory=Table)
     columns: list[str] = field(default_factory=list)
     chosen: dict[str, str] = field(default_factory=dict)
-    sent: Value | None = None
+    sent: dict[str, str] = field(default_factory=dict)
     """What a UDP stream sent: the row with what was received follows."""
 
-    def feed(self, content: str) -> _Sample | None:
-        """Return the sample that a line completes. Raises ToolError for a line that netperf does not print."""
+    def feed(self, line: int, content: str) -> _Sample | None:
+        """Return the sample that a line completes. Raises ToolError for what netperf does not print, or cannot be read;
+        what follows is then left out until another test begins.
+        """
+        try:
+            return self._feed(line, content)
+        except ToolError:
+            self.skipped, self.chosen, self.sent, self.banner = bool(self.kind), {}, {}, 0
+            raise
+
+    def end(self) -> None:
+        """Report the last test if it has no result."""
+        if self.banner:
+            self.report(self.banner, f"this {self.kind} test has no result")
+
+    def _feed(self, line: int, content: str) -> _Sample | None:
         found = _FIELD.fullmatch(content)
-        if found and found[1] not in self.chosen:
+        if found and found[1] not in self.chosen and not self.skipped:
             self.chosen[found[1]] = found[2]
             return None
         # Something else, or the same again, ends what was chosen.
-        chosen, self.chosen = self.chosen, {found[1]: found[2]} if found else {}
-        if found or chosen:
-            rest = None if found else self._line(content)
-            return self._chosen(chosen) if chosen else rest
-        return self._line(content)
+        chosen, self.chosen = self.chosen, {found[1]: found[2]} if found and not self.skipped else {}
+        if chosen:
+            sample = self._chosen(chosen)
+            if not found:
+                self._line(line, content)
+            return sample
+        return None if found else self._line(line, content)
 
-    def _line(self, content: str) -> _Sample | None:
-        if banner := _BANNER.match(content):
-            self.kind, self.family = banner["test"], "ipv6" if banner["family"].endswith("6") else "ipv4"
-            self.unit, self.columns, self.sent = "", [], None
+    def _line(self, line: int, content: str) -> _Sample | None:
+        if banner := _BANNER.fullmatch(content):
+            self._begin(line, banner)
+        elif self.skipped or not content.strip() or _ASIDE.fullmatch(content.strip()):
+            return None
         elif "," in content:
             try:
                 return self._comma(next(csv.reader([content])))
             except csv.Error as error:
                 raise ToolError(f"is not CSV: {error}") from None
-        elif self.kind and _ROW.fullmatch(content):
-            return self._row(content.split())
-        elif self.kind and (unit := _UNIT.search(content)):
-            self.unit = unit[0]
-        elif not self.kind and content.strip() and not _MARK.fullmatch(content):
+        elif not self.kind:
             raise ToolError(f"netperf prints no such line: {content.strip()[:60]!r}")
+        elif is_row(content):
+            return self._row(content)
+        else:
+            self.table.add(content)
         return None
 
+    def _begin(self, line: int, banner: re.Match[str]) -> None:
+        self.end()
+        self.kind, self.family = banner["test"], _FAMILIES.get(banner["family"] or "AF_INET", "")
+        self.banner, self.skipped, self.table, self.columns, self.sent = line, False, Table(), [], {}
+        if not self.family and not self.options.test:
+            raise ToolError(f"{banner['family']} is neither IPv4 nor IPv6: name the test with --test")
+        if self.kind not in _MEASURES and not self.kind.startswith("OMNI") and not self.options.test:
+            raise ToolError(
+                f"{self.kind!r} is not a known test, so its results were left out: name it with --test, or remove it"
+            )
+
     def _chosen(self, chosen: Mapping[str, str]) -> _Sample:
+        self.banner = 0
         asked = _COMMAND_TEST.search(chosen.get("COMMAND_LINE", ""))
         kind = asked[1] if asked and self.kind not in _MEASURES else self.kind
         elapsed = chosen.get("ELAPSED_TIME", "")
         seconds = number(elapsed, "ELAPSED_TIME") if elapsed else 0.0
         number(chosen.get("THROUGHPUT", ""), "THROUGHPUT")
+        if "THROUGHPUT_UNITS" not in chosen and _MEASURES.get(kind) in _TRANSACTIONS:
+            chosen = {**chosen, "THROUGHPUT_UNITS": "Trans/s"}
         return _Sample(
             self._test(kind), tuple(netperf.values(chosen)), seconds, chosen.get("COMMAND_LINE", "").strip('"')
         )
 
     def _comma(self, cells: Sequence[str]) -> _Sample | None:
         """A row of -o: headings first, then the values of each call."""
-        names = [_HEADINGS.get(cell.strip(), cell.strip()) for cell in cells]
+        names = [HEADINGS.get(cell.strip(), cell.strip()) for cell in cells]
         if "THROUGHPUT" in names:
             if len(set(names)) < len(names):
                 raise ToolError("a heading stands there twice")
@@ -118,40 +149,21 @@ class _Reader:
             return None
         if not self.columns:
             raise ToolError("values without headings: let netperf print them (leave out -P 0)")
-        if len(cells) != len(self.columns):
-            raise ToolError(f"{len(cells)} values below {len(self.columns)} headings")
-        return self._chosen(dict(zip(self.columns, cells, strict=True)))
+        return self._chosen(named(self.columns, cells))
 
-    def _row(self, cells: Sequence[str]) -> _Sample | None:
-        """A row of numbers of a classic test. Columns for use of the CPU (-c, -C) stand behind those that are read."""
-        if self.kind == "UDP STREAM":
-            return self._udp_row(cells)
-        if self.kind in {"TCP STREAM", "TCP MAERTS"} and len(cells) >= 5:
-            return self._classic(self._throughput(cells[4]), cells[3])
-        if self.kind.upper().endswith("/RESPONSE"):
-            if len(cells) >= 6:
-                return self._classic(
-                    Value("transactions", number(cells[5], "Rate"), "transactions/s", "higher"), cells[4]
-                )
-            if len(cells) == 2:
-                return None  # the sizes of the remote socket's buffers
-        raise ToolError(f"{len(cells)} numbers are no row of a {self.kind} test")
-
-    def _udp_row(self, cells: Sequence[str]) -> _Sample | None:
-        """Two rows: what was sent, then what was received, which is what counts."""
-        if self.sent is None and len(cells) >= 6:
-            self.sent = self._throughput(cells[5], ".sender")
+    def _row(self, content: str) -> _Sample | None:
+        """A row of a table; a UDP stream has two of them: what was sent, then what was received, which counts."""
+        cells = self.table.cells(content)
+        if SENT in cells:
+            self.sent = cells
             return None
-        sent, self.sent = self.sent, None
-        if sent is None or len(cells) < 4:
-            raise ToolError(f"{len(cells)} numbers are no row of a {self.kind} test")
-        return self._classic(self._throughput(cells[3]), cells[1], sent)
-
-    def _throughput(self, cell: str, end: str = "") -> Value:
-        return Value(f"throughput{end}", number(cell, "Throughput") * netperf.bits(self.unit), "bits/s", "higher")
-
-    def _classic(self, value: Value, elapsed: str, *others: Value) -> _Sample:
-        return _Sample(self._test(self.kind), (value, *others), number(elapsed, "Elapsed Time"))
+        if not cells:
+            return None
+        sample, sent, self.sent = self._chosen(cells), self.sent, {}
+        if not sent:
+            return sample
+        rate = number(sent[SENT], "Throughput") * netperf.bits(sent["THROUGHPUT_UNITS"])
+        return replace(sample, values=(*sample.values, Value("throughput.sender", rate, "bits/s", "higher")))
 
     def _test(self, kind: str) -> str:
         if not self.options.test and kind not in _MEASURES:
@@ -168,13 +180,14 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
 
 
 def _file(variant: str, boot: str, path: Path, text: str, options: Options, files: Files) -> Iterator[Record]:
-    reader, kept, count = _Reader(options), list[str](), 0
+    reader = _Reader(options, lambda line, reason: files.report.add(path, line, reason))
+    kept, count = list[str](), 0
     found: Record | None = None
     # A blank line at the end completes what was chosen.
     for line, content in [*lines(text), (text.count("\n") + 1, "")]:
         kept.append(f"{content}\n")
         try:
-            sample = reader.feed(content)
+            sample = reader.feed(line, content)
         except ToolError as error:
             files.report.add(path, line, str(error))
             continue
@@ -188,7 +201,8 @@ def _file(variant: str, boot: str, path: Path, text: str, options: Options, file
                 tool="netperf", command=sample.command, output="".join(kept),
             )  # fmt: skip
             kept.clear()
+    reader.end()
     if found:
         yield replace(found, output=found.output + "".join(kept))
-    else:
+    elif not files.report.problems:
         files.report.add(path, 0, "has no result of netperf")

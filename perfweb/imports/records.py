@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import logging
 import re
@@ -12,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from perfweb.measuring.tools import ToolError, Value, positive
+from perfweb.measuring.tools import ToolError, Value, positive, stalled
 from perfweb.runs.catalogue import is_simulated
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ SMALLEST, LARGEST = 1e-12, 1e18
 
 LONGEST_TEST = 64
 _TEST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*", re.ASCII)
+_LINE_END = re.compile(r"\r\n|[\r\n\x85]")
 _NUMBER = re.compile(r"[+-]?(\d+(?:\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _METRIC = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}", re.ASCII)
 # Times are units in which less is better; of everything else that is counted, more is.
@@ -101,6 +103,11 @@ class Record:
     started: datetime | None = None
     testbed: str = ""
 
+    @property
+    def void(self) -> str:
+        """Why the sample is void, or an empty text: its own numbers show that it was disturbed."""
+        return stalled(self.values)
+
 
 @dataclass(frozen=True)
 class Options:
@@ -151,9 +158,11 @@ class Files:
         return hashlib.sha256("".join(self._sums).encode()).hexdigest()
 
     def text(self, path: Path, *, exact: bool = True) -> str | None:
-        """Return the text of a file (UTF-8, with or without byte order mark), None after reporting why there is none.
+        """Return the text of a file, None after reporting why there is none.
 
-        With `exact` a byte that is not UTF-8 is a problem, else it is replaced.
+        It is UTF-8, with or without byte order mark, or UTF-16 with one. Each line ends with a line feed, whatever ends
+        it in the file: CR, LF, CR LF, or NEL (ISO 6429). With `exact` a byte that is not of its
+        encoding is a problem, else it is replaced.
         """
         try:
             if not path.is_file():
@@ -168,7 +177,8 @@ class Files:
             return None
         self.bytes += len(content)
         self._sums.append(f"{hashlib.sha256(content).hexdigest()}  {path.name!r}\n")
-        return self._decoded(path, content) if exact else content.decode("utf-8", "replace")
+        text = self._decoded(path, content) if exact else content.decode("utf-8", "replace")
+        return None if text is None else _LINE_END.sub("\n", text)
 
     def isolated(self, path: Path, found: Iterator[T]) -> Iterator[T]:
         """Yield what a parser finds in a file; any exception is a problem of this file alone."""
@@ -189,14 +199,17 @@ class Files:
             return []
 
     def _decoded(self, path: Path, content: bytes) -> str | None:
+        encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
         try:
-            text = content.decode("utf-8-sig")
+            text = content.decode(encoding)
         except UnicodeDecodeError as error:
-            line = content.count(b"\n", 0, error.start) + 1
-            self.report.add(path, line, f"is not UTF-8: it has the byte 0x{content[error.start]:02x}")
+            line = len(_LINE_END.findall(content[: error.start].decode(encoding, "replace"))) + 1
+            name = encoding.removesuffix("-sig").upper()
+            self.report.add(path, line, f"is not {name}: it has the byte 0x{content[error.start]:02x}")
             return None
         if "\0" in text:
-            self.report.add(path, text.count("\n", 0, text.index("\0")) + 1, "has a NUL character: this is no text")
+            line = len(_LINE_END.findall(text, 0, text.index("\0"))) + 1
+            self.report.add(path, line, "has a NUL character: save it as text in UTF-8")
             return None
         return text
 
@@ -227,9 +240,8 @@ def data_sets(paths: Sequence[str], files: Files) -> Iterator[tuple[str, str, Pa
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield number and content of each line; only a line feed, maybe after a carriage return, ends one."""
-    for place, content in enumerate(text.split("\n"), start=1):
-        yield place, content.removesuffix("\r")
+    """Yield number and content of each line of a text that Files.text() returned."""
+    yield from enumerate(text.split("\n"), start=1)
 
 
 def number(text: str, what: str = "it") -> float:

@@ -33,12 +33,13 @@ def _table(path: Path, text: str, options: Options, files: Files) -> Iterator[Re
         if columns is None:
             return
         counts: dict[tuple[str, ...], int] = {}
+        units: dict[str, str] = {}
         for row in rows:
             if not any(cell.strip() for cell in row):
                 continue
             if len(row) != len(heading):
                 files.report.add(path, rows.line_num, f"has {len(row)} cells; the heading has {len(heading)}")
-            elif record := _record(path, rows.line_num, row, columns, options, files):
+            elif record := _record(path, rows.line_num, row, columns, units, options, files):
                 key = record.testbed, record.revision, record.variant, record.test, record.boot
                 counts[key] = count = counts.get(key, 0) + 1
                 yield _finished(record, heading, row, count, options)
@@ -71,11 +72,23 @@ def _columns(heading: Sequence[str], options: Options, path: Path, files: Files)
 
 
 def _record(
-    path: Path, line: int, row: Sequence[str], columns: Mapping[str, int], options: Options, files: Files
+    path: Path,
+    line: int,
+    row: Sequence[str],
+    columns: Mapping[str, int],
+    units: dict[str, str],
+    options: Options,
+    files: Files,
 ) -> Record | None:
+    """The sample of a row, None after reporting what is wrong; `units` are those of the rows before, by test."""
     cells = {name: row[place].strip() for name, place in columns.items()}
+    test, unit = cells.get("test") or options.test, cells.get("unit", "")
     try:
-        value = options.value(number(cells["value"]), options.columns.get("value", "value"), cells.get("unit", ""))
+        if (before := units.setdefault(test, unit)) != unit:
+            raise ToolError(
+                f"is in {unit!r}, and {test or 'the test'} was in {before!r} before: --unit converts nothing"
+            )
+        value = options.value(number(cells["value"]), options.columns.get("value", "value"), unit)
         committed = moment(cells["date"]) if cells.get("date") else None
     except (ToolError, ValueError) as error:
         files.report.add(path, line, str(error))
@@ -85,7 +98,7 @@ def _record(
     revision = f"r{revision}" if revision.isdigit() else revision
     return Record(
         path, line, cells.get("variant", "base"), cells.get("boot", ""),
-        cells.get("test") or options.test, (value,), revision=revision,
+        test, (value,), revision=revision,
         committed=committed, testbed=cells.get("testbed", ""),
     )  # fmt: skip
 

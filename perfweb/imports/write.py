@@ -256,19 +256,23 @@ def _write_boots(run: Run, variants: dict[str, Variant], grouped: dict[tuple[str
 
 def _measurement(boot: Boot, test: str, records: Sequence[Record]) -> Measurement:
     problem = next((record.problem for record in records if record.problem), "")
+    voids = [record.void for record in records]
+    void = recording.too_many_void(voids)
+    state = MeasurementState.FAILED if problem else MeasurementState.VOID if void else MeasurementState.OK
     return Measurement(
         boot=boot, test=test, tool=records[0].tool[:24], command=plain(records[0].command),
         metric=next((record.values[0].metric for record in records if record.values), ""),
-        state=MeasurementState.FAILED if problem else MeasurementState.OK, reason=plain(problem),
+        state=state, reason=plain(problem or void), voids=sum(map(bool, voids)),
         started=records[0].started or boot.started, seconds=sum(record.seconds for record in records),
     )  # fmt: skip
 
 
 def _samples(measurement: int, records: Sequence[Record]) -> Iterator[SampleRow]:
     for index, record in enumerate(records):
+        void = record.void
         for value in record.values:
             yield (
-                measurement, index, value.metric, value.value, value.unit, value.direction, False, record.seconds, "",
+                measurement, index, value.metric, value.value, value.unit, value.direction, False, record.seconds, void,
             )  # fmt: skip
 
 

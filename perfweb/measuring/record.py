@@ -159,7 +159,10 @@ def measurement(raw: RawMeasurement) -> Measurement:
 def _measured(boot: Boot, test: Test, raw: RawMeasurement) -> Measurement:
     samples = raw.samples
     readings = [_read(test.measure, sample) for sample in samples]
-    voids = [plain(sample.void) for sample in samples]
+    voids = [
+        plain(sample.void) or (tools.stalled(values) if index >= raw.discard else "")
+        for index, (sample, (values, _)) in enumerate(zip(samples, readings, strict=True))
+    ]
     interim = [_interim(test.measure, sample) for sample in samples]
     started = (sample.started for sample in samples if not sample.malformed)
     state, reason = _state(raw, [problem for _, problem in readings], voids)
@@ -270,13 +273,16 @@ def _state(raw: RawMeasurement, problems: Sequence[str], voids: Sequence[str]) -
     """How a measurement went, and why it is not good."""
     if failure := raw.reason or _reason(problems):
         return MeasurementState.FAILED, plain(failure)
-    if too_many := _too_many(voids, raw.discard):
+    if too_many := too_many_void(voids, raw.discard):
         return MeasurementState.VOID, plain(too_many)
     return MeasurementState.OK, ""
 
 
-def _too_many(voids: Sequence[str], discard: int) -> str:
-    """Why a whole measurement is void: more of its samples are than count."""
+def too_many_void(voids: Sequence[str], discard: int = 0) -> str:
+    """Return why a whole measurement is void, which it is if more of its samples are void than count; else nothing.
+
+    `voids` has the reason of each sample, and the first `discard` of them are warm-up.
+    """
     fired = [(index, reason) for index, reason in enumerate(voids) if reason]
     taken = len(voids) - discard
     if 2 * len(fired) <= taken:

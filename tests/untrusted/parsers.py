@@ -275,7 +275,7 @@ PARSERS = [
     Parser("time of an import", moment, (ValueError,)),
     Parser("name of an import", slug),
     Parser("JSON", read_json, (JsonError,)),
-    Parser("JSON of a request", lambda text: read_request(_bytes(text), unique=True), (JsonError,)),
+    Parser("JSON of a request", lambda text: read_request(_bytes(text), objects=refuse_repeated), (JsonError,)),
     *(Parser(f"delivery of {forge}", _delivery(forge), (JsonError, ShapeError), _COMMENTS) for forge in FORGES),
     Parser("Markdown, a line", markdown.code),
     Parser("Markdown, a block", markdown.block),

@@ -15,10 +15,13 @@ from perfweb.measuring.tools import (
     tcpload,
     unixbench,
 )
-from perfweb.measuring.tools.base import SERVER_PORTS, Interim, Tool, ToolError, Value, positive
+from perfweb.measuring.tools.base import SERVER_PORTS, Interim, Tool, ToolError, Value, positive, stalled
 from perfweb.runs.catalogue import Measure
 
-__all__ = ["SERVER_PORTS", "TOOLS", "Interim", "ToolError", "Value", "busy", "command", "interim", "parse", "positive"]
+__all__ = [
+    "SERVER_PORTS", "TOOLS", "Interim", "ToolError", "Value", "busy", "command", "interim", "parse", "positive",
+    "stalled",
+]  # fmt: skip
 
 TOOLS: Mapping[str, Tool] = {
     "cpucheck": Tool(cpucheck.command, cpucheck.parse),

@@ -2,7 +2,7 @@
 """What tool modules share: values, errors, numbers, ports and options."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from perfweb.inputlimits import TOOL_NUMBER_CHARACTERS
@@ -49,6 +49,31 @@ class Tool:
     interim: Callable[[str], Interim] = lambda _: []
     busy: str = ""
     from_build: bool = False
+
+
+LEAST_BUSY = 0.5
+"""Share of a request/response sample that its transactions must fill."""
+
+
+def stalled(values: Sequence[Value]) -> str:
+    """Say why the values of one sample show that its client waited for most of the time; empty where they do not.
+
+    A client that sends the next request when the answer has come has one transaction under way at any time, so that
+    rate and mean latency multiply to 1, or to more if it has several (Little 1961, "A proof for the queuing formula
+    L = λW"). netperf 2.7 without -e stops for good at the first datagram that is lost; its rate is then that of the
+    transactions before, and its latency is that of a network without loss.
+    """
+    known = {value.metric: value for value in values}
+    rate, latency = known.get("transactions"), known.get("latency.mean")
+    if rate is None or latency is None or latency.unit != "us":
+        return ""
+    busy = rate.value * latency.value / 1e6
+    if busy >= LEAST_BUSY:
+        return ""
+    return (
+        f"stall: {rate.value:g} transactions/s of {latency.value:g} us fill {100 * busy:.1f} % of the time "
+        f"({100 * LEAST_BUSY:g} % needed): the client waited for a datagram or answer that was lost"
+    )
 
 
 def number(text: object, what: str) -> float:

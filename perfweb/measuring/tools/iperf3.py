@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from perfweb.jsontext import JsonError, read_json
+from perfweb.jsontext import JsonError, Repeated, mark_repeated, read_json
 from perfweb.measuring.tools.base import (
     SERVER_PORTS,
     Interim,
@@ -58,7 +58,7 @@ def _carried(interval: Mapping[str, Any]) -> tuple[float, float] | None:
 def parse(output: str) -> list[Value]:
     """What the receivers got in bits/s; of UDP also in packets/s, with the share that was delivered and the jitter."""
     try:
-        document = read_json(output)
+        document = read_json(output, objects=mark_repeated)
     except JsonError as error:
         raise ToolError(f"iperf3 printed a document that {error}") from None
     if not isinstance(document, dict):
@@ -75,6 +75,7 @@ def values(document: Mapping[str, Any]) -> list[Value]:
         raise ToolError(f"iperf3 says: {str(document['error'])[:200]}")
     end = document.get("end")
     received = end.get("sum_received") if isinstance(end, dict) else None
+    refuse_different(end, "sum_received", "sum_received_bidir_reverse")
     if not isinstance(end, dict) or not isinstance(received, dict):
         raise ToolError("iperf3 printed no sum_received")
     rate = positive(received.get("bits_per_second"), "sum_received.bits_per_second")
@@ -84,6 +85,13 @@ def values(document: Mapping[str, Any]) -> list[Value]:
         both = positive(rate + reverse, "sum of both ways")
         return [_throughput(both), _throughput(rate, ".forward"), _throughput(reverse, ".reverse")]
     return [_throughput(rate), *(_datagrams(received) if "lost_packets" in received else [])]
+
+
+def refuse_different(end: object, *names: str) -> None:
+    """Raise ToolError if the part "end" of a report has one of these names several times with different values."""
+    for name in names:
+        if isinstance(end, dict) and isinstance(end.get(name), Repeated):
+            raise ToolError(f"end.{name} is there several times with different values: use iperf3 3.8 or later")
 
 
 def _throughput(rate: float, way: str = "") -> Value:
@@ -96,13 +104,32 @@ def _datagrams(received: Mapping[str, Any]) -> list[Value]:
     Not the share that was lost but its complement: that is never zero, with which nothing can be compared.
     """
     sent = positive(received.get("packets"), "sum_received.packets")
-    lost = number(received.get("lost_packets"), "sum_received.lost_packets")
     seconds = positive(received.get("seconds"), "sum_received.seconds")
-    came = positive(sent - max(lost, 0.0), "number of packets that came")
+    share = delivered_share(received, "sum_received")
     told = [
-        Value("packets", positive(came / seconds, "packets/s"), "packets/s", "higher"),
-        Value("delivered", positive(100 * (came / sent), "share that came"), "%", "higher"),
+        Value("packets", positive(share * sent / seconds, "packets/s"), "packets/s", "higher"),
+        Value("delivered", positive(100 * share, "share that came"), "%", "higher"),
     ]
     if jitter := number(received.get("jitter_ms", 0), "sum_received.jitter_ms"):
         told.append(Value("jitter", positive(1000 * jitter, "jitter"), "us", "lower"))
     return told
+
+
+def delivered_share(total: Mapping[str, Any], where: str) -> float:
+    """Return which share of its datagrams a sum of iperf3 says arrived, between 0 and 1.
+
+    Raises ToolError for what cannot be: less than none or more than all lost, a share of another size, or a jitter
+    (RFC 1889, section 6.3.1) longer than the test.
+    """
+    sent = positive(total.get("packets"), f"{where}.packets")
+    lost = number(total.get("lost_packets"), f"{where}.lost_packets")
+    if not 0 <= lost <= sent:
+        raise ToolError(f"{where}.lost_packets is {lost:g} of {sent:g} packets, which cannot be")
+    percent = number(total.get("lost_percent", 100 * lost / sent), f"{where}.lost_percent")
+    if abs(percent - 100 * lost / sent) > 1:
+        raise ToolError(f"{where}.lost_percent is {percent:g} for {lost:g} of {sent:g} packets, which cannot be")
+    seconds = number(total.get("seconds", 0), f"{where}.seconds")
+    jitter = number(total.get("jitter_ms", 0), f"{where}.jitter_ms")
+    if seconds and not 0 <= jitter <= 1000 * seconds:
+        raise ToolError(f"{where}.jitter_ms is {jitter:g} in a test of {seconds:g} s, which cannot be")
+    return 1 - lost / sent

@@ -11,39 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perfweb.imports import records
-from perfweb.imports.records import Files, ImportProblemsError, Options, Problem, Record, Report, faults, slug
+from perfweb.imports.records import ImportProblemsError, Problem, Record, slug
 from perfweb.imports.write import FORMATS
+from tests.unit.imports.reading import DATA, TOOLS, file, problems, read
 
-DATA = Path(__file__).parent / "data"
-TOOLS = Path(__file__).parents[1] / "measuring" / "fixtures"
 TEST = "tcp.rr/host-host/ipv4"
 anything = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-
-
-def read(form: str, *paths: object, **options: object) -> list[Record]:
-    """The records of files; raises ImportProblemsError."""
-    report = Report()
-    found = list(FORMATS[form]([str(path) for path in paths], Options(plan="p", **options), Files(report)))  # type: ignore[arg-type]
-    for record in found:
-        for fault in faults(record):
-            report.add(record.path, record.line, fault)
-    report.settle()
-    return found
-
-
-def problems(form: str, *paths: object, **options: object) -> list[str]:
-    with pytest.raises(ImportProblemsError) as caught:
-        read(form, *paths, **options)
-    return [f"{problem.path.name}:{problem.line}: {problem.reason}" for problem in caught.value.problems]
-
-
-def file(tmp_path: Path, content: str | bytes, name: str = "given.txt") -> Path:
-    path = tmp_path / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
 
 
 @pytest.mark.parametrize(
@@ -146,7 +121,7 @@ def test_iperf3_both_ways_is_named_as_the_catalogue_does() -> None:
         ("[1]", "1: is JSON, but no report of iperf3"),
         ('{"end": \n', "2: is not JSON"),
         ('{"error": "unable to connect"}', "1: iperf3 says: unable to connect"),
-        (iperf3_udp(lost_packets=2000), "1: sum.lost_packets is no number of packets"),
+        (iperf3_udp(lost_packets=2000), "1: sum.lost_packets is 2000 of 1000 packets, which cannot be"),
         (iperf3_udp(bits_per_second=float("nan")), "1: is not JSON that can be read: ValueError: NaN"),
         (iperf3_udp(bits_per_second=-1), "1: sum.bits_per_second is -1"),
         ("[" * 100_000, "1: is not JSON that can be read: RecursionError"),

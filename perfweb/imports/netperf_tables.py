@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The tables that netperf prints: names the numbers of a row by the heading above it, and takes none without a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from perfweb.measuring.tools import ToolError
+
+HEADINGS = {
+    "Throughput": "THROUGHPUT",
+    "Throughput Units": "THROUGHPUT_UNITS",
+    "Elapsed Time (sec)": "ELAPSED_TIME",
+    "Mean Latency Microseconds": "MEAN_LATENCY",
+    "Minimum Latency Microseconds": "MIN_LATENCY",
+    "50th Percentile Latency Microseconds": "P50_LATENCY",
+    "90th Percentile Latency Microseconds": "P90_LATENCY",
+    "99th Percentile Latency Microseconds": "P99_LATENCY",
+    "Maximum Latency Microseconds": "MAX_LATENCY",
+    "Command Line": "COMMAND_LINE",
+}
+"""How the headings of -o and -O spell the selectors that are read (netperf's manual, "Omni Output Selectors")."""
+
+SENT = "SENT_THROUGHPUT"
+"""The name of what a UDP stream sent, which a row of its own tells before what was received."""
+
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|inf)", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class _Classic:
+    """A table of a classic test. `heading` matches its words; each of `rows` names the cells of one row, in turn.
+
+    Cells without a name are left out. `extra` is how many more cells a row has where the use of the CPU was measured.
+    """
+
+    heading: re.Pattern[str]
+    rows: tuple[tuple[str, ...], ...]
+    extra: tuple[int, ...]
+
+
+def _words(*heads: str) -> re.Pattern[str]:
+    return re.compile(" ".join(heads), re.ASCII | re.IGNORECASE)
+
+
+_CPU4 = r"(?: % \S+ % \S+ us/\S+ us/\S+)?"
+_CLASSIC = (
+    _Classic(
+        _words(
+            r"Recv Send Send(?P<cpu> Utilization Service Demand)?",
+            r"Socket Socket Message Elapsed(?: Send Recv Send Recv)?",
+            r"Size Size Size Time Throughput(?: local remote local remote)? bytes bytes bytes secs\.?",
+            rf"(?P<unit>\S+){_CPU4}",
+        ),
+        (("", "", "", "ELAPSED_TIME", "THROUGHPUT"),),
+        (4,),
+    ),
+    _Classic(
+        _words(
+            r"Local /Remote Socket Size Request Resp\. Elapsed(?: Trans\.)?(?P<cpu> CPU CPU S\.dem S\.dem)?",
+            r"Send Recv Size Size Time \S+(?: local remote local remote)? bytes bytes bytes bytes secs\.?",
+            rf"(?P<unit>per sec|\S+){_CPU4}",
+        ),
+        (("", "", "", "", "ELAPSED_TIME", "THROUGHPUT"), ("", "")),
+        (4, 0),
+    ),
+    _Classic(
+        _words(
+            r"Socket Message Elapsed Messages(?P<cpu> CPU Service)?",
+            r"Size Size Time Okay Errors Throughput(?: Util Demand)?",
+            r"bytes bytes secs\.? # # (?P<unit>\S+)(?: % \S+ us/\S+)?",
+        ),
+        (("", "", "ELAPSED_TIME", "", "", SENT), ("", "ELAPSED_TIME", "", "THROUGHPUT")),
+        (2, 2),
+    ),
+    # What -v 2 prints below: alignment of buffers with counts of calls, and the size of a segment.
+    _Classic(re.compile(r"Alignment Offset .*"), (), ()),
+    _Classic(re.compile(r"Maximum Segment Size \(bytes\)"), (), ()),
+)
+
+
+@dataclass
+class Table:
+    """The heading lines that were read, and how many rows below them."""
+
+    heading: list[str] = field(default_factory=list)
+    rows: int = 0
+
+    def add(self, line: str) -> None:
+        """Take a line of the heading; the first one after a row begins another table."""
+        if self.rows:
+            self.heading, self.rows = [], 0
+        self.heading.append(line.rstrip())
+
+    def cells(self, line: str) -> dict[str, str]:
+        """Return the cells of a row by the selectors they belong to, with THROUGHPUT_UNITS where the heading has it.
+
+        Empty for a row without a result, such as the second of a request/response test.
+        Raises ToolError for a row below no heading, or one that does not fit it.
+        """
+        if not self.heading:
+            raise ToolError("a row of numbers without headings: let netperf print them (leave out -P 0)")
+        words = " ".join(" ".join(self.heading).split())
+        self.rows += 1
+        for classic in _CLASSIC:
+            if found := classic.heading.fullmatch(words):
+                return self._classic(classic, found, line.split())
+        return self._aligned(line)
+
+    def _classic(self, classic: _Classic, found: re.Match[str], cells: Sequence[str]) -> dict[str, str]:
+        if not classic.rows:
+            return {}
+        place = (self.rows - 1) % len(classic.rows)
+        names = classic.rows[place]
+        wanted = len(names) + (classic.extra[place] if found["cpu"] else 0)
+        if len(cells) != wanted:
+            raise ToolError(f"{len(cells)} numbers below a heading of {wanted} columns")
+        unit = "Trans/s" if found["unit"].lower() == "per sec" else found["unit"]
+        named = {name: cell for name, cell in zip(names, cells[: len(names)], strict=True) if name}
+        return {**named, "THROUGHPUT_UNITS": unit} if named else {}
+
+    def _aligned(self, line: str) -> dict[str, str]:
+        """A row of -O: each column begins where its cell begins, and its heading stands above it."""
+        starts = [match.start() for match in re.finditer(r"\S+", line)]
+        ends = [*starts[1:], max(map(len, [line, *self.heading]))]
+        for text in self.heading:
+            if any(0 < start < len(text) and not text[start - 1].isspace() for start in starts):
+                raise ToolError(f"the columns below {self.heading[0].strip()[:60]!r} do not stand below their headings")
+        names = [
+            " ".join(" ".join(text[start:end].strip() for text in self.heading).split())
+            for start, end in zip(starts, ends, strict=True)
+        ]
+        named = [
+            (HEADINGS[name], line[start:end].strip())
+            for name, start, end in zip(names, starts, ends, strict=True)
+            if name in HEADINGS
+        ]
+        if len({name for name, _ in named}) < len(named):
+            raise ToolError("a heading stands there twice")
+        if "THROUGHPUT" not in dict(named):
+            raise ToolError(f"no column is called Throughput; they are {', '.join(filter(None, names))[:200]}")
+        return dict(named)
+
+
+def is_row(line: str) -> bool:
+    """Whether a line is one of a table's rows: it begins with a number."""
+    first = line.split(maxsplit=1)[:1]
+    return bool(first) and _NUMBER.fullmatch(first[0]) is not None
+
+
+def named(headings: Sequence[str], cells: Sequence[str]) -> Mapping[str, str]:
+    """Return the values of a row of -o by their selectors. Raises ToolError where headings and values do not match."""
+    if len(cells) != len(headings):
+        raise ToolError(f"{len(cells)} values below {len(headings)} headings")
+    return dict(zip(headings, cells, strict=True))

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Reports of iperf3: copies, streams of events, protocols, and numbers that cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.imports.reading import TOOLS, file, problems, read
+
+
+def report(rate: float = 9e8, protocol: str = "TCP", start: dict[str, Any] | None = None, **received: object) -> str:
+    total = {"seconds": 10.0, "bits_per_second": rate, **received}
+    begun = {"cookie": "c0ffee", "test_start": {"protocol": protocol, "num_streams": 1, **(start or {})}}
+    return json.dumps({"start": begun, "end": {"sum_received": total}}, indent=1)
+
+
+def udp(**changes: object) -> str:
+    return report(protocol="UDP", **{"packets": 1000, "lost_packets": 10, "jitter_ms": 0.02, **changes})
+
+
+def test_a_report_that_was_printed_twice_counts_once(tmp_path: Path) -> None:
+    one, other = report(9e8), report(9.1e8)
+    found = read("iperf3", file(tmp_path, f"{one}\n{one}\n{other}\n{json.dumps(json.loads(other), indent=1)}"))
+    assert [record.values[0].value for record in found] == [9e8, 9.1e8]
+    assert [record.boot for record in read("iperf3", file(tmp_path, f"{one} {one} {other}"), boot_per_sample=True)] == [
+        "1.1", "1.2"
+    ]  # fmt: skip
+
+
+def test_a_copy_in_another_file_is_no_other_boot(tmp_path: Path) -> None:
+    first, second = (file(tmp_path, report(), f"{name}.json") for name in ("a", "b"))
+    (problem,) = problems("iperf3", first, second)
+    assert problem == f"b.json:1: is the same measurement as {first}, line 1: remove one of them"
+
+
+@pytest.mark.parametrize("name", ["sum_received", "sum"])
+def test_a_sum_that_is_there_twice_is_refused(tmp_path: Path, name: str) -> None:
+    """iperf3 3.7 gives the sums of both directions the same name; of other parts, 3.12 repeats equal ones."""
+    text = udp().replace('"sum_received"', '"sum_received": {"bits_per_second": 1}, "sum_received"')
+    text = text.replace("sum_received", name)
+    assert f"end.{name} is there several times" in problems("iperf3", file(tmp_path, text))[0]
+    assert read("iperf3", file(tmp_path, udp().replace('"seconds": 10.0', '"seconds": 10.0, "seconds": 10.0')))
+
+
+def test_both_directions_with_one_sum_are_refused(tmp_path: Path) -> None:
+    assert "has the sum of one" in problems("iperf3", file(tmp_path, report(start={"bidir": 1})))[0]
+
+
+def test_a_stream_of_events_is_one_report(tmp_path: Path) -> None:
+    whole = json.loads((TOOLS / "iperf3.10.txt").read_text(encoding="utf-8"))
+    events = [
+        {"event": "start", "data": whole["start"]},
+        *({"event": "interval", "data": interval} for interval in whole["intervals"]),
+        {"event": "end", "data": whole["end"]},
+    ]
+    text = "".join(f"{json.dumps(event)}\n" for event in events)
+    (usual,) = read("iperf3", TOOLS / "iperf3.10.txt")
+    found = read("iperf3", file(tmp_path, text + text.replace('"timesecs": 1', '"timesecs": 2')))
+    assert [(record.test, record.values, record.seconds) for record in found] == [
+        (usual.test, usual.values, usual.seconds)
+    ] * 2
+    assert [record.line for record in found] == [1, 1 + len(events)]
+
+
+def test_a_stream_without_its_end_is_reported_where_it_began(tmp_path: Path) -> None:
+    begun = json.dumps({"event": "start", "data": {}})
+    failed = json.dumps({"event": "error", "data": "unable to connect"})
+    assert problems("iperf3", file(tmp_path, f"{report()}\n{begun}\n")) == [
+        f"given.txt:{len(report().splitlines()) + 1}: this stream of iperf3 has no end event: the test did not finish"
+    ]
+    ended = json.dumps({"event": "end", "data": {}})
+    assert "iperf3 says: unable to connect" in problems("iperf3", file(tmp_path, f"{begun}\n{failed}\n{ended}\n"))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (report(), "iperf3.1"),
+        (report(protocol="SCTP"), "iperf3.sctp.1"),
+        (report(start={"mptcp": 1}), "iperf3.mptcp.1"),
+        (udp(), "iperf3.udp.1"),
+        (report(start={"reverse": 1}), "iperf3.1.reverse"),
+    ],
+)
+def test_the_protocol_is_part_of_the_name(tmp_path: Path, text: str, name: str) -> None:
+    (found,) = read("iperf3", file(tmp_path, text))
+    assert found.test == f"{name}/host-host/ipv4"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"lost_packets": -3}, "lost_packets is -3 of 1000 packets"),
+        ({"lost_packets": 1001}, "lost_packets is 1001 of 1000 packets"),
+        ({"lost_percent": 250}, "lost_percent is 250 for 10 of 1000 packets"),
+        ({"lost_percent": -1}, "lost_percent is -1"),
+        ({"jitter_ms": 10_001}, "jitter_ms is 10001 in a test of 10 s"),
+        ({"jitter_ms": -0.5}, "jitter_ms is -0.5"),
+    ],
+)
+@pytest.mark.parametrize("older", [False, True])
+def test_numbers_that_cannot_be_are_refused(tmp_path: Path, change: dict[str, float], reason: str, older: bool) -> None:
+    """In the report of any version: an older iperf3 has `sum` instead of `sum_received`."""
+    text = udp(**change)
+    found = problems("iperf3", file(tmp_path, text.replace("sum_received", "sum") if older else text))
+    assert reason in found[0]

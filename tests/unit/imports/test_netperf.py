@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A number of netperf's is taken only from a column whose heading names it; what is unknown is reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.imports.reading import DATA, file, problems, read
+
+TCP_RR = (DATA / "netperf" / "TCP_RR.txt").read_text(encoding="utf-8")
+TCP_CC = (DATA / "netperf" / "TCP_CC.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "test", "metric", "value"),
+    [
+        ("chosen-rr.txt", "tcp.rr", "transactions", 67638.88),  # -O: other columns in another order
+        ("TCP_RR-v2.txt", "tcp.rr", "transactions", 41577.43),  # -v 2: a second table below
+        ("TCP_STREAM-v2.txt", "tcp.stream", "throughput", 9091.89e6),
+        ("UDP_STREAM-cpu.txt", "udp.stream", "throughput", 20915.7e6),  # -c -C: columns for the use of CPUs
+        ("TCP_STREAM-cpu.txt", "tcp.stream", "throughput", 10591.53e6),
+        ("TCP_RR-cpu.txt", "tcp.rr", "transactions", 4359.22),
+        ("TCP_RR-i.txt", "tcp.rr", "transactions", 44097.49),  # -i: a warning about confidence above
+        ("TCP_STREAM-D.txt", "tcp.stream", "throughput", 9473.92e6),  # -D: interim results
+        ("TCP_RR-f.txt", "tcp.rr", "throughput", 1.06e6),  # -f m
+        ("TCP_CC.txt", "tcp.cc", "transactions", 18253.0),
+    ],
+)
+def test_every_table_gives_the_number_below_its_heading(name: str, test: str, metric: str, value: float) -> None:
+    (found,) = read("netperf", DATA / "netperf" / name)
+    assert found.test == f"{test}/host-host/ipv4"
+    assert (found.values[0].metric, found.values[0].value) == (metric, pytest.approx(value))
+
+
+def test_chosen_columns_are_known_by_their_headings() -> None:
+    (found,) = read("netperf", DATA / "netperf" / "chosen-rr.txt")
+    assert {value.metric: value.value for value in found.values} == {
+        "transactions": 67638.88, "latency.mean": 14.74, "latency.min": 7, "latency.p50": 8, "latency.p99": 28,
+        "latency.max": 5292,
+    }  # fmt: skip
+
+
+def test_omni_needs_the_name_of_its_test_and_has_its_unit() -> None:
+    assert "name it with --test" in problems("netperf", DATA / "netperf" / "omni-rr.txt")[0]
+    (found,) = read("netperf", DATA / "netperf" / "omni-rr.txt", test="tcp.rr/host-host/ipv4")
+    assert [(value.metric, value.value) for value in found.values] == [("transactions", 36672.67)]
+
+
+def test_an_unknown_test_is_reported_and_its_row_is_not_that_of_the_test_before(tmp_path: Path) -> None:
+    text = TCP_RR + TCP_CC.replace("TCP Connect/Close", "SCTP REQUEST/RESPONSE")
+    (problem,) = problems("netperf", file(tmp_path, text))
+    assert problem.startswith("given.txt:9: 'SCTP REQUEST/RESPONSE' is not a known test")
+    assert [found.test.partition("/")[0] for found in read("netperf", file(tmp_path, TCP_RR + TCP_CC))] == [
+        "tcp.rr", "tcp.cc"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("Trans.", "Round."), "7: the columns below 'Local /Remote' do not stand below their headings"),
+        (("1        1       1.00     20140.57", "1        1       20140.57"), "7: 5 numbers below a heading of 6"),
+        (("Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n", ""), "5: "),
+        (
+            ("16384  131072 1        1       1.00     20140.57   \n16384  131072", "recv_response: partial response"),
+            "1: this TCP REQUEST",
+        ),
+        (("20140.57", "-1.00"), "7: THROUGHPUT is -1"),
+    ],
+)
+def test_a_table_that_is_not_known_ends_its_test(tmp_path: Path, change: tuple[str, str], reason: str) -> None:
+    found = problems("netperf", file(tmp_path, TCP_RR.replace(*change)))
+    assert found[0].startswith(f"given.txt:{reason}")
+
+
+def test_a_failed_call_is_named_by_its_line_and_the_next_one_is_read(tmp_path: Path) -> None:
+    banner = TCP_RR.splitlines()[0]
+    text = f"{banner}\nestablish control: are you sure there is a netserver listening?\n{TCP_RR}"
+    assert problems("netperf", file(tmp_path, text)) == ["given.txt:1: this TCP REQUEST/RESPONSE test has no result"]
+
+
+@pytest.mark.parametrize(("rate", "void"), [(124.18, True), (30_000.0, False)])
+def test_a_client_that_waited_most_of_the_time_gives_void_samples(tmp_path: Path, rate: float, void: bool) -> None:
+    """netperf 2.7 stops at the first datagram that is lost; what it did before looks like a good latency."""
+    chosen = f"THROUGHPUT={rate}\nTHROUGHPUT_UNITS=Trans/s\nELAPSED_TIME=2.01\nMEAN_LATENCY=28.25\n"
+    (found,) = read("netperf", file(tmp_path, chosen), test="udp.rr/host-host/ipv4")
+    assert bool(found.void) is void
+    if void:
+        assert found.void.startswith("stall: 124.18 transactions/s of 28.25 us fill 0.4 % of the time")
