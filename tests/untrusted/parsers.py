@@ -22,7 +22,7 @@ from perfweb.forges import markdown
 from perfweb.forges.table import FORGES, ShapeError
 from perfweb.imports.records import Files, ImportProblemsError, Options, Report, moment, slug
 from perfweb.imports.write import FORMATS
-from perfweb.jsontext import JsonError, read_json, read_request
+from perfweb.jsontext import JsonError, read_json, read_request, refuse_repeated
 from perfweb.mail import proof
 from perfweb.mail.messages import IgnoredError, Rules, read_message
 from perfweb.measuring import tools

@@ -18,8 +18,9 @@ def report(rate: float = 9e8, protocol: str = "TCP", start: dict[str, Any] | Non
     return json.dumps({"start": begun, "end": {"sum_received": total}}, indent=1)
 
 
-def udp(**changes: object) -> str:
-    return report(protocol="UDP", **{"packets": 1000, "lost_packets": 10, "jitter_ms": 0.02, **changes})
+def udp(**changes: Any) -> str:
+    received: dict[str, Any] = {"packets": 1000, "lost_packets": 10, "jitter_ms": 0.02, **changes}
+    return report(protocol="UDP", **received)
 
 
 def test_a_report_that_was_printed_twice_counts_once(tmp_path: Path) -> None:

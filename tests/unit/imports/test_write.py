@@ -20,7 +20,8 @@ from perfweb.runs.models import Boot, Import, Plan, Run, Sample, Summary
 from perfweb.runs.summaries import summarise
 from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, PLAN_TEXT, create_run, create_testbed
-from tests.unit.imports.test_formats import COLUMNS, CSV, DATA, RESULT, TOOLS, file
+from tests.unit.imports.reading import DATA, TOOLS, file
+from tests.unit.imports.test_formats import COLUMNS, CSV, RESULT
 from tests.unit.reports.test_pages import page, text_of
 from tests.unit.reports.test_replay import save
 
