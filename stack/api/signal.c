@@ -147,7 +147,7 @@ queue_again(int sig, const sigset_t *base)
  * Delivers pending signals, also those that were unblocked only while the call
  * slept (ppoll(2)); true if all handlers have SA_RESTART.
  */
-static bool
+NOINLINE static bool
 deliver(void)
 {
 	sigset_t all, base, open;

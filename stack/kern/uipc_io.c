@@ -298,6 +298,45 @@ sosend(struct socket *so, const struct msghdr *msg, int flags, size_t *done)
 }
 
 /*
+ * One turn of a wait for data.  True if the wait is over: *error is its result,
+ * 0 with data or at the end of the stream.
+ */
+NOINLINE static bool
+soreceive_blocked(struct socket *so, bool partial, int flags, nsec_t deadline,
+    int *error) REQUIRES(so->so_lock)
+{
+	struct sockbuf *sb = &so->so_rcv;
+
+	*error = 0;
+	if (so->so_error != 0) {
+		if (sb->sb_cc > 0 || partial)
+			return (true);
+		*error = so->so_error;
+		if ((flags & MSG_PEEK) == 0)
+			so->so_error = 0;
+		return (true);
+	}
+	if ((so->so_state & SS_CANTRCVMORE) &&
+	    (so->so_proto->pr_stream || (flags & MSG_DONTWAIT) == 0))
+		return (true);
+	if (so->so_proto->pr_stream && (so->so_state &
+	    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0) {
+		*error = ENOTCONN;
+		return (true);
+	}
+	if (flags & MSG_DONTWAIT) {
+		*error = sb->sb_cc > 0 ? 0 : EWOULDBLOCK;
+		return (true);
+	}
+	*error = sbwait(so, sb, "sbwait", deadline);
+	if (*error != 0 && *error != EBADF && sb->sb_cc > 0) {
+		*error = 0;
+		return (true);
+	}
+	return (*error != 0);
+}
+
+/*
  * Waits for want bytes or an event that ends the wait.  Returns 0 with data or
  * at the end of the stream.
  */
@@ -305,30 +344,11 @@ __hot int
 soreceivewait(struct socket *so, uint32_t want, bool partial, int flags,
     nsec_t deadline) REQUIRES(so->so_lock)
 {
-	struct sockbuf *sb = &so->so_rcv;
 	int error;
 
-	while (sb->sb_cc < sooobbound(so, want)) {
-		if (so->so_error != 0) {
-			if (sb->sb_cc > 0 || partial)
-				return (0);
-			error = so->so_error;
-			if ((flags & MSG_PEEK) == 0)
-				so->so_error = 0;
+	while (so->so_rcv.sb_cc < sooobbound(so, want))
+		if (soreceive_blocked(so, partial, flags, deadline, &error))
 			return (error);
-		}
-		if ((so->so_state & SS_CANTRCVMORE) &&
-		    (so->so_proto->pr_stream || (flags & MSG_DONTWAIT) == 0))
-			return (0);
-		if (so->so_proto->pr_stream && (so->so_state &
-		    (SS_ISCONNECTED | SS_ISCONNECTING)) == 0)
-			return (ENOTCONN);
-		if (flags & MSG_DONTWAIT)
-			return (sb->sb_cc > 0 ? 0 : EWOULDBLOCK);
-		error = sbwait(so, sb, "sbwait", deadline);
-		if (error != 0)
-			return (sb->sb_cc > 0 && error != EBADF ? 0 : error);
-	}
 	return (0);
 }
 
