@@ -22,7 +22,7 @@ struct lock_held {
 	nsec_t		 lh_since;	/* profiled: when it was acquired */
 	/* profiled: how long the acquisition took */
 	nsec_t		 lh_waited;
-	bool		 lh_contested;	/* profiled: it was not free */
+	bool		 lh_contested;	/* profiled: the lock was contended */
 	uint8_t		 lh_class;	/* enum lock_class */
 };
 

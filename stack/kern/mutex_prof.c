@@ -33,7 +33,7 @@ struct mtx_record {
 	struct mtx_record *mr_next GUARDED_BY(table_lock);
 	const struct lock_site *mr_site GUARDED_BY(table_lock);	/* [s] */
 	unsigned	 mr_class GUARDED_BY(table_lock);	/* [s] */
-	/* [s] ns, ns, 1 */
+	/* [s] longest and total time held, ns; acquisitions */
 	uint64_t	 mr_max GUARDED_BY(table_lock),
 			 mr_total GUARDED_BY(table_lock), mr_count
 	    GUARDED_BY(table_lock);

@@ -56,7 +56,8 @@ socontrol_next(const struct msghdr *msg, const struct cmsghdr *cm, int *error)
 	*error = 0;
 	if (start == NULL)
 		return (NULL);
-	if (cm != NULL)		/* checked when it was returned */
+	/* its length was checked before it was returned */
+	if (cm != NULL)
 		at = (size_t)((const char *)cm - start) +
 		    CMSG_ALIGN(cm->cmsg_len);
 	if (at > msg->msg_controllen ||

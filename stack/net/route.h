@@ -23,7 +23,8 @@ struct nhop {
 int	 route_add(struct in_addr dst, unsigned plen, struct in_addr gw,
 	    struct ifnet *);
 int	 route_delete(struct in_addr dst, unsigned plen);
-const char *route_why_not(int error);	/* message for an error of either */
+/* the message of an errno value of these two */
+const char *route_why_not(int error);
 /* Longest match, without a lock; false: no route. */
 bool	 route_lookup(struct in_addr dst, struct nhop *);
 /* The gateway of the route with exactly this prefix; false: no such route. */

@@ -21,7 +21,7 @@ struct check_test {
 	struct check_test *next;
 };
 static struct check_test *check_tests;
-static void (*check_after)(void);	/* cleans up behind each test */
+static void (*check_after)(void);	/* runs after each test, to clean up */
 
 #define	TEST(tname)							\
 static void test_##tname(void);						\

@@ -8,7 +8,10 @@
 
 #include "tests/check.h"
 
-/* What fn prints; until the next call.  At most what a pipe holds. */
+/*
+ * Returns what fn prints, at most the capacity of a pipe; valid until the next
+ * call.
+ */
 static inline char *
 console_of(void (*fn)(void))
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What tests of sockets share.
+ * Helpers of the socket tests.
  */
 #include "boot/boot.h"
 #include "tests/net.h"
@@ -163,7 +163,7 @@ t_getint(struct socket *so, int level, int name)
 	return (value);
 }
 
-/* A random number of the position of each eight bytes. */
+/* A pseudo-random number from the position of each eight bytes. */
 void
 t_stream_fill(uint64_t seed, uint64_t off, uint8_t *buf, size_t len)
 {
@@ -181,7 +181,7 @@ t_stream_send(struct socket *so, uint64_t seed, uint64_t len)
 	uint64_t off = 0;
 
 	for (unsigned turn = 0; off < len; turn++) {
-		/* pieces of all sizes, the larger ones more often */
+		/* pieces of all sizes, large ones more often */
 		size_t n = turn % 5 == 0 ? 1 + turn % 700 : CHUNK - turn % 900;
 
 		if (n > len - off)

@@ -21,7 +21,7 @@ void	 t_boot(void);
 
 struct sockaddr_in t_addr(const char *ip, uint16_t port);
 
-/* These end the test when the call fails. */
+/* A failure of the call ends the test. */
 struct socket *t_socket(int type);
 struct socket *t_listen(const char *ip, uint16_t port, int backlog);
 struct socket *t_connect(const char *ip, uint16_t port);
@@ -35,14 +35,14 @@ void	 t_expect_eof(struct socket *);
 void	 t_setint(struct socket *, int level, int name, int value);
 int	 t_getint(struct socket *, int level, int name);
 
-/* These return what the call returns. */
+/* These return the call's result. */
 int	 t_trysend(struct socket *, const void *, size_t, int flags, size_t *);
 int	 t_tryrecv(struct socket *, void *, size_t, int flags, size_t *);
 
-/* Bytes [off, off + len) of the stream that a seed names. */
+/* Bytes [off, off + len) of the stream of a seed. */
 void	 t_stream_fill(uint64_t seed, uint64_t off, uint8_t *, size_t len);
 
-/* Sends or receives and checks a whole stream; the end of it is EOF. */
+/* Sends a whole stream, or receives it until EOF and checks it. */
 void	 t_stream_send(struct socket *, uint64_t seed, uint64_t len);
 void	 t_stream_recv(struct socket *, uint64_t seed, uint64_t len);
 

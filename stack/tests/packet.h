@@ -20,7 +20,7 @@
 #include "net/route.h"
 #include "netinet/ip_private.h"
 
-#define	ETHER_ALIGN	2	/* makes the IP header aligned, as drivers do */
+#define	ETHER_ALIGN	2	/* aligns the IP header, as drivers do */
 #define	HOST_MAC(i)	((uint8_t[6]){ 0x02, 'h', 'o', 's', 't', (i) })
 #define	IP_AT(m)	((const struct ip *)(void *)((m)->m_data + ETHER_HDR_LEN))
 
@@ -36,7 +36,7 @@ addr(const char *text)
 	return (a);
 }
 
-/* Frames are kept in one piece. */
+/* Copies a frame into one mbuf. */
 static inline void
 keep(void *arg, struct mbuf *m)
 {
@@ -70,7 +70,7 @@ counter(const char *name)
 	return (strtoull(value, NULL, 10));
 }
 
-/* A frame with room for len bytes behind the Ethernet header. */
+/* A frame with room for len bytes after the Ethernet header. */
 static inline struct mbuf *
 frame(unsigned i, uint16_t type, uint32_t len)
 {

@@ -29,7 +29,7 @@ ip6_of(struct mbuf *m)
 	return ((struct ip6_hdr *)(void *)(m->m_data + ETHER_HDR_LEN));
 }
 
-/* Bytes behind the IPv6 header of a frame. */
+/* The bytes after the IPv6 header of a frame. */
 static inline uint8_t *
 payload_of(struct mbuf *m)
 {
@@ -55,7 +55,7 @@ packet6(unsigned i, const char *src, const char *dst, uint8_t nxt,
 	return (m);
 }
 
-/* The checksum of an ICMPv6 message that is at off of the payload. */
+/* The checksum of an ICMPv6 message at offset off of the payload. */
 static inline void
 seal6(struct mbuf *m, uint32_t off)
 {
@@ -80,7 +80,9 @@ echo6(unsigned i, const char *dst, uint32_t data)
 	return (m);
 }
 
-/* A neighbour discovery message of a host, with its link address behind. */
+/*
+ * A neighbour discovery message of a host, followed by its link address option.
+ */
 static inline struct mbuf *
 nd_message(unsigned i, const char *src, const char *dst, uint8_t type,
     const char *target, uint32_t flags, uint8_t option)
@@ -104,7 +106,7 @@ nd_message(unsigned i, const char *src, const char *dst, uint8_t type,
 	return (m);
 }
 
-/* The stack learns where host i is. */
+/* The stack learns the link address of host i. */
 static inline void
 learn_host6(unsigned i, const char *ip)
 {
@@ -112,7 +114,7 @@ learn_host6(unsigned i, const char *ip)
 	    ROUTER6(i), 0, ND_OPT_SOURCE_LINKADDR));
 }
 
-/* So that a test does not begin with the search for neighbours. */
+/* Resolves all neighbours, so that no test starts with neighbour discovery. */
 static inline void
 fresh6(void)
 {
@@ -121,7 +123,7 @@ fresh6(void)
 	start_over();
 }
 
-/* A frame that was sent and is ICMPv6 of a type, its checksum right. */
+/* The next frame sent; it must be ICMPv6 of this type with a valid checksum. */
 static inline const struct icmp6_hdr *
 icmp6_in(struct mbuf *m, uint8_t type)
 {
@@ -138,7 +140,10 @@ icmp6_in(struct mbuf *m, uint8_t type)
 	return (icmp6);
 }
 
-/* The next frame on a link must be an error with this code and parameter. */
+/*
+ * Checks that the next frame on a link is an error with this code and
+ * parameter.
+ */
 static inline void
 expect_error6(unsigned i, uint8_t type, uint8_t code, uint32_t param)
 {

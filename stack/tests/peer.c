@@ -27,7 +27,7 @@ addr(const char *ip)
 	return (t_addr(ip, 0).sin_addr);
 }
 
-/* Frames an IP packet (m) and gives it to the stack. */
+/* Delivers an IP packet (m) to the stack in a frame. */
 static void
 deliver(struct mbuf *m, uint8_t proto, uint8_t tos)
 {
@@ -186,7 +186,7 @@ take(struct mbuf *m)
 	mtx_unlock(&sent_lock);
 }
 
-/* What the stack sends, a list. */
+/* The packets that the stack has sent. */
 static void
 peer_output(void *arg, struct mbuf *m)
 {
@@ -322,7 +322,7 @@ peer_open(struct peer *p, uint16_t stack_port)
 	peer_send(p, TH_ACK, p->snd_nxt, p->rcv_nxt, NULL, 0);
 }
 
-/* The stack is connecting: takes its SYN, answers it. */
+/* The stack is connecting: receives its SYN and answers it. */
 void
 peer_answer(struct peer *p, struct socket *so)
 {

@@ -18,8 +18,10 @@
 /* One connection from the peer's point of view. */
 struct peer {
 	uint16_t	 port, stack_port;
-	tcp_seq		 snd_nxt;	/* next byte we send */
-	tcp_seq		 rcv_nxt;	/* next byte we expect */
+	/* sequence number of the next byte we send */
+	tcp_seq		 snd_nxt;
+	/* sequence number of the next byte we expect */
+	tcp_seq		 rcv_nxt;
 	uint16_t	 window;
 	uint8_t		 tos;		/* of the packets we send */
 	uint16_t	 urgent;	/* the pointer, if we send TH_URG */
@@ -33,7 +35,7 @@ struct peer_seg {
 	tcp_seq		 seq, ack;
 	uint8_t		 flags, tos;
 	uint32_t	 len;
-	uint32_t	 segsz;		/* it is to be cut into; or len */
+	uint32_t	 segsz;		/* size of its segments (TSO), or len */
 	uint8_t		 options[40];
 	unsigned	 optlen;
 	uint8_t		 data[2048];	/* its first bytes */
@@ -42,19 +44,19 @@ struct peer_seg {
 };
 
 void	 peer_attach(void);		/* after the boot */
-/* From now on the stack may batch what it sends. */
+/* Allows the stack to send in batches. */
 void	 peer_takelists(void);
-/* A segment arrives at the stack. */
+/* Delivers a segment to the stack. */
 void	 peer_send(struct peer *, uint8_t flags, tcp_seq seq, tcp_seq ack,
 	    const void *data, uint32_t len);
-/* An ICMP error about a segment of the stack that began at seq. */
+/* Delivers an ICMP error about the stack's segment at seq. */
 void	 peer_icmp(struct peer *, uint8_t type, uint8_t code, uint16_t mtu,
 	    tcp_seq seq);
-/* A UDP datagram arrives. */
+/* Delivers a UDP datagram. */
 void	 peer_udp(uint16_t sport, uint16_t dport, const void *, uint32_t len);
-/* The next packet of the stack; false: it has sent none. */
+/* Takes the next packet sent by the stack; false: none. */
 bool	 peer_next(struct peer_seg *);
-/* The same, waiting for a timer to send it. */
+/* The same, but waits until a timer sends it. */
 void	 peer_await(struct peer_seg *, unsigned ms);
 void	 peer_forget(void);		/* all packets so far */
 
@@ -73,17 +75,17 @@ void	 peer_answer(struct peer *, struct socket *);
 struct socket *peer_accept(struct peer *, uint16_t port,
 	    struct socket **head);
 
-/* A connection that was accepted, each at a port of its own. */
+/* An accepted connection; each uses another port. */
 struct peer_conn {
 	struct socket	*head, *so;
 	struct peer	 p;
 };
 void	 peer_conn_open(struct peer_conn *);
 void	 peer_conn_close(struct peer_conn *);	/* by a reset */
-/* The next data of the peer. */
+/* Delivers the next data of the peer. */
 void	 peer_text(struct peer *, const char *);
 
-/* The peer resets its connection to so, which is closed, and head too. */
+/* The peer resets its connection to so; then so and head are closed. */
 void	 peer_reset(struct peer *, struct socket *so, struct socket *head);
 
 /* Boots the stack with a peer, in virtual time (peer_boot.c). */

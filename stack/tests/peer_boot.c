@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stack with a peer, in virtual time: apart from peer.c since other tests
- * have a peer in real time.
+ * Boots the stack with a peer in virtual time.  A separate file, because other
+ * tests use peer.c in real time.
  */
 #include "kern/systm.h"
 #include "machine/virtual/virtual.h"

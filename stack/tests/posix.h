@@ -32,7 +32,7 @@
 
 #include "check.h"
 
-/* A call that must succeed; its value. */
+/* A call that must succeed; evaluates to its result. */
 #define	OK(call)	ok_value((long)(call), #call, __FILE__, __LINE__)
 /* A call that must fail with an errno value. */
 #define	FAILS(call, err) do {						\
@@ -151,7 +151,7 @@ set_timeout(int fd, int name, int ms)
 	OK(setsockopt(fd, SOL_SOCKET, name, &tv, sizeof(tv)));
 }
 
-/* Something to be done by another thread while this one waits. */
+/* A function for another thread to run while this one waits. */
 struct later {
 	pthread_t	 thread;
 	int		 ms;
@@ -196,7 +196,7 @@ bulk_byte(size_t at)
 	return ((unsigned char)(at * 31 >> 3));
 }
 
-/* Sends BULK bytes in pieces of many sizes, and ends this direction. */
+/* Sends BULK bytes in pieces of many sizes, and shuts this direction down. */
 static inline void *
 send_bulk(void *arg)
 {
@@ -215,7 +215,7 @@ send_bulk(void *arg)
 	return (NULL);
 }
 
-/* Bulk arrives in order, ends with EOF, and leaves the other way open. */
+/* Receives the bulk in order until EOF; the other direction stays open. */
 static inline void
 check_bulk(int from, int to)
 {

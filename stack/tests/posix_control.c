@@ -19,7 +19,7 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-/* A receiver, and a socket that is connected to it. */
+/* A receiver, and a sender connected to it. */
 static void
 udp_pair(int s[2])
 {
@@ -61,7 +61,7 @@ send_with(int fd, int level, int type, const void *data, size_t len)
 	return (sendmsg(fd, &msg, 0));
 }
 
-/* Receives one byte; the sender's address in *from. */
+/* Receives one byte; stores the sender's address in *from. */
 static struct msghdr
 receive(int fd, union control *control, size_t room, union address *from)
 {
@@ -78,7 +78,7 @@ receive(int fd, union control *control, size_t room, union address *from)
 	return (msg);
 }
 
-/* The data of the control message of a kind, len bytes long. */
+/* The data of the control message of a type, which must have len bytes. */
 static const void *
 find(struct msghdr *msg, int level, int type, size_t len)
 {
@@ -156,7 +156,7 @@ TEST(time_to_live_and_type_of_service)
 	msg = receive(s[1], &control, sizeof(control), &from);
 	CHECK_EQ(number(&msg, IPPROTO_IP, IP_TTL, sizeof(int)), 7);
 	CHECK_EQ(number(&msg, IPPROTO_IP, IP_TOS, 1), 0x10);
-	/* of one datagram only */
+	/* applies to one datagram only */
 	CHECK_EQ(send_with(s[0], IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl)), 1);
 	msg = receive(s[1], &control, sizeof(control), &from);
 	CHECK_EQ(number(&msg, IPPROTO_IP, IP_TTL, sizeof(int)), 9);
@@ -314,7 +314,7 @@ TEST(bad_messages_are_refused)
 	close_pair(s);
 }
 
-/* udp(7): what is sent in segments may come as it was written. */
+/* udp(7): segments may be received merged, as they were written. */
 TEST(segments_may_come_together)
 {
 	static const size_t size = 100, total = 350;
@@ -349,7 +349,7 @@ TEST(segments_may_come_together)
 	close_pair(s);
 }
 
-/* tcp(7) TCP_INQ; after a FIN there is always its end to read. */
+/* tcp(7) TCP_INQ: after a FIN the value is at least 1. */
 TEST(reads_of_a_stream_say_what_is_left)
 {
 	char c[2];

@@ -48,7 +48,7 @@ TEST(duplicates_are_one_file)
 	CHECK_EQ(read(s[1], &c, 1), 1);
 	CHECK_EQ(read(s[1], &c, 1), 1);
 	OK(close(e));
-	CHECK_EQ(read(s[1], &c, 1), 0);	/* only now is it closed */
+	CHECK_EQ(read(s[1], &c, 1), 0);	/* the last duplicate closes it */
 	OK(close(s[1]));
 }
 
@@ -60,7 +60,8 @@ TEST(flags_of_descriptors_and_of_files)
 	OK(fcntl(s, F_SETFD, FD_CLOEXEC));
 	CHECK_EQ(fcntl(s, F_GETFD), FD_CLOEXEC);
 	d = OK(dup(s));
-	CHECK_EQ(fcntl(d, F_GETFD), 0);		/* a duplicate has its own */
+	/* a duplicate has its own flag */
+	CHECK_EQ(fcntl(d, F_GETFD), 0);
 	CHECK_EQ(OK(dup3(s, d, O_CLOEXEC)), d);
 	CHECK_EQ(fcntl(d, F_GETFD), FD_CLOEXEC);
 	OK(close(d));
@@ -68,7 +69,8 @@ TEST(flags_of_descriptors_and_of_files)
 	CHECK_EQ(fcntl(d, F_GETFD), 0);
 	CHECK_EQ(fcntl(s, F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_RDWR);
 	OK(fcntl(s, F_SETFL, O_NONBLOCK));
-	CHECK(fcntl(d, F_GETFL) & O_NONBLOCK);	/* but not of the file's */
+	/* but the file's status flags are shared */
+	CHECK(fcntl(d, F_GETFL) & O_NONBLOCK);
 	OK(fcntl(s, F_SETOWN, getpid()));
 	CHECK_EQ(fcntl(d, F_GETOWN), getpid());
 	FAILS(fcntl(s, F_DUPFD, -1), EINVAL);
@@ -89,7 +91,8 @@ TEST(dup2_replaces_in_every_direction)
 	send_byte(p[0]);
 	CHECK_EQ(read(s[1], &c, 1), 1);
 	OK(close(p[0]));
-	CHECK_EQ(OK(dup2(null, s[0])), s[0]);	/* file over socket: closes */
+	/* a file duplicated onto a socket closes it */
+	CHECK_EQ(OK(dup2(null, s[0])), s[0]);
 	CHECK_EQ(read(s[1], &c, 1), 0);
 	CHECK_EQ(write(s[0], "x", 1), 1);
 	CHECK_EQ(OK(dup2(s[1], s[1])), s[1]);
@@ -129,7 +132,7 @@ TEST(ranges_are_closed)
 	OK(fcntl(a, F_GETFD));
 	OK(close(c));
 	OK(close(a));
-	a = bound(SOCK_DGRAM);	/* the network is still there */
+	a = bound(SOCK_DGRAM);	/* the network still works */
 	OK(close(a));
 }
 
@@ -202,7 +205,7 @@ child_status(pid_t pid)
 	return (WEXITSTATUS(status));
 }
 
-/* A child's use of its parent's sockets fails, or works; never neither. */
+/* A call of a child on its parent's socket fails or works; it never hangs. */
 /*
  * LeakSanitizer calls this function.  In a child it does not find threads of
  * the parent, and may report their memory as leaks.

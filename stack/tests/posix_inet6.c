@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets of AF_INET6, which speak IPv4 as well (RFC 3493). */
+/* Sockets of AF_INET6, which also support IPv4 (RFC 3493). */
 #include "posix.h"
 
 static struct sockaddr_in6
@@ -63,7 +63,7 @@ listener6(const char *text)
 	return (fd);
 }
 
-/* Accepts a connection whose other end must have this address. */
+/* Accepts a connection, whose peer must have this address. */
 static void
 accept_from(int l, const char *text)
 {
@@ -155,7 +155,7 @@ TEST(wrong_addresses_are_refused)
 	sin6.sin6_family = AF_INET;
 	FAILS(connect(s, (struct sockaddr *)&sin6, sizeof(sin6)),
 	    EAFNOSUPPORT);
-	/* a link-local address without its link */
+	/* a link-local address without a zone */
 	FAILS(connect6(s, "fe80::1", 1), EINVAL);
 	OK(close(s));
 	s = OK(socket(AF_INET, SOCK_STREAM, 0));
@@ -163,7 +163,7 @@ TEST(wrong_addresses_are_refused)
 	OK(close(s));
 }
 
-/* A datagram from one socket to another, and where it came from. */
+/* Sends a datagram from one socket to another and checks its source address. */
 static void
 check_datagram(int from, int to, const char *dst, const char *src)
 {
@@ -228,7 +228,7 @@ TEST(options)
 	OK(close(s));
 }
 
-/* More than one packet in either direction, larger than any MTU. */
+/* Transfers more than any MTU in either direction. */
 TEST(large_datagrams_and_streams_pass)
 {
 	static char out[60000], in[60000];

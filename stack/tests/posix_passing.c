@@ -33,7 +33,10 @@ send_fds(int to, const int *fds, unsigned n, int flags)
 	return (sendmsg(to, &msg, flags | MSG_NOSIGNAL));
 }
 
-/* Receives up to len bytes and room descriptors; how many of those came. */
+/*
+ * Receives up to len bytes and room descriptors; returns the number of
+ * descriptors.
+ */
 static unsigned
 receive_fds(int from, int *fds, unsigned room, int flags, int *got)
 {
@@ -155,7 +158,8 @@ TEST(what_has_no_room_is_closed)
 	CHECK_EQ(receive_fds(s[1], fds, 0, 0, &flags), 0);
 	CHECK(flags & MSG_CTRUNC);
 	CHECK_EQ(send_fds(s[0], &p[1], 1, 0), 1);
-	CHECK_EQ(read(s[1], &c, 1), 1);		/* read() has no room ever */
+	/* read() has no room for control messages */
+	CHECK_EQ(read(s[1], &c, 1), 1);
 	CHECK_EQ(send_fds(s[0], &p[1], 1, 0), 1);
 	OK(close(p[1]));
 	close_pair(s);				/* never received */
@@ -210,7 +214,7 @@ TEST(bad_descriptors_are_not_sent)
 	close_pair(s);
 }
 
-/* The collector may take its time, and may wait for a socket to be closed. */
+/* The collector may run later, when a socket is closed. */
 static void
 await_eof(int fd)
 {
@@ -299,7 +303,7 @@ TEST(a_long_chain_is_closed)
 	int p[2], s[2], held, fd;
 	char c;
 
-	/* each socket waits in the next one's buffer */
+	/* each socket is in a message in the next one's buffer */
 	OK(pipe(p));
 	held = p[1];
 	for (int i = 0; i < 2000; i++) {

@@ -222,7 +222,8 @@ TEST(epoll_ctl_errors_and_closing)
 	OK(epoll_ctl(ep, EPOLL_CTL_ADD, s[1], &ev));
 	CHECK(epoll_next(ep, 1000, &fd) & EPOLLIN);
 	copy = OK(dup(s[1]));
-	OK(close(s[1]));	/* the file lives on, and so does its place */
+	/* a duplicate keeps the file open, so it stays in the set */
+	OK(close(s[1]));
 	CHECK(epoll_next(ep, 0, &fd) & EPOLLIN);
 	OK(close(copy));
 	CHECK_EQ(epoll_next(ep, 20, &fd), 0);
@@ -346,7 +347,7 @@ TEST(poll_works_at_the_descriptor_limit)
  * wake-up that is lost anywhere stops it, and the alarm ends the test.
  */
 struct hop {
-	int	in, out, idle;	/* idle: a pipe that nobody writes to */
+	int	in, out, idle;	/* idle: a pipe without a writer's data */
 	bool	(*wait)(const struct hop *);
 };
 
@@ -457,7 +458,7 @@ struct meeting {
 	atomic_int turn;
 };
 
-/* Sends a byte in each turn, a little later in each of a hundred. */
+/* Sends a byte in each round, after 0 to 99 us. */
 static void *
 meeting_main(void *arg)
 {
@@ -474,7 +475,7 @@ meeting_main(void *arg)
 	return (NULL);
 }
 
-/* A byte that arrives at a deadline is reported now or by the next call. */
+/* A byte that arrives at a deadline is reported by this call or the next. */
 TEST(a_wake_up_meets_a_deadline)
 {
 	const struct timespec soon = { .tv_nsec = 100000 };
@@ -502,7 +503,7 @@ TEST(a_wake_up_meets_a_deadline)
 	alarm(0);
 }
 
-/* One set, several threads, one-shot: each event is one thread's. */
+/* One set, several threads, one-shot: each event is reported to one thread. */
 struct pool {
 	int	ep;
 	atomic_int left;

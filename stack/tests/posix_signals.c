@@ -64,7 +64,7 @@ signal_me_later(struct later *l, int ms, int sig)
 	later(l, ms, kill_victim, sig);
 }
 
-/* The first signal may come before the call that it is for. */
+/* The first signal may arrive before the call that it should interrupt. */
 static void
 signal_until_over(int sig)
 {
@@ -148,7 +148,7 @@ TEST(calls_are_interrupted)
 	OK(close(ep));
 }
 
-/* Fills the buffers until the writer has to wait. */
+/* Fills the buffers until a write would block. */
 TEST(a_write_is_interrupted)
 {
 	static char buf[1 << 16];
@@ -161,7 +161,7 @@ TEST(a_write_is_interrupted)
 	while ((n = send(s[0], buf, sizeof(buf), MSG_DONTWAIT)) > 0)
 		nap(1);
 	interrupt_later(&l);
-	/* on a busy machine an ACK that was late may still make room */
+	/* on a busy machine a late ACK may still free space */
 	do
 		n = write(s[0], buf, sizeof(buf));
 	while (n > 0 && caught == 0);
@@ -170,7 +170,7 @@ TEST(a_write_is_interrupted)
 	close_pair(s);
 }
 
-/* The byte comes when the signal has been dealt with. */
+/* The byte arrives after the signal was handled. */
 static void
 signal_and_send(int fd)
 {
@@ -219,7 +219,7 @@ TEST(ppoll_swaps_masks_in_one_step)
 	close_pair(s);
 }
 
-/* A handler may use the very socket that its thread waits on. */
+/* A handler may use the socket on which its thread waits. */
 TEST(handlers_may_use_sockets)
 {
 	struct later l;

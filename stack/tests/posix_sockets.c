@@ -172,7 +172,7 @@ TEST(shutting_a_listener_ends_accept)
 	later_join(&t);
 	CHECK(ready(l, POLLIN, 0) != 0);
 	FAILS(accept(l, NULL, NULL), EINVAL);
-	send_byte(c);		/* what was accepted goes on */
+	send_byte(c);		/* accepted connections continue */
 	CHECK(ready(s, POLLIN, 1000) & POLLIN);
 	OK(close(l));
 	OK(close(c));

@@ -20,7 +20,7 @@
 #define	RESEND		50		/* milliseconds */
 #define	DATAGRAM_TRIES	2000
 
-/* An address of either family, and as it is bound to. */
+/* An address of either family, and its form for bind(). */
 struct endpoint {
 	struct sockaddr_storage ss;
 	socklen_t	 len;
@@ -117,7 +117,7 @@ stream_receive(const struct direction *d)
 	CHECK_EQ(at, STREAM);
 }
 
-/* One end: sends its stream while it receives the other's, then closes. */
+/* One end: sends its stream while it receives the peer's, then closes. */
 static void
 exchange(int fd, unsigned mine, unsigned others)
 {
@@ -196,7 +196,10 @@ echo(void *arg)
 	return (NULL);
 }
 
-/* Sends a datagram until it is back; others that come are older ones. */
+/*
+ * Sends a datagram repeatedly until its echo arrives; echoes of older ones are
+ * ignored.
+ */
 static void
 there_and_back(int fd, const unsigned char *out, size_t len)
 {

@@ -50,7 +50,7 @@ TEST(a_socket_is_spliced_to_a_pipe)
 	close_pair(s);
 }
 
-/* What the pipe does not take stays in the socket. */
+/* Data that does not fit into the pipe stays in the socket. */
 TEST(a_full_pipe_loses_nothing)
 {
 	static char big[1 << 17], buf[1 << 17];
@@ -98,7 +98,8 @@ TEST(bad_splices_give_their_errors)
 
 TEST(a_socket_has_no_position)
 {
-	volatile int few = -1, many = 2000;	/* not for the compiler */
+	/* through a variable, so that the compiler does not warn */
+	volatile int few = -1, many = 2000;
 	char c;
 	struct iovec iov = { &c, 1 };
 	int s[2];

@@ -131,13 +131,15 @@ TEST(a_path_name_is_a_file)
 	(void)path_name(&sun, "t");
 	FAILS(bind(l, (struct sockaddr *)&sun, sizeof(sun)), EINVAL);
 	FAILS(stat(sun.sun_path, &st), ENOENT);
-	FAILS(unix_connect(c, "s"), ECONNREFUSED);	/* it does not listen */
+	/* the socket does not listen */
+	FAILS(unix_connect(c, "s"), ECONNREFUSED);
 	FAILS(unix_connect(c, "nothing"), ENOENT);
 	OK(listen(l, 1));
 	OK(unix_connect(c, "s"));
 	FAILS(unix_connect(c, "s"), EISCONN);
 	a = OK(accept(l, (struct sockaddr *)&sun, &len));
-	CHECK_EQ(len, sizeof(sa_family_t));		/* it has no name */
+	/* the socket has no name */
+	CHECK_EQ(len, sizeof(sa_family_t));
 	CHECK_EQ(sun.sun_family, AF_UNIX);
 	len = sizeof(sun);
 	OK(getpeername(c, (struct sockaddr *)&sun, &len));
@@ -150,7 +152,7 @@ TEST(a_path_name_is_a_file)
 	OK(close(l));
 	OK(close(c));
 	c = OK(socket(AF_UNIX, SOCK_STREAM, 0));
-	FAILS(unix_connect(c, "s"), ECONNREFUSED);	/* the file is left */
+	FAILS(unix_connect(c, "s"), ECONNREFUSED);	/* the file remains */
 	unix_unlink("s");
 	FAILS(unix_connect(c, "s"), ENOENT);
 	OK(close(c));
@@ -194,7 +196,8 @@ TEST(abstract_names_are_bytes)
 	OK(bind(d, (struct sockaddr *)&sun, len));	/* free again */
 	OK(close(d));
 	OK(close(c));
-	d = OK(socket(AF_UNIX, SOCK_DGRAM, 0));		/* any name will do */
+	/* the kernel chooses the name */
+	d = OK(socket(AF_UNIX, SOCK_DGRAM, 0));
 	OK(bind(d, (struct sockaddr *)&sun, sizeof(sa_family_t)));
 	glen = sizeof(got);
 	OK(getsockname(d, (struct sockaddr *)&got, &glen));
@@ -220,7 +223,7 @@ TEST(a_full_queue_holds_clients_back)
 		c[n] = OK(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0));
 	} while (unix_connect(c[n], "q") == 0 && ++n);
 	CHECK_EQ(errno, EAGAIN);
-	CHECK_EQ(n, 2);			/* the backlog and one */
+	CHECK_EQ(n, 2);			/* the backlog plus one */
 	OK(fcntl(c[n], F_SETFL, 0));
 	later(&t, 20, accept_one, l);
 	OK(unix_connect(c[n], "q"));
@@ -239,7 +242,7 @@ connect_late(int fd)
 	(void)unix_connect(fd, "x");
 }
 
-/* Whatever comes of the connect, nothing may be left that breaks. */
+/* The connect may succeed or fail; either way later calls must work. */
 TEST(a_socket_is_closed_while_it_connects)
 {
 	int l = unix_bound(SOCK_STREAM, "x"), c, d, a;
@@ -304,7 +307,7 @@ TEST(shutting_a_listener_ends_accept)
 	unix_unlink("l");
 }
 
-/* Writes until it would block; how many bytes went. */
+/* Writes until the socket would block; returns the number of bytes written. */
 static size_t
 fill(int fd, size_t piece)
 {
@@ -401,7 +404,8 @@ TEST(the_end_of_the_peer_is_seen)
 	CHECK_EQ(send(s[0], "ab", 2, 0), 2);
 	OK(close(s[0]));
 	CHECK(ready(s[1], POLLIN, 0) & POLLHUP);
-	CHECK_EQ(recv(s[1], buf, 4, 0), 2);	/* what was sent is there */
+	/* the data sent before is readable */
+	CHECK_EQ(recv(s[1], buf, 4, 0), 2);
 	CHECK_EQ(recv(s[1], buf, 4, 0), 0);
 	FAILS(send(s[1], "x", 1, MSG_NOSIGNAL), EPIPE);
 	OK(close(s[1]));
@@ -463,7 +467,8 @@ TEST(datagrams_have_bounds_and_senders)
 	CHECK_EQ(flen, 0);
 	OK(unix_connect(a, "b"));
 	OK(unix_connect(b, "a"));
-	FAILS(unix_connect(c, "b"), EPERM);	/* it hears its peer only */
+	/* it receives only from its peer */
+	FAILS(unix_connect(c, "b"), EPERM);
 	CHECK_EQ(send(b, "back", 4, 0), 4);
 	CHECK_EQ(recv(a, buf, sizeof(buf), 0), 4);
 	OK(close(b));
@@ -538,7 +543,7 @@ TEST(epoll_tells_of_both_kinds)
 	send_byte(s[0]);
 	CHECK_EQ(epoll_wait(ep, &ev, 1, 1000), 1);
 	CHECK_EQ(ev.data.fd, s[1]);
-	CHECK_EQ(epoll_wait(ep, &ev, 1, 0), 0);	/* an edge comes once */
+	CHECK_EQ(epoll_wait(ep, &ev, 1, 0), 0);	/* an edge is reported once */
 	CHECK_EQ(write(p[1], "x", 1), 1);
 	CHECK_EQ(epoll_wait(ep, &ev, 1, 1000), 1);
 	CHECK_EQ(ev.data.fd, p[0]);

@@ -20,7 +20,7 @@ put(int fd, const char *text, int flags)
 	CHECK_EQ(send(fd, text, strlen(text), flags), strlen(text));
 }
 
-/* What one read of the stream gives. */
+/* Checks the result of one read of the stream. */
 static void
 expect(int fd, const char *text)
 {
@@ -57,7 +57,7 @@ TEST(last_byte_comes_beside_the_stream)
 	put(s[0], "after", 0);
 	expect_urgent(s[1], '!');
 	CHECK(!(ready(s[1], POLLPRI, 0) & POLLPRI));
-	expect(s[1], "before");		/* and no further than the mark */
+	expect(s[1], "before");		/* a read stops at the mark */
 	expect(s[1], "after");
 	close_pair(s);
 }

@@ -11,12 +11,12 @@
 #include "netinet/tcp_var.h"
 #include "tests/peer.h"
 
-#define	MSS	1000		/* what the peer offers */
+#define	MSS	1000		/* the peer's window */
 #define	RTT	200		/* ms */
 #define	SEGS	40
 #define	NEVER	UINT32_MAX	/* EXPECT(): no segment */
 
-/* How the peer is. */
+/* Properties of the peer. */
 #define	NO_SACK	0x1
 #define	WITH_TS	0x2
 
@@ -29,7 +29,7 @@ struct sacker {
 	uint64_t	 timeouts, undone;
 };
 
-/* What is sent, either way. */
+/* Segments of both directions. */
 extern uint8_t sacker_bytes[SEGS * MSS];
 
 /* A connection with one segment acknowledged after RTT. */
@@ -38,10 +38,13 @@ void	 sacker_down(struct sacker *);
 struct tcpcb *sacker_block(const struct sacker *);
 uint32_t sacker_cwnd(const struct sacker *);
 
-/* The options of the next segment; of each block the first byte and the end. */
+/* Options of the next segment; a block is its first byte and its end. */
 void	 sacker_options(struct sacker *, uint32_t tsecr, const uint32_t *sack,
 	    unsigned n);
-/* An ACK of upto bytes, with n / 2 blocks; without; echoing a timestamp. */
+/*
+ * An ACK of upto bytes: with n / 2 blocks; without blocks; with a timestamp
+ * echo.
+ */
 void	 sacker_sack(struct sacker *, uint32_t upto, const uint32_t *sack,
 	    unsigned n);
 void	 sacker_ack(struct sacker *, uint32_t upto);
@@ -51,18 +54,18 @@ void	 sacker_ack_ts(struct sacker *, uint32_t upto, uint32_t tsecr);
 	sacker_sack(f, upto, blocks, nitems(blocks));			\
 } while (0)
 
-/* Segments 0 to n - 1 are in flight. */
+/* Puts segments 0 to n - 1 in flight. */
 void	 sacker_send(struct sacker *, uint32_t n);
-/* Exactly these segments were sent until now. */
+/* Checks that exactly these segments were sent. */
 void	 sacker_expect(struct sacker *, const uint32_t *wanted);
 #define	EXPECT(f, ...) do {						\
 	const uint32_t wanted[] = { __VA_ARGS__, NEVER };		\
 	sacker_expect(f, wanted);					\
 } while (0)
-/* The next segment, whenever it comes, begins with this one. */
+/* Waits for the next segment, which must start with this one. */
 void	 sacker_expect_later(struct sacker *, uint32_t wanted,
 	    struct peer_seg *);
-/* Takes what is sent until the retransmission timer has fired. */
+/* Discards segments until the retransmission timer has fired. */
 void	 sacker_await_timeout(struct sacker *, struct peer_seg *);
 void	 sacker_no_timeout(const struct sacker *);
 uint32_t sacker_tsval(const struct peer_seg *);

@@ -137,7 +137,7 @@ states_reach(struct connection *f, enum tcp_state state)
 void
 states_leave(struct connection *f)
 {
-	/* no state may linger: the next case uses the port again */
+	/* the next case uses the same port */
 	peer_send(&f->p, RST_ACK, f->p.snd_nxt, f->p.rcv_nxt, NULL, 0);
 	if (f->so != NULL && f->so != f->head)
 		soclose(f->so);

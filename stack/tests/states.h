@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A TCP connection in a state that a test wants, with a peer of single
- * segments, and in virtual time.
+ * A TCP connection in the state that a test needs, with a peer of single
+ * segments, in virtual time.
  */
 #ifndef TESTS_STATES_H
 #define TESTS_STATES_H
@@ -10,7 +10,7 @@
 #include "tests/peer.h"
 
 #define	STATES_PORT	8080	/* of the listener */
-#define	STATES_SERVER	9000	/* of the peer when the stack connects */
+#define	STATES_SERVER	9000	/* of the peer, if the stack connects */
 #define	NONE		0	/* no answer */
 #define	RST_ACK		(TH_RST | TH_ACK)
 #define	SYN_ACK		(TH_SYN | TH_ACK)
@@ -29,12 +29,15 @@ struct connection {
  */
 void	 states_reach(struct connection *, enum tcp_state);
 void	 states_open_both(struct connection *);
-/* Nothing is left of it; so, if it was closed, must be NULL. */
+/* Ends the connection; so must be NULL if it was closed. */
 void	 states_leave(struct connection *);
-/* By addresses, as segments find it; unfinished handshakes included. */
+/*
+ * Looks the connection up by its addresses, as input does, including unfinished
+ * handshakes.
+ */
 enum tcp_state states_now(const struct peer *);
 void	 states_peer_fin(struct connection *);
-/* Flags of what the stack has sent just now, or NONE. */
+/* Flags of the segment that the stack has sent, or NONE. */
 uint8_t	 states_answer(void);
 
 #endif /* TESTS_STATES_H */

@@ -201,7 +201,7 @@ TEST(redirects_keep_to_a_subnet)
 	set("net.inet.ip.forwarding", "1");
 	set("net.inet.icmp.icmplim", "1000000");
 	CHECK_EQ(route_add(addr("10.22.0.0"), 16, addr(HOST), NULL), 0);
-	/* the sender and the hop are neighbours */
+	/* the sender and the next hop are neighbours */
 	learn_host(0, "10.9.0.5");
 	mem_input(mem[0], packet(0, "10.9.0.5", "10.22.0.1", 253, 8));
 	m = take_sent(0);

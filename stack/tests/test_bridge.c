@@ -50,7 +50,7 @@ receive(unsigned i, const uint8_t dst[6], const uint8_t src[6], uint32_t len)
 	mem_input(members[i], m);
 }
 
-/* Which members sent one frame, as bits; all are forgotten. */
+/* The members that sent one frame, as a bit mask; clears the record. */
 static unsigned
 who_sent(void)
 {
@@ -67,7 +67,7 @@ who_sent(void)
 TEST(frames_go_where_their_address_was_seen)
 {
 	receive(0, b, a, 46);
-	CHECK_EQ(who_sent(), 6);	/* nobody knows b: to all others */
+	CHECK_EQ(who_sent(), 6);	/* b is unknown: flooded */
 	receive(1, a, b, 46);
 	CHECK_EQ(who_sent(), 1);
 	receive(0, b, a, 46);
@@ -75,7 +75,7 @@ TEST(frames_go_where_their_address_was_seen)
 	CHECK_EQ(count("forwarded"), 2);
 	CHECK_EQ(count("flooded"), 1);
 	receive(1, b, (const uint8_t[6]){ 2, 1 }, 46);
-	CHECK_EQ(who_sent(), 0);	/* they hear each other */
+	CHECK_EQ(who_sent(), 0);	/* they receive from each other */
 	receive(2, broadcast, a, 46);	/* a has moved */
 	CHECK_EQ(who_sent(), 3);
 	CHECK_EQ(count("moved"), 1);
@@ -111,7 +111,7 @@ TEST(the_table_has_a_limit)
 		(void)who_sent();
 	}
 	CHECK_EQ(count("full"), 2);
-	receive(1, ll, b, 46);		/* not learnt: to all others */
+	receive(1, ll, b, 46);		/* not learned: flooded */
 	CHECK_EQ(who_sent(), 5);
 	t_sysctl_set("net.link.bridge.maxentries", "4096");
 	t_sleep(320 * 1000);

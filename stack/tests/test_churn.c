@@ -186,9 +186,10 @@ TEST(close_races_with_use)
 	t_sysctl_set("net.inet.tcp.msl", "30000");
 }
 
-/* A thread reads all sockets again and again, as netstat -a does. */
+/* A thread reads all sockets repeatedly, as netstat -a does. */
 struct onlooker {
-	uint64_t	 sum;		/* of what was read, which forces the reads */
+	/* of the values read, which forces the reads */
+	uint64_t	 sum;
 	atomic_u32	 seen;		/* sockets */
 	atomic_u32	 enough;
 };

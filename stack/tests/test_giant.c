@@ -12,12 +12,14 @@
 #include "kern/sysctl.h"
 #include "tests/net.h"
 
-#define	WIRE		"10.9.0.1"	/* ours, on a driver that needs Giant */
-#define	MIRROR		"10.9.0.7"	/* us again, behind that wire */
+/* address of this stack, on a driver that needs Giant */
+#define	WIRE		"10.9.0.1"
+/* another address of this stack, beyond the wire */
+#define	MIRROR		"10.9.0.7"
 
 static const char *needs;		/* [I] components, or NULL */
 
-/* Sends count datagrams by the wire to ourselves, and receives them. */
+/* Sends count datagrams through the wire to this stack, and receives them. */
 static void
 exchange(uint16_t port, unsigned count)
 {
@@ -51,7 +53,7 @@ TEST(a_driver_that_needs_giant_gets_its_frames_from_who_has_it)
 	uint64_t before = t_sysctl("if.mem0.stats.ogiant");
 
 	exchange(7000, 20);
-	/* Under Giant already: the driver is called at once. */
+	/* Giant is held already: the driver is called at once. */
 	if (needs != NULL)
 		CHECK_EQ(t_sysctl("if.mem0.stats.ogiant"), before);
 	else

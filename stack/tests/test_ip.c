@@ -194,7 +194,7 @@ TEST(what_must_not_be_forwarded_stays)
 	CHECK_EQ(sent[0].mq_len + sent[1].mq_len, 0);
 }
 
-/* Sends m and takes the error that comes back about it. */
+/* Sends m and receives the ICMP error about it. */
 static void
 expect_error(struct mbuf *m, uint8_t type, uint8_t code, uint32_t mtu)
 {
@@ -256,7 +256,7 @@ TEST(errors_are_limited)
 	for (int i = 0; i < 100; i++)
 		mem_input(mem[0], packet(0, LEFT, "10.200.0.1", PROTO_TEST, 8));
 	set("net.inet.icmp.icmplim", "1000000");
-	/* A second may have begun on the way. */
+	/* A new second, with a new limit, may have begun. */
 	CHECK(sent[0].mq_len <= 10);
 	CHECK(counter("net.inet.icmp.stats.ratelimited") >= before + 90);
 }
@@ -412,7 +412,7 @@ TEST(a_datagram_is_cut_and_put_together)
 	CHECK_EQ(sent[1].mq_len, 4);
 	while ((m = mbufq_dequeue(&sent[1])) != NULL) {
 		CHECK(m->m_pkthdr.len <= ETHER_HDR_LEN + 1500);
-		/* Back to us, as if we were the one it was for. */
+		/* send it back to this stack, with that as its destination */
 		ip = (struct ip *)(void *)(m->m_data + ETHER_HDR_LEN);
 		CHECK_EQ(in_hdrsum(ip, IP_HDRLEN), 0);
 		ip->ip_dst = addr(ROUTER);
@@ -423,7 +423,7 @@ TEST(a_datagram_is_cut_and_put_together)
 	CHECK_EQ(delivered, 5003);
 }
 
-/* Somewhere between a packet that passes and one that nobody wants. */
+/* Packet number n: its destination and its defects vary. */
 static struct mbuf *
 odd_packet(unsigned n)
 {
@@ -504,7 +504,7 @@ TEST(no_route_and_no_broadcast_without_leave)
 	CHECK_EQ(sent[0].mq_len, 1);
 }
 
-/* What is sent to many comes back here by a queue. */
+/* Broadcasts and multicasts are looped back through a queue. */
 static bool
 all_freed(void *before)
 {

@@ -15,7 +15,7 @@
 #define	NEXTHEADER ICMP6_PARAMPROB_NEXTHEADER
 #define	OPTION	ICMP6_PARAMPROB_OPTION
 
-static uint32_t delivered;	/* bytes of the last packet */
+static uint32_t delivered;	/* length of the last packet */
 static int ctl_error;
 static uint32_t ctl_mtu;
 
@@ -46,7 +46,7 @@ stat6(const char *name)
 	return (counter(full));
 }
 
-/* A packet for the router itself, with these bytes in front of the data. */
+/* A packet for the router itself, with these bytes before the data. */
 static struct mbuf *
 with_headers(uint8_t nxt, const void *headers, uint32_t len)
 {
@@ -130,7 +130,9 @@ TEST(link_padding_is_cut_off)
 
 TEST(headers_are_walked_to_the_upper_protocol)
 {
-	/* hop-by-hop, destination, routing that has run out, destination */
+	/*
+	 * hop-by-hop, destination, routing with no segments left, destination
+	 */
 	static const uint8_t chain[] = {
 		IPPROTO_DSTOPTS, 0, IP6OPT_PADN, 4, 0, 0, 0, 0,
 		IPPROTO_ROUTING, 0, IP6OPT_ROUTER_ALERT, 2, 0, 0, IP6OPT_PADN,
@@ -252,7 +254,7 @@ TEST(fragments_are_put_together_in_any_order)
 	CHECK_EQ(input_fragment(1, 0, 400, true), 900);
 }
 
-/* RFC 5722: the whole datagram goes. */
+/* RFC 5722: the whole datagram is dropped. */
 TEST(overlapping_fragments_are_an_attack)
 {
 	CHECK_EQ(input_fragment(2, 0, 400, true), 0);
@@ -261,7 +263,10 @@ TEST(overlapping_fragments_are_an_attack)
 	CHECK_EQ(input_fragment(2, 800, 8, false), 0);
 }
 
-/* RFC 6946: alone, whatever else has its number. */
+/*
+ * RFC 6946: an atomic fragment is processed alone, even if others have its
+ * identification.
+ */
 TEST(an_atomic_fragment_is_a_packet_of_its_own)
 {
 	CHECK_EQ(input_fragment(3, 0, 400, true), 0);
@@ -284,7 +289,7 @@ TEST(what_stays_incomplete_is_given_up_and_told)
 {
 	uint64_t before;
 
-	t_sleep(65 * 1000);	/* what other tests left */
+	t_sleep(65 * 1000);	/* fragments of other tests */
 	before = stat6("fragtimeout");
 	CHECK_EQ(input_fragment(6, 0, 400, true), 0);
 	CHECK_EQ(input_fragment(7, 400, 400, true), 0);
@@ -368,7 +373,7 @@ TEST(errors_are_sent_at_a_limited_rate)
 	CHECK_EQ(n, 5);
 }
 
-/* An error about a packet that we sent to the right. */
+/* An error about a packet that the router sent to the right. */
 static void
 input_error(uint8_t type, uint8_t code, uint32_t param, uint32_t quoted)
 {
@@ -439,7 +444,7 @@ TEST(a_path_tells_its_mtu)
 		m_freem(m);
 	}
 	CHECK_EQ(got, 1300);
-	t_sleep(601 * 1000);	/* and is tried again */
+	t_sleep(601 * 1000);	/* the old MTU is tried again */
 	fresh6();
 	m = m_gethdr(64);
 	m->m_next = m_getcl(MCLBYTES);

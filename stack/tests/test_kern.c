@@ -99,7 +99,7 @@ TEST(an_interrupt_ends_sleeps_until_it_is_cleared)
 	mtx_unlock(&lock);
 }
 
-/* Two threads hand a token to and fro: a lost wake-up hangs the test. */
+/* Two threads pass a token back and forth: a lost wakeup hangs the test. */
 static void
 ping_pong(void *arg)
 {
@@ -139,7 +139,10 @@ TEST(no_wakeup_is_lost_without_spinning)
 	set_spin("20");
 }
 
-/* What is held back goes out before a sleep, or nobody would answer. */
+/*
+ * Deferred output is sent before a sleep, because the awaited answer depends on
+ * it.
+ */
 static void
 ping_pong_holding(void *arg)
 {
@@ -211,7 +214,7 @@ wait_fired(uint32_t n)
 	mtx_unlock(&lock);
 }
 
-/* Takes what others have put into counter. */
+/* Consumes what other threads add to the counter. */
 static nsec_t
 collect(void *arg)
 {
@@ -355,7 +358,8 @@ TEST(counters_of_all_threads_add_up)
 {
 	static atomic_u64 plain = 5;
 
-	count_own(NULL);	/* this thread lives on, the others do not */
+	/* this thread continues, the others have ended */
+	count_own(NULL);
 	run_threads(count_own);
 	CHECK_EQ(counter_read(&counted.turns), (NTHREADS + 1) * TURNS);
 	CHECK_EQ(counter_read(&counted.bytes), 3 * (NTHREADS + 1) * TURNS);
@@ -387,7 +391,7 @@ TEST(work_put_off_is_done_at_the_end_of_the_outermost_call)
 	struct ast first = { .ast_fn = take_more };
 
 	CHECK(!ast_entered());
-	CHECK(!ast_take(&work));	/* nobody would do it */
+	CHECK(!ast_take(&work));	/* no other thread would do it */
 	counter = 0;
 	ast_enter();
 	ast_enter();
@@ -395,7 +399,7 @@ TEST(work_put_off_is_done_at_the_end_of_the_outermost_call)
 	CHECK(ast_take(&first));
 	ast_leave();
 	CHECK_EQ(counter, 0);
-	ast_leave();			/* and what it brings about */
+	ast_leave();			/* and its effect */
 	CHECK_EQ(counter, 1);
 	CHECK(!ast_take(&work));
 }
@@ -438,7 +442,7 @@ wake_other(void *arg)
 	mtx_unlock(&lock);
 }
 
-/* What wakes the work up is not what the sleep is for. */
+/* The work's wakeup is not the one that the sleep waits for. */
 TEST(work_before_a_sleep_may_sleep_itself)
 {
 	struct ast sleeps = { .ast_fn = wait_for_other };
@@ -455,7 +459,7 @@ TEST(work_before_a_sleep_may_sleep_itself)
 		mtx_lock(&lock);
 		CHECK_EQ(msleep(&fired, &lock, 0, "outer",
 		    20 * NSEC_PER_MSEC), EWOULDBLOCK);
-		/* nothing of it is left for a waker to find */
+		/* the sleep queue has no entry of it */
 		wakeup(&fired);
 		CHECK_EQ(msleep(&fired, &lock, 0, "test", NSEC_PER_MSEC),
 		    EWOULDBLOCK);
@@ -466,7 +470,7 @@ TEST(work_before_a_sleep_may_sleep_itself)
 	set_spin("20");
 }
 
-/* Each length up to some that are a call, and no byte beside. */
+/* All lengths, inline and by a call; bytes outside the range stay unchanged. */
 TEST(a_few_bytes_are_copied_and_no_more)
 {
 	char from[40], to[42], want[42];

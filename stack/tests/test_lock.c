@@ -35,7 +35,7 @@ set(const char *name, const char *value)
 	CHECK_EQ(error, 0);
 }
 
-/* What stackctl would print; freed by the caller. */
+/* The output of stackctl; the caller frees it. */
 static char *
 ask(const char *command)
 {
@@ -69,7 +69,7 @@ TEST(mutex_excludes)
 	CHECK_EQ(counter, NTHREADS * TURNS);
 }
 
-/* Long enough for the others to park: each must be woken in the end. */
+/* Held until the others have parked: each must be woken. */
 static void
 count_slowly(void *arg)
 {
@@ -174,7 +174,7 @@ TEST(readers_share_and_wait_behind_a_writer)
 	rw_rlock(&rwl);
 	start_for_rwlock("r", false);
 	writer = start_for_rwlock("w", true);
-	/* read-locked only, and still it has to wait */
+	/* waits although the lock is held by readers only */
 	reader = start_for_rwlock("r", true);
 	CHECK_STREQ(got_it, "r");
 	rw_runlock(&rwl);
@@ -316,7 +316,7 @@ lock_two_of_a_class(void)
 	mtx_unlock(&table_lock);
 }
 
-/* By address, but first the later one; the checker takes them for one. */
+/* In the wrong order of addresses.  The analysis takes both for one lock. */
 static void
 lock_against_addresses(void) NO_LOCK_ANALYSIS
 {
@@ -330,7 +330,7 @@ lock_against_addresses(void) NO_LOCK_ANALYSIS
 	mtx_unlock(&two[1]);
 }
 
-/* The same in order, and what has an order of its own. */
+/* In the right order of addresses, and a listener before its child. */
 static void
 lock_by_address(void) NO_LOCK_ANALYSIS
 {
@@ -380,7 +380,10 @@ read_twice(void) NO_LOCK_ANALYSIS
 	rw_runlock(&rwl);
 }
 
-/* It works unless a writer comes in between, so it is always reported. */
+/*
+ * A recursive read lock deadlocks only if a writer waits; it is always
+ * reported.
+ */
 TEST(a_recursive_read_is_reported)
 {
 	set("debug.witness.mode", "warn");
@@ -510,7 +513,7 @@ TEST(profile_of_2007_knows_how_long_was_waited)
 	run_threads(count_locked);
 	set("debug.lock.prof.enable", "0");
 	text = ask("lockprof");
-	/* The waiter has ended since: what it counted is not lost. */
+	/* The waiter has ended; its counts are kept. */
 	CHECK_EQ(sscanf(line_about(text, wait_line),
 	    "%llu %llu %llu %llu %llu %llu %llu %llu %llu", &max, &wait_max,
 	    &total, &wait_total, &count, &avg, &wait_avg, &hold, &contested),

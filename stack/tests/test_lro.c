@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Segments that are joined on their way in: a router that joined them sends
- * what it received, byte by byte, in as many segments.
+ * Large receive offload: a router that merged segments forwards the same
+ * segments, byte by byte.
  */
 #include "tests/check.h"
 
@@ -73,8 +73,8 @@ segment(const struct piece *p)
 }
 
 /*
- * Receives pieces in one burst; at the other end they must be as they were, in
- * this order.  How many packets the router saw.
+ * Receives pieces in one burst and checks that they are forwarded unchanged and
+ * in order.  Returns the number of packets that the router processed.
  */
 static uint64_t
 forwarded(const struct piece *pieces, size_t n)
@@ -106,7 +106,7 @@ forwarded(const struct piece *pieces, size_t n)
 	return (counter(total) - before);
 }
 
-/* n full segments that follow one another. */
+/* n consecutive full segments. */
 static void
 run_of(struct piece *pieces, size_t n)
 {
@@ -152,7 +152,7 @@ TEST(push_and_a_short_segment_end_it)
 	p[2].seq = p[1].seq + 10;
 	p[3].seq = p[2].seq + SIZE;
 	CHECK_EQ(forwarded(p, 4), 2);
-	/* alone it waits for nobody */
+	/* a single segment is not held */
 	run_of(p, 1);
 	p[0].flags |= TH_PUSH;
 	CHECK_EQ(forwarded(p, 1), 1);
@@ -195,7 +195,7 @@ TEST(connections_are_joined_each_by_itself)
 	start_over();
 }
 
-/* A damaged segment neither is joined nor makes others look whole. */
+/* A damaged segment is not merged, and does not make others valid. */
 TEST(checksums_are_looked_at)
 {
 	const uint64_t before = counter("net.inet.ip.stats.total");

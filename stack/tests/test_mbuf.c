@@ -39,7 +39,7 @@ TEST(copies_share_and_outlive_the_original)
 	struct mbuf *m = chain_of("the quick brown fox", 4), *c;
 
 	c = m_copym(m, 3, 10);
-	CHECK_EQ(m_leadingspace(m), 0);	/* shared: nobody may write */
+	CHECK_EQ(m_leadingspace(m), 0);	/* shared: read only */
 	m_freem(m);
 	CHECK_STREQ(text_of(c), " quick bro");
 	m_freem(c);
@@ -117,7 +117,7 @@ TEST(socket_writes_become_clusters)
 	m_freem(m);
 }
 
-/* RFC 1071, by the letter: 16-bit words added one by one. */
+/* RFC 1071 literally: adds 16-bit words one by one. */
 static uint16_t
 reference_sum(const unsigned char *p, size_t len)
 {
@@ -154,7 +154,7 @@ TEST(checksum_equals_the_reference_for_any_cut)
 		}
 }
 
-/* A buffer is freed; how many allocations later does it come again? */
+/* Returns after how many allocations a freed buffer is reused. */
 static unsigned
 reuse_distance(const char *recycling, unsigned most)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Multicast groups: IGMP and MLD on the wire, and what sockets hear. */
+/* Multicast groups: IGMP and MLD on the wire, and delivery to sockets. */
 #include "tests/check.h"
 
 #include <errno.h>
@@ -30,7 +30,10 @@ forget_shown(void)
 	shown = NULL;
 }
 
-/* The IGMP message in the next frame on the left, behind the router alert. */
+/*
+ * The IGMP message in the next frame on the left, after the router alert
+ * option.
+ */
 static const uint8_t *
 next_igmp(const char *to)
 {
@@ -144,7 +147,9 @@ TEST(queries_are_answered_in_time)
 	igmp(0x11, 20, GROUP, GROUP, 12);
 	t_sleep(2 * SECOND);
 	expect_report(GROUP_IS_EXCLUDE, GROUP, NULL);
-	/* another group's, and a general one that is not to all hosts */
+	/*
+	 * for another group, and a general query that is not sent to all hosts
+	 */
 	igmp(0x11, 20, GROUP, "239.1.2.4", 12);
 	igmp(0x11, 20, GROUP, "0.0.0.0", 12);
 	t_sleep(3 * SECOND);
@@ -165,7 +170,9 @@ TEST(malformed_igmp_is_counted)
 	CHECK_EQ(counter("net.inet.igmp.stats.bad"), bad + 1);
 }
 
-/* RFC 3376 section 7: the version of the oldest router, until that has gone. */
+/*
+ * RFC 3376 section 7: uses the version of the oldest router until it times out.
+ */
 TEST(older_routers_are_spoken_to_in_their_version)
 {
 	const struct in6_addr g = mapped(GROUP);
@@ -179,7 +186,7 @@ TEST(older_routers_are_spoken_to_in_their_version)
 	CHECK(memcmp(p + 4, &group, 4) == 0);
 	t_sleep(3 * SECOND);
 	start_over();
-	/* another's answer is as good */
+	/* another host's report suppresses ours */
 	igmp(0x11, 100, ALLHOSTS, "0.0.0.0", 8);
 	igmp(0x16, 0, GROUP, GROUP, 8);
 	t_sleep(12 * SECOND);
@@ -282,7 +289,7 @@ datagram(const char *from, const char *to, uint16_t port)
 	mem_input(mem[0], m);
 }
 
-/* How many datagrams wait in a socket; they are read. */
+/* Reads all queued datagrams; returns their number. */
 static unsigned
 heard(struct socket *so)
 {
@@ -308,7 +315,8 @@ TEST(all_members_at_a_port_hear_what_comes_to_the_group)
 	CHECK_EQ(membership(a, IP_ADD_MEMBERSHIP, LEFT), EINVAL);
 	datagram(LEFT, GROUP, 7000);
 	CHECK_EQ(heard(a), 1);
-	CHECK_EQ(heard(b), 1);	/* others' groups, too: ip(7) */
+	/* also groups that other sockets joined: ip(7) */
+	CHECK_EQ(heard(b), 1);
 	CHECK_EQ(heard(c), 0);	/* bound to an address of the host's */
 	t_setint(b, IPPROTO_IP, IP_MULTICAST_ALL, 0);
 	datagram(LEFT, GROUP, 7000);
@@ -364,10 +372,10 @@ send_to(struct socket *so, const char *ip, uint16_t port, int error)
 	size_t done;
 
 	CHECK_EQ(sosend(so, &msg, 0, &done), error);
-	t_sleep(1);		/* copies to this host come by a queue */
+	t_sleep(1);		/* copies to this host are queued */
 }
 
-/* Of UDP on the left; others' packets are passed over. */
+/* The next UDP packet on the left; skips other packets. */
 static unsigned
 udp_left(uint8_t *ttl)
 {

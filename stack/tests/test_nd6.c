@@ -94,11 +94,12 @@ TEST(malformed_messages_are_dropped)
 
 	m = nd_message(0, HOST, ROUTER, ND_NEIGHBOR_SOLICIT, ROUTER, 0,
 	    ND_OPT_SOURCE_LINKADDR);
-	ip6_of(m)->ip6_hlim = 254;	/* from beyond the link */
+	/* hop limit below 255: not from this link */
+	ip6_of(m)->ip6_hlim = 254;
 	mem_input(mem[0], m);
 	m = nd_message(0, HOST, ROUTER, ND_NEIGHBOR_SOLICIT, ROUTER, 0,
 	    ND_OPT_SOURCE_LINKADDR);
-	payload_of(m)[25] = 0;		/* an option of no length */
+	payload_of(m)[25] = 0;		/* an option of length zero */
 	seal6(m, 0);
 	mem_input(mem[0], m);
 	m = nd_message(0, HOST, ROUTER, ND_NEIGHBOR_SOLICIT, ROUTER, 0,
@@ -108,14 +109,14 @@ TEST(malformed_messages_are_dropped)
 	mem_input(mem[0], m);
 	mem_input(mem[0], nd_message(0, HOST, ROUTER, ND_NEIGHBOR_SOLICIT,
 	    "ff02::1", 0, 0));
-	/* from nowhere: not with a link address, not to one host */
+	/* unspecified source: no link address option, no single host */
 	mem_input(mem[0], nd_message(0, "::", "ff02::1:ff00:1",
 	    ND_NEIGHBOR_SOLICIT, ROUTER, 0, ND_OPT_SOURCE_LINKADDR));
 	mem_input(mem[0], nd_message(0, "::", ROUTER, ND_NEIGHBOR_SOLICIT,
 	    ROUTER, 0, 0));
 	mem_input(mem[0], nd_message(0, HOST, "ff02::1", ND_NEIGHBOR_ADVERT,
 	    HOST, ND_NA_FLAG_SOLICITED, 0));
-	/* a router's word counts only from its link */
+	/* a router's source must be link-local */
 	mem_input(mem[0], nd_message(0, HOST, "ff02::1", ND_ROUTER_ADVERT,
 	    "::", 0, 0));
 	CHECK_EQ(nd_stat("bad"), before + 8);
@@ -160,7 +161,7 @@ TEST(a_neighbour_that_does_not_answer_is_told_of)
 	m_freem(m);
 }
 
-/* A program, too, in place of waiting for its protocol to give up. */
+/* A program gets the error, too, and need not wait for a timeout. */
 TEST(a_program_hears_that_its_neighbour_does_not_answer)
 {
 	static const char *const away[] = { "2001:db8::7a", "fe80::7a" };
@@ -241,7 +242,7 @@ TEST(the_cache_is_bounded)
 	}
 	CHECK(nd_stat("full") > 100);
 	set("net.inet6.nd6.maxentries", "4096");
-	t_sleep(10 * 1000);	/* all are given up */
+	t_sleep(10 * 1000);	/* until all resolutions have failed */
 }
 
 /* RFC 4862 section 5.4 */
@@ -332,7 +333,7 @@ TEST(a_router_gives_addresses_and_a_way_out)
 	CHECK(IN6_ARE_ADDR_EQUAL(&nh.nh_gw, &router));
 	CHECK(route6_lookup(&near, 0, &nh));
 	CHECK(IN6_ARE_ADDR_EQUAL(&nh.nh_gw, &near));
-	/* (e): an hour is more than there was; a minute is a lie */
+	/* (e): an hour is accepted because it is longer; a minute is not */
 	router_advert(1800, "2001:db8:5::", ONLINK_AUTO, 10, 60);
 	t_sleep(120 * 1000);
 	CHECK_EQ(in6_addr_flags(mem[0], &a), IA6_PRESENT | IA6_AUTO);
@@ -357,7 +358,7 @@ TEST(a_router_that_leaves_says_so)
 	set("net.inet6.ip6.forwarding", "1");
 }
 
-/* From src: far is better reached by way of target. */
+/* A redirect from src: the better next hop for far is target. */
 static void
 redirect(const char *src, const char *target, const char *far)
 {
@@ -381,7 +382,7 @@ TEST(a_router_knows_a_better_way)
 	struct nhop6 nh;
 
 	set("net.inet6.ip6.forwarding", "0");
-	redirect("fe80::2", "fe80::3", host);	/* no way goes by it */
+	redirect("fe80::2", "fe80::3", host);	/* no route uses it */
 	router_advert(1800, "2001:db8:6::", 0, 0, 0);
 	redirect("fe80::9", "fe80::3", host);	/* nor by this one */
 	redirect("fe80::2", "2001:db8::9", host);	/* no router's */
@@ -414,13 +415,13 @@ TEST(what_a_router_may_not_say_is_ignored)
 	a = made_from("2001:db8:8::");
 	CHECK_EQ(in6_addr_flags(mem[0], &a), 0);
 	set("net.inet6.ip6.forwarding", "1");
-	/* a router does not listen to others */
+	/* a router ignores advertisements of others */
 	router_advert(0, "2001:db8:8::", ONLINK_AUTO, 600, 3600);
 	CHECK_EQ(in6_addr_flags(mem[0], &a), 0);
 	CHECK_EQ(sent[1].mq_len, 0);
 }
 
-/* The next report on the left is of this group and kind. */
+/* Checks that the next report on the left has this group and type. */
 static void
 expect_report(const char *group, uint8_t type)
 {
@@ -449,7 +450,8 @@ TEST(groups_are_joined_and_left_aloud)
 	CHECK_EQ(in_group_join(mem[0], &group, NULL), 0);
 	CHECK_EQ(sent[0].mq_len, 0);
 	t_sleep(1500);
-	expect_report("ff02::1234", 4);	/* once more, as one may be lost */
+	/* repeated, because a report may be lost */
+	expect_report("ff02::1234", 4);
 	t_sleep(3000);
 	CHECK_EQ(sent[0].mq_len, 0);
 	in_group_leave(mem[0], &group, NULL);
@@ -493,7 +495,7 @@ TEST(queries_are_answered)
 	query("fe80::2", "::", 1);
 	t_sleep(3000);
 	general = sent[0].mq_len;
-	CHECK(general >= 3);	/* it, and those of our addresses */
+	CHECK(general >= 3);	/* this group, and those of our addresses */
 	start_over();
 	query(HOST, "::", 1);
 	query("fe80::2", "::", 64);

@@ -158,7 +158,7 @@ TEST(a_monitor_counts_and_drops)
 	CHECK_EQ(sent[1].mq_len, 1);
 }
 
-/* What came out of an injector. */
+/* The output of an injector. */
 struct trace {
 	unsigned	 passed, damaged, late;
 	uint32_t	 highest, digest;
@@ -224,7 +224,7 @@ TEST(impairments_happen_as_often_as_asked)
 	CHECK(t.passed > 21500 && t.passed < 22500);
 	t = impair((struct impair_config){ .corrupt = 500000, .seed = 1 });
 	CHECK_EQ(t.passed, 20000);
-	CHECK(t.damaged > 500);		/* of 64 bytes 8 are looked at */
+	CHECK(t.damaged > 500);		/* 8 of 64 bytes are compared */
 	t = impair((struct impair_config){ .reorder = 100000, .seed = 1 });
 	CHECK_EQ(t.passed, 20000);
 	CHECK(t.late > 1000 && t.late < 2500);
@@ -237,7 +237,10 @@ TEST(a_long_wire_is_late_and_keeps_order)
 	    .seed = 1 });
 
 	CHECK(mach_uptime() - before >= 100 * NSEC_PER_MSEC);
-	/* As many as the wire holds, and those for which it had room again. */
+	/*
+	 * The capacity of the wire, plus what was sent after it had space
+	 * again.
+	 */
 	CHECK(t.passed >= 16384);
 	CHECK_EQ(t.late + t.damaged, 0);
 }

@@ -142,7 +142,7 @@ TEST(a_handler_that_is_not_mp_safe_is_deferred_and_has_giant)
 		await_handled(1);
 		CHECK(ran_in != curthread);
 		CHECK(had_giant);
-		/* its neighbour is as free as before */
+		/* the other protocol does not need Giant */
 		CHECK_EQ(send_packet(2), 0);
 		await_handled(2);
 		CHECK(!had_giant);
@@ -156,13 +156,13 @@ send_hybrid(void *arg)
 	(void)arg;
 	start_over("hybrid");
 	set("net.isr.proto.ip.policy", "flow");
-	/* The worker may be about to go to sleep still. */
+	/* The worker may not be asleep yet. */
 	for (uint32_t i = 1; ran_in != curthread; i++) {
 		CHECK_EQ(netisr_dispatch(NETISR_IP, packet(nworkers, i)), 0);
 		await_handled(i);
 	}
 	CHECK(in_order);
-	/* A packet of another CPU's workstream is not for us. */
+	/* A packet of another CPU's workstream is not handled here. */
 	if (nworkers > 1) {
 		start_over("hybrid");
 		CHECK_EQ(netisr_dispatch(NETISR_IP, packet(1, 1)), 0);
@@ -207,7 +207,7 @@ TEST(hybrid_never_overtakes_what_is_queued)
 
 #define	PER_FLOW	2000
 
-/* One flow each, from whatever CPU; waits when a queue is full. */
+/* Each thread sends one flow, from any CPU; waits if a queue is full. */
 static void
 send_flow(void *arg)
 {
@@ -255,7 +255,7 @@ TEST(the_policy_chooses_the_worker)
 	set("net.isr.proto.ip.policy", "flow");
 	for (uint32_t flow = 1; flow < 20; flow++)
 		CHECK_EQ(worker_of(flow, flow % 3), flow % nworkers);
-	/* nothing to go by: as source */
+	/* no flow information: by source */
 	CHECK_EQ(worker_of(0, 2), (ifn.if_index + 2) % nworkers);
 	set("net.isr.proto.ip.policy", "source");
 	for (uint32_t flow = 0; flow < 10; flow++)
@@ -270,7 +270,7 @@ TEST(the_policy_chooses_the_worker)
 	set("net.isr.proto.ip.policy", "source");
 }
 
-/* Flows that differ in six neighbouring bits alone, wherever those are. */
+/* Flows that differ only in six adjacent bits, for each position of these. */
 TEST(flows_reach_every_worker)
 {
 	for (unsigned shift = 0; shift <= 26; shift++) {
@@ -317,7 +317,7 @@ TEST(generation_of_2005_counts_as_it_did)
 	CHECK_EQ(get("net.isr.directed"), directed + 1);
 	CHECK_EQ(get("net.isr.deferred"), deferred + 2);
 	CHECK_EQ(get("net.isr.queued"), queued + 1);
-	/* the turn that handled what came before may have gone on */
+	/* the worker may still be in its previous turn */
 	CHECK(get("net.isr.swi_count") > 0);
 }
 
@@ -336,7 +336,7 @@ TEST(generation_of_2005_refuses_what_it_had_not)
 	CHECK_EQ(sysctl_set("net.isr.proto.ip.policy", "cpu", why,
 	    sizeof(why)), EINVAL);
 	CHECK(isr_refusal() == NULL);
-	/* and at boot, when all has been read */
+	/* the same checks at boot, when all tunables have been read */
 	booted = false;
 	CHECK_EQ(sysctl_set("net.isr.maxthreads", "2", why, sizeof(why)), 0);
 	CHECK(strstr(isr_refusal(), "has one thread") != NULL);
@@ -358,7 +358,9 @@ TEST(a_full_queue_drops_and_counts)
 	blocked = true;
 	for (uint32_t i = 1; i <= 100; i++)
 		taken += send_packet(i) == 0;
-	/* The limit, and as many again if the worker took a queue away. */
+	/*
+	 * The limit, or twice the limit if the worker has taken a full queue.
+	 */
 	CHECK(taken >= 8 && taken <= 17);
 	mtx_lock(&lock);
 	blocked = false;

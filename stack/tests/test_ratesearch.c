@@ -9,11 +9,11 @@
 
 static const double losses[] = { 0.005, 0 };
 
-/* A network that carries so much, and a sender that sends so much. */
+/* The max rates of a network and of a sender. */
 struct net {
 	double	 carries, sends;
-	double	 always;	/* lost of any rate */
-	double	 shaky;		/* a little is lost above; 0: never */
+	double	 always;	/* fraction lost at every rate */
+	double	 shaky;		/* rate above which a little is lost; 0: none */
 	unsigned trials;
 };
 
@@ -95,7 +95,7 @@ TEST(a_network_that_always_loses_ends_the_search)
 	}
 }
 
-/* Carries 150 000, but loses a little of rates between 80 000 and 120 000. */
+/* Carries 150 000, but loses a little at rates between 80 000 and 120 000. */
 static struct trial
 stumble(void *arg, double rate)
 {

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <time.h>
 
-#include <linux/errqueue.h>	/* wants the time's structures */
+#include <linux/errqueue.h>	/* needs the structures of time */
 
 #include "tests/net.h"
 #include "tests/packet6.h"
@@ -26,7 +26,7 @@ raw(int domain, int protocol)
 	return (so);
 }
 
-/* What a socket has got; -1: nothing. */
+/* Receives a datagram; returns its length, or -1 if there is none. */
 static int
 got(struct socket *so, void *buf, size_t room)
 {
@@ -152,7 +152,7 @@ TEST(icmp_is_filtered_by_type)
 	    0);
 	mem_input(mem[0], echo_request(ROUTER, 8));
 	CHECK_EQ(got(so, buf, sizeof(buf)), -1);
-	CHECK_EQ(sent[0].mq_len, 2);	/* the host answers all the same */
+	CHECK_EQ(sent[0].mq_len, 2);	/* the host answers nevertheless */
 	soclose(so);
 }
 
@@ -237,7 +237,7 @@ TEST(a_ping_socket_sends_requests_and_hears_its_replies)
 	soclose(other);
 }
 
-/* An ICMP error of the left host about what was sent last. */
+/* An ICMP error of the left host about the last packet sent. */
 static void
 answer_error(uint8_t type, uint8_t code)
 {
@@ -293,7 +293,8 @@ TEST(errors_of_datagrams_are_kept_for_who_asks)
 	start_over();
 	CHECK_EQ(send_to(so, LEFT, 33434, "abc", 3), 0);
 	answer_error(ICMP_TIMXCEED, 0);
-	CHECK_EQ(sopoll(so, POLLIN), 0);	/* not connected, not asked */
+	/* neither connected nor IP_RECVERR */
+	CHECK_EQ(sopoll(so, POLLIN), 0);
 	t_setint(so, IPPROTO_IP, IP_RECVERR, 1);
 	CHECK_EQ(send_to(so, LEFT, 33434, "abc", 3), 0);
 	answer_error(ICMP_TIMXCEED, 0);
@@ -309,7 +310,7 @@ TEST(errors_of_datagrams_are_kept_for_who_asks)
 	CHECK_EQ(offender.sin_addr.s_addr, addr(LEFT).s_addr);
 	CHECK_EQ(receive_error(so, &msg, &ee, &offender), EWOULDBLOCK);
 	CHECK_EQ(sopoll(so, POLLIN), 0);
-	/* a program without room for it hears that there was more */
+	/* MSG_CTRUNC: no buffer for the control message */
 	CHECK_EQ(send_to(so, LEFT, 33434, "abc", 3), 0);
 	answer_error(ICMP_TIMXCEED, 0);
 	msg.msg_control = NULL;

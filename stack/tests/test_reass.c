@@ -26,7 +26,10 @@ test_input(struct mbuf *m, unsigned hlen)
 	m_freem(m);
 }
 
-/* Bytes [off, off + len) of a datagram whose bytes are their unit's number. */
+/*
+ * Bytes [off, off + len) of a datagram; each byte is the number of its 8-byte
+ * unit.
+ */
 static void
 input_fragment(uint32_t off, uint32_t len, bool more)
 {
@@ -97,8 +100,9 @@ TEST(an_overlap_gives_the_datagram_up)
 {
 	static const struct { uint32_t off, len; bool more; } second[] = {
 		{ 8, UNIT, true }, { UNIT - 8, UNIT, true },
-		{ 2 * UNIT, UNIT, true },	/* behind the last one */
-		{ UNIT - 8, 8, false },		/* the last is not the last */
+		{ 2 * UNIT, UNIT, true },	/* beyond the last fragment */
+		/* a last fragment that ends before others */
+		{ UNIT - 8, 8, false },
 	};
 
 	for (size_t i = 0; i < nitems(second); i++) {
@@ -126,7 +130,7 @@ TEST(nonsense_is_dropped)
 
 	delivered = 0;
 	next_id++;
-	input_fragment(0, UNIT + 1, true);	/* no multiple of 8 */
+	input_fragment(0, UNIT + 1, true);	/* not a multiple of 8 */
 	input_fragment(UNIT, 0, true);		/* empty */
 	input_fragment(65528, UNIT, false);	/* beyond 65535 */
 	CHECK_EQ(counter("net.inet.ip.stats.fragdropped"), before + 3);

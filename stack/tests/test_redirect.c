@@ -46,7 +46,7 @@ TEST(a_router_tells_hosts_of_a_better_hop)
 	CHECK_EQ(route_delete(addr("10.70.0.0"), 16), 0);
 }
 
-/* From one router: dst is better reached by gw. */
+/* A redirect from a router: the better gateway for dst is gw. */
 static void
 redirect(const char *from, const char *dst, const char *gw)
 {
@@ -106,8 +106,6 @@ TEST(a_host_heeds_the_router_it_uses)
 	CHECK_EQ(route_delete(addr("10.70.0.1"), 32), 0);
 	CHECK_EQ(route_delete(addr("10.70.0.0"), 16), 0);
 }
-
-/* What the device cannot cut is cut into segments that add up. */
 
 int
 main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Longest-prefix match, against a list that is searched from end to end. */
+/* Longest-prefix match, compared with a linear search of a list. */
 #include "boot/boot.h"
 #include "tests/check.h"
 
@@ -38,7 +38,10 @@ random_key(unsigned bits)
 	struct rtkey k = { { 0x123456789abcdef0ULL, 0x0fedcba987654321ULL } };
 	unsigned from = below(bits);
 
-	/* One of a few values, then random from some bit on, or one bit. */
+	/*
+	 * One of a few values; from some position on random bits, or one
+	 * changed bit.
+	 */
 	k.w[0] ^= (uint64_t)below(3) << 62;
 	if (from < 64)
 		k.w[0] ^= random64() >> from & (below(2) ? UINT64_MAX :
@@ -86,7 +89,7 @@ naive_exact(struct entry *all, const struct rtprefix *p)
 	return (NULL);
 }
 
-/* All that is the same as in the list: some keys, one prefix, the order. */
+/* Compares with the list: lookups of some keys, one prefix, and the order. */
 static void
 compare_lookups(struct rtable *rt, struct entry *all, unsigned bits)
 {
@@ -164,7 +167,7 @@ compare_with_list(unsigned bits, uint64_t seed)
 		if (all[i].in)
 			CHECK((void *)rtable_remove(rt, &all[i].prefix) ==
 			    &all[i]);
-	/* The shape follows from what is in it: nothing but the root. */
+	/* An empty table has only its root. */
 	rtable_size(rt, &size);
 	CHECK_EQ(size.entries, 0);
 	CHECK_EQ(size.nodes, 1);
@@ -206,7 +209,10 @@ internet_prefix(bool six)
 		k.w[0] = (k.w[0] & 0x003fffffffffffffULL) | 1ULL << 61;
 		return (rtprefix_make(k, r < 50 ? 48 : 29 + below(19)));
 	}
-	/* Half of the space is dense, as regions' blocks are. */
+	/*
+	 * Half of the prefixes are dense, as in the blocks of regional
+	 * registries.
+	 */
 	if (r % 2 == 0)
 		k.w[0] &= 0x7fffffffffffffffULL;
 	return (rtprefix_make(k, r < 60 ? 24 : 16 + below(8)));
@@ -275,7 +281,7 @@ few_keys(uint64_t r)
 	return ((struct rtkey){ { (r & 0x30) << 58 | (r & 0xf) << 36, 0 } });
 }
 
-/* What is found covers the key, is not freed, and is never nothing. */
+/* A lookup always finds a prefix that covers the key and is not freed. */
 static void
 reader(void *arg)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TCP sockets over loopback: what a program sees of them. */
+/* TCP sockets over loopback, as a program uses them. */
 #include "tests/check.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 static uint16_t next_port = 7000;
 
 struct pair {
-	struct socket	*head, *a, *b;	/* a called, b was accepted */
+	struct socket	*head, *a, *b;	/* a has connected, b was accepted */
 };
 
 static void
@@ -100,7 +100,7 @@ TEST(bytes_go_both_ways_and_end)
 	CHECK_EQ(t_tryrecv(p.a, buf, sizeof(buf), MSG_WAITALL, &n), 0);
 	CHECK_EQ(n, 6);
 	t_expect_eof(p.a);
-	/* half closed: the other way still works */
+	/* half closed: the other direction still works */
 	t_send(p.a, "still here", 10);
 	t_recv(p.b, buf, 10);
 	CHECK_EQ(t_trysend(p.b, "x", 1, 0, &n), EPIPE);
@@ -391,7 +391,7 @@ TEST(tcp_info_tells_the_state)
 	CHECK(ti.tcpi_snd_cwnd >= 10);
 	CHECK(ti.tcpi_rtt > 0);
 	CHECK_EQ(ti.tcpi_snd_ssthresh, INT32_MAX);
-	/* as much as the newest programs want */
+	/* the size that the newest programs request */
 	len = sizeof(room);
 	CHECK_EQ(sogetopt(p.a, IPPROTO_TCP, TCP_INFO, room, &len), 0);
 	CHECK_EQ(len, 280);
@@ -399,7 +399,7 @@ TEST(tcp_info_tells_the_state)
 	soclose(p.b);
 	p.b = NULL;
 	CHECK(t_until(is_readable, p.a));
-	/* the connection is over, the descriptor is not */
+	/* the connection has ended, the descriptor is open */
 	CHECK_EQ(sogetopt(p.a, IPPROTO_TCP, TCP_INFO, &ti, &len), 0);
 	take_down(&p);
 }
@@ -440,7 +440,7 @@ TEST(closing_a_listener_resets_those_who_wait)
 	soclose(a);
 }
 
-/* A thread that blocks; what its call returned. */
+/* A thread that blocks in a call, and the call's result. */
 struct blocked {
 	struct socket	*so;
 	int		 error;
@@ -510,7 +510,7 @@ TEST(close_wakes_threads_that_block)
 
 #define	ACCEPTORS	4
 
-/* Serves connections until the listener ends; how many it got. */
+/* Serves connections until the listener is closed; counts them. */
 struct acceptor {
 	struct socket	*head;
 	struct thread	*td;
@@ -530,7 +530,7 @@ accept_all(void *arg)
 	}
 }
 
-/* Each connection wakes one of those who wait, and none is forgotten. */
+/* Each connection wakes one waiting thread, and none is missed. */
 TEST(several_threads_accept_from_one_listener)
 {
 	uint16_t port = next_port++;

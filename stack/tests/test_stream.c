@@ -32,7 +32,7 @@ receiver(void *arg)
 	t_stream_recv(d->so, d->seed, d->len);
 }
 
-/* A stream each way at the same time over one connection. */
+/* Streams in both directions at the same time over one connection. */
 static void
 exchange(const char *listen_ip, const char *call_ip, uint64_t len)
 {

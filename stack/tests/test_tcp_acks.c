@@ -8,8 +8,8 @@
 #include "net/if_var.h"
 #include "tests/states.h"
 
-#define	LEN	1000		/* bytes of a segment */
-#define	WINDOW	65535		/* a SYN's, not scaled */
+#define	LEN	1000		/* segment size in bytes */
+#define	WINDOW	65535		/* window of a SYN, not scaled */
 
 static const char bytes[LEN];
 
@@ -54,7 +54,7 @@ TEST(a_burst_is_acknowledged_at_its_end)
 	tx_batch_end(&batch);
 	expect_ack(&c.p);
 	expect_nothing();
-	/* and the next one is no part of it */
+	/* the next segment does not belong to the burst */
 	send_segments(&c.p, 2);
 	expect_ack(&c.p);
 	peer_conn_close(&c);

@@ -15,7 +15,7 @@
 
 static uint16_t next_port = 5000;
 
-/* What has been counted since counts_begin(). */
+/* Counts since counts_begin(). */
 static uint64_t kept, switched, cold;
 
 static void
@@ -87,7 +87,7 @@ TEST(what_has_no_socket_leaves_the_lock)
 	peer_conn_close(&c);
 }
 
-/* Of so many options that the header's length overflows to none. */
+/* So many options that the header length overflows to zero. */
 static void
 send_damaged(const struct peer *p)
 {
@@ -260,7 +260,7 @@ read_pieces(void *arg)
 		t_expect(c->so, "0123456789");
 }
 
-/* 7: what a reader copies it copies with its socket unlocked. */
+/* 7: a reader copies data with its socket unlocked. */
 TEST(a_reader_goes_on_between_bursts)
 {
 	struct thread *td;
@@ -321,7 +321,7 @@ TEST(closing_a_listener_resets_who_waits)
 	CHECK_EQ(t_sysctl("kern.ipc.sockets"), before);
 }
 
-/* 10: data and the end of them in one hold. */
+/* 10: data and the FIN under one acquisition. */
 TEST(the_end_comes_behind_the_data)
 {
 	struct peer_conn c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Buffers that grow with the path: when they do, how far, and that a size
- * which the program chose stays.
+ * Automatic buffer sizes: when they grow, how far, and that a size set by the
+ * program is kept.
  */
 #include "tests/check.h"
 
@@ -44,7 +44,9 @@ take_down(struct fixture *f)
 	peer_reset(&f->p, f->so, f->head);
 }
 
-/* The peer sends and the program reads; whether the buffer is now larger. */
+/*
+ * The peer sends and the program reads; returns whether the buffer has grown.
+ */
 static bool
 read_grows(struct fixture *f, unsigned pieces)
 {
@@ -60,7 +62,7 @@ read_grows(struct fixture *f, unsigned pieces)
 	return (t_getint(f->so, SOL_SOCKET, SO_RCVBUF) > before);
 }
 
-/* Fills the send buffer; how much went in. */
+/* Fills the send buffer; returns the number of bytes. */
 static size_t
 fill(struct fixture *f)
 {
@@ -171,7 +173,9 @@ is_writeable(struct fixture *f, uint32_t acked)
 	return ((sopoll(f->so, POLLOUT) & POLLOUT) != 0);
 }
 
-/* It is announced when it is a third of the buffer; less is taken, too. */
+/*
+ * Poll reports space when a third of the buffer is free; a write may use less.
+ */
 TEST(a_writer_hears_of_room_for_several_blocks)
 {
 	struct fixture f;

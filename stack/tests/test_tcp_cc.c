@@ -19,7 +19,7 @@
 #define	MSS	1448
 #define	RTT	(20 * NSEC_PER_MSEC)
 
-/* A block in congestion avoidance, the window in full use. */
+/* A control block in congestion avoidance that uses its full window. */
 static struct tcpcb *
 new_block(const struct cc_algo *cc, uint32_t segments)
 {
@@ -96,7 +96,7 @@ TEST(cubic_curve_does_not_overflow)
 	CHECK_EQ(cubic_k(100, 200, MSS), 0);
 }
 
-/* Sections 4.2 and 4.6: at once 0.7 of it, and back after K. */
+/* Sections 4.2 and 4.6: reduced to 0.7 at once, and back after K. */
 TEST(cubic_returns_to_the_plateau_after_k)
 {
 	struct tcpcb *tp = new_block(&tcp_cc_cubic, 1000);
@@ -107,7 +107,7 @@ TEST(cubic_returns_to_the_plateau_after_k)
 	CHECK_EQ(tp->snd_ssthresh, 700 * MSS);
 	for (int i = 0; i < rounds / 2; i++)
 		ack_window(tp);
-	/* half-way it has made seven eighths of the way */
+	/* after half of K it has regained seven eighths */
 	check_near((double)tp->snd_cwnd / MSS, 1000 - 300 / 8.0, 15);
 	for (int i = 0; i < rounds / 2; i++)
 		ack_window(tp);
@@ -115,7 +115,7 @@ TEST(cubic_returns_to_the_plateau_after_k)
 	free(tp);
 }
 
-/* Section 4.3: with a small window Reno's is larger, and is the one. */
+/* Section 4.3: if the window is small, Reno's is larger and is used. */
 TEST(cubic_is_not_slower_than_reno)
 {
 	struct tcpcb *tp = new_block(&tcp_cc_cubic, 20);
@@ -135,7 +135,7 @@ TEST(cubic_converges_fast)
 
 	lose(tp, CC_LOSS);
 	CHECK_EQ(CC_STATE(tp, struct cubic)->w_max, 1000 * MSS);
-	lose(tp, CC_LOSS);	/* below the plateau: gives way */
+	lose(tp, CC_LOSS);	/* below the plateau: fast convergence */
 	check_near((double)CC_STATE(tp, struct cubic)->w_max / MSS, 700 * 1.7 / 2, 1);
 	free(tp);
 }
@@ -209,7 +209,8 @@ TEST(slow_start_ends_when_delay_rises)
 	ack_window(tp);
 	CHECK_EQ(tp->snd_cwnd, 64 * MSS);
 	tp->t_rttlast = RTT + 6 * NSEC_PER_MSEC;
-	ack_window(tp);		/* a round that began before still doubles */
+	/* a round that began before still doubles the window */
+	ack_window(tp);
 	ack_window(tp);		/* conservative slow start */
 	CHECK(tp->snd_cwnd < 200 * MSS);
 	CHECK_EQ(tp->snd_ssthresh, UINT32_MAX / 2);

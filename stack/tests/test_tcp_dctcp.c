@@ -11,7 +11,7 @@
 #include "tests/peer.h"
 
 #define	PORT	8084
-#define	MSS	1000		/* what the peer offers */
+#define	MSS	1000		/* the peer's window */
 #define	ASKS	(TH_ECE | TH_CWR)
 
 static uint8_t bytes[4 * MSS];
@@ -34,7 +34,7 @@ establish(struct peer_conn *c)
 	CHECK_EQ(sosetopt(c->so, IPPROTO_TCP, TCP_CONGESTION, "dctcp", 5), 0);
 }
 
-/* The next data of the peer, marked or not. */
+/* Delivers the next data of the peer, marked or not. */
 static void
 data(struct peer_conn *c, uint8_t ecn)
 {
@@ -43,7 +43,7 @@ data(struct peer_conn *c, uint8_t ecn)
 	c->p.snd_nxt += 10;
 }
 
-/* The stack has sent an ACK of all but the last so many bytes. */
+/* Checks that the stack has acknowledged all but this many bytes. */
 static void
 check_ack(const struct peer_conn *c, uint8_t flags, uint32_t before)
 {
@@ -66,7 +66,7 @@ TEST(change_of_marks_is_acknowledged_at_once)
 	data(&c, IPTOS_ECN_ECT0);
 	CHECK(!peer_next(&s));		/* delayed */
 	data(&c, IPTOS_ECN_CE);
-	check_ack(&c, TH_ACK, 10);	/* what came without a mark */
+	check_ack(&c, TH_ACK, 10);	/* the data received without a mark */
 	CHECK(!peer_next(&s));
 	data(&c, IPTOS_ECN_CE);
 	check_ack(&c, TH_ACK | TH_ECE, 0);	/* every second segment */
@@ -98,7 +98,7 @@ ack_window(struct peer_conn *c, uint32_t marked)
 	}
 }
 
-/* As much as the windows of both ends allow. */
+/* Sends as much as the windows of both ends allow. */
 static void
 send_window(struct peer_conn *c)
 {
@@ -138,7 +138,7 @@ TEST(window_falls_by_half_the_share_of_marked_bytes)
 	ack_window(&c, MSS);
 	CHECK(tp->snd_ssthresh >= before * 9 / 10);
 	CHECK(before - tp->snd_ssthresh < first);
-	/* all marked again, for long: it halves the window */
+	/* all marked for a long time: the window is halved */
 	for (int i = 0; i < 60; i++) {
 		send_window(&c);
 		before = tp->snd_max - tp->snd_una;

@@ -46,13 +46,13 @@ TEST(data_received_twice_is_reported_once)
 	peer_forget();
 	send_piece(&f, 0, 100);
 	EXPECT_BLOCKS(&f, 0, 100);
-	send_piece(&f, 50, 100);	/* half of it is news */
+	send_piece(&f, 50, 100);	/* its first half is a duplicate */
 	EXPECT_BLOCKS(&f, 50, 100);
 	send_piece(&f, 300, 100);
 	EXPECT_BLOCKS(&f, 300, 400);
 	send_piece(&f, 400, 100);
 	EXPECT_BLOCKS(&f, 300, 500);
-	send_piece(&f, 350, 50);	/* twice, and out of order */
+	send_piece(&f, 350, 50);	/* a duplicate, out of order */
 	EXPECT_BLOCKS(&f, 350, 400, 300, 500);
 	send_piece(&f, 250, 100);
 	EXPECT_BLOCKS(&f, 300, 350, 250, 500);
@@ -74,7 +74,7 @@ TEST(old_timestamp_does_not_hide_what_came_twice)
 	sacker_down(&f);
 }
 
-/* The sums of the send map are those of its records. */
+/* Checks the sums of the send map against its records. */
 static void
 check_books(const struct sacker *f)
 {
@@ -136,7 +136,10 @@ TEST(books_balance_whatever_the_peer_says)
 	for (unsigned i = 0; i < 9; i++) {
 		sacker_up(&f, hows[i % 3]);
 		babble(&f, i, 2000);
-		/* and when it comes to its senses all data flows */
+		/*
+		 * when the peer sends valid blocks again, all data is
+		 * transferred
+		 */
 		for (unsigned k = 0; f.so->so_snd.sb_cc > 0; k++) {
 			CHECK(k < 10000);
 			f.p.rcv_nxt = sacker_block(&f)->snd_max;

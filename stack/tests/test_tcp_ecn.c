@@ -11,7 +11,7 @@
 #include "tests/peer.h"
 
 #define	PORT	8083
-#define	MSS	1000		/* what the peer offers */
+#define	MSS	1000		/* the peer's window */
 #define	ASKS	(TH_ECE | TH_CWR)
 
 static uint8_t bytes[60 * MSS];
@@ -21,7 +21,9 @@ struct fixture {
 	struct peer	 p;
 };
 
-/* The peer's SYN has these flags too; those of the answer to it. */
+/*
+ * Sends the peer's SYN with these flags added; returns the flags of the answer.
+ */
 static uint8_t
 handshake(struct fixture *f, uint8_t flags)
 {
@@ -80,7 +82,7 @@ TEST(listener_agrees_when_it_may)
 	t_sysctl_set("net.inet.tcp.ecn.enable", "2");
 }
 
-/* Connects with net.inet.tcp.ecn.enable; the flags of the SYN. */
+/* Connects with net.inet.tcp.ecn.enable; returns the flags of the SYN. */
 static struct socket *
 call(const char *enable, struct peer_seg *syn)
 {
@@ -106,7 +108,7 @@ TEST(caller_asks_once_and_only_when_told)
 	soclose(so);
 	so = call("1", &s);
 	CHECK_EQ(s.flags, TH_SYN | ASKS);
-	/* perhaps that is why the SYN was lost (section 6.1.1.1) */
+	/* ECN may be the reason why the SYN was lost (section 6.1.1.1) */
 	peer_await(&s, 10000);
 	CHECK_EQ(s.flags, TH_SYN);
 	soclose(so);

@@ -16,7 +16,8 @@
 #include "tests/net.h"
 
 #define	LO		"127.0.0.1"
-#define	CONNECTIONS	64	/* in one of two groups: hardly ever all */
+/* in one of two groups: all in one is improbable */
+#define	CONNECTIONS	64
 
 static bool
 all_gone(void *start)
@@ -93,7 +94,7 @@ TEST(a_listener_of_an_address_comes_before_one_of_any)
 	soclose(one);
 }
 
-/* A call makes and ends connections in groups that it must not touch. */
+/* A call opens and closes connections in groups of other threads. */
 TEST(calls_leave_notes_to_the_workers)
 {
 	uint64_t notes = t_sysctl("net.inet.ip.stats.pcbnotes");
@@ -106,7 +107,7 @@ TEST(calls_leave_notes_to_the_workers)
 	CHECK(t_sysctl("net.inet.ip.stats.pcbnotes") >= notes + CONNECTIONS);
 	close_pairs(pairs);
 	soclose(head);
-	/* a worker without segments lets sockets go, too */
+	/* a worker without segments releases sockets, too */
 	CHECK(t_until(all_gone, &start));
 	t_sysctl_set("net.inet.tcp.msl", "30000");
 }
@@ -137,7 +138,7 @@ TEST(a_port_is_used_again_at_once)
 	soclose(head);
 }
 
-/* Errors of ICMP and calls look up wherever they are. */
+/* ICMP errors and calls look connections up in any thread. */
 TEST(other_threads_find_connections_in_the_table)
 {
 	struct socket *head = t_listen(LO, 7706, 5), *so;

@@ -87,7 +87,7 @@ TEST(both_ends_tell_the_same_story)
 	take_down(&p);
 }
 
-/* Nobody reads: what the windows hold back is not sent. */
+/* The program does not read: data beyond the window is not sent. */
 TEST(what_waits_is_told)
 {
 	struct pair p;

@@ -43,7 +43,7 @@ TEST(the_net_lock_is_taken_as_the_step_says)
 	peer_conn_close(&c);
 }
 
-/* Header prediction lets the lock over all connections go. */
+/* Header prediction releases the lock over all connections. */
 TEST(only_what_is_expected_leaves_the_others_alone)
 {
 	uint64_t before;
@@ -123,7 +123,10 @@ TEST(what_was_left_may_end_the_connection)
 	soclose(c.head);
 }
 
-/* What ends a handshake, and what follows, waits for who has the listener. */
+/*
+ * The segment that completes a handshake, and later ones, wait for the
+ * listener's owner.
+ */
 TEST(data_that_came_with_the_listener_owned_are_the_childs)
 {
 	struct peer_conn c = { .head = t_listen(PEER_STACK_IP, 2999, 5) };

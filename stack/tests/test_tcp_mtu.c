@@ -16,7 +16,8 @@
 /* MSS 1460. */
 static const uint8_t options[] = { 2, 4, 1460 >> 8, 1460 & 0xff };
 static uint8_t bytes[65536];
-static uint8_t arrived[AMOUNT + 1];	/* which bytes; the last never */
+/* which bytes are lost; never the last */
+static uint8_t arrived[AMOUNT + 1];
 
 struct fixture {
 	struct socket	*head, *so;
@@ -128,7 +129,7 @@ TEST(probing_always_begins_low_and_ends_high)
 	take_down(&f);
 }
 
-/* Two timeouts may be an outage: the old size comes back at once. */
+/* Two timeouts may be an outage: the old size is restored at once. */
 TEST(an_outage_is_not_taken_for_a_hole_for_long)
 {
 	struct fixture f;

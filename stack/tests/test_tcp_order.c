@@ -10,7 +10,7 @@
 #include "net/if_txbatch.h"
 #include "tests/peer.h"
 
-#define	MSS	1000		/* what the peer offers */
+#define	MSS	1000		/* the peer's window */
 #define	ROOM	3		/* segments that a receive buffer takes */
 
 static const char bytes[2 * MSS];
@@ -21,7 +21,7 @@ write_more(void *so)
 	t_send(so, bytes, MSS / 2);
 }
 
-/* One segment of two fits into the window, and is on its way. */
+/* One segment of two fits into the window and is in flight. */
 static void
 open_narrow(struct peer_conn *c)
 {
@@ -34,7 +34,7 @@ open_narrow(struct peer_conn *c)
 	peer_forget();
 }
 
-/* The peer has it, and room for more. */
+/* The peer acknowledges it and has space for more. */
 static void
 let_out(struct peer_conn *c)
 {
@@ -60,7 +60,7 @@ TEST(a_writer_does_not_overtake_what_an_ack_let_out)
 	CHECK_EQ(s.seq, c.p.rcv_nxt + 2 * MSS);
 	CHECK_EQ(s.len, MSS / 2);
 	CHECK(!peer_next(&s));
-	/* and the next goes at once */
+	/* the next segment is sent at once */
 	write_more(c.so);
 	CHECK(peer_next(&s));
 	CHECK_EQ(s.len, MSS / 2);
@@ -118,7 +118,10 @@ TEST(more_connections_than_a_batch_remembers)
 	tx_batch_begin(&batch);
 	for (size_t i = 0; i < TX_CALLS_MAX; i++)
 		let_out(&c[i]);
-	/* Where a lock may wait for a call's end each segment leaves at once. */
+	/*
+	 * If a lock may wait for the end of a call, each segment is sent at
+	 * once.
+	 */
 	if (!so_lockwaits())
 		CHECK(!peer_next(&s));
 	let_out(&c[TX_CALLS_MAX]);

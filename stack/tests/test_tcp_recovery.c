@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loss recovery: what is sent again, when, and what becomes of the window
- * (RFC 8985 RACK-TLP, RFC 6937, RFC 3042, RFC 6582).
+ * Loss recovery: which segments are retransmitted, when, and the window (RFC
+ * 8985 RACK-TLP, RFC 6937, RFC 3042, RFC 6582).
  */
 #include "tests/check.h"
 
@@ -16,7 +16,8 @@ TEST(holes_are_filled_at_once)
 	SACK(&f, 0, 1 * MSS, 2 * MSS);
 	EXPECT(&f, NEVER);
 	SACK(&f, 0, 3 * MSS, 6 * MSS, 1 * MSS, 2 * MSS);
-	EXPECT(&f, 0, 2);	/* three are reported: no window needed */
+	/* three segments were SACKed: no reordering window */
+	EXPECT(&f, 0, 2);
 	sacker_ack(&f, 8 * MSS);
 	EXPECT(&f, NEVER);
 	sacker_no_timeout(&f);
@@ -29,7 +30,7 @@ TEST(lost_retransmission_is_found_without_a_timeout)
 	struct peer_seg s;
 
 	sacker_up(&f, 0);
-	sacker_send(&f, SEGS);	/* the window lets out ten */
+	sacker_send(&f, SEGS);	/* the window allows ten segments */
 	SACK(&f, 0, 1 * MSS, 5 * MSS);
 	EXPECT(&f, 0, 10);
 	/* what was sent after the retransmission arrives */
@@ -52,7 +53,8 @@ TEST(lost_tail_is_probed)
 	sacker_expect_later(&f, 3, &s);
 	CHECK_EQ(t_sysctl("net.inet.tcp.stats.tlpprobe"), probes + 1);
 	sacker_no_timeout(&f);
-	t_sleep(RTT + RTT / 4);		/* or it was not the probe's */
+	/* otherwise it was not the probe's ACK */
+	t_sleep(RTT + RTT / 4);
 	SACK(&f, 2 * MSS, 3 * MSS, 4 * MSS);
 	sacker_expect_later(&f, 2, &s);	/* when it cannot be reordering */
 	sacker_ack(&f, 4 * MSS);
@@ -162,7 +164,10 @@ TEST(ack_that_tells_of_much_is_not_reordering)
 	sacker_down(&f);
 }
 
-/* RFC 8985 section 6.2 step 4: it takes time now, not three segments. */
+/*
+ * RFC 8985 section 6.2 step 4: after reordering, loss is detected by time, not
+ * by three segments.
+ */
 TEST(after_reordering_a_window_is_waited)
 {
 	struct sacker f;
@@ -190,7 +195,7 @@ TEST(dsack_widens_the_window_of_reordering)
 
 	sacker_up(&f, 0);
 	sacker_send(&f, 8);
-	/* sent only once: received twice it cannot be */
+	/* sent only once, so a duplicate is impossible */
 	SACK(&f, 0, 1 * MSS, 2 * MSS, 1 * MSS, 5 * MSS);
 	EXPECT(&f, 0);
 	CHECK_EQ(t_sysctl("net.inet.tcp.stats.rcvdsack"), before);
@@ -231,7 +236,8 @@ TEST(peer_that_reneges_gets_everything_again)
 
 	sacker_up(&f, 0);
 	sacker_send(&f, 3);
-	SACK(&f, 0, 0, 2 * MSS);	/* it reports its own left edge */
+	/* the block reports the ACK number itself */
+	SACK(&f, 0, 0, 2 * MSS);
 	sacker_await_timeout(&f, &s);
 	sacker_ack(&f, MSS);
 	CHECK(peer_next(&s));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * TCP's send map against a model that has a byte for each byte in flight.
+ * TCP's send map, compared with a model that has one byte for each byte in
+ * flight.
  */
 #include "boot/boot.h"
 #include "tests/check.h"

@@ -12,7 +12,7 @@
 #include "tests/peer.h"
 
 #define	PORT	8087
-#define	MSS	1000		/* what the peer offers */
+#define	MSS	1000		/* the peer's window */
 
 static uint8_t bytes[8 * MSS];
 
@@ -42,7 +42,7 @@ TEST(quickack_delays_nothing)
 	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 10);
 	CHECK(!peer_next(&s));
 	t_setint(f.so, IPPROTO_TCP, TCP_QUICKACK, 1);
-	CHECK(peer_next(&s));		/* what was held back */
+	CHECK(peer_next(&s));		/* the data held back */
 	CHECK_EQ(s.ack, f.p.snd_nxt + 10);
 	peer_send(&f.p, TH_ACK, f.p.snd_nxt + 10, f.p.rcv_nxt, bytes, 10);
 	CHECK(peer_next(&s));
@@ -63,7 +63,7 @@ open_narrow(struct fixture *f)
 	peer_send(&f->p, TH_ACK, f->p.snd_nxt, f->p.rcv_nxt, NULL, 0);
 }
 
-/* Of the bytes behind that a few may wait. */
+/* Of the bytes that the window does not allow, only a few may be queued. */
 TEST(notsent_lowat_bounds_what_waits)
 {
 	struct fixture f;
@@ -82,7 +82,7 @@ TEST(notsent_lowat_bounds_what_waits)
 	close_pair(&f);
 }
 
-/* What a large write adds is one buffer, until the limit is passed. */
+/* A large write adds one buffer at a time until the limit is reached. */
 TEST(notsent_lowat_cuts_a_large_write)
 {
 	static uint8_t large[100000];
@@ -95,7 +95,7 @@ TEST(notsent_lowat_cuts_a_large_write)
 	    0);
 	CHECK_EQ(done, MJUMBYTES);
 	CHECK(!(sopoll(f.so, POLLOUT) & POLLOUT));
-	/* above the limit by little: the next buffer is the last */
+	/* a large write adds a whole buffer, which exceeds the limit */
 	t_setint(f.so, IPPROTO_TCP, TCP_NOTSENT_LOWAT, MJUMBYTES);
 	CHECK_EQ(t_trysend(f.so, large, sizeof(large), MSG_DONTWAIT, &done),
 	    0);
@@ -126,7 +126,7 @@ write_more(void *so)
 	t_send(so, bytes, 600);
 }
 
-/* A writer goes on when what waited is sent, not when that is acknowledged. */
+/* A writer continues when unsent data is sent, not when it is acknowledged. */
 TEST(notsent_lowat_wakes_a_writer)
 {
 	struct thread *writer;
@@ -174,7 +174,10 @@ TEST(defer_accept_waits_for_a_request)
 	close_pair(&f);
 }
 
-/* After the time any ACK does: to a SYN-ACK that was sent again, say. */
+/*
+ * After the timeout any ACK completes it, for example of a retransmitted SYN-
+ * ACK.
+ */
 TEST(defer_accept_ends)
 {
 	struct fixture f;
@@ -190,7 +193,7 @@ TEST(defer_accept_ends)
 	close_pair(&f);
 }
 
-/* Timeouts back off to 0.2, 0.6 and 1.4 seconds; the user's is met. */
+/* Timeouts back off to 0.2, 0.6 and 1.4 seconds; the user timeout is exact. */
 TEST(user_timeout_is_met)
 {
 	struct fixture f;
@@ -226,7 +229,10 @@ TEST(user_timeout_counts_instead_of_keepalive_probes)
 	close_pair(&f);
 }
 
-/* The peer's segments of MSS bytes, all read; the window after the last. */
+/*
+ * Delivers segments of MSS bytes and reads them; returns the window of the last
+ * ACK.
+ */
 static uint16_t
 stream(struct fixture *f, unsigned segments)
 {
@@ -251,7 +257,8 @@ TEST(window_is_clamped)
 	open_pair(&f);
 	CHECK(stream(&f, 80) > 60000);
 	t_setint(f.so, IPPROTO_TCP, TCP_WINDOW_CLAMP, 3000);
-	CHECK(stream(&f, 80) <= 3000);	/* what was promised is kept */
+	/* an advertised window does not shrink */
+	CHECK(stream(&f, 80) <= 3000);
 	close_pair(&f);
 }
 
@@ -272,7 +279,10 @@ TEST(as_many_syns_as_asked_for)
 	soclose(so);
 }
 
-/* Whether a FIN_WAIT_2 that began so many milliseconds ago is there. */
+/*
+ * Whether a connection exists this many milliseconds after it entered
+ * FIN_WAIT_2.
+ */
 static bool
 lingers(int linger2, unsigned ms)
 {
@@ -369,7 +379,8 @@ TEST(first_acks_are_quick)
 	}
 	close_pair(&f);
 	open_pair(&f);
-	t_send(f.so, bytes, 1);		/* it answers: nobody waits */
+	/* the program answers: no quick ACK needed */
+	t_send(f.so, bytes, 1);
 	peer_forget();
 	peer_send(&f.p, TH_ACK, f.p.snd_nxt++, f.p.rcv_nxt + 1, bytes, 1);
 	CHECK(!peer_next(&s));

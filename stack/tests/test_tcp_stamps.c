@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Timestamps (RFC 7323), and what they are good for when a connection ends
- * and begins (RFC 6191).
+ * Timestamps (RFC 7323), and their use to reuse TIME-WAIT (RFC 6191).
  */
 #include "tests/check.h"
 
@@ -33,7 +32,7 @@ TEST(reset_of_a_close_has_a_timestamp)
 	sacker_up(&f, WITH_TS);
 	stamped(&f, TH_ACK, f.p.snd_nxt, 77, 100);
 	peer_forget();
-	soclose(f.so);			/* with data that nobody has read */
+	soclose(f.so);			/* with unread data */
 	CHECK(peer_next(&s));
 	CHECK_EQ(s.flags, TH_RST | TH_ACK);
 	CHECK(tcp_opt_parse(s.options, s.optlen, false, &to));
@@ -42,7 +41,7 @@ TEST(reset_of_a_close_has_a_timestamp)
 	soclose(f.head);
 }
 
-/* Section 3.2: once agreed they are in every segment, or it is dropped. */
+/* Section 3.2: once negotiated, a segment without them is dropped. */
 TEST(segment_without_one_is_dropped)
 {
 	struct sacker f;
@@ -56,7 +55,7 @@ TEST(segment_without_one_is_dropped)
 	sacker_down(&f);
 }
 
-/* Section 5.3: an old one is answered with an ACK; of a reset it is not. */
+/* Section 5.3: an old timestamp is answered with an ACK, except in a reset. */
 TEST(older_segment_is_not_of_this_time)
 {
 	struct sacker f;
@@ -75,7 +74,7 @@ TEST(older_segment_is_not_of_this_time)
 	sacker_down(&f);
 }
 
-/* In TIME_WAIT: whether a SYN with this begins a new connection. */
+/* In TIME_WAIT: whether a SYN with this timestamp opens a new connection. */
 static bool
 begins_anew(uint32_t tsval, int seq)
 {

@@ -140,7 +140,7 @@ send_segment(struct connection *f, const struct segment *g)
 	    g->len);
 }
 
-/* A listener's is that of the connection that may come of it. */
+/* For a listener: the state of the connection that the segment may create. */
 static enum tcp_state
 state_before(enum tcp_state from)
 {
@@ -182,7 +182,7 @@ TEST(every_segment_in_every_state)
 		}
 }
 
-/* Others that matter in some states. */
+/* Other segments that matter in some states. */
 static const struct transition {
 	enum tcp_state	 from, to;
 	uint8_t		 answer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Handshakes that do not finish: floods of SYNs, SYN cookies, SYN-ACKs that
- * nobody answers.
+ * Handshakes that are not completed: floods of SYNs, SYN cookies, unanswered
+ * SYN-ACKs.
  */
 #include "tests/check.h"
 
@@ -37,7 +37,7 @@ no_handshakes(void *arg)
 	return (handshakes() == 0);
 }
 
-/* Waits until what a test began has been given up. */
+/* Waits until all handshakes of a test have timed out. */
 static void
 settle(void)
 {
@@ -56,7 +56,7 @@ set_up(const char *cookies)
 	peer_forget();
 }
 
-/* SYNs whose SYN-ACKs nobody answers. */
+/* SYNs whose SYN-ACKs are not answered. */
 static void
 flood(void)
 {
@@ -69,7 +69,7 @@ flood(void)
 	}
 }
 
-/* The peer's SYN; our SYN-ACK. */
+/* Sends the peer's SYN; checks our SYN-ACK. */
 static void
 syn(struct peer *p, struct peer_seg *s, const uint8_t *options,
     unsigned optlen)
@@ -79,7 +79,7 @@ syn(struct peer *p, struct peer_seg *s, const uint8_t *options,
 	peer_syn(p, PORT, 0, s);
 }
 
-/* A client gets in, and its data arrive. */
+/* A client can connect, and its data arrives. */
 static void
 serve_one(void)
 {
@@ -193,7 +193,7 @@ TEST(a_syn_ack_is_sent_again_and_then_given_up)
 	settle();
 }
 
-/* The ACK of the handshake was lost; the first data do as well. */
+/* The ACK of the handshake was lost; the first data completes it. */
 TEST(data_finish_a_handshake)
 {
 	struct socket *so;

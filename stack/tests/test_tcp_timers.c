@@ -12,7 +12,7 @@
 #include "tests/peer.h"
 
 #define	PORT	8081
-#define	MSS	1000		/* what the peer offers */
+#define	MSS	1000		/* the peer's window */
 
 static uint8_t bytes[20 * MSS];
 
@@ -186,7 +186,7 @@ TEST(nodelay_flushes_what_a_cork_holds)
 	expect_nothing(20);
 	t_setint(f.so, IPPROTO_TCP, TCP_NODELAY, 1);
 	expect_data(&f, 0, 10, 1);
-	t_send(f.so, bytes + 10, 10);	/* the cork is still in */
+	t_send(f.so, bytes + 10, 10);	/* TCP_CORK is still set */
 	expect_nothing(20);
 	take_down(&f);
 }
@@ -236,7 +236,7 @@ TEST(our_window_shuts_and_opens_when_it_is_worth_it)
 	/* what was advertised before the buffer shrank still counts */
 	CHECK(sent <= 80 * MSS);
 	t_recv(f.so, sink, 10);
-	expect_nothing(0);	/* silly: not worth an update */
+	expect_nothing(0);	/* silly window: no update */
 	while (!peer_next(&s)) {
 		CHECK(sent > 0);
 		t_recv(f.so, sink, MSS);
@@ -278,7 +278,7 @@ TEST(the_first_read_tells_no_window)
 	f.p.optlen = 0;
 	peer_text(&f.p, "0123456789");
 	t_recv(f.so, sink, sizeof(sink));
-	peer_await(&s, 5000);	/* one segment, and it is the late ACK */
+	peer_await(&s, 5000);	/* one segment, the delayed ACK */
 	CHECK_EQ(s.ack, f.p.snd_nxt);
 	CHECK((uint32_t)s.window << to.wscale > 65535);
 	expect_nothing(0);
@@ -287,7 +287,7 @@ TEST(the_first_read_tells_no_window)
 	take_down(&f);
 }
 
-/* RFC 9293 section 3.8.6.1: probes back off, and silence ends them. */
+/* RFC 9293 section 3.8.6.1: probes back off, and end if none is answered. */
 TEST(a_window_that_never_opened_does_not_keep_a_socket)
 {
 	static const uint8_t syn[] = { 2, 4, 3, 232 };
@@ -331,7 +331,7 @@ TEST(merged_segments_are_acknowledged_at_once)
 	peer_send(&f.p, TH_ACK, f.p.snd_nxt, f.p.rcv_nxt, bytes, 1000);
 	CHECK(peer_next(&s));
 	CHECK_EQ(s.ack, f.p.snd_nxt + 1000);
-	/* and what we send as one, they may merge */
+	/* segments of one write may be sent as one (TSO) */
 	t_send(f.so, bytes, 3000);
 	CHECK(peer_next(&s));
 	CHECK(s.len > 500);

@@ -15,7 +15,8 @@ TEST(dsack_of_all_that_was_sent_again_undoes)
 	sacker_up(&f, 0);
 	sacker_send(&f, 8);
 	before = sacker_cwnd(&f);
-	t_sleep(RTT);	/* or the ACK of 0 could be that of its second copy */
+	/* otherwise the ACK of segment 0 could be of its retransmission */
+	t_sleep(RTT);
 	SACK(&f, 0, 1 * MSS, 5 * MSS);
 	EXPECT(&f, 0);
 	SACK(&f, 6 * MSS, 0, MSS);
@@ -26,7 +27,7 @@ TEST(dsack_of_all_that_was_sent_again_undoes)
 	sacker_down(&f);
 }
 
-/* As sacker_send(); the timestamp of the first. */
+/* Like sacker_send(); returns the timestamp of the first segment. */
 static uint32_t
 send_stamped(struct sacker *f, uint32_t n)
 {
@@ -93,7 +94,7 @@ TEST(echoed_timestamp_undoes_a_timeout)
 	sacker_ack_ts(&f, 2 * f.seg, first);
 	CHECK_EQ(t_sysctl("net.inet.tcp.stats.undone"), f.undone + 1);
 	CHECK(sacker_cwnd(&f) >= before);
-	EXPECT(&f, NEVER);	/* the other ACKs will come */
+	EXPECT(&f, NEVER);	/* the other ACKs arrive later */
 	sacker_down(&f);
 }
 
@@ -113,7 +114,7 @@ TEST(timestamp_of_the_retransmission_does_not)
 	sacker_down(&f);
 }
 
-/* RFC 5682: news of what was not sent again. */
+/* RFC 5682: an ACK of data that was not retransmitted. */
 TEST(timeout_is_undone_without_timestamps)
 {
 	struct sacker f;
@@ -127,7 +128,7 @@ TEST(timeout_is_undone_without_timestamps)
 	peer_forget();
 	top = sacker_block(&f)->snd_max;
 	sacker_ack(&f, MSS);
-	CHECK(peer_next(&s));	/* new data is tried */
+	CHECK(peer_next(&s));	/* new data is sent */
 	CHECK_EQ(s.seq, top);
 	CHECK_EQ(t_sysctl("net.inet.tcp.stats.undone"), f.undone);
 	sacker_ack(&f, 3 * MSS);
@@ -149,7 +150,7 @@ TEST(timeout_of_a_real_loss_stays)
 	top = sacker_block(&f)->snd_max - f.p.rcv_nxt;
 	sacker_ack(&f, MSS);
 	peer_forget();
-	SACK(&f, MSS, top, top + MSS);	/* the new data, not the old */
+	SACK(&f, MSS, top, top + MSS);	/* the new data, not a retransmission */
 	CHECK_EQ(t_sysctl("net.inet.tcp.stats.undone"), f.undone);
 	CHECK(peer_next(&s));
 	CHECK_EQ(s.seq, f.p.rcv_nxt + MSS);

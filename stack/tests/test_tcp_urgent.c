@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Urgent data on the wire (RFC 9293 section 3.8.5, RFC 6093).  What programs
- * see of it is in posix_urgent.c.
+ * Urgent data on the wire (RFC 9293 section 3.8.5, RFC 6093).  posix_urgent.c
+ * tests it from a program.
  */
 #include "tests/check.h"
 
@@ -12,7 +12,7 @@
 #include "tests/peer.h"
 
 #define	PORT	8080
-#define	MSS	1000		/* what the peer offers */
+#define	MSS	1000		/* the peer's window */
 
 struct fixture {
 	struct socket	*head, *so;
@@ -44,7 +44,7 @@ send_urgent(struct fixture *f, uint32_t len)
 	CHECK_EQ(done, len);
 }
 
-/* The peer's segment of len bytes at off, with the urgent pointer. */
+/* Delivers the peer's segment of len bytes at off, with the urgent pointer. */
 static void
 arrive(struct fixture *f, uint32_t off, uint32_t len, uint16_t urgent)
 {
@@ -193,7 +193,7 @@ TEST(byte_that_came_out_of_order)
 	struct fixture f;
 
 	set_up(&f);
-	arrive(&f, 10, 10, 5);		/* its byte 4, the stream's 14 */
+	arrive(&f, 10, 10, 5);		/* its byte 4, byte 14 of the stream */
 	CHECK_EQ(fetch(&f), EWOULDBLOCK);
 	arrive(&f, 0, 10, 15);
 	CHECK_EQ(fetch(&f), 0);
@@ -225,7 +225,7 @@ TEST(newer_byte_takes_the_place_of_an_older_one)
 	arrive(&f, 0, 10, 5);
 	arrive(&f, 10, 10, 5);
 	CHECK_EQ(t_tryrecv(f.so, got, sizeof(got), 0, &done), 0);
-	CHECK_EQ(done, 13);		/* neither of the two */
+	CHECK_EQ(done, 13);		/* without the two urgent bytes */
 	CHECK(soatmark(f.so));
 	CHECK_EQ(fetch(&f), 0);
 	CHECK_EQ(t_tryrecv(f.so, got, sizeof(got), 0, &done), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tunnels on the wire: what is outside, what is inside, and what is refused. */
+/* Tunnels on the wire: outer and inner packets, and invalid ones. */
 #include "tests/check.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define	LEFT	"10.9.0.2"	/* the tunnels' other end */
 #define	ROUTER	"10.9.0.1"
 #define	INNER	"10.50.0.2"	/* behind gif0 */
-#define	GRE	"10.51.0.2"	/* behind gre0, with a key */
+#define	GRE	"10.51.0.2"	/* beyond gre0, with a key */
 #define	RIGHT	"10.9.1.2"
 
 static uint64_t
@@ -24,7 +24,7 @@ stat(const char *name)
 	return (counter(full));
 }
 
-/* A packet in another of the left host's, which is of protocol proto. */
+/* A packet inside a packet of the left host with protocol proto. */
 static struct mbuf *
 inside(struct mbuf *m, uint8_t proto, const void *between, uint32_t len)
 {
@@ -49,7 +49,7 @@ static void
 receive(struct mbuf *m)
 {
 	mem_input(mem[0], m);
-	t_sleep(1);		/* what is inside is always queued */
+	t_sleep(1);		/* the inner packet is always queued */
 }
 
 TEST(what_is_routed_into_a_tunnel_leaves_inside)
@@ -81,7 +81,7 @@ TEST(what_is_routed_into_a_tunnel_leaves_inside)
 	m_freem(m);
 }
 
-/* Of two packets that are sent into each tunnel, as RFC 791 and 8200 have it. */
+/* The two packets sent into each tunnel (RFC 791, RFC 8200). */
 #define	INNER4(to)	"4500001c 00000000 08fd.... 0a090102" to	\
 			"00010203 04050607"
 #define	INNER6(net)	"60000000 0008fd3f"				\
@@ -101,7 +101,7 @@ hex_value(char c)
 	return ((unsigned)(c <= '9' ? c - '0' : c - 'a' + 10));
 }
 
-/* A packet is what hexadecimal digits say; a dot is any. */
+/* Compares a packet with hexadecimal digits; a dot matches any digit. */
 static void
 check_bytes(const struct mbuf *m, const char *want)
 {
@@ -122,7 +122,7 @@ check_bytes(const struct mbuf *m, const char *want)
 	CHECK_EQ(ETHER_HDR_LEN + nibble / 2, m->m_pkthdr.len);
 }
 
-/* RFC 2003 3.1, 4213 3.5, 2473 3, 2784 2 and 2890 2, as they are drawn. */
+/* The formats of RFC 2003 3.1, 4213 3.5, 2473 3, 2784 2 and 2890 2. */
 TEST(headers_are_those_of_the_rfcs)
 {
 	static const struct { const char *to4, *to6, *want4, *want6; } all[] = {
@@ -170,7 +170,7 @@ TEST(what_comes_inside_goes_on)
 	m = take_sent(1);
 	CHECK_EQ(ip6_of(m)->ip6_nxt, 253);
 	m_freem(m);
-	/* a sequence number is passed over */
+	/* a sequence number is ignored */
 	receive(inside(packet(0, GRE, RIGHT, 253, 100), IPPROTO_GRE,
 	    "\x30\0\x08\0\0\0\0\x2a\0\0\0\1", 12));
 	m_freem(take_sent(1));
@@ -268,7 +268,7 @@ TEST(a_tunnel_within_itself_ends)
 {
 	const uint64_t nested = stat("nested");
 
-	/* the way to the tunnel's end leads into the tunnel */
+	/* the route to the tunnel's end is the tunnel */
 	CHECK_EQ(route_add(addr(LEFT), 32, addr(INNER), NULL), 0);
 	mem_input(mem[1], packet(1, RIGHT, INNER, 253, 100));
 	CHECK_EQ(stat("nested"), nested + 1);
@@ -276,7 +276,7 @@ TEST(a_tunnel_within_itself_ends)
 	CHECK_EQ(sent[0].mq_len, 0);
 }
 
-/* The left's "fragmentation needed" about what was sent last. */
+/* "Fragmentation needed" from the left host about the last packet sent. */
 static void
 narrow_path(uint16_t mtu)
 {
@@ -329,7 +329,7 @@ TEST(the_mtu_of_the_outer_path_is_told_to_the_source)
 	m = take_sent(0);
 	CHECK_EQ(IP_AT(m)->ip_off, 0);
 	m_freem(m);
-	/* and after a while the path is tried again */
+	/* later the path MTU is probed again */
 	t_sleep(601 * 1000);
 	learn_host(0, LEFT);
 	learn_host(1, RIGHT);
@@ -366,7 +366,7 @@ fresh(void)
 	start_over();
 }
 
-/* A tunnel as loader.conf would make it, on a stack that runs. */
+/* Creates a tunnel as loader.conf does, on a running stack. */
 static void
 tunnel(const char *name, const char *ends, const char *key, uint32_t ttl,
     const char *inet)

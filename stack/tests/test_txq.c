@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread in front of a driver: who calls the driver, and under which
- * lock.
+ * The transmit thread of a driver: which thread calls the driver, and under
+ * which lock.
  */
 #include "boot/boot.h"
 #include "tests/check.h"
@@ -13,15 +13,16 @@
 
 #define	FRAMES	10
 
-/* What the driver has seen since the last interface().  [a] atomic */
+/* Calls of the driver since the last interface().  [a] atomic */
 static struct {
-	atomic_u32	 by_sender;	/* [a] frames that the test brought */
+	/* [a] frames sent by the test's thread */
+	atomic_u32	 by_sender;
 	atomic_u32	 under_giant;	/* [a] ... */
-	atomic_u32	 frames;	/* [a] all of them, added last */
+	atomic_u32	 frames;	/* [a] all frames; incremented last */
 } seen;
-static struct thread *sender;	/* [I] who runs the tests */
+static struct thread *sender;	/* [I] thread that runs the tests */
 
-/* A driver; arg: it takes lists. */
+/* A driver; arg: it accepts lists. */
 static void
 look(void *arg, struct mbuf *m)
 {
@@ -106,7 +107,7 @@ TEST(a_driver_that_needs_giant_is_called_under_it)
 	CHECK_EQ(transmit(ifp, FRAMES), 0);
 	expect(FRAMES, FRAMES, 0);
 	CHECK_EQ(t_sysctl("if.mem2.stats.ogiant"), 1);
-	giant_lock();		/* at once, since this thread has it */
+	giant_lock();		/* at once, because this thread holds Giant */
 	CHECK_EQ(transmit(ifp, FRAMES), 0);
 	CHECK_EQ(atomic_load_u32(&seen.by_sender), FRAMES);
 	giant_unlock();
@@ -126,9 +127,10 @@ TEST(deferred_frames_wait_for_giant_whoever_has_it)
 	expect(FRAMES, FRAMES, 0);
 }
 
-/* Another thread has Giant between the two. */
+/* Another thread holds Giant between the two calls. */
 static struct thread *holder;
-static atomic_u32 holding;	/* [a] 1: it has Giant, 2: it must release it */
+/* [a] 1: the thread holds Giant, 2: it must release it */
+static atomic_u32 holding;
 
 static bool
 holding_is(void *arg)
@@ -162,7 +164,10 @@ giant_comes_back(void)
 	t_join(holder);
 }
 
-/* Giant comes before all locks: who has one must not wait for it. */
+/*
+ * Giant comes before all locks: a thread that holds one must not wait for
+ * Giant.
+ */
 TEST(senders_with_locks_do_not_wait_for_giant)
 {
 	struct ifnet *ifp = started("mem4", true, TXQ_GIANT);

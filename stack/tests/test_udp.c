@@ -131,7 +131,7 @@ TEST(connected_sockets_hear_one_peer_and_errors)
 	t_send(b, "hi", 2);
 	CHECK_EQ(receive(a, buf, sizeof(buf), 0, NULL, &sin), 2);
 	soclose(a);
-	/* nobody is there any more: an ICMP error comes back */
+	/* the socket is closed: an ICMP error is returned */
 	t_send(b, "hi", 2);
 	while ((sopoll(b, POLLIN) & POLLERR) == 0)
 		t_sleep(1);
@@ -241,7 +241,7 @@ receive_merged(struct socket *so, size_t *len)
 
 TEST(gro_joins_what_one_sender_sent)
 {
-	/* each in its turn: who sends how much, and with what TTL */
+	/* sent in this order */
 	static const struct { unsigned from, len, ttl; } sends[] = {
 		{ 0, 100, 64 }, { 0, 100, 64 }, { 0, 100, 64 }, { 0, 40, 64 },
 		{ 0, 40, 64 }, { 0, 41, 64 }, { 1, 41, 64 }, { 1, 0, 64 },
@@ -297,11 +297,11 @@ TEST(gro_has_an_end)
 	}
 	CHECK(t_until(have_arrived, &total));
 	CHECK_EQ(receive_merged(a, &len), 10);
-	CHECK_EQ(len, 640);		/* 64 of them, as on Linux */
+	CHECK_EQ(len, 640);		/* max 64 segments, as in Linux */
 	CHECK_EQ(receive_merged(a, &len), 0);
 	CHECK_EQ(len, 10);
 	CHECK_EQ(receive_merged(a, &len), 2000);
-	CHECK_EQ(len, 64000);		/* no longer than a datagram may be */
+	CHECK_EQ(len, 64000);		/* at most the length of a datagram */
 	CHECK_EQ(receive_merged(a, &len), 2000);
 	CHECK_EQ(len, 6000);
 	soclose(a);

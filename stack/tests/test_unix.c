@@ -29,7 +29,7 @@ unix_socket(int type)
 	return (so);
 }
 
-/* The abstract name with a number. */
+/* An abstract name that contains a number. */
 static socklen_t
 unix_name(struct sockaddr_un *sun, unsigned n)
 {
@@ -74,7 +74,7 @@ run_threads(void (*fn)(void *), void *arg[THREADS])
 		t_join(td[i]);
 }
 
-/* The same with a thread's number. */
+/* Like run_threads(), but fn gets the number of its thread. */
 static void
 run_numbered(void (*fn)(void *))
 {
@@ -204,7 +204,7 @@ TEST(closing_what_others_use)
 	CHECK(t_until(none_left, &start));
 }
 
-/* Its descriptor was looked up before another thread closed that. */
+/* Another thread has closed the descriptor after the lookup. */
 TEST(a_call_that_comes_behind_close_ends)
 {
 	struct socket *head = unix_socket(SOCK_STREAM), *so;
@@ -217,7 +217,7 @@ TEST(a_call_that_comes_behind_close_ends)
 	sorele(head);
 }
 
-/* One byte to a name, maybe with the file of a number. */
+/* Sends one byte to a name, optionally with the file of a number. */
 static void
 pass(struct socket *so, unsigned to, int file)
 {
@@ -293,7 +293,7 @@ TEST(descriptors_in_rings_are_collected)
 	run_numbered(pass_main);
 	for (unsigned i = 0; i < THREADS; i++)
 		tfile_close(&files[i]);
-	/* a socket that is closed looks for others that nobody can reach */
+	/* closing a socket runs the collector of unreachable sockets */
 	soclose(unix_socket(SOCK_DGRAM));
 	CHECK(t_until(none_left, &start));
 	fileops = NULL;
@@ -328,7 +328,7 @@ TEST(datagram_sockets_connect_in_circles)
 	CHECK(t_until(none_left, &start));
 }
 
-/* The even threads listen and close again, the others connect to them. */
+/* Even threads listen and close repeatedly; odd ones connect to them. */
 static void
 come_and_go_main(void *arg)
 {
@@ -367,7 +367,7 @@ is_blocked(void *td)
 	return (((struct thread *)td)->td_blocked != NULL);
 }
 
-/* A sender whose peer's mutex comes first, and is taken. */
+/* A sender whose peer's mutex comes first and is held. */
 TEST(a_pair_out_of_order_is_taken_again)
 {
 	const uint64_t relocks = t_sysctl("unix.stats.relocks");

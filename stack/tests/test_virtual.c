@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Virtual time: the clock jumps to the next deadline, and stands still while a
- * thread runs.
+ * Virtual time: the clock jumps to the next deadline, and does not advance
+ * while a thread runs.
  */
 #include "boot/boot.h"
 #include "tests/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The watchdog names what hangs, and nothing else; in builds that have none
- * there is no trace of it.
+ * The watchdog reports hanging threads and queues, and nothing else; builds
+ * without it contain none of its code.
  */
 #include "tests/console.h"
 
@@ -23,7 +23,7 @@ hangs(void)
 	return (t_sysctl("debug.watchdog.hangs"));
 }
 
-/* True when there are more than before. */
+/* True if the number has grown. */
 static bool
 more_hangs(void *before)
 {
@@ -66,7 +66,7 @@ hang_at_a_lock(void)
 	t_join(waiter);
 }
 
-/* The first hang: the whole view. */
+/* The first hang: the complete report. */
 TEST(a_lock_that_is_never_let_go_is_named)
 {
 	const char *text = console_of(hang_at_a_lock);
@@ -99,7 +99,10 @@ send_some(void *arg)
 	soclose(so);
 }
 
-/* The worker waits for a socket, and what comes behind waits for it. */
+/*
+ * The worker waits for a socket, and the packets queued after it wait for the
+ * worker.
+ */
 static void
 hang_in_a_worker(void)
 {
@@ -111,7 +114,7 @@ hang_in_a_worker(void)
 	so_enter(so);
 	t_join(t_thread(send_some, NULL));
 	CHECK(t_until(more_hangs, &before));
-	/* it may have taken all of them, but not what comes now */
+	/* the worker may have taken these, but not the next packets */
 	t_join(t_thread(send_some, NULL));
 	before++;
 	CHECK(t_until(more_hangs, &before));
@@ -172,7 +175,7 @@ accept_one(void *arg)
 	soclose(so);
 }
 
-/* Longer than the watchdog's time, in accept() and in recv(). */
+/* Blocks in accept() and recv() for longer than the watchdog's limit. */
 static void
 wait_for_the_network(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several threads of the stack that do the same at once. */
+/* Several threads of the stack that run the same function. */
 #ifndef TESTS_THREADS_H
 #define TESTS_THREADS_H
 
@@ -8,7 +8,9 @@
 
 #define	NTHREADS	4
 
-/* Each runs fn with its number, 0 to NTHREADS - 1; returns when all have. */
+/*
+ * Each runs fn with its number, 0 to NTHREADS - 1; returns when all have ended.
+ */
 static inline void
 run_threads(void (*fn)(void *))
 {

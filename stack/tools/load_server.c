@@ -36,7 +36,7 @@ hear_line(int fd, char *line)
 	return (false);
 }
 
-/* A connection without a request is a test whether the server runs. */
+/* A connection without a request tests whether the server runs. */
 static void
 answer(int fd, load_fn *fn)
 {

@@ -4,8 +4,8 @@
  * rate, of the smallest size by default.  They are numbered, so that
  * netreceive can count losses.
  *
- *	netblast [-f | -l] [-c PORT] [-n FLOWS] [-t SECONDS] [-s BYTES]
- *	    [-r RATE] ADDRESS PORT
+ * 	netblast [-f | -l] [-c PORT] [-n FLOWS] [-t SECONDS] [-s BYTES]
+ * 	    [-r RATE] ADDRESS PORT
  *
  * With -c it gets the number received from the netreceive -c at that TCP port,
  * so that one command reports both ends.  With -f it searches the highest rate
@@ -18,10 +18,10 @@
  * highest rate without loss, where the smallest disturbance fills queues.
  *
  * Probes are datagrams of the load and are sent when any other would be,
- * independent of responses.  They belong to the first flow, and each is sent
- * by its own call.  The max number of datagrams due at once is reported, too:
- * a delayed sender sends them as a burst, and their waiting time is its own
- * fault.
+ * independent of responses.  They belong to the first flow, and each is sent by
+ * its own call.  The max number of datagrams due at once is reported, too: a
+ * delayed sender sends them as a burst, and their waiting time is not the
+ * network's.
  *
  * Several flows (source ports) are used in turn (RFC 2544 section 12).
  */
@@ -50,7 +50,7 @@
 #define	RATE_MAX	1e9	/* datagrams/s */
 #define	SECONDS_MAX	86400
 #define	SECONDS_TIMED	600 /* of a load with probes, whose times are stored */
-#define	SETTLE		0.1 /* seconds; until packets in flight have arrived */
+#define	SETTLE		0.1 /* seconds; time for packets in flight to arrive */
 
 /* The accepted losses, the highest first, and their names. */
 static const double losses[] = { 0.005, 0 };

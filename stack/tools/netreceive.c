@@ -192,7 +192,7 @@ asker_ends(struct ports *p, struct tally *is, struct run *r)
 	p->asker = -1;
 }
 
-/* Counts datagrams, and serves clients, until date. */
+/* Counts datagrams, and serves clients, until a time. */
 static void
 wait_until(struct ports *p, double date, struct tally *is, struct run *r)
 {

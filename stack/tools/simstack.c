@@ -249,7 +249,7 @@ lines_of(const struct sim_report *r)
 	    r->events[SIM_SOCKET] + r->events[SIM_REMOTE]);
 }
 
-/* Adds what was spent since before. */
+/* Adds the time spent since the previous call. */
 static void
 add_up(struct result *result, const struct sim_report *before)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Direct system calls of the host's kernel.  Under LD_PRELOAD the C library's
- * names (read, poll, close, ...)  resolve to the stack's functions.  Also
- * which thread may run: in real time the host's scheduler decides.
+ * names (read, poll, close, ...) resolve to the stack's functions.  Also
+ * the calls with which virtual time controls which thread runs; in real time
+ * the host's scheduler decides.
  */
 #ifndef MACHINE_POSIX_HOST_H
 #define MACHINE_POSIX_HOST_H

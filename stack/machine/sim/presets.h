@@ -50,7 +50,7 @@ struct sim_costs {
  */
 struct sim_preset {
 	const char	*name, *what;
-	/* each counted within the previous one */
+	/* sockets of the machine, cores of a socket, threads of a core */
 	unsigned	 sockets, cores, threads;
 	struct sim_costs costs;
 };

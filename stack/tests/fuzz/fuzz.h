@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fuzz target is one function that eats any bytes; libFuzzer or replay.c
+ * A fuzz target is one function that accepts any bytes; libFuzzer or replay.c
  * has main().
  */
 #ifndef TESTS_FUZZ_H

@@ -46,7 +46,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		inp4 = pcb_of(AF_INET);
 		inp6 = pcb_of(AF_INET6);
 	}
-	/* a copy, so that a byte too far is seen */
+	/* a copy, so that a sanitizer sees overruns */
 	msg.msg_control = malloc(size > 0 ? size : 1);
 	memcpy(msg.msg_control, data, size);
 	send_with(inp4, &msg);

@@ -8,7 +8,7 @@
 static void
 shape(struct fuzz_packet *p)
 {
-	/* near each other, so that they meet */
+	/* close together, so that fragments overlap */
 	p->id = p->choice >> 6;
 	p->frag = (uint16_t)((p->choice & 0x3f) |
 	    (p->flags & STEP_CUT ? 0x2000 : 0));

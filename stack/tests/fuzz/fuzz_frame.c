@@ -19,18 +19,20 @@
 #include "net/if_lro.h"
 #include "netinet6/ip6_var.h"
 
-#define	FIX_CHECKSUMS	0x1	/* the IP header's; the others count as valid */
-#define	FIX_ACK		0x2	/* acknowledge all that the stack sent */
-#define	JOIN		0x4	/* with the next, if it follows (LRO) */
+/* repairs the IP header's; the others count as valid */
+#define	FIX_CHECKSUMS	0x1
+#define	FIX_ACK		0x2	/* acknowledges all data of the stack */
+#define	JOIN		0x4	/* in one burst with the next frame (LRO) */
 #define	PORT		80
 #define	FRAME_MAX	4000
-#define	ETHER_ALIGN	2	/* then the IP header is aligned */
+#define	ETHER_ALIGN	2	/* aligns the IP header */
 
 static struct ifnet *mem;
 static struct socket *tcp_listener, *udp;
-static uint32_t sent_end;	/* sequence number behind what was sent last */
+/* sequence number after the stack's last segment */
+static uint32_t sent_end;
 
-/* The TCP header in a frame, if there is a whole one. */
+/* The TCP header in a frame, or NULL if it is incomplete. */
 static struct tcphdr *
 find_tcp(uint8_t *frame, size_t len)
 {
@@ -107,7 +109,7 @@ setup(void)
 		panic("no listener");
 }
 
-/* Repairs what the flags ask for. */
+/* Repairs the fields that the flags select. */
 static void
 repair(uint8_t *frame, size_t len, unsigned flags)
 {
@@ -150,7 +152,8 @@ receive(const uint8_t *data, size_t len, unsigned flags)
 }
 
 /*
- * Reads received data and closes all connections, so that inputs start alike.
+ * Reads received data and closes all connections, so that each input starts in
+ * the same state.
  */
 static void
 clean_up(void)

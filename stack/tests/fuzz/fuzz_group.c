@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * IGMP and MLD, from on the link; the latter behind what headers the input has.
+ * IGMP and MLD from the link; MLD follows the extension headers of the input.
  */
 #include "packets.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * loader.conf, read once more by a stack that has booted.
+ * loader.conf, read again after the boot.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Neighbour discovery, from on the link.
+ * Neighbour discovery messages from the link.
  */
 #include "packets.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * if.<name>.source: what an interface in memory is to receive.
+ * if.<name>.source: the load that an interface in memory receives.
  */
 #include <stdlib.h>
 #include <string.h>

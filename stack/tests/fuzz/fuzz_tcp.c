@@ -25,23 +25,24 @@
 #define	PEER_IP		0x0a090002
 #define	LISTEN_PORT	80
 #define	PEER_PORT	4000		/* connects to LISTEN_PORT */
-#define	SERVER_PORT	5000		/* is connected to by the stack */
+#define	SERVER_PORT	5000		/* the stack connects to it */
 #define	DATA_MAX	2000
 #define	STEPS_MAX	200
 #define	AFTERLIFE	(2 * 3600 * NSEC_PER_SEC)	/* all time-outs */
 
-/* A connection from the peer's side: what would be right to send. */
+/* A connection from the peer's side: the valid values of the next segment. */
 struct peer {
 	uint16_t	 port, stack_port;
-	uint32_t	 seq;		/* what the stack expects */
-	uint32_t	 ack;		/* behind what the stack sent */
+	/* next sequence number the stack expects */
+	uint32_t	 seq;
+	uint32_t	 ack;		/* next sequence number of the stack */
 };
 
 static struct ifnet *mem;
 static struct socket *listener, *passive, *active;
 static struct peer peers[2];
 
-/* What is left of the input; zeroes follow its end. */
+/* The rest of the input; zeroes follow its end. */
 static const uint8_t *input;
 static size_t left;
 
@@ -59,10 +60,13 @@ distance(void)
 {
 	int32_t v = (int16_t)(byte() << 8 | byte());
 
-	return (v & 1 ? v : v / 256);	/* small ones and large ones */
+	return (v & 1 ? v : v / 256);	/* small and large values */
 }
 
-/* The stack sends: it must be a whole packet, and shows what it expects. */
+/*
+ * The stack sends: checks that the packet is complete, and learns the valid
+ * values from it.
+ */
 static void
 sent(void *arg, struct mbuf *m)
 {
@@ -198,7 +202,7 @@ set_option(struct socket *so)
 	    sizeof(value));
 }
 
-/* The application does something with a socket. */
+/* The application makes a call on a socket. */
 static void
 act(struct socket *so)
 {

@@ -27,7 +27,7 @@
 #define	STEPS_MAX	100
 #define	AFTERLIFE	(10 * NSEC_PER_MSEC)	/* what was queued */
 
-/* Where packets go, by STEP_TO. */
+/* Destinations of packets, indexed by STEP_TO. */
 static const char *const addresses4[] = { "10.9.0.1", "239.1.2.3",
     "224.0.0.1", "10.9.0.255" };
 static const char *const addresses6[] = { "2001:db8::1", "ff05::7", "ff02::1",
@@ -214,7 +214,7 @@ receive(const struct fuzz_packet *p, const uint8_t *data, uint32_t len)
 	mem_input(mem, m);
 }
 
-/* Reads what came, so that inputs start alike. */
+/* Reads received data, so that each input starts in the same state. */
 static void
 clean_up(void)
 {

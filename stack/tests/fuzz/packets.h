@@ -15,10 +15,10 @@
 #include "fuzz.h"
 
 #define	STEP_IPV6	0x01
-#define	STEP_CHECKSUM	0x02	/* the payload's is made right */
+#define	STEP_CHECKSUM	0x02	/* the payload's checksum is repaired */
 #define	STEP_TO		0x0c	/* this host, a group, all hosts, broadcast */
-#define	STEP_LATER	0x70	/* time passes: 1 ms << 2 * this */
-#define	STEP_CUT	0x80	/* what the target makes of it */
+#define	STEP_LATER	0x70	/* time passes: 1 ms << 2 * value */
+#define	STEP_CUT	0x80	/* meaning defined by the target */
 
 struct fuzz_packet {
 	unsigned	 flags, choice;	/* of the step */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What threads of several scenes do.
+ * Thread functions shared by scenes.
  */
 #include "tests/search/scenes.h"
 

@@ -21,7 +21,7 @@ struct scene {
 extern const struct scene fd_scenes[], kern_scenes[], unix_scenes[],
     inet_scenes[];
 
-/* A condition: there are not more sockets than *start, a uint32_t. */
+/* A condition: the number of sockets is at most *start (a uint32_t). */
 bool	 scene_none_left(void *start);
 /*
  * Threads that do something with a socket that others may close meanwhile.
@@ -30,6 +30,6 @@ bool	 scene_none_left(void *start);
  */
 void	 scene_close_one(void *so);
 void	 scene_send_some(void *so);
-void	 scene_receive_all(void *so);	/* until there will be no more */
+void	 scene_receive_all(void *so);	/* until end of file or an error */
 
 #endif /* TESTS_SEARCH_SCENES_H */

@@ -13,7 +13,7 @@
 #define	LO		"127.0.0.1"
 #define	PORT		7000
 
-/* Without a word to the peer but a reset, and without TIME-WAIT. */
+/* Closes with a reset and without TIME-WAIT. */
 static void
 reset_one(void *so)
 {
@@ -106,7 +106,7 @@ accept_scene(void)
 	CHECK(t_until(scene_none_left, &start));
 }
 
-/* The listener goes as soon as it has a connection. */
+/* The listener is closed as soon as it has a connection. */
 static void
 accept_and_close(void *head)
 {
@@ -201,7 +201,7 @@ send_datagrams(void *so)
 		t_send(so, &c, 1);
 }
 
-/* None is lost, and none overtakes another. */
+/* No datagram is lost or reordered. */
 static void
 receive_datagrams(void *so)
 {
@@ -213,7 +213,10 @@ receive_datagrams(void *so)
 	}
 }
 
-/* While dispatch changes packets may overtake, so there is one at a time. */
+/*
+ * Packets may be reordered while dispatch changes, so one is in flight at a
+ * time.
+ */
 static void
 echo_datagrams(void *so)
 {

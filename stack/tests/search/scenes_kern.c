@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Scenes of what all else is built on: sleep and wakeup, callouts, epochs.
+ * Scenes of kern/: sleep and wakeup, callouts, epochs.
  */
 #include "tests/search/scenes.h"
 
@@ -10,7 +10,7 @@
 #include "tests/net.h"
 #include "tests/threads.h"
 
-/* Some wait until there is something to take, others put it there. */
+/* Some threads wait for items and take them, others add them. */
 #define	THINGS		3
 
 static struct {
@@ -48,7 +48,7 @@ sleep_scene(void)
 	CHECK_EQ(store.taken, NTHREADS / 2 * THINGS);
 }
 
-/* A callout that is set again, stopped, and drained before its memory goes. */
+/* A callout that is reset, stopped, and drained before its memory is freed. */
 struct alarm {
 	struct callout	 callout;
 	atomic_u32	 rings;
@@ -85,7 +85,7 @@ callout_scene(void)
 	run_threads(use_alarm);
 }
 
-/* Something that readers look at without a lock is replaced and retired. */
+/* An object that is read without a lock is replaced and retired. */
 #define	REPLACED	3
 
 static atomic_uptr shown;

@@ -33,7 +33,7 @@ pair_scene(void)
 	CHECK(t_until(scene_none_left, &start));
 }
 
-/* Three write to one socket, and two read from the other one. */
+/* Three threads write to one socket, and two read from its peer. */
 static void
 share_scene(void)
 {
@@ -107,7 +107,7 @@ accept_scene(void)
 	CHECK(t_until(scene_none_left, &start));
 }
 
-/* Sends a byte with the file of a number. */
+/* Sends a byte and the file with this number. */
 static void
 pass(struct socket *so, int file)
 {
@@ -127,7 +127,7 @@ pass(struct socket *so, int file)
 	CHECK_EQ(sosend(so, &msg, 0, &n), 0);
 }
 
-/* Receives one; the file is the caller's. */
+/* Receives a byte and a file; the caller owns the file. */
 static struct tfile *
 take(struct socket *so)
 {
@@ -146,7 +146,7 @@ take(struct socket *so)
 	return (&files[file]);
 }
 
-/* From the outer socket an inner one, and from that what is in it. */
+/* Receives a socket from the outer one, and from that socket its messages. */
 static void
 unpack(void *outer)
 {
@@ -164,7 +164,8 @@ collect(void *arg)
 	(void)arg;
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK_EQ(socreate(AF_UNIX, SOCK_DGRAM, 0, &so), 0);
-		(void)soclose(so);	/* looks for what nobody can reach */
+		/* runs the collector of unreachable sockets */
+		(void)soclose(so);
 	}
 }
 
@@ -190,7 +191,7 @@ rights_scene(void)
 	open_file(1, last);
 	pass(inner[0], 1);
 	pass(outer[0], 0);
-	tfile_close(&files[0]);		/* only messages have them now */
+	tfile_close(&files[0]);		/* only messages refer to them now */
 	tfile_close(&files[1]);
 	td[0] = t_thread(unpack, outer[1]);
 	td[1] = t_thread(collect, NULL);

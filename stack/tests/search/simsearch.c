@@ -25,7 +25,7 @@
 
 #define	EX_FOUND	1
 #define	SETTINGS_LEN	1024
-#define	FIRST_POINTS	1000	/* of a scene that has not run yet */
+#define	FIRST_POINTS	1000	/* points of a scene that has not run yet */
 #define	LIMIT		3000000	/* points; scenes have thousands */
 #define	HANGS		(900 * NSEC_PER_SEC)	/* later than any timer */
 
@@ -37,7 +37,8 @@ static struct {
 	const struct scene *scene;
 	struct sim_search search;
 	unsigned	 schedules, cpus;
-	bool		 here;		/* no child, for a debugger */
+	/* runs in this process, for a debugger */
+	bool		 here;
 	char		 settings[SETTINGS_LEN];
 } asked = { .search = { .order = SIM_RANDOM, .seed = 1, .depth = 3,
     .points = FIRST_POINTS, .limit = LIMIT, .hangs = HANGS },
@@ -227,7 +228,7 @@ print_settings(void)
 		printf(" --set %s", word);
 }
 
-/* The command line of one schedule, which this one is the same as. */
+/* The command line that repeats this schedule. */
 static void
 print_command(const struct sim_search *s)
 {
@@ -290,7 +291,7 @@ report(const struct sim_search *s, int status, FILE *said)
 	printf(" --here\n");
 }
 
-/* True: it went well, and had so many points. */
+/* Returns true if the scene succeeded, and its number of points. */
 static bool
 run_schedule(const struct sim_search *s, uint64_t *points)
 {

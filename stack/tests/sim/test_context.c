@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Coroutines: each goes on where it was, with its own variables.
+ * Coroutines: each continues where it was suspended, with its own variables.
  */
 #include "machine/sim/context.h"
 
@@ -16,7 +16,7 @@ static struct context host, flows[NFLOWS];
 static unsigned current, finished;
 static uint64_t sums[NFLOWS];
 
-/* From one to the next, with values in all registers that there are. */
+/* Switches from one to the next with values in all registers. */
 static void
 flow(void)
 {
@@ -67,7 +67,7 @@ TEST(flows_take_turns)
 		CHECK(sums[i] == sum_of(i));
 }
 
-/* What a compiler relies on when it stores sixteen bytes at once. */
+/* The stack alignment that a compiler requires for 16-byte stores. */
 static void
 aligned(void)
 {

@@ -37,7 +37,7 @@ run(unsigned ncpus, uint64_t seed, void (*fn)(void *), void *arg)
 	return (run_logged(ncpus, seed, fn, arg, NULL));
 }
 
-/* Threads that all do the same, each with its number. */
+/* Threads that run the same function, each with its number. */
 static void
 all(void (*fn)(void *))
 {
@@ -157,7 +157,9 @@ TEST(a_cpu_runs_one_thread_and_a_thread_is_on_one_cpu)
 	}
 }
 
-/* All on one CPU: who holds the lock is preempted while others spin for it. */
+/*
+ * All on one CPU: the owner of the lock is preempted while others spin for it.
+ */
 static void
 spin(void *arg)
 {
@@ -205,7 +207,7 @@ wait_in_vain(void *arg)
 	CHECK_EQ(mach_park(&word, 0, deadline), ETIMEDOUT);
 	CHECK(mach_uptime() >= deadline);
 	CHECK(mach_uptime() < deadline + 3 * NSEC_PER_USEC);
-	/* A date that has passed. */
+	/* A deadline in the past. */
 	CHECK_EQ(mach_park(&word, 0, deadline), ETIMEDOUT);
 }
 
@@ -286,7 +288,7 @@ count_own(void *arg)
 		atomic_fetchadd_u64((atomic_u64 *)arg, 1);
 }
 
-/* One counter of all threads, or words that are so many bytes apart. */
+/* All threads count, each in a word at this distance in bytes (0: one word). */
 static void
 count_all(void *arg)
 {
@@ -318,7 +320,7 @@ TEST(a_line_that_all_write_to_goes_round_and_others_do_not)
 	CHECK(c.clock < (nsec_t)NTHREADS * TURNS * 65 + 50 * NSEC_PER_USEC);
 }
 
-/* A word that two CPUs write to in turn, however far apart they are. */
+/* Two CPUs write to a word in turn. */
 static void
 bounce(void *arg)
 {
@@ -400,7 +402,7 @@ use_some_cpus(void *arg)
 	CHECK_EQ(mach_cpus_set("x"), EINVAL);
 	CHECK_EQ(mach_cpus_set("3-6,12"), 0);
 	CHECK_EQ(mach_ncpus(), 5);
-	mach_cpus_nosmt();	/* 4 and 12 are one core */
+	mach_cpus_nosmt();	/* CPUs 4 and 12 share a core */
 	CHECK_EQ(mach_ncpus(), 4);
 	all(work);
 	CHECK_EQ(mach_cpus_confine(), 0);
@@ -425,7 +427,7 @@ note_memory(void *arg)
 	memset(p, 1, 100);
 	mach_free(p);
 	q = mach_alloc(97, 0);
-	CHECK(q == p);		/* the last that was freed, and clean */
+	CHECK(q == p);		/* the block freed last, zeroed */
 	for (unsigned i = 0; i < 97; i++)
 		CHECK_EQ(q[i], 0);
 	where[1] = mach_alloc(4096, 4096);
@@ -447,7 +449,7 @@ TEST(memory_is_where_it_was_in_the_run_before)
 	CHECK_EQ(memcmp(first, second, sizeof(first)), 0);
 }
 
-/* Two that count once each, in two steps: one count may be lost. */
+/* Two threads increment a counter without a lock: one increment may be lost. */
 static void
 count_badly(void *arg)
 {
@@ -471,7 +473,10 @@ count_in_search(void *arg)
 	sim_memory_check();
 }
 
-/* Of so many schedules some lose one and some do not, each always the same. */
+/*
+ * Some schedules lose an increment and some do not; a schedule's result is
+ * always the same.
+ */
 static void
 search_count(struct sim_search *s)
 {

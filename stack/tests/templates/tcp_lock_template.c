@@ -8,9 +8,9 @@
  */
 #include "netinet/tcp_lock.h"
 
-/* The segment's socket may be the wrong one when it is locked. */
+/* Looks the socket up again if the connection changed before it was locked. */
 static void
-template_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
+template_input(struct tcpseg *sg)
 {
 	struct socket *so;
 
