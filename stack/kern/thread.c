@@ -161,9 +161,10 @@ thread_read_clock(struct thread *td)
 }
 
 void
-thread_hints_attach(struct thread *td, enum td_hint kind, size_t size)
+thread_hints_attach(struct thread *td, unsigned slot, size_t size)
 {
-	td->td_hints[kind] = kmalloc(size);
+	KASSERT(slot < TD_HINTS, ("thread_hints_attach: slot %u", slot));
+	td->td_hints[slot] = kmalloc(size);
 }
 
 void

@@ -19,9 +19,12 @@ struct mbuf_cache;
 
 #define	TD_WOKEN_MAX	16
 
-/* Per-thread caches of higher layers; freed with the thread. */
-enum td_hint { TD_ROUTES, TD_ROUTES6, TD_LINKS, TD_LINKS6, TD_PCBS, TD_RX_BURST,
-    TD_LOCK_BATCH, TD_LRO, TD_TUNNELS, TD_HINTS };
+/*
+ * Slots of a thread for caches of other layers, freed with the thread.  Each
+ * layer numbers its own in a header NAME_hints.h, from the last of the layer
+ * below on.
+ */
+#define	TD_HINTS	9
 
 extern struct spin threads_lock;
 
@@ -125,27 +128,27 @@ forget_uptime(void)
  */
 void	 thread_interrupt(void);
 
-__cold void thread_hints_attach(struct thread *, enum td_hint kind,
+__cold void thread_hints_attach(struct thread *, unsigned slot,
 	    size_t size);
-/* The cache of a kind of this thread: size bytes, zeroed when created. */
+/* This thread's cache in a slot: size bytes, zeroed when created. */
 static inline void *
-thread_hints(enum td_hint kind, size_t size)
+thread_hints(unsigned slot, size_t size)
 {
 	struct thread *td = thread_known();
 
-	if (__predict_false(td->td_hints[kind] == NULL))
-		thread_hints_attach(td, kind, size);
-	return (td->td_hints[kind]);
+	if (__predict_false(td->td_hints[slot] == NULL))
+		thread_hints_attach(td, slot, size);
+	return (td->td_hints[slot]);
 }
 
 /*
- * The slot of key in a cache of 1 << bits entries (Fibonacci hashing, Knuth,
+ * The entry of key in a cache of 1 << bits entries (Fibonacci hashing, Knuth,
  * volume 3, section 6.4).
  */
 static inline void *
-thread_hint(enum td_hint kind, size_t size, unsigned bits, uint32_t key)
+thread_hint(unsigned slot, size_t size, unsigned bits, uint32_t key)
 {
-	char *hints = thread_hints(kind, size << bits);
+	char *hints = thread_hints(slot, size << bits);
 
 	return (hints + ((key * 0x9e3779b1u) >> (32 - bits)) * size);
 }

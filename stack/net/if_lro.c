@@ -32,7 +32,7 @@ ip_of(const struct mbuf *m)
 static struct if_lro *
 lro_mine(void)
 {
-	return (thread_hints(TD_LRO, sizeof(struct if_lro)));
+	return (thread_hints(NET_LRO, sizeof(struct if_lro)));
 }
 
 static struct tcphdr *

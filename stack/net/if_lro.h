@@ -8,6 +8,7 @@
 
 #include "kern/thread.h"
 #include "net/if_var.h"
+#include "net/net_hints.h"
 
 #define	LRO_FLOWS	8	/* max connections at a time */
 struct lro_segment {		/* offsets are from the frame's first byte */
@@ -37,7 +38,7 @@ void	 if_lro_end(void);
 static inline bool
 if_lro_begun(void)
 {
-	const struct if_lro *lro = thread_known()->td_hints[TD_LRO];
+	const struct if_lro *lro = thread_known()->td_hints[NET_LRO];
 
 	return (lro != NULL && lro->lro_begun);
 }

@@ -14,6 +14,7 @@
 #include "kern/epoch.h"
 #include "kern/thread.h"
 #include "net/if_config.h"
+#include "net/net_hints.h"
 #include "net/rtable.h"
 
 /* [I] immutable */
@@ -80,7 +81,7 @@ route_delete(struct in_addr dst, unsigned plen)
 static struct route_hint *
 route_hint(struct in_addr dst)
 {
-	return (thread_hint(TD_ROUTES, sizeof(struct route_hint),
+	return (thread_hint(NET_ROUTES, sizeof(struct route_hint),
 	    ROUTE_HINT_BITS, dst.s_addr));
 }
 

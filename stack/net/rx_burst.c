@@ -8,6 +8,7 @@
 #include "kern/netlock.h"
 #include "kern/synch.h"
 #include "kern/thread.h"
+#include "net/net_hints.h"
 #include "net/netisr.h"
 
 /* [o] the thread whose hints hold it */
@@ -23,7 +24,7 @@ void (*rx_burst_last)(void);
 static struct rx_burst *
 rx_burst_mine(void)
 {
-	return (thread_hints(TD_RX_BURST, sizeof(struct rx_burst)));
+	return (thread_hints(NET_RX_BURST, sizeof(struct rx_burst)));
 }
 
 bool

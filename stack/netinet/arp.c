@@ -23,6 +23,7 @@
 #include "net/if_ether.h"
 #include "net/netisr.h"
 #include "netinet/arp.h"
+#include "netinet/in_hints.h"
 #include "netinet/ip_var.h"
 
 #define	ARP_HASH	64
@@ -197,7 +198,7 @@ arp_shouldask(struct arpent *ae)
 static struct link_hint *
 link_hint(struct in_addr addr)
 {
-	return (thread_hint(TD_LINKS, sizeof(struct link_hint),
+	return (thread_hint(IN_LINKS, sizeof(struct link_hint),
 	    LINK_HINT_BITS, addr.s_addr));
 }
 

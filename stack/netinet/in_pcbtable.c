@@ -9,6 +9,7 @@
 #include "kern/counter.h"
 #include "kern/sysctl.h"
 #include "kern/thread.h"
+#include "netinet/in_hints.h"
 
 static struct { atomic_u64 waits; } pcbstat COUNTERS;
 
@@ -86,7 +87,7 @@ pcb_hint_anew(struct pcb_hint *ph, struct inpcbtable *it,
 static struct pcb_hint *
 pcb_hint(struct inpcbtable *it, const struct in_conninfo *c)
 {
-	struct pcb_hint *ph = thread_hint(TD_PCBS, sizeof(*ph), PCB_HINT_BITS,
+	struct pcb_hint *ph = thread_hint(IN_PCBS, sizeof(*ph), PCB_HINT_BITS,
 	    c->faddr.s6_addr32[3] ^ ((uint32_t)c->fport << 16 | c->lport));
 
 	if (__predict_false(ph->it != it || !in_connequal(&ph->conn, c)))

@@ -19,6 +19,7 @@
 #include "net/if_driver.h"
 #include "net/netisr.h"
 #include "netinet/in_family.h"
+#include "netinet/in_hints.h"
 #include "netinet/ip_private.h"
 #include "netinet/ip_tunnel.h"
 
@@ -206,7 +207,7 @@ static int
 tunnel_transmit(struct ifnet *ifp, struct mbuf *m)
 {
 	/* tunnels around what this thread sends now */
-	unsigned *depth = thread_hints(TD_TUNNELS, sizeof(*depth));
+	unsigned *depth = thread_hints(IN_TUNNELS, sizeof(*depth));
 
 	if (*depth == TUNNEL_NESTING) {
 		TUNNELSTAT_INC(nested);

@@ -8,6 +8,7 @@
  * A segment dropped before its lookup leaves the lock held.
  */
 #include "net/rx_burst.h"
+#include "netinet/in_hints.h"
 #include "netinet/tcp_lock.h"
 
 /* [o] the thread whose hints hold it */
@@ -21,7 +22,7 @@ struct tcp_lock_batch {
 static struct tcp_lock_batch *
 batch_mine(void)
 {
-	struct tcp_lock_batch *tb = thread_hints(TD_LOCK_BATCH, sizeof(*tb));
+	struct tcp_lock_batch *tb = thread_hints(IN_LOCK_BATCH, sizeof(*tb));
 
 	if (__predict_false(tb->tb_segments.mq_tail == NULL))
 		mbufq_init(&tb->tb_segments);

@@ -21,6 +21,7 @@
 #include "kern/sysctl.h"
 #include "kern/thread.h"
 #include "net/if_ether.h"
+#include "netinet6/in6_hints.h"
 #include "netinet6/ip6_private.h"
 
 #define	ND6_HASH	256
@@ -221,7 +222,7 @@ nd6_hold(struct nd6_entry *ne, struct mbuf *m)
 static struct link6_hint *
 link6_hint(const struct in6_addr *addr)
 {
-	return (thread_hint(TD_LINKS6, sizeof(struct link6_hint),
+	return (thread_hint(IN6_LINKS, sizeof(struct link6_hint),
 	    LINK6_HINT_BITS, addr->s6_addr32[2] ^ addr->s6_addr32[3]));
 }
 

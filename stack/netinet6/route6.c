@@ -16,6 +16,7 @@
 #include "net/if_var.h"
 #include "net/route.h"
 #include "net/rtable.h"
+#include "netinet6/in6_hints.h"
 #include "netinet6/ip6_private.h"
 
 /* [I] immutable */
@@ -110,7 +111,7 @@ route6_delete(const struct in6_addr *dst, unsigned plen, uint32_t zone)
 static struct route6_hint *
 route6_hint(const struct in6_addr *dst)
 {
-	return (thread_hint(TD_ROUTES6, sizeof(struct route6_hint),
+	return (thread_hint(IN6_ROUTES, sizeof(struct route6_hint),
 	    ROUTE6_HINT_BITS, dst->s6_addr32[1] ^ dst->s6_addr32[2] ^
 	    dst->s6_addr32[3]));
 }
