@@ -160,6 +160,7 @@ enum file_type {
 
 struct epset;
 struct epitem;
+extern struct mtx file_lock, epoll_filelock;
 
 struct file {
 	atomic_u32	 f_refs;	/* [a] holds and calls; 0: free */
@@ -170,8 +171,9 @@ struct file {
 	int		 f_kernel;	/* [I] FT_KERNEL: hidden, or -1 */
 	atomic_u32	 f_nonblock;	/* [a] O_NONBLOCK */
 	atomic_u32	 f_timeo;	/* [a] FTIMEO_*: no restart of calls */
-	LIST_HEAD(, epitem) f_items;	/* [e] entries in epoll sets */
-	struct file	*f_free;	/* [f] */
+	/* [e] entries in epoll sets */
+	LIST_HEAD(, epitem) f_items GUARDED_BY(epoll_filelock);
+	struct file	*f_free GUARDED_BY(file_lock);	/* [f] */
 /* each call counts f_refs: no cache line is shared */
 } __attribute__((aligned(64)));
 
@@ -304,7 +306,7 @@ bool	 api_signalled(void); /* a signal is pending; between the two */
  */
 struct waiter {
 	struct mtx	 wt_lock;
-	bool		 wt_woken;	/* [w] */
+	bool		 wt_woken GUARDED_BY(wt_lock);	/* [w] */
 	int		 wt_eventfd;	/* [I] -1: sleeps in the stack */
 };
 

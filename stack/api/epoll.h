@@ -14,7 +14,10 @@
  *	[a] atomic
  *	[e] epoll_filelock
  *	[s] es_lock
+ *	[i] es_lock of the item's set
  */
+extern struct lock_role epset_role;	/* es_lock of an item's set */
+
 struct epitem {
 	struct sowatch	 ei_watch;
 	atomic_u32	 ei_refs; /* [a] the set, and collecting threads */
@@ -22,27 +25,33 @@ struct epitem {
 	struct file	*ei_file;	/* [I] identity; lists this item */
 	struct socket	*ei_so;		/* [I] referenced */
 	int		 ei_fd;		/* [I] */
-	struct epoll_event ei_event;	/* [s] events 0: one-shot has fired */
-	unsigned	 ei_modified;	/* [s] version of ei_event */
+	/* [i] events 0: one-shot has fired */
+	struct epoll_event ei_event GUARDED_BY(epset_role);
+	/* [i] version of ei_event */
+	unsigned	 ei_modified GUARDED_BY(epset_role);
 	bool		 ei_exclusive;	/* [I] EPOLLEXCLUSIVE */
-	bool		 ei_queued;	/* [s] on es_ready */
-	bool		 ei_dead;	/* [s] removed */
-	TAILQ_ENTRY(epitem) ei_ready;	/* [s] */
-	LIST_ENTRY(epitem) ei_setlink;	/* [e] */
-	LIST_ENTRY(epitem) ei_filelink;	/* [e] */
+	bool		 ei_queued GUARDED_BY(epset_role); /* [i] on es_ready */
+	/* [i] removed */
+	bool		 ei_dead GUARDED_BY(epset_role);
+	TAILQ_ENTRY(epitem) ei_ready GUARDED_BY(epset_role);	/* [i] */
+	LIST_ENTRY(epitem) ei_setlink GUARDED_BY(epoll_filelock); /* [e] */
+	LIST_ENTRY(epitem) ei_filelink GUARDED_BY(epoll_filelock); /* [e] */
 };
 
 struct epset {
 	struct mtx	 es_lock;
 	int		 es_eventfd;	/* [I] registered in the kernel's set */
-	LIST_HEAD(, epitem) es_items;	/* [e] */
-	TAILQ_HEAD(, epitem) es_ready;	/* [s] */
+	LIST_HEAD(, epitem) es_items GUARDED_BY(epoll_filelock); /* [e] */
+	TAILQ_HEAD(, epitem) es_ready GUARDED_BY(es_lock);	/* [s] */
 	atomic_u32	 es_nready;	/* [a] length; written with [s] */
-	unsigned	 es_sleepers;	/* [s] threads asleep in the kernel */
-	bool		 es_signalled;	/* [s] eventfd is readable */
-	bool		 es_exposed;	/* [s] the kernel polls the set */
-	/* In the list of exposed sets, under epoll_filelock. */
-	LIST_ENTRY(epset) es_link;
+	/* [s] threads asleep in the kernel */
+	unsigned	 es_sleepers GUARDED_BY(es_lock);
+	/* [s] eventfd is readable */
+	bool		 es_signalled GUARDED_BY(es_lock);
+	/* [s] the kernel polls the set */
+	bool		 es_exposed GUARDED_BY(es_lock);
+	/* [e] in the list of exposed sets */
+	LIST_ENTRY(epset) es_link GUARDED_BY(epoll_filelock);
 	atomic_u32	 es_nests;	/* [a] another set is in this one */
 	atomic_u32	 es_sockets;	/* [a] items; written with [e] */
 	atomic_u32	 es_kernel;	/* [a] has kernel descriptors */

@@ -25,7 +25,7 @@
 #define	EPOLL_FLAGS	(EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)
 #define	EPOLL_ALWAYS	(EPOLLERR | EPOLLHUP)
 
-static struct mtx epoll_filelock;
+struct mtx epoll_filelock;
 /* Sets that the kernel polls: they are in a poll() or in another set. */
 static LIST_HEAD(, epset) exposed GUARDED_BY(epoll_filelock) =
     LIST_HEAD_INITIALIZER(exposed);
@@ -45,6 +45,8 @@ epset_new(int epfd)
 
 	pthread_once(&epoll_once, epoll_init);
 	mtx_init(&es->es_lock, LC_EPOLL);
+	mtx_private(&es->es_lock);
+	mtx_private(&epoll_filelock);
 	LIST_INIT(&es->es_items);
 	TAILQ_INIT(&es->es_ready);
 	es->es_eventfd =
@@ -85,7 +87,8 @@ epset_unkick(struct epset *es) REQUIRES(es->es_lock)
 }
 
 static void
-epitem_queue(struct epset *es, struct epitem *ei) REQUIRES(es->es_lock)
+epitem_queue(struct epset *es, struct epitem *ei)
+    REQUIRES(es->es_lock, epset_role)
 {
 	if (ei->ei_queued || ei->ei_dead || ei->ei_event.events == 0)
 		return;
@@ -95,7 +98,8 @@ epitem_queue(struct epset *es, struct epitem *ei) REQUIRES(es->es_lock)
 }
 
 static void
-epitem_unqueue(struct epset *es, struct epitem *ei) REQUIRES(es->es_lock)
+epitem_unqueue(struct epset *es, struct epitem *ei)
+    REQUIRES(es->es_lock, epset_role)
 {
 	if (!ei->ei_queued)
 		return;
@@ -111,13 +115,13 @@ epitem_wake(struct sowatch *watch, int events)
 	struct epitem *ei = container_of(watch, struct epitem, ei_watch);
 	struct epset *es = ei->ei_set;
 
-	mtx_lock(&es->es_lock);
+	mtx_lock_as(&es->es_lock, &epset_role);
 	if (events == 0 ||
 	    ((uint32_t)events & (ei->ei_event.events | EPOLL_ALWAYS)) != 0) {
 		epitem_queue(es, ei);
 		epset_kick(es);
 	}
-	mtx_unlock(&es->es_lock);
+	mtx_unlock_as(&es->es_lock, &epset_role);
 }
 
 static void
@@ -125,6 +129,7 @@ epitem_rele(struct epitem *ei)
 {
 	if (atomic_fetchadd_u32(&ei->ei_refs, (uint32_t)-1) != 1)
 		return;
+	role_assert(&epset_role);	/* it was the last reference */
 	KASSERT(ei->ei_dead, ("epitem_rele: still registered"));
 	sorele(ei->ei_so);
 	kfree(ei);
@@ -147,17 +152,17 @@ epitem_remove(struct epitem *ei) REQUIRES(epoll_filelock)
 {
 	struct epset *es = ei->ei_set;
 
-	KASSERT(!ei->ei_dead, ("epitem_remove: %d twice", ei->ei_fd));
 	sowatch_remove(ei->ei_so, &ei->ei_watch);
 	LIST_REMOVE(ei, ei_setlink);
 	atomic_store_u32(&es->es_sockets,
 	    atomic_load_u32(&es->es_sockets) - 1);
 	LIST_REMOVE(ei, ei_filelink);
-	mtx_lock(&es->es_lock);
+	mtx_lock_as(&es->es_lock, &epset_role);
+	KASSERT(!ei->ei_dead, ("epitem_remove: %d twice", ei->ei_fd));
 	ei->ei_dead = true;
 	epitem_unqueue(es, ei);
 	epset_unkick(es);
-	mtx_unlock(&es->es_lock);
+	mtx_unlock_as(&es->es_lock, &epset_role);
 	epitem_rele(ei);
 }
 
@@ -168,6 +173,7 @@ epitem_add(struct epset *es, struct file *f, int fd,
 	struct epitem *ei = kmalloc(sizeof(*ei));
 	int ready;
 
+	role_assert(&epset_role);	/* the item is new */
 	atomic_store_u32(&ei->ei_refs, 1);
 	KASSERT(f->f_type == FT_SOCKET && f->f_so != NULL,
 	    ("epitem_add: descriptor %d is no socket", fd));
@@ -196,14 +202,14 @@ epitem_modify(struct epitem *ei, const struct epoll_event *event)
 {
 	struct epset *es = ei->ei_set;
 
-	mtx_lock(&es->es_lock);
+	mtx_lock_as(&es->es_lock, &epset_role);
 	ei->ei_event = *event;
 	ei->ei_event.events |= EPOLL_ALWAYS;
 	ei->ei_modified++;
 	/* it may be ready: a waiting thread will poll it */
 	epitem_queue(es, ei);
 	epset_kick(es);
-	mtx_unlock(&es->es_lock);
+	mtx_unlock_as(&es->es_lock, &epset_role);
 }
 
 /*
@@ -291,6 +297,7 @@ epset_free(struct epset *es)
 	filelock_enter();
 	while ((ei = LIST_FIRST(&es->es_items)) != NULL)
 		epitem_remove(ei);
+	mtx_private(&es->es_lock);	/* the set has no descriptor left */
 	if (es->es_exposed)
 		LIST_REMOVE(es, es_link);
 	filelock_leave();
@@ -307,7 +314,8 @@ epset_free(struct epset *es)
  * armed it again.
  */
 static struct epitem *
-epset_next(struct epset *es, uint32_t *got) REQUIRES(es->es_lock)
+epset_next(struct epset *es, uint32_t *got)
+    REQUIRES(es->es_lock, epset_role)
 {
 	struct epitem *ei = TAILQ_FIRST(&es->es_ready);
 	uint32_t wanted = ei->ei_event.events & ~EPOLL_FLAGS;
@@ -317,9 +325,9 @@ epset_next(struct epset *es, uint32_t *got) REQUIRES(es->es_lock)
 	    ("epset_next: descriptor %d is not queued here", ei->ei_fd));
 	epitem_unqueue(es, ei);
 	atomic_fetchadd_u32(&ei->ei_refs, 1);
-	mtx_unlock(&es->es_lock);
+	mtx_unlock_as(&es->es_lock, &epset_role);
 	*got = (uint32_t)sopoll(ei->ei_so, (int)wanted) & wanted;
-	mtx_lock(&es->es_lock);
+	mtx_lock_as(&es->es_lock, &epset_role);
 	if (ei->ei_dead || ei->ei_event.events == 0 ||
 	    ei->ei_modified != modified)
 		*got = 0;
@@ -336,31 +344,31 @@ epset_refresh(struct epset *es)
 	unsigned look;
 	uint32_t got;
 
-	mtx_lock(&es->es_lock);
+	mtx_lock_as(&es->es_lock, &epset_role);
 	look = atomic_load_u32(&es->es_nready);
 	while (look-- > 0 && epset_may_be_ready(es)) {
 		struct epitem *ei = epset_next(es, &got);
 
 		if (got != 0)
 			epitem_queue(es, ei);
-		mtx_unlock(&es->es_lock);
+		mtx_unlock_as(&es->es_lock, &epset_role);
 		epitem_rele(ei);
-		mtx_lock(&es->es_lock);
+		mtx_lock_as(&es->es_lock, &epset_role);
 	}
 	epset_unkick(es);
 	epset_kick(es);
-	mtx_unlock(&es->es_lock);
+	mtx_unlock_as(&es->es_lock, &epset_role);
 }
 
 void
 epoll_expose(struct epset *es)
 {
 	filelock_enter();
-	mtx_lock(&es->es_lock);
+	mtx_lock_as(&es->es_lock, &epset_role);
 	if (!es->es_exposed)
 		LIST_INSERT_HEAD(&exposed, es, es_link);
 	es->es_exposed = true;
-	mtx_unlock(&es->es_lock);
+	mtx_unlock_as(&es->es_lock, &epset_role);
 	epset_refresh(es);
 	filelock_leave();
 }
@@ -378,7 +386,8 @@ epoll_refresh(void)
 
 /* Stores the events of the first item of the ready list; false if it has none. */
 static bool
-epset_take(struct epset *es, struct epoll_event *out) REQUIRES(es->es_lock)
+epset_take(struct epset *es, struct epoll_event *out)
+    REQUIRES(es->es_lock, epset_role)
 {
 	uint32_t got;
 	struct epitem *ei = epset_next(es, &got);
@@ -391,9 +400,9 @@ epset_take(struct epset *es, struct epoll_event *out) REQUIRES(es->es_lock)
 		else if (!(ei->ei_event.events & EPOLLET))
 			epitem_queue(es, ei);
 	}
-	mtx_unlock(&es->es_lock);
+	mtx_unlock_as(&es->es_lock, &epset_role);
 	epitem_rele(ei);
-	mtx_lock(&es->es_lock);
+	mtx_lock_as(&es->es_lock, &epset_role);
 	return (got != 0);
 }
 
@@ -403,12 +412,12 @@ epset_collect(struct epset *es, struct epoll_event *out, int max)
 	unsigned look;
 	int n = 0;
 
-	mtx_lock(&es->es_lock);
+	mtx_lock_as(&es->es_lock, &epset_role);
 	look = atomic_load_u32(&es->es_nready);
 	while (n < max && look-- > 0 && epset_may_be_ready(es))
 		n += epset_take(es, &out[n]);
 	epset_unkick(es);
 	epset_kick(es); /* other threads may sleep although events are left */
-	mtx_unlock(&es->es_lock);
+	mtx_unlock_as(&es->es_lock, &epset_role);
 	return (n);
 }

@@ -53,16 +53,15 @@ mutex_get(int fd)
 	return (f);
 }
 
-/* The checker cannot follow a lock that another function releases. */
 static void
-mutex_change(void) NO_LOCK_ANALYSIS
+mutex_change(void) ACQUIRES(table_mtx)
 {
 	api_enter();
 	mtx_lock(&table_mtx);
 }
 
 static void
-mutex_changed(void) NO_LOCK_ANALYSIS
+mutex_changed(void) RELEASES(table_mtx)
 {
 	mtx_unlock(&table_mtx);
 	api_leave(0);
@@ -82,14 +81,14 @@ rw_get(int fd)
 }
 
 static void
-rw_change(void) NO_LOCK_ANALYSIS
+rw_change(void) ACQUIRES(table_rwlock)
 {
 	api_enter();
 	rw_wlock(&table_rwlock);
 }
 
 static void
-rw_changed(void) NO_LOCK_ANALYSIS
+rw_changed(void) RELEASES(table_rwlock)
 {
 	rw_wunlock(&table_rwlock);
 	api_leave(0);

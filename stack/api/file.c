@@ -39,7 +39,7 @@
 
 atomic_uptr fdtable[API_MAXFD];
 
-static struct mtx file_lock;
+struct mtx file_lock;
 static struct file *file_freelist GUARDED_BY(file_lock);
 static atomic_u32 fd_top;	/* max slot ever used + 1 */
 static atomic_u64 fd_hidden_bits[API_MAXFD / 64];
@@ -85,6 +85,7 @@ file_new(enum file_type type)
 	atomic_store_u32(&f->f_fds, 1);
 	atomic_store_u32(&f->f_nonblock, 0);
 	atomic_store_u32(&f->f_timeo, 0);
+	mtx_private(&epoll_filelock);	/* the file is new */
 	LIST_INIT(&f->f_items);
 	atomic_store_rel_u32(&f->f_refs, 1);
 	return (f);

@@ -59,6 +59,7 @@ int
 waiter_init(struct waiter *w, bool kernel)
 {
 	mtx_init(&w->wt_lock, LC_EPOLL);
+	mtx_private(&w->wt_lock);
 	w->wt_woken = false;
 	w->wt_eventfd = -1;
 	if (kernel && (w->wt_eventfd = thread_eventfd()) == -1)

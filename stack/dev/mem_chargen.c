@@ -37,34 +37,44 @@ struct headers {
 	struct tcphdr	 th;
 } __attribute__((packed));
 
+/* cg_lock of a connection's generator */
+extern struct lock_role cg_role;
+
 /*
  * A connection.  Locks used to protect its members:
  *	[c] cg_lock
  *	[I] immutable once it is on the list
  */
 struct stream {
-	LIST_ENTRY(stream) s_link;	/* [c] */
+	LIST_ENTRY(stream) s_link GUARDED_BY(cg_role);	/* [c] */
 	/* [I] the stack's address; the far end's */
 	struct in_addr	 s_near, s_far;
 	uint16_t	 s_nport, s_fport; /* [I] network byte order */
 	uint8_t		 s_lladdr[6];	/* [I] of the stack's interface */
 	uint8_t		 s_wscale;	/* [I] scale of received windows */
 	uint16_t	 s_mss;		/* [I] bytes of a segment */
-	bool		 s_answer;	/* [c] the stack waits for an ACK */
-	bool		 s_fin;		/* [c] its FIN is due at s_end */
-	bool		 s_gone; /* [c] reset or replaced */
-	tcp_seq		 s_rcvnxt;	/* [c] */
+	/* [c] the stack waits for an ACK */
+	bool		 s_answer GUARDED_BY(cg_role);
+	/* [c] its FIN is due at s_end */
+	bool		 s_fin GUARDED_BY(cg_role);
+	/* [c] reset or replaced */
+	bool		 s_gone GUARDED_BY(cg_role);
+	tcp_seq		 s_rcvnxt GUARDED_BY(cg_role);	/* [c] */
 	/* [c] sequence numbers: acknowledged; next to send; max sent */
-	tcp_seq		 s_una, s_nxt, s_max;
-	tcp_seq		 s_end; /* [c] sequence number of its FIN, if s_fin */
-	uint32_t	 s_wnd;		/* [c] */
-	nsec_t		 s_moved;	/* [c] when s_una advanced */
+	tcp_seq		 s_una GUARDED_BY(cg_role), s_nxt GUARDED_BY(cg_role),
+			 s_max GUARDED_BY(cg_role);
+	/* [c] sequence number of its FIN, if s_fin */
+	tcp_seq		 s_end GUARDED_BY(cg_role);
+	uint32_t	 s_wnd GUARDED_BY(cg_role);	/* [c] */
+	/* [c] when s_una advanced */
+	nsec_t		 s_moved GUARDED_BY(cg_role);
 };
 
 struct chargen {
 	struct mtx	 cg_lock;
-	LIST_HEAD(, stream) cg_streams;	/* [c] */
-	struct stream	*cg_ports[PORTS]; /* [c] indexed by the stack's port */
+	LIST_HEAD(, stream) cg_streams GUARDED_BY(cg_lock);	/* [c] */
+	/* [c] indexed by the stack's port */
+	struct stream	*cg_ports[PORTS] GUARDED_BY(cg_lock);
 	struct worker	 cg_worker;
 	struct ifnet	*cg_ifp;	/* [I] once attached */
 	char		 cg_pattern[PATTERN + MSS];	/* [I] */
@@ -129,7 +139,8 @@ hear(struct mbuf *m, uint8_t *buf, struct heard *h)
 
 /* A new SYN replaces an old connection of the same port. */
 static void
-stream_open(struct chargen *cg, const struct heard *h) REQUIRES(cg->cg_lock)
+stream_open(struct chargen *cg, const struct heard *h)
+    REQUIRES(cg->cg_lock, cg_role)
 {
 	const struct headers *hd = h->h_headers;
 	struct stream **port = &cg->cg_ports[hd->th.th_sport], *s;
@@ -150,7 +161,7 @@ stream_open(struct chargen *cg, const struct heard *h) REQUIRES(cg->cg_lock)
 }
 
 static void
-stream_ack(struct stream *s, const struct heard *h)
+stream_ack(struct stream *s, const struct heard *h) REQUIRES(cg_role)
 {
 	if ((h->h_flags & TH_ACK) == 0 || SEQ_LT(h->h_ack, s->s_una) ||
 	    SEQ_GT(h->h_ack, s->s_max))
@@ -164,7 +175,7 @@ stream_ack(struct stream *s, const struct heard *h)
 }
 
 static void
-stream_data(struct stream *s, const struct heard *h)
+stream_data(struct stream *s, const struct heard *h) REQUIRES(cg_role)
 {
 	const bool fin = (h->h_flags & TH_FIN) != 0;
 
@@ -182,7 +193,8 @@ stream_data(struct stream *s, const struct heard *h)
 
 /* Processes a segment sent by the stack. */
 static void
-segment(struct chargen *cg, const struct heard *h) REQUIRES(cg->cg_lock)
+segment(struct chargen *cg, const struct heard *h)
+    REQUIRES(cg->cg_lock, cg_role)
 {
 	const struct headers *hd = h->h_headers;
 	struct stream *s = cg->cg_ports[hd->th.th_sport];
@@ -212,10 +224,10 @@ mem_chargen_output(void *arg, struct mbuf *m)
 		if (mem_answer_arp(cg->cg_ifp, m, 0))
 			continue;
 		if (hear(m, buf, &h)) {
-			mtx_lock(&cg->cg_lock);
+			mtx_lock_as(&cg->cg_lock, &cg_role);
 			segment(cg, &h);
 			worker_wake(&cg->cg_worker);
-			mtx_unlock(&cg->cg_lock);
+			mtx_unlock_as(&cg->cg_lock, &cg_role);
 		}
 		m_freem(m);
 	}
@@ -241,6 +253,7 @@ segment_make(const struct chargen *cg, const struct stream *s, tcp_seq seq,
 	data = (uint8_t *)(hd + 1);
 	opts = flags & TH_SYN ? tcp_opt_build(data, &syn) : 0;
 	memcpy(hd->eh.ether_dhost, s->s_lladdr, sizeof(s->s_lladdr));
+	role_assert(&cg_role);		/* s is a copy */
 	memcpy(hd->eh.ether_shost, MEM_FAR_LLADDR, sizeof(hd->eh.ether_shost));
 	hd->eh.ether_type = htons(ETHERTYPE_IP);
 	ip.ip_len = htons((uint16_t)(sizeof(ip) + sizeof(hd->th) + opts + len));
@@ -257,7 +270,7 @@ segment_make(const struct chargen *cg, const struct stream *s, tcp_seq seq,
 
 /* Bytes that may be sent now: whole segments, unless the window is smaller. */
 static uint32_t
-stream_room(const struct stream *s)
+stream_room(const struct stream *s) REQUIRES(cg_role)
 {
 	uint32_t flight = s->s_nxt - s->s_una, room = s->s_wnd;
 
@@ -275,7 +288,7 @@ stream_room(const struct stream *s)
 
 /* Takes the next burst into account; false: nothing to send. */
 static bool
-stream_next(struct stream *s, struct burst *b)
+stream_next(struct stream *s, struct burst *b) REQUIRES(cg_role)
 {
 	const bool syn = s->s_nxt == ISS;
 	const bool fin = s->s_fin && s->s_nxt == s->s_end;
@@ -314,13 +327,14 @@ stream_send(struct chargen *cg, const struct stream *s, const struct burst *b)
 
 /* Whether it was reset or replaced, or its FIN was acknowledged. */
 static bool
-stream_ended(const struct stream *s)
+stream_ended(const struct stream *s) REQUIRES(cg_role)
 {
 	return (s->s_gone || (s->s_fin && SEQ_GT(s->s_una, s->s_end)));
 }
 
 static void
-stream_free(struct chargen *cg, struct stream *s) REQUIRES(cg->cg_lock)
+stream_free(struct chargen *cg, struct stream *s)
+    REQUIRES(cg->cg_lock, cg_role)
 {
 	LIST_REMOVE(s, s_link);
 	if (cg->cg_ports[s->s_nport] == s)
@@ -330,7 +344,7 @@ stream_free(struct chargen *cg, struct stream *s) REQUIRES(cg->cg_lock)
 
 /* The stack dropped a segment: sends everything from there on again. */
 static void
-stream_resend(struct stream *s)
+stream_resend(struct stream *s) REQUIRES(cg_role)
 {
 	if (s->s_una == s->s_max || mach_uptime() - s->s_moved < RESEND)
 		return;
@@ -349,13 +363,14 @@ chargen_work(void *arg)
 	struct burst burst;
 
 	mtx_assert_owned(&cg->cg_lock);
+	role_take(&cg_role);		/* the worker holds cg_lock */
 	for (s = LIST_FIRST(&cg->cg_streams); s != NULL; s = next) {
 		stream_resend(s);
 		if (!stream_ended(s) && stream_next(s, &burst)) {
 			copy = *s;
-			mtx_unlock(&cg->cg_lock);
+			mtx_unlock_as(&cg->cg_lock, &cg_role);
 			stream_send(cg, &copy, &burst);
-			mtx_lock(&cg->cg_lock);
+			mtx_lock_as(&cg->cg_lock, &cg_role);
 			idle = 0;
 		} else if (idle > 0 && s->s_una != s->s_max)
 			idle = RESEND;
@@ -363,6 +378,7 @@ chargen_work(void *arg)
 		if (stream_ended(s))
 			stream_free(cg, s);
 	}
+	role_drop(&cg_role);
 	return (idle);
 }
 
@@ -372,6 +388,7 @@ mem_chargen_create(void)
 	struct chargen *cg = kmalloc(sizeof(*cg));
 
 	mtx_init(&cg->cg_lock, LC_DEVQ);
+	mtx_private(&cg->cg_lock);
 	LIST_INIT(&cg->cg_streams);
 	pattern_make(cg->cg_pattern, sizeof(cg->cg_pattern));
 	cg->cg_worker = (struct worker){ .w_lock = &cg->cg_lock,
@@ -397,8 +414,8 @@ mem_chargen_stop(struct chargen *cg)
 	struct stream *s;
 
 	worker_stop(&cg->cg_worker);
-	mtx_lock(&cg->cg_lock);
+	mtx_lock_as(&cg->cg_lock, &cg_role);
 	while ((s = LIST_FIRST(&cg->cg_streams)) != NULL)
 		stream_free(cg, s);
-	mtx_unlock(&cg->cg_lock);
+	mtx_unlock_as(&cg->cg_lock, &cg_role);
 }

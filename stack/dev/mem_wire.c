@@ -50,8 +50,10 @@ struct solicitation {
 struct mem_wire {
 	struct mtx	 mw_lock;
 	atomic_u32	 mw_state;	/* [a] */
-	struct mbufq	 mw_queue;	/* [q] frames on the way back */
-	bool		 mw_called; /* [q] the thread was woken to deliver */
+	/* [q] frames on the way back */
+	struct mbufq	 mw_queue GUARDED_BY(mw_lock);
+	/* [q] the thread was woken to deliver */
+	bool		 mw_called GUARDED_BY(mw_lock);
 	struct ast	 mw_ast;	/* [p] */
 	struct mbufq	 mw_mine;	/* [p] delivered before the queue */
 	bool		 mw_mirror;	/* [I] */
@@ -357,6 +359,7 @@ mem_wire_create(bool mirror)
 	    _Alignof(struct mem_wire));
 
 	mtx_init(&mw->mw_lock, LC_DEVQ);
+	mtx_private(&mw->mw_lock);
 	mbufq_init(&mw->mw_queue);
 	mw->mw_mirror = mirror;
 	mw->mw_ast.ast_fn = sender_passes;

@@ -15,7 +15,7 @@
 #endif
 
 #define	LOCKABLE(name)		LOCK_ATTR(capability(name))
-#define	GUARDED_BY(l)		LOCK_ATTR(guarded_by(l))
+#define	GUARDED_BY(...)		LOCK_ATTR(guarded_by(__VA_ARGS__))
 #define	REENTRANT		LOCK_ATTR(reentrant_capability)
 #define	ACQUIRES(...)		LOCK_ATTR(acquire_capability(__VA_ARGS__))
 #define	ACQUIRES_SHARED(...)	LOCK_ATTR(acquire_shared_capability(__VA_ARGS__))
@@ -26,6 +26,7 @@
 #define	REQUIRES_SHARED(...)	LOCK_ATTR(requires_shared_capability(__VA_ARGS__))
 #define	EXCLUDES(...)		LOCK_ATTR(locks_excluded(__VA_ARGS__))
 #define	ASSERTS_LOCK(...)	LOCK_ATTR(assert_capability(__VA_ARGS__))
+#define	ASSERTS_SHARED(...)	LOCK_ATTR(assert_shared_capability(__VA_ARGS__))
 /* Exempts a function from the analysis; a comment gives the reason. */
 #define	NO_LOCK_ANALYSIS	LOCK_ATTR(no_thread_safety_analysis)
 
@@ -41,10 +42,14 @@ struct LOCKABLE("role") REENTRANT lock_role {
 #ifdef LOCK_ANALYSIS
 void	 role_take(struct lock_role *r) ACQUIRES(*r);
 void	 role_drop(struct lock_role *r) RELEASES(*r);
+void	 role_take_shared(struct lock_role *r) ACQUIRES_SHARED(*r);
+void	 role_drop_shared(struct lock_role *r) RELEASES_SHARED(*r);
 void	 role_assert(struct lock_role *r) ASSERTS_LOCK(*r);
 #else
 #define	role_take(r)	((void)0)
 #define	role_drop(r)	((void)0)
+#define	role_take_shared(r) ((void)0)
+#define	role_drop_shared(r) ((void)0)
 #define	role_assert(r)	((void)0)
 #endif
 

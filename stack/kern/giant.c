@@ -158,25 +158,41 @@ giant_owned(void)
 	return (curthread->td_giant > 0);
 }
 
-NOINLINE void
-giant_lock_at(const struct lock_site *site) NO_LOCK_ANALYSIS
+/*
+ * Acquires the mutex for td_giant, which records that the thread holds it.
+ * Not analysed, because it returns with the mutex held.
+ */
+static inline void
+giant_take(const struct lock_site *site) NO_LOCK_ANALYSIS
 {
-	struct thread *td = curthread;
+	mtx_lock_at(&giant, site);
+}
 
-	if (td->td_giant++ == 0) {
-		mtx_lock_at(&giant, site);
-	}
+static inline void
+giant_give(void)
+{
+	mtx_assert_owned(&giant);
+	mtx_unlock(&giant);
 }
 
 NOINLINE void
-giant_unlock(void) NO_LOCK_ANALYSIS
+giant_lock_at(const struct lock_site *site)
+{
+	struct thread *td = curthread;
+
+	if (td->td_giant++ == 0)
+		giant_take(site);
+}
+
+NOINLINE void
+giant_unlock(void)
 {
 	struct thread *td = curthread;
 
 	KASSERT(td->td_giant > 0, ("giant_unlock: %s does not hold it",
 	    td->td_name));
 	if (--td->td_giant == 0)
-		mtx_unlock(&giant);
+		giant_give();
 }
 
 void
@@ -194,23 +210,23 @@ giant_exit(void)
 }
 
 unsigned
-giant_drop(void) NO_LOCK_ANALYSIS
+giant_drop(void)
 {
 	struct thread *td = curthread;
 	unsigned depth = td->td_giant;
 
 	if (depth > 0) {
 		td->td_giant = 0;
-		mtx_unlock(&giant);
+		giant_give();
 	}
 	return (depth);
 }
 
 void
-giant_pickup(unsigned depth) NO_LOCK_ANALYSIS
+giant_pickup(unsigned depth)
 {
 	if (depth > 0) {
-		mtx_lock(&giant);
+		giant_take(LOCK_SITE);
 		curthread->td_giant = depth;
 	}
 }

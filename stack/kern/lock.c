@@ -8,8 +8,8 @@
  * of a contested mutex changes mtx_seq, so a wakeup between the test and the
  * park is not lost.
  *
- * The checker cannot analyse these functions, because they implement the
- * locks.
+ * The functions that acquire or release a lock are not analysed, because
+ * atomic operations on the owner word implement it.
  */
 #include "kern/lock_private.h"
 #include "kern/planted.h"
@@ -141,6 +141,24 @@ rw_destroy(struct rwlock *l)
 	(void)l;
 }
 
+void
+rw_assert_rlocked(struct rwlock *l)
+{
+	KASSERT((atomic_load_uptr(&l->rw_owner) & RW_READER) != 0,
+	    ("rw_assert_rlocked: %s has no reader",
+	    lock_classes[l->rw_class].lc_name));
+	(void)l;
+}
+
+void
+rw_assert_wlocked(struct rwlock *l)
+{
+	KASSERT(atomic_load_uptr(&l->rw_owner) == self_word(),
+	    ("rw_assert_wlocked: %s is not held",
+	    lock_classes[l->rw_class].lc_name));
+	(void)l;
+}
+
 static bool
 rw_tryread(struct rwlock *l)
 {
@@ -206,30 +224,23 @@ rw_wakeall(struct rwlock *l)
 		mach_unpark(&l->rw_seq, INT32_MAX);
 }
 
-void
+bool
 rw_rlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 {
 	nsec_t since = 0;
+	bool waited = false;
 
 	KASSERT(atomic_load_uptr(&l->rw_owner) != self_word(),
 	    ("rw_rlock: %s is write-held by this thread",
 	    lock_classes[l->rw_class].lc_name));
 	lock_wanted(l, l->rw_class, site);
 	mach_prefetch_write(l);
-	if (!rw_tryread(l))
+	if (__predict_false(!rw_tryread(l))) {
 		since = rw_wait(l, rw_tryread, 0, site);
+		waited = true;
+	}
 	lock_got(l, l->rw_class, site, since);
-}
-
-bool
-rw_tryrlock_at(struct rwlock *l, const struct lock_site *site)
-    NO_LOCK_ANALYSIS
-{
-	mach_prefetch_write(l);
-	if (!rw_tryread(l))
-		return (false);
-	lock_got(l, l->rw_class, site, 0);
-	return (true);
+	return (waited);
 }
 
 __hot void
@@ -253,28 +264,22 @@ rw_runlock(struct rwlock *l) NO_LOCK_ANALYSIS
 		rw_wakeall(l);
 }
 
-void
+bool
 rw_wlock_at(struct rwlock *l, const struct lock_site *site) NO_LOCK_ANALYSIS
 {
 	nsec_t since = 0;
+	bool waited = false;
 
 	KASSERT(atomic_load_uptr(&l->rw_owner) != self_word(),
 	    ("rw_wlock: %s is held already",
 	    lock_classes[l->rw_class].lc_name));
 	lock_wanted(l, l->rw_class, site);
-	if (!rw_trywrite(l))
+	if (__predict_false(!rw_trywrite(l))) {
 		since = rw_wait(l, rw_trywrite, 1, site);
+		waited = true;
+	}
 	lock_got(l, l->rw_class, site, since);
-}
-
-bool
-rw_trywlock_at(struct rwlock *l, const struct lock_site *site)
-    NO_LOCK_ANALYSIS
-{
-	if (!rw_trywrite(l))
-		return (false);
-	lock_got(l, l->rw_class, site, 0);
-	return (true);
+	return (waited);
 }
 
 void

@@ -151,22 +151,55 @@ void	 rw_private(struct rwlock *l) ASSERTS_LOCK(*l);
 #define	mtx_private(m)	((void)0)
 #define	rw_private(l)	((void)0)
 #endif
+/*
+ * For the checker: what is read cannot change although the lock is not held; a
+ * comment gives the reason.
+ */
+#ifdef LOCK_ANALYSIS
+void	 mtx_stable(const struct mtx *m) ASSERTS_SHARED(*m);
+#else
+#define	mtx_stable(m)	((void)0)
+#endif
+
+/* Acquires a lock together with the role that represents it. */
+#define	mtx_lock_as(m, role)	do {					\
+	mtx_lock(m);							\
+	role_take(role);						\
+} while (0)
+#define	mtx_unlock_as(m, role)	do {					\
+	role_drop(role);						\
+	mtx_unlock(m);							\
+} while (0)
+#define	rw_rlock_as(l, role)	do {					\
+	rw_rlock(l);							\
+	role_take_shared(role);						\
+} while (0)
+#define	rw_runlock_as(l, role)	do {					\
+	role_drop_shared(role);						\
+	rw_runlock(l);							\
+} while (0)
+#define	rw_wlock_as(l, role)	do {					\
+	rw_wlock(l);							\
+	role_take(role);						\
+} while (0)
+#define	rw_wunlock_as(l, role)	do {					\
+	role_drop(role);						\
+	rw_wunlock(l);							\
+} while (0)
 
 void	 rw_init(struct rwlock *, enum lock_class);
 void	 rw_destroy(struct rwlock *);
+/* Both return whether the thread had to wait. */
 #define	rw_rlock(l)	rw_rlock_at((l), LOCK_SITE)
-void	 rw_rlock_at(struct rwlock *l, const struct lock_site *)
+bool	 rw_rlock_at(struct rwlock *l, const struct lock_site *)
 	    ACQUIRES_SHARED(*l);
-#define	rw_tryrlock(l)	rw_tryrlock_at((l), LOCK_SITE)
-bool	 rw_tryrlock_at(struct rwlock *l, const struct lock_site *)
-	    LOCK_ATTR(try_acquire_shared_capability(true, *l));
 void	 rw_runlock(struct rwlock *l) RELEASES_SHARED(*l);
 #define	rw_wlock(l)	rw_wlock_at((l), LOCK_SITE)
-void	 rw_wlock_at(struct rwlock *l, const struct lock_site *) ACQUIRES(*l);
-#define	rw_trywlock(l)	rw_trywlock_at((l), LOCK_SITE)
-bool	 rw_trywlock_at(struct rwlock *l, const struct lock_site *)
-	    TRY_ACQUIRES(true, *l);
+bool	 rw_wlock_at(struct rwlock *l, const struct lock_site *) ACQUIRES(*l);
 void	 rw_wunlock(struct rwlock *l) RELEASES(*l);
+/* The first cannot see which threads are the readers. */
+void	 rw_assert_rlocked(struct rwlock *l) ASSERTS_SHARED(*l);
+void	 rw_assert_wlocked(struct rwlock *l) ASSERTS_LOCK(*l);
 
 /*
  * Giant (Watson 2004).  With debug.mpsafenet=0 every socket call, protocol

@@ -35,45 +35,47 @@ netlock_init(void)
 	sysctl_register(netlock_oids, nitems(netlock_oids));
 }
 
-/* The checker cannot follow a lock whose mode is selected at boot. */
 static void
-lock_shared(void) NO_LOCK_ANALYSIS
+lock_shared(void) ACQUIRES_SHARED(netlock)
 {
 	counter_add(&stats.shared, 1);
-	if (rw_tryrlock(&netlock))
-		return;
-	counter_add(&stats.sharedwaits, 1);
-	rw_rlock(&netlock);
+	if (rw_rlock(&netlock))
+		counter_add(&stats.sharedwaits, 1);
 }
 
 static void
-lock_exclusive(struct thread *td) NO_LOCK_ANALYSIS
+lock_exclusive(struct thread *td) ACQUIRES(netlock)
 {
 	counter_add(&stats.exclusive, 1);
-	if (!rw_trywlock(&netlock)) {
+	if (rw_wlock(&netlock))
 		counter_add(&stats.exclusivewaits, 1);
-		rw_wlock(&netlock);
-	}
 	td->td_netexclusive = true;
 }
 
+/*
+ * Acquires the lock for td_netdepth and td_netexclusive, which record how the
+ * thread holds it.  Not analysed, because it returns with the lock held.
+ */
 static void
-acquire(struct thread *td)
+acquire(struct thread *td, enum netlock_mode mode) NO_LOCK_ANALYSIS
 {
-	if (netlock_mode == NETLOCK_EXCLUSIVE)
+	if (mode == NETLOCK_EXCLUSIVE)
 		lock_exclusive(td);
 	else
 		lock_shared();
 }
 
 static void
-release(struct thread *td) NO_LOCK_ANALYSIS
+release(struct thread *td)
 {
 	if (td->td_netexclusive) {
 		td->td_netexclusive = false;
+		rw_assert_wlocked(&netlock);
 		rw_wunlock(&netlock);
-	} else
+	} else {
+		rw_assert_rlocked(&netlock);
 		rw_runlock(&netlock);
+	}
 }
 
 void
@@ -82,7 +84,7 @@ netlock_take(void)
 	struct thread *td = curthread;
 
 	if (td->td_netdepth++ == 0)
-		acquire(td);
+		acquire(td, netlock_mode);
 }
 
 void
@@ -106,7 +108,7 @@ net_enter_exclusive(void)
 	KASSERT(td->td_netdepth == 0, ("net_enter_exclusive: %s holds it already",
 	    td->td_name));
 	td->td_netdepth = 1;
-	lock_exclusive(td);
+	acquire(td, NETLOCK_EXCLUSIVE);
 }
 
 unsigned
@@ -128,7 +130,7 @@ net_pickup(unsigned depth)
 	struct thread *td = curthread;
 
 	if (depth > 0) {
-		acquire(td);
+		acquire(td, netlock_mode);
 		td->td_netdepth = depth;
 	}
 }

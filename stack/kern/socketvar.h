@@ -186,37 +186,30 @@ struct protosw {
 	bool		 pr_stream;	/* byte stream, not datagrams */
 	/* sent data is delivered at once: no lingering */
 	bool		 pr_local;
-	int		(*pr_attach)(struct socket *so) REQUIRES(so->so_lock)
-			    REQUIRES(so->so_lock);
+	int		(*pr_attach)(struct socket *so) REQUIRES(so->so_lock);
 	/*
 	 * The last descriptor was closed.  The pcb may remain (TCP) and is
 	 * freed when the protocol is done.
 	 */
-	void		(*pr_detach)(struct socket *so) REQUIRES(so->so_lock)
-			    REQUIRES(so->so_lock);
+	void		(*pr_detach)(struct socket *so) REQUIRES(so->so_lock);
 	/* Like pr_detach(), and resets the connection. */
-	void		(*pr_abort)(struct socket *so) REQUIRES(so->so_lock)
-			    REQUIRES(so->so_lock);
+	void		(*pr_abort)(struct socket *so) REQUIRES(so->so_lock);
 	/* The protocol checks family and length of names. */
 	int		(*pr_bind)(struct socket *so, const struct sockname *)
-			    REQUIRES(so->so_lock) REQUIRES(so->so_lock);
-	int		(*pr_listen)(struct socket *so) REQUIRES(so->so_lock)
 			    REQUIRES(so->so_lock);
+	int		(*pr_listen)(struct socket *so) REQUIRES(so->so_lock);
 	/* A NULL address dissolves the association or connection. */
 	int		(*pr_connect)(struct socket *so,
-			    const struct sockname *, int flags) REQUIRES(so->so_lock)
+			    const struct sockname *, int flags)
 			    REQUIRES(so->so_lock);
-	int		(*pr_shutdown)(struct socket *so) REQUIRES(so->so_lock)
-			    REQUIRES(so->so_lock);
+	int		(*pr_shutdown)(struct socket *so) REQUIRES(so->so_lock);
 	/* data was read from so_rcv */
-	void		(*pr_rcvd)(struct socket *so) REQUIRES(so->so_lock)
-			    REQUIRES(so->so_lock);
+	void		(*pr_rcvd)(struct socket *so) REQUIRES(so->so_lock);
 	/*
 	 * Bytes that may be appended to so_snd beyond its space, because fewer
 	 * would delay transmission.  NULL: only the space counts.
 	 */
 	uint32_t	(*pr_sendroom)(const struct socket *so)
-			    REQUIRES(so->so_lock) REQUIRES(so->so_lock)
 			    REQUIRES(so->so_lock);
 	/*
 	 * Sends.  Streams: m is NULL, and data has been appended to so_snd.
@@ -224,19 +217,14 @@ struct protosw {
 	 */
 	int		(*pr_send)(struct socket *so, struct mbuf *,
 			    const struct sockname *to, const struct msghdr *msg,
-			    int flags) REQUIRES(so->so_lock)
-			    REQUIRES(so->so_lock) REQUIRES(so->so_lock);
+			    int flags) REQUIRES(so->so_lock);
 	int		(*pr_setopt)(struct socket *so, int level, int name,
-			    const void *, socklen_t) REQUIRES(so->so_lock)
-			    REQUIRES(so->so_lock) REQUIRES(so->so_lock);
+			    const void *, socklen_t) REQUIRES(so->so_lock);
 	int		(*pr_getopt)(struct socket *so, int level, int name,
-			    void *, socklen_t *) REQUIRES(so->so_lock)
-			    REQUIRES(so->so_lock) REQUIRES(so->so_lock);
+			    void *, socklen_t *) REQUIRES(so->so_lock);
 	int		(*pr_sockaddr)(struct socket *so, struct sockname *)
-			    REQUIRES(so->so_lock) REQUIRES(so->so_lock)
 			    REQUIRES(so->so_lock);
 	int		(*pr_peeraddr)(struct socket *so, struct sockname *)
-			    REQUIRES(so->so_lock) REQUIRES(so->so_lock)
 			    REQUIRES(so->so_lock);
 	/*
 	 * For protocols that keep messages in so_rcv (the UNIX domain); NULL
@@ -263,7 +251,7 @@ struct protosw {
 	void		(*pr_control)(const struct mbuf *, struct socontrol *);
 	/* A child of head was accepted; head is locked. */
 	void		(*pr_accepted)(struct socket *head, struct socket *)
-			    REQUIRES(head->so_lock) REQUIRES(head->so_lock);
+			    REQUIRES(head->so_lock);
 	int		(*pr_connect2)(struct socket *, struct socket *);
 };
 void	 protosw_register(const struct protosw *);
@@ -339,19 +327,14 @@ so_assert_locked(struct socket *so) ASSERTS_LOCK(so->so_lock)
  * socket calls; sl_lock and sl_unlock serve input and timers.
  */
 struct so_lockops {
-	void		(*sl_enter)(struct socket *so) ACQUIRES(so->so_lock)
-			    ACQUIRES(so->so_lock) ACQUIRES(so->so_lock);
-	void		(*sl_leave)(struct socket *so) RELEASES(so->so_lock)
-			    RELEASES(so->so_lock) RELEASES(so->so_lock);
+	void		(*sl_enter)(struct socket *so) ACQUIRES(so->so_lock);
+	void		(*sl_leave)(struct socket *so) RELEASES(so->so_lock);
 	int		(*sl_sleep)(struct socket *so, const void *chan,
 			    const char *wmesg, nsec_t timeout)
-			    REQUIRES(so->so_lock) REQUIRES(so->so_lock)
 			    REQUIRES(so->so_lock);
 	void		(*sl_lock)(struct socket *so, const struct lock_site *)
-			    ACQUIRES(so->so_lock) ACQUIRES(so->so_lock)
 			    ACQUIRES(so->so_lock);
-	void		(*sl_unlock)(struct socket *so) RELEASES(so->so_lock)
-			    RELEASES(so->so_lock) RELEASES(so->so_lock);
+	void		(*sl_unlock)(struct socket *so) RELEASES(so->so_lock);
 	bool		(*sl_owned)(struct socket *);
 	bool		 sl_waits; /* sl_lock may wait for the end of a call */
 };
@@ -421,16 +404,17 @@ sounlock(struct socket *so) RELEASES(so->so_lock)
  * For protocols.  The socket is locked; they assert this at run time, because
  * the checker cannot see that a pcb's socket is the locked one.
  *
- * sonewconn() creates the child of a locked listener.  The child is locked and
- * referenced by the queue of incomplete handshakes and by the caller.  It
- * returns NULL if the accept queue is full.  soisconnected() moves a child to
+ * sonewconn() creates the child of a locked listener, for which soacceptfull()
+ * is false.  The child is locked and referenced by the queue of incomplete
+ * handshakes and by the caller.  soisconnected() moves a child to
  * the accept queue; sounlock_input() then wakes the listener, whose lock comes
  * before the child's.  sounqueue() removes a child whose handshake failed from
  * its listener's queue and returns true if it was there.
  */
-struct socket *sonewconn(struct socket *head);
+void	 sonewconn(struct socket *head, struct socket **sop)
+	    REQUIRES(head->so_lock) ACQUIRES((*sop)->so_lock);
 bool	 sounqueue(struct socket *so) REQUIRES(so->so_lock);
-bool	 soacceptfull(struct socket *head);	/* sonewconn() would fail */
+bool	 soacceptfull(struct socket *head);	/* no room for a child */
 void	 sounlock_input(struct socket *so) RELEASES(so->so_lock);
 void	 soisconnecting(struct socket *);
 void	 soisconnected(struct socket *so) REQUIRES(so->so_lock);

@@ -2,7 +2,8 @@
 /*
  * A spin lock for short sections below mutexes, which need a struct thread:
  * the list of threads, and lock tracking.  A holder must not wait for
- * anything.
+ * anything.  The functions are not analysed, because an atomic operation on
+ * s_held implements them.
  */
 #ifndef KERN_SPIN_H
 #define KERN_SPIN_H

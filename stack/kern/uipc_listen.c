@@ -102,16 +102,14 @@ soacceptfull(struct socket *head)
 	return (full);
 }
 
-/* Returns with the child locked, which the checker would report. */
-struct socket *
-sonewconn(struct socket *head) NO_LOCK_ANALYSIS
+void
+sonewconn(struct socket *head, struct socket **sop)
 {
-	struct socket *so;
+	struct socket *so = sonewchild(head);
 
-	if (soacceptfull(head))
-		return (NULL);
-	so = sonewchild(head);
-	solock_child(so);
+	*sop = so;
+	solock_child(*sop);
+	so_assert_locked(so);
 	soref(head);
 	so->so_head = head;
 	soref(so);
@@ -119,7 +117,6 @@ sonewconn(struct socket *head) NO_LOCK_ANALYSIS
 	TAILQ_INSERT_TAIL(&head->so_incomp, so, so_link);
 	so->so_onqueue = SQ_INCOMPLETE;
 	soq_unlock(head);
-	return (so);
 }
 
 bool

@@ -80,6 +80,7 @@ unp_disconnect(struct unpcb *unp, int error)
 		disconnect(unp, other, error);
 		unp_lockops->ulo_linked(unp, other);
 	}
+	unp->unp_closed = true;
 	unp_solock(unp->unp_socket);
 	unp->unp_socket->so_pcb = NULL;
 	unp_sounlock(unp->unp_socket);
@@ -129,12 +130,31 @@ datagram_forget(struct unpcb *unp)
 }
 
 /*
+ * Gives a child the name and the place of its listener, and returns the
+ * listener's credentials.  Both sockets are locked.
+ */
+static void
+unp_inherit(struct unpcb *child, struct unpcb *listener, struct ucred *cred)
+{
+	struct sockname name = { .sn_len = 0 };
+
+	so_assert_locked(child->unp_socket);
+	so_assert_locked(listener->unp_socket);
+	unp_getname(listener, &name);
+	mtx_lock(&unp_name_lock);
+	child->unp_name = name;
+	mtx_unlock(&unp_name_lock);
+	unp_credentials(&child->unp_cred);
+	*cred = listener->unp_cred;
+	unp_rights_head(child, listener);
+}
+
+/*
  * Creates the child that the listener will accept, with a reference, and
  * returns the listener's credentials; EWOULDBLOCK if the queue is full.
  */
 static int
 unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
-    NO_LOCK_ANALYSIS
 {
 	struct socket *so;
 
@@ -144,29 +164,17 @@ unp_newchild(struct socket *head, struct socket **sop, struct ucred *cred)
 		mtx_unlock(&head->so_lock);
 		return (ECONNREFUSED);
 	}
-	so = sonewconn(head);
-	if (so != NULL) {
-		(void)unp_attach(so);
-		unp_getname(sotounpcb(head), &sotounpcb(so)->unp_name);
-		unp_credentials(&sotounpcb(so)->unp_cred);
-		*cred = sotounpcb(head)->unp_cred;
-		unp_rights_head(sotounpcb(so), sotounpcb(head));
-		mtx_unlock(&so->so_lock);
+	if (soacceptfull(head)) {
+		mtx_unlock(&head->so_lock);
+		return (EWOULDBLOCK);
 	}
+	sonewconn(head, &so);
+	(void)unp_attach(so);
+	unp_inherit(sotounpcb(so), sotounpcb(head), cred);
+	mtx_unlock(&so->so_lock);
 	mtx_unlock(&head->so_lock);
 	*sop = so;
-	return (so != NULL ? 0 : EWOULDBLOCK);
-}
-
-/*
- * Whether another thread closed it meanwhile; links locked.  Not analysed:
- * so_pcb is written with links and socket locked, and read with either.
- */
-static bool
-unp_isclosed(const struct unpcb *unp) REQUIRES(unp_linkage)
-    NO_LOCK_ANALYSIS
-{
-	return (unp->unp_socket->so_pcb == NULL);
+	return (0);
 }
 
 /* Connects to a child that is not yet visible to its listener. */
@@ -176,11 +184,11 @@ stream_link(struct unpcb *unp, struct unpcb *child, const struct ucred *cred)
 	int error = 0;
 
 	unp_lockops->ulo_link(unp, child);
-	if (unp_isclosed(unp)) {
+	if (unp->unp_closed) {
 		error = EBADF;
 	} else if (unp->unp_conn != NULL) {
 		error = EISCONN;	/* by another thread */
-	} else if (unp_isclosed(child)) {
+	} else if (child->unp_closed) {
 		error = ECONNREFUSED;	/* the listener was closed */
 	} else {
 		unp_solock(unp->unp_socket);
@@ -251,9 +259,9 @@ static int
 datagram_error(const struct unpcb *unp, const struct unpcb *peer)
     REQUIRES(unp_linkage)
 {
-	if (unp_isclosed(unp))
+	if (unp->unp_closed)
 		return (EBADF);
-	if (unp_isclosed(peer))
+	if (peer->unp_closed)
 		return (ECONNREFUSED);
 	return (peer->unp_conn != NULL && peer->unp_conn != unp ? EPERM : 0);
 }
@@ -307,19 +315,13 @@ int
 unp_usr_connect(struct socket *so, const struct sockname *name, int flags)
     REQUIRES(so->so_lock)
 {
-	struct unpcb *unp = unp_hold(so);
 	nsec_t deadline = sbdeadline(&so->so_snd);
+	struct unpcb *unp;
 	struct socket *to;
-	int error;
+	int error = unp_hold_busy(so, &unp);
 
-	if (unp == NULL)
-		return (EINVAL);
-	so_assert_locked(unp->unp_socket);
-	if (unp->unp_busy) {
-		unp_rele(unp);
-		return (EALREADY);
-	}
-	unp->unp_busy = true;
+	if (error != 0)
+		return (error);
 	mtx_unlock(&so->so_lock);
 	if (name == NULL) {
 		datagram_forget(unp);
@@ -329,8 +331,8 @@ unp_usr_connect(struct socket *so, const struct sockname *name, int flags)
 		sorele(to);
 	}
 	mtx_lock(&so->so_lock);
-	unp->unp_busy = false;
-	unp_rele(unp);
+	so_assert_locked(unp->unp_socket);
+	unp_rele_busy(unp);
 	return (error);
 }
 

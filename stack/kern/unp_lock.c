@@ -59,9 +59,29 @@ unp_lock_start(void)
 	return (EINVAL);
 }
 
-/* Not analysed: whether there is a second lock depends on the pcbs. */
+/* Neither is analysed, because they return with the mutex held. */
 void
-unp_lock_two(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+unp_mtx_lock_at(struct unpcb *unp, const struct lock_site *site)
+    NO_LOCK_ANALYSIS
+{
+	mtx_lock_at(&unp->unp_mtx, site);
+}
+
+bool
+unp_mtx_trylock(struct unpcb *unp) NO_LOCK_ANALYSIS
+{
+	return (mtx_trylock(&unp->unp_mtx));
+}
+
+void
+unp_mtx_unlock(struct unpcb *unp)
+{
+	mtx_assert_owned(&unp->unp_mtx);
+	mtx_unlock(&unp->unp_mtx);
+}
+
+void
+unp_lock_two(struct unpcb *a, struct unpcb *b)
 {
 	struct unpcb *first = a, *second = b;
 
@@ -69,23 +89,25 @@ unp_lock_two(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
 		first = b;
 		second = a;
 	}
-	mtx_lock(&first->unp_mtx);
+	unp_mtx_lock(first);
 	if (second != NULL && second != first)
-		mtx_lock(&second->unp_mtx);
+		unp_mtx_lock(second);
+	role_take(&unp_linkage);
 }
 
 void
-unp_unlock_two(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+unp_unlock_two(struct unpcb *a, struct unpcb *b)
 {
+	role_drop(&unp_linkage);
 	if (b != NULL && b != a)
-		mtx_unlock(&b->unp_mtx);
-	mtx_unlock(&a->unp_mtx);
+		unp_mtx_unlock(b);
+	unp_mtx_unlock(a);
 }
 
 struct unpcb *
 unp_lock_own(struct unpcb *unp)
 {
-	mtx_lock(&unp->unp_mtx);
+	unp_mtx_lock(unp);
 	role_take(&unp_linkage);
 	return (unp->unp_conn);
 }
@@ -95,5 +117,5 @@ unp_unlock_own(struct unpcb *unp, struct unpcb *peer)
 {
 	(void)peer;
 	role_drop(&unp_linkage);
-	mtx_unlock(&unp->unp_mtx);
+	unp_mtx_unlock(unp);
 }

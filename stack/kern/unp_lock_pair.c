@@ -19,36 +19,35 @@ pair_link(struct unpcb *a, struct unpcb *b) ACQUIRES(unp_linkage)
 }
 
 /*
- * Locks b, which comes first, behind a.  True if a still picks it.  Neither
- * this nor what follows is analysed: which of the two mutexes is held at the
- * end depends on the pcbs.
+ * Locks b, which comes first, behind a.  True if a still picks it; otherwise
+ * only a is locked.
  */
 static bool
 pair_relock(struct unpcb *a, struct unpcb *b, unp_pick *pick)
-    NO_LOCK_ANALYSIS
+    REQUIRES(unp_linkage)
 {
 	atomic_count_u64(&unp_relocks, 1);
-	mtx_unlock(&a->unp_mtx);
+	unp_unlock_own(a, NULL);
 	unp_lock_two(a, b);
 	if (pick(a) == b || PLANTED(PAIR_RECHECK))
 		return (true);
-	mtx_unlock(&b->unp_mtx);
+	unp_mtx_unlock(b);
 	return (false);
 }
 
 static struct unpcb *
-pair_link_with(struct unpcb *a, unp_pick *pick) NO_LOCK_ANALYSIS
+pair_link_with(struct unpcb *a, unp_pick *pick) ACQUIRES(unp_linkage)
 {
 	struct unpcb *b;
 
-	mtx_lock(&a->unp_mtx);
+	(void)unp_lock_own(a);
 	while ((b = pick(a)) != NULL) {
 		unp_ref(b);
-		if (b == a || mtx_trylock(&b->unp_mtx))
+		if (b == a || unp_mtx_trylock(b))
 			break;
 		atomic_count_u64(&unp_tryfails, 1);
 		if ((uintptr_t)a < (uintptr_t)b || PLANTED(PAIR_ORDER)) {
-			mtx_lock(&b->unp_mtx);
+			unp_mtx_lock(b);
 			break;
 		}
 		if (pair_relock(a, b, pick))
@@ -68,24 +67,21 @@ pair_linked(struct unpcb *a, struct unpcb *b) RELEASES(unp_linkage)
 }
 
 static struct unpcb *
-pair_peer(struct unpcb *unp) NO_LOCK_ANALYSIS
+pair_peer(struct unpcb *unp) ACQUIRES(unp_linkage)
 {
 	struct unpcb *peer = pair_link_with(unp, unp_peer);
 
 	if (peer != NULL && peer != unp)
-		mtx_unlock(&unp->unp_mtx);
+		unp_mtx_unlock(unp);
 	return (peer);
 }
 
 static void
-pair_peer_done(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+pair_peer_done(struct unpcb *unp, struct unpcb *peer) RELEASES(unp_linkage)
 {
-	if (peer == NULL) {
-		mtx_unlock(&unp->unp_mtx);
-		return;
-	}
-	mtx_unlock(&peer->unp_mtx);
-	unp_rele(peer);
+	unp_unlock_own(peer != NULL ? peer : unp, NULL);
+	if (peer != NULL)
+		unp_rele(peer);
 }
 
 const struct unp_lockops unp_pair = {

@@ -43,22 +43,24 @@ rwlock_linked(struct unpcb *a, struct unpcb *b)
 	rw_wunlock(&unp_link_rwlock);
 }
 
-/* Not analysed, nor is rwlock_sent(): the mutex is that of the peer, if any. */
 static struct unpcb *
-rwlock_send(struct unpcb *unp) NO_LOCK_ANALYSIS
+rwlock_send(struct unpcb *unp) ACQUIRES_SHARED(unp_link_rwlock)
+    ACQUIRES(unp_linkage)
 {
 	struct unpcb *peer;
 
 	rw_rlock(&unp_link_rwlock);
+	role_take(&unp_linkage);
 	peer = unp->unp_conn;
-	mtx_lock(&(peer != NULL ? peer : unp)->unp_mtx);
+	unp_mtx_lock(peer != NULL ? peer : unp);
 	return (peer);
 }
 
 static void
-rwlock_sent(struct unpcb *unp, struct unpcb *peer) NO_LOCK_ANALYSIS
+rwlock_sent(struct unpcb *unp, struct unpcb *peer)
+    RELEASES_SHARED(unp_link_rwlock) RELEASES(unp_linkage)
 {
-	mtx_unlock(&(peer != NULL ? peer : unp)->unp_mtx);
+	unp_unlock_own(peer != NULL ? peer : unp, NULL);
 	rw_runlock(&unp_link_rwlock);
 }
 

@@ -8,16 +8,40 @@
  */
 #include "kern/unpcb.h"
 
-/* Not analysed: whether there is a second lock depends on the sockets. */
+/*
+ * Locks a socket for unp_solock(), which finds it locked.  Not analysed,
+ * because it returns with the mutex held.
+ */
+static void
+sopair_take(struct socket *so) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&so->so_lock);
+}
+
+static void
+sopair_give(struct socket *so)
+{
+	mtx_assert_owned(&so->so_lock);
+	mtx_unlock(&so->so_lock);
+}
+
 static void
 sopair_lock(struct socket *a, struct socket *b) ACQUIRES(unp_linkage)
-    NO_LOCK_ANALYSIS
 {
 	struct socket *first = (uintptr_t)a < (uintptr_t)b ? a : b;
 
-	mtx_lock(&first->so_lock);
+	sopair_take(first);
 	if (a != b)
-		mtx_lock(first == a ? &b->so_lock : &a->so_lock);
+		sopair_take(first == a ? b : a);
+	role_take(&unp_linkage);
+}
+
+/* Unlocks the only socket that is locked. */
+static void
+sopair_leave(struct socket *so) RELEASES(unp_linkage)
+{
+	role_drop(&unp_linkage);
+	sopair_give(so);
 }
 
 static void
@@ -30,50 +54,48 @@ sopair_link(struct unpcb *a, struct unpcb *b) ACQUIRES(unp_linkage)
 
 static struct unpcb *
 sopair_link_with(struct unpcb *a, unp_pick *pick) ACQUIRES(unp_linkage)
-    NO_LOCK_ANALYSIS
 {
 	struct socket *so = a->unp_socket, *other;
 	struct unpcb *b;
 
-	mtx_lock(&so->so_lock);
+	sopair_lock(so, so);
 	while ((b = pick(a)) != NULL) {
 		unp_ref(b);
 		other = b->unp_socket;
 		if (other == so)
 			break;
 		if ((uintptr_t)so < (uintptr_t)other) {
-			mtx_lock(&other->so_lock);
+			sopair_take(other);
 			break;
 		}
 		atomic_count_u64(&unp_relocks, 1);
-		mtx_unlock(&so->so_lock);
+		sopair_leave(so);
 		sopair_lock(so, other);
 		if (pick(a) == b)
 			break;
-		mtx_unlock(&other->so_lock);
+		sopair_give(other);
 		/*
 		 * Releasing the last reference would lock a socket that comes
 		 * first.
 		 */
-		mtx_unlock(&so->so_lock);
+		sopair_leave(so);
 		unp_rele(b);
-		mtx_lock(&so->so_lock);
+		sopair_lock(so, so);
 	}
 	return (b);
 }
 
-/*
- * b may be a child, whose listener is woken when no socket is locked.
- * Not analysed, like sopair_link_with(): b is locked unless it is NULL or a.
- */
+/* b may be a child, whose listener is woken when no socket is locked. */
 static void
-sopair_unlock(struct unpcb *a, struct unpcb *b) NO_LOCK_ANALYSIS
+sopair_unlock(struct unpcb *a, struct unpcb *b) RELEASES(unp_linkage)
 {
-	mtx_unlock(&a->unp_socket->so_lock);
+	sopair_leave(a->unp_socket);
 	if (b == NULL)
 		return;
-	if (b != a)
+	if (b != a) {
+		so_assert_locked(b->unp_socket);
 		sounlock_input(b->unp_socket);
+	}
 	unp_rele(b);
 }
 

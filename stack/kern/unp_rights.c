@@ -100,16 +100,17 @@ unp_rights_head(struct unpcb *unp, struct unpcb *head)
 }
 
 /*
- * The pcb of a file that is a socket of this domain, or NULL.  Not analysed:
- * so_pcb does not change while a file refers to the socket.
+ * The pcb of a file that is a socket of this domain, or NULL.  so_pcb does not
+ * change while a file refers to the socket.
  */
 static struct unpcb *
-file_unpcb(void *file) NO_LOCK_ANALYSIS
+file_unpcb(void *file)
 {
 	struct socket *so = fileops->fo_socket(file);
 
 	if (so == NULL || so->so_proto->pr_domain != AF_UNIX)
 		return (NULL);
+	mtx_stable(&so->so_lock);
 	return (sotounpcb(so));
 }
 

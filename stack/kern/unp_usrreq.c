@@ -109,30 +109,46 @@ unp_abort(struct socket *so) REQUIRES(so->so_lock)
 	unp_close(so, true);
 }
 
-/*
- * Bind and connect access the file system without a lock; meanwhile unp_busy
- * excludes other calls.
- */
-static int
-unp_usr_bind(struct socket *so, const struct sockname *name)
-    REQUIRES(so->so_lock)
+int
+unp_hold_busy(struct socket *so, struct unpcb **unpp)
 {
 	struct unpcb *unp = unp_hold(so);
-	int error;
 
+	if (unp == NULL)
+		return (EINVAL);
 	so_assert_locked(unp->unp_socket);
 	if (unp->unp_busy) {
 		unp_rele(unp);
 		return (EALREADY);
 	}
 	unp->unp_busy = true;
+	*unpp = unp;
+	return (0);
+}
+
+void
+unp_rele_busy(struct unpcb *unp)
+{
+	unp->unp_busy = false;
+	unp_rele(unp);
+}
+
+static int
+unp_usr_bind(struct socket *so, const struct sockname *name)
+    REQUIRES(so->so_lock)
+{
+	struct unpcb *unp;
+	int error = unp_hold_busy(so, &unp);
+
+	if (error != 0)
+		return (error);
 	mtx_unlock(&so->so_lock);
 	error = unp_bind(unp, name);
 	mtx_lock(&so->so_lock);
-	unp->unp_busy = false;
 	if (so->so_pcb == NULL)		/* closed meanwhile */
 		unp_unbind(unp);
-	unp_rele(unp);
+	so_assert_locked(unp->unp_socket);
+	unp_rele_busy(unp);
 	return (error);
 }
 

@@ -37,6 +37,8 @@ struct unpcb {
 	LIST_HEAD(, unpcb) unp_senders GUARDED_BY(unp_linkage);
 	/* [u] in the unp_conn's unp_senders */
 	LIST_ENTRY(unpcb) unp_sender GUARDED_BY(unp_linkage);
+	/* [u] cannot be connected or sent to any more; so_pcb is NULL */
+	bool		 unp_closed GUARDED_BY(unp_linkage);
 	/* [u] datagrams: the peer was closed; the next send reports it */
 	bool		 unp_lost GUARDED_BY(unp_linkage);
 	/* [s] credentials of the peer or listener */
@@ -67,6 +69,14 @@ struct unpcb {
 struct unpcb *unp_hold(struct socket *so) REQUIRES(so->so_lock);
 void	 unp_ref(struct unpcb *);
 void	 unp_rele(struct unpcb *);
+/*
+ * Bind and connect access the file system without a lock; meanwhile unp_busy
+ * excludes other calls.  EINVAL: detached.  EALREADY: another bind or connect
+ * is in progress.
+ */
+int	 unp_hold_busy(struct socket *so, struct unpcb **unpp)
+	    REQUIRES(so->so_lock);
+void	 unp_rele_busy(struct unpcb *unp) REQUIRES(unp->unp_socket->so_lock);
 
 /* Shared by the files of the domain; see struct protosw. */
 int	 unp_attach(struct socket *so) REQUIRES(so->so_lock);
@@ -133,11 +143,14 @@ int	 unp_lock_start(void);			/* errno value */
 #define	unp_solock(so)	unp_solock_at((so), LOCK_SITE)
 static inline void
 unp_solock_at(struct socket *so, const struct lock_site *site)
-    ACQUIRES(so->so_lock) NO_LOCK_ANALYSIS
+    ACQUIRES(so->so_lock)
 {
-	if (!unp_lockops->ulo_sockets)
+	if (unp_lockops->ulo_sockets)
+		so_assert_locked(so);
+	else
 		mtx_lock_at(&so->so_lock, site);
 }
+/* Not analysed: a strategy that locked the socket keeps its lock. */
 static inline void
 unp_sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
 {
@@ -149,6 +162,14 @@ unp_sounlock(struct socket *so) RELEASES(so->so_lock) NO_LOCK_ANALYSIS
 extern atomic_u64 unp_relocks, unp_tryfails;	/* counters */
 /* A pick: returns unp_conn. */
 struct unpcb *unp_peer(struct unpcb *) REQUIRES(unp_linkage);
+/*
+ * The mutex of a pcb, for strategies that lock each.  unp_linkage represents
+ * what is held, because a thread may keep the mutex of either end of a link.
+ */
+#define	unp_mtx_lock(unp)	unp_mtx_lock_at((unp), LOCK_SITE)
+void	 unp_mtx_lock_at(struct unpcb *, const struct lock_site *);
+bool	 unp_mtx_trylock(struct unpcb *);
+void	 unp_mtx_unlock(struct unpcb *);
 /* The mutexes of a and of b (which may be NULL or a), by rising address. */
 void	 unp_lock_two(struct unpcb *a, struct unpcb *b) ACQUIRES(unp_linkage);
 void	 unp_unlock_two(struct unpcb *a, struct unpcb *b)
@@ -157,10 +178,9 @@ void	 unp_unlock_two(struct unpcb *a, struct unpcb *b)
  * An ulo_rcvd and its counterpart for strategies where a pcb's mutex protects
  * its unp_conn.
  */
-struct unpcb *unp_lock_own(struct unpcb *unp)
-	    ACQUIRES(unp->unp_mtx, unp_linkage);
+struct unpcb *unp_lock_own(struct unpcb *unp) ACQUIRES(unp_linkage);
 void	 unp_unlock_own(struct unpcb *unp, struct unpcb *peer)
-	    RELEASES(unp->unp_mtx, unp_linkage);
+	    RELEASES(unp_linkage);
 
 /*
  * Names.  unp_bind() creates a path name's file; errors: EADDRINUSE, EINVAL

@@ -24,12 +24,15 @@
 #define	BUCKETS		256
 #define	AGE_INTERVAL	(10 * NSEC_PER_SEC)
 
+extern struct lock_role bridge_role;	/* b_lock of a host's bridge */
+
 /* The location of a host. [b] lock of the bridge */
 struct bridge_host {
-	LIST_ENTRY(bridge_host) bh_link;	/* [b] */
-	uint8_t		 bh_lladdr[6];		/* [b] */
-	struct ifnet	*bh_member;		/* [b] */
-	nsec_t		 bh_expires;		/* [b] */
+	/* [b] */
+	LIST_ENTRY(bridge_host) bh_link GUARDED_BY(bridge_role);
+	uint8_t		 bh_lladdr[6] GUARDED_BY(bridge_role);	/* [b] */
+	struct ifnet	*bh_member GUARDED_BY(bridge_role);	/* [b] */
+	nsec_t		 bh_expires GUARDED_BY(bridge_role);	/* [b] */
 };
 
 #define	BRIDGE_STATS(X)							\
@@ -51,8 +54,9 @@ struct bridge {
 	struct ifnet	*b_members[MEMBERS_MAX];	/* [I] */
 	unsigned	 b_nmembers;			/* [I] */
 	struct mtx	 b_lock;
-	LIST_HEAD(, bridge_host) b_hosts[BUCKETS];	/* [b] */
-	unsigned	 b_nhosts;			/* [b] */
+	/* [b] */
+	LIST_HEAD(, bridge_host) b_hosts[BUCKETS] GUARDED_BY(b_lock);
+	unsigned	 b_nhosts GUARDED_BY(b_lock);	/* [b] */
 	struct callout	 b_callout;
 	struct bridge	*b_next;			/* [I] */
 	struct {
@@ -87,7 +91,8 @@ bucket(const uint8_t ll[6])
 }
 
 static struct bridge_host *
-host_find(struct bridge *b, const uint8_t ll[6]) REQUIRES(b->b_lock)
+host_find(struct bridge *b, const uint8_t ll[6])
+    REQUIRES(b->b_lock, bridge_role)
 {
 	struct bridge_host *bh;
 
@@ -104,7 +109,7 @@ bridge_timer(void *arg)
 	struct bridge_host *bh, *next;
 	struct bridge *b = arg;
 
-	mtx_lock(&b->b_lock);
+	mtx_lock_as(&b->b_lock, &bridge_role);
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (bh = LIST_FIRST(&b->b_hosts[i]); bh != NULL; bh = next) {
 			next = LIST_NEXT(bh, bh_link);
@@ -117,7 +122,7 @@ bridge_timer(void *arg)
 		}
 	if (b->b_nhosts > 0)
 		callout_reset(&b->b_callout, AGE_INTERVAL, bridge_timer, b);
-	mtx_unlock(&b->b_lock);
+	mtx_unlock_as(&b->b_lock, &bridge_role);
 }
 
 /* 802.1D section 7.8: records that the sender is behind this member. */
@@ -128,7 +133,7 @@ bridge_learn(struct bridge *b, struct ifnet *member, const uint8_t ll[6])
 
 	if ((ll[0] & 1) != 0)
 		return;
-	mtx_lock(&b->b_lock);
+	mtx_lock_as(&b->b_lock, &bridge_role);
 	bh = host_find(b, ll);
 	if (bh == NULL && b->b_nhosts >= atomic_load_u32(&bridge_maxhosts)) {
 		BRIDGESTAT_INC(b, full);
@@ -147,7 +152,7 @@ bridge_learn(struct bridge *b, struct ifnet *member, const uint8_t ll[6])
 	if (bh != NULL)
 		bh->bh_expires = mach_uptime() +
 		    atomic_load_u32(&bridge_maxage) * NSEC_PER_SEC;
-	mtx_unlock(&b->b_lock);
+	mtx_unlock_as(&b->b_lock, &bridge_role);
 }
 
 /* The member that leads to a host, or NULL. */
@@ -157,11 +162,11 @@ bridge_lookup(struct bridge *b, const uint8_t ll[6])
 	const struct bridge_host *bh;
 	struct ifnet *member;
 
-	mtx_lock(&b->b_lock);
+	mtx_lock_as(&b->b_lock, &bridge_role);
 	bh = host_find(b, ll);
 	member = bh != NULL && bh->bh_expires > mach_uptime() ? bh->bh_member :
 	    NULL;
-	mtx_unlock(&b->b_lock);
+	mtx_unlock_as(&b->b_lock, &bridge_role);
 	return (member);
 }
 
@@ -343,6 +348,7 @@ bridge_create(const struct if_config *ic, char *why, size_t len)
 	int error = 0;
 
 	mtx_init(&b->b_lock, LC_BRIDGE);
+	mtx_private(&b->b_lock);
 	callout_init(&b->b_callout);
 	for (unsigned i = 0; i < BUCKETS; i++)
 		LIST_INIT(&b->b_hosts[i]);
@@ -404,7 +410,7 @@ bridge_show(struct ctl_out *co)
 	ctl_printf(co, "%-10s %-18s %-10s %s\n", "Bridge", "Address", "Member",
 	    "Seconds left");
 	for (b = bridges; b != NULL; b = b->b_next) {
-		mtx_lock(&b->b_lock);
+		mtx_lock_as(&b->b_lock, &bridge_role);
 		for (unsigned i = 0; i < BUCKETS; i++)
 			LIST_FOREACH(bh, &b->b_hosts[i], bh_link) {
 				const uint8_t *ll = bh->bh_lladdr;
@@ -418,7 +424,7 @@ bridge_show(struct ctl_out *co)
 				    (unsigned long long)((bh->bh_expires -
 				    now) / NSEC_PER_SEC));
 			}
-		mtx_unlock(&b->b_lock);
+		mtx_unlock_as(&b->b_lock, &bridge_role);
 	}
 }
 

@@ -30,25 +30,27 @@ typedef void impair_fn(void *, struct mbuf *);
 struct if_impair {
 	struct impair_config im_config;	/* [I] */
 	struct mtx	 im_lock;
-	uint64_t	 im_random;	/* [i] */
-	struct mbuf	*im_held;	/* [i] */
-	unsigned	 im_passed;	/* [i] packets passed since then */
-	impair_fn	*im_fn;		/* [i] function to call with it */
-	void		*im_arg;	/* [i] */
+	uint64_t	 im_random GUARDED_BY(im_lock);	/* [i] */
+	struct mbuf	*im_held GUARDED_BY(im_lock);	/* [i] */
+	/* [i] packets passed since then */
+	unsigned	 im_passed GUARDED_BY(im_lock);
+	/* [i] function to call with it */
+	impair_fn	*im_fn GUARDED_BY(im_lock);
+	void		*im_arg GUARDED_BY(im_lock);	/* [i] */
 	struct callout	 im_callout;
 	/* Delayed packets, in order. */
-	STAILQ_HEAD(, late) im_late;	/* [i] */
-	unsigned	 im_nlate;	/* [i] */
+	STAILQ_HEAD(, late) im_late GUARDED_BY(im_lock);	/* [i] */
+	unsigned	 im_nlate GUARDED_BY(im_lock);	/* [i] */
 	struct callout	 im_late_callout;
 };
 
-/* [i] im_lock */
+/* A delayed packet. [v] reached only through im_late */
 struct late {
-	STAILQ_ENTRY(late) la_link;	/* [i] */
-	nsec_t		 la_when;	/* [i] */
-	struct mbuf	*la_packet;	/* [i] */
-	impair_fn	*la_fn;		/* [i] */
-	void		*la_arg;	/* [i] */
+	STAILQ_ENTRY(late) la_link;	/* [v] */
+	nsec_t		 la_when;	/* [v] */
+	struct mbuf	*la_packet;	/* [v] */
+	impair_fn	*la_fn;		/* [v] */
+	void		*la_arg;	/* [v] */
 };
 
 struct if_impair *
@@ -60,6 +62,7 @@ if_impair_create(const struct impair_config *ic)
 		return (NULL);
 	im = kmalloc(sizeof(*im));
 	im->im_config = *ic;
+	mtx_private(&im->im_lock);
 	im->im_random = ic->seed * 2654435761ULL + 1;
 	mtx_init(&im->im_lock, LC_IFNET);
 	callout_init(&im->im_callout);
@@ -70,7 +73,7 @@ if_impair_create(const struct impair_config *ic)
 
 /* xorshift64* (Vigna 2016), whose state must not be zero. */
 static uint32_t
-impair_random(struct if_impair *im)
+impair_random(struct if_impair *im) REQUIRES(im->im_lock)
 {
 	uint64_t x = im->im_random;
 
@@ -83,7 +86,7 @@ impair_random(struct if_impair *im)
 }
 
 static bool
-impair_happens(struct if_impair *im, uint32_t ppm)
+impair_happens(struct if_impair *im, uint32_t ppm) REQUIRES(im->im_lock)
 {
 	return (ppm != 0 && impair_random(im) % PPM < ppm);
 }
@@ -205,7 +208,7 @@ impair_release(void *arg)
 /* Applies the faults to m: returns up to three packets, in this order. */
 static unsigned
 impair_decide(struct if_impair *im, struct mbuf *m, struct mbuf *out[3],
-    impair_fn *fn, void *arg)
+    impair_fn *fn, void *arg) REQUIRES(im->im_lock)
 {
 	const struct impair_config *ic = &im->im_config;
 	unsigned n = 0;

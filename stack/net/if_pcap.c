@@ -44,11 +44,13 @@ struct packet_header {
 struct if_pcap {
 	struct mtx	 pc_lock;
 	char		 pc_path[PCAP_PATH_MAX];	/* [I] */
-	uint64_t	 pc_left;	/* [p] bytes left in the file */
-	uint64_t	 pc_packets;	/* [p] */
-	uint64_t	 pc_dropped;	/* [p] */
-	size_t		 pc_used;	/* [p] bytes in the buffer */
-	char		 pc_buf[BUFFER];	/* [p] */
+	/* [p] bytes left in the file */
+	uint64_t	 pc_left GUARDED_BY(pc_lock);
+	uint64_t	 pc_packets GUARDED_BY(pc_lock);	/* [p] */
+	uint64_t	 pc_dropped GUARDED_BY(pc_lock);	/* [p] */
+	/* [p] bytes in the buffer */
+	size_t		 pc_used GUARDED_BY(pc_lock);
+	char		 pc_buf[BUFFER] GUARDED_BY(pc_lock);	/* [p] */
 };
 
 static struct mtx pcap_lock;	/* serializes start and stop */
@@ -144,6 +146,7 @@ if_pcap_start(struct ifnet *ifp, const char *path, uint64_t bytes, char *why,
 	}
 	pc = kmalloc(sizeof(*pc));
 	mtx_init(&pc->pc_lock, LC_IFNET);
+	mtx_private(&pc->pc_lock);
 	snprintf(pc->pc_path, sizeof(pc->pc_path), "%s", path);
 	pc->pc_left = bytes;
 	mtx_lock(&pcap_lock);

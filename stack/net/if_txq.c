@@ -39,7 +39,7 @@ struct if_txq {
 	bool		 tq_always; /* [I] only the thread calls it */
 	struct worker	 tq_worker;
 	struct mtx	 tq_lock;
-	struct mbufq	 tq_frames;		/* [q] */
+	struct mbufq	 tq_frames GUARDED_BY(tq_lock);	/* [q] */
 	/* [a] frames deferred for want of Giant */
 	atomic_u64	 tq_deferred;
 };
@@ -119,6 +119,7 @@ if_txq_create(struct ifnet *ifp, unsigned flags)
 	struct if_txq *tq = kmalloc(sizeof(*tq));
 
 	mtx_init(&tq->tq_lock, LC_DEVQ);
+	mtx_private(&tq->tq_lock);
 	mbufq_init(&tq->tq_frames);
 	tq->tq_ifp = ifp;
 	tq->tq_transmit = ifp->if_transmit;

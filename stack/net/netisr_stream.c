@@ -38,11 +38,16 @@
 struct workstream {
 	struct mtx	 ws_lock;
 	struct thread	*ws_thread; /* [I] worker, or NULL */
-	bool		 ws_running;			/* [w] worker is busy */
-	bool		 ws_dispatching;		/* [w] hybrid in progress */
-	bool		 ws_scheduled;			/* [w] worker was woken */
-	unsigned	 ws_pending;			/* [w] bit per protocol */
-	struct mbufq	 ws_queue[NETISR_NPROTO];	/* [w] */
+	/* [w] worker is busy */
+	bool		 ws_running GUARDED_BY(ws_lock);
+	/* [w] hybrid in progress */
+	bool		 ws_dispatching GUARDED_BY(ws_lock);
+	/* [w] worker was woken */
+	bool		 ws_scheduled GUARDED_BY(ws_lock);
+	/* [w] bit per protocol */
+	unsigned	 ws_pending GUARDED_BY(ws_lock);
+	/* [w] */
+	struct mbufq	 ws_queue[NETISR_NPROTO] GUARDED_BY(ws_lock);
 	struct isr_count ws_count[NETISR_NPROTO];	/* [a] */
 	struct worker	 ws_worker;
 } __attribute__((aligned(64)));
@@ -281,6 +286,7 @@ stream_start(void)
 		nstreams = NETISR_WORKERS_MAX;
 	for (unsigned i = 0; i < nstreams; i++) {
 		mtx_init(&streams[i].ws_lock, LC_NETISR);
+		mtx_private(&streams[i].ws_lock);
 		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
 			mbufq_init(&streams[i].ws_queue[p]);
 	}
@@ -303,9 +309,11 @@ stream_stop(void)
 	for (unsigned i = 0; i < nworkers; i++)
 		worker_stop(&streams[i].ws_worker);
 	for (unsigned i = 0; i < nworkers; i++)
-		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+		for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++) {
+			mtx_private(&streams[i].ws_lock);
 			isr_drain(&streams[i].ws_lock,
 			    &streams[i].ws_queue[p]);
+		}
 }
 
 static void

@@ -29,7 +29,7 @@
  */
 struct swi_queue {
 	struct mtx	 sq_lock;
-	struct mbufq	 sq_packets;	/* [q] */
+	struct mbufq	 sq_packets GUARDED_BY(sq_lock);	/* [q] */
 	struct isr_count sq_count;	/* [a] */
 };
 
@@ -192,6 +192,7 @@ swi_start(void)
 	mtx_init(&swi.lock, LC_NETISR);
 	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++) {
 		mtx_init(&swi.queues[p].sq_lock, LC_NETISR);
+		mtx_private(&swi.queues[p].sq_lock);
 		mbufq_init(&swi.queues[p].sq_packets);
 	}
 	return (worker_start(&swi.worker, "swi: net", isr_bindthreads ? 0 :
@@ -202,8 +203,10 @@ static void
 swi_stop(void)
 {
 	worker_stop(&swi.worker);
-	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++)
+	for (enum netisr_proto p = 0; p < NETISR_NPROTO; p++) {
+		mtx_private(&swi.queues[p].sq_lock);
 		isr_drain(&swi.queues[p].sq_lock, &swi.queues[p].sq_packets);
+	}
 }
 
 static void

@@ -46,7 +46,7 @@ struct rtable {
 	struct mtx	 rt_lock;	/* serializes writers */
 	unsigned	 rt_bits;	/* [I] */
 	atomic_uptr	 rt_root;	/* [a] struct rtnode, never NULL */
-	struct rtable_size rt_size;	/* [t] */
+	struct rtable_size rt_size GUARDED_BY(rt_lock);	/* [t] */
 };
 
 /* A bitmap of a node, and a prefix's bit in it. */

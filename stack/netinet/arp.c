@@ -31,26 +31,30 @@
 #define	ARP_RETRY	NSEC_PER_SEC
 #define	ARP_HOLD	64		/* packets queued for one address */
 
+static struct mtx arp_lock;
+
 /*
  * Locks used to protect struct arpent members:
  *	[I] immutable
  *	[l] arp_lock
  */
 struct arpent {
-	LIST_ENTRY(arpent) ae_link;	/* [l] */
+	LIST_ENTRY(arpent) ae_link GUARDED_BY(arp_lock);	/* [l] */
 	struct ifnet	*ae_ifp;	/* [I] */
 	struct in_addr	 ae_addr;	/* [I] */
-	uint8_t		 ae_lladdr[6];	/* [l] */
-	bool		 ae_complete;	/* [l] */
-	bool		 ae_expiring;	/* [l] request again at the next use */
-	unsigned	 ae_tries;	/* [l] requests since the last answer */
-	nsec_t		 ae_expires;	/* [l] */
-	struct mbufq	 ae_hold;	/* [l] */
+	uint8_t		 ae_lladdr[6] GUARDED_BY(arp_lock);	/* [l] */
+	bool		 ae_complete GUARDED_BY(arp_lock);	/* [l] */
+	/* [l] request again at the next use */
+	bool		 ae_expiring GUARDED_BY(arp_lock);
+	/* [l] requests since the last answer */
+	unsigned	 ae_tries GUARDED_BY(arp_lock);
+	nsec_t		 ae_expires GUARDED_BY(arp_lock);	/* [l] */
+	struct mbufq	 ae_hold GUARDED_BY(arp_lock);	/* [l] */
 };
 
-static struct mtx arp_lock;
-static LIST_HEAD(, arpent) arp_hash[ARP_HASH];	/* [l] */
-static unsigned arp_count;			/* [l] */
+/* [l] */
+static LIST_HEAD(, arpent) arp_hash[ARP_HASH] GUARDED_BY(arp_lock);
+static unsigned arp_count GUARDED_BY(arp_lock);		/* [l] */
 static struct callout arp_callout;
 
 /*
@@ -113,7 +117,7 @@ arp_bucket(struct in_addr addr)
 _Static_assert(ARP_HASH == 1 << (32 - 26), "bucket is the top 6 bits");
 
 static struct arpent *
-arp_find(const struct ifnet *ifp, struct in_addr addr)
+arp_find(const struct ifnet *ifp, struct in_addr addr) REQUIRES(arp_lock)
 {
 	struct arpent *ae;
 
@@ -126,7 +130,7 @@ arp_find(const struct ifnet *ifp, struct in_addr addr)
 static void arp_timer(void *);
 
 static struct arpent *
-arp_create(struct ifnet *ifp, struct in_addr addr)
+arp_create(struct ifnet *ifp, struct in_addr addr) REQUIRES(arp_lock)
 {
 	struct arpent *ae;
 
@@ -187,7 +191,7 @@ arp_announce(struct ifnet *ifp)
 
 /* True if a request is due for this address; counts it. */
 static bool
-arp_shouldask(struct arpent *ae)
+arp_shouldask(struct arpent *ae) REQUIRES(arp_lock)
 {
 	if (ae->ae_tries > 0 || (ae->ae_complete && !ae->ae_expiring))
 		return (false);
@@ -390,6 +394,7 @@ arp_input(struct mbuf *m)
  */
 static bool
 arp_tick(struct arpent *ae, nsec_t now, struct mbufq *dead, bool *gone)
+    REQUIRES(arp_lock)
 {
 	struct mbuf *m;
 

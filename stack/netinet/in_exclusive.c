@@ -20,7 +20,7 @@ static worker_fn exclusive_work;
 
 static struct {
 	struct mtx	 lock;
-	struct mbufq	 packets;	/* [q] lock */
+	struct mbufq	 packets GUARDED_BY(lock);	/* [q] lock */
 	struct worker	 worker;
 } queue = {
 	.worker = { .w_lock = &queue.lock, .w_fn = exclusive_work,
@@ -108,6 +108,7 @@ in_exclusive_init(void)
 {
 	sysctl_register(exclusive_oids, nitems(exclusive_oids));
 	mtx_init(&queue.lock, LC_NETISR);
+	mtx_private(&queue.lock);
 	mbufq_init(&queue.packets);
 }
 

@@ -22,26 +22,33 @@ struct in_source {
 	unsigned	 refs;
 };
 
+static struct rwlock group_lock;
+
 /*
  * Locks used to protect struct in_group members:
  *	[I] immutable
  *	[l] group_lock
  */
 struct in_group {
-	LIST_ENTRY(in_group) ig_link;	/* [l] */
+	LIST_ENTRY(in_group) ig_link GUARDED_BY(group_lock);	/* [l] */
 	struct ifnet	*ig_ifp;	/* [I] */
 	struct in6_addr	 ig_addr;	/* [I] */
 	bool		 ig_reported;	/* [I] */
-	unsigned	 ig_any;	/* [l] members for every source */
-	unsigned	 ig_nsources;	/* [l] */
-	struct in_source *ig_sources;	/* [l] space for the max, or NULL */
-	unsigned	 ig_changes; /* [l] change reports still to be sent */
-	nsec_t		 ig_change;	/* [l] time of the next change report */
-	nsec_t		 ig_answer;	/* [l] time of a response, or never */
+	/* [l] members for every source */
+	unsigned	 ig_any GUARDED_BY(group_lock);
+	unsigned	 ig_nsources GUARDED_BY(group_lock);	/* [l] */
+	/* [l] space for the max, or NULL */
+	struct in_source *ig_sources GUARDED_BY(group_lock);
+	/* [l] change reports still to be sent */
+	unsigned	 ig_changes GUARDED_BY(group_lock);
+	/* [l] time of the next change report */
+	nsec_t		 ig_change GUARDED_BY(group_lock);
+	/* [l] time of a response, or never */
+	nsec_t		 ig_answer GUARDED_BY(group_lock);
 };
 
-static struct rwlock group_lock;
-static LIST_HEAD(, in_group) groups[BUCKETS];	/* [l] */
+/* [l] */
+static LIST_HEAD(, in_group) groups[BUCKETS] GUARDED_BY(group_lock);
 static struct callout group_callout;
 static const struct group_family *families[2];	/* [I] IPv4, IPv6 */
 static atomic_u32 ngroups;			/* [a] */

@@ -11,15 +11,15 @@
 #include "netinet/in_group.h"
 #include "netinet/in_pcb.h"
 
-/* A socket's membership in a group. [s] socket lock */
+/* A socket's membership in a group. [v] reached only through mo_members */
 struct in_member {
-	LIST_ENTRY(in_member) im_link;	/* [s] */
-	struct ifnet	*im_ifp;	/* [s] */
-	struct in6_addr	 im_group;	/* [s] */
-	/* [s] only these sources; else all but these */
+	LIST_ENTRY(in_member) im_link;	/* [v] */
+	struct ifnet	*im_ifp;	/* [v] */
+	struct in6_addr	 im_group;	/* [v] */
+	/* [v] only these sources; else all but these */
 	bool		 im_include;
-	unsigned	 im_nsources;	/* [s] */
-	struct in6_addr	 im_sources[GROUP_SOURCES_MAX];	/* [s] */
+	unsigned	 im_nsources;	/* [v] */
+	struct in6_addr	 im_sources[GROUP_SOURCES_MAX];	/* [v] */
 };
 
 static atomic_u32 maxsockgroups = 64;
@@ -198,7 +198,7 @@ parse_request(const struct mcast_option *mo, const void *val, socklen_t len,
 
 static struct in_member *
 member_find(const struct inpcb *inp, const struct ifnet *ifp,
-    const struct in6_addr *group)
+    const struct in6_addr *group) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct in_member *im;
 
@@ -223,6 +223,7 @@ source_index(const struct in_member *im, const struct in6_addr *source)
 
 static void
 member_free(struct inpcb *inp, struct in_member *im)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	if (!im->im_include)
 		in_group_leave(im->im_ifp, &im->im_group, NULL);
@@ -234,7 +235,7 @@ member_free(struct inpcb *inp, struct in_member *im)
 }
 
 void
-in_mcast_free(struct inpcb *inp)
+in_mcast_free(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct in_member *im;
 
@@ -244,6 +245,7 @@ in_mcast_free(struct inpcb *inp)
 
 static int
 member_join(struct inpcb *inp, const struct mcast_request *r)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	struct in_member *im = member_find(inp, r->ifp, &r->group);
 	int error;
@@ -277,6 +279,7 @@ member_join(struct inpcb *inp, const struct mcast_request *r)
 
 static int
 member_leave(struct inpcb *inp, const struct mcast_request *r)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	struct in_member *im = member_find(inp, r->ifp, &r->group);
 	unsigned i;
@@ -302,6 +305,7 @@ member_leave(struct inpcb *inp, const struct mcast_request *r)
 /* Blocks or unblocks a source for a member of a whole group. */
 static int
 member_block(struct inpcb *inp, const struct mcast_request *r)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	struct in_member *im = member_find(inp, r->ifp, &r->group);
 	unsigned i;
@@ -322,6 +326,7 @@ member_block(struct inpcb *inp, const struct mcast_request *r)
 
 static int
 do_request(struct inpcb *inp, const struct mcast_request *r)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	if (!in_isgroup(&r->group) || (r->specific &&
 	    (in_family(&r->source) != in_family(&r->group) ||
@@ -347,6 +352,7 @@ do_request(struct inpcb *inp, const struct mcast_request *r)
 /* IP_MULTICAST_IF, which accepts three structures, and IPV6_MULTICAST_IF. */
 static int
 set_interface(struct inpcb *inp, int level, const void *val, socklen_t len)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	const struct in_addr anygroup = { htonl(INADDR_ALLHOSTS_GROUP) };
 	struct ip_mreqn mreq = { .imr_ifindex = 0 };
@@ -378,7 +384,7 @@ set_interface(struct inpcb *inp, int level, const void *val, socklen_t len)
 
 int
 in_mcast_setopt(struct inpcb *inp, int level, int name, const void *val,
-    socklen_t len)
+    socklen_t len) REQUIRES(inp->inp_socket->so_lock)
 {
 	const struct mcast_option *mo = find_option(level, name);
 	struct mcast_request r = { .ifp = NULL };
@@ -395,6 +401,7 @@ in_mcast_setopt(struct inpcb *inp, int level, int name, const void *val,
 
 int
 in_mcast_getif(const struct inpcb *inp, int level)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	const struct ifnet *ifp = if_byindex(inp->inp_mopts.mo_ifindex);
 
@@ -405,7 +412,7 @@ in_mcast_getif(const struct inpcb *inp, int level)
 
 bool
 in_mcast_hears(const struct inpcb *inp, const struct in_conninfo *c,
-    unsigned ifindex)
+    unsigned ifindex) REQUIRES(inp->inp_socket->so_lock)
 {
 	const struct in_member *im;
 
@@ -425,6 +432,7 @@ in_mcast_hears(const struct inpcb *inp, const struct in_conninfo *c,
 
 void
 in_mcast_sendopts(const struct inpcb *inp, struct ip_sendopts *opts)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	const struct in_moptions *mo = &inp->inp_mopts;
 

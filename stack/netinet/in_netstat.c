@@ -36,6 +36,7 @@ show_socket(struct socket *so, void *arg)
 	inp = so->so_pcb;
 	if (inp == NULL || so->so_proto->pr_domain == AF_UNIX)
 		return;
+	so_assert_locked(inp->inp_socket);
 	if (so->so_proto->pr_stream)
 		state = tcp_state_names[sototcpcb(so)->t_state];
 	ctl_printf(arg, "%-5s %8u %8u %-21s %-21s %s\n",

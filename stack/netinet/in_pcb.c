@@ -45,6 +45,8 @@ void
 in_pcbinit(struct inpcb *inp, struct socket *so, struct inpcbtable *it)
 {
 	inp->inp_socket = so;
+	mtx_private(&inp->inp_socket->so_lock);
+	role_assert(&pcbtable_role);	/* the pcb is in no table yet */
 	inp->inp_table = it;
 	inp->inp_family = so->so_proto->pr_domain;
 	inp->inp_conn.laddr = inp->inp_conn.faddr = *pcb_any(inp);
@@ -55,20 +57,20 @@ in_pcbinit(struct inpcb *inp, struct socket *so, struct inpcbtable *it)
 }
 
 void
-in_pcbremove(struct inpcb *inp)
+in_pcbremove(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
 
-	rw_wlock(&it->it_lock);
+	rw_wlock_as(&it->it_lock, &pcbtable_role);
 	in_pcbtakeout(it, inp);
 	inp->inp_listening = false;
-	rw_wunlock(&it->it_lock);
+	rw_wunlock_as(&it->it_lock, &pcbtable_role);
 }
 
 /* Whether some packet could match both pcbs, if other is bound to laddr. */
 static bool
 pcb_overlap(const struct inpcb *inp, const struct inpcb *other,
-    const struct in6_addr *laddr)
+    const struct in6_addr *laddr) REQUIRES_SHARED(pcbtable_role)
 {
 	const struct in6_addr *mine = &inp->inp_conn.laddr;
 
@@ -78,6 +80,7 @@ pcb_overlap(const struct inpcb *inp, const struct inpcb *other,
 /* SO_REUSEPORT of both: listeners share new connections (socket(7)). */
 static bool
 share_port(const struct inpcb *inp, const struct inpcb *other)
+    REQUIRES_SHARED(pcbtable_role)
 {
 	return ((inp->inp_reuse & other->inp_reuse & SOO_REUSEPORT) != 0);
 }
@@ -90,6 +93,7 @@ share_port(const struct inpcb *inp, const struct inpcb *other)
 static bool
 port_conflict(const struct inpcbtable *it, const struct inpcb *inp,
     const struct inport *ipt, const struct in_endpoint *ep)
+    REQUIRES_SHARED(pcbtable_role)
 {
 	const struct inpcb *other;
 
@@ -122,7 +126,8 @@ ephemeral(uint32_t start, uint32_t n, uint32_t *count)
 
 static int
 bind_ephemeral(struct inpcbtable *it, struct inpcb *inp)
-    REQUIRES(it->it_lock)
+    REQUIRES(it->it_lock, pcbtable_role)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	uint32_t start, count = 1;
 
@@ -159,7 +164,7 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 	if (!in_isany(&ep->addr) &&
 	    !in_family(&ep->addr)->af_isours(ep, it->it_stream))
 		return (EADDRNOTAVAIL);
-	rw_wlock(&it->it_lock);
+	rw_wlock_as(&it->it_lock, &pcbtable_role);
 	inp->inp_reuse = inp->inp_socket->so_options &
 	    (SOO_REUSEADDR | SOO_REUSEPORT);
 	if (ep->port == 0) {
@@ -178,7 +183,7 @@ in_pcbbind(struct inpcb *inp, const struct in_endpoint *ep)
 		inp->inp_fixedport = ep->port != 0;
 		in_pcbenter(it, inp, false);
 	}
-	rw_wunlock(&it->it_lock);
+	rw_wunlock_as(&it->it_lock, &pcbtable_role);
 	return (error);
 }
 
@@ -206,14 +211,14 @@ in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 		error = in_pcbbind(inp, NULL);
 	if (error != 0)
 		return (error);
-	rw_wlock(&it->it_lock);
+	rw_wlock_as(&it->it_lock, &pcbtable_role);
 	LIST_FOREACH(other, &inp->inp_port->ipt_bound, inp_link)
 		if (other != inp && other->inp_listening &&
 		    !share_port(other, inp) && pcb_overlap(other, inp, &inp->inp_conn.laddr))
 			error = EADDRINUSE;
 	if (error == 0)
 		inp->inp_listening = true;
-	rw_wunlock(&it->it_lock);
+	rw_wunlock_as(&it->it_lock, &pcbtable_role);
 	return (error);
 }
 
@@ -225,7 +230,7 @@ in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
  */
 static int
 connect_ephemeral(struct inpcbtable *it, struct in_conninfo *c)
-    REQUIRES(it->it_lock)
+    REQUIRES(it->it_lock, pcbtable_role)
 {
 	uint32_t start, count = 1;
 	struct inport *ipt;
@@ -245,11 +250,12 @@ connect_ephemeral(struct inpcbtable *it, struct in_conninfo *c)
 
 static int
 connect_insert(struct inpcb *inp, struct in_conninfo *c)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
 	int error = 0;
 
-	rw_wlock(&it->it_lock);
+	rw_wlock_as(&it->it_lock, &pcbtable_role);
 	if (c->lport == 0)
 		error = connect_ephemeral(it, c);
 	else if (in_connfind(it, c) != NULL)
@@ -259,13 +265,13 @@ connect_insert(struct inpcb *inp, struct in_conninfo *c)
 		inp->inp_conn = *c;
 		in_pcbenter(it, inp, true);
 	}
-	rw_wunlock(&it->it_lock);
+	rw_wunlock_as(&it->it_lock, &pcbtable_role);
 	return (error);
 }
 
 int
 in_pcbroute(const struct inpcb *inp, const struct in_endpoint *ep,
-    struct in_conninfo *c)
+    struct in_conninfo *c) REQUIRES(inp->inp_socket->so_lock)
 {
 	const struct in_family *af = in_family(&ep->addr);
 	const bool ipv4 = af->af_family == AF_INET;
@@ -293,6 +299,7 @@ in_pcbroute(const struct inpcb *inp, const struct in_endpoint *ep,
 
 int
 in_pcbconnect(struct inpcb *inp, const struct in_endpoint *ep)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	struct in_conninfo c;
 	int error;
@@ -307,6 +314,7 @@ in_pcbconnect(struct inpcb *inp, const struct in_endpoint *ep)
 
 int
 in_pcbadopt(struct inpcb *inp, const struct in_conninfo *conn)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	struct in_conninfo c = *conn;
 
@@ -315,18 +323,18 @@ in_pcbadopt(struct inpcb *inp, const struct in_conninfo *conn)
 }
 
 void
-in_pcbdisconnect(struct inpcb *inp)
+in_pcbdisconnect(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
 {
 	struct inpcbtable *it = inp->inp_table;
 
-	rw_wlock(&it->it_lock);
+	rw_wlock_as(&it->it_lock, &pcbtable_role);
 	in_pcbtakeout(it, inp);
 	inp->inp_conn.faddr = *pcb_any(inp);
 	inp->inp_conn.fport = 0;
 	if (!in_islinklocal(&inp->inp_conn.laddr))
 		inp->inp_conn.zone = 0;
 	in_pcbenter(it, inp, false);
-	rw_wunlock(&it->it_lock);
+	rw_wunlock_as(&it->it_lock, &pcbtable_role);
 }
 
 void
@@ -336,13 +344,13 @@ in_pcbdissolve(struct inpcb *inp)
 	struct in_endpoint ep;
 
 	(void)in_pcbexplicit(inp, &ep);
-	rw_wlock(&it->it_lock);
+	rw_wlock_as(&it->it_lock, &pcbtable_role);
 	in_pcbtakeout(it, inp);
 	inp->inp_conn = (struct in_conninfo){ .laddr = ep.addr,
 	    .faddr = *pcb_any(inp), .lport = ep.port, .zone = ep.zone };
 	if (ep.port != 0)
 		in_pcbenter(it, inp, false);
-	rw_wunlock(&it->it_lock);
+	rw_wunlock_as(&it->it_lock, &pcbtable_role);
 }
 
 int

@@ -20,25 +20,36 @@
 
 struct inpcbtable;
 struct in_member;
+/*
+ * The lock of a pcb's table; or, for reading, that of its group.  pcbtable_role
+ * represents it, because the checker cannot see to which table a pcb belongs.
+ */
+extern struct lock_role pcbtable_role;
 
-/* Multicast options of a socket, for both families. [s] socket lock */
+/*
+ * Multicast options of a socket, for both families.
+ *	[v] reached only through inp_mopts
+ */
 struct in_moptions {
-	uint8_t		 mo_ttl;	/* [s] default 1; 0: this host only */
-	bool		 mo_noloop;	/* [s] IP_MULTICAST_LOOP is 0 */
-	bool		 mo_onlymine;	/* [s] IP_MULTICAST_ALL is 0 */
-	uint32_t	 mo_ifindex;	/* [s] IP_MULTICAST_IF; 0: by route */
-	unsigned	 mo_nmembers;	/* [s] */
-	LIST_HEAD(, in_member) mo_members;	/* [s] */
+	uint8_t		 mo_ttl;	/* [v] default 1; 0: this host only */
+	bool		 mo_noloop;	/* [v] IP_MULTICAST_LOOP is 0 */
+	bool		 mo_onlymine;	/* [v] IP_MULTICAST_ALL is 0 */
+	uint32_t	 mo_ifindex;	/* [v] IP_MULTICAST_IF; 0: by route */
+	unsigned	 mo_nmembers;	/* [v] */
+	LIST_HEAD(, in_member) mo_members;	/* [v] */
 };
 
 /*
  * A port in use.  [t] table lock
  */
 struct inport {
-	LIST_ENTRY(inport) ipt_hash;		/* [t] */
-	in_port_t	 ipt_port;		/* [t] network order */
-	unsigned	 ipt_conns;		/* [t] connected pcbs */
-	LIST_HEAD(, inpcb) ipt_bound; /* [t] pcbs that are not connected */
+	LIST_ENTRY(inport) ipt_hash GUARDED_BY(pcbtable_role);	/* [t] */
+	/* [t] network order */
+	in_port_t	 ipt_port GUARDED_BY(pcbtable_role);
+	/* [t] connected pcbs */
+	unsigned	 ipt_conns GUARDED_BY(pcbtable_role);
+	/* [t] pcbs that are not connected */
+	LIST_HEAD(, inpcb) ipt_bound GUARDED_BY(pcbtable_role);
 };
 
 /*
@@ -49,26 +60,48 @@ struct inport {
  */
 struct inpcb {
 	/* [t] in a connection bucket or in ipt_bound */
-	LIST_ENTRY(inpcb) inp_link;
-	struct inport	*inp_port;		/* [t] NULL: not bound */
+	LIST_ENTRY(inpcb) inp_link GUARDED_BY(pcbtable_role);
+	/* [t] NULL: not bound */
+	struct inport	*inp_port
+	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);
 	struct inpcbtable *inp_table;		/* [I] */
 	/* [t] entry in the table of one thread, or NULL */
-	struct pcb_member *inp_member;
+	struct pcb_member *inp_member GUARDED_BY(pcbtable_role);
 	struct socket	*inp_socket;		/* [I] */
-	struct in_conninfo inp_conn; /* [t] faddr is valid if connected */
+	/* [t] faddr is valid if connected */
+	struct in_conninfo inp_conn
+	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);
 	int		 inp_family;		/* [I] AF_* of the socket */
-	bool		 inp_v6only;		/* [t] IPV6_V6ONLY */
-	bool		 inp_connected;		/* [t] */
-	/* [t] the last two: bind() named them */
-	bool		 inp_listening, inp_fixedaddr, inp_fixedport;
-	unsigned	 inp_reuse; /* [t] SOO_REUSE* at bind time */
-	struct ip_sendopts inp_opts;		/* [s] IP_TOS, IP_TTL */
-	uint8_t		 inp_mtudiscover;	/* [s] IP_PMTUDISC_* */
-	bool		 inp_recverr;		/* [s] IP_RECVERR */
-	unsigned	 inp_recvopts;		/* [s] INP_RECV* */
-	struct in_moptions inp_mopts;		/* [s] */
-	uint16_t	 inp_segment; /* [s] UDP_SEGMENT, 0: no segmentation */
-	bool		 inp_gro;		/* [s] UDP_GRO */
+	/* [t] IPV6_V6ONLY */
+	bool		 inp_v6only
+	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);
+	bool		 inp_connected
+	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);	/* [t] */
+	bool		 inp_listening
+	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);	/* [t] */
+	/* [t] bind() named the address, the port */
+	bool		 inp_fixedaddr
+	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);
+	/* [t] */
+	bool		 inp_fixedport
+	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);
+	/* [t] SOO_REUSE* at bind time */
+	unsigned	 inp_reuse
+	    GUARDED_BY(inp_socket->so_lock, pcbtable_role);
+	/* [s] IP_TOS, IP_TTL */
+	struct ip_sendopts inp_opts GUARDED_BY(inp_socket->so_lock);
+	/* [s] IP_PMTUDISC_* */
+	uint8_t		 inp_mtudiscover GUARDED_BY(inp_socket->so_lock);
+	/* [s] IP_RECVERR */
+	bool		 inp_recverr GUARDED_BY(inp_socket->so_lock);
+	/* [s] INP_RECV* */
+	unsigned	 inp_recvopts GUARDED_BY(inp_socket->so_lock);
+	/* [s] */
+	struct in_moptions inp_mopts GUARDED_BY(inp_socket->so_lock);
+	/* [s] UDP_SEGMENT, 0: no segmentation */
+	uint16_t	 inp_segment GUARDED_BY(inp_socket->so_lock);
+	/* [s] UDP_GRO */
+	bool		 inp_gro GUARDED_BY(inp_socket->so_lock);
 };
 
 /* Control messages that recvmsg() returns with a datagram. */
@@ -88,7 +121,8 @@ struct inpcb {
  */
 struct pcbgroup {
 	struct rwlock	 pg_lock;
-	uint64_t	 pg_changes; /* [g] version of its list; not 0 */
+	/* [g] version of its list; not 0 */
+	uint64_t	 pg_changes GUARDED_BY(pcbtable_role);
 } __attribute__((aligned(64)));
 
 /*
@@ -105,8 +139,8 @@ struct pcbtable_ops {
 	 * A pcb was entered into the table, which is locked; a pcb is about to
 	 * leave it.
 	 */
-	void		(*po_entered)(struct inpcb *);
-	void		(*po_leaving)(struct inpcb *);
+	void		(*po_entered)(struct inpcb *) REQUIRES(pcbtable_role);
+	void		(*po_leaving)(struct inpcb *) REQUIRES(pcbtable_role);
 	/* False: search the table.  The socket found is referenced, or NULL. */
 	bool		(*po_find)(const struct in_conninfo *,
 			    struct socket **);
@@ -125,8 +159,10 @@ struct inpcbtable {
 	bool		 it_divided; /* [I] after boot: it has groups */
 	const struct pcbtable_ops *it_ops;	/* [I] after boot, or NULL */
 	struct pcbgroup	 it_whole;		/* the only group otherwise */
-	LIST_HEAD(, inpcb) it_conns[INPCB_BUCKETS];	/* [t] and [g] */
-	LIST_HEAD(, inport) it_ports[INPORT_BUCKETS];	/* [t] */
+	/* [t] and [g] */
+	LIST_HEAD(, inpcb) it_conns[INPCB_BUCKETS] GUARDED_BY(pcbtable_role);
+	/* [t] */
+	LIST_HEAD(, inport) it_ports[INPORT_BUCKETS] GUARDED_BY(pcbtable_role);
 };
 
 void	 in_pcbtable_init(struct inpcbtable *, const char *name, bool stream);
@@ -147,25 +183,28 @@ void	 in_pcbinit(struct inpcb *, struct socket *, struct inpcbtable *);
  */
 int	 in_pcbbind(struct inpcb *inp, const struct in_endpoint *)
 	    REQUIRES(inp->inp_socket->so_lock);
-int	 in_pcbconnect(struct inpcb *, const struct in_endpoint *);
-int	 in_pcbadopt(struct inpcb *, const struct in_conninfo *);
+int	 in_pcbconnect(struct inpcb *inp, const struct in_endpoint *)
+	    REQUIRES(inp->inp_socket->so_lock);
+int	 in_pcbadopt(struct inpcb *inp, const struct in_conninfo *)
+	    REQUIRES(inp->inp_socket->so_lock);
 int	 in_pcblisten(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
 /*
  * Addresses and ports of a packet from this pcb to an endpoint; "any" means
  * this host.  Errors: ENETUNREACH, EINVAL (link-local address without zone).
  */
-int	 in_pcbroute(const struct inpcb *, const struct in_endpoint *,
-	    struct in_conninfo *);
+int	 in_pcbroute(const struct inpcb *inp, const struct in_endpoint *,
+	    struct in_conninfo *) REQUIRES(inp->inp_socket->so_lock);
 /*
  * Datagram sockets: return from connected to bound.  in_pcbdissolve() also
  * gives back an address and a port that bind() did not name (connect(2)).
  */
-void	 in_pcbdisconnect(struct inpcb *);
-void	 in_pcbdissolve(struct inpcb *);
+void	 in_pcbdisconnect(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
+void	 in_pcbdissolve(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
 /* The address and port that bind() named; false if it named neither. */
-bool	 in_pcbexplicit(const struct inpcb *, struct in_endpoint *);
+bool	 in_pcbexplicit(const struct inpcb *inp, struct in_endpoint *)
+	    REQUIRES(inp->inp_socket->so_lock);
 /* Removes the pcb from all tables. */
-void	 in_pcbremove(struct inpcb *);
+void	 in_pcbremove(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
 
 /*
  * The socket that receives a packet, referenced, or NULL.  in_pcblookup_conn()
@@ -195,10 +234,10 @@ int	 in_pcbsockaddr(const struct inpcb *, struct sockname *);
 int	 in_pcbpeeraddr(const struct inpcb *, struct sockname *);
 
 /* Options of levels IPPROTO_IP and IPPROTO_IPV6, as in ip(7) and ipv6(7). */
-int	 in_pcbsetopt(struct inpcb *, int level, int name, const void *,
-	    socklen_t);
-int	 in_pcbgetopt(struct inpcb *, int level, int name, void *,
-	    socklen_t *);
+int	 in_pcbsetopt(struct inpcb *inp, int level, int name, const void *,
+	    socklen_t) REQUIRES(inp->inp_socket->so_lock);
+int	 in_pcbgetopt(struct inpcb *inp, int level, int name, void *,
+	    socklen_t *) REQUIRES(inp->inp_socket->so_lock);
 
 /*
  * Multicast: IP_MULTICAST_IF, memberships and source filters.  Errors:
@@ -207,13 +246,16 @@ int	 in_pcbgetopt(struct inpcb *, int level, int name, void *,
  * packet from c->faddr to the group c->laddr that arrived on an interface;
  * true if c->laddr is no group.  Socket locked.
  */
-int	 in_mcast_setopt(struct inpcb *, int level, int name, const void *,
-	    socklen_t);
-int	 in_mcast_getif(const struct inpcb *, int level);
-bool	 in_mcast_hears(const struct inpcb *, const struct in_conninfo *,
-	    unsigned ifindex);
-void	 in_mcast_sendopts(const struct inpcb *, struct ip_sendopts *);
-void	 in_mcast_free(struct inpcb *);		/* leaves all groups */
+int	 in_mcast_setopt(struct inpcb *inp, int level, int name, const void *,
+	    socklen_t) REQUIRES(inp->inp_socket->so_lock);
+int	 in_mcast_getif(const struct inpcb *inp, int level)
+	    REQUIRES(inp->inp_socket->so_lock);
+bool	 in_mcast_hears(const struct inpcb *inp, const struct in_conninfo *,
+	    unsigned ifindex) REQUIRES(inp->inp_socket->so_lock);
+void	 in_mcast_sendopts(const struct inpcb *inp, struct ip_sendopts *)
+	    REQUIRES(inp->inp_socket->so_lock);
+/* leaves all groups */
+void	 in_mcast_free(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock);
 void	 in_mcast_init(void);			/* at boot */
 
 /*

@@ -24,6 +24,7 @@ getnumber(const void *val, socklen_t len, int *num)
 
 static int
 setrecv(struct inpcb *inp, unsigned what, int on)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	if (on != 0)
 		inp->inp_recvopts |= what;
@@ -34,13 +35,14 @@ setrecv(struct inpcb *inp, unsigned what, int on)
 
 static int
 getrecv(const struct inpcb *inp, unsigned what, int *num)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	*num = (inp->inp_recvopts & what) != 0;
 	return (0);
 }
 
 static int
-setopt4(struct inpcb *inp, int name, int num)
+setopt4(struct inpcb *inp, int name, int num) REQUIRES(inp->inp_socket->so_lock)
 {
 	switch (name) {
 	case IP_TOS:
@@ -92,12 +94,13 @@ setopt4(struct inpcb *inp, int name, int num)
 
 /* A socket has one traffic class and one hop limit for both families. */
 static int
-setopt6(struct inpcb *inp, int name, int num)
+setopt6(struct inpcb *inp, int name, int num) REQUIRES(inp->inp_socket->so_lock)
 {
 	switch (name) {
 	case IPV6_V6ONLY:
 		if (inp->inp_port != NULL)
 			return (EINVAL);
+		role_assert(&pcbtable_role);	/* it is in no table */
 		inp->inp_v6only = num != 0;
 		return (0);
 	case IPV6_UNICAST_HOPS:
@@ -137,7 +140,7 @@ setopt6(struct inpcb *inp, int name, int num)
 
 int
 in_pcbsetopt(struct inpcb *inp, int level, int name, const void *val,
-    socklen_t len)
+    socklen_t len) REQUIRES(inp->inp_socket->so_lock)
 {
 	int num, error;
 
@@ -155,6 +158,7 @@ in_pcbsetopt(struct inpcb *inp, int level, int name, const void *val,
 
 static int
 getopt4(const struct inpcb *inp, int name, int *num)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	switch (name) {
 	case IP_TOS:
@@ -194,6 +198,7 @@ getopt4(const struct inpcb *inp, int name, int *num)
 
 static int
 getopt6(const struct inpcb *inp, int name, int *num)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	struct in6_addr src;
 	uint32_t mtu;
@@ -242,7 +247,7 @@ getopt6(const struct inpcb *inp, int name, int *num)
 
 int
 in_pcbgetopt(struct inpcb *inp, int level, int name, void *val,
-    socklen_t *len)
+    socklen_t *len) REQUIRES(inp->inp_socket->so_lock)
 {
 	int num, error;
 

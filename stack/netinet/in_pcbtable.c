@@ -28,6 +28,8 @@ in_pcbtable_sysctl_init(void)
 void
 in_pcbtable_init(struct inpcbtable *it, const char *name, bool stream)
 {
+	/* at boot, as in in_pcbtable_divide() */
+	role_assert(&pcbtable_role);
 	rw_init(&it->it_lock, LC_PCBTABLE);
 	it->it_name = name;
 	it->it_stream = stream;
@@ -42,6 +44,7 @@ in_pcbtable_divide(struct inpcbtable *it, unsigned ngroups)
 {
 	KASSERT(ngroups > 0 && ngroups <= INPCB_BUCKETS,
 	    ("in_pcbtable_divide: %u groups", ngroups));
+	role_assert(&pcbtable_role);
 	it->it_groups = kmalloc_aligned(ngroups * sizeof(*it->it_groups),
 	    _Alignof(struct pcbgroup));
 	it->it_ngroups = ngroups;
@@ -97,6 +100,7 @@ pcb_hint(struct inpcbtable *it, const struct in_conninfo *c)
 
 NOINLINE static struct inpcb *
 conn_search(const struct inpcbtable *it, const struct in_conninfo *c)
+    REQUIRES_SHARED(pcbtable_role)
 {
 	struct inpcb *inp;
 
@@ -107,9 +111,8 @@ conn_search(const struct inpcbtable *it, const struct in_conninfo *c)
 	return (NULL);
 }
 
-/* Table or group locked. */
 static struct inpcb *
-hint_find(struct pcb_hint *ph)
+hint_find(struct pcb_hint *ph) REQUIRES_SHARED(pcbtable_role)
 {
 	if (__predict_true(ph->changes == ph->pg->pg_changes))
 		return (ph->inp);
@@ -136,7 +139,8 @@ in_portfind(struct inpcbtable *it, in_port_t port)
 }
 
 static struct inport *
-port_get(struct inpcbtable *it, in_port_t port) REQUIRES(it->it_lock)
+port_get(struct inpcbtable *it, in_port_t port)
+    REQUIRES(it->it_lock, pcbtable_role)
 {
 	struct inport *ipt = in_portfind(it, port);
 
@@ -151,7 +155,7 @@ port_get(struct inpcbtable *it, in_port_t port) REQUIRES(it->it_lock)
 }
 
 static void
-port_put(struct inport *ipt)
+port_put(struct inport *ipt) REQUIRES(pcbtable_role)
 {
 	if (ipt->ipt_conns == 0 && LIST_EMPTY(&ipt->ipt_bound)) {
 		LIST_REMOVE(ipt, ipt_hash);
@@ -159,38 +163,37 @@ port_put(struct inport *ipt)
 	}
 }
 
-/*
- * Enters a connection into its bucket or removes it.  Locks its group, if
- * there are groups, for lookups without the table's lock.
- */
+/* Enters a connection into its bucket, or removes it. */
 static void
-conn_enter(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
+bucket_change(struct inpcbtable *it, struct pcbgroup *pg, struct inpcb *inp,
+    bool enter) REQUIRES(pcbtable_role)
 {
-	struct pcbgroup *pg = pcb_hint(it, &inp->inp_conn)->pg;
-
-	if (it->it_divided)
-		rw_wlock(&pg->pg_lock);
 	pg->pg_changes++;
-	LIST_INSERT_HEAD(&it->it_conns[in_connhash(it, &inp->inp_conn) %
-	    INPCB_BUCKETS], inp, inp_link);
-	if (it->it_divided)
-		rw_wunlock(&pg->pg_lock);
-	if (it->it_ops != NULL)
-		it->it_ops->po_entered(inp);
+	if (enter)
+		LIST_INSERT_HEAD(&it->it_conns[in_connhash(it,
+		    &inp->inp_conn) % INPCB_BUCKETS], inp, inp_link);
+	else
+		LIST_REMOVE(inp, inp_link);
 }
 
+/* Locks the group, if there are groups, whose lookups do not lock the table. */
 static void
-conn_takeout(struct inpcbtable *it, struct inpcb *inp) NO_LOCK_ANALYSIS
+conn_change(struct inpcbtable *it, struct inpcb *inp, bool enter)
+    REQUIRES(pcbtable_role)
 {
 	struct pcbgroup *pg = pcb_hint(it, &inp->inp_conn)->pg;
 
-	if (it->it_divided)
+	if (it->it_divided) {
 		rw_wlock(&pg->pg_lock);
-	pg->pg_changes++;
-	LIST_REMOVE(inp, inp_link);
-	if (it->it_divided)
+		bucket_change(it, pg, inp, enter);
 		rw_wunlock(&pg->pg_lock);
-	if (it->it_ops != NULL)
+	} else
+		bucket_change(it, pg, inp, enter);
+	if (it->it_ops == NULL)
+		return;
+	if (enter)
+		it->it_ops->po_entered(inp);
+	else
 		it->it_ops->po_leaving(inp);
 }
 
@@ -205,7 +208,7 @@ in_pcbenter(struct inpcbtable *it, struct inpcb *inp, bool connected)
 	inp->inp_connected = connected;
 	if (connected) {
 		inp->inp_port->ipt_conns++;
-		conn_enter(it, inp);
+		conn_change(it, inp, true);
 	} else {
 		LIST_INSERT_HEAD(&inp->inp_port->ipt_bound, inp, inp_link);
 	}
@@ -223,7 +226,7 @@ in_pcbtakeout(struct inpcbtable *it, struct inpcb *inp)
 		KASSERT(ipt->ipt_conns > 0, ("in_pcbtakeout: port %u has no "
 		    "connection", ntohs(ipt->ipt_port)));
 		ipt->ipt_conns--;
-		conn_takeout(it, inp);
+		conn_change(it, inp, false);
 	} else {
 		LIST_REMOVE(inp, inp_link);
 	}
@@ -246,20 +249,31 @@ in_pcbcovers(const struct inpcb *inp, const struct in6_addr *laddr,
 }
 
 /*
- * Locks what protects a lookup of the connection; the checker cannot see which
- * lock it is.
+ * Acquires a lock that protects a lookup: the table's, or that of a group.
+ * Not analysed, because it returns with the lock held.
  */
 static struct rwlock *
-lookup_lock(struct inpcbtable *it, const struct pcb_hint *ph) NO_LOCK_ANALYSIS
+lookup_lock(struct rwlock *lock) ACQUIRES_SHARED(pcbtable_role)
+    NO_LOCK_ANALYSIS
 {
-	struct rwlock *lock = it->it_divided ? &ph->pg->pg_lock :
-	    &it->it_lock;
-
-	if (__predict_false(!rw_tryrlock(lock))) {
+	if (__predict_false(rw_rlock(lock)))
 		counter_add(&pcbstat.waits, 1);
-		rw_rlock(lock);
-	}
 	return (lock);
+}
+
+static void
+lookup_unlock(struct rwlock *lock) RELEASES_SHARED(pcbtable_role)
+{
+	role_drop_shared(&pcbtable_role);
+	rw_assert_rlocked(lock);
+	rw_runlock(lock);
+}
+
+/* The lock for a lookup of a connection. */
+static struct rwlock *
+conn_lock(struct inpcbtable *it, const struct pcb_hint *ph)
+{
+	return (it->it_divided ? &ph->pg->pg_lock : &it->it_lock);
 }
 
 /* Looks a connection up with po_find, if the table has that operation. */
@@ -273,7 +287,6 @@ find_unlocked(const struct inpcbtable *it, const struct in_conninfo *c,
 
 struct socket *
 in_pcblookup_conn(struct inpcbtable *it, const struct in_conninfo *c)
-    NO_LOCK_ANALYSIS
 {
 	struct socket *so = NULL;
 	struct pcb_hint *ph;
@@ -283,19 +296,18 @@ in_pcblookup_conn(struct inpcbtable *it, const struct in_conninfo *c)
 	if (find_unlocked(it, c, &so))
 		return (so);
 	ph = pcb_hint(it, c);
-	lock = lookup_lock(it, ph);
+	lock = lookup_lock(conn_lock(it, ph));
 	inp = hint_find(ph);
 	if (inp != NULL) {
 		so = inp->inp_socket;
 		soref(so);
 	}
-	rw_runlock(lock);
+	lookup_unlock(lock);
 	return (so);
 }
 
 bool
 in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
-    NO_LOCK_ANALYSIS
 {
 	struct socket *so = NULL;
 	struct pcb_hint *ph;
@@ -308,9 +320,9 @@ in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
 		return (so != NULL);
 	}
 	ph = pcb_hint(it, c);
-	lock = lookup_lock(it, ph);
+	lock = lookup_lock(conn_lock(it, ph));
 	found = hint_find(ph) != NULL;
-	rw_runlock(lock);
+	lookup_unlock(lock);
 	return (found);
 }
 
@@ -343,7 +355,7 @@ bound_share(const struct inpcbtable *it, const struct inport *ipt,
 /* The best pcb bound to a packet's destination. */
 NOINLINE static struct inpcb *
 bound_find(struct inpcbtable *it, const struct in_conninfo *c)
-    REQUIRES_SHARED(it->it_lock)
+    REQUIRES_SHARED(it->it_lock, pcbtable_role)
 {
 	struct inport *ipt = in_portfind(it, c->lport);
 	struct inpcb *inp, *best = NULL;
@@ -366,7 +378,6 @@ bound_find(struct inpcbtable *it, const struct in_conninfo *c)
 
 __hot struct socket *
 in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
-    NO_LOCK_ANALYSIS
 {
 	struct socket *so = NULL;
 	struct pcb_hint *ph;
@@ -376,21 +387,21 @@ in_pcblookup(struct inpcbtable *it, const struct in_conninfo *c)
 	if (find_unlocked(it, c, &so) && so != NULL)
 		return (so);
 	ph = pcb_hint(it, c);
-	lock = lookup_lock(it, ph);
+	lock = lookup_lock(conn_lock(it, ph));
 	inp = hint_find(ph);
 	if (__predict_false(inp == NULL)) {
 		if (lock != &it->it_lock) {
-			rw_runlock(lock);
-			lock = &it->it_lock;
-			rw_rlock(lock);
+			lookup_unlock(lock);
+			lock = lookup_lock(&it->it_lock);
 		}
+		rw_assert_rlocked(&it->it_lock);
 		inp = bound_find(it, c);
 	}
 	if (inp != NULL) {
 		so = inp->inp_socket;
 		soref(so);
 	}
-	rw_runlock(lock);
+	lookup_unlock(lock);
 	return (so);
 }
 
@@ -402,7 +413,7 @@ in_pcblookup_all(struct inpcbtable *it, const struct in_conninfo *c,
 	struct inpcb *inp;
 	unsigned n = 0;
 
-	rw_rlock(&it->it_lock);
+	rw_rlock_as(&it->it_lock, &pcbtable_role);
 	inp = in_connfind(it, c);
 	if (inp != NULL)
 		sos[n++] = inp->inp_socket;
@@ -415,6 +426,6 @@ in_pcblookup_all(struct inpcbtable *it, const struct in_conninfo *c,
 				sos[n - 1] = inp->inp_socket;
 	for (unsigned i = 0; i < n && i < max; i++)
 		soref(sos[i]);
-	rw_runlock(&it->it_lock);
+	rw_runlock_as(&it->it_lock, &pcbtable_role);
 	return (n);
 }

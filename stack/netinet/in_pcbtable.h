@@ -15,24 +15,25 @@
 
 void	 in_pcbtable_sysctl_init(void);
 uint64_t in_connhash(const struct inpcbtable *, const struct in_conninfo *);
-/* Table or group locked; NULL if not found. */
-struct inpcb *in_connfind(struct inpcbtable *, const struct in_conninfo *);
+/* NULL if not found. */
+struct inpcb *in_connfind(struct inpcbtable *, const struct in_conninfo *)
+	    REQUIRES_SHARED(pcbtable_role);
 struct inport *in_portfind(struct inpcbtable *it, in_port_t port)
-	    REQUIRES_SHARED(it->it_lock);
+	    REQUIRES_SHARED(it->it_lock, pcbtable_role);
 /*
  * Enters a pcb with a local port into its connection bucket or its port's
  * list.
  */
-void	 in_pcbenter(struct inpcbtable *it, struct inpcb *, bool connected)
-	    REQUIRES(it->it_lock);
+void	 in_pcbenter(struct inpcbtable *it, struct inpcb *inp, bool connected)
+	    REQUIRES(it->it_lock, pcbtable_role, inp->inp_socket->so_lock);
 /* Removes it; does nothing if it is not in the table. */
-void	 in_pcbtakeout(struct inpcbtable *it, struct inpcb *)
-	    REQUIRES(it->it_lock);
+void	 in_pcbtakeout(struct inpcbtable *it, struct inpcb *inp)
+	    REQUIRES(it->it_lock, pcbtable_role, inp->inp_socket->so_lock);
 /*
  * Whether a pcb bound to laddr receives packets to an address.  "Any" of IPv4
  * covers all of IPv4; :: covers both families unless IPV6_V6ONLY is set.
  */
 bool	 in_pcbcovers(const struct inpcb *, const struct in6_addr *laddr,
-	    const struct in6_addr *addr);
+	    const struct in6_addr *addr) REQUIRES_SHARED(pcbtable_role);
 
 #endif /* NETINET_IN_PCBTABLE_H */

@@ -155,7 +155,8 @@ leave_note(struct pcb_note *pn, struct pcb_member *pm)
 }
 
 static void
-thread_entered(struct inpcb *inp)
+thread_entered(struct inpcb *inp) REQUIRES(inp->inp_socket->so_lock)
+    REQUIRES(pcbtable_role)
 {
 	struct pcb_member *pm = kmalloc(sizeof(*pm));
 
@@ -168,7 +169,7 @@ thread_entered(struct inpcb *inp)
 }
 
 static void
-thread_leaving(struct inpcb *inp)
+thread_leaving(struct inpcb *inp) REQUIRES(pcbtable_role)
 {
 	leave_note(&inp->inp_member->pm_went, inp->inp_member);
 	inp->inp_member = NULL;

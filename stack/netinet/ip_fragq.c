@@ -20,23 +20,26 @@
 #define	FRAGQ_HASH	64
 #define	FRAGQ_TICK	NSEC_PER_SEC
 
+static struct mtx fragq_lock;
+
 /*
  * Locks used to protect struct fragq members:
  *	[I] immutable
  *	[q] fragq_lock
  */
 struct fragq {
-	LIST_ENTRY(fragq) q_link;	/* [q] */
+	LIST_ENTRY(fragq) q_link GUARDED_BY(fragq_lock);	/* [q] */
 	const struct fragq_family *q_family;	/* [I] */
 	struct fragq_key q_key;		/* [I] */
-	unsigned	 q_nfrags;	/* [q] */
-	struct mbuf	*q_frags;	/* [q] sorted, by m_nextpkt */
+	unsigned	 q_nfrags GUARDED_BY(fragq_lock);	/* [q] */
+	/* [q] sorted, by m_nextpkt */
+	struct mbuf	*q_frags GUARDED_BY(fragq_lock);
 	nsec_t		 q_expires;	/* [I] */
 };
 
-static struct mtx fragq_lock;
-static LIST_HEAD(, fragq) fragq_hash[FRAGQ_HASH];	/* [q] */
-static unsigned fragq_count;			/* [q] */
+/* [q] */
+static LIST_HEAD(, fragq) fragq_hash[FRAGQ_HASH] GUARDED_BY(fragq_lock);
+static unsigned fragq_count GUARDED_BY(fragq_lock);	/* [q] */
 static struct callout fragq_callout;
 
 static atomic_u32 maxfragpackets = 256;
@@ -93,7 +96,7 @@ fragq_bucket(const struct fragq_key *key)
 }
 
 static struct fragq *
-fragq_find(const struct fragq_key *key)
+fragq_find(const struct fragq_key *key) REQUIRES(fragq_lock)
 {
 	struct fragq *q;
 
@@ -110,6 +113,7 @@ static void fragq_timer(void *);
 
 static struct fragq *
 fragq_create(const struct fragq_family *ff, const struct fragq_key *key)
+    REQUIRES(fragq_lock)
 {
 	struct fragq *q;
 
@@ -127,7 +131,7 @@ fragq_create(const struct fragq_family *ff, const struct fragq_key *key)
 
 /* Unlinks q; the caller owns its fragments. */
 static struct mbuf *
-fragq_remove(struct fragq *q)
+fragq_remove(struct fragq *q) REQUIRES(fragq_lock)
 {
 	struct mbuf *frags = q->q_frags;
 
@@ -147,7 +151,7 @@ frags_free(const struct fragq_family *ff, struct mbuf *m)
 enum insert { INSERTED, DUPLICATE, OVERLAP };
 
 static enum insert
-fragq_insert(struct fragq *q, struct mbuf *m)
+fragq_insert(struct fragq *q, struct mbuf *m) REQUIRES(fragq_lock)
 {
 	uint32_t off = frag_offset(m), end = frag_end(m);
 	struct mbuf **p, *next;
@@ -175,7 +179,7 @@ fragq_insert(struct fragq *q, struct mbuf *m)
 }
 
 static bool
-fragq_complete(const struct fragq *q)
+fragq_complete(const struct fragq *q) REQUIRES(fragq_lock)
 {
 	const struct mbuf *m;
 	uint32_t off = 0;

@@ -19,13 +19,15 @@
 #define	INTERVAL	(10 * NSEC_PER_SEC)
 #define	ICMP_HDRLEN	8
 
+static struct mtx redirect_lock;
+
 /* A host route learned from a redirect. [r] redirect_lock */
 static struct heeded {
-	struct in_addr	 dst;		/* [r] */
-	nsec_t		 expires;	/* [r] 0: the slot is free */
+	struct in_addr	 dst GUARDED_BY(redirect_lock);	/* [r] */
+	/* [r] 0: the slot is free */
+	nsec_t		 expires GUARDED_BY(redirect_lock);
 } heeded[HEEDED_MAX];
 
-static struct mtx redirect_lock;
 static struct callout redirect_callout;
 static atomic_u32 ip_sendredirects = 1;
 static atomic_u32 drop_redirect;
@@ -67,7 +69,7 @@ redirect_timer(void *arg)
 
 /* The slot of a destination, or a free one; NULL: there is none. */
 static struct heeded *
-place_for(struct in_addr dst)
+place_for(struct in_addr dst) REQUIRES(redirect_lock)
 {
 	struct heeded *free = NULL;
 

@@ -13,7 +13,7 @@
 
 struct rwlock raw_lock;
 struct rawstat rawstat;
-static LIST_HEAD(, rawcb) raw_list;	/* [r] */
+static LIST_HEAD(, rawcb) raw_list GUARDED_BY(raw_lock);	/* [r] */
 static atomic_u32 raw_count; /* [a] number of raw sockets, usually 0 */
 
 void
@@ -25,25 +25,25 @@ raw_input_init(void)
 void
 raw_insert(struct rawcb *rc)
 {
-	rw_wlock(&raw_lock);
+	rw_wlock_as(&raw_lock, &pcbtable_role);
 	LIST_INSERT_HEAD(&raw_list, rc, rc_link);
-	rw_wunlock(&raw_lock);
+	rw_wunlock_as(&raw_lock, &pcbtable_role);
 	atomic_count_u32(&raw_count, 1);
 }
 
 void
 raw_remove(struct rawcb *rc)
 {
-	rw_wlock(&raw_lock);
+	rw_wlock_as(&raw_lock, &pcbtable_role);
 	LIST_REMOVE(rc, rc_link);
-	rw_wunlock(&raw_lock);
+	rw_wunlock_as(&raw_lock, &pcbtable_role);
 	atomic_count_u32(&raw_count, UINT32_MAX);
 }
 
 /* Whether a packet matches the socket's addresses and protocol. */
 static bool
 raw_matches(const struct rawcb *rc, const struct in_conninfo *c, uint8_t proto)
-    REQUIRES_SHARED(raw_lock)
+    REQUIRES_SHARED(raw_lock, pcbtable_role)
 {
 	const struct in_conninfo *mine = &rc->rc_inp.inp_conn;
 
@@ -67,7 +67,7 @@ raw_lookup(const struct in_conninfo *c, uint8_t proto, in_port_t ident,
 	struct rawcb *rc;
 	unsigned n = 0;
 
-	rw_rlock(&raw_lock);
+	rw_rlock_as(&raw_lock, &pcbtable_role);
 	LIST_FOREACH(rc, &raw_list, rc_link) {
 		if (rc->rc_ping != (ident != 0) || (rc->rc_ping &&
 		    rc->rc_inp.inp_conn.lport != ident) ||
@@ -80,13 +80,14 @@ raw_lookup(const struct in_conninfo *c, uint8_t proto, in_port_t ident,
 		sos[n] = rc->rc_inp.inp_socket;
 		soref(sos[n++]);
 	}
-	rw_runlock(&raw_lock);
+	rw_runlock_as(&raw_lock, &pcbtable_role);
 	return (n);
 }
 
 /* Whether the socket's filter blocks this type of ICMP or ICMPv6. */
 static bool
 filtered(const struct rawcb *rc, const struct mbuf *m, unsigned hlen)
+    REQUIRES(rc->rc_inp.inp_socket->so_lock)
 {
 	uint8_t type;
 
@@ -103,6 +104,7 @@ filtered(const struct rawcb *rc, const struct mbuf *m, unsigned hlen)
 /* RFC 3542 section 3.1: verifies the checksum if the socket set its offset. */
 static bool
 checksum_wrong(const struct rawcb *rc, const struct mbuf *m, unsigned hlen)
+    REQUIRES(rc->rc_inp.inp_socket->so_lock)
 {
 	if (rc->rc_inp.inp_family == AF_INET || rc->rc_ping ||
 	    rc->rc_checksum == NO_CHECKSUM)

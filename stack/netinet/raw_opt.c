@@ -12,7 +12,7 @@
 
 /* IPV6_CHECKSUM: an even offset, or -1 for none; ICMPv6's cannot be changed. */
 static int
-set_checksum(struct rawcb *rc, int at)
+set_checksum(struct rawcb *rc, int at) REQUIRES(rc->rc_inp.inp_socket->so_lock)
 {
 	if (rc->rc_proto == IPPROTO_ICMPV6 || (at >= 0 && at % 2 != 0))
 		return (EINVAL);
@@ -23,7 +23,7 @@ set_checksum(struct rawcb *rc, int at)
 /* Options that only raw sockets have; ENOPROTOOPT: another option. */
 static int
 raw_setown(struct rawcb *rc, int level, int name, const void *val,
-    socklen_t len)
+    socklen_t len) REQUIRES(rc->rc_inp.inp_socket->so_lock)
 {
 	const bool ipv4 = rc->rc_inp.inp_family == AF_INET;
 	int num = 0;
@@ -54,9 +54,11 @@ raw_setopt(struct socket *so, int level, int name, const void *val,
     socklen_t len) REQUIRES(so->so_lock)
 {
 	struct rawcb *rc = sotorawcb(so);
-	int error = rc->rc_ping ? ENOPROTOOPT : raw_setown(rc, level, name,
-	    val, len);
+	int error = ENOPROTOOPT;
 
+	so_assert_locked(rc->rc_inp.inp_socket);
+	if (!rc->rc_ping)
+		error = raw_setown(rc, level, name, val, len);
 	if (error != ENOPROTOOPT)
 		return (error);
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
@@ -70,10 +72,12 @@ raw_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
 {
 	struct rawcb *rc = sotorawcb(so);
 	const bool ipv4 = rc->rc_inp.inp_family == AF_INET;
-	const int hdrincl = rc->rc_hdrincl;
 	const void *from;
 	size_t size = sizeof(int);
+	int hdrincl;
 
+	so_assert_locked(rc->rc_inp.inp_socket);
+	hdrincl = rc->rc_hdrincl;
 	if (!rc->rc_ping && ipv4 && level == IPPROTO_IP && name == IP_HDRINCL) {
 		from = &hdrincl;
 	} else if (!rc->rc_ping && ipv4 && level == SOL_RAW &&

@@ -13,6 +13,12 @@
 #define	NO_CHECKSUM	(-1)
 
 /*
+ * The list of raw sockets.  It represents the table of their pcbs: raw_lock
+ * also protects writes of a socket's addresses (pcbtable_role).
+ */
+extern struct rwlock raw_lock;
+
+/*
  * Locks used to protect struct rawcb members:
  *	[I] immutable
  *	[s] lock of the socket
@@ -20,13 +26,17 @@
  */
 struct rawcb {
 	struct inpcb	 rc_inp;	/* must be first */
-	LIST_ENTRY(rawcb) rc_link;	/* [r] */
+	LIST_ENTRY(rawcb) rc_link GUARDED_BY(raw_lock);	/* [r] */
 	uint8_t		 rc_proto;	/* [I] */
 	bool		 rc_ping;	/* [I] */
-	bool		 rc_hdrincl;	/* [s] IP_HDRINCL */
-	int		 rc_checksum;	/* [s] IPV6_CHECKSUM, or NO_CHECKSUM */
-	uint32_t	 rc_filter4;	/* [s] blocked ICMP types */
-	struct icmp6_filter rc_filter6;	/* [s] ICMPv6 types passed */
+	/* [s] IP_HDRINCL */
+	bool		 rc_hdrincl GUARDED_BY(rc_inp.inp_socket->so_lock);
+	/* [s] IPV6_CHECKSUM, or NO_CHECKSUM */
+	int		 rc_checksum GUARDED_BY(rc_inp.inp_socket->so_lock);
+	/* [s] blocked ICMP types */
+	uint32_t	 rc_filter4 GUARDED_BY(rc_inp.inp_socket->so_lock);
+	/* [s] ICMPv6 types passed */
+	struct icmp6_filter rc_filter6 GUARDED_BY(rc_inp.inp_socket->so_lock);
 };
 
 static inline struct rawcb *
@@ -35,11 +45,6 @@ sotorawcb(const struct socket *so) REQUIRES(so->so_lock)
 	return (so->so_pcb);
 }
 
-/*
- * The list of raw sockets.  raw_lock also protects writes of a socket's
- * addresses.
- */
-extern struct rwlock raw_lock;
 void	 raw_insert(struct rawcb *);
 void	 raw_remove(struct rawcb *);
 void	 raw_input_init(void);

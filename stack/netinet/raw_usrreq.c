@@ -54,6 +54,7 @@ raw_create(struct socket *so, bool ping) REQUIRES(so->so_lock)
 		return (ping ? EACCES : EPERM);
 	rc = kmalloc(sizeof(*rc));
 	in_pcbinit(&rc->rc_inp, so, &raw_table);
+	so_assert_locked(rc->rc_inp.inp_socket);
 	rc->rc_proto = (uint8_t)so->so_protocol;
 	rc->rc_ping = ping;
 	rc->rc_hdrincl = rc->rc_proto == IPPROTO_RAW &&
@@ -86,6 +87,7 @@ raw_detach(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct rawcb *rc = sotorawcb(so);
 
+	so_assert_locked(rc->rc_inp.inp_socket);
 	raw_remove(rc);
 	in_mcast_free(&rc->rc_inp);
 	in_pcbremove(&rc->rc_inp);
@@ -109,14 +111,14 @@ raw_bind(struct socket *so, const struct sockname *name) REQUIRES(so->so_lock)
 	if (!rc->rc_ping && !in_isany(&ep.addr) &&
 	    !in_family(&ep.addr)->af_isours(&ep, false))
 		return (EADDRNOTAVAIL);
-	rw_wlock(&raw_lock);
+	rw_wlock_as(&raw_lock, &pcbtable_role);
 	if (rc->rc_ping) {
 		error = in_pcbbind(inp, &ep);
 	} else {
 		inp->inp_conn.laddr = ep.addr;
 		inp->inp_conn.zone = ep.zone;
 	}
-	rw_wunlock(&raw_lock);
+	rw_wunlock_as(&raw_lock, &pcbtable_role);
 	return (error);
 }
 
@@ -127,9 +129,9 @@ ping_bind(struct rawcb *rc) REQUIRES(rc->rc_inp.inp_socket->so_lock)
 	int error = 0;
 
 	if (rc->rc_ping && rc->rc_inp.inp_port == NULL) {
-		rw_wlock(&raw_lock);
+		rw_wlock_as(&raw_lock, &pcbtable_role);
 		error = in_pcbbind(&rc->rc_inp, NULL);
-		rw_wunlock(&raw_lock);
+		rw_wunlock_as(&raw_lock, &pcbtable_role);
 	}
 	return (error);
 }
@@ -140,12 +142,13 @@ raw_connect(struct socket *so, const struct sockname *name, int flags)
 {
 	struct rawcb *rc = sotorawcb(so);
 	struct inpcb *inp = &rc->rc_inp;
-	struct in_conninfo c = inp->inp_conn;
+	struct in_conninfo c;
 	struct in_endpoint ep;
 	int error;
 
 	(void)flags;
 	so_assert_locked(inp->inp_socket);
+	c = inp->inp_conn;
 	if (name != NULL) {
 		error = in_fromname(inp->inp_family, name, &ep);
 		if (error == 0)
@@ -160,12 +163,12 @@ raw_connect(struct socket *so, const struct sockname *name, int flags)
 		c.faddr = in_family(&c.faddr)->af_any;
 		so->so_state &= ~(unsigned)SS_ISCONNECTED;
 	}
-	rw_wlock(&raw_lock);
+	rw_wlock_as(&raw_lock, &pcbtable_role);
 	inp->inp_conn.faddr = c.faddr;
 	inp->inp_conn.zone = c.zone;
 	if (name != NULL)
 		inp->inp_conn.laddr = c.laddr;
-	rw_wunlock(&raw_lock);
+	rw_wunlock_as(&raw_lock, &pcbtable_role);
 	return (0);
 }
 
@@ -228,9 +231,12 @@ raw_route(const struct socket *so, const struct sockname *to,
     struct in_conninfo *c) REQUIRES(so->so_lock)
 {
 	const struct inpcb *inp = so->so_pcb;
-	struct in_endpoint ep = { inp->inp_conn.faddr, 0, inp->inp_conn.zone };
+	struct in_endpoint ep;
 	int error = 0;
 
+	so_assert_locked(inp->inp_socket);
+	ep = (struct in_endpoint){ inp->inp_conn.faddr, 0,
+	    inp->inp_conn.zone };
 	if (to != NULL)
 		error = in_fromname(inp->inp_family, to, &ep);
 	else if ((so->so_state & SS_ISCONNECTED) == 0)
@@ -271,6 +277,7 @@ raw_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 	(void)flags;
 	error = rc == NULL ? EBADF : raw_route(so, to, &c);
 	if (error == 0) {
+		so_assert_locked(rc->rc_inp.inp_socket);
 		opts = rc->rc_inp.inp_opts;
 		opts.broadcast = (so->so_options & SOO_BROADCAST) != 0;
 		if (in_isgroup(&c.faddr))
@@ -295,11 +302,13 @@ static int
 raw_peeraddr(struct socket *so, struct sockname *name) REQUIRES(so->so_lock)
 {
 	const struct inpcb *inp = so->so_pcb;
-	const struct in_endpoint ep = { inp->inp_conn.faddr, 0,
-	    inp->inp_conn.zone };
+	struct in_endpoint ep;
 
 	if ((so->so_state & SS_ISCONNECTED) == 0)
 		return (ENOTCONN);
+	so_assert_locked(inp->inp_socket);
+	ep = (struct in_endpoint){ inp->inp_conn.faddr, 0,
+	    inp->inp_conn.zone };
 	in_toname(inp->inp_family, &ep, name);
 	return (0);
 }

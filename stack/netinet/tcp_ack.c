@@ -101,6 +101,7 @@ restart_timer(struct tcpcb *tp)
  */
 static bool
 advance(struct tcpcb *tp, const struct tcpseg *sg, struct tcp_acked *a)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
 	uint32_t acked = sg->sg_ack - tp->snd_una;

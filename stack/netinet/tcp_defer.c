@@ -96,6 +96,7 @@ tcp_output_held(struct tcpcb *tp)
 		return;
 	}
 	soref(so);
+	so_assert_locked(&sototcp(so)->so);
 	sototcp(so)->batcher = curthread;
 	atomic_store_u32(&sototcp(so)->batched, BATCHED);
 }
@@ -106,7 +107,7 @@ tcp_output_handoff(struct tcpcb *tp)
 	struct socket *so = tp->t_inp.inp_socket;
 	uint32_t state = atomic_load_acq_u32(&sototcp(so)->batched);
 
-	so_assert_locked(so);
+	so_assert_locked(&sototcp(so)->so);
 	if (__predict_true(state == BATCHED_NONE) ||
 	    sototcp(so)->batcher == curthread)
 		return (false);

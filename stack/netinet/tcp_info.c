@@ -97,6 +97,7 @@ fill_sender(const struct tcpcb *tp, struct tcp_info *ti)
 
 static void
 fill_receiver(const struct tcpcb *tp, struct tcp_info *ti)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_rcv;
 

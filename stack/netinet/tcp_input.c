@@ -336,6 +336,7 @@ still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
 	if (__predict_false(tp == NULL && !PLANTED(TCP_CLOSED)) ||
 	    __predict_false(tp->t_state == TCPS_CLOSED))
 		return (false);
+	so_assert_locked(tp->t_inp.inp_socket);
 	if (__predict_false(tp->t_state == TCPS_LISTEN))
 		return ((sg->sg_flags & (TH_ACK | TH_RST)) == 0 ||
 		    !in_pcbconnected(&tcp_table, &sg->sg_conn));
@@ -348,7 +349,6 @@ still_matches(const struct tcpcb *tp, const struct tcpseg *sg)
  */
 NOINLINE static enum tcp_step
 listener_input(struct socket **sop, struct tcpseg *sg) REQUIRES((*sop)->so_lock)
-    NO_LOCK_ANALYSIS
 {
 	struct socket *child;
 	struct tcpcb *tp;
@@ -359,9 +359,12 @@ listener_input(struct socket **sop, struct tcpseg *sg) REQUIRES((*sop)->so_lock)
 	sounlock_input(*sop);
 	sorele(*sop);
 	*sop = child;
+	so_assert_locked(*sop);
 	forget_uptime();
-	step = synchronised_input(sototcpcb(child), sg);
-	tp = sototcpcb(child);
+	tp = sototcpcb(*sop);
+	so_assert_locked(tp->t_inp.inp_socket);
+	step = synchronised_input(tp, sg);
+	tp = sototcpcb(*sop);
 	/* no handshake was completed: wait for another segment */
 	if (tp != NULL && tp->t_state == TCPS_SYN_RECEIVED)
 		tcp_timer_set(tp, TT_KEEP, tcp_msec(&tcp_keepinit));
@@ -414,9 +417,8 @@ tcp_find(const struct tcpseg *sg)
 	return (so);
 }
 
-/* A child may replace the listener; the checker cannot see that. */
 __hot bool
-tcp_input_locked(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
+tcp_input_locked(struct socket *so, struct tcpseg *sg)
 {
 	bool done;
 
@@ -428,7 +430,7 @@ tcp_input_locked(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
 }
 
 __hot void
-tcp_input_single(struct tcpseg *sg) NO_LOCK_ANALYSIS
+tcp_input_single(struct tcpseg *sg)
 {
 	struct socket *so;
 

@@ -57,7 +57,8 @@ tcp_lock_owned(struct socket *so)
 }
 
 static void
-mutex_lock(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
+mutex_lock(struct socket *so, const struct lock_site *site)
+    ACQUIRES(so->so_lock)
 {
 	mtx_lock_at(&so->so_lock, site);
 }

@@ -16,10 +16,10 @@
 
 #define	BACKLOG_MAX	1024	/* max queue of a socket */
 
-/* A queued segment.  [s] mutex of its socket */
+/* A queued segment.  [v] reached only through the socket's backlog */
 struct tcp_backlog {
-	STAILQ_ENTRY(tcp_backlog) bl_link;	/* [s] */
-	struct tcpseg	 bl_seg;		/* [s] */
+	STAILQ_ENTRY(tcp_backlog) bl_link;	/* [v] */
+	struct tcpseg	 bl_seg;		/* [v] */
 };
 
 static void
@@ -27,6 +27,7 @@ await_owner(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct tcp_socket *tso = sototcp(so);
 
+	so_assert_locked(&tso->so);
 	while (tso->owner != NULL) {
 		tso->ownerwaits++;
 		(void)msleep(&tso->owner, &so->so_lock, PDUE, "sockcall",
@@ -39,6 +40,7 @@ static void
 own(struct socket *so) REQUIRES(so->so_lock)
 {
 	await_owner(so);
+	so_assert_locked(&sototcp(so)->so);
 	sototcp(so)->owner = curthread;
 }
 
@@ -51,6 +53,7 @@ disown(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct tcp_socket *tso = sototcp(so);
 
+	so_assert_locked(&tso->so);
 	KASSERT(tso->owner == curthread, ("disown: not the owner"));
 	tso->owner = NULL;
 	if (tso->ownerwaits > 0)
@@ -58,16 +61,33 @@ disown(struct socket *so) REQUIRES(so->so_lock)
 }
 
 /*
+ * Release and acquire the mutex of a socket that a call owns.  Not analysed:
+ * the socket stays locked for the call, which so_lock represents.
+ */
+static void
+mutex_leave(struct socket *so) REQUIRES(so->so_lock) NO_LOCK_ANALYSIS
+{
+	mtx_unlock(&so->so_lock);
+}
+
+static void
+mutex_return(struct socket *so) REQUIRES(so->so_lock) NO_LOCK_ANALYSIS
+{
+	mtx_lock(&so->so_lock);
+}
+
+/*
  * Processes queued segments until the queue is empty or an owner will do it.
  * Called with the mutex held, returns without it.
  */
 static void
-drain(struct socket *so) NO_LOCK_ANALYSIS
+drain(struct socket *so) RELEASES(so->so_lock)
 {
 	struct tcp_socket *tso = sototcp(so);
 	struct tcp_backlog *bl;
 
 	wakeup_hold();
+	so_assert_locked(&tso->so);
 	while (tso->owner == NULL &&
 	    (bl = STAILQ_FIRST(&tso->backlog)) != NULL) {
 		STAILQ_REMOVE_HEAD(&tso->backlog, bl_link);
@@ -84,20 +104,21 @@ drain(struct socket *so) NO_LOCK_ANALYSIS
 }
 
 static void
-backlog_enter(struct socket *so) NO_LOCK_ANALYSIS
+backlog_enter(struct socket *so) ACQUIRES(so->so_lock)
 {
 	mtx_lock(&so->so_lock);
 	own(so);
-	mtx_unlock(&so->so_lock);
+	mutex_leave(so);
 }
 
 static void
-backlog_leave(struct socket *so) NO_LOCK_ANALYSIS
+backlog_leave(struct socket *so) RELEASES(so->so_lock)
 {
 	const bool looked = PLANTED(BACKLOG_LEAVE) &&
 	    STAILQ_EMPTY(&sototcp(so)->backlog);
 
-	mtx_lock(&so->so_lock);
+	so_assert_locked(&sototcp(so)->so);
+	mutex_return(so);
 	disown(so);
 	if (looked || STAILQ_EMPTY(&sototcp(so)->backlog))
 		mtx_unlock(&so->so_lock);
@@ -107,11 +128,12 @@ backlog_leave(struct socket *so) NO_LOCK_ANALYSIS
 
 static int
 backlog_sleep(struct socket *so, const void *chan, const char *wmesg,
-    nsec_t timeout) NO_LOCK_ANALYSIS
+    nsec_t timeout) REQUIRES(so->so_lock)
 {
 	int error;
 
-	mtx_lock(&so->so_lock);
+	so_assert_locked(&sototcp(so)->so);
+	mutex_return(so);
 	disown(so);
 	if (!STAILQ_EMPTY(&sototcp(so)->backlog) && !PLANTED(BACKLOG_SLEEP)) {
 		drain(so);	/* the queue may contain the awaited event */
@@ -120,20 +142,23 @@ backlog_sleep(struct socket *so, const void *chan, const char *wmesg,
 	}
 	error = msleep(chan, &so->so_lock, PCATCH, wmesg, timeout);
 	own(so);
-	mtx_unlock(&so->so_lock);
+	mutex_leave(so);
 	return (error);
 }
 
 static void
-backlog_lock(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
+backlog_lock(struct socket *so, const struct lock_site *site)
+    ACQUIRES(so->so_lock)
 {
 	mtx_lock_at(&so->so_lock, site);
 	await_owner(so);
 }
 
 static bool
-backlog_owned(struct socket *so) REQUIRES(so->so_lock)
+backlog_owned(struct socket *so)
 {
+	/* only this thread can make itself the owner */
+	mtx_stable(&sototcp(so)->so.so_lock);
 	return (mtx_owned(&so->so_lock) || sototcp(so)->owner == curthread);
 }
 
@@ -144,6 +169,7 @@ backlog_put(struct socket *so, struct tcpseg *sg) REQUIRES(so->so_lock)
 	struct tcp_socket *tso = sototcp(so);
 	struct tcp_backlog *bl;
 
+	so_assert_locked(&tso->so);
 	if (tso->nbacklog == BACKLOG_MAX) {
 		TCPLOCK_INC(backlogdrops);
 		return;
@@ -158,7 +184,7 @@ backlog_put(struct socket *so, struct tcpseg *sg) REQUIRES(so->so_lock)
 }
 
 static void
-backlog_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
+backlog_input(struct tcpseg *sg)
 {
 	struct socket *so;
 
@@ -167,6 +193,7 @@ backlog_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
 		if (so == NULL)
 			return;
 		mtx_lock(&so->so_lock);
+		so_assert_locked(&sototcp(so)->so);
 		if (sototcp(so)->owner != NULL ||
 		    !STAILQ_EMPTY(&sototcp(so)->backlog)) {
 			backlog_put(so, sg);

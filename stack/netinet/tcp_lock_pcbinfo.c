@@ -14,21 +14,21 @@
 
 static struct mtx tcpinfo;
 
-/* The checker cannot follow a conditionally held lock. */
 static void
-info_lock(struct socket *so, const struct lock_site *site) NO_LOCK_ANALYSIS
+info_lock(struct socket *so, const struct lock_site *site)
+    ACQUIRES(so->so_lock)
 {
-	const bool held = mtx_owned(&tcpinfo);
-
-	if (!held)
-		mtx_lock(&tcpinfo);
+	if (mtx_owned(&tcpinfo)) {
+		mtx_lock_at(&so->so_lock, site);
+		return;
+	}
+	mtx_lock(&tcpinfo);
 	mtx_lock_at(&so->so_lock, site);
-	if (!held)
-		mtx_unlock(&tcpinfo);
+	mtx_unlock(&tcpinfo);
 }
 
 static void
-info_enter(struct socket *so)
+info_enter(struct socket *so) ACQUIRES(so->so_lock)
 {
 	info_lock(so, LOCK_SITE);
 }
@@ -52,23 +52,23 @@ is_expected(const struct tcpcb *tp, const struct tcpseg *sg)
 }
 
 static bool
-info_segment(struct socket *so, struct tcpseg *sg) NO_LOCK_ANALYSIS
+info_segment(struct socket *so, struct tcpseg *sg)
+    RELEASES(tcpinfo, so->so_lock)
 {
-	const bool expected = is_expected(sototcpcb(so), sg);
 	bool done;
 
-	if (expected) {
+	if (is_expected(sototcpcb(so), sg)) {
 		TCPLOCK_INC(predicted);
 		mtx_unlock(&tcpinfo);
+		return (tcp_input_locked(so, sg));
 	}
 	done = tcp_input_locked(so, sg);
-	if (!expected)
-		mtx_unlock(&tcpinfo);
+	mtx_unlock(&tcpinfo);
 	return (done);
 }
 
 static void
-info_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
+info_input(struct tcpseg *sg)
 {
 	struct socket *so;
 

@@ -45,24 +45,36 @@ count_run(unsigned n)
 
 /* Unlocks the socket that the last segment left locked. */
 static void
-batch_drop(struct tcp_lock_batch *tb) NO_LOCK_ANALYSIS
+batch_drop(struct tcp_lock_batch *tb)
 {
 	struct socket *so = tb->tb_so;
 
 	if (so == NULL)
 		return;
+	so_assert_locked(so);
 	tb->tb_so = NULL;
 	count_run(tb->tb_run);
 	sounlock_input(so);
 	sorele(so);
 }
 
+/* Whether the last segment left the socket locked, with the same pcb. */
+static inline bool
+batch_holds(const struct tcp_lock_batch *tb, struct socket *so)
+{
+	if (so != tb->tb_so)
+		return (false);
+	so_assert_locked(so);
+	return (so->so_pcb == tb->tb_pcb);
+}
+
 /* Locks the socket of a segment, unless the last segment left it locked. */
 static void
 batch_lock(struct tcp_lock_batch *tb, struct socket *so)
-    ACQUIRES(so->so_lock) NO_LOCK_ANALYSIS
+    ACQUIRES(so->so_lock)
 {
-	if (so == tb->tb_so && so->so_pcb == tb->tb_pcb) {
+	if (batch_holds(tb, so)) {
+		so_assert_locked(so);
 		TCPLOCK_INC(kept);
 		sorele(so);
 		tb->tb_run++;
@@ -81,11 +93,11 @@ batch_lock(struct tcp_lock_batch *tb, struct socket *so)
 
 /*
  * Keeps the segment's socket locked, perhaps a new child, if more segments may
- * follow.
+ * follow.  Not analysed, because tb_so records the lock that is kept.
  */
 static void
 batch_keep(struct tcp_lock_batch *tb, struct socket *so, bool done)
-    REQUIRES(so->so_lock)
+    RELEASES(so->so_lock) NO_LOCK_ANALYSIS
 {
 	const struct tcpcb *tp = sototcpcb(so);
 
@@ -99,21 +111,26 @@ batch_keep(struct tcp_lock_batch *tb, struct socket *so, bool done)
 		batch_drop(tb);
 }
 
+static bool
+batch_deliver(struct tcp_lock_batch *tb, struct socket *so, struct tcpseg *sg)
+{
+	bool done;
+
+	batch_lock(tb, so);
+	done = tcp_socket_input(&so, sg);
+	batch_keep(tb, so, done);
+	return (done);
+}
+
 static void
-batch_input(struct tcpseg *sg) NO_LOCK_ANALYSIS
+batch_input(struct tcpseg *sg)
 {
 	struct tcp_lock_batch *tb = batch_mine();
 	struct socket *so;
-	bool done;
 
-	do {
+	do
 		so = tcp_find(sg);
-		if (so == NULL)
-			return;
-		batch_lock(tb, so);
-		done = tcp_socket_input(&so, sg);
-		batch_keep(tb, so, done);
-	} while (!done);
+	while (so != NULL && !batch_deliver(tb, so, sg));
 }
 
 static bool

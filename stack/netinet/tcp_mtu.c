@@ -19,7 +19,7 @@
 
 /* Header bytes of a data segment. */
 static uint32_t
-headers(const struct tcpcb *tp)
+headers(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	return (tcp_hdrlen(&tp->t_inp.inp_conn) +
 	    (tp->t_flags & TF_TS ? TCP_TS_LEN : 0));
@@ -27,7 +27,7 @@ headers(const struct tcpcb *tp)
 
 /* Max segment for our interface's MTU and the peer's MSS. */
 static uint32_t
-largest(const struct tcpcb *tp)
+largest(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	uint32_t mss = tcp_mymss(tp);
 
@@ -38,6 +38,7 @@ largest(const struct tcpcb *tp)
 
 static void
 set_pathmtu(struct tcpcb *tp, uint32_t mtu)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t least = TCP_MSS_MIN + headers(tp);
 
@@ -56,7 +57,7 @@ set_search(struct tcpcb *tp, uint32_t high, nsec_t next)
  * With net.inet.tcp.mtu_probing=2 every connection starts with the small size.
  */
 void
-tcp_mtu_init(struct tcpcb *tp)
+tcp_mtu_init(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	if (atomic_load_u32(&tcp_mtu_probing) < MTU_PROBING_ALWAYS ||
 	    tp->t_maxseg <= BASE_MSS)
@@ -71,6 +72,7 @@ tcp_mtu_init(struct tcpcb *tp)
  */
 void
 tcp_mtu_icmp(struct tcpcb *tp, uint32_t mtu)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t before = tp->t_maxseg;
 
@@ -93,7 +95,7 @@ tcp_mtu_icmp(struct tcpcb *tp, uint32_t mtu)
  * hole, a router that drops without an ICMP error.
  */
 void
-tcp_mtu_timeout(struct tcpcb *tp)
+tcp_mtu_timeout(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t mss = tp->t_maxseg > BASE_MSS ? BASE_MSS : tp->t_maxseg / 2;
 
@@ -107,7 +109,7 @@ tcp_mtu_timeout(struct tcpcb *tp)
 
 /* The next size to probe; 0: no probe now. */
 static uint32_t
-next_size(struct tcpcb *tp)
+next_size(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	struct tcp_mtu *mt = &tp->t_mtu;
 
@@ -150,7 +152,7 @@ tcp_mtu_probe(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 }
 
 __cold static void
-probe_passed(struct tcpcb *tp)
+probe_passed(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	TCPSTAT_INC(mtuprobeok);
 	set_pathmtu(tp, tp->t_mtu.probe);
@@ -158,7 +160,7 @@ probe_passed(struct tcpcb *tp)
 }
 
 void
-tcp_mtu_acked(struct tcpcb *tp)
+tcp_mtu_acked(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	if (tp->t_mtu.probe != 0 && SEQ_GEQ(tp->snd_una, tp->t_mtu.end))
 		probe_passed(tp);

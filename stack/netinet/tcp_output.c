@@ -246,6 +246,7 @@ build_options(struct tcpcb *tp, uint8_t *buf)
 static void
 fill_header(struct tcpcb *tp, const struct in_family *af, struct mbuf *m,
     unsigned optlen, tcp_seq seq, uint8_t flags)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t mask = (1U << tp->rcv_scale) - 1;
 	uint32_t win = (tcp_rcvwindow(tp) + mask) >> tp->rcv_scale;
@@ -345,7 +346,7 @@ account_ack(struct tcpcb *tp, uint32_t len)
 }
 
 __cold static int
-send_error(struct tcpcb *tp, int error)
+send_error(struct tcpcb *tp, int error) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	TCPSTAT_INC(outerror);
 	switch (error) {
@@ -365,6 +366,7 @@ send_error(struct tcpcb *tp, int error)
 /* Sends one segment of an established connection. */
 __hot static int
 transmit(struct tcpcb *tp, tcp_seq seq, uint32_t *len, bool fin)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct sockbuf *sb = &tp->t_inp.inp_socket->so_snd;
 	const struct in_conninfo *c = &tp->t_inp.inp_conn;
@@ -513,7 +515,7 @@ tcp_sendtail(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
  * no sequence number, so its loss has no effect.
  */
 void
-tcp_sendprobe(struct tcpcb *tp)
+tcp_sendprobe(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	uint32_t len = 0;
 

@@ -139,14 +139,14 @@ tcp_offermss(const struct in_conninfo *c, uint16_t usermss)
 }
 
 uint32_t
-tcp_mymss(const struct tcpcb *tp)
+tcp_mymss(const struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	return (tcp_offermss(&tp->t_inp.inp_conn, tp->t_usermss));
 }
 
 /* Computes the data bytes of a full segment from all limits. */
 void
-tcp_setmss(struct tcpcb *tp)
+tcp_setmss(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const uint32_t headers = tcp_hdrlen(&tp->t_inp.inp_conn);
 	uint32_t mss = tcp_mymss(tp);
@@ -198,7 +198,7 @@ tcp_close(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
  * 3.2).
  */
 static void
-send_reset(struct tcpcb *tp)
+send_reset(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const struct tcpseg sg = { .sg_conn = tp->t_inp.inp_conn,
 	    .sg_opt = { .has_ts = (tp->t_flags & TF_TS) != 0,

@@ -36,6 +36,7 @@ syn_window(const struct socket *so) REQUIRES(so->so_lock)
 
 static void
 send_sequence(struct tcpcb *tp, tcp_seq iss)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	tp->t_used = true;
 	tp->iss = iss;
@@ -54,6 +55,7 @@ receive_sequence(struct tcpcb *tp, tcp_seq irs)
 /* Options of the peer's SYN: those it did not offer are off. */
 static void
 learn_options(struct tcpcb *tp, const struct tcpopts *to)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	tp->t_peermss = to->has_mss ? to->mss :
 	    tcp_defaultmss(&tp->t_inp.inp_conn);
@@ -197,7 +199,10 @@ first_window(struct tcpcb *tp, const struct tcpseg *sg)
 /* Copies a listener's options to its child. */
 static void
 inherit(struct tcpcb *tp, const struct tcpcb *from)
+    REQUIRES(from->t_inp.inp_socket->so_lock)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
+	role_assert(&pcbtable_role);	/* the child is in no table yet */
 	tp->t_flags |= from->t_flags & (TF_NODELAY | TF_CORK | TF_QUICKACK);
 	tp->t_notsentmax = from->t_notsentmax;
 	tp->t_usermss = from->t_usermss;
@@ -222,6 +227,7 @@ tcp_half_init(struct tcp_half *h, struct socket *head,
 	const unsigned offered = (to->has_ts ? TF_TS : 0) |
 	    (to->has_wscale ? TF_WSCALE : 0) | (to->has_sackok ? TF_SACK : 0);
 
+	so_assert_locked(tp->t_inp.inp_socket);
 	*h = (struct tcp_half){
 		.hf_conn = *c, .hf_irs = irs,
 		.hf_flags = tcp_offers() & offered,
@@ -239,6 +245,7 @@ tcp_half_init(struct tcp_half *h, struct socket *head,
 /* Sets a child's sequence numbers and options from its handshake. */
 static void
 adopt_half(struct tcpcb *tp, const struct tcp_half *h)
+    REQUIRES(tp->t_inp.inp_socket->so_lock)
 {
 	const unsigned negotiated = TF_TS | TF_WSCALE | TF_SACK |
 	    TF_ECN;
@@ -259,20 +266,21 @@ adopt_half(struct tcpcb *tp, const struct tcp_half *h)
 }
 
 /*
- * Creates the child of a completed handshake, locked and referenced; the
- * checker cannot see that.  NULL: the accept queue is full, or another thread
- * has created it.
+ * Creates the child of a completed handshake, locked and referenced.  NULL: the
+ * accept queue is full, or another thread has created it.  Not analysed,
+ * because the child is locked only if there is one.
  */
 static struct socket *
 newchild(struct socket *head, const struct tcp_half *h) NO_LOCK_ANALYSIS
 {
-	struct socket *so = sonewconn(head);
+	struct socket *so;
 	struct tcpcb *tp;
 
-	if (so == NULL) {
+	if (soacceptfull(head)) {
 		TCPSTAT_INC(listendrop);
 		return (NULL);
 	}
+	sonewconn(head, &so);
 	tp = tcp_newtcpcb(so);
 	inherit(tp, sototcpcb(head));
 	tp->t_state = TCPS_SYN_RECEIVED;

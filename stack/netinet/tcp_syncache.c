@@ -14,19 +14,25 @@
 #define	BATCH		16		/* SYN-ACKs retransmitted at a time */
 #define	CHALLENGES	10 /* max challenges of one handshake (RFC 5961) */
 
+extern struct lock_role bucket_role;	/* lock of an entry's bucket */
+
+/* [b] lock of the bucket */
 struct syncache {
-	TAILQ_ENTRY(syncache) sc_link;	/* [b] */
-	struct tcp_half	 sc_half;	/* [b] */
-	nsec_t		 sc_since;	/* [b] when the SYN arrived */
-	nsec_t		 sc_due;	/* [b] when to retransmit or give up */
-	unsigned	 sc_rexmits;	/* [b] */
-	unsigned	 sc_challenges;	/* [b] */
+	TAILQ_ENTRY(syncache) sc_link GUARDED_BY(bucket_role);	/* [b] */
+	struct tcp_half	 sc_half GUARDED_BY(bucket_role);	/* [b] */
+	/* [b] when the SYN arrived */
+	nsec_t		 sc_since GUARDED_BY(bucket_role);
+	/* [b] when to retransmit or give up */
+	nsec_t		 sc_due GUARDED_BY(bucket_role);
+	unsigned	 sc_rexmits GUARDED_BY(bucket_role);	/* [b] */
+	unsigned	 sc_challenges GUARDED_BY(bucket_role);	/* [b] */
 };
 
 static struct bucket {
 	struct mtx	 lock;
-	TAILQ_HEAD(, syncache) entries;	/* [b] oldest first */
-	unsigned	 len;		/* [b] */
+	/* [b] oldest first */
+	TAILQ_HEAD(, syncache) entries GUARDED_BY(lock);
+	unsigned	 len GUARDED_BY(lock);		/* [b] */
 } buckets[SYNCACHE_BUCKETS];
 static struct siphash_key bucket_key;	/* [I] after boot */
 static struct callout ticker;
@@ -39,6 +45,7 @@ tcp_syncache_init(void)
 {
 	for (size_t i = 0; i < nitems(buckets); i++) {
 		mtx_init(&buckets[i].lock, LC_SYNCACHE);
+		mtx_private(&buckets[i].lock);
 		TAILQ_INIT(&buckets[i].entries);
 	}
 	mach_random(&bucket_key, sizeof(bucket_key));
@@ -58,6 +65,7 @@ bucket_of(const struct in_conninfo *c)
 
 static struct syncache *
 entry_find(struct bucket *b, const struct in_conninfo *c) REQUIRES(b->lock)
+    REQUIRES(bucket_role)
 {
 	struct syncache *sc;
 
@@ -75,6 +83,7 @@ entry_find(struct bucket *b, const struct in_conninfo *c) REQUIRES(b->lock)
 
 static void
 entry_free(struct bucket *b, struct syncache *sc) REQUIRES(b->lock)
+    REQUIRES(bucket_role)
 {
 	TAILQ_REMOVE(&b->entries, sc, sc_link);
 	KASSERT(b->len > 0, ("entry_free: none counted"));
@@ -97,6 +106,7 @@ tick_arm(void)
  */
 static bool
 make_room(struct bucket *b) REQUIRES(b->lock)
+    REQUIRES(bucket_role)
 {
 	if (b->len < atomic_load_u32(&tcp_synbucketlimit) &&
 	    atomic_load_u32(&tcp_syncount) <
@@ -110,7 +120,7 @@ make_room(struct bucket *b) REQUIRES(b->lock)
 }
 
 static nsec_t
-backoff(const struct syncache *sc)
+backoff(const struct syncache *sc) REQUIRES(bucket_role)
 {
 	return (tcp_msec(&tcp_rexmit_initial) << sc->sc_rexmits);
 }
@@ -121,7 +131,7 @@ tcp_syncache_add(struct tcp_half *h)
 	struct bucket *b = bucket_of(&h->hf_conn);
 	struct syncache *sc;
 
-	mtx_lock(&b->lock);
+	mtx_lock_as(&b->lock, &bucket_role);
 	sc = entry_find(b, &h->hf_conn);
 	if (sc == NULL && make_room(b)) {
 		h->hf_iss = tcp_newiss(&h->hf_conn);
@@ -138,7 +148,7 @@ tcp_syncache_add(struct tcp_half *h)
 		sc->sc_half.hf_sent = 0;
 		*h = sc->sc_half;
 	}
-	mtx_unlock(&b->lock);
+	mtx_unlock_as(&b->lock, &bucket_role);
 	if (sc == NULL)
 		return (false);
 	tick_arm();
@@ -153,13 +163,13 @@ tcp_syncache_find(const struct in_conninfo *c, struct tcp_half *h,
 	struct bucket *b = bucket_of(c);
 	struct syncache *sc;
 
-	mtx_lock(&b->lock);
+	mtx_lock_as(&b->lock, &bucket_role);
 	sc = entry_find(b, c);
 	if (sc != NULL) {
 		*h = sc->sc_half;
 		*since = sc->sc_since;
 	}
-	mtx_unlock(&b->lock);
+	mtx_unlock_as(&b->lock, &bucket_role);
 	return (sc != NULL);
 }
 
@@ -169,11 +179,11 @@ tcp_syncache_remove(const struct in_conninfo *c)
 	struct bucket *b = bucket_of(c);
 	struct syncache *sc;
 
-	mtx_lock(&b->lock);
+	mtx_lock_as(&b->lock, &bucket_role);
 	sc = entry_find(b, c);
 	if (sc != NULL)
 		entry_free(b, sc);
-	mtx_unlock(&b->lock);
+	mtx_unlock_as(&b->lock, &bucket_role);
 }
 
 /*
@@ -188,7 +198,7 @@ tcp_syncache_reset(const struct tcpseg *sg)
 	struct syncache *sc;
 	bool challenge = false;
 
-	mtx_lock(&b->lock);
+	mtx_lock_as(&b->lock, &bucket_role);
 	sc = entry_find(b, &sg->sg_conn);
 	if (sc != NULL && sg->sg_seq == sc->sc_half.hf_irs + 1) {
 		TCPSTAT_INC(drops);
@@ -199,7 +209,7 @@ tcp_syncache_reset(const struct tcpseg *sg)
 		challenge = sc->sc_challenges++ < CHALLENGES;
 		h = sc->sc_half;
 	}
-	mtx_unlock(&b->lock);
+	mtx_unlock_as(&b->lock, &bucket_role);
 	if (challenge)
 		(void)tcp_half_send(&h, TH_SYN | TH_ACK);
 }
@@ -211,7 +221,7 @@ bucket_due(struct bucket *b, nsec_t now, struct tcp_half *due)
 	struct syncache *sc, *next;
 	unsigned n = 0;
 
-	mtx_lock(&b->lock);
+	mtx_lock_as(&b->lock, &bucket_role);
 	for (sc = TAILQ_FIRST(&b->entries); sc != NULL && n < BATCH;
 	    sc = next) {
 		next = TAILQ_NEXT(sc, sc_link);
@@ -227,7 +237,7 @@ bucket_due(struct bucket *b, nsec_t now, struct tcp_half *due)
 		sc->sc_due = now + backoff(sc);
 		due[n++] = sc->sc_half;
 	}
-	mtx_unlock(&b->lock);
+	mtx_unlock_as(&b->lock, &bucket_role);
 	return (n);
 }
 

@@ -115,7 +115,8 @@ enum tcp_limit { TL_PROGRAM, TL_BUSY, TL_WINDOW, TL_BUFFER, TL_COUNT };
 
 /* [s] everything: lock of the socket */
 struct tcpcb {
-	struct inpcb	 t_inp;		/* first: so_pcb points to both */
+	/* must be first, because so_pcb points to both */
+	struct inpcb	 t_inp;
 	enum tcp_state	 t_state;
 	unsigned	 t_flags;	/* TF_* */
 
@@ -236,13 +237,17 @@ struct tcpcb {
 struct tcp_socket {
 	struct socket	 so;
 	/* deferred output (tcp_defer.c) */
-	struct thread	*batcher;	/* [s] thread with the transmit batch */
+	/* [s] thread with the transmit batch */
+	struct thread	*batcher GUARDED_BY(so.so_lock);
 	atomic_u32	 batched;	/* [a] BATCHED_* */
 	/* net.inet.tcp.input=backlog (tcp_lock_backlog.c) */
-	struct thread	*owner;		/* [s] in a socket call, or NULL */
-	unsigned	 ownerwaits;	/* [s] threads that wait for ownership */
-	unsigned	 nbacklog;	/* [s] */
-	STAILQ_HEAD(, tcp_backlog) backlog;	/* [s] segments for the owner */
+	/* [s] in a socket call, or NULL */
+	struct thread	*owner GUARDED_BY(so.so_lock);
+	/* [s] threads that wait for ownership */
+	unsigned	 ownerwaits GUARDED_BY(so.so_lock);
+	unsigned	 nbacklog GUARDED_BY(so.so_lock);	/* [s] */
+	/* [s] segments for the owner */
+	STAILQ_HEAD(, tcp_backlog) backlog GUARDED_BY(so.so_lock);
 } __attribute__((aligned(64)));	/* no cache line is shared by two sockets */
 
 static inline struct tcp_socket *
@@ -354,8 +359,10 @@ bool	 tcp_timewait(struct tcpcb *tp)
 tcp_seq	 tcp_newiss(const struct in_conninfo *);
 uint32_t tcp_tsoffset(const struct in_conninfo *);
 uint16_t tcp_offermss(const struct in_conninfo *, uint16_t usermss);
-void	 tcp_setmss(struct tcpcb *);
-uint32_t tcp_mymss(const struct tcpcb *);	/* the MSS that we advertise */
+void	 tcp_setmss(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
+/* the MSS that we advertise */
+uint32_t tcp_mymss(const struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 void	 tcp_setstate(struct tcpcb *, enum tcp_state);
 void	 tcp_ctlinput(int error, const struct in_conninfo *,
 	    const uint8_t *header, uint32_t mtu, const struct in_icmperr *);
@@ -476,13 +483,18 @@ tcp_is_urgent(const struct tcpcb *tp, tcp_seq seq)
 }
 
 /* tcp_mtu.c */
-void	 tcp_mtu_init(struct tcpcb *);		/* the handshake is complete */
-void	 tcp_mtu_icmp(struct tcpcb *, uint32_t mtu);	/* by ICMP */
-void	 tcp_mtu_timeout(struct tcpcb *);
+/* the handshake is complete */
+void	 tcp_mtu_init(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
+void	 tcp_mtu_icmp(struct tcpcb *tp, uint32_t mtu)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);	/* by ICMP */
+void	 tcp_mtu_timeout(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 /* Bytes to send as one probe from snd_max; 0: no probe now. */
 uint32_t tcp_mtu_probe(struct tcpcb *tp)
 	    REQUIRES(tp->t_inp.inp_socket->so_lock);
-void	 tcp_mtu_acked(struct tcpcb *);		/* snd_una has advanced */
+/* snd_una has advanced */
+void	 tcp_mtu_acked(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 __cold void	 tcp_mtu_resent(struct tcpcb *, tcp_seq, uint32_t len);
 
 /* tcp_buf.c: called after a read and after a write; may enlarge the buffer. */
@@ -512,7 +524,8 @@ uint32_t tcp_notsent(const struct tcpcb *tp)
 uint32_t tcp_notsentmax(const struct tcpcb *);
 /* Sends new data, else retransmits the last segment and returns false. */
 bool	 tcp_sendtail(struct tcpcb *tp) REQUIRES(tp->t_inp.inp_socket->so_lock);
-void	 tcp_sendprobe(struct tcpcb *);
+void	 tcp_sendprobe(struct tcpcb *tp)
+	    REQUIRES(tp->t_inp.inp_socket->so_lock);
 __cold void  tcp_respond(const struct tcpseg *, tcp_seq seq, tcp_seq ack,
 	    uint8_t flags, uint32_t tsval);
 __cold void  tcp_reset(const struct tcpseg *);

@@ -76,7 +76,7 @@ badlen:
 static bool
 udp_append(const struct inpcb *inp, struct sockbuf *sb,
     const struct sockname *from, const struct socontrol *control,
-    struct mbuf *m)
+    struct mbuf *m) REQUIRES(inp->inp_socket->so_lock)
 {
 	const uint32_t len = m->m_pkthdr.len;
 
@@ -101,31 +101,39 @@ udp_control(const struct mbuf *m, struct socontrol *control)
 }
 
 static void
-udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
-    const struct in_arrival *arrival)
+udp_receive(struct socket *so, struct inpcb *inp, struct mbuf *m,
+    const struct in_conninfo *c, const struct in_arrival *arrival)
+    REQUIRES(so->so_lock)
 {
 	const struct in_endpoint from = { c->faddr, c->fport, c->zone };
 	struct socontrol control;
 	struct sockname name;
-	struct inpcb *inp;
 
+	so_assert_locked(inp->inp_socket);
+	if (!in_mcast_hears(inp, c, arrival->ia_ifindex)) {
+		m_freem(m);
+		return;
+	}
 	in_toname(so->so_proto->pr_domain, &from, &name);
 	control.sc_len = 0;
-	mtx_lock(&so->so_lock);
-	inp = so->so_pcb;
-	if (inp != NULL) {
-		so_assert_locked(inp->inp_socket);
-		in_control_received(inp, c, arrival, &control);
-	}
-	if (inp == NULL ||
-	    !in_mcast_hears(inp, c, arrival->ia_ifindex)) {
-		m_freem(m);
-	} else if (udp_append(inp, &so->so_rcv, &name, &control, m)) {
+	in_control_received(inp, c, arrival, &control);
+	if (udp_append(inp, &so->so_rcv, &name, &control, m)) {
 		UDPSTAT_INC(delivered);
 		sorwakeup(so);
 	} else {
 		UDPSTAT_INC(fullsock);
 	}
+}
+
+static void
+udp_deliver(struct socket *so, struct mbuf *m, const struct in_conninfo *c,
+    const struct in_arrival *arrival)
+{
+	mtx_lock(&so->so_lock);
+	if (so->so_pcb != NULL)
+		udp_receive(so, so->so_pcb, m, c, arrival);
+	else
+		m_freem(m);
 	mtx_unlock(&so->so_lock);
 }
 
@@ -227,6 +235,7 @@ udp_detach(struct socket *so) REQUIRES(so->so_lock)
 {
 	struct inpcb *inp = so->so_pcb;
 
+	so_assert_locked(inp->inp_socket);
 	in_mcast_free(inp);
 	in_pcbremove(inp);
 	so->so_pcb = NULL;
@@ -349,6 +358,7 @@ udp_route(struct inpcb *inp, const struct sockname *to, struct in_conninfo *c)
 static int
 udp_segment(const struct inpcb *inp, const struct msghdr *msg,
     const struct in_conninfo *c, uint32_t len, uint16_t *size)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	const struct in_family *af = in_family(&c->faddr);
 	const struct cmsghdr *cm = NULL;
@@ -418,8 +428,10 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 			in_mcast_sendopts(inp, &opts);
 		error = in_control_send(inp, msg, &c, &opts);
 	}
-	if (error == 0)
+	if (error == 0) {
+		so_assert_locked(inp->inp_socket);
 		error = udp_segment(inp, msg, &c, m->m_pkthdr.len, &size);
+	}
 	if (error != 0) {
 		m_freem(m);
 		return (error);
@@ -430,6 +442,7 @@ udp_send(struct socket *so, struct mbuf *m, const struct sockname *to,
 
 static int
 udp_setown(struct inpcb *inp, int name, const void *val, socklen_t len)
+    REQUIRES(inp->inp_socket->so_lock)
 {
 	int num;
 
@@ -452,10 +465,13 @@ static int
 udp_setopt(struct socket *so, int level, int name, const void *val,
     socklen_t len) REQUIRES(so->so_lock)
 {
+	struct inpcb *inp = so->so_pcb;
+
+	so_assert_locked(inp->inp_socket);
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
-		return (in_pcbsetopt(so->so_pcb, level, name, val, len));
+		return (in_pcbsetopt(inp, level, name, val, len));
 	if (level == IPPROTO_UDP)
-		return (udp_setown(so->so_pcb, name, val, len));
+		return (udp_setown(inp, name, val, len));
 	return (level == SOL_SOCKET ? 0 : ENOPROTOOPT);
 }
 
@@ -463,11 +479,12 @@ static int
 udp_getopt(struct socket *so, int level, int name, void *val, socklen_t *len)
     REQUIRES(so->so_lock)
 {
-	const struct inpcb *inp = so->so_pcb;
+	struct inpcb *inp = so->so_pcb;
 	int num;
 
+	so_assert_locked(inp->inp_socket);
 	if (level == IPPROTO_IP || level == IPPROTO_IPV6)
-		return (in_pcbgetopt(so->so_pcb, level, name, val, len));
+		return (in_pcbgetopt(inp, level, name, val, len));
 	if (level != IPPROTO_UDP || (name != UDP_SEGMENT && name != UDP_GRO))
 		return (ENOPROTOOPT);
 	num = name == UDP_SEGMENT ? inp->inp_segment : inp->inp_gro;

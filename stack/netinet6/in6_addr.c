@@ -17,24 +17,28 @@
 #include "netinet/in_group.h"
 #include "netinet6/ip6_private.h"
 
+static struct rwlock in6_lock;
+
 /*
  * Locks used to protect struct in6_ifaddr members:
  *	[I] immutable
  *	[l] in6_lock
  */
 struct in6_ifaddr {
-	LIST_ENTRY(in6_ifaddr) ia_link;	/* [l] */
+	LIST_ENTRY(in6_ifaddr) ia_link GUARDED_BY(in6_lock);	/* [l] */
 	struct ifnet	*ia_ifp;	/* [I] */
 	struct in6_addr	 ia_addr;	/* [I] */
 	unsigned	 ia_plen;	/* [I] */
-	unsigned	 ia_flags;	/* [l] IA6_* */
-	unsigned	 ia_probes;	/* [l] probes still to be sent */
-	nsec_t		 ia_preferred, ia_valid; /* [l] ends of the lifetimes */
+	unsigned	 ia_flags GUARDED_BY(in6_lock);	/* [l] IA6_* */
+	/* [l] probes still to be sent */
+	unsigned	 ia_probes GUARDED_BY(in6_lock);
+	/* [l] ends of the lifetimes */
+	nsec_t		 ia_preferred GUARDED_BY(in6_lock),
+			 ia_valid GUARDED_BY(in6_lock);
 };
 
-static struct rwlock in6_lock;
 static struct mtx start_lock;		/* for msleep() */
-static LIST_HEAD(, in6_ifaddr) in6_addrs;	/* [l] */
+static LIST_HEAD(, in6_ifaddr) in6_addrs GUARDED_BY(in6_lock);	/* [l] */
 
 static atomic_u32 in6_ntentative;	/* [a] tentative addresses, usually 0 */
 static bool in6_started;		/* [I] after boot */
@@ -92,7 +96,7 @@ in6_addr_tentative(const struct ifnet *ifp, const struct in6_addr *addr)
 
 /* Duplicate detection has ended, with or without a conflict. */
 static void
-addr_decided(struct in6_ifaddr *ia)
+addr_decided(struct in6_ifaddr *ia) REQUIRES(in6_lock)
 {
 	KASSERT(ia->ia_flags & IA6_TENTATIVE, ("addr_decided: twice"));
 	ia->ia_flags &= ~(unsigned)IA6_TENTATIVE;
@@ -117,6 +121,7 @@ in6_addr_add(struct ifnet *ifp, const struct in6_addr *addr, unsigned plen,
 	if (plen < 128)
 		(void)route6_add(addr, plen, NULL, ifp, 0);
 	ia = kmalloc(sizeof(*ia));
+	rw_wlock(&in6_lock);
 	ia->ia_ifp = ifp;
 	ia->ia_addr = *addr;
 	ia->ia_plen = plen;
@@ -128,7 +133,6 @@ in6_addr_add(struct ifnet *ifp, const struct in6_addr *addr, unsigned plen,
 		ia->ia_flags |= IA6_TENTATIVE;
 		atomic_fetchadd_u32(&in6_ntentative, 1);
 	}
-	rw_wlock(&in6_lock);
 	LIST_INSERT_HEAD(&in6_addrs, ia, ia_link);
 	rw_wunlock(&in6_lock);
 	return (ifp->if_loopback ? 0 : in_group_join(ifp, &group, NULL));
@@ -252,6 +256,7 @@ in6_addr_tick(void)
 	rw_wunlock(&in6_lock);
 	while (n-- > 0)
 		nd6_solicit(probe[n].ifp, &in6addr_any, &probe[n].addr, false);
+	rw_private(&in6_lock);		/* of the dead */
 	while ((ia = LIST_FIRST(&dead)) != NULL) {
 		LIST_REMOVE(ia, ia_link);
 		addr_expire(ia);
@@ -313,7 +318,7 @@ common_bits(const struct in6_addr *a, const struct in6_addr *b)
  */
 static unsigned
 source_rank(const struct in6_ifaddr *ia, const struct ifnet *ifp,
-    const struct in6_addr *dst)
+    const struct in6_addr *dst) REQUIRES_SHARED(in6_lock)
 {
 	const bool local = in_islinklocal(dst);
 	unsigned rank = 1 + common_bits(&ia->ia_addr, dst);
@@ -449,7 +454,7 @@ in6_start(void)
 			nd6_start();
 	while (any_tentative() && mach_uptime() < limit) {
 		mtx_lock(&start_lock);
-		(void)msleep(&in6_addrs, &start_lock, 0, "dad",
+		(void)msleep(&in6_started, &start_lock, 0, "dad",
 		    20 * NSEC_PER_MSEC);
 		mtx_unlock(&start_lock);
 	}

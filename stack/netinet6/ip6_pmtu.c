@@ -10,20 +10,22 @@
 #define	PMTU_SLOTS	1024
 #define	PMTU_LIFETIME	(600 * NSEC_PER_SEC)
 
+static struct mtx pmtu_lock;
+
 /* Each slot holds the latest destination of its hash. [p] pmtu_lock */
 struct pmtu {
-	struct in6_addr	 p_dst;		/* [p] */
-	uint32_t	 p_zone;	/* [p] */
-	uint32_t	 p_mtu;		/* [p] 0: empty */
-	nsec_t		 p_expires;	/* [p] */
+	struct in6_addr	 p_dst GUARDED_BY(pmtu_lock);	/* [p] */
+	uint32_t	 p_zone GUARDED_BY(pmtu_lock);	/* [p] */
+	uint32_t	 p_mtu GUARDED_BY(pmtu_lock);	/* [p] 0: empty */
+	nsec_t		 p_expires GUARDED_BY(pmtu_lock);	/* [p] */
 };
 
-static struct mtx pmtu_lock;
-static struct pmtu pmtu_table[PMTU_SLOTS];	/* [p] */
+/* [p] */
+static struct pmtu pmtu_table[PMTU_SLOTS] GUARDED_BY(pmtu_lock);
 static atomic_u32 pmtu_used; /* [a] 0 until the first entry: skips the lock */
 
 static struct pmtu *
-pmtu_slot(const struct in6_addr *dst)
+pmtu_slot(const struct in6_addr *dst) REQUIRES(pmtu_lock)
 {
 	uint32_t h = 0;
 
@@ -40,8 +42,8 @@ ip6_pmtu(const struct in6_addr *dst, uint32_t zone, uint32_t linkmtu)
 
 	if (atomic_load_u32(&pmtu_used) == 0)
 		return (linkmtu);
-	p = pmtu_slot(dst);
 	mtx_lock(&pmtu_lock);
+	p = pmtu_slot(dst);
 	if (p->p_mtu != 0 && p->p_mtu < linkmtu && p->p_zone == zone &&
 	    IN6_ARE_ADDR_EQUAL(&p->p_dst, dst) &&
 	    mach_uptime() < p->p_expires)
@@ -53,12 +55,11 @@ ip6_pmtu(const struct in6_addr *dst, uint32_t zone, uint32_t linkmtu)
 void
 ip6_pmtu_update(const struct in6_addr *dst, uint32_t zone, uint32_t mtu)
 {
-	struct pmtu *p = pmtu_slot(dst);
-
 	KASSERT(mtu >= IP6_MINMTU, ("ip6_pmtu_update: %u", mtu));
 	ICMP6STAT_INC(pathmtu);
 	mtx_lock(&pmtu_lock);
-	*p = (struct pmtu){ *dst, zone, mtu, mach_uptime() + PMTU_LIFETIME };
+	*pmtu_slot(dst) = (struct pmtu){ *dst, zone, mtu,
+	    mach_uptime() + PMTU_LIFETIME };
 	mtx_unlock(&pmtu_lock);
 	atomic_store_u32(&pmtu_used, 1);
 }

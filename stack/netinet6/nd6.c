@@ -32,26 +32,31 @@
 
 enum nd6_state { INCOMPLETE, REACHABLE, STALE, DELAY, PROBE };
 
+static struct mtx nd6_lock;
+
 /*
  * Locks used to protect struct nd6_entry members:
  *	[I] immutable
  *	[l] nd6_lock
  */
 struct nd6_entry {
-	LIST_ENTRY(nd6_entry) ne_link;	/* [l] */
+	LIST_ENTRY(nd6_entry) ne_link GUARDED_BY(nd6_lock);	/* [l] */
 	struct ifnet	*ne_ifp;	/* [I] */
 	struct in6_addr	 ne_addr;	/* [I] */
-	uint8_t		 ne_lladdr[6];	/* [l] unless INCOMPLETE */
-	enum nd6_state	 ne_state;	/* [l] */
-	bool		 ne_router;	/* [l] */
-	unsigned	 ne_tries;	/* [l] solicitations in this state */
-	nsec_t		 ne_when;	/* [l] time of the next transition */
-	struct mbufq	 ne_hold;	/* [l] */
+	/* [l] unless INCOMPLETE */
+	uint8_t		 ne_lladdr[6] GUARDED_BY(nd6_lock);
+	enum nd6_state	 ne_state GUARDED_BY(nd6_lock);	/* [l] */
+	bool		 ne_router GUARDED_BY(nd6_lock);	/* [l] */
+	/* [l] solicitations in this state */
+	unsigned	 ne_tries GUARDED_BY(nd6_lock);
+	/* [l] time of the next transition */
+	nsec_t		 ne_when GUARDED_BY(nd6_lock);
+	struct mbufq	 ne_hold GUARDED_BY(nd6_lock);	/* [l] */
 };
 
-static struct mtx nd6_lock;
-static LIST_HEAD(, nd6_entry) nd6_hash[ND6_HASH];	/* [l] */
-static unsigned nd6_count;				/* [l] */
+/* [l] */
+static LIST_HEAD(, nd6_entry) nd6_hash[ND6_HASH] GUARDED_BY(nd6_lock);
+static unsigned nd6_count GUARDED_BY(nd6_lock);		/* [l] */
 static struct callout nd6_callout;
 static atomic_u32 nd6_started;
 
@@ -118,6 +123,7 @@ nd6_find(const struct ifnet *ifp, const struct in6_addr *addr)
 /* Changes the state; the next transition is due after delay. */
 static void
 nd6_become(struct nd6_entry *ne, enum nd6_state state, nsec_t delay)
+    REQUIRES(nd6_lock)
 {
 	atomic_fetchadd_u64(&nd6_changes, 1);
 	ne->ne_state = state;
@@ -126,7 +132,7 @@ nd6_become(struct nd6_entry *ne, enum nd6_state state, nsec_t delay)
 }
 
 static void
-nd6_become_stale(struct nd6_entry *ne)
+nd6_become_stale(struct nd6_entry *ne) REQUIRES(nd6_lock)
 {
 	nd6_become(ne, STALE, atomic_load_u32(&nd6_gctimer) * NSEC_PER_SEC);
 }
@@ -208,7 +214,7 @@ nd6_bury(struct mbufq *dead)
  * error about a packet of this host is received on the outgoing interface.
  */
 static void
-nd6_hold(struct nd6_entry *ne, struct mbuf *m)
+nd6_hold(struct nd6_entry *ne, struct mbuf *m) REQUIRES(nd6_lock)
 {
 	if (m->m_pkthdr.rcvif == NULL)
 		m->m_pkthdr.rcvif = ne->ne_ifp;
@@ -304,7 +310,7 @@ nd6_ifattach(struct ifnet *ifp)
 /* Stores a link address; the waiting packets go to ready. */
 static void
 nd6_setlladdr(struct nd6_entry *ne, const uint8_t lladdr[6],
-    struct mbufq *ready)
+    struct mbufq *ready) REQUIRES(nd6_lock)
 {
 	atomic_fetchadd_u64(&nd6_changes, 1);
 	memcpy(ne->ne_lladdr, lladdr, 6);
@@ -355,6 +361,7 @@ nd6_learn(struct ifnet *ifp, const struct in6_addr *addr,
 /* RFC 4861 section 7.2.5, for an entry with a link address. */
 static void
 nd6_update(struct nd6_entry *ne, const uint8_t *lladdr, uint32_t flags)
+    REQUIRES(nd6_lock)
 {
 	const bool changed = lladdr != NULL &&
 	    memcmp(lladdr, ne->ne_lladdr, 6) != 0;

@@ -14,17 +14,21 @@
 #define	ADVERTISED_MAX		64	/* max on-link subnets and redirects */
 #define	REDIRECT_LIFETIME	600	/* seconds */
 
+static struct mtx router_lock;
+
 /* An advertised prefix or redirect, and its lifetime. [r] router_lock */
 struct advertised {
-	struct in6_addr	 prefix;	/* [r] */
-	unsigned	 plen;		/* [r] */
-	struct ifnet	*ifp;		/* [r] NULL: the slot is free */
-	nsec_t		 expires;	/* [r] */
+	struct in6_addr	 prefix GUARDED_BY(router_lock);	/* [r] */
+	unsigned	 plen GUARDED_BY(router_lock);	/* [r] */
+	/* [r] NULL: the slot is free */
+	struct ifnet	*ifp GUARDED_BY(router_lock);
+	nsec_t		 expires GUARDED_BY(router_lock);	/* [r] */
 };
 
-static struct mtx router_lock;
-static struct advertised default_router; /* [r] prefix: the router's address */
-static struct advertised advertised[ADVERTISED_MAX];	/* [r] */
+/* [r] prefix: the router's address */
+static struct advertised default_router GUARDED_BY(router_lock);
+/* [r] */
+static struct advertised advertised[ADVERTISED_MAX] GUARDED_BY(router_lock);
 static nsec_t next_solicit; /* used only by the clock thread */
 
 void

@@ -33,11 +33,40 @@ def reported(tmp_path: Path, source: str) -> str:
     return locking.tidy(path, tmp_path, ("-std=c17", "-D_GNU_SOURCE", f"-I{STACK}"))
 
 
+def test_a_prototype_has_the_lock_attributes_of_its_definition() -> None:
+    assert [*locking.differing()] == []
+
+
+@pytest.mark.parametrize(
+    ("prototype", "missing"),
+    [
+        ("int\t f(struct a *y, int) REQUIRES(y->lock);", []),
+        ("int\t f(struct a *x, int);", ["kern/f.c: f: REQUIRES($0->lock)"]),
+        ("int\t f(struct a *x, int) ACQUIRES(x->lock);", ["kern/f.c: f: REQUIRES($0->lock)"]),
+    ],
+)
+def test_a_prototype_without_an_attribute_is_found(tmp_path: Path, prototype: str, missing: list[str]) -> None:
+    (tmp_path / "kern").mkdir()
+    (tmp_path / "kern" / "f.h").write_text(f"{prototype}\n")
+    (tmp_path / "kern" / "f.c").write_text(
+        "int\nf(struct a *x, int n) REQUIRES(x->lock)\n{\n}\n\nstatic void\ng(void) REQUIRES(lock)\n{\n}\n"
+    )
+    assert [*locking.differing(tmp_path)] == missing
+
+
+def test_statements_that_nothing_verifies_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "kern").mkdir()
+    (tmp_path / "kern" / "f.h").write_text("void\t mtx_private(struct mtx *m);\n#define\trole_take(r)\t((void)0)\n")
+    (tmp_path / "kern" / "f.c").write_text("\tmtx_private(&f->lock);\n\trole_assert(&role);\n\trole_assert(&other);\n")
+    assert locking.believed(tmp_path) == {"mtx_private": 1, "role_assert": 2}
+
+
 def test_every_field_with_the_letter_of_a_lock_has_the_attribute(capsys: pytest.CaptureFixture[str]) -> None:
     missing = locking.unguarded()
     assert len(missing) <= locking.UNGUARDED_MAX, missing
     assert locking.guarded() >= locking.GUARDED_MIN
     assert len([*locking.exceptions()]) <= locking.EXCEPTIONS_MAX
+    assert locking.believed().total() <= locking.BELIEVED_MAX
     locking.main(["count"])
     assert f"guarded fields and variables: {locking.guarded()} " in capsys.readouterr().out
 
