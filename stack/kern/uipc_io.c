@@ -135,7 +135,7 @@ sosenderror(struct socket *so) REQUIRES(so->so_lock)
 	return (0);
 }
 
-/* Waits until bytes can be appended; *n is how many of resid. */
+/* Waits for space in the send buffer; *n is the number of bytes that fit. */
 int
 sosendwait(struct socket *so, size_t resid, int flags, nsec_t deadline,
     size_t *n) REQUIRES(so->so_lock)

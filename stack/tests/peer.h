@@ -71,7 +71,7 @@ void	 peer_syn(struct peer *, uint16_t stack_port, uint8_t flags,
 void	 peer_open(struct peer *, uint16_t stack_port);
 void	 peer_answer(struct peer *, struct socket *);
 
-/* A connection of a peer that is the client to a new listener, accepted. */
+/* Accepts a connection of the peer, the client, at a new listener. */
 struct socket *peer_accept(struct peer *, uint16_t port,
 	    struct socket **head);
 

@@ -32,7 +32,8 @@ struct candidate {
 
 static struct {
 	struct sim_search how;
-	uint64_t	 state;		/* of the search's random numbers */
+	/* state of the random number generator */
+	uint64_t	 state;
 	uint64_t	 points;	/* so far */
 	psec_t		 end;		/* end of the search in virtual time */
 	uint64_t	 changes[SIM_DEPTH_MAX]; /* change points of SIM_PCT */

@@ -28,8 +28,8 @@
 	X(TIMEOUT, "timeout")	/* ... reached its deadline while parked */ \
 	X(MEMORY, "memory")	/* a cache line is fetched from memory */ \
 	X(SIBLING, "sibling")	/* ... from a CPU of the same core */	\
-	X(SOCKET, "socket")	/* ... of the same socket */		\
-	X(REMOTE, "remote")	/* ... of another socket */
+	X(SOCKET, "socket")	/* ... from the same socket */		\
+	X(REMOTE, "remote")	/* ... from another socket */
 
 enum sim_event {
 #define	X(id, name)	SIM_##id,
