@@ -24,6 +24,8 @@ def test_what_is_json_is_read(value: object) -> None:
         ("NaN", "NaN is not a JSON number"),
         ("[-Infinity]", "-Infinity is not a JSON number"),
         (b"\xff\xfe\x00", "is not JSON"),
+        (b'"' + b"\xed\xa0\x80" * 1000 + b'"', "is not JSON: 'utf-8' codec"),
+        ("{}".encode("utf-16"), "is not JSON"),
         ("9" * 5000, "is not JSON"),
         ("[" * 100_000, "nested more than"),
         ('{"a":' * (JSON_DEPTH + 1) + "1" + "}" * (JSON_DEPTH + 1), "nested more than"),
