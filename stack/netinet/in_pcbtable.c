@@ -333,6 +333,7 @@ in_pcbconnected(struct inpcbtable *it, const struct in_conninfo *c)
 NOINLINE static struct inpcb *
 bound_share(const struct inpcbtable *it, const struct inport *ipt,
     struct inpcb *best, const struct in_conninfo *c)
+    REQUIRES_SHARED(pcbtable_role)
 {
 	struct inpcb *inp;
 	uint64_t n = 0, chosen;
