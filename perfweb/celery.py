@@ -23,7 +23,7 @@ def _as_settings_say(loglevel: int | None = None, **_: Any) -> None:
     logging.getLogger().setLevel(loglevel or logging.INFO)
 
 
-if settings.LOG:  # Celery leaves its logs to whoever takes this signal; otherwise they are as it makes them.
+if settings.LOG:  # Celery leaves logging to a receiver of this signal; without one it configures its own.
     setup_logging.connect(_as_settings_say)
 
 

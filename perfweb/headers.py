@@ -18,7 +18,7 @@ Answer = HttpResponseBase | Awaitable[HttpResponseBase]
 
 
 class AnswerMiddleware:
-    """Middleware that changes answers and nothing else: a subclass says how in `changed`, which must not block.
+    """Middleware that only changes responses: a subclass implements `changed`, which must not block.
 
     It serves synchronous and asynchronous chains so that a stream of events is not pulled through a thread.
     """
@@ -68,10 +68,10 @@ class ContentSecurityPolicy(AnswerMiddleware):
 
 
 class Compression(AnswerMiddleware):
-    """Compresses pages, figures and answers of the API for those who take that (gzip, RFC 1952).
+    """Compresses pages, figures and API responses for clients that accept gzip (RFC 1952).
 
-    Downloads and streams stay as they are: parts of them may be asked for. An entity tag becomes a weak one. Nor is
-    what nobody may keep compressed: it may hold secrets, which its length could tell.
+    Downloads and streams are not compressed, because ranges of them can be requested. An entity tag becomes a weak one.
+    Responses that must not be cached are not compressed, because their length could reveal secrets.
     """
 
     TYPES = ("text/html", "application/json", "image/svg+xml")

@@ -15,7 +15,7 @@ from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 
 MOST_DIGITS = 18
-"""Of a number that PostgreSQL's bigint holds."""
+"""The max number of PostgreSQL's bigint."""
 MOST_CHARACTERS = 200
 """Characters of a value; names of tests, plans and variants are shorter."""
 MOST_LISTED = 40
@@ -24,7 +24,7 @@ _PERCENT = re.compile(r"\d{1,3}(?:\.\d{1,9})?", re.ASCII)
 
 
 class ParameterError(BadRequest):
-    """A value that a parameter cannot have; the message names the parameter and says which values are possible."""
+    """A value that a parameter cannot have; the message names the parameter and its valid values."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"{name}: {problem}")

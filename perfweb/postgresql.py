@@ -24,7 +24,7 @@ STATEMENT_SECONDS = 10.0
 CONNECT_SECONDS = 3
 RECONNECT_SECONDS = 2.0
 POOL_SECONDS = 3.0
-"""How long a request waits for a connection."""
+"""Time that a request waits for a connection."""
 
 DISK_FULL = "53100"
 """SQLSTATE disk_full."""

@@ -44,7 +44,7 @@ def parse(text: str) -> Address | None:
 
 
 class TrustedProxies:
-    """Replaces client and scheme of a request by what a trusted proxy says, and removes the headers that say it."""
+    """Sets client and scheme of a request from a trusted proxy's headers, and removes these headers."""
 
     def __init__(self, application: ASGI3Application, trusted: Sequence[Network]) -> None:
         self.application, self.trusted = application, trusted
@@ -58,7 +58,7 @@ class TrustedProxies:
         client = scope["client"]
         peer = parse(client[0]) if client else None
         if client and client[1] == 0:
-            seen["client"] = None  # uvicorn's --proxy-headers believed a header and put its text in the peer's place
+            seen["client"] = None  # uvicorn's --proxy-headers accepted a header and replaced the peer by its text
         elif client and peer and self._trusts(peer):
             seen["client"] = (str(self._client(peer, _values(headers, b"x-forwarded-for"))), client[1])
             if (scheme := _values(headers, b"x-forwarded-proto")[-1:]) in (["http"], ["https"]):

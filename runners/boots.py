@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class WrongTunablesError(Exception):
-    """It booted, but not as it was asked to."""
+    """It booted with other settings than configured."""
 
 
 class _Measuring(Protocol):
@@ -61,7 +61,7 @@ def run_boot(bench: Bench, variant: Variant, planned: PlannedBoot, missing: Sequ
 class _Booted:
     """A boot under way: `left` is what is not measured yet, `samples` are those so far of the first of it.
 
-    `late` is what did not end in time or answer since a play began, `debugger` what the stack said whenever it hung.
+    `late` is what did not end in time or answer since a play began, `debugger` the debugger output of each hang.
     """
 
     def __init__(self, bench: Bench, boot: Boot, variant: Variant, missing: Sequence[PlannedMeasurement]) -> None:
@@ -99,7 +99,7 @@ class _Booted:
             self._interrupted("stopped before it was done")
             raise
         except OSError as error:
-            self._interrupted(f"stopped, as this machine could not go on: {error}")
+            self._interrupted(f"stopped, because this machine could not continue: {error}")
             raise
         except DatabaseGoneError:
             raise
@@ -133,7 +133,7 @@ class _Booted:
         self.counters, self.late, before = None, "", len(self.left)
         try:
             play(self.request, self._sampling(), self.listener)
-            problem = "" if len(self.left) < before else "its host told nothing of it"
+            problem = "" if len(self.left) < before else "its host reported no result"
         except PlayCancelledError:
             raise
         except WrongTunablesError as wrong:
@@ -150,7 +150,7 @@ class _Booted:
             self._debug(why)
 
     def _debug(self, why: str) -> None:
-        """Keeps what the stack's debugger says, if it still runs, before anybody stops it."""
+        """Stores the debugger output of a running stack before it is stopped."""
         try:
             said = self.bench.plays.debugger(self.request)
         except PlayCancelledError:
@@ -191,7 +191,7 @@ class _Booted:
             self.up = True
             effective = data["effective"]
             if not effective:
-                self.late = "it did not tell its tunables"
+                self.late = "it did not report its tunables"
             retry_db(lambda: record.boot_up(self.boot, data, effective))
             if wrong := tunables_problem(self.request.tunables, effective):
                 raise WrongTunablesError(wrong)
@@ -201,7 +201,7 @@ class _Booted:
             self.ending = data
 
     def _told(self, told: Mapping[str, Any]) -> None:
-        """What the host tells: that a measurement begins, and each sample."""
+        """Reports of the host: the start of a measurement, and each sample."""
         if "sample" not in told:
             progress.publish(self.boot.run_id, "measuring", test=told["test"], variant=self.boot.variant.name)
             return
@@ -218,9 +218,10 @@ class _Booted:
         return RawMeasurement(self.boot.pk, test.name, planned.discard, argv, pinning, self.samples, reason)
 
     def _keep(self, reason: str) -> None:
-        """The first of what is left, with its samples; into the spool first, so that no database that is away loses it.
+        """The first of what is left, with its samples; into the spool first, so that a database outage does not lose
+        it.
 
-        `reason` says why samples are missing.
+        `reason` is the reason why samples are missing.
         """
         raw = self._raw(self.left[0], reason)
         path = self._spooled(raw)
@@ -240,7 +241,7 @@ class _Booted:
             return None
 
     def _lives(self) -> bool:
-        """Whether the target answered when it was asked for its counters; what is simulated lives for one sample."""
+        """Whether the target returned its counters; what is simulated lives for one sample."""
         if self.request.target == Target.SIM:
             return True
         if self.counters is None:
@@ -256,7 +257,7 @@ class _Booted:
     def _count(self, counters: Mapping[str, str]) -> None:
         self.counters = counters
         if self.request.target == Target.STACK and not counters.get("sysctl"):
-            self.late = self.late or "it did not tell its counters"
+            self.late = self.late or "it did not report its counters"
         retry_db(lambda: record.counters(self.boot, counters))
 
     def _stop(self) -> None:
@@ -312,17 +313,17 @@ class _Booted:
 
 
 def tunables_problem(asked: Mapping[str, str], effective: Mapping[str, str]) -> str:
-    """Which tunables are not what was asked for, or an empty text."""
+    """The tunables that differ from the configured ones, or an empty text."""
     wrong = [
         f"{name} is {effective.get(name, 'unknown')} instead of {value}"
         for name, value in asked.items()
         if effective.get(name) != value
     ]
-    return f"booted with other tunables than asked for: {', '.join(wrong)}" if wrong else ""
+    return f"booted with other tunables than configured: {', '.join(wrong)}" if wrong else ""
 
 
 def _publish(measurement: Measurement, variant: str) -> None:
-    """Tells the watchers the mean of the samples that are good."""
+    """Publishes the mean of the good samples."""
     samples = retry_db(lambda: list(Sample.objects.filter(measurement=measurement).primary().good()))
     mean = sum(sample.value for sample in samples) / len(samples) if samples else None
     progress.publish(

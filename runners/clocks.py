@@ -36,7 +36,7 @@ class StepDetector:
         step: float = (now - before[0]).total_seconds() - (self._seen[1] - before[1])
         if abs(step) <= STEP_SECONDS:
             return 0.0
-        log.warning("the clock of the database was set by %+.0f s: %d leases begin anew", step, lab.renew_all())
+        log.warning("the clock of the database was set by %+.0f s: %d leases start again", step, lab.renew_all())
         return step
 
 

@@ -17,13 +17,13 @@ MOST_BYTES = 1024 * 1024
 
 
 class Consoles:
-    """The consoles that the inventory says a file on this machine for, from now on."""
+    """The consoles with a file on this machine in the inventory, from now on."""
 
     def __init__(self, hosts: Iterable[InventoryHost]) -> None:
         self._begun = {host: _size(host.console_log) for host in hosts if host.console_log}
 
     def said(self) -> dict[str, str]:
-        """What each has said since, by the role of its host; of a file that was begun anew, all."""
+        """The new output of each console, by the role of its host; of a replaced file, all of it."""
         return {host.role: text for host, begun in self._begun.items() if (text := _since(host.console_log, begun))}
 
 

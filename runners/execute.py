@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 Transition = Callable[[int, str], Run]
 
 EXPECTED = (PlayError, InventoryError, health_check.UnableError, SourceError, FileNotFoundError)
-"""What ends a run because of its testbed or its plan; the message says enough."""
+"""What ends a run because of its testbed or its plan; the message names enough."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _execute(run: Run) -> None:
             log.warning("run %d goes back into the queue: %s", run.number, error)
             retry_db(lambda reason=str(error): _put_off(run, reason))  # type: ignore[misc]
         except IllegalTransitionError as error:
-            log.error("run %d was ended by somebody else: %s", run.number, error)
+            log.error("run %d was ended by another process: %s", run.number, error)
         except DatabaseGoneError:
             # The lab is cleaned; the state follows when the lease has expired and the database is back.
             log.exception("run %d ends without a database; what it measured is in the spool", run.number)
@@ -103,15 +103,15 @@ def _cut_short(run: Run, error: Exception) -> Ending:
         return Ending(states.fail, str(error))
     if isinstance(error, IllegalTransitionError):
         return Ending(states.interrupt, str(error))
-    log.error("run %d cannot go on", run.number, exc_info=error)
+    log.error("run %d cannot continue", run.number, exc_info=error)
     ours = f"error in this program, see the worker's log: {error!r}"
-    return Ending(states.fail, f"the controller cannot go on: {error}" if isinstance(error, OSError) else ours)
+    return Ending(states.fail, f"the controller cannot continue: {error}" if isinstance(error, OSError) else ours)
 
 
 def _paused(error: Exception) -> Ending:
     """Nothing measured is lost; recovery queues the run again when there is space."""
     found = "; ".join(map(str, space.shortages())) or str(error)
-    return Ending(states.pause, f"disk full: {found}; the run goes on by itself when there is space")
+    return Ending(states.pause, f"disk full: {found}; the run continues by itself when there is space")
 
 
 @transaction.atomic
@@ -259,7 +259,7 @@ def _missing(boot: PlannedBoot, done: set[tuple[int, str]]) -> list[PlannedMeasu
 
 
 class _Clock:
-    """Says what comes next and how long everything will still take, at the pace seen so far."""
+    """Publishes the next step and the estimated remaining time."""
 
     def __init__(self, bench: Bench, planned: Sequence[PlannedBoot]) -> None:
         self.number = bench.run.number
@@ -279,7 +279,7 @@ class _Clock:
             )  # fmt: skip
 
     def spare(self, enough: Settled, spared: Sequence[PlannedBoot]) -> str:
-        """Says that some boots are not needed, and returns it in words."""
+        """Publishes that some boots are not needed, and returns the message."""
         seconds = self._seconds(spared)
         progress.publish(
             self.number, "decided", topology=enough.group[0], server=enough.group[1], boots=enough.blocks,

@@ -13,11 +13,11 @@ from runners.db_retry import retry_db
 
 
 class UnfitError(Exception):
-    """The testbed is not fit for a run; the message says what is wrong with which host."""
+    """The testbed is not fit for a run; the message names what is wrong with which host."""
 
 
 class UnableError(Exception):
-    """The testbed cannot do what a plan asks for, which is no fault of its; the message says what which host lacks."""
+    """The testbed lacks a feature that the plan needs, which is not a fault; the message names host and feature."""
 
 
 def require_means(lacking: Mapping[str, Sequence[str]]) -> None:

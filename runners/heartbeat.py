@@ -22,7 +22,7 @@ LOST = "the lease was lost"
 
 
 class StopRequestedError(Exception):
-    """The run shall not go on; the heartbeat's `stop_reason` says why."""
+    """The run must not continue; the heartbeat's `stop_reason` is the reason."""
 
 
 class Heartbeat:

@@ -15,7 +15,7 @@ CONTROL_NAME_LENGTH = 10 + 1 + 16
 
 
 class UnsafeDirectoryError(RuntimeError):
-    """A directory that has to be private belongs to, or is writable by, somebody else."""
+    """A directory that must be private belongs to, or is writable by, another user."""
 
 
 def require_private(directory: Path) -> None:

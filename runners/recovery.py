@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Cleans up after workers that died: says so in their runs, restores their testbeds, saves what they had measured.
+"""Recovers from lost workers: interrupts their runs, restores their testbeds, stores their results.
 
 Testbeds that a run could not restore at its end are restored here, too, as soon as that works again.
 """
@@ -23,9 +23,9 @@ from runners.ansible.plays import Plays
 log = logging.getLogger(__name__)
 UNRESTORED = "the lab could not be restored"
 RECOVER = faults.Task(
-    "recover", "it is tried again; look at the worker's log, and give the testbed up with manage.py free TESTBED"
+    "recover", "it is tried again; read the worker's log, and give the testbed up with manage.py free TESTBED"
 )
-RESUME = faults.Task("resume a paused run", "it is tried again; manage.py resume N says what is wrong")
+RESUME = faults.Task("resume a paused run", "it is tried again; manage.py resume N prints the fault")
 GO_ON = faults.Task("go on", "the run stays interrupted: manage.py resume N, or submit its plan again", lasting=True)
 
 

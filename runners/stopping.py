@@ -26,7 +26,7 @@ class Settled:
     verdicts: dict[tuple[str, str], str]
 
     def words(self, most: int, minutes: float) -> str:
-        """Return what a run says about it; `most` is how many blocks were planned."""
+        """Return the message of a run about it; `most` is how many blocks were planned."""
         server = f"{self.group[0]}, {self.group[1]}"
         return f"{server}: decided after {self.blocks} of {most} boots of each variant, {minutes:.0f} min saved"
 

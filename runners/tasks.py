@@ -22,10 +22,10 @@ BETWEEN_LOOKS = 10.0
 
 @shared_task(bind=True, acks_late=True)
 def execute(self: "Task[[int], None]", number: int) -> None:
-    """Does a run, then tells the workers of the runs that waited for its testbed.
+    """Executes a run, then notifies the workers of the runs that waited for its testbed.
 
-    A run is told of more than once, by beat as well.  Who comes late tells nobody: each late message would make another
-    for as long as runs wait, and beat's would add up.
+    A run is announced more than once, by beat as well.  A late message notifies no worker, because each would cause
+    another while runs wait, and beat's would add up.
     """
     if execution.execute(number, worker=self.request.hostname or ""):
         services.dispatch()
@@ -33,7 +33,7 @@ def execute(self: "Task[[int], None]", number: int) -> None:
 
 @shared_task
 def recover(lab: str = "") -> None:
-    """Ends the runs of a lab whose worker died, then tells its workers of all runs that could start."""
+    """Ends the runs of a lab whose worker died, then notifies its workers of all runs that can start."""
     try:
         recovery.recover(lab)
         recovery.resume_paused(lab)
@@ -50,5 +50,6 @@ def recover_labs() -> None:
 
 @worker_shutting_down.connect
 def _recall(sender: str = "", **_: Any) -> None:
-    """A worker that is told to stop does not wait for the end of its run: it restores the lab and the run can go on."""
+    """A worker that gets SIGTERM does not wait for the end of its run: it restores the lab, and the run can
+    continue."""
     lab.recall(sender)

@@ -31,7 +31,7 @@ def note(run: Run, lease: Lease) -> str:
 
 
 def go_on(run: Run, lease: Lease) -> None:
-    """Once the testbed is clean: queues the run that lost the worker of `lease` again, unless somebody decides else.
+    """Once the testbed is clean: queues the run that lost the worker of `lease` again, unless a user decides otherwise.
 
     Call it in one transaction with giving the lease back.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who acts, through what, and from where: an account on a page, a token in the API, or a user of the server."""
+"""The actor of a change: an account on a page, a token in the API, or a user of the server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOBODY = 0
 
 @dataclass(frozen=True)
 class Actor:
-    """Somebody who does something. `role` is what they may be here: a token may be less than its owner."""
+    """The actor of a change. `role` is the effective role: a token can have a lower one than its owner."""
 
     name: str
     role: int
@@ -30,12 +30,12 @@ class Actor:
 
     @property
     def is_active(self) -> bool:
-        """Whether an account is open; there are no others to ask for."""
+        """Whether an account is active; only active ones are queried."""
         return self.role > NOBODY and (self.user is None or self.user.is_active)
 
 
 def on_page(request: HttpRequest) -> Actor:
-    """Return who looks at a page."""
+    """Return the actor of a request for a page."""
     user = request.user
     if isinstance(user, AnonymousUser):
         return Actor("", NOBODY, Means.PAGE, address=address_of(request))
@@ -43,7 +43,7 @@ def on_page(request: HttpRequest) -> Actor:
 
 
 def with_token(request: HttpRequest, token: Token) -> Actor:
-    """Return who asks the API with a token."""
+    """Return the actor of an API request with a token."""
     user = token.user
     role = min(user.role, token.scope)
     return Actor(user.username, role, Means.API, user=user, token=token, address=address_of(request))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who may do what: accounts with roles, tokens of the API, and the log of everything that was changed."""
+"""Accounts with roles, API tokens, permissions, and the audit log."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ class AccountsConfig(AppConfig):
 
 
 def ways_to_sign_in(**_: Any) -> list[Error]:
-    """Tell on start what of signing in elsewhere is set up so that it cannot work."""
+    """Report at start the settings of external sign-in that cannot work."""
     from perfweb.accounts import providers  # workers, which ask nobody, do without its libraries
 
     return providers.problems()

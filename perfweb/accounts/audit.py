@@ -18,7 +18,7 @@ from perfweb.plaintext import plain
 
 @dataclass
 class AuditRecord:
-    """What the line in the log will say; the subject may be known only at the end of the action."""
+    """The line in the log will say; the subject may be known only at the end of the action."""
 
     subject: str = ""
     detail: str = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is typed in on the pages of accounts."""
+"""Forms of the account pages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SignInForm(AuthenticationForm):
 
 
 class PasswordForm(PasswordChangeForm):
-    """The old password, which can be guessed no more often than when signing in, and a new one."""
+    """The old password, with the rate limits of sign-in, and a new one."""
 
     def __init__(self, *arguments: Any, address: str | None, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -49,11 +49,11 @@ class PasswordForm(PasswordChangeForm):
 
 
 class TokenForm(forms.Form):
-    """A token to be made; its scope is at most what its owner may."""
+    """A new token; its scope is at most its owner's role."""
 
-    name = forms.CharField(max_length=64, label="Name", help_text="What it is for, and on which machine.")
-    scope = forms.TypedChoiceField(coerce=lambda value: Scope(int(value)), label="May")
-    days = forms.TypedChoiceField(choices=list(LIFETIMES.items()), coerce=int, initial=90, label="For")
+    name = forms.CharField(max_length=64, label="Name", help_text="Purpose of the token, and its machine.")
+    scope = forms.TypedChoiceField(coerce=lambda value: Scope(int(value)), label="Scope")
+    days = forms.TypedChoiceField(choices=list(LIFETIMES.items()), coerce=int, initial=90, label="Lifetime")
 
     def __init__(self, owner: User, data: Any = None) -> None:
         super().__init__(data)
@@ -62,13 +62,17 @@ class TokenForm(forms.Form):
 
 
 class LogForm(forms.Form):
-    """Which lines of the log are wanted."""
+    """Filters of the audit log."""
 
-    who = forms.CharField(required=False, max_length=150, label="Who")
+    who = forms.CharField(required=False, max_length=150, label="User")
     action = forms.ChoiceField(
-        required=False, choices=[("", "anything"), *((action.value, action.value) for action in Action)], label="Did"
+        required=False,
+        choices=[("", "all actions"), *((action.value, action.value) for action in Action)],
+        label="Action",
     )
-    means = forms.ChoiceField(required=False, choices=[("", "by any means"), *Means.choices], label="Through")
-    outcome = forms.ChoiceField(required=False, choices=[("", "done or refused"), *Outcome.choices], label="Outcome")
+    means = forms.ChoiceField(required=False, choices=[("", "all interfaces"), *Means.choices], label="Interface")
+    outcome = forms.ChoiceField(required=False, choices=[("", "all outcomes"), *Outcome.choices], label="Outcome")
     since = forms.DateField(required=False, label="Since", widget=forms.DateInput(attrs={"type": "date"}))
-    q = forms.CharField(required=False, max_length=200, label="About", widget=forms.TextInput(attrs={"type": "search"}))
+    q = forms.CharField(
+        required=False, max_length=200, label="Object", widget=forms.TextInput(attrs={"type": "search"})
+    )

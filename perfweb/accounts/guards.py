@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every view that changes something says what it does, and with that who may."""
+"""Decorators that name the action of a view, and check the permission for it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ View = Callable[..., HttpResponseBase]
 
 
 def acts(action: Action) -> Callable[[View], View]:
-    """Guard a view: who is not signed in is sent there first, and who may not do it is told so (403).
+    """Guard a view: redirect anonymous users to the sign-in, and return 403 without the permission.
 
-    The view has the action as an attribute. A test demands one of every view that takes POST.
+    The view has the action as an attribute. A test requires one of every view that accepts POST.
     """
 
     def decorate(view: View) -> View:

@@ -33,7 +33,7 @@ _Result = TypeVar("_Result")
 
 
 class NotNowError(Exception):
-    """Something is not possible now; the message says when it will be, and `seconds` how long that is."""
+    """Something is not possible now; the message has the time, and `seconds` how long that is."""
 
     def __init__(self, status: HTTPStatus, seconds: int, message: str) -> None:
         super().__init__(message)
@@ -106,9 +106,9 @@ SLOW_SECONDS = 5.0
 SLOW_AT_ONCE = 20
 """Sign-ins of a web process that are slowed down at once; each holds a thread."""
 KNOWN_SECONDS = 90 * 24 * 3600
-"""How long a network is remembered from which an account was signed in to."""
+"""Time that the network of a sign-in is remembered."""
 
-OAUTH_STEPS = Limit("ask where somebody signs in elsewhere, or who came back, from a network", 100, 15 * 60)
+OAUTH_STEPS = Limit("steps of external sign-in from a network", 100, 15 * 60)
 WRONG_SECRETS = Limit("wrong tokens, signatures and links from a network", 300, 15 * 60)
 
 WRITE = Limit("write", 60, 60)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is made for one person goes to no other, and what cannot be done now is told with the right status."""
+"""Responses for one user are never cached, and rate limits return their status."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from perfweb.headers import AnswerMiddleware
 
 
 class Personal(AnswerMiddleware):
-    """Lets nobody keep an answer for which it was asked who is signed in.
+    """Forbids caching of every response for which the session was read.
 
-    Most pages do not ask. They are the same for everybody, so that they may be kept and asked for again with their
-    entity tag; what only some may do stands on pages of its own.
+    Most pages do not read it. They are the same for all users, so they can be cached and revalidated by their entity
+    tag. Actions for some users only are on separate pages.
     """
 
     def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
@@ -31,7 +31,7 @@ class Personal(AnswerMiddleware):
 
 
 def not_now(request: HttpRequest, error: NotNowError) -> HttpResponse:
-    """Return the page that says when something will be possible again."""
+    """Return the page with the time until the next attempt."""
     context = {"title": HTTPStatus(error.status).phrase, "reason": str(error)}
     answer = render(request, "accounts/refused.html", context, status=error.status)
     answer.headers["Retry-After"] = str(error.seconds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who may do what: the one table of everything that changes something, with the least role that may do it."""
+"""Permissions: one table of all actions that change data, with the lowest role that each requires."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What can be done, beside reading what everybody may read. The words stand in the log."""
+    """Actions, besides public reading. The values are in the audit log."""
 
     SIGN_IN = "sign in"
     SET_PASSWORD = "set password by link"  # noqa: S105
@@ -74,11 +74,11 @@ LEAST: dict[Action, Role | None] = {
     Action.REGISTER_REPOSITORY: Role.ADMIN,
     Action.MANAGE_ACCOUNTS: Role.ADMIN,
 }
-"""None: anybody, without an account."""
+"""None: no account is required."""
 
 
 class NotAllowedError(PermissionDenied):
-    """Somebody who is known may not do that; the message says which role may."""
+    """The user's role does not allow the action; the message names the role that does."""
 
     def __init__(self, action: Action) -> None:
         least = LEAST[action]
@@ -88,6 +88,6 @@ class NotAllowedError(PermissionDenied):
 
 
 def may(who: User | AnonymousUser | Actor, action: Action) -> bool:
-    """Tell whether an account, or somebody who acts for one, may do something."""
+    """Return whether an account, or an actor for one, may take an action."""
     least = LEAST[action]
     return least is None or (who.is_active and getattr(who, "role", 0) >= least)

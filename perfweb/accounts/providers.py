@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Signing in with an account elsewhere: at GitHub (OAuth 2.0), or a provider of OpenID Connect, where that is set up.
+"""Sign-in with an external account: GitHub (OAuth 2.0), or an OpenID Connect provider, if configured.
 
 Authlib speaks the protocols: state, PKCE, nonce, signature and claims. What it leaves to its user is here: who is asked
 and how long, what a token has to say, and what people are told when something is wrong. Of what a provider says only
@@ -34,18 +34,18 @@ from perfweb.inputlimits import PROVIDER_BYTES
 SECONDS = (5, 10)
 """How long a provider may take to be reached, and to say the next thing."""
 PATIENCE = 600
-"""Seconds that somebody may take to sign in there."""
+"""Seconds that a sign-in at the provider can take."""
 LONGEST_SUBJECT = 255
 SIGNED_WITH = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 """Signatures that only the provider can make. Its own list may have "none", and those that need a shared secret."""
 NAMES = ("preferred_username", "nickname", "name")
-"""What people may be called, the best first; some providers say so only to who asks for more than the ID token."""
-AGAIN = "Begin anew on the page “Sign in”."
+"""Claims with a user's name, best first; some providers send them with the user info only."""
+AGAIN = "Start again on the page “Sign in”."
 BASIC, POSTED = "client_secret_basic", "client_secret_post"
 
 
 class ProviderError(Exception):
-    """Somebody cannot sign in elsewhere; the message says what they can do, and `reason` stands in the log."""
+    """The external sign-in failed; the message has what the user can do, and `reason` stands in the log."""
 
     def __init__(self, message: str, reason: str = "", status: HTTPStatus = HTTPStatus.FORBIDDEN) -> None:
         super().__init__(message)
@@ -71,7 +71,7 @@ class _App(DjangoOAuth2App):
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody as a provider knows them: `subject` never changes there, `name` may."""
+    """The identity of a user at a provider: `subject` never changes there, `name` may."""
 
     issuer: str
     subject: str
@@ -104,11 +104,11 @@ class Provider(ABC):
         begun = sessions.get_state_data(request.session, state)
         if begun is None or begun["begun"] < time.time() - PATIENCE:
             raise ProviderError(
-                f"This was not begun here, or too long ago, or is over already. {AGAIN}", "unknown state"
+                f"This sign-in was not started here, has expired, or has ended. {AGAIN}", "unknown state"
             )
         if "error" in request.GET:
             sessions.clear_state_data(request.session, state)
-            told = f"{self.label} did not let you in, or you did not allow it to tell who you are. {AGAIN}"
+            told = f"{self.label} refused the sign-in, or you did not allow it to share your identity. {AGAIN}"
             raise ProviderError(told, f"{self.label} says {request.GET['error']}")
         with self._troubles():
             app = self._app()
@@ -120,11 +120,11 @@ class Provider(ABC):
 
     @abstractmethod
     def _app(self) -> Any:
-        """Authlib's client, with what the provider says of itself now."""
+        """Authlib's client, with the provider's current metadata."""
 
     @abstractmethod
     def _person(self, app: Any, token: dict[str, Any]) -> Person:
-        """Who has signed in there."""
+        """The user who has signed in there."""
 
     def _claims(self) -> dict[str, Any] | None:
         """What an ID token has to say."""
@@ -145,16 +145,16 @@ class Provider(ABC):
         try:
             return Path(self.secret_file).read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
-            told = f"Signing in with {self.label} is not set up completely: tell an administrator of this site."
+            told = f"Sign-in with {self.label} is not configured completely. Contact an administrator of this site."
             raise ProviderError(told, f"{self.secret_file}: {error}", HTTPStatus.SERVICE_UNAVAILABLE) from None
 
     def _unbelievable(self, reason: str) -> ProviderError:
-        told = f"What {self.label} has said cannot be believed. {AGAIN} If that does not help tell an administrator."
+        told = f"The response of {self.label} is invalid. {AGAIN} If that fails, contact an administrator."
         return ProviderError(told, reason, HTTPStatus.BAD_GATEWAY)
 
     @contextmanager
     def _troubles(self) -> Iterator[None]:
-        """Tell what people can do about what goes wrong between us and the provider."""
+        """Map errors of the connection to the provider to messages for users."""
         try:
             yield
         except requests.RequestException as error:
@@ -173,7 +173,7 @@ class Provider(ABC):
 
 
 class GitHub(Provider):
-    """GitHub, or GitHub Enterprise Server, by OAuth 2.0: it is asked who its token is of."""
+    """GitHub, or GitHub Enterprise Server, by OAuth 2.0: its API returns the owner of the token."""
 
     def _app(self) -> Any:
         there = f"{self.issuer}/login/oauth"
@@ -188,7 +188,7 @@ class GitHub(Provider):
 
 
 class OpenId(Provider):
-    """A provider of OpenID Connect: what it is asked stands in its description, who somebody is in an ID token."""
+    """A provider of OpenID Connect: endpoints are in its metadata, the user's identity in an ID token."""
 
     def _app(self) -> Any:
         with requests.Session() as session:
@@ -212,7 +212,7 @@ class OpenId(Provider):
         )
 
     def _claims(self) -> dict[str, Any]:
-        # Authlib looks at these two only if it is told what they have to be, and at the others by itself.
+        # Authlib checks these two only with expected values, and the others always.
         return {
             "iss": {"essential": True, "value": self.issuer},
             "aud": {"essential": True, "value": self.client_id},
@@ -258,13 +258,13 @@ def set_up() -> dict[str, Provider]:
 
 
 def is_safe(address: str) -> bool:
-    """Tell whether nobody on the way can read or change what is said there."""
+    """Return whether the connection to an address is encrypted or local."""
     parts = urlsplit(address)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in {"127.0.0.1", "::1", "localhost"})
 
 
 def problems() -> list[Error]:
-    """Tell on start what of the set-up cannot work."""
+    """Report at start the settings that cannot work."""
     found = []
     if settings.NEWCOMER_ROLE not in {"reader", "submitter"}:
         found.append(Error("PERFWEB_NEWCOMER_ROLE is neither reader nor submitter", hint="others are given by hand"))

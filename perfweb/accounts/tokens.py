@@ -22,7 +22,7 @@ _USE_KNOWN_FOR = timedelta(minutes=1)
 
 
 class TokenError(ValueError):
-    """The token opens nothing, or cannot be made; the message says why and what to do."""
+    """The token is invalid, or cannot be created; the message has the reason and what to do."""
 
 
 def issue(user: User, name: str, scope: Scope, days: int) -> tuple[Token, str]:

@@ -162,7 +162,7 @@ def _wanted(terms: dict[str, Any], before: int | None) -> QuerySet[Entry]:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
     """Say what to do about a form without its token; the log of the server has the reason."""
-    told = "This form was opened too long ago, or on another site. Go back, load the page anew, and send it again."
+    told = "This form has expired, or is from another site. Go back, reload the page, and send it again."
     return render(request, "403.html", {"exception": told}, status=403)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Signing in with an account elsewhere, and linking one to an account here.
+"""Sign-in with an external account, and linking one to a local account.
 
-Issuer and subject alone decide whose account it is. An address of mail is not even asked for: whoever has the same one
-there need not be who has it here.
+Issuer and subject alone decide whose account it is. A mail address is not requested, because the same address
+can belong to another user there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NEWCOMERS = {role.label: role for role in (Role.READER, Role.SUBMITTER)}
 @require_POST
 @acts(Action.SIGN_IN)
 def sign_in(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Send somebody on to where they have an account."""
+    """Redirect to the provider."""
     wanted = request.POST.get("next", "")
     return _begin(request, key, next=wanted if len(wanted) <= LONGEST_ADDRESS else "")
 
@@ -112,7 +112,7 @@ def _sign_in(request: HttpRequest, provider: Provider, person: Person, wanted: s
 
 def _link(request: HttpRequest, provider: Provider, person: Person, owner: int) -> HttpResponseBase:
     if request.user.pk != owner:
-        raise ProviderError("You are not signed in any more as who began this. Sign in, and link the account again.")
+        raise ProviderError("You are no longer signed in as the same user. Sign in, and link the account again.")
     with audit.action(on_page(request), Action.LINK, provider.label, f"as {person.name}"):
         _one_at_a_time()
         known = _known(person)

@@ -17,14 +17,14 @@ router = Router(tags=["account"])
 
 
 class Account(BaseModel):
-    """Whose a token is, and what can be done with it."""
+    """The account of a token, and its permissions."""
 
     name: str
     role: str = Field(description="of the account")
     token: str = Field(description="name of the token")
     scope: str = Field(description="of the token: read, submit or maintain")
     expires: datetime = Field(description="when the token ends")
-    may: list[str] = Field(description="what can be done with this token, in the words of the log")
+    may: list[str] = Field(description="permissions of this token, by the names of actions")
 
 
 @read(router, "account", Account, auth=BEARER)

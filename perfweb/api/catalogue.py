@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What runs refer to: plans, tests and testbeds."""
+"""Objects that runs refer to: plans, tests and testbeds."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class HealthCheckOut(BaseModel):
 
     at: datetime
     holder: str = Field(description="for which run")
-    problems: list[str] = Field(description="what is wrong; empty where all hosts are fit")
+    problems: list[str] = Field(description="faults; empty if all hosts are fit")
     facts: dict[str, Any] = Field(description="by host: free megabytes by directory, load of the last minute")
 
 
@@ -102,13 +102,13 @@ class TestbedRow(BaseModel):
 
     name: str
     simulated: bool = Field(description="whether its results are those of the simulated machine")
-    good: bool = Field(description="false when somebody should look at it")
+    good: bool = Field(description="false if it needs attention")
     words: str = Field(description="its health in words")
-    holder: str | None = Field(description="who holds it; null when it is free")
+    holder: str | None = Field(description="the holder of its lease; null if it is free")
     outages: list[OutageOut] = Field(description="why it takes no runs; empty when it is in service")
     checked: HealthCheckOut | None = Field(description="null before its first run")
     hosts: list[Machine]
-    newest_runs: list[int] = Field(description="numbers of the newest runs that are over")
+    newest_runs: list[int] = Field(description="numbers of the newest finished runs")
     url: str
     page: str = Field(description="where people read it")
 

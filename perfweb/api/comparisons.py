@@ -58,8 +58,8 @@ class Effect(BaseModel):
     percent: float
     low: float
     high: float
-    level: Level = Field(description="what counts as one observation")
-    observations: list[int] = Field(description="how many of these each side has, the base first")
+    level: Level = Field(description="unit of observation")
+    observations: list[int] = Field(description="observations of each side, the base first")
     p: float = Field(description="how often chance makes such a difference or a larger one")
     equivalence_low: float = Field(description="lower end of the interval that decides about equivalence")
     equivalence_high: float
@@ -67,23 +67,23 @@ class Effect(BaseModel):
 
 
 class TestVerdict(BaseModel):
-    """What a comparison says about one test."""
+    """The result of a comparison for one test."""
 
     test: str
     title: str
     unit: str
-    direction: Direction = Field(description="which way is better")
+    direction: Direction = Field(description="the better direction")
     verdict: Verdict
-    lack: Lack | None = Field(description="what is missing where there is not enough data")
-    words: str = Field(description="the verdict, and with one that decides nothing what it would take")
+    lack: Lack | None = Field(description="the missing condition, if there is not enough data")
+    words: str = Field(description="the verdict; if undecided, also what would decide")
     difference: str = Field(description="the change with its interval as people read it")
-    evidence: str = Field(description="what the verdict rests on")
+    evidence: str = Field(description="evidence of the verdict")
     effect: Effect | None = Field(description="null where not even an interval can be given")
     a: Summary | None = Field(description="the samples of the base")
     b: Summary | None = Field(description="the samples of the other side")
     boots: list[int] = Field(description="how often each side was booted, the base first")
     boots_differ: bool = Field(description="whether boots of one side are not alike, so that boots are counted")
-    more_boots: int | None = Field(description="how many more boots of each side would decide, where that is known")
+    more_boots: int | None = Field(description="number of additional boots of each side that would decide, if known")
     lean: float | None = Field(
         description="how much higher the run's sentinel stood with the boots of the other side than with those of the "
         "base, in percent, where that puts the verdict in doubt; null elsewhere"
@@ -98,11 +98,11 @@ class Comparison(BaseModel):
     )
     other: str
     confidence: float = Field(description="in percent")
-    margin: float = Field(description="what counts as equivalent, in percent")
-    verdicts: dict[Verdict, int] = Field(description="how many tests got each verdict")
+    margin: float = Field(description="margin of equivalence, in percent")
+    verdicts: dict[Verdict, int] = Field(description="number of tests with each verdict")
     words: str = Field(description="the same in words")
     tests: list[TestVerdict]
-    text: str = Field(description="all of it as a table for a terminal")
+    text: str = Field(description="the comparison as a table for a terminal")
     page: str = Field(description="where people read it")
 
 
@@ -116,7 +116,7 @@ class Terms(BaseModel):
     """How strictly to judge."""
 
     confidence: Confidence = Field(DEFAULT_CONFIDENCE, description="confidence level in percent")
-    margin: float = Field(DEFAULT_MARGIN, gt=0, lt=100, description="what counts as equivalent, in percent")
+    margin: float = Field(DEFAULT_MARGIN, gt=0, lt=100, description="margin of equivalence, in percent")
 
 
 class Sides(BaseModel):

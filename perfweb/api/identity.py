@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who asks the API to change something: the owner of the token in `Authorization: Bearer` (RFC 6750).
+"""The account that changes something by the API: the owner of the token in `Authorization: Bearer` (RFC 6750).
 
-Sessions of browsers count for nothing here, so that no other site can have a browser change something.
+Browser sessions are ignored, so that no other site can make a browser change something.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Bearer(HttpBearer):
 
 
 class Permitted(Bearer):
-    """The token of somebody who may do something: they are told so before anybody looks at what they send."""
+    """The token of an account with the permission, which is checked before the body is parsed."""
 
     def __init__(self, action: Action) -> None:
         super().__init__()
@@ -52,5 +52,5 @@ BEARER = Bearer()
 
 
 def actor_of(request: HttpRequest) -> Actor:
-    """Return who asks for a change, which BEARER has found out."""
+    """Return the actor of a change, as authenticated by BEARER."""
     return cast("Actor", request.auth)  # type: ignore[attr-defined]

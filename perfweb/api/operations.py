@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What all operations of the API share: how they are registered, the types of their parameters, and paging."""
+"""Shared parts of all operations of the API: registration, types of parameters, and paging."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def change(
 
 
 def _described(function: Callable[..., Any]) -> dict[str, Any]:
-    """What the document says about an operation, from the text of its function."""
+    """The documentation of an operation, from its function's docstring."""
     summary, _, description = (inspect.getdoc(function) or "").partition("\n")
     return {
         "operation_id": function.__name__,
@@ -202,7 +202,7 @@ def chosen(**conditions: Any) -> dict[str, Any]:
 
 
 def dated(response: HttpResponse, run: Run) -> None:
-    """Tell since when an answer about a run is as it is; nothing changes after the end of a run but by resuming it."""
+    """Return the time of the last change of a response about a run; a finished run changes only if it is resumed."""
     if run.is_over and run.ended:
         response.headers["Last-Modified"] = http_date(math.ceil(run.ended.astimezone(UTC).timestamp()))
 

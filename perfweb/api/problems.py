@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every refusal is a problem in JSON (RFC 9457), whoever refuses: the API, the routing of addresses, or the server."""
+"""Every error is a problem document (RFC 9457), from the API, the URL routing, or the server."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class BadInput(BaseModel):
     """One parameter that was refused."""
 
     parameter: str = Field(description="its name")
-    reason: str = Field(description="what is wrong with it, and what would be right")
+    reason: str = Field(description="the error and its correction")
 
 
 class Problem(BaseModel):
     """Why a request was refused (RFC 9457)."""
 
-    type: str = Field(description="always about:blank: the status says what kind of problem it is")
+    type: str = Field(description="always about:blank: the status is the kind of problem")
     title: str = Field(description="the status in words")
     status: int = Field(description="the status code of HTTP")
-    detail: str = Field(description="what is wrong, and what to do, for people")
+    detail: str = Field(description="the error, and what to do")
     errors: list[BadInput] = Field(description="the parameters that were refused; empty for other problems")
 
 
@@ -53,7 +53,7 @@ def bad_input(*errors: BadInput) -> RefusedError:
 def problem(
     status: int, detail: str, errors: Sequence[BadInput] = (), headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """Return a problem as an answer. One about a missing token says how to send one (RFC 9110 section 11.6.1)."""
+    """Return a problem as a response. With a missing token it has WWW-Authenticate (RFC 9110 section 11.6.1)."""
     known = {"WWW-Authenticate": "Bearer"} if status == HTTPStatus.UNAUTHORIZED else {}
     told = Problem(
         type="about:blank", title=HTTPStatus(status).phrase, status=status, detail=detail, errors=list(errors)
@@ -84,10 +84,10 @@ class ApiAnswers(AnswerMiddleware):
 def _as_problem(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Turn an error page into a problem; `Allow` and other headers that belong to the status stay."""
     detail = {
-        HTTPStatus.NOT_FOUND: f"Nothing is at {request.path}. The API is described at /api/v1/.",
-        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not possible here; /api/v1/ says what is.",
+        HTTPStatus.NOT_FOUND: f"No resource has the address {request.path}. /api/v1/ describes the API.",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not allowed here; /api/v1/ lists the methods.",
         HTTPStatus.INTERNAL_SERVER_ERROR: "The server failed; the reason is in its log.",
-        HTTPStatus.SERVICE_UNAVAILABLE: "A part of the service is away; /health/ names it. Try again in a few seconds.",
+        HTTPStatus.SERVICE_UNAVAILABLE: "A part of the service is down; /health/ names it. Try again in a few seconds.",
     }.get(HTTPStatus(response.status_code), "The request was not understood.")
     told = problem(response.status_code, detail)
     for name in ("Allow", "Retry-After"):
@@ -111,6 +111,6 @@ def _validated(request: HttpRequest, response: HttpResponse) -> HttpResponse:
         response=response,
     )
     if answer is None or answer.status_code == HTTPStatus.PRECONDITION_FAILED:
-        failed = "What is here now does not satisfy the condition of the request."
+        failed = "The current version does not satisfy the condition of the request."
         return problem(HTTPStatus.PRECONDITION_FAILED, failed)
     return answer

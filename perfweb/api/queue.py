@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What waits for a testbed, in turn, and when it will probably start."""
+"""The queue of runs, with estimated starts."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Queue(BaseModel):
 class QueueFilters(BaseModel):
     """Which part of the queue is wanted."""
 
-    testbed: Name | None = Field(None, description="only what waits for this testbed")
+    testbed: Name | None = Field(None, description="only runs that wait for this testbed")
 
 
 @read(router, "queue", Queue)
 def get_queue(request: HttpRequest, wanted: Query[QueueFilters]) -> Queue:  # noqa: ARG001
-    """List the runs that wait, in turn.
+    """List queued runs in order.
 
-    The highest priority first; then whoever had the least machine time in the last day; then the oldest.
+    The order is priority, then the submitter with the shortest testbed time in the last day, then age.
     """
     testbeds = Testbed.objects.filter(name=wanted.testbed) if wanted.testbed else [None]
     places = [place for testbed in testbeds for place in queue.forecast(testbed)]

@@ -80,7 +80,7 @@ def _sent(message: dict[str, Any]) -> str:
 
 
 def schemas(document: dict[str, Any]) -> list[Schema]:
-    """List the objects of a document by name; those that are only a choice of words are told where they are used."""
+    """List the objects of a document by name; enumerations are described where they are used."""
     known = document["components"]["schemas"]
     return [
         Schema(name, known[name].get("description", ""), _fields(known[name], known))

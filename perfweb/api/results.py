@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a run measured: its boots, measurements, samples and texts."""
+"""Results of a run: its boots, measurements, samples and texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Boot(BaseModel):
     run: int
     variant: str
     position: int = Field(description="place in the order of the run, from 0")
-    attempt: int = Field(description="above 1 when the boot was done again")
+    attempt: int = Field(description="above 1 if the boot was repeated")
     layout: int | None = Field(description="seed of the order in which the stack was linked; null without layouts")
     seed: int | None = Field(description="seed of the simulated machine; null where it was measured")
     sentinel: bool = Field(description="booted to see whether the machine drifts: in no verdict")
@@ -42,7 +42,7 @@ class Boot(BaseModel):
     state: BootState
     error: str
     command: str = Field(description="the exact command line that booted it")
-    effective_tunables: dict[str, Any] = Field(description="as the booted system told them")
+    effective_tunables: dict[str, Any] = Field(description="as the booted system reported them")
     started: datetime
     ended: datetime | None
 
@@ -62,16 +62,16 @@ class MeasurementRow(BaseModel):
     reason: str = Field(description="why it failed or is void")
     command: str = Field(description="the exact command line, as a shell would take it")
     pinning: dict[str, Any] = Field(description="CPUs of both ends")
-    environment: dict[str, Any] = Field(description="what may have disturbed it")
+    environment: dict[str, Any] = Field(description="gauges of possible disturbances")
     started: datetime
     seconds: float = Field(description="wall-clock time of all samples together")
-    voids: int = Field(description="how many of its samples are void")
+    voids: int = Field(description="number of its void samples")
     gauges: list[dict[str, float | str]] = Field(
-        description="for each sample, what the host measured meanwhile: docs/reference/data.md lists the names"
+        description="for each sample, the host's gauges: docs/reference/data.md lists the names"
     )
     interim: list[list[list[float]]] = Field(
-        description="of each sample, by index, the throughput as its tool told it meanwhile: ends of intervals in "
-        "seconds since its beginning, with bits/s; empty where no tool told any"
+        description="for each sample, by index, throughput within the sample: ends of intervals in "
+        "seconds since its start, with bits/s; empty if the tool reports none"
     )
 
 
@@ -90,12 +90,12 @@ class SampleRow(BaseModel):
     metric: str
     value: float
     unit: str
-    direction: Direction = Field(description="which way is better")
+    direction: Direction = Field(description="the better direction")
     discarded: bool = Field(description="warm-up, which enters no statistics")
     measurement_state: MeasurementState = Field(description="only ok enters statistics")
     seconds: float = Field(description="wall-clock time the tool ran")
     primary: bool = Field(description="whether comparisons are about this metric of the test")
-    revision: str | None = Field(description="`git describe` of what was built; null where that is not known")
+    revision: str | None = Field(description="`git describe` of the source that was built; null if unknown")
     void: str = Field(description="which validity gate fired, and why; empty for samples that count")
 
 

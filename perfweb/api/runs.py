@@ -33,7 +33,7 @@ class PlanName(BaseModel):
 
     name: str
     title: str
-    sha256: str = Field(description="of its text; plans are known by it, for a name may have several texts")
+    sha256: str = Field(description="of its text, which identifies a plan, because a name can have several texts")
     url: str
 
 
@@ -50,18 +50,18 @@ class VariantOfRun(BaseModel):
 
 
 class PairVerdict(BaseModel):
-    """What a run says about one of its variants."""
+    """The results of a run for one of its variants."""
 
     base: str
     variant: str
-    words: str = Field(description="how many tests got which verdict", examples=["5 faster, 1 equivalent"])
+    words: str = Field(description="number of tests with each verdict", examples=["5 faster, 1 equivalent"])
 
 
 class Imported(BaseModel):
     """Where results come from that were not measured here."""
 
-    format: str = Field(description="what read them")
-    origin: str = Field(description="where they come from and who made them")
+    format: str = Field(description="format of the import")
+    origin: str = Field(description="origin and author")
     sha256: str = Field(description="of the file, or of the sums and names of several")
     imported_by: str
     at: datetime
@@ -101,7 +101,7 @@ class Transition(BaseModel):
     """A step in the life of a run."""
 
     at: datetime
-    from_state: str = Field(description="empty when the run was made")
+    from_state: str = Field(description="empty for the creation of the run")
     to_state: RunState
     reason: str
 
@@ -118,8 +118,8 @@ class RunDetail(RunRow):
 
     hosts: list[HostOfRun]
     history: list[Transition]
-    boots: int = Field(description="how many there are so far")
-    measurements: dict[MeasurementState, int] = Field(description="how many there are so far, by their state")
+    boots: int = Field(description="number so far")
+    measurements: dict[MeasurementState, int] = Field(description="number so far, by state")
     files: list[File] = Field(description="raw data")
     events: str = Field(description="address of the live progress, a stream of server-sent events")
 
@@ -132,7 +132,7 @@ class Booting(BaseModel):
     """The boot that is being measured."""
 
     position: int = Field(description="place in the order of the run, from 0")
-    boots: int = Field(description="how many the run has")
+    boots: int = Field(description="number in the run")
     variant: str
     topology: str
     server: str
@@ -168,9 +168,9 @@ class RunFilters(BaseModel):
     variant: Name | None = Field(None, description="runs that have a variant of this name")
     testbed: Name | None = Field(None, description="name of the testbed")
     commit: Text | None = Field(None, description="runs that built this revision, as `git describe` names it")
-    since: Moment | None = Field(None, description="runs made then or later: a date or a time")
-    until: Moment | None = Field(None, description="runs made earlier")
-    verdicts: bool = Field(False, description="whether to tell the verdicts of each run")
+    since: Moment | None = Field(None, description="runs created then or later: a date or a time")
+    until: Moment | None = Field(None, description="runs created earlier")
+    verdicts: bool = Field(False, description="include the verdicts of each run")
     cursor: Number | None = Field(None, description="where the page begins; take it from `next`")
 
 
@@ -207,7 +207,7 @@ def get_run(request: HttpRequest, response: HttpResponse, number: Number) -> Run
 def get_progress(request: HttpRequest, number: Number) -> Progress:  # noqa: ARG001
     """Return the progress of a run.
 
-    Ask again after a second or more, or follow the events.
+    Poll it at most once per second, or follow the events.
     """
     run = find_run(number)
     told: dict[str, dict[str, Any]] = {} if run.is_over else progress.latest(number)

@@ -36,7 +36,7 @@ class Point(TypedDict):
     # No model of its own: a series has thousands of points.
     at: Annotated[datetime | None, Field(description="time of the commit; null where the series goes by run")]
     run: Annotated[int, Field(description="the newest run of the commit, or the run")]
-    revision: Annotated[str, Field(description="`git describe` of what was built; empty where that is not known")]
+    revision: Annotated[str, Field(description="`git describe` of the source that was built; empty if unknown")]
     mean: Annotated[float, Field(description="of the runs of the commit, or of the run")]
     environment: Annotated[str, Field(description="digest of the facts about the hosts; empty where there are none")]
 
@@ -95,9 +95,9 @@ class TimelineOut(BaseModel):
     test: str
     by: Literal["commit", "run"]
     unit: str
-    direction: Direction | None = Field(description="which way is better")
+    direction: Direction | None = Field(description="the better direction")
     series: list[Series]
-    left_out: list[str] = Field(description=f"names of further series: at most {MOST_SERIES} are told at once")
+    left_out: list[str] = Field(description=f"names of omitted series: at most {MOST_SERIES} are returned at once")
     changes: list[HostChange]
     levels: list[LevelChange] = Field(description="changes of level, in the order of the axis")
     page: str = Field(description="where people read it")
@@ -130,7 +130,7 @@ class Range(BaseModel):
     """Which part of which test."""
 
     test: Text = Field(description="name of the test", examples=["tcp.rr/host-host/ipv4"])
-    by: Literal["commit", "run"] = Field("commit", description="what the points are")
+    by: Literal["commit", "run"] = Field("commit", description="meaning of the points")
     first: Bound = Field("", alias="from", description="a date or time, or the number of a run")
     last: Bound = Field("", alias="to", description="a date or time, or the number of a run")
     newest: int = Field(USUAL_POINTS, ge=1, le=MOST_POINTS, description=f"points of the axis, {MOST_POINTS} at most")

@@ -35,11 +35,9 @@ class NewSubmission(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     patch: str = Field(
-        "", max_length=PATCH_BYTES, description="what git format-patch --stdout or git diff prints; or else a ref"
+        "", max_length=PATCH_BYTES, description="output of git format-patch --stdout or git diff; or else a ref"
     )
-    ref: str = Field(
-        "", max_length=100, description="a branch, tag or commit: the patch is what it has and the base has not"
-    )
+    ref: str = Field("", max_length=100, description="a branch, tag or commit: the patch is its changes since the base")
     repository: str = Field(
         "",
         pattern=r"^[-A-Za-z0-9_]{0,64}$",
@@ -47,7 +45,7 @@ class NewSubmission(BaseModel):
     )
     testbed: Name
     tests: Name = Field("tcp-quick", description="name of a matrix of tests, as the form lists them")
-    tunables: dict[str, str] = Field({}, max_length=64, description="what base and patch boot with")
+    tunables: dict[str, str] = Field({}, max_length=64, description="tunables of both base and patch")
     each: bool = Field(False, description="whether every stage of a series is measured")
     base: str = Field("", max_length=100, description="branch, tag or commit, if the patch has no line base-commit")
     title: str = Field("", max_length=services.LONGEST_TITLE, description="the subject of the patch, unless given")
@@ -130,9 +128,9 @@ class SubmissionDetail(SubmissionRow):
     stages: list[StageOfSubmission]
     plan: str
     history: list[SubmissionStep]
-    patch: str = Field(description="address of the patch as it was sent")
+    patch: str = Field(description="address of the original patch")
     deciding_boots: int | None = Field(
-        description="with so many boots of each variant a run would decide what the newest left open; null if not known"
+        description="boots of each variant that would decide the open verdicts of the newest run; null if unknown"
     )
 
 
@@ -217,7 +215,7 @@ def refuse_submission(request: HttpRequest, number: Number, refusal: Refusal) ->
 def rerun_submission(request: HttpRequest, number: Number, wanted: Rerun) -> SubmissionDetail:
     """Measure an approved submission once more, when its runs are over.
 
-    More boots decide what was not: `deciding_boots` says how many.
+    More boots decide what was not: `deciding_boots` is the number.
     """
 
     def act() -> Submission:

@@ -49,7 +49,7 @@ class BranchRow(BaseModel):
     since: str = Field(description="the first commit that is tracked")
     threshold: float = Field(description="percent; smaller changes raise no alert")
     active: bool
-    problem: str = Field(description="what keeps it from being tracked; empty where nothing does")
+    problem: str = Field(description="reason why it cannot be tracked; empty if none")
     page: str = Field(description="where people read it")
 
 
@@ -81,9 +81,9 @@ class AlertRow(BaseModel):
     state: AlertState
     since: CommitOut = Field(description="the last one before the change")
     until: CommitOut = Field(description="the first one certainly after it")
-    commit: CommitOut | None = Field(description="what bisection ended with")
+    commit: CommitOut | None = Field(description="result of the bisection")
     probability: float | None = Field(description="that it is this commit")
-    conclusion: str = Field(description="how confirming and bisecting ended; empty while they go on")
+    conclusion: str = Field(description="result of confirmation and bisection; empty before")
     owner: str | None
     due: date | None
     created: datetime
@@ -151,12 +151,12 @@ class AlertFilters(BaseModel):
 
 
 class SaidIn(BaseModel):
-    """What is said about an alert."""
+    """A comment on an alert."""
 
     model_config = ConfigDict(extra="forbid")
 
-    state: Judgement | None = Field(None, description="what became of a confirmed change")
-    owner: str | None = Field(None, max_length=150, description="name of an account; empty for nobody")
+    state: Judgement | None = Field(None, description="outcome of a confirmed change")
+    owner: str | None = Field(None, max_length=150, description="name of an account; empty for none")
     due: date | None = Field(None, description="until when the owner looks after it")
     text: str = Field("", max_length=5000, description="a comment")
 

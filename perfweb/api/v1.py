@@ -35,11 +35,10 @@ from perfweb.api.problems import BadInput, RefusedError, bad_input, problem
 
 ROOT = "/api/v1/"
 DESCRIPTION = """\
-Everything that the pages show. All of it may be read by anybody; what changes something takes POST and a token of an
-account that may do it, as Authorization: Bearer. Answers are JSON; a refusal is a problem (RFC 9457). A list comes in
-parts: follow `next` to the end. Every answer has an entity tag: send it back as If-None-Match, and 304 says that
-nothing has changed. Times are UTC. Runs have numbers, plans the SHA-256 of their text, and everything else a name;
-these are kept."""
+The content of the pages. Reading needs no token. Changes are POST requests with a token, as Authorization: Bearer.
+Responses are JSON; errors are problem documents (RFC 9457). Lists are split into pages: follow `next` to the end.
+Every response has an entity tag: send it as If-None-Match, and 304 means that nothing has changed. Times are UTC.
+Runs are identified by number, plans by the SHA-256 of their text, other objects by name. These do not change."""
 
 api = NinjaAPI(
     parser=StrictParser(),
@@ -61,7 +60,7 @@ def refused(request: HttpRequest, error: RefusedError) -> HttpResponse:  # noqa:
 
 @api.exception_handler(HttpError)
 def unreadable(request: HttpRequest, error: HttpError) -> HttpResponse:  # noqa: ARG001
-    """Answer a body that is no JSON; its cause says why (ninja's own text does not)."""
+    """Handle a body that is not JSON; its cause has the reason, ninja's own text does not."""
     return problem(error.status_code, f"{error}: {error.__cause__}" if error.__cause__ else str(error))
 
 

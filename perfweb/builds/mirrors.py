@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Copies of git repositories elsewhere, and what somebody changed there as a patch.
+"""Copies of other git repositories, and their changes as patches.
 
-git speaks the one protocol of the registered address and follows no redirect, with limits of time and size; what it
+git uses the protocol of the registered address only and follows no redirect, with limits of time and size; what it
 brings is checked, and nothing of it is executed.
 """
 
@@ -48,7 +48,7 @@ def check(url: str) -> str:
     except ValueError as error:
         raise RepositoryError(f"“{url[:200]}” is no address: {error}") from None
     if parts.username or parts.password:
-        raise RepositoryError("the address of a repository holds a name or password; it is shown to everybody")
+        raise RepositoryError("the address of a repository has a name or password; addresses are public, so remove it")
     if parts.scheme == "https" and parts.hostname:
         return "https"
     if parts.scheme == "http" and parts.hostname and _is_loopback(parts.hostname):
@@ -99,7 +99,7 @@ def changes(repository: Repository, branch: str, ref: str, *, each: bool = False
         if not base:
             raise RepositoryError(f"these changes have no commit in common with {branch}")
         patch = bench.patch(base, head.sha, each=each)
-    # A bare diff says neither of what it is nor for what; mails of format-patch do.
+    # A bare diff has neither its base nor its subject; mails of format-patch have both.
     known = b"" if each else f"{ref} at {head.sha}\nbase-commit: {base}\n\n".encode()
     return Changes(known + patch, base, head.sha)
 

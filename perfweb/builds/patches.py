@@ -43,7 +43,7 @@ _END_OF_MESSAGE = re.compile(rb"^(?:---|diff --git .*|--- .*)$", re.MULTILINE)
 
 
 class PatchError(ValueError):
-    """The text is no patch that can be measured; the message says why and what to send instead."""
+    """The text has no patch that can be measured; the message has the reason and what to send instead."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Subject:
-    """What the subject of a mail says: `[PATCH v2 3/7] net: faster`, or that it is somebody's reply."""
+    """The subject of a mail: `[PATCH v2 3/7] net: faster`, or that it is a reply."""
 
     brackets: str
     text: str
@@ -88,14 +88,14 @@ class Mail:
 
 
 def read_series(content: bytes) -> Series:
-    """The patches in what somebody sent.  Raises PatchError and nothing else."""
+    """The patches of a submitted text.  Raises PatchError only."""
     content = _readable(content)
     mails = [read_mail(raw) for raw in _messages(content)]
     if not mails:
         diff = _diff_of(content)
         if not diff:
             raise PatchError(
-                "This holds no diff. Send what `git format-patch --stdout BASE` or `git diff BASE` prints, whole."
+                "This has no diff. Send the complete output of `git format-patch --stdout BASE` or `git diff BASE`."
             )
         return Series("", "", _base_in(content), (Patch("", "", "", diff),))
     covers = [mail for mail in mails if not mail.patch.diff and not mail.subject.reply]
@@ -113,9 +113,9 @@ def read_series(content: bytes) -> Series:
 def _readable(content: bytes) -> bytes:
     """The text with LF at the end of lines.  A form and some mailers make CRLF of all of them."""
     if len(content) > PATCH_BYTES:
-        raise PatchError(f"This has {len(content)} bytes; {PATCH_BYTES} is the most. Is something generated in it?")
+        raise PatchError(f"This has {len(content)} bytes; the max is {PATCH_BYTES}. Remove generated files.")
     if (lines := count_lines(content)) > PATCH_LINES:
-        raise PatchError(f"This has {lines} lines; {PATCH_LINES} is the most. Is something generated in it?")
+        raise PatchError(f"This has {lines} lines; the max is {PATCH_LINES}. Remove generated files.")
     if b"\0" in content:
         raise PatchError("This holds a NUL byte, so it is no text. Send a diff as text, not compressed.")
     if content.count(b"\n") == content.count(CRLF):
@@ -151,17 +151,15 @@ def read_mail(raw: bytes) -> Mail:
         return _read_mail(parse_mail(raw))
     except PatchError:
         raise
-    except (LookupError, TypeError, AttributeError, ValueError, MessageError):  # the email package's, about no mail
-        raise PatchError(
-            "This is no mail that can be read. Send what `git format-patch --stdout BASE` prints."
-        ) from None
+    except (LookupError, TypeError, AttributeError, ValueError, MessageError):  # warning of the email package
+        raise PatchError("This mail is malformed. Send the output of `git format-patch --stdout BASE`.") from None
 
 
 def _read_mail(message: Message) -> Mail:
     body = b"\n".join(_texts(message)).replace(CRLF, b"\n")
     subject = read_subject(message)
     text, author = body, header(message, "From")
-    if named := _IN_BODY_FROM.match(text):  # somebody else's patch, sent on
+    if named := _IN_BODY_FROM.match(text):  # another author's patch, forwarded
         author, text = _plain(named.group(1).decode("utf-8", "replace")), text[named.end() :]
     ending = _END_OF_MESSAGE.search(text)
     patch = Patch(
@@ -223,7 +221,7 @@ def read_subject(message: Message) -> Subject:
 
 
 def _texts(message: Message) -> Iterator[bytes]:
-    """The text of a mail and its attachments, each decoded as its transfer encoding says."""
+    """The text of a mail and its attachments, each decoded by its transfer encoding."""
     for part in message.walk():
         if part.is_multipart() or part.get_content_type() == "text/html":
             continue
@@ -263,16 +261,18 @@ def _base_in(content: bytes) -> str:
     """The commit that `git format-patch --base` names."""
     found = set(_BASE.findall(content))
     if len(found) > 1:
-        raise PatchError("This names two base commits. Send one series, made with one `git format-patch --base`.")
+        raise PatchError("The mails have two base commits. Send one series of one `git format-patch --base`.")
     return found.pop().decode() if found else ""
 
 
 def _in_order(mails: Sequence[Mail]) -> list[Mail]:
     """The mails of a series by their numbers, all of them there once."""
     if not mails:
-        raise PatchError("None of these mails holds a diff. Send what `git format-patch --stdout BASE` prints, whole.")
+        raise PatchError(
+            "None of these mails has a diff. Send the complete output of `git format-patch --stdout BASE`."
+        )
     if len(mails) > SERIES_PATCHES:
-        raise PatchError(f"This has {len(mails)} patches; {SERIES_PATCHES} is the most. Send the ones to be measured.")
+        raise PatchError(f"This has {len(mails)} patches; the max is {SERIES_PATCHES}. Send only those to be measured.")
     versions = sorted({mail.subject.version for mail in mails})
     if len(versions) > 1:
         raise PatchError(f"This holds versions {versions[0]} and {versions[-1]} of a series. Send one of them.")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Applies patches to a commit of a git repository, and packs what comes out.
+"""Applies patches to a commit of a git repository, and packs the result.
 
-Patches come from strangers.  They are applied to an index and never to files: git writes blobs into a directory that
-is thrown away, no path of a patch is ever opened, and what it changed is read back from the tree that git made of it.
-The repository itself is only read.
+Patches are untrusted.  They are applied to an index and never to files: git writes blobs into a temporary directory,
+no path of a patch is ever opened, and the changes are read back from the tree that git wrote.  The repository itself
+is only read.
 """
 
 import os
@@ -22,7 +22,7 @@ from perfweb.builds.sources import SourceFile, Sources, pack
 from perfweb.inputlimits import PATCH_BYTES, PATCH_PATH_CHARACTERS, PATCH_PATH_FOLDERS
 
 ROOT = "stack"
-"""What a patch may change; nothing else of a commit is built."""
+"""Paths that a patch can change; nothing else of a commit is built."""
 MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 10_000
 SECONDS = 20.0
@@ -39,7 +39,7 @@ _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@", 
 
 
 class RepositoryError(ValueError):
-    """The repository cannot give what was asked for; the message says why and what to do."""
+    """The repository does not have the requested objects; the message has the reason and what to do."""
 
 
 class ConflictError(PatchError):
@@ -135,7 +135,7 @@ def git_command(*settings: str) -> list[str]:
 
 
 def git_environment(home: Path) -> dict[str, str]:
-    """An environment for git in which nothing but the command line tells it what to do."""
+    """An environment for git in which only the command line configures it."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": str(home),
@@ -201,13 +201,13 @@ class Bench:
             made = git.stdout.read(PATCH_BYTES + 1)
             git.kill()
         if len(made) > PATCH_BYTES:
-            raise PatchError(f"These changes have more than {PATCH_BYTES} bytes. Ask for less at once.")
+            raise PatchError(f"These changes have more than {PATCH_BYTES} bytes. Submit a smaller range.")
         if not made:
             raise PatchError(f"Nothing below {ROOT}/ is changed: there is nothing to measure.")
         return made
 
     def ask(self, *words: str) -> str:
-        """What git answers, or nothing where it refuses."""
+        """The output of git, empty if it refuses."""
         done = self._git(words)
         return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
 
@@ -237,7 +237,7 @@ class Bench:
         return PatchError(f"{which} cannot be read: {first}. Send what git prints, whole and unchanged.")
 
     def _changed(self, before: str, after: str, which: str) -> tuple[ChangedFile, ...]:
-        """What a patch did, as git sees it in the trees; refuses what no patch may do."""
+        """The changes of a patch, as git sees them in the trees; refuses others than plain files."""
         told = self._must(
             "diff-tree",
             "-r",
@@ -404,7 +404,7 @@ def _count(number: str) -> int:
 
 
 def _shown(path: str) -> str:
-    """A path of a stranger's making, for people."""
+    """An untrusted path, for display."""
     return "".join(letter if letter.isprintable() else "?" for letter in path)[:200]
 
 

@@ -22,7 +22,7 @@ def build_key(source_sha256: str, options: Sequence[str]) -> str:
 
 
 def source_store() -> Path:
-    """Where packed sources lie: all controllers of labs see the same ones."""
+    """Directory of packed sources, shared by all controllers of labs."""
     return Path(settings.SOURCE_STORE or Path(settings.PERFWEB_VAR) / "sources")
 
 
@@ -57,7 +57,7 @@ def foreign(revision: str, committed: datetime | None) -> Build:
 
 
 def succeeded(build: Build, prefix: str, log: str, seconds: float | None) -> None:
-    """Notes where the build is installed; log and time of a build that was there already are kept."""
+    """Records the path of an installed build; log and time of an existing build are kept."""
     build.state = BuildState.READY
     build.prefix = prefix
     if seconds is not None:

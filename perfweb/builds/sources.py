@@ -16,7 +16,7 @@ LONGEST_REVISION = 80
 
 
 class SourceError(ValueError):
-    """The sources cannot be packed; the message says why."""
+    """The sources cannot be packed; the message has the reason."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,6 @@ def _files_of(tree: Path) -> Iterator[SourceFile]:
 
 
 def _git(tree: Path, *words: str) -> str:
-    """What git answers about a tree, empty outside a repository."""
+    """The output of git about a tree, empty outside a repository."""
     done = subprocess.run(["git", "-C", str(tree), *words], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""

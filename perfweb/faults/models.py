@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What failed unattended, for the health page and the operator."""
+"""Failures of background loops, for the health page and the operator."""
 
 from django.db import models
 

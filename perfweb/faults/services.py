@@ -27,7 +27,7 @@ FORGOTTEN = timedelta(hours=2)
 
 @dataclass(frozen=True)
 class Task:
-    """What a loop does, and what an operator can do about an item that fails in it.
+    """A loop, and the advice for the operator about an item that fails in it.
 
     Faults of a `lasting` task stay until they are cleared: it is not tried again by itself.
     """
@@ -101,5 +101,5 @@ def forget() -> None:
 
 
 def short(item: str) -> str:
-    """How an item is called in the database."""
+    """The name of an item in the database."""
     return plain(item)[:200]

@@ -90,7 +90,7 @@ def _range(layout: dict[str, Any], values: Sequence[float]) -> tuple[float, floa
     ends = [*values, 0.0] if layout.get("rangemode") == "tozero" else list(values)
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     largest = max(abs(low), abs(high))
-    # Values that double precision hardly tells apart are drawn as one, and so are those next to its smallest numbers.
+    # Values that double precision hardly distinguishes are drawn as one, and so are those next to its smallest numbers.
     margin = _MARGIN * (high - low if high - low > 1e-9 * largest else largest)
     return (low - margin, high + margin) if margin > 1e-290 else (low - 1.0, high + 1.0)
 

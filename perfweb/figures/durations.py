@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long single connections took: the histograms that tcpconnect prints with each sample.
+"""Durations of single connections: the histograms that tcpconnect prints with each sample.
 
 Its bins are a sixteenth of a doubling wide: shares of connections per bin are a histogram on a logarithmic axis.
 """
@@ -17,7 +17,7 @@ from perfweb.figures.plots import Figure, drawn
 from perfweb.runs.models import Artefact, ArtefactKind, MeasurementState, Sample
 from perfweb.verdicts.sides import Side
 
-QUANTILES = {0.0: "least", 0.5: "50 %", 0.9: "90 %", 0.99: "99 %", 0.999: "99.9 %", 1.0: "greatest"}
+QUANTILES = {0.0: "min", 0.5: "p50", 0.9: "p90", 0.99: "p99", 0.999: "p99.9", 1.0: "max"}
 
 _NUMBER = r"\d{1,12}(?:\.\d{1,6})?"
 _LINE = re.compile(
@@ -32,7 +32,9 @@ Bin = tuple[float, float]
 
 @dataclass(frozen=True)
 class Durations:
-    """How many connections of a test took how long: for each side that told it, the bins in order with their counts."""
+    """How many connections of a test took how long: for each side with a histogram, the bins in order with their
+    counts.
+    """
 
     sides: Mapping[str, Mapping[Bin, int]]
 

@@ -42,7 +42,7 @@ class Toggle:
 
 @dataclass(frozen=True)
 class Graph:
-    """A figure with its name in the page and what a screen reader says of it."""
+    """A figure with its name in the page and its text for screen readers."""
 
     id: str
     label: str
@@ -68,12 +68,12 @@ class Graph:
 def respond(
     request: HttpRequest, template: str, context: Mapping[str, Any], graphs: Sequence[Graph | None]
 ) -> HttpResponse:
-    """Answer with the page, or with its graphs where the address asks for those."""
+    """Return the page, or its graphs if the address selects these."""
     return asked_for(request, graphs) or render(request, template, {**context, "has_graphs": any(graphs)})
 
 
 def asked_for(request: HttpRequest, graphs: Sequence[Graph | None]) -> HttpResponse | None:
-    """Answer an address that asks for the graphs of a page instead of the page, None where it does not. Raises
+    """Return the graphs of a page if the address selects these, else None. Raises
     ParameterError.
     """
     drawn = {graph.id: graph for graph in graphs if graph}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How the throughput of single samples went: what netperf, iperf3 and tcpbench told while they ran."""
+"""Throughput within samples, as reported by netperf, iperf3 and tcpbench."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Course:
 
 
 def interim_figure(results: TestResults) -> Figure | None:
-    """Draw a line for each sample of a test that counts and whose tool told throughput meanwhile, None without any.
+    """Draw a line for each sample of a test that counts and has intervals, None without any.
 
     Of very many samples it draws some, evenly spread over the run.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long single transactions take: the percentiles that netperf tells with each sample of a request/response test,
+"""How long single transactions take: the percentiles that netperf reports with each sample of a request/response test,
 and those of netblast's probes at each load that it offers.
 """
 
@@ -38,11 +38,11 @@ KINDS = (
         "latency",
         "Latency of transactions",
         {
-            "latency.min": "least",
-            "latency.p50": "50 %",
-            "latency.p90": "90 %",
-            "latency.p99": "99 %",
-            "latency.max": "greatest",
+            "latency.min": "min",
+            "latency.p50": "p50",
+            "latency.p90": "p90",
+            "latency.p99": "p99",
+            "latency.max": "max",
         },
         "share of the transactions that took no longer",
     ),
@@ -102,7 +102,7 @@ def read_latencies(sides: Sequence[Side], tests: Iterable[str]) -> dict[str, lis
 
 
 def _of_kind(kind: Kind, by_side: Mapping[str, Mapping[str, Sequence[float]]]) -> Latencies:
-    """What sides have of one kind; sides that have nothing of it are left out."""
+    """The values of one kind of each side; sides without any are left out."""
     chosen = {
         label: {name: values for name, values in found.items() if name in kind.heads}
         for label, found in by_side.items()

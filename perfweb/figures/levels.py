@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where the levels of a timeline's series change, as marks of its graph and as a list."""
+"""Change points of a timeline's series, as marks of its graph and as a list."""
 
 from __future__ import annotations
 

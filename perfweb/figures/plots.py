@@ -42,15 +42,15 @@ _VERDICT_SYMBOLS = {
 }
 _ROW_PIXELS = 24
 _MOST_TICKS, _MOST_CHARACTERS = 16, 75
-"""Labels of an axis, and characters of all of them, that stand side by side."""
+"""Max number of labels of an axis, and of all their characters, in one line."""
 _MOST_LABEL_ROWS = 4
 _LABEL_PIXELS = 13
 _LABEL_SHARE = 0.014
-"""How much of an axis a character of a label takes, on a narrow screen."""
+"""Width of a label's character on a narrow screen, as a share of the axis."""
 
 
 def series_style(number: int) -> tuple[dict[str, Any], str]:
-    """Return the meta data and the marker of the series with a number; twelve can be told apart."""
+    """Return the meta data and the marker of the series with a number; twelve can be distinguished."""
     meta = {"role": f"series-{number % SERIES_COLOURS}", "toggle": number}
     return meta, SYMBOLS[number % len(SYMBOLS)]
 
@@ -215,7 +215,7 @@ def history_figure(
 
 
 def _addresses(runs: Iterable[int]) -> dict[int, str]:
-    """Where the points of runs lead: each is looked up once, which takes longer than to draw it."""
+    """Links of the points of runs: each address is looked up once, because that takes longer than to draw it."""
     return {run: reverse("reports:run", args=[run]) for run in runs}
 
 
@@ -284,7 +284,7 @@ def lettered(letters: Mapping[float, str], span: float = 0.0) -> Figure:
 def thinned(values: Sequence[float], most: int) -> list[int]:
     """Return the places of at most `most` of the values, in order, so that a plot looks as with all of them.
 
-    Of each of equally long pieces the least and the greatest stay, as M4 does (Jugel and others 2014, "M4: a
+    Of each of equally long pieces min and max stay, as in M4 (Jugel and others 2014, "M4: a
     visualization-oriented time series data aggregation", VLDB): what sticks out is never lost.
     """
     if len(values) <= most:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How variants scale: a simulated workload over the numbers of virtual CPUs on which a run has it."""
+"""Scaling of variants: a simulated workload over the numbers of virtual CPUs of a run."""
 
 from __future__ import annotations
 

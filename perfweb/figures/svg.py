@@ -50,7 +50,7 @@ _MARKERS = {
     "bowtie": "m-1.1-1v2l2.2-2v2z",
 }
 
-# What the style sheet says in a page; here for a file that is opened alone.
+# The rules of the style sheet, for a file that is opened alone.
 _STANDALONE = """<style>
 svg{color-scheme:light dark;background:#fff;color:#1b1f24}
 .series-0{color:#2a78b8}.series-1{color:#c2570c}.series-2{color:#2e7d5b}.series-3{color:#8a4fa8}
@@ -118,10 +118,10 @@ def _legend(traces: Iterable[Figure], width: int) -> tuple[str, int]:
 
 
 def render(figure: Figure, title: str, *, name: str = "") -> str:
-    """Return the figure as an SVG element (https://www.w3.org/TR/SVG2/); `title` is what a screen reader says of it.
+    """Return the figure as an SVG element (https://www.w3.org/TR/SVG2/); `title` is its text for screen readers.
 
     Figures of one page have different names: markers are known by them. In such a figure points that have an address
-    lead there, as far as they are few; whoever does not point at them finds the same links in a table.
+    lead there, as far as they are few; a table has the same links.
     """
     layout, traces = figure["layout"], figure["data"]
     width, height = int(layout.get("meta", {}).get("width", _WIDTH)), int(layout.get("height", 300))
@@ -135,7 +135,7 @@ def render(figure: Figure, title: str, *, name: str = "") -> str:
     left = min(max(labels * _CHARACTER + 26, _SHORTEST_LEFT), _LONGEST_LEFT)
     x_axis = Axis.of(layout.get("xaxis", {}), _values(traces, "x") + lines["x"], left, right)
     linked = name != "" and 0 < sum(len(trace.get("customdata", [])) for trace in traces) <= MOST_LINKS
-    # What is inside a picture cannot be a link.
+    # An element inside a picture cannot be a link.
     named = f'xmlns:xlink="http://www.w3.org/1999/xlink" role="group" aria-label="{escape(title)}"'
     role = named if linked else 'role="img"'
     parts = [
@@ -152,7 +152,7 @@ def render(figure: Figure, title: str, *, name: str = "") -> str:
 
 
 def _lines(layout: Figure, name: str) -> list[float]:
-    """Where lines cross an axis at a right angle."""
+    """Places where lines cross an axis at a right angle."""
     along = {"x": "yref", "y": "xref"}[name]
     return [shape[f"{name}0"] for shape in layout.get("shapes", []) if shape.get(along) == "paper"]
 
@@ -257,8 +257,8 @@ def _scatter(trace: Figure, marker: str, x_axis: Axis, y_axis: Axis) -> list[str
 
 
 def _marked_every(x_axis: Axis, points: int) -> int:
-    """Every which point of a line gets its marker: all, or where these would run into one another, so few that they
-    still tell the series apart. A browser takes far longer for thousands of markers than for their line.
+    """The interval of a line's markers: one for each point, or fewer where they would overlap, but enough to
+    distinguish the series. A browser takes far longer for thousands of markers than for their line.
     """
     apart = abs(x_axis.end - x_axis.start) / max(1, points)
     return 1 if apart >= _RADIUS else math.ceil(_MARKERS_APART / apart)

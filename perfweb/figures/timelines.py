@@ -25,7 +25,7 @@ from perfweb.verdicts.environment import TableRow, fact_changes
 from perfweb.verdicts.numbers import Scale, scale_for
 
 MOST_SERIES = 12
-"""As many as can be told apart by colour and marker."""
+"""The number that colour and marker can distinguish."""
 
 MOST_ROWS = 30_000
 """Summaries that one graph reads, the newest: 2000 commits with twelve series, and some more."""
@@ -39,7 +39,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 class RangeError(ValueError):
-    """A bound of a timeline that cannot be read; the message says how one is written."""
+    """A bound of a timeline that cannot be read; the message describes how one is written."""
 
 
 @dataclass(frozen=True)

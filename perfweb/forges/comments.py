@@ -56,7 +56,7 @@ class Report:
 
 
 def report(asked: Asked) -> Report:
-    """What to say now about what was asked for."""
+    """The current answer to a request."""
     known = [(one, tell(one)) for one in asked.submissions.order_by("number")]
     if not known:
         return Report(f"{asked.answer}\n\n{_mark(asked)}", "", "", "", final=True)
@@ -74,12 +74,12 @@ def report(asked: Asked) -> Report:
 
 
 def mark(key: object) -> str:
-    """What finds a comment of ours again after a crash; browsers do not show it."""
+    """A mark that finds the service's comment after a crash; browsers do not show it."""
     return f"<!-- perfweb {key} -->"
 
 
 def tell(submission: Submission) -> Told:
-    """What is known of a submission now."""
+    """The current state of a submission."""
     waiting = {
         SubmissionState.RECEIVED: Told("Received", "pending", final=False),
         SubmissionState.WAITING: Told("Waits for a maintainer's approval", "pending", final=False),
@@ -104,7 +104,7 @@ def tell(submission: Submission) -> Told:
 
 
 def _verdict(told: Sequence[Told]) -> str:
-    """One line about all: of those that were measured together, else of what still has to happen."""
+    """One line about all submissions: the common verdict, else the next step."""
     measured = [test for one in told for test in one.compared]
     open_ones = [one.words for one in told if not one.final]
     if open_ones:
@@ -135,7 +135,7 @@ def _changes(known: Sequence[tuple[Submission, Told]], *, several: bool) -> str:
         return ""
     if not changed:
         seen = seen_at_best([one.result for _, _, one in compared])
-        return seen or "There are too few boots to say what change would have been seen."
+        return seen or "There are too few boots to compute the smallest detectable change."
     changed.sort(key=lambda item: -abs(item[2].result.effect.interval.percent if item[2].result.effect else 0))
     rows = [
         [
@@ -185,7 +185,7 @@ def _details(run: Run, pairs: Sequence[Pair], name: str) -> list[str]:
 
 
 def _within(parts: Sequence[str]) -> list[str]:
-    """What a comment has place for, the first parts first."""
+    """The parts that fit into a comment, the first ones first."""
     kept, left = list[str](), LONGEST
     for part in filter(None, parts):
         if len(part) <= left:

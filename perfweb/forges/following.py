@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Posts what there is to say about everything that was asked for and is not settled."""
+"""Posts the state of all requests that have no final result yet."""
 
 from django.db.models import Q
 
@@ -9,7 +9,7 @@ from perfweb.forges.models import Asked
 from perfweb.outbox import services as outbox
 from perfweb.runs.models import OPEN_STATES
 
-REPORT = faults.Task("report to a forge", "it is tried again; look at the messenger's log")
+REPORT = faults.Task("report to a forge", "it is tried again; read the messenger's log")
 
 
 def follow() -> None:
@@ -25,7 +25,7 @@ def _follow(asked: Asked) -> None:
 
 
 def tell(asked: Asked) -> None:
-    """Post our comment and the status of the commit; the outbox says them again only where they have changed."""
+    """Post the comment and the commit status; the outbox sends them again only if they have changed."""
     told = report(asked)
     channel = f"forge:{asked.project.mirror.name}"
     comment = {"what": "comment", "pull": asked.pull, "body": told.body, "mark": mark(asked.pk)}

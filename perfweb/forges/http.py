@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One call of a forge's API: no redirect is followed, little is waited for, and what it says about haste is obeyed."""
+"""One call of a forge's API: no redirects, short time-outs, and the forge's rate limits are obeyed."""
 
 import time
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from perfweb.outbox.services import LaterError, NeverError
 SECONDS = urllib3.Timeout(connect=5, read=15, total=20)
 LONGEST_ANSWER = 20.0
 DENIED = timedelta(minutes=30)
-"""Before who denies access is asked again: somebody has to mend that first."""
+"""Pause after a refused access, because a user has to repair it first."""
 LONGEST_PAUSE = timedelta(hours=6)
 _LIMITS = (("X-RateLimit-Remaining", "X-RateLimit-Reset"), ("RateLimit-Remaining", "RateLimit-Reset"))
 
@@ -50,7 +50,7 @@ def call(method: str, url: str, headers: Mapping[str, str], content: object = No
 
 
 def _pause(status: int, headers: Mapping[str, str]) -> timedelta | None:
-    """How long it wants to be left alone, None if it does not say so."""
+    """The pause that the forge requires, None without one."""
     if status not in {403, 429} and status < 500:
         return None
     after = headers.get("Retry-After", "")

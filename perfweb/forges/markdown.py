@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Text of others in Markdown: it stands in code and nowhere else, where it is neither markup nor calls anybody."""
+"""Untrusted text in Markdown: always as code, so that it is no markup and mentions no user."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ _TICKS = re.compile("`+")
 
 
 def code(text: str) -> str:
-    """A word or a line of somebody else's, also within a table."""
+    """An untrusted word or line, also in a table."""
     line = " ".join(plain(text).split()).replace("|", "¦")
     if not line:
         return ""
@@ -21,7 +21,7 @@ def code(text: str) -> str:
 
 
 def block(text: str, most: int = 20_000) -> str:
-    """Lines of somebody else's, or of a program's; the end of a long text is left out, and that is said."""
+    """Untrusted lines, or output of a program; a long text is cut, with a note."""
     shown = text.replace(THIN_SPACE, " ").rstrip("\n")
     if len(shown) > most:
         shown = shown[:most].rpartition("\n")[0] + "\n[the rest is left out]"
@@ -36,7 +36,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def folded(summary: str, content: str, about: str = "") -> str:
-    """What is shown when it is asked for. A summary is HTML, where no Markdown is read; `about` is of somebody else."""
+    """A folded part. A summary is HTML, where no Markdown is read; `about` is untrusted."""
     words = " ".join(plain(about).split())
     more = f" <code>{escape(words)}</code>" if words else ""
     return f"<details><summary>{summary}{more}</summary>\n\n{content}\n\n</details>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Projects on forges, what they have told us, and the requests in comments with what came of them."""
+"""Projects on forges, their deliveries, and requests in comments with their results."""
 
 from django.conf import settings
 from django.db import models
@@ -44,8 +44,8 @@ class Project(models.Model):
 
 
 class Member(models.Model):
-    """Somebody on a forge who is known here.  A name there can be given to somebody else, so the number that comes with
-    the first comment has to come with all others.
+    """A forge user on the allow-list.  A name can be given to another user, so the account number of the first comment
+    is required for all others.
     """
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="members")

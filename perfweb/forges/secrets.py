@@ -13,16 +13,16 @@ SHORTEST = 20
 
 
 class SecretError(ValueError):
-    """A secret is not there; the message says where it belongs."""
+    """A secret is missing; the message names its file."""
 
 
 def token(project: Project) -> str:
-    """What opens the forge's API.  Raises SecretError."""
+    """The token of the forge's API.  Raises SecretError."""
     return _read(token_file(project))
 
 
 def webhook_secret(project: Project) -> str:
-    """What the forge signs webhooks with.  Raises SecretError."""
+    """The secret with which the forge signs webhooks.  Raises SecretError."""
     return _read(secret_file(project))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Acts on what forges have told: a comment with a request becomes submissions, or an answer that says what is wrong."""
+"""Handles deliveries of forges: a request in a comment becomes submissions, or an answer with the error."""
 
 import logging
 from collections.abc import Iterable
@@ -31,11 +31,11 @@ log = logging.getLogger(__name__)
 
 PREFIX = "/perf"
 MOST_ATTEMPTS = 6
-ACT = faults.Task("act on a webhook", "it is tried again, six times in all; look at the messenger's log")
+ACT = faults.Task("act on a webhook", "it is tried again, six times in all; read the messenger's log")
 
 
 def act(number: int, now: datetime | None = None) -> None:
-    """Do what a delivery asks for, once; what is not possible now is tried again, after longer and longer pauses."""
+    """Handle the request of a delivery once; failures are retried after increasing pauses."""
     now = now or timezone.now()
     with transaction.atomic():
         due = Delivery.objects.select_for_update(skip_locked=True).filter(pk=number, due__lte=now)
@@ -66,15 +66,15 @@ def act_on_all(now: datetime | None = None) -> None:
 
 
 def act_on(numbers: Iterable[int], now: datetime | None = None) -> None:
-    """Do what each of some deliveries asks for; one that fails does not stop the others."""
+    """Handle the requests of several deliveries; one that fails does not stop the others."""
     faults.for_each(ACT, numbers, lambda number: act(number, now), lambda number: f"delivery {number}")
 
 
 def forget(now: datetime | None = None) -> int:
-    """Forget what deliveries said long ago; returns of how many.
+    """Delete the content of old deliveries; returns the number.
 
-    Their identifiers and digests are kept, for most signatures of forges have no time: a delivery that nobody knew any
-    more could be sent again by who has recorded it.
+    Their identifiers and digests are kept, because most signatures of forges have no timestamp: an attacker who
+    recorded a forgotten delivery could send it again.
     """
     old = (now or timezone.now()) - timedelta(days=settings.MESSAGES_KEPT_DAYS)
     return Delivery.objects.filter(due=None, received__lt=old).exclude(event={}).update(event={})
@@ -96,13 +96,13 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
         words = found
         request = parse(words)
     except RequestError as error:
-        problem = f"{code(str(error))} Say `{PREFIX} help` for all that can be said."
+        problem = f"{code(str(error))} `{PREFIX} help` lists all requests."
     asked, _ = Asked.objects.get_or_create(
         project=project, comment=event.comment,
         defaults={"pull": event.pull, "login": event.login[:100], "words": plain(words)},
     )  # fmt: skip
     if asked.answer or asked.submissions.exists():
-        return  # done before, by somebody who could not say so any more
+        return  # handled before, by a process that died before it could record that
     actor = _actor(project, event)
     if not problem:
         try:
@@ -112,7 +112,7 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
         except (NotNowError, FetchError) as error:
             if not last:
                 raise
-            problem = f"This was tried {MOST_ATTEMPTS} times: {code(str(error))}. Ask again later."
+            problem = f"{MOST_ATTEMPTS} attempts failed: {code(str(error))}. Repeat the request later."
         except submissions.PROBLEMS as error:
             problem = code(str(error))
     asked.answer = problem
@@ -120,14 +120,14 @@ def _answer(project: Project, event: Event, *, last: bool) -> None:
 
 
 def _do(asked: Asked, event: Event, request: Request, actor: Actor) -> str:
-    """Do what was asked for; returns what there is to say beside results."""
+    """Handle a request; returns the answer besides results."""
     if request.verb == Verb.HELP:
         return block(help_text(PREFIX))
     if request.verb == Verb.RUN:
         return _run(asked, event, request, actor)
     newest = _measured(asked).last()
     if newest is None:
-        return f"Nothing was asked for here yet. Say `{PREFIX} run tcp`."
+        return f"No request was made here yet. Request one by `{PREFIX} run tcp`."
     if request.verb == Verb.CANCEL:
         return _cancel(asked, newest, actor)
     states = ", ".join(f"[{one}]({one.address}): {_state(one)}" for one in newest.submissions.all())
@@ -157,23 +157,23 @@ def _run(asked: Asked, event: Event, request: Request, actor: Actor) -> str:
 
 
 def _branch(request: Request, project: Project, repository: Repository) -> str:
-    """Where the changes begin: the branch of the project, or what was asked for."""
+    """The base of the changes: the branch of the project, or the requested one."""
     return repository.commit(request.base).sha if request.base else project.mirror.branch
 
 
 def _cancel(asked: Asked, newest: Asked, actor: Actor) -> str:
-    """End what was asked for last, for who asked for it, or a member who may."""
+    """Cancel the newest request, for its author or a member with the permission."""
     if actor.user == asked.project.account and asked.login.lower() != newest.login.lower():
-        return "Only who asked for it, or somebody who is known here, may cancel it."
+        return "Only the user who requested it, or a user on the allow-list, can cancel it."
     alive = list(newest.submissions.filter(state__in=[SubmissionState.WAITING, SubmissionState.APPROVED]))
     for one in alive:
         submissions.cancel(actor, one.number)
-    return "Cancelled." if alive else "There is nothing to cancel: it is over."
+    return "Cancelled." if alive else "The run has ended, so it cannot be cancelled."
 
 
 def _actor(project: Project, event: Event) -> Actor:
-    """As whom somebody acts. Strangers act as the project's account; the role of a maintainer counts for their own
-    pull request only, since of others nobody knows whether the head changed after the comment.
+    """The actor of a forge user. Users not on the allow-list act as the project's account. The role of a maintainer
+    counts for their own pull request only, because the head of another one can change after the comment.
     """
     member = Member.objects.select_related("user").filter(project=project, login__iexact=event.login).first()
     if member is not None and member.person is None:

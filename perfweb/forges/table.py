@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What differs between forges: one row for each, with their addresses, words, signatures and the shapes of webhooks."""
+"""Differences between forges: one row for each, with addresses, words, signatures and the shapes of webhooks."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ CLOCKS_DIFFER = 300.0
 
 @dataclass(frozen=True)
 class Event:
-    """What a webhook says, as far as we listen: somebody commented, or the head of a pull request changed.
+    """An event of a webhook: a new comment, or a new head of a pull request.
 
     `own` is so for who commented on their own pull request; `person` is the forge's number of who did.
     """
@@ -56,7 +56,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Forge:
-    """How one kind of forge is spoken with.  Addresses hold {path}, {pull}, {number}, {sha} and {since}.
+    """The API of one kind of forge.  Addresses have {path}, {pull}, {number}, {sha} and {since}.
 
     `turns` are what makes an issue open or closed, `page` is where people read one, below the forge's own address.
     """
@@ -97,7 +97,7 @@ class Forge:
 
 
 def _same(told: str, wanted: str) -> bool:
-    """Compares in constant time, whatever is told."""
+    """Compares in constant time."""
     return hmac.compare_digest(told.encode("utf-8", "surrogateescape"), wanted.encode())
 
 
@@ -114,7 +114,7 @@ def _by_gitea(headers: Headers, body: bytes, secret: str) -> bool:
 
 
 def _by_gitlab(headers: Headers, body: bytes, secret: str) -> bool:
-    """By its signing token (whsec_…), as Standard Webhooks says, or by the older secret token, which signs nothing."""
+    """By its signing token (whsec_…), as in Standard Webhooks, or by the older secret token, which signs nothing."""
     if not secret.startswith("whsec_"):
         return _same(headers.get("X-Gitlab-Token", ""), secret)
     identifier, sent = headers.get("Webhook-Id", ""), headers.get("Webhook-Timestamp", "")

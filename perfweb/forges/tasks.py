@@ -9,7 +9,7 @@ from perfweb.outbox import services as outbox
 
 @shared_task
 def act(number: int) -> None:
-    """Do what a delivery asks for, and answer."""
+    """Handle the request of a delivery, and answer it."""
     services.act_on([number])
     following.follow()
     outbox.deliver()
@@ -24,5 +24,5 @@ def follow() -> None:
 
 @shared_task
 def forget() -> None:
-    """Forget what was told long ago."""
+    """Delete the content of old deliveries."""
     services.forget()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where forges deliver."""
+"""Addresses of webhooks."""
 
 from django.urls import path
 

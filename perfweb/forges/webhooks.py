@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where forges tell what happened: checked, kept, and acted on by somebody else, so that the answer comes at once."""
+"""Receives webhooks: verified, stored, and handled by another process, so that the response is immediate."""
 
 import hashlib
 import logging
@@ -32,7 +32,7 @@ LONGEST_TITLE = 200
 @require_POST
 @acts(Action.DELIVER)
 def webhook(request: HttpRequest, name: str) -> HttpResponse:
-    """Keep what a project's forge tells. Nothing of the body is read before its signature is known to be good."""
+    """Store a delivery of a project's forge. The body is not parsed before its signature is verified."""
     project = Project.named(name)
     if project is None:
         return _say(404, "There is no such project.")
@@ -40,7 +40,7 @@ def webhook(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _refusal(project: Project, request: HttpRequest) -> HttpResponse | None:
-    """What is said to who is not the project's forge."""
+    """The response to a request without a valid signature."""
     if len(request.body) > WEBHOOK_BYTES:
         return _say(413, f"A delivery has at most {WEBHOOK_BYTES} bytes.")
     try:
@@ -55,7 +55,7 @@ def _refusal(project: Project, request: HttpRequest) -> HttpResponse | None:
 
 
 def _read(project: Project, request: HttpRequest) -> HttpResponse:
-    """Keep what a genuine delivery says, if we listen to that."""
+    """Store the event of a verified delivery, if it is of a known kind."""
     forge = FORGES[project.forge]
     try:
         payload = read_request(request.body)
@@ -87,7 +87,7 @@ def _keep(project: Project, identifier: str, digest: str, event: Event) -> HttpR
 
 
 def _storable(value: object) -> object:
-    """What PostgreSQL can keep: no NUL, no half of a surrogate pair."""
+    """Text that PostgreSQL can store: no NUL, no half of a surrogate pair."""
     return value.encode("utf-8", "replace").decode().replace("\0", "?") if isinstance(value, str) else value
 
 

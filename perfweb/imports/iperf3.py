@@ -58,7 +58,7 @@ class _Reader:
             self.files.report.add(path, 0, "is empty")
 
     def _again(self, path: Path, line: int, written: str) -> bool:
-        """Tell whether a report is the copy of one before it in its file, which counts once.
+        """Return whether a report is the copy of one before it in its file, which counts once.
 
         A report has the time and a random cookie of its test, so that no two tests have the same. Raises ToolError for
         a copy in another file, which would be another boot or variant.
@@ -123,7 +123,7 @@ _UNFINISHED = ToolError("this stream of iperf3 has no end event: the test did no
 
 
 def _values(report: dict[str, Any]) -> tuple[Value, ...]:
-    """What the receiver got; an older iperf3 tells for UDP what was sent, and how many packets of it were lost."""
+    """The received part; an older iperf3 reports the sent part for UDP, and the number of lost packets."""
     end = _part(report, "end")
     total = _part(end, "sum")
     iperf3.refuse_different(end, "sum")
@@ -163,7 +163,7 @@ def _protocol(start: dict[str, Any]) -> str:
 
 def _direction(report: dict[str, Any]) -> str:
     asked = _part(_part(report, "start"), "test_start")
-    # iperf3 3.12 does not say that both ways were asked for.
+    # iperf3 3.12 does not report that both directions were requested.
     if "sum_received_bidir_reverse" in _part(report, "end"):
         return ".bidirectional"
     if asked.get("bidir"):

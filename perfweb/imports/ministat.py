@@ -30,7 +30,7 @@ def _file(variant: str, boot: str, path: Path, text: str, options: Options, file
         before += 1
         sample_boot = f"{boot}.{before}" if options.boot_per_sample else boot
         if len(words) < place:
-            files.report.add(path, line, f"has {len(words)} columns, and column {place} is asked for")
+            files.report.add(path, line, f"has {len(words)} columns, but column {place} is selected")
             continue
         try:
             value = options.value(number(words[place - 1], f"column {place}"))

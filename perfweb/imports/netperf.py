@@ -144,7 +144,7 @@ class _Reader:
         names = [HEADINGS.get(cell.strip(), cell.strip()) for cell in cells]
         if "THROUGHPUT" in names:
             if len(set(names)) < len(names):
-                raise ToolError("a heading stands there twice")
+                raise ToolError("a heading occurs twice")
             self.columns = names
             return None
         if not self.columns:
@@ -167,9 +167,7 @@ class _Reader:
 
     def _test(self, kind: str) -> str:
         if not self.options.test and kind not in _MEASURES:
-            raise ToolError(
-                "the output does not say what was tested: name it with --test, such as tcp.rr/host-host/ipv4"
-            )
+            raise ToolError("the output does not name the test: set --test, such as tcp.rr/host-host/ipv4")
         return self.options.test_name(_MEASURES.get(kind, ""), self.family)
 
 

@@ -138,7 +138,7 @@ class Table:
             if name in HEADINGS
         ]
         if len({name for name, _ in named}) < len(named):
-            raise ToolError("a heading stands there twice")
+            raise ToolError("a heading occurs twice")
         if "THROUGHPUT" not in dict(named):
             raise ToolError(f"no column is called Throughput; they are {', '.join(filter(None, names))[:200]}")
         return dict(named)

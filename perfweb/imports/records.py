@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an import reads, before it becomes runs: one record for each sample, and everything that is wrong."""
+"""Records of an import before they become runs: one for each sample, and all errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MOST_BYTES = 64 * 2**20
-"""Of all files of an import together, which are held in memory."""
+"""Limit for all files of an import together, because they are held in memory."""
 
 MOST_FILES = 20_000
 MOST_RECORDS = 500_000
@@ -40,7 +40,7 @@ _TIMES = frozenset({"s", "sec", "secs", "second", "seconds", "ms", "us", "µs", 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with a line of a file, or with the whole file where `line` is 0."""
+    """An error in a line of a file, or in the whole file if `line` is 0."""
 
     path: Path
     line: int
@@ -61,7 +61,7 @@ class ImportProblemsError(ValueError):
 
 @dataclass
 class Report:
-    """Collects what is wrong, so that all of it is told at once."""
+    """Collects errors, so that all are reported at once."""
 
     problems: list[Problem] = field(default_factory=list)
 
@@ -81,8 +81,9 @@ class Report:
 class Record:
     """One sample of a test on a boot of a variant: what one call of a tool gave, with the place it was read from.
 
-    The first of `values` is what comparisons are about. `problem` says why the measurement failed, and then its values
-    enter no statistics. `revision`, `committed` (time of that revision) and `testbed` tell runs apart; empty ones are
+    The first of `values` is what comparisons are about. `problem` is the reason why the measurement failed, and then
+    its values
+    enter no statistics. `revision`, `committed` (time of that revision) and `testbed` distinguish runs; empty ones are
     those of the whole import. `output` is kept as the output of the tool. `seconds` is how long the tool ran, 0 when
     not known.
     """
@@ -111,10 +112,10 @@ class Record:
 
 @dataclass(frozen=True)
 class Options:
-    """How files are read, and what they do not say themselves.
+    """How files are read, and values that they do not have.
 
     `columns` maps a field of a table to its column; `boot_per_sample` says that each sample was taken on a boot of its
-    own. `test` is a full name, or empty where the files tell; then `topology` completes it.
+    own. `test` is a full name, or empty if the files name it; then `topology` completes it.
     """
 
     plan: str
@@ -133,12 +134,12 @@ class Options:
     boot_per_sample: bool = False
 
     def value(self, number: float, metric: str = "", unit: str = "") -> Value:
-        """Return a value with the metric, unit and direction that were asked for, else with those given or usual."""
+        """Return a value with the metric, unit and direction that were requested, else with those given or usual."""
         unit = self.unit or unit
         return Value(self.metric or metric or "value", number, unit, self.direction or direction_of(unit))
 
     def test_name(self, measure: str, family: str) -> str:
-        """Return the name that was asked for, else that of a measure."""
+        """Return the requested name, else that of a measure."""
         return self.test or f"{measure}/{self.topology}/{family}"
 
 
@@ -268,7 +269,7 @@ def faults(record: Record) -> Iterator[str]:
         if not slug(name):
             yield f"{name[:40]!r} cannot name a {what}: it takes a letter or a digit"
     if not record.test:
-        yield "does not say what was tested: name it with --test, such as tcp.rr/host-host/ipv4"
+        yield "does not name the test: set --test, such as tcp.rr/host-host/ipv4"
     elif len(record.test) > LONGEST_TEST or not _TEST.fullmatch(record.test) or ".." in record.test:
         yield f"{record.test[:80]!r} cannot name a test: use letters, digits and . _ - between slashes, at most 64"
     elif is_simulated(record.test):
@@ -295,7 +296,7 @@ def _value_faults(values: Sequence[Value]) -> Iterator[str]:
 
 
 def moment(text: str) -> datetime:
-    """Return the time that is written as ISO 8601 says, in UTC where it names no zone; raises ValueError."""
+    """Return the time that is written in ISO 8601, in UTC where it names no zone; raises ValueError."""
     hint = f"{text[:40]!r} is no time: write 2015-01-04 or 2015-01-04T09:30:00Z, from 1970 to 2100"
     try:
         found = datetime.fromisoformat(text.strip())

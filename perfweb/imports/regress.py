@@ -32,7 +32,7 @@ MOST_DEPTH = 8
 
 @dataclass(frozen=True)
 class _Place:
-    """What the folders above a test.result say."""
+    """Values in the names of the folders above a test.result."""
 
     run: str
     checkout: str
@@ -52,7 +52,7 @@ def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Recor
             if place.checkout:
                 found.append((path, place))
             else:
-                files.report.add(path, 0, "lies below no folder that is named by a date such as 2026-11-21T00:00:00Z")
+                files.report.add(path, 0, "is below no folder named by a date such as 2026-11-21T00:00:00Z")
     read_tests = [(path, place, list(files.isolated(path, _tests(path, files)))) for path, place in found]
     names = _names({test for _, _, tests in read_tests for _, test, *_ in tests}, options.topology)
     for path, place, tests in sorted(read_tests, key=lambda entry: (entry[1].checkout, entry[1].run, entry[0])):
@@ -160,7 +160,7 @@ def _status(content: str) -> tuple[str, str]:
 
 
 def _names(tests: set[str], topology: str) -> dict[str, str]:
-    """Name tests by what they do and not by addresses, which change; tests that only these tell apart keep them."""
+    """Name tests by what they do and not by addresses, which change; tests that only these distinguish keep them."""
     plain = {test: _name(test, topology, keep=False) for test in tests}
     counts = Counter(plain.values())
     return {test: name if counts[name] == 1 else _name(test, topology, keep=True) for test, name in plain.items()}

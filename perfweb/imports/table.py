@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tables: CSV with a heading, one sample on a line; a mapping says which column is what."""
+"""Tables: CSV with a heading, one sample on a line; a mapping assigns the columns."""
 
 from __future__ import annotations
 

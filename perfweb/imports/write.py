@@ -143,7 +143,7 @@ def _check_together(records: Sequence[Record], options: Options, report: Report)
 
 
 def _check_testbeds(records: Sequence[Record], report: Report) -> None:
-    """What was measured elsewhere was not simulated here."""
+    """Imported results are not simulated."""
     names = {_testbed_name(record): record for record in records}
     for name in Testbed.objects.filter(simulated=True, name__in=names).values_list("name", flat=True):
         report.add(names[name].path, names[name].line, f"the testbed {name} simulates: give another one with --testbed")

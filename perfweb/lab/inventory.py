@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an Ansible inventory says about a testbed: its hosts, data addresses and the CPUs to measure on.
+"""The testbed of an Ansible inventory: its hosts, data addresses and CPUs.
 
 Ansible itself reads it, so that group variables, host variables and other formats count.
 """
@@ -19,7 +19,7 @@ ANSIBLE_SECONDS = 180
 
 
 class InventoryError(ValueError):
-    """The inventory does not describe a testbed; the message says what is missing."""
+    """The inventory does not describe a testbed; the message names the missing part."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class InventoryHost:
     command_line_words: tuple[str, ...] | None = None
 
     def data_address(self, family: str) -> str:
-        """Where tests of a family find this host.  Raises InventoryError."""
+        """The address of this host for tests of a family.  Raises InventoryError."""
         addresses = self.data_addresses if family == "ipv4" else self.data_addresses6
         if not addresses:
             raise InventoryError(f"host {self.name} has no {family}: give each of its data_links an address6")

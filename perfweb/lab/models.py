@@ -10,7 +10,7 @@ def queue_of(lab: str) -> str:
 
 
 class Testbed(models.Model):
-    """Three hosts wired left, dut, right in a row; the Ansible inventory says how to reach them.
+    """Three hosts wired left, dut, right in a row; the Ansible inventory has their addresses.
 
     Without an inventory it is somewhere else, and only results from there are known. One that simulates is a single
     host, dut, on which the stack runs on the simulated machine; nothing is measured there.
@@ -106,7 +106,7 @@ class OutageKind(models.TextChoices):
 
 
 class Outage(models.Model):
-    """A time in which a testbed takes no runs: who said so, why, and who ended it."""
+    """A period in which a testbed takes no runs, with its author, its reason, and the user who ended it."""
 
     testbed = models.ForeignKey(Testbed, models.CASCADE, related_name="outages")
     kind = models.CharField(max_length=12, choices=OutageKind)
@@ -130,7 +130,7 @@ class Outage(models.Model):
 
 
 class HealthCheck(models.Model):
-    """What was found when the hosts of a testbed were looked at before a run."""
+    """The result of a health check of a testbed's hosts before a run."""
 
     testbed = models.ForeignKey(Testbed, models.CASCADE, related_name="checks")
     at = models.DateTimeField(auto_now_add=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Testbeds out of service: for maintenance, because somebody says so, or in quarantine, because they keep failing.
+"""Testbeds out of service: in maintenance, set by a user, or in quarantine, after repeated faults.
 
 Either keeps new runs waiting and leaves alone the one that has the testbed.  Faults of a testbed are a health check
 that finds something wrong and a play `prepare` that fails; a run that was prepared ends the row of them.
@@ -16,7 +16,7 @@ from perfweb.lab.models import HealthCheck, Lease, Outage, OutageKind, Testbed
 
 
 class OutageError(ValueError):
-    """The testbed is out of service already, or is not; the message says which."""
+    """The testbed is already out of service, or is in service; the message names the state."""
 
 
 @transaction.atomic
@@ -63,7 +63,7 @@ def checked(testbed: Testbed, holder: str, facts: dict[str, object], problems: l
 
 
 def unavailable() -> Q:
-    """Which testbeds no run may take now: held, out of service, or found unfit a moment ago.
+    """Testbeds that take no runs now: leased, out of service, or found unfit a moment ago.
 
     A check of the future was made before the clock was put back, and counts as an old one.
     """

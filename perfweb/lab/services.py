@@ -64,7 +64,7 @@ def elsewhere(name: str) -> Testbed:
 def acquire(testbed: Testbed, holder: str, worker: str = "", account: str = "") -> Lease | None:
     """A lease of the whole `testbed` for `holder`, or None while it is held, about to be, or out of service.
 
-    An expired lease counts as held until perfweb.lab is told that its holder has been cleaned up after (`release`):
+    An expired lease counts as held until its holder's remains are reported as removed (`release`):
     the testbed may still be full of what the holder left.
     """
     # Two workers that want it do not wait for each other: the second goes away at once.  NO KEY, for a new run of the
@@ -107,7 +107,7 @@ def quarantine(lease: Lease, problem: str) -> None:
 
 
 def recall(worker: str) -> int:
-    """Asks all holders that `worker` works for to give their testbeds back; returns how many were asked."""
+    """Requests that all holders that `worker` works for release their testbeds; returns the number of requests."""
     return Lease.objects.filter(worker=worker, released__isnull=True).update(recalled=True)
 
 

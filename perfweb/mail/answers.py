@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What answers say: plain text in 72 columns. Only lines of a patch, which are quoted as they are, may be longer."""
+"""Texts of answers: plain text in 72 columns. Only quoted lines of a patch can be longer."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def problem(text: str) -> str:
 
 
 def misunderstood(text: str) -> str:
-    """What a reply says is not known."""
+    """The answer to an unknown request in a reply."""
     return _letter(text, help_text(PREFIX), as_it_is=[1])
 
 
 def helped() -> str:
-    """All that can be asked for."""
-    return _letter("In a cover letter or a patch one line says what to measure:", help_text(PREFIX), as_it_is=[1])
+    """The list of requests."""
+    return _letter("Put one line with a request into the cover letter or a patch:", help_text(PREFIX), as_it_is=[1])
 
 
 def missing(numbers: Sequence[int], total: int) -> str:
     """Some patches did not come."""
     which = ", ".join(map(str, numbers))
     return _letter(
-        f"Of this series of {total} I am lacking patch {which}. It is measured when that has come; send it again as a "
-        "reply in this thread, or the whole series as a new version. Patches find each other by In-Reply-To and "
-        "References, which git send-email writes unless it is told --no-thread."
+        f"Patch {which} of this series of {total} has not arrived. The series is measured when it arrives. "
+        "Send it again as a reply in this thread, or send the whole series as a new version. Patches are connected "
+        "by In-Reply-To and References, which git send-email writes unless --no-thread is set."
     )
 
 
@@ -61,11 +61,9 @@ def received(submissions: Sequence[Submission], problems: Sequence[str], known: 
     """What will be done. `known`: who sent it is proven to have an account here."""
     lines = [f"{submission.address}\n  {_waits(submission)}" for submission in submissions]
     stranger = (
-        ""
-        if known
-        else "It counts as a stranger's: no account here has the sender's address, or no signature (DKIM) proves it."
+        "" if known else "The sender is not verified: no account has this address, or no signature (DKIM) proves it."
     )
-    first = "This is going to be measured; the answer comes here when that is done."
+    first = "This will be measured. The result will be sent to this thread."
     return _letter(first, "\n".join(lines), *problems, stranger, as_it_is=[1])
 
 
@@ -80,7 +78,7 @@ def conflict(submission: Submission) -> str:
 
 
 def status(submissions: Sequence[Submission]) -> str:
-    """How far it is."""
+    """The progress of a series."""
     if not submissions:
         return _letter("Nothing of this series is being measured.")
     lines = [f"{submission.address}\n  {_stands(submission)}" for submission in submissions]
@@ -88,7 +86,7 @@ def status(submissions: Sequence[Submission]) -> str:
 
 
 def run_again() -> str:
-    """A reply asks for a run."""
+    """The answer to a reply that requests a run."""
     return _letter("To have something else measured send the series as a new version, with the new line in it.")
 
 
@@ -98,7 +96,7 @@ def superseded(subject: str) -> str:
 
 
 def result(submissions: Sequence[Submission], asked: str, *, trailer: bool) -> str:
-    """What came out: the verdict in words, a table and plots for each comparison, and how to do it again."""
+    """The result: the verdict in words, a table and plots for each comparison, and how to repeat it."""
     measured = [(submission, run, pair) for submission in submissions for run, pair in _measured(submission)]
     failed = [_end(submission) for submission in submissions if not is_measured(submission)]
     blocks = [block for submission, run, pair in measured for block in _blocks(submission, run, pair)]
@@ -157,7 +155,7 @@ def _size(test: TestComparison) -> float:
 
 
 def _plot(test: TestComparison) -> str:
-    """What ministat draws, without its table, which is wider than a mail."""
+    """ministat's plot without its table, which is wider than a mail."""
     sets = dict(zip(test.files, (test.a_samples, test.b_samples), strict=True))
     try:
         lines = ministat(sets, confidence=test.result.confidence, width=WIDTH - 2).splitlines()
@@ -168,7 +166,7 @@ def _plot(test: TestComparison) -> str:
 
 
 def _trailer(link: str, verdicts: set[Verdict], *, whole: bool) -> tuple[str, bool]:
-    """The line that was asked for, if nothing is slower or undecided."""
+    """The requested line, if no test is slower or undecided."""
     if whole and verdicts and verdicts <= PROVEN_NOT_SLOWER:
         return f"Perf-tested-by: perfweb <{settings.MAIL_ADDRESS}> # {link}", True
     return "There is no line Perf-tested-by: it is for patches with which every test is faster or equivalent.", False

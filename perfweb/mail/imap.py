@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where a mailbox is fetched instead: IMAP (RFC 9051) over TLS, from a folder that nobody else reads.
+"""Reading a mailbox by IMAP (RFC 9051) over TLS, from a folder that no other program reads.
 
 A mail is marked as seen when it is in the database, and not before. Whatever ends between the two has it fetched again,
 and the intake knows it by its Message-ID.
@@ -24,7 +24,7 @@ from perfweb.mail.intake import receive
 from perfweb.mail.messages import IgnoredError
 
 SECONDS = 60.0
-"""How long the server may say nothing."""
+"""Time-out of the server."""
 PERIOD = 30.0
 """Seconds between two looks into the folder."""
 LONGEST_PAUSE = 600.0

@@ -16,15 +16,15 @@ FROM_ALL = Limit("mails of a kind", 500, 3600)
 
 
 def rules() -> Rules:
-    """What is set up here."""
+    """The configuration of mail."""
     return Rules(settings.MAIL_ADDRESS, settings.MAIL_AUTHSERV_ID, settings.MAIL_LISTS)
 
 
 def receive(content: bytes, envelope_sender: str | None = None) -> str:
-    """Keeps a mail with a patch, or does what its sender says about it later; tells which, for the log.  When this
-    returns it is in the database.
+    """Stores a mail with a patch, or handles a later request of its sender; returns which, for the log.  When it
+    returns, the mail is in the database.
 
-    Raises IgnoredError for a mail that nothing is done about, and limits.NotNowError where there are too many.
+    Raises IgnoredError for a mail that is ignored, and limits.NotNowError where there are too many.
     """
     message = read_message(content, rules(), envelope_sender)
     if not message.is_patch and not message.request:
@@ -93,11 +93,11 @@ def _obey(message: Message, account: User | None) -> str:
             raise IgnoredError("its subject does not begin with [PATCH], and it replies to no patch of its sender")
         reply = Posting(message_id=message.id, related=[message.id, *message.parents], subject=message.subject)
         replies.obey(series, reply, message.request)
-    return f"did what {message.id} says of {series}"
+    return f"handled the request of {message.id} about {series}"
 
 
 def _account(message: Message) -> User | None:
-    """Whose mail this is: a From alone says nothing."""
+    """The account of a mail: a From header alone proves nothing."""
     if not message.proven:
         return None
     known = Address.objects.filter(address=message.sender).select_related("user").first()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where our mail server delivers: LMTP (RFC 2033), on a UNIX socket or a port of this machine.
+"""Delivery by the mail server: LMTP (RFC 2033), on a UNIX socket or a port of this machine.
 
 A mail is accepted when it is in the database. Whatever goes wrong before that is "try again later" to the mail server,
 which keeps it.
@@ -20,13 +20,13 @@ from perfweb.mail.intake import receive
 from perfweb.mail.messages import IgnoredError
 
 SECONDS = 60.0
-"""How long a client may say nothing."""
+"""Time-out of a client."""
 
 log = logging.getLogger(__name__)
 
 
 class Intake:
-    """What is said to a client; the names of the methods are aiosmtpd's."""
+    """Responses to a client; the names of the methods are aiosmtpd's."""
 
     async def handle_RCPT(  # noqa: N802
         self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
@@ -46,7 +46,7 @@ class Intake:
         return await sync_to_async(_take)(content, envelope.mail_from or "")
 
     async def handle_exception(self, error: Exception) -> str:
-        """Lose nothing by a mistake of ours."""
+        """Defer the mail after an internal error, so that it is not lost."""
         log.error("a mail could not be taken", exc_info=error)
         return "451 4.3.0 try again later"
 

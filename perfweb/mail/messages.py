@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads one mail: who seems to have sent it, which patch of which series it is, and what it asks for.
+"""Parses one mail: its claimed sender, its place in a series, and its request.
 
-Nothing is kept or done here. Every mail is either read, or the IgnoredError says why it is left alone, or its `problem`
-says what is wrong with it.
+Nothing is stored here. A mail is parsed, or IgnoredError has the reason why it is ignored, or its `problem`
+is its error.
 """
 
 import re
@@ -45,7 +45,7 @@ _COMMIT_MAIL = re.compile(rb"^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001\n", re.
 
 
 class IgnoredError(ValueError):
-    """Nothing is done about this mail and nobody is answered; the message says why, for the log."""
+    """The mail is ignored without an answer; the message has the reason, for the log."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ class Message:
 def read_message(content: bytes, rules: Rules, envelope_sender: str | None = None) -> Message:
     """A mail, byte for byte as it came.  Raises IgnoredError and nothing else."""
     if len(content) > MAIL_BYTES:
-        raise IgnoredError(f"it has {len(content)} bytes; {MAIL_BYTES} is the most")
+        raise IgnoredError(f"it has {len(content)} bytes; the max is {MAIL_BYTES}")
     if (lines := count_lines(content)) > MAIL_LINES:
-        raise IgnoredError(f"it has {lines} lines; {MAIL_LINES} is the most")
+        raise IgnoredError(f"it has {lines} lines; the max is {MAIL_LINES}")
     content = content.replace(CRLF, b"\n")
     try:
         return _read(parse_mail(content), content, rules, envelope_sender)
@@ -112,9 +112,7 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
     try:
         mail = read_mail(content)
         if len(mail.body) > PATCH_BYTES:
-            raise PatchError(
-                f"This has {len(mail.body)} bytes; {PATCH_BYTES} is the most. Is something generated in it?"
-            )
+            raise PatchError(f"This has {len(mail.body)} bytes; the max is {PATCH_BYTES}. Remove generated files.")
     except PatchError as error:
         problem = str(error)
     request, twice = _request(mail, content)
@@ -144,7 +142,7 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
 
 
 def _sender(headers: Headers) -> str:
-    """The one address that stands in From. Two of them, or two such headers, are a way to look like somebody else."""
+    """The only address in From. Two addresses, or two such headers, could impersonate another user."""
     found = _FROM.fullmatch(_one(headers, "From").strip())
     if found is None:
         raise IgnoredError("its From is not one plain address")
@@ -157,7 +155,7 @@ def _refuse_machines(headers: Headers, rules: Rules, sender: str, envelope_sende
     Returns the address of the list that the mail came by.
     """
     if envelope_sender == "" or _one(headers, "Return-Path").strip() == "<>":
-        raise IgnoredError("it has no sender: it tells of mail that could not be delivered")
+        raise IgnoredError("it has no sender: it is a delivery report")
     if (automatic := _one(headers, "Auto-Submitted").partition(";")[0].strip().lower()) not in {"", "no"}:
         raise IgnoredError(f"a machine sent it: Auto-Submitted is {automatic[:40]}")
     if OWN_HEADER in headers or sender == rules.address.lower():
@@ -181,7 +179,7 @@ def _is_machine(name: str) -> bool:
 
 
 def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
-    """What the line `perf:` says before the diff begins, and what is wrong with it."""
+    """The line `perf:` says before the diff begins, and its error."""
     words = mail.body.removesuffix(mail.patch.diff) if mail else content
     try:
         found = commands.find(words.decode("utf-8", "replace"), PREFIX)
@@ -191,7 +189,7 @@ def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
 
 
 def _why_not(headers: Headers, mail: Mail | None, subject: Subject) -> str:
-    """What is wrong with a patch that was read; empty where nothing is."""
+    """The error of a parsed patch; empty without one."""
     if mail is None or not mail.patch.diff:
         return ""
     for part in headers.walk():
@@ -221,7 +219,7 @@ def _as_mbox(mail: Mail) -> bytes:
 
 
 def _partly_signed(headers: Headers) -> bool:
-    """Whether a signature covers only the beginning of the text, so that anybody could add to it."""
+    """Whether a signature covers only the start of the text, so that an attacker could append to it."""
     return any(re.search(r"(?:^|;)\s*l\s*=", str(value)) for value in headers.get_all("DKIM-Signature", []))
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who has signed a mail, as our own mail server says in Authentication-Results (RFC 8601).
+"""The signer of a mail, from the Authentication-Results of the service's own mail server (RFC 8601).
 
-Anybody can write such a header. The server has to take out those of its name that come from elsewhere; in case one
-stays, only the topmost that speaks of DKIM counts, since what a server adds stands above what it got.
+Any sender can write such a header. The server must remove foreign headers with its own name. In case one stays, only
+the topmost one about DKIM counts, because a server adds headers above those that it received.
 """
 
 import re

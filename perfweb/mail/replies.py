@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the sender of a series says about it later, in a reply with a line `perf:`."""
+"""Later requests of a series' sender, in a reply with a line `perf:`."""
 
 import hashlib
 

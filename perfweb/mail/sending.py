@@ -29,7 +29,7 @@ def answered(series: Series, occasion: str) -> bool:
 
 
 def list_told(series: Series) -> bool:
-    """Whether an answer went to the list, which is told one result."""
+    """Whether an answer went to the list, which gets one result."""
     answers = Letter.objects.filter(channel=CHANNEL, key__startswith=_key(series, ""))
     return answers.exclude(content__cc=[]).exists()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What becomes of a series: submitted when it is whole, and answered when it is measured or cannot be.
+"""Handling of a series: submitted when it is complete, and answered when it is measured or cannot be.
 
 `attend` does all that is due, and may be called at any time by any number of processes.
 """
@@ -30,12 +30,12 @@ from perfweb.submissions.services import PROBLEMS, DuplicateError
 UNKNOWN_SENDERS = "strangers-by-mail"
 """The account that has the patches of people who are not proven to have one."""
 PATIENCE = timedelta(minutes=30)
-"""How long after the last mail of a series nobody is told that one is missing."""
+"""Time after the last mail of a series before a missing one is reported."""
 KEPT = timedelta(days=7)
-"""How long a series is waited for that is not whole, or asks for nothing."""
+"""Max waiting time for an incomplete series, or one without a request."""
 ANSWERS_WITHOUT_ACCOUNT = Limit("answers to an address without an account", 20, 24 * 3600)
 
-ATTEND = faults.Task("attend to mail", "it is tried again; look at the messenger's log")
+ATTEND = faults.Task("attend to mail", "it is tried again; read the messenger's log")
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ def _gathered(series: Series, now: datetime) -> None:
 
 
 def _submitted(series: Series) -> None:
-    """Answers when everything that was asked for is over."""
+    """Answers when all requested runs have ended."""
     submissions = list(series.submissions.order_by("number"))
     if not all(_is_over(submission) for submission in submissions):
         return
@@ -113,17 +113,19 @@ def _submitted(series: Series) -> None:
 
 
 def _asking(series: Series) -> Posting | None:
-    """The mail that says what to measure."""
+    """The mail with the request."""
     return series.postings.exclude(request="").defer("mbox").first()
 
 
 def _request(postings: Sequence[Posting]) -> Request:
-    """What the mails of a series ask for.  Raises RequestError, also for a mail that cannot be used."""
+    """The request in the mails of a series.  Raises RequestError, also for a mail that cannot be used."""
     if problem := next((posting.problem for posting in postings if posting.problem), ""):
         raise RequestError(problem)
     asked = {posting.request for posting in postings if posting.request}
     if len(asked) > 1:
-        raise RequestError("The mails of this series ask for different things: write one line, best in the first mail.")
+        raise RequestError(
+            "The mails of this series have different requests: write one line, preferably in the first mail."
+        )
     return parse(asked.pop())
 
 
@@ -132,7 +134,7 @@ def _missing(series: Series, postings: Sequence[Posting]) -> list[int]:
 
 
 def _submit(series: Series, postings: Sequence[Posting], asking: Posting, request: Request) -> None:
-    """Makes a submission for each combination of knobs, or tells why there is none."""
+    """Makes a submission for each combination of knobs, or returns why there is none."""
     actor, problems = _actor(series), list[str]()
     series.trailer = request.trailer
     mbox = b"".join(bytes(posting.mbox) for posting in postings)
@@ -160,7 +162,7 @@ def _submit(series: Series, postings: Sequence[Posting], asking: Posting, reques
 def _supersede(series: Series, postings: Sequence[Posting]) -> None:
     """Ends older versions by the same sender: of the same thread, or with a patch of the same title.
 
-    What is measured already for somebody who is not proven to be the sender goes on: anybody could stop it.
+    A current run continues unless the sender is verified, because otherwise any user could stop it.
     """
     same = {"sender": series.sender, "proven": series.proven, "user": series.user}
     older = Series.objects.filter(**same, version__lt=series.version).exclude(state=SeriesState.OVER)
@@ -193,7 +195,7 @@ def cancel(series: Series, submission: Submission) -> None:
 def _is_over(submission: Submission) -> bool:
     if submission.state != SubmissionState.APPROVED:
         return submission.state != SubmissionState.WAITING
-    # One that was interrupted goes on when somebody resumes it.
+    # An interrupted one continues when a user resumes it.
     return all(run.is_over and run.state != RunState.INTERRUPTED for run in submission.runs.all())
 
 
@@ -208,7 +210,7 @@ def _actor(series: Series) -> Actor:
 
 
 def _testbed() -> str:
-    """Where patches are measured that name no testbed."""
+    """The default testbed."""
     usual = (
         Testbed.objects.exclude(inventory="")
         .filter(simulated=False)

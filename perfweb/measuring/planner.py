@@ -42,7 +42,7 @@ class PlannedBoot:
 
     @property
     def group(self) -> tuple[str, str]:
-        """What the boots that follow each other have in common: topology and server program."""
+        """The common properties of consecutive boots: topology and server program."""
         return self.topology, self.server
 
 

@@ -24,7 +24,8 @@ class RawSample:
     """One call of a tool, as the module `measure` reports it.
 
     `rc` is the exit status, negative for the number of a signal; `started` is in seconds since 1970; `refused` counts
-    how often a busy server had refused before; `gauges` are by the names in gauges.UNITS; `void` says why the sample
+    how often a busy server had refused before; `gauges` are by the names in gauges.UNITS; `void` is the reason why
+    the sample
     is void.  `malformed` is the JSON of what a host sent instead of a sample; the other fields are then empty.
     """
 
@@ -73,7 +74,7 @@ def _between(value: object, most: float) -> bool:
 class RawMeasurement:
     """A test on the boot with this key: the command and its samples, of which the first `discard` are warm-up.
 
-    `pinning` has the CPUs by role, `reason` says why samples are missing, `time` is in seconds since 1970.
+    `pinning` has the CPUs by role, `reason` is the reason why samples are missing, `time` is in seconds since 1970.
     """
 
     boot: int

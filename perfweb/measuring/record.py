@@ -98,7 +98,7 @@ def counters(boot: Boot, views: Mapping[str, str]) -> None:
 
 @transaction.atomic
 def debugger(boot: Boot, said: str) -> None:
-    """What a stack, or its host, has said of its threads while it seemed to hang; replaces what was kept before."""
+    """The list of threads of a stack that seems to hang, from the stack or its host; replaces an earlier one."""
     artefact(boot, ArtefactKind.BOOT_LOG, "debugger.txt", said)
 
 
@@ -114,13 +114,13 @@ def artefact(boot: Boot, kind: ArtefactKind, name: str, text: str, measurement: 
 
 
 def kept(text: str) -> dict[str, Any]:
-    """The fields of an artefact that keeps a text; a huge one loses its middle and says so."""
+    """The fields of an artefact that keeps a text; a huge one is cut in the middle, with a note."""
     content = _shortened(text.encode("utf-8", "replace"))
     return {"content": content, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def boot_folder(boot: Boot) -> str:
-    """Where the artefacts of a boot lie in the archive of its run."""
+    """The path of a boot's artefacts in the archive of its run."""
     again = f"-{boot.attempt}" if boot.attempt > 1 else ""
     return f"boots/{boot.position:03d}-{boot.variant.name}{again}"
 
@@ -232,7 +232,7 @@ def _read(measure: Measure, sample: RawSample) -> tuple[list[tools.Value], str]:
         return [], str(error)
     except Exception as error:
         log.exception("the parser of %s failed", measure.tool)
-        return [], f"{measure.tool} printed what cannot be read: {error!r}"
+        return [], f"{measure.tool} printed unreadable output: {error!r}"
     if wrong := next(filter(None, map(_wrong, values)), ""):
         return [], f"{measure.tool} printed {wrong}"
     return values, ""
@@ -270,7 +270,7 @@ def _reason(problems: Sequence[str]) -> str:
 
 
 def _state(raw: RawMeasurement, problems: Sequence[str], voids: Sequence[str]) -> tuple[MeasurementState, str]:
-    """How a measurement went, and why it is not good."""
+    """The state of a measurement, and the reason if it is not good."""
     if failure := raw.reason or _reason(problems):
         return MeasurementState.FAILED, plain(failure)
     if too_many := too_many_void(voids, raw.discard):
@@ -292,7 +292,7 @@ def too_many_void(voids: Sequence[str], discard: int = 0) -> str:
 
 
 def _shown(index: int, sample: RawSample, void: str) -> str:
-    """A sample's whole output below a line that says how it ended, and what may have disturbed it."""
+    """A sample's whole output below a line with its exit status, and gauges of possible disturbances."""
     if sample.malformed:
         return f"== sample {index}: malformed\n{sample.malformed}\n"
     ended = "killed after its time" if sample.timed_out else f"status {sample.rc}"

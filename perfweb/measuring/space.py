@@ -15,7 +15,7 @@ FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class DiskFullError(Exception):
-    """There is too little space on a disk of this machine; the message says where, and how much is needed."""
+    """There is too little space on a disk of this machine; the message names where, and how much is needed."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Shortage:
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether an exception, or one that it comes from, says that a disk or a quota is full (errno(3))."""
+    """Whether an exception, or its cause, is that of a full disk or quota (errno(3))."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in FULL:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where samples lie between the tool and the database, so that neither a crash nor a lost database loses them.
+"""Stores samples between the tool and the database, so that neither a crash nor a lost database loses them.
 
-A boot has a journal, BOOT.told: a line that says what is measured, and then each sample as the host told of it. Each
+A boot has a journal, BOOT.told: a line with the measurement, and then each sample as the host reported it. Each
 measurement that came to its end, however that was, lies in BOOT-TEST.json until it is in the database.
 """
 

@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 AWAY = (OperationalError, InterfaceError)
 """The database does not answer: nothing is wrong with what was to be stored."""
 REPLAY = faults.Task("replay the spool", "make room on the disk of its machine, then manage.py spool retry there")
-UNREADABLE = faults.Task("read from the spool", "it is tried again; look at the disk of the machine")
+UNREADABLE = faults.Task("read from the spool", "it is tried again; check the disk of the machine")
 SPOOL = faults.Task(
     "store from the spool", "see the worker's log; manage.py spool retry on its machine stores it after a repair",
     lasting=True,

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Keeping the service running: back-ups, and what tells whether it works."""
+"""Operation of the service: back-ups, health and metrics."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What operators need."""
+"""The app for operators."""
 
 from django.apps import AppConfig
 

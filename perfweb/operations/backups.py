@@ -36,7 +36,7 @@ DUMP, MANIFEST, SOURCES = "database.dump", "manifest.json", "sources"
 
 
 class BackupError(Exception):
-    """It cannot be backed up, or restored; the message says why and what to do.  Nothing half done is left."""
+    """It cannot be backed up, or restored; the message has the reason and what to do.  Nothing half done is left."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def read_manifest(source: Path) -> Manifest:
 
 @contextmanager
 def _plain_words() -> Iterator[None]:
-    """What the database refuses is a BackupError."""
+    """Map errors of the database to BackupError."""
     try:
         yield
     except Error as error:
@@ -159,7 +159,7 @@ def _pg_dump(target: Path, snapshot: str) -> None:
 
 
 def _pg_restore(dump: Path) -> None:
-    """Extensions are made first and apart: they may be there already, and belong to somebody else."""
+    """Extensions are created first and separately, because they may exist and belong to another user."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
@@ -173,12 +173,12 @@ def _pg_restore(dump: Path) -> None:
         _run(
             ["pg_restore", "--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges",
              f"--use-list={listed.name}", f"--dbname={_name()}", str(dump)],
-            f"{dump} cannot be restored into {_name()}, which is as it was",
+            f"{dump} cannot be restored into {_name()}, which is unchanged",
         )  # fmt: skip
 
 
 def _run(command: Sequence[str], problem: str, *, connected: bool = True) -> str:
-    """What a program of PostgreSQL prints.  Raises BackupError."""
+    """The output of a program of PostgreSQL.  Raises BackupError."""
     told = connection.settings_dict
     environment = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD", "PGDATABASE": "NAME"}
     values = {name: str(told[key]) for name, key in environment.items() if told[key]} if connected else {}
@@ -239,9 +239,9 @@ def _check_rows(manifest: Manifest) -> None:
     there = set(connection.introspection.table_names())
     if differing := sorted(t for t, count in manifest.rows.items() if t not in there or _count(t) != count):
         raise BackupError(
-            f"database {_name()} is filled now, but {', '.join(differing)} came with other numbers of rows than were "
-            "backed up: do not use it; drop it (dropdb), make it anew (createdb) and restore again, and if that says "
-            "the same, from another back-up"
+            f"database {_name()} is filled now, but {', '.join(differing)} do not have as many rows as "
+            "were backed up. Do not use it: drop it (dropdb), create it (createdb) and restore again; if that fails, "
+            "use another back-up"
         )
 
 

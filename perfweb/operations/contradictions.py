@@ -8,7 +8,7 @@ from perfweb.faults.models import Fault
 from perfweb.runs.invariants import Check, violations
 
 PREFIX = "invariant: "
-ADVICE = "manage.py check_invariants lists all contradictions; report them, and leave the database as it is"
+ADVICE = "manage.py check_invariants lists all contradictions; report them, and do not change the database"
 
 LOOK = faults.Task("check an invariant", "it is tried again; manage.py check_invariants shows the error: report it")
 
@@ -26,5 +26,5 @@ def look(checks: Iterable[Check]) -> None:
 
 
 def count() -> int:
-    """How many contradictions are known."""
+    """The number of known contradictions."""
     return Fault.objects.filter(task__startswith=PREFIX).count()

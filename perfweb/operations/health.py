@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whether the parts of the service work: the database, Redis, both kinds of workers, and beat.
 
-The answer is public: it says which part is away, and the log says what was met, with names of hosts and users.
+The response is public and names the part that is down; the log has the error, with names of hosts and users.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ OK = "ok"
 AWAY = "does not answer"
 FULL = "its disk is full: results wait and nothing is stored until there is room; remove files on PostgreSQL's disk"
 PING_SECONDS = 1.0
-"""How long workers have to answer; also how long a look takes."""
+"""Time-out of workers; also the time of a check."""
 KEPT_SECONDS = 5.0
-"""How long an answer is given again: anybody may ask as often as they like, and the workers are asked no more often."""
+"""Seconds that a result is cached, so that frequent requests do not query the workers more often."""
 BEAT = "perfweb:beat"
 """The key of Redis with the time when beat has called last, written by the worker for messages."""
 BEAT_SECONDS = 60
@@ -62,9 +62,9 @@ def beat_age() -> float | None:
 
 
 def answer() -> dict[str, str]:
-    """The parts as of now, or of at most KEPT_SECONDS ago; who asks while somebody looks gets what that one finds.
+    """The parts as of now, or of at most KEPT_SECONDS ago; concurrent requests share one check.
 
-    Kept in the process and not in Redis, which may be what is away.
+    Kept in the process and not in Redis, which may be down.
     """
     with _looking:
         found: dict[str, str] | None = cache.get(_KEPT)
@@ -91,20 +91,20 @@ def parts() -> dict[str, str]:
     own = {name for name in names - messages if not name.startswith("lab.")}
     return found | {
         "redis": OK,
-        RUNS: OK if own else "none answers: no run is measured; look at the worker's log",
+        RUNS: OK if own else "no worker responds, so no run is measured; read the worker's log",
         **{f"workers of lab {lab}": _lab(lab, names) for lab in known},
-        MESSAGES: OK if messages else f"{AWAY}: nobody is told anything, and no branch is tracked",
+        MESSAGES: OK if messages else f"{AWAY}: no message is sent, and no branch is tracked",
         "beat": beat_says(age, messenger=bool(messages)),
     }
 
 
 def beat_says(age: float | None, *, messenger: bool) -> str:
-    """What the age of its last call says of beat, whose calls the worker for messages takes."""
+    """The state of beat by the age of its last call, which the worker for messages handles."""
     if age is not None and age < BEAT_SECONDS:
         return OK
     if not messenger:
-        return f"cannot be told while the {MESSAGES} does not answer"
-    return f"has called nothing for {BEAT_SECONDS} s: start celery beat, or look at its log"
+        return f"unknown while the {MESSAGES} does not answer"
+    return f"no call for {BEAT_SECONDS} s: start celery beat, or read its log"
 
 
 def _database() -> str:
@@ -137,7 +137,7 @@ def _writable() -> str:
 
 
 def _faults() -> str:
-    """What failed unattended and goes on failing, with what to do."""
+    """The faults of background loops, with what to do."""
     try:
         found = [f"{fault} ({fault.advice})" for fault in faults.current()]
     except Error as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What there is and what goes on, as numbers for Prometheus (text format 0.0.4)."""
+"""The state of the service, as metrics for Prometheus (text format 0.0.4)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def exposition() -> bytes:
 
 
 class _Database(Collector):
-    """Reads the database, and Redis, each time that it is asked for the gauges."""
+    """Reads the database and Redis for each request of the gauges."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         waiting, failed = _letters()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Old raw outputs are given up for a note, so that the database does not grow for ever; samples and verdicts stay.
+"""Replaces old raw output by a note, so that the database does not grow without limit; samples and verdicts stay.
 
-In the place of a text comes a line that says what it was, with its length and its hash: pages, archives and the API go
-on to show it under its name, and whoever has a copy can prove that it is the one.
+A line with length and hash replaces each text. Pages, archives and the API show it under the old name, and a user with
+a copy can verify it.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ KINDS = (
     ArtefactKind.BUILD_LOG,
     ArtefactKind.PLAY_LOG,
 )
-"""What is given up.  Tunables, counters and patches are kept: verdicts are explained by them."""
+"""Kinds of texts that are deleted.  Tunables, counters and patches are kept, because they explain verdicts."""
 SMALL = 1000
 """Bytes up to which a text is kept: a note is no smaller."""
 AT_ONCE = 500
 """Texts of a transaction."""
 MOST = 10_000
 """Texts of a call that others wait for."""
-THIN = Task("give up a raw output", "it is kept and tried again; look at the messenger's log")
+THIN = Task("give up a raw output", "it is kept and tried again; read the messenger's log")
 
 
 @dataclass(frozen=True)
 class Thinned:
-    """How many texts, and how many bytes of them; `failed` names those that could not be given up."""
+    """The number of deleted texts and of their bytes; `failed` names those that could not be deleted."""
 
     texts: int = 0
     size: int = 0

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the service has to say elsewhere, in comments and mails: kept until it has been said."""
+"""Outgoing comments, mails and webhooks, retried until delivered."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Letters: what is to be said, to whom, and whether it has been."""
+"""Letters: outgoing messages with their recipient and delivery state."""
 
 from django.db import models
 
 
 class Letter(models.Model):
-    """Something to say elsewhere.  Only perfweb.outbox.services changes one.
+    """An outgoing message.  Only perfweb.outbox.services changes one.
 
-    A letter is known by its key: with other content it says the same thing anew, such as an edited comment.
+    A letter is known by its key: new content replaces the old one, such as an edited comment.
     """
 
     channel = models.CharField(max_length=80, help_text="KIND:NAME; OUTBOX_SENDERS knows the kind")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Posting letters and delivering them: nothing is lost while the other side is down, and nothing is said too often.
+"""Queues letters and delivers them: none is lost while the recipient is down, and none is sent too often.
 
-A sender is called again after a crash in its midst, so it looks for what it may have said before.
+A sender is called again after a crash, so it first checks whether the letter was sent.
 """
 
 import logging
@@ -24,14 +24,14 @@ FIRST_PAUSE = timedelta(seconds=60)
 """Longer than a sender takes: the letter is not tried twice at the same time."""
 LONGEST_PAUSE = timedelta(hours=1)
 PATIENCE = timedelta(days=14)
-"""How long a letter is tried."""
+"""Time that a letter is retried."""
 AT_ONCE = 50
-DELIVER = faults.Task("deliver", "it is tried again after a pause; look at the messenger's log")
+DELIVER = faults.Task("deliver", "it is tried again after a pause; read the messenger's log")
 
 
 class LaterError(Exception):
-    """It could not be said now. `pause` is how long the other side wants to be left alone; `everything` is so if that
-    concerns all of the channel and not only this letter.
+    """The letter could not be delivered now. `pause` is the pause that the recipient requires; `everything` is so if
+    that concerns all of the channel and not only this letter.
     """
 
     def __init__(self, reason: str, pause: timedelta | None = None, *, everything: bool = False) -> None:
@@ -40,12 +40,12 @@ class LaterError(Exception):
 
 
 class NeverError(Exception):
-    """It cannot be said; the message says why."""
+    """The letter cannot be delivered; the message has the reason."""
 
 
 @transaction.atomic
 def post(channel: str, key: str, content: dict[str, Any], now: datetime | None = None) -> Letter:
-    """Have something said, soon; what was said under the same key is replaced, and with the same content left alone."""
+    """Queue a letter; it replaces one with the same key, unless the content is the same."""
     now = now or timezone.now()
     letter, made = Letter.objects.select_for_update().get_or_create(
         channel=channel, key=key, defaults={"content": content, "due": now, "since": now}
@@ -74,14 +74,14 @@ def deliver(now: datetime | None = None) -> int:
 
 
 def pause(attempts: int) -> timedelta:
-    """How long to wait after so many attempts: twice as long each time, up to the longest."""
+    """The pause after a number of attempts: it doubles each time, up to the max."""
     return min(FIRST_PAUSE * (1 << min(attempts - 1, 10)), LONGEST_PAUSE)
 
 
 def forget(now: datetime | None = None) -> int:
-    """Forget what was said long ago; returns of how many letters.
+    """Delete the content of old letters; returns their number.
 
-    That it was said is kept, and how the other side calls it: nothing is said twice, and a comment can be edited.
+    Key and remote identifier are kept, so that nothing is sent twice and a comment can be edited.
     """
     old = (now or timezone.now()) - timedelta(days=settings.MESSAGES_KEPT_DAYS)
     return Letter.objects.filter(due=None, since__lt=old).exclude(content={}).update(content={})
@@ -94,7 +94,7 @@ def _due(now: datetime) -> Q:
 
 @transaction.atomic
 def _take(number: int, now: datetime) -> Letter | None:
-    """Take a letter that is still due; whoever else looks sees that it is tried later, as it is if we crash."""
+    """Claim a letter that is still due; other workers see a later time, at which it is retried after a crash."""
     letter = Letter.objects.select_for_update(skip_locked=True).filter(_due(now), pk=number).first()
     if letter is not None:
         letter.attempts += 1
@@ -116,7 +116,7 @@ def _try(letter: Letter, now: datetime) -> bool:
     else:
         same = Letter.objects.filter(pk=letter.pk)
         same.update(reference=reference, sent=now, problem="")
-        # Where the content has changed meanwhile there is more to say.
+        # If the content has changed meanwhile, the letter is due again.
         same.filter(version=letter.version).update(due=None, attempts=0)
         same.exclude(version=letter.version).update(due=now, attempts=0)
         return True
@@ -125,9 +125,9 @@ def _try(letter: Letter, now: datetime) -> bool:
 
 def _put_off(letter: Letter, now: datetime, error: LaterError) -> None:
     if now - letter.since > PATIENCE:
-        _give_up(letter, f"for {PATIENCE.days} days in vain: {error}")
+        _give_up(letter, f"no success in {PATIENCE.days} days: {error}")
         return
-    log.warning("%s: attempt %d in vain: %s", letter, letter.attempts, error)
+    log.warning("%s: attempt %d failed: %s", letter, letter.attempts, error)
     due = max(letter.due or now, now + (error.pause or timedelta()))
     Letter.objects.filter(pk=letter.pk).update(due=due, problem=plain(str(error)))
     if error.everything:

@@ -14,5 +14,5 @@ def deliver() -> None:
 
 @shared_task
 def forget() -> None:
-    """Forget what was said long ago."""
+    """Delete the content of old letters."""
     services.forget()

@@ -30,7 +30,7 @@ class ChangedError(RuntimeError):
 
 @dataclass(frozen=True)
 class Measure:
-    """How long something is, and its hash."""
+    """The length of a member, and its hash."""
 
     size: int
     sha256: str
@@ -87,7 +87,7 @@ class Archive:
 
     @property
     def length(self) -> int:
-        """How many bytes it has."""
+        """The number of bytes."""
         return sum(len(self._header(member)) + _padded(member.measure.size) for member in self._all()) + 2 * _BLOCK
 
     def pieces(self, start: int = 0) -> Iterator[bytes]:

@@ -38,7 +38,7 @@ BUNDLE_FORMAT = 1
 
 
 class StillRunningError(RuntimeError):
-    """An archive is asked for of a run that is not over; the message says what there is instead."""
+    """An archive of an unfinished run was requested; the message names what there is instead."""
 
 
 def table_body(selection: Selection, stem: str, form: str, table: Table, asked: str = "") -> Body:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is known about a run as one JSON document, written while its samples are read."""
+"""A run as one JSON document, written while its samples are read."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class _Samples:
         self._next = next(self._groups, None)
 
     def of(self, measurement: int) -> Iterator[dict[str, Any]]:
-        """Yield the samples of a measurement; measurements have to be asked for in their order."""
+        """Yield the samples of a measurement; measurements must be requested in order."""
         if self._next is None or self._next[0] != measurement:
             return
         for row in self._next[1]:

@@ -29,7 +29,7 @@ class Body:
     """A file to be sent.
 
     `pieces` writes it from a byte on, and `length` counts its bytes. Where that takes as long as writing it, it is not
-    `announced`: only who asks for a part pays for it. `etag` names exactly these bytes; it is empty while they may
+    `announced`: only requests for a part pay for it. `etag` names exactly these bytes; it is empty while they may
     still change, and then there are neither conditions nor ranges.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Verdicts as a table: what a comparison says of each test, with the numbers that it rests on."""
+"""Verdicts as a table: the result of each test of a comparison, with its numbers."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def _summary_columns(side: str) -> list[Column]:
 
 VERDICT_COLUMNS = (
     Column("test", Kind.TEXT, "name of the test"),
-    Column("base", Kind.TEXT, "what is compared with"),
-    Column("other", Kind.TEXT, "what is compared with it"),
+    Column("base", Kind.TEXT, "the side that others are compared with"),
+    Column("other", Kind.TEXT, "the side that is compared with it"),
     Column("unit", Kind.TEXT, "unit of means, medians, deviations and extremes"),
-    Column("direction", Kind.TEXT, "which way is better: higher or lower"),
+    Column("direction", Kind.TEXT, "the better direction: higher or lower"),
     Column("verdict", Kind.TEXT, "faster, slower, equivalent, identical, or not enough data"),
-    Column("lack", Kind.TEXT, "what is missing where there is not enough data"),
+    Column("lack", Kind.TEXT, "the missing condition, if there is not enough data"),
     Column("words", Kind.TEXT, "the verdict as pages have it"),
     Column("confidence", Kind.NUMBER, "in percent"),
     Column("margin", Kind.NUMBER, "of equivalence, in percent"),
@@ -45,9 +45,9 @@ VERDICT_COLUMNS = (
     Column("p", Kind.NUMBER, "p-value of no change, before it is adjusted for the number of tests"),
     Column("equivalence_low", Kind.NUMBER, "lower bound of the interval that decides about equivalence, in percent"),
     Column("equivalence_high", Kind.NUMBER, "upper bound of the interval that decides about equivalence, in percent"),
-    Column("level", Kind.TEXT, "what counted as one observation: boots or samples"),
+    Column("level", Kind.TEXT, "unit of observation: boots or samples"),
     Column("detectable", Kind.NUMBER, "smallest change that would show in 4 runs of 5, in percent"),
-    Column("more_boots", Kind.INTEGER, "how many more boots of each would decide; empty where that is not known"),
+    Column("more_boots", Kind.INTEGER, "number of additional boots of each side that would decide; empty if unknown"),
     Column("boots_differ", Kind.FLAG, "whether boots of a variant differ by more than their samples scatter"),
     *_summary_columns("base"),
     *_summary_columns("other"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a download is about: the measurements of a run, of the sides of a comparison, or of a test over time."""
+"""Selections of a download: the measurements of a run, of the sides of a comparison, or of a test over time."""
 
 from __future__ import annotations
 
@@ -108,21 +108,21 @@ _SAMPLE_FIELDS = (
     (Column("run", Kind.INTEGER, "number of the run"), f"{_BOOT}__run_id"),
     (Column("variant", Kind.TEXT, "name of the variant in its plan"), f"{_BOOT}__variant__name"),
     (Column("boot", Kind.INTEGER, "place of the boot in the order of the run, from 0"), f"{_BOOT}__position"),
-    (Column("attempt", Kind.INTEGER, "above 1 when the boot was done again"), f"{_BOOT}__attempt"),
+    (Column("attempt", Kind.INTEGER, "above 1 if the boot was repeated"), f"{_BOOT}__attempt"),
     (Column("layout", Kind.INTEGER, "seed of the order in which the stack was linked"), f"{_BOOT}__layout"),
     (Column("seed", Kind.INTEGER, "seed of the simulated machine, empty where it was measured"), f"{_BOOT}__seed"),
     (Column("sentinel", Kind.FLAG, "booted to see whether the machine drifts: in no verdict"), f"{_BOOT}__sentinel"),
     (Column("test", Kind.TEXT, "name of the test"), "measurement__test"),
     (Column("sample", Kind.INTEGER, "place within the measurement, from 0, warm-up included"), "index"),
-    (Column("metric", Kind.TEXT, "what the number is: transactions, throughput, latency.p99"), "metric"),
-    (Column("value", Kind.NUMBER, "the number, in the unit beside it"), "value"),
+    (Column("metric", Kind.TEXT, "the metric: transactions, throughput, latency.p99"), "metric"),
+    (Column("value", Kind.NUMBER, "the number, in the unit of the next column"), "value"),
     (Column("unit", Kind.TEXT, "unit of the value: transactions/s, bits/s, us"), "unit"),
-    (Column("direction", Kind.TEXT, "which way is better: higher or lower"), "direction"),
+    (Column("direction", Kind.TEXT, "the better direction: higher or lower"), "direction"),
     (Column("discarded", Kind.FLAG, "warm-up, which enters no statistics"), "discarded"),
     (Column("measurement_state", Kind.TEXT, "only ok enters statistics; failed, void"), "measurement__state"),
     (Column("seconds", Kind.NUMBER, "wall-clock time the tool ran, in seconds"), "seconds"),
     (Column("primary", Kind.FLAG, "whether comparisons are about this metric of the test"), "primary"),
-    (Column("revision", Kind.TEXT, "what was built, by git describe"), f"{_BOOT}__variant__build__revision"),
+    (Column("revision", Kind.TEXT, "built revision, by git describe"), f"{_BOOT}__variant__build__revision"),
     (Column("void", Kind.TEXT, "which validity gate fired, and why; only samples where none did count"), "void"),
 )  # fmt: skip
 SAMPLE_COLUMNS = tuple(column for column, _ in _SAMPLE_FIELDS)
@@ -147,7 +147,7 @@ _INTERIM_FIELDS = (
     (Column("run", Kind.INTEGER, "number of the run"), "boot__run_id"),
     (Column("variant", Kind.TEXT, "name of the variant in its plan"), "boot__variant__name"),
     (Column("boot", Kind.INTEGER, "place of the boot in the order of the run, from 0"), "boot__position"),
-    (Column("attempt", Kind.INTEGER, "above 1 when the boot was done again"), "boot__attempt"),
+    (Column("attempt", Kind.INTEGER, "above 1 if the boot was repeated"), "boot__attempt"),
     (Column("sentinel", Kind.FLAG, "booted to see whether the machine drifts: in no verdict"), "boot__sentinel"),
     (Column("test", Kind.TEXT, "name of the test"), "test"),
 )
@@ -161,7 +161,7 @@ INTERIM_COLUMNS = (
 
 
 def interim_table(selection: Selection) -> Table:
-    """A row for each interval in which a tool told the throughput of a sample, in the order in which they were."""
+    """A row for each throughput interval of a sample, in order."""
 
     def rows() -> Iterator[Row]:
         place = ("boot__run_id", "boot__position", "boot__attempt", "pk")
@@ -176,14 +176,14 @@ def interim_table(selection: Selection) -> Table:
 
 _SERIES_FIELDS = (
     (Column("test", Kind.TEXT, "name of the test"), "test"),
-    (Column("series", Kind.TEXT, "what is drawn as one line: testbed/plan/variant"), "series"),
+    (Column("series", Kind.TEXT, "series: testbed/plan/variant"), "series"),
     (Column("run", Kind.INTEGER, "number of the run"), "run_id"),
     (Column("variant", Kind.TEXT, "name of the variant in its plan"), "variant__name"),
-    (Column("revision", Kind.TEXT, "what was built, by git describe"), "revision"),
+    (Column("revision", Kind.TEXT, "built revision, by git describe"), "revision"),
     (Column("at", Kind.TIME, "time of the commit that was built, or of the run where there is none, UTC"), "at"),
     (Column("environment", Kind.TEXT, "digest of the facts about the hosts"), "environment"),
     (Column("unit", Kind.TEXT, "unit of the numbers that follow"), "unit"),
-    (Column("direction", Kind.TEXT, "which way is better: higher or lower"), "direction"),
+    (Column("direction", Kind.TEXT, "the better direction: higher or lower"), "direction"),
     (Column("n", Kind.INTEGER, "number of samples that count"), "n"),
     (Column("mean", Kind.NUMBER, "their mean"), "mean"),
     (Column("deviation", Kind.NUMBER, "their sample standard deviation; empty for a single sample"), "deviation"),

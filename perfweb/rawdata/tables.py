@@ -24,7 +24,7 @@ PARQUET_ROWS = 4 * ROWS_AT_ONCE
 
 
 class Kind(StrEnum):
-    """What a column holds; a cell of any kind may be None, which CSV writes as nothing."""
+    """The type of a column; a cell of any kind can be None, which CSV writes as an empty text."""
 
     TEXT = "text"
     INTEGER = "integer"
@@ -35,7 +35,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Column:
-    """A column with its meaning, which says the unit where it has one."""
+    """A column with its meaning, including the unit if it has one."""
 
     name: str
     kind: Kind
@@ -111,7 +111,7 @@ def _json_cell(cell: object) -> object:
 
 def _parquet(table: Table) -> Iterator[bytes]:
     """A file of https://parquet.apache.org, in which each column carries its meaning."""
-    # Loading it takes a tenth of a second and tens of megabytes, which only those pay who ask for it.
+    # Loading it takes a tenth of a second and tens of megabytes, which only requests for it pay.
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -11,7 +11,7 @@ from perfweb.verdicts.numbers import percent
 
 @dataclass(frozen=True)
 class PublishedChange:
-    """Its sign, 0 for none; its size in percent, None where only the sign was told; `error` is half of the interval
+    """Its sign, 0 for none; its size in percent, None if only the sign was published; `error` is half of the interval
     that was printed for it, if one was.
     """
 
@@ -41,7 +41,7 @@ def agreement(published: PublishedChange, found: Comparison | None) -> str:
     if found is None or found.a is None or found.b is None:
         return "not measured here"
     if found.effect is None:
-        return "too little was measured here to tell"
+        return "not enough data here"
     ours = found.effect.interval
     if found.lack is not None or not found.effect.proven:
         return f"no difference proven; the run could have seen {percent(found.effect.detectable)}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How far measurements on a testbed can be trusted, as runs told that measured the same twice."""
+"""The reliability of measurements on a testbed, from A/A runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfweb.stats.design.falsealarms import RULES, VERDICT
 from perfweb.verdicts import names
 
 BUDGETS = (5, 15, 60)
-"""Minutes for which pages tell what can be seen."""
+"""Minutes for which pages show the detectable change."""
 
 SHOWN = 200
 """Calibrations of tests that the history of a testbed is drawn from, the newest."""
@@ -71,7 +71,7 @@ class RuleAlarms:
 
 @dataclass(frozen=True)
 class Trust:
-    """How often a difference was told where there is none, over the newest calibrations of several tests."""
+    """The false positive rate over the newest calibrations of several tests."""
 
     rows: list[Calibration]
 
@@ -113,7 +113,7 @@ def calibrated(testbed: Testbed) -> list[CalibratedTest]:
 
 
 def trust(rows: Sequence[Calibration]) -> Trust | None:
-    """Tell of calibrations how often rules are wrong, None without any."""
+    """Return the false positive rates of rules over calibrations, None without any."""
     known = [row for row in rows if set(row.alarms) == set(RULES)]
     return Trust(known) if known else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where contention moved: which locks could not be had, before a change and after it, there and here.
+"""Contention of locks before and after a change, published and measured.
 
 Numbers are failed attempts from the columns cnt_hold and count of profiles as of 2006. How many fail depends on what
 else the host does, and changes from boot to boot; how they are shared out among the locks does so much less. It is the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What booted systems told, and their counters side by side."""
+"""Reports of booted systems, and their counters side by side."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from perfweb.verdicts.sides import Side
 
 MOST_ROWS = 25
 AT_START, AT_END = "tunables", "sysctl"
-"""The views that tell everything that has a name and a value when a system is up, and when all is measured."""
+"""The views with all names and values of a system after boot, and at the end."""
 
 _LINE = re.compile(r"([A-Za-z_][\w.%-]{0,127}): (-?\d{1,18})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class CounterRow:
-    """One counter: its mean per boot on each side, None where no boot told it."""
+    """One counter: its mean per boot on each side, None without a value."""
 
     name: str
     means: list[float | None]
 
     @property
     def spread(self) -> float:
-        """The greatest ratio between two sides, as a number that grows with how much they differ."""
+        """The max ratio between two sides, as a number that grows with how much they differ."""
         known = [mean for mean in self.means if mean is not None]
         return (max(known) + 1) / (min(known) + 1) if len(known) > 1 else 0.0
 
@@ -38,7 +38,7 @@ def read_counters(text: str) -> dict[str, int]:
 
 
 def told_by(sides: Sequence[Side], views: Iterable[str]) -> dict[str, list[list[str]]]:
-    """Read what boots told: the texts of each side's boots, by the view that told them: one query."""
+    """Read the reports of each side's boots, by view: one query."""
     side_of = {variant.pk: place for place, side in enumerate(sides) for variant in side.variants}
     told: dict[str, list[list[str]]] = {view: [[] for _ in sides] for view in views}
     texts = Artefact.objects.filter(

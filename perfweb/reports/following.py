@@ -17,7 +17,7 @@ IMPATIENT_SECONDS = 20
 
 
 class Watch:
-    """What is known about a run from its events, and the line that says so."""
+    """The state of a run from its events, and its status line."""
 
     def __init__(self) -> None:
         self.last_id = progress.FIRST
@@ -67,7 +67,7 @@ def follow_to_its_verdict(number: int, out: OutputWrapper) -> Run:
         raise CommandError(f"run {number} is {run.state}: {run.reason}\n{_address(run)}")
     out.write("\n" + run_text(run))
     if run.reason:
-        out.write(f"{run.reason}; the page says why.\n")
+        out.write(f"{run.reason}; the page has the reason.\n")
     out.write(f"The comparison: {_address(run)}")
     return run
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What each knob does to each test, and at each number of CPUs, from the variants of a run that differ in knobs."""
+"""Effects of knobs on tests, and at each number of CPUs, from the variants of a run that differ in knobs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfweb.stats.factorial import Factor, KnobEffect, knob_effects
 from perfweb.verdicts import names
 
 CPUS = "machine.cpus"
-"""The knob that says how many CPUs the stack may use; the effect of every other one is shown for each of its levels."""
+"""The knob for the number of CPUs of the stack; the effect of every other one is shown for each of its levels."""
 
 Settings = Mapping[int, Mapping[str, str]]
 """The knobs in which variants differ, by the variant's key."""
@@ -25,7 +25,7 @@ _STEPS = (0.5, 2.0, 5.0, 15.0)
 
 @dataclass(frozen=True)
 class EffectCell:
-    """The effect of a knob on a test; `good` tells whether it is in the good direction."""
+    """The effect of a knob on a test; `good` is whether it is an improvement."""
 
     effect: KnobEffect | None
     good: bool
@@ -50,7 +50,7 @@ class EffectRow:
 
 @dataclass(frozen=True)
 class KnobResults:
-    """What was counted in a run, and the knobs of its variants."""
+    """The counted samples of a run, and the knobs of its variants."""
 
     variants: Sequence[Variant]
     settings: Settings

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What locks cost on each side of a comparison, from the profiles that booted stacks told at their end.
+"""The cost of locks on each side of a comparison, from the profiles of booted stacks at shutdown.
 
 The texts are those of `stackctl lockprof` and `stackctl mutexprof`, whose columns are FreeBSD's since 2007 and of 2006
 (LOCK_PROFILING(9), MUTEX_PROFILING(9)): a line of names, then a line of numbers for each place that acquires a lock.
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 TITLES = {
-    "lockprof": "Locks: what each place that acquires one costs",
-    "mutexprof": "Mutexes: what each place that acquires one costs, counted as in 2006",
+    "lockprof": "Locks: cost of each place that acquires one",
+    "mutexprof": "Mutexes: cost of each place that acquires one, counted as in 2006",
 }
-"""The views of a booted stack that tell such profiles."""
+"""The views of a booted stack with such profiles."""
 
 MOST_PLACES = 20
 
@@ -31,7 +31,7 @@ knows how often others failed to get what this place held, each attempt counted.
 """
 
 _HEAVY = ("wait_total", "cnt_hold", "cnt_lock", "count")
-"""What makes a place important, the first most."""
+"""The order of places by importance."""
 
 _NUMBER = re.compile(r"\d{1,20}", re.ASCII)
 # A compiler names a file as seen from where it builds.
@@ -43,8 +43,8 @@ Costs = dict[str, dict[str, float]]
 
 @dataclass(frozen=True)
 class LockRow:
-    """A place that acquires a lock: for each side its numbers, mean per boot, each with how much more that is than on
-    the first side; None where no boot told them.
+    """A place that acquires a lock: for each side its numbers, mean per boot, each with its increase over
+    the first side; None without a profile.
     """
 
     place: str
@@ -80,7 +80,7 @@ def read_profile(text: str) -> Costs:
 
 
 def lock_tables(told: Mapping[str, Sequence[Sequence[str]]]) -> list[LockTable]:
-    """Return a table for each view that any side's boots have told; a view has the texts of each side's boots."""
+    """Return a table for each view in the boots of any side; a view has the texts of each side's boots."""
     profiles = (
         (view, [[read_profile(text) for text in boots] for boots in told[view]]) for view in TITLES if view in told
     )

@@ -15,8 +15,8 @@ from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict
 
 @dataclass(frozen=True)
 class Cell:
-    """One test on one variant: its samples (None where nothing was delivered), its measurements boot by boot, and what
-    is said about it (None for the baseline itself).
+    """One test on one variant: its samples (None where nothing was delivered), its measurements boot by boot, and its
+    verdict (None for the baseline itself).
     """
 
     variant: Variant
@@ -41,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One test: what it gave on each variant, and what is said about each but the baseline."""
+    """One test: its results on each variant, and the verdict on each but the baseline."""
 
     test: TestResults
     cells: list[Cell]
@@ -67,7 +67,7 @@ class BriefRow:
 
 
 def full_rows(results: RunResults, pairs: Iterable[PairVerdicts]) -> list[Row]:
-    """Arrange the tests of `results` with what the run says about them among all its tests."""
+    """Arrange the tests of `results` with the run's verdicts among all its tests."""
     by_variant = _by_variant(pairs)
     rows = []
     for test in results.tests:

@@ -47,7 +47,7 @@ class Hit:
 
 @dataclass(frozen=True)
 class Group:
-    """What was found of one kind; `more` says that there is more than is shown."""
+    """What was found of one kind; `more` is set if there are more."""
 
     title: str
     hits: list[Hit]

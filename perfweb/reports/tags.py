@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Entity tags (RFC 9110, section 8.8.3) of pages and answers, found without making them.
+"""Entity tags (RFC 9110, section 8.8.3) of pages and responses, computed without rendering them.
 
-A run that is over says the same until it is resumed, which is a step in its history, or until its samples are
-summarised anew. What is said about many runs stays the same as long as nothing at all is written.
+A finished run does not change until it is resumed, which is a step in its history, or until its samples are
+summarised anew. A response about many runs is unchanged while nothing is written.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _SNAPSHOT = "SELECT pg_current_snapshot()::text, pg_postmaster_start_time(), pg_
 
 
 def tag_of_run(request: HttpRequest, number: int, **_: object) -> str | None:
-    """Return the tag of an answer that says nothing but what is known of one run: one query. None while something works
+    """Return the tag of a response about one run only: one query. None while something works
     on the run, and where there is none.
     """
     return _tag(request, _state(number))
 
 
 def tag_of_page(request: HttpRequest, number: int) -> str | None:
-    """Return the tag of the page of a run, which also tells what changed since the run before, and how its testbed was
-    calibrated: four queries.
+    """Return the tag of the page of a run, which also has the changes since the run before, and its testbed's
+    calibration: four queries.
     """
     run = Run.objects.filter(pk=number).first()
     if run is None:
@@ -41,7 +41,7 @@ def tag_of_page(request: HttpRequest, number: int) -> str | None:
 
 
 def tag_of_database(request: HttpRequest, **_: object) -> str | None:
-    """Return the tag of an answer that says nothing but what is in the database: one query, which reads no table.
+    """Return the tag of a response that depends on the database only: one query, which reads no table.
 
     A transaction that changes anything is in no snapshot that was taken before its end, so two equal snapshots of a
     server that was not started anew see the same (PostgreSQL, "Transaction ID and Snapshot Information Functions").

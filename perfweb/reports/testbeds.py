@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How testbeds are: who holds them, whether their runs end well, how noisy they are, and how steady."""
+"""The state of testbeds: leases, success rate, noise and drift."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FOLLOWED = 50
 
 @dataclass(frozen=True)
 class TestNoise:
-    """How much samples of a test scatter within a variant: median and greatest relative deviation in percent."""
+    """The scatter of a test's samples within a variant: median and max relative deviation in percent."""
 
     test: str
     median: float
@@ -33,7 +33,7 @@ class TestNoise:
 
 @dataclass(frozen=True)
 class History:
-    """How noise and the baseline went over the latest runs, by test and run, and where the hosts changed.
+    """Noise and baseline over the latest runs, by test and run, and changes of the hosts.
 
     `deviations` are the relative deviations of the variants' samples, in percent. `drift` is the baseline's mean in
     percent of its median over these runs, of each test and plan.
@@ -53,7 +53,7 @@ class History:
 
     @property
     def noise_by_run(self) -> dict[str, dict[int, float]]:
-        """The median over the variants, of as many tests as can be told apart."""
+        """The median over the variants, of as many tests as can be distinguished."""
         shown = list(self.deviations.items())[:MOST_SERIES]
         return {test: {run: statistics.median(values) for run, values in runs.items()} for test, runs in shown}
 
@@ -64,7 +64,7 @@ class History:
 
 @dataclass(frozen=True)
 class Health:
-    """The state of a testbed in words; `good` is False when somebody should look at it."""
+    """The state of a testbed in words; `good` is False if it needs attention."""
 
     testbed: Testbed
     lease: Lease | None
@@ -93,14 +93,14 @@ class Health:
 
     @property
     def words(self) -> str:
-        held = "free" if self.testbed.inventory else "elsewhere: its results are imported"
+        held = "free" if self.testbed.inventory else "imported results only"
         if self.problem and self.lease:
             held = f"out of service, {self.lease.holder} left it unclean"
         elif self.lease:
-            held = f"held by {self.lease.holder}" + (", which is silent" if self.silent else "")
+            held = f"held by {self.lease.holder}" + (", which does not respond" if self.silent else "")
         held = "; ".join([held, *(f"in {outage.kind}" for outage in self.outages)])
         if self.check and self.check.problems:
-            held += "; unfit when last looked at"
+            held += "; unfit at the last check"
         return f"{held}; {self.failed} of the last {len(self.runs)} runs failed" if self.failed else held
 
 

@@ -22,7 +22,7 @@ MOST_RUNS = 7
 
 @dataclass(frozen=True)
 class Cell:
-    """What a test gave on one variant in one run."""
+    """The result of a test on one variant in one run."""
 
     summary: Summary
 

@@ -70,7 +70,7 @@ class Broadcast:
     @classmethod
     @asynccontextmanager
     async def joined(cls, number: int, state: str | None, state_of: StateOf) -> AsyncIterator[Broadcast]:
-        """Join the broadcast of run `number`, which is in `state` now; `state_of` asks the database."""
+        """Join the broadcast of run `number`, which is in `state` now; `state_of` queries the database."""
         running = cls.running.setdefault(asyncio.get_running_loop(), {})
         broadcast = running.get(number)
         if broadcast is None or broadcast.ended:
@@ -129,8 +129,8 @@ class Broadcast:
     async def _read_once(self, client: redis.asyncio.Redis) -> bool:
         """Read what has come.  Returns whether the run is over.
 
-        A run may have gone on after an end that is in the stream (it was resumed), so only what the database says
-        counts.
+        A run may have gone on after an end that is in the stream (it was resumed), so only the state in the
+        database counts.
         """
         wait = 0.1 if self.state in FINAL_STATES or not self.complete else KEEP_ALIVE_SECONDS
         last: StreamIdT = "{}-{}".format(*self._positions[-1]) if self._positions else FIRST

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How many boots and samples a plan gets that says how long it may take (`budget: 30 min`)."""
+"""The boots and samples of a plan with a time budget (`budget: 30 min`)."""
 
 from statistics import fmean
 

@@ -17,7 +17,7 @@ SampleRow = tuple[int, int, str, float, str, str, bool, float, str]
 
 _SAMPLE = ("measurement_id", "index", "metric", "value", "unit", "direction", "discarded", "seconds", "void")
 _LINES_AT_ONCE = 2000
-# What COPY's text format takes for something else.
+# Characters that COPY's text format treats specially.
 _ESCAPED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -28,7 +28,7 @@ def _text(value: str) -> str:
 _WRITTEN: dict[type, Callable[[Any], str]] = {
     str: _text,
     int: int.__repr__,
-    float: float.__repr__,  # to the last digit, of NumPy's numbers, too
+    float: float.__repr__,  # all digits, also of NumPy's numbers
     bool: lambda value: "t" if value else "f",
     type(None): lambda _: "\\N",
     datetime: datetime.isoformat,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What runs tell about their testbed that measured the same under several names (A/A), and the plan of such a run.
+"""The noise of a testbed from A/A runs, and the plan of such a run.
 
 Any run does that has variants which differ in nothing but their names, with boots enough.
 """
@@ -26,8 +26,7 @@ from perfweb.stats.student import DEFAULT_CONFIDENCE
 
 TESTS = ("tcp.rr/host-host/ipv4", "udp.rr/host-host/ipv4", "tcp.stream/host-host/ipv4")
 PLAN = """\
-# The same under two names: how noisy is this testbed, and how often is a
-# difference told where there is none?
+# An A/A run: the noise of this testbed, and the rate of false positives.
 name: calibrate-{target}
 title: Calibration of a testbed with {title}
 baseline: one
@@ -47,13 +46,13 @@ order: abba
 """
 TITLES = {"stack": "the reference stack", "linux": "the Linux kernel"}
 SAMPLES = 2
-"""Of a test on each boot: the fewest that tell samples and boots apart."""
+"""Of a test on each boot: the min number that separates samples and boots."""
 
 
 def plan_text(target: str, tests: Sequence[str], minutes: float, *, layouts: bool = False) -> str:
-    """The plan that measures the same twice, in blocks enough and for about so many minutes without building.
+    """The plan of an A/A run, in blocks enough and for about so many minutes without building.
 
-    With `layouts` each block has one of its own, which tells their scatter from that of boots.
+    With `layouts` each block has one of its own, which separates their variance from that of boots.
     Raises PlanError for a test that there is not, and for layouts of what is not a stack.
     """
 
@@ -68,11 +67,11 @@ def plan_text(target: str, tests: Sequence[str], minutes: float, *, layouts: boo
 
 
 def calibrate(number: int) -> None:
-    """Keeps what a run tells about its testbed, anew where that is there already."""
+    """Stores the calibration of a run, replacing an existing one."""
     alike = same(Variant.objects.filter(run=number).order_by("position"))
     told = _of_tests(number, alike) if alike else []
     with transaction.atomic():
-        Run.objects.select_for_update().get(number=number)  # somebody else may do the same at this moment
+        Run.objects.select_for_update().get(number=number)  # another process may do the same at this moment
         Calibration.objects.filter(run=number).delete()
         Calibration.objects.bulk_create(told)
 
@@ -96,7 +95,7 @@ def noises(testbed: Testbed, tests: Iterable[str], *, layouts: bool = False) -> 
 
 
 def noise_of(row: Calibration, *, layouts: bool = False) -> Noise:
-    """What a calibration says of how boots, perhaps with `layouts` of their own, and samples scatter, in percent."""
+    """The standard deviations of a calibration, of boots, layouts and samples, in percent."""
     layout = row.layout_deviation if layouts and row.layout_deviation else 0.0
     return Noise(math.hypot(row.boot_deviation, layout), row.sample_deviation)
 
@@ -122,7 +121,7 @@ def _of_tests(number: int, alike: Sequence[Variant]) -> list[Calibration]:
 
 
 def _of_test(one: SampleSet, other: SampleSet, layouts: Mapping[int, int]) -> Calibration | None:
-    """What the boots of two variants that are the same tell; None for too few, or values that are not positive."""
+    """The calibration from boots of two equal variants; None for too few, or values that are not positive."""
     values, of_values = one.values + other.values, one.boots + other.boots
     if min(values) <= 0:
         return None
@@ -155,7 +154,7 @@ def _deviations(values: Sequence[float], boots: Sequence[int], layouts: Mapping[
 
 
 def _boot_seconds(number: int) -> float:
-    """What a boot of a run takes beside the measurements, in seconds on average."""
+    """The mean time of a boot beside its measurements, in seconds."""
     ended = Boot.objects.filter(run=number, ended__isnull=False)
     told = ended.annotate(measured=Coalesce(Sum("measurements__seconds"), 0.0))
     spent = [

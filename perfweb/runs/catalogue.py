@@ -109,7 +109,7 @@ def _simulated(workload: str, title: str, metric: str, cpus: int) -> Measure:
 
 
 def _simulated_cost(workload: str, metric: str) -> Measure:
-    """What a unit of a workload costs on one virtual CPU, which is exact: nothing there is left to chance."""
+    """The cost of a unit of a workload on one virtual CPU, which is exact and without noise."""
     unit = {"tcp": "kilobyte of TCP", "unix": "message over UNIX-domain sockets", "forward": "forwarded packet"}[
         workload
     ]

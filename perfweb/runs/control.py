@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What people may do to runs, each to their own and some to all, and to testbeds."""
+"""Actions of users on runs and testbeds."""
 
 from django.db import transaction
 
@@ -14,19 +14,19 @@ from perfweb.runs.models import Run
 
 
 def cancelling(run: Run, actor: Actor) -> Action:
-    """What it is for somebody to end this run."""
+    """The action of ending this run."""
     own = actor.means != Means.COMMAND and run.requested_by == actor.name
     return Action.CANCEL_OWN if own else Action.CANCEL_ANY
 
 
 def cancel(number: int, actor: Actor) -> Run:
-    """Ends a run for somebody. Raises RunError, NotAllowedError or NotNowError."""
+    """Ends a run for a user. Raises RunError, NotAllowedError or NotNowError."""
     with audit.action(actor, cancelling(services.get(number), actor), f"run {number}"):
         return services.cancel(number, actor.name)
 
 
 def maintain(testbed_name: str, why: str, actor: Actor) -> Outage:
-    """Takes a testbed out of service for somebody; the run that has it goes on to its end.
+    """Takes a testbed out of service for a user; a current run continues to its end.
 
     Raises RunError, OutageError, NotAllowedError or NotNowError.
     """
@@ -35,7 +35,7 @@ def maintain(testbed_name: str, why: str, actor: Actor) -> Outage:
 
 
 def put_back(testbed_name: str, actor: Actor) -> list[Outage]:
-    """Ends maintenance and quarantine of a testbed for somebody, and tells the workers of the runs that wait for it.
+    """Ends maintenance and quarantine of a testbed for a user, and notifies the workers of the queued runs.
 
     Raises as `maintain` does.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What holds in the database at any time, whatever died: nothing measured is lost, nothing counted twice.
+"""Invariants of the database, after any crash: no result is lost or counted twice.
 
-`violations` looks at all of it and says in words what does not hold; tests ask it after each fault, and operators with
-`manage.py check_invariants`.  What one row can say about itself is a constraint of its table and not looked at here.
+`violations` checks all and describes violations; tests call it after each fault, operators run
+`manage.py check_invariants`.  Invariants of a single row are constraints of its table and not checked here.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ Check = Callable[[], Iterator[str]]
 def violations(checks: Sequence[Check] | None = None) -> list[str]:
     """What does not hold, in words, by some checks or all; of one moment, although runs go on meanwhile."""
     with transaction.atomic():
-        if not connection.savepoint_ids:  # or somebody else has begun the transaction
+        if not connection.savepoint_ids:  # or another caller has begun the transaction
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         return [said for check in CHECKS if checks is None or check in checks for said in check()]
@@ -118,14 +118,14 @@ def _summaries_that_miscount() -> Iterator[str]:
 
 
 def _artefacts_that_changed() -> Iterator[str]:
-    """What a tool said is kept as it was."""
+    """The output of a tool does not change."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT run_id, name FROM runs_artefact"
             " WHERE size <> length(content) OR sha256 <> encode(sha256(content), 'hex') ORDER BY run_id, name"
         )
         for number, name in cursor.fetchall():
-            yield f"{name} of run {number} is not as it was kept"
+            yield f"{name} of run {number} has changed since it was stored"
 
 
 CHECKS: tuple[Check, ...] = (

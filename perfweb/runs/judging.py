@@ -156,7 +156,7 @@ def _judged_by_seed(a: BySeed, b: BySeed, direction: str, confidence: float, mar
 
 
 def differ(samples: SampleSet) -> bool:
-    """Tell whether boots of a variant differ by more than their samples scatter."""
+    """Return whether boots of a variant differ by more than their samples scatter."""
     return _differ(samples.by_boot)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a plan can set in the Linux kernel, and what each takes.  docs/reference/linux.md explains them.
+"""Knobs of the Linux kernel in plans, and their values.  docs/reference/linux.md explains them.
 
-Knobs are of the device under test, or with `left.` or `right.` before the name of those hosts, but for those of a boot.
+A knob applies to the device under test, or with `left.` or `right.` before the name of those hosts, but for those of
+a boot.
 """
 
 import difflib
@@ -12,7 +13,7 @@ from perfweb.runs.yamlnodes import Field
 from playbooks.module_utils import command_line, linux
 
 HOSTS = ("left", "right")
-# What the hosts take, by their own table.
+# The hosts' own table of knobs.
 SYSCTL = re.compile(linux.KNOB_SYSCTL, re.ASCII)
 CPUS = re.compile(linux.CPUS, re.ASCII)
 CPUS_RULE = "CPUs such as 0-3,8, or none"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads the text of a plan.  Every mistake is a PlanError that names line, column and field and says what is allowed.
+"""Reads the text of a plan.  Every error is a PlanError with line, column, field, and the allowed values.
 
 `perfweb/runs/plans/` has plans to start from; `_read_plan` below lists all fields with their defaults and limits.
 """
@@ -47,9 +47,9 @@ FEWEST_DECIDING_BOOTS = 3
 SIM, LINUX = "sim", "linux"
 TARGETS = ("stack", LINUX, SIM)
 SENTINEL_SAMPLES = 2
-"""Of a test on each boot of the sentinel: the fewest that tell how they scatter."""
+"""Of a test on each boot of the sentinel: the min number that has a variance."""
 SIM_TIMEOUT = 300
-"""Seconds for a simulated sample, unless the plan says more or less: how long one takes says nothing about it."""
+"""Seconds for a simulated sample, unless the plan sets it: the real time has no effect on the result."""
 DEPLOYED, BASE, PATCH, COMMIT, BEFORE = "deployed", "base", "patch", "commit", "before"
 SOURCE = re.compile(r"deployed|base|patch(?: [1-9][0-9]?)?|commit|before", re.ASCII)
 SOURCE_RULE = (
@@ -61,7 +61,7 @@ PROFILES = {"locks": "debug.lock.prof.enable", "mutexes": "debug.mutex.prof.enab
 """What a stack that is built with lock_profiling can count, and the tunable that has it count."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9_-]{0,62}[a-z0-9])?", re.ASCII)
 NAME_RULE = "lower-case letters, digits, '_' and '-', at most 64, beginning and ending with a letter or digit"
-# What loader.conf and a meson command line can carry without escapes of any kind.
+# Characters that loader.conf and a meson command line can carry without escapes.
 TUNABLE = re.compile(r"[a-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_%]+)+", re.ASCII)
 TUNABLE_VALUE = re.compile(r"[A-Za-z0-9_.,:/+=-](?:[A-Za-z0-9_.,:/+= -]{0,126}[A-Za-z0-9_.,:/+=-])?", re.ASCII)
 TUNABLE_VALUE_RULE = "letters, digits, _ . , : / + = - and spaces inside, at most 128"
@@ -69,7 +69,7 @@ BUILD_OPTION = re.compile(r"-D[a-z][a-z0-9_]*=[A-Za-z0-9_.,+-]{0,128}", re.ASCII
 
 
 class SizeError(ValueError):
-    """That cannot be set; the message says what can."""
+    """The field cannot be set; the message lists the ones that can."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class PlanSpec:
     """A valid plan.
 
     `samples` are per variant and test over all boots, `discard` per boot and test; `seconds` is the length of a sample,
-    `timeout` the seconds after which one is killed. `stop` says whether all boots are measured or only so many that
+    `timeout` the seconds after which one is killed. `stop` is whether all boots are measured or only so many that
     every comparison with the baseline is decided, about a change of `margin` percent, with a `confidence` in percent.
     Boots of a stack have `layouts` different layouts in turn; with 0 all have the one that the linker gave it.
     `gates` are the limits of those validity gates that are on; in a measurement up to `voids_allowed` void samples are
@@ -129,11 +129,11 @@ class PlanSpec:
 
     @property
     def groups(self) -> int:
-        """How many servers in how many topologies need boots of their own."""
+        """The number of combinations of server and topology, each of which needs its own boots."""
         return len({(test.topology, test.server) for test in self.tests})
 
     def layout_of(self, block: int) -> int | None:
-        """Which layout the stacks of a block have: all the same, as they have all else in common."""
+        """The layout of all stacks of a block."""
         return block % self.layouts + 1 if self.layouts else None
 
     @property
@@ -165,7 +165,7 @@ def read_plan(text: str) -> PlanSpec:
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes documents of limited size: PyYAML looks at all open brackets for each token."""
+    """Composes documents of limited size: PyYAML scans all open brackets for each token."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -229,7 +229,7 @@ def _with_size(text: str, plan: yaml.MappingNode, field: str, value: str) -> str
         if key.value == field:
             first, last = old.start_mark.index, old.end_mark.index
             if first < key.end_mark.index:
-                raise SizeError(f"{field} is an alias in this plan, which says its number elsewhere")
+                raise SizeError(f"{field} is an alias in this plan; write the number itself")
             if field == SENTINEL and isinstance(old, yaml.MappingNode):
                 return _with_size(text, old, "every", value)
             blank = " " if text[first - 1] == ":" else ""  # there was no value
@@ -311,7 +311,7 @@ def _is_simulated(plan: Record, variants: tuple[VariantSpec, ...], tests: list[s
 
 def _no_gates(plan: Record) -> Limits:
     if gates := plan.get("gates"):
-        gates.reject("are for measurements: nothing on the machine disturbs what is simulated")
+        gates.reject("are for measurements: nothing disturbs a simulation")
     return {}
 
 
@@ -410,7 +410,7 @@ def _laid_out(plan: Record, variants: tuple[VariantSpec, ...], layouts: int) -> 
 
 
 def _built_with(variant: VariantSpec, option: str, value: str) -> VariantSpec:
-    """The variant with a build option that its plan implies, whatever it says of that itself."""
+    """The variant with a build option that its plan implies, which overrides its own value."""
     others = (given for given in variant.build_options if not given.startswith(f"-D{option}="))
     return replace(variant, build_options=(*others, f"-D{option}={value}"))
 

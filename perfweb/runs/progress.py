@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Live progress of a run: one Redis stream per run (https://redis.io/docs/latest/develop/data-types/streams/).
 
-An event is a name and some values; its stream id is its identity, so that a reader who was away goes on where it
-stopped.  Progress is a convenience: what it tells is in the database, too, and a Redis that is away fails nothing.
+An event is a name and some values; its stream id is its identity, so that a reader continues where it
+stopped.  Progress is a convenience: the same data are in the database, and a Redis that is down fails nothing.
 
 Events: `state` (state, reason); `eta` (seconds, fraction) and `boot` (position, boots, variant, topology, server) when
 a boot begins; `measuring` (test, variant) before and `measurement` (test, variant, state, mean, unit, reason) after;

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whose turn it is on a testbed, and when that will probably be.
+"""The order of queued runs on a testbed, and their estimated starts.
 
-The rule: the highest priority first; within a priority the run of whoever has had the least machine time in the last
-day, on all testbeds together; of theirs the oldest.  Machine time is the time for which leases were held, whatever came
-of the runs; what is held now counts until now.
+The order is priority, then the submitter with the shortest testbed time in the last day, over all testbeds, then age.
+Testbed time is the time of leases, whatever the runs' results; a current lease counts until now.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ MEDIAN_OF, LOOKED_AT = 5, 500
 
 @dataclass(frozen=True)
 class Place:
-    """A run that waits, and in how many seconds it probably starts: 0 is at once, None where nothing says so; `out` if
+    """A queued run, and the estimated seconds until its start: 0 is at once, None is unknown; `out` if
     its testbed is out of service.
     """
 
@@ -105,7 +104,7 @@ def durations(plans: Iterable[int], testbeds: Collection[int]) -> dict[tuple[int
     newest = done.order_by("-number").values_list("plan", "testbed", "lease__taken", "lease__released")[:LOOKED_AT]
     found: dict[tuple[int, int], list[float]] = defaultdict(list)
     for plan, testbed, taken, released in newest:
-        if released is not None:  # which the query has seen to
+        if released is not None:  # the query guarantees it
             found[plan, testbed].append((released - taken).total_seconds())
     return {key: statistics.median(seconds[:MEDIAN_OF]) for key, seconds in found.items()}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What people do with runs: submit, cancel, resume."""
+"""Actions on runs: submit, cancel, resume."""
 
 import hashlib
 import logging
@@ -27,7 +27,7 @@ NO_SOURCES: Mapping[str, Sources] = {}
 
 
 class RunError(ValueError):
-    """The run cannot do that now; the message says why and what can be done."""
+    """The action is not possible now; the message has the reason and what to do."""
 
 
 def submit(
@@ -144,7 +144,7 @@ def _keep_patch(run: Run, text: bytes) -> None:
 
 
 def cancel(number: int, by: str = "") -> Run:
-    """Ends a waiting run at once and asks a running one to end.  Raises RunError if the run is over."""
+    """Ends a waiting run at once, and requests that a running one end.  Raises RunError if the run is over."""
     reason = f"cancelled by {by}" if by else "cancelled"
     with transaction.atomic():
         run = get(number, lock=True)
@@ -158,7 +158,7 @@ def cancel(number: int, by: str = "") -> Run:
 
 
 def resume(number: int) -> Run:
-    """Queues an interrupted or failed run again; what it has measured is kept.  Raises RunError otherwise."""
+    """Queues an interrupted or failed run again; its results are kept.  Raises RunError otherwise."""
     with transaction.atomic():
         run = get(number, lock=True)
         if run.state not in {RunState.PAUSED, RunState.INTERRUPTED, RunState.FAILED}:
@@ -176,7 +176,7 @@ def free(testbed_name: str) -> Lease:
     """
     lease = Lease.objects.filter(testbed__name=testbed_name, released__isnull=True).first()
     if lease is None:
-        raise RunError(f"nobody holds a testbed {testbed_name!r}")
+        raise RunError(f"no run holds a testbed {testbed_name!r}")
     run = Run.objects.select_for_update().filter(lease=lease).first()
     lease.refresh_from_db()
     if not lease.problem and not lab.expired().filter(pk=lease.pk).exists():
@@ -208,7 +208,7 @@ def get(number: int, *, lock: bool = False) -> Run:
 
 
 def enqueue(run: Run) -> None:
-    """Tells a worker of the testbed's lab.  Without a broker nothing is lost: beat looks for queued runs."""
+    """Notifies a worker of the testbed's lab.  Without a broker nothing is lost, because beat polls the queue."""
     try:
         current_app.send_task(EXECUTE_TASK, [run.number], queue=run.testbed.queue, retry=False)
     except (BrokerError, OSError):
@@ -216,6 +216,6 @@ def enqueue(run: Run) -> None:
 
 
 def dispatch(lab: str | None = None) -> None:
-    """Tells the workers, of one lab or of all, of the run whose turn it is on each testbed that a run may take."""
+    """Notifies the workers of one lab or of all about the next run of each free testbed."""
     for run in queue.next_runs(lab):
         enqueue(run)

@@ -55,7 +55,7 @@ ALLOWED: dict[RunState, frozenset[RunState]] = {
 
 @contextmanager
 def held_by(lease: Lease | None) -> Iterator[None]:
-    """Changes in here are those of who has this lease; a run that somebody else has by now is not theirs to change.
+    """Changes in this context need this lease; a run with another lease must not be changed.
 
     A worker that was stopped for longer than its lease lasted, as its machine slept, wakes up in the middle.
     """
@@ -67,7 +67,7 @@ def held_by(lease: Lease | None) -> Iterator[None]:
 
 
 class TestbedBusyError(Exception):
-    """Somebody else holds the run's testbed, or it is out of service; the run stays queued."""
+    """Another run holds the testbed, or it is out of service; the run stays queued."""
 
 
 def lease(number: int, worker: str = "") -> Run:
@@ -101,7 +101,7 @@ def start(number: int) -> Run:
 
 
 def restore(number: int, reason: str = "") -> Run:
-    """From every active state → restoring; `reason` says why it is left early."""
+    """From every active state → restoring; `reason` is the reason why it is left early."""
     return _change(number, S.RESTORING, reason)
 
 
@@ -111,7 +111,9 @@ def finish(number: int, reason: str = "") -> Run:
 
 
 def fail(number: int, reason: str, unrestored: str = "") -> Run:
-    """restoring → failed; `unrestored` says why the lab could not be restored, and keeps its testbed out of service."""
+    """restoring → failed; `unrestored` is the reason the lab could not be restored, and keeps its testbed out of
+    service.
+    """
 
     def end(run: Run) -> None:
         if unrestored and run.lease is not None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Summaries of the counted samples of runs: what lists and timelines read instead of the samples.
 
-Whoever adds samples to a run that is over (an import) calls `summarise` afterwards.
+Code that adds samples to a finished run (an import) calls `summarise` afterwards.
 """
 
 import hashlib

@@ -34,7 +34,7 @@ EVENTS = re.compile(r"/runs/\d+/events", re.ASCII)
 POLL = b"once"
 """The query of a stream that ends at once, for a page that polls: it holds a place no longer than a page does."""
 _BUSY = "The server has too many requests now. Try again in a few seconds."
-_SLOW = "The request's body did not come in time."
+_SLOW = "The request's body did not arrive in time."
 
 
 class _NoPlaceError(Exception):

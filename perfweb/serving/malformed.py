@@ -35,7 +35,7 @@ TOO_LARGE = "It has a number or a date that is outside the range that the databa
 
 
 class UnsupportedCharsetError(BadRequest):
-    """The body, or what it is said to be, is in a charset that is not read here."""
+    """The body, or its declared charset, is not supported."""
 
 
 class WellFormed(AnswerMiddleware):
@@ -81,7 +81,7 @@ class Handler(ASGIHandler):
     def create_request(
         self, scope: Mapping[str, Any], body_file: IO[bytes]
     ) -> tuple[ASGIRequest, None] | tuple[None, HttpResponse]:
-        """Return the request, or the refusal: of a raw byte in the query that is not UTF-8, or of a parameter of
+        """Return the request, or the refusal of a raw byte in the query that is not UTF-8, or of a parameter of
         Content-Type in a charset that cannot be decoded (RFC 8187).
         """
         try:

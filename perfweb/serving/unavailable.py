@@ -81,7 +81,7 @@ def _database_is_away(error: BaseException) -> bool:
 
 
 def answer(request: HttpRequest, part: str) -> HttpResponse:
-    """Return the page that says which part is away; the API's middleware makes a problem of it."""
+    """Return the page that names the part that is down; the API's middleware makes a problem of it."""
     context = {"reason": _SENTENCES[part]}
     response = render(request, "503.html", context, status=HTTPStatus.SERVICE_UNAVAILABLE)
     response.headers["Retry-After"] = str(RETRY_SECONDS)
@@ -95,7 +95,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     part = part_away(error)
     if not part:
         return defaults.server_error(request)
-    log.warning("%s: the %s is away: %s", request.path, part, error)
+    log.warning("%s: the %s is down: %s", request.path, part, error)
     return answer(request, part)
 
 
@@ -138,5 +138,5 @@ class Unavailable:
             part = part_away(error)
             if sender.started or not part:
                 raise
-            log.warning("the %s is away: %s", part, error)
+            log.warning("the %s is down: %s", part, error)
             await send_unavailable(send, _SENTENCES[part])

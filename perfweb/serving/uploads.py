@@ -12,7 +12,7 @@ from perfweb.inputlimits import REQUEST_HEAD_BYTES
 from perfweb.serving.malformed import early_refusal
 
 MOST_DIGITS = 18
-"""Of a length that is read: int() refuses thousands of digits."""
+"""Max digits of a length: int() refuses thousands of digits."""
 
 
 class _TooLargeError(Exception):
@@ -67,7 +67,7 @@ def _head(scope: HTTPScope) -> int:
 
 
 def _announced(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """How long a request says that it is; 0 if it does not say a number."""
+    """The declared length of a request; 0 without a number."""
     length = dict(headers).get(b"content-length", b"")
     if not length.isdigit():
         return 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What all environments share.  Everything that differs between machines comes from PERFWEB_* variables."""
+"""Settings of all environments.  Values that differ between machines come from PERFWEB_* variables."""
 
 import os
 from pathlib import Path
@@ -163,7 +163,7 @@ CELERY_BEAT_SCHEDULE = {
         for name, seconds in (("check_invariants", 300.0), ("check_all_invariants", 24 * 3600.0))
     },
 }
-# A worker of their own has what is said to others: it does not wait for the end of a run.
+# A separate worker sends messages, so that they do not wait for the end of a run.
 CELERY_TASK_ROUTES = {
     "runners.tasks.recover_labs": {"queue": "messages"},
     **{
@@ -171,17 +171,17 @@ CELERY_TASK_ROUTES = {
         for app in ("outbox", "mail", "forges", "tracking", "operations")
     },
 }
-# What delivers the letters of a channel (perfweb.outbox): a function of the letter.
+# The function that delivers letters of a channel (perfweb.outbox).
 OUTBOX_SENDERS = {
     "mail": "perfweb.mail.sending.send",
     "forge": "perfweb.forges.sending.send",
     "hook": "perfweb.outbox.hooks.send",
 }
-# Where packed sources lie for all controllers of labs; empty: below PERFWEB_VAR.
+# Directory of packed sources for all controllers of labs; empty: below PERFWEB_VAR.
 SOURCE_STORE = os.environ.get("PERFWEB_SOURCES", "")
-# How long the tools' outputs and the logs of runs are kept; 0 is for ever.
+# Days that tools' output and logs of runs are kept; 0 is always.
 RAW_KEPT_DAYS = int(os.environ.get("PERFWEB_RAW_KEPT_DAYS", "0"))
-# How long the texts of letters, mails and webhooks are kept once they are dealt with.
+# Days that the texts of letters, mails and webhooks are kept after they were handled.
 MESSAGES_KEPT_DAYS = int(os.environ.get("PERFWEB_MESSAGES_KEPT_DAYS", "365"))
 # Tokens of forges and secrets of their webhooks, in files.
 FORGE_SECRETS = Path(os.environ.get("PERFWEB_FORGE_SECRETS", PERFWEB_VAR / "forges"))
@@ -232,7 +232,7 @@ LAB_INVENTORY = os.environ.get("PERFWEB_LAB_INVENTORY", str(PERFWEB_VAR / "lab" 
 
 
 def _site_url() -> str:
-    """Where people reach the pages: where we are told, or where `./dev` has put them."""
+    """The site's address: the configured one, or where `./dev` has put them."""
     told = os.environ.get("PERFWEB_SITE_URL", "")
     address = _RUN / "url"
     if not told and address.exists():
@@ -258,7 +258,7 @@ TRUSTED_PROXIES = proxies.networks(os.environ.get("PERFWEB_TRUSTED_PROXIES", "")
 CONNECTIONS = int(os.environ.get("PERFWEB_CONNECTIONS", "6000"))
 STREAMS = int(os.environ.get("PERFWEB_STREAMS", "1500"))
 STREAMS_OF_NETWORK = int(os.environ.get("PERFWEB_STREAMS_OF_NETWORK", "100"))
-# What a request may bring; patches are the largest.
+# Max bytes of a request; patches are the largest.
 LARGEST_UPLOAD = DATA_UPLOAD_MAX_MEMORY_SIZE = inputlimits.REQUEST_BYTES
 DATA_UPLOAD_MAX_NUMBER_FIELDS = inputlimits.FORM_FIELDS
 DATA_UPLOAD_MAX_NUMBER_FILES = inputlimits.FORM_FILES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which of many commits in a row made a change, when measuring one says so only with some probability.
+"""Finds the commit of a change among several, when each measurement has an error probability.
 
 Between a commit before the change and one after it lie `count` commits, the last of them after it for certain: the
 change came with one of them. Every measurement moves the probability of each, and the next one is where most is to be
@@ -32,7 +32,7 @@ Z = 1.96
 """Standard errors to both sides that an interval of 95 % has."""
 
 LEAST_GAIN = 0.02
-"""Bits that a measurement has to be expected to tell, to be worth its time."""
+"""The min expected information of a measurement, in bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class Observation:
 @dataclass(frozen=True, slots=True)
 class Bisection:
     """What is known: the most likely place with its probability, the probabilities of all, the shortest range of places
-    (first and last) with LIKELY together, and the place to measure next, None where no measurement would tell more.
+    (first and last) with LIKELY together, and the place to measure next, None if no measurement would give more
+    information.
     """
 
     place: int
@@ -81,8 +82,8 @@ def bisect(count: int, observations: Sequence[Observation], skipped: Collection[
 
 def share(place: int, observations: Sequence[Observation]) -> Change | None:
     """Return what came with the commit at `place` where other commits before it moved the level, too: the step from
-    the last place before it that was measured, in percent with an interval of 95 %.  None where that place is, as far
-    as can be told, where the level was before the range, or none was measured: then all of the change is its own.
+    the last place before it that was measured, in percent with an interval of 95 %.  None if that place does not differ
+    from the level before the range, or none was measured: then all of the change is its own.
     """
     before = max((seen.place for seen in observations if seen.place < place), default=None)
     behind = min((seen.place for seen in observations if seen.place >= place), default=None)
@@ -143,7 +144,7 @@ def _range(chances: Numbers) -> tuple[int, int]:
 
 
 def _next(chances: Numbers, observations: Sequence[Observation], skipped: Collection[int]) -> int | None:
-    """The place whose measurement is expected to tell most, if that is worth it: the mutual information of the answer
+    """The place with the highest expected information, if that is enough: the mutual information of the answer
     and of whether the change came up to there, for a channel that errs as often as errors of measurement make it.
     """
     errors = np.array([_error(seen) for seen in observations]) if observations else np.array([LEAST_ERROR])

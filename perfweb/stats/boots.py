@@ -29,7 +29,7 @@ boots of a variant the analysis sees little. docs/explanation/statistics.md has 
 
 
 class Level(StrEnum):
-    """What counts as one independent observation of a variant."""
+    """The unit of observation of a variant."""
 
     SAMPLES = "samples"
     BOOTS = "boots"
@@ -56,7 +56,7 @@ class Anova:
 
     @property
     def p(self) -> float:
-        """Chance of such a difference of boots, or a larger one, if boots do not matter; 1 when it cannot be told."""
+        """Chance of such a difference of boots, or a larger one, if boots do not matter; 1 if it is unknown."""
         if self.between_freedom < 1 or self.within_freedom < 1 or self.between == 0:
             return 1.0
         if self.within == 0:
@@ -85,7 +85,8 @@ def anova(*variants: Boots) -> Anova:
 
 
 def boots_differ(boots: Boots) -> bool:
-    """Tell whether the means of a variant's boots differ by more than the scatter of the samples within them explains.
+    """Return whether the means of a variant's boots differ by more than the scatter of the samples within them
+    explains.
 
     False with fewer than two boots or no sample to spare.
     """

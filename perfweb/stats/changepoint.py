@@ -63,8 +63,8 @@ class ChangePoint:
 def change_points(values: Sequence[float] | Numbers) -> list[ChangePoint]:
     """Return the changes of level of a series of one unit, in order.
 
-    Outliers are limited, the best partition into levels is found, and a change stays when Student's t tells the
-    levels beside it apart; the least certain goes first, and its levels become one. Places have the confidence set of
+    Outliers are limited, the best partition into levels is found, and a change stays if Student's t separates
+    its levels; the least certain goes first, and its levels become one. Places have the confidence set of
     a likelihood ratio (Hansen 2000, "Sample splitting and threshold estimation", Econometrica 68; 95 % are at 7.35),
     levels the interval of Fieller that comparisons have.
 
@@ -85,8 +85,8 @@ def change_points(values: Sequence[float] | Numbers) -> list[ChangePoint]:
 def noise(values: Numbers) -> float:
     """Return the standard deviation of a series around its levels, which need not be known.
 
-    It is the median of the absolute differences of points one, two or three apart, the greatest of the three, as a
-    normal distribution has it: neither outliers nor a few changes of level move it (von Neumann 1941, "Distribution of
+    It is the median of the absolute differences of points one, two or three apart, the max of the three, scaled to a
+    normal distribution: neither outliers nor a few changes of level move it (von Neumann 1941, "Distribution of
     the ratio of the mean square successive difference to the variance", for differences; Hampel 1974 for the median),
     and noise that lasts for some points is not taken for none (short series have neighbours only). At least what
     rounding makes.
@@ -114,7 +114,7 @@ def limited(values: Numbers, deviation: float) -> Numbers:
 def partition(values: Numbers, deviation: float) -> list[int]:
     """Return the indices at which new levels begin, in the partition that explains a series best.
 
-    Best is the least sum of squares around the means in units of the deviation, with a penalty of 10 + 2 log n for
+    Best is the min sum of squares around the means in units of the deviation, with a penalty of 10 + 2 log n for
     each change (Jackson and others 2005, "An algorithm for optimal partitioning of data on an interval", IEEE Signal
     Processing Letters 12; the penalised form is that of Killick, Fearnhead and Eckley 2012, "Optimal detection of
     changepoints with a linear computational cost", JASA 107). The penalty keeps false alarms below one in a hundred
@@ -156,7 +156,7 @@ def _candidates(scaled: Numbers) -> list[int]:
 
 
 def _proven(values: Numbers, places: Sequence[int]) -> tuple[list[int], list[Summary]]:
-    """The levels that Student's t tells from their neighbours, and their edges with both ends of the series."""
+    """The levels that Student's t separates from their neighbours, and their edges with both ends of the series."""
     edges = [0, *places, len(values)]
     levels = [summarize(values[start:end]) for start, end in pairwise(edges)]
     while len(levels) > 1:
@@ -225,7 +225,7 @@ def divide(values: Sequence[float], seed: int = 1) -> list[int]:
 
 
 def _energy(distances: Numbers) -> tuple[float, int]:
-    """The greatest scaled energy distance between the points before and after an index, and the index."""
+    """The max scaled energy distance between the points before and after an index, and the index."""
     count = len(distances)
     sums = distances.cumsum(axis=0).cumsum(axis=1)
     split = np.arange(SHORTEST, count - SHORTEST + 1)

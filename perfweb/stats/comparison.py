@@ -19,21 +19,21 @@ from perfweb.stats.student import DEFAULT_CONFIDENCE, MINIMUM_SAMPLES, checked_c
 from perfweb.stats.summary import Summary, summarize
 
 DEFAULT_MARGIN = 2.0
-"""Percent within which two variants count as equivalent: docs/explanation/statistics.md says why."""
+"""Percent within which two variants count as equivalent: docs/explanation/statistics.md describes why."""
 
 MINIMUM_BOOTS = 2
-"""One boot of a variant says nothing about how much its boots differ."""
+"""One boot of a variant does not show how much its boots differ."""
 
 
 class Direction(StrEnum):
-    """Which way of a number is better."""
+    """The better direction of a number."""
 
     HIGHER = "higher"
     LOWER = "lower"
 
 
 class Verdict(StrEnum):
-    """What may be said about two variants."""
+    """The possible verdicts."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -43,7 +43,7 @@ class Verdict(StrEnum):
 
 
 class Lack(StrEnum):
-    """What is missing where there is not enough data."""
+    """The missing condition if there is not enough data."""
 
     SAMPLES = "samples"
     BOOTS = "boots"

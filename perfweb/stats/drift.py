@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the machine did meanwhile, told by one variant that was booted again and again during a run: the sentinel.
+"""The drift of a testbed during a run, from the boots of one variant: the sentinel.
 
-All is counted in logarithms of the means of its boots, and told in percent. No boot's place in the input matters, only
-its time. docs/explanation/statistics.md says what pages make of it.
+All is counted in logarithms of the means of its boots, and reported in percent. No boot's place in the input
+matters, only
+its time. docs/explanation/statistics.md describes what pages make of it.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class Watched:
 @dataclass(frozen=True, slots=True)
 class Drift:
     """How a sentinel moved, in percent: `total` from the first of so many boots to the last, along the straight line
-    that fits best, with an `interval` where there are boots enough, and in the greatest `step` from a boot to the next.
-    `explained` is the greatest step that noise would make in 95 of 100 runs, None where it is not known.
+    that fits best, with an `interval` where there are boots enough, and in the largest `step` from a boot to the next.
+    `explained` is the largest step that noise would make in 95 of 100 runs, None where it is not known.
     """
 
     boots: int
@@ -65,7 +66,7 @@ class Drift:
 
 
 def drift(boots: Sequence[Watched], noise: Noise | None = None, confidence: float = DEFAULT_CONFIDENCE) -> Drift | None:
-    """Tell how a sentinel moved; None for fewer than two boots, or boots at one time.
+    """Return the drift of a sentinel; None for fewer than two boots, or boots at one time.
 
     The line is that of Theil and Sen, the median of the slopes of all pairs, which no single boot bends; its interval
     is the one that Kendall's rank correlation gives (Sen 1968, "Estimates of the regression coefficient based on
@@ -136,7 +137,7 @@ def _disorder(count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 
 
 def _explained(boots: Sequence[Watched], noise: Noise | None, confidence: float) -> float | None:
-    """The greatest step between neighbours that noise makes in so many percent of runs."""
+    """The largest step between neighbours that noise makes in so many percent of runs."""
     tail = (1 - (confidence / 100) ** (1 / (len(boots) - 1))) / 2
     share = fmean(1 / len(boot.samples) for boot in boots)
     if noise is not None:

@@ -27,9 +27,9 @@ class Factor:
 
 @dataclass(frozen=True)
 class KnobEffect:
-    """What one factor does, or how the effect of one changes with another, in percent.
+    """The main effect of a factor, or its interaction with another, in percent.
 
-    `low` and `high` bound the confidence interval. All three are None when the variants cannot tell the effect from
+    `low` and `high` bound the confidence interval. All three are None if the variants cannot separate the effect from
     others, the bounds also when there is no observation to spare.
     """
 

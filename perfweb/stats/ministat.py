@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Text in the form of ministat(1), equal to what Debian's ministat prints for the same samples, byte for byte.
 
-Network developers have pasted this output into mails for twenty years, and whoever doubts a verdict here can run the
+Network developers have pasted this output into mails for twenty years, and a user who doubts a verdict can run the
 program on the downloaded samples and compare. Some habits of that version therefore differ from perfweb.stats.summary
 on purpose: its median of an even number of samples is the upper of the middle two, its variance is the one-pass
 formula, which loses all digits when the spread is below some 1e-8 of the mean, its plot is as high as the last set

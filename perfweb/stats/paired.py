@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The ratio of what was measured in pairs, one after the other, so that a drift of the machine is in both.
 
-Logarithms of ratios are taken for independent and about normal, and their mean has Student's t interval: the geometric
+Logarithms of ratios are treated as independent and nearly normal, and their mean has Student's t interval: the
+geometric
 mean of ratios does not depend on which side is the baseline (Fleming and Wallace 1986, "How not to lie with
 statistics", CACM 29(3)). The pairs are the replicates, as Kalibera and Jones 2013, "Rigorous benchmarking in reasonable
 time", ask: what is repeated within a boot is no replicate of the boot.

@@ -25,7 +25,7 @@ class Change:
         return self.low > 0 or self.high < 0
 
     def lies_within(self, margin: float) -> bool:
-        """Tell whether all of the interval lies within a margin in percent, read as a factor both ways.
+        """Return whether the interval is within a margin in percent, read as a factor both ways.
 
         A margin of 2 % is the ratios from 1/1.02 to 1.02, so that exchanging the sides changes nothing.
         """

@@ -21,7 +21,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 class Metric:
     """The counted samples of one metric of one test: by variant, in the order of the file, one list for each boot.
 
-    `primary` says whether comparisons are about it; it is not known of older files, and then True. `seeds` are those of
+    `primary` is whether comparisons use it; older files do not have it, and then it is True. `seeds` are those of
     the simulated machine, one for each boot, None where there is none.
     """
 
@@ -44,7 +44,7 @@ class Metric:
 
 
 def read_samples(path: Path) -> list[Metric]:
-    """Return what a run's samples.csv says about each metric of each test, in the order of the file.
+    """Return the samples of each metric of each test in a run's samples.csv, in the order of the file.
 
     Samples that were discarded, are void, a sentinel's or of a measurement that failed are left out, as everywhere in
     statistics; older files know nothing of void ones and of sentinels.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Deciding while measuring: after each block of boots, decided or go on, with an interval that may always be looked at.
 
-Whoever looks at a 95 % interval after every boot and stops when it leaves out zero is wrong far more often than in one
+Testing a 95 % interval after every boot, until it excludes zero, is wrong far more often than in one
 experiment of twenty. The intervals here form a confidence sequence: with the promised probability the true change lies
 in all of them at once, however often one looks and for whatever reason one stops.
 """
@@ -39,7 +39,7 @@ SMALLEST = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is known after some blocks; a verdict of not enough data means: go on.
+    """The state after some blocks; the verdict not enough data means: continue.
 
     `change` is in percent of the baseline, None while no interval can be given. `boots` is how many of each variant
     were seen, and `needed` how many of each it will take when the scatter stays what it is, None when not known.

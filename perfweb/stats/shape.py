@@ -28,7 +28,7 @@ DIP_LEVELS = (0.1, 0.05, 0.01, 0.005, 0.001)
 """Significance levels for which points of the dip are known."""
 
 MODES_SIGNIFICANCE = 0.01
-"""Chance to tell two modes of samples that have one; for most distributions it is far smaller."""
+"""The false positive rate of two modes; for most distributions it is far smaller."""
 
 # Points of sqrt(n) * dip of n uniform samples, which of all distributions with one mode are the most likely to look as
 # if they had two, by n and for each of DIP_LEVELS: simulated with 5000 (n = 200) to 40 000 (n = 8) sets each.
@@ -139,7 +139,7 @@ def modes(samples: Sequence[float]) -> Modes | None:
     """Return the two values around which samples gather, or None when they may as well have a single mode.
 
     The dip decides that there are two; they are the means of the two groups whose sum of squares is the smallest
-    (Fisher 1958, "On grouping for maximum homogeneity", JASA 53). Equal samples are taken for rounded ones.
+    (Fisher 1958, "On grouping for maximum homogeneity", JASA 53). Equal samples are treated as rounded ones.
     """
     values = _unrounded(np.sort(checked(samples)))
     if dip_p(values.tolist()) > MODES_SIGNIFICANCE:
@@ -166,7 +166,7 @@ def _unrounded(values: Array) -> Array:
 
 
 def _hull(x: Array, y: Array) -> NDArray[np.intp]:
-    """Return the indices of the corners of the greatest convex function below the points (x, y), x ascending.
+    """Return the indices of the corners of the largest convex function below the points (x, y), x ascending.
 
     Andrew 1979, "Another efficient algorithm for convex hulls in two dimensions": its lower half.
     """

@@ -21,7 +21,7 @@ _SHOWN = 60
 
 
 class RequestError(ValueError):
-    """That is no request; the message is for who wrote it, and says what one looks like."""
+    """The text is no request; the message is for its author and has an example."""
 
 
 class Verb(StrEnum):
@@ -97,12 +97,12 @@ def parse(words: str) -> Request:
     if verb == Verb.RUN:
         return _run(others)
     if others:
-        raise RequestError(f"“{verb}” stands alone; “{_shown(' '.join(others))}” is one thing too much.")
+        raise RequestError(f"“{verb}” takes no more words: remove “{_shown(' '.join(others))}”.")
     return Request(verb)
 
 
 def help_text(prefix: str) -> str:
-    """All that can be said, with examples; plain text, in 72 columns."""
+    """All requests, with examples; plain text, in 72 columns."""
     tests = "\n".join(f"  {_spoken(name):<12}{matrix.title}" for name, matrix in MATRICES.items())
     words = [*((f"{name}=", meaning) for name, meaning in SETTINGS.items()), *FLAGS.items()]
     return "\n".join([
@@ -173,7 +173,7 @@ def _combinations(knobs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     made = list(itertools.islice(itertools.product(*knobs.values()), MOST_COMBINATIONS + 1))
     if len(made) > MOST_COMBINATIONS:
         raise RequestError(
-            f"These knobs have more than {MOST_COMBINATIONS} combinations of values: ask for fewer at once."
+            f"These knobs have more than {MOST_COMBINATIONS} combinations of values: request fewer at once."
         )
     return tuple("\n".join(f"{name}={value}" for name, value in zip(knobs, values, strict=True)) for values in made)
 
@@ -199,5 +199,5 @@ def _near(word: str, known: Sequence[str]) -> str:
 
 
 def _shown(text: str) -> str:
-    """A stranger's words in a sentence of ours."""
+    """Untrusted words in a message."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)[:_SHOWN]

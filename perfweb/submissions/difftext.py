@@ -18,7 +18,7 @@ def marked(text: str) -> SafeString:
 
 
 def _lines(text: str) -> Iterator[tuple[str, str]]:
-    """The lines, each with what it is: as many lines follow the head of a hunk as that says."""
+    """The lines with their kinds; the head of a hunk has the number of its lines."""
     old = new = 0
     for line in text.split("\n"):
         if old > 0 or new > 0:

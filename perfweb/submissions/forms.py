@@ -14,36 +14,34 @@ from perfweb.submissions.services import LONGEST_TITLE, SubmissionRequest
 
 
 class SubmissionForm(forms.Form):
-    """A patch, pasted or as a file, and how it is to be measured."""
+    """A patch, pasted or as a file, and its measurement."""
 
     text = forms.CharField(
         label="Patch", required=False, strip=False, max_length=PATCH_BYTES,
         widget=forms.Textarea({"rows": 12, "spellcheck": "false", "class": "patch"}),
-        help_text="what git format-patch --stdout or git diff prints",
+        help_text="output of git format-patch --stdout or git diff",
     )  # fmt: skip
-    file = forms.FileField(label="or a file with it", required=False, widget=forms.FileInput)
+    file = forms.FileField(label="or a file", required=False, widget=forms.FileInput)
     ref = forms.CharField(
         label="or a branch, tag or commit", required=False, max_length=100,
-        help_text="such as topic/locks, or refs/pull/7/head; what it has and the base has not is the patch",
+        help_text="such as topic/locks or refs/pull/7/head; its changes since the base are the patch",
     )  # fmt: skip
-    title = forms.CharField(
-        required=False, max_length=LONGEST_TITLE, help_text="the subject of the patch, unless you give another"
-    )
+    title = forms.CharField(required=False, max_length=LONGEST_TITLE, help_text="default: the subject of the patch")
     base = forms.CharField(
         required=False, max_length=100,
-        help_text="branch, tag or commit that it changes, where it has no line base-commit; else the main branch",
+        help_text="branch, tag or commit; default: the line base-commit, else the main branch",
     )  # fmt: skip
-    repository = forms.ChoiceField(label="of the repository", required=False)
+    repository = forms.ChoiceField(label="in repository", required=False)
     matrix = forms.ChoiceField(label="Tests")
     knobs = forms.CharField(
         required=False, max_length=8000, widget=forms.Textarea({"rows": 3, "spellcheck": "false"}),
-        help_text="tunables of base and patch alike, such as net.isr.dispatch=direct, each on a line",
+        help_text="tunables of both base and patch, one on each line: net.isr.dispatch=direct",
     )  # fmt: skip
     each = forms.BooleanField(label="Measure a series patch by patch", required=False)
     testbed = forms.ChoiceField()
     GROUPS = (
-        ("The patch", ("text", "file", "ref", "repository", "base", "title")),
-        ("What is measured", ("matrix", "testbed", "each", "knobs")),
+        ("Patch", ("text", "file", "ref", "repository", "base", "title")),
+        ("Measurement", ("matrix", "testbed", "each", "knobs")),
     )
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -53,7 +51,7 @@ class SubmissionForm(forms.Form):
         for name, choices in (
             ("matrix", [matrix.choice for matrix in MATRICES.values()]),
             ("testbed", testbeds),
-            ("repository", [("", "this service's own"), *repositories]),
+            ("repository", [("", "the service's own"), *repositories]),
         ):
             field = self.fields[name]
             assert isinstance(field, forms.ChoiceField)  # noqa: S101
@@ -68,9 +66,9 @@ class SubmissionForm(forms.Form):
         values = super().clean() or self.cleaned_data
         file: UploadedFile[bytes] | None = values.get("file")
         if [bool(file), bool(values.get("text", "").strip()), bool(values.get("ref"))].count(True) != 1:
-            raise forms.ValidationError("Paste a patch, choose a file with it, or name a commit: one of the three.")
+            raise forms.ValidationError("Give exactly one: a pasted patch, a file, or a commit.")
         if file and (file.size or 0) > PATCH_BYTES:
-            raise forms.ValidationError(f"The file has {file.size} bytes; {PATCH_BYTES} is the most.")
+            raise forms.ValidationError(f"The file has {file.size} bytes; the max is {PATCH_BYTES}.")
         return values
 
     @property
@@ -84,7 +82,7 @@ class SubmissionForm(forms.Form):
 
     @property
     def wanted(self) -> SubmissionRequest:
-        """How it is to be measured."""
+        """The fields about the measurement."""
         names = ("testbed", "matrix", "knobs", "each", "base", "title", "ref")
         return SubmissionRequest(
             mirror=self.cleaned_data["repository"], **{name: self.cleaned_data[name] for name in names}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How much it takes to decide what a run of a submission left open."""
+"""The boots that would decide the open verdicts of a run of a submission."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ from perfweb.verdicts.doubts import run_pairs
 
 @dataclass(frozen=True)
 class More:
-    """`needed` boots of each variant would decide the tests that are `undecided`, in four runs of five, as far as that
-    can be told; a run has at most as many `boots`, which take `seconds`.
+    """`needed` boots of each variant would decide the tests that are `undecided`, in four runs of five, as far as
+    known; a run has at most as many `boots`, which take `seconds`.
     """
 
     undecided: int

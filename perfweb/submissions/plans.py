@@ -26,16 +26,16 @@ from perfweb.runs.planfile import (
 )
 
 BUILD_SECONDS = 40.0
-"""What building one variant takes; only for estimates."""
+"""Seconds of building one variant; only for estimates."""
 
 
 class KnobError(ValueError):
-    """A line that sets no tunable; the message says what one looks like."""
+    """A line that sets no tunable; the message names what one looks like."""
 
 
 @dataclass(frozen=True)
 class HostChange:
-    """What a variant of a plan changes of a host of the testbed, outside of any sandbox."""
+    """A change of a host by a variant, outside of any sandbox."""
 
     variant: str
     host: str
@@ -138,7 +138,7 @@ def with_boots(text: str, boots: int) -> str:
 
 
 def machine_seconds(spec: PlanSpec) -> int:
-    """How long a testbed is taken by a plan."""
+    """The testbed time of a plan."""
     measuring = 60 * spec.budget if spec.budget else estimate(plan_boots(spec, 0), spec.seconds)
     return round(measuring + BUILD_SECONDS * len(spec.variants))
 

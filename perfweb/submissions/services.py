@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What people do with submissions: examine, submit, approve, refuse, cancel, measure again."""
+"""Actions on submissions: examine, submit, approve, refuse, cancel, measure again."""
 
 import hashlib
 import json
@@ -39,11 +39,11 @@ from perfweb.transitions import IllegalTransitionError
 
 LONGEST_TITLE = 150
 FETCH_SECONDS = 20.0
-"""How long somebody waits for a repository elsewhere, and keeps a thread of the server."""
+"""Max time that a request waits for a remote repository, and occupies a thread of the server."""
 
 
 class SubmissionError(ValueError):
-    """That is not possible; the message says why and what can be done."""
+    """The action is not possible; the message has the reason and what to do."""
 
 
 class DuplicateError(SubmissionError):
@@ -58,7 +58,7 @@ PROBLEMS = (
     SubmissionError, PatchError, RepositoryError, SourceError, PlanError, SizeError, KnobError, runs.RunError,
     IllegalTransitionError,
 )  # fmt: skip
-"""What is wrong with what was asked for, each with a sentence for people."""
+"""The errors of a request, each with a message for users."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class SubmissionRequest:
 
 @dataclass(frozen=True)
 class Examined:
-    """What a submission would be: nothing of the patch has been executed for this.  A conflict leaves no stages."""
+    """A preview of a submission: nothing of the patch is executed.  After a conflict there are no stages."""
 
     patch: bytes
     series: Series
@@ -172,7 +172,7 @@ def cancel(actor: Actor, number: int) -> Submission:
     with audit.action(actor, Action.CANCEL_OWN if own else Action.CANCEL_ANY, str(submission)):
         working = [run for run in submission.runs.all() if not run.is_over]
         if submission.state == SubmissionState.APPROVED and not working:
-            raise SubmissionError(f"{submission} has been measured: there is nothing to cancel.".capitalize())
+            raise SubmissionError(f"{submission} has been measured and cannot be cancelled.".capitalize())
         cancelled = states.cancel(number, actor.name)
         for run in working:
             runs.cancel(run.number, actor.name)
@@ -185,7 +185,7 @@ def rerun(actor: Actor, number: int, boots: int | None = None) -> Run:
     with audit.action(actor, Action.SUBMIT, str(submission), f"measured again{f', {boots} boots' if boots else ''}"):
         if submission.state != SubmissionState.APPROVED:
             raise SubmissionError(
-                f"{submission} is {submission.get_state_display()}: only what was approved is measured."
+                f"{submission} is {submission.get_state_display()}: only approved submissions are measured."
             )
         if any(not run.is_over for run in submission.runs.all()):
             raise SubmissionError(f"{submission} is being measured: wait for the end, or cancel it.")
@@ -210,7 +210,7 @@ def _account(actor: Actor) -> User:
 
 
 def _branch(mirror: Mirror | None) -> str:
-    """What patches are made for that do not say."""
+    """The default base of patches."""
     return mirror.branch if mirror else "HEAD"
 
 
@@ -250,7 +250,7 @@ def _check_sources(spec: PlanSpec, patches: int) -> None:
 
 
 def _stages_by_source(patches: int) -> dict[str, int]:
-    """Which stage the source of a variant is; 0 is the base."""
+    """The stage of a variant's source; 0 is the base."""
     return {BASE: 0, PATCH: patches, **{f"{PATCH} {number}": number for number in range(1, patches + 1)}}
 
 
@@ -286,7 +286,7 @@ def _check_quota(author: User, seconds: int) -> None:
 
 
 def _spent(author: User) -> int:
-    """Seconds of machine time that somebody had in the last day, by estimate: runs, and what waits for approval."""
+    """Seconds of testbed time of a user in the last day, by estimate: runs, and what waits for approval."""
     since = timezone.now() - timedelta(days=1)
     waiting = author.submissions.filter(created__gte=since, state=SubmissionState.WAITING)
     measured = Run.objects.filter(
@@ -322,13 +322,13 @@ def _create(author: User, examined: Examined) -> Submission:
 
 
 def _decide(submission: Submission, actor: Actor, examined: Examined) -> Submission:
-    """Where a submission goes that was just received."""
+    """The state of a submission that was just received."""
     number = submission.number
     if error := examined.conflict:
         parts = [str(error), error.hunk and f"It wants:\n{error.hunk}", error.there and f"There is:\n{error.there}"]
         return states.conflict(number, "perfweb", "\n\n".join(filter(None, parts)))
     if not may(actor, Action.APPROVE):
-        return states.wait(number, "perfweb", "Nothing of it is built before a maintainer has looked at it.")
+        return states.wait(number, "perfweb", "It is not built before a maintainer approves it.")
     submission = states.approve(number, "perfweb", f"{actor.name} may approve patches.")
     _measure(submission, submission.plan, actor.name)
     return submission

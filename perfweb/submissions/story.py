@@ -13,7 +13,8 @@ from perfweb.verdicts.run_verdicts import PairVerdicts, TestVerdict
 
 @dataclass(frozen=True)
 class Result:
-    """What a run says: its base against the patch, or against every stage of a series. `progress` has the last event of
+    """The verdicts of a run: its base against the patch, or against every stage of a series. `progress` has the last
+    event of
     each kind of one that works.
     """
 
@@ -28,7 +29,7 @@ class Result:
 
     @property
     def rows(self) -> list[tuple[str, tuple[tuple[str, TestVerdict], ...]]]:
-        """Each test with what is said about it on each stage, which has a name."""
+        """Each test with its verdict on each stage, by name."""
         stages = [[(pair.b.name, said) for said in pair.tests] for pair in self.pairs]
         return [(row[0][1].test, row) for row in zip(*stages, strict=True)]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The form, the list of submissions, and the page of one that tells its whole story."""
+"""The form, the list of submissions, and the page of one with its history."""
 
 import hashlib
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def submit(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def submission(request: HttpRequest, number: int) -> HttpResponse:
-    """Show a submission to everybody alike; what only some may do with it is on a page of its own."""
+    """Show a submission, the same for all users; actions are on a separate page."""
     found = _find(number)
     runs = _runs(found)
     context = {
@@ -109,7 +109,7 @@ def patch(request: HttpRequest, number: int) -> HttpResponseBase:
 @require_safe
 @acts(Action.SUBMIT)
 def actions(request: HttpRequest, number: int) -> HttpResponse:
-    """Show what whoever is signed in may do with a submission."""
+    """Show the actions that the user can take on a submission."""
     return _actions(request, _find(number))
 
 
@@ -137,7 +137,7 @@ def cancel(request: HttpRequest, number: int) -> HttpResponse:
 @require_POST
 @acts(Action.SUBMIT)
 def rerun(request: HttpRequest, number: int) -> HttpResponse:
-    """Measure once more, with as many boots as are asked for."""
+    """Measure once more, with the requested number of boots."""
     boots = request.POST.get("boots", "")
     if boots and not (boots.isascii() and boots.isdigit() and len(boots) <= 4 and 1 <= int(boots) <= MOST_BOOTS):
         return _actions(request, _find(number), f"“{boots[:20]}” is no number of boots: a run has 1 to {MOST_BOOTS}.")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tracked branches: commits measured as they come, changes confirmed, explained and told."""
+"""Tracked branches: commits measured as they arrive; changes confirmed, explained and reported."""

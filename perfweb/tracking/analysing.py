@@ -16,7 +16,7 @@ Commits = Mapping[int, TrackedCommit]
 """The commits of a branch by their position."""
 
 _Seen = tuple[str, str, str, int, int]
-"""What makes two changes the same: variant, test, environment, and the keys of the commits around it."""
+"""The identity of a change: variant, test, environment, and the keys of the commits around it."""
 
 
 @transaction.atomic
@@ -75,7 +75,7 @@ def _reason(before: set[_Seen], now: set[_Seen], *, other_rules: bool) -> str:
 
 
 def _suspect(branch: TrackedBranch, moves: Sequence[Moved], commits: Commits) -> list[Alert]:
-    """Alerts of each group of changes that none is about yet; nobody is told before they are confirmed."""
+    """Alerts for each group of changes without one; no notification is sent before they are confirmed."""
     known = list(branch.alerts.select_related("since", "until", "culprit").prefetch_related("movements"))
     made = []
     for group in grouped([move for move in moves if abs(move.percent) >= branch.threshold]):
@@ -86,7 +86,7 @@ def _suspect(branch: TrackedBranch, moves: Sequence[Moved], commits: Commits) ->
 
 def _not_known(group: Group, alerts: Iterable[Alert]) -> list[Moved]:
     """What of a group no alert is about.  An alert that waits or was confirmed takes what moved at the same place;
-    one that was refuted stands for its own tests only.
+    one that was refuted covers its own tests only.
 
     A place is the range of a change by itself: what a group shares may leave out the commit that is blamed already.
     """

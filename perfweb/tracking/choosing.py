@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which commit of a branch is measured next: where the information is worth most."""
+"""The next commit of a branch to measure: the one with the most information."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Candidate:
-    """A commit by its position; `tried` says that it was measured, or could not be."""
+    """A commit by its position; `tried` is set if it was measured, or could not be."""
 
     position: int
     wanted: bool
@@ -20,7 +20,7 @@ def next_position(candidates: Sequence[Candidate], differing: Sequence[tuple[int
     """The position of the commit to measure next, None where there is nothing to do.
 
     `differing` are pairs of neighbouring measured positions whose results differ, the most certain difference first.
-    The newest wanted commit comes first, since everybody waits for that; then the middle between two that differ,
+    The newest wanted commit comes first, because users wait for that one; then the middle between two that differ,
     wanted or not, which halves the range of a change; then the oldest wanted commit that was left out.
     """
     untried = [candidate for candidate in candidates if not candidate.tried]

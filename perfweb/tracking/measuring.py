@@ -25,7 +25,7 @@ MOST_TRIES = 2
 
 
 class TrackedPlanError(ValueError):
-    """A plan that says nothing about commits; the message says what one looks like."""
+    """The plan does not measure commits; the message has an example."""
 
 
 def check_plan(text: str) -> PlanSpec:

@@ -67,7 +67,7 @@ class TrackedBranch(models.Model):
 
     @property
     def rhythm_words(self) -> str:
-        """How often a commit is measured."""
+        """The rhythm of measurements."""
         return f"every {self.every} commits" if self.rhythm == Rhythm.EVERY else self.get_rhythm_display()
 
 
@@ -102,8 +102,8 @@ class TrackedCommit(models.Model):
 
 
 class Analysis(models.Model):
-    """Where the levels of a branch's series changed, as it was seen at a time.  None is ever changed or deleted: what
-    is seen otherwise later is another version, which says why.
+    """Where the levels of a branch's series changed, at one time.  None is ever changed or deleted: a later
+    analysis is another version with its reason.
     """
 
     branch = models.ForeignKey(TrackedBranch, models.CASCADE, related_name="analyses")
@@ -231,7 +231,7 @@ class Movement(models.Model):
 
     @property
     def change(self) -> Change | None:
-        """The change as the interleaved run says, None until there is one."""
+        """The change in the confirming run, None until there is one."""
         if self.percent is None or self.low is None or self.high is None:
             return None
         return Change(self.percent, self.low, self.high)

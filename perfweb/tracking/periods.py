@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What became of a branch between two of its commits: a release and the next, or a week."""
+"""Changes of a branch between two of its commits: a release and the next, or a week."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHORTEST_HASH = 6
 
 
 class PeriodError(ValueError):
-    """There is no such period; the message says what to write."""
+    """There is no such period; the message has what to write."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ def between(branch: TrackedBranch, first: TrackedCommit, last: TrackedCommit) ->
 
 
 def alerts_of(branch: TrackedBranch) -> QuerySet[Alert]:
-    """The alerts of a branch that people were told of, with what their rows show."""
+    """The alerts of a branch that were sent, with the data of their rows."""
     told = Alert.objects.filter(branch=branch).exclude(state__in=[AlertState.NEW, AlertState.REFUTED])
     return told.to_show()
 
 
 def open_alerts(branch: TrackedBranch) -> QuerySet[Alert]:
-    """Those of them that wait for somebody."""
+    """Those without an outcome."""
     return alerts_of(branch).filter(state__in=states.OPEN)
 
 

@@ -27,10 +27,10 @@ from perfweb.tracking.models import TrackedBranch, TrackedCommit
 from perfweb.tracking.series import Results, differing, read
 
 BETWEEN_LOOKS = timedelta(seconds=60)
-"""How long a repository is left alone."""
-ATTEND = faults.Task("track a branch", "it is tried again; look at the messenger's log and the page of the branch")
+"""Pause between two fetches of a repository."""
+ATTEND = faults.Task("track a branch", "it is tried again; read the messenger's log and the page of the branch")
 PROBLEMS = (RepositoryError, PatchError, SourceError, PlanError, RunError)
-"""What may be otherwise at the next round."""
+"""Errors that may be gone at the next round."""
 
 
 def attend(now: datetime | None = None) -> None:

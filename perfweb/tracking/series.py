@@ -31,7 +31,7 @@ FEWEST = 4
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """What a series is of."""
+    """The key of a series."""
 
     variant: str
     test: str
@@ -119,7 +119,7 @@ class Moved:
 
 
 def moved(series: Series) -> list[Moved]:
-    """Find the changes of level of all series that can be told in percent."""
+    """Find the change points of all series with a change in percent."""
     return [
         _moved(key, points, found)
         for key, points in series.items()

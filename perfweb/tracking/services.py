@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What people do with tracked branches and alerts."""
+"""Actions on tracked branches and alerts."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from perfweb.transitions import IllegalTransitionError
 
 
 class TrackingError(ValueError):
-    """That is not possible; the message says why and what can be done."""
+    """The action is not possible; the message has the reason and what to do."""
 
 
 PROBLEMS = (TrackingError, TrackedPlanError, PlanError, RepositoryError, RunError, IllegalTransitionError)
-"""What is wrong with what was asked for, each with a sentence for people."""
+"""The errors of a request, each with a message for users."""
 
 
 @dataclass(frozen=True)

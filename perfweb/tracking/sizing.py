@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How many boots a check takes: as many as prove what is suspected, in four cases of five.
+"""The number of boots of a check: as many as prove the suspected change with a power of 80 %.
 
 With fewer a small change that is real would be refuted, for its interval would have zero in it.  What a boot scatters
 by is known from the branch's series: their points are means of so many boots as the plan has.

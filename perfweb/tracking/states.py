@@ -20,7 +20,7 @@ OPEN = frozenset({S.NEW, S.CONFIRMED, S.ACKNOWLEDGED})
 RIGHT = frozenset({S.ACKNOWLEDGED, S.FIXED, S.NOT_A_BUG})
 """What people say of a change that the software made, be it meant."""
 WRONG = frozenset({S.INFRASTRUCTURE})
-"""What they say of one that should not have been told: something else made it."""
+"""The state of a wrong alert, which had another cause."""
 ALLOWED: dict[AlertState, frozenset[AlertState]] = {
     S.NEW: frozenset({S.REFUTED, S.CONFIRMED}),
     S.REFUTED: frozenset(),
@@ -47,7 +47,7 @@ def confirm(number: int, text: str) -> Alert:
 def judge(number: int, to: AlertState, who: str, text: str = "") -> Alert:
     """confirmed, or judged otherwise before → acknowledged, fixed, not a bug or infrastructure."""
     if to not in BY_PEOPLE:
-        raise IllegalTransitionError(f"only a run says whether an alert is {to.label}")
+        raise IllegalTransitionError(f"only a run can set an alert to {to.label}")
     return _change(number, to, who, text)
 
 

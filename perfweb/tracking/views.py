@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The pages of tracked branches and of alerts; the same for everybody but for the two where something is done."""
+"""The pages of tracked branches and of alerts; the same for all users except the two pages with actions."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def alert_list(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def alert(request: HttpRequest, number: int) -> HttpResponse:
-    """Show what moved, how that was confirmed and where it came from, and what people said about it."""
+    """Show what moved, how that was confirmed and where it came from, and its comments."""
     found = _find(number)
     movements = list(found.movements.all())
     checks = list(found.checks.select_related("commit", "run"))

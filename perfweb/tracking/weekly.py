@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A mail each week to who wants to be told of a branch's alerts: what moved, what is open, what was measured."""
+"""A weekly mail to the recipients of a branch's alerts: changes, open alerts, measured commits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perfweb.tracking.alerts.notifications import MAIL
 from perfweb.tracking.models import Alert, TrackedBranch
 
 WEEK = timedelta(days=7)
-REPORT = faults.Task("weekly report", "it is tried again for a day; look at the messenger's log")
+REPORT = faults.Task("weekly report", "it is tried again for a day; read the messenger's log")
 LATEST = timedelta(days=1)
 """How late a report is still sent, where the service was away; a quiet week gets none for what came after it."""
 HOUR = 6
@@ -56,7 +56,7 @@ def text(branch: TrackedBranch, end: datetime) -> str:
     if last is not None and first is not None and last != first:
         parts += _happened(periods.between(branch, first, last))
     if waiting:
-        parts.append("Alerts that wait for somebody:\n" + _lines(waiting))
+        parts.append("Alerts without an outcome:\n" + _lines(waiting))
     if not parts:
         return ""
     page = f"{settings.SITE_URL}{reverse('tracking:branch', args=[branch.name])}"
@@ -75,7 +75,7 @@ def _happened(period: periods.Period) -> list[str]:
         ]
         more = len(period.standings) - ROWS
         rows += [f"  and {more} more"] if more > 0 else []
-        parts.append("What moved, as the series say:\n" + "\n".join(rows))
+        parts.append("Changes, by the series:\n" + "\n".join(rows))
     else:
         parts.append("No level moved.")
     if period.alerts:

@@ -97,7 +97,7 @@ def compare_sets(
     confidence: float,
     margin: float = DEFAULT_MARGIN,
 ) -> TestComparison:
-    """Compare the samples of `b` with those of `a` in one test, each with its name; None stands for no samples."""
+    """Compare the samples of `b` with those of `a` in one test, each with its name; None means no samples."""
     ours, theirs = (samples or NO_SAMPLES for _, samples in (a, b))
     known = ours if ours.values else theirs
     result, unlike = judged(ours, theirs, confidence, margin), differ(ours) or differ(theirs)
@@ -116,7 +116,7 @@ class Judged(Protocol):
 
 
 def tally(tests: Iterable[Judged]) -> str:
-    """Return how many tests got which verdict, in words: "5 faster, 1 equivalent"."""
+    """Return number of tests with each verdict, in words: "5 faster, 1 equivalent"."""
     counts = Counter(test.verdict for test in tests)
     return ", ".join(f"{counts[verdict]} {verdict}" for verdict in Verdict if counts[verdict]) or "nothing measured"
 
@@ -132,7 +132,7 @@ _UNCHANGED = {
 def in_words(tests: Sequence[Judged]) -> str:
     """Return a verdict of all tests and how many got which: "Slower: 1 slower, 2 equivalent".
 
-    Of simulated tests it says that they were.
+    Simulated tests are marked.
     """
     kinds = {test.verdict for test in tests}
     if Verdict.SLOWER in kinds:

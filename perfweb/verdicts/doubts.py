@@ -44,7 +44,7 @@ def run_pairs(
 
 
 def side_comparisons(sides: Sequence[Side], confidence: float, margin: float) -> SideComparisons:
-    """Compare the first side with each of the others; a sentinel speaks where all are of one run: another run had
+    """Compare the first side with each of the others; a sentinel is used if all are of one run: another run had
     another time.
     """
     results = [compare_sides(sides[0], other, confidence, margin) for other in sides[1:]]

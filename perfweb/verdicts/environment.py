@@ -32,7 +32,7 @@ class TableRow:
 def tunable_rows(results: RunResults) -> list[TableRow]:
     """List the tunables that the plan sets on any variant, those that differ first.
 
-    Each value is the effective one, which the booted system told itself, where there was a boot.
+    Each value is the effective one, as reported by the booted system, if there was a boot.
     """
     asked = sorted({name for variant in results.variants for name in variant.tunables})
     effective = {boot.variant_id: boot.effective_tunables for boot in results.boots if boot.effective_tunables}

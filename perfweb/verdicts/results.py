@@ -33,7 +33,7 @@ NOISY_PERCENT = 2.5
 class Point(NamedTuple):
     """One sample of a graph; hollow ones (warm-up, void, or of a measurement that failed) enter no statistics.
 
-    `void` says why it is void.
+    `void` is the reason why it is void.
     """
 
     boot: int

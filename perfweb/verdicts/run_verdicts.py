@@ -15,12 +15,13 @@ from perfweb.verdicts import names
 from perfweb.verdicts.comparisons import TestComparison, tally
 
 _SAID = ("run_id", "variant_id", "test", "verdict", "change", "change_low", "change_high", "boots_differ", "rules")
-"""Fields of a summary that tell what a run says."""
+"""Fields of a summary that the verdicts of a run need."""
 
 
 @dataclass(frozen=True)
 class TestVerdict:
-    """What a run says about one test on one variant: the change from the baseline, None where there is no interval, and
+    """The verdict of a run for one test on one variant: the change from the baseline, None where there is no
+    interval, and
     whether boots of either differ by more than their samples scatter. `lean` is how much higher the run's sentinel
     stood with the boots of the variant than with those of the baseline, in percent, where that puts the verdict in
     doubt.
@@ -35,7 +36,7 @@ class TestVerdict:
 
 @dataclass(frozen=True)
 class PairVerdicts:
-    """What a run says about variant `b` against its baseline `a`, test by test."""
+    """The verdicts of a run for variant `b` against its baseline `a`, test by test."""
 
     a: Variant
     b: Variant
@@ -56,14 +57,14 @@ class Pair:
 
 
 def verdicts(runs: Sequence[Run]) -> list[tuple[Run, list[PairVerdicts]]]:
-    """Tell what runs say: two queries for those that are over, however many. Wants `variants` prefetched."""
+    """Return the verdicts of runs: two queries for all finished ones. Wants `variants` prefetched."""
     kept = summaries_of(runs, *_SAID)
     tests = measured_tests(kept)
     return [(run, said_by_run(run.variants.all(), kept[run.pk], tests[run.pk])) for run in runs]
 
 
 def said_by_run(variants: Iterable[Variant], kept: Iterable[Summary], tests: Iterable[str]) -> list[PairVerdicts]:
-    """Tell what the summaries of one run say about the tests that it measured."""
+    """Return the verdicts in the summaries of one run."""
     of = {(summary.variant_id, summary.test): summary for summary in kept}
     ordered = names.in_order(tests)
     return [

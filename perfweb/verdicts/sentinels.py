@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the sentinel of a run tells: how the machine drifted meanwhile, and which verdicts that puts in doubt."""
+"""The sentinel of a run: the drift of the testbed, and the verdicts that it puts in doubt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perfweb.verdicts.wording import change_words
 
 DOUBTFUL = 0.5
 """A verdict is in doubt when the sentinel leans by this share of what the verdict is about: the change, or the margin
-where it says equivalent."""
+if it is equivalent."""
 
 MOST_NAMED = 3
 """Tests that moved which a sentence names, those that moved most; a table has all of them."""
@@ -36,7 +36,7 @@ class Line:
 
 @dataclass(frozen=True)
 class WatchedTest:
-    """A test on the boots of the sentinel and, by their names, on those of the variants; `calibrated` says whether its
+    """A test on the boots of the sentinel and, by their names, on those of the variants; `calibrated` is whether its
     noise on the testbed is known from a calibration.
     """
 
@@ -59,7 +59,7 @@ class WatchedTest:
 
 @dataclass(frozen=True)
 class Sentinel:
-    """The variant that a run booted again and again, and what that tells of each test."""
+    """The variant that a run booted again and again, and its drift in each test."""
 
     run: int
     variant: str
@@ -112,7 +112,7 @@ def _briefly(test: WatchedTest) -> str:
 
 
 def read_sentinel(run: Run, tests: Sequence[str]) -> Sentinel | None:
-    """Read what the sentinel of a run tells of some of its tests: two queries, and none for a plan without one.
+    """Read the drift of a run's sentinel in some tests: two queries, and none for a plan without one.
 
     None, too, where no test was measured on two boots of it yet.
     """

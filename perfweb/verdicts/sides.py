@@ -24,7 +24,7 @@ MOST_RUNS = 20
 
 
 class SideError(ValueError):
-    """There is no such side; the message says what there is."""
+    """There is no such side; the message names what there is."""
 
 
 @dataclass

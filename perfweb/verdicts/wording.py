@@ -24,7 +24,7 @@ def change_words(seen: Change | None) -> str:
 
 
 def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
-    """Return the verdict, and with one that decides nothing what it would take.
+    """Return the verdict; if undecided, also what would decide.
 
     `boot_seconds` is how long a boot of each variant takes together with its measurements, None when not known.
     """
@@ -40,7 +40,7 @@ def verdict_words(result: Comparison, boot_seconds: float | None = None) -> str:
 
 
 def evidence_words(result: Comparison) -> str:
-    """Return what a verdict rests on: how much was seen, what counted as one observation, and what was asked."""
+    """Return what a verdict rests on: how much was seen, the unit of observation, and the settings."""
     samples = " and ".join(str(summary.n if summary else 0) for summary in (result.a, result.b))
     seen = f"{samples} samples of {result.boots[0]} and {result.boots[1]} boots"
     asked = f"margin ±{result.margin:g} %, confidence {result.confidence:g} %"
@@ -57,12 +57,12 @@ def _lack_words(result: Comparison, boot_seconds: float | None) -> str:
     samples = [summary.n if summary else 0 for summary in (result.a, result.b)]
     apart = max((modes.apart for modes in result.modes if modes), default=None)
     return {
-        Lack.SAMPLES: f"{samples[0]} and {samples[1]} samples; it takes {MINIMUM_SAMPLES} each",
-        Lack.BOOTS: f"{result.boots[0]} and {result.boots[1]} boots; it takes {MINIMUM_BOOTS} each",
+        Lack.SAMPLES: f"{samples[0]} and {samples[1]} samples; each side needs {MINIMUM_SAMPLES}",
+        Lack.BOOTS: f"{result.boots[0]} and {result.boots[1]} boots; each side needs {MINIMUM_BOOTS}",
         Lack.BASELINE: _baseline_words(result),
         Lack.SEEDS: "the two sides have no seed in common: simulate them in one run",
         Lack.MODES: f"two modes, {percent(apart)} apart: no mean describes both",
-        Lack.CERTAINTY: "among so many tests this change may be chance: repeat the run",
+        Lack.CERTAINTY: "with this number of tests the change may be chance: repeat the run",
         Lack.PRECISION: _precision_words(result, boot_seconds),
     }[result.lack or Lack.PRECISION]
 
@@ -96,8 +96,8 @@ def seen_at_best(results: Sequence[Comparison]) -> str:
 
 
 DOUBT = (
-    "The percentage of a sentinel beside a verdict says how much higher it stood with the boots of that side than with "
-    "those of the base: at least half of the change, or of the margin where they are equivalent, may be the machine's."
+    "The percentage of a sentinel beside a verdict is its change between the boots of the base and of that side. "
+    "Drift may explain at least half of the change, or half of the margin."
 )
 """What doubt_words() mean, once below verdicts that have some."""
 

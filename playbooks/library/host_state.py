@@ -199,7 +199,7 @@ def main() -> None:
             state = state_of(module.params["links"], Path(module.params["namespace"]))
             write_durably(record, json.dumps(state))
     except (SettingError, OSError, ValueError) as error:
-        module.fail_json(msg=f"the state of this host cannot be told: {error}")
+        module.fail_json(msg=f"the state of this host is unknown: {error}")
     module.exit_json(**result)
 
 

@@ -51,7 +51,7 @@ def require_own(root: Path) -> None:
         status = directory.lstat()
         sticky = directory != root and status.st_mode & stat.S_ISVTX
         if not stat.S_ISDIR(status.st_mode) or status.st_uid not in {0, os.geteuid()}:
-            raise PermissionError(f"{directory} belongs to somebody else: remove it")
+            raise PermissionError(f"{directory} belongs to another user: remove it")
         if status.st_mode & 0o022 and not sticky:
             raise PermissionError(f"{directory} can be changed by others: correct its mode, or remove it")
 

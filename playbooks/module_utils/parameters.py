@@ -308,7 +308,7 @@ def _command_problem(policy: Policy | None, values: Mapping[str, Any]) -> str:
     if values.get("uid") is not None or type(commands) is not list:
         return ""
     fine = all(about_kernel(command, policy) for command in commands)
-    return "" if fine else "root runs only what asks the kernel for its counters: give a uid"
+    return "" if fine else "root runs only fixed commands that read kernel counters: set a uid"
 
 
 def _knobs_problem(policy: Policy | None, values: Mapping[str, Any]) -> str:

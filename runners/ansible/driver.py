@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Plays a playbook against a testbed and says what came of it.
+"""Runs a playbook against a testbed and returns the result.
 
 The playbooks are the only way to the hosts.  What goes in are extra variables,
 what comes out is what the plays handed to `set_stats` and what modules told on
@@ -52,7 +52,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Listener:
-    """Who hears of a play while it is under way, in the thread that plays; what a listener raises ends the play.
+    """Receives events of a running play, in the thread that plays; an exception of a listener ends the play.
 
     `event` gets what happens on hosts, `handed` what a task hands to `set_stats`, and `told` what a module tells.
     `journal` is a file where the latter is added to, line by line and at once, and that stays.
@@ -69,7 +69,7 @@ NOBODY = Listener()
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that failed, with what the host said."""
+    """A failed task, with the host's message."""
 
     host: str
     task: str
@@ -110,7 +110,9 @@ class PlayFailedError(PlayError):
     """A task failed, or a host could not be reached."""
 
     def __init__(self, result: PlayResult) -> None:
-        reasons = "; ".join(map(str, result.failures)) or result.log.strip()[-2000:] or "ansible-playbook said nothing"
+        reasons = (
+            "; ".join(map(str, result.failures)) or result.log.strip()[-2000:] or "ansible-playbook printed nothing"
+        )
         super().__init__(result, f"play {result.name} failed: {reasons}")
 
 
@@ -123,7 +125,7 @@ class PlayTimeoutError(PlayError):
 
 
 class _Play:
-    """One play under way: gathers its events, and ends it when asked to."""
+    """One play under way: collects its events, and ends it on request."""
 
     def __init__(
         self,
@@ -167,7 +169,7 @@ class _Play:
         return False
 
     def hear(self) -> None:
-        """Passes on what was told since the last time, a sign of life that makes the time begin anew."""
+        """Forwards new reports; each restarts the time-out."""
         try:
             for told in self.journal.new():
                 self.deadline = time.monotonic() + self.patience
@@ -198,7 +200,7 @@ class _Play:
         return bool(self.killing_since) and time.monotonic() > self.killing_since + GRACE_SECONDS
 
     def must_end(self) -> bool:
-        """Whether it shall not go on; `error` or `raised` says why."""
+        """Whether it shall not go on; `error` or `raised` is the reason."""
         if self.cancelled is not None and self.cancelled():
             self.error = PlayCancelledError
         elif time.monotonic() > self.deadline:
@@ -314,7 +316,7 @@ def play(
     Returns the result also when tasks failed (`ok` is False and `failures` says
     what); `require_ok()` turns that into an exception.  Raises PlayCancelledError
     once `cancelled()` returned True, PlayTimeoutError after `timeout` seconds
-    without anything told, FileNotFoundError for a playbook or an inventory that
+    without a report, FileNotFoundError for a playbook or an inventory that
     is not there, OSError where there is no room for the play's own files, and
     what a listener raises.
     """

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a run asks of its testbed, one method per playbook.  playbooks/README.md says what goes in and comes out."""
+"""The operations of a run on its testbed, one method for each playbook; playbooks/README.md has their input and
+output.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -108,7 +110,9 @@ class Plays:
         return counters
 
     def debugger(self, request: BootRequest) -> str:
-        """What the threads of a stack do, as it says or, if it does not answer, its host; empty if it does not run."""
+        """The threads of a stack, as reported by it or, if it does not respond, by its host; empty if it does not
+        run.
+        """
         about: dict[str, object] = {"boot_id": request.boot_id, "prefix": request.prefix}
         said: str = self._play("debugger", about, timeout=DEBUGGER_SECONDS).require_ok().data["debugger"]
         return said

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A server process that has imported Ansible once and forks for each play.
 
-A play of ours takes a second or two; of those ansible-playbook needs more than one to import itself and to pack the
+A play takes a second or two; of those ansible-playbook needs more than one to import itself and to pack the
 modules, on the machine that measures, too.  Here a controller has one server process that imports Ansible; each play
 is a fork of it, and the modules that it has packed (`packing`) stay packed.  What is started in place of
 ansible-playbook is `ask`, which hands over its arguments, environment and standard files, passes SIGTERM on, and ends
@@ -67,7 +67,7 @@ class AnsibleServer:
         weakref.finalize(self, _end, self.process)
 
     def alive(self) -> bool:
-        """Whether it can be asked for a play."""
+        """Whether it accepts a play."""
         return self.process.poll() is None
 
     def command(self, argv: Sequence[str]) -> list[str]:
@@ -98,7 +98,7 @@ def ask(name: str, argv: Sequence[str]) -> int:
 
 
 def serve(listener: socket.socket) -> NoReturn:
-    """Imports Ansible and plays what is asked for, until SIGTERM ends it."""
+    """Imports Ansible and executes requested plays, until SIGTERM."""
     for name in MODULES:
         importlib.import_module(f"ansible.{name}")
     sys.path.append(os.path.abspath(f"{__file__}/../../.."))
@@ -126,7 +126,7 @@ def _load_plugins() -> None:
 
 
 def _user(peer: socket.socket) -> int:
-    """Who asks; an abstract address (unix(7)) has no permissions."""
+    """The client's credentials; an abstract address (unix(7)) has no permissions."""
     credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     return int(struct.unpack("3i", credentials)[1])
 
@@ -146,7 +146,7 @@ def _fork(child: Callable[[], NoReturn]) -> int:
 
 
 def _wait_on(asker: socket.socket, listener: socket.socket) -> NoReturn:
-    """One play: starts it, ends it when the asker says so or has gone, and answers with its status."""
+    """One play: starts it, ends it when the client requests that or disconnects, and returns its status."""
     import atexit
 
     from ansible.config.manager import cleanup_tmp_file

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Checks the locked distributions: `./dev audit`.
 
-Offline: each has hashes, and a licence that is allowed here. Online: pip-audit asks the package index for published
-advisories. pip-audit ends with 0 also where it could ask about nothing, so what it skipped is counted. uv resolves the
+Offline: each has hashes, and a licence that is allowed here. Online: pip-audit queries the package index for published
+advisories. pip-audit exits with 0 even if it could query nothing, so what it skipped is counted. uv resolves the
 lock once more, installs nothing, and warns of distributions that were yanked (PEP 592) after they were locked.
 """
 

@@ -46,7 +46,7 @@ Subsystem sftp internal-sftp
 
 
 class LabError(RuntimeError):
-    """The lab could not be raised or taken down; the message says what to do."""
+    """The lab could not be raised or taken down; the message names what to do."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Lab:
-    """Names and numbers of one lab; nothing here looks at the machine."""
+    """Names and numbers of one lab; nothing here reads the machine's state."""
 
     name: str
     net: int
@@ -131,7 +131,7 @@ class Lab:
 
     @property
     def inventory(self) -> Path:
-        """The Ansible inventory; written last, so it also says that the lab is complete."""
+        """The Ansible inventory; written last, so it also marks the lab as complete."""
         return self.state / "inventory.yml"
 
 
@@ -169,7 +169,7 @@ def ssh_options(lab: Lab) -> list[str]:
 
 
 def wait_for_login(lab: Lab, host: str, log: Path, seconds: float) -> None:
-    """Logs in once: what is asserted of a lab is that its hosts can be used.  `log` says why not."""
+    """Logs in once: what is asserted of a lab is that its hosts can be used.  `log` is the reason why not."""
     argv = ["ssh", *ssh_options(lab), "-o", "BatchMode=yes", "-o", "ConnectTimeout=2", "-i", str(lab.keys / "client")]
     argv += ["-p", str(lab.ssh_port), f"root@{lab.management(host)}", "true"]
     deadline = time.monotonic() + seconds
@@ -212,7 +212,7 @@ def _write(lab: Lab, path: Path, common: Mapping[str, object], groups: Mapping[s
 
 
 def give_to_caller(lab: Lab) -> None:
-    """Under sudo the one who asked for the lab must be able to read its key."""
+    """Under sudo the calling user must be able to read the lab's key."""
     uid, gid = int(os.environ.get("SUDO_UID", "0")), int(os.environ.get("SUDO_GID", "0"))
     if uid:
         for path in (lab.state, *lab.state.rglob("*")):

@@ -88,7 +88,7 @@ class Lab(common.Lab):
 
     @property
     def owner_file(self) -> Path:
-        """Says whose lab this is, as the names are the machine's and not those of a directory."""
+        """Records the owner of a lab, because names are global on the machine."""
         return RUN / f"lab-{self.name}"
 
     @property
@@ -238,7 +238,7 @@ def _is_up(lab: Lab) -> bool:
 
 
 def _other_owner(lab: Lab) -> Path | None:
-    """The directory of a lab of this name that somebody else uses."""
+    """The directory of another user's lab of this name."""
     if not lab.owner_file.exists():
         return None
     other = Path(lab.owner_file.read_text(encoding="utf-8"))

@@ -43,7 +43,7 @@ Json = dict[str, Any]
 
 
 class PowerError(Exception):
-    """The machine was not switched, or did not come up; the message says what to do."""
+    """The machine was not switched, or did not come up; the message names what to do."""
 
 
 def answers(host: str, port: int) -> bool:
@@ -57,7 +57,7 @@ def answers(host: str, port: int) -> bool:
 
 
 def boot(switch: Callable[[], str], host: str, port: int, *, down: float, up: float) -> str:
-    """Calls `switch` and returns what it says when the host, having gone within `down` seconds, answers within `up`.
+    """Calls `switch` and returns its output when the host, having gone within `down` seconds, answers within `up`.
 
     The host is watched while `switch` is at work, for it may be up again when that ends.  Raises PowerError.
     """
@@ -66,7 +66,7 @@ def boot(switch: Callable[[], str], host: str, port: int, *, down: float, up: fl
         deadline = None
         while answers(host, port):
             if switched.done():
-                switched.result()  # or it says why not
+                switched.result()  # or the message has the reason
                 deadline = deadline or time.monotonic() + down
                 if time.monotonic() > deadline:
                     raise PowerError(f"{host} went on answering for {down:g} s: is this the BMC, or outlet, of {host}?")
@@ -100,7 +100,7 @@ def run(argv: Sequence[str]) -> str:
 
 
 class Ipmi:
-    """A BMC that is asked by ipmitool, which reads the password from a file so that no list of processes shows it."""
+    """A BMC controlled by ipmitool, which reads the password from a file, so that no process list shows it."""
 
     def __init__(self, bmc: str, user: str, password_file: Path, port: int, cipher: str) -> None:
         self.base = ["ipmitool", "-I", "lanplus", "-H", bmc, "-p", str(port), "-U", user, "-f", str(password_file)]
@@ -117,7 +117,7 @@ class Redfish:
 
     def __init__(self, url: str, user: str, password_file: Path, authorities: Path | None, system: str) -> None:
         if not url.startswith("https://"):
-            raise PowerError(f"{url}: a BMC is asked by https:// only, or its password could be read on the way")
+            raise PowerError(f"{url}: the address of a BMC must be https://, because its password is sent")
         self.url, self.system = url.rstrip("/"), system
         trust = ssl.create_default_context(cafile=str(authorities) if authorities else None)
         password = _password(password_file)
@@ -197,7 +197,7 @@ def _password(path: Path) -> str:
 
 
 def _complaint(answer: object) -> str:
-    """What an error of Redfish says (DSP0266, 8.6)."""
+    """The message of a Redfish error (DSP0266, 8.6)."""
     error = _object(_object(answer).get("error"))
     details = [str(_object(info).get("Message", "")) for info in _list(error.get("@Message.ExtendedInfo"))]
     return " ".join(filter(None, details)) or str(error.get("message", "no reason was given"))
@@ -214,7 +214,7 @@ def _parser() -> argparse.ArgumentParser:
         of_kind.add_argument("--up", type=float, default=600, help="seconds until it answers again (%(default)s)")
         if kind != "command":
             of_kind.add_argument("--bmc", required=True, help="address, or URL, of the BMC")
-            of_kind.add_argument("--user", required=True, help="who may switch the machine")
+            of_kind.add_argument("--user", required=True, help="user that can switch the machine")
             of_kind.add_argument("--password-file", type=Path, required=True, help="a file with the password alone")
         of_kind.add_argument("words", nargs="+" if kind == "command" else "*", help="the command; else nothing")
     ipmi, redfish = kinds.choices["ipmi"], kinds.choices["redfish"]

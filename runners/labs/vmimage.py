@@ -26,7 +26,7 @@ PACKAGES = (
     "iputils-ping", "kmod", "libc-bin", "libseccomp2", "mount", "netperf", "openssh-server", "perl-base", "procps",
     "python3", "sed", "tcpbench", "util-linux",
 )  # fmt: skip
-# Needed by scripts that set packages up, which has been done here, or to mail or to log to somebody else.
+# Needed by scripts that set packages up, which has been done here, or send mail or logs elsewhere.
 NOT_NEEDED = frozenset(
     {
         "adduser", "dbus", "debconf", "debianutils", "dpkg", "init-system-helpers", "libpam-runtime", "lsb-base",

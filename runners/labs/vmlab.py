@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A lab of three hosts that are virtual machines of QEMU; nobody has to be root.
+"""A lab of three hosts that are virtual machines of QEMU; root is not needed.
 
     python -m runners.labs.vmlab up|down|status --name demo --net 77 --state DIR
     python -m runners.labs.vmlab boot HOST [WORDS] --state DIR ...
@@ -58,7 +58,7 @@ MARK = "perfweb.plan"
 # A panic is the end at once, and so is an oops: a kernel that goes on after it measures something else.
 COMMAND_LINE = f"console=ttyS0 panic=-1 oops=panic {MARK}"
 LINK_OWNERS = {"left": ("left",), "dut": ("left", "right"), "right": ("right",)}
-"""Who listens at the other end of each of a host's data links, or at its own; the device under test connects."""
+"""The listening end of each data link; the device under test connects."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Lab(common.Lab):
 
     @property
     def accelerator_file(self) -> Path:
-        """Says what runs the guests' code: `kvm`, or `tcg`, which is QEMU's emulation."""
+        """Returns what runs the guests' code: `kvm`, or `tcg`, which is QEMU's emulation."""
         return self.state / "accelerator"
 
     def file(self, host: str, what: str) -> Path:
@@ -220,7 +220,7 @@ def _wait(lab: Lab, host: str) -> None:
 
 
 def _complaint(lab: Lab, host: str) -> str:
-    """What QEMU has said, with what to do."""
+    """QEMU's output, with what to do."""
     said = lab.file(host, "log").read_text(encoding="utf-8", errors="replace").strip()
     hint = "; choose another network with --net (./dev: PERFWEB_LAB_NET)" if "host forwarding" in said else ""
     return f"{said or 'QEMU said nothing'}{hint}"
@@ -234,7 +234,7 @@ def _console(lab: Lab, host: str, offset: int = 0) -> str:
 def boot(lab: Lab, host: str, words: str = "") -> str:
     """Switches a guest off and on; what its console said from then on, and of a guest that had ended, why.
 
-    Raises LabError.  Whoever is at the other end of a data link that breaks so is the device under test, which is
+    Raises LabError.  The other end of a broken data link is the device under test, which is
     booted, too.
     """
     if words and host != "dut":
@@ -264,7 +264,7 @@ def status(lab: Lab) -> dict[str, bool]:
 
 
 def up(lab: Lab) -> None:
-    """Raises the lab unless it is up; what fails on the way is taken down again."""
+    """Starts the lab unless it is up; after an error all started parts are stopped."""
     with _exclusive(lab):
         same = lab.inventory.exists() and f"ansible_host: {lab.management('dut')}\n" in lab.inventory.read_text()
         if same and guard.version() == lab.guard_file.read_text(encoding="ascii") and all(status(lab).values()):

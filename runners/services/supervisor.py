@@ -55,7 +55,7 @@ GRACE_SECONDS = {
 
 
 class ServiceError(RuntimeError):
-    """A service could not be started; the message says what to do."""
+    """A service could not be started; the message names what to do."""
 
 
 @dataclass(frozen=True)

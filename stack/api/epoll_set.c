@@ -336,7 +336,7 @@ epset_next(struct epset *es, uint32_t *got)
 
 /*
  * Removes items that are not ready any more from the ready list, so that the
- * eventfd says whether the set has events.
+ * eventfd shows whether the set has events.
  */
 static void
 epset_refresh(struct epset *es)

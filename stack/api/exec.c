@@ -7,7 +7,7 @@
  *
  * A child that executes a program leaves the stack in the parent.  If the
  * parent has not made a socket, it probably started the program for its sake,
- * as timeout(1) does, so a line on standard error says where its sockets are.
+ * as timeout(1) does, so a line on standard error shows where its sockets are.
  * With --strict of bootstack the program does not run.
  */
 #include <limits.h>

@@ -16,7 +16,7 @@
 enum who { KERNEL, STACK, CLOSED };
 
 /*
- * Whose file a descriptor is.  Inodes of open sockets differ; duplicates have
+ * The owner of a descriptor's file.  Inodes of open sockets differ; duplicates have
  * the same one.
  */
 static enum who

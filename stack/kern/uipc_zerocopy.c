@@ -2,7 +2,7 @@
 /*
  * MSG_ZEROCOPY (Linux, Documentation/networking/msg_zerocopy.rst).  A program
  * may reuse its buffer after the notification of that send.  The stack copies
- * the data, so the notification comes at once, and says that it was copied.
+ * the data, so the notification comes at once, and reports that it was copied.
  */
 #include <time.h>
 #include <linux/errqueue.h>		/* needs struct timespec */

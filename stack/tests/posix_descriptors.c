@@ -230,7 +230,7 @@ accept_one(void *arg)
 	return (NULL);
 }
 
-/* The number that accept() reserves, once it does: dup2() says so. */
+/* The number that accept() reserves, once it does: dup2() reports it. */
 static int
 reserved_number(int l)
 {

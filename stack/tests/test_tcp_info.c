@@ -137,7 +137,7 @@ TEST(a_listener_has_a_state_too)
 	take_down(&p);
 }
 
-/* Programs built for an older header ask for less. */
+/* Programs built for an older header request less. */
 TEST(room_may_be_short)
 {
 	struct pair p;

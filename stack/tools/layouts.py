@@ -5,10 +5,10 @@
     layouts.py OUTPUT N OBJECT... -- COMPILER OPTION...
 
 Where functions and variables lie decides which of them share cache lines, sets of caches, and entries of predictors.
-That can be worth percents and says nothing about the code, so a change is measured in many layouts or with the chance
-of one (Mytkowicz et al. 2009, "Producing Wrong Data Without Doing Anything Obviously Wrong!"; Curtsinger and Berger
-2013, "Stabilizer").  The whole program is compiled once, with a section for each function and variable, as whoever
-links it would; a layout is their order and the gaps between them, and its number is the seed of both.
+That can change a rate by some percent without a change of the code, so a change is measured in many layouts (Mytkowicz
+et al. 2009, "Producing Wrong Data Without Doing Anything Obviously Wrong!"; Curtsinger and Berger 2013, "Stabilizer").
+The whole program is compiled once, with a section for each function and variable, as for an ordinary link.  A layout is
+their order and the gaps between them; its number is the seed of both.
 """
 
 from __future__ import annotations

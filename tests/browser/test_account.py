@@ -42,12 +42,12 @@ def test_from_signing_in_to_a_token_and_out(watched_page: Page, live_server: Liv
     sign_in(page, live_server.url, "/account/")
     expect(page.get_by_role("heading", level=1)).to_have_text("ann maintainer")
     page.get_by_label("Name").fill("laptop")
-    page.get_by_label("May:", exact=True).select_option("submit")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_label("Scope:", exact=True).select_option("submit")
+    page.get_by_role("button", name="Create token").click()
     expect(page.get_by_role("status")).to_contain_text(re.compile(rf"{PREFIX}[\w-]{{43}}"))
     page.get_by_role("button", name="Revoke laptop").click()
     expect(page.get_by_role("row", name="laptop")).to_contain_text("revoked")
-    page.get_by_role("link", name="Log of changes").click()
+    page.get_by_role("link", name="Audit log").click()
     expect(page.get_by_role("row", name="make token")).to_contain_text("submit, until")
     page.get_by_role("link", name="account").click()
     page.get_by_role("button", name="Sign out").click()
@@ -75,7 +75,7 @@ def test_signing_in_elsewhere_and_back(page: Page, live_server: LiveServer, ther
     there.denies = True
     page.get_by_role("button", name=re.compile("GitHub")).click()
     page.get_by_role("link", name="Go back").click()
-    expect(page.get_by_role("main")).to_contain_text("did not let you in")
+    expect(page.get_by_role("main")).to_contain_text("refused the sign-in")
 
 
 @pytest.mark.django_db(transaction=True)

@@ -71,7 +71,7 @@ def keys(live_server: LiveServer) -> dict[str, int]:
     facts = {"free_mb": {"/var/tmp/perfweb": 12345, "/var/tmp/perfweb/builds": 12345}, "load": 0.1}  # noqa: S108
     checked(testbed, "run 3", {"demo-dut": facts, "demo-left": facts}, [])
     running = create_queued_run(state=RunState.RUNNING)
-    submission = create_submission(reason="Nothing of it is built before a maintainer has looked at it.")
+    submission = create_submission(reason="It is not built before a maintainer approves it.")
     states.received(submission, "author")
     submission.runs.add(run)
     return {

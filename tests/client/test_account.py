@@ -101,7 +101,7 @@ def test_a_patch_is_submitted(
     patch, site = tmp_path / "a.diff", ["--server", asgi_server]
     patch.write_text("no diff\n")
     assert run_command([*site, "submit", str(patch)]) == 2
-    assert "This holds no diff" in capsys.readouterr().err
+    assert "This has no diff" in capsys.readouterr().err
     assert run_command([*site, "submit", str(patch), "--ref", "main"]) == run_command([*site, "submit"]) == 2
     assert "one of the two" in capsys.readouterr().err
     assert run_command([*site, "submit", "--ref", "main", "--repository", "nobody"]) == 2
@@ -119,7 +119,7 @@ def test_a_maintainer_decides_about_a_patch(
     number, site = str(create_submission().pk), ["--server", asgi_server]
     monkeypatch.setenv("PERFCTL_TOKEN", secret_of(Role.MAINTAINER))
     assert run_command([*site, "rerun", number, "--boots", "9"]) == 2
-    assert "only what was approved is measured" in capsys.readouterr().err
+    assert "only approved submissions are measured" in capsys.readouterr().err
     assert run_command([*site, "refuse", number, "reads keys"]) == 0
     assert f"submission {number} is refused\n    reads keys\n" in capsys.readouterr().out
     assert run_command([*site, "approve", number]) == 2
@@ -155,7 +155,7 @@ def test_alerts_are_read_and_judged(
     )
     told = capsys.readouterr().out
     assert "is acknowledged" in told
-    assert "looked after by submitter" in told
+    assert "owner: submitter" in told
     assert "acknowledged: a cache" in told
     assert told.endswith(f"/alerts/{made.number}/\n")
     assert run_command([*site, "say", str(made.number)]) == 2

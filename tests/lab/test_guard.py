@@ -95,7 +95,7 @@ def test_root_runs_no_program_of_the_keys(lab: Lab, tmp_path: Path) -> None:
     argv = ["touch", str(tmp_path / "ran")]
     home = {"directory": f"{lab.root}/run-dut/boot", "name": "x", "argv": argv}
     for module, values, why in (
-        ("supervised_command", {"commands": [argv], "timeout": 5}, "root runs only what asks the kernel"),
+        ("supervised_command", {"commands": [argv], "timeout": 5}, "root runs only fixed commands"),
         ("supervised_command", {"commands": [argv], "timeout": 5, "uid": 0}, "may not be called with uid=0"),
         ("daemon", home, "state is started but all of the following are missing: uid"),
         ("measure", {"measurements": [], "timeout": 5, "pid_directory": f"{lab.root}/run"}, "required arguments: uid"),

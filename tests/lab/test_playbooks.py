@@ -431,8 +431,8 @@ def test_events_name_host_and_task(play: Play, lab: Lab) -> None:
     events: list[driver.Event] = []
     play("restore", listener=Listener(event=events.append)).require_ok()
     seen = {(event.what, event.host, event.task) for event in events}
-    assert ("started", lab.namespace("dut"), "Take the data links back") in seen
-    assert ("ok", lab.namespace("dut"), "Take the data links back") in seen
+    assert ("started", lab.namespace("dut"), "Return the data links") in seen
+    assert ("ok", lab.namespace("dut"), "Return the data links") in seen
 
 
 def archive(path: Path, meson_build: str) -> Path:

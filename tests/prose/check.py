@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.prose.texts import Text, files, texts
+from tests.prose.texts import KINDS, Text, files, texts
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = Path(__file__).with_name("words.txt")
@@ -19,10 +19,13 @@ SENTENCE_WORDS = 30
 FOLDERS = (
     "stack/api", "stack/boot", "stack/dev", "stack/kern", "stack/machine", "stack/net", "stack/netinet",
     "stack/netinet6", "stack/tools", "stack/tests", "stack/README.md",
-    "docs/explanation/tcp-locking.md", "docs/explanation/unix-locking.md",
-    "docs/reference/stack-api.md", "docs/reference/tunables.md",
+    "README.md", "docs/explanation/architecture.md", "docs/explanation/security.md", "docs/explanation/statistics.md",
+    "docs/explanation/tcp-locking.md", "docs/explanation/unix-locking.md", "docs/glossary.md", "docs/howto",
+    "docs/measured", "docs/reference", "docs/tutorials", "perfweb/client/README.md", "playbooks/README.md", "templates",
 )  # fmt: skip
-"""What is checked by default, relative to the root of the project."""
+"""Files and folders whose texts are all checked by default, relative to the root of the project."""
+MESSAGES = ("perfweb", "runners")
+"""Folders of which only the messages are checked by default: errors, labels, help texts, mails."""
 
 
 class Finding(NamedTuple):
@@ -69,14 +72,14 @@ def long_sentences(path: Path, text: Text) -> Iterator[Finding]:
         start = end
 
 
-def check(paths: Iterable[Path]) -> tuple[list[Finding], list[Finding]]:
-    """Words to replace and sentences to split in files and folders."""
+def check(paths: Iterable[Path], kinds: Container[str] = KINDS) -> tuple[list[Finding], list[Finding]]:
+    """Words to replace and sentences to split in the texts of some kinds, in files and folders."""
     wrong: list[Finding] = []
     long: list[Finding] = []
     for path in paths:
         for file in files(path):
             shown = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
-            for text in texts(file):
+            for text in (text for text in texts(file) if text.kind in kinds):
                 wrong += wrong_words(shown, text)
                 long += long_sentences(shown, text)
     return wrong, long

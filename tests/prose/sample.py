@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`python -m tests.prose.sample --seed N --count 40 PATH ...`: prints comments drawn at random, with file and line."""
+"""`python -m tests.prose.sample --seed N --count 40 PATH ...`: prints texts drawn at random, with file and line.
+
+It draws comments, docstrings and paragraphs.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from tests.prose.texts import Text, files, texts
 
 
 def draw(paths: list[Path], seed: int, count: int) -> list[tuple[Path, Text]]:
-    """Up to count comments of at least four words; the same ones for the same seed and tree."""
+    """Up to count texts of at least four words; the same ones for the same seed and tree."""
     found = [
         (file, text)
         for path in paths
         for file in files(path)
         for text in texts(file)
-        if text.kind in ("comment", "paragraph") and len(text.text.split()) >= 4
+        if text.kind in {"comment", "docstring", "paragraph"} and len(text.text.split()) >= 4
     ]
     return random.Random(seed).sample(found, min(count, len(found)))
 

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The prose of a file: comments and messages of C, paragraphs of Markdown, with the line that each begins in."""
+"""The prose of a file, with the line that each text begins in.
+
+C and Python have comments, docstrings and messages, Markdown and templates have paragraphs.
+"""
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -62,7 +68,76 @@ def markdown_texts(source: str) -> Iterator[Text]:
         yield Text(start, "paragraph", block)
 
 
-READERS = {".c": c_texts, ".h": c_texts, ".md": markdown_texts}
+_TEMPLATE_COMMENT = re.compile(r"\{#(.*?)#\}")
+_UNREAD = re.compile(r"<(script|style|pre)\b[^>]*>.*?</\1>", re.DOTALL)
+_HTML_CODE = re.compile(r"<code\b[^>]*>.*?</code>", re.DOTALL)
+_LABEL = re.compile(r'\b(?:aria-label|alt|placeholder|title|content|data-label)="([^"<>{}]*)"')
+_QUOTED = re.compile(r"""(?:default|yesno):"([^"]+)"|"([^"<>]* [^"<>]*)\"""")
+_TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}")
+_BRANCH = re.compile(r"\{%-? *(?:else|elif|empty|block|endblock|for|endfor)\b.*?%\}")
+_ELEMENT = re.compile(r"<[^>]*>")
+_INLINE = re.compile(r"</?(?:a|abbr|b|br|code|em|i|s|small|span|strong|sup)\b")
+
+
+def template_texts(source: str) -> Iterator[Text]:
+    """Comments, labels, strings in tags, and the text between block elements, of a Django template."""
+    for pattern, kind in ((_TEMPLATE_COMMENT, "comment"), (_LABEL, "label")):
+        for match in pattern.finditer(source):
+            yield Text(source.count("\n", 0, match.start()) + 1, kind, match[1])
+    source = _UNREAD.sub(_blank, _TEMPLATE_COMMENT.sub(_blank, source))
+    for tag in _TAG.finditer(source):
+        for match in _QUOTED.finditer(tag.group()):
+            yield Text(source.count("\n", 0, tag.start()) + 1, "message", match[1] or match[2])
+    source = _TAG.sub(lambda match: "x" if match.group().startswith("{{") else "", _BRANCH.sub("\0", source))
+    source = _ELEMENT.sub(
+        lambda match: "" if _INLINE.match(match.group()) else "\0" + "\n" * match.group().count("\n"),
+        _HTML_CODE.sub("code", source),
+    )
+    line = 1
+    for block in source.split("\0"):
+        if len(_WORDS.findall(block)) > 1:
+            yield Text(line + len(block[: -len(block.lstrip()) or None].split("\n")) - 1, "paragraph", block.strip())
+        line += block.count("\n")
+
+
+_DIRECTIVE = re.compile(r"#\s*(?:SPDX|noqa|type:|fmt:|ruff:|mypy:|!)")
+
+
+def python_texts(source: str) -> Iterator[Text]:
+    """Comments, docstrings, and strings of at least three words, of Python.
+
+    A `help_text` is a comment on a model's field, because no page shows it.
+    """
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
+            yield Text(token.start[0], "comment", token.string.lstrip("# "))
+    yield from _strings(ast.parse(source))
+
+
+def _strings(node: ast.AST) -> Iterator[Text]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant):
+            if isinstance(child.value.value, str):
+                yield Text(child.lineno, "docstring", _CODE.sub("code", child.value.value))
+        elif isinstance(child, ast.keyword) and child.arg == "help_text":
+            yield from (text._replace(kind="comment") for text in _strings(child))
+        elif isinstance(child, ast.JoinedStr):
+            parts = (part.value if isinstance(part, ast.Constant) else "x" for part in child.values)
+            yield from _message(child.lineno, "".join(str(part) for part in parts))
+        elif isinstance(child, ast.Constant):
+            if isinstance(child.value, str):
+                yield from _message(child.lineno, child.value)
+        else:
+            yield from _strings(child)
+
+
+def _message(line: int, text: str) -> Iterator[Text]:
+    if len(_WORDS.findall(text)) >= 3 and " " in text.strip():
+        yield Text(line, "message", text)
+
+
+KINDS = frozenset({"comment", "docstring", "label", "message", "paragraph", "cell"})
+READERS = {".c": c_texts, ".h": c_texts, ".md": markdown_texts, ".html": template_texts, ".py": python_texts}
 """How the prose of a file is found, by its suffix."""
 
 
@@ -72,5 +147,8 @@ def texts(path: Path) -> Iterator[Text]:
 
 
 def files(path: Path) -> list[Path]:
-    """The files below a path whose prose can be read."""
-    return sorted(found for found in path.rglob("*") if found.suffix in READERS) if path.is_dir() else [path]
+    """The files below a path whose prose can be read; migrations record texts of the past and are left out."""
+    if not path.is_dir():
+        return [path]
+    found = (file for file in path.rglob("*") if file.suffix in READERS)
+    return sorted(file for file in found if not {"migrations", "vendor"} & set(file.parts))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.prose import __main__ as prose
 from tests.prose.__main__ import main
-from tests.prose.check import FOLDERS, ROOT, check, words
+from tests.prose.check import FOLDERS, MESSAGES, ROOT, check, words
 from tests.prose.sample import draw
 
 C_SOURCE = """\
@@ -36,6 +37,23 @@ and somebody in its second line.
 | cell | whoever |
 """
 
+TEMPLATE = """\
+<h1>The run<small> is told</small></h1>{# comment #}
+<table aria-label="What it says"><tr><td><code>told</code></td></tr></table>
+{{ owner|default:"somebody" }}
+{% url 'told' %}
+<p>A link <a href="told">for
+whoever reads</a> it.</p>
+"""
+
+PYTHON = """\
+'''A docstring about somebody.'''  # noqa: told
+# The stack is told.
+print(f"{told} for whoever reads it", "told")
+raise ValueError("the plan " "says nothing")
+told = 1
+"""
+
 
 def found(tmp_path: Path, name: str, text: str) -> list[tuple[int, str]]:
     """Line and word of each finding."""
@@ -57,6 +75,44 @@ def test_comments_and_messages_of_c(tmp_path: Path) -> None:
 
 def test_paragraphs_and_cells_of_markdown(tmp_path: Path) -> None:
     assert found(tmp_path, "a.md", MARKDOWN) == [(4, "somebody"), (8, "whoever")]
+
+
+def test_texts_labels_and_strings_of_templates(tmp_path: Path) -> None:
+    assert found(tmp_path, "a.html", TEMPLATE) == [(1, "told"), (2, "says"), (3, "somebody"), (6, "whoever")]
+
+
+def test_comments_docstrings_and_messages_of_python(tmp_path: Path) -> None:
+    assert found(tmp_path, "a.py", PYTHON) == [(1, "somebody"), (2, "told"), (3, "whoever"), (4, "says")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("templates/a.html", "<p>Nobody is told of it.</p>\n"),
+        ("docs/howto/a.md", "# Title\n\nThe run is told so.\n"),
+        ("perfweb/a.py", 'parser.add_argument("--mail", help="address that is told of alerts")\n'),
+    ],
+)
+def test_a_planted_word_fails_the_check_of_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    for folder in (*FOLDERS, *MESSAGES):
+        (tmp_path / folder).parent.mkdir(parents=True, exist_ok=True)
+        if not folder.endswith(".md"):
+            (tmp_path / folder).mkdir(exist_ok=True)
+        else:
+            (tmp_path / folder).touch()
+    monkeypatch.setattr(prose, "ROOT", tmp_path)
+    assert prose.main([]) == 0
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert prose.main([]) == 1
+
+
+def test_only_messages_of_the_service_are_checked_by_default(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(PYTHON, encoding="utf-8")
+    wrong, _ = check([path], {"message"})
+    assert [finding.line for finding in wrong] == [3, 4]
 
 
 def test_a_finding_names_file_line_and_replacement(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +139,7 @@ def test_every_word_has_a_replacement() -> None:
 
 
 def test_every_folder_exists() -> None:
-    assert [folder for folder in FOLDERS if not (ROOT / folder).exists()] == []
+    assert [folder for folder in (*FOLDERS, *MESSAGES) if not (ROOT / folder).exists()] == []
 
 
 def test_a_draw_depends_on_its_seed_only(tmp_path: Path) -> None:

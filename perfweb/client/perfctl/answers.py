@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 
 class PlanName(TypedDict):
-    """Which plan a run follows."""
+    """The plan of a run."""
 
     name: str
     title: str
@@ -28,7 +28,7 @@ class VariantOfRun(TypedDict):
 
 
 class PairVerdict(TypedDict):
-    """What a run says about one of its variants."""
+    """The results of a run for one of its variants."""
 
     base: str
     variant: str
@@ -36,7 +36,7 @@ class PairVerdict(TypedDict):
 
 
 class Imported(TypedDict):
-    """Where results come from that were not measured here."""
+    """The origin of imported results."""
 
     format: str
     origin: str
@@ -46,7 +46,7 @@ class Imported(TypedDict):
 
 
 class Account(TypedDict):
-    """Whose a token is, and what can be done with it."""
+    """The account of a token, and its permissions."""
 
     name: str
     role: str
@@ -144,7 +144,7 @@ class RunRow(TypedDict):
 
 
 class HostOfRun(TypedDict):
-    """What a host was like when the run used it."""
+    """The facts about a host when the run used it."""
 
     role: str
     name: str
@@ -204,7 +204,7 @@ class Effect(TypedDict):
 
 
 class TestVerdict(TypedDict):
-    """What a comparison says about one test."""
+    """The result of a comparison for one test."""
 
     test: str
     title: str
@@ -249,7 +249,7 @@ class Point(TypedDict):
 
 
 class Series(TypedDict):
-    """What may be drawn as one line."""
+    """The series of a timeline."""
 
     name: str
     points: list[Point]
@@ -323,7 +323,7 @@ class OutageOut(TypedDict):
 
 
 class HealthCheckOut(TypedDict):
-    """What was found when the hosts of a testbed were last looked at, which is done before each run."""
+    """The latest health check of the hosts of a testbed, which precedes each run."""
 
     at: str
     holder: str
@@ -348,7 +348,7 @@ class TestbedRow(TypedDict):
 
 
 class Service(TypedDict):
-    """What became of a testbed."""
+    """The new state of a testbed."""
 
     name: str
     outages: list[OutageOut]
@@ -369,7 +369,7 @@ class Waiting(TypedDict):
 
 
 class Queue(TypedDict):
-    """What waits, testbed by testbed and in turn."""
+    """The queue, by testbed and in order."""
 
     items: list[Waiting]
 
@@ -414,7 +414,7 @@ class CheckOut(TypedDict):
 
 
 class AlertRow(TypedDict):
-    """What moved together between two commits."""
+    """Changes between two commits that belong together."""
 
     number: int
     branch: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The commands: what they ask for, what they print, and with which status they end."""
+"""The commands: their requests, output and exit status."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ failed, was cancelled or was interrupted. What changes something needs a token o
 
 def parser() -> argparse.ArgumentParser:
     """Return the description of the command line."""
-    top = argparse.ArgumentParser(
-        prog="perfctl", description="Reads a perfweb server, and changes what your account may.", epilog=EPILOG
-    )
+    top = argparse.ArgumentParser(prog="perfctl", description="Command-line client of a perfweb server.", epilog=EPILOG)
     top.add_argument(
         "--server",
         default=os.environ.get("PERFCTL_SERVER") or DEFAULT_SERVER,
@@ -46,25 +44,25 @@ def parser() -> argparse.ArgumentParser:
 
     def command(name: str, function: Callable[[Server, argparse.Namespace], Status], text: str) -> Any:
         added = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=EPILOG)
-        added.add_argument("--json", action="store_true", help="print what the server answers, for scripts")
+        added.add_argument("--json", action="store_true", help="print the server's response as JSON, for scripts")
         added.set_defaults(function=function)
         return added
 
-    runs = command("runs", show_runs, "list runs, newest first, with what they say")
+    runs = command("runs", show_runs, "list runs, newest first, with their verdicts")
     for name, text in FILTERS.items():
         runs.add_argument(f"--{name}", metavar="X", action="append" if name == "state" else "store", help=text)
-    runs.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (20)")
-    command("run", show_run, "tell about one run").add_argument("number", type=int)
+    runs.add_argument("--limit", type=int, default=20, metavar="N", help="max number of runs (20)")
+    command("run", show_run, "show one run").add_argument("number", type=int)
     compare = command("compare", show_comparison, "compare the variants of a run, or of several")
     compare.add_argument(
         "sides", nargs="+", metavar="RUN | SIDE", help="12, or two to seven of 12/direct, COMMIT/direct"
     )
     _verdict_options(compare)
-    load = command("download", fetch, "download raw data of a run; goes on where it broke off")
+    load = command("download", fetch, "download raw data of a run; continues after an interruption")
     load.add_argument("number", type=int)
     load.add_argument("file", nargs="?", default=ARCHIVE, help=f"which file ({ARCHIVE}, which is checked)")
     load.add_argument("-o", "--output", type=Path, help="where to (run-NUMBER-FILE)")
-    watch = command("watch", watch_run, "follow a run until it is over, then tell what it says")
+    watch = command("watch", watch_run, "follow a run to its end, then print its verdicts")
     watch.add_argument("number", type=int)
     _verdict_options(watch)
     series = command("series", show_series, "show a test over commits or runs")
@@ -72,12 +70,12 @@ def parser() -> argparse.ArgumentParser:
     series.add_argument("--by", choices=["commit", "run"], default="commit")
     series.add_argument("--from", dest="first", metavar="X", help="a date, or the number of a run")
     series.add_argument("--to", dest="last", metavar="X", help="a date, or the number of a run")
-    series.add_argument("--newest", type=int, default=20, metavar="N", help="so many points (20)")
+    series.add_argument("--newest", type=int, default=20, metavar="N", help="max number of points (20)")
     series.add_argument("--series", action="append", metavar="TESTBED/PLAN/VARIANT", help="only these")
     lab.add_commands(command)
-    command("login", log_in, "keep a token of your account, which is read from standard input")
-    command("account", show_account, "tell whose the token is, and what it may do")
-    command("cancel", cancel_run, "end a run").add_argument("number", type=int)
+    command("login", log_in, "read a token of your account from standard input, and store it")
+    command("account", show_account, "show the account of the token, and its permissions")
+    command("cancel", cancel_run, "cancel a run").add_argument("number", type=int)
     submissions.add_commands(command)
     tracking.add_commands(command)
     return top
@@ -90,15 +88,15 @@ FILTERS = {
     "variant": "with a variant of this name",
     "testbed": "on this testbed",
     "commit": "that built this revision",
-    "since": "made at this date or time or later",
-    "until": "made before this date or time",
+    "since": "created at this date or time or later",
+    "until": "created before this date or time",
 }
 
 
 def _verdict_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--confidence", type=float, help="in percent: 80, 90, 95, 98, 99 or 99.5 (95)")
-    command.add_argument("--margin", type=float, help="what counts as equivalent, in percent (2)")
-    command.add_argument("--decided", action="store_true", help="end with 3 where a test has not enough data")
+    command.add_argument("--margin", type=float, help="margin of equivalence in percent (2)")
+    command.add_argument("--decided", action="store_true", help="exit status 3 if a test has not enough data")
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -115,7 +113,7 @@ def run_command(arguments: Sequence[str]) -> int:
     except (ServerError, DamagedError) as error:
         status = _failed(str(error), Status.NO_ANSWER)
     except BrokenPipeError:
-        # Who reads has enough; what is still buffered goes nowhere.
+        # The reader has closed the pipe: discard the buffered output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (UsageError, ValueError, OSError) as error:
         status = _failed(str(error), Status.WRONG_USAGE)
@@ -217,11 +215,11 @@ def _warn_unfinished(run: RunDetail) -> None:
 
 
 def _tell(server: Server, compared: list[Comparison], options: argparse.Namespace) -> Status:
-    """Print comparisons; the status says the worst of them."""
+    """Print comparisons; return the status of the worst."""
     if options.json:
         print_json(compared)
     elif not compared:
-        print("There is nothing to compare: the run has one variant.")
+        print("The run has one variant only, so it has no comparison.")
     else:
         print("\n\n".join(f"{plain(found['text'])}\n\n{server.address}{found['page']}" for found in compared))
     return verdict_status(compared, decided=options.decided)
@@ -357,7 +355,7 @@ def log_in(server: Server, options: argparse.Namespace) -> Status:
     """`perfctl login`."""
     tokens.check_encrypted(server.address)
     page = f"{server.address}/account/"
-    asked = getpass.getpass(f"Token, made at {page}: ") if sys.stdin.isatty() else sys.stdin.readline()
+    asked = getpass.getpass(f"Token, created at {page}: ") if sys.stdin.isatty() else sys.stdin.readline()
     server.token = asked.strip()
     account = server.account()
     file = tokens.keep(server.address, server.token)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Downloads files so that a broken download goes on where it stopped, and checks what an archive says of itself."""
+"""Downloads files, continues interrupted downloads, and verifies archives by their own checksums."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ LARGEST_SUMS = 64 << 20
 
 
 class DamagedError(Exception):
-    """What was downloaded is not what it says it is."""
+    """The downloaded file is damaged."""
 
 
 def download(server: Server, path: str, target: Path) -> None:
     """Write the file at a path of the server to `target`.
 
     It grows beside it in `TARGET.part`, with the server's entity tag in `TARGET.part.etag`; where both are left from
-    before, only the rest is asked for (RFC 9110 sections 13.1.5 and 14), and the server sends everything if the file is
-    another one now. Raises ServerError when it breaks off again and again, and OSError.
+    before, only the rest is requested (RFC 9110 sections 13.1.5 and 14), and the server sends everything if the file
+    has changed. Raises ServerError after repeated interruptions, and OSError.
     """
     part, tag = Path(f"{target}.part"), Path(f"{target}.part.etag")
     for attempt in range(1, ATTEMPTS + 1):
@@ -69,7 +69,7 @@ def _begin(answer: HTTPResponse, have: int) -> int:
         return 0
     found = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
     if not found or int(found[1]) != have:
-        raise ServerError(f"asked for the bytes from {have} on, the server sent others")
+        raise ServerError(f"the server sent other bytes than the requested ones, from {have} on")
     return have
 
 
@@ -111,14 +111,14 @@ def check_archive(archive: Path) -> int:
     except (tarfile.TarError, ValueError, EOFError) as error:
         raise DamagedError(f"{archive} is damaged: {error}") from None
     if wrong := sorted(name for name in promised.keys() | sums.keys() if promised.get(name) != sums.get(name)):
-        raise DamagedError(f"{archive} is damaged: {', '.join(wrong[:5])} is not what SHA256SUMS says")
+        raise DamagedError(f"{archive} is damaged: {', '.join(wrong[:5])} differs from SHA256SUMS")
     return len(sums)
 
 
 def _members(file: IO[bytes], length: int) -> Iterator[tuple[str, int]]:
     """Yield name and size of each member, whose content is next in the file then.
 
-    tarfile would follow what a header says: a negative size leads back, extended headers are read into memory, and the
+    tarfile would trust the headers: a negative size leads back, extended headers are read into memory, and the
     zeros of a sparse file have no end. The server writes plain ustar headers of regular files.
     """
     while (block := file.read(tarfile.BLOCKSIZE)).strip(b"\0"):

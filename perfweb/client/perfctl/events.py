@@ -12,7 +12,7 @@ from typing import Any
 from perfctl.server import Refused, Server, ServerError
 
 PATIENCE = 5
-"""How many times in a row the server may be silent or away before following ends."""
+"""The max number of consecutive failures or timeouts before following ends."""
 
 PAUSE_SECONDS = 2.0
 

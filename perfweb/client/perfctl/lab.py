@@ -18,8 +18,8 @@ def add_commands(command: Callable[..., Any]) -> None:
     """Describe the subcommands."""
     command("testbeds", show_testbeds, "list testbeds and how they are")
     waiting = command("queue", show_queue, "list the runs that wait, in turn, and when they probably start")
-    waiting.add_argument("--testbed", metavar="X", help="only what waits for it")
-    out = command("maintain", maintain_testbed, "take a testbed out of service; the run that has it goes on to its end")
+    waiting.add_argument("--testbed", metavar="X", help="only runs that wait for it")
+    out = command("maintain", maintain_testbed, "take a testbed out of service; its current run continues to the end")
     out.add_argument("testbed")
     out.add_argument("why", help="for people")
     back = command("back", put_testbed_back, "put a testbed back into service, from maintenance or quarantine")

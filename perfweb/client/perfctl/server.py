@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Asks a server over HTTP: answers as dictionaries, lists to their end, refusals and failures as exceptions."""
+"""HTTP client of a server: responses as dictionaries, complete lists, errors as exceptions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ServerError(Exception):
 
 
 class Refused(ServerError):  # noqa: N818
-    """The server refused, with a status and a sentence that says why."""
+    """The server refused, with a status and a reason."""
 
     def __init__(self, status: int, detail: str) -> None:
         super().__init__(detail)
@@ -49,10 +49,10 @@ class Refused(ServerError):  # noqa: N818
 
 
 class Server:
-    """A perfweb server. It is asked anonymously but for what needs an account, which `token` names.
+    """A perfweb server. Requests are anonymous unless they need an account, which `token` names.
 
-    `timeout` is how many seconds it may be silent. Raises ValueError for an address that is none, and each method
-    ServerError (Refused where the server answered that there is no such thing).
+    `timeout` is the time-out in seconds. Raises ValueError for an address that is none, and each method
+    ServerError (Refused if the server has no such object).
     """
 
     def __init__(self, address: str, timeout: float = 60.0, token: str = "") -> None:
@@ -177,7 +177,7 @@ class Server:
     def open(
         self, path: str, headers: dict[str, str] | None = None, *, signed: bool = False, content: bytes | None = None
     ) -> Iterator[HTTPResponse]:
-        """Ask for a path of the server, or send content there; what goes wrong while the answer is read is a
+        """Request a path of the server, or send content to it; an error while the response is read is a
         ServerError, too. With `signed` the token goes along, though to no other server that this one refers to.
         """
         if not path.startswith("/") or path.startswith("//"):
@@ -203,7 +203,7 @@ class Server:
 
 
 def _detail(error: HTTPError) -> str:
-    """The sentence of a problem (RFC 9457), or what else the server said."""
+    """The detail of a problem (RFC 9457), or the text of another response."""
     with error:
         content = error.read(LARGEST_ERROR)
     if error.headers.get_content_type() == "application/problem+json":

@@ -19,26 +19,28 @@ def add_commands(command: Callable[..., Any]) -> None:
     """Describe them; `command` makes one of a name, a function and what it does."""
     submit = command("submit", submit_patch, "submit a patch, to be measured against its base")
     submit.add_argument(
-        "patch", nargs="?", type=Path, help="what git format-patch --stdout or git diff printed; - for standard input"
+        "patch", nargs="?", type=Path, help="output of git format-patch --stdout or git diff; - for standard input"
     )
-    submit.add_argument("--ref", help="a branch, tag or commit instead: what it has and the base has not")
-    submit.add_argument("--repository", help="where ref and base are, as it is registered (the server's own)")
-    submit.add_argument("--testbed", default="demo", help="where to measure it (demo)")
-    submit.add_argument("--tests", help="which matrix of tests (tcp-quick)")
-    submit.add_argument("--set", action="append", default=[], metavar="TUNABLE=VALUE", help="what both boot with")
+    submit.add_argument("--ref", help="a branch, tag or commit instead: its changes since the base")
+    submit.add_argument("--repository", help="registered repository of ref and base (the server's own)")
+    submit.add_argument("--testbed", default="demo", help="testbed (demo)")
+    submit.add_argument("--tests", help="matrix of tests (tcp-quick)")
+    submit.add_argument(
+        "--set", action="append", default=[], metavar="TUNABLE=VALUE", help="tunable of both base and patch"
+    )
     submit.add_argument("--each", action="store_true", help="measure a series patch by patch")
     submit.add_argument("--base", help="branch, tag or commit, if the patch has no line base-commit")
-    submit.add_argument("--title", help="another one than the subject of the patch")
+    submit.add_argument("--title", help="title (the subject of the patch)")
     submit.add_argument("--plan", type=Path, help="a plan instead of tests and tunables")
-    command("submission", show_submission, "tell how far a submission is").add_argument("number", type=int)
-    approve = command("approve", approve_submission, "have a patch that waits measured, after you have read it")
+    command("submission", show_submission, "show the progress of a submission").add_argument("number", type=int)
+    approve = command("approve", approve_submission, "approve a patch, after you have read it")
     approve.add_argument("number", type=int)
-    refuse = command("refuse", refuse_submission, "end a submission that waits")
+    refuse = command("refuse", refuse_submission, "refuse a patch that waits for approval")
     refuse.add_argument("number", type=int)
-    refuse.add_argument("reason", help="a line that its author reads")
-    withdraw = command("withdraw", withdraw_submission, "end a submission and its runs")
+    refuse.add_argument("reason", help="reason, shown to the author")
+    withdraw = command("withdraw", withdraw_submission, "cancel a submission and its runs")
     withdraw.add_argument("number", type=int)
-    rerun = command("rerun", rerun_submission, "measure a submission once more")
+    rerun = command("rerun", rerun_submission, "measure a submission again")
     rerun.add_argument("number", type=int)
     rerun.add_argument("--boots", type=int, metavar="N", help="of each variant (as in the plan)")
 

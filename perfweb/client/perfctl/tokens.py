@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 
 class TokenError(ValueError):
-    """The token cannot be used or kept safely; the message says what to do."""
+    """The token cannot be used or stored safely; the message has what to do."""
 
 
 def path() -> Path:

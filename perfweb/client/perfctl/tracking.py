@@ -18,18 +18,18 @@ JUDGEMENTS = ("acknowledged", "fixed", "not-a-bug", "infrastructure")
 
 def add_commands(command: Callable[..., Any]) -> None:
     """Describe them; `command` makes one of a name, a function and what it does."""
-    alerts = command("alerts", show_alerts, "list what moved on tracked branches, newest first")
+    alerts = command("alerts", show_alerts, "list alerts of tracked branches, newest first")
     alerts.add_argument("--branch", metavar="X", help="only of this tracked branch")
     alerts.add_argument("--state", metavar="X", help=f"only new, refuted, confirmed, {', '.join(JUDGEMENTS)}")
-    alerts.add_argument("--limit", type=int, default=20, metavar="N", help="at most so many (20)")
-    command("alert", show_alert, "tell what moved, where it came from, and what was said").add_argument(
+    alerts.add_argument("--limit", type=int, default=20, metavar="N", help="max number of runs (20)")
+    command("alert", show_alert, "show the changes, the commit and the comments of an alert").add_argument(
         "number", type=int
     )
-    say = command("say", say_about, "say what became of a confirmed alert, who looks after it, or a comment")
+    say = command("say", say_about, "set the outcome or the owner of a confirmed alert, or comment")
     say.add_argument("number", type=int)
     say.add_argument("text", nargs="?", default="", help="a comment")
-    say.add_argument("--state", choices=JUDGEMENTS, help="what became of it")
-    say.add_argument("--owner", metavar="ACCOUNT", help="who looks after it; empty for nobody")
+    say.add_argument("--state", choices=JUDGEMENTS, help="the outcome")
+    say.add_argument("--owner", metavar="ACCOUNT", help="the owner; empty for none")
     say.add_argument("--due", metavar="DATE", help="until when, as 2026-11-23")
 
 
@@ -72,7 +72,7 @@ def _tell(server: Server, alert: AlertDetail, options: argparse.Namespace) -> St
     simulated = " (simulated)" if alert["simulated"] else ""
     due = f", due {alert['due']}" if alert["due"] else ""
     print(plain(f"alert {alert['number']} on {alert['branch']}{simulated} is {alert['state']}, {_where(alert)}"))
-    print(plain(f"looked after by {alert['owner'] or 'nobody'}{due}"))
+    print(plain(f"owner: {alert['owner'] or 'none'}{due}"))
     for row in alert["movements"]:
         print(plain(f"    {_moved(row)}"))
     if alert["conclusion"]:

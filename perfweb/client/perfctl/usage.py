@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What all commands share: with what they end, and how they print an answer for scripts."""
+"""Shared parts of all commands: exit status, and output for scripts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Status(IntEnum):
 
 
 class UsageError(Exception):
-    """The command asks for what cannot be; the message says what can."""
+    """The arguments are invalid; the message lists the valid ones."""
 
 
 def print_json(answer: object) -> None:

@@ -14,7 +14,7 @@ register = template.Library()
 
 
 class GlossaryNode(Node):
-    """What stands between the tags."""
+    """The content between the tags."""
 
     def __init__(self, nodelist: NodeList) -> None:
         self.nodelist = nodelist

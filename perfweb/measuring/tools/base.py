@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What tool modules share: values, errors, numbers, ports and options."""
+"""Shared parts of tool modules: values, errors, numbers, ports and options."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from perfweb.inputlimits import TOOL_NUMBER_CHARACTERS
 from perfweb.runs.catalogue import Measure
 from playbooks.module_utils.tunnels import overhead
 
-# Where each server program listens.
+# The port of each server program.
 SERVER_PORTS = {
     "netserver": 12865, "iperf3": 5201, "tcpconnect": 5301, "unixbench": 5302, "netreceive": 5303, "tcpload": 5304,
     "tcpbench": 12345,
@@ -20,7 +20,7 @@ Interim = list[tuple[float, float]]
 
 
 class ToolError(Exception):
-    """The tool did not deliver; the message says what is wrong with its output."""
+    """The tool did not deliver; the message names what is wrong with its output."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Tool:
-    """How a tool is called and how its output is read.
+    """The command of a tool, and the parser of its output.
 
     `command(measure, address, seconds, prefix)` gives the argument list of one sample against the server at `address`;
     `prefix` is where the stack is installed, for tools that come with it (`from_build`).  `parse(output)` gives the
@@ -100,7 +100,7 @@ def positive(text: object, what: str) -> float:
 
 
 def family_option(address: str) -> str:
-    """What netperf and iperf3 want to be told of an address."""
+    """Options of netperf and iperf3 for an address."""
     return "-6" if ":" in address else "-4"
 
 

@@ -36,8 +36,8 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 
 def interim(output: str) -> Interim:
-    """What all streams together carried, both ways, in each interval that iperf3 tells; of datagrams only where the
-    client receives: how many it sent says nothing of what arrived.
+    """What all streams together carried, both ways, in each interval that iperf3 reports; for datagrams only if the
+    client receives, because the sent number does not show how many arrived.
     """
     try:
         told = [_carried(interval) for interval in read_json(output)["intervals"]]
@@ -47,7 +47,7 @@ def interim(output: str) -> Interim:
 
 
 def _carried(interval: Mapping[str, Any]) -> tuple[float, float] | None:
-    """The end and the bits/s of one interval, None for one that tells only of datagrams that were sent."""
+    """The end and the bits/s of one interval, None for one with sent datagrams only."""
     ways = [interval[name] for name in ("sum", "sum_bidir_reverse") if name in interval]
     if any("packets" in way and way["sender"] for way in ways):
         return None
@@ -99,7 +99,7 @@ def _throughput(rate: float, way: str = "") -> Value:
 
 
 def _datagrams(received: Mapping[str, Any]) -> list[Value]:
-    """What is told of UDP besides; jitter is that of RFC 1889 and left out when there was none.
+    """Further results for UDP; jitter is that of RFC 1889 and left out when there was none.
 
     Not the share that was lost but its complement: that is never zero, with which nothing can be compared.
     """

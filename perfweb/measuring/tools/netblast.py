@@ -9,7 +9,7 @@ from perfweb.measuring.tools.base import SERVER_PORTS, ToolError, Value, positiv
 from perfweb.runs.catalogue import LOADS, Measure
 
 _FOUND = re.compile(r"^(?P<name>ndr|pdr): (?P<rate>\S+) datagrams/s", re.ASCII | re.MULTILINE)
-_LOAD = re.compile(r"^load: (?P<percent>\d{1,3}) % (?P<told>.*) us$", re.ASCII | re.MULTILINE)
+_LOAD = re.compile(r"^load: (?P<percent>\d{1,3}) % (?P<times>.*) us$", re.ASCII | re.MULTILINE)
 _TIME = re.compile(r"\b(?P<share>p50|p90|p99|max): (?P<time>\S+)")
 _MODES = {"udp.ndr": ["-f"], "udp.loaded": ["-l"]}
 _RATE = r"\d+ seconds: [\d.]+ rate: (?P<rate>\S+) datagrams/s"
@@ -38,10 +38,10 @@ def parse(output: str) -> list[Value]:
 
 def _latencies(output: str) -> list[Value]:
     """Percentiles of the round trips at each load; none where none was offered."""
-    loads = {int(line["percent"]): line["told"] for line in _LOAD.finditer(output)}
+    loads = {int(line["percent"]): line["times"] for line in _LOAD.finditer(output)}
     if loads and tuple(loads) != LOADS:
         told, wanted = (", ".join(map(str, some)) for some in (loads, LOADS))
-        raise ToolError(f"netblast told of loads of {told} %, not of {wanted} %")
+        raise ToolError(f"netblast reported loads of {told} %, not of {wanted} %")
     return [
         Value(name, positive(found["time"], name), "us", "lower")
         for percent, line in loads.items()

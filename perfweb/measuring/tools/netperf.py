@@ -34,7 +34,7 @@ _TESTS = {
     "udp.stream": ("UDP_STREAM", ["-R", "1"]),
 }
 # Throughput five times a second. A negative time has netperf look at the clock after each call; of a
-# positive one it guesses how many calls it lasts, and tells intervals of up to a second.
+# positive one it guesses how many calls it lasts, and reports intervals of up to a second.
 _MEANWHILE = ["-D", "-0.2"]
 _TOLD = re.compile(
     r"^NETPERF_INTERIM_RESULT[^=\n]*=(.+)\nNETPERF_UNITS[^=\n]*=(.+)\nNETPERF_INTERVAL[^=\n]*=(.+)$", re.MULTILINE
@@ -51,7 +51,7 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
     port, family = str(SERVER_PORTS["netserver"]), family_option(address)
     common = ["netperf", family, "-H", address, "-p", port, "-l", str(seconds), "-P", "0"]
     if measure.metric == "throughput":
-        if test != "UDP_STREAM":  # netperf tells what was sent, which says nothing of what arrived
+        if test != "UDP_STREAM":  # netperf reports the sent bytes, not how many arrived
             common += _MEANWHILE
         # Not -f b: netperf 2.7.0 then prints bytes and calls them "10^0bits/s".
         return [*common, "-f", "k", "-t", test, "--", *options, "-k", _OUTPUT]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""stackctl, which comes with the stack: `top` says what the receive threads did in a time, asked on their own host."""
+"""stackctl, which comes with the stack: `top` reports the work of the receive threads in an interval, on their own
+host.
+"""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcpbench, OpenBSD's: its client says in each interval what each of its connections has written."""
+"""tcpbench, OpenBSD's: its client reports for each interval what each connection has written."""
 
 import re
 
@@ -10,7 +10,7 @@ INTERVAL_MS = 100
 # Milliseconds since the beginning, bytes of the interval, Mbit/s and the share of one connection.
 _LINE = re.compile(r"^ *(?P<elapsed>\d{1,12}) +(?P<bytes>\d{1,18}) +[\d.]+ +[\d.]+% *$", re.ASCII | re.MULTILINE)
 
-# What begins the line behind those of an interval.
+# The start of the line after those of an interval.
 _END = "Conn:"
 
 
@@ -22,7 +22,7 @@ def command(measure: Measure, address: str, seconds: int, prefix: str) -> list[s
 
 
 def parse(output: str) -> list[Value]:
-    """What all connections together have written in bits/s, up to the end of the last interval."""
+    """The bits/s written by all connections together, up to the end of the last interval."""
     intervals = _intervals(output)
     if not intervals:
         raise ToolError("tcpbench printed no interval: it did not connect, or ended at once")
@@ -32,7 +32,7 @@ def parse(output: str) -> list[Value]:
 
 
 def interim(output: str) -> Interim:
-    """What all connections together have written in each interval."""
+    """The bytes written by all connections together in each interval."""
     told: Interim = []
     began = 0
     for elapsed, written in _intervals(output):

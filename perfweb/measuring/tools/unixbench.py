@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""unixbench, which comes with the stack: at its client's wish its server asks itself over UNIX-domain sockets."""
+"""unixbench, which comes with the stack: when its client connects, its server loads itself over UNIX domain sockets."""
 
 import re
 

@@ -26,7 +26,7 @@ _KEY = ("test", "base", "other")
 
 
 def analyse(bundle: Bundle) -> list[Pair]:
-    """Compare the variants of a bundle as the page of its run does. Nothing is asked of a database.
+    """Compare the variants of a bundle as the page of its run does. No database is needed.
 
     Raises BundleError where the samples cannot be analysed.
     """

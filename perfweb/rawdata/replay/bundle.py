@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a replay bundle says, checked: docs/reference/data.md has its members."""
+"""A checked replay bundle: docs/reference/data.md has its members."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class BundledVariant:
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle all of whose members are what its list of hashes says.
+    """A bundle whose members all have the listed hashes.
 
     `tests` are those that were measured, `metrics` their counted samples, and `verdicts` the rows of the table of
     verdicts. `confidence` and `margin` are those of the stored verdicts, in percent. `plan` may be no plan.
@@ -125,7 +125,7 @@ def _check_sums(found: Mapping[str, Found]) -> None:
         if name != MANIFEST and name not in listed:
             raise BundleError(f"{name} is not in {MANIFEST}")
         if name != MANIFEST and listed[name] != member.sha256:
-            raise BundleError(f"{name} is not what {MANIFEST} says: its hash is {member.sha256}")
+            raise BundleError(f"{name} differs from {MANIFEST}: its hash is {member.sha256}")
     if missing := sorted(set(listed) - set(found)):
         raise BundleError(f"{missing[0]} is in {MANIFEST}, but not in the bundle")
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Walks through a tar archive of a stranger, header by header, and takes nothing but plain files with plain names.
+"""Walks through an untrusted tar archive by headers, and accepts only plain files with plain names.
 
-Python's tarfile follows links, extended headers and sparse maps that an archive of ours never has, and each of them has
+Python's tarfile follows links, extended headers and sparse maps that an archive of this service never has, and each
+of them has
 been a way to do harm. Here every header is looked at by itself (IEEE Std 1003.1-2017, pax, "ustar Interchange Format"),
 and everything unusual is refused with the name of the member and the reason. Nothing is ever unpacked to the disk.
 """
@@ -40,12 +41,12 @@ _KINDS = {
 
 
 class BundleError(ValueError):
-    """A bundle that is refused; the message names the member and says why."""
+    """A bundle that is refused; the message names the member and the reason."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A member: its name without the folder, the hash of its content, and the content if it was asked for."""
+    """A member: its name without the folder, the hash of its content, and the content if it was requested."""
 
     name: str
     sha256: str
@@ -99,7 +100,9 @@ def _header(block: bytes, number: int, left: int) -> tuple[str, int]:
         kind = _KINDS.get(entry.type, f"of the unknown type {entry.type!r}")
         raise BundleError(f"{name} is {kind}; a bundle has ordinary files only")
     if not 0 <= entry.size <= left:
-        raise BundleError(f"{name} says that it has {entry.size} bytes, and {max(left, 0)} are left in the file")
+        raise BundleError(
+            f"{name} has a size of {entry.size} bytes in its header, but {max(left, 0)} are left in the file"
+        )
     return name, entry.size
 
 

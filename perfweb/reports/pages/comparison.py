@@ -38,13 +38,13 @@ from perfweb.verdicts.sides import MOST_SIDES, Side, SideError, read_sides, side
 OFFERED_RUNS = 10
 OFFERED_MARGINS = (0.5, 1.0, DEFAULT_MARGIN, 5.0)
 MOST_DRAWN = 12
-"""Tests that the page of a comparison shows one by one, with their samples; of more, only the one that is asked for."""
+"""Tests that the page of a comparison shows one by one, with their samples; of more, only the selected one."""
 
 
 @dataclass(frozen=True)
 class SideNumbers:
-    """What one side gave in a test, and how it compares with the base (None for that itself); a mean says nothing of
-    samples that gather around two values.
+    """What one side gave in a test, and how it compares with the base (None for that itself); a mean does not describe
+    samples with two modes.
     """
 
     label: str
@@ -159,7 +159,7 @@ def _page(request: HttpRequest, compared: list[Side], run: Run | None) -> HttpRe
 def _sections(
     compared: list[Side], results: list[list[TestComparison]], confidence: float, asked: str
 ) -> list[TestSection]:
-    """All tests, with graphs where they are few, or of the one that is asked for."""
+    """All tests, with graphs where they are few, or of the selected one."""
     by_test: dict[str, list[TestComparison]] = {}
     for result in results:
         for found in result:
@@ -249,7 +249,7 @@ def _exchanged(compared: list[Side], run: Run | None) -> str:
 
 
 def sides_of_run(run: Run, a: str, b: str) -> list[Side]:
-    """Return two variants of a run as sides; Http404 says which ones it has."""
+    """Return two variants of a run as sides; Http404 lists the existing ones."""
     return sides([(f"{run.pk}/{variant.name}", variant.name, [variant]) for variant in _variants(run, a, b)])
 
 

@@ -22,7 +22,7 @@ from perfweb.verdicts.comparisons import TestComparison
 from perfweb.verdicts.doubts import side_comparisons
 from perfweb.verdicts.sides import Side, values_by_side
 
-# Proxies of code forges keep a picture for as long as it says, and ask for it again afterwards.
+# Proxies of code forges cache a picture for its max age, and revalidate it afterwards.
 _KEPT = "public, max-age=300"
 
 

@@ -43,7 +43,7 @@ def run_interim(request: HttpRequest, number: int, form: str) -> HttpResponseBas
 
 @require_safe
 def run_verdicts(request: HttpRequest, number: int, form: str) -> HttpResponseBase:
-    """Send what a run says about its baseline and each of the other variants."""
+    """Send the verdicts of a run for its baseline and each other variant."""
     run = find_run(number)
     selection = selections.of_run(run)
     pairs = run_pairs(run, counted_samples([run])[run.pk])

@@ -85,7 +85,7 @@ def run_detail(request: HttpRequest, number: int) -> HttpResponse:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The tests of a run that its address asks for, with the topic or the test that it names."""
+    """The tests of a run that the address selects, by topic or test."""
 
     tests: list[str]
     topic: str = ""
@@ -103,7 +103,7 @@ def _chosen(request: HttpRequest, tests: list[str]) -> Chosen:
 
 
 def _in_full(request: HttpRequest, run: Run, tests: Sequence[str], chosen: Chosen) -> HttpResponse:
-    """Every chosen test with its samples: the graphs alone where the address asks for these."""
+    """Every chosen test with its samples: the graphs alone if the address selects these."""
     results = run_results(run, chosen.tests)
     topics = _topics(results, alone=bool(text_in(request, "graph")))
     drawn = [(test, _test_graph(test), _interim_graph(test)) for test in results.tests]
@@ -175,7 +175,7 @@ def _not_good(run: Run) -> tuple[Counter[tuple[int, str]], int]:
 
 
 def _frame(run: Run, results: RunResults, pairs: Sequence[PairVerdicts], sentinel: Sentinel | None) -> dict[str, Any]:
-    """What the page says about a run beside its results."""
+    """The parts of a run's page besides its results."""
     hosts, host_facts = host_table(run)
     earlier, changes = changed_facts(run)
     return {

@@ -49,7 +49,7 @@ register.filter("difference_words", wording.difference_words)
 register.filter("evidence_words", wording.evidence_words)
 register.filter("duration", numbers.duration)
 
-# A mark before the words, so that a verdict is told neither by colour nor by shape alone.
+# A mark before the words, so that a verdict is shown neither by colour nor by shape alone.
 _MARKS = {
     Verdict.FASTER: "▲",
     Verdict.SLOWER: "▼",

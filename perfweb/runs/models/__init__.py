@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`run`: what was asked for and how far it is.  `results`: what was measured."""
+"""`run`: plans, and runs with their progress.  `results`: results."""
 
 from perfweb.runs.models.results import (
     Artefact,

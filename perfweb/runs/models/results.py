@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What was measured: a run has boots, a boot has measurements, a measurement has samples and artefacts."""
+"""Results: a run has boots, a boot has measurements, a measurement has samples and artefacts."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -204,7 +204,7 @@ class Summary(models.Model):
 
 
 class Calibration(models.Model):
-    """What a run that measured the same under several names (A/A) told about one test on its testbed.
+    """The result of an A/A run for one test on its testbed.
 
     Derived from the samples (perfweb.runs.calibration) when the run ends, and to be made anew at any time. Deviations
     are in percent of the mean; `alarms` has for each rule of perfweb.stats.design.falsealarms the share of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What was asked for: plans, their runs with variants, and how far a run is."""
+"""Plans, their runs with variants, and the state of a run."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ OPEN_STATES = frozenset(RunState) - FINAL_STATES
 
 class ImportQuerySet(models.QuerySet["Import"]):
     def newest_runs(self, imports: int) -> "models.QuerySet[Import, int | None]":
-        """Numbers of the newest run of each of so many imports, the newest; there may be thousands of runs of one."""
+        """Numbers of the newest run of each of the newest imports; an import can have thousands of runs."""
         runs = Run.objects.filter(imported=OuterRef("pk")).order_by("-number").values("pk")[:1]
         return self.order_by("-pk").values_list(Subquery(runs), flat=True)[:imports]
 
@@ -203,7 +203,7 @@ class Variant(models.Model):
 
 
 class HostFacts(models.Model):
-    """What a host was like when the run used it: kernel, CPU, mitigations, congestion control, tool versions."""
+    """The facts about a host when the run used it: kernel, CPU, mitigations, congestion control, tool versions."""
 
     run = models.ForeignKey(Run, models.CASCADE, related_name="host_facts")
     role = models.CharField(max_length=8, choices=Role)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How to spend the time of a testbed: more boots, or more samples on each boot?"""
+"""The best use of testbed time: more boots, or more samples on each boot."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where the scatter of samples comes from: variance components of nested random effects, such as layouts and boots."""
+"""Variance components of nested random effects, such as layouts and boots."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def variance_components(
     counts = [len(np.unique(level)) for level in nested]
     freedom = [below - above for above, below in itertools.pairwise(counts)]
     if missing := [name for name, degrees in zip(names, freedom, strict=True) if degrees < 1]:
-        raise ValueError(f"the variance of {missing[0]} cannot be told: measure more of them")
+        raise ValueError(f"the variance of {missing[0]} cannot be computed: measure more of them")
     squares = _mean_squares(values, nested, freedom)
     expected = np.array([_expectation(nested, freedom, level) for level in nested[1:]]).T
     variances = _solve(expected, squares.copy(), freedom)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How often a rule tells a difference between variants that are the same (A/A), by experiments of recorded boots.
+"""The false positive rate of rules (A/A), by experiments of recorded boots.
 
 Boots of two variants that are alike followed each other in blocks of one each. An experiment is some blocks in a row,
 as a run measures them; in each block either boot may as well have been the other variant's. All such exchanges of all
@@ -78,7 +78,7 @@ RULES: Mapping[str, Rule] = {
 
 @dataclass(frozen=True, slots=True)
 class Alarms:
-    """Of how many experiments a rule told a difference in what share, and the median width of its intervals to either
+    """The number of experiments, the share with a false positive, and the median width of its intervals to either
     side, in percent of the baseline.
     """
 
@@ -88,7 +88,7 @@ class Alarms:
 
 @dataclass(frozen=True, slots=True)
 class Experiments:
-    """What rules said about experiments of `blocks` blocks each, of which only `disjoint` share none."""
+    """The results of rules in experiments of `blocks` blocks each, of which only `disjoint` share none."""
 
     comparisons: int
     disjoint: int
@@ -97,7 +97,7 @@ class Experiments:
 
 
 def false_alarms(recorded: Sequence[Block], confidence: float) -> Experiments | None:
-    """Return how often each of RULES tells a difference at `confidence` percent; None with fewer than BLOCKS blocks.
+    """Return how often each of RULES reports a difference at `confidence` percent; None with fewer than BLOCKS blocks.
 
     `recorded` are boots of variants that are the same, block by block in their order, with positive samples.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a number of observations can show, and how many it takes to show something."""
+"""Power: what a number of observations can detect, and the number that detects a change."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def power_of_equivalence(margin: float, deviation: float, n: int, confidence: fl
     """Return the chance that two one-sided t tests prove equivalence within `margin` of two equal means.
 
     Schuirmann 1987, "A comparison of the two one-sided tests procedure", J. Pharmacokinetics and Biopharmaceutics 15,
-    with the estimated standard error taken for the true one. `n` observations on each side; `margin` and `deviation`
+    with the estimated standard error treated as the true one. `n` observations on each side; `margin` and `deviation`
     have the same unit; `confidence` is in percent, that of each of the two tests.
     """
     if deviation == 0:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a check says: a run that measured two commits boot by boot in turn, so that nothing but the commits differs."""
+"""The result of a check: a run that measured two commits boot by boot in turn, so that nothing but the commits
+differs.
+"""
 
 from __future__ import annotations
 
@@ -62,13 +64,13 @@ def confirm(alert: Alert, runs: Sequence[Run], *, last: bool) -> Alert:
     if any(movement.confirmed for movement in movements):
         return states.confirm(alert.number, words)
     if not last and len(runs) < MOST_LOOKS and any(map(_may_be, movements)):
-        states.note(alert, BY, f"{words}\nThat leaves room for what was suspected: more boots will decide.")
+        states.note(alert, BY, f"{words}\nThe suspected change is still possible: more boots will decide.")
         return alert
     return states.refute(alert.number, words)
 
 
 def _take_down(movement: Movement, change: Change | None, threshold: float) -> None:
-    """Seen again is what is proven to move the way that was suspected, and not proven to be too small to tell."""
+    """A change is confirmed if it is proven in the suspected direction, and not proven to be below the threshold."""
     movement.confirmed = False
     if change is not None:
         same_way = (change.percent > 0) == (movement.suspected > 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What else differs between the two sides of a change: exact costs, counters and locks, for whoever looks for why."""
+"""Other differences between the two sides of a change: exact costs, counters and locks, to explain it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perfweb.verdicts.sides import Side, sides
 
 @dataclass(frozen=True)
 class CostRow:
-    """What a unit of a workload costs on both sides, to the last instruction."""
+    """The exact cost of a unit of a workload on both sides, in instructions."""
 
     test: str
     before: float
@@ -37,7 +37,7 @@ class CostRow:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What differs beside the tests that moved, in the run that measured both sides in turn."""
+    """Other differences than the changed tests, in the run that alternated both sides."""
 
     run: Run
     sides: list[Side]

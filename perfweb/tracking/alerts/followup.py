@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Following up an alert: is the change seen again, and which commit made it?
 
-First the commits on both sides of the range are measured in turn, in one run. What is seen again is told, and
-bisected: each step measures the commit that tells most in turn with the last one before the change, so that a drift of
+First the commits on both sides of the range are measured in turn, in one run. A confirmed change is reported and
+bisected: each step measures the most informative commit in turn with the last one before the change, so that a drift of
 the machine has no part in it, and every result moves the probabilities of all commits (perfweb.stats.bisection).
 """
 
@@ -26,7 +26,7 @@ from perfweb.tracking.models import Alert, AlertState, Check, Movement, TrackedB
 from perfweb.tracking.sizing import boots_of_check
 from perfweb.verdicts.wording import change_words
 
-FOLLOW_UP = faults.Task("follow up an alert", "it is tried again; look at the messenger's log")
+FOLLOW_UP = faults.Task("follow up an alert", "it is tried again; read the messenger's log")
 ENOUGH = 0.95
 """Probability with which a commit is named."""
 
@@ -57,7 +57,7 @@ def _step(alert: Alert) -> bool:
 
 
 def _confirm(alert: Alert) -> bool:
-    """Have a suspected change measured again, or take down what that said."""
+    """Queue the confirming run of a suspected change, or record its result."""
     runs = [check.run for check in _checks(alert, alert.until)]
     done = [run for run in runs if run.state == RunState.DONE]
     in_vain = measuring.gave_up([run for run in runs if run not in done])
@@ -70,13 +70,13 @@ def _confirm(alert: Alert) -> bool:
             _check(alert, alert.until, 2 ** len(done))
             return True
     if alert.state == AlertState.REFUTED:
-        return _conclude(alert, "Measured in turn on both sides, it was not seen again: nobody was told.")
+        return _conclude(alert, "A run that alternated both commits did not confirm it. No alert was sent.")
     notifications.tell(alert)
     return _bisect(alert)
 
 
 def _bisect(alert: Alert) -> bool:
-    """Have the commit measured that tells most about where a change came from, or say where."""
+    """Queue a run of the most informative commit, or conclude the bisection."""
     commits = list(
         alert.branch.commits.filter(position__gt=alert.since.position, position__lte=alert.until.position).order_by(
             "position"
@@ -105,7 +105,7 @@ def _checks(alert: Alert, commit: TrackedCommit) -> Iterable[Check]:
 
 
 def _observed(alert: Alert, place: int, commit: TrackedCommit, lead: Movement) -> list[Observation]:
-    """What each run says about a commit against the last one before the change, on the scale of logarithms: there an
+    """The result of each run for a commit against the last one before the change, on the scale of logarithms: there an
     interval of 95 % is 1.96 standard errors to both sides.
     """
     runs = [check.run for check in _checks(alert, commit) if check.run.state == RunState.DONE]
@@ -147,7 +147,7 @@ def _conclusion(
 
 
 def _conclude(alert: Alert, text: str, commits: Sequence[TrackedCommit] = (), found: Bisection | None = None) -> bool:
-    """Write down how an alert's pursuit ended; tell those who were told of the change."""
+    """Record the conclusion of an alert; notify the recipients of the change."""
     alert.conclusion = plain(text)
     if found is not None:
         alert.probability = found.probability

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How many past alerts were right: anybody can see how far to trust the next one."""
+"""The track record of past alerts."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from perfweb.tracking.models import Alert, AlertState
 
 @dataclass(frozen=True)
 class Ledger:
-    """Counts of alerts: suspicions that no run confirmed, of which nobody was told; and of those that were told which
-    people called real, not real, or have not judged.
+    """Counts of alerts: suspicions that no run confirmed; and of the alerts sent, the ones judged real, not
+    real, or not judged.
     """
 
     refuted: int
@@ -28,7 +28,7 @@ class Ledger:
 
     @property
     def percent_right(self) -> float | None:
-        """Of those that people judged; None where there are none."""
+        """The share of right alerts among the judged ones; None without any."""
         judged = self.right + self.wrong
         return 100 * self.right / judged if judged else None
 

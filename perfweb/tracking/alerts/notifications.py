@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What people are told of a confirmed change: a mail to who wants it, JSON for a program, and an issue on a forge."""
+"""Notifications of a confirmed change: a mail to subscribers, JSON for a program, and an issue on a forge."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAIL = "mail:smtp"
 
 
 def tell(alert: Alert) -> None:
-    """Have everybody told who wants to be: once that a change is confirmed, and once how bisecting it ended.
+    """Notify all recipients: once when a change is confirmed, and once when its bisection ends.
 
     A letter that has been sent is not sent again with the same content.
     """
@@ -86,8 +86,8 @@ def issue_text(alert: Alert) -> str:
     parts = [
         _where(alert),
         table(["test", "variant", "change, measured in turn", ""], rows),
-        f"State: {alert.get_state_display()}; looked after by {owner}{due}.",
-        f"The runs behind it, and what else differs, are shown with {page}; what became of it can be said there.",
+        f"State: {alert.get_state_display()}; owner: {owner}{due}.",
+        f"Runs and other differences are on the page of {page}. Set the outcome there.",
         mark(f"alert {alert.number}"),
     ]
     return "\n\n".join(parts)
@@ -115,7 +115,7 @@ def _issue_letter(project: Project, alert: Alert) -> tuple[str, str]:
 
 
 def data(alert: Alert, occasion: str) -> dict[str, Any]:
-    """What a program is told: numbers are in percent, commits are hashes."""
+    """The JSON of the hook: numbers are in percent, commits are hashes."""
     return {
         "occasion": occasion,
         "alert": alert.number,
@@ -151,7 +151,7 @@ def text(alert: Alert) -> str:
     parts = [
         textwrap.fill(alert.conclusion, WIDTH) if alert.conclusion else where,
         "Measured in turn on both sides:\n" + "\n".join(f"  {in_words(movement)}" for movement in moved),
-        "" if alert.conclusion else "It is being bisected; the result comes in another mail.",
-        f"What became of it can be said here:\n  {alert.address}",
+        "" if alert.conclusion else "The bisection has started. Another mail will have its result.",
+        f"Set the outcome here:\n  {alert.address}",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"

@@ -88,7 +88,7 @@ def test_a_run_is_cancelled_on_its_page(signed_in: SignedIn) -> None:
     page = f"/runs/{run.pk}/cancel/"
     assert page in Client().get(f"/runs/{run.pk}/").content.decode()
     browser = signed_in(Role.MAINTAINER)
-    assert "Cancel it" in browser.get(page).content.decode()
+    assert "Cancel run" in browser.get(page).content.decode()
     assert browser.post(page).headers["Location"] == f"/runs/{run.pk}/"
     assert browser.post(page).status_code == 409
     assert Entry.objects.values_list("who", "action", "subject").get() == ("maintainer", "cancel any", f"run {run.pk}")

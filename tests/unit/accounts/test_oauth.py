@@ -173,7 +173,7 @@ def test_a_token_that_is_not_for_this_sign_in_opens_nothing(
     answer = through(client)
     assert answer.status_code == 502
     said = answer.content.decode()
-    assert "cannot be believed. Begin anew" in said
+    assert "is invalid. Start again" in said
     assert '<a href="/account/sign-in/">' in said
     assert not User.objects.exists()
     assert log() == [("unknown name", "sign in", "Example University", "refused")]
@@ -206,7 +206,7 @@ def test_without_its_state_nobody_comes_back(
     for browser, path in ((stolen, back), (client, forged), (client, "/account/sign-in/oidc/back/")):
         answer = browser.get(path)
         assert answer.status_code == 403
-        assert "not begun here, or too long ago" in answer.content.decode()
+        assert "not started here, has expired" in answer.content.decode()
     other = back.replace("/oidc/", "/github/")
     assert client.get(other).status_code == 403
     assert client.get(back).status_code == 302
@@ -230,7 +230,7 @@ def test_who_says_no_there_is_told_what_to_do(client: Client, there: Identities,
     there.denies = True
     answer = through(client, key)
     assert answer.status_code == 403
-    assert "did not allow it to tell who you are. Begin anew" in answer.content.decode()
+    assert "did not allow it to share your identity. Start again" in answer.content.decode()
     assert "access_denied" in Entry.objects.get().detail
 
 
@@ -327,7 +327,7 @@ def test_an_account_elsewhere_opens_one_account_and_only_who_began_links_it(
     assert answer.status_code == 403
     assert "Sign in, and link the account again" in answer.content.decode()
     client.force_login(person(Role.ADMIN))
-    assert "not begun here" in client.get(another).content.decode()
+    assert "not started here" in client.get(another).content.decode()
     assert Identity.objects.count() == 1
 
 

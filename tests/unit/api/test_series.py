@@ -42,7 +42,7 @@ def test_changes_of_level_are_those_of_the_page(api: Api) -> None:
     assert level["since"]["run"] < runs[6].pk <= level["until"]["run"]
     assert level["low"] < level["percent"] < level["high"] < 0
     page = api.client.get(f"/tests/{TEST}/").content.decode()
-    assert level["until"]["revision"] in page[page.index("Changes of level") :]
+    assert level["until"]["revision"] in page[page.index("Change points") :]
 
 
 def test_a_part_of_a_series(api: Api) -> None:

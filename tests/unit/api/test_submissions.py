@@ -84,7 +84,7 @@ def test_what_is_open_is_measured_with_more_boots(author: Actor, diff: bytes) ->
 @pytest.mark.parametrize(
     ("wanted", "sentence"),
     [
-        ({"patch": "hello", "testbed": "demo"}, "This holds no diff"),
+        ({"patch": "hello", "testbed": "demo"}, "This has no diff"),
         ({"patch": "hello"}, "testbed: Field required"),
         ({"patch": "hello", "testbed": "demo", "colour": "red"}, "colour: Extra inputs are not permitted"),
     ],

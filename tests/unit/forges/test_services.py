@@ -93,8 +93,8 @@ def test_a_push_makes_what_was_said_outdated(bot: Bot) -> None:
     [
         ("/perf run tpc", "did you mean “tcp”?"),
         ("/perf help", "/perf run tcp net.isr.dispatch=direct,deferred"),
-        ("/perf status", "Nothing was asked for here yet."),
-        ("/perf cancel", "Nothing was asked for here yet."),
+        ("/perf status", "No request was made here yet."),
+        ("/perf cancel", "No request was made here yet."),
         ("/perf tcp\n/perf udp", "2 lines that begin with /perf"),
         ("/perf tcp testbed=none", "there is no testbed 'none'"),
         ("/perf tcp base=none", "the repository has no commit “none”"),
@@ -126,8 +126,8 @@ def test_status_and_cancel(github: Bot) -> None:
     assert status.answer.endswith("/): waiting for approval.")
     stranger = github.say("/perf cancel", "bob", 67)
     assert stranger is not None
-    assert stranger.answer.startswith("Only who asked for it")
-    for said in ("Cancelled.", "There is nothing to cancel: it is over."):
+    assert stranger.answer.startswith("Only the user who requested it")
+    for said in ("Cancelled.", "The run has ended, so it cannot be cancelled."):
         answer = github.say("/perf cancel", "eve", 66)
         assert answer is not None
         assert answer.answer == said
@@ -173,5 +173,5 @@ def test_what_cannot_be_fetched_is_tried_again_and_then_told(github: Bot) -> Non
         act_on_all(timezone.now() + timedelta(days=day))
     assert asked is not None
     asked.refresh_from_db()
-    assert asked.answer.startswith(f"This was tried {MOST_ATTEMPTS} times: `cannot be fetched: ")
+    assert asked.answer.startswith(f"{MOST_ATTEMPTS} attempts failed: `cannot be fetched: ")
     assert not Delivery.objects.filter(due__isnull=False).exists()

@@ -70,7 +70,7 @@ def test_netperf_output_of_many_calls_in_one_file(tmp_path: Path) -> None:
         ("THROUGHPUT=1_000\nTHROUGHPUT_UNITS=Trans/s\n", "3: THROUGHPUT is not a number: '1_000'"),
         ("THROUGHPUT=1e30\nTHROUGHPUT_UNITS=Trans/s\n", "3: transactions is 1e+30"),
         ("THROUGHPUT=5\nTHROUGHPUT_UNITS=10^0bits/s\n", "3: netperf printed THROUGHPUT in an unknown unit"),
-        ("Throughput,Throughput\n1,2\n", "1: a heading stands there twice"),
+        ("Throughput,Throughput\n1,2\n", "1: a heading occurs twice"),
         ("1.0,2.0\n", "1: values without headings"),
         ("Throughput,Throughput Units\n1\n1,2,3\n", "3: 3 values below 2 headings"),
     ],
@@ -80,7 +80,7 @@ def test_what_netperf_does_not_print_is_told_with_its_line(tmp_path: Path, conte
 
 
 def test_netperf_without_a_name_of_the_test_asks_for_one() -> None:
-    assert "name it with --test" in problems("netperf", TOOLS / "tcp.rr.txt")[0]
+    assert "set --test" in problems("netperf", TOOLS / "tcp.rr.txt")[0]
 
 
 @pytest.mark.parametrize(("name", "streams"), [("iperf3.1.txt", 1), ("iperf3.10.txt", 10)])

@@ -188,7 +188,7 @@ def test_percentile_below_the_resolution_is_left_out() -> None:
         ("udp.ndr", SEARCH.partition("pdr")[0], "did not print"),
         ("udp.loaded", LOADED.partition("ndr")[0], "did not print"),
         ("udp.loaded", LOADED.partition("load")[0], "printed no latency.p90.75"),
-        ("udp.loaded", LOADED.partition("load: 90")[0], "told of loads of 25, 50, 75 %, not of 25, 50, 75, 90 %"),
+        ("udp.loaded", LOADED.partition("load: 90")[0], "reported loads of 25, 50, 75 %, not of 25, 50, 75, 90 %"),
         ("udp.loaded", LOADED.replace("p90: 26.5", "p90: inf"), "latency.p90.75 is inf"),
         ("udp.loaded", LOADED.replace("p90: 26.5", "p90: -4"), "latency.p90.75 is -4"),
         ("udp.blast", NETBLAST.replace("rate: 500000", "rate: 0"), "rate of what was received is 0"),

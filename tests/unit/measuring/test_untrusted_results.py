@@ -90,7 +90,7 @@ def test_whatever_a_parser_raises_fails_its_sample_alone(
     made = measured(boot, output(), output("THROUGHPUT=5001\nTHROUGHPUT_UNITS=Trans/s\n"), output())
     if function == "parse":
         assert made.state == MeasurementState.FAILED
-        assert made.reason.startswith("1 of 3 samples failed; sample 1: netperf printed what cannot be read: ")
+        assert made.reason.startswith("1 of 3 samples failed; sample 1: netperf printed unreadable output: ")
         assert error.__name__ in made.reason
     assert [sample.index for sample in Sample.objects.filter(measurement=made).primary()][:1] == [0]
     assert "THROUGHPUT=5001" in kept(made)

@@ -190,7 +190,7 @@ def test_a_dump_that_is_cut_off_leaves_the_database_empty(run: Run, empty: str, 
     cut = (kept / DUMP).read_bytes()[:-2000]
     (kept / DUMP).write_bytes(cut)
     edit(kept, files=manifest.files | {DUMP: hashlib.sha256(cut).hexdigest()})
-    assert f"cannot be restored into {empty}, which is as it was" in restored(empty, tmp_path, kept).error
+    assert f"cannot be restored into {empty}, which is unchanged" in restored(empty, tmp_path, kept).error
     assert tables(empty) == "0"
 
 
@@ -199,7 +199,7 @@ def test_other_numbers_of_rows_are_told_with_what_to_do(run: Run, empty: str, tm
     manifest = backup(kept)
     edit(kept, rows=manifest.rows | {"runs_run": 7, "runs_none": 1})
     error = restored(empty, tmp_path, kept).error
-    assert f"database {empty} is filled now, but runs_none, runs_run came with other numbers" in error
+    assert f"database {empty} is filled now, but runs_none, runs_run do not have as many rows" in error
     assert "drop it (dropdb)" in error
 
 

@@ -59,7 +59,7 @@ def test_a_part_that_is_away_is_named_with_what_to_do(client: Client) -> None:
 def test_beat_is_not_accused_of_what_the_messenger_has_missed() -> None:
     assert "start celery beat" in beat_says(90.0, messenger=True)
     assert "start celery beat" in beat_says(None, messenger=True)
-    assert beat_says(90.0, messenger=False) == f"cannot be told while the {MESSAGES} does not answer"
+    assert beat_says(90.0, messenger=False) == f"unknown while the {MESSAGES} does not answer"
     assert beat_says(9.0, messenger=False) == OK
 
 

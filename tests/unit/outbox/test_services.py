@@ -102,7 +102,7 @@ def test_patience_ends_and_a_bug_is_no_loss() -> None:
     assert Letter.objects.get().due is not None
     deliver(NOW + PATIENCE + SECOND)
     letter = Letter.objects.get()
-    assert (letter.due, letter.problem) == (None, "for 14 days in vain: KeyError('bug')")
+    assert (letter.due, letter.problem) == (None, "no success in 14 days: KeyError('bug')")
 
 
 def test_what_was_said_long_ago_is_forgotten_and_can_still_be_edited(settings: Settings) -> None:

@@ -89,7 +89,7 @@ def test_the_page_of_a_comparison_draws_them_and_tells_their_quantiles(client: C
     address = comparison_address(create_run(tests=[TEST, "tcp.stream/host-host/ipv4"]))
     text = text_of(page(client, address))
     side = r"(?: \d{2,3}(?:\.\d)?){6}"
-    assert re.search(rf"no longer Side least 50 % 90 % 99 % 99.9 % greatest deferred{side} direct{side}", text)
+    assert re.search(rf"by quantile Side min p50 p90 p99 p99\.9 max deferred{side} direct{side}", text)
     figures = json.loads(page(client, f"{address}?graphs=json"))
     (name,) = (name for name in figures if name.startswith("durations"))
     assert [trace["name"] for trace in figures[name]["data"]] == ["deferred", "direct"]
@@ -100,4 +100,4 @@ def test_the_page_of_a_comparison_draws_them_and_tells_their_quantiles(client: C
 def test_runs_whose_tool_counted_no_times_have_no_histogram(client: Client) -> None:
     run = create_run(tests=[TEST])
     Artefact.objects.filter(kind=ArtefactKind.TOOL_OUTPUT).update(content=b"connections: 3\n")
-    assert "Time of a connection" not in text_of(page(client, comparison_address(run)))
+    assert "Connection time in" not in text_of(page(client, comparison_address(run)))

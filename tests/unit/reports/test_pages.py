@@ -141,14 +141,14 @@ def html_marks(client: Client, run: Run) -> int:
 def test_a_run_that_is_not_over_can_be_reloaded_without_javascript(client: Client) -> None:
     queued = create_queued_run()
     html = page(client, reverse("reports:run", args=[queued.pk]))
-    assert "Reload the page to see how far the run is." in text_of(html)
-    assert "Nothing has been measured yet." in text_of(html)
+    assert "Reload the page for the current progress." in text_of(html)
+    assert "No results yet." in text_of(html)
 
 
 def test_the_comparison_says_its_verdict_in_words(client: Client, run: Run) -> None:
     text = text_of(page(client, comparison_address(run)))
     assert "At 95 % confidence direct is, against deferred : 5 faster, 1 not enough data." in text
-    assert "not enough data (10 and 0 samples; it takes 3 each)" in text
+    assert "not enough data (10 and 0 samples; each side needs 3)" in text
     assert "Difference at 95.0% confidence" in text
 
 
@@ -180,7 +180,7 @@ def test_of_very_many_tests_a_comparison_shows_the_one_that_is_asked_for(
     monkeypatch.setattr(comparison, "MOST_DRAWN", 3)
     made = page(client, comparison_address(run))
     assert "5 faster, 1 not enough data" in text_of(made)
-    assert "choose one in the table" in text_of(made)
+    assert "Choose a test in the table" in text_of(made)
     assert "at 95.0% confidence" not in made
     one = page(client, f"{comparison_address(run)}?test={DEMO_TESTS[0]}")
     assert f'href="?test={DEMO_TESTS[0].replace("/", "%2F")}"' in made
@@ -213,7 +213,7 @@ def test_another_confidence_level(client: Client, run: Run) -> None:
         ("/runs/{run}/compare/deferred..hybrid/", "Its variants are: deferred, direct."),
         ("/runs/{run}/ministat/direct/no.such/test.txt", "its page lists what it has"),
         ("/artefacts/999999/", "There is no artefact 999999."),
-        ("/no/such/page", "Nothing is at this address."),
+        ("/no/such/page", "No page has this address."),
     ],
 )
 def test_what_is_not_there_is_answered_with_help(client: Client, run: Run, address: str, help_text: str) -> None:
@@ -226,7 +226,7 @@ def test_what_is_not_there_is_answered_with_help(client: Client, run: Run, addre
 def test_a_page_that_fails_says_where_the_reason_is() -> None:
     response = server_error(RequestFactory().get("/"))
     assert response.status_code == 500
-    assert "The reason is in the log of the web server." in response.content.decode()
+    assert "The web server's log has the reason." in response.content.decode()
 
 
 def test_pages_only_answer_to_reading(client: Client, run: Run) -> None:
@@ -310,7 +310,7 @@ def test_of_very_many_tests_those_of_a_topic_are_shown_in_detail(
     address = reverse("reports:run", args=[run.pk])
     monkeypatch.setattr(runs, "MOST_CELLS", 4)
     html = page(client, address)
-    assert "choose one in the table, or a topic" in text_of(html)
+    assert "Choose a test in the table, or a topic" in text_of(html)
     assert "data-graph=" not in html
     assert all(test in html for test in DEMO_TESTS)
     part = page(client, address + "?topic=forward")

@@ -29,13 +29,13 @@ def _repeat(gain: float, noise: float = 0.005, tests: list[str] | None = None) -
     return run
 
 
-def _said(client: Client, run: Run, heading: str = "Beside what was published") -> str:
+def _said(client: Client, run: Run, heading: str = "Published results") -> str:
     text = text_of(page(client, f"/runs/{run.pk}/"))
     return text.partition(heading)[2].partition("Effects are")[0].partition("A lock without a number")[0]
 
 
 def _contention(client: Client, run: Run) -> str:
-    return _said(client, run, "Where contention moved")
+    return _said(client, run, "Contention")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_boots_on_a_machine_that_is_busy_now_and_then_share_out_their_failures_a
 
 @pytest.mark.parametrize(
     ("boots", "scatter", "words"),
-    [(4, 100_000, "no difference proven; the run could have seen "), (1, 0, "too little was measured here to tell")],
+    [(4, 100_000, "no difference proven; the run could have seen "), (1, 0, "not enough data here")],
 )
 def test_contention_that_proves_nothing_says_so(client: Client, boots: int, scatter: int, words: str) -> None:
     said = _contention(client, _profiled(boots, scatter)).partition("descriptor table")[2]
@@ -142,7 +142,7 @@ def test_a_run_without_the_profiled_variants_has_the_published_numbers_alone(cli
 
 
 def test_other_plans_have_no_such_section(client: Client, run: Run) -> None:
-    assert "Beside what was published" not in page(client, f"/runs/{run.pk}/")
+    assert "Published results" not in page(client, f"/runs/{run.pk}/")
 
 
 def test_every_published_effect_is_one_that_its_plan_measures() -> None:

@@ -224,7 +224,7 @@ def test_a_size_that_cannot_be_is_refused(tmp_path: Path) -> None:
         entry.size = 8**11 - 1
 
     message = refused(pack_raw(tmp_path / "x.tar", {"bundle.json": b"{}"}, claim))
-    assert "bundle.json says that it has 8589934591 bytes, and 1536 are left" in message
+    assert "bundle.json has a size of 8589934591 bytes in its header, but 1536 are left" in message
 
 
 def test_limits_hold(bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +241,7 @@ def test_members_that_are_not_what_the_list_says_are_named(bundle: Path, tmp_pat
     members = contents(bundle)
     sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in members.items()).encode()
     other = {**members, "run.json": b"{}", "SHA256SUMS": sums}
-    assert refused(pack_raw(tmp_path / "a.tar", other)).startswith("run.json is not what SHA256SUMS says")
+    assert refused(pack_raw(tmp_path / "a.tar", other)).startswith("run.json differs from SHA256SUMS")
     assert (
         refused(pack_raw(tmp_path / "b.tar", {"new": b"", **members, "SHA256SUMS": sums})) == "new is not in SHA256SUMS"
     )

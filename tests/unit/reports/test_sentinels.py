@@ -88,7 +88,7 @@ def test_a_doubt_stands_beside_the_verdict_in_tables_texts_and_the_api(client: C
         assert [test["lean"] for test in told["tests"]] == expected
     text = run_text(run)
     assert len(re.findall(r" faster; sentinel \+3\.\d+ %$", text, re.MULTILINE)) == len(TESTS)
-    assert text.count("may be the machine's") == 1
+    assert text.count("Drift may explain") == 1
     certain = run_text(create_watched_run())
     assert "sentinel" not in certain
 

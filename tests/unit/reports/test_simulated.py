@@ -70,11 +70,11 @@ def test_it_is_said(client: Client, run: Run, address: str) -> None:
 
 
 def test_a_run_on_many_cpus_shows_how_variants_scale(client: Client, run: Run) -> None:
-    assert "Over the number of virtual CPUs" not in client.get(f"/runs/{run.pk}/").content.decode()
+    assert "Scaling with virtual CPUs" not in client.get(f"/runs/{run.pk}/").content.decode()
     tests = [f"simulated.tcp.{cpus}/host-host/ipv4" for cpus in (1, 2, 4, 8)]
     many = create_run(tests=tests, noise=0)
     page = client.get(f"/runs/{many.pk}/").content.decode()
-    assert "Over the number of virtual CPUs" in page
+    assert "Scaling with virtual CPUs" in page
     assert "No variant overtakes another" in page
     figure = client.get(f"/runs/{many.pk}/?graphs=json").json()["scaling-simulated-tcp"]
     assert figure["layout"]["xaxis"]["ticktext"] == ["1", "2", "4", "8"]

@@ -56,7 +56,7 @@ def test_changes_of_level_are_marked_and_listed(client: Client) -> None:
     *_, levels = figure["data"]
     assert (levels["mode"], len(levels["x"]), levels["meta"]["toggle"]) == ("lines", 4, 1)
     assert levels["x"][1] == figure["data"][1]["x"][6]
-    assert "None is proven" in text_of(page(client, ADDRESS + "?newest=5"))
+    assert "No change point is proven" in text_of(page(client, ADDRESS + "?newest=5"))
 
 
 @pytest.mark.django_db
@@ -72,7 +72,7 @@ def test_a_part_can_be_chosen(client: Client) -> None:
     assert drawn("from=2026-11-19") == 2
     assert drawn("from=2026-11-16 10:00&to=2026-11-18 10:00") == 2
     assert drawn(f"by=run&from={runs[1].pk}&to={runs[3].pk}") == 3
-    assert "has not been measured in this part" in text_of(page(client, f"{ADDRESS}?from=2030-01-01"))
+    assert "This range has no results" in text_of(page(client, f"{ADDRESS}?from=2030-01-01"))
 
 
 @pytest.mark.django_db
@@ -112,7 +112,7 @@ def test_the_list_of_tests_leads_to_the_newest_run(client: Client) -> None:
 @pytest.mark.django_db
 def test_an_unknown_test_and_one_without_results(client: Client) -> None:
     assert client.get("/tests/no.such/test/").status_code == 404
-    assert "has not been measured yet" in text_of(page(client, ADDRESS))
+    assert "No results yet" in text_of(page(client, ADDRESS))
     assert "never" in text_of(page(client, "/tests/"))
 
 

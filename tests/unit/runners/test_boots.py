@@ -16,6 +16,6 @@ def test_what_was_asked_for(asked: dict[str, str]) -> None:
 def test_every_difference_is_named() -> None:
     asked = {"net.isr.dispatch": "deferred", "debug.mpsafenet": "1", "net.isr.depth": "3"}
     assert tunables_problem(asked, EFFECTIVE) == (
-        "booted with other tunables than asked for: "
+        "booted with other tunables than configured: "
         "net.isr.dispatch is direct instead of deferred, net.isr.depth is unknown instead of 3"
     )

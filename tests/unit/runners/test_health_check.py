@@ -46,7 +46,7 @@ def full(_: Plays) -> dict[str, object]:
 
 
 def unreachable(_: Plays) -> dict[str, object]:
-    failure = Failure("demo-dut", "Look for what keeps a run from this host", "unreachable")
+    failure = Failure("demo-dut", "Check the host's health", "unreachable")
     raise PlayFailedError(PlayResult("health", failures=[failure]))
 
 

@@ -214,7 +214,7 @@ def test_redfish_is_asked_by_https_with_a_certificate_that_is_trusted(
     assert "name the certificate to trust with --authorities" in capsys.readouterr().err
     by_redfish[1] = bmc.url.replace("https", "http")
     assert switch(machine, "redfish", *by_redfish) == 1
-    assert "asked by https:// only" in capsys.readouterr().err
+    assert "must be https://" in capsys.readouterr().err
     assert bmc.asked == []
 
 

@@ -57,7 +57,7 @@ def test_run_pauses_with_the_reason_and_goes_on_by_itself(disk: Path, run: Run) 
     run.refresh_from_db()
     assert (run.state, run.is_over) == (RunState.PAUSED, False)
     assert run.reason == (
-        f"disk full: {disk} has 12 MB free and 16 MB are needed; the run goes on by itself when there is space"
+        f"disk full: {disk} has 12 MB free and 16 MB are needed; the run continues by itself when there is space"
     )
     assert not Lease.objects.filter(released=None).exists()
     recovery.resume_paused()
@@ -115,7 +115,7 @@ def test_pages_show_why_a_run_is_paused(disk: Path, run: Run, client: Client) ->
     execute(run.number)
     for page in ("/", f"/runs/{run.number}/"):
         words = client.get(page).content.decode()
-        assert f"{disk} has 12 MB free and 16 MB are needed; the run goes on by itself" in words
+        assert f"{disk} has 12 MB free and 16 MB are needed; the run continues by itself" in words
         assert '<span class="state paused">paused</span>' in words
 
 
@@ -124,7 +124,7 @@ def test_error_of_a_full_disk_is_known_wherever_it_comes_from() -> None:
         try:
             raise OSError(errno.EDQUOT, "Disk quota exceeded")
         except OSError as error:
-            raise RuntimeError("cannot go on") from error
+            raise RuntimeError("cannot continue") from error
 
     with pytest.raises(RuntimeError) as caught:
         wrapped()

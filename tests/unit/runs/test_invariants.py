@@ -99,7 +99,7 @@ def change_what_a_tool_said(run: Run) -> None:
         (try_another_boot_again, "are not at the same"),
         (lose_samples, "is good and has no sample that counts"),
         (count_a_sample_twice, "samples, and there are"),
-        (change_what_a_tool_said, "is not as it was kept"),
+        (change_what_a_tool_said, "has changed since it was stored"),
     ],
 )
 def test_each_contradiction_is_found(run: Run, damage: Callable[[Run], None], said: str) -> None:

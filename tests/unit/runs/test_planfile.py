@@ -254,7 +254,7 @@ def test_scalars_are_the_text_that_was_written() -> None:
         (SIMULATED.replace("old, target: sim", "old, target: stack"), 5, 5, "variants[1]", "everywhere or nowhere"),
         (SIMULATED.replace("simulated.tcp.2", "tcp.rr"), 6, 9, "tests[0]", "is measured, for other targets only"),
         (GOOD.replace("tcp.rr", "simulated.tcp.2"), 9, 9, "tests[0]", "is simulated, for target sim only"),
-        (SIMULATED + "gates: {steal: 5}\n", 7, 8, "gates", "nothing on the machine disturbs"),
+        (SIMULATED + "gates: {steal: 5}\n", 7, 8, "gates", "nothing disturbs a simulation"),
         (GOOD.replace("linux}", "linux, tunables: {a.b: 1}}"), 8, 43, "variants[1].tunables", "no knob of target"),
     ],
 )  # fmt: skip

@@ -177,7 +177,7 @@ def test_a_lab_is_told_of_its_own_testbeds_only(monkeypatch: pytest.MonkeyPatch)
         (["submit", "demo", "--set", "variants=2"], "--set variants=2 is none of boots, samples"),
         (["submit", "demo", "--set", "boots=99"], "boots is '99'; allowed: a whole number from 1 to 50"),
         (["submit", "demo", "--testbed", "moon"], "there is no testbed 'moon'"),
-        (["free", "moon"], "nobody holds a testbed 'moon'"),
+        (["free", "moon"], "no run holds a testbed 'moon'"),
         (["cancel", "4711"], "there is no run 4711"),
         (["resume", "4711"], "there is no run 4711"),
         (["register_testbed", "moon", "--inventory", "/nowhere.yml"], "there is no such inventory"),

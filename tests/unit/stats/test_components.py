@@ -76,9 +76,9 @@ def test_known_components_are_found_again() -> None:
 
 
 def test_a_factor_without_two_units_is_an_error() -> None:
-    with pytest.raises(ValueError, match="variance of boots cannot be told"):
+    with pytest.raises(ValueError, match="variance of boots cannot be computed"):
         variance_components([1.0, 2.0], [0, 0], {"boots": [0, 0]})
-    with pytest.raises(ValueError, match="variance of samples cannot be told"):
+    with pytest.raises(ValueError, match="variance of samples cannot be computed"):
         variance_components([1.0, 2.0], [0, 0], {"boots": [0, 1]})
     with pytest.raises(ValueError, match="every sample needs"):
         variance_components([1.0, 2.0], [0], {"boots": [0, 1]})

@@ -49,7 +49,7 @@ def test_what_words_ask_for(words: str, request_: Request) -> None:
     [
         ("run tpc", "There are no tests “tpc” (did you mean “tcp”?): there are tcp quick, udp quick, quick, "),
         ("stauts", "There are no tests “stauts” (did you mean “status”?)"),
-        ("cancel it", "“cancel” stands alone; “it” is one thing too much."),
+        ("cancel it", "“cancel” takes no more words: remove “it”."),
         ("tcp tesbed=x", "“tesbed=” is not known (did you mean “testbed”?): there are testbed= and base=, and knobs,"),
         ("tcp base=", "base= lacks its value: a branch, tag or commit."),
         ("tcp a.b=1 a.b=2", "a.b is there twice; several values of a knob are written NAME=VALUE,VALUE."),

@@ -81,13 +81,10 @@ def test_approval_shows_what_a_plan_changes_of_the_hosts(author: Actor, maintain
         "own", "left", "link.mtu", "1400",
         "own", "dut", "net.ipv4.tcp_sack", "0",
     ]  # fmt: skip
-    assert text.index("boot.command_line") < text.index("Approve: build and measure it")
+    assert text.index("boot.command_line") < text.index("Approve patch")
     assert "boot.command_line" not in signed_in(author).get(f"/submissions/{number}/actions/").content.decode()
     plain = create_submission().number
-    assert (
-        "changes no setting of the testbed"
-        in signed_in(maintainer).get(f"/submissions/{plain}/actions/").content.decode()
-    )
+    assert "changes no host settings" in signed_in(maintainer).get(f"/submissions/{plain}/actions/").content.decode()
 
 
 def test_a_plan_with_words_that_are_refused_is_not_submitted(author: Actor, diff: bytes) -> None:
@@ -115,7 +112,7 @@ def test_conflict_is_shown_with_the_hunk(author: Actor, diff: bytes, repository:
     repository.edit("stack/net/if.c", lambda text: text.replace("line5;", "another;"))
     repository.commit("meanwhile")
     answer = signed_in(author).post("/submissions/new/", {**FIELDS, "text": diff.decode(), "examine": ""})
-    assert "It wants:" in answer.content.decode()
+    assert "The hunk:" in answer.content.decode()
     assert "int another;" in answer.content.decode()
     number = services.submit(author, diff, WANTED).number
     text = Client().get(f"/submissions/{number}/").content.decode()
@@ -127,9 +124,9 @@ def test_conflict_is_shown_with_the_hunk(author: Actor, diff: bytes, repository:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"text": "hello"}, "This holds no diff"),
-        ({}, "one of the three"),
-        ({"text": "hello", "ref": "main"}, "one of the three"),
+        ({"text": "hello"}, "This has no diff"),
+        ({}, "exactly one"),
+        ({"text": "hello", "ref": "main"}, "exactly one"),
         ({"text": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "base": "nonsense"}, "has no commit"),
     ],
 )
@@ -162,7 +159,9 @@ def test_page_offers_as_many_boots_as_decide(maintainer: Actor, diff: bytes) -> 
         signed_in(maintainer),
     )
     assert found is not None
-    assert f"A run with {found.needed} boots of each variant would decide" in client.get(page).content.decode()
+    assert (
+        f"At the observed noise, {found.needed} boots of each variant would decide" in client.get(page).content.decode()
+    )
     assert f'value="{found.boots}"' in client.get(f"{page}actions/").content.decode()
     for wrong in ("0", "51", "many", "1e1"):
         assert client.post(f"{page}rerun/", {"boots": wrong}).status_code == 409

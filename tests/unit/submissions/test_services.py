@@ -289,5 +289,5 @@ def test_what_cannot_be_measured(
 
 
 def test_no_patch(author: Actor) -> None:
-    with pytest.raises(PatchError, match="holds no diff"):
+    with pytest.raises(PatchError, match="has no diff"):
         services.submit(author, b"hello", WANTED)

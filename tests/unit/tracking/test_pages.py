@@ -47,14 +47,14 @@ def words(client: Client, address: str, status: int = 200) -> str:
     return re.sub(r"\s+", " ", answer.content.decode())
 
 
-def test_the_list_tells_how_far_to_trust_an_alert(client: Client, alert: Alert) -> None:
+def test_the_list_has_the_track_record_of_alerts(client: Client, alert: Alert) -> None:
     page = words(client, "/tracking/")
     assert "13 of 13" in page
     assert re.search(r"tcp\.rr/host-host/ipv4 on direct: .7\.\d", page)
-    assert "Of 1 alert that people were told of, 0 were made by the software, 0 by something else" in page
+    assert "Confirmed alerts: 1. Caused by the software: 0. Other causes: 0." in page
     alert.state = AlertState.NOT_A_BUG
     alert.save()
-    assert "of those that were judged 100 % were right" in words(client, "/tracking/")
+    assert "Right: 100 % of the judged ones." in words(client, "/tracking/")
 
 
 def test_a_branch_shows_its_series_commits_and_machine_time(
@@ -91,7 +91,7 @@ def test_an_alert_says_which_commit_how_much_and_how_sure(client: Client, alert:
 def test_an_alert_that_is_not_concluded_says_where_the_change_may_be(client: Client, alert: Alert) -> None:
     Alert.objects.update(conclusion="", culprit=None, probability=None)
     alert.checks.all().delete()
-    assert "It is being looked into" in words(client, f"/alerts/{alert.number}/")
+    assert "The change is in a commit after" in words(client, f"/alerts/{alert.number}/")
 
 
 def test_the_old_address_of_the_form_redirects(client: Client) -> None:
@@ -116,7 +116,7 @@ def test_people_say_what_became_of_it(author: Client, alert: Alert) -> None:
         ({"owner": "nobody-here"}, "no account “nobody-here”"),
         ({"due": "soon"}, "“soon” is no date"),
         ({"state": "gone"}, "no state of an alert"),
-        ({"state": "refuted"}, "only a run says"),
+        ({"state": "refuted"}, "only a run can set"),
     ],
 )
 def test_what_cannot_be_said_changes_nothing(author: Client, alert: Alert, said: dict[str, str], problem: str) -> None:
@@ -141,8 +141,8 @@ def test_a_branch_is_paused_and_goes_on(client: Client, laboratory: Laboratory, 
 def test_what_is_not_there_is_said(client: Client, db: None) -> None:
     assert "No branch “nothing” is tracked" in words(client, "/tracking/nothing/", 404)
     assert "There is no alert 7" in words(client, "/alerts/7/", 404)
-    assert "No branch is tracked yet" in words(client, "/tracking/")
-    assert "No change has been seen yet" in words(client, "/alerts/")
+    assert "No tracked branches yet" in words(client, "/tracking/")
+    assert "No alerts yet" in words(client, "/alerts/")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_the_command_tracks_pauses_and_refuses(laboratory: Laboratory, capsys: p
     call_command("track", "head", pause=True)
     assert "head: paused" in capsys.readouterr().out
     for options, problem in (
-        ({}, "--plan FILE says"),
+        ({}, "--plan FILE is missing"),
         ({"plan": plan.parent / "none.yml"}, "cannot be read"),
         ({"plan": plan, "repository": "nowhere"}, "There is no repository"),
         ({"plan": plan, "testbed": "nowhere"}, "there is no testbed"),

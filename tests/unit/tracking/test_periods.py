@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What moved between two commits, on its page and in the weekly mail."""
+"""Changes between two commits, on its page and in the weekly mail."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_what_came_before_is_left_out(client: Client, branch: TrackedBranch) -> 
     assert "6 commits that change the stack" in page
     assert re.search(r"tcp\.stream/host-host/ipv4</td> <td[^>]*>direct</td> <td[^>]*>.5\.0+ %", page)
     assert "Alerts</h2>" not in page
-    assert "No level moved." in words(client, "/tracking/head/period/?from=7")
+    assert "No test changed." in words(client, "/tracking/head/period/?from=7")
 
 
 def test_the_page_begins_with_all_that_is_tracked(client: Client, branch: TrackedBranch) -> None:
@@ -77,7 +77,7 @@ def test_the_page_begins_with_all_that_is_tracked(client: Client, branch: Tracke
     page = words(client, "/tracking/head/period/")
     assert "8 commits" in page
     assert sha[:10] in page
-    assert "What moved between two commits" in words(client, "/tracking/head/")
+    assert "Changes between two commits" in words(client, "/tracking/head/")
     assert words(client, f"/tracking/head/period/?until={sha[:8]}").count("<td>worse</td>") == 1
 
 
@@ -120,7 +120,7 @@ def test_the_weekly_mail_reads_well_and_comes_once(branch: TrackedBranch, settin
     text = letter.content["text"]
     assert "5 commits after" in text
     assert f"    -5.00 %  worse   {STREAM} on direct\n    +4.00 %  better  {ROUND_TRIPS} on direct" in text
-    assert f"Alerts that wait for somebody:\n  {Alert.objects.get().number}: confirmed; with " in text
+    assert f"Alerts without an outcome:\n  {Alert.objects.get().number}: confirmed; with " in text
     assert text.endswith("/tracking/head/\n")
     assert all(len(line) <= 100 for line in text.splitlines())
     weekly.report(branch, MONDAY + timedelta(days=7))

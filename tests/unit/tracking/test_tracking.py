@@ -107,7 +107,7 @@ def test_what_is_not_seen_again_is_told_to_nobody(laboratory: Laboratory, settin
     laboratory.rest()
     alert.refresh_from_db()
     assert AlertState(alert.state) == AlertState.REFUTED
-    assert "not seen again" in alert.conclusion
+    assert "did not confirm it" in alert.conclusion
     assert Letter.objects.count() == 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py account add|role|link|deactivate|activate|list`: accounts, by whoever may give commands on the server."""
+"""`manage.py account add|role|link|deactivate|activate|list`: accounts, managed by users of the server."""
 
 from typing import Any
 
@@ -32,8 +32,8 @@ class Command(BaseCommand):
         role.add_argument("role", choices=ROLES)
         for name, text in (
             ("link", "print a new link to set the password"),
-            ("deactivate", "end its sessions and tokens, and let nobody sign in"),
-            ("activate", "let its owner sign in again"),
+            ("deactivate", "end its sessions and tokens, and refuse its sign-ins"),
+            ("activate", "allow its sign-ins again"),
         ):
             commands.add_parser(name, help=text).add_argument("name")
         commands.add_parser("list", help="list accounts")

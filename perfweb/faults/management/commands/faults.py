@@ -10,7 +10,7 @@ from perfweb.faults.models import Fault
 
 
 class Command(BaseCommand):
-    help = "Lists the items that fail in loops that run unattended, each with its error and what to do."
+    help = "Lists the failing items of background loops, each with its error and what to do."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--clear", nargs="+", type=int, metavar="NUMBER", help="faults that are dealt with")

@@ -28,16 +28,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="name of the repository here: letters, digits and -")
         parser.add_argument("--url", required=True, help="where git fetches it: https://…, or an absolute path")
-        parser.add_argument("--branch", default="main", help="what pull requests are made for (default: main)")
+        parser.add_argument("--branch", default="main", help="target branch of pull requests (default: main)")
         parser.add_argument("--forge", choices=ForgeName.values)
         parser.add_argument("--project", help="owner/name on the forge")
         parser.add_argument("--api", help="such as https://api.github.com, https://gitlab.example.org/api/v4")
         parser.add_argument("--login", help="the bot's own name on the forge")
-        parser.add_argument("--account", help="the account for requests of forge users who have no account here")
-        parser.add_argument("--testbed", default="demo", help="where it is measured (default: demo)")
+        parser.add_argument("--account", help="account for requests of forge users without a local account")
+        parser.add_argument("--testbed", default="demo", help="testbed (demo)")
         parser.add_argument(
             "--allow", action="append", default=[], metavar="LOGIN=ACCOUNT",
-            help="the account of a forge user; may be given again; LOGIN= removes it",
+            help="local account of a forge user; repeatable; LOGIN= removes it",
         )  # fmt: skip
 
     def handle(self, *_: Any, **options: Any) -> None:

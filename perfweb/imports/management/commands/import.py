@@ -21,7 +21,7 @@ SHOWN = 200
 
 
 class Command(BaseCommand):
-    help = "Makes runs of results from elsewhere. Reports every error with its place, and then imports nothing."
+    help = "Creates runs from results that were measured elsewhere. On an error, prints all errors and imports nothing."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("format", choices=sorted(FORMATS))
@@ -31,18 +31,18 @@ class Command(BaseCommand):
             help="netperf, iperf3, ministat: [NAME=]PATH is a variant, a file one boot of it, a folder a file for each "
             "boot; test-result: folders to look for test.result in; csv: tables",
         )
-        parser.add_argument("--plan", default="", help="groups what may be drawn as one line (name of the first path)")
+        parser.add_argument("--plan", default="", help="series of the results (name of the first path)")
         parser.add_argument("--title", default="", help="of the plan, for people")
-        parser.add_argument("--origin", default="", help="where the results come from: who, when, licence")
-        parser.add_argument("--testbed", default="imported", help="what they were measured on (imported)")
-        parser.add_argument("--revision", default="", help="what was measured, where the files do not say")
-        parser.add_argument("--date", default="", help="when that was committed: 2015-01-04T09:30:00Z")
-        parser.add_argument("--test", default="", help="what was tested: tcp.rr/host-host/ipv4")
+        parser.add_argument("--origin", default="", help="origin of the results: author, time, licence")
+        parser.add_argument("--testbed", default="imported", help="testbed of the results (imported)")
+        parser.add_argument("--revision", default="", help="revision, if the files do not name it")
+        parser.add_argument("--date", default="", help="time of its commit: 2015-01-04T09:30:00Z")
+        parser.add_argument("--test", default="", help="the test: tcp.rr/host-host/ipv4")
         parser.add_argument(
-            "--topology", default="host-host", choices=Topology.values, help="where the files tell the test"
+            "--topology", default="host-host", choices=Topology.values, help="if the files name the test"
         )
         parser.add_argument("--baseline", default="", help="the variant to compare with (the first)")
-        parser.add_argument("--metric", default="", help="what is counted, for csv and ministat")
+        parser.add_argument("--metric", default="", help="metric, for csv and ministat")
         parser.add_argument("--unit", default="", help="of the numbers in csv and ministat")
         parser.add_argument("--lower", action="store_true", help="lower is better (usual for units of time)")
         parser.add_argument(
@@ -53,10 +53,8 @@ class Command(BaseCommand):
             help="csv: which column is the value, test, variant, boot, revision, date, testbed or unit; ministat: "
             "value=NUMBER, counted from 1",
         )
-        parser.add_argument(
-            "--boot-per-sample", action="store_true", help="every sample was taken on a boot of its own"
-        )
-        parser.add_argument("--check", action="store_true", help="only read, and tell what would be imported")
+        parser.add_argument("--boot-per-sample", action="store_true", help="the system was booted before each sample")
+        parser.add_argument("--check", action="store_true", help="read only, and print what would be imported")
 
     def handle(self, *_: Any, **given: Any) -> None:
         try:

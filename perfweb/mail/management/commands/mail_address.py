@@ -14,14 +14,14 @@ from perfweb.mail.models import Address
 
 
 class Command(BaseCommand):
-    help = "Tells whose a mail address is. Its mails count as that account's where their signature is good."
+    help = "Maps a mail address to an account. Mails from it count as the account's if their signature is valid."
 
     def add_arguments(self, parser: CommandParser) -> None:
         commands = parser.add_subparsers(dest="command", required=True)
         add = commands.add_parser("add", help="you know that this address is that account's")
         add.add_argument("name")
         add.add_argument("address")
-        commands.add_parser("remove", help="it is nobody's any more").add_argument("address")
+        commands.add_parser("remove", help="remove the address").add_argument("address")
         commands.add_parser("list", help="list addresses")
 
     def handle(self, *_: Any, **options: Any) -> None:

@@ -13,13 +13,13 @@ from perfweb.mail.imap import follow, mailbox
 NEEDED = {
     "MAIL_ADDRESS": "the address that patches are sent to",
     "IMAP_HOST": "the name of the server that has the mailbox",
-    "IMAP_USER": "the user who may read the mailbox",
+    "IMAP_USER": "user of the mailbox",
     "IMAP_PASSWORD_FILE": "the path of a file with that user's password",
 }
 
 
 class Command(BaseCommand):
-    help = "Fetches mails from a mailbox; the messenger does what they ask for. docs/howto/mail.md has the rest."
+    help = "Fetches mails from a mailbox; the messenger handles their requests (docs/howto/mail.md)."
 
     def handle(self, *_: Any, **__: Any) -> None:
         for name, meaning in NEEDED.items():

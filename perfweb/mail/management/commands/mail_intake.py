@@ -13,7 +13,7 @@ from perfweb.mail.lmtp import listen
 
 
 class Command(BaseCommand):
-    help = "Listens for mails (LMTP); the messenger does what they ask for. docs/howto/mail.md has the rest."
+    help = "Receives mails by LMTP; the messenger handles their requests (docs/howto/mail.md)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         usual = str((Path(settings.PERFWEB_VAR) / "run").resolve() / "lmtp.sock")  # short, as a socket's has to be

@@ -15,7 +15,7 @@ from perfweb.mail.messages import IgnoredError
 
 
 class Command(BaseCommand):
-    help = "Keeps the mail on standard input; the messenger does what it asks for. docs/howto/mail.md has the rest."
+    help = "Stores the mail on standard input; the messenger handles its request (docs/howto/mail.md)."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--sender", help="of the envelope (MAIL FROM); empty for none")

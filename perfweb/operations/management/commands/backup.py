@@ -13,7 +13,7 @@ class Command(BaseCommand):
     help = "Backs up into a new directory while the service runs. docs/howto/backup.md lists what is not in it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("directory", type=Path, help="is made; nobody else may read it")
+        parser.add_argument("directory", type=Path, help="new directory, readable by its owner only")
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:

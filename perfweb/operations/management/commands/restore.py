@@ -10,7 +10,7 @@ from perfweb.operations.backups import BackupError, restore
 
 
 class Command(BaseCommand):
-    help = "Restores a back-up into an empty database, all of it or nothing."
+    help = "Restores a back-up into an empty database, in one transaction."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("directory", type=Path)

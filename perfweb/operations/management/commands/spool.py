@@ -17,7 +17,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         commands = parser.add_subparsers(dest="command", required=True)
         commands.add_parser("list", help="list the files that were set aside")
-        commands.add_parser("retry", help="store them, after a repair or an upgrade; what fails is set aside again")
+        commands.add_parser("retry", help="store the files, after a repair or an upgrade; files that fail stay")
 
     def handle(self, *_: Any, **options: Any) -> None:
         found = spool.aside()

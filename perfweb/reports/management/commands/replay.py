@@ -43,7 +43,7 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"cannot read {path}: {error.strerror}") from None
         origin = f"Run {bundle.number} of testbed {bundle.testbed}, seed {bundle.seed}: {bundle.title}"
-        self.stdout.write(f"{origin}\n{bundle.members} members, all as their SHA-256 says\n")
+        self.stdout.write(f"{origin}\n{bundle.members} members, all with the right SHA-256\n")
         for pair in compared:
             self.stdout.write(comparison_text(pair.a.name, pair.b.name, bundle.confidence, pair.compared) + "\n")
         if found := differences(bundle, compared):

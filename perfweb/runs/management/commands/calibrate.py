@@ -15,18 +15,18 @@ from perfweb.runs.planfile import PlanError
 
 
 class Command(BaseCommand):
-    help = "Queues a run that tells how noisy tests are on a testbed, and how often verdicts on them are false alarms."
+    help = "Queues an A/A run that measures the noise of tests on a testbed, and the rate of false positives."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("testbed", help="name of a registered testbed")
-        parser.add_argument("--target", choices=list(TITLES), default="stack", help="what is booted (stack)")
-        parser.add_argument("--minutes", type=float, default=15, help="how long it may measure, about (15)")
+        parser.add_argument("--target", choices=list(TITLES), default="stack", help="target (stack)")
+        parser.add_argument("--minutes", type=float, default=15, help="approximate time of measuring (15)")
         parser.add_argument("--test", action="append", dest="tests", metavar="TEST",
-            help=f"may be given again; by default {', '.join(TESTS)}",
+            help=f"repeatable; default: {', '.join(TESTS)}",
         )  # fmt: skip
 
         parser.add_argument("--layouts", action="store_true",
-            help="boot a stack in different layouts, and tell their scatter from that of boots",
+            help="boot the stack in different layouts, and separate their variance from that of boots",
         )  # fmt: skip
 
     def handle(self, *_: Any, **options: Any) -> None:

@@ -9,7 +9,7 @@ from perfweb.runs.invariants import CHECKS, violations
 
 
 class Command(BaseCommand):
-    help = "Looks in the whole database for what was lost, is counted twice, or is held by nobody."
+    help = "Checks the whole database for lost results, results counted twice, and leases without a run."
 
     def handle(self, *_: Any, **__: Any) -> None:
         found = violations()

@@ -12,7 +12,7 @@ from perfweb.runs import services
 
 
 class Command(BaseCommand):
-    help = "Queues an interrupted or failed run again; what it has measured is kept."
+    help = "Queues an interrupted or failed run again; its results are kept."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("number", type=int, help="number of the run")

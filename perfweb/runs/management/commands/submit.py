@@ -29,7 +29,7 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--set", action="append", default=[], metavar="FIELD=NUMBER", dest="sizes",
-            help=f"measure less or more than the plan says; may be given again; fields: {', '.join(SIZES)}",
+            help=f"replace a number of the plan; repeatable; fields: {', '.join(SIZES)}",
         )  # fmt: skip
 
     def handle(self, *_: Any, **options: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`manage.py summarise`: makes the summaries of runs, and what they tell about testbeds, anew from their samples."""
+"""`manage.py summarise`: computes the summaries of runs, and the noise of testbeds, again from samples."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from perfweb.runs.summaries import summarise
 
 
 class Command(BaseCommand):
-    help = "Makes the numbers of timelines and testbeds anew from the samples of runs, by default of all that are over."
+    help = "Computes the summaries of runs again from their samples, by default of all finished runs."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("runs", nargs="*", type=int, metavar="RUN")

@@ -13,12 +13,12 @@ from perfweb.tracking.services import PROBLEMS, BranchRequest
 
 
 class Command(BaseCommand):
-    help = "Tracks a branch: its commits are measured, and changes are confirmed and told. Or pauses that."
+    help = "Tracks a branch: measures its commits, confirms changes and sends alerts. Also pauses and resumes it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="name of what is tracked: letters, digits and -")
+        parser.add_argument("name", help="name of the tracked branch: letters, digits and -")
         parser.add_argument("--plan", type=Path, metavar="FILE", help="every variant has `source: commit`")
-        parser.add_argument("--testbed", default="demo", help="where it is measured (default: demo)")
+        parser.add_argument("--testbed", default="demo", help="testbed (demo)")
         parser.add_argument("--repository", default="", help="a registered one (default: the service's own)")
         parser.add_argument("--branch", default="HEAD")
         parser.add_argument(
@@ -26,15 +26,19 @@ class Command(BaseCommand):
         )
         parser.add_argument("--rhythm", choices=Rhythm.values, default=Rhythm.PUSH.value)
         parser.add_argument("--every", type=int, default=1, metavar="N", help="for --rhythm every")
-        parser.add_argument("--threshold", type=float, default=0.5, help="percent below which nobody is told (0.5)")
+        parser.add_argument(
+            "--threshold", type=float, default=0.5, help="percent; smaller changes raise no alert (0.5)"
+        )
         parser.add_argument("--budget", type=int, default=240, help="minutes to confirm and bisect one change (240)")
         parser.add_argument(
-            "--mail", action="append", default=[], metavar="ADDRESS", help="who is told; may be given again"
+            "--mail", action="append", default=[], metavar="ADDRESS", help="recipient of alerts; repeatable"
         )
-        parser.add_argument("--hook", default="", metavar="URL", help="where alerts are posted to as JSON")
-        parser.add_argument("--issues", action="store_true", help="make an issue on its forge of each confirmed change")
-        parser.add_argument("--pause", action="store_true", help="measure no more commits of it")
-        parser.add_argument("--resume", action="store_true", help="go on")
+        parser.add_argument("--hook", default="", metavar="URL", help="URL that alerts are posted to, as JSON")
+        parser.add_argument(
+            "--issues", action="store_true", help="open an issue on the forge for each confirmed change"
+        )
+        parser.add_argument("--pause", action="store_true", help="pause the branch")
+        parser.add_argument("--resume", action="store_true", help="resume it")
 
     def handle(self, *_: Any, **options: Any) -> None:
         try:
@@ -52,7 +56,7 @@ class Command(BaseCommand):
 
 def _wanted(options: dict[str, Any]) -> BranchRequest:
     if options["plan"] is None:
-        raise CommandError("--plan FILE says what is measured; every variant of it has `source: commit`")
+        raise CommandError("--plan FILE is missing; each of its variants needs `source: commit`")
     try:
         plan = options["plan"].read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
