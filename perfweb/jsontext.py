@@ -30,7 +30,7 @@ def read_json(text: str | bytes, *, objects: Objects | None = None) -> Any:
     returns a value that makes whatever walks through it next raise RecursionError.
     """
     try:
-        if isinstance(text, bytes):  # json would decode half surrogate pairs one by one, which takes 50 times as long
+        if isinstance(text, bytes):  # json would decode half surrogate pairs one by one: 0.3 s for 4 MiB
             text = text.decode("utf-8-sig")
         value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=objects)
     except RecursionError:
