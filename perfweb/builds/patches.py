@@ -26,19 +26,30 @@ from perfweb.inputlimits import (
 )
 
 LONGEST_TITLE = 200
+_NO_TEXT = {
+    "text/html", "application/pgp-signature", "application/pgp-keys", "application/pkcs7-signature",
+    "application/x-pkcs7-signature",
+}  # fmt: skip
+"""Parts beside the text of a mail: what a program shows instead, and signatures (RFC 3156, RFC 8551)."""
 CRLF = b"\r\n"
 
-# The time and the year are looked for once each: without atomic groups a line of n times took n squared steps.
-_ENVELOPE = re.compile(rb"^From (?>[^\n]*?\d\d:\d\d)(?>[^\n]*?\d{4})[^\n]*\n", re.MULTILINE)
+# As git-mailsplit(1) knows it: a time with seconds, then a year. The time is looked for once: without the atomic group
+# a line of n times took n squared steps.
+_ENVELOPE = re.compile(rb"^From (?>[^\n]*?\d:\d\d:\d\d) +\d{4}[^\n:]*\n", re.MULTILINE)
 _HEADER = re.compile(rb"[A-Za-z][A-Za-z0-9-]*:[ \t]")
 _DIFF = re.compile(rb"^(?:diff --git |--- [^\n]+\n\+\+\+ )", re.MULTILINE)
 _BINARY = re.compile(rb"^(?:GIT binary patch$|Binary files .* differ$)", re.MULTILINE)
 _BRACKETS = re.compile(r"\s*(?:\[[^\]]*\]\s*)+")
-_NUMBER = re.compile(r"\b(\d{1,3})/(\d{1,3})\b", re.ASCII)
-_VERSION = re.compile(r"\bv(\d{1,3})\b", re.ASCII)
+# The last one counts: [PATCH 6.12/7 1/2]. A letter may stand before it: [PATCH1/8].
+_NUMBER = re.compile(r"(?<![\d./vV])(\d{1,3})/(\d{1,3})(?![\d/]|\.\d)", re.ASCII)
+# [PATCH v2], [PATCHv2], [RFC V2], but neither [PATCH ipv6] nor [PATCH v6.12].
+_VERSION = re.compile(
+    r"(?:(?<![A-Za-z0-9])|(?<=PATCH)|(?<=RFC)|(?<=RFT)|(?<=RESEND)|(?<=SERIES))v(\d{1,3})(?![\d.])",
+    re.ASCII | re.IGNORECASE,
+)
 _REPLY = re.compile(r"(?:re|aw|fwd?|antw)\s*:", re.IGNORECASE)
 _BASE = re.compile(rb"^base-commit: ([0-9a-f]{40})\s*$", re.MULTILINE)
-_IN_BODY_FROM = re.compile(rb"\s*From: ([^\n]+)\n")
+_IN_BODY_HEADER = re.compile(rb"(From|Subject|Date):([^\n]*(?:\n[ \t][^\n]*)*)\n", re.IGNORECASE)
 _END_OF_MESSAGE = re.compile(rb"^(?:---|diff --git .*|--- .*)$", re.MULTILINE)
 
 
@@ -132,10 +143,7 @@ def count_lines(content: bytes) -> int:
 
 def _messages(content: bytes) -> Iterator[bytes]:
     """The mails of an mbox, or the one mail; none if this is a bare diff."""
-    starts = [
-        found for found in _ENVELOPE.finditer(content)
-        if found.start() == 0 or content.endswith(b"\n\n", 0, found.start())
-    ]  # fmt: skip
+    starts = list(_ENVELOPE.finditer(content))
     if starts and starts[0].start() == 0:
         ends = [found.start() for found in starts[1:]] + [len(content)]
         if len(ends) > 2 * SERIES_PATCHES:
@@ -158,17 +166,32 @@ def read_mail(raw: bytes) -> Mail:
 def _read_mail(message: Message) -> Mail:
     body = b"\n".join(_texts(message)).replace(CRLF, b"\n")
     subject = read_subject(message)
-    text, author = body, header(message, "From")
-    if named := _IN_BODY_FROM.match(text):  # another author's patch, forwarded
-        author, text = _plain(named.group(1).decode("utf-8", "replace")), text[named.end() :]
+    named, text = _in_body_headers(body)
     ending = _END_OF_MESSAGE.search(text)
     patch = Patch(
-        subject=subject.text or "(no subject)",
-        author=author,
+        subject=_without_tags(named.get("subject", "")) or subject.text or "(no subject)",
+        author=named.get("from") or header(message, "From"),
         message=text[: ending.start() if ending else None].decode("utf-8", "replace").strip(),
         diff=_diff_of(body),
     )
     return Mail(subject, patch, body)
+
+
+def _in_body_headers(text: bytes) -> tuple[dict[str, str], bytes]:
+    """Author, subject and date that the first lines of a text have, as git-mailinfo(1) reads them, and what follows.
+
+    They are those of the patch where another person sends it. Each is taken once; anything else ends them.
+    """
+    found, rest = dict[str, str](), text.lstrip(b"\n")
+    while (line := _IN_BODY_HEADER.match(rest)) and (name := line.group(1).decode().lower()) not in found:
+        found[name] = _decoded(line.group(2).decode("utf-8", "replace"))
+        rest = rest[line.end() :]
+    return found, rest if found else text
+
+
+def _without_tags(subject: str) -> str:
+    tags = _BRACKETS.match(subject)
+    return subject[tags.end() :] if tags else subject
 
 
 class _Limits(Compat32):
@@ -209,7 +232,7 @@ def read_subject(message: Message) -> Subject:
     whole = header(message, "Subject")
     tags = _BRACKETS.match(whole)
     brackets = tags.group() if tags else ""
-    number, version = _NUMBER.search(brackets), _VERSION.search(brackets)
+    number, version = _last(_NUMBER, brackets), _last(_VERSION, brackets)
     return Subject(
         brackets=brackets.strip(),
         text=whole[len(brackets) :],
@@ -220,10 +243,14 @@ def read_subject(message: Message) -> Subject:
     )
 
 
+def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return next(reversed(list(pattern.finditer(text))), None)
+
+
 def _texts(message: Message) -> Iterator[bytes]:
     """The text of a mail and its attachments, each decoded by its transfer encoding."""
     for part in message.walk():
-        if part.is_multipart() or part.get_content_type() == "text/html":
+        if part.is_multipart() or part.get_content_type() in _NO_TEXT:
             continue
         try:
             content = part.get_payload(decode=True)
@@ -237,7 +264,16 @@ def _texts(message: Message) -> Iterator[bytes]:
 
 def header(message: Message, name: str) -> str:
     """A header as one line of text, also where its encoding is none."""
-    raw = str(message.get(name, ""))
+    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name.lower()), "")
+    try:  # bytes that are UTF-8 without an encoding: format.encodeEmailHeaders=false
+        raw = raw.encode("ascii", "surrogateescape").decode("utf-8")
+    except UnicodeError:
+        raw = str(message.get(name, ""))
+    return _decoded(raw)
+
+
+def _decoded(raw: str) -> str:
+    """One line of a text that has encoded words (RFC 2047)."""
     try:
         return _plain(str(make_header(decode_header(raw))))
     except (LookupError, ValueError, MessageError):

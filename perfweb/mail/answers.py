@@ -42,6 +42,16 @@ def misunderstood(text: str) -> str:
     return _letter(text, help_text(PREFIX), as_it_is=[1])
 
 
+def no_series() -> str:
+    """The answer to a request that is about no patch."""
+    return _letter(
+        "This mail is no patch, and it is no reply to a series that you sent here. Send the patches with the request "
+        "in the cover letter or in a patch, or reply to your series from the address that sent it. Requests:",
+        help_text(PREFIX),
+        as_it_is=[1],
+    )
+
+
 def helped() -> str:
     """The list of requests."""
     return _letter("Put one line with a request into the cover letter or a patch:", help_text(PREFIX), as_it_is=[1])

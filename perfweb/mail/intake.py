@@ -28,7 +28,7 @@ def receive(content: bytes, envelope_sender: str | None = None) -> str:
     """
     message = read_message(content, rules(), envelope_sender)
     if not message.is_patch and not message.request:
-        raise IgnoredError("its subject does not begin with [PATCH]")
+        raise IgnoredError("it is no patch, by its subject, and has no request")
     account = _account(message)
     _limit(message, account, envelope_sender)
     return _keep(message, account) if message.is_patch else _obey(message, account)
@@ -84,13 +84,14 @@ def _refuse_twice(message: Message) -> None:
 
 
 def _obey(message: Message, account: User | None) -> str:
-    """Does what stands in a reply of the sender of a series, and ignores those of others."""
+    """Does what stands in a reply of the sender of a series; answers any other request with what can be done."""
     with transaction.atomic():
         thread = Posting.objects.filter(message_id__in=message.parents).values("series")
         own = Series.objects.filter(sender=message.sender, proven=message.proven, user=account, pk__in=thread)
         series = own.select_for_update(of=("self",)).order_by("pk").last()
         if series is None:
-            raise IgnoredError("its subject does not begin with [PATCH], and it replies to no patch of its sender")
+            replies.explain(message, known=account is not None)
+            return f"answered the request of {message.id}, which is about no series of its sender"
         reply = Posting(message_id=message.id, related=[message.id, *message.parents], subject=message.subject)
         replies.obey(series, reply, message.request)
     return f"handled the request of {message.id} about {series}"
@@ -105,7 +106,7 @@ def _account(message: Message) -> User | None:
 
 
 def _series_of(message: Message, user: User | None) -> Series:
-    """The series that a patch belongs to: the same sender, version and length, and a thread in common."""
+    """The series that a mail belongs to: the same sender, version and length, and its neighbour in the thread."""
     same = {
         "sender": message.sender,
         "proven": message.proven,
@@ -114,12 +115,28 @@ def _series_of(message: Message, user: User | None) -> Series:
         "total": message.total,
     }
     if message.number is not None:
-        thread = [message.id, *message.parents]
-        found = Series.objects.filter(**same, postings__related__overlap=thread).distinct().order_by("pk")
-        lacking = [series for series in found if message.number not in _numbers(series)]
+        near = [message.id, *message.parents[-1:]]
+        found = Series.objects.filter(**same, postings__related__overlap=near).distinct().order_by("pk")
+        lacking = [series for series in found if message.number not in _numbers(series) and _is_near(message, series)]
         if lacking:
             return _joined(lacking)
-    return Series.objects.create(**same, copy_to=message.copy_to)
+    reply_to = [] if message.reply_to == (message.sender,) else list(message.reply_to)
+    return Series.objects.create(**same, copy_to=message.copy_to, reply_to=reply_to)
+
+
+def _is_near(message: Message, series: Series) -> bool:
+    """Whether a mail of a series answers this one, this one answers it, or both answer the same mail.
+
+    Older mails of a thread say nothing, because a new series may be a reply to an old one. So may a cover letter, which
+    therefore belongs to a series only if mails of that answer it.
+    """
+    for posting in series.postings.only("message_id", "related"):
+        answered = posting.related[-1] if len(posting.related) > 1 else ""
+        if answered == message.id:
+            return True
+        if message.number != 0 and message.parents and message.parents[-1] in {posting.message_id, answered}:
+            return True
+    return False
 
 
 def _joined(parts: list[Series]) -> Series:

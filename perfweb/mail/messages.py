@@ -6,11 +6,12 @@ is its error.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.errors import MessageError
 from email.header import Header
 from email.message import Message as Headers
+from email.utils import getaddresses
 
 from perfweb.builds.patches import (
     CRLF,
@@ -34,11 +35,15 @@ MOST_RESULTS = 20
 OWN_HEADER = "X-Perfweb"
 ENVELOPE = b"From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n"
 
-_ID = re.compile(r"<[!-;=?-~]{1,120}@[!-;=?A-~]{1,120}>", re.ASCII)
+_ID = re.compile(r"<[!-;=?-~]{1,160}@[!-;=?A-~]{1,80}>", re.ASCII)
 _ADDRESS = r"[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9.-]{1,180}"
-_FROM = re.compile(rf'(?:(?:"(?:[^"\\]|\\.)*"\s*|[^"<>@]*)<({_ADDRESS})>|({_ADDRESS}))', re.IGNORECASE | re.DOTALL)
+_FROM = re.compile(
+    rf'(?:(?:"(?:[^"\\]|\\.)*"\s*|[^"<>@]*)<({_ADDRESS})>|({_ADDRESS})(?:\s*\([^()]*\))?)', re.IGNORECASE | re.DOTALL
+)
 _LIST = re.compile(r"<([a-z0-9._-]{1,200})>\s*$", re.IGNORECASE)
-_PATCH = re.compile(r"\b(?:PATCH|RFC)\b", re.IGNORECASE)
+_PATCH = re.compile(r"\b(?:PATCH|RFC)", re.IGNORECASE)
+_RELAYED = re.compile(r"\bvia\b", re.IGNORECASE)
+MOST_REPLY_TO = 3
 _MACHINES = {"mailer-daemon", "postmaster", "noreply", "no-reply"}
 _BULK = {"bulk", "junk", "auto_reply"}
 _COMMIT_MAIL = re.compile(rb"^From [0-9a-f]{40} Mon Sep 17 00:00:00 2001\n", re.MULTILINE)
@@ -64,8 +69,9 @@ class Message:
     """A mail: a patch, the cover letter of a series, or something else.
 
     `parents` are the messages that it answers, the oldest first. `proven` says that the domain of `sender` signed it,
-    `copy_to` is the address of the list that it came by, `is_patch` says that its subject begins with [PATCH], and
-    `title` is the rest of that. `number` and `total` are None where the subject has none. `request` stands behind
+    `reply_to` are the addresses that answers go to, `copy_to` is that of the list that it came by. `is_patch` says that
+    it is part of a series: its subject begins with [PATCH] or with its place, or it has a diff and a request; `title`
+    is the rest of the subject. `number` and `total` are None where the subject has none. `request` stands behind
     `perf:`, and `mbox` is what perfweb.builds.patches reads.
     """
 
@@ -73,6 +79,7 @@ class Message:
     parents: tuple[str, ...]
     sender: str
     proven: bool
+    reply_to: tuple[str, ...]
     copy_to: str
     subject: str
     title: str
@@ -106,8 +113,10 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
     ids = _ID.findall(_one(headers, "Message-ID"))
     if len(ids) != 1:
         raise IgnoredError("it has no Message-ID")
-    sender = _sender(headers)
-    copy_to = _refuse_machines(headers, rules, sender, envelope_sender)
+    written_by = _sender(headers)
+    copy_to = _refuse_machines(headers, rules, written_by, envelope_sender)
+    reply_to = _reply_to(headers, rules)
+    sender = _author(headers, written_by, reply_to)
     problem, mail = "", None
     try:
         mail = read_mail(content)
@@ -127,11 +136,13 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
         id=ids[0],
         parents=tuple(dict.fromkeys(parents))[-MOST_PARENTS:],
         sender=sender,
-        proven=sender.rpartition("@")[2] in signed and not _partly_signed(headers),
+        # A relay's signature proves the relay, not the author for whom it writes.
+        proven=sender == written_by and sender.rpartition("@")[2] in signed and not _partly_signed(headers),
+        reply_to=reply_to or (sender,),
         copy_to=copy_to,
         subject=header(headers, "Subject"),
         title=subject.text,
-        is_patch=_PATCH.search(subject.brackets) is not None,
+        is_patch=_is_patch(subject, mail, request),
         version=subject.version,
         number=subject.number,
         total=subject.total,
@@ -139,6 +150,27 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
         mbox=_as_mbox(mail) if mail and not problem else b"",
         problem=twice or problem or _why_not(headers, mail, subject),
     )
+
+
+def _is_patch(subject: Subject, mail: Mail | None, request: str) -> bool:
+    if subject.reply:
+        return False
+    named = _PATCH.search(subject.brackets) is not None or subject.number is not None
+    return named or bool(request and mail and mail.patch.diff)
+
+
+def _reply_to(headers: Headers, rules: Rules) -> tuple[str, ...]:
+    """The addresses that the author suggests for replies (RFC 5322, section 3.6.2), lists and our own left out."""
+    skipped = {rules.address.lower(), *(address.lower() for address in rules.lists.values())}
+    found = (address.lower() for _, address in getaddresses([str(headers.get("Reply-To", ""))[:1000]]))
+    good = (address for address in found if re.fullmatch(_ADDRESS, address) and not _is_machine(address.split("@")[0]))
+    return tuple(dict.fromkeys(address for address in good if address not in skipped))[:MOST_REPLY_TO]
+
+
+def _author(headers: Headers, written_by: str, reply_to: Sequence[str]) -> str:
+    """The author of a mail that a relay or list has put its own address on: "Ada via list <list@example.org>"."""
+    name = header(headers, "From").rpartition("<")[0]
+    return reply_to[0] if len(reply_to) == 1 and _RELAYED.search(name) else written_by
 
 
 def _sender(headers: Headers) -> str:

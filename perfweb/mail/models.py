@@ -41,6 +41,9 @@ class Series(models.Model):
     sender = models.CharField(max_length=LONGEST_ADDRESS)
     proven = models.BooleanField(default=False, help_text="whether a signature proves the sender of every mail of it")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
+    reply_to = ArrayField(
+        models.CharField(max_length=LONGEST_ADDRESS), default=list, help_text="where answers go, if not to the sender"
+    )
     copy_to = models.CharField(max_length=LONGEST_ADDRESS, blank=True, help_text="the list that it came by")
     version = models.PositiveSmallIntegerField(default=1)
     total = models.PositiveSmallIntegerField(null=True, help_text="null for a patch that is alone")

@@ -3,9 +3,10 @@
 
 import hashlib
 
-from perfweb.mail import answers
+from perfweb.mail import answers, sending
+from perfweb.mail.messages import IgnoredError, Message
 from perfweb.mail.models import Posting, Series, SeriesState
-from perfweb.mail.series import answer, become, cancel
+from perfweb.mail.series import answer, become, cancel, may_answer
 from perfweb.submissions.commands import RequestError, Verb, parse
 
 
@@ -13,6 +14,17 @@ def obey(series: Series, reply: Posting, words: str) -> None:
     """Does it, and answers the reply; a second time does nothing."""
     known = hashlib.sha256(reply.message_id.encode()).hexdigest()[:16]
     answer(series, reply, f"reply-{known}", _said(series, words))
+
+
+def explain(message: Message, *, known: bool) -> None:
+    """Answers a request that is about no series of its sender; `known` says that the sender has an account."""
+    try:
+        helps = parse(message.request).verb == Verb.HELP
+    except RequestError:
+        helps = False
+    if not known and not may_answer(message.reply_to, message.sender, proven=message.proven):
+        raise IgnoredError(f"{message.sender} has had too many answers")
+    sending.explain(message, answers.helped() if helps else answers.no_series())
 
 
 def _said(series: Series, words: str) -> str:

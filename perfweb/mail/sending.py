@@ -4,12 +4,13 @@
 A mail that was taken and not yet marked as sent when the power went is sent twice, with the same Message-ID.
 """
 
+import hashlib
 import smtplib
 
 from django.conf import settings
 from django.core.mail import EmailMessage
 
-from perfweb.mail.messages import OWN_HEADER
+from perfweb.mail.messages import OWN_HEADER, Message
 from perfweb.mail.models import Posting, Series
 from perfweb.outbox.models import Letter
 from perfweb.outbox.services import LaterError, NeverError, post
@@ -38,7 +39,7 @@ def answer(series: Series, posting: Posting, occasion: str, text: str, *, public
     """Has a mail answered; to the list, too, if `public`."""
     content = {
         "occasion": occasion,
-        "to": [series.sender],
+        "to": series.reply_to or [series.sender],
         "cc": [series.copy_to] if public and series.copy_to else [],
         "subject": f"Re: {posting.subject}",
         "in_reply_to": posting.message_id,
@@ -46,6 +47,20 @@ def answer(series: Series, posting: Posting, occasion: str, text: str, *, public
         "text": text,
     }
     post(CHANNEL, _key(series, occasion), content)
+
+
+def explain(message: Message, text: str) -> None:
+    """Have a mail answered that belongs to no series."""
+    content = {
+        "occasion": "request",
+        "to": list(message.reply_to),
+        "cc": [],
+        "subject": f"Re: {message.subject}",
+        "in_reply_to": message.id,
+        "references": " ".join([*message.parents, message.id]),
+        "text": text,
+    }
+    post(CHANNEL, f"request.{hashlib.sha256(message.id.encode()).hexdigest()[:32]}", content)
 
 
 def send(letter: Letter) -> str:

@@ -89,6 +89,9 @@ def _gathered(series: Series, now: datetime) -> None:
         if request.verb != Verb.RUN:
             _over(series, asking, answers.helped())
             return
+        if newer := _newer(series, postings, now):
+            _over(series, asking, answers.superseded(newer.subject))
+            return
         _supersede(series, postings)
         _submit(series, postings, asking, request)
     except RequestError as error:
@@ -164,19 +167,30 @@ def _supersede(series: Series, postings: Sequence[Posting]) -> None:
 
     A current run continues unless the sender is verified, because otherwise any user could stop it.
     """
-    same = {"sender": series.sender, "proven": series.proven, "user": series.user}
-    older = Series.objects.filter(**same, version__lt=series.version).exclude(state=SeriesState.OVER)
-    thread = [key for posting in postings for key in posting.related]
-    titles = [posting.title for posting in postings]
-    related = Posting.objects.filter(series__in=older, related__overlap=thread) | Posting.objects.filter(
-        series__in=older, title__in=titles
-    )
-    for old in older.filter(pk__in=related.values("series")):
+    older = _of_sender(series).filter(version__lt=series.version).exclude(state=SeriesState.OVER)
+    for old in older.filter(pk__in=_related(older, postings).values("series")):
         for submission in old.submissions.all():
             cancel(old, submission)
         if asked := _asking(old):
             answer(old, asked, "superseded", answers.superseded(postings[0].subject))
         become(old, SeriesState.OVER)
+
+
+def _newer(series: Series, postings: Sequence[Posting], now: datetime) -> Posting | None:
+    """The first mail of a newer version that came not long before this one, because mail may overtake mail."""
+    newer = _of_sender(series).filter(version__gt=series.version, changed__gt=now - KEPT)
+    return _related(newer, postings).order_by("-series__version", "number").first()
+
+
+def _of_sender(series: Series) -> QuerySet[Series]:
+    return Series.objects.filter(sender=series.sender, proven=series.proven, user=series.user)
+
+
+def _related(among: QuerySet[Series], postings: Sequence[Posting]) -> QuerySet[Posting]:
+    """The mails of other series that are in the thread of these, or have the title of one of them."""
+    thread = [key for posting in postings for key in posting.related]
+    titles = [posting.title for posting in postings]
+    return Posting.objects.filter(Q(related__overlap=thread) | Q(title__in=titles), series__in=among)
 
 
 def cancel(series: Series, submission: Submission) -> None:
@@ -228,13 +242,26 @@ def answer(series: Series, posting: Posting, occasion: str, text: str, *, public
     """
     if sending.answered(series, occasion):
         return
-    if series.user is None:
-        try:
-            ANSWERS_WITHOUT_ACCOUNT.spend(f"{'proven' if series.proven else 'unproven'} {series.sender}")
-        except NotNowError as error:
-            log.warning("%s is not answered: %s", series, error)
-            return
+    unknown = series.user is None or series.reply_to
+    if unknown and not may_answer(series.reply_to, series.sender, proven=series.proven):
+        return
     sending.answer(series, posting, occasion, text, public=public)
+
+
+def may_answer(reply_to: Sequence[str], sender: str, *, proven: bool) -> bool:
+    """Count an answer that goes to addresses which no account has; False where one of them has had too many.
+
+    Addresses in Reply-To are counted by themselves: anyone may name those of others there.
+    """
+    proof = "proven" if proven else "unproven"
+    named = [address for address in reply_to if address != sender]
+    try:
+        for key in [f"reply-to {address}" for address in named] or [f"{proof} {sender}"]:
+            ANSWERS_WITHOUT_ACCOUNT.spend(key)
+    except NotNowError as error:
+        log.warning("%s is not answered: %s", sender, error)
+        return False
+    return True
 
 
 def _over(series: Series, posting: Posting, text: str) -> None:
