@@ -4,6 +4,7 @@ not send, and is compressed.
 """
 
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import cast
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
@@ -11,6 +12,7 @@ from django.conf import settings
 from django.http import HttpResponse, HttpResponseBase
 from django.http.request import HttpRequest
 from django.middleware.gzip import GZipMiddleware
+from django.utils.cache import patch_vary_headers
 
 from perfweb import logs
 
@@ -67,6 +69,15 @@ class ContentSecurityPolicy(AnswerMiddleware):
         return response
 
 
+def _not_modified(response: HttpResponseBase) -> HttpResponseBase:
+    """Give a 304 the headers of the response that it stands for: its Vary, and no length but that of it, which is
+    unknown here (RFC 9110, sections 8.6 and 15.4.5).
+    """
+    response.headers.pop("Content-Length", None)
+    patch_vary_headers(response, ("Accept-Encoding",))
+    return response
+
+
 class Compression(AnswerMiddleware):
     """Compresses pages, figures and API responses for clients that accept gzip (RFC 1952).
 
@@ -81,6 +92,8 @@ class Compression(AnswerMiddleware):
         self._gzip = GZipMiddleware(get_response)
 
     def changed(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        if response.status_code == HTTPStatus.NOT_MODIFIED:
+            return _not_modified(response)
         if (
             not isinstance(response, HttpResponse)
             or response.headers.get("Content-Type", "").split(";")[0] not in self.TYPES

@@ -3,7 +3,9 @@
 
     env --block-signal=INT python -m runners.interruptible MODULE ARGUMENTS ...
 
-Python raises KeyboardInterrupt from its first import on. So SIGINT is blocked when it starts, and let through here.
+Python raises KeyboardInterrupt from its first import on. So SIGINT is blocked when it starts, and let through here. It
+is handled even if the parent ignores it, as a shell does that is not interactive for what it starts with `&`
+(POSIX XCU 2.11): `./dev` sends SIGINT to end its jobs.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ def main() -> None:
     """Command line; see the top of this file."""
     del sys.argv[0]
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except KeyboardInterrupt:

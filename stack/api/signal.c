@@ -31,12 +31,14 @@
 
 /*
  * Pending signals of a thread.  The catcher runs with all signals blocked, so
- * it never interrupts itself.
+ * it never interrupts itself.  What it changes is volatile: it also runs inside
+ * pthread_sigmask(), of which the C library's headers promise the compiler that
+ * it calls no function of this file (the attribute leaf).
  */
 struct api_thread {
 	volatile unsigned depth;	/* calls entered */
 	volatile uint64_t pending;	/* signal numbers, bit sig - 1 */
-	bool		 restart;	/* the handlers that ran permit it */
+	volatile bool	 restart;	/* the handlers that ran permit it */
 	siginfo_t	 info[NSIG];	/* of pending signals */
 };
 static _Thread_local struct api_thread self

@@ -293,7 +293,9 @@ def test_disk_of_the_controller_that_is_full_pauses_the_run_until_there_is_space
         fill(tmp_path / "var")
         go_on(run, hosts, RunState.PAUSED, *OVER)
         assert run.state == RunState.PAUSED
-        assert run.reason.startswith(f"disk full: {tmp_path}/var has 0 MB free and 16 MB are needed; the run goes on")
+        assert run.reason.startswith(
+            f"disk full: {tmp_path}/var has 0 MB free and 16 MB are needed; the run continues by itself"
+        )
         tasks.recover()
         wait_for_state(run, RunState.PAUSED)
         (tmp_path / "var" / "filler").unlink()

@@ -352,7 +352,7 @@ def test_a_play_that_takes_too_long_is_ended_and_leaves_no_process(lab: Lab, run
 @pytest.mark.usefixtures("prepared")
 def test_a_controller_that_is_killed_leaves_no_process(play: Play, lab: Lab, run_id: str, var: Path) -> None:
     program = (
-        "from pathlib import Path; from runners import driver;"
+        "from pathlib import Path; from runners.ansible import driver;"
         f"driver.play('measure', inventory=Path({str(lab.inventory)!r}), timeout=80, extra_vars=dict("
         f"run_id={run_id!r}, boot_id='b', measurements=[{SLEEP!r}], timeout=70))"
     )

@@ -95,7 +95,7 @@ def test_a_server_inside_the_stack_answers_and_a_crash_is_told(run: Run) -> None
     tests.append(TESTS["tcp.rr/host-host/ipv6"])
     clients = [tools.command(test.measure, data_address(run, test), 1, "") for test in tests]
     for test, (sample,) in zip(tests, measured(run.play, *clients, **boot), strict=True):
-        assert sample["rc"] == 0, sample
+        assert sample["rc"] == 0, (test.name, sample)
         assert tools.parse(test.measure, sample["stdout"])
     counters = run.play("collect", **boot)
     assert counters.data["problems"] == []
@@ -152,7 +152,7 @@ def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run) -> None
         address = getattr(run.lab.links("right")[0], family).split("/")[0]
         client = ["iperf3", "-c", address, "-t", "1", "-J"]
         ((sample,),) = measured(run.play, client, **boot)
-        assert sample["rc"] == 0, sample
+        assert sample["rc"] == 0, (test.name, sample)
         stopped = run.play("stop", **boot).data
         assert stopped["crashed"] is False
         assert set(stopped["ended"]) == {"stack", "server"}
@@ -173,7 +173,7 @@ def test_large_datagrams_travel_in_fragments(run: Run) -> None:
     clients = [tools.command(test.measure, data_address(run, test), 1, "") for test in tests]
     trips = 0.0
     for test, (sample,) in zip(tests, measured(run.play, *clients, **boot), strict=True):
-        assert sample["rc"] == 0, sample
+        assert sample["rc"] == 0, (test.name, sample)
         trips += tools.parse(test.measure, sample["stdout"])[0].value
     said = run.play("collect", **boot).data["counters"]["netstat-s"]
     for what in ("fragments received", "fragments sent"):
@@ -213,6 +213,6 @@ def test_a_load_finds_its_server(run: Run, names: list[str]) -> None:
     order = {"busy": tools.busy(test.measure), "patience": 10}
     samples = measured(run.play, *commands, timeout=60, order=order, **boot)
     for test, (sample,) in zip(tests, samples, strict=True):
-        assert sample["rc"] == 0, sample
+        assert sample["rc"] == 0, (test.name, sample)
         assert tools.parse(test.measure, sample["stdout"])
     assert run.play("stop", **boot).data["crashed"] is False

@@ -40,14 +40,16 @@ class Dev:
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("PERFWEB_", "DJANGO_"))}
         self.environment = inherited | settings
 
-    def start(self, *arguments: str, **settings: str) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, background: bool = False, **settings: str) -> subprocess.Popen[bytes]:
         """Starts it the way a terminal does: as the leader of a process group, and listening to Ctrl-C.
 
-        A test run in the background ignores that signal, and so would all that it starts.
+        In the background it is started as `nohup ./dev … &` in a script does, which ignores Ctrl-C and the hang-up of
+        the terminal, and so does all that it starts.
         """
+        signals = "--ignore-signal=INT,HUP,QUIT" if background else "--default-signal=INT"
         with self.output.open("wb") as output:
             return subprocess.Popen(
-                ["env", "--default-signal=INT", ROOT / "dev", *arguments],
+                ["env", signals, ROOT / "dev", *arguments],
                 env=self.environment | settings,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -166,7 +168,7 @@ def test_what_is_served_answers_and_ctrl_c_leaves_nothing(dev: Dev) -> None:
 
 
 def test_a_supervisor_that_ends_only_the_command_itself_leaves_nothing(dev: Dev) -> None:
-    running = dev.start("serve")
+    running = dev.start("serve", background=True)
     dev.wait_until_served(running)
     running.send_signal(signal.SIGTERM)
     assert running.wait(LIMIT_SECONDS) == 143

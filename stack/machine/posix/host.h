@@ -19,9 +19,15 @@
 
 /*
  * As syscall(2): -1 and errno if it fails.  libstack.so replaces the C library's
- * syscall(), too.
+ * syscall(), too.  Each argument is an integer or a pointer and is converted to
+ * long, which the kernel reads; missing ones are 0.
  */
-long	 host_call(long number, ...);
+#define	host_call(...)							\
+	HOST_CALL(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+#define	HOST_CALL(number, a, b, c, d, e, f, ...)			\
+	host_call6(number, (long)(a), (long)(b), (long)(c), (long)(d),	\
+	    (long)(e), (long)(f))
+long	 host_call6(long number, long, long, long, long, long, long);
 
 /*
  * The CPU of virtual time (machine/virtual/clock.c); in real time these

@@ -5,7 +5,6 @@
 #include "machine/posix/host.h"
 
 #include <errno.h>
-#include <stdarg.h>
 
 #define	ERRNO_MAX	4095
 
@@ -44,16 +43,11 @@ trap(long number, const long a[6])
 #endif
 
 long
-host_call(long number, ...)
+host_call6(long number, long a, long b, long c, long d, long e, long f)
 {
-	long a[6], r;
-	va_list ap;
+	const long args[6] = { a, b, c, d, e, f };
+	long r = trap(number, args);
 
-	va_start(ap, number);
-	for (unsigned i = 0; i < 6; i++)
-		a[i] = va_arg(ap, long);
-	va_end(ap);
-	r = trap(number, a);
 	if (r >= -ERRNO_MAX && r < 0) {
 		errno = (int)-r;
 		return (-1);

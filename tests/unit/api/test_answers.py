@@ -121,6 +121,8 @@ def test_an_answer_that_has_not_changed_is_not_sent_again(client: Client, run: R
     again = client.get(path, headers={"If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert again.headers["ETag"] == first.headers["ETag"]
+    assert "Accept-Encoding" in again.headers["Vary"]
+    assert "Content-Length" not in again.headers
     assert client.get(path, headers={"If-None-Match": '"another"'}).content == first.content
     problem(client.get(path, headers={"If-Match": '"another"'}), 412)
 
