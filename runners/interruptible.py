@@ -15,12 +15,26 @@ import signal
 import sys
 
 INTERRUPTED = 130
+AGAIN_SECONDS = 0.05
+
+
+def _lost(unraisable: sys.UnraisableHookArgs) -> None:
+    """Send SIGINT again if Python has dropped the KeyboardInterrupt of the one before.
+
+    It does so in a callback or a destructor, for example while a module is imported.
+    """
+    if unraisable.exc_type is KeyboardInterrupt:
+        signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_SECONDS)
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def main() -> None:
     """Command line; see the top of this file."""
     del sys.argv[0]
     try:
+        sys.unraisablehook = _lost
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

@@ -16,9 +16,8 @@ from perfweb.imports.netperf_tables import HEADINGS, SENT, Table, is_row, named
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
 from perfweb.measuring.tools import ToolError, Value, netperf
 
-_BANNER = re.compile(
-    r"(?:MIGRATED )?(?P<test>[A-Z][A-Za-z0-9/_| -]*?) TEST from .*?(?: (?P<family>AF_[A-Z0-9]+)\b.*)?", re.ASCII
-)
+_TEST = re.compile(r"[A-Z][A-Za-z0-9/_| -]{0,60}", re.ASCII)
+_FAMILY = re.compile(r"\bAF_(?:INET6|INET|UNSPEC|UNIX)\b", re.ASCII)
 _MEASURES = {
     "TCP STREAM": "tcp.stream", "TCP_STREAM": "tcp.stream",
     "UDP STREAM": "udp.stream", "UDP_STREAM": "udp.stream",
@@ -98,8 +97,11 @@ class _Reader:
         return None if found else self._line(line, content)
 
     def _line(self, line: int, content: str) -> _Sample | None:
-        if banner := _BANNER.fullmatch(content):
-            self._begin(line, banner)
+        before, banner, after = content.partition(" TEST from ")
+        test = before.removeprefix("MIGRATED ")
+        if banner and _TEST.fullmatch(test):
+            family = _FAMILY.search(after)
+            self._begin(line, test, family.group() if family else "AF_INET")
         elif self.skipped or not content.strip() or _ASIDE.fullmatch(content.strip()):
             return None
         elif "," in content:
@@ -115,12 +117,12 @@ class _Reader:
             self.table.add(content)
         return None
 
-    def _begin(self, line: int, banner: re.Match[str]) -> None:
+    def _begin(self, line: int, test: str, family: str) -> None:
         self.end()
-        self.kind, self.family = banner["test"], _FAMILIES.get(banner["family"] or "AF_INET", "")
+        self.kind, self.family = test, _FAMILIES.get(family, "")
         self.banner, self.skipped, self.table, self.columns, self.sent = line, False, Table(), [], {}
         if not self.family and not self.options.test:
-            raise ToolError(f"{banner['family']} is neither IPv4 nor IPv6: name the test with --test")
+            raise ToolError(f"{family} is neither IPv4 nor IPv6: name the test with --test")
         if self.kind not in _MEASURES and not self.kind.startswith("OMNI") and not self.options.test:
             raise ToolError(
                 f"{self.kind!r} is not a known test, so its results were left out: name it with --test, or remove it"

@@ -41,44 +41,30 @@ class _Classic:
     extra: tuple[int, ...]
 
 
-def _words(*heads: str) -> re.Pattern[str]:
-    return re.compile(" ".join(heads), re.ASCII | re.IGNORECASE)
-
-
-_CPU4 = r"(?: % \S+ % \S+ us/\S+ us/\S+)?"
-_CLASSIC = (
-    _Classic(
-        _words(
-            r"Recv Send Send(?P<cpu> Utilization Service Demand)?",
-            r"Socket Socket Message Elapsed(?: Send Recv Send Recv)?",
-            r"Size Size Size Time Throughput(?: local remote local remote)? bytes bytes bytes secs\.?",
-            rf"(?P<unit>\S+){_CPU4}",
-        ),
-        (("", "", "", "ELAPSED_TIME", "THROUGHPUT"),),
-        (4,),
-    ),
-    _Classic(
-        _words(
-            r"Local /Remote Socket Size Request Resp\. Elapsed(?: Trans\.)?(?P<cpu> CPU CPU S\.dem S\.dem)?",
-            r"Send Recv Size Size Time \S+(?: local remote local remote)? bytes bytes bytes bytes secs\.?",
-            rf"(?P<unit>per sec|\S+){_CPU4}",
-        ),
-        (("", "", "", "", "ELAPSED_TIME", "THROUGHPUT"), ("", "")),
-        (4, 0),
-    ),
-    _Classic(
-        _words(
-            r"Socket Message Elapsed Messages(?P<cpu> CPU Service)?",
-            r"Size Size Time Okay Errors Throughput(?: Util Demand)?",
-            r"bytes bytes secs\.? # # (?P<unit>\S+)(?: % \S+ us/\S+)?",
-        ),
-        (("", "", "ELAPSED_TIME", "", "", SENT), ("", "ELAPSED_TIME", "", "THROUGHPUT")),
-        (2, 2),
-    ),
-    # What -v 2 prints below: alignment of buffers with counts of calls, and the size of a segment.
-    _Classic(re.compile(r"Alignment Offset .*"), (), ()),
-    _Classic(re.compile(r"Maximum Segment Size \(bytes\)"), (), ()),
+_STREAM = re.compile(
+    r"Recv Send Send(?P<cpu> Utilization Service Demand)? Socket Socket Message Elapsed(?: Send Recv Send Recv)?"
+    r" Size Size Size Time Throughput(?: local remote local remote)? bytes bytes bytes secs\.? (?P<unit>[^ ]{1,20})"
+    r"(?: % [A-Z]{1,3} % [A-Z]{1,3} us/KB us/KB)?",
+    re.ASCII | re.IGNORECASE,
 )
+_TRANSACTIONS = re.compile(
+    r"Local /Remote Socket Size Request Resp\. Elapsed(?: Trans\.)?(?P<cpu> CPU CPU S\.dem S\.dem)?"
+    r" Send Recv Size Size Time [a-z]{1,20}(?: local remote local remote)? bytes bytes bytes bytes secs\.?"
+    r" (?P<unit>per sec|[^ ]{1,20})(?: % [A-Z]{1,3} % [A-Z]{1,3} us/Tr us/Tr)?",
+    re.ASCII | re.IGNORECASE,
+)
+_DATAGRAMS = re.compile(
+    r"Socket Message Elapsed Messages(?P<cpu> CPU Service)? Size Size Time Okay Errors Throughput(?: Util Demand)?"
+    r" bytes bytes secs\.? # # (?P<unit>[^ ]{1,20})(?: % [A-Z]{1,3} us/KB)?",
+    re.ASCII | re.IGNORECASE,
+)
+_CLASSIC = (
+    _Classic(_STREAM, (("", "", "", "ELAPSED_TIME", "THROUGHPUT"),), (4,)),
+    _Classic(_TRANSACTIONS, (("", "", "", "", "ELAPSED_TIME", "THROUGHPUT"), ("", "")), (4, 0)),
+    _Classic(_DATAGRAMS, (("", "", "ELAPSED_TIME", "", "", SENT), ("", "ELAPSED_TIME", "", "THROUGHPUT")), (2, 2)),
+)
+_WITHOUT_RESULT = ("Alignment Offset ", "Maximum Segment Size ")
+"""How the tables begin that -v 2 prints below: alignment of buffers with counts of calls, and the size of a segment."""
 
 
 @dataclass
@@ -104,14 +90,14 @@ class Table:
             raise ToolError("a row of numbers without headings: let netperf print them (leave out -P 0)")
         words = " ".join(" ".join(self.heading).split())
         self.rows += 1
+        if words.startswith(_WITHOUT_RESULT):
+            return {}
         for classic in _CLASSIC:
             if found := classic.heading.fullmatch(words):
                 return self._classic(classic, found, line.split())
         return self._aligned(line)
 
     def _classic(self, classic: _Classic, found: re.Match[str], cells: Sequence[str]) -> dict[str, str]:
-        if not classic.rows:
-            return {}
         place = (self.rows - 1) % len(classic.rows)
         names = classic.rows[place]
         wanted = len(names) + (classic.extra[place] if found["cpu"] else 0)

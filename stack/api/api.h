@@ -160,7 +160,8 @@ enum file_type {
 
 struct epset;
 struct epitem;
-extern struct mtx file_lock, epoll_filelock;
+extern struct mtx file_lock;
+extern struct lock_role epoll_filelock;	/* filelock_enter() */
 
 struct file {
 	atomic_u32	 f_refs;	/* [a] holds and calls; 0: free */

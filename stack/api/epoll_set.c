@@ -15,7 +15,9 @@
  * ready.  This implements level, edge and one-shot.
  *
  * Locks: epoll_filelock is held while sets change and is taken before a
- * socket's lock.  A watcher runs under the socket's lock and takes es_lock.
+ * socket's lock.  It is no mutex, because a thread may sleep with it: some
+ * strategies of locking let a call wait until another one has left the socket.
+ * A watcher runs under the socket's lock and takes es_lock.
  */
 #include <pthread.h>
 #include <sys/eventfd.h>
@@ -25,7 +27,8 @@
 #define	EPOLL_FLAGS	(EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)
 #define	EPOLL_ALWAYS	(EPOLLERR | EPOLLHUP)
 
-struct mtx epoll_filelock;
+static struct mtx filelock_mtx;
+static bool filelock_held GUARDED_BY(filelock_mtx);
 /* Sets that the kernel polls: they are in a poll() or in another set. */
 static LIST_HEAD(, epset) exposed GUARDED_BY(epoll_filelock) =
     LIST_HEAD_INITIALIZER(exposed);
@@ -34,7 +37,7 @@ static pthread_once_t epoll_once = PTHREAD_ONCE_INIT;
 static void
 epoll_init(void)
 {
-	mtx_init(&epoll_filelock, LC_FD);
+	mtx_init(&filelock_mtx, LC_FD);
 }
 
 struct epset *
@@ -46,7 +49,7 @@ epset_new(int epfd)
 	pthread_once(&epoll_once, epoll_init);
 	mtx_init(&es->es_lock, LC_EPOLL);
 	mtx_private(&es->es_lock);
-	mtx_private(&epoll_filelock);
+	role_assert(&epoll_filelock);	/* the set is new */
 	LIST_INIT(&es->es_items);
 	TAILQ_INIT(&es->es_ready);
 	es->es_eventfd =
@@ -236,13 +239,23 @@ static void
 filelock_enter(void) ACQUIRES(epoll_filelock)
 {
 	giant_enter();
-	mtx_lock(&epoll_filelock);
+	mtx_lock(&filelock_mtx);
+	while (filelock_held)
+		(void)msleep(&filelock_held, &filelock_mtx, PDUE, "epoll set",
+		    NSEC_FOREVER);
+	filelock_held = true;
+	mtx_unlock(&filelock_mtx);
+	role_take(&epoll_filelock);
 }
 
 static void
 filelock_leave(void) RELEASES(epoll_filelock)
 {
-	mtx_unlock(&epoll_filelock);
+	role_drop(&epoll_filelock);
+	mtx_lock(&filelock_mtx);
+	filelock_held = false;
+	mtx_unlock(&filelock_mtx);
+	wakeup(&filelock_held);
 	giant_exit();
 }
 

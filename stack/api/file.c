@@ -85,7 +85,7 @@ file_new(enum file_type type)
 	atomic_store_u32(&f->f_fds, 1);
 	atomic_store_u32(&f->f_nonblock, 0);
 	atomic_store_u32(&f->f_timeo, 0);
-	mtx_private(&epoll_filelock);	/* the file is new */
+	role_assert(&epoll_filelock);	/* the file is new */
 	LIST_INIT(&f->f_items);
 	atomic_store_rel_u32(&f->f_refs, 1);
 	return (f);

@@ -152,7 +152,7 @@ def test_the_stack_as_a_router_and_restore_removes_its_devices(run: Run) -> None
         address = getattr(run.lab.links("right")[0], family).split("/")[0]
         client = ["iperf3", "-c", address, "-t", "1", "-J"]
         ((sample,),) = measured(run.play, client, **boot)
-        assert sample["rc"] == 0, (test.name, sample)
+        assert sample["rc"] == 0, sample
         stopped = run.play("stop", **boot).data
         assert stopped["crashed"] is False
         assert set(stopped["ended"]) == {"stack", "server"}

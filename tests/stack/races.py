@@ -46,7 +46,7 @@ RACES = (
     Race("pair_order", "two pcbs are locked in the wrong order", "unix-pair", "random", 1, 1000),
     Race("pair_recheck", "the peer is not tested again when both are locked", "unix-pair", "random", 1, 1000),
     Race("gc_unlocked", "a message is read while the collector scans it", "unix-rights", "pct", 932, 978),
-    Race("accept_wake", "a listener is woken without a reference", "tcp-listen", "pct", 247, 5484),
+    Race("accept_wake", "a listener is woken without a reference", "tcp-listen", "pct", 3801, 5723),
     Race("accept_queue", "a child joins a queue that it was removed from", "tcp-accept", "pct", 89, 4736),
     Race("tcp_closed", "a segment arrives at a connection that was closed", "tcp-reset", "pct", 2, 7764),
     Race("timer_ref", "a timer has no reference to its socket", "tcp-reset", "random", 70, 6151),

@@ -122,7 +122,7 @@ def test_a_sign_is_the_published_one_or_not(pairs: tuple[tuple[float, float], ..
 def test_the_page_says_what_chance_would_have_proven() -> None:
     cells = [Cell(f"a={i}", {}, "UNIX", ALIKE) for i in range(39)] + [Cell("a=b", {}, "UNIX", FASTER)]
     assert knobs_page.chances(cells) == (
-        "Of 40 cells 1 have a proven difference; if no knob did anything, about 2 would seem to."
+        "Of 40 cells 1 have a proven difference; if no knob had an effect, chance alone would show about 2."
     )
     said = knobs_page.page(cells, [], {"UNIX": "1000/s"}, Measured(5, 30, 0.4, 15.2, "no noise"))
     assert "in 15 minutes" in said

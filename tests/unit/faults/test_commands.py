@@ -81,7 +81,7 @@ def test_import_names_each_file_that_its_parser_fails_at(
     for path in given:
         path.parent.mkdir(parents=True)
         path.write_text("x\n")
-    inner = {"csv": "_table", "test-result": "_tests"}.get(form, "_file")
+    inner = {"csv": "_table", "iperf3": "_documents", "test-result": "_tests"}.get(form, "_file")
 
     def broken(*_: object) -> Iterator[object]:
         yield from ()

@@ -44,7 +44,7 @@ def test_chosen_columns_are_known_by_their_headings() -> None:
 
 
 def test_omni_needs_the_name_of_its_test_and_has_its_unit() -> None:
-    assert "name it with --test" in problems("netperf", DATA / "netperf" / "omni-rr.txt")[0]
+    assert "set --test, such as" in problems("netperf", DATA / "netperf" / "omni-rr.txt")[0]
     (found,) = read("netperf", DATA / "netperf" / "omni-rr.txt", test="tcp.rr/host-host/ipv4")
     assert [(value.metric, value.value) for value in found.values] == [("transactions", 36672.67)]
 

@@ -28,7 +28,7 @@ def test_percentiles_stand_in_a_table_and_every_sample_is_drawn(client: Client) 
     Sample.objects.bulk_create(slowest)
     text = text_of(page(client, comparison_address(run)))
     assert re.search(
-        r"in µs, median over the samples Side 50 % 99 % deferred 2\d\.\d 4\d\.\d direct 2\d.\d 4\d\.\d",
+        r"in µs, median over the samples Side p50 p99 deferred 2\d\.\d 4\d\.\d direct 2\d.\d 4\d\.\d",
         text,
     )
     figures = json.loads(page(client, comparison_address(run) + "?graphs=json"))

@@ -66,7 +66,7 @@ def test_changes_of_a_test_are_multiplied_and_the_worst_comes_first(branch: Trac
 
 def test_what_came_before_is_left_out(client: Client, branch: TrackedBranch) -> None:
     page = words(client, "/tracking/head/period/?from=3&until=9")
-    assert "6 commits that change the stack" in page
+    assert "6 commits of the stack" in page
     assert re.search(r"tcp\.stream/host-host/ipv4</td> <td[^>]*>direct</td> <td[^>]*>.5\.0+ %", page)
     assert "Alerts</h2>" not in page
     assert "No test changed." in words(client, "/tracking/head/period/?from=7")
