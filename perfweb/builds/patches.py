@@ -44,7 +44,7 @@ _BRACKETS = re.compile(r"\s*(?:\[[^\]]*\]\s*)+")
 _NUMBER = re.compile(r"(?<![\d./vV])(\d{1,3})/(\d{1,3})(?![\d/]|\.\d)", re.ASCII)
 # [PATCH v2], [PATCHv2], [RFC V2], but neither [PATCH ipv6] nor [PATCH v6.12].
 _VERSION = re.compile(
-    r"(?:(?<![A-Za-z0-9])|(?<=PATCH)|(?<=RFC)|(?<=RFT)|(?<=RESEND)|(?<=SERIES))v(\d{1,3})(?![\d.])",
+    r"(?:PATCH|RFC|RFT|RESEND|SERIES|(?<![A-Za-z0-9]))v(\d{1,3})(?![\d.])",
     re.ASCII | re.IGNORECASE,
 )
 _REPLY = re.compile(r"(?:re|aw|fwd?|antw)\s*:", re.IGNORECASE)
