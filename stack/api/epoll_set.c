@@ -23,6 +23,7 @@
 #include <sys/eventfd.h>
 
 #include "api/epoll.h"
+#include "kern/synch.h"
 
 #define	EPOLL_FLAGS	(EPOLLET | EPOLLONESHOT | EPOLLEXCLUSIVE | EPOLLWAKEUP)
 #define	EPOLL_ALWAYS	(EPOLLERR | EPOLLHUP)
