@@ -45,7 +45,7 @@ def test_it_answers(topology: Topology, driver: Driver) -> None:
     topology.prepare(driver)
     topology.boot({}, driver=driver)
     for size in ("0", "1000", "1472", "4000", "60000"):
-        said = topology.on("left", "ping", "-n", "-c", "3", "-i", "0.01", "-s", size, STACK, check=False)
+        said = topology.on("left", "ping", "-n", "-c", "3", "-i", "0.3", "-s", size, STACK, check=False)
         assert "3 received" in said, said
     assert topology.value(f"if.{driver.interface}0.driver") == ("" if driver is TAP else driver.name)
     assert topology.value(f"if.{driver.interface}0.stats.ierrors") == "0"
@@ -97,7 +97,7 @@ def test_the_host_has_its_frames_back_afterwards(topology: Topology) -> None:
     assert topology.stop(child) == 0
     assert "prog/xdp" not in run("ip", "-n", f"{topology.name}-dut", "link", "show", "data0")
     topology.boot({})
-    assert "3 received" in topology.on("left", "ping", "-n", "-c", "3", "-i", "0.01", STACK, check=False)
+    assert "3 received" in topology.on("left", "ping", "-n", "-c", "3", "-i", "0.3", STACK, check=False)
 
 
 NOT_ROOT = Driver("xdp", capabilities=("net_raw",))

@@ -47,7 +47,7 @@ def test_tcp_of_both_families_passes_a_tunnel(topology: Topology, kind: str, out
     topology.await_line("boot.log", "listening")
     for inner in (4, 6):
         to = INNER[inner][0]
-        assert "2 received" in topology.on("left", "ping", "-n", "-c", "2", "-i", "0.01", "-s", "3000", "-W", "5", to)
+        assert "2 received" in topology.on("left", "ping", "-n", "-c", "2", "-i", "0.3", "-s", "3000", "-W", "5", to)
         for direction in ((), ("-R",)):
             check_iperf3(iperf3(topology, to, "-n", "4M", *direction))
 
