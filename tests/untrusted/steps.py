@@ -64,12 +64,22 @@ def held(parser: Parser, text: str) -> tuple[float, float, str]:
     return whole, longest, name
 
 
+def fitted(text: str, limit: int) -> str:
+    """Return the beginning of a text that has about `limit` bytes: a text of so many characters may have four times
+    as many, which no request may have.
+    """
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return text if size <= limit else text[: len(text) * limit // size]
+
+
 def worst(parser: Parser, limit: int, key: Callable[[tuple[float, float, str]], float]) -> tuple[tuple[Any, ...], str]:
     """The largest measurement of the hostile texts, and the name of the text."""
     texts = {**GENERIC, **parser.texts}
-    first = {name: held(parser, generate(limit // 16)) for name, generate in texts.items()}
+    first = {name: held(parser, fitted(generate(limit // 16), limit // 16)) for name, generate in texts.items()}
     slowest = sorted(first, key=lambda name: key(first[name]), reverse=True)[:SLOWEST]
-    final = {name: min((held(parser, texts[name](limit)) for _ in range(3)), key=key) for name in slowest}
+    final = {
+        name: min((held(parser, fitted(texts[name](limit), limit)) for _ in range(3)), key=key) for name in slowest
+    }
     name = max(final, key=lambda name: key(final[name]))
     return final[name], name
 
