@@ -255,8 +255,8 @@ filelock_leave(void) RELEASES(epoll_filelock)
 	role_drop(&epoll_filelock);
 	mtx_lock(&filelock_mtx);
 	filelock_held = false;
-	mtx_unlock(&filelock_mtx);
 	wakeup(&filelock_held);
+	mtx_unlock(&filelock_mtx);
 	giant_exit();
 }
 
