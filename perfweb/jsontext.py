@@ -18,7 +18,7 @@ Pairs = list[tuple[str, Any]]
 """The names and values of an object, in the order of its text."""
 
 Objects = Callable[[Pairs], dict[str, Any]]
-"""Makes the object, and says what a name means that is there twice (RFC 8259, section 4)."""
+"""Makes the object. It decides about a name that is there twice (RFC 8259, section 4)."""
 
 
 def read_json(text: str | bytes, *, objects: Objects | None = None) -> Any:

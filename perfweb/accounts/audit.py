@@ -18,7 +18,7 @@ from perfweb.plaintext import plain
 
 @dataclass
 class AuditRecord:
-    """The line in the log will say; the subject may be known only at the end of the action."""
+    """The line of the audit log; the action may set the subject at its end."""
 
     subject: str = ""
     detail: str = ""

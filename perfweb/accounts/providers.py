@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Sign-in with an external account: GitHub (OAuth 2.0), or an OpenID Connect provider, if configured.
 
-Authlib speaks the protocols: state, PKCE, nonce, signature and claims. What it leaves to its user is here: who is asked
-and how long, what a token has to say, and what people are told when something is wrong. Of what a provider says only
-who somebody is goes on from here; its tokens are forgotten.
+Authlib implements the protocols: state, PKCE, nonce, signature and claims. This module configures the providers, limits
+the time of their responses, checks the claims, and has the error messages for users. It returns the user's identity
+only, and keeps no token.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class Provider(ABC):
             )
         if "error" in request.GET:
             sessions.clear_state_data(request.session, state)
-            told = f"{self.label} refused the sign-in, or you did not allow it to share your identity. {AGAIN}"
-            raise ProviderError(told, f"{self.label} says {request.GET['error']}")
+            words = f"{self.label} refused the sign-in, or you did not allow it to share your identity. {AGAIN}"
+            raise ProviderError(words, f"{self.label} returned {request.GET['error']}")
         with self._troubles():
             app = self._app()
             token = app.authorize_access_token(request, claims_options=self._claims())
@@ -145,12 +145,12 @@ class Provider(ABC):
         try:
             return Path(self.secret_file).read_text(encoding="ascii").strip()
         except (OSError, UnicodeDecodeError) as error:
-            told = f"Sign-in with {self.label} is not configured completely. Contact an administrator of this site."
-            raise ProviderError(told, f"{self.secret_file}: {error}", HTTPStatus.SERVICE_UNAVAILABLE) from None
+            words = f"Sign-in with {self.label} is not configured completely. Contact an administrator of this site."
+            raise ProviderError(words, f"{self.secret_file}: {error}", HTTPStatus.SERVICE_UNAVAILABLE) from None
 
     def _unbelievable(self, reason: str) -> ProviderError:
-        told = f"The response of {self.label} is invalid. {AGAIN} If that fails, contact an administrator."
-        return ProviderError(told, reason, HTTPStatus.BAD_GATEWAY)
+        words = f"The response of {self.label} is invalid. {AGAIN} If that fails, contact an administrator."
+        return ProviderError(words, reason, HTTPStatus.BAD_GATEWAY)
 
     @contextmanager
     def _troubles(self) -> Iterator[None]:
@@ -158,8 +158,8 @@ class Provider(ABC):
         try:
             yield
         except requests.RequestException as error:
-            told = f"{self.label} cannot be asked now. Try again in a minute, or sign in another way."
-            raise ProviderError(told, f"{type(error).__name__}: {error}", HTTPStatus.BAD_GATEWAY) from None
+            words = f"{self.label} does not answer now. Try again in a minute, or sign in another way."
+            raise ProviderError(words, f"{type(error).__name__}: {error}", HTTPStatus.BAD_GATEWAY) from None
         except (
             AuthlibBaseError,
             JoseError,

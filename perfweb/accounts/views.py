@@ -162,8 +162,8 @@ def _wanted(terms: dict[str, Any], before: int | None) -> QuerySet[Entry]:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001
     """Say what to do about a form without its token; the log of the server has the reason."""
-    told = "This form has expired, or is from another site. Go back, reload the page, and send it again."
-    return render(request, "403.html", {"exception": told}, status=403)
+    words = "This form has expired, or is from another site. Go back, reload the page, and send it again."
+    return render(request, "403.html", {"exception": words}, status=403)
 
 
 def _owner(request: HttpRequest) -> User:

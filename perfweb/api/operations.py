@@ -76,9 +76,11 @@ def read(
     tag: Tag | None = None,
     auth: Bearer | None = None,
 ) -> Callable[[View], View]:
-    """Register a function for GET and HEAD. An unknown parameter is refused, because ignoring a misspelt filter would
-    answer another question; a repeated one is refused unless it takes a list. `may_lack` says that what is asked for
-    may not exist; `tag` gives the entity tag of the answer before it is made; `auth` says that it is about who asks.
+    """Register a function for GET and HEAD.
+
+    Unknown parameters are refused, because a misspelt filter would select everything; repeated ones are refused unless
+    they take a list. `may_lack`: the response may be 404. `tag` returns the entity tag before the response is made.
+    `auth`: the response depends on the user of the token.
     """
     responses: dict[int, Any] = {HTTPStatus.OK: response, HTTPStatus.NOT_MODIFIED: None}
     responses[HTTPStatus.BAD_REQUEST] = Problem

@@ -20,7 +20,7 @@ _BLANKS = re.compile(r"\s*")
 
 
 Reports = Iterator[tuple[int, str, dict[str, Any] | ToolError]]
-"""The line, the text and the content of each report, or what is wrong with it."""
+"""Line, text and content of each report, or its error."""
 
 
 def read(paths: Sequence[str], options: Options, files: Files) -> Iterator[Record]:
@@ -74,7 +74,7 @@ class _Reader:
 
 
 def _documents(text: str) -> Reports:
-    """Yield each JSON document of a file; reading stops at what is none."""
+    """Yield each JSON document of a file. Reading stops at the first error."""
     decoder = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=mark_repeated)
     place, line = 0, 1
     while True:
@@ -97,7 +97,7 @@ def _documents(text: str) -> Reports:
 
 
 def _assembled(documents: Reports) -> Reports:
-    """Yield reports, and make those that `--json-stream` printed as events from "start" to "end" one report each."""
+    """Yield reports. The events of `--json-stream`, from "start" to "end", become one report."""
     stream: list[str] = []
     began, report = 0, dict[str, Any]()
     for line, written, found in documents:
@@ -140,11 +140,11 @@ def _test(report: dict[str, Any], options: Options) -> str:
     is not from the client.
     """
     start = _part(report, "start")
-    asked = _part(start, "test_start")
+    wanted = _part(start, "test_start")
     connected = start.get("connected")
     first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
     family = "ipv6" if ":" in str(first.get("remote_host", "")) else "ipv4"
-    streams = asked.get("num_streams", 1)
+    streams = wanted.get("num_streams", 1)
     if isinstance(streams, bool) or not isinstance(streams, int) or not 1 <= streams <= 10_000:
         raise ToolError("start.test_start.num_streams is no number of streams")
     return options.test_name(f"iperf3{_protocol(start)}.{streams}{_direction(report)}", family)
@@ -152,23 +152,23 @@ def _test(report: dict[str, Any], options: Options) -> str:
 
 def _protocol(start: dict[str, Any]) -> str:
     """The part of a test's name for the protocol, empty for TCP."""
-    asked = _part(start, "test_start")
-    protocol = str(asked.get("protocol", "TCP")).lower()
+    wanted = _part(start, "test_start")
+    protocol = str(wanted.get("protocol", "TCP")).lower()
     if not re.fullmatch(r"[a-z0-9]{1,12}", protocol):
         raise ToolError("start.test_start.protocol is no name of a protocol")
-    if asked.get("mptcp") or start.get("mptcp"):
+    if wanted.get("mptcp") or start.get("mptcp"):
         protocol = "mptcp"
     return "" if protocol == "tcp" else f".{protocol}"
 
 
 def _direction(report: dict[str, Any]) -> str:
-    asked = _part(_part(report, "start"), "test_start")
+    wanted = _part(_part(report, "start"), "test_start")
     # iperf3 3.12 does not report that both directions were requested.
     if "sum_received_bidir_reverse" in _part(report, "end"):
         return ".bidirectional"
-    if asked.get("bidir"):
+    if wanted.get("bidir"):
         raise ToolError("both directions were measured, and the report has the sum of one: use iperf3 3.8 or later")
-    return ".reverse" if asked.get("reverse") else ""
+    return ".reverse" if wanted.get("reverse") else ""
 
 
 def _seconds(report: dict[str, Any]) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What netperf prints: tables of the classic tests and of -O, `name=value` lines (-k), and CSV (-o).
+"""The output of netperf: tables of the classic tests and of -O, `name=value` lines (-k), and CSV (-o).
 
 A file may hold the output of many calls, one after the other.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfweb.imports.netperf_tables import HEADINGS, SENT, Table, is_row, named
+from perfweb.imports.netperf_tables import HEADINGS, SENT, Table, by_heading, is_row
 from perfweb.imports.records import Files, Options, Record, data_sets, lines, number
 from perfweb.measuring.tools import ToolError, Value, netperf
 
@@ -34,11 +34,11 @@ _FIELD = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.ASCII)
 _COMMAND_TEST = re.compile(r"-t\s*(\S+)")
 _ASIDE = re.compile(
     r"(?:==|--) .*"  # between the outputs of calls, as raw data of this project has them
-    r"|!!!.*"  # a warning that the confidence that was asked for was not reached
+    r"|!!!.*"  # a warning: the confidence interval is wider than requested
     r"|Interim result:.*|NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[\d+\]=.*"  # of -D
     r"|(?:catcher|enable_enobufs|netperf)\b.*"
 )
-"""Lines that netperf prints between others and that say nothing of the result."""
+"""Lines between others that do not belong to the result."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class _Sample:
 
 @dataclass
 class _Reader:
-    """How far the reading of a file is: the last banner, its table, and what is not complete."""
+    """The state of a reader: the last banner, its table, and incomplete results."""
 
     options: Options
     report: Callable[[int, str], None]
@@ -68,8 +68,8 @@ class _Reader:
     """What a UDP stream sent: the row with what was received follows."""
 
     def feed(self, line: int, content: str) -> _Sample | None:
-        """Return the sample that a line completes. Raises ToolError for what netperf does not print, or cannot be read;
-        what follows is then left out until another test begins.
+        """Return the sample that a line completes. Raises ToolError for a line that netperf does not print, and for a
+        test that is not known; the lines after it are skipped until the next banner.
         """
         try:
             return self._feed(line, content)
@@ -130,8 +130,8 @@ class _Reader:
 
     def _chosen(self, chosen: Mapping[str, str]) -> _Sample:
         self.banner = 0
-        asked = _COMMAND_TEST.search(chosen.get("COMMAND_LINE", ""))
-        kind = asked[1] if asked and self.kind not in _MEASURES else self.kind
+        named = _COMMAND_TEST.search(chosen.get("COMMAND_LINE", ""))
+        kind = named[1] if named and self.kind not in _MEASURES else self.kind
         elapsed = chosen.get("ELAPSED_TIME", "")
         seconds = number(elapsed, "ELAPSED_TIME") if elapsed else 0.0
         number(chosen.get("THROUGHPUT", ""), "THROUGHPUT")
@@ -151,7 +151,7 @@ class _Reader:
             return None
         if not self.columns:
             raise ToolError("values without headings: let netperf print them (leave out -P 0)")
-        return self._chosen(named(self.columns, cells))
+        return self._chosen(by_heading(self.columns, cells))
 
     def _row(self, content: str) -> _Sample | None:
         """A row of a table; a UDP stream has two of them: what was sent, then what was received, which counts."""

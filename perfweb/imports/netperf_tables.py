@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tables that netperf prints: names the numbers of a row by the heading above it, and takes none without a name."""
+"""The tables of netperf: each number of a row is known by the heading above it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEADINGS = {
 """How the headings of -o and -O spell the selectors that are read (netperf's manual, "Omni Output Selectors")."""
 
 SENT = "SENT_THROUGHPUT"
-"""The name of what a UDP stream sent, which a row of its own tells before what was received."""
+"""The selector of the rate at which a UDP stream was sent: its row comes before the row of the receiver."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|[+-]?(?:nan|inf)", re.ASCII | re.IGNORECASE)
 
@@ -113,7 +113,9 @@ class Table:
         ends = [*starts[1:], max(map(len, [line, *self.heading]))]
         for text in self.heading:
             if any(0 < start < len(text) and not text[start - 1].isspace() for start in starts):
-                raise ToolError(f"the columns below {self.heading[0].strip()[:60]!r} do not stand below their headings")
+                raise ToolError(
+                    f"the columns below {self.heading[0].strip()[:60]!r} are not aligned with their headings"
+                )
         names = [
             " ".join(" ".join(text[start:end].strip() for text in self.heading).split())
             for start, end in zip(starts, ends, strict=True)
@@ -136,7 +138,7 @@ def is_row(line: str) -> bool:
     return bool(first) and _NUMBER.fullmatch(first[0]) is not None
 
 
-def named(headings: Sequence[str], cells: Sequence[str]) -> Mapping[str, str]:
+def by_heading(headings: Sequence[str], cells: Sequence[str]) -> Mapping[str, str]:
     """Return the values of a row of -o by their selectors. Raises ToolError where headings and values do not match."""
     if len(cells) != len(headings):
         raise ToolError(f"{len(cells)} values below {len(headings)} headings")

@@ -127,8 +127,8 @@ def _series_of(message: Message, user: User | None) -> Series:
 def _is_near(message: Message, series: Series) -> bool:
     """Whether a mail of a series answers this one, this one answers it, or both answer the same mail.
 
-    Older mails of a thread say nothing, because a new series may be a reply to an old one. So may a cover letter, which
-    therefore belongs to a series only if mails of that answer it.
+    Older mails of the thread do not count, because a new series may be a reply to an old one. A cover letter may be
+    such a reply, too: it belongs to a series only if a mail of the series answers it.
     """
     for posting in series.postings.only("message_id", "related"):
         answered = posting.related[-1] if len(posting.related) > 1 else ""

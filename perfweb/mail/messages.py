@@ -136,7 +136,7 @@ def _read(headers: Headers, content: bytes, rules: Rules, envelope_sender: str |
         id=ids[0],
         parents=tuple(dict.fromkeys(parents))[-MOST_PARENTS:],
         sender=sender,
-        # A relay's signature proves the relay, not the author for whom it writes.
+        # The signature of a relay or list proves its domain, not the author.
         proven=sender == written_by and sender.rpartition("@")[2] in signed and not _partly_signed(headers),
         reply_to=reply_to or (sender,),
         copy_to=copy_to,
@@ -168,7 +168,7 @@ def _reply_to(headers: Headers, rules: Rules) -> tuple[str, ...]:
 
 
 def _author(headers: Headers, written_by: str, reply_to: Sequence[str]) -> str:
-    """The author of a mail that a relay or list has put its own address on: "Ada via list <list@example.org>"."""
+    """The author, also if a relay or list replaced the address in From: "Ada via list <list@example.org>"."""
     name = header(headers, "From").rpartition("<")[0]
     return reply_to[0] if len(reply_to) == 1 and _RELAYED.search(name) else written_by
 
@@ -211,7 +211,7 @@ def _is_machine(name: str) -> bool:
 
 
 def _request(mail: Mail | None, content: bytes) -> tuple[str, str]:
-    """The line `perf:` says before the diff begins, and its error."""
+    """The request of the line `perf:` before the diff, and the error in it."""
     words = mail.body.removesuffix(mail.patch.diff) if mail else content
     try:
         found = commands.find(words.decode("utf-8", "replace"), PREFIX)

@@ -22,9 +22,9 @@ def explain(message: Message, *, known: bool) -> None:
         helps = parse(message.request).verb == Verb.HELP
     except RequestError:
         helps = False
-    if not known and not may_answer(message.reply_to, message.sender, proven=message.proven):
+    if not may_answer(message.reply_to, message.sender, proven=message.proven, known=known):
         raise IgnoredError(f"{message.sender} has had too many answers")
-    sending.explain(message, answers.helped() if helps else answers.no_series())
+    sending.answer_mail(message, answers.helped() if helps else answers.no_series())
 
 
 def _said(series: Series, words: str) -> str:

@@ -6,6 +6,7 @@ A mail that was taken and not yet marked as sent when the power went is sent twi
 
 import hashlib
 import smtplib
+from collections.abc import Sequence
 
 from django.conf import settings
 from django.core.mail import EmailMessage
@@ -36,31 +37,32 @@ def list_told(series: Series) -> bool:
 
 
 def answer(series: Series, posting: Posting, occasion: str, text: str, *, public: bool = False) -> None:
-    """Has a mail answered; to the list, too, if `public`."""
+    """Answer a mail of a series, with a copy to the list if `public`."""
+    thread = [*posting.related[1:], posting.message_id]
+    copies = [series.copy_to] if public and series.copy_to else []
+    _post(_key(series, occasion), occasion, series.reply_to or [series.sender], posting.subject, thread, text, copies)
+
+
+def answer_mail(message: Message, text: str) -> None:
+    """Answer a mail that belongs to no series."""
+    key = f"request.{hashlib.sha256(message.id.encode()).hexdigest()[:32]}"
+    _post(key, "request", message.reply_to, message.subject, [*message.parents, message.id], text)
+
+
+def _post(
+    key: str, occasion: str, to: Sequence[str], subject: str, thread: Sequence[str], text: str, cc: Sequence[str] = ()
+) -> None:
+    """Put an answer to the last mail of a thread, given by Message-IDs, into the outbox."""
     content = {
         "occasion": occasion,
-        "to": series.reply_to or [series.sender],
-        "cc": [series.copy_to] if public and series.copy_to else [],
-        "subject": f"Re: {posting.subject}",
-        "in_reply_to": posting.message_id,
-        "references": " ".join([*posting.related[1:], posting.message_id]),
+        "to": list(to),
+        "cc": list(cc),
+        "subject": f"Re: {subject}",
+        "in_reply_to": thread[-1],
+        "references": " ".join(thread),
         "text": text,
     }
-    post(CHANNEL, _key(series, occasion), content)
-
-
-def explain(message: Message, text: str) -> None:
-    """Have a mail answered that belongs to no series."""
-    content = {
-        "occasion": "request",
-        "to": list(message.reply_to),
-        "cc": [],
-        "subject": f"Re: {message.subject}",
-        "in_reply_to": message.id,
-        "references": " ".join([*message.parents, message.id]),
-        "text": text,
-    }
-    post(CHANNEL, f"request.{hashlib.sha256(message.id.encode()).hexdigest()[:32]}", content)
+    post(CHANNEL, key, content)
 
 
 def send(letter: Letter) -> str:

@@ -27,7 +27,7 @@ from perfweb.submissions.commands import Request, RequestError, Verb, parse
 from perfweb.submissions.models import Submission, SubmissionState
 from perfweb.submissions.services import PROBLEMS, DuplicateError
 
-UNKNOWN_SENDERS = "strangers-by-mail"
+UNKNOWN_SENDERS = "unknown-senders"
 """The account that has the patches of people who are not proven to have one."""
 PATIENCE = timedelta(minutes=30)
 """Time after the last mail of a series before a missing one is reported."""
@@ -242,21 +242,21 @@ def answer(series: Series, posting: Posting, occasion: str, text: str, *, public
     """
     if sending.answered(series, occasion):
         return
-    unknown = series.user is None or series.reply_to
-    if unknown and not may_answer(series.reply_to, series.sender, proven=series.proven):
+    if not may_answer(series.reply_to, series.sender, proven=series.proven, known=series.user is not None):
         return
     sending.answer(series, posting, occasion, text, public=public)
 
 
-def may_answer(reply_to: Sequence[str], sender: str, *, proven: bool) -> bool:
-    """Count an answer that goes to addresses which no account has; False where one of them has had too many.
+def may_answer(reply_to: Sequence[str], sender: str, *, proven: bool, known: bool) -> bool:
+    """Count an answer, unless it goes to the address of an account alone; False if an address has had too many.
 
-    Addresses in Reply-To are counted by themselves: anyone may name those of others there.
+    `known` means that `sender` is that address. Addresses in Reply-To have a limit of their own, also in mails of
+    accounts, because they may be those of other people.
     """
-    proof = "proven" if proven else "unproven"
-    named = [address for address in reply_to if address != sender]
+    named = [f"reply-to {address}" for address in reply_to if address != sender]
+    own = [] if known else [f"{'proven' if proven else 'unproven'} {sender}"]
     try:
-        for key in [f"reply-to {address}" for address in named] or [f"{proof} {sender}"]:
+        for key in named or own:
             ANSWERS_WITHOUT_ACCOUNT.spend(key)
     except NotNowError as error:
         log.warning("%s is not answered: %s", sender, error)

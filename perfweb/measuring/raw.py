@@ -25,8 +25,8 @@ class RawSample:
 
     `rc` is the exit status, negative for the number of a signal; `started` is in seconds since 1970; `refused` counts
     how often a busy server had refused before; `gauges` are by the names in gauges.UNITS; `void` is the reason why
-    the sample
-    is void.  `malformed` is the JSON of what a host sent instead of a sample; the other fields are then empty.
+    the sample is void.  `malformed` is the JSON of what a host sent instead of a sample; the other fields
+    are then empty.
     """
 
     rc: int = 0

@@ -69,6 +69,7 @@ def test_one_operation_more_is_seen_exactly_and_the_next_run_says_the_same(simul
     (before, _), _ = values(run, "atomics", "simulated.forward.1.atomics", "plain")
     (after, _), _ = values(run, "atomics", "simulated.forward.1.atomics", "extra")
     assert after - before == pytest.approx(1, abs=0.01)
+    assert list(Boot.objects.filter(run=run).order_by("position").values_list("seed", flat=True)) == [1, 1, 2, 2]
     commands = Measurement.objects.filter(boot__run=run, test__startswith="simulated.tcp.2").values_list(
         "command", flat=True
     )

@@ -51,28 +51,28 @@ class Tool:
     from_build: bool = False
 
 
-LEAST_BUSY = 0.5
+BUSY_MIN = 0.5
 """Share of a request/response sample that its transactions must fill."""
 
 
 def stalled(values: Sequence[Value]) -> str:
-    """Say why the values of one sample show that its client waited for most of the time; empty where they do not.
+    """Return why a request/response sample is void, or an empty text: its client waited most of the time.
 
-    A client that sends the next request when the answer has come has one transaction under way at any time, so that
-    rate and mean latency multiply to 1, or to more if it has several (Little 1961, "A proof for the queuing formula
-    L = λW"). netperf 2.7 without -e stops for good at the first datagram that is lost; its rate is then that of the
-    transactions before, and its latency is that of a network without loss.
+    The rate multiplied by the mean latency is the mean number of transactions under way (Little 1961, "A proof for
+    the queuing formula L = λW"). It is 1 for a client that sends the next request when the response arrives, and
+    more for several clients. netperf 2.7 without -e sends nothing more after the first lost datagram: its latency
+    is then that of a network without loss, and its rate is too low.
     """
     known = {value.metric: value for value in values}
     rate, latency = known.get("transactions"), known.get("latency.mean")
     if rate is None or latency is None or latency.unit != "us":
         return ""
     busy = rate.value * latency.value / 1e6
-    if busy >= LEAST_BUSY:
+    if busy >= BUSY_MIN:
         return ""
     return (
         f"stall: {rate.value:g} transactions/s of {latency.value:g} us fill {100 * busy:.1f} % of the time "
-        f"({100 * LEAST_BUSY:g} % needed): the client waited for a datagram or answer that was lost"
+        f"({100 * BUSY_MIN:g} % needed): the client waited for a datagram or answer that was lost"
     )
 
 

@@ -116,10 +116,11 @@ def _datagrams(received: Mapping[str, Any]) -> list[Value]:
 
 
 def delivered_share(total: Mapping[str, Any], where: str) -> float:
-    """Return which share of its datagrams a sum of iperf3 says arrived, between 0 and 1.
+    """Return the share of datagrams that arrived, between 0 and 1, from a sum of iperf3's report.
 
-    Raises ToolError for what cannot be: less than none or more than all lost, or a jitter (RFC 1889, section 6.3.1)
-    longer than the test. Its own `lost_percent` is of another number of packets than `packets`.
+    It is not derived from `lost_percent`, which counts other packets than `packets`. Raises ToolError for impossible
+    numbers: losses below 0 or above `packets`, a share beyond 0 to 100 %, a jitter (RFC 1889, section 6.3.1) longer
+    than the test.
     """
     sent = positive(total.get("packets"), f"{where}.packets")
     lost = number(total.get("lost_packets"), f"{where}.lost_packets")

@@ -71,7 +71,7 @@ def _confirm(alert: Alert) -> bool:
             return True
     if alert.state == AlertState.REFUTED:
         return _conclude(alert, "A run that alternated both commits did not confirm it. No alert was sent.")
-    notifications.tell(alert)
+    notifications.notify(alert)
     return _bisect(alert)
 
 
@@ -155,5 +155,5 @@ def _conclude(alert: Alert, text: str, commits: Sequence[TrackedCommit] = (), fo
     alert.save(update_fields=["conclusion", "probability", "culprit"])
     states.note(alert, measuring.BY, text)
     if alert.state not in {AlertState.NEW, AlertState.REFUTED}:
-        notifications.tell(alert)
+        notifications.notify(alert)
     return False

@@ -25,7 +25,7 @@ WIDTH = 72
 MAIL = "mail:smtp"
 
 
-def tell(alert: Alert) -> None:
+def notify(alert: Alert) -> None:
     """Notify all recipients: once when a change is confirmed, and once when its bisection ends.
 
     A letter that has been sent is not sent again with the same content.

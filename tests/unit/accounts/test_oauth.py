@@ -120,7 +120,7 @@ def test_an_equal_address_of_mail_opens_nothing(client: Client, there: Identitie
     ("called", "made"),
     [
         ("ann@example.org", "ann@oidc"),
-        ("strangers-by-mail", "strangers-by-mail@oidc"),
+        ("unknown-senders", "unknown-senders@oidc"),
         ("Ann Müller\x1b[1m", "Ann-M-ller-1m@oidc"),
         ("名前", "somebody@oidc"),
         ("x" * 300, "x" * 100 + "@oidc"),
@@ -238,7 +238,7 @@ def test_a_provider_that_sends_too_much_is_refused(client: Client, there: Identi
     there.described["more"] = "x" * PROVIDER_BYTES
     answer = client.post("/account/sign-in/oidc/")
     assert answer.status_code == 502
-    assert "cannot be asked now" in answer.content.decode()
+    assert "does not answer now" in answer.content.decode()
     there.described.clear()
     there.person["more"] = "x" * PROVIDER_BYTES
     assert through(client).status_code == 502
@@ -250,7 +250,7 @@ def test_a_provider_that_is_away_is_named(client: Client, there: Identities) -> 
     for path in back:
         answer = client.get(path)
         assert answer.status_code == 502
-        assert "cannot be asked now. Try again" in answer.content.decode()
+        assert "does not answer now. Try again" in answer.content.decode()
     assert client.post("/account/sign-in/oidc/").status_code == 502
 
 

@@ -49,7 +49,7 @@ def alert_on(bot: Bot, subject: str = "net: name five", *, issues: bool = True) 
 def conclude(alert: Alert) -> None:
     alert.culprit, alert.probability, alert.conclusion = alert.until, 0.98, "It was this one."
     alert.save()
-    notifications.tell(alert)
+    notifications.notify(alert)
 
 
 def update(alert: Alert, state: AlertState) -> None:
@@ -64,7 +64,7 @@ def words(bot: Bot) -> str:
 
 def test_an_issue_follows_an_alert(bot: Bot) -> None:
     alert = alert_on(bot)
-    notifications.tell(alert)
+    notifications.notify(alert)
     deliver()
     (number,) = bot.peer.issues
     assert "It is being bisected." in words(bot)
@@ -107,7 +107,7 @@ def test_an_alert_that_was_done_with_while_the_forge_was_away_is_a_closed_issue(
 
 
 def test_an_answer_that_is_lost_makes_no_second_issue(bot: Bot) -> None:
-    notifications.tell(alert_on(bot))
+    notifications.notify(alert_on(bot))
     bot.peer.issues[1] = {"title": "another", "description": None, "body": None, "state": "open"}
     bot.peer.trouble = Trouble(lost=True)
     deliver()
@@ -153,7 +153,7 @@ def alert_of(other: Alert, state: AlertState) -> Alert:
 def test_the_page_of_an_alert_leads_to_its_issue(bot_on: Making, client: Client, kind: str, address: str) -> None:
     bot = bot_on(kind)
     alert = alert_on(bot)
-    notifications.tell(alert)
+    notifications.notify(alert)
     assert "issue 7" not in client.get(f"/alerts/{alert.number}/").content.decode()
     deliver()
     text = client.get(f"/alerts/{alert.number}/").content.decode()

@@ -61,7 +61,7 @@ def test_an_unknown_test_is_reported_and_its_row_is_not_that_of_the_test_before(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (("Trans.", "Round."), "7: the columns below 'Local /Remote' do not stand below their headings"),
+        (("Trans.", "Round."), "7: the columns below 'Local /Remote' are not aligned with their headings"),
         (("1        1       1.00     20140.57", "1        1       20140.57"), "7: 5 numbers below a heading of 6"),
         (("Local /Remote\nSocket Size   Request  Resp.   Elapsed  Trans.\n", ""), "5: "),
         (

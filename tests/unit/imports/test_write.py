@@ -16,7 +16,7 @@ from perfweb.imports.write import import_files
 from perfweb.rawdata.replay.analysis import analyse, differences
 from perfweb.rawdata.replay.bundle import read_bundle
 from perfweb.runs import services
-from perfweb.runs.models import Boot, Import, Plan, Run, Sample, Summary
+from perfweb.runs.models import Boot, Import, Measurement, MeasurementState, Plan, Run, Sample, Summary
 from perfweb.runs.summaries import summarise
 from perfweb.verdicts.text import run_text
 from tests.factories import DEMO_TESTS, PLAN_TEXT, create_run, create_testbed
@@ -36,6 +36,17 @@ READ = {
 
 def imported(form: str, *paths: object, **options: object) -> Import:
     return import_files(form, list(map(str, paths)), Options(plan="given", **options), "tester")[0]  # type: ignore[arg-type]
+
+
+def test_void_samples_are_kept_and_do_not_count(tmp_path: Path) -> None:
+    call = "THROUGHPUT={rate}\nTHROUGHPUT_UNITS=Trans/s\nELAPSED_TIME=2\nMEAN_LATENCY=28.25\n"
+    text = "".join(call.format(rate=rate) for rate in (30_000, 124, 31_000, 32_000))
+    imported("netperf", file(tmp_path, text, "mixed.txt"), test=TEST)
+    measurement = Measurement.objects.get()
+    assert (measurement.state, measurement.voids) == (MeasurementState.OK, 1)
+    assert Sample.objects.counted().filter(metric="transactions").count() == 3
+    imported("netperf", file(tmp_path, call.format(rate=124) * 3, "stalled.txt"), test=TEST)
+    assert Measurement.objects.latest("pk").state == MeasurementState.VOID
 
 
 def test_a_year_of_freebsd_is_a_run_for_each_revision(client: Client) -> None:

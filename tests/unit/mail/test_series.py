@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """From the mails of a series, in whatever order they come, to a submission and the first answer."""
 
+import importlib
 import itertools
 import re
 from contextlib import suppress
 from datetime import timedelta
 
 import pytest
+from django.apps import apps
 from django.conf import settings
 from django.core import mail as sent
 
@@ -127,6 +129,17 @@ def test_forged_mails_do_not_touch_the_series_of_a_proven_sender_without_an_acco
     submission.refresh_from_db()
     assert submission.state == SubmissionState.CANCELLED
     assert len(sent.outbox) > answered, "answers to forged mails have not spent the limit of the proven sender"
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_the_account_of_unknown_senders_is_renamed_with_its_state(taken: bool) -> None:
+    migration = importlib.import_module("perfweb.mail.migrations.0004_unknown_senders")
+    User.objects.create(username=migration.OLD, role=Role.READER, is_active=False)
+    if taken:
+        User.objects.create(username=migration.NEW, role=Role.ADMIN)
+    migration._rename(apps, migration.OLD, migration.NEW)
+    account = User.objects.get(role=Role.READER)
+    assert (account.username, account.is_active) == (migration.OLD if taken else UNKNOWN_SENDERS, False)
 
 
 def test_proven_copy_takes_the_place_of_another(mails: list[bytes], ada: User) -> None:

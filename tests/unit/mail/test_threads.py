@@ -10,6 +10,7 @@ from contextlib import suppress
 import pytest
 from django.core import mail as sent
 
+from perfweb.accounts.models import User
 from perfweb.builds.patches import read_series
 from perfweb.mail.intake import receive
 from perfweb.mail.messages import IgnoredError, Message, Rules, read_message
@@ -17,7 +18,7 @@ from perfweb.mail.models import Series, SeriesState
 from perfweb.mail.series import ANSWERS_WITHOUT_ACCOUNT
 from perfweb.submissions.models import Submission, SubmissionState
 from tests.checkouts import Checkout
-from tests.unit.mail.conftest import SENDER, posted, receive_all, two_commits, with_header, work
+from tests.unit.mail.conftest import SENDER, SIGNED, posted, receive_all, two_commits, with_header, work
 
 DIFF = "--- a/stack/net/if.c\n+++ b/stack/net/if.c\n@@ -1 +1 @@\n-a\n+b\n"
 RULES = Rules("perf@service.example", "mx.service.example", {"net.lists.example": "net@lists.example"})
@@ -142,6 +143,16 @@ def test_many_senders_cannot_flood_an_address_in_reply_to() -> None:
         head = f"From: eve{number}@example.net\nReply-To: {SENDER}\nSubject: x\nMessage-ID: <{number}@example.net>\n"
         with suppress(IgnoredError):
             receive(f"{head}\nperf: help\n".encode(), "eve@example.net")
+    work()
+    assert len(sent.outbox) == ANSWERS_WITHOUT_ACCOUNT.most
+
+
+@pytest.mark.django_db
+def test_an_account_cannot_flood_an_address_in_reply_to(ada: User) -> None:
+    for number in range(ANSWERS_WITHOUT_ACCOUNT.most + 5):
+        head = f"From: {SENDER}\nReply-To: bob@example.net\nSubject: x\nMessage-ID: <{number}@example.net>\n"
+        with suppress(IgnoredError):
+            receive(SIGNED + f"{head}\nperf: help\n".encode())
     work()
     assert len(sent.outbox) == ANSWERS_WITHOUT_ACCOUNT.most
 

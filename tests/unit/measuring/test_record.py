@@ -122,6 +122,18 @@ def test_a_measurement_more_of_which_is_void_than_counts_is_void(
     assert made.reason == ("" if void == 2 else f"3 of 4 samples are void; sample 1: {STOLEN}")
 
 
+def test_a_sample_whose_client_waited_is_void_unless_it_is_warm_up(boot: Boot) -> None:
+    stalled, good = (f"{GOOD}MEAN_LATENCY={latency}\n" for latency in (20, 195))
+    made = record.measurement(measured(boot, output(stalled), output(good), output(stalled), output(good)))
+    assert (made.state, made.voids) == (MeasurementState.OK, 1)
+    primary = Sample.objects.filter(measurement=made).primary().order_by("index")
+    assert [sample.void.partition(":")[0] for sample in primary] == ["", "", "stall", ""]
+    assert (
+        record.measurement(replace(measured(boot, *[output(stalled)] * 3), test="udp.rr/host-host/ipv4")).state
+        == MeasurementState.VOID
+    )
+
+
 def test_a_sample_that_failed_fails_the_measurement_whatever_is_void(boot: Boot) -> None:
     made = gated(boot, [output(), output(), output("", rc=1)], ["", STOLEN, ""])
     assert made.state == MeasurementState.FAILED
