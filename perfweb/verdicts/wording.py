@@ -12,7 +12,9 @@ from perfweb.verdicts.numbers import NOTHING, duration, percent
 
 
 def difference_words(result: Comparison) -> str:
-    """Return the change in percent of the baseline with its interval, NOTHING where there is none."""
+    """Return the change in percent of the baseline with its interval, which identical samples and no samples lack."""
+    if result.verdict is Verdict.IDENTICAL:
+        return percent(0.0)
     return change_words(result.effect.interval if result.effect else None)
 
 

@@ -18,6 +18,7 @@ from perfweb.submissions.models import SubmissionState
 from perfweb.verdicts.comparisons import in_words
 from perfweb.verdicts.sides import SideError, compare_sides, read_sides
 from perfweb.verdicts.text import run_text
+from perfweb.verdicts.wording import difference_words
 from tests.factories import create_run, create_submission, create_testbed
 
 pytestmark = pytest.mark.django_db
@@ -112,6 +113,7 @@ def test_variants_that_agree_seed_by_seed_are_identical(client: Client) -> None:
     base, other = read_sides([f"{run.pk}/deferred", f"{run.pk}/direct"])
     (compared,) = compare_sides(base, other, 95, 2)
     assert (compared.verdict, compared.words) == (Verdict.IDENTICAL, "identical with 4 seeds")
+    assert difference_words(compared.result) == "0.00\N{NARROW NO-BREAK SPACE}%"
     assert in_words([compared]) == "Identical, simulated: 1 identical"
     assert run.summaries.get(variant__name="direct").verdict == "identical"
     for address in (f"/runs/{run.pk}/", f"/runs/{run.pk}/compare/deferred..direct/", f"/runs/{run.pk}/verdicts.csv"):
