@@ -25,8 +25,8 @@ from pathlib import Path
 from tests.gate import durations, plan, results
 from tests.gate.scheduler import INTERRUPTED, Job, Outcome, Scheduler, run_jobs
 
-LIGHT_JOBS = 4
-"""All that mostly wait: three of tests/integration, and `platform`."""
+LIGHT_JOBS = 5
+"""All that mostly wait: three of tests/integration, `lab` and `platform`."""
 
 
 def budget(thorough: bool) -> float:
@@ -63,7 +63,7 @@ def progress(line: str) -> None:
     print(f"{datetime.now().astimezone():%H:%M:%S} {line}", flush=True)
 
 
-def report(outcomes: Sequence[Outcome], options: argparse.Namespace, cpus: int, seconds: float) -> int:
+def report(outcomes: Sequence[Outcome], options: argparse.Namespace, cpus: int, seconds: float, machine: float) -> int:
     """Prints the logs of failed jobs, the table, and pytest's closing line; the exit status of the run."""
     failed = [outcome for outcome in outcomes if not outcome.passed]
     for outcome in failed:
@@ -76,7 +76,7 @@ def report(outcomes: Sequence[Outcome], options: argparse.Namespace, cpus: int, 
     limit = options.budget or budget(options.thorough)
     exceeded = seconds > limit
     lines += ["", f"whole run {results.minutes(seconds)}, budget {results.minutes(limit)}"]
-    lines.append(results.busy(outcomes, cpus, seconds))
+    lines.append(results.busy(outcomes, machine, cpus, seconds))
     if exceeded:
         lines.append("over budget: the table shows where the time went; pyproject.toml, [tool.perfweb.tests]")
     (options.var / "results" / "table.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -100,13 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         print("\n".join(job.name for job in plan.all_jobs(plan.Setting(options.var.absolute()))))
         return 0
-    begin = time.monotonic()
+    begin, used = time.monotonic(), results.machine_cpu_seconds()
     scheduler = Scheduler(os.cpu_count() or 1, LIGHT_JOBS, options.var / "log", progress)
     try:
         outcomes = run_jobs(scheduler, selected(options, parser))
     except KeyboardInterrupt:
         return INTERRUPTED
-    return report(outcomes, options, scheduler.slots, time.monotonic() - begin)
+    seconds, machine = time.monotonic() - begin, results.machine_cpu_seconds() - used
+    return report(outcomes, options, scheduler.slots, seconds, machine)
 
 
 if __name__ == "__main__":

@@ -179,7 +179,7 @@ def test_jobs(setting: Setting) -> list[Job]:
         *(integration(name, *files(names, "integration")) for name, names in INTEGRATION.items()),
         *(Job(f"build-{name}", (_compiled(name),)) for name in STACK_BUILDS),
         pytest_job(setting, "guests", GUESTS, after=("build-release",)),
-        pytest_job(setting, "lab", "tests/lab", f"--ignore={GUESTS}"),
+        pytest_job(setting, "lab", "tests/lab", f"--ignore={GUESTS}", cpus=0),
         pytest_job(setting, "stack", "tests/stack", *stack, after=("build-release",)),
         pytest_job(setting, "combinations", *files(COMBINED), after=("build-address", "build-thread")),
         *(_suite(name) for name in STACK_BUILDS),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -86,10 +87,17 @@ def table(outcomes: Sequence[Outcome], cases: Sequence[TestCase]) -> list[str]:
     return lines
 
 
-def busy(outcomes: Sequence[Outcome], cpus: int, seconds: float) -> str:
-    """How much of the CPUs the jobs have used: `25:30 of CPU time, 85 % of 2 CPUs`."""
+def machine_cpu_seconds(stat: Path = Path("/proc/stat")) -> float:
+    """CPU seconds that all processes of the machine have used since it was booted (proc_stat(5))."""
+    user, nice, system, _idle, _iowait, irq, softirq = map(int, stat.read_text().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def busy(outcomes: Sequence[Outcome], machine: float, cpus: int, seconds: float) -> str:
+    """CPU time of the jobs' own processes, and of the whole machine: servers and guests that they start, too."""
     used = sum(outcome.cpu_seconds for outcome in outcomes)
-    return f"{minutes(used)} of CPU time, {100 * used / (cpus * seconds):.0f} % of {cpus} CPUs"
+    share = 100 * machine / (cpus * seconds)
+    return f"CPU time: {minutes(used)} by jobs, {minutes(machine)} by the machine ({share:.0f} % of {cpus} CPUs)"
 
 
 def closing_line(outcomes: Sequence[Outcome], cases: Sequence[TestCase]) -> str:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from tests.gate.results import busy, closing_line, collect, minutes, read_junit, table
+from tests.gate.results import busy, closing_line, collect, machine_cpu_seconds, minutes, read_junit, table
 from tests.gate.scheduler import Job, Outcome
 
 PYTEST = """\
@@ -74,9 +75,15 @@ def test_the_table_has_jobs_by_duration_and_the_longest_tests(tmp_path: Path) ->
     assert lines[6].split() == ["61.2", "s", "unit", "tests.unit.test_a::test_wrong"]
 
 
-def test_the_use_of_the_cpus_is_that_of_all_jobs(tmp_path: Path) -> None:
+def test_the_use_of_the_cpus_is_that_of_the_jobs_and_of_what_they_start(tmp_path: Path) -> None:
     outcomes = [outcome(tmp_path, name, 0, None, seconds=30) for name in ("a", "b")]  # 60 s of CPU time each
-    assert busy(outcomes, 2, 75) == "2:00 of CPU time, 80 % of 2 CPUs"
+    assert busy(outcomes, 135, 2, 75) == "CPU time: 2:00 by jobs, 2:15 by the machine (90 % of 2 CPUs)"
+
+
+def test_idle_time_is_no_cpu_time(tmp_path: Path) -> None:
+    stat, ticks = tmp_path / "stat", os.sysconf("SC_CLK_TCK")
+    stat.write_text("cpu  " + " ".join(str(ticks * n) for n in (1, 2, 4, 1000, 2000, 8, 16, 4000, 0, 0)) + "\ncpu0 0\n")
+    assert machine_cpu_seconds(stat) == 31
 
 
 def test_durations_are_minutes_and_seconds() -> None:
