@@ -17,7 +17,7 @@ def reported(tmp_path: Path, seconds: float, *, thorough: bool = False, status: 
     log = tmp_path / "job.log"
     log.write_text("output of the job\n", encoding="utf-8")
     options = argparse.Namespace(var=tmp_path, thorough=thorough, budget=given or None)
-    return report([Outcome(Job("job", ()), status, seconds, seconds, log)], options, 2, seconds)
+    return report([Outcome(Job("job", ()), status, seconds, seconds, log)], options, 2, seconds, seconds)
 
 
 @pytest.mark.parametrize("thorough", [False, True])
